@@ -71,25 +71,12 @@ func hears(heard chan<- string) engine.Engine {
 // askedTask starts a task whose question q1 is open. The turn sends its decision to heard.
 func askedTask(t *testing.T) (c *taskClient, heard chan string) {
 	heard = make(chan string, 1)
-	e := hears(heard)
-	ours, theirs := jsonrpc.Pipe()
-	server := codexserver.New(e, &codexserver.Options{Home: t.TempDir(), Changes: codexserver.ChangeOptions{Off: true}, Tasks: codexserver.TaskOptions{Grace: -1}})
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(context.Background(), theirs) }()
-	t.Cleanup(func() {
-		ours.Close()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
-	c = &taskClient{t: t, transport: ours}
+	o := &codexserver.Options{Home: t.TempDir(), Changes: codexserver.ChangeOptions{Off: true}, Tasks: codexserver.TaskOptions{Grace: -1}}
+	c = &taskClient{t: t, transport: servertest.Lines(t, codexserver.New(hears(heard), o))}
 	c.writeAll(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go"},` + polling + `}}`)
-	line, err := ours.Read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := servertest.Read(t, c.transport, "taskId")
 	var m struct{ Result modern.CreateTaskResult }
-	if err := json.Unmarshal(line, &m); err != nil || m.Result.TaskID == "" {
+	if err := json.Unmarshal([]byte(line), &m); err != nil || m.Result.TaskID == "" {
 		t.Fatalf("%s: %v", line, err)
 	}
 	c.task = m.Result.TaskID
@@ -124,9 +111,7 @@ func writeAll(t *testing.T, to jsonrpc.Transport, lines ...string) {
 func TestFirstRetryCounts(t *testing.T) {
 	for _, tt := range orders[:2] {
 		for range rounds {
-			synctest.Test(t, func(t *testing.T) {
-				w := &servertest.Worker{}
-				c := connectModern(t, w.Engine(), nil)
+			play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 				state := c.state(c.codex("git"))
 				c.held = &[]string{}
 				one := c.round("codex", promptOf("git"), state, `{"q1":`+tt.first+`}`)
@@ -152,16 +137,10 @@ func TestFirstResponseCounts(t *testing.T) {
 		for range rounds {
 			synctest.Test(t, func(t *testing.T) {
 				heard := make(chan string, 1)
-				e := hears(heard)
-				ours, theirs := jsonrpc.Pipe()
-				served := make(chan error, 1)
-				go func() { served <- codexserver.New(e, nil).Serve(context.Background(), theirs) }()
-				writeAll(t, ours,
-					`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}}`)
-				if _, err := ours.Read(t.Context()); err != nil { // the session's version is known
-					t.Fatal(err)
-				}
-				writeAll(t, ours, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go"}}}`)
+				ours := servertest.Lines(t, codexserver.New(hears(heard), nil))
+				writeAll(t, ours, hello)
+				servertest.Read(t, ours, "serverInfo") // the session's version is known
+				writeAll(t, ours, oneJob)
 				for asked := ""; asked == ""; {
 					line, err := ours.Read(t.Context())
 					if err != nil {
@@ -183,10 +162,6 @@ func TestFirstResponseCounts(t *testing.T) {
 				}
 				if got := <-heard; got != tt.want {
 					t.Errorf("%s, then %s: %s", tt.first, tt.second, got)
-				}
-				ours.Close()
-				if err := <-served; err != nil {
-					t.Error(err)
 				}
 			})
 			if t.Failed() {

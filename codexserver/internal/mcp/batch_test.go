@@ -1,7 +1,6 @@
 package mcp_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 // TestBatch sends batches, which only clients of 2025-03-26 may send. The answer to a question
@@ -18,18 +16,12 @@ func TestBatch(t *testing.T) {
 	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"} {
 		synctest.Test(t, func(t *testing.T) {
 			w := &servertest.Worker{}
-			ours, theirs := jsonrpc.Pipe()
-			served := make(chan error, 1)
-			go func() { served <- codexserver.New(w.Engine(), nil).Serve(context.Background(), theirs) }()
-			send := func(line string) {
-				if err := ours.Write(context.Background(), [][]byte{[]byte(line)}); err != nil {
-					t.Error(err)
-				}
-			}
+			ours := servertest.Lines(t, codexserver.New(w.Engine(), nil))
+			send := func(line string) { writeAll(t, ours, line) }
 			// until returns the next line with a part.
 			until := func(part string) string {
 				for {
-					line, err := ours.Read(context.Background())
+					line, err := ours.Read(t.Context())
 					if err != nil {
 						t.Fatalf("no %s: %v", part, err)
 					}
@@ -69,10 +61,6 @@ func TestBatch(t *testing.T) {
 				if w.Did() != "1 git" {
 					t.Error(w.Did())
 				}
-			}
-			ours.Close()
-			if err := <-served; err != nil {
-				t.Error(err)
 			}
 		})
 	}

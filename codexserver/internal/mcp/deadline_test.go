@@ -123,7 +123,7 @@ func took(t *testing.T, want time.Duration, f func()) {
 // has its result.
 func TestDeadline(t *testing.T) {
 	const minute = 50 * time.Second
-	for name, limit := range map[string]time.Duration{"@cline/core": minute, "somebody": 0} {
+	for name, limit := range map[string]time.Duration{"@cline/core": minute, "codex-mcp-client": minute, "somebody": 0} {
 		eras(t, name, nil, nil, func(t *testing.T, h *host, w *servertest.Worker) {
 			if h.modern {
 				limit = minute // it declares nothing
@@ -171,20 +171,6 @@ func TestDeadline(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestDeadlineCodex ends the calls of Codex, whose model sees the structured content.
-func TestDeadlineCodex(t *testing.T) {
-	eras(t, "codex-mcp-client", nil, servertest.Say(servertest.Accept), func(t *testing.T, h *host, w *servertest.Worker) {
-		took(t, 50*time.Second, func() {
-			if r := h.codex("wait:70s say:end"); r.Status != "running" || r.ThreadID == "" || !strings.Contains(r.Content, "call codex-wait") {
-				t.Errorf("%+v", r)
-			}
-		})
-		if got := h.rows(45); got != "completed: end" {
-			t.Errorf("codex-wait: %s", got)
-		}
-	})
 }
 
 // TestDeadlineBare ends calls of clients with any name that declare nothing and ask for no progress: such a
@@ -435,9 +421,7 @@ func TestTurnPanics(t *testing.T) {
 
 // TestDeadlineTask leaves tasks alone: their calls have been answered.
 func TestDeadlineTask(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &servertest.Worker{}
-		c := connectModern(t, w.Engine(), &codexserver.Options{Home: t.TempDir(), Calls: codexserver.CallOptions{Patience: 10 * time.Second}})
+	play(t, &codexserver.Options{Home: t.TempDir(), Calls: codexserver.CallOptions{Patience: 10 * time.Second}}, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 		c.capabilities = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
 		var a answer
 		took(t, time.Second, func() { a = c.codex("wait:1m say:end") })

@@ -3,13 +3,13 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestManyConversationsAtOnce runs 200 conversations on one server. Each has a question, and
@@ -80,78 +81,51 @@ func TestEventsBelongToTheirCall(t *testing.T) {
 		}
 		return nil
 	})
-	type event struct {
-		Meta struct {
-			RequestID jsonrpc.ID `json:"requestId"`
-		} `json:"_meta"`
-		Msg struct {
-			Delta *string `json:"delta"`
-		} `json:"msg"`
-	}
-	var mu sync.Mutex
-	got := map[string]string{} // by request id, the deltas
-	mux := &jsonrpc.Mux{}
-	jsonrpc.HandleNotify(mux, "codex/event", func(_ context.Context, p event) error {
-		mu.Lock()
-		defer mu.Unlock()
-		if p.Msg.Delta != nil {
-			got[p.Meta.RequestID.String()] += *p.Msg.Delta
+	synctest.Test(t, func(t *testing.T) {
+		c := servertest.Dial(t, codexserver.New(e, nil), nil)
+		var calls []*jsonrpc.Call
+		for i := range 50 {
+			calls = append(calls, c.Start(t.Context(), "tools/call", json.RawMessage(fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"<%d>"}}`, i))))
 		}
-		return nil
+		want, got := map[string]string{}, map[string]string{} // the deltas by request id
+		for i, call := range calls {
+			if err := call.Result(nil); err != nil {
+				t.Fatal(err)
+			}
+			want[call.ID().String()] = strings.Repeat(fmt.Sprintf("<%d>", i), 20)
+		}
+		synctest.Wait()
+		for _, params := range c.Received("codex/event") {
+			var p struct {
+				Meta struct{ RequestID jsonrpc.ID } `json:"_meta"`
+				Msg  struct{ Delta string }
+			}
+			if err := json.Unmarshal(params, &p); err != nil {
+				t.Fatal(err)
+			}
+			if p.Msg.Delta != "" {
+				got[p.Meta.RequestID.String()] += p.Msg.Delta
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("events by call (-want +got):\n%s", diff)
+		}
 	})
-	ours, theirs := jsonrpc.Pipe()
-	peer := jsonrpc.NewPeer(ours, mux, &jsonrpc.Options{Inline: jsonrpc.Methods("codex/event")})
-	running, served := make(chan error, 1), make(chan error, 1)
-	go func() { running <- peer.Run(context.Background()) }()
-	go func() { served <- codexserver.New(e, nil).Serve(context.Background(), theirs) }()
-	var calls []*jsonrpc.Call
-	for i := range 50 {
-		calls = append(calls, peer.Start(t.Context(), "tools/call", map[string]any{
-			"name": "codex", "arguments": map[string]any{"prompt": fmt.Sprintf("<%d>", i)},
-		}))
-	}
-	for i, call := range calls {
-		if err := call.Result(nil); err != nil {
-			t.Fatal(err)
-		}
-		mu.Lock()
-		events := got[call.ID().String()]
-		mu.Unlock()
-		if want := strings.Repeat(fmt.Sprintf("<%d>", i), 20); events != want {
-			t.Errorf("call %s got the events %q", call.ID(), events)
-		}
-	}
-	peer.Close()
-	if err := errors.Join(<-running, <-served); err != nil {
-		t.Error(err)
-	}
 }
 
 // BenchmarkIdleConversation measures the memory that the server needs for an open
 // conversation, without the engine's.
 func BenchmarkIdleConversation(b *testing.B) {
-	ours, theirs := jsonrpc.Pipe()
-	peer := jsonrpc.NewPeer(ours, nil, nil)
-	running, served := make(chan error, 1), make(chan error, 1)
-	go func() { running <- peer.Run(context.Background()) }()
-	go func() {
-		served <- codexserver.New(engine.TurnFunc(servertest.Echo), nil).Serve(context.Background(), theirs)
-	}()
+	c := servertest.Dial(b, codexserver.New(engine.TurnFunc(servertest.Echo), nil), nil)
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	for b.Loop() {
-		if err := peer.Call(b.Context(), "newConversation", struct{}{}, nil); err != nil {
-			b.Fatal(err)
-		}
+		c.NewConversation(b)
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	b.ReportMetric(float64(int64(after.HeapAlloc)-int64(before.HeapAlloc))/float64(b.N), "heap-B/conversation")
-	peer.Close()
-	if err := errors.Join(<-running, <-served); err != nil {
-		b.Error(err)
-	}
 }
 
 // FuzzSession sends lines of the fuzzer, and checks that the server still answers.
@@ -170,17 +144,11 @@ func FuzzSession(f *testing.F) {
 		f.Add([]byte(line))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		ours, theirs := jsonrpc.Pipe()
-		served := make(chan error, 1)
-		go func() {
-			served <- codexserver.New(&servertest.Engine{Turn: servertest.Echo}, nil).Serve(context.Background(), theirs)
-		}()
+		ours := servertest.Lines(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, nil))
 		const probe = `{"jsonrpc":"2.0","id":"probe \u2713","method":"ping"}`
 		lines := append(strings.Split(string(in), "\n"), probe)
 		for _, line := range lines {
-			if err := ours.Write(context.Background(), [][]byte{[]byte(line)}); err != nil {
-				t.Fatal(err)
-			}
+			writeAll(t, ours, line)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
@@ -190,10 +158,6 @@ func FuzzSession(f *testing.F) {
 				t.Fatalf("no sign of life: %v", err)
 			}
 			alive = strings.Contains(string(answer), "probe ")
-		}
-		ours.Close()
-		if err := <-served; err != nil {
-			t.Errorf("Serve: %v", err)
 		}
 	})
 }

@@ -41,9 +41,7 @@ func (a answer) rows() string {
 }
 
 func TestBackground(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &servertest.Worker{}
-		c := connectModern(t, w.Engine(), nil)
+	play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 		begin := time.Now()
 		took := func(want time.Duration, what string) {
 			t.Helper()
@@ -89,9 +87,7 @@ func TestBackground(t *testing.T) {
 
 // TestBackgroundAsks asks the questions of turns in the background at a call of codex-wait.
 func TestBackgroundAsks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &servertest.Worker{}
-		c := connectModern(t, w.Engine(), nil)
+	play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 		c.background("wait:1s one wait:10s say:end")
 		c.background("wait:1s two wait:20s")
 		a := c.call("codex-wait", `{}`)
@@ -112,9 +108,7 @@ func TestBackgroundAsks(t *testing.T) {
 // TestAnswerIsNotLost answers a question of codex-wait after another of its threads
 // has ended.
 func TestAnswerIsNotLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &servertest.Worker{}
-		c := connectModern(t, w.Engine(), nil)
+	play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 		c.background("wait:10s say:end")
 		c.background("git wait:1m")
 		a := c.call("codex-wait", `{}`)
@@ -130,9 +124,7 @@ func TestAnswerIsNotLost(t *testing.T) {
 // TestResultIsNotLost abandons a codex-wait at its question. The next codex-wait returns
 // the result.
 func TestResultIsNotLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &servertest.Worker{}
-		c := connectModern(t, w.Engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}})
+	play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}}, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 		c.background("git say:end")
 		parked := c.call("codex-wait", `{}`)
 		pass(2 * time.Minute)
@@ -156,9 +148,7 @@ func TestResultIsNotLost(t *testing.T) {
 
 // TestTwoWaits asks at two calls of codex-wait. The first answer counts.
 func TestTwoWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &servertest.Worker{}
-		c := connectModern(t, w.Engine(), nil)
+	play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 		c.background("git wait:10s say:end")
 		x, y := c.start("tools/call", toolCall("codex-wait", `{}`)...), c.start("tools/call", toolCall("codex-wait", `{"seconds":40}`)...)
 		one, two := x.wait(), y.wait()
@@ -180,9 +170,7 @@ func TestBackgroundWithoutForms(t *testing.T) {
 		{noForms, "This MCP client cannot show", 0},
 		{withForms, "No answer within 60 s", time.Minute},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			w := &servertest.Worker{}
-			c := connectModern(t, w.Engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}})
+		play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}}, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 			c.capabilities = tt.capabilities
 			begin := time.Now()
 			id := c.background("git say:end")
@@ -207,9 +195,7 @@ func TestBackgroundWithoutForms(t *testing.T) {
 // TestEndOfModernInput ends the input while one turn runs, one waits for an answer, and one
 // runs in the background.
 func TestEndOfModernInput(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &servertest.Worker{}
-		c := connectModern(t, w.Engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: -1}})
+	play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: -1}}, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 		c.background("wait:1h")
 		c.background("git wait:1h")
 		c.codex("git wait:1h")

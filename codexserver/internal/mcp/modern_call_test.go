@@ -53,9 +53,7 @@ func TestNotificationsOfARequest(t *testing.T) {
 		{`{"extensions":{"io.github.codexmcp/other":{}}}`, "", "say:hi", false, map[string]bool{}},
 	} {
 		t.Run(tt.capabilities+tt.level+tt.prompt, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := &servertest.Worker{}
-				c := connectModern(t, w.Engine(), nil)
+			play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 				c.capabilities, c.level = tt.capabilities, tt.level
 				meta := c.meta("1")
 				if !tt.token {
@@ -77,9 +75,7 @@ func TestNotificationsOfARequest(t *testing.T) {
 // TestProgressOfRounds sends progress with the token of the waiting request, and none while
 // no request waits.
 func TestProgressOfRounds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &servertest.Worker{}
-		c := connectModern(t, w.Engine(), nil)
+	play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 		c.capabilities = withEvents
 		a := c.codex("say:one git say:two wait:2m")
 		first := c.told("1")
@@ -105,9 +101,7 @@ func TestProgressOfRounds(t *testing.T) {
 // TestCancelledRequests ends the turn of a cancelled request, which gets no answer. The
 // cancellation of a round that was answered does nothing.
 func TestCancelledRequests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &servertest.Worker{}
-		c := connectModern(t, w.Engine(), nil)
+	play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 		x := c.start("tools/call", toolCall("codex", promptOf("wait:1h"))...)
 		pass(time.Second)
 		x.cancel()
@@ -141,9 +135,7 @@ func TestCancelledRequests(t *testing.T) {
 // Either the request is answered, or its turn ends.
 func TestCancelDuringAQuestion(t *testing.T) {
 	for i := range 200 {
-		synctest.Test(t, func(t *testing.T) {
-			w := &servertest.Worker{}
-			c := connectModern(t, w.Engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: time.Hour}})
+		play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: time.Hour}}, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 			x := c.start("tools/call", toolCall("codex", promptOf("git"))...)
 			pass(20*time.Millisecond + time.Duration(i%3-1))
 			x.cancel()
@@ -158,9 +150,7 @@ func TestCancelDuringAQuestion(t *testing.T) {
 // TestManyQuestions asks more questions in a call than clients accept. The ninth one waits
 // for codex-wait, which counts from the start again.
 func TestManyQuestions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &servertest.Worker{}
-		c := connectModern(t, w.Engine(), nil)
+	play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 		prompt := strings.TrimSpace(strings.Repeat("git ", 20))
 		a := c.codex(prompt)
 		for i := 1; i <= 8; i++ {
@@ -193,9 +183,7 @@ func TestManyQuestions(t *testing.T) {
 
 // TestUnansweredRounds retries without an answer. The number of such rounds is bounded too.
 func TestUnansweredRounds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &servertest.Worker{}
-		c := connectModern(t, w.Engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}})
+	play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}}, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 		a := c.codex("git")
 		rounds := 1
 		for ; a.input != nil; rounds++ {
@@ -247,9 +235,7 @@ func members(n int) string {
 // TestDuplicateRequestIDs sends one id twice. The first request keeps it; after its answer the
 // retry may use it again.
 func TestDuplicateRequestIDs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &servertest.Worker{}
-		c := connectModern(t, w.Engine(), nil)
+	play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 		x := c.start("tools/call", toolCall("codex", promptOf("wait:1m git"))...)
 		synctest.Wait()
 		c.mu.Lock()

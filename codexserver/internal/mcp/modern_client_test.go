@@ -9,9 +9,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
@@ -88,6 +90,15 @@ func connectModernTo(t *testing.T, s *codexserver.Server) *modernClient {
 		}
 	})
 	return c
+}
+
+// play runs f in a bubble, with a client of a server whose engine is a worker.
+func play(t *testing.T, o *codexserver.Options, f func(*testing.T, *modernClient, *servertest.Worker)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &servertest.Worker{}
+		f(t, connectModern(t, w.Engine(), o), w)
+	})
 }
 
 // end ends the client's input and output.

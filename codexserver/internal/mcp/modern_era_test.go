@@ -78,9 +78,7 @@ func TestModernErrors(t *testing.T) {
 		{"subscriptions/listen", `{"notifications":{"taskIds":["a"]},` + modernMeta + `}`, -32021, ""},
 	} {
 		t.Run("", func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := &servertest.Worker{}
-				c := connectModern(t, w.Engine(), nil)
+			play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 				a := c.startWith(tt.method, tt.params).wait()
 				if a.err == nil || int(a.err.Code) != tt.code || a.err.Message == "" {
 					t.Fatalf("%s %s: %s, want %d", tt.method, tt.params, a.text(), tt.code)
@@ -139,9 +137,7 @@ func TestEras(t *testing.T) {
 		{"modern without capabilities is no legacy", true, `{"name":"codex","arguments":{"prompt":"git"},"_meta":{` + version2026 + `}}`, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := &servertest.Worker{}
-				c := connectModern(t, w.Engine(), nil)
+			play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 				c.legacy = true
 				if tt.begun {
 					c.expect("L")

@@ -50,9 +50,7 @@ func TestRounds(t *testing.T) {
 		{"say:hello", nil, []string{"hello"}, "1"},
 	} {
 		t.Run(tt.prompt, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := &servertest.Worker{}
-				c := connectModern(t, w.Engine(), nil)
+			play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 				a := c.codex(tt.prompt)
 				for i, responses := range tt.rounds {
 					if !strings.HasPrefix(a.text(), tt.want[i]) {
@@ -74,9 +72,7 @@ func TestRounds(t *testing.T) {
 // TestQuestionForm checks the form of a question, and when it is sent: 20 ms after the
 // first open one.
 func TestQuestionForm(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &servertest.Worker{}
-		c := connectModern(t, w.Engine(), nil)
+	play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 		begin := time.Now()
 		a := c.codex("a+b")
 		if took := time.Since(begin); took != 20*time.Millisecond {
@@ -101,9 +97,7 @@ func TestQuestionForm(t *testing.T) {
 // TestAskedAgain asks again for a missing answer. The time-out of the question does not
 // start again.
 func TestAskedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &servertest.Worker{}
-		c := connectModern(t, w.Engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}})
+	play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}}, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 		a := c.codex("a+b")
 		pass(40 * time.Second)
 		first := c.state(a)
@@ -129,9 +123,7 @@ func TestDecidedElsewhere(t *testing.T) {
 		{"git", declines, "git: denied", "1"},
 		{"git wait:1m", accepts, "git: approved", "1 git"},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			w := &servertest.Worker{}
-			c := connectModern(t, w.Engine(), &codexserver.Options{Desk: &servertest.Desk{Answer: servertest.After(time.Second, tt.answer)}})
+		play(t, &codexserver.Options{Desk: &servertest.Desk{Answer: servertest.After(time.Second, tt.answer)}}, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 			a := c.codex(tt.prompt)
 			pass(2 * time.Second)
 			opposite := accepts
@@ -161,9 +153,7 @@ func TestAbandonedRounds(t *testing.T) {
 		{"a+b wait:1h", time.Minute, time.Minute},
 	} {
 		t.Run(fmt.Sprint(tt.prompt, tt.timeout), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := &servertest.Worker{}
-				c := connectModern(t, w.Engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: tt.timeout}})
+			play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: tt.timeout}}, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 				a := c.codex(tt.prompt)
 				pass(tt.after - time.Second)
 				if w.Ended() {

@@ -41,9 +41,7 @@ func TestStateIsOfOneCall(t *testing.T) {
 		{"other spelling", "codex", `{ "pr\u006fmpt" : "g\u0069t", "config":{"a":[1.0,{"x":"\u00e9"}],"b":2e0} }`, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := &servertest.Worker{}
-				c := connectModern(t, w.Engine(), &codexserver.Options{Calls: codexserver.CallOptions{TrustedCalls: true}})
+			play(t, &codexserver.Options{Calls: codexserver.CallOptions{TrustedCalls: true}}, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 				a := c.call("codex", own)
 				r := c.round(tt.tool, tt.arguments, c.state(a), acceptOne).wait()
 				if tt.good {
@@ -65,9 +63,7 @@ func TestStateIsOfOneCall(t *testing.T) {
 
 // TestAlteredState changes every character of a state, cuts it and adds to it.
 func TestAlteredState(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &servertest.Worker{}
-		c := connectModern(t, w.Engine(), nil)
+	play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 		state := c.state(c.codex("git"))
 		var altered []string
 		for i := range state {
@@ -95,9 +91,7 @@ func TestAlteredState(t *testing.T) {
 // TestStateIsGoodForOnce uses each state twice, of the same call and of another one
 // with the same arguments.
 func TestStateIsGoodForOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &servertest.Worker{}
-		c := connectModern(t, w.Engine(), nil)
+	play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 		one, two := c.state(c.codex("a b")), c.state(c.codex("a b"))
 		next := c.round("codex", promptOf("a b"), one, `{"q1":`+declines+`}`).wait()
 		for _, responses := range []string{`{"q1":` + accepts + `}`, `{"q2":` + accepts + `}`, ""} {
@@ -155,9 +149,7 @@ func TestStateExpires(t *testing.T) {
 		after time.Duration
 		want  string
 	}{{24 * time.Hour, "git: approved"}, {24*time.Hour + 2*time.Second, "-32602"}} {
-		synctest.Test(t, func(t *testing.T) {
-			w := &servertest.Worker{}
-			c := connectModern(t, w.Engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: -1}})
+		play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: -1}}, func(t *testing.T, c *modernClient, w *servertest.Worker) {
 			a := c.codex("git")
 			pass(tt.after - time.Second)
 			if a := c.round("codex", promptOf("git"), c.state(a), acceptOne).wait(); !strings.HasPrefix(a.text(), tt.want) {

@@ -58,21 +58,14 @@ func (relay) Traits() engine.Traits { return engine.Traits{Streams: true} }
 // listened begins a conversation on a session of its own that listens to it.
 func listened(t *testing.T, end jsonrpc.Transport) (id string) {
 	t.Helper()
-	send(t, end, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	writeAll(t, end, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
 	servertest.Read(t, end, `"serverInfo"`)
-	send(t, end, `{"jsonrpc":"2.0","id":1,"method":"newConversation","params":{}}`)
+	writeAll(t, end, `{"jsonrpc":"2.0","id":1,"method":"newConversation","params":{}}`)
 	_, id, _ = strings.Cut(servertest.Read(t, end, `"conversationId"`), `"conversationId":"`)
 	id, _, _ = strings.Cut(id, `"`)
-	send(t, end, fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"addConversationListener","params":{"conversationId":%q}}`, id))
+	writeAll(t, end, fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"addConversationListener","params":{"conversationId":%q}}`, id))
 	servertest.Read(t, end, `"subscriptionId"`)
 	return id
-}
-
-func send(t *testing.T, end jsonrpc.Transport, line string) {
-	t.Helper()
-	if err := end.Write(t.Context(), [][]byte{[]byte(line)}); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // events reads until a message with the text. It returns the number of deltas, and the
@@ -105,26 +98,26 @@ func TestTurnWaitsForSlowClient(t *testing.T) {
 		f := newFlood(1 << 14) // 128 MiB
 		end := servertest.Lines(t, codexserver.New(f, unreads))
 		id := listened(t, end)
-		send(t, end, fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"sendUserMessage","params":{"conversationId":%q,"items":[]}}`, id))
+		writeAll(t, end, fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"sendUserMessage","params":{"conversationId":%q,"items":[]}}`, id))
 		const calls = 20 // more turns do not get further ahead
 		for i := range calls {
-			send(t, end, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go"}}}`, 100+i))
+			writeAll(t, end, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go"}}}`, 100+i))
 		}
 		synctest.Wait()
 		if ahead := f.emitted.Load() * piece; ahead < unread/8 || ahead > unread/8+inPipe+unread/8 {
 			t.Errorf("the turns are %d bytes ahead", ahead)
 		}
 		before := f.ended.Load()
-		send(t, end, fmt.Sprintf(`{"jsonrpc":"2.0","id":4,"method":"interruptConversation","params":{"conversationId":%q}}`, id))
+		writeAll(t, end, fmt.Sprintf(`{"jsonrpc":"2.0","id":4,"method":"interruptConversation","params":{"conversationId":%q}}`, id))
 		for i := range calls {
-			send(t, end, fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, 100+i))
+			writeAll(t, end, fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, 100+i))
 		}
 		synctest.Wait()
 		if got := f.ended.Load(); before != 0 || got != calls+1 {
 			t.Errorf("%d turns ended before, %d after the interrupts", before, got)
 		}
 		// Reading on, the client gets everything that was emitted.
-		send(t, end, `{"jsonrpc":"2.0","id":5,"method":"ping"}`)
+		writeAll(t, end, `{"jsonrpc":"2.0","id":5,"method":"ping"}`)
 		came, words := events(t, end, `"id":5,`)
 		if len(words) != 0 || int64(came) != f.emitted.Load() {
 			t.Errorf("%d deltas came of %d: %q", came, f.emitted.Load(), words)
@@ -142,7 +135,7 @@ func TestSessionEndsWithoutReader(t *testing.T) {
 		served := make(chan error, 1)
 		go func() { served <- codexserver.New(f, unreads).Serve(ctx, theirs) }()
 		id := listened(t, ours)
-		send(t, ours, fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"sendUserMessage","params":{"conversationId":%q,"items":[]}}`, id))
+		writeAll(t, ours, fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"sendUserMessage","params":{"conversationId":%q,"items":[]}}`, id))
 		synctest.Wait()
 		cancel()
 		if err := <-served; err != nil || f.ended.Load() != 1 {
@@ -159,7 +152,7 @@ func TestDeltasAreDropped(t *testing.T) {
 		f := newFlood(most)
 		end := servertest.Lines(t, codexserver.New(relay{f}, unreads))
 		listened(t, end)
-		send(t, end, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go"}}}`)
+		writeAll(t, end, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go"}}}`)
 		synctest.Wait()
 		if got := f.emitted.Load(); got != most {
 			t.Errorf("%d deltas were emitted", got)
@@ -205,7 +198,7 @@ func TestDeskAnswersWithoutReader(t *testing.T) {
 			served <- codexserver.New(e, &codexserver.Options{Desk: d, MaxUnread: unread}).Serve(ctx, theirs)
 		}()
 		id := listened(t, ours)
-		send(t, ours, fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"sendUserMessage","params":{"conversationId":%q,"items":[]}}`, id))
+		writeAll(t, ours, fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"sendUserMessage","params":{"conversationId":%q,"items":[]}}`, id))
 		if got := <-decided; got != "approved" {
 			t.Errorf("decided %s", got)
 		}
@@ -232,7 +225,7 @@ func TestOtherEventsAreNotDropped(t *testing.T) {
 		served := make(chan error, 1)
 		go func() { served <- codexserver.New(relay{f}, unreads).Serve(t.Context(), theirs) }()
 		id := listened(t, ours)
-		send(t, ours, fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"sendUserMessage","params":{"conversationId":%q,"items":[]}}`, id))
+		writeAll(t, ours, fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"sendUserMessage","params":{"conversationId":%q,"items":[]}}`, id))
 		if err := <-served; err != nil {
 			t.Error(err)
 		}
