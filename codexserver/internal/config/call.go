@@ -311,8 +311,8 @@ func Chooses(overrides map[string]stdjson.RawMessage, key string) bool {
 	want := strings.Split(key, ".")
 	for name, raw := range overrides {
 		segments, err := splitKey(name)
-		if err != nil { // no key, so nobody reads it
-			segments = []string{name}
+		if err != nil { // no key of TOML, so whoever reads it knows dots alone
+			segments = strings.Split(name, ".")
 		}
 		same := min(len(segments), len(want))
 		if !slices.Equal(segments[:same], want[:same]) {

@@ -171,8 +171,18 @@ func (ss *session) interruptConversation(ctx context.Context, r *jsonrpc.Request
 // ask asks the client the questions of a message's turn, by execCommandApproval and
 // applyPatchApproval.
 func (ss *session) ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-	method, params := approvalRequest(r.Thread.ID, r.Event)
-	if method == "" {
+	var method string
+	var params any
+	switch e := r.Event.(type) {
+	case protocol.PatchApprovalRequest:
+		method, params = "applyPatchApproval", protocol.ApplyPatchApprovalParams{
+			ConversationID: r.Thread.ID, CallID: e.CallID, FileChanges: e.Changes, Reason: e.Reason, GrantRoot: e.GrantRoot,
+		}
+	case protocol.ExecApprovalRequest:
+		method, params = "execCommandApproval", protocol.ExecCommandApprovalParams{
+			ConversationID: r.Thread.ID, CallID: e.CallID, Command: e.Command, Cwd: e.Cwd, Reason: e.Reason,
+		}
+	default:
 		return ss.client.Place().Ask(ctx, r)
 	}
 	caller := elicit.CallFunc(func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
@@ -186,19 +196,4 @@ func (ss *session) ask(ctx context.Context, r *approval.Request) (elicit.Outcome
 	o.NoLegacyFlat = false      // their answers are flat
 	o.Schema = elicit.FormEmpty // they show no form, so they offer no lasting rule
 	return elicit.NewAsker(caller, able, &o).Ask(ctx, r.Question), nil
-}
-
-// approvalRequest returns the request of September 2025 for a question.
-func approvalRequest(thread string, r protocol.EventMsg) (method string, params any) {
-	switch r := r.(type) {
-	case protocol.PatchApprovalRequest:
-		return "applyPatchApproval", protocol.ApplyPatchApprovalParams{
-			ConversationID: thread, CallID: r.CallID, FileChanges: r.Changes, Reason: r.Reason, GrantRoot: r.GrantRoot,
-		}
-	case protocol.ExecApprovalRequest:
-		return "execCommandApproval", protocol.ExecCommandApprovalParams{
-			ConversationID: thread, CallID: r.CallID, Command: r.Command, Cwd: r.Cwd, Reason: r.Reason,
-		}
-	}
-	return "", nil
 }

@@ -133,13 +133,20 @@ func (ss *session) addWorkspaceMethods(m *jsonrpc.Mux, e engine.Engine) {
 		return &protocol.GetUserAgentResult{UserAgent: ss.client.UserAgent()}, nil
 	})
 	if w, ok := e.(engine.Searcher); ok {
-		searches := &searches{}
+		var running sync.Map // the functions that cancel searches, by cancellation token
 		handleLong(ss, m, "fuzzyFileSearch", func(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
 			if p.Roots == nil {
 				return nil, mcp.Invalid("/roots", "missing")
 			}
-			ctx, done := searches.begin(ctx, p.CancellationToken)
-			defer done()
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			if token := p.CancellationToken; token != "" {
+				// A new search cancels the running one with the same token.
+				if before, is := running.Swap(token, &cancel); is {
+					(*before.(*context.CancelFunc))()
+				}
+				defer running.CompareAndDelete(token, &cancel)
+			}
 			found, err := w.SearchFiles(ctx, p)
 			var no *engine.RefusedError
 			if errors.As(err, &no) || errors.Is(err, engine.ErrNotFound) {
@@ -150,36 +157,5 @@ func (ss *session) addWorkspaceMethods(m *jsonrpc.Mux, e engine.Engine) {
 			}
 			return found, nil
 		})
-	}
-}
-
-// searches are the running searches by cancellation token. A new search cancels the running
-// one with the same token. The zero value is ready.
-type searches struct {
-	mu      sync.Mutex
-	byToken map[string]*context.CancelFunc
-}
-
-func (s *searches) begin(ctx context.Context, token string) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	if token == "" {
-		return ctx, cancel
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.byToken == nil {
-		s.byToken = map[string]*context.CancelFunc{}
-	}
-	if before := s.byToken[token]; before != nil {
-		(*before)()
-	}
-	s.byToken[token] = &cancel
-	return ctx, func() {
-		cancel()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.byToken[token] == &cancel {
-			delete(s.byToken, token)
-		}
 	}
 }
