@@ -333,6 +333,18 @@ func TestNamedRoots(t *testing.T) {
 	}
 }
 
+// TestChooses finds a key in each of its forms, also in those that only some readers understand.
+func TestChooses(t *testing.T) {
+	for call, want := range map[string]bool{
+		`{"tools":{"web_search":true}}`: true, `{"tools.web_search.location":{}}`: true, `{"tools . 'web_search'":null}`: true, `{"tools.web_search.'a' b":1}`: true,
+		`{"tools.\"web\\u005fsearch\"":1}`: true, `{"tools":{"view_image":true}}`: false, `{"'tools.web_search'":true}`: false, `{"tools":true}`: false,
+	} {
+		if got := config.Chooses(members(t, call), "tools.web_search"); got != want {
+			t.Errorf("%s: %v", call, got)
+		}
+	}
+}
+
 func TestReadTexts(t *testing.T) {
 	for _, tt := range []struct{ name, key, value, want string }{
 		{"number", "model_context_window", `"32000"`, `32000`},

@@ -8,9 +8,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // TestLockedOverHTTP lists the arguments that calls over HTTP may not choose.
@@ -203,5 +207,199 @@ func TestLinked(t *testing.T) {
 	}
 	if got := config.Linked(filepath.Join(top, "none")); got != nil {
 		t.Errorf("without a home: %q", got)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	s, codex, err := settings(t, "[approvals]\non_cancel = \"deny\"\ntimeout = \"1m\"\n[limits]\ntokens = 5\n",
+		"approvals.timeout=2s", "model=x", "approvals.where=both", "limits.wall_time=1h", "tools.web_search=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(elicit.Options{OnCancel: "deny", Timeout: 2 * time.Second}, s.Approvals.Options); d != "" {
+		t.Errorf("approvals (-want +got):\n%s", d)
+	}
+	if s.Approvals.Where != "both" || !s.Approvals.Pages() || s.Approvals.PagePort != 0 {
+		t.Errorf("%q, page on port %d", s.Approvals.Where, s.Approvals.PagePort)
+	}
+	if d := cmp.Diff(setting.Limits{ModelRequests: 1000, Tokens: 5, WallTime: time.Hour, Command: 2 * time.Minute}, s.Limits); d != "" {
+		t.Errorf("limits (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(map[string]any{"model": "x", "tools": map[string]any{"web_search": true}}, codex); d != "" {
+		t.Errorf("for the engine (-want +got):\n%s", d)
+	}
+}
+
+func TestInvalidSettings(t *testing.T) {
+	const atFile = "FILE" // stands for the path of codex-mcp.toml
+	for _, tt := range []struct{ name, file, flag, want string }{
+		{"syntax", "[approvals", "", atFile + ":1:10: expected"},
+		{"unknown key", "[approvals]\non_cancle = \"deny\"", "", atFile + ":2: approvals.on_cancle: unknown key; do you mean approvals.on_cancel?"},
+		{"unknown table", "[aprovals]\n", "", atFile + ":1: aprovals: unknown key; do you mean approvals?"},
+		{"word", "", "approvals.on_error=approve", `-c approvals.on_error: "approve" is not deny, abort or fail-call`},
+		{"word in the file", "# note\n[approvals]\n\non_error = \"approve\"", "", atFile + `:4: approvals.on_error: "approve" is not deny, abort or fail-call`},
+		{"time", "", "approvals.timeout=soon", "-c approvals.timeout: want a duration"},
+		{"time in the file", "approvals.timeout = \"soon\"", "approvals.on_error=deny", atFile + ":1: approvals.timeout: want a duration"},
+		{"flag over file", "approvals.timeout = \"1s\"", "approvals.timeout=soon", "-c approvals.timeout: want a duration"},
+		{"negative", "", "approvals.timeout=-1s", "-c approvals.timeout: want a duration"},
+		{"locked", "calls.locked_arguments = [\"confg\"]", "", atFile + `:1: calls.locked_arguments: "confg" is not one of`},
+		{"tools", "", `calls.tools=["codex-nap"]`, `-c calls.tools: "codex-nap" is not one of codex-interrupt`},
+		{"a type", "", `calls.tools=[1]`, `-c calls.tools.0: want a string, have a number`},
+		{"unlocked", "[http]\nunlocked_arguments = [\"cwd\"]", "", atFile + `:2: http.unlocked_arguments: "cwd" is not one of`},
+		{"port", "", "approvals.page_port=65536", "-c approvals.page_port: 65536 is not a port"},
+		{"where", "", "approvals.where=here", `-c approvals.where: "here" is not client, page or both`},
+		{"where of a client", "", "approvals.clients={x=\"here\"}", `-c approvals.clients: x: "here" is not client, page or both`},
+		{"time of a command", "[limits]\ncommand = 0", "", atFile + ":2: limits.command: want at least 1ms"},
+		{"no value", "", "novalue", "-c novalue: want KEY=VALUE"},
+		{"patience", "[calls]\npatience = 0.5", "", atFile + `:2: calls.patience: want "auto", 0, or a second or more`},
+		{"patience before now", "", "calls.patience=-5", "-c calls.patience: want"},
+		{"patience of another type", "", "calls.patience=true", "-c calls.patience: want"},
+		{"patience that is short", "", "calls.patience=999ms", "-c calls.patience: want"},
+		{"port below 0", "", "approvals.page_port=-1", "-c approvals.page_port: -1 is not a port"},
+		{"origin that is no address", "", "approvals.page_origin=page", "-c approvals.page_origin: want https://HOST"},
+		{"origin without TLS", "", "approvals.page_origin=http://pages.example", "-c approvals.page_origin: want https"},
+		{"origin with a path", "", "approvals.page_origin=https://pages.example/codex", "-c approvals.page_origin: want https://HOST"},
+		{"origin without a port", "", "approvals.page_origin=https://pages.example", "-c approvals.page_origin: it needs approvals.page_port"},
+		{"requests", "", "limits.model_requests=-1", "-c limits.model_requests: want at least 0"},
+		{"tokens", "", "limits.tokens=-1", "-c limits.tokens: want at least 0"},
+		{"tasks", "", "limits.tasks=0", "-c limits.tasks: want at least 1"},
+		{"result", "", "limits.result=4095", "-c limits.result: want at least 4096"},
+		{"command", "", "limits.command=999us", "-c limits.command: want at least 1ms"},
+		{"notifier", `notify.command=["", "x"]`, "", atFile + ":1: notify.command: want a program"},
+		{"notifier with a NUL", `notify.command=["x", "a\u0000"]`, "", atFile + ":1: notify.command: a word has a NUL"},
+		{"tasks that", "", "calls.tasks=always", `-c calls.tasks: "always" is not auto or never`},
+		{"model's tools", "model_tools='all'", "", atFile + `:1: model_tools: "all" is not auto, files or codex`},
+		{"another provider", "failover.to = [{provider = 'b'}]", "", atFile + ":1: failover.to: to[0]: it needs a provider and a model"},
+		{"no table", "sandbox = 'x'", "", atFile + ":1: sandbox: want a table, have a string"},
+		{"rule that is a text", "approvals.allow = [\"go test\"]", "", atFile + ":1: approvals.allow.0: want a list"},
+		{"rule with a number", "approvals.allow = [[\"go\", 1]]", "", atFile + ":1: approvals.allow.0: want a list"},
+		{"rule without words", "approvals.allow = [{command = []}]", "", atFile + ":1: approvals.allow.0: want a list"},
+		{"rule without a command", "approvals.allow = [{outside = true}]", "", atFile + ":1: approvals.allow.0: want a list"},
+		{"rule with another key", "approvals.allow = [{command = [\"go\"], outsid = true}]", "", atFile + ":1: approvals.allow.0: want a list"},
+		{"rule with another type", "approvals.allow = [{command = [\"go\"], outside = \"yes\"}]", "", atFile + ":1: approvals.allow.0: want a list"},
+		{"a key of the file alone", "", "sandbox.strict=true", "-c sandbox.strict: is set in codex-mcp.toml"},
+		{"a table of the file alone", "", "notify.command=['x']", "-c notify.command: is set in codex-mcp.toml"},
+		{"another of the file alone", "", "shared=true", "-c shared: is set in codex-mcp.toml"},
+	} {
+		var flags []string
+		if tt.flag != "" {
+			flags = []string{tt.flag}
+		}
+		dir := home(t, map[string]string{config.SettingsFile: tt.file})
+		_, _, err := config.LoadSettings(dir, flags)
+		want := strings.Replace(tt.want, atFile, filepath.Join(dir, config.SettingsFile), 1)
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", tt.name, err, want)
+		}
+	}
+}
+
+// TestSettingsAtTheirLimits has the least and the greatest values that are allowed, each way to write a value, and
+// how options say them.
+func TestSettingsAtTheirLimits(t *testing.T) {
+	patience := func(d time.Duration) func(*config.Settings) {
+		return func(s *config.Settings) { s.Patience = d }
+	}
+	timeout := func(d time.Duration) func(*config.Settings) {
+		return func(s *config.Settings) { s.Approvals.Timeout = d }
+	}
+	rule := func(outside bool, command ...string) config.Rule {
+		return config.Rule{Command: command, Outside: outside}
+	}
+	allow := func(rules ...config.Rule) func(*config.Settings) {
+		return func(s *config.Settings) { s.Approvals.Allow = rules }
+	}
+	for _, tt := range []struct {
+		file, arg string
+		change    func(*config.Settings) // of the defaults
+	}{
+		{"", "approvals.page_port=32", func(s *config.Settings) { s.Approvals.PagePort = 32 }}, // and a time-out that nobody set stays open
+		{"", "approvals.timeout=0", timeout(-1)},
+		{"", "approvals.timeout=30s", timeout(30 * time.Second)},
+		{"", "calls.patience=45", patience(45 * time.Second)},
+		{"", "calls.patience=1.5", patience(1500 * time.Millisecond)},
+		{"", `calls.patience="2m"`, patience(2 * time.Minute)},
+		{"", "calls.patience=2m", patience(2 * time.Minute)},
+		{"", "calls.patience=0", patience(-1)},
+		{"", "calls.patience=0s", patience(-1)},
+		{"", "calls.patience=auto", patience(0)},
+		{`approvals.allow = [["go", "test"], {command = ["git", "push"], outside = true}, {command = ["make"]}]`, "",
+			allow(rule(false, "go", "test"), rule(true, "git", "push"), rule(false, "make"))},
+		{"[[approvals.allow]]\ncommand = [\"go\"]\noutside = true", "", allow(rule(true, "go"))},
+		{"", `approvals.allow=[["go"], {command=["make"], outside=true}]`, allow(rule(false, "go"), rule(true, "make"))},
+		{"", "", func(*config.Settings) {}},
+		{"shared = true\nmodel_tools = \"files\"\napprovals = { page_port = 65535, clients = { x = \"page\" }, log = \"\" }\nsandbox = { helper = [\"h\"], strict = true }\n" +
+			"limits = { model_requests = 0, tokens = 7, tasks = 1, result = 4096, command = \"1ms\", wall_time = \"1s\" }\n" +
+			"calls = { tasks = \"never\", resume = false, grace = \"0s\", changes = false, tools = [], trusted = true, always_load = true, locked_arguments = [\"cwd\"], full_access = \"deny\" }\n" +
+			"notify = { command = [\"x\", \"\"] }\n[http]\ndrain_timeout = \"3s\"\nworker_idle = \"1m\"\nmetrics = \":9\"\noauth = { issuer = \"\", audience = \"\" }\n" +
+			"[http.principals.ann]\ntokens = []\n[[failover.to]]\nprovider = \"b\"\nmodel = \"m\"", "",
+			func(s *config.Settings) {
+				s.Shared, s.ModelTools, s.Sandbox = true, setting.ToolsFiles, setting.Sandbox{Helper: []string{"h"}, Strict: true}
+				s.Approvals.PagePort, s.Approvals.Clients, s.Approvals.Log = 65535, map[string]setting.Where{"x": setting.WherePage}, new("")
+				s.Limits = setting.Limits{ModelRequests: -1, Tokens: 7, WallTime: time.Second, Command: time.Millisecond}
+				s.Tasks, s.Changes = setting.Tasks{Never: true, NoResume: true, Limit: 1, Grace: -1}, setting.Changes{Off: true}
+				s.Calls = setting.Calls{Tools: []string{}, TrustedCalls: true, AlwaysLoad: true, LockedArguments: []string{"cwd"}, FullAccess: setting.FullAccessDeny, MaxResult: 4096}
+				s.Notify, s.HTTP = []string{"x", ""}, config.HTTP{Drain: 3 * time.Second, Gateway: []string{"http.metrics", "http.principals"}}
+				s.Failover.To = []setting.FailoverTo{{Provider: "b", Model: "m"}}
+			}},
+		{"[http]\noauth = {}\nmetrics = \"\"\nprincipals = {}\n", "", func(*config.Settings) {}},
+	} {
+		want := &config.Settings{
+			Calls:      setting.Calls{Tools: config.Choosable, FullAccess: setting.FullAccessAsk, MaxResult: setting.DefaultResult},
+			Approvals:  config.ApprovalSettings{Asking: setting.Asking{Where: setting.WhereClient}},
+			ModelTools: setting.ToolsAuto,
+			Tasks:      setting.Tasks{Grace: time.Second, Limit: 64},
+			HTTP:       config.HTTP{Drain: 30 * time.Second},
+			Limits:     setting.Limits{ModelRequests: 1000, Tokens: -1, WallTime: -1, Command: 2 * time.Minute},
+		}
+		tt.change(want)
+		var args []string
+		if tt.arg != "" {
+			args = []string{tt.arg}
+		}
+		got, codex, err := settings(t, tt.file, args...)
+		if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" || err != nil || len(codex) > 0 {
+			t.Errorf("%s%s: %v, for Codex %v (-want +got):\n%s", tt.file, tt.arg, err, codex, d)
+		}
+	}
+}
+
+// TestOldKeys checks that a key that is gone is unknown, and which key its error names.
+func TestOldKeys(t *testing.T) {
+	for file, meant := range map[string]string{
+		"trusted_calls = true": "calls.trusted", "locked_arguments = []": "calls.locked_arguments", "always_load = true": "calls.always_load",
+		"tools = []": "calls.tools", "[tools]\nx = 1": "calls.tools", "tasks.mode = 'never'": "calls.tasks", "tasks.grace = 0": "calls.grace", "tasks.resume = false": "calls.resume",
+		"changes.track = false": "calls.changes", "changes.files = 1": "calls.changes", "drain.timeout = 0": "http.drain_timeout", "keep.log = 0": "approvals.log",
+		"approvals.max_pending = 1": "", "approvals.legacy_flat = true": "", "limits.response_bytes = 1": "", "failover.wait = '1s'": "",
+		"notify.after = 0": "", "approvals.on_eror = 'deny'": "approvals.on_error", "[aprovals]": "approvals", "nonsense = 1": "",
+	} {
+		_, _, err := settings(t, file)
+		want := ": unknown key"
+		if meant != "" {
+			want += "; do you mean " + meant + "?"
+		}
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", file, err, want)
+		}
+	}
+}
+
+// TestMisplacedOverrides checks that an override that replaces one of our tables with a string
+// is ignored with a note.
+func TestMisplacedOverrides(t *testing.T) {
+	s, codex, err := settings(t, "", "sandbox=workspace-write", "http=x", "approvals=never", "limits=5", "model=m", `"approvals"=1`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(codex) != 1 || len(s.Ignored) != 5 {
+		t.Errorf("for Codex %v, ignored %q", codex, s.Ignored)
+	}
+	if want := "-c sandbox is ignored: sandbox is a table of codex-mcp.toml, and no key of Codex; write sandbox_mode"; s.Ignored[0] != want {
+		t.Errorf("%q, want %q", s.Ignored[0], want)
+	}
+	for _, wrong := range []string{"approvals={nosuch=1}", "calls.trusted=1"} {
+		if _, _, err := settings(t, "", wrong); err == nil {
+			t.Errorf("%s is accepted", wrong)
+		}
 	}
 }
