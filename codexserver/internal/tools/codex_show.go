@@ -56,19 +56,6 @@ func (a *showArguments) check([]string) error {
 	return nil
 }
 
-// page is what clients read.
-type page struct {
-	ThreadID string `json:"threadId"`
-	What     string `json:"what"`
-	Command  int    `json:"command,omitzero"`
-	Offset   int64  `json:"offset"`
-	Next     int64  `json:"next,omitzero"` // 0 at the end
-	Total    int64  `json:"total"`
-	Cut      int64  `json:"cut,omitzero"` // how many bytes were not kept
-	Note     string `json:"note,omitzero"`
-	Content  string `json:"content"`
-}
-
 // maxPage is the size of the largest page in bytes of JSON, and pageCost the largest of one without its content.
 const maxPage, pageCost = 45_000, 1000
 
@@ -76,48 +63,28 @@ func (a *showArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolRes
 	a.ThreadID = thread.CanonicalID(a.ThreadID)
 	c.named = text.Brief(a.ThreadID, maxBrief)
 	_ = c.open(a.ThreadID) // holds it
-	p, err := a.read(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return structured(p, p.Content, p.words()), nil
-}
-
-// words returns a text about the page's position in the whole.
-func (p *page) words() string {
-	words := fmt.Sprintf("[bytes %d to %d of %d", p.Offset, p.Offset+int64(len(p.Content)), p.Total)
-	if p.Next > 0 {
-		words += fmt.Sprintf("; the next page has offset %d", p.Next)
-	}
-	words += "]"
-	if p.Cut > 0 {
-		words += fmt.Sprintf(" %d bytes are not kept.", p.Cut)
-	}
-	if p.Note != "" {
-		words += " " + p.Note
-	}
-	return words
-}
-
-// read returns the page that the arguments name.
-func (a *showArguments) read(ctx context.Context, c *call) (*page, error) {
 	tr, err := a.log(ctx, c)
 	if err != nil {
 		return nil, err
 	}
+	var p struct {
+		ThreadID        string `json:"threadId"`
+		What            string `json:"what"`
+		Command         int    `json:"command,omitzero"`
+		transcript.Page `json:",embed"`
+	}
+	p.ThreadID, p.What = a.ThreadID, a.What
 	room := max(min(c.form().most, maxPage), protocol.MinResult) - pageCost
-	var p transcript.Page
-	command := 0
 	switch a.What {
 	case "diff":
-		p, err = tr.Diff(a.Offset, room)
+		p.Page, err = tr.Diff(a.Offset, room)
 	case "transcript":
-		p, err = tr.Transcript(a.Offset, room)
+		p.Page, err = tr.Transcript(a.Offset, room)
 	case "output":
 		if a.Command != nil {
-			command = *a.Command
+			p.Command = *a.Command
 		}
-		p, command, err = tr.Output(command, a.Offset, room)
+		p.Page, p.Command, err = tr.Output(p.Command, a.Offset, room)
 	}
 	if wrong, ok := errors.AsType[*transcript.RangeError](err); ok {
 		err = fmt.Errorf("argument /%s: %s", wrong.Argument, wrong.Reason)
@@ -125,14 +92,19 @@ func (a *showArguments) read(ctx context.Context, c *call) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &page{
-		ThreadID: a.ThreadID, What: a.What, Command: command, Offset: p.Offset, Total: p.Total, Cut: p.Cut, Note: p.Note,
-		Content: fit(p.Text, room),
+	p.Text = fit(p.Text, room)
+	end, words := p.Offset+int64(len(p.Text)), ""
+	if end < p.Total {
+		p.Next, words = end, fmt.Sprintf("; the next page has offset %d", end)
 	}
-	if end := p.Offset + int64(len(out.Content)); end < p.Total {
-		out.Next = end
+	words = fmt.Sprintf("[bytes %d to %d of %d%s]", p.Offset, end, p.Total, words)
+	if p.Cut > 0 {
+		words += fmt.Sprintf(" %d bytes are not kept.", p.Cut)
 	}
-	return out, nil
+	if p.Note != "" {
+		words += " " + p.Note
+	}
+	return structured(p, p.Text, words), nil
 }
 
 // log returns the log of a thread that the client holds, or one read from a rollout. A

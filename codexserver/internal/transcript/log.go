@@ -116,18 +116,19 @@ func (l *Log) Changed(turn int, diff string) {
 	})
 }
 
-// Page is a part of a text.
+// Page is a part of a text, as clients read it.
 type Page struct {
-	// Text is the part.
-	Text string
-	// Offset is where the part begins in the whole text.
-	Offset int64
+	// Offset is where the part begins in the whole text, and Next where the one after it does; 0 at the end.
+	Offset int64 `json:"offset"`
+	Next   int64 `json:"next,omitzero"`
 	// Total is the length of the whole text.
-	Total int64
+	Total int64 `json:"total"`
 	// Cut is how many bytes of the whole text are not kept.
-	Cut int64
+	Cut int64 `json:"cut,omitzero"`
 	// Note is a remark for the reader, or "".
-	Note string
+	Note string `json:"note,omitzero"`
+	// Text is the part.
+	Text string `json:"content"`
 }
 
 // Transcript returns a part of the transcript.
