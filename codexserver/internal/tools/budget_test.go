@@ -38,13 +38,7 @@ func endOf(t *testing.T, c *servertest.Client, tool, arguments string) (e turnEn
 		Stopped string
 	}
 	r := use(t, c, tool, arguments, &s)
-	text := r.Content[0].Text
-	for _, block := range r.Content[1:] {
-		if block.Annotations.Audience == nil { // else it is for the model
-			text += "\n" + block.Text
-		}
-	}
-	if text != s.Content {
+	if text := r.said(); text != s.Content {
 		t.Errorf("the text is %q, the structured one %q", text, s.Content)
 	}
 	return turnEnd{s.Status, s.Stopped, s.Content, r.IsError}, s.ThreadID

@@ -58,6 +58,17 @@ type toolResult struct {
 	IsError           bool
 }
 
+// said returns the texts that are for everybody.
+func (r *toolResult) said() string {
+	var texts []string
+	for _, b := range r.Content {
+		if b.Annotations.Audience == nil {
+			texts = append(texts, b.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
 func (r *toolResult) texts() (texts []string) {
 	for _, b := range r.Content {
 		texts = append(texts, b.Text)
@@ -414,20 +425,15 @@ func TestIncompleteAnswer(t *testing.T) {
 			})
 			c := servertest.Connect(t, codexserver.New(lacking{say, tt.why}, nil), nil)
 			var s started
-			r, text := use(t, c, "codex", `{"prompt":"p"}`, &s), ""
+			r := use(t, c, "codex", `{"prompt":"p"}`, &s)
 			want := tt.want + ` codex-reply continues, for example with "continue".`
 			if s.Content != want || s.Status != "incomplete" || r.IsError {
 				t.Errorf("the result is %+v", r)
 			}
-			for _, block := range r.Content {
-				if block.Annotations.Audience == nil { // else it is for the model
-					text += "\n" + block.Text
-				}
-			}
 			if tt.why == protocol.EmptyAnswer {
 				want = ""
 			}
-			if text != "\n"+want {
+			if text := r.said(); text != want {
 				t.Errorf("the text is %q", text)
 			}
 			use(t, c, "codex", `{"prompt":"p","background":true}`, nil)
