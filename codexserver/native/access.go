@@ -17,28 +17,39 @@ func (c *conversation) withoutCall() (*config.Config, error) {
 	return own, nil
 }
 
-// judge determines what a new conversation may do because of its call.
-func (c *conversation) judge() error {
-	own, err := c.withoutCall()
-	if err == nil {
-		c.call.access = accessOf(c.now, c.cfg, own)
+// judge determines what a new conversation may do because of its call. The configuration is read again only for a
+// call that may make something wider: in no sandbox but full access do the mode and the policy so.
+func (c *conversation) judge(call *protocol.Config) (err error) {
+	own := c.cfg
+	full := c.now.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess && (call.Sandbox != "" || call.ApprovalPolicy != "")
+	if full || call.Profile != "" || call.WebSearch != nil || len(call.Overrides) > 0 {
+		if own, err = c.withoutCall(); err != nil {
+			return err
+		}
 	}
-	return err
+	c.call.access = accessOf(c.now, c.cfg, own)
+	return nil
 }
 
 // restore sets what the last turn of a resumed conversation had, as far as the call keeps it.
 func (c *conversation) restore(old *rollout.Rollout, call *protocol.Config) error {
+	own, err := c.withoutCall()
+	if err != nil {
+		return err
+	}
 	base, searches := box.Grant{Policy: c.now.ApprovalPolicy, Sandbox: c.now.SandboxPolicy}, c.cfg.Tools.WebSearch
 	c.restorePolicies(old.Context, call)
 	c.restoreChoices(old, call)
-	if err := c.judge(); err != nil || c.call.access.IsZero() || call.Keep != nil && call.Keep(c.call.access) {
-		return err
+	c.call.access = accessOf(c.now, c.cfg, own)
+	if c.call.access.IsZero() || call.Keep != nil && call.Keep(c.call.access) {
+		return nil
 	}
 	had := box.Grant{Policy: c.now.ApprovalPolicy, Sandbox: c.now.SandboxPolicy}
 	had.Narrow(&base)
 	c.now.ApprovalPolicy, c.now.SandboxPolicy = had.Policy, had.Sandbox
 	c.cfg.Tools.WebSearch = c.cfg.Tools.WebSearch && searches
-	return c.judge()
+	c.call.access = accessOf(c.now, c.cfg, own)
+	return nil
 }
 
 // accessOf compares what a conversation may do with what its configuration own gives.

@@ -66,7 +66,7 @@ func (e *Engine) start(ctx context.Context, cfg *config.Config, call *protocol.C
 		return nil, err
 	}
 	c.call.effort = call.Effort != ""
-	if err := c.judge(); err != nil {
+	if err := c.judge(call); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	if err := c.open(ctx); err != nil {
