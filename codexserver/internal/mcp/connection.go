@@ -49,10 +49,10 @@ type Connection struct {
 
 // hello is what the client says of itself. It does not change.
 type hello struct {
-	params  *mcptypes.InitializeRequestParams // nil before initialize
-	version string                            // of MCP, "" before initialize
-	able    bool                              // the client can be asked
-	asker   *elicit.Asker
+	params *mcptypes.InitializeRequestParams // nil before initialize
+	client elicit.Client                     // the zero value before initialize
+	able   bool                              // the client can be asked
+	asker  *elicit.Asker
 }
 
 // over is a question that ended without an answer of the client.
@@ -121,7 +121,7 @@ func (c *Connection) Peer(t jsonrpc.Transport, h jsonrpc.Handler, hooks jsonrpc.
 		return ours(r) || modernOnes(r) ||
 			r.Method == modern.ToolsCall.Name() && era.HasMember(jsontext.Value(r.Params), "requestState") && era.Meta(r.Params) != nil
 	}
-	o.Batches = func() bool { return c.hello.Load().version == batches }
+	o.Batches = func() bool { return c.hello.Load().client.ProtocolVersion == batches }
 	o.MaxConcurrent += maxLong + spare
 	c.peer = jsonrpc.NewPeer(t, h, o)
 	return c.peer
@@ -201,7 +201,7 @@ func (c *Connection) problem(err error) {
 // speaks reports whether the session's version of MCP is version or a newer one. It returns
 // true before initialize.
 func (c *Connection) speaks(version string) bool {
-	now := c.hello.Load().version
+	now := c.hello.Load().client.ProtocolVersion
 	return now == "" || now >= version
 }
 
@@ -209,15 +209,7 @@ func (c *Connection) speaks(version string) bool {
 func (c *Connection) canAsk() bool { return c.hello.Load().able }
 
 // Host returns the client's name, or "" before initialize.
-func (c *Connection) Host() string { return c.hello.Load().info().Name }
-
-// info returns the client's name and version, or none before initialize.
-func (h *hello) info() (i mcptypes.Implementation) {
-	if h.params != nil {
-		i = h.params.ClientInfo
-	}
-	return i
-}
+func (c *Connection) Host() string { return c.hello.Load().client.Name }
 
 // Outlet returns the observer of a turn that no request waits for. It only sends log messages.
 func (c *Connection) Outlet() thread.Observer { return c.outlet(&recipient{}) }

@@ -30,23 +30,16 @@ var protocolVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-
 // batches is the version whose clients may send batches. It alone has them.
 const batches = "2025-03-26"
 
-// negotiate returns the requested version if it is supported, and the newest otherwise (MCP
-// 2025-06-18, basic/lifecycle#version-negotiation).
-func negotiate(asked string) string {
-	if slices.Contains(protocolVersions, asked) {
-		return asked
-	}
-	return protocolVersions[len(protocolVersions)-1]
-}
-
 func (c *Connection) initialize(_ context.Context, p *mcptypes.InitializeRequestParams) (*mcptypes.InitializeResult, error) {
-	who := elicit.Client{ProtocolVersion: negotiate(p.ProtocolVersion), Name: p.ClientInfo.Name}
+	who := elicit.Client{ProtocolVersion: p.ProtocolVersion, Name: p.ClientInfo.Name}
+	if !slices.Contains(protocolVersions, p.ProtocolVersion) { // MCP 2025-06-18, basic/lifecycle#version-negotiation
+		who.ProtocolVersion = protocolVersions[len(protocolVersions)-1]
+	}
 	if c.asks {
 		who.Capabilities = p.Capabilities
 	}
-	version := who.ProtocolVersion
 	before := c.hello.Load()
-	if before.params != nil || !c.hello.CompareAndSwap(before, &hello{p, version, who.CanAsk(), elicit.NewAsker(c.peer, who, &c.session.server.Approvals)}) {
+	if before.params != nil || !c.hello.CompareAndSwap(before, &hello{p, who, who.CanAsk(), elicit.NewAsker(c.peer, who, &c.session.server.Approvals)}) {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "initialize called more than once")
 	}
 	c.note(&c.began)
@@ -55,7 +48,7 @@ func (c *Connection) initialize(_ context.Context, p *mcptypes.InitializeRequest
 		extra["engine"] = info
 	}
 	return &mcptypes.InitializeResult{
-		ProtocolVersion: version,
+		ProtocolVersion: who.ProtocolVersion,
 		Capabilities: mcptypes.ServerCapabilities{
 			Tools:   &mcptypes.ServerCapabilitiesTools{},
 			Logging: map[string]json.RawMessage{},
@@ -74,8 +67,8 @@ func (c *Connection) initialize(_ context.Context, p *mcptypes.InitializeRequest
 func (c *Connection) UserAgent() string {
 	term := cmp.Or(os.Getenv("TERM"), "unknown")
 	agent := fmt.Sprintf("codex_cli_rs/%s (%s; %s) %s", c.session.server.Version, runtime.GOOS, runtime.GOARCH, term)
-	if client := c.hello.Load().info(); client.Name != "" {
-		agent += fmt.Sprintf(" (%s; %s)", client.Name, client.Version)
+	if p := c.hello.Load().params; p != nil && p.ClientInfo.Name != "" {
+		agent += fmt.Sprintf(" (%s; %s)", p.ClientInfo.Name, p.ClientInfo.Version)
 	}
 	return agent
 }
@@ -97,13 +90,11 @@ const rootsTimeout = 5 * time.Second
 // folder returns the folder of the options, or the client's first root, or
 // [tools.ProjectFolder].
 func (c *Connection) folder(ctx context.Context) string {
-	if f := c.session.server.Folder; f != "" {
-		return f
+	folder := c.session.server.Folder
+	if folder == "" {
+		folder = cmp.Or(c.roots(ctx)...)
 	}
-	for _, root := range c.roots(ctx) {
-		return root
-	}
-	return tools.ProjectFolder(ctx)
+	return cmp.Or(folder, tools.ProjectFolder(ctx))
 }
 
 // Folders returns the folders of the client: those in which the server was started, and the client's

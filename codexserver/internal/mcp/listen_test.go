@@ -33,47 +33,31 @@ func TestListen(t *testing.T) {
 			t.Errorf("acknowledged: %s", got)
 		}
 		seen := 0
-		expect := func(when string, want ...string) {
-			t.Helper()
+		// told returns what was told within a time.
+		told := func(within time.Duration) []json.RawMessage {
+			<-time.After(within)
 			synctest.Wait()
 			all := c.Received("notifications/tasks")
-			got := all[seen:]
+			news := all[seen:]
 			seen = len(all)
-			if len(got) != len(want) {
-				t.Errorf("%s: %s, want %q", when, got, want)
-				return
-			}
-			for i, part := range want {
-				if !strings.Contains(string(got[i]), part) || !strings.Contains(string(got[i]), made.TaskID) {
-					t.Errorf("%s: %s, want %s", when, got[i], part)
-				}
-			}
+			return news
 		}
-		expect("at once", `"status":"working"`)
-		<-time.After(9*time.Minute + 50*time.Second)
-		if n := len(c.Received("notifications/tasks")) - seen; n > 590 {
-			t.Errorf("%d notifications in 590 seconds", n)
+		if got := told(0); len(got) != 1 || !strings.Contains(string(got[0]), `"status":"working"`) || !strings.Contains(string(got[0]), made.TaskID) {
+			t.Errorf("at once: %s", got)
 		}
-		seen = len(c.Received("notifications/tasks"))
-		<-time.After(11500 * time.Millisecond)
-		synctest.Wait()
-		said := false
-		for _, one := range c.Received("notifications/tasks")[seen:] {
-			said = said || strings.Contains(string(one), "hello")
+		if got := told(9*time.Minute + 50*time.Second); len(got) > 590 {
+			t.Errorf("%d notifications in 590 seconds", len(got))
 		}
-		if !said {
+		if got := told(11500 * time.Millisecond); !strings.Contains(fmt.Sprintf("%s", got), "hello") {
 			t.Error("the words of the turn are not told")
 		}
-		seen = len(c.Received("notifications/tasks"))
-		<-time.After(11 * time.Minute)
-		synctest.Wait()
-		all := c.Received("notifications/tasks")
-		if last := string(all[len(all)-1]); !strings.Contains(last, `"status":"completed"`) || !strings.Contains(last, "hello") {
+		got := told(11 * time.Minute)
+		if last := string(got[len(got)-1]); !strings.Contains(last, `"status":"completed"`) || !strings.Contains(last, "hello") {
 			t.Errorf("at the end: %s", last)
 		}
-		seen = len(all)
-		<-time.After(time.Hour)
-		expect("after the end")
+		if got := told(time.Hour); len(got) > 0 {
+			t.Errorf("after the end: %s", got)
+		}
 		cancel()
 		synctest.Wait()
 	})

@@ -44,10 +44,7 @@ func TestNotificationsOfARequest(t *testing.T) {
 		{noForms, "", "say:hi", true, map[string]bool{progress: true}},
 		{noForms, "", "git", true, map[string]bool{progress: true}},
 		{noForms, "debug", "say:hi", false, map[string]bool{}}, // nothing to warn of
-		{noForms, "debug", "git", false, map[string]bool{message: true}},
 		{noForms, "warning", "git", false, map[string]bool{message: true}},
-		{noForms, "error", "git", false, map[string]bool{}},
-		{noForms, "emergency", "git", false, map[string]bool{}},
 		{withEvents, "", "say:hi", false, map[string]bool{event: true}},
 		{withEvents, "info", "say:hi", true, map[string]bool{event: true, progress: true}},
 		{`{"extensions":{"io.github.codexmcp/other":{}}}`, "", "say:hi", false, map[string]bool{}},

@@ -77,17 +77,12 @@ func TestModernErrors(t *testing.T) {
 		{"sendUserMessage", `{"conversationId":"a","items":[],` + modernMeta + `}`, -32601, ""},
 		{"subscriptions/listen", `{"notifications":{"taskIds":["a"]},` + modernMeta + `}`, -32021, ""},
 	} {
-		t.Run("", func(t *testing.T) {
-			play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
-				a := c.startWith(tt.method, tt.params).wait()
-				if a.err == nil || int(a.err.Code) != tt.code || a.err.Message == "" {
-					t.Fatalf("%s %s: %s, want %d", tt.method, tt.params, a.text(), tt.code)
-				}
-				checkData(t, a.err, tt.path)
-				if w.Did() != "0" {
-					t.Errorf("%s %s: %s turns", tt.method, tt.params, w.Did())
-				}
-			})
+		play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
+			a := c.startWith(tt.method, tt.params).wait()
+			if a.err == nil || int(a.err.Code) != tt.code || a.err.Message == "" || w.Did() != "0" {
+				t.Fatalf("%s %s: %s, want %d; turns %s", tt.method, tt.params, a.text(), tt.code, w.Did())
+			}
+			checkData(t, a.err, tt.path)
 		})
 	}
 }

@@ -116,14 +116,6 @@ func testTextOnOneLine(t *testing.T, era servertest.Era) {
 			t.Fatal(err)
 		}
 		walk(tree, func(text string) {
-			if inner := any(nil); json.Unmarshal([]byte(text), &inner) == nil {
-				walk(inner, func(text string) {
-					if raw(text) {
-						t.Errorf("%s: %q", where, text)
-					}
-				})
-				return
-			}
 			if raw(text) {
 				t.Errorf("%s: %q", where, text)
 			}
@@ -151,15 +143,10 @@ func testTextOnOneLine(t *testing.T, era servertest.Era) {
 		if got := content.StructuredContent.Threads[0].Content; got != s.shown+", 30s" {
 			t.Errorf("event %d: codex-wait says %q, want %q", i, got, s.shown)
 		}
-		if listed := ask("tools/call", `"name":"codex-list","arguments":{}`); true {
-			see("codex-list", listed)
-			want, err := json.Marshal(shownLine)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !strings.Contains(listed, `"preview":`+string(want)) {
-				t.Errorf("codex-list: %s", listed)
-			}
+		listed := ask("tools/call", `"name":"codex-list","arguments":{}`)
+		see("codex-list", listed)
+		if want, err := json.Marshal(shownLine); err != nil || !strings.Contains(listed, `"preview":`+string(want)) {
+			t.Errorf("codex-list: %s, %v", listed, err)
 		}
 		if tasks {
 			if task == "" {
@@ -213,10 +200,14 @@ func testTextOnOneLine(t *testing.T, era servertest.Era) {
 	client.Close()
 }
 
-// walk calls f for each string in a tree of JSON.
+// walk calls f for each string in a tree of JSON, and in JSON in a string.
 func walk(tree any, f func(string)) {
 	switch v := tree.(type) {
 	case string:
+		if inner := any(nil); json.Unmarshal([]byte(v), &inner) == nil {
+			walk(inner, f)
+			return
+		}
 		f(v)
 	case []any:
 		for _, e := range v {

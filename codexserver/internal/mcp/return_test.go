@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -170,18 +171,10 @@ func comeBack(t *testing.T, first servertest.Era, shows bool, second servertest.
 // TestNobodyComesBack checks that a question for which nobody comes is denied in time, and that the
 // configuration decides where it says what happens if a client cannot be asked.
 func TestNobodyComesBack(t *testing.T) {
-	for _, tt := range []struct {
-		set  string
-		want string
-	}{
-		{"", "timeout"}, {"deny", "unsupported"},
-	} {
+	for set, want := range map[elicit.Policy]string{"": "timeout", "deny": "unsupported"} {
 		synctest.Test(t, func(t *testing.T) {
 			o := &codexserver.Options{Home: t.TempDir(), Changes: codexserver.ChangeOptions{Off: true}}
-			o.Approvals.OnUnsupported = "deny"
-			if tt.set == "" {
-				o.Approvals.OnUnsupported = ""
-			}
+			o.Approvals.OnUnsupported = set
 			p := codexserver.New(&servertest.Engine{}, o).Principal(t.Context(), "ann")
 			defer p.Close()
 			a := arrive(t, p, servertest.Handshake, false)
@@ -190,8 +183,8 @@ func TestNobodyComesBack(t *testing.T) {
 			pass(o.Approvals.Timeout + 20*60e9)
 			b := arrive(t, p, servertest.Handshake, true)
 			defer b.End()
-			if got := b.Use(t.Context(), "codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, thread)); !strings.Contains(got, tt.want) {
-				t.Errorf("%q: %s", tt.set, got)
+			if got := b.Use(t.Context(), "codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, thread)); !strings.Contains(got, want) {
+				t.Errorf("%q: %s", set, got)
 			}
 		})
 	}
