@@ -122,7 +122,7 @@ func (a *askOptions) read(stdin io.Reader) (string, error) {
 const planTool = "include-plan-tool"
 
 // Run runs codex-mcp ask on the standard streams.
-func (a *askOptions) Run(ctx context.Context, stdout, stderr io.Writer) int {
+func (a *askOptions) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	defer program.SurviveBrokenPipes()()
 	console := terminal.Standard(os.Stdin, stdout, stderr)
 	var piped io.Reader
@@ -134,7 +134,7 @@ func (a *askOptions) Run(ctx context.Context, stdout, stderr io.Writer) int {
 		var err error
 		if task, err = a.newTask(piped); err != nil {
 			fmt.Fprintln(stderr, "codex-mcp:", err)
-			return 2
+			return status(2)
 		}
 	}
 	signals := make(chan os.Signal, 4)
@@ -146,9 +146,9 @@ func (a *askOptions) Run(ctx context.Context, stdout, stderr io.Writer) int {
 		time.AfterFunc(3*endTime, func() { os.Exit(terminal.StatusInterrupted) })
 	})()
 	if a.demo {
-		return a.playDemo(signalled, console, signals)
+		return status(a.playDemo(signalled, console, signals))
 	}
-	return a.askOn(signalled, task, console, os.Getenv, signals)
+	return status(a.askOn(signalled, task, console, os.Getenv, signals))
 }
 
 func (a *askOptions) newTask(stdin io.Reader) (*terminal.Task, error) {

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A runner runs a command and returns the exit status.
-type runner func(ctx context.Context, stdout, stderr io.Writer) int
+// A runner runs a command. An error that is a status was printed.
+type runner func(ctx context.Context, stdout, stderr io.Writer) error
 
 // parse reads a command line, and sets options.run to the command. A flag such as --help is one too. It
 // writes with one write, since grep -q closes a pipe after the first match. An error says what to correct.
@@ -43,11 +43,11 @@ func parse(name string, args []string, stderr io.Writer) (*options, error) {
 
 // prints returns a command that prints a text.
 func prints(text string) runner {
-	return func(_ context.Context, stdout, stderr io.Writer) int {
+	return func(_ context.Context, stdout, _ io.Writer) error {
 		if _, err := io.WriteString(stdout, text); err != nil {
-			return fail(stderr, fmt.Errorf("standard output: %w", err))
+			return fmt.Errorf("standard output: %w", err)
 		}
-		return 0
+		return nil
 	}
 }
 

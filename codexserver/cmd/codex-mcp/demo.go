@@ -18,12 +18,10 @@ import (
 func (a *askOptions) playDemo(signalled context.Context, console *terminal.Console, signals <-chan os.Signal) (code int) {
 	dir, err := demoFolder()
 	if err != nil {
-		return fail(console.Err, err)
+		return exit(console.Err, err)
 	}
 	defer func() {
-		if err := os.RemoveAll(dir); err != nil {
-			code = max(code, fail(console.Err, err))
-		}
+		code = max(code, exit(console.Err, os.RemoveAll(dir)))
 	}()
 	home := filepath.Join(dir, "home")
 	a.folder = filepath.Join(dir, "work")

@@ -67,9 +67,9 @@ type doctorOptions struct {
 	json bool
 }
 
-// Run checks everything that the server depends on, prints one screen of a terminal (or JSON), and
-// returns the exit status: 0 when turns can run, else 1.
-func (o *doctorOptions) Run(ctx context.Context, stdout, stderr io.Writer) int {
+// Run checks everything that the server depends on, and prints one screen of a terminal (or JSON). The
+// exit status is 1 when no turn can run.
+func (o *doctorOptions) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
 	if !o.logs {
@@ -86,12 +86,12 @@ func (o *doctorOptions) Run(ctx context.Context, stdout, stderr io.Writer) int {
 		d.print(&report, width(stdout))
 	}
 	if _, err := stdout.Write(report.Bytes()); err != nil {
-		return fail(stderr, err)
+		return err
 	}
 	if d.Problem != "" {
-		return 1
+		return status(1)
 	}
-	return 0
+	return nil
 }
 
 // diagnose looks at everything. An error is that of the configuration.

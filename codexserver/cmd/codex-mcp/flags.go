@@ -21,7 +21,7 @@ import (
 // more has a struct of its own around them.
 type options struct {
 	name string // the program's name; codex when a link with that name started it
-	run  runner // the command; nil when parse has done everything, as for --help
+	run  runner // the command
 
 	overrides []string // key=value, in order
 	engine    string

@@ -53,20 +53,12 @@ By default only this machine can connect. For other machines set http.hosts and
 	return cmd
 }
 
-// Run runs codex-mcp http and returns its exit status.
-func (o *httpOptions) Run(ctx context.Context, stdout, stderr io.Writer) int {
-	defer program.SurviveBrokenPipes()()
-	if err := o.serve(ctx, stdout, stderr); err != nil {
-		return fail(stderr, err)
-	}
-	return 0
-}
-
 // challenge begins the WWW-Authenticate of a refusal.
 const challenge = `Bearer realm="codex-mcp"`
 
-// serve serves the one user who started the server, or prints the token.
-func (o *httpOptions) serve(ctx context.Context, stdout, stderr io.Writer) error {
+// Run serves the one user who started the server, or prints the token.
+func (o *httpOptions) Run(ctx context.Context, stdout, stderr io.Writer) error {
+	defer program.SurviveBrokenPipes()()
 	c, err := configure(o.options, os.Getenv, o.logger(stderr))
 	if err != nil {
 		return err

@@ -61,10 +61,10 @@ func main() {
 		os.Exit(1)
 	}
 	if os.Args[0] == worker.Name {
-		os.Exit(work(context.Background(), os.Stderr))
+		os.Exit(exit(os.Stderr, work(context.Background(), os.Stderr)))
 	}
 	if os.Args[0] == sharedName && len(os.Args) > 1 {
-		os.Exit(runShared(context.Background(), os.Args[1], os.Args[2:], os.Stderr))
+		os.Exit(exit(os.Stderr, runShared(context.Background(), os.Args[1], os.Args[2:], os.Stderr)))
 	}
 	os.Exit(run(context.Background(), programName(os.Args[0]), os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -76,22 +76,14 @@ func run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 		fmt.Fprintf(stderr, "%s: %v\n", name, err)
 		return 2
 	}
-	return o.run(ctx, stdout, stderr)
+	return exit(stderr, o.run(ctx, stdout, stderr))
 }
 
-// Run serves the client on the standard streams.
-func (o *options) Run(ctx context.Context, _, stderr io.Writer) int {
+// Run serves the client on the standard streams, itself or by a server that clients share.
+func (o *options) Run(ctx context.Context, _, stderr io.Writer) error {
 	defer program.SurviveBrokenPipes()()
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
-	if err := o.serveClient(ctx, stderr); err != nil {
-		return fail(stderr, err)
-	}
-	return 0
-}
-
-// serveClient serves the client itself, or by a server that clients share.
-func (o *options) serveClient(ctx context.Context, stderr io.Writer) error {
 	c, err := configure(o, os.Getenv, o.logger(stderr))
 	if err != nil {
 		return err
@@ -126,7 +118,16 @@ func (o *options) logger(stderr io.Writer) *slog.Logger {
 	return program.Logger(stderr, o.logFormat, o.log)
 }
 
-func fail(stderr io.Writer, err error) int {
+// status is an exit status whose reason was printed.
+type status int
+
+func (s status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// exit prints an error, and returns the exit status.
+func exit(stderr io.Writer, err error) int {
+	if s, printed := errors.AsType[status](err); printed || err == nil {
+		return int(s)
+	}
 	fmt.Fprintln(stderr, "codex-mcp:", err)
 	return 1
 }

@@ -149,12 +149,7 @@ conversation or its beginning.`,
 			if len(args) > 1 {
 				return fmt.Errorf("page: want one ID, found %q", id)
 			}
-			o.run = func(ctx context.Context, stdout, stderr io.Writer) int {
-				if err := printLink(ctx, id, stdout, stderr); err != nil {
-					return fail(stderr, err)
-				}
-				return 0
-			}
+			o.run = func(ctx context.Context, stdout, stderr io.Writer) error { return printLink(ctx, id, stdout, stderr) }
 			return nil
 		},
 	}

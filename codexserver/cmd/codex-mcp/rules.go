@@ -84,15 +84,12 @@ func addRule(s *rulefile.Store, prefix []string, out io.Writer) error {
 
 // withRules returns a runner with the rules of the home.
 func withRules(f func(s *rulefile.Store, out io.Writer) error) runner {
-	return func(_ context.Context, stdout, stderr io.Writer) int {
+	return func(_ context.Context, stdout, _ io.Writer) error {
 		home, err := config.Home(os.Getenv)
-		if err == nil {
-			err = f(rulefile.New(home, nil), stdout)
-		}
 		if err != nil {
-			return fail(stderr, err)
+			return err
 		}
-		return 0
+		return f(rulefile.New(home, nil), stdout)
 	}
 }
 

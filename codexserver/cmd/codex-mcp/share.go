@@ -165,20 +165,16 @@ func (o *options) makeAbsolute() error {
 	return nil
 }
 
-// runShared runs the shared server of a name for the command line of the process that started it, and
-// returns the exit status.
-func runShared(ctx context.Context, name string, args []string, stderr io.Writer) int {
+// runShared runs the shared server of a name for the command line of the process that started it.
+func runShared(ctx context.Context, name string, args []string, stderr io.Writer) error {
 	defer program.SurviveBrokenPipes()()
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
 	o, err := parse("codex-mcp", args, stderr)
-	if err == nil {
-		err = serveShared(ctx, name, o)
-	}
 	if err != nil {
-		return fail(stderr, err)
+		return err
 	}
-	return 0
+	return serveShared(ctx, name, o)
 }
 
 func serveShared(ctx context.Context, name string, o *options) error {
@@ -246,12 +242,12 @@ and how many clients, connected or gone, have a turn that runs.`,
 // listShared returns the function of a command that asks every shared server of the user for something,
 // and prints what it does.
 func (o *options) listShared(want, words string) func(*cobra.Command, []string) error {
-	list := func(ctx context.Context, stdout, stderr io.Writer) int {
+	list := func(ctx context.Context, stdout, stderr io.Writer) error {
 		ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 		defer stop()
 		folder, names, err := sockets(shared.Shared)
 		if err != nil {
-			return fail(stderr, fmt.Errorf("shared: %w", err))
+			return fmt.Errorf("shared: %w", err)
 		}
 		defer folder.Close()
 		all, failed := answers(ctx, folder, names, want, stderr)
@@ -266,12 +262,12 @@ func (o *options) listShared(want, words string) func(*cobra.Command, []string) 
 			}
 		}
 		if failed {
-			return 1
+			return status(1)
 		}
 		if len(all) == 0 {
 			fmt.Fprintln(stdout, "no shared server runs")
 		}
-		return 0
+		return nil
 	}
 	return func(*cobra.Command, []string) error {
 		o.run = list
@@ -306,7 +302,7 @@ func answers(ctx context.Context, folder *shared.Folder, names []string, want st
 			all = append(all, s)
 		case !errors.Is(err, shared.ErrAbsent):
 			failed = true
-			fail(stderr, fmt.Errorf("process %s: %w", name, err))
+			exit(stderr, fmt.Errorf("process %s: %w", name, err))
 		}
 	}
 	slices.SortFunc(all, func(a, b *shared.Status) int { return cmp.Or(a.Began.Compare(b.Began), a.PID-b.PID) })

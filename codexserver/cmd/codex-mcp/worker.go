@@ -18,25 +18,21 @@ import (
 	"github.com/codexmcp/codexmcp/internal/program"
 )
 
-// work runs this program as the worker of one user of codex-mcp-gateway, and returns its
-// exit status.
-func work(ctx context.Context, stderr io.Writer) int {
+// work runs this program as the worker of one user of codex-mcp-gateway.
+func work(ctx context.Context, stderr io.Writer) error {
 	defer program.SurviveBrokenPipes()()
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
 	link, err := worker.Connect()
 	if err != nil {
-		return fail(stderr, err)
+		return err
 	}
 	defer link.Close()
-	if err := workFor(ctx, link, stderr); err != nil {
-		// The gateway logs why a worker does not start. Print any other error to standard error.
-		if !link.Fail(err) {
-			return fail(stderr, err)
-		}
-		return 1
+	err = workFor(ctx, link, stderr)
+	if err != nil && link.Fail(err) {
+		return status(1) // the gateway logs why a worker does not start
 	}
-	return 0
+	return err
 }
 
 // workFor starts the server for the user of a link, and serves until the link ends.
