@@ -20,8 +20,5 @@ func Share(syscall.Conn) error { return errors.ErrUnsupported }
 // Await does nothing: this system has no known locks.
 func Await(syscall.Conn) error { return nil }
 
-// tryAwait does nothing.
-func tryAwait(syscall.Conn) error { return nil }
-
 // Unlock does nothing.
 func Unlock(syscall.Conn) error { return nil }

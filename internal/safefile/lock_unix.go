@@ -13,11 +13,11 @@ import (
 var ErrLocked error = unix.EWOULDBLOCK
 
 // Lock locks a file exclusively.
-func Lock(f syscall.Conn) error { return lock(f, unix.LOCK_EX) }
+func Lock(f syscall.Conn) error { return flock(f, unix.LOCK_EX|unix.LOCK_NB) }
 
 // Share locks a file together with others that share it. It fails with [ErrLocked] while
 // another open file has it locked exclusively.
-func Share(f syscall.Conn) error { return lock(f, unix.LOCK_SH) }
+func Share(f syscall.Conn) error { return flock(f, unix.LOCK_SH|unix.LOCK_NB) }
 
 // Await locks a file exclusively, and waits until no other open file has it locked.
 func Await(f syscall.Conn) error {
@@ -28,13 +28,8 @@ func Await(f syscall.Conn) error {
 	}
 }
 
-// tryAwait is [Await] that fails with [ErrLocked] instead of waiting.
-func tryAwait(f syscall.Conn) error { return Lock(f) }
-
 // Unlock ends the lock of an open file.
 func Unlock(f syscall.Conn) error { return flock(f, unix.LOCK_UN) }
-
-func lock(f syscall.Conn, how int) error { return flock(f, how|unix.LOCK_NB) }
 
 func flock(f syscall.Conn, how int) error {
 	conn, err := f.SyscallConn()

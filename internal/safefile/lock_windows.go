@@ -11,38 +11,31 @@ import (
 var ErrLocked error = windows.ERROR_LOCK_VIOLATION
 
 // Lock locks a file exclusively.
-func Lock(f syscall.Conn) error { return lock(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
+func Lock(f syscall.Conn) error {
+	return lock(f, windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY)
+}
 
 // Share locks a file together with others that share it. It fails with [ErrLocked] while
 // another open file has it locked exclusively.
-func Share(f syscall.Conn) error { return lock(f, 0) }
+func Share(f syscall.Conn) error { return lock(f, windows.LOCKFILE_FAIL_IMMEDIATELY) }
 
 // Await locks a file exclusively, and waits until no other open file has it locked.
-func Await(f syscall.Conn) error { return await(f, 0) }
+func Await(f syscall.Conn) error { return lock(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
 
-// tryAwait is [Await] that fails with [ErrLocked] instead of waiting.
-func tryAwait(f syscall.Conn) error { return await(f, windows.LOCKFILE_FAIL_IMMEDIATELY) }
-
-func await(f syscall.Conn, how uint32) error {
-	return control(f, func(h windows.Handle) error {
-		return windows.LockFileEx(h, windows.LOCKFILE_EXCLUSIVE_LOCK|how, 0, 1, 0, &windows.Overlapped{OffsetHigh: awaited})
-	})
-}
-
-// Unlock ends the lock of [Await].
+// Unlock ends the lock of an open file.
 func Unlock(f syscall.Conn) error {
 	return control(f, func(h windows.Handle) error {
-		return windows.UnlockFileEx(h, 0, 1, 0, &windows.Overlapped{OffsetHigh: awaited})
+		return windows.UnlockFileEx(h, 0, 1, 0, &windows.Overlapped{OffsetHigh: place})
 	})
 }
 
-// awaited is the place of the lock of [Await], beyond the end of every file: here a lock keeps
+// place is the place of each lock, beyond the end of every file: here a lock keeps
 // others from writing to its place.
-const awaited = 1 << 30
+const place = 1 << 30
 
 func lock(f syscall.Conn, how uint32) error {
 	return control(f, func(h windows.Handle) error {
-		return windows.LockFileEx(h, how|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &windows.Overlapped{})
+		return windows.LockFileEx(h, how, 0, 1, 0, &windows.Overlapped{OffsetHigh: place})
 	})
 }
 

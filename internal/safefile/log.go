@@ -166,7 +166,11 @@ const (
 // await locks the file if it is or becomes free in time.
 func (l *Log) await() (locked bool, err error) {
 	for deadline := time.Now().Add(patience); ; <-time.After(pause) {
-		if err := tryAwait(l.f); !errors.Is(err, ErrLocked) {
+		err := Lock(l.f)
+		if errors.Is(err, errors.ErrUnsupported) {
+			err = nil // the system has no known locks
+		}
+		if !errors.Is(err, ErrLocked) {
 			l.held = false
 			return err == nil, err
 		}

@@ -75,16 +75,13 @@ type Duration time.Duration
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (d *Duration) UnmarshalJSON(b []byte) error {
-	var text string
-	if err := json.Unmarshal(b, &text); err != nil {
-		if string(b) != "0" {
-			return fmt.Errorf(`want a duration such as "90s" or "10m"`)
-		}
-		text = "0"
+	text := "0"
+	if string(b) != text && json.Unmarshal(b, &text) != nil {
+		text = "" // which is no duration
 	}
 	v, err := time.ParseDuration(text)
 	if err != nil || v < 0 {
-		return fmt.Errorf(`want a duration such as "90s" or "10m"`)
+		return errors.New(`want a duration such as "90s" or "10m"`)
 	}
 	*d = Duration(v)
 	return nil
