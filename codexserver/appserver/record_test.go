@@ -11,7 +11,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
-	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
 	turnpkg "github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -37,11 +36,11 @@ func TestRecordOfRecordings(t *testing.T) {
 				return elicit.Outcome{Decision: answer}, nil
 			}})()
 			thread := approval.Thread{ID: "t"}
-			now, log := turnpkg.New(changes.Options{}), transcript.New("")
+			now := turnpkg.New(changes.Options{})
 			decide := func(m protocol.EventMsg) bool {
 				r := &approval.Request{Thread: thread, Event: m, Question: &elicit.Question{}}
 				d := b.Decide(t.Context(), r, false)
-				now.Decided(log, r, d)
+				now.Decided(r, d)
 				return d.Decision.Approves()
 			}
 			calls, approved := map[string]int{}, map[string]bool{}
@@ -62,7 +61,7 @@ func TestRecordOfRecordings(t *testing.T) {
 					now.Note(&line)
 					b.Note(thread, "turn", line)
 				}
-				now.Add(log, "turn", m)
+				now.Add("turn", 0, m)
 			}
 			for _, line := range now.Unended() {
 				b.Note(thread, "turn", line)

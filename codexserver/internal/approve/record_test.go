@@ -14,7 +14,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
-	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -163,12 +162,11 @@ func shown(t *testing.T, lines string) string {
 type worker struct {
 	board *approve.Board
 	turn  *turn.Turn
-	log   *transcript.Log
 }
 
 func (w *worker) decide(r *approval.Request) approval.Decision {
 	d := w.board.Decide(context.Background(), r, false)
-	w.turn.Decided(w.log, r, d)
+	w.turn.Decided(r, d)
 	return d
 }
 
@@ -177,7 +175,7 @@ func (w *worker) add(m protocol.EventMsg) {
 		w.turn.Note(&line)
 		w.board.Note(approval.Thread{ID: "t"}, "turn", line)
 	}
-	w.turn.Add(w.log, "turn", m)
+	w.turn.Add("turn", 0, m)
 }
 
 func (w *worker) end() {
@@ -226,7 +224,7 @@ func TestCalls(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var lines strings.Builder
 			b := approve.New(&approve.Options{Record: record.To(&lines)}, nil)
-			works := &worker{board: b, turn: turn.New(changes.Options{}), log: transcript.New("")}
+			works := &worker{board: b, turn: turn.New(changes.Options{})}
 			for _, answer := range tt.asked {
 				leave := b.Attach(newClient(servertest.Say(answer), nil))
 				r := request()
@@ -281,7 +279,7 @@ func TestRecordFaults(t *testing.T) {
 		leave := b.Attach(newClient(servertest.Say(servertest.Accept), nil))
 		r := request()
 		r.Event = protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git"}}
-		works := &worker{board: b, turn: turn.New(changes.Options{}), log: transcript.New("")}
+		works := &worker{board: b, turn: turn.New(changes.Options{})}
 		d := works.decide(r)
 		leave()
 		works.add(protocol.ExecCommandBegin{CallID: "c"})

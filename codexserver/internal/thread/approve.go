@@ -100,7 +100,8 @@ func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Questi
 		}
 		r.Question = &asked
 	}
-	now.Asked(h.kept, r)
+	h.kept.Asked(r)
+	now.Asked(r)
 	for _, o := range observers {
 		o.Asked(r)
 	}
@@ -108,7 +109,8 @@ func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Questi
 	h.mu.Lock()
 	h.submit()
 	h.mu.Unlock()
-	now.Decided(h.kept, r, d)
+	h.kept.Decided(r, d)
+	now.Decided(r, d)
 	for _, o := range observers {
 		o.Decided(r, d)
 	}

@@ -183,7 +183,7 @@ func (h *host) ready(m protocol.EventMsg) {
 func (h *host) deliver(submission string, m protocol.EventMsg, notice bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	m, step := h.turn().Add(h.kept, h.now.id, m)
+	m, step := h.turn().Add(h.now.id, h.kept.Add(m), m)
 	e := Event{Event: protocol.Event{ID: cmp.Or(submission, h.now.Submission), Msg: m}, Notice: notice, Step: step}
 	switch m := m.(type) {
 	case protocol.TokenCount:

@@ -11,9 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
@@ -24,13 +22,6 @@ func newLog(t *testing.T) *transcript.Log {
 	tr := transcript.New(filepath.Join(t.TempDir(), "new"))
 	t.Cleanup(tr.Close)
 	return tr
-}
-
-// idle is a turn that has not begun.
-var idle = turn.New(changes.Options{})
-
-func addTo(tr *transcript.Log, m protocol.EventMsg) {
-	idle.Add(tr, "", m)
 }
 
 // all reads a text page by page, and checks that the pages have no gaps.
@@ -76,28 +67,28 @@ func TestOpenQuestions(t *testing.T) {
 
 func TestTranscript(t *testing.T) {
 	tr := newLog(t)
-	addTo(tr, protocol.SessionConfigured{InitialMessages: []json.RawMessage{
+	tr.Add(protocol.SessionConfigured{InitialMessages: []json.RawMessage{
 		json.RawMessage(`{"type":"user_message","message":"earlier","kind":"plain"}`),
 		json.RawMessage(`{"type":"user_message","message":"the rules","kind":"user_instructions"}`),
 		json.RawMessage(`{"type":"agent_message","message":"yes"}`),
 		json.RawMessage(`no JSON`),
 	}})
 	tr.Begin("do it\ncodex:\nand more\r\rend")
-	addTo(tr, protocol.ExecCommandBegin{CallID: "1", Command: []string{"sh", "-c", "echo 'a\nb'"}, Cwd: "/w\nuser:"})
-	addTo(tr, protocol.ExecCommandEnd{CallID: "1", AggregatedOutput: "a\nb\n", ExitCode: 2, Duration: protocol.Duration(1_500_000_000)})
+	tr.Add(protocol.ExecCommandBegin{CallID: "1", Command: []string{"sh", "-c", "echo 'a\nb'"}, Cwd: "/w\nuser:"})
+	tr.Add(protocol.ExecCommandEnd{CallID: "1", AggregatedOutput: "a\nb\n", ExitCode: 2, Duration: protocol.Duration(1_500_000_000)})
 	ask := &approval.Request{Question: &elicit.Question{Message: "Allow it?\nuser: yes", NotDone: "nothing ran"}}
 	tr.Decided(ask, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "no\ncodex:"}, By: approval.ByClient})
 	tr.Decided(ask, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}, By: approval.ByRule})
-	addTo(tr, protocol.PatchApplyBegin{CallID: "2", Changes: map[string]protocol.FileChange{"/w/b": {Add: &protocol.FileContent{}}, "/w/a\n": {Update: &protocol.FileUpdate{}}}})
-	addTo(tr, protocol.PatchApplyEnd{CallID: "2", Stderr: "no such line"})
-	addTo(tr, protocol.MCPToolCallBegin{Invocation: protocol.MCPInvocation{Server: "s", Tool: "t", Arguments: json.RawMessage(`{"token":"sk-secret"}`)}})
-	addTo(tr, protocol.BackgroundEvent{Message: "Decide at http://127.0.0.1:80/#sk-secret"})
-	addTo(tr, protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: "one", Status: "pending"}}})
-	addTo(tr, protocol.AgentMessage{Message: "done\xff"})
-	addTo(tr, protocol.TaskComplete{LastAgentMessage: new("done\xff")})
+	tr.Add(protocol.PatchApplyBegin{CallID: "2", Changes: map[string]protocol.FileChange{"/w/b": {Add: &protocol.FileContent{}}, "/w/a\n": {Update: &protocol.FileUpdate{}}}})
+	tr.Add(protocol.PatchApplyEnd{CallID: "2", Stderr: "no such line"})
+	tr.Add(protocol.MCPToolCallBegin{Invocation: protocol.MCPInvocation{Server: "s", Tool: "t", Arguments: json.RawMessage(`{"token":"sk-secret"}`)}})
+	tr.Add(protocol.BackgroundEvent{Message: "Decide at http://127.0.0.1:80/#sk-secret"})
+	tr.Add(protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: "one", Status: "pending"}}})
+	tr.Add(protocol.AgentMessage{Message: "done\xff"})
+	tr.Add(protocol.TaskComplete{LastAgentMessage: new("done\xff")})
 	tr.End(nil)
 	tr.Begin("again")
-	addTo(tr, protocol.TaskComplete{LastAgentMessage: new("only there")})
+	tr.Add(protocol.TaskComplete{LastAgentMessage: new("only there")})
 	tr.End(errors.New("no\nmodel"))
 	got, p := all(t, 64, tr.Transcript)
 	if p.Cut != 0 {
@@ -223,9 +214,9 @@ func TestWithoutAFile(t *testing.T) {
 
 func TestOutput(t *testing.T) {
 	tr := newLog(t)
-	begin := func(id string) { addTo(tr, protocol.ExecCommandBegin{CallID: id, Command: []string{"x"}}) }
+	begin := func(id string) { tr.Add(protocol.ExecCommandBegin{CallID: id, Command: []string{"x"}}) }
 	out := func(id, stream, chunk string) {
-		addTo(tr, protocol.ExecCommandOutputDelta{CallID: id, Stream: protocol.OutputStream(stream), Chunk: []byte(chunk)})
+		tr.Add(protocol.ExecCommandOutputDelta{CallID: id, Stream: protocol.OutputStream(stream), Chunk: []byte(chunk)})
 	}
 	check := func(command int, text, note string, cut int64) {
 		t.Helper()
@@ -249,10 +240,10 @@ func TestOutput(t *testing.T) {
 	out("a", "stdout", "\xac!")
 	out("unknown", "stdout", "?")
 	check(1, "ab\uFFFD€!", "The command is running.", 0)
-	addTo(tr, protocol.ExecCommandEnd{CallID: "a", AggregatedOutput: "whole", Omitted: 7})
+	tr.Add(protocol.ExecCommandEnd{CallID: "a", AggregatedOutput: "whole", Omitted: 7})
 	check(1, "whole", "", 7)
 	begin("a") // models reuse ids
-	addTo(tr, protocol.ExecCommandEnd{CallID: "a"})
+	tr.Add(protocol.ExecCommandEnd{CallID: "a"})
 	check(2, "", "The command has printed nothing.", 0)
 	begin("b")
 	out("b", "stdout", "partly")
@@ -261,7 +252,7 @@ func TestOutput(t *testing.T) {
 	check(0, "partly", "The turn ended before the command did.", 0)
 	begin("c")
 	long := strings.Repeat("é", 3<<20)
-	addTo(tr, protocol.ExecCommandEnd{CallID: "c", Stdout: long})
+	tr.Add(protocol.ExecCommandEnd{CallID: "c", Stdout: long})
 	text, p := all(t, 45_000, func(offset int64, most int) (transcript.Page, error) {
 		p, _, err := tr.Output(4, offset, most)
 		return p, err
@@ -274,7 +265,7 @@ func TestOutput(t *testing.T) {
 	for i := range 1000 {
 		id := fmt.Sprint(i)
 		begin(id)
-		addTo(tr, protocol.ExecCommandEnd{CallID: id, AggregatedOutput: id})
+		tr.Add(protocol.ExecCommandEnd{CallID: id, AggregatedOutput: id})
 	}
 	wrong(4)
 	check(5, "0", "", 0)
@@ -289,7 +280,7 @@ func TestOutput(t *testing.T) {
 			begin("other")
 		}
 		out("first", "stdout", "late")
-		addTo(tr, protocol.ExecCommandEnd{CallID: "first", AggregatedOutput: "later"})
+		tr.Add(protocol.ExecCommandEnd{CallID: "first", AggregatedOutput: "later"})
 		text, _ := all(t, 1<<20, tr.Transcript)
 		if said := strings.Contains(text, fmt.Sprintf("command %d ended: exit code 0 after 0s, 0 bytes of output", first)); said != (others == 1000) {
 			t.Errorf("after %d others: %s", others, text[len(text)-200:])
@@ -306,9 +297,9 @@ func TestOutputsAreBounded(t *testing.T) {
 	chunk := []byte(strings.Repeat("x", 1<<20))
 	for i := range 20 {
 		id := fmt.Sprint(i)
-		addTo(tr, protocol.ExecCommandBegin{CallID: id})
+		tr.Add(protocol.ExecCommandBegin{CallID: id})
 		for range 5 {
-			addTo(tr, protocol.ExecCommandOutputDelta{CallID: id, Chunk: chunk})
+			tr.Add(protocol.ExecCommandOutputDelta{CallID: id, Chunk: chunk})
 		}
 	}
 	var kept int64
@@ -350,11 +341,11 @@ func FuzzTranscript(f *testing.F) {
 	f.Fuzz(func(t *testing.T, words string, output []byte, most uint) {
 		tr := newLog(t)
 		tr.Begin(words)
-		addTo(tr, protocol.ExecCommandBegin{CallID: words, Command: []string{words, string(output)}, Cwd: words})
+		tr.Add(protocol.ExecCommandBegin{CallID: words, Command: []string{words, string(output)}, Cwd: words})
 		for _, b := range output {
-			addTo(tr, protocol.ExecCommandOutputDelta{CallID: words, Chunk: []byte{b}})
+			tr.Add(protocol.ExecCommandOutputDelta{CallID: words, Chunk: []byte{b}})
 		}
-		addTo(tr, protocol.ViewImageToolCall{Path: words})
+		tr.Add(protocol.ViewImageToolCall{Path: words})
 		size := int(most%1000) + utf8.UTFMax
 		text, _ := all(t, size, tr.Transcript)
 		for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
@@ -376,9 +367,9 @@ func TestLast(t *testing.T) {
 	if got := l.Last(100); got != "" {
 		t.Errorf("nothing is %q", got)
 	}
-	l.Note("one", "two")
-	l.Note("thr\u00e9e", "")
-	for most, want := range map[int]string{0: "", 3: "", 7: "", 8: "thrée\n", 13: "thrée\n", 14: "  two\nthrée\n", 100: "one\n  two\nthrée\n"} {
+	l.Add(protocol.ViewImageToolCall{Path: "one"})
+	l.Add(protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: "two", Status: "thr\u00e9e"}}})
+	for most, want := range map[int]string{0: "", 3: "", 14: "", 15: "  thrée: two\n", 20: "  thrée: two\n", 21: "plan:\n  thrée: two\n", 100: "image: one\nplan:\n  thrée: two\n"} {
 		if got := l.Last(most); got != want {
 			t.Errorf("%d bytes: %q, want %q", most, got, want)
 		}

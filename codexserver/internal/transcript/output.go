@@ -28,12 +28,7 @@ type output struct {
 	rest    map[protocol.OutputStream][]byte // the beginning of an incomplete rune
 }
 
-// Command writes the begin of a command, and returns its number in the thread.
-func (l *Log) Command(m protocol.ExecCommandBegin) (number int) {
-	l.write(func() { number = l.begin(m) })
-	return number
-}
-
+// begin writes the begin of a command, and returns its number in the thread.
 func (l *Log) begin(m protocol.ExecCommandBegin) int {
 	l.commands++
 	if l.open == nil {
@@ -48,11 +43,7 @@ func (l *Log) begin(m protocol.ExecCommandBegin) int {
 	return o.number
 }
 
-// Print writes a piece of an output. CommandEnded replaces the pieces by the whole output.
-func (l *Log) Print(m protocol.ExecCommandOutputDelta) {
-	l.write(func() { l.print(m) })
-}
-
+// print writes a piece of an output. The end of the command replaces the pieces by the whole output.
 func (l *Log) print(m protocol.ExecCommandOutputDelta) {
 	o := l.open[m.CallID]
 	if o == nil || !l.kept(o) {
@@ -72,14 +63,10 @@ func (l *Log) print(m protocol.ExecCommandOutputDelta) {
 	room := max(0, maxOutput-int(o.size))
 	kept := utf8text.Head(valid(string(b[:whole])), room)
 	o.omitted += int64(max(0, whole-len(kept)))
-	l.add(o, kept)
+	l.append(o, kept)
 }
 
-// CommandEnded writes the end of a command.
-func (l *Log) CommandEnded(m protocol.ExecCommandEnd) {
-	l.write(func() { l.end(m) })
-}
-
+// end writes the end of a command.
 func (l *Log) end(m protocol.ExecCommandEnd) {
 	o := l.open[m.CallID]
 	delete(l.open, m.CallID)
@@ -94,15 +81,15 @@ func (l *Log) end(m protocol.ExecCommandEnd) {
 		if p, _ := l.printed(o, 0, len(all)); (p.Text != all || p.Total != int64(len(all))) && l.kept(o) {
 			l.sections = slices.DeleteFunc(l.sections, func(s section) bool { return s.command == o.number })
 			o.size = 0
-			l.add(o, all)
+			l.append(o, all)
 		}
 	}
 	l.entry(fmt.Sprintf("command %d ended: exit code %d after %s, %d bytes of output",
 		o.number, m.ExitCode, time.Duration(m.Duration).Round(time.Millisecond), o.size+o.omitted), "")
 }
 
-// add appends valid UTF-8 to an output.
-func (l *Log) add(o *output, s string) {
+// append appends valid UTF-8 to an output.
+func (l *Log) append(o *output, s string) {
 	at, n := l.outputs.end, len(l.sections)-1
 	l.outputs.write(s)
 	if o.size += int64(len(s)); n >= 0 && l.sections[n].command == o.number && l.sections[n].at+l.sections[n].size == at {

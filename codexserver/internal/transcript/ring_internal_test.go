@@ -22,7 +22,7 @@ func TestRing(t *testing.T) {
 		for step := range 500 {
 			i := random.IntN(len(texts))
 			s := strings.Repeat(fmt.Sprintf("%d,", step), random.IntN(5000))
-			l.add(texts[i], s)
+			l.append(texts[i], s)
 			want[i] += s
 			if random.IntN(100) == 0 {
 				l.rest()
@@ -46,8 +46,8 @@ func TestSectionsAreBounded(t *testing.T) {
 	l := New("")
 	a, b := &output{number: 1}, &output{number: 2}
 	for range maxSections {
-		l.add(a, "a")
-		l.add(b, "b")
+		l.append(a, "a")
+		l.append(b, "b")
 	}
 	p, err := l.printed(a, 0, 10)
 	if err != nil || p.Text != strings.Repeat("a", 10) || p.Cut != maxSections/2 || len(l.sections) != maxSections {

@@ -139,7 +139,7 @@ func completed(raw jsontext.Value) protocol.EventMsg {
 	return nil
 }
 
-// line adds the messages and calls of a line of a rollout. Said is the last message.
+// line adds the messages and calls of a line of a rollout, of which nobody knows yet. Said is the last message.
 func (l *Log) line(r protocol.RolloutLine, said *message) {
 	switch r.Type {
 	case protocol.RolloutEventMsg:
@@ -153,16 +153,16 @@ func (l *Log) line(r protocol.RolloutLine, said *message) {
 				return
 			}
 			if m := completed(jsontext.Value(m.Raw)); m != nil && !said.repeats(m, true) {
-				l.Said(m)
+				l.add(m)
 			}
 		case protocol.UserMessage, protocol.AgentMessage, protocol.Error:
 			if !said.repeats(m, false) {
-				l.Said(m)
+				l.add(m)
 			}
 		case protocol.ModelReroute:
-			l.Said(m)
+			l.add(m)
 		case protocol.TurnAborted:
-			l.Note("the turn was aborted: "+showLine(string(m.Reason)), "")
+			l.entry("the turn was aborted: "+showLine(string(m.Reason)), "")
 		}
 	case protocol.RolloutResponseItem:
 		item, err := protocol.ParseItem(r.Payload)
@@ -171,11 +171,11 @@ func (l *Log) line(r protocol.RolloutLine, said *message) {
 		}
 		switch i := item.(type) {
 		case protocol.LocalShellCallItem:
-			l.Note("command: "+commandLine(i.Action.Command), "")
+			l.entry("command: "+commandLine(i.Action.Command), "")
 		case protocol.FunctionCallItem:
-			l.Note(shownCall(i), "")
+			l.entry(shownCall(i), "")
 		case protocol.CustomToolCallItem:
-			l.Note("tool: "+showLine(i.Name), "")
+			l.entry("tool: "+showLine(i.Name), "")
 		}
 	}
 }

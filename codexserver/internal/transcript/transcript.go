@@ -19,37 +19,68 @@ const (
 	maxPaths = 20      // paths of a patch
 )
 
-// Note writes an entry: a heading, and a body or "".
-func (l *Log) Note(heading, body string) {
-	l.write(func() { l.entry(heading, body) })
+// Add writes what an event of the thread tells a reader. It returns the number in its thread of the command that the event
+// begins, or 0.
+func (l *Log) Add(e protocol.EventMsg) (command int) {
+	l.write(func() { command = l.add(e) })
+	return command
 }
 
-// Said writes a message of the user or the model, an error, or a change of the model. It ignores other events.
-func (l *Log) Said(e protocol.EventMsg) {
+func (l *Log) add(e protocol.EventMsg) (command int) {
 	switch m := e.(type) {
+	case protocol.SessionConfigured:
+		l.past(m.InitialMessages)
 	case protocol.UserMessage:
 		if m.Kind == "" || m.Kind == protocol.UserPlain {
-			l.Note("user:", m.Message)
+			l.entry("user:", m.Message)
 		}
 	case protocol.AgentMessage:
-		l.write(func() {
-			l.answer = m.Message
-			l.entry("codex:", m.Message)
-		})
-	case protocol.Error:
-		l.Note("error:", m.Message)
-	case protocol.ModelReroute:
-		l.Note("model:", m.Words())
-	}
-}
-
-// Concluded writes the last message of a turn, unless it is the one before.
-func (l *Log) Concluded(words string) {
-	l.write(func() {
-		if words != l.answer {
-			l.entry("codex:", words)
+		l.answer = m.Message
+		l.entry("codex:", m.Message)
+	case protocol.TaskComplete:
+		if last := m.LastAgentMessage; last != nil && *last != l.answer {
+			l.entry("codex:", *last)
 		}
-	})
+	case protocol.Error:
+		l.entry("error:", m.Message)
+	case protocol.ModelReroute:
+		l.entry("model:", m.Words())
+	case protocol.BackgroundEvent:
+		if m.Refused != nil {
+			l.refused(m)
+		}
+	case protocol.PlanUpdate:
+		var steps []string
+		for _, s := range m.Plan {
+			steps = append(steps, s.Status+": "+s.Step)
+		}
+		l.entry("plan:", strings.Join(steps, "\n"))
+	case protocol.ExecCommandBegin:
+		return l.begin(m)
+	case protocol.ExecCommandOutputDelta:
+		l.print(m)
+	case protocol.ExecCommandEnd:
+		l.end(m)
+	case protocol.PatchApplyBegin:
+		l.entry("patch:", patchLines(m.Changes))
+	case protocol.PatchApplyEnd:
+		if m.Success {
+			l.entry("the patch was applied", "")
+		} else {
+			l.entry("the patch was not applied:", m.Stderr)
+		}
+	case protocol.MCPToolCallBegin: // without its arguments, which may contain secrets
+		l.entry("tool "+showLine(m.Invocation.Tool)+" of the MCP server "+showLine(m.Invocation.Server), "")
+	case protocol.MCPToolCallEnd:
+		if m.Result.Err != nil {
+			l.entry("tool "+showLine(m.Invocation.Tool)+" failed", "")
+		}
+	case protocol.WebSearchEnd:
+		l.entry("web search:", m.Query)
+	case protocol.ViewImageToolCall:
+		l.entry("image: "+showLine(m.Path), "")
+	}
+	return 0
 }
 
 // entry writes a heading on its own line, and an indented body.
@@ -63,8 +94,8 @@ func (l *Log) entry(heading, body string) {
 	l.transcript.write(b.String())
 }
 
-// Past writes the messages of the thread before this server resumed it.
-func (l *Log) Past(messages []json.RawMessage) {
+// past writes the messages of the thread before this server resumed it.
+func (l *Log) past(messages []json.RawMessage) {
 	first := true
 	for _, raw := range messages {
 		m, err := protocol.ParseEvent(raw)
@@ -74,62 +105,28 @@ func (l *Log) Past(messages []json.RawMessage) {
 		switch m.(type) {
 		case protocol.UserMessage, protocol.AgentMessage, protocol.Error, protocol.ModelReroute:
 			if first {
-				l.Note("=== what was said before", "")
+				l.entry("=== what was said before", "")
 				first = false
 			}
-			l.Said(m)
+			l.add(m)
 		}
 	}
-	l.write(func() { l.answer = "" })
+	l.answer = ""
 }
 
-// Refused writes what the engine refused by itself.
-func (l *Log) Refused(m protocol.BackgroundEvent) {
+// refused writes what the engine refused by itself.
+func (l *Log) refused(m protocol.BackgroundEvent) {
 	switch r := m.Refused; {
 	case m.Message != "":
-		l.Note("refused by the engine:", m.Message)
+		l.entry("refused by the engine:", m.Message)
 	case len(r.Command) > 0:
-		l.Note("refused by the engine: "+commandLine(r.Command), r.Reason)
+		l.entry("refused by the engine: "+commandLine(r.Command), r.Reason)
 	case len(r.Changes) > 0:
-		l.Note("refused by the engine: the patch", patchLines(r.Changes)+"\n"+r.Reason)
+		l.entry("refused by the engine: the patch", patchLines(r.Changes)+"\n"+r.Reason)
 	default:
-		l.Note("refused by the engine: "+showLine(r.Tool), r.Reason)
+		l.entry("refused by the engine: "+showLine(r.Tool), r.Reason)
 	}
 }
-
-// Planned writes a plan.
-func (l *Log) Planned(plan []protocol.PlanStep) {
-	var steps []string
-	for _, s := range plan {
-		steps = append(steps, s.Status+": "+s.Step)
-	}
-	l.Note("plan:", strings.Join(steps, "\n"))
-}
-
-// Patch writes the begin of a patch, and PatchEnded its end.
-func (l *Log) Patch(changes map[string]protocol.FileChange) { l.Note("patch:", patchLines(changes)) }
-
-// PatchEnded writes the end of a patch.
-func (l *Log) PatchEnded(m protocol.PatchApplyEnd) {
-	if m.Success {
-		l.Note("the patch was applied", "")
-	} else {
-		l.Note("the patch was not applied:", m.Stderr)
-	}
-}
-
-// Tool writes the call of a tool of an MCP server, without its arguments, which may contain secrets.
-func (l *Log) Tool(call protocol.MCPInvocation) {
-	l.Note("tool "+showLine(call.Tool)+" of the MCP server "+showLine(call.Server), "")
-}
-
-// ToolFailed writes that the call of a tool failed.
-func (l *Log) ToolFailed(call protocol.MCPInvocation) {
-	l.Note("tool "+showLine(call.Tool)+" failed", "")
-}
-
-// Image writes that the model looks at an image.
-func (l *Log) Image(path string) { l.Note("image: "+showLine(path), "") }
 
 // Asked writes a question before its decision if a client may not show all of it. Else the transcript gets it with
 // its decision.
@@ -143,7 +140,7 @@ func (l *Log) Asked(r *approval.Request) {
 			whole += "\n" + command
 		}
 	}
-	l.Note("open question:", whole)
+	l.write(func() { l.entry("open question:", whole) })
 }
 
 // Decided writes the decision about a question.

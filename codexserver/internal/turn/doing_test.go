@@ -26,7 +26,7 @@ func TestDoing(t *testing.T) {
 		{protocol.TokenCount{}, ""},
 	} {
 		work := turn.New(changes.Options{})
-		if _, got := work.Add(newLog(t), "", tt.event); got.Doing != tt.want {
+		if _, got := work.Add("", 0, tt.event); got.Doing != tt.want {
 			t.Errorf("%T: %q, want %q", tt.event, got.Doing, tt.want)
 		}
 		if got := work.State().Words(); tt.want != "" && got != tt.want || tt.want == "" && got != "starting" {

@@ -9,7 +9,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
-	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -33,27 +32,26 @@ func Changes(m protocol.EventMsg) bool {
 
 const thinking = "thinking"
 
-// Add reads an event of the turn, which has that id, and writes it to the log of its thread. It returns the
-// event with the ids of its thread and turn, if events of its type have them; an id that an engine has set stays.
-// Add does not block.
-func (t *Turn) Add(l *transcript.Log, id string, m protocol.EventMsg) (protocol.EventMsg, Step) {
+// Add reads an event of the turn, which has that id. Command is the number in its thread of the command that the event
+// begins. Add returns the event with the ids of its thread and turn, if events of its type have them; an id that an engine
+// has set stays. Add does not block.
+func (t *Turn) Add(id string, command int, m protocol.EventMsg) (protocol.EventMsg, Step) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	named, doing := t.add(l, id, m)
+	named, doing := t.add(id, command, m)
 	doing = show.Status(doing)
 	t.now.do(doing)
 	return named, Step{Doing: doing, Changes: Changes(m)}
 }
 
 // add is Add under the turn's lock. It also returns what the turn does from then on, or "".
-func (t *Turn) add(l *transcript.Log, id string, e protocol.EventMsg) (named protocol.EventMsg, doing string) {
+func (t *Turn) add(id string, command int, e protocol.EventMsg) (named protocol.EventMsg, doing string) {
 	begun := !t.time.began.IsZero()
 	named = e
 	switch m := e.(type) {
 	case protocol.SessionConfigured:
 		m.ThreadID = m.SessionID
 		named = m
-		l.Past(m.InitialMessages)
 	case protocol.TaskStarted:
 		m.TurnID = cmp.Or(m.TurnID, id)
 		named, doing = m, thinking
@@ -64,22 +62,14 @@ func (t *Turn) add(l *transcript.Log, id string, e protocol.EventMsg) (named pro
 		t.answer.lacks = m.Incomplete
 		if last := m.LastAgentMessage; last != nil {
 			t.answer.text = *last
-			l.Concluded(*last)
 		}
 	case protocol.TurnAborted:
 		m.TurnID = cmp.Or(m.TurnID, id)
 		named = m
-	case protocol.Error:
-		l.Said(m)
-	case protocol.UserMessage:
-		l.Said(m)
 	case protocol.BackgroundEvent:
 		doing = m.Message
-		if m.Refused != nil {
-			l.Refused(m)
-			if begun {
-				t.refuse(t.refusal(m.Refused))
-			}
+		if m.Refused != nil && begun {
+			t.refuse(t.refusal(m.Refused))
 		}
 	case protocol.StreamError:
 		doing = m.Message
@@ -87,7 +77,6 @@ func (t *Turn) add(l *transcript.Log, id string, e protocol.EventMsg) (named pro
 	case protocol.ModelReroute:
 		doing = m.Words()
 		t.answer.coming.Reset()
-		l.Said(m)
 		if begun {
 			t.reroute(m)
 		}
@@ -105,18 +94,16 @@ func (t *Turn) add(l *transcript.Log, id string, e protocol.EventMsg) (named pro
 		t.speaks(begun)
 		doing, t.answer.last = m.Message, m.Message
 		t.answer.coming.Reset()
-		l.Said(m)
 	case protocol.AgentReasoning, protocol.AgentReasoningDelta:
 		t.speaks(begun)
-	case protocol.AgentReasoningRawContent, protocol.AgentReasoningRawContentDelta, protocol.ShutdownComplete:
 	default:
-		return t.addCall(l, id, e)
+		return t.addCall(id, command, e)
 	}
 	return named, doing
 }
 
 // addCall is add for commands, patches, tools, and what else comes from the model.
-func (t *Turn) addCall(l *transcript.Log, id string, e protocol.EventMsg) (named protocol.EventMsg, doing string) {
+func (t *Turn) addCall(id string, command int, e protocol.EventMsg) (named protocol.EventMsg, doing string) {
 	begun := !t.time.began.IsZero()
 	named = e
 	switch m := e.(type) {
@@ -133,11 +120,9 @@ func (t *Turn) addCall(l *transcript.Log, id string, e protocol.EventMsg) (named
 		named, doing = m, "running "+elicit.ShowCommand(show.Begins(m.Command))
 		t.now.change()
 		t.acts(begun)
-		if number := l.Command(m); begun {
-			t.runs(m, number)
+		if begun {
+			t.runs(m, command)
 		}
-	case protocol.ExecCommandOutputDelta: // it may run while the model works
-		l.Print(m)
 	case protocol.ExecCommandEnd:
 		m.TurnID = cmp.Or(m.TurnID, id)
 		named, doing = m, thinking
@@ -145,7 +130,6 @@ func (t *Turn) addCall(l *transcript.Log, id string, e protocol.EventMsg) (named
 		if command := t.commands.ended(m.CallID); command != nil {
 			command.ExitCode, command.DurationMS = new(m.ExitCode), new(time.Duration(m.Duration).Milliseconds())
 		}
-		l.CommandEnded(m)
 	case protocol.PatchApplyBegin:
 		m.TurnID = cmp.Or(m.TurnID, id)
 		named, doing = m, "changing files"
@@ -153,7 +137,6 @@ func (t *Turn) addCall(l *transcript.Log, id string, e protocol.EventMsg) (named
 		if begun {
 			t.folder.patches.Begin(m)
 		}
-		l.Patch(m.Changes)
 	case protocol.PatchApplyEnd:
 		m.TurnID = cmp.Or(m.TurnID, id)
 		named, doing = m, thinking
@@ -163,17 +146,12 @@ func (t *Turn) addCall(l *transcript.Log, id string, e protocol.EventMsg) (named
 			t.folder.patches.End(m)
 			t.commands.ran = t.commands.ran || !m.Success
 		}
-		l.PatchEnded(m)
 	case protocol.MCPToolCallBegin:
 		doing = "calling " + m.Invocation.Server + "/" + m.Invocation.Tool
 		t.acts(begun)
 		t.commands.ran = t.commands.ran || begun
-		l.Tool(m.Invocation)
 	case protocol.MCPToolCallEnd:
 		t.commands.ended(m.CallID)
-		if m.Result.Err != nil {
-			l.ToolFailed(m.Invocation)
-		}
 	case protocol.TurnDiff:
 		if begun {
 			t.folder.diff = m.UnifiedDiff
@@ -182,14 +160,8 @@ func (t *Turn) addCall(l *transcript.Log, id string, e protocol.EventMsg) (named
 		if begun {
 			t.plan, t.tokens.answered = m.Plan, true
 		}
-		l.Planned(m.Plan)
-	case protocol.WebSearchBegin:
+	case protocol.WebSearchBegin, protocol.ViewImageToolCall:
 		t.speaks(begun)
-	case protocol.WebSearchEnd:
-		l.Note("web search:", m.Query)
-	case protocol.ViewImageToolCall:
-		t.speaks(begun)
-		l.Image(m.Path)
 	}
 	return named, doing
 }
@@ -255,9 +227,8 @@ func (t *Turn) refusal(r *protocol.Refused) protocol.Refusal {
 	return out
 }
 
-// Asked records a question, also in the log.
-func (t *Turn) Asked(l *transcript.Log, r *approval.Request) {
-	l.Asked(r)
+// Asked records a question.
+func (t *Turn) Asked(r *approval.Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.now.questions, t.now.unseen = append(t.now.questions, r), true
@@ -274,9 +245,8 @@ func (t *Turn) AnsweredAt(where string) {
 	}
 }
 
-// Decided records the decision about a question, also in the log.
-func (t *Turn) Decided(l *transcript.Log, r *approval.Request, d approval.Decision) {
-	l.Decided(r, d)
+// Decided records the decision about a question.
+func (t *Turn) Decided(r *approval.Request, d approval.Decision) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.now.questions = slices.DeleteFunc(t.now.questions, func(q *approval.Request) bool { return q == r })

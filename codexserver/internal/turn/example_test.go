@@ -11,7 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// The events of a turn are written once. The turn has them as values, the log of its thread as
+// The turn has the events as values, the log of its thread as
 // texts.
 func Example() {
 	log := transcript.New("") // of one thread
@@ -21,11 +21,15 @@ func Example() {
 	log.Begin("say hello")
 	turn.Begin(context.Background(), protocol.SessionConfigured{SessionID: "t", Model: "fake", Cwd: "/work"}, nil)
 	news := turn.Changed()
-	_, step := turn.Add(log, "", protocol.ExecCommandBegin{CallID: "1", Command: []string{"echo", "hello"}, Cwd: "/work"})
+	add := func(m protocol.EventMsg) string {
+		_, step := turn.Add("", log.Add(m), m)
+		return step.Doing
+	}
+	doing := add(protocol.ExecCommandBegin{CallID: "1", Command: []string{"echo", "hello"}, Cwd: "/work"})
 	<-news // a command has begun
-	fmt.Println(step.Doing)
-	turn.Add(log, "", protocol.ExecCommandEnd{CallID: "1", Stdout: "hello\n", AggregatedOutput: "hello\n"})
-	turn.Add(log, "", protocol.AgentMessage{Message: "I said it."})
+	fmt.Println(doing)
+	add(protocol.ExecCommandEnd{CallID: "1", Stdout: "hello\n", AggregatedOutput: "hello\n"})
+	add(protocol.AgentMessage{Message: "I said it."})
 	log.End(nil)
 	turn.End(nil)
 

@@ -74,17 +74,20 @@ func played(dir, real string) []protocol.EventMsg {
 func play(log *transcript.Log, w *turn.Turn, events []protocol.EventMsg) string {
 	var b strings.Builder
 	r := &approval.Request{Question: &elicit.Question{Message: "may it?"}}
+	approved := approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}, By: "desk"}
 	for _, m := range events {
 		news := w.Changed()
 		var step turn.Step
 		switch m := m.(type) {
 		case question:
 			r.Event = m.EventMsg
-			w.Asked(log, r)
+			log.Asked(r)
+			w.Asked(r)
 		case decision:
-			w.Decided(log, r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}, By: "desk"})
+			log.Decided(r, approved)
+			w.Decided(r, approved)
 		default:
-			_, step = w.Add(log, "", m)
+			_, step = w.Add("", log.Add(m), m)
 		}
 		_, name, _ := strings.Cut(fmt.Sprintf("%T", m), ".")
 		fmt.Fprintf(&b, "%s: %s", name, step.Doing)
@@ -271,13 +274,13 @@ func TestRefused(t *testing.T) {
 		{nil, protocol.Refusal{Kind: "other", What: "may it?"}},
 	} {
 		for _, d := range []elicit.Decision{elicit.Denied, elicit.Abort, elicit.Approved, elicit.ApprovedForSession, elicit.ApprovedAlways} {
-			log, w := newLog(t), turn.New(changes.Options{})
+			w := turn.New(changes.Options{})
 			w.Begin(t.Context(), protocol.SessionConfigured{Cwd: "/w"}, nil)
 			r := &approval.Request{Event: tt.event, Question: &elicit.Question{Message: "may it?"}}
-			w.Asked(log, r)
+			w.Asked(r)
 			asked := w.Asks(r)
 			w.Seen()
-			w.Decided(log, r, approval.Decision{Outcome: elicit.Outcome{Decision: d, Reason: "declined", Feedback: "not\nnow"}, By: "desk"})
+			w.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: d, Reason: "declined", Feedback: "not\nnow"}, By: "desk"})
 			want := tt.want
 			want.By, want.Reason = "desk", "declined"
 			did := w.So()
@@ -299,19 +302,19 @@ func TestRefused(t *testing.T) {
 // TestTurnIsBounded checks that a turn keeps the last commands and refusals, and the beginning of a
 // message that is being written.
 func TestTurnIsBounded(t *testing.T) {
-	log, w := newLog(t), turn.New(changes.Options{})
+	w := turn.New(changes.Options{})
 	w.Continue(&protocol.TurnResult{Commands: make([]protocol.Command, 999), Refused: make([]protocol.Refusal, 999)}, time.Now(), nil)
 	w.Begin(t.Context(), protocol.SessionConfigured{}, nil)
 	for i, dropped := range []int{0, 1, 2} {
-		w.Add(log, "", protocol.ExecCommandBegin{Command: []string{"x"}})
-		w.Add(log, "", protocol.BackgroundEvent{Refused: &protocol.Refused{Tool: "x"}})
+		w.Add("", 0, protocol.ExecCommandBegin{Command: []string{"x"}})
+		w.Add("", 0, protocol.BackgroundEvent{Refused: &protocol.Refused{Tool: "x"}})
 		did := w.So()
 		if len(did.Commands) != 1000 || len(did.Refused) != 1000 || did.Truncated != (protocol.Truncated{Commands: dropped, Refused: dropped}) || did.Commands[999].ID != i+1 || did.Refused[999].What != "x" {
 			t.Errorf("%d commands and %d refusals, and dropped %+v", len(did.Commands), len(did.Refused), did.Truncated)
 		}
 	}
 	for _, delta := range []string{strings.Repeat("x", 1<<20-1), "yy", "z"} {
-		w.Add(log, "", protocol.AgentMessageDelta{Delta: delta})
+		w.Add("", 0, protocol.AgentMessageDelta{Delta: delta})
 	}
 	if coming, _ := w.Said(); len(coming) != 1<<20+1 || !strings.HasSuffix(coming, "yy") {
 		t.Errorf("%d bytes of a message", len(coming))
@@ -330,18 +333,18 @@ func TestAnswered(t *testing.T) {
 	} {
 		for _, m := range events {
 			for _, begun := range []bool{true, false} {
-				log, w := newLog(t), turn.New(changes.Options{})
+				w := turn.New(changes.Options{})
 				begin := func() {
 					w.Begin(t.Context(), protocol.SessionConfigured{InitialMessages: []json.RawMessage{json.RawMessage(`{"type":"agent_message","message":"x"}`)}}, nil)
 				}
 				if begun {
 					begin()
 				}
-				w.Add(log, "", m)
+				w.Add("", 0, m)
 				if !begun {
 					begin()
 				}
-				w.Add(log, "", protocol.TokenCount{Info: &protocol.TokenUsageInfo{TotalTokenUsage: protocol.TokenUsage{TotalTokens: 100}, LastTokenUsage: protocol.TokenUsage{TotalTokens: 10}}})
+				w.Add("", 0, protocol.TokenCount{Info: &protocol.TokenUsageInfo{TotalTokenUsage: protocol.TokenUsage{TotalTokens: 100}, LastTokenUsage: protocol.TokenUsage{TotalTokens: 10}}})
 				if got := w.Tokens(); begun && got != want || !begun && got != 0 {
 					t.Errorf("%T, begun %t: %d tokens", m, begun, got)
 				}
@@ -353,13 +356,13 @@ func TestAnswered(t *testing.T) {
 // TestRerouted has other models answer: the last one is the turn's, the text of the one before does not
 // count, and the first changes are kept.
 func TestRerouted(t *testing.T) {
-	log, w := newLog(t), turn.New(changes.Options{})
+	w := turn.New(changes.Options{})
 	w.Begin(t.Context(), protocol.SessionConfigured{Model: "m0"}, nil)
-	w.Add(log, "", protocol.AgentMessageDelta{Delta: "half"})
+	w.Add("", 0, protocol.AgentMessageDelta{Delta: "half"})
 	var want []protocol.Rerouted
 	for i := range 20 {
 		m := protocol.ModelReroute{FromModel: fmt.Sprint("m", i), ToProvider: "p\n", ToModel: fmt.Sprint("m", i+1), Reason: "its limit"}
-		if w.Add(log, "", m); i < 3 {
+		if w.Add("", 0, m); i < 3 {
 			want = append(want, protocol.Rerouted{FromModel: m.FromModel, ToProvider: `p\n`, ToModel: m.ToModel, Reason: m.Reason})
 		}
 	}
