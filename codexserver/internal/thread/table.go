@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -151,7 +152,7 @@ func (s *Share) Revive(ctx context.Context, id string, a Attend, config func() p
 	if t := s.Hold(id); t != nil {
 		return t, nil
 	}
-	if s.foreign(id) {
+	if s.open(id, func(e *entry) bool { return e.principal != s.principal }) != nil {
 		return nil, notHere(id)
 	}
 	r, ok := s.table.engine.(engine.Resumer)
@@ -175,66 +176,49 @@ func (s *Share) Revive(ctx context.Context, id string, a Attend, config func() p
 // notHere returns the error for a thread that does not exist for a share.
 func notHere(id string) error { return fmt.Errorf("no conversation %q, open or saved here", id) }
 
-// foreign reports whether the thread is open and belongs to another principal.
-func (s *Share) foreign(id string) bool {
+// open returns the open thread with an id if its entry is what is wanted, and nil otherwise.
+func (s *Share) open(id string, wanted func(*entry) bool) *Thread {
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
-	h := s.table.threads[CanonicalID(id)]
-	return h != nil && h.principal != s.principal
-}
-
-// Hold returns the open thread with an id, or nil. The share holds it from then on.
-func (s *Share) Hold(id string) *Thread {
-	s.table.mu.Lock()
-	defer s.table.mu.Unlock()
-	h := s.table.threads[CanonicalID(id)]
-	if h == nil || s.closed || h.principal != s.principal {
-		return nil
-	}
-	h.shares[s] = true
-	h.thread.idle.Reset(idleLimit)
-	return h.thread
-}
-
-// Find returns the thread with an id if the share holds it, and nil otherwise.
-func (s *Share) Find(id string) *Thread {
-	s.table.mu.Lock()
-	defer s.table.mu.Unlock()
-	if h := s.table.threads[CanonicalID(id)]; h != nil && h.shares[s] {
-		return h.thread
+	if e := s.table.threads[CanonicalID(id)]; e != nil && wanted(e) {
+		return e.thread
 	}
 	return nil
 }
 
-// Elsewhere reports whether the thread with an id is open and the share does not hold it.
-func (s *Share) Elsewhere(id string) bool {
-	s.table.mu.Lock()
-	defer s.table.mu.Unlock()
-	h := s.table.threads[CanonicalID(id)]
-	return h != nil && !h.shares[s]
+// Hold returns the open thread with an id, or nil. The share holds it from then on.
+func (s *Share) Hold(id string) *Thread {
+	return s.open(id, func(e *entry) bool {
+		if s.closed || e.principal != s.principal {
+			return false
+		}
+		e.shares[s] = true
+		e.thread.idle.Reset(idleLimit)
+		return true
+	})
 }
 
-// held returns the threads that the share holds.
-func (s *Share) held() []*Thread {
-	s.table.mu.Lock()
-	defer s.table.mu.Unlock()
-	var all []*Thread
-	for _, h := range s.table.threads {
-		if h.shares[s] {
-			all = append(all, h.thread)
-		}
-	}
-	return all
+// Find returns the thread with an id if the share holds it, and nil otherwise.
+func (s *Share) Find(id string) *Thread {
+	return s.open(id, func(e *entry) bool { return e.shares[s] })
+}
+
+// Elsewhere reports whether the thread with an id is open and the share does not hold it.
+func (s *Share) Elsewhere(id string) bool {
+	return s.open(id, func(e *entry) bool { return !e.shares[s] }) != nil
 }
 
 // Unlisten removes a listener of any held thread and reports whether it existed.
 func (s *Share) Unlisten(id string) bool {
-	for _, t := range s.held() {
-		if t.Unlisten(id) {
-			return true
+	s.table.mu.Lock()
+	var held []*Thread
+	for _, e := range s.table.threads {
+		if e.shares[s] {
+			held = append(held, e.thread)
 		}
 	}
-	return false
+	s.table.mu.Unlock()
+	return slices.ContainsFunc(held, func(t *Thread) bool { return t.Unlisten(id) })
 }
 
 // End interrupts the running turn of a thread and closes the thread for every share. It
