@@ -41,7 +41,10 @@ func Text(text string, max int) string {
 }
 
 // Command returns an argv as questions show it, shortened.
-func Command(argv []string) string {
+func Command(argv []string) string { return Line(argv, maxCommand) }
+
+// Line is Command with at most max bytes.
+func Line(argv []string, max int) string {
 	var words []string
 	room := maxLooked
 	for _, word := range argv {
@@ -50,7 +53,7 @@ func Command(argv []string) string {
 		}
 		room -= len(word) + 1
 	}
-	return shorten(elicit.ShowCommand(words), maxCommand, -room-1) // no space after the last word
+	return shorten(elicit.ShowCommand(words), max, -room-1) // no space after the last word
 }
 
 // Paths returns the first paths, and the number of all if there are more.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -175,26 +176,7 @@ func patchLines(changes map[string]protocol.FileChange) string {
 	return strings.Join(lines, "\n")
 }
 
-// showLine returns a text as one line without hidden characters, about maxLine bytes long.
-func showLine(s string) string {
-	s, _ = middle(elicit.ShowText(cutLine(s)), maxLine)
-	return strings.ReplaceAll(strings.ReplaceAll(s, "\n", `\n`), "\t", `\t`)
-}
+// showLine returns a text as one line without hidden characters, at most maxLine bytes long, and commandLine a command.
+func showLine(s string) string { return show.Text(s, maxLine) }
 
-// cutLine limits the text before hidden characters are replaced.
-func cutLine(s string) string { return s[:min(len(s), 4*maxLine)] }
-
-func commandLine(argv []string) string {
-	var words []string
-	room := 4 * maxLine
-	for _, w := range argv {
-		w = w[:min(len(w), max(room, 0))]
-		if room -= len(w) + 1; room < 0 {
-			words = append(words, w, "…")
-			break
-		}
-		words = append(words, w)
-	}
-	s, _ := middle(elicit.ShowCommand(words), maxLine)
-	return strings.ReplaceAll(s, "\n", `\n`)
-}
+func commandLine(argv []string) string { return show.Line(argv, maxLine) }
