@@ -175,9 +175,8 @@ func (c FileChange) Lines() (added, removed int) {
 	return added, removed
 }
 
-// FileContent is the whole content of an added or deleted file.
+// FileContent is the whole Content of an added or deleted file.
 type FileContent struct {
-	// Content is the whole text.
 	Content string `json:"content"`
 }
 
@@ -215,9 +214,8 @@ type PatchApplyEnd struct {
 	Success bool `json:"success"`
 }
 
-// TurnDiff is everything that the turn has changed so far, as a diff of git.
+// TurnDiff is everything that the turn has changed so far. UnifiedDiff is a diff of git, with a header for each file.
 type TurnDiff struct {
-	// UnifiedDiff is the diff, with a header for each file.
 	UnifiedDiff string `json:"unified_diff"`
 }
 

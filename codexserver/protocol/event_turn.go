@@ -166,39 +166,33 @@ type UserMessage struct {
 	Images []string `json:"images,omitempty"`
 }
 
-// AgentMessage is a whole message of the model.
+// AgentMessage has a whole Message of the model.
 type AgentMessage struct {
-	// Message is the text.
 	Message string `json:"message"`
 }
 
-// AgentMessageDelta is a piece of a message as it streams.
+// AgentMessageDelta has a piece of a message as it streams: Delta is new.
 type AgentMessageDelta struct {
-	// Delta is the new text.
 	Delta string `json:"delta"`
 }
 
-// AgentReasoning is a whole summary of the model's reasoning.
+// AgentReasoning has the Text of a whole summary of the model's reasoning.
 type AgentReasoning struct {
-	// Text is the summary.
 	Text string `json:"text"`
 }
 
-// AgentReasoningDelta is a piece of a reasoning summary.
+// AgentReasoningDelta has a piece of a reasoning summary: Delta is new.
 type AgentReasoningDelta struct {
-	// Delta is the text that is new.
 	Delta string `json:"delta"`
 }
 
-// AgentReasoningRawContent is the reasoning itself, shown only on request.
+// AgentReasoningRawContent has the Text of the reasoning itself, shown only on request.
 type AgentReasoningRawContent struct {
-	// Text is the reasoning.
 	Text string `json:"text"`
 }
 
-// AgentReasoningRawContentDelta is a piece of the reasoning itself.
+// AgentReasoningRawContentDelta has a piece of the reasoning itself: Delta is new.
 type AgentReasoningRawContentDelta struct {
-	// Delta is the text that is new.
 	Delta string `json:"delta"`
 }
 
@@ -230,9 +224,9 @@ type Refused struct {
 	CallID string
 }
 
-// StreamError says that the model's stream broke and that the request is sent again.
+// StreamError says that the model's stream broke and that the request is sent again. Message says what broke, and how many
+// attempts were made.
 type StreamError struct {
-	// Message says what broke, and how many attempts were made.
 	Message string `json:"message"`
 }
 
@@ -261,9 +255,8 @@ func (m ModelReroute) Words() string {
 	return name(m.ToProvider, m.ToModel) + " answers from now on, in place of " + name(m.FromProvider, m.FromModel) + ": " + m.Reason
 }
 
-// Error says why a turn failed, or what went wrong during one.
+// Error says in a Message for the user why a turn failed, or what went wrong during one.
 type Error struct {
-	// Message is a text for the user.
 	Message string `json:"message"`
 }
 

@@ -27,8 +27,7 @@ type GetAuthStatusResult struct {
 	RequiresOpenAIAuth *bool `json:"requiresOpenaiAuth,omitzero"`
 }
 
-// GetUserAgentResult is the result of getUserAgent.
+// GetUserAgentResult is the result of getUserAgent. UserAgent names the server, the system and the client.
 type GetUserAgentResult struct {
-	// UserAgent names the server, the system and the client.
 	UserAgent string `json:"userAgent"`
 }

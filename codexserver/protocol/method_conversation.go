@@ -76,21 +76,19 @@ type ListConversationsResult struct {
 	NextCursor *string
 }
 
-// AddConversationListenerParams are the params of addConversationListener.
+// AddConversationListenerParams are the params of addConversationListener for the conversation ConversationID.
 type AddConversationListenerParams struct {
-	// ConversationID names the conversation.
 	ConversationID string `json:"conversationId"`
 }
 
-// AddConversationListenerResult is the result of addConversationListener.
+// AddConversationListenerResult is the result of addConversationListener. SubscriptionID is for removeConversationListener.
 type AddConversationListenerResult struct {
-	// SubscriptionID is for removeConversationListener.
 	SubscriptionID string `json:"subscriptionId"`
 }
 
-// RemoveConversationListenerParams are the params of removeConversationListener.
+// RemoveConversationListenerParams are the params of removeConversationListener, with the SubscriptionID of the result of
+// addConversationListener.
 type RemoveConversationListenerParams struct {
-	// SubscriptionID is that of the [AddConversationListenerResult].
 	SubscriptionID string `json:"subscriptionId"`
 }
 
@@ -102,16 +100,14 @@ type SendUserMessageParams struct {
 	Items []InputItem `json:"items"`
 }
 
-// InterruptConversationParams are the params of interruptConversation.
+// InterruptConversationParams are the params of interruptConversation for the conversation ConversationID.
 type InterruptConversationParams struct {
-	// ConversationID names the conversation.
 	ConversationID string `json:"conversationId"`
 }
 
 // InterruptConversationResult is the result of interruptConversation, sent
-// after the turn_aborted event.
+// after the turn_aborted event, whose AbortReason it has.
 type InterruptConversationResult struct {
-	// AbortReason is that of the turn_aborted event.
 	AbortReason AbortReason `json:"abortReason"`
 }
 
