@@ -114,10 +114,10 @@ type ended struct {
 
 // Run runs a task on the server at the other end of t and returns the exit status. The
 // first os.Interrupt of signals interrupts the turn. A second one, or any other signal,
-// ends Run at once. When standard output cannot be written, Run interrupts the turn and
-// returns StatusFailed.
+// ends Run at once. When standard output cannot be written, or its reader is gone, Run
+// interrupts the turn and returns StatusFailed.
 func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signals <-chan os.Signal) int {
-	out := &output{w: c.Out, failed: make(chan struct{})}
+	out := &output{w: c.Out, unread: c.Unread, failed: make(chan struct{})}
 	s := &session{busy: make(chan struct{}, 1), task: task, out: out, stops: make(chan os.Signal, 1)}
 	s.p = &printer{w: c.Err, home: c.Home, cwd: task.Folder, asks: c.Asks(task.JSON), holds: !c.OutTerminal, asked: map[string]bool{}}
 	s.signs = (c.OutTerminal || c.ErrTerminal) && !task.JSON
@@ -169,9 +169,7 @@ func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan o
 		case <-late:
 			return end(ended{err: context.Canceled})
 		case <-tick.C:
-			if s.signs {
-				s.unlessAsked(func() { s.p.sign(s.began) })
-			}
+			s.unlessAsked(s.tick)
 			continue
 		case sig = <-signals:
 		case sig = <-s.stops:
@@ -191,6 +189,14 @@ func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan o
 			s.unlessAsked(s.stopping)
 		}
 		interrupt()
+	}
+}
+
+// tick looks whether somebody reads, and shows that the turn goes on.
+func (s *session) tick() {
+	s.out.look()
+	if s.signs {
+		s.p.sign(s.began)
 	}
 }
 
