@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -67,12 +66,12 @@ func (t turns) Turn(id string, used protocol.TokenUsage) thread.TurnObserver {
 	return nil
 }
 
-// continued returns what observes turns that other servers began.
-func continued(o Observer) mcp.Observe {
-	if o == nil {
-		return nil
+// continued is an [mcp.Observe].
+func (o *Options) continued(ctx context.Context, principal, tool string) context.Context {
+	if o.Observer == nil {
+		return ctx
 	}
-	return func(principal, tool string) thread.CallObserver { return continuedCall{o, principal, tool} }
+	return thread.Observed(ctx, continuedCall{o.Observer, principal, tool})
 }
 
 // continuedCall is a call whose turn continues here.

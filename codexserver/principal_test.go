@@ -23,6 +23,13 @@ type way func(ctx context.Context, t jsonrpc.Transport) error
 
 func (w way) Serve(ctx context.Context, t jsonrpc.Transport) error { return w(ctx, t) }
 
+// guest is the way of one of several programs.
+func guest(s *codexserver.Server, _ *codexserver.Principal) way {
+	return func(ctx context.Context, t jsonrpc.Transport) error {
+		return s.ServeFrom(ctx, t, engine.Origin{Folder: filepath.FromSlash("/client")}, func() {})
+	}
+}
+
 // counted is an engine that counts its open conversations, and remembers where the last one began.
 type counted struct {
 	engine.TurnFunc
@@ -62,32 +69,21 @@ func TestWays(t *testing.T) {
 		{"the server", func(s *codexserver.Server, _ *codexserver.Principal) way { return s.Serve }, true, true, false},
 		{"a principal", func(_ *codexserver.Server, p *codexserver.Principal) way { return p.Serve }, true, false, false},
 		{"a principal's exchange", func(_ *codexserver.Server, p *codexserver.Principal) way { return p.Exchange }, true, false, true},
-		{"one of several programs", func(s *codexserver.Server, _ *codexserver.Principal) way {
-			return func(ctx context.Context, t jsonrpc.Transport) error {
-				return s.ServeFrom(ctx, t, engine.Origin{}, func() {})
-			}
-		}, true, true, false},
-		{"without questions", func(s *codexserver.Server, _ *codexserver.Principal) way {
-			return func(ctx context.Context, t jsonrpc.Transport) error {
-				return s.Serve(approval.WithoutQuestions(ctx), t)
-			}
-		}, false, true, false},
-		{"a principal without questions", func(_ *codexserver.Server, p *codexserver.Principal) way {
-			return func(ctx context.Context, t jsonrpc.Transport) error {
-				return p.Serve(approval.WithoutQuestions(ctx), t)
-			}
-		}, false, false, false},
-		{"an exchange without questions", func(_ *codexserver.Server, p *codexserver.Principal) way {
-			return func(ctx context.Context, t jsonrpc.Transport) error {
-				return p.Exchange(approval.WithoutQuestions(ctx), t)
-			}
-		}, false, false, true},
+		{"one of several programs", guest, true, true, false},
+		{"without questions", func(s *codexserver.Server, _ *codexserver.Principal) way { return s.Serve }, false, true, false},
+		{"a principal without questions", func(_ *codexserver.Server, p *codexserver.Principal) way { return p.Serve }, false, false, false},
+		{"an exchange without questions", func(_ *codexserver.Server, p *codexserver.Principal) way { return p.Exchange }, false, false, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := codexserver.New(engine.TurnFunc(servertest.AskExec), nil)
 				p := s.Principal(t.Context(), "ann")
-				w := tt.of(s, p)
+				w := way(func(ctx context.Context, tr jsonrpc.Transport) error {
+					if !tt.asked {
+						ctx = approval.WithoutQuestions(ctx)
+					}
+					return tt.of(s, p)(ctx, tr)
+				})
 				today := servertest.Dial(t, w, servertest.Say(servertest.Accept))
 				answer := today.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"},"_meta":`+servertest.Capable(`"elicitation":{}`)+`}`)
 				if asked := strings.Contains(answer, `"inputRequests"`); asked != tt.asked || !asked && !strings.Contains(answer, "denied") {
@@ -207,10 +203,7 @@ func TestGuestsStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &counted{TurnFunc: servertest.Script()}
 		s := codexserver.New(e, nil)
-		guest := way(func(ctx context.Context, tr jsonrpc.Transport) error {
-			return s.ServeFrom(ctx, tr, engine.Origin{Folder: filepath.FromSlash("/client")}, func() {})
-		})
-		first, second := servertest.Connect(t, guest, nil), servertest.Connect(t, guest, nil)
+		first, second := servertest.Connect(t, guest(s, nil), nil), servertest.Connect(t, guest(s, nil), nil)
 		first.CallTool(t, "codex", `{"prompt":"wait:1h","background":true}`)
 		<-time.After(2 * time.Hour)
 		for _, tt := range []struct {

@@ -155,7 +155,7 @@ func New(e engine.Engine, o *Options) *Server {
 	}
 	var tasks *mcp.Tasks
 	if o.Home != "" && !o.Tasks.Never {
-		tasks = mcp.NewTasks(taskfile.New(o.Home, o.Store), o.Tasks, continued(o.Observer))
+		tasks = mcp.NewTasks(taskfile.New(o.Home, o.Store), o.Tasks, o.continued)
 	}
 	wire := &mcp.Server{
 		Tools:        table,

@@ -46,7 +46,7 @@ type attachment struct {
 // newCall starts a call. It runs until it has its result or the session ends.
 func (s *Session) newCall(q *request, p *params) (*call, error) {
 	c := s.unstarted(p.tool, q.client)
-	c.state.digest, c.taskable = p.digest, q.tasks && s.server.Tasks.serves() && tools.IsTurn(p.tool)
+	c.state.digest, c.taskable = p.digest, q.tasks && s.server.Tasks != nil && tools.IsTurn(p.tool)
 	leave, err := c.enter(c.taskable)
 	if err != nil {
 		c.cancel(nil)

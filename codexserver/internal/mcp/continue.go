@@ -157,7 +157,7 @@ func (s *Session) continueCall(file taskfile.Task, k resume, cut tools.Unfinishe
 	}
 	c := s.unstarted(file.Tool, client)
 	c.taskable, c.inbox.life, c.attached.alone = true, k.Life, true
-	run, err := s.server.Tools.Continue(c.ctx, c.of(tasks.observed(c.ctx, file), jsonrpc.ID{}), cut, false)
+	run, err := s.server.Tools.Continue(c.ctx, c.of(tasks.observe(c.ctx, file.Principal, file.Tool), jsonrpc.ID{}), cut, false)
 	if err != nil {
 		c.cancel(nil)
 		tasks.leave(s.principal())
@@ -191,7 +191,7 @@ func (c *call) awaitTurn() {
 // continueInBackground continues a turn in the background.
 func (s *Session) continueInBackground(file taskfile.Task, k resume, cut tools.Unfinished, ask *approve.Place) error {
 	tasks := s.server.Tasks
-	a := thread.Attend{Ask: ask, Comes: s.comes(k.Form), Observer: thread.ObserverOf(tasks.observed(s.ctx, file))}
+	a := thread.Attend{Ask: ask, Comes: s.comes(k.Form), Observer: thread.ObserverOf(tasks.observe(s.ctx, file.Principal, file.Tool))}
 	if !a.Comes {
 		a.Ask = nil
 	}

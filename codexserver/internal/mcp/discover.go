@@ -18,7 +18,7 @@ const listLife = 3_600_000
 func (s *Session) discover() (any, error) {
 	none := modern.JSONObject{}
 	extensions := map[string]modern.JSONObject{extensionEvents: none}
-	if s.server.Tasks.serves() {
+	if s.server.Tasks != nil {
 		extensions[extensionTasks] = none
 	}
 	return &modern.DiscoverResult{

@@ -113,21 +113,6 @@ func TestEventsBelongToTheirCall(t *testing.T) {
 	})
 }
 
-// BenchmarkIdleConversation measures the memory that the server needs for an open
-// conversation, without the engine's.
-func BenchmarkIdleConversation(b *testing.B) {
-	c := servertest.Dial(b, codexserver.New(engine.TurnFunc(servertest.Echo), nil), nil)
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	for b.Loop() {
-		c.NewConversation(b)
-	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	b.ReportMetric(float64(int64(after.HeapAlloc)-int64(before.HeapAlloc))/float64(b.N), "heap-B/conversation")
-}
-
 // FuzzSession sends lines of the fuzzer, and checks that the server still answers.
 func FuzzSession(f *testing.F) {
 	for _, line := range []string{

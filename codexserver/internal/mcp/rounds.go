@@ -127,7 +127,7 @@ func (c *call) serve(q *request) (any, error) {
 	})
 	began, bound := time.Now(), false // bound by the deadline of the call
 	wait := q.ctx
-	if ts := c.session.server.Tasks; q.tasks && ts.serves() { // a call that takes longer becomes a task
+	if ts := c.session.server.Tasks; q.tasks && ts != nil { // a call that takes longer becomes a task
 		grace, stop := context.WithTimeoutCause(wait, ts.options.Grace, tools.ErrLimit)
 		defer stop()
 		wait = grace

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
@@ -34,8 +33,6 @@ type Server struct {
 	// twice as many, because only deltas may be left out.
 	MaxUnread int
 	Logger    *slog.Logger
-
-	resultMeta atomic.Pointer[modern.ResultMetaObject] // of every result of 2026-07-28
 }
 
 // engineInfo returns the engine as in the server's information, or nil.
@@ -52,15 +49,11 @@ func quote(s string) json.RawMessage {
 	return json.RawMessage(b)
 }
 
-// meta returns the _meta of every result of 2026-07-28. It is read only.
+// meta returns the _meta of every result of 2026-07-28.
 func (s *Server) meta() *modern.ResultMetaObject {
-	if m := s.resultMeta.Load(); m != nil {
-		return m
-	}
 	m := &modern.ResultMetaObject{ServerInfo: &modern.Implementation{Name: "codex-mcp", Title: new("Codex"), Version: s.Version}}
 	if info := s.engineInfo(); info != nil {
 		m.Extra = map[string]json.RawMessage{"io.github.codexmcp/engine": info}
 	}
-	s.resultMeta.Store(m)
 	return m
 }

@@ -156,7 +156,7 @@ func (s *Session) serve(ctx context.Context, r *jsonrpc.Request, meta jsontext.V
 	case modern.SubscriptionsListen.Name():
 		return s.long(q, s.listen)
 	}
-	if s.server.Tasks.serves() {
+	if s.server.Tasks != nil {
 		s.continueAll(nil)
 		switch r.Method {
 		case modern.TasksGet.Name():

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
-	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -34,24 +33,13 @@ type Tasks struct {
 	adopting chan struct{} // has an element while a task of another server is taken over
 }
 
-// Observe returns the observer of a turn that another server began with a call of a tool of a principal.
-type Observe func(principal, tool string) thread.CallObserver
+// Observe returns a context for a turn that another server began with a call of a tool of a principal.
+type Observe func(ctx context.Context, principal, tool string) context.Context
 
-// NewTasks returns an empty Tasks. Their files are in store. Nil observes nothing of what continues here.
+// NewTasks returns an empty Tasks. Their files are in store.
 func NewTasks(store *taskfile.Store, o setting.Tasks, observe Observe) *Tasks {
 	return &Tasks{options: o.Resolved(), store: store, observe: observe, calls: map[string]int{}, byID: map[string]*task{}, adopting: make(chan struct{}, 1)}
 }
-
-// observed returns a context for the turn of a task that another server began.
-func (ts *Tasks) observed(ctx context.Context, f taskfile.Task) context.Context {
-	if ts.observe == nil {
-		return ctx
-	}
-	return thread.Observed(ctx, ts.observe(f.Principal, f.Tool))
-}
-
-// serves reports whether tasks are enabled.
-func (ts *Tasks) serves() bool { return ts != nil }
 
 // continues reports whether this server continues the work of others.
 func (ts *Tasks) continues() bool { return ts != nil && !ts.options.NoResume }
