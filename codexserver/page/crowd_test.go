@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -12,63 +13,36 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/page"
 )
 
-// neighbour is a local program without a token. It holds many connections and opens a new one
-// whenever one ends.
-type neighbour struct {
-	address string
-	say     string // what it sends first
-	done    chan struct{}
-	all     sync.WaitGroup
-	opened  chan struct{}
-}
-
-// crowd opens n connections and keeps that many open until the test ends.
-func crowd(t *testing.T, p *page.Page, n int, say string) *neighbour {
+// crowd plays a local program without a token: it opens n connections, says something on each, and opens a new
+// one whenever one ends, until the test ends.
+func crowd(t *testing.T, p *page.Page, n int, say string) {
 	t.Helper()
-	origin, _, _ := strings.Cut(p.Link(), "/#")
-	c := &neighbour{address: strings.TrimPrefix(origin, "http://"), say: say, done: make(chan struct{}), opened: make(chan struct{}, n)}
+	address := strings.TrimPrefix(p.Address(), "http://")
+	ctx, end := context.WithCancel(t.Context())
+	var all, opened sync.WaitGroup
+	opened.Add(n)
 	for range n {
-		c.all.Add(1)
-		go c.hold()
-	}
-	for range n {
-		<-c.opened
-	}
-	t.Cleanup(func() {
-		close(c.done)
-		c.all.Wait()
-	})
-	return c
-}
-
-func (c *neighbour) hold() {
-	defer c.all.Done()
-	for {
-		conn, err := net.Dial("tcp4", c.address)
-		if err == nil {
-			_, _ = io.WriteString(conn, strings.ReplaceAll(c.say, "HOST", c.address))
-			select {
-			case c.opened <- struct{}{}:
-			default:
-			}
-			ended := make(chan struct{})
-			go func() {
-				defer close(ended)
+		all.Go(func() {
+			first := sync.OnceFunc(opened.Done)
+			for ctx.Err() == nil {
+				conn, err := net.Dial("tcp4", address)
+				if err != nil {
+					continue
+				}
+				_, _ = io.WriteString(conn, strings.ReplaceAll(say, "HOST", address))
+				first()
+				stop := context.AfterFunc(ctx, func() { conn.Close() })
 				_, _ = io.Copy(io.Discard, conn)
-			}()
-			select {
-			case <-ended:
-			case <-c.done:
+				stop()
+				conn.Close()
 			}
-			conn.Close()
-			<-ended
-		}
-		select {
-		case <-c.done:
-			return
-		default:
-		}
+		})
 	}
+	opened.Wait()
+	t.Cleanup(func() {
+		end()
+		all.Wait()
+	})
 }
 
 // TestCrowd checks that the owner gets in, stays in and can answer while a neighbour holds as

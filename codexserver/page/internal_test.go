@@ -20,44 +20,6 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// dialled is a listener of pipes.
-type dialled struct{ net.Listener }
-
-func (dialled) Accept() (net.Conn, error) {
-	c, _ := net.Pipe()
-	return c, nil
-}
-
-// TestStrangers checks which connections count as those of strangers: open ones without a token. One too many
-// ends the oldest, which had time to say who it is.
-func TestStrangers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := &crowd{Listener: dialled{}}
-		accept := func() *guest {
-			g, err := c.Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
-			return g.(*guest)
-		}
-		accept().Close()
-		isKnown(withGuest(t.Context(), accept()))
-		if len(c.strangers) > 0 {
-			t.Errorf("%d strangers", len(c.strangers))
-		}
-		begin, all := time.Now(), []*guest{}
-		for range maxStrangers + 1 {
-			all = append(all, accept())
-		}
-		if waited := time.Since(begin); waited != patience || len(c.strangers) != maxStrangers || c.strangers[0] != all[1] {
-			t.Errorf("%d strangers after %v", len(c.strangers), waited)
-		}
-		if _, err := all[0].Read(nil); !errors.Is(err, io.ErrClosedPipe) {
-			t.Errorf("the oldest is open: %v", err)
-		}
-	})
-}
-
 func TestDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d door
@@ -233,22 +195,35 @@ func TestHeartbeat(t *testing.T) {
 func TestBounds(t *testing.T) {
 	p := newPage("127.0.0.1:1", &Options{})
 	b := &p.board
-	open := request("long", "true")
-	q, err := b.ask(t.Context(), open)
-	if err != nil {
-		t.Fatal(err)
+	asks := func(n int, r func() *approval.Request, want error) (all []*approval.Request) {
+		t.Helper()
+		for range n {
+			one := r()
+			if _, err := b.ask(t.Context(), one); err != nil {
+				t.Fatalf("question %d: %v", len(all), err)
+			}
+			all = append(all, one)
+		}
+		if _, err := b.ask(t.Context(), r()); !errors.Is(err, want) {
+			t.Errorf("after %d questions: %v, want %v", n, err, want)
+		}
+		return all
 	}
+	decide := func(all []*approval.Request) {
+		for _, r := range all {
+			b.decided(r, end{State: stateDecided, Decision: elicit.Denied})
+		}
+	}
+	first := asks(1, func() *approval.Request { return request("long", "true") }, nil)
 	for i := range 2 * maxConversations {
 		p.Event(approval.Thread{ID: fmt.Sprint(i)}, protocol.UserMessage{Message: "go"})
 	}
-	if u, _, _ := b.since(0); len(u.Order) != maxConversations || u.Order[len(u.Order)-1] != q.conversation.ID || u.Order[0] != b.conversations[maxConversations-1].ID {
+	asking := b.byRequest[first[0]].conversation
+	if u, _, _ := b.since(0); len(u.Order) != maxConversations || u.Order[len(u.Order)-1] != asking.ID || u.Order[0] != b.conversations[maxConversations-1].ID {
 		t.Errorf("conversations %d", u.Order)
 	}
-
-	if _, err := b.ask(t.Context(), long(maxQuestion+1)); !errors.Is(err, errTooLong) {
-		t.Errorf("a question that is too long: %v", err)
-	}
-	if u, _, _ := b.since(0); !strings.Contains(u.Conversations[len(u.Conversations)-1].Note, "too long") {
+	asks(0, func() *approval.Request { return long(maxQuestion) }, errTooLong) // with the rest of its JSON
+	if !strings.Contains(asking.Note, "too long") {
 		t.Error("the page does not say that a question is too long")
 	}
 	for files, want := range map[int]error{maxFiles: nil, maxFiles + 1: errTooLong} {
@@ -258,53 +233,20 @@ func TestBounds(t *testing.T) {
 		}
 		r := request("long", "")
 		r.Event = protocol.PatchApprovalRequest{Changes: changes}
-		if _, err := b.ask(t.Context(), r); !errors.Is(err, want) {
-			t.Errorf("a patch of %d files: %v", files, err)
-		}
-		p.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied}, By: approval.ByClient})
+		asks(0, func() *approval.Request { return r }, want)
+		decide([]*approval.Request{r})
 	}
-	questions := map[*approval.Request]*question{open: q}
-	for {
-		r := long(maxQuestion / 2)
-		q, err := b.ask(t.Context(), r)
-		if err != nil {
-			break
-		}
-		questions[r] = q
-	}
-	if len(questions) == 1 || len(questions)-1 > maxOpenBytes/(maxQuestion/2) {
-		t.Errorf("%d long questions", len(questions)-1)
-	}
-	for r, q := range questions {
-		if _, err := b.withdraw(q, context.Canceled); err == nil {
-			t.Error("a withdrawn question has an answer")
-		}
-		b.decided(r, end{State: stateDecided, Decision: elicit.Denied})
+	decide(asks(maxOpenBytes/(maxQuestion/2)-1, func() *approval.Request { return long(maxQuestion / 2) }, errTooLong))
+	for r := range b.byRequest {
+		b.decided(r, end{State: stateDecided})
 	}
 	if b.openBytes != 0 || len(b.byRequest) != 0 {
 		t.Errorf("%d bytes of %d questions are open after the last", b.openBytes, len(b.byRequest))
 	}
-	n := 0
-	for ; n < 10*maxOpen; n++ {
-		if _, err = b.ask(t.Context(), request("long", "true")); err != nil {
-			break
-		}
+	for range 3 {
+		decide(asks(maxOpen, func() *approval.Request { return request("long", "true") }, errTooMany))
 	}
-	if n != maxOpen || !errors.Is(err, errTooMany) {
-		t.Errorf("%d open questions, then %v", n, err)
-	}
-	for range 2 * maxDecided {
-		r := request("long", "true")
-		b.decided(r, end{}) // it was never asked
-		for first := range b.byRequest {
-			b.decided(first, end{State: stateDecided})
-			break
-		}
-		if _, err := b.ask(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(b.questions) != maxOpen+maxDecided {
+	if len(b.questions) != maxDecided {
 		t.Errorf("%d questions are kept", len(b.questions))
 	}
 }
