@@ -52,9 +52,9 @@ func TestRun(t *testing.T) {
 			Status protocol.TurnStatus
 			Answer string
 		}{
-			"say:hello":         {Status: protocol.StatusCompleted, Answer: "hello"},
-			"fail:broken":       {Status: protocol.StatusFailed, Answer: "broken"},
-			"wait:50ms say:yes": {Status: protocol.StatusCompleted, Answer: "yes"},
+			"say:hello":          {Status: protocol.StatusCompleted, Answer: "hello"},
+			"fail:broken":        {Status: protocol.StatusFailed, Answer: "broken"},
+			"wait:500ms say:yes": {Status: protocol.StatusCompleted, Answer: "yes"},
 		} {
 			got, err := c.Run(t.Context(), client.Task{Prompt: prompt})
 			if err != nil || got.Status != want.Status || got.Answer != want.Answer || got.ThreadID == "" || (got.Err() == nil) != (want.Status == protocol.StatusCompleted) {
