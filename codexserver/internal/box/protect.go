@@ -1,6 +1,7 @@
 package box
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,11 +55,11 @@ func gitPaths(dot string) []string {
 		}
 		found = append(found, dir)
 	}
-	if linked, ok := pointer(dir, "gitdir:"); ok { // it is a file
+	if linked, err := Pointer(dir, "gitdir:"); err == nil { // it is a file
 		dir = linked
 		found = append(found, dir)
 	}
-	if common, ok := pointer(filepath.Join(dir, "commondir"), ""); ok {
+	if common, err := Pointer(filepath.Join(dir, "commondir"), ""); err == nil {
 		found = append(found, common)
 	}
 	return found
@@ -88,19 +89,19 @@ func hasAll(folder string, names ...string) bool {
 	})
 }
 
-// pointer reads a file of git that holds a prefix and then a path.
-func pointer(file, prefix string) (string, bool) {
+// Pointer reads a file of git that holds a prefix and then a path, and returns the path.
+func Pointer(file, prefix string) (string, error) {
 	b, err := safefile.Read(file, maxPointer)
 	if err != nil {
-		return "", false
+		return "", err
 	}
 	path, ok := strings.CutPrefix(strings.TrimSpace(string(b)), prefix)
 	path = strings.TrimSpace(path)
 	if !ok || path == "" {
-		return "", false
+		return "", fmt.Errorf("%s does not name a folder", file)
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(filepath.Dir(file), path)
 	}
-	return path, true
+	return path, nil
 }

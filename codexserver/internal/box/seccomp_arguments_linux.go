@@ -2,11 +2,7 @@
 
 package box
 
-import (
-	"slices"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // A filter sees the numbers among the arguments of a system call, but not the memory
 // behind pointers. The filters here deny calls by their numbers. A call that takes its
@@ -34,23 +30,6 @@ var attributes = []uint32{
 // argument is an argument of a system call, by its position.
 type argument struct{ nr, arg uint32 }
 
-var (
-	// processArguments name the process to change; 0 is the caller.
-	processArguments = []argument{
-		{unix.SYS_SCHED_SETAFFINITY, 0}, {unix.SYS_SCHED_SETATTR, 0},
-		{unix.SYS_SCHED_SETSCHEDULER, 0}, {unix.SYS_SCHED_SETPARAM, 0},
-	}
-	// modeArguments are a file's new mode, and so are legacyMode.
-	modeArguments = []argument{
-		{unix.SYS_FCHMOD, 1}, {unix.SYS_FCHMODAT, 2}, {unix.SYS_FCHMODAT2, 2}, {unix.SYS_MKNODAT, 2},
-	}
-	// openArguments are the flags of a call that opens a file, and so are legacyOpen. The next
-	// argument is the mode.
-	openArguments = []argument{{unix.SYS_OPENAT, 2}}
-	// namespaceArguments are flags that may request new namespaces.
-	namespaceArguments = []argument{{unix.SYS_CLONE, 0}, {unix.SYS_UNSHARE, 0}}
-)
-
 const setID = unix.S_ISUID | unix.S_ISGID
 
 // controls are commands of ioctl that change a file through a descriptor that is only for
@@ -73,24 +52,25 @@ var controls = []uint32{
 
 // limitArguments denies calls by their arguments.
 func limitArguments(bodies map[uint32]bpf, f filterKey) {
-	for _, call := range processArguments {
-		bodies[call.nr] = unless(equal{call.arg, 0})
+	for _, nr := range []uint32{unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETATTR, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM} {
+		bodies[nr] = unless(equal{0, 0}) // the process to change; 0 is the caller
 	}
 	bodies[unix.SYS_PRLIMIT64] = ownLimits()
 	bodies[unix.SYS_SETRLIMIT] = ifOneOf(0, []uint32{unix.RLIMIT_NPROC})
 	bodies[unix.SYS_SETPRIORITY] = unless(equal{0, unix.PRIO_PROCESS}, equal{1, 0})
 	bodies[unix.SYS_IOPRIO_SET] = unless(equal{0, 1}, equal{1, 0}) // IOPRIO_WHO_PROCESS
-	for _, call := range slices.Concat(modeArguments, legacyMode) {
+	newMode := []argument{{unix.SYS_FCHMOD, 1}, {unix.SYS_FCHMODAT, 2}, {unix.SYS_FCHMODAT2, 2}, {unix.SYS_MKNODAT, 2}}
+	for _, call := range append(newMode, legacyMode...) {
 		bodies[call.nr] = ifBits(call.arg, setID)
 	}
-	for _, call := range slices.Concat(openArguments, legacyOpen) {
+	for _, call := range append(legacyOpen, argument{unix.SYS_OPENAT, 2}) { // its flags; the mode is next
 		bodies[call.nr] = opening(call.arg, f.truncate)
 	}
 	if !f.function {
 		bodies[unix.SYS_OPENAT2] = denial(unix.ENOSYS)
 	}
-	for _, call := range namespaceArguments {
-		bodies[call.nr] = ifBits(call.arg, unix.CLONE_NEWUSER)
+	for _, nr := range []uint32{unix.SYS_CLONE, unix.SYS_UNSHARE} {
+		bodies[nr] = ifBits(0, unix.CLONE_NEWUSER)
 	}
 	bodies[unix.SYS_CLONE3] = denial(unix.ENOSYS)
 	bodies[unix.SYS_IOCTL] = ifOneOf(1, controls)

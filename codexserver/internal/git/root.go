@@ -2,12 +2,13 @@ package git
 
 import (
 	"errors"
-	"fmt"
-	"github.com/codexmcp/codexmcp/internal/safefile"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // maxSmallFile is the size of the largest configuration, or file with one line, in bytes.
@@ -73,32 +74,15 @@ func folders(root string) (gitDir, commonDir string, err error) {
 	}
 	gitDir = dot
 	if !info.IsDir() {
-		if gitDir, err = pointer(dot, "gitdir:"); err != nil {
+		if gitDir, err = box.Pointer(dot, "gitdir:"); err != nil {
 			return "", "", err
 		}
 	}
-	commonDir, err = pointer(filepath.Join(gitDir, "commondir"), "")
+	commonDir, err = box.Pointer(filepath.Join(gitDir, "commondir"), "")
 	if errors.Is(err, fs.ErrNotExist) {
 		commonDir, err = gitDir, nil
 	}
 	return gitDir, commonDir, err
-}
-
-// pointer reads a file of git that has a prefix and then a path, and returns the path.
-func pointer(file, prefix string) (string, error) {
-	data, err := safefile.Read(file, maxSmallFile)
-	if err != nil {
-		return "", err
-	}
-	path, ok := strings.CutPrefix(string(data), prefix)
-	path = strings.TrimSpace(path)
-	if !ok || path == "" {
-		return "", fmt.Errorf("%s does not name a folder", file)
-	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(file), path)
-	}
-	return path, nil
 }
 
 // readLine reads a file of one line.

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 )
 
 // Worktrees returns the folder with the worktrees that [Scratch.AddWorktree] makes, in Codex's
@@ -116,7 +118,7 @@ func (s Scratch) check(ctx context.Context, r source) error {
 
 func (s source) checkOwn(settings map[string]string) error {
 	if s.gitDir != s.commonDir {
-		back, err := pointer(filepath.Join(s.gitDir, "gitdir"), "")
+		back, err := box.Pointer(filepath.Join(s.gitDir, "gitdir"), "")
 		if err != nil || filepath.Dir(s.gitDir) != filepath.Join(s.commonDir, "worktrees") || !isSame(filepath.Dir(back), s.root) {
 			return fmt.Errorf("%s is not the git folder of the working tree %s", s.gitDir, s.root)
 		}
