@@ -2,8 +2,8 @@ package approve
 
 import (
 	"cmp"
+	"errors"
 	"log/slog"
-	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide/rulefile"
@@ -14,17 +14,17 @@ import (
 // Offer returns the lasting rule that the question of r may offer, nil if there is none. The
 // question must show all that is asked.
 func (b *Board) Offer(r *approval.Request) *elicit.Always {
-	rule, ok := b.offer(r)
-	if !ok {
+	rule, err := b.offer(r)
+	if err != nil {
 		return nil
 	}
 	return &elicit.Always{Words: rule.Words()}
 }
 
-func (b *Board) offer(r *approval.Request) (rule rulefile.Rule, ok bool) {
+func (b *Board) offer(r *approval.Request) (rulefile.Rule, error) {
 	e, isCommand := r.Event.(protocol.ExecApprovalRequest)
 	if !isCommand || b.options.Kept == nil {
-		return rule, false
+		return rulefile.Rule{}, rulefile.ErrNone
 	}
 	return rulefile.Offer(&e)
 }
@@ -37,9 +37,8 @@ func (b *Board) keepRule(r *approval.Request, d *approval.Decision, ruled bool) 
 	if d.Decision != elicit.ApprovedAlways {
 		return 0
 	}
-	lost := b.lost(r)
-	rule, ok := b.offer(r)
-	if ruled || r.Question.Always == nil || lost == nil && (!ok || r.Question.Always.Words != rule.Words()) {
+	rule, err := b.offer(r)
+	if ruled || r.Question.Always == nil || errors.Is(err, rulefile.ErrNone) || err == nil && r.Question.Always.Words != rule.Words() {
 		d.Outcome = elicit.Outcome{
 			Decision: elicit.Denied, Reason: elicit.ReasonNotUnderstood, Level: slog.LevelWarn,
 			Feedback: cmp.Or(d.Feedback, "a lasting rule was accepted that no question offered"),
@@ -48,7 +47,7 @@ func (b *Board) keepRule(r *approval.Request, d *approval.Decision, ruled bool) 
 		return 0
 	}
 	d.Confined = true
-	kept, err := rulefile.Kept{}, lost
+	var kept rulefile.Kept
 	if err == nil {
 		kept, err = b.options.Kept.Add(rulefile.Kept{Rule: rule, By: string(d.By), Principal: r.Thread.Principal})
 	}
@@ -60,15 +59,4 @@ func (b *Board) keepRule(r *approval.Request, d *approval.Decision, ruled bool) 
 	}
 	d.RuleWords = rule.Words()
 	return kept.Number
-}
-
-// lost returns why the folder of a command for which a rule could be offered cannot be found. It returns nil
-// for anything else.
-func (b *Board) lost(r *approval.Request) error {
-	exec, isCommand := r.Event.(protocol.ExecApprovalRequest)
-	if !isCommand || !exec.Confinable || b.options.Kept == nil {
-		return nil
-	}
-	_, err := filepath.EvalSymlinks(exec.Cwd)
-	return err
 }

@@ -14,8 +14,8 @@ import (
 // TestKeptRules checks that the rules that people accepted come last and only allow.
 func TestKeptRules(t *testing.T) {
 	q := protocol.ExecApprovalRequest{Command: []string{"go", "test"}, Cwd: t.TempDir(), Confinable: true}
-	rule, ok := rulefile.Offer(&q)
-	if !ok {
+	rule, err := rulefile.Offer(&q)
+	if err != nil {
 		t.Fatal("no rule is offered")
 	}
 	kept, broken := rulefile.New(t.TempDir(), nil), rulefile.New(t.TempDir(), nil)

@@ -206,10 +206,7 @@ func runsInput(words []Word) bool {
 func (m *mentions) eval(args []Word, depth int) {
 	var text []string
 	for _, arg := range args {
-		if arg.Open {
-			m.found = true
-			return
-		}
+		m.found = m.found || arg.Open
 		text = append(text, arg.Text)
 	}
 	m.script(strings.Join(text, " "), true, depth-1)

@@ -206,14 +206,23 @@ func (t *Thread) admit(ctx context.Context) error {
 	if d.Decision.Approves() {
 		t.granted()
 		t.granted = nil
-		t.host.remark(givenBy(d) + " approved " + approval.AccessWords(t.asks) + " for this conversation.")
+		t.host.mu.Lock()
+		turn := t.host.now.Turn
+		t.host.mu.Unlock()
+		if turn != nil {
+			turn.Remark(givenBy(d) + " approved " + approval.AccessWords(t.asks) + " for this conversation.")
+		}
 		return nil
 	}
 	if ctx.Err() != nil {
 		t.host.Emit(protocol.TurnAborted{Reason: protocol.AbortInterrupted})
 		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
 	}
-	return t.refuse(refusedAccess(t.asks, notGiven(d.Outcome)).Error())
+	why := d.ForModel()
+	if d.Reason == elicit.ReasonDeclined && d.Feedback == "" {
+		why = "the approval was declined"
+	}
+	return t.refuse(refusedAccess(t.asks, why).Error())
 }
 
 // refuse ends a turn that does not begin.
@@ -231,22 +240,4 @@ func givenBy(d approval.Decision) string {
 		return "The client"
 	}
 	return "The client " + elicit.ShowName(d.Client)
-}
-
-// remark adds a sentence to the result of the running turn.
-func (h *host) remark(words string) {
-	h.mu.Lock()
-	turn := h.now.Turn
-	h.mu.Unlock()
-	if turn != nil {
-		turn.Remark(words)
-	}
-}
-
-// notGiven says why an access was not approved.
-func notGiven(out elicit.Outcome) string {
-	if out.Reason == elicit.ReasonDeclined && out.Feedback == "" {
-		return "the approval was declined"
-	}
-	return out.ForModel()
 }

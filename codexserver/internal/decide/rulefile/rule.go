@@ -25,15 +25,21 @@ type Rule struct {
 // maxWords is the length of the longest rule that is offered, in bytes.
 const maxWords = 400
 
-// Offer returns the rule that the question about a command may offer. It returns false if an approval
-// cannot keep the command in a sandbox, or if a person could not read the rule.
-func Offer(q *protocol.ExecApprovalRequest) (Rule, bool) {
-	r, err := exactly(q)
-	words := r.Words()
-	if !q.Confinable || err != nil || r.check() != nil || len(words) > maxWords || strings.ContainsFunc(words, isUnseen) {
-		return Rule{}, false
+// ErrNone is the error of a question that may offer no rule.
+var ErrNone = errors.New("no rule can be offered")
+
+// Offer returns the rule that the question about a command may offer. The error is [ErrNone] if an approval
+// cannot keep the command in a sandbox, or if a person could not read the rule. Any other says why the
+// command's folder cannot be found.
+func Offer(q *protocol.ExecApprovalRequest) (Rule, error) {
+	if !q.Confinable {
+		return Rule{}, ErrNone
 	}
-	return r, true
+	r, err := exactly(q)
+	if words := r.Words(); err == nil && (r.check() != nil || len(words) > maxWords || strings.ContainsFunc(words, isUnseen)) {
+		err = ErrNone
+	}
+	return r, err
 }
 
 // isUnseen reports whether a person would not see a character.

@@ -118,8 +118,8 @@ func question(dir string) *protocol.ExecApprovalRequest {
 // allow accepts the rule that a question offers.
 func allow(t *testing.T, s *rulefile.Store, q *protocol.ExecApprovalRequest) {
 	t.Helper()
-	rule, ok := rulefile.Offer(q)
-	if !ok {
+	rule, err := rulefile.Offer(q)
+	if err != nil {
 		t.Fatalf("no rule is offered for %+v", q)
 	}
 	if _, err := s.Add(accepted(rule)); err != nil {
@@ -256,9 +256,9 @@ func TestOffer(t *testing.T) {
 		{"a word that cannot be seen", protocol.ExecApprovalRequest{Command: []string{"make", "a\u200b"}, Cwd: dir, Confinable: true}, false},
 		{"a folder that cannot be seen", protocol.ExecApprovalRequest{Command: []string{"make"}, Cwd: hidden, Confinable: true}, false},
 	} {
-		rule, ok := rulefile.Offer(&tt.q)
-		if ok != tt.want || ok && !strings.HasSuffix(rule.Words(), ", in the sandbox") {
-			t.Errorf("%s: %+v, %t", tt.name, rule, ok)
+		rule, err := rulefile.Offer(&tt.q)
+		if (err == nil) != tt.want || err == nil && !strings.HasSuffix(rule.Words(), ", in the sandbox") {
+			t.Errorf("%s: %+v, %v", tt.name, rule, err)
 		}
 	}
 }
