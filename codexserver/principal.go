@@ -35,7 +35,7 @@ func (s *Server) Principal(ctx context.Context, name string) *Principal {
 	turns := tools.NewSharedTurns(life, threads)
 	return &Principal{
 		server: s, name: name, end: end, life: life, threads: threads, clients: crowd{turns: turns},
-		session: s.wire.NewSession(life, s.threads.Share(name), turns, true),
+		session: s.wire.NewSession(life, s.threads.Share(name), turns),
 	}
 }
 

@@ -222,7 +222,7 @@ func (s *Server) serve(ctx context.Context, p *Principal, gone func(), t jsonrpc
 	case gone != nil:
 		others, turns = &s.guests, s.guests.turns.Share(life)
 	}
-	session := s.wire.NewSession(life, s.threads.Share(principal), turns, false)
+	session := s.wire.NewSession(life, s.threads.Share(principal), turns)
 	left := others.enter(session)
 	home := session
 	if p != nil {

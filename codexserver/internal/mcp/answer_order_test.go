@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -238,23 +239,34 @@ func TestFirstOfTwoConnectionsCounts(t *testing.T) {
 	}
 }
 
-// TestConnectionLostDuringAQuestion loses the connection of a call when its question is about to be sent. The
-// request ends, and with it the turn.
-func TestConnectionLostDuringAQuestion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &servertest.Worker{}
-		p := codexserver.New(w.Engine(), &codexserver.Options{Changes: codexserver.ChangeOptions{Off: true}}).Principal(t.Context(), "ann")
-		defer p.Close()
-		ours, theirs := jsonrpc.Pipe()
-		ended := make(chan error, 1)
-		ctx, lose := context.WithCancel(t.Context())
-		go func() { ended <- p.Exchange(ctx, theirs) }()
-		writeAll(t, ours, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"git"},`+polling+`}}`)
-		synctest.Wait()
-		pass(10 * time.Millisecond)
-		lose()
-		if err := <-ended; err != nil || !w.Ended() {
-			t.Errorf("%v, the turn has ended: %t", err, w.Ended())
-		}
-	})
+// TestConnectionLost loses the connection of a call when its question is about to be sent, and after the answer to it.
+// The request ends, and with it the turn.
+func TestConnectionLost(t *testing.T) {
+	for _, answered := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &servertest.Worker{}
+			p := codexserver.New(w.Engine(), &codexserver.Options{Changes: codexserver.ChangeOptions{Off: true}}).Principal(t.Context(), "ann")
+			defer p.Close()
+			call := `"name":"codex","arguments":{"prompt":"git wait:1h"},` + polling
+			if answered {
+				raw, err := answerOver(t, p, "tools/call", `{`+call+`}`)
+				var asked struct{ RequestState string }
+				if err := errors.Join(err, json.Unmarshal(raw, &asked)); err != nil {
+					t.Fatal(err)
+				}
+				call += fmt.Sprintf(`,"requestState":%q,"inputResponses":{"q1":%s}`, asked.RequestState, accepts)
+			}
+			ours, theirs := jsonrpc.Pipe()
+			ended := make(chan error, 1)
+			ctx, lose := context.WithCancel(t.Context())
+			go func() { ended <- p.Exchange(ctx, theirs) }()
+			writeAll(t, ours, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+call+`}}`)
+			synctest.Wait()
+			pass(10 * time.Millisecond)
+			lose()
+			if err := <-ended; err != nil || !w.Ended() || strings.Contains(w.Did(), "git") != answered {
+				t.Errorf("%v, the turn has ended: %t, after %s", err, w.Ended(), w.Did())
+			}
+		})
+	}
 }

@@ -92,7 +92,7 @@ func (s *Session) newParams(raw stdjson.RawMessage) (*params, error) {
 }
 
 // retry takes the answers of a retry, on the read loop if the connection has several
-// requests, and then serves its call.
+// requests, and then serves its call in another goroutine.
 func (s *Session) retry(q *request, p *params) (any, error) {
 	if err := s.enter(); err != nil { // the state remains valid
 		return nil, err
@@ -104,10 +104,6 @@ func (s *Session) retry(q *request, p *params) (any, error) {
 	}
 	c.attach(q, "thinking", false) // before the turn continues
 	c.take(keys, p.answers)
-	if s.shared { // this request has the connection for itself
-		defer s.open.leave()
-		return c.serve(q)
-	}
 	s.later(q.rpc, func() (any, error) { return c.serve(q) })
 	return nil, nil
 }

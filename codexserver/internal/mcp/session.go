@@ -37,7 +37,6 @@ type Session struct {
 	running sync.WaitGroup  // what outlives its request
 	present context.Context // until Leave
 	leave   context.CancelFunc
-	shared  bool // by several connections
 
 	calls calls
 	open  limit // requests that may take long
@@ -50,13 +49,13 @@ type Session struct {
 
 // NewSession returns a session of the principal of threads, which must be closed. Its turns end with ctx.
 // With turns, unless nil, its turns in the background do not, and it finds those of the sessions that
-// share them. If shared is true, its requests come over several connections.
-func (s *Server) NewSession(ctx context.Context, threads *thread.Share, turns *tools.Turns, shared bool) *Session {
+// share them.
+func (s *Server) NewSession(ctx context.Context, threads *thread.Share, turns *tools.Turns) *Session {
 	if turns == nil {
 		turns = tools.NewTurns(ctx)
 	}
 	own := &Session{
-		server: s, ctx: ctx, threads: threads, turns: turns, hosts: approve.NewHosts(s.Asking), shared: shared,
+		server: s, ctx: ctx, threads: threads, turns: turns, hosts: approve.NewHosts(s.Asking),
 		reads: make(chan struct{}, maxReads), known: make(chan struct{}),
 	}
 	own.present, own.leave = context.WithCancel(context.Background())

@@ -19,7 +19,7 @@ import (
 func TestManyUnknownTasks(t *testing.T) {
 	tasks := NewTasks(taskfile.New(t.TempDir(), nil), setting.Tasks{}, nil)
 	threads := thread.NewTable(nil, &approve.Options{}).Share("")
-	s := (&Server{Tasks: tasks, Logger: slog.New(slog.DiscardHandler)}).NewSession(t.Context(), threads, nil, false)
+	s := (&Server{Tasks: tasks, Logger: slog.New(slog.DiscardHandler)}).NewSession(t.Context(), threads, nil)
 	ours, theirs := jsonrpc.Pipe()
 	peer := s.Peer(theirs, s.Handler(true), jsonrpc.Hooks{})
 	served := make(chan error, 1)

@@ -20,7 +20,7 @@ func Example() {
 	e := &servertest.Engine{}
 	table := tools.New(e, nil)
 	wire := &mcp.Server{Tools: table}
-	session := wire.NewSession(ctx, thread.NewTable(e, &approve.Options{}).Share(""), nil, false)
+	session := wire.NewSession(ctx, thread.NewTable(e, &approve.Options{}).Share(""), nil)
 	client := session.Connect(session, true, func() {})
 	defer client.Close()
 	mux := client.Mux()
