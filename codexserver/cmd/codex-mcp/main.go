@@ -151,7 +151,7 @@ func (c *configuration) withServerOf(o *options, e *choice, f func(*codexserver.
 	}
 	so := c.serverOptions(o)
 	so.EngineName, so.EngineReason = e.name, e.reason
-	if n := c.newNotifier(e); n != nil && so.Observer == nil { // a worker has none: it is not the user's
+	if n := c.newNotifier(e); n != nil {
 		so.Observer = n
 		defer n.Close()
 	}

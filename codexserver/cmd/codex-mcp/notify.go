@@ -55,9 +55,10 @@ type notifier struct {
 	log            *slog.Logger
 }
 
-// newNotifier returns the notifier of the settings and of the engine's choice, or nil.
+// newNotifier returns the notifier of the settings and of the engine's choice, or nil. A worker has none:
+// it is not the user's.
 func (c *configuration) newNotifier(e *choice) *notifier {
-	if len(c.settings.Notify) == 0 && len(e.notify) == 0 {
+	if c.observer != nil || len(c.settings.Notify) == 0 && len(e.notify) == 0 {
 		return nil
 	}
 	n := &notifier{command: c.settings.Notify, codex: e.notify, waiting: make(chan []string, notifyWaiting), log: c.log}
@@ -129,7 +130,7 @@ func (n *notifier) Begin(context.Context, *codexserver.Request) codexserver.Call
 
 // Turn implements [codexserver.CallObserver].
 func (n *notifier) Turn(thread string, _ protocol.TokenUsage) codexserver.TurnObserver {
-	return &notifiedTurn{notifier: n, end: notification{Type: "agent-turn-complete", ThreadID: thread, InputMessages: []string{}}}
+	return &notifiedTurn{notifier: n, turn: notification{Type: "agent-turn-complete", ThreadID: thread, InputMessages: []string{}}}
 }
 
 // End implements [codexserver.CallObserver].
@@ -140,7 +141,7 @@ type notifiedTurn struct {
 	*notifier
 	open sync.Map // a timer for each *approval.Request
 	mu   sync.Mutex
-	end  notification
+	turn notification // at its end
 }
 
 // Event implements [codexserver.TurnObserver].
@@ -149,17 +150,17 @@ func (t *notifiedTurn) Event(m protocol.EventMsg) {
 	defer t.mu.Unlock()
 	switch m := m.(type) {
 	case protocol.TaskStarted:
-		t.end.TurnID = m.TurnID
+		t.turn.TurnID = m.TurnID
 	case protocol.UserMessage:
-		t.end.InputMessages = append(t.end.InputMessages, m.Message)
+		t.turn.InputMessages = append(t.turn.InputMessages, m.Message)
 	case protocol.AgentMessage:
-		t.end.LastAssistantMessage = &m.Message
+		t.turn.LastAssistantMessage = &m.Message
 	}
 }
 
 // Asked implements [codexserver.TurnObserver].
 func (t *notifiedTurn) Asked(r *approval.Request) {
-	m := notification{Type: "approval-requested", ThreadID: t.end.ThreadID, TurnID: r.Turn, Question: brief(elicit.OneLine(r.Question.Message, 0))}
+	m := notification{Type: "approval-requested", ThreadID: t.turn.ThreadID, TurnID: r.Turn, Question: brief(elicit.OneLine(r.Question.Message, 0))}
 	if e, is := r.Event.(protocol.ExecApprovalRequest); is {
 		m.Cwd = brief(e.Cwd)
 	}
@@ -177,9 +178,9 @@ func (t *notifiedTurn) Decided(r *approval.Request, _ approval.Decision) {
 func (t *notifiedTurn) End(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	m := t.end
+	m := t.turn
 	if m.Status = "completed"; err == nil {
-		t.send(t.codex, t.end)
+		t.send(t.codex, t.turn)
 	} else if m.Status = "failed"; errors.As(err, new(*engine.AbortError)) {
 		m.Status = "aborted"
 	}

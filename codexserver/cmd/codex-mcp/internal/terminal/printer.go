@@ -35,7 +35,9 @@ type printer struct {
 	mid   bool   // the cursor is not at the beginning of a line
 	begun bool   // a block was printed
 	block string // the key of the last block
-	still silence
+
+	since time.Time     // when something was last printed
+	next  time.Duration // the silence after which a sign is due
 
 	message  message
 	failure  string          // the last error
@@ -44,12 +46,6 @@ type printer struct {
 	commands []*command      // that are running
 	plan     []protocol.PlanStep
 	usage    *protocol.TokenUsageInfo
-}
-
-// silence is the time since something was printed.
-type silence struct {
-	since time.Time
-	next  time.Duration // after which a sign is due
 }
 
 // message is the message that is being written, or was last.
@@ -79,7 +75,7 @@ func (p *printer) write(text string) {
 	if text == "" {
 		return
 	}
-	p.mid, p.still = !strings.HasSuffix(text, "\n"), silence{time.Now(), firstSign}
+	p.mid, p.since, p.next = !strings.HasSuffix(text, "\n"), time.Now(), firstSign
 	io.WriteString(p.w, text) // output records an error; lost progress does not matter
 }
 
@@ -273,10 +269,14 @@ func (p *printer) command(c *command) {
 	p.block = c.id
 }
 
+func (p *printer) running(id string) int {
+	return slices.IndexFunc(p.commands, func(c *command) bool { return c.id == id })
+}
+
 // prints takes a piece of a command's output. It shows the first lines, unless something else was printed
 // meanwhile.
 func (p *printer) prints(id string, piece []byte) {
-	i := slices.IndexFunc(p.commands, func(c *command) bool { return c.id == id })
+	i := p.running(id)
 	if i < 0 {
 		return
 	}
@@ -303,7 +303,7 @@ func (p *printer) output(line string) {
 // commandEnds prints the rest of a command's output, with what it has in the middle left out.
 func (p *printer) commandEnds(m protocol.ExecCommandEnd) {
 	c := &command{id: m.CallID, title: "(a command)"}
-	if i := slices.IndexFunc(p.commands, func(c *command) bool { return c.id == m.CallID }); i >= 0 {
+	if i := p.running(m.CallID); i >= 0 {
 		c = p.commands[i]
 		p.commands = slices.Delete(p.commands, i, i+1)
 	}
@@ -390,15 +390,15 @@ func (p *printer) alert(what, text string) {
 
 // sign prints, in a long silence, that the turn, which began at a time, goes on.
 func (p *printer) sign(began time.Time) {
-	if p.mid || began.IsZero() || time.Since(p.still.since) < p.still.next {
+	if p.mid || began.IsZero() || time.Since(p.since) < p.next {
 		return
 	}
-	what, next := "working", 2*p.still.next
+	what, next := "working", 2*p.next
 	if len(p.commands) > 0 {
 		what, began = "running", p.commands[0].began
 	}
 	p.line("  ", fmt.Sprintf("%s · %d s · ctrl-C stops", what, int(time.Since(began).Seconds())))
-	p.still.next = next
+	p.next = next
 }
 
 // end prints how the call ended; texts are the answer, or why there is none, and remarks.
