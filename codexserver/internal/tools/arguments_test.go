@@ -17,72 +17,53 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-func TestBadArgumentsNameTheArgument(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := servertest.Connect(t, codexserver.New(engine.TurnFunc(servertest.AskExec), nil), servertest.Say(servertest.Accept))
-		for _, tt := range []struct {
-			tool string
-			args map[string]any
-			want string
-		}{
-			{"codex", map[string]any{}, "codex: argument /prompt is missing"},
-			{"codex", map[string]any{"prompt": 5}, "codex: argument /prompt: got number, want string"},
-			{"codex", map[string]any{"prompt": "p", "cwd": []int{1}}, "codex: argument /cwd: got array, want string"},
-			{"codex", map[string]any{"prompt": "p", "sandbox": "none"}, `codex: argument /sandbox: value must be one of "read-only", "workspace-write", "danger-full-access"`},
-			{"codex", map[string]any{"prompt": "p", "sandbox": ""}, `codex: argument /sandbox: value must be one of "read-only", "workspace-write", "danger-full-access"`},
-			{"codex", map[string]any{"prompt": "p", "approval-policy": ""}, `codex: argument /approval-policy: value must be one of "untrusted", "on-failure", "on-request", "never"`},
-			{"codex-reply", map[string]any{"prompt": "p"}, "codex-reply: argument /threadId is missing"},
-			{"codex-reply", map[string]any{"prompt": "p", "threadId": "a", "sessionId": "b"}, "codex-reply: arguments /threadId, /conversationId and /sessionId name different conversations"},
-			{"codex-reply", map[string]any{"threadId": "a"}, "codex-reply: argument /prompt is missing"},
-			{"codex-reply", map[string]any{"threadId": "a", "prompt": "p"}, `codex-reply: no conversation "a" in this session`},
-			{"nope", map[string]any{}, `unknown tool "nope"`},
-		} {
-			got, err := c.Tool(t.Context(), tt.tool, tt.args)
-			if err != nil {
-				t.Errorf("%s %v: %v", tt.tool, tt.args, err)
-				continue
-			}
-			if !got.IsError || len(got.Texts) != 1 || got.Texts[0] != tt.want {
-				t.Errorf("%s %v: got %+v, want %q", tt.tool, tt.args, got, tt.want)
-			}
-		}
-	})
-}
-
-func TestUnknownArguments(t *testing.T) {
+// TestRefusedArguments has calls that begin nothing, and whose error names the argument.
+func TestRefusedArguments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &servertest.Engine{Turn: servertest.Echo}
-		c := servertest.Dial(t, codexserver.New(e, nil), nil)
-		for name, want := range map[string]string{
-			"sandbox_mode":           "unknown argument /sandbox_mode: did you mean sandbox?",
-			"approval_policy":        "did you mean approval-policy?",
-			"approvalPolicy":         "did you mean approval-policy?",
-			"base_instructions":      "did you mean base-instructions?",
-			"include_plan_tool":      "did you mean include-plan-tool?",
-			"developer_instructions": "did you mean developer-instructions?",
-			"Config":                 "did you mean config?",
-			"promt":                  "did you mean prompt?",
-			"reasoning_effort":       "did you mean effort?",
-			"model_reasoning_effort": "did you mean ", // model as well
-			"outputSchema":           "did you mean output-schema?",
-			"schema":                 "did you mean output-schema?",
-			"image":                  "did you mean images?",
-			"web_search":             "did you mean web-search?",
-			"timeout":                "the arguments are approval-policy, background, base-instructions, budget, compact-prompt, config, cwd, developer-instructions, effort, images, include-plan-tool, model, output-schema, profile, prompt, sandbox, web-search, worktree (keys of config.toml go into config)",
-			"a/b":                    "unknown argument /a~1b: the arguments are",
-			"":                       "unknown argument /: the arguments are",
-			strings.Repeat("é", 1e5): "/" + strings.Repeat("é", 50) + ": the arguments are",
+		c := servertest.Connect(t, codexserver.New(e, nil), nil)
+		const sandboxes = `argument /sandbox: value must be one of "read-only", "workspace-write", "danger-full-access"`
+		for _, tt := range []struct{ tool, arguments, want string }{
+			{"codex", `{}`, "argument /prompt is missing"},
+			{"codex", `{"prompt":5}`, "argument /prompt: got number, want string"},
+			{"codex", `{"prompt":"p","cwd":[1]}`, "argument /cwd: got array, want string"},
+			{"codex", `{"prompt":"p","sandbox":"none"}`, sandboxes},
+			{"codex", `{"prompt":"p","sandbox":""}`, sandboxes},
+			{"codex", `{"prompt":"p","approval-policy":""}`, `argument /approval-policy: value must be one of "untrusted", "on-failure", "on-request", "never"`},
+			{"codex", `{"prompt":"p","web-search":"live"}`, "argument /web-search: got string, want boolean"},
+			{"codex-reply", `{"prompt":"p"}`, "argument /threadId is missing"},
+			{"codex-reply", `{"prompt":"p","threadId":"a","sessionId":"b"}`, "arguments /threadId, /conversationId and /sessionId name different conversations"},
+			{"codex-reply", `{"threadId":"a"}`, "argument /prompt is missing"},
+			{"codex-reply", `{"prompt":"p","threadId":"a","outputSchema":{}}`, "unknown argument /outputSchema: did you mean output-schema?"},
+			{"codex-reply", `{"prompt":"p","threadId":"a","Effort":"low"}`, "did you mean effort?"},
+			{"codex-reply", `{"prompt":"p","threadId":"a","while-running":"steer","effort":"low"}`, "argument /effort: a running turn keeps its own"},
+			{"codex-reply", `{"prompt":"p","threadId":"a","while-running":"steer","output-schema":{}}`, "argument /output-schema: a running turn keeps its own"},
+			{"codex", `{"prompt":"p","sandbox_mode":"x"}`, "unknown argument /sandbox_mode: did you mean sandbox?"},
+			{"codex", `{"prompt":"p","approval_policy":"x"}`, "did you mean approval-policy?"},
+			{"codex", `{"prompt":"p","approvalPolicy":"x"}`, "did you mean approval-policy?"},
+			{"codex", `{"prompt":"p","base_instructions":"x"}`, "did you mean base-instructions?"},
+			{"codex", `{"prompt":"p","include_plan_tool":"x"}`, "did you mean include-plan-tool?"},
+			{"codex", `{"prompt":"p","developer_instructions":"x"}`, "did you mean developer-instructions?"},
+			{"codex", `{"prompt":"p","Config":"x"}`, "did you mean config?"},
+			{"codex", `{"prompt":"p","promt":"x"}`, "did you mean prompt?"},
+			{"codex", `{"prompt":"p","reasoning_effort":"x"}`, "did you mean effort?"},
+			{"codex", `{"prompt":"p","model_reasoning_effort":"x"}`, "did you mean "},
+			{"codex", `{"prompt":"p","outputSchema":"x"}`, "did you mean output-schema?"},
+			{"codex", `{"prompt":"p","schema":"x"}`, "did you mean output-schema?"},
+			{"codex", `{"prompt":"p","image":"x"}`, "did you mean images?"},
+			{"codex", `{"prompt":"p","web_search":"x"}`, "did you mean web-search?"},
+			{"codex", `{"prompt":"p","timeout":"x"}`, "the arguments are approval-policy, background, base-instructions, budget, compact-prompt, config, cwd, developer-instructions, effort, images, include-plan-tool, model, output-schema, profile, prompt, sandbox, web-search, worktree (keys of config.toml go into config)"},
+			{"codex", `{"prompt":"p","a/b":"x"}`, "unknown argument /a~1b: the arguments are"},
+			{"codex", `{"prompt":"p","":"x"}`, "unknown argument /: the arguments are"},
+			{"codex", `{"prompt":"p","` + strings.Repeat("é", 1e5) + `":"x"}`, "/" + strings.Repeat("é", 50) + ": the arguments are"},
+			{"nope", `{}`, `unknown tool "nope"`},
 		} {
-			quoted, err := json.Marshal(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"p",%s:"x"}}`, quoted))
-			if !strings.Contains(got, want) || !strings.Contains(got, `"isError":true`) {
-				t.Errorf("%.50s: %.300s, want %s", name, got, want)
+			r := use(t, c, tt.tool, tt.arguments, nil)
+			if text := r.Content[0].Text; !r.IsError || len(r.Content) != 1 || !strings.Contains(text, tt.want) || tt.tool != "nope" && !strings.HasPrefix(text, tt.tool+": ") {
+				t.Errorf("%s %.100s: %.400q, want %s", tt.tool, tt.arguments, text, tt.want)
 			}
 		}
-		if n := len(e.Started()); n != 0 {
+		if n := len(e.Started()) + len(e.Resumed()); n != 0 {
 			t.Errorf("%d conversations were started", n)
 		}
 	})
@@ -283,25 +264,6 @@ func TestTurnArgumentsRefused(t *testing.T) {
 			if !strings.Contains(got, want) || !strings.Contains(got, `"isError":true`) {
 				t.Errorf("%.60s %.80s: %.400s, want %s", tool, arguments, got, want)
 			}
-		}
-	}
-	for arguments, want := range map[string]string{
-		`"web-search":"live"`: "/web-search: got string, want boolean",
-	} {
-		got := c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p",`+arguments+`}}`)
-		if !strings.Contains(got, want) || !strings.Contains(got, `"isError":true`) {
-			t.Errorf("%.80s: %.400s, want %s", arguments, got, want)
-		}
-	}
-	for arguments, want := range map[string]string{
-		`"outputSchema":{}`:                          "unknown argument /outputSchema: did you mean output-schema?",
-		`"Effort":"low"`:                             "did you mean effort?",
-		`"while-running":"steer","effort":"low"`:     "/effort: a running turn keeps its own",
-		`"while-running":"steer","output-schema":{}`: "/output-schema: a running turn keeps its own",
-	} {
-		got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"p","threadId":%q,%s}}`, turn, arguments))
-		if !strings.Contains(got, want) || !strings.Contains(got, `"isError":true`) {
-			t.Errorf("%s: %.400s, want %s", arguments, got, want)
 		}
 	}
 	if n := len(e.Turns()) - begun; n != 0 {
