@@ -26,7 +26,7 @@ import (
 )
 
 // bench returns a call with threads and turns of its own. The engine repeats the prompt. The
-// prompt "wait" waits for the end of the turn, and "fail" fails.
+// prompt "wait" waits for the end of the turn, and "fail" and "panic" do that.
 func bench(t *testing.T) *call {
 	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
 		switch text := protocol.TextOf(in); text {
@@ -35,6 +35,8 @@ func bench(t *testing.T) *call {
 			return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
 		case "fail":
 			return errors.New("it failed")
+		case "panic":
+			panic("a fault")
 		default:
 			host.Emit(protocol.AgentMessage{Message: text})
 			return nil
@@ -72,7 +74,7 @@ func (c *call) prepare(t *testing.T, prompt string, background bool) *Turn {
 	return j
 }
 
-func TestJob(t *testing.T) {
+func TestTurn(t *testing.T) {
 	for _, tt := range []struct {
 		prompt string
 		status protocol.TurnStatus
@@ -136,8 +138,8 @@ func TestDetach(t *testing.T) {
 	})
 }
 
-// TestAnsweredJobsAreLimited keeps the last answered turns, one of each thread.
-func TestAnsweredJobsAreLimited(t *testing.T) {
+// TestAnsweredTurnsAreLimited keeps the last answered turns, one of each thread.
+func TestAnsweredTurnsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := bench(t)
 		first, _ := c.begin(t, "hello", false)
@@ -158,7 +160,7 @@ func TestAnsweredJobsAreLimited(t *testing.T) {
 	})
 }
 
-func TestJobsAreLimited(t *testing.T) {
+func TestTurnsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := bench(t)
 		for range maxRunning {
@@ -170,13 +172,23 @@ func TestJobsAreLimited(t *testing.T) {
 		if _, answer := c.begin(t, "hello", false); Texts(answer)[0] != "hello" {
 			t.Errorf("in the foreground: %q", Texts(answer))
 		}
+		one := c.prepare(t, "wait", false)
+		go c.run(t.Context(), one)
+		synctest.Wait()
+		if c.Turns.detach(one) || one.InBackground() {
+			t.Error("a turn that a call waits for becomes one too many")
+		}
+		other := &call{table: c.table, Call: &Call{Threads: c.Threads, Turns: c.Turns.Share(t.Context())}}
+		if _, answer := other.begin(t, "hello", true); answer.IsError != nil {
+			t.Errorf("of another client: %q", Texts(answer))
+		}
 		synctest.Wait()
 		first := c.Turns.list[0]
 		for _, j := range slices.Clone(c.Turns.list) {
 			j.thread.Stop(thread.ErrInterrupted)
 		}
 		synctest.Wait()
-		if n := len(c.Turns.list); n != maxEnded {
+		if n := len(c.Turns.list); n != maxEnded+1 { // one is of the other client
 			t.Errorf("%d turns are kept after their end", n)
 		}
 		if c.Turns.of(first.ThreadID()) != nil {
@@ -337,47 +349,10 @@ func TestSharedTurns(t *testing.T) {
 	})
 }
 
-// TestManyRunning begins as many turns in the background as may run, and one more.
-func TestManyRunning(t *testing.T) {
-	c := bench(t)
-	for range 1024 - 1 {
-		c.Turns.list = append(c.Turns.list, &Turn{owner: c.Turns, background: true, done: make(chan struct{})})
-	}
-	ended := make(chan struct{})
-	close(ended)
-	free := []*Turn{ // these do not count
-		{owner: c.Turns, background: true, done: ended},
-		{owner: c.Turns, done: make(chan struct{})},
-		{owner: c.Turns.Share(t.Context()), background: true, done: make(chan struct{})},
-	}
-	c.Turns.list = append(c.Turns.list, free...)
-	last := &Turn{owner: c.Turns, background: true, done: make(chan struct{})}
-	if !c.Turns.add(last) || c.Turns.add(&Turn{owner: c.Turns, background: true, done: make(chan struct{})}) {
-		t.Error("not 1,024 turns may run in the background")
-	}
-	if !c.Turns.add(&Turn{owner: c.Turns, done: make(chan struct{})}) || c.Turns.detach(free[1]) || free[1].InBackground() {
-		t.Error("a turn that a call waits for may not run, or becomes one too many")
-	}
-	_, answer := c.begin(t, "hello", true)
-	if !strings.Contains(string(answer.StructuredContent), "1024 turns run in the background") {
-		t.Errorf("%s", answer.StructuredContent)
-	}
-	c.Turns.list = slices.DeleteFunc(c.Turns.list, func(j *Turn) bool { return j.thread == nil })
-}
-
 // TestPanic panics in a turn. The call has a result, and the thread is free for another.
 func TestPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := bench(t)
-		e := engine.TurnFunc(func(_ context.Context, host engine.Host, in []protocol.InputItem) error {
-			if protocol.TextOf(in) == "panic" {
-				panic("a fault")
-			}
-			host.Emit(protocol.AgentMessage{Message: "hello"})
-			return nil
-		})
-		share := thread.NewTable(e, &approve.Options{}).Share("")
-		c.Call = &Call{Threads: share, Turns: NewTurns(t.Context())}
 		for _, background := range []bool{false, true} {
 			j, answer := c.begin(t, "panic", background)
 			c.Turns.Wait()
@@ -391,13 +366,10 @@ func TestPanic(t *testing.T) {
 				t.Errorf("background %t: the thread has a turn after the panic", background)
 			}
 			again := c.newTurn(false)
-			again.thread = j.thread
+			again.thread, again.in.Items = j.thread, protocol.TextInput("hello")
 			if got := Texts(c.run(t.Context(), again)); got[0] != "hello" {
 				t.Errorf("the next turn: %q", got)
 			}
-		}
-		if err := share.Close(); err != nil {
-			t.Error(err)
 		}
 	})
 }
