@@ -1,9 +1,11 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -53,14 +55,14 @@ type replyArguments struct {
 	names
 	turnArguments
 	Background   bool   `json:"background"`
-	WhileRunning policy `json:"while-running"`
+	WhileRunning string `json:"while-running"`
 }
 
 func (a *replyArguments) check([]string) error {
 	if err := a.checkTurn(); err != nil {
 		return err
 	}
-	if a.WhileRunning == steerTurn {
+	if a.WhileRunning == "steer" {
 		for name, given := range map[string]bool{"effort": a.Effort != "", "output-schema": a.schema != nil} {
 			if given {
 				return fmt.Errorf("argument /%s: a running turn keeps its own; leave it out, or do not steer", name)
@@ -70,27 +72,12 @@ func (a *replyArguments) check([]string) error {
 	return nil
 }
 
-// policy is what a reply does while a turn runs.
-type policy string
-
-const (
-	queueTurn     policy = "queue"
-	steerTurn     policy = "steer"
-	interruptTurn policy = "interrupt"
-)
-
 // thread returns the id in the arguments in its canonical form.
 func (a *names) thread() (string, error) {
-	var id string
-	for _, s := range []string{a.ThreadID, a.ConversationID, a.SessionID} {
-		s = thread.CanonicalID(s)
-		switch {
-		case s == "" || s == id:
-		case id == "":
-			id = s
-		default:
-			return "", errors.New("arguments /threadId, /conversationId and /sessionId name different conversations")
-		}
+	ids := []string{thread.CanonicalID(a.ThreadID), thread.CanonicalID(a.ConversationID), thread.CanonicalID(a.SessionID)}
+	id := cmp.Or(ids...)
+	if slices.ContainsFunc(ids, func(other string) bool { return other != "" && other != id }) {
+		return "", errors.New("arguments /threadId, /conversationId and /sessionId name different conversations")
 	}
 	if id == "" {
 		return "", errors.New("argument /threadId is missing")
@@ -112,7 +99,7 @@ func (a *replyArguments) run(ctx context.Context, c *call) (_ *mcptypes.CallTool
 		return nil, err
 	}
 	switch a.WhileRunning {
-	case steerTurn:
+	case "steer":
 		if a.Budget != nil {
 			if th.Busy() {
 				return nil, errors.New("argument /budget: it bounds a new turn, and the message was to go to the running one; leave out the budget, or let while-running be queue or interrupt")
@@ -125,7 +112,7 @@ func (a *replyArguments) run(ctx context.Context, c *call) (_ *mcptypes.CallTool
 		if errors.Is(err, engine.ErrNoTurn) {
 			err = nil // the message is a turn of its own
 		}
-	case interruptTurn:
+	case "interrupt":
 		_, err = th.Interrupt(ctx)
 	}
 	if err != nil {
