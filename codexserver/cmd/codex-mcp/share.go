@@ -71,21 +71,18 @@ func sharedVersion(path string) string {
 }
 
 // nameOf returns the name of the shared server with these traits.
-func nameOf(all []trait) string {
+func nameOf(traits map[string]string) string {
 	sum := sha256.New()
-	for _, t := range all {
-		fmt.Fprintf(sum, "%d:%s%d:%s", len(t.name), t.name, len(t.value), t.value)
+	for _, name := range slices.Sorted(maps.Keys(traits)) {
+		fmt.Fprintf(sum, "%d:%s%d:%s", len(name), name, len(traits[name]), traits[name])
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// trait is one of the things in which shared servers differ.
-type trait struct{ name, value string }
-
 // traits returns what makes another server: the version, the home, the flags, codex-mcp.toml, the
 // namespaces of this process, and the variables that the server itself reads, with those that config.toml
 // names.
-func (c *configuration) traits(o *options) ([]trait, error) {
+func (c *configuration) traits(o *options) (map[string]string, error) {
 	namespaces, err := shared.Namespaces()
 	if err != nil {
 		return nil, err
@@ -102,25 +99,26 @@ func (c *configuration) traits(o *options) ([]trait, error) {
 		return nil, err
 	}
 	flags := []string{o.engine, o.codex, o.trace, o.folder, o.log.String(), o.logFormat, fmt.Sprint(o.strict), strings.Join(o.overrides, "\x00")}
-	all := []trait{
-		{"the version", sharedVersion(self())}, {"$CODEX_HOME", c.home}, {"the namespaces or the sandbox", namespaces}, {"the flags", fmt.Sprintf("%q", flags)}, {config.SettingsFile, string(settings)},
+	all := map[string]string{
+		"the version": sharedVersion(self()), "$CODEX_HOME": c.home, "the namespaces or the sandbox": namespaces, "the flags": fmt.Sprintf("%q", flags),
+		config.SettingsFile: string(settings),
 	}
-	named, environ := cfg.KeyVariables(), slices.Sorted(slices.Values(os.Environ()))
-	for _, entry := range environ {
+	named := cfg.KeyVariables()
+	for _, entry := range os.Environ() {
 		name, value, _ := strings.Cut(entry, "=")
 		if slices.Contains(named, name) || slices.Contains(serverVariables(), strings.ToUpper(name)) {
-			all = append(all, trait{name, value})
+			all[name] = value
 		}
 	}
 	return all, nil
 }
 
-// sums returns the traits by name, with a sum of each value that tells no value: it has 32 bits.
-func sums(all []trait) map[string]string {
+// sums returns a sum of each trait that tells no value: it has 32 bits.
+func sums(traits map[string]string) map[string]string {
 	short := map[string]string{}
-	for _, t := range all {
-		sum := sha256.Sum256([]byte(t.value))
-		short[t.name] = hex.EncodeToString(sum[:4])
+	for name, value := range traits {
+		sum := sha256.Sum256([]byte(value))
+		short[name] = hex.EncodeToString(sum[:4])
 	}
 	return short
 }
@@ -147,22 +145,14 @@ func serverVariables() []string {
 }
 
 // makeAbsolute makes the paths of the command line independent of the working folder.
-func (o *options) makeAbsolute() error {
-	paths := []*string{&o.trace}
-	if strings.ContainsRune(o.codex, filepath.Separator) {
-		paths = append(paths, &o.codex)
+func (o *options) makeAbsolute() (err error) {
+	if o.trace != "" {
+		o.trace, err = filepath.Abs(o.trace)
 	}
-	for _, path := range paths {
-		if *path == "" {
-			continue
-		}
-		absolute, err := filepath.Abs(*path)
-		if err != nil {
-			return err
-		}
-		*path = absolute
+	if err == nil && strings.ContainsRune(o.codex, filepath.Separator) {
+		o.codex, err = filepath.Abs(o.codex)
 	}
-	return nil
+	return err
 }
 
 // runShared runs the shared server of a name for the command line of the process that started it.
