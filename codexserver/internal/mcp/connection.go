@@ -15,7 +15,6 @@ import (
 	"github.com/codexmcp/codexmcp/internal/era"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
-	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -103,8 +102,7 @@ func (c *Connection) Handler(before jsonrpc.Handler) jsonrpc.Handler {
 }
 
 // Peer sets the peer of the connection and returns it. Its handler is that of [Connection.Handler], or only of
-// [Connection.Mux]. Methods inline are also handled on its read loop, see [Session.Peer]. A retry of a call is
-// too, so that of two answers to one question the first counts.
+// [Connection.Mux]. Methods inline are also handled on its read loop, see [Session.Peer].
 func (c *Connection) Peer(t jsonrpc.Transport, h jsonrpc.Handler, hooks jsonrpc.Hooks, inline ...string) *jsonrpc.Peer {
 	hooks.InputEnd = func(error) { c.note(&c.ended) }
 	problem := hooks.Problem
@@ -114,13 +112,7 @@ func (c *Connection) Peer(t jsonrpc.Transport, h jsonrpc.Handler, hooks jsonrpc.
 			problem(err, line)
 		}
 	}
-	o := c.session.options(&hooks)
-	ours := jsonrpc.Methods(append(inline, mcptypes.Ping.Name(), mcptypes.ToolsList.Name(), mcptypes.LoggingSetLevel.Name())...)
-	modernOnes := o.Inline
-	o.Inline = func(r *jsonrpc.Request) bool {
-		return ours(r) || modernOnes(r) ||
-			r.Method == modern.ToolsCall.Name() && era.HasMember(jsontext.Value(r.Params), "requestState") && era.Meta(r.Params) != nil
-	}
+	o := c.session.options(&hooks, append(inline, mcptypes.Ping.Name(), mcptypes.ToolsList.Name(), mcptypes.LoggingSetLevel.Name())...)
 	o.Batches = func() bool { return c.hello.Load().client.ProtocolVersion == batches }
 	o.MaxConcurrent += maxLong + spare
 	c.peer = jsonrpc.NewPeer(t, h, o)

@@ -91,8 +91,7 @@ func (s *Session) newParams(raw stdjson.RawMessage) (*params, error) {
 	return p, nil
 }
 
-// retry takes the answers of a retry, on the read loop if the connection has several
-// requests, and then serves its call in another goroutine.
+// retry takes the answers of a retry, on the read loop, and then serves its call in another goroutine.
 func (s *Session) retry(q *request, p *params) (any, error) {
 	if err := s.enter(); err != nil { // the state remains valid
 		return nil, err

@@ -105,15 +105,18 @@ func (s *Session) principal() string { return s.threads.Principal() }
 
 // Peer returns the peer of a connection that has only requests of 2026-07-28, see [Session.Handler].
 // The methods with which clients poll, and those whose order matters, are handled on its read loop. They
-// return at once.
+// return at once. A retry of a call is too, so that of two answers to one question the first counts.
 func (s *Session) Peer(t jsonrpc.Transport, h jsonrpc.Handler, hooks jsonrpc.Hooks) *jsonrpc.Peer {
 	return jsonrpc.NewPeer(t, h, s.options(&hooks))
 }
 
-func (s *Session) options(hooks *jsonrpc.Hooks) *jsonrpc.Options {
+func (s *Session) options(hooks *jsonrpc.Hooks, inline ...string) *jsonrpc.Options {
+	named := jsonrpc.Methods(append(inline, modern.ServerDiscover.Name(), modern.TasksGet.Name(), modern.TasksUpdate.Name(), modern.TasksCancel.Name())...)
 	return &jsonrpc.Options{
-		Cancellation:   jsonrpc.MCPCancel,
-		Inline:         jsonrpc.Methods(modern.ServerDiscover.Name(), modern.TasksGet.Name(), modern.TasksUpdate.Name(), modern.TasksCancel.Name()),
+		Cancellation: jsonrpc.MCPCancel,
+		Inline: func(r *jsonrpc.Request) bool {
+			return named(r) || r.Method == modern.ToolsCall.Name() && era.HasMember(jsontext.Value(r.Params), "requestState") && era.Meta(r.Params) != nil
+		},
 		MaxConcurrent:  maxLong,
 		Egress:         jsonrpc.EgressOptions{HardLimit: 2 * s.server.MaxUnread},
 		LenientVersion: true, // as the server of 2025 did
