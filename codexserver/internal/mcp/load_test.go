@@ -3,7 +3,9 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -145,4 +147,90 @@ func FuzzSession(f *testing.F) {
 			alive = strings.Contains(string(answer), "probe ")
 		}
 	})
+}
+
+// oneListed is an engine that lists one conversation, however many it has.
+type oneListed struct{ *servertest.Engine }
+
+func (oneListed) List(context.Context, protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
+	return &protocol.ListConversationsResult{Items: []protocol.ConversationSummary{{ConversationID: "past", Preview: "before"}}}, nil
+}
+
+// TestStalledCalls lets as many calls hang as the server takes. Short requests are still
+// answered.
+func TestStalledCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		stall := engine.TurnFunc(func(ctx context.Context, _ engine.Host, _ []protocol.InputItem) error {
+			<-ctx.Done()
+			return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
+		})
+		c := servertest.Dial(t, codexserver.New(oneListed{&servertest.Engine{Turn: stall}}, &codexserver.Options{Changes: codexserver.ChangeOptions{Off: true}}), nil)
+		c.Ask(t, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
+		id := c.NewConversation(t)
+		c.Ask(t, "sendUserMessage", fmt.Sprintf(`{"conversationId":%q,"items":[]}`, id))
+		const call = `{"name":"codex","arguments":{"prompt":"hang"}}`
+		const most = 4096
+		var calls []*jsonrpc.Call
+		for range most {
+			calls = append(calls, c.Start(t.Context(), "tools/call", json.RawMessage(call)))
+		}
+		synctest.Wait()
+		const refused = "4096 requests are under way"
+		for _, tt := range []struct{ method, params, want string }{
+			{"ping", `{}`, `{}`},
+			{"tools/list", `{}`, `"codex-reply"`},
+			{"getAuthStatus", `{}`, `apikey`},
+			{"tools/call", `{"name":"codex-list","arguments":{}}`, `past`},
+			{"interruptConversation", fmt.Sprintf(`{"conversationId":%q}`, id), `interrupted`},
+			{"tools/call", call, refused},
+			{"newConversation", `{}`, refused},
+			{"logoutChatGpt", `{}`, refused},
+		} {
+			if got := c.Ask(t, tt.method, tt.params); !strings.Contains(got, tt.want) {
+				t.Errorf("%s %s: %.300s, want %s", tt.method, tt.params, got, tt.want)
+			}
+		}
+		if err := c.Notify(t.Context(), "notifications/cancelled", json.RawMessage(fmt.Sprintf(`{"requestId":%v}`, calls[0].ID()))); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := c.Ask(t, "logoutChatGpt", `{}`); got != `{}` {
+			t.Errorf("with a free place: %s", got)
+		}
+	})
+}
+
+// TestMemoryOfALongAnswer serves an answer of 32 MiB to a client that reads, and bounds the
+// memory for it. The answer is sent twice, in two events, and cut in the result.
+func TestMemoryOfALongAnswer(t *testing.T) {
+	const size = 32 << 20
+	text := strings.Repeat("x", size)
+	e := engine.TurnFunc(func(_ context.Context, host engine.Host, _ []protocol.InputItem) error {
+		host.Emit(protocol.AgentMessage{Message: text})
+		return nil
+	})
+	in, feed := io.Pipe()
+	out, drain := io.Pipe()
+	served := make(chan error, 1)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	go func() {
+		served <- codexserver.New(e, nil).Serve(context.Background(), jsonrpc.Lines(in, drain, drain))
+		drain.Close()
+	}()
+	go func() {
+		fmt.Fprintln(feed, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go"}}}`)
+		feed.Close()
+	}()
+	n, err := io.Copy(io.Discard, out)
+	if err := errors.Join(err, <-served); err != nil || n < 2*size || n > 2*size+1<<18 {
+		t.Errorf("%d bytes on the wire, %v", n, err)
+	}
+	runtime.ReadMemStats(&after)
+	if times := float64(after.TotalAlloc-before.TotalAlloc) / size; times > 20 { // it was 23; the race detector adds to the 11 that it is without
+		t.Errorf("memory of %.1f times the answer was used", times)
+	} else {
+		t.Logf("memory of %.1f times the answer was used, %.1f held", times, float64(after.HeapSys)/size)
+	}
 }

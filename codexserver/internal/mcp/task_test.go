@@ -3,20 +3,28 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
+	"github.com/google/go-cmp/cmp"
 )
 
 // pollers connects n clients that poll tasks to one server.
@@ -125,4 +133,433 @@ func TestTasksAnsweredTwice(t *testing.T) {
 	if n := asked.Load(); n != tasks {
 		t.Errorf("%d turns ran, want %d", n, tasks)
 	}
+}
+
+// TestMemoryOfFinishedTasks finishes many tasks with results of 40 kB, of which the
+// server keeps little in memory: 2 to 4 kB a task, depending on what the runtime keeps at the moment.
+func TestMemoryOfFinishedTasks(t *testing.T) {
+	const warm, tasks, most = 20, 60, 10 << 10
+	release := make(chan struct{})
+	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+		<-release
+		words := strings.Repeat("x", 40_000)
+		host.Emit(protocol.TaskComplete{LastAgentMessage: &words})
+		return nil
+	})
+	p := pollers(t, 1, e, &codexserver.Options{Tasks: codexserver.TaskOptions{Grace: -1}})[0]
+	var before uint64
+	for i := range warm + tasks {
+		if i == warm {
+			before = heap()
+		}
+		id := newTask(t, p, "go")
+		release <- struct{}{}
+		for done := false; !done; {
+			_, done = getTask(t, p, id).(*modern.CompletedTask)
+		}
+	}
+	grown := (int64(heap()) - int64(before)) / tasks
+	t.Logf("a finished task takes %d bytes", grown)
+	if grown > most {
+		t.Errorf("a finished task takes %d bytes, want at most %d", grown, most)
+	}
+}
+
+// heap returns how many bytes of the heap are in use.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC() // also what had a finalizer
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// TestTaskFileStatus reads the file of a running task, as another process does.
+func TestTaskFileStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
+			<-time.After(10 * time.Second)
+			host.Emit(protocol.ExecCommandBegin{CallID: "1", Command: []string{"go", "test"}, Cwd: "/"})
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		o := &codexserver.Options{}
+		p := pollers(t, 1, e, o)[0]
+		id := newTask(t, p, "go")
+		<-time.After(20 * time.Second)
+		synctest.Wait()
+		task, owner, err := taskfile.New(o.Home, nil).Get(id)
+		if err != nil || owner != taskfile.Other || task.Message != "running go test" {
+			t.Errorf("%+v, %v, %v", task, owner, err)
+		}
+		if at := task.Updated; time.Since(at) != 11*time.Second { // when the command began
+			t.Errorf("the file was written %v ago", time.Since(at))
+		}
+	})
+}
+
+// lostWork runs two commands and a patch, and waits.
+var lostWork = engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+	host.Emit(protocol.ExecCommandBegin{CallID: "1", Command: []string{"go", "vet"}, Cwd: "/work"})
+	host.Emit(protocol.ExecCommandEnd{CallID: "1", ExitCode: 3})
+	host.Emit(protocol.PatchApplyBegin{CallID: "2", Changes: map[string]protocol.FileChange{"/work/new": {Add: &protocol.FileContent{Content: "one\n"}}}})
+	host.Emit(protocol.PatchApplyEnd{CallID: "2", Success: true})
+	host.Emit(protocol.ExecCommandBegin{CallID: "3", Command: []string{"go", "test"}, Cwd: "/work"})
+	<-ctx.Done()
+	return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
+})
+
+// did is what a result reports about the turn.
+type did struct {
+	ThreadID, Status string
+	Content          string
+	Changes          []change
+	Commands         []command
+}
+
+type change struct{ Path, Kind string }
+
+type command struct {
+	Command  string
+	ExitCode *int
+}
+
+// serveHome serves one client that polls tasks, with the files of a home. The observer may be nil.
+func serveHome(t *testing.T, e engine.Engine, home string, o codexserver.Observer) *servertest.Client {
+	s := codexserver.New(e, &codexserver.Options{Home: home, Tasks: codexserver.TaskOptions{Grace: time.Second}, Observer: o})
+	return servertest.Join(t, s, servertest.Host{Era: servertest.Polls, Answer: servertest.Never})
+}
+
+// TestTaskLostWithItsServer ends the server of a task, orderly and at once. The next server
+// returns what ran, what changed, and how to continue.
+func TestTaskLostWithItsServer(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		t.Run(fmt.Sprint("killed ", killed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				home := t.TempDir()
+				first := serveHome(t, lostWork, home, nil)
+				id := newTask(t, first, "go")
+				synctest.Wait()
+				left := home
+				if killed {
+					left = t.TempDir() // as the file was at this moment, with a lock that no process holds
+					if err := os.CopyFS(left, os.DirFS(home)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				first.End()
+				next := serveHome(t, lostWork, left, nil)
+				defer next.End()
+				task, ok := getTask(t, next, id).(*modern.CompletedTask)
+				if !ok {
+					t.Fatal("the task has not ended")
+				}
+				var result struct {
+					Content           []struct{ Text string }
+					IsError           bool
+					StructuredContent did
+				}
+				if err := json.Unmarshal(task.Result, &result); err != nil {
+					t.Fatal(err)
+				}
+				thread, _, _ := strings.Cut(id, ".")
+				got := result.StructuredContent
+				var inText did
+				last := result.Content[len(result.Content)-1].Text
+				if err := json.Unmarshal([]byte(last), &inText); err != nil {
+					t.Errorf("the last block is %q: %v", last, err)
+				}
+				if words := result.Content[0].Text; !result.IsError || !strings.Contains(words, "2 commands") || !strings.Contains(words, "1 file") || !strings.Contains(words, thread) || got.Content != words {
+					t.Errorf("error %v: %s; structured %q", result.IsError, words, got.Content)
+				}
+				got.Content = ""
+				if diff := cmp.Diff(got, inText); diff != "" {
+					t.Errorf("in the text (-structured +text):\n%s", diff)
+				}
+				want := did{
+					ThreadID: thread, Status: "aborted",
+					Changes:  []change{{"/work/new", "add"}},
+					Commands: []command{{"go vet", new(3)}, {"go test", nil}},
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				if words := task.StatusMessage; killed && (words == nil || !strings.Contains(*words, "2 commands")) {
+					t.Errorf("the status message is %v", words)
+				}
+			})
+		})
+	}
+}
+
+// heir continues turns of servers that were killed, when it may.
+type heir struct {
+	engine.Engine
+	may     chan struct{} // nil for a server whose turns never end
+	resumed chan struct{} // has an element for each conversation that waits for may
+}
+
+func (e heir) Traits() engine.Traits {
+	return engine.Traits{CanContinue: func(context.Context) error { return nil }}
+}
+
+func (e heir) Find(_ context.Context, id string) (engine.Saved, error) {
+	return engine.Saved{ID: id}, nil
+}
+
+func (e heir) Resume(_ context.Context, s engine.Saved, _ protocol.Config, host engine.Host) (engine.Conversation, error) {
+	e.resumed <- struct{}{}
+	<-e.may
+	host.Emit(protocol.SessionConfigured{SessionID: s.ID})
+	return inherited{s.ID, host}, nil
+}
+
+// inherited is a conversation whose continued turns end at once.
+type inherited struct {
+	id   string
+	host engine.Host
+}
+
+func (c inherited) ID() string   { return c.id }
+func (c inherited) Close() error { return nil }
+func (c inherited) Turn(_ context.Context, in protocol.TurnInput) error {
+	if in.Continue == nil {
+		return errors.New("not continued")
+	}
+	c.host.Emit(protocol.TaskStarted{})
+	c.host.Emit(protocol.TaskComplete{LastAgentMessage: new("continued")})
+	return nil
+}
+
+// killedTask starts a task and returns its home as it was when its server was killed.
+func killedTask(t *testing.T, e engine.Engine) (left, id string) {
+	t.Helper()
+	home := t.TempDir()
+	p := serveHome(t, heir{Engine: e}, home, nil)
+	defer p.End()
+	id = newTask(t, p, "go")
+	synctest.Wait()
+	left = t.TempDir()
+	if err := os.CopyFS(left, os.DirFS(home)); err != nil {
+		t.Fatal(err)
+	}
+	return left, id
+}
+
+// seen is an observer that notes what continues.
+type seen struct {
+	mu    sync.Mutex
+	words []string
+}
+
+func (s *seen) note(words string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.words = append(s.words, words)
+}
+
+func (s *seen) Begin(_ context.Context, r *codexserver.Request) codexserver.CallObserver {
+	if r.RPC != nil { // the poll
+		return nil
+	}
+	s.note("continues " + r.Continues)
+	return s
+}
+
+func (s *seen) Turn(string, protocol.TokenUsage) codexserver.TurnObserver {
+	s.note("turn")
+	return seenTurn{s}
+}
+
+func (s *seen) End(error) { s.note("answered") }
+
+type seenTurn struct{ *seen }
+
+func (s seenTurn) Event(m protocol.EventMsg)                  { s.note(m.EventType()) }
+func (seenTurn) Asked(*approval.Request)                      {}
+func (seenTurn) Decided(*approval.Request, approval.Decision) {}
+func (s seenTurn) End(error)                                  { s.note("ended") }
+
+// TestContinuedIsObserved polls a task of a killed server. The next server's observer learns of the turn as of
+// one whose call was answered with a task.
+func TestContinuedIsObserved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		left, id := killedTask(t, lostWork)
+		next := heir{lostWork, make(chan struct{}), make(chan struct{}, 1)}
+		close(next.may)
+		s := &seen{}
+		p := serveHome(t, next, left, s)
+		if _, err := p.Send(t.Context(), "tasks/get", fmt.Sprintf(`"taskId":%q`, id)); err != nil {
+			t.Error(err)
+		}
+		p.End()
+		want := []string{"continues codex", "turn", "answered", "task_started", "task_complete", "ended"}
+		if d := cmp.Diff(want, slices.DeleteFunc(s.words, func(w string) bool { return w == "session_configured" })); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+	})
+}
+
+// TestTaskPolledWhileItIsTakenOver polls a task of a killed server while the next server takes
+// it over. Every poll waits for that, and then has the state of the task here.
+func TestTaskPolledWhileItIsTakenOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		left, id := killedTask(t, lostWork)
+		next := heir{lostWork, make(chan struct{}), make(chan struct{}, 1)}
+		p := serveHome(t, next, left, nil)
+		defer p.End()
+		const polls = 4
+		got := make(chan any, polls)
+		for range polls {
+			go func() {
+				raw, err := p.Send(t.Context(), "tasks/get", fmt.Sprintf(`"taskId":%q`, id))
+				var r modern.GetTaskResult
+				if err = errors.Join(err, modern.Decode(raw, &r)); err != nil {
+					got <- err
+					return
+				}
+				got <- r.Task
+			}()
+			<-time.After(time.Second)
+		}
+		<-next.resumed
+		close(next.may)
+		for range polls {
+			switch task := (<-got).(type) {
+			case *modern.WorkingTask:
+			case *modern.CompletedTask:
+				if words := task.StatusMessage; words == nil || *words != "done" {
+					t.Errorf("it ended as %s", task.Result)
+				}
+			default:
+				t.Errorf("%T: %[1]v", task)
+			}
+		}
+	})
+}
+
+// TestAskingTaskIsTakenOver kills a server whose task asks. At first the task has another state
+// in the next server, which continues it.
+func TestAskingTaskIsTakenOver(t *testing.T) {
+	asks := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+		host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: []string{"make"}, Cwd: "/work"})
+		return errors.New("released")
+	})
+	for range 20 { // it may take another way each time
+		synctest.Test(t, func(t *testing.T) {
+			left, id := killedTask(t, asks)
+			next := heir{asks, make(chan struct{}), make(chan struct{}, 1)}
+			close(next.may)
+			p := serveHome(t, next, left, nil)
+			defer p.End()
+			task := getTask(t, p, id)
+			for range 10 {
+				if _, done := task.(*modern.CompletedTask); done {
+					return
+				}
+				<-time.After(time.Second)
+				task = getTask(t, p, id)
+			}
+			t.Errorf("it did not end: %+v", task)
+		})
+	}
+}
+
+// TestStoppedTaskIsNotContinued stops a task, by a cancellation or by the answer to a question,
+// and looks at its file before the turn has ended: the next server would not continue it.
+func TestStoppedTaskIsNotContinued(t *testing.T) {
+	for name, stop := range map[string]func(ctx context.Context, p *servertest.Client, id string) error{
+		"cancelled": func(ctx context.Context, p *servertest.Client, id string) error {
+			_, err := p.Send(ctx, "tasks/cancel", fmt.Sprintf(`"taskId":%q`, id))
+			return err
+		},
+		"aborted": func(ctx context.Context, p *servertest.Client, id string) error {
+			_, err := p.Send(ctx, "tasks/update", fmt.Sprintf(`"taskId":%q,"inputResponses":{"q1":{"action":"cancel"}}`, id))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				turn := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+					host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: []string{"make"}, Cwd: "/work"})
+					<-release
+					return errors.New("released")
+				})
+				home := t.TempDir()
+				p := serveHome(t, heir{Engine: turn}, home, nil)
+				id := newTask(t, p, "go")
+				synctest.Wait()
+				resume := func() bool {
+					file, _, err := taskfile.New(home, nil).Get(id)
+					if err != nil {
+						t.Error(err)
+					}
+					return file.Resume != nil
+				}
+				if !resume() {
+					t.Error("nothing would be continued")
+				}
+				if err := stop(t.Context(), p, id); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				if resume() {
+					t.Error("the stopped task would be continued")
+				}
+				close(release)
+				p.End()
+			})
+		})
+	}
+}
+
+// TestListen subscribes to a task: the client learns its state, each change of its status, its words
+// once a second, and nothing about a task that it does not know.
+func TestListen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &codexserver.Options{Home: t.TempDir()}
+		o.Changes.Off = true
+		c := servertest.Dial(t, codexserver.New(servertest.Script(), o), nil)
+		meta := servertest.Capable(`"extensions":{"io.modelcontextprotocol/tasks":{}}`)
+		var made struct{ TaskID string }
+		if err := json.Unmarshal([]byte(c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"wait:10m say:hello wait:10m"},"_meta":`+meta+`}`)), &made); err != nil || made.TaskID == "" {
+			t.Fatalf("%+v, %v", made, err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		c.Start(ctx, "subscriptions/listen", json.RawMessage(fmt.Sprintf(`{"notifications":{"taskIds":[%q,"unknown",%[1]q]},"_meta":%s}`, made.TaskID, meta)))
+		synctest.Wait()
+		if got := c.Received("notifications/subscriptions/acknowledged"); len(got) != 1 || strings.Count(string(got[0]), made.TaskID) != 1 || strings.Contains(string(got[0]), "unknown") {
+			t.Errorf("acknowledged: %s", got)
+		}
+		seen := 0
+		// told returns what was told within a time.
+		told := func(within time.Duration) []json.RawMessage {
+			<-time.After(within)
+			synctest.Wait()
+			all := c.Received("notifications/tasks")
+			news := all[seen:]
+			seen = len(all)
+			return news
+		}
+		if got := told(0); len(got) != 1 || !strings.Contains(string(got[0]), `"status":"working"`) || !strings.Contains(string(got[0]), made.TaskID) {
+			t.Errorf("at once: %s", got)
+		}
+		if got := told(9*time.Minute + 50*time.Second); len(got) > 590 {
+			t.Errorf("%d notifications in 590 seconds", len(got))
+		}
+		if got := told(11500 * time.Millisecond); !strings.Contains(fmt.Sprintf("%s", got), "hello") {
+			t.Error("the words of the turn are not told")
+		}
+		got := told(11 * time.Minute)
+		if last := string(got[len(got)-1]); !strings.Contains(last, `"status":"completed"`) || !strings.Contains(last, "hello") {
+			t.Errorf("at the end: %s", last)
+		}
+		if got := told(time.Hour); len(got) > 0 {
+			t.Errorf("after the end: %s", got)
+		}
+		cancel()
+		synctest.Wait()
+	})
 }

@@ -2,11 +2,14 @@ package taskfile_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -205,4 +208,307 @@ func TestGone(t *testing.T) {
 	if d := cmp.Diff([]taskfile.Task{first}, list); d != "" || err == nil || !strings.Contains(err.Error(), last.ID) {
 		t.Errorf("%v (-want +got):\n%s", err, d)
 	}
+}
+
+// unserved makes a task whose server has ended.
+func unserved(t *testing.T, home string) taskfile.Task {
+	t.Helper()
+	dead := newStore(t, home)
+	task := create(t, dead)
+	if err := dead.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
+// asIs changes nothing of a task that is taken over.
+func asIs(*taskfile.Task) error { return nil }
+
+// TestAdopt lets many stores take over one task. One does; the others see that it serves the task.
+func TestAdopt(t *testing.T) {
+	home := t.TempDir()
+	for range 20 {
+		task := unserved(t, home)
+		var won atomic.Int32
+		var all sync.WaitGroup
+		stores := make([]*taskfile.Store, 8)
+		for i := range stores {
+			stores[i] = newStore(t, home)
+			all.Go(func() {
+				got, _, err := stores[i].Adopt(task.ID, asIs)
+				switch {
+				case err == nil && string(got.Resume) == string(task.Resume):
+					won.Add(1)
+				case !errors.Is(err, taskfile.ErrBusy):
+					t.Errorf("%+v, %v", got, err)
+				}
+			})
+		}
+		all.Wait()
+		if n := won.Load(); n != 1 {
+			t.Fatalf("%d stores have the task", n)
+		}
+		owners := map[taskfile.Owner]int{}
+		for _, s := range stores {
+			_, owner, err := s.Get(task.ID)
+			if err != nil {
+				t.Error(err)
+			}
+			owners[owner]++
+		}
+		if owners[taskfile.Self] != 1 || owners[taskfile.Other] != len(stores)-1 {
+			t.Errorf("owners: %v", owners)
+		}
+	}
+}
+
+// TestAdoptRefused takes over what cannot be.
+func TestAdoptRefused(t *testing.T) {
+	home := t.TempDir()
+	s := newStore(t, home)
+	refused := func(what, id string, want error) {
+		t.Helper()
+		if _, _, err := s.Adopt(id, asIs); !errors.Is(err, want) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	refused("no id", "no id", taskfile.ErrUnknown)
+	task := unserved(t, home)
+	broken := errors.New("broken")
+	if _, _, err := s.Adopt(task.ID, func(*taskfile.Task) error { return broken }); !errors.Is(err, broken) {
+		t.Errorf("a change that fails: %v", err)
+	}
+	changed := jsontext.Value(`{"turn":{"n":2}}`)
+	got, giveUp, err := s.Adopt(task.ID, func(f *taskfile.Task) error {
+		f.Resume = changed
+		return nil
+	})
+	if err != nil || string(got.Resume) != string(changed) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	refused("again", task.ID, taskfile.ErrBusy)
+	got = update(t, s, got)
+	if err := giveUp(); err != nil {
+		t.Fatal(err)
+	}
+	left, owner, err := s.Get(task.ID)
+	if err != nil || owner != taskfile.Gone || left.Server != task.Server {
+		t.Errorf("given up: %+v, %v, %v", left, owner, err)
+	}
+	if _, err := s.Update(got); !errors.Is(err, taskfile.ErrNotServed) {
+		t.Errorf("Update of what was given up: %v", err)
+	}
+	if _, _, err = s.Adopt(task.ID, asIs); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Remove(task.ID); err != nil {
+		t.Fatal(err)
+	}
+	unknown(t, s, task.ID)
+	if err := s.Remove(task.ID); !errors.Is(err, taskfile.ErrNotServed) {
+		t.Errorf("Remove again: %v", err)
+	}
+	done := unserved(t, home)
+	if got, _, err = s.Adopt(done.ID, asIs); err != nil {
+		t.Fatal(err)
+	}
+	complete(t, s, got)
+	refused("a finished task", done.ID, taskfile.ErrNotServed)
+}
+
+// TestConcurrent creates many tasks at once, and changes each of them many times at once.
+// Exactly one change finishes the task.
+func TestConcurrent(t *testing.T) {
+	home := t.TempDir()
+	s, other := newStore(t, home), newStore(t, home)
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			task := create(t, s)
+			var mu sync.Mutex
+			var finished []taskfile.Task
+			var changes sync.WaitGroup
+			for n := range 6 {
+				changes.Go(func() {
+					task := task
+					task.Message = fmt.Sprint(n)
+					if n%2 == 0 {
+						task.Status, task.Result, task.Resume = taskfile.Completed, jsontext.Value(`{}`), nil
+					}
+					task, err := s.Update(task)
+					if err != nil && !errors.Is(err, taskfile.ErrNotServed) {
+						t.Error(err)
+					}
+					if err == nil && task.Status.Finished() {
+						mu.Lock()
+						finished = append(finished, task)
+						mu.Unlock()
+					}
+					if _, o, err := other.Get(task.ID); err != nil || o != taskfile.Other && o != taskfile.NoOwner {
+						t.Errorf("%v, %v", o, err)
+					}
+				})
+			}
+			changes.Wait()
+			if len(finished) != 1 {
+				t.Errorf("it finished %d times", len(finished))
+				return
+			}
+			found(t, other, finished[0], taskfile.NoOwner)
+		})
+	}
+	all.Wait()
+}
+
+// TestFinishThenClose checks that a task does not count as lost if its server finishes it and
+// closes at once.
+func TestFinishThenClose(t *testing.T) {
+	home := t.TempDir()
+	reader := newStore(t, home)
+	for range 25 {
+		s := newStore(t, home)
+		task := create(t, s)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for {
+				_, o, err := reader.Get(task.ID)
+				if err != nil || o == taskfile.Gone {
+					t.Errorf("%v, %v", o, err)
+				}
+				if o != taskfile.Other {
+					return
+				}
+			}
+		}()
+		complete(t, s, task)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		<-done
+	}
+}
+
+// TestCloseWaits checks that a task does not change after Close.
+func TestCloseWaits(t *testing.T) {
+	home := t.TempDir()
+	reader := newStore(t, home)
+	for range 50 {
+		s := newStore(t, home)
+		task := create(t, s)
+		var changes sync.WaitGroup
+		for range 4 {
+			changes.Go(func() {
+				for err := error(nil); err == nil; {
+					_, err = s.Update(task)
+				}
+			})
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		want, _, err := reader.Get(task.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes.Wait()
+		found(t, reader, want, taskfile.Gone)
+	}
+}
+
+// TestReadersAgree checks that concurrent readers of a lost task do not mistake each other for
+// its server.
+func TestReadersAgree(t *testing.T) {
+	home := t.TempDir()
+	lost := newStore(t, home)
+	task := create(t, lost)
+	// A killed process leaves its lock file.
+	lock := filepath.Join(folder(home), "server-"+task.Server.Instance)
+	if err := errors.Join(lost.Close(), os.WriteFile(lock, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		s := newStore(t, home)
+		all.Go(func() {
+			for range 100 {
+				if _, o, err := s.Get(task.ID); err != nil || o != taskfile.Gone {
+					t.Errorf("%v, %v", o, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// sweep sweeps as in some time.
+func sweep(t *testing.T, s *taskfile.Store, ahead time.Duration) {
+	t.Helper()
+	if err := s.Sweep(time.Now().Add(ahead)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSweep(t *testing.T) {
+	home := t.TempDir()
+	s, other, ended := newStore(t, home), newStore(t, home), newStore(t, home)
+	finished, working, others, gone := complete(t, s, create(t, s)), create(t, s), create(t, other), create(t, ended)
+	if err := ended.Close(); err != nil {
+		t.Fatal(err)
+	}
+	sweep(t, s, 0)
+	sweep(t, s, taskfile.Keep-time.Minute)
+	found(t, s, finished, taskfile.NoOwner)
+	found(t, s, gone, taskfile.Gone)
+
+	// Tasks that are served are never removed. A lost task is kept for the same time again.
+	ahead := 10 * taskfile.Keep
+	sweep(t, s, ahead)
+	unknown(t, s, finished.ID)
+	found(t, s, working, taskfile.Self)
+	found(t, s, others, taskfile.Other)
+	lost, o, err := s.Get(gone.ID)
+	if left := lost.Expires.Sub(time.Now().Add(ahead)); err != nil || o != taskfile.Gone || left > taskfile.Keep || left < taskfile.Keep-time.Hour {
+		t.Errorf("%+v, %v, %v", lost, o, err)
+	}
+	sweep(t, s, ahead+taskfile.Keep-time.Hour)
+	found(t, s, lost, taskfile.Gone)
+	sweep(t, s, ahead+taskfile.Keep+time.Hour)
+	unknown(t, s, gone.ID)
+	found(t, s, working, taskfile.Self)
+}
+
+// TestSweepOtherFiles checks that a sweep keeps foreign files, but removes the remains of
+// killed servers.
+func TestSweepOtherFiles(t *testing.T) {
+	home := t.TempDir()
+	s := newStore(t, home)
+	task := create(t, s)
+	lock, broken := "server-"+secret, "task-x."+secret+".json"
+	all := []string{lock, ".tmp-123", broken, "note", "server-", "server-x", "task-x.json", "task-" + task.ID + ".json.bak"}
+	for _, name := range all {
+		if err := os.WriteFile(filepath.Join(folder(home), name), []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := func(want ...string) {
+		t.Helper()
+		for _, name := range all {
+			_, err := os.Stat(filepath.Join(folder(home), name))
+			if want := strings.Contains(strings.Join(want, "|")+"|", name+"|"); want != (err == nil) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	sweep(t, s, 0)
+	left(all...)
+	sweep(t, s, 2*time.Hour)
+	left(all[1:]...)
+	err := s.Sweep(time.Now().Add(100 * taskfile.Keep))
+	left(all[2:]...)
+	if text := fmt.Sprint(err); strings.Count(text, "sweeping") != 1 || !strings.Contains(text, broken) {
+		t.Errorf("the error is %s", text)
+	}
+	found(t, s, task, taskfile.Self)
 }
