@@ -58,12 +58,12 @@ func (p *person) answer(ctx context.Context, m protocol.EventMsg, what string, r
 }
 
 func (p *person) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	rule, offered := rulefile.Offer(&r)
+	rule, err := rulefile.Offer(&r)
 	what := r.Command[len(r.Command)-1]
 	if !r.Confinable {
 		what += " (outside)"
 	}
-	return p.answer(ctx, r, what, rule, offered)
+	return p.answer(ctx, r, what, rule, err == nil)
 }
 
 func (p *person) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
