@@ -3,6 +3,7 @@ package tools_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestFolders calls tools with paths inside and outside of Options.Folders.
@@ -363,18 +365,11 @@ func TestConversationLocked(t *testing.T) {
 
 func sameJSON(t *testing.T, a, b string) bool {
 	t.Helper()
-	plain := func(text string) string {
-		var v any
-		if err := json.Unmarshal([]byte(text), &v); err != nil {
-			t.Fatal(err)
-		}
-		again, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(again)
+	var x, y any
+	if err := errors.Join(json.Unmarshal([]byte(a), &x), json.Unmarshal([]byte(b), &y)); err != nil {
+		t.Fatal(err)
 	}
-	return plain(a) == plain(b)
+	return cmp.Equal(x, y)
 }
 
 // TestLockedCwd refuses a locked cwd. The call works in the client's root or in the

@@ -253,18 +253,29 @@ func TestBudgetOfTheNativeEngine(t *testing.T) {
 			model := providertest.New(budgetScript(func(id, script string) providertest.ToolCall {
 				return providertest.Shell(id, "sh", "-c", script)
 			})...)
-			defer model.Close()
-			e, err := native.New(&native.Options{CodexHome: t.TempDir(), Overrides: map[string]any{
-				"model": "scripted", "model_provider": "local", "model_providers.local.name": "local", "model_providers.local.base_url": model.BaseURL(),
-				"model_providers.local.wire_api": wire, "approval_policy": "never", "sandbox_mode": "danger-full-access",
-			}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer e.Close()
+			e := newNative(t, t.TempDir(), model, wire)
 			engineBudget(t, e, func() int { return len(model.Requests()) }, 2)
 		})
 	}
+}
+
+// newNative returns the native engine, which asks for nothing, with a scripted model. The end of the test closes both.
+func newNative(t *testing.T, home string, model *providertest.Server, wire string) *native.Engine {
+	t.Helper()
+	t.Cleanup(model.Close)
+	e, err := native.New(&native.Options{CodexHome: home, Overrides: map[string]any{
+		"model": "scripted", "model_provider": "local", "model_providers.local.name": "local", "model_providers.local.base_url": model.BaseURL(),
+		"model_providers.local.wire_api": wire, "approval_policy": "never", "sandbox_mode": "danger-full-access",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
 }
 
 // splitBudget is the model of [engineBudget] at two providers: the first one refuses after its first

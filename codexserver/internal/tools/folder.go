@@ -14,19 +14,19 @@ import (
 // environment of the client whose call ctx is. Without it, it returns the folder in which
 // the client runs, or "" for that of this process.
 func ProjectFolder(ctx context.Context) string {
-	o := engine.OriginOf(ctx)
-	if o == nil {
-		return projectFolder(os.Getenv("CLAUDE_PROJECT_DIR"))
+	environ, folder := os.Environ(), ""
+	if o := engine.OriginOf(ctx); o != nil {
+		environ, folder = o.Environ, o.Folder
 	}
-	for _, entry := range slices.Backward(o.Environ) {
+	for _, entry := range slices.Backward(environ) {
 		if path, ok := strings.CutPrefix(entry, "CLAUDE_PROJECT_DIR="); ok {
-			if path = projectFolder(path); path != "" {
+			if info, err := os.Stat(path); err == nil && info.IsDir() && filepath.IsAbs(path) {
 				return path
 			}
 			break
 		}
 	}
-	return o.Folder
+	return folder
 }
 
 // StartFolders returns the folders in which a server was started for the client whose call ctx is:
@@ -38,11 +38,4 @@ func StartFolders(ctx context.Context, folder string) []string {
 		all = append(all, wd)
 	}
 	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
-}
-
-func projectFolder(path string) string {
-	if info, err := os.Stat(path); err != nil || !info.IsDir() || !filepath.IsAbs(path) {
-		return ""
-	}
-	return path
 }

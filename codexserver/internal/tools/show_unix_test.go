@@ -15,7 +15,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
-	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/google/go-cmp/cmp"
 )
@@ -30,20 +29,7 @@ type shop struct {
 func newShop(t *testing.T, turns ...providertest.Turn) *shop {
 	t.Helper()
 	w := newWorkshop(t)
-	model := providertest.New(turns...)
-	t.Cleanup(model.Close)
-	e, err := native.New(&native.Options{CodexHome: w.home, Overrides: map[string]any{
-		"model": "scripted", "model_provider": "local", "model_providers.local.name": "local", "model_providers.local.base_url": model.BaseURL(),
-		"model_providers.local.wire_api": "responses", "approval_policy": "never", "sandbox_mode": "danger-full-access",
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	e := newNative(t, w.home, providertest.New(turns...), "responses")
 	return &shop{t: t, server: codexserver.New(e, &codexserver.Options{Home: w.home}), home: w.home, dir: w.repo}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -99,13 +98,7 @@ func configure(t *testing.T, dir, value string, keys ...string) {
 
 func (w *workshop) git(args ...string) string {
 	w.t.Helper()
-	cmd := exec.CommandContext(w.t.Context(), "git", args...)
-	cmd.Dir = w.repo
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		w.t.Fatalf("git %v: %v: %s", args, err, out)
-	}
-	return strings.TrimSpace(string(out))
+	return servertest.Git(w.t, w.repo, args...)
 }
 
 func (w *workshop) connect(calls codexserver.CallOptions) *servertest.Client {
