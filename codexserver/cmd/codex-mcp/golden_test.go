@@ -313,7 +313,6 @@ func (g *golden) keep(m map[string]any) { g.record = append(g.record, m) }
 //	again NAME RESULT             answer the question once more
 //	error NAME MESSAGE            answer it with an error, with a handshake
 //	person                        wait as long as a person needs at least before an answer
-//	cancel NAME                   cancel the call, or its task
 //	send MESSAGE                  send it as it is
 //	receive PATTERN               wait for a message that contains it
 //	client NAME                   the next steps are another client's, which starts with the first of them
@@ -354,12 +353,6 @@ func (g *golden) play(script string) {
 				t.Fatalf("%s: a question: %s", step, line(m))
 			}
 			g.keep(m)
-		case "cancel":
-			if c.task != "" {
-				g.keep(g.request("tasks/cancel", map[string]any{"taskId": c.task}))
-			} else {
-				g.p.send(line(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": map[string]any{"requestId": c.id, "reason": "no longer needed"}}))
-			}
 		case "stray":
 			g.stray(c, pattern(t, rest))
 		case "again":
