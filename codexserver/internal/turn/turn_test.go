@@ -257,6 +257,30 @@ the turn did not complete:
 	})
 }
 
+// TestNamed names the turn in the events that have such a member, unless the engine has, and the thread in its first event.
+func TestNamed(t *testing.T) {
+	kinds := map[string]bool{"agent_message": false, "turn_diff": false, "token_count": false, "error": false}
+	for kind := range strings.FieldsSeq("task_started task_complete turn_aborted exec_approval_request apply_patch_approval_request exec_command_begin exec_command_end patch_apply_begin patch_apply_end") {
+		kinds[kind] = true
+	}
+	for kind, has := range kinds {
+		for own, want := range map[string]string{"": "turn", "its own": "its own"} {
+			m, err := protocol.ParseEvent(fmt.Appendf(nil, `{"type":%q,"turn_id":%q}`, kind, own))
+			if err != nil {
+				t.Fatal(err)
+			}
+			named, _ := turn.New(changes.Options{}).Add("turn", 0, m)
+			raw, err := protocol.AppendEvent(nil, named)
+			if got := strings.Contains(string(raw), fmt.Sprintf(`"turn_id":%q`, want)); got != has || err != nil {
+				t.Errorf("%s, %v", raw, err)
+			}
+		}
+	}
+	if named, _ := turn.New(changes.Options{}).Add("turn", 0, protocol.SessionConfigured{SessionID: "s"}); named.(protocol.SessionConfigured).ThreadID != "s" {
+		t.Errorf("%+v", named)
+	}
+}
+
 // TestRefused keeps what was not approved, and by whom, on one line.
 func TestRefused(t *testing.T) {
 	files := map[string]protocol.FileChange{}
