@@ -3,7 +3,6 @@ package servertest
 import (
 	"bufio"
 	"bytes"
-	"crypto/rand"
 	"fmt"
 	"io"
 	mathrand "math/rand/v2"
@@ -90,9 +89,7 @@ func answered(t *testing.T, start func(*testing.T, bool, ...string) *exec.Cmd, m
 			io.Copy(io.Discard, r)
 		}
 	}()
-	fmt.Fprintf(in, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
-{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go","approval-policy":"never","sandbox":%q}}}
-`, endModes[0])
+	fmt.Fprintf(in, firstCall, endModes[0])
 	answer := ""
 	for lines := bufio.NewReader(out); !strings.Contains(answer, `"id":1,`); {
 		if answer, err = lines.ReadString('\n'); err != nil {
@@ -107,15 +104,6 @@ func answered(t *testing.T, start func(*testing.T, bool, ...string) *exec.Cmd, m
 		t.Errorf("after %v: %v", moment, err)
 	}
 	<-left
-}
-
-// prepareVictim sets a command's folder and environment.
-func prepareVictim(t *testing.T, cmd *exec.Cmd) *victim {
-	t.Helper()
-	s := &victim{cmd: cmd, mark: "END_TEST=" + rand.Text()}
-	cmd.Dir = t.TempDir()
-	cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"), "HOME="+t.TempDir(), s.mark)
-	return s
 }
 
 // start starts the command, and kills it when it takes too long. It returns the buffer of

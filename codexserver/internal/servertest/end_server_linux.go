@@ -25,10 +25,24 @@ type victim struct {
 	up    chan struct{} // closed when the daemons run
 }
 
+// firstCall is the first lines of a client, with a sandbox mode.
+const firstCall = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
+{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go","approval-policy":"never","sandbox":%q}}}
+`
+
+// prepareVictim sets a command's folder and environment.
+func prepareVictim(t *testing.T, cmd *exec.Cmd) *victim {
+	t.Helper()
+	s := &victim{cmd: cmd, mark: "END_TEST=" + rand.Text(), up: make(chan struct{})}
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"), "HOME="+t.TempDir(), s.mark)
+	return s
+}
+
 func startVictim(t *testing.T, cmd *exec.Cmd, sandbox string) *victim {
 	t.Helper()
-	dir := t.TempDir()
-	s := &victim{cmd: cmd, mark: "END_TEST=" + rand.Text(), up: make(chan struct{})}
+	s := prepareVictim(t, cmd)
+	dir := cmd.Dir
 	for _, name := range []string{"alive", "up"} {
 		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
 			t.Fatal(err)
@@ -52,8 +66,6 @@ func startVictim(t *testing.T, cmd *exec.Cmd, sandbox string) *victim {
 	}()
 	t.Cleanup(func() { up.Close(); <-read })
 
-	cmd.Dir = dir
-	cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"), "HOME="+t.TempDir(), s.mark)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -65,10 +77,7 @@ func startVictim(t *testing.T, cmd *exec.Cmd, sandbox string) *victim {
 		cmd.Process.Kill()
 		s.kill()
 	})
-	_, err = fmt.Fprintf(in, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
-{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go","approval-policy":"never","sandbox":%q}}}
-`, sandbox)
-	if err != nil {
+	if _, err := fmt.Fprintf(in, firstCall, sandbox); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -13,7 +13,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
 )
@@ -120,31 +122,26 @@ func TestFailingClientGetsInvitation(t *testing.T) {
 
 // TestThreadsOfServers checks that a desk can distinguish threads of two servers.
 func TestThreadsOfServers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		seen := map[string]bool{}
-		e := &servertest.Engine{}
+	seen := map[string]bool{}
+	for range 2 {
+		d := &servertest.Desk{}
+		s := thread.NewTable(&memory{}, &approve.Options{Desk: d}).Share("")
 		for range 2 {
-			d := &servertest.Desk{}
-			c := servertest.Connect(t, codexserver.New(e, &codexserver.Options{Desk: d}), nil)
-			for range 2 {
-				if _, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "say:x"}); err != nil {
-					t.Fatal(err)
-				}
+			if err := say(t, start(t, s), "x"); err != nil {
+				t.Fatal(err)
 			}
-			c.Close()
-			synctest.Wait()
-			all := d.Threads()
-			for _, th := range all {
-				if th.Server == "" || th.Server != all[0].Server {
-					t.Errorf("one server is %q and %q", th.Server, all[0].Server)
-				}
+		}
+		all := d.Threads()
+		for _, th := range all {
+			if th.Server == "" || th.Server != all[0].Server {
+				t.Errorf("one server is %q and %q", th.Server, all[0].Server)
 			}
-			seen[all[0].Server] = true
 		}
-		if len(seen) != 2 {
-			t.Errorf("two servers are %v", seen)
-		}
-	})
+		seen[all[0].Server] = true
+	}
+	if len(seen) != 2 {
+		t.Errorf("two servers are %v", seen)
+	}
 }
 
 // TestDeskWithMessageMethods uses a desk with a client of the methods of 2025.
