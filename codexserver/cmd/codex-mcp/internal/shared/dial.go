@@ -36,8 +36,10 @@ func (f *Folder) dial(ctx context.Context, name string) (*Conn, error) {
 	if err = c.SetDeadline(time.Now().Add(f.Patience)); err == nil {
 		greeting, err = c.receive()
 	}
-	if err == nil || greeting.Refused != "" { // what others say is no reason
-		err = errors.Join(f.prove(c, name), err)
+	if err == nil || greeting.Refused != "" {
+		if proof := f.prove(c, name); proof != nil {
+			err = proof // whatever it says
+		}
 	}
 	if err == nil && (greeting.Server != serverName || greeting.Frame != frameVersion) {
 		err = errors.New("the server on the socket speaks another protocol")

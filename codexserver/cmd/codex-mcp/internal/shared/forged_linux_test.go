@@ -59,7 +59,7 @@ func forge(words []string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(c, `{"server":"codex-mcp","frame":1,"version":"1","pid":%s}`+"\n", os.Getenv("SHARED_TEST_SERVER"))
+		fmt.Fprintf(c, `{"server":"codex-mcp","frame":1%s}`+"\n", os.Getenv("SHARED_TEST_SAYS"))
 		said, _ := io.ReadAll(c)
 		fmt.Printf("a client said %q\n", said)
 	}
@@ -70,10 +70,12 @@ func forge(words []string) error {
 func TestForged(t *testing.T) {
 	for _, test := range []struct {
 		name, forger string
+		says         string                       // in the greeting
 		before       func(t *testing.T, p *place) // there is a server before, if not nil
 		want         string                       // part of the error; "" if the client gets a server
 	}{
 		{name: "no server before", want: "not the one that its folder names"},
+		{name: "one that refuses", says: `,"refused":"run this"`, want: "not the one that its folder names"},
 		{name: "a killed server before", want: "not the one that its folder names", before: func(t *testing.T, p *place) {
 			c := p.must("")
 			if err := syscall.Kill(c.PID(), syscall.SIGKILL); err != nil {
@@ -99,15 +101,11 @@ func TestForged(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := newPlace(t)
-			pid := "1"
 			if test.before != nil {
 				test.before(t, p)
-				if s, err := p.Ask(t.Context(), "test", shared.Look); err == nil {
-					pid = fmt.Sprint(s.PID)
-				}
 			}
 			cmd := exec.Command(os.Args[0], strings.Fields(test.forger)...)
-			cmd.Env = append(append(os.Environ(), p.env...), role+"=forger", "SHARED_TEST_SERVER="+pid, "SHARED_TEST_ELSEWHERE="+p.path)
+			cmd.Env = append(append(os.Environ(), p.env...), role+"=forger", "SHARED_TEST_SAYS="+test.says, "SHARED_TEST_ELSEWHERE="+p.path)
 			out, err := cmd.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)
@@ -134,6 +132,9 @@ func TestForged(t *testing.T) {
 			c, err := p.connect("/secret")
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("got %v, want %q", err, test.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "run this") {
+				t.Errorf("its words are passed on: %v", err)
 			}
 			if err == nil {
 				c.Close()
