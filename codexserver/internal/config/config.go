@@ -222,8 +222,7 @@ type MissingError struct {
 
 // Error implements error.
 func (e *MissingError) Error() string {
-	what := map[string]string{"profile": "[profiles.", "model_provider": "[model_providers."}[e.Key]
-	return fmt.Sprintf("%s: there is no %q: %s%s] is missing", e.Key, e.Name, what, JoinKey(e.Name))
+	return fmt.Sprintf("%s: there is no %q: [%[1]ss.%[3]s] is missing", e.Key, e.Name, JoinKey(e.Name))
 }
 
 // Layers are the sources of a conversation's configuration.

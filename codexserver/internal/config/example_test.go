@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,13 +13,9 @@ import (
 // Later layers replace keys of earlier ones: the file, the command line, the call.
 func ExampleLoad() {
 	home, err := os.MkdirTemp("", "home")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
 	defer os.RemoveAll(home)
 	const file = "model = \"from-file\"\napproval_policy = \"never\"\nmodel_verbosity = \"low\"\n"
-	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(file), 0o600); err != nil {
+	if err = errors.Join(err, os.WriteFile(filepath.Join(home, "config.toml"), []byte(file), 0o600)); err != nil {
 		fmt.Println(err)
 		return
 	}
