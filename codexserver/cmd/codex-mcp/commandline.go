@@ -22,7 +22,7 @@ type runner func(ctx context.Context, stdout, stderr io.Writer) error
 // writes with one write, since grep -q closes a pipe after the first match. An error says what to correct.
 func parse(name string, args []string, stderr io.Writer) (*options, error) {
 	o := &options{name: name}
-	root := o.commands()
+	root := o.commands(args)
 	var said bytes.Buffer
 	root.SetOut(&said)
 	root.SetErr(stderr)
@@ -81,8 +81,9 @@ func programName(argv0 string) string {
 const about = `codex-mcp hands coding tasks to Codex for agents and editors that speak MCP. It
 replaces codex mcp-server and takes the same flags.`
 
-// commands builds the tree of commands, which fill in o. A command has the flags that it uses.
-func (o *options) commands() *cobra.Command {
+// commands builds the tree of commands, which fill in o. A command has the flags that it uses; those that the
+// command line does not name have none, since clients start the server often. Nil names all.
+func (o *options) commands(line []string) *cobra.Command {
 	root := o.rootCommand()
 	root.SetGlobalNormalizationFunc(rename)
 	// Codex up to 0.42 has the commands mcp and mcp serve.
@@ -94,16 +95,21 @@ func (o *options) commands() *cobra.Command {
 		root: {common, settings, serving}, server: {common, settings, serving}, old: {common, settings, serving}, older: {common, settings, serving},
 		http: {common, settings}, doctor: {common, settings}, ask: {common},
 	} {
+		if line != nil && cmd != root && !slices.Contains(line, cmd.Name()) {
+			continue
+		}
 		for _, set := range sets {
 			cmd.Flags().AddFlagSet(set)
 		}
 	}
-	for name, values := range map[string][]string{
-		"engine": engines, "approvals": places, "sandbox": words(protocol.SandboxModes()), "ask-for-approval": words(protocol.ApprovalPolicies()),
-	} {
-		complete := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
-		_ = root.RegisterFlagCompletionFunc(name, complete)
-		_ = ask.RegisterFlagCompletionFunc(name, complete) // fails for a flag of the root
+	if len(line) > 0 && strings.HasPrefix(line[0], cobra.ShellCompRequestCmd) {
+		for name, values := range map[string][]string{
+			"engine": engines, "approvals": places, "sandbox": words(protocol.SandboxModes()), "ask-for-approval": words(protocol.ApprovalPolicies()),
+		} {
+			complete := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+			_ = root.RegisterFlagCompletionFunc(name, complete)
+			_ = ask.RegisterFlagCompletionFunc(name, complete) // fails for a flag of the root
+		}
 	}
 	old.AddCommand(older)
 	root.AddCommand(server, old, http, ask, o.sharedCommand(), o.pageCommand(), o.rulesCommand(), doctor)

@@ -47,7 +47,7 @@ func TestGoldenHelp(t *testing.T) {
 			}
 		}
 	}
-	walk((&options{name: "codex-mcp"}).commands(), nil)
+	walk((&options{name: "codex-mcp"}).commands(nil), nil)
 	var all strings.Builder
 	for _, words := range lines {
 		var stdout, stderr bytes.Buffer
