@@ -42,7 +42,6 @@ func (e *Engine) toolOptions(cfg *config.Config, left *run.Leftovers) tool.Optio
 		Processes:  &e.processes,
 		Leftovers:  left,
 		Timeout:    e.options.Limits.Command,
-		Writable:   e.reached,
 		Programs:   e.programs,
 		LocalShell: family.LocalShell && cfg.Provider().WireAPI == config.WireResponses,
 		FileTools:  files,

@@ -100,10 +100,12 @@ func programsNamed(name, dir string, folders []string) (found []string) {
 }
 
 // Planted returns the path of the first of some programs that a command in dir with the environment env would
-// start, although commands may write it: it, or a link on the way to it, lies in one of the folders. The path
-// is "" if there is none.
-func Planted(programs []string, dir string, env, folders []string) string {
-	s := starts{dir: dir, roots: existing(folders)}
+// start, although commands may write it. Also are further folders that they can write. The path is "" if there
+// is none.
+func (p *Programs) Planted(programs []string, dir string, env []string, also ...string) string {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	s := starts{dir: dir, roots: p.roots(also...)}
 	for _, folder := range filepath.SplitList(value(env, "PATH")) {
 		if !filepath.IsAbs(folder) { // a shell also searches there
 			folder = filepath.Join(dir, folder)

@@ -354,19 +354,15 @@ func (r *attempt) leave() (err error) {
 		return errors.New("it is more than plain commands")
 	}
 	o := &r.turn.box.options
-	r.argv, r.env, err = o.Programs.Outside(r.Command, commands, r.dir, o.Environ, r.turn.reached()...)
+	r.argv, r.env, err = o.Programs.Outside(r.Command, commands, r.dir, o.Environ, r.turn.asked()...)
 	return err
 }
 
-// reached returns the folders that commands may have written. They do not depend on the sandbox mode: a command
-// of another turn, or a patch, may have written there.
-func (t *Turn) reached() []string {
+// asked returns the folders that commands of the turn may have written besides those that [Options.Programs] knows.
+// They do not depend on the sandbox mode: a command of another turn, or a patch, may have written there.
+func (t *Turn) asked() []string {
 	p := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: t.SandboxPolicy.WritableRoots}
-	folders := box.AskedRoots(p, t.Cwd, t.box.options.Environ)
-	if others := t.box.options.Writable; others != nil {
-		folders = append(folders, others()...)
-	}
-	return folders
+	return box.AskedRoots(p, t.Cwd, t.box.options.Environ)
 }
 
 // program returns the path of a program that the command would start, although commands may write it.
@@ -377,7 +373,8 @@ func (r attempt) program() string {
 			programs = append(programs[:len(programs):len(programs)], words[0])
 		}
 	}
-	return box.Planted(programs, r.dir, r.turn.box.options.Environ, r.turn.reached())
+	o := &r.turn.box.options
+	return o.Programs.Planted(programs, r.dir, o.Environ, r.turn.asked()...)
 }
 
 // isAt reports whether an open folder is at a path without links.

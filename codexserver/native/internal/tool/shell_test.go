@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -275,8 +276,8 @@ func TestPlantedProgram(t *testing.T) {
 // TestOtherConversations checks that folders which other conversations can write count.
 func TestOtherConversations(t *testing.T) {
 	h := &host{answer: elicit.Approved}
-	box := newBox(tool.Options{Environ: environ, Writable: func() []string { return []string{"/bin", "/usr/bin"} }})
-	turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "read-only"}, Host: h})
+	toolbox := newBox(tool.Options{Environ: environ, Programs: &box.Programs{More: func() []string { return []string{"/bin", "/usr/bin"} }}})
+	turn := toolbox.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "read-only"}, Host: h})
 	called(t, turn, shellCall(t, "", "uname"))
 	if req, ok := h.all[0].(protocol.ExecApprovalRequest); !ok || filepath.Base(req.Program) != "uname" {
 		t.Errorf("asked %+v", h.all[0])

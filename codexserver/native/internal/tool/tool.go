@@ -66,11 +66,8 @@ type Options struct {
 	FileTools bool
 	// ReadOnly refuses every patch under all policies.
 	ReadOnly bool
-	// Writable returns absolute folders that commands of other conversations may write, in
-	// addition to those of this one. Default: none.
-	Writable func() []string
-	// Programs knows the folders that commands can write, for commands that a rule lets run
-	// outside the sandbox. Default: it knows the folders for temporary files.
+	// Programs knows the folders that commands can write, also those of other conversations.
+	// Default: it knows the folders for temporary files.
 	Programs *box.Programs
 }
 
