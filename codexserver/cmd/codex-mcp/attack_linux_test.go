@@ -35,13 +35,15 @@ var attacks = []attack{
 		v.says(v.command("c1", v.plant(v.path+"/git", v.evil("/usr/bin/git"))))
 		v.serve(confined+fmt.Sprintf("\n[sandbox_workspace_write]\nwritable_roots = [%q]\n", v.path), "")
 		v.call("codex", map[string]any{"prompt": "go"})
+		v.planted("git")
 		v.edits()
 		return v.proven()
 	}},
 	{name: "git in the folder of another conversation", try: func(v *victim) string {
 		v.says(v.command("c1", v.plant("git", v.evil("/usr/bin/git"))))
-		v.serve(confined, "")
+		v.serve(confined, "calls.full_access = \"allow\" # the attack is what comes after a person's approval\n")
 		v.call("codex", map[string]any{"prompt": "go", "cwd": v.path})
+		v.planted("git")
 		v.edits()
 		return v.proven()
 	}},
@@ -49,6 +51,7 @@ var attacks = []attack{
 		v.says(v.command("c1", v.plant(v.path+"/git", v.evil("/usr/bin/git"))))
 		v.serve(confined+fmt.Sprintf("\n[sandbox_workspace_write]\nwritable_roots = [%q]\n", v.path), "")
 		v.call("codex", map[string]any{"prompt": "go"})
+		v.planted("git")
 		v.says(providertest.Say(`{"findings":[]}`))
 		v.call("codex-review", map[string]any{"target": "uncommitted"})
 		return v.proven()
@@ -72,6 +75,7 @@ var attacks = []attack{
 		v.says(v.command("c1", v.plant(v.path+"/server", v.evil("true"))))
 		v.serve(confined+fmt.Sprintf("\n[mcp_servers.tool]\ncommand = \"server\"\n[sandbox_workspace_write]\nwritable_roots = [%q]\n", v.path), "")
 		v.call("codex", map[string]any{"prompt": "go"})
+		v.planted("server")
 		v.edits()
 		return v.proven()
 	}, native: true},
@@ -313,6 +317,14 @@ func (v *victim) proven() string {
 		return ""
 	}
 	return fmt.Sprintf("a planted program was started by %q", starters)
+}
+
+// planted checks that the command of the model could write a program into the folder that PATH names first.
+func (v *victim) planted(name string) {
+	v.t.Helper()
+	if text, err := os.ReadFile(filepath.Join(v.path, name)); err != nil || !strings.Contains(string(text), v.proof()) {
+		v.t.Fatalf("nothing is planted: %q, %v", text, err)
+	}
 }
 
 // edits runs a turn that changes a file, so that the server compares the repository.
