@@ -3,9 +3,8 @@ package protocol
 // ExecApprovalRequest asks whether a command may run. An engine passes it to its host, and
 // listeners receive it as an event.
 type ExecApprovalRequest struct {
-	// CallID is the model's id of the call.
+	// CallID is the model's id of the call, and TurnID is the turn's.
 	CallID string `json:"call_id"`
-	// TurnID is the turn's.
 	TurnID string `json:"turn_id,omitzero"`
 	// Command is the argv.
 	Command []string `json:"command"`
@@ -44,9 +43,8 @@ type ExecApprovalRequest struct {
 
 // PatchApprovalRequest asks whether a patch may be applied.
 type PatchApprovalRequest struct {
-	// CallID is the model's id of the call.
+	// CallID is the model's id of the call, and TurnID is the turn's.
 	CallID string `json:"call_id"`
-	// TurnID is the turn's.
 	TurnID string `json:"turn_id,omitzero"`
 	// Changes is the patch by absolute path, with symbolic links resolved.
 	Changes map[string]FileChange `json:"changes"`

@@ -71,9 +71,8 @@ const (
 
 // ExecCommandBegin says that a command was started.
 type ExecCommandBegin struct {
-	// CallID ties the events of one call together.
+	// CallID ties the events of one call together, and TurnID is the turn's.
 	CallID string `json:"call_id"`
-	// TurnID is the turn's.
 	TurnID string `json:"turn_id,omitzero"`
 	// Command is the argv.
 	Command []string `json:"command"`
@@ -95,13 +94,11 @@ type ExecCommandOutputDelta struct {
 
 // ExecCommandEnd says that a command ended.
 type ExecCommandEnd struct {
-	// CallID ties the events of one call together.
+	// CallID ties the events of one call together, and TurnID is the turn's.
 	CallID string `json:"call_id"`
-	// TurnID is the turn's.
 	TurnID string `json:"turn_id,omitzero"`
-	// Stdout is the standard output. A long one is shortened.
+	// Stdout and Stderr are the output of each stream. A long one is shortened.
 	Stdout string `json:"stdout"`
-	// Stderr is the standard error. A long one is shortened.
 	Stderr string `json:"stderr"`
 	// AggregatedOutput is both streams in the order in which they arrived.
 	AggregatedOutput string `json:"aggregated_output"`
@@ -190,9 +187,8 @@ type FileUpdate struct {
 
 // PatchApplyBegin says that a patch is about to be applied.
 type PatchApplyBegin struct {
-	// CallID ties the events of one call together.
+	// CallID ties the events of one call together, and TurnID is the turn's.
 	CallID string `json:"call_id"`
-	// TurnID is the turn's.
 	TurnID string `json:"turn_id,omitzero"`
 	// AutoApproved is true when no question was asked.
 	AutoApproved bool `json:"auto_approved"`
@@ -202,13 +198,11 @@ type PatchApplyBegin struct {
 
 // PatchApplyEnd reports whether a patch was applied.
 type PatchApplyEnd struct {
-	// CallID ties the events of one call together.
+	// CallID ties the events of one call together, and TurnID is the turn's.
 	CallID string `json:"call_id"`
-	// TurnID is the turn's.
 	TurnID string `json:"turn_id,omitzero"`
-	// Stdout lists what was changed.
+	// Stdout lists what was changed, and Stderr is why the patch was not applied.
 	Stdout string `json:"stdout"`
-	// Stderr is why the patch was not applied.
 	Stderr string `json:"stderr"`
 	// Success is true when all of the patch was applied.
 	Success bool `json:"success"`
@@ -273,26 +267,21 @@ type MCPToolCallEnd struct {
 	Result MCPToolCallResult `json:"result"`
 }
 
-// WebSearchBegin says that the provider searches the web.
+// WebSearchBegin says that the provider searches the web. CallID ties the events of one call together.
 type WebSearchBegin struct {
-	// CallID ties the events of one call together.
 	CallID string `json:"call_id"`
 }
 
-// WebSearchEnd says what it searched for.
+// WebSearchEnd says what it searched for: Query is the text of the search CallID.
 type WebSearchEnd struct {
-	// CallID ties the events of one call together.
 	CallID string `json:"call_id"`
-	// Query is the text of the search.
-	Query string `json:"query"`
+	Query  string `json:"query"`
 }
 
-// ViewImageToolCall says that an image was handed to the model.
+// ViewImageToolCall says that an image was handed to the model: the file Path, by the call CallID.
 type ViewImageToolCall struct {
-	// CallID is the model's id of the call.
 	CallID string `json:"call_id"`
-	// Path is the image's file.
-	Path string `json:"path"`
+	Path   string `json:"path"`
 }
 
 // EventType implements [EventMsg].

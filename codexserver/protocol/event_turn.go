@@ -24,10 +24,9 @@ type SessionConfigured struct {
 	Cwd string `json:"cwd,omitzero"`
 	// ReasoningEffort is left out for models without one.
 	ReasoningEffort ReasoningEffort `json:"reasoning_effort,omitzero"`
-	// HistoryLogID is the inode of the message history, 0 without one.
-	HistoryLogID uint64 `json:"history_log_id"`
-	// HistoryEntryCount is the number of entries in the message history.
-	HistoryEntryCount int `json:"history_entry_count"`
+	// HistoryLogID is the inode of the message history, and HistoryEntryCount the number of its entries. Both are 0.
+	HistoryLogID      uint64 `json:"history_log_id"`
+	HistoryEntryCount int    `json:"history_entry_count"`
 	// InitialMessages are the flat events of a resumed conversation's past.
 	InitialMessages []json.RawMessage `json:"initial_messages,omitempty"`
 	// RolloutPath is the conversation's file.
@@ -107,17 +106,15 @@ type TokenUsageInfo struct {
 type RateLimitWindow struct {
 	// UsedPercent is 0 to 100.
 	UsedPercent float64 `json:"used_percent"`
-	// WindowMinutes is the window's length; nil, written as null, when unknown.
-	WindowMinutes *int64 `json:"window_minutes"`
-	// ResetsInSeconds is nil, written as null, when unknown.
+	// WindowMinutes is the window's length, and ResetsInSeconds when it begins anew; nil, written as null, when unknown.
+	WindowMinutes   *int64 `json:"window_minutes"`
 	ResetsInSeconds *int64 `json:"resets_in_seconds"`
 }
 
 // RateLimits are a provider's limits, as its last response reported them.
 type RateLimits struct {
-	// Primary is the first window; nil, written as null, when unknown.
-	Primary *RateLimitWindow `json:"primary"`
-	// Secondary is the second one; nil, written as null, when unknown.
+	// Primary is the first window and Secondary the second one; nil, written as null, when unknown.
+	Primary   *RateLimitWindow `json:"primary"`
 	Secondary *RateLimitWindow `json:"secondary"`
 }
 

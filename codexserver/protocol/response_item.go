@@ -45,11 +45,10 @@ type ReasoningItem struct {
 	EncryptedContent *string `json:"encrypted_content"`
 }
 
-// ReasoningText is a part of a [ReasoningItem].
+// ReasoningText is a part of a [ReasoningItem], with its Text.
 type ReasoningText struct {
 	// Type is "summary_text", "reasoning_text" or "text".
 	Type string `json:"type"`
-	// Text is the part's text.
 	Text string `json:"text"`
 }
 
@@ -63,11 +62,10 @@ type FunctionCallItem struct {
 	CallID string `json:"call_id"`
 }
 
-// FunctionCallOutputItem answers a [FunctionCallItem] or a [LocalShellCallItem].
+// FunctionCallOutputItem answers a [FunctionCallItem] or a [LocalShellCallItem]: Output is what the model reads of the
+// call CallID.
 type FunctionCallOutputItem struct {
-	// CallID is that of the call.
 	CallID string `json:"call_id"`
-	// Output is what the model reads.
 	Output string `json:"output"`
 }
 
@@ -83,11 +81,9 @@ type CustomToolCallItem struct {
 	Input string `json:"input"`
 }
 
-// CustomToolCallOutputItem answers a [CustomToolCallItem].
+// CustomToolCallOutputItem answers a [CustomToolCallItem]: Output is what the model reads of the call CallID.
 type CustomToolCallOutputItem struct {
-	// CallID is that of the call.
 	CallID string `json:"call_id"`
-	// Output is what the model reads.
 	Output string `json:"output"`
 }
 
