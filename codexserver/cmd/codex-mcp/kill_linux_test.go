@@ -142,15 +142,6 @@ func (k *killer) never(name, told string) bool {
 	return strings.Contains(told, "nothing of it ran, and its message is not in the conversation") && !strings.Contains(string(ran), name+"-")
 }
 
-func (k *killer) read(path string) string {
-	k.t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	return string(text)
-}
-
 // effects counts what commands have done, of which each has written a line.
 func (k *killer) effects(h *history.History, ran string) {
 	count := map[string]int{}

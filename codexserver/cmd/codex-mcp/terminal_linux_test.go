@@ -71,12 +71,6 @@ func (s *person) at(args ...string) *desk {
 	return d
 }
 
-// sees waits until the screen ends with the text.
-func (d *desk) sees(text string) {
-	d.t.Helper()
-	until(d.t, "the screen does not end with "+text, func() bool { return strings.HasSuffix(d.shown(), text) })
-}
-
 // answers waits for a question, and types.
 func (d *desk) answers(question, typed string) {
 	d.t.Helper()
