@@ -2,7 +2,6 @@ package appserver_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,8 +20,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 )
-
-var whole = flag.Bool("whole", false, "play every hostile call with every client")
 
 // TestChanges looks at what a command of an app-server changes, whose place only the bridge knows: in a folder of a
 // repository, in a writable root, and after the command, but before the end of the turn. Package turn has the kinds of changes.

@@ -17,7 +17,10 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-var oneClient = flag.String("client", "", "play hostile calls with the client of this `name` alone")
+var (
+	oneClient = flag.String("client", "", "play hostile calls with the client of this `name` alone")
+	whole     = flag.Bool("whole", false, "play every hostile call with every client")
+)
 
 // TestRealHostileCaller plays the table of hostile calls with the real Codex. Unless whole, three clients
 // make the calls that need no question, because Codex takes long for each of their commands, and two
