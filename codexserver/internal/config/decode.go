@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"reflect"
 	"slices"
@@ -14,21 +15,31 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// fieldsOf returns the fields of a table that have a key, with that as their name: the tag json. Those of structs
-// that it embeds are among them.
-func fieldsOf(table reflect.Type) (fields []reflect.StructField) {
-	for _, f := range reflect.VisibleFields(table) {
-		if f.Name, _, _ = strings.Cut(f.Tag.Get("json"), ","); f.Name != "" && f.Name != "-" {
-			fields = append(fields, f)
+// fieldsOf ranges over the keys that a table has fields for, the tag json, and their types. Those of structs that it
+// embeds are among them.
+func fieldsOf(table reflect.Type) iter.Seq2[string, reflect.Type] {
+	return func(yield func(string, reflect.Type) bool) {
+		for i := range table.NumField() {
+			f := table.Field(i)
+			if f.Anonymous {
+				for name, t := range fieldsOf(f.Type) {
+					if !yield(name, t) {
+						return
+					}
+				}
+				continue
+			}
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" && !yield(name, f.Type) {
+				return
+			}
 		}
 	}
-	return fields
 }
 
 // members returns the keys of a table.
 func members(table reflect.Type) (names []string) {
-	for _, f := range fieldsOf(table) {
-		names = append(names, f.Name)
+	for name := range fieldsOf(table) {
+		names = append(names, name)
 	}
 	return names
 }
@@ -38,12 +49,16 @@ func typeAt(t reflect.Type, path []string) reflect.Type {
 	for _, name := range path {
 		switch t.Kind() {
 		case reflect.Struct:
-			fields := fieldsOf(t)
-			i := slices.IndexFunc(fields, func(f reflect.StructField) bool { return f.Name == name })
-			if i < 0 {
+			table := t
+			t = nil
+			for field, is := range fieldsOf(table) {
+				if field == name {
+					t = is
+				}
+			}
+			if t == nil {
 				return nil
 			}
-			t = fields[i].Type
 		case reflect.Map:
 			t = t.Elem()
 		default:
@@ -64,7 +79,7 @@ func decode(from layer, dst any) error { return decodeTable(nil, from, reflect.V
 
 // decodeTable decodes the table at path.
 func decodeTable(path []string, from layer, dst reflect.Value) error {
-	for i := range dst.NumField() { // fieldsOf would take most of the memory of a turn's configuration
+	for i := range dst.NumField() {
 		f, to := dst.Type().Field(i), dst.Field(i)
 		if f.Anonymous {
 			if err := decodeTable(path, from, to); err != nil {
