@@ -216,7 +216,9 @@ func (q *question) wait() {
 			over, late = nil, time.After(withdrawal)
 		case <-late:
 			q.board.log.Warn("a place does not return from a question that is over", "thread", q.request.Thread.ID)
-			q.remove()
+			q.board.mu.Lock()
+			delete(q.board.questions, q)
+			q.board.mu.Unlock()
 			return
 		}
 	}
@@ -247,12 +249,6 @@ func (q *question) pending(n int) bool {
 	}
 	delete(q.board.questions, q)
 	return false
-}
-
-func (q *question) remove() {
-	q.board.mu.Lock()
-	defer q.board.mu.Unlock()
-	delete(q.board.questions, q)
 }
 
 // leaves records that a place has left.

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -56,10 +57,7 @@ func (p *Self) StartedBy(c Command) bool {
 		return false
 	}
 	path := append(filepath.SplitList(c.Env["PATH"]), filepath.SplitList(os.Getenv("PATH"))...)
-	home := c.Env["HOME"]
-	if home == "" {
-		home = os.Getenv("HOME")
-	}
+	home := cmp.Or(c.Env["HOME"], os.Getenv("HOME"))
 	homes := strings.NewReplacer("${HOME}", home, "$HOME", home)
 	checked := 0
 	for _, arg := range c.Argv {

@@ -141,26 +141,10 @@ func (s *Share) keeps(ctx context.Context, c *Caller, id string) func(protocol.A
 // needs returns what of an access of a thread no person has approved, zero if nothing, and the approval for it.
 func (s *Share) needs(ctx context.Context, c *Caller, id string, a protocol.Access) (protocol.Access, grant) {
 	more, g := c.beyond(ctx, a), grant{s.principal, CanonicalID(id)}
-	if s.table.granted(g).Equal(more) {
+	if had, ok := s.table.grants.Load(g); ok && had.(protocol.Access).Equal(more) {
 		more = protocol.Access{}
 	}
 	return more, g
-}
-
-func (t *Table) granted(g grant) protocol.Access {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.grants[g]
-}
-
-// grant records an approval.
-func (t *Table) grant(g grant, a protocol.Access) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.grants == nil {
-		t.grants = map[grant]protocol.Access{}
-	}
-	t.grants[g] = a
 }
 
 // extends sets what the thread asks for before its first turn. It fails if the settings give it to
@@ -181,7 +165,7 @@ func (s *Share) extends(ctx context.Context, t *Thread, c *Caller) error {
 	if c.FullAccess == setting.FullAccessDeny {
 		return refusedAccess(r, `calls.full_access = "deny" refuses it`)
 	}
-	t.asks, t.granted = r, func() { s.table.grant(g, more) }
+	t.asks, t.granted = r, func() { s.table.grants.Store(g, more) }
 	return nil
 }
 

@@ -27,10 +27,10 @@ type Table struct {
 	logs      string        // the folder of the threads' logs; "" keeps them in memory
 	server    func() string // a unique id, made for the first thread
 	reviving  sync.Mutex    // only one thread at a time is resumed from its rollout
+	grants    sync.Map      // what people approved, a protocol.Access for each grant
 
 	mu      sync.Mutex
 	threads map[string]*entry
-	grants  map[grant]protocol.Access // what people approved
 }
 
 // entry is an open thread with the shares that hold it open. All belong to one principal.
