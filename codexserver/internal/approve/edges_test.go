@@ -12,7 +12,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
@@ -102,35 +101,6 @@ func TestLeftPlaceIsNotAsked(t *testing.T) {
 		}
 		close(hung)
 		gone()
-	})
-}
-
-// TestRuleAnswersItsOwnQuestion checks that a rule of the program that approves for the session
-// does not answer another question that waits.
-func TestRuleAnswersItsOwnQuestion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		o := &approve.Options{}
-		o.Rules.Decide = func(_ context.Context, r *approval.Request) (elicit.Outcome, bool) {
-			return elicit.Outcome{Decision: elicit.ApprovedForSession}, r.Event.(protocol.ExecApprovalRequest).CallID == "c2"
-		}
-		b := approve.New(o, nil)
-		defer b.Attach(newClient(servertest.After(time.Second, servertest.Decline), nil))()
-		ask := func(call string) *approval.Request {
-			r := lasting("/work")
-			exec := r.Event.(protocol.ExecApprovalRequest)
-			exec.CallID = call
-			r.Event, r.Turn = exec, "1"
-			return r
-		}
-		first := make(chan approval.Decision, 1)
-		go func() { first <- b.Decide(t.Context(), ask("c1"), false) }()
-		synctest.Wait()
-		if d := b.Decide(t.Context(), ask("c2"), false); d.Decision != elicit.ApprovedForSession || d.By != approval.ByRule {
-			t.Errorf("the rule: %s by %s", d.Decision, d.By)
-		}
-		if d := <-first; d.Decision != elicit.Denied {
-			t.Errorf("the question that waits: %s by %s", d.Decision, d.By)
-		}
 	})
 }
 
