@@ -35,9 +35,7 @@ type printer struct {
 	mid   bool   // the cursor is not at the beginning of a line
 	begun bool   // a block was printed
 	block string // the key of the last block
-
-	since time.Time     // when something was last printed
-	next  time.Duration // the silence after which a sign is due
+	still silence
 
 	message  message
 	failure  string          // the last error
@@ -46,6 +44,12 @@ type printer struct {
 	commands []*command      // that are running
 	plan     []protocol.PlanStep
 	usage    *protocol.TokenUsageInfo
+}
+
+// silence is the time since something was printed.
+type silence struct {
+	since time.Time
+	next  time.Duration // after which a sign is due
 }
 
 // message is the message that is being written, or was last.
@@ -75,7 +79,7 @@ func (p *printer) write(text string) {
 	if text == "" {
 		return
 	}
-	p.mid, p.since, p.next = !strings.HasSuffix(text, "\n"), time.Now(), firstSign
+	p.mid, p.still = !strings.HasSuffix(text, "\n"), silence{time.Now(), firstSign}
 	io.WriteString(p.w, text) // output records an error; lost progress does not matter
 }
 
@@ -390,15 +394,15 @@ func (p *printer) alert(what, text string) {
 
 // sign prints, in a long silence, that the turn, which began at a time, goes on.
 func (p *printer) sign(began time.Time) {
-	if p.mid || began.IsZero() || time.Since(p.since) < p.next {
+	if p.mid || began.IsZero() || time.Since(p.still.since) < p.still.next {
 		return
 	}
-	what, next := "working", 2*p.next
+	what, next := "working", 2*p.still.next
 	if len(p.commands) > 0 {
 		what, began = "running", p.commands[0].began
 	}
 	p.line("  ", fmt.Sprintf("%s · %d s · ctrl-C stops", what, int(time.Since(began).Seconds())))
-	p.next = next
+	p.still.next = next
 }
 
 // end prints how the call ended; texts are the answer, or why there is none, and remarks.

@@ -282,7 +282,7 @@ func (s *session) follow(engine string, e client.Event) {
 		}
 		s.head(text)
 	case protocol.TaskStarted:
-		s.began, s.p.since = time.Now(), time.Now()
+		s.began, s.p.still.since = time.Now(), time.Now()
 	case protocol.TaskComplete, protocol.TurnAborted, protocol.ShutdownComplete:
 		s.began = time.Time{}
 	}
