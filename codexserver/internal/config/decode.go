@@ -19,8 +19,7 @@ import (
 // embeds are among them.
 func fieldsOf(table reflect.Type) iter.Seq2[string, reflect.Type] {
 	return func(yield func(string, reflect.Type) bool) {
-		for i := range table.NumField() {
-			f := table.Field(i)
+		for f := range table.Fields() {
 			if f.Anonymous {
 				for name, t := range fieldsOf(f.Type) {
 					if !yield(name, t) {

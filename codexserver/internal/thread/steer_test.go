@@ -21,13 +21,14 @@ func steered() *servertest.Engine {
 	e := &servertest.Engine{Messages: make(chan string, 9)}
 	e.Turn = func(ctx context.Context, h engine.Host, _ []protocol.InputItem) error {
 		out := h.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"make"}, Cwd: "/"})
-		said := string(out.Decision) + ":"
+		var said strings.Builder
+		said.WriteString(string(out.Decision) + ":")
 		for len(e.Messages) > 0 {
 			words := <-e.Messages
 			h.Emit(protocol.UserMessage{Message: words})
-			said += " " + words
+			said.WriteString(" " + words)
 		}
-		h.Emit(protocol.AgentMessage{Message: said})
+		h.Emit(protocol.AgentMessage{Message: said.String()})
 		return nil
 	}
 	return e

@@ -1,6 +1,7 @@
 package browsertest
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,9 +21,7 @@ func work(t *testing.T, overrides map[string]any, turns ...providertest.Turn) (*
 	all := map[string]any{
 		"model": "gpt-5-codex", "model_provider": "local", "model_providers.local.name": "local", "model_providers.local.base_url": model.BaseURL(),
 	}
-	for name, value := range overrides {
-		all[name] = value
-	}
+	maps.Copy(all, overrides)
 	e, err := native.New(&native.Options{CodexHome: t.TempDir(), Overrides: all})
 	if err != nil {
 		t.Fatal(err)
