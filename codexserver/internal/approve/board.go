@@ -320,6 +320,9 @@ func (q *question) answer(ctx context.Context, at *Place) end {
 
 // ended records the end at a place.
 func (q *question) ended(e end) {
+	if limit, has := q.ctx.Deadline(); has && e.out.Decision.Approves() && time.Now().After(limit) { // its timer may be late, too
+		e.out = q.request.Question.ReadError(context.DeadlineExceeded, &q.board.options.Questions)
+	}
 	if e.automatic != "" {
 		q.automatic = append(q.automatic, e.automatic)
 	}

@@ -70,6 +70,22 @@ func TestUndecidedIsNotUnsupported(t *testing.T) {
 	})
 }
 
+// TestLateApproval has places that do not heed the limit of a question. An approval that comes after it does not count.
+func TestLateApproval(t *testing.T) {
+	for after, want := range map[time.Duration]elicit.Decision{59 * time.Second: elicit.Approved, time.Minute + time.Millisecond: elicit.Denied} {
+		synctest.Test(t, func(t *testing.T) {
+			b := approve.New(&approve.Options{Questions: elicit.Options{Timeout: time.Minute}}, nil)
+			defer b.Attach(&approve.Place{By: "desk", Ask: func(context.Context, *approval.Request) (elicit.Outcome, error) {
+				time.Sleep(after)
+				return elicit.Outcome{Decision: elicit.Approved}, nil
+			}})()
+			if d := b.Decide(t.Context(), request(), false); d.Decision != want || (d.Reason == elicit.ReasonTimeout) != (want == elicit.Denied) {
+				t.Errorf("after %v: %s, %q by %s", after, d.Decision, d.Reason, d.By)
+			}
+		})
+	}
+}
+
 // TestLeftPlaceIsNotAsked checks that a place that left is not asked, the others are, and that a
 // place that comes when a question is over does not see it.
 func TestLeftPlaceIsNotAsked(t *testing.T) {
