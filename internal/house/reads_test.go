@@ -49,7 +49,7 @@ func TestFilesAreReadByOneReader(t *testing.T) {
 			}
 			free := slices.ContainsFunc(readers, func(reader string) bool { return strings.HasPrefix(s.file, reader) })
 			if !free || s.file == "codexserver/internal/box/protect.go" {
-				t.Errorf("%s calls %s.%s: use package regularfile", s.file, x.Name, sel.Sel.Name)
+				t.Errorf("%s calls %s.%s: use package safefile", s.file, x.Name, sel.Sel.Name)
 			}
 			return true
 		})
