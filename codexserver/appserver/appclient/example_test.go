@@ -52,6 +52,10 @@ func appServer(ctx context.Context, t jsonrpc.Transport) {
 	answer("initialize", `{"userAgent":"test/0.169.0 (Test)","codexHome":"/home"}`)
 	answer("thread/start", `{"thread":{"id":"t"}}`)
 	jsonrpc.Handle(m, "turn/start", func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+		begun := json.RawMessage(`{"threadId":"t","turn":{"id":"r","status":"inProgress","items":[]}}`)
+		if err := p.Notify(ctx, apptypes.NoteTurnStarted, begun); err != nil { // else the end could come before anything has named the turn
+			return nil, err
+		}
 		var reply apptypes.CommandDecision
 		question := json.RawMessage(`{"threadId":"t","turnId":"r","itemId":"i","startedAtMs":1,"command":"make install","cwd":"/work"}`)
 		if err := p.Call(ctx, apptypes.AskItemCommandExecutionRequestApproval, question, &reply); err != nil {

@@ -240,8 +240,8 @@ func (c *Client) follow(method string, n *apptypes.Note) {
 	}
 }
 
-// about returns the running turn with an id, or nil. The first notification of a turn without an answer
-// names it.
+// about returns the running turn with an id, or nil. Codex sends turn/started first, which names a turn
+// without an answer.
 func (c *Client) about(threadID, id, method string) *Turn {
 	c.mu.Lock()
 	t := c.turns[threadID]
