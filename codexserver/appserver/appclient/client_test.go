@@ -118,6 +118,7 @@ func TestTurn(t *testing.T) {
 			if tt.err == "" && (err != nil || end.Status != "completed") || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
 				t.Errorf("end %v, error %v, want %q", end, err, tt.err)
 			}
+			_ = c.Close() // which waits for the observer
 			if got := strings.Join(got, " "); got != tt.want && tt.want != either {
 				t.Errorf("observed %q, want %q", got, tt.want)
 			}
