@@ -33,7 +33,7 @@ func readWord(w *syntax.Word) (Word, bool) {
 	switch part := w.Parts[0].(type) {
 	case *syntax.Lit:
 		odd := unquoted(part.Value, "[]{}") || strings.HasSuffix(part.Value, `\`)
-		return Word{unescape(part.Value), unquoted(part.Value, "*?~")}, !odd
+		return Word{unescape(part.Value, ""), unquoted(part.Value, "*?~")}, !odd
 	case *syntax.SglQuoted:
 		return Word{Text: part.Value}, !part.Dollar
 	case *syntax.DblQuoted:
@@ -52,7 +52,7 @@ func speak(w *syntax.Word) Word {
 			if isPattern(part.Value) {
 				return Word{Open: true}
 			}
-			b.WriteString(unescape(part.Value))
+			b.WriteString(unescape(part.Value, ""))
 		case *syntax.SglQuoted:
 			if part.Dollar && strings.Contains(part.Value, `\`) {
 				return Word{Open: true}
@@ -64,7 +64,7 @@ func speak(w *syntax.Word) Word {
 				if !ok || part.Dollar {
 					return Word{Open: true}
 				}
-				b.WriteString(unescapeQuoted(lit.Value))
+				b.WriteString(unescape(lit.Value, inQuotes))
 			}
 		default:
 			return Word{Open: true}
@@ -106,27 +106,17 @@ func isPattern(lit string) bool {
 	return false
 }
 
-// unescape removes the backslashes of an unquoted text.
-func unescape(lit string) string {
+// inQuotes are the characters that a backslash escapes in double quotes.
+const inQuotes = "$`\"\\"
+
+// unescape removes the backslashes of a text. They escape some characters, "" is all.
+func unescape(lit, escaped string) string {
 	var b strings.Builder
 	for i := 0; i < len(lit); i++ {
-		if lit[i] == '\\' && i+1 < len(lit) {
+		if lit[i] == '\\' && i+1 < len(lit) && (escaped == "" || strings.IndexByte(escaped, lit[i+1]) >= 0) {
 			if i++; lit[i] == '\n' {
 				continue
 			}
-		}
-		b.WriteByte(lit[i])
-	}
-	return b.String()
-}
-
-// unescapeQuoted removes the backslashes of a text in double quotes. There a backslash
-// escapes only a few characters.
-func unescapeQuoted(lit string) string {
-	var b strings.Builder
-	for i := 0; i < len(lit); i++ {
-		if lit[i] == '\\' && i+1 < len(lit) && strings.IndexByte("$`\"\\", lit[i+1]) >= 0 {
-			i++
 		}
 		b.WriteByte(lit[i])
 	}
