@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 )
 
 // mcpServer is the part of the configuration of one of Codex's MCP servers that the bridge
@@ -49,9 +47,7 @@ func (e *Engine) setServers(c *child, file map[string]json.RawMessage, cwd strin
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
-		if s := servers[name]; s.command != "" && e.self.StartedBy(decide.Command{
-			Argv: append([]string{s.command}, s.args...), Dir: s.folder(cwd), Env: s.env,
-		}) {
+		if s := servers[name]; s.command != "" && e.self.StartedBy(append([]string{s.command}, s.args...), s.folder(cwd), s.env) {
 			config[serverKey(name, "enabled")] = json.RawMessage("false")
 			e.warnLeftOut(c, name)
 		}

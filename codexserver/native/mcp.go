@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/mcpclient"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
@@ -113,9 +112,7 @@ const ownName = "codex-mcp"
 func (e *Engine) startsSelf(server config.MCPServer, cwd string) bool {
 	env := map[string]string{"PATH": e.getenv("PATH"), "HOME": e.getenv("HOME")}
 	maps.Copy(env, server.Env)
-	return e.self.StartedBy(decide.Command{
-		Argv: append([]string{server.Command}, server.Args...), Dir: e.folderOf(server, cwd), Env: env,
-	})
+	return e.self.StartedBy(append([]string{server.Command}, server.Args...), e.folderOf(server, cwd), env)
 }
 
 // folderOf returns the folder in which a server runs: the configured one, relative to the

@@ -33,34 +33,24 @@ func NewSelf(path string) *Self {
 	return &Self{path: path, name: filepath.Base(path), file: info}
 }
 
-// Command is a command from a configuration.
-type Command struct {
-	// Argv is the program and its arguments.
-	Argv []string
-	// Dir is the folder for relative paths.
-	Dir string
-	// Env are the command's variables. Only PATH and HOME are used.
-	Env map[string]string
-}
-
 // maxChecked is how many words of one command are checked. An untrusted project may have written them.
 const maxChecked = 4096
 
-// StartedBy reports whether a word of the command names the program: a path that leads to its file or
+// StartedBy reports whether a word of a command names the program: a path that leads to its file or
 // ends with its name, or a name that is found in the PATH. The words of a script, as after sh -c, count
-// too.
+// too. The command runs in dir, with PATH and HOME of env or else of this process.
 //
 // It is also true if a word names the program for another reason: to lose an MCP server is better than to
 // start this one in an endless chain. It does not see what a file has, such as a script around the program.
-func (p *Self) StartedBy(c Command) bool {
+func (p *Self) StartedBy(argv []string, dir string, env map[string]string) bool {
 	if p == nil {
 		return false
 	}
-	path := append(filepath.SplitList(c.Env["PATH"]), filepath.SplitList(os.Getenv("PATH"))...)
-	home := cmp.Or(c.Env["HOME"], os.Getenv("HOME"))
+	path := append(filepath.SplitList(env["PATH"]), filepath.SplitList(os.Getenv("PATH"))...)
+	home := cmp.Or(env["HOME"], os.Getenv("HOME"))
 	homes := strings.NewReplacer("${HOME}", home, "$HOME", home)
 	checked := 0
-	for _, arg := range c.Argv {
+	for _, arg := range argv {
 		words := strings.FieldsFunc(arg, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&()<>{}\"'`=,", r) })
 		for _, w := range append(words, arg) {
 			if checked++; checked > maxChecked {
@@ -69,7 +59,7 @@ func (p *Self) StartedBy(c Command) bool {
 			if after, ok := strings.CutPrefix(w, "~/"); ok {
 				w = filepath.Join(home, after)
 			}
-			if p.named(homes.Replace(w), c.Dir, path) {
+			if p.named(homes.Replace(w), dir, path) {
 				return true
 			}
 		}

@@ -19,7 +19,7 @@ func TestStartedBy(t *testing.T) {
 	if err := os.Link(self, filepath.Join(links, "hard")); err != nil {
 		t.Fatal(err)
 	}
-	if !decide.NewSelf(ending).StartedBy(decide.Command{Argv: []string{"other", "server"}, Dir: work, Env: map[string]string{"PATH": links}}) {
+	if !decide.NewSelf(ending).StartedBy([]string{"other", "server"}, work, map[string]string{"PATH": links}) {
 		t.Error("not found without its ending")
 	}
 	p := decide.NewSelf(self)
@@ -60,15 +60,15 @@ func TestStartedBy(t *testing.T) {
 		{"another home", []string{"sh", "-c", "~/links/hard"}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := decide.Command{Argv: tt.argv, Dir: work, Env: map[string]string{"PATH": links + string(filepath.ListSeparator) + bin, "HOME": dir}}
-			if got := p.StartedBy(c); got != tt.want {
+			env := map[string]string{"PATH": links + string(filepath.ListSeparator) + bin, "HOME": dir}
+			if got := p.StartedBy(tt.argv, work, env); got != tt.want {
 				t.Errorf("%v", got)
 			}
 		})
 	}
 
 	t.Setenv("HOME", dir)
-	if !p.StartedBy(decide.Command{Argv: []string{"sh", "-c", "~/links/hard"}, Dir: work}) {
+	if !p.StartedBy([]string{"sh", "-c", "~/links/hard"}, work, nil) {
 		t.Error("not found in the home directory of the server")
 	}
 
@@ -79,12 +79,12 @@ func TestStartedBy(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range []*decide.Self{p, byLink} {
-		if !p.StartedBy(decide.Command{Argv: []string{self}}) {
+		if !p.StartedBy([]string{self}, "", nil) {
 			t.Error("not found after an update")
 		}
 	}
 	for _, none := range []*decide.Self{decide.NewSelf(""), decide.NewSelf(filepath.Join(dir, "nosuch")), nil} {
-		if none.StartedBy(decide.Command{Argv: []string{self}}) {
+		if none.StartedBy([]string{self}, "", nil) {
 			t.Error("no program is found")
 		}
 	}
