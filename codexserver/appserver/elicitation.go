@@ -15,30 +15,25 @@ import (
 
 // elicitation asks a question of one of Codex's MCP servers, or whether a tool of one may be called.
 func (a *question) elicitation(p *apptypes.Elicitation) (apptypes.ElicitationReply, error) {
-	reply, err := a.elicit((*elicitation)(p))
+	reply, err := a.elicit(p)
 	if err == nil && a.ctx.Err() != nil {
 		reply = apptypes.ElicitationReply{Action: apptypes.MCPServerElicitationActionCancel}
 	}
-	return withContent(reply), err
-}
-
-// withContent returns a reply in the form that all versions were tried with.
-func withContent(r apptypes.ElicitationReply) apptypes.ElicitationReply {
-	if r.Content == nil {
-		r.Content = stdjson.RawMessage("null")
+	if reply.Content == nil {
+		reply.Content = stdjson.RawMessage("null") // all versions were tried with it
 	}
-	return r
+	return reply, err
 }
 
-func (a *question) elicit(p *elicitation) (apptypes.ElicitationReply, error) {
+func (a *question) elicit(p *apptypes.Elicitation) (apptypes.ElicitationReply, error) {
 	var q *elicit.Question
 	var f *elicit.Foreign
 	var err error
-	tool := p.toolCall()
+	tool := isToolCall(p)
 	if tool {
-		q, err = p.toolQuestion()
+		q, err = toolQuestion(p)
 	} else {
-		f, err = p.foreign()
+		f, err = serverQuestion(p)
 	}
 	if err != nil {
 		return apptypes.ElicitationReply{}, err
@@ -89,44 +84,34 @@ func (a *question) queue(party string) (leave func(), err error) {
 }
 
 // userInput asks the model's questions to the user.
-func (a *question) userInput(p *apptypes.UserInput) (apptypes.UserInputReply, error) {
-	u := (*userInput)(p)
-	result, err := a.input(u)
+func (a *question) userInput(p *apptypes.UserInput) (none apptypes.UserInputReply, err error) {
+	f, err := modelQuestion(p)
 	if err != nil {
-		return apptypes.UserInputReply{}, err
-	}
-	return u.answers(result), nil
-}
-
-// input asks the model's questions.
-func (a *question) input(p *userInput) (stdjson.RawMessage, error) {
-	f, err := p.foreign()
-	if err != nil {
-		return nil, err
+		return none, err
 	}
 	leave, err := a.queue("model")
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	defer leave()
-	return a.turn.host.Elicit(a.ctx, f)
+	result, err := a.turn.host.Elicit(a.ctx, f)
+	if err != nil {
+		return none, err
+	}
+	return modelAnswers(p, result), nil
 }
 
-// elicitation are the params of mcpServer/elicitation/request: a question of one of Codex's MCP
-// servers, or of Codex about a call of one of their tools.
-type elicitation apptypes.Elicitation
-
-// toolCall reports whether the elicitation asks to approve the call of an MCP tool.
-func (e *elicitation) toolCall() bool {
+// isToolCall reports whether the elicitation asks to approve the call of an MCP tool.
+func isToolCall(e *apptypes.Elicitation) bool {
 	var meta struct {
 		Kind string `json:"codex_approval_kind"`
 	}
 	return len(e.Meta) > 0 && json.Unmarshal(e.Meta, &meta) == nil && meta.Kind != ""
 }
 
-// server returns the name of the server for people, with the environment that it belongs to if that
+// serverOf returns the name of the server for people, with the environment that it belongs to if that
 // is another one than this machine.
-func (e *elicitation) server() string {
+func serverOf(e *apptypes.Elicitation) string {
 	if env := environment(e.EnvironmentID); env != "" {
 		return e.ServerName + " of the environment " + env
 	}
@@ -140,7 +125,7 @@ const maxToolParams = 64 << 10
 // server could have sent the question itself, with the _meta by which Codex marks its own. The
 // message shows the call's arguments: Codex sends them only in _meta, which most clients do not
 // show. Of _meta the client gets the members that it needs.
-func (e *elicitation) toolQuestion() (*elicit.Question, error) {
+func toolQuestion(e *apptypes.Elicitation) (*elicit.Question, error) {
 	var meta struct {
 		Kind   stdjson.RawMessage `json:"codex_approval_kind"`
 		Tool   string             `json:"tool_name"`
@@ -149,7 +134,7 @@ func (e *elicitation) toolQuestion() (*elicit.Question, error) {
 	if err := json.Unmarshal(e.Meta, &meta); err != nil {
 		return nil, fmt.Errorf("_meta: %w", err)
 	}
-	server := elicit.ShowName(e.server())
+	server := elicit.ShowName(serverOf(e))
 	lines := []string{fmt.Sprintf("Allow Codex what the MCP server %s asks?", server)}
 	q := &elicit.Question{Once: true, NotDone: "the tool was not called", Meta: map[string]any{"codex_approval_kind": meta.Kind}}
 	if meta.Tool != "" {
@@ -186,8 +171,8 @@ func toolAnswer(out elicit.Outcome) apptypes.ElicitationReply {
 	return appclient.Declined()
 }
 
-// foreign returns the question as one of the MCP server. Modes that only Codex knows are an error.
-func (e *elicitation) foreign() (*elicit.Foreign, error) {
+// serverQuestion returns the question as one of the MCP server. Modes that only Codex knows are an error.
+func serverQuestion(e *apptypes.Elicitation) (*elicit.Foreign, error) {
 	params := map[string]any{"message": e.Message, "requestedSchema": e.RequestedSchema}
 	if e.Mode != "" {
 		params["mode"] = e.Mode
@@ -196,7 +181,7 @@ func (e *elicitation) foreign() (*elicit.Foreign, error) {
 	if err != nil {
 		return nil, err
 	}
-	return elicit.ServerQuestion(e.server(), raw)
+	return elicit.ServerQuestion(serverOf(e), raw)
 }
 
 // answered reads the client's answer to a forwarded elicitation. An invalid answer
@@ -215,12 +200,9 @@ func answered(result stdjson.RawMessage) apptypes.ElicitationReply {
 	return appclient.Declined()
 }
 
-// userInput are the params of item/tool/requestUserInput.
-type userInput apptypes.UserInput
-
-// foreign returns the model's questions as one question, whose form has a member for each. A
+// modelQuestion returns the model's questions as one question, whose form has a member for each. A
 // question for a secret is an error, because MCP forbids asking for one.
-func (u *userInput) foreign() (*elicit.Foreign, error) {
+func modelQuestion(u *apptypes.UserInput) (*elicit.Foreign, error) {
 	properties, required := map[string]any{}, []string{}
 	var message []string
 	for _, q := range u.Questions {
@@ -262,9 +244,9 @@ func (u *userInput) foreign() (*elicit.Foreign, error) {
 	return elicit.ModelQuestion(raw)
 }
 
-// answers reads the client's form. If the client did not accept, it returns no answers,
+// modelAnswers reads the client's form. If the client did not accept, it returns no answers,
 // which the model sees.
-func (u *userInput) answers(result stdjson.RawMessage) apptypes.UserInputReply {
+func modelAnswers(u *apptypes.UserInput, result stdjson.RawMessage) apptypes.UserInputReply {
 	reply := apptypes.UserInputReply{Answers: map[string]apptypes.Answers{}}
 	var r struct {
 		Action  string            `json:"action"`
