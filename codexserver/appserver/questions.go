@@ -1,6 +1,7 @@
 package appserver
 
 import (
+	"cmp"
 	"context"
 	stdjson "encoding/json"
 	"errors"
@@ -176,10 +177,11 @@ func (a *question) command(p *apptypes.CommandApproval) (apptypes.CommandDecisio
 		return none, errors.New("its command or folder has a NUL byte")
 	}
 	q.Once = true
-	q.Human = p.Kind == apptypes.CommandExecutionApprovalKindHumanCommand || unknown(commandUnknown(p)...) != "" || environment(p.EnvironmentID) != ""
 	if hosts := p.NetworkApprovalContext != nil && q.Command[0] == networkAccess; !hosts { // which names no program
-		q.LeavesSandbox = a.turn.leavesSandbox()
-		q.NoSandbox = !q.LeavesSandbox
+		// Codex does not say which of its questions are about leaving the sandbox. Under the policy untrusted, it
+		// first tries in the sandbox, and if the command fails, runs it again outside without a further question.
+		q.NoSandbox = a.turn.grant.Sandbox.Mode == protocol.SandboxDangerFullAccess
+		q.LeavesSandbox = !q.NoSandbox
 	}
 	out := a.turn.host.ApproveExec(a.ctx, q)
 	if out.Confined { // Codex decides where it runs, and does not say
@@ -187,14 +189,6 @@ func (a *question) command(p *apptypes.CommandApproval) (apptypes.CommandDecisio
 	}
 	a.decided("`"+elicit.OneLine(elicit.ShowCommand(q.Command), 200)+"`", out)
 	return appclient.Decide(a.answer(out)), nil
-}
-
-// leavesSandbox reports whether a command may run outside the sandbox if approved. Codex
-// does not say which of its questions are about that. Under the policy untrusted, it first
-// tries in the sandbox, and if the command fails, runs it again outside without a further
-// question.
-func (r *turn) leavesSandbox() bool {
-	return r.grant.Sandbox.Mode != protocol.SandboxDangerFullAccess
 }
 
 // fileChange decides about a patch. It returns an error for one whose changes it cannot show.
@@ -252,10 +246,10 @@ func (c *child) refuse(method string, why error) {
 func (a *question) permissions(p *apptypes.Permissions) (apptypes.PermissionsReply, error) {
 	out := a.turn.host.Approve(a.ctx, permissionsQuestion(p, a.agent))
 	a.decided("further permissions", out)
-	if a.ctx.Err() != nil {
+	if a.ctx.Err() != nil || decisionOf(out) != accept {
 		return appclient.NoPermissions(), nil
 	}
-	return permissionsAnswer(p, out), nil
+	return apptypes.PermissionsReply{Permissions: p.Permissions, Scope: apptypes.PermissionGrantScopeTurn}, nil
 }
 
 // item returns a copy of an open item, or nil.
@@ -297,16 +291,12 @@ const networkAccess = "network-access"
 // execApproval returns the question about a command. Agent is the path of the sub-agent
 // that asks; "" for the conversation itself.
 func execApproval(p *apptypes.CommandApproval, o *apptypes.Item, agent string) protocol.ExecApprovalRequest {
-	r := protocol.ExecApprovalRequest{CallID: p.ItemID, Cwd: p.Cwd, Reason: p.Reason}
-	line := p.Command
-	if o != nil {
-		if line == "" {
-			line = o.Command
-		}
-		if r.Cwd == "" {
-			r.Cwd = o.Cwd
-		}
+	if o == nil {
+		o = &apptypes.Item{}
 	}
+	r := protocol.ExecApprovalRequest{CallID: p.ItemID, Cwd: cmp.Or(p.Cwd, o.Cwd)}
+	r.Human = p.Kind == apptypes.CommandExecutionApprovalKindHumanCommand
+	line := cmp.Or(p.Command, o.Command)
 	if line != "" {
 		r.Command = splitCommand(line)
 	}
@@ -318,24 +308,25 @@ func execApproval(p *apptypes.CommandApproval, o *apptypes.Item, agent string) p
 		about = append(about, "input for a command that is running")
 	}
 	if e := environment(p.EnvironmentID); e != "" {
+		r.Human = true
 		about = append(about, "in the environment "+e+", not on this machine")
 	}
+	members := []jsontext.Value{p.Unknown}
 	if n := p.NetworkApprovalContext; n != nil {
+		members = append(members, n.Unknown)
 		about = append(about, fmt.Sprintf("network access to %s by %s", n.Host, n.Protocol))
 		if line == "" {
 			r.Command = []string{networkAccess, n.Protocol, n.Host}
 		}
 	}
-	if more := unknown(commandUnknown(p)...); more != "" {
+	if more := unknown(members...); more != "" {
+		r.Human = true
 		about = append(about, more)
 	}
 	r.Reason = reason(about, p.Reason)
 	r.FromEngine = len(about) > 0 && p.Reason == ""
 	return r
 }
-
-// localEnvironment is the environment of the app-server's own machine.
-const localEnvironment = "local"
 
 // environment returns where a command would run, "" for the app-server's own machine.
 func environment(raw stdjson.RawMessage) string {
@@ -345,7 +336,7 @@ func environment(raw stdjson.RawMessage) string {
 		return ""
 	case json.Unmarshal(raw, &id) != nil:
 		return string(raw)
-	case id == localEnvironment:
+	case id == "local":
 		return ""
 	}
 	return fmt.Sprintf("%q", id)
@@ -370,15 +361,6 @@ func patchApproval(p *apptypes.FileApproval, o *apptypes.Item, agent string) pro
 	}
 	r.Reason = reason(about, p.Reason)
 	return r
-}
-
-// commandUnknown returns the unknown members of a question about a command.
-func commandUnknown(p *apptypes.CommandApproval) []jsontext.Value {
-	all := []jsontext.Value{p.Unknown}
-	if p.NetworkApprovalContext != nil {
-		all = append(all, p.NetworkApprovalContext.Unknown)
-	}
-	return all
 }
 
 // maxUnknown bounds what is shown of unknown members, in bytes.
@@ -454,12 +436,4 @@ func permissionsQuestion(p *apptypes.Permissions, agent string) *elicit.Question
 		q.Meta = map[string]any{"permissions": jsontext.Value(p.Permissions)} // whole
 	}
 	return q
-}
-
-func permissionsAnswer(p *apptypes.Permissions, out elicit.Outcome) apptypes.PermissionsReply {
-	switch out.Decision {
-	case elicit.Approved, elicit.ApprovedForSession:
-		return apptypes.PermissionsReply{Permissions: p.Permissions, Scope: apptypes.PermissionGrantScopeTurn}
-	}
-	return appclient.NoPermissions()
 }
