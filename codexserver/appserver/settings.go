@@ -36,19 +36,11 @@ type defaults struct {
 // commandLine returns the arguments of the app-server, and the overrides that cannot be
 // among them.
 func commandLine(overrides map[string]any) ([]string, defaults, error) {
-	d := defaults{keys: map[string]stdjson.RawMessage{}}
-	nested := make(map[string]stdjson.RawMessage, len(overrides))
-	for key, value := range overrides {
-		if config.Ours(key) {
-			continue
-		}
-		raw, err := json.Marshal(value, json.Deterministic(true))
-		if err != nil {
-			return nil, d, fmt.Errorf("override %s: %w", key, err)
-		}
-		nested[key] = raw
-	}
-	if err := flatten(d.keys, "", nested); err != nil {
+	codexs := maps.Clone(overrides)
+	maps.DeleteFunc(codexs, func(key string, _ any) bool { return config.Ours(key) })
+	keys, err := dotted(codexs)
+	d := defaults{keys: keys}
+	if err != nil {
 		return nil, d, fmt.Errorf("overrides: %w", err)
 	}
 	var rest threadParams
@@ -217,7 +209,11 @@ func startParams(cfg protocol.Config, codexHome string, over map[string]stdjson.
 		}
 	}
 	if name != "" {
-		profile, err := readProfile(codexHome, name)
+		tables, err := config.Profile(codexHome, name)
+		if err != nil {
+			return p, configErrorf("profile %q: %w", name, err)
+		}
+		profile, err := dotted(tables)
 		if err != nil {
 			return p, configErrorf("profile %q: %w", name, err)
 		}
@@ -309,14 +305,10 @@ func inputItems(items []protocol.InputItem) ([]apptypes.Input, error) {
 	return out, nil
 }
 
-// readProfile returns the keys of a profile of Codex, dotted.
-func readProfile(codexHome, name string) (map[string]stdjson.RawMessage, error) {
-	table, err := config.Profile(codexHome, name)
-	if err != nil {
-		return nil, err
-	}
-	nested := make(map[string]stdjson.RawMessage, len(table))
-	for key, value := range table {
+// dotted returns the keys of nested tables, dotted.
+func dotted(tables map[string]any) (map[string]stdjson.RawMessage, error) {
+	nested := make(map[string]stdjson.RawMessage, len(tables))
+	for key, value := range tables {
 		raw, err := json.Marshal(value, json.Deterministic(true))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", key, err)
