@@ -65,12 +65,12 @@ type Engine struct {
 	ctx  context.Context // ends with Close
 	stop context.CancelFunc
 	work sync.WaitGroup
+	left sync.Map // the disabled MCP servers that were logged
 
 	mu     sync.Mutex
 	closed bool
-	launch *launch         // the current or last run of the app-server
-	deaths []time.Time     // when runs ended, within the last minute
-	left   map[string]bool // disabled MCP servers that were logged
+	launch *launch     // the current or last run of the app-server
+	deaths []time.Time // when runs ended, within the last minute
 }
 
 // launch is one run of the app-server. Child and err are set when done is closed.

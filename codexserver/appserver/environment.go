@@ -68,8 +68,7 @@ func splitCall(keys, file map[string]stdjson.RawMessage) (rest, environment map[
 	}
 	servers := table(file["mcp_servers"])
 	for key, value := range rest {
-		name, isServer := strings.CutPrefix(key, serverKeys)
-		if name, isSwitch := strings.CutSuffix(name, ".enabled"); isServer && isSwitch && servers[name] == nil {
+		if name, member, _ := splitServerKey(key); member == "enabled" && servers[name] == nil {
 			delete(rest, key)
 		}
 		if name, ok := strings.CutPrefix(key, environmentPrefix); ok {

@@ -1,11 +1,9 @@
 package appserver
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -25,50 +23,40 @@ type mcpServer struct {
 // Codex's configuration for the folder.
 func (e *Engine) setServers(c *child, file map[string]json.RawMessage, cwd string, p *threadParams) error {
 	disabled := slices.Concat(e.defaults.disabled, disabledIn(p.Config))
-	if e.self == nil && len(disabled) == 0 {
-		return nil
-	}
 	servers, err := serversOf(file, p.Config)
 	if err != nil {
 		return err
 	}
-	config := maps.Clone(p.Config)
-	if config == nil {
-		config = map[string]json.RawMessage{}
-	}
+	keys := map[string]any{}
 	for _, name := range e.defaults.disabled {
-		if _, own := config[serverKey(name, "enabled")]; !own {
-			config[serverKey(name, "enabled")] = json.RawMessage("false")
+		if _, own := p.Config[serverKey(name, "enabled")]; !own {
+			keys[serverKey(name, "enabled")] = false
 		}
 	}
 	for _, name := range disabled {
 		if s := servers[name]; s.command == "" && s.url == "" {
-			config[serverKey(name, "command")] = json.RawMessage(`"disabled"`)
+			keys[serverKey(name, "command")] = "disabled"
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
-		if s := servers[name]; s.command != "" && e.self.StartedBy(append([]string{s.command}, s.args...), s.folder(cwd), s.env) {
-			config[serverKey(name, "enabled")] = json.RawMessage("false")
-			e.warnLeftOut(c, name)
+		if s := servers[name]; s.command != "" && e.self.StartedBy(append([]string{s.command}, s.args...), absolute(s.cwd, cwd), s.env) {
+			keys[serverKey(name, "enabled")] = false
+			if _, said := e.left.LoadOrStore(name, true); !said {
+				c.log.Warn(fmt.Sprintf("codex: mcp_servers.%s is left out: it is this server, which would start itself without end", name))
+			}
 		}
 	}
-	if len(config) > 0 {
-		p.Config = config
-	}
-	return nil
+	return p.set(keys)
 }
 
 // serversOf returns the MCP servers of a conversation: those of Codex's configuration
 // files, changed by the keys of the conversation.
 func serversOf(file, own map[string]json.RawMessage) (map[string]mcpServer, error) {
 	all := map[string]map[string]json.RawMessage{}
-	if raw := file["mcp_servers"]; len(raw) > 0 {
+	if raw := file["mcp_servers"]; isSet(raw) {
 		if err := json.Unmarshal(raw, &all); err != nil {
 			return nil, fmt.Errorf("mcp_servers of codex: %w", err)
 		}
-	}
-	if all == nil { // null
-		all = map[string]map[string]json.RawMessage{}
 	}
 	for key, raw := range own {
 		name, member, ok := splitServerKey(key)
@@ -92,28 +80,6 @@ func serversOf(file, own map[string]json.RawMessage) (map[string]mcpServer, erro
 		servers[name] = s
 	}
 	return servers, nil
-}
-
-// folder returns the folder in which the server runs.
-func (s mcpServer) folder(cwd string) string {
-	if s.cwd == "" || filepath.IsAbs(s.cwd) {
-		return cmp.Or(s.cwd, cwd)
-	}
-	return filepath.Join(cwd, s.cwd)
-}
-
-// warnLeftOut logs once that a server is left out.
-func (e *Engine) warnLeftOut(c *child, name string) {
-	e.mu.Lock()
-	said := e.left[name]
-	if e.left == nil {
-		e.left = map[string]bool{}
-	}
-	e.left[name] = true
-	e.mu.Unlock()
-	if !said {
-		c.log.Warn(fmt.Sprintf("codex: mcp_servers.%s is left out: it is this server, which would start itself without end", name))
-	}
 }
 
 const serverKeys = "mcp_servers."

@@ -115,7 +115,7 @@ func (p *threadParams) workspace(file *configuration, cwd string) (protocol.Sand
 	return s, nil
 }
 
-// absolute returns the path that Codex makes of a writable root in the keys of a thread.
+// absolute returns the path that Codex makes of one in the keys of a thread, "" is the folder itself.
 func absolute(root, cwd string) string {
 	if rest, ok := strings.CutPrefix(root, "~/"); ok || root == "~" {
 		if home, err := os.UserHomeDir(); err == nil {
