@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 const excludeKey = "shell_environment_policy.exclude"
@@ -52,20 +53,16 @@ func TestEnvironmentOfAClientOnTheBridge(t *testing.T) {
 	from := &engine.Origin{Folder: "/client", Environ: []string{"EDITOR=one", "PATH=/client/bin", "MY_TOKEN=x", "OPENAI_API_KEY=x", "SECRET_OF_PROVIDER=x", "HIDDEN=x", "EQUALS=a=b"}}
 	const configured = `{"shell_environment_policy":{"inherit":"all","exclude":["HID*"],"set":{"ADDED":"yes"}},"model_providers":{"p":{"env_key":"SECRET_OF_PROVIDER"}}}`
 	for name, test := range map[string]struct {
-		call string
+		call map[string]json.RawMessage
 		want map[string]any
 	}{
-		"policy":   {`{}`, map[string]any{"ADDED": "yes", "EDITOR": "one", "EQUALS": "a=b", "PATH": "/client/bin"}},
-		"narrowed": {`{"shell_environment_policy.inherit":"core"}`, map[string]any{"ADDED": "yes", "PATH": "/client/bin"}},
-		"none":     {`{"shell_environment_policy.inherit":"none"}`, map[string]any{"ADDED": "yes"}},
-		"only":     {`{"shell_environment_policy.include_only":["EDI*"]}`, map[string]any{"EDITOR": "one"}},
+		"policy":   {nil, map[string]any{"ADDED": "yes", "EDITOR": "one", "EQUALS": "a=b", "PATH": "/client/bin"}},
+		"narrowed": {raw("shell_environment_policy.inherit", `"core"`), map[string]any{"ADDED": "yes", "PATH": "/client/bin"}},
+		"none":     {raw("shell_environment_policy.inherit", `"none"`), map[string]any{"ADDED": "yes"}},
+		"only":     {raw("shell_environment_policy.include_only", `["EDI*"]`), map[string]any{"EDITOR": "one"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := protocol.Config{FromCall: true}
-			if err := json.Unmarshal([]byte(test.call), &cfg.Overrides); err != nil {
-				t.Fatal(err)
-			}
-			params, err := startedFrom(t, from, configured, appserver.Options{}, cfg)
+			params, err := startedFrom(t, from, configured, appserver.Options{}, protocol.Config{FromCall: true, Overrides: test.call})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,27 +154,26 @@ func TestKeysAreWithheldOnTheBridge(t *testing.T) {
 		"mcp_servers":{"s":{"bearer_token_env_var":"B_CRED","env_http_headers":{"y":"M_CRED"},"command":"COMMAND"}}}`
 	credentials := []string{"A_CRED", "H_CRED", "B_CRED", "M_CRED"}
 	for _, tt := range []struct {
-		name    string
-		options appserver.Options
-		cfg     protocol.Config
-		want    []string // in addition to the names that are always withheld
-		also    map[string]any
-		fails   string
+		name  string
+		cfg   protocol.Config
+		want  []string // in addition to the names that are always withheld
+		also  map[string]any
+		fails string
 	}{
-		{"configured", appserver.Options{}, protocol.Config{}, append([]string{"MINE*"}, credentials...), nil, ""},
-		{"the user's own", appserver.Options{}, protocol.Config{Overrides: raw("shell_environment_policy", `{"exclude":["NEW"]}`, "model_providers.c", `{"env_key":"C_CRED"}`)},
+		{"configured", protocol.Config{}, append([]string{"MINE*"}, credentials...), nil, ""},
+		{"the user's own", protocol.Config{Overrides: raw("shell_environment_policy", `{"exclude":["NEW"]}`, "model_providers.c", `{"env_key":"C_CRED"}`)},
 			append([]string{"NEW", "C_CRED"}, credentials...), map[string]any{"model_providers.c.env_key": "C_CRED"}, ""},
-		{"a call", appserver.Options{}, protocol.Config{FromCall: true, Overrides: raw("shell_environment_policy", `{"exclude":["CALL"],"inherit":"none"}`)},
+		{"a call", protocol.Config{FromCall: true, Overrides: raw("shell_environment_policy", `{"exclude":["CALL"],"inherit":"none"}`)},
 			append([]string{"MINE*", "CALL"}, credentials...), map[string]any{"shell_environment_policy.inherit": "none"}, ""},
-		{"a call that widens", appserver.Options{}, protocol.Config{FromCall: true, Overrides: raw("shell_environment_policy.inherit", `"all"`)}, nil, nil,
+		{"a call that widens", protocol.Config{FromCall: true, Overrides: raw("shell_environment_policy.inherit", `"all"`)}, nil, nil,
 			"shell_environment_policy.inherit: a call may narrow"},
-		{"a call that sets", appserver.Options{}, protocol.Config{FromCall: true, Overrides: raw("shell_environment_policy.set.PATH", `"/tmp"`)}, nil, nil,
+		{"a call that sets", protocol.Config{FromCall: true, Overrides: raw("shell_environment_policy.set.PATH", `"/tmp"`)}, nil, nil,
 			"a call may narrow"},
-		{"a server that is not there", appserver.Options{}, protocol.Config{FromCall: true, Overrides: raw("mcp_servers", `{"nosuch":{"enabled":false},"s":{"enabled":false}}`)},
+		{"a server that is not there", protocol.Config{FromCall: true, Overrides: raw("mcp_servers", `{"nosuch":{"enabled":false},"s":{"enabled":false}}`)},
 			append([]string{"MINE*"}, credentials...), map[string]any{"mcp_servers.s.enabled": false}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			params, err := started(t, configured, tt.options, tt.cfg)
+			params, err := started(t, configured, appserver.Options{}, tt.cfg)
 			if tt.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.fails) {
 					t.Errorf("error %v, want %q", err, tt.fails)
@@ -198,10 +194,7 @@ func TestKeysAreWithheldOnTheBridge(t *testing.T) {
 				t.Errorf("withheld (-want +got):\n%s", diff)
 			}
 			delete(sent, excludeKey)
-			if tt.also == nil {
-				tt.also = map[string]any{}
-			}
-			if diff := cmp.Diff(tt.also, sent); diff != "" {
+			if diff := cmp.Diff(tt.also, sent, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("beside that (-want +got):\n%s", diff)
 			}
 		})
