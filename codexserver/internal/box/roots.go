@@ -27,15 +27,9 @@ type Roots struct {
 // AskedRoots returns the folders that should be writable under a policy for a command
 // in cwd with the environment env, by the policy's names. Not all of them become
 // writable: see [Sandbox.Roots].
-func AskedRoots(policy protocol.SandboxPolicy, cwd string, env []string) []string {
-	names, _ := asked(policy, cwd, env)
-	return names
-}
-
-// asked also returns how many folders come first that the policy names. A note about another would surprise.
-func asked(policy protocol.SandboxPolicy, cwd string, env []string) (names []string, named int) {
+func AskedRoots(policy protocol.SandboxPolicy, cwd string, env []string) (names []string) {
 	if policy.Mode != protocol.SandboxWorkspaceWrite {
-		return nil, 0
+		return nil
 	}
 	add := func(dirs ...string) {
 		for _, dir := range dirs {
@@ -46,7 +40,6 @@ func asked(policy protocol.SandboxPolicy, cwd string, env []string) (names []str
 	}
 	add(cwd)
 	add(policy.WritableRoots...)
-	named = len(names)
 	if !policy.ExcludeSlashTmp && runtime.GOOS != "windows" {
 		add("/tmp")
 	}
@@ -57,14 +50,16 @@ func asked(policy protocol.SandboxPolicy, cwd string, env []string) (names []str
 			}
 		}
 	}
-	return names, named
+	return names
 }
 
 // Roots returns the folders that a policy leaves writable for a command in cwd with the
 // environment env, whether or not this system can enforce the policy. Full access has no
 // roots. The error is a [*ReplacedError].
 func (s *Sandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []string) (Roots, error) {
-	names, named := asked(policy, cwd, env)
+	names := AskedRoots(policy, cwd, env)
+	policy.ExcludeSlashTmp, policy.ExcludeTmpdirEnvVar = true, true
+	named := len(AskedRoots(policy, cwd, env)) // these come first; a note about another would surprise
 	var roots Roots
 	for i, verdict := range s.options.Folders.judge(names, s.refuse) {
 		var replaced *ReplacedError
