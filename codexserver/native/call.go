@@ -3,13 +3,11 @@ package native
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
@@ -161,10 +159,6 @@ func (t *turn) call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	result, err := t.tools.Call(ctx, call)
 	if result.Unknown {
 		result.Output += "; the tools are " + strings.Join(names(t.offer()), ", ")
-	}
-	var abort *tool.AbortError
-	if errors.As(err, &abort) {
-		return result, &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: abort}
 	}
 	return result, err
 }

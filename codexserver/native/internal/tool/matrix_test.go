@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -225,7 +226,7 @@ func TestAnswers(t *testing.T) {
 		h := &host{answer: answer}
 		turn := turnOf(tool.Options{Environ: environ}, h, t.TempDir(), "untrusted", "danger-full-access")
 		res, err := turn.Call(t.Context(), shellCall(t, "", "sh", "-c", "true"))
-		var abort *tool.AbortError
+		var abort *engine.AbortError
 		if h.steps() != "ask" || errors.As(err, &abort) != (answer == elicit.Abort) || err == nil && !strings.HasPrefix(res.Output, "the command was not run: ") {
 			t.Errorf("%s: %s, %q, %v", answer, h.steps(), res.Output, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
@@ -154,7 +155,7 @@ func (s *server) step() {
 		call = shellCall(s.t, members, commands[s.r.IntN(len(commands))]...)
 	}
 	s.note("calls %s", call.Arguments)
-	var abort *tool.AbortError
+	var abort *engine.AbortError
 	if _, err := s.turn.Call(s.t.Context(), call); err != nil && !errors.As(err, &abort) {
 		s.t.Fatal(err)
 	}

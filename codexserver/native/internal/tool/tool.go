@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -182,14 +183,6 @@ type Context struct {
 	Acting func() error
 }
 
-// AbortError reports that the answer to an approval ends the turn.
-type AbortError struct {
-	Outcome elicit.Outcome
-}
-
-// Error implements error.
-func (e *AbortError) Error() string { return e.Outcome.ForModel() }
-
 // Turn has the tools for one turn.
 type Turn struct {
 	Context
@@ -204,8 +197,8 @@ func (b *Toolbox) Turn(c Context) *Turn {
 	return &Turn{Context: c, box: b, diff: &patch.Diff{}}
 }
 
-// Call runs a call and returns its result. An error ends the turn. It is an [*AbortError]
-// or the context's cause.
+// Call runs a call and returns its result. An error ends the turn. It is an
+// [*engine.AbortError] or the context's cause.
 func (t *Turn) Call(ctx context.Context, call Call) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
@@ -323,7 +316,7 @@ func readOutcome(what string, out elicit.Outcome) (refusal string, err error) {
 	case elicit.Approved, elicit.ApprovedForSession:
 		return "", nil
 	case elicit.Abort:
-		return "", &AbortError{Outcome: out}
+		return "", &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: errors.New(out.ForModel())}
 	}
 	return fmt.Sprintf("%s: %s", what, out.ForModel()), nil
 }
