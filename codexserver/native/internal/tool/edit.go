@@ -12,24 +12,19 @@ import (
 )
 
 func (t *Turn) edit(ctx context.Context, call Call) (Result, error) {
-	var args struct {
-		Path string `json:"path"`
-		Old  string `json:"old"`
-		New  string `json:"new"`
-		All  bool   `json:"all"`
-	}
-	if err := fileArguments(call, &args, "path, old, new, all", "path", "old", "new"); err != nil {
+	var r replacement
+	if err := fileArguments(call, &r, "path, old, new, all", "path", "old", "new"); err != nil {
 		return Result{Output: err.Error()}, nil
 	}
-	r := replacement{path: args.Path, old: args.Old, new: args.New, all: args.All}
-	return t.change(ctx, call, args.Path, func(before *string) (string, error) {
+	return t.change(ctx, call, r.Path, func(before *string) (string, error) {
 		if before == nil {
-			return "", t.missing(args.Path)
+			return "", t.missing(r.Path)
 		}
-		if err := isText(args.Path, *before); err != nil {
+		if err := isText(r.Path, *before); err != nil {
 			return "", err
 		}
-		r.stale = t.box.knows(t.at(args.Path), *before) == stale
+		seen, fresh := t.box.knows(t.at(r.Path), *before)
+		r.stale = seen && !fresh
 		return r.apply(*before)
 	})
 }
@@ -51,10 +46,10 @@ func (t *Turn) write(ctx context.Context, call Call) (Result, error) {
 		case *before == args.Content:
 			return "", &fault{what: args.Path + " has this content already; nothing was changed"}
 		}
-		switch t.box.knows(t.at(args.Path), *before) {
-		case unseen:
+		switch seen, fresh := t.box.knows(t.at(args.Path), *before); {
+		case !seen:
 			return "", &fault{what: args.Path + " exists, and you have not read it", next: "read it first and write it then, or change a part of it with edit."}
-		case stale:
+		case !fresh:
 			return "", &fault{what: args.Path + " has changed since you read it; nothing was written", next: "read it again, then write it, or change a part of it with edit."}
 		}
 		return args.Content, nil
@@ -123,15 +118,6 @@ func (t *Turn) change(ctx context.Context, call Call, path string, edit func(bef
 	return Result{Output: output}, err
 }
 
-// knowledge is what the model knows of a file.
-type knowledge int
-
-const (
-	unseen knowledge = iota // it has not read the file
-	stale                   // the file has changed since
-	fresh
-)
-
 // maxSeen is how many files a conversation remembers.
 const maxSeen = 10_000
 
@@ -145,15 +131,10 @@ func (b *Toolbox) sees(path, content string) {
 	b.seen[path] = sha256.Sum256([]byte(content))
 }
 
-func (b *Toolbox) knows(path, content string) knowledge {
+// knows reports whether the model has seen a file, and whether that was its content.
+func (b *Toolbox) knows(path, content string) (seen, fresh bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	sum, ok := b.seen[path]
-	switch {
-	case !ok:
-		return unseen
-	case sum != sha256.Sum256([]byte(content)):
-		return stale
-	}
-	return fresh
+	sum, seen := b.seen[path]
+	return seen, sum == sha256.Sum256([]byte(content))
 }

@@ -8,36 +8,38 @@ import (
 	"github.com/codexmcp/codexmcp/internal/text"
 )
 
-// replacement replaces a text in a file.
+// replacement is a call of edit.
 type replacement struct {
-	path, old, new string
-	all            bool
-	stale          bool // the file has changed since the model read it
+	Path  string `json:"path"`
+	Old   string `json:"old"`
+	New   string `json:"new"`
+	All   bool   `json:"all"`
+	stale bool   // the file has changed since the model read it
 }
 
 // apply returns the new content. The error is a [*fault].
 func (r replacement) apply(content string) (string, error) {
 	switch {
-	case r.old == "":
+	case r.Old == "":
 		return "", &fault{what: "old is empty", next: "give in old a line beside the place and repeat it in new; write makes a whole file."}
-	case r.old == r.new:
+	case r.Old == r.New:
 		return "", &fault{what: "old and new are the same, so nothing would change", next: "give the changed text in new."}
-	case strings.ContainsRune(r.new, 0):
+	case strings.ContainsRune(r.New, 0):
 		return "", &fault{what: "new has a NUL byte, so it is not text", next: "leave it out."}
 	}
-	if strings.Contains(content, "\r\n") && !strings.Contains(content, r.old) {
-		r.old, r.new = withCRLF(r.old), withCRLF(r.new)
+	if strings.Contains(content, "\r\n") && !strings.Contains(content, r.Old) {
+		r.Old, r.New = withCRLF(r.Old), withCRLF(r.New)
 	}
-	switch n := strings.Count(content, r.old); {
+	switch n := strings.Count(content, r.Old); {
 	case n == 0:
 		return "", r.absent(content)
-	case n > 1 && !r.all:
+	case n > 1 && !r.All:
 		return "", r.several(content, n)
 	}
-	if n := int64(strings.Count(content, r.old)); int64(len(content))+n*int64(len(r.new)-len(r.old)) > maxWritten {
-		return "", &fault{what: fmt.Sprintf("%s would be too large: more than %d bytes", r.path, maxWritten), next: "make it with a program, through shell."}
+	if n := int64(strings.Count(content, r.Old)); int64(len(content))+n*int64(len(r.New)-len(r.Old)) > maxWritten {
+		return "", &fault{what: fmt.Sprintf("%s would be too large: more than %d bytes", r.Path, maxWritten), next: "make it with a program, through shell."}
 	}
-	return strings.ReplaceAll(content, r.old, r.new), nil
+	return strings.ReplaceAll(content, r.Old, r.New), nil
 }
 
 // maxWritten is the size of the largest file that edit makes, in bytes.
@@ -56,16 +58,16 @@ func (r replacement) several(content string, n int) error {
 	var quotes strings.Builder
 	at := 0
 	for range min(n, maxPlaces) {
-		i := strings.Index(content[at:], r.old)
+		i := strings.Index(content[at:], r.Old)
 		number := lineAt(content, at+i)
 		fmt.Fprintf(&quotes, "line %d: %s\n", number, quoted(lines, number))
-		at += i + len(r.old)
+		at += i + len(r.Old)
 	}
 	if n > maxPlaces {
 		fmt.Fprintf(&quotes, "and %d more\n", n-maxPlaces)
 	}
 	return &fault{
-		what:   fmt.Sprintf("old is in %s %d times, so it is not clear which to replace", r.path, n),
+		what:   fmt.Sprintf("old is in %s %d times, so it is not clear which to replace", r.Path, n),
 		quotes: quotes.String(),
 		next:   "add lines before or after to old, and to new, until it is unique; or set all to true to replace every one.",
 	}
@@ -84,13 +86,13 @@ func quoted(lines []string, number int) string {
 // absent says why a text is not found.
 func (r replacement) absent(content string) error {
 	lines := splitLines(content)
-	what := "old is not in " + r.path
+	what := "old is not in " + r.Path
 	if r.stale {
 		what += ", which has changed since you read it"
 	}
-	at, n := sameBut(lines, r.old)
+	at, n := sameBut(lines, r.Old)
 	if n == 0 { // many models write line breaks and tabs as two characters
-		at, n = sameBut(lines, strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`).Replace(r.old))
+		at, n = sameBut(lines, strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`).Replace(r.Old))
 	}
 	if n > 0 {
 		return &fault{
@@ -99,11 +101,11 @@ func (r replacement) absent(content string) error {
 			next:   "copy these lines exactly, with their tabs and blanks.",
 		}
 	}
-	if trimmed := strings.TrimSpace(r.new); len(trimmed) > 8 && strings.Contains(content, r.new) {
-		return &fault{what: fmt.Sprintf("%s, but new is there already, at line %d: the change seems to be made", what, lineAt(content, strings.Index(content, r.new))), next: "go on, or read the file."}
+	if trimmed := strings.TrimSpace(r.New); len(trimmed) > 8 && strings.Contains(content, r.New) {
+		return &fault{what: fmt.Sprintf("%s, but new is there already, at line %d: the change seems to be made", what, lineAt(content, strings.Index(content, r.New))), next: "go on, or read the file."}
 	}
-	f := &fault{what: what, next: fmt.Sprintf("read %s and copy the text exactly.", r.path)}
-	first, _, _ := strings.Cut(strings.TrimSpace(r.old), "\n")
+	f := &fault{what: what, next: fmt.Sprintf("read %s and copy the text exactly.", r.Path)}
+	first, _, _ := strings.Cut(strings.TrimSpace(r.Old), "\n")
 	if near := nearest(first, lines); near != nil {
 		f.what += ". The nearest lines are"
 		var quotes strings.Builder

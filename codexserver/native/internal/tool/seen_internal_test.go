@@ -19,16 +19,16 @@ func TestSeen(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for path, want := range map[string]knowledge{"0/0": fresh, "1/4999": fresh, "2/0": unseen} {
-		if got := b.knows(path, "a"); got != want {
-			t.Errorf("%s: %d, want %d", path, got, want)
+	for path, want := range map[string]bool{"0/0": true, "1/4999": true, "2/0": false} {
+		if seen, fresh := b.knows(path, "a"); seen != want || fresh != want {
+			t.Errorf("%s: seen %t, fresh %t, want %t", path, seen, fresh, want)
 		}
 	}
-	if got := b.knows("0/0", "b"); got != stale {
-		t.Errorf("another content: %d", got)
+	if seen, fresh := b.knows("0/0", "b"); !seen || fresh {
+		t.Errorf("another content: seen %t, fresh %t", seen, fresh)
 	}
 	b.sees("2/0", "a")
-	if len(b.seen) != 1 || b.knows("2/0", "a") != fresh {
+	if _, fresh := b.knows("2/0", "a"); len(b.seen) != 1 || !fresh {
 		t.Errorf("%d files after one more", len(b.seen))
 	}
 }
