@@ -166,11 +166,9 @@ func (a application) notes() []string {
 func (a application) why() map[string]string {
 	t := a.turn
 	why := map[string]string{}
-	if s := t.box.options.Sandbox; s != nil {
-		roots, _ := t.roots()
-		for _, path := range a.plan.Touched(s.Protected(roots.Paths)) {
-			why[path] = "no command may write it"
-		}
+	roots, _ := t.roots()
+	for _, path := range a.plan.Touched(t.box.options.Sandbox.Protected(roots.Paths)) {
+		why[path] = "no command may write it"
 	}
 	for _, path := range a.plan.HardLinks() {
 		why[path] = "it has other names"
@@ -183,9 +181,7 @@ func (a *application) judge() {
 	t := a.turn
 	roots, err := t.roots()
 	protected := a.plan.Protected(roots.Paths) || len(a.plan.HardLinks()) > 0
-	if s := t.box.options.Sandbox; s != nil {
-		protected = protected || a.plan.Touches(s.Protected(roots.Paths))
-	}
+	protected = protected || a.plan.Touches(t.box.options.Sandbox.Protected(roots.Paths))
 	a.inside = err == nil && t.SandboxPolicy.Mode == protocol.SandboxWorkspaceWrite && !protected && a.plan.Within(roots.Paths)
 }
 
@@ -210,7 +206,7 @@ func (a application) confined() error {
 // apply applies the patch, emits its events, and returns the output for the model. An error ends the turn.
 func (a application) apply(auto bool, apply func() error) (output string, err error) {
 	t := a.turn
-	if err := t.acting(); err != nil {
+	if err := t.Acting(); err != nil {
 		return "", err
 	}
 	t.Host.Emit(protocol.PatchApplyBegin{CallID: a.id, AutoApproved: auto, Changes: a.changes})

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -14,8 +15,8 @@ import (
 func Example() {
 	var processes run.Starter
 	defer processes.Close()
-	box := tool.New(tool.Options{Environ: []string{"PATH=/usr/bin:/bin"}, Processes: &processes})
-	turn := box.Turn(tool.Context{
+	toolbox := tool.New(tool.Options{Environ: []string{"PATH=/usr/bin:/bin"}, Processes: &processes, Sandbox: &fakeSandbox{missing: box.ErrUnavailable}})
+	turn := toolbox.Turn(tool.Context{
 		Cwd: "/", ApprovalPolicy: protocol.ApprovalNever, Host: &host{},
 		SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly},
 	})

@@ -174,9 +174,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// newBox makes tools, by default on a system without a sandbox.
 func newBox(o tool.Options) *tool.Toolbox {
 	if o.Processes == nil {
 		o.Processes = &processes
+	}
+	if o.Sandbox == nil {
+		o.Sandbox = &fakeSandbox{missing: box.ErrUnavailable}
 	}
 	return tool.New(o)
 }

@@ -170,7 +170,7 @@ func (t *Turn) look(ctx context.Context, call Call, argv []string, parsed protoc
 
 // carryOut runs a call that may run, between its events. An error of f is the answer to the model.
 func (t *Turn) carryOut(ctx context.Context, call Call, argv []string, parsed protocol.ParsedCommand, f func() (string, error)) (Result, error) {
-	if err := t.acting(); err != nil {
+	if err := t.Acting(); err != nil {
 		return Result{}, err
 	}
 	t.Host.Emit(protocol.ExecCommandBegin{CallID: call.ID, Command: argv, Cwd: t.Cwd, ParsedCmd: []protocol.ParsedCommand{parsed}})

@@ -137,47 +137,45 @@ func TestWithoutSandbox(t *testing.T) {
 		{"never", safe, "refused"},
 	} {
 		const obstacle = "there is no sandbox on this system"
-		for _, toolbox := range []tool.Sandbox{nil, &fakeSandbox{missing: box.ErrUnavailable}} {
-			h := &host{answer: elicit.ApprovedForSession}
-			turn := turnOf(tool.Options{Environ: environ, Sandbox: toolbox}, h, t.TempDir(), tt.policy, "workspace-write")
-			call := shellCall(t, "", tt.argv...)
-			var res tool.Result
-			for range 2 {
-				var err error
-				if res, err = turn.Call(t.Context(), call); err != nil {
-					t.Fatal(err)
+		h := &host{answer: elicit.ApprovedForSession}
+		turn := turnOf(tool.Options{Environ: environ}, h, t.TempDir(), tt.policy, "workspace-write")
+		call := shellCall(t, "", tt.argv...)
+		var res tool.Result
+		for range 2 {
+			var err error
+			if res, err = turn.Call(t.Context(), call); err != nil {
+				t.Fatal(err)
+			}
+		}
+		twice := strings.ReplaceAll(tt.want, "OBSTACLE", obstacle)
+		if twice += ", " + twice; tt.want == "refused" && !strings.HasPrefix(res.Output, "not run: "+obstacle) {
+			t.Errorf("%s %q: the model receives %q", tt.policy, tt.argv, res.Output)
+		}
+		if diff := cmp.Diff(twice, h.steps()); diff != "" {
+			t.Errorf("%s %q: steps (-want +got):\n%s", tt.policy, tt.argv, diff)
+		}
+		warnings := 0
+		for _, m := range h.all {
+			switch m := m.(type) {
+			case protocol.BackgroundEvent:
+				if m.Refused == nil {
+					warnings++
+				}
+			case protocol.ExecApprovalRequest:
+				if m.Confinable || !m.Once {
+					t.Errorf("%s %q: a rule, or an approval for the session, may keep it in a sandbox that is missing", tt.policy, tt.argv)
+				}
+				if m.FromEngine != (m.Reason != "") {
+					t.Errorf("%s %q: the engine's reason is shown as the model's", tt.policy, tt.argv)
 				}
 			}
-			twice := strings.ReplaceAll(tt.want, "OBSTACLE", obstacle)
-			if twice += ", " + twice; tt.want == "refused" && !strings.HasPrefix(res.Output, "not run: "+obstacle) {
-				t.Errorf("%s %q: the model receives %q", tt.policy, tt.argv, res.Output)
-			}
-			if diff := cmp.Diff(twice, h.steps()); diff != "" {
-				t.Errorf("%s %q: steps (-want +got):\n%s", tt.policy, tt.argv, diff)
-			}
-			warnings := 0
-			for _, m := range h.all {
-				switch m := m.(type) {
-				case protocol.BackgroundEvent:
-					if m.Refused == nil {
-						warnings++
-					}
-				case protocol.ExecApprovalRequest:
-					if m.Confinable || !m.Once {
-						t.Errorf("%s %q: a rule, or an approval for the session, may keep it in a sandbox that is missing", tt.policy, tt.argv)
-					}
-					if m.FromEngine != (m.Reason != "") {
-						t.Errorf("%s %q: the engine's reason is shown as the model's", tt.policy, tt.argv)
-					}
-				}
-			}
-			wouldConfine := 1
-			if strings.HasPrefix(tt.want, "ask,") {
-				wouldConfine = 0
-			}
-			if warnings != wouldConfine {
-				t.Errorf("%s %q: the user is warned %d times that nothing is confined", tt.policy, tt.argv, warnings)
-			}
+		}
+		wouldConfine := 1
+		if strings.HasPrefix(tt.want, "ask,") {
+			wouldConfine = 0
+		}
+		if warnings != wouldConfine {
+			t.Errorf("%s %q: the user is warned %d times that nothing is confined", tt.policy, tt.argv, warnings)
 		}
 	}
 }

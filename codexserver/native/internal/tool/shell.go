@@ -431,7 +431,7 @@ func (r attempt) exec(ctx context.Context, c Confinement) (*run.Result, string, 
 		spec.Confinement, spec.Leftovers = c, nil
 		spec.Env = append(slices.Clone(r.env), c.Environ()...)
 	}
-	if err := t.acting(); err != nil {
+	if err := t.Acting(); err != nil {
 		return nil, "", err
 	}
 	t.Host.Emit(protocol.ExecCommandBegin{CallID: r.id, Command: r.Command, Cwd: r.dir, ParsedCmd: summary.Of(r.Command)})

@@ -44,7 +44,7 @@ type Result struct {
 type Options struct {
 	// Environ is the environment of commands, NAME=value.
 	Environ []string
-	// Sandbox confines commands; nil when there is none.
+	// Sandbox confines commands.
 	Sandbox Sandbox
 	// Processes runs commands. Leftovers keeps the processes that commands without a sandbox
 	// leave running. See [run.Spec].
@@ -194,6 +194,9 @@ type Turn struct {
 func (b *Toolbox) Turn(c Context) *Turn {
 	_, _ = b.folder(c.Cwd) // records the first use; a patch reports the error
 	b.options.Programs.Given(c.Cwd)
+	if c.Acting == nil {
+		c.Acting = func() error { return nil }
+	}
 	return &Turn{Context: c, box: b, diff: &patch.Diff{}}
 }
 
@@ -238,19 +241,10 @@ func (t *Turn) UnifiedDiff() string {
 	return t.diff.Text(git.Root(t.Cwd))
 }
 
-func (t *Turn) acting() error {
-	if t.Acting == nil {
-		return nil
-	}
-	return t.Acting()
-}
-
 // confineTo returns the sandbox for a policy. If tells is true, it informs the user once if the
 // sandbox is missing, or about folders that are not writable.
 func (t *Turn) confineTo(p protocol.SandboxPolicy, tells bool) (c Confinement, err error) {
-	if err = box.ErrUnavailable; t.box.options.Sandbox != nil {
-		c, err = t.box.options.Sandbox.Confine(p, t.Cwd, t.box.options.Environ)
-	}
+	c, err = t.box.options.Sandbox.Confine(p, t.Cwd, t.box.options.Environ)
 	switch {
 	case err != nil && tells:
 		t.inform(fmt.Sprintf("commands cannot be confined to the sandbox mode %s: %v", p.Mode, err))
@@ -284,12 +278,7 @@ func (t *Turn) refuse(r protocol.Refused) string {
 }
 
 // roots returns the folders that the turn's policy leaves writable.
-func (t *Turn) roots() (box.Roots, error) {
-	if s := t.box.options.Sandbox; s != nil {
-		return s.Roots(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
-	}
-	return box.New(box.Options{}).Roots(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
-}
+func (t *Turn) roots() (box.Roots, error) { return t.box.Roots(t.SandboxPolicy, t.Cwd) }
 
 // approved reports whether the user approved a command for the session.
 func (b *Toolbox) approved(key string) bool {

@@ -48,7 +48,7 @@ func (t *Turn) updatePlan(call Call) (Result, error) {
 		}
 		plan.Plan = append(plan.Plan, protocol.PlanStep{Step: *step.Step, Status: *step.Status})
 	}
-	if err := t.acting(); err != nil {
+	if err := t.Acting(); err != nil {
 		return Result{}, err
 	}
 	t.Host.Emit(plan)

@@ -41,7 +41,7 @@ func (t *Turn) viewImage(call Call) (Result, error) {
 	if err != nil {
 		return Result{Output: fmt.Sprintf("the image cannot be shown: %v", err)}, nil
 	}
-	if err := t.acting(); err != nil {
+	if err := t.Acting(); err != nil {
 		return Result{}, err
 	}
 	t.Host.Emit(protocol.ViewImageToolCall{CallID: call.ID, Path: path})
