@@ -58,7 +58,7 @@ type shellArguments struct {
 	TimeoutMS *float64 `json:"timeout_ms"`
 	// Timeout is the name that some models use for TimeoutMS, as Codex lets them.
 	Timeout       *float64 `json:"timeout"`
-	Escalated     *bool    `json:"with_escalated_permissions"`
+	Escalated     bool     `json:"with_escalated_permissions"`
 	Justification string   `json:"justification"`
 }
 
@@ -88,8 +88,6 @@ func lineShell(environ []string) []string {
 	}
 	return []string{"bash", "-lc"}
 }
-
-func (a shellArguments) escalated() bool { return a.Escalated != nil && *a.Escalated }
 
 // shellArgumentsOf reads the arguments of either shell tool. A line becomes the list that runs it, before
 // anything is decided.
@@ -121,8 +119,6 @@ func (b *Toolbox) shellArgumentsOf(call Call) (shellArguments, error) {
 	switch {
 	case len(a.Command) == 0:
 		return *a, &argumentError{"command", "want at least one word"}
-	case strings.Contains(a.Workdir, "\x00"):
-		return *a, &argumentError{"workdir", "has a NUL byte"}
 	case a.TimeoutMS != nil && !(*a.TimeoutMS > 0):
 		return *a, &argumentError{"timeout_ms", "want more than 0"}
 	case a.Timeout != nil && !(*a.Timeout > 0):
@@ -163,13 +159,7 @@ func (t *Turn) run(call Call) (attempt, error) {
 	if err != nil {
 		return attempt{}, err
 	}
-	dir := t.Cwd
-	if args.Workdir != "" {
-		dir = args.Workdir
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(t.Cwd, dir)
-		}
-	}
+	dir := t.at(args.Workdir)
 	if strings.Contains(dir, "\x00") {
 		return attempt{}, &argumentError{"workdir", "has a NUL byte"}
 	}
@@ -205,7 +195,7 @@ func (r attempt) judge() (decide.Verdict, Confinement) {
 	return r.turn.judge(decide.Input{
 		Strict:          r.turn.box.options.Strict,
 		Command:         r.Command,
-		Escalated:       r.escalated(),
+		Escalated:       r.Escalated,
 		SessionApproved: r.turn.box.approved(r.key()) && !r.person(),
 	})
 }
@@ -262,7 +252,14 @@ func (r attempt) decide(ctx context.Context) (output string, err error) {
 	case action == decide.Refuse:
 		return r.refuse(verdict.Reason), nil
 	case action == decide.Ask:
-		return r.askAndRun(ctx, cmp.Or(r.Justification, verdict.Reason), c)
+		confined, refusal, err := r.ask(ctx, cmp.Or(r.Justification, verdict.Reason), action, c != nil)
+		if err != nil || refusal != "" {
+			return refusal, err
+		}
+		if !confined {
+			c = nil
+		}
+		return r.start(ctx, c, decide.Verdict{Action: decide.Ask, Reason: stoppedInside})
 	case (action == decide.Run) != (c == nil):
 		return "", errors.New("a command has a sandbox that the policy does not want, or lacks one")
 	case r.person():
@@ -294,19 +291,6 @@ func ruleAsks(a decide.Action) string {
 		return "a rule of the user asks about this command; if approved, it runs in the read-only sandbox"
 	}
 	return "a rule of the user asks about this command"
-}
-
-// askAndRun asks whether the command may run, and runs it in the sandbox c or outside. Without c it
-// may run only outside.
-func (r attempt) askAndRun(ctx context.Context, reason string, c Confinement) (output string, err error) {
-	confined, refusal, err := r.ask(ctx, reason, decide.Ask, c != nil)
-	if err != nil || refusal != "" {
-		return refusal, err
-	}
-	if !confined {
-		c = nil
-	}
-	return r.start(ctx, c, decide.Verdict{Action: decide.Ask, Reason: stoppedInside})
 }
 
 // stoppedInside is the reason of a question about a command that a rule, or an approval for the
