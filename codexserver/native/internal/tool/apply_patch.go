@@ -81,7 +81,6 @@ func (t *Turn) patch(ctx context.Context, id, text, dir string) (Result, error) 
 		return Result{Output: fmt.Sprintf("the patch does not fit: %v", err)}, nil
 	}
 	a := application{turn: t, id: id, text: text, dir: dir, plan: plan, changes: plan.Changes()}
-	a.judge()
 	output, err := a.decide(ctx)
 	return Result{Output: output}, err
 }
@@ -93,9 +92,6 @@ type application struct {
 	text, dir string
 	plan      *patch.Plan
 	changes   map[string]protocol.FileChange
-	// inside is true if commands may write to all files of the patch, none is protected, and
-	// no write would change other names of the file, which may lie anywhere.
-	inside bool
 	// plain returns outputs as plain text, and applied is called after the patch was applied.
 	// Only the tools that edit and write set them.
 	plain   bool
@@ -127,7 +123,7 @@ func (a application) decide(ctx context.Context) (output string, err error) {
 	verdict := decide.Patch(decide.PatchInput{
 		Policy:  t.ApprovalPolicy,
 		Sandbox: t.SandboxPolicy.Mode,
-		Inside:  a.inside,
+		Inside:  a.inside(),
 	})
 	switch verdict.Action {
 	case decide.Run:
@@ -176,13 +172,14 @@ func (a application) why() map[string]string {
 	return why
 }
 
-// judge sets inside.
-func (a *application) judge() {
-	t := a.turn
-	roots, err := t.roots()
-	protected := a.plan.Protected(roots.Paths) || len(a.plan.HardLinks()) > 0
-	protected = protected || a.plan.Touches(t.box.options.Sandbox.Protected(roots.Paths))
-	a.inside = err == nil && t.SandboxPolicy.Mode == protocol.SandboxWorkspaceWrite && !protected && a.plan.Within(roots.Paths)
+// inside reports whether commands may write to all files of the patch, none is protected, and no write would
+// change other names of the file, which may lie anywhere.
+func (a application) inside() bool {
+	roots, err := a.turn.roots()
+	if err != nil || a.plan.Protected(roots.Paths) || a.plan.Touches(a.turn.box.options.Sandbox.Protected(roots.Paths)) {
+		return false
+	}
+	return len(a.plan.HardLinks()) == 0 && a.plan.Within(roots.Paths)
 }
 
 // errOutside is why the sandbox stops a patch that the policy does not let run.

@@ -110,7 +110,6 @@ func (t *Turn) change(ctx context.Context, call Call, path string, edit func(bef
 		text:    fmt.Sprintf("%s %s\n%s", call.Name, path, patch.Hunks(before, after)),
 		applied: func() { t.box.sees(t.at(path), after) },
 	}
-	a.judge()
 	output, err := a.decide(ctx)
 	if after != "" && !strings.HasSuffix(after, "\n") && strings.HasPrefix(output, "Success") {
 		output += "\nThe file does not end with a newline.\nNext: unless that is intended, call " + call.Name + " again with a newline at the end."
