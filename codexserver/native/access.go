@@ -54,14 +54,12 @@ func (c *conversation) restore(old *rollout.Rollout, call *protocol.Config) erro
 
 // accessOf compares what a conversation may do with what its configuration own gives.
 func accessOf(now protocol.TurnContext, cfg, own *config.Config) protocol.Access {
-	table := own.SandboxWorkspaceWrite
-	named := protocol.SandboxPolicy{
-		Mode: protocol.SandboxWorkspaceWrite, WritableRoots: table.WritableRoots,
-		ExcludeSlashTmp: table.ExcludeSlashTmp, ExcludeTmpdirEnvVar: table.ExcludeTmpdirEnvVar,
-	}
+	writable := *own // its folders and network count in each mode
+	writable.SandboxMode = protocol.SandboxWorkspaceWrite
 	base := grantOf(own)
-	base.Policy, base.Named = own.ApprovalPolicy, box.Writable(named, "", cfg.Environ)
-	base.Sandbox = protocol.SandboxPolicy{Mode: own.SandboxMode, NetworkAccess: table.NetworkAccess}
+	base.Policy, base.Sandbox = own.ApprovalPolicy, writable.Sandbox()
+	base.Named = box.Writable(base.Sandbox, "", cfg.Environ)
+	base.Sandbox.Mode = own.SandboxMode
 	has := grantOf(cfg)
 	has.Cwd, has.Policy, has.Sandbox = now.Cwd, now.ApprovalPolicy, now.SandboxPolicy
 	return has.Beyond(&base, cfg.Environ)
