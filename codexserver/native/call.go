@@ -18,12 +18,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 )
 
-// toolbox makes the tools of a conversation. Processes that its commands leave running
-// go to left.
-func (e *Engine) toolbox(cfg *config.Config, left *run.Leftovers) *tool.Toolbox {
-	return tool.New(e.toolOptions(cfg, left))
-}
-
+// toolOptions returns the options of a conversation's tools. Processes that its commands leave running go
+// to left.
 func (e *Engine) toolOptions(cfg *config.Config, left *run.Leftovers) tool.Options {
 	family := model.FamilyOf(cfg.Model)
 	files := e.fileTools(cfg)
@@ -83,17 +79,12 @@ func (e *Engine) newSandbox(cfg *config.Config) *box.Sandbox {
 	})
 }
 
-// reach records the folders that commands in cwd can write, before one runs.
-func (e *Engine) reach(cwd string, roots box.Roots) {
-	e.programs.Given(cwd)
-	e.programs.Add(roots.Paths...)
-}
-
 // reach records the folders that the commands of a turn can write. If the sandbox has an error, each command
 // fails with it.
 func (c *conversation) reach() {
 	roots, _ := c.box.Roots(c.now.SandboxPolicy, c.now.Cwd)
-	c.engine.reach(c.now.Cwd, roots)
+	c.engine.programs.Given(c.now.Cwd)
+	c.engine.programs.Add(roots.Paths...)
 }
 
 // webSearchType is the type of the search tool, which the provider runs.

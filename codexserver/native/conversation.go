@@ -124,7 +124,7 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, meta protoco
 		providers: e.providers(cfg),
 		saved:     saved{meta: meta},
 	}
-	c.box = e.toolbox(cfg, &c.work.left)
+	c.box = tool.New(e.toolOptions(cfg, &c.work.left))
 	text, err := instructions(cfg, e.fileTools(cfg), c.box.LineShell())
 	if err != nil {
 		return nil, &engine.ConfigError{Err: err}
