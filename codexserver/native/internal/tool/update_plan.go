@@ -2,6 +2,7 @@ package tool
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -40,10 +41,7 @@ func (t *Turn) updatePlan(call Call) (Result, error) {
 			return Result{Output: (&argumentError{fmt.Sprintf("plan.%d.step", i), "missing"}).Error()}, nil
 		case step.Status == nil:
 			return Result{Output: (&argumentError{fmt.Sprintf("plan.%d.status", i), "missing"}).Error()}, nil
-		}
-		switch *step.Status {
-		case "pending", "in_progress", "completed":
-		default:
+		case !slices.Contains([]string{"pending", "in_progress", "completed"}, *step.Status):
 			return Result{Output: (&argumentError{fmt.Sprintf("plan.%d.status", i), `want "pending", "in_progress" or "completed"`}).Error()}, nil
 		}
 		plan.Plan = append(plan.Plan, protocol.PlanStep{Step: *step.Step, Status: *step.Status})

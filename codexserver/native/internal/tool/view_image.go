@@ -33,10 +33,7 @@ func (t *Turn) viewImage(call Call) (Result, error) {
 	if args.Path == "" {
 		return Result{Output: (&argumentError{"path", "missing"}).Error()}, nil
 	}
-	path := args.Path
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(t.Cwd, path)
-	}
+	path := t.at(args.Path)
 	url, err := imageURL(path)
 	if err != nil {
 		return Result{Output: fmt.Sprintf("the image cannot be shown: %v", err)}, nil
