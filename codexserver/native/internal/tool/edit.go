@@ -76,7 +76,7 @@ func (t *Turn) change(ctx context.Context, call Call, path string, edit func(bef
 	if !shows {
 		// The file is read as for any patch. An answer tells whether it has a text, so it must be
 		// one of those that the model works on.
-		look = func(f func() error) error { return f() }
+		look = unconfined
 		probe, err := patch.Change(path, func(content *string) (string, error) {
 			if content != nil {
 				before = *content

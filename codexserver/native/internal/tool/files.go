@@ -81,9 +81,7 @@ func fileArguments(call Call, to any, known string, required ...string) error {
 		return &fault{what: err.Error(), next: "call " + call.Name + " again with " + known + "."}
 	}
 	var have map[string]jsontext.Value
-	if err := json.Unmarshal([]byte(call.Arguments), &have); err != nil {
-		return &fault{what: "failed to parse function arguments: " + err.Error()}
-	}
+	_ = json.Unmarshal([]byte(call.Arguments), &have) // an object, as it was just read
 	var unknown []string
 	for _, name := range slices.Sorted(maps.Keys(have)) {
 		if !strings.Contains(" "+strings.NewReplacer(",", " ", "(", " ", ")", " ").Replace(known)+" ", " "+name+" ") {
@@ -104,14 +102,8 @@ func fileArguments(call Call, to any, known string, required ...string) error {
 }
 
 // words returns what the user is shown of a call that reads.
-func words(name string, more ...string) []string {
-	argv := []string{name}
-	for _, word := range more {
-		if word != "" {
-			argv = append(argv, word)
-		}
-	}
-	return argv
+func words(argv ...string) []string {
+	return slices.DeleteFunc(argv, func(word string) bool { return word == "" })
 }
 
 // at returns the absolute path of a path of a call.
@@ -122,24 +114,23 @@ func (t *Turn) at(path string) string {
 	return filepath.Join(t.Cwd, path)
 }
 
-// looker runs a function that only reads, within the limits of a command.
-type looker func(f func() error) error
-
-// judgeLook decides about a call that only reads, as about a command that is known to be safe.
-// The looker is nil unless the call may run without a question.
-func (t *Turn) judgeLook() (decide.Verdict, looker) {
+// judgeLook decides about a call that only reads, as about a command that is known to be safe. Look runs
+// a function that only reads within the limits of a command. It is nil unless the call may run without a question.
+func (t *Turn) judgeLook() (verdict decide.Verdict, look func(f func() error) error) {
 	verdict, c := t.judge(decide.Input{Reads: true})
 	switch {
 	case c != nil:
 		return verdict, c.Read
 	case verdict.Action == decide.Run:
-		return verdict, func(f func() error) error { return f() }
+		return verdict, unconfined
 	}
 	return verdict, nil
 }
 
+func unconfined(f func() error) error { return f() }
+
 // look runs a call that only reads, and asks the user first where a command would need that.
-// argv is what the user sees of the call.
+// argv is what the user sees of the call. An error of f is the answer to the model.
 func (t *Turn) look(ctx context.Context, call Call, argv []string, parsed protocol.ParsedCommand, f func() (string, error)) (Result, error) {
 	verdict, look := t.judgeLook()
 	if look == nil {
@@ -157,30 +148,23 @@ func (t *Turn) look(ctx context.Context, call Call, argv []string, parsed protoc
 		if out.Confined {
 			return Result{Output: "not run: it may run only in the sandbox, which is not possible"}, nil
 		}
-		look = func(f func() error) error { return f() }
+		look = unconfined
 	}
-	return t.carryOut(ctx, call, argv, parsed, func() (text string, err error) {
-		err = look(func() (err error) {
-			text, err = f()
-			return err
-		})
-		return text, err
-	})
-}
-
-// carryOut runs a call that may run, between its events. An error of f is the answer to the model.
-func (t *Turn) carryOut(ctx context.Context, call Call, argv []string, parsed protocol.ParsedCommand, f func() (string, error)) (Result, error) {
 	if err := t.Acting(); err != nil {
 		return Result{}, err
 	}
 	t.Host.Emit(protocol.ExecCommandBegin{CallID: call.ID, Command: argv, Cwd: t.Cwd, ParsedCmd: []protocol.ParsedCommand{parsed}})
-	exit := 0
-	text, err := f()
+	var text string
+	err := look(func() (err error) {
+		text, err = f()
+		return err
+	})
+	end := protocol.ExecCommandEnd{CallID: call.ID}
 	if err != nil {
-		text, exit = err.Error(), 1
+		text, end.ExitCode = err.Error(), 1
 	}
 	text = strings.ToValidUTF8(text, "\uFFFD") // an error may have any name
-	end := protocol.ExecCommandEnd{CallID: call.ID, ExitCode: exit, AggregatedOutput: text, FormattedOutput: text, Stdout: text}
+	end.AggregatedOutput, end.FormattedOutput, end.Stdout = text, text, text
 	if err != nil {
 		end.Stdout, end.Stderr = "", text
 	}
