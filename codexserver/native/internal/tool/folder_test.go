@@ -3,7 +3,6 @@
 package tool_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -15,20 +14,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
-
-// meddler is a host that changes folders while a question is open.
-type meddler struct {
-	host
-	meddle func()
-}
-
-func (m *meddler) ApproveExec(ctx context.Context, req protocol.ExecApprovalRequest) elicit.Outcome {
-	out := m.host.ApproveExec(ctx, req)
-	if m.meddle != nil {
-		m.meddle()
-	}
-	return out
-}
 
 // TestFolderOfApproval replaces a command's folder with a symbolic link: before the question,
 // which then shows its target; after an approval for the session, which then does not apply;
@@ -43,7 +28,7 @@ func TestFolderOfApproval(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		m := &meddler{host: host{answer: elicit.ApprovedForSession}}
+		m := &watcher{host: &host{answer: elicit.ApprovedForSession}, during: func() {}}
 		turn := turnOf(tool.Options{Environ: environ}, m, work, "untrusted", "workspace-write")
 		run := func() string {
 			call := tool.Call{ID: "call", Name: "shell", Arguments: `{"command":["touch","made"],"workdir":"sub"}`}
@@ -56,7 +41,7 @@ func TestFolderOfApproval(t *testing.T) {
 			replace()
 			wantAsked, made = []string{home}, filepath.Join(home, "made")
 		case "during":
-			m.meddle, made = replace, ""
+			m.during, made = replace, ""
 		}
 		if out := run(); made == "" && !strings.Contains(out, "was replaced") {
 			t.Errorf("replaced %s: %s", when, out)

@@ -32,7 +32,7 @@ type server struct {
 	turn  *tool.Turn
 
 	dir      string
-	broken   bool                          // commands cannot be confined now
+	sandbox  *fakeSandbox                  // sometimes there is none
 	stops    bool                          // the sandbox stops what runs in it
 	approved *protocol.ExecApprovalRequest // what a person approved for a run outside in this call, and has not run
 	outside  int                           // runs outside
@@ -41,14 +41,14 @@ type server struct {
 }
 
 func newServer(t *testing.T, r *rand.Rand, home, dir string) *server {
-	s := &server{t: t, r: r, dir: dir}
+	s := &server{t: t, r: r, dir: dir, sandbox: &fakeSandbox{host: &host{}}}
 	o := &approve.Options{Kept: rulefile.New(home, nil)}
 	if r.IntN(2) == 0 {
 		o.Rules = approval.Rules{Allow: []approval.Rule{{Command: []string{"make"}}, {Command: []string{"./x"}}}, Ask: [][]string{{"git", "push"}}}
 	}
 	s.board = approve.New(o, nil)
 	s.board.Attach(&approve.Place{Ask: s.answer})
-	s.box = newBox(tool.Options{Environ: environ, Sandbox: brokenSandbox{s}, Processes: s, Ask: o.Rules.Ask})
+	s.box = newBox(tool.Options{Environ: environ, Sandbox: s.sandbox, Processes: s, Ask: o.Rules.Ask})
 	return s
 }
 
@@ -115,22 +115,6 @@ func (s *server) Run(_ context.Context, spec run.Spec, _ func(protocol.OutputStr
 	return run.Result{ExitCode: s.r.IntN(2)}, nil
 }
 
-// brokenSandbox claims to confine commands, if it is not broken now.
-type brokenSandbox struct{ s *server }
-
-func (b brokenSandbox) Confine(p protocol.SandboxPolicy, _ string, _ []string) (tool.Confinement, error) {
-	if b.s.broken {
-		return nil, box.ErrUnavailable
-	}
-	return fakeConfinement{&fakeSandbox{host: &host{}}, p}, nil
-}
-
-func (b brokenSandbox) Roots(p protocol.SandboxPolicy, cwd string, env []string) (box.Roots, error) {
-	return box.New(box.Options{}).Roots(p, cwd, env)
-}
-
-func (b brokenSandbox) Protected([]string) []string { return nil }
-
 // step is one call of the model.
 func (s *server) step() {
 	modes, policies := protocol.SandboxModes(), protocol.ApprovalPolicies()
@@ -139,7 +123,11 @@ func (s *server) step() {
 		s.turn = s.box.Turn(tool.Context{Cwd: s.dir, ApprovalPolicy: policies[s.r.IntN(len(policies))], SandboxPolicy: p, Host: &hostOf{server: s}})
 		s.note("a turn with %s, %s", s.turn.ApprovalPolicy, p.Mode)
 	}
-	s.approved, s.broken, s.stops = nil, s.r.IntN(8) == 0, s.r.IntN(3) == 0
+	s.approved, s.sandbox.missing = nil, nil
+	if s.r.IntN(8) == 0 {
+		s.sandbox.missing = box.ErrUnavailable
+	}
+	s.stops = s.r.IntN(3) == 0
 	call := shellCall(s.t, "", "apply_patch", fmt.Sprintf("*** Begin Patch\n*** Add File: f%d\n+x\n*** End Patch", s.r.IntN(1<<30)))
 	if s.r.IntN(8) > 0 {
 		commands := [][]string{

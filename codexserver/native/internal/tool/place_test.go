@@ -5,6 +5,7 @@ package tool_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// watcher records questions, acts while they are open, and approves them.
+// watcher records questions, and acts while they are open.
 type watcher struct {
 	*host
 	during func()
@@ -25,16 +26,16 @@ type watcher struct {
 	exec   *protocol.ExecApprovalRequest
 }
 
-func (w *watcher) ApprovePatch(_ context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
+func (w *watcher) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
 	w.patch = &r
 	w.during()
-	return elicit.Outcome{Decision: elicit.Approved}
+	return w.host.ApprovePatch(ctx, r)
 }
 
-func (w *watcher) ApproveExec(_ context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
+func (w *watcher) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
 	w.exec = &r
 	w.during()
-	return elicit.Outcome{Decision: elicit.Approved}
+	return w.host.ApproveExec(ctx, r)
 }
 
 // workspace creates a working folder. It has a folder plain, and links notes.txt and sub to a
@@ -69,7 +70,7 @@ func TestPatchQuestionShowsThePlace(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, policy := range []protocol.ApprovalPolicy{protocol.ApprovalUntrusted, protocol.ApprovalOnFailure} {
-				w := &watcher{host: &host{}, during: func() {}}
+				w := &watcher{host: &host{answer: elicit.Approved}, during: func() {}}
 				turn := turnOf(tool.Options{Environ: environ}, w, tt.cwd, policy, protocol.SandboxReadOnly)
 				for _, back := range []string{"", "restore"} { // the second call puts the file back
 					text := "*** Begin Patch\n*** " + tt.head + changeOne
@@ -151,7 +152,7 @@ func TestPatchAfterChange(t *testing.T) {
 			work, outside := workspace(t)
 			top := filepath.Dir(work)
 			var before map[string]string
-			w := &watcher{host: &host{}, during: func() {
+			w := &watcher{host: &host{answer: elicit.Approved}, during: func() {
 				if err := tt.during(work, outside); err != nil {
 					t.Fatal(err)
 				}
@@ -173,21 +174,30 @@ func TestPatchAfterChange(t *testing.T) {
 	}
 }
 
-// tree returns every file and link below a folder with its content.
+// tree returns everything below a folder with its mode, where links lead, and the content of files that are not
+// large.
 func tree(t *testing.T, top string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	err := filepath.WalkDir(top, func(path string, d os.DirEntry, err error) error {
-		switch {
-		case err != nil || d.IsDir():
-			all[path] = "/"
-			return err
-		case d.Type()&os.ModeSymlink != 0:
-			all[path], err = os.Readlink(path)
+		if err != nil {
 			return err
 		}
-		data, err := os.ReadFile(path)
-		all[path] = string(data)
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		var text []byte
+		switch mode := info.Mode(); {
+		case mode&os.ModeSymlink != 0:
+			target, _ := os.Readlink(path)
+			text = []byte(target)
+		case mode.IsRegular() && info.Size() < 1<<20:
+			text, err = os.ReadFile(path)
+		case mode.IsRegular():
+			text = fmt.Append(nil, info.Size())
+		}
+		all[path] = fmt.Sprintf("%s %s", info.Mode(), text)
 		return err
 	})
 	if err != nil {

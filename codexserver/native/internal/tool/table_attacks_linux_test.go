@@ -298,14 +298,14 @@ func TestAttacksOnTheTable(t *testing.T) {
 				if tt.prepare != nil {
 					tt.prepare(t, f)
 				}
-				before := shape(t, top)
+				before := tree(t, top)
 				h.trace = nil
 				res, err := f.turn.Call(t.Context(), tt.call(t, f))
 				if err != nil {
 					t.Fatal(err)
 				}
 				var inside, outside, proof bool
-				for path, now := range shape(t, top) {
+				for path, now := range tree(t, top) {
 					if before[path] == now {
 						continue
 					}
