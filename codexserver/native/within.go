@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
@@ -55,13 +56,5 @@ func openHere(path string) (*safefile.File, error) {
 // below reports whether path is the folder or in it, with symbolic links resolved. It is
 // false when folder is "".
 func below(path, folder string) bool {
-	if folder == "" {
-		return false
-	}
-	for _, p := range []*string{&path, &folder} {
-		if real, err := filepath.EvalSymlinks(*p); err == nil {
-			*p = real
-		}
-	}
-	return paths.Below(path, folder)
+	return folder != "" && paths.Below(box.Real(path), box.Real(folder))
 }

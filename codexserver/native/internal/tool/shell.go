@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -163,13 +162,10 @@ func (t *Turn) run(call Call) (attempt, error) {
 	if strings.Contains(dir, "\x00") {
 		return attempt{}, &argumentError{"workdir", "has a NUL byte"}
 	}
-	r := attempt{turn: t, id: call.ID, dir: dir, named: dir, shellArguments: args, argv: args.Command, env: t.box.options.Environ}
+	// The user sees and approves the real folder, not a link to it.
+	r := attempt{turn: t, id: call.ID, dir: box.Real(dir), named: dir, shellArguments: args, argv: args.Command, env: t.box.options.Environ}
 	if shell := t.box.options.Shell; shell != "" { // it reads its profile and then executes the command
 		r.argv = append([]string{shell, "-lc", `exec "$@"`, shell}, args.Command...)
-	}
-	// The user sees and approves the real folder, not a link to it.
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		r.dir = real
 	}
 	return r, nil
 }
