@@ -84,7 +84,7 @@ func fileArguments(call Call, to any, known string, required ...string) error {
 	_ = json.Unmarshal([]byte(call.Arguments), &have) // an object, as it was just read
 	var unknown []string
 	for _, name := range slices.Sorted(maps.Keys(have)) {
-		if !strings.Contains(" "+strings.NewReplacer(",", " ", "(", " ", ")", " ").Replace(known)+" ", " "+name+" ") {
+		if !slices.Contains(strings.Split(known, ", "), name) {
 			unknown = append(unknown, fmt.Sprintf("%q", name))
 		}
 	}
