@@ -51,6 +51,11 @@ func (t *Turn) viewImage(call Call) (Result, error) {
 	}, nil
 }
 
+// imageKinds has the kinds of images by the ends of their names.
+var imageKinds = map[string]string{
+	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
+}
+
 // imageURL reads an image file as a data URL. It determines the kind by the content, or
 // else by the name.
 func imageURL(path string) (string, error) {
@@ -60,16 +65,7 @@ func imageURL(path string) (string, error) {
 	}
 	kind := http.DetectContentType(data)
 	if !strings.HasPrefix(kind, "image/") {
-		switch strings.ToLower(filepath.Ext(path)) {
-		case ".png":
-			kind = "image/png"
-		case ".jpg", ".jpeg":
-			kind = "image/jpeg"
-		case ".gif":
-			kind = "image/gif"
-		case ".webp":
-			kind = "image/webp"
-		default:
+		if kind = imageKinds[strings.ToLower(filepath.Ext(path))]; kind == "" {
 			return "", fmt.Errorf("%s is not an image: use PNG, JPEG, GIF or WebP", path)
 		}
 	}
