@@ -11,8 +11,8 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// Offer returns the lasting rule that the question of r may offer, nil if there is none. The
-// question must show all that is asked.
+// Offer returns the lasting rule that the question of r may offer, nil if there is none, such as for a question
+// that does not show all that is asked, or that a person decides each time.
 func (b *Board) Offer(r *approval.Request) *elicit.Always {
 	rule, err := b.offer(r)
 	if err != nil {
@@ -23,7 +23,7 @@ func (b *Board) Offer(r *approval.Request) *elicit.Always {
 
 func (b *Board) offer(r *approval.Request) (rulefile.Rule, error) {
 	e, isCommand := r.Event.(protocol.ExecApprovalRequest)
-	if !isCommand || b.options.Kept == nil {
+	if !isCommand || r.Question.Partial || b.Person(&e) || b.options.Kept == nil {
 		return rulefile.Rule{}, rulefile.ErrNone
 	}
 	return rulefile.Offer(&e)

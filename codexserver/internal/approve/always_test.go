@@ -72,6 +72,7 @@ func TestAlways(t *testing.T) {
 			exec.Confinable = false
 			r.Event = exec
 		}, returns(elicit.Outcome{Decision: elicit.ApprovedAlways}), elicit.Denied, false},
+		{"not all is shown", elicit.FormDecision, func(_ *approve.Options, r *approval.Request) { r.Question.Partial = true }, says(always), elicit.Denied, false},
 		{"denied without asking", elicit.FormDecision, func(_ *approve.Options, r *approval.Request) { r.Deny = "no" }, says(always), elicit.Denied, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -186,7 +186,7 @@ func (t *Thread) admit(ctx context.Context) error {
 	if t.granted == nil {
 		return nil
 	}
-	d := t.host.decide(ctx, t.asks, approval.AccessQuestion(t.asks, t.host.thread.Engine), false)
+	d := t.host.decide(ctx, t.asks, approval.AccessQuestion(t.asks, t.host.thread.Engine))
 	if d.Decision.Approves() {
 		t.granted()
 		t.granted = nil

@@ -20,8 +20,7 @@ import (
 
 // ApproveExec implements [engine.Host].
 func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	person := h.board.Person(&r)
-	r.Once = r.Once || person
+	r.Once = r.Once || h.board.Person(&r)
 	exec := &elicit.ExecQuestion{
 		Subject: r.Subject, Engine: h.thread.Engine, Command: r.Command, Cwd: r.Cwd, Program: r.Program, Unsandboxed: r.LeavesSandbox, NoSandbox: r.NoSandbox,
 		Home: home(),
@@ -36,19 +35,17 @@ func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) 
 		exec.Notes = append(exec.Notes, "Only a person may approve this, each time.")
 	}
 	q := exec.Question()
-	whole := !q.Once && !person
 	q.Once = q.Once || r.Once
 	h.deliver("", r, false) // without waiting for the client, because the desk may answer
-	return h.approve(ctx, r, q, whole)
+	return h.decide(ctx, r, q).Outcome
 }
 
 // ApprovePatch implements [engine.Host].
 func (h *host) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
 	q := patchQuestion(&r, h.thread.Engine).Question()
-	whole := !q.Once
 	q.Once = q.Once || r.Once
 	h.deliver("", r, false)
-	return h.approve(ctx, r, q, whole)
+	return h.decide(ctx, r, q).Outcome
 }
 
 func patchQuestion(r *protocol.PatchApprovalRequest, engine string) *elicit.PatchQuestion {
@@ -68,18 +65,12 @@ func (h *host) Approve(ctx context.Context, q *elicit.Question) elicit.Outcome {
 	if err != nil {
 		raw = []byte(`{"type":"` + kind + `"}`) // the question's _meta is not JSON
 	}
-	return h.approve(ctx, protocol.RawEvent{Type: kind, Raw: raw}, q, false)
-}
-
-// approve is decide for those who need only the outcome.
-func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Question, whole bool) elicit.Outcome {
-	return h.decide(ctx, m, q, whole).Outcome
+	return h.decide(ctx, protocol.RawEvent{Type: kind, Raw: raw}, q).Outcome
 }
 
 // decide gets the decision about a question. It reports both to the observers. If
-// there was no answer, an event reports why. If the question shows the whole of what is asked,
-// it may offer a lasting rule.
-func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Question, whole bool) approval.Decision {
+// there was no answer, an event reports why.
+func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Question) approval.Decision {
 	h.mu.Lock()
 	r := &approval.Request{Thread: h.thread, Turn: h.now.Submission, Event: m, Question: q, Timeout: h.now.Timeout, Deny: h.now.denied}
 	switch m := m.(type) {
@@ -94,10 +85,7 @@ func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Questi
 	h.mu.Unlock()
 	if q.Meta == nil {
 		asked := *q // a copy, because the question of Approve is the engine's
-		asked.Meta = map[string]any{MetaFacts: facts(r)}
-		if whole {
-			asked.Always = h.board.Offer(r)
-		}
+		asked.Meta, asked.Always = map[string]any{MetaFacts: facts(r)}, h.board.Offer(r)
 		r.Question = &asked
 	}
 	h.kept.Asked(r)
