@@ -36,16 +36,15 @@ func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) 
 	}
 	q := exec.Question()
 	q.Once = q.Once || r.Once
-	h.deliver("", r, false) // without waiting for the client, because the desk may answer
-	return h.decide(ctx, r, q).Outcome
+	m := h.deliver("", r, false) // without waiting for the client, because the desk may answer
+	return h.decide(ctx, m, q).Outcome
 }
 
 // ApprovePatch implements [engine.Host].
 func (h *host) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
 	q := patchQuestion(&r, h.thread.Engine).Question()
 	q.Once = q.Once || r.Once
-	h.deliver("", r, false)
-	return h.decide(ctx, r, q).Outcome
+	return h.decide(ctx, h.deliver("", r, false), q).Outcome
 }
 
 func patchQuestion(r *protocol.PatchApprovalRequest, engine string) *elicit.PatchQuestion {
@@ -73,14 +72,6 @@ func (h *host) Approve(ctx context.Context, q *elicit.Question) elicit.Outcome {
 func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Question) approval.Decision {
 	h.mu.Lock()
 	r := &approval.Request{Thread: h.thread, Turn: h.now.Submission, Event: m, Question: q, Timeout: h.now.Timeout, Deny: h.now.denied}
-	switch m := m.(type) {
-	case protocol.ExecApprovalRequest:
-		m.TurnID = cmp.Or(m.TurnID, h.now.id)
-		r.Event = m
-	case protocol.PatchApprovalRequest:
-		m.TurnID = cmp.Or(m.TurnID, h.now.id)
-		r.Event = m
-	}
 	observers, now, comes := h.observers, h.turn(), h.now.Comes && h.now.ctx != nil // between turns nobody comes
 	h.mu.Unlock()
 	if q.Meta == nil {

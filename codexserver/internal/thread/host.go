@@ -179,8 +179,8 @@ func (h *host) ready(m protocol.EventMsg) {
 	}
 }
 
-// deliver sends an event to the observers, without waiting.
-func (h *host) deliver(submission string, m protocol.EventMsg, notice bool) {
+// deliver sends an event to the observers, without waiting, and returns it with the name of its turn.
+func (h *host) deliver(submission string, m protocol.EventMsg, notice bool) protocol.EventMsg {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	m, step := h.turn().Add(h.now.id, h.kept.Add(m), m)
@@ -202,6 +202,7 @@ func (h *host) deliver(submission string, m protocol.EventMsg, notice bool) {
 	for _, o := range h.observers {
 		o.Event(e)
 	}
+	return e.Msg
 }
 
 // show reports an event only to the desk and the observer of the call.
