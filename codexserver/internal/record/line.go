@@ -156,13 +156,6 @@ func ChangesOf(patch map[string]protocol.FileChange, diffs bool) (all []Change) 
 	return all
 }
 
-// Append appends the line as JSON, without its end. Strict refuses text that is not UTF-8, which
-// would not be in the record as it is.
-func (l *Line) Append(b []byte, strict bool) ([]byte, error) {
-	text, err := json.Marshal(l, jsontext.AllowInvalidUTF8(!strict))
-	return append(b, text...), err
-}
-
 // Parse reads a line. It refuses members that no line has.
 func Parse(text []byte) (l Line, err error) {
 	err = json.Unmarshal(text, &l, json.RejectUnknownMembers(true), jsontext.AllowInvalidUTF8(true))

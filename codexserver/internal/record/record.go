@@ -34,7 +34,7 @@ func To(w io.Writer) *Record {
 }
 
 // Add appends a line with the time. A decision gets an id, which it returns. Strict refuses text that is not
-// UTF-8.
+// UTF-8, which would not be in the record as it is.
 func (r *Record) Add(l Line, strict bool) (id string, err error) {
 	if r == nil {
 		return "", nil
@@ -46,7 +46,7 @@ func (r *Record) Add(l Line, strict bool) (id string, err error) {
 		l.DecisionID = fmt.Sprintf("%s-%d", r.server, r.last)
 	}
 	l.Time = time.Now().UTC()
-	line, err := l.Append(nil, strict)
+	line, err := json.Marshal(&l, jsontext.AllowInvalidUTF8(!strict))
 	if err == nil {
 		_, err = r.w.Write(append(line, '\n'))
 	}
@@ -107,5 +107,5 @@ func Stamp(line []byte, now time.Time, principal string) ([]byte, error) {
 		r.DecisionID = principal + "/" + r.DecisionID
 	}
 	r.Time, r.Principal = now.UTC(), principal
-	return r.Append(nil, false)
+	return json.Marshal(&r, jsontext.AllowInvalidUTF8(true))
 }
