@@ -63,9 +63,6 @@ func lineOf(r *approval.Request) (l record.Line, err error) {
 // Note records the beginning or the end of a call, or a refusal, in a turn. It must be called before others receive
 // the event: an engine that reports a beginning before the call runs then has it recorded before.
 func (b *Board) Note(thread approval.Thread, turn string, line record.Line) {
-	if b.options.Record == nil {
-		return
-	}
 	line.Thread, line.Principal, line.Turn = thread.ID, thread.Principal, turn
 	line.Bound()
 	err := guard(b.log, "Record", func() error {
