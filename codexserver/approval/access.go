@@ -16,8 +16,12 @@ func AccessQuestion(r protocol.AccessRequest, engine string) *elicit.Question {
 	if r.Mode == protocol.SandboxDangerFullAccess {
 		lines = append(lines, "- Full access: no sandbox. Commands can read, change and send all that you can.")
 	}
-	if r.Policy != "" {
-		lines = append(lines, "- "+asksLater(r.Policy))
+	switch r.Policy {
+	case "":
+	case protocol.ApprovalUntrusted:
+		lines = append(lines, "- You are still asked before each command that is not known to only read.")
+	default:
+		lines = append(lines, "- Nothing is asked afterwards: every command runs, and every change is made, at once.")
 	}
 	if r.Mode == protocol.SandboxWorkspaceWrite {
 		lines = append(lines, "- It writes in that folder without a question.")
@@ -44,14 +48,6 @@ func AccessQuestion(r protocol.AccessRequest, engine string) *elicit.Question {
 	}
 	lines = append(lines, who+" asks for it with this call. Your answer holds for this conversation.")
 	return &elicit.Question{Message: strings.Join(lines, "\n"), Once: true, Partial: !whole, NotDone: "nothing was started"}
-}
-
-// asksLater says what is asked after full access was given.
-func asksLater(p protocol.ApprovalPolicy) string {
-	if p == protocol.ApprovalUntrusted {
-		return "You are still asked before each command that is not known to only read."
-	}
-	return "Nothing is asked afterwards: every command runs, and every change is made, at once."
 }
 
 // AccessWords says in a clause what a request asks for: "full access in /work".

@@ -3,7 +3,6 @@ package thread
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -46,8 +45,7 @@ func (c *Caller) beyond(ctx context.Context, a protocol.Access) protocol.Access 
 	if c.Folders != nil {
 		folders = c.Folders(ctx)
 	}
-	home, _ := os.UserHomeDir() // "" is none
-	homes := []string{home}
+	homes := []string{home()}
 	if o := engine.OriginOf(ctx); o != nil {
 		homes = append(homes, homeIn(o.Environ))
 	}
@@ -110,13 +108,9 @@ func writable(folders []string, worktrees string, homes ...string) func(string) 
 
 // hidden reports whether a folder of the home has settings and not work.
 func hidden(name string) bool {
-	switch runtime.GOOS {
-	case "windows":
-		return strings.HasPrefix(name, ".") || strings.EqualFold(name, "AppData")
-	case "darwin":
-		return strings.HasPrefix(name, ".") || strings.EqualFold(name, "Library")
-	}
-	return strings.HasPrefix(name, ".")
+	return strings.HasPrefix(name, ".") ||
+		runtime.GOOS == "windows" && strings.EqualFold(name, "AppData") ||
+		runtime.GOOS == "darwin" && strings.EqualFold(name, "Library")
 }
 
 // grant is what a person approved for a thread.
@@ -217,11 +211,9 @@ func (t *Thread) refuse(words string) error {
 
 // givenBy says who made a decision, at the beginning of a sentence.
 func givenBy(d approval.Decision) string {
-	switch {
-	case d.By != approval.ByClient:
-		return "The " + string(d.By)
-	case d.Client == "":
-		return "The client"
+	who := "The " + string(d.By)
+	if d.By == approval.ByClient && d.Client != "" {
+		who += " " + elicit.ShowName(d.Client)
 	}
-	return "The client " + elicit.ShowName(d.Client)
+	return who
 }
