@@ -299,10 +299,6 @@ func (q *question) answer(ctx context.Context, at *Place) end {
 	}
 	began := time.Now()
 	e.err = guard(b.log, "Place.Ask", func() (err error) {
-		if at.Concerns != nil && !at.Concerns(q.request) {
-			e.out = q.request.Question.ReadError(elicit.ErrUnsupported, nil)
-			return nil
-		}
 		e.out, err = at.Ask(ctx, q.request)
 		return err
 	})
@@ -466,14 +462,12 @@ func inWords(d elicit.Decision) string {
 	return "denied"
 }
 
-var errPanic = errors.New("it panicked")
-
-// guard calls foreign code. If that panics, guard logs the panic and returns errPanic.
+// guard calls foreign code. If that panics, guard logs the panic and returns an error.
 func guard(log *slog.Logger, name string, call func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			log.Error("panic", "in", name, "value", v, "stack", string(debug.Stack()))
-			err = errPanic
+			err = errors.New("it panicked")
 		}
 	}()
 	return call()

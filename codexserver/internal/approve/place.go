@@ -21,8 +21,6 @@ type Place struct {
 	Host *Host
 	// Can reports whether a person can see questions at the client now. Nil is false.
 	Can func() bool
-	// Concerns reports whether the place can be asked a question. Nil is true.
-	Concerns func(*approval.Request) bool
 }
 
 // decider names the place in the record.

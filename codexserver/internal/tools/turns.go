@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
+	"github.com/codexmcp/codexmcp/elicit"
 )
 
 const (
@@ -212,9 +213,14 @@ func (c *call) attach(t *Turn) (leave func()) {
 		return func() {}
 	}
 	only := *place
-	place, only.Concerns = &only, t.log.Asks // another turn of the thread may belong to another client
+	only.Ask = func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+		if !t.log.Asks(r) { // another turn of the thread may belong to another client
+			return r.Question.ReadError(elicit.ErrUnsupported, nil), nil
+		}
+		return place.Ask(ctx, r)
+	}
 	if c.Background.Ask == nil {
-		return t.thread.Attach(place)
+		return t.thread.Attach(&only)
 	}
 	t.owner.mu.Lock()
 	defer t.owner.mu.Unlock()
@@ -222,7 +228,7 @@ func (c *call) attach(t *Turn) (leave func()) {
 		if t.places == nil {
 			t.places = map[*Turns]func(){}
 		}
-		t.places[c.Turns] = t.thread.Attach(place)
+		t.places[c.Turns] = t.thread.Attach(&only)
 	}
 	return func() {}
 }
