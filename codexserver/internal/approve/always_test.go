@@ -44,9 +44,7 @@ func TestAlways(t *testing.T) {
 		return func(b *approve.Board, o *elicit.Options) { b.Attach(newClient(servertest.Say(answer), o)) }
 	}
 	returns := func(out elicit.Outcome) func(*approve.Board, *elicit.Options) {
-		return func(b *approve.Board, _ *elicit.Options) {
-			b.Attach(&approve.Place{By: "desk", Ask: func(context.Context, *approval.Request) (elicit.Outcome, error) { return out, nil }})
-		}
+		return func(b *approve.Board, _ *elicit.Options) { b.Attach(returning(out)) }
 	}
 	for _, tt := range []struct {
 		name   string

@@ -73,11 +73,7 @@ func TestDecide(t *testing.T) {
 					o.Desk = d
 				}
 				b := approve.New(o, nil)
-				if tt.client == nil {
-					defer b.Attach(unable(&o.Questions))()
-				} else {
-					defer b.Attach(newClient(tt.client, &o.Questions))()
-				}
+				defer b.Attach(newClient(tt.client, &o.Questions))()
 				begin := time.Now()
 				got := b.Decide(t.Context(), request(), false)
 				if s := fmt.Sprintf("%s %s %s", got.Decision, got.Reason, got.By); !strings.HasPrefix(s, tt.want) {
@@ -276,7 +272,7 @@ func TestPlaceAttachedAtTheEnd(t *testing.T) {
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
 			b := approve.New(&approve.Options{}, nil)
-			defer b.Attach(unable(nil))()
+			defer b.Attach(newClient(nil, nil))()
 			go func() { b.Attach(newClient(servertest.Say(servertest.Accept), nil)) }()
 			if got := b.Decide(t.Context(), request(), false); got.Decision != elicit.Approved && got.Decision != elicit.Denied {
 				t.Errorf("decided %q", got.Decision)
@@ -330,11 +326,7 @@ func TestInvitation(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				sent := 0
 				b := approve.New(&approve.Options{Desk: inviterDesk{&servertest.Desk{Answer: tt.desk}, tt.invites}}, func(string, string) { sent++ })
-				if tt.client == nil {
-					defer b.Attach(unable(nil))()
-				} else {
-					defer b.Attach(newClient(tt.client, nil))()
-				}
+				defer b.Attach(newClient(tt.client, nil))()
 				b.Decide(t.Context(), request(), tt.comes)
 				if sent != tt.want {
 					t.Errorf("%d invitations, want %d", sent, tt.want)

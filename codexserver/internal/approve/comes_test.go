@@ -22,6 +22,13 @@ func TestComes(t *testing.T) {
 	broken := &approve.Place{By: approval.ByClient, Ask: func(context.Context, *approval.Request) (elicit.Outcome, error) { panic("a fault") }}
 	refuses := newClient(func(context.Context) (string, error) { return "", &jsonrpc.Error{Code: 1, Message: "no"} }, nil)
 	leaves := newClient(servertest.Never, nil)
+	pageOnly := func() *approve.Place {
+		host := approve.NewHosts(setting.Asking{Where: setting.WherePage}).Host("x")
+		return &approve.Place{Host: host, Ask: func(context.Context, *approval.Request) (elicit.Outcome, error) {
+			t.Error("a client was asked, although only the page asks")
+			return elicit.Outcome{}, nil
+		}}
+	}
 	const hour, day = time.Hour, 24 * time.Hour
 	for _, tt := range []struct {
 		name   string
@@ -37,8 +44,10 @@ func TestComes(t *testing.T) {
 		{"nobody yet", true, nil, false, -1, elicit.Approved, "", hour},
 		{"nobody in time", true, nil, false, time.Minute, elicit.Denied, elicit.ReasonTimeout, time.Minute},
 		{"nobody for a day", true, nil, true, -1, elicit.Denied, elicit.ReasonTimeout, day},
-		{"cannot be asked", true, unable(nil), false, -1, elicit.Approved, "", hour},
-		{"cannot be asked, for good", false, unable(nil), false, -1, elicit.Denied, elicit.ReasonUnsupported, 0},
+		{"cannot be asked", true, newClient(nil, nil), false, -1, elicit.Approved, "", hour},
+		{"cannot be asked, for good", false, newClient(nil, nil), false, -1, elicit.Denied, elicit.ReasonUnsupported, 0},
+		{"only the page asks", true, pageOnly(), false, -1, elicit.Approved, "", hour},
+		{"only the page asks, for good", false, pageOnly(), false, -1, elicit.Denied, elicit.ReasonUnsupported, 0},
 		{"the connection ends", true, gone, false, -1, elicit.Approved, "", hour},
 		{"the connection ends, for good", false, gone, false, -1, elicit.Abort, elicit.ReasonPeerGone, 0},
 		{"the place leaves", true, leaves, false, -1, elicit.Approved, "", hour},
@@ -65,26 +74,6 @@ func TestComes(t *testing.T) {
 				}
 				time.Sleep(2 * day)
 			})
-		})
-	}
-}
-
-// TestPageOnlyComes checks that a client that the settings do not ask closes no question for which
-// another may come.
-func TestPageOnlyComes(t *testing.T) {
-	for comes, want := range map[bool]elicit.Decision{true: elicit.Approved, false: elicit.Denied} {
-		synctest.Test(t, func(t *testing.T) {
-			host := approve.NewHosts(setting.Asking{Where: setting.WherePage}).Host("x")
-			b := approve.New(&approve.Options{}, nil)
-			defer b.Attach(&approve.Place{Host: host, Ask: func(context.Context, *approval.Request) (elicit.Outcome, error) {
-				t.Error("a client was asked, although only the page asks")
-				return elicit.Outcome{}, nil
-			}})()
-			time.AfterFunc(time.Minute, func() { b.Attach(newClient(servertest.Say(servertest.Accept), nil)) })
-			if d := b.Decide(t.Context(), request(), comes); d.Decision != want {
-				t.Errorf("comes %t: %s", comes, d.Decision)
-			}
-			time.Sleep(time.Hour)
 		})
 	}
 }

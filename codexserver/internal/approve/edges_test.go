@@ -125,7 +125,7 @@ func TestLeftPlaceIsNotAsked(t *testing.T) {
 func TestRecordTakesAnyBytes(t *testing.T) {
 	var lines servertest.Journal
 	b := approve.New(&approve.Options{Record: record.To(&lines), Desk: inviterDesk{&servertest.Desk{Answer: servertest.Say(servertest.Accept)}, func() string { return "open the page" }}}, nil)
-	defer b.Attach(unable(nil))()
+	defer b.Attach(newClient(nil, nil))()
 	if d := b.Decide(t.Context(), request(), false); d.Decision != elicit.Approved {
 		t.Errorf("%s", d.Decision)
 	}

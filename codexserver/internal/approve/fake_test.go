@@ -13,21 +13,16 @@ import (
 
 func panics(context.Context) (string, error) { panic("a fault of the desk") }
 
-// newClient returns a place that asks as the clients of a server are asked.
+// newClient returns a place that asks as the clients of a server are asked: with nil one that cannot be asked.
 func newClient(a servertest.Answer, o *elicit.Options) *approve.Place {
-	able := elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{}}`)}
-	return placeOf(elicit.NewAsker(elicit.CallFunc(func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+	var client elicit.Client
+	if a != nil {
+		client.Capabilities = json.RawMessage(`{"elicitation":{}}`)
+	}
+	asker := elicit.NewAsker(elicit.CallFunc(func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
 		words, err := a(ctx)
 		return json.RawMessage(words), err
-	}), able, o))
-}
-
-// unable is a client that cannot be asked.
-func unable(o *elicit.Options) *approve.Place {
-	return placeOf(elicit.NewAsker(elicit.CallFunc(nil), elicit.Client{}, o))
-}
-
-func placeOf(asker *elicit.Asker) *approve.Place {
+	}), client, o)
 	return &approve.Place{Ask: func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 		return asker.Ask(ctx, r.Question), nil
 	}}

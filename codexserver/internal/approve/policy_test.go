@@ -35,11 +35,7 @@ func TestDeskAndPolicies(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &servertest.Desk{Answer: tt.desk}
 				b := approve.New(&approve.Options{Questions: tt.options, Desk: d}, nil)
-				place := unable(&tt.options)
-				if tt.client != nil {
-					place = newClient(tt.client, &tt.options)
-				}
-				defer b.Attach(place)()
+				defer b.Attach(newClient(tt.client, &tt.options))()
 				got := b.Decide(t.Context(), request(), false)
 				if words := string(got.Decision) + " by " + string(got.By); !strings.HasPrefix(words, tt.want) || len(d.Decisions()) != 1 {
 					t.Errorf("decided %q, %q; want %q", words, d.Decisions(), tt.want)
