@@ -62,12 +62,7 @@ func Automatic(lines []byte, n int) (found []string) {
 	seen := map[string]bool{}
 	all := bytes.Split(lines, []byte("\n"))
 	for i := len(all) - 1; i >= 0 && len(found) < n; i-- {
-		var r struct {
-			Time      time.Time       `json:"time"`
-			By        string          `json:"by"`
-			Decision  elicit.Decision `json:"decision"`
-			Automatic string          `json:"automatic"`
-		}
+		var r Line
 		if json.Unmarshal(all[i], &r, jsontext.AllowInvalidUTF8(true)) != nil || r.Automatic == "" {
 			continue
 		}
