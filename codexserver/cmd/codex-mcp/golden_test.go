@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	gocmp "github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
@@ -67,23 +68,23 @@ func playGolden(t *testing.T, engine string, args ...string) {
 			t.Parallel()
 			got := map[string]string{}
 			of := eras
-			if some := strings.Fields(section(a, "eras")); len(some) > 0 {
+			if some := strings.Fields(servertest.Section(a, "eras")); len(some) > 0 {
 				of = some
 			}
-			entry := strings.TrimSpace(section(a, "entry"))
+			entry := strings.TrimSpace(servertest.Section(a, "entry"))
 			if entry != "" && goldenEntries[entry] == nil {
 				t.Skipf("no entry %s on this system", entry)
 			}
 			for _, era := range of {
 				t.Run(era, func(t *testing.T) {
 					g := newGolden(t, era, engine, a, args)
-					g.play(section(a, "script"))
+					g.play(servertest.Section(a, "script"))
 					got[engine+"/"+era] = g.text()
 				})
 			}
 			if *update && !t.Failed() {
 				for _, part := range slices.Sorted(maps.Keys(got)) {
-					setSection(a, part, got[part])
+					servertest.SetSection(a, part, got[part])
 				}
 				if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
 					t.Fatal(err)
@@ -91,7 +92,7 @@ func playGolden(t *testing.T, engine string, args ...string) {
 				return
 			}
 			for part, text := range got {
-				if diff := gocmp.Diff(section(a, part), text); diff != "" {
+				if diff := gocmp.Diff(servertest.Section(a, part), text); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", part, diff)
 				}
 			}
@@ -192,18 +193,18 @@ func (m goldenTurn) scripted(engine string, n int) providertest.Turn {
 func newGolden(t *testing.T, era, engine string, a *txtar.Archive, args []string) *golden {
 	g := &golden{t: t, era: era, engine: engine, f: newFolders(t), model: providertest.New(), calls: map[string]*goldenCall{},
 		waits: map[string]chan struct{}{}, launch: start, capabilities: map[string]any{"elicitation": map[string]any{}}, protocol: "2025-06-18"}
-	if entry := strings.TrimSpace(section(a, "entry")); entry != "" {
+	if entry := strings.TrimSpace(servertest.Section(a, "entry")); entry != "" {
 		g.launch = goldenEntries[entry]
 	}
-	if text := section(a, "capabilities"); text != "" {
+	if text := servertest.Section(a, "capabilities"); text != "" {
 		g.capabilities = pattern(t, text)
 	}
-	if text := strings.TrimSpace(section(a, "protocol")); text != "" {
+	if text := strings.TrimSpace(servertest.Section(a, "protocol")); text != "" {
 		g.protocol = text
 	}
 	t.Cleanup(g.model.Close)
 	var turns []goldenTurn
-	if text := section(a, "model.json"); text != "" {
+	if text := servertest.Section(a, "model.json"); text != "" {
 		if err := json.Unmarshal([]byte(text), &turns); err != nil {
 			t.Fatalf("model.json: %v", err)
 		}
@@ -219,7 +220,7 @@ func newGolden(t *testing.T, era, engine string, a *txtar.Archive, args []string
 		}
 	}
 	wire := "wire_api = \"responses\"\nrequest_max_retries = 0\nstream_max_retries = 0\n"
-	writeConfig(t, g.f.home, section(a, "config.toml")+fmt.Sprintf(strings.Replace(configOf, "sandbox_mode = \"danger-full-access\"\n", "", 1), g.model.BaseURL())+wire)
+	writeConfig(t, g.f.home, servertest.Section(a, "config.toml")+fmt.Sprintf(strings.Replace(configOf, "sandbox_mode = \"danger-full-access\"\n", "", 1), g.model.BaseURL())+wire)
 	for _, file := range a.Files {
 		if name, ok := strings.CutPrefix(file.Name, "work/"); ok {
 			if err := os.WriteFile(filepath.Join(g.f.cwd, name), file.Data, 0o644); err != nil {
@@ -232,7 +233,7 @@ func newGolden(t *testing.T, era, engine string, a *txtar.Archive, args []string
 		writeConfig(t, g.f.home, strings.ReplaceAll(usualConfig, "$BASE_URL", g.model.BaseURL()))
 		g.args = []string{"-engine", engine}
 	}
-	g.args = append(g.args, strings.Fields(strings.ReplaceAll(section(a, "args"), "$CWD", g.f.cwd))...)
+	g.args = append(g.args, strings.Fields(strings.ReplaceAll(servertest.Section(a, "args"), "$CWD", g.f.cwd))...)
 	g.use("")
 	return g
 }
@@ -657,25 +658,6 @@ func awaitRequests(t *testing.T, model *providertest.Server, n int) {
 	if err := model.Await(ctx, n); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func section(a *txtar.Archive, name string) string {
-	for _, f := range a.Files {
-		if f.Name == name {
-			return string(f.Data)
-		}
-	}
-	return ""
-}
-
-func setSection(a *txtar.Archive, name, text string) {
-	for i := range a.Files {
-		if a.Files[i].Name == name {
-			a.Files[i].Data = []byte(text)
-			return
-		}
-	}
-	a.Files = append(a.Files, txtar.File{Name: name, Data: []byte(text)})
 }
 
 // git runs git in the work folder.

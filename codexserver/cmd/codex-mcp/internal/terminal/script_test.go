@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
@@ -54,8 +55,8 @@ func TestScripts(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { out = play(t, a) })
 			for name, got := range map[string]string{"stdout": out.stdout, "stderr": out.stderr, "status": fmt.Sprintf("%d\n", out.status)} {
 				if *update {
-					setSection(a, name, got)
-				} else if diff := cmp.Diff(section(a, name), got); diff != "" {
+					servertest.SetSection(a, name, got)
+				} else if diff := cmp.Diff(servertest.Section(a, name), got); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", name, diff)
 				}
 			}
@@ -130,7 +131,7 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 	keys := newKeyboard(&stdout)
 	console := &terminal.Console{Out: &stdout, Err: &stderr, OutTerminal: true, ErrTerminal: true, Input: keys, Home: "/home/me"}
 	task := &terminal.Task{Prompt: "do it", Program: "codex-mcp ask", Folder: "/home/me/work", Arguments: map[string]any{"cwd": "/home/me/work"}}
-	for word := range strings.FieldsSeq(section(a, "console")) {
+	for word := range strings.FieldsSeq(servertest.Section(a, "console")) {
 		name, value, _ := strings.Cut(word, "=")
 		switch name {
 		case "piped":
@@ -150,11 +151,11 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 
 	here, there := jsonrpc.Pipe()
 	server := newFakeServer(t, there)
-	server.shows(section(a, "transcript"))
+	server.shows(servertest.Section(a, "transcript"))
 	signals := make(chan os.Signal, 4)
 	status := make(chan int, 1)
 	go func() { status <- terminal.Run(t.Context(), here, console, task, signals) }()
-	for step := range strings.Lines(section(a, "script")) {
+	for step := range strings.Lines(servertest.Section(a, "script")) {
 		word, rest, _ := strings.Cut(strings.TrimSpace(step), " ")
 		synctest.Wait()
 		switch word {
@@ -162,7 +163,7 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 		case "event":
 			server.event(rest)
 		case "events":
-			for line := range strings.Lines(section(a, "events")) {
+			for line := range strings.Lines(servertest.Section(a, "events")) {
 				server.event(strings.TrimSpace(line))
 			}
 		case "prints":
@@ -460,23 +461,4 @@ func (l *lockedBuffer) visible() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
-}
-
-func section(a *txtar.Archive, name string) string {
-	for _, f := range a.Files {
-		if f.Name == name {
-			return string(f.Data)
-		}
-	}
-	return ""
-}
-
-func setSection(a *txtar.Archive, name, text string) {
-	for i := range a.Files {
-		if a.Files[i].Name == name {
-			a.Files[i].Data = []byte(text)
-			return
-		}
-	}
-	a.Files = append(a.Files, txtar.File{Name: name, Data: []byte(text)})
 }
