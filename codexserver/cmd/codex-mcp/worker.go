@@ -11,7 +11,6 @@ import (
 	"os/signal"
 
 	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
@@ -45,7 +44,7 @@ func workFor(ctx context.Context, link *worker.Link, stderr io.Writer) error {
 		name: "codex-mcp", overrides: settings.Overrides, engine: settings.Engine, codex: settings.Codex, strict: settings.Strict, log: settings.Log, logFormat: settings.LogFormat,
 		folders: settings.Folders, turns: settings.Turns,
 	}
-	if err := config.Take(settings.Home, settings.Files); err != nil {
+	if err := worker.Take(settings.Home, settings.Files); err != nil {
 		return fmt.Errorf("the configuration: %w", err)
 	}
 	c, err := configure(o, os.Getenv, o.logger(stderr).With("principal", settings.Principal))

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
-	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 )
 
@@ -77,7 +76,7 @@ func (p *Pool) startProcess(ctx context.Context, name string) (*process, error) 
 	settings := p.settingsOf(name, http, paths)
 	began := begun{settings: settings, hidden: paths.enclosure(name).Hidden}
 	settings.Record, settings.Trace = p.o.Record != nil, p.o.Trace != nil
-	if settings.Files, err = config.Hand(paths.server); err != nil {
+	if settings.Files, err = worker.Hand(paths.server); err != nil {
 		return nil, err
 	}
 	kept, err := p.keeps(ctx, name)
