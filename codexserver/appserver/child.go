@@ -18,10 +18,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
-	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -54,7 +54,7 @@ type child struct {
 	loaded  map[string]*thread   // the threads of conversations that the app-server has in memory, by id
 	agents  map[string]subAgent  // those of their sub-agents
 	limits  *apptypes.RateLimits // of the account, as last reported
-	secrets config.Secrets       // see learn
+	secrets text.Secrets         // see learn
 }
 
 // connect returns the child of a running app-server, whose process is at the other end of the transport, after the

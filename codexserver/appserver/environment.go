@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
 )
 
@@ -209,7 +210,7 @@ func (c *child) learn(file, further map[string]stdjson.RawMessage) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, secret := range config.NewSecrets(values...) {
+	for _, secret := range text.NewSecrets(values...) {
 		if !slices.Contains(c.secrets, secret) {
 			c.secrets = append(slices.Clip(c.secrets), secret)
 		}
@@ -217,9 +218,9 @@ func (c *child) learn(file, further map[string]stdjson.RawMessage) {
 }
 
 // redact replaces the keys that the app-server knows, and what looks like a key, in an error.
-func (c *child) redact(text string) string {
+func (c *child) redact(s string) string {
 	c.mu.Lock()
 	secrets := c.secrets
 	c.mu.Unlock()
-	return secrets.Hide(redact(text))
+	return secrets.Hide(redact(s))
 }

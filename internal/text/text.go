@@ -1,6 +1,6 @@
 // Package text shortens texts to a number of bytes and never cuts a character in two. A
 // byte that is not UTF-8 counts as a character of its own and stays as it is. It also finds the
-// word that a misspelt one stands for.
+// word that a misspelt one stands for, and hides secrets in texts.
 package text
 
 import (

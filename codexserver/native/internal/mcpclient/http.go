@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/internal/mcpcall"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/codexmcp/codexmcp/internal/text"
 )
 
 // maxMessage is the longest message of a server over HTTP, in bytes.
@@ -44,5 +44,5 @@ func dial(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return connect(ctx, transport, o, mcpcall.Options{MaxMessage: maxMessage}, config.NewSecrets(secrets...).Hide)
+	return connect(ctx, transport, o, mcpcall.Options{MaxMessage: maxMessage}, text.NewSecrets(secrets...).Hide)
 }

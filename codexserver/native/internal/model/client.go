@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/internal/text"
 )
 
 // maxErrorBody is how many bytes are read of an answer that is not a stream.
@@ -325,7 +326,7 @@ func (c *Client) hint(status int) string {
 
 // redact removes what the provider alone may know from a text of the provider: its keys, and the
 // values of its headers and of its query.
-func (c *Client) redact(text string) string {
+func (c *Client) redact(s string) string {
 	p := c.Provider
 	values := []string{c.Getenv(p.EnvKey)}
 	values = slices.AppendSeq(values, maps.Values(p.HTTPHeaders))
@@ -337,7 +338,7 @@ func (c *Client) redact(text string) string {
 		key, _ := c.APIKey()
 		values = append(values, key)
 	}
-	return config.NewSecrets(values...).Hide(text)
+	return text.NewSecrets(values...).Hide(s)
 }
 
 func (c *Client) redactErr(err error) error {

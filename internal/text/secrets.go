@@ -1,4 +1,4 @@
-package config
+package text
 
 import "strings"
 
@@ -34,17 +34,17 @@ func NewSecrets(values ...string) Secrets {
 // overlap in it, or contain each other. A text that was cut may end in the beginning of one.
 func (s Secrets) Hide(text string) string {
 	var b strings.Builder
-	for i := 0; i < len(text); {
-		end := i + s.begin(text[i:])
-		if end == i {
+	end := 0 // of the part
+	for i := range len(text) {
+		n := s.begin(text[i:])
+		switch {
+		case i < end: // a part goes on
+		case n > 0:
+			b.WriteString("[redacted]")
+		default:
 			b.WriteByte(text[i])
-			i++
-			continue
 		}
-		for i++; i < end; i++ {
-			end = max(end, i+s.begin(text[i:]))
-		}
-		b.WriteString("[redacted]")
+		end = max(end, i+n)
 	}
 	return b.String()
 }
