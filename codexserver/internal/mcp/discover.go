@@ -36,12 +36,8 @@ func (s *Session) discover() (any, error) {
 }
 
 func (s *Session) listTools() (any, error) {
-	list, err := s.server.Tools.List()
-	if err != nil {
-		return nil, err
-	}
 	result := &modern.ListToolsResult{Meta: s.server.meta(), TTLMs: listLife, CacheScope: modern.CacheScopePrivate}
-	for _, t := range list {
+	for _, t := range s.server.Tools.List() {
 		if s.principal() != "" { // its requests come over HTTP
 			t.InputSchema = mirrored(t.InputSchema)
 		}

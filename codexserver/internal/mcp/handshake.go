@@ -137,10 +137,7 @@ func filePath(uri string) (string, bool) {
 }
 
 func (c *Connection) listTools(context.Context, *mcptypes.ListToolsRequestParams) (*mcptypes.ListToolsResult, error) {
-	list, err := c.session.server.Tools.List()
-	if err != nil {
-		return nil, err
-	}
+	list := c.session.server.Tools.List()
 	for i := range list {
 		if !c.speaks("2025-06-18") {
 			list[i].Title, list[i].OutputSchema = nil, nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,40 +26,101 @@ func decode(raw []byte, into any) error {
 	return err
 }
 
-// object is the schema of an object, or of another value.
-type object struct {
-	Type                 string             `json:"type"`
-	Items                *object            `json:"items"`
-	Required             []string           `json:"required"`
-	AdditionalProperties *bool              `json:"additionalProperties"`
-	Properties           map[string]*object `json:"properties"`
-	Enum                 []string           `json:"enum"`
-	Minimum              *float64           `json:"minimum"`
-	Maximum              *float64           `json:"maximum"`
+// schema is the JSON schema of an argument, or of all of a tool.
+type schema struct {
+	Type                 string         `json:"type"`
+	Enum                 []string       `json:"enum,omitempty"`
+	Items                *schema        `json:"items,omitzero"`
+	Minimum              *float64       `json:"minimum,omitzero"`
+	Maximum              *float64       `json:"maximum,omitzero"`
+	Required             []string       `json:"required,omitempty"`
+	AdditionalProperties *bool          `json:"additionalProperties,omitzero"`
+	Shown                jsontext.Value `json:"properties,omitzero"` // in the order of the type
+	Description          string         `json:"description,omitzero"`
+
+	Properties map[string]*schema `json:"-"`
 }
 
-// input returns the part of the definition that describes the arguments. It reads it at its first call.
-func (t *tool) input() *object {
+// schemaOf returns the schema of a Go type. Its fields have the tags json, required, enum with words, max for a
+// number from 0, and about, the description. keep, unless nil, may change a member, or leave it out.
+func schemaOf(t reflect.Type, keep func(name string, member *schema) bool) *schema {
+	o := &schema{Type: "integer"}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return schemaOf(t.Elem(), keep)
+	case reflect.String:
+		o.Type = "string"
+	case reflect.Bool:
+		o.Type = "boolean"
+	case reflect.Float64:
+		o.Type = "number"
+	case reflect.Map:
+		o.Type, o.AdditionalProperties = "object", new(true)
+	case reflect.Slice:
+		if o.Type = "object"; t.Elem().Kind() != reflect.Uint8 { // of JSON
+			o.Type, o.Items = "array", schemaOf(t.Elem(), nil)
+		}
+	case reflect.Struct:
+		o.Type, o.AdditionalProperties, o.Properties = "object", new(false), map[string]*schema{}
+		var shown []string
+		for _, f := range reflect.VisibleFields(t) {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if name == "" {
+				continue
+			}
+			member := schemaOf(f.Type, nil)
+			if member.Description = f.Tag.Get("about"); keep != nil && !keep(name, member) {
+				continue
+			}
+			if words := f.Tag.Get("enum"); words != "" {
+				member.Enum = strings.Split(words, ",")
+			}
+			if most, err := strconv.ParseFloat(f.Tag.Get("max"), 64); err == nil {
+				member.Minimum, member.Maximum = new(0.0), &most
+			}
+			if f.Tag.Get("required") != "" {
+				o.Required = append(o.Required, name)
+			}
+			o.Properties[name], shown = member, append(shown, strconv.Quote(name)+":"+string(member.encode()))
+		}
+		o.Shown = jsontext.Value("{" + strings.Join(shown, ",") + "}")
+	}
+	return o
+}
+
+// encode returns the schema as JSON.
+func (o *schema) encode() []byte {
+	b, _ := json.Marshal(o) // it has only texts and numbers
+	return b
+}
+
+// schema returns the schema of the arguments without some of them.
+func (t *tool) schema(without []string) *schema {
+	o := schemaOf(reflect.TypeOf(t.arguments()), func(name string, member *schema) bool {
+		if words, ok := t.about[name]; ok {
+			member.Description = words
+		}
+		return !slices.Contains(without, name)
+	})
+	if t.open {
+		o.AdditionalProperties = nil
+	}
+	return o
+}
+
+// input returns the schema of all arguments. It makes it at its first call.
+func (t *tool) input() *schema {
 	t.once.Do(func() {
-		var d struct {
-			InputSchema stdjson.RawMessage `json:"inputSchema"`
-		}
-		err := json.Unmarshal([]byte(t.definition), &d)
-		if err == nil {
-			err = json.Unmarshal(d.InputSchema, &t.schema)
-		}
-		t.schema.AdditionalProperties = &t.open
-		if err == nil {
-			t.fits, err = outputschema.Compile(d.InputSchema)
-		}
-		if err != nil {
-			panic("the definition of " + t.name + ": " + err.Error())
+		t.whole = t.schema(nil)
+		var err error
+		if t.fits, err = outputschema.Compile(t.whole.encode()); err != nil {
+			panic("the arguments of " + t.name + ": " + err.Error())
 		}
 	})
-	return &t.schema
+	return t.whole
 }
 
-// normal returns the arguments of a call as the schema wants them, see [object.read]. The error names an argument
+// normal returns the arguments of a call as the schema wants them, see [schema.read]. The error names an argument
 // that is locked, is missing, or does not fit the schema.
 func (t *tool) normal(arguments stdjson.RawMessage, locked []string) (jsontext.Value, error) {
 	if len(arguments) == 0 {
@@ -92,9 +154,9 @@ func unlocked[V any](given map[string]V, locked []string) error {
 	return nil
 }
 
-// read returns a value as the schema wants it. A text may have another value as JSON, see [object.ofText], and a
+// read returns a value as the schema wants it. A text may have another value as JSON, see [schema.ofText], and a
 // number outside its bounds counts as the nearest one inside.
-func (o *object) read(path jsontext.Pointer, value jsontext.Value, locked []string) (jsontext.Value, error) {
+func (o *schema) read(path jsontext.Pointer, value jsontext.Value, locked []string) (jsontext.Value, error) {
 	if value.Kind() == '"' && o.Type != "" && o.Type != "string" {
 		value = o.ofText(value)
 	}
@@ -104,7 +166,8 @@ func (o *object) read(path jsontext.Pointer, value jsontext.Value, locked []stri
 		if err := json.Unmarshal(value, &given); err != nil {
 			return nil, err
 		}
-		if err := cmp.Or(unlocked(given, locked), o.members(path, given)); err != nil {
+		own := slices.DeleteFunc(slices.Clone(locked), func(name string) bool { return o.Properties[name] == nil })
+		if err := cmp.Or(unlocked(given, own), o.members(path, given)); err != nil {
 			return nil, err
 		}
 		return json.Marshal(given, json.Deterministic(true))
@@ -131,7 +194,7 @@ func (o *object) read(path jsontext.Pointer, value jsontext.Value, locked []stri
 // members reads each member of an object. It removes nulls, which count as missing, and refuses unknown names:
 // otherwise a caller that writes approval_policy would run under another policy than it expects. An object with
 // additional properties lets names pass that are not alike to one of its own.
-func (o *object) members(path jsontext.Pointer, given map[string]jsontext.Value) (err error) {
+func (o *schema) members(path jsontext.Pointer, given map[string]jsontext.Value) (err error) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		inner, known := o.Properties[name]
 		if known {
@@ -165,7 +228,7 @@ const maxArgumentName = 100
 
 // unknown returns the error about a name that the schema does not have, or nil if it takes others and the
 // name is not one of its own in another form.
-func (o *object) unknown(path jsontext.Pointer, name string) error {
+func (o *schema) unknown(path jsontext.Pointer, name string) error {
 	own := slices.Sorted(maps.Keys(o.Properties))
 	open := o.AdditionalProperties == nil || *o.AdditionalProperties
 	if given := letters(name); open && !slices.ContainsFunc(own, func(name string) bool { return letters(name) == given }) {
@@ -219,7 +282,7 @@ const maxArgumentDepth = 4
 // ofText returns the value that the schema wants and a text stands for: some hosts send lists, objects, numbers and
 // booleans as texts with JSON each time, some twice over, and their models cannot do otherwise. An empty text is a
 // value that is missing, and another one stands for a list of itself. Other texts stay.
-func (o *object) ofText(given jsontext.Value) jsontext.Value {
+func (o *schema) ofText(given jsontext.Value) jsontext.Value {
 	value := given
 	for range maxArgumentDepth {
 		content := ""
@@ -244,7 +307,7 @@ func (o *object) ofText(given jsontext.Value) jsontext.Value {
 }
 
 // wants reports whether the schema wants a value. Null is a value that is missing.
-func (o *object) wants(value jsontext.Value) bool {
+func (o *schema) wants(value jsontext.Value) bool {
 	types := map[jsontext.Kind]string{'{': "object", '[': "array", '0': "number", 't': "boolean", 'f': "boolean"}
 	kind := value.Kind()
 	return value.IsValid() && (kind == 'n' || types[kind] == o.Type || kind == '0' && o.Type == "integer")

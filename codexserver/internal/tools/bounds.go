@@ -140,7 +140,7 @@ func (t *Table) Conversation(cfg *protocol.Config, folder string) (warnings []st
 		"config": len(cfg.Overrides) > 0,
 	}
 	maps.DeleteFunc(given, func(_ string, is bool) bool { return !is })
-	if err := cmp.Or(unlocked(given, t.locked["codex"]), unlockedConfig(cfg.Overrides, t.locked["codex"])); err != nil {
+	if err := cmp.Or(unlocked(given, t.locked), unlockedConfig(cfg.Overrides, t.locked)); err != nil {
 		return nil, err
 	}
 	if cfg.Cwd, _, err = t.bounds.resolve(cmp.Or(cfg.Cwd, folder)); err != nil {

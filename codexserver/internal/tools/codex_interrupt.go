@@ -8,24 +8,20 @@ import (
 )
 
 var interruptTool = &tool{
-	arguments: func() arguments { return new(interruptArguments) },
-	name:      "codex-interrupt", short: true, open: true, purpose: "stop what a conversation does now.",
-	definition: `{
-	"title": "Codex Interrupt",
-	"description": "Stop what a conversation does now. codex-reply continues it.",
-	"inputSchema": {
-		"type": "object",
-		"required": ["threadId"],
-		"properties": {"threadId": {"type": "string"}}
-	},
-	"annotations": {"readOnlyHint": false, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false}
-}`,
+	name: "codex-interrupt", title: "Codex Interrupt", short: true, open: true, unsaid: []string{"conversationId", "sessionId"},
+	description: "Stop what a conversation does now. codex-reply continues it.",
+	purpose:     "stop what a conversation does now.",
+	hints:       mcptypes.ToolAnnotations{ReadOnlyHint: new(false), DestructiveHint: new(false), IdempotentHint: new(true), OpenWorldHint: new(false)},
+	arguments:   func() arguments { return new(interruptArguments) },
 }
 
-type interruptArguments struct{ names }
+type interruptArguments struct {
+	ThreadID string `json:"threadId" required:"true"`
+	oldNames
+}
 
 func (a *interruptArguments) run(ctx context.Context, c *call) (_ *mcptypes.CallToolResult, err error) {
-	if c.named, err = a.thread(); err != nil {
+	if c.named, err = a.thread(a.ThreadID); err != nil {
 		return nil, err
 	}
 	t := c.open(c.named)

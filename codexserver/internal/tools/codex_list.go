@@ -16,30 +16,18 @@ import (
 )
 
 var listTool = &tool{
-	arguments: func() arguments { return new(listArguments) },
-	name:      "codex-list", short: true, purpose: "find past conversations.",
-	offered: func(t *Table) bool { return t.library() != nil },
-	definition: `{
-	"title": "Codex List",
-	"description": "List conversations, the newest first, with the threadId for codex-reply. status and doing: the last turn here.",
-	"inputSchema": {
-		"type": "object",
-		"properties": {
-			"search": {"type": "string", "description": "Text in the title or first message."},
-			"cwd": {"type": "string", "description": "Only those in this folder."},
-			"pageSize": {"type": "integer", "minimum": 0, "maximum": 50, "description": "Default: 25."},
-			"cursor": {"type": "string", "description": "nextCursor of the last page."}
-		}
-	},
-	"annotations": {"readOnlyHint": true, "openWorldHint": false}
-}`,
+	name: "codex-list", title: "Codex List", short: true, hints: reads,
+	description: "List conversations, the newest first, with the threadId for codex-reply. status and doing: the last turn here.",
+	purpose:     "find past conversations.",
+	offered:     func(t *Table) bool { return t.library() != nil },
+	arguments:   func() arguments { return new(listArguments) },
 }
 
 type listArguments struct {
-	PageSize *int   `json:"pageSize"` // within the bounds of the definition
-	Cursor   string `json:"cursor"`
-	Search   string `json:"search"`
-	Cwd      string `json:"cwd"`
+	Search   string `json:"search" about:"Text in the title or first message."`
+	Cwd      string `json:"cwd" about:"Only those in this folder."`
+	PageSize *int   `json:"pageSize" max:"50" about:"Default: 25."`
+	Cursor   string `json:"cursor" about:"nextCursor of the last page."`
 }
 
 const (

@@ -10,15 +10,12 @@ import (
 )
 
 var modelsTool = &tool{
-	arguments: func() arguments { return new(modelsArguments) },
-	name:      "codex-models", open: true, purpose: "find the models that a task can be given to, and their efforts.",
-	offered: func(t *Table) bool { return t.lister() != nil },
-	definition: `{
-	"title": "Codex Models",
-	"description": "List what codex takes as model, effort and profile.",
-	"inputSchema": {"type": "object", "properties": {}},
-	"annotations": {"readOnlyHint": true, "openWorldHint": true}
-}`,
+	name: "codex-models", title: "Codex Models", open: true,
+	description: "List what codex takes as model, effort and profile.",
+	purpose:     "find the models that a task can be given to, and their efforts.",
+	hints:       mcptypes.ToolAnnotations{ReadOnlyHint: new(true), OpenWorldHint: new(true)},
+	offered:     func(t *Table) bool { return t.lister() != nil },
+	arguments:   func() arguments { return new(modelsArguments) },
 }
 
 type modelsArguments struct{}

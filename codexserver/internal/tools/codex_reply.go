@@ -17,45 +17,29 @@ import (
 // replyTool continues a conversation. Older clients write conversationId or sessionId
 // instead of threadId.
 var replyTool = &tool{
-	arguments: func() arguments { return new(replyArguments) },
-	name:      "codex-reply", output: turn.ShortSchema, turn: true, open: true,
-	purpose: "say more in a conversation (threadId): an answer, a correction, the next step.",
-	definition: `{
-	"title": "Codex Reply",
-	"description": "Continue a conversation that codex began: a correction, an answer, the next step. Codex remembers what was said and done.",
-	"inputSchema": {
-		"type": "object",
-		"required": ["prompt"],
-		"properties": {
-			"prompt": {"type": "string", "description": "What to say next."},
-			"threadId": {"type": "string", "description": "Of codex's result."},
-			"conversationId": {"type": "string", "description": "Old threadId."},
-			"sessionId": {"type": "string", "description": "Old threadId."},
-			"budget": {"type": "object", "additionalProperties": false, "properties": {"tokens": {"type": "integer"}, "minutes": {"type": "number"}}, "description": "Of this turn. It stops there; codex-reply continues."},
-			"background": {"type": "boolean", "description": "Answer at once; see codex-wait."},
-			"effort": {"type": "string", "description": "As codex's, from now on."},
-			"output-schema": {"type": "object", "description": "As codex's, for this answer."},
-			"images": {"type": "array", "items": {"type": "string"}},
-			"while-running": {"type": "string", "enum": ["queue", "steer", "interrupt"], "description": "If Codex still works: queue (default) waits, steer sends it the prompt now, interrupt stops it first."}
-		}
+	name: "codex-reply", title: "Codex Reply", turn: true, open: true, output: turn.ShortSchema, hints: works,
+	description: "Continue a conversation that codex began: a correction, an answer, the next step. Codex remembers what was said and done.",
+	purpose:     "say more in a conversation (threadId): an answer, a correction, the next step.",
+	arguments:   func() arguments { return new(replyArguments) },
+	about: map[string]string{
+		"budget": "Of this turn. It stops there; codex-reply continues.", "effort": "As codex's, from now on.",
+		"output-schema": "As codex's, for this answer.", "images": "",
 	},
-	"annotations": {"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true}
-}`,
-}
-
-// names are the arguments that name a thread.
-type names struct {
-	ThreadID       string `json:"threadId"`
-	ConversationID string `json:"conversationId"`
-	SessionID      string `json:"sessionId"`
 }
 
 type replyArguments struct {
-	Prompt string `json:"prompt"`
-	names
+	Prompt   string `json:"prompt" required:"true" about:"What to say next."`
+	ThreadID string `json:"threadId" about:"Of codex's result."`
+	oldNames
 	turnArguments
-	Background   bool   `json:"background"`
-	WhileRunning string `json:"while-running"`
+	Background   bool   `json:"background" about:"Answer at once; see codex-wait."`
+	WhileRunning string `json:"while-running" enum:"queue,steer,interrupt" about:"If Codex still works: queue (default) waits, steer sends it the prompt now, interrupt stops it first."`
+}
+
+// oldNames are the names that threadId had.
+type oldNames struct {
+	ConversationID string `json:"conversationId" about:"Old threadId."`
+	SessionID      string `json:"sessionId" about:"Old threadId."`
 }
 
 func (a *replyArguments) check([]string) error {
@@ -72,9 +56,9 @@ func (a *replyArguments) check([]string) error {
 	return nil
 }
 
-// thread returns the id in the arguments in its canonical form.
-func (a *names) thread() (string, error) {
-	ids := []string{thread.CanonicalID(a.ThreadID), thread.CanonicalID(a.ConversationID), thread.CanonicalID(a.SessionID)}
+// thread returns the id in the arguments in its canonical form. Named is the argument threadId.
+func (a *oldNames) thread(named string) (string, error) {
+	ids := []string{thread.CanonicalID(named), thread.CanonicalID(a.ConversationID), thread.CanonicalID(a.SessionID)}
 	id := cmp.Or(ids...)
 	if slices.ContainsFunc(ids, func(other string) bool { return other != "" && other != id }) {
 		return "", errors.New("arguments /threadId, /conversationId and /sessionId name different conversations")
@@ -86,7 +70,7 @@ func (a *names) thread() (string, error) {
 }
 
 func (a *replyArguments) run(ctx context.Context, c *call) (_ *mcptypes.CallToolResult, err error) {
-	if c.named, err = a.thread(); err != nil {
+	if c.named, err = a.thread(a.ThreadID); err != nil {
 		return nil, err
 	}
 	turn := c.newTurn(a.Background)

@@ -17,46 +17,28 @@ import (
 )
 
 var reviewTool = &tool{
-	arguments: func() arguments { return new(reviewArguments) },
-	name:      "codex-review", turn: true,
-	offered: func(t *Table) bool { return t.options.Home != "" },
-	purpose: "have changes of a git repository looked at for faults, read-only.",
-	definition: `{
-	"title": "Codex Review",
-	"description": "Have Codex look for faults in changes of a git repository. Read-only, asks nothing.",
-	"inputSchema": {
-		"type": "object",
-		"required": ["target"],
-		"additionalProperties": false,
-		"properties": {
-			"target": {"type": "string", "enum": ["uncommitted", "base", "commit"], "description": "Changes to review: those not committed, all since the base branch, or a commit."},
-			"branch": {"type": "string", "description": "For base."},
-			"commit": {"type": "string"},
-			"instructions": {"type": "string"},
-			"cwd": {"type": "string", "description": "As for codex."},
-			"threadId": {"type": "string", "description": "Review in this conversation."},
-			"background": {"type": "boolean"}
-		}
-	},
-	"outputSchema": {
+	name: "codex-review", title: "Codex Review", turn: true, hints: mcptypes.ToolAnnotations{ReadOnlyHint: new(true)},
+	description: "Have Codex look for faults in changes of a git repository. Read-only, asks nothing.",
+	purpose:     "have changes of a git repository looked at for faults, read-only.",
+	offered:     func(t *Table) bool { return t.options.Home != "" },
+	arguments:   func() arguments { return new(reviewArguments) },
+	output: `{
 		"type": "object",
 		"required": ["threadId"],
 		"properties": {
 			"findings": {"type": "array", "description": "title, body, path, startLine, endLine, priority (0 worst, to 3), confidence; outsideDiff if not in the diff.", "items": {"type": "object"}},
 			"verdict": {"type": "object", "description": "correct, explanation, confidence."}
 		}
-	},
-	"annotations": {"readOnlyHint": true}
-}`,
+	}`,
 }
 
 type reviewArguments struct {
-	Target       protocol.ReviewTarget `json:"target"`
-	Branch       *string               `json:"branch"`
+	Target       protocol.ReviewTarget `json:"target" required:"true" enum:"uncommitted,base,commit" about:"Changes to review: those not committed, all since the base branch, or a commit."`
+	Branch       *string               `json:"branch" about:"For base."`
 	Commit       *string               `json:"commit"`
 	Instructions string                `json:"instructions"`
-	Cwd          string                `json:"cwd"`
-	ThreadID     string                `json:"threadId"`
+	Cwd          string                `json:"cwd" about:"As for codex."`
+	ThreadID     string                `json:"threadId" about:"Review in this conversation."`
 	Background   bool                  `json:"background"`
 
 	dir      string

@@ -14,20 +14,11 @@ import (
 
 // waitTool is for clients whose calls must be short.
 var waitTool = &tool{
-	arguments: func() arguments { return new(waitArguments) },
-	name:      "codex-wait", purpose: "wait for conversations that run in the background, and read their results.",
-	definition: `{
-	"title": "Codex Wait",
-	"description": "Wait for conversations that run in the background. Returns when the first has its result, or the time is over, with the status of each; waiting is for a person's approval. Call it again for those that still run.",
-	"inputSchema": {
-		"type": "object",
-		"additionalProperties": false,
-		"properties": {
-			"threadIds": {"type": "array", "items": {"type": "string"}, "description": "Default: all that run in the background."},
-			"seconds": {"type": "number", "minimum": 0, "maximum": 50, "description": "To wait at most. Default: 45."}
-		}
-	},
-	"outputSchema": {
+	name: "codex-wait", title: "Codex Wait", hints: reads,
+	description: "Wait for conversations that run in the background. Returns when the first has its result, or the time is over, with the status of each; waiting is for a person's approval. Call it again for those that still run.",
+	purpose:     "wait for conversations that run in the background, and read their results.",
+	arguments:   func() arguments { return new(waitArguments) },
+	output: `{
 		"type": "object",
 		"required": ["threads"],
 		"properties": {
@@ -45,14 +36,12 @@ var waitTool = &tool{
 				}
 			}
 		}
-	},
-	"annotations": {"readOnlyHint": true, "openWorldHint": false}
-}`,
+	}`,
 }
 
 type waitArguments struct {
-	ThreadIDs []string `json:"threadIds"`
-	Seconds   *float64 `json:"seconds"` // within the bounds of the tool's definition
+	ThreadIDs []string `json:"threadIds" about:"Default: all that run in the background."`
+	Seconds   *float64 `json:"seconds" max:"50" about:"To wait at most. Default: 45."`
 }
 
 // wait returns the time to wait.

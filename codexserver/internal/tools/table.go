@@ -107,9 +107,9 @@ type Table struct {
 	engine   engine.Engine
 	rollouts chan struct{} // has an element while a rollout is read
 	tools    []*tool
-	// locked are the arguments that a call of a tool may not choose, by tool: those of the
-	// options, and those that need a tool that is not offered.
-	locked map[string][]string
+	// locked are the arguments that calls of tools that run a turn may not choose: those of the options, and those
+	// that need a tool that is not offered.
+	locked []string
 	// confined is true when calls may not choose the sandbox or the approval policy.
 	confined bool
 	limit    limit
@@ -121,7 +121,7 @@ func New(e engine.Engine, o *Options) *Table {
 	if o == nil {
 		o = &Options{}
 	}
-	t := &Table{options: o, bounds: o.Folders, engine: e, rollouts: make(chan struct{}, 1), locked: map[string][]string{}}
+	t := &Table{options: o, bounds: o.Folders, engine: e, rollouts: make(chan struct{}, 1), locked: slices.Clone(o.LockedArguments)}
 	if o.Turns > 0 {
 		t.limit = make(limit, o.Turns)
 	}
@@ -131,20 +131,22 @@ func New(e engine.Engine, o *Options) *Table {
 			t.tools = append(t.tools, one)
 		}
 	}
-	locked := slices.Clone(o.LockedArguments)
-	t.confined = slices.Contains(locked, "approval-policy") || slices.Contains(locked, "sandbox")
-	if slices.Contains(locked, "config") {
-		locked = append(locked, "web-search") // which config can choose, too
+	t.confined = slices.Contains(t.locked, "approval-policy") || slices.Contains(t.locked, "sandbox")
+	if slices.Contains(t.locked, "config") {
+		t.locked = append(t.locked, "web-search") // which config can choose, too
 	}
 	if !t.Has(waitTool.name) {
-		locked = append(locked, "background")
-	}
-	for _, one := range t.tools {
-		if one.turn && len(locked) > 0 {
-			t.locked[one.name] = one.has(locked)
-		}
+		t.locked = append(t.locked, "background")
 	}
 	return t
+}
+
+// lockedOf returns the arguments that a call of a tool may not choose.
+func (t *Table) lockedOf(one *tool) []string {
+	if one.turn {
+		return t.locked
+	}
+	return nil
 }
 
 // library returns the engine as one that finds conversations, or nil.
@@ -163,26 +165,18 @@ func (t *Table) lister() engine.ModelLister {
 func (t *Table) Has(name string) bool { return find(t.tools, name) != nil }
 
 // List returns the tools as clients see them, in a fixed order.
-func (t *Table) List() ([]mcptypes.Tool, error) {
-	definitions := make([]string, len(t.tools))
+func (t *Table) List() []mcptypes.Tool {
+	all := make([]mcptypes.Tool, len(t.tools))
 	for i, one := range t.tools {
-		definitions[i] = fmt.Sprintf(`{"name": %q, `, one.name) + one.definition[1:]
-	}
-	var r mcptypes.ListToolsResult
-	if err := r.UnmarshalJSON([]byte(`{"tools": [` + strings.Join(definitions, ",") + `]}`)); err != nil {
-		return nil, err
-	}
-	for i, one := range t.tools {
-		shown := &r.Tools[i]
-		shown.Meta = t.meta(one)
+		all[i] = mcptypes.Tool{
+			Name: one.name, Title: &one.title, Description: &one.description, Annotations: &one.hints,
+			InputSchema: one.schema(slices.Concat(one.unsaid, t.lockedOf(one))).encode(), Meta: t.meta(one),
+		}
 		if one.output != "" {
-			shown.OutputSchema = stdjson.RawMessage(one.output)
-		}
-		if err := lockArguments(shown, t.locked[one.name]); err != nil {
-			return nil, err
+			all[i].OutputSchema = stdjson.RawMessage(one.output)
 		}
 	}
-	return r.Tools, nil
+	return all
 }
 
 // meta returns the _meta of a tool for Claude Code: how many characters of a result its
@@ -227,7 +221,7 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 	if one == nil {
 		return failure("", t.Unknown(name))
 	}
-	a, err := one.read(arguments, t.locked[name])
+	a, err := one.read(arguments, t.lockedOf(one))
 	own := &call{Call: c, table: t}
 	if err == nil && one.turn {
 		if err = own.enter(ctx); err == nil {

@@ -15,9 +15,9 @@ var all = []*tool{codexTool, replyTool, waitTool, showTool, reviewTool, listTool
 
 // tool is one tool.
 type tool struct {
-	name string
-	// definition is the tool as clients see it, without its name, and output its outputSchema, unless the definition has it.
-	definition, output string
+	// name, title, description and hints are for clients, and output is the schema of a result, "" for none.
+	name, title, description, output string
+	hints                            mcptypes.ToolAnnotations
 	// purpose says what the tool is for in the server's instructions.
 	purpose string
 	// turn is true for a tool that runs a turn, which may take long, and short for one that never takes long.
@@ -27,14 +27,23 @@ type tool struct {
 	// open is true for a tool that ignores unknown arguments, but not its own misspelt: Codex's codex-reply does,
 	// codex-interrupt takes the same old names, and some hosts send one to a tool without any.
 	open bool
+	// unsaid are arguments that clients do not see, and about are descriptions in place of those of the type.
+	unsaid []string
+	about  map[string]string
 
-	// arguments returns the arguments of a call before they are read.
+	// arguments returns the arguments of a call before they are read. Their type has the schema.
 	arguments func() arguments
 
-	once   sync.Once // guards what is read of the definition, see [tool.input]
-	schema object
-	fits   *outputschema.Schema
+	once  sync.Once // guards schema and fits, see [tool.input]
+	whole *schema
+	fits  *outputschema.Schema
 }
+
+// works and reads are the hints of several tools.
+var (
+	works = mcptypes.ToolAnnotations{ReadOnlyHint: new(false), DestructiveHint: new(true), IdempotentHint: new(false), OpenWorldHint: new(true)}
+	reads = mcptypes.ToolAnnotations{ReadOnlyHint: new(true), OpenWorldHint: new(false)}
+)
 
 // arguments are those of a call, decoded and checked.
 type arguments interface {
@@ -61,11 +70,6 @@ func IsTurn(name string) bool {
 func IsShort(name string) bool {
 	one := find(all, name)
 	return one != nil && one.short
-}
-
-// has returns those names that are arguments of the tool.
-func (t *tool) has(names []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return t.input().Properties[name] == nil })
 }
 
 // read decodes and checks the arguments of a call, of which those in locked may not be chosen. The error names

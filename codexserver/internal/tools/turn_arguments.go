@@ -14,10 +14,10 @@ import (
 
 // turnArguments are the arguments of a turn, which codex and codex-reply share.
 type turnArguments struct {
-	Effort       protocol.ReasoningEffort `json:"effort"`
-	OutputSchema stdjson.RawMessage       `json:"output-schema"`
-	Images       []string                 `json:"images"`
-	Budget       *turn.Budget             `json:"budget"`
+	Budget       *turn.Budget             `json:"budget" about:"Of this turn. It stops there with what it has; codex-reply continues."`
+	Effort       protocol.ReasoningEffort `json:"effort" about:"How much the model reasons; codex-models lists the words."`
+	OutputSchema stdjson.RawMessage       `json:"output-schema" about:"JSON schema of the answer, which the result then has as output."`
+	Images       []string                 `json:"images" about:"Shown to the model: paths or data URLs of PNG, JPEG, GIF or WebP."`
 
 	schema *outputschema.Schema // set by checkTurn if there is one
 }
