@@ -18,8 +18,7 @@ var readers = []string{
 	"codexserver/internal/servertest/",              // what tests look at
 	"codexserver/cmd/codex-mcp/logfile.go",          // files that the user's flags name, for writing
 	"codexserver/cmd/codex-mcp/internal/shared/",    // files in its own folder, what /proc says
-	"codexserver/internal/git/folder.go",            // folders and indexes of its own, for locking and writing
-	"codexserver/internal/git/sweep.go",             // the same
+	"codexserver/internal/git/mirror.go",            // folders and indexes of its own, for locking and writing
 	"codexserver/internal/worker/decisions.go",      // a file of its own, for writing
 	"codexserver/native/internal/rollout/writer.go", // conversations, for writing
 	"codexserver/native/internal/rollout/lock.go",   // files of its own, for locking

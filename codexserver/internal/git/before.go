@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/codexmcp/codexmcp/internal/paths"
 )
@@ -147,9 +146,6 @@ func (b *Before) Compare(ctx context.Context) ([]Change, error) {
 	if err != nil {
 		return nil, fmt.Errorf("git: %w", err)
 	}
-	for i := range changes {
-		changes[i].Last = b.first.last(changes[i])
-	}
 	for i := range b.parts {
 		p := &b.parts[i]
 		found, err := p.look.compare(ctx)
@@ -159,40 +155,12 @@ func (b *Before) Compare(ctx context.Context) ([]Change, error) {
 			continue
 		}
 		for _, c := range found {
-			c.Last = p.look.last(c)
 			c.Path = p.at + c.Path
 			changes = append(changes, c)
 		}
 	}
 	SortChanges(changes)
 	return changes, nil
-}
-
-// last returns when a file changed, or its folder if it is gone.
-func (l *look) last(c Change) time.Time {
-	if c.module {
-		return l.lastCommit(c.Path)
-	}
-	for path := l.path(c.Path); len(path) >= len(l.root); path = filepath.Dir(path) {
-		if s, err := lstat(path); err == nil {
-			return time.Unix(0, cmp.Or(s.changed, s.modified))
-		}
-	}
-	return time.Time{}
-}
-
-// lastCommit returns when the commit of a submodule changed, as its git folder shows.
-func (l *look) lastCommit(name string) (last time.Time) {
-	gitDir, _, err := folders(l.path(name))
-	if err != nil {
-		return time.Time{}
-	}
-	for _, file := range []string{"HEAD", "logs/HEAD", "index"} {
-		if info, err := os.Lstat(filepath.Join(gitDir, filepath.FromSlash(file))); err == nil && info.ModTime().After(last) {
-			last = info.ModTime()
-		}
-	}
-	return last
 }
 
 // Gap is a place where changes were not looked for.
@@ -249,7 +217,7 @@ func (l *look) gaps(known ...string) []Gap {
 	if why := ignoredWhy(ignored); why != "" {
 		gaps = append(gaps, Gap{"", why})
 	}
-	if isFalse(l.settings["core.filemode"]) {
+	if isFalse(l.settings["filemode"]) {
 		gaps = append(gaps, Gap{"", "core.fileMode is false, so changed modes do not show"})
 	}
 	return gaps

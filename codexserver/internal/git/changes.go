@@ -5,7 +5,6 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // ChangeKind is what happened to a file.
@@ -31,9 +30,6 @@ type Change struct {
 	// Lines are counted as git does. Nil means that the file is not text, or that a filter
 	// changes how git stores it.
 	Lines *Lines
-	// Last is when the file last changed, or its folder if the file is gone. It is zero if
-	// that is not known.
-	Last time.Time
 
 	object    string // of git, as it is now
 	module    bool   // it is the commit of a submodule

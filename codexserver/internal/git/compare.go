@@ -134,7 +134,7 @@ func (l *look) describe(ctx context.Context, more []Change) error {
 			}
 		}
 	})
-	crlf := l.settings["core.autocrlf"]
+	crlf := l.settings["autocrlf"]
 	converts := crlf != "" && !isFalse(crlf)
 	for name, list := range at {
 		for _, c := range list {
@@ -160,10 +160,8 @@ func (l *look) hasAttributes() bool {
 			}
 		}
 	}
-	for _, file := range append(l.program.system("gitattributes"), filepath.Join(l.folder(), "info", "attributes")) {
-		if _, err := os.Lstat(file); err == nil {
-			return true
-		}
+	if exists(filepath.Join(l.folder(), "info", "attributes")) {
+		return true
 	}
 	return slices.ContainsFunc(l.index.entries, func(e entry) bool { return gives(e.name) })
 }

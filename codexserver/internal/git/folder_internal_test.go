@@ -40,7 +40,7 @@ func TestIndexTime(t *testing.T) {
 		{written.Add(coarse), written},
 		{written.Add(time.Second), written.Add(time.Second - coarse)},
 	} {
-		m, err := Scratch{Dir: t.TempDir()}.open(t.Context(), r)
+		m, err := Scratch{Dir: t.TempDir()}.open(r)
 		if err != nil {
 			t.Fatal(err)
 		}

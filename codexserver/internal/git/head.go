@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -29,18 +30,25 @@ func Head(ctx context.Context, dir string, scratch Scratch) *protocol.GitInfo {
 	defer cancel()
 	info := &protocol.GitInfo{}
 	r, err := sourceOf(root)
-	if err != nil || readPlain(r, info) {
+	if err != nil {
+		return info
+	}
+	config, _ := safefile.Read(filepath.Join(r.commonDir, "config"), maxSmallFile)
+	if m := originURL.Get().FindSubmatch(config); m != nil {
+		info.RepositoryURL = string(m[1])
+	}
+	var ok bool
+	if info.CommitHash, info.Branch, ok = plainHead(r.gitDir, r.commonDir); ok {
 		return info
 	}
 	if r, err = scratch.locate(root, false); err != nil {
 		return info
 	}
-	m, err := scratch.open(ctx, r)
+	m, err := scratch.open(r)
 	if err != nil {
 		return info
 	}
 	defer m.remove()
-	info.RepositoryURL = m.settings["remote.origin.url"]
 	if out, err := m.git(ctx, call{}, "rev-parse", "HEAD", "--abbrev-ref", "HEAD"); err == nil {
 		info.CommitHash, info.Branch, _ = strings.Cut(strings.TrimSpace(out), "\n")
 		if info.Branch == "HEAD" { // detached
@@ -50,19 +58,8 @@ func Head(ctx context.Context, dir string, scratch Scratch) *protocol.GitInfo {
 	return info
 }
 
-// readPlain reads the state of a repository whose files are as git itself writes them. It returns false for all others.
-func readPlain(r source, info *protocol.GitInfo) bool {
-	config, err := safefile.Read(filepath.Join(r.commonDir, "config"), maxSmallFile)
-	found, plain := plainSettings(string(config))
-	if err != nil || !plain || found["extensions.refstorage"] != "" || isTrue(found["extensions.worktreeconfig"]) {
-		return false
-	}
-	commit, branch, ok := plainHead(r.gitDir, r.commonDir)
-	if ok {
-		info.RepositoryURL, info.CommitHash, info.Branch = found["remote.origin.url"], commit, branch
-	}
-	return ok
-}
+// originURL is the first URL of the remote in a configuration, from which git fetches.
+var originURL = lazyregexp.Regexp{Text: `(?m)^\[(?i:remote) "origin"\][ \t\r]*\n(?:[ \t]*[^\[\n]*\n)*?[ \t]*(?i:url)[ \t]*=[ \t]*"?([^"\n]*?)"?[ \t\r]*$`}
 
 // plainHead reads the commit and branch of a working tree from git's files: HEAD, the file of
 // the branch, and packed-refs. The branch is "" if none is checked out or it has no commit.
@@ -77,7 +74,7 @@ func plainHead(gitDir, commonDir string) (commit, branch string, ok bool) {
 	}
 	name, symbolic := strings.CutPrefix(text, "ref: ")
 	branch, isBranch := strings.CutPrefix(name, "refs/heads/")
-	if !symbolic || !isBranch || branch == "" || strings.Contains(branch, "..") || !filepath.IsLocal(filepath.FromSlash(branch)) {
+	if !symbolic || !isBranch || branch == "" || branch == ".invalid" || strings.Contains(branch, "..") || !filepath.IsLocal(filepath.FromSlash(branch)) {
 		return "", "", false
 	}
 	commit, err = readLine(filepath.Join(commonDir, filepath.FromSlash(name)))

@@ -67,7 +67,7 @@ func (l *look) readIndex(ctx context.Context) error {
 	if err != nil || data == nil {
 		return err
 	}
-	sha256 := l.settings["extensions.objectformat"] == "sha256"
+	sha256 := l.settings["objectformat"] == "sha256"
 	hidden := func(name string) bool { _, err := os.Lstat(l.path(name)); return err != nil }
 	l.index.written = written.UnixNano()
 	if !l.index.parse(data, sha256, hidden) {
@@ -250,7 +250,7 @@ const someFiles = 1000
 // useModes makes git compare the modes of files, if core.fileMode is false although the file
 // system keeps them: it does not if most files seem to be programs that are none.
 func (l *look) useModes() error {
-	if l.index.modes = !isFalse(l.settings["core.filemode"]); l.index.modes || !isPosix {
+	if l.index.modes = !isFalse(l.settings["filemode"]); l.index.modes || !isPosix {
 		return nil
 	}
 	plain, programs := 0, 0
@@ -267,9 +267,9 @@ func (l *look) useModes() error {
 	if programs > plain/2 {
 		return nil
 	}
-	l.index.modes, l.settings["core.filemode"] = true, "true"
-	if !l.made {
+	l.index.modes, l.settings["filemode"] = true, "true"
+	if l.scratch == "" {
 		return nil
 	}
-	return l.configure()
+	return os.WriteFile(filepath.Join(l.folder(), "config"), l.config(), 0o600)
 }

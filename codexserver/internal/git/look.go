@@ -89,7 +89,7 @@ func take(ctx context.Context, root string, o *Options, own bool) (*look, error)
 		_, err = r.program.programs.Confine() // git may not be needed before the comparison
 	}
 	if err == nil {
-		l.mirror, err = o.Scratch.open(ctx, r)
+		l.mirror, err = o.Scratch.open(r)
 	}
 	if err != nil {
 		return nil, err

@@ -61,7 +61,7 @@ func Review(ctx context.Context, dir string, scratch Scratch, target protocol.Re
 	if err != nil {
 		return nil, err
 	}
-	m, err := scratch.open(ctx, r)
+	m, err := scratch.open(r)
 	if err != nil {
 		return nil, err
 	}

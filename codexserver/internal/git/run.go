@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -107,69 +105,28 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 	return b.kept.Write(p)
 }
 
-// userSettings are the variables of git that name the user's own configuration.
-var userSettings = []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"}
-
-// variables are those that git gets besides userSettings. Commands get more.
-var variables = []string{"HOME", "XDG_CONFIG_HOME", "TMPDIR", "DEVELOPER_DIR"}
+// variables are those that git gets. Commands get more.
+var variables = []string{"HOME", "XDG_CONFIG_HOME", "TMPDIR", "DEVELOPER_DIR", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"}
 
 // withoutUser is the environment that keeps git from reading the user's and the system's
-// configuration.
-var withoutUser = []string{"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1"}
+// configuration and attributes.
+var withoutUser = []string{"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1"}
 
 // find returns git for the working trees at roots. It ignores programs in the roots, in
 // folders that commands can write and in those for temporary files, because git could come
-// from the repository or from a command. Git reads the user's configuration, for the line ends
-// of files and for global ignore patterns, unless that lies in such a folder too or is not a
-// regular file.
-func (s Scratch) find(environ []string, roots ...string) (program, error) {
-	programs := s.Programs
-	if programs == nil {
-		programs = &box.Programs{}
-	}
+// from the repository or from a command.
+func (s Scratch) find(roots ...string) (program, error) {
+	programs := cmp.Or(s.Programs, &box.Programs{})
 	programs.Given(roots...)
-	var env []string
-	set := map[string]string{}
-	for _, entry := range environ {
-		name, value, _ := strings.Cut(entry, "=")
-		if runtime.GOOS == "windows" {
-			name = strings.ToUpper(name)
-		}
-		set[name] = value
-		if slices.Contains(userSettings, name) || slices.Contains(variables, name) {
-			env = append(env, entry)
-		}
-	}
-	path, err := programs.Find("git", "", set["PATH"])
+	path, err := programs.Find("git", "", os.Getenv("PATH"))
 	if err != nil {
 		return program{}, fmt.Errorf("git: %w", err)
 	}
-	env = append(env, "PATH="+programs.Path(set["PATH"]))
-	home := set["HOME"]
-	files := []string{filepath.Join(home, ".gitconfig"), filepath.Join(cmp.Or(set["XDG_CONFIG_HOME"], filepath.Join(home, ".config")), "git", "config")}
-	if file, ok := set["GIT_CONFIG_GLOBAL"]; ok {
-		files = []string{file}
-	}
-	if slices.ContainsFunc(files, func(file string) bool {
-		return !filepath.IsAbs(file) || special(file) || programs.Writable(present(file))
-	}) {
-		env = append(env, "GIT_CONFIG_GLOBAL="+os.DevNull)
-	}
-	return program{path: path, env: env, programs: programs}, nil
-}
-
-// present returns the file, or the nearest folder above that exists.
-func present(file string) string {
-	for {
-		if _, err := os.Lstat(file); err == nil || filepath.Dir(file) == file {
-			return file
+	env := []string{"PATH=" + programs.Path(os.Getenv("PATH"))}
+	for _, name := range variables {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
 		}
-		file = filepath.Dir(file)
 	}
-}
-
-// special reports whether git could block on reading a file, or read it without end.
-func special(file string) bool {
-	info, err := os.Stat(file)
-	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
+	return program{path, env, programs}, nil
 }

@@ -1,7 +1,6 @@
 package git
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -12,14 +11,15 @@ import (
 // TestVariables checks that git gets no variable that it does not need, and none that names a program.
 func TestVariables(t *testing.T) {
 	dir := t.TempDir()
-	p, err := Scratch{Dir: dir, Programs: &box.Programs{Temporary: []string{}}}.find([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GIT_DIR=/nowhere", "GIT_EXTERNAL_DIFF=x", "GIT_CONFIG_COUNT=1", "OPENAI_API_KEY=k", "LD_PRELOAD=x", "GIT_CONFIG_NOSYSTEM=1",
-	}, dir)
+	for _, name := range []string{"GIT_DIR", "GIT_EXTERNAL_DIFF", "OPENAI_API_KEY", "LD_PRELOAD"} {
+		t.Setenv(name, "x")
+	}
+	p, err := Scratch{Dir: dir, Programs: &box.Programs{Temporary: []string{}}}.find(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, entry := range p.env {
-		if name, _, _ := strings.Cut(entry, "="); !slices.Contains([]string{"PATH", "HOME", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL"}, name) {
+		if name, _, _ := strings.Cut(entry, "="); name != "PATH" && !slices.Contains(variables, name) {
 			t.Errorf("git gets %s", entry)
 		}
 	}
@@ -28,7 +28,7 @@ func TestVariables(t *testing.T) {
 // TestRunBounds checks that a long output is cut off if requested, and else an error.
 func TestRunBounds(t *testing.T) {
 	dir := t.TempDir()
-	p, err := Scratch{Dir: dir}.find(os.Environ(), dir)
+	p, err := Scratch{Dir: dir}.find(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 	if err := os.MkdirAll(trees, 0o700); err != nil {
 		return nil, err
 	}
-	if trees, err = realFolder(trees); err != nil {
+	if trees, err = filepath.EvalSymlinks(trees); err != nil {
 		return nil, err
 	}
 	var id [4]byte
@@ -99,7 +99,7 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 // check refuses a repository without a commit, and a git folder that belongs to another working
 // tree, in whose repository the worktree would be.
 func (s Scratch) check(ctx context.Context, r source) error {
-	m, err := s.open(ctx, r)
+	m, err := s.open(r)
 	if err != nil {
 		return err
 	}
@@ -124,10 +124,10 @@ func (s source) checkOwn(settings map[string]string) error {
 		}
 		return nil
 	}
-	if isTrue(settings["core.bare"]) {
+	if isTrue(settings["bare"]) {
 		return fmt.Errorf("the repository %s is bare", s.root)
 	}
-	tree := settings["core.worktree"] // a submodule has it
+	tree := settings["worktree"] // a submodule has it
 	if tree != "" && !filepath.IsAbs(tree) {
 		tree = filepath.Join(s.gitDir, tree)
 	}
@@ -182,6 +182,9 @@ func (s source) git(ctx context.Context, dir string, writes []string, args ...st
 		return err
 	}
 	c := call{dir: dir, env: []string{"GIT_CEILING_DIRECTORIES=" + filepath.Dir(dir)}, confined: confined}
+	if slices.ContainsFunc(userFiles(), func(file string) bool { return exists(file) && p.programs.Writable(file) }) {
+		c.env = append(c.env, "GIT_CONFIG_GLOBAL="+os.DevNull)
+	}
 	// Git lists more than the filters, because it fails if none is set.
 	keys, err := p.run(ctx, c, "config", "--list", "--name-only", "-z")
 	if err != nil {

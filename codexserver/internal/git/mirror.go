@@ -31,39 +31,21 @@ func (s Scratch) locate(root string, own bool) (r source, err error) {
 		r, err = sourceOf(root)
 	}
 	if err == nil {
-		r.program, err = s.find(os.Environ(), root)
+		r.program, err = s.find(root)
 	}
 	return r, err
 }
 
-// sourceOf finds the git folders of the working tree at root.
+// sourceOf finds the git folders of the working tree at root, by their real paths.
 func sourceOf(root string) (r source, err error) {
 	r.root = root
-	if r.gitDir, r.commonDir, err = folders(root); err != nil {
-		return r, err
+	if r.gitDir, r.commonDir, err = folders(root); err == nil {
+		r.gitDir, err = filepath.EvalSymlinks(r.gitDir)
 	}
-	main := r.gitDir == r.commonDir // no worktree
-	if r.gitDir, err = realFolder(r.gitDir); err != nil {
-		return r, err
+	if err == nil {
+		r.commonDir, err = filepath.EvalSymlinks(r.commonDir)
 	}
-	if main {
-		r.commonDir = r.gitDir
-		return r, nil
-	}
-	r.commonDir, err = realFolder(r.commonDir)
 	return r, err
-}
-
-// realFolder returns the path of a folder without symbolic links.
-func realFolder(path string) (string, error) {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return "", err
-	}
-	if info, err := os.Lstat(real); err != nil || !info.IsDir() {
-		return "", fmt.Errorf("%s is not a folder", path)
-	}
-	return real, nil
 }
 
 // mirror is the git folder on which git runs instead of a repository's own. It has a
@@ -74,71 +56,48 @@ type mirror struct {
 	place    Scratch
 	settings map[string]string // of the repository and the user
 	scratch  string            // the temporary folder, or "" before it is made
-	made     bool
 	confined *box.Confinement
-	held     *os.File // the temporary folder, locked; or nil
+	held     *os.File // the temporary folder, locked
 }
 
 // open returns the mirror of a repository. The caller must call remove.
-func (s Scratch) open(ctx context.Context, r source) (m *mirror, err error) {
-	m = &mirror{source: r, place: s}
-	if m.settings, err = m.configuration(ctx); err != nil {
-		return nil, errors.Join(err, m.remove())
-	}
-	return m, nil
+func (s Scratch) open(r source) (*mirror, error) {
+	m := &mirror{source: r, place: s, settings: map[string]string{}}
+	return m, m.configuration()
 }
 
 // mirrorPrefix begins the name of a temporary folder.
 const mirrorPrefix = "git-"
 
-// reserve makes the temporary folder, in which git may write.
+// reserve makes the temporary folder, in which git may write. It is locked until it is removed or the
+// process ends, so that [Scratch.Sweep] of another process leaves it. Where folders cannot be locked,
+// Sweep removes nothing.
 func (m *mirror) reserve() error {
-	if m.scratch != "" {
-		return nil
-	}
-	err := os.MkdirAll(m.place.Dir, 0o700)
-	dir := m.place.Dir
+	dir, err := filepath.Abs(m.place.Dir) // git runs in another folder
 	if err == nil {
-		dir, err = filepath.Abs(dir) // git runs in another folder
+		err = os.MkdirAll(dir, 0o700)
 	}
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
-	for held := false; err == nil && !held; { // another process may take it for one of a killed process, and remove it
+	for err == nil && m.held == nil {
+		var f *os.File
 		if m.scratch, err = os.MkdirTemp(dir, mirrorPrefix+"*"); err == nil {
-			held, err = m.hold()
+			f, err = os.Open(m.scratch)
+		}
+		if err == nil && !errors.Is(safefile.Share(f), safefile.ErrLocked) && exists(m.scratch) {
+			m.held = f
+		} else if _ = f.Close(); errors.Is(err, fs.ErrNotExist) {
+			err = nil // another process has taken it for one of a killed process
 		}
 	}
-	if err == nil {
-		m.confined, err = m.program.programs.Confine(m.scratch)
-	}
-	if err != nil {
-		return errors.Join(err, m.remove())
-	}
-	return nil
+	return err
 }
 
-// hold locks the temporary folder until it is removed or the process ends, so that [Scratch.Sweep]
-// of another process leaves it. It returns false if that process was faster. Where folders cannot be
-// locked, Sweep removes nothing.
-func (m *mirror) hold() (bool, error) {
-	f, err := os.Open(m.scratch)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	locked := safefile.Share(f)
-	mine, err := f.Stat()
-	found, failed := os.Lstat(m.scratch)
-	there := err == nil && failed == nil && os.SameFile(mine, found)
-	if locked == nil && there {
-		m.held = f
-		return true, nil
-	}
-	_ = f.Close()
-	return there && locked != nil && !errors.Is(locked, safefile.ErrLocked), nil
+// exists reports whether there is something at a path.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 func (m *mirror) remove() (err error) {
@@ -149,7 +108,31 @@ func (m *mirror) remove() (err error) {
 		_ = m.held.Close() // which unlocks it
 		m.held = nil
 	}
-	m.scratch, m.made = "", false
+	m.scratch = ""
+	return err
+}
+
+// Sweep removes the folders of processes that were killed.
+func (s Scratch) Sweep(ctx context.Context) error {
+	entries, err := os.ReadDir(s.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	for _, e := range entries {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), mirrorPrefix) {
+			continue
+		}
+		dir := filepath.Join(s.Dir, e.Name())
+		if f, failed := os.Open(dir); failed == nil {
+			if safefile.Lock(f) == nil {
+				err = errors.Join(err, os.RemoveAll(dir))
+			}
+			_ = f.Close()
+		}
+	}
 	return err
 }
 
@@ -162,9 +145,9 @@ func (m *mirror) git(ctx context.Context, c call, args ...string) (string, error
 		return "", err
 	}
 	c.dir, c.confined = m.root, m.confined
-	c.env = slices.Concat(withoutUser, []string{"GIT_DIR=" + m.folder(), "GIT_WORK_TREE=" + m.root})
-	if c.index != "" {
-		c.env = append(c.env, "GIT_INDEX_FILE="+filepath.Join(m.scratch, c.index))
+	c.env = slices.Concat(withoutUser, []string{"GIT_DIR=" + m.folder(), "GIT_WORK_TREE=" + m.root, "GIT_INDEX_FILE=" + filepath.Join(m.scratch, cmp.Or(c.index, "index"))})
+	if file := m.excludes(); file != "" {
+		c.options = append([]string{"-c", "core.excludesFile=" + file}, c.options...)
 	}
 	return m.program.run(ctx, c, args...)
 }
@@ -172,44 +155,43 @@ func (m *mirror) git(ctx context.Context, c call, args ...string) (string, error
 // ownFiles are the files of a repository with its patterns of what to ignore, and its attributes.
 var ownFiles = []string{"info/exclude", "info/attributes"}
 
-// sharedFiles are the files and folders of a repository with its refs, and with where its history ends.
-// Git waits for none of them.
-var sharedFiles = []string{"packed-refs", "shallow", "refs", "reftable"}
+// shared are the files and folders of a repository with its refs, where its history ends, and its objects,
+// by their names in the mirror. Git waits for none of them.
+var shared = map[string]string{"packed-refs": "packed-refs", "shallow": "shallow", "refs": "refs", "reftable": "reftable", "objects/info/alternates": "", "objects": "lent"}
 
 // make makes the mirror, without an index, unless it is made.
 func (m *mirror) make() (err error) {
-	if m.made {
+	if m.scratch != "" {
 		return nil
 	}
-	if err := m.reserve(); err != nil {
-		return err
+	if err = m.reserve(); err == nil {
+		m.confined, err = m.program.programs.Confine(m.scratch)
 	}
-	objects := filepath.Join(m.folder(), "objects")
-	for _, dir := range []string{filepath.Join(m.folder(), "info"), filepath.Join(objects, "info"), filepath.Join(objects, "pack")} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return err
-		}
+	for _, dir := range []string{"info", "objects/info", "objects/pack"} {
+		err = cmp.Or(err, os.MkdirAll(filepath.Join(m.folder(), dir), 0o700))
 	}
 	head := []byte("ref: refs/heads/main\n")
-	if m.gitDir == "" { // there is no repository
+	switch {
+	case err != nil:
+	case m.gitDir == "": // there is no repository
 		err = os.Mkdir(filepath.Join(m.folder(), "refs"), 0o700)
-	} else {
+	default:
 		if head, err = readHead(m.gitDir, m.commonDir); err == nil {
 			err = m.share()
 		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(objects, "info", "alternates"), []byte(quoted(filepath.Join(m.commonDir, "objects"))+"\n"), 0o600)
-		}
 	}
-	err = cmp.Or(err, os.WriteFile(filepath.Join(m.folder(), "HEAD"), head, 0o600), m.configure())
-	m.made = err == nil
-	return err
+	for name, data := range map[string][]byte{"HEAD": head, "config": m.config(), "objects/info/alternates": []byte("../lent\n")} {
+		err = cmp.Or(err, os.WriteFile(filepath.Join(m.folder(), name), data, 0o600))
+	}
+	if err != nil {
+		return errors.Join(err, m.remove())
+	}
+	return nil
 }
 
-// share copies the small files of the repository, and links those with refs.
+// share copies the small files of the repository, and links what git reads of the others.
 func (m *mirror) share() error {
 	for _, name := range ownFiles {
-		name = filepath.FromSlash(name)
 		data, err := safefile.Read(filepath.Join(m.commonDir, name), maxSmallFile)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(m.folder(), name), data, 0o600)
@@ -218,22 +200,25 @@ func (m *mirror) share() error {
 			return err
 		}
 	}
-	if file := filepath.Join(m.commonDir, "objects", "info", "alternates"); special(file) {
-		return fmt.Errorf("%s is not a regular file", file)
-	}
-	for _, name := range sharedFiles {
+	for name, to := range shared {
 		file := filepath.Join(m.commonDir, name)
 		if special(file) {
 			return fmt.Errorf("%s is not a regular file", file)
 		}
-		if _, err := os.Stat(file); err != nil {
+		if to == "" {
 			continue
 		}
-		if err := os.Symlink(file, filepath.Join(m.folder(), name)); err != nil {
+		if err := os.Symlink(file, filepath.Join(m.folder(), to)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// special reports whether git could block on reading a file, or read it without end.
+func special(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }
 
 // readHead returns the content of HEAD. The file of a branch must be a regular one, or git would wait
