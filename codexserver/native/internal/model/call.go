@@ -1,8 +1,10 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -14,22 +16,21 @@ import (
 // maxCalls is how many calls of tools a response may have.
 const maxCalls = 128
 
-// callPieces is a call that comes in pieces.
-type callPieces struct {
-	index     *count
-	id, name  string
-	arguments pieces
-	object    extent // of the arguments
-	signs     signs
-	once      bool // it is no call that came before
+var tooManyCalls = &LimitError{What: fmt.Sprintf("it has more than %d tool calls", maxCalls)}
+
+// callPiece is a piece of a call.
+type callPiece struct {
+	id, name         string
+	index, arguments value
+	signs            signs
 }
 
-// add adds a piece of the arguments. An empty object in front of others only held their place.
-func (c *callPieces) add(arguments jsontext.Value) {
-	if c.object.whole() && c.arguments.String() == "{}" && has(arguments) {
-		c.arguments, c.object = pieces{}, extent{}
-	}
-	c.object.add(c.arguments.add(arguments))
+// call is a call that comes in pieces.
+type call struct {
+	id, name, index string
+	arguments       pieces
+	object          extent // of the arguments
+	signs           signs
 }
 
 // extent follows JSON that comes in pieces as far as needed to know whether it is a whole object.
@@ -61,39 +62,52 @@ func (e *extent) whole() bool { return e.begun && e.depth == 0 }
 // chatCalls are the calls of an answer. Pieces of one call should have the same index, and the first one
 // its id and its name. But servers send index 0 or none for each call, no id, one id for several calls, a
 // new one with each piece, the name with each piece, and whole calls again.
-type chatCalls []*callPieces
+type chatCalls []*call
 
-// of returns the call that a piece belongs to.
-func (all *chatCalls) of(d *chatCallDelta) *callPieces {
-	id, name := textOf(d.ID), textOf(d.Function.Name)
-	c := all.find(d.Index, id)
-	if c == nil || c.ends(d, id, name) {
-		next := &callPieces{index: d.Index, id: id}
+// add adds a piece to the call that it belongs to.
+func (all *chatCalls) add(p callPiece) {
+	index := ""
+	if p.index.raw != nil && p.index.kind() != 'n' {
+		index = strconv.FormatInt(p.index.count(), 10)
+	}
+	c := all.find(index, p.id)
+	if c == nil || c.ends(p, index) {
+		next := &call{index: index, id: p.id}
 		switch {
 		case c == nil:
-		case name == "": // it comes again
+		case p.name == "": // it comes again
 			next.id, next.name = c.id, c.name
-		case id == "" && d.Index != nil && c.index != nil && *d.Index == *c.index: // if it is equal
+		case p.id == "" && index != "" && index == c.index: // if it is equal
 			next.id = c.id
 		}
 		c = next
 		*all = append(*all, c)
 	}
-	if c.id == "" {
-		c.id = id
+	c.id = cmp.Or(c.id, p.id)
+	if p.name != c.name { // some servers repeat it
+		c.name += p.name
 	}
-	if name != c.name { // some servers repeat it
-		c.name += name
+	if c.object.whole() && c.arguments.String() == "{}" && p.arguments.has() { // it held the place of others
+		c.arguments, c.object = pieces{}, extent{}
 	}
-	return c
+	c.object.add(c.arguments.add(p.arguments))
+	keep(&c.signs.ExtraContent, p.signs.ExtraContent)
+	keep(&c.signs.ThoughtSignature, p.signs.ThoughtSignature)
+}
+
+// keep keeps a value unless it is null.
+func keep(in *jsontext.Value, v jsontext.Value) {
+	if len(v) > 0 && v.Kind() != 'n' {
+		*in = v.Clone()
+	}
 }
 
 // find returns the last of the calls that a piece fits best: by its id, else by its index.
-func (all chatCalls) find(index *count, id string) (found *callPieces) {
+func (all chatCalls) find(index, id string) (found *call) {
 	best := 1
 	for _, c := range all {
 		fit := 0
-		if index == nil || c.index == nil || *index == *c.index {
+		if index == "" || c.index == "" || index == c.index {
 			fit++
 		}
 		if id != "" && id == c.id {
@@ -108,25 +122,25 @@ func (all chatCalls) find(index *count, id string) (found *callPieces) {
 
 // ends reports whether a piece that fits a call begins another one, because it has a second name or a
 // second object as arguments.
-func (c *callPieces) ends(d *chatCallDelta, id, name string) bool {
+func (c *call) ends(p callPiece, index string) bool {
 	whole := c.object.whole()
-	if name == "" && (!whole || c.arguments.String() == "{}") {
+	if p.name == "" && (!whole || c.arguments.String() == "{}") {
 		return false
 	}
-	more := strings.TrimSpace(textOf(d.Function.Arguments))
+	more := strings.TrimSpace(p.arguments.text())
 	begins := strings.HasPrefix(more, "{")
-	newID := id != "" && c.id != "" && id != c.id
+	newID := p.id != "" && c.id != "" && p.id != c.id
 	switch {
 	case whole:
-		return begins || name != "" && (more != "" || newID || name != c.name)
+		return begins || p.name != "" && (more != "" || newID || p.name != c.name)
 	case c.name == "":
 		return false
 	case newID:
-		return begins || !c.object.begun || name != c.name
-	case d.Index != nil && c.index != nil && *d.Index != *c.index:
-		return name != c.name || begins && c.object.begun
+		return begins || !c.object.begun || p.name != c.name
+	case index != "" && c.index != "" && index != c.index:
+		return p.name != c.name || begins && c.object.begun
 	}
-	return name != c.name && (c.object.begun || id != "" && c.id == "")
+	return p.name != c.name && (c.object.begun || p.id != "" && c.id == "")
 }
 
 // argumentsOf returns the arguments of a call. Some models write their JSON as a text.
@@ -151,8 +165,8 @@ func addOnce(items []protocol.ResponseItem, item protocol.ResponseItem) ([]proto
 	return append(items, item), true
 }
 
-// callID returns the id of a call; ok is false for other items.
-func callID(item protocol.ResponseItem) (id string, ok bool) {
+// callID returns the id of a call, or of an output, which is no call; it is "" for other items.
+func callID(item protocol.ResponseItem) (id string, call bool) {
 	switch item := item.(type) {
 	case protocol.FunctionCallItem:
 		return item.CallID, true
@@ -160,6 +174,10 @@ func callID(item protocol.ResponseItem) (id string, ok bool) {
 		return item.CallID, true
 	case protocol.LocalShellCallItem:
 		return item.CallID, true
+	case protocol.FunctionCallOutputItem:
+		return item.CallID, false
+	case protocol.CustomToolCallOutputItem:
+		return item.CallID, false
 	}
 	return "", false
 }
@@ -218,7 +236,7 @@ func nameCalls(history, items []protocol.ResponseItem) {
 	}
 }
 
-// named returns a call with another id.
+// named returns a call, or an output, with another id.
 func named(item protocol.ResponseItem, id string) protocol.ResponseItem {
 	switch item := item.(type) {
 	case protocol.FunctionCallItem:
@@ -228,6 +246,12 @@ func named(item protocol.ResponseItem, id string) protocol.ResponseItem {
 		item.CallID = id
 		return item
 	case protocol.LocalShellCallItem:
+		item.CallID = id
+		return item
+	case protocol.FunctionCallOutputItem:
+		item.CallID = id
+		return item
+	case protocol.CustomToolCallOutputItem:
 		item.CallID = id
 		return item
 	}

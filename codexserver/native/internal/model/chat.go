@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"slices"
 
@@ -17,119 +16,20 @@ type chatWire struct{ form }
 func (chatWire) path() string                  { return chatPath }
 func (chatWire) headers(http.Header, *Request) {}
 
-type chatChunk struct {
-	Choices []chatChoice   `json:"choices"`
-	Usage   jsontext.Value `json:"usage"`
-	Error   jsontext.Value `json:"error"`
-	XGroq   struct {
-		Usage jsontext.Value `json:"usage"`
-	} `json:"x_groq"`
-}
-
-type chatChoice struct {
-	Delta        chatDelta      `json:"delta"`
-	Message      jsontext.Value `json:"message"` // of a whole answer, as a delta
-	Text         jsontext.Value `json:"text"`    // in its place, as completions had it before chats
-	FinishReason jsontext.Value `json:"finish_reason"`
-	Usage        jsontext.Value `json:"usage"` // Kimi
-	Error        jsontext.Value `json:"error"` // OpenRouter
-}
-
-type chatDelta struct {
-	Content          jsontext.Value  `json:"content"` // a string; Mistral also writes a list of parts
-	Refusal          jsontext.Value  `json:"refusal"`
-	Reasoning        jsontext.Value  `json:"reasoning"`
-	ReasoningContent jsontext.Value  `json:"reasoning_content"`
-	ReasoningDetails jsontext.Value  `json:"reasoning_details"`
-	ToolCalls        []chatCallDelta `json:"tool_calls"`
-	FunctionCall     jsontext.Value  `json:"function_call"` // the one call of an answer, before there were several
-}
-
-func (d *chatDelta) empty() bool {
-	return !has(d.Content) && !has(d.Refusal) && len(d.ToolCalls) == 0 && !has(d.FunctionCall) && !has(d.Reasoning) && !has(d.ReasoningContent) && !has(d.ReasoningDetails)
-}
-
-type chatCallDelta struct {
-	Index        *count         `json:"index"`
-	ID           jsontext.Value `json:"id"`
-	Function     chatFunction   `json:"function"`
-	Name         jsontext.Value `json:"name"`          // of a call without the member function
-	Arguments    jsontext.Value `json:"arguments"`     // also of such a call
-	ExtraContent jsontext.Value `json:"extra_content"` // Gemini
-}
-
-type chatFunction struct {
-	Name             jsontext.Value `json:"name"`
-	Arguments        jsontext.Value `json:"arguments"`         // a string; some servers write the object
-	ThoughtSignature jsontext.Value `json:"thought_signature"` // Gemini behind Portkey's gateway
-}
-
 func (chatWire) read(s *stream) (*Response, error) {
-	var answer chatAnswer
-	var chunk chatChunk
+	a := &chatAnswer{stream: s, out: &Response{}}
 	for {
-		e, done, err := s.object()
+		e, err := s.event()
 		switch {
-		case done, err != nil && answer.finished && !isLimit(err): // some servers end without [DONE]
-			return answer.response()
+		case e.done, err != nil && a.finished && !isLimit(err): // some servers end without [DONE]
+			return a.out, a.end()
 		case err != nil:
 			return nil, s.closed(err, "stream closed before the answer was finished")
 		}
-		chunk = chatChunk{Choices: chunk.Choices[:0]} // whose memory is used again
-		if !take(e.data, &chunk) {
-			if err := s.unread(e); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if err := answer.chunk(e, &chunk, s); err != nil {
+		if err := a.event(e); err != nil {
 			return nil, err
 		}
 	}
-}
-
-// chunk adds an event.
-func (a *chatAnswer) chunk(e sseEvent, chunk *chatChunk, s *stream) error {
-	for _, raw := range []jsontext.Value{chunk.XGroq.Usage, chunk.Usage} {
-		if u := usageOf(raw); u != nil {
-			a.usage = u
-		}
-	}
-	if len(chunk.Choices) == 0 || fails(chunk.Error, 0) || fails(chunk.Choices[0].Error, 0) {
-		return s.trouble(e)
-	}
-	choice := &chunk.Choices[0]
-	word := wordOf(choice.FinishReason)
-	whole := e.body && has(choice.Message)
-	if e.open && !a.finished && word == "" && !whole {
-		return nil // a part of it may be missing
-	}
-	if u := usageOf(choice.Usage); u != nil {
-		a.usage = u
-	}
-	delta := &choice.Delta
-	switch {
-	case !delta.empty():
-	case !has(choice.Message):
-		delta.Content = choice.Text
-	case a.empty():
-		take(choice.Message, delta)
-	}
-	if err := a.add(delta, s); err != nil {
-		return err
-	}
-	if word != "" || whole {
-		why, err := cutOf(word, s.hide)
-		if err != nil {
-			var said refusal
-			if said.read(e.data); len(said.words) > 0 {
-				return s.failure(e.data)
-			}
-			return err
-		}
-		a.finished, a.cut = true, cmp.Or(a.cut, why)
-	}
-	return nil
 }
 
 // The member of a message that has the reasoning goes back with it. The type of a
@@ -147,83 +47,125 @@ const CallSigns = "tool_call_signs"
 // signs is such a text as JSON.
 type signs struct {
 	ExtraContent     jsontext.Value `json:"extra_content,omitzero"`
-	ThoughtSignature jsontext.Value `json:"thought_signature,omitzero"`
+	ThoughtSignature jsontext.Value `json:"thought_signature,omitzero"` // Gemini behind Portkey's gateway
 }
 
 // chatAnswer collects the pieces of an answer.
 type chatAnswer struct {
+	*stream
+	out             *Response
 	text, reasoning pieces
 	member          string // of the first piece of reasoning
 	calls           chatCalls
-	usage           *protocol.TokenUsage
 	finished        bool
-	cut             Cut
 }
 
-func (a *chatAnswer) empty() bool { return a.text.Len()+a.reasoning.Len()+len(a.calls) == 0 }
-
-func (a *chatAnswer) add(d *chatDelta, s *stream) error {
-	content := d.Content
-	if !has(content) {
-		content = d.Refusal
+// event adds an event.
+func (a *chatAnswer) event(e event) error {
+	a.usage(e.at("x_groq").at("usage"))
+	a.usage(e.at("usage"))
+	choices := e.at("choices").list()
+	if len(choices) == 0 || e.at("error").fails() || choices[0].at("error").fails() { // the latter from OpenRouter
+		return a.trouble(e)
 	}
-	var thinking string
-	switch content.Kind() {
-	case '[', '{':
-		var text string
-		text, thinking = contentOf(content, 0)
-		content, _ = jsontext.AppendQuote(nil, text)
-	case '0':
-		content = quoted(content)
+	choice := choices[0]
+	word, message := choice.at("finish_reason").word(), choice.at("message")
+	whole := e.body && message.has()
+	if e.open && !a.finished && word == "" && !whole {
+		return nil // a part of it may be missing
+	}
+	a.usage(choice.at("usage")) // Kimi's
+	delta := choice.at("delta")
+	switch {
+	case delta.kind() == '"', slices.ContainsFunc(deltaMembers, func(name string) bool { return delta.at(name).has() }):
+	case !message.has():
+		delta = choice.at("text") // as completions had it before chats
+	case a.text.Len()+a.reasoning.Len()+len(a.calls) == 0:
+		delta = message
+	}
+	if err := a.delta(delta); err != nil || word == "" && !whole {
+		return err
+	}
+	why, err := cutOf(word, a.hide)
+	if err != nil && len(refusalOf(e.raw).words) > 0 {
+		return a.failure(e.raw)
+	}
+	a.finished, a.out.Cut = true, cmp.Or(a.out.Cut, why)
+	return err
+}
+
+// deltaMembers are the members of a delta that say something.
+var deltaMembers = []string{"content", "refusal", "tool_calls", "function_call", "reasoning", "reasoning_content", "reasoning_details"}
+
+func (a *chatAnswer) usage(v value) {
+	if u := v.usage(); u != nil {
+		a.out.Usage = u
+	}
+}
+
+// delta adds a delta, which some servers write as its content alone.
+func (a *chatAnswer) delta(d value) error {
+	content := d.at("content")
+	switch {
+	case d.kind() == '"':
+		content = d
+	case !content.has():
+		content = d.at("refusal")
+	}
+	text, thinking := "", ""
+	if content.all != nil { // Mistral's list of parts
+		text, thinking = content.content()
 	}
 	if piece := a.think(d, thinking); piece != "" {
-		s.emit(Event{Type: RawReasoningDelta, Text: piece})
+		a.emit(Event{Type: RawReasoningDelta, Text: piece})
 	}
-	if content.Kind() == '"' {
-		if piece := a.text.add(content); piece != "" {
-			s.emit(Event{Type: TextDelta, Text: piece})
+	if a.text.WriteString(text); content.all == nil {
+		text = a.text.add(content)
+	}
+	if text != "" {
+		a.emit(Event{Type: TextDelta, Text: text})
+	}
+	calls := d.at("tool_calls").list()
+	if only := d.at("function_call"); only.has() { // the one call of an answer, before there were several
+		calls = append(calls, only)
+	}
+	for _, c := range calls {
+		function := c.at("function")
+		if !function.at("name").has() && function.at("arguments").raw == nil {
+			function = c
 		}
-	}
-	if has(d.FunctionCall) {
-		var only chatCallDelta
-		take(d.FunctionCall, &only.Function)
-		d.ToolCalls = append(d.ToolCalls, only)
-	}
-	for i := range d.ToolCalls {
-		piece := &d.ToolCalls[i]
-		if piece.Function.Name == nil && piece.Function.Arguments == nil {
-			piece.Function.Name, piece.Function.Arguments = piece.Name, piece.Arguments
-		}
-		if !has(piece.ID) && !has(piece.Function.Name) && len(piece.Function.Arguments) == 0 && !has(piece.ExtraContent) {
+		piece := callPiece{id: c.at("id").text(), name: function.at("name").text(), arguments: function.at("arguments")}
+		piece.index, piece.signs = c.at("index"), signs{c.at("extra_content").raw, function.at("thought_signature").raw}
+		if piece.id == "" && piece.name == "" && len(piece.arguments.raw) == 0 && !c.at("extra_content").has() {
 			continue
 		}
-		call := a.calls.of(piece)
-		if len(a.calls) > maxCalls {
-			return &LimitError{What: fmt.Sprintf("it has more than %d tool calls", maxCalls)}
+		if a.calls.add(piece); len(a.calls) > maxCalls {
+			return tooManyCalls
 		}
-		call.add(piece.Function.Arguments)
-		keep(&call.signs.ExtraContent, piece.ExtraContent)
-		keep(&call.signs.ThoughtSignature, piece.Function.ThoughtSignature)
 	}
 	return nil
 }
 
 // think adds a piece of reasoning and returns it. Some servers send several members with the same text.
-func (a *chatAnswer) think(d *chatDelta, thinking string) (piece string) {
-	for _, from := range []struct {
-		raw    jsontext.Value
-		member string
-	}{{d.ReasoningContent, byReasoningContent}, {d.Reasoning, byReasoning}, {d.ReasoningDetails, byReasoning}} {
-		if !has(from.raw) {
+func (a *chatAnswer) think(d value, thinking string) (piece string) {
+	for _, name := range []string{"reasoning_content", "reasoning", "reasoning_details"} {
+		v := d.at(name)
+		if !v.has() {
 			continue
 		}
-		if raw := from.raw; raw.Kind() == '"' {
-			piece = a.reasoning.add(raw)
-		} else if piece = reasoningOf(raw); piece != "" {
+		if v.all == nil {
+			piece = a.reasoning.add(v)
+		} else {
+			text, more := v.content()
+			piece = text + more
 			a.reasoning.WriteString(piece)
 		}
 		if piece != "" || len(a.reasoning.half) > 0 {
-			a.member = cmp.Or(a.member, from.member)
+			by := byReasoning
+			if name == "reasoning_content" {
+				by = byReasoningContent
+			}
+			a.member = cmp.Or(a.member, by)
 			return piece
 		}
 	}
@@ -231,54 +173,35 @@ func (a *chatAnswer) think(d *chatDelta, thinking string) (piece string) {
 	return thinking
 }
 
-// keep keeps a value unless it is null.
-func keep(in *jsontext.Value, v jsontext.Value) {
-	if len(v) > 0 && v.Kind() != 'n' {
-		*in = v.Clone()
-	}
-}
-
-func (a *chatAnswer) response() (*Response, error) {
-	r := &Response{Usage: a.usage, Cut: a.cut}
-	a.reasoning.end()
-	a.text.end()
-	if a.reasoning.Len() > 0 {
+// end adds the items of the response.
+func (a *chatAnswer) end() error {
+	r := a.out
+	if thoughts := a.reasoning.end(); thoughts != "" {
 		r.Items = append(r.Items, protocol.ReasoningItem{
 			Summary: []protocol.ReasoningText{},
-			Content: []protocol.ReasoningText{{Type: cmp.Or(a.member, byReasoning), Text: a.reasoning.String()}},
+			Content: []protocol.ReasoningText{{Type: cmp.Or(a.member, byReasoning), Text: thoughts}},
 		})
 	}
-	if a.text.Len() > 0 {
-		r.Items = append(r.Items, assistantMessage(a.text.String()))
+	if text := a.text.end(); text != "" {
+		r.Items = append(r.Items, assistantMessage(text))
 	}
-	calls := len(r.Items)
+	calls, own, signed := len(r.Items), protocol.ReasoningItem{Summary: []protocol.ReasoningText{}}, false
 	for _, c := range a.calls {
-		c.arguments.end()
-		item := protocol.FunctionCallItem{Name: c.name, Arguments: argumentsOf(c.arguments.String()), CallID: c.id}
-		r.Items, c.once = addOnce(r.Items, item)
-	}
-	item, ok, err := a.signs()
-	if ok {
-		r.Items = slices.Insert(r.Items, calls, protocol.ResponseItem(item))
-	}
-	return r, err
-}
-
-// signs returns the item with the signs of the calls; ok is false if they have none.
-func (a *chatAnswer) signs() (item protocol.ReasoningItem, ok bool, err error) {
-	item.Summary = []protocol.ReasoningText{}
-	for _, c := range a.calls {
-		if !c.once {
+		items, added := addOnce(r.Items, protocol.FunctionCallItem{Name: c.name, Arguments: argumentsOf(c.arguments.end()), CallID: c.id})
+		if !added {
 			continue
 		}
-		text, err := json.Marshal(c.signs, lenient)
+		text, err := json.Marshal(c.signs, json.JoinOptions(lenient...))
 		if err != nil {
-			return item, false, err
+			return err
 		}
-		ok = ok || len(text) > len("{}")
-		item.Content = append(item.Content, protocol.ReasoningText{Type: CallSigns, Text: string(text)})
+		r.Items, signed = items, signed || len(text) > len("{}")
+		own.Content = append(own.Content, protocol.ReasoningText{Type: CallSigns, Text: string(text)})
 	}
-	return item, ok, nil
+	if signed {
+		r.Items = slices.Insert(r.Items, calls, protocol.ResponseItem(own))
+	}
+	return nil
 }
 
 func assistantMessage(text string) protocol.MessageItem {

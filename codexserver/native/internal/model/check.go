@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/internal/text"
-	"github.com/go-json-experiment/json"
 )
 
 // checkTimeout bounds [Client.Check].
@@ -116,9 +115,7 @@ func (c *Client) keyError(e *StatusError) error {
 
 // words returns the provider's words for people, in one line.
 func (e *StatusError) words() string {
-	var r refusal
-	r.read([]byte(e.Body))
-	return text.Brief(strings.Join(strings.Fields(strings.Join(r.words, ": ")), " "), 200)
+	return text.Brief(strings.Join(strings.Fields(strings.Join(refusalOf([]byte(e.Body)).words, ": ")), " "), 200)
 }
 
 // has reports whether a provider with a list of models has one, as far as it says.
@@ -135,13 +132,12 @@ func (c *Client) has(ctx context.Context, list []ListEntry, name string) bool {
 		}
 	}
 	// Some aliases are in no list.
-	var one wireEntry
 	said, err := c.get(ctx, target)
 	if err != nil {
 		_, no := errors.AsType[*StatusError](err)
 		return !no
 	}
-	return json.Unmarshal(said, &one, lenient) == nil && one.ID != ""
+	return parse(said).at("id").has()
 }
 
 // get returns the body of the answer to a request.

@@ -85,11 +85,8 @@ func (c *Client) Stream(ctx context.Context, req *Request, emit func(Event)) (*R
 
 // stream sends a request in a form. The error is a [formError] if the provider may take another one.
 func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(Event)) (*Response, error) {
-	if f.has(images) {
-		req = withoutImages(req)
-	}
 	p := c.Provider
-	idle := time.Duration(value(p.StreamIdleTimeoutMS, 300_000)) * time.Millisecond
+	idle := time.Duration(orDefault(p.StreamIdleTimeoutMS, 300_000)) * time.Millisecond
 	wire := c.wire(f)
 	body, err := wire.body(req)
 	if err != nil {
@@ -361,7 +358,7 @@ func Wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func value(p *int64, otherwise int64) int64 {
+func orDefault(p *int64, otherwise int64) int64 {
 	if p == nil || *p < 0 {
 		return otherwise
 	}

@@ -111,13 +111,13 @@ const maxRetryAfter = 2 * time.Minute
 // Until the provider has answered once, a connection that fails is tried twice at most: what is wrong
 // is probably the configuration. After that it is probably the network, which may come back.
 func (c *Client) Again(err error, n int, began time.Time) (wait time.Duration, say string, ok bool) {
-	most := value(c.Provider.RequestMaxRetries, 4)
+	most := orDefault(c.Provider.RequestMaxRetries, 4)
 	var cut *StreamError
 	var busy *RetryLimitError
 	var lost *ConnectError
 	switch {
 	case errors.As(err, &cut):
-		most = value(c.Provider.StreamMaxRetries, 5)
+		most = orDefault(c.Provider.StreamMaxRetries, 5)
 		wait = max(min(cut.After, maxRetryAfter), backoff(200*time.Millisecond, n))
 		say = fmt.Sprintf("stream error: %v; retrying %d/%d in %v…", cut, n+1, most, wait.Round(time.Millisecond))
 	case errors.As(err, &busy): // it needs time

@@ -1,9 +1,9 @@
 package model
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -70,7 +71,7 @@ var forms = []struct {
 	{usageOption, [][]string{{"stream_options"}, {"include_usage"}}, "", func(*Request) bool { return true }},
 	{effort, [][]string{{"effort"}, {"reasoning.summary"}, {"encrypted content"}, {"encrypted_content"}, {"support thinking"}, {"think value"}}, "", wantsEffort}, // the last two are Ollama's
 	// Gemini wants them: it says that one is missing.
-	{signsOfCalls, [][]string{{"extra_content"}, {"thought_signature"}}, "missing", func(r *Request) bool { return hasSigns(r.Items) }},
+	{signsOfCalls, [][]string{{"extra_content"}, {"thought_signature"}}, "missing", func(r *Request) bool { return slices.ContainsFunc(r.Items, isSigns) }},
 	{reasoning, [][]string{{"reasoning"}}, "", func(r *Request) bool { return reasoningMember(r.Items) != "" }},
 	{effort, [][]string{{"reasoning"}}, "", wantsEffort},
 	{answerSchema, [][]string{{"response_format"}, {"json_schema"}, {"text.format"}, {"structured output"}}, "Invalid schema", func(r *Request) bool { return r.OutputSchema != nil }},
@@ -78,8 +79,8 @@ var forms = []struct {
 	{strictMember, [][]string{{"strict"}}, "", func(r *Request) bool { return len(r.Tools) > 0 }},
 	{wholeSchemas, aboutTools, "response_format", func(r *Request) bool { return len(r.Tools) > 0 }},
 	{systemRole, [][]string{{"system role"}, {"role system"}, {"role 'system'"}, {"support 'system'"}}, "", func(*Request) bool { return true }},
-	{rolesInARow, [][]string{{"role"}, {"alternat"}, {"system message"}, {"developer"}, {"template"}, {"jinja"}, {"order"}}, "", func(r *Request) bool { return repeatsRoles(r.Items) }},
-	{userAfterTool, [][]string{{"role"}, {"alternat"}, {"template"}, {"jinja"}, {"order"}, {"after", "tool"}, {"follow", "tool"}}, "", func(r *Request) bool { return asksAfterTool(r.Items) }},
+	{rolesInARow, [][]string{{"role"}, {"alternat"}, {"system message"}, {"developer"}, {"template"}, {"jinja"}, {"order"}}, "", func(r *Request) bool { return reshapes(r, rolesInARow) }},
+	{userAfterTool, [][]string{{"role"}, {"alternat"}, {"template"}, {"jinja"}, {"order"}, {"after", "tool"}, {"follow", "tool"}}, "", func(r *Request) bool { return reshapes(r, userAfterTool) }},
 	{nullContent, [][]string{{"content"}, {"null"}, {"none"}, {"template"}, {"jinja"}}, "", func(r *Request) bool { return slices.ContainsFunc(r.Items, isCall) }},
 	{emptyContent, [][]string{{"content", "empty"}, {"content", "at least 1"}, {"content", "required"}}, "", func(r *Request) bool { return slices.ContainsFunc(r.Items, isCall) }},
 	{systemRole, [][]string{{"system"}}, "", func(*Request) bool { return true }},
@@ -151,57 +152,134 @@ func (f form) offered(tools []Tool) []Tool {
 	return slices.DeleteFunc(slices.Clone(tools), func(t Tool) bool { return t.Foreign && slices.Contains(f.tools, t.Name) })
 }
 
-// schema returns the schema of a tool's arguments, by default that of an empty object.
-func (f form) schema(t Tool) jsontext.Value {
+// functionTool is a function as the model sees it.
+type functionTool struct {
+	Name        string         `json:"name"`
+	Description string         `json:"description"`
+	Strict      *bool          `json:"strict,omitzero"`
+	Parameters  jsontext.Value `json:"parameters"`
+}
+
+// function returns a tool in this form. Its arguments are by default an empty object.
+func (f form) function(t Tool) *functionTool {
+	own := &functionTool{Name: t.Name, Description: t.Description, Parameters: jsontext.Value(t.Parameters)}
+	if !f.has(strictMember) {
+		own.Strict = new(false)
+	}
 	switch {
 	case f.has(wholeSchemas):
-		return jsontext.Value(plainSchema(t.Parameters))
+		own.Parameters = plainSchema(t.Parameters)
 	case len(t.Parameters) == 0:
-		return jsontext.Value(`{"type":"object","properties":{}}`)
+		own.Parameters = jsontext.Value(`{"type":"object","properties":{}}`)
 	}
-	return jsontext.Value(t.Parameters)
+	return own
 }
 
-// instructions returns what a request says first: its instructions, and the schema of the answer where the
-// provider takes none.
-func (f form) instructions(req *Request, text string) string {
-	if req.OutputSchema == nil || !f.has(answerSchema) {
-		return text
-	}
-	return join(text, "Your last message is only JSON that follows this schema, with nothing around it:\n"+string(req.OutputSchema))
+// schemaFormat is the form of the answer.
+type schemaFormat struct {
+	Type   string         `json:"type,omitzero"`
+	Name   string         `json:"name"`
+	Strict bool           `json:"strict"`
+	Schema jsontext.Value `json:"schema"`
 }
 
-// id returns the id of a call.
-func (f form) id(id string) string {
-	if !f.has(idsOfCalls) {
-		return id
-	}
-	sum := sha256.Sum256([]byte(id)) // only keeps ids apart
-	const most = 9                   // Mistral takes no other number
-	return hex.EncodeToString(sum[:])[:most]
+func formatOf(req *Request) schemaFormat {
+	return schemaFormat{Name: "codex_output_schema", Strict: true, Schema: jsontext.Value(req.OutputSchema)} // providers require a name
 }
 
-// withIDs returns the items with the ids of calls that the provider takes.
-func (f form) withIDs(items []protocol.ResponseItem) []protocol.ResponseItem {
-	if !f.has(idsOfCalls) {
-		return items
-	}
-	items = slices.Clone(items)
-	for i, item := range items {
-		switch item := item.(type) {
-		case protocol.FunctionCallOutputItem:
-			item.CallID = f.id(item.CallID)
-			items[i] = item
-		case protocol.CustomToolCallOutputItem:
-			item.CallID = f.id(item.CallID)
-			items[i] = item
-		default:
-			if id, ok := callID(item); ok {
-				items[i] = named(item, f.id(id))
+// betweenToolAndUser is the message of the assistant for providers that want one.
+const betweenToolAndUser = "I have read the result."
+
+// history returns what a request says first, and its items, in this form.
+func (f form) history(req *Request) (first string, items []protocol.ResponseItem) {
+	first, items = req.Instructions, make([]protocol.ResponseItem, 0, len(req.Items)+1)
+	for _, item := range req.Items {
+		if id, _ := callID(item); id != "" && f.has(idsOfCalls) {
+			sum := sha256.Sum256([]byte(id)) // only keeps ids apart
+			const most = 9                   // Mistral takes no other number
+			item = named(item, hex.EncodeToString(sum[:])[:most])
+		}
+		var before protocol.ResponseItem
+		end := len(items) - 1
+		if end >= 0 {
+			before = items[end]
+		}
+		m, isMessage := item.(protocol.MessageItem)
+		switch last, _ := before.(protocol.MessageItem); {
+		case f.has(signsOfCalls) && isSigns(item):
+			continue
+		case isMessage && isSystem(m.Role) && f.has(rolesInARow):
+			first = join(first, textsOf(m.Content))
+			continue
+		case isMessage && m.Role == last.Role && f.has(rolesInARow):
+			m.Content, items = joinParts(last.Content, m.Content), items[:end]
+		case m.Role == "user" && isOutput(before) && f.has(userAfterTool):
+			items = append(items, assistantMessage(betweenToolAndUser))
+		}
+		if isMessage {
+			if f.has(images) {
+				m.Content = withoutImages(m.Content)
 			}
+			item = m
+		}
+		items = append(items, item)
+	}
+	if req.OutputSchema != nil && f.has(answerSchema) {
+		first = join(first, "Your last message is only JSON that follows this schema, with nothing around it:\n"+string(req.OutputSchema))
+	}
+	return first, items
+}
+
+// reshapes reports whether a request has what another form would lack.
+func reshapes(req *Request, other without) bool {
+	_, items := form{without: other}.history(req)
+	return len(items) != len(req.Items)
+}
+
+func isSystem(role string) bool { return role == "developer" || role == "system" }
+
+func isOutput(item protocol.ResponseItem) bool {
+	id, call := callID(item)
+	return id != "" && !call
+}
+
+// join returns two texts with an empty line between them.
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n\n" + b
+}
+
+// joinParts returns the parts of two messages. Texts that meet become one.
+func joinParts(a, b []protocol.ContentItem) []protocol.ContentItem {
+	if len(a) == 0 || len(b) == 0 || isImage(a[len(a)-1]) || isImage(b[0]) {
+		return slices.Concat(a, b)
+	}
+	a = slices.Concat(a, b[1:])
+	end := len(a) - len(b)
+	a[end].Text = join(a[end].Text, b[0].Text)
+	return a
+}
+
+func isImage(c protocol.ContentItem) bool { return c.Type == "input_image" }
+
+func hasImages(items []protocol.ResponseItem) bool {
+	return slices.ContainsFunc(items, func(item protocol.ResponseItem) bool {
+		m, ok := item.(protocol.MessageItem)
+		return ok && slices.ContainsFunc(m.Content, isImage)
+	})
+}
+
+// withoutImages returns parts with a remark in the place of each image.
+func withoutImages(parts []protocol.ContentItem) []protocol.ContentItem {
+	parts = slices.Clone(parts)
+	for i, c := range parts {
+		if isImage(c) {
+			parts[i] = protocol.ContentItem{Type: "input_text", Text: "\n[An image was here. It was left out, because this model cannot take images.]\n"}
 		}
 	}
-	return items
+	return parts
 }
 
 // formError asks for another attempt, in another form.
@@ -209,140 +287,73 @@ type formError struct{ next form }
 
 func (*formError) Error() string { return "the provider refused the form of the request" }
 
-// asksAfterTool reports whether a message of the user follows the output of a call.
-func asksAfterTool(items []protocol.ResponseItem) bool {
-	output := false
-	for _, item := range items {
-		switch item := item.(type) {
-		case protocol.FunctionCallOutputItem, protocol.CustomToolCallOutputItem:
-			output = true
-		case protocol.MessageItem:
-			if output && item.Role == "user" {
-				return true
-			}
-			output = false
-		default:
-			output = false
-		}
-	}
-	return false
-}
-
-// repeatsRoles reports whether messages of one role follow each other, or one belongs to the system message.
-func repeatsRoles(items []protocol.ResponseItem) bool {
-	last := ""
-	for _, item := range items {
-		m, _ := item.(protocol.MessageItem)
-		if isSystem(m.Role) || m.Role != "" && m.Role == last {
-			return true
-		}
-		last = m.Role
-	}
-	return false
-}
-
-// alternating returns the items with one message in place of those of one role in a row, and without those
-// that belong to the system message.
-func alternating(items []protocol.ResponseItem) (all []protocol.ResponseItem) {
-	var last protocol.MessageItem // at the end of all
-	for _, item := range items {
-		m, ok := item.(protocol.MessageItem)
-		switch {
-		case ok && isSystem(m.Role):
-			continue
-		case ok && m.Role == last.Role:
-			m.Content = joinParts(last.Content, m.Content)
-			all = all[:len(all)-1]
-			item = m
-		}
-		all, last = append(all, item), m
-	}
-	return all
-}
-
-// joinParts returns the parts of two messages. Texts that meet become one.
-func joinParts(a, b []protocol.ContentItem) []protocol.ContentItem {
-	a = slices.Clone(a)
-	if end := len(a) - 1; end >= 0 && len(b) > 0 && a[end].Type == b[0].Type && a[end].ImageURL == "" && b[0].ImageURL == "" {
-		a[end].Text, b = join(a[end].Text, b[0].Text), b[1:]
-	}
-	return append(a, b...)
-}
-
-// apart returns the items with a message of the assistant between the output of a call and a message of the user.
-func apart(items []protocol.ResponseItem) (all []protocol.ResponseItem) {
-	for i, item := range items {
-		if i > 0 && asksAfterTool(items[i-1:i+1]) {
-			all = append(all, protocol.MessageItem{Role: "assistant", Content: []protocol.ContentItem{{Type: "output_text", Text: betweenToolAndUser}}})
-		}
-		all = append(all, item)
-	}
-	return all
-}
-
 // plainSchema returns a schema of an object with the members that each provider reads: it leaves out
 // the rest, and adds what some require.
-func plainSchema(schema json.RawMessage) json.RawMessage {
-	var s map[string]any
-	if json.Unmarshal(schema, &s) != nil || s["type"] != "object" {
-		s = map[string]any{}
+func plainSchema(schema []byte) jsontext.Value {
+	s := parse(schema)
+	if s.at("type").text() != "object" {
+		s = value{}
 	}
-	delete(s, "enum")
 	plain := plainPart(s, 0)
 	plain["type"] = "object"
-	if _, ok := plain["properties"]; !ok {
+	if plain["properties"] == nil {
 		plain["properties"] = map[string]any{}
 	}
-	text, err := json.Marshal(plain)
-	if err != nil {
-		return nil
-	}
+	text, _ := json.Marshal(plain, json.Deterministic(true), jsontext.AllowInvalidUTF8(true)) // texts and objects can be written
 	return text
 }
 
 // plainPart returns a part of a schema with a type. Any text is better than a part that cannot be said.
-func plainPart(part any, depth int) map[string]any {
-	s, _ := part.(map[string]any)
-	kind, ok := s["type"].(string)
-	kinds, _ := s["type"].([]any) // such as ["string", "null"]
-	for _, one := range kinds {
-		if word, _ := one.(string); word != "null" && !ok {
-			kind, ok = word, word != ""
+func plainPart(s value, depth int) map[string]any {
+	const most = 8 // further inside is any text
+	kind := ""
+	if one := s.at("type"); one.kind() == '"' {
+		kind = one.text()
+	}
+	for _, one := range s.at("type").all { // such as ["string", "null"]
+		if one.kind() == '"' && one.text() != "null" {
+			kind = cmp.Or(kind, one.text())
 		}
 	}
-	if !ok {
-		for _, name := range []string{"anyOf", "oneOf", "allOf"} { // the first that is no null
-			options, _ := s[name].([]any)
-			for _, option := range options {
-				if inside := plainPart(option, depth+1); inside["type"] != "null" && depth < maxNested {
-					return inside
-				}
+	for _, name := range []string{"any_of", "one_of", "all_of"} { // the first that is no null
+		for _, option := range s.at(name).all {
+			if inside := plainPart(option, depth+1); kind == "" && inside["type"] != "null" && depth < most {
+				return inside
 			}
 		}
 	}
 	plain := map[string]any{"type": "string"}
-	if text, ok := s["description"].(string); ok {
-		plain["description"] = text
+	if text := s.at("description"); text.kind() == '"' {
+		plain["description"] = text.text()
 	}
-	switch properties, _ := s["properties"].(map[string]any); {
-	case depth > 2*maxNested:
+	switch properties := s.at("properties").all; {
+	case depth > most:
 	case kind == "object" || len(properties) > 0:
-		all := map[string]any{}
-		for name, property := range properties {
-			all[name] = plainPart(property, depth+1)
+		all, required := map[string]any{}, []string(nil)
+		for _, p := range properties {
+			all[value{raw: p.name}.text()] = plainPart(p, depth+1)
 		}
-		plain["type"], plain["properties"] = "object", all
-		required, _ := s["required"].([]any)
-		if required = slices.DeleteFunc(required, func(name any) bool { word, _ := name.(string); return all[word] == nil }); len(required) > 0 {
+		for _, name := range s.at("required").all {
+			if all[name.text()] != nil {
+				required = append(required, name.text())
+			}
+		}
+		if plain["type"], plain["properties"] = "object", all; required != nil {
 			plain["required"] = required
 		}
 	case kind == "array":
-		plain["type"], plain["items"] = "array", plainPart(s["items"], depth+1)
+		plain["type"], plain["items"] = "array", plainPart(s.at("items"), depth+1)
 	case kind == "integer", kind == "number", kind == "boolean", kind == "null":
 		plain["type"] = kind
 	default:
-		enum, _ := s["enum"].([]any)
-		if len(enum) > 0 && !slices.ContainsFunc(enum, func(one any) bool { _, text := one.(string); return !text }) {
+		var enum []string
+		for _, one := range s.at("enum").all {
+			if one.kind() != '"' {
+				return plain
+			}
+			enum = append(enum, one.text())
+		}
+		if enum != nil {
 			plain["enum"] = enum
 		}
 	}

@@ -9,9 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Limits of a provider's list.
@@ -92,55 +89,37 @@ func (c *Client) models(ctx context.Context, target *url.URL) ([]ListEntry, erro
 	case strings.HasPrefix(strings.TrimSpace(string(text)), "<"):
 		return nil, c.refused(0, nil, text)
 	}
-	var list struct {
-		Data []wireEntry `json:"data"`
-	}
-	if json.Unmarshal(text, &list, lenient) != nil {
+	list := parse(text)
+	if list.kind() != '{' {
 		return nil, errNoList
 	}
 	var models []ListEntry
-	for _, m := range list.Data {
-		if m.ID != "" {
-			models = append(models, ListEntry{Name: m.ID, Window: m.window(), AnyName: textOf(m.OwnedBy) == "llamacpp"})
+	for _, m := range list.at("data").all {
+		if name := m.at("id").text(); name != "" {
+			models = append(models, ListEntry{Name: name, Window: contextOf(m), AnyName: m.at("owned_by").text() == "llamacpp"})
 		}
 	}
 	return models, nil
 }
 
-// wireEntry is a model in a list, with the members in which servers state its window.
-type wireEntry struct {
-	ID      string         `json:"id"`
-	OwnedBy jsontext.Value `json:"owned_by"`
-	Meta    struct {
-		NCtx jsontext.Value `json:"n_ctx"` // llama.cpp: of a slot
-	} `json:"meta"`
-	LoadedContextLength jsontext.Value `json:"loaded_context_length"` // LM Studio
-	MaxModelLen         jsontext.Value `json:"max_model_len"`         // vLLM
-	ContextLength       jsontext.Value `json:"context_length"`        // OpenRouter
-	ContextWindow       jsontext.Value `json:"context_window"`        // Groq
-	MaxContextLength    jsontext.Value `json:"max_context_length"`    // Mistral; in LM Studio not what is loaded
-	State               jsontext.Value `json:"state"`                 // LM Studio
-}
-
-func (m *wireEntry) window() int64 {
-	for _, raw := range []jsontext.Value{m.Meta.NCtx, m.LoadedContextLength, m.MaxModelLen, m.ContextLength, m.ContextWindow} {
-		if n := tokensOf(raw); n > 0 {
+// contextOf returns the window that a model in a list has.
+func contextOf(m value) int64 {
+	windows := []value{
+		m.at("meta").at("n_ctx"),      // llama.cpp: of a slot
+		m.at("loaded_context_length"), // LM Studio
+		m.at("max_model_len"),         // vLLM
+		m.at("context_length"),        // OpenRouter
+		m.at("context_window"),        // Groq
+	}
+	if m.at("state").raw == nil { // of LM Studio, where the next is not what is loaded
+		windows = append(windows, m.at("max_context_length")) // Mistral
+	}
+	for _, w := range windows {
+		if n, err := strconv.ParseInt(string(w.raw), 10, 64); err == nil && n > 0 {
 			return n
 		}
 	}
-	if len(m.State) > 0 {
-		return 0
-	}
-	return tokensOf(m.MaxContextLength)
-}
-
-// tokensOf returns a whole number in JSON, or 0 for anything else.
-func tokensOf(raw jsontext.Value) int64 {
-	n, err := strconv.ParseInt(string(raw), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
+	return 0
 }
 
 // modelsWire adds no headers: a list of models belongs to neither wire.

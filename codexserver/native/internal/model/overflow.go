@@ -57,7 +57,7 @@ const maxOverflow = 2000
 
 // isOverflow reports whether an answer with a status, or an error in a stream with status 0, says that
 // the model cannot hold the request. r is what was read of it.
-func isOverflow(status int, answer string, r *refusal) bool {
+func isOverflow(status int, answer string, r refusal) bool {
 	switch status {
 	case http.StatusRequestEntityTooLarge:
 		return true

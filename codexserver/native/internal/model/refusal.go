@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"html"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // refusal is what a provider says in an answer that is none, wherever it says it.
@@ -27,20 +25,26 @@ type refusal struct {
 	resets     time.Duration
 }
 
-// read adds what an answer or an event says.
-func (r *refusal) read(said []byte) {
-	switch said = bytes.TrimSpace(said); {
+// refusalOf returns what an answer or an event says.
+func refusalOf(said []byte) (r refusal) {
+	said = bytes.TrimSpace(said)
+	v := parse(said)
+	if v.raw == nil {
+		v = parse(withoutNaN(said))
+	}
+	switch {
 	case len(said) == 0:
 	case said[0] == '<':
 		r.explicit = true
 		r.add(pageWords(said))
-	case jsontext.Value(said).IsValid(lenient):
-		if r.walk(said, 0); len(r.words) == 0 {
-			r.sentences(said, 0)
-		}
-	default:
+	case v.raw == nil:
 		r.add(string(said))
+	default:
+		if r.walk(v, 0); len(r.words) == 0 {
+			r.sentences(v, 0)
+		}
 	}
+	return r
 }
 
 // add adds words that are not there yet.
@@ -55,113 +59,90 @@ func (r *refusal) add(words string) {
 // ofAnswers are members with texts that are no words about a failure.
 var ofAnswers = []string{"choices", "output", "response", "item", "part", "delta", "instructions", "input", "tools"}
 
+// maxNested is how deep words are looked for, and maxParts in how many parts of a list.
+const maxNested, maxParts = 4, 8
+
 // sentences adds the texts of several words that a value has, but for those of an answer: a provider may
 // say in any member what is wrong.
-func (r *refusal) sentences(raw jsontext.Value, depth int) {
-	if depth > maxNested {
-		return
+func (r *refusal) sentences(v value, depth int) {
+	if text := v.text(); v.kind() == '"' && strings.Contains(strings.TrimSpace(text), " ") {
+		r.add(text)
 	}
-	switch raw.Kind() {
-	case '"':
-		if text := textOf(raw); strings.Contains(strings.TrimSpace(text), " ") {
-			r.add(text)
-		}
-	case '[':
-		var all []jsontext.Value
-		take(raw, &all)
-		for _, one := range all[:min(len(all), 8)] {
+	all := v.all
+	if v.kind() == '[' {
+		all = all[:min(len(all), maxParts)]
+	}
+	for _, one := range slices.SortedStableFunc(slices.Values(all), func(a, b value) int { return bytes.Compare(a.name, b.name) }) {
+		if depth < maxNested && !slices.Contains(ofAnswers, value{raw: one.name}.text()) {
 			r.sentences(one, depth+1)
-		}
-	case '{':
-		var members map[string]jsontext.Value
-		take(raw, &members)
-		for _, name := range slices.Sorted(maps.Keys(members)) {
-			if !slices.Contains(ofAnswers, name) {
-				r.sentences(members[name], depth+1)
-			}
 		}
 	}
 }
 
-// The members with which providers refuse, in lower case, without underscores and dashes.
+// The members with which providers refuse.
 var (
-	refusalInside = []string{"error", "errors", "response", "choices", "baseresp"} // baseresp: MiniMax
+	refusalInside = []string{"error", "errors", "response", "choices", "base_resp"} // base_resp: MiniMax
 	refusalBeside = []string{"detail", "details", "metadata"}
-	refusalWords  = []string{"message", "msg", "errormessage", "errormsg", "errordescription", "description", "title", "raw"}
-	refusalCodes  = []string{"code", "errorcode", "statuscode"}
+	refusalWords  = []string{"message", "msg", "error_message", "error_msg", "error_description", "description", "title", "raw"}
+	refusalCodes  = []string{"code", "error_code", "status_code"}
 	refusalKinds  = []string{"type", "status"}
-	refusalWaits  = []string{"retrydelay", "retryafter", "retryin", "resetafter", "waitseconds"} // retryDelay: Gemini
+	refusalWaits  = []string{"retry_delay", "retry_after", "retry_in", "reset_after", "wait_seconds"} // retryDelay: Gemini
 )
 
 // walk reads a value of an answer in JSON. What is further inside counts first.
-func (r *refusal) walk(raw jsontext.Value, depth int) {
-	if depth > maxNested || !has(raw) {
-		return
-	}
-	switch raw.Kind() {
-	case '"':
-		r.add(textOf(raw))
-	case '[':
-		var all []jsontext.Value
-		take(raw, &all)
-		for _, one := range all[:min(len(all), 8)] {
+func (r *refusal) walk(v value, depth int) {
+	switch {
+	case depth > maxNested || !v.has():
+	case v.kind() == '"':
+		r.add(v.text())
+	case v.kind() == '[':
+		for _, one := range v.all[:min(len(v.all), maxParts)] {
 			r.walk(one, depth+1)
 		}
-	case '{':
-		var members map[string]jsontext.Value
-		take(raw, &members)
-		m := make(map[string]jsontext.Value, len(members))
-		for name, value := range members {
-			m[strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))] = value
-		}
-		r.members(m, depth)
+	case v.kind() == '{':
+		r.members(v, depth)
 	}
 }
 
 // members reads the members of an object.
-func (r *refusal) members(m map[string]jsontext.Value, depth int) {
-	failed := has(m["statuscode"]) && string(m["statuscode"]) != "0"
-	r.explicit = r.explicit || failed || fails(m["error"], 0) || fails(m["errors"], 0) || string(m["success"]) == "false" ||
-		textOf(m["object"]) == "error" || textOf(m["type"]) == "error"
+func (r *refusal) members(v value, depth int) {
+	failed := v.at("status_code").has() && string(v.at("status_code").raw) != "0"
+	r.explicit = r.explicit || failed || v.at("error").fails() || v.at("errors").fails() || string(v.at("success").raw) == "false" ||
+		v.at("object").text() == "error" || v.at("type").text() == "error"
 	for _, name := range refusalInside {
-		r.walk(m[name], depth+1)
+		r.walk(v.at(name), depth+1)
 	}
 	for _, name := range refusalCodes {
-		r.code = cmp.Or(r.code, textOf(m[name]))
+		r.code = cmp.Or(r.code, v.at(name).text())
 	}
 	for _, name := range refusalKinds {
-		r.kind = cmp.Or(r.kind, textOf(m[name]))
+		r.kind = cmp.Or(r.kind, v.at(name).text())
 	}
 	for _, name := range refusalWaits {
-		var parts struct { // as protobuf has it
-			Seconds jsontext.Value `json:"seconds"`
+		wait := v.at(name)
+		if wait.kind() == '{' { // as protobuf has it
+			wait = wait.at("seconds")
 		}
-		if raw := m[name]; raw.Kind() == '{' && take(raw, &parts) {
-			m[name] = parts.Seconds
-		}
-		r.after = cmp.Or(r.after, spanOf(textOf(m[name])), spanOf(textOf(m[name+"seconds"])), spanOf(textOf(m[name+"ms"]))/1000)
+		r.after = cmp.Or(r.after, spanOf(wait.text()), spanOf(v.at(name+"_seconds").text()), spanOf(v.at(name+"_ms").text())/1000)
 	}
-	var passed map[string]jsontext.Value // the headers that OpenRouter got
-	if take(m["headers"], &passed); len(passed) > 0 {
-		h := http.Header{}
-		for name, value := range passed {
-			h.Set(name, textOf(value))
-		}
-		r.after = cmp.Or(r.after, retryAfter(h))
+	passed := http.Header{} // the headers that OpenRouter got
+	for _, one := range v.at("headers").all {
+		passed.Set(value{raw: one.name}.text(), one.text())
 	}
-	r.plan = cmp.Or(r.plan, textOf(m["plantype"]))
-	r.resets = cmp.Or(r.resets, spanOf(textOf(m["resetsinseconds"])))
+	r.after = cmp.Or(r.after, retryAfter(passed))
+	r.plan = cmp.Or(r.plan, v.at("plan_type").text())
+	r.resets = cmp.Or(r.resets, spanOf(v.at("resets_in_seconds").text()))
 	for _, name := range refusalWords {
 		// That of a choice is an answer.
-		if kind := m[name].Kind(); kind == '"' || kind == '{' && m["index"] == nil && m["finishreason"] == nil {
-			r.walk(m[name], depth+1)
+		if said := v.at(name); said.kind() == '"' || said.kind() == '{' && v.at("index").raw == nil && v.at("finish_reason").raw == nil {
+			r.walk(said, depth+1)
 		}
 	}
 	if failed { // else it is of a success
-		r.add(textOf(m["statusmsg"]))
+		r.add(v.at("status_msg").text())
 	}
 	for _, name := range refusalBeside {
-		r.walk(m[name], depth+1)
+		r.walk(v.at(name), depth+1)
 	}
 }
 
@@ -194,8 +175,7 @@ func pageWords(page []byte) (words string) {
 // refused converts what a provider said into an error. status is that of the answer, or 0 inside a
 // stream.
 func (c *Client) refused(status int, h http.Header, body []byte) error {
-	var r refusal
-	r.read(body)
+	r := refusalOf(body)
 	streamed := status == 0
 	if n, err := strconv.Atoi(r.code); streamed && err == nil && n >= 400 && n < 600 {
 		status = n
@@ -208,7 +188,7 @@ func (c *Client) refused(status int, h http.Header, body []byte) error {
 	switch noCredit := is("insufficient_quota"); {
 	case is("usage_limit_reached"):
 		return &UsageLimitError{Plan: shorten(c.redact(r.plan)), ResetsIn: r.resets}
-	case isOverflow(status, string(body), &r):
+	case isOverflow(status, string(body), r):
 		return fmt.Errorf("%w: %s", ErrContextWindow, cmp.Or(words, shorten(text)))
 	case noCredit && streamed:
 		return &QuotaError{Message: words}

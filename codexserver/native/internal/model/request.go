@@ -89,9 +89,6 @@ type Response struct {
 	Cut Cut
 }
 
-// schemaName is the name of the answer's schema, which providers require.
-const schemaName = "codex_output_schema"
-
 // EventType is the type of an [Event].
 type EventType int
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
@@ -28,8 +29,11 @@ func (responsesWire) headers(h http.Header, req *Request) {
 	}
 }
 
-// responsesTail is what follows the history in a request.
-type responsesTail struct {
+// responsesBody is a request, but for its input: another pass over that would take as long as the request.
+type responsesBody struct {
+	Model             string          `json:"model"`
+	Instructions      string          `json:"instructions"`
+	Input             []struct{}      `json:"input"` // which is put in
 	Tools             []responsesTool `json:"tools"`
 	ToolChoice        string          `json:"tool_choice,omitzero"`
 	ParallelToolCalls *bool           `json:"parallel_tool_calls,omitzero"`
@@ -38,43 +42,58 @@ type responsesTail struct {
 	Stream            bool            `json:"stream"`
 	Include           *[]string       `json:"include,omitzero"`
 	PromptCacheKey    string          `json:"prompt_cache_key,omitzero"`
-	Text              *responsesText  `json:"text,omitzero"`
+	Text              responsesText   `json:"text,omitzero"`
 }
 
 type responsesText struct {
-	Verbosity string           `json:"verbosity,omitzero"`
-	Format    *responsesFormat `json:"format,omitzero"`
-}
-
-type responsesFormat struct {
-	Type   string         `json:"type"`
-	Name   string         `json:"name"`
-	Strict bool           `json:"strict"`
-	Schema jsontext.Value `json:"schema"`
+	Verbosity string        `json:"verbosity,omitzero"`
+	Format    *schemaFormat `json:"format,omitzero"`
 }
 
 type responsesTool struct {
-	Type        string         `json:"type"`
-	Name        string         `json:"name,omitzero"`
-	Description string         `json:"description,omitzero"`
-	Strict      *bool          `json:"strict,omitzero"`
-	Parameters  jsontext.Value `json:"parameters,omitzero"`
+	Type string `json:"type"`
+	*functionTool
 	*WebSearch
 }
 
+// buffers have the memory of requests, which are about as long as the one before.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
 func (w responsesWire) body(req *Request) ([]byte, error) {
-	instructions, items := req.Instructions, req.Items
-	if w.has(rolesInARow) {
-		instructions, items = systemText(req), alternating(items)
+	first, items := w.history(req)
+	body := responsesBody{Model: req.Model, Instructions: first, Stream: true}
+	if !w.has(extras) {
+		thinking, include := req.Reasoning, []string(nil)
+		if w.has(effort) {
+			thinking = nil
+		}
+		if thinking != nil {
+			include = []string{"reasoning.encrypted_content"}
+		}
+		body.ToolChoice, body.ParallelToolCalls, body.Store = "auto", &req.SeveralCalls, new(false)
+		body.Reasoning, body.Include, body.PromptCacheKey = &thinking, &include, req.ConversationID
+		body.Text.Verbosity = req.Verbosity
 	}
-	if w.has(userAfterTool) {
-		items = apart(items)
+	if req.OutputSchema != nil && !w.has(answerSchema) {
+		format := formatOf(req)
+		format.Type, body.Text.Format = "json_schema", &format
 	}
-	items, instructions = w.withIDs(items), w.instructions(req, instructions)
-	b := appendString(append(make([]byte, 0, sizeOf(req)), `{"model":`...), req.Model)
-	b = appendString(append(b, `,"instructions":`...), instructions)
-	b = append(b, `,"input":[`...)
-	first := true
+	for _, t := range w.offered(req.Tools) {
+		tool := responsesTool{Type: t.Type, WebSearch: t.WebSearch}
+		if t.Type == "" || t.Type == "function" {
+			tool = responsesTool{Type: "function", functionTool: w.function(t)}
+		}
+		body.Tools = append(body.Tools, tool)
+	}
+	b, err := json.Marshal(body, jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return nil, err
+	}
+	head, tail, _ := bytes.Cut(b, []byte(`"input":[`)) // in a text the quotes are escaped
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	b = append(append((*buffer)[:0], head...), `"input":[`...)
+	begin := len(b)
 	for _, item := range items {
 		if r, ok := item.(protocol.ReasoningItem); ok {
 			switch plain := r.EncryptedContent != nil && *r.EncryptedContent == ""; {
@@ -85,125 +104,31 @@ func (w responsesWire) body(req *Request) ([]byte, error) {
 			}
 			item = r
 		}
-		if !first {
+		if len(b) > begin {
 			b = append(b, ',')
 		}
-		first = false
-		var err error
 		if b, err = protocol.AppendItem(b, item); err != nil {
 			return nil, err
 		}
 	}
-	tail := responsesTail{Stream: true}
-	if !w.has(extras) {
-		thinking, include := req.Reasoning, []string(nil)
-		if w.has(effort) {
-			thinking = nil
-		}
-		if thinking != nil {
-			include = []string{"reasoning.encrypted_content"}
-		}
-		tail = responsesTail{
-			ToolChoice: "auto", ParallelToolCalls: &req.SeveralCalls, Reasoning: &thinking, Store: new(false), Stream: true,
-			Include: &include, PromptCacheKey: req.ConversationID,
-		}
-		if req.Verbosity != "" {
-			tail.Text = &responsesText{Verbosity: req.Verbosity}
-		}
-	}
-	if req.OutputSchema != nil && !w.has(answerSchema) {
-		if tail.Text == nil {
-			tail.Text = &responsesText{}
-		}
-		tail.Text.Format = &responsesFormat{Type: "json_schema", Name: schemaName, Strict: true, Schema: jsontext.Value(req.OutputSchema)}
-	}
-	for _, t := range w.offered(req.Tools) {
-		tail.Tools = append(tail.Tools, w.tool(t))
-	}
-	rest, err := json.Marshal(tail, jsontext.AllowInvalidUTF8(true))
-	if err != nil {
-		return nil, err
-	}
-	return append(append(b, "],"...), rest[1:]...), nil
-}
-
-func (w responsesWire) tool(t Tool) responsesTool {
-	if t.Type != "" && t.Type != "function" {
-		return responsesTool{Type: t.Type, WebSearch: t.WebSearch}
-	}
-	tool := responsesTool{Type: "function", Name: t.Name, Description: t.Description, Parameters: w.schema(t)}
-	if !w.has(strictMember) {
-		tool.Strict = new(false)
-	}
-	return tool
-}
-
-// responsesEvent has the members of most of the events that are read.
-type responsesEvent struct {
-	Type     string         `json:"type"`
-	Delta    jsontext.Value `json:"delta"`
-	Item     jsontext.Value `json:"item"`
-	Response jsontext.Value `json:"response"`
-}
-
-// responsesPart has the members of the others.
-type responsesPart struct {
-	Text, Refusal       jsontext.Value
-	ItemID, OutputIndex jsontext.Value
-	CallID, Name        jsontext.Value
-	Arguments, Input    jsontext.Value
-	Output, Status      jsontext.Value // of a response that is no stream
-	Part                jsontext.Value
-}
-
-func (e sseEvent) part() (p responsesPart) {
-	take(e.data, &p, json.MatchCaseInsensitiveNames(true))
-	return p
-}
-
-// responsesEnd is a whole response.
-type responsesEnd struct {
-	Usage      jsontext.Value   `json:"usage"`
-	Text       jsontext.Value   `json:"output_text"`
-	Error      jsontext.Value   `json:"error"`
-	Status     jsontext.Value   `json:"status"`
-	Output     []jsontext.Value `json:"output"`
-	Incomplete jsontext.Value   `json:"incomplete_details"`
+	*buffer = b
+	return slices.Concat(b, tail), nil
 }
 
 func (responsesWire) read(s *stream) (*Response, error) {
 	s.emit(Event{Type: RateLimitsRead, RateLimits: rateLimits(s.header)})
 	a := &responsesAnswer{stream: s, out: &Response{}, seen: map[string]bool{}}
 	for {
-		e, done, err := s.object()
+		e, err := s.event()
 		switch {
-		case done && a.any(): // from servers that mix the two wires
-			return a.out, a.end("response.done", nil)
-		case done:
-			continue
 		case err != nil:
 			return nil, s.closed(err, "stream closed before response.completed")
-		}
-		var event responsesEvent
-		if !take(e.data, &event) {
-			if err := s.unread(e); err != nil {
-				return nil, err
+		case !e.done:
+			if whole, err := a.event(e); whole || err != nil {
+				return a.out, err
 			}
-			continue
-		}
-		if event.Type == "" {
-			event.Type = string(e.name)
-		}
-		if !has(event.Response) {
-			event.Response = e.data
-		}
-		if e.body {
-			if p := e.part(); has(p.Output) {
-				event.Type, event.Response = "response."+cmp.Or(textOf(p.Status), "completed"), e.data
-			}
-		}
-		if whole, err := a.event(&event, e); whole || err != nil {
-			return a.out, err
+		case len(a.out.Items)+len(a.open)+a.text.Len() > 0: // from servers that mix the two wires
+			return a.out, a.end("response.done", value{})
 		}
 	}
 }
@@ -229,85 +154,84 @@ type openCall struct {
 	whole     bool
 }
 
+// input returns the arguments that have come.
+func (c *openCall) input() string { return cmp.Or(c.arguments.end(), c.first) }
+
 // event adds an event. whole is true for the last one.
-func (a *responsesAnswer) event(event *responsesEvent, e sseEvent) (whole bool, err error) {
-	kind := event.Type
+func (a *responsesAnswer) event(e event) (whole bool, err error) {
+	kind, response := cmp.Or(e.at("type").text(), string(e.eventName)), e.at("response")
+	if !response.has() {
+		response = e.value
+	}
+	if e.body && e.at("output").has() { // a response that is no stream
+		kind, response = "response."+cmp.Or(e.at("status").text(), "completed"), e.value
+	}
 	if e.open && kind != "response.completed" && kind != "response.incomplete" && kind != "response.done" && !e.body {
 		return false, a.trouble(e) // a part of it may be missing
 	}
 	switch kind {
 	case "response.output_text.delta", "response.refusal.delta":
-		if piece := a.text.add(quoted(event.Delta)); piece != "" {
+		if piece := a.text.say(e.at("delta")); piece != "" {
 			a.emit(Event{Type: TextDelta, Text: piece})
 		}
 	case "response.output_text.done", "response.refusal.done":
-		p := e.part()
-		a.wholeText(cmp.Or(textOf(p.Text), textOf(p.Refusal)))
+		a.wholeText(cmp.Or(e.at("text").text(), e.at("refusal").text()))
 	case "response.content_part.done":
-		text, _ := contentOf(e.part().Part, 0)
+		text, _ := e.at("part").content()
 		a.wholeText(text)
 	case "response.reasoning_summary_text.delta":
-		a.emit(Event{Type: ReasoningDelta, Text: textOf(event.Delta)})
+		a.emit(Event{Type: ReasoningDelta, Text: e.at("delta").text()})
 	case "response.reasoning_text.delta":
-		a.emit(Event{Type: RawReasoningDelta, Text: textOf(event.Delta)})
+		a.emit(Event{Type: RawReasoningDelta, Text: e.at("delta").text()})
 	case "response.reasoning_summary_part.added":
 		a.emit(Event{Type: ReasoningSection})
 	case "response.output_item.added":
-		switch item := headOf(event.Item); item.Type {
+		item := e.at("item")
+		switch id, kind := item.at("id").text(), item.at("type").text(); kind {
 		case "web_search_call":
-			a.emit(Event{Type: WebSearchStarted, CallID: item.ID})
+			a.emit(Event{Type: WebSearchStarted, CallID: id})
 		case "function_call", "custom_tool_call":
-			c := a.call(item.ID, e.part())
-			c.custom, c.id, c.name, c.first = item.Type == "custom_tool_call", item.CallID, item.Name, item.Arguments
+			c := a.call(id, e)
+			c.custom, c.id, c.name, c.first = kind == "custom_tool_call", item.at("call_id").text(), item.at("name").text(), item.at("arguments").text()
 		case "message":
-			a.begun, _ = contentOf(event.Item, 0)
+			a.begun, _ = item.content()
 		}
 	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
-		a.call("", e.part()).arguments.add(event.Delta)
+		a.call("", e).arguments.add(e.at("delta"))
 	case "response.function_call_arguments.done", "response.custom_tool_call_input.done":
-		p := e.part()
-		c := a.call("", p)
-		c.id, c.name = cmp.Or(c.id, textOf(p.CallID)), cmp.Or(c.name, textOf(p.Name))
+		c := a.call("", e)
+		c.id, c.name = cmp.Or(c.id, e.at("call_id").text()), cmp.Or(c.name, e.at("name").text())
 		c.arguments, c.whole = pieces{}, true
-		c.arguments.WriteString(cmp.Or(textOf(p.Arguments), textOf(p.Input)))
+		c.arguments.WriteString(cmp.Or(e.at("arguments").text(), e.at("input").text()))
 	case "response.output_item.done":
-		return false, a.item(event.Item, e.part().OutputIndex)
+		return false, a.item(e.at("item"), e.at("output_index"))
 	case "response.completed", "response.incomplete", "response.done":
-		return true, a.end(kind, event.Response)
+		return true, a.end(kind, response)
 	case "response.failed", "response.error", "error":
-		return false, a.failure(e.data)
+		return false, a.failure(e.raw)
 	default:
 		if !strings.HasPrefix(kind, "response.") {
 			return false, a.trouble(e)
 		}
 	}
 	if len(a.open)+a.calls > maxCalls {
-		return false, a.tooMany()
+		return false, tooManyCalls
 	}
 	return false, nil
 }
 
 // wholeText adds the text of a part that has ended, unless its deltas had it.
 func (a *responsesAnswer) wholeText(text string) {
-	if a.text.end(); !strings.HasSuffix(a.text.String(), text) {
+	if !strings.HasSuffix(a.text.end(), text) {
 		a.text.WriteString(text)
 		a.emit(Event{Type: TextDelta, Text: text})
 	}
 }
 
-// any reports whether something of an answer has come.
-func (a *responsesAnswer) any() bool {
-	return len(a.out.Items)+len(a.open)+a.text.Len() > 0
-}
-
-func (a *responsesAnswer) tooMany() error {
-	return &LimitError{What: fmt.Sprintf("it has more than %d tool calls", maxCalls)}
-}
-
 // call returns the call of an event, by the id or the index of its item. begins is the item that the event
 // begins, if it does. Some servers give an item another id with each event.
-func (a *responsesAnswer) call(begins string, p responsesPart) *openCall {
-	item, at := cmp.Or(begins, textOf(p.ItemID)), textOf(p.OutputIndex)
+func (a *responsesAnswer) call(begins string, e event) *openCall {
+	item, at := cmp.Or(begins, e.at("item_id").text()), e.at("output_index").text()
 	if i := slices.IndexFunc(a.open, func(c *openCall) bool { return item != "" && c.item == item }); i >= 0 {
 		return a.open[i]
 	}
@@ -322,32 +246,34 @@ func (a *responsesAnswer) call(begins string, p responsesPart) *openCall {
 }
 
 // item adds an item that has ended.
-func (a *responsesAnswer) item(raw, index jsontext.Value) error {
-	head := headOf(raw)
-	var pieces string // that came before its end
+func (a *responsesAnswer) item(v, index value) error {
+	id, callID, pieces := v.at("id").text(), v.at("call_id").text(), ""
 	a.open = slices.DeleteFunc(a.open, func(c *openCall) bool {
-		ended := head.CallID != "" && c.id == head.CallID || head.ID != "" && c.item == head.ID || has(index) && c.at == textOf(index)
+		ended := callID != "" && c.id == callID || id != "" && c.item == id || index.has() && c.at == index.text()
 		if ended {
-			c.arguments.end()
-			pieces = cmp.Or(c.arguments.String(), c.first)
+			pieces = c.input()
 		}
 		return ended
 	})
-	item, err := responsesItem(raw, head)
-	if err != nil {
-		return &StreamError{Reason: err.Error()}
+	switch v.at("type").text() {
+	case "message": // whose content some servers write as a text, or as a refusal
+		text, _ := v.content()
+		return a.add(assistantMessage(cmp.Or(text, a.text.end())))
+	case "function_call": // whose arguments some servers write as the object
+		arguments := argumentsOf(cmp.Or(v.at("arguments").text(), pieces))
+		return a.add(protocol.FunctionCallItem{Name: v.at("name").text(), Arguments: arguments, CallID: callID})
 	}
+	item, err := protocol.ParseItem(bytes.ToValidUTF8(v.raw, []byte("\uFFFD")))
 	switch whole := item.(type) {
-	case protocol.MessageItem:
-		if a.text.end(); whole.Content[0].Text == "" {
-			item = assistantMessage(a.text.String())
-		}
-	case protocol.FunctionCallItem:
-		whole.Arguments = argumentsOf(cmp.Or(whole.Arguments, pieces))
-		item = whole
 	case protocol.CustomToolCallItem:
 		whole.Input = cmp.Or(whole.Input, pieces)
 		item = whole
+	case protocol.LocalShellCallItem:
+		whole.CallID = cmp.Or(whole.CallID, id)
+		item = whole
+	}
+	if err != nil {
+		return &StreamError{Reason: fmt.Sprintf("item cannot be read: %v", err)}
 	}
 	return a.add(item)
 }
@@ -359,7 +285,7 @@ func (a *responsesAnswer) add(item protocol.ResponseItem) error {
 	}
 	if isCall(item) {
 		if a.calls++; a.calls > maxCalls {
-			return a.tooMany()
+			return tooManyCalls
 		}
 	}
 	if _, ok := item.(protocol.MessageItem); ok {
@@ -371,18 +297,16 @@ func (a *responsesAnswer) add(item protocol.ResponseItem) error {
 }
 
 // end adds what only the end of the response has, or only its deltas.
-func (a *responsesAnswer) end(kind string, raw jsontext.Value) error {
-	var end responsesEnd
-	take(raw, &end)
-	a.out.Usage = usageOf(end.Usage)
-	reason := wordOf(end.Incomplete)
+func (a *responsesAnswer) end(kind string, end value) error {
+	a.out.Usage = end.at("usage").usage()
+	reason := end.at("incomplete_details").word()
 	why, err := cutOf(reason, a.hide)
 	if err != nil {
 		return err
 	}
-	switch status := textOf(end.Status); {
-	case fails(end.Error, 0):
-		return a.failure(raw)
+	switch status := end.at("status").text(); {
+	case end.at("error").fails():
+		return a.failure(end.raw)
 	case why != "":
 	case kind == "response.incomplete" || status == "incomplete":
 		why = Cut(cmp.Or(shorten(a.hide(reason)), "without a reason"))
@@ -391,21 +315,21 @@ func (a *responsesAnswer) end(kind string, raw jsontext.Value) error {
 	}
 	a.out.Cut = why
 	seen := maps.Clone(a.seen)
-	for _, raw := range end.Output {
-		head := headOf(raw)
+	for _, v := range end.at("output").list() {
+		kind, id := v.at("type").text(), v.at("call_id").text()
 		known := slices.ContainsFunc(a.out.Items, func(item protocol.ResponseItem) bool {
-			id, ok := callID(item)
-			return ok && (id == head.CallID || head.CallID == "" && seen[head.Type])
+			here, ok := callID(item)
+			return ok && (here == id || id == "" && seen[kind])
 		})
-		if !known && (head.call() || !seen[head.Type]) {
-			if err := a.item(raw, nil); err != nil {
+		call := strings.HasSuffix(kind, "_call") && kind != "web_search_call"
+		if !known && (call || !seen[kind]) {
+			if err := a.item(v, value{}); err != nil {
 				return err
 			}
 		}
 	}
-	text := (protocol.MessageItem{}).ItemType()
-	if a.text.end(); a.text.Len() == 0 && !a.seen[text] {
-		alone, _ := contentOf(end.Text, 0)
+	if a.text.end() == "" && !a.seen[(protocol.MessageItem{}).ItemType()] {
+		alone, _ := end.at("output_text").content()
 		a.text.WriteString(cmp.Or(alone, a.begun))
 	}
 	if a.text.Len() > 0 { // of a message whose end was not sent
@@ -413,60 +337,21 @@ func (a *responsesAnswer) end(kind string, raw jsontext.Value) error {
 			return err
 		}
 	}
-	for _, c := range a.open {
-		if err := a.addOpen(c); err != nil {
+	for _, c := range a.open { // calls whose end was not sent, if they are whole
+		var item protocol.ResponseItem
+		switch input := c.input(); {
+		case a.out.Cut != "" || c.name == "":
+			continue
+		case c.custom && c.whole:
+			item = protocol.CustomToolCallItem{CallID: c.id, Name: c.name, Input: input}
+		case !c.custom && (c.whole || jsontext.Value(input).IsValid()):
+			item = protocol.FunctionCallItem{CallID: c.id, Name: c.name, Arguments: argumentsOf(input)}
+		default:
+			continue
+		}
+		if err := a.add(item); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// addOpen adds a call whose item has not ended, if it is whole.
-func (a *responsesAnswer) addOpen(c *openCall) error {
-	c.arguments.end()
-	input := cmp.Or(c.arguments.String(), c.first)
-	switch {
-	case a.out.Cut != "" || c.name == "":
-		return nil
-	case c.custom && c.whole:
-		return a.add(protocol.CustomToolCallItem{CallID: c.id, Name: c.name, Input: input})
-	case !c.custom && (c.whole || jsontext.Value(input).IsValid()):
-		return a.add(protocol.FunctionCallItem{CallID: c.id, Name: c.name, Arguments: argumentsOf(input)})
-	}
-	return nil
-}
-
-type itemHead struct {
-	Type, ID, CallID, Name, Arguments string
-}
-
-func (h itemHead) call() bool {
-	return strings.HasSuffix(h.Type, "_call") && h.Type != "web_search_call"
-}
-
-// headOf returns the head of an item. Its type is empty if it is none.
-func headOf(raw jsontext.Value) itemHead {
-	var h struct{ Type, ID, CallID, Name, Arguments jsontext.Value }
-	take(raw, &h, json.MatchCaseInsensitiveNames(true))
-	return itemHead{Type: textOf(h.Type), ID: textOf(h.ID), CallID: textOf(h.CallID), Name: textOf(h.Name), Arguments: textOf(h.Arguments)}
-}
-
-// responsesItem decodes a whole item.
-func responsesItem(raw jsontext.Value, head itemHead) (protocol.ResponseItem, error) {
-	if head.Type == "message" { // whose content some servers write as a text, or as a refusal
-		text, _ := contentOf(raw, 0)
-		return assistantMessage(text), nil
-	}
-	if head.Type == "function_call" { // whose arguments some servers write as the object
-		return protocol.FunctionCallItem{Name: head.Name, Arguments: head.Arguments, CallID: head.CallID}, nil
-	}
-	item, err := protocol.ParseItem(bytes.ToValidUTF8(raw, []byte("\uFFFD")))
-	if err != nil {
-		return nil, fmt.Errorf("item cannot be read: %w", err)
-	}
-	if shell, ok := item.(protocol.LocalShellCallItem); ok {
-		shell.CallID = cmp.Or(shell.CallID, head.ID)
-		return shell, nil
-	}
-	return item, nil
 }

@@ -3,7 +3,6 @@ package model
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,15 +14,13 @@ const maxEvent = 16 << 20
 // sse reads server-sent events (HTML standard, section 9.2.6). It ignores the fields of an event but
 // its name and its data.
 type sse struct {
-	r    *bufio.Reader
-	left int64 // bytes that may still be read
-	max  int64
-	any  bool // an event has come
-	name []byte
-	data []byte
-	rest []byte // lines that are no fields, such as those of a body that is no event stream
-	line []byte
-	cr   bool // the last line ended with CR: an LF now belongs to it
+	lines   *bufio.Scanner
+	cr      bool // the last line ended with CR: an LF now belongs to it
+	scanned int  // bytes of the line that have no end
+	any     bool // an event has come
+	name    []byte
+	data    []byte
+	rest    []byte // lines that are no fields, such as those of a body that is no event stream
 }
 
 // sseEvent is an event. It is valid until the next one is read.
@@ -36,17 +33,60 @@ type sseEvent struct {
 }
 
 func newSSE(r io.Reader, maxBytes int64) *sse {
-	return &sse{r: bufio.NewReaderSize(r, 4<<10), left: maxBytes, max: maxBytes}
+	s := &sse{lines: bufio.NewScanner(&limited{r, maxBytes, maxBytes})}
+	s.lines.Buffer(make([]byte, 4<<10), maxEvent)
+	s.lines.Split(s.line)
+	return s
+}
+
+// limited is a reader that fails after so many bytes.
+type limited struct {
+	r         io.Reader
+	left, max int64
+}
+
+func (l *limited) Read(b []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, tooLong("the response", l.max)
+	}
+	n, err := l.r.Read(b[:min(int64(len(b)), l.left)])
+	l.left -= int64(n)
+	return n, err
+}
+
+// line is the [bufio.SplitFunc] for lines that end with LF, CR LF or CR.
+func (s *sse) line(data []byte, end bool) (advance int, line []byte, err error) {
+	begin := 0
+	if s.cr && len(data) > 0 && data[0] == '\n' {
+		begin = 1
+	}
+	from := max(s.scanned, begin)
+	to := bytes.IndexByte(data[from:], '\n')
+	if to < 0 {
+		to = len(data) - from
+	}
+	if cr := bytes.IndexByte(data[from:from+to], '\r'); cr >= 0 {
+		to = cr
+	}
+	switch to += from; {
+	case to < len(data):
+		s.cr, s.scanned = data[to] == '\r', 0
+		return to + 1, data[begin:to], nil
+	case !end:
+		s.scanned = to
+		return 0, nil, nil
+	}
+	if s.scanned = 0; to == begin {
+		return 0, nil, nil
+	}
+	return to, data[begin:], nil
 }
 
 // next returns the next event that has data. After the last one the error is io.EOF.
 func (s *sse) next() (sseEvent, error) {
 	s.data, s.name = s.data[:0], s.name[:0]
-	for {
-		line, err := s.readLine()
-		if err != nil {
-			return s.last(err)
-		}
+	for s.lines.Scan() {
+		line := bytes.TrimPrefix(s.lines.Bytes(), []byte("\ufeff"))
 		if len(line) == 0 {
 			if len(s.data) > 0 {
 				s.any = true
@@ -58,6 +98,23 @@ func (s *sse) next() (sseEvent, error) {
 			return sseEvent{}, err
 		}
 	}
+	switch err := s.lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return sseEvent{}, tooLong("one event", maxEvent)
+	case isLimit(err):
+		return sseEvent{}, err
+	case err != nil:
+		return sseEvent{}, &StreamError{Reason: err.Error()}
+	}
+	if data := s.data; len(data) > 0 {
+		s.any, s.data = true, nil
+		return sseEvent{name: s.name, data: data, open: true}, nil
+	}
+	if rest := bytes.TrimSpace(s.rest); len(rest) > 0 {
+		s.rest = nil
+		return sseEvent{data: rest, open: true, body: !s.any}, nil
+	}
+	return sseEvent{}, io.EOF
 }
 
 // field adds a line to the event.
@@ -83,75 +140,6 @@ func (s *sse) field(line []byte) error {
 		return tooLong("one event", maxEvent)
 	}
 	return nil
-}
-
-// last returns what has come without an end when the stream ends with err.
-func (s *sse) last(err error) (sseEvent, error) {
-	line := s.line
-	s.line = nil
-	if !errors.Is(err, io.EOF) {
-		return sseEvent{}, err
-	}
-	if line = bytes.TrimPrefix(line, []byte("\ufeff")); len(line) > 0 {
-		if err := s.field(line); err != nil {
-			return sseEvent{}, err
-		}
-	}
-	if data := s.data; len(data) > 0 {
-		s.any, s.data = true, nil
-		return sseEvent{name: s.name, data: data, open: true}, nil
-	}
-	if rest := bytes.TrimSpace(s.rest); len(rest) > 0 {
-		s.rest = nil
-		return sseEvent{data: rest, open: true, body: !s.any}, nil
-	}
-	return sseEvent{}, err
-}
-
-// readLine returns a line without its end: LF, CR LF or CR. With an error, a line has begun in s.line.
-func (s *sse) readLine() ([]byte, error) {
-	s.line = s.line[:0]
-	for {
-		if s.left <= 0 {
-			return nil, tooLong("the response", s.max)
-		}
-		// Read only what is buffered, so that a complete line does not wait for more.
-		if _, err := s.r.Peek(1); err != nil {
-			if errors.Is(err, io.EOF) {
-				return nil, io.EOF
-			}
-			return nil, &StreamError{Reason: err.Error()}
-		}
-		chunk, _ := s.r.Peek(s.r.Buffered())
-		if s.cr {
-			s.cr = false
-			if chunk[0] == '\n' {
-				s.discard(1)
-				continue
-			}
-		}
-		end := bytes.IndexByte(chunk, '\n')
-		if cr := bytes.IndexByte(chunk[:cmp.Or(end+1, len(chunk))], '\r'); cr >= 0 {
-			end = cr
-		}
-		if end < 0 {
-			s.line = append(s.line, chunk...)
-			s.discard(len(chunk))
-			if len(s.line) > maxEvent {
-				return nil, tooLong("one event", maxEvent)
-			}
-			continue
-		}
-		s.line = append(s.line, chunk[:end]...)
-		s.cr = chunk[end] == '\r'
-		s.discard(end + 1)
-		return bytes.TrimPrefix(s.line, []byte("\ufeff")), nil
-	}
-}
-
-func (s *sse) discard(n int) {
-	s.left -= int64(n)
-	_, _ = s.r.Discard(n) // n bytes are buffered
 }
 
 func tooLong(what string, limit int64) error {
