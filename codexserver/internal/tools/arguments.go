@@ -2,7 +2,6 @@ package tools
 
 import (
 	"cmp"
-	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,20 +10,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
-
-// decode reads arguments that fit their schema. Only a number can fit it and not its field.
-func decode(raw []byte, into any) error {
-	err := json.Unmarshal(raw, into)
-	if wrong, ok := errors.AsType[*json.SemanticError](err); ok && wrong.JSONPointer != "" {
-		return fmt.Errorf("argument %s: the number is out of range, or written with a fraction", wrong.JSONPointer)
-	}
-	return err
-}
 
 // schema is the JSON schema of an argument, or of all of a tool.
 type schema struct {
@@ -110,38 +99,8 @@ func (t *tool) schema(without []string) *schema {
 
 // input returns the schema of all arguments. It makes it at its first call.
 func (t *tool) input() *schema {
-	t.once.Do(func() {
-		t.whole = t.schema(nil)
-		var err error
-		if t.fits, err = outputschema.Compile(t.whole.encode()); err != nil {
-			panic("the arguments of " + t.name + ": " + err.Error())
-		}
-	})
+	t.once.Do(func() { t.whole = t.schema(nil) })
 	return t.whole
-}
-
-// normal returns the arguments of a call as the schema wants them, see [schema.read]. The error names an argument
-// that is locked, is missing, or does not fit the schema.
-func (t *tool) normal(arguments stdjson.RawMessage, locked []string) (jsontext.Value, error) {
-	if len(arguments) == 0 {
-		arguments = stdjson.RawMessage(`{}`)
-	}
-	value, err := t.input().read("", jsontext.Value(arguments), locked)
-	if err != nil {
-		return nil, err
-	}
-	if value.Kind() != '{' {
-		return nil, errors.New("the arguments are no object")
-	}
-	var whole any
-	if err := decode(value, &whole); err != nil {
-		return nil, err
-	}
-	var wrong *outputschema.FaultError
-	if err := t.fits.CheckValue(whole); errors.As(err, &wrong) && wrong.Path != "" {
-		return nil, fmt.Errorf("argument %s: %s", wrong.Path, wrong.Why)
-	}
-	return value, nil
 }
 
 // unlocked refuses arguments that are locked.
@@ -154,14 +113,27 @@ func unlocked[V any](given map[string]V, locked []string) error {
 	return nil
 }
 
+// kinds are the types of JSON values, as schemas name them.
+var kinds = map[jsontext.Kind]string{'{': "object", '[': "array", '"': "string", '0': "number", 't': "boolean", 'f': "boolean", 'n': "null"}
+
 // read returns a value as the schema wants it. A text may have another value as JSON, see [schema.ofText], and a
-// number outside its bounds counts as the nearest one inside.
+// number outside its bounds counts as the nearest one inside. The error names an argument that is locked, is missing,
+// or does not fit the schema.
 func (o *schema) read(path jsontext.Pointer, value jsontext.Value, locked []string) (jsontext.Value, error) {
-	if value.Kind() == '"' && o.Type != "" && o.Type != "string" {
-		value = o.ofText(value)
+	if value.Kind() == '"' && o.Type != "string" {
+		if value = o.ofText(value); value.Kind() == 'n' {
+			return value, nil
+		}
+	}
+	switch got := kinds[value.Kind()]; {
+	case got == o.Type, got == "number" && o.Type == "integer":
+	case path == "":
+		return nil, errors.New("the arguments are no object")
+	default:
+		return nil, fmt.Errorf("argument %s: got %s, want %s", path, got, o.Type)
 	}
 	switch {
-	case value.Kind() == '{' && o.Properties != nil:
+	case o.Properties != nil:
 		var given map[string]jsontext.Value
 		if err := json.Unmarshal(value, &given); err != nil {
 			return nil, err
@@ -171,19 +143,24 @@ func (o *schema) read(path jsontext.Pointer, value jsontext.Value, locked []stri
 			return nil, err
 		}
 		return json.Marshal(given, json.Deterministic(true))
-	case value.Kind() == '[' && o.Items != nil:
+	case o.Items != nil:
 		var all []jsontext.Value
 		if err := json.Unmarshal(value, &all); err != nil {
 			return nil, err
 		}
 		for i := range all {
 			var err error
-			if all[i], err = o.Items.read(path, all[i], nil); err != nil {
+			if all[i], err = o.Items.read(path.AppendToken(strconv.Itoa(i)), all[i], nil); err != nil {
 				return nil, err
 			}
 		}
 		return json.Marshal(all)
-	case value.Kind() == '0' && o.Minimum != nil && o.Maximum != nil:
+	case o.Enum != nil:
+		var word string
+		if err := json.Unmarshal(value, &word); err != nil || !slices.Contains(o.Enum, word) {
+			return nil, fmt.Errorf("argument %s: value must be one of %s", path, o.words())
+		}
+	case o.Maximum != nil:
 		if n, err := strconv.ParseFloat(string(value), 64); err == nil && (n < *o.Minimum || n > *o.Maximum) {
 			return json.Marshal(min(max(n, *o.Minimum), *o.Maximum))
 		}
@@ -191,23 +168,27 @@ func (o *schema) read(path jsontext.Pointer, value jsontext.Value, locked []stri
 	return value, nil
 }
 
+// words returns the words of an enum for people.
+func (o *schema) words() string { return `"` + strings.Join(o.Enum, `", "`) + `"` }
+
 // members reads each member of an object. It removes nulls, which count as missing, and refuses unknown names:
 // otherwise a caller that writes approval_policy would run under another policy than it expects. An object with
 // additional properties lets names pass that are not alike to one of its own.
 func (o *schema) members(path jsontext.Pointer, given map[string]jsontext.Value) (err error) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		inner, known := o.Properties[name]
-		if known {
-			if given[name], err = inner.read(path.AppendToken(name), given[name], nil); err != nil {
-				return err
-			}
+		inner, value := o.Properties[name], given[name]
+		switch {
+		case value.Kind() == 'n':
+		case inner == nil:
+			err = o.unknown(path, name)
+		default:
+			value, err = inner.read(path.AppendToken(name), value, nil)
 		}
-		if given[name].Kind() == 'n' {
+		if err != nil {
+			return err
+		}
+		if given[name] = value; value.Kind() == 'n' {
 			delete(given, name)
-		} else if !known {
-			if err := o.unknown(path, name); err != nil {
-				return err
-			}
 		}
 	}
 	for _, name := range o.Required {
@@ -215,8 +196,8 @@ func (o *schema) members(path jsontext.Pointer, given map[string]jsontext.Value)
 			continue
 		}
 		err := fmt.Errorf("argument %s is missing", path.AppendToken(name))
-		if choice := o.Properties[name].Enum; choice != nil {
-			err = fmt.Errorf("%w: want one of %s", err, `"`+strings.Join(choice, `", "`)+`"`)
+		if member := o.Properties[name]; member.Enum != nil {
+			err = fmt.Errorf("%w: want one of %s", err, member.words())
 		}
 		return err
 	}
@@ -308,7 +289,6 @@ func (o *schema) ofText(given jsontext.Value) jsontext.Value {
 
 // wants reports whether the schema wants a value. Null is a value that is missing.
 func (o *schema) wants(value jsontext.Value) bool {
-	types := map[jsontext.Kind]string{'{': "object", '[': "array", '0': "number", 't': "boolean", 'f': "boolean"}
-	kind := value.Kind()
-	return value.IsValid() && (kind == 'n' || types[kind] == o.Type || kind == '0' && o.Type == "integer")
+	kind := kinds[value.Kind()]
+	return value.IsValid() && (kind == "null" || kind == o.Type || kind == "number" && o.Type == "integer")
 }

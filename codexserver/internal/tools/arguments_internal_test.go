@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -95,7 +96,7 @@ func TestArgumentsAsTexts(t *testing.T) {
 		`{"object":"{\"a\":1,}"}`: "argument /object",
 		`{"unknown":"[1]"}`:       "unknown argument /unknown",
 	} {
-		got, err := one.normal(json.RawMessage(given), nil)
+		got, err := one.input().read("", jsontext.Value(given), nil)
 		if !strings.HasPrefix(want, "{") {
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("%s: %s, %v, want %s", given, got, err, want)
@@ -110,7 +111,7 @@ func TestArgumentsAsTexts(t *testing.T) {
 			t.Errorf("%s: %s has another number", given, got)
 		}
 	}
-	if _, err := one.normal(json.RawMessage(`{"object":"{}"}`), []string{"object"}); err == nil {
+	if _, err := one.input().read("", jsontext.Value(`{"object":"{}"}`), []string{"object"}); err == nil {
 		t.Error("a locked argument was read")
 	}
 }

@@ -115,7 +115,7 @@ func TestInvalidBudgets(t *testing.T) {
 			`5`:                               "argument /budget: got number, want object",
 			`{"tokens":0}`:                    "argument /budget/tokens: want at least 1",
 			`{"tokens":-1,"minutes":5}`:       "argument /budget/tokens: want at least 1",
-			`{"tokens":1.5}`:                  "argument /budget/tokens: got number, want integer",
+			`{"tokens":1.5}`:                  "argument /budget/tokens: the number is out of range, or written with a fraction",
 			`{"tokens":99999999999999999999}`: "argument /budget/tokens: the number is out of range, or written with a fraction",
 			`{"minutes":1e400}`:               "argument /budget/minutes: the number is out of range, or written with a fraction",
 			`{"tokens":"five"}`:               "argument /budget/tokens: got string, want integer",

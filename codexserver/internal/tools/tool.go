@@ -1,13 +1,17 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	stdjson "encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
-	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // all are the tools, in the order in which clients see them.
@@ -34,9 +38,8 @@ type tool struct {
 	// arguments returns the arguments of a call before they are read. Their type has the schema.
 	arguments func() arguments
 
-	once  sync.Once // guards schema and fits, see [tool.input]
+	once  sync.Once // guards whole, see [tool.input]
 	whole *schema
-	fits  *outputschema.Schema
 }
 
 // works and reads are the hints of several tools.
@@ -75,12 +78,16 @@ func IsShort(name string) bool {
 // read decodes and checks the arguments of a call, of which those in locked may not be chosen. The error names
 // an argument. Arguments with a method check have rules besides their schema.
 func (t *tool) read(raw stdjson.RawMessage, locked []string) (arguments, error) {
-	value, err := t.normal(raw, locked)
+	value, err := t.input().read("", jsontext.Value(cmp.Or(string(raw), "{}")), locked)
 	if err != nil {
 		return nil, err
 	}
 	a := t.arguments()
-	if err := decode(value, a); err != nil {
+	err = json.Unmarshal(value, a)
+	if wrong, ok := errors.AsType[*json.SemanticError](err); ok && wrong.JSONPointer != "" { // what fits the schema
+		return nil, fmt.Errorf("argument %s: the number is out of range, or written with a fraction", wrong.JSONPointer)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if checked, ok := a.(interface{ check(locked []string) error }); ok {
