@@ -79,7 +79,7 @@ type Client struct {
 	session *mcpcall.Session // the last one; it may have ended
 	ended   error            // of the last Close of a session
 
-	interrupted map[string]struct{} // the conversations whose last turn a context's end interrupted
+	interrupted sync.Map // has the conversations whose last turn a context's end interrupted
 }
 
 // ErrClosed is the error of a method after [Client.Close].
@@ -98,7 +98,7 @@ const (
 
 // Start connects to the server. The caller must close the client.
 func Start(ctx context.Context, o *Options) (*Client, error) {
-	c := &Client{connecting: make(chan struct{}, 1), interrupted: map[string]struct{}{}}
+	c := &Client{connecting: make(chan struct{}, 1)}
 	if o != nil {
 		c.o = *o
 	}
@@ -255,19 +255,20 @@ func lost(err error) (unknown, sent bool) {
 // dialer returns the function that opens a connection to the server.
 func (o *Options) dialer() (dial func(context.Context) (jsonrpc.Transport, error), err error) {
 	ways := 0
-	if o.Command != nil {
-		dial, ways = o.child, ways+1
-	}
-	if o.Server != nil {
-		dial, ways = func(context.Context) (jsonrpc.Transport, error) { return mcpcall.Join(o.Server.Serve), nil }, ways+1
-	}
-	if o.URL != "" {
-		dial, ways = func(context.Context) (jsonrpc.Transport, error) {
+	for _, way := range []struct {
+		set  bool
+		dial func(context.Context) (jsonrpc.Transport, error)
+	}{
+		{o.Command != nil, o.child},
+		{o.Server != nil, func(context.Context) (jsonrpc.Transport, error) { return mcpcall.Join(o.Server.Serve), nil }},
+		{o.URL != "", func(context.Context) (jsonrpc.Transport, error) {
 			return mcpcall.HTTP(&mcphttp.ProxyOptions{URL: o.URL, Token: o.Token})
-		}, ways+1
-	}
-	if o.Dial != nil {
-		dial, ways = o.Dial, ways+1
+		}},
+		{o.Dial != nil, o.Dial},
+	} {
+		if way.set {
+			dial, ways = way.dial, ways+1
+		}
 	}
 	if ways != 1 {
 		return nil, errors.New("client: set one of Options.Command, Server, URL and Dial")

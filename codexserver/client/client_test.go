@@ -300,7 +300,7 @@ func TestCloseOfAChild(t *testing.T) {
 		}
 		_ = cmd.Process.Kill()
 		for err == nil {
-			_, err = c.Call(t.Context(), "codex-models", nil)
+			err = c.Call(t.Context(), "codex-models", nil, nil)
 		}
 		if err := c.Close(); err == nil || !strings.Contains(err.Error(), "signal: killed") {
 			t.Errorf("Close: %v", err)

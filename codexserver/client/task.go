@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -18,42 +17,44 @@ import (
 // Task is a turn to run. Only Prompt is required. A zero field means the server's default.
 type Task struct {
 	// Prompt is the task, or the next message of the conversation Thread.
-	Prompt string
+	Prompt string `json:"prompt"`
 	// Thread is the id of the conversation to continue. Default: a new one. The fields from
 	// Cwd to Worktree are for new conversations only.
-	Thread string
+	Thread string `json:"threadId,omitzero"`
 
 	// Cwd is the folder to work in.
-	Cwd string
+	Cwd string `json:"cwd,omitzero"`
 	// Model is the model.
-	Model string
+	Model string `json:"model,omitzero"`
 	// Approvals says what is asked.
-	Approvals protocol.ApprovalPolicy
+	Approvals protocol.ApprovalPolicy `json:"approval-policy,omitzero"`
 	// Sandbox says what commands may do.
-	Sandbox protocol.SandboxMode
+	Sandbox protocol.SandboxMode `json:"sandbox,omitzero"`
 	// Worktree makes the conversation work in a new git worktree. The result names its folder and
 	// its branch in [Result].Notes and in [protocol.TurnResult].Worktree.
-	Worktree bool
+	Worktree bool `json:"worktree,omitzero"`
 	// Schema is the JSON schema of the answer, see [protocol.TurnResult].Output.
-	Schema json.RawMessage
+	Schema json.RawMessage `json:"output-schema,omitzero"`
 	// Arguments are further arguments of the tool codex or codex-reply, such as budget.
-	Arguments map[string]any
+	Arguments map[string]any `json:",embed"`
 
-	Watch
+	Watch `json:"-"`
 }
 
 // Review is a review to run, see [Client.Review].
 type Review struct {
 	// Target is what to review: uncommitted, base or commit.
-	Target string
+	Target string `json:"target"`
 	// Branch is the branch for the target base, Commit the commit for the target commit.
-	Branch, Commit string
+	Branch string `json:"branch,omitzero"`
+	Commit string `json:"commit,omitzero"`
 	// Instructions say what to look at above all.
-	Instructions string
+	Instructions string `json:"instructions,omitzero"`
 	// Cwd is a folder in the repository, and Thread the conversation to review in.
-	Cwd, Thread string
+	Cwd    string `json:"cwd,omitzero"`
+	Thread string `json:"threadId,omitzero"`
 
-	Watch
+	Watch `json:"-"`
 }
 
 // Watch has functions that are called while a turn runs, on the goroutine of the method that
@@ -89,37 +90,21 @@ func (c *Client) Background(ctx context.Context, t Task) (Result, error) {
 }
 
 func (c *Client) task(ctx context.Context, t *Task, background bool) (Result, error) {
-	tool, arguments := "codex", maps.Clone(t.Arguments)
-	if arguments == nil {
-		arguments = map[string]any{}
-	}
-	arguments["prompt"] = t.Prompt
-	set(arguments, "background", background)
-	if t.Schema != nil {
-		arguments["output-schema"] = t.Schema
-	}
+	tool, said := "codex", *t
 	if t.Thread != "" {
-		tool, arguments["threadId"] = "codex-reply", t.Thread
-	} else {
-		set(arguments, "cwd", t.Cwd)
-		set(arguments, "model", t.Model)
-		set(arguments, "approval-policy", t.Approvals)
-		set(arguments, "sandbox", t.Sandbox)
-		set(arguments, "worktree", t.Worktree)
+		tool, said = "codex-reply", Task{Prompt: t.Prompt, Thread: t.Thread, Schema: t.Schema, Arguments: t.Arguments}
 	}
+	arguments := struct {
+		Task       `json:",embed"`
+		Background bool `json:"background,omitzero"`
+	}{said, background}
 	return c.turn(ctx, &turn{tool: tool, prompt: t.Prompt, thread: t.Thread, watch: &t.Watch, tasks: !background && t.tasks()}, arguments)
 }
 
 // Review asks for a review of changes in a repository and waits for its end. A review changes
 // nothing and asks no questions.
 func (c *Client) Review(ctx context.Context, r Review) (Result, error) {
-	arguments := map[string]any{"target": r.Target}
-	set(arguments, "branch", r.Branch)
-	set(arguments, "commit", r.Commit)
-	set(arguments, "instructions", r.Instructions)
-	set(arguments, "cwd", r.Cwd)
-	set(arguments, "threadId", r.Thread)
-	return c.turn(ctx, &turn{tool: "codex-review", thread: r.Thread, watch: &r.Watch, tasks: r.tasks()}, arguments)
+	return c.turn(ctx, &turn{tool: "codex-review", thread: r.Thread, watch: &r.Watch, tasks: r.tasks()}, r)
 }
 
 // Resume waits for the result of the task with an id, as [Client.Run] does. The task may be one
@@ -143,15 +128,7 @@ func (c *Client) Cancel(ctx context.Context, task string) error {
 	return s.CancelTask(ctx, task)
 }
 
-// set sets an argument that is not zero.
-func set[T comparable](arguments map[string]any, name string, value T) {
-	var zero T
-	if value != zero {
-		arguments[name] = value
-	}
-}
-
-func encode(arguments map[string]any) (json.RawMessage, error) {
+func encode(arguments any) (json.RawMessage, error) {
 	raw, err := jsonv2.Marshal(arguments, jsontext.AllowInvalidUTF8(true), jsonv2.Deterministic(true))
 	if err != nil {
 		return nil, fmt.Errorf("client: arguments: %w", err)
@@ -175,7 +152,7 @@ type turn struct {
 }
 
 // turn runs a turn to its end.
-func (c *Client) turn(ctx context.Context, t *turn, arguments map[string]any) (Result, error) {
+func (c *Client) turn(ctx context.Context, t *turn, arguments any) (Result, error) {
 	ctx, leave, err := c.enter(ctx)
 	if err != nil {
 		return Result{}, err
@@ -186,7 +163,7 @@ func (c *Client) turn(ctx context.Context, t *turn, arguments map[string]any) (R
 		return Result{}, err
 	}
 	t.began = time.Now()
-	c.note(t.thread, false)
+	c.interrupted.Delete(t.thread)
 	answer, err := c.await(ctx, t, &mcpcall.Call{
 		Tool: t.tool, Arguments: raw, Tasks: t.tasks,
 		Progress: t.watch.Progress, Notify: t.notified, Open: func() bool { return t.runs },
@@ -201,22 +178,9 @@ func (c *Client) turn(ctx context.Context, t *turn, arguments map[string]any) (R
 		return Result{TurnResult: protocol.TurnResult{ThreadID: t.thread, Status: protocol.StatusAborted}, Task: t.id, Answer: "the task was cancelled"}, nil
 	}
 	if ctx.Err() != nil {
-		c.note(t.thread, true)
+		c.interrupted.Store(t.thread, true)
 	}
 	return Result{TurnResult: protocol.TurnResult{ThreadID: t.thread}, Task: t.id}, err
-}
-
-// note notes whether the last turn of a conversation was interrupted by the end of its context.
-func (c *Client) note(thread string, interrupted bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case thread == "":
-	case interrupted:
-		c.interrupted[thread] = struct{}{}
-	default:
-		delete(c.interrupted, thread)
-	}
 }
 
 // await waits for the answer to a call. If the connection ends, it continues with the task, if
@@ -302,28 +266,36 @@ func (t *turn) notified(method string, params json.RawMessage) {
 // find looks for the new conversation of a turn whose connection was lost before it said which.
 // It is the only one with the prompt that began since.
 func (c *Client) find(ctx context.Context, t *turn) {
-	const (
-		few  = 50  // characters; a preview is longer
-		most = 500 // conversations
-	)
+	const few, most = 50, 50 // characters of the prompt, of which a preview has more, and conversations
 	if t.thread != "" || t.tool != "codex" {
 		return
 	}
-	prompt := []rune(strings.Join(strings.Fields(t.prompt), " "))
-	search := string(prompt[:min(len(prompt), few)])
-	var found []string
+	var page struct {
+		Conversations []struct {
+			ThreadID  string `json:"threadId"`
+			Preview   string `json:"preview"`
+			Timestamp string `json:"timestamp"`
+		} `json:"conversations"`
+	}
 	ctx, stop := context.WithTimeout(ctx, farewell)
 	defer stop()
-	looked := 0
-	for row, err := range c.List(ctx, Filter{}) {
-		if looked++; err != nil || looked > most || row.Began.Before(t.began.Truncate(time.Second)) { // the newest come first
+	_ = c.Call(ctx, "codex-list", map[string]any{"pageSize": most}, &page) // after an error there is none
+	prompt := []rune(strings.Join(strings.Fields(t.prompt), " "))
+	search := string(prompt[:min(len(prompt), few)])
+	found, looked := "", 0
+	for _, row := range page.Conversations { // the newest come first
+		if began, _ := time.Parse(time.RFC3339, row.Timestamp); began.Before(t.began.Truncate(time.Second)) {
 			break
 		}
+		if looked++; looked == most {
+			return // there may be more
+		}
 		if strings.HasPrefix(strings.Join(strings.Fields(row.Preview), " "), search) {
-			found = append(found, row.ID)
+			if found != "" {
+				return
+			}
+			found = row.ThreadID
 		}
 	}
-	if len(found) == 1 {
-		t.thread = found[0]
-	}
+	t.thread = found
 }

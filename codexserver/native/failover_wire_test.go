@@ -277,15 +277,13 @@ func (w *wired) told(r client.Result) {
 		}
 	}
 	show := func(c *client.Client, turns int) string {
-		shown, err := c.Call(t.Context(), "codex-show", map[string]any{"threadId": r.ThreadID, "what": "transcript"})
-		var page struct{ StructuredContent struct{ Content string } }
-		if err == nil {
-			err = json.Unmarshal(shown, &page)
+		var page struct {
+			Content string `json:"content"`
 		}
-		if err != nil {
+		if err := c.Call(t.Context(), "codex-show", map[string]any{"threadId": r.ThreadID, "what": "transcript"}, &page); err != nil {
 			t.Fatal(err)
 		}
-		text := page.StructuredContent.Content
+		text := page.Content
 		if n := strings.Count(text, "m1 of b answers from now on, in place of m0 of a"); n != turns {
 			t.Errorf("%d lines of the transcript say who answers:\n%s", n, text)
 		}

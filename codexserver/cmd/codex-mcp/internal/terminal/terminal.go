@@ -236,12 +236,12 @@ func (s *session) call(running, call context.Context, t jsonrpc.Transport) (resu
 		Watch: client.Watch{Event: func(e client.Event) { s.follow(engine, e) }},
 	}
 	if s.task.Resume == Last {
-		newest, err := newest(call, c)
+		id, title, err := newest(call, c)
 		if err != nil {
 			return result, err
 		}
-		task.Thread = newest.ID
-		s.head("continuing: " + cut(Row(newest.Preview), 100))
+		task.Thread = id
+		s.head("continuing: " + cut(Row(title), 100))
 	}
 	raw, err := json.Marshal([]any{task.Prompt, task.Arguments})
 	if err != nil {
@@ -253,15 +253,21 @@ func (s *session) call(running, call context.Context, t jsonrpc.Transport) (resu
 	return c.Run(call, task)
 }
 
-// newest returns the newest conversation of the engine.
-func newest(ctx context.Context, c *client.Client) (client.Thread, error) {
-	for thread, err := range c.List(ctx, client.Filter{}) {
-		if err != nil {
-			err = fmt.Errorf("looking for the newest conversation: %w", err)
-		}
-		return thread, err
+// newest returns the id and the title of the newest conversation of the engine.
+func newest(ctx context.Context, c *client.Client) (id, title string, err error) {
+	var page struct {
+		Conversations []struct {
+			ThreadID string `json:"threadId"`
+			Preview  string `json:"preview"`
+		} `json:"conversations"`
 	}
-	return client.Thread{}, errors.New("there is no conversation to continue")
+	if err := c.Call(ctx, "codex-list", map[string]any{"pageSize": 1}, &page); err != nil {
+		return "", "", fmt.Errorf("looking for the newest conversation: %w", err)
+	}
+	if len(page.Conversations) == 0 {
+		return "", "", errors.New("there is no conversation to continue")
+	}
+	return page.Conversations[0].ThreadID, page.Conversations[0].Preview, nil
 }
 
 // follow prints an event.
