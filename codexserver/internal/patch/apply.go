@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
@@ -28,272 +29,220 @@ func (e *ChangedError) Error() string {
 // If a file or a folder above it was changed, Apply writes nothing and returns a
 // [*ChangedError]. If a file cannot be written, Apply restores the files that it has
 // written, and the error wraps an [*fs.PathError].
-func (p *Plan) Apply() (err error) {
-	w := writer{roots: map[string]*os.Root{}}
-	defer func() { err = errors.Join(err, w.close()) }()
+func (p *Plan) Apply() error {
 	for _, file := range p.files {
-		if err := w.check(file); err != nil {
+		if err := file.check(); err != nil {
 			return err
 		}
 	}
+	w := writer{made: map[string]*folder{}}
 	for _, file := range p.files {
-		var err error
-		switch {
-		case equal(file.before, file.after) && !file.added:
-		case file.after == nil:
-			err = w.remove(file)
-		default:
-			err = w.write(file)
-		}
-		if err != nil {
+		if err := w.put(file); err != nil {
 			return errors.Join(err, w.putBack())
 		}
 	}
 	return nil
 }
 
-func equal(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
+// check fails if a file was changed.
+func (f *plannedFile) check() error {
+	err := f.target.folder.do(func(root *os.Root) error {
+		if f.before == nil {
+			// The file and the first missing folder above it must still be missing.
+			if _, err := root.Lstat(f.target.rest[0]); !errors.Is(err, fs.ErrNotExist) {
+				return f.changed(err)
+			}
+			return nil
+		}
+		file, err := f.open(root, os.O_RDONLY)
+		if err != nil {
+			return err
+		}
+		return file.Close()
+	})
+	if err != nil || f.after != nil || f.entry == f.target {
+		return err
+	}
+	return f.entry.folder.do(f.checkEntry)
+}
+
+// changed returns the error for a file that may have been changed. Err is the error of the
+// check, or nil if the file was replaced.
+func (f *plannedFile) changed(err error) error {
+	var kind *safefile.KindError
+	var size *safefile.SizeError
+	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) || errors.Is(err, safefile.ErrReplaced) ||
+		errors.As(err, &kind) || errors.As(err, &size) {
+		return &ChangedError{Path: f.shown}
+	}
+	return err
+}
+
+// open opens an existing file and checks that it was not changed.
+func (f *plannedFile) open(root *os.Root, flag int) (*safefile.File, error) {
+	file, err := safefile.OpenIn(root, f.target.name(), flag)
+	if err != nil {
+		return nil, f.changed(err)
+	}
+	content, err := file.ReadAll(maxFileSize)
+	hardLinked, linkErr := file.HasOtherNames()
+	switch err = errors.Join(err, linkErr); {
+	case err != nil:
+	case hardLinked && !f.hardLinked && f.writes(): // the question did not say so
+	case !os.SameFile(file.Info(), f.target.info), string(content) != *f.before:
+	default:
+		return file, nil
+	}
+	return nil, errors.Join(f.changed(err), file.Close())
+}
+
+// checkEntry fails if the name of a file to remove was replaced.
+func (f *plannedFile) checkEntry(root *os.Root) error {
+	info, err := root.Lstat(f.entry.name())
+	if err != nil || !os.SameFile(info, f.entry.info) {
+		return f.changed(err)
+	}
+	if f.entry.link == "" {
+		return nil
+	}
+	if link, err := root.Readlink(f.entry.name()); err != nil || link != f.entry.link {
+		return f.changed(nil)
+	}
+	return nil
+}
 
 // writer writes the files of one plan.
 type writer struct {
-	roots map[string]*os.Root // open folders by path
-	undo  []func() error      // restores each file, in the order of writing
-}
-
-func (w *writer) close() error {
-	var failed []error
-	for _, root := range w.roots {
-		failed = append(failed, root.Close())
-	}
-	return errors.Join(failed...)
+	made map[string]*folder // by path
+	undo []func() error     // restores each file, in the order of writing
 }
 
 // putBack undoes everything, the last first.
 func (w *writer) putBack() error {
 	var failed []error
-	for i := len(w.undo) - 1; i >= 0; i-- {
-		if err := w.undo[i](); err != nil {
+	for _, undo := range slices.Backward(w.undo) {
+		if err := undo(); err != nil {
 			failed = append(failed, fmt.Errorf("put back: %w", err))
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// root opens the folder of a place.
-func (w *writer) root(f *folder) (*os.Root, error) {
-	if root := w.roots[f.path]; root != nil {
-		return root, nil
-	}
-	root, err := f.open()
-	if err != nil {
-		return nil, err
-	}
-	w.roots[f.path] = root
-	return root, nil
+// undoIn appends what restores a file or folder in a folder.
+func (w *writer) undoIn(at *folder, undo func(root *os.Root) error) {
+	w.undo = append(w.undo, func() error { return at.do(undo) })
 }
 
-// check fails if a file was changed.
-func (w *writer) check(file *plannedFile) error {
-	root, err := w.root(file.target.folder)
-	if err != nil {
-		return err
+// put writes, makes or removes a file, unless it stays.
+func (w *writer) put(f *plannedFile) error {
+	at := f.target.folder
+	switch {
+	case equal(f.before, f.after) && !f.added:
+		return nil
+	case f.after == nil:
+		return f.entry.folder.do(func(root *os.Root) error { return w.remove(f, root) })
+	case f.before != nil:
+		return at.do(func(root *os.Root) error { return w.write(f, root) })
 	}
-	if file.before == nil {
-		// The file and the first missing folder above it must still be missing.
-		if _, err := root.Lstat(file.target.rest[0]); !errors.Is(err, fs.ErrNotExist) {
-			return changed(file, err)
+	for _, name := range f.target.rest[:len(f.target.rest)-1] {
+		path := filepath.Join(at.path, name)
+		if w.made[path] == nil {
+			if err := at.do(func(root *os.Root) error { return w.makeFolder(f, at, root, name) }); err != nil {
+				return err
+			}
 		}
-		return nil
+		at = w.made[path]
 	}
-	f, err := w.open(root, file, os.O_RDONLY)
+	return at.do(func(root *os.Root) error { return w.create(f, at, root) })
+}
+
+func (w *writer) write(f *plannedFile, root *os.Root) error {
+	file, err := f.open(root, os.O_RDWR)
 	if err != nil {
 		return err
 	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if file.after != nil || file.entry == file.target {
-		return nil
-	}
-	if root, err = w.root(file.entry.folder); err != nil {
-		return err
-	}
-	return w.checkEntry(root, file)
+	w.undoIn(f.target.folder, func(root *os.Root) error {
+		file, err := safefile.OpenIn(root, f.target.name(), os.O_RDWR)
+		if err != nil {
+			return err
+		}
+		if !os.SameFile(file.Info(), f.target.info) {
+			return errors.Join(f.changed(nil), file.Close())
+		}
+		return errors.Join(file.Overwrite(*f.before), setMode(file, f.target.info.Mode().Perm()), file.Close())
+	})
+	return errors.Join(file.Overwrite(*f.after), setMode(file, f.mode), file.Close())
 }
 
-// changed returns the error for a file that may have been changed. Err is the error of the
-// check, or nil if the file was replaced.
-func changed(file *plannedFile, err error) error {
-	var kind *safefile.KindError
-	var size *safefile.SizeError
-	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) || errors.Is(err, safefile.ErrReplaced) ||
-		errors.As(err, &kind) || errors.As(err, &size) {
-		return &ChangedError{Path: file.shown}
+// setMode gives a file the mode of the one that moved there. It leaves it alone for 0.
+func setMode(file *safefile.File, mode fs.FileMode) error {
+	if mode == 0 || mode == file.Info().Mode().Perm() {
+		return nil
+	}
+	return file.Chmod(mode)
+}
+
+// makeFolder makes a folder in root, which is that of at, and notes which it is.
+func (w *writer) makeFolder(f *plannedFile, at *folder, root *os.Root, name string) error {
+	if err := root.Mkdir(name, 0o777); err != nil {
+		return f.changed(err)
+	}
+	w.undoIn(at, func(root *os.Root) error { return root.Remove(name) })
+	info, err := root.Lstat(name)
+	if err != nil || !info.IsDir() {
+		return f.changed(err)
+	}
+	path := filepath.Join(at.path, name)
+	w.made[path] = &folder{path, info}
+	return nil
+}
+
+func (w *writer) create(f *plannedFile, at *folder, root *os.Root) error {
+	if err := fill(root, f.target.name(), *f.after, f.mode); err != nil {
+		return f.changed(err)
+	}
+	w.undoIn(at, func(root *os.Root) error { return root.Remove(f.target.name()) })
+	return nil
+}
+
+// fill makes a file. With the mode 0 it has the usual one, any other it has whatever the umask says.
+func fill(root *os.Root, name, content string, mode fs.FileMode) error {
+	// An exclusive creation follows no link.
+	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, cmp.Or(mode, 0o666))
+	if err != nil {
+		return err
+	}
+	if mode != 0 {
+		err = file.Chmod(mode)
+	}
+	if err == nil {
+		_, err = file.WriteString(content)
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		err = errors.Join(err, root.Remove(name))
 	}
 	return err
 }
 
-// open opens an existing file and checks that it was not changed.
-func (w *writer) open(root *os.Root, file *plannedFile, flag int) (*safefile.File, error) {
-	f, err := safefile.OpenIn(root, file.target.name(), flag)
-	if err != nil {
-		return nil, changed(file, err)
-	}
-	content, err := f.ReadAll(maxFileSize)
-	hardLinked := false
-	if err == nil {
-		hardLinked, err = f.HasOtherNames()
-	}
-	switch {
-	case err != nil:
-		err = changed(file, err)
-	case hardLinked && !file.hardLinked && file.writes(): // the question did not say so
-		err = changed(file, nil)
-	case !os.SameFile(f.Info(), file.target.info), string(content) != *file.before:
-		err = changed(file, nil)
-	default:
-		return f, nil
-	}
-	return nil, errors.Join(err, f.Close())
-}
-
-// checkEntry fails if the name of a file to remove was replaced.
-func (w *writer) checkEntry(root *os.Root, file *plannedFile) error {
-	info, err := root.Lstat(file.entry.name())
-	if err != nil || !os.SameFile(info, file.entry.info) {
-		return changed(file, err)
-	}
-	if file.entry.link == "" {
-		return nil
-	}
-	if link, err := root.Readlink(file.entry.name()); err != nil || link != file.entry.link {
-		return changed(file, nil)
-	}
-	return nil
-}
-
-func (w *writer) write(file *plannedFile) error {
-	if file.before == nil {
-		return w.create(file)
-	}
-	root, err := w.root(file.target.folder)
-	if err != nil {
-		return err
-	}
-	f, err := w.open(root, file, os.O_RDWR)
-	if err != nil {
-		return err
-	}
-	w.undo = append(w.undo, func() error {
-		f, err := safefile.OpenIn(root, file.target.name(), os.O_RDWR)
-		if err != nil {
-			return err
-		}
-		if !os.SameFile(f.Info(), file.target.info) {
-			return errors.Join(changed(file, nil), f.Close())
-		}
-		return errors.Join(f.Overwrite(*file.before), setMode(f, file.target.info.Mode().Perm()), f.Close())
-	})
-	return errors.Join(f.Overwrite(*file.after), setMode(f, file.mode), f.Close())
-}
-
-// setMode gives a file the mode of the one that moved there. It leaves it alone for 0.
-func setMode(f *safefile.File, mode fs.FileMode) error {
-	if mode == 0 || mode == f.Info().Mode().Perm() {
-		return nil
-	}
-	return f.Chmod(mode)
-}
-
-// create makes a new file, and missing folders above it.
-func (w *writer) create(file *plannedFile) error {
-	root, err := w.root(file.target.folder)
-	if err != nil {
-		return err
-	}
-	path := file.target.folder.path
-	for _, name := range file.target.rest[:len(file.target.rest)-1] {
-		path = filepath.Join(path, name)
-		next := w.roots[path] // already made for an earlier file
-		if next == nil {
-			if next, err = w.makeFolder(root, name, file); err != nil {
-				return err
-			}
-			w.roots[path] = next
-		}
-		root = next
-	}
-	name := file.target.name()
-	// An exclusive creation follows no link.
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, cmp.Or(file.mode, 0o666))
-	if err != nil {
-		return changed(file, err)
-	}
-	w.undo = append(w.undo, func() error { return root.Remove(name) })
-	if file.mode != 0 { // whatever the umask says
-		err = f.Chmod(file.mode)
-	}
-	if err == nil {
-		_, err = f.WriteString(*file.after)
-	}
-	return errors.Join(err, f.Close())
-}
-
-// makeFolder makes a folder in root and opens it. It fails if the folder is replaced
-// meanwhile.
-func (w *writer) makeFolder(root *os.Root, name string, file *plannedFile) (*os.Root, error) {
-	if err := root.Mkdir(name, 0o777); err != nil {
-		return nil, changed(file, err)
-	}
-	w.undo = append(w.undo, func() error { return root.Remove(name) })
-	made, err := root.Lstat(name)
-	if err != nil || !made.IsDir() {
-		return nil, changed(file, err)
-	}
-	next, err := root.OpenRoot(name + string(filepath.Separator) + ".") // see folder.open
-	if err != nil {
-		return nil, err
-	}
-	if info, err := next.Stat("."); err != nil || !os.SameFile(made, info) {
-		return nil, errors.Join(changed(file, err), next.Close())
-	}
-	return next, nil
-}
-
 // remove removes a file, or the symbolic link that leads to it.
-func (w *writer) remove(file *plannedFile) error {
-	root, err := w.root(file.entry.folder)
-	if err != nil {
+func (w *writer) remove(f *plannedFile, root *os.Root) error {
+	if err := f.checkEntry(root); err != nil {
 		return err
 	}
-	if err := w.checkEntry(root, file); err != nil {
-		return err
-	}
-	name := file.entry.name()
+	name := f.entry.name()
 	if err := root.Remove(name); err != nil {
 		return err
 	}
-	w.undo = append(w.undo, func() error {
-		if file.entry.link != "" {
-			err = root.Symlink(file.entry.link, name)
+	w.undoIn(f.entry.folder, func(root *os.Root) (err error) {
+		if f.entry.link != "" {
+			err = root.Symlink(f.entry.link, name)
 		} else {
-			err = recreate(root, name, *file.before, file.entry.info.Mode().Perm())
+			err = fill(root, name, *f.before, f.entry.info.Mode().Perm())
 		}
-		if err != nil {
-			return err
+		if err == nil { // the plan may be applied again, to the restored file
+			f.entry.info, err = root.Lstat(name)
 		}
-		// The plan may be applied again, to the restored file.
-		file.entry.info, err = root.Lstat(name)
 		return err
 	})
 	return nil
-}
-
-func recreate(root *os.Root, name, content string, perm fs.FileMode) error {
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(content)
-	return errors.Join(err, f.Close())
 }

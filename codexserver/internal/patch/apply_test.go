@@ -288,7 +288,7 @@ func TestWithin(t *testing.T) {
 			t.Errorf("%q lies within: %t", tt.text, got)
 		}
 		for _, sub := range []string{"sub", "subalias", "subalias/", "sub/../sub"} {
-			if got := plan.Touches([]string{work + "/" + sub}); got != tt.touches {
+			if got := len(plan.Touched([]string{work + "/" + sub})) > 0; got != tt.touches {
 				t.Errorf("%q touches %s: %t", tt.text, sub, got)
 			}
 		}
@@ -303,7 +303,7 @@ func TestWithin(t *testing.T) {
 		if plan.Within([]string{filepath.Join(work, "new"), filepath.Join(work, "new/deeper"), filepath.Join(work, "sub/new")}) {
 			t.Errorf("%q lies within a folder in its own place", tt.text)
 		}
-		if plan.Within(nil) || plan.Touches(nil) && tt.within {
+		if plan.Within(nil) || len(plan.Touched(nil)) > 0 && tt.within {
 			t.Errorf("%q lies within an empty list", tt.text)
 		}
 	}

@@ -1,197 +1,163 @@
 package patch
 
 import (
+	"cmp"
+	"crypto/sha1"
+	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/aymanbagabas/go-udiff"
+	"github.com/codexmcp/codexmcp/internal/paths"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
-// edit is a run of lines: kept ones, or ones that are removed and then added.
-type edit struct {
-	kept         bool
-	from, to     int // lines of the old text, from inclusive, to exclusive
-	fromNew, end int // lines of the new text
+// unified returns a unified diff with context lines around each change, or "".
+func unified(from, to, before, after string, context int) string {
+	diff, err := udiff.ToUnifiedDiff(from, to, before, udiff.Lines(before, after), context)
+	if err != nil {
+		panic(err) // the edits are those of before
+	}
+	longer := 0
+	for _, hunk := range diff.Hunks {
+		hunk.ToLine = hunk.FromLine + longer // the library does not count the lines between changes of one hunk
+		for _, line := range hunk.Lines {
+			switch line.Kind {
+			case udiff.Insert:
+				longer++
+			case udiff.Delete:
+				longer--
+			}
+		}
+	}
+	return diff.String()
 }
 
 // Hunks returns the hunks that change before to after, in the form of [Plan.Changes].
-func Hunks(before, after string) string { return unifiedDiff(before, after, 1) }
+func Hunks(before, after string) string {
+	diff := unified("", "", before, after, 1)
+	return diff[max(strings.Index(diff, "@@"), 0):]
+}
 
-// unifiedDiff returns the hunks that change before to after, with context lines around
-// each change and without a file header.
-//
-// There are several shortest edits, and clients see which one is chosen. Tests compare the
-// choice with that of Codex. No library that was tried makes the same one.
-func unifiedDiff(before, after string, context int) string {
-	a, b := splitLines(before), splitLines(after)
-	var out strings.Builder
-	edits := diffLines(a, b)
-	for i := 0; i < len(edits); {
-		if edits[i].kept {
-			i++
+// Diff is the combined diff of a turn's patches against the current files. The zero value is
+// an empty diff. A turn makes one patch after another, so one goroutine at a time uses it.
+type Diff struct {
+	files []*changedFile
+}
+
+// changedFile is a file before the first patch that touched it.
+type changedFile struct {
+	name   string // the path by which it was shown
+	now    string // the path by which its current place is shown, after moves
+	real   string // that place
+	before *string
+	mode   fs.FileMode
+}
+
+// Add adds the files of an applied plan.
+func (d *Diff) Add(p *Plan) {
+	for _, file := range p.files {
+		shown := file.shown
+		if file.movedFrom() != nil && file.before == nil { // it is shown with the old one
 			continue
 		}
-		// A hunk includes kept lines too few to separate it from the next change.
-		j := i
-		for j+2 < len(edits) && edits[j+1].to-edits[j+1].from <= 2*context {
-			j += 2
-		}
-		writeHunk(&out, a, b, edits[i:j+1], context)
-		i = j + 1
-	}
-	return out.String()
-}
-
-func writeHunk(out *strings.Builder, a, b []string, edits []edit, context int) {
-	first, last := edits[0], edits[len(edits)-1]
-	lead := min(context, first.from, first.fromNew)
-	trail := min(context, len(a)-last.to, len(b)-last.end)
-	fmt.Fprintf(out, "@@ -%s +%s @@\n",
-		lineRange(first.from-lead, last.to+trail), lineRange(first.fromNew-lead, last.end+trail))
-	writeLines(out, ' ', a[first.from-lead:first.from])
-	for _, e := range edits {
-		if e.kept {
-			writeLines(out, ' ', a[e.from:e.to])
-			continue
-		}
-		writeLines(out, '-', a[e.from:e.to])
-		writeLines(out, '+', b[e.fromNew:e.end])
-	}
-	writeLines(out, ' ', a[last.to:last.to+trail])
-}
-
-// lineRange formats a range of lines, counted from 1, as unified diffs do.
-func lineRange(from, to int) string {
-	switch to - from {
-	case 0:
-		return fmt.Sprintf("%d,0", from)
-	case 1:
-		return fmt.Sprint(from + 1)
-	}
-	return fmt.Sprintf("%d,%d", from+1, to-from)
-}
-
-func writeLines(out *strings.Builder, sign byte, lines []string) {
-	for _, line := range lines {
-		out.WriteByte(sign)
-		out.WriteString(line)
-		if !strings.HasSuffix(line, "\n") {
-			out.WriteString("\n\\ No newline at end of file\n")
-		}
-	}
-}
-
-// splitLines splits a text after each newline.
-func splitLines(text string) []string {
-	lines := strings.SplitAfter(text, "\n")
-	if lines[len(lines)-1] == "" {
-		lines = lines[:len(lines)-1]
-	}
-	return lines
-}
-
-// diffLines returns edits. Kept and changed ones alternate.
-func diffLines(a, b []string) []edit {
-	// Lines are compared as numbers.
-	ids := map[string]int{}
-	number := func(lines []string) []int {
-		out := make([]int, len(lines))
-		for i, line := range lines {
-			id, ok := ids[line]
-			if !ok {
-				id = len(ids)
-				ids[line] = id
+		if !slices.ContainsFunc(d.files, func(f *changedFile) bool { return f.now == shown }) {
+			changed := &changedFile{name: shown, now: shown, real: file.place().path, before: file.before}
+			if file.before != nil {
+				changed.mode = file.target.info.Mode()
 			}
-			out[i] = id
+			d.files = append(d.files, changed)
 		}
-		return out
 	}
-	x, y := number(a), number(b)
-	head := 0
-	for head < len(x) && head < len(y) && x[head] == y[head] {
-		head++
-	}
-	tail := 0
-	for tail < len(x)-head && tail < len(y)-head && x[len(x)-1-tail] == y[len(y)-1-tail] {
-		tail++
-	}
-	var edits []edit
-	add := func(kept bool, from, to, fromNew, end int) {
-		if from == to && fromNew == end {
-			return
-		}
-		if n := len(edits) - 1; n >= 0 && edits[n].kept == kept {
-			edits[n].to, edits[n].end = to, end
-			return
-		}
-		edits = append(edits, edit{kept, from, to, fromNew, end})
-	}
-	add(true, 0, head, 0, head)
-	i, j := head, head
-	for _, m := range matches(x[head:len(x)-tail], y[head:len(y)-tail]) {
-		add(false, i, head+m[0], j, head+m[1])
-		i, j = head+m[0]+1, head+m[1]+1
-		add(true, i-1, i, j-1, j)
-	}
-	add(false, i, len(a)-tail, j, len(b)-tail)
-	add(true, len(a)-tail, len(a), len(b)-tail, len(b))
-	return edits
-}
-
-// maxEdits is the longest edit that is searched for. A text that needs more edits is shown
-// as replaced.
-const maxEdits = 1000
-
-// matches pairs the lines of a longest common subsequence, by Myers' algorithm.
-func matches(x, y []int) [][2]int {
-	n, m := len(x), len(y)
-	if n == 0 || m == 0 {
-		return nil
-	}
-	limit := min(n+m, maxEdits)
-	reach := make([]int, 2*limit+2) // furthest x on each diagonal
-	var trace [][]int
-	for d := 0; d <= limit; d++ {
-		trace = append(trace, append([]int(nil), reach[limit-d:limit+d+2]...))
-		for k := -d; k <= d; k += 2 {
-			i := 0
-			if k == -d || k != d && reach[limit+k-1] < reach[limit+k+1] {
-				i = reach[limit+k+1]
-			} else {
-				i = reach[limit+k-1] + 1
-			}
-			j := i - k
-			for i < n && j < m && x[i] == y[j] {
-				i, j = i+1, j+1
-			}
-			reach[limit+k] = i
-			if i >= n && j >= m {
-				return walkBack(trace, n, m)
+	for _, to := range p.files {
+		from := to.movedFrom()
+		for _, f := range d.files {
+			if from != nil && f.now == from.shown {
+				f.now, f.real = to.shown, to.place().path
 			}
 		}
 	}
-	return nil
 }
 
-// walkBack follows the trace from the ends of both texts to their beginnings.
-func walkBack(trace [][]int, i, j int) [][2]int {
-	var pairs [][2]int
-	for d := len(trace) - 1; d >= 0; d-- {
-		k := i - j
-		at := func(k int) int { return trace[d][k+d] }
-		fromI, fromJ := 0, 0
-		if d > 0 {
-			from := k - 1
-			if k == -d || k != d && at(k-1) < at(k+1) {
-				from = k + 1
-			}
-			fromI, fromJ = at(from), at(from)-from
-		}
-		for i > fromI && j > fromJ {
-			i, j = i-1, j-1
-			pairs = append(pairs, [2]int{i, j})
-		}
-		i, j = fromI, fromJ
+// Empty reports whether no plan was added.
+func (d *Diff) Empty() bool { return len(d.files) == 0 }
+
+// Text returns the diff in git's format, or "" if nothing has changed. Paths below top, the
+// top of a git repository or "", are relative to it.
+func (d *Diff) Text(top string) string {
+	var b strings.Builder
+	for _, file := range slices.SortedFunc(slices.Values(d.files), func(a, b *changedFile) int { return cmp.Compare(a.name, b.name) }) {
+		file.write(&b, top)
 	}
-	slices.Reverse(pairs)
-	return pairs
+	return b.String()
+}
+
+func (f *changedFile) write(b *strings.Builder, top string) {
+	now, mode, err := f.read()
+	if err != nil || equal(f.before, now) && f.name == f.now {
+		return
+	}
+	from, to := "a/"+shownPath(f.name, top), "b/"+shownPath(f.now, top)
+	fmt.Fprintf(b, "diff --git %s %s\n", from, to)
+	switch {
+	case f.before == nil:
+		fmt.Fprintf(b, "new file mode %s\n", gitMode(mode))
+		from = "/dev/null"
+	case now == nil:
+		fmt.Fprintf(b, "deleted file mode %s\n", gitMode(f.mode))
+		to = "/dev/null"
+	case gitMode(mode) != gitMode(f.mode):
+		fmt.Fprintf(b, "old mode %s\nnew mode %s\n", gitMode(f.mode), gitMode(mode))
+	}
+	fmt.Fprintf(b, "index %s..%s\n", blobID(f.before), blobID(now))
+	before, after := *cmp.Or(f.before, new("")), *cmp.Or(now, new(""))
+	if !utf8.ValidString(before) || !utf8.ValidString(after) {
+		b.WriteString("Binary files differ\n")
+		return
+	}
+	b.WriteString(unified(from, to, before, after, 3))
+}
+
+// read reads the file where it was written. It does not follow links that have since
+// replaced it or a folder above it.
+func (f *changedFile) read() (content *string, mode fs.FileMode, err error) {
+	if real, err := resolve(f.real, true); err != nil || real != f.real {
+		return nil, 0, err
+	}
+	file, err := safefile.Open(f.real)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	defer file.Close()
+	data, err := file.ReadAll(maxFileSize)
+	return new(string(data)), file.Info().Mode(), err
+}
+
+func gitMode(m fs.FileMode) string {
+	if m&0o111 != 0 {
+		return "100755"
+	}
+	return "100644"
+}
+
+// blobID returns git's name for a content, or zeros for nil.
+func blobID(content *string) string {
+	if content == nil {
+		return strings.Repeat("0", 40)
+	}
+	return fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "blob %d\x00%s", len(*content), *content)))
+}
+
+func shownPath(path, top string) string {
+	if rel, ok := paths.Within(path, top); ok && top != "" {
+		path = rel
+	}
+	return filepath.ToSlash(path)
 }

@@ -2,6 +2,7 @@ package patch
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sort"
 	"strings"
@@ -44,6 +45,14 @@ var errComparisons = errors.New("finding its hunks takes too long: split the pat
 // search counts the comparisons of lines that are left.
 type search struct{ left int }
 
+// failed returns the error for lines that find has not found.
+func (s *search) failed(path string, lines []string) error {
+	if s.left < 0 {
+		return errComparisons
+	}
+	return fmt.Errorf("%s does not have these lines in this place:\n%s", path, strings.Join(lines, "\n"))
+}
+
 // byteOrderMark is what some editors put before the first line.
 const byteOrderMark = "\ufeff"
 
@@ -70,7 +79,7 @@ func (s *search) rewrite(content, path string, hunks []hunk) (string, error) {
 	done := 0
 	for _, r := range all {
 		if r.start < done {
-			return "", &MatchError{Path: path, Lines: texts[r.start : r.start+r.count], Overlap: true}
+			return "", fmt.Errorf("%s: two hunks change these lines:\n%s", path, strings.Join(texts[r.start:r.start+r.count], "\n"))
 		}
 		out = append(out, lines[done:r.start]...)
 		out = append(out, r.new...)
@@ -118,13 +127,10 @@ func endNear(lines []line, n int) string {
 
 // locate finds the hunk at or after line at. Next is where the next hunk may begin.
 func (h hunk) locate(s *search, lines []line, texts []string, at int, path string) (replacement, int, error) {
-	if h.hasAfter {
-		i := s.find(texts, []string{h.after}, at, false)
-		if s.left < 0 {
-			return replacement{}, 0, errComparisons
-		}
+	if h.after != nil {
+		i := s.find(texts, h.after, at, false)
 		if i < 0 {
-			return replacement{}, 0, &MatchError{Path: path, Lines: []string{h.after}}
+			return replacement{}, 0, s.failed(path, h.after)
 		}
 		at = i + 1
 	}
@@ -138,11 +144,8 @@ func (h hunk) locate(s *search, lines []line, texts []string, at int, path strin
 		h, old = h.withoutBlank(), old[:len(old)-1]
 		i = s.find(texts, old, at, h.endOfFile)
 	}
-	if s.left < 0 {
-		return replacement{}, 0, errComparisons
-	}
 	if i < 0 {
-		return replacement{}, 0, &MatchError{Path: path, Lines: h.old()}
+		return replacement{}, 0, s.failed(path, h.old())
 	}
 	return h.replace(lines, i, len(old)).trim(lines), i + len(old), nil
 }

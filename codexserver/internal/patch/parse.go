@@ -27,13 +27,13 @@ type Patch struct {
 // IsEmpty reports whether the patch has no operations.
 func (p *Patch) IsEmpty() bool { return len(p.files) == 0 }
 
-type opKind int
+type opKind string
 
 const (
-	opAdd opKind = iota
-	opDelete
-	opUpdate
-	opChange
+	opAdd    opKind = "add"
+	opDelete opKind = "delete"
+	opUpdate opKind = "update"
+	opChange opKind = "change"
 )
 
 type fileOp struct {
@@ -46,8 +46,7 @@ type fileOp struct {
 }
 
 type hunk struct {
-	after     string // a line that comes somewhere before
-	hasAfter  bool
+	after     []string // a line that comes somewhere before, if the patch has one
 	lines     []hunkLine
 	endOfFile bool
 }
@@ -71,38 +70,27 @@ func (h hunk) old() (lines []string) {
 	return lines
 }
 
-// ParseError reports why a text is not a patch.
-type ParseError struct {
-	// Line is the number of the wrong line, from 1.
-	Line int
-	// Reason is what is wrong there.
-	Reason string
-}
-
-// Error implements error.
-func (e *ParseError) Error() string {
-	return fmt.Sprintf("invalid patch: line %d: %s", e.Line, e.Reason)
-}
-
-// Parse reads a patch. The error is a [*ParseError].
+// Parse reads a patch. The error says in which line the text is none, counted from 1, and why.
 func Parse(text string) (*Patch, error) {
-	text = strings.TrimSpace(text)
-	lines := strings.Split(text, "\n")
+	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimSuffix(line, "\r")
 	}
-	first := 1
-	if inner, ok := unwrapped(lines); ok {
-		lines, first = inner, 2
+	r := reader{lines: lines, first: 1}
+	// Some models put the shell's here-document or a fence of Markdown around a patch even if no shell reads it.
+	if last := len(lines) - 1; last > 2 && (strings.HasPrefix(lines[0], "```") && lines[last] == "```" ||
+		slices.Contains([]string{"<<EOF", "<<'EOF'", `<<"EOF"`}, lines[0]) && strings.HasSuffix(lines[last], "EOF")) {
+		r = reader{lines: lines[1:last], first: 2}
 	}
-	if marker(lines[0]) != beginPatch {
-		return nil, &ParseError{Line: first, Reason: fmt.Sprintf("the first line must be %q", beginPatch)}
+	if marker(r.peek()) != beginPatch {
+		return nil, r.fail("the first line must be %q", beginPatch)
 	}
-	last := len(lines) - 1
-	if marker(lines[last]) != endPatch {
-		return nil, &ParseError{Line: first + last, Reason: fmt.Sprintf("the last line must be %q", endPatch)}
+	last := len(r.lines) - 1
+	if marker(r.lines[last]) != endPatch {
+		r.next = last
+		return nil, r.fail("the last line must be %q", endPatch)
 	}
-	r := reader{lines: lines[1:last], first: first + 1}
+	r.lines, r.next = r.lines[:last], 1
 	p := &Patch{}
 	for !r.done() {
 		if strings.TrimSpace(r.peek()) == "" { // between parts
@@ -121,54 +109,48 @@ func Parse(text string) (*Patch, error) {
 // marker returns a first or last line without the stars that some models put behind it.
 func marker(line string) string { return strings.TrimRight(strings.TrimSpace(line), "* ") }
 
-// named returns a path without the quotes that some models put around it.
-func named(path string) string {
+// unquoted returns a path without the quotes that some models put around it.
+func unquoted(path string) string {
+	path = strings.TrimSpace(path)
 	if last := len(path) - 1; last > 1 && path[0] == path[last] && strings.ContainsAny(path[:1], "\"'`") {
 		return path[1:last]
 	}
 	return path
 }
 
-// unwrapped removes the shell's here-document, or the fence of Markdown, that some models put around a patch
-// even if no shell reads it.
-func unwrapped(lines []string) ([]string, bool) {
-	if len(lines) < 4 {
-		return nil, false
-	}
-	begin, end := lines[0], lines[len(lines)-1]
-	here := slices.Contains([]string{"<<EOF", "<<'EOF'", `<<"EOF"`}, begin) && strings.HasSuffix(end, "EOF")
-	return lines[1 : len(lines)-1], here || strings.HasPrefix(begin, "```") && end == "```"
-}
-
-// reader reads the lines between begin and end.
+// reader reads the lines of a patch.
 type reader struct {
 	lines []string
 	next  int
 	first int // number of lines[0] in the text
 }
 
-func (r *reader) done() bool { return r.next == len(r.lines) }
+func (r *reader) done() bool { return r.next >= len(r.lines) }
 
 func (r *reader) peek() string { return r.lines[r.next] }
 
 func (r *reader) fail(format string, args ...any) error {
-	return &ParseError{Line: r.first + r.next, Reason: fmt.Sprintf(format, args...)}
+	return fmt.Errorf("invalid patch: line %d: %s", r.first+r.next, fmt.Sprintf(format, args...))
 }
 
-func (r *reader) fileOp() (fileOp, error) {
+func (r *reader) fileOp() (op fileOp, err error) {
 	head := strings.TrimSpace(r.peek())
-	if path, ok := strings.CutPrefix(head, addFile); ok {
-		r.next++
-		return fileOp{kind: opAdd, path: named(path), content: r.added()}, nil
+	for prefix, kind := range map[string]opKind{addFile: opAdd, deleteFile: opDelete, updateFile: opUpdate} {
+		if path, ok := strings.CutPrefix(head, prefix); ok {
+			op = fileOp{kind: kind, path: unquoted(path)}
+		}
 	}
-	if path, ok := strings.CutPrefix(head, deleteFile); ok {
-		r.next++
-		return fileOp{kind: opDelete, path: named(path)}, nil
+	if op.kind == "" {
+		return op, r.fail("%q is not one of %q, %q and %q", head, addFile+"PATH", deleteFile+"PATH", updateFile+"PATH")
 	}
-	if path, ok := strings.CutPrefix(head, updateFile); ok {
-		return r.update(named(path))
+	r.next++
+	switch op.kind {
+	case opAdd:
+		op.content = r.added()
+	case opUpdate:
+		err = r.update(&op)
 	}
-	return fileOp{}, r.fail("%q is not one of %q, %q and %q", head, addFile+"PATH", deleteFile+"PATH", updateFile+"PATH")
+	return op, err
 }
 
 // added returns the lines of a new file. Some models leave out the + of an empty one.
@@ -187,50 +169,36 @@ func (r *reader) added() string {
 	return b.String()
 }
 
-func (r *reader) update(path string) (fileOp, error) {
-	op := fileOp{kind: opUpdate, path: path}
-	r.next++
+func (r *reader) update(op *fileOp) error {
 	if !r.done() {
 		if to, ok := strings.CutPrefix(r.peek(), moveTo); ok {
-			op.moveTo = named(strings.TrimSpace(to))
+			op.moveTo = unquoted(to)
 			r.next++
 		}
 	}
-	r.skipNames(path)
-	for !r.done() && !strings.HasPrefix(r.peek(), "***") {
-		if strings.TrimSpace(r.peek()) == "" || op.moveTo != "" && r.endsEmpty() { // between hunks, or the only one of a move
-			r.next++
-			continue
+	// The first hunk of a unified diff follows the names of the file.
+	if next := r.lines[r.next:]; len(next) > 2 && strings.HasPrefix(next[2], "@@") {
+		path := strings.TrimPrefix(op.path, "./")
+		if strings.HasPrefix(next[0], "--- ") && strings.HasPrefix(next[1], "+++ ") && strings.HasSuffix(next[0], path) && strings.HasSuffix(next[1], path) {
+			r.next += 2
+		}
+	}
+	for ; !r.done() && !strings.HasPrefix(r.peek(), "***"); r.next++ {
+		head, rest := strings.TrimSpace(r.peek()), r.lines[r.next+1:]
+		if head == "" || op.moveTo != "" && head == "@@" && (len(rest) == 0 || strings.HasPrefix(rest[0], "***")) {
+			continue // between hunks, or the only one of a move, which is empty
 		}
 		h, err := r.hunk(len(op.hunks) == 0)
 		if err != nil {
-			return fileOp{}, err
+			return err
 		}
 		op.hunks = append(op.hunks, h)
+		r.next--
 	}
 	if len(op.hunks) == 0 && op.moveTo == "" {
-		return fileOp{}, r.fail("the update of %q has no lines", path)
+		return r.fail("the update of %q has no lines", op.path)
 	}
-	return op, nil
-}
-
-// endsEmpty reports whether the next line begins a hunk that has no lines and is the last of its file.
-func (r *reader) endsEmpty() bool {
-	rest := r.lines[r.next+1:]
-	return strings.TrimSpace(r.peek()) == "@@" && (len(rest) == 0 || strings.HasPrefix(rest[0], "***"))
-}
-
-// skipNames skips the two lines with the file's names in front of the first hunk of a unified diff.
-func (r *reader) skipNames(path string) {
-	if r.next+2 >= len(r.lines) {
-		return
-	}
-	from, one := strings.CutPrefix(r.lines[r.next], "--- ")
-	to, two := strings.CutPrefix(r.lines[r.next+1], "+++ ")
-	path = strings.TrimPrefix(path, "./")
-	if one && two && strings.HasSuffix(from, path) && strings.HasSuffix(to, path) && strings.HasPrefix(r.lines[r.next+2], "@@") {
-		r.next += 2
-	}
+	return nil
 }
 
 // unifiedHeader is that of a unified diff, whose numbers and function do not count.
@@ -240,46 +208,38 @@ var unifiedHeader = lazyregexp.Regexp{Text: `^@@ (?:-\d+(,\d+)? \+\d+(,\d+)? )?@
 const noNewline = `\ No newline at end of file`
 
 // hunk reads one hunk. The first hunk of a file may have no @@ line.
-func (r *reader) hunk(first bool) (hunk, error) {
-	var h hunk
+func (r *reader) hunk(first bool) (h hunk, err error) {
 	head := r.peek()
 	after, named := strings.CutPrefix(head, "@@ ")
 	switch {
 	case strings.TrimSpace(head) == "@@", unifiedHeader.Get().MatchString(head):
 		r.next++
 	case named:
-		h.after, h.hasAfter = after, true
+		h.after = []string{after}
 		r.next++
 	case !first:
-		return hunk{}, r.fail("expected a line that begins with @@, found %q", head)
+		return h, r.fail("expected a line that begins with @@, found %q", head)
 	}
-	empty := true
 	for ; !r.done(); r.next++ {
 		line := r.peek()
-		if line == endOfFile {
-			if empty {
-				break
-			}
+		switch empty := len(h.lines) == 0; {
+		case line == endOfFile && !empty:
 			h.endOfFile = true
 			r.next++
 			return h, nil
-		}
-		switch {
 		case line == noNewline && !empty:
-			continue
 		case line == "":
 			h.lines = append(h.lines, hunkLine{kept, ""})
 		case line[0] == kept, line[0] == removed, line[0] == added:
 			h.lines = append(h.lines, hunkLine{line[0], line[1:]})
 		case empty:
-			return hunk{}, r.fail("expected a line that begins with a blank, + or -, found %q", line)
+			return h, r.fail("expected a line that begins with a blank, + or -, found %q", line)
 		default: // the next hunk, or the next file
 			return h, nil
 		}
-		empty = false
 	}
-	if empty {
-		return hunk{}, r.fail("the hunk has no lines")
+	if len(h.lines) == 0 {
+		return h, r.fail("the hunk has no lines")
 	}
 	return h, nil
 }

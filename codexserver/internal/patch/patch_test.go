@@ -54,7 +54,8 @@ func readRows(t testing.TB) []row {
 // several shortest edits, does not end a line at a lone carriage return, or joins two updates
 // of a file.
 var shownOtherwise = []string{
-	"lone CR", "same file twice", "same file twice, two names", "random 1", "random 30", "random 173",
+	"lone CR", "same file twice", "same file twice, two names",
+	"random 12", "random 15", "random 22", "random 30", "random 39", "random 101", "random 173", "random 185",
 }
 
 func TestPatchesAsRecorded(t *testing.T) {

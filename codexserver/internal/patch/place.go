@@ -20,7 +20,7 @@ type place struct {
 	link   string      // the target of a link, as written
 }
 
-// A folder is a folder that existed when the plan was made.
+// A folder is a folder that existed when the plan was made, or that it has made.
 type folder struct {
 	path string // without symbolic links
 	info fs.FileInfo
@@ -80,41 +80,40 @@ func (p *Plan) folder(path string) (*folder, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a folder", path)
 	}
-	f := &folder{path: path, info: info}
-	p.folders[path] = f
-	return f, nil
+	p.folders[path] = &folder{path, info}
+	return p.folders[path], nil
 }
 
 // lstat is [os.Lstat] with the file's identity. Windows would look that up by name at the
 // first comparison.
 func lstat(path string) (fs.FileInfo, error) {
 	info, err := os.Lstat(path)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		os.SameFile(info, info)
 	}
-	os.SameFile(info, info)
-	return info, nil
+	return info, err
 }
 
-// open opens the folder. It fails with a [*ChangedError] if the path no longer leads there,
+// do opens the folder for f. It fails with a [*ChangedError] if the path no longer leads there,
 // or leads through symbolic links.
-func (f *folder) open() (*os.Root, error) {
+func (f *folder) do(use func(root *os.Root) error) error {
 	real, err := filepath.EvalSymlinks(f.path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && real != f.path {
-		return nil, &ChangedError{Path: f.path}
+		return &ChangedError{Path: f.path}
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	// With the dot, opening fails instead of blocking if the folder is now a named pipe.
 	root, err := os.OpenRoot(f.path + string(filepath.Separator) + ".")
 	if err != nil {
-		return nil, err
+		return err
 	}
+	defer root.Close()
 	if info, err := root.Stat("."); err != nil || !os.SameFile(info, f.info) {
-		return nil, errors.Join(&ChangedError{Path: f.path}, root.Close())
+		return &ChangedError{Path: f.path}
 	}
-	return root, nil
+	return use(root)
 }
 
 // resolve follows the symbolic links of a clean path as far as it exists, including links
@@ -132,11 +131,14 @@ func resolve(path string, last bool) (string, error) {
 		case ".", "..": // from a link's target, which cannot be cleaned: its names may be links
 			return filepath.EvalSymlinks(path)
 		}
-		dir, err := resolveDir(dir)
+		real, err := filepath.EvalSymlinks(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			real, err = resolve(dir, true)
+		}
 		if err != nil {
 			return "", err
 		}
-		path = filepath.Join(dir, name)
+		path = filepath.Join(real, name)
 		info, err := os.Lstat(path)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && (!last || info.Mode()&fs.ModeSymlink == 0) {
 			return path, nil
@@ -149,25 +151,15 @@ func resolve(path string, last bool) (string, error) {
 			return "", err
 		}
 		if !filepath.IsAbs(target) {
-			target = strings.TrimSuffix(dir, string(filepath.Separator)) + string(filepath.Separator) + target
+			target = strings.TrimSuffix(real, string(filepath.Separator)) + string(filepath.Separator) + target
 		}
 		path = target
 	}
 	return "", fmt.Errorf("%s: too many symbolic links", path)
 }
 
-// resolveDir resolves a folder that may be missing.
-func resolveDir(dir string) (string, error) {
-	real, err := filepath.EvalSymlinks(dir)
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return real, err
-	}
-	return resolve(dir, true)
-}
-
 // resolveAll resolves the paths and drops those that it cannot resolve.
-func resolveAll(paths []string) []string {
-	var real []string
+func resolveAll(paths []string) (real []string) {
 	for _, path := range paths {
 		if path, err := resolve(path, true); err == nil {
 			real = append(real, path)

@@ -2,6 +2,7 @@ package patch
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -19,26 +20,18 @@ import (
 const (
 	maxFileSize = 64 << 20  // bytes of one file
 	maxAllFiles = 256 << 20 // bytes of all files
-	maxFolders  = 500       // folders that are open at once
 	maxFiles    = 5000
 )
 
-// MatchError reports that lines of a hunk are not in the file.
-type MatchError struct {
-	// Path is the file as the patch names it.
-	Path string
-	// Lines are the lines of the hunk.
-	Lines []string
-	// Overlap is true if the file has the lines, but an earlier hunk has changed them.
-	Overlap bool
-}
+// ErrProc reports a file of /proc, whose content depends on who reads it: this program must
+// not read its own for a model, nor change them.
+var ErrProc = errors.New("in /proc")
 
-// Error implements error.
-func (e *MatchError) Error() string {
-	if e.Overlap {
-		return fmt.Sprintf("%s: two hunks change these lines:\n%s", e.Path, strings.Join(e.Lines, "\n"))
-	}
-	return fmt.Sprintf("%s does not have these lines in this place:\n%s", e.Path, strings.Join(e.Lines, "\n"))
+// Change returns a patch of one file. Plan calls change with the file's content, nil if there
+// is no file, and returns its error as it is. A change that returns the same content only
+// reads the file.
+func Change(path string, change func(before *string) (after string, err error)) *Patch {
+	return &Patch{files: []fileOp{{kind: opChange, path: path, change: change}}}
 }
 
 // Plan is the effect of a patch on the current files.
@@ -49,7 +42,7 @@ type Plan struct {
 	folders map[string]*folder
 	size    int // of all the files that were read
 	search  search
-	summary struct{ added, modified, deleted []string }
+	summary map[rune][]string // the names of files by the letter of what happened
 }
 
 // plannedFile is one file before and after.
@@ -57,11 +50,10 @@ type plannedFile struct {
 	written       string // absolute, joined but not cleaned
 	path          string // the same, cleaned
 	entry, target *place
-	shown         string       // the path to show: see Plan.show
-	via           string       // the written path, if links lead from it to shown
+	shown         string       // the path to show: the written one or, if that leads through links, the real one
 	before, after *string      // nil: no file
 	added         bool         // the patch has the whole content
-	movedTo       *plannedFile // the file that has its content after a move
+	from          *plannedFile // the file that moved here first
 	hardLinked    bool         // the file has other names, which a write changes too
 	mode          fs.FileMode  // of the file that moved here; 0 if none did
 }
@@ -74,119 +66,66 @@ func (f *plannedFile) place() *place {
 	return f.target
 }
 
+// movedFrom returns the file that moved here and is shown with it, or nil.
+func (f *plannedFile) movedFrom() *plannedFile {
+	if f.after != nil && f.from != nil && f.from.before != nil && f.from.after == nil {
+		return f.from
+	}
+	return nil
+}
+
 // writes reports whether Apply writes the file, which is not so if it removes it or leaves it
 // as it is.
 func (f *plannedFile) writes() bool { return f.after != nil && (f.added || !equal(f.before, f.after)) }
 
-func (f *plannedFile) set(content *string) {
-	f.after, f.movedTo, f.added, f.mode = content, nil, false, 0
-}
-
-// end returns the file that has the content after all moves.
-func (f *plannedFile) end() *plannedFile {
-	for f.movedTo != nil {
-		f = f.movedTo
-	}
-	return f
-}
-
-// Plan finds the places of all files and hunks, and writes nothing. Relative paths begin at
-// dir, which must be absolute. Plan returns a [*MatchError], or the reason why it cannot
-// read a file.
-//
-// The paths of files below the folder work, with links resolved, are shown below
-// work.Path.
-func (p *Patch) Plan(work Folder, dir string) (*Plan, error) {
-	plan := &Plan{dir: dir, byPath: map[string]*plannedFile{}, folders: map[string]*folder{}, search: search{maxComparisons}}
-	for _, op := range p.files {
-		if err := plan.add(op); err != nil {
-			return nil, err
-		}
-	}
-	if err := plan.bound(); err != nil {
-		return nil, err
-	}
-	if err := plan.distinct(); err != nil {
-		return nil, err
-	}
-	return plan, plan.show(work)
-}
+func equal(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // Folder is a working folder by the name that the user knows.
 type Folder struct {
 	// Path is absolute.
 	Path string
-	// Real is where Path leads, or led when it was first used. If it is "", Plan resolves
-	// Path.
+	// Real is where Path leads, or led when it was first used. Default: Path.
 	Real string
 }
 
-// bound fails if the patch has files in too many folders.
-func (p *Plan) bound() error {
-	folders := map[string]bool{}
-	for _, file := range p.files {
-		for _, place := range []*place{file.entry, file.target} {
-			path := place.folder.path
-			folders[path] = true
-			for _, name := range place.rest[:len(place.rest)-1] {
-				path = filepath.Join(path, name)
-				folders[path] = true
-			}
+// Plan finds the places of all files and hunks, and writes nothing. Relative paths begin at
+// dir, which must be absolute. Plan returns the reason why lines of a hunk are not found, or why
+// it cannot read a file.
+//
+// The paths of files below work.Real are shown below work.Path.
+func (p *Patch) Plan(work Folder, dir string) (*Plan, error) {
+	plan := &Plan{
+		dir: dir, byPath: map[string]*plannedFile{}, folders: map[string]*folder{}, search: search{maxComparisons}, summary: map[rune][]string{},
+	}
+	for _, op := range p.files {
+		if err := plan.add(op); err != nil {
+			return nil, err
 		}
 	}
-	if len(folders) > maxFolders {
-		return fmt.Errorf("it has files in more than %d folders", maxFolders)
-	}
-	return nil
-}
-
-// distinct fails if two names lead to the same file, because the effect of each could not
-// be shown.
-func (p *Plan) distinct() error {
-	byPlace := make(map[string]*plannedFile, len(p.files))
-	for _, file := range p.files {
+	byPlace := make(map[string]*plannedFile, len(plan.files))
+	for _, file := range plan.files {
 		path := file.place().path
-		if other := byPlace[path]; other != nil {
-			return fmt.Errorf("%s and %s are the same file", other.written, file.written)
+		if other := byPlace[path]; other != nil { // the effect of each could not be shown
+			return nil, fmt.Errorf("%s and %s are the same file", other.written, file.written)
 		}
 		byPlace[path] = file
-	}
-	return nil
-}
-
-// show sets the path by which each file is shown: the one in the patch or, if that leads
-// through symbolic links, the real one. Links above the working folder do not count.
-func (p *Plan) show(work Folder) (err error) {
-	real := work.Real
-	if real == "" {
-		if real, err = resolve(filepath.Clean(work.Path), true); err != nil {
-			return err
-		}
-	}
-	for _, file := range p.files {
-		path := file.place().path
-		if path != file.path && paths.Below(path, real) {
-			rel, err := filepath.Rel(real, path)
-			if err != nil {
-				return err
-			}
+		if rel, ok := paths.Within(path, cmp.Or(work.Real, work.Path)); ok && path != file.path {
 			path = filepath.Join(work.Path, rel)
 		}
-		file.shown, file.via = file.written, ""
-		if path != file.path {
-			file.shown, file.via = path, file.written
+		if file.shown = file.written; path != file.path {
+			file.shown = path
 		}
 	}
-	return nil
+	return plan, nil
 }
 
 // Links returns the paths of [Plan.Changes] that the patch names through symbolic links,
-// each with the path in the patch.
+// each with the path in the patch. Links above the working folder do not count.
 func (p *Plan) Links() map[string]string {
 	links := map[string]string{}
 	for _, file := range p.files {
-		if file.via != "" {
-			links[file.shown] = file.via
+		if file.shown != file.written {
+			links[file.shown] = file.written
 		}
 	}
 	return links
@@ -211,24 +150,30 @@ func (p *Plan) add(op fileOp) error {
 	if err != nil {
 		return err
 	}
+	if file.after == nil && op.kind != opAdd && op.kind != opChange {
+		return fmt.Errorf("%s %s: %w", op.kind, op.path, fs.ErrNotExist)
+	}
 	switch op.kind {
 	case opAdd:
-		file.set(&op.content)
-		file.added = true
-		p.summary.added = append(p.summary.added, op.path)
+		file.after, file.added, file.mode, file.from = &op.content, true, 0, nil
+		p.note('A', op.path)
 		return nil
 	case opDelete:
-		if file.after == nil {
-			return fmt.Errorf("delete %s: %w", op.path, fs.ErrNotExist)
-		}
-		file.set(nil)
-		p.summary.deleted = append(p.summary.deleted, op.path)
+		file.after, file.added = nil, false
+		p.note('D', op.path)
 		return nil
 	case opChange:
-		return p.change(file, op)
-	}
-	if file.after == nil {
-		return fmt.Errorf("update %s: %w", op.path, fs.ErrNotExist)
+		after, err := op.change(file.before)
+		switch {
+		case err != nil:
+			return err
+		case file.before == nil:
+			p.note('A', op.path)
+		case after != *file.before:
+			p.note('M', op.path)
+		}
+		file.after = &after
+		return nil
 	}
 	content := *file.after
 	if len(op.hunks) > 0 {
@@ -240,11 +185,11 @@ func (p *Plan) add(op fileOp) error {
 		}
 	}
 	if op.moveTo == "" {
-		p.summary.modified = append(p.summary.modified, op.path)
+		p.note('M', op.path)
 		file.after = &content
 		return nil
 	}
-	p.summary.modified = append(p.summary.modified, op.moveTo)
+	p.note('M', op.moveTo)
 	to, err := p.file(op.moveTo)
 	if err != nil {
 		return err
@@ -253,29 +198,29 @@ func (p *Plan) add(op fileOp) error {
 	if file.before != nil && mode == 0 {
 		mode = file.target.info.Mode().Perm()
 	}
-	file.set(nil)
-	to.set(&content)
-	if to.mode = mode; to != file {
-		file.movedTo = to
+	file.after, file.added, file.mode = nil, false, 0
+	to.after, to.added, to.mode = &content, false, mode
+	if to != file && to.from == nil {
+		to.from = file
+		if file.from != nil && file.before == nil {
+			to.from = file.from
+		}
 	}
 	return nil
 }
 
-// join makes a path of the patch absolute. It does not clean the path, so that the user
-// sees it as written.
-func (p *Plan) join(path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return strings.TrimSuffix(p.dir, string(filepath.Separator)) + string(filepath.Separator) + path
-}
+// note notes a name for [Plan.Summary].
+func (p *Plan) note(letter rune, name string) { p.summary[letter] = append(p.summary[letter], name) }
 
 // file returns the file with a name. It reads the file when the patch first names it.
 func (p *Plan) file(name string) (*plannedFile, error) {
 	if name == "" || strings.ContainsRune(name, 0) {
 		return nil, fmt.Errorf("%q is not a file name", name)
 	}
-	written := p.join(name)
+	written := name // not cleaned, so that the user sees it as written
+	if !filepath.IsAbs(name) {
+		written = strings.TrimSuffix(p.dir, string(filepath.Separator)) + string(filepath.Separator) + name
+	}
 	path := filepath.Clean(written)
 	if file := p.byPath[path]; file != nil {
 		return file, nil
@@ -297,49 +242,44 @@ func (p *Plan) read(file *plannedFile) (err error) {
 	if file.entry, file.target, err = p.places(file.path); err != nil || file.target.info == nil {
 		return err
 	}
-	root, err := file.target.folder.open()
-	if err != nil {
+	return file.target.folder.do(func(root *os.Root) error {
+		f, err := safefile.OpenIn(root, file.target.name(), os.O_RDONLY)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if inProc, err := safefile.InProc(f); err != nil || inProc {
+			return cmp.Or(err, fmt.Errorf("%s is %w", file.written, ErrProc))
+		}
+		content, err := f.ReadAll(maxFileSize)
+		if err != nil {
+			return err
+		}
+		if p.size += len(content); p.size > maxAllFiles {
+			return fmt.Errorf("the files together have more than %d bytes", maxAllFiles)
+		}
+		file.target.info = f.Info()
+		file.before = new(string(content))
+		file.after = file.before
+		file.hardLinked, err = f.HasOtherNames()
 		return err
-	}
-	defer root.Close()
-	f, err := safefile.OpenIn(root, file.target.name(), os.O_RDONLY)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if inProc, err := safefile.InProc(f); err != nil || inProc {
-		return cmp.Or(err, error(&ProcError{Path: file.written}))
-	}
-	content, err := f.ReadAll(maxFileSize)
-	if err != nil {
-		return err
-	}
-	file.target.info = f.Info()
-	if file.hardLinked, err = f.HasOtherNames(); err != nil {
-		return err
-	}
-	if p.size += len(content); p.size > maxAllFiles {
-		return fmt.Errorf("the files together have more than %d bytes", maxAllFiles)
-	}
-	file.before = new(string(content))
-	file.after = file.before
-	return nil
+	})
 }
 
-// Changes returns the plan's changes by absolute path, for events and for the user.
+// Changes returns the plan's changes by absolute path, for events and for the user. A file that moves is
+// shown once, by its old path.
 func (p *Plan) Changes() map[string]protocol.FileChange {
 	changes := make(map[string]protocol.FileChange, len(p.files))
-	moved := map[*plannedFile]bool{} // shown with their source
+	moved := map[*plannedFile]bool{}
 	for _, file := range p.files {
-		if to := file.end(); to != file && file.before != nil && to.after != nil && !moved[to] {
-			moved[to] = true
-			changes[file.shown] = update(*file.before, *to.after, &to.shown)
+		if from := file.movedFrom(); from != nil {
+			moved[file], moved[from] = true, true
+			changes[from.shown] = update(*from.before, *file.after, &file.shown)
 		}
 	}
 	for _, file := range p.files {
-		_, done := changes[file.shown]
 		switch {
-		case done, moved[file], file.before == nil && file.after == nil:
+		case moved[file], file.before == nil && file.after == nil:
 		case file.after == nil:
 			changes[file.shown] = protocol.FileChange{Delete: &protocol.FileContent{Content: strings.ToValidUTF8(*file.before, "\uFFFD")}}
 		case file.before == nil, file.added:
@@ -360,12 +300,9 @@ func update(before, after string, movePath *string) protocol.FileChange {
 func (p *Plan) Summary() string {
 	var b strings.Builder
 	b.WriteString("Success. Updated the following files:\n")
-	for _, group := range []struct {
-		letter string
-		names  []string
-	}{{"A", p.summary.added}, {"M", p.summary.modified}, {"D", p.summary.deleted}} {
-		for _, name := range group.names {
-			fmt.Fprintf(&b, "%s %s\n", group.letter, name)
+	for _, letter := range "AMD" {
+		for _, name := range p.summary[letter] {
+			fmt.Fprintf(&b, "%c %s\n", letter, name)
 		}
 	}
 	return b.String()

@@ -1,13 +1,13 @@
 package patch
 
 import (
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
@@ -30,75 +30,75 @@ var gitFiles = []string{
 	"config", "config.worktree", "commondir", "gitdir", "head", "hooks", "info", "modules", "objects", "packed-refs", "refs", "reftable", "worktrees",
 }
 
-// Protected reports whether the plan writes or removes files that make other programs run
-// commands without being asked: the files of a git repository, and those of editors and
+// Within reports whether every file that the plan writes or removes lies below one of the
+// folders, which are absolute. Symbolic links are followed.
+func (p *Plan) Within(folders []string) bool {
+	roots := resolveAll(folders)
+	return !slices.ContainsFunc(p.files, func(file *plannedFile) bool {
+		path := file.place().path
+		return !slices.ContainsFunc(roots, func(root string) bool { return path != root && paths.Below(path, root) })
+	})
+}
+
+// Touched returns the files, by the paths of [Plan.Changes], that the plan writes or removes and that are
+// one of the places, or lie below one. Symbolic links are followed, and letter case is ignored.
+func (p *Plan) Touched(places []string) (touched []string) {
+	roots := resolveAll(places)
+	for _, file := range p.files {
+		path := strings.ToLower(file.place().path)
+		if slices.ContainsFunc(roots, func(root string) bool { return paths.Below(path, strings.ToLower(root)) }) {
+			touched = append(touched, file.shown)
+		}
+	}
+	return touched
+}
+
+// Protected returns the files, by their absolute paths, that the plan writes or removes and that make other
+// programs run commands without being asked: the files of a git repository, and those of editors and
 // agents, at any depth. It compares names as the most lenient file system does, without
 // regard to letter case. Writable are absolute paths; above them only git's own folders
 // count.
-func (p *Plan) Protected(writable []string) bool {
-	for range p.protected(writable) {
-		return true
-	}
-	return false
-}
-
-// protected yields the files for which [Plan.Protected] is true, as the patch names them.
-func (p *Plan) protected(writable []string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		roots := append(slices.Clone(writable), resolveAll(writable)...)
-		for _, file := range p.files {
-			real := file.place().path
-			if (isProtected(file.path, roots) || isProtected(real, roots) || p.inRepository(real)) && !yield(file.path) {
-				return
-			}
+func (p *Plan) Protected(writable []string) (protected []string) {
+	roots := append(slices.Clone(writable), resolveAll(writable)...)
+	for _, file := range p.files {
+		real := file.place().path
+		if isProtected(file.path, roots) || isProtected(real, roots) || p.inRepository(real) {
+			protected = append(protected, file.path)
 		}
 	}
+	return protected
 }
 
-// ProtectedOf returns those of the paths, absolute and free of symbolic links, that make a patch that
-// writes them [Plan.Protected].
+// ProtectedOf is [Plan.Protected] of a plan that writes the paths, which are absolute and free of symbolic links.
 func ProtectedOf(paths, writable []string) []string {
-	return slices.Collect(written(paths).protected(writable))
-}
-
-// written returns a plan that writes files at paths.
-func written(paths []string) *Plan {
 	plan := &Plan{}
 	for _, path := range paths {
 		at := &place{path: path}
 		plan.files = append(plan.files, &plannedFile{path: path, entry: at, target: at, after: new("")})
 	}
-	return plan
+	return plan.Protected(writable)
 }
 
 func isProtected(path string, roots []string) bool {
-	if slices.ContainsFunc(components(path), func(name string) bool { return isNamed(name, gitName) }) {
-		return true
-	}
 	rest := path
 	for _, root := range roots {
-		if !paths.Below(path, root) {
-			continue
-		}
-		if rel, err := filepath.Rel(root, path); err == nil && len(rel) < len(rest) {
+		if rel, ok := paths.Within(path, root); ok && len(rel) < len(rest) {
 			rest = rel
 		}
 	}
-	return slices.ContainsFunc(components(rest), func(name string) bool {
-		return slices.ContainsFunc(protectedNames, func(protected string) bool { return isNamed(name, protected) })
-	})
+	return slices.ContainsFunc(components(path), func(name string) bool { return fold(name) == gitName }) ||
+		slices.ContainsFunc(components(rest), func(name string) bool {
+			name = fold(name)
+			return slices.Contains(protectedNames, name) || shortName.Get().MatchString(name)
+		})
 }
+
+// shortName matches names that Windows may have made for another one, such as GIT~1.
+var shortName = lazyregexp.Regexp{Text: `^[^.]{0,6}~[0-9]+(?:\.[^.]{0,3})?$`}
 
 // components splits a path at the separators of all systems.
 func components(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' })
-}
-
-// isNamed reports whether name and protected are the same file on some file system.
-// Protected is in lower case.
-func isNamed(name, protected string) bool {
-	name = fold(name)
-	return name == protected || isShortName(name, protected)
 }
 
 // fold returns a name as the most lenient file system reads it. Those of macOS and Windows
@@ -125,44 +125,17 @@ func fold(name string) string {
 	return strings.TrimRight(name, ". ")
 }
 
-// isShortName reports whether name can be the short name, such as GIT~1, that Windows makes
-// for protected. It has at most six characters, or two and a checksum, then a tilde and a
-// number, and three characters of the extension.
-func isShortName(name, protected string) bool {
-	base, extension, _ := strings.Cut(name, ".")
-	stem, number, ok := strings.Cut(base, "~")
-	if !ok || number == "" || strings.Trim(number, "0123456789") != "" {
-		return false
-	}
-	long := strings.TrimLeft(protected, ".")
-	longExtension := ""
-	if i := strings.LastIndexByte(long, '.'); i >= 0 {
-		long, longExtension = long[:i], long[i+1:]
-	}
-	if extension != longExtension[:min(3, len(longExtension))] {
-		return false
-	}
-	if stem != "" && stem == long[:min(6, len(long))] {
-		return true
-	}
-	return len(stem) == 6 && stem[:2] == long[:2] && strings.Trim(stem[2:], "0123456789abcdef") == ""
-}
-
 // inRepository reports whether path is one of git's files in a bare repository, or in a
 // folder that the patch makes one. Git reads the configuration of such a folder when it is
 // started there.
 func (p *Plan) inRepository(path string) bool {
-	name := filepath.Base(path)
-	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
-		if slices.Contains(gitFiles, fold(name)) &&
+	for dir := filepath.Dir(path); path != dir; path, dir = dir, filepath.Dir(dir) {
+		if slices.Contains(gitFiles, fold(filepath.Base(path))) &&
 			(p.has(dir, "objects") && p.has(dir, "refs") || p.has(dir, "head") && p.has(dir, "commondir")) {
 			return true
 		}
-		name = filepath.Base(dir)
-		if dir == filepath.Dir(dir) {
-			return false
-		}
 	}
+	return false
 }
 
 // has reports whether dir has a file or folder with a name, in lower case, now or after
@@ -174,10 +147,7 @@ func (p *Plan) has(dir, name string) bool {
 		}
 	}
 	for _, file := range p.files {
-		if file.after == nil || !paths.Below(file.target.path, dir) {
-			continue
-		}
-		if rel, err := filepath.Rel(dir, file.target.path); err == nil && fold(components(rel)[0]) == name {
+		if rel, ok := paths.Within(file.target.path, dir); ok && file.after != nil && fold(components(rel)[0]) == name {
 			return true
 		}
 	}

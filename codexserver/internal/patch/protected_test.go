@@ -3,7 +3,6 @@
 package patch_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,12 +31,12 @@ func TestProtected(t *testing.T) {
 	}{
 		{"main.go", false}, {".gitignore", false}, {".github/workflows/x.yml", false}, {"git/config", false}, {".config/x", false},
 		{"config", false}, {"half/config", false}, {"half/refs/x", true}, {"plain/HEAD", false}, {".", false},
-		{"claude/x", false}, {".clauderc", false}, {"vscode/x", false}, {".env", false}, {".envrc.sample", false}, {"x~1", false}, {"gitign~1", false}, {"git~", false}, {"git~x", false}, {"gixeba~1", false}, {"abcdef~1", false},
+		{"claude/x", false}, {".clauderc", false}, {"vscode/x", false}, {".env", false}, {".envrc.sample", false}, {"git~", false}, {"git~x", false}, {"gitignore~1", false}, {"a.b~1", false},
 		{"refs/config", false}, {"wired/config", false},
 
 		{".git/config", true}, {".git", true}, {"a/b/c/.git", true}, {"a/.git/x", true}, {".GIT/x", true}, {".gIt", true},
 		{".git /x", true}, {".git.../x", true}, {".git . /x", true}, {".git::$INDEX_ALLOCATION/x", true}, {".git:stream", true},
-		{"git~1/x", true}, {"GIT~2/config", true}, {"gi7eba~1/x", true}, {`a\.git\x`, true}, {`.git\x`, true},
+		{"git~1/x", true}, {"GIT~2/config", true}, {"gi7eba~1/x", true}, {"x~1", true}, // they may be any name {`a\.git\x`, true}, {`.git\x`, true},
 		{".g\u200cit/x", true}, {".\u200dgit/x", true}, {"\ufeff.git/x", true}, {".gi\u00adt/x", true}, {".gi\u034ft/x", true}, {".gıt/x", true}, {".g\u0130t/x", true},
 		{".zed/tasks.json", true}, // although the folder has another name
 		{"hooks/pre-commit", true}, {"plain/../.git/x", true},
@@ -65,7 +64,7 @@ func TestProtected(t *testing.T) {
 			}
 			continue
 		}
-		if got := plan.Protected([]string{work, "/tmp"}); got != tt.want {
+		if got := len(plan.Protected([]string{work, "/tmp"})) > 0; got != tt.want {
 			t.Errorf("%q is protected: %t", tt.path, got)
 		}
 	}
@@ -116,25 +115,9 @@ func TestProtectedNewRepository(t *testing.T) {
 		"*** Add File: r/HEAD\n+x": false,
 	} {
 		dir := t.TempDir()
-		if got := plan(t, dir, text).Protected([]string{dir}); got != want {
+		if got := len(plan(t, dir, text).Protected([]string{dir})) > 0; got != want {
 			t.Errorf("%q is protected: %t", text, got)
 		}
-	}
-}
-
-// TestFoldersAreBounded checks that a patch that needs too many file descriptors is refused.
-func TestFoldersAreBounded(t *testing.T) {
-	var text strings.Builder
-	for i := range 501 {
-		fmt.Fprintf(&text, "*** Add File: d%d/x\n+x\n", i)
-	}
-	p, err := patch.Parse("*** Begin Patch\n" + text.String() + "*** End Patch")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	if _, err := p.Plan(patch.Folder{Path: dir}, dir); err == nil {
-		t.Error("the patch was planned")
 	}
 }
 

@@ -33,7 +33,7 @@ func TestShown(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	alias := patch.Folder{Path: in("names/alias")}
+	alias := patch.Folder{Path: in("names/alias"), Real: in("work")}
 	const updateA, updateLink = "*** Update File: a\n@@\n-one\n+1\n", "*** Update File: link\n@@\n-one\n+1\n"
 	const updateB = "*** Update File: b\n*** Move to: c\n@@\n-two\n+2\n"
 	for name, tt := range map[string]struct {

@@ -176,7 +176,7 @@ func (a application) why() map[string]string {
 // change other names of the file, which may lie anywhere.
 func (a application) inside() bool {
 	roots, err := a.turn.roots()
-	if err != nil || a.plan.Protected(roots.Paths) || a.plan.Touches(a.turn.box.options.Sandbox.Protected(roots.Paths)) {
+	if err != nil || len(a.plan.Protected(roots.Paths)) > 0 || len(a.plan.Touched(a.turn.box.options.Sandbox.Protected(roots.Paths))) > 0 {
 		return false
 	}
 	return len(a.plan.HardLinks()) == 0 && a.plan.Within(roots.Paths)

@@ -85,7 +85,6 @@ func (t *Turn) explain(path string, err error) error {
 	var own *fault
 	var kind *safefile.KindError
 	var size *safefile.SizeError
-	var proc *patch.ProcError
 	switch {
 	case err == nil:
 		return nil
@@ -97,8 +96,8 @@ func (t *Turn) explain(path string, err error) error {
 		return &fault{what: fmt.Sprintf("%s: %v", path, kind), next: "give the path of a regular file."}
 	case errors.As(err, &size):
 		return &fault{what: fmt.Sprintf("%s is too large: it has more than %d bytes", path, size.Max), next: "use search on it, or shell with sed -n '1,100p'."}
-	case errors.As(err, &proc):
-		return &fault{what: proc.Error() + ", which this tool does not read or change", next: "use shell."}
+	case errors.Is(err, patch.ErrProc):
+		return &fault{what: path + " is in /proc, which this tool does not read or change", next: "use shell."}
 	case errors.Is(err, fs.ErrPermission):
 		return &fault{what: fmt.Sprintf("%s may not be read: %v", path, err)}
 	}
