@@ -20,7 +20,7 @@ import (
 )
 
 type decoded struct {
-	Embedded
+	After    Duration          `json:"after"`
 	Text     string            `json:"text"`
 	Yes      *bool             `json:"yes"`
 	Count    int               `json:"count"`
@@ -33,10 +33,6 @@ type decoded struct {
 	Part     part              `json:"part"`
 	Patience Patience          `json:"patience"`
 	Hidden   string            `json:"-"`
-}
-
-type Embedded struct {
-	After Duration `json:"after"`
 }
 
 type part struct {
@@ -60,7 +56,7 @@ func TestDecode(t *testing.T) {
 		`{"list":[],"texts":{},"parts":{}}`,
 		`{"text":null,"yes":null,"list":null,"texts":{"a":null},"parts":null,"part":null,"any":null}`,
 		`{"after":"90s","patience":45}`,
-		`{"other":1,"Hidden":"a","-":"b","Text":"c","":"d","Embedded":{}}`,
+		`{"other":1,"Hidden":"a","-":"b","Text":"c","":"d"}`,
 	} {
 		var from layer
 		if err := json.Unmarshal([]byte(doc), &from); err != nil {
@@ -185,8 +181,8 @@ func pageOf(keys []key) (block, page string) {
 			names = nil
 		}
 		v := k.initial
-		if v == nil {
-			v = k.shown
+		if by, is := v.(unset); is {
+			v = by.means
 		}
 		if v == nil {
 			continue

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/setting"
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
@@ -18,118 +17,129 @@ import (
 // key is a key of codex-mcp.toml. Each stands here once. The page docs/reference/configuration.md is made from it.
 type key struct {
 	name    string
-	initial any    // the default as the file has it; nil leaves the setting unset
+	into    any // a pointer into the settings; nil for a key of codex-mcp-gateway
+	initial any // the default as the file has it, or what it means if it is [unset]
+	check   check
 	meaning string // for the page; "" continues the meaning of the key before
-	into    any    // a pointer into the settings; nil for a key of codex-mcp-gateway
-	then    func() error
-	shown   any // for the page, the default that an unset setting has
 }
+
+// unset is what a setting means that stays unset by default; nil if the page does not say it.
+type unset struct{ means any }
+
+// check checks a value, and may convert it to that of an option. Its error follows the key. Nil takes each value.
+type check func(v reflect.Value) error
 
 // keys returns the keys of s, grouped by tables.
 func (s *Settings) keys() []key {
-	a, c, l, mode := &s.Approvals, &s.Calls, &s.Limits, ""
-	failures, places := []string{"deny", "abort", "fail-call"}, []setting.Where{setting.WhereClient, setting.WherePage, setting.WhereBoth}
-	return []key{
-		{"shared", false, "connects clients to [a server that they share](../use/shared.md)", &s.Shared, nil, nil},
-		{"model_tools", "auto", "the tools of the native engine's model beside the shell: `files`, `codex` or `auto`", &s.ModelTools,
-			oneOf(&s.ModelTools, setting.ToolsAuto, setting.ToolsFiles, setting.ToolsCodex), nil},
+	return slices.Concat([]key{
+		{"shared", &s.Shared, false, nil, "connects clients to [a server that they share](../use/shared.md)"},
+		{"model_tools", &s.ModelTools, "auto", oneOf(setting.ToolsAuto, setting.ToolsFiles, setting.ToolsCodex),
+			"the tools of the native engine's model beside the shell: `files`, `codex` or `auto`"},
+	}, s.Approvals.keys(), s.callKeys(), s.otherKeys())
+}
 
-		{"approvals.where", "client", "[who is asked](../use/approvals.md#who-is-asked): `client`; `page`, only a page in the browser; `both`", &a.Where,
-			oneOf(&a.Where, places...), nil},
-		{"approvals.clients", nil, "`approvals.where` for single clients", &a.Clients, func() error {
+func (a *ApprovalSettings) keys() []key {
+	place, failure := oneOf(setting.WhereClient, setting.WherePage, setting.WhereBoth), oneOf("deny", "abort", "fail-call")
+	return []key{
+		{"approvals.where", &a.Where, "client", place, "[who is asked](../use/approvals.md#who-is-asked): `client`; `page`, only a page in the browser; `both`"},
+		{"approvals.clients", &a.Clients, unset{layer{}}, func(v reflect.Value) error {
 			for _, name := range slices.Sorted(maps.Keys(a.Clients)) {
-				if w := a.Clients[name]; oneOf(&w, places...)() != nil {
-					return fmt.Errorf("%s: %q is not %s", JoinKey(name), w, text.Or(places))
+				if err := place(reflect.ValueOf(a.Clients[name])); err != nil {
+					return fmt.Errorf("%s: %w", JoinKey(name), err)
 				}
 			}
 			return nil
-		}, map[string]any{}},
-		{"approvals.timeout", nil, "how long an answer may take. If it is not set, the questions of a call that may become a task wait for an hour", &a.Timeout,
-			noLimit(&a.Timeout, 0), "10m"},
-		{"approvals.on_unsupported", nil, "[the decision](approvals.md#every-answer-and-what-it-does) if the client cannot be asked: `deny`, `abort` or `fail-call`",
-			&a.OnUnsupported, oneOf((*string)(&a.OnUnsupported), failures...), "deny"},
-		{"approvals.on_error", nil, "", &a.OnError, oneOf((*string)(&a.OnError), failures...), "deny"},
-		{"approvals.on_timeout", nil, "the decision if the client answers with an error, or not in time: `deny`, `abort` or `fail-call`", &a.OnTimeout,
-			oneOf((*string)(&a.OnTimeout), failures...), "deny"},
-		{"approvals.on_cancel", nil, "the meaning of the answer `cancel`: `abort` or `deny`", &a.OnCancel, oneOf((*string)(&a.OnCancel), "abort", "deny"), "abort"},
-		{"approvals.schema", nil, "[the form](approvals.md#the-form): `empty`, `decision`, `auto` or `decision-both`", &a.Schema,
-			func() error { return (&elicit.Options{Schema: a.Schema}).Validate() }, "empty"},
-		{"approvals.allow", nil, "", &a.Allow, nil, []any{}},
-		{"approvals.deny", nil, "[rules](rules.md#rules): beginnings of commands that run, or are denied, without a question", &a.Deny, nil, []any{}},
-		{"approvals.ask", nil, "commands that [a person is asked about each time](rules.md#always-ask)", &a.Ask, nil, []any{}},
-		{"approvals.log", nil, "the file of [the log](approvals.md#the-log) of questions, decisions and what ran; `\"\"` keeps none. By default it is " +
-			"`codex-mcp/approvals.log` in `$CODEX_HOME`; the gateway has none", &a.Log, nil, nil},
-		{"approvals.page_port", 0, "the port of that page on this machine; `0` means any free port", &a.PagePort, func() error {
-			if a.PagePort < 0 || a.PagePort > 65535 {
-				return fmt.Errorf("%d is not a port", a.PagePort)
+		}, "`approvals.where` for single clients"},
+		{"approvals.timeout", &a.Timeout, unset{"10m"}, noLimit,
+			"how long an answer may take. If it is not set, the questions of a call that may become a task wait for an hour"},
+		{"approvals.on_unsupported", &a.OnUnsupported, unset{"deny"}, failure,
+			"[the decision](approvals.md#every-answer-and-what-it-does) if the client cannot be asked: `deny`, `abort` or `fail-call`"},
+		{"approvals.on_error", &a.OnError, unset{"deny"}, failure, ""},
+		{"approvals.on_timeout", &a.OnTimeout, unset{"deny"}, failure, "the decision if the client answers with an error, or not in time: `deny`, `abort` or `fail-call`"},
+		{"approvals.on_cancel", &a.OnCancel, unset{"abort"}, oneOf("abort", "deny"), "the meaning of the answer `cancel`: `abort` or `deny`"},
+		{"approvals.schema", &a.Schema, unset{"empty"}, oneOf("empty", "decision", "auto", "decision-both"),
+			"[the form](approvals.md#the-form): `empty`, `decision`, `auto` or `decision-both`"},
+		{"approvals.allow", &a.Allow, unset{[]any{}}, nil, ""},
+		{"approvals.deny", &a.Deny, unset{[]any{}}, nil, "[rules](rules.md#rules): beginnings of commands that run, or are denied, without a question"},
+		{"approvals.ask", &a.Ask, unset{[]any{}}, nil, "commands that [a person is asked about each time](rules.md#always-ask)"},
+		{"approvals.log", &a.Log, unset{}, nil, "the file of [the log](approvals.md#the-log) of questions, decisions and what ran; `\"\"` keeps none. By default it is " +
+			"`codex-mcp/approvals.log` in `$CODEX_HOME`; the gateway has none"},
+		{"approvals.page_port", &a.PagePort, 0, func(v reflect.Value) error {
+			if port := v.Int(); port < 0 || port > 65535 {
+				return fmt.Errorf("%d is not a port", port)
 			}
 			return nil
-		}, nil},
-		{"approvals.page_origin", "", "the origin at which you reach that page [from elsewhere](../use/page.md#on-another-machine)", &a.PageOrigin, func() error {
-			if a.PageOrigin == "" {
+		}, "the port of that page on this machine; `0` means any free port"},
+		{"approvals.page_origin", &a.PageOrigin, "", func(v reflect.Value) error {
+			switch _, err := webaddr.ParseOrigin(a.PageOrigin); {
+			case a.PageOrigin == "":
 				return nil
+			case err == nil && a.PagePort == 0:
+				return errors.New("it needs approvals.page_port, to which the proxy connects")
+			default:
+				return err
 			}
-			_, err := webaddr.ParseOrigin(a.PageOrigin)
-			if err == nil && a.PagePort == 0 {
-				err = errors.New("it needs approvals.page_port, to which the proxy connects")
-			}
-			return err
-		}, nil},
+		}, "the origin at which you reach that page [from elsewhere](../use/page.md#on-another-machine)"},
+	}
+}
 
-		{"calls.full_access", "ask", "what happens to a call that [asks for more than this configuration](../use/approvals.md#more-than-the-configuration) gives: " +
-			"`ask` asks a person, `allow` gives it, `deny` refuses it", &c.FullAccess, func() error { return c.FullAccess.Validate() }, nil},
-		{"calls.trusted", false, "lets the argument `config` of a call set every key, not only [the listed ones](#what-a-call-may-set)", &c.TrustedCalls, nil, nil},
-		{"calls.locked_arguments", []any{}, "arguments of the tool `codex` that are not offered, and refused in a call", &c.LockedArguments,
-			func() error { return within(c.LockedArguments, Lockable, Lockable) }, nil},
-		{"calls.tools", Choosable, "the tools to offer in addition to `codex` and `codex-reply`", &c.Tools,
-			func() error { return within(c.Tools, Choosable, append(always, Choosable...)) }, nil},
-		{"calls.always_load", false, "asks clients that load tools on demand, such as Claude Code, to load these at once", &c.AlwaysLoad, nil, nil},
-		{"calls.patience", "auto", "when a call [ends before its turn](turns.md#calls-that-end-before-their-turn): `45` or `\"45s\"`, at least a second; `0` for never; `auto`",
-			(*Patience)(&c.Patience), nil, nil},
-		{"calls.tasks", "auto", "`auto`: the call of a client that declares tasks becomes a task if it asks or takes longer than `calls.grace`; `never`", &mode, func() error {
+func (s *Settings) callKeys() []key {
+	c, mode := &s.Calls, ""
+	return []key{
+		{"calls.full_access", &c.FullAccess, "ask", oneOf(setting.FullAccessAsk, setting.FullAccessAllow, setting.FullAccessDeny),
+			"what happens to a call that [asks for more than this configuration](../use/approvals.md#more-than-the-configuration) gives: " +
+				"`ask` asks a person, `allow` gives it, `deny` refuses it"},
+		{"calls.trusted", &c.TrustedCalls, false, nil, "lets the argument `config` of a call set every key, not only [the listed ones](#what-a-call-may-set)"},
+		{"calls.locked_arguments", &c.LockedArguments, unset{[]any{}}, each(Lockable), "arguments of the tool `codex` that are not offered, and refused in a call"},
+		{"calls.tools", &c.Tools, Choosable, each(Choosable, always...), "the tools to offer in addition to `codex` and `codex-reply`"},
+		{"calls.always_load", &c.AlwaysLoad, false, nil, "asks clients that load tools on demand, such as Claude Code, to load these at once"},
+		{"calls.patience", (*Patience)(&c.Patience), "auto", nil,
+			"when a call [ends before its turn](turns.md#calls-that-end-before-their-turn): `45` or `\"45s\"`, at least a second; `0` for never; `auto`"},
+		{"calls.tasks", &mode, "auto", func(v reflect.Value) error {
 			s.Tasks.Never = mode == "never"
-			return oneOf(&mode, "auto", "never")()
-		}, nil},
-		{"calls.grace", "1s", "the time before a call becomes a task", &s.Tasks.Grace, noLimit(&s.Tasks.Grace, 0), nil},
-		{"calls.resume", true, "whether the server continues what [a killed server](turns.md#a-server-that-was-killed) did, and keeps what the next one needs",
-			&s.Tasks.NoResume, not(&s.Tasks.NoResume), nil},
-		{"calls.changes", true, "finds [what a turn changed](wire.md#what-a-turn-changed) by reading its writable folders before and after; with `false` only patches are listed",
-			&s.Changes.Off, not(&s.Changes.Off), nil},
+			return oneOf("auto", "never")(v)
+		}, "`auto`: the call of a client that declares tasks becomes a task if it asks or takes longer than `calls.grace`; `never`"},
+		{"calls.grace", &s.Tasks.Grace, "1s", noLimit, "the time before a call becomes a task"},
+		{"calls.resume", &s.Tasks.NoResume, true, not, "whether the server continues what [a killed server](turns.md#a-server-that-was-killed) did, and keeps what the next one needs"},
+		{"calls.changes", &s.Changes.Off, true, not,
+			"finds [what a turn changed](wire.md#what-a-turn-changed) by reading its writable folders before and after; with `false` only patches are listed"},
+	}
+}
 
-		{"limits.tokens", 0, "tokens of one turn, as the provider counts them", &l.Tokens, noLimit(&l.Tokens, 0), nil},
-		{"limits.model_requests", 1000, "requests to the model in one turn", &l.ModelRequests, noLimit(&l.ModelRequests, 0), nil},
-		{"limits.wall_time", 0, "how long a turn may take, approvals included", &l.WallTime, noLimit(&l.WallTime, 0), nil},
-		{"limits.command", "2m", "how long a command may run, at least 1ms. The model may request up to an hour, or this if it is longer", &l.Command,
-			atLeast(&l.Command, time.Millisecond), nil},
-		{"limits.tasks", 64, "how many tasks may be unfinished at a time, at least 1; one more is refused", &s.Tasks.Limit, atLeast(&s.Tasks.Limit, 1), nil},
-		{"limits.result", setting.DefaultResult, "the most bytes of JSON of a result's answer, and of its structured content, at least 4096; " +
-			"[the rest](../use/delegating.md#read-what-a-result-left-out)", &c.MaxResult, atLeast(&c.MaxResult, 4096), nil},
+func (s *Settings) otherKeys() []key {
+	l, h := &s.Limits, &s.HTTP
+	return []key{
+		{"limits.tokens", &l.Tokens, 0, noLimit, "tokens of one turn, as the provider counts them"},
+		{"limits.model_requests", &l.ModelRequests, 1000, noLimit, "requests to the model in one turn"},
+		{"limits.wall_time", &l.WallTime, 0, noLimit, "how long a turn may take, approvals included"},
+		{"limits.command", &l.Command, "2m", atLeast(time.Millisecond),
+			"how long a command may run, at least 1ms. The model may request up to an hour, or this if it is longer"},
+		{"limits.tasks", &s.Tasks.Limit, 64, atLeast(1), "how many tasks may be unfinished at a time, at least 1; one more is refused"},
+		{"limits.result", &s.MaxResult, setting.DefaultResult, atLeast(4096), "the most bytes of JSON of a result's answer, and of its structured content, at least 4096; " +
+			"[the rest](../use/delegating.md#read-what-a-result-left-out)"},
 
-		{"sandbox.helper", []any{}, "a program with its arguments that confines commands [instead of this server](#a-sandbox-of-your-own)", &s.Sandbox.Helper, nil, nil},
-		{"sandbox.strict", false, "under `untrusted`, asks about [more](rules.md#known-to-be-safe)", &s.Sandbox.Strict, nil, nil},
+		{"sandbox.helper", &s.Sandbox.Helper, unset{[]any{}}, nil, "a program with its arguments that confines commands [instead of this server](#a-sandbox-of-your-own)"},
+		{"sandbox.strict", &s.Sandbox.Strict, false, nil, "under `untrusted`, asks about [more](rules.md#known-to-be-safe)"},
 
-		{"failover.to", []any{}, "the providers that [answer in place](native.md#another-provider) of one that refuses, in order: " +
-			"`[{ provider = \"NAME\", model = \"MODEL\" }]`", &s.Failover.To, func() error { return s.Failover.Resolved().Validate() }, nil},
+		{"failover.to", &s.Failover.To, unset{[]any{}}, func(reflect.Value) error { return s.Failover.Resolved().Validate() },
+			"the providers that [answer in place](native.md#another-provider) of one that refuses, in order: `[{ provider = \"NAME\", model = \"MODEL\" }]`"},
 
-		{"http.unlocked_arguments", []any{}, "[locked arguments](../operate/http.md#what-a-call-may-choose) that a call over HTTP may choose", &s.HTTP.UnlockedArguments,
-			func() error { return within(s.HTTP.UnlockedArguments, LockedOverHTTP, LockedOverHTTP) }, nil},
-		{"http.hosts", []any{}, "host names of the server, in addition to those of this machine; a name without a port is valid for every port", &s.HTTP.Hosts, nil, nil},
-		{"http.origins", []any{}, "the origins of web pages that may use the server, such as `https://example.com`, in place of pages of this machine", &s.HTTP.Origins, nil, nil},
-		{"http.drain_timeout", "30s", "how long running work may continue after a signal to `codex-mcp http` or the gateway; `0` ends it at once", &s.HTTP.Drain, nil, nil},
+		{"http.unlocked_arguments", &h.UnlockedArguments, unset{[]any{}}, each(LockedOverHTTP), "[locked arguments](../operate/http.md#what-a-call-may-choose) that a call over HTTP may choose"},
+		{"http.hosts", &h.Hosts, unset{[]any{}}, nil, "host names of the server, in addition to those of this machine; a name without a port is valid for every port"},
+		{"http.origins", &h.Origins, unset{[]any{}}, nil, "the origins of web pages that may use the server, such as `https://example.com`, in place of pages of this machine"},
+		{"http.drain_timeout", &h.Drain, "30s", nil, "how long running work may continue after a signal to `codex-mcp http` or the gateway; `0` ends it at once"},
 		{name: "http.metrics"}, {name: "http.worker_idle"}, {name: "http.url"}, {name: "http.oauth"},
 		{name: "http.principals", meaning: "keys of [codex-mcp-gateway](../operate/gateway.md#keys)"},
 
-		{"notify.command", []any{}, "[a program to run](#notifications) when a person should look, with its first arguments", &s.Notify, func() error {
+		{"notify.command", &s.Notify, unset{[]any{}}, func(reflect.Value) error {
 			if len(s.Notify) > 0 && s.Notify[0] == "" {
 				return errors.New("want a program")
 			}
-			for _, word := range s.Notify {
-				if strings.ContainsRune(word, 0) {
-					return errors.New("a word has a NUL")
-				}
+			if strings.ContainsRune(strings.Join(s.Notify, ""), 0) {
+				return errors.New("a word has a NUL")
 			}
 			return nil
-		}, nil},
+		}, "[a program to run](#notifications) when a person should look, with its first arguments"},
 	}
 }
 
@@ -156,19 +166,19 @@ func (s *Settings) set(from layer) error {
 			}
 			continue
 		}
-		if v == nil {
+		if _, is := k.initial.(unset); is && v == nil {
+			continue
+		} else if v == nil {
 			v = k.initial
 		}
-		if list, is := v.([]any); v == nil || is && len(list) == 0 && at(from, path) == nil {
-			continue // an empty list is unset
-		}
-		if err := decodeKnown(path, v, reflect.ValueOf(k.into).Elem()); err != nil {
+		to := reflect.ValueOf(k.into).Elem()
+		if err := decodeKnown(path, v, to); err != nil {
 			return err
 		}
-		if k.then == nil {
+		if k.check == nil {
 			continue
 		}
-		if err := k.then(); err != nil {
+		if err := k.check(to); err != nil {
 			return keyErrorf(path, "%w", err)
 		}
 	}
@@ -240,30 +250,30 @@ func nearestOfOurs(name string, keys []key) (nearest string) {
 	return nearest
 }
 
-// The checks of values. An error follows the key.
-
-func oneOf[T ~string](p *T, words ...T) func() error {
-	return func() error {
-		if !slices.Contains(words, *p) {
-			return fmt.Errorf("%q is not %s", *p, text.Or(words))
+func oneOf[W ~string](words ...W) check {
+	return func(v reflect.Value) error {
+		if !slices.Contains(words, W(v.String())) {
+			return fmt.Errorf("%q is not %s", v.String(), text.Or(words))
 		}
 		return nil
 	}
 }
 
-// within checks the words of a list, and names those of shown.
-func within(list, shown, words []string) error {
-	for _, word := range list {
-		if !slices.Contains(words, word) {
-			return fmt.Errorf("%q is not one of %s", word, text.Or(shown))
+// each checks the words of a list. Its error names words, but not more.
+func each(words []string, more ...string) check {
+	return func(v reflect.Value) error {
+		for i := range v.Len() {
+			if word := v.Index(i).String(); !slices.Contains(words, word) && !slices.Contains(more, word) {
+				return fmt.Errorf("%q is not one of %s", word, text.Or(words))
+			}
 		}
+		return nil
 	}
-	return nil
 }
 
-func atLeast[T int | int64 | time.Duration](p *T, least T) func() error {
-	return func() error {
-		if *p < least {
+func atLeast[N int | time.Duration](least N) check {
+	return func(v reflect.Value) error {
+		if v.Int() < int64(least) {
 			return fmt.Errorf("want at least %v", least)
 		}
 		return nil
@@ -271,19 +281,18 @@ func atLeast[T int | int64 | time.Duration](p *T, least T) func() error {
 }
 
 // noLimit converts 0, which means no limit in the file, to -1, which means it in options.
-func noLimit[T int | int64 | time.Duration](p *T, least T) func() error {
-	return func() error {
-		if *p == 0 {
-			*p = -1
-			return nil
-		}
-		return atLeast(p, least)()
+func noLimit(v reflect.Value) error {
+	if v.IsZero() {
+		v.SetInt(-1)
+		return nil
 	}
+	return atLeast(0)(v)
 }
 
 // not turns a switch that is on by default into an option that switches off.
-func not(p *bool) func() error {
-	return func() error { *p = !*p; return nil }
+func not(v reflect.Value) error {
+	v.SetBool(!v.Bool())
+	return nil
 }
 
 // Ours reports whether a dotted key is one of our settings, outside of tables that are Codex's too. An engine does not
