@@ -128,15 +128,15 @@ func New(o *Options) (*Engine, error) {
 	e.starts, e.requests = newSlots(limit/64, 2, 64), newSlots(limit/3, 16, 4096)
 	e.searches = make(slots, 8)
 	e.locks = rollout.NewLocks(e.options.CodexHome, "codex-mcp "+e.options.Version)
-	layers := e.layers(protocol.Config{})
-	layers.Unknown = func(key string) { e.options.Logger.Warn("unknown key", "at", key) }
-	cfg, err := config.Load(layers)
+	for _, key := range config.Unknown(e.options.CodexHome, e.options.Overrides, false) {
+		e.options.Logger.Warn("unknown key", "at", key)
+	}
+	cfg, err := e.config(protocol.Config{})
 	if err == nil {
 		e.warn(cfg.Notes...)
 		e.notify = cfg.Notify
 	}
-	var missing *config.MissingError
-	if err != nil && !errors.As(err, &missing) {
+	if err != nil && !errors.Is(err, config.ErrMissing) {
 		return nil, err
 	}
 	return e, nil

@@ -15,6 +15,6 @@ func environ(cfg *config.Config) []string {
 		Exclude:               p.Exclude,
 		Set:                   p.Set,
 		IncludeOnly:           p.IncludeOnly,
-		Withhold:              cfg.KeyVariables(),
+		Withhold:              cfg.KeyVariables,
 	}.Environ(cfg.Environ)
 }

@@ -179,7 +179,7 @@ func (a *askOptions) askOn(signalled context.Context, task *terminal.Task, conso
 	if err != nil {
 		return fail(err)
 	}
-	for _, key := range config.UnknownToCodex(c.home, c.overrides) {
+	for _, key := range config.Unknown(c.home, c.overrides, true) {
 		if a.strict {
 			break // choose refuses them
 		}

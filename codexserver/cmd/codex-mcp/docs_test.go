@@ -108,7 +108,10 @@ func TestDocsConfigurations(t *testing.T) {
 			}
 			_, _, err := config.LoadSettings(home, nil)
 			if err == nil {
-				_, err = config.Load(config.Layers{Home: home, Unknown: func(key string) { t.Errorf("%s: unknown key %s", file, key) }})
+				for _, key := range config.Unknown(home, nil, false) {
+					t.Errorf("%s: unknown key %s", file, key)
+				}
+				_, err = config.Load(config.Layers{Home: home})
 			}
 			if err != nil {
 				t.Errorf("%s: %v in\n%s", file, err, b)

@@ -108,7 +108,7 @@ func diagnose(ctx context.Context, o *options, c *configuration, err error) *dia
 		d.Codex = c.look(ctx, bridge, o.codex)
 		_ = bridge.Close() // only its report was needed
 	}
-	d.UnknownKeys = config.UnknownToCodex(c.home, c.overrides)
+	d.UnknownKeys = config.Unknown(c.home, c.overrides, true)
 	if _, err := rulefile.New(c.home, nil).List(); err != nil {
 		d.Rules = err.Error() + "; none of these rules counts"
 	}

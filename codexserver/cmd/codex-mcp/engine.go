@@ -107,7 +107,7 @@ func (c *configuration) look(ctx context.Context, bridge *appserver.Engine, at s
 
 func (c *configuration) native(reason string) (*choice, error) {
 	if c.strict {
-		if unknown := config.UnknownToCodex(c.home, c.overrides); len(unknown) > 0 {
+		if unknown := config.Unknown(c.home, c.overrides, true); len(unknown) > 0 {
 			return nil, fmt.Errorf("--strict-config: these keys are unknown: %s; correct or remove them", strings.Join(unknown, ", "))
 		}
 	}

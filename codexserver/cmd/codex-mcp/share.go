@@ -103,10 +103,9 @@ func (c *configuration) traits(o *options) (map[string]string, error) {
 		"the version": sharedVersion(self()), "$CODEX_HOME": c.home, "the namespaces or the sandbox": namespaces, "the flags": fmt.Sprintf("%q", flags),
 		config.SettingsFile: string(settings),
 	}
-	named := cfg.KeyVariables()
 	for _, entry := range os.Environ() {
 		name, value, _ := strings.Cut(entry, "=")
-		if slices.Contains(named, name) || slices.Contains(serverVariables(), strings.ToUpper(name)) {
+		if slices.Contains(cfg.KeyVariables, name) || slices.Contains(serverVariables(), strings.ToUpper(name)) {
 			all[name] = value
 		}
 	}

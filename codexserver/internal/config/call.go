@@ -23,11 +23,10 @@ import (
 // CheckFolder returns an error about the argument cwd of a call if there is no such folder.
 // "" is the default, which needs no check.
 func CheckFolder(cwd string) error {
-	if cwd == "" {
-		return nil
-	}
 	info, err := os.Stat(cwd)
 	switch {
+	case cwd == "":
+		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("argument /cwd: %s does not exist", cwd)
 	case err != nil:
@@ -203,53 +202,43 @@ func (c *callKeys) inWorkspace(value jsontext.Value) bool {
 // ShellEnvironmentKey is the name of the table of [ShellEnvironment].
 const ShellEnvironmentKey = "shell_environment_policy"
 
-// callEnvironment is the part of the policy that a call may set.
-type callEnvironment struct {
-	Inherit     *string   `json:"inherit" words:",all,core,none"`
-	Exclude     []string  `json:"exclude"`
-	IncludeOnly *[]string `json:"include_only"`
-}
-
 // NarrowEnvironment applies a call's table shell_environment_policy to base, that of the
 // configuration, and returns the result as a table. The call's patterns to exclude are
 // added to those of base. NarrowEnvironment fails if the call would widen the policy.
 func NarrowEnvironment(base ShellEnvironment, table map[string]any) (map[string]any, error) {
-	wider := func(key string) error {
-		return fmt.Errorf("%s.%s: a call may narrow the configuration's, not widen it; %s", ShellEnvironmentKey, JoinKey(key), whoAllows(false))
-	}
-	out := layer{}
-	for _, key := range slices.Sorted(maps.Keys(table)) {
-		switch v := table[key]; {
-		case isOn(callOff, JoinKey(ShellEnvironmentKey, key)) && v == false:
-			out[key] = v
-		case !slices.Contains(members(reflect.TypeFor[callEnvironment]()), key):
-			return nil, wider(key)
-		}
-	}
 	var call struct {
-		Environment callEnvironment `json:"shell_environment_policy"`
+		Environment ShellEnvironment `json:"shell_environment_policy"`
 	}
 	if err := decode(layer{ShellEnvironmentKey: table}, &call); err != nil {
 		return nil, err
 	}
-	e := call.Environment
-	if e.Inherit != nil {
-		if breadth(*e.Inherit) > breadth(base.Inherit) {
-			return nil, wider("inherit")
-		}
-		out["inherit"] = *e.Inherit
+	e, out := call.Environment, layer{}
+	another := func(pattern string) bool {
+		return !slices.ContainsFunc(base.IncludeOnly, func(of string) bool { return covers(of, pattern) })
 	}
-	if len(e.Exclude) > 0 {
-		out["exclude"] = slices.Concat(base.Exclude, e.Exclude)
-	}
-	if only := e.IncludeOnly; only != nil {
-		another := func(pattern string) bool {
-			return !slices.ContainsFunc(base.IncludeOnly, func(of string) bool { return covers(of, pattern) })
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		if table[key] == nil {
+			continue // it sets nothing
 		}
-		if len(base.IncludeOnly) > 0 && (len(*only) == 0 || slices.ContainsFunc(*only, another)) { // no patterns keep everything
-			return nil, wider("include_only")
+		wider := false
+		switch out[key] = table[key]; key {
+		case "inherit":
+			wider = breadth(e.Inherit) > breadth(base.Inherit)
+		case "exclude":
+			out[key] = slices.Concat(base.Exclude, e.Exclude)
+		case "include_only":
+			out[key] = e.IncludeOnly
+			wider = len(base.IncludeOnly) > 0 && (len(e.IncludeOnly) == 0 || slices.ContainsFunc(e.IncludeOnly, another)) // no patterns keep everything
+		case "ignore_default_excludes":
+			wider = e.IgnoreDefaultExcludes
+		case "experimental_use_profile":
+			wider = e.UseProfile
+		default:
+			wider = true
 		}
-		out["include_only"] = *only
+		if wider {
+			return nil, fmt.Errorf("%s.%s: a call may narrow the configuration's, not widen it; %s", ShellEnvironmentKey, JoinKey(key), whoAllows(false))
+		}
 	}
 	return out, nil
 }
@@ -273,43 +262,55 @@ func covers(wide, pattern string) bool {
 	return err == nil && fits
 }
 
-// ReadTexts replaces numbers, booleans, lists and tables of a call's configuration that a host sent as
-// texts with JSON, where the key takes no text. It must come before [CallKeys].
-func ReadTexts(overrides map[string]stdjson.RawMessage) { readTexts(overrides, documentType) }
-
-// readTexts reads the members of a table, also inside of tables.
-func readTexts[V ~[]byte](members map[string]V, table reflect.Type) {
-	for name, member := range members {
-		segments, err := splitKey(name)
+// ReadCall returns a call's configuration as tables, whose keys may be dotted. It replaces numbers, booleans, lists
+// and tables that a host sent as texts with JSON, also in overrides, where the key takes no text.
+func ReadCall(overrides map[string]stdjson.RawMessage) (map[string]any, error) {
+	call, err := tableOf(overrides)
+	for key, v := range call {
+		segments, err := splitKey(key)
 		if err != nil {
-			continue // CallKeys reports it
+			return nil, err
 		}
-		t := typeAt(table, segments)
-		if t == nil {
-			continue
+		call[key] = withoutTexts(v, typeAt(documentType, segments))
+		text, err := json.Marshal(call[key], json.Deterministic(true))
+		if err != nil {
+			return nil, fmt.Errorf("key %q: %w", key, err)
 		}
-		value := jsontext.Value(member)
-		if value.Kind() == '"' {
-			var text string
-			if json.Unmarshal(value, &text) != nil || !takes(t, jsontext.Value(text)) {
-				continue
-			}
-			value = jsontext.Value(strings.TrimSpace(text))
-		}
-		var inner map[string]jsontext.Value
-		if value.Kind() == '{' && json.Unmarshal(value, &inner) == nil {
-			readTexts(inner, t)
-			value, _ = json.Marshal(inner, json.Deterministic(true)) // they were JSON
-		}
-		members[name] = V(value)
+		overrides[key] = stdjson.RawMessage(text)
 	}
+	return call, err
 }
 
-// Chooses reports whether a call's configuration, of which [ReadTexts] has read the texts, has a dotted key, or a key
+// withoutTexts replaces the texts in a value of type t, nil for an unknown key.
+func withoutTexts(v any, t reflect.Type) any {
+	if table, is := v.(layer); is && t != nil {
+		for name, member := range table {
+			table[name] = withoutTexts(member, typeAt(t, []string{name}))
+		}
+	}
+	value, _ := v.(jsontext.Value)
+	var text string
+	if t == nil || value.Kind() != '"' || json.Unmarshal(value, &text) != nil {
+		return v
+	}
+	text = strings.TrimSpace(text)
+	read, err := tableOf(map[string]jsontext.Value{"": jsontext.Value(text)})
+	if kinds := jsonOf[t.Kind()]; err != nil || kinds == "" || !strings.Contains(kinds, string(jsontext.Value(text).Kind())) {
+		return v
+	}
+	return withoutTexts(read[""], t)
+}
+
+// jsonOf has the kinds of JSON that a Go kind may be, but no text.
+var jsonOf = map[reflect.Kind]string{
+	reflect.Bool: "tf", reflect.Int: "0", reflect.Int64: "0", reflect.Float64: "0", reflect.Slice: "[", reflect.Map: "{", reflect.Struct: "{",
+}
+
+// Chooses reports whether a call's configuration, which [ReadCall] returned, has a dotted key, or a key
 // below it. A key may be quoted, and be the dotted one of a table or a member of it.
-func Chooses(overrides map[string]stdjson.RawMessage, key string) bool {
+func Chooses(call map[string]any, key string) bool {
 	want := strings.Split(key, ".")
-	for name, raw := range overrides {
+	for name, v := range call {
 		segments, err := splitKey(name)
 		if err != nil { // no key of TOML, so whoever reads it knows dots alone
 			segments = strings.Split(name, ".")
@@ -318,31 +319,10 @@ func Chooses(overrides map[string]stdjson.RawMessage, key string) bool {
 		if !slices.Equal(segments[:same], want[:same]) {
 			continue
 		}
-		if same == len(want) {
+		table, _ := v.(layer)
+		if same == len(want) || Chooses(table, strings.Join(want[same:], ".")) {
 			return true
 		}
-		var members map[string]stdjson.RawMessage
-		if json.Unmarshal(raw, &members) == nil && Chooses(members, strings.Join(want[same:], ".")) {
-			return true
-		}
-	}
-	return false
-}
-
-// takes reports whether values of a type may have this one, and no text.
-func takes(t reflect.Type, value jsontext.Value) bool {
-	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) || !value.IsValid() {
-		return false
-	}
-	switch t.Kind() {
-	case reflect.Bool:
-		return value.Kind() == 't' || value.Kind() == 'f'
-	case reflect.Int, reflect.Int64, reflect.Float64:
-		return value.Kind() == '0'
-	case reflect.Slice:
-		return value.Kind() == '['
-	case reflect.Map, reflect.Struct:
-		return value.Kind() == '{'
 	}
 	return false
 }

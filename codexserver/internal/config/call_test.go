@@ -335,17 +335,18 @@ func TestNamedRoots(t *testing.T) {
 
 // TestChooses finds a key in each of its forms, also in those that only some readers understand.
 func TestChooses(t *testing.T) {
-	for call, want := range map[string]bool{
-		`{"tools":{"web_search":true}}`: true, `{"tools.web_search.location":{}}`: true, `{"tools . 'web_search'":null}`: true, `{"tools.web_search.'a' b":1}`: true,
-		`{"tools.\"web\\u005fsearch\"":1}`: true, `{"tools":{"view_image":true}}`: false, `{"'tools.web_search'":true}`: false, `{"tools":true}`: false,
+	for text, want := range map[string]bool{
+		`{"tools":{"web_search":true}}`: true, `{"tools.web_search.location":{}}`: true, `{"tools . 'web_search'":null}`: true, `{"tools":{"web_search":null}}`: true,
+		`{"tools.\"web\\u005fsearch\"":1}`: true, `{"tools":"{\"web_search\":1}"}`: true, `{"tools":{"view_image":true}}`: false, `{"'tools.web_search'":true}`: false, `{"tools":true}`: false, `{"tools":{"'web_search'":1}}`: true, `{"tools":{"web_search.'a' b":1}}`: true,
 	} {
-		if got := config.Chooses(members(t, call), "tools.web_search"); got != want {
-			t.Errorf("%s: %v", call, got)
+		call, err := config.ReadCall(members(t, text))
+		if got := config.Chooses(call, "tools.web_search"); got != want || err != nil {
+			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
 }
 
-func TestReadTexts(t *testing.T) {
+func TestReadCall(t *testing.T) {
 	for _, tt := range []struct{ name, key, value, want string }{
 		{"number", "model_context_window", `"32000"`, `32000`},
 		{"number with blanks", "model_context_window", `" 32000\n"`, `32000`},
@@ -365,11 +366,17 @@ func TestReadTexts(t *testing.T) {
 		{"ours", "limits.tokens", `"5"`, `"5"`},
 		{"null", "hide_agent_reasoning", `"null"`, `"null"`},
 		{"not JSON", "writable_roots", `"[/x]"`, `"[/x]"`},
+		{"a member twice", "tools", `"{\"a\":1,\"a\":2}"`, `"{\"a\":1,\"a\":2}"`},
+		{"a long number", "model_context_window", `9007199254740993`, `9007199254740993`},
 	} {
 		overrides := raw(tt.key, tt.value)
-		config.ReadTexts(overrides)
-		if got := string(overrides[tt.key]); got != tt.want {
-			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		if _, err := config.ReadCall(overrides); err != nil || string(overrides[tt.key]) != tt.want {
+			t.Errorf("%s: %s, %v, want %s", tt.name, overrides[tt.key], err, tt.want)
+		}
+	}
+	for _, tt := range [][3]string{{"tools.'web_search' b", `1`, "expected '='"}, {"a..b", `1`, "want a name"}, {"a", `{"b":1,"b":2}`, "duplicate"}} {
+		if _, err := config.ReadCall(raw(tt[0], tt[1])); err == nil || !strings.Contains(err.Error(), tt[2]) {
+			t.Errorf("%s: error %v, want %q", tt[0], err, tt[2])
 		}
 	}
 }

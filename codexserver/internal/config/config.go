@@ -65,9 +65,9 @@ type Config struct {
 	OpenAIBaseURL string `json:"openai_base_url"`
 
 	MCPServers map[string]MCPServer `json:"mcp_servers"`
-	// ServerKeys are the environment variables with the keys of MCP servers that have a
-	// URL.
-	ServerKeys []string `json:"-"`
+	// KeyVariables are the environment variables with the keys of providers and MCP
+	// servers, sorted.
+	KeyVariables []string `json:"-"`
 	// Notify is the argv of a program that runs when a turn is complete.
 	Notify []string `json:"notify"`
 
@@ -200,29 +200,12 @@ func (c *Config) Sandbox() protocol.SandboxPolicy {
 // Provider returns the provider that the conversation uses.
 func (c *Config) Provider() Provider { return c.ModelProviders[c.ModelProvider] }
 
-// KeyVariables returns the environment variables with the keys of providers and MCP
-// servers, sorted.
-func (c *Config) KeyVariables() []string {
-	names := slices.Clone(c.ServerKeys)
-	for _, p := range c.ModelProviders {
-		names = append(names, p.EnvKey)
-		names = slices.AppendSeq(names, maps.Values(p.EnvHTTPHeaders))
-	}
-	slices.Sort(names)
-	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
-}
+// ErrMissing reports a profile or provider that is named but not defined.
+var ErrMissing = errors.New("is missing")
 
-// MissingError reports a profile or provider that is named but not defined.
-type MissingError struct {
-	// Key is "profile" or "model_provider".
-	Key string
-	// Name is its value.
-	Name string
-}
-
-// Error implements error.
-func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s: there is no %q: [%[1]ss.%[3]s] is missing", e.Key, e.Name, JoinKey(e.Name))
+// missing returns an error for the key profile or model_provider, whose value names nothing.
+func missing(key, name string) error {
+	return fmt.Errorf("%s: there is no %q: [%[1]ss.%[3]s] %w", key, name, JoinKey(name), ErrMissing)
 }
 
 // Layers are the sources of a conversation's configuration.
@@ -234,28 +217,19 @@ type Layers struct {
 	Overrides map[string]any
 	// Call is the caller's configuration for the conversation.
 	Call protocol.Config
-	// OpenAIBaseURL replaces the base URL of the built-in provider.
+	// OpenAIBaseURL is the base URL of the built-in provider. Default: OpenAI's.
 	OpenAIBaseURL string
-	// Unknown, unless it is nil, is called with each key of config.toml and of Overrides that has
-	// no effect here, with its place: the file and the line, or -c. Such a key may be misspelt, or
-	// belong to a feature of Codex alone.
-	Unknown func(key string)
 }
 
 // Load reads config.toml and applies the other layers to it.
 func Load(l Layers) (*Config, error) {
 	path := filepath.Join(l.Home, "config.toml")
-	if l.Unknown != nil {
-		noteUnknown(path, l.Overrides, false, l.Unknown)
-	}
 	file, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
 	fromFolder(file, l.Home)
-	overrides := maps.Clone(l.Overrides)
-	maps.DeleteFunc(overrides, func(key string, _ any) bool { return Ours(key) })
-	flags, err := unflatten(overrides)
+	flags, err := unflatten(l.Overrides)
 	if err != nil {
 		return nil, err
 	}
@@ -281,15 +255,16 @@ func Load(l Layers) (*Config, error) {
 	}
 	var profile layer
 	if name := head.Profile; name != "" {
-		if profile, err = profileOf(l.Home, name, head.Profiles); err != nil {
-			return nil, err
+		if profile, err = profileOf(l.Home, name, head.Profiles); err == nil && profile == nil {
+			err = located(missing("profile", name))
 		}
-		if profile == nil {
-			return nil, located(&MissingError{Key: "profile", Name: name})
+		if err != nil {
+			return nil, err
 		}
 		places = []place{{file: profilePath(l.Home, name)}, {path, []string{"profiles", name}}, {file: path}}
 	}
 
+	l.OpenAIBaseURL = cmp.Or(l.OpenAIBaseURL, "https://api.openai.com/v1")
 	merged := stack(defaults(l.OpenAIBaseURL), file, profile, flags) // the user's own
 	var own struct {
 		WorkspaceWrite   WorkspaceWrite   `json:"sandbox_workspace_write"`
@@ -302,7 +277,7 @@ func Load(l Layers) (*Config, error) {
 	c := &Config{Home: l.Home, Cwd: l.Call.Cwd, BaseInstructions: l.Call.BaseInstructions}
 	if err == nil {
 		merge(merged, call)
-		err = c.read(merged, defaults(l.OpenAIBaseURL))
+		err = c.read(merged, l.OpenAIBaseURL)
 	}
 	if err != nil {
 		return nil, located(err)
@@ -312,27 +287,33 @@ func Load(l Layers) (*Config, error) {
 		c.NamedRoots = c.SandboxWorkspaceWrite.WritableRoots
 	}
 	if w := l.Call.WebSearch; w != nil {
-		return c, c.SearchWeb(*w)
+		err = c.SearchWeb(*w)
 	}
-	return c, nil
+	return c, err
 }
 
 // read sets c from the merged layers, and finds values that are not allowed.
-func (c *Config) read(merged, defaults layer) error {
-	if err := c.adopt(merged); err != nil {
-		return err
+func (c *Config) read(merged layer, openAIBaseURL string) error {
+	err := c.adopt(merged)
+	if err == nil {
+		err = decode(merged, c)
 	}
-	if err := decode(merged, c); err != nil {
-		return err
+	if err == nil {
+		err = c.derive(merged, openAIBaseURL)
 	}
-	if err := c.derive(merged, defaults); err != nil {
+	if err != nil {
 		return err
 	}
 	for _, s := range c.MCPServers {
-		c.ServerKeys = append(slices.AppendSeq(c.ServerKeys, maps.Values(s.EnvHTTPHeaders)), s.BearerTokenEnvVar)
+		c.KeyVariables = append(slices.AppendSeq(c.KeyVariables, maps.Values(s.EnvHTTPHeaders)), s.BearerTokenEnvVar)
 	}
+	for _, p := range c.ModelProviders {
+		c.KeyVariables = append(slices.AppendSeq(c.KeyVariables, maps.Values(p.EnvHTTPHeaders)), p.EnvKey)
+	}
+	slices.Sort(c.KeyVariables)
+	c.KeyVariables = slices.DeleteFunc(slices.Compact(c.KeyVariables), func(name string) bool { return name == "" })
 	if _, ok := c.ModelProviders[c.ModelProvider]; !ok {
-		return &MissingError{Key: "model_provider", Name: c.ModelProvider}
+		return missing("model_provider", c.ModelProvider)
 	}
 	if at := c.Provider().BaseURL; at != "" && !strings.HasPrefix(at, "http://") && !strings.HasPrefix(at, "https://") {
 		return fmt.Errorf("model_providers.%s.base_url: want http:// or https:// at the beginning", JoinKey(c.ModelProvider))
@@ -379,7 +360,7 @@ func defaults(openAIBaseURL string) layer {
 		"model_providers": layer{
 			"openai": layer{
 				"name":                 "OpenAI",
-				"base_url":             cmp.Or(openAIBaseURL, "https://api.openai.com/v1"),
+				"base_url":             openAIBaseURL,
 				"wire_api":             WireResponses,
 				"requires_openai_auth": true,
 			},

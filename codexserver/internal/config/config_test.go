@@ -285,7 +285,7 @@ env_http_headers = { "X-Key" = "SAME_KEY" }
 command = "t"
 bearer_token_env_var = ""
 `, config.Layers{})
-	if d := cmp.Diff([]string{"A_HEADER", "B_KEY", "SAME_KEY", "S_TOKEN"}, c.KeyVariables()); d != "" {
+	if d := cmp.Diff([]string{"A_HEADER", "B_KEY", "SAME_KEY", "S_TOKEN"}, c.KeyVariables); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }

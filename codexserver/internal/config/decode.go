@@ -80,12 +80,6 @@ func decode(from layer, dst any) error { return decodeTable(nil, from, reflect.V
 func decodeTable(path []string, from layer, dst reflect.Value) error {
 	for i := range dst.NumField() {
 		f, to := dst.Type().Field(i), dst.Field(i)
-		if f.Anonymous {
-			if err := decodeTable(path, from, to); err != nil {
-				return err
-			}
-			continue
-		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		v, is := from[name]
 		if !is || name == "" || name == "-" {

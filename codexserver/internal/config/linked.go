@@ -35,15 +35,12 @@ var configured = []string{".", "codex-mcp", "prompts", "rules", "skills"}
 func hops(link string) (steps []string) {
 	for range maxHops {
 		to, err := os.Readlink(link)
+		if err == nil && !filepath.IsAbs(to) {
+			link, err = filepath.EvalSymlinks(filepath.Dir(link))
+			to = filepath.Join(link, to)
+		}
 		if err != nil {
 			break
-		}
-		if !filepath.IsAbs(to) {
-			dir, err := filepath.EvalSymlinks(filepath.Dir(link))
-			if err != nil {
-				break
-			}
-			to = filepath.Join(dir, to)
 		}
 		link = filepath.Clean(to)
 		steps = append(steps, link)

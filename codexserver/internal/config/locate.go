@@ -2,7 +2,6 @@ package config
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,11 +19,10 @@ type place struct {
 // line. The text of such an error begins with the dotted key. A call that sets the key
 // knows it. Of the places, an earlier one counts more.
 func locate(err error, call, flags layer, places ...place) error {
-	key, _, _ := strings.Cut(err.Error(), ": ")
-	var missing *MissingError
-	if errors.As(err, &missing) {
-		key = missing.Key
+	if err == nil {
+		return nil
 	}
+	key, _, _ := strings.Cut(err.Error(), ": ")
 	segments, splitErr := splitKey(key)
 	switch {
 	case splitErr != nil || holds(call, segments):

@@ -230,10 +230,7 @@ func LoadHTTP(home string, args []string, table any, check func() error) error {
 	if err == nil {
 		err = check()
 	}
-	if err != nil {
-		return s.locate(err)
-	}
-	return nil
+	return s.locate(err)
 }
 
 // LoadSettings reads codex-mcp.toml in home, by default [Home], and applies those key=value

@@ -21,5 +21,5 @@ func TestNamedPipe(t *testing.T) {
 	if _, err := config.Load(config.Layers{Home: home}); err == nil || !strings.Contains(err.Error(), name+" is a named pipe") {
 		t.Errorf("load: %v", err)
 	}
-	config.UnknownToCodex(home, nil)
+	config.Unknown(home, nil, true)
 }

@@ -108,13 +108,13 @@ func (c *Config) adoptApprovals(merged layer) error {
 var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
 // derive sets what new keys say about old ones.
-func (c *Config) derive(merged, defaults layer) error {
+func (c *Config) derive(merged layer, openAIBaseURL string) error {
 	if mode := c.WebSearchMode; mode != "" {
 		c.Tools.WebSearch = mode != "disabled"
 		c.WebSearch.Cached = mode == "cached" || mode == "indexed"
 	}
 	// Its own table counts more for the built-in provider.
-	if p := c.ModelProviders["openai"]; c.OpenAIBaseURL != "" && p.BaseURL == at(defaults, []string{"model_providers", "openai", "base_url"}) {
+	if p := c.ModelProviders["openai"]; c.OpenAIBaseURL != "" && p.BaseURL == openAIBaseURL {
 		p.BaseURL = c.OpenAIBaseURL
 		c.ModelProviders["openai"] = p
 	}

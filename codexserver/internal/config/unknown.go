@@ -42,12 +42,17 @@ func known(table reflect.Type, codex bool) []string {
 // knownTop reports whether Codex or the native engine knows a top key of config.toml.
 func knownTop(key string) bool { return slices.Contains(known(documentType, true), key) }
 
-// unknownKeys calls note with the path of each key, in v and below, that is not among the known ones of its table.
-// meant is a known key that it resembles, or "". t is the type of v.
-func unknownKeys(v any, t reflect.Type, path []string, codex bool, note func(meant string, path []string)) {
+// unknown is a key that is not among the known ones of its table.
+type unknown struct {
+	meant string // a known key that it resembles, or ""
+	path  []string
+}
+
+// unknownKeys returns the unknown keys in v, which has the type t, and below.
+func unknownKeys(v any, t reflect.Type, path []string, codex bool) (found []unknown) {
 	below := func(key string, v any, t reflect.Type) {
 		if t != nil && !reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
-			unknownKeys(v, t, append(slices.Clip(path), key), codex, note)
+			found = append(found, unknownKeys(v, t, append(slices.Clip(path), key), codex)...)
 		}
 	}
 	if list, is := v.([]any); is && t.Kind() == reflect.Slice {
@@ -57,7 +62,7 @@ func unknownKeys(v any, t reflect.Type, path []string, codex bool, note func(mea
 	}
 	table, _ := v.(layer)
 	if len(table) == 0 {
-		return
+		return found
 	}
 	keys := slices.Sorted(maps.Keys(table))
 	if t.Kind() == reflect.Struct {
@@ -68,26 +73,22 @@ func unknownKeys(v any, t reflect.Type, path []string, codex bool, note func(mea
 		}
 		for _, key := range keys {
 			if !slices.Contains(names, key) {
-				note(text.Nearest(key, slices.Values(candidates)), append(slices.Clip(path), key))
+				found = append(found, unknown{text.Nearest(key, slices.Values(candidates)), append(slices.Clip(path), key)})
 			}
 		}
 	}
 	for _, key := range keys {
 		below(key, table[key], typeAt(t, []string{key}))
 	}
+	return found
 }
 
 // decodeKnown decodes the value at path, and fails for a key that no field has.
-func decodeKnown(path []string, v any, dst reflect.Value) (err error) {
-	unknownKeys(v, dst.Type(), path, false, func(meant string, path []string) {
-		if err == nil {
-			err = unknownKey(meant, path)
-		}
-	})
-	if err == nil {
-		err = decodeValue(path, v, dst)
+func decodeKnown(path []string, v any, dst reflect.Value) error {
+	for _, u := range unknownKeys(v, dst.Type(), path, false) {
+		return unknownKey(u.meant, u.path)
 	}
-	return err
+	return decodeValue(path, v, dst)
 }
 
 func unknownKey(meant string, path []string) error {
@@ -97,30 +98,26 @@ func unknownKey(meant string, path []string) error {
 	return keyErrorf(path, "unknown key")
 }
 
-// UnknownToCodex returns those of the keys that [Layers].Unknown is called with that Codex does not
-// know either.
-func UnknownToCodex(home string, overrides map[string]any) (found []string) {
-	noteUnknown(filepath.Join(home, "config.toml"), overrides, true, func(key string) { found = append(found, key) })
-	return found
-}
-
-// noteUnknown calls note with the unknown keys of the file at path, and then of the overrides, each with its
-// place. The text also says what decides instead of the key, or which one was meant.
-func noteUnknown(path string, overrides layer, codex bool, note func(key string)) {
+// Unknown returns the keys of config.toml and of the overrides that have no effect on the native engine, or that Codex
+// does not know either, each with its place, the file and the line or -c, and what decides instead or was meant. Such a
+// key may be misspelt, or belong to a feature of Codex alone.
+func Unknown(home string, overrides map[string]any, codex bool) (found []string) {
+	path := filepath.Join(home, "config.toml")
 	in := func(l layer, place func(key []string) string) {
-		unknownKeys(l, documentType, nil, codex, func(meant string, key []string) {
-			why, is := decidesElsewhere[key[len(key)-1]]
+		for _, u := range unknownKeys(l, documentType, nil, codex) {
+			why, is := decidesElsewhere[u.path[len(u.path)-1]]
 			if is {
 				why = ": " + why
-			} else if meant != "" {
-				why = ": do you mean " + meant + "?"
+			} else if u.meant != "" {
+				why = ": do you mean " + u.meant + "?"
 			}
-			note(place(key) + JoinKey(key...) + why)
-		})
+			found = append(found, place(u.path)+JoinKey(u.path...)+why)
+		}
 	}
 	file, _ := readFile(path) // Load reports the error
 	in(file, func(key []string) string { return fmt.Sprintf("%s:%d: ", path, keyLine(path, key)) })
 	in(overrides, func([]string) string { return "-c " })
+	return found
 }
 
 // decidesElsewhere says, for some keys of Codex that the native engine does not read, what decides instead.
@@ -140,19 +137,19 @@ var guardedOfOurs = []string{"calls.full_access", "calls.locked_arguments", "cal
 
 // misspelt returns an error for the first of the overrides that is a typo away from one of guardedKeys or of
 // the keys of workspaceTable: who wrote it would believe that it counts.
-func misspelt(overrides layer) (err error) {
-	unknownKeys(overrides, documentType, nil, true, func(meant string, path []string) {
-		if len(path) == 1 && !slices.Contains(guardedKeys, meant) {
-			if meant = nearestOfOurs(path[0], new(Settings).keys()); !slices.Contains(guardedOfOurs, meant) {
-				meant = ""
+func misspelt(overrides layer) error {
+	for _, u := range unknownKeys(overrides, documentType, nil, true) {
+		if len(u.path) == 1 && !slices.Contains(guardedKeys, u.meant) {
+			if u.meant = nearestOfOurs(u.path[0], new(Settings).keys()); !slices.Contains(guardedOfOurs, u.meant) {
+				continue
 			}
 		}
-		guarded := len(path) == 1 || path[0] == workspaceTable || path[0] == "profiles" && slices.Contains(guardedKeys, meant)
-		if err == nil && guarded && meant != "" {
-			err = fmt.Errorf("-c %w", unknownKey(meant, path))
+		guarded := len(u.path) == 1 || u.path[0] == workspaceTable || u.path[0] == "profiles" && slices.Contains(guardedKeys, u.meant)
+		if guarded && u.meant != "" {
+			return fmt.Errorf("-c %w", unknownKey(u.meant, u.path))
 		}
-	})
-	return err
+	}
+	return nil
 }
 
 // The words of a list are names of keys.

@@ -118,10 +118,13 @@ var sameInConfig = map[string][]string{
 
 // unlockedConfig reads the texts of the argument config, and refuses keys that choose the same as a locked argument.
 func unlockedConfig(overrides map[string]stdjson.RawMessage, locked []string) error {
-	config.ReadTexts(overrides)
+	call, err := config.ReadCall(overrides)
+	if err != nil {
+		return fmt.Errorf("argument /config: %w", err)
+	}
 	for _, name := range locked {
 		for _, key := range sameInConfig[name] {
-			if config.Chooses(overrides, key) {
+			if config.Chooses(call, key) {
 				return fmt.Errorf("argument /config: %s is locked with the argument /%s: the server's own configuration decides", key, name)
 			}
 		}
