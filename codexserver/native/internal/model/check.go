@@ -94,7 +94,7 @@ func (c *Client) tryKey(ctx context.Context) error {
 	if key, err := c.key(); err != nil || key == "" && len(c.Provider.HTTPHeaders)+len(c.Provider.EnvHTTPHeaders) == 0 {
 		return err
 	}
-	resp, err := c.post(ctx, c.wire(form{}), &Request{}, []byte("{}"), c.refused)
+	resp, err := c.post(ctx, c.wire(form{}), &Request{}, func() ([]byte, error) { return []byte("{}"), nil }, c.refused)
 	if err == nil {
 		return resp.Body.Close()
 	}

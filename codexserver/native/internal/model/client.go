@@ -1,7 +1,6 @@
 package model
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -88,10 +87,6 @@ func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(Eve
 	p := c.Provider
 	idle := time.Duration(orDefault(p.StreamIdleTimeoutMS, 300_000)) * time.Millisecond
 	wire := c.wire(f)
-	body, err := wire.body(req)
-	if err != nil {
-		return nil, fmt.Errorf("request to the model: %w", err)
-	}
 	// The watch ends an attempt when the provider is silent, before or after the headers.
 	attempt, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -118,7 +113,7 @@ func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(Eve
 		})
 		defer early.Stop()
 	}
-	resp, err := c.post(now.trace(attempt), wire, req, body, refused)
+	resp, err := c.post(now.trace(attempt), wire, req, func() ([]byte, error) { return wire.body(req) }, refused)
 	watch.Stop()
 	if err != nil {
 		return nil, ended(ctx, attempt, err)
@@ -166,15 +161,40 @@ func ended(ctx, attempt context.Context, err error) error {
 // refusedFunc returns the error for a refusal with a status, 0 inside a stream.
 type refusedFunc func(status int, h http.Header, said []byte) error
 
-// post sends the request once. An answer with another status than 2xx becomes an error.
-func (c *Client) post(ctx context.Context, wire wire, req *Request, body []byte, refused refusedFunc) (*http.Response, error) {
+// body is a request's body. It drops what was sent: a response can take minutes.
+type body struct{ left []byte }
+
+func (b *body) Read(p []byte) (int, error) {
+	if len(b.left) == 0 {
+		b.left = nil
+		return 0, io.EOF
+	}
+	n := copy(p, b.left)
+	b.left = b.left[n:]
+	return n, nil
+}
+
+// post sends the request once, and asks for its body again where net/http repeats it. An answer with another status
+// than 2xx becomes an error.
+func (c *Client) post(ctx context.Context, wire wire, req *Request, encode func() ([]byte, error), refused refusedFunc) (*http.Response, error) {
 	target, err := c.target(wire.path())
 	if err != nil {
 		return nil, err
 	}
-	hr, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), bytes.NewReader(body))
+	hr, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("base_url: %w", err)
+	}
+	hr.GetBody = func() (io.ReadCloser, error) {
+		left, err := encode()
+		if err != nil {
+			return nil, fmt.Errorf("request to the model: %w", err)
+		}
+		hr.ContentLength = int64(len(left))
+		return io.NopCloser(&body{left}), nil
+	}
+	if hr.Body, err = hr.GetBody(); err != nil {
+		return nil, err
 	}
 	if err := c.setHeaders(hr.Header, wire, req); err != nil {
 		return nil, err

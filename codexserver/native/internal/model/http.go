@@ -28,6 +28,7 @@ func HTTPClient(getenv func(string) string) (*http.Client, error) {
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		ForceAttemptHTTP2:     true,
+		WriteBufferSize:       1 << 10, // it has the headers; a body is written as it is
 		MaxIdleConns:          100,
 		MaxIdleConnsPerHost:   32,
 		IdleConnTimeout:       90 * time.Second,
