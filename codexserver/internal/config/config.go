@@ -186,15 +186,14 @@ type MCPServer struct {
 
 // Sandbox returns the sandbox policy as configured.
 func (c *Config) Sandbox() protocol.SandboxPolicy {
-	p := protocol.SandboxPolicy{Mode: c.SandboxMode}
-	if p.Mode == protocol.SandboxWorkspaceWrite {
-		w := c.SandboxWorkspaceWrite
-		p.WritableRoots = w.WritableRoots
-		p.NetworkAccess = w.NetworkAccess
-		p.ExcludeTmpdirEnvVar = w.ExcludeTmpdirEnvVar
-		p.ExcludeSlashTmp = w.ExcludeSlashTmp
+	w := c.SandboxWorkspaceWrite
+	if c.SandboxMode != protocol.SandboxWorkspaceWrite {
+		w = WorkspaceWrite{}
 	}
-	return p
+	return protocol.SandboxPolicy{
+		Mode: c.SandboxMode, WritableRoots: w.WritableRoots, NetworkAccess: w.NetworkAccess,
+		ExcludeTmpdirEnvVar: w.ExcludeTmpdirEnvVar, ExcludeSlashTmp: w.ExcludeSlashTmp,
+	}
 }
 
 // Provider returns the provider that the conversation uses.

@@ -35,14 +35,6 @@ func fieldsOf(table reflect.Type) iter.Seq2[string, reflect.Type] {
 	}
 }
 
-// members returns the keys of a table.
-func members(table reflect.Type) (names []string) {
-	for name := range fieldsOf(table) {
-		names = append(names, name)
-	}
-	return names
-}
-
 // typeAt returns the type of the value at a path below a table, or nil.
 func typeAt(t reflect.Type, path []string) reflect.Type {
 	for _, name := range path {
@@ -212,9 +204,8 @@ func keyErrorf(path []string, format string, args ...any) error {
 // valueWord returns the name that TOML has for a value, where each number is one.
 func valueWord(v reflect.Value) string {
 	if _, is := number(v); is {
-		return "a number"
-	}
-	if v.CanFloat() {
+		return typeWord(reflect.Float64)
+	} else if v.CanFloat() {
 		return "no finite number"
 	}
 	return typeWord(v.Kind())
@@ -233,7 +224,6 @@ func typeWord(k reflect.Kind) string {
 		return "a number"
 	case reflect.Slice:
 		return "an array"
-	default:
-		return "a table"
 	}
+	return "a table"
 }

@@ -19,27 +19,20 @@ import (
 // config.toml, because Codex warns about tables that it does not know.
 const SettingsFile = "codex-mcp.toml"
 
-// Settings are our settings, in the form of the options of packages codexserver and native. Their
-// keys are in keys.go.
+// Settings are our settings, in the form of the options of packages codexserver and native. The keys in keys.go say
+// what they mean.
 type Settings struct {
 	setting.Calls
-	// Approvals say how the client is asked, and what is decided without it.
-	Approvals ApprovalSettings
-	// Shared connects the client with a server of the user that all clients share.
-	Shared bool
-	// ModelTools are the tools that the native engine offers to models.
+	Approvals  ApprovalSettings
+	Shared     bool
 	ModelTools setting.Tools
-	// Failover says who answers when a provider of the native engine refuses.
-	Failover setting.Failover
-	// Tasks say how calls become tasks.
-	Tasks setting.Tasks
-	// Changes say how the changes of a turn are found.
-	Changes setting.Changes
-	// Notify is the program that runs when a person should look, with its first arguments; none by default.
-	Notify  []string
-	HTTP    HTTP
-	Sandbox setting.Sandbox
-	Limits  setting.Limits
+	Failover   setting.Failover
+	Tasks      setting.Tasks
+	Changes    setting.Changes
+	Notify     []string
+	HTTP       HTTP
+	Sandbox    setting.Sandbox
+	Limits     setting.Limits
 	// Ignored report key=value arguments that have no effect, and what to write instead.
 	Ignored []string
 }
@@ -48,15 +41,10 @@ type Settings struct {
 type ApprovalSettings struct {
 	elicit.Options
 	setting.Asking
-	// Allow, Ask and Deny are the user's rules. Those of Ask and Deny are beginnings of argv.
-	Allow []Rule
-	Ask   [][]string
-	Deny  [][]string
-	// Log is a file to which every question, its decision and what ran is appended. Nil is the
-	// default of the program, and "" is none.
-	Log *string
-	// PagePort is the port of the page; 0 is a free one. PageOrigin is the origin of a proxy or a
-	// forwarded port in front of it. Default: none.
+	Allow     []Rule
+	Ask, Deny [][]string // beginnings of argv
+	// Log is nil for the default of the program, and "" for none.
+	Log        *string
 	PagePort   int
 	PageOrigin string
 }
@@ -111,18 +99,12 @@ func (p *Patience) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// HTTP has the settings that codex-mcp http and codex-mcp-gateway share.
+// HTTP has the settings that codex-mcp http and codex-mcp-gateway share, with the meaning of their keys.
 type HTTP struct {
-	// UnlockedArguments are the arguments of [LockedOverHTTP] that a call may choose.
 	UnlockedArguments []string
-	// Hosts are the host names that clients may use, in addition to those of this
-	// machine.
-	Hosts []string
-	// Origins are the origins of web pages that may use the server. If it is empty, only
-	// pages of this machine may.
-	Origins []string
-	// Drain is how long work in progress may continue after a signal.
-	Drain time.Duration
+	Hosts             []string
+	Origins           []string
+	Drain             time.Duration
 	// Gateway are the keys that are set and only codex-mcp-gateway knows. It parses them.
 	Gateway []string
 }

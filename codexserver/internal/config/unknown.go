@@ -24,8 +24,10 @@ var documentType = reflect.TypeFor[document]()
 
 // known returns the keys of a table of config.toml that need no warning. codex is true where those do not that
 // only Codex reads.
-func known(table reflect.Type, codex bool) []string {
-	names := members(table)
+func known(table reflect.Type, codex bool) (names []string) {
+	for name := range fieldsOf(table) {
+		names = append(names, name)
+	}
 	switch table {
 	case documentType, reflect.TypeFor[Config]():
 		if names = append(names, strings.Fields(ignoredKeys)...); codex {
