@@ -136,13 +136,12 @@ func (c *Confinement) Start(cmd *exec.Cmd) error {
 	return c.start(cmd)
 }
 
-// Order returns the order that starts a command confined. It implements
-// [run.Confinement].
-func (c *Confinement) Order(cmd *exec.Cmd) (run.Order, error) {
+// Apply implements [run.Confinement].
+func (c *Confinement) Apply(cmd *exec.Cmd) (words string, err error) {
 	if len(c.helper) > 0 {
-		return run.Order{Cmd: cmd}, c.useHelper(cmd)
+		return "", c.useHelper(cmd)
 	}
-	return c.order(cmd)
+	return c.apply(cmd)
 }
 
 // useHelper changes cmd so that it starts the helper, which starts the command.

@@ -1,10 +1,6 @@
 package box
 
-import (
-	"os/exec"
-
-	"github.com/codexmcp/codexmcp/codexserver/internal/run"
-)
+import "os/exec"
 
 const seatbeltProgram = "/usr/bin/sandbox-exec"
 
@@ -18,15 +14,15 @@ func (c *Confinement) compile() error {
 	return nil
 }
 
-func (c *Confinement) order(cmd *exec.Cmd) (run.Order, error) {
+func (c *Confinement) apply(cmd *exec.Cmd) (string, error) {
 	argv := append([]string{seatbeltProgram}, c.rules...)
 	argv = append(argv, cmd.Path)
 	cmd.Path, cmd.Args = seatbeltProgram, append(argv, cmd.Args[1:]...)
-	return run.Order{Cmd: cmd}, nil
+	return "", nil
 }
 
 func (c *Confinement) start(cmd *exec.Cmd) error {
-	if _, err := c.order(cmd); err != nil {
+	if _, err := c.apply(cmd); err != nil {
 		return err
 	}
 	return cmd.Start()

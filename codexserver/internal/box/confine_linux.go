@@ -47,7 +47,7 @@ func (c *Confinement) compile() error {
 	return nil
 }
 
-// The words of the confinement of an order, which determine the filter.
+// The words that determine the filter.
 const (
 	confined = "confined"
 	network  = " network"
@@ -55,9 +55,9 @@ const (
 	readOnly = " read-only"
 )
 
-// order is Order without a helper. It sends what determines the filter and, as a file,
-// the Landlock ruleset.
-func (c *Confinement) order(cmd *exec.Cmd) (run.Order, error) {
+// apply is Apply without a helper. The words determine the filter, and the descriptor is the
+// Landlock ruleset.
+func (c *Confinement) apply(cmd *exec.Cmd) (string, error) {
 	var words strings.Builder
 	words.WriteString(confined)
 	for word, has := range map[string]bool{network: c.rules.network, truncate: c.rules.truncate, readOnly: c.rules.readOnly} {
@@ -65,18 +65,19 @@ func (c *Confinement) order(cmd *exec.Cmd) (run.Order, error) {
 			words.WriteString(word)
 		}
 	}
-	return run.Order{Cmd: cmd, Confinement: words.String(), Files: []*os.File{c.rules.ruleset}}, nil
+	cmd.ExtraFiles = []*os.File{c.rules.ruleset}
+	return words.String(), nil
 }
 
 // Main must be the first statement of a program that starts commands. It does not return in a
 // process that was started to keep commands. In any other it returns at once.
 func Main() {
-	run.Main(func(words string, files []*os.File, start func() error) error {
-		if len(files) != 1 || !strings.HasPrefix(words, confined) {
-			return errors.New("sandbox: the order does not have one ruleset and its filter")
+	run.Main(func(words string, ruleset *os.File, start func() error) error {
+		if !strings.HasPrefix(words, confined) {
+			return errors.New("sandbox: the order does not have a filter")
 		}
 		has := func(word string) bool { return strings.Contains(words, word) }
-		return rules{files[0], filterKey{network: has(network), truncate: has(truncate), readOnly: has(readOnly)}}.onThread(start)
+		return rules{ruleset, filterKey{network: has(network), truncate: has(truncate), readOnly: has(readOnly)}}.onThread(start)
 	})
 }
 

@@ -17,7 +17,7 @@ type rules struct{}
 
 func (c *Confinement) compile() error { return lacks() }
 
-func (c *Confinement) order(*exec.Cmd) (run.Order, error) { return run.Order{}, lacks() }
+func (c *Confinement) apply(*exec.Cmd) (string, error) { return "", lacks() }
 
 func (c *Confinement) start(*exec.Cmd) error { return lacks() }
 

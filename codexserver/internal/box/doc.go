@@ -1,7 +1,7 @@
 // Package box confines commands to what a sandbox policy allows.
 //
 //	New(Options) ──▶ Sandbox.Confine(policy, cwd, env) ──▶ Confinement
-//	Confinement.Order(cmd): a command, which package run starts
+//	Confinement.Apply(cmd): a command, which package run starts
 //	Confinement.Start(cmd): git              Confinement.Do(f): a function
 //
 // # Roots

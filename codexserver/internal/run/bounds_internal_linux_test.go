@@ -1,61 +1,47 @@
 package run
 
 import (
-	"bytes"
-	"os"
-	"os/exec"
+	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
 
-// TestOrders sends orders and reads them, and has some that no launcher can follow.
+// TestOrders reads orders as they are sent, and some that no launcher can follow.
 func TestOrders(t *testing.T) {
-	cmd := &exec.Cmd{Path: "/bin/x", Args: []string{"x", "", "a\nb\xff"}, Env: []string{"A=", "B=c"}}
-	message, err := Order{Cmd: cmd, Confinement: "c", Files: []*os.File{os.Stdin}}.message()
-	got, readErr := readOrder(bytes.NewReader(message))
-	if want := (ordered{"/bin/x", "c", 1, cmd.Args, cmd.Env}); err != nil || readErr != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, %v, %v", got, err, readErr)
-	}
-	for name, o := range map[string]Order{
-		"attribute":   {Cmd: &exec.Cmd{Args: []string{"x"}, SysProcAttr: &syscall.SysProcAttr{Chroot: "/"}}},
-		"descriptors": {Cmd: &exec.Cmd{Args: []string{"x"}, ExtraFiles: []*os.File{os.Stdin}}},
-		"stream":      {Cmd: &exec.Cmd{Args: []string{"x"}, Stdin: strings.NewReader("")}},
-		"no word":     {Cmd: &exec.Cmd{}},
-		"NUL":         {Cmd: &exec.Cmd{Args: []string{"x"}, Env: []string{"A=\x00"}}},
-		"too long":    {Cmd: &exec.Cmd{Args: []string{strings.Repeat("x", 64<<20)}}},
-	} {
-		if _, err := o.message(); err == nil {
-			t.Errorf("%s: no error", name)
+	number := func(words ...string) []string {
+		for i, word := range words {
+			words[i] = fmt.Sprintf("%d=%s", i, word)
 		}
+		return append([]string{"GOGC=off"}, words...)
 	}
-	for text, want := range map[string]string{
-		"\x00\x00\x00\x00": "too short", "\x00\x00\x00\x07/x\x00\x000\x001": "too few words", "\x00\x00\x00\x08/x\x00\x00-1\x000": "too few words",
-		"\x00\x00\x00\x08/x\x00\x000\x00-1": "too few words", "\x00\x00\x00\x07/x\x00\x00x\x000": "invalid", "\x04\x00\x00\x01": "at most 67108864 are allowed", "\x00\x00": "EOF",
-	} {
-		if _, err := readOrder(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", text, err, want)
+	want := order{"c", "/bin/x", []string{"x", "", "a\nb\xff"}, []string{"A=", "B=c", "A=d"}}
+	if got, err := readOrder(number(want.words()...)); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, words := range [][]string{{}, {"", "/x"}, {"", "/x", "1"}, {"", "/x", "-1"}, {"", "/x", "x"}} {
+		if got, err := readOrder(number(words...)); err == nil {
+			t.Errorf("%q: %+v", words, got)
 		}
 	}
 }
 
 // TestDescendants finds the live ones, also below dead ones, and none twice if parents form a ring.
 func TestDescendants(t *testing.T) {
-	var all []entry
+	var all []process
 	for _, p := range []struct {
 		pid, parent int
 		dead        bool
 	}{{2, 1, false}, {3, 2, false}, {4, 3, true}, {5, 4, false}, {6, 1, false}, {7, 5, true}, {2, 5, false}} {
-		all = append(all, entry{identity: identity{PID: p.pid}, Parent: p.parent, Dead: p.dead})
+		all = append(all, process{pid: p.pid, parent: p.parent, dead: p.dead})
 	}
-	for root, want := range map[int][]int{1: {2, 6, 3, 5}, 2: {3, 5}, 3: {5, 2}, 6: nil} {
+	for root, want := range map[int][]int{1: {2, 6, 3, 5}, 3: {5, 2, 3}, 6: nil} {
 		var got []int
-		for _, p := range descendants(all, root) {
-			got = append(got, p.PID)
+		for _, p := range descendants(all, func(p process) bool { return p.parent == root }) {
+			got = append(got, p.pid)
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("of %d: %v, want %v", root, got, want)
@@ -100,15 +86,15 @@ func TestExitError(t *testing.T) {
 // TestParse reads a process whose name looks like the end of the name and another state.
 func TestParse(t *testing.T) {
 	const rest = " 7 8 7 0 -1 0 0 0 0 0 0 0 0 20 0 1 0 99 0 0"
-	for line, want := range map[string]entry{
-		"5 (sh) S 4" + rest:         {identity: identity{PID: 5, Start: 99}, Parent: 4, Session: 8},
-		"5 (a) Z 1 (b) R 4" + rest:  {identity: identity{PID: 5, Start: 99}, Parent: 4, Session: 8},
-		"5 () Z 4" + rest:           {identity: identity{PID: 5, Start: 99}, Parent: 4, Session: 8, Dead: true},
+	for line, want := range map[string]process{
+		"5 (sh) S 4" + rest:         {5, 4, 8, "99", false},
+		"5 (a) Z 1 (b) R 4" + rest:  {5, 4, 8, "99", false},
+		"5 () Z 4" + rest:           {5, 4, 8, "99", true},
 		"5 (sh) S 4 7 7 7 0 -1 0 0": {},
-		"x (sh) S 4" + rest:         {},
-		")5 (sh S 4" + rest:         {},
+		"5 (sh) S x" + rest:         {},
+		"":                          {},
 	} {
-		if got, ok := parse([]byte(line)); ok != (want.PID != 0) || ok && got != want {
+		if got, ok := parse(5, line); ok != (want.pid != 0) || ok && got != want {
 			t.Errorf("%q: %+v, %v", line, got, ok)
 		}
 	}

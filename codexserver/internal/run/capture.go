@@ -3,6 +3,7 @@ package run
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -14,6 +15,7 @@ const (
 	keepHead = 512 << 10 // bytes kept of a stream's beginning
 	keepTail = 512 << 10 // and of its end
 
+	chunkSize     = 8 << 10 // the longest piece
 	maxDeltas     = 10_000  // pieces passed to onOutput
 	maxDeltaBytes = 1 << 20 // their bytes together
 )
@@ -28,10 +30,36 @@ type capture struct {
 	deltas     int
 	deltaBytes int
 	closed     bool
+	begun      chan struct{} // closed when the command has started; nothing is read before
+	ended      int           // streams
+	done       chan struct{} // closed when both streams are at their end
 }
 
 func newCapture(onOutput func(protocol.OutputStream, []byte)) *capture {
-	return &capture{onOutput: onOutput}
+	return &capture{onOutput: onOutput, begun: make(chan struct{}), done: make(chan struct{})}
+}
+
+// stream writes one of the streams to a capture. It is a writer for [exec.Cmd], which calls only ReadFrom.
+type stream struct {
+	*capture
+	name protocol.OutputStream
+}
+
+func (s stream) Write(b []byte) (int, error) {
+	s.write(s.name, b)
+	return len(b), nil
+}
+
+// ReadFrom reads the stream to its end.
+func (s stream) ReadFrom(r io.Reader) (n int64, err error) {
+	<-s.begun
+	n, err = io.CopyBuffer(struct{ io.Writer }{s}, struct{ io.Reader }{r}, make([]byte, chunkSize))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended++; s.ended == 2 {
+		close(s.done)
+	}
+	return n, err
 }
 
 // write adds a piece of a stream. It does not keep b.

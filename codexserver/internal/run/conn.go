@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -28,9 +27,7 @@ type Conn struct {
 	// In is its standard input, and Out its standard output.
 	In, Out *os.File
 
-	talk   Talk
-	stderr *os.File
-	busy   sync.WaitGroup // reading stderr, and waiting for the exit
+	talk Talk
 }
 
 // Connect starts a process whose streams are unset. Without a folder it runs in that of this
@@ -46,62 +43,42 @@ func (s *Starter) Connect(ctx context.Context, cmd *exec.Cmd, t Talk) (*Conn, er
 		}
 		cmd.Dir = dir
 	}
-	cmd.Env, cmd.SysProcAttr = cmd.Environ(), sessionAttr()
-	c := &Conn{talk: t}
-	theirs, err := c.openPipes(cmd)
-	if err == nil {
-		c.Process, err = s.Start(ctx, Order{Cmd: cmd})
-	}
-	closeAll(theirs)
+	cmd.Env = cmd.Environ()
+	stdin, in, err := os.Pipe()
 	if err != nil {
-		closeAll([]*os.File{c.In, c.Out, c.stderr})
 		return nil, err
 	}
-	if c.stderr != nil {
-		c.busy.Go(func() { _, _ = io.Copy(c.talk.Stderr, c.stderr) })
+	defer stdin.Close()
+	out, stdout, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, in.Close())
 	}
-	c.busy.Go(func() {
-		<-c.Exited()
-		_ = c.End() // what is left may hold the output open
-	})
-	return c, nil
-}
-
-// openPipes connects the streams of cmd and returns the process's ends of the pipes.
-func (c *Conn) openPipes(cmd *exec.Cmd) (theirs []*os.File, err error) {
-	pipe := func() (r, w *os.File) {
-		if err == nil {
-			r, w, err = os.Pipe()
-		}
-		return r, w
+	defer stdout.Close()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, t.Stderr
+	p, err := s.Start(ctx, cmd, "")
+	if err != nil {
+		in.Close()
+		out.Close()
+		return nil, err
 	}
-	stdin, in := pipe()
-	out, stdout := pipe()
-	c.In, c.Out, cmd.Stdin, cmd.Stdout = in, out, stdin, stdout
-	theirs = []*os.File{stdin, stdout}
-	if c.talk.Stderr != nil {
-		r, w := pipe()
-		c.stderr, cmd.Stderr, theirs = r, w, append(theirs, w)
-	}
-	return theirs, err
+	go func() {
+		<-p.exited
+		_ = p.End() // what is left may hold the output open
+	}()
+	return &Conn{p, in, out, t}, nil
 }
 
 // Close ends the input, waits for the process to end by itself or when it is asked, and
 // kills what is left after that. The error is how the process ended, if that was not well.
 func (c *Conn) Close() error {
 	_ = c.In.Close()
-	if !within(c.Exited(), c.talk.Leave) && c.talk.Ask > 0 {
+	if !within(c.exited, c.talk.Leave) && c.talk.Ask > 0 {
 		c.Terminate()
-		within(c.Exited(), c.talk.Ask)
+		within(c.exited, c.talk.Ask)
 	}
 	err := c.End()
-	if c.stderr != nil {
-		_ = c.stderr.SetReadDeadline(time.Now().Add(drainGrace)) // in case a process that cannot be killed holds it open
-	}
-	if !errors.Is(err, ErrAlive) {
-		c.busy.Wait()
-	}
-	closeAll([]*os.File{c.Out, c.stderr})
+	within(c.over, drainGrace+Grace) // it has written its last words by then
+	_ = c.Out.Close()
 	if err != nil {
 		return err
 	}

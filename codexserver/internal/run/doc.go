@@ -4,7 +4,7 @@
 //
 //	Spec  ──▶ Starter.Run ──▶ onOutput(stream, chunk)*  ──▶ Result ──▶ ModelOutput
 //	Talk  ──▶ Starter.Connect ──▶ Conn
-//	Order ──▶ Starter.Start ──▶ launcher ──▶ the command ──▶ what it starts
+//	Cmd   ──▶ Starter.Start ──▶ launcher ──▶ the command ──▶ what it starts
 //
 // A launcher is this program, started again for one command. It is the parent and the subreaper
 // of the command: a process of the command whose parent has ended becomes a child of the
@@ -16,8 +16,8 @@
 // arrive when the thread that started the launcher ends. The launcher asks for one that only
 // resumes it, in case its command has stopped it.)
 //
-// A launcher has no variables of the server's environment and hides its memory. The environment
-// of the command comes with the order.
+// A launcher has no variables of the server's environment, only numbered ones: the words of the
+// command. It hides its memory, and these with it.
 //
 // A killed launcher cannot end anything. The server then kills the processes of the launcher's
 // session, which is the command's too, and those that they have started. A daemon in a session

@@ -1,8 +1,10 @@
 package run
 
 import (
+	"errors"
 	"os"
-	"strings"
+	"path/filepath"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -10,22 +12,16 @@ import (
 // OpenFolder opens a folder with O_PATH by an absolute path. It fails if the path has a
 // symbolic link.
 func OpenFolder(path string) (*os.File, error) {
-	const flags = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	at, err := unix.Open("/", flags, 0)
-	for part := range strings.SplitSeq(path, "/") {
-		if err != nil {
-			break
-		}
-		if part == "" {
-			continue
-		}
-		var next int
-		next, err = unix.Openat(at, part, flags, 0)
-		unix.Close(at)
-		at = next
-	}
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	return os.NewFile(uintptr(at), path), nil
+	folder := os.NewFile(uintptr(fd), path)
+	if real, err := os.Readlink(nameOf(folder)); err != nil || real != filepath.Clean(path) {
+		return nil, &os.PathError{Op: "open", Path: path, Err: errors.Join(errors.New("the path has a symbolic link"), err, folder.Close())}
+	}
+	return folder, nil
 }
+
+// nameOf returns a path of an open folder, whatever its own path leads to now.
+func nameOf(folder *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(folder.Fd())) }

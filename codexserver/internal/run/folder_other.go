@@ -24,3 +24,6 @@ func OpenFolder(path string) (*os.File, error) {
 	}
 	return os.Open(path)
 }
+
+// nameOf returns the path of an open folder.
+func nameOf(folder *os.File) string { return folder.Name() }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// sessionAttr prevents the console's Ctrl-C from reaching the process.
-func sessionAttr() *syscall.SysProcAttr {
+// groupAttr prevents the console's Ctrl-C from reaching the process.
+func groupAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
 }
 

@@ -3,13 +3,14 @@ package run
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -17,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// controlFD is the launcher's descriptor of its connection to the server. Those of the order
-// follow.
+// controlFD is the launcher's descriptor of its connection to the server. That of the confinement
+// follows.
 const controlFD = 3
 
 // lastGrace is how long a launcher without a server tries to kill its command.
@@ -39,33 +40,116 @@ func Main(confine Confine) {
 	if len(os.Args) != 1 || os.Args[0] != name {
 		return
 	}
-	launch(os.NewFile(controlFD, "server"), confine)
+	server := os.NewFile(controlFD, "server")
+	if err := launch(server, confine); err != nil {
+		var errno syscall.Errno
+		errors.As(err, &errno)
+		report{reportFailed, uint32(errno), err.Error()}.send(server)
+	}
 	syscall.Exit(0) // at once, since the command is gone
 }
 
-// launch starts the command that the server orders and ends all that it started, when the
-// server asks for it or is gone.
-func launch(server *os.File, confine Confine) {
-	err := prepareLauncher()
-	var o ordered
+// launch starts the command that the server orders, and waits until all of its processes have
+// ended. The error says why nothing was started.
+func launch(server *os.File, confine Confine) error {
+	o, err := readOrder(os.Environ())
 	if err == nil {
-		o, err = readOrder(server)
-	}
-	if err == nil {
-		l := &launcher{server: server, inbox: make(chan byte)}
-		go l.read()
-		err = l.run(o, confine)
+		err = prepareLauncher()
 	}
 	if err != nil {
-		var errno syscall.Errno
-		errors.As(err, &errno)
-		_ = report{reportFailed, uint32(errno)}.send(server)
-		_, _ = io.WriteString(server, err.Error())
+		return err
+	}
+	running := make(chan struct{})
+	go obey(server, running)
+	pid := 0
+	err = withRoom(func() (err error) {
+		pid, err = o.start(confine)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	report{kind: reportStarted, value: uint32(pid)}.send(server)
+	close(running)
+	leave()
+	reap(pid, server)
+	return nil
+}
+
+// obey ends the command when the server asks for it or is gone, also before the child has become the
+// command: executing a program can take forever.
+func obey(server *os.File, running <-chan struct{}) {
+	ending := false
+	for {
+		var request [1]byte
+		_, err := server.Read(request[:])
+		if err == nil && request[0] == askToEnd {
+			signalAll(own(), unix.SIGTERM)
+			continue
+		}
+		if !ending {
+			ending = true
+			go endOwn()
+			go func() {
+				<-running
+				debug.SetGCPercent(100) // killing can take long, but a collection would wait for the start
+			}()
+		}
+		if err != nil {
+			time.Sleep(lastGrace)
+			syscall.Exit(0)
+		}
 	}
 }
 
+// reap collects the children of this process, the command's first process pid and its
+// orphans, until there are no more. It reports the end of the first one, and of all.
+func reap(pid int, server *os.File) {
+	for {
+		var status unix.WaitStatus
+		ended, err := unix.Wait4(-1, &status, unix.WALL, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil: // ECHILD
+			report{kind: reportGone}.send(server)
+			return
+		case ended == pid:
+			report{kind: reportExited, value: uint32(status)}.send(server)
+		}
+	}
+}
+
+// order is what a launcher starts. The streams and the folder are its own.
+type order struct {
+	confinement, path string
+	args, env         []string
+}
+
+func (o order) words() []string {
+	return slices.Concat([]string{o.confinement, o.path, strconv.Itoa(len(o.args))}, o.args, o.env)
+}
+
+// readOrder reads the words of an order, which are numbered, in the environment of a launcher.
+func readOrder(environ []string) (o order, err error) {
+	var words []string
+	for _, entry := range environ {
+		number, word, _ := strings.Cut(entry, "=")
+		if number == strconv.Itoa(len(words)) {
+			words = append(words, word)
+		}
+	}
+	if len(words) < 3 {
+		return o, errors.New("the order is too short")
+	}
+	args, err := strconv.Atoi(words[2])
+	if err != nil || args < 0 || args > len(words)-3 {
+		return o, errors.New("the order has too few words")
+	}
+	return order{words[0], words[1], words[3:][:args], words[3+args:]}, nil
+}
+
 // start starts the command, and returns the id of its first process.
-func (o *ordered) start(confine Confine) (pid int, err error) {
+func (o order) start(confine Confine) (pid int, err error) {
 	begin := func() error {
 		pid, err = syscall.ForkExec(o.path, o.args, &syscall.ProcAttr{
 			Env: o.env, Files: []uintptr{0, 1, 2},
@@ -76,16 +160,10 @@ func (o *ordered) start(confine Confine) (pid int, err error) {
 		}
 		return err
 	}
-	files := make([]*os.File, o.files)
-	for i := range files {
-		files[i] = os.NewFile(uintptr(controlFD+1+i), "ordered")
-	}
 	if o.confinement == "" {
-		err = begin()
-	} else {
-		err = confine(o.confinement, files, begin)
+		return pid, begin()
 	}
-	return pid, err
+	return pid, confine(o.confinement, os.NewFile(controlFD+1, "confinement"), begin)
 }
 
 // prepareLauncher sets up this process as a launcher.
@@ -147,20 +225,19 @@ func reserve(limit uint64) uint64 { return min(limit/2, max(32, min(limit/8, 256
 // command it has the command's limit of processes. If the command has used that up before the
 // launcher runs again, the runtime can start no thread, and would end the process.
 func makeThreads(n int) {
-	var started, ended sync.WaitGroup
+	var started sync.WaitGroup
 	release := make(chan struct{})
 	for range n {
 		started.Add(1)
-		ended.Go(func() {
+		go func() {
 			runtime.LockOSThread() // so that the others need threads of their own
 			defer runtime.UnlockOSThread()
 			started.Done()
 			<-release
-		})
+		}()
 	}
 	started.Wait()
 	close(release)
-	ended.Wait()
 }
 
 // leave replaces the standard streams and the folder of this process. They are the command's, and
@@ -200,84 +277,4 @@ func sealEach() error {
 		}
 	}
 	return nil
-}
-
-// launcher is a launcher in its own process.
-type launcher struct {
-	server *os.File
-	inbox  chan byte // what the server asks for; closed when the server is gone
-}
-
-func (l *launcher) read() {
-	defer close(l.inbox)
-	var b [1]byte
-	for {
-		if _, err := io.ReadFull(l.server, b[:]); err != nil {
-			return
-		}
-		l.inbox <- b[0]
-	}
-}
-
-// run starts the command and waits until all of its processes have ended. It ends them when the
-// server asks for it or disconnects, also before the child has become the command: executing a
-// program can take forever. The error says why nothing was started.
-func (l *launcher) run(o ordered, confine Confine) error {
-	started, gone := make(chan error, 1), make(chan struct{})
-	pid := 0
-	go func() {
-		started <- withRoom(func() (err error) {
-			pid, err = o.start(confine)
-			return err
-		})
-	}()
-	inbox, running, ending := l.inbox, false, false
-	var deadline <-chan time.Time
-	for {
-		select {
-		case err := <-started:
-			if err != nil {
-				return err
-			}
-			_ = report{reportStarted, uint32(pid)}.send(l.server)
-			running = true
-			leave()
-			go l.reap(pid, gone)
-		case <-gone:
-			return nil
-		case <-deadline:
-			return nil
-		case request, ok := <-inbox:
-			if !ok {
-				inbox, deadline = nil, time.After(lastGrace)
-			}
-			if request == askToEnd {
-				signalAll(descendants(processes(), os.Getpid()), unix.SIGTERM)
-			}
-			if (!ok || request == endNow) && !ending {
-				if ending = true; running { // else a collection would wait for the start
-					debug.SetGCPercent(100) // killing can take long
-				}
-				go end(gone)
-			}
-		}
-	}
-}
-
-// reap collects the children of this process, the command's first process pid and its
-// orphans, until there are no more. It reports the end of the first one, and of all.
-func (l *launcher) reap(pid int, gone chan<- struct{}) {
-	defer close(gone)
-	for {
-		var status unix.WaitStatus
-		ended, err := unix.Wait4(-1, &status, unix.WALL, nil)
-		switch {
-		case errors.Is(err, unix.EINTR):
-		case err != nil: // ECHILD
-			_ = report{kind: reportGone}.send(l.server) // fails when the server is gone
-			return
-		case ended == pid:
-			_ = report{reportExited, uint32(status)}.send(l.server)
-		}
-	}
 }

@@ -1,7 +1,6 @@
 package run_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -30,7 +28,7 @@ func script(t *testing.T, text string) (*exec.Cmd, io.Reader) {
 
 func startIn(t *testing.T, p *run.Starter, cmd *exec.Cmd) *run.Process {
 	t.Helper()
-	proc, err := p.Start(t.Context(), run.Order{Cmd: cmd})
+	proc, err := p.Start(t.Context(), cmd, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +46,7 @@ func TestOneLauncherEach(t *testing.T) {
 	defer p.Close()
 	launchers := map[string]bool{}
 	for n := range 5 {
-		cmd, r := script(t, `(sleep 1000 &); echo $PPID $(tr '\0' '\n' < /proc/$PPID/environ | grep -c SECRET); exit `+strconv.Itoa(n))
+		cmd, r := script(t, `(sleep 1000 &); echo $PPID $(tr '\0' '\n' < /proc/$PPID/environ | grep -c TEST_SECRE[T]); exit `+strconv.Itoa(n))
 		proc := startIn(t, &p, cmd)
 		<-proc.Exited()
 		if err := proc.End(); err != nil {
@@ -85,19 +83,17 @@ func TestCannotStart(t *testing.T) {
 	}{
 		"no such program": {&exec.Cmd{Path: "/no/such", Args: []string{"x"}}, fs.ErrNotExist},
 		"no program":      {&exec.Cmd{Path: "/bin/true"}, nil},
-		"unknown attributes": {&exec.Cmd{Path: "/bin/true", Args: []string{"true"},
-			SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}}, nil},
-		"output to memory": {&exec.Cmd{Path: "/bin/true", Args: []string{"true"}, Stdout: &bytes.Buffer{}}, nil},
-		"too long":         {&exec.Cmd{Path: "/bin/true", Args: []string{"true", strings.Repeat("x", 1<<20)}}, unix.E2BIG},
+		"NUL":             {&exec.Cmd{Path: "/bin/true", Args: []string{"true"}, Env: []string{"A=\x00"}}, nil},
+		"too long":        {&exec.Cmd{Path: "/bin/true", Args: []string{"true", strings.Repeat("x", 1<<20)}}, unix.E2BIG},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := p.Start(t.Context(), run.Order{Cmd: tt.cmd}); err == nil || tt.is != nil && !errors.Is(err, tt.is) {
+			if _, err := p.Start(t.Context(), tt.cmd, ""); err == nil || tt.is != nil && !errors.Is(err, tt.is) {
 				t.Errorf("error %v", err)
 			}
 		})
 	}
 	cmd, _ := script(t, "exit 0") // the starter still works
-	<-startIn(t, &p, cmd).Gone()
+	<-startIn(t, &p, cmd).Exited()
 }
 
 // TestLauncherStoppedAtTheStart starts a command that stops its launcher before the launcher has
@@ -108,7 +104,7 @@ func TestLauncherStoppedAtTheStart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	cmd, _ := script(t, "kill -STOP $PPID; exec sleep 1000")
-	proc, err := p.Start(ctx, run.Order{Cmd: cmd, Confinement: late})
+	proc, err := p.Start(ctx, cmd, late)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +120,7 @@ func TestSlowStart(t *testing.T) {
 			var p run.Starter
 			p.SetLimit(200 * time.Millisecond)
 			cmd, r := script(t, "exec sleep 1000")
-			if _, err := p.Start(t.Context(), run.Order{Cmd: cmd, Confinement: how}); !errors.Is(err, run.ErrSlow) {
+			if _, err := p.Start(t.Context(), cmd, how); !errors.Is(err, run.ErrSlow) {
 				t.Errorf("error %v", err)
 			}
 			cmd.Stdout.(*os.File).Close()
@@ -150,7 +146,7 @@ func TestLauncherKilledInACancelledStart(t *testing.T) {
 	var err error
 	for range 50 {
 		cmd, _ := script(t, "exec sleep 1")
-		if _, err = p.Start(ctx, run.Order{Cmd: cmd, Confinement: killed}); !errors.Is(err, cause) || errors.Is(err, run.ErrLost) {
+		if _, err = p.Start(ctx, cmd, killed); !errors.Is(err, cause) || errors.Is(err, run.ErrLost) {
 			break
 		}
 	}
@@ -201,18 +197,6 @@ func TestCommandThatStopsItsLauncher(t *testing.T) {
 	}
 }
 
-// TestLetGoOfAStoppedLauncher discards a launcher whose command stops it again and again. The
-// command ends nevertheless.
-func TestLetGoOfAStoppedLauncher(t *testing.T) {
-	var p run.Starter
-	defer p.Close()
-	proc, r := startThen(t, &p, stopping)
-	p.LetGo(proc)
-	if _, err := io.ReadAll(r); err != nil { // to the end of the command
-		t.Error(err)
-	}
-}
-
 // TestCloseEndsCommands closes a starter with running commands and left processes.
 func TestCloseEndsCommands(t *testing.T) {
 	var p run.Starter
@@ -231,7 +215,7 @@ func TestCloseEndsCommands(t *testing.T) {
 		}
 	}
 	cmd, _ := script(t, "exit 0")
-	if _, err := p.Start(t.Context(), run.Order{Cmd: cmd}); !errors.Is(err, os.ErrClosed) {
+	if _, err := p.Start(t.Context(), cmd, ""); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 }

@@ -9,18 +9,12 @@ import (
 // server in the background. The zero value is ready. It is safe for concurrent use.
 type Leftovers struct {
 	mu     sync.Mutex
-	left   []leftover
+	left   []*Process
 	closed bool
 }
 
-type leftover struct {
-	*Process
-	output *pipes
-}
-
-// add takes the rest of a command whose first process has ended, and drops its further
-// output. It returns false after Close, and if the rest could not be found later.
-func (l *Leftovers) add(p *Process, output *pipes) bool {
+// add takes the rest of a command whose first process has ended. It returns false after Close, and if the rest could not be found later.
+func (l *Leftovers) add(p *Process) bool {
 	if _, err := p.Status(); err != nil || !canLeave {
 		return false
 	}
@@ -29,8 +23,7 @@ func (l *Leftovers) add(p *Process, output *pipes) bool {
 	if l.closed {
 		return false
 	}
-	output.drop()
-	l.left = slices.DeleteFunc(append(l.left, leftover{p, output}), func(p leftover) bool { return isClosed(p.Gone()) && isClosed(p.output.done) })
+	l.left = slices.DeleteFunc(append(l.left, p), func(p *Process) bool { return isClosed(p.over) })
 	return true
 }
 
@@ -42,7 +35,7 @@ func (l *Leftovers) Close() {
 	l.mu.Unlock()
 	var ending sync.WaitGroup
 	for _, p := range left {
-		ending.Go(func() { _ = p.output.end(p.Process) })
+		ending.Go(func() { _ = p.End() })
 	}
 	ending.Wait()
 }

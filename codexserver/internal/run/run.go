@@ -49,10 +49,14 @@ type Spec struct {
 
 // Confinement is a sandbox for a command.
 type Confinement interface {
-	// Order returns the order that starts cmd confined. It may change the program and its
-	// arguments, but not the streams.
-	Order(cmd *exec.Cmd) (Order, error)
+	// Apply changes cmd so that it starts confined: its program and arguments, or one more
+	// descriptor. It returns the words for the [Confine] function of the launcher, "" for none.
+	Apply(cmd *exec.Cmd) (words string, err error)
 }
+
+// Confine confines the calling thread, or another one, of a launcher's process and calls start
+// on it, which starts the command. It gets the words and the descriptor of a [Confinement].
+type Confine func(words string, file *os.File, start func() error) error
 
 // Result is the result of a command that ran.
 type Result struct {
@@ -107,42 +111,38 @@ func (s *Starter) Run(ctx context.Context, spec Spec, onOutput func(protocol.Out
 		return Result{}, err
 	}
 	out := newCapture(onOutput)
-	pipes, err := openPipes(cmd, out)
-	if err != nil {
-		return Result{}, &StartError{Program: spec.Argv[0], Err: err}
-	}
+	cmd.Stdout, cmd.Stderr = stream{out, protocol.Stdout}, stream{out, protocol.Stderr}
 	timeout := spec.Timeout
 	if timeout <= 0 {
 		timeout = DefaultTimeout
 	}
 
 	proc, err := s.startSpec(ctx, cmd, spec)
-	pipes.closeChildEnds()
+	close(out.begun)
 	if err != nil {
-		pipes.abandon()
 		if ctx.Err() != nil {
 			return Result{}, context.Cause(ctx)
 		}
 		return Result{}, &StartError{Program: spec.Argv[0], Err: err}
 	}
 	begin := time.Now()
-	pipes.read()
-
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	var interrupted error
 	timedOut := false
 	select {
 	case <-proc.Exited():
-		within(pipes.done, stragglerGrace)
+		within(out.done, stragglerGrace)
 	case <-timer.C:
 		timedOut = true
 	case <-ctx.Done():
 		interrupted = context.Cause(ctx)
 	}
-	if spec.Leftovers == nil || timedOut || interrupted != nil || !spec.Leftovers.add(proc, pipes) {
-		err = pipes.end(proc)
+	if spec.Leftovers == nil || timedOut || interrupted != nil || !spec.Leftovers.add(proc) {
+		err = proc.End()
+		within(out.done, drainGrace)
 	}
+	out.close()
 
 	res := Result{
 		Stdout:     out.stdout.String(),
@@ -164,11 +164,10 @@ func (s *Starter) Run(ctx context.Context, spec Spec, onOutput func(protocol.Out
 }
 
 // startSpec starts the command that prepare has described.
-func (s *Starter) startSpec(ctx context.Context, cmd *exec.Cmd, spec Spec) (*Process, error) {
-	order := Order{Cmd: cmd}
+func (s *Starter) startSpec(ctx context.Context, cmd *exec.Cmd, spec Spec) (p *Process, err error) {
+	words := ""
 	if spec.Confinement != nil {
-		var err error
-		if order, err = spec.Confinement.Order(cmd); err != nil {
+		if words, err = spec.Confinement.Apply(cmd); err != nil {
 			return nil, err
 		}
 	}
@@ -178,9 +177,9 @@ func (s *Starter) startSpec(ctx context.Context, cmd *exec.Cmd, spec Spec) (*Pro
 			return nil, fmt.Errorf("working folder: %w", err)
 		}
 		defer folder.Close()
-		order.Folder = folder
+		cmd.Dir = nameOf(folder)
 	}
-	return s.Start(ctx, order)
+	return s.Start(ctx, cmd, words)
 }
 
 // prepare describes the process, without its streams.
@@ -206,5 +205,5 @@ func prepare(spec Spec) (*exec.Cmd, error) {
 	if env == nil {
 		env = []string{} // nil would inherit the server's
 	}
-	return &exec.Cmd{Path: path, Args: spec.Argv, Dir: spec.Dir, Env: env, SysProcAttr: sessionAttr()}, nil
+	return &exec.Cmd{Path: path, Args: spec.Argv, Dir: spec.Dir, Env: env}, nil
 }

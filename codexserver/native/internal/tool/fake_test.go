@@ -128,13 +128,13 @@ type fakeConfinement struct {
 	policy protocol.SandboxPolicy
 }
 
-func (c fakeConfinement) Order(cmd *exec.Cmd) (run.Order, error) {
+func (c fakeConfinement) Apply(cmd *exec.Cmd) (string, error) {
 	network := ""
 	if c.policy.NetworkAccess {
 		network = " with network"
 	}
 	c.s.host.add(nil, "confined to %s%s", c.policy.Mode, network)
-	return run.Order{Cmd: cmd}, nil
+	return "", nil
 }
 
 func (c fakeConfinement) Environ() []string { return []string{"CONFINED=1"} }

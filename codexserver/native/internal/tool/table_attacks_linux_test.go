@@ -12,7 +12,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
-	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -90,11 +89,11 @@ type faultyConfinement struct {
 	starts bool
 }
 
-func (c faultyConfinement) Order(cmd *exec.Cmd) (run.Order, error) {
+func (c faultyConfinement) Apply(cmd *exec.Cmd) (string, error) {
 	if !c.starts {
-		return run.Order{}, box.ErrUnavailable
+		return "", box.ErrUnavailable
 	}
-	return c.Confinement.Order(cmd)
+	return c.Confinement.Apply(cmd)
 }
 
 // approving approves for the session.

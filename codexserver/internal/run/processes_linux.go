@@ -1,0 +1,160 @@
+package run
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// process is a process as /proc/PID/stat describes it.
+type process struct {
+	pid, parent int
+	session     int    // the PID of the leader of its session, which may have ended
+	start       string // in clock ticks since the system's start; later processes with its PID have another
+	dead        bool   // it ended and is not reaped yet
+}
+
+// processes returns the system's processes. It may miss a process that starts meanwhile.
+func processes() (all []process) {
+	names, _ := filepath.Glob("/proc/[0-9]*")
+	for _, name := range names {
+		if pid, err := strconv.Atoi(filepath.Base(name)); err == nil {
+			if p, ok := readProcess(pid); ok {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+// readProcess returns one process, and false if there is none.
+func readProcess(pid int) (process, bool) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return process{}, false
+	}
+	return parse(pid, string(b))
+}
+
+// parse reads "pid (name) state ppid …"; the name may hold anything.
+func parse(pid int, stat string) (process, bool) {
+	const startField = 19
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	if len(fields) <= startField {
+		return process{}, false
+	}
+	parent, err1 := strconv.Atoi(fields[1])
+	session, err2 := strconv.Atoi(fields[3])
+	return process{pid, parent, session, fields[startField], fields[0] == "Z" || fields[0] == "X"}, err1 == nil && err2 == nil
+}
+
+// descendants returns the processes among all for which first is true and those that descend from
+// them, without dead ones.
+func descendants(all []process, first func(process) bool) (found []process) {
+	children := map[int][]process{}
+	var queue []process
+	for _, p := range all {
+		children[p.parent] = append(children[p.parent], p)
+		if first(p) {
+			queue = append(queue, p)
+		}
+	}
+	seen := map[int]bool{}
+	for ; len(queue) > 0; queue = queue[1:] {
+		p := queue[0]
+		if seen[p.pid] {
+			continue
+		}
+		seen[p.pid] = true
+		queue = append(queue, children[p.pid]...)
+		if !p.dead {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// own returns the descendants of this process.
+func own() []process {
+	self := os.Getpid()
+	return descendants(processes(), func(p process) bool { return p.parent == self })
+}
+
+// endOwn kills the descendants of this process until it ends.
+func endOwn() {
+	stopAll(own)
+	for pause := time.Millisecond; ; {
+		signalAll(own(), unix.SIGKILL)
+		killHidden()
+		time.Sleep(pause)
+		if pause < 100*time.Millisecond { // the rest cannot be killed, but may end
+			pause *= 2
+		}
+	}
+}
+
+// stopAll stops processes until it finds no new ones. If they were killed at once, a running
+// process could start others in their place.
+func stopAll(find func() []process) {
+	deadline := time.Now().Add(time.Second)
+	stopped := map[process]bool{}
+	for fresh := true; fresh && time.Now().Before(deadline); {
+		fresh = false
+		for _, p := range find() {
+			key := process{pid: p.pid, start: p.start}
+			if !stopped[key] {
+				p.signal(unix.SIGSTOP)
+				stopped[key], fresh = true, true
+			}
+		}
+	}
+}
+
+func signalAll(all []process, sig unix.Signal) {
+	for _, p := range all {
+		p.signal(sig)
+	}
+}
+
+// signal sends a signal to p, but not to a later process with its PID.
+func (p process) signal(sig unix.Signal) {
+	fd, err := unix.PidfdOpen(p.pid, 0)
+	if err != nil {
+		return // gone
+	}
+	defer unix.Close(fd)
+	if now, ok := readProcess(p.pid); ok && now.start == p.start {
+		_ = unix.PidfdSendSignal(fd, sig, nil, 0)
+	}
+}
+
+// killHidden kills children that a /proc mounted with hidepid does not show. Their
+// children then become children of this process.
+func killHidden() {
+	lists, _ := filepath.Glob("/proc/self/task/*/children")
+	for _, list := range lists {
+		b, _ := os.ReadFile(list)
+		for field := range bytes.FieldsSeq(b) {
+			if pid, err := strconv.Atoi(string(field)); err == nil {
+				killChild(pid)
+			}
+		}
+	}
+}
+
+// killChild kills the process pid if it is a child of this process.
+func killChild(pid int) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return // gone
+	}
+	defer unix.Close(fd)
+	if unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil) == nil {
+		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+	}
+}
