@@ -85,3 +85,6 @@ func owned(info fs.FileInfo) error {
 	}
 	return nil
 }
+
+// IsOwn reports whether a file or folder belongs to this user, and only this user can write to it.
+func IsOwn(info fs.FileInfo) bool { return owned(info) == nil && info.Mode().Perm()&0o022 == 0 }

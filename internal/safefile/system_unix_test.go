@@ -229,3 +229,30 @@ func TestSpecialFiles(t *testing.T) {
 		t.Errorf("in a folder: %v", err)
 	}
 }
+
+type fileInfo struct {
+	fs.FileInfo
+	mode fs.FileMode
+	uid  int
+}
+
+func (i fileInfo) Mode() fs.FileMode { return i.mode }
+func (i fileInfo) Sys() any          { return &syscall.Stat_t{Uid: uint32(i.uid)} }
+
+func TestIsOwn(t *testing.T) {
+	for _, tt := range []struct {
+		mode fs.FileMode
+		uid  int
+		want bool
+	}{
+		{0o600, os.Getuid(), true},
+		{0o644, os.Getuid(), true},
+		{0o620, os.Getuid(), false},
+		{0o602, os.Getuid(), false},
+		{0o600, os.Getuid() + 1, false},
+	} {
+		if got := safefile.IsOwn(fileInfo{mode: tt.mode, uid: tt.uid}); got != tt.want {
+			t.Errorf("%v of user %d: %t", tt.mode, tt.uid, got)
+		}
+	}
+}

@@ -102,7 +102,7 @@ func (s *Session) continueAs(file taskfile.Task, ask *approve.Place) {
 	if !s.server.Tasks.continues() || file.Resume == nil || s.ctx.Err() != nil {
 		return
 	}
-	if err := s.continued(file.ID, ask); err != nil && !errors.Is(err, taskfile.ErrBusy) && !errors.Is(err, taskfile.ErrNotServed) {
+	if err := s.continued(file.ID, ask); err != nil && !errors.Is(err, taskfile.ErrNotServed) {
 		s.Log().Warn("a task of a server that was killed is not continued", "task", file.ID, "error", err)
 	}
 }

@@ -79,25 +79,21 @@ func (s *Store) files() (*os.Root, []fs.DirEntry, error) {
 }
 
 // load reads a task and determines its owner.
-func (s *Store) load(root *os.Root, id string) (Task, Owner, error) {
-	t, err := read(root, id)
-	if err != nil || t.Status.Finished() {
-		return t, NoOwner, err
-	}
-	o, err := s.owner(root, t.Server.Instance)
-	if err != nil {
-		return Task{}, NoOwner, fmt.Errorf("finding the server of task %q: %w", id, err)
-	}
-	if o != Gone {
-		return t, o, nil
-	}
-	// The server may have finished the task after the first read, and then ended. It does
+func (s *Store) load(root *os.Root, id string) (t Task, o Owner, err error) {
+	// The server may finish the task after the first read, and then end. It does
 	// not write after it has released its lock, so a second read is final.
-	t, err = read(root, id)
-	if err != nil || t.Status.Finished() {
-		return t, NoOwner, err
+	for range 2 {
+		if t, err = read(root, id); err != nil || t.Status.Finished() {
+			return t, NoOwner, err
+		}
+		if o, err = s.owner(root, t.Server.Instance); err != nil {
+			return Task{}, NoOwner, fmt.Errorf("finding the server of task %q: %w", id, err)
+		}
+		if o != Gone {
+			break
+		}
 	}
-	return t, Gone, nil
+	return t, o, nil
 }
 
 // owner returns the owner of a server's unfinished tasks.
@@ -252,7 +248,7 @@ func (s *Store) open() (*os.Root, error) {
 		return nil, err
 	}
 	info, err := root.Stat(".")
-	if err == nil && !isOwn(info) {
+	if err == nil && !safefile.IsOwn(info) {
 		err = foreign(s.dir)
 	}
 	if err != nil {
@@ -263,14 +259,12 @@ func (s *Store) open() (*os.Root, error) {
 
 // makeFolder makes the folder and those above it, durably.
 func makeFolder(dir string) error {
-	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+	parent := filepath.Dir(dir)
+	if _, err := os.Stat(dir); parent == dir || !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	parent := filepath.Dir(dir)
-	if parent != dir {
-		if err := makeFolder(parent); err != nil {
-			return err
-		}
+	if err := makeFolder(parent); err != nil {
+		return err
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -289,7 +283,7 @@ func open(root *os.Root, id string) (f *safefile.File, err error) {
 			break
 		}
 	}
-	if err == nil && !isOwn(f.Info()) {
+	if err == nil && !safefile.IsOwn(f.Info()) {
 		err = errors.Join(foreign(filepath.Join(root.Name(), fileName(id))), f.Close())
 	}
 	return f, err

@@ -19,42 +19,34 @@ var (
 	// ErrUnknown reports a task that does not exist, or a malformed id.
 	ErrUnknown = errors.New("unknown task")
 	// ErrNotServed reports a change of a task that the store does not serve: the task has
-	// finished, or another server serves it.
+	// finished, or another server serves it, or takes it over at this moment.
 	ErrNotServed = errors.New("the task has finished, or is not served by this server")
-	// ErrBusy reports a task that another server takes over at this moment, or serves.
-	ErrBusy = errors.New("another server has the task")
-
-	// errClosed is the error of a change by a store that was closed.
-	errClosed = fmt.Errorf("%w: %w", ErrNotServed, os.ErrClosed)
 )
 
-// Store keeps the tasks of a home. It is safe for concurrent use. It keeps nothing about
-// finished tasks in memory.
+// Store keeps the tasks of a home. It is safe for concurrent use, by one goroutine at a time for each task. It keeps
+// nothing about finished tasks in memory.
 type Store struct {
 	dir    string
 	mirror safefile.Mirror
 	server Server
 	most   int // tasks that a sweep leaves, but for unfinished ones
 
-	mu       sync.Mutex
-	idle     *sync.Cond // of mu: a change has ended, or the store is closed
-	closed   bool
-	lock     *claim.Owner    // nil before the first task
-	served   map[string]bool // the unfinished tasks of this store
-	changing map[string]bool // the tasks that are being written
+	changes sync.RWMutex // read-locked by each change
+	closed  bool         // guarded by changes
+	served  sync.Map     // the ids of the unfinished tasks of this store
+
+	mu   sync.Mutex
+	lock *claim.Owner // nil before the first task
 }
 
 // New returns the store of a home. It does not read or write files. The mirror, unless nil, also keeps the tasks:
 // each change is there before it is in the file.
 func New(home string, mirror safefile.Mirror) *Store {
 	host, _ := os.Hostname() // only for display
-	s := &Store{
+	return &Store{
 		dir: filepath.Join(home, "codex-mcp", "tasks"), mirror: safefile.MirrorOf(mirror), most: maxTasks,
 		server: Server{Instance: rand.Text(), PID: os.Getpid(), Host: host, Started: stamp(time.Now())},
-		served: map[string]bool{}, changing: map[string]bool{},
 	}
-	s.idle = sync.NewCond(&s.mu)
-	return s
 }
 
 // Create writes a new task, which this store serves from then on. It returns the task as
@@ -77,8 +69,7 @@ func (s *Store) Create(t Task) (Task, error) {
 }
 
 // Update replaces a task that this store serves. T is the task that [Store.Create]
-// returned, with another status, message or result. Changes of one task happen in
-// the order of the calls. When Update returns, the change survives a crash of the system.
+// returned, with another status, message or result. When Update returns, the change survives a crash of the system.
 //
 // Update returns the task as written. After a status that finishes the task the error is an
 // [ErrNotServed]. After any other error the file is unchanged, and the caller may call
@@ -97,7 +88,7 @@ func (s *Store) Update(t Task) (Task, error) {
 
 // Adopt makes this store serve an unfinished task whose server is [Gone], and returns it as
 // written. Change changes the task before it is written; if it fails, nothing is. Of several
-// servers that try, one succeeds; for the others the error wraps [ErrBusy]. It is [ErrNotServed] for a finished task.
+// servers that try, one succeeds; for the others, and for a finished task, the error wraps [ErrNotServed].
 // GiveUp gives the task up for its server from before: the owner is [Gone] again.
 func (s *Store) Adopt(id string, change func(*Task) error) (t Task, giveUp func() error, err error) {
 	var before Server
@@ -107,10 +98,8 @@ func (s *Store) Adopt(id string, change func(*Task) error) (t Task, giveUp func(
 			switch {
 			case err != nil:
 				return err
-			case owner == NoOwner:
-				return ErrNotServed
 			case owner != Gone:
-				return ErrBusy
+				return ErrNotServed
 			}
 			before = found.Server
 			if err := change(&found); err != nil {
@@ -120,7 +109,7 @@ func (s *Store) Adopt(id string, change func(*Task) error) (t Task, giveUp func(
 			return s.put(root, t)
 		})
 		if errors.Is(err, safefile.ErrLocked) {
-			err = ErrBusy
+			err = ErrNotServed
 		}
 		return serves || err == nil, err
 	})
@@ -142,7 +131,7 @@ func (s *Store) Remove(id string) error {
 	})
 }
 
-// change calls write for a task, after the changes of it that are under way. Write gets the folder and whether
+// change calls write for a task. Write gets the folder and whether
 // this store serves the task, and returns whether it does from then on. Doing is for the error.
 // [Store.Close] waits for write: a file must not be written after the lock was released,
 // because another process may already have reported the task as lost.
@@ -152,31 +141,22 @@ func (s *Store) change(doing, id string, write func(root *os.Root, serves bool) 
 			err = fmt.Errorf("%s task %.200q: %w", doing, id, err)
 		}
 	}()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for s.changing[id] && !s.closed {
-		s.idle.Wait()
-	}
+	s.changes.RLock()
+	defer s.changes.RUnlock()
 	if s.closed {
-		return errClosed
+		return fmt.Errorf("%w: %w", ErrNotServed, os.ErrClosed)
 	}
-	serves := s.served[id]
-	s.changing[id] = true
-	defer func() {
-		delete(s.changing, id)
-		if delete(s.served, id); serves {
-			s.served[id] = true
-		}
-		s.idle.Broadcast()
-	}()
-	s.mu.Unlock()
-	defer s.mu.Lock()
 	root, err := s.join()
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	serves, err = write(root, serves)
+	_, serves := s.served.Load(id)
+	if serves, err = write(root, serves); serves {
+		s.served.Store(id, true)
+	} else {
+		s.served.Delete(id)
+	}
 	return err
 }
 
@@ -205,14 +185,11 @@ func (s *Store) join() (*os.Root, error) {
 // Close stops serving all tasks. The owner of unfinished ones is [Gone] from then on. Get,
 // Gone and Sweep continue to work.
 func (s *Store) Close() error {
+	s.changes.Lock()
+	defer s.changes.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	s.idle.Broadcast()
-	for len(s.changing) > 0 {
-		s.idle.Wait()
-	}
-	clear(s.served)
 	if s.lock == nil {
 		return nil
 	}

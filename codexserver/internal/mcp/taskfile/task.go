@@ -160,30 +160,25 @@ func check(t Task) error {
 	if !finished && t.Status != Working && t.Status != InputRequired {
 		return fmt.Errorf("member status: %.100q is unknown", t.Status)
 	}
+	notObject := func(v jsontext.Value) bool { return v != nil && v.Kind() != jsontext.KindBeginObject }
 	for _, m := range []struct {
-		name    string
-		missing bool
+		wrong bool
+		words string
 	}{
-		{"created", t.Created.IsZero()}, {"updated", t.Updated.IsZero()}, {"expires", finished && t.Expires.IsZero()},
-		{"server.started", t.Server.Started.IsZero()}, {"result", t.Status == Completed && t.Result == nil},
+		{t.Created.IsZero(), "created is missing"},
+		{t.Updated.IsZero(), "updated is missing"},
+		{finished && t.Expires.IsZero(), "expires is missing"},
+		{t.Server.Started.IsZero(), "server.started is missing"},
+		{!isSecret(t.Server.Instance), "server.instance is not made of letters and digits, or too short or long"},
+		{finished && t.Did != nil, "did must be missing with this status"},
+		{finished && t.Resume != nil, "resume must be missing with this status"},
+		{(t.Status == Completed) != (t.Result != nil), "result must be there with the status completed alone"},
+		{notObject(t.Did), "did is not an object"},
+		{notObject(t.Resume), "resume is not an object"},
+		{notObject(t.Result), "result is not an object"},
 	} {
-		if m.missing {
-			return fmt.Errorf("member %s is missing", m.name)
-		}
-	}
-	if !isSecret(t.Server.Instance) {
-		return errors.New("member server.instance is not made of letters and digits, or too short or long")
-	}
-	for _, m := range []struct {
-		name  string
-		value jsontext.Value
-		may   bool // be there with this status
-	}{{"did", t.Did, !finished}, {"resume", t.Resume, !finished}, {"result", t.Result, t.Status == Completed}} {
-		switch {
-		case m.value != nil && !m.may:
-			return fmt.Errorf("member %s must be missing with this status", m.name)
-		case m.value != nil && m.value.Kind() != jsontext.KindBeginObject:
-			return fmt.Errorf("member %s is not an object", m.name)
+		if m.wrong {
+			return errors.New("member " + m.words)
 		}
 	}
 	return nil
