@@ -187,20 +187,13 @@ func (c *call) detach() {
 	c.outlet.detach()
 }
 
-// complete returns the result of the call in the types of this era.
-func (c *call) complete(r *mcptypes.CallToolResult) *modern.CallToolResult {
-	return &modern.CallToolResult{
-		Meta: c.session.server.meta(), Content: content(r), IsError: r.IsError, StructuredContent: r.StructuredContent,
-	}
-}
-
-// content converts the content of a result. All blocks are texts.
-func content(r *mcptypes.CallToolResult) []modern.ContentBlock {
+// complete returns a result in the types of this era. All its blocks are texts.
+func (s *Server) complete(r *mcptypes.CallToolResult) *modern.CallToolResult {
 	blocks := make([]modern.ContentBlock, 0, len(r.Content))
 	for _, b := range r.Content {
 		if t, ok := b.(*mcptypes.TextContent); ok {
 			blocks = append(blocks, &modern.TextContent{Text: t.Text, Annotations: t.Annotations})
 		}
 	}
-	return blocks
+	return &modern.CallToolResult{Meta: s.meta(), Content: blocks, IsError: r.IsError, StructuredContent: r.StructuredContent}
 }

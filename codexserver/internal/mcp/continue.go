@@ -57,18 +57,13 @@ func (s *Session) survive(tc *tools.Call, tool string, able func() bool, ask *ap
 			return
 		}
 		r := resume{Form: able(), Host: tc.Host, Background: true}
-		t, news, err := newTask(s.backgroundCall(turn, tool), turn, r, taskfile.Working, "in the background")
+		t, news, err := newTask(&call{session: s, tool: tool, turn: turn}, turn, r, taskfile.Working, "in the background")
 		if err != nil {
 			s.Log().Warn("a turn in the background would not survive this server", "error", err)
 			return
 		}
 		s.Go(func() { t.keep(news, turn.Done()) })
 	}
-}
-
-// backgroundCall returns the call of a turn in the background, which nobody waits for, for its file.
-func (s *Session) backgroundCall(turn *tools.Turn, tool string) *call {
-	return &call{session: s, tool: tool, turn: turn}
 }
 
 // continueAll continues the work of servers that were killed, once, in the background. Ask asks
@@ -163,7 +158,7 @@ func (s *Session) continueCall(file taskfile.Task, k resume, cut tools.Unfinishe
 		tasks.leave(s.principal())
 		return err
 	}
-	c.task = &task{call: c, resume: k, file: file}
+	c.task = &task{session: s, call: c, resume: k, file: file}
 	s.add(c.task)
 	c.run(run, func() { tasks.leave(s.principal()) })
 	s.Go(func() { c.task.keep(nil, c.done) })
@@ -207,7 +202,7 @@ func (s *Session) continueInBackground(file taskfile.Task, k resume, cut tools.U
 	if turn == nil {
 		return tasks.store.Remove(file.ID) // the limit of turns in the background; its result says so to nobody
 	}
-	t := &task{call: s.backgroundCall(turn, file.Tool), resume: k, file: file}
+	t := &task{session: s, call: &call{session: s, tool: file.Tool, turn: turn}, resume: k, file: file}
 	_, news := turn.Asks()
 	s.Go(func() { t.keep(news, turn.Done()) })
 	return nil

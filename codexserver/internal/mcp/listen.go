@@ -67,11 +67,11 @@ func (s *Session) follow(q *request, id string) {
 	defer ticker.Stop()
 	status, message := "", "" // as last sent
 	for ticked := true; ; {
-		f, err := s.find(id)
+		t, err := s.find(id)
 		if err != nil {
 			return
 		}
-		task, over, changed := s.seen(f, q.canAsk)
+		task, over, changed := t.seen(q.canAsk)
 		if now, words := shows(task); now != status || ticked && words != message {
 			status, message = now, words
 			_ = modern.NotificationsTasks.Notify(context.Background(), q.rpc.Peer(), &modern.TaskStatusNotificationParams{

@@ -156,10 +156,10 @@ func (c *call) serve(q *request) (any, error) {
 		case tools.Cancel:
 			c.cancel(context.Cause(q.ctx))
 			<-c.done
-			return c.complete(c.result), nil // sent unless the client cancelled
+			return c.session.server.complete(c.result), nil // sent unless the client cancelled
 		case tools.End:
 			c.call.Answered()
-			return c.complete(c.result), nil
+			return c.session.server.complete(c.result), nil
 		}
 	}
 }
@@ -197,14 +197,14 @@ func (c *call) round(wait context.Context, can bool) (any, tools.Reason) {
 	case turn == nil || !c.session.server.Tools.Has("codex-wait"):
 		c.cancel(errRounds)
 		<-c.done
-		return c.complete(c.result), tools.Question
+		return c.session.server.complete(c.result), tools.Question
 	}
 	c.update(func() { c.attached.alone = true })
 	if !turn.Detach() {
 		<-c.done
-		return c.complete(c.result), tools.Question
+		return c.session.server.complete(c.result), tools.Question
 	}
-	return c.complete(turn.Interim("This call has asked as often as clients take it. Call codex-wait with this threadId: it asks, and has the result.")), tools.Question
+	return c.session.server.complete(turn.Interim("This call has asked as often as clients take it. Call codex-wait with this threadId: it asks, and has the result.")), tools.Question
 }
 
 var (

@@ -23,21 +23,24 @@ const (
 	fileTick = 5 * time.Second
 )
 
-// task is a call that its client polls, or a turn in the background, which no client polls. Its file is written
-// by newTask and keep alone, but for a server that takes it over. The call's mutex guards it.
+// task is a call that its client polls, or a turn in the background, which no client polls, or only the file of a
+// task that this process does not serve. A file is written by newTask and keep alone, but for a server that takes it
+// over. The call's mutex guards it.
 type task struct {
-	call      *call
-	resume    resume        // for the next server, without the turn
-	file      taskfile.Task // as last written
-	cancelled bool          // by the client
-	over      bool          // file has the result, perhaps only in memory
+	session   *Session
+	call      *call          // nil for a file
+	owner     taskfile.Owner // of a file
+	resume    resume         // for the next server, without the turn
+	file      taskfile.Task  // as last written
+	cancelled bool           // by the client
+	over      bool           // file has the result, perhaps only in memory
 }
 
 // newTask writes the first file of a turn of a call, with a new id, and what it has done. News is closed when there is
 // some since.
 func newTask(c *call, turn *tools.Turn, r resume, status taskfile.Status, message string) (t *task, news <-chan struct{}, err error) {
 	_, news = turn.Asks() // before the file says what it is
-	t = &task{call: c, resume: r, file: taskfile.Task{
+	t = &task{session: c.session, call: c, resume: r, file: taskfile.Task{
 		Principal: c.session.principal(), Tool: c.tool, Status: status, Message: message, Did: turn.Did(), Resume: r.encode(turn),
 	}}
 	if t.file.ID, err = taskfile.NewID(turn.ThreadID()); err == nil {
@@ -51,13 +54,13 @@ func newTask(c *call, turn *tools.Turn, r resume, status taskfile.Status, messag
 // file cannot be written, which is logged. The call is then answered with its result.
 func (c *call) becomeTask(can bool) *modern.CreateTaskResult {
 	c.mu.Lock()
-	turn, now, shown := c.turn, c.now(true), c.now(can)
+	turn, status, doing := c.turn, c.status(true), c.words(false)
 	c.attached.late = c.attached.late && turn == nil
 	c.mu.Unlock()
 	if turn == nil || turn.InBackground() { // which is answered soon
 		return nil
 	}
-	t, news, err := newTask(c, turn, resume{Form: c.inbox.canAsk, Host: c.call.Host}, now.status, now.doing)
+	t, news, err := newTask(c, turn, resume{Form: c.inbox.canAsk, Host: c.call.Host}, status, doing)
 	if err != nil {
 		c.session.Log().Warn("a call does not become a task", "error", err)
 		c.outlet.speak()
@@ -68,11 +71,8 @@ func (c *call) becomeTask(can bool) *modern.CreateTaskResult {
 	var created *modern.CreateTaskResult
 	c.update(func() {
 		c.task, c.attached.alone = t, true
-		as := t.shared(shown.message)
-		created = &modern.CreateTaskResult{
-			Meta: c.session.server.meta(), TaskID: as.TaskID, Status: modern.TaskStatus(shown.status), StatusMessage: as.StatusMessage,
-			CreatedAt: as.CreatedAt, LastUpdatedAt: as.LastUpdatedAt, PollIntervalMs: as.PollIntervalMs, TTLMs: as.TTLMs,
-		}
+		created = t.shared(c.words(true)).Created()
+		created.Meta, created.Status = c.session.server.meta(), modern.TaskStatus(c.status(can))
 	})
 	c.session.Go(func() { t.keep(news, c.done) })
 	return created
@@ -91,13 +91,13 @@ func (t *task) keep(news, done <-chan struct{}) {
 		if acted && c.turn != nil {
 			_, news = c.turn.Asks()
 		}
-		now, file, changed, turn, cancelled := c.now(true), t.file, c.changed, c.turn, t.cancelled
+		status, doing, file, changed, turn, cancelled := c.status(true), c.words(false), t.file, c.changed, c.turn, t.cancelled
 		c.mu.Unlock()
 		if t.resume.Background {
-			now.doing = file.Message
+			doing = file.Message
 		}
-		if turn != nil && (now.status != file.Status || acted || cancelled && file.Resume != nil || ticked && now.doing != file.Message) {
-			file.Status, file.Message, file.Did, file.Resume = now.status, now.doing, turn.Did(), nil
+		if turn != nil && (status != file.Status || acted || cancelled && file.Resume != nil || ticked && doing != file.Message) {
+			file.Status, file.Message, file.Did, file.Resume = status, doing, turn.Did(), nil
 			if !cancelled {
 				file.Resume = t.resume.encode(turn)
 			}
@@ -141,10 +141,7 @@ func (t *task) end() {
 	if cancelled {
 		file.Status, file.Message = taskfile.Cancelled, "cancelled by the client"
 	} else {
-		result, err := modern.Encode(c.complete(t.answer()))
-		if err != nil { // does not happen: it was encoded before
-			result = []byte(`{"content":[],"isError":true,"resultType":"complete"}`)
-		}
+		result, _ := modern.Encode(t.session.server.complete(t.answer())) // its parts always encode
 		file.Status, file.Message, file.Result = taskfile.Completed, "done", jsontext.Value(result)
 		if isError(c.result) {
 			file.Message = "ended with an error"
