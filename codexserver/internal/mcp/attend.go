@@ -19,7 +19,7 @@ import (
 // it is asked in any case.
 func (c *Connection) attend(ctx context.Context, id string, o *outlet) (awaited, others thread.Attend) {
 	others = thread.Attend{
-		Ask: c.PlaceOf(c.askFor(id)), Comes: c.session.comes(c.canAsk()), Elicit: c.Elicit,
+		Ask: c.PlaceOf(c.AskFor(id)), Comes: c.session.comes(c.canAsk()), Elicit: c.Elicit,
 		Observers: []thread.Observer{c.Outlet()}, Observer: thread.ObserverOf(ctx),
 	}
 	awaited = others
@@ -63,11 +63,7 @@ func (s *Session) call(id jsonrpc.ID, host string, awaited, others thread.Attend
 	}
 }
 
-// Place returns the place that asks the client the questions of a turn that no call of a tool
-// waits for.
-func (c *Connection) Place() *approve.Place { return c.PlaceOf(c.askFor("")) }
-
-// PlaceOf is [Connection.Place] for a client that ask asks in another way.
+// PlaceOf returns the place whose questions ask asks the client.
 func (c *Connection) PlaceOf(ask Ask) *approve.Place {
 	return &approve.Place{Host: c.session.hosts.Host(c.Host()), Can: c.canAsk, Ask: ask}
 }
@@ -83,8 +79,8 @@ func callID(id jsonrpc.ID) string {
 // Ask asks a client a question: the method Ask of an [approve.Place].
 type Ask = func(context.Context, *approval.Request) (elicit.Outcome, error)
 
-// askFor returns a function that asks the client about the turn of a call, by elicitation/create.
-func (c *Connection) askFor(call string) Ask {
+// AskFor returns a function that asks the client about the turn of a call, "" for none, by elicitation/create.
+func (c *Connection) AskFor(call string) Ask {
 	return func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 		asked := *r.Question // a copy, because others read it
 		asked.Extra = codexMembers(call, r)

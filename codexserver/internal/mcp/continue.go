@@ -41,10 +41,7 @@ func (r resume) encode(t *tools.Turn) jsontext.Value {
 	if r.Turn = t.Resume(); r.Turn == nil {
 		return nil
 	}
-	raw, err := jsonv2.Marshal(r, jsontext.AllowInvalidUTF8(true))
-	if err != nil { // does not happen
-		return nil
-	}
+	raw, _ := jsonv2.Marshal(r, jsontext.AllowInvalidUTF8(true)) // which always encodes
 	return raw
 }
 
@@ -94,7 +91,7 @@ func (s *Session) continueAll(ask *approve.Place) <-chan struct{} {
 // continueAs continues a task of a server that was killed, if this server does that, see continueAll for ask. If
 // another session does, it waits for that. What prevents it is logged.
 func (s *Session) continueAs(file taskfile.Task, ask *approve.Place) {
-	if !s.server.Tasks.continues() || file.Resume == nil || s.ctx.Err() != nil {
+	if !s.server.Tasks.continues() || file.Resume == nil {
 		return
 	}
 	if err := s.continued(file.ID, ask); err != nil && !errors.Is(err, taskfile.ErrNotServed) {
@@ -108,11 +105,10 @@ func (s *Session) continued(id string, ask *approve.Place) error {
 	if err := s.server.Tools.CanContinue(s.ctx); err != nil {
 		return err
 	}
-	select {
-	case tasks.adopting <- struct{}{}:
-		defer func() { <-tasks.adopting }()
-	case <-s.ctx.Done():
-		return s.ctx.Err()
+	tasks.adopting <- struct{}{}
+	defer func() { <-tasks.adopting }()
+	if s.ctx.Err() != nil {
+		return nil // the next server continues it
 	}
 	var k resume
 	file, giveUp, err := tasks.store.Adopt(id, func(f *taskfile.Task) (err error) {
@@ -152,7 +148,12 @@ func (s *Session) continueCall(file taskfile.Task, k resume, cut tools.Unfinishe
 	}
 	c := s.unstarted(file.Tool, client)
 	c.taskable, c.inbox.life, c.attached.alone = true, k.Life, true
-	run, err := s.server.Tools.Continue(c.ctx, c.of(tasks.observe(c.ctx, file.Principal, file.Tool), jsonrpc.ID{}), cut, false)
+	tc, begun := c.of(tasks.observe(c.ctx, file.Principal, file.Tool), jsonrpc.ID{}), make(chan struct{})
+	tc.Begun = func(t *tools.Turn) {
+		c.begin(t)
+		close(begun)
+	}
+	run, err := s.server.Tools.Continue(c.ctx, tc, cut, false)
 	if err != nil {
 		c.cancel(nil)
 		tasks.leave(s.principal())
@@ -162,25 +163,11 @@ func (s *Session) continueCall(file taskfile.Task, k resume, cut tools.Unfinishe
 	s.add(c.task)
 	c.run(run, func() { tasks.leave(s.principal()) })
 	s.Go(func() { c.task.keep(nil, c.done) })
-	c.awaitTurn() // who waits for continueAll finds the turn
-	return nil
-}
-
-// awaitTurn waits until the call has a turn, or its result.
-func (c *call) awaitTurn() {
-	for {
-		c.mu.Lock()
-		turn, changed := c.turn, c.changed
-		c.mu.Unlock()
-		if turn != nil {
-			return
-		}
-		select {
-		case <-changed:
-		case <-c.done:
-			return
-		}
+	select { // who waits for continueAll finds the turn
+	case <-begun:
+	case <-c.done:
 	}
+	return nil
 }
 
 // continueInBackground continues a turn in the background.

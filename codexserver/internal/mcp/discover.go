@@ -42,14 +42,12 @@ func (s *Session) listTools() (any, error) {
 			t.InputSchema = mirrored(t.InputSchema)
 		}
 		result.Tools = append(result.Tools, modern.Tool{
-			Meta: metaObject(t.Meta), Annotations: t.Annotations, Description: t.Description, Title: t.Title,
+			Meta: t.Meta, Annotations: t.Annotations, Description: t.Description, Title: t.Title,
 			InputSchema: t.InputSchema, Name: t.Name, OutputSchema: t.OutputSchema,
 		})
 	}
 	return result, nil
 }
-
-func metaObject(m map[string]json.RawMessage) modern.MetaObject { return m }
 
 // mirrored returns a tool's schema. If it has the argument threadId, the result asks
 // clients for [era.HeaderThread].

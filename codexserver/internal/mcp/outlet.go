@@ -75,13 +75,6 @@ func (o *outlet) detach() {
 	}
 }
 
-// attached returns the request that waits, or nil.
-func (o *outlet) attached() *recipient {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.to
-}
-
 // report sends an activity as progress. "" is the last one, as a heartbeat.
 func (o *outlet) report(doing string) {
 	o.mu.Lock()
@@ -113,7 +106,10 @@ func (o *outlet) speak() {
 
 // Ready implements [thread.Waiter].
 func (o *outlet) Ready(ctx context.Context, _ protocol.EventMsg) {
-	if to := o.attached(); to != nil && to.paced {
+	o.mu.Lock()
+	to := o.to
+	o.mu.Unlock()
+	if to != nil && to.paced {
 		o.session.pace.wait(ctx, to.peer, o.session.server.MaxUnread)
 	}
 }
@@ -162,14 +158,11 @@ func (o *outlet) send(thread string, e protocol.Event) {
 	}
 	o.gap.send(to.peer, o.session.server.MaxUnread, e, func(e protocol.Event) {
 		params, err := eventParams(to.request, thread, e)
-		o.session.sendEvent(to.peer, eventMethod, params, err, o.overflow)
+		o.session.sendEvent(to.peer, "codex/event", params, err, o.overflow)
 	})
 }
 
-// eventMethod is the notification that sends the events of a turn to the caller of a tool.
-const eventMethod = "codex/event"
-
-// eventParams returns the params of [eventMethod]. The request is the zero ID for an event that no call waits for.
+// eventParams returns the params of codex/event. The request is the zero ID for an event that no call waits for.
 // The thread is "" before it has begun.
 func eventParams(request jsonrpc.ID, thread string, e protocol.Event) (json.RawMessage, error) {
 	b := append(make([]byte, 0, 256), '{') // room for a delta
@@ -237,41 +230,33 @@ func (o *outlet) warn(words string) {
 }
 
 // pace lets turns wait for the client. They continue one by one, so that many turns at
-// once stay within the limit too. The zero pace is ready.
-type pace struct {
-	once sync.Once
-	next chan struct{} // holds one token while a turn waits for the client
-}
+// once stay within the limit too. It holds a token while a turn waits for the client.
+type pace chan struct{}
 
 // wait waits until the client has read enough or ctx ends.
-func (p *pace) wait(ctx context.Context, peer *jsonrpc.Peer, most int) {
+func (p pace) wait(ctx context.Context, peer *jsonrpc.Peer, most int) {
 	ahead := func() bool { return peer.Stats().EgressBytes >= most/8 }
 	if !ahead() {
 		return
 	}
-	p.once.Do(func() { p.next = make(chan struct{}, 1) })
 	select {
-	case p.next <- struct{}{}:
+	case p <- struct{}{}:
 	case <-ctx.Done():
 		return
 	}
-	defer func() { <-p.next }()
+	defer func() { <-p }()
 	for ahead() && peer.Flush(ctx) == nil {
 	}
 }
 
-// isDelta reports whether an event is a piece of a text that another event holds as a
-// whole.
-func isDelta(m protocol.EventMsg) bool { return strings.HasSuffix(m.EventType(), "_delta") }
-
-// gap counts the deltas that one receiver of events misses. Only the goroutine that sends
+// gap counts the deltas, pieces of a text that another event holds as a whole, that one receiver of events misses. Only the goroutine that sends
 // the events may use it. The zero gap is ready.
 type gap struct{ missed int }
 
 // send sends an event, unless it is a delta and the client is too far behind. After a gap
 // it first sends an event with the number of deltas left out.
 func (g *gap) send(peer *jsonrpc.Peer, most int, e protocol.Event, send func(protocol.Event)) {
-	if isDelta(e.Msg) && peer.Stats().EgressBytes >= most {
+	if strings.HasSuffix(e.Msg.EventType(), "_delta") && peer.Stats().EgressBytes >= most {
 		g.missed++
 		return
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	stdjson "encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/elicit"
@@ -67,16 +66,12 @@ func newMetadata(meta jsontext.Value) (*metadata, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, ok := m[modern.MetaProtocolVersion]
-	if !ok {
-		return nil, Invalid("/_meta/"+escape(modern.MetaProtocolVersion), "missing")
-	}
-	version, err := jsontext.AppendUnquote(nil, raw)
+	version, err := textIn(m, "/_meta", modern.MetaProtocolVersion)
 	switch {
 	case err != nil:
-		return nil, Invalid("/_meta/"+escape(modern.MetaProtocolVersion), "want a string")
-	case string(version) != modern.ProtocolVersion:
-		return nil, unsupportedVersion(string(version))
+		return nil, err
+	case version != modern.ProtocolVersion:
+		return nil, unsupportedVersion(version)
 	}
 	capabilities, ok := m[modern.MetaClientCapabilities]
 	switch {
@@ -116,28 +111,20 @@ func unsupportedVersion(asked string) error {
 	return e
 }
 
-// decode decodes params. The error names the member.
-func decode(raw stdjson.RawMessage, into any) error {
-	err := json.Unmarshal(raw, into)
-	var wrong *json.SemanticError
-	var syntax *jsontext.SyntacticError
+// textIn returns a member of the object at a path, which must be a string.
+func textIn(m map[string]jsontext.Value, path, name string) (text string, err error) {
+	v, ok := m[name]
+	path += "/" + escape(name)
 	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &wrong):
-		return Invalid(string(wrong.JSONPointer), "want another type than %v", wrong.JSONKind)
-	case errors.As(err, &syntax):
-		return Invalid(string(syntax.JSONPointer), "%v", syntax.Err)
+	case !ok:
+		return "", Invalid(path, "missing")
+	case v.Kind() != '"':
+		return "", Invalid(path, "want a string")
 	}
-	return Invalid("", "%v", err)
-}
-
-// decodeText decodes a member that must be a string.
-func decodeText(v jsontext.Value, path string, into *string) error {
-	if v.Kind() != '"' {
-		return Invalid(path, "want a string")
+	if err := json.Unmarshal(v, &text); err != nil {
+		return "", Invalid(path, "%v", err)
 	}
-	return decode(stdjson.RawMessage(v), into)
+	return text, nil
 }
 
 // members returns the members of an object at a path. It refuses duplicates of them, but

@@ -53,22 +53,19 @@ func (s *Session) newParams(raw stdjson.RawMessage) (*params, error) {
 		return nil, err
 	}
 	p := &params{arguments: jsontext.Value(`{}`)}
-	if v, ok := m["requestState"]; ok {
-		p.state = new(string)
-		if err := decodeText(v, "/requestState", p.state); err != nil {
+	if _, ok := m["requestState"]; ok {
+		state, err := textIn(m, "", "requestState")
+		if err != nil {
 			return nil, err
 		}
+		p.state = &state
 	}
 	if v, ok := m["inputResponses"]; ok {
 		if p.answers, err = members("/inputResponses", v); err != nil {
 			return nil, err
 		}
 	}
-	name, ok := m["name"]
-	if !ok {
-		return nil, Invalid("/name", "missing")
-	}
-	if err := decodeText(name, "/name", &p.tool); err != nil {
+	if p.tool, err = textIn(m, "", "name"); err != nil {
 		return nil, err
 	}
 	if !s.server.Tools.Has(p.tool) {

@@ -56,7 +56,7 @@ func (s *Server) NewSession(ctx context.Context, threads *thread.Share, turns *t
 	}
 	own := &Session{
 		server: s, ctx: ctx, threads: threads, turns: turns, hosts: approve.NewHosts(s.Asking),
-		reads: make(chan struct{}, maxReads), known: make(chan struct{}),
+		pace: make(pace, 1), reads: make(chan struct{}, maxReads), known: make(chan struct{}),
 	}
 	own.present, own.leave = context.WithCancel(context.Background())
 	return own

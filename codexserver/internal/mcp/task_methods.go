@@ -58,8 +58,8 @@ func (s *Session) serveTask(q *request, f func(t *task, params map[string]jsonte
 	if err != nil {
 		return nil, err
 	}
-	var id string
-	if err := decodeText(params["taskId"], "/taskId", &id); err != nil {
+	id, err := textIn(params, "", "taskId")
+	if err != nil {
 		return nil, err
 	}
 	if t := s.live(id); t != nil {

@@ -183,7 +183,7 @@ func (ss *session) ask(ctx context.Context, r *approval.Request) (elicit.Outcome
 			ConversationID: r.Thread.ID, CallID: e.CallID, Command: e.Command, Cwd: e.Cwd, Reason: e.Reason,
 		}
 	default:
-		return ss.client.Place().Ask(ctx, r)
+		return ss.client.AskFor("")(ctx, r)
 	}
 	caller := elicit.CallFunc(func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
 		var result json.RawMessage
