@@ -286,27 +286,19 @@ func TestTurnArgumentsLocked(t *testing.T) {
 		e := says("{}")
 		c := servertest.Dial(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{LockedArguments: tt.locks}}), nil)
 		id := servertest.ThreadOf(t, c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`))
-		var list struct {
-			Tools []struct {
-				Name        string
-				InputSchema struct{ Properties map[string]any }
-			}
-		}
-		if err := json.Unmarshal([]byte(c.Ask(t, "tools/list", `{}`)), &list); err != nil {
-			t.Fatal(err)
-		}
+		tools := listed(t, c)
 		for name, v := range all {
 			taken := strings.Contains(fmt.Sprint(tt.taken), name)
 			for i, call := range []string{`{"name":"codex","arguments":{"prompt":"p",`, fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"p","threadId":%q,`, id)} {
 				if i == 1 && name == "web-search" {
 					continue
 				}
-				if _, ok := list.Tools[i].InputSchema.Properties[name]; ok != taken {
-					t.Errorf("%v: %s offers %s: %v", tt.locks, list.Tools[i].Name, name, ok)
+				if _, ok := tools[i].InputSchema.Properties[name]; ok != taken {
+					t.Errorf("%v: %s offers %s: %v", tt.locks, tools[i].Name, name, ok)
 				}
 				got := c.Ask(t, "tools/call", call+fmt.Sprintf(`%q:%s}}`, name, v))
 				if refused := strings.Contains(got, "argument /"+name+" is locked"); refused == taken {
-					t.Errorf("%v: %s with %s: %s", tt.locks, list.Tools[i].Name, name, got)
+					t.Errorf("%v: %s with %s: %s", tt.locks, tools[i].Name, name, got)
 				}
 			}
 		}

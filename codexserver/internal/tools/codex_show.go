@@ -61,7 +61,7 @@ func (a *showArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolRes
 		transcript.Page `json:",embed"`
 	}
 	p.ThreadID, p.What = a.ThreadID, a.What
-	room := max(min(c.form().most, maxPage), protocol.MinResult) - pageCost
+	room := max(min(c.maxResult(), maxPage), protocol.MinResult) - pageCost
 	switch a.What {
 	case "diff":
 		p.Page, err = tr.Diff(a.Offset, room)

@@ -145,9 +145,9 @@ func (c *call) rows(ctx context.Context, a *waitArguments, turns []*Turn) *mcpty
 		r := row{ThreadID: t.ThreadID(), Status: s.Status, Content: s.Words(), Since: s.Since.UTC().Format(time.RFC3339)}
 		t.log.Seen()
 		if s.Status.Ended() {
-			did, most := &t.outcome.did, c.form().most/len(turns)
+			did, most := &t.outcome.did, c.maxResult()/len(turns)
 			r.Content = t.cut(did.Content, most)
-			line = hint(t.ThreadID(), did, t.outcome.more || t.form.shows && r.Content != did.Content)
+			line = hint(t.ThreadID(), did, t.outcome.more || t.shows() && r.Content != did.Content)
 			more = slices.Concat(notDone(did), t.Afterwards())
 			add(r, t.WithAfterwards(most))
 			c.read = append(c.read, t)

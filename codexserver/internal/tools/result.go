@@ -14,7 +14,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -39,21 +38,17 @@ type outcome struct {
 	remarks int  // how many of the log call has
 }
 
-// form is what the result of a turn must look like.
-type form struct {
-	most   int                  // bytes of JSON of the answer, and of the structured content
-	shows  bool                 // codex-show has the rest
-	schema *outputschema.Schema // of the answer, or nil
-}
-
-// form returns the form of the result of a call, without a schema.
-func (c *call) form() form {
+// maxResult returns how many bytes of JSON the answer in a result of the call has at most, and the structured content.
+func (c *call) maxResult() int {
 	most := cmp.Or(max(c.table.options.MaxResult, 0), setting.DefaultResult)
 	if c.MaxText > 0 {
 		most = min(most, c.MaxText)
 	}
-	return form{most: most, shows: c.table.Has(showTool.name)}
+	return most
 }
+
+// shows reports whether codex-show has what a result leaves out.
+func (t *Turn) shows() bool { return t.table.Has(showTool.name) }
 
 // conclude makes the result of a turn that ended with err. Spent is the budget that stopped it, or nil.
 func (t *Turn) conclude(err error, spent *turn.SpentError) {
@@ -61,10 +56,10 @@ func (t *Turn) conclude(err error, spent *turn.SpentError) {
 		t.log.Remark("The budget of tokens was not held: the model's provider does not count them.")
 	}
 	did := t.log.So()
-	if err == nil && t.form.schema != nil {
+	if err == nil && t.schema != nil {
 		said, _ := t.log.Answer()
 		var fault error
-		if did.Output, fault = t.form.schema.Check(said); fault != nil {
+		if did.Output, fault = t.schema.Check(said); fault != nil {
 			t.log.Remark("The answer does not fit output-schema: " + fault.Error())
 		}
 	}
@@ -82,14 +77,14 @@ func (t *Turn) conclude(err error, spent *turn.SpentError) {
 		}
 	}
 	remarks := t.log.Remarks()
-	texts := append([]string{t.cut(text, t.form.most)}, remarks...)
+	texts := append([]string{t.cut(text, t.most)}, remarks...)
 	did.ThreadID, did.Worktree = show.Text(t.thread.ID(), maxName), t.resume.Worktree
 	did.Content = cmp.Or(hidden, joined(texts))
-	if t.form.shows {
+	if t.shows() {
 		did.Truncated.See = "codex-show has the rest"
 	}
-	r := &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: did.JSON(t.form.most)}
-	t.outcome = outcome{more: t.form.shows && texts[0] != text, did: did, call: r, remarks: len(remarks)}
+	r := &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: did.JSON(t.most)}
+	t.outcome = outcome{more: t.shows() && texts[0] != text, did: did, call: r, remarks: len(remarks)}
 	lines := append([]string{hint(t.ThreadID(), &did, t.outcome.more)}, notDone(&did)...)
 	if err != nil && spent == nil {
 		// Claude Code does not show its model the structured content of an error, and shows only the first and the
@@ -375,11 +370,11 @@ func (t *Turn) cut(s string, most int) string {
 	}
 	path, note := t.thread.Info().RolloutPath, "the answer is longer than limits.result"
 	switch {
-	case path != "" && t.form.shows:
+	case path != "" && t.shows():
 		note = "the whole answer is in " + path + ", and codex-show has it, in the transcript"
 	case path != "":
 		note = "the whole answer is in " + path
-	case t.form.shows:
+	case t.shows():
 		note = "codex-show has the whole answer, in the transcript"
 	}
 	note = "\n\n[cut: " + note + "]"

@@ -28,6 +28,16 @@ type schemaShape struct {
 	AdditionalProperties any                    `json:"additionalProperties"`
 }
 
+// listed returns the tools that a server offers.
+func listed(t *testing.T, c *servertest.Client) []toolShape {
+	t.Helper()
+	var list struct{ Tools []toolShape }
+	if err := json.Unmarshal([]byte(c.Ask(t, "tools/list", `{}`)), &list); err != nil {
+		t.Fatal(err)
+	}
+	return list.Tools
+}
+
 // TestToolsAreASuperset checks that our tools take all arguments that the tools of Codex's
 // servers took, and return all that those promised. The recordings have the names, types
 // and enums of their lists.
@@ -36,12 +46,9 @@ func TestToolsAreASuperset(t *testing.T) {
 	if err != nil || len(files) != 2 {
 		t.Fatalf("recordings %v, %v", files, err)
 	}
-	var ours struct{ Tools []toolShape }
+	var ours []toolShape
 	synctest.Test(t, func(t *testing.T) {
-		c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.Echo), nil), nil)
-		if err := json.Unmarshal([]byte(c.Ask(t, "tools/list", `{}`)), &ours); err != nil {
-			t.Fatal(err)
-		}
+		ours = listed(t, servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.Echo), nil), nil))
 	})
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
@@ -53,12 +60,12 @@ func TestToolsAreASuperset(t *testing.T) {
 			t.Fatalf("%s: %d tools, %v", file, len(theirs.Tools), err)
 		}
 		for _, want := range theirs.Tools {
-			at := slices.IndexFunc(ours.Tools, func(o toolShape) bool { return o.Name == want.Name })
+			at := slices.IndexFunc(ours, func(o toolShape) bool { return o.Name == want.Name })
 			if at < 0 {
 				t.Errorf("%s: there is no tool %s", file, want.Name)
 				continue
 			}
-			got := ours.Tools[at]
+			got := ours[at]
 			if got.Title != want.Title {
 				t.Errorf("%s: the title of %s is %q, want %q", file, want.Name, got.Title, want.Title)
 			}
@@ -78,10 +85,10 @@ func TestToolsAreASuperset(t *testing.T) {
 			}
 		}
 	}
-	if more := ours.Tools[0].InputSchema.AdditionalProperties; more != false {
+	if more := ours[0].InputSchema.AdditionalProperties; more != false {
 		t.Errorf("additionalProperties of codex is %v, want false", more)
 	}
-	if more := ours.Tools[1].InputSchema.AdditionalProperties; more != nil {
+	if more := ours[1].InputSchema.AdditionalProperties; more != nil {
 		t.Errorf("additionalProperties of codex-reply is %v: what it does not know it ignores", more)
 	}
 }

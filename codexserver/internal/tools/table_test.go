@@ -92,17 +92,8 @@ func TestChosenTools(t *testing.T) {
 		t.Run(fmt.Sprint(tt.chosen), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, &codexserver.Options{Home: t.TempDir(), Calls: codexserver.CallOptions{Tools: tt.chosen}}), nil)
-				var list struct {
-					Tools []struct {
-						Name        string
-						InputSchema struct{ Properties map[string]json.RawMessage }
-					}
-				}
-				if err := json.Unmarshal([]byte(c.Ask(t, "tools/list", `{}`)), &list); err != nil {
-					t.Fatal(err)
-				}
 				var names []string
-				for _, tool := range list.Tools {
+				for _, tool := range listed(t, c) {
 					names = append(names, tool.Name)
 					for _, name := range tt.refused {
 						if _, ok := tool.InputSchema.Properties[name]; ok {
@@ -137,15 +128,7 @@ func TestChosenTools(t *testing.T) {
 func TestLockedArguments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.AskExec), nil), nil)
-		var list struct {
-			Tools []struct {
-				InputSchema struct{ Properties map[string]json.RawMessage }
-			}
-		}
-		if err := json.Unmarshal([]byte(free.Ask(t, "tools/list", `{}`)), &list); err != nil {
-			t.Fatal(err)
-		}
-		offered := slices.Sorted(maps.Keys(list.Tools[0].InputSchema.Properties))
+		offered := slices.Collect(maps.Keys(listed(t, free)[0].InputSchema.Properties))
 		if diff := cmp.Diff(append(slices.Clone(config.Lockable), "background", "prompt"), offered, cmpopts.SortSlices(strings.Compare)); diff != "" {
 			t.Errorf("what can be locked, and the tool's arguments (-want +got):\n%s", diff)
 		}

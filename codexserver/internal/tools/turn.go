@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -22,7 +23,8 @@ type Turn struct {
 	in      protocol.TurnInput // nothing for a review, or after the end
 	review  *reviewArguments   // nil for other turns, and after the end
 	resume  resume
-	form    form
+	most    int                  // bytes of JSON of the answer, and of the structured content
+	schema  *outputschema.Schema // of the answer, or nil
 	log     *turn.Turn
 	leave   func() // reports the end to [limit], or nil
 	outcome outcome
@@ -43,7 +45,7 @@ func (c *call) newTurn(background bool) *Turn {
 		a = c.Background
 	}
 	t := &Turn{
-		table: c.table, form: c.form(), log: turn.New(c.table.options.Report),
+		table: c.table, most: c.maxResult(), log: turn.New(c.table.options.Report),
 		done: make(chan struct{}), owner: c.Turns, polled: c.Survival.Durable, background: background,
 	}
 	a.Turn, a.Caller, a.Submission = t.log, c.caller(), ""
@@ -132,7 +134,6 @@ func (t *Turn) queue() *thread.Turn {
 // run runs the turn to its result: the answer, and further blocks with the remarks. A turn that fails or is
 // aborted has an error result with the reason. The thread stays usable. A panic fails the turn and nothing else.
 func (t *Turn) run(ctx context.Context, queued *thread.Turn) {
-	lost := false
 	defer func() {
 		v := recover()
 		if log := t.table.options.Report.Logger; v != nil && log != nil {
@@ -143,7 +144,7 @@ func (t *Turn) run(ctx context.Context, queued *thread.Turn) {
 			t.outcome.did = protocol.TurnResult{ThreadID: t.ThreadID(), Status: protocol.StatusFailed, Content: words}
 			t.outcome.call = failure(t.ThreadID(), words)
 		}
-		t.close(lost)
+		t.close(ctx.Err() != nil)
 	}()
 	t.log.Limit(t.resume.Budget)
 	var err error
@@ -154,9 +155,7 @@ func (t *Turn) run(ctx context.Context, queued *thread.Turn) {
 	} else {
 		err = queued.Run(ctx)
 	}
-	gone := ctx.Err() != nil
 	t.conclude(err, t.log.Spent())
-	lost = gone
 }
 
 // close ends the turn, which has its result, and gives up what it only needed until then: it may be kept for long.

@@ -52,7 +52,7 @@ func (a *turnArguments) checkTurn() (err error) {
 // begin gives the turn its budget, the schema of its answer, and its input. Paths of images are relative to cwd, and
 // must lie in the bounds.
 func (a *turnArguments) begin(t *Turn, prompt, cwd string) error {
-	t.resume.Budget, t.resume.Schema, t.form.schema = a.Budget, jsontext.Value(a.OutputSchema), a.schema
+	t.resume.Budget, t.resume.Schema, t.schema = a.Budget, jsontext.Value(a.OutputSchema), a.schema
 	t.in = protocol.TurnInput{Items: protocol.TextInput(prompt), Effort: a.Effort, OutputSchema: a.OutputSchema, MaxTokens: maxTokens(a.Budget)}
 	left := int64(maxImageBytes)
 	for i, image := range a.Images {
