@@ -203,9 +203,9 @@ func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Hos
 	if err != nil {
 		return nil, err
 	}
-	p, err := e.params(ctx, cfg, c, "")
+	s, err := e.settings(ctx, cfg, c, "")
 	if err != nil {
 		return nil, err
 	}
-	return e.begin(ctx, c, apptypes.CallThreadStart, p, host)
+	return e.begin(ctx, c, apptypes.CallThreadStart, s.params(""), s, host)
 }

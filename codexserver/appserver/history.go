@@ -41,15 +41,14 @@ func (e *Engine) reopen(ctx context.Context, saved engine.Saved, cfg protocol.Co
 	if err != nil {
 		return nil, err
 	}
-	p, err := e.params(ctx, cfg, c, id)
+	s, err := e.settings(ctx, cfg, c, id)
 	if err != nil {
 		return nil, err
 	}
-	p.ThreadID = id
 	if was, err := lastPolicies(saved.File); err == nil && was.grant != nil {
-		p.keep(was.grant, cfg.Keep)
+		s.keep(was.grant, cfg.Keep)
 	}
-	conv, err := e.begin(ctx, c, apptypes.CallThreadResume, p, host)
+	conv, err := e.begin(ctx, c, apptypes.CallThreadResume, s.params(id), s, host)
 	if errors.Is(err, errNoRollout) {
 		return nil, fmt.Errorf("conversation %s: %w", id, engine.ErrNotFound)
 	}

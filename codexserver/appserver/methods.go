@@ -3,7 +3,6 @@ package appserver
 import (
 	"cmp"
 	"context"
-	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -23,19 +22,6 @@ var (
 	_ engine.Accounts  = (*Engine)(nil)
 	_ engine.Searcher  = (*Engine)(nil)
 )
-
-// config returns Codex's configuration for a folder, or the user's own if cwd is "".
-func (c *child) config(ctx context.Context, cwd string) (map[string]stdjson.RawMessage, error) {
-	var r apptypes.ConfigReply
-	return r.Config, c.control(ctx, apptypes.CallConfigRead, apptypes.ConfigParams{Cwd: cwd}, &r)
-}
-
-// configuration returns Codex's configuration for a folder, with its layers.
-func (c *child) configuration(ctx context.Context, cwd string) (configuration, error) {
-	var r apptypes.ConfigReply
-	err := c.control(ctx, apptypes.CallConfigRead, apptypes.ConfigParams{Cwd: cwd, IncludeLayers: true}, &r)
-	return layered(&r), err
-}
 
 // control calls a method that is answered soon, in an app-server that is started if none runs.
 func (e *Engine) control(ctx context.Context, method string, params, result any) error {
@@ -97,7 +83,7 @@ func (c *child) account(ctx context.Context) (*Account, error) {
 // signedIn returns ErrNotSignedIn for a conversation whose provider lacks credentials. Its
 // first turn would otherwise retry for many seconds. The app-server knows only the account
 // of its own provider, so a conversation with another provider passes.
-func (c *child) signedIn(ctx context.Context, r *threadReply) error {
+func (c *child) signedIn(ctx context.Context, r *apptypes.ThreadReply) error {
 	a, err := c.account(ctx)
 	if err != nil {
 		return err
@@ -113,20 +99,17 @@ func (c *child) signedIn(ctx context.Context, r *threadReply) error {
 
 // provider is the app-server's own model provider.
 func (c *child) provider(ctx context.Context) string {
-	config, err := c.config(ctx, "")
+	file, err := c.configuration(ctx, "")
 	if err != nil {
 		return builtIn
 	}
-	return cmp.Or(value[string](config["model_provider"]), builtIn)
+	return cmp.Or(get[string](file.keys, providerKey), builtIn)
 }
-
-// builtIn is the provider of an empty configuration.
-const builtIn = "openai"
 
 // AuthStatus implements [engine.Accounts]. The result has a token only if p asks for it.
 func (e *Engine) AuthStatus(ctx context.Context, p protocol.GetAuthStatusParams) (*protocol.GetAuthStatusResult, error) {
 	r := &protocol.GetAuthStatusResult{}
-	return r, e.control(ctx, callAuthStatus, p, r)
+	return r, e.control(ctx, "getAuthStatus", p, r)
 }
 
 // Logout implements [engine.Accounts].
@@ -193,7 +176,7 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := c.config(ctx, "")
+	file, err := c.configuration(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -203,9 +186,9 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 			list.Notes = append(list.Notes, "limits of the account: "+words)
 		}
 	}
-	own := value[string](file["model"])
+	own := get[string](file.keys, "model")
 	if own != "" {
-		list.Models = []protocol.Model{{Name: own, DefaultEffort: value[protocol.ReasoningEffort](file["model_reasoning_effort"]), IsDefault: true}}
+		list.Models = []protocol.Model{{Name: own, DefaultEffort: get[protocol.ReasoningEffort](file.keys, "model_reasoning_effort"), IsDefault: true}}
 	}
 	end := time.Now().Add(modelsLimit)
 	cursor := ""
@@ -321,18 +304,14 @@ func (e *Engine) check(ctx context.Context, r *Report) error {
 	}
 	r.Version, r.Home = c.version.String(), c.home
 	r.Path = cmp.Or(c.process.path, r.Path)
-	config, err := c.config(ctx, "")
+	file, err := c.configuration(ctx, "")
 	var broken *engine.ConfigError
 	switch {
 	case errors.As(err, &broken): // the app-server runs, but cannot start a thread
 		return fmt.Errorf("codex cannot use its configuration: %s", strings.Join(strings.Fields(broken.Err.Error()), " "))
 	case err == nil:
-		for key, to := range map[string]*string{
-			"model": &r.Model, "model_provider": &r.Provider,
-			"approval_policy": &r.ApprovalPolicy, "sandbox_mode": &r.Sandbox,
-		} {
-			_ = stdjson.Unmarshal(config[key], to) // stays empty if it is missing or not a string
-		}
+		r.Model, r.Provider = get[string](file.keys, "model"), get[string](file.keys, providerKey)
+		r.ApprovalPolicy, r.Sandbox = get[string](file.keys, policyKey), get[string](file.keys, modeKey)
 	}
 	if c.policy != "" {
 		r.ApprovalPolicy = c.policy

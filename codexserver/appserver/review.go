@@ -42,24 +42,17 @@ func (c *conversation) reviewer(ctx context.Context) (*conversation, *child, err
 	if _, err := c.thread(ctx, ch, false); err != nil { // which learns what is found
 		return nil, nil, err
 	}
-	p := c.params
-	p.ThreadID, p.ExcludeTurns, p.Cwd = "", false, p.now.Cwd
-	file, err := ch.config(ctx, p.Cwd)
+	s := *c.settings
+	file, err := ch.configuration(ctx, s.now.Cwd)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := p.keepToReading(file); err != nil {
-		return nil, nil, err
+	s.keepToReading(file.keys)
+	s.Cwd, s.Model = s.now.Cwd, cmp.Or(s.Model, c.model)
+	if c.provider != "" {
+		s.own = at(c.provider, providerKey).with(s.own)
 	}
-	p.Model = cmp.Or(p.Model, c.model)
-	keys := map[string]any{}
-	if _, own := p.Config["model_provider"]; !own && c.provider != "" {
-		keys["model_provider"] = c.provider
-	}
-	if err := p.set(keys); err != nil {
-		return nil, nil, err
-	}
-	conv, err := c.engine.begin(ctx, ch, apptypes.CallThreadStart, p, silent{c.host})
+	conv, err := c.engine.begin(ctx, ch, apptypes.CallThreadStart, s.params(""), &s, silent{c.host})
 	if err != nil {
 		return nil, nil, fmt.Errorf("the reviewer's own thread: %w", err)
 	}
@@ -73,26 +66,9 @@ type silent struct{ engine.Host }
 
 func (silent) Emit(protocol.EventMsg) {}
 
-// keepToReading lets a thread only run commands that read, as far as Codex has settings
-// for that. File is the configuration without p.
-func (p *threadParams) keepToReading(file map[string]stdjson.RawMessage) error {
-	servers, err := serversOf(file, p.Config)
-	if err != nil {
-		return err
-	}
-	keys := map[string]any{"web_search": "disabled", "features.apps": false, "features.plugins": false}
-	for name := range servers {
-		keys[serverKey(name, "enabled")] = false
-	}
-	p.Sandbox, p.ApprovalPolicy, p.readOnly = apptypes.SandboxModeReadOnly, string(protocol.ApprovalNever), true
-	p.now.Sandbox, p.now.Policy = protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, protocol.ApprovalNever
-	p.base = p.now
-	return p.set(keys)
-}
-
 // isReadOnly returns an error unless Codex reports that the thread cannot write or reach
 // the network, and never asks for more.
-func (r *threadReply) isReadOnly() error {
+func isReadOnly(r *apptypes.ThreadReply) error {
 	if network := string(r.Sandbox.NetworkAccess); r.Sandbox.Type == apptypes.SandboxPolicyReadOnly && (network == "" || network == "false" || network == "null") && policyOf(r.ApprovalPolicy) == protocol.ApprovalNever {
 		return nil
 	}

@@ -24,11 +24,11 @@ import (
 // conversation is a thread with its host. It outlives the app-server: a new app-server
 // resumes the thread.
 type conversation struct {
-	engine *Engine
-	id     string
-	host   engine.Host
-	params threadParams // to resume the thread with
-	path   string       // of the rollout
+	engine   *Engine
+	id       string
+	host     engine.Host
+	settings *settings // to resume the thread with
+	path     string    // of the rollout
 
 	model, provider string // at the start
 
@@ -49,28 +49,28 @@ func checkID(id string) error {
 }
 
 // begin starts or resumes a thread.
-func (e *Engine) begin(ctx context.Context, c *child, method string, p threadParams, host engine.Host) (engine.Conversation, error) {
-	if err := unlinked(&p.now.Sandbox, p.now.Cwd, c.home); err != nil {
+func (e *Engine) begin(ctx context.Context, c *child, method string, p *apptypes.ThreadParams, s *settings, host engine.Host) (engine.Conversation, error) {
+	if err := unlinked(&s.now.Sandbox, s.now.Cwd, c.home); err != nil {
 		return nil, err
 	}
-	var r threadReply
+	var r apptypes.ThreadReply
 	if err := c.patient(ctx, startLimit, method, p, &r); err != nil {
 		return nil, err
 	}
 	if r.Thread.ID == "" {
 		return nil, fmt.Errorf("codex answered %s without the id of a thread", method)
 	}
-	if p.readOnly {
-		if err := r.isReadOnly(); err != nil {
+	if s.readOnly {
+		if err := isReadOnly(&r); err != nil {
 			return nil, err
 		}
 	}
 	if method != apptypes.CallThreadResume && r.Sandbox.Type != apptypes.SandboxPolicyReadOnly {
 		return nil, fmt.Errorf("codex was to start the thread read-only, and its sandbox is %q", r.Sandbox.Type)
 	}
-	p.now.Cwd = r.Cwd
-	if p.now.Policy == "" {
-		p.now.Policy = policyOf(r.ApprovalPolicy)
+	s.now.Cwd = r.Cwd
+	if s.now.Policy == "" {
+		s.now.Policy = policyOf(r.ApprovalPolicy)
 	}
 	if err := c.signedIn(ctx, &r); err != nil {
 		return nil, err
@@ -78,16 +78,20 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 	if r.ApprovalsReviewer != "" && r.ApprovalsReviewer != byUser {
 		c.log.Warn("codex: approvals are decided by a reviewing model, not by the client", "reviewer", r.ApprovalsReviewer, "thread", r.Thread.ID)
 	}
-	if err := e.reaches(p.now.Cwd, &p.now.Sandbox); err != nil {
+	if err := e.reaches(s.now.Cwd, &s.now.Sandbox); err != nil {
 		return nil, err
 	}
-	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, path: r.Thread.Path, model: r.Model, provider: r.ModelProvider}
+	conv := &conversation{engine: e, id: r.Thread.ID, host: host, settings: s, path: r.Thread.Path, model: r.Model, provider: r.ModelProvider}
+	word := s.now.Policy
+	if !slices.Contains(protocol.ApprovalPolicies(), word) {
+		word = "" // finer rules
+	}
 	host.Emit(protocol.SessionConfigured{
 		SessionID: r.Thread.ID, Model: r.Model, ModelProviderID: r.ModelProvider, RolloutPath: r.Thread.Path,
-		ApprovalPolicy: wordOf(p.now.Policy), Cwd: r.Cwd,
+		ApprovalPolicy: word, Cwd: r.Cwd,
 		ReasoningEffort: protocol.ReasoningEffort(r.ReasoningEffort),
 		InitialMessages: past(r.Thread.Turns),
-		Access:          beyond(&p.now, &p.base), WritableRoots: slices.Clone(p.now.Sandbox.WritableRoots),
+		Access:          beyond(&s.now, &s.base), WritableRoots: slices.Clone(s.now.Sandbox.WritableRoots),
 	})
 	c.load(conv.id)
 	return conv, nil
@@ -105,7 +109,7 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	if in.Continue != nil {
 		return c.goesOn(ctx, in)
 	}
-	if in.Review != nil && !c.params.readOnly {
+	if in.Review != nil && !c.settings.readOnly {
 		return c.review(ctx, in)
 	}
 	return c.run(ctx, func(ctx context.Context) (*turn, error) { return c.start(ctx, in) }, nil)
@@ -169,7 +173,7 @@ func (c *conversation) start(ctx context.Context, in protocol.TurnInput) (*turn,
 	}
 	p := apptypes.TurnParams{
 		ThreadID: c.id, Input: append(slices.Clip(c.unread), items...), OutputSchema: in.OutputSchema, Effort: string(c.holds(in)),
-		SandboxPolicy: sandboxOf(c.params.now.Sandbox), ApprovalPolicy: policyParam(c.params.now.Policy),
+		SandboxPolicy: sandboxOf(c.settings.now.Sandbox), ApprovalPolicy: policyParam(c.settings.now.Policy),
 	}
 	for again := false; ; again = true {
 		ch, err := c.engine.child(ctx)
@@ -197,9 +201,9 @@ func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*th
 	if t := ch.find(c.id); t != nil && !dropped {
 		return t, nil
 	}
-	p := c.params
-	p.ThreadID, p.ExcludeTurns = c.id, true
-	var r threadReply
+	p := c.settings.params(c.id)
+	p.ExcludeTurns = true
+	var r apptypes.ThreadReply
 	if err := ch.patient(ctx, startLimit, apptypes.CallThreadResume, p, &r); err != nil {
 		return nil, fmt.Errorf("conversation %s cannot be resumed: %w", c.id, err)
 	}

@@ -56,7 +56,7 @@ type turn struct {
 // newTurn returns a turn. Its context ends with ctx at the latest.
 func newTurn(ctx context.Context, t *thread, c *conversation) *turn {
 	r := &turn{
-		thread: t, host: c.host, grant: &c.params.now, counted: make(chan struct{}), tr: newTranslator(), agents: map[string]string{},
+		thread: t, host: c.host, grant: &c.settings.now, counted: make(chan struct{}), tr: newTranslator(), agents: map[string]string{},
 	}
 	r.tr.redact = t.child.redact
 	r.tr.limits = t.child.lastLimits(time.Now())
@@ -502,4 +502,24 @@ func clientOf(raw stdjson.RawMessage) string {
 		return ""
 	}
 	return it.ClientID
+}
+
+// inputItems returns the parts of a message as Codex takes them.
+func inputItems(items []protocol.InputItem) ([]apptypes.Input, error) {
+	out := make([]apptypes.Input, 0, len(items))
+	for i, it := range items {
+		var w apptypes.Input
+		switch it.Type {
+		case protocol.InputText:
+			w.Type, w.Text = apptypes.UserInputText, &it.Text
+		case protocol.InputImage:
+			w.Type, w.URL = apptypes.UserInputImage, &it.ImageURL
+		case protocol.InputLocalImage:
+			w.Type, w.Path = apptypes.UserInputLocalImage, &it.Path
+		default:
+			return nil, fmt.Errorf("input item %d has the unknown type %q", i, it.Type)
+		}
+		out = append(out, w)
+	}
+	return out, nil
 }
