@@ -1,0 +1,171 @@
+package appserver
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/text"
+	"github.com/go-json-experiment/json"
+)
+
+// maxConfig bounds a configuration file that is searched, in bytes.
+const maxConfig = 4 << 20
+
+// environment returns the environment of the app-server: that of this process, with
+// Codex's folder. It leaves out keys of other programs, such as the client that started
+// the server, unless the user's configuration of Codex names them, as far as it can be read.
+func (e *Engine) environment() []string {
+	env := os.Environ()
+	if home := e.options.CodexHome; home != "" {
+		env = append(env, "CODEX_HOME="+home)
+	}
+	said := strings.Join(e.args, "\n")
+	home, err := config.Home(os.Getenv)
+	if own := e.options.CodexHome; own != "" {
+		home, err = filepath.Abs(own)
+	}
+	var files []os.DirEntry
+	if err == nil {
+		files, _ = os.ReadDir(home)
+	}
+	for _, file := range files {
+		if filepath.Ext(file.Name()) != ".toml" || !file.Type().IsRegular() {
+			continue
+		}
+		if b, err := safefile.Read(filepath.Join(home, file.Name()), maxConfig); err == nil {
+			said += "\n" + string(b)
+		}
+	}
+	return slices.DeleteFunc(env, func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return run.MatchName(run.ClientSecrets(), name) && !strings.Contains(said, name)
+	})
+}
+
+// restrict hides variables from the conversation's commands: those that the configuration
+// and the call exclude, and the keys of providers and MCP servers. File is the
+// configuration without s. Commands of a client of another origin get what remains of its
+// environment, and nothing of Codex's.
+func (s *settings) restrict(c *child, from *engine.Origin, file, call keys) error {
+	var base config.ShellEnvironment
+	if raw := file.with(s.own).text(config.ShellEnvironmentKey); raw != nil {
+		if err := json.Unmarshal(raw, &base); err != nil {
+			return configErrorf("codex's configuration: %w", err)
+		}
+	}
+	table := keys{config.ShellEnvironmentKey: call}
+	narrowed, err := config.NarrowEnvironment(base, get[map[string]any](table, config.ShellEnvironmentKey))
+	if err != nil {
+		return configErrorf("config: %w", err)
+	}
+	exclude, ok := narrowed["exclude"].([]string)
+	if !ok {
+		exclude = base.Exclude
+	}
+	given := c.learn(file, s.own)
+	names := slices.Concat(run.Secrets(), exclude, given)
+	slices.Sort(names)
+	narrowed["exclude"] = slices.Compact(names)
+	if from != nil {
+		if narrowed, err = foreignEnvironment(base, narrowed, from.Environ); err != nil {
+			return err
+		}
+	}
+	for key, v := range narrowed {
+		s.own = s.own.with(at(v, config.ShellEnvironmentKey, key))
+	}
+	return nil
+}
+
+// foreignEnvironment returns a policy with which commands get, of no environment but
+// environ, what the policy base and the keys narrowed leave.
+func foreignEnvironment(base config.ShellEnvironment, narrowed map[string]any, environ []string) (map[string]any, error) {
+	raw, err := json.Marshal(narrowed)
+	if err == nil {
+		err = json.Unmarshal(raw, &base)
+	}
+	if err != nil {
+		return nil, err
+	}
+	set := map[string]string{}
+	for _, entry := range (run.EnvPolicy{
+		Inherit: run.Inherit(base.Inherit), IgnoreDefaultExcludes: base.IgnoreDefaultExcludes,
+		Exclude: base.Exclude, Set: base.Set, IncludeOnly: base.IncludeOnly,
+	}).Environ(environ) {
+		name, value, _ := strings.Cut(entry, "=")
+		set[name] = value
+	}
+	return map[string]any{
+		"inherit": "none", "ignore_default_excludes": true, "exclude": []string{}, "include_only": []string{},
+		"set": set, "experimental_use_profile": base.UseProfile,
+	}, nil
+}
+
+// namesVariable has the keys of providers and MCP servers by which they get secrets, and whether a value there,
+// or below, names an environment variable with one. Else it is one: a header, a query or a token.
+var namesVariable = map[string]bool{
+	"env_key": true, "bearer_token_env_var": true, "env_http_headers": true,
+	"http_headers": false, "query_params": false, "experimental_bearer_token": false,
+}
+
+// credentials calls found with each value that is a secret or names the environment variable with one.
+func credentials(k keys, found func(word string, variable bool)) {
+	for name, v := range k {
+		below, _ := v.(keys)
+		if variable, ok := namesVariable[name]; ok {
+			if word := get[string](k, name); word != "" {
+				found(word, variable)
+			}
+			for key := range below {
+				if word := get[string](below, key); word != "" {
+					found(word, variable)
+				}
+			}
+		}
+		credentials(below, found)
+	}
+}
+
+// learn notes the secrets that providers and MCP servers get by a configuration and the further keys of a
+// conversation, so that no error has them. It returns the names of the variables that have one.
+func (c *child) learn(file, further keys) (names []string) {
+	var values []string
+	for _, k := range []keys{file, further} {
+		for _, table := range []string{providersTable, serversTable} {
+			credentials(k.table(table), func(word string, variable bool) {
+				if variable {
+					names = append(names, word)
+				} else {
+					values = append(values, word)
+				}
+			})
+		}
+	}
+	for _, entry := range os.Environ() {
+		if name, value, _ := strings.Cut(entry, "="); slices.Contains(names, name) || run.MatchName(run.Secrets(), name) {
+			values = append(values, value)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, secret := range text.NewSecrets(values...) {
+		if !slices.Contains(c.secrets, secret) {
+			c.secrets = append(slices.Clip(c.secrets), secret)
+		}
+	}
+	return names
+}
+
+// redact replaces the keys that the app-server knows, and what looks like a key, in an error.
+func (c *child) redact(s string) string {
+	c.mu.Lock()
+	secrets := c.secrets
+	c.mu.Unlock()
+	return secrets.Hide(redact(s))
+}
