@@ -247,7 +247,7 @@ func (c *Call) abandon(err error, reason string) {
 	p, id, method := c.p, c.id, c.method // a pooled call belongs to its caller once it is ready
 	c.complete()
 	profile := p.o.Cancellation
-	if !profile.covers(method) {
+	if !profile.covers(method) || profile.Inbound {
 		return
 	}
 	// regardless: when the queue is full, the cancellation is what may relieve the other side.

@@ -145,6 +145,27 @@ func TestCallsWithoutReader(t *testing.T) {
 	})
 }
 
+// TestInboundCancellation gives up a call under a profile of which only the other side may make use.
+func TestInboundCancellation(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRaw(t, nil, &jsonrpc.Options{Cancellation: &jsonrpc.CancelProfile{Method: "gone", IDMember: "id", Inbound: true}})
+		r.run(context.Background())
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		result := make(chan error)
+		go func() { result <- r.p.Call(ctx, "a", nil, nil) }()
+		r.want(`{"jsonrpc":"2.0","id":0,"method":"a"}`)
+		if err := <-result; !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		go func() { result <- r.p.Notify(context.Background(), "b", nil) }()
+		r.want(`{"jsonrpc":"2.0","method":"b"}`) // and no cancellation before it
+		if err := <-result; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // watchedContext is a context that counts who watches it.
 type watchedContext struct {
 	context.Context

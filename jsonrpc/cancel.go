@@ -27,6 +27,10 @@ type CancelProfile struct {
 	// false a cancelled request gets no response.
 	Answer bool
 
+	// Inbound says that only the other side cancels: a call of this side that is
+	// given up is not announced.
+	Inbound bool
+
 	// Never lists methods that cannot be cancelled.
 	Never []string
 }

@@ -254,8 +254,6 @@ func (c *child) notification(method string, n *apptypes.Note) {
 			}
 		}
 		return
-	case apptypes.NoteServerRequestResolved:
-		return
 	}
 	t, agent := c.root(n.ThreadID)
 	if t == nil {

@@ -75,7 +75,7 @@ func (r *turn) accepted(ctx context.Context) error {
 	var err error
 	select {
 	case <-r.app.Begun():
-		if err = r.app.Err(); errors.Is(err, jsonrpc.ErrClosed) {
+		if _, err = r.app.End(); errors.Is(err, jsonrpc.ErrClosed) {
 			err = c.obituary()
 		}
 	case <-ctx.Done():
@@ -101,7 +101,8 @@ func (r *turn) begun() bool {
 	for {
 		select {
 		case <-r.app.Begun():
-			return r.app.Err() == nil
+			_, err := r.app.End()
+			return err == nil
 		case <-c.end.gone:
 			return false
 		case <-limit.C:
@@ -252,7 +253,7 @@ func (r *turn) await(ctx context.Context) ([]protocol.EventMsg, error) {
 
 // cutShort reports whether the app-server reported the turn as interrupted.
 func (r *turn) cutShort() bool {
-	end := r.app.Result()
+	end, _ := r.app.End()
 	return end != nil && end.Status == apptypes.TurnStatusInterrupted
 }
 
@@ -269,7 +270,7 @@ func (r *turn) clear(ctx context.Context) {
 func (r *turn) outcome(interrupted error) ([]protocol.EventMsg, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch end := r.app.Result(); {
+	switch end, _ := r.app.End(); {
 	case end != nil && end.Status == apptypes.TurnStatusCompleted:
 		return r.tr.end(end)
 	case interrupted != nil:

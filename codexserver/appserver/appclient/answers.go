@@ -81,8 +81,6 @@ func (c *Client) serve(ctx context.Context, r *jsonrpc.Request) (any, error) {
 	if !apptypes.KnownAsk(r.Method) {
 		c.warnUnknown("request", r.Method)
 	}
-	ctx, done := c.handling(ctx, r.ID)
-	defer done()
 	return c.answers.ServeRPC(ctx, r)
 }
 

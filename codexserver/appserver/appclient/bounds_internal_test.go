@@ -2,14 +2,10 @@ package appclient
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
-
-	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
 // TestUnknownMethods reports each once, at most a hundred of them, and little of a long one.
@@ -40,29 +36,5 @@ func TestParseVersion(t *testing.T) {
 		if got, err := ParseVersion(n); err == nil {
 			t.Errorf("%q: %v", n, got)
 		}
-	}
-}
-
-// TestWithdraw has requests that are withdrawn before and after they come.
-func TestWithdraw(t *testing.T) {
-	q := requests{open: map[jsonrpc.ID]context.CancelFunc{}, early: map[jsonrpc.ID]bool{}}
-	stopped := 0
-	stop := func() { stopped++ }
-	early, late := mcptypes.IntID(1), mcptypes.IntID(2)
-	q.withdraw(early)
-	q.add(early, stop)
-	q.add(late, stop)
-	if stopped != 1 || len(q.early) != 0 {
-		t.Errorf("%d stopped, %d are remembered", stopped, len(q.early))
-	}
-	q.withdraw(late)
-	for i := range 2*maxEarly + 1 {
-		q.withdraw(mcptypes.IntID(int64(i + 3)))
-		if len(q.early) > maxEarly {
-			t.Fatalf("%d ids are remembered", len(q.early))
-		}
-	}
-	if stopped != 2 || len(q.open) != 2 || len(q.early) != 1 {
-		t.Errorf("%d stopped, %d open, %d are remembered", stopped, len(q.open), len(q.early))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os/exec"
+	"strings"
 	"sync"
 	"time"
 
@@ -52,11 +53,10 @@ type Client struct {
 	done  chan struct{} // closed when err is set
 	err   error
 
-	mu       sync.Mutex
-	server   Server
-	unknown  map[string]bool  // methods that were reported as unknown
-	requests requests         // of the app-server
-	turns    map[string]*Turn // that have not ended, by thread
+	mu      sync.Mutex
+	server  Server
+	unknown map[string]bool  // methods that were reported as unknown
+	turns   map[string]*Turn // that have not ended, by thread
 }
 
 // maxMessage bounds a line of the app-server. Lists of models and images are long.
@@ -65,13 +65,14 @@ const maxMessage = 256 << 20
 // closeLimit bounds the orderly end of a connection.
 const closeLimit = time.Second
 
+// withdrawal is how the app-server withdraws a question that another program has answered or whose turn has
+// ended. It then ignores the answer.
+var withdrawal = &jsonrpc.CancelProfile{Method: apptypes.NoteServerRequestResolved, IDMember: "requestId", Answer: true, Inbound: true}
+
 // New returns a client that will own the transport. Call [Client.Initialize] before anything else, and
 // [Client.Close] in the end.
 func New(t jsonrpc.Transport, o *Options) *Client {
-	c := &Client{
-		done: make(chan struct{}), unknown: map[string]bool{}, turns: map[string]*Turn{},
-		requests: requests{open: map[jsonrpc.ID]context.CancelFunc{}, early: map[jsonrpc.ID]bool{}},
-	}
+	c := &Client{done: make(chan struct{}), unknown: map[string]bool{}, turns: map[string]*Turn{}}
 	if o != nil {
 		c.options = *o
 	}
@@ -82,7 +83,9 @@ func New(t jsonrpc.Transport, o *Options) *Client {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	c.answers = c.options.Answers.mux()
-	c.peer = jsonrpc.NewPeer(t, jsonrpc.HandlerFunc(c.serve), &jsonrpc.Options{OmitVersion: true, FirstID: 1, MaxMessage: maxMessage})
+	c.peer = jsonrpc.NewPeer(t, jsonrpc.HandlerFunc(c.serve), &jsonrpc.Options{
+		OmitVersion: true, FirstID: 1, MaxMessage: maxMessage, Cancellation: withdrawal,
+	})
 	return c
 }
 
@@ -123,7 +126,9 @@ func (c *Client) Initialize(ctx context.Context) error {
 	if err := c.peer.Call(ctx, apptypes.CallInitialize, p, &r); err != nil {
 		return err
 	}
-	v, err := agentVersion(r.UserAgent)
+	_, release, _ := strings.Cut(r.UserAgent, "/") // NAME/VERSION (…)
+	release, _, _ = strings.Cut(release, " ")
+	v, err := ParseVersion(release)
 	c.mu.Lock()
 	c.server = Server{Version: v, Home: r.CodexHome}
 	c.mu.Unlock()

@@ -91,9 +91,9 @@ func TestTurn(t *testing.T) {
 		"the answer comes last":     {[]string{begins, says, ends, answer}, whole, ""},
 		"the answer has no id":      {[]string{nameless, begins, says, ends}, whole, ""},
 		"no id at all":              {[]string{nameless, says, ends, "end"}, "", "codex app-server has ended"},
-		"others":                    {[]string{answer, earlier, elsewhere, everybody, ends, says}, "turn/completed", ""},
-		"failed":                    {[]string{answer, fails}, "turn/completed", "the turn ended with the status failed: no tokens"},
-		"an unknown end":            {[]string{answer, strange}, "turn/completed", "status failed: codex reported the end of the turn in an unknown form"},
+		"others":                    {[]string{answer, earlier, begins, elsewhere, everybody, ends, says}, "turn/started turn/completed", ""},
+		"failed":                    {[]string{answer, begins, fails}, "turn/started turn/completed", "the turn ended with the status failed: no tokens"},
+		"an unknown end":            {[]string{answer, begins, strange}, "turn/started turn/completed", "status failed: codex reported the end of the turn in an unknown form"},
 		"refused":                   {[]string{refused}, "", "no such thread"},
 		"the end of the app-server": {[]string{answer, begins, "end"}, "turn/started", "codex app-server has ended: jsonrpc: connection closed"},
 		"the end before the answer": {[]string{begins, "end"}, either, "connection closed"},
@@ -227,7 +227,8 @@ var asks = map[string]struct{ params, declined string }{
 
 // TestDeclines asks clients that have no answer, return an error with one, or answer too late.
 func TestDeclines(t *testing.T) {
-	withdrawn := func(ctx context.Context) error { <-ctx.Done(); return nil }
+	asked := make(chan struct{})
+	withdrawn := func(ctx context.Context) error { asked <- struct{}{}; <-ctx.Done(); return nil }
 	fails := func(context.Context) error { return errors.New("no one is here") }
 	for name, wait := range map[string]func(context.Context) error{"no function": nil, "an error": fails, "withdrawn": withdrawn} {
 		o := &appclient.Options{}
@@ -255,7 +256,10 @@ func TestDeclines(t *testing.T) {
 				f := &fake{}
 				f.start(t, o)
 				if name == "withdrawn" {
-					f.notify("serverRequest/resolved", `{"threadId":"t","requestId":1}`) // the fake's next request
+					go func() {
+						<-asked
+						f.notify("serverRequest/resolved", `{"threadId":"t","requestId":1}`) // the fake's first request
+					}()
 				}
 				if got := f.ask(t.Context(), method, tt.params); got != tt.declined {
 					t.Errorf("answered %s, want %s", got, tt.declined)
@@ -309,7 +313,7 @@ func TestNotes(t *testing.T) {
 	} {
 		f.notify(n.method, n.params)
 	}
-	for _, want := range []string{"turn/started t", "serverRequest/resolved t", "serverRequest/resolved t", "turn/completed ", "warning "} {
+	for _, want := range []string{"turn/started t", "turn/completed ", "warning "} {
 		if is := <-got; is != want {
 			t.Errorf("got %q, want %q", is, want)
 		}

@@ -17,23 +17,16 @@ func (c *Client) notification(r *jsonrpc.Request) {
 	}
 	var n apptypes.Note
 	if err := r.Bind(&n); err != nil {
-		c.warnNote(r.Method, err)
+		c.log.Warn("codex: notification not understood", "method", r.Method, "error", err)
 		if r.Method != apptypes.NoteTurnCompleted {
 			return
 		}
 		n = endOnly(r.Params, err) // a turn must not wait for another end
 	}
-	if r.Method == apptypes.NoteServerRequestResolved {
-		c.withdrawn(n.RequestID)
-	}
 	if c.options.Note != nil {
 		c.options.Note(r.Method, &n)
 	}
 	c.follow(r.Method, &n)
-}
-
-func (c *Client) warnNote(method string, err error) {
-	c.log.Warn("codex: notification not understood", "method", method, "error", err)
 }
 
 // endOnly reads which turn has ended, and nothing else, from an end that is not understood.

@@ -51,51 +51,47 @@ func (e *EndError) Error() string {
 
 // Turn is a turn that the app-server was asked to begin.
 type Turn struct {
-	client   *Client
-	threadID string
-	note     func(string, *apptypes.Note)
-	sent     chan struct{}      // closed when call is set
-	call     *jsonrpc.Call      // which asks for the turn
-	forget   context.CancelFunc // gives up the answer to the call
-
+	client       *Client
+	threadID     string
+	note         func(string, *apptypes.Note)
+	forget       context.CancelFunc // gives up the answer to the request
 	begun, ended chan struct{}
 
 	// The client's lock guards these.
-	id     string
-	err    error
-	result *apptypes.Turn
+	id  string
+	end *apptypes.Turn
+	err error
 }
 
 // errBusy is the error of a second turn.
 var errBusy = errors.New("appclient: a turn of this thread runs")
 
-// Begin asks the app-server to begin a turn of a thread that this client started or resumed. Note, which
-// may be nil, gets the notifications of the turn as [Options].Note does, and none of its sub-agents. It is
-// an error if another turn of the thread has not ended.
+// Begin asks the app-server to begin a turn of a thread that this client started or resumed, and does not wait.
+// Note, which may be nil, gets the notifications of the turn as [Options].Note does, and none of its sub-agents.
+// It is an error if another turn of the thread has not ended.
 func (c *Client) Begin(p *apptypes.TurnParams, note func(method string, n *apptypes.Note)) (*Turn, error) {
-	t := &Turn{
-		client: c, threadID: p.ThreadID, note: note, sent: make(chan struct{}),
-		begun: make(chan struct{}), ended: make(chan struct{}),
-	}
-	var calling context.Context
-	calling, t.forget = context.WithCancel(context.Background())
+	calling, forget := context.WithCancel(context.Background())
+	t := &Turn{client: c, threadID: p.ThreadID, note: note, forget: forget, begun: make(chan struct{}), ended: make(chan struct{})}
 	c.mu.Lock()
-	busy := c.turns[p.ThreadID] != nil
-	if !busy {
-		c.turns[p.ThreadID] = t
-	}
-	c.mu.Unlock()
-	if busy {
-		t.forget()
+	defer c.mu.Unlock()
+	if c.turns[p.ThreadID] != nil {
+		forget()
 		return nil, errBusy
 	}
-	t.call = c.peer.Start(calling, apptypes.CallTurnStart, p) // it may wait for the app-server to read, so without the lock
-	close(t.sent)
+	c.turns[p.ThreadID] = t
 	go func() {
-		<-t.call.Done()
+		var r apptypes.TurnReply
+		err := c.Call(calling, apptypes.CallTurnStart, p, &r)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		t.answered()
+		switch {
+		case c.turns[t.threadID] != t: // it is over
+		case err != nil:
+			t.err = err
+			t.over()
+		default:
+			t.name(r.Turn.ID)
+		}
 	}()
 	return t, nil
 }
@@ -113,18 +109,11 @@ func (t *Turn) ID() string {
 	return t.id
 }
 
-// Err returns why the app-server did not begin the turn, nil if it has or may still do so.
-func (t *Turn) Err() error {
+// End returns the end of the turn, nil before it, or why the app-server did not begin it.
+func (t *Turn) End() (*apptypes.Turn, error) {
 	t.client.mu.Lock()
 	defer t.client.mu.Unlock()
-	return t.err
-}
-
-// Result returns the end of the turn, nil before it.
-func (t *Turn) Result() *apptypes.Turn {
-	t.client.mu.Lock()
-	defer t.client.mu.Unlock()
-	return t.result
+	return t.end, t.err
 }
 
 // Turn runs a turn as [Client.Begin] does, and returns its end. A turn that is not completed is an
@@ -135,69 +124,37 @@ func (c *Client) Turn(ctx context.Context, p *apptypes.TurnParams, note func(met
 	if err != nil {
 		return nil, err
 	}
-	err = c.wait(ctx, t.ended)
-	if err != nil && ctx.Err() != nil {
-		limited, stop := context.WithTimeout(context.WithoutCancel(ctx), interruptLimit)
-		defer stop()
-		if c.wait(limited, t.begun) == nil && t.Err() == nil {
-			_ = c.Interrupt(limited, t.threadID, t.ID()) // refused if the turn has just ended by itself
-			_ = c.wait(limited, t.ended)
-		}
-		return t.Result(), context.Cause(ctx)
-	}
-	if err == nil {
-		err = t.Err()
-	}
-	if err != nil {
+	c.wait(ctx, t.ended)
+	end, err := t.End()
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	end := t.Result()
-	if end.Status != apptypes.TurnStatusCompleted {
+	case end != nil && end.Status == apptypes.TurnStatusCompleted:
+		return end, nil
+	case end != nil:
 		return end, &EndError{Status: end.Status, Reason: end.Error}
+	case ctx.Err() == nil && c.err != nil:
+		return nil, fmt.Errorf("codex app-server has ended: %w (%w)", jsonrpc.ErrClosed, c.err)
+	case ctx.Err() == nil:
+		return nil, fmt.Errorf("codex app-server has ended: %w", jsonrpc.ErrClosed)
 	}
-	return end, nil
+	limited, stop := context.WithTimeout(context.WithoutCancel(ctx), interruptLimit)
+	defer stop()
+	c.wait(limited, t.begun)
+	if id := t.ID(); id != "" {
+		_ = c.Interrupt(limited, t.threadID, id) // refused if the turn has just ended by itself
+		c.wait(limited, t.ended)
+	}
+	end, _ = t.End()
+	return end, context.Cause(ctx)
 }
 
 // wait waits for a channel, the end of the context or that of the connection.
-func (c *Client) wait(ctx context.Context, what <-chan struct{}) error {
+func (c *Client) wait(ctx context.Context, what <-chan struct{}) {
 	select {
 	case <-what:
-		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
 	case <-c.done:
-	}
-	select { // what came before the end counts
-	case <-what:
-		return nil
-	default:
-	}
-	if c.err != nil {
-		return fmt.Errorf("codex app-server has ended: %w (%w)", jsonrpc.ErrClosed, c.err)
-	}
-	return fmt.Errorf("codex app-server has ended: %w", jsonrpc.ErrClosed)
-}
-
-// shut closes a channel, once. The client's lock is held.
-func shut(c chan struct{}) {
-	select {
-	case <-c:
-	default:
-		close(c)
-	}
-}
-
-// answered records the answer to the call, which has come. The client's lock is held.
-func (t *Turn) answered() {
-	var reply apptypes.TurnReply
-	err := t.call.Result(&reply)
-	switch {
-	case t.result != nil || t.err != nil:
-	case err != nil:
-		t.err = err
-		t.over()
-	default:
-		t.name(reply.Turn.ID)
 	}
 }
 
@@ -205,63 +162,46 @@ func (t *Turn) answered() {
 func (t *Turn) name(id string) {
 	if t.id == "" && id != "" {
 		t.id = id
-		shut(t.begun)
+		close(t.begun)
 	}
 }
 
-// over ends the turn. The client's lock is held.
+// over ends the turn, once. The client's lock is held.
 func (t *Turn) over() {
-	if t.client.turns[t.threadID] == t {
-		delete(t.client.turns, t.threadID)
+	delete(t.client.turns, t.threadID)
+	if t.id == "" {
+		close(t.begun)
 	}
-	shut(t.begun)
-	shut(t.ended)
+	close(t.ended)
 	t.forget()
 }
 
-// follow passes a notification to the turn that it is about.
+// follow passes a notification to the turn that it is about. Codex sends turn/started before the others.
 func (c *Client) follow(method string, n *apptypes.Note) {
 	id := n.TurnID
 	if n.Turn != nil {
 		id = n.Turn.ID
 	}
-	t := c.about(n.ThreadID, id, method)
-	if t == nil {
+	c.mu.Lock()
+	t := c.turns[n.ThreadID]
+	if t != nil && method == apptypes.NoteTurnStarted {
+		t.name(id)
+	}
+	about := t != nil && id != "" && t.id == id
+	c.mu.Unlock()
+	if !about {
 		return
 	}
 	if t.note != nil {
 		t.note(method, n)
 	}
-	if method == apptypes.NoteTurnCompleted && n.Turn != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		t.result = n.Turn
-		t.over()
+	if method != apptypes.NoteTurnCompleted || n.Turn == nil {
+		return
 	}
-}
-
-// about returns the running turn with an id, or nil. Codex sends turn/started first, which names a turn
-// without an answer.
-func (c *Client) about(threadID, id, method string) *Turn {
-	c.mu.Lock()
-	t := c.turns[threadID]
-	c.mu.Unlock()
-	if t == nil || id == "" {
-		return nil
-	}
-	<-t.sent
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	select {
-	case <-t.call.Done():
-		t.answered()
-	default:
+	if c.turns[t.threadID] == t {
+		t.end = n.Turn
+		t.over()
 	}
-	if method == apptypes.NoteTurnStarted {
-		t.name(id)
-	}
-	if t.id != id || t.err != nil || t.result != nil {
-		return nil
-	}
-	return t
 }

@@ -3,7 +3,6 @@ package appclient
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
 )
 
@@ -51,27 +50,10 @@ func (v Version) Less(w Version) bool {
 
 // ParseVersion reads "0.169.0", also with a suffix as in "0.170.0-alpha.1".
 func ParseVersion(s string) (Version, error) {
+	var v Version
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "-")
-	parts := strings.Split(s, ".")
-	if len(parts) != 3 {
+	if _, err := fmt.Sscanf(s, "%d.%d.%d", &v.Major, &v.Minor, &v.Patch); err != nil || v.String() != s {
 		return Version{}, fmt.Errorf("%q is not a version", s)
 	}
-	var n [3]int
-	for i, p := range parts {
-		var err error
-		if n[i], err = strconv.Atoi(p); err != nil || n[i] < 0 {
-			return Version{}, fmt.Errorf("%q is not a version", s)
-		}
-	}
-	return Version{n[0], n[1], n[2]}, nil
-}
-
-// agentVersion reads the version in a user agent, NAME/VERSION (…).
-func agentVersion(userAgent string) (Version, error) {
-	_, rest, found := strings.Cut(userAgent, "/")
-	if !found {
-		return Version{}, fmt.Errorf("user agent %q has no version", userAgent)
-	}
-	word, _, _ := strings.Cut(rest, " ")
-	return ParseVersion(word)
+	return v, nil
 }

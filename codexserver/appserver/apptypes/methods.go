@@ -31,6 +31,9 @@ const (
 	AskMCPServerElicitationRequest         = "mcpServer/elicitation/request"
 )
 
+// NoteServerRequestResolved says that a question needs no answer any more.
+const NoteServerRequestResolved = "serverRequest/resolved"
+
 // The notifications of the app-server that [Note] has the params of.
 const (
 	NoteAccountRateLimitsUpdated        = "account/rateLimits/updated"
@@ -44,7 +47,6 @@ const (
 	NoteItemReasoningSummaryTextDelta   = "item/reasoning/summaryTextDelta"
 	NoteItemReasoningTextDelta          = "item/reasoning/textDelta"
 	NoteItemStarted                     = "item/started"
-	NoteServerRequestResolved           = "serverRequest/resolved"
 	NoteThreadTokenUsageUpdated         = "thread/tokenUsage/updated"
 	NoteTurnCompleted                   = "turn/completed"
 	NoteTurnDiffUpdated                 = "turn/diff/updated"
@@ -67,7 +69,6 @@ func UsesNote(method string) bool {
 		NoteItemReasoningSummaryTextDelta,
 		NoteItemReasoningTextDelta,
 		NoteItemStarted,
-		NoteServerRequestResolved,
 		NoteThreadTokenUsageUpdated,
 		NoteTurnCompleted,
 		NoteTurnDiffUpdated,
@@ -116,6 +117,7 @@ func KnownNote(method string) bool {
 		"process/outputDelta",
 		"project/changed",
 		"remoteControl/status/changed",
+		NoteServerRequestResolved,
 		"skills/changed",
 		"thread/archived",
 		"thread/attachment/updated",

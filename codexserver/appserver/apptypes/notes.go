@@ -18,7 +18,6 @@ type Note struct {
 	Message     string          `json:"message,omitzero"`
 	Plan        []PlanStep      `json:"plan,omitzero"`
 	RateLimits  *RateLimits     `json:"rateLimits,omitzero"`
-	RequestID   json.RawMessage `json:"requestId,omitzero"`
 	Summary     string          `json:"summary,omitzero"`
 	ThreadID    string          `json:"threadId,omitzero"`
 	TokenUsage  *TokenUsage     `json:"tokenUsage,omitzero"`
