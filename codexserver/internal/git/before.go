@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -15,8 +14,8 @@ import (
 	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
-// maxParts bounds the folders that are looked at besides the first.
-const maxParts = 16
+// maxParts bounds the folders that are looked at, with the first.
+const maxParts = 17
 
 // Options configure a look.
 type Options struct {
@@ -31,22 +30,7 @@ type Options struct {
 
 // Before is the content of a folder at one moment, and that of further folders. It is not safe
 // for concurrent use.
-type Before struct {
-	first *look
-	parts []part
-	gaps  []Gap // of the parts
-}
-
-// part is a look at a further folder.
-type part struct {
-	look *look
-	// at is the path as in the changes, with a slash at its end.
-	at string
-	// below is true if the part is below the root.
-	below bool
-	// gone is true if it could not be compared.
-	gone bool
-}
+type Before struct{ parts []*look }
 
 // Look looks at the working tree that contains dir, an absolute path, or at dir itself outside of a
 // repository. What it cannot look at of the further folders is among [Before.Gaps]. If the folder
@@ -59,9 +43,12 @@ func Look(ctx context.Context, dir string, o *Options) (*Before, error) {
 	if err != nil {
 		return nil, fmt.Errorf("git: %w", err)
 	}
-	b := &Before{first: first}
-	if name, ok := first.ignores(dir); ok {
-		b.add(ctx, name, dir, true, o)
+	b := &Before{[]*look{first}}
+	if rel, ok := paths.Within(dir, first.root); ok {
+		name := filepath.ToSlash(rel) + "/"
+		if slices.ContainsFunc(first.before.ignored, func(i string) bool { return strings.HasSuffix(i, "/") && strings.HasPrefix(name, i) }) {
+			b.add(ctx, name, dir, true, o)
+		}
 	}
 	for _, root := range o.Roots {
 		root = realPath(root)
@@ -80,32 +67,18 @@ func realPath(path string) string {
 	return path
 }
 
-// ignores returns the name of a folder below the root, by its real path, and reports whether
-// git ignores the whole folder.
-func (l *look) ignores(dir string) (name string, ok bool) {
-	rel, ok := paths.Within(dir, l.root)
-	if !ok {
-		return "", false
-	}
-	name = filepath.ToSlash(rel) + "/"
-	return name, slices.ContainsFunc(l.before.ignored, func(i string) bool { return strings.HasSuffix(i, "/") && strings.HasPrefix(name, i) })
-}
-
 // add looks at a further folder. At is its path as in the changes. One that is below the root is
 // looked at as one without a repository.
 func (b *Before) add(ctx context.Context, at, dir string, below bool, o *Options) {
-	at = strings.TrimSuffix(filepath.ToSlash(at), "/") + "/"
-	if len(b.parts) == maxParts {
-		b.gaps = append(b.gaps, Gap{at, "too many folders"})
-		return
+	l, err := &look{}, errors.New("too many folders")
+	if len(b.parts) < maxParts {
+		l, err = take(ctx, dir, o, below || Root(dir) != dir)
 	}
-	l, err := take(ctx, dir, o, below || Root(dir) != dir)
 	if err != nil {
-		b.gaps = append(b.gaps, Gap{at, why(err)})
-		return
+		l = &look{gone: why(err)}
 	}
-	l.part = true
-	b.parts = append(b.parts, part{look: l, at: at, below: below})
+	l.at = strings.TrimSuffix(filepath.ToSlash(at), "/") + "/"
+	b.parts = append(b.parts, l)
 }
 
 // why returns the reason in an error.
@@ -117,45 +90,43 @@ func why(err error) string {
 }
 
 // Root returns the top of the working tree, or the folder itself outside a repository.
-func (b *Before) Root() string { return b.first.root }
+func (b *Before) Root() string { return b.parts[0].root }
 
 // Covers reports whether Compare finds changes of the file at an absolute path. It does
 // not cover files outside the folders and in other repositories below them.
 func (b *Before) Covers(file string) bool {
-	return b.first.covers(file) || slices.ContainsFunc(b.parts, func(p part) bool { return !p.gone && p.look.covers(file) })
-}
-
-func (l *look) covers(file string) bool {
-	rel, ok := paths.Within(file, l.root)
-	if !ok {
-		return false
-	}
-	for name := filepath.ToSlash(rel); name != "."; name = path.Dir(name) {
-		if _, module := l.before.modules[name]; module || l.before.nested[name] {
+	return slices.ContainsFunc(b.parts, func(l *look) bool {
+		if l.gone != "" {
 			return false
 		}
-	}
-	return true
+		rel, ok := paths.Within(file, l.root)
+		for name := filepath.ToSlash(rel); ok && name != "."; name = path.Dir(name) {
+			e := l.entry(name)
+			ok = l.before.others[name+"/"] == other{} && (e == nil || e.mode != modeModule)
+		}
+		return ok
+	})
 }
 
 // Compare returns the changes since the look, sorted by path. The paths of changes outside of the
 // root are absolute. It compares contents. It does not matter who wrote them, and what git has
-// recorded.
+// recorded. It must be called once.
 func (b *Before) Compare(ctx context.Context) ([]Change, error) {
-	changes, err := b.first.compare(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("git: %w", err)
-	}
-	for i := range b.parts {
-		p := &b.parts[i]
-		found, err := p.look.compare(ctx)
-		if err != nil {
-			p.gone = true
-			b.gaps = append(b.gaps, Gap{p.at, why(err)})
+	var changes []Change
+	for i, l := range b.parts {
+		if l.gone != "" {
 			continue
 		}
-		for _, c := range found {
-			c.Path = p.at + c.Path
+		err := l.compare(ctx)
+		if err != nil && i == 0 {
+			return nil, fmt.Errorf("git: %w", err)
+		}
+		if err != nil {
+			l.gone = why(err)
+			continue
+		}
+		for _, c := range l.changes {
+			c.Path = l.at + c.Path
 			changes = append(changes, c)
 		}
 	}
@@ -174,46 +145,44 @@ type Gap struct {
 
 // Gaps returns where changes were not looked for, after Compare.
 func (b *Before) Gaps() []Gap {
-	var known []string // folders that git ignores, and that are looked at
-	for _, p := range b.parts {
-		if p.below && !p.gone {
-			known = append(known, p.at)
-		}
-	}
-	gaps := slices.Concat(b.first.gaps(known...), b.gaps)
-	for _, p := range b.parts {
-		if p.gone {
+	var gaps []Gap
+	for i, l := range b.parts {
+		if l.gone != "" {
+			gaps = append(gaps, Gap{l.at, l.gone})
 			continue
 		}
-		for _, g := range p.look.gaps() {
-			g.Path = p.at + g.Path
-			gaps = append(gaps, g)
+		ignored := slices.Concat(l.before.ignored, l.after.ignored)
+		if i == 0 { // but a folder that is looked at
+			ignored = slices.DeleteFunc(ignored, func(name string) bool {
+				return slices.ContainsFunc(b.parts, func(p *look) bool { return p.gone == "" && p.at == name })
+			})
+		}
+		for _, g := range l.gaps(ignored) {
+			gaps = append(gaps, Gap{l.at + g.Path, g.Why})
 		}
 	}
 	return gaps
 }
 
-// gaps returns where the last comparison did not look. Known are ignored folders that others look at.
-func (l *look) gaps(known ...string) []Gap {
-	var gaps []Gap
-	for _, name := range both(l.before.closed, l.found.after.closed) {
-		gaps = append(gaps, Gap{name + "/", "it cannot be read"})
-	}
-	for _, name := range both(l.before.loose, l.found.after.loose) {
-		gaps = append(gaps, Gap{name + "/", "it is a submodule without a repository"})
-	}
-	for _, c := range l.found.stored {
+// gaps returns where the comparison did not look.
+func (l *look) gaps(ignored []string) []Gap {
+	gaps := slices.Concat(l.before.unread, l.after.unread)
+	sort := func(a, b Gap) int { return cmp.Or(cmp.Compare(a.Why, b.Why), cmp.Compare(a.Path, b.Path)) }
+	slices.SortFunc(gaps, sort)
+	gaps = slices.Compact(gaps)
+	for _, c := range l.changes {
 		if c.filtered && c.Kind == Update {
 			gaps = append(gaps, Gap{c.Path, "a filter changes how git stores it, so its content may be the same"})
 		}
 	}
-	for _, name := range l.found.unsure {
-		gaps = append(gaps, Gap{name, "git converts its line ends or its encoding, so whether they changed is not known"})
+	var repositories []Gap
+	for name, o := range l.before.others {
+		if o.why == otherRepository && o == l.after.others[name] {
+			repositories = append(repositories, Gap{name, o.why})
+		}
 	}
-	for _, name := range l.repositories() {
-		gaps = append(gaps, Gap{name + "/", otherRepository})
-	}
-	ignored := slices.DeleteFunc(slices.Concat(l.before.ignored, l.found.after.ignored), func(name string) bool { return slices.Contains(known, name) })
+	slices.SortFunc(repositories, sort)
+	gaps = append(gaps, repositories...)
 	if why := ignoredWhy(ignored); why != "" {
 		gaps = append(gaps, Gap{"", why})
 	}
@@ -221,22 +190,6 @@ func (l *look) gaps(known ...string) []Gap {
 		gaps = append(gaps, Gap{"", "core.fileMode is false, so changed modes do not show"})
 	}
 	return gaps
-}
-
-// repositories returns the other repositories that were there before and after, into which nobody
-// looked.
-func (l *look) repositories() []string {
-	is := func(r *content, name string) bool { return r.nested[name] || r.modules[name] }
-	return slices.DeleteFunc(slices.Concat(both(l.before.nested, nil), both(l.before.modules, nil)),
-		func(name string) bool { return !is(&l.before, name) || !is(&l.found.after, name) })
-}
-
-// both returns the names in either set, sorted.
-func both(a, b map[string]bool) []string {
-	all := map[string]bool{}
-	maps.Copy(all, a)
-	maps.Copy(all, b)
-	return slices.Sorted(maps.Keys(all))
 }
 
 // maxIgnored bounds the ignored files that a gap names.
@@ -256,32 +209,27 @@ func ignoredWhy(names []string) string {
 }
 
 // Diff returns at most max bytes of a diff, in git's format, of the changes that Compare
-// last found, and the changes that are not in it. `git apply` takes the diff: it has every
+// found, and the changes that are not in it. `git apply` takes the diff: it has every
 // section whole, and files that are not UTF-8 as binary patches. Changes outside of the root are
 // not in the diff.
-func (b *Before) Diff(ctx context.Context, max int) (string, []Omission, error) {
-	diff, left, err := b.first.diff(ctx, max, "")
-	if err != nil {
-		return "", nil, fmt.Errorf("git: %w", err)
-	}
-	for _, p := range b.parts {
+func (b *Before) Diff(ctx context.Context, max int) (diff string, left []Omission, err error) {
+	for _, l := range b.parts {
 		var more string
 		var out []Omission
 		switch {
-		case p.gone:
-			continue
-		case p.below:
-			if more, out, err = p.look.diff(ctx, max-len(diff), p.at); err != nil {
+		case l.gone != "":
+		case !filepath.IsAbs(l.at): // the first, or one below
+			if more, out, err = l.diff(ctx, max-len(diff)); err != nil {
 				return "", nil, fmt.Errorf("git: %w", err)
 			}
 		default:
-			for _, c := range slices.Concat(p.look.found.stored, p.look.found.others) {
+			for _, c := range l.changes {
 				out = append(out, Omission{c, "outside of the folder"})
 			}
 		}
 		diff += more
 		for _, o := range out {
-			o.Path = p.at + o.Path
+			o.Path = l.at + o.Path
 			left = append(left, o)
 		}
 	}
@@ -289,10 +237,11 @@ func (b *Before) Diff(ctx context.Context, max int) (string, []Omission, error) 
 }
 
 // Remove deletes the files of the look.
-func (b *Before) Remove() error {
-	err := b.first.remove()
-	for _, p := range b.parts {
-		err = errors.Join(err, p.look.remove())
+func (b *Before) Remove() (err error) {
+	for _, l := range b.parts {
+		if l.mirror != nil {
+			err = errors.Join(err, l.remove())
+		}
 	}
 	return err
 }

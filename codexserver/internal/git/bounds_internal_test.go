@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,64 +25,52 @@ func layHoles(t *testing.T, dir string, sizes map[string]int64) {
 	}
 }
 
-// TestSorted chooses the files of a snapshot that git reads.
-func TestSorted(t *testing.T) {
+// TestSplit chooses the files of a snapshot that git reads.
+func TestSplit(t *testing.T) {
 	dir := t.TempDir()
 	layHoles(t, dir, map[string]int64{"a": 16 << 20, "b": 16 << 20, "c": 16 << 20, "d": 16<<20 - 1, "one": 1, "two": 2, "large": 16<<20 + 1, "folder/x": 1})
 	if err := os.Symlink("folder", filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
 	own := []string{"a", "b", "c", "d", "one"}
 	for name, tt := range map[string]struct {
-		ctx           context.Context
 		files         int
 		repository    bool
 		names         []string
 		present, gone []string
 		err           error
 	}{
-		"as many bytes as may be": {t.Context(), 5, false, own, own, nil, nil},
-		"a byte more":             {t.Context(), 5, false, []string{"a", "b", "c", "d", "two"}, nil, nil, ErrLarge},
-		"in a repository":         {t.Context(), 5, true, []string{"a", "b", "c", "d", "two"}, []string{"a", "b", "c", "d", "two"}, nil, nil},
-		"a file more":             {t.Context(), 4, false, own, nil, nil, ErrLarge},
-		"a large one":             {t.Context(), 5, false, []string{"large", "one"}, []string{"large", "one"}, nil, nil},
-		"behind a link, and gone": {t.Context(), 5, false, []string{"link/x", "link", "folder", "none"}, []string{"folder", "link"}, []string{"link/x", "none"}, nil},
-		"when the turn has ended": {ended, 5, false, own, nil, nil, context.Canceled},
+		"as many bytes as may be": {5, false, own, own, nil, nil},
+		"a byte more":             {5, false, []string{"a", "b", "c", "d", "two"}, nil, nil, ErrLarge},
+		"in a repository":         {5, true, []string{"a", "b", "c", "d", "two"}, []string{"a", "b", "c", "d", "two"}, nil, nil},
+		"a file more":             {4, false, own, nil, nil, ErrLarge},
+		"a large one":             {5, false, []string{"large", "one"}, []string{"one"}, nil, nil},
+		"behind a link, and gone": {5, false, []string{"link/x", "link", "folder", "none"}, []string{"link"}, []string{"folder", "link/x", "none"}, nil},
 	} {
 		l := &look{mirror: &mirror{source: source{root: dir}}, files: tt.files}
 		if tt.repository {
 			l.gitDir = dir
 		}
-		r := content{seen: map[string]stat{}, marks: map[string]bool{}}
+		r := content{seen: map[string]stat{}, others: map[string]other{}}
 		for _, name := range tt.names {
-			r.seen[name] = stat{}
+			r.seen[name] = l.now(name)
 		}
-		err := l.sort(tt.ctx, &r)
-		var present, gone []string
-		for _, name := range slices.Sorted(maps.Keys(r.seen)) {
-			if r.seen[name].exists() {
-				present = append(present, name)
-			} else {
-				gone = append(gone, name)
-			}
-		}
+		present, gone, err := l.split(slices.Clone(tt.names), &r)
 		if !errors.Is(err, tt.err) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if d := cmp.Diff([][]string{tt.present, tt.gone}, [][]string{present, gone}); d != "" && err == nil {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}
-		if marked := r.marks["large"]; marked != slices.Contains(tt.names, "large") {
+		if _, marked := r.others["large"]; marked != slices.Contains(tt.names, "large") {
 			t.Errorf("%s: the large file is marked: %t", name, marked)
 		}
 	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
 	l := &look{mirror: &mirror{source: source{root: dir}}}
-	for what, err := range map[string]error{"tour": l.tour(ended, "", nil, &news{}, &content{}), "walk": l.walk(ended, "", nil, &content{})} {
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", what, err)
-		}
+	if _, err := l.see(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %v", err)
 	}
 }
 
@@ -98,12 +85,12 @@ func TestBoundedLists(t *testing.T) {
 			t.Errorf("%d ignored files: %q", n, got)
 		}
 	}
-	for parts, want := range map[int]string{15: "it does not exist", 16: "too many folders"} {
-		v := &Before{parts: make([]part, parts)}
+	for parts, want := range map[int]string{16: "it does not exist", 17: "too many folders"} {
+		v := &Before{make([]*look, parts)}
 		none := filepath.Join(t.TempDir(), "none")
 		v.add(t.Context(), none, none, false, &Options{Scratch: Scratch{Dir: t.TempDir()}})
-		if d := cmp.Diff([]Gap{{none + "/", want}}, v.gaps); d != "" {
-			t.Errorf("%d parts (-want +got):\n%s", parts, d)
+		if l := v.parts[parts]; l.at != none+"/" || l.gone != want {
+			t.Errorf("%d parts: %+v", parts, l)
 		}
 	}
 }

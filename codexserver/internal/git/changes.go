@@ -31,9 +31,9 @@ type Change struct {
 	// changes how git stores it.
 	Lines *Lines
 
+	why       string // it is not stored
 	object    string // of git, as it is now
 	module    bool   // it is the commit of a submodule
-	special   bool   // a pipe, a socket or a device
 	filtered  bool   // a filter changes how git stores it
 	converted bool   // git changes its line ends or its encoding
 	encoded   bool   // git changes its encoding, or writes its name into it

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,88 +27,60 @@ type Omission struct {
 }
 
 const (
-	maxArgs = 1000 // files that one call names
-
-	tooLarge        = "too large"
-	specialFile     = "a special file"
-	otherRepository = "another repository"
-	notRestored     = "git would not restore its bytes, because it converts them"
+	maxArgs     = 1000 // files that one call names
+	notRestored = "git would not restore its bytes, because it converts them"
 )
 
-// diff is [Before.Diff] with a prefix of all paths.
-func (l *look) diff(ctx context.Context, max int, prefix string) (string, []Omission, error) {
+// diff is [Before.Diff] of one folder.
+func (l *look) diff(ctx context.Context, max int) (string, []Omission, error) {
 	restored, err := l.restored(ctx)
 	if err != nil {
 		return "", nil, err
 	}
 	var left []Omission
 	var wanted []Change
-	for _, c := range l.found.stored {
-		switch why := l.unfit(c, restored, max); {
-		case why == specialFile:
-			left = append(left, Omission{Change{Path: c.Path, Kind: Update, special: true}, why})
-		case why != "":
+	for _, c := range l.changes {
+		if why := l.unfit(c, restored, max); why != "" {
 			left = append(left, Omission{c, why})
-		default:
+		} else {
 			wanted = append(wanted, c)
 		}
 	}
-	all, err := l.sections(ctx, wanted, max, prefix, false)
+	all, err := l.sections(ctx, wanted, max, false)
 	if err != nil {
 		return "", nil, err
 	}
 	binary := slices.DeleteFunc(slices.Clone(wanted), func(c Change) bool { return plain(all[c.Path]) })
-	bytes, err := l.sections(ctx, binary, max, prefix, true)
+	bytes, err := l.sections(ctx, binary, max, true)
 	if err != nil {
 		return "", nil, err
 	}
+	maps.Copy(all, bytes)
 	var b strings.Builder
 	for _, c := range wanted {
 		section := all[c.Path]
-		if !plain(section) {
-			section = bytes[c.Path]
-		}
-		if section == "" || len(section) > max-b.Len() {
+		if !plain(section) || section == "" || len(section) > max-b.Len() {
 			left = append(left, Omission{c, tooLarge})
 			continue
 		}
 		b.WriteString(section)
 	}
-	for _, c := range l.found.others {
-		left = append(left, Omission{c, l.unstored(c)})
-	}
 	sort.SliceStable(left, func(i, j int) bool { return left[i].Path < left[j].Path })
 	return b.String(), left, nil
 }
 
-// unstored returns why git does not store a change.
-func (l *look) unstored(c Change) string {
-	switch {
-	case c.special:
-		return specialFile
-	case strings.HasSuffix(c.Path, "/"):
-		return otherRepository
-	case c.converted:
-		return notRestored
-	}
-	return tooLarge + ", or it cannot be read"
-}
-
 // unfit returns why a change cannot be in a diff, or "".
 func (l *look) unfit(c Change, restored map[string]bool, max int) string {
-	_, special := l.found.after.special[c.Path]
-	_, specialBefore := l.before.special[c.Path]
-	info := l.found.after.seen[c.Path]
 	switch {
-	case special || specialBefore:
-		return specialFile
+	case c.why != "":
+		return c.why
 	case c.module:
 		return otherRepository
 	case c.filtered:
 		return "a filter changes how git stores it"
 	case l.converts(c) && !restored[c.Path]:
 		return notRestored
-	case c.Kind == Add && info.size > int64(max) && c.Lines != nil:
+	case c.Kind == Add && l.after.seen[c.Path].size > int64(max) && c.Lines != nil:
 		return tooLarge
 	}
 	return ""
@@ -115,8 +88,8 @@ func (l *look) unfit(c Change, restored map[string]bool, max int) string {
 
 // converts reports whether git may write a file with other bytes than it has.
 func (l *look) converts(c Change) bool {
-	info := l.found.after.seen[c.Path]
-	return c.converted && !c.filtered && c.Kind != Delete && info.exists() && info.mode.IsRegular()
+	info := l.after.seen[c.Path]
+	return c.why == "" && c.converted && !c.filtered && c.Kind != Delete && info.exists() && info.mode.IsRegular()
 }
 
 // restored returns the files that git writes as they are now, line ends and encoding included. One
@@ -124,7 +97,7 @@ func (l *look) converts(c Change) bool {
 func (l *look) restored(ctx context.Context) (map[string]bool, error) {
 	var list []Change
 	var input strings.Builder
-	for _, c := range l.found.stored {
+	for _, c := range l.changes {
 		if l.converts(c) && len(list) < maxLossy && !strings.Contains(c.Path, "\n") {
 			list = append(list, c)
 			input.WriteString(c.object + " " + c.Path + "\n")
@@ -135,7 +108,7 @@ func (l *look) restored(ctx context.Context) (map[string]bool, error) {
 		return same, nil
 	}
 	mark := rand.Text() // git says the size of what it has stored, not of what it writes
-	out, err := l.git(ctx, call{index: afterIndex, stdin: input.String(), cut: maxOutput}, "cat-file", "--batch="+mark, "--filters")
+	out, err := l.git(ctx, call{stdin: input.String(), cut: maxOutput}, "cat-file", "--batch="+mark, "--filters")
 	if err != nil {
 		return nil, err
 	}
@@ -164,16 +137,16 @@ var diffOptions = []string{"--no-color", "--no-ext-diff", "--no-textconv", "--un
 
 // sections returns the section of each change by its path, unless it is cut off. The changes are in
 // git's order. With binary each section is a binary patch.
-func (l *look) sections(ctx context.Context, changes []Change, max int, prefix string, binary bool) (map[string]string, error) {
+func (l *look) sections(ctx context.Context, changes []Change, max int, binary bool) (map[string]string, error) {
 	all := map[string]string{}
 	if len(changes) == 0 {
 		return all, nil
 	}
 	at := map[string]string{}
-	args := slices.Concat([]string{"diff-index", "--cached", "-p", "--binary", "--full-index", l.renames(), "--src-prefix=a/" + prefix, "--dst-prefix=b/" + prefix}, diffOptions, []string{l.found.tree, "--"})
+	args := slices.Concat([]string{"diff-index", "--cached", "-p", "--binary", "--full-index", l.renames(), "--src-prefix=a/" + l.at, "--dst-prefix=b/" + l.at}, diffOptions, []string{l.before.tree, "--"})
 	for _, c := range changes {
-		at["diff --git "+Quote("a/"+prefix+cmp.Or(c.From, c.Path))+" "+Quote("b/"+prefix+c.Path)] = c.Path
-		if len(changes) <= maxArgs && (binary || len(changes) < len(l.found.stored)) {
+		at["diff --git "+Quote("a/"+l.at+cmp.Or(c.From, c.Path))+" "+Quote("b/"+l.at+c.Path)] = c.Path
+		if len(changes) <= maxArgs && (binary || len(changes) < len(l.changes)) {
 			args = append(args, c.Path)
 			if c.From != "" {
 				args = append(args, c.From)
@@ -188,7 +161,7 @@ func (l *look) sections(ctx context.Context, changes []Change, max int, prefix s
 		defer undo()
 	}
 	most := 2 * max
-	out, err := l.git(ctx, call{index: afterIndex, cut: most, options: []string{"-c", "core.quotePath=true", "-c", "core.looseCompression=6"}}, args...)
+	out, err := l.git(ctx, call{cut: most, options: []string{"-c", "core.quotePath=true", "-c", "core.looseCompression=6"}}, args...)
 	if err != nil {
 		return nil, err
 	}

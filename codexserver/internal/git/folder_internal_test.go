@@ -44,11 +44,11 @@ func TestIndexTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := &look{mirror: m, begin: tt.begin, index: index{data: "DIRC", written: written.UnixNano()}}
+		l := &look{mirror: m, before: content{begin: tt.begin}, index: index{data: "DIRC", written: written.UnixNano()}}
 		if err := l.lay(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		info, err := os.Stat(filepath.Join(m.scratch, firstIndex))
+		info, err := os.Stat(filepath.Join(m.scratch, "index"))
 		if err != nil || !info.ModTime().Equal(tt.want) {
 			t.Errorf("%v, %v; want %v", info.ModTime(), err, tt.want)
 		}

@@ -7,7 +7,6 @@ import (
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"sort"
 	"strings"
 	"time"
 
@@ -71,10 +71,10 @@ func (l *look) readIndex(ctx context.Context) error {
 	hidden := func(name string) bool { _, err := os.Lstat(l.path(name)); return err != nil }
 	l.index.written = written.UnixNano()
 	if !l.index.parse(data, sha256, hidden) {
-		if _, err := l.git(ctx, call{index: firstIndex}, "update-index", "--index-version", "2", "--force-write-index"); err != nil {
+		if _, err := l.git(ctx, call{}, "update-index", "--index-version", "2", "--force-write-index"); err != nil {
 			return err
 		}
-		if data, err = safefile.Read(filepath.Join(l.scratch, firstIndex), maxIndex); err != nil {
+		if data, err = safefile.Read(filepath.Join(l.scratch, "index"), maxIndex); err != nil {
 			return err
 		}
 		if !l.index.parse(data, sha256, hidden) {
@@ -114,17 +114,17 @@ func (l *look) lay(ctx context.Context) error {
 	}
 	l.index.laid = true
 	at := time.Unix(0, l.index.written)
-	if then := l.begin.Add(-coarse); at.After(then) {
+	if then := l.before.begin.Add(-coarse); at.After(then) {
 		at = then
 	}
 	err := l.putIndex([]byte(l.index.data), at)
 	if err != nil || l.index.flags == "" {
 		return err
 	}
-	if _, err = l.git(ctx, call{index: firstIndex, stdin: l.index.flags}, "update-index", "-z", "--index-info"); err != nil {
+	if _, err = l.git(ctx, call{stdin: l.index.flags}, "update-index", "-z", "--index-info"); err != nil {
 		return err
 	}
-	return os.Chtimes(filepath.Join(l.scratch, firstIndex), at, at)
+	return os.Chtimes(filepath.Join(l.scratch, "index"), at, at)
 }
 
 // putIndex writes the first index of the mirror, which is made.
@@ -140,7 +140,7 @@ func (m *mirror) putIndex(data []byte, at time.Time) error {
 			}
 		}
 	}
-	file := filepath.Join(m.scratch, firstIndex)
+	file := filepath.Join(m.scratch, "index")
 	return cmp.Or(os.WriteFile(file, data, 0o600), os.Chtimes(file, at, at))
 }
 
@@ -234,16 +234,6 @@ func sameTime(index, file int64) bool {
 	return index == file || index%int64(time.Second) == 0 && index == file-file%int64(time.Second)
 }
 
-// isAtCommit reports whether a submodule has the commit of the index, or no repository.
-func (l *look) isAtCommit(e *entry) bool {
-	gitDir, commonDir, err := folders(l.path(e.name))
-	if err != nil {
-		return true
-	}
-	commit, _, ok := plainHead(gitDir, commonDir)
-	return ok && commit == hex.EncodeToString([]byte(e.object))
-}
-
 // someFiles is how many files show whether a file system keeps modes.
 const someFiles = 1000
 
@@ -272,4 +262,26 @@ func (l *look) useModes() error {
 		return nil
 	}
 	return os.WriteFile(filepath.Join(l.folder(), "config"), l.config(), 0o600)
+}
+
+// find returns where an entry is or would be whose name has a text after the first bytes, which all
+// have, and whether it is there.
+func find(list []entry, bytes int, text string) (int, bool) {
+	at := sort.Search(len(list), func(i int) bool { return list[i].name[bytes:] >= text })
+	return at, at < len(list) && list[at].name[bytes:] == text
+}
+
+// entry returns the entry with a name, or nil.
+func (l *look) entry(name string) *entry {
+	if at, found := find(l.index.entries, 0, name); found {
+		return &l.index.entries[at]
+	}
+	return nil
+}
+
+// below returns the entries in a folder.
+func below(list []entry, dir string) []entry {
+	from, _ := find(list, 0, dir+"/")
+	to, _ := find(list, 0, dir+"0") // the character after a slash
+	return list[from:to]
 }

@@ -3,15 +3,14 @@ package git
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -32,55 +31,52 @@ const (
 // ErrLarge is wrapped by the error for a folder that is too large for a look.
 var ErrLarge = errors.New("too large for a snapshot")
 
-// Indexes of a look, in the mirror's temporary folder.
-const (
-	firstIndex  = "first"  // the repository's own, as it was
-	beforeIndex = "before" // with the files that differed from it
-	afterIndex  = "after"
-)
-
 // look is the content of one folder at a moment: the whole working tree of a repository without
 // ignored files, or a folder without one.
 type look struct {
 	*mirror
-	part   bool // it is a further folder, in which git looks for no renames
-	files  int  // how many files git may read
-	begin  time.Time
-	before content
-	found  comparison // the last one
-	index  index      // the repository's own, as it was
-}
-
-// comparison is what a folder has become.
-type comparison struct {
-	after  content
-	tree   string   // of the index before, or "" if nothing was written since
-	stored []Change // what differs between the indexes, in git's order
-	others []Change // the other changes
-	unsure []string // files whose line ends or encoding may have changed
+	at            string // the path as in the changes, with a slash at its end; "" for the first
+	gone          string // why it could not be looked at or compared
+	files         int    // how many files git may read
+	index         index  // the repository's own, as it was
+	before, after content
+	changes       []Change // first those of stored files, in git's order
 }
 
 // content is what is in a folder, as far as it differs from the first index.
 type content struct {
-	seen    map[string]stat        // the files that differ or are new, and those that are gone
-	marks   map[string]bool        // those of them that are too large, or cannot be read
-	nested  map[string]bool        // other repositories below the root
-	modules map[string]bool        // submodules: true if there is a repository
-	loose   map[string]bool        // submodules with files and without a repository
-	special map[string]fs.FileMode // pipes, sockets and devices, with their type
-	closed  map[string]bool        // folders that cannot be read
-	ignored []string               // files that git ignores; a folder ends with a slash
+	begin   time.Time        // when the look began
+	seen    map[string]stat  // the files that differ or are new, and those that are gone
+	others  map[string]other // what git does not store
+	ignored []string         // files that git ignores; a folder ends with a slash
+	unread  []Gap
+	tree    string // of the index, if something was written later
 }
+
+// other is what git does not store: a file that is too large or cannot be read, a special file, or
+// another repository, whose name ends with a slash.
+type other struct {
+	why string // it is not in a diff
+	is  stat   // what shows that it has changed
+}
+
+// Reasons why git does not store a file.
+const (
+	tooLarge        = "too large"
+	notStored       = tooLarge + ", or it cannot be read"
+	specialFile     = "a special file"
+	otherRepository = "another repository"
+)
 
 // isRecent reports whether a file may have changed since the look, as the clock of its file system
 // and the one of this system show.
 func (l *look) isRecent(s stat) bool {
-	return s.changed == 0 || s.changed >= l.begin.Add(-coarse).UnixNano()
+	return s.changed == 0 || s.changed >= l.before.begin.Add(-coarse).UnixNano()
 }
 
 // take looks at a folder. With own it does not use a repository.
 func take(ctx context.Context, root string, o *Options, own bool) (*look, error) {
-	l := &look{files: cmp.Or(o.Files, setting.DefaultFiles), begin: time.Now()}
+	l := &look{files: cmp.Or(o.Files, setting.DefaultFiles), before: content{begin: time.Now()}}
 	if own {
 		l.files /= ownShare
 	}
@@ -95,9 +91,10 @@ func take(ctx context.Context, root string, o *Options, own bool) (*look, error)
 		return nil, err
 	}
 	if err = l.readIndex(ctx); err == nil {
-		if l.before, err = l.see(ctx, nil); err == nil {
-			err = l.store(ctx, beforeIndex, firstIndex, slices.Collect(maps.Keys(l.before.seen)), &l.before)
-		}
+		l.before, err = l.see(ctx)
+	}
+	if err == nil {
+		err = l.store(ctx, slices.Collect(maps.Keys(l.before.seen)), &l.before)
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.remove())
@@ -107,7 +104,7 @@ func take(ctx context.Context, root string, o *Options, own bool) (*look, error)
 
 // git runs git on the mirror, which has the copy of the index.
 func (l *look) git(ctx context.Context, c call, args ...string) (string, error) {
-	if _, err := os.Stat(l.gitDir); l.gitDir != "" && err != nil {
+	if l.gitDir != "" && !exists(l.gitDir) {
 		return "", errors.New("its repository is gone")
 	}
 	if err := l.lay(ctx); err != nil {
@@ -116,159 +113,94 @@ func (l *look) git(ctx context.Context, c call, args ...string) (string, error) 
 	return l.mirror.git(ctx, c, args...)
 }
 
-// find returns where an entry is or would be whose name has a text after the first bytes, which all
-// have, and whether it is there.
-func find(list []entry, bytes int, text string) (int, bool) {
-	at := sort.Search(len(list), func(i int) bool { return list[i].name[bytes:] >= text })
-	return at, at < len(list) && list[at].name[bytes:] == text
-}
-
-// entry returns the entry with a name, or nil.
-func (l *look) entry(name string) *entry {
-	if at, found := find(l.index.entries, 0, name); found {
-		return &l.index.entries[at]
-	}
-	return nil
-}
-
-// below returns the entries in a folder.
-func below(list []entry, dir string) []entry {
-	from, _ := find(list, 0, dir+"/")
-	to, _ := find(list, 0, dir+"0") // the character after a slash
-	return list[from:to]
-}
-
 // path returns the path of a file in the system.
 func (l *look) path(name string) string { return filepath.Join(l.root, filepath.FromSlash(name)) }
 
-// inScratch reports whether a file belongs to a mirror.
-func (l *look) inScratch(name string) bool {
-	return paths.Below(l.path(name), filepath.Dir(l.scratch))
-}
-
-// isRepository reports whether the folder has a git folder of its own.
-func (l *look) isRepository(name string) bool {
-	_, err := os.Lstat(filepath.Join(l.path(name), ".git"))
-	return err == nil
+// now describes a file, which is not behind a link.
+func (l *look) now(name string) stat {
+	file := l.path(name)
+	if dir := filepath.Dir(file); realPath(dir) != dir {
+		return stat{}
+	}
+	s, _ := lstat(file)
+	return s
 }
 
 // see finds what differs from the first index, and looks at what differed before. Git runs for it
 // once, if there are new files.
-func (l *look) see(ctx context.Context, before map[string]stat) (r content, err error) {
-	r = content{
-		seen: map[string]stat{}, marks: map[string]bool{}, nested: map[string]bool{}, modules: map[string]bool{}, loose: map[string]bool{},
-		special: map[string]fs.FileMode{}, closed: map[string]bool{},
-	}
+func (l *look) see(ctx context.Context) (content, error) {
+	r := content{begin: time.Now(), seen: map[string]stat{}, others: map[string]other{}}
 	if _, err := os.Stat(l.root); err != nil {
 		return r, err
 	}
 	for i := range l.index.entries {
 		l.index.entries[i].met = false
 	}
-	var n news
-	if err := l.tour(ctx, "", l.index.entries, &n, &r); err != nil {
+	t := tour{l: l, r: &r, ctx: ctx, unknown: map[string]stat{}}
+	if err := t.known("", l.index.entries); err != nil {
 		return r, err
 	}
 	for i := range l.index.entries {
 		if e := &l.index.entries[i]; !e.met { // it is gone, or has another name on a disk without cases
 			r.seen[e.name] = stat{}
-			if e.mode == modeModule {
-				r.modules[e.name] = false
-			}
 		}
 	}
-	if err := l.seeNew(ctx, &n, &r); err != nil {
+	if err := t.ask(); err != nil {
 		return r, err
 	}
-	for name := range before {
-		r.seen[name] = stat{}
+	for name, s := range t.unknown {
+		if err := t.news(name, s); err != nil {
+			return r, err
+		}
 	}
-	return r, l.sort(ctx, &r)
+	for name := range l.before.seen {
+		if _, seen := r.seen[name]; !seen {
+			r.seen[name] = l.now(name)
+		}
+	}
+	return r, nil
 }
 
-// seeModule looks at a submodule.
-func (l *look) seeModule(e *entry, r *content) {
-	is := l.isRepository(e.name)
-	if r.modules[e.name] = is; is {
-		if !l.isAtCommit(e) {
-			r.seen[e.name] = stat{}
-		}
-	} else if entries, err := os.ReadDir(l.path(e.name)); err == nil && len(entries) > 0 {
-		r.loose[e.name] = true
-	}
+// tour is a way through a folder.
+type tour struct {
+	l        *look
+	r        *content
+	ctx      context.Context
+	unknown  map[string]stat // files and folders without files of the index
+	replaced bool            // a file of the index is a folder, or the reverse
+	skip     map[string]bool // what git ignores
 }
 
-// maxNew is how many new files git looks at by name. With more it looks at all folders.
-const maxNew = 100
-
-// news is what the index does not have: files, and folders without files of the index.
-type news struct {
-	files, folders []string
-	replaced       bool // a file of the index is a folder, or the reverse
-}
-
-// seeNew finds the files that are not in the index, and what git does not look at. It does not look
-// into other repositories and into ignored folders.
-func (l *look) seeNew(ctx context.Context, n *news, r *content) error {
-	if len(n.files)+len(n.folders) == 0 {
-		return nil
+// read calls f for each file in a folder, and each folder but git's.
+func (t *tour) read(dir string, f func(base string, s stat)) error {
+	if t.ctx.Err() != nil {
+		return context.Cause(t.ctx)
 	}
-	args := []string{"ls-files", "-z", "--others", "--exclude-standard"}
-	if !n.replaced && len(n.files)+len(n.folders) <= maxNew { // git need not look into all folders for a few names
-		args = slices.Concat(args, []string{"--"}, n.files, n.folders)
-	}
-	out, err := l.git(ctx, call{index: firstIndex}, args...)
-	if err != nil {
-		return err
-	}
-	listed := map[string]bool{} // the new files, and the folders that have any
-	for name := range strings.SplitSeq(out, "\x00") {
-		dir, isDir := strings.CutSuffix(name, "/")
-		switch {
-		case name == "" || l.inScratch(dir):
-			continue
-		case isDir:
-			r.nested[dir] = true
-		default:
-			r.seen[name] = stat{}
+	err := readFolder(t.l.path(dir), func(base string, s stat) {
+		if base != ".git" {
+			f(base, s)
 		}
-		for at := dir; at != "." && !listed[at]; at = path.Dir(at) {
-			listed[at] = true
-		}
-	}
-	for _, name := range n.files {
-		if !listed[name] && !l.inScratch(name) {
-			r.ignored = append(r.ignored, name)
-		}
-	}
-	for _, dir := range n.folders {
-		if err := l.walk(ctx, dir, listed, r); err != nil {
-			return err
-		}
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.r.unread = append(t.r.unread, Gap{dir + "/", "it cannot be read"})
 	}
 	return nil
 }
 
-// tour looks at the folders with files of the index, and at these files. List are those below dir.
-func (l *look) tour(ctx context.Context, dir string, list []entry, n *news, r *content) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
+// known looks at the folders with files of the index, and at these files. List are those below dir.
+func (t *tour) known(dir string, list []entry) error {
 	prefix := ""
 	if dir != "" {
 		prefix = dir + "/"
 	}
 	var folders []string
-	err := readFolder(l.path(dir), func(base string, s stat) {
-		if base == ".git" {
-			return
-		}
+	err := t.read(dir, func(base string, s stat) {
 		at, known := find(list, len(prefix), base)
 		isFile := s.mode.IsRegular() || s.isLink()
 		if known && isFile && list[at].mode != modeModule {
 			list[at].met = true
-			if !l.index.isClean(&list[at], s) {
-				r.seen[list[at].name] = stat{}
+			if !t.l.index.isClean(&list[at], s) {
+				t.r.seen[list[at].name] = s
 			}
 			return
 		}
@@ -276,210 +208,172 @@ func (l *look) tour(ctx context.Context, dir string, list []entry, n *news, r *c
 		switch {
 		case known && s.mode.IsDir() && list[at].mode == modeModule:
 			list[at].met = true
-			l.seeModule(&list[at], r)
-		case !isFile && !s.mode.IsDir():
-			r.special[name] = s.mode.Type()
+			t.module(&list[at], s)
 		case !known && s.mode.IsDir() && len(below(list, name)) > 0:
-			if !l.inScratch(name) {
-				folders = append(folders, name)
-			}
-		default:
-			n.replaced = n.replaced || known || len(below(list, name)) > 0
-			if s.mode.IsDir() {
-				n.folders = append(n.folders, name)
-			} else {
-				n.files = append(n.files, name)
-			}
-		}
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		r.closed[dir] = true
-	}
-	for _, name := range folders {
-		if err := l.tour(ctx, name, below(list, name), n, r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// walk looks at a folder without files of the index. What git does not list is ignored.
-func (l *look) walk(ctx context.Context, dir string, listed map[string]bool, r *content) error {
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case r.nested[dir] || l.inScratch(dir):
-		return nil
-	case !listed[dir]:
-		if l.hasFile(dir, 0) {
-			r.ignored = append(r.ignored, dir+"/")
-			return nil
-		}
-	}
-	var folders []string
-	err := readFolder(l.path(dir), func(base string, s stat) {
-		switch name := dir + "/" + base; {
-		case base == ".git":
-		case s.mode.IsDir():
 			folders = append(folders, name)
-		case !s.mode.IsRegular() && !s.isLink():
-			r.special[name] = s.mode.Type()
-		case !listed[name]:
-			r.ignored = append(r.ignored, name)
-		}
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		r.closed[dir] = true
-	}
-	for _, name := range folders {
-		if err := l.walk(ctx, name, listed, r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// hasFile reports whether there is a file in a folder or below it.
-func (l *look) hasFile(dir string, depth int) bool {
-	entries, _ := os.ReadDir(l.path(dir))
-	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-		if e.IsDir() {
-			return depth > 50 || l.hasFile(dir+"/"+e.Name(), depth+1)
-		}
-		return e.Type().IsRegular() || e.Type()&fs.ModeSymlink != 0
-	})
-}
-
-// sort describes the files that git must read, and marks those that are too large.
-func (l *look) sort(ctx context.Context, r *content) error {
-	left := int64(maxBytes)
-	if l.gitDir == "" {
-		left = maxOwnBytes
-	}
-	if len(r.seen) > l.files {
-		return fmt.Errorf("%w: %d files, and at most %d may be read", ErrLarge, len(r.seen), l.files)
-	}
-	links := map[string]bool{}
-	for name := range r.seen {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if l.behindLink(path.Dir(name), links) {
-			continue
-		}
-		s, err := lstat(l.path(name))
-		if err != nil {
-			continue
-		}
-		r.seen[name] = s
-		switch {
-		case !s.mode.IsRegular():
-		case s.size > maxContent:
-			r.marks[name] = true
 		default:
-			if left -= s.size; left < 0 {
-				return fmt.Errorf("%w: its new and changed files have too many bytes", ErrLarge)
-			}
+			t.replaced = t.replaced || known || len(below(list, name)) > 0
+			t.unknown[name] = s
+		}
+	})
+	for _, name := range folders {
+		if err == nil && !t.l.inScratch(name) {
+			err = t.known(name, below(list, name))
 		}
 	}
-	return nil
+	return err
 }
 
-// behindLink reports whether a folder below the root is or lies behind a symbolic link, and
-// remembers it.
-func (l *look) behindLink(dir string, known map[string]bool) bool {
-	if dir == "." {
-		return false
+// module looks at a submodule.
+func (t *tour) module(e *entry, s stat) {
+	gitDir, commonDir, err := folders(t.l.path(e.name))
+	if err == nil {
+		t.r.others[e.name+"/"] = other{why: otherRepository}
+		if commit, _, ok := plainHead(gitDir, commonDir); !ok || commit != hex.EncodeToString([]byte(e.object)) {
+			t.r.seen[e.name] = s
+		}
+	} else if entries, err := os.ReadDir(t.l.path(e.name)); err == nil && len(entries) > 0 {
+		t.r.unread = append(t.r.unread, Gap{e.name + "/", "it is a submodule without a repository"})
 	}
-	is, ok := known[dir]
-	if !ok {
-		s, err := lstat(l.path(dir))
-		is = err == nil && s.isLink() || l.behindLink(path.Dir(dir), known)
-		known[dir] = is
+}
+
+// inScratch reports whether a file belongs to a mirror.
+func (l *look) inScratch(name string) bool {
+	return l.scratch != "" && paths.Below(l.path(name), filepath.Dir(l.scratch))
+}
+
+// maxNew is how many new files git looks at by name. With more it looks at all folders.
+const maxNew = 100
+
+// ask asks git which of the unknown files it ignores.
+func (t *tour) ask() error {
+	if len(t.unknown) == 0 {
+		return nil
 	}
-	return is
+	args := []string{"ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"}
+	if !t.replaced && len(t.unknown) <= maxNew { // git need not look into all folders for a few names
+		args = slices.AppendSeq(append(args, "--"), maps.Keys(t.unknown))
+	}
+	out, err := t.l.git(t.ctx, call{}, args...)
+	t.skip = map[string]bool{}
+	for name := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+		if name != "" {
+			t.skip[name] = true
+			t.r.ignored = append(t.r.ignored, name)
+		}
+	}
+	return err
+}
+
+// news looks at a file that is not in the index, or at a folder without such files. It does not look
+// into other repositories and into what git ignores.
+func (t *tour) news(name string, s stat) error {
+	if t.skip[name] || t.l.inScratch(name) {
+		return nil
+	}
+	switch {
+	case s.mode.IsRegular(), s.isLink():
+		t.r.seen[name] = s
+	case !s.mode.IsDir():
+		t.r.others[name] = other{specialFile, stat{mode: s.mode.Type()}}
+	case t.skip[name+"/"]:
+	case isTop(t.l.path(name)):
+		t.r.others[name+"/"] = other{why: otherRepository}
+	default:
+		in := map[string]stat{}
+		err := t.read(name, func(base string, s stat) { in[name+"/"+base] = s })
+		for name, s := range in {
+			err = cmp.Or(err, t.news(name, s))
+		}
+		return err
+	}
+	return nil
 }
 
 // onePack makes git write one pack. An object file for each of many files takes three times as long.
 // Git writes large files to a pack, so all files count as large.
 var onePack = []string{"-c", "core.bigFileThreshold=1"}
 
-// store makes an index from another one and the files of the working tree that are named.
-func (l *look) store(ctx context.Context, to, from string, names []string, r *content) error {
-	if len(names) == 0 {
-		return nil
-	}
-	if err := l.lay(ctx); err != nil {
-		return err
-	}
-	if err := l.again(to, from); err != nil {
-		return err
-	}
-	var present, gone []string
-	for _, name := range names {
-		s := r.seen[name]
-		_, module := r.modules[name]
-		switch {
-		case r.marks[name]:
-		case s.exists() && (s.mode.IsRegular() || s.isLink() || module):
-			present = append(present, name)
-		default:
-			gone = append(gone, name)
-		}
-	}
-	slices.Sort(present)
-	if to == afterIndex {
-		for _, name := range present { // git may take it for the one of the look, whose time it has in seconds
-			before, now := l.before.seen[name], r.seen[name]
-			if before.exists() && before.size == now.size && before.changed/int64(time.Second) == now.changed/int64(time.Second) {
-				gone = append(gone, name)
-			}
-		}
-	}
-	update := func(names []string, flags ...string) error {
-		if len(names) == 0 {
-			return nil
-		}
-		_, err := l.git(ctx, call{index: to, options: onePack, stdin: zeros(names)}, slices.Concat([]string{"update-index"}, flags, []string{"-z", "--stdin"})...)
-		return err
-	}
-	add := []string{"--add", "--remove", "--replace"}
-	if err := update(gone, "--force-remove"); err != nil {
-		return err
-	}
-	err := update(present, add...)
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
-	if present, err = l.markUnreadable(ctx, present, r, func(names ...string) error { return update(names, add...) }); err == nil {
-		err = update(present, add...)
-	}
-	return err
-}
-
 // maxEncoded bounds the files that are stored one by one because they have an encoding.
 const maxEncoded = 100
 
-// markUnreadable marks the files that cannot be read, and those that do not have the encoding
-// that .gitattributes says, at which git fails. It returns the others.
-func (l *look) markUnreadable(ctx context.Context, names []string, r *content, update func(...string) error) ([]string, error) {
-	wrong := map[string]bool{}
-	err := l.attributes(ctx, names, []string{"working-tree-encoding"}, func(file, _, value string) {
+// split says which of the named files git reads, and which it takes from the index.
+func (l *look) split(names []string, r *content) (present, gone []string, err error) {
+	left := int64(maxBytes)
+	if l.gitDir == "" {
+		left = maxOwnBytes
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		s, before := r.seen[name], l.before.seen[name]
+		e := l.entry(name)
+		switch isFile := s.exists() && s.mode.IsRegular(); {
+		case isFile && s.size > maxContent:
+			r.others[name] = other{notStored, s}
+			continue
+		case isFile:
+			left -= s.size
+		case !s.isLink() && (!s.mode.IsDir() || e == nil || e.mode != modeModule):
+			gone = append(gone, name)
+			continue
+		}
+		present = append(present, name)
+		// Git may take it for the one of the look, whose time it has in seconds.
+		if r == &l.after && before.exists() && s.size == before.size && s.changed/int64(time.Second) == before.changed/int64(time.Second) {
+			gone = append(gone, name)
+		}
+	}
+	switch {
+	case len(names) > l.files:
+		err = fmt.Errorf("%w: %d files, and at most %d may be read", ErrLarge, len(names), l.files)
+	case left < 0:
+		err = fmt.Errorf("%w: its new and changed files have too many bytes", ErrLarge)
+	}
+	return present, gone, err
+}
+
+// store puts the named files of the working tree into the index.
+func (l *look) store(ctx context.Context, names []string, r *content) error {
+	present, gone, err := l.split(names, r)
+	if err == nil {
+		err = l.update(ctx, gone, "--force-remove")
+	}
+	if err != nil {
+		return err
+	}
+	add := []string{"--add", "--remove", "--replace"}
+	err = l.update(ctx, present, add...)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	// Git fails at a file that cannot be read, or does not have the encoding that .gitattributes says.
+	encoded := 0
+	err = l.attributes(ctx, present, []string{"working-tree-encoding"}, func(name, _, value string) {
 		if value != "unspecified" && value != "unset" {
-			wrong[file] = len(wrong) >= maxEncoded || update(file) != nil
-		}
-	})
-	return slices.DeleteFunc(names, func(name string) bool {
-		if !r.seen[name].mode.IsRegular() {
-			return false
-		}
-		if !wrong[name] {
-			if f, err := safefile.Open(l.path(name)); err == nil {
-				f.Close()
-				return false
+			if encoded++; encoded > maxEncoded || l.update(ctx, []string{name}, add...) != nil {
+				r.others[name] = other{notStored, r.seen[name]}
 			}
 		}
-		r.marks[name] = true
-		return true
-	}), err
+	})
+	if err != nil {
+		return err
+	}
+	present = slices.DeleteFunc(present, func(name string) bool {
+		if f, err := safefile.Open(l.path(name)); err == nil {
+			_ = f.Close()
+		} else if r.seen[name].mode.IsRegular() {
+			r.others[name] = other{notStored, r.seen[name]}
+		}
+		return r.others[name].why != ""
+	})
+	return l.update(ctx, present, add...)
+}
+
+// update changes the files of the index that are named.
+func (l *look) update(ctx context.Context, names []string, flags ...string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	_, err := l.git(ctx, call{options: onePack, stdin: zeros(names)}, slices.Concat([]string{"update-index"}, flags, []string{"-z", "--stdin"})...)
+	return err
 }

@@ -239,20 +239,6 @@ func readHead(gitDir, commonDir string) ([]byte, error) {
 	return head, nil
 }
 
-// again makes a copy of an index of the mirror, with its time.
-func (m *mirror) again(to, from string) error {
-	from, to = filepath.Join(m.scratch, from), filepath.Join(m.scratch, to)
-	info, err := os.Stat(from)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return cmp.Or(os.WriteFile(to, data, 0o600), os.Chtimes(to, info.ModTime(), info.ModTime()))
-}
-
 // attributes calls f for each file and attribute.
 func (l *look) attributes(ctx context.Context, files, names []string, f func(file, name, value string)) error {
 	if len(files) == 0 {

@@ -114,7 +114,7 @@ func (m *mirror) review(ctx context.Context, c *Changes, target protocol.ReviewT
 				return err
 			}
 		}
-		return m.compareTo(ctx, c, firstIndex, parent, c.Commit)
+		return m.compareTo(ctx, c, "", parent, c.Commit)
 	case protocol.ReviewBase:
 		head, err := m.commit(ctx, "HEAD")
 		if err != nil {
@@ -124,7 +124,7 @@ func (m *mirror) review(ctx context.Context, c *Changes, target protocol.ReviewT
 		if base = strings.TrimSpace(base); err != nil || !isHash(base) {
 			return &RevisionError{fmt.Errorf("%q has no commit in common with HEAD", revision)}
 		}
-		return m.compareTo(ctx, c, firstIndex, base)
+		return m.compareTo(ctx, c, "", base)
 	case protocol.ReviewUncommitted:
 		head, err := m.commit(ctx, "HEAD")
 		if err != nil { // the repository has no commit yet
@@ -132,7 +132,7 @@ func (m *mirror) review(ctx context.Context, c *Changes, target protocol.ReviewT
 				return err
 			}
 		}
-		if err := m.compareTo(ctx, c, firstIndex, head); err != nil {
+		if err := m.compareTo(ctx, c, "", head); err != nil {
 			return err
 		}
 		return m.addNew(ctx, c)
@@ -160,7 +160,7 @@ func (m *mirror) compareTo(ctx context.Context, c *Changes, index string, commit
 
 // addNew adds the diff of the files that are not in the index, by an index that has only those.
 func (m *mirror) addNew(ctx context.Context, c *Changes) error {
-	list, err := m.git(ctx, call{index: firstIndex}, "ls-files", "--others", "--exclude-standard", "-z")
+	list, err := m.git(ctx, call{}, "ls-files", "--others", "--exclude-standard", "-z")
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ const maxSmallFile = 1 << 20
 // and Root continues with the parent.
 func Root(dir string) string {
 	for {
-		if gitDir, commonDir, err := folders(dir); err == nil && isRepository(gitDir, commonDir) {
+		if isTop(dir) {
 			return dir
 		}
 		parent := filepath.Dir(dir)
@@ -45,9 +45,13 @@ func CommonDir(dir string) string {
 	return common
 }
 
-// isRepository reports whether git takes the folders for those of a repository: there are
-// objects and refs, and HEAD has the form of a ref or of a hash.
-func isRepository(gitDir, commonDir string) bool {
+// isTop reports whether the .git of a folder is a repository for git: there are objects and refs, and
+// HEAD has the form of a ref or of a hash.
+func isTop(dir string) bool {
+	gitDir, commonDir, err := folders(dir)
+	if err != nil {
+		return false
+	}
 	for _, name := range []string{"objects", "refs"} {
 		if info, err := os.Stat(filepath.Join(commonDir, name)); err != nil || !info.IsDir() {
 			return false
