@@ -92,7 +92,7 @@ func (t *turn) stream(ctx context.Context, request func() *model.Request, progre
 		if err == nil {
 			return resp, nil
 		}
-		if _, cut := errors.AsType[*model.StreamError](err); !cut {
+		if !model.BrokeOff(err) {
 			t.budget.requests-- // the model was not asked
 		}
 		wait, say, again := t.conv.client().Again(err, n, began)

@@ -31,20 +31,19 @@ func (c *Client) Check(ctx context.Context, name string) error {
 	ctx, stop := context.WithTimeout(now.trace(ctx), checkTimeout)
 	defer stop()
 	list, err := c.models(ctx, target)
-	status, answered := errors.AsType[*StatusError](err)
-	var busy *RetryLimitError
+	status, answered := errors.AsType[*ProviderError](err)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return c.silence(&now, checkTimeout, "/models")
+	case answered && status.Again:
+		return fmt.Errorf("the provider answered %s", status.answer())
 	case answered && refusesKey(status):
 		return c.keyError(status)
 	case answered && saysNothing(status):
-	case answered && status.Code == http.StatusProxyAuthRequired: // without TLS the proxy itself answers
-		return c.connectErr(&http.Request{URL: target}, &proxyError{status.Code})
-	case answered && status.Code != http.StatusOK:
-		return errors.New(strings.TrimSuffix("the provider answered "+statusLine(status.Code)+": "+status.words(), ": "))
-	case errors.As(err, &busy):
-		return fmt.Errorf("the provider answered %s", busy.answer())
+	case answered && status.Status == http.StatusProxyAuthRequired: // without TLS the proxy itself answers
+		return c.connectErr(&http.Request{URL: target}, &proxyError{status.Status})
+	case answered && status.Status != http.StatusOK:
+		return errors.New(strings.TrimSuffix("the provider answered "+statusLine(status.Status)+": "+status.words(), ": "))
 	case err != nil && !errors.Is(err, errNoList):
 		return err
 	}
@@ -67,23 +66,23 @@ func (c *Client) Check(ctx context.Context, name string) error {
 
 // saysNothing reports whether a refusal of the list, which does not refuse the key, says nothing about
 // it: there is no list, or the key may only send requests to models.
-func saysNothing(e *StatusError) bool {
+func saysNothing(e *ProviderError) bool {
 	return slices.Contains([]int{
 		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
 		http.StatusMethodNotAllowed, http.StatusNotImplemented,
-	}, e.Code)
+	}, e.Status)
 }
 
 // refusesKey reports whether a refusal is about the key, and not only about the list. Gemini refuses a
 // key with status 400.
-func refusesKey(e *StatusError) bool {
-	switch e.Code {
+func refusesKey(e *ProviderError) bool {
+	switch e.Status {
 	case http.StatusBadRequest:
-		return says(e.Body, [][]string{
+		return says(e.Words, [][]string{
 			{"api key", "not valid"}, {"api key", "invalid"}, {"api key", "expired"}, {"api_key_invalid"}, {"invalid_api_key"},
 		})
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return !says(e.Body, [][]string{{"scope"}})
+		return !says(e.Words, [][]string{{"scope"}})
 	}
 	return false
 }
@@ -98,24 +97,24 @@ func (c *Client) tryKey(ctx context.Context) error {
 	if err == nil {
 		return resp.Body.Close()
 	}
-	if status, ok := errors.AsType[*StatusError](err); ok && (status.Code == http.StatusUnauthorized || status.Code == http.StatusForbidden || refusesKey(status)) {
+	if status, ok := errors.AsType[*ProviderError](err); ok && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden || refusesKey(status)) {
 		return c.keyError(status)
 	}
 	return nil
 }
 
 // keyError says that the provider refuses the key, or wants one.
-func (c *Client) keyError(e *StatusError) error {
+func (c *Client) keyError(e *ProviderError) error {
 	what := "refuses the key"
 	if key, _ := c.key(); key == "" && len(c.Provider.HTTPHeaders)+len(c.Provider.EnvHTTPHeaders) == 0 {
 		what = "wants a key"
 	}
-	return fmt.Errorf("the provider %s (%s: %s): %s", what, statusLine(e.Code), e.words(), c.hint(http.StatusUnauthorized))
+	return fmt.Errorf("the provider %s (%s: %s): %s", what, statusLine(e.Status), e.words(), c.hint(http.StatusUnauthorized))
 }
 
 // words returns the provider's words for people, in one line.
-func (e *StatusError) words() string {
-	return text.Brief(strings.Join(strings.Fields(strings.Join(refusalOf([]byte(e.Body)).words, ": ")), " "), 200)
+func (e *ProviderError) words() string {
+	return text.Brief(strings.Join(strings.Fields(strings.Join(refusalOf([]byte(e.Words)).words, ": ")), " "), 200)
 }
 
 // has reports whether a provider with a list of models has one, as far as it says.
@@ -134,7 +133,7 @@ func (c *Client) has(ctx context.Context, list []ListEntry, name string) bool {
 	// Some aliases are in no list.
 	said, err := c.get(ctx, target)
 	if err != nil {
-		_, no := errors.AsType[*StatusError](err)
+		_, no := errors.AsType[*ProviderError](err)
 		return !no
 	}
 	return parse(said).at("id").has()

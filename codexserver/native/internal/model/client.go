@@ -132,8 +132,11 @@ func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(Eve
 		next: events.next, emit: func(e Event) { begun = begun || e.Type != RateLimitsRead; emit(e) }, header: resp.Header, hide: c.redact,
 		failure: func(said []byte) error { return refused(0, nil, said) },
 	})
+	if said, ok := errors.AsType[*ProviderError](err); ok {
+		said.Words = shorten(c.redact(said.Words))
+	}
 	if err != nil {
-		return nil, ended(ctx, attempt, c.redactErr(err))
+		return nil, ended(ctx, attempt, err)
 	}
 	nameCalls(req.Items, out.Items)
 	return out, nil
@@ -301,26 +304,12 @@ func (c *Client) key() (string, error) {
 		if key := strings.TrimSpace(c.Getenv(p.EnvKey)); key != "" {
 			return key, nil
 		}
-		return "", &MissingKeyError{Name: p.EnvKey, Instructions: p.EnvKeyInstructions}
+		return "", errors.New(strings.TrimSpace("Missing environment variable: `" + p.EnvKey + "`. " + p.EnvKeyInstructions))
 	}
 	if p.RequiresOpenAIAuth && c.APIKey != nil {
 		return c.APIKey()
 	}
 	return "", nil
-}
-
-// MissingKeyError reports that a provider's key is not in the environment.
-type MissingKeyError struct {
-	Name, Instructions string
-}
-
-// Error implements error.
-func (e *MissingKeyError) Error() string {
-	text := "Missing environment variable: `" + e.Name + "`."
-	if e.Instructions != "" {
-		text += " " + e.Instructions
-	}
-	return text
 }
 
 func (c *Client) hint(status int) string {
@@ -356,14 +345,6 @@ func (c *Client) redact(s string) string {
 		values = append(values, key)
 	}
 	return text.NewSecrets(values...).Hide(s)
-}
-
-func (c *Client) redactErr(err error) error {
-	var s *StreamError
-	if errors.As(err, &s) {
-		return &StreamError{Reason: shorten(c.redact(s.Reason)), After: s.After, Busy: s.Busy}
-	}
-	return err
 }
 
 // Wait waits for d. If ctx ends first it returns the cause.

@@ -48,7 +48,7 @@ func cutOf(reason string, hide func(string) string) (Cut, error) {
 	case slices.Contains(filterWords, word), strings.HasPrefix(word, "content_filter:"):
 		return CutFilter, nil
 	case slices.Contains(errorWords, word):
-		return "", &StreamError{Reason: "the provider ended the answer: " + word}
+		return "", broken("the provider ended the answer: " + word)
 	}
 	return Cut(shorten(hide(reason))), nil
 }

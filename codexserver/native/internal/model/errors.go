@@ -5,86 +5,82 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"strings"
 	"time"
 )
 
-// StatusError reports an HTTP status that does not change with another attempt, or 200 with a page.
-type StatusError struct {
-	Code int
-	// Body is the beginning of the answer, without the provider's keys.
-	Body string
+// ProviderError reports what a provider said in the place of an answer, or that an answer broke off.
+type ProviderError struct {
+	// Status is that of the answer: 200 for a page, 0 for an error inside a stream.
+	Status int
+	// Words are the provider's, without its keys. They are the beginning of the answer if its status does
+	// not change with another attempt, and the plan at a limit of the account.
+	Words string
 	// Hint is what the user can do, or "".
 	Hint string
+	// After is how long the provider asks to wait, or until when the account is at its limit. 0 is unknown.
+	After time.Duration
+	// Again is true if another attempt may succeed.
+	Again bool
+	// Elsewhere is true if another provider may answer: at a limit of the account, without room, or without
+	// a key that is accepted. It is false where another one would be asked because of what the request holds.
+	Elsewhere bool
+	// Limit is true if the account has reached its limit.
+	Limit bool
 }
 
+// broken returns the error for an answer that broke off.
+func broken(reason string) *ProviderError { return &ProviderError{Words: reason, Again: true} }
+
 // Error implements error.
-func (e *StatusError) Error() string {
-	var b strings.Builder
-	if e.Code == http.StatusOK {
-		b.WriteString("the answer is " + e.Body)
-	} else {
-		fmt.Fprintf(&b, "unexpected status %s: %s", statusLine(e.Code), e.Body)
+func (e *ProviderError) Error() (text string) {
+	switch {
+	case e.Limit:
+		text = "the account's usage limit is reached"
+		if e.Words != "" {
+			text += fmt.Sprintf(" (plan %s)", e.Words)
+		}
+		if e.After == 0 {
+			return text + "; try again later"
+		}
+		return text + fmt.Sprintf("; try again in %v", e.After.Round(time.Minute))
+	case e.Status == 0 && e.Again:
+		text = "stream disconnected before completion: " + e.Words
+	case e.Status == 0:
+		text = "the provider refused the request: " + e.Words
+	case e.Again:
+		text = "exceeded retry limit, last status: " + e.answer()
+	case e.Status == http.StatusOK:
+		text = "the answer is " + e.Words
+	default:
+		text = fmt.Sprintf("unexpected status %s: %s", statusLine(e.Status), e.Words)
 	}
 	if e.Hint != "" {
-		fmt.Fprintf(&b, " (%s)", e.Hint)
-	}
-	return b.String()
-}
-
-// RetryLimitError reports a request that was refused and has no retries left.
-type RetryLimitError struct {
-	Code int
-	// Message is the provider's message without its keys, or "".
-	Message string
-	// After is how long the provider asks to wait, or 0.
-	After time.Duration
-}
-
-// Error implements error.
-func (e *RetryLimitError) Error() string {
-	return "exceeded retry limit, last status: " + e.answer()
-}
-
-// answer returns what the provider said.
-func (e *RetryLimitError) answer() string {
-	text := statusLine(e.Code)
-	if e.Message != "" {
-		text += ": " + e.Message
+		text += " (" + e.Hint + ")"
 	}
 	return text
 }
 
-// StreamError reports a response that broke off, or with which the provider failed.
-type StreamError struct {
-	Reason string
-	// After is how long the provider asks to wait, or 0.
-	After time.Duration
-	// Busy is true if the provider had no room for the request.
-	Busy bool
+// answer returns the status and what the provider said.
+func (e *ProviderError) answer() string {
+	if e.Words == "" {
+		return statusLine(e.Status)
+	}
+	return statusLine(e.Status) + ": " + e.Words
 }
 
-// Error implements error.
-func (e *StreamError) Error() string { return "stream disconnected before completion: " + e.Reason }
-
-// UsageLimitError reports that the account has reached its limit.
-type UsageLimitError struct {
-	// Plan is the account's plan, or "" if unknown.
-	Plan string
-	// ResetsIn is when the limit ends, or 0 if unknown.
-	ResetsIn time.Duration
+// BrokeOff reports whether err is that of an answer that had begun.
+func BrokeOff(err error) bool {
+	e, ok := errors.AsType[*ProviderError](err)
+	return ok && e.Status == 0 && e.Again
 }
 
-// Error implements error.
-func (e *UsageLimitError) Error() string {
-	text := "the account's usage limit is reached"
-	if e.Plan != "" {
-		text += fmt.Sprintf(" (plan %s)", e.Plan)
+// Elsewhere reports whether another provider may answer the request that failed with err, and how long
+// this one refuses, 0 if unknown.
+func Elsewhere(err error) (after time.Duration, ok bool) {
+	if e, is := errors.AsType[*ProviderError](err); is && e.Elsewhere {
+		return e.After, true
 	}
-	if e.ResetsIn > 0 {
-		return text + fmt.Sprintf("; try again in %v", e.ResetsIn.Round(time.Minute))
-	}
-	return text + "; try again later"
+	return 0, false
 }
 
 // ErrContextWindow reports that the history is too long for the model. Errors that wrap it
@@ -112,18 +108,19 @@ const maxRetryAfter = 2 * time.Minute
 // is probably the configuration. After that it is probably the network, which may come back.
 func (c *Client) Again(err error, n int, began time.Time) (wait time.Duration, say string, ok bool) {
 	most := orDefault(c.Provider.RequestMaxRetries, 4)
-	var cut *StreamError
-	var busy *RetryLimitError
+	var said *ProviderError
 	var lost *ConnectError
 	switch {
-	case errors.As(err, &cut):
+	case errors.As(err, &said) && !said.Again:
+		return 0, "", false
+	case said != nil && said.Status == 0:
 		most = orDefault(c.Provider.StreamMaxRetries, 5)
-		wait = max(min(cut.After, maxRetryAfter), backoff(200*time.Millisecond, n))
-		say = fmt.Sprintf("stream error: %v; retrying %d/%d in %v…", cut, n+1, most, wait.Round(time.Millisecond))
-	case errors.As(err, &busy): // it needs time
-		wait = max(min(busy.After, maxRetryAfter), backoff(500*time.Millisecond, n))
+		wait = max(min(said.After, maxRetryAfter), backoff(200*time.Millisecond, n))
+		say = fmt.Sprintf("stream error: %v; retrying %d/%d in %v…", err, n+1, most, wait.Round(time.Millisecond))
+	case said != nil: // it needs time
+		wait = max(min(said.After, maxRetryAfter), backoff(500*time.Millisecond, n))
 		// The time first, because a line for a person may cut the rest.
-		say = fmt.Sprintf("asking again in %v: the provider answered %s", wait.Round(time.Millisecond), busy.answer())
+		say = fmt.Sprintf("asking again in %v: the provider answered %s", wait.Round(time.Millisecond), said.answer())
 	case errors.As(err, &lost) && c.answered.Load():
 		wait = backoff(400*time.Millisecond, 2*n)
 		say = "asking again for half a minute: " + lost.Error()

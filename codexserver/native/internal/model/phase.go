@@ -39,7 +39,7 @@ func (p *phase) silence(idle time.Duration) error {
 	case awaitingAnswer:
 		return &ConnectError{Err: fmt.Errorf("no answer within %v", idle)}
 	}
-	return &StreamError{Reason: "idle timeout waiting for SSE"}
+	return broken("idle timeout waiting for SSE")
 }
 
 // noConnectionError reports that there was no connection in a time.

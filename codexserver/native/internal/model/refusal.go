@@ -3,7 +3,6 @@ package model
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"html"
 	"net/http"
@@ -176,37 +175,46 @@ func pageWords(page []byte) (words string) {
 // stream.
 func (c *Client) refused(status int, h http.Header, body []byte) error {
 	r := refusalOf(body)
-	streamed := status == 0
-	if n, err := strconv.Atoi(r.code); streamed && err == nil && n >= 400 && n < 600 {
-		status = n
-	}
 	text := c.redact(strings.ToValidUTF8(strings.TrimSpace(string(body)), "\uFFFD"))
 	words := shorten(c.redact(strings.Join(r.words, ": ")))
-	page := strings.HasPrefix(text, "<")
-	after := cmp.Or(retryAfter(h), r.after, askedDelay(words))
 	is := func(words ...string) bool { return slices.Contains(words, r.code) || slices.Contains(words, r.kind) }
-	switch noCredit := is("insufficient_quota"); {
-	case is("usage_limit_reached"):
-		return &UsageLimitError{Plan: shorten(c.redact(r.plan)), ResetsIn: r.resets}
-	case isOverflow(status, string(body), r):
-		return fmt.Errorf("%w: %s", ErrContextWindow, cmp.Or(words, shorten(text)))
-	case noCredit && streamed:
-		return &QuotaError{Message: words}
-	case streamed && page:
-		return &StatusError{Code: http.StatusOK, Body: words}
-	case noCredit, status >= 300 && status < 500 && !slices.Contains(passing, status):
-		if streamed || page {
-			text = words
-		}
-		return &StatusError{Code: status, Body: text, Hint: c.hint(status)}
-	case streamed && is("invalid_prompt", "invalid_request_error", "BadRequestError"):
-		return errors.New("the provider refused the request: " + words)
-	case streamed:
-		busy := is(busyCodes...) || slices.Contains(busyStatus, status)
-		return &StreamError{Reason: cmp.Or(words, shorten(text)), After: after, Busy: busy}
+	e := &ProviderError{Status: status, Words: cmp.Or(words, shorten(text)), After: cmp.Or(retryAfter(h), r.after, askedDelay(words))}
+	if n, err := strconv.Atoi(r.code); status == 0 && err == nil && n >= 400 && n < 600 {
+		e.Status = n
 	}
-	return &RetryLimitError{Code: status, Message: words, After: after}
+	page, final := strings.HasPrefix(text, "<"), e.Status >= 300 && e.Status < 500 && !slices.Contains(passing, e.Status)
+	e.Elsewhere = slices.Contains(elsewhere, e.Status) || is(elsewhereCodes...)
+	switch {
+	case is("usage_limit_reached"):
+		return &ProviderError{Words: shorten(c.redact(r.plan)), After: r.resets, Elsewhere: true, Limit: true}
+	case isOverflow(e.Status, string(body), r):
+		return fmt.Errorf("%w: %s", ErrContextWindow, e.Words)
+	case status == 0 && is("insufficient_quota"):
+		e.Status = 0
+	case status == 0 && page:
+		e.Status = http.StatusOK
+	case final, is("insufficient_quota"):
+		if e.Hint = c.hint(e.Status); status > 0 && !page {
+			e.Words = text
+		}
+	case status == 0:
+		e.Status, e.Again = 0, !is("invalid_prompt", "invalid_request_error", "BadRequestError")
+	default:
+		e.Words, e.Again = words, true
+	}
+	return e
 }
+
+// elsewhere are the statuses, and elsewhereCodes the codes, with which a provider says that the account has no
+// credit, that the key is not accepted, or that there is no room now; 529 is none of the standard.
+var (
+	elsewhere = []int{
+		http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusTooManyRequests, http.StatusServiceUnavailable, 529,
+	}
+	elsewhereCodes = []string{
+		"insufficient_quota", "rate_limit_exceeded", "server_is_overloaded", "server_overloaded", "overloaded_error", "slow_down",
+	}
+)
 
 // passing are the statuses below 500 that a later request need not meet; 498 is Groq's for no room.
 var passing = []int{http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests, 498}

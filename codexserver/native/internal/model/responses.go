@@ -273,7 +273,7 @@ func (a *responsesAnswer) item(v, index value) error {
 		item = whole
 	}
 	if err != nil {
-		return &StreamError{Reason: fmt.Sprintf("item cannot be read: %v", err)}
+		return broken(fmt.Sprintf("item cannot be read: %v", err))
 	}
 	return a.add(item)
 }

@@ -41,9 +41,9 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
-	for _, err := range []error{&StreamError{After: time.Hour}, &RetryLimitError{After: time.Hour}} {
+	for _, err := range []error{&ProviderError{Again: true, After: time.Hour}, &ProviderError{Status: 503, Again: true, After: time.Hour}} {
 		if wait, _, ok := new(Client).Again(err, 0, time.Now()); wait != 2*time.Minute || !ok {
-			t.Errorf("%T: the pause is %v, %t", err, wait, ok)
+			t.Errorf("%v: the pause is %v, %t", err, wait, ok)
 		}
 	}
 	for n, want := range map[int]time.Duration{0: 200 * time.Millisecond, 1: 400 * time.Millisecond, 8: 51200 * time.Millisecond, 9: time.Minute, 100: time.Minute} {

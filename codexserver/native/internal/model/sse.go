@@ -104,7 +104,7 @@ func (s *sse) next() (sseEvent, error) {
 	case isLimit(err):
 		return sseEvent{}, err
 	case err != nil:
-		return sseEvent{}, &StreamError{Reason: err.Error()}
+		return sseEvent{}, broken(err.Error())
 	}
 	if data := s.data; len(data) > 0 {
 		s.any, s.data = true, nil

@@ -75,7 +75,7 @@ func (s *stream) read(e sseEvent) error {
 		case e.open:
 			return nil
 		default:
-			return &StreamError{Reason: "event cannot be read: " + shorten(string(data))}
+			return broken("event cannot be read: " + shorten(string(data)))
 		}
 		data = rest
 	}
@@ -90,7 +90,7 @@ func (s *stream) closed(err error, reason string) error {
 	if said := refusalOf(s.odd); len(said.words) > 0 {
 		return s.failure(s.odd)
 	}
-	return &StreamError{Reason: reason}
+	return broken(reason)
 }
 
 // trouble returns the error in an event that is no part of an answer, nil if it is none.
