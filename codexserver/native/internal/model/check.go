@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -34,7 +33,7 @@ func (c *Client) Check(ctx context.Context, name string) error {
 	status, answered := errors.AsType[*ProviderError](err)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return c.silence(&now, checkTimeout, "/models")
+		return c.silence(&now, checkTimeout, target)
 	case answered && status.Again:
 		return fmt.Errorf("the provider answered %s", status.answer())
 	case answered && refusesKey(status):
@@ -50,15 +49,12 @@ func (c *Client) Check(ctx context.Context, name string) error {
 	if err := c.tryKey(ctx); err != nil || c.has(ctx, list, name) {
 		return err
 	}
-	names := func(yield func(string) bool) {
-		for _, m := range list {
-			if !yield(m.Name) {
-				return
-			}
-		}
+	var names []string
+	for _, m := range list {
+		names = append(names, m.Name)
 	}
 	meant := ""
-	if near := text.Nearest(name, names); near != "" {
+	if near := text.Nearest(name, slices.Values(names)); near != "" {
 		meant = "; do you mean " + near + "?"
 	}
 	return fmt.Errorf("the provider does not list the model %q: choose one of its models%s", name, meant)
@@ -87,26 +83,38 @@ func refusesKey(e *ProviderError) bool {
 	return false
 }
 
+// keyless reports whether the provider gets no key.
+func (c *Client) keyless() bool {
+	key, err := c.key()
+	return key == "" && err == nil && len(c.Provider.HTTPHeaders)+len(c.Provider.EnvHTTPHeaders) == 0
+}
+
 // tryKey sends the key with a request that the provider refuses in any case, and returns an error if it
 // refuses the key.
 func (c *Client) tryKey(ctx context.Context) error {
-	if key, err := c.key(); err != nil || key == "" && len(c.Provider.HTTPHeaders)+len(c.Provider.EnvHTTPHeaders) == 0 {
+	if c.keyless() {
+		return nil
+	}
+	wire := c.wire(form{})
+	target, err := c.target(wire.path())
+	if err != nil {
 		return err
 	}
-	resp, err := c.post(ctx, c.wire(form{}), &Request{}, func() ([]byte, error) { return []byte("{}"), nil }, c.refused)
+	resp, err := c.send(ctx, target, wire, &Request{}, func() ([]byte, error) { return []byte("{}"), nil }, c.refused)
 	if err == nil {
 		return resp.Body.Close()
 	}
-	if status, ok := errors.AsType[*ProviderError](err); ok && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden || refusesKey(status)) {
-		return c.keyError(status)
+	said, ok := errors.AsType[*ProviderError](err)
+	if ok && (said.Status == http.StatusUnauthorized || said.Status == http.StatusForbidden || refusesKey(said)) {
+		return c.keyError(said)
 	}
-	return nil
+	return c.Ready()
 }
 
 // keyError says that the provider refuses the key, or wants one.
 func (c *Client) keyError(e *ProviderError) error {
 	what := "refuses the key"
-	if key, _ := c.key(); key == "" && len(c.Provider.HTTPHeaders)+len(c.Provider.EnvHTTPHeaders) == 0 {
+	if c.keyless() {
 		what = "wants a key"
 	}
 	return fmt.Errorf("the provider %s (%s: %s): %s", what, statusLine(e.Status), e.words(), c.hint(http.StatusUnauthorized))
@@ -131,37 +139,7 @@ func (c *Client) has(ctx context.Context, list []ListEntry, name string) bool {
 		}
 	}
 	// Some aliases are in no list.
-	said, err := c.get(ctx, target)
-	if err != nil {
-		_, no := errors.AsType[*ProviderError](err)
-		return !no
-	}
-	return parse(said).at("id").has()
-}
-
-// get returns the body of the answer to a request.
-func (c *Client) get(ctx context.Context, target *url.URL) ([]byte, error) {
-	hr, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
-	if err != nil {
-		return nil, fmt.Errorf("base_url: %w", err)
-	}
-	if err := c.setHeaders(hr.Header, modelsWire{}, &Request{}); err != nil {
-		return nil, err
-	}
-	hr.Header.Set("Accept", "application/json")
-	hr.Header.Del("Content-Type")
-	resp, err := staying(c.HTTP).Do(hr)
-	if err != nil {
-		return nil, c.connectErr(hr, err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		said, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part is enough
-		return nil, c.refused(resp.StatusCode, resp.Header, said)
-	}
-	said, err := io.ReadAll(io.LimitReader(resp.Body, maxModelList+1))
-	if err != nil {
-		return nil, c.connectErr(hr, err)
-	}
-	return said, nil
+	one, err := c.get(ctx, target)
+	said, answered := errors.AsType[*ProviderError](err)
+	return one.at("id").has() || err != nil && !errors.Is(err, errNoList) && (!answered || said.Again)
 }

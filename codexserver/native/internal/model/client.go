@@ -64,59 +64,63 @@ func (c *Client) Stream(ctx context.Context, req *Request, emit func(Event)) (*R
 		f.without |= systemRole
 	}
 	for {
-		resp, err := c.stream(ctx, f, req, emit)
-		refused, other := errors.AsType[*formError](err)
-		if !other {
+		resp, next, err := c.stream(ctx, f, req, emit)
+		if next == nil {
 			if err == nil && !reflect.DeepEqual(known, f) {
 				c.forms.Store(req.Model, f)
 			}
 			return resp, err
 		}
-		if refused.next.has(images) && !f.has(images) {
+		if next.has(images) && !f.has(images) {
 			emit(Event{Type: ImagesLeftOut})
 		}
-		if left := refused.next.tools[len(f.tools):]; len(left) > 0 {
+		if left := next.tools[len(f.tools):]; len(left) > 0 {
 			emit(Event{Type: ToolsLeftOut, Text: strings.Join(left, ", ")})
 		}
-		f = refused.next
+		f = *next
 	}
 }
 
-// stream sends a request in a form. The error is a [formError] if the provider may take another one.
-func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(Event)) (*Response, error) {
+// stream sends a request in a form. It returns another form that the provider may take if it refuses this one.
+func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(Event)) (out *Response, next *form, err error) {
 	p := c.Provider
 	idle := time.Duration(orDefault(p.StreamIdleTimeoutMS, 300_000)) * time.Millisecond
 	wire := c.wire(f)
+	target, err := c.target(wire.path())
+	if err != nil {
+		return nil, nil, err
+	}
 	// The watch ends an attempt when the provider is silent, before or after the headers.
-	attempt, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var now phase
-	watch := time.AfterFunc(idle, func() { cancel(&silenceError{c.silence(&now, idle, wire.path())}) })
+	watch := time.AfterFunc(idle, func() { cancel(c.silence(&now, idle, target)) })
 	defer watch.Stop()
-
-	begun := false
-	refused := func(status int, h http.Header, said []byte) error {
-		err := c.refused(status, h, said)
-		if begun || errors.Is(err, ErrContextWindow) {
-			return err
-		}
-		if next, ok := f.other(cmp.Or(status, http.StatusBadRequest), string(said), req); ok {
-			return &formError{next}
-		}
-		return err
-	}
 	if !c.answered.Load() {
 		early := time.AfterFunc(firstConnection, func() {
 			if now.now.Load() == connecting {
-				cancel(&silenceError{c.silence(&now, firstConnection, wire.path())})
+				cancel(c.silence(&now, firstConnection, target))
 			}
 		})
 		defer early.Stop()
 	}
-	resp, err := c.post(now.trace(attempt), wire, req, func() ([]byte, error) { return wire.body(req) }, refused)
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			next, err = nil, context.Cause(ctx)
+		}
+	}()
+	begun := false
+	refused := func(status int, h http.Header, said []byte) error {
+		err := c.refused(status, h, said)
+		if !begun && !errors.Is(err, ErrContextWindow) {
+			next = f.other(cmp.Or(status, http.StatusBadRequest), string(said), req)
+		}
+		return err
+	}
+	resp, err := c.send(now.trace(ctx), target, wire, req, func() ([]byte, error) { return wire.body(req) }, refused)
 	watch.Stop()
 	if err != nil {
-		return nil, ended(ctx, attempt, err)
+		return nil, next, err
 	}
 	defer resp.Body.Close()
 	now.now.Store(streaming)
@@ -128,7 +132,7 @@ func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(Eve
 		watch.Stop() // the time in emit does not count as silence
 		return n, err
 	}), c.MaxBytes)
-	out, err := wire.read(&stream{
+	out, err = wire.read(&stream{
 		next: events.next, emit: func(e Event) { begun = begun || e.Type != RateLimitsRead; emit(e) }, header: resp.Header, hide: c.redact,
 		failure: func(said []byte) error { return refused(0, nil, said) },
 	})
@@ -136,30 +140,16 @@ func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(Eve
 		said.Words = shorten(c.redact(said.Words))
 	}
 	if err != nil {
-		return nil, ended(ctx, attempt, err)
+		return nil, next, err
 	}
 	nameCalls(req.Items, out.Items)
-	return out, nil
+	return out, nil, nil
 }
 
 // readFunc is a reader.
 type readFunc func([]byte) (int, error)
 
 func (f readFunc) Read(b []byte) (int, error) { return f(b) }
-
-// silenceError is the cause of an attempt that the watch ended.
-type silenceError struct{ error }
-
-// ended returns why an attempt ended: the context's cause, the watch's error, or err.
-func ended(ctx, attempt context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if silent, ok := errors.AsType[*silenceError](context.Cause(attempt)); ok {
-		return silent.error
-	}
-	return err
-}
 
 // refusedFunc returns the error for a refusal with a status, 0 inside a stream.
 type refusedFunc func(status int, h http.Header, said []byte) error
@@ -177,27 +167,29 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// post sends the request once, and asks for its body again where net/http repeats it. An answer with another status
-// than 2xx becomes an error.
-func (c *Client) post(ctx context.Context, wire wire, req *Request, encode func() ([]byte, error), refused refusedFunc) (*http.Response, error) {
-	target, err := c.target(wire.path())
-	if err != nil {
-		return nil, err
+// send sends a request once: with what encode returns for a wire, which is asked again where net/http repeats it, or
+// else without a body. An answer with another status than 2xx becomes an error.
+func (c *Client) send(ctx context.Context, target *url.URL, wire wire, req *Request, encode func() ([]byte, error), refused refusedFunc) (*http.Response, error) {
+	method := http.MethodPost
+	if wire == nil {
+		method = http.MethodGet
 	}
-	hr, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), nil)
+	hr, err := http.NewRequestWithContext(ctx, method, target.String(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("base_url: %w", err)
 	}
-	hr.GetBody = func() (io.ReadCloser, error) {
-		left, err := encode()
-		if err != nil {
-			return nil, fmt.Errorf("request to the model: %w", err)
+	if wire != nil {
+		hr.GetBody = func() (io.ReadCloser, error) {
+			left, err := encode()
+			if err != nil {
+				return nil, fmt.Errorf("request to the model: %w", err)
+			}
+			hr.ContentLength = int64(len(left))
+			return io.NopCloser(&body{left}), nil
 		}
-		hr.ContentLength = int64(len(left))
-		return io.NopCloser(&body{left}), nil
-	}
-	if hr.Body, err = hr.GetBody(); err != nil {
-		return nil, err
+		if hr.Body, err = hr.GetBody(); err != nil {
+			return nil, err
+		}
 	}
 	if err := c.setHeaders(hr.Header, wire, req); err != nil {
 		return nil, err
@@ -206,7 +198,7 @@ func (c *Client) post(ctx context.Context, wire wire, req *Request, encode func(
 	if err != nil {
 		return nil, c.connectErr(hr, err)
 	}
-	c.answered.Store(true)
+	c.answered.Store(c.answered.Load() || wire != nil)
 	if resp.StatusCode/100 == 2 {
 		return resp, nil
 	}
@@ -274,11 +266,14 @@ func ShowURL(text string) string {
 }
 
 func (c *Client) setHeaders(h http.Header, wire wire, req *Request) error {
-	h.Set("Accept", "text/event-stream")
-	h.Set("Content-Type", "application/json")
+	h.Set("Accept", "application/json")
 	h.Set("User-Agent", c.UserAgent)
 	h.Set("Originator", c.Originator)
-	wire.headers(h, req)
+	if wire != nil {
+		h.Set("Accept", "text/event-stream")
+		h.Set("Content-Type", "application/json")
+		wire.headers(h, req)
+	}
 	key, err := c.key()
 	if err != nil {
 		return err

@@ -2,15 +2,18 @@ package model
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -83,9 +86,14 @@ func (e *ConnectError) byProxy() bool {
 
 // unconnected reports whether the time for a connection was over.
 func (e *ConnectError) unconnected() bool {
-	_, ok := errors.AsType[*noConnectionError](e.Err)
+	_, ok := errors.AsType[noConnection](e.Err)
 	return ok
 }
+
+// noConnection says that there was no connection in a time.
+type noConnection string
+
+func (e noConnection) Error() string { return string(e) }
 
 // here reports whether the provider is on this machine.
 func (e *ConnectError) here() bool {
@@ -110,8 +118,8 @@ func innermost(err error) string {
 
 // connectErr returns the error for a request without an answer, or with a redirect.
 func (c *Client) connectErr(r *http.Request, err error) error {
-	if elsewhere, ok := errors.AsType[*RedirectError](err); ok {
-		return elsewhere
+	if away, ok := errors.AsType[redirectError](err); ok {
+		return away
 	}
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		err = failed.Err
@@ -137,13 +145,37 @@ func (c *Client) unusable(variable string) bool {
 	return whole != nil && host != nil
 }
 
-// silence returns the error for a provider that was silent in a phase of a request to path.
-func (c *Client) silence(now *phase, idle time.Duration, path string) error {
-	err := now.silence(idle)
-	if connect, ok := errors.AsType[*ConnectError](err); ok {
-		if target, wrong := c.target(path); wrong == nil {
-			return c.connectErr(&http.Request{URL: target}, connect.Err)
-		}
+// phase is what a request waits for now. The zero phase is connecting.
+type phase struct{ now atomic.Int32 }
+
+const (
+	connecting = iota
+	shakingHands
+	awaitingAnswer
+	streaming
+)
+
+// trace returns a context whose request updates the phase.
+func (p *phase) trace(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		TLSHandshakeStart: func() { p.now.Store(shakingHands) },
+		TLSHandshakeDone:  func(tls.ConnectionState, error) { p.now.Store(connecting) },
+		GotConn:           func(httptrace.GotConnInfo) { p.now.Store(awaitingAnswer) },
+	})
+}
+
+// silence returns the error for a provider that was silent for so long in this phase of a request.
+func (c *Client) silence(now *phase, long time.Duration, target *url.URL) error {
+	var err error
+	switch now.now.Load() {
+	case connecting:
+		err = noConnection(fmt.Sprintf("no connection within %v", long))
+	case shakingHands:
+		err = fmt.Errorf("the TLS handshake was not finished within %v", long)
+	case awaitingAnswer:
+		err = fmt.Errorf("no answer within %v", long)
+	default:
+		return broken("idle timeout waiting for SSE")
 	}
-	return err
+	return c.connectErr(&http.Request{URL: target}, err)
 }

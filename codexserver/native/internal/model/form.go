@@ -98,27 +98,27 @@ func wantsEffort(r *Request) bool { return r.Effort != "" || r.Reasoning != nil 
 // aboutTools are parts of refusals of a tool.
 var aboutTools = [][]string{{"schema"}, {"parameters"}, {"function_declaration"}, {"tools["}, {"tools."}, {"tools", "too long"}, {"tools", "too many"}, {"tools", "maximum"}, {"tools", "at most"}}
 
-// other returns the form in which a request is sent again that the provider refused in this one. ok is
-// false if there is none.
-func (f form) other(status int, answer string, req *Request) (next form, ok bool) {
+// other returns the form in which a request is sent again that the provider refused in this one, nil for none.
+func (f form) other(status int, answer string, req *Request) *form {
 	switch status {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity,
 		http.StatusInternalServerError, http.StatusNotImplemented:
 	default:
-		return f, false
+		return nil
 	}
 	for _, one := range forms {
 		if !f.has(one.without) && one.in(req) && says(answer, one.said) && (one.but == "" || !strings.Contains(answer, one.but)) {
 			f.without |= one.without
-			return f, true
+			return &f
 		}
 	}
-	if !f.has(wholeSchemas) || !says(answer, aboutTools) || strings.Contains(answer, "response_format") {
-		return f, false
+	if f.has(wholeSchemas) && says(answer, aboutTools) && !strings.Contains(answer, "response_format") {
+		if refused := f.refusedTools(answer, req.Tools); len(refused) > 0 {
+			f.tools = slices.Concat(f.tools, refused)
+			return &f
+		}
 	}
-	refused := f.refusedTools(answer, req.Tools)
-	f.tools = append(slices.Clone(f.tools), refused...)
-	return f, len(refused) > 0
+	return nil
 }
 
 // toolIndex is how a refusal names a tool by its place among those of the request.
@@ -281,11 +281,6 @@ func withoutImages(parts []protocol.ContentItem) []protocol.ContentItem {
 	}
 	return parts
 }
-
-// formError asks for another attempt, in another form.
-type formError struct{ next form }
-
-func (*formError) Error() string { return "the provider refused the form of the request" }
 
 // plainSchema returns a schema of an object with the members that each provider reads: it leaves out
 // the rest, and adds what some require.

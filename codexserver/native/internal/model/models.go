@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -80,18 +81,9 @@ func windowOf(list []ListEntry, name string) int64 {
 }
 
 func (c *Client) models(ctx context.Context, target *url.URL) ([]ListEntry, error) {
-	text, err := c.get(ctx, target)
-	switch {
-	case err != nil:
+	list, err := c.get(ctx, target)
+	if err != nil {
 		return nil, err
-	case len(text) > maxModelList:
-		return nil, fmt.Errorf("%w: it has more than %d bytes", errNoList, maxModelList)
-	case strings.HasPrefix(strings.TrimSpace(string(text)), "<"):
-		return nil, c.refused(0, nil, text)
-	}
-	list := parse(text)
-	if list.kind() != '{' {
-		return nil, errNoList
 	}
 	var models []ListEntry
 	for _, m := range list.at("data").all {
@@ -122,7 +114,24 @@ func contextOf(m value) int64 {
 	return 0
 }
 
-// modelsWire adds no headers: a list of models belongs to neither wire.
-type modelsWire struct{ chatWire }
-
-func (modelsWire) headers(http.Header, *Request) {}
+// get returns the object in the answer to a request.
+func (c *Client) get(ctx context.Context, target *url.URL) (value, error) {
+	resp, err := c.send(ctx, target, nil, nil, nil, c.refused)
+	if err != nil {
+		return value{}, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxModelList+1))
+	switch {
+	case err != nil:
+		return value{}, c.connectErr(&http.Request{URL: target}, err)
+	case len(text) > maxModelList:
+		return value{}, fmt.Errorf("%w: it has more than %d bytes", errNoList, maxModelList)
+	case strings.HasPrefix(strings.TrimSpace(string(text)), "<"):
+		return value{}, c.refused(0, nil, text)
+	}
+	if v := parse(text); v.kind() == '{' {
+		return v, nil
+	}
+	return value{}, errNoList
+}
