@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -211,52 +210,6 @@ func TestTornClaim(t *testing.T) {
 	free(t, newLocks(t, home, "test"), path)()
 	if err := dead.Close(); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestClaimIsAName checks that a claim makes no file: each new one costs a search of the disk. Where
-// that fails, such as for a file with as many names as it can have, there is a copy.
-func TestClaimIsAName(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("Windows does not remove a name of a file that is open")
-	}
-	home := t.TempDir()
-	l := newLocks(t, home, "one")
-	a, b := filepath.Join(home, "a.jsonl"), filepath.Join(home, "b.jsonl")
-	one := func(pattern string) os.FileInfo {
-		names, err := filepath.Glob(filepath.Join(home, "codex-mcp-locks", pattern))
-		if err != nil || len(names) != 1 {
-			t.Fatalf("%s: %q, %v", pattern, names, err)
-		}
-		info, err := os.Stat(names[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		return info
-	}
-	release := free(t, l, a)
-	server := one("server-*")
-	if !os.SameFile(one("rollout-*"), server) {
-		t.Error("the claim is another file")
-	}
-	release()
-	files, err := filepath.Glob(filepath.Join(home, "codex-mcp-locks", "server-*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	hidden := filepath.Join(home, "hidden")
-	if err := os.Rename(files[0], hidden); err != nil {
-		t.Fatal(err)
-	}
-	defer free(t, l, b)()
-	if err := os.Rename(hidden, files[0]); err != nil {
-		t.Fatal(err)
-	}
-	if os.SameFile(one("rollout-*"), server) {
-		t.Error("the copy is the server's file")
-	}
-	if err := held(t, newLocks(t, home, "two"), b); err.Program != "one" {
-		t.Errorf("the copy: %v", err)
 	}
 }
 
