@@ -65,23 +65,14 @@ func ordinalOf(line []byte) int64 {
 
 // lastLine returns the beginning of the last line of a file of that size, which ends with a line break.
 func lastLine(f io.ReaderAt, size int64) ([]byte, error) {
-	block := make([]byte, 64<<10)
-	for end := max(size-1, 0); end > 0; {
-		from := max(end-int64(len(block)), 0)
-		part := block[:end-from]
-		if _, err := f.ReadAt(part, from); err != nil {
-			return nil, err
-		}
-		i := bytes.LastIndexByte(part, '\n')
-		if end = from; i < 0 && from > 0 {
-			continue
-		}
-		line := make([]byte, 100)
-		n, err := f.ReadAt(line, from+int64(i)+1)
-		if err == io.EOF {
-			err = nil
-		}
-		return line[:n], err
+	from, err := lineBefore(f, size-1)
+	if err != nil {
+		return nil, err
 	}
-	return nil, nil
+	line := make([]byte, 100)
+	n, err := f.ReadAt(line, from)
+	if err == io.EOF {
+		err = nil
+	}
+	return line[:n], err
 }

@@ -3,8 +3,6 @@ package rollout
 import (
 	"bytes"
 	stdjson "encoding/json"
-	"errors"
-	"fmt"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json/jsontext"
@@ -102,20 +100,4 @@ func (r *reader) finish() {
 	for i := range r.Turns {
 		r.Turns[i].Items = max(r.all()-r.Turns[i].from, 0)
 	}
-}
-
-// Durable writes the lines that could not be written before, and returns nil when they survive a crash
-// of the system, and the store has them.
-func (w *Writer) Durable() error {
-	if err := w.Sync(); err != nil {
-		return err
-	}
-	f, _, err := w.open()
-	if err != nil {
-		return fmt.Errorf("rollout: %w", err)
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("rollout: %w", err)
-	}
-	return nil
 }

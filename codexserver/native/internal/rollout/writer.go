@@ -63,11 +63,10 @@ func Create(path string, meta protocol.SessionMeta, s safefile.Mirror) (*Writer,
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}
-	w := &Writer{path: path, store: s, numbered: numbered{known: true}}
+	w := &Writer{path: path, store: s, numbered: numbered{known: true}, size: int64(len(line))}
 	if w.info, err = f.Stat(); err == nil {
 		_, err = f.Write(line)
 	}
-	w.size = int64(len(line))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, fmt.Errorf("rollout: %w", errors.Join(err, os.Remove(path)))
 	}
@@ -77,31 +76,33 @@ func Create(path string, meta protocol.SessionMeta, s safefile.Mirror) (*Writer,
 // Open continues the rollout at path. It cuts off a torn last line. S is that of [Create].
 func Open(path string, s safefile.Mirror) (*Writer, error) {
 	w := &Writer{path: path, store: s, torn: true}
-	f, size, err := w.open()
+	err := w.open(func(_ *os.File, size int64) error {
+		w.size, w.other = size, false
+		return nil
+	})
 	if err != nil {
-		return nil, fmt.Errorf("rollout: %w", err)
-	}
-	w.size, w.other = size, false
-	if err := f.Close(); err != nil {
-		return nil, fmt.Errorf("rollout: %w", err)
+		return nil, err
 	}
 	return w, nil
 }
 
-// open opens the file, cuts off a torn line and returns the file's size.
-func (w *Writer) open() (*os.File, int64, error) {
+// open opens the file, cuts off a torn line, and calls do with the file's size.
+func (w *Writer) open(do func(f *os.File, size int64) error) error {
 	f, err := os.OpenFile(w.path, os.O_RDWR|os.O_APPEND, 0)
 	if errors.Is(err, fs.ErrNotExist) && w.size > 0 {
 		err = ErrGone
 	}
 	if err != nil {
-		return nil, 0, err
+		return fmt.Errorf("rollout: %w", err)
 	}
 	size, err := w.look(f)
-	if err != nil {
-		return nil, 0, errors.Join(err, f.Close())
+	if err == nil {
+		err = do(f, size)
 	}
-	return f, size, nil
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("rollout: %w", err)
+	}
+	return nil
 }
 
 func (w *Writer) look(f *os.File) (size int64, err error) {
@@ -113,10 +114,14 @@ func (w *Writer) look(f *os.File) (size int64, err error) {
 		return 0, fmt.Errorf("%s is not a regular file", w.path)
 	}
 	if size = info.Size(); w.torn {
-		if size, err = cutTornLine(f); err != nil {
+		whole, err := lineBefore(f, size)
+		if err == nil && whole < size {
+			err = f.Truncate(whole)
+		}
+		if err != nil {
 			return 0, err
 		}
-		w.torn = false
+		size, w.torn = whole, false
 	}
 	if size < w.size {
 		return 0, ErrGone
@@ -126,29 +131,21 @@ func (w *Writer) look(f *os.File) (size int64, err error) {
 	return size, nil
 }
 
-// cutTornLine cuts the file after its last line break, and returns its new size.
-func cutTornLine(f *os.File) (int64, error) {
-	end, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return 0, err
-	}
-	size := end
+// lineBefore returns where the line begins that has the byte before end.
+func lineBefore(f io.ReaderAt, end int64) (int64, error) {
 	block := make([]byte, 64<<10)
 	for end > 0 {
-		n := min(end, int64(len(block)))
-		if _, err := f.ReadAt(block[:n], end-n); err != nil {
+		from := max(end-int64(len(block)), 0)
+		part := block[:end-from]
+		if _, err := f.ReadAt(part, from); err != nil {
 			return 0, err
 		}
-		if i := bytes.LastIndexByte(block[:n], '\n'); i >= 0 {
-			end += int64(i) + 1 - n
-			break
+		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
+			return from + int64(i) + 1, nil
 		}
-		end -= n
+		end = from
 	}
-	if end == size {
-		return size, nil
-	}
-	return end, f.Truncate(end)
+	return 0, nil
 }
 
 // Path returns the path of the file.
@@ -244,28 +241,32 @@ func (w *Writer) flush() error {
 	if err := safefile.MirrorOf(w.store).Err(); err != nil { // the next server continues from what the store has
 		return fmt.Errorf("rollout: %w", err)
 	}
-	f, size, err := w.open()
-	if err != nil {
-		return fmt.Errorf("rollout: %w", err)
+	return w.open(func(f *os.File, size int64) error {
+		out, err := w.number(f, size)
+		n := 0
+		if err == nil {
+			n, err = f.Write(out)
+		}
+		if n < len(out) && n > 0 { // such as on a disk that became full
+			w.torn = true
+			n = bytes.LastIndexByte(out[:n], '\n') + 1
+		}
+		w.size = size + int64(n)
+		w.wrote(out, n)
+		if cap(w.lines) > 1<<20 && len(w.lines) == 0 { // do not keep the memory of one long line
+			w.lines = nil
+		}
+		return err
+	})
+}
+
+// Durable writes the lines that could not be written before, and returns nil when they survive a crash
+// of the system, and the store has them.
+func (w *Writer) Durable() error {
+	if err := w.Sync(); err != nil {
+		return err
 	}
-	out, err := w.number(f, size)
-	n := 0
-	if err == nil {
-		n, err = f.Write(out)
-	}
-	if n < len(out) && n > 0 { // such as on a disk that became full
-		w.torn = true
-		n = bytes.LastIndexByte(out[:n], '\n') + 1
-	}
-	w.size = size + int64(n)
-	w.wrote(out, n)
-	if cap(w.lines) > 1<<20 && len(w.lines) == 0 { // do not keep the memory of one long line
-		w.lines = nil
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("rollout: %w", err)
-	}
-	return nil
+	return w.open(func(f *os.File, _ int64) error { return f.Sync() })
 }
 
 // Check writes the missing lines and compares the file with the last write. It returns nil
@@ -275,17 +276,11 @@ func (w *Writer) Check() error {
 	if err := w.sync(); err != nil {
 		return err
 	}
-	f, _, err := w.open()
-	if err != nil {
-		return fmt.Errorf("rollout: %w", err)
+	err := w.open(func(*os.File, int64) error { return nil })
+	if err == nil && w.other {
+		err = ErrChanged
 	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("rollout: %w", err)
-	}
-	if w.other {
-		return ErrChanged
-	}
-	return nil
+	return err
 }
 
 // Close writes the missing lines. An error means that they are lost.
