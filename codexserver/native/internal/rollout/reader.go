@@ -81,7 +81,9 @@ func Read(src io.Reader) (*Rollout, error) {
 	if !r.found {
 		return nil, errors.New("there is no session_meta line")
 	}
-	r.finish()
+	for i := range r.Turns {
+		r.Turns[i].Items = max(r.all()-r.Turns[i].from, 0)
+	}
 	r.Items, r.Left = r.parse(&r.items), r.items.left
 	r.Before = r.parse(&r.before)
 	r.EventsLeft = r.events.left
@@ -168,7 +170,6 @@ func (r *reader) line(line []byte) error {
 		if err := json.Unmarshal(payload, &c); err != nil {
 			return err
 		}
-		defer r.compacted()
 		return r.compact(&c)
 	}
 	return nil
@@ -209,35 +210,21 @@ func (r *reader) user(raw jsontext.Value) {
 	}
 }
 
-func (r *reader) event(payload jsontext.Value) error {
-	if bytes.Contains(payload[:min(len(payload), 64)], []byte("token_count")) {
-		m, err := protocol.ParseEvent(stdjson.RawMessage(payload))
-		if err != nil {
+func (r *reader) compact(c *protocol.Compacted) error {
+	for _, raw := range c.ReplacementHistory {
+		if _, err := protocol.ParseItem(raw); err != nil {
 			return err
 		}
-		if count, ok := m.(protocol.TokenCount); ok && count.Info != nil {
-			r.Usage = count.Info
-		}
 	}
-	if boundary, err := r.boundary(payload); boundary || err != nil {
-		return err
+	if last := r.Last(); last != nil { // the items that replace the others are its
+		last.from = 0
 	}
-	r.events.add(payload.Clone(), maxEvents)
-	return nil
-}
-
-func (r *reader) compact(c *protocol.Compacted) error {
 	if len(c.ReplacementHistory) == 0 {
 		for _, raw := range r.items.all {
 			r.user(raw)
 		}
 		r.items, r.Summary = newest{}, c.Message
 		return nil
-	}
-	for _, raw := range c.ReplacementHistory {
-		if _, err := protocol.ParseItem(raw); err != nil {
-			return err
-		}
 	}
 	r.items, r.before, r.Summary = newest{}, newest{}, ""
 	for _, raw := range c.ReplacementHistory {

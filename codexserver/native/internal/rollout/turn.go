@@ -47,57 +47,43 @@ func (r *Rollout) Ran(id string) bool {
 	return false
 }
 
-// boundary reads an event that begins or ends a turn; ok is false for other events.
-func (r *reader) boundary(payload jsontext.Value) (ok bool, err error) {
+// event reads an event. Those that begin or end a turn are no part of [Rollout.Events].
+func (r *reader) event(payload jsontext.Value) error {
 	kind, _, _ := bytes.Cut(payload[:min(len(payload), 64)], []byte(","))
+	last := r.Last()
 	switch string(bytes.TrimSuffix(kind, []byte("}"))) {
 	case `{"type":"user_message"`:
-		if last := r.Last(); last != nil {
+		if last != nil {
 			last.Said = true
 		}
-		return false, nil
-	case `{"type":"task_started"`, `{"type":"task_complete"`, `{"type":"turn_aborted"`, `{"type":"error"`:
-	default:
-		return false, nil
-	}
-	m, err := protocol.ParseEvent(stdjson.RawMessage(payload))
-	if err != nil {
-		return true, err
-	}
-	last := r.Last()
-	switch m := m.(type) {
-	case protocol.TaskStarted:
-		if last != nil && last.End == nil && last.ID == m.TurnID {
-			return true, nil
+	case `{"type":"token_count"`, `{"type":"task_started"`, `{"type":"task_complete"`, `{"type":"turn_aborted"`, `{"type":"error"`:
+		m, err := protocol.ParseEvent(stdjson.RawMessage(payload))
+		if err != nil {
+			return err
 		}
-		if r.Turns = append(r.Turns, Turn{ID: m.TurnID, from: r.all()}); len(r.Turns) > maxTurns {
-			r.Turns = r.Turns[1:]
+		switch m := m.(type) {
+		case protocol.TokenCount:
+			if m.Info != nil {
+				r.Usage = m.Info
+			}
+		case protocol.TaskStarted:
+			if last == nil || last.End != nil || last.ID != m.TurnID {
+				r.Turns = append(r.Turns, Turn{ID: m.TurnID, from: r.all()})
+				r.Turns = r.Turns[max(len(r.Turns)-maxTurns, 0):]
+			}
+			return nil
+		default:
+			if last != nil && last.End == nil {
+				last.End = m
+			}
+			if _, aborted := m.(protocol.TurnAborted); !aborted { // which the past shows
+				return nil
+			}
 		}
-		return true, nil
-	case protocol.TurnAborted:
-		ok = false // which the past shows
-	default:
-		ok = true
 	}
-	if last != nil && last.End == nil {
-		last.End = m
-	}
-	return ok, nil
+	r.events.add(payload.Clone(), maxEvents)
+	return nil
 }
 
 // all returns how many items the rollout has until now, since the last compaction.
 func (r *reader) all() int { return r.items.left + len(r.items.all) }
-
-// compacted moves the turn to the end of the items that replaced the others.
-func (r *reader) compacted() {
-	if last := r.Last(); last != nil {
-		last.from = 0
-	}
-}
-
-// finish computes what depends on the whole file.
-func (r *reader) finish() {
-	for i := range r.Turns {
-		r.Turns[i].Items = max(r.all()-r.Turns[i].from, 0)
-	}
-}
