@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"unicode"
 )
@@ -27,12 +26,6 @@ func split(content string) (lines []line, texts []string) {
 		lines, texts = append(lines, l), append(texts, l.text)
 	}
 	return lines, texts
-}
-
-// replacement replaces count lines from start on by new.
-type replacement struct {
-	start, count int
-	new          []line
 }
 
 // maxComparisons is how many comparisons of lines the search for all hunks of a patch may
@@ -64,28 +57,33 @@ func (s *search) rewrite(content, path string, hunks []hunk) (string, error) {
 	if s.left -= len(lines) + 1; s.left < 0 {
 		return "", errComparisons
 	}
-	var all []replacement
-	at := 0
+	gone, inserted, at := make([]bool, len(lines)), map[int][]line{}, 0
 	for _, h := range hunks {
-		r, next, err := h.locate(s, lines, texts, at, path)
+		h, start, next, err := h.locate(s, texts, at, path)
 		if err != nil {
 			return "", err
 		}
-		all, at = append(all, r), next
-	}
-	// Hunks are in order, except additions at the end.
-	sort.SliceStable(all, func(i, j int) bool { return all[i].start < all[j].start })
-	out := make([]line, 0, len(lines))
-	done := 0
-	for _, r := range all {
-		if r.start < done {
-			return "", fmt.Errorf("%s: two hunks change these lines:\n%s", path, strings.Join(texts[r.start:r.start+r.count], "\n"))
+		at = next
+		for _, l := range h.lines {
+			if l.kind == added {
+				inserted[start] = append(inserted[start], line{l.text, endNear(lines, start)})
+				continue
+			}
+			if l.kind == removed && gone[start] { // a hunk at the end of the file may lie before another
+				return "", fmt.Errorf("%s: two hunks change these lines:\n%s", path, strings.Join(h.old(), "\n"))
+			}
+			gone[start] = gone[start] || l.kind == removed
+			start++
 		}
-		out = append(out, lines[done:r.start]...)
-		out = append(out, r.new...)
-		done = r.start + r.count
 	}
-	return join(append(out, lines[done:]...), marked), nil
+	out := make([]line, 0, len(lines))
+	for i := range lines {
+		out = append(out, inserted[i]...)
+		if !gone[i] {
+			out = append(out, lines[i])
+		}
+	}
+	return join(append(out, inserted[len(lines)]...), marked), nil
 }
 
 // join returns the content of lines. Only the last one may have no end.
@@ -125,47 +123,30 @@ func endNear(lines []line, n int) string {
 	return "\n"
 }
 
-// locate finds the hunk at or after line at. Next is where the next hunk may begin.
-func (h hunk) locate(s *search, lines []line, texts []string, at int, path string) (replacement, int, error) {
+// locate finds the hunk at or after line at, and returns it as it fits there. Next is where the next hunk
+// may begin.
+func (h hunk) locate(s *search, texts []string, at int, path string) (found hunk, start, next int, err error) {
 	if h.after != nil {
 		i := s.find(texts, h.after, at, false)
 		if i < 0 {
-			return replacement{}, 0, s.failed(path, h.after)
+			return h, 0, 0, s.failed(path, h.after)
 		}
 		at = i + 1
 	}
 	old := h.old()
 	if len(old) == 0 {
-		return h.replace(lines, len(lines), 0), at, nil
+		return h, len(texts), at, nil
 	}
-	i := s.find(texts, old, at, h.endOfFile)
-	if i < 0 && old[len(old)-1] == "" {
+	found, start = h, s.find(texts, old, at, h.endOfFile)
+	if start < 0 && old[len(old)-1] == "" {
 		// An empty last line may mean the end of the file.
-		h, old = h.withoutBlank(), old[:len(old)-1]
-		i = s.find(texts, old, at, h.endOfFile)
+		found, old = h.withoutBlank(), old[:len(old)-1]
+		start = s.find(texts, old, at, h.endOfFile)
 	}
-	if i < 0 {
-		return replacement{}, 0, s.failed(path, h.old())
+	if start < 0 {
+		return h, 0, 0, s.failed(path, h.old())
 	}
-	return h.replace(lines, i, len(old)).trim(lines), i + len(old), nil
-}
-
-// replace returns the replacement of count lines from start on.
-func (h hunk) replace(lines []line, start, count int) replacement {
-	r := replacement{start: start, count: count}
-	at := start
-	for _, l := range h.lines {
-		switch l.kind {
-		case kept:
-			r.new = append(r.new, lines[at])
-			at++
-		case removed:
-			at++
-		case added:
-			r.new = append(r.new, line{l.text, endNear(lines, at)})
-		}
-	}
-	return r
+	return found, start, start + len(old), nil
 }
 
 // withoutBlank returns the hunk without its last old line, which is empty. What was kept there is added,
@@ -187,17 +168,6 @@ func (h hunk) withoutBlank() hunk {
 	}
 	h.lines = all
 	return h
-}
-
-// trim removes lines that do not change, so that hunks may share them.
-func (r replacement) trim(lines []line) replacement {
-	for r.count > 0 && len(r.new) > 0 && lines[r.start] == r.new[0] {
-		r.start, r.count, r.new = r.start+1, r.count-1, r.new[1:]
-	}
-	for r.count > 0 && len(r.new) > 0 && lines[r.start+r.count-1] == r.new[len(r.new)-1] {
-		r.count, r.new = r.count-1, r.new[:len(r.new)-1]
-	}
-	return r
 }
 
 // find returns the first line at or after at where lines match the pattern, or -1. It
