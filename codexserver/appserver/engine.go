@@ -13,8 +13,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/codexserver/internal/self"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
@@ -56,7 +56,7 @@ type Engine struct {
 	options  Options
 	args     []string // of the app-server
 	defaults defaults // of every conversation
-	self     *decide.Self
+	self     *self.Program
 	programs *box.Programs
 
 	processes run.Starter
@@ -99,7 +99,7 @@ func New(o *Options) (*Engine, error) {
 		return nil, fmt.Errorf("appserver: %w", err)
 	}
 	e.open = e.openInstalled
-	e.self = decide.NewSelf(e.options.Self)
+	e.self = self.New(e.options.Self)
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	return e, nil
 }

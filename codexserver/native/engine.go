@@ -15,8 +15,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/codexserver/internal/self"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -90,7 +90,7 @@ type Engine struct {
 	folders   *box.Folders // shared by all conversations
 	programs  *box.Programs
 	processes run.Starter
-	self      *decide.Self
+	self      *self.Program
 	locks     *rollout.Locks
 	starts    slots // bounds the starts of conversations, which read files and run git
 	requests  slots // bounds the requests, each with a connection
@@ -116,7 +116,7 @@ func New(o *Options) (*Engine, error) {
 	default:
 		return nil, fmt.Errorf("native: tools: %q is not auto, files or codex", o.Tools)
 	}
-	e := &Engine{options: *o, folders: &box.Folders{}, self: decide.NewSelf(o.Self)}
+	e := &Engine{options: *o, folders: &box.Folders{}, self: self.New(o.Self)}
 	e.programs = &box.Programs{More: e.folders.Paths}
 	if err := e.resolve(); err != nil {
 		return nil, err

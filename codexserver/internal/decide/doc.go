@@ -11,6 +11,4 @@
 // its syntax tree. A script that the parser does not understand completely is not known to
 // be safe. Words do not determine the files that run, so nothing leaves the sandbox because
 // of them alone, unless a person wrote a rule for it.
-//
-// [Self.StartedBy] recognizes commands that would start the running program again.
 package decide

@@ -1,6 +1,6 @@
 //go:build unix
 
-package decide_test
+package self_test
 
 import (
 	"os"
@@ -8,27 +8,27 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
-	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
+	"github.com/codexmcp/codexmcp/codexserver/internal/self"
 )
 
 func TestStartedBy(t *testing.T) {
 	dir := t.TempDir()
 	bin, links, work := filepath.Join(dir, "bin"), filepath.Join(dir, "links"), filepath.Join(dir, "work")
-	self, ending, other := filepath.Join(bin, "codex-mcp"), filepath.Join(bin, "server.exe"), filepath.Join(bin, "other")
-	boxtest.Lay(t, dir, "bin/codex-mcp=\x7fELF", "bin/other=\x7fELG", "bin/server.exe=MZ of a server", "links/codex -> "+self, "links/a b -> "+self, "links/server -> "+ending, "work/mine -> "+self)
-	if err := os.Link(self, filepath.Join(links, "hard")); err != nil {
+	program, ending, other := filepath.Join(bin, "codex-mcp"), filepath.Join(bin, "server.exe"), filepath.Join(bin, "other")
+	boxtest.Lay(t, dir, "bin/codex-mcp=\x7fELF", "bin/other=\x7fELG", "bin/server.exe=MZ of a server", "links/codex -> "+program, "links/a b -> "+program, "links/server -> "+ending, "work/mine -> "+program)
+	if err := os.Link(program, filepath.Join(links, "hard")); err != nil {
 		t.Fatal(err)
 	}
-	if !decide.NewSelf(ending).StartedBy([]string{"other", "server"}, work, map[string]string{"PATH": links}) {
+	if !self.New(ending).StartedBy([]string{"other", "server"}, work, map[string]string{"PATH": links}) {
 		t.Error("not found without its ending")
 	}
-	p := decide.NewSelf(self)
+	p := self.New(program)
 	for _, tt := range []struct {
 		name string
 		argv []string
 		want bool
 	}{
-		{"its path", []string{self}, true},
+		{"its path", []string{program}, true},
 		{"its name", []string{"codex-mcp", "mcp-server"}, true},
 		{"a link in the PATH", []string{"codex", "mcp-server"}, true},
 		{"a hard link", []string{filepath.Join(links, "hard")}, true},
@@ -42,12 +42,12 @@ func TestStartedBy(t *testing.T) {
 		{"env -S", []string{"/usr/bin/env", "-S", "A=b codex mcp-server"}, true},
 		{"sh -c", []string{"sh", "-c", "cd /tmp && exec codex mcp-server 2>/dev/null"}, true},
 		{"sh -c with home", []string{"bash", "-lc", "~/bin/codex-mcp"}, true},
-		{"sh -c with a quoted path", []string{"zsh", "-c", "A=$(date); '" + self + "' -engine native"}, true},
+		{"sh -c with a quoted path", []string{"zsh", "-c", "A=$(date); '" + program + "' -engine native"}, true},
 		{"sh -c of another", []string{"sh", "-c", "exec other mcp-server"}, false},
 		{"npx", []string{"npx", "-y", "codex-mcp"}, true},
 		{"npx of Codex's package", []string{"npx", "-y", "@openai/codex", "mcp-server"}, false},
 		{"a proxy", []string{"other", "--", "codex-mcp"}, true},
-		{"a proxy with a path", []string{"other", "--command=" + self}, true},
+		{"a proxy with a path", []string{"other", "--command=" + program}, true},
 		{"a link's name that is an argument", []string{"other", "--client", "codex"}, true},
 		{"a package with its name", []string{"npx", "-y", "@codexmcp/codex-mcp"}, true},
 		{"a folder", []string{"other", bin}, false},
@@ -72,19 +72,19 @@ func TestStartedBy(t *testing.T) {
 		t.Error("not found in the home directory of the server")
 	}
 
-	byLink := decide.NewSelf(filepath.Join(links, "codex"))
+	byLink := self.New(filepath.Join(links, "codex"))
 	// An update puts another file in its place.
 	boxtest.Lay(t, bin, "codex-mcp.new=\x7fELF 2")
-	if err := os.Rename(self+".new", self); err != nil {
+	if err := os.Rename(program+".new", program); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []*decide.Self{p, byLink} {
-		if !p.StartedBy([]string{self}, "", nil) {
+	for _, p := range []*self.Program{p, byLink} {
+		if !p.StartedBy([]string{program}, "", nil) {
 			t.Error("not found after an update")
 		}
 	}
-	for _, none := range []*decide.Self{decide.NewSelf(""), decide.NewSelf(filepath.Join(dir, "nosuch")), nil} {
-		if none.StartedBy([]string{self}, "", nil) {
+	for _, none := range []*self.Program{self.New(""), self.New(filepath.Join(dir, "nosuch")), nil} {
+		if none.StartedBy([]string{program}, "", nil) {
 			t.Error("no program is found")
 		}
 	}

@@ -1,4 +1,5 @@
-package decide
+// Package self recognizes commands that would start the running program again.
+package self
 
 import (
 	"cmp"
@@ -9,28 +10,25 @@ import (
 	"strings"
 )
 
-// Self is the running program, which the server looks for among the configured MCP servers:
+// Program is the running program, which the server looks for among the configured MCP servers:
 // most users' config.toml lists the server itself, because they added it there to try it
-// out. No command starts a nil Self.
-type Self struct {
+// out. No command starts a nil Program.
+type Program struct {
 	path string // without links
-	name string
 	file os.FileInfo
 }
 
-// NewSelf returns the program at path, or nil if there is none.
-func NewSelf(path string) *Self {
-	if path == "" {
+// New returns the program at path, or nil if there is none.
+func New(path string) *Program {
+	real, err := filepath.EvalSymlinks(path)
+	if path == "" || err != nil {
 		return nil
 	}
-	info, err := os.Stat(path)
+	info, err := os.Stat(real)
 	if err != nil {
 		return nil
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	return &Self{path: path, name: filepath.Base(path), file: info}
+	return &Program{real, info}
 }
 
 // maxChecked is how many words of one command are checked. An untrusted project may have written them.
@@ -42,7 +40,7 @@ const maxChecked = 4096
 //
 // It is also true if a word names the program for another reason: to lose an MCP server is better than to
 // start this one in an endless chain. It does not see what a file has, such as a script around the program.
-func (p *Self) StartedBy(argv []string, dir string, env map[string]string) bool {
+func (p *Program) StartedBy(argv []string, dir string, env map[string]string) bool {
 	if p == nil {
 		return false
 	}
@@ -68,13 +66,13 @@ func (p *Self) StartedBy(argv []string, dir string, env map[string]string) bool 
 }
 
 // named reports whether a word names the program.
-func (p *Self) named(w, dir string, path []string) bool {
+func (p *Program) named(w, dir string, path []string) bool {
 	switch {
 	case w == "":
 		return false
 	case !strings.ContainsRune(w, '/') && !strings.ContainsRune(w, filepath.Separator):
 		return slices.ContainsFunc(path, func(folder string) bool { return p.isAt(filepath.Join(folder, w)) })
-	case filepath.Base(w) == p.name: // a variable may hide its folder
+	case filepath.Base(w) == filepath.Base(p.path): // a variable may hide its folder
 		return true
 	case !filepath.IsAbs(w):
 		w = filepath.Join(dir, w)
@@ -83,7 +81,7 @@ func (p *Self) named(w, dir string, path []string) bool {
 }
 
 // isAt reports whether a path leads to the program's file, or to the one that took its place since it started.
-func (p *Self) isAt(path string) bool {
+func (p *Program) isAt(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil && runtime.GOOS == "windows" {
 		path += ".exe"
