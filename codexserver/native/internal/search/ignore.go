@@ -2,9 +2,9 @@ package search
 
 import (
 	"bytes"
-	"path"
 	"strings"
 
+	"github.com/bmatcuk/doublestar/v4"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -21,7 +21,7 @@ type Rules struct {
 
 // rule is one line.
 type rule struct {
-	segments []string
+	pattern  string
 	keep     bool // the line began with !
 	dirOnly  bool
 	anywhere bool // the pattern matches names at any depth
@@ -63,12 +63,20 @@ func parseRule(line string) (rule, bool) {
 	line, one.keep = strings.CutPrefix(line, "!")
 	line, one.dirOnly = strings.CutSuffix(line, "/")
 	one.anywhere = !strings.Contains(line, "/")
-	one.segments = strings.Split(strings.TrimPrefix(line, "/"), "/")
-	for i, s := range one.segments {
-		one.segments[i] = strings.ReplaceAll(s, "[!", "[^")
-	}
+	one.pattern = below(literal.Replace(strings.TrimPrefix(line, "/")))
 	return one, line != ""
 }
+
+// below returns a pattern whose ** at its end does not match the folder itself.
+func below(pattern string) string {
+	if folder, ok := strings.CutSuffix(pattern, "/**"); ok {
+		return folder + "/**/*"
+	}
+	return pattern
+}
+
+// literal escapes the braces, which mean nothing to git.
+var literal = strings.NewReplacer(`\\`, `\\`, `\{`, `\{`, "{", `\{`)
 
 // Ignores reports whether the file or folder with the path names is ignored. The last
 // matching line of the innermost folder decides.
@@ -87,37 +95,10 @@ func (r *rule) match(names []string, isDir bool) bool {
 	if r.dirOnly && !isDir {
 		return false
 	}
-	if r.anywhere {
-		return MatchName(r.segments[0], names[len(names)-1])
+	name := names[len(names)-1]
+	if !r.anywhere {
+		name = strings.Join(names, "/")
 	}
-	return MatchNames(r.segments, names)
-}
-
-// MatchNames matches name by name. ** matches any number of names, and at the end at least
-// one. Only the last ** is tried again, so matching takes at most segments × names steps.
-func MatchNames(segments, names []string) bool {
-	star, tried := -1, 0 // the last **, and the end of its match
-	i, j := 0, 0
-	for j < len(names) {
-		switch {
-		case i < len(segments) && segments[i] == "**":
-			star, tried = i, j
-			i++
-		case i < len(segments) && MatchName(segments[i], names[j]):
-			i++
-			j++
-		case star >= 0:
-			tried++
-			i, j = star+1, tried
-		default:
-			return false
-		}
-	}
-	return i == len(segments)
-}
-
-// MatchName matches one name; a faulty pattern matches nothing.
-func MatchName(pattern, name string) bool {
-	ok, err := path.Match(pattern, name)
-	return err == nil && ok
+	ok, err := doublestar.Match(r.pattern, name)
+	return err == nil && ok // a faulty pattern matches nothing
 }

@@ -41,11 +41,12 @@ func TestParseRule(t *testing.T) {
 		want rule
 		ok   bool
 	}{
-		{"a \t  \r\n", rule{segments: []string{"a \t"}, anywhere: true}, true},
-		{`a\ ` + "\n", rule{segments: []string{`a\ `}, anywhere: true}, true},
-		{"!a/", rule{segments: []string{"a"}, keep: true, dirOnly: true, anywhere: true}, true},
-		{"/a/[!b]", rule{segments: []string{"a", "[^b]"}}, true},
-		{"/a", rule{segments: []string{"a"}}, true},
+		{"a \t  \r\n", rule{pattern: "a \t", anywhere: true}, true},
+		{`a\ ` + "\n", rule{pattern: `a\ `, anywhere: true}, true},
+		{"!a/", rule{pattern: "a", keep: true, dirOnly: true, anywhere: true}, true},
+		{"/a/[!b]", rule{pattern: "a/[!b]"}, true},
+		{`a{b\{c`, rule{pattern: `a\{b\{c`, anywhere: true}, true}, {"a/**", rule{pattern: "a/**/*"}, true},
+		{"/a", rule{pattern: "a"}, true},
 		{"", rule{}, false}, {"  \n", rule{}, false}, {"#a", rule{}, false},
 	} {
 		if got, ok := parseRule(tt.line); !reflect.DeepEqual(got, tt.want) || ok != tt.ok {

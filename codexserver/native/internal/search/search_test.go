@@ -165,6 +165,7 @@ func TestGlob(t *testing.T) {
 		{"a/b", "a", false}, {"a/b", "a/b/c", false}, {"**/b", "b", true}, {"**/b", "x/y/b", true}, {"**/a/b", "a/a/b", true}, {"**/a/b", "a/b/a", false},
 		{"a/**", "a", false}, {"a/**", "a/b/c", true}, {"a/**/b/c", "a/b/c", true}, {"a/**/b/c", "a/b/b/c", true}, {"a/**/b/c", "a/b/x/c", false},
 		{"a/**/b/**/c", "a/x/b/y/c", true}, {"a/**/**/b", "a/b", true}, {"a/**/b", "x/a/b", false}, {"**/a/**", "x/a", false},
+		{"*.{go,ts}", "a/b.ts", true}, {"{a,b}/*", "b/c", true}, {"{a,b}/*", "c/c", false},
 	} {
 		match, err := search.Glob(tt.pattern)
 		if err != nil || match(tt.file) != tt.want {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bmatcuk/doublestar/v4"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 )
 
@@ -99,16 +100,16 @@ func outer(root string) (*Rules, []string) {
 }
 
 // Glob returns the test of a pattern for paths with slashes, as those of [Walk]. Without a slash
-// the pattern matches a name at any depth; ** matches any folders.
+// the pattern matches a name at any depth; ** matches any folders, and {a,b} either.
 func Glob(pattern string) (func(file string) bool, error) {
-	segments := strings.Split(strings.TrimPrefix(pattern, "./"), "/")
-	for _, s := range segments {
-		if _, err := path.Match(s, ""); err != nil {
-			return nil, err
+	if !doublestar.ValidatePattern(pattern) {
+		return nil, doublestar.ErrBadPattern
+	}
+	pattern = below(strings.TrimPrefix(pattern, "./"))
+	return func(file string) bool {
+		if !strings.Contains(pattern, "/") {
+			file = path.Base(file)
 		}
-	}
-	if len(segments) == 1 {
-		return func(file string) bool { return MatchName(segments[0], path.Base(file)) }, nil
-	}
-	return func(file string) bool { return MatchNames(segments, strings.Split(file, "/")) }, nil
+		return doublestar.MatchUnvalidated(pattern, file)
+	}, nil
 }
