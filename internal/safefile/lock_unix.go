@@ -1,4 +1,4 @@
-//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+//go:build unix
 
 package safefile
 
@@ -18,15 +18,6 @@ func Lock(f syscall.Conn) error { return flock(f, unix.LOCK_EX|unix.LOCK_NB) }
 // Share locks a file together with others that share it. It fails with [ErrLocked] while
 // another open file has it locked exclusively.
 func Share(f syscall.Conn) error { return flock(f, unix.LOCK_SH|unix.LOCK_NB) }
-
-// Await locks a file exclusively, and waits until no other open file has it locked.
-func Await(f syscall.Conn) error {
-	for {
-		if err := flock(f, unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}
 
 // Unlock ends the lock of an open file.
 func Unlock(f syscall.Conn) error { return flock(f, unix.LOCK_UN) }

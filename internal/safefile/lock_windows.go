@@ -19,9 +19,6 @@ func Lock(f syscall.Conn) error {
 // another open file has it locked exclusively.
 func Share(f syscall.Conn) error { return lock(f, windows.LOCKFILE_FAIL_IMMEDIATELY) }
 
-// Await locks a file exclusively, and waits until no other open file has it locked.
-func Await(f syscall.Conn) error { return lock(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
-
 // Unlock ends the lock of an open file.
 func Unlock(f syscall.Conn) error {
 	return control(f, func(h windows.Handle) error {

@@ -41,27 +41,26 @@ func OpenLog(path string, most int64) (*Log, error) {
 // replacements is how often in a row another process may replace the file.
 const replacements = 100
 
-// open opens the file again.
-func (l *Log) open() (err error) {
-	for range replacements {
-		if l.f, err = appendIn(l.dir, filepath.Base(l.path)); !errors.Is(err, ErrReplaced) {
+// open opens the file that the name leads to now. After an error the log still has the one before, so
+// that a later write can try again.
+func (l *Log) open() error {
+	for n := 1; ; n++ {
+		f, err := OpenIn(l.dir, filepath.Base(l.path), os.O_RDWR|os.O_APPEND|os.O_CREATE) // it is read to end a line that others left
+		if errors.Is(err, ErrReplaced) && n < replacements {
+			continue
+		}
+		if err != nil {
 			return err
 		}
+		if err := f.alone(); err != nil {
+			return errors.Join(err, f.Close())
+		}
+		before := l.f
+		if l.f = f.file; before != nil {
+			return before.Close()
+		}
+		return nil
 	}
-	return err
-}
-
-// appendIn opens the file name in root to append to it, and makes it if missing. The error wraps
-// [ErrReplaced] if another process changed the name meanwhile.
-func appendIn(root *os.Root, name string) (*os.File, error) {
-	f, err := OpenIn(root, name, os.O_RDWR|os.O_APPEND|os.O_CREATE) // it is read to end a line that others left
-	if err != nil {
-		return nil, err
-	}
-	if err := f.alone(); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f.file, nil
 }
 
 // alone returns an error unless the file belongs to this user and has one name.
@@ -87,27 +86,44 @@ func (l *Log) WriteSync(lines []byte) (int, error) { return l.write(lines, true)
 func (l *Log) write(lines []byte, sync bool) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	size, locked, err := l.lock()
-	if err != nil {
-		return 0, err
-	}
 	name := filepath.Base(l.path)
-	if locked && l.max > 0 && size > 0 && size+int64(len(lines)) > l.max && l.dir.Rename(name, name+".1") == nil {
-		_ = Unlock(l.f)
-		if size, locked, err = l.lock(); err != nil {
+	for range replacements {
+		locked, err := l.lock()
+		if err != nil {
+			return 0, err
+		}
+		size, err := l.size()
+		fits := !locked || l.max == 0 || size == 0 || size+int64(len(lines)) <= l.max
+		if err == nil && (fits || l.dir.Rename(name, name+".1") != nil) {
+			if err = l.append(lines, size, sync); err != nil && locked {
+				err = errors.Join(err, l.f.Truncate(size))
+			}
+			if locked {
+				_ = Unlock(l.f)
+			}
+			if err != nil {
+				return 0, err
+			}
+			return len(lines), nil
+		}
+		if locked {
+			_ = Unlock(l.f)
+		}
+		if err := l.open(); err != nil {
 			return 0, err
 		}
 	}
-	if err = l.append(lines, size, sync); err != nil && locked {
-		err = errors.Join(err, l.f.Truncate(size))
+	return 0, fmt.Errorf("%s is replaced again and again", l.path)
+}
+
+// size returns the size of the file, or [ErrReplaced] if the name leads to another one now.
+func (l *Log) size() (int64, error) {
+	mine, err := l.f.Stat()
+	found, failed := l.dir.Lstat(filepath.Base(l.path))
+	if err != nil || failed != nil || !os.SameFile(mine, found) {
+		return 0, ErrReplaced
 	}
-	if locked {
-		_ = Unlock(l.f)
-	}
-	if err != nil {
-		return 0, err
-	}
-	return len(lines), nil
+	return found.Size(), nil
 }
 
 // append appends lines to the file, which has this size. What a killed process left without an end gets one.
@@ -131,31 +147,6 @@ func (l *Log) append(lines []byte, size int64, sync bool) error {
 	return err
 }
 
-// lock locks the file against other processes, and opens it again if the name leads to another one
-// now. If the file stays locked by another process, which need only be able to read it, locked is
-// false: a line can be appended, but the file can neither be renamed nor shortened.
-func (l *Log) lock() (size int64, locked bool, err error) {
-	for range replacements {
-		mine, err := l.f.Stat()
-		if err != nil {
-			return 0, false, err
-		}
-		if locked, err = l.await(); err != nil {
-			return 0, false, err
-		}
-		if found, err := l.dir.Lstat(filepath.Base(l.path)); err == nil && os.SameFile(mine, found) {
-			return found.Size(), locked, nil
-		}
-		if locked {
-			_ = Unlock(l.f)
-		}
-		if err := l.reopen(); err != nil {
-			return 0, false, err
-		}
-	}
-	return 0, false, fmt.Errorf("%s is replaced again and again", l.path)
-}
-
 const (
 	// patience is how long a write waits for the lock of other processes.
 	patience = time.Second
@@ -163,13 +154,12 @@ const (
 	pause = time.Millisecond
 )
 
-// await locks the file if it is or becomes free in time.
-func (l *Log) await() (locked bool, err error) {
+// lock locks the file against other processes if it is or becomes free in time. If it stays locked by another
+// process, which need only be able to read it, locked is false: a line can be appended, but the file can neither be
+// renamed nor shortened.
+func (l *Log) lock() (locked bool, err error) {
 	for deadline := time.Now().Add(patience); ; <-time.After(pause) {
 		err := Lock(l.f)
-		if errors.Is(err, errors.ErrUnsupported) {
-			err = nil // the system has no known locks
-		}
 		if !errors.Is(err, ErrLocked) {
 			l.held = false
 			return err == nil, err
@@ -179,17 +169,6 @@ func (l *Log) await() (locked bool, err error) {
 			return false, nil
 		}
 	}
-}
-
-// reopen opens the file that the name leads to now. After an error the log still has the old one,
-// so that a later write can try again.
-func (l *Log) reopen() error {
-	old := l.f
-	if err := l.open(); err != nil {
-		l.f = old
-		return err
-	}
-	return old.Close()
 }
 
 // Close closes the log.

@@ -2,6 +2,7 @@ package safefile
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"math"
 	"math/rand/v2"
@@ -59,8 +60,9 @@ func (r *Reserve) take() error {
 	if err != nil {
 		return err
 	}
-	kept := tellsRoom && os.Remove(f.Name()) == nil // without a name nothing is left behind
-	if err = allocate(f, r.size); err == nil && kept {
+	kept := tellsRoom && os.Remove(f.Name()) == nil                  // without a name nothing is left behind
+	_, err = io.CopyN(f, rand.NewChaCha8([32]byte{}), int64(r.size)) // which no file system stores in less space
+	if err == nil && kept {
 		r.file = f
 		return nil
 	}
@@ -90,10 +92,3 @@ func (r *Reserve) free() error {
 
 // allRoom stands for room of which the system does not tell.
 const allRoom = math.MaxInt64
-
-// noise returns bytes that no file system stores in less space.
-func noise(size int) []byte {
-	b := make([]byte, size)
-	_, _ = rand.NewChaCha8([32]byte{}).Read(b) // it does not fail
-	return b
-}

@@ -48,19 +48,3 @@ func roomIn(dir string) (int64, error) {
 	}
 	return int64(min(s.Bavail, allRoom/uint64(s.Bsize))) * int64(s.Bsize), nil
 }
-
-// allocate takes the disk's blocks for the content of a file, where the file system can without
-// writing it.
-func allocate(f *os.File, size int) error {
-	for {
-		switch err := unix.Fallocate(int(f.Fd()), 0, 0, int64(size)); {
-		case err == nil || size == 0:
-			return nil
-		case errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS):
-			_, err := f.Write(noise(size))
-			return err
-		case !errors.Is(err, unix.EINTR):
-			return &os.PathError{Op: "write", Path: f.Name(), Err: err}
-		}
-	}
-}

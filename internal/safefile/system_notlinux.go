@@ -4,7 +4,6 @@ package safefile
 
 import (
 	"errors"
-	"os"
 	"syscall"
 )
 
@@ -18,8 +17,3 @@ func roomIn(string) (int64, error) { return allRoom, nil }
 
 // tellsRoom is false, so the reserve is not kept: each Check writes it.
 const tellsRoom = false
-
-func allocate(f *os.File, size int) error {
-	_, err := f.Write(noise(size))
-	return err
-}

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
+	"github.com/codexmcp/codexmcp/internal/claim"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -73,7 +74,7 @@ func (d *Dir) change(ctx context.Context, f func() error) error {
 	if err := ctx.Err(); err != nil {
 		return unavailable(err)
 	}
-	if err := safefile.Await(d.lock); err != nil {
+	if err := claim.Wait(ctx, d.lock); err != nil {
 		return unavailable(err)
 	}
 	defer func() { _ = safefile.Unlock(d.lock) }() // at the latest when it is closed
