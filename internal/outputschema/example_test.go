@@ -11,9 +11,10 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(schema.CheckValue(map[string]any{"files": 2.0}))
-	fmt.Println(schema.CheckValue(map[string]any{"files": "two"}))
+	fmt.Println(schema.Check(` {"files": 2} `))
+	_, err = schema.Check(`{"files": "two"}`)
+	fmt.Println(err)
 	// Output:
-	// <nil>
+	// {"files": 2} <nil>
 	// at /files: got string, want integer
 }

@@ -2,22 +2,11 @@ package outputschema
 
 // logic is the keywords that combine schemas for the same value.
 func (k *keywords) logic() {
-	if all := k.schemaList("allOf"); len(all) > 0 {
-		k.rule(func(r *run, value any) *FaultError {
-			for _, n := range all {
-				if f := r.visit(n, value); f != nil {
-					return f
-				}
-			}
-			return nil
-		})
+	for _, n := range k.schemaList("allOf") {
+		k.rule(func(r *run, value any) *FaultError { return r.visit(n, value) })
 	}
-	if any := k.schemaList("anyOf"); len(any) > 0 {
-		k.rule(anyOf(any))
-	}
-	if one := k.schemaList("oneOf"); len(one) > 0 {
-		k.rule(oneOf(one))
-	}
+	k.choose(k.schemaList("anyOf"), false)
+	k.choose(k.schemaList("oneOf"), true)
 	if not := k.schema("not"); not != nil {
 		k.rule(func(r *run, value any) *FaultError {
 			if r.visit(not, value) == nil {
@@ -29,39 +18,31 @@ func (k *keywords) logic() {
 	k.condition(k.schema("if"), k.schema("then"), k.schema("else"))
 }
 
-func anyOf(schemas []*node) rule {
-	return func(r *run, value any) *FaultError {
-		var nearest *FaultError
-		for _, n := range schemas {
-			f := r.visit(n, value)
-			if f == nil {
-				return nil
-			}
-			nearest = nearer(nearest, f)
-		}
-		return nearest
+// choose makes the rule that a value fits one of several schemas, and only one.
+func (k *keywords) choose(schemas []*node, only bool) {
+	if len(schemas) == 0 {
+		return
 	}
-}
-
-func oneOf(schemas []*node) rule {
-	return func(r *run, value any) *FaultError {
+	k.rule(func(r *run, value any) *FaultError {
 		var nearest *FaultError
 		first := -1
 		for i, n := range schemas {
-			f := r.visit(n, value)
-			if f == nil && first >= 0 {
+			switch f := r.visit(n, value); {
+			case f != nil:
+				nearest = nearer(nearest, f)
+			case !only:
+				return nil
+			case first >= 0:
 				return fault("it fits the schemas %d and %d of oneOf, want only one", first, i)
-			}
-			if f == nil {
+			default:
 				first = i
 			}
-			nearest = nearer(nearest, f)
 		}
 		if first >= 0 {
 			return nil
 		}
 		return nearest
-	}
+	})
 }
 
 // nearer returns the fault to report if a value fits none of several schemas: the one that

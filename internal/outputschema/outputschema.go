@@ -96,16 +96,6 @@ func (s *Schema) Check(answer string) (jsontext.Value, error) {
 	return jsontext.Value(text), nil
 }
 
-// CheckValue checks a value as package json decodes it: maps, slices, text, float64 and
-// booleans. It does not limit the size. The error is a [*FaultError].
-func (s *Schema) CheckValue(value any) error {
-	if f := check(s.root, value); f != nil {
-		f.Path = brief(f.Path)
-		return f
-	}
-	return nil
-}
-
 // parse reads a JSON text. It reads numbers as floating point: the cost of exact
 // arithmetic grows with the exponent, which the text chooses.
 func parse(text []byte) (any, error) {

@@ -2,7 +2,6 @@ package outputschema_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -232,19 +231,4 @@ func FuzzCheck(f *testing.F) {
 			t.Errorf("%q", err)
 		}
 	})
-}
-
-// TestCheckValue checks values of any size.
-func TestCheckValue(t *testing.T) {
-	s, err := outputschema.Compile(json.RawMessage(person))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.CheckValue(map[string]any{"name": strings.Repeat("A", 1<<20), "age": 5.0}); err != nil {
-		t.Error(err)
-	}
-	var fault *outputschema.FaultError
-	if err := s.CheckValue(map[string]any{"name": "Ada", "tags": []any{"a", "c"}}); !errors.As(err, &fault) || fault.Path != "/tags/1" {
-		t.Errorf("%v", err)
-	}
 }

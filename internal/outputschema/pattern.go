@@ -38,10 +38,6 @@ func (p *pattern) match(r *run, text string) bool {
 	return p.MatchString(text)
 }
 
-// CompilePattern compiles a pattern of ECMAScript, as JSON Schema has them. It fails for what Go's expressions lack,
-// such as a look ahead.
-func CompilePattern(text string) (*regexp.Regexp, error) { return regexp.Compile(goPattern(text)) }
-
 // The characters that ECMAScript's \s matches, and those that it does not, as parts of a class of Go, whose \s is only
 // of ASCII.
 const (

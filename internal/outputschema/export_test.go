@@ -1,0 +1,4 @@
+package outputschema
+
+// CompilePattern compiles a pattern of ECMAScript.
+var CompilePattern = newPattern
