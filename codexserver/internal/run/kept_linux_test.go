@@ -14,7 +14,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
-	"golang.org/x/sys/unix"
 )
 
 // TestLeftovers lets a command leave a daemon, which lives until the leftovers are closed,
@@ -118,11 +117,7 @@ func TestLauncherKilled(t *testing.T) {
 	if len(daemon) != 3 {
 		t.Errorf("left of a daemon: %v", daemon)
 	}
-	for pid := range daemon {
-		if n, err := strconv.Atoi(pid); err == nil {
-			_ = unix.Kill(n, unix.SIGKILL)
-		}
-	}
+	killByMark(mark, "")
 	spec.Argv = []string{"true"}
 	if res, err = processes.Run(t.Context(), spec, nil); err != nil || res.ExitCode != 0 {
 		t.Errorf("%+v, %v", res, err)

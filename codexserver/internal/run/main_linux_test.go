@@ -21,6 +21,9 @@ const (
 // withoutMain is set in a process that does not begin with Main.
 const withoutMain = "PROC_TEST_WITHOUT_MAIN"
 
+// serverVar holds the words of a command in a process that stands for the server.
+const serverVar = "RUN_TEST_SERVER"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(withoutMain) != "" {
 		os.Exit(m.Run())
@@ -41,6 +44,9 @@ func TestMain(m *testing.M) {
 		}
 		return err
 	})
+	if words := os.Getenv(serverVar); words != "" {
+		os.Exit(serve(words))
+	}
 	os.Exit(m.Run())
 }
 

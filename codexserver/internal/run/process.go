@@ -108,17 +108,21 @@ func (s *Starter) launch(cmd *exec.Cmd, confinement string) (*Process, error) {
 	s.running[p] = true
 	go func() { // ends with the process
 		p.watch()
-		for _, c := range []chan struct{}{p.begun, p.exited, p.gone} {
-			if !isClosed(c) {
-				close(c)
-			}
-		}
 		s.mu.Lock()
 		delete(s.running, p)
 		s.mu.Unlock()
 		close(p.over)
 	}()
 	return p, nil
+}
+
+// settle closes what is closed when the command has ended, and was not before.
+func (p *Process) settle() {
+	for _, c := range []chan struct{}{p.begun, p.exited, p.gone} {
+		if !isClosed(c) {
+			close(c)
+		}
+	}
 }
 
 // Close ends every command. It returns [ErrAlive] if one cannot be ended. On Linux its launcher

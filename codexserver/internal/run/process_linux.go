@@ -144,7 +144,8 @@ func (p *Process) watch() {
 	if p.lost {
 		p.sweep()
 	}
-	_ = p.cmd.Wait() // not before: its PID names its session
+	p.settle()
+	_ = p.cmd.Wait() // not before the sweep, because its PID names its session
 }
 
 // sweep kills what it finds of a command whose launcher was killed.

@@ -35,6 +35,7 @@ func (p *Process) launch(cmd *exec.Cmd, _ string) error {
 func (p *Process) watch() {
 	_ = p.cmd.Wait() // ProcessState has the result
 	p.status, p.known = p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	p.settle()
 }
 
 // resume does nothing: there is no launcher.

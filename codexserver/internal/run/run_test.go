@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,9 @@ func TestRunInterrupted(t *testing.T) {
 }
 
 func TestRunCannotStart(t *testing.T) {
+	dir := boxtest.Folder(t)
+	boxtest.Lay(t, dir, "script=#!/no/such\n")
+	script := filepath.Join(dir, "script")
 	tests := []struct {
 		name string
 		spec run.Spec
@@ -102,6 +106,7 @@ func TestRunCannotStart(t *testing.T) {
 		{"a folder", run.Spec{Argv: []string{"/etc"}, Dir: "/", Env: path}, fs.ErrPermission},
 		{"no such working folder", run.Spec{Argv: []string{"true"}, Dir: "/no/such", Env: path}, fs.ErrNotExist},
 		{"a relative folder in PATH", run.Spec{Argv: []string{"sh"}, Dir: "/bin", Env: []string{"PATH=.::bin"}}, fs.ErrNotExist},
+		{"no such interpreter", run.Spec{Argv: []string{script}, Dir: "/", Env: path}, fs.ErrNotExist},
 		{"no words", run.Spec{Dir: "/"}, nil},
 		{"NUL", run.Spec{Argv: []string{"echo", "a\x00b"}, Dir: "/", Env: path}, nil},
 	}
