@@ -262,7 +262,7 @@ func (o *Options) dialer() (dial func(context.Context) (jsonrpc.Transport, error
 		{o.Command != nil, o.child},
 		{o.Server != nil, func(context.Context) (jsonrpc.Transport, error) { return mcpcall.Join(o.Server.Serve), nil }},
 		{o.URL != "", func(context.Context) (jsonrpc.Transport, error) {
-			return mcpcall.HTTP(&mcphttp.ProxyOptions{URL: o.URL, Token: o.Token})
+			return mcphttp.NewClient(&mcphttp.ClientOptions{URL: o.URL, Token: o.Token})
 		}},
 		{o.Dial != nil, o.Dial},
 	} {

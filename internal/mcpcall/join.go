@@ -6,7 +6,6 @@ import (
 	"io"
 	"sync"
 
-	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -36,17 +35,3 @@ type joint struct {
 
 // Close implements [jsonrpc.Transport].
 func (j *joint) Close() error { return j.close() }
-
-// HTTP returns a transport to a server over HTTP.
-func HTTP(o *mcphttp.ProxyOptions) (jsonrpc.Transport, error) {
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
-	return Join(func(ctx context.Context, t jsonrpc.Transport) error {
-		proxy, err := mcphttp.NewProxy(t, o)
-		if err != nil {
-			return err // Validate found nothing
-		}
-		return proxy.Run(ctx)
-	}), nil
-}

@@ -1,5 +1,5 @@
-// Package mcphttp serves MCP over Streamable HTTP, and forwards a client's messages to such a
-// server. Package streamable is the part of it for embedding programs. A [Handler] is an
+// Package mcphttp serves MCP over Streamable HTTP, and connects clients to such
+// servers with a [Client]. Package streamable is the part of it for embedding programs. A [Handler] is an
 // [http.Handler]. Each request belongs to one of two eras:
 //
 //	2026-07-28                one POST per request, with all metadata in its _meta

@@ -13,7 +13,7 @@ import (
 )
 
 // mirrors are the headers in which a server's tools want arguments repeated (2026-07-28,
-// x-mcp-header), by the tools' names. A proxy learns them from the lists that its client
+// x-mcp-header), by the tools' names. A client learns them from the lists that its caller
 // requests. Tools without such arguments are not among them, unless they have the argument
 // threadId and do not want it repeated.
 type mirrors struct {
@@ -29,7 +29,7 @@ type mirror struct {
 	size    int               // of a tool, in bytes of its definition
 }
 
-// maxMirrors is the size of the tools that a proxy knows. It forgets them if they exceed that,
+// maxMirrors is the size of the tools that a client knows. It forgets them if they exceed that,
 // and learns the next.
 const maxMirrors = 1 << 20
 

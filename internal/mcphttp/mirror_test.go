@@ -45,7 +45,7 @@ func (s *toolServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 }
 
-// connectTools returns a client of the server behind a proxy.
+// connectTools returns a client of the server behind the transport.
 func connectTools(t *testing.T, s *toolServer) *jsonrpc.Peer {
 	t.Helper()
 	s.calls = make(chan http.Header, 1)
@@ -98,8 +98,8 @@ func (s *toolServer) mirrored(t *testing.T, p *jsonrpc.Peer, tool, arguments str
 	return found
 }
 
-// TestProxyMirrorsArguments checks the headers that a server's tools ask for.
-func TestProxyMirrorsArguments(t *testing.T) {
+// TestClientMirrorsArguments checks the headers that a server's tools ask for.
+func TestClientMirrorsArguments(t *testing.T) {
 	s := &toolServer{tools: `{"name":"t","inputSchema":{"type":"object","properties":{
 		"s":{"x-mcp-header":"Text","type":"string"},"i":{"type":"integer","x-mcp-header":"number"},"b":{"type":"boolean","x-mcp-header":"Flag"},
 		"token":{"type":"string","x-mcp-header":"Authorization"},"host":{"type":"string","x-mcp-header":"Host"},
@@ -140,9 +140,9 @@ func TestProxyMirrorsArguments(t *testing.T) {
 	}
 }
 
-// TestProxyLeavesToolsOut checks that a client of 2026-07-28 does not see tools that ask for
+// TestClientLeavesToolsOut checks that a client of 2026-07-28 does not see tools that ask for
 // headers in a way that is not allowed.
-func TestProxyLeavesToolsOut(t *testing.T) {
+func TestClientLeavesToolsOut(t *testing.T) {
 	for _, schema := range []string{
 		`{"x-mcp-header":"A","type":"string"}`,
 		`{"properties":{"a":{"type":"string","x-mcp-header":""}}}`,
@@ -183,9 +183,9 @@ func TestProxyLeavesToolsOut(t *testing.T) {
 	}
 }
 
-// TestProxyForgetsTools checks that a server with very many tools cannot fill the memory, and
-// that the proxy learns of others after that.
-func TestProxyForgetsTools(t *testing.T) {
+// TestClientForgetsTools checks that a server with very many tools cannot fill the memory, and
+// that the transport learns of others after that.
+func TestClientForgetsTools(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	for i := range 50_000 {
@@ -204,8 +204,8 @@ func TestProxyForgetsTools(t *testing.T) {
 	}
 }
 
-// TestProxyLearnsAgain checks tools that a server lists several times.
-func TestProxyLearnsAgain(t *testing.T) {
+// TestClientLearnsAgain checks tools that a server lists several times.
+func TestClientLearnsAgain(t *testing.T) {
 	annotated := func(name, header, more string) string {
 		return `{"name":"` + name + `","description":"` + more + `","inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"` + header + `"}}}}`
 	}

@@ -221,9 +221,22 @@ const (
 
 // proxy relays messages between the standard streams and a server over HTTP.
 func proxy(url string) error {
-	p, err := mcphttp.NewProxy(jsonrpc.Stdio(), &mcphttp.ProxyOptions{URL: url, Token: os.Getenv(tokenOf)})
+	server, err := mcphttp.NewClient(&mcphttp.ClientOptions{URL: url, Token: os.Getenv(tokenOf)})
 	if err != nil {
 		return err
 	}
-	return p.Run(context.Background())
+	client := jsonrpc.Stdio()
+	go relay(server, client)
+	relay(client, server)
+	return server.Close()
+}
+
+// relay writes the messages of a transport to another one, until one of them fails.
+func relay(from, to jsonrpc.Transport) {
+	for {
+		m, err := from.Read(context.Background())
+		if err != nil || to.Write(context.Background(), [][]byte{m}) != nil {
+			return
+		}
+	}
 }

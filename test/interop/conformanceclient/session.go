@@ -5,41 +5,33 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/internal/mcpcall"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// session is a connection to a server: the client of package mcpcall in front of the proxy
-// by which it reaches a server over HTTP.
+// session is a connection to a server over HTTP.
 type session struct {
 	offers map[string]bool // the server's capabilities
 
-	s       *mcpcall.Session
-	running sync.WaitGroup
-	failed  error // of the proxy
+	s *mcpcall.Session
 }
 
 // connect begins a session of that version of MCP, by default of the newest with a handshake.
 func connect(ctx context.Context, url, version string) (*session, error) {
-	ours, theirs := jsonrpc.Pipe()
-	proxy, err := mcphttp.NewProxy(theirs, &mcphttp.ProxyOptions{URL: url})
+	t, err := mcphttp.NewClient(&mcphttp.ClientOptions{URL: url})
 	if err != nil {
 		return nil, err
 	}
 	s := &session{}
-	s.running.Go(func() { s.failed = proxy.Run(context.Background()) })
-	s.s, err = mcpcall.Connect(ctx, ours, &mcpcall.Options{
+	s.s, err = mcpcall.Connect(ctx, t, &mcpcall.Options{
 		Name: "conformanceclient", Version: "1", Protocol: cmp.Or(version, mcptypes.ProtocolVersion), Ask: fill,
 		Silence: time.Minute, // the suite starts all clients at once
 	})
 	if err != nil {
-		s.running.Wait()
-		return nil, errors.Join(err, s.failed)
+		return nil, err
 	}
 	if s.s.Modern() {
 		var hello struct {
@@ -73,11 +65,7 @@ func (s *session) call(ctx context.Context, tool string, arguments map[string]an
 	return err
 }
 
-func (s *session) close() error {
-	err := s.s.Close()
-	s.running.Wait()
-	return errors.Join(err, s.failed)
-}
+func (s *session) close() error { return s.s.Close() }
 
 // fill accepts a question with the defaults of its form.
 func fill(_ context.Context, params json.RawMessage) (json.RawMessage, error) {

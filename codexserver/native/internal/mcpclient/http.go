@@ -17,7 +17,7 @@ const maxMessage = 16 << 20
 // dial connects to a server over HTTP. It uses MCP 2026-07-28 if the server offers it, and a
 // handshake otherwise.
 func dial(ctx context.Context, o Options) (*Client, error) {
-	p := mcphttp.ProxyOptions{
+	p := mcphttp.ClientOptions{
 		URL: o.Server.URL, Header: http.Header{}, Foreign: true, MaxMessage: maxMessage, Transport: o.HTTP,
 	}
 	if err := p.Validate(); err != nil { // before a missing token
@@ -40,7 +40,7 @@ func dial(ctx context.Context, o Options) (*Client, error) {
 		}
 		secrets = append(secrets, p.Token)
 	}
-	transport, err := mcpcall.HTTP(&p)
+	transport, err := mcphttp.NewClient(&p)
 	if err != nil {
 		return nil, err
 	}

@@ -29,26 +29,26 @@ const (
 
 // answer forwards the messages of a response up to the answer. If there is none, the client
 // receives an error, unless it has cancelled the request.
-func (p *Proxy) answer(ctx context.Context, e *envelope, r *errand, answer *http.Response, err error) {
+func (c *Client) answer(ctx context.Context, e *envelope, r *errand, answer *http.Response, err error) {
 	if err == nil {
-		err = p.follow(ctx, e, r, answer)
+		err = c.follow(ctx, e, r, answer)
 	}
-	if err != nil && p.forget(e.id, r) {
-		p.refuse(e.id, p.fault(err))
+	if err != nil && c.forget(e.id, r) {
+		c.refuse(e.id, c.fault(err))
 	}
 }
 
 // fault returns the error for the client.
-func (p *Proxy) fault(err error) *jsonrpc.Error {
+func (c *Client) fault(err error) *jsonrpc.Error {
 	var said *jsonrpc.Error
 	switch {
 	case errors.As(err, &said):
 		return said
-	case p.ctx.Err() != nil:
-		said = jsonrpc.Errorf(jsonrpc.CodeInternalError, "the connection to %s was closed", p.place())
+	case c.ctx.Err() != nil:
+		said = jsonrpc.Errorf(jsonrpc.CodeInternalError, "the connection to %s was closed", c.place())
 	default:
-		said = jsonrpc.Errorf(jsonrpc.CodeInternalError, "the server at %s: %v", p.place(), err)
-		if !p.o.Foreign {
+		said = jsonrpc.Errorf(jsonrpc.CodeInternalError, "the server at %s: %v", c.place(), err)
+		if !c.o.Foreign {
 			said.Message += "; start it with codex-mcp http"
 		}
 	}
@@ -61,18 +61,18 @@ func (p *Proxy) fault(err error) *jsonrpc.Error {
 }
 
 // place returns the URL without its query, which may hold a secret.
-func (p *Proxy) place() string {
-	place, _, _ := strings.Cut(p.o.URL, "?")
+func (c *Client) place() string {
+	place, _, _ := strings.Cut(c.o.URL, "?")
 	return place
 }
 
-// The data of the errors that a [Proxy] makes itself.
+// The data of the errors that a [Client] makes itself.
 const (
 	unanswered = `{"answer":"lost"}`
 	unsent     = `{"answer":"lost","request":"not sent"}`
 )
 
-// Unanswered reports whether an error means that a [Proxy] has no answer of the server, and
+// Unanswered reports whether an error means that a [Client] has no answer of the server, and
 // whether the server may have received the request.
 func Unanswered(err error) (unknown, sent bool) {
 	var said *jsonrpc.Error
@@ -87,23 +87,23 @@ var errBroken = errors.New("the connection broke before the answer")
 
 // follow reads a response to its end. It resumes a broken stream of a session until the
 // answer has come, the session has ended, or the server has been away for too long.
-func (p *Proxy) follow(ctx context.Context, e *envelope, r *errand, answer *http.Response) error {
+func (c *Client) follow(ctx context.Context, e *envelope, r *errand, answer *http.Response) error {
 	var at position
-	done, err := p.consume(e, r, answer, &at)
+	done, err := c.consume(e, r, answer, &at)
 	for b := newBackoff(); !done && at.last != "" && !r.today; {
 		if !b.wait(ctx, at.retry) {
 			return cmp.Or(ctx.Err(), err, errBroken)
 		}
 		before := at.last
-		answer, err = p.resume(ctx, r.session, at.last)
+		answer, err = c.resume(ctx, r.session, at.last)
 		if err != nil {
 			continue
 		}
 		if over(answer) {
-			return p.refusal(answer)
+			return c.refusal(answer)
 		}
 		begin := time.Now()
-		done, err = p.consume(e, r, answer, &at)
+		done, err = c.consume(e, r, answer, &at)
 		if at.last != before || time.Since(begin) >= steady {
 			b = newBackoff()
 		}
@@ -157,7 +157,7 @@ func (b *backoff) wait(ctx context.Context, retry time.Duration) bool {
 
 // resume requests the stream of a session after its event last, or the stream that belongs to
 // no request if last is "".
-func (p *Proxy) resume(ctx context.Context, session, last string) (*http.Response, error) {
+func (c *Client) resume(ctx context.Context, session, last string) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	late := time.AfterFunc(headTime, cancel)
 	h := http.Header{}
@@ -165,7 +165,7 @@ func (p *Proxy) resume(ctx context.Context, session, last string) (*http.Respons
 	if last != "" {
 		h.Set(headerEvent, last)
 	}
-	answer, err := p.send(ctx, http.MethodGet, nil, h)
+	answer, err := c.send(ctx, http.MethodGet, nil, h)
 	if err != nil || !late.Stop() {
 		cancel()
 		if err == nil {
@@ -197,7 +197,7 @@ func over(answer *http.Response) bool {
 }
 
 // refusal returns the error for a request whose stream cannot be resumed.
-func (p *Proxy) refusal(answer *http.Response) error {
+func (c *Client) refusal(answer *http.Response) error {
 	defer answer.Body.Close()
 	if answer.StatusCode == http.StatusNotFound {
 		return errLost
@@ -217,21 +217,21 @@ type position struct {
 
 // consume reads one response and moves the position. It reports whether it has read the
 // answer.
-func (p *Proxy) consume(e *envelope, r *errand, answer *http.Response, at *position) (done bool, err error) {
+func (c *Client) consume(e *envelope, r *errand, answer *http.Response, at *position) (done bool, err error) {
 	defer answer.Body.Close()
 	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	if kind == "text/event-stream" && answer.StatusCode == http.StatusOK {
-		err = events(answer.Body, at, p.o.MaxMessage, func(m []byte) bool {
-			done = p.pass(e, r, m)
+		err = events(answer.Body, at, c.o.MaxMessage, func(m []byte) bool {
+			done = c.pass(e, r, m)
 			return done
 		})
 		return done, err
 	}
-	body, err := io.ReadAll(io.LimitReader(answer.Body, int64(p.o.MaxMessage)+1))
+	body, err := io.ReadAll(io.LimitReader(answer.Body, int64(c.o.MaxMessage)+1))
 	switch {
 	case err != nil:
 		return false, err
-	case len(body) > p.o.MaxMessage:
+	case len(body) > c.o.MaxMessage:
 		return false, errLong
 	case answer.StatusCode/100 == 3:
 		return false, redirected(answer)
@@ -242,7 +242,7 @@ func (p *Proxy) consume(e *envelope, r *errand, answer *http.Response, at *posit
 	case kind != "application/json":
 		return false, fmt.Errorf("%s: %s", answer.Status, strings.TrimSpace(string(body[:min(len(body), 500)])))
 	}
-	if p.pass(e, r, body) {
+	if c.pass(e, r, body) {
 		return true, nil
 	}
 	var said struct {
@@ -259,11 +259,11 @@ func (p *Proxy) consume(e *envelope, r *errand, answer *http.Response, at *posit
 
 // pass sends a message to the client, and reports whether it is the answer to the request.
 // It drops an answer for which the client does not wait any more.
-func (p *Proxy) pass(e *envelope, r *errand, m []byte) (answer bool) {
+func (c *Client) pass(e *envelope, r *errand, m []byte) (answer bool) {
 	out := summarize(m)
 	if out.method != "" {
-		if out.id.IsZero() || r.today || p.asks(out.id, r.session) {
-			p.write(m)
+		if out.id.IsZero() || r.today || c.asks(out.id, r.session) {
+			c.write(m)
 		}
 		return false
 	}
@@ -271,22 +271,22 @@ func (p *Proxy) pass(e *envelope, r *errand, m []byte) (answer bool) {
 		return false
 	}
 	if e.method == "initialize" {
-		p.negotiated(m)
+		c.negotiated(m)
 	}
 	if e.method == "tools/list" && r.today {
-		m = p.mirrors.learn(m)
+		m = c.mirrors.learn(m)
 	}
-	if p.forget(e.id, r) {
-		p.write(m)
+	if c.forget(e.id, r) {
+		c.write(m)
 	}
 	return true
 }
 
 // negotiated records the version of the session.
-func (p *Proxy) negotiated(m []byte) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.session.version = versionOf(m)
+func (c *Client) negotiated(m []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.session.version = versionOf(m)
 }
 
 // events calls f with the data of each event until f returns true, and moves the position. It
@@ -344,23 +344,23 @@ func redirected(answer *http.Response) error {
 
 // listen forwards the messages of a session that belong to no request, until the session has
 // ended or another one has taken its place.
-func (p *Proxy) listen(session string) {
+func (c *Client) listen(session string) {
 	var at position
-	for b := newBackoff(); p.sessionNow() == session; {
-		answer, err := p.resume(p.ctx, session, at.last)
+	for b := newBackoff(); c.sessionNow() == session; {
+		answer, err := c.resume(c.ctx, session, at.last)
 		if err == nil {
 			if over(answer) {
 				answer.Body.Close()
 				return
 			}
 			begin := time.Now()
-			_, _ = p.consume(nil, &errand{session: session}, answer, &at) // the next try continues after a failure
+			_, _ = c.consume(nil, &errand{session: session}, answer, &at) // the next try continues after a failure
 			if time.Since(begin) >= steady {
 				b = newBackoff()
 			}
 		}
-		if !b.wait(p.ctx, at.retry) {
-			if p.ctx.Err() != nil {
+		if !b.wait(c.ctx, at.retry) {
+			if c.ctx.Err() != nil {
 				return
 			}
 			b = newBackoff() // a client may be idle for long

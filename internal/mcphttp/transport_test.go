@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -20,7 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// connect runs a proxy to a URL, and returns a peer that is its client.
+// connect returns a peer that is connected to a URL.
 func connect(t *testing.T, url string, h jsonrpc.Handler) *jsonrpc.Peer {
 	t.Helper()
 	return connectBy(t, url, h, nil)
@@ -47,8 +45,8 @@ func tool(t *testing.T, ctx context.Context, p *jsonrpc.Peer, prompt string) (st
 	return string(raw), err
 }
 
-// TestProxySession sends requests and a question of a session through the proxy.
-func TestProxySession(t *testing.T) {
+// TestClientSession sends requests and a question of a session by the transport.
+func TestClientSession(t *testing.T) {
 	s := open(t, asking, nil, nil)
 	m := &jsonrpc.Mux{}
 	asked := make(chan string, 1)
@@ -72,8 +70,8 @@ func TestProxySession(t *testing.T) {
 	}
 }
 
-// TestProxyWithoutInitialize sends requests without a preceding initialize.
-func TestProxyWithoutInitialize(t *testing.T) {
+// TestClientWithoutInitialize sends requests without a preceding initialize.
+func TestClientWithoutInitialize(t *testing.T) {
 	s := open(t, asking, nil, nil)
 	p := connect(t, s.url, nil)
 	for range 2 {
@@ -83,8 +81,8 @@ func TestProxyWithoutInitialize(t *testing.T) {
 	}
 }
 
-// TestProxyModern sends requests of 2026-07-28 through the proxy.
-func TestProxyModern(t *testing.T) {
+// TestClientModern sends requests of 2026-07-28 by the transport.
+func TestClientModern(t *testing.T) {
 	s := open(t, echo, nil, nil)
 	p := connect(t, s.url, nil)
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
@@ -106,8 +104,8 @@ func TestProxyModern(t *testing.T) {
 	}
 }
 
-// TestProxyCancels cancels turns of both eras.
-func TestProxyCancels(t *testing.T) {
+// TestClientCancels cancels turns of both eras.
+func TestClientCancels(t *testing.T) {
 	e, began, ended := stuck()
 	s := open(t, e, nil, nil)
 	p := connect(t, s.url, nil)
@@ -131,8 +129,8 @@ func TestProxyCancels(t *testing.T) {
 	}
 }
 
-// TestProxyResumesStreams breaks every connection in the middle of a call.
-func TestProxyResumesStreams(t *testing.T) {
+// TestClientResumesStreams breaks every connection in the middle of a call.
+func TestClientResumesStreams(t *testing.T) {
 	t.Parallel() // it waits
 	began, goOn := make(chan struct{}), make(chan struct{})
 	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
@@ -173,9 +171,9 @@ func TestProxyResumesStreams(t *testing.T) {
 	}
 }
 
-// TestProxyWithoutServer checks the errors for a server that cannot be reached, refuses the
+// TestClientWithoutServer checks the errors for a server that cannot be reached, refuses the
 // token, or is not an MCP server.
-func TestProxyWithoutServer(t *testing.T) {
+func TestClientWithoutServer(t *testing.T) {
 	var status atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if n := int(status.Load()); n != 0 {
@@ -201,76 +199,22 @@ func TestProxyWithoutServer(t *testing.T) {
 	}
 }
 
-// brokenPipe is a client that sends one message and does not read the answer.
-type brokenPipe struct {
-	fails  bool // Write fails; else it blocks
-	sent   bool
-	wrote  chan struct{}
-	closed chan struct{}
-}
-
-func (c *brokenPipe) Read(context.Context) ([]byte, error) {
-	if !c.sent {
-		c.sent = true
-		return []byte(`{"id":1}`), nil // which the proxy refuses
-	}
-	<-c.closed
-	return nil, io.ErrClosedPipe
-}
-
-func (c *brokenPipe) Write(context.Context, [][]byte) error {
-	c.wrote <- struct{}{}
-	if !c.fails {
-		<-c.closed
-	}
-	return io.ErrClosedPipe
-}
-
-func (c *brokenPipe) Close() error {
-	close(c.closed)
-	return nil
-}
-
-// TestProxyClientDoesNotRead checks that the proxy ends if writing to its client fails, and
-// that a signal ends it while its client does not read.
-func TestProxyClientDoesNotRead(t *testing.T) {
-	for _, fails := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			c := &brokenPipe{fails: fails, wrote: make(chan struct{}, 1), closed: make(chan struct{})}
-			p, err := mcphttp.NewProxy(c, &mcphttp.ProxyOptions{URL: "http://127.0.0.1:1/"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			ctx, signal := context.WithCancel(t.Context())
-			defer signal()
-			ended := make(chan error, 1)
-			go func() { ended <- p.Run(ctx) }()
-			<-c.wrote
-			if !fails {
-				signal()
-			}
-			if err := <-ended; errors.Is(err, io.ErrClosedPipe) != fails {
-				t.Errorf("fails %v: %v", fails, err)
-			}
-		})
-	}
-}
-
-func TestProxyAddress(t *testing.T) {
+func TestClientAddress(t *testing.T) {
 	for url, ok := range map[string]bool{
 		"http://127.0.0.1:4517/mcp": true, "http://localhost/mcp": true, "http://[::1]:1/": true, "https://example.com/mcp": true,
 		"http://example.com/mcp": false, "http://localhost.example.com/": false, "ftp://localhost/": false, "localhost:4517": false,
 		"": false, "http://": false, "https://user:password@example.com/": false,
 	} {
-		if _, err := mcphttp.NewProxy(nil, &mcphttp.ProxyOptions{URL: url}); (err == nil) != ok {
+		o := &mcphttp.ClientOptions{URL: url}
+		if err := o.Validate(); (err == nil) != ok {
 			t.Errorf("%q: %v", url, err)
 		}
 	}
 }
 
-// TestProxyMirrorsThread checks the header that mirrors the thread of a call, before and after
+// TestClientMirrorsThread checks the header that mirrors the thread of a call, before and after
 // the client has listed the tools.
-func TestProxyMirrorsThread(t *testing.T) {
+func TestClientMirrorsThread(t *testing.T) {
 	s := open(t, echo, nil, nil)
 	inner, said := s.server.Config.Handler, make(chan []string, 8)
 	s.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

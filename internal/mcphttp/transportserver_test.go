@@ -74,7 +74,7 @@ func (s *scriptedServer) serve(r *http.Request) *http.Response {
 	return s.post(string(m.ID))
 }
 
-// proxied returns a client of a proxy to a scripted server.
+// proxied returns a peer that is connected to a scripted server.
 func proxied(t *testing.T, s *scriptedServer) *jsonrpc.Peer {
 	t.Helper()
 	p := connectBy(t, "http://127.0.0.1:1/mcp", nil, handlerTransport(s.serve))
@@ -86,8 +86,8 @@ func eventsOf(lines string) *http.Response {
 	return answerOf(http.StatusOK, "text/event-stream", strings.NewReader(lines))
 }
 
-// TestProxyMembersInAnyOrder forwards answers whose members are in another order than ours.
-func TestProxyMembersInAnyOrder(t *testing.T) {
+// TestClientMembersInAnyOrder forwards answers whose members are in another order than ours.
+func TestClientMembersInAnyOrder(t *testing.T) {
 	const long = `{"content":[{"type":"text","text":"it is\n","id":7}]}`
 	for _, answer := range []string{
 		`{"result":` + long + `,"id":ID,"jsonrpc":"2.0"}`,
@@ -112,8 +112,8 @@ func TestProxyMembersInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestProxyWaitsAsTheServerSays breaks a stream after an event with a retry field.
-func TestProxyWaitsAsTheServerSays(t *testing.T) {
+// TestClientWaitsAsTheServerSays breaks a stream after an event with a retry field.
+func TestClientWaitsAsTheServerSays(t *testing.T) {
 	for _, tt := range []struct {
 		primed string
 		want   time.Duration
@@ -150,8 +150,8 @@ func TestProxyWaitsAsTheServerSays(t *testing.T) {
 	}
 }
 
-// TestProxyOutlastsARestart makes the server unreachable for a while after a stream broke.
-func TestProxyOutlastsARestart(t *testing.T) {
+// TestClientOutlastsARestart makes the server unreachable for a while after a stream broke.
+func TestClientOutlastsARestart(t *testing.T) {
 	for _, tt := range []struct {
 		away time.Duration
 		then int // the status afterwards
@@ -201,9 +201,9 @@ func TestProxyOutlastsARestart(t *testing.T) {
 	}
 }
 
-// TestProxyOpensANewSession checks that a request after a restart of the server opens a new
+// TestClientOpensANewSession checks that a request after a restart of the server opens a new
 // session, with the client's own initialize, and is sent again.
-func TestProxyOpensANewSession(t *testing.T) {
+func TestClientOpensANewSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &scriptedServer{}
 		posts := 0
@@ -225,10 +225,10 @@ func TestProxyOpensANewSession(t *testing.T) {
 	})
 }
 
-// TestProxyOpenQuestionKeepsItsSession restarts the server while the client has a question. No
+// TestClientOpenQuestionKeepsItsSession restarts the server while the client has a question. No
 // session takes the place of the old one before the client has answered, because the answer
 // could count for a question of the new session.
-func TestProxyOpenQuestionKeepsItsSession(t *testing.T) {
+func TestClientOpenQuestionKeepsItsSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lost := func(string) *http.Response { return answerOf(404, "text/plain", strings.NewReader("no such session")) }
 		s := &scriptedServer{resume: lost}
@@ -263,9 +263,9 @@ func TestProxyOpenQuestionKeepsItsSession(t *testing.T) {
 	})
 }
 
-// TestProxyServerRestarts ends the real server during a call and starts another one in its
+// TestClientServerRestarts ends the real server during a call and starts another one in its
 // place.
-func TestProxyServerRestarts(t *testing.T) {
+func TestClientServerRestarts(t *testing.T) {
 	t.Parallel() // it waits
 	e, began, _ := stuck()
 	first := open(t, e, nil, nil)
@@ -302,24 +302,53 @@ func TestProxyServerRestarts(t *testing.T) {
 	}
 }
 
+// TestClientCloses closes the transport while the server does not answer, and while nobody reads what it sent.
+func TestClientCloses(t *testing.T) {
+	for _, answers := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			server := &scriptedServer{}
+			c, err := mcphttp.NewClient(&mcphttp.ClientOptions{URL: "http://127.0.0.1:1/", Transport: handlerTransport(func(r *http.Request) *http.Response {
+				if !answers {
+					<-r.Context().Done()
+					return nil
+				}
+				return server.serve(r)
+			})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 12 { // more than may wait to be read
+				if err := c.Write(t.Context(), [][]byte{[]byte(`{"id":1}`), []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)}); err != nil {
+					t.Error(err)
+				}
+				if !answers {
+					break
+				}
+			}
+			began := time.Now()
+			if err := c.Close(); err != nil || time.Since(began) > 3*time.Second {
+				t.Errorf("closed after %v: %v", time.Since(began), err)
+			}
+			if err := c.Write(t.Context(), [][]byte{[]byte(`{}`)}); !errors.Is(err, io.ErrClosedPipe) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // connectBy is [connect] with a transport for HTTP.
 func connectBy(t *testing.T, url string, h jsonrpc.Handler, by http.RoundTripper) *jsonrpc.Peer {
 	t.Helper()
-	ours, theirs := jsonrpc.Pipe()
-	p, err := mcphttp.NewProxy(theirs, &mcphttp.ProxyOptions{URL: url, Token: "ann", Transport: by})
+	c, err := mcphttp.NewClient(&mcphttp.ClientOptions{URL: url, Token: "ann", Transport: by})
 	if err != nil {
 		t.Fatal(err)
 	}
-	peer := jsonrpc.NewPeer(ours, h, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
-	ran, proxied := make(chan error, 1), make(chan error, 1)
+	peer := jsonrpc.NewPeer(c, h, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
+	ran := make(chan error, 1)
 	go func() { ran <- peer.Run(context.Background()) }()
-	go func() { proxied <- p.Run(context.Background()) }()
 	t.Cleanup(func() {
 		peer.Close()
 		if err := wait(t, ran); err != nil {
-			t.Error(err)
-		}
-		if err := wait(t, proxied); err != nil && !errors.Is(err, io.ErrClosedPipe) { // it may be writing when the peer closes
 			t.Error(err)
 		}
 	})

@@ -1,6 +1,7 @@
 package mcphttp
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -21,8 +22,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ProxyOptions configure a [Proxy].
-type ProxyOptions struct {
+// ClientOptions configure a [Client].
+type ClientOptions struct {
 	// URL is the server's URL with its path. The scheme is https, or http for this
 	// machine.
 	URL string
@@ -40,21 +41,20 @@ type ProxyOptions struct {
 	Transport http.RoundTripper
 }
 
-// Proxy connects a client to a server over HTTP. It forwards the messages of both. It adds
-// an initialize for a client of the older versions that sends none.
-type Proxy struct {
-	o      ProxyOptions
-	t      jsonrpc.Transport
-	close  func() error // t.Close, once
+// Client is a server over HTTP as a [jsonrpc.Transport]. It adds an initialize for the older versions if none is
+// written. The caller must close it.
+type Client struct {
+	o      ClientOptions
 	client *http.Client
 	ctx    context.Context // the context of HTTP requests
 	cancel context.CancelFunc
 	work   sync.WaitGroup // the goroutine of listen
 
-	errands sync.WaitGroup // goroutines that forward answers
+	errands sync.WaitGroup // goroutines that wait for answers
 
-	writing sync.Mutex // held during t.Write
-	unread  chan error // the first failure of t.Write
+	toServer, toClient chan []byte
+	closing            chan struct{}
+	close              func() // closes closing, and waits for forward
 
 	mirrors mirrors // what the server's tools ask for
 
@@ -81,8 +81,8 @@ type errand struct {
 	session string // that of the request
 }
 
-// Validate reports what is wrong with the URL. [NewProxy] calls it.
-func (o *ProxyOptions) Validate() error {
+// Validate reports what is wrong with the URL. [NewClient] calls it.
+func (o *ClientOptions) Validate() error {
 	u, err := url.Parse(o.URL)
 	switch {
 	case err != nil:
@@ -95,8 +95,8 @@ func (o *ProxyOptions) Validate() error {
 	return nil
 }
 
-// NewProxy returns a proxy for the client at t.
-func NewProxy(t jsonrpc.Transport, o *ProxyOptions) (*Proxy, error) {
+// NewClient returns a transport to a server. It connects with the first message.
+func NewClient(o *ClientOptions) (*Client, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -111,15 +111,29 @@ func NewProxy(t jsonrpc.Transport, o *ProxyOptions) (*Proxy, error) {
 		copied.MaxIdleConnsPerHost = 32
 		transport = copied
 	}
-	return &Proxy{
-		o: own, t: t, close: sync.OnceValue(func() error { return t.Close() }), ctx: ctx, cancel: cancel, open: map[jsonrpc.ID]*errand{}, session: handshake{asked: map[jsonrpc.ID]bool{}}, unread: make(chan error, 1),
+	c := &Client{
+		o: own, ctx: ctx, cancel: cancel, open: map[jsonrpc.ID]*errand{}, session: handshake{asked: map[jsonrpc.ID]bool{}},
+		toServer: make(chan []byte, depth), toClient: make(chan []byte, depth), closing: make(chan struct{}),
 		client: &http.Client{Transport: transport, CheckRedirect: stay},
-	}, nil
+	}
+	forwarded := make(chan struct{})
+	go func() {
+		defer close(forwarded)
+		c.forward()
+	}()
+	c.close = sync.OnceFunc(func() {
+		close(c.closing)
+		defer time.AfterFunc(2*farewell, c.cancel).Stop() // for a server that does not answer
+		<-forwarded
+	})
+	return c, nil
 }
 
 const (
 	// farewell is how long open requests may take after the client has gone.
 	farewell = time.Second
+	// depth is how many messages may wait in each direction.
+	depth = 16
 	// maxLine is the longest message of the server by default, in bytes.
 	maxLine = 128 << 20
 	// noteTime bounds the answer to a notification of the client, or to its answer to a
@@ -127,138 +141,108 @@ const (
 	noteTime = 30 * time.Second
 )
 
-// Run forwards messages until the client's input or ctx ends, or a message cannot be written
-// to the client. Then it cancels the requests without an answer.
-func (p *Proxy) Run(ctx context.Context) error {
-	if l, ok := p.t.(interface{ SetReadLimit(int) }); ok {
-		l.SetReadLimit(defaultMaxBody)
+// Read implements [jsonrpc.Transport].
+func (c *Client) Read(ctx context.Context) ([]byte, error) {
+	select {
+	case m := <-c.toClient:
+		return m, nil
+	case <-c.closing:
+		return nil, io.ErrClosedPipe
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
-	// The last waits are bounded, for a client that does not read or a server that does not
-	// answer.
-	bound := time.AfterFunc(2*farewell, func() {
-		p.cancel()
-		_ = p.close()
-	})
-	bound.Stop()
-	defer bound.Stop()
-	hurry := func() { bound.Reset(2 * farewell) }
-	defer context.AfterFunc(ctx, hurry)()
-	lines, read := make(chan line), make(chan struct{})
-	go func() {
-		defer close(read)
-		p.read(lines, hurry)
-	}()
-	err := p.forward(ctx, lines)
-	hurry()
-	p.leave()
-	p.cancel()
-	p.work.Wait()
-	p.client.CloseIdleConnections()
-	err = errors.Join(err, p.close())
-	<-read
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
-// line is a message or an error of the transport.
-type line struct {
-	message []byte
-	err     error
-}
-
-// read reads messages of the client until the transport or the proxy is closed. It calls gone
-// when no more can come.
-func (p *Proxy) read(lines chan<- line, gone func()) {
-	for {
-		m, err := p.t.Read(p.ctx)
-		var one *jsonrpc.Error
-		last := err != nil && !errors.As(err, &one)
-		if last {
-			gone() // the server may hold up the message before
+// Write implements [jsonrpc.Transport]. It does not wait until the server has the messages.
+func (c *Client) Write(ctx context.Context, messages [][]byte) error {
+	for _, m := range messages {
+		select {
+		case <-c.closing:
+			return io.ErrClosedPipe
+		default:
 		}
 		select {
-		case lines <- line{m, err}:
-		case <-p.ctx.Done():
-			return
-		}
-		if last {
-			return
-		}
-	}
-}
-
-// forward forwards the messages of the client in order, until the client has gone or ctx ends.
-func (p *Proxy) forward(ctx context.Context, lines <-chan line) error {
-	for {
-		var next line
-		select {
-		case next = <-lines:
-		case err := <-p.unread:
-			return err
+		case c.toServer <- bytes.Clone(m):
+		case <-c.closing:
+			return io.ErrClosedPipe
 		case <-ctx.Done():
-			return nil
+			return context.Cause(ctx)
 		}
-		var one *jsonrpc.Error
-		switch {
-		case errors.Is(next.err, io.EOF):
-			return nil
-		case errors.As(next.err, &one):
-			p.refuse(jsonrpc.ID{}, one)
-			continue
-		case next.err != nil:
-			return next.err
+	}
+	return nil
+}
+
+// Close implements [jsonrpc.Transport]. It forwards what was written, ends the session, and cancels the requests
+// without an answer.
+func (c *Client) Close() error {
+	c.close()
+	return nil
+}
+
+// forward forwards the messages of the client in order, until it is closed.
+func (c *Client) forward() {
+	for open := true; open || len(c.toServer) > 0; {
+		select {
+		case line := <-c.toServer:
+			c.forwardOne(line)
+		case <-c.closing:
+			open = false
 		}
-		line := next.message
-		e, fault := parse(line)
-		switch {
-		case fault != nil:
-			p.refuse(e.id, fault)
-		case e.kind == request:
-			p.request(&e, line)
-		case e.kind == response:
-			if p.answered(e.id) {
-				p.note(line, p.o.Foreign)
-			}
-		case !p.cancelled(&e, line):
-			p.note(line, false)
+	}
+	c.leave()
+	c.cancel()
+	c.work.Wait()
+	c.client.CloseIdleConnections()
+}
+
+func (c *Client) forwardOne(line []byte) {
+	e, fault := parse(line)
+	switch {
+	case fault != nil:
+		c.refuse(e.id, fault)
+	case e.kind == request:
+		c.request(&e, line)
+	case e.kind == response:
+		if c.answered(e.id) {
+			c.note(line, c.o.Foreign)
 		}
+	case !c.cancelled(&e, line):
+		c.note(line, false)
 	}
 }
 
 // leave ends the session, and waits up to farewell for the open requests.
-func (p *Proxy) leave() {
-	if p.sessionNow() != "" {
-		ctx, cancel := context.WithTimeout(p.ctx, farewell)
-		if answer, err := p.send(ctx, http.MethodDelete, nil, nil); err == nil {
+func (c *Client) leave() {
+	if c.sessionNow() != "" {
+		ctx, cancel := context.WithTimeout(c.ctx, farewell)
+		if answer, err := c.send(ctx, http.MethodDelete, nil, nil); err == nil {
 			answer.Body.Close()
 		}
 		cancel()
 	}
-	timer := time.AfterFunc(farewell, p.cancel)
+	timer := time.AfterFunc(farewell, c.cancel)
 	defer timer.Stop()
-	p.errands.Wait()
+	c.errands.Wait()
 }
 
 // cancelled handles a cancel notification, and reports whether the message is one. A request
 // of 2026-07-28 is cancelled by closing its stream, a request of a session by the
 // notification.
-func (p *Proxy) cancelled(e *envelope, line []byte) bool {
+func (c *Client) cancelled(e *envelope, line []byte) bool {
 	if e.kind != notification || e.method != "notifications/cancelled" {
 		return false
 	}
-	p.mu.Lock()
-	r := p.open[e.params.RequestID]
+	c.mu.Lock()
+	r := c.open[e.params.RequestID]
 	if r != nil && r.fixed {
 		r = nil
 	}
 	if r != nil {
-		delete(p.open, e.params.RequestID)
+		delete(c.open, e.params.RequestID)
 	}
-	p.mu.Unlock()
+	c.mu.Unlock()
 	if r == nil || !r.today {
-		p.note(line, p.o.Foreign)
+		c.note(line, c.o.Foreign)
 	}
 	if r != nil {
 		r.cancel()
@@ -267,60 +251,60 @@ func (p *Proxy) cancelled(e *envelope, line []byte) bool {
 }
 
 // request forwards a request. A goroutine forwards the answer.
-func (p *Proxy) request(e *envelope, line []byte) {
-	ctx, cancel := context.WithCancel(p.ctx)
+func (c *Client) request(e *envelope, line []byte) {
+	ctx, cancel := context.WithCancel(c.ctx)
 	r := &errand{cancel: cancel, today: e.meta != nil, fixed: e.method == "initialize"}
-	p.mu.Lock()
-	taken := p.open[e.id] != nil
+	c.mu.Lock()
+	taken := c.open[e.id] != nil
 	if !taken {
-		p.open[e.id] = r
+		c.open[e.id] = r
 	}
-	p.mu.Unlock()
+	c.mu.Unlock()
 	if taken {
 		cancel()
-		p.refuse(e.id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "id %s is already in use", e.id))
+		c.refuse(e.id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "id %s is already in use", e.id))
 		return
 	}
 	// A request of 2026-07-28 does not depend on those before it.
-	if r.today || p.o.Foreign {
-		p.errands.Go(func() {
+	if r.today || c.o.Foreign {
+		c.errands.Go(func() {
 			defer cancel()
 			if !r.today {
-				p.inSession(ctx, e, r, line)
+				c.inSession(ctx, e, r, line)
 				return
 			}
-			answer, err := p.send(ctx, http.MethodPost, line, p.todaysHeaders(e, line))
-			p.answer(ctx, e, r, answer, err)
+			answer, err := c.send(ctx, http.MethodPost, line, c.todaysHeaders(e, line))
+			c.answer(ctx, e, r, answer, err)
 		})
 		return
 	}
-	answer, err := p.accepted(ctx, e, r, line)
+	answer, err := c.accepted(ctx, e, r, line)
 	if r.fixed {
-		p.opened(ctx, e, r, line, answer, err) // further requests need the version in the answer
+		c.opened(ctx, e, r, line, answer, err) // further requests need the version in the answer
 		cancel()
 		return
 	}
-	p.errands.Go(func() {
+	c.errands.Go(func() {
 		defer cancel()
-		p.answer(ctx, e, r, answer, err)
+		c.answer(ctx, e, r, answer, err)
 	})
 }
 
 // inSession sends a request of the older versions and forwards the answer.
-func (p *Proxy) inSession(ctx context.Context, e *envelope, r *errand, line []byte) {
-	answer, err := p.accepted(ctx, e, r, line)
+func (c *Client) inSession(ctx context.Context, e *envelope, r *errand, line []byte) {
+	answer, err := c.accepted(ctx, e, r, line)
 	if r.fixed {
-		p.opened(ctx, e, r, line, answer, err)
+		c.opened(ctx, e, r, line, answer, err)
 		return
 	}
-	p.answer(ctx, e, r, answer, err)
+	c.answer(ctx, e, r, answer, err)
 }
 
 // accepted sends a request of the older versions, in a new session if there is none or the
 // server has forgotten it.
-func (p *Proxy) accepted(ctx context.Context, e *envelope, r *errand, line []byte) (*http.Response, error) {
-	if !p.greeted() && !r.fixed && e.method != "ping" {
-		p.greet(ctx)
+func (c *Client) accepted(ctx context.Context, e *envelope, r *errand, line []byte) (*http.Response, error) {
+	if !c.greeted() && !r.fixed && e.method != "ping" {
+		c.greet(ctx)
 	}
 	// With Prefer: stream the server sends the head of the response when it has accepted
 	// the request. So the next message cannot overtake this one.
@@ -328,45 +312,45 @@ func (p *Proxy) accepted(ctx context.Context, e *envelope, r *errand, line []byt
 	if r.fixed {
 		prefer = nil
 	}
-	session := p.sessionNow()
-	answer, err := p.send(ctx, http.MethodPost, line, prefer)
-	if err == nil && answer.StatusCode == http.StatusNotFound && !r.fixed && p.renew(ctx, session) {
+	session := c.sessionNow()
+	answer, err := c.send(ctx, http.MethodPost, line, prefer)
+	if err == nil && answer.StatusCode == http.StatusNotFound && !r.fixed && c.renew(ctx, session) {
 		// The server has forgotten the session, and so has not accepted the request.
 		answer.Body.Close()
-		answer, err = p.send(ctx, http.MethodPost, line, prefer)
+		answer, err = c.send(ctx, http.MethodPost, line, prefer)
 	}
-	r.session = p.sessionNow()
+	r.session = c.sessionNow()
 	return answer, err
 }
 
 // opened handles the answer to the client's initialize.
-func (p *Proxy) opened(ctx context.Context, e *envelope, r *errand, line []byte, answer *http.Response, err error) {
+func (c *Client) opened(ctx context.Context, e *envelope, r *errand, line []byte, answer *http.Response, err error) {
 	id := sessionOf(answer)
 	if id != "" {
-		p.begin(id)
+		c.begin(id)
 		r.session = id
-		p.mu.Lock()
-		p.session.hello = line
-		p.mu.Unlock()
+		c.mu.Lock()
+		c.session.hello = line
+		c.mu.Unlock()
 	}
-	p.answer(ctx, e, r, answer, err)
+	c.answer(ctx, e, r, answer, err)
 	if id != "" {
-		p.work.Go(func() { p.listen(id) })
+		c.work.Go(func() { c.listen(id) })
 	}
 }
 
 // renew opens a session in place of one that the server has forgotten, once for all requests
 // that learn of it. It returns false if there can be none.
-func (p *Proxy) renew(ctx context.Context, forgotten string) bool {
-	p.renewing.Lock()
-	defer p.renewing.Unlock()
-	if p.sessionNow() != forgotten {
+func (c *Client) renew(ctx context.Context, forgotten string) bool {
+	c.renewing.Lock()
+	defer c.renewing.Unlock()
+	if c.sessionNow() != forgotten {
 		return true
 	}
-	if !p.lose() {
+	if !c.lose() {
 		return false
 	}
-	p.greet(ctx)
+	c.greet(ctx)
 	return true
 }
 
@@ -374,28 +358,28 @@ func (p *Proxy) renew(ctx context.Context, forgotten string) bool {
 // forgotten. For a client that sends requests without initialize it sends one of its own; like
 // such a client of the program itself, it gets no questions. If that fails, the answer to the
 // client's request reports why.
-func (p *Proxy) greet(ctx context.Context) {
-	p.mu.Lock()
-	if p.session.hello == nil {
-		p.session.hello = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"codex-mcp","version":"0"}}}`, mcptypes.ProtocolVersion)
+func (c *Client) greet(ctx context.Context) {
+	c.mu.Lock()
+	if c.session.hello == nil {
+		c.session.hello = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"codex-mcp","version":"0"}}}`, mcptypes.ProtocolVersion)
 	}
-	hello := p.session.hello
-	p.mu.Unlock()
+	hello := c.session.hello
+	c.mu.Unlock()
 	e, fault := parse(hello)
 	if fault != nil {
 		return // does not happen: it was parsed before
 	}
-	answer, err := p.send(ctx, http.MethodPost, hello, nil)
+	answer, err := c.send(ctx, http.MethodPost, hello, nil)
 	id := sessionOf(answer)
 	if err == nil {
-		_, _ = p.consume(&e, &errand{}, answer, &position{}) // reads the version; no request waits for the answer
+		_, _ = c.consume(&e, &errand{}, answer, &position{}) // reads the version; no request waits for the answer
 	}
 	if id == "" {
 		return
 	}
-	p.begin(id)
-	p.note([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`), false)
-	p.work.Go(func() { p.listen(id) })
+	c.begin(id)
+	c.note([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`), false)
+	c.work.Go(func() { c.listen(id) })
 }
 
 func sessionOf(answer *http.Response) string {
@@ -405,77 +389,77 @@ func sessionOf(answer *http.Response) string {
 	return answer.Header.Get(headerSession)
 }
 
-func (p *Proxy) begin(session string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.session.id = session
+func (c *Client) begin(session string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.session.id = session
 }
 
 // greeted reports whether the server has answered an initialize. Not every server has sessions.
-func (p *Proxy) greeted() bool {
-	session, version := p.current()
+func (c *Client) greeted() bool {
+	session, version := c.current()
 	return session != "" || version != ""
 }
 
 // current returns the session and its version.
-func (p *Proxy) current() (session, version string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.session.id, p.session.version
+func (c *Client) current() (session, version string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session.id, c.session.version
 }
 
 // lose forgets the session, and reports whether another one may take its place. It may not
 // while the client can still answer a request of the server: the answer would count for a
 // request of the new session that has the same id.
-func (p *Proxy) lose() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.session.id == "" || len(p.session.asked) > 0 {
+func (c *Client) lose() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session.id == "" || len(c.session.asked) > 0 {
 		return false
 	}
-	p.session.id, p.session.version = "", ""
+	c.session.id, c.session.version = "", ""
 	return true
 }
 
 // asks records a request of the server in a session. It returns false if the session is not
 // the current one.
-func (p *Proxy) asks(id jsonrpc.ID, session string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.session.id != session {
+func (c *Client) asks(id jsonrpc.ID, session string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session.id != session {
 		return false
 	}
-	p.session.asked[id] = true
+	c.session.asked[id] = true
 	return true
 }
 
 // answered records the client's response to a request of the server. It returns false if
 // there is no such request without a response.
-func (p *Proxy) answered(id jsonrpc.ID) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	asked := p.session.asked[id]
-	delete(p.session.asked, id)
+func (c *Client) answered(id jsonrpc.ID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	asked := c.session.asked[id]
+	delete(c.session.asked, id)
 	return asked
 }
 
 // sessionNow returns the session.
-func (p *Proxy) sessionNow() string {
-	session, _ := p.current()
+func (c *Client) sessionNow() string {
+	session, _ := c.current()
 	return session
 }
 
 // send sends an HTTP request.
-func (p *Proxy) send(ctx context.Context, method string, body []byte, more http.Header) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, method, p.o.URL, strings.NewReader(string(body)))
+func (c *Client) send(ctx context.Context, method string, body []byte, more http.Header) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, c.o.URL, strings.NewReader(string(body)))
 	if err != nil {
 		return nil, err
 	}
-	for name, values := range p.o.Header {
+	for name, values := range c.o.Header {
 		r.Header[http.CanonicalHeaderKey(name)] = values
 	}
 	if more.Get(headerMethod) == "" {
-		session, version := p.current()
+		session, version := c.current()
 		if session != "" {
 			r.Header.Set(headerSession, session)
 		}
@@ -484,14 +468,14 @@ func (p *Proxy) send(ctx context.Context, method string, body []byte, more http.
 		}
 	}
 	maps.Copy(r.Header, more)
-	if p.o.Token != "" {
-		r.Header.Set("Authorization", "Bearer "+p.o.Token)
+	if c.o.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.o.Token)
 	}
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	if method == http.MethodPost {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	answer, err := p.client.Do(r)
+	answer, err := c.client.Do(r)
 	if err != nil {
 		return nil, withoutURL(err)
 	}
@@ -522,7 +506,7 @@ func stay(r *http.Request, via []*http.Request) error {
 
 // todaysHeaders returns the headers that mirror the body of a request of 2026-07-28. codex-mcp
 // requires that of the argument threadId for all of its tools, and for clients that list none.
-func (p *Proxy) todaysHeaders(e *envelope, line []byte) http.Header {
+func (c *Client) todaysHeaders(e *envelope, line []byte) http.Header {
 	version, ok := metaVersion(e)
 	if !ok {
 		version = modern.ProtocolVersion // the server reports what is missing
@@ -534,7 +518,7 @@ func (p *Proxy) todaysHeaders(e *envelope, line []byte) http.Header {
 			break
 		}
 	}
-	if !p.mirrors.headers(h, e, line) && e.params.ThreadID != nil {
+	if !c.mirrors.headers(h, e, line) && e.params.ThreadID != nil {
 		h[headerThread] = []string{coded(*e.params.ThreadID)}
 	}
 	return h
@@ -551,17 +535,17 @@ func coded(s string) string {
 
 // note forwards a notification or a response. Unless apart is set, the next message waits
 // until the server has it.
-func (p *Proxy) note(line []byte, apart bool) {
+func (c *Client) note(line []byte, apart bool) {
 	send := func() {
-		ctx, cancel := context.WithTimeout(p.ctx, noteTime)
+		ctx, cancel := context.WithTimeout(c.ctx, noteTime)
 		defer cancel()
-		answer, err := p.send(ctx, http.MethodPost, line, nil)
+		answer, err := c.send(ctx, http.MethodPost, line, nil)
 		if err == nil { // if the server cannot be reached, open requests report that
 			answer.Body.Close()
 		}
 	}
 	if apart {
-		p.errands.Go(send)
+		c.errands.Go(send)
 		return
 	}
 	send()
@@ -569,18 +553,18 @@ func (p *Proxy) note(line []byte, apart bool) {
 
 // forget removes an open request. It reports false if the request was not open any more: the
 // client does not wait for its answer.
-func (p *Proxy) forget(id jsonrpc.ID, r *errand) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.open[id] != r {
+func (c *Client) forget(id jsonrpc.ID, r *errand) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open[id] != r {
 		return false
 	}
-	delete(p.open, id)
+	delete(c.open, id)
 	return true
 }
 
 // refuse sends the client an error in place of an answer of the server.
-func (p *Proxy) refuse(id jsonrpc.ID, fault *jsonrpc.Error) {
+func (c *Client) refuse(id jsonrpc.ID, fault *jsonrpc.Error) {
 	said := map[string]any{"code": int64(fault.Code), "message": fault.Message}
 	if fault.Data != nil {
 		said["data"] = jsontext.Value(fault.Data)
@@ -589,22 +573,18 @@ func (p *Proxy) refuse(id jsonrpc.ID, fault *jsonrpc.Error) {
 		"jsonrpc": "2.0", "id": jsontext.Value(id.AppendJSON(nil)), "error": said,
 	}, jsontext.AllowInvalidUTF8(true), jsonv2.Deterministic(true))
 	if err == nil {
-		p.write(m)
+		c.write(m)
 	}
 }
 
-// write sends a message to the client. A failure means that the client has gone.
-func (p *Proxy) write(m []byte) {
-	p.writing.Lock()
-	defer p.writing.Unlock()
+// write sends a message to the client.
+func (c *Client) write(m []byte) {
 	v := jsontext.Value(m)
 	if v.Compact(lenient()) != nil {
 		return // not JSON, so the client could not read it
 	}
-	if err := p.t.Write(context.Background(), [][]byte{v}); err != nil {
-		select {
-		case p.unread <- err:
-		default:
-		}
+	select {
+	case c.toClient <- v:
+	case <-c.closing:
 	}
 }
