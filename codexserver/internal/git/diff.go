@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"maps"
 	"os"
@@ -153,12 +151,13 @@ func (l *look) sections(ctx context.Context, changes []Change, max int, binary b
 			}
 		}
 	}
-	if binary {
-		undo, err := l.attributeAll("-diff")
-		if err != nil {
+	if binary { // give all files an attribute
+		file := filepath.Join(l.folder(), "info", "attributes")
+		own, _ := safefile.Read(file, maxSmallFile)
+		if err := os.WriteFile(file, fmt.Appendf(slices.Clone(own), "\n* -diff\n"), 0o600); err != nil {
 			return nil, err
 		}
-		defer undo()
+		defer os.WriteFile(file, own, 0o600)
 	}
 	most := 2 * max
 	out, err := l.git(ctx, call{cut: most, options: []string{"-c", "core.quotePath=true", "-c", "core.looseCompression=6"}}, args...)
@@ -179,16 +178,6 @@ func (l *look) sections(ctx context.Context, changes []Change, max int, binary b
 		delete(all, last)
 	}
 	return all, nil
-}
-
-// attributeAll gives all files an attribute until undo is called.
-func (l *look) attributeAll(attribute string) (undo func(), err error) {
-	file := filepath.Join(l.folder(), "info", "attributes")
-	own, err := safefile.Read(file, maxSmallFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	return func() { _ = os.WriteFile(file, own, 0o600) }, os.WriteFile(file, fmt.Appendf(slices.Clone(own), "\n* %s\n", attribute), 0o600)
 }
 
 // Sections yields the sections of a diff. In other lines git begins with another character, or

@@ -61,6 +61,9 @@ func Head(ctx context.Context, dir string, scratch Scratch) *protocol.GitInfo {
 // originURL is the first URL of the remote in a configuration, from which git fetches.
 var originURL = lazyregexp.Regexp{Text: `(?m)^\[(?i:remote) "origin"\][ \t\r]*\n(?:[ \t]*[^\[\n]*\n)*?[ \t]*(?i:url)[ \t]*=[ \t]*"?([^"\n]*?)"?[ \t\r]*$`}
 
+// maxPackedRefs is the size of the largest packed-refs in bytes.
+const maxPackedRefs = 256 << 20
+
 // plainHead reads the commit and branch of a working tree from git's files: HEAD, the file of
 // the branch, and packed-refs. The branch is "" if none is checked out or it has no commit.
 // plainHead returns false for anything unusual, which git must read.
@@ -78,37 +81,19 @@ func plainHead(gitDir, commonDir string) (commit, branch string, ok bool) {
 		return "", "", false
 	}
 	commit, err = readLine(filepath.Join(commonDir, filepath.FromSlash(name)))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if commit, err = packed(commonDir, name); err != nil {
-			return "", "", false
+	if errors.Is(err, fs.ErrNotExist) {
+		var packed []byte
+		if packed, err = safefile.Read(filepath.Join(commonDir, "packed-refs"), maxPackedRefs); errors.Is(err, fs.ErrNotExist) {
+			err = nil
 		}
-	case err != nil || !isHash(commit):
+		before, _, found := strings.Cut(string(packed), " "+name+"\n")
+		if !found && err == nil { // the branch has no commit yet
+			return "", "", true
+		}
+		commit = before[strings.LastIndexByte(before, '\n')+1:]
+	}
+	if err != nil || !isHash(commit) {
 		return "", "", false
 	}
-	if commit == "" { // the branch has no commit yet
-		branch = ""
-	}
 	return commit, branch, true
-}
-
-// maxPackedRefs is the size of the largest packed-refs in bytes.
-const maxPackedRefs = 256 << 20
-
-// packed looks up a ref in packed-refs. It returns "" if the ref is missing.
-func packed(commonDir, name string) (string, error) {
-	data, err := safefile.Read(filepath.Join(commonDir, "packed-refs"), maxPackedRefs)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	for line := range strings.Lines(string(data)) {
-		hash, ref, _ := strings.Cut(strings.TrimRight(line, "\n"), " ")
-		if ref == name && isHash(hash) {
-			return hash, nil
-		}
-	}
-	return "", nil
 }

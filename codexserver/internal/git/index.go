@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha1"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -30,7 +27,6 @@ type index struct {
 	written int64   // when it was written, in nanoseconds since 1970
 	entries []entry // sorted by name
 	flags   string  // what is to change in a copy, as git reads it
-	empty   string  // the object of an empty file
 	modes   bool    // the modes of files count
 	laid    bool    // git has a copy
 }
@@ -67,6 +63,12 @@ func (l *look) readIndex(ctx context.Context) error {
 	if err != nil || data == nil {
 		return err
 	}
+	// Modes count if the file system keeps them, whatever the setting: else git's own files seem to be programs.
+	config, _ := lstat(filepath.Join(l.commonDir, "config"))
+	l.index.modes = config.mode&0o111 == 0 && isPosix || !isFalse(l.settings["filemode"])
+	if l.index.modes {
+		l.settings["filemode"] = "true"
+	}
 	sha256 := l.settings["objectformat"] == "sha256"
 	hidden := func(name string) bool { _, err := os.Lstat(l.path(name)); return err != nil }
 	l.index.written = written.UnixNano()
@@ -82,28 +84,21 @@ func (l *look) readIndex(ctx context.Context) error {
 		}
 		l.index.laid = false
 	}
-	return l.useModes()
+	return nil
 }
 
 // indexFile returns the repository's index, or nil without one, and when it was written.
 func (s source) indexFile() (data []byte, written time.Time, err error) {
-	if s.gitDir == "" {
+	file := filepath.Join(s.gitDir, "index")
+	info, err := os.Stat(file)
+	if s.gitDir == "" || errors.Is(err, fs.ErrNotExist) {
 		return nil, written, nil
 	}
-	f, err := safefile.Open(filepath.Join(s.gitDir, "index"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, written, nil
+	if err == nil {
+		written = info.ModTime()
+		data, err = safefile.Read(file, maxIndex)
 	}
-	if err != nil {
-		return nil, written, err
-	}
-	defer f.Close()
-	if f.Info().Size() > maxIndex {
-		return nil, written, &safefile.SizeError{Path: "index", Max: maxIndex}
-	}
-	data = make([]byte, f.Info().Size()) // git replaces an index and does not write to it
-	_, err = io.ReadFull(f, data)
-	return data, f.Info().ModTime(), err
+	return data, written, err
 }
 
 // lay makes the mirror and writes the copy of the index for git. Git takes files that were written shortly before the
@@ -147,11 +142,9 @@ func (m *mirror) putIndex(data []byte, at time.Time) error {
 // parse reads an index of version 2 or 3 that has all of its entries, without those that are not
 // checked out and that absent finds missing. It returns false for all others, which git must write anew.
 func (x *index) parse(data []byte, long bool, absent func(name string) bool) bool {
-	hash, empty := sha1.Size, sha1.Sum([]byte(emptyFile))
-	x.empty = string(empty[:])
+	hash := 20
 	if long {
-		empty := sha256.Sum256([]byte(emptyFile))
-		hash, x.empty = sha256.Size, string(empty[:])
+		hash = 32
 	}
 	x.data = string(data)
 	number := func(at int) uint32 { return binary.BigEndian.Uint32(data[at:]) }
@@ -210,8 +203,8 @@ func (x *index) parse(data []byte, long bool, absent func(name string) bool) boo
 	return true
 }
 
-// emptyFile is an empty file as git stores it.
-const emptyFile = "blob 0\x00"
+// emptyFile is the object of an empty file, of SHA-1.
+const emptyFile = "\xe6\x9d\xe2\x9b\xb2\xd1\xd6\x43\x4b\x8b\x29\xae\x77\x5a\xd8\xc2\xe4\x8c\x53\x91"
 
 // isClean reports whether a file is certainly the one of the index, as its size and its times show. In
 // doubt git compares.
@@ -223,7 +216,7 @@ func (x *index) isClean(e *entry, s stat) bool {
 		return false
 	case e.size != uint32(s.size), e.inode != uint32(s.inode), !sameTime(e.modified, s.modified), !sameTime(e.changed, s.changed):
 		return false
-	case e.size == 0 && e.object != x.empty: // git marks files with that size
+	case e.size == 0 && e.object != emptyFile: // git marks files with that size
 		return false
 	}
 	return !since(max(e.modified, e.changed), x.written)
@@ -232,36 +225,6 @@ func (x *index) isClean(e *entry, s stat) bool {
 // sameTime compares a time in an index with one of the file system. Git may have no fractions.
 func sameTime(index, file int64) bool {
 	return index == file || index%int64(time.Second) == 0 && index == file-file%int64(time.Second)
-}
-
-// someFiles is how many files show whether a file system keeps modes.
-const someFiles = 1000
-
-// useModes makes git compare the modes of files, if core.fileMode is false although the file
-// system keeps them: it does not if most files seem to be programs that are none.
-func (l *look) useModes() error {
-	if l.index.modes = !isFalse(l.settings["filemode"]); l.index.modes || !isPosix {
-		return nil
-	}
-	plain, programs := 0, 0
-	for _, e := range l.index.entries {
-		if e.mode == modeProgram || e.mode == modeLink || plain == someFiles {
-			continue
-		}
-		if s, err := lstat(l.path(e.name)); err == nil && s.mode.IsRegular() {
-			if plain++; s.mode&0o100 != 0 {
-				programs++
-			}
-		}
-	}
-	if programs > plain/2 {
-		return nil
-	}
-	l.index.modes, l.settings["filemode"] = true, "true"
-	if l.scratch == "" {
-		return nil
-	}
-	return os.WriteFile(filepath.Join(l.folder(), "config"), l.config(), 0o600)
 }
 
 // find returns where an entry is or would be whose name has a text after the first bytes, which all

@@ -98,7 +98,7 @@ func TestIsClean(t *testing.T) {
 		"a link":                  {func(e *entry, s *stat, _ *index) { e.mode = modeLink }, false},
 		"a large inode":           {func(_ *entry, s *stat, _ *index) { s.inode += 1 << 32 }, true},
 		"a size of zero":          {func(e *entry, s *stat, _ *index) { e.size, s.size = 0, 0 }, false},
-		"an empty file":           {func(e *entry, s *stat, x *index) { e.size, s.size, e.object = 0, 0, x.empty }, true},
+		"an empty file":           {func(e *entry, s *stat, x *index) { e.size, s.size, e.object = 0, 0, emptyFile }, true},
 		"git without fractions":   {func(e *entry, _ *stat, _ *index) { e.modified, e.changed = 90e9, 100e9 }, false},
 		"the same, and later":     {func(e *entry, _ *stat, x *index) { e.modified, e.changed = 90e9, 100e9; x.written = 103e9 }, true},
 		"just before the index":   {func(_ *entry, _ *stat, x *index) { x.written = 100e9 + 5 + int64(tick) }, false},

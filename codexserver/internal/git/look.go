@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/setting"
-	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -112,9 +111,6 @@ func (l *look) git(ctx context.Context, c call, args ...string) (string, error) 
 	}
 	return l.mirror.git(ctx, c, args...)
 }
-
-// path returns the path of a file in the system.
-func (l *look) path(name string) string { return filepath.Join(l.root, filepath.FromSlash(name)) }
 
 // now describes a file, which is not behind a link.
 func (l *look) now(name string) stat {
@@ -235,11 +231,6 @@ func (t *tour) module(e *entry, s stat) {
 	} else if entries, err := os.ReadDir(t.l.path(e.name)); err == nil && len(entries) > 0 {
 		t.r.unread = append(t.r.unread, Gap{e.name + "/", "it is a submodule without a repository"})
 	}
-}
-
-// inScratch reports whether a file belongs to a mirror.
-func (l *look) inScratch(name string) bool {
-	return l.scratch != "" && paths.Below(l.path(name), filepath.Dir(l.scratch))
 }
 
 // maxNew is how many new files git looks at by name. With more it looks at all folders.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -134,6 +135,14 @@ func (s Scratch) Sweep(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// path returns the path of a file of the working tree.
+func (m *mirror) path(name string) string { return filepath.Join(m.root, filepath.FromSlash(name)) }
+
+// inScratch reports whether a file belongs to a mirror.
+func (m *mirror) inScratch(name string) bool {
+	return m.scratch != "" && paths.Below(m.path(name), filepath.Dir(m.scratch))
 }
 
 // folder returns the git folder.

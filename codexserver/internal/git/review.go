@@ -2,16 +2,13 @@ package git
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
 // maxReview is the size of the longest diff in bytes, for tracked and for untracked files
@@ -82,7 +79,19 @@ func Review(ctx context.Context, dir string, scratch Scratch, target protocol.Re
 	if err != nil {
 		return nil, err
 	}
-	if err := m.review(ctx, c, target, revision); err != nil {
+	switch target {
+	case protocol.ReviewCommit:
+		err = m.compareTo(ctx, c, "", m.orEmpty(ctx, c.Commit+"^1"), c.Commit)
+	case protocol.ReviewBase:
+		if err = m.compareTo(ctx, c, "", "--merge-base", c.Commit); err != nil && strings.Contains(err.Error(), "no merge base") {
+			return nil, &RevisionError{fmt.Errorf("%q has no commit in common with HEAD", revision)}
+		}
+	default:
+		if err = m.compareTo(ctx, c, "", m.orEmpty(ctx, "HEAD")); err == nil {
+			err = m.addNew(ctx, c)
+		}
+	}
+	if err != nil {
 		return nil, fmt.Errorf("changes: %w", err)
 	}
 	c.Diff = strings.ToValidUTF8(c.Diff, "\uFFFD")
@@ -104,46 +113,15 @@ func (m *mirror) commit(ctx context.Context, revision string) (string, error) {
 	return out, nil
 }
 
-// review adds the diff of target to c.
-func (m *mirror) review(ctx context.Context, c *Changes, target protocol.ReviewTarget, revision string) error {
-	switch target {
-	case protocol.ReviewCommit:
-		parent, err := m.commit(ctx, c.Commit+"^1")
-		if err != nil {
-			if parent, err = m.emptyTree(ctx); err != nil {
-				return err
-			}
-		}
-		return m.compareTo(ctx, c, "", parent, c.Commit)
-	case protocol.ReviewBase:
-		head, err := m.commit(ctx, "HEAD")
-		if err != nil {
-			return err
-		}
-		base, err := m.git(ctx, call{}, "merge-base", c.Commit, head)
-		if base = strings.TrimSpace(base); err != nil || !isHash(base) {
-			return &RevisionError{fmt.Errorf("%q has no commit in common with HEAD", revision)}
-		}
-		return m.compareTo(ctx, c, "", base)
-	case protocol.ReviewUncommitted:
-		head, err := m.commit(ctx, "HEAD")
-		if err != nil { // the repository has no commit yet
-			if head, err = m.emptyTree(ctx); err != nil {
-				return err
-			}
-		}
-		if err := m.compareTo(ctx, c, "", head); err != nil {
-			return err
-		}
-		return m.addNew(ctx, c)
+// orEmpty returns the commit that a revision names, or the tree without files if there is none.
+func (m *mirror) orEmpty(ctx context.Context, revision string) string {
+	if commit, err := m.commit(ctx, revision); err == nil {
+		return commit
 	}
-	return errors.New("unknown target")
-}
-
-// emptyTree returns the name of a tree without files.
-func (m *mirror) emptyTree(ctx context.Context) (string, error) {
-	out, err := m.git(ctx, call{}, "hash-object", "-t", "tree", "--stdin")
-	return strings.TrimSpace(out), err
+	if m.settings["objectformat"] == "sha256" {
+		return "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
+	}
+	return "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 }
 
 // compareTo adds the diff of a commit against another, or against the working tree with an index.
@@ -160,21 +138,18 @@ func (m *mirror) compareTo(ctx context.Context, c *Changes, index string, commit
 
 // addNew adds the diff of the files that are not in the index, by an index that has only those.
 func (m *mirror) addNew(ctx context.Context, c *Changes) error {
-	list, err := m.git(ctx, call{}, "ls-files", "--others", "--exclude-standard", "-z")
+	names, err := m.git(ctx, call{}, "ls-files", "--others", "--exclude-standard", "-z")
 	if err != nil {
 		return err
 	}
-	var names strings.Builder
-	for name := range strings.SplitSeq(list, "\x00") {
-		if name != "" && !strings.HasSuffix(name, "/") && !paths.Below(filepath.Join(m.root, name), filepath.Dir(m.scratch)) { // nor another repository
-			names.WriteString(name + "\x00")
-		}
-	}
-	if names.Len() == 0 {
+	files := slices.DeleteFunc(strings.Split(names, "\x00"), func(name string) bool { // nor another repository
+		return name == "" || strings.HasSuffix(name, "/") || m.inScratch(name)
+	})
+	if len(files) == 0 {
 		return nil
 	}
 	const own = "new"
-	if _, err := m.git(ctx, call{index: own, stdin: names.String()}, "add", "--intent-to-add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
+	if _, err := m.git(ctx, call{index: own, stdin: zeros(files)}, "add", "--intent-to-add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
 		return err
 	}
 	return m.compareTo(ctx, c, own)

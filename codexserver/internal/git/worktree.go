@@ -55,7 +55,7 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 	if err != nil {
 		return nil, err
 	}
-	if err := s.check(ctx, r); err != nil {
+	if err := r.check(); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(trees, 0o700); err != nil {
@@ -98,25 +98,14 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 
 // check refuses a repository without a commit, and a git folder that belongs to another working
 // tree, in whose repository the worktree would be.
-func (s Scratch) check(ctx context.Context, r source) error {
-	m, err := s.open(r)
-	if err != nil {
+func (s source) check() error {
+	m := &mirror{source: s, settings: map[string]string{}}
+	if err := m.configuration(); err != nil {
 		return err
 	}
-	defer m.remove()
-	if err := r.checkOwn(m.settings); err != nil {
-		return err
+	if commit, _, plain := plainHead(s.gitDir, s.commonDir); plain && commit == "" {
+		return fmt.Errorf("the repository %s has no commit yet", s.root)
 	}
-	head, err := readHead(r.gitDir, r.commonDir)
-	if err == nil && strings.HasPrefix(string(head), "ref:") {
-		if _, err := m.commit(ctx, "HEAD"); err != nil {
-			return fmt.Errorf("the repository %s has no commit yet", r.root)
-		}
-	}
-	return err
-}
-
-func (s source) checkOwn(settings map[string]string) error {
 	if s.gitDir != s.commonDir {
 		back, err := box.Pointer(filepath.Join(s.gitDir, "gitdir"), "")
 		if err != nil || filepath.Dir(s.gitDir) != filepath.Join(s.commonDir, "worktrees") || !isSame(filepath.Dir(back), s.root) {
@@ -124,10 +113,10 @@ func (s source) checkOwn(settings map[string]string) error {
 		}
 		return nil
 	}
-	if isTrue(settings["bare"]) {
+	if isTrue(m.settings["bare"]) {
 		return fmt.Errorf("the repository %s is bare", s.root)
 	}
-	tree := settings["worktree"] // a submodule has it
+	tree := m.settings["worktree"] // a submodule has it
 	if tree != "" && !filepath.IsAbs(tree) {
 		tree = filepath.Join(s.gitDir, tree)
 	}
@@ -165,10 +154,8 @@ func (w *Worktree) inside(root, dir string) (string, error) {
 		return "", err
 	}
 	cwd := filepath.Join(w.Path, rel)
-	if real, err := filepath.EvalSymlinks(cwd); err != nil || real != cwd {
-		return w.Path, nil // it is missing, or a symbolic link leads to it
-	}
-	if info, err := os.Lstat(cwd); err != nil || !info.IsDir() {
+	info, err := os.Stat(cwd)
+	if err != nil || !info.IsDir() || realPath(cwd) != cwd { // it is missing, or a symbolic link leads to it
 		return w.Path, nil
 	}
 	return cwd, nil
