@@ -68,7 +68,6 @@ type After struct {
 	changes []git.Change
 	gaps    []git.Gap
 	diff    string
-	left    []git.Omission // changes that are not in the diff
 	err     error          // why it was not compared
 }
 
@@ -89,21 +88,12 @@ func (b *Before) After() After {
 	leave, err := b.place(ctx)
 	if err == nil {
 		defer leave()
-		a.changes, err = s.Compare(ctx)
+		a.changes, a.diff, err = s.Compare(ctx, maxDiff)
 	}
 	if a.err = err; err != nil {
 		log.Info("no look after the turn: its changes are those of its patches", "folder", s.Root(), "error", err)
-	} else {
-		a.gaps = s.Gaps()
-		var trouble error
-		if a.diff, a.left, trouble = s.Diff(ctx, maxDiff); trouble != nil {
-			log.Info("no diff of the turn", "folder", s.Root(), "error", trouble)
-			a.diff, a.left = "", nil
-			for _, c := range a.changes {
-				a.left = append(a.left, git.Omission{Change: c, Why: "git could not make the diff"})
-			}
-		}
 	}
+	a.gaps = s.Gaps()
 	if err := s.Remove(); err != nil {
 		log.Warn("snapshot not removed", "error", err)
 	}
@@ -116,7 +106,7 @@ func (a After) Found(did Did) Found {
 		return a.patched(did)
 	}
 	elsewhere := did.Patches.elsewhere(a.before.snapshot.Covers)
-	f := Found{From: protocol.ChangesFromTree, Unknown: unknown(a.gaps...), Diff: a.diff + omitted(a.left, elsewhere)}
+	f := Found{From: protocol.ChangesFromTree, Unknown: unknown(a.gaps...), Diff: a.diff + omitted(a.changes, elsewhere)}
 	all := append(a.changes[:len(a.changes):len(a.changes)], elsewhere...)
 	git.SortChanges(all)
 	for _, one := range all {

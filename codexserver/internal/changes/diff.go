@@ -14,10 +14,12 @@ import (
 const maxNamed = 100
 
 // omitted returns notes about the changes that are not in git's diff, and about those of patches outside of the folder.
-func omitted(left []git.Omission, elsewhere []git.Change) string {
+func omitted(all, elsewhere []git.Change) string {
 	n := notes{}
-	for _, l := range left {
-		n.add("not in this diff ("+l.Why+")", string(l.Kind)+" "+show.Path(l.Path))
+	for _, c := range all {
+		if c.Why != "" {
+			n.add("not in this diff ("+c.Why+")", string(c.Kind)+" "+show.Path(c.Path))
+		}
 	}
 	for _, c := range elsewhere {
 		n.add("changed by patches outside of the folder", string(c.Kind)+" "+show.Path(c.Path))

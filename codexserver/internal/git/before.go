@@ -111,27 +111,31 @@ func (b *Before) Covers(file string) bool {
 // Compare returns the changes since the look, sorted by path. The paths of changes outside of the
 // root are absolute. It compares contents. It does not matter who wrote them, and what git has
 // recorded. It must be called once.
-func (b *Before) Compare(ctx context.Context) ([]Change, error) {
-	var changes []Change
+//
+// Compare returns at most max bytes of a diff, in git's format. `git apply` takes the diff: it has every
+// section whole, and files that are not UTF-8 as binary patches. Changes outside of the root are
+// not in the diff.
+func (b *Before) Compare(ctx context.Context, max int) (changes []Change, diff string, err error) {
 	for i, l := range b.parts {
 		if l.gone != "" {
 			continue
 		}
-		err := l.compare(ctx)
+		more, err := l.compare(ctx, max-len(diff))
 		if err != nil && i == 0 {
-			return nil, fmt.Errorf("git: %w", err)
+			return nil, "", fmt.Errorf("git: %w", err)
 		}
 		if err != nil {
 			l.gone = why(err)
 			continue
 		}
+		diff += more
 		for _, c := range l.changes {
 			c.Path = l.at + c.Path
 			changes = append(changes, c)
 		}
 	}
 	SortChanges(changes)
-	return changes, nil
+	return changes, diff, nil
 }
 
 // Gap is a place where changes were not looked for.
@@ -206,34 +210,6 @@ func ignoredWhy(names []string) string {
 		return fmt.Sprintf("git ignores %s and %d more", strings.Join(names[:maxIgnored], ", "), n-maxIgnored)
 	}
 	return "git ignores " + strings.Join(names, ", ")
-}
-
-// Diff returns at most max bytes of a diff, in git's format, of the changes that Compare
-// found, and the changes that are not in it. `git apply` takes the diff: it has every
-// section whole, and files that are not UTF-8 as binary patches. Changes outside of the root are
-// not in the diff.
-func (b *Before) Diff(ctx context.Context, max int) (diff string, left []Omission, err error) {
-	for _, l := range b.parts {
-		var more string
-		var out []Omission
-		switch {
-		case l.gone != "":
-		case !filepath.IsAbs(l.at): // the first, or one below
-			if more, out, err = l.diff(ctx, max-len(diff)); err != nil {
-				return "", nil, fmt.Errorf("git: %w", err)
-			}
-		default:
-			for _, c := range l.changes {
-				out = append(out, Omission{c, "outside of the folder"})
-			}
-		}
-		diff += more
-		for _, o := range out {
-			o.Path = l.at + o.Path
-			left = append(left, o)
-		}
-	}
-	return diff, left, nil
 }
 
 // Remove deletes the files of the look.

@@ -30,10 +30,10 @@ type Change struct {
 	// Lines are counted as git does. Nil means that the file is not text, or that a filter
 	// changes how git stores it.
 	Lines *Lines
+	// Why is why it is not in the diff, or "".
+	Why string
 
-	why       string // it is not stored
 	object    string // of git, as it is now
-	module    bool   // it is the commit of a submodule
 	filtered  bool   // a filter changes how git stores it
 	converted bool   // git changes its line ends or its encoding
 	encoded   bool   // git changes its encoding, or writes its name into it
@@ -72,7 +72,10 @@ func parseChanges(out string) ([]Change, error) {
 			if len(words) != 5 {
 				return nil, fmt.Errorf("git diff-index prints %q", head)
 			}
-			c := Change{Kind: Update, Path: next(), object: words[3], module: words[0] == module || words[1] == module}
+			c := Change{Kind: Update, Path: next(), object: words[3]}
+			if words[0] == module || words[1] == module {
+				c.Why = otherRepository
+			}
 			switch words[4][0] {
 			case 'A':
 				c.Kind = Add

@@ -13,10 +13,10 @@ import (
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
-// compare finds the changes since the look.
-func (l *look) compare(ctx context.Context) (err error) {
+// compare finds the changes since the look, and returns at most max bytes of their diff.
+func (l *look) compare(ctx context.Context, max int) (diff string, err error) {
 	if l.after, err = l.see(ctx); err != nil {
-		return err
+		return "", err
 	}
 	var written []string
 	for name, s := range l.after.seen {
@@ -34,24 +34,37 @@ func (l *look) compare(ctx context.Context) (err error) {
 	if len(written) > 0 {
 		var tree string
 		if tree, err = l.git(ctx, call{}, "write-tree", "--missing-ok"); err != nil {
-			return err
+			return "", err
 		}
 		l.before.tree = strings.TrimSpace(tree)
 		if err = l.store(ctx, written, &l.after); err == nil {
 			err = l.diffIndex(ctx)
 		}
 		if err != nil {
-			return err
+			return "", err
 		}
 	}
 	others, touched := l.compareOthers(), l.touched(written)
 	l.changes = slices.DeleteFunc(l.changes, func(c Change) bool { return others[c.Path].Kind != "" })
 	if err := l.describe(ctx, l.changes, touched); err != nil {
-		return err
+		return "", err
 	}
 	l.compareEnds(touched)
 	l.changes = slices.AppendSeq(l.changes, maps.Values(others))
-	return nil
+	reason := "outside of the folder"
+	if !filepath.IsAbs(l.at) { // the first folder, or one below
+		reason = "git could not make the diff"
+		diff, err = l.diff(ctx, max)
+	}
+	for i := range l.changes {
+		if filepath.IsAbs(l.at) || err != nil && l.changes[i].Why == "" {
+			l.changes[i].Why = reason
+		}
+	}
+	if err != nil {
+		diff = ""
+	}
+	return diff, nil
 }
 
 // diffIndex compares the index with the tree before, file by file. Objects may be missing, for
@@ -85,9 +98,9 @@ func (l *look) compareOthers() map[string]Change {
 		if before == after {
 			continue
 		}
-		c := Change{Path: name, Kind: Update, why: before.why}
+		c := Change{Path: name, Kind: Update, Why: before.why}
 		if after.why != "" {
-			c.why = after.why
+			c.Why = after.why
 		}
 		isFolder := strings.HasSuffix(name, "/")
 		now := l.now(name)
@@ -113,7 +126,7 @@ func (l *look) touched(written []string) (list []Change) {
 	for _, name := range written {
 		s := l.after.seen[name]
 		if l.had(name) && s.exists() && s.mode.IsRegular() && s != l.before.seen[name] && l.after.others[name].why == "" {
-			list = append(list, Change{Path: name, Kind: Update, why: notRestored})
+			list = append(list, Change{Path: name, Kind: Update, Why: notRestored})
 		}
 	}
 	return list
@@ -153,7 +166,7 @@ func (l *look) describe(ctx context.Context, lists ...[]Change) error {
 		for _, c := range list {
 			c.converted = (c.converted || converts) && !binary[name]
 			if c.filtered {
-				c.Lines = nil
+				c.Lines, c.Why = nil, "a filter changes how git stores it"
 			}
 		}
 	}
@@ -175,6 +188,9 @@ func (l *look) hasAttributes() bool {
 	}
 	return exists(filepath.Join(l.folder(), "info", "attributes")) || slices.ContainsFunc(l.index.entries, func(e entry) bool { return gives(e.name) })
 }
+
+// notRestored is why git does not show a change of line ends.
+const notRestored = "git would not restore its bytes, because it converts them"
 
 // maxLossy bounds the files whose line ends or encoding git converts, and that are read.
 const maxLossy = 1000

@@ -93,9 +93,6 @@ func TestUsersConfiguration(t *testing.T) {
 			if got, want := changes(t, s), "update >a.txt\n"; got != want {
 				t.Errorf("changes %q, want %q", got, want)
 			}
-			if _, _, err := s.Diff(t.Context(), 1<<20); err != nil {
-				t.Error(err)
-			}
 			if err := s.Remove(); err != nil {
 				t.Error(err)
 			}

@@ -6,122 +6,74 @@ import (
 	"crypto/rand"
 	"fmt"
 	"iter"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
-// Omission is a change that is not in a diff.
-type Omission struct {
-	Change
-	// Why is the reason.
-	Why string
-}
+// maxArgs bounds the files that one call names.
+const maxArgs = 1000
 
-const (
-	maxArgs     = 1000 // files that one call names
-	notRestored = "git would not restore its bytes, because it converts them"
-)
-
-// diff is [Before.Diff] of one folder.
-func (l *look) diff(ctx context.Context, max int) (string, []Omission, error) {
-	restored, err := l.restored(ctx)
-	if err != nil {
-		return "", nil, err
+// diff returns at most max bytes of a diff of the changes, and gives the others a reason.
+func (l *look) diff(ctx context.Context, max int) (string, error) {
+	if err := l.restore(ctx); err != nil {
+		return "", err
 	}
-	var left []Omission
-	var wanted []Change
-	for _, c := range l.changes {
-		if why := l.unfit(c, restored, max); why != "" {
-			left = append(left, Omission{c, why})
-		} else {
-			wanted = append(wanted, c)
-		}
+	all := map[string]string{}
+	err := l.sections(ctx, max, all, func(c Change) bool {
+		return c.Why == "" && (c.Kind != Add || l.after.seen[c.Path].size <= int64(max) || c.Lines == nil)
+	})
+	if err == nil {
+		err = l.sections(ctx, max, all, func(c Change) bool { return !plain(all[c.Path]) })
 	}
-	all, err := l.sections(ctx, wanted, max, false)
-	if err != nil {
-		return "", nil, err
-	}
-	binary := slices.DeleteFunc(slices.Clone(wanted), func(c Change) bool { return plain(all[c.Path]) })
-	bytes, err := l.sections(ctx, binary, max, true)
-	if err != nil {
-		return "", nil, err
-	}
-	maps.Copy(all, bytes)
 	var b strings.Builder
-	for _, c := range wanted {
-		section := all[c.Path]
-		if !plain(section) || section == "" || len(section) > max-b.Len() {
-			left = append(left, Omission{c, tooLarge})
-			continue
+	for i := range l.changes {
+		c := &l.changes[i]
+		switch section := all[c.Path]; {
+		case c.Why != "" || err != nil:
+		case section == "" || !plain(section) || len(section) > max-b.Len():
+			c.Why = tooLarge
+		default:
+			b.WriteString(section)
 		}
-		b.WriteString(section)
 	}
-	sort.SliceStable(left, func(i, j int) bool { return left[i].Path < left[j].Path })
-	return b.String(), left, nil
+	return b.String(), err
 }
 
-// unfit returns why a change cannot be in a diff, or "".
-func (l *look) unfit(c Change, restored map[string]bool, max int) string {
-	switch {
-	case c.why != "":
-		return c.why
-	case c.module:
-		return otherRepository
-	case c.filtered:
-		return "a filter changes how git stores it"
-	case l.converts(c) && !restored[c.Path]:
-		return notRestored
-	case c.Kind == Add && l.after.seen[c.Path].size > int64(max) && c.Lines != nil:
-		return tooLarge
-	}
-	return ""
-}
-
-// converts reports whether git may write a file with other bytes than it has.
-func (l *look) converts(c Change) bool {
-	info := l.after.seen[c.Path]
-	return c.why == "" && c.converted && !c.filtered && c.Kind != Delete && info.exists() && info.mode.IsRegular()
-}
-
-// restored returns the files that git writes as they are now, line ends and encoding included. One
-// command of git writes them all.
-func (l *look) restored(ctx context.Context) (map[string]bool, error) {
-	var list []Change
+// restore gives a reason to the changes of files that git would not write as they are now, line ends and
+// encoding included. One command of git writes them all.
+func (l *look) restore(ctx context.Context) error {
+	var list []*Change
 	var input strings.Builder
-	for _, c := range l.changes {
-		if l.converts(c) && len(list) < maxLossy && !strings.Contains(c.Path, "\n") {
-			list = append(list, c)
-			input.WriteString(c.object + " " + c.Path + "\n")
+	for i := range l.changes {
+		c, s := &l.changes[i], l.after.seen[l.changes[i].Path]
+		if c.Why == "" && c.converted && c.Kind != Delete && s.exists() && s.mode.IsRegular() {
+			c.Why = notRestored
+			if len(list) < maxLossy && !strings.Contains(c.Path, "\n") {
+				list = append(list, c)
+				input.WriteString(c.object + " " + c.Path + "\n")
+			}
 		}
 	}
-	same := map[string]bool{}
 	if len(list) == 0 {
-		return same, nil
+		return nil
 	}
 	mark := rand.Text() // git says the size of what it has stored, not of what it writes
 	out, err := l.git(ctx, call{stdin: input.String(), cut: maxOutput}, "cat-file", "--batch="+mark, "--filters")
-	if err != nil {
-		return nil, err
-	}
-	parts := strings.Split("\n"+out, "\n"+mark+"\n")[1:]
-	if len(parts) != len(list) {
-		return same, nil // there is too much
+	parts := strings.Split("\n"+out+mark+"\n", "\n"+mark+"\n")[1:]
+	if err != nil || len(parts) != len(list)+1 { // there is too much
+		return err
 	}
 	for i, c := range list {
-		data, err := safefile.Read(l.path(c.Path), maxContent)
-		if i == len(list)-1 {
-			parts[i] = strings.TrimSuffix(parts[i], "\n")
+		if data, err := safefile.Read(l.path(c.Path), maxContent); err == nil && string(data) == parts[i] {
+			c.Why = ""
 		}
-		same[c.Path] = err == nil && string(data) == parts[i]
 	}
-	return same, nil
+	return nil
 }
 
 // plain reports whether a section can be in a text.
@@ -133,36 +85,41 @@ func plain(section string) bool {
 var diffOptions = []string{"--no-color", "--no-ext-diff", "--no-textconv", "--unified=3", "--inter-hunk-context=0",
 	"--no-relative", "--submodule=short", "--ignore-submodules=dirty"}
 
-// sections returns the section of each change by its path, unless it is cut off. The changes are in
-// git's order. With binary each section is a binary patch.
-func (l *look) sections(ctx context.Context, changes []Change, max int, binary bool) (map[string]string, error) {
-	all := map[string]string{}
-	if len(changes) == 0 {
-		return all, nil
-	}
+// sections adds the sections of some changes by their paths, unless they are cut off. Of those that all has
+// already it makes binary patches.
+func (l *look) sections(ctx context.Context, max int, all map[string]string, some func(Change) bool) error {
+	binary := len(all) > 0
 	at := map[string]string{}
 	args := slices.Concat([]string{"diff-index", "--cached", "-p", "--binary", "--full-index", l.renames(), "--src-prefix=a/" + l.at, "--dst-prefix=b/" + l.at}, diffOptions, []string{l.before.tree, "--"})
-	for _, c := range changes {
-		at["diff --git "+Quote("a/"+l.at+cmp.Or(c.From, c.Path))+" "+Quote("b/"+l.at+c.Path)] = c.Path
-		if len(changes) <= maxArgs && (binary || len(changes) < len(l.changes)) {
-			args = append(args, c.Path)
-			if c.From != "" {
-				args = append(args, c.From)
-			}
+	for _, c := range l.changes {
+		if some(c) {
+			at["diff --git "+Quote("a/"+l.at+cmp.Or(c.From, c.Path))+" "+Quote("b/"+l.at+c.Path)] = c.Path
+			args = append(args, c.Path, cmp.Or(c.From, c.Path))
 		}
+	}
+	switch names := args[len(args)-2*len(at):]; {
+	case len(at) == 0:
+		return nil
+	case len(at) > maxArgs || !binary && len(at) == len(l.changes):
+		args = args[:len(args)-len(names)]
 	}
 	if binary { // give all files an attribute
 		file := filepath.Join(l.folder(), "info", "attributes")
 		own, _ := safefile.Read(file, maxSmallFile)
 		if err := os.WriteFile(file, fmt.Appendf(slices.Clone(own), "\n* -diff\n"), 0o600); err != nil {
-			return nil, err
+			return err
 		}
 		defer os.WriteFile(file, own, 0o600)
 	}
 	most := 2 * max
 	out, err := l.git(ctx, call{cut: most, options: []string{"-c", "core.quotePath=true", "-c", "core.looseCompression=6"}}, args...)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	if binary {
+		for _, name := range at {
+			delete(all, name)
+		}
 	}
 	last := ""
 	for section := range Sections(out) {
@@ -177,7 +134,7 @@ func (l *look) sections(ctx context.Context, changes []Change, max int, binary b
 	if len(out) == most && last != "" {
 		delete(all, last)
 	}
-	return all, nil
+	return nil
 }
 
 // Sections yields the sections of a diff. In other lines git begins with another character, or

@@ -74,12 +74,9 @@ func TestTurnAgainstStatus(t *testing.T) {
 					r.write(file, fmt.Sprintln(round))
 				}
 				begin = used(t)
-				list, err := s.Compare(t.Context())
-				if err != nil || (len(list) == 1) != (tt.writes != "") {
-					t.Fatalf("%d changes, %v", len(list), err)
-				}
-				if diff, _, err := s.Diff(t.Context(), 1<<20); err != nil || (diff != "") != (tt.writes != "") {
-					t.Fatalf("diff %q, %v", diff, err)
+				list, diff, err := s.Compare(t.Context(), 1<<20)
+				if err != nil || (len(list) == 1) != (tt.writes != "") || (diff != "") != (tt.writes != "") {
+					t.Fatalf("%d changes, %v, diff %q", len(list), err, diff)
 				}
 				if err := s.Remove(); err != nil {
 					t.Fatal(err)
