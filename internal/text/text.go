@@ -73,7 +73,7 @@ func Nearest(word string, words iter.Seq[string]) (nearest string) {
 	most := min(2, len(word)/3)
 	least := [2]int{most + 1}
 	for w := range words {
-		d := [2]int{distance(word, w, most)}
+		d := [2]int{Distance(word, w, most)}
 		if len(w) != len(word) {
 			d[1] = 1
 		}
@@ -84,8 +84,8 @@ func Nearest(word string, words iter.Seq[string]) (nearest string) {
 	return nearest
 }
 
-// distance returns in how many letters two words differ, or more than most if it is more.
-func distance(a, b string, most int) int {
+// Distance returns in how many letters two words differ, or more than most if it is more. It compares bytes.
+func Distance(a, b string, most int) int {
 	if len(a)-len(b) > most || len(b)-len(a) > most {
 		return most + 1
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/internal/paths"
+	"github.com/codexmcp/codexmcp/internal/text"
 )
 
 const (
@@ -92,40 +93,18 @@ func (t *Turn) shown(path string) string {
 // maxCompared bounds the texts whose distance is computed, in bytes.
 const maxCompared = 200
 
-// distance returns how many letters of a must be changed, added or removed to get b.
-func distance(a, b string) int {
-	a, b = a[:min(len(a), maxCompared)], b[:min(len(b), maxCompared)]
-	row := make([]int, len(b)+1)
-	for i := range row {
-		row[i] = i
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for k := range len(b) {
-			change := diagonal
-			if a[i] != b[k] {
-				change++
-			}
-			diagonal = row[k+1]
-			row[k+1] = min(change, row[k]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
-}
-
 // nearest returns the indices of texts that resemble one, the nearest first.
 func nearest(want string, texts []string) (at []int) {
+	plain := func(s string) string {
+		s = strings.ToLower(strings.TrimSpace(strings.TrimSuffix(s, "/")))
+		return s[:min(len(s), maxCompared)]
+	}
 	distances := map[int]int{}
-	want = strings.ToLower(strings.TrimSpace(want))
-	for i, text := range texts[:min(len(texts), maxNearText)] {
-		text = strings.ToLower(strings.TrimSpace(strings.TrimSuffix(text, "/")))
-		longer := max(len(text), len(want))
-		most := max(2, longer/3)
-		if text == "" || want == "" || longer-min(len(text), len(want)) > most {
-			continue
-		}
-		if d := distance(text, want); d <= most {
+	want = plain(want)
+	for i, other := range texts[:min(len(texts), maxNearText)] {
+		other = plain(other)
+		most := max(2, max(len(other), len(want))/3)
+		if d := text.Distance(other, want, most); d <= most && other != "" && want != "" {
 			distances[i] = d
 			at = append(at, i)
 		}
