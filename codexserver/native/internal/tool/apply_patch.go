@@ -62,8 +62,9 @@ func (t *Turn) applyPatch(ctx context.Context, call Call) (Result, error) {
 // patch applies a patch, if the policy and the user allow it. Its paths are relative to
 // dir.
 func (t *Turn) patch(ctx context.Context, id, text, dir string) (Result, error) {
-	if t.box.options.ReadOnly {
-		return Result{Output: t.refuse(protocol.Refused{Tool: "apply_patch", Reason: "patch rejected: this conversation must not change files"})}, nil
+	work, refusal := t.work("apply_patch", "patch rejected: ")
+	if refusal != "" {
+		return Result{Output: refusal}, nil
 	}
 	parsed, err := patch.Parse(text)
 	if err != nil {
@@ -72,17 +73,24 @@ func (t *Turn) patch(ctx context.Context, id, text, dir string) (Result, error) 
 	if parsed.IsEmpty() {
 		return Result{Output: "patch rejected: it changes no file"}, nil
 	}
-	work, err := t.box.folder(t.Cwd)
-	if err != nil {
-		return Result{Output: "patch rejected: " + err.Error()}, nil
-	}
 	plan, err := parsed.Plan(work, dir)
 	if err != nil {
 		return Result{Output: fmt.Sprintf("the patch does not fit: %v", err)}, nil
 	}
-	a := application{turn: t, id: id, text: text, dir: dir, plan: plan, changes: plan.Changes()}
-	output, err := a.decide(ctx)
+	output, err := (&application{turn: t, id: id, text: text, dir: dir, plan: plan}).decide(ctx)
 	return Result{Output: output}, err
+}
+
+// work returns the working folder for a change of files, or why there may be none.
+func (t *Turn) work(tool, rejected string) (work patch.Folder, refusal string) {
+	if t.box.options.ReadOnly {
+		return work, t.refuse(protocol.Refused{Tool: tool, Reason: rejected + "this conversation must not change files"})
+	}
+	work, err := t.box.folder(t.Cwd)
+	if err != nil {
+		refusal = rejected + err.Error()
+	}
+	return work, refusal
 }
 
 // application is the application of one patch.
@@ -91,11 +99,14 @@ type application struct {
 	id        string
 	text, dir string
 	plan      *patch.Plan
-	changes   map[string]protocol.FileChange
 	// plain returns outputs as plain text, and applied is called after the patch was applied.
 	// Only the tools that edit and write set them.
 	plain   bool
 	applied func()
+
+	changes map[string]protocol.FileChange
+	// linked are the files with other names, which a write changes too, and notes says so.
+	linked, notes []string
 }
 
 // folder returns a working folder and where it led when it was first used. It fails if the
@@ -118,12 +129,17 @@ func (b *Toolbox) folder(dir string) (patch.Folder, error) {
 	return work, nil
 }
 
-func (a application) decide(ctx context.Context) (output string, err error) {
+func (a *application) decide(ctx context.Context) (output string, err error) {
 	t := a.turn
+	a.changes, a.linked = a.plan.Changes(), a.plan.HardLinks()
+	a.notes = linkedNotes(a.linked)
+	roots, err := t.roots()
+	touched := a.plan.Touched(t.box.options.Sandbox.Protected(roots.Paths))
 	verdict := decide.Patch(decide.PatchInput{
 		Policy:  t.ApprovalPolicy,
 		Sandbox: t.SandboxPolicy.Mode,
-		Inside:  a.inside(),
+		// A write that changes other names of a file may change them anywhere.
+		Inside: err == nil && len(touched) == 0 && len(a.linked) == 0 && len(a.plan.Protected(roots.Paths)) == 0 && a.plan.Within(roots.Paths),
 	})
 	switch verdict.Action {
 	case decide.Run:
@@ -131,26 +147,31 @@ func (a application) decide(ctx context.Context) (output string, err error) {
 	case decide.RunSandboxed:
 		return a.stopped(ctx)
 	case decide.Ask:
-		out := t.Host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: a.id, Changes: a.changes, Links: a.plan.Links(), Cwd: t.Cwd, Once: true, Notes: a.notes(), Why: a.why()})
+		why := map[string]string{} // each file alone would be asked about, unless its name says so
+		for _, path := range touched {
+			why[path] = "no command may write it"
+		}
+		for _, path := range a.linked {
+			why[path] = "it has other names"
+		}
+		out := t.Host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: a.id, Changes: a.changes, Links: a.plan.Links(), Cwd: t.Cwd, Once: true, Notes: a.notes, Why: why})
 		if refusal, err := readOutcome("the patch was not applied", out); err != nil || refusal != "" {
 			return refusal, err
 		}
 		return a.apply(false, a.plan.Apply)
 	}
-	return t.refuse(protocol.Refused{Changes: a.changes, Reason: strings.Join(append([]string{verdict.Reason}, a.notes()...), ". ")}), nil
+	return t.refuse(protocol.Refused{Changes: a.changes, Reason: strings.Join(append([]string{verdict.Reason}, a.notes...), ". ")}), nil
 }
 
-// notes returns a sentence about files that a write changes under other names too, if the
-// patch writes any.
-func (a application) notes() []string {
+// linkedNotes returns a sentence about files that a write changes under other names too, if there are any.
+func linkedNotes(links []string) []string {
 	const most = 8
+	if len(links) == 0 {
+		return nil
+	}
 	var shown []string
-	links := a.plan.HardLinks()
 	for _, path := range links[:min(len(links), most)] {
 		shown = append(shown, elicit.ShowCommand([]string{path}))
-	}
-	if shown == nil {
-		return nil
 	}
 	if more := len(links) - most; more > 0 {
 		shown = append(shown, fmt.Sprintf("%d more", more))
@@ -158,35 +179,11 @@ func (a application) notes() []string {
 	return []string{"A write to " + strings.Join(shown, ", ") + " changes every other name (hard link) of the file too."}
 }
 
-// why says of each file why it alone would be asked about, unless its name says so.
-func (a application) why() map[string]string {
-	t := a.turn
-	why := map[string]string{}
-	roots, _ := t.roots()
-	for _, path := range a.plan.Touched(t.box.options.Sandbox.Protected(roots.Paths)) {
-		why[path] = "no command may write it"
-	}
-	for _, path := range a.plan.HardLinks() {
-		why[path] = "it has other names"
-	}
-	return why
-}
-
-// inside reports whether commands may write to all files of the patch, none is protected, and no write would
-// change other names of the file, which may lie anywhere.
-func (a application) inside() bool {
-	roots, err := a.turn.roots()
-	if err != nil || len(a.plan.Protected(roots.Paths)) > 0 || len(a.plan.Touched(a.turn.box.options.Sandbox.Protected(roots.Paths))) > 0 {
-		return false
-	}
-	return len(a.plan.HardLinks()) == 0 && a.plan.Within(roots.Paths)
-}
-
 // errOutside is why the sandbox stops a patch that the policy does not let run.
 var errOutside = errors.New("it writes where the sandbox does not allow it")
 
 // confined applies the patch in the sandbox, or without one if this system has none: the policy lets it run.
-func (a application) confined() error {
+func (a *application) confined() error {
 	if a.turn.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess {
 		return a.plan.Apply()
 	}
@@ -201,7 +198,7 @@ func (a application) confined() error {
 }
 
 // apply applies the patch, emits its events, and returns the output for the model. An error ends the turn.
-func (a application) apply(auto bool, apply func() error) (output string, err error) {
+func (a *application) apply(auto bool, apply func() error) (output string, err error) {
 	t := a.turn
 	if err := t.Acting(); err != nil {
 		return "", err
@@ -225,7 +222,7 @@ func (a application) apply(auto bool, apply func() error) (output string, err er
 }
 
 // output returns what the model is told.
-func (a application) output(text string, exit int) string {
+func (a *application) output(text string, exit int) string {
 	if a.plain {
 		return strings.TrimSuffix(text, "\n")
 	}
@@ -234,7 +231,7 @@ func (a application) output(text string, exit int) string {
 
 // stopped reports a patch that the sandbox stops, and asks the user to apply it without one. Nothing is
 // tried, because the sandbox does not protect all files that a patch may not write.
-func (a application) stopped(ctx context.Context) (output string, err error) {
+func (a *application) stopped(ctx context.Context) (output string, err error) {
 	if output, err = a.apply(true, func() error { return errOutside }); err != nil {
 		return output, err
 	}
@@ -243,7 +240,7 @@ func (a application) stopped(ctx context.Context) (output string, err error) {
 	request := protocol.ExecApprovalRequest{
 		CallID: a.id, Command: []string{"apply_patch", a.text}, Cwd: a.dir, Reason: after.Reason, LeavesSandbox: true, Once: true,
 	}
-	remarks := a.notes()
+	remarks := a.notes
 	if led := describeLinks(a.plan.Links(), t.Cwd); led != "" {
 		remarks = append(remarks, led)
 	}

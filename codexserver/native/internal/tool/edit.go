@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 func (t *Turn) edit(ctx context.Context, call Call) (Result, error) {
@@ -59,12 +58,9 @@ func (t *Turn) write(ctx context.Context, call Call) (Result, error) {
 // change changes one file as a patch does, if the policy and the user allow it. What the answer to
 // a mistake shows of files is what a call that reads would show without a question.
 func (t *Turn) change(ctx context.Context, call Call, path string, edit func(before *string) (string, error)) (Result, error) {
-	if t.box.options.ReadOnly {
-		return Result{Output: t.refuse(protocol.Refused{Tool: call.Name, Reason: "rejected: this conversation must not change files"})}, nil
-	}
-	work, err := t.box.folder(t.Cwd)
-	if err != nil {
-		return Result{Output: "rejected: " + err.Error()}, nil
+	work, refusal := t.work(call.Name, "rejected: ")
+	if refusal != "" {
+		return Result{Output: refusal}, nil
 	}
 	var before, after string
 	roots, err := t.roots()
@@ -101,7 +97,7 @@ func (t *Turn) change(ctx context.Context, call Call, path string, edit func(bef
 		return Result{Output: strings.ToValidUTF8("nothing was changed: "+err.Error(), "\uFFFD")}, nil
 	}
 	a := application{
-		turn: t, id: call.ID, dir: t.Cwd, plan: plan, changes: plan.Changes(), plain: true,
+		turn: t, id: call.ID, dir: t.Cwd, plan: plan, plain: true,
 		text:    fmt.Sprintf("%s %s\n%s", call.Name, path, patch.Hunks(before, after)),
 		applied: func() { t.box.sees(t.at(path), after) },
 	}

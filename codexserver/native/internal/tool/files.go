@@ -18,36 +18,36 @@ import (
 // The file tools are for models that fail with patches and pipes of the shell. They run in this
 // program, so each is judged and confined as a command that does the same, and changes are
 // patches.
-var fileDefinitions = []model.Tool{
-	{Name: "read", Description: "Returns the lines of a text file, each after its number and a tab.",
+var fileKinds = []kind{
+	{model.Tool{Name: "read", Description: "Returns the lines of a text file, each after its number and a tab.",
 		Parameters: []byte(`{"type":"object","properties":{
 "path":{"type":"string","description":"The file, relative to the working folder"},
 "first_line":{"type":"integer","description":"1 by default"},
 "last_line":{"type":"integer","description":"By default as many as fit"}
-},"required":["path"],"additionalProperties":false}`)},
-	{Name: "list", Description: "Lists a folder, or finds files by name. Folders end in a slash.",
+},"required":["path"],"additionalProperties":false}`)}, true, (*Turn).read},
+	{model.Tool{Name: "list", Description: "Lists a folder, or finds files by name. Folders end in a slash.",
 		Parameters: []byte(`{"type":"object","properties":{
 "path":{"type":"string","description":"The folder, the working folder by default"},
 "pattern":{"type":"string","description":"Finds the files below the folder that match, such as *.go or src/**/*.ts; ignored files are left out"}
-},"additionalProperties":false}`)},
-	{Name: "search", Description: "Finds the lines that match a regular expression, as PATH:LINE:TEXT. Files that git ignores are left out.",
+},"additionalProperties":false}`)}, true, (*Turn).list},
+	{model.Tool{Name: "search", Description: "Finds the lines that match a regular expression, as PATH:LINE:TEXT. Files that git ignores are left out.",
 		Parameters: []byte(`{"type":"object","properties":{
 "pattern":{"type":"string","description":"The regular expression (RE2)"},
 "path":{"type":"string","description":"A folder or file, the working folder by default"},
 "files":{"type":"string","description":"Only files that match, such as *.go"}
-},"required":["pattern"],"additionalProperties":false}`)},
-	{Name: "edit", Description: "Replaces text in a file. The user may be asked first.",
+},"required":["pattern"],"additionalProperties":false}`)}, true, (*Turn).search},
+	{model.Tool{Name: "edit", Description: "Replaces text in a file. The user may be asked first.",
 		Parameters: []byte(`{"type":"object","properties":{
 "path":{"type":"string"},
 "old":{"type":"string","description":"The text to replace, exactly as in the file, without line numbers, with enough lines around it to be unique"},
 "new":{"type":"string","description":"The text in its place"},
 "all":{"type":"boolean","description":"True to replace every occurrence"}
-},"required":["path","old","new"],"additionalProperties":false}`)},
-	{Name: "write", Description: "Creates a file, or replaces the whole content of one that you have read.",
+},"required":["path","old","new"],"additionalProperties":false}`)}, true, (*Turn).edit},
+	{model.Tool{Name: "write", Description: "Creates a file, or replaces the whole content of one that you have read.",
 		Parameters: []byte(`{"type":"object","properties":{
 "path":{"type":"string"},
 "content":{"type":"string","description":"The whole content, with a newline at its end"}
-},"required":["path","content"],"additionalProperties":false}`)},
+},"required":["path","content"],"additionalProperties":false}`)}, true, (*Turn).write},
 }
 
 // A fault is a mistake of the model in a call: what is wrong, and what to do next.

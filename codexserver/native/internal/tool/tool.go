@@ -148,24 +148,34 @@ func New(o Options) *Toolbox {
 	return &Toolbox{options: o, line: lineShell(o.Environ), session: map[string]bool{}, folders: map[string]string{}, informed: map[string]bool{}, seen: map[string][32]byte{}}
 }
 
+// kind is a tool.
+type kind struct {
+	model.Tool
+	offered bool
+	call    func(t *Turn, ctx context.Context, call Call) (Result, error)
+}
+
+// kinds returns the tools that a model may call, in the order in which they are offered.
+func (b *Toolbox) kinds() []kind {
+	o := &b.options
+	kinds := []kind{{b.shellDefinition(), true, (*Turn).shell}}
+	if o.FileTools {
+		kinds = append(kinds, fileKinds...)
+	}
+	return append(kinds,
+		kind{planDefinition, o.PlanTool, (*Turn).updatePlan}, kind{patchDefinition, o.PatchTool, (*Turn).applyPatch}, kind{imageDefinition, o.ImageTool, (*Turn).viewImage})
+}
+
 // Offer returns the definitions of the tools for the model, if it is another one than the options are
 // for, only those that every model can call.
-func (b *Toolbox) Offer(other bool) []model.Tool {
-	tools := []model.Tool{b.shellDefinition()}
-	if b.options.LocalShell && !other {
-		tools = []model.Tool{{Type: "local_shell"}}
-	}
-	if b.options.FileTools {
-		tools = append(tools, fileDefinitions...)
-	}
-	if b.options.PlanTool {
-		tools = append(tools, planDefinition)
-	}
-	if b.options.PatchTool {
-		tools = append(tools, patchDefinition)
-	}
-	if b.options.ImageTool {
-		tools = append(tools, imageDefinition)
+func (b *Toolbox) Offer(other bool) (tools []model.Tool) {
+	for _, k := range b.kinds() {
+		switch {
+		case k.Name == "shell" && b.options.LocalShell && !other:
+			tools = append(tools, model.Tool{Type: "local_shell"})
+		case k.offered:
+			tools = append(tools, k.Tool)
+		}
 	}
 	return tools
 }
@@ -206,29 +216,14 @@ func (t *Turn) Call(ctx context.Context, call Call) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}
-	switch {
-	case call.Shell != nil:
-		return t.shell(ctx, call)
-	case call.Name == "apply_patch":
-		return t.applyPatch(ctx, call)
-	case call.Custom:
-	case call.Name == "shell", call.Name == "container.exec":
-		return t.shell(ctx, call)
-	case call.Name == "update_plan":
-		return t.updatePlan(call)
-	case call.Name == "view_image":
-		return t.viewImage(call)
-	case !t.box.options.FileTools:
-	case call.Name == "read":
-		return t.read(ctx, call)
-	case call.Name == "list":
-		return t.list(ctx, call)
-	case call.Name == "search":
-		return t.search(ctx, call)
-	case call.Name == "edit":
-		return t.edit(ctx, call)
-	case call.Name == "write":
-		return t.write(ctx, call)
+	name := call.Name
+	if call.Shell != nil || name == "container.exec" {
+		name = "shell"
+	}
+	for _, k := range t.box.kinds() {
+		if k.Name == name && (!call.Custom || name == "apply_patch") {
+			return k.call(t, ctx, call)
+		}
 	}
 	return Result{Output: "unsupported call: " + call.Name, Unknown: true}, nil
 }

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -20,7 +21,7 @@ var planDefinition = model.Tool{
 },"required":["plan"],"additionalProperties":false}`),
 }
 
-func (t *Turn) updatePlan(call Call) (Result, error) {
+func (t *Turn) updatePlan(_ context.Context, call Call) (Result, error) {
 	var args struct {
 		Explanation *string `json:"explanation"`
 		Plan        *[]struct {

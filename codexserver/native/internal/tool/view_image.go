@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"net/http"
@@ -23,7 +24,7 @@ var imageDefinition = model.Tool{
 // maxImage is the size in bytes of the largest image file that is sent to the model.
 const maxImage = 20 << 20
 
-func (t *Turn) viewImage(call Call) (Result, error) {
+func (t *Turn) viewImage(_ context.Context, call Call) (Result, error) {
 	var args struct {
 		Path string `json:"path"`
 	}
