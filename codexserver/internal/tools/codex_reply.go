@@ -47,7 +47,7 @@ func (a *replyArguments) check([]string) error {
 		return err
 	}
 	if a.WhileRunning == "steer" {
-		for name, given := range map[string]bool{"effort": a.Effort != "", "output-schema": a.schema != nil} {
+		for name, given := range map[string]bool{"effort": a.Effort != "", "output-schema": a.OutputSchema != nil} {
 			if given {
 				return fmt.Errorf("argument /%s: a running turn keeps its own; leave it out, or do not steer", name)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -56,10 +57,13 @@ func (t *Turn) conclude(err error, spent *turn.SpentError) {
 		t.log.Remark("The budget of tokens was not held: the model's provider does not count them.")
 	}
 	did := t.log.So()
-	if err == nil && t.schema != nil {
+	if err == nil && t.resume.Schema != nil {
 		said, _ := t.log.Answer()
-		var fault error
-		if did.Output, fault = t.schema.Check(said); fault != nil {
+		schema, fault := outputschema.Compile([]byte(t.resume.Schema)) // as before the turn
+		if fault == nil {
+			did.Output, fault = schema.Check(said)
+		}
+		if fault != nil {
 			t.log.Remark("The answer does not fit output-schema: " + fault.Error())
 		}
 	}

@@ -94,7 +94,7 @@ func (t *Table) Continue(ctx context.Context, c *Call, u Unfinished, background 
 	turn.background, turn.resume = background, before
 	turn.in = protocol.TurnInput{OutputSchema: []byte(before.Schema), MaxTokens: maxTokens(before.Budget)}
 	if before.Schema != nil {
-		if turn.schema, err = outputschema.Compile([]byte(before.Schema)); err != nil {
+		if _, err = outputschema.Compile([]byte(before.Schema)); err != nil {
 			return nil, err
 		}
 	}

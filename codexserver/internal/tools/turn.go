@@ -11,7 +11,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -23,8 +22,7 @@ type Turn struct {
 	in      protocol.TurnInput // nothing for a review, or after the end
 	review  *reviewArguments   // nil for other turns, and after the end
 	resume  resume
-	most    int                  // bytes of JSON of the answer, and of the structured content
-	schema  *outputschema.Schema // of the answer, or nil
+	most    int // bytes of JSON of the answer, and of the structured content
 	log     *turn.Turn
 	leave   func() // reports the end to [limit], or nil
 	outcome outcome

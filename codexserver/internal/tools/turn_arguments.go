@@ -18,8 +18,6 @@ type turnArguments struct {
 	Effort       protocol.ReasoningEffort `json:"effort" about:"How much the model reasons; codex-models lists the words."`
 	OutputSchema stdjson.RawMessage       `json:"output-schema" about:"JSON schema of the answer, which the result then has as output."`
 	Images       []string                 `json:"images" about:"Shown to the model: paths or data URLs of PNG, JPEG, GIF or WebP."`
-
-	schema *outputschema.Schema // set by checkTurn if there is one
 }
 
 // anEffort matches any possible effort, because models have efforts that we do not know.
@@ -33,7 +31,7 @@ func (a *turnArguments) checkTurn() (err error) {
 		return fmt.Errorf("argument /images: %d are more than %d", len(a.Images), maxImages)
 	}
 	if a.OutputSchema != nil {
-		if a.schema, err = outputschema.Compile(a.OutputSchema); err != nil {
+		if _, err = outputschema.Compile(a.OutputSchema); err != nil {
 			return fmt.Errorf("argument /output-schema: %w", err)
 		}
 	}
@@ -52,7 +50,7 @@ func (a *turnArguments) checkTurn() (err error) {
 // begin gives the turn its budget, the schema of its answer, and its input. Paths of images are relative to cwd, and
 // must lie in the bounds.
 func (a *turnArguments) begin(t *Turn, prompt, cwd string) error {
-	t.resume.Budget, t.resume.Schema, t.schema = a.Budget, jsontext.Value(a.OutputSchema), a.schema
+	t.resume.Budget, t.resume.Schema = a.Budget, jsontext.Value(a.OutputSchema)
 	t.in = protocol.TurnInput{Items: protocol.TextInput(prompt), Effort: a.Effort, OutputSchema: a.OutputSchema, MaxTokens: maxTokens(a.Budget)}
 	left := int64(maxImageBytes)
 	for i, image := range a.Images {
