@@ -1,0 +1,22 @@
+// Command form asks for a value with a form, and reads it from the answer.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+func main() {
+	person := elicit.CallFunc(func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage(`{"action":"accept","content":{"environment":"test"}}`), nil
+	})
+	form, err := elicit.ModelQuestion(json.RawMessage(`{"message":"Where to?","requestedSchema":{"type":"object","properties":{"environment":{"type":"string","enum":["test","live"]}}}}`))
+	if err == nil {
+		asker := elicit.NewAsker(person, elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{}}`)}, nil)
+		answer, err := asker.Forward(context.Background(), form)
+		fmt.Println(string(answer), err)
+	}
+}
