@@ -80,36 +80,41 @@ func TestDeaths(t *testing.T) {
 
 // TestThreads checks which threads belong to a conversation, and that they are forgotten with it.
 func TestThreads(t *testing.T) {
-	l := &child{loaded: map[string]*thread{}, agents: map[string]subAgent{}}
+	l := &child{threads: map[string]*thread{}}
 	one, two := l.load("one"), l.load("two")
 	if l.load("one") != one || one == two {
 		t.Error("a conversation has two threads")
 	}
-	l.adopt(one, "a", "/root/a")
-	l.adopt(one, "b", "")
-	l.adopt(two, "a", "/root/other") // known
-	l.adopt(two, "one", "/root/one")
-	l.adopt(two, "", "/root/none")
+	one.adopt("a", "/root/a")
+	one.adopt("b", "")
+	two.adopt("a", "/root/other") // known
+	two.adopt("one", "/root/one")
+	two.adopt("", "/root/none")
 	check := func(when string, want map[string]*thread) {
 		t.Helper()
 		for _, id := range []string{"one", "two", "a", "b", "", "other"} {
-			if got, _ := l.root(id); got != want[id] {
-				t.Errorf("%s, %q belongs to %v", when, id, got)
+			var root *thread
+			if got := l.find(id); got != nil {
+				root = got.root
+			}
+			if root != want[id] {
+				t.Errorf("%s, %q belongs to %v", when, id, root)
 			}
 		}
 	}
 	check("at first", map[string]*thread{"one": one, "two": two, "a": one, "b": one})
 	for id, want := range map[string]string{"a": "/root/a", "b": "b", "one": ""} {
-		if _, path := l.root(id); path != want {
+		if path := l.find(id).agent; path != want {
 			t.Errorf("%q is at %q, want %q", id, path, want)
 		}
 	}
-	a := l.load("a") // now a conversation
-	check("loaded", map[string]*thread{"one": one, "two": two, "a": a, "b": one})
+	l.find("b").adopt("c", "/root/b/c") // a sub-agent's
+	a := l.load("a")                    // now a conversation
+	check("loaded", map[string]*thread{"one": one, "two": two, "a": a, "b": one, "c": one})
 	l.forget("one")
 	l.forget("one")
 	check("forgotten", map[string]*thread{"two": two, "a": a})
-	if len(l.loaded) != 2 || len(l.agents) != 0 {
-		t.Errorf("%d threads and %d agents are kept", len(l.loaded), len(l.agents))
+	if len(l.threads) != 2 {
+		t.Errorf("%d threads are kept", len(l.threads))
 	}
 }

@@ -51,8 +51,7 @@ type child struct {
 
 	mu      sync.Mutex
 	end     ending
-	loaded  map[string]*thread   // the threads of conversations that the app-server has in memory, by id
-	agents  map[string]subAgent  // those of their sub-agents
+	threads map[string]*thread   // that the app-server has in memory, by id
 	limits  *apptypes.RateLimits // of the account, as last reported
 	secrets text.Secrets         // see learn
 }
@@ -62,7 +61,7 @@ type child struct {
 func connect(ctx context.Context, t jsonrpc.Transport, p process, stderr *tail, programs *box.Programs, o *Options) (*child, error) {
 	c := &child{
 		log: o.Logger, programs: programs, process: p, end: ending{gone: make(chan struct{}), stderr: stderr},
-		loaded: map[string]*thread{}, agents: map[string]subAgent{},
+		threads: map[string]*thread{},
 	}
 	w := &watched{Transport: t, ended: c.lost, close: sync.OnceValue(t.Close)}
 	c.app = appclient.New(w, c.clientOptions(o))
@@ -199,7 +198,7 @@ func (c *child) busy() bool {
 func (c *child) conversations() []*thread {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Collect(maps.Values(c.loaded))
+	return slices.DeleteFunc(slices.Collect(maps.Values(c.threads)), func(t *thread) bool { return t.agent != "" })
 }
 
 // isGone reports whether the connection has ended.
@@ -250,17 +249,17 @@ func (c *child) notification(method string, n *apptypes.Note) {
 		c.rateLimited(n.RateLimits)
 		for _, t := range c.conversations() {
 			if r := t.now(); r != nil {
-				r.translate(method, n)
+				r.note(method, n)
 			}
 		}
 		return
 	}
-	t, agent := c.root(n.ThreadID)
+	t := c.find(n.ThreadID)
 	if t == nil {
 		return
 	}
-	c.announced(t, method, n)
-	if agent != "" { // the client passes those of the conversation itself to its turn
+	t.announced(method, n)
+	if t.agent != "" { // the client passes those of the conversation itself to its turn
 		t.agentNotification(method, n)
 	}
 }

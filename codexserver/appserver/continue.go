@@ -149,10 +149,7 @@ func (e *Engine) resumeCut(ctx context.Context, saved engine.Saved, cfg protocol
 
 // goesOn runs a turn that continues one whose server was killed.
 func (c *conversation) goesOn(ctx context.Context, in protocol.TurnInput) error {
-	failed := func(err error) error {
-		c.host.Emit(protocol.TaskStarted{})
-		return c.failed(ctx, err)
-	}
+	failed := func(err error) error { return c.run(ctx, func(context.Context, *turn) error { return err }, nil) }
 	last, err := c.cutTurn(ctx, in.Key)
 	if err != nil {
 		return failed(err)
@@ -180,9 +177,9 @@ func (c *conversation) goesOn(ctx context.Context, in protocol.TurnInput) error 
 	if last.Status != apptypes.TurnStatusInterrupted {
 		return failed(errors.New(failureOf(last)))
 	}
-	return c.run(ctx, func(ctx context.Context) (*turn, error) {
+	return c.run(ctx, func(ctx context.Context, r *turn) error {
 		c.host.Emit(cut.Event())
-		return c.start(ctx, in)
+		return c.start(ctx, r, in)
 	}, nil)
 }
 
@@ -290,4 +287,13 @@ func lastLines(path string, add func(line []byte)) error {
 		}
 		add(line)
 	}
+}
+
+// clientOf returns the id that a client gave its message.
+func clientOf(raw stdjson.RawMessage) string {
+	var it apptypes.UserMessage
+	if json.Unmarshal(raw, &it) != nil {
+		return ""
+	}
+	return it.ClientID
 }

@@ -64,7 +64,7 @@ var errQueue = errors.New("questions of the same party wait already")
 // thread. The caller must call leave.
 func (a *question) queue(party string) (leave func(), err error) {
 	t := a.turn.thread
-	t.mu.Lock()
+	t.child.mu.Lock()
 	slots := t.asking[party]
 	if slots == nil {
 		slots = elicit.NewSlots(1)
@@ -73,7 +73,7 @@ func (a *question) queue(party string) (leave func(), err error) {
 		}
 		t.asking[party] = slots
 	}
-	t.mu.Unlock()
+	t.child.mu.Unlock()
 	if slots.Waiting() >= maxQueue {
 		return nil, fmt.Errorf("%d %w", maxQueue, errQueue)
 	}

@@ -147,12 +147,17 @@ func (c *child) explain(err error) error {
 	return err
 }
 
+// wordsOf returns what Codex says of the error of a turn.
+func wordsOf(e *apptypes.TurnError) string {
+	if e.AdditionalDetails == "" {
+		return e.Message
+	}
+	return e.Message + ": " + e.AdditionalDetails
+}
+
 // textOf returns the error of a turn for people.
 func textOf(e *apptypes.TurnError) string {
-	text := e.Message
-	if e.AdditionalDetails != "" {
-		text += ": " + e.AdditionalDetails
-	}
+	text := wordsOf(e)
 	kind, status := appclient.ErrorKind(e)
 	if kind != "" && kind != apptypes.CodexErrorInfoOther {
 		text += " (" + kind + ")"

@@ -1,6 +1,7 @@
 package appserver
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -11,14 +12,15 @@ import (
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
-// translator turns the notifications of one turn into events. It is not safe for
+// translator turns what the app-server reports of one turn into events, which it emits. It is not safe for
 // concurrent use.
 type translator struct {
-	now    func() time.Time
-	redact func(string) string // hides keys in errors
+	emit   func(protocol.EventMsg)
+	hold   func(itemID string) *time.Timer // releases an item later
+	redact func(string) string             // hides keys in errors
 
 	open   map[string]*openItem // items that have started and not completed
-	items  map[string]bool      // all commands and patches; true if they were asked about
+	asked  map[string]bool      // the commands and patches that were asked about
 	diff   string               // the last one emitted
 	last   *string              // the model's last message
 	final  *string              // the last message that the model marked as its answer
@@ -34,118 +36,84 @@ type translator struct {
 type openItem struct {
 	item  apptypes.Item
 	held  bool
-	asked bool
-	timer *time.Timer // releases it; nil before it is set
+	timer *time.Timer // releases it
 }
 
-// letGo stops the timer of an item.
-func (o *openItem) letGo() {
-	if o.timer != nil {
-		o.timer.Stop()
-	}
-}
-
-func newTranslator() *translator {
-	return &translator{now: time.Now, redact: redact, open: map[string]*openItem{}, items: map[string]bool{}}
-}
-
-// notification translates a notification of the turn's thread into events, or none.
-func (tr *translator) notification(method string, n *apptypes.Note) ([]protocol.EventMsg, error) {
+// notification emits the events of a notification of the turn's thread, or none.
+func (tr *translator) notification(method string, n *apptypes.Note) error {
 	switch method {
-	case apptypes.NoteItemStarted:
+	case apptypes.NoteItemStarted, apptypes.NoteItemCompleted:
 		it, err := appclient.ReadItem(n.Item)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return tr.started(it), nil
-	case apptypes.NoteItemCompleted:
-		it, err := appclient.ReadItem(n.Item)
-		if err != nil {
-			return nil, err
+		if method == apptypes.NoteItemStarted {
+			tr.started(it)
+		} else {
+			tr.completed(it)
 		}
-		return tr.completed(it), nil
 	case apptypes.NoteItemAgentMessageDelta:
 		tr.coming.WriteString(n.Delta)
-		return one(protocol.AgentMessageDelta{Delta: n.Delta}), nil
+		tr.emit(protocol.AgentMessageDelta{Delta: n.Delta})
 	case apptypes.NoteItemReasoningSummaryTextDelta:
-		return one(protocol.AgentReasoningDelta{Delta: n.Delta}), nil
+		tr.emit(protocol.AgentReasoningDelta{Delta: n.Delta})
 	case apptypes.NoteItemReasoningSummaryPartAdded:
-		return one(protocol.AgentReasoningSectionBreak{}), nil
+		tr.emit(protocol.AgentReasoningSectionBreak{})
 	case apptypes.NoteItemReasoningTextDelta:
-		return one(protocol.AgentReasoningRawContentDelta{Delta: n.Delta}), nil
+		tr.emit(protocol.AgentReasoningRawContentDelta{Delta: n.Delta})
 	case apptypes.NoteItemCommandExecutionOutputDelta:
-		return append(tr.release(n.ItemID), protocol.ExecCommandOutputDelta{
-			CallID: n.ItemID, Stream: protocol.Stdout, Chunk: []byte(n.Delta),
-		}), nil
+		tr.release(n.ItemID)
+		tr.emit(protocol.ExecCommandOutputDelta{CallID: n.ItemID, Stream: protocol.Stdout, Chunk: []byte(n.Delta)})
 	case apptypes.NoteTurnDiffUpdated:
-		if n.Diff == tr.diff {
-			return nil, nil
+		if n.Diff != tr.diff {
+			tr.diff = n.Diff
+			tr.emit(protocol.TurnDiff{UnifiedDiff: n.Diff})
 		}
-		tr.diff = n.Diff
-		return one(protocol.TurnDiff{UnifiedDiff: n.Diff}), nil
 	case apptypes.NoteTurnPlanUpdated:
-		return one(plan(n)), nil
+		tr.emit(plan(n))
 	case apptypes.NoteThreadTokenUsageUpdated:
-		if n.TokenUsage == nil {
-			return nil, nil
+		if u := n.TokenUsage; u != nil {
+			tr.usage = &protocol.TokenUsageInfo{TotalTokenUsage: usageOf(u.Total), LastTokenUsage: usageOf(u.Last), ModelContextWindow: u.ModelContextWindow}
+			tr.emit(protocol.TokenCount{Info: tr.usage, RateLimits: tr.limits})
 		}
-		tr.usage = usageInfo(n.TokenUsage)
-		return one(protocol.TokenCount{Info: tr.usage, RateLimits: tr.limits}), nil
 	case apptypes.NoteAccountRateLimitsUpdated:
-		return tr.rateLimits(n.RateLimits), nil
-	case apptypes.NoteError:
-		return tr.error(n)
-	}
-	return nil, nil
-}
-
-func one(m protocol.EventMsg) []protocol.EventMsg { return []protocol.EventMsg{m} }
-
-// started translates the start of an item.
-func (tr *translator) started(it apptypes.Item) []protocol.EventMsg {
-	switch it.Type {
-	case apptypes.ThreadItemCommandExecution, apptypes.ThreadItemFileChange:
-		tr.open[it.ID] = &openItem{item: it, held: true}
-		if _, known := tr.items[it.ID]; !known {
-			tr.items[it.ID] = false
+		if limits := limitsOf(n.RateLimits, time.Now()); limits != nil {
+			tr.limits = limits
+			tr.emit(protocol.TokenCount{Info: tr.usage, RateLimits: tr.limits})
 		}
-	case apptypes.ThreadItemMCPToolCall:
-		return one(protocol.MCPToolCallBegin{CallID: it.ID, Invocation: invocation(&it)})
-	case apptypes.ThreadItemWebSearch:
-		return one(protocol.WebSearchBegin{CallID: it.ID})
+	case apptypes.NoteError:
+		tr.error(n)
 	}
 	return nil
 }
 
-// ask records that a question about the item is open.
-func (tr *translator) ask(id string) {
-	tr.items[id] = true
-	if o := tr.open[id]; o != nil {
-		o.asked = true
+// started translates the start of an item.
+func (tr *translator) started(it apptypes.Item) {
+	switch it.Type {
+	case apptypes.ThreadItemCommandExecution, apptypes.ThreadItemFileChange:
+		tr.open[it.ID] = &openItem{item: it, held: true, timer: tr.hold(it.ID)}
+	case apptypes.ThreadItemMCPToolCall:
+		tr.emit(protocol.MCPToolCallBegin{CallID: it.ID, Invocation: invocation(&it)})
+	case apptypes.ThreadItemWebSearch:
+		tr.emit(protocol.WebSearchBegin{CallID: it.ID})
 	}
 }
 
-// release returns the event that was held back for an item. It returns it once.
-func (tr *translator) release(id string) []protocol.EventMsg {
+// release emits the event that was held back for an item, once.
+func (tr *translator) release(id string) {
 	o := tr.open[id]
 	if o == nil || !o.held {
-		return nil
+		return
 	}
 	o.held = false
 	it := &o.item
 	if it.Type == apptypes.ThreadItemFileChange {
-		return one(protocol.PatchApplyBegin{CallID: id, AutoApproved: !o.asked, Changes: fileChanges(it.Changes)})
+		tr.emit(protocol.PatchApplyBegin{CallID: id, AutoApproved: !tr.asked[id], Changes: fileChanges(it.Changes)})
+		return
 	}
-	return one(protocol.ExecCommandBegin{
+	tr.emit(protocol.ExecCommandBegin{
 		CallID: id, Command: splitCommand(it.Command), Cwd: it.Cwd, ParsedCmd: parsedCommands(it.CommandActions),
 	})
-}
-
-// letGo stops the timers of all open items.
-func (tr *translator) letGo() {
-	for _, o := range tr.open {
-		o.letGo()
-	}
 }
 
 // splitCommand returns the words of a command line. The app-server made the line from an
@@ -158,8 +126,27 @@ func splitCommand(line string) []string {
 	return words
 }
 
+// said returns the events of what the model said or thought.
+func said(it *apptypes.Item) (all []protocol.EventMsg) {
+	switch it.Type {
+	case apptypes.ThreadItemAgentMessage:
+		all = append(all, protocol.AgentMessage{Message: it.Text})
+	case apptypes.ThreadItemReasoning:
+		for _, s := range it.Summary {
+			all = append(all, protocol.AgentReasoning{Text: s})
+		}
+		for _, s := range it.Content {
+			all = append(all, protocol.AgentReasoningRawContent{Text: s})
+		}
+	}
+	return all
+}
+
 // completed translates the end of an item.
-func (tr *translator) completed(it apptypes.Item) []protocol.EventMsg {
+func (tr *translator) completed(it apptypes.Item) {
+	for _, m := range said(&it) {
+		tr.emit(m)
+	}
 	switch it.Type {
 	case apptypes.ThreadItemAgentMessage:
 		tr.last = &it.Text
@@ -167,156 +154,120 @@ func (tr *translator) completed(it apptypes.Item) []protocol.EventMsg {
 		if it.Phase == apptypes.MessagePhaseFinalAnswer {
 			tr.final = &it.Text
 		}
-		return one(protocol.AgentMessage{Message: it.Text})
-	case apptypes.ThreadItemReasoning:
-		var all []protocol.EventMsg
-		for _, s := range it.Summary {
-			all = append(all, protocol.AgentReasoning{Text: s})
-		}
-		for _, s := range it.Content {
-			all = append(all, protocol.AgentReasoningRawContent{Text: s})
-		}
-		return all
 	case apptypes.ThreadItemCommandExecution, apptypes.ThreadItemFileChange:
-		return tr.ran(it)
+		tr.ran(it)
 	case apptypes.ThreadItemMCPToolCall:
-		return one(protocol.MCPToolCallEnd{
+		tr.emit(protocol.MCPToolCallEnd{
 			CallID: it.ID, Invocation: invocation(&it), Duration: milliseconds(it.DurationMs), Result: toolResult(&it),
 		})
 	case apptypes.ThreadItemWebSearch:
-		return one(protocol.WebSearchEnd{CallID: it.ID, Query: it.Query})
+		tr.emit(protocol.WebSearchEnd{CallID: it.ID, Query: it.Query})
 	case apptypes.ThreadItemImageView:
-		return one(protocol.ViewImageToolCall{CallID: it.ID, Path: it.Path})
+		tr.emit(protocol.ViewImageToolCall{CallID: it.ID, Path: it.Path})
 	}
-	return nil
 }
 
 // ran translates the end of a command or a patch. If it was declined, it never began. Then
 // there is only an event if Codex declined it by itself.
-func (tr *translator) ran(it apptypes.Item) []protocol.EventMsg {
-	asked := tr.items[it.ID]
-	tr.items[it.ID] = asked
+func (tr *translator) ran(it apptypes.Item) {
 	o := tr.open[it.ID]
 	if o == nil { // no start was reported
-		tr.open[it.ID] = &openItem{item: it, held: true}
-		o = tr.open[it.ID]
+		o = &openItem{item: it, held: true, timer: tr.hold(it.ID)}
+		tr.open[it.ID] = o
 	}
-	o.letGo()
+	o.timer.Stop()
 	defer delete(tr.open, it.ID)
 	if it.Status == apptypes.CommandExecutionStatusDeclined && o.held {
-		if asked {
-			return nil
+		if !tr.asked[it.ID] {
+			tr.emit(declined(it))
 		}
-		return one(declined(it))
+		return
 	}
-	events := tr.release(it.ID)
+	tr.release(it.ID)
 	if it.Type == apptypes.ThreadItemFileChange {
 		end := protocol.PatchApplyEnd{CallID: it.ID, Success: it.Status == apptypes.PatchApplyStatusCompleted}
 		if end.Success {
 			end.Stdout = patchSummary(it.Changes)
 		}
-		return append(events, end)
+		tr.emit(end)
+		return
 	}
 	code := -1
 	if it.ExitCode != nil {
 		code = int(*it.ExitCode)
 	}
-	return append(events, protocol.ExecCommandEnd{
+	tr.emit(protocol.ExecCommandEnd{
 		CallID: it.ID, Stdout: it.AggregatedOutput, AggregatedOutput: it.AggregatedOutput,
 		FormattedOutput: it.AggregatedOutput, ExitCode: code, Duration: milliseconds(it.DurationMs),
 	})
 }
 
-// rateLimits records the limits and returns an event unless they are empty.
-func (tr *translator) rateLimits(r *apptypes.RateLimits) []protocol.EventMsg {
-	limits := limitsOf(r, tr.now())
-	if limits == nil {
-		return nil
-	}
-	tr.limits = limits
-	return one(protocol.TokenCount{Info: tr.usage, RateLimits: tr.limits})
-}
-
 // error translates an error after which Codex tries again. Another error ends the
 // turn and is reported at its end.
-func (tr *translator) error(n *apptypes.Note) ([]protocol.EventMsg, error) {
+func (tr *translator) error(n *apptypes.Note) {
 	e := n.Error
 	if e == nil {
 		e = &apptypes.TurnError{}
 	}
 	if !n.WillRetry {
 		tr.failed = e
-		return nil, nil
+		return
 	}
-	msg := e.Message
-	if e.AdditionalDetails != "" {
-		msg += ": " + e.AdditionalDetails
-	}
-	return one(protocol.StreamError{Message: tr.redact(msg)}), nil
+	tr.emit(protocol.StreamError{Message: tr.redact(wordsOf(e))})
 }
 
 // end translates the end of the turn, and returns the error that it ends with.
-func (tr *translator) end(t *apptypes.Turn) ([]protocol.EventMsg, error) {
+func (tr *translator) end(t *apptypes.Turn) error {
+	answer := tr.answer()
 	switch t.Status {
 	case apptypes.TurnStatusCompleted:
-		return one(protocol.TaskComplete{LastAgentMessage: tr.answer()}), nil
+		tr.emit(protocol.TaskComplete{LastAgentMessage: answer})
+		return nil
 	case apptypes.TurnStatusInterrupted:
 		return tr.abort(nil)
 	}
-	e := t.Error
-	if e == nil {
-		e = tr.failed
-	}
-	if e == nil {
-		e = &apptypes.TurnError{Message: "the turn ended as " + t.Status}
-	}
+	e := cmp.Or(t.Error, tr.failed, &apptypes.TurnError{Message: "the turn ended as " + t.Status})
 	if _, reason, cut := strings.Cut(e.Message, incomplete); cut {
-		text := tr.answer()
 		if tr.coming.Len() > 0 {
-			text = new(tr.coming.String())
+			answer = new(tr.coming.String())
 		}
-		return one(protocol.TaskComplete{LastAgentMessage: text, Incomplete: whyIncomplete(reason)}), nil
+		why := "the provider ended it (" + reason + ")"
+		switch reason {
+		case "max_output_tokens":
+			why = "it reached the model's limit of output tokens"
+		case "content_filter":
+			why = "the provider's content filter ended it"
+		}
+		tr.emit(protocol.TaskComplete{LastAgentMessage: answer, Incomplete: why})
+		return nil
 	}
-	text := textOf(e)
+	words := textOf(e)
 	if kind, _ := appclient.ErrorKind(e); tr.limits != nil && (kind == apptypes.CodexErrorInfoUsageLimitExceeded || kind == apptypes.CodexErrorInfoRateLimitExceeded) {
-		text += "\nlimits of the account: " + tr.limits.Words(0)
+		words += "\nlimits of the account: " + tr.limits.Words(0)
 	}
-	return tr.fail(text)
+	return tr.fail(words)
 }
 
 // incomplete begins Codex's message about a response that the provider cut off.
 const incomplete = "Incomplete response returned, reason: "
 
-func whyIncomplete(reason string) string {
-	switch reason {
-	case "max_output_tokens":
-		return "it reached the model's limit of output tokens"
-	case "content_filter":
-		return "the provider's content filter ended it"
-	}
-	return "the provider ended it (" + reason + ")"
-}
-
 // fail ends the turn as failed.
-func (tr *translator) fail(msg string) ([]protocol.EventMsg, error) {
+func (tr *translator) fail(msg string) error {
 	msg = tr.redact(msg)
-	return []protocol.EventMsg{protocol.Error{Message: msg}, protocol.TaskComplete{}}, &engine.TurnError{Message: msg}
+	tr.emit(protocol.Error{Message: msg})
+	tr.emit(protocol.TaskComplete{})
+	return &engine.TurnError{Message: msg}
 }
 
 // abort ends the turn as interrupted.
-func (tr *translator) abort(cause error) ([]protocol.EventMsg, error) {
-	const reason = protocol.AbortInterrupted
-	return one(protocol.TurnAborted{Reason: reason}), &engine.AbortError{Reason: reason, Cause: cause}
+func (tr *translator) abort(cause error) error {
+	tr.emit(protocol.TurnAborted{Reason: protocol.AbortInterrupted})
+	return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: cause}
 }
 
 // answer returns the last message that the model marked as its answer, else the last
 // message.
-func (tr *translator) answer() *string {
-	if tr.final != nil {
-		return tr.final
-	}
-	return tr.last
-}
+func (tr *translator) answer() *string { return cmp.Or(tr.final, tr.last) }
 
 func plan(n *apptypes.Note) protocol.PlanUpdate {
 	p := protocol.PlanUpdate{Explanation: n.Explanation, Plan: []protocol.PlanStep{}}
@@ -327,12 +278,6 @@ func plan(n *apptypes.Note) protocol.PlanUpdate {
 		p.Plan = append(p.Plan, protocol.PlanStep{Step: s.Step, Status: s.Status})
 	}
 	return p
-}
-
-func usageInfo(u *apptypes.TokenUsage) *protocol.TokenUsageInfo {
-	return &protocol.TokenUsageInfo{
-		TotalTokenUsage: usageOf(u.Total), LastTokenUsage: usageOf(u.Last), ModelContextWindow: u.ModelContextWindow,
-	}
 }
 
 func usageOf(c apptypes.TokenCount) protocol.TokenUsage {

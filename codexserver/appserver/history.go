@@ -103,13 +103,13 @@ func past(turns []apptypes.Turn) []stdjson.RawMessage {
 
 func pastItem(raw stdjson.RawMessage) []protocol.EventMsg {
 	if m, ok := userMessage(raw); ok {
-		return one(m)
+		return []protocol.EventMsg{m}
 	}
 	it, err := appclient.ReadItem(raw)
-	if err != nil || it.Type != apptypes.ThreadItemAgentMessage && it.Type != apptypes.ThreadItemReasoning {
+	if err != nil {
 		return nil
 	}
-	return newTranslator().completed(it)
+	return said(&it)
 }
 
 // userMessage reads an item that is a message of the user.

@@ -58,7 +58,7 @@ func answer[P, R any](c *child, method string, of func(*P) about, decide func(*q
 // returns an error, and the request is declined, if an earlier answer aborted the turn. The
 // caller calls done at the end.
 func (c *child) ask(ctx context.Context, what about) (*question, error) {
-	t, agent := c.root(what.threadID)
+	t := c.find(what.threadID)
 	var r *turn
 	if t != nil {
 		r = t.now()
@@ -71,7 +71,7 @@ func (c *child) ask(ctx context.Context, what about) (*question, error) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	unhook := context.AfterFunc(r.ctx, stop)
-	return &question{about: what, turn: r, agent: agent, ctx: ctx, done: func() { unhook(); stop() }}, nil
+	return &question{about: what, turn: r, agent: t.agent, ctx: ctx, done: func() { unhook(); stop() }}, nil
 }
 
 // opens records that a question about an item is asked. It returns an error if none may be.
@@ -81,7 +81,7 @@ func (r *turn) opens(itemID string) error {
 	if r.ended {
 		return errNobody
 	}
-	r.tr.ask(itemID)
+	r.tr.asked[itemID] = true
 	return r.aborted
 }
 

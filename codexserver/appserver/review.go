@@ -17,17 +17,15 @@ import (
 
 // review runs a review in a new thread.
 func (c *conversation) review(ctx context.Context, in protocol.TurnInput) error {
-	var begun *turn
-	remove := func(*turn) {}
-	defer func() { remove(begun) }()
-	start := func(ctx context.Context) (*turn, error) {
+	remove := func() {}
+	defer func() { remove() }()
+	start := func(ctx context.Context, r *turn) error {
 		reviewer, ch, err := c.reviewer(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		remove = func(r *turn) { ch.remove(reviewer.id, r) }
-		begun, err = reviewer.start(ctx, in)
-		return begun, err
+		remove = func() { ch.remove(reviewer.id) }
+		return reviewer.start(ctx, r, in)
 	}
 	return c.run(ctx, start, func(ctx context.Context, s *turn) { c.learn(ctx, s, in.Review) })
 }
@@ -56,9 +54,7 @@ func (c *conversation) reviewer(ctx context.Context) (*conversation, *child, err
 	if err != nil {
 		return nil, nil, fmt.Errorf("the reviewer's own thread: %w", err)
 	}
-	other := conv.(*conversation)
-	other.host = c.host
-	return other, ch, nil
+	return conv.(*conversation), ch, nil
 }
 
 // silent is a host that receives no events.
@@ -99,18 +95,14 @@ func (c *conversation) inject(ctx context.Context, s *turn, words string) error 
 	return s.thread.child.control(ctx, apptypes.CallThreadInjectItems, p, nil)
 }
 
-// remove deletes the thread of a reviewer after its turn, nil without one, has ended in the
+// remove deletes the thread of a reviewer after its turn has ended in the
 // app-server. It does not wait. A thread that cannot be deleted stays in Codex's list.
-func (c *child) remove(id string, s *turn) {
+func (c *child) remove(id string) {
 	c.run.Go(func() {
 		ctx, stop := context.WithTimeout(context.Background(), interruptLimit)
 		defer stop()
-		if s != nil {
-			select {
-			case <-s.app.Ended():
-			case <-c.end.gone:
-				return
-			case <-ctx.Done():
+		if t := c.find(id); t != nil {
+			if _, err := t.settle(ctx); err != nil {
 				return
 			}
 		}

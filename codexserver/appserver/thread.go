@@ -8,7 +8,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,12 +31,11 @@ type conversation struct {
 
 	model, provider string // at the start
 
-	mu     sync.Mutex
-	effort protocol.ReasoningEffort // the last change by a turn; "" without one
-	window *int64                   // the model's context window in tokens, as last reported
-
-	running atomic.Pointer[promise] // the running turn; the last one between turns
-	unread  []apptypes.Input        // messages that the next turn sends again
+	// Turns run one after another.
+	effort  protocol.ReasoningEffort // the last change by a turn; "" without one
+	window  *int64                   // the model's context window in tokens, as last reported
+	unread  []apptypes.Input         // messages that the next turn sends again
+	running atomic.Pointer[turn]     // the running turn; the last one between turns
 }
 
 // checkID returns an error unless id is a thread's.
@@ -112,85 +110,66 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	if in.Review != nil && !c.settings.readOnly {
 		return c.review(ctx, in)
 	}
-	return c.run(ctx, func(ctx context.Context) (*turn, error) { return c.start(ctx, in) }, nil)
+	return c.run(ctx, func(ctx context.Context, r *turn) error { return c.start(ctx, r, in) }, nil)
 }
 
 // run runs the turn that start starts. Then, if not nil, is called before the last events of a turn that
 // completed.
-func (c *conversation) run(ctx context.Context, start func(context.Context) (*turn, error), then func(context.Context, *turn)) error {
-	c.mu.Lock()
-	window := c.window
-	c.mu.Unlock()
-	now := &promise{begun: make(chan struct{})}
-	c.running.Store(now)
-	c.host.Emit(protocol.TaskStarted{ModelContextWindow: window})
-	s, err := start(ctx)
-	if err == nil {
-		now.turn = s
-	}
-	close(now.begun)
-	if err != nil {
-		return c.failed(ctx, err)
-	}
-	events, err := s.await(ctx)
-	if err == nil && then != nil {
-		then(ctx, s)
-	}
-	if c.path != "" {
-		if kept := safefile.MirrorOf(c.engine.options.Store).Sync(c.path); kept != nil {
-			s.report(protocol.BackgroundEvent{Message: fmt.Sprintf("the conversation is not in the store: %v", kept)})
+func (c *conversation) run(ctx context.Context, start func(context.Context, *turn) error, then func(context.Context, *turn)) error {
+	r := newTurn(ctx, c.host)
+	c.running.Store(r)
+	c.host.Emit(protocol.TaskStarted{ModelContextWindow: c.window})
+	failed := start(ctx, r)
+	close(r.started)
+	if failed == nil {
+		r.await(ctx)
+		if end, _ := r.app.End(); then != nil && end != nil && end.Status == apptypes.TurnStatusCompleted {
+			then(ctx, r)
+		}
+		if c.path != "" {
+			if kept := safefile.MirrorOf(c.engine.options.Store).Sync(c.path); kept != nil {
+				r.report(protocol.BackgroundEvent{Message: fmt.Sprintf("the conversation is not in the store: %v", kept)})
+			}
 		}
 	}
-	s.end(events)
-	c.unread = s.unread(c.unread)
-	c.mu.Lock()
-	if u := s.tr.usage; u != nil && u.ModelContextWindow != nil {
+	err := r.end(ctx, failed)
+	c.unread = append(r.letters.unread(), c.unread...)
+	if u := r.tr.usage; u != nil && u.ModelContextWindow != nil {
 		c.window = u.ModelContextWindow
-	}
-	c.mu.Unlock()
-	return err
-}
-
-// failed emits the events of a turn that could not be started, and returns its error.
-func (c *conversation) failed(ctx context.Context, err error) error {
-	tr := newTranslator()
-	events, err := tr.fail(err.Error())
-	if ctx.Err() != nil {
-		events, err = tr.abort(context.Cause(ctx))
-	}
-	for _, e := range events {
-		c.host.Emit(e)
 	}
 	return err
 }
 
 // start starts a turn. If the app-server has not loaded the thread, because it is a new process or has
 // dropped it, it resumes the thread first.
-func (c *conversation) start(ctx context.Context, in protocol.TurnInput) (*turn, error) {
+func (c *conversation) start(ctx context.Context, r *turn, in protocol.TurnInput) error {
 	items, err := inputItems(in.Items)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	c.effort = cmp.Or(in.Effort, c.effort)
+	r.letters.again, c.unread = c.unread, nil
+	now := &c.settings.now
 	p := apptypes.TurnParams{
-		ThreadID: c.id, Input: append(slices.Clip(c.unread), items...), OutputSchema: in.OutputSchema, Effort: string(c.holds(in)),
-		SandboxPolicy: sandboxOf(c.settings.now.Sandbox), ApprovalPolicy: policyParam(c.settings.now.Policy),
+		ThreadID: c.id, Input: append(slices.Clip(r.letters.again), items...), OutputSchema: in.OutputSchema,
+		Effort:        string(c.effort), // with every turn, because a new process does not know it
+		SandboxPolicy: sandboxOf(now.Sandbox), ApprovalPolicy: policyParam(now.Policy),
 	}
 	for again := false; ; again = true {
 		ch, err := c.engine.child(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		t, err := c.thread(ctx, ch, again)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		p.ClientUserMessageID = ""
 		if !ch.version.Less(continuesTurns) {
 			p.ClientUserMessageID = in.Key
 		}
-		s, err := t.begin(ctx, c, &p)
-		if err = ch.explain(err); err == nil || again || !errors.Is(err, errNotLoaded) {
-			return s, err
+		if err := ch.explain(r.begin(ctx, t, now, &p)); err == nil || again || !errors.Is(err, errNotLoaded) {
+			return err
 		}
 	}
 }
@@ -198,7 +177,7 @@ func (c *conversation) start(ctx context.Context, in protocol.TurnInput) (*turn,
 // thread returns the conversation's thread in the child. It resumes the thread if the
 // child has not loaded it, or if dropped is true.
 func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*thread, error) {
-	if t := ch.find(c.id); t != nil && !dropped {
+	if t := ch.find(c.id); t != nil && t.agent == "" && !dropped {
 		return t, nil
 	}
 	p := c.settings.params(c.id)
@@ -210,101 +189,67 @@ func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*th
 	return ch.load(c.id), nil
 }
 
-// holds returns the effort that this turn or earlier ones chose, "" if none did. It is sent
-// with every turn, because a new process does not know it.
-func (c *conversation) holds(in protocol.TurnInput) protocol.ReasoningEffort {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if in.Effort != "" {
-		c.effort = in.Effort
-	}
-	return c.effort
-}
-
-// thread is a thread that a child has in memory.
+// thread is a thread that a child has in memory, of a conversation or of one of its sub-agents. The child's lock
+// guards what changes.
 type thread struct {
 	id    string
 	child *child
+	root  *thread // that of the conversation, which may be this one
+	agent string  // the path of the sub-agent, such as /root/worker, or its id; "" for the conversation's own thread
 
-	mu     sync.Mutex
+	// Of a conversation:
 	turn   *turn                    // the last one, which may run; nil before the first
 	asking map[string]*elicit.Slots // by who asks: see queue
 }
 
 // settle waits for the end of the last turn, which may have been interrupted, up to a limit: the
-// app-server would take the next one for its continuation.
-func (t *thread) settle(ctx context.Context) error {
-	last := t.last()
-	if last == nil {
-		return nil
+// app-server would take the next one for its continuation. It returns that turn, nil without one.
+func (t *thread) settle(ctx context.Context) (last *turn, err error) {
+	if last = t.last(); last == nil || last.of() == nil {
+		return last, nil
 	}
 	limit := time.NewTimer(controlLimit)
 	defer limit.Stop()
 	select {
 	case <-last.app.Ended():
-		return nil
+		return last, nil
 	case <-limit.C:
 		if !t.child.busy() {
 			t.child.kill(errStillStarting) // the next turn starts a new one
 		}
-		return errStillStarting
+		return nil, errStillStarting
 	case <-t.child.end.gone:
-		return t.child.obituary()
+		return nil, t.child.obituary()
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 }
 
 var errStillStarting = errors.New("codex app-server has not ended the previous, interrupted turn; try again; other conversations are not affected")
 
-// begin starts a turn. The turns of a conversation run one after another. It waits until the app-server has
-// begun it, or for the end of ctx.
-func (t *thread) begin(ctx context.Context, c *conversation, p *apptypes.TurnParams) (*turn, error) {
-	if err := t.settle(ctx); err != nil {
-		return nil, err
-	}
-	r := newTurn(ctx, t, c)
-	if err := t.start(r, p); err != nil {
-		r.cancel(err)
-		return nil, err
-	}
-	if err := r.accepted(ctx); err != nil {
-		return nil, err
-	}
-	return r, nil
+// last returns the last turn of the conversation, or nil.
+func (t *thread) last() *turn {
+	t.child.mu.Lock()
+	defer t.child.mu.Unlock()
+	return t.root.turn
 }
 
-// start asks the app-server to start a turn.
-func (t *thread) start(r *turn, p *apptypes.TurnParams) (err error) {
-	r.mu.Lock() // a notification of the turn waits for app
-	defer r.mu.Unlock()
-	if r.app, err = t.child.app.Begin(p, r.note); err == nil {
-		t.mu.Lock()
-		defer t.mu.Unlock()
+// claim makes r the last turn of the conversation if last still is.
+func (t *thread) claim(last, r *turn) bool {
+	t.child.mu.Lock()
+	defer t.child.mu.Unlock()
+	if t.turn == last {
 		t.turn = r
 	}
-	return err
+	return t.turn == r
 }
 
-// last returns the last turn, or nil.
-func (t *thread) last() *turn {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.turn
-}
-
-// now returns the running turn, or nil.
+// now returns the running turn of the conversation, or nil.
 func (t *thread) now() *turn {
-	r := t.last()
-	if r == nil {
-		return nil
+	if r := t.last(); r != nil && r.running() {
+		return r
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ended {
-		return nil
-	}
-	return r
+	return nil
 }
 
 // agentNotification handles one notification of a sub-agent's thread. It records
@@ -315,102 +260,83 @@ func (t *thread) agentNotification(method string, n *apptypes.Note) {
 	if r == nil {
 		return
 	}
+	id := n.TurnID
 	switch method {
-	case apptypes.NoteTurnStarted:
-		if n.Turn != nil {
-			r.agentTurn(n.ThreadID, n.Turn.ID)
+	case apptypes.NoteTurnStarted, apptypes.NoteTurnCompleted:
+		if id = ""; method == apptypes.NoteTurnStarted && n.Turn != nil {
+			id = n.Turn.ID
 		}
-	case apptypes.NoteTurnCompleted:
-		r.agentTurn(n.ThreadID, "")
-	case apptypes.NoteItemCommandExecutionOutputDelta:
-		r.translate(method, n)
 	case apptypes.NoteItemStarted, apptypes.NoteItemCompleted:
-		if method == apptypes.NoteItemStarted && n.TurnID != "" {
-			r.agentTurn(n.ThreadID, n.TurnID) // which may have started before it was announced
-		}
 		if it, err := appclient.ReadItem(n.Item); err == nil && (it.Type == apptypes.ThreadItemCommandExecution || it.Type == apptypes.ThreadItemFileChange) {
-			r.translate(method, n)
+			r.note(method, n)
 		}
+		if id == "" || method == apptypes.NoteItemCompleted {
+			return
+		}
+	case apptypes.NoteItemCommandExecutionOutputDelta:
+		r.note(method, n)
+		return
+	default:
+		return
 	}
-}
-
-// subAgent is a thread that a conversation's thread started by itself.
-type subAgent struct {
-	root *thread
-	path string // such as /root/worker, or the id of its thread
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.agents[t.id] = id // it may have started before it was announced
 }
 
 // announced records the threads of sub-agents that the notification announces. With the tools of
 // many models, also of the newest Codex, that is the result of the tool that starts them.
-func (c *child) announced(root *thread, method string, n *apptypes.Note) {
+func (t *thread) announced(method string, n *apptypes.Note) {
 	if method != apptypes.NoteItemStarted && method != apptypes.NoteItemCompleted || n.Item == nil {
 		return
 	}
 	it, err := appclient.ReadItem(n.Item)
-	if err != nil {
-		return
-	}
-	var found []string
 	switch {
+	case err != nil:
 	case it.Type == apptypes.ThreadItemSubAgentActivity:
-		found = []string{it.AgentThreadID}
+		t.adopt(it.AgentThreadID, it.AgentPath)
 	case it.Type == apptypes.ThreadItemCollabAgentToolCall && it.SenderThreadID == n.ThreadID:
-		found = it.ReceiverThreadIDs
-	}
-	for _, id := range found {
-		c.adopt(root, id, it.AgentPath)
+		for _, id := range it.ReceiverThreadIDs {
+			t.adopt(id, it.AgentPath)
+		}
 	}
 }
 
-// root returns the thread of the conversation that a thread belongs to. If the thread is a
-// sub-agent's, it also returns the sub-agent's path. It returns nil for an unknown thread.
-func (c *child) root(id string) (*thread, string) {
+// adopt records the thread of a sub-agent, unless it is known.
+func (t *thread) adopt(id, path string) {
+	c := t.child
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t := c.loaded[id]; t != nil {
-		return t, ""
+	if id != "" && c.threads[id] == nil {
+		c.threads[id] = &thread{id: id, child: c, root: t.root, agent: cmp.Or(path, id)}
 	}
-	a := c.agents[id]
-	return a.root, a.path
 }
 
-// find returns the thread of a conversation, or nil.
+// find returns a thread, or nil.
 func (c *child) find(id string) *thread {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.loaded[id]
+	return c.threads[id]
 }
 
 // load returns the thread of a conversation, which this child has loaded, also if it was a sub-agent's before.
 func (c *child) load(id string) *thread {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := c.loaded[id]
-	if t == nil {
+	t := c.threads[id]
+	if t == nil || t.agent != "" {
 		t = &thread{id: id, child: c}
-		c.loaded[id] = t
-		delete(c.agents, id)
+		t.root = t
+		c.threads[id] = t
 	}
 	return t
-}
-
-// adopt records the thread of a sub-agent, unless it is known.
-func (c *child) adopt(root *thread, id, path string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if id != "" && c.loaded[id] == nil && c.agents[id].root == nil {
-		c.agents[id] = subAgent{root: root, path: cmp.Or(path, id)}
-	}
 }
 
 // forget drops the thread of a conversation and its sub-agents.
 func (c *child) forget(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t := c.loaded[id]; t != nil {
-		delete(c.loaded, id)
-		maps.DeleteFunc(c.agents, func(_ string, a subAgent) bool { return a.root == t })
-	}
+	maps.DeleteFunc(c.threads, func(_ string, t *thread) bool { return t.root.id == id })
 }
 
 // turnsOf returns the turns of a thread, the last one first. An error is the last value.

@@ -2,7 +2,6 @@ package appserver
 
 import (
 	"context"
-	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,7 +14,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/go-json-experiment/json"
 )
 
 const (
@@ -33,62 +31,79 @@ const (
 	countLimit = 2 * time.Second
 )
 
-// turn is a turn from its start to its end.
+// turn is a turn of a conversation from its start to its end. It outlives its start in the app-server, which may
+// fail, and ends before the app-server's turn if that does not end in time.
 type turn struct {
-	thread *thread
 	host   engine.Host
-	grant  *box.Grant      // what it may do
 	ctx    context.Context // ends when the turn does
 	cancel context.CancelCauseFunc
 
-	app *appclient.Turn // the turn in the app-server, which may end later
+	started chan struct{} // closed when the next are set, or the start has failed
+	grant   *box.Grant    // what it may do
+	thread  *thread
+	app     *appclient.Turn // the turn in the app-server, which may end later; nil without one
 
-	mu       sync.Mutex    // also keeps the events in order
-	prompted bool          // the model has read the turn's own input
-	letters  []*letter     // messages that came while it ran
-	aborted  error         // why an answer aborted the turn; no further question is asked
-	ended    bool          // no further event is emitted
-	counted  chan struct{} // closed when the tokens of the model's last response have been counted
-	tr       *translator
-	agents   map[string]string // the turns of sub-agents by thread, "" where it has ended
-}
-
-// newTurn returns a turn. Its context ends with ctx at the latest.
-func newTurn(ctx context.Context, t *thread, c *conversation) *turn {
-	r := &turn{
-		thread: t, host: c.host, grant: &c.settings.now, counted: make(chan struct{}), tr: newTranslator(), agents: map[string]string{},
-	}
-	r.tr.redact = t.child.redact
-	r.tr.limits = t.child.lastLimits(time.Now())
-	r.ctx, r.cancel = context.WithCancelCause(ctx)
-	return r
+	mu      sync.Mutex // also keeps the events in order
+	letters letters
+	aborted error             // why an answer aborted the turn; no further question is asked
+	ended   bool              // no further event is emitted
+	counted chan struct{}     // closed when the tokens of the model's last response have been counted
+	reading bool              // they have not
+	tr      *translator       // emits the events
+	agents  map[string]string // the turns of sub-agents by thread, "" where it has ended
 }
 
 var errTurnEnded = errors.New("the turn has ended")
 
-// accepted waits until the app-server has begun the turn, or for the end of ctx, after which await
-// interrupts it.
-func (r *turn) accepted(ctx context.Context) error {
+// newTurn returns a turn. Its context ends with ctx at the latest.
+func newTurn(ctx context.Context, host engine.Host) *turn {
+	r := &turn{host: host, started: make(chan struct{}), counted: make(chan struct{}), reading: true, agents: map[string]string{}}
+	r.tr = &translator{
+		emit: host.Emit, redact: redact, open: map[string]*openItem{}, asked: map[string]bool{},
+		hold: func(id string) *time.Timer { return time.AfterFunc(holdBack, func() { r.release(id, false) }) },
+	}
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	return r
+}
+
+// begin starts the turn in the app-server, when the thread's last one has ended there. It waits until the
+// app-server has begun it, or for the end of ctx, after which await interrupts it.
+func (r *turn) begin(ctx context.Context, t *thread, grant *box.Grant, p *apptypes.TurnParams) error {
+	c := t.child
+	for claimed := false; !claimed; {
+		last, err := t.settle(ctx)
+		if err != nil {
+			return err
+		}
+		r.mu.Lock() // a notification of the turn and a question wait for app
+		if claimed = t.claim(last, r); !claimed { // another conversation of the thread was faster
+			r.mu.Unlock()
+		}
+	}
+	r.thread, r.grant, r.tr.redact, r.tr.limits = t, grant, c.redact, c.lastLimits(time.Now())
+	app, err := c.app.Begin(p, r.note)
+	r.app = app
+	r.mu.Unlock()
+	if err != nil {
+		return err
+	}
 	limit := time.NewTimer(controlLimit)
 	defer limit.Stop()
-	c := r.thread.child
-	var err error
 	select {
-	case <-r.app.Begun():
-		if _, err = r.app.End(); errors.Is(err, jsonrpc.ErrClosed) {
+	case <-app.Begun():
+		if _, err = app.End(); errors.Is(err, jsonrpc.ErrClosed) {
 			err = c.obituary()
 		}
+		return err
 	case <-ctx.Done():
+		return nil
 	case <-limit.C:
-		err = &timeoutError{apptypes.CallTurnStart, controlLimit}
-		if !c.answers() {
-			c.kill(err)
-		}
-		r.interrupt() // in case it begins later
 	}
-	if err != nil {
-		r.end(nil)
+	err = &timeoutError{apptypes.CallTurnStart, controlLimit}
+	if !c.answers() {
+		c.kill(err)
 	}
+	r.interrupt() // in case it begins later
 	return err
 }
 
@@ -113,49 +128,67 @@ func (r *turn) begun() bool {
 	}
 }
 
-// note handles one notification of the turn.
-func (r *turn) note(method string, n *apptypes.Note) {
-	if method == apptypes.NoteItemCompleted {
-		r.read(n.Item)
-	}
-	r.translate(method, n)
-}
-
-// end emits the last events and cancels the open questions. Nothing is emitted after it returns.
-func (r *turn) end(last []protocol.EventMsg) {
+// of returns the turn in the app-server, nil without one.
+func (r *turn) of() *appclient.Turn {
 	r.mu.Lock()
-	r.ended = true
-	r.tr.letGo()
-	for _, e := range append(r.missed(), last...) {
-		r.host.Emit(e)
-	}
-	r.mu.Unlock()
-	r.cancel(errTurnEnded)
+	defer r.mu.Unlock()
+	return r.app
 }
 
-// translate emits the events of a notification of the thread or of a sub-agent.
-func (r *turn) translate(method string, n *apptypes.Note) {
+// running reports whether the turn has not ended.
+func (r *turn) running() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.ended
+}
+
+// end emits the last events, cancels the open questions, and returns the error of the turn. Nothing is emitted
+// after it returns. Failed is why the turn was not started.
+func (r *turn) end(ctx context.Context, failed error) error {
+	defer r.cancel(errTurnEnded)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = true
+	for _, o := range r.tr.open {
+		o.timer.Stop()
+	}
+	for _, m := range r.letters.missed() {
+		r.host.Emit(m)
+	}
+	var end *apptypes.Turn
+	if failed == nil {
+		end, _ = r.app.End()
+	}
+	switch {
+	case end != nil && end.Status == apptypes.TurnStatusCompleted:
+		return r.tr.end(end)
+	case ctx.Err() != nil:
+		return r.tr.abort(context.Cause(ctx))
+	case failed != nil:
+		return r.tr.fail(failed.Error())
+	case r.aborted != nil:
+		return r.tr.abort(r.aborted)
+	case end != nil:
+		return r.tr.end(end)
+	}
+	return r.tr.fail(r.thread.child.obituary().Error() + "; the conversation can continue in a new process")
+}
+
+// note emits the events of a notification of the thread or of a sub-agent.
+func (r *turn) note(method string, n *apptypes.Note) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
 		return
 	}
-	r.count(method)
-	events, err := r.tr.notification(method, n)
-	if err != nil {
-		r.thread.child.log.Warn("codex: notification not understood", "method", method, "error", err)
-		return
-	}
-	for _, e := range events {
-		r.host.Emit(e)
-	}
-	if method != apptypes.NoteItemStarted {
-		return
-	}
-	for id, o := range r.tr.open {
-		if o.held && o.timer == nil {
-			o.timer = time.AfterFunc(holdBack, func() { r.release(id, false) })
+	if method == apptypes.NoteItemCompleted && n.ThreadID == r.thread.id {
+		if m, ok := userMessage(n.Item); ok && r.letters.read(&m) {
+			r.host.Emit(m)
 		}
+	}
+	r.count(method)
+	if err := r.tr.notification(method, n); err != nil {
+		r.thread.child.log.Warn("codex: notification not understood", "method", method, "error", err)
 	}
 }
 
@@ -163,21 +196,17 @@ func (r *turn) translate(method string, n *apptypes.Note) {
 // once the response has ended; what is read of a response, or a result that the next one is
 // for, comes before that.
 func (r *turn) count(method string) {
-	over := false
-	select {
-	case <-r.counted:
-		over = true
-	default:
-	}
 	switch method {
 	case apptypes.NoteThreadTokenUsageUpdated:
-		if !over {
+		if r.reading {
 			close(r.counted)
 		}
+		r.reading = false
 	case apptypes.NoteItemCompleted, apptypes.NoteItemAgentMessageDelta, apptypes.NoteItemReasoningSummaryTextDelta, apptypes.NoteItemReasoningTextDelta:
-		if over {
+		if !r.reading {
 			r.counted = make(chan struct{})
 		}
+		r.reading = true
 	}
 }
 
@@ -200,11 +229,8 @@ func (r *turn) whole(ctx context.Context) {
 func (r *turn) release(itemID string, decided bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if o := r.tr.open[itemID]; r.ended || o == nil || o.asked && !decided {
-		return
-	}
-	for _, e := range r.tr.release(itemID) {
-		r.host.Emit(e)
+	if !r.ended && (decided || !r.tr.asked[itemID]) {
+		r.tr.release(itemID)
 	}
 }
 
@@ -217,30 +243,23 @@ func (r *turn) report(e protocol.EventMsg) {
 	}
 }
 
-// agentTurn records a turn of a sub-agent, "" when it has ended.
-func (r *turn) agentTurn(threadID, turnID string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.agents[threadID] = turnID
-}
-
-// await waits for the end of the turn, and returns the last events. It interrupts the turn
-// when ctx ends, and returns soon after that.
-func (r *turn) await(ctx context.Context) ([]protocol.EventMsg, error) {
+// await waits for the end of the turn. It interrupts the turn when ctx ends, and returns soon after that.
+func (r *turn) await(ctx context.Context) {
 	gone := r.thread.child.end.gone
+	var cleared <-chan struct{}
 	select {
 	case <-r.app.Ended():
-		if r.cutShort() {
+		if end, _ := r.app.End(); end != nil && end.Status == apptypes.TurnStatusInterrupted {
 			clearing, stop := context.WithTimeout(context.Background(), interruptGrace)
 			defer stop()
 			r.clear(clearing)
 		}
-		return r.outcome(nil)
+		return
 	case <-gone:
-		return r.outcome(nil)
+		return
 	case <-ctx.Done():
+		cleared = r.interrupt()
 	}
-	cleared := r.interrupt()
 	grace := time.NewTimer(interruptGrace)
 	defer grace.Stop()
 	select {
@@ -248,13 +267,6 @@ func (r *turn) await(ctx context.Context) ([]protocol.EventMsg, error) {
 	case <-gone:
 	case <-grace.C:
 	}
-	return r.outcome(context.Cause(ctx))
-}
-
-// cutShort reports whether the app-server reported the turn as interrupted.
-func (r *turn) cutShort() bool {
-	end, _ := r.app.End()
-	return end != nil && end.Status == apptypes.TurnStatusInterrupted
 }
 
 // clear ends the commands that an interrupted turn and its sub-agents left running. Codex
@@ -263,24 +275,6 @@ func (r *turn) clear(ctx context.Context) {
 	for thread := range r.turns() {
 		_ = r.thread.child.app.Call(ctx, apptypes.CallThreadBackgroundTerminalsClean, apptypes.ThreadRef{ThreadID: thread}, nil)
 	}
-}
-
-// outcome returns the last events of the turn and its error. interrupted is why the
-// caller ended the turn, nil when it did not.
-func (r *turn) outcome(interrupted error) ([]protocol.EventMsg, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch end, _ := r.app.End(); {
-	case end != nil && end.Status == apptypes.TurnStatusCompleted:
-		return r.tr.end(end)
-	case interrupted != nil:
-		return r.tr.abort(interrupted)
-	case r.aborted != nil:
-		return r.tr.abort(r.aborted)
-	case end != nil:
-		return r.tr.end(end)
-	}
-	return r.tr.fail(r.thread.child.obituary().Error() + "; the conversation can continue in a new process")
 }
 
 // interrupt ends the turn, its sub-agents' turns and their commands. It does not wait; cleared is
@@ -326,12 +320,6 @@ func (r *turn) turns() map[string]string {
 	return all
 }
 
-// promise is a turn that the app-server may not have started yet.
-type promise struct {
-	begun chan struct{} // closed when turn is set, or when the start has failed
-	turn  *turn
-}
-
 // Steer implements [engine.Steerer].
 func (c *conversation) Steer(ctx context.Context, items []protocol.InputItem) error {
 	input, err := inputItems(items)
@@ -341,51 +329,50 @@ func (c *conversation) Steer(ctx context.Context, items []protocol.InputItem) er
 	if err != nil {
 		return &engine.RefusedError{Err: err}
 	}
-	now := c.running.Load()
-	if now == nil {
+	r := c.running.Load()
+	if r == nil {
 		return engine.ErrNoTurn
 	}
 	select {
-	case <-now.begun:
+	case <-r.started:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if now.turn == nil {
+	if r.app == nil {
 		return engine.ErrNoTurn
 	}
-	return now.turn.steer(ctx, &letter{input: input})
+	return r.steer(ctx, &letter{input: input})
 }
 
 // steer sends a message to the turn. It also returns [engine.ErrNoTurn] if the turn ended
-// while the app-server's answer was on its way.
+// while the app-server's answer was on its way: the next turn then does not repeat the message.
 func (r *turn) steer(ctx context.Context, l *letter) error {
 	c := r.thread.child
 	select {
 	case <-r.app.Begun():
-	case <-r.app.Ended():
-		return engine.ErrNoTurn
 	case <-c.end.gone:
-		return engine.ErrNoTurn
 	case <-r.ctx.Done():
-		return engine.ErrNoTurn
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if !r.send(l) {
+	r.mu.Lock()
+	over := r.ended || r.app.ID() == ""
+	if !over {
+		r.letters.sent = append(r.letters.sent, l)
+	}
+	r.mu.Unlock()
+	if over {
 		return engine.ErrNoTurn
 	}
-	err := c.steer(ctx, &apptypes.SteerParams{ThreadID: r.thread.id, ExpectedTurnID: r.app.ID(), Input: l.input})
-	return c.steered(err, r.sent(l, err == nil))
-}
-
-// steer sends a message to a running turn.
-func (c *child) steer(ctx context.Context, p *apptypes.SteerParams) error {
-	return within(ctx, controlLimit, apptypes.CallTurnSteer, func(ctx context.Context) error { return c.app.Steer(ctx, p) })
-}
-
-// steered returns the error of Steer for the result of turn/steer. InTime is the result of
-// [turn.sent].
-func (c *child) steered(err error, inTime bool) error {
+	err := within(ctx, controlLimit, apptypes.CallTurnSteer, func(ctx context.Context) error {
+		return c.app.Steer(ctx, &apptypes.SteerParams{ThreadID: r.thread.id, ExpectedTurnID: r.app.ID(), Input: l.input})
+	})
+	r.mu.Lock()
+	if !r.ended {
+		l.taken = err == nil
+	}
+	inTime := l.taken || l.read
+	r.mu.Unlock()
 	var answer *jsonrpc.Error
 	switch {
 	case err == nil && inTime:
@@ -401,69 +388,56 @@ func (c *child) steered(err error, inTime bool) error {
 	return &engine.RefusedError{Err: err}
 }
 
-// send records a message that is about to be sent. It returns false if the turn has ended.
-func (r *turn) send(l *letter) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.ended {
-		r.letters = append(r.letters, l)
-	}
-	return !r.ended
+// letters are the messages of a turn. When it is interrupted, the app-server drops those that the model has not
+// read. The turn's lock guards them.
+type letters struct {
+	again    []apptypes.Input // messages to earlier turns, which began this turn's input
+	prompted bool             // the model has read the turn's own input
+	sent     []*letter        // while the turn ran
 }
 
-// sent records whether the app-server took a message. It returns false if the turn ended
-// first: the next turn then does not repeat the message.
-func (r *turn) sent(l *letter, taken bool) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.ended {
-		l.taken = taken
-	}
-	return l.taken || l.read
+// letter is a message to a running turn.
+type letter struct {
+	input []apptypes.Input
+	taken bool // by the app-server
+	read  bool // by the model
 }
 
-// read reports that the model has read a message of the user. The first one is the turn's own input.
-func (r *turn) read(raw stdjson.RawMessage) {
-	m, ok := userMessage(raw)
-	if !ok {
-		return
+// read notes that the model has read a message of the user. The first one is the turn's own input. It reports
+// whether it is a message that came while the turn ran. Only the text tells: some versions do not report the
+// client's id.
+func (l *letters) read(m *protocol.UserMessage) bool {
+	if !l.prompted {
+		l.prompted = true
+		return false
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.prompted {
-		r.prompted = true
-		return
-	}
-	for _, l := range r.letters {
-		if !r.ended && !l.read && l.event().Message == m.Message {
-			l.read = true
-			r.host.Emit(m)
-			return
+	for _, one := range l.sent {
+		if !one.read && one.event().Message == m.Message {
+			one.read = true
+			return true
 		}
 	}
+	return false
 }
 
-// unread returns the messages for the next turn: those that the model did not read. They follow left,
-// those of earlier turns, unless the model has read the turn's input, which began with these.
-func (r *turn) unread(left []apptypes.Input) []apptypes.Input {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.prompted {
-		left = nil
+// unread returns the messages for the next turn: those that the model did not read.
+func (l *letters) unread() (left []apptypes.Input) {
+	if !l.prompted {
+		left = l.again
 	}
-	for _, l := range r.letters {
-		if l.taken && !l.read {
-			left = append(left, l.input...)
+	for _, one := range l.sent {
+		if one.taken && !one.read {
+			left = append(left, one.input...)
 		}
 	}
 	return left
 }
 
-// missed returns the events about messages that the model did not read before the turn's end. The lock is held.
-func (r *turn) missed() (events []protocol.EventMsg) {
-	for _, l := range r.letters {
-		if l.taken && !l.read {
-			events = append(events, l.event())
+// missed returns the events about messages that the model did not read before the turn's end.
+func (l *letters) missed() (events []protocol.EventMsg) {
+	for _, one := range l.sent {
+		if one.taken && !one.read {
+			events = append(events, one.event())
 		}
 	}
 	if len(events) > 0 {
@@ -473,16 +447,7 @@ func (r *turn) missed() (events []protocol.EventMsg) {
 	return events
 }
 
-// letter is a message to a running turn. When the turn is interrupted, the app-server
-// drops messages that the model has not read.
-type letter struct {
-	input []apptypes.Input
-	taken bool // by the app-server
-	read  bool // by the model
-}
-
-// event returns the message in the form in which the app-server reports that the model has
-// read it. Only the text identifies it: some versions do not report the client's id.
+// event returns the message in the form in which the app-server reports that the model has read it.
 func (l *letter) event() protocol.UserMessage {
 	m := protocol.UserMessage{Kind: protocol.UserPlain}
 	for _, it := range l.input {
@@ -494,15 +459,6 @@ func (l *letter) event() protocol.UserMessage {
 		}
 	}
 	return m
-}
-
-// clientOf returns the id that a client gave its message.
-func clientOf(raw stdjson.RawMessage) string {
-	var it apptypes.UserMessage
-	if json.Unmarshal(raw, &it) != nil {
-		return ""
-	}
-	return it.ClientID
 }
 
 // inputItems returns the parts of a message as Codex takes them.
