@@ -220,8 +220,9 @@ func (m *mentions) behind(name string, args []Word, fed bool, depth int) {
 		return
 	}
 	reads := name == "xargs" || name == "parallel"
-	if reads {
-		args = fromInput(args)
+	if reads { // what it reads comes last, or where a word says so
+		m.found = m.found || slices.ContainsFunc(args, places)
+		args = append(slices.Clone(args), Word{Open: true})
 	}
 	for i, arg := range args {
 		if arg.Open {
@@ -251,36 +252,21 @@ func (m *mentions) behind(name string, args []Word, fed bool, depth int) {
 	}
 }
 
-// fromInput returns the words of xargs with those that it reads.
-func fromInput(args []Word) []Word {
-	place := "{}"
-	for i, arg := range args {
-		for _, option := range []string{"-I", "-J", "-i", "--replace="} {
-			after, ok := strings.CutPrefix(arg.Text, option)
-			if ok && after != "" {
-				place = after
-			} else if ok && i+1 < len(args) && option != "-i" {
-				place = args[i+1].Text
-			}
-		}
-	}
-	return append(placed(args, place), Word{Open: true})
-}
-
-// placed returns the words, of which those that have the place of another are not known.
-func placed(args []Word, place string) []Word {
-	out := slices.Clone(args)
-	for i, arg := range out {
-		out[i].Open = arg.Open || strings.Contains(arg.Text, place)
-	}
-	return out
+// places reports whether a word of xargs or parallel is, or names, the place of what it reads.
+func places(w Word) bool {
+	return strings.Contains(w.Text, "{}") || len(w.Text) > 2 && strings.HasPrefix(w.Text, "-i") ||
+		slices.ContainsFunc([]string{"-I", "-J", "--replace"}, func(option string) bool { return strings.HasPrefix(w.Text, option) })
 }
 
 // after looks at the commands that find runs.
 func (m *mentions) after(args []Word, depth int) {
 	for i, arg := range args {
 		if slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"}, arg.Text) || arg.Open {
-			m.command(placed(args[i+1:], "{}"), false, depth-1)
+			words := slices.Clone(args[i+1:])
+			for k, w := range words {
+				words[k].Open = w.Open || strings.Contains(w.Text, "{}")
+			}
+			m.command(words, false, depth-1)
 		}
 	}
 }

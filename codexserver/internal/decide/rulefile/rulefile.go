@@ -84,26 +84,21 @@ const (
 
 // List returns the rules, the oldest first. A missing file has none.
 func (s *Store) List() ([]Kept, error) {
-	c, err := s.read()
-	return c.Rules, err
-}
-
-func (s *Store) read() (content, error) {
 	data, err := safefile.ReadSecret(s.path, maxFile)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return content{Version: version}, nil
-	case err != nil:
-		return content{}, err
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	if err := s.isOurs(); err != nil {
-		return content{}, err
+	if err == nil {
+		err = s.isOurs()
+	}
+	if err != nil {
+		return nil, err
 	}
 	c, err := decode(data)
 	if err != nil {
-		return content{}, fmt.Errorf("%s: %w", s.path, err)
+		return nil, fmt.Errorf("%s: %w", s.path, err)
 	}
-	return c, nil
+	return c.Rules, nil
 }
 
 // isOurs returns an error if commands were able to write the file.
@@ -180,39 +175,37 @@ func (s *Store) Add(k Kept) (Kept, error) {
 	if err := k.check(); err != nil {
 		return Kept{}, err
 	}
-	err := s.change(func(c *content) error {
-		if i := slices.IndexFunc(c.Rules, func(old Kept) bool { return old.equal(k.Rule) && old.Principal == k.Principal }); i >= 0 {
-			k = c.Rules[i]
-			return nil
+	err := s.change(func(rules []Kept) ([]Kept, error) {
+		if i := slices.IndexFunc(rules, func(old Kept) bool { return old.equal(k.Rule) && old.Principal == k.Principal }); i >= 0 {
+			k = rules[i]
+			return rules, nil
 		}
-		n := len(c.Rules)
+		n := len(rules)
 		if n == maxRules {
-			return fmt.Errorf("%s: it has %d rules; codex-mcp rules remove removes some", s.path, maxRules)
+			return nil, fmt.Errorf("%s: it has %d rules; codex-mcp rules remove removes some", s.path, maxRules)
 		}
 		if k.Number = 1; n > 0 {
-			k.Number += c.Rules[n-1].Number
+			k.Number += rules[n-1].Number
 		}
 		k.At = time.Now().UTC().Round(0)
-		c.Rules = append(c.Rules, k)
-		return nil
+		return append(rules, k), nil
 	})
 	return k, err
 }
 
 // Remove removes the rule with a number.
 func (s *Store) Remove(number int) error {
-	return s.change(func(c *content) error {
-		i := slices.IndexFunc(c.Rules, func(k Kept) bool { return k.Number == number })
+	return s.change(func(rules []Kept) ([]Kept, error) {
+		i := slices.IndexFunc(rules, func(k Kept) bool { return k.Number == number })
 		if i < 0 {
-			return fmt.Errorf("there is no rule %d", number)
+			return nil, fmt.Errorf("there is no rule %d", number)
 		}
-		c.Rules = slices.Delete(c.Rules, i, i+1)
-		return nil
+		return slices.Delete(rules, i, i+1), nil
 	})
 }
 
 // change changes the file while no other process does.
-func (s *Store) change(edit func(*content) error) error {
+func (s *Store) change(edit func([]Kept) ([]Kept, error)) error {
 	dir := filepath.Dir(s.path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -221,14 +214,14 @@ func (s *Store) change(edit func(*content) error) error {
 		return err
 	}
 	return claim.Alone(filepath.Join(dir, "rules.lock"), func() error {
-		c, err := s.read()
+		rules, err := s.List()
+		if err == nil {
+			rules, err = edit(rules)
+		}
 		if err != nil {
 			return err
 		}
-		if err := edit(&c); err != nil {
-			return err
-		}
-		data, err := json.Marshal(c, jsontext.Multiline(true))
+		data, err := json.Marshal(content{version, rules}, jsontext.Multiline(true))
 		if err != nil {
 			return err
 		}
