@@ -63,6 +63,9 @@ func (p *Principal) Busy() bool {
 // can take the answer.
 func (p *Principal) Parked() bool { return p.session.Parked() }
 
+// Reads reports whether calls of a tool only read what the server has.
+func (p *Principal) Reads(tool string) bool { return tools.Reads(tool) }
+
 // Close ends the principal's turns and closes its threads. Call it after Exchange and Serve
 // have returned.
 func (p *Principal) Close() error {

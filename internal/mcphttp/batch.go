@@ -34,7 +34,7 @@ func (h *Handler) postBatch(w http.ResponseWriter, r *http.Request, p *principal
 	}
 	messages := make([]message, len(bodies))
 	for i, body := range bodies {
-		e, fault := parse(body)
+		e, fault := parseFor(p.own, body)
 		if fault == nil && e.meta != nil {
 			fault = errBatch // that version has none
 		}

@@ -18,7 +18,6 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
-	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -265,73 +264,59 @@ func (c *Client) request(e *envelope, line []byte) {
 		c.refuse(e.id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "id %s is already in use", e.id))
 		return
 	}
-	// A request of 2026-07-28 does not depend on those before it.
-	if r.today || c.o.Foreign {
+	switch {
+	case r.today || c.o.Foreign: // a request of 2026-07-28 does not depend on those before it
 		c.errands.Go(func() {
 			defer cancel()
-			if !r.today {
-				c.inSession(ctx, e, r, line)
-				return
-			}
-			answer, err := c.send(ctx, http.MethodPost, line, c.todaysHeaders(e, line))
-			c.answer(ctx, e, r, answer, err)
+			c.sent(ctx, e, r, line)()
 		})
-		return
-	}
-	answer, err := c.accepted(ctx, e, r, line)
-	if r.fixed {
-		c.opened(ctx, e, r, line, answer, err) // further requests need the version in the answer
-		cancel()
-		return
-	}
-	c.errands.Go(func() {
+	case r.fixed: // further requests need the version in the answer
 		defer cancel()
-		c.answer(ctx, e, r, answer, err)
-	})
-}
-
-// inSession sends a request of the older versions and forwards the answer.
-func (c *Client) inSession(ctx context.Context, e *envelope, r *errand, line []byte) {
-	answer, err := c.accepted(ctx, e, r, line)
-	if r.fixed {
-		c.opened(ctx, e, r, line, answer, err)
-		return
+		c.sent(ctx, e, r, line)()
+	default:
+		answer := c.sent(ctx, e, r, line)
+		c.errands.Go(func() {
+			defer cancel()
+			answer()
+		})
 	}
-	c.answer(ctx, e, r, answer, err)
 }
 
-// accepted sends a request of the older versions, in a new session if there is none or the
-// server has forgotten it.
-func (c *Client) accepted(ctx context.Context, e *envelope, r *errand, line []byte) (*http.Response, error) {
-	if !c.greeted() && !r.fixed && e.method != "ping" {
+// sent sends a request, and returns a function that forwards the answer. A request of the older versions is sent
+// in a new session if there is none or the server has forgotten it.
+func (c *Client) sent(ctx context.Context, e *envelope, r *errand, line []byte) (answer func()) {
+	if r.today {
+		got, err := c.send(ctx, http.MethodPost, line, c.todaysHeaders(e, line))
+		return func() { c.answer(ctx, e, r, got, err) }
+	}
+	if r.fixed {
+		got, err := c.send(ctx, http.MethodPost, line, nil)
+		return func() { c.opened(ctx, e, r, line, got, err) }
+	}
+	session, version := c.current() // not every server has sessions
+	if session == "" && version == "" && e.method != "ping" {
 		c.greet(ctx)
+		session = c.sessionNow()
 	}
 	// With Prefer: stream the server sends the head of the response when it has accepted
 	// the request. So the next message cannot overtake this one.
 	prefer := http.Header{headerPrefer: {preferStream}}
-	if r.fixed {
-		prefer = nil
-	}
-	session := c.sessionNow()
-	answer, err := c.send(ctx, http.MethodPost, line, prefer)
-	if err == nil && answer.StatusCode == http.StatusNotFound && !r.fixed && c.renew(ctx, session) {
+	got, err := c.send(ctx, http.MethodPost, line, prefer)
+	if err == nil && got.StatusCode == http.StatusNotFound && c.renew(ctx, session) {
 		// The server has forgotten the session, and so has not accepted the request.
-		answer.Body.Close()
-		answer, err = c.send(ctx, http.MethodPost, line, prefer)
+		got.Body.Close()
+		got, err = c.send(ctx, http.MethodPost, line, prefer)
 	}
 	r.session = c.sessionNow()
-	return answer, err
+	return func() { c.answer(ctx, e, r, got, err) }
 }
 
 // opened handles the answer to the client's initialize.
 func (c *Client) opened(ctx context.Context, e *envelope, r *errand, line []byte, answer *http.Response, err error) {
 	id := sessionOf(answer)
 	if id != "" {
-		c.begin(id)
+		c.begin(id, line)
 		r.session = id
-		c.mu.Lock()
-		c.session.hello = line
-		c.mu.Unlock()
 	}
 	c.answer(ctx, e, r, answer, err)
 	if id != "" {
@@ -377,7 +362,7 @@ func (c *Client) greet(ctx context.Context) {
 	if id == "" {
 		return
 	}
-	c.begin(id)
+	c.begin(id, hello)
 	c.note([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`), false)
 	c.work.Go(func() { c.listen(id) })
 }
@@ -389,16 +374,11 @@ func sessionOf(answer *http.Response) string {
 	return answer.Header.Get(headerSession)
 }
 
-func (c *Client) begin(session string) {
+// begin records a session and the initialize that began it.
+func (c *Client) begin(session string, hello []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.session.id = session
-}
-
-// greeted reports whether the server has answered an initialize. Not every server has sessions.
-func (c *Client) greeted() bool {
-	session, version := c.current()
-	return session != "" || version != ""
+	c.session.id, c.session.hello = session, hello
 }
 
 // current returns the session and its version.
@@ -565,14 +545,7 @@ func (c *Client) forget(id jsonrpc.ID, r *errand) bool {
 
 // refuse sends the client an error in place of an answer of the server.
 func (c *Client) refuse(id jsonrpc.ID, fault *jsonrpc.Error) {
-	said := map[string]any{"code": int64(fault.Code), "message": fault.Message}
-	if fault.Data != nil {
-		said["data"] = jsontext.Value(fault.Data)
-	}
-	m, err := jsonv2.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": jsontext.Value(id.AppendJSON(nil)), "error": said,
-	}, jsontext.AllowInvalidUTF8(true), jsonv2.Deterministic(true))
-	if err == nil {
+	if m, err := errorAnswer(id, fault); err == nil {
 		c.write(m)
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	jsonv2 "github.com/go-json-experiment/json"
 )
 
 // With Prefer: stream (RFC 7240) the handler sends the head of the response to a request of a
@@ -245,14 +244,8 @@ func (c *Client) consume(e *envelope, r *errand, answer *http.Response, at *posi
 	if c.pass(e, r, body) {
 		return true, nil
 	}
-	var said struct {
-		Error struct {
-			Code    jsonrpc.Code `json:"code"`
-			Message string       `json:"message"`
-		} `json:"error"`
-	}
-	if jsonv2.Unmarshal(body, &said, lenient()) == nil && said.Error.Code != 0 { // an error without an id
-		return false, &jsonrpc.Error{Code: said.Error.Code, Message: said.Error.Message}
+	if said := summarize(body).failed; said != nil && said.Code != 0 { // an error without an id
+		return false, said
 	}
 	return false, errors.New(answer.Status)
 }

@@ -28,6 +28,7 @@ type envelope struct {
 	method string
 	params params
 	meta   jsontext.Value // the _meta of a request of 2026-07-28, else nil
+	reads  bool           // a call of a tool that only reads, see [Service]
 }
 
 // params are the members of params that this package uses. A member of an unexpected type
@@ -44,6 +45,13 @@ type params struct {
 // refuses them.
 func lenient() jsonv2.Options {
 	return jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// parseFor is parse for a message to a service.
+func parseFor(own Service, body []byte) (envelope, *jsonrpc.Error) {
+	e, fault := parse(body)
+	e.reads = e.method == "tools/call" && e.params.Name != nil && own.Reads(*e.params.Name)
+	return e, fault
 }
 
 // parse reads the envelope of one message. If it fails, the error is the answer, and the
@@ -104,16 +112,10 @@ func (e *envelope) readParams(raw jsontext.Value) {
 		e.meta = era.Meta(json.RawMessage(raw))
 	}
 	m, _ := top(raw)
-	text := func(name string) *string {
-		if v := m[name]; v.Kind() == '"' {
-			var s string
-			if jsonv2.Unmarshal(v, &s, lenient()) == nil {
-				return &s
-			}
-		}
-		return nil
+	e.params = params{
+		Name: text(m["name"]), URI: text(m["uri"]), TaskID: text(m["taskId"]), RequestState: text(m["requestState"]),
+		ThreadID: text(member(m["arguments"], "threadId")), ProgressToken: scalar(member(m["_meta"], "progressToken")),
 	}
-	e.params = params{Name: text("name"), URI: text("uri"), TaskID: text("taskId"), RequestState: text("requestState")}
 	_, e.params.Answers = m["inputResponses"]
 	if _, ok := m["requestState"]; ok {
 		e.params.Answers = true
@@ -121,39 +123,36 @@ func (e *envelope) readParams(raw jsontext.Value) {
 	if v, ok := m["requestId"]; ok {
 		e.params.RequestID, _ = mcptypes.ParseRequestID(v) // the peer reports an invalid one
 	}
-	if arguments := m["arguments"]; arguments.Kind() == '{' {
-		e.params.ThreadID = threadOf(arguments)
-	}
-	if meta := m["_meta"]; meta.Kind() == '{' {
-		members, _ := top(meta)
-		e.params.ProgressToken = scalar(members["progressToken"])
-	}
 }
 
-// threadOf returns the argument threadId, nil if it is missing. It skips the other
-// arguments, which may be long.
-func threadOf(arguments jsontext.Value) *string {
-	d := jsontext.NewDecoder(bytes.NewBuffer(arguments), lenient())
-	if _, err := d.ReadToken(); err != nil {
+// text returns a string, nil for other values.
+func text(v jsontext.Value) *string {
+	var s string
+	if v.Kind() != '"' || jsonv2.Unmarshal(v, &s, lenient()) != nil {
+		return nil
+	}
+	return &s
+}
+
+// member returns a member of an object, nil for other values and if it is missing. It skips the other members, which
+// may be long.
+func member(object jsontext.Value, name string) jsontext.Value {
+	d := jsontext.NewDecoder(bytes.NewBuffer(object), lenient())
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
 		return nil
 	}
 	for d.PeekKind() == '"' {
-		name, err := d.ReadToken()
+		key, err := d.ReadToken()
 		if err != nil {
 			return nil
 		}
-		if name.String() != "threadId" {
-			if d.SkipValue() != nil {
-				return nil
-			}
-			continue
+		if key.String() == name {
+			v, _ := d.ReadValue() // nil with an error
+			return v.Clone()
 		}
-		var id string
-		v, err := d.ReadValue()
-		if err != nil || v.Kind() != '"' || jsonv2.Unmarshal(v, &id, lenient()) != nil {
+		if d.SkipValue() != nil {
 			return nil
 		}
-		return &id
 	}
 	return nil
 }

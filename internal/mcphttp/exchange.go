@@ -106,8 +106,8 @@ func (x *exchange) write(m []byte) error {
 	}
 	if !x.begun && out.method == "" {
 		status := http.StatusOK
-		if out.failed {
-			status = statusOf(out.code, out.path)
+		if out.failed != nil {
+			status = statusOf(out.failed.Code, out.path)
 		}
 		return x.w.json(status, m)
 	}

@@ -75,7 +75,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	a.about.principal = who.Name
+	a.principal = who.Name
 	p, status, words := h.enter(who)
 	if p == nil {
 		w.Header().Set("Retry-After", "1")
@@ -153,7 +153,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, p *principal, who
 		return
 	}
 	defer release()
-	e, fault := parse(body)
+	e, fault := parseFor(p.own, body)
 	if fault == errBatch {
 		h.postBatch(w, r, p, who, body)
 		return

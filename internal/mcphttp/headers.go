@@ -10,7 +10,6 @@ import (
 	"github.com/codexmcp/codexmcp/internal/era"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
-	jsonv2 "github.com/go-json-experiment/json"
 )
 
 // The headers of MCP.
@@ -116,15 +115,11 @@ func oneHeader(h http.Header, name string) (string, *jsonrpc.Error) {
 // metaVersion returns the version in the _meta of a request; ok is false if it is not a
 // string.
 func metaVersion(e *envelope) (version string, ok bool) {
-	if e.meta == nil {
+	said := text(member(e.meta, modern.MetaProtocolVersion))
+	if said == nil {
 		return "", false
 	}
-	m, _ := top(e.meta)
-	raw := m[modern.MetaProtocolVersion]
-	if raw.Kind() != '"' || jsonv2.Unmarshal(raw, &version, lenient()) != nil {
-		return "", false
-	}
-	return version, true
+	return *said, true
 }
 
 func mismatch(format string, args ...any) *jsonrpc.Error {

@@ -10,7 +10,7 @@ import (
 // may reports whether the principal's token allows a scope.
 func (p Principal) may(s Scope) bool { return p.Scopes == nil || slices.Contains(p.Scopes, s) }
 
-// readers are the methods that need codex:read only. A method or tool that is in neither
+// readers are the methods that need codex:read only. One that is not in the
 // table needs codex:run, even one that does not exist yet.
 var readers = []string{
 	"initialize", "ping", "server/discover", "logging/setLevel",
@@ -19,14 +19,11 @@ var readers = []string{
 	"subscriptions/listen", "tasks/get", "tasks/list", "tasks/result",
 }
 
-// readingTools are the tools whose calls need codex:read only.
-var readingTools = []string{"codex-list", "codex-models", "codex-show", "codex-wait"}
-
 // needs returns the scopes that a request needs.
 func (e *envelope) needs() []Scope {
 	scope := ScopeRun
 	switch {
-	case slices.Contains(readers, e.method), e.method == "tools/call" && e.params.Name != nil && slices.Contains(readingTools, *e.params.Name):
+	case slices.Contains(readers, e.method), e.reads:
 		scope = ScopeRead
 	case e.method == "tasks/update":
 		return []Scope{ScopeApprove} // it contains only answers

@@ -32,53 +32,35 @@ func (h *Handler) Load() Load {
 	defer h.mu.Unlock()
 	l := Load{Busy: busy, Draining: h.draining}
 	for _, p := range h.principals {
-		if parks, ok := p.own.(parks); ok && parks.Parked() {
-			l.Parked = true
-		}
+		l.Parked = l.Parked || p.own.Parked()
 		l.Requests += p.open
 		l.Sessions += len(p.sessions)
 	}
 	return l
 }
 
-// record describes an HTTP request that has been answered, for the log.
-type record struct {
-	// principal is the name of the request's principal, "" for a request that was refused
-	// before the principal was known.
-	principal string
-	// session is the start of the SHA-256 of the session's id, "" without a session. It
-	// identifies the session in a log, but is not a key to it.
-	session string
-	// id is that of the MCP request, "" without one.
-	id string
-	// method is the method of the message in a POST, "" if it could not be read. For
-	// other requests it is GET or DELETE.
-	method string
-	// tool is the name in a tools/call. tool, id and method come from the client. Each
-	// is "invalid" if it is not a short word.
-	tool string
-	// status is the HTTP status. For a stream it is 200 even if the stream contained an
-	// error.
-	status int
-}
-
 // answer is a response that collects what to log about it.
 type answer struct {
 	http.ResponseWriter
-	about record
-	began time.Time
+	principal string // "" for a request that was refused before it was known
+	// session is the start of the SHA-256 of the session's id, "" without a session. It identifies the session in a
+	// log, but is not a key to it.
+	session string
+	// id and method are those of the message, or GET or DELETE, and tool is the name in a tools/call. They come from the
+	// client. Each is "invalid" if it is not a short word.
+	id, method, tool string
+	status           int // 200 for a stream, even if it contained an error
+	began            time.Time
 }
 
 func (h *Handler) newAnswer(w http.ResponseWriter, r *http.Request) *answer {
 	a := &answer{ResponseWriter: w, began: time.Now()}
 	if r.Method == http.MethodGet || r.Method == http.MethodDelete {
-		a.noteMethod(r.Method)
+		a.method = r.Method
 	}
-	a.about.session = hashed(r.Header.Get(headerSession))
+	a.session = hashed(r.Header.Get(headerSession))
 	return a
 }
-
-func (a *answer) noteMethod(method string) { a.about.method = method }
 
 // hashed returns the start of the SHA-256 of a session's id.
 func hashed(id string) string {
@@ -110,31 +92,30 @@ func noteMessage(w http.ResponseWriter, e *envelope) {
 	if !ok {
 		return
 	}
-	if e.kind == response {
-		a.noteMethod("response")
-	} else {
-		a.noteMethod(word(e.method))
+	a.method = "response"
+	if e.kind != response {
+		a.method = word(e.method)
 	}
 	if !e.id.IsZero() {
-		a.about.id = word(asText(e.id))
+		a.id = word(asText(e.id))
 	}
 	if e.method == "tools/call" && e.params.Name != nil {
-		a.about.tool = word(*e.params.Name)
+		a.tool = word(*e.params.Name)
 	}
 }
 
 // WriteHeader implements [http.ResponseWriter].
 func (a *answer) WriteHeader(status int) {
-	if a.about.status == 0 {
-		a.about.status = status
+	if a.status == 0 {
+		a.status = status
 	}
 	a.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements [http.ResponseWriter].
 func (a *answer) Write(b []byte) (int, error) {
-	if a.about.status == 0 {
-		a.about.status = http.StatusOK
+	if a.status == 0 {
+		a.status = http.StatusOK
 	}
 	return a.ResponseWriter.Write(b)
 }
@@ -145,16 +126,15 @@ func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 // log logs a request. Those that start work or a session or were refused are logged as
 // info, others as debug: there are many polls, notifications and streams.
 func (h *Handler) log(a *answer) {
-	s := a.about
-	if s.session == "" {
-		s.session = hashed(a.Header().Get(headerSession)) // of initialize
+	if a.session == "" {
+		a.session = hashed(a.Header().Get(headerSession)) // of initialize
 	}
 	level := slog.LevelDebug
-	if s.method == "tools/call" || s.method == "initialize" || s.method == http.MethodDelete || s.status >= http.StatusBadRequest {
+	if a.method == "tools/call" || a.method == "initialize" || a.method == http.MethodDelete || a.status >= http.StatusBadRequest {
 		level = slog.LevelInfo
 	}
-	h.o.Logger.Log(context.Background(), level, "request", "principal", s.principal, "session", s.session, "id", s.id,
-		"method", s.method, "tool", s.tool, "status", s.status, "duration", time.Since(a.began))
+	h.o.Logger.Log(context.Background(), level, "request", "principal", a.principal, "session", a.session, "id", a.id,
+		"method", a.method, "tool", a.tool, "status", a.status, "duration", time.Since(a.began))
 }
 
 // RequestContext returns the context of the POST with an MCP request. Package codexserver

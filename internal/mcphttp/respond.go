@@ -19,8 +19,8 @@ func refuse(w http.ResponseWriter, status int, words string) {
 	fmt.Fprintln(w, words)
 }
 
-// fail answers with a JSON-RPC error. It omits the zero id.
-func fail(w http.ResponseWriter, status int, id jsonrpc.ID, e *jsonrpc.Error) {
+// errorAnswer returns an answer that is an error. It omits the zero id.
+func errorAnswer(id jsonrpc.ID, e *jsonrpc.Error) ([]byte, error) {
 	type wire struct {
 		Code    jsonrpc.Code   `json:"code"`
 		Message string         `json:"message"`
@@ -34,7 +34,12 @@ func fail(w http.ResponseWriter, status int, id jsonrpc.ID, e *jsonrpc.Error) {
 	if !id.IsZero() {
 		answer.ID = id.AppendJSON(nil)
 	}
-	body, err := jsonv2.Marshal(answer, jsontext.AllowInvalidUTF8(true))
+	return jsonv2.Marshal(answer, jsontext.AllowInvalidUTF8(true))
+}
+
+// fail answers with a JSON-RPC error.
+func fail(w http.ResponseWriter, status int, id jsonrpc.ID, e *jsonrpc.Error) {
+	body, err := errorAnswer(id, e)
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, "the error cannot be encoded")
 		return

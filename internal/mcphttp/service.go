@@ -17,9 +17,10 @@ type Service interface {
 	Exchange(ctx context.Context, t jsonrpc.Transport) error
 	// Busy reports whether work is running that neither Serve nor Exchange waits for.
 	Busy() bool
+	// Parked reports whether a call of Exchange has asked its client, and has not ended.
+	Parked() bool
+	// Reads reports whether a call of a tool only reads, so that the scope codex:read is enough for it.
+	Reads(tool string) bool
 	// Close ends that work. It is called after Serve and Exchange have returned.
 	Close() error
 }
-
-// parks is a service that knows whether a call of Exchange has asked its client, and has not ended.
-type parks interface{ Parked() bool }

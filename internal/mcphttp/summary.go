@@ -15,9 +15,8 @@ type summary struct {
 	method string // "" for an answer
 	params jsontext.Value
 
-	failed bool // an error answer
-	code   jsonrpc.Code
-	path   string // the faulty member of params
+	failed *jsonrpc.Error // of an error answer
+	path   string         // the faulty member of params
 }
 
 // summarize reads a message of a server. It does not read a result.
@@ -51,15 +50,15 @@ func summarize(m []byte) (out summary) {
 			out.params = v.Clone()
 		case "error":
 			var e struct {
-				Code jsonrpc.Code   `json:"code"`
-				Data jsontext.Value `json:"data"`
+				Code    jsonrpc.Code   `json:"code"`
+				Message string         `json:"message"`
+				Data    jsontext.Value `json:"data"`
 			}
 			_ = jsonv2.Unmarshal(v, &e, lenient()) // an unreadable error is one without a code
-			var data struct {
-				Path string `json:"path"`
+			out.failed = &jsonrpc.Error{Code: e.Code, Message: e.Message}
+			if path := text(member(e.Data, "path")); path != nil { // other errors have other data
+				out.path = *path
 			}
-			_ = jsonv2.Unmarshal(e.Data, &data, lenient()) // other errors have other data
-			out.failed, out.code, out.path = true, e.Code, data.Path
 		}
 	}
 	return out
@@ -80,13 +79,10 @@ func (out *summary) relation() (rel relation) {
 	m, _ := top(out.params)
 	rel.progressToken = scalar(m["progressToken"])
 	rel.cancelled, _ = mcptypes.ParseRequestID(m["requestId"])
-	if v := m["codex_mcp_tool_call_id"]; v.Kind() == '"' {
-		_ = jsonv2.Unmarshal(v, &rel.call, lenient())
+	if call := text(m["codex_mcp_tool_call_id"]); call != nil {
+		rel.call = *call
 	}
-	if meta := m["_meta"]; meta.Kind() == '{' {
-		members, _ := top(meta)
-		rel.requestID = scalar(members["requestId"])
-	}
+	rel.requestID = scalar(member(m["_meta"], "requestId"))
 	return rel
 }
 

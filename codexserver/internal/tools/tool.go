@@ -75,6 +75,12 @@ func IsShort(name string) bool {
 	return one != nil && one.short
 }
 
+// Reads reports whether calls of a tool only read what the server has.
+func Reads(name string) bool {
+	one := find(all, name)
+	return one != nil && !one.turn && *one.hints.ReadOnlyHint
+}
+
 // read decodes and checks the arguments of a call, of which those in locked may not be chosen. The error names
 // an argument. Arguments with a method check have rules besides their schema.
 func (t *tool) read(raw stdjson.RawMessage, locked []string) (arguments, error) {

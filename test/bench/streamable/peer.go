@@ -82,6 +82,12 @@ func (s service) Exchange(ctx context.Context, t jsonrpc.Transport) error {
 // Busy implements [mcphttp.Service].
 func (s service) Busy() bool { return false }
 
+// Parked implements [mcphttp.Service].
+func (s service) Parked() bool { return false }
+
+// Reads implements [mcphttp.Service].
+func (s service) Reads(string) bool { return false }
+
 // Close implements [mcphttp.Service].
 func (s service) Close() error { return nil }
 
