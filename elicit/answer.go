@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -236,7 +237,7 @@ func parse(result json.RawMessage) (*answer, error) {
 		a.content = a.content.and(voteOf(name, value))
 	}
 	if feedback, ok := text(members["feedback"]); ok {
-		a.feedback = clip(strings.TrimSpace(feedback), 2000, 0)
+		a.feedback = plain.Clip(strings.TrimSpace(feedback), 2000, 0)
 	}
 	return a, nil
 }
@@ -341,7 +342,7 @@ func names(members map[string]jsontext.Value) string {
 	const most = 12
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		list = append(list, strconv.QuoteToASCII(clip(name, 40, 0)))
+		list = append(list, strconv.QuoteToASCII(plain.Clip(name, 40, 0)))
 	}
 	if n := len(list); n > most {
 		list = append(list[:most], strconv.Itoa(n-most)+" more")

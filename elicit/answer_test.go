@@ -15,8 +15,8 @@ var kinds = []struct {
 	question *elicit.Question
 	notDone  string
 }{
-	{"exec", (&elicit.ExecQuestion{Command: []string{"git", "init"}, Cwd: "/work"}).Question(), "the command was not run"},
-	{"patch", (&elicit.PatchQuestion{Changes: []elicit.Change{{Kind: "add", Path: "a.txt"}}}).Question(), "the changes were not applied"},
+	{"exec", new(elicit.Question), "the command was not run"},
+	{"patch", &elicit.Question{NotDone: "the changes were not applied"}, "the changes were not applied"},
 }
 
 const (

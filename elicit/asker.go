@@ -117,3 +117,24 @@ func (a *Asker) ask(ctx context.Context, q *Question) Outcome {
 	out.Took = took
 	return out
 }
+
+// Forward asks q, which is no approval, and returns the raw result. It counts among the open
+// questions as those of Ask do. The error is that of the [Caller], or why there is no answer.
+func (a *Asker) Forward(ctx context.Context, q *Question) (json.RawMessage, error) {
+	if !a.can {
+		return nil, ErrUnsupported
+	}
+	params, err := q.Params(a.client, a.options)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.open.Acquire(ctx); err != nil {
+		return nil, err
+	}
+	defer a.open.Release()
+	ctx, cancel := a.options.WithTimeout(ctx)
+	defer cancel()
+	var result json.RawMessage
+	err = a.caller.Call(ctx, method, params, &result)
+	return result, err
+}

@@ -3,9 +3,9 @@
 //
 // # The picture
 //
-//	ExecQuestion ─┐                        ┌─ result ── Question.Read ──────┐
-//	PatchQuestion ┼─ Question ─ Params ─ Caller                             ├─ Outcome
-//	(your own) ───┘                        └─ error ─── Question.ReadError ─┘
+//	                            ┌─ result ── Question.Read ──────┐
+//	Question ── Params ── Caller                                 ├── Outcome
+//	                            └─ error ─── Question.ReadError ─┘
 //
 // Everything but the [Caller] in the middle is a pure function. An [Asker] runs the whole
 // chain for one client. It sends nothing to a client that cannot be asked, limits the
@@ -15,9 +15,9 @@
 //		Capabilities:    p.Capabilities, // of initialize
 //		ProtocolVersion: "2025-06-18",
 //	}, nil)
-//	exec := elicit.ExecQuestion{Command: []string{"git", "init"}, Cwd: "/work"}
-//	if out := asker.Ask(ctx, exec.Question()); out.Decision.Approves() {
-//		// run it
+//	q := &elicit.Question{Message: "Delete the branch main?", NotDone: "it is still there"}
+//	if out := asker.Ask(ctx, q); out.Decision.Approves() {
+//		// delete it
 //	}
 //
 // A *jsonrpc.Peer is a Caller. For another SDK, pass a [CallFunc]: a function that sends
@@ -53,28 +53,14 @@
 //
 // # What the human sees
 //
-// A model that wants an approval may have written the command, the folder, the paths and
-// the reason. The client may render Markdown or interpret terminal escapes. Therefore a
-// message follows these rules:
-//
-//   - The sentence comes first, in the wording that clients of Codex know. Only a patch's
-//     reason precedes it. The command is quoted exactly as the Rust crate shlex quotes it.
-//   - A word is written $'…' with escapes when it has a character that a human would not
-//     see, or would see in the wrong place, see [ShowCommand]. The line "(contains hidden
-//     characters)" follows unless all of them are line breaks, tabs or stray bytes.
-//   - A code span gets a fence that no backtick in it can end.
-//   - Words of the model are quoted after "Reason given by the model:".
-//   - Of a command with more than 1,800 characters, the message shows the beginning, the
-//     end and the size, and offers no approval for the session.
-//
-// A command that is shown whole can be parsed back from the message. Letters that look
-// alike are not distinguished, and words in right-to-left scripts stay as they are. Set
-// ExecQuestion.Program when a program is not the one that its name suggests.
+// A model that wants an approval may have written parts of the message. The client may render Markdown or interpret
+// terminal escapes. Show such parts with [ShowCode], [ShowText], [ShowName] or [OneLine]: they escape what a human
+// would not see, or would see in the wrong place.
 //
 // # Questions of others
 //
-// A [Foreign] is the question of another party, such as an MCP server that this program uses.
-// It says on each line who asks, and its answer approves nothing here. [Asker.Forward] asks it.
+// [Asker.Forward] asks a question that is no approval, such as one of an MCP server that this program uses, and returns
+// the client's answer as it is.
 //
 // # What it does not do
 //

@@ -24,26 +24,17 @@ func Example() {
 		ProtocolVersion: "2025-06-18",
 	}, nil)
 
-	exec := elicit.ExecQuestion{
-		Command: []string{"bash", "-lc", "go build ./... > log"},
-		Cwd:     "/work",
-		Reason:  "need to compile",
-	}
-	out := asker.Ask(context.Background(), exec.Question())
+	command := elicit.ShowCommand([]string{"bash", "-lc", "go build ./... > log"})
+	out := asker.Ask(context.Background(), &elicit.Question{Message: "Allow Robot to run `" + command + "`?"})
 	fmt.Println(out.Decision, "-", out.ForModel())
 	// Output:
-	// Allow Codex to run `bash -lc 'go build ./... > log'` in `/work`?
-	// Reason given by the model: "need to compile"
+	// Allow Robot to run `bash -lc 'go build ./... > log'`?
 	// denied - declined: use the makefile
 }
 
 // Without an Asker, a program uses the two pure halves and sends the params itself.
 func ExampleQuestion_Params() {
-	patch := elicit.PatchQuestion{
-		Subject: "Robot",
-		Changes: []elicit.Change{{Kind: elicit.ChangeAdd, Path: "a.txt", Added: 1}},
-	}
-	question := patch.Question()
+	question := &elicit.Question{Message: "Allow Robot to add a.txt?"}
 	question.Extra = map[string]any{"robot_call_id": "7"}
 	params, err := question.Params(elicit.Client{}, nil)
 	if err != nil {
@@ -55,7 +46,7 @@ func ExampleQuestion_Params() {
 	out := question.Read(json.RawMessage(`{"action":"accept","content":{"decision":"sure"}}`), nil)
 	fmt.Println(out.Decision, "-", out.ForModel())
 	// Output:
-	// {"message":"Allow Robot to apply proposed code changes?\n- add `a.txt` (+1 -0)","requestedSchema":{"type":"object","properties":{}},"robot_call_id":"7"}
+	// {"message":"Allow Robot to add a.txt?","requestedSchema":{"type":"object","properties":{}},"robot_call_id":"7"}
 	// denied - the approval answer was not understood
 }
 
@@ -65,7 +56,7 @@ func ExampleQuestion_InputRequest() {
 	meta := json.RawMessage(`{
 		"io.modelcontextprotocol/protocolVersion": "2026-07-28",
 		"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}`)
-	question := (&elicit.ExecQuestion{Command: []string{"git", "init"}, Cwd: "/work"}).Question()
+	question := &elicit.Question{Message: "Allow Robot to run `git init`?"}
 	if client := elicit.RequestClient(meta); client.CanAsk() {
 		request, err := question.InputRequest(client, nil)
 		if err != nil {
@@ -80,7 +71,7 @@ func ExampleQuestion_InputRequest() {
 	out = question.ReadInputResponse(json.RawMessage(`{"decision":"approved"}`), nil)
 	fmt.Println(out.Decision, "-", out.ForModel())
 	// Output:
-	// {"resultType":"input_required","inputRequests":{"q1":{"method":"elicitation/create","params":{"message":"Allow Codex to run `git init` in `/work`?","mode":"form","requestedSchema":{"type":"object","properties":{}}}}},"requestState":"…"}
+	// {"resultType":"input_required","inputRequests":{"q1":{"method":"elicitation/create","params":{"message":"Allow Robot to run `git init`?","mode":"form","requestedSchema":{"type":"object","properties":{}}}}},"requestState":"…"}
 	// approved
 	// denied - the approval answer was not understood
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -44,7 +45,7 @@ func readError(err error, o *Options, q *Question) Outcome {
 		}
 		return q.failed(opt, opt.OnError, Outcome{
 			Reason: ReasonClientError,
-			Detail: "error answer to the approval request:" + code + " " + showQuote(answer.Message),
+			Detail: "error answer to the approval request:" + code + " " + plain.Quote(answer.Message),
 			model:  "the client could not show the approval request" + code,
 		})
 	case errors.Is(err, context.DeadlineExceeded):
@@ -70,7 +71,7 @@ func readError(err error, o *Options, q *Question) Outcome {
 	}
 	return q.failed(opt, opt.OnError, Outcome{
 		Reason: ReasonClientError,
-		Detail: "the approval request failed: " + showQuote(fmt.Sprint(err)),
+		Detail: "the approval request failed: " + plain.Quote(fmt.Sprint(err)),
 		model:  "the client could not show the approval request",
 	})
 }

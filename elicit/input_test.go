@@ -82,7 +82,7 @@ func (unencodable) MarshalJSON() ([]byte, error) {
 
 // Both halves read and write messages of the protocol.
 func TestInputRequest(t *testing.T) {
-	q := (&elicit.ExecQuestion{Command: []string{"git", "init"}, Cwd: "/work"}).Question()
+	q := &elicit.Question{Message: "Sure?"}
 	q.Extra = map[string]any{"codex_call_id": "c"}
 	q.Meta = map[string]any{"codex/approval": map[string]any{"kind": "exec"}}
 	client := elicit.RequestClient(json.RawMessage(modernMeta))

@@ -10,7 +10,7 @@ import (
 )
 
 func TestParams(t *testing.T) {
-	q := (&elicit.ExecQuestion{Command: []string{"bash", "-lc", "echo hi > made.txt"}, Cwd: "$CWD"}).Question()
+	q := &elicit.Question{Message: "Allow Codex to run `bash -lc 'echo hi > made.txt'` in `$CWD`?"}
 	q.Extra = map[string]any{
 		"codex_elicitation": "exec-approval", "codex_mcp_tool_call_id": "2", "codex_event_id": "2", "codex_call_id": "call_1_0",
 		"codex_command": []string{"bash", "-lc", "echo hi > made.txt"}, "codex_cwd": "$CWD",

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Question is what one elicitation/create request asks. ExecQuestion and PatchQuestion
-// build the two questions of Codex; fill in the fields for any other.
+// A Question is what one elicitation/create request asks.
 //
 // Asking a Question does not change it, and it may be asked several times.
 type Question struct {
@@ -90,7 +90,7 @@ func (q *Question) For(client Client, o *Options) *Question {
 		asked.Always = nil
 	}
 	if place := o.resolved().Elsewhere; q.Partial && place != "" {
-		asked.Message += "\n" + WholeIs + showLine(place) + "."
+		asked.Message += "\n" + WholeIs + plain.Line(place) + "."
 	}
 	return &asked
 }
@@ -161,10 +161,4 @@ func (q *Question) limit(out Outcome) Outcome {
 	return out
 }
 
-func (q *Question) notDone() string { return cmp.Or(q.NotDone, notRun) }
-
-// notRun and notApplied say what a refusal means.
-const (
-	notRun     = "the command was not run"
-	notApplied = "the changes were not applied"
-)
+func (q *Question) notDone() string { return cmp.Or(q.NotDone, "the command was not run") }

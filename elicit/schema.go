@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -71,7 +72,7 @@ func decisionSchema(enum, oneOf bool, q *Question, brief bool) json.RawMessage {
 			if brief {
 				words = "as above, in the sandbox"
 			}
-			title = quote(c.title + OneLine(words, 0))
+			title = quote(c.title + plain.OneLine(words, 0))
 		}
 		values = append(values, value)
 		names = append(names, title)

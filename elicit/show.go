@@ -1,40 +1,6 @@
 package elicit
 
-import (
-	"fmt"
-	"strconv"
-	"strings"
-	"unicode"
-	"unicode/utf8"
-
-	"github.com/codexmcp/codexmcp/internal/shellword"
-)
-
-// A human decides by the model's text, often in a user interface that renders Markdown,
-// sometimes in a terminal. The text cannot imitate what surrounds it: invisible characters,
-// line breaks and the end of a code span are escaped. Everything shown can be turned back
-// into the original, unless it was cut.
-
-// hiddenMarker is added where a character is escaped that would be invisible.
-const hiddenMarker = "(contains hidden characters)"
-
-// blank reports whether r shows nothing by itself, although Unicode counts it as printable: fillers,
-// joiners, and the blank of braille.
-func blank(r rune) bool {
-	return unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) || r == '\u2800'
-}
-
-// unseen reports whether r has to be escaped when it comes after prev. A combining mark
-// without a letter before it would combine with our own quotes.
-func unseen(prev, r rune) bool {
-	if r < utf8.RuneSelf {
-		return r < ' ' || r == 0x7f
-	}
-	if !unicode.IsPrint(r) || blank(r) {
-		return true
-	}
-	return unicode.Is(unicode.M, r) && !unicode.IsOneOf([]*unicode.RangeTable{unicode.L, unicode.M, unicode.N}, prev)
-}
+import "github.com/codexmcp/codexmcp/internal/plain"
 
 // ShowCommand returns argv on one line, as questions show it. Words are quoted for a POSIX
 // shell; a word is written $'…' with escapes when it has a character that a human would not
@@ -42,237 +8,26 @@ func unseen(prev, r rune) bool {
 // letters, bytes that are not UTF-8. The escapes are \n, \r, \t, \xNN for ASCII controls and
 // stray bytes, \u{N} for other characters, \\ and \'. The line is not cut.
 func ShowCommand(argv []string) string {
-	shown, _ := showCommand(argv)
+	shown, _ := plain.Command(argv)
 	return shown
 }
 
 // ShowText returns text of several lines. It escapes every character that a human would not
 // see or that would move a terminal's cursor, except line breaks and tabs. It does not
 // escape backslashes, so text may contain what looks like an escape.
-func ShowText(text string) string {
-	var b strings.Builder
-	for i, line := range strings.Split(text, "\n") {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		for j, part := range strings.Split(line, "\t") {
-			if j > 0 {
-				b.WriteByte('\t')
-			}
-			shown, _, _ := escape(part, "")
-			b.WriteString(shown)
-		}
-	}
-	return b.String()
-}
+func ShowText(text string) string { return plain.Text(text) }
 
 // OneLine returns text on one line, for status lines and lists: line breaks and tabs become
 // one space, and every other character that a human would not see is escaped. A text of more
 // than limit characters is cut; 0 means no limit. It leaves the result of [ShowCommand] as it
 // is, and drops the selector for coloured emoji.
-func OneLine(text string, limit int) string {
-	const coloured = '\ufe0f'
-	var flat strings.Builder
-	n, gap := 0, false
-	for i := 0; i < len(text) && (limit == 0 || n <= limit); {
-		r, size := utf8.DecodeRuneInString(text[i:])
-		switch {
-		case r == '\n', r == '\r', r == '\t', r == ' ' && (gap || n == 0):
-			gap = true
-		case r == coloured:
-		default:
-			if gap && n > 0 {
-				flat.WriteByte(' ')
-				n++
-			}
-			gap = false
-			flat.WriteString(text[i : i+size])
-			n++
-		}
-		i += size
-	}
-	shown, _, _ := escape(strings.TrimRight(flat.String(), " "), "")
-	if limit == 0 || utf8.RuneCountInString(shown) <= limit {
-		return shown
-	}
-	return string([]rune(shown)[:limit]) + "…"
-}
+func OneLine(text string, limit int) string { return plain.OneLine(text, limit) }
 
 // ShowCode returns text as a Markdown code span for the message of a Question, with every
 // unseen character escaped. Text of more than 1,800 characters is cut in the middle: then
 // whole is false, and Question.Once should be set.
-func ShowCode(text string) (span string, whole bool) {
-	shown, _, hidden := escape(text, "")
-	cut := clip(shown, commandHead, commandTail)
-	if strings.HasPrefix(cut, "`") || strings.HasSuffix(cut, "`") || strings.TrimSpace(cut) == "" {
-		span = codeSpan(" " + cut + " ")
-	} else {
-		span = codeSpan(cut)
-	}
-	if hidden {
-		span += " " + hiddenMarker
-	}
-	return span, cut == shown
-}
+func ShowCode(text string) (span string, whole bool) { return plain.Sample(text) }
 
-// maxMarks is how many combining marks in a row are shown. More of them, which no language
-// needs, would cover the lines around.
-const maxMarks = 8
-
-// escape returns s with every unseen character, and every combining mark after
-// eight, as \n, \r, \t, \xNN or \u{N}, every byte that is not UTF-8 as \xNN, and
-// a backslash before each character of special. It reports whether it escaped
-// anything but special, and whether any of that was a hidden character rather
-// than a plain line break or tab.
-func escape(s, special string) (shown string, escaped, hidden bool) {
-	var b strings.Builder
-	prev, marks := rune(-1), 0
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if marks++; r < utf8.RuneSelf || !unicode.Is(unicode.M, r) {
-			marks = 0
-		}
-		switch {
-		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-			escaped = true
-			r = -1
-		case r == '\n' || r == '\r' || r == '\t':
-			b.WriteByte('\\')
-			b.WriteByte(map[rune]byte{'\n': 'n', '\r': 'r', '\t': 't'}[r])
-			escaped = true
-		case unseen(prev, r), marks > maxMarks:
-			if r < utf8.RuneSelf {
-				fmt.Fprintf(&b, `\x%02x`, r)
-			} else {
-				fmt.Fprintf(&b, `\u{%x}`, r)
-			}
-			escaped, hidden = true, true
-			r = -1
-		default:
-			if r < utf8.RuneSelf && strings.ContainsRune(special, r) {
-				b.WriteByte('\\')
-			}
-			b.WriteString(s[i : i+n])
-		}
-		prev = r
-		i += n
-	}
-	return b.String(), escaped, hidden
-}
-
-// showCommand returns argv as one line. A word with nothing to escape is quoted as
-// shellword.Quote does; any other is written $'…', a form that Quote never returns.
-func showCommand(argv []string) (shown string, hidden bool) {
-	if len(argv) == 0 {
-		return "''", false
-	}
-	words := make([]string, len(argv))
-	for i, word := range argv {
-		var h bool
-		words[i], h = showWord(word)
-		hidden = hidden || h
-	}
-	return strings.Join(words, " "), hidden
-}
-
-func showWord(word string) (shown string, hidden bool) {
-	shown, escaped, hidden := escape(word, `\'`)
-	if !escaped {
-		return shellword.Quote(word), false
-	}
-	return "$'" + shown + "'", hidden
-}
-
-// showPath returns a path unquoted, as Codex always did. It quotes a path that could be
-// mistaken for something else.
-func showPath(path string) (shown string, hidden bool) {
-	_, escaped, _ := escape(path, "")
-	switch {
-	case escaped, path == "", strings.Contains(path, "`"), strings.HasPrefix(path, "$'"),
-		path[0] == '\'', path[0] == '"', path[0] == ' ', path[len(path)-1] == ' ':
-		return showWord(path)
-	}
-	return path, false
-}
-
-// showQuote returns words of another party on one line in double quotes. They are in a code
-// span if a Markdown renderer would otherwise format them.
-func showQuote(words string) string {
-	shown, _, hidden := escape(words, `\"`)
-	shown = `"` + clip(shown, quoteHead, quoteTail) + `"`
-	if strings.ContainsAny(shown, "`*_~[]<>&|#\\") || strings.Contains(shown, "://") || strings.Contains(shown, "www.") {
-		shown = codeSpan(shown)
-	}
-	if hidden {
-		shown += " " + hiddenMarker
-	}
-	return shown
-}
-
-// showLine returns a line that the asking program wrote.
-func showLine(line string) string {
-	shown, _, hidden := escape(line, "")
-	if hidden {
-		shown += " " + hiddenMarker
-	}
-	return shown
-}
-
-// codeSpan wraps s in a Markdown code span whose fence is longer than any run of
-// backticks in s (CommonMark 0.31, section 6.1). s must not begin or end with a backtick:
-// a space would have to separate it from the fence.
-func codeSpan(s string) string {
-	fence := strings.Repeat("`", backticks(s)+1)
-	return fence + s + fence
-}
-
-// backticks returns the length of the longest run of backticks in s.
-func backticks(s string) (longest int) {
-	run := 0
-	for i := range len(s) {
-		if s[i] != '`' {
-			run = 0
-			continue
-		}
-		run++
-		longest = max(longest, run)
-	}
-	return longest
-}
-
-// How much of each text is shown, in characters.
-const (
-	commandHead, commandTail = 1500, 300
-	quoteHead, quoteTail     = 1000, 200
-	pathHead, pathTail       = 300, 200
-	diffHead, diffTail       = 160, 40
-)
-
-// clip returns s if it has at most head+tail characters, otherwise its beginning and end
-// with the number of characters between them.
-func clip(s string, head, tail int) string {
-	n := utf8.RuneCountInString(s)
-	if n <= head+tail {
-		return s
-	}
-	runes := []rune(s)
-	return string(runes[:head]) + "… (" + thousands(n-head-tail) + " characters hidden) …" + string(runes[n-tail:])
-}
-
-// counted writes how many things there are.
-func counted(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return thousands(n) + " " + thing
-}
-
-// thousands writes n with a comma between groups of three digits.
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+// ShowName returns a name that another party chose, of an MCP server or of its tool, in quotes on
+// one line.
+func ShowName(name string) string { return plain.Name(name) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -27,7 +28,7 @@ func (a *question) elicitation(p *apptypes.Elicitation) (apptypes.ElicitationRep
 
 func (a *question) elicit(p *apptypes.Elicitation) (apptypes.ElicitationReply, error) {
 	var q *elicit.Question
-	var f *elicit.Foreign
+	var f *approval.Foreign
 	var err error
 	tool := isToolCall(p)
 	if tool {
@@ -142,7 +143,7 @@ func toolQuestion(e *apptypes.Elicitation) (*elicit.Question, error) {
 		q.Meta["tool_name"] = elicit.OneLine(meta.Tool, maxToolName)
 	}
 	if e.Message != fmt.Sprintf(`Allow the %s MCP server to run tool "%s"?`, e.ServerName, meta.Tool) {
-		lines = append(lines, elicit.ShowLines(server, e.Message)...)
+		lines = append(lines, approval.ShowLines(server, e.Message)...)
 	}
 	if params := meta.Params; len(params) > 0 && string(params) != "{}" && string(params) != "null" {
 		shown, _ := elicit.ShowCode(string(params))
@@ -172,7 +173,7 @@ func toolAnswer(out elicit.Outcome) apptypes.ElicitationReply {
 }
 
 // serverQuestion returns the question as one of the MCP server. Modes that only Codex knows are an error.
-func serverQuestion(e *apptypes.Elicitation) (*elicit.Foreign, error) {
+func serverQuestion(e *apptypes.Elicitation) (*approval.Foreign, error) {
 	params := map[string]any{"message": e.Message, "requestedSchema": e.RequestedSchema}
 	if e.Mode != "" {
 		params["mode"] = e.Mode
@@ -181,7 +182,7 @@ func serverQuestion(e *apptypes.Elicitation) (*elicit.Foreign, error) {
 	if err != nil {
 		return nil, err
 	}
-	return elicit.ServerQuestion(serverOf(e), raw)
+	return approval.ServerQuestion(serverOf(e), raw)
 }
 
 // answered reads the client's answer to a forwarded elicitation. An invalid answer
@@ -202,7 +203,7 @@ func answered(result stdjson.RawMessage) apptypes.ElicitationReply {
 
 // modelQuestion returns the model's questions as one question, whose form has a member for each. A
 // question for a secret is an error, because MCP forbids asking for one.
-func modelQuestion(u *apptypes.UserInput) (*elicit.Foreign, error) {
+func modelQuestion(u *apptypes.UserInput) (*approval.Foreign, error) {
 	properties, required := map[string]any{}, []string{}
 	var message []string
 	for _, q := range u.Questions {
@@ -241,7 +242,7 @@ func modelQuestion(u *apptypes.UserInput) (*elicit.Foreign, error) {
 	if err != nil {
 		return nil, err
 	}
-	return elicit.ModelQuestion(raw)
+	return approval.ModelQuestion(raw)
 }
 
 // modelAnswers reads the client's form. If the client did not accept, it returns no answers,

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json/jsontext"
@@ -58,11 +59,11 @@ func (h *recorder) Approve(ctx context.Context, q *elicit.Question) elicit.Outco
 	return h.approve(ctx, q)
 }
 
-func (h *recorder) Elicit(ctx context.Context, f *elicit.Foreign) (json.RawMessage, error) {
+func (h *recorder) Elicit(ctx context.Context, f *approval.Foreign) (json.RawMessage, error) {
 	if h.elicit == nil {
 		return nil, elicit.ErrUnsupported
 	}
-	params, err := f.Params(elicit.Client{})
+	params, err := f.Question().Params(elicit.Client{}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -416,7 +417,7 @@ func permissionsQuestion(p *apptypes.Permissions, agent string) *elicit.Question
 	if agent != "" {
 		asks = "Codex's sub-agent " + agent
 	}
-	q := (&elicit.ExecQuestion{
+	q := (&approval.ExecQuestion{
 		Subject: asks,
 		Command: []string{"further-permissions", string(p.Permissions)},
 		Cwd:     p.Cwd,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -28,6 +29,6 @@ func (DenyAll) Approve(_ context.Context, q *elicit.Question) elicit.Outcome {
 }
 
 // Elicit implements [Host].
-func (DenyAll) Elicit(context.Context, *elicit.Foreign) (json.RawMessage, error) {
+func (DenyAll) Elicit(context.Context, *approval.Foreign) (json.RawMessage, error) {
 	return nil, elicit.ErrUnsupported
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -49,7 +50,7 @@ type Host interface {
 	Approve(ctx context.Context, q *elicit.Question) elicit.Outcome
 	// Elicit asks the client a question of another party, such as an MCP server, and returns
 	// the result of elicitation/create for it. [elicit.ReadError] explains its errors.
-	Elicit(ctx context.Context, f *elicit.Foreign) (json.RawMessage, error)
+	Elicit(ctx context.Context, f *approval.Foreign) (json.RawMessage, error)
 }
 
 // ConfigError means that a conversation cannot start with its configuration: a file cannot

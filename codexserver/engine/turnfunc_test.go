@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -119,7 +120,7 @@ func TestDenyAll(t *testing.T) {
 			t.Errorf("%+v", out)
 		}
 	}
-	if answer, err := h.Elicit(ctx, &elicit.Foreign{}); answer != nil || !errors.Is(err, elicit.ErrUnsupported) {
+	if answer, err := h.Elicit(ctx, &approval.Foreign{}); answer != nil || !errors.Is(err, elicit.ErrUnsupported) {
 		t.Errorf("%s, %v", answer, err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/mcpclient"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
@@ -141,7 +142,7 @@ func (c *conversation) elicit(server string) func(context.Context, stdjson.RawMe
 		return nil
 	}
 	return func(ctx context.Context, params stdjson.RawMessage) (stdjson.RawMessage, error) {
-		f, err := elicit.ServerQuestion(server, params)
+		f, err := approval.ServerQuestion(server, params)
 		if err != nil {
 			c.emit(protocol.BackgroundEvent{
 				Message: fmt.Sprintf("refused a question of the MCP server %s: %v", elicit.ShowName(server), err),

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -31,8 +32,8 @@ type elicitHost struct {
 	params string
 }
 
-func (h *elicitHost) Elicit(_ context.Context, f *elicit.Foreign) (json.RawMessage, error) {
-	params, err := f.Params(elicit.Client{})
+func (h *elicitHost) Elicit(_ context.Context, f *approval.Foreign) (json.RawMessage, error) {
+	params, err := f.Question().Params(elicit.Client{}, nil)
 	h.params = string(params)
 	return json.RawMessage(`{"action":"accept","content":{}}`), err
 }

@@ -68,7 +68,7 @@ type PatchApprovalRequest struct {
 	// Notes are the engine's sentences about the changes. They are not part of the event.
 	Notes []string `json:"-"`
 	// Why has an entry for each path in Changes of which the engine says why it deserves
-	// attention: elicit.Change.Why. It is not part of the event.
+	// attention: approval.Change.Why. It is not part of the event.
 	Why map[string]string `json:"-"`
 }
 

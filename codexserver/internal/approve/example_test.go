@@ -7,7 +7,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 )
 
 // A rule denies one command. Nobody can be asked about the other, so it is denied, too.
@@ -16,7 +15,7 @@ func Example() {
 	for _, command := range [][]string{{"git", "push"}, {"make"}} {
 		d := b.Decide(context.Background(), &approval.Request{
 			Event:    protocol.ExecApprovalRequest{Command: command, Cwd: "/work"},
-			Question: (&elicit.ExecQuestion{Command: command, Cwd: "/work"}).Question(),
+			Question: (&approval.ExecQuestion{Command: command, Cwd: "/work"}).Question(),
 		}, false)
 		fmt.Println(command, d.Decision, d.By)
 	}

@@ -34,7 +34,7 @@ func request() *approval.Request {
 	return &approval.Request{
 		Thread:   approval.Thread{ID: "t"},
 		Event:    exec,
-		Question: (&elicit.ExecQuestion{Command: exec.Command, Cwd: exec.Cwd}).Question(),
+		Question: (&approval.ExecQuestion{Command: exec.Command, Cwd: exec.Cwd}).Question(),
 	}
 }
 

@@ -115,9 +115,13 @@ func codexMembers(call string, r *approval.Request) map[string]any {
 }
 
 // Elicit asks the client a question of another party.
-func (c *Connection) Elicit(ctx context.Context, f *elicit.Foreign) (json.RawMessage, error) {
+func (c *Connection) Elicit(ctx context.Context, f *approval.Foreign) (json.RawMessage, error) {
 	if !c.canAsk() {
 		return nil, elicit.ErrUnsupported
 	}
-	return c.hello.Load().asker.Forward(ctx, f)
+	answer, err := c.hello.Load().asker.Forward(ctx, f.Question())
+	if err != nil {
+		return nil, err
+	}
+	return f.Read(answer), nil
 }

@@ -179,11 +179,11 @@ func (c *call) ask(ctx context.Context, r *approval.Request) (elicit.Outcome, er
 }
 
 // elicit asks a question of another party.
-func (c *call) elicit(ctx context.Context, f *elicit.Foreign) (stdjson.RawMessage, error) {
+func (c *call) elicit(ctx context.Context, f *approval.Foreign) (stdjson.RawMessage, error) {
 	if c.over() {
 		return nil, elicit.ErrUnsupported // the turn continues in the background
 	}
-	q, err := c.exchange(ctx, nil, f.InputRequest)
+	q, err := c.exchange(ctx, nil, func(client elicit.Client) (stdjson.RawMessage, error) { return f.Question().InputRequest(client, nil) })
 	if err != nil {
 		return nil, err
 	}

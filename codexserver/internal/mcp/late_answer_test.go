@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
@@ -104,7 +105,7 @@ func TestPending(t *testing.T) {
 		t.Run(era, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				turn := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-					f, err := elicit.ServerQuestion("toy", json.RawMessage(`{"message":"m"}`))
+					f, err := approval.ServerQuestion("toy", json.RawMessage(`{"message":"m"}`))
 					if err != nil {
 						return err
 					}

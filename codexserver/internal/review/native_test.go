@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 )
 
 func newNative(t *testing.T, model *providertest.Server, more map[string]any) *native.Engine {
@@ -222,7 +222,7 @@ func TestOtherEngine(t *testing.T) {
 						t.Errorf("approved, or denied by another decider: %s", out)
 					}
 				}
-				if _, err := h.Elicit(ctx, new(elicit.Foreign)); err == nil {
+				if _, err := h.Elicit(ctx, new(approval.Foreign)); err == nil {
 					t.Error("a form was sent")
 				}
 				return nil

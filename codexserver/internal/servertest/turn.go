@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -101,7 +102,7 @@ func (w *Worker) Turn(ctx context.Context, host engine.Host, in []protocol.Input
 		case "fail":
 			return errors.New(rest)
 		case "form":
-			f, err := elicit.ServerQuestion("toy", json.RawMessage(`{"message":"Name?"}`))
+			f, err := approval.ServerQuestion("toy", json.RawMessage(`{"message":"Name?"}`))
 			if err != nil {
 				return err
 			}

@@ -21,7 +21,7 @@ import (
 // ApproveExec implements [engine.Host].
 func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
 	r.Once = r.Once || h.board.Person(&r)
-	exec := &elicit.ExecQuestion{
+	exec := &approval.ExecQuestion{
 		Subject: r.Subject, Engine: h.thread.Engine, Command: r.Command, Cwd: r.Cwd, Program: r.Program, Unsandboxed: r.LeavesSandbox, NoSandbox: r.NoSandbox,
 		Home: home(),
 	}
@@ -47,8 +47,8 @@ func (h *host) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest
 	return h.decide(ctx, h.deliver("", r, false), q).Outcome
 }
 
-func patchQuestion(r *protocol.PatchApprovalRequest, engine string) *elicit.PatchQuestion {
-	return &elicit.PatchQuestion{
+func patchQuestion(r *protocol.PatchApprovalRequest, engine string) *approval.PatchQuestion {
+	return &approval.PatchQuestion{
 		Subject: r.Subject, Engine: engine, Changes: listChanges(r), Cwd: r.Cwd, Home: home(), Reason: r.Reason, Notes: r.Notes,
 	}
 }
@@ -150,18 +150,18 @@ func home() string {
 const othersRun = "other programs run it or obey it"
 
 // listChanges summarizes a patch, sorted by path.
-func listChanges(r *protocol.PatchApprovalRequest) []elicit.Change {
-	list := make([]elicit.Change, 0, len(r.Changes))
+func listChanges(r *protocol.PatchApprovalRequest) []approval.Change {
+	list := make([]approval.Change, 0, len(r.Changes))
 	why := whyOf(r)
 	for _, path := range slices.Sorted(maps.Keys(r.Changes)) {
 		f := r.Changes[path]
-		c := elicit.Change{Path: path, Via: r.Links[path], Kind: elicit.ChangeUpdate, Diff: f.Diff(), Why: why[path]}
+		c := approval.Change{Path: path, Via: r.Links[path], Kind: approval.ChangeUpdate, Diff: f.Diff(), Why: why[path]}
 		c.Added, c.Removed = f.Lines()
 		switch {
 		case f.Add != nil:
-			c.Kind = elicit.ChangeAdd
+			c.Kind = approval.ChangeAdd
 		case f.Delete != nil:
-			c.Kind = elicit.ChangeDelete
+			c.Kind = approval.ChangeDelete
 		case f.Update != nil && f.Update.MovePath != nil:
 			c.MoveTo = *f.Update.MovePath
 			c.MoveVia = r.Links[c.MoveTo]

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
-	"github.com/codexmcp/codexmcp/elicit"
 )
 
 // Attend is who attends a turn, or the start of a thread: who observes it, and who is asked its questions
@@ -21,7 +21,7 @@ type Attend struct {
 	Comes bool
 	// Elicit asks a question of another party, such as an MCP server, and returns the result
 	// for it. It is nil if the client cannot be asked.
-	Elicit func(ctx context.Context, f *elicit.Foreign) (json.RawMessage, error)
+	Elicit func(ctx context.Context, f *approval.Foreign) (json.RawMessage, error)
 	// Timeout is that of the turn's questions, see [approval.Request].
 	Timeout time.Duration
 	// Observers observe the turn, before those of the thread.

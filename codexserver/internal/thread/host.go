@@ -233,7 +233,7 @@ func turnID() string {
 }
 
 // Elicit implements [engine.Host].
-func (h *host) Elicit(ctx context.Context, f *elicit.Foreign) (json.RawMessage, error) {
+func (h *host) Elicit(ctx context.Context, f *approval.Foreign) (json.RawMessage, error) {
 	h.mu.Lock()
 	send, denied := h.now.Elicit, h.now.denied
 	h.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/shellword"
@@ -65,7 +66,7 @@ func TestPatchMessagesHideNothing(t *testing.T) {
 		}
 		listed, inFirst, diff, left := 0, true, 0, 0
 		for _, line := range lines {
-			switch rest, isDiff := strings.CutPrefix(line, elicit.DiffIndent); {
+			switch rest, isDiff := strings.CutPrefix(line, approval.DiffIndent); {
 			case isDiff:
 				if !strings.HasPrefix(rest, "```") && !strings.HasPrefix(rest, "and ") {
 					diff++

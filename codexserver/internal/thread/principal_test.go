@@ -250,7 +250,7 @@ func yes(context.Context, *approval.Request) (elicit.Outcome, error) {
 func TestKindsOfTurns(t *testing.T) {
 	ask := engine.TurnFunc(func(ctx context.Context, h engine.Host, in []protocol.InputItem) error {
 		out := h.ApproveExec(ctx, protocol.ExecApprovalRequest{Command: []string{"make"}, Cwd: "/w"})
-		_, err := h.Elicit(ctx, &elicit.Foreign{})
+		_, err := h.Elicit(ctx, &approval.Foreign{})
 		h.Emit(protocol.AgentMessage{Message: fmt.Sprint(protocol.TextOf(in), ": ", out.Decision, ", ", err)})
 		if protocol.TextOf(in) == "fail" {
 			return errFault
@@ -266,7 +266,7 @@ func TestKindsOfTurns(t *testing.T) {
 		}
 		a := thread.Attend{
 			Ask:    &approve.Place{Ask: yes},
-			Elicit: func(context.Context, *elicit.Foreign) (json.RawMessage, error) { return nil, nil },
+			Elicit: func(context.Context, *approval.Foreign) (json.RawMessage, error) { return nil, nil },
 		}
 		task := func(prompt string, err error) func(context.Context) (protocol.TurnInput, error) {
 			in := protocol.TurnInput{Items: protocol.TextInput(prompt), Review: &protocol.Review{}}
@@ -325,14 +325,14 @@ func TestRequests(t *testing.T) {
 	moved := map[string]protocol.FileChange{"/w/a": {Add: &protocol.FileContent{Content: "x"}}}
 	for _, tt := range []struct {
 		event protocol.EventMsg
-		want  *elicit.ExecQuestion // or a patch
+		want  *approval.ExecQuestion // or a patch
 		once  bool
 	}{
-		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Reason: "why"}, &elicit.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", Reason: "why"}, false},
-		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Reason: "why", FromEngine: true}, &elicit.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", Notes: []string{"why"}}, false},
-		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", LeavesSandbox: true}, &elicit.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", Unsandboxed: true}, false},
-		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", NoSandbox: true}, &elicit.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", NoSandbox: true}, false},
-		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Program: "/usr/bin/make", Once: true}, &elicit.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", Program: "/usr/bin/make"}, true},
+		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Reason: "why"}, &approval.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", Reason: "why"}, false},
+		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Reason: "why", FromEngine: true}, &approval.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", Notes: []string{"why"}}, false},
+		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", LeavesSandbox: true}, &approval.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", Unsandboxed: true}, false},
+		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", NoSandbox: true}, &approval.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", NoSandbox: true}, false},
+		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Program: "/usr/bin/make", Once: true}, &approval.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", Program: "/usr/bin/make"}, true},
 		{protocol.PatchApprovalRequest{Cwd: "/w", Changes: moved}, nil, false},
 		{protocol.PatchApprovalRequest{Cwd: "/w", Changes: moved, Once: true}, nil, true},
 	} {

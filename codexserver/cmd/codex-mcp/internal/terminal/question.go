@@ -112,7 +112,7 @@ func (d *dialogue) print() {
 	message := strings.Split(d.params.Message, "\n")
 	asks := max(0, slices.IndexFunc(message, func(line string) bool { return strings.HasPrefix(line, "Allow ") }))
 	for i, line := range message {
-		if a.Kind == "patch" && i != asks && (strings.HasPrefix(line, elicit.DiffIndent) || strings.HasPrefix(line, elicit.WholeIs)) {
+		if a.Kind == "patch" && i != asks && (strings.HasPrefix(line, approval.DiffIndent) || strings.HasPrefix(line, elicit.WholeIs)) {
 			continue // shown above, and there as a whole
 		}
 		prefix := "  "

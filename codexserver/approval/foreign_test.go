@@ -1,4 +1,4 @@
-package elicit_test
+package approval_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
 )
@@ -51,14 +52,14 @@ func TestForeignMessages(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				f, err := elicit.ModelQuestion(raw)
+				f, err := approval.ModelQuestion(raw)
 				if server != "" {
-					f, err = elicit.ServerQuestion(server, raw)
+					f, err = approval.ServerQuestion(server, raw)
 				}
 				if err != nil {
 					t.Fatal(err)
 				}
-				params, err := f.Params(elicit.Client{ProtocolVersion: "2025-11-25"})
+				params, err := f.Question().Params(elicit.Client{ProtocolVersion: "2025-11-25"}, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -113,7 +114,7 @@ func TestForeignMemory(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	f, err := elicit.ServerQuestion("evil", params)
+	f, err := approval.ServerQuestion("evil", params)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func TestForeignMemory(t *testing.T) {
 	if took := after.TotalAlloc - before.TotalAlloc; took > 6*size {
 		t.Errorf("%d MiB for %d", took>>20, size>>20)
 	}
-	shown, err := f.Params(elicit.Client{})
+	shown, err := f.Question().Params(elicit.Client{}, nil)
 	if want := fmt.Sprintf(`(%s more bytes are not shown)`, "16,711,680"); err != nil || len(shown) > 20<<10 || !strings.Contains(string(shown), want) {
 		t.Errorf("%.4000s, %v, want %s", shown, err, want)
 	}
@@ -185,11 +186,11 @@ func TestForeignForms(t *testing.T) {
 			if tt.schema != "" {
 				params = `{"message":"m","requestedSchema":` + tt.schema + `}`
 			}
-			f, err := elicit.ServerQuestion("s", json.RawMessage(params))
+			f, err := approval.ServerQuestion("s", json.RawMessage(params))
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := f.Params(elicit.Client{ProtocolVersion: "2025-06-18"})
+			got, err := f.Question().Params(elicit.Client{ProtocolVersion: "2025-06-18"}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -238,15 +239,12 @@ func TestForeignRefused(t *testing.T) {
 		"many options":            form(`{"type":"string","enum":[` + many(300, `"%d"`) + `]}`),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if f, err := elicit.ServerQuestion("s", json.RawMessage(params)); err == nil {
-				p, _ := f.Params(elicit.Client{})
+			if f, err := approval.ServerQuestion("s", json.RawMessage(params)); err == nil {
+				p, _ := f.Question().Params(elicit.Client{}, nil)
 				t.Errorf("it is asked: %s", p)
 			} else {
 				seen(t, err.Error())
 			}
 		})
-	}
-	if _, err := new(elicit.Foreign).Params(elicit.Client{}); err == nil {
-		t.Error("a Foreign of nowhere is asked")
 	}
 }

@@ -1,14 +1,16 @@
-package elicit
+package approval
 
 import (
-	"context"
-	"encoding/json"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -17,9 +19,8 @@ import (
 // party's question needs, so nothing that marks a question of this program can be in it. Each
 // line of the message, and each field, names who asks.
 type Foreign struct {
-	message string
-	form    foreignForm
-	fields  []*foreignField // sorted
+	question elicit.Question
+	fields   []*foreignField // sorted
 }
 
 // Bounds of a foreign question. What is longer is cut, and the message says so; too many fields
@@ -34,43 +35,37 @@ const (
 // ServerQuestion returns the question of an MCP server with these params of elicitation/create.
 // The error says why it cannot be asked: it is in another mode than a form, or the form has what
 // MCP's forms do not have.
-func ServerQuestion(server string, params json.RawMessage) (*Foreign, error) {
-	mark := ShowName(server)
+func ServerQuestion(server string, params stdjson.RawMessage) (*Foreign, error) {
+	mark := plain.Name(server)
 	return newForeign("The MCP server "+mark+" asks:", mark, params)
 }
 
 // ModelQuestion is [ServerQuestion] for a question of the model.
-func ModelQuestion(params json.RawMessage) (*Foreign, error) {
+func ModelQuestion(params stdjson.RawMessage) (*Foreign, error) {
 	return newForeign("The model asks:", "the model", params)
 }
 
-func newForeign(asks, mark string, params json.RawMessage) (*Foreign, error) {
+func newForeign(asks, mark string, params stdjson.RawMessage) (*Foreign, error) {
 	var p struct {
 		Mode    *string        `json:"mode"`
 		Message string         `json:"message"`
 		Schema  jsontext.Value `json:"requestedSchema"`
 	}
-	if err := unmarshal(params, &p); err != nil {
-		return nil, fmt.Errorf("its question cannot be read: %s", OneLine(err.Error(), foreignLabel))
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, fmt.Errorf("its question cannot be read: %s", plain.OneLine(err.Error(), foreignLabel))
 	}
 	if p.Mode != nil && *p.Mode != "form" {
-		return nil, fmt.Errorf("the mode %s of its question is not a form", ShowName(*p.Mode))
+		return nil, fmt.Errorf("the mode %s of its question is not a form", plain.Name(*p.Mode))
 	}
-	f := &Foreign{message: foreignMessage(asks, mark, p.Message)}
-	if err := f.build(mark, p.Schema); err != nil {
+	f := &Foreign{question: elicit.Question{Message: foreignMessage(asks, mark, p.Message)}}
+	form, err := f.build(mark, p.Schema)
+	if err == nil {
+		f.question.Schema, err = json.Marshal(form, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("the form of its question: %w", err)
 	}
 	return f, nil
-}
-
-// ShowName returns a name that another party chose, of an MCP server or of its tool, in quotes on
-// one line.
-func ShowName(name string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
-	if len(name) <= foreignName && strings.Trim(name, plain) == "" {
-		return `"` + name + `"`
-	}
-	return showQuote(OneLine(name, foreignName))
 }
 
 // ShowLines returns text of another party as quoted lines, each of which begins with a mark, such
@@ -87,15 +82,15 @@ func ShowLines(mark, text string) []string {
 		case len(lines) == foreignLines || left <= 0:
 			more++
 		default:
-			left -= min(utf8.RuneCountInString(line), quoteHead+quoteTail)
-			lines = append(lines, mark+": "+showQuote(line))
+			left -= min(utf8.RuneCountInString(line), plain.QuoteHead+plain.QuoteTail)
+			lines = append(lines, mark+": "+plain.Quote(line))
 		}
 	}
 	if more > 0 {
-		lines = append(lines, fmt.Sprintf("%s: (%s more lines are not shown)", mark, thousands(more)))
+		lines = append(lines, fmt.Sprintf("%s: (%s more lines are not shown)", mark, plain.Thousands(more)))
 	}
 	if unread > 0 {
-		lines = append(lines, fmt.Sprintf("%s: (%s more bytes are not shown)", mark, thousands(unread)))
+		lines = append(lines, fmt.Sprintf("%s: (%s more bytes are not shown)", mark, plain.Thousands(unread)))
 	}
 	return lines
 }
@@ -149,51 +144,51 @@ type foreignField struct {
 	options     map[string]string // the values by how they are shown; nil if any is allowed
 }
 
-// build reads a schema into the form.
-func (f *Foreign) build(mark string, schema jsontext.Value) error {
-	f.form = foreignForm{Type: "object", Properties: map[string]*foreignSchema{}}
+// build reads a schema into the form that is asked.
+func (f *Foreign) build(mark string, schema jsontext.Value) (*foreignForm, error) {
+	form := &foreignForm{Type: "object", Properties: map[string]*foreignSchema{}}
 	if schema == nil || schema.Kind() == 'n' {
-		return nil
+		return form, nil
 	}
 	var raw struct {
 		Type       string                    `json:"type"`
 		Properties map[string]*foreignSchema `json:"properties"`
 		Required   []string                  `json:"required"`
 	}
-	if err := unmarshal(schema, &raw); err != nil {
-		return fmt.Errorf("it is none of MCP: %s", OneLine(err.Error(), foreignLabel))
+	if err := json.Unmarshal(schema, &raw); err != nil {
+		return nil, fmt.Errorf("it is none of MCP: %s", plain.OneLine(err.Error(), foreignLabel))
 	}
 	if raw.Type != "object" && raw.Type != "" || len(raw.Properties) > foreignFields {
-		return fmt.Errorf("it is no object with up to %d fields", foreignFields)
+		return nil, fmt.Errorf("it is no object with up to %d fields", foreignFields)
 	}
 	for name, s := range raw.Properties {
 		if s == nil {
-			return errors.New("a field has no schema")
+			return nil, errors.New("a field has no schema")
 		}
-		field := &foreignField{shown: OneLine(name, foreignName), name: name}
+		field := &foreignField{shown: plain.OneLine(name, foreignName), name: name}
 		if err := s.clean(field); err != nil {
-			return fmt.Errorf("the field %s: %w", ShowName(name), err)
+			return nil, fmt.Errorf("the field %s: %w", plain.Name(name), err)
 		}
-		if _, taken := f.form.Properties[field.shown]; taken {
-			return errors.New("two fields look alike")
+		if _, taken := form.Properties[field.shown]; taken {
+			return nil, errors.New("two fields look alike")
 		}
 		title := s.Title
 		if title == "" {
 			title = name
 		}
-		s.Title = mark + ": " + OneLine(title, foreignLabel)
+		s.Title = mark + ": " + plain.OneLine(title, foreignLabel)
 		if s.Description != "" {
-			s.Description = mark + ": " + showQuote(OneLine(s.Description, quoteHead))
+			s.Description = mark + ": " + plain.Quote(plain.OneLine(s.Description, plain.QuoteHead))
 		}
-		f.form.Properties[field.shown] = s
+		form.Properties[field.shown] = s
 		f.fields = append(f.fields, field)
 		if slices.Contains(raw.Required, name) {
-			f.form.Required = append(f.form.Required, field.shown)
+			form.Required = append(form.Required, field.shown)
 		}
 	}
-	slices.Sort(f.form.Required)
+	slices.Sort(form.Required)
 	slices.SortFunc(f.fields, func(a, b *foreignField) int { return strings.Compare(a.shown, b.shown) })
-	return nil
+	return form, nil
 }
 
 // clean checks the schema of a field, replaces its texts by what is shown, and sets the field's
@@ -214,7 +209,7 @@ func (s *foreignSchema) clean(f *foreignField) error {
 		}
 		of.Type, of.Title, of.Description, of.Format, f.list = "string", "", "", "", true
 	default:
-		return fmt.Errorf("its type %s is not allowed", ShowName(s.Type))
+		return fmt.Errorf("its type %s is not allowed", plain.Name(s.Type))
 	}
 	if !slices.Contains([]string{"email", "uri", "date", "date-time"}, s.Format) {
 		s.Format = ""
@@ -242,7 +237,7 @@ func (s *foreignSchema) choices(f *foreignField) error {
 	}
 	f.options = map[string]string{}
 	add := func(value *string) error {
-		shown := OneLine(*value, foreignLabel)
+		shown := plain.OneLine(*value, foreignLabel)
 		if _, taken := f.options[shown]; taken {
 			return errors.New("two options look alike")
 		}
@@ -255,73 +250,58 @@ func (s *foreignSchema) choices(f *foreignField) error {
 		}
 	}
 	for i := range s.EnumNames {
-		s.EnumNames[i] = OneLine(s.EnumNames[i], foreignLabel)
+		s.EnumNames[i] = plain.OneLine(s.EnumNames[i], foreignLabel)
 	}
 	for _, options := range [][]foreignOption{s.OneOf, s.AnyOf} {
 		for i := range options {
 			if err := add(&options[i].Const); err != nil {
 				return err
 			}
-			options[i].Title = OneLine(options[i].Title, foreignLabel)
+			options[i].Title = plain.OneLine(options[i].Title, foreignLabel)
 		}
 	}
 	return nil
 }
 
-// Params returns the params of the elicitation/create request that asks f of that client.
-func (f *Foreign) Params(client Client) (json.RawMessage, error) {
-	if f.form.Properties == nil {
-		return nil, errors.New("elicit: a Foreign of no party")
-	}
-	params := map[string]any{"message": f.message, "requestedSchema": &f.form}
-	if client.ProtocolVersion >= versionModes {
-		params["mode"] = "form"
-	}
-	return marshal(params)
-}
-
-// InputRequest returns f as one of the inputRequests of a result, as [Question.InputRequest] does.
-func (f *Foreign) InputRequest(client Client) (json.RawMessage, error) {
-	params, err := f.Params(client)
-	if err != nil {
-		return nil, err
-	}
-	return marshal(map[string]any{"method": method, "params": jsontext.Value(params)})
-}
-
-var foreignDeclined = json.RawMessage(`{"action":"decline"}`)
+// Question returns the question as a client is asked it. Its answer is for [Foreign.Read].
+func (f *Foreign) Question() *elicit.Question { return &f.question }
 
 // Read returns the result of elicitation/create for the party that asks: the client's action, and
 // the values of the form's fields. A result that does not fit the form declines.
-func (f *Foreign) Read(result json.RawMessage) json.RawMessage {
-	members, err := object(jsontext.Value(result))
-	if err != nil {
-		return foreignDeclined
+func (f *Foreign) Read(result stdjson.RawMessage) stdjson.RawMessage {
+	declined := stdjson.RawMessage(`{"action":"decline"}`)
+	var r struct {
+		Action  string         `json:"action"`
+		Content jsontext.Value `json:"content"`
 	}
-	switch action, _ := text(members["action"]); action {
+	if json.Unmarshal(result, &r) != nil {
+		return declined
+	}
+	switch r.Action {
 	case "cancel":
-		return json.RawMessage(`{"action":"cancel"}`)
+		return stdjson.RawMessage(`{"action":"cancel"}`)
 	case "accept":
 	default:
-		return foreignDeclined
+		return declined
+	}
+	var values map[string]jsontext.Value
+	if r.Content != nil && json.Unmarshal(r.Content, &values) != nil {
+		return declined
 	}
 	content := map[string]any{}
-	if given := members["content"]; given != nil && given.Kind() != 'n' {
-		values, err := object(given)
-		if err != nil {
-			return foreignDeclined
+	for _, field := range f.fields {
+		value, given := values[field.shown]
+		if !given {
+			continue
 		}
-		for _, field := range f.fields {
-			if value, ok := values[field.shown]; ok {
-				if content[field.name], err = field.read(value); err != nil {
-					return foreignDeclined
-				}
-			}
+		var err error
+		if content[field.name], err = field.read(value); err != nil {
+			return declined
 		}
 	}
-	answer, err := marshal(map[string]any{"action": "accept", "content": content})
+	answer, err := json.Marshal(map[string]any{"action": "accept", "content": content}, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
-		return foreignDeclined
+		return declined
 	}
 	return answer
 }
@@ -332,7 +312,7 @@ var errForeignValue = errors.New("elicit: the value does not fit the form")
 func (f *foreignField) read(value jsontext.Value) (any, error) {
 	if f.list {
 		var all []jsontext.Value
-		if unmarshal(value, &all) != nil || all == nil || len(all) > len(f.options) {
+		if json.Unmarshal(value, &all) != nil || all == nil || len(all) > len(f.options) {
 			return nil, errForeignValue
 		}
 		values := make([]any, len(all))
@@ -355,33 +335,10 @@ func (f *foreignField) one(value jsontext.Value) (any, error) {
 	if f.options == nil {
 		return value, nil
 	}
-	shown, _ := text(value)
-	chosen, ok := f.options[shown]
-	if !ok {
-		return nil, errForeignValue
+	var shown string
+	_ = json.Unmarshal(value, &shown) // its kind was checked
+	if chosen, ok := f.options[shown]; ok {
+		return chosen, nil
 	}
-	return chosen, nil
-}
-
-// Forward asks a question of another party, and returns the result for it. It counts among the
-// open questions as those of Ask do. The error is that of the [Caller], or why there is no answer.
-func (a *Asker) Forward(ctx context.Context, f *Foreign) (json.RawMessage, error) {
-	if !a.can {
-		return nil, ErrUnsupported
-	}
-	params, err := f.Params(a.client)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.open.Acquire(ctx); err != nil {
-		return nil, err
-	}
-	defer a.open.Release()
-	ctx, cancel := a.options.WithTimeout(ctx)
-	defer cancel()
-	var result json.RawMessage
-	if err := a.caller.Call(ctx, method, params, &result); err != nil {
-		return nil, err
-	}
-	return f.Read(result), nil
+	return nil, errForeignValue
 }

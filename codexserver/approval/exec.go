@@ -1,10 +1,13 @@
-package elicit
+package approval
 
 import (
 	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 )
 
 // An ExecQuestion asks whether a command may run.
@@ -45,29 +48,29 @@ type ExecQuestion struct {
 
 // Question builds the question. It sets Once if the command is too long to be shown whole:
 // an approval for the session must not cover what was not shown.
-func (e *ExecQuestion) Question() *Question {
-	shown, hidden := showCommand(e.Command)
-	cut := clip(shown, commandHead, commandTail)
-	cwd, hiddenCwd := showPath(e.Cwd)
+func (e *ExecQuestion) Question() *elicit.Question {
+	shown, hidden := plain.Command(e.Command)
+	cut := plain.Clip(shown, plain.CommandHead, plain.CommandTail)
+	cwd, hiddenCwd := plain.Path(e.Cwd)
 
 	var lines []string
 	if cut != shown {
 		lines = append(lines, fmt.Sprintf("The command is not shown whole: it has %s characters in %s.",
-			thousands(utf8.RuneCountInString(shown)), counted(countLines(e.Command), "line")))
+			plain.Thousands(utf8.RuneCountInString(shown)), plain.Counted(countLines(e.Command), "line")))
 	}
 	first := len(lines)
 	asks := func(who string) string {
-		return fmt.Sprintf("Allow %s to run %s in %s?", who, codeSpan(cut), codeSpan(clip(cwd, pathHead, pathTail)))
+		return fmt.Sprintf("Allow %s to run %s in %s?", who, plain.Code(cut), plain.Code(plain.Clip(cwd, plain.PathHead, plain.PathTail)))
 	}
 	lines = append(lines, asks(subject(e.Subject, e.Engine)))
 	if hidden || hiddenCwd {
-		lines = append(lines, hiddenMarker)
+		lines = append(lines, plain.Hidden)
 	}
 	if e.Program != "" {
-		program, hidden := showPath(e.Program)
-		line := "The program is " + codeSpan(clip(program, pathHead, pathTail)) + "."
+		program, hidden := plain.Path(e.Program)
+		line := "The program is " + plain.Code(plain.Clip(program, plain.PathHead, plain.PathTail)) + "."
 		if hidden {
-			line += " " + hiddenMarker
+			line += " " + plain.Hidden
 		}
 		lines = append(lines, line)
 	}
@@ -80,14 +83,14 @@ func (e *ExecQuestion) Question() *Question {
 		reach = "If approved, it runs once, without a sandbox: files and network are open."
 	}
 	for _, note := range e.Notes {
-		lines = append(lines, showLine(note))
+		lines = append(lines, plain.Line(note))
 	}
 	if e.Reason != "" {
 		lines = append(lines, reasonLine(e.Reason))
 	}
 	message := strings.Join(lines, "\n")
 	lines[first] = asks(subject(e.Subject, ""))
-	return &Question{
+	return &elicit.Question{
 		Message: message,
 		Older:   strings.Join(lines, "\n"),
 		Brief:   e.brief(),
@@ -95,13 +98,13 @@ func (e *ExecQuestion) Question() *Question {
 		Inside:  e.Unsandboxed,
 		Partial: cut != shown,
 		Once:    cut != shown,
-		NotDone: notRun,
+		NotDone: "the command was not run",
 	}
 }
 
 // brief builds the question for a client that cuts messages: where and how far, what runs, and
 // what else the person has to know.
-func (e *ExecQuestion) brief() *Brief {
+func (e *ExecQuestion) brief() *elicit.Brief {
 	text, hidden := e.bare()
 	how, confined := "In ", ""
 	switch {
@@ -111,17 +114,17 @@ func (e *ExecQuestion) brief() *Brief {
 		how, confined = "Without a sandbox, in ", "Without a sandbox (always: in one), in "
 	}
 	first, whole, hiddenCwd := briefFirst(how, e.Cwd, e.Home)
-	b := &Brief{Reason: briefReason(e.Reason), Home: e.Home}
+	b := &elicit.Brief{Reason: briefReason(e.Reason), Home: e.Home}
 	if line, whole, _ := briefFirst(cmp.Or(confined, how), e.Cwd, e.Home); whole {
 		b.Confined = line
 	}
-	program, hiddenProgram := showPath(e.Program)
+	program, hiddenProgram := plain.Path(e.Program)
 	also := briefAlso(e.Subject, hidden || hiddenCwd || e.Program != "" && hiddenProgram)
 	if e.Program != "" {
-		also = append(also, "The program is "+codeSpan(program)+".")
+		also = append(also, "The program is "+plain.Code(program)+".")
 	}
 	for _, note := range e.Notes {
-		also = append(also, showLine(note))
+		also = append(also, plain.Line(note))
 	}
 	b.Lines, b.Partial = briefBody(first, whole, also, func(lines int) ([]string, bool) { return briefCode(text, lines) })
 	return b
@@ -131,20 +134,20 @@ func (e *ExecQuestion) brief() *Brief {
 func (e *ExecQuestion) bare() (shown string, hidden bool) {
 	script := strings.TrimRight(e.Script, "\n")
 	if script == "" || e.Program != "" { // which may be the shell
-		return showCommand(e.Command)
+		return plain.Command(e.Command)
 	}
-	if _, escaped, _ := escape(script, ""); escaped || strings.HasPrefix(script, "$'") {
-		return showWord(script)
+	if _, escaped, _ := plain.Escape(script, ""); escaped || strings.HasPrefix(script, "$'") {
+		return plain.Word(script)
 	}
 	return script, false
 }
 
 // subject returns the name of who asks, a sub-agent or the engine, escaped for display.
-func subject(name, engine string) string { return showLine(cmp.Or(name, engine, "Codex")) }
+func subject(name, engine string) string { return plain.Line(cmp.Or(name, engine, "Codex")) }
 
 // reasonLine returns the line that quotes the model's reason.
 func reasonLine(reason string) string {
-	return "Reason given by the model: " + showQuote(reason)
+	return "Reason given by the model: " + plain.Quote(reason)
 }
 
 // countLines returns how many lines argv has before it is escaped.

@@ -1,4 +1,4 @@
-package elicit
+package approval
 
 import (
 	"fmt"
@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 )
 
 // A PatchQuestion asks whether changes to files may be made.
@@ -81,7 +84,7 @@ const DiffIndent = "  "
 
 // Question builds the question. It sets Once if there are more changes than a message
 // lists, and Partial if it does not show all lines of them.
-func (p *PatchQuestion) Question() *Question {
+func (p *PatchQuestion) Question() *elicit.Question {
 	var lines []string
 	if p.Reason != "" {
 		lines = append(lines, reasonLine(p.Reason))
@@ -106,10 +109,10 @@ func (p *PatchQuestion) Question() *Question {
 		partial = partial || !whole
 	}
 	if left := len(changes) - shown; left > 0 {
-		more := fmt.Sprintf("- and %s more (%s in all)", thousands(left), thousands(len(changes)))
+		more := fmt.Sprintf("- and %s more (%s in all)", plain.Thousands(left), plain.Thousands(len(changes)))
 		switch alike := named - shown; {
 		case alike > 0:
-			more += fmt.Sprintf(", of which %s are like those above", thousands(alike))
+			more += fmt.Sprintf(", of which %s are like those above", plain.Thousands(alike))
 		case p.unusual(changes[shown-1]):
 			more += ", which may be outside the workspace too"
 		}
@@ -117,17 +120,17 @@ func (p *PatchQuestion) Question() *Question {
 		partial = true
 	}
 	for _, note := range p.Notes {
-		lines = append(lines, showLine(note))
+		lines = append(lines, plain.Line(note))
 	}
 	message := strings.Join(lines, "\n")
 	lines[first] = asks(subject(p.Subject, ""))
-	return &Question{
+	return &elicit.Question{
 		Message: message,
 		Older:   strings.Join(lines, "\n"),
 		Brief:   p.brief(),
 		Partial: partial,
 		Once:    shown < len(changes) || len(changes) > maxChanges,
-		NotDone: notApplied,
+		NotDone: "the changes were not applied",
 	}
 }
 
@@ -153,17 +156,17 @@ func (c Change) diff(most int) (shown []string, whole bool) {
 	whole = true
 	for row := ""; more && len(shown) < most; {
 		row, rest, more = strings.Cut(rest, "\n")
-		row = ShowText(row)
-		cut := clip(row, diffHead, diffTail)
+		row = plain.Text(row)
+		cut := plain.Clip(row, 160, 40)
 		shown, whole = append(shown, DiffIndent+cut), whole && cut == row
 	}
 	if len(shown) == 0 {
 		return nil, !more
 	}
-	mark := strings.Repeat("`", max(3, backticks(strings.Join(shown, "\n"))+1))
+	mark := strings.Repeat("`", max(3, plain.Backticks(strings.Join(shown, "\n"))+1))
 	shown = slices.Concat([]string{DiffIndent + mark + "diff"}, shown, []string{DiffIndent + mark})
 	if more {
-		shown = append(shown, DiffIndent+"and "+counted(strings.Count(rest, "\n")+1, "more line"))
+		shown = append(shown, DiffIndent+"and "+plain.Counted(strings.Count(rest, "\n")+1, "more line"))
 	}
 	return shown, whole && !more
 }
@@ -190,23 +193,23 @@ func because(c Change) string {
 	if c.Why == "" {
 		return ""
 	}
-	return ": " + showLine(c.Why)
+	return ": " + plain.Line(c.Why)
 }
 
 // brief builds the question for a client that cuts messages: how many files, where, and their
 // names.
-func (p *PatchQuestion) brief() *Brief {
-	files := "Change " + thousands(len(p.Changes)) + " files in "
+func (p *PatchQuestion) brief() *elicit.Brief {
+	files := "Change " + plain.Thousands(len(p.Changes)) + " files in "
 	if len(p.Changes) == 1 {
 		files = "Change a file in "
 	}
 	first, whole, hidden := briefFirst(files, p.Cwd, p.Home)
 	also := briefAlso(p.Subject, hidden)
 	for _, note := range p.Notes {
-		also = append(also, showLine(note))
+		also = append(also, plain.Line(note))
 	}
 	changes, _, unusual := p.sorted()
-	b := &Brief{Reason: briefReason(p.Reason), Home: p.Home}
+	b := &elicit.Brief{Reason: briefReason(p.Reason), Home: p.Home}
 	b.Lines, b.Partial = briefBody(first, whole, also, func(lines int) ([]string, bool) {
 		shown, whole := p.briefChanges(changes, unusual, lines)
 		diff, all := briefDiff(changes, lines-len(shown))
@@ -228,9 +231,9 @@ func briefDiff(changes []Change, lines int) (shown []string, whole bool) {
 			continue
 		}
 		for row := range strings.SplitSeq(strings.TrimSuffix(c.Diff, "\n"), "\n") {
-			row, as := unmarked(ShowText(strings.ReplaceAll(row, "\t", "    ")))
-			row = span(row)
-			if !as || columns(row) > briefColumns || len(shown) == lines {
+			row, as := plain.Unmarked(plain.Text(strings.ReplaceAll(row, "\t", "    ")))
+			row = plain.Span(row)
+			if !as || plain.Columns(row) > plain.MaxColumns || len(shown) == lines {
 				return nil, false
 			}
 			shown = append(shown, row)
@@ -244,13 +247,13 @@ func (p *PatchQuestion) briefChanges(changes []Change, unusual, lines int) (show
 	entries := make([]string, len(changes))
 	whole = true
 	for i, c := range changes {
-		entry, as := unmarked(p.describe(c, p.briefPlace) + because(c))
-		if from, to, ok := strings.Cut(entry, moves); ok && len(changes) == 1 && lines > 1 && columns(entry) >= briefColumns && !strings.Contains(to, moves) {
-			from, isWhole := briefPart(from+strings.TrimRight(moves, " "), briefColumns)
-			to, all := briefPart(to, briefColumns)
+		entry, as := plain.Unmarked(p.describe(c, p.briefPlace) + because(c))
+		if from, to, ok := strings.Cut(entry, moves); ok && len(changes) == 1 && lines > 1 && plain.Columns(entry) >= plain.MaxColumns && !strings.Contains(to, moves) {
+			from, isWhole := plain.Part(from+strings.TrimRight(moves, " "), plain.MaxColumns)
+			to, all := plain.Part(to, plain.MaxColumns)
 			return []string{from, to}, as && isWhole && all
 		}
-		if entries[i] = entry; columns(entry) >= briefColumns {
+		if entries[i] = entry; plain.Columns(entry) >= plain.MaxColumns {
 			entries[i], as = p.briefEntry(c), false
 		}
 		whole = whole && as
@@ -260,12 +263,12 @@ func (p *PatchQuestion) briefChanges(changes []Change, unusual, lines int) (show
 		return shown, whole
 	}
 	for ; n >= 0; n-- {
-		more := fmt.Sprintf("⟨%s more files⟩", thousands(len(entries)-n))
+		more := fmt.Sprintf("⟨%s more files⟩", plain.Thousands(len(entries)-n))
 		if alike := unusual - n; alike > 0 && n > 0 {
-			more = fmt.Sprintf("⟨%s more files, %s like these⟩", thousands(len(entries)-n), thousands(alike))
+			more = fmt.Sprintf("⟨%s more files, %s like these⟩", plain.Thousands(len(entries)-n), plain.Thousands(alike))
 		}
 		if n == 1 && lines == 1 {
-			entries[0] = within(entries[0], briefColumns-columns(", "+more))
+			entries[0] = plain.Within(entries[0], plain.MaxColumns-plain.Columns(", "+more))
 		}
 		all := append(slices.Clone(entries[:n]), more)
 		if shown, n := pack(all, lines); n == len(all) {
@@ -280,24 +283,24 @@ func (p *PatchQuestion) briefChanges(changes []Change, unusual, lines int) (show
 func (p *PatchQuestion) briefEntry(c Change) string {
 	c.Added, c.Removed = 0, 0
 	for _, c.Why = range []string{c.Why, ""} {
-		if entry, _ := unmarked(p.describe(c, p.briefPlace) + because(c)); columns(entry) < briefColumns {
+		if entry, _ := plain.Unmarked(p.describe(c, p.briefPlace) + because(c)); plain.Columns(entry) < plain.MaxColumns {
 			return entry
 		}
 	}
 	if c.MoveTo == "" {
 		c.Via = ""
-		if entry, _ := unmarked(p.describe(c, p.briefPlace)); columns(entry) < briefColumns {
+		if entry, _ := plain.Unmarked(p.describe(c, p.briefPlace)); plain.Columns(entry) < plain.MaxColumns {
 			return entry
 		}
-		frame := columns(p.describe(c, func(string) string { return p.outsideMark(c.Path) }))
+		frame := plain.Columns(p.describe(c, func(string) string { return p.outsideMark(c.Path) }))
 		return p.describe(c, func(string) string {
-			shown, _ := showPath(filepath.Clean(c.Path))
-			shown, _ = unmarked(shown)
-			return omit(shown, "", briefColumns-1-frame) + p.outsideMark(c.Path)
+			shown, _ := plain.Path(filepath.Clean(c.Path))
+			shown, _ = plain.Unmarked(shown)
+			return plain.Omit(shown, "", plain.MaxColumns-1-frame) + p.outsideMark(c.Path)
 		})
 	}
-	entry, _ := unmarked(p.describe(c, p.briefPlace))
-	return within(entry, briefColumns-1)
+	entry, _ := plain.Unmarked(p.describe(c, p.briefPlace))
+	return plain.Within(entry, plain.MaxColumns-1)
 }
 
 // pack joins as many entries as fit on lines of a brief question. Each is shorter than a line.
@@ -305,7 +308,7 @@ func pack(entries []string, lines int) (packed []string, n int) {
 	for _, entry := range entries {
 		last := len(packed) - 1
 		switch {
-		case last >= 0 && columns(packed[last]+", "+entry) < briefColumns:
+		case last >= 0 && plain.Columns(packed[last]+", "+entry) < plain.MaxColumns:
 			packed[last] += ", " + entry
 		case len(packed) == lines:
 			return packed, n
@@ -326,7 +329,7 @@ func (p *PatchQuestion) briefPlace(path string) string {
 	if p.Cwd == "" || outside(p.Cwd, path) {
 		shown, hidden := briefPath(path, p.Home)
 		if hidden {
-			shown += " " + hiddenMarker
+			shown += " " + plain.Hidden
 		}
 		return shown + p.outsideMark(path)
 	}
@@ -335,7 +338,7 @@ func (p *PatchQuestion) briefPlace(path string) string {
 	}
 	shown, hidden := briefPath(path, "")
 	if hidden {
-		shown += " " + hiddenMarker
+		shown += " " + plain.Hidden
 	}
 	return shown
 }
@@ -360,7 +363,7 @@ func (p *PatchQuestion) describe(c Change, place func(string) string) string {
 		}
 		return codePath(via) + " → " + place(path)
 	}
-	line := showLine(clip(string(c.Kind), 20, 0)) + " " + led(c.Via, c.Path)
+	line := plain.Line(plain.Clip(string(c.Kind), 20, 0)) + " " + led(c.Via, c.Path)
 	if c.MoveTo != "" {
 		line += moves + led(c.MoveVia, c.MoveTo)
 	}
@@ -372,10 +375,10 @@ func (p *PatchQuestion) describe(c Change, place func(string) string) string {
 
 // codePath returns the cleaned path in a code span.
 func codePath(path string) string {
-	shown, hidden := showPath(filepath.Clean(path))
-	shown = codeSpan(clip(shown, pathHead, pathTail))
+	shown, hidden := plain.Path(filepath.Clean(path))
+	shown = plain.Code(plain.Clip(shown, plain.PathHead, plain.PathTail))
 	if hidden {
-		shown += " " + hiddenMarker
+		shown += " " + plain.Hidden
 	}
 	return shown
 }

@@ -1,4 +1,4 @@
-package elicit_test
+package approval_test
 
 import (
 	"encoding/json"
