@@ -1,0 +1,22 @@
+package jsonrpc
+
+import "encoding/json"
+
+// Message is one message of JSON-RPC 2.0. A request has an ID and a Method, a notification a Method, and a
+// response an ID, if it is known to what it belongs, and a Result or an Error.
+type Message struct {
+	ID     ID
+	Method string
+	Params json.RawMessage // an object or an array; nil when absent or null
+	Result json.RawMessage
+	Error  json.RawMessage
+}
+
+// Parse reads a message as a peer with the options does, for a transport that must know what it moves. The
+// members are slices of text. If the text is no message, the error is what a peer answers to it, and the
+// Message has what is known all the same. An array is no message.
+func Parse(text []byte, o *Options) (Message, *Error) {
+	var m message
+	m.parse(text, dialect{depth: maxDepth, lenient: o != nil && (o.LenientVersion || o.OmitVersion)})
+	return Message{m.id, string(m.method), m.params, m.result, m.errv}, m.fault
+}
