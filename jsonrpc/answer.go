@@ -7,7 +7,7 @@ import (
 )
 
 // An answer is claimed, encoded and delivered, in this order and by one goroutine. Claiming
-// settles under inbound's lock which of several answers is sent. Encoding may run code of
+// settles under the peer's lock which of several answers is sent. Encoding may run code of
 // others. Delivering queues the answer, and only then ends the
 // request's context, frees its place and counts it as finished.
 
@@ -30,9 +30,9 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 	// Claimed before it is encoded: a Reply, the return of the handler and a panic may
 	// all come here, and only the first is sent. The id is free from now on, because the
 	// other side may reuse it once it has read the answer.
-	in.mu.Lock()
+	p.mu.Lock()
 	if r.answered {
-		in.mu.Unlock()
+		p.mu.Unlock()
 		return false
 	}
 	r.answered = true
@@ -40,7 +40,7 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 	// Kept requests do not count for alone: their handlers have returned, so they may not
 	// answer for a long time.
 	cancelled, alone := r.cancelled, in.running-in.kept <= 1
-	in.mu.Unlock()
+	p.mu.Unlock()
 	// If other handlers run, their answers may come soon, and the writer sends several
 	// with one write. Alone, the answer saves starting the writer.
 	c, w := answer, byWriter
@@ -80,7 +80,7 @@ func (p *Peer) deliver(r *Request, b *bytes.Buffer, c class, w writer) {
 	}
 	// Last: the end of the connection waits for this and then flushes the queue, where it
 	// must find the answer.
-	p.in.finished()
+	p.finished()
 }
 
 // encodeAnswer encodes the response and delivers it. Results and errors may run code of

@@ -135,15 +135,13 @@ func TestNotificationsEnd(t *testing.T) {
 func TestRefusedWithoutRoom(t *testing.T) {
 	const wrong = `"error":{"code":-32600,"message":"no method, result or error"}}`
 	for _, tt := range []struct {
-		block, full     bool
+		full            bool
 		refused, answer string
 	}{
-		{false, true, `{"jsonrpc":"2.0","id":1}`, `{"jsonrpc":"2.0","id":1,` + wrong},
-		{true, true, `{"jsonrpc":"2.0","id":1}`, `{"jsonrpc":"2.0","id":1,` + wrong},
-		{false, false, `{"jsonrpc":"2.0","id":1}`, `{"jsonrpc":"2.0","id":1,` + wrong},
-		{false, true, `[{"jsonrpc":"2.0","id":1}]`, `[{"jsonrpc":"2.0","id":1,` + wrong + `]`},
-		{true, true, `[{"jsonrpc":"2.0","id":1}]`, `[{"jsonrpc":"2.0","id":1,` + wrong + `]`},
-		{false, false, `[{"jsonrpc":"2.0","id":1}]`, `[{"jsonrpc":"2.0","id":1,` + wrong + `]`},
+		{true, `{"jsonrpc":"2.0","id":1}`, `{"jsonrpc":"2.0","id":1,` + wrong},
+		{false, `{"jsonrpc":"2.0","id":1}`, `{"jsonrpc":"2.0","id":1,` + wrong},
+		{true, `[{"jsonrpc":"2.0","id":1}]`, `[{"jsonrpc":"2.0","id":1,` + wrong + `]`},
+		{false, `[{"jsonrpc":"2.0","id":1}]`, `[{"jsonrpc":"2.0","id":1,` + wrong + `]`},
 	} {
 		bubble(t, func(t *testing.T) {
 			handled := make(chan struct{}, 1)
@@ -151,7 +149,7 @@ func TestRefusedWithoutRoom(t *testing.T) {
 				handled <- struct{}{}
 				return nil, nil
 			})
-			r := newRaw(t, h, &jsonrpc.Options{Egress: jsonrpc.EgressOptions{HardLimit: 120, Block: tt.block}, Hooks: &jsonrpc.Hooks{}, Batches: func() bool { return true }})
+			r := newRaw(t, h, &jsonrpc.Options{MaxUnsent: 120, Hooks: &jsonrpc.Hooks{}, Batches: func() bool { return true }})
 			r.run(context.Background())
 			fill := text{strings.Repeat("x", 60)}
 			if tt.full {
@@ -178,7 +176,7 @@ func TestAnswersWait(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		long := strings.Repeat("x", 60)
 		h := jsonrpc.HandlerFunc(func(context.Context, *jsonrpc.Request) (any, error) { return long, nil })
-		r := newRaw(t, h, &jsonrpc.Options{Egress: jsonrpc.EgressOptions{HardLimit: 120}})
+		r := newRaw(t, h, &jsonrpc.Options{MaxUnsent: 120})
 		r.run(context.Background())
 		if err := r.p.Notify(context.Background(), "fill", text{long}); err != nil {
 			t.Fatal(err)
@@ -213,7 +211,7 @@ func TestPlaces(t *testing.T) {
 			}
 			return r.Method, nil
 		})
-		r := newRaw(t, h, &jsonrpc.Options{MaxConcurrent: 1, MaxQueued: 700})
+		r := newRaw(t, h, &jsonrpc.Options{MaxConcurrent: 1, MaxMessage: 700})
 		r.run(context.Background())
 		const overloaded = `"error":{"code":-32000,"message":"overloaded: too much is waiting to be handled"}}`
 		const exited = `"error":{"code":-32603,"message":"internal error: handler ended its goroutine"}}`

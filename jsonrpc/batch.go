@@ -1,17 +1,13 @@
 package jsonrpc
 
-import (
-	"bytes"
-	"sync"
-)
+import "bytes"
 
 // maxBatch is how many messages a batch may have.
 const maxBatch = 256
 
 // batch collects the answers to one array of messages (JSON-RPC 2.0, section 6). They leave as
-// one array when the last is there.
+// one array when the last is there. The peer's lock guards it.
 type batch struct {
-	mu      sync.Mutex
 	due     int           // answers that are missing, and one while the array is dispatched
 	answers *bytes.Buffer // "[", and the answers so far; nil before the first
 }
@@ -62,10 +58,10 @@ func splitBatch(line []byte) (elements [][]byte, fault *Error) {
 }
 
 // expect counts an answer that is due. A nil batch is that of a message that came alone.
-func (b *batch) expect() {
+func (p *Peer) expect(b *batch) {
 	if b != nil {
-		b.mu.Lock()
-		defer b.mu.Unlock()
+		p.mu.Lock()
+		defer p.mu.Unlock()
 		b.due++
 	}
 }
@@ -73,8 +69,6 @@ func (b *batch) expect() {
 // add adds an answer that was due; nil if there is none. It returns what is to be sent now, or
 // nil, and how many bytes more are held back.
 func (b *batch) add(answer *bytes.Buffer) (whole *bytes.Buffer, held int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	if answer != nil {
 		before := 0
 		if b.answers == nil {
@@ -98,8 +92,12 @@ func (b *batch) add(answer *bytes.Buffer) (whole *bytes.Buffer, held int) {
 
 // hold adds an answer to its batch, and returns what is to be sent now, or nil.
 func (p *Peer) hold(b *batch, answer *bytes.Buffer) *bytes.Buffer {
+	p.mu.Lock()
 	whole, held := b.add(answer)
-	if p.held.Add(int64(held)) > 2*int64(p.o.Egress.HardLimit) {
+	p.held += held
+	full := p.held > 2*p.o.MaxUnsent
+	p.mu.Unlock()
+	if full {
 		p.out.close(ErrFull) // before the handlers end, whose answers would complete batches
 		p.broke(ErrFull)
 	}

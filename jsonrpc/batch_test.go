@@ -196,7 +196,7 @@ func TestBatchEnd(t *testing.T) {
 // TestBatchLimit closes the connection of a client whose answers wait for others without end.
 func TestBatchLimit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := newBatched(t, &jsonrpc.Options{Egress: jsonrpc.EgressOptions{HardLimit: 1000}})
+		b := newBatched(t, &jsonrpc.Options{MaxUnsent: 1000})
 		for range 150 { // what is sent does not count any more
 			b.lines <- fmt.Appendf(nil, "[%s,%s]", call("1", "x"), call("2", "y"))
 			if got := b.written(); got == "" {

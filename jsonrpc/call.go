@@ -17,11 +17,7 @@ import (
 // them completes it. complete makes it ready, and from then on it belongs to its caller.
 
 // calls holds the outgoing calls without an answer.
-//
-// mu is not held while params are encoded, a call is logged or a message is sent: each of
-// these may call the peer.
 type calls struct {
-	mu      sync.Mutex
 	next    int64
 	pending map[ID]*Call
 	// Set together with taking all of pending: a call is either among those or refused.
@@ -121,12 +117,12 @@ func (p *Peer) Start(ctx context.Context, method string, params any) *Call {
 		stop := context.AfterFunc(ctx, func() { c.abandon(ctx.Err(), causeText(ctx)) })
 		// The call may have ended already, before complete could see stop. While it is
 		// pending nothing completes it: that begins with the lock taken here.
-		p.calls.mu.Lock()
+		p.mu.Lock()
 		waits := p.calls.pending[c.id] == c
 		if waits {
 			c.stop = stop
 		}
-		p.calls.mu.Unlock()
+		p.mu.Unlock()
 		if !waits {
 			stop()
 		}
@@ -142,21 +138,21 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 	}
 	c.p, c.method = p, method
 	cs := &p.calls
-	cs.mu.Lock()
+	p.mu.Lock()
 	switch {
 	case cs.err != nil:
-		defer cs.mu.Unlock()
+		defer p.mu.Unlock()
 		return cs.err
 	// Checked before the params are encoded, and so not exactly: calls that are encoding at the
 	// same time may pass the limit by their number.
 	case len(cs.pending) >= maxPending:
-		defer cs.mu.Unlock()
+		defer p.mu.Unlock()
 		return ErrFull
 	}
 	// The id is used up even if the call fails below. Nothing needs them without gaps.
 	c.id = mcptypes.IntID(cs.next)
 	cs.next++
-	cs.mu.Unlock() // encoding the params may run code that calls the peer
+	p.mu.Unlock() // encoding the params may run code that calls the peer
 
 	b := getBuffer()
 	if err := p.writeCall(b, c.id, method, params); err != nil {
@@ -164,11 +160,11 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 		return err
 	}
 	c.log = p.began(ctx, method, c.id)
-	cs.mu.Lock()
+	p.mu.Lock()
 	// The connection may have ended while params were encoded. fail has taken the pending
 	// calls by then, so a call registered now would wait forever.
 	if err := cs.err; err != nil {
-		cs.mu.Unlock()
+		p.mu.Unlock()
 		putBuffer(b)
 		c.ended(err)
 		return err
@@ -179,7 +175,7 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 	if len(cs.pending) == 1 { // of several, the writer sends more with one write
 		w = ifPrompt
 	}
-	cs.mu.Unlock()
+	p.mu.Unlock()
 	err := p.send(ctx, b, refusable, w)
 	// If retire reports false, the end of the connection has completed the call with its
 	// own error.
@@ -201,8 +197,8 @@ func (c *Call) ended(err error) {
 // retire removes a call from the pending ones and reports whether it was there. The
 // goroutine that gets true completes the call.
 func (p *Peer) retire(c *Call) bool {
-	p.calls.mu.Lock()
-	defer p.calls.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.calls.pending[c.id] != c {
 		return false
 	}
@@ -261,12 +257,12 @@ func (c *Call) abandon(err error, reason string) {
 // decode the result: that is left to the caller's goroutine, and may be slow.
 func (p *Peer) resolve(m *message, line []byte) {
 	cs := &p.calls
-	cs.mu.Lock()
+	p.mu.Lock()
 	// Looked up and removed under one lock: a second answer with the same id finds no
 	// call.
 	c := cs.pending[m.id]
 	delete(cs.pending, m.id)
-	cs.mu.Unlock()
+	p.mu.Unlock()
 	if c == nil {
 		p.problem(fmt.Errorf("answer with id %s, %w", m.id, ErrNoCall), line)
 		return
@@ -278,17 +274,18 @@ func (p *Peer) resolve(m *message, line []byte) {
 	c.complete()
 }
 
-// fail ends every pending call, and every later one, with err.
-func (cs *calls) fail(err error) {
-	cs.mu.Lock()
+// failCalls ends every pending call, and every later one, with err.
+func (p *Peer) failCalls(err error) {
+	cs := &p.calls
+	p.mu.Lock()
 	if cs.err != nil {
-		cs.mu.Unlock()
+		p.mu.Unlock()
 		return
 	}
 	cs.err = err // start1 looks at it under the lock: no call is registered after this
 	pending := cs.pending
 	cs.pending = nil
-	cs.mu.Unlock()
+	p.mu.Unlock()
 	// Outside the lock: completing logs, and wakes callers, which may call again.
 	// Nothing else can complete them, since they are no longer in pending.
 	for _, c := range pending {

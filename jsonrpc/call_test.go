@@ -15,17 +15,17 @@ import (
 
 func TestStart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		o := &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel, FirstID: 7}
+		o := &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel}
 		r := newRaw(t, nil, o)
 		r.run(context.Background())
 		bg := context.Background()
 
 		a := r.p.Start(bg, "a", nil)
-		r.want(`{"jsonrpc":"2.0","id":7,"method":"a"}`)
-		if a.ID() != mcptypes.IntID(7) {
+		r.want(`{"jsonrpc":"2.0","id":0,"method":"a"}`)
+		if a.ID() != mcptypes.IntID(0) {
 			t.Errorf("id %v", a.ID())
 		}
-		r.send(`{"jsonrpc":"2.0","id":7,"result":{"text":"x"}}`)
+		r.send(`{"jsonrpc":"2.0","id":0,"result":{"text":"x"}}`)
 		<-a.Done()
 		var got text
 		if err := errors.Join(a.Result(&got), a.Result(nil)); err != nil || got.Text != "x" {
@@ -37,19 +37,19 @@ func TestStart(t *testing.T) {
 
 		bctx, giveUp := context.WithCancelCause(bg)
 		b := r.p.Start(bctx, "b", []int{1})
-		r.want(`{"jsonrpc":"2.0","id":8,"method":"b","params":[1]}`)
+		r.want(`{"jsonrpc":"2.0","id":1,"method":"b","params":[1]}`)
 		giveUp(errors.New(`a "reason"`))
-		r.want(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":8,"reason":"a \"reason\""}}`)
+		r.want(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"a \"reason\""}}`)
 		if err := b.Result(nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled call: %v", err)
 		}
-		r.send(`{"jsonrpc":"2.0","id":8,"result":{}}`) // late, dropped
+		r.send(`{"jsonrpc":"2.0","id":1,"result":{}}`) // late, dropped
 
 		ctx, abandon := context.WithCancelCause(bg)
 		c := r.p.Start(ctx, "c", nil)
-		r.want(`{"jsonrpc":"2.0","id":9,"method":"c"}`)
+		r.want(`{"jsonrpc":"2.0","id":2,"method":"c"}`)
 		abandon(errors.New("enough"))
-		r.want(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9,"reason":"enough"}}`)
+		r.want(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2,"reason":"enough"}}`)
 		if err := c.Result(nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled call: %v", err)
 		}
@@ -60,15 +60,15 @@ func TestStart(t *testing.T) {
 		ctx, cancel := context.WithTimeout(bg, time.Second)
 		defer cancel()
 		d := r.p.Start(ctx, "initialize", nil)
-		r.want(`{"jsonrpc":"2.0","id":10,"method":"initialize"}`)
+		r.want(`{"jsonrpc":"2.0","id":3,"method":"initialize"}`)
 		if err := d.Result(nil); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("initialize: %v", err)
 		}
 		ctx, cancel = context.WithCancel(bg)
 		defer cancel()
 		e := r.p.Start(ctx, "e", nil)
-		r.want(`{"jsonrpc":"2.0","id":11,"method":"e"}`) // and no cancel note before it
-		r.send(`{"jsonrpc":"2.0","id":11,"error":{"code":5,"message":"five","data":{"a":1}}}`)
+		r.want(`{"jsonrpc":"2.0","id":4,"method":"e"}`) // and no cancel note before it
+		r.send(`{"jsonrpc":"2.0","id":4,"error":{"code":5,"message":"five","data":{"a":1}}}`)
 		var err *jsonrpc.Error
 		if !errors.As(e.Result(nil), &err) {
 			t.Fatal("no error answer")
@@ -76,7 +76,7 @@ func TestStart(t *testing.T) {
 		if diff := cmp.Diff(&jsonrpc.Error{Code: 5, Message: "five", Data: json.RawMessage(`{"a":1}`)}, err); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		r.send(`{"jsonrpc":"2.0","id":12,"error":{"message":"no code"}}`)
+		r.send(`{"jsonrpc":"2.0","id":5,"error":{"message":"no code"}}`)
 		if s := r.p.Stats(); s.Pending != 0 {
 			t.Errorf("%d calls pending", s.Pending)
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
 )
 
 // The life of a request: dispatch makes it, admit registers it under its id, and it waits in
@@ -22,10 +21,7 @@ import (
 // One goroutine handles notifications one by one, in order of arrival; it exists while
 // there are any. A request that arrives meanwhile queues behind them, and that goroutine
 // starts it without waiting for it. Otherwise the read loop starts the request at once.
-//
-// mu also guards the flags of the requests. No handler, hook or Write runs under it.
 type inbound struct {
-	mu       sync.Mutex
 	inflight map[ID]*Request // accepted and not answered
 
 	// A request in queue waits for the notifications before it, even if a place is free. A
@@ -75,7 +71,7 @@ func (p *Peer) dispatch(m *message, line []byte, b *batch) {
 	case kindRequest:
 		r := p.newRequest(m, line)
 		r.batch = b
-		b.expect()
+		p.expect(b)
 		p.accept(r)
 	case kindNotification:
 		// A cancel notification does not queue: the handler it should end may be the one
@@ -94,7 +90,7 @@ func (p *Peer) dispatch(m *message, line []byte, b *batch) {
 	// kindInvalid: the sender may wait for an answer, so it gets one.
 	default:
 		p.problem(m.fault, line)
-		b.expect()
+		p.expect(b)
 		p.refuse(b, m.id, m.fault)
 	}
 }
@@ -126,7 +122,7 @@ func (p *Peer) intern(name []byte) string {
 
 // accept admits a request or notification and has it handled.
 //
-// It decides under one hold of inbound's lock whether the request is admitted, whether it has
+// It decides under one hold of the lock whether the request is admitted, whether it has
 // to wait, and for what. Between these decisions nothing may end a request or add one: it would
 // then start out of order, or wait although nothing is left to start it.
 func (p *Peer) accept(r *Request) {
@@ -135,10 +131,10 @@ func (p *Peer) accept(r *Request) {
 		return
 	}
 	in := &p.in
-	in.mu.Lock()
+	p.mu.Lock()
 	// Nothing can be sent any more, so a refusal would be lost too.
 	if in.ended {
-		in.mu.Unlock()
+		p.mu.Unlock()
 		return
 	}
 	// A request may not pass a notification that arrived before it. It starts at once
@@ -146,7 +142,7 @@ func (p *Peer) accept(r *Request) {
 	behind := in.ordering || r.IsNotification()
 	wait := behind || in.running >= p.o.MaxConcurrent
 	if e := p.admit(r, wait); e != nil {
-		in.mu.Unlock() // the answer takes the lock of the egress, and calls hooks
+		p.mu.Unlock() // the answer takes the lock of the egress, and calls hooks
 		p.reject(r, e)
 		return
 	}
@@ -166,15 +162,15 @@ func (p *Peer) accept(r *Request) {
 		in.running++
 		p.spawn(r)
 	}
-	in.mu.Unlock()
+	p.mu.Unlock()
 }
 
 // admit registers the request, or returns why it is refused. The lock is held.
 func (p *Peer) admit(r *Request, wait bool) *Error {
 	in := &p.in
 	// Only what waits is bounded by size. What starts at once is bounded by
-	// MaxConcurrent.
-	if wait && in.bytes+r.size > p.o.MaxQueued {
+	// MaxConcurrent. A message that is as long as one may be passes when nothing else waits.
+	if wait && in.bytes > 0 && in.bytes+r.size > p.o.MaxMessage {
 		return Errorf(CodeOverloaded, "overloaded: too much is waiting to be handled")
 	}
 	if !r.IsNotification() {
@@ -204,9 +200,9 @@ func (p *Peer) reject(r *Request, e *Error) {
 	// A notification has no answer in which its sender could see the loss. So it is counted and
 	// reported on this side.
 	if r.IsNotification() {
-		p.in.mu.Lock()
+		p.mu.Lock()
 		p.in.dropped++
-		p.in.mu.Unlock()
+		p.mu.Unlock()
 		p.problem(fmt.Errorf("notification %s dropped: %w", r.Method, e), nil)
 		return
 	}
@@ -216,15 +212,15 @@ func (p *Peer) reject(r *Request, e *Error) {
 // acceptInline handles a request or notification on the goroutine that has read it. It
 // overtakes what waits, which is why only what Options.Inline chooses comes here.
 func (p *Peer) acceptInline(r *Request) {
-	p.in.mu.Lock()
+	p.mu.Lock()
 	if p.in.ended {
-		p.in.mu.Unlock()
+		p.mu.Unlock()
 		return
 	}
 	// Inline requests take no place and no room in the queue: each is handled before the
 	// next message is read.
 	e := p.admit(r, false)
-	p.in.mu.Unlock()
+	p.mu.Unlock()
 	if e != nil {
 		p.reject(r, e)
 		return
@@ -243,12 +239,12 @@ func (p *Peer) acceptInline(r *Request) {
 	// beyond the limit if none is free.
 	// Reply may have answered it meanwhile. answered is set under this lock, so either that
 	// Reply finds the place and frees it, or none is taken.
-	p.in.mu.Lock()
+	p.mu.Lock()
 	if !r.answered {
 		p.in.running++
 		p.in.keep(r)
 	}
-	p.in.mu.Unlock()
+	p.mu.Unlock()
 }
 
 // keep lets a request whose handler has returned hold its place until it is answered. The
@@ -271,7 +267,7 @@ func (p *Peer) ordered() {
 	}()
 	in := &p.in
 	for {
-		in.mu.Lock()
+		p.mu.Lock()
 		r := in.queue.pop()
 		switch {
 		// The last look at the queue and the clearing of ordering are one step, see
@@ -279,17 +275,17 @@ func (p *Peer) ordered() {
 		case r == nil:
 			in.ordering = false
 			over = true
-			in.mu.Unlock()
+			p.mu.Unlock()
 			return
 		// The notifications before it have been handled.
 		case !r.IsNotification():
 			// Started and not handled: its handler may take long, and the next
 			// notification must not wait for it.
 			p.start(r)
-			in.mu.Unlock()
+			p.mu.Unlock()
 		default:
 			in.bytes -= r.size
-			in.mu.Unlock()
+			p.mu.Unlock()
 			// On this goroutine, so the next one starts when this one has returned.
 			_, err := p.call(r)
 			p.noteDone(r, err)
@@ -352,8 +348,8 @@ func growStack(p *Peer) byte {
 // returned; nil if none waits, or if the request keeps its place.
 func (p *Peer) next(done *Request) *Request {
 	in := &p.in
-	in.mu.Lock()
-	defer in.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	// Both flags under one lock: a Reply either came before and the place is free, or it
 	// finds kept set and gives up the place.
 	if done.detached && !done.answered {
@@ -379,12 +375,12 @@ func (in *inbound) vacate() *Request {
 
 // vacateKept gives up the place of a detached request that has been answered.
 func (p *Peer) vacateKept() {
-	p.in.mu.Lock()
+	p.mu.Lock()
 	p.in.kept--
 	if r := p.in.vacate(); r != nil {
 		p.spawn(r)
 	}
-	p.in.mu.Unlock()
+	p.mu.Unlock()
 }
 
 // handle runs the handler of a request and answers it.
@@ -393,7 +389,7 @@ func (p *Peer) handle(r *Request) {
 	// its end.
 	switch s := p.state(r); {
 	case s.ended: // before it began
-		p.in.finished()
+		p.finished()
 		return
 	case s.cancelled: // before it began
 		p.answer(r, nil, CodeRequestCancelled, onHandler)
@@ -408,8 +404,8 @@ func (p *Peer) handle(r *Request) {
 // state returns a request's flags, and whether the peer has ended, as they are
 // now. They may change as soon as it returns, so answer looks again under the lock.
 func (p *Peer) state(r *Request) (s struct{ cancelled, detached, ended bool }) {
-	p.in.mu.Lock()
-	defer p.in.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	s.cancelled, s.detached, s.ended = r.cancelled, r.detached, p.in.ended
 	return s
 }
@@ -447,21 +443,21 @@ func (p *Peer) panicked(r *Request, what any) {
 		p.o.Logger.Error("jsonrpc: handler panicked", "method", r.Method, "panic", fmt.Sprint(what), "stack", string(debug.Stack()))
 	}
 	// A detached request would otherwise wait for a Reply that may not come.
-	p.in.mu.Lock()
+	p.mu.Lock()
 	r.detached = false
-	p.in.mu.Unlock()
+	p.mu.Unlock()
 }
 
 // noteDone ends a notification.
 func (p *Peer) noteDone(r *Request, err error) {
 	if err != nil {
-		defer p.in.finished() // an error's methods may end this goroutine
+		defer p.finished() // an error's methods may end this goroutine
 		if err = p.noteFault(r, err); err != nil {
 			p.problem(err, nil)
 		}
 		return
 	}
-	p.in.finished()
+	p.finished()
 }
 
 // noteFault returns what to report about a handler's error, nil for nothing.
@@ -481,10 +477,10 @@ func (p *Peer) noteFault(r *Request, err error) error {
 
 // finished takes one off the active requests and notifications. It is the last thing that
 // happens to each of them, and happens once.
-func (in *inbound) finished() {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	in.retire(1)
+func (p *Peer) finished() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.in.retire(1)
 }
 
 // retire is finished for n, with the lock held. The end, if it waits, is woken here.
@@ -495,25 +491,27 @@ func (in *inbound) retire(n int) {
 	}
 }
 
-// end drops what has not started and refuses everything from now on. Requests that are dropped
+// endInbound drops what has not started and refuses everything from now on. Requests that are dropped
 // get no answer: the transport is about to be closed. It may be called several times. A
 // transport whose Close does not unblock Read keeps delivering; without this
 // its messages would be handled after Run has returned.
-func (in *inbound) end() {
-	in.mu.Lock()
-	defer in.mu.Unlock()
+func (p *Peer) endInbound() {
+	in := &p.in
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	in.ended = true
 	// Handlers that run remain active; Run waits for them.
 	in.retire(in.queue.len() + in.waiting.len())
 	in.queue, in.waiting, in.bytes = fifo[Request]{}, fifo[Request]{}, 0
 }
 
-// wait returns when nothing is active, or with the error of ctx. More may be accepted after
+// waitIdle returns when nothing is active, or with the error of ctx. More may be accepted after
 // that, unless the input has ended or requests are refused.
-func (in *inbound) wait(ctx context.Context) error {
-	in.mu.Lock()
+func (p *Peer) waitIdle(ctx context.Context) error {
+	in := &p.in
+	p.mu.Lock()
 	if in.active == 0 {
-		in.mu.Unlock()
+		p.mu.Unlock()
 		return nil
 	}
 	// Made on demand: a busy peer falls idle often, and mostly nothing waits for it.
@@ -521,7 +519,7 @@ func (in *inbound) wait(ctx context.Context) error {
 		in.idle = make(chan struct{})
 	}
 	idle := in.idle
-	in.mu.Unlock()
+	p.mu.Unlock()
 	select {
 	case <-idle:
 		return nil
@@ -540,16 +538,16 @@ func (p *Peer) cancelInbound(c *CancelProfile, params, line []byte) {
 	// Found by its id, whether it waits, is being handled or is kept. One that waits stays in its
 	// queue, and is answered without being handled when its turn comes, see handle.
 	in := &p.in
-	in.mu.Lock()
+	p.mu.Lock()
 	r := in.inflight[id]
 	if r == nil || !c.covers(r.Method) {
-		in.mu.Unlock()
+		p.mu.Unlock()
 		return // answered already, which is not a fault
 	}
 	// Set before the context ends: a handler that returns because of it must find the
 	// mark, or it would answer a request that must not be answered.
 	r.cancelled = true
-	in.mu.Unlock()
+	p.mu.Unlock()
 	cause := ErrCancelled
 	if reason != "" {
 		cause = fmt.Errorf("%w: %s", ErrCancelled, reason)

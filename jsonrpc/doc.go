@@ -72,8 +72,8 @@
 // # Cancellation, pressure, the end
 //
 // When the context of a call ends, the call returns at once, and a [CancelProfile] says how
-// the other side learns of it. [EgressOptions] bound what the other side does not read,
-// [Options] what it sends; beyond a limit the peer refuses one message, not the connection.
+// the other side learns of it. [Options] bound what the other side does not read,
+// and what it sends; beyond a limit the peer refuses one message, not the connection.
 // [Peer.Run] lists the reasons to end. The peer waits for every goroutine that it started,
 // except for a handler that ignores the end of its context for more than a second.
 //

@@ -24,7 +24,7 @@ type egress struct {
 	t   Transport
 	p   prompter        // t, if it can
 	ctx context.Context // ends when the connection does; for Write
-	o   EgressOptions
+	max int             // Options.MaxUnsent
 
 	// broken ends the connection. It takes other locks and calls hooks, so mu must not be
 	// held.
@@ -70,17 +70,17 @@ type chunk struct {
 type class uint8
 
 const (
-	refusable  class = iota // notifications and calls: held back at the hard limit
-	answer                  // waits for room at the hard limit, never refused
+	refusable  class = iota // notifications and calls: refused at the limit
+	answer                  // waits for room at the limit, never refused
 	regardless              // queued without waiting: sent by the read loop
 )
 
-func newEgress(t Transport, o EgressOptions) *egress {
+func newEgress(t Transport, most int) *egress {
 	p, ok := t.(prompter)
 	if ok && !p.prompts() {
 		p = nil
 	}
-	e := &egress{t: t, p: p, o: o}
+	e := &egress{t: t, p: p, max: most}
 	e.run = e.drain
 	return e
 }
@@ -112,8 +112,8 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 	//
 	// Senders that wait here are not in a queue of their own: which of them gets the room is
 	// left to the lock. One goroutine's messages keep their order, since it waits for each.
-	for e.err == nil && c != regardless && e.amount.bytes+n > e.o.HardLimit && e.amount.bytes > 0 {
-		if c == refusable && !e.o.Block {
+	for e.err == nil && c != regardless && e.amount.bytes+n > e.max && e.amount.bytes > 0 {
+		if c == refusable {
 			e.mu.Unlock()
 			putBuffer(b)
 			return ErrFull
@@ -133,7 +133,7 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 	}
 	// The reader must not wait, and memory must not grow without end: only closing is
 	// left.
-	if e.err == nil && c == regardless && e.amount.bytes+n > 2*e.o.HardLimit {
+	if e.err == nil && c == regardless && e.amount.bytes+n > 2*e.max {
 		e.fail(ErrFull)
 		defer e.broken(ErrFull) // the writer is in Write and cannot report it
 	}

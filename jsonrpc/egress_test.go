@@ -70,7 +70,7 @@ func TestEgressOrder(t *testing.T) {
 			for _, second := range all {
 				synctest.Test(t, func(t *testing.T) {
 					wire := &slowWire{t: t, let: make(chan error), room: room}
-					e := newEgress(wire, EgressOptions{HardLimit: 1000})
+					e := newEgress(wire, 1000)
 					e.start()
 					var waiting atomic.Int32
 					send := func(m string, w writer) {
@@ -112,7 +112,7 @@ func TestEgressOrder(t *testing.T) {
 func TestEgressChunks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wire := &slowWire{t: t, let: make(chan error)}
-		e := newEgress(wire, EgressOptions{HardLimit: 1 << 20})
+		e := newEgress(wire, 1<<20)
 		e.start()
 		var want []string
 		e.mu.Lock() // all are queued before a writer begins
@@ -164,7 +164,7 @@ func TestEgressLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				wire := &slowWire{t: t, let: make(chan error)}
-				e := newEgress(wire, EgressOptions{HardLimit: 100})
+				e := newEgress(wire, 100)
 				var broken []error
 				e.broken = func(err error) { broken = append(broken, err) }
 				e.start()
@@ -232,7 +232,7 @@ func TestEgressPrompt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				wire := &slowWire{t: t, let: make(chan error), room: tt.room, fails: tt.fails}
-				e := newEgress(wire, EgressOptions{HardLimit: 1000})
+				e := newEgress(wire, 1000)
 				var broken []error
 				e.broken = func(err error) { broken = append(broken, errors.Unwrap(err)) }
 				e.start()

@@ -38,7 +38,7 @@ type Stats struct {
 	Waiting     int    // inbound requests and notifications waiting to be handled
 	Received    uint64 // messages read from it
 	Sent        uint64 // messages handed to the transport
-	Dropped     uint64 // inbound notifications dropped at MaxQueued
+	Dropped     uint64 // inbound notifications dropped at [Options].MaxMessage
 	EgressBytes int    // queued or being written
 }
 

@@ -21,13 +21,9 @@ type Options struct {
 	// Batches reports whether the peer accepts batches now; it is asked when one comes. An array of up
 	// to 256 messages is handled as if they had come one by one, but the answers are sent together, as
 	// one array, when the last is there. Without answers nothing is sent. Answers that wait for others
-	// of their batches count up to twice [EgressOptions].HardLimit; then the connection is closed. A
+	// of their batches count up to twice MaxUnsent; then the connection is closed. A
 	// peer sends no batches. Default: it accepts none.
 	Batches func() bool
-
-	// FirstID is the id of the first outgoing call; each further one is one
-	// higher. Default: 0.
-	FirstID int64
 
 	// LenientVersion accepts messages whose jsonrpc member is absent or
 	// another string. Default: they are invalid requests.
@@ -40,7 +36,11 @@ type Options struct {
 	// MaxMessage is the longest message accepted, in bytes. A longer one is
 	// skipped: a request is answered with CodeInvalidRequest and its id, a
 	// response fails its call, a notification is reported to Hooks.Problem.
-	// The same goes for one whose arrays and objects nest deeper than 512. Default: 64 MiB.
+	// The same goes for one whose arrays and objects nest deeper than 512.
+	//
+	// It also bounds the requests and notifications that wait to be handled, together. Beyond it a
+	// request is answered with CodeOverloaded and a notification is dropped, which Hooks.Problem and
+	// [Stats] report. Default: 64 MiB.
 	MaxMessage int
 
 	// MaxConcurrent is the number of requests handled at the same time;
@@ -52,14 +52,11 @@ type Options struct {
 	// detach, above the limit if none is free. Default: 1024.
 	MaxConcurrent int
 
-	// MaxQueued is the number of bytes that requests and notifications may
-	// take up while they wait to be handled. Beyond it a request is answered
-	// with CodeOverloaded and a notification is dropped, which hooks and
-	// statistics report. Default: 256 MiB.
-	MaxQueued int
-
-	// Egress decides about what is sent faster than the other side reads.
-	Egress EgressOptions
+	// MaxUnsent is how many bytes may wait for the other side to read. Beyond it notifications and calls
+	// fail with [ErrFull], and the goroutine that answers a request waits for room. What the reader itself
+	// answers is queued up to twice MaxUnsent: then the other side sends requests without end and reads
+	// nothing, and the connection is closed with ErrFull. Default: 256 MiB.
+	MaxUnsent int
 
 	// DrainTimeout bounds how long requests accepted before the end of input may take to
 	// finish and to be answered. Then their contexts end with the cause ErrClosed, and
@@ -76,29 +73,12 @@ type Options struct {
 	Hooks *Hooks
 }
 
-// EgressOptions bound the queue of messages waiting to be written, in bytes.
-//
-// Answers are never refused: at the hard limit the goroutine that answers
-// waits for room, and what the read loop itself must answer (errors, inline
-// methods) is queued regardless. If even that reaches twice the hard limit,
-// the other side sends requests without end and reads nothing; the connection
-// is closed with ErrFull.
-type EgressOptions struct {
-	// HardLimit is where notifications and calls are held back. Default: 256 MiB.
-	HardLimit int
-
-	// Block makes notifications and calls wait for room at the hard limit, as
-	// long as their contexts allow. Default: they fail at once with ErrFull.
-	Block bool
-}
-
 const (
 	maxDepth             = 512     // how deep arrays and objects may nest in a message
 	maxPending           = 1 << 16 // how many calls may wait for an answer; a further one fails with ErrFull
 	defaultMaxMessage    = 64 << 20
 	defaultMaxConcurrent = 1024
-	defaultMaxQueued     = 256 << 20
-	defaultHardLimit     = 256 << 20
+	defaultMaxUnsent     = 256 << 20
 	defaultDrain         = 5 * time.Second
 	leaveBehind          = time.Second // grace for handlers whose context has ended
 )
@@ -116,8 +96,7 @@ func (o *Options) withDefaults() Options {
 	}
 	def(&c.MaxMessage, defaultMaxMessage)
 	def(&c.MaxConcurrent, defaultMaxConcurrent)
-	def(&c.MaxQueued, defaultMaxQueued)
-	def(&c.Egress.HardLimit, defaultHardLimit)
+	def(&c.MaxUnsent, defaultMaxUnsent)
 	if c.DrainTimeout == 0 {
 		c.DrainTimeout = defaultDrain
 	}

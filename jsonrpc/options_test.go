@@ -135,7 +135,7 @@ func TestResponder(t *testing.T) {
 }
 
 // TestDetachedCount checks that a detached request counts until it is answered. It uses a
-// place, and requests that wait for a place count against MaxQueued.
+// place, and requests that wait for a place count against MaxMessage.
 func TestDetachedCount(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		kept := make(chan *jsonrpc.Responder, 10)
@@ -147,7 +147,7 @@ func TestDetachedCount(t *testing.T) {
 			kept <- w
 			return nil, nil
 		})
-		r := newRaw(t, h, &jsonrpc.Options{MaxConcurrent: 2, MaxQueued: 700, Inline: jsonrpc.Methods("inline", "inline early")})
+		r := newRaw(t, h, &jsonrpc.Options{MaxConcurrent: 2, MaxMessage: 700, Inline: jsonrpc.Methods("inline", "inline early")})
 		ended := r.run(context.Background())
 		stats := func(running, waiting int) {
 			t.Helper()
@@ -192,7 +192,7 @@ func TestLimits(t *testing.T) {
 		})
 		var problems []string
 		o := &jsonrpc.Options{
-			MaxConcurrent: 1, MaxQueued: 700, MaxMessage: 200, Cancellation: jsonrpc.LSPCancel,
+			MaxConcurrent: 1, MaxMessage: 700, Cancellation: jsonrpc.LSPCancel,
 			Hooks: &jsonrpc.Hooks{Problem: func(err error, _ []byte) { problems = append(problems, err.Error()) }},
 		}
 		r := newRaw(t, h, o)
@@ -200,8 +200,8 @@ func TestLimits(t *testing.T) {
 		r.send(`{"jsonrpc":"2.0","id":1,"method":"a"}`, `{"jsonrpc":"2.0","id":2,"method":"b"}`, `{"jsonrpc":"2.0","id":3,"method":"c"}`, `{"jsonrpc":"2.0","id":4,"method":"d"}`)
 		overloaded := `"error":{"code":-32000,"message":"overloaded: too much is waiting to be handled"}}`
 		r.want(`{"jsonrpc":"2.0","id":4,` + overloaded)
-		r.send(`{"jsonrpc":"2.0","method":"n1"}`, `{"jsonrpc":"2.0","id":5,"method":"`+strings.Repeat("e", 200)+`"}`)
-		r.want(`{"jsonrpc":"2.0","id":5,"error":{"code":-32600,"message":"message is longer than 200 bytes"}}`)
+		r.send(`{"jsonrpc":"2.0","method":"n1"}`, `{"jsonrpc":"2.0","id":5,"method":"`+strings.Repeat("e", 700)+`"}`)
+		r.want(`{"jsonrpc":"2.0","id":5,"error":{"code":-32600,"message":"message is longer than 700 bytes"}}`)
 		if s := r.p.Stats(); s.Running != 1 || s.Waiting != 2 || s.Dropped != 1 || s.Received != 5 {
 			t.Errorf("stats %+v", s)
 		}
@@ -215,7 +215,7 @@ func TestLimits(t *testing.T) {
 		want := []string{
 			"overloaded: too much is waiting to be handled (-32000)",
 			"notification n1 dropped: overloaded: too much is waiting to be handled (-32000)",
-			"message is longer than 200 bytes (-32600)",
+			"message is longer than 700 bytes (-32600)",
 		}
 		if diff := cmp.Diff(want[1:], problems); diff != "" {
 			t.Errorf("problems (-want +got):\n%s", diff)
@@ -224,10 +224,10 @@ func TestLimits(t *testing.T) {
 }
 
 // TestUnreadAnswers checks that a side that sends requests and never reads is cut off at twice
-// the hard limit.
+// MaxUnsent.
 func TestUnreadAnswers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		o := &jsonrpc.Options{Inline: jsonrpc.Methods("ping"), Egress: jsonrpc.EgressOptions{HardLimit: 1000}}
+		o := &jsonrpc.Options{Inline: jsonrpc.Methods("ping"), MaxUnsent: 1000}
 		r := newRaw(t, echoMux(), o)
 		ended := r.run(context.Background())
 		for range 100 {
@@ -243,7 +243,7 @@ func TestEgressPolicy(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		o := &jsonrpc.Options{
 			Cancellation: jsonrpc.MCPCancel,
-			Egress:       jsonrpc.EgressOptions{HardLimit: 200, Block: true},
+			MaxUnsent:    200,
 			Logger:       slog.New(slog.DiscardHandler),
 		}
 		r := newRaw(t, nil, o)
@@ -255,18 +255,16 @@ func TestEgressPolicy(t *testing.T) {
 		for ; err == nil; sent++ {
 			err = r.p.Notify(ctx, "n", text{"0123456789"})
 		}
-		if !errors.Is(err, context.DeadlineExceeded) || sent < 2 {
+		if !errors.Is(err, jsonrpc.ErrFull) || sent < 2 {
 			t.Errorf("the %d. notification: %v", sent, err)
 		}
-		if err := r.p.Call(ctx, "c", nil, nil); !errors.Is(err, context.DeadlineExceeded) {
+		if err := r.p.Call(ctx, "c", nil, nil); !errors.Is(err, jsonrpc.ErrFull) {
 			t.Errorf("call: %v", err)
 		}
 		if err := r.p.Flush(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("flush: %v", err)
 		}
-		short, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		if err := r.p.Call(short, "c", text{strings.Repeat("x", 100)}, nil); !errors.Is(err, context.DeadlineExceeded) {
+		if err := r.p.Call(context.Background(), "c", text{strings.Repeat("x", 100)}, nil); !errors.Is(err, jsonrpc.ErrFull) {
 			t.Errorf("call without room: %v", err)
 		}
 		for range sent - 1 {

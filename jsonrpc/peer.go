@@ -32,26 +32,25 @@ type Peer struct {
 	o Options // with defaults; never changed
 	d dialect
 
-	// Each of these has a lock of its own, and so has a request's context.
-	// No goroutine takes one of them while it holds another, so they cannot deadlock. No
-	// handler, hook, encoder or transport runs under one of them, so these may call the
-	// peer.
-	out   *egress
+	out *egress // has a lock of its own, which no goroutine takes while it holds mu
+
+	// mu guards the calls, what came in with the flags of its requests, and the life. No handler,
+	// hook, encoder or transport runs under it, so these may call the peer.
+	mu    sync.Mutex
 	in    inbound
 	calls calls
+	life  life
+	held  int // bytes of answers that wait for others of their batches
 
 	received atomic.Uint64
-	held     atomic.Int64 // bytes of answers that wait for others of their batches
 
 	methods map[string]string // belongs to the goroutine that reads
 	unread  chan struct{}     // closed when that has returned
 
 	ctx contexts
-	// finish waits for them, after inbound.end has let no more start. For that reason a
-	// goroutine is counted under inbound's lock, or by one that is counted itself.
+	// finish waits for them, after endInbound has let no more start. For that reason a
+	// goroutine is counted under mu, or by one that is counted itself.
 	handlers sync.WaitGroup
-
-	life life
 }
 
 // contexts are three, because the end has an order: first the waiting for more work stops,
@@ -66,7 +65,6 @@ type contexts struct {
 // life is how far a peer is between the begin of Run and its end. Every way to end comes here first. The
 // first reason counts: a Close makes the transport fail, and that failure explains nothing.
 type life struct {
-	mu       sync.Mutex
 	running  bool
 	inputEnd bool  // nothing more is read
 	shutdown bool  // Shutdown was called
@@ -101,8 +99,7 @@ func NewPeer(t Transport, h Handler, o *Options) *Peer {
 	p.d = dialect{depth: maxDepth, lenient: p.o.LenientVersion}
 	p.ctx.live.base, p.ctx.conn.base = context.Background(), context.Background()
 	p.in.inflight, p.calls.pending = map[ID]*Request{}, map[ID]*Call{}
-	p.calls.next = p.o.FirstID
-	p.out = newEgress(t, p.o.Egress)
+	p.out = newEgress(t, p.o.MaxUnsent)
 	p.out.ctx = &p.ctx.conn
 	p.out.broken = p.broke
 	// Before the first Read. A message beyond the limit is then never in memory as a
@@ -117,9 +114,8 @@ func notFound(_ context.Context, r *Request) (any, error) {
 	return nil, Errorf(CodeMethodNotFound, "method not found: %s", r.Method)
 }
 
-// Notify sends a notification. It is queued in order with everything else sent
-// and does not wait for the wire; ctx bounds the waiting for room when
-// [EgressOptions].Block is set.
+// Notify sends a notification. It is queued in order with everything else sent,
+// and does not wait for the wire. Beyond [Options].MaxUnsent the error is [ErrFull].
 func (p *Peer) Notify(ctx context.Context, method string, params any) error {
 	b := getBuffer()
 	if err := p.writeCall(b, ID{}, method, params); err != nil {
@@ -156,16 +152,12 @@ func (p *Peer) Err() error {
 // Stats returns figures about the peer as it is now.
 func (p *Peer) Stats() Stats {
 	var s Stats
-	// One lock after another, never two at once. The figures are of slightly different
-	// times, which statistics can bear.
-	p.calls.mu.Lock()
+	p.mu.Lock()
 	s.Pending = len(p.calls.pending)
-	p.calls.mu.Unlock()
-	p.in.mu.Lock()
 	s.Running = p.in.running
 	s.Waiting = p.in.queue.len() + p.in.waiting.len()
 	s.Dropped = p.in.dropped
-	p.in.mu.Unlock()
+	p.mu.Unlock()
 	p.out.mu.Lock()
 	s.Sent = p.out.amount.sent
 	s.EgressBytes = p.out.amount.bytes

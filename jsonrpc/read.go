@@ -32,9 +32,9 @@ func (p *Peer) inputEnded(err error) {
 		h.InputEnd(err)
 	}
 	// After the hook, so that it has run when handlers see the end.
-	p.life.mu.Lock()
+	p.mu.Lock()
 	p.life.inputEnd = true
-	p.life.mu.Unlock()
+	p.mu.Unlock()
 	p.wake()
 }
 
@@ -68,7 +68,7 @@ func (p *Peer) readFailed(err error) (goOn bool, _ error) {
 	switch {
 	case errors.Is(err, io.EOF):
 		// Calls can get no answer any more. Handlers may still finish and answer.
-		p.calls.fail(fmt.Errorf("%w: the other side has ended its input", ErrClosed))
+		p.failCalls(fmt.Errorf("%w: the other side has ended its input", ErrClosed))
 		return false, nil
 	// Before the next case, because it is an *Error too. It knows the id of the message, so
 	// dispatch can refuse the request or fail the call.

@@ -44,7 +44,7 @@ type Request struct {
 	// Part of the request, which saves an allocation. It ends after the answer was queued.
 	ctx lazyContext
 
-	// Guarded by peer.in.mu. Each is set once and stays, except that a panic takes back
+	// Guarded by peer.p.mu. Each is set once and stays, except that a panic takes back
 	// detached.
 	cancelled bool // by the other side
 	detached  bool // Responder was called
@@ -194,9 +194,9 @@ func wanted(t reflect.Type) string {
 // [Options].MaxConcurrent and in [Stats].Running.
 func (r *Request) Responder() *Responder {
 	// Read by next when ServeRPC returns, which may be on another goroutine than this.
-	r.peer.in.mu.Lock()
+	r.peer.mu.Lock()
 	r.detached = true
-	r.peer.in.mu.Unlock()
+	r.peer.mu.Unlock()
 	return &Responder{r}
 }
 
@@ -206,8 +206,8 @@ type Responder struct{ r *Request }
 
 var errAnswered = errors.New("jsonrpc: request is already answered")
 
-// Reply answers the request as a return from ServeRPC would. It waits if the queue to the
-// other side is at its hard limit. A second Reply is an error; a Reply to a notification,
+// Reply answers the request as a return from ServeRPC would. It waits while
+// [Options].MaxUnsent bytes wait for the other side. A second Reply is an error; a Reply to a notification,
 // or to a request that was cancelled and must not be answered, does nothing.
 func (w *Responder) Reply(result any, err error) error {
 	if !w.r.peer.answer(w.r, result, err, elsewhere) {

@@ -26,20 +26,20 @@ var errRunTwice = errors.New("jsonrpc: Run called twice")
 // Calls still pending fail with [ErrClosed]: at the end of input at once,
 // since no answer can come. A peer runs once.
 func (p *Peer) Run(ctx context.Context) error {
-	p.life.mu.Lock()
+	p.mu.Lock()
 	// Decided under one lock: of two calls of Run one is refused, and a Run after Close
 	// starts nothing.
 	switch {
 	case p.life.running:
-		p.life.mu.Unlock()
+		p.mu.Unlock()
 		return errRunTwice
 	case p.life.ending:
-		p.life.mu.Unlock()
+		p.mu.Unlock()
 		return nil
 	}
 	p.life.running = true
 	p.ctx.base.base = ctx // before the reader starts, which uses it without a lock
-	p.life.mu.Unlock()
+	p.mu.Unlock()
 
 	// The writer first: the first message may be answered at once.
 	p.out.start()
@@ -79,8 +79,8 @@ func (p *Peer) finish(ctx context.Context) error {
 // verdict returns why the peer ended, nil if that was in good order. A connection that broke
 // comes before an error of closing it, which may explain it.
 func (p *Peer) verdict(closeErr error) error {
-	p.life.mu.Lock()
-	defer p.life.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	switch {
 	case p.life.err != nil && closeErr != nil && !errors.Is(closeErr, os.ErrClosed):
 		return fmt.Errorf("%w (%w)", p.life.err, closeErr) // a broken pipe, because the child has exited
@@ -99,9 +99,9 @@ func (p *Peer) verdict(closeErr error) error {
 // waited for. The end of the input comes before Shutdown, because no request can follow that
 // would have to be refused.
 func (p *Peer) untilEnd(ctx context.Context) error {
-	p.life.mu.Lock()
+	p.mu.Lock()
 	inputEnd, shutdown := p.life.inputEnd, p.life.shutdown
-	p.life.mu.Unlock()
+	p.mu.Unlock()
 	switch {
 	// Close was called, or the transport failed. broke has recorded a failure.
 	case p.ctx.live.ended():
@@ -158,15 +158,15 @@ func (p *Peer) settle(ctx context.Context, limit time.Duration) bool {
 		defer cancel()
 	}
 	// In this order: a handler queues its answer before it counts as finished.
-	return p.in.wait(ctx) == nil && p.out.flush(ctx) == nil
+	return p.waitIdle(ctx) == nil && p.out.flush(ctx) == nil
 }
 
 // refuseNew makes admit refuse requests. Notifications and answers are still accepted, since
 // running handlers may wait for them.
 func (p *Peer) refuseNew() {
-	p.in.mu.Lock()
+	p.mu.Lock()
 	p.in.refusing = true
-	p.in.mu.Unlock()
+	p.mu.Unlock()
 }
 
 // waitAll waits for all goroutines of the peer, but not forever for a handler that
@@ -189,15 +189,15 @@ func (p *Peer) waitAll(wait func()) {
 
 // broke records why the connection broke, unless it was ended on purpose.
 func (p *Peer) broke(err error) {
-	p.life.mu.Lock()
+	p.mu.Lock()
 	// The first error is the reason. Later ones follow from it.
 	if !p.life.ending && p.life.err == nil {
 		p.life.err = err
 	}
 	// Outside the lock: completing calls logs.
-	p.life.mu.Unlock()
+	p.mu.Unlock()
 	// Before live ends, so that callers get this error and not a bare ErrClosed.
-	p.calls.fail(fmt.Errorf("%w: %w", ErrClosed, err))
+	p.failCalls(fmt.Errorf("%w: %w", ErrClosed, err))
 	// Ends the waiting of finish, and of senders that wait for room.
 	p.ctx.live.end(context.Canceled)
 	p.wake()
@@ -207,7 +207,7 @@ func (p *Peer) broke(err error) {
 // contexts of handlers end, what is queued is lost. It waits for nothing but
 // the transport's Close; Run returns when the handlers have.
 func (p *Peer) Close() error {
-	p.life.mu.Lock()
+	p.mu.Lock()
 	// A peer that never ran has no Run to close done.
 	if !p.life.running && !p.life.ending {
 		close(p.life.done)
@@ -215,7 +215,7 @@ func (p *Peer) Close() error {
 	// Recorded before the transport is closed, which makes Read and Write fail: broke must
 	// not take these errors for the reason.
 	p.life.ending, p.life.wanted = true, true
-	p.life.mu.Unlock()
+	p.mu.Unlock()
 	return p.disconnect()
 }
 
@@ -224,13 +224,13 @@ func (p *Peer) disconnect() error {
 	// Close, Shutdown and Run may all come here; the transport is closed once, and all
 	// get its error.
 	p.life.closeOnce.Do(func() {
-		p.life.mu.Lock()
+		p.mu.Lock()
 		p.life.ending = true
-		p.life.mu.Unlock()
+		p.mu.Unlock()
 		// The transport last: its errors must not look like the reason of the end.
 		p.out.close(ErrClosed) // first: a handler whose call fails could still send its answer
-		p.calls.fail(ErrClosed)
-		p.in.end()
+		p.failCalls(ErrClosed)
+		p.endInbound()
 		p.ctx.live.end(context.Canceled)
 		p.wake()
 		p.life.closeErr = p.t.Close()
@@ -246,10 +246,10 @@ func (p *Peer) disconnect() error {
 // ctx ends first it closes the connection and returns ctx.Err(). It must not
 // be called by a handler, for which it would wait.
 func (p *Peer) Shutdown(ctx context.Context) error {
-	p.life.mu.Lock()
+	p.mu.Lock()
 	running := p.life.running
 	p.life.wanted, p.life.shutdown = true, true
-	p.life.mu.Unlock()
+	p.mu.Unlock()
 	// Without Run nothing would close done.
 	if !running {
 		return p.Close()

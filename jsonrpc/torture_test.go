@@ -37,7 +37,6 @@ func TestTorture(t *testing.T) {
 			o := &jsonrpc.Options{
 				Cancellation:  jsonrpc.MCPCancel,
 				MaxConcurrent: []int{0, 4}[round%2],
-				Egress:        jsonrpc.EgressOptions{HardLimit: 1 << 16, Block: true},
 			}
 			tt := &torturer{cancelled: map[string]bool{}}
 			a := jsonrpc.NewPeer(w.a, &torturer{cancelled: map[string]bool{}}, o)
@@ -243,12 +242,6 @@ type counted struct{ Sent, Refused int }
 // TestFlood sends very many notifications to a side that does not read but continues to send
 // requests. It is not parallel, because it looks at the heap of the whole process.
 func TestFlood(t *testing.T) {
-	for _, block := range []bool{false, true} {
-		t.Run(fmt.Sprintf("block=%v", block), func(t *testing.T) { flood(t, block) })
-	}
-}
-
-func flood(t *testing.T, block bool) {
 	const requests = 2000
 	all, limit := 1_000_000, 8<<20
 	if testing.Short() {
@@ -256,7 +249,7 @@ func flood(t *testing.T, block bool) {
 	}
 	o := &jsonrpc.Options{
 		DrainTimeout: time.Hour, // of a slow machine
-		Egress:       jsonrpc.EgressOptions{HardLimit: limit, Block: block},
+		MaxUnsent:    limit,
 	}
 	flooded := make(chan counted, 1)
 	h := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
@@ -294,13 +287,10 @@ func flood(t *testing.T, block bool) {
 	for i := range requests {
 		say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"echo","params":[%d]}`, i, i))
 	}
-	var c counted
 	for p.Stats().EgressBytes < limit/2 {
 		runtime.Gosched()
 	}
-	if !block { // all of them were refused or queued before anything was read
-		c = <-flooded
-	}
+	c := <-flooded // all of them were refused or queued before anything was read
 	if n := p.Stats().EgressBytes; n > limit {
 		t.Errorf("%d bytes are queued, the limit is %d", n, limit)
 	}
@@ -324,9 +314,6 @@ func flood(t *testing.T, block bool) {
 		}
 	}
 	<-p.Done()
-	if block {
-		c = <-flooded
-	}
 	if err := p.Err(); err != nil {
 		t.Error(err)
 	}
@@ -336,7 +323,7 @@ func flood(t *testing.T, block bool) {
 	if s := p.Stats(); s.EgressBytes != 0 {
 		t.Errorf("stats %+v", s)
 	}
-	if !block && c.Refused == 0 {
+	if c.Refused == 0 {
 		t.Error("nothing was refused: the limit was never reached")
 	}
 }
@@ -360,8 +347,7 @@ func TestMutualFlood(t *testing.T) {
 			}
 			return r.Params, nil
 		})
-		o := &jsonrpc.Options{Egress: jsonrpc.EgressOptions{HardLimit: 1 << 14, Block: true}}
-		a, b := connect(t, h, h, o, o)
+		a, b := connect(t, h, h, nil, nil)
 		var wg sync.WaitGroup
 		for range 50 {
 			for _, p := range []*jsonrpc.Peer{a, b} {

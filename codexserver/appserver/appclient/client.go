@@ -84,7 +84,7 @@ func New(t jsonrpc.Transport, o *Options) *Client {
 	}
 	c.answers = c.options.Answers.mux()
 	c.peer = jsonrpc.NewPeer(t, jsonrpc.HandlerFunc(c.serve), &jsonrpc.Options{
-		OmitVersion: true, FirstID: 1, MaxMessage: maxMessage, Cancellation: withdrawal,
+		OmitVersion: true, MaxMessage: maxMessage, Cancellation: withdrawal,
 	})
 	return c
 }

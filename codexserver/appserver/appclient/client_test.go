@@ -258,7 +258,7 @@ func TestDeclines(t *testing.T) {
 				if name == "withdrawn" {
 					go func() {
 						<-asked
-						f.notify("serverRequest/resolved", `{"threadId":"t","requestId":1}`) // the fake's first request
+						f.notify("serverRequest/resolved", `{"threadId":"t","requestId":0}`) // the fake's first request
 					}()
 				}
 				if got := f.ask(t.Context(), method, tt.params); got != tt.declined {

@@ -21,7 +21,7 @@ type fake struct {
 func (f *fake) connect(t *testing.T, o *appclient.Options) *appclient.Client {
 	t.Helper()
 	ours, theirs := jsonrpc.Pipe()
-	f.peer = jsonrpc.NewPeer(theirs, jsonrpc.HandlerFunc(f.serve), &jsonrpc.Options{OmitVersion: true, FirstID: 1})
+	f.peer = jsonrpc.NewPeer(theirs, jsonrpc.HandlerFunc(f.serve), &jsonrpc.Options{OmitVersion: true})
 	done := make(chan struct{})
 	ctx, stop := context.WithCancel(context.Background())
 	go func() { defer close(done); _ = f.peer.Run(ctx) }()

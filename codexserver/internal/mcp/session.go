@@ -118,7 +118,7 @@ func (s *Session) options(hooks *jsonrpc.Hooks, inline ...string) *jsonrpc.Optio
 			return named(r) || r.Method == modern.ToolsCall.Name() && era.HasMember(jsontext.Value(r.Params), "requestState") && era.Meta(r.Params) != nil
 		},
 		MaxConcurrent:  maxLong,
-		Egress:         jsonrpc.EgressOptions{HardLimit: 2 * s.server.MaxUnread},
+		MaxUnsent:      2 * s.server.MaxUnread,
 		LenientVersion: true, // as the server of 2025 did
 		DrainTimeout:   -1,   // the session decides
 		Logger:         s.Log(),

@@ -162,8 +162,7 @@ func NewConn(conn net.Conn, s Served) *Conn {
 	c := &Conn{ended: make(chan struct{})}
 	var ended atomic.Bool // nothing more comes from the worker
 	c.peer = jsonrpc.NewPeer(jsonrpc.Lines(conn, conn, conn), m, &jsonrpc.Options{
-		MaxMessage: maxMessage, MaxQueued: maxMessage, MaxConcurrent: maxCalls,
-		Egress: jsonrpc.EgressOptions{HardLimit: maxUnread},
+		MaxMessage: maxMessage, MaxConcurrent: maxCalls, MaxUnsent: maxUnread,
 		Hooks: &jsonrpc.Hooks{Problem: func(err error, _ []byte) {
 			if !errors.Is(err, jsonrpc.ErrNoCall) && !ended.Load() { // an answer to a call whose context has ended; what is left at the end
 				s.Nonsense(err)
