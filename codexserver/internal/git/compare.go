@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"maps"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -118,7 +117,7 @@ func (l *look) compareOthers() map[string]Change {
 // had reports whether there was a file before that git stores.
 func (l *look) had(name string) bool {
 	s, seen := l.before.seen[name]
-	return s.exists() || !seen && l.entry(name) != nil
+	return s.exists() || !seen && l.index.entries[name] != nil
 }
 
 // touched returns the files that were there before and were written since the look, as changes.
@@ -175,7 +174,6 @@ func (l *look) describe(ctx context.Context, lists ...[]Change) error {
 
 // hasAttributes reports whether there may be a file that gives attributes to others.
 func (l *look) hasAttributes() bool {
-	gives := func(name string) bool { return strings.EqualFold(path.Base(name), ".gitattributes") }
 	for _, r := range []*content{&l.before, &l.after} {
 		for name := range r.seen {
 			if gives(name) {
@@ -186,7 +184,7 @@ func (l *look) hasAttributes() bool {
 			return true
 		}
 	}
-	return exists(filepath.Join(l.folder(), "info", "attributes")) || slices.ContainsFunc(l.index.entries, func(e entry) bool { return gives(e.name) })
+	return l.index.attributes || exists(filepath.Join(l.folder(), "info", "attributes"))
 }
 
 // notRestored is why git does not show a change of line ends.
@@ -211,7 +209,7 @@ func (l *look) compareEnds(touched []Change) {
 		now, before := l.after.seen[c.Path], l.before.seen[c.Path]
 		size, known := before.size, true
 		if !before.exists() {
-			e := l.entry(c.Path)
+			e := l.index.entries[c.Path]
 			if size, known = int64(e.size), e.size != 0; e.changed%int64(time.Second) != 0 && e.changed == now.changed {
 				continue
 			}

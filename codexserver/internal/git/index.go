@@ -11,7 +11,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"sort"
 	"strings"
 	"time"
 
@@ -23,17 +22,19 @@ const maxIndex = 1 << 30
 
 // index is the content of an index. The zero value is that of none.
 type index struct {
-	data    string  // as it was, or as git has written it anew
-	written int64   // when it was written, in nanoseconds since 1970
-	entries []entry // sorted by name
-	flags   string  // what is to change in a copy, as git reads it
-	modes   bool    // the modes of files count
-	laid    bool    // git has a copy
+	data    string // as it was, or as git has written it anew
+	written int64  // when it was written, in nanoseconds since 1970
+	entries map[string]*entry
+	folders map[string]bool // those with files
+	flags   string          // what is to change in a copy, as git reads it
+	modes   bool            // the modes of files count
+	laid    bool            // git has a copy
+	// attributes is true if a file gives attributes to others.
+	attributes bool
 }
 
 // entry is a file of the index.
 type entry struct {
-	name              string
 	object            string // as bytes
 	mode              uint32 // of git
 	size, inode       uint32 // of the file when git last compared it; their lower bits
@@ -156,6 +157,7 @@ func (x *index) parse(data []byte, long bool, absent func(name string) bool) boo
 	count, fixed := int(number(8)), 40+hash+2
 	data = data[:len(data)-hash]
 	list := make([]entry, 0, min(count, len(data)/fixed))
+	x.entries, x.folders = make(map[string]*entry, cap(list)), map[string]bool{}
 	at := 12
 	for range count {
 		if len(data) < at+fixed+2 {
@@ -174,23 +176,25 @@ func (x *index) parse(data []byte, long bool, absent func(name string) bool) boo
 		if length <= 0 || e.mode == modeFolder {
 			return false
 		}
-		e.name = x.data[begin : begin+length]
-		if path.Clean(e.name) != e.name || e.name[0] == '/' || e.name == ".." || strings.HasPrefix(e.name, "../") {
+		name := x.data[begin : begin+length]
+		if path.Clean(name) != name || name[0] == '/' || name == ".." || strings.HasPrefix(name, "../") {
 			return false
 		}
 		at += (begin + length - at + 8) &^ 7
-		if hidden && absent(e.name) {
-			fmt.Fprintf(&flags, "0 %x\t%s\x00", e.object, e.name)
+		if hidden && absent(name) {
+			fmt.Fprintf(&flags, "0 %x\t%s\x00", e.object, name)
 			continue
 		}
 		if hidden || flag&flagAssumed != 0 {
-			fmt.Fprintf(&flags, "%o %x %d\t%s\x00", e.mode, e.object, flag>>12&3, e.name)
+			fmt.Fprintf(&flags, "%o %x %d\t%s\x00", e.mode, e.object, flag>>12&3, name)
 		}
-		switch n := len(list); {
-		case n > 0 && list[n-1].name > e.name:
-			return false
-		case n == 0 || list[n-1].name != e.name: // a file in conflict has many
+		if x.entries[name] == nil { // a file in conflict has many
 			list = append(list, e)
+			x.entries[name] = &list[len(list)-1]
+		}
+		x.attributes = x.attributes || gives(name)
+		for end := strings.LastIndexByte(name, '/'); end >= 0 && !x.folders[name[:end]]; end = strings.LastIndexByte(name[:end], '/') {
+			x.folders[name[:end]] = true
 		}
 	}
 	for at+8 <= len(data) { // an extension that git must know has a lower letter
@@ -199,8 +203,14 @@ func (x *index) parse(data []byte, long bool, absent func(name string) bool) boo
 		}
 		at += 8 + int(number(at+4))
 	}
-	x.entries, x.flags = list, flags.String()
+	x.flags = flags.String()
 	return true
+}
+
+// gives reports whether a file may give attributes to others.
+func gives(name string) bool {
+	const last = ".gitattributes"
+	return len(name) >= len(last) && strings.EqualFold(name[len(name)-len(last):], last)
 }
 
 // emptyFile is the object of an empty file, of SHA-1.
@@ -225,26 +235,4 @@ func (x *index) isClean(e *entry, s stat) bool {
 // sameTime compares a time in an index with one of the file system. Git may have no fractions.
 func sameTime(index, file int64) bool {
 	return index == file || index%int64(time.Second) == 0 && index == file-file%int64(time.Second)
-}
-
-// find returns where an entry is or would be whose name has a text after the first bytes, which all
-// have, and whether it is there.
-func find(list []entry, bytes int, text string) (int, bool) {
-	at := sort.Search(len(list), func(i int) bool { return list[i].name[bytes:] >= text })
-	return at, at < len(list) && list[at].name[bytes:] == text
-}
-
-// entry returns the entry with a name, or nil.
-func (l *look) entry(name string) *entry {
-	if at, found := find(l.index.entries, 0, name); found {
-		return &l.index.entries[at]
-	}
-	return nil
-}
-
-// below returns the entries in a folder.
-func below(list []entry, dir string) []entry {
-	from, _ := find(list, 0, dir+"/")
-	to, _ := find(list, 0, dir+"0") // the character after a slash
-	return list[from:to]
 }

@@ -50,7 +50,6 @@ func TestParseIndex(t *testing.T) {
 		"a conflict":                {layIndex(2, "", "a:conflict", "a:conflict", "b"), "a b", 0},
 		"paths that share prefixes": {layIndex(4, "", "a"), "", 0},
 		"a shared index":            {layIndex(2, "link\x00\x00\x00\x00", "a"), "", 0},
-		"not sorted":                {layIndex(2, "", "b", "a"), "", 0},
 		"no name":                   {layIndex(2, "", ""), "", 0},
 		"a name from the top":       {layIndex(2, "", "/a"), "", 0},
 		"a name that leads out":     {layIndex(2, "", "../a"), "", 0},
@@ -60,10 +59,14 @@ func TestParseIndex(t *testing.T) {
 		var x index
 		ok := x.parse([]byte(tt.data), false, func(name string) bool { return name == "gone" })
 		var names []string
-		for _, e := range x.entries {
-			names = append(names, e.name)
+		for name := range x.entries {
+			names = append(names, name)
 		}
+		slices.Sort(names)
 		got := strings.Join(names, " ")
+		if !ok {
+			got = ""
+		}
 		if ok && got == "" {
 			got = "-"
 		}
@@ -73,7 +76,7 @@ func TestParseIndex(t *testing.T) {
 	}
 	for n := range len(plain) { // of a damaged one there are no other files
 		var x index
-		if x.parse([]byte(plain[:n]), false, nil) && !slices.ContainsFunc(x.entries, func(e entry) bool { return e.name == "d/c" }) {
+		if x.parse([]byte(plain[:n]), false, nil) && x.entries["d/c"] == nil {
 			t.Errorf("cut off after %d bytes: %v", n, x.entries)
 		}
 	}
@@ -104,7 +107,7 @@ func TestIsClean(t *testing.T) {
 		"just before the index":   {func(_ *entry, _ *stat, x *index) { x.written = 100e9 + 5 + int64(tick) }, false},
 		"before the index":        {func(_ *entry, _ *stat, x *index) { x.written = 100e9 + 6 + int64(tick) }, true},
 	} {
-		e, s, x := x.entries[0], laidFile, x
+		e, s, x := *x.entries["a"], laidFile, x
 		tt.change(&e, &s, &x)
 		if x.isClean(&e, s) != tt.clean {
 			t.Errorf("%s: want %t", name, tt.clean)

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -115,10 +116,10 @@ func (l *look) git(ctx context.Context, c call, args ...string) (string, error) 
 // now describes a file, which is not behind a link.
 func (l *look) now(name string) stat {
 	file := l.path(name)
-	if dir := filepath.Dir(file); realPath(dir) != dir {
+	s, err := lstat(file)
+	if dir := filepath.Dir(file); err != nil || realPath(dir) != dir {
 		return stat{}
 	}
-	s, _ := lstat(file)
 	return s
 }
 
@@ -129,23 +130,21 @@ func (l *look) see(ctx context.Context) (content, error) {
 	if _, err := os.Stat(l.root); err != nil {
 		return r, err
 	}
-	for i := range l.index.entries {
-		l.index.entries[i].met = false
-	}
 	t := tour{l: l, r: &r, ctx: ctx, unknown: map[string]stat{}}
-	if err := t.known("", l.index.entries); err != nil {
+	if err := t.read(""); err != nil {
 		return r, err
 	}
-	for i := range l.index.entries {
-		if e := &l.index.entries[i]; !e.met { // it is gone, or has another name on a disk without cases
-			r.seen[e.name] = stat{}
+	for name, e := range l.index.entries {
+		if !e.met { // it is gone, or has another name on a disk without cases
+			r.seen[name] = l.now(name)
 		}
+		e.met = false
 	}
 	if err := t.ask(); err != nil {
 		return r, err
 	}
 	for name, s := range t.unknown {
-		if err := t.news(name, s); err != nil {
+		if err := t.visit(name, s); err != nil {
 			return r, err
 		}
 	}
@@ -164,72 +163,79 @@ type tour struct {
 	ctx      context.Context
 	unknown  map[string]stat // files and folders without files of the index
 	replaced bool            // a file of the index is a folder, or the reverse
-	skip     map[string]bool // what git ignores
+	skip     map[string]bool // what git ignores, once it has been asked
 }
 
-// read calls f for each file in a folder, and each folder but git's.
-func (t *tour) read(dir string, f func(base string, s stat)) error {
+// read looks at what is in a folder, but for git's folder.
+func (t *tour) read(dir string) error {
 	if t.ctx.Err() != nil {
 		return context.Cause(t.ctx)
 	}
-	err := readFolder(t.l.path(dir), func(base string, s stat) {
-		if base != ".git" {
-			f(base, s)
+	in, prefix := map[string]stat{}, strings.TrimPrefix(dir+"/", "/")
+	failed := readFolder(t.l.path(dir), func(base string, s stat) {
+		if name := prefix + base; s.mode.IsDir() {
+			in[name] = s
+		} else if base != ".git" {
+			_ = t.visit(name, s) // which fails only at folders
 		}
 	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if failed != nil && !errors.Is(failed, fs.ErrNotExist) {
 		t.r.unread = append(t.r.unread, Gap{dir + "/", "it cannot be read"})
+	}
+	for name, s := range in {
+		if path.Base(name) == ".git" {
+			continue
+		}
+		if err := t.visit(name, s); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// known looks at the folders with files of the index, and at these files. List are those below dir.
-func (t *tour) known(dir string, list []entry) error {
-	prefix := ""
-	if dir != "" {
-		prefix = dir + "/"
+// visit looks at a file, or at what is in a folder. It does not look into other repositories and into what git
+// ignores. Git is asked about unknown files before they are visited again.
+func (t *tour) visit(name string, s stat) error {
+	e, folder := t.l.index.entries[name], t.l.index.folders[name]
+	isFile := s.mode.IsRegular() || s.isLink()
+	switch {
+	case e != nil && isFile && e.mode != modeModule:
+		e.met = true
+		if !t.l.index.isClean(e, s) {
+			t.r.seen[name] = s
+		}
+	case e != nil && s.mode.IsDir() && e.mode == modeModule:
+		e.met = true
+		t.module(name, e, s)
+	case s.mode.IsDir() && t.l.inScratch(name):
+	case s.mode.IsDir() && folder:
+		return t.read(name)
+	case t.skip == nil:
+		t.replaced = t.replaced || e != nil || folder
+		t.unknown[name] = s
+	case t.skip[name], t.skip[name+"/"]:
+	case isFile:
+		t.r.seen[name] = s
+	case !s.mode.IsDir():
+		t.r.others[name] = other{specialFile, stat{mode: s.mode.Type()}}
+	case isTop(t.l.path(name)):
+		t.r.others[name+"/"] = other{why: otherRepository}
+	default:
+		return t.read(name)
 	}
-	var folders []string
-	err := t.read(dir, func(base string, s stat) {
-		at, known := find(list, len(prefix), base)
-		isFile := s.mode.IsRegular() || s.isLink()
-		if known && isFile && list[at].mode != modeModule {
-			list[at].met = true
-			if !t.l.index.isClean(&list[at], s) {
-				t.r.seen[list[at].name] = s
-			}
-			return
-		}
-		name := prefix + base
-		switch {
-		case known && s.mode.IsDir() && list[at].mode == modeModule:
-			list[at].met = true
-			t.module(&list[at], s)
-		case !known && s.mode.IsDir() && len(below(list, name)) > 0:
-			folders = append(folders, name)
-		default:
-			t.replaced = t.replaced || known || len(below(list, name)) > 0
-			t.unknown[name] = s
-		}
-	})
-	for _, name := range folders {
-		if err == nil && !t.l.inScratch(name) {
-			err = t.known(name, below(list, name))
-		}
-	}
-	return err
+	return nil
 }
 
 // module looks at a submodule.
-func (t *tour) module(e *entry, s stat) {
-	gitDir, commonDir, err := folders(t.l.path(e.name))
+func (t *tour) module(name string, e *entry, s stat) {
+	gitDir, commonDir, err := folders(t.l.path(name))
 	if err == nil {
-		t.r.others[e.name+"/"] = other{why: otherRepository}
+		t.r.others[name+"/"] = other{why: otherRepository}
 		if commit, _, ok := plainHead(gitDir, commonDir); !ok || commit != hex.EncodeToString([]byte(e.object)) {
-			t.r.seen[e.name] = s
+			t.r.seen[name] = s
 		}
-	} else if entries, err := os.ReadDir(t.l.path(e.name)); err == nil && len(entries) > 0 {
-		t.r.unread = append(t.r.unread, Gap{e.name + "/", "it is a submodule without a repository"})
+	} else if entries, err := os.ReadDir(t.l.path(name)); err == nil && len(entries) > 0 {
+		t.r.unread = append(t.r.unread, Gap{name + "/", "it is a submodule without a repository"})
 	}
 }
 
@@ -256,31 +262,6 @@ func (t *tour) ask() error {
 	return err
 }
 
-// news looks at a file that is not in the index, or at a folder without such files. It does not look
-// into other repositories and into what git ignores.
-func (t *tour) news(name string, s stat) error {
-	if t.skip[name] || t.l.inScratch(name) {
-		return nil
-	}
-	switch {
-	case s.mode.IsRegular(), s.isLink():
-		t.r.seen[name] = s
-	case !s.mode.IsDir():
-		t.r.others[name] = other{specialFile, stat{mode: s.mode.Type()}}
-	case t.skip[name+"/"]:
-	case isTop(t.l.path(name)):
-		t.r.others[name+"/"] = other{why: otherRepository}
-	default:
-		in := map[string]stat{}
-		err := t.read(name, func(base string, s stat) { in[name+"/"+base] = s })
-		for name, s := range in {
-			err = cmp.Or(err, t.news(name, s))
-		}
-		return err
-	}
-	return nil
-}
-
 // onePack makes git write one pack. An object file for each of many files takes three times as long.
 // Git writes large files to a pack, so all files count as large.
 var onePack = []string{"-c", "core.bigFileThreshold=1"}
@@ -297,7 +278,7 @@ func (l *look) split(names []string, r *content) (present, gone []string, err er
 	slices.Sort(names)
 	for _, name := range names {
 		s, before := r.seen[name], l.before.seen[name]
-		e := l.entry(name)
+		e := l.index.entries[name]
 		switch isFile := s.exists() && s.mode.IsRegular(); {
 		case isFile && s.size > maxContent:
 			r.others[name] = other{notStored, s}
