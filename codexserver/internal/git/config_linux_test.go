@@ -9,11 +9,10 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestUsersConfiguration has commands write what the user's configuration of git includes,
-// or its folder. A program that it names may run, but must not write anything.
+// TestUsersConfiguration makes worktrees while commands have written what the user's configuration of git
+// includes, or its folder. A program that it names may run, but must not write anything.
 func TestUsersConfiguration(t *testing.T) {
 	rows := []struct {
 		name string
@@ -85,25 +84,6 @@ func TestUsersConfiguration(t *testing.T) {
 			programs := &box.Programs{Temporary: []string{}}
 			programs.Add(filepath.Join(r.dir, "../writable"))
 			scratch := git.Scratch{Dir: filepath.Join(home, "tmp"), Programs: programs}
-			s, err := git.Look(t.Context(), r.dir, &git.Options{Scratch: scratch})
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.write("a.txt", "three\n")
-			if got, want := changes(t, s), "update >a.txt\n"; got != want {
-				t.Errorf("changes %q, want %q", got, want)
-			}
-			if err := s.Remove(); err != nil {
-				t.Error(err)
-			}
-			if git.Head(t.Context(), r.dir, scratch) == nil {
-				t.Error("there is no repository")
-			}
-			for target, revision := range map[protocol.ReviewTarget]string{protocol.ReviewUncommitted: "", protocol.ReviewBase: "main", protocol.ReviewCommit: "HEAD"} {
-				if _, err := git.Review(t.Context(), r.dir, scratch, target, revision); err != nil {
-					t.Errorf("%s: %v", target, err)
-				}
-			}
 			if _, err := scratch.AddWorktree(t.Context(), r.dir, filepath.Join(home, "trees")); err != nil {
 				t.Error(err)
 			}

@@ -171,38 +171,6 @@ func TestHostileRepository(t *testing.T) {
 	}
 }
 
-// TestUncommittedRunsNothing checks that no program of the repository runs.
-func TestUncommittedRunsNothing(t *testing.T) {
-	r := newRepo(t)
-	r.write("a.txt", "one\n")
-	r.commit("first")
-	r.push()
-	trap := filepath.Join(t.TempDir(), "ran")
-	script := "touch '" + trap + "'; cat"
-	r.configure(all(script, "filter.evil.clean", "filter.evil.smudge", "filter.evil=x.process", "filter.EviL.clean", "core.fsmonitor", "diff.external", "diff.evil.command", "diff.evil.textconv", "core.pager")...)
-	r.configure(setting{"filter.evil.required", "true"})
-	r.write(".git/hooks/post-index-change", "#!/bin/sh\n"+script)
-	if err := os.Chmod(filepath.Join(r.dir, ".git/hooks/post-index-change"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	r.write(".gitattributes", "*.txt filter=evil diff=evil\nb* filter=evil=x\nc* filter=EviL\n")
-	for _, name := range []string{"a.txt", "b", "c", "d.txt"} {
-		r.write(name, "two\n")
-	}
-	got, err := uncommitted(t, r.dir, git.Scratch{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"a.txt", "b", "c", "d.txt"} {
-		if !strings.Contains(got, "+++ b/"+name+"\n") {
-			t.Errorf("the diff lacks %s:\n%s", name, got)
-		}
-	}
-	if _, err := os.Stat(trap); err == nil {
-		t.Error("a program of the repository was run")
-	}
-}
-
 // TestSpecialGitFiles checks that special files in place of git's files block nothing.
 func TestSpecialGitFiles(t *testing.T) {
 	r := newRepo(t)
@@ -282,14 +250,12 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestDiffOfOtherForms compares repositories with SHA-256, and other working trees of a
-// repository.
+// TestDiffOfOtherForms compares repositories with SHA-256, and with an odd name.
 func TestDiffOfOtherForms(t *testing.T) {
 	r := newRepo(t)
 	r.write("a.txt", "one\n")
 	r.commit("first")
 	r.push()
-	copies := r.copies(t, 2)
 	t.Run("sha256", func(t *testing.T) {
 		r := newRepo(t)
 		for _, dir := range []string{".git", "../o.git"} {
@@ -309,7 +275,7 @@ func TestDiffOfOtherForms(t *testing.T) {
 		}
 	})
 	t.Run("a name that needs quotes", func(t *testing.T) {
-		r := copies[0].in(t)
+		r := r.in(t)
 		odd := filepath.Join(filepath.Dir(r.dir), "#\"o\nd\\d:ü")
 		if err := os.Rename(r.dir, odd); err != nil {
 			t.Fatal(err)
@@ -317,18 +283,6 @@ func TestDiffOfOtherForms(t *testing.T) {
 		r.dir = odd
 		r.write("a.txt", "two\n")
 		diff, err := uncommitted(t, r.dir, git.Scratch{Dir: t.TempDir()})
-		if err != nil || !strings.Contains(diff, "-one\n+two\n") {
-			t.Errorf("%q, %v", diff, err)
-		}
-	})
-	t.Run("a worktree", func(t *testing.T) {
-		r := copies[1].in(t)
-		r.git("worktree", "add", "-q", "-b", "other", "../t\"r\ne\\e")
-		dir := filepath.Join(r.dir, "..", "t\"r\ne\\e")
-		if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("two\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		diff, err := uncommitted(t, dir, git.Scratch{Dir: t.TempDir()})
 		if err != nil || !strings.Contains(diff, "-one\n+two\n") {
 			t.Errorf("%q, %v", diff, err)
 		}

@@ -76,6 +76,8 @@ var kinds = []kind{
 	{name: "copy", act: "cp a.txt c.txt", want: "add c.txt +3-0\n"},
 	{name: "touched", act: "touch -d 2001-01-01 a.txt", want: ""},
 	{name: "change and back", act: "echo x > a.txt; printf 'one\\ntwo\\nthree\\n' > a.txt", want: ""},
+	{name: "dirty before", shares: true, lay: "echo dirty > a.txt; echo b > b; git add b; git commit -q -m b; echo dirty > b", act: "echo dirtx > a.txt; echo b > b", want: "update a.txt +1-1\nupdate b +1-1\n"},
+	{name: "deleted before", shares: true, lay: "rm a.txt", act: "echo one > a.txt", want: "add a.txt +1-0\n"},
 	{name: "delete and make again", shares: true, act: "rm a.txt; printf 'one\\n2\\nthree\\n' > a.txt", want: "update a.txt +1-1\n"},
 	{name: "same size and time", act: "touch -r a.txt ../t; printf 'one\\nTWO\\nthree\\n' > a.txt; touch -r ../t a.txt", want: "update a.txt +1-1\n"},
 	{name: "empty files", shares: true, lay: ": > e; git add e; git commit -q -m e", act: "rm e; : > new; : > a.txt", want: "update a.txt +0-3\nrename e>new +0-0\n"},
@@ -87,6 +89,9 @@ var kinds = []kind{
 	{name: "invalid UTF-8", shares: true, lay: "printf 'caf\\351\\nb\\n' > l1; git add .; git commit -q -m l", act: "printf 'caf\\351s\\nb\\n' > l1; printf '\\377\\376x\\n' > bom; echo x > plain", want: "add bom +1-0\nupdate l1 +1-1\nadd plain +1-0\n"},
 	{name: "a large file", shares: true, act: "seq 900000 > big; echo x > small", want: "add big +900000-0\nadd small +1-0\n# not in this diff (too large): add big\n"},
 	{name: "a huge file", shares: true, lay: "truncate -s 20M huge", act: "printf x | dd of=huge bs=1 seek=100 conv=notrunc status=none; echo x > small", want: "update huge\nadd small +1-0\n# not in this diff (too large, or it cannot be read): update huge\n"},
+
+	{name: "huge files come and go", shares: true, lay: "truncate -s 20M same gone shrunk", act: "rm gone; echo x > shrunk; truncate -s 20M new a.txt",
+		want: "update a.txt\ndelete gone\nadd new\nupdate shrunk\n# not in this diff (too large, or it cannot be read): update a.txt\n# not in this diff (too large, or it cannot be read): delete gone\n# not in this diff (too large, or it cannot be read): add new\n# not in this diff (too large, or it cannot be read): update shrunk\n"},
 
 	// Names, modes and types.
 	{name: "odd names", shares: true, act: "echo 1 > 'a\"b'; echo 2 > \"$(printf 'tab\\there')\"; echo 3 > \"$(printf 'new\\nline')\"; echo 4 > ' lead'; echo 5 > 'back\\slash'; echo 6 > -dash; echo 7 > ':(top)x'; echo 8 > 'a b'; echo 9 > 'é'",
@@ -107,6 +112,7 @@ var kinds = []kind{
 	{name: "a link becomes a file", shares: true, lay: "ln -s a.txt l; git add .; git commit -q -m l", act: "rm l; echo x > l", want: "update l +1-1\n"},
 	{name: "a file becomes a folder", act: "rm a.txt; mkdir a.txt; echo x > a.txt/x", want: "delete a.txt +0-3\nadd a.txt/x +1-0\n"},
 	{name: "a folder becomes a file", lay: "mkdir d; echo x > d/x; git add .; git commit -q -m d", act: "rm -r d; printf 'y\\nz\\n' > d", want: "add d +2-0\ndelete d/x +0-1\n"},
+	{name: "a folder becomes a link", lay: "mkdir -p d/e; echo x > d/x; echo y > d/e/y; git add d; git commit -q -m d", act: "mv d ../moved; ln -s ../moved d", want: "add d +1-0\ndelete d/e/y +0-1\ndelete d/x +0-1\n"},
 	{name: "hard links", shares: true, lay: "ln a.txt h", act: "echo x >> a.txt", want: "update a.txt +1-0\nupdate h +1-0\n"},
 	{name: "special files", shares: true, lay: "mkfifo old", act: "mkfifo pipe; rm old; rm a.txt; mkfifo a.txt", want: "update a.txt\ndelete old\nadd pipe\n# not in this diff (a special file): update a.txt\n# not in this diff (a special file): delete old\n# not in this diff (a special file): add pipe\n"},
 	{name: "an unreadable file", asRoot: true, lay: "echo s > s; chmod 0 s", act: "chmod 600 s; echo t > s; chmod 0 s", want: anything},
