@@ -13,10 +13,11 @@ func main() {
 	person := elicit.CallFunc(func(context.Context, json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage(`{"action":"accept","content":{"environment":"test"}}`), nil
 	})
-	form, err := elicit.ModelQuestion(json.RawMessage(`{"message":"Where to?","requestedSchema":{"type":"object","properties":{"environment":{"type":"string","enum":["test","live"]}}}}`))
-	if err == nil {
-		asker := elicit.NewAsker(person, elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{}}`)}, nil)
-		answer, err := asker.Forward(context.Background(), form)
-		fmt.Println(string(answer), err)
+	form := &elicit.Question{
+		Message: "Where to?",
+		Schema:  json.RawMessage(`{"type":"object","properties":{"environment":{"type":"string","enum":["test","live"]}}}`),
 	}
+	asker := elicit.NewAsker(person, elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{}}`)}, nil)
+	answer, err := asker.Forward(context.Background(), form)
+	fmt.Println(string(answer), err)
 }
