@@ -18,13 +18,6 @@ const maxCalls = 128
 
 var tooManyCalls = &LimitError{What: fmt.Sprintf("it has more than %d tool calls", maxCalls)}
 
-// callPiece is a piece of a call.
-type callPiece struct {
-	id, name         string
-	index, arguments value
-	signs            signs
-}
-
 // call is a call that comes in pieces.
 type call struct {
 	id, name, index string
@@ -65,40 +58,47 @@ func (e *extent) whole() bool { return e.begun && e.depth == 0 }
 type chatCalls []*call
 
 // add adds a piece to the call that it belongs to.
-func (all *chatCalls) add(p callPiece) {
-	index := ""
-	if p.index.raw != nil && p.index.kind() != 'n' {
-		index = strconv.FormatInt(p.index.count(), 10)
+func (all *chatCalls) add(piece value) {
+	function := piece.at("function")
+	if !function.at("name").has() && function.at("arguments").raw == nil {
+		function = piece
 	}
-	c := all.find(index, p.id)
-	if c == nil || c.ends(p, index) {
-		next := &call{index: index, id: p.id}
+	id, name, index, arguments, extra := piece.at("id").text(), function.at("name").text(), "", function.at("arguments"), piece.at("extra_content")
+	if id == "" && name == "" && len(arguments.raw) == 0 && !extra.has() {
+		return
+	}
+	if at := piece.at("index"); at.raw != nil && at.kind() != 'n' {
+		index = strconv.FormatInt(at.count(), 10)
+	}
+	c := all.find(index, id)
+	if c == nil || c.ends(id, name, index, arguments) {
+		next := &call{index: index, id: id}
 		switch {
 		case c == nil:
-		case p.name == "": // it comes again
+		case name == "": // it comes again
 			next.id, next.name = c.id, c.name
-		case p.id == "" && index != "" && index == c.index: // if it is equal
+		case id == "" && index != "" && index == c.index: // if it is equal
 			next.id = c.id
 		}
 		c = next
 		*all = append(*all, c)
 	}
-	c.id = cmp.Or(c.id, p.id)
-	if p.name != c.name { // some servers repeat it
-		c.name += p.name
+	c.id = cmp.Or(c.id, id)
+	if name != c.name { // some servers repeat it
+		c.name += name
 	}
-	if c.object.whole() && c.arguments.String() == "{}" && p.arguments.has() { // it held the place of others
+	if c.object.whole() && c.arguments.String() == "{}" && arguments.has() { // it held the place of others
 		c.arguments, c.object = pieces{}, extent{}
 	}
-	c.object.add(c.arguments.add(p.arguments))
-	keep(&c.signs.ExtraContent, p.signs.ExtraContent)
-	keep(&c.signs.ThoughtSignature, p.signs.ThoughtSignature)
+	c.object.add(c.arguments.add(arguments))
+	keep(&c.signs.ExtraContent, extra)
+	keep(&c.signs.ThoughtSignature, function.at("thought_signature"))
 }
 
 // keep keeps a value unless it is null.
-func keep(in *jsontext.Value, v jsontext.Value) {
-	if len(v) > 0 && v.Kind() != 'n' {
-		*in = v.Clone()
+func keep(in *jsontext.Value, v value) {
+	if v.raw != nil && v.kind() != 'n' {
+		*in = v.raw.Clone()
 	}
 }
 
@@ -122,25 +122,24 @@ func (all chatCalls) find(index, id string) (found *call) {
 
 // ends reports whether a piece that fits a call begins another one, because it has a second name or a
 // second object as arguments.
-func (c *call) ends(p callPiece, index string) bool {
+func (c *call) ends(id, name, index string, arguments value) bool {
 	whole := c.object.whole()
-	if p.name == "" && (!whole || c.arguments.String() == "{}") {
+	if name == "" && (!whole || c.arguments.String() == "{}") {
 		return false
 	}
-	more := strings.TrimSpace(p.arguments.text())
-	begins := strings.HasPrefix(more, "{")
-	newID := p.id != "" && c.id != "" && p.id != c.id
+	more := strings.TrimSpace(arguments.text())
+	begins, newID := strings.HasPrefix(more, "{"), id != "" && c.id != "" && id != c.id
 	switch {
 	case whole:
-		return begins || p.name != "" && (more != "" || newID || p.name != c.name)
+		return begins || name != "" && (more != "" || newID || name != c.name)
 	case c.name == "":
 		return false
 	case newID:
-		return begins || !c.object.begun || p.name != c.name
+		return begins || !c.object.begun || name != c.name
 	case index != "" && c.index != "" && index != c.index:
-		return p.name != c.name || begins && c.object.begun
+		return name != c.name || begins && c.object.begun
 	}
-	return p.name != c.name && (c.object.begun || p.id != "" && c.id == "")
+	return name != c.name && (c.object.begun || id != "" && c.id == "")
 }
 
 // argumentsOf returns the arguments of a call. Some models write their JSON as a text.

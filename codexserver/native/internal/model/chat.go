@@ -130,16 +130,7 @@ func (a *chatAnswer) delta(d value) error {
 		calls = append(calls, only)
 	}
 	for _, c := range calls {
-		function := c.at("function")
-		if !function.at("name").has() && function.at("arguments").raw == nil {
-			function = c
-		}
-		piece := callPiece{id: c.at("id").text(), name: function.at("name").text(), arguments: function.at("arguments")}
-		piece.index, piece.signs = c.at("index"), signs{c.at("extra_content").raw, function.at("thought_signature").raw}
-		if piece.id == "" && piece.name == "" && len(piece.arguments.raw) == 0 && !c.at("extra_content").has() {
-			continue
-		}
-		if a.calls.add(piece); len(a.calls) > maxCalls {
+		if a.calls.add(c); len(a.calls) > maxCalls {
 			return tooManyCalls
 		}
 	}

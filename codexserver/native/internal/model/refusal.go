@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
+	"github.com/codexmcp/codexmcp/internal/text"
 )
 
 // refusal is what a provider says in an answer that is none, wherever it says it.
@@ -64,8 +65,8 @@ const maxNested, maxParts = 4, 8
 // sentences adds the texts of several words that a value has, but for those of an answer: a provider may
 // say in any member what is wrong.
 func (r *refusal) sentences(v value, depth int) {
-	if text := v.text(); v.kind() == '"' && strings.Contains(strings.TrimSpace(text), " ") {
-		r.add(text)
+	if said := v.text(); v.kind() == '"' && strings.Contains(strings.TrimSpace(said), " ") {
+		r.add(said)
 	}
 	all := v.all
 	if v.kind() == '[' {
@@ -154,17 +155,12 @@ var (
 // pageWords says what a page is, for which a proxy or a wrong address is the reason, and its title or else
 // its text. XML that is no page has its text alone.
 func pageWords(page []byte) (words string) {
-	var text []byte
+	said := marks.Get().ReplaceAll(page, []byte(" "))
 	if m := title.Get().FindSubmatch(page); m != nil {
-		text = m[1]
-	} else {
-		text = marks.Get().ReplaceAll(page, []byte(" "))
+		said = m[1]
 	}
-	words = strings.Join(strings.Fields(html.UnescapeString(string(text))), " ")
 	const most = 300
-	if len(words) > most {
-		words = strings.ToValidUTF8(words[:most], "") + "…"
-	}
+	words = text.Brief(strings.Join(strings.Fields(html.UnescapeString(string(said))), " "), most)
 	if words != "" && !isHTML.Get().Match(page) {
 		return words
 	}
@@ -175,14 +171,14 @@ func pageWords(page []byte) (words string) {
 // stream.
 func (c *Client) refused(status int, h http.Header, body []byte) error {
 	r := refusalOf(body)
-	text := c.redact(strings.ToValidUTF8(strings.TrimSpace(string(body)), "\uFFFD"))
+	whole := c.redact(strings.ToValidUTF8(strings.TrimSpace(string(body)), "\uFFFD"))
 	words := shorten(c.redact(strings.Join(r.words, ": ")))
 	is := func(words ...string) bool { return slices.Contains(words, r.code) || slices.Contains(words, r.kind) }
-	e := &ProviderError{Status: status, Words: cmp.Or(words, shorten(text)), After: cmp.Or(retryAfter(h), r.after, askedDelay(words))}
+	e := &ProviderError{Status: status, Words: cmp.Or(words, shorten(whole)), After: cmp.Or(retryAfter(h), r.after, askedDelay(words))}
 	if n, err := strconv.Atoi(r.code); status == 0 && err == nil && n >= 400 && n < 600 {
 		e.Status = n
 	}
-	page, final := strings.HasPrefix(text, "<"), e.Status >= 300 && e.Status < 500 && !slices.Contains(passing, e.Status)
+	page, final := strings.HasPrefix(whole, "<"), e.Status >= 300 && e.Status < 500 && !slices.Contains(passing, e.Status)
 	e.Elsewhere = slices.Contains(elsewhere, e.Status) || is(elsewhereCodes...)
 	switch {
 	case is("usage_limit_reached"):
@@ -195,7 +191,7 @@ func (c *Client) refused(status int, h http.Header, body []byte) error {
 		e.Status = http.StatusOK
 	case final, is("insufficient_quota"):
 		if e.Hint = c.hint(e.Status); status > 0 && !page {
-			e.Words = text
+			e.Words = whole
 		}
 	case status == 0:
 		e.Status, e.Again = 0, !is("invalid_prompt", "invalid_request_error", "BadRequestError")
@@ -219,13 +215,8 @@ var (
 // passing are the statuses below 500 that a later request need not meet; 498 is Groq's for no room.
 var passing = []int{http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests, 498}
 
-func shorten(s string) string {
-	const most = 2000
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
-}
+// shorten returns as much of a provider's words as anybody reads.
+func shorten(s string) string { return text.Brief(s, 2000) }
 
 // draftReset is the time in the header RateLimit of drafts of the IETF.
 var draftReset = lazyregexp.Regexp{Text: `(?:^|[;,\s])(?:reset|t)=(\d+)`}
@@ -257,17 +248,17 @@ func retryAfter(h http.Header) time.Duration {
 
 // spanOf reads a time to wait: seconds, a duration such as "1m3.5s", a date, or a time in seconds or
 // milliseconds since 1970. It returns 0 for anything else, and for the past.
-func spanOf(text string) time.Duration {
-	if date, err := http.ParseTime(text); err == nil {
+func spanOf(said string) time.Duration {
+	if date, err := http.ParseTime(said); err == nil {
 		return max(time.Until(date), 0)
 	}
-	if date, err := time.Parse(time.RFC3339, text); err == nil {
+	if date, err := time.Parse(time.RFC3339, said); err == nil {
 		return max(time.Until(date), 0)
 	}
-	if d, err := time.ParseDuration(text); err == nil {
+	if d, err := time.ParseDuration(said); err == nil {
 		return max(d, 0)
 	}
-	s, err := strconv.ParseFloat(text, 64)
+	s, err := strconv.ParseFloat(said, 64)
 	switch {
 	case err != nil || !(s > 0):
 		return 0

@@ -159,7 +159,7 @@ func (c *openCall) input() string { return cmp.Or(c.arguments.end(), c.first) }
 
 // event adds an event. whole is true for the last one.
 func (a *responsesAnswer) event(e event) (whole bool, err error) {
-	kind, response := cmp.Or(e.at("type").text(), string(e.eventName)), e.at("response")
+	kind, response := cmp.Or(e.at("type").text(), string(e.title)), e.at("response")
 	if !response.has() {
 		response = e.value
 	}

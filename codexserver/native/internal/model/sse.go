@@ -23,13 +23,16 @@ type sse struct {
 	rest    []byte // lines that are no fields, such as those of a body that is no event stream
 }
 
-// sseEvent is an event. It is valid until the next one is read.
-type sseEvent struct {
-	name, data []byte
+// event is an event. It is valid until the next one is read.
+type event struct {
+	title, data []byte
 	// open is true if the stream ended before the event's empty line, so that a part of it may be missing.
 	open bool
 	// body is true if the data is the body of a response that has no events.
 	body bool
+	// value is the object that the data is, unless the data is [DONE].
+	value
+	done bool
 }
 
 func newSSE(r io.Reader, maxBytes int64) *sse {
@@ -83,38 +86,38 @@ func (s *sse) line(data []byte, end bool) (advance int, line []byte, err error) 
 }
 
 // next returns the next event that has data. After the last one the error is io.EOF.
-func (s *sse) next() (sseEvent, error) {
+func (s *sse) next() (event, error) {
 	s.data, s.name = s.data[:0], s.name[:0]
 	for s.lines.Scan() {
 		line := bytes.TrimPrefix(s.lines.Bytes(), []byte("\ufeff"))
 		if len(line) == 0 {
 			if len(s.data) > 0 {
 				s.any = true
-				return sseEvent{name: s.name, data: s.data}, nil
+				return event{title: s.name, data: s.data}, nil
 			}
 			s.name = s.name[:0]
 		}
 		if err := s.field(line); err != nil {
-			return sseEvent{}, err
+			return event{}, err
 		}
 	}
 	switch err := s.lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return sseEvent{}, tooLong("one event", maxEvent)
+		return event{}, tooLong("one event", maxEvent)
 	case isLimit(err):
-		return sseEvent{}, err
+		return event{}, err
 	case err != nil:
-		return sseEvent{}, broken(err.Error())
+		return event{}, broken(err.Error())
 	}
 	if data := s.data; len(data) > 0 {
 		s.any, s.data = true, nil
-		return sseEvent{name: s.name, data: data, open: true}, nil
+		return event{title: s.name, data: data, open: true}, nil
 	}
 	if rest := bytes.TrimSpace(s.rest); len(rest) > 0 {
 		s.rest = nil
-		return sseEvent{data: rest, open: true, body: !s.any}, nil
+		return event{data: rest, open: true, body: !s.any}, nil
 	}
-	return sseEvent{}, io.EOF
+	return event{}, io.EOF
 }
 
 // field adds a line to the event.

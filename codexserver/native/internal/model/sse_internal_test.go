@@ -127,15 +127,15 @@ func FuzzStreams(f *testing.F) {
 	f.Add(`{"type":"response.failed","response":{"error":{"code":"x","message":"try again in 1.5s"}}}`)
 	f.Add(`{"error":{"message":5}}`)
 	f.Add("[DONE]")
-	f.Fuzz(func(t *testing.T, event string) {
+	f.Fuzz(func(t *testing.T, said string) {
 		for _, w := range []wire{chatWire{}, responsesWire{}} {
 			c := &Client{Getenv: func(string) string { return "" }}
-			events := []string{event, event, `{"type":"response.completed"}`, "[DONE]"}
-			s := &stream{hide: c.redact, failure: func(said []byte) error { return c.refused(0, nil, said) }, emit: func(Event) {}, next: func() (sseEvent, error) {
+			events := []string{said, said, `{"type":"response.completed"}`, "[DONE]"}
+			s := &stream{hide: c.redact, failure: func(said []byte) error { return c.refused(0, nil, said) }, emit: func(Event) {}, next: func() (event, error) {
 				if len(events) == 0 {
-					return sseEvent{}, io.EOF
+					return event{}, io.EOF
 				}
-				e := sseEvent{data: []byte(events[0])}
+				e := event{data: []byte(events[0])}
 				events = events[1:]
 				return e, nil
 			}}

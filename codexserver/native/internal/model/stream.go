@@ -10,7 +10,7 @@ import (
 
 // stream is an incoming response.
 type stream struct {
-	next func() (sseEvent, error) // io.EOF at the end
+	next func() (event, error) // io.EOF at the end
 	parser
 	emit    func(Event)
 	failure func(said []byte) error // the error for what the provider said
@@ -19,15 +19,6 @@ type stream struct {
 
 	odd   []byte // the last event that was no part of an answer, and may say why
 	queue []event
-}
-
-// event is an event that is an object. It is valid until the next one is read.
-type event struct {
-	value
-	eventName []byte
-	open      bool // as that of [sseEvent]
-	body      bool // as that of [sseEvent]
-	done      bool // it is [DONE], and no object
 }
 
 // event returns the next event, io.EOF at the end of the stream.
@@ -47,7 +38,7 @@ func (s *stream) event() (event, error) {
 }
 
 // read queues the objects of an event: some servers leave out the empty line between several ones.
-func (s *stream) read(e sseEvent) error {
+func (s *stream) read(e event) error {
 	s.queue, s.kept = s.queue[:0], s.kept[:0]
 	whole := bytes.TrimSpace(e.data)
 	for data := whole; len(data) > 0; {
@@ -64,10 +55,10 @@ func (s *stream) read(e sseEvent) error {
 		}
 		switch last := len(rest) == 0; {
 		case v.kind() == '{':
-			s.queue = append(s.queue, event{value: v, eventName: e.name, open: e.open && last, body: e.body && len(v.raw) == len(whole)})
+			s.queue = append(s.queue, event{value: v, title: e.title, open: e.open && last, body: e.body && len(v.raw) == len(whole)})
 		case bytes.EqualFold(bytes.Trim(said, "\" \t\r"), []byte("[DONE]")):
 			s.queue = append(s.queue, event{done: true})
-		case string(e.name) == "error", e.body:
+		case string(e.title) == "error", e.body:
 			return s.failure(data)
 		case data[0] != '{':
 			s.odd = slices.Clone(data)
@@ -96,7 +87,7 @@ func (s *stream) closed(err error, reason string) error {
 // trouble returns the error in an event that is no part of an answer, nil if it is none.
 func (s *stream) trouble(e event) error {
 	said := refusalOf(e.raw)
-	if said.explicit || string(e.eventName) == "error" || e.body {
+	if said.explicit || string(e.title) == "error" || e.body {
 		return s.failure(e.raw)
 	}
 	if len(said.words) > 0 {
