@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,22 +99,27 @@ func (t *turn) offer() []model.Tool {
 	}
 	tools := append(t.box.Offer(away), t.conv.work.servers.offer...)
 	if t.conv.cfg.Tools.WebSearch && !t.conv.chat() && !away {
-		tools = append(tools, model.Tool{Type: webSearchType, WebSearch: webSearch(t.conv.cfg.WebSearch)})
+		tools = append(tools, model.Tool{Type: webSearchType, Settings: webSearch(t.conv.cfg.WebSearch)})
 	}
 	return tools
 }
 
 // webSearch returns the configuration of the search tool in the provider's form.
-func webSearch(s config.WebSearch) *model.WebSearch {
-	w := &model.WebSearch{SearchContextSize: s.ContextSize}
+func webSearch(s config.WebSearch) map[string]any {
+	w := map[string]any{}
+	if s.ContextSize != "" {
+		w["search_context_size"] = s.ContextSize
+	}
 	if s.Cached {
-		w.ExternalWebAccess = new(false)
+		w["external_web_access"] = false
 	}
 	if s.AllowedDomains != nil {
-		w.Filters = &model.WebSearchFilters{AllowedDomains: s.AllowedDomains}
+		w["filters"] = map[string]any{"allowed_domains": s.AllowedDomains}
 	}
 	if l := s.Location; l != (config.Location{}) {
-		w.UserLocation = &model.UserLocation{Type: "approximate", Country: l.Country, Region: l.Region, City: l.City, Timezone: l.Timezone}
+		place := map[string]string{"type": "approximate", "country": l.Country, "region": l.Region, "city": l.City, "timezone": l.Timezone}
+		maps.DeleteFunc(place, func(_, value string) bool { return value == "" })
+		w["user_location"] = place
 	}
 	return w
 }

@@ -21,7 +21,7 @@ func TestTodaysConfigReachesTheProvider(t *testing.T) {
 		{"live", "web_search = \"live\"", `{"type":"web_search"}`},
 		{"cached", "web_search = \"cached\"", `{"type":"web_search","external_web_access":false}`},
 		{"settings", "web_search = \"live\"\ntools.web_search = { context_size = \"low\", allowed_domains = [\"a.com\"], location = { country = \"NL\" } }",
-			`{"type":"web_search","search_context_size":"low","filters":{"allowed_domains":["a.com"]},"user_location":{"type":"approximate","country":"NL"}}`},
+			`{"type":"web_search","filters":{"allowed_domains":["a.com"]},"search_context_size":"low","user_location":{"country":"NL","type":"approximate"}}`},
 		{"settings alone", "tools.web_search = { context_size = \"low\" }", ""},
 	} {
 		b := setup(t, tt.config+"\n---\nwire_api = \"responses\"", native.Limits{}, providertest.Say("ok"))

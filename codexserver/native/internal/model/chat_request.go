@@ -16,14 +16,10 @@ type chatBody struct {
 	Model           string                   `json:"model"`
 	Messages        []chatMessage            `json:"messages"`
 	Stream          bool                     `json:"stream"`
-	StreamOptions   *chatStreamOptions       `json:"stream_options,omitzero"`
+	StreamOptions   map[string]bool          `json:"stream_options,omitempty"`
 	Tools           []chatTool               `json:"tools,omitempty"`
 	ReasoningEffort protocol.ReasoningEffort `json:"reasoning_effort,omitzero"`
 	ResponseFormat  *chatFormat              `json:"response_format,omitzero"`
-}
-
-type chatStreamOptions struct {
-	IncludeUsage bool `json:"include_usage"`
 }
 
 type chatTool struct {
@@ -62,13 +58,9 @@ type chatFunction struct {
 }
 
 type chatPart struct {
-	Type     string     `json:"type"`
-	Text     string     `json:"text,omitzero"`
-	ImageURL *chatImage `json:"image_url,omitzero"`
-}
-
-type chatImage struct {
-	URL string `json:"url"`
+	Type     string            `json:"type"`
+	Text     string            `json:"text,omitzero"`
+	ImageURL map[string]string `json:"image_url,omitempty"`
 }
 
 func (w chatWire) body(req *Request) ([]byte, error) {
@@ -94,7 +86,7 @@ func (w chatWire) body(req *Request) ([]byte, error) {
 	}
 	body := chatBody{Model: req.Model, Messages: m.all, Stream: true}
 	if !w.has(usageOption) {
-		body.StreamOptions = &chatStreamOptions{IncludeUsage: true}
+		body.StreamOptions = map[string]bool{"include_usage": true}
 	}
 	for _, t := range w.offered(req.Tools) {
 		if t.Type == "" || t.Type == "function" {
@@ -244,7 +236,7 @@ func (w chatWire) content(m *chatMessage) any {
 	for _, p := range m.parts {
 		switch last := len(parts) - 1; {
 		case isImage(p):
-			parts = append(parts, chatPart{Type: "image_url", ImageURL: &chatImage{URL: p.ImageURL}})
+			parts = append(parts, chatPart{Type: "image_url", ImageURL: map[string]string{"url": p.ImageURL}})
 		case last >= 0 && parts[last].ImageURL == nil:
 			parts[last].Text += p.Text
 		default:

@@ -16,6 +16,12 @@ import (
 // checkTimeout bounds [Client.Check].
 const checkTimeout = 5 * time.Second
 
+// silent are the statuses of a refusal of the list that say nothing about the key: there is no list, or the key
+// may only send requests to models.
+var silent = []int{
+	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
+}
+
 // Check returns why no turn can run with a model, and what to do about it, or nil: the provider does
 // not answer, it refuses the key, or it does not have the model. It costs nothing: it requests the
 // list of models, and sends the key with a request that has neither a model nor a message, because
@@ -38,7 +44,7 @@ func (c *Client) Check(ctx context.Context, name string) error {
 		return fmt.Errorf("the provider answered %s", status.answer())
 	case answered && refusesKey(status):
 		return c.keyError(status)
-	case answered && saysNothing(status):
+	case answered && slices.Contains(silent, status.Status):
 	case answered && status.Status == http.StatusProxyAuthRequired: // without TLS the proxy itself answers
 		return c.connectErr(&http.Request{URL: target}, &proxyError{status.Status})
 	case answered && status.Status != http.StatusOK:
@@ -58,15 +64,6 @@ func (c *Client) Check(ctx context.Context, name string) error {
 		meant = "; do you mean " + near + "?"
 	}
 	return fmt.Errorf("the provider does not list the model %q: choose one of its models%s", name, meant)
-}
-
-// saysNothing reports whether a refusal of the list, which does not refuse the key, says nothing about
-// it: there is no list, or the key may only send requests to models.
-func saysNothing(e *ProviderError) bool {
-	return slices.Contains([]int{
-		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
-		http.StatusMethodNotAllowed, http.StatusNotImplemented,
-	}, e.Status)
 }
 
 // refusesKey reports whether a refusal is about the key, and not only about the list. Gemini refuses a

@@ -46,37 +46,8 @@ type Tool struct {
 	Parameters stdjson.RawMessage
 	// Foreign is true for a tool of an MCP server. It is left out when the provider refuses its schema.
 	Foreign bool
-	// WebSearch are the settings of "web_search". Nil are the provider's defaults.
-	WebSearch *WebSearch
-}
-
-// WebSearch are the settings of the tool "web_search" on the Responses wire.
-type WebSearch struct {
-	// ExternalWebAccess is false for a search of only the provider's index.
-	ExternalWebAccess *bool `json:"external_web_access,omitzero"`
-	// SearchContextSize is "low", "medium" or "high".
-	SearchContextSize string `json:"search_context_size,omitzero"`
-	// Filters restrict the search.
-	Filters *WebSearchFilters `json:"filters,omitzero"`
-	// UserLocation is the approximate location of the user.
-	UserLocation *UserLocation `json:"user_location,omitzero"`
-}
-
-// UserLocation is a place, as far as it is known.
-type UserLocation struct {
-	// Type is "approximate".
-	Type string `json:"type"`
-	// Country, Region, City and Timezone are as the provider documents them.
-	Country  string `json:"country,omitzero"`
-	Region   string `json:"region,omitzero"`
-	City     string `json:"city,omitzero"`
-	Timezone string `json:"timezone,omitzero"`
-}
-
-// WebSearchFilters restrict a web search.
-type WebSearchFilters struct {
-	// AllowedDomains are the only domains to search.
-	AllowedDomains []string `json:"allowed_domains"`
+	// Settings are the members of a tool of the provider besides its type.
+	Settings map[string]any
 }
 
 // Response is a whole response.

@@ -53,7 +53,7 @@ type responsesText struct {
 type responsesTool struct {
 	Type string `json:"type"`
 	*functionTool
-	*WebSearch
+	Settings map[string]any `json:",embed"`
 }
 
 // buffers have the memory of requests, which are about as long as the one before.
@@ -79,13 +79,13 @@ func (w responsesWire) body(req *Request) ([]byte, error) {
 		format.Type, body.Text.Format = "json_schema", &format
 	}
 	for _, t := range w.offered(req.Tools) {
-		tool := responsesTool{Type: t.Type, WebSearch: t.WebSearch}
+		tool := responsesTool{Type: t.Type, Settings: t.Settings}
 		if t.Type == "" || t.Type == "function" {
 			tool = responsesTool{Type: "function", functionTool: w.function(t)}
 		}
 		body.Tools = append(body.Tools, tool)
 	}
-	b, err := json.Marshal(body, jsontext.AllowInvalidUTF8(true))
+	b, err := json.Marshal(body, jsontext.AllowInvalidUTF8(true), json.Deterministic(true))
 	if err != nil {
 		return nil, err
 	}

@@ -15,9 +15,11 @@ const maxEvent = 16 << 20
 // its name and its data.
 type sse struct {
 	lines   *bufio.Scanner
-	cr      bool // the last line ended with CR: an LF now belongs to it
-	scanned int  // bytes of the line that have no end
-	any     bool // an event has come
+	left    *io.LimitedReader
+	max     int64 // bytes of the response
+	cr      bool  // the last line ended with CR: an LF now belongs to it
+	scanned int   // bytes of the line that have no end
+	any     bool  // an event has come
 	name    []byte
 	data    []byte
 	rest    []byte // lines that are no fields, such as those of a body that is no event stream
@@ -36,25 +38,11 @@ type event struct {
 }
 
 func newSSE(r io.Reader, maxBytes int64) *sse {
-	s := &sse{lines: bufio.NewScanner(&limited{r, maxBytes, maxBytes})}
+	left := &io.LimitedReader{R: r, N: maxBytes}
+	s := &sse{lines: bufio.NewScanner(left), left: left, max: maxBytes}
 	s.lines.Buffer(make([]byte, 4<<10), maxEvent)
 	s.lines.Split(s.line)
 	return s
-}
-
-// limited is a reader that fails after so many bytes.
-type limited struct {
-	r         io.Reader
-	left, max int64
-}
-
-func (l *limited) Read(b []byte) (int, error) {
-	if l.left <= 0 {
-		return 0, tooLong("the response", l.max)
-	}
-	n, err := l.r.Read(b[:min(int64(len(b)), l.left)])
-	l.left -= int64(n)
-	return n, err
 }
 
 // line is the [bufio.SplitFunc] for lines that end with LF, CR LF or CR.
@@ -104,8 +92,8 @@ func (s *sse) next() (event, error) {
 	switch err := s.lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
 		return event{}, tooLong("one event", maxEvent)
-	case isLimit(err):
-		return event{}, err
+	case s.left.N <= 0:
+		return event{}, tooLong("the response", s.max)
 	case err != nil:
 		return event{}, broken(err.Error())
 	}

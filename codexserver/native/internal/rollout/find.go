@@ -12,11 +12,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Folders below the configuration's home.
-const (
-	sessions = "sessions"
-	archived = "archived_sessions"
-)
+// sessions is below the configuration's home.
+const sessions = "sessions"
 
 // Find returns the path of a conversation's rollout below home, without the archive. It
 // fails with fs.ErrNotExist when there is none.

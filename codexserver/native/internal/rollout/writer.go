@@ -173,11 +173,6 @@ func (w *Writer) Compacted(c protocol.Compacted) error {
 	return w.appendJSON(protocol.RolloutCompacted, c)
 }
 
-// Line appends a line as it was in another rollout.
-func (w *Writer) Line(l protocol.RolloutLine) error {
-	return w.append(l.Type, func(b []byte) ([]byte, error) { return append(b, l.Payload...), nil })
-}
-
 func (w *Writer) appendJSON(t protocol.RolloutType, payload any) error {
 	return w.append(t, func(b []byte) ([]byte, error) { return appendJSON(b, payload) })
 }
