@@ -252,8 +252,9 @@ func (c *Client) target(path string) (*url.URL, error) {
 
 // shown returns a URL without the parts that may be secret.
 func shown(u *url.URL) string {
-	u.RawQuery, u.Fragment, u.RawFragment = "", "", ""
-	return u.Redacted()
+	own := *u
+	own.RawQuery, own.Fragment, own.RawFragment = "", "", ""
+	return own.Redacted()
 }
 
 // ShowURL returns a URL without the parts that may be secret, and nothing of one that cannot be parsed.

@@ -34,6 +34,8 @@ type ConnectError struct {
 	// Proxy is the host of the proxy that should connect to it, or "".
 	Proxy string
 	Err   error
+
+	at *url.URL
 }
 
 // Unwrap returns the cause.
@@ -41,11 +43,7 @@ func (e *ConnectError) Unwrap() error { return e.Err }
 
 // Error implements error. It has the cause and, if that is known, what to do about it.
 func (e *ConnectError) Error() string {
-	at, err := url.Parse(e.URL)
-	if err != nil {
-		at = &url.URL{Host: e.URL}
-	}
-	variable := strings.ToUpper(cmp.Or(at.Scheme, "https")) + "_PROXY"
+	variable := strings.ToUpper(cmp.Or(e.at.Scheme, "https")) + "_PROXY"
 	var authority x509.UnknownAuthorityError
 	var certificate *tls.CertificateVerificationError
 	var unknown *net.DNSError
@@ -53,15 +51,15 @@ func (e *ConnectError) Error() string {
 	refused := errors.Is(e.Err, syscall.ECONNREFUSED)
 	switch {
 	case errors.As(e.Err, &authority):
-		return fmt.Sprintf("the certificate of %s has an unknown authority, perhaps of a company's proxy: set CODEX_CA_CERTIFICATE or SSL_CERT_FILE to a file with that authority's certificate", at.Host)
+		return fmt.Sprintf("the certificate of %s has an unknown authority, perhaps of a company's proxy: set CODEX_CA_CERTIFICATE or SSL_CERT_FILE to a file with that authority's certificate", e.at.Host)
 	case errors.As(e.Err, &certificate):
-		return fmt.Sprintf("the certificate of %s does not count: %v: correct base_url, or the clock of this machine", at.Host, certificate.Err)
+		return fmt.Sprintf("the certificate of %s does not count: %v: correct base_url, or the clock of this machine", e.at.Host, certificate.Err)
 	case errors.Is(e.Err, http.ErrSchemeMismatch):
-		return fmt.Sprintf("%s answers without TLS: its base_url begins with http://", at.Host)
+		return fmt.Sprintf("%s answers without TLS: its base_url begins with http://", e.at.Host)
 	case errors.As(e.Err, &proxy) && proxy.status == http.StatusProxyAuthRequired:
 		return fmt.Sprintf("the proxy %s wants a log-in (%v): put a name and a password into %s, as in http://NAME:PASSWORD@%[1]s", e.Proxy, proxy, variable)
 	case errors.As(e.Err, &proxy):
-		return fmt.Sprintf("the proxy %s does not connect to %s (%v): correct %s or base_url", e.Proxy, at.Host, proxy, variable)
+		return fmt.Sprintf("the proxy %s does not connect to %s (%v): correct %s or base_url", e.Proxy, e.at.Host, proxy, variable)
 	case e.byProxy():
 		return fmt.Sprintf("the proxy %s does not answer (%s): correct or unset %s", e.Proxy, innermost(e.Err), variable)
 	case errors.As(e.Err, &unknown):
@@ -71,9 +69,9 @@ func (e *ConnectError) Error() string {
 	case refused:
 		return fmt.Sprintf("nothing listens at %s: start the model server there, or correct base_url", e.URL)
 	case errors.Is(e.Err, syscall.ENETUNREACH), errors.Is(e.Err, syscall.EHOSTUNREACH), e.unconnected():
-		return fmt.Sprintf("%s cannot be reached (%s): there is no network, or a proxy is needed (set %s), or base_url is wrong", at.Host, innermost(e.Err), variable)
+		return fmt.Sprintf("%s cannot be reached (%s): there is no network, or a proxy is needed (set %s), or base_url is wrong", e.at.Host, innermost(e.Err), variable)
 	case e.Proxy != "":
-		return fmt.Sprintf("no answer of %s comes through the proxy %s (%s): correct %s or base_url", at.Host, e.Proxy, innermost(e.Err), variable)
+		return fmt.Sprintf("no answer of %s comes through the proxy %s (%s): correct %s or base_url", e.at.Host, e.Proxy, innermost(e.Err), variable)
 	}
 	return fmt.Sprintf("error sending request for url (%s): %v", e.URL, e.Err)
 }
@@ -96,10 +94,7 @@ type noConnection string
 func (e noConnection) Error() string { return string(e) }
 
 // here reports whether the provider is on this machine.
-func (e *ConnectError) here() bool {
-	at, err := url.Parse(e.URL)
-	return err == nil && webaddr.Loopback(at.Hostname())
-}
+func (e *ConnectError) here() bool { return webaddr.Loopback(e.at.Hostname()) }
 
 // lasting reports whether another attempt ends in the same way until somebody does something.
 func (e *ConnectError) lasting() bool {
@@ -134,7 +129,7 @@ func (c *Client) connectErr(r *http.Request, err error) error {
 			proxy = at.Host
 		}
 	}
-	return &ConnectError{URL: shown(r.URL), Proxy: proxy, Err: err}
+	return &ConnectError{URL: shown(r.URL), Proxy: proxy, Err: err, at: r.URL}
 }
 
 // unusable reports whether the variable of a proxy has a value that net/http ignores, because it is no address.

@@ -271,39 +271,27 @@ func spanOf(said string) time.Duration {
 }
 
 var (
-	asksToWait = lazyregexp.Regexp{Text: `(?i)\b(?:again|retry|wait|(?:available|allowed) in|resets? (?:in|after)|cool-?down)\b[^.\d]{0,40}`}
-	clock      = lazyregexp.Regexp{Text: `^\s*(\d+):(\d\d):(\d\d)\b`}
-	timeUnit   = lazyregexp.Regexp{Text: `(?i)^(?:[\s,]|and\b)*(\d+(?:\.\d+)?)\s*(ms|milliseconds?|h|hrs?|hours?|m|mins?|minutes?|s|secs?|seconds?)(?:[^a-z]|$)`}
+	asksToWait = lazyregexp.Regexp{Text: `(?i)\b(?:again|retry|wait|(?:available|allowed) in|resets? (?:in|after)|cool-?down)\b[^.\d]{0,40}` +
+		`(?:(\d+):(\d\d):(\d\d)\b|((?:(?:[\s,]|and\b)*\d+(?:\.\d+)?\s*(?:ms|milliseconds?|h|hrs?|hours?|m|mins?|minutes?|s|secs?|seconds?))+)(?:[^a-z]|$))`}
+	timeUnit = lazyregexp.Regexp{Text: `(\d+(?:\.\d+)?)\s*(ms|mil|[hms])`}
 )
 
 // askedDelay returns the time in a message such as "try again in 1m3.5s" or "retry after 3 seconds". It
 // is 0 without one, and for hours, for which nobody waits.
 func askedDelay(message string) time.Duration {
-	for _, at := range asksToWait.Get().FindAllStringIndex(message, -1) {
-		if m := clock.Get().FindStringSubmatch(message[at[1]:]); m != nil {
-			d, _ := time.ParseDuration(m[1] + "h" + m[2] + "m" + m[3] + "s") // they are numbers
-			return d
+	for _, m := range asksToWait.Get().FindAllStringSubmatch(message, -1) {
+		span := m[1] + "h" + m[2] + "m" + m[3] + "s"
+		if m[4] != "" {
+			span = ""
 		}
-		var sum float64
-		for rest := message[at[1]:]; ; {
-			m := timeUnit.Get().FindStringSubmatchIndex(rest)
-			if m == nil {
-				break
-			}
-			n, _ := strconv.ParseFloat(rest[m[2]:m[3]], 64) // it has the form of a number
-			switch unit := strings.ToLower(rest[m[4]:m[5]]); {
-			case strings.HasPrefix(unit, "ms"), strings.HasPrefix(unit, "mil"):
-				n /= 1000
-			case unit[0] == 'h':
+		for _, part := range timeUnit.Get().FindAllStringSubmatch(strings.ToLower(m[4]), -1) {
+			if part[2] == "h" {
 				return 0
-			case unit[0] == 'm':
-				n *= 60
 			}
-			sum += n
-			rest = rest[m[5]:]
+			span += part[1] + strings.Replace(part[2], "mil", "ms", 1)
 		}
-		if sum > 0 {
-			return time.Duration(min(sum, 1e6) * float64(time.Second))
+		if d, err := time.ParseDuration(span); err == nil && d > 0 {
+			return d
 		}
 	}
 	return 0
