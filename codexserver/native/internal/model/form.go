@@ -213,13 +213,12 @@ func (f form) history(req *Request) (first string, items []protocol.ResponseItem
 			continue
 		case isMessage && m.Role == last.Role && f.has(rolesInARow):
 			m.Content, items = joinParts(last.Content, m.Content), items[:end]
+			item = m
 		case m.Role == "user" && isOutput(before) && f.has(userAfterTool):
 			items = append(items, assistantMessage(betweenToolAndUser))
 		}
-		if isMessage {
-			if f.has(images) {
-				m.Content = withoutImages(m.Content)
-			}
+		if isMessage && f.has(images) {
+			m.Content = withoutImages(m.Content)
 			item = m
 		}
 		items = append(items, item)
