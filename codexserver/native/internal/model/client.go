@@ -42,8 +42,9 @@ type Client struct {
 	// wait longer is not worth it. Default: as long as the provider asks.
 	MaxWait time.Duration
 
-	forms    sync.Map    // the [form] of requests that the provider takes, by the model
-	answered atomic.Bool // the provider has answered a request
+	forms    sync.Map     // the [form] of requests that the provider takes, by the model
+	answered atomic.Bool  // the provider has answered a request
+	before   atomic.Int64 // bytes of the request before, which is about as long as the next one
 }
 
 // Ready returns why no request can be sent, such as a missing key, or nil. It sends nothing.
@@ -117,7 +118,12 @@ func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(Eve
 		}
 		return err
 	}
-	resp, err := c.send(now.trace(ctx), target, wire, req, func() ([]byte, error) { return wire.body(req) }, refused)
+	encode := func() ([]byte, error) {
+		body, err := wire.body(req, int(c.before.Load()))
+		c.before.Store(int64(len(body)))
+		return body, err
+	}
+	resp, err := c.send(now.trace(ctx), target, wire, req, encode, refused)
 	watch.Stop()
 	if err != nil {
 		return nil, next, err
@@ -374,6 +380,6 @@ func (c *Client) wire(f form) wire {
 type wire interface {
 	path() string
 	headers(http.Header, *Request)
-	body(*Request) ([]byte, error)
+	body(req *Request, before int) ([]byte, error) // before is the size of the one before
 	read(*stream) (*Response, error)
 }

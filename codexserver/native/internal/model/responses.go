@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
@@ -56,10 +55,7 @@ type responsesTool struct {
 	Settings map[string]any `json:",embed"`
 }
 
-// buffers have the memory of requests, which are about as long as the one before.
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
-
-func (w responsesWire) body(req *Request) ([]byte, error) {
+func (w responsesWire) body(req *Request, before int) ([]byte, error) {
 	first, items := w.history(req)
 	body := responsesBody{Model: req.Model, Instructions: first, Stream: true}
 	if !w.has(extras) {
@@ -90,9 +86,7 @@ func (w responsesWire) body(req *Request) ([]byte, error) {
 		return nil, err
 	}
 	head, tail, _ := bytes.Cut(b, []byte(`"input":[`)) // in a text the quotes are escaped
-	buffer := buffers.Get().(*[]byte)
-	defer buffers.Put(buffer)
-	b = append(append((*buffer)[:0], head...), `"input":[`...)
+	b = append(append(make([]byte, 0, len(b)+before+before/8), head...), `"input":[`...)
 	begin := len(b)
 	for _, item := range items {
 		if r, ok := item.(protocol.ReasoningItem); ok {
@@ -111,8 +105,7 @@ func (w responsesWire) body(req *Request) ([]byte, error) {
 			return nil, err
 		}
 	}
-	*buffer = b
-	return slices.Concat(b, tail), nil
+	return append(b, tail...), nil
 }
 
 func (responsesWire) read(s *stream) (*Response, error) {

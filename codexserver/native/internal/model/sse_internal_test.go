@@ -143,7 +143,7 @@ func FuzzStreams(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			if _, err := w.body(&Request{Items: resp.Items}); err != nil {
+			if _, err := w.body(&Request{Items: resp.Items}, 0); err != nil {
 				t.Errorf("the result cannot be sent: %v", err)
 			}
 		}
