@@ -24,6 +24,9 @@ type cannedProvider struct {
 }
 
 func (c *cannedProvider) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet { // the list of models
+		return &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+	}
 	n, err := io.Copy(io.Discard, r.Body)
 	if err != nil {
 		return nil, err
