@@ -47,10 +47,13 @@ type child struct {
 	home     string // its CODEX_HOME
 	policy   string // the default approval policy of conversations
 
-	run sync.WaitGroup
+	run    sync.WaitGroup
+	gone   chan struct{} // closed when why and ended are set, which then stay
+	why    error         // the first reason why the connection ended
+	ended  time.Time
+	stderr *tail // what the app-server wrote
 
 	mu      sync.Mutex
-	end     ending
 	threads map[string]*thread   // that the app-server has in memory, by id
 	limits  *apptypes.RateLimits // of the account, as last reported
 	secrets text.Secrets         // see learn
@@ -60,7 +63,7 @@ type child struct {
 // handshake. It owns the transport from then on, and closes it when it fails.
 func connect(ctx context.Context, t jsonrpc.Transport, p process, stderr *tail, programs *box.Programs, o *Options) (*child, error) {
 	c := &child{
-		log: o.Logger, programs: programs, process: p, end: ending{gone: make(chan struct{}), stderr: stderr},
+		log: o.Logger, programs: programs, process: p, gone: make(chan struct{}), stderr: stderr,
 		threads: map[string]*thread{},
 	}
 	w := &watched{Transport: t, ended: c.lost, close: sync.OnceValue(t.Close)}
@@ -120,9 +123,20 @@ func (c *child) handshake(ctx context.Context, o *Options) error {
 // clientName is the client's name in Codex's records and in its requests to providers.
 const clientName = "codex_mcp"
 
-// call calls a method within a limit.
+// call calls a method within a limit. It kills an app-server that answers neither this request nor any other, so
+// that the next call starts a new one. An app-server that still answers others keeps running.
 func (c *child) call(ctx context.Context, limit time.Duration, method string, params, result any) error {
-	return within(ctx, limit, method, func(ctx context.Context) error { return c.app.Call(ctx, method, params, result) })
+	err := within(ctx, limit, method, func(ctx context.Context) error { return c.app.Call(ctx, method, params, result) })
+	var late *timeoutError
+	if errors.As(err, &late) && !c.answers() {
+		c.kill(err)
+	}
+	return c.explain(err)
+}
+
+// control calls a method that is answered soon.
+func (c *child) control(ctx context.Context, method string, params, result any) error {
+	return c.call(ctx, controlLimit, method, params, result)
 }
 
 // within calls a method within a limit. It returns a *timeoutError when the app-server
@@ -131,30 +145,10 @@ func within(ctx context.Context, limit time.Duration, method string, call func(c
 	timed, stop := context.WithTimeoutCause(ctx, limit, &timeoutError{method, limit})
 	defer stop()
 	err := call(timed)
-	if err != nil && ctx.Err() == nil && timed.Err() != nil {
+	if err != nil && timed.Err() != nil { // the cause of ctx, if that has ended
 		return context.Cause(timed)
 	}
-	if ctx.Err() != nil && err != nil {
-		return context.Cause(ctx)
-	}
 	return err
-}
-
-// control calls a method that is answered soon. It kills an app-server that answers
-// neither this request nor any other, so that the next call starts a new one. An
-// app-server that still answers others keeps running.
-func (c *child) control(ctx context.Context, method string, params, result any) error {
-	return c.patient(ctx, controlLimit, method, params, result)
-}
-
-// patient is control for a method that may take longer.
-func (c *child) patient(ctx context.Context, limit time.Duration, method string, params, result any) error {
-	err := c.call(ctx, limit, method, params, result)
-	var late *timeoutError
-	if errors.As(err, &late) && !c.answers() {
-		c.kill(err)
-	}
-	return c.explain(err)
 }
 
 // answers reports whether the app-server answers requests. It sends one for an unknown
@@ -186,7 +180,20 @@ func (c *child) kill(why error) {
 func (c *child) lost(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.end.record(err)
+	if !c.isGone() {
+		c.why, c.ended = err, time.Now()
+		close(c.gone)
+	}
+}
+
+// isGone reports whether the connection has ended.
+func (c *child) isGone() bool {
+	select {
+	case <-c.gone:
+		return true
+	default:
+		return false
+	}
 }
 
 // busy reports whether a turn runs.
@@ -200,9 +207,6 @@ func (c *child) conversations() []*thread {
 	defer c.mu.Unlock()
 	return slices.DeleteFunc(slices.Collect(maps.Values(c.threads)), func(t *thread) bool { return t.agent != "" })
 }
-
-// isGone reports whether the connection has ended.
-func (c *child) isGone() bool { return c.end.over() }
 
 // close shuts the child down, by force if that takes too long. It returns when the process
 // is gone.
@@ -278,49 +282,19 @@ func (c *child) lastLimits(now time.Time) *protocol.RateLimits {
 	return limitsOf(c.limits, now)
 }
 
-// ending is the end of the connection to an app-server.
-type ending struct {
-	gone   chan struct{} // closed when err and at are set, which then stay
-	err    error         // the first reason
-	at     time.Time
-	stderr *tail // what the app-server wrote
-}
-
-// record records the end, once. The child's lock is held.
-func (e *ending) record(err error) {
-	if e.over() {
-		return
-	}
-	e.err, e.at = err, time.Now()
-	close(e.gone)
-}
-
-// over reports whether the connection has ended.
-func (e *ending) over() bool {
-	select {
-	case <-e.gone:
-		return true
-	default:
-		return false
-	}
-}
-
-// wait waits until the reason is known, for a bounded time, and returns what the app-server wrote about its
-// end, and the reason.
-func (e *ending) wait() (said string, why error) {
+// obituary returns how the app-server ended. The caller has seen the connection fail. It waits until the reason is
+// known, for a bounded time.
+func (c *child) obituary() error {
 	limit := time.NewTimer(obituaryLimit)
 	defer limit.Stop()
+	var err error
+	var said string
 	select {
-	case <-e.gone:
-		return e.stderr.last(e.at), e.err
+	case <-c.gone:
+		said, err = c.stderr.last(c.ended), c.why
 	case <-limit.C:
-		return e.stderr.last(time.Time{}), nil
+		said = c.stderr.last(time.Time{})
 	}
-}
-
-// obituary returns how the app-server ended. The caller has seen the connection fail.
-func (c *child) obituary() error {
-	said, err := c.end.wait()
 	var late *timeoutError
 	switch {
 	case errors.Is(err, errClosed):
@@ -367,25 +341,20 @@ func spawn(ctx context.Context, programs *box.Programs, processes *run.Starter, 
 	return t, p, err
 }
 
-// tail is a writer that keeps the last lines of the app-server's standard error, without
-// colours and secrets.
+// tail is a writer that keeps what the app-server wrote to its standard error about its end, without
+// colours and secrets. It leaves out other lines, which may come from any program that the app-server started.
 type tail struct {
 	log *slog.Logger
 
-	mu     sync.Mutex
-	part   []byte // the beginning of a line
-	partAt time.Time
-	lines  []stderrLine
+	mu    sync.Mutex
+	part  []byte    // the beginning of a line
+	words []string  // the last reason why a program ends, and the lines after it
+	at    time.Time // when it was written
 }
 
-// stderrLine is a line and when it was written.
-type stderrLine struct {
-	text string
-	at   time.Time
-}
-
+// Of a reason, and of a line.
 const (
-	tailLines = 50
+	tailLines = 5
 	tailWidth = 4 << 10
 )
 
@@ -412,7 +381,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	if room := tailWidth - len(t.part); len(b) > room {
 		b = b[:max(room, 0)]
 	}
-	t.part, t.partAt = append(t.part, b...), time.Now()
+	t.part = append(t.part, b...)
 	return n, nil
 }
 
@@ -423,10 +392,12 @@ func (t *tail) line(b []byte) {
 	}
 	s = redact(strings.ToValidUTF8(s, "\uFFFD"))
 	t.log.Debug("codex: stderr", "line", s)
-	if len(t.lines) == tailLines {
-		t.lines = append(t.lines[:0], t.lines[1:]...)
+	if lastWords.Get().MatchString(s) {
+		t.words, t.at = nil, time.Now()
 	}
-	t.lines = append(t.lines, stderrLine{s, time.Now()})
+	if !t.at.IsZero() && len(t.words) < tailLines {
+		t.words = append(t.words, s)
+	}
 }
 
 // lastWords matches the first line of the reason why a program ends: an error of main, an
@@ -437,24 +408,14 @@ var lastWords = lazyregexp.Regexp{Text: `^(?:Error|error|fatal):|panicked at `}
 // something else.
 const lastMoment = 5 * time.Second
 
-// last returns what the app-server wrote about its end at that time, or "". It leaves out
-// other lines, which may come from any program that the app-server started.
+// last returns what the app-server wrote about its end at that time, or "".
 func (t *tail) last(at time.Time) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	lines := t.lines
-	if len(t.part) > 0 {
-		lines = append(lines[:len(lines):len(lines)], stderrLine{redact(string(t.part)), t.partAt})
+	t.line(t.part)
+	t.part = nil
+	if at.Sub(t.at) > lastMoment {
+		return ""
 	}
-	for i := len(lines) - 1; i >= 0 && at.Sub(lines[i].at) <= lastMoment; i-- {
-		if !lastWords.Get().MatchString(lines[i].text) {
-			continue
-		}
-		var words []string
-		for _, line := range lines[i:min(len(lines), i+5)] {
-			words = append(words, line.text)
-		}
-		return strings.Join(words, " ")
-	}
-	return ""
+	return strings.Join(t.words, " ")
 }

@@ -15,45 +15,41 @@ import (
 )
 
 // elicitation asks a question of one of Codex's MCP servers, or whether a tool of one may be called.
-func (a *question) elicitation(p *apptypes.Elicitation) (apptypes.ElicitationReply, error) {
-	reply, err := a.elicit(p)
-	if err == nil && a.ctx.Err() != nil {
+func (a *question) elicitation(p *apptypes.Elicitation) (none apptypes.ElicitationReply, err error) {
+	party := "server " + p.ServerName
+	reply := appclient.Declined()
+	if isToolCall(p) {
+		q, err := toolQuestion(p)
+		if err != nil {
+			return none, err
+		}
+		err = a.queued(party, func() error {
+			out := a.turn.host.Approve(a.ctx, q)
+			a.decided("the call of a tool", out)
+			reply = toolAnswer(out)
+			return nil
+		})
+		if err != nil {
+			return none, err
+		}
+	} else {
+		f, err := serverQuestion(p)
+		if err != nil {
+			return none, err
+		}
+		result, err := a.foreign(party, f)
+		if err != nil {
+			return none, err
+		}
+		reply = answered(result)
+	}
+	if a.ctx.Err() != nil {
 		reply = apptypes.ElicitationReply{Action: apptypes.MCPServerElicitationActionCancel}
 	}
 	if reply.Content == nil {
 		reply.Content = stdjson.RawMessage("null") // all versions were tried with it
 	}
-	return reply, err
-}
-
-func (a *question) elicit(p *apptypes.Elicitation) (apptypes.ElicitationReply, error) {
-	var q *elicit.Question
-	var f *approval.Foreign
-	var err error
-	tool := isToolCall(p)
-	if tool {
-		q, err = toolQuestion(p)
-	} else {
-		f, err = serverQuestion(p)
-	}
-	if err != nil {
-		return apptypes.ElicitationReply{}, err
-	}
-	leave, err := a.queue("server " + p.ServerName)
-	if err != nil {
-		return apptypes.ElicitationReply{}, err
-	}
-	defer leave()
-	if tool {
-		out := a.turn.host.Approve(a.ctx, q)
-		a.decided("the call of a tool", out)
-		return toolAnswer(out), nil
-	}
-	result, err := a.turn.host.Elicit(a.ctx, f)
-	if err != nil {
-		return apptypes.ElicitationReply{}, err
-	}
-	return answered(result), nil
+	return reply, nil
 }
 
 // maxQueue is how many questions of a party may wait for the one that is asked.
@@ -61,9 +57,8 @@ const maxQueue = 32
 
 var errQueue = errors.New("questions of the same party wait already")
 
-// queue waits until no other question of a party, an MCP server or the model, is asked in the
-// thread. The caller must call leave.
-func (a *question) queue(party string) (leave func(), err error) {
+// queued asks while no other question of a party, an MCP server or the model, is asked in the thread.
+func (a *question) queued(party string, ask func() error) error {
 	t := a.turn.thread
 	t.child.mu.Lock()
 	slots := t.asking[party]
@@ -76,12 +71,22 @@ func (a *question) queue(party string) (leave func(), err error) {
 	}
 	t.child.mu.Unlock()
 	if slots.Waiting() >= maxQueue {
-		return nil, fmt.Errorf("%d %w", maxQueue, errQueue)
+		return fmt.Errorf("%d %w", maxQueue, errQueue)
 	}
 	if err := slots.Acquire(a.ctx); err != nil {
-		return nil, err
+		return err
 	}
-	return slots.Release, nil
+	defer slots.Release()
+	return ask()
+}
+
+// foreign asks a question of a party in its own words, and returns the client's answer.
+func (a *question) foreign(party string, f *approval.Foreign) (result stdjson.RawMessage, err error) {
+	err = a.queued(party, func() (err error) {
+		result, err = a.turn.host.Elicit(a.ctx, f)
+		return err
+	})
+	return result, err
 }
 
 // userInput asks the model's questions to the user.
@@ -90,12 +95,7 @@ func (a *question) userInput(p *apptypes.UserInput) (none apptypes.UserInputRepl
 	if err != nil {
 		return none, err
 	}
-	leave, err := a.queue("model")
-	if err != nil {
-		return none, err
-	}
-	defer leave()
-	result, err := a.turn.host.Elicit(a.ctx, f)
+	result, err := a.foreign("model", f)
 	if err != nil {
 		return none, err
 	}

@@ -175,7 +175,7 @@ func (e *Engine) start(l *launch) {
 	}
 	c := l.child
 	select {
-	case <-c.end.gone:
+	case <-c.gone:
 		e.mu.Lock()
 		e.deaths = append(e.deaths, time.Now())
 		e.mu.Unlock()

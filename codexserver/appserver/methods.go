@@ -21,6 +21,8 @@ var (
 	_ engine.Library   = (*Engine)(nil)
 	_ engine.Accounts  = (*Engine)(nil)
 	_ engine.Searcher  = (*Engine)(nil)
+
+	_ engine.ModelLister = (*Engine)(nil)
 )
 
 // control calls a method that is answered soon, in an app-server that is started if none runs.
@@ -91,19 +93,14 @@ func (c *child) signedIn(ctx context.Context, r *apptypes.ThreadReply) error {
 	if a.Method != "" || !a.Required {
 		return nil
 	}
-	if own := c.provider(ctx); r.ModelProvider != "" && r.ModelProvider != own {
+	own := builtIn
+	if file, err := c.configuration(ctx, ""); err == nil {
+		own = cmp.Or(get[string](file.keys, providerKey), builtIn)
+	}
+	if r.ModelProvider != "" && r.ModelProvider != own {
 		return nil
 	}
 	return ErrNotSignedIn
-}
-
-// provider is the app-server's own model provider.
-func (c *child) provider(ctx context.Context) string {
-	file, err := c.configuration(ctx, "")
-	if err != nil {
-		return builtIn
-	}
-	return cmp.Or(get[string](file.keys, providerKey), builtIn)
 }
 
 // AuthStatus implements [engine.Accounts]. The result has a token only if p asks for it.
@@ -143,34 +140,26 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 		list.NextCursor = &r.NextCursor
 	}
 	for _, t := range r.Data {
+		holder := ""
+		if t.Status.Type == apptypes.ThreadStatusIdle || t.Status.Type == apptypes.ThreadStatusActive {
+			holder = "this server"
+		}
 		list.Items = append(list.Items, protocol.ConversationSummary{
 			ConversationID: t.ID, Path: t.Path, Preview: t.Preview, Title: t.Name, Cwd: t.Cwd,
 			Timestamp: new(time.Unix(t.CreatedAt, 0).UTC().Format(time.RFC3339)),
-			Origin:    t.Originator, Holder: holder(&t),
+			Origin:    t.Originator, Holder: holder,
 		})
 	}
 	return list, nil
 }
 
-// holder returns who has the thread open, as far as Codex says; "" if it does not.
-func holder(t *apptypes.Thread) string {
-	if t.Status.Type != apptypes.ThreadStatusIdle && t.Status.Type != apptypes.ThreadStatusActive {
-		return ""
-	}
-	return "this server"
-}
-
-var _ engine.ModelLister = (*Engine)(nil)
-
-// Limits of a list of models.
 const (
-	maxModels   = 200
-	maxPages    = 20
+	maxModels   = 200 // in a list
 	modelsLimit = 20 * time.Second
 )
 
 // Models implements [engine.ModelLister] with the models that Codex lists. The default is
-// the configured model, if there is one.
+// the configured model, if there is one, which is the first.
 func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 	c, err := e.child(ctx)
 	if err != nil {
@@ -190,9 +179,8 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 	if own != "" {
 		list.Models = []protocol.Model{{Name: own, DefaultEffort: get[protocol.ReasoningEffort](file.keys, "model_reasoning_effort"), IsDefault: true}}
 	}
-	end := time.Now().Add(modelsLimit)
-	cursor := ""
-	for page := 1; ; page++ {
+	end, cursor := time.Now().Add(modelsLimit), ""
+	for {
 		var r apptypes.ModelsReply
 		if err := c.call(ctx, time.Until(end), apptypes.CallModelList, apptypes.ModelsParams{Cursor: cursor}, &r); err != nil {
 			if len(list.Models) == 0 {
@@ -202,35 +190,26 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 			return list, nil
 		}
 		for _, m := range r.Data {
-			if addModel(list, m, own); len(list.Models) == maxModels {
+			out := protocol.Model{
+				Name: m.Model, Description: m.Description, DefaultEffort: protocol.ReasoningEffort(m.DefaultReasoningEffort), IsDefault: m.IsDefault && own == "",
+			}
+			for _, e := range m.SupportedReasoningEfforts {
+				out.Efforts = append(out.Efforts, protocol.ReasoningEffort(e.ReasoningEffort))
+			}
+			if own != "" && m.Model == own {
+				known := &list.Models[0]
+				known.Description, known.Efforts, known.DefaultEffort = out.Description, out.Efforts, cmp.Or(known.DefaultEffort, out.DefaultEffort)
+				continue
+			}
+			if list.Models = append(list.Models, out); len(list.Models) == maxModels {
 				list.Notes = append(list.Notes, "there are more models")
 				return list, nil
 			}
 		}
-		if r.NextCursor == "" || page == maxPages {
+		if r.NextCursor == "" || len(r.Data) == 0 {
 			return list, nil
 		}
 		cursor = r.NextCursor
-	}
-}
-
-// addModel adds a model that Codex lists. If it is the configured one, which is in the
-// list already, it completes that entry.
-func addModel(list *protocol.ModelList, m apptypes.Model, configured string) {
-	out := protocol.Model{
-		Name: m.Model, Description: m.Description, DefaultEffort: protocol.ReasoningEffort(m.DefaultReasoningEffort), IsDefault: m.IsDefault && configured == "",
-	}
-	for _, e := range m.SupportedReasoningEfforts {
-		out.Efforts = append(out.Efforts, protocol.ReasoningEffort(e.ReasoningEffort))
-	}
-	if configured == "" || m.Model != configured {
-		list.Models = append(list.Models, out)
-		return
-	}
-	known := &list.Models[0]
-	known.Description, known.Efforts = out.Description, out.Efforts
-	if known.DefaultEffort == "" {
-		known.DefaultEffort = out.DefaultEffort
 	}
 }
 
@@ -246,7 +225,7 @@ func (e *Engine) RateLimits(ctx context.Context) (*protocol.RateLimits, error) {
 	}
 	var r apptypes.LimitsReply
 	if err := c.call(ctx, quotaLimit, apptypes.CallAccountRateLimitsRead, nil, &r); err != nil {
-		return nil, c.explain(err)
+		return nil, err
 	}
 	return limitsOf(&r.RateLimits, time.Now()), nil
 }

@@ -26,7 +26,6 @@ type question struct {
 	turn  *turn
 	agent string // the path of the sub-agent that asks; "" for the conversation itself
 	ctx   context.Context
-	done  func()
 }
 
 // about is what a request is about, by ids.
@@ -34,7 +33,8 @@ type about struct{ threadID, turnID, itemID string }
 
 var errNobody = errors.New("it belongs to no running turn")
 
-// answer returns the function that answers the questions of a method. With an error, nothing is allowed.
+// answer returns the function that answers the questions of a method. With an error, nothing is allowed. Several
+// questions of a turn may be open at a time.
 func answer[P, R any](c *child, method string, of func(*P) about, decide func(*question, *P) (R, error)) func(context.Context, *P) (R, error) {
 	return func(ctx context.Context, p *P) (R, error) {
 		var none R
@@ -43,7 +43,10 @@ func answer[P, R any](c *child, method string, of func(*P) about, decide func(*q
 			c.refuse(method, err)
 			return none, err
 		}
-		defer a.done()
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		defer context.AfterFunc(a.turn.ctx, stop)()
+		a.ctx = ctx
 		answer, err := decide(a, p)
 		switch {
 		case errors.Is(err, errQueue): // an event for each would be as many
@@ -55,41 +58,24 @@ func answer[P, R any](c *child, method string, of func(*P) about, decide func(*q
 	}
 }
 
-// ask finds the turn of a request. Several questions of a turn may be open at a time. It
-// returns an error, and the request is declined, if an earlier answer aborted the turn. The
-// caller calls done at the end.
+// ask finds the turn of a request. It returns an error, and the request is declined, if the turn takes no question
+// any more, since it has ended or an earlier answer aborted it.
 func (c *child) ask(ctx context.Context, what about) (*question, error) {
 	t := c.find(what.threadID)
-	var r *turn
-	if t != nil {
-		r = t.now()
-	}
-	if r == nil || ctx.Err() != nil { // or withdrawn already
+	if t == nil || ctx.Err() != nil { // withdrawn already
 		return nil, errNobody
 	}
-	if err := r.opens(what.itemID); err != nil {
-		return nil, err
+	r := t.now()
+	if r == nil {
+		return nil, errNobody
 	}
-	ctx, stop := context.WithCancel(ctx)
-	unhook := context.AfterFunc(r.ctx, stop)
-	return &question{about: what, turn: r, agent: t.agent, ctx: ctx, done: func() { unhook(); stop() }}, nil
-}
-
-// opens records that a question about an item is asked. It returns an error if none may be.
-func (r *turn) opens(itemID string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
-		return errNobody
+		return nil, errNobody
 	}
-	r.tr.asked[itemID] = true
-	return r.aborted
-}
-
-func (r *turn) abortCause() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.aborted
+	r.tr.asked[what.itemID] = true
+	return &question{about: what, turn: r, agent: t.agent}, r.aborted
 }
 
 // decided does what follows from a decision about what, apart from the answer. An abort ends the whole turn, even if a
@@ -102,7 +88,11 @@ func (a *question) decided(what string, out elicit.Outcome) {
 			r.aborted = abortReason(out)
 		}
 		r.mu.Unlock()
-		r.stop()
+		r.thread.child.run.Go(func() {
+			ctx, stop := context.WithTimeout(context.Background(), interruptLimit)
+			defer stop()
+			r.cut(ctx)
+		})
 	}
 	a.explain(what, out)
 }
@@ -148,16 +138,6 @@ func abortReason(out elicit.Outcome) error {
 	return errors.New("the client chose to abort the turn")
 }
 
-// stop interrupts the turn without waiting.
-func (r *turn) stop() {
-	c := r.thread.child
-	c.run.Go(func() {
-		ctx, stop := context.WithTimeout(context.Background(), interruptLimit)
-		defer stop()
-		r.cut(ctx)
-	})
-}
-
 // command decides about a command. An approval counts once: Codex would let the same words run again
 // outside its sandbox, whatever they name by then, and does not say where it runs a command.
 func (a *question) command(p *apptypes.CommandApproval) (apptypes.CommandDecision, error) {
@@ -170,7 +150,7 @@ func (a *question) command(p *apptypes.CommandApproval) (apptypes.CommandDecisio
 	if len(p.AdditionalPermissions) > 0 && string(p.AdditionalPermissions) != "null" {
 		return none, errors.New("it asks for further permissions, which a question about a command does not show")
 	}
-	q := execApproval(p, a.turn.item(p.ItemID), a.agent)
+	q := a.execApproval(p)
 	if len(q.Command) == 0 {
 		return none, errors.New("it names no command")
 	}
@@ -195,14 +175,14 @@ func (a *question) command(p *apptypes.CommandApproval) (apptypes.CommandDecisio
 // fileChange decides about a patch. It returns an error for one whose changes it cannot show.
 func (a *question) fileChange(p *apptypes.FileApproval) (apptypes.FileDecision, error) {
 	var none apptypes.FileDecision
-	o := a.turn.item(p.ItemID)
+	o := a.item()
 	if o == nil || len(o.Changes) == 0 {
 		return none, errors.New("its changes were not announced")
 	}
 	if err := shows(o.Changes); err != nil {
 		return none, err
 	}
-	q := patchApproval(p, o, a.agent)
+	q := a.patchApproval(p, o)
 	if len(q.Changes) != len(o.Changes) {
 		return none, errors.New("it changes a file twice, of which a question shows one change")
 	}
@@ -215,9 +195,12 @@ func (a *question) fileChange(p *apptypes.FileApproval) (apptypes.FileDecision, 
 // answer returns the decision for the app-server. If the item is approved, it first emits the
 // event that begins the item.
 func (a *question) answer(out elicit.Outcome) string {
+	a.turn.mu.Lock()
+	aborted := a.turn.aborted != nil
+	a.turn.mu.Unlock()
 	d := decisionOf(out)
 	switch {
-	case a.turn.ctx.Err() != nil, a.turn.abortCause() != nil:
+	case a.turn.ctx.Err() != nil, aborted:
 		d = cancelTurn // after a refusal Codex could ask the model again before the interrupt arrives
 	case a.ctx.Err() != nil && d != cancelTurn:
 		d = decline
@@ -253,11 +236,11 @@ func (a *question) permissions(p *apptypes.Permissions) (apptypes.PermissionsRep
 	return apptypes.PermissionsReply{Permissions: p.Permissions, Scope: apptypes.PermissionGrantScopeTurn}, nil
 }
 
-// item returns a copy of an open item, or nil.
-func (r *turn) item(id string) *apptypes.Item {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if o := r.tr.open[id]; o != nil {
+// item returns a copy of the open item that the question is about, or nil.
+func (a *question) item() *apptypes.Item {
+	a.turn.mu.Lock()
+	defer a.turn.mu.Unlock()
+	if o := a.turn.tr.open[a.about.itemID]; o != nil {
 		return new(o.item)
 	}
 	return nil
@@ -275,44 +258,42 @@ func decisionOf(out elicit.Outcome) string {
 	return decline
 }
 
-// The decisions about commands. Those about patches are the same words: a map with two equal keys
-// does not compile.
+// The decisions about commands. Those about patches are the same words.
 const (
 	accept     = apptypes.CommandExecutionApprovalDecisionAccept
 	decline    = apptypes.CommandExecutionApprovalDecisionDecline
 	cancelTurn = apptypes.CommandExecutionApprovalDecisionCancel
 )
 
-var _ = map[bool]struct{}{false: {}, accept == apptypes.FileChangeApprovalDecisionAccept &&
-	decline == apptypes.FileChangeApprovalDecisionDecline && cancelTurn == apptypes.FileChangeApprovalDecisionCancel: {}}
-
 // networkAccess takes the place of a program in a question about a host.
 const networkAccess = "network-access"
 
-// execApproval returns the question about a command. Agent is the path of the sub-agent
-// that asks; "" for the conversation itself.
-func execApproval(p *apptypes.CommandApproval, o *apptypes.Item, agent string) protocol.ExecApprovalRequest {
-	if o == nil {
-		o = &apptypes.Item{}
+// asker returns the remark about who asks.
+func (a *question) asker() (about []string) {
+	if a.agent != "" {
+		about = append(about, "asked by the sub-agent "+a.agent)
 	}
+	return about
+}
+
+// execApproval returns the question about a command.
+func (a *question) execApproval(p *apptypes.CommandApproval) protocol.ExecApprovalRequest {
+	o := cmp.Or(a.item(), &apptypes.Item{})
 	r := protocol.ExecApprovalRequest{CallID: p.ItemID, Cwd: cmp.Or(p.Cwd, o.Cwd)}
 	r.Human = p.Kind == apptypes.CommandExecutionApprovalKindHumanCommand
 	line := cmp.Or(p.Command, o.Command)
 	if line != "" {
 		r.Command = splitCommand(line)
 	}
-	var about []string
-	if agent != "" {
-		about = append(about, "asked by the sub-agent "+agent)
-	}
+	about := a.asker()
 	if p.Kind == apptypes.CommandExecutionApprovalKindWriteStdin {
 		about = append(about, "input for a command that is running")
 	}
-	if e := environment(p.EnvironmentID); e != "" {
-		r.Human = true
-		about = append(about, "in the environment "+e+", not on this machine")
-	}
 	members := []jsontext.Value{p.Unknown}
+	elsewhere := environment(p.EnvironmentID)
+	if elsewhere != "" {
+		about = append(about, "in the environment "+elsewhere+", not on this machine")
+	}
 	if n := p.NetworkApprovalContext; n != nil {
 		members = append(members, n.Unknown)
 		about = append(about, fmt.Sprintf("network access to %s by %s", n.Host, n.Protocol))
@@ -320,10 +301,11 @@ func execApproval(p *apptypes.CommandApproval, o *apptypes.Item, agent string) p
 			r.Command = []string{networkAccess, n.Protocol, n.Host}
 		}
 	}
-	if more := unknown(members...); more != "" {
-		r.Human = true
+	more := unknown(members...)
+	if more != "" {
 		about = append(about, more)
 	}
+	r.Human = r.Human || elsewhere != "" || more != ""
 	r.Reason = reason(about, p.Reason)
 	r.FromEngine = len(about) > 0 && p.Reason == ""
 	return r
@@ -344,11 +326,9 @@ func environment(raw stdjson.RawMessage) string {
 }
 
 // patchApproval returns the question about a patch.
-func patchApproval(p *apptypes.FileApproval, o *apptypes.Item, agent string) protocol.PatchApprovalRequest {
-	r := protocol.PatchApprovalRequest{CallID: p.ItemID, Changes: fileChanges(o.Changes), GrantRoot: p.GrantRoot, Once: true}
-	var about []string
-	if agent != "" {
-		about = append(about, "asked by the sub-agent "+agent)
+func (a *question) patchApproval(p *apptypes.FileApproval, o *apptypes.Item) protocol.PatchApprovalRequest {
+	r := protocol.PatchApprovalRequest{
+		CallID: p.ItemID, Changes: fileChanges(o.Changes), GrantRoot: p.GrantRoot, Once: true, Reason: reason(a.asker(), p.Reason),
 	}
 	all := []jsontext.Value{p.Unknown}
 	for _, u := range o.Changes {
@@ -360,7 +340,6 @@ func patchApproval(p *apptypes.FileApproval, o *apptypes.Item, agent string) pro
 	if p.GrantRoot != "" {
 		r.Notes = append(r.Notes, "Codex names "+p.GrantRoot+" for later changes, which this approval is not for")
 	}
-	r.Reason = reason(about, p.Reason)
 	return r
 }
 

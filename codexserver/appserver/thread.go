@@ -52,7 +52,7 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p *apptypes
 		return nil, err
 	}
 	var r apptypes.ThreadReply
-	if err := c.patient(ctx, startLimit, method, p, &r); err != nil {
+	if err := c.call(ctx, startLimit, method, p, &r); err != nil {
 		return nil, err
 	}
 	if r.Thread.ID == "" {
@@ -183,7 +183,7 @@ func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*th
 	p := c.settings.params(c.id)
 	p.ExcludeTurns = true
 	var r apptypes.ThreadReply
-	if err := ch.patient(ctx, startLimit, apptypes.CallThreadResume, p, &r); err != nil {
+	if err := ch.call(ctx, startLimit, apptypes.CallThreadResume, p, &r); err != nil {
 		return nil, fmt.Errorf("conversation %s cannot be resumed: %w", c.id, err)
 	}
 	return ch.load(c.id), nil
@@ -218,7 +218,7 @@ func (t *thread) settle(ctx context.Context) (last *turn, err error) {
 			t.child.kill(errStillStarting) // the next turn starts a new one
 		}
 		return nil, errStillStarting
-	case <-t.child.end.gone:
+	case <-t.child.gone:
 		return nil, t.child.obituary()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)

@@ -75,7 +75,7 @@ func (r *turn) begin(ctx context.Context, t *thread, grant *box.Grant, p *apptyp
 		if err != nil {
 			return err
 		}
-		r.mu.Lock() // a notification of the turn and a question wait for app
+		r.mu.Lock()                               // a notification of the turn and a question wait for app
 		if claimed = t.claim(last, r); !claimed { // another conversation of the thread was faster
 			r.mu.Unlock()
 		}
@@ -118,7 +118,7 @@ func (r *turn) begun() bool {
 		case <-r.app.Begun():
 			_, err := r.app.End()
 			return err == nil
-		case <-c.end.gone:
+		case <-c.gone:
 			return false
 		case <-limit.C:
 			if !c.answers() {
@@ -245,7 +245,7 @@ func (r *turn) report(e protocol.EventMsg) {
 
 // await waits for the end of the turn. It interrupts the turn when ctx ends, and returns soon after that.
 func (r *turn) await(ctx context.Context) {
-	gone := r.thread.child.end.gone
+	gone := r.thread.child.gone
 	var cleared <-chan struct{}
 	select {
 	case <-r.app.Ended():
@@ -293,7 +293,7 @@ func (r *turn) interrupt() (cleared <-chan struct{}) {
 		select {
 		case <-r.app.Ended():
 			r.clear(ctx)
-		case <-c.end.gone:
+		case <-c.gone:
 		case <-ctx.Done():
 			c.kill(&timeoutError{apptypes.CallTurnInterrupt, interruptLimit})
 		}
@@ -350,7 +350,7 @@ func (r *turn) steer(ctx context.Context, l *letter) error {
 	c := r.thread.child
 	select {
 	case <-r.app.Begun():
-	case <-c.end.gone:
+	case <-c.gone:
 	case <-r.ctx.Done():
 	case <-ctx.Done():
 		return context.Cause(ctx)
