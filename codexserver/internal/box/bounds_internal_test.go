@@ -35,16 +35,16 @@ func TestFoldersAtTheSameTime(t *testing.T) {
 		}
 		return nil
 	}
-	got := make([][]verdict, 8)
+	got, errs := make([][]*folder, 8), make([][]error, 8)
 	var all sync.WaitGroup
 	for i := range got {
-		all.Go(func() { got[i] = f.judge(names, refuse) })
+		all.Go(func() { got[i], errs[i] = f.judge(names, refuse) })
 	}
 	all.Wait()
-	for _, verdicts := range got {
-		for i, v := range verdicts {
-			if i == 3 && !errors.Is(v.err, no) || i < 3 && (v.err != nil || v.folder != got[0][i].folder || v.folder.path != names[i]) {
-				t.Errorf("%s: %+v", names[i], v)
+	for n, folders := range got {
+		for i, one := range folders {
+			if err := errs[n][i]; i == 3 && !errors.Is(err, no) || i < 3 && (err != nil || one != got[0][i] || one.path != names[i]) {
+				t.Errorf("%s: %+v, %v", names[i], one, err)
 			}
 		}
 	}

@@ -21,20 +21,10 @@ func (c *Confinement) apply(cmd *exec.Cmd) (string, error) {
 	return "", nil
 }
 
-func (c *Confinement) start(cmd *exec.Cmd) error {
-	if _, err := c.apply(cmd); err != nil {
-		return err
-	}
-	return cmd.Start()
-}
-
-// Do fails: sandbox-exec confines programs, not functions of this one.
-func (c *Confinement) Do(func() error) error {
+// run fails: sandbox-exec confines programs, not functions of this one.
+func (c *Confinement) run(func() error, bool) error {
 	return unavailable("sandbox-exec confines only programs")
 }
-
-// read runs f as it is: the profile hides no file.
-func (c *Confinement) read(f func() error) error { return f() }
 
 // Main does nothing on this system.
 func Main() {}

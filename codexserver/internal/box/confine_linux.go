@@ -3,12 +3,11 @@
 package box
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
-	"strings"
+	"strconv"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -29,7 +28,7 @@ func lacks() error {
 // rules are a confinement in the kernel's terms.
 type rules struct {
 	ruleset *os.File // of Landlock
-	filterKey
+	limits  limits
 }
 
 // compile makes the rules. They refer to the writable folders themselves: a folder that
@@ -40,62 +39,46 @@ func (c *Confinement) compile() error {
 	if err != nil {
 		return err
 	}
-	c.rules = rules{
-		ruleset:   os.NewFile(uintptr(fd), "landlock ruleset"), // closed when it is no longer needed
-		filterKey: filterKey{network: c.policy.NetworkAccess, truncate: abi < abiTruncate, readOnly: c.policy.Mode == protocol.SandboxReadOnly},
+	c.rules.ruleset = os.NewFile(uintptr(fd), "landlock ruleset") // closed when it is no longer needed
+	if c.policy.NetworkAccess {
+		c.rules.limits |= network
+	}
+	if abi < abiTruncate {
+		c.rules.limits |= truncate
+	}
+	if c.policy.Mode == protocol.SandboxReadOnly {
+		c.rules.limits |= readOnly
 	}
 	return nil
 }
 
-// The words that determine the filter.
-const (
-	confined = "confined"
-	network  = " network"
-	truncate = " truncate"
-	readOnly = " read-only"
-)
-
-// apply is Apply without a helper. The words determine the filter, and the descriptor is the
+// apply is Apply without a helper. The words are the limits, and the descriptor is the
 // Landlock ruleset.
 func (c *Confinement) apply(cmd *exec.Cmd) (string, error) {
-	var words strings.Builder
-	words.WriteString(confined)
-	for word, has := range map[string]bool{network: c.rules.network, truncate: c.rules.truncate, readOnly: c.rules.readOnly} {
-		if has {
-			words.WriteString(word)
-		}
-	}
 	cmd.ExtraFiles = []*os.File{c.rules.ruleset}
-	return words.String(), nil
+	return strconv.Itoa(int(c.rules.limits)), nil
 }
 
 // Main must be the first statement of a program that starts commands. It does not return in a
 // process that was started to keep commands. In any other it returns at once.
 func Main() {
 	run.Main(func(words string, ruleset *os.File, start func() error) error {
-		if !strings.HasPrefix(words, confined) {
-			return errors.New("sandbox: the order does not have a filter")
+		bits, err := strconv.ParseUint(words, 10, 8)
+		if err != nil {
+			return fmt.Errorf("sandbox: the limits: %w", err)
 		}
-		has := func(word string) bool { return strings.Contains(words, word) }
-		return rules{ruleset, filterKey{network: has(network), truncate: has(truncate), readOnly: has(readOnly)}}.onThread(start)
+		return rules{ruleset, limits(bits)}.onThread(start)
 	})
 }
 
-func (c *Confinement) start(cmd *exec.Cmd) error { return c.rules.onThread(cmd.Start) }
-
-// Do runs f confined. That covers f's own system calls, and not
-// goroutines that it starts. f must not start processes: it may use openat2, with which
-// they could make setuid files.
-func (c *Confinement) Do(f func() error) error {
-	if len(c.helper) > 0 {
-		return unavailable("a helper confines only programs")
-	}
+// run runs f confined. A function of this program may do more than a command.
+func (c *Confinement) run(f func() error, function bool) error {
 	own := c.rules
-	own.function = true
+	if function {
+		own.limits |= inProcess
+	}
 	return own.onThread(f)
 }
-
-func (c *Confinement) read(f func() error) error { return c.Do(f) }
 
 // onThread runs f on a confined thread.
 func (r rules) onThread(f func() error) error {
@@ -124,8 +107,7 @@ func (r rules) restrict() error {
 	if err := restrictSelf(int(r.ruleset.Fd())); err != nil {
 		return err
 	}
-	r.thread = uint32(unix.Gettid())
-	return installFilter(filter(r.filterKey))
+	return installFilter(filter(r.limits, uint32(unix.Gettid())))
 }
 
 // onOwnThread runs f on an OS thread that ends when f returns. The main thread would not

@@ -19,12 +19,7 @@ func (c *Confinement) compile() error { return lacks() }
 
 func (c *Confinement) apply(*exec.Cmd) (string, error) { return "", lacks() }
 
-func (c *Confinement) start(*exec.Cmd) error { return lacks() }
-
-// Do fails: this system cannot confine f.
-func (c *Confinement) Do(func() error) error { return lacks() }
-
-func (c *Confinement) read(func() error) error { return lacks() }
+func (c *Confinement) run(func() error, bool) error { return lacks() }
 
 // Main is [run.Main], which starts commands unconfined.
 func Main() { run.Main(nil) }

@@ -25,12 +25,6 @@ type folder struct {
 	file *os.File    // the open folder, on systems that can use it
 }
 
-// verdict is the folder that a name leads to, or why it must not become writable.
-type verdict struct {
-	folder *folder
-	err    error
-}
-
 // ReplacedError reports that the name of a writable folder no longer leads where it first
 // led. Nothing may run until it does again.
 type ReplacedError struct {
@@ -52,10 +46,10 @@ func (e *linkError) Error() string {
 	return fmt.Sprintf("%s is a symbolic link in the writable folder %s", e.link, e.area)
 }
 
-// judge returns a verdict for each name, which must be clean and absolute. It follows no
-// symbolic link in a writable folder: in one of names, or in one that was judged before.
-// A name that is refused is judged again at the next call.
-func (f *Folders) judge(names []string, refuse func(name, path string, info fs.FileInfo) error) []verdict {
+// judge returns the folder that each name leads to, or why it must not become writable. The names must be
+// clean and absolute. It follows no symbolic link in a writable folder: in one of names, or in one that
+// was judged before. A name that is refused is judged again at the next call.
+func (f *Folders) judge(names []string, refuse func(name, path string, info fs.FileInfo) error) (folders []*folder, errs []error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var known areas
@@ -72,11 +66,11 @@ func (f *Folders) judge(names []string, refuse func(name, path string, info fs.F
 			}
 		}
 	}
-	verdicts := make([]verdict, len(names))
-	for i, name := range names {
-		verdicts[i].folder, verdicts[i].err = f.hold(known, name, refuse)
+	for _, name := range names {
+		held, err := f.hold(known, name, refuse)
+		folders, errs = append(folders, held), append(errs, err)
 	}
-	return verdicts
+	return folders, errs
 }
 
 // hold returns the folder that a name leads to, and holds it.

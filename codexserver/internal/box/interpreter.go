@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -50,20 +49,4 @@ func interpreterOf(path string) (i interpreter, err error) {
 	}
 	i.searched, i.args = words[0], words[1:]
 	return i, nil
-}
-
-// value returns the value of a variable. The last entry counts.
-func value(env []string, name string) string {
-	found := ""
-	for _, entry := range env {
-		if key, v, ok := strings.Cut(entry, "="); ok && isNamed(key, name) {
-			found = v
-		}
-	}
-	return found
-}
-
-// isNamed reports whether a variable has a name. Windows ignores letter case.
-func isNamed(key, name string) bool {
-	return key == name || runtime.GOOS == "windows" && strings.EqualFold(key, name)
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 )
 
 // Outside returns how a command runs outside the sandbox by a rule, so that nobody looks at it: it starts
@@ -19,7 +21,7 @@ func (p *Programs) Outside(argv []string, commands [][]string, dir string, env [
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	s := starts{dir: dir, roots: p.roots(append(also, p.temporary()...)...)}
-	s.path = unwritable(value(env, "PATH"), s.roots)
+	s.path = unwritable(run.Value(env, "PATH"), s.roots)
 	program, err := s.program(argv[0])
 	if err != nil {
 		return nil, nil, err
@@ -34,7 +36,7 @@ func (p *Programs) Outside(argv []string, commands [][]string, dir string, env [
 		}
 	}
 	for _, entry := range env {
-		if name, _, _ := strings.Cut(entry, "="); !NamesProgram(name) && !isNamed(name, "PATH") {
+		if name, _, _ := strings.Cut(entry, "="); !NamesProgram(name) && !run.IsNamed(name, "PATH") {
 			environ = append(environ, entry)
 		}
 	}
@@ -106,7 +108,7 @@ func (p *Programs) Planted(programs []string, dir string, env []string, also ...
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	s := starts{dir: dir, roots: p.roots(also...)}
-	for _, folder := range filepath.SplitList(value(env, "PATH")) {
+	for _, folder := range filepath.SplitList(run.Value(env, "PATH")) {
 		if !filepath.IsAbs(folder) { // a shell also searches there
 			folder = filepath.Join(dir, folder)
 		}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 )
 
 // Programs finds and starts programs. The zero value knows only the folders for temporary
@@ -165,10 +167,10 @@ func unwritable(list string, roots []os.FileInfo) []string {
 // Environ returns the environment with a PATH as [Programs.Path] returns it, for a program
 // that searches others there. Path is the PATH as it was.
 func (p *Programs) Environ(env []string) (changed []string, path string) {
-	path = value(env, "PATH")
+	path = run.Value(env, "PATH")
 	changed = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return isNamed(name, "PATH")
+		return run.IsNamed(name, "PATH")
 	})
 	return append(changed, "PATH="+p.Path(path)), path
 }
@@ -231,7 +233,7 @@ func (p *Programs) interpret(cmd *exec.Cmd) error {
 	if err := p.check(by.program); err != nil || by.searched == "" {
 		return err
 	}
-	all, err := p.search(by.searched, value(cmd.Environ(), "PATH"))
+	all, err := p.search(by.searched, run.Value(cmd.Environ(), "PATH"))
 	if err != nil {
 		return fmt.Errorf("the interpreter of %s: %w", cmd.Path, err)
 	}

@@ -61,18 +61,19 @@ func (s *Sandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []string)
 	policy.ExcludeSlashTmp, policy.ExcludeTmpdirEnvVar = true, true
 	named := len(AskedRoots(policy, cwd, env)) // these come first; a note about another would surprise
 	var roots Roots
-	for i, verdict := range s.options.Folders.judge(names, s.refuse) {
+	folders, errs := s.options.Folders.judge(names, s.refuse)
+	for i, err := range errs {
 		var replaced *ReplacedError
 		switch {
-		case errors.As(verdict.err, &replaced):
-			return Roots{}, verdict.err
-		case verdict.err == nil:
-			if path := verdict.folder.path; !slices.Contains(roots.Paths, path) {
+		case errors.As(err, &replaced):
+			return Roots{}, err
+		case err == nil:
+			if path := folders[i].path; !slices.Contains(roots.Paths, path) {
 				roots.Paths = append(roots.Paths, path)
-				roots.folders = append(roots.folders, verdict.folder)
+				roots.folders = append(roots.folders, folders[i])
 			}
-		case i < named && !errors.Is(verdict.err, fs.ErrNotExist):
-			note := fmt.Sprintf("%s is read-only for commands: %v", names[i], verdict.err)
+		case i < named && !errors.Is(err, fs.ErrNotExist):
+			note := fmt.Sprintf("%s is read-only for commands: %v", names[i], err)
 			if !slices.Contains(roots.Notes, note) {
 				roots.Notes = append(roots.Notes, note)
 			}

@@ -51,7 +51,7 @@ var controls = []uint32{
 }
 
 // limitArguments denies calls by their arguments.
-func limitArguments(bodies map[uint32]bpf, f filterKey) {
+func limitArguments(bodies map[uint32]bpf, l limits) {
 	for _, nr := range []uint32{unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETATTR, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM} {
 		bodies[nr] = unless(equal{0, 0}) // the process to change; 0 is the caller
 	}
@@ -64,9 +64,9 @@ func limitArguments(bodies map[uint32]bpf, f filterKey) {
 		bodies[call.nr] = ifBits(call.arg, setID)
 	}
 	for _, call := range append(legacyOpen, argument{unix.SYS_OPENAT, 2}) { // its flags; the mode is next
-		bodies[call.nr] = opening(call.arg, f.truncate)
+		bodies[call.nr] = opening(call.arg, l&truncate != 0)
 	}
-	if !f.function {
+	if l&inProcess == 0 {
 		bodies[unix.SYS_OPENAT2] = denial(unix.ENOSYS)
 	}
 	for _, nr := range []uint32{unix.SYS_CLONE, unix.SYS_UNSHARE} {

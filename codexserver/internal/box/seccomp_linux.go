@@ -39,22 +39,23 @@ var admin = []uint32{
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 }
 
-// filterKey determines a filter.
-type filterKey struct {
-	network  bool   // leaves the network open
-	truncate bool   // denies truncation, which Landlock does not see before its third version
-	readOnly bool   // denies changing what belongs to files, in every folder
-	function bool   // is for a function of this program, which may use openat2
-	thread   uint32 // denies signals to this thread, which has the same domain of Landlock
-}
+// limits determine a filter.
+type limits uint8
+
+const (
+	network   limits = 1 << iota // leaves the network open
+	truncate                     // denies truncation, which Landlock does not see before its third version
+	readOnly                     // denies changing what belongs to files, in every folder
+	inProcess                    // is for a function of this program, which may use openat2
+)
 
 // filter builds the program that the kernel runs for each system call. When it is
 // installed, the kernel also runs it once for every possible call, so most calls must
-// leave it after few instructions.
-func filter(f filterKey) bpf {
+// leave it after few instructions. It denies signals to a thread, which has the same domain of Landlock.
+func filter(l limits, thread uint32) bpf {
 	bodies := make(map[uint32]bpf, 128)
-	limitArguments(bodies, f)
-	spare(bodies, f.thread)
+	limitArguments(bodies, l)
+	spare(bodies, thread)
 	denied := denial(unix.EPERM)
 	for _, nr := range admin {
 		bodies[nr] = denied
@@ -62,18 +63,18 @@ func filter(f filterKey) bpf {
 	for _, nr := range sharedIPC {
 		bodies[nr] = denied
 	}
-	if f.readOnly {
+	if l&readOnly != 0 {
 		for _, nr := range slices.Concat(attributes, legacyAttributes) {
 			bodies[nr] = denied
 		}
 	}
-	if !f.network {
+	if l&network == 0 {
 		bodies[unix.SYS_CONNECT] = denial(unix.EPERM)
 		bodies[unix.SYS_SOCKET] = localStream()
 		bodies[unix.SYS_SOCKETPAIR] = localStream()
 		bodies[unix.SYS_SENDTO] = withoutPointer(4) // to a connected peer only
 	}
-	if f.truncate {
+	if l&truncate != 0 {
 		bodies[unix.SYS_TRUNCATE] = denial(unix.EACCES)
 		bodies[unix.SYS_OPENAT2] = denial(unix.ENOSYS) // its flags are in memory
 	}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -25,7 +26,7 @@ func LookPath(program, dir string, env []string) (string, error) {
 		return program, executable(program)
 	}
 	var denied error
-	for _, folder := range filepath.SplitList(lastValue(env, "PATH")) {
+	for _, folder := range filepath.SplitList(Value(env, "PATH")) {
 		if !filepath.IsAbs(folder) {
 			continue
 		}
@@ -54,12 +55,18 @@ func executable(path string) error {
 	return nil
 }
 
-// lastValue returns the value of name in env. The last entry counts.
-func lastValue(env []string, name string) string {
-	for i := len(env) - 1; i >= 0; i-- {
-		if key, value, ok := strings.Cut(env[i], "="); ok && key == name {
+// Value returns the value of a variable in an environment. The last entry counts. Windows ignores letter
+// case.
+func Value(env []string, name string) string {
+	for _, entry := range slices.Backward(env) {
+		if key, value, ok := strings.Cut(entry, "="); ok && IsNamed(key, name) {
 			return value
 		}
 	}
 	return ""
+}
+
+// IsNamed reports whether a variable has a name. Windows ignores letter case.
+func IsNamed(key, name string) bool {
+	return key == name || runtime.GOOS == "windows" && strings.EqualFold(key, name)
 }
