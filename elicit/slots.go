@@ -2,66 +2,50 @@ package elicit
 
 import (
 	"context"
-	"slices"
-	"sync"
+	"sync/atomic"
 )
 
 // Slots limit how many questions are open at a time. Further ones wait in order of arrival. They
 // are safe for concurrent use.
 type Slots struct {
-	mu      sync.Mutex
-	free    int
-	limited bool
-	waiting []chan struct{} // closing one, under mu, hands over a slot
+	taken   chan struct{} // nil without a limit
+	waiting atomic.Int32
 }
 
 // NewSlots returns n slots, without a limit if n < 0.
-func NewSlots(n int) *Slots { return &Slots{free: n, limited: n >= 0} }
+func NewSlots(n int) *Slots {
+	if n < 0 {
+		return new(Slots)
+	}
+	return &Slots{taken: make(chan struct{}, n)}
+}
 
 // Waiting returns how many questions wait for a slot.
-func (s *Slots) Waiting() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.waiting)
-}
+func (s *Slots) Waiting() int { return int(s.waiting.Load()) }
 
 // Acquire waits for a slot until ctx ends. The caller must release it.
 func (s *Slots) Acquire(ctx context.Context) error {
-	s.mu.Lock()
-	if !s.limited || s.free > 0 {
-		s.free--
-		s.mu.Unlock()
+	if s.taken == nil {
 		return nil
 	}
-	turn := make(chan struct{})
-	s.waiting = append(s.waiting, turn)
-	s.mu.Unlock()
-
 	select {
-	case <-turn:
+	case s.taken <- struct{}{}:
+		return nil
+	default:
+	}
+	s.waiting.Add(1)
+	defer s.waiting.Add(-1)
+	select {
+	case s.taken <- struct{}{}:
 		return nil
 	case <-ctx.Done():
+		return ctx.Err()
 	}
-	s.mu.Lock()
-	i := slices.Index(s.waiting, turn)
-	if i >= 0 {
-		s.waiting = slices.Delete(s.waiting, i, i+1)
-	}
-	s.mu.Unlock()
-	if i < 0 { // a slot was handed over in the meantime
-		s.Release()
-	}
-	return ctx.Err()
 }
 
 // Release hands the slot to the next question that waits.
 func (s *Slots) Release() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.waiting) == 0 {
-		s.free++
-		return
+	if s.taken != nil {
+		<-s.taken
 	}
-	close(s.waiting[0])
-	s.waiting = slices.Delete(s.waiting, 0, 1)
 }
