@@ -38,7 +38,7 @@ func (e *Engine) holder(ctx context.Context, conversationID string) error {
 
 // flush writes the lines that are missing in the rollout.
 func (c *conversation) flush() {
-	c.addNews(c.writeNews(c.saved.file.Flush()))
+	c.addNews(c.writeNews(c.saved.file.Sync()))
 }
 
 // addNews keeps a message for the user until the next turn.

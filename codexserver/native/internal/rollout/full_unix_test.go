@@ -59,7 +59,7 @@ func TestNoRoom(t *testing.T) {
 			_ = w.Item(userMessage(text)) // this or a later one is written
 		}
 		room(t, math.MaxInt64)
-		if err := w.Flush(); err != nil {
+		if err := w.Sync(); err != nil {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(want, load(t, w)); d != "" {

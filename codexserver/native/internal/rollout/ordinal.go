@@ -42,6 +42,9 @@ func (w *Writer) number(f io.ReaderAt, size int64) ([]byte, error) {
 // wrote drops the lines of out that the file has, of which n bytes were written.
 func (w *Writer) wrote(out []byte, n int) {
 	whole := bytes.Count(out[:n], []byte("\n"))
+	if whole == 0 {
+		return
+	}
 	if w.numbered.next > 0 {
 		w.numbered.next += int64(whole)
 	}
@@ -49,7 +52,7 @@ func (w *Writer) wrote(out []byte, n int) {
 	for range whole {
 		drop += bytes.IndexByte(w.lines[drop:], '\n') + 1
 	}
-	w.lines = w.lines[:copy(w.lines, w.lines[drop:])]
+	w.lines = bytes.Clone(w.lines[drop:]) // an idle conversation keeps no memory for lines
 }
 
 // ordinalOf returns the number of a line, -1 without one.

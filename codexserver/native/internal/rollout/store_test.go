@@ -84,7 +84,7 @@ func TestStore(t *testing.T) {
 	}
 	event := func() error { return w.Event(protocol.AgentMessage{Message: "hello"}) }
 	steps := map[string]func() error{
-		"durable": w.Durable, "sync": w.Sync, "flush": w.Flush, "check": w.Check,
+		"durable": w.Durable, "sync": w.Sync, "check": w.Check,
 	}
 	for name, step := range steps {
 		if err := errors.Join(event(), step()); err != nil {

@@ -193,15 +193,6 @@ func (w *Writer) append(t protocol.RolloutType, payload func([]byte) ([]byte, er
 	return w.flush()
 }
 
-// Flush writes the lines that could not be written before, and frees their memory.
-func (w *Writer) Flush() error {
-	err := w.Sync()
-	if len(w.lines) == 0 {
-		w.lines = nil
-	}
-	return err
-}
-
 // Sync writes the lines that could not be written before, and returns nil when the store has all
 // lines. What depends on a line must not happen before.
 func (w *Writer) Sync() error {
@@ -248,9 +239,6 @@ func (w *Writer) flush() error {
 		}
 		w.size = size + int64(n)
 		w.wrote(out, n)
-		if cap(w.lines) > 1<<20 && len(w.lines) == 0 { // do not keep the memory of one long line
-			w.lines = nil
-		}
 		return err
 	})
 }
