@@ -205,13 +205,13 @@ func (f form) history(req *Request) (first string, items []protocol.ResponseItem
 			before = items[end]
 		}
 		m, isMessage := item.(protocol.MessageItem)
-		switch last, _ := before.(protocol.MessageItem); {
+		switch last, follows := before.(protocol.MessageItem); {
 		case f.has(signsOfCalls) && isSigns(item):
 			continue
 		case isMessage && isSystem(m.Role) && f.has(rolesInARow):
 			first = join(first, textsOf(m.Content))
 			continue
-		case isMessage && m.Role == last.Role && f.has(rolesInARow):
+		case isMessage && follows && m.Role == last.Role && f.has(rolesInARow):
 			m.Content, items = joinParts(last.Content, m.Content), items[:end]
 			item = m
 		case m.Role == "user" && isOutput(before) && f.has(userAfterTool):

@@ -17,13 +17,14 @@ type stream struct {
 	hide    func(string) string     // removes secrets from the provider's words
 	header  http.Header
 
-	odd   []byte // the last event that was no part of an answer, and may say why
-	queue []event
+	odd   []byte  // the last event that was no part of an answer, and may say why
+	queue []event // of which at were read
+	at    int
 }
 
 // event returns the next event, io.EOF at the end of the stream.
 func (s *stream) event() (event, error) {
-	for len(s.queue) == 0 {
+	for s.at == len(s.queue) {
 		e, err := s.next()
 		if err == nil {
 			err = s.read(e)
@@ -32,14 +33,13 @@ func (s *stream) event() (event, error) {
 			return event{}, err
 		}
 	}
-	e := s.queue[0]
-	s.queue = s.queue[1:]
-	return e, nil
+	s.at++
+	return s.queue[s.at-1], nil
 }
 
 // read queues the objects of an event: some servers leave out the empty line between several ones.
 func (s *stream) read(e event) error {
-	s.queue, s.kept = s.queue[:0], s.kept[:0]
+	s.queue, s.at, s.kept = s.queue[:0], 0, s.kept[:0]
 	whole := bytes.TrimSpace(e.data)
 	for data := whole; len(data) > 0; {
 		v, rest, ok := s.parse(data)
