@@ -50,57 +50,45 @@ type Lines struct{ Added, Removed int }
 
 // parseChanges parses the output of diff-tree: first the kinds, then the counts.
 func parseChanges(out string) ([]Change, error) {
-	if out == "" {
-		return nil, nil
-	}
-	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
-	next := func() string {
-		if len(fields) == 0 {
-			return ""
-		}
-		f := fields[0]
-		fields = fields[1:]
-		return f
-	}
 	const module = "160000"
 	var changes []Change
 	at := map[string]int{}
-	for len(fields) > 0 {
-		head := next()
-		if status, isRaw := strings.CutPrefix(head, ":"); isRaw {
-			words := strings.Fields(status) // two modes, two objects and a letter
-			if len(words) != 5 {
-				return nil, fmt.Errorf("git diff-index prints %q", head)
-			}
-			c := Change{Kind: Update, Path: next(), object: words[3]}
-			if words[0] == module || words[1] == module {
-				c.Why = otherRepository
-			}
+	// Three fields more than there are, for what is cut off.
+	for fields := strings.Split(out+"\x00\x00\x00", "\x00"); fields[0] != ""; {
+		counts := strings.SplitN(fields[0], "\t", 3)
+		words := strings.Fields(fields[0]) // two modes, two objects and a letter
+		switch {
+		case strings.HasPrefix(fields[0], ":") && len(words) == 5:
+			c := Change{Kind: Update, Path: fields[1], object: words[3]}
 			switch words[4][0] {
 			case 'A':
 				c.Kind = Add
 			case 'D':
 				c.Kind = Delete
 			case 'R':
-				c.Kind, c.From, c.Path = Rename, c.Path, next()
+				c.Kind, c.From, c.Path = Rename, fields[1], fields[2]
+				fields = fields[1:]
+			}
+			if words[0] == ":"+module || words[1] == module {
+				c.Why = otherRepository
 			}
 			at[c.Path] = len(changes)
 			changes = append(changes, c)
-			continue
-		}
-		counts := strings.SplitN(head, "\t", 3)
-		if len(counts) < 3 {
-			return nil, fmt.Errorf("git diff-index prints %q", head)
-		}
-		name := counts[2]
-		if name == "" { // a rename: both names follow
-			next()
-			name = next()
-		}
-		added, err := strconv.Atoi(counts[0])
-		removed, err2 := strconv.Atoi(counts[1])
-		if i, ok := at[name]; ok && err == nil && err2 == nil {
-			changes[i].Lines = &Lines{added, removed}
+			fields = fields[2:]
+		case len(counts) == 3:
+			name := counts[2]
+			if name == "" { // a rename: both names follow
+				name = fields[2]
+				fields = fields[2:]
+			}
+			added, err := strconv.Atoi(counts[0])
+			removed, err2 := strconv.Atoi(counts[1])
+			if i, ok := at[name]; ok && err == nil && err2 == nil {
+				changes[i].Lines = &Lines{added, removed}
+			}
+			fields = fields[1:]
+		default:
+			return nil, fmt.Errorf("git diff-index prints %q", fields[0])
 		}
 	}
 	return changes, nil

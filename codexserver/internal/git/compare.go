@@ -141,7 +141,7 @@ func (l *look) describe(ctx context.Context, lists ...[]Change) error {
 		}
 	}
 	var names []string
-	if l.hasAttributes() {
+	if l.index.attributes || exists(filepath.Join(l.folder(), "info", "attributes")) {
 		names = slices.Sorted(maps.Keys(at))
 	}
 	binary := map[string]bool{}
@@ -170,21 +170,6 @@ func (l *look) describe(ctx context.Context, lists ...[]Change) error {
 		}
 	}
 	return err
-}
-
-// hasAttributes reports whether there may be a file that gives attributes to others.
-func (l *look) hasAttributes() bool {
-	for _, r := range []*content{&l.before, &l.after} {
-		for name := range r.seen {
-			if gives(name) {
-				return true
-			}
-		}
-		if slices.ContainsFunc(r.ignored, gives) {
-			return true
-		}
-	}
-	return l.index.attributes || exists(filepath.Join(l.folder(), "info", "attributes"))
 }
 
 // notRestored is why git does not show a change of line ends.

@@ -30,17 +30,13 @@ func MakeRepo(t testing.TB, dir string) {
 func TestIndexTime(t *testing.T) {
 	root := t.TempDir()
 	MakeRepo(t, root)
-	r, err := Scratch{}.locate(root, false)
-	if err != nil {
-		t.Fatal(err)
-	}
 	written := time.Unix(1_700_000_000, 123456000)
 	for _, tt := range []struct{ begin, want time.Time }{
 		{written.Add(time.Minute), written},
 		{written.Add(coarse), written},
 		{written.Add(time.Second), written.Add(time.Second - coarse)},
 	} {
-		m, err := Scratch{Dir: t.TempDir()}.open(r)
+		m, err := Scratch{Dir: t.TempDir()}.open(root, false)
 		if err != nil {
 			t.Fatal(err)
 		}

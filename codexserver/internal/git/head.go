@@ -41,10 +41,7 @@ func Head(ctx context.Context, dir string, scratch Scratch) *protocol.GitInfo {
 	if info.CommitHash, info.Branch, ok = plainHead(r.gitDir, r.commonDir); ok {
 		return info
 	}
-	if r, err = scratch.locate(root, false); err != nil {
-		return info
-	}
-	m, err := scratch.open(r)
+	m, err := scratch.open(root, false)
 	if err != nil {
 		return info
 	}

@@ -29,7 +29,7 @@ type index struct {
 	flags   string          // what is to change in a copy, as git reads it
 	modes   bool            // the modes of files count
 	laid    bool            // git has a copy
-	// attributes is true if a file gives attributes to others.
+	// attributes is true if a file gives attributes to others, of the index or not.
 	attributes bool
 }
 

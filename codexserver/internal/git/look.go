@@ -80,16 +80,14 @@ func take(ctx context.Context, root string, o *Options, own bool) (*look, error)
 	if own {
 		l.files /= ownShare
 	}
-	r, err := o.Scratch.locate(root, own)
+	m, err := o.Scratch.open(root, own)
 	if err == nil {
-		_, err = r.program.programs.Confine() // git may not be needed before the comparison
-	}
-	if err == nil {
-		l.mirror, err = o.Scratch.open(r)
+		_, err = m.program.programs.Confine() // git may not be needed before the comparison
 	}
 	if err != nil {
 		return nil, err
 	}
+	l.mirror = m
 	if err = l.readIndex(ctx); err == nil {
 		l.before, err = l.see(ctx)
 	}
@@ -198,6 +196,7 @@ func (t *tour) read(dir string) error {
 func (t *tour) visit(name string, s stat) error {
 	e, folder := t.l.index.entries[name], t.l.index.folders[name]
 	isFile := s.mode.IsRegular() || s.isLink()
+	t.l.index.attributes = t.l.index.attributes || e == nil && gives(name)
 	switch {
 	case e != nil && isFile && e.mode != modeModule:
 		e.met = true

@@ -25,18 +25,6 @@ type source struct {
 	program           program
 }
 
-// locate finds the git folders of the working tree at root, if it has any, and the program.
-func (s Scratch) locate(root string, own bool) (r source, err error) {
-	r.root = root
-	if !own {
-		r, err = sourceOf(root)
-	}
-	if err == nil {
-		r.program, err = s.find(root)
-	}
-	return r, err
-}
-
 // sourceOf finds the git folders of the working tree at root, by their real paths.
 func sourceOf(root string) (r source, err error) {
 	r.root = root
@@ -61,10 +49,20 @@ type mirror struct {
 	held     *os.File // the temporary folder, locked
 }
 
-// open returns the mirror of a repository. The caller must call remove.
-func (s Scratch) open(r source) (*mirror, error) {
-	m := &mirror{source: r, place: s, settings: map[string]string{}}
-	return m, m.configuration()
+// open returns the mirror of the working tree at root, or with own of a folder without a repository. The
+// caller must call remove.
+func (s Scratch) open(root string, own bool) (m *mirror, err error) {
+	m = &mirror{source: source{root: root}, place: s, settings: map[string]string{}}
+	if !own {
+		m.source, err = sourceOf(root)
+	}
+	if err == nil {
+		m.program, err = s.find(root)
+	}
+	if err == nil {
+		err = m.configuration()
+	}
+	return m, err
 }
 
 // mirrorPrefix begins the name of a temporary folder.

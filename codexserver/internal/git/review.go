@@ -54,11 +54,7 @@ func Review(ctx context.Context, dir string, scratch Scratch, target protocol.Re
 	if root == "" {
 		return nil, fmt.Errorf("%s is not in a git repository", dir)
 	}
-	r, err := scratch.locate(root, false)
-	if err != nil {
-		return nil, err
-	}
-	m, err := scratch.open(r)
+	m, err := scratch.open(root, false)
 	if err != nil {
 		return nil, err
 	}

@@ -15,23 +15,12 @@ import (
 
 var yes, no = []string{"true", "yes", "on", "1"}, []string{"false", "no", "off", "0"}
 
-var truths = slices.Concat(yes, no)
-
-// settings are the settings that the mirror has from the configuration of the repository and of the
-// user, with their sections and allowed values: the formats of the repository and the properties of its
-// file system. None names a program, a file or an address.
-var settings = []struct {
-	section, name string
-	values        []string
-}{
-	{"extensions", "objectformat", []string{"sha1", "sha256"}},
-	{"extensions", "refstorage", []string{"files", "reftable"}},
-	{"core", "filemode", truths},
-	{"core", "symlinks", truths},
-	{"core", "ignorecase", truths},
-	{"core", "precomposeunicode", truths},
-	{"core", "autocrlf", append([]string{"input"}, truths...)},
-	{"core", "eol", []string{"lf", "crlf", "native"}},
+// sections are those of the settings that the mirror has from the configuration of the repository and
+// of the user: the formats of the repository and the properties of its file system. None names a
+// program, a file or an address.
+var sections = map[string]string{
+	"objectformat": "extensions", "refstorage": "extensions", "filemode": "core", "symlinks": "core",
+	"ignorecase": "core", "precomposeunicode": "core", "autocrlf": "core", "eol": "core",
 }
 
 // settingLine is a line of a configuration that has one of the settings, or a path that this package reads. No
@@ -95,7 +84,6 @@ func (m *mirror) read(file string) error {
 const constants = `[core]
 	bare = false
 	repositoryformatversion = 1
-	logAllRefUpdates = false
 	safecrlf = false
 	untrackedCache = false
 	splitIndex = false
@@ -104,18 +92,17 @@ const constants = `[core]
 	attributesFile = /dev/null
 [index]
 	sparse = false
-[gc]
-	auto = 0
-[maintenance]
-	auto = false
 `
+
+// letters are those of the values of settings.
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 // config returns the configuration.
 func (m *mirror) config() []byte {
 	text := []byte(constants)
-	for _, s := range settings {
-		if value := strings.ToLower(m.settings[s.name]); slices.Contains(s.values, value) {
-			text = fmt.Appendf(text, "[%s]\n\t%s = %s\n", s.section, s.name, value)
+	for name, section := range sections {
+		if value := m.settings[name]; value != "" && strings.Trim(value, letters) == "" {
+			text = fmt.Appendf(text, "[%s]\n\t%s = %s\n", section, name, value)
 		}
 	}
 	return text

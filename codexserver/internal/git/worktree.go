@@ -51,13 +51,14 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 	if root == "" {
 		return nil, fmt.Errorf("%s is not in the working tree of a git repository", dir)
 	}
-	r, err := s.locate(root, false)
+	m, err := s.open(root, false)
+	if err == nil {
+		err = m.check()
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := r.check(); err != nil {
-		return nil, err
-	}
+	r := m.source
 	if err := os.MkdirAll(trees, 0o700); err != nil {
 		return nil, err
 	}
@@ -98,11 +99,7 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 
 // check refuses a repository without a commit, and a git folder that belongs to another working
 // tree, in whose repository the worktree would be.
-func (s source) check() error {
-	m := &mirror{source: s, settings: map[string]string{}}
-	if err := m.configuration(); err != nil {
-		return err
-	}
+func (s *mirror) check() error {
 	if commit, _, plain := plainHead(s.gitDir, s.commonDir); plain && commit == "" {
 		return fmt.Errorf("the repository %s has no commit yet", s.root)
 	}
@@ -113,10 +110,10 @@ func (s source) check() error {
 		}
 		return nil
 	}
-	if isTrue(m.settings["bare"]) {
+	if isTrue(s.settings["bare"]) {
 		return fmt.Errorf("the repository %s is bare", s.root)
 	}
-	tree := m.settings["worktree"] // a submodule has it
+	tree := s.settings["worktree"] // a submodule has it
 	if tree != "" && !filepath.IsAbs(tree) {
 		tree = filepath.Join(s.gitDir, tree)
 	}
