@@ -38,8 +38,7 @@ type Before struct{ parts []*look }
 // error wraps [box.ErrUnavailable]. Remove deletes the files of the look.
 func Look(ctx context.Context, dir string, o *Options) (*Before, error) {
 	dir = realPath(dir) // other paths are compared with the root
-	root := Root(dir)
-	first, err := take(ctx, cmp.Or(root, dir), o, root == "")
+	first, err := take(ctx, cmp.Or(Root(dir), dir), o)
 	if err != nil {
 		return nil, fmt.Errorf("git: %w", err)
 	}
@@ -47,13 +46,13 @@ func Look(ctx context.Context, dir string, o *Options) (*Before, error) {
 	if rel, ok := paths.Within(dir, first.root); ok {
 		name := filepath.ToSlash(rel) + "/"
 		if slices.ContainsFunc(first.before.ignored, func(i string) bool { return strings.HasSuffix(i, "/") && strings.HasPrefix(name, i) }) {
-			b.add(ctx, name, dir, true, o)
+			b.add(ctx, name, dir, o)
 		}
 	}
 	for _, root := range o.Roots {
 		root = realPath(root)
 		if !b.Covers(root) && root != first.root {
-			b.add(ctx, root, cmp.Or(Root(root), root), false, o)
+			b.add(ctx, root, cmp.Or(Root(root), root), o)
 		}
 	}
 	return b, nil
@@ -67,12 +66,11 @@ func realPath(path string) string {
 	return path
 }
 
-// add looks at a further folder. At is its path as in the changes. One that is below the root is
-// looked at as one without a repository.
-func (b *Before) add(ctx context.Context, at, dir string, below bool, o *Options) {
+// add looks at a further folder. At is its path as in the changes.
+func (b *Before) add(ctx context.Context, at, dir string, o *Options) {
 	l, err := &look{}, errors.New("too many folders")
 	if len(b.parts) < maxParts {
-		l, err = take(ctx, dir, o, below || Root(dir) != dir)
+		l, err = take(ctx, dir, o)
 	}
 	if err != nil {
 		l = &look{gone: why(err)}

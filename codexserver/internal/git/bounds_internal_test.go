@@ -88,7 +88,7 @@ func TestBoundedLists(t *testing.T) {
 	for parts, want := range map[int]string{16: "it does not exist", 17: "too many folders"} {
 		v := &Before{make([]*look, parts)}
 		none := filepath.Join(t.TempDir(), "none")
-		v.add(t.Context(), none, none, false, &Options{Scratch: Scratch{Dir: t.TempDir()}})
+		v.add(t.Context(), none, none, &Options{Scratch: Scratch{Dir: t.TempDir()}})
 		if l := v.parts[parts]; l.at != none+"/" || l.gone != want {
 			t.Errorf("%d parts: %+v", parts, l)
 		}

@@ -43,12 +43,11 @@ func (l *look) compare(ctx context.Context, max int) (diff string, err error) {
 			return "", err
 		}
 	}
-	others, touched := l.compareOthers(), l.touched(written)
+	others := l.compareOthers()
 	l.changes = slices.DeleteFunc(l.changes, func(c Change) bool { return others[c.Path].Kind != "" })
-	if err := l.describe(ctx, l.changes, touched); err != nil {
+	if err := l.compareEnds(ctx, written); err != nil {
 		return "", err
 	}
-	l.compareEnds(touched)
 	l.changes = slices.AppendSeq(l.changes, maps.Values(others))
 	reason := "outside of the folder"
 	if !filepath.IsAbs(l.at) { // the first folder, or one below
@@ -120,57 +119,34 @@ func (l *look) had(name string) bool {
 	return s.exists() || !seen && l.index.entries[name] != nil
 }
 
-// touched returns the files that were there before and were written since the look, as changes.
-func (l *look) touched(written []string) (list []Change) {
-	for _, name := range written {
-		s := l.after.seen[name]
-		if l.had(name) && s.exists() && s.mode.IsRegular() && s != l.before.seen[name] && l.after.others[name].why == "" {
-			list = append(list, Change{Path: name, Kind: Update, Why: notRestored})
-		}
-	}
-	return list
-}
-
 // describe finds out how git changes files when it stores them. It removes the counts of files that
 // need a filter, such as those of LFS, because filters do not run.
-func (l *look) describe(ctx context.Context, lists ...[]Change) error {
-	at := map[string][]*Change{}
-	for _, list := range lists {
-		for i := range list {
-			at[list[i].Path] = append(at[list[i].Path], &list[i])
-		}
+func (l *look) describe(ctx context.Context) error {
+	crlf := l.settings["autocrlf"]
+	at := map[string]*Change{}
+	for i := range l.changes {
+		at[l.changes[i].Path] = &l.changes[i]
+		l.changes[i].converted = crlf != "" && !isFalse(crlf)
 	}
-	var names []string
-	if l.index.attributes || exists(filepath.Join(l.folder(), "info", "attributes")) {
-		names = slices.Sorted(maps.Keys(at))
+	if !l.index.attributes && !exists(filepath.Join(l.folder(), "info", "attributes")) {
+		return nil
 	}
-	binary := map[string]bool{}
-	err := l.attributes(ctx, names, []string{"filter", "text", "crlf", "eol", "ident", "working-tree-encoding"}, func(file, name, value string) {
-		set := value != "unspecified" && value != "unset"
-		for _, c := range at[file] {
-			switch {
-			case name == "filter":
-				c.filtered = set
-			case (name == "text" || name == "crlf") && value == "unset":
-				binary[file] = true
-			case set:
-				c.converted = true
-				c.encoded = c.encoded || name == "ident" || name == "working-tree-encoding"
-			}
+	return l.attributes(ctx, slices.Sorted(maps.Keys(at)), attributes, func(file, name, value string) {
+		c, set := at[file], value != "unspecified" && value != "unset"
+		switch {
+		case name == "filter" && set:
+			c.filtered, c.Lines, c.Why = true, nil, "a filter changes how git stores it"
+		case name != "text" && name != "crlf" || value != "unset":
+			c.converted = c.converted || set && name != "filter"
+			c.encoded = c.encoded || set && (name == "ident" || name == "working-tree-encoding")
+		default: // it is binary, which counts more than the attributes before
+			c.converted = false
 		}
 	})
-	crlf := l.settings["autocrlf"]
-	converts := crlf != "" && !isFalse(crlf)
-	for name, list := range at {
-		for _, c := range list {
-			c.converted = (c.converted || converts) && !binary[name]
-			if c.filtered {
-				c.Lines, c.Why = nil, "a filter changes how git stores it"
-			}
-		}
-	}
-	return err
 }
+
+// attributes are those that change how git stores a file. The last one decides whether it is binary.
+var attributes = []string{"filter", "eol", "ident", "working-tree-encoding", "crlf", "text"}
 
 // notRestored is why git does not show a change of line ends.
 const notRestored = "git would not restore its bytes, because it converts them"
@@ -178,38 +154,53 @@ const notRestored = "git would not restore its bytes, because it converts them"
 // maxLossy bounds the files whose line ends or encoding git converts, and that are read.
 const maxLossy = 1000
 
-// compareEnds adds the touched files of which git stores the same as before, although their bytes
-// differ: git converts line ends and encodings. It does not have the bytes of before, so this
-// compares sizes. [Before.Gaps] names the files of which that does not tell.
-func (l *look) compareEnds(touched []Change) {
+// compareEnds describes the changes, and adds the files that were there before and were written since, of
+// which git stores the same although their bytes differ: git converts line ends and encodings.
+func (l *look) compareEnds(ctx context.Context, written []string) error {
 	differ := map[string]bool{}
 	for _, c := range l.changes {
 		differ[c.Path], differ[c.From] = true, true
 	}
-	read := 0
-	for _, c := range touched {
-		if differ[c.Path] || !c.converted || c.filtered {
-			continue
+	stored := len(l.changes)
+	for _, name := range written {
+		s := l.after.seen[name]
+		if l.had(name) && s.exists() && s.mode.IsRegular() && s != l.before.seen[name] && l.after.others[name].why == "" && !differ[name] {
+			l.changes = append(l.changes, Change{Path: name, Kind: Update, Why: notRestored})
 		}
-		now, before := l.after.seen[c.Path], l.before.seen[c.Path]
-		size, known := before.size, true
-		if !before.exists() {
-			e := l.index.entries[c.Path]
-			if size, known = int64(e.size), e.size != 0; e.changed%int64(time.Second) != 0 && e.changed == now.changed {
-				continue
-			}
-		}
-		if known && size != now.size {
-			l.changes = append(l.changes, c)
-			continue
-		}
-		// Of the same size are the same bytes, if none of them can be part of a line end that
-		// git changes.
-		if read++; !c.encoded && known && read <= maxLossy {
-			if data, err := safefile.Read(l.path(c.Path), maxContent); err == nil && !bytes.ContainsRune(data, '\r') {
-				continue
-			}
-		}
-		l.after.unread = append(l.after.unread, Gap{c.Path, "git converts its line ends or its encoding, so whether they changed is not known"})
 	}
+	if err := l.describe(ctx); err != nil {
+		return err
+	}
+	added, read := l.changes[stored:], 0
+	l.changes = l.changes[:stored]
+	for _, c := range added {
+		if c.converted && !c.filtered && l.hasOtherEnds(c, &read) {
+			l.changes = append(l.changes, c)
+		}
+	}
+	return nil
+}
+
+// hasOtherEnds reports whether a file has another size. Nobody has the bytes of before. [Before.Gaps]
+// names the files of which the size does not tell.
+func (l *look) hasOtherEnds(c Change, read *int) bool {
+	now, before := l.after.seen[c.Path], l.before.seen[c.Path]
+	size, known := before.size, true
+	if !before.exists() {
+		e := l.index.entries[c.Path]
+		if size, known = int64(e.size), e.size != 0; e.changed%int64(time.Second) != 0 && e.changed == now.changed {
+			return false
+		}
+	}
+	if known && size != now.size {
+		return true
+	}
+	// Of the same size are the same bytes, if none of them can be part of a line end that git changes.
+	if *read++; !c.encoded && known && *read <= maxLossy {
+		if data, err := safefile.Read(l.path(c.Path), maxContent); err == nil && !bytes.ContainsRune(data, '\r') {
+			return false
+		}
+	}
+	l.after.unread = append(l.after.unread, Gap{c.Path, "git converts its line ends or its encoding, so whether they changed is not known"})
+	return false
 }

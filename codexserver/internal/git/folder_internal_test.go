@@ -36,7 +36,7 @@ func TestIndexTime(t *testing.T) {
 		{written.Add(coarse), written},
 		{written.Add(time.Second), written.Add(time.Second - coarse)},
 	} {
-		m, err := Scratch{Dir: t.TempDir()}.open(root, false)
+		m, err := Scratch{Dir: t.TempDir()}.open(root)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,7 +41,7 @@ func Head(ctx context.Context, dir string, scratch Scratch) *protocol.GitInfo {
 	if info.CommitHash, info.Branch, ok = plainHead(r.gitDir, r.commonDir); ok {
 		return info
 	}
-	m, err := scratch.open(root, false)
+	m, err := scratch.open(root)
 	if err != nil {
 		return info
 	}

@@ -74,20 +74,19 @@ func (l *look) isRecent(s stat) bool {
 	return s.changed == 0 || s.changed >= l.before.begin.Add(-coarse).UnixNano()
 }
 
-// take looks at a folder. With own it does not use a repository.
-func take(ctx context.Context, root string, o *Options, own bool) (*look, error) {
+// take looks at a folder.
+func take(ctx context.Context, root string, o *Options) (*look, error) {
 	l := &look{files: cmp.Or(o.Files, setting.DefaultFiles), before: content{begin: time.Now()}}
-	if own {
-		l.files /= ownShare
-	}
-	m, err := o.Scratch.open(root, own)
+	m, err := o.Scratch.open(root)
 	if err == nil {
 		_, err = m.program.programs.Confine() // git may not be needed before the comparison
 	}
 	if err != nil {
 		return nil, err
 	}
-	l.mirror = m
+	if l.mirror = m; m.gitDir == "" {
+		l.files /= ownShare
+	}
 	if err = l.readIndex(ctx); err == nil {
 		l.before, err = l.see(ctx)
 	}

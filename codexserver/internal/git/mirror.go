@@ -49,11 +49,11 @@ type mirror struct {
 	held     *os.File // the temporary folder, locked
 }
 
-// open returns the mirror of the working tree at root, or with own of a folder without a repository. The
-// caller must call remove.
-func (s Scratch) open(root string, own bool) (m *mirror, err error) {
+// open returns the mirror of the working tree at root, or of a folder without a repository. The caller must
+// call remove.
+func (s Scratch) open(root string) (m *mirror, err error) {
 	m = &mirror{source: source{root: root}, place: s, settings: map[string]string{}}
-	if !own {
+	if isTop(root) {
 		m.source, err = sourceOf(root)
 	}
 	if err == nil {

@@ -54,7 +54,7 @@ func Review(ctx context.Context, dir string, scratch Scratch, target protocol.Re
 	if root == "" {
 		return nil, fmt.Errorf("%s is not in a git repository", dir)
 	}
-	m, err := scratch.open(root, false)
+	m, err := scratch.open(root)
 	if err != nil {
 		return nil, err
 	}

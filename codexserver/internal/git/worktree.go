@@ -51,7 +51,7 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 	if root == "" {
 		return nil, fmt.Errorf("%s is not in the working tree of a git repository", dir)
 	}
-	m, err := s.open(root, false)
+	m, err := s.open(root)
 	if err == nil {
 		err = m.check()
 	}
