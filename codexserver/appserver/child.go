@@ -6,10 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -18,7 +16,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
-	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/text"
@@ -325,21 +322,6 @@ type process struct {
 // leaveGrace is how long the process may take to end by itself after its input has ended,
 // before it is killed. Codex was measured to need 0.2 to 0.4 s.
 const leaveGrace = 800 * time.Millisecond
-
-// spawn starts an app-server that ends with this process. To close its transport ends it, and returns how it
-// ended.
-func spawn(ctx context.Context, programs *box.Programs, processes *run.Starter, path string, args, env []string, stderr io.Writer) (t jsonrpc.Transport, p process, err error) {
-	cmd := exec.Command(path, args...)
-	cmd.Env = env
-	err = programs.Start(cmd, func() error {
-		c, err := processes.Connect(ctx, cmd, run.Talk{Stderr: stderr, Leave: leaveGrace})
-		if err == nil {
-			t, p = jsonrpc.Lines(c.Out, c.In, c), process{path, c.PID}
-		}
-		return err
-	})
-	return t, p, err
-}
 
 // tail is a writer that keeps what the app-server wrote to its standard error about its end, without
 // colours and secrets. It leaves out other lines, which may come from any program that the app-server started.

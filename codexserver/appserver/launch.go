@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 // openInstalled starts the app-server of the installed Codex.
@@ -37,55 +37,58 @@ func (e *Engine) openInstalled(ctx context.Context) (*child, error) {
 // openProgram starts the program at path as an app-server. The error is errOwn if the
 // program is codex-mcp and not Codex.
 func (e *Engine) openProgram(ctx context.Context, path string) (*child, error) {
-	c, err := e.spawn(ctx, path, e.args)
+	c, err := e.spawn(ctx, path, e.args, e.defaults.policy)
 	if err == nil {
-		c.policy = e.defaults.policy
 		return c, nil
 	}
 	if ctx.Err() == nil && e.defaults.policy == "" && errors.Is(err, errUntrusted) {
 		// Today's Codex does not start with this word in config.toml, but takes it with
 		// each thread.
 		args := append(slices.Clone(e.args), "-c", `approval_policy="on-request"`)
-		if c, again := e.spawn(ctx, path, args); again == nil {
-			c.log.Log(ctx, slog.LevelInfo, `codex: approval_policy = "untrusted" of config.toml is sent with each conversation`)
-			c.policy = string(protocol.ApprovalUntrusted)
+		if c, again := e.spawn(ctx, path, args, string(protocol.ApprovalUntrusted)); again == nil {
+			c.log.Info(`codex: approval_policy = "untrusted" of config.toml is sent with each conversation`)
 			return c, nil
 		}
 	}
-	return nil, e.older(ctx, path, err)
+	var old *TooOldError
+	if errors.As(err, &old) {
+		return nil, err
+	}
+	// The program may be an old version without an app-server, or not Codex.
+	v, unread := e.programVersion(ctx, path)
+	if errors.Is(unread, errOwn) {
+		return nil, unread
+	}
+	if unread == nil {
+		err = cmp.Or(v.Check(), err)
+	}
+	return nil, err
 }
 
-func (e *Engine) spawn(ctx context.Context, path string, args []string) (*child, error) {
+// spawn starts an app-server whose conversations have a policy by default.
+func (e *Engine) spawn(ctx context.Context, path string, args []string, policy string) (*child, error) {
 	stderr := &tail{log: e.options.Logger}
-	t, p, err := spawn(ctx, e.programs, &e.processes, path, args, e.environment(), stderr)
+	cmd := exec.Command(path, args...)
+	cmd.Env = e.environment()
+	var wire jsonrpc.Transport
+	p := process{path: path}
+	err := e.programs.Start(cmd, func() error {
+		conn, err := e.processes.Connect(ctx, cmd, run.Talk{Stderr: stderr, Leave: leaveGrace})
+		if err == nil {
+			wire, p.pid = jsonrpc.Lines(conn.Out, conn.In, conn), conn.PID
+		}
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("codex app-server cannot be started: %w", err)
 	}
-	c, err := connect(ctx, t, p, stderr, e.programs, &e.options)
+	c, err := connect(ctx, wire, p, stderr, e.programs, &e.options)
 	if err != nil {
 		return nil, err
 	}
+	c.policy = policy
 	c.log.Debug("codex: app-server started", "pid", p.pid, "path", path, "version", c.version.String())
 	return c, nil
-}
-
-// older returns the reason of a failed start: the program may be an old version without an
-// app-server, or not Codex. Otherwise it returns err.
-func (e *Engine) older(ctx context.Context, path string, err error) error {
-	var old *TooOldError
-	if errors.As(err, &old) {
-		return err
-	}
-	v, unread := e.programVersion(ctx, path)
-	if errors.Is(unread, errOwn) {
-		return unread
-	}
-	if unread == nil {
-		if old := v.Check(); old != nil {
-			return old
-		}
-	}
-	return err
 }
 
 // programVersion runs the program with --version, which prints "codex-cli 0.169.0".
