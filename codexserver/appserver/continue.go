@@ -3,6 +3,7 @@ package appserver
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	stdjson "encoding/json"
 	"errors"
@@ -52,14 +53,8 @@ func (e *Engine) canContinue(ctx context.Context) error {
 	return nil
 }
 
-// policies are those of the last turn of a rollout.
-type policies struct {
-	grant *box.Grant // nil if they are not known
-	model string
-}
-
-// lastPolicies reads the policies of the last turn of a rollout.
-func lastPolicies(path string) (last policies, err error) {
+// lastPolicies reads the policies and the model of the last turn of a rollout; nil if they are not known.
+func lastPolicies(path string) (grant *box.Grant, model string, err error) {
 	err = lastLines(path, func(line []byte) {
 		if !bytes.Contains(line, []byte(`"`+protocol.RolloutTurnContext+`"`)) {
 			return
@@ -69,17 +64,17 @@ func lastPolicies(path string) (last policies, err error) {
 		p := &l.Payload
 		switch {
 		case broken, l.Type == protocol.RolloutTurnContext && box.Width(p.Sandbox.Type) < 0:
-			last.grant = nil // it may have other policies than those before, which cannot be compared
+			grant = nil // it may have other policies than those before, which cannot be compared
 		case l.Type == protocol.RolloutTurnContext:
-			last.model = p.Model
-			last.grant = &box.Grant{Cwd: p.Cwd, Policy: policyWord(policyOf([]byte(p.Policy))),
+			model = p.Model
+			grant = &box.Grant{Cwd: p.Cwd, Policy: policyWord(policyOf([]byte(p.Policy))),
 				Sandbox: protocol.SandboxPolicy{
 					Mode: p.Sandbox.Type, WritableRoots: p.Sandbox.Roots, NetworkAccess: string(p.Sandbox.Network) == "true",
 					ExcludeSlashTmp: p.Sandbox.NoTmp, ExcludeTmpdirEnvVar: p.Sandbox.NoTmpdir,
 				}}
 		}
 	})
-	return last, err
+	return grant, model, err
 }
 
 // rolloutTurn is a turn in a rollout.
@@ -123,16 +118,14 @@ func rolloutTurns(path, key string) ([]*rolloutTurn, error) {
 // resumeCut resumes the thread of a turn that continues, with the policies that the turn had, as
 // far as the configuration allows no less.
 func (e *Engine) resumeCut(ctx context.Context, saved engine.Saved, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	was, err := lastPolicies(saved.File)
+	grant, model, err := lastPolicies(saved.File)
 	if err != nil {
 		return nil, err
 	}
-	if was.grant == nil {
+	if grant == nil {
 		return nil, &engine.RefusedError{Err: errors.New("the sandbox of the turn is not known, so it is not continued")}
 	}
-	if cfg.Model == "" {
-		cfg.Model = was.model
-	}
+	cfg.Model = cmp.Or(cfg.Model, model)
 	deadline := time.Now().Add(writerLimit)
 	for {
 		conv, err := e.reopen(ctx, saved, cfg, host)
@@ -171,11 +164,19 @@ func (c *conversation) goesOn(ctx context.Context, in protocol.TurnInput) error 
 		}
 	}
 	in.Items = cut.Message(open, in.Continue) // the last turn may have ended in a server that was killed before it could tell of them
-	if was.done {
-		return c.endAgain(was.answer)
-	}
-	if last.Status != apptypes.TurnStatusInterrupted {
-		return failed(errors.New(failureOf(last)))
+	switch {
+	case was.done: // just before its server ended
+		c.host.Emit(protocol.TaskStarted{})
+		if was.answer != nil {
+			c.host.Emit(protocol.AgentMessage{Message: *was.answer})
+		}
+		c.host.Emit(protocol.TaskComplete{LastAgentMessage: was.answer})
+		return nil
+	case last.Status == apptypes.TurnStatusInterrupted:
+	case last.Error != nil && last.Error.Message != "":
+		return failed(errors.New(last.Error.Message))
+	default:
+		return failed(fmt.Errorf("the server ended while this turn ran, and Codex says that it is %q; codex-reply continues the conversation", last.Status))
 	}
 	return c.run(ctx, func(ctx context.Context, r *turn) error {
 		c.host.Emit(cut.Event())
@@ -195,7 +196,10 @@ func (c *conversation) cutTurn(ctx context.Context, key string) (*apptypes.Turn,
 		if err != nil {
 			return nil, fmt.Errorf("the server ended while this turn ran, and Codex does not say how far it came: %w", err)
 		}
-		own := slices.ContainsFunc(turn.Items, func(raw stdjson.RawMessage) bool { return clientOf(raw) == key })
+		own := slices.ContainsFunc(turn.Items, func(raw stdjson.RawMessage) bool {
+			var m apptypes.UserMessage
+			return json.Unmarshal(raw, &m) == nil && m.ClientID == key
+		})
 		switch {
 		case own && n > 0:
 			return nil, errors.New("the server ended while this turn ran, and the conversation was continued before this turn could be")
@@ -212,24 +216,6 @@ func (c *conversation) cutTurn(ctx context.Context, key string) (*apptypes.Turn,
 		return nil, errTurnLost
 	}
 	return nil, errors.New("the server ended before this turn began: nothing of it ran, and its message is not in the conversation; send it again")
-}
-
-// endAgain reports the end of a turn that completed just before its server ended.
-func (c *conversation) endAgain(answer *string) error {
-	c.host.Emit(protocol.TaskStarted{})
-	if answer != nil {
-		c.host.Emit(protocol.AgentMessage{Message: *answer})
-	}
-	c.host.Emit(protocol.TaskComplete{LastAgentMessage: answer})
-	return nil
-}
-
-// failureOf returns why a turn that neither completed nor was interrupted cannot be continued.
-func failureOf(t *apptypes.Turn) string {
-	if t.Error != nil && t.Error.Message != "" {
-		return t.Error.Message
-	}
-	return fmt.Sprintf("the server ended while this turn ran, and Codex says that it is %q; codex-reply continues the conversation", t.Status)
 }
 
 // maxRolloutPart is how much of the end of a rollout is read, in bytes.
@@ -287,13 +273,4 @@ func lastLines(path string, add func(line []byte)) error {
 		}
 		add(line)
 	}
-}
-
-// clientOf returns the id that a client gave its message.
-func clientOf(raw stdjson.RawMessage) string {
-	var it apptypes.UserMessage
-	if json.Unmarshal(raw, &it) != nil {
-		return ""
-	}
-	return it.ClientID
 }

@@ -45,8 +45,8 @@ func (e *Engine) reopen(ctx context.Context, saved engine.Saved, cfg protocol.Co
 	if err != nil {
 		return nil, err
 	}
-	if was, err := lastPolicies(saved.File); err == nil && was.grant != nil {
-		s.keep(was.grant, cfg.Keep)
+	if had, _, err := lastPolicies(saved.File); err == nil && had != nil {
+		s.keep(had, cfg.Keep)
 	}
 	conv, err := e.begin(ctx, c, apptypes.CallThreadResume, s.params(id), s, host)
 	if errors.Is(err, errNoRollout) {
