@@ -21,6 +21,8 @@ func TestRecognize(t *testing.T) {
 		{"quoted heredoc", bash("apply_patch <<'EOF'\n" + p + "EOF\n"), &patch.Invocation{Text: p}},
 		{"double quoted heredoc", bash("apply_patch <<\"EOF\"\n" + p + "EOF"), &patch.Invocation{Text: p}},
 		{"plain heredoc", bash("applypatch <<PATCH\n" + p + "PATCH\n"), &patch.Invocation{Text: p}},
+		{"a delimiter of words", bash("apply_patch <<'END OF-PATCH.1'\n" + p + "END OF-PATCH.1\n"), &patch.Invocation{Text: p}},
+		{"a delimiter with a hyphen", bash("apply_patch << END-PATCH\n" + p + "END-PATCH\n"), &patch.Invocation{Text: p}},
 		{"cd", bash("cd sub && apply_patch <<'EOF'\n" + p + "EOF\n"), &patch.Invocation{Text: p, Dir: "sub"}},
 		{"cd quoted", bash("cd 'a b' && apply_patch <<'EOF'\n" + p + "EOF\n"), &patch.Invocation{Text: p, Dir: "a b"}},
 		{"blank lines around", bash("\n\napply_patch <<'EOF'\n" + p + "EOF\n\n"), &patch.Invocation{Text: p}},
@@ -108,6 +110,7 @@ func TestRecognize(t *testing.T) {
 		{"another descriptor", bash("apply_patch 3<<'EOF'\n" + p + "EOF\n"), nil},
 		{"a delimiter of two parts", bash("apply_patch <<E'O'F\n" + p + "EOF\n"), nil},
 		{"no heredoc", bash("apply_patch"), nil},
+		{"a delimiter that looks computed", bash("apply_patch <<\"E$X\"\n" + p + "E$X\n"), nil},
 		{"open heredoc", bash("apply_patch <<'EOF'\n" + p), nil},
 		{"invalid script", bash("apply_patch <<'EOF"), nil},
 	}
