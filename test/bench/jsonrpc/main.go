@@ -4,6 +4,11 @@
 //
 //	go run . > results.md            # all of it, some minutes
 //	go run . -work seq -link pipe    # one cell
+//	go run . -cases ../../../jsonrpc/testdata
+//
+// The last one measures nothing: it sends the raw and nasty cases that the tests of jsonrpc have to a server of each
+// peer, a child process for each case, and prints how many are answered as they should be. A minute without reading
+// is six seconds here.
 //
 // Links: mem is net.Pipe in one process, pipe is two kernel pipes in one process, child
 // is the standard input and output of a child process. On Linux near is child with both
@@ -38,7 +43,17 @@ func main() {
 	samples := flag.Int("samples", 21, "samples per peer")
 	span := flag.Duration("span", 20*time.Millisecond, "length of a sample")
 	cpu := flag.String("cpuprofile", "", "write a CPU profile here")
+	cases := flag.String("cases", "", "run the cases in this `folder` instead of measuring")
+	tools := flag.String("tools", "", "be the server of this peer for the cases, on standard input and output")
 	flag.Parse()
+	switch {
+	case *tools != "":
+		find(*tools).tools(stdio())
+		return
+	case *cases != "":
+		runCases(os.Stdout, *cases, *only)
+		return
+	}
 	if *serve != "" {
 		find(*serve).serve(stdio())
 		return

@@ -7,6 +7,7 @@ type peer struct {
 	name  string
 	serve func(*stream)
 	dial  func(*stream) caller
+	tools func(*stream) // serves the cases of jsonrpc/testdata; nil for one that does as another peer does
 }
 
 var peers = []*peer{

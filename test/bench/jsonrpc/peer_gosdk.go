@@ -8,7 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-var gosdkPeer = &peer{name: "go-sdk", serve: serveGoSDK, dial: dialGoSDK}
+var gosdkPeer = &peer{name: "go-sdk", tools: gosdkTools, serve: serveGoSDK, dial: dialGoSDK}
 
 func gosdkTransport(s *stream) mcp.Transport {
 	return &mcp.IOTransport{Reader: io.NopCloser(s), Writer: s, MaxLineLength: 8 << 20}

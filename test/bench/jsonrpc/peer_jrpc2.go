@@ -8,7 +8,7 @@ import (
 	"github.com/creachadair/jrpc2/handler"
 )
 
-var jrpc2Peer = &peer{name: "jrpc2", serve: serveJRPC2, dial: dialJRPC2}
+var jrpc2Peer = &peer{name: "jrpc2", tools: jrpc2Tools, serve: serveJRPC2, dial: dialJRPC2}
 
 func serveJRPC2(s *stream) {
 	n := newCounter()

@@ -16,6 +16,7 @@ var (
 func newLspdevPeer(name string, inline bool) *peer {
 	return &peer{
 		name:  name,
+		tools: lspdevTools(inline),
 		serve: func(s *stream) { <-newLspdev(s, inline).Done() },
 		dial:  func(s *stream) caller { return &lspdevClient{newLspdev(s, inline)} },
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-var mcpgoPeer = &peer{name: "mcp-go", serve: serveMCPGo, dial: dialMCPGo}
+var mcpgoPeer = &peer{name: "mcp-go", tools: mcpgoTools, serve: serveMCPGo, dial: dialMCPGo}
 
 func serveMCPGo(s *stream) {
 	n := newCounter()

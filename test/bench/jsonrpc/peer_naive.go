@@ -10,7 +10,7 @@ import (
 // handles and writes, with encoding/json for everything. It matches answers by order and
 // ignores ids. Nothing runs concurrently or can be cancelled, and a handler that waits blocks
 // everything.
-var naivePeer = &peer{name: "naive", serve: serveNaive, dial: dialNaive}
+var naivePeer = &peer{name: "naive", tools: naiveTools, serve: serveNaive, dial: dialNaive}
 
 type naiveMessage struct {
 	Version string          `json:"jsonrpc"`

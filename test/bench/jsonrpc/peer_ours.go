@@ -9,7 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-var oursPeer = &peer{name: "jsonrpc", serve: func(s *stream) { serveOurs(oursTransport(s), nil) }, dial: dialPlain}
+var oursPeer = &peer{name: "jsonrpc", tools: oursTools, serve: func(s *stream) { serveOurs(oursTransport(s), nil) }, dial: dialPlain}
 
 // linesPeer is oursPeer with Lines over the standard streams of the child instead of Stdio.
 var linesPeer = &peer{name: "lines", serve: serveLines, dial: dialPlain}

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/exp/jsonrpc2"
 )
 
-var xexpPeer = &peer{name: "x/exp", serve: serveXexp, dial: dialXexp}
+var xexpPeer = &peer{name: "x/exp", tools: serveXexpTools, serve: serveXexp, dial: dialXexp}
 
 // lineFramer is the package's raw framing with a line feed after each message.
 type lineFramer struct{}
