@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -277,24 +275,23 @@ func (r *running) answerAll(ctx context.Context, requests map[string]inputReques
 	if len(requests) == 0 { // the server only wants the state back
 		return nil, ctx.Err()
 	}
-	keys := slices.Collect(maps.Keys(requests))
-	given := make([]json.RawMessage, len(keys))
 	var all sync.WaitGroup
+	var mu sync.Mutex
+	answers := map[string]json.RawMessage{}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	for i, key := range keys {
+	for key, request := range requests {
 		all.Go(func() {
-			var err error
-			if given[i], err = r.answer(ctx, requests[key]); err != nil {
+			given, err := r.answer(ctx, request)
+			if err != nil {
 				cancel(err)
 			}
+			mu.Lock()
+			defer mu.Unlock()
+			answers[key] = given
 		})
 	}
 	all.Wait()
-	answers := map[string]json.RawMessage{}
-	for i, key := range keys {
-		answers[key] = given[i]
-	}
 	return answers, context.Cause(ctx)
 }
 

@@ -70,18 +70,12 @@ var (
 	// ErrAnswer means that the server sent an answer that MCP does not allow.
 	ErrAnswer = errors.New("the server's answer cannot be read")
 	// ErrUnsent is a [jsonrpc.ErrClosed] for a request that was not sent.
-	ErrUnsent error = unsentError{}
+	ErrUnsent = fmt.Errorf("%w before the request", jsonrpc.ErrClosed)
 	// ErrCancelled means that the task was cancelled.
 	ErrCancelled = errors.New("the task was cancelled")
 	// ErrLeave is the cause of a context that ends without an end of its task.
 	ErrLeave = errors.New("the client leaves")
 )
-
-type unsentError struct{}
-
-func (unsentError) Error() string { return jsonrpc.ErrClosed.Error() + " before the request" }
-
-func (unsentError) Unwrap() error { return jsonrpc.ErrClosed }
 
 const defaultSilence = 3 * time.Second
 
@@ -295,14 +289,6 @@ func (s *Session) metadata(tasks bool, token string) map[string]any {
 // Request sends a request that is not a tool's call, such as tools/list, and decodes the result
 // into the pointer result.
 func (s *Session) Request(ctx context.Context, method string, params map[string]any, result any) error {
-	raw, err := s.request(ctx, method, params)
-	if err != nil {
-		return err
-	}
-	return decode(method, raw, result)
-}
-
-func (s *Session) request(ctx context.Context, method string, params map[string]any) (raw json.RawMessage, err error) {
 	if params == nil {
 		params = map[string]any{}
 	}
@@ -310,13 +296,16 @@ func (s *Session) request(ctx context.Context, method string, params map[string]
 		params["_meta"] = s.metadata(true, "")
 	}
 	if s.Over() {
-		return nil, ErrUnsent
+		return ErrUnsent
 	}
-	err = s.closed(s.peer.Call(ctx, method, params, &raw))
-	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
+	var raw json.RawMessage
+	switch err := s.closed(s.peer.Call(ctx, method, params, &raw)); {
+	case err != nil && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return err
 	}
-	return raw, err
+	return decode(method, raw, result)
 }
 
 // decode reads an answer strictly, except that it ignores unknown members.

@@ -93,18 +93,9 @@ func (c *Client) follow(ctx context.Context, e *envelope, r *errand, answer *htt
 		if !b.wait(ctx, at.retry) {
 			return cmp.Or(ctx.Err(), err, errBroken)
 		}
-		before := at.last
-		answer, err = c.resume(ctx, r.session, at.last)
-		if err != nil {
-			continue
-		}
-		if over(answer) {
-			return c.refusal(answer)
-		}
-		begin := time.Now()
-		done, err = c.consume(e, r, answer, &at)
-		if at.last != before || time.Since(begin) >= steady {
-			b = newBackoff()
+		var over bool
+		if done, over, err = c.resume(ctx, e, r, &at, &b); over {
+			return err
 		}
 	}
 	if !done && err == nil {
@@ -154,44 +145,38 @@ func (b *backoff) wait(ctx context.Context, retry time.Duration) bool {
 	}
 }
 
-// resume requests the stream of a session after its event last, or the stream that belongs to
-// no request if last is "".
-func (c *Client) resume(ctx context.Context, session, last string) (*http.Response, error) {
+// resume reads the stream of a session after its last event, or the stream that belongs to no request if there was none.
+// Over reports that the session has ended or the stream cannot be resumed. If the server is back, the next wait is as
+// the first.
+func (c *Client) resume(ctx context.Context, e *envelope, r *errand, at *position, b *backoff) (done, over bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	late := time.AfterFunc(headTime, cancel)
-	h := http.Header{}
-	h.Set(headerSession, session)
-	if last != "" {
-		h.Set(headerEvent, last)
+	h := http.Header{headerSession: {r.session}}
+	if at.last != "" {
+		h.Set(headerEvent, at.last)
 	}
 	answer, err := c.send(ctx, http.MethodGet, nil, h)
-	if err != nil || !late.Stop() {
-		cancel()
-		if err == nil {
-			answer.Body.Close()
-			err = context.DeadlineExceeded
-		}
-		return nil, err
+	switch {
+	case err != nil:
+		return false, false, err
+	case !late.Stop():
+		answer.Body.Close()
+		return false, false, context.DeadlineExceeded
+	case isOver(answer):
+		return false, true, c.refusal(answer)
 	}
-	answer.Body = &cancelledBody{answer.Body, cancel}
-	return answer, nil
+	before, begin := at.last, time.Now()
+	done, err = c.consume(e, r, answer, at)
+	if at.last != before || time.Since(begin) >= steady {
+		*b = newBackoff()
+	}
+	return done, false, err
 }
 
-// cancelledBody ends the context of its request when it is closed.
-type cancelledBody struct {
-	io.ReadCloser
-	cancel context.CancelFunc
-}
-
-// Close implements [io.Closer].
-func (b *cancelledBody) Close() error {
-	defer b.cancel()
-	return b.ReadCloser.Close()
-}
-
-// over reports whether a response means that the session has ended, or that its stream cannot
+// isOver reports whether a response means that the session has ended, or that its stream cannot
 // be resumed.
-func over(answer *http.Response) bool {
+func isOver(answer *http.Response) bool {
 	return answer.StatusCode/100 == 4 && answer.StatusCode != http.StatusTooManyRequests && answer.StatusCode != http.StatusRequestTimeout
 }
 
@@ -340,17 +325,8 @@ func redirected(answer *http.Response) error {
 func (c *Client) listen(session string) {
 	var at position
 	for b := newBackoff(); c.sessionNow() == session; {
-		answer, err := c.resume(c.ctx, session, at.last)
-		if err == nil {
-			if over(answer) {
-				answer.Body.Close()
-				return
-			}
-			begin := time.Now()
-			_, _ = c.consume(nil, &errand{session: session}, answer, &at) // the next try continues after a failure
-			if time.Since(begin) >= steady {
-				b = newBackoff()
-			}
+		if _, over, _ := c.resume(c.ctx, nil, &errand{session: session}, &at, &b); over { // the next try continues after another failure
+			return
 		}
 		if !b.wait(c.ctx, at.retry) {
 			if c.ctx.Err() != nil {

@@ -1,6 +1,7 @@
 package mcphttp
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -29,25 +30,13 @@ func (r *Refusal) Error() string {
 	if r.Err != nil {
 		return r.Err.Error()
 	}
-	return r.words()
+	return cmp.Or(r.Words, noToken)
 }
+
+const noToken = "a valid token is required"
 
 // Unwrap returns the cause.
 func (r *Refusal) Unwrap() error { return r.Err }
-
-func (r *Refusal) words() string {
-	if r.Words == "" {
-		return "a valid token is required"
-	}
-	return r.Words
-}
-
-func (r *Refusal) status() int {
-	if r.Status == 0 {
-		return http.StatusUnauthorized
-	}
-	return r.Status
-}
 
 // answer writes the answer. With 401 and 403 it has the challenge.
 func (r *Refusal) answer(w http.ResponseWriter, challenge string) {
@@ -55,10 +44,11 @@ func (r *Refusal) answer(w http.ResponseWriter, challenge string) {
 		seconds := int64((r.RetryAfter + time.Second - 1) / time.Second)
 		w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
 	}
-	if s := r.status(); s == http.StatusUnauthorized || s == http.StatusForbidden {
+	status := cmp.Or(r.Status, http.StatusUnauthorized)
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
 		w.Header().Set("WWW-Authenticate", challenge)
 	}
-	refuse(w, r.status(), r.words())
+	refuse(w, status, cmp.Or(r.Words, noToken))
 }
 
 // parameters adds parameters to a challenge, except those with an empty value.
