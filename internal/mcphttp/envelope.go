@@ -57,50 +57,26 @@ func parseFor(own Service, body []byte) (envelope, *jsonrpc.Error) {
 // parse reads the envelope of one message. If it fails, the error is the answer, and the
 // envelope has the id if that could be read.
 func parse(body []byte) (envelope, *jsonrpc.Error) {
-	var e envelope
-	if !utf8.Valid(body) {
-		return e, jsonrpc.Errorf(jsonrpc.CodeParseError, "the body is not UTF-8")
-	}
-	if !jsontext.Value(body).IsValid(lenient()) {
-		return e, jsonrpc.Errorf(jsonrpc.CodeParseError, "the body is not one JSON text")
-	}
-	switch jsontext.Value(body).Kind() {
-	case '{':
-	case '[':
+	m, fault := read(body)
+	e := envelope{id: m.ID, method: m.Method}
+	switch raw := jsontext.Value(body); {
+	case fault != nil && raw.Kind() == '[' && utf8.Valid(body) && raw.IsValid(lenient()):
 		return e, errBatch
-	default:
-		return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a message is an object")
-	}
-	m, twice := top(body)
-	if twice != "" {
-		return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "member %q occurs twice", twice)
-	}
-	id, hasID := m["id"]
-	if hasID {
-		var err error
-		if e.id, err = mcptypes.ParseRequestID(id); err != nil {
-			return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "id must be a string or an integer")
-		}
-	}
-	method, hasMethod := m["method"]
-	_, hasResult := m["result"]
-	_, hasError := m["error"]
-	switch {
-	case hasMethod && (hasResult || hasError), hasResult && hasError, !hasMethod && !hasResult && !hasError:
-		return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a message has a method, a result or an error, and one of them")
-	case !hasMethod && !hasID:
-		return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a response has an id")
-	case !hasMethod:
+	case fault != nil:
+		return e, fault
+	case m.Result != nil || m.Error != nil:
 		e.kind = response
 		return e, nil
-	case method.Kind() != '"':
-		return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "method is not a string")
-	case !hasID:
+	case e.id.IsZero():
 		e.kind = notification
 	}
-	_ = jsonv2.Unmarshal(method, &e.method, lenient()) // it is a string, so this cannot fail
-	e.readParams(m["params"])
+	e.readParams(jsontext.Value(m.Params))
 	return e, nil
+}
+
+// read reads a message as the peers of this package do.
+func read(m []byte) (jsonrpc.Message, *jsonrpc.Error) {
+	return jsonrpc.Parse(m, &jsonrpc.Options{LenientVersion: true})
 }
 
 // readParams reads the members of params. It ignores faults: the method reports them.

@@ -1,8 +1,6 @@
 package mcphttp
 
 import (
-	"bytes"
-
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	jsonv2 "github.com/go-json-experiment/json"
@@ -19,47 +17,22 @@ type summary struct {
 	path   string         // the faulty member of params
 }
 
-// summarize reads a message of a server. It does not read a result.
+// summarize reads a message of a server.
 func summarize(m []byte) (out summary) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(m), lenient())
-	if _, err := d.ReadToken(); err != nil {
+	said, _ := read(m) // of what is no message, what could be read
+	out.id, out.method, out.params = said.ID, said.Method, jsontext.Value(said.Params)
+	if said.Error == nil {
 		return out
 	}
-	for d.PeekKind() == '"' {
-		name, err := d.ReadToken()
-		if err != nil {
-			return out
-		}
-		key := name.String()
-		if key == "result" {
-			if !out.id.IsZero() || d.SkipValue() != nil {
-				return out // without the result, which may be long
-			}
-			continue
-		}
-		v, err := d.ReadValue()
-		if err != nil {
-			return out
-		}
-		switch key {
-		case "id":
-			out.id, _ = mcptypes.ParseRequestID(v) // null in an answer to a message without an id
-		case "method":
-			_ = jsonv2.Unmarshal(v, &out.method, lenient())
-		case "params":
-			out.params = v.Clone()
-		case "error":
-			var e struct {
-				Code    jsonrpc.Code   `json:"code"`
-				Message string         `json:"message"`
-				Data    jsontext.Value `json:"data"`
-			}
-			_ = jsonv2.Unmarshal(v, &e, lenient()) // an unreadable error is one without a code
-			out.failed = &jsonrpc.Error{Code: e.Code, Message: e.Message}
-			if path := text(member(e.Data, "path")); path != nil { // other errors have other data
-				out.path = *path
-			}
-		}
+	var e struct {
+		Code    jsonrpc.Code   `json:"code"`
+		Message string         `json:"message"`
+		Data    jsontext.Value `json:"data"`
+	}
+	_ = jsonv2.Unmarshal(said.Error, &e, lenient()) // an unreadable error is one without a code
+	out.failed = &jsonrpc.Error{Code: e.Code, Message: e.Message}
+	if path := text(member(e.Data, "path")); path != nil { // other errors have other data
+		out.path = *path
 	}
 	return out
 }
