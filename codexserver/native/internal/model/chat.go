@@ -113,14 +113,15 @@ func (a *chatAnswer) delta(d value) error {
 		content = d.at("refusal")
 	}
 	text, thinking := "", ""
-	if content.all != nil { // Mistral's list of parts
+	switch content.kind() {
+	case '"', '0':
+		text = a.text.add(content)
+	case '[', '{': // Mistral's list of parts
 		text, thinking = content.content()
+		a.text.WriteString(text)
 	}
 	if piece := a.think(d, thinking); piece != "" {
 		a.emit(Event{Type: RawReasoningDelta, Text: piece})
-	}
-	if a.text.WriteString(text); content.all == nil {
-		text = a.text.add(content)
 	}
 	if text != "" {
 		a.emit(Event{Type: TextDelta, Text: text})
@@ -144,7 +145,7 @@ func (a *chatAnswer) think(d value, thinking string) (piece string) {
 		if !v.has() {
 			continue
 		}
-		if v.all == nil {
+		if v.kind() == '"' {
 			piece = a.reasoning.add(v)
 		} else {
 			text, more := v.content()

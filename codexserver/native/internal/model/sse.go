@@ -27,6 +27,7 @@ type sse struct {
 
 // event is an event. It is valid until the next one is read.
 type event struct {
+	// title is the event's name, which is often empty.
 	title, data []byte
 	// open is true if the stream ended before the event's empty line, so that a part of it may be missing.
 	open bool

@@ -10,8 +10,8 @@ import (
 
 // stream is an incoming response.
 type stream struct {
-	next func() (event, error) // io.EOF at the end
-	parser
+	next    func() (event, error) // io.EOF at the end
+	parser  parser
 	emit    func(Event)
 	failure func(said []byte) error // the error for what the provider said
 	hide    func(string) string     // removes secrets from the provider's words
@@ -39,10 +39,10 @@ func (s *stream) event() (event, error) {
 
 // read queues the objects of an event: some servers leave out the empty line between several ones.
 func (s *stream) read(e event) error {
-	s.queue, s.at, s.kept = s.queue[:0], 0, s.kept[:0]
+	s.queue, s.at, s.parser.kept = s.queue[:0], 0, s.parser.kept[:0]
 	whole := bytes.TrimSpace(e.data)
 	for data := whole; len(data) > 0; {
-		v, rest, ok := s.parse(data)
+		v, rest, ok := s.parser.parse(data)
 		if !ok && data[0] == '{' {
 			if mended := withoutNaN(data); !bytes.Equal(mended, data) {
 				data = mended

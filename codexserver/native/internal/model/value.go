@@ -78,7 +78,7 @@ func (p *parser) value(name jsontext.Value) (err error) {
 	}
 	kept := len(p.kept)
 	p.kept = append(p.kept, p.stack[inside:]...)
-	v.raw, v.all = p.data[from:p.json.InputOffset()], p.kept[kept:]
+	v.raw, v.all = p.data[from:p.json.InputOffset()], slices.Clip(p.kept[kept:])
 	p.stack = append(p.stack[:inside], v)
 	return err
 }
@@ -282,7 +282,7 @@ func (p *pieces) add(v value) string {
 
 // say adds what a value says, and returns it.
 func (p *pieces) say(v value) string {
-	if v.all == nil {
+	if kind := v.kind(); kind != '{' && kind != '[' {
 		return p.add(v)
 	}
 	text, _ := v.content()
