@@ -97,6 +97,16 @@ func TestOlderCalls(t *testing.T) {
 	}
 }
 
+// TestCallsOfBothKinds has calls in both members for them: each counts.
+func TestCallsOfBothKinds(t *testing.T) {
+	stream := sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}],"function_call":{"name":"g","arguments":"{}"}},"finish_reason":"tool_calls"}]}`)
+	resp, err := client(&answers{all: []answer{{body: stream}}}, config.Provider{}).Stream(t.Context(), &model.Request{}, func(model.Event) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	diffCalls(t, []string{`a f {}`, `* g {}`}, resp.Items)
+}
+
 // diffCalls compares calls, whose ids must differ.
 func diffCalls(t *testing.T, want []string, items []protocol.ResponseItem) {
 	t.Helper()
