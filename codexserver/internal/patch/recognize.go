@@ -53,7 +53,7 @@ const (
 	modeName = `o (?:errexit|nounset|pipefail)` // a mode of a shell by its name
 	program  = `apply(?:_|-|)patch`
 	word     = "(?:[^-\\s'\"\\\\$*?\\[\\]{}~;&|<>()#`!][^\\s'\"\\\\$*?\\[\\]{}~;&|<>()`]*|'[^'\n]*'|\"[^\"\\\\$`\n]*\")"
-	here     = `<<(-?) *(\w+|'\w+'|"\w+")`
+	here     = `<<(-?) *([\w.:@%+=/-]+|'[^'\n]+'|"[^"\n$\\` + "`" + `]+")`
 )
 
 // readsScript matches the options of a shell that say that a script follows, if none changes what a patch does.
