@@ -105,8 +105,8 @@ func (s source) indexFile() (data []byte, written time.Time, err error) {
 // lay makes the mirror and writes the copy of the index for git. Git takes files that were written shortly before the
 // look or later for ones that it must read, because it compares times in seconds.
 func (l *look) lay(ctx context.Context) error {
-	if err := l.make(); err != nil || l.index.laid || l.index.data == "" {
-		return err
+	if l.index.laid {
+		return nil
 	}
 	l.index.laid = true
 	at := time.Unix(0, l.index.written)
@@ -123,8 +123,11 @@ func (l *look) lay(ctx context.Context) error {
 	return os.Chtimes(filepath.Join(l.scratch, "index"), at, at)
 }
 
-// putIndex writes the first index of the mirror, which is made.
+// putIndex makes the mirror and writes its index, if the repository has one.
 func (m *mirror) putIndex(data []byte, at time.Time) error {
+	if err := m.make(); err != nil || len(data) == 0 {
+		return err
+	}
 	parts, err := os.ReadDir(m.gitDir)
 	if err != nil {
 		return err
@@ -229,7 +232,11 @@ func (x *index) isClean(e *entry, s stat) bool {
 	case e.size == 0 && e.object != emptyFile: // git marks files with that size
 		return false
 	}
-	return !since(max(e.modified, e.changed), x.written)
+	at, step := max(e.modified, e.changed), tick // a file may have changed after the index was written
+	if at%int64(time.Second) == 0 {
+		step = coarse
+	}
+	return at < x.written-int64(step)
 }
 
 // sameTime compares a time in an index with one of the file system. Git may have no fractions.

@@ -67,9 +67,6 @@ func Review(ctx context.Context, dir string, scratch Scratch, target protocol.Re
 	}
 	data, written, err := m.indexFile()
 	if err == nil {
-		err = m.make()
-	}
-	if err == nil && data != nil {
 		err = m.putIndex(data, written)
 	}
 	if err != nil {

@@ -23,13 +23,3 @@ const coarse = 2 * time.Second
 
 // tick is how exact the times of one file system are at least, if they have fractions of a second.
 const tick = 20 * time.Millisecond
-
-// since reports whether something may have happened at a time after then or at the same time, by the
-// clock of one file system.
-func since(at, then int64) bool {
-	step := tick
-	if at%int64(time.Second) == 0 {
-		step = coarse
-	}
-	return at >= then-int64(step)
-}
