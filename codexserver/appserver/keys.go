@@ -76,16 +76,18 @@ func at(v any, path ...string) keys {
 	return v.(keys)
 }
 
-// with returns k with other keys in it, which win.
+// with returns k with other keys in it, which win. Null says nothing about a table.
 func (k keys) with(others keys) keys {
 	all := maps.Clone(k)
 	if all == nil {
 		all = keys{}
 	}
 	for name, v := range others {
+		was, isTable := all[name].(keys)
 		if below, ok := v.(keys); ok {
-			was, _ := all[name].(keys)
 			v = was.with(below)
+		} else if raw, ok := v.(stdjson.RawMessage); ok && isTable && string(raw) == "null" {
+			continue
 		}
 		all[name] = v
 	}
