@@ -25,7 +25,8 @@ func (e *Engine) environment() []string {
 	if home := e.options.CodexHome; home != "" {
 		env = append(env, "CODEX_HOME="+home)
 	}
-	said := strings.Join(e.args, "\n")
+	var said strings.Builder
+	said.WriteString(strings.Join(e.args, "\n"))
 	home, err := config.Home(os.Getenv)
 	if own := e.options.CodexHome; own != "" {
 		home, err = filepath.Abs(own)
@@ -39,12 +40,12 @@ func (e *Engine) environment() []string {
 			continue
 		}
 		if b, err := safefile.Read(filepath.Join(home, file.Name()), maxConfig); err == nil {
-			said += "\n" + string(b)
+			said.WriteString("\n" + string(b))
 		}
 	}
 	return slices.DeleteFunc(env, func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return run.MatchName(run.ClientSecrets(), name) && !strings.Contains(said, name)
+		return run.MatchName(run.ClientSecrets(), name) && !strings.Contains(said.String(), name)
 	})
 }
 
