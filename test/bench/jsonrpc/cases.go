@@ -177,7 +177,8 @@ func (d *driver) read(r io.Reader) {
 			return
 		}
 		d.gate.Lock()
-		d.gate.Unlock() //nolint:staticcheck // it waits while nothing is to be read
+		//lint:ignore SA2001 it waits while nothing is to be read
+		d.gate.Unlock()
 		var g got
 		wrong := json.Unmarshal(line, &g) != nil
 		if !wrong && g.Method != "" && g.ID != nil {
