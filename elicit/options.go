@@ -40,52 +40,51 @@ const (
 
 // Options set what happens without a human's decision, and how questions are asked. Nil
 // and the zero value mean the safe defaults: every failure denies, and no question waits
-// longer than ten minutes. A value that Validate refuses is replaced by the default. The tags
-// are the names of the keys in the configuration of codex-mcp.
+// longer than ten minutes. A value that Validate refuses is replaced by the default.
 type Options struct {
 	// OnUnsupported applies when the client cannot be asked: PolicyDeny (the default),
 	// PolicyAbort or PolicyFailCall.
-	OnUnsupported Policy `json:"on_unsupported"`
+	OnUnsupported Policy
 	// OnError applies when the client answers with an error: PolicyDeny (the default),
 	// PolicyAbort or PolicyFailCall.
-	OnError Policy `json:"on_error"`
+	OnError Policy
 	// OnTimeout applies when the client does not answer in time: PolicyDeny (the
 	// default), PolicyAbort or PolicyFailCall.
-	OnTimeout Policy `json:"on_timeout"`
+	OnTimeout Policy
 	// OnCancel applies when the client answers "cancel", which means that the human made
 	// no choice: PolicyAbort (the default) or PolicyDeny.
-	OnCancel Policy `json:"on_cancel"`
+	OnCancel Policy
 
 	// Timeout is how long an answer may take, counted from the moment the question is
 	// sent. 0 means DefaultTimeout, a negative value no limit.
-	Timeout time.Duration `json:"timeout"`
+	Timeout time.Duration
 
 	// Schema is the form that a question shows. Default: FormEmpty.
-	Schema Form `json:"schema"`
+	Schema Form
 
 	// NoLegacyFlat refuses the answer {"decision":"approved"} without an action. Codex's
 	// own server demanded that answer, so some clients send it.
-	NoLegacyFlat bool `json:"-"`
+	NoLegacyFlat bool
 
 	// MaxPending is how many questions an Asker keeps open at a time; further ones wait in
 	// order of arrival. 0 means DefaultMaxPending, a negative value no limit.
-	MaxPending int `json:"max_pending"`
+	MaxPending int
 
 	// Elsewhere says where a person finds a question that the client does not show whole, after
 	// "it is": "on the approvals page". Empty means nowhere.
-	Elsewhere string `json:"-"`
+	Elsewhere string
 
 	// Stopped is a clause for the model about an answer that ends the turn. Empty means that the
 	// client chose to abort it.
-	Stopped string `json:"-"`
+	Stopped string
 
 	// Unable is a clause about why nobody can be asked. Empty means that this MCP client cannot show
 	// approval requests.
-	Unable string `json:"-"`
+	Unable string
 
 	// Hint is one sentence for the caller of a tool: what to do about a client that cannot
 	// be asked. Empty means a hint to use a client with elicitation.
-	Hint string `json:"-"`
+	Hint string
 }
 
 // The defaults of Options.
