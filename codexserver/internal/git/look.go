@@ -251,10 +251,15 @@ func (t *tour) ask() error {
 	}
 	out, err := t.l.git(t.ctx, call{}, args...)
 	t.skip = map[string]bool{}
+	within := "/" // a folder that git ignores, of which it lists the content too
 	for name := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
-		if name != "" {
-			t.skip[name] = true
-			t.r.ignored = append(t.r.ignored, name)
+		if name == "" || strings.HasPrefix(name, within) {
+			continue
+		}
+		t.skip[name] = true
+		t.r.ignored = append(t.r.ignored, name)
+		if strings.HasSuffix(name, "/") {
+			within = name
 		}
 	}
 	return err

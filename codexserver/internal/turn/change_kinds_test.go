@@ -120,6 +120,7 @@ var kinds = []kind{
 
 	// What git knows.
 	{name: "ignored", lay: "printf 'out/\\n*.log\\n' > .gitignore", act: "mkdir out; echo x > out/x; echo y > y.log; echo z > z", want: "add z +1-0\n? : git ignores out/, y.log\n"},
+	{name: "ignored in new folders", lay: "echo '*.log' > .gitignore", act: "mkdir -p d q/e; echo a > d/a; echo x > d/x.log; echo l > q/e/l.log", want: "add d/a +1-0\n? : git ignores d/x.log, q/\n"},
 	{name: "an ignored file is gone", lay: "echo '*.log' > .gitignore; echo x > x.log", act: "rm x.log", want: "? : git ignores x.log\n"},
 	{name: "untracked before", shares: true, lay: "echo u > u", act: "echo v > u", want: "update u +1-1\n"},
 	{name: "staged before", shares: true, lay: "echo s > s; git add s", act: "echo t >> s", want: "update s +1-0\n"},
