@@ -223,7 +223,7 @@ type Layers struct {
 // Load reads config.toml and applies the other layers to it.
 func Load(l Layers) (*Config, error) {
 	path := filepath.Join(l.Home, "config.toml")
-	file, err := readFile(path)
+	file, err := ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -29,8 +29,9 @@ func isTable(value any) bool {
 // maxFile is the size of the largest configuration file in bytes.
 const maxFile = 4 << 20
 
-// readFile reads a TOML file, perhaps behind the byte-order mark of an editor. A missing file is an empty layer.
-func readFile(path string) (layer, error) {
+// ReadFile reads a TOML file as nested tables, perhaps behind the byte-order mark of an editor. A missing file has
+// none. The error names the line.
+func ReadFile(path string) (map[string]any, error) {
 	data, err := safefile.Read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return layer{}, nil

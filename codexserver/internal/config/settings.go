@@ -190,7 +190,7 @@ func readSources(home string, args []string) (s sources, err error) {
 		}
 	}
 	s.file = place{file: filepath.Join(home, SettingsFile)}
-	if s.merged, err = readFile(s.file.file); err == nil {
+	if s.merged, err = ReadFile(s.file.file); err == nil {
 		merge(s.merged, s.flags)
 	}
 	return s, err

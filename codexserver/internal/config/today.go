@@ -141,7 +141,7 @@ func fromFolder(file layer, home string) {
 func profileOf(home, name string, tables layer) (layer, error) {
 	if path := profilePath(home, name); path != "" {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-			file, err := readFile(path)
+			file, err := ReadFile(path)
 			fromFolder(file, home)
 			return file, err
 		}
@@ -155,7 +155,7 @@ func Profile(home, name string) (map[string]any, error) {
 	if profilePath(home, name) == "" {
 		return nil, errors.New("not a name")
 	}
-	file, err := readFile(filepath.Join(home, "config.toml"))
+	file, err := ReadFile(filepath.Join(home, "config.toml"))
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func Profile(home, name string) (map[string]any, error) {
 // Profiles returns the names of the profiles that can be chosen, sorted: the tables of
 // config.toml, and the files NAME.config.toml next to it.
 func Profiles(home string) ([]string, error) {
-	file, err := readFile(filepath.Join(home, "config.toml"))
+	file, err := ReadFile(filepath.Join(home, "config.toml"))
 	if err != nil {
 		return nil, err
 	}

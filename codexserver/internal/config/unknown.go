@@ -116,7 +116,7 @@ func Unknown(home string, overrides map[string]any, codex bool) (found []string)
 			found = append(found, place(u.path)+JoinKey(u.path...)+why)
 		}
 	}
-	file, _ := readFile(path) // Load reports the error
+	file, _ := ReadFile(path) // Load reports the error
 	in(file, func(key []string) string { return fmt.Sprintf("%s:%d: ", path, keyLine(path, key)) })
 	in(overrides, func([]string) string { return "-c " })
 	return found

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,13 +31,9 @@ func handed(home string) (found []string, err error) {
 // home. It removes settings: the table http, which has the hashes of all tokens, and the
 // file, the port and the origin that only the server may use.
 func Hand(home string) (map[string][]byte, error) {
-	settings := map[string]any{}
-	text, err := safefile.Read(filepath.Join(home, config.SettingsFile), maxConfiguration)
-	if err == nil {
-		err = toml.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &settings)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w", config.SettingsFile, err)
+	settings, err := config.ReadFile(filepath.Join(home, config.SettingsFile))
+	if err != nil {
+		return nil, err
 	}
 	delete(settings, "http")
 	if approvals, is := settings["approvals"].(map[string]any); is {
@@ -46,7 +41,8 @@ func Hand(home string) (map[string][]byte, error) {
 		delete(approvals, "page_port")
 		delete(approvals, "page_origin")
 	}
-	if text, err = toml.Marshal(settings); err != nil {
+	text, err := toml.Marshal(settings)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", config.SettingsFile, err)
 	}
 	files := map[string][]byte{config.SettingsFile: text}
