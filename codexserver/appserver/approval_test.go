@@ -225,25 +225,6 @@ func TestToolQuestionShowsItsArguments(t *testing.T) {
 	}
 }
 
-// TestQuestionShown checks that a person sees what the app-server asked.
-func TestQuestionShown(t *testing.T) {
-	h := decide(elicit.Denied)
-	if err := turn(t, h, func(r *run) {
-		withAgent(r)
-		r.ask(askCommand, "%s", strings.Replace(execParams, ofTurn, ofAgent, 1))
-	}); err != nil {
-		t.Fatal(err)
-	}
-	want := protocol.ExecApprovalRequest{
-		CallID: "c1", Command: []string{"/bin/sh", "-c", "rm x"}, Cwd: "/work",
-		Reason: "asked by the sub-agent /root/worker", FromEngine: true, LeavesSandbox: true,
-		Once: true,
-	}
-	if diff := cmp.Diff(protocol.EventMsg(want), h.wait(t, "exec_approval_request")); diff != "" {
-		t.Errorf("request (-want +got):\n%s", diff)
-	}
-}
-
 // TestApprovedOnce approves all kinds of questions for the session, and accepts what Codex proposes
 // to remember. Each question offers one approval only, and Codex is told of one, so it asks again.
 func TestApprovedOnce(t *testing.T) {
@@ -273,6 +254,9 @@ func TestApprovedOnce(t *testing.T) {
 		"another environment": {askCommand, command + `,"environmentId":"far"`, with(func(r *protocol.ExecApprovalRequest) {
 			r.Reason, r.FromEngine, r.Human = `in the environment "far", not on this machine`, true, true
 		})},
+		"a sub-agent": {askCommand, command, with(func(r *protocol.ExecApprovalRequest) {
+			r.Reason, r.FromEngine = "asked by the sub-agent /root/worker", true
+		})},
 		"a host": {askCommand, host, with(func(r *protocol.ExecApprovalRequest) {
 			r.Command = []string{"network-access", "https", "h.example"}
 			r.LeavesSandbox, r.Reason, r.FromEngine = false, "network access to h.example by https", true
@@ -297,8 +281,13 @@ func TestApprovedOnce(t *testing.T) {
 			}
 			if err := turn(t, h, func(r *run) {
 				r.item(threadID, turnID, patchItem)
+				of := ofTurn
+				if name == "a sub-agent" {
+					withAgent(r)
+					of = ofAgent
+				}
 				for range 2 {
-					if answer := r.ask(tt.method, "{"+ofTurn+",%s}", tt.params); !strings.Contains(answer, "accept") && !strings.Contains(answer, `"scope":"turn"`) || strings.Contains(answer, "mendment") || strings.Contains(answer, "ession") {
+					if answer := r.ask(tt.method, "{"+of+",%s}", tt.params); !strings.Contains(answer, "accept") && !strings.Contains(answer, `"scope":"turn"`) || strings.Contains(answer, "mendment") || strings.Contains(answer, "ession") {
 						t.Errorf("answered %s", answer)
 					}
 				}

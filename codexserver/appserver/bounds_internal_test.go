@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestTail writes more than is kept, and asks for the reason of the end.
+// TestTail writes more than is kept, and asks for the reason of the end, which stands among lines of the app-server and of
+// programs that it started.
 func TestTail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		words := &tail{log: slog.New(slog.DiscardHandler)}
@@ -47,32 +48,22 @@ func TestTail(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestDeaths has an app-server that dies again and again.
-func TestDeaths(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := &Engine{}
-		last := &launch{child: &child{gone: make(chan struct{}), why: errClosed, stderr: &tail{}}}
-		close(last.child.gone)
-		for n := range 4 {
-			if err := e.exhausted(last); err != nil {
-				t.Errorf("after %d deaths: %v", n, err)
-			}
-			e.deaths = append(e.deaths, time.Now())
+	for name, tt := range map[string][2]string{ // what is written among other lines, and what is found
+		"an error":     {"WARN x\nError: no such file\n\nCaused by:\n    it is gone\n", "Error: no such file Caused by: it is gone"},
+		"a panic":      {"\nthread 'main' panicked at src/main.rs:1:2:\nboom\n", "thread 'main' panicked at src/main.rs:1:2: boom"},
+		"a wrong flag": {"error: unexpected argument '-x'", "error: unexpected argument '-x'"},
+		"a secret":     {"Error: the key sk-abcdefghij is wrong\n", "Error: the key [redacted] is wrong"},
+		"without end":  {"Error: the key sk-abcdefghij is wrong", "Error: the key [redacted] is wrong"},
+		"a log line":   {"2026-01-01T00:00:00Z ERROR codex: a tool of a server failed\n", ""},
+		"of a server":  {"listening on port 7\n", ""},
+		"nothing":      {"", ""},
+	} {
+		words := &tail{log: slog.New(slog.DiscardHandler)}
+		_, _ = words.Write([]byte(tt[0])) // never fails
+		if got := words.last(time.Now()); got != tt[1] {
+			t.Errorf("%s: %q, want %q", name, got, tt[1])
 		}
-		if err := e.exhausted(last); err == nil {
-			t.Error("a fifth run")
-		}
-		time.Sleep(time.Minute)
-		if err := e.exhausted(last); err == nil {
-			t.Error("a fifth run within a minute")
-		}
-		time.Sleep(time.Nanosecond)
-		if err := e.exhausted(last); err != nil || len(e.deaths) != 0 {
-			t.Errorf("a minute later: %v", err)
-		}
-	})
+	}
 }
 
 // TestThreads checks which threads belong to a conversation, and that they are forgotten with it.

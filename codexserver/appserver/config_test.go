@@ -26,6 +26,8 @@ func raw(pairs ...string) map[string]json.RawMessage {
 // TestConfig translates the configuration of a caller into parameters of today's Codex.
 func TestConfig(t *testing.T) {
 	base := "be terse"
+	file := filepath.Join(t.TempDir(), "file")
+	writeFile(t, file, "")
 	for _, test := range []struct {
 		name    string
 		cfg     protocol.Config
@@ -59,7 +61,8 @@ func TestConfig(t *testing.T) {
 		{"profile elsewhere", protocol.Config{Profile: "../x"}, appserver.Options{}, "", ``, "not a name"},
 		{"profile no string", protocol.Config{Overrides: raw("profile", `5`)}, appserver.Options{}, "", ``, "profile is not a string"},
 		{"dotted name", protocol.Config{Overrides: raw("mcp_servers", `{"a.b":{"command":"c"}}`)}, appserver.Options{}, "", `{"config":{"mcp_servers":{"a.b":{"command":"c"}}}}`, ""},
-		{"not a folder", protocol.Config{Cwd: "/no/such/folder"}, appserver.Options{}, "", ``, "does not exist"},
+		{"no folder", protocol.Config{Cwd: "/no/such/folder"}, appserver.Options{}, "", ``, "argument /cwd: /no/such/folder does not exist"},
+		{"not a folder", protocol.Config{Cwd: file}, appserver.Options{}, "", ``, "argument /cwd: " + file + " is not a folder"},
 		{"duplicate keys", protocol.Config{Overrides: raw("k", `{"a":1,"a":2}`)}, appserver.Options{}, "", ``, "k"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -78,6 +81,9 @@ func TestConfig(t *testing.T) {
 					var fault *engine.ConfigError
 					if !errors.As(err, &fault) || !strings.Contains(err.Error(), test.fails) {
 						t.Errorf("error %v, want %q", err, test.fails)
+					}
+					if strings.HasPrefix(test.fails, "argument /cwd") && len(f.runs) > 0 {
+						t.Error("Codex was started")
 					}
 					return
 				}
@@ -119,28 +125,5 @@ func writeFile(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestFolder checks that a conversation without a folder is refused before Codex is started.
-func TestFolder(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	e, err := appserver.New(&appserver.Options{Path: filepath.Join(dir, "no-codex"), CodexHome: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	for cwd, want := range map[string]string{
-		filepath.Join(dir, "none"): "argument /cwd: " + filepath.Join(dir, "none") + " does not exist",
-		file:                       "argument /cwd: " + file + " is not a folder",
-		dir:                        "no-codex",
-	} {
-		if _, err := e.Start(t.Context(), protocol.Config{Cwd: cwd}, &recorder{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", cwd, err, want)
-		}
 	}
 }

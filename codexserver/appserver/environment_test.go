@@ -225,25 +225,3 @@ func TestCodexSeesNoKeysOfTheClient(t *testing.T) {
 		}
 	}
 }
-
-// TestShellSnapshot checks that versions whose snapshot of the shell has the variables that
-// commands must not get take none.
-func TestShellSnapshot(t *testing.T) {
-	for version, want := range map[string]string{"0.154.0": "false", newestVersion: ""} {
-		f := newFake(t)
-		f.version = version
-		var got string
-		f.on["thread/start"] = func(_ *run, req *jsonrpc.Request) (any, error) {
-			var p struct{ Config map[string]json.RawMessage }
-			if err := json.Unmarshal(req.Params, &p); err != nil {
-				return nil, err
-			}
-			got = string(p.Config["features.shell_snapshot"])
-			return nil, nil
-		}
-		start(t, f.engine(appserver.Options{}), &recorder{})
-		if got != want {
-			t.Errorf("%s: %q, want %q", version, got, want)
-		}
-	}
-}

@@ -2,8 +2,6 @@ package appserver
 
 import (
 	"context"
-	"log/slog"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -46,12 +44,4 @@ func (e *Engine) PID() int {
 		return 0
 	}
 	return l.child.process.pid
-}
-
-// LastWords returns what an app-server is found to have said about its end, if it wrote
-// this to its standard error and ended after that time.
-func LastWords(written string, after time.Duration) string {
-	t := &tail{log: slog.New(slog.DiscardHandler)}
-	_, _ = t.Write([]byte(written)) // never fails
-	return t.last(time.Now().Add(after))
 }

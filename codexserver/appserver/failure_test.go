@@ -268,7 +268,11 @@ func TestGivesUpRestarting(t *testing.T) {
 		f.mu.Lock()
 		f.turn = answered
 		f.mu.Unlock()
-		<-time.After(time.Minute + time.Second)
+		<-time.After(time.Minute)
+		if err := conv.Turn(t.Context(), text("go")); err == nil {
+			t.Error("a fifth run within a minute")
+		}
+		<-time.After(time.Nanosecond)
 		if err := conv.Turn(t.Context(), text("go")); err != nil {
 			t.Errorf("a minute later: %v", err)
 		}

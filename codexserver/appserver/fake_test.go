@@ -31,6 +31,8 @@ type fake struct {
 	// config and layers are its configuration; rollout, status, cwd, policy and sandbox what it says of its threads.
 	config, layers                        any
 	rollout, status, cwd, policy, sandbox string
+	// thread is the id of the threads that begin, by default threadID.
+	thread string
 	// on has functions that answer methods. If one returns nil, the fake answers.
 	on map[string]handler
 	// turn plays a turn, in a goroutine of its own.
@@ -151,20 +153,20 @@ func (r *run) serve(_ context.Context, req *jsonrpc.Request) (any, error) {
 	case "thread/start", "thread/resume":
 		return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":%q,"turns":[],"status":{"type":%q}},"model":"m","modelProvider":"mock",
 			"cwd":%q,"approvalPolicy":%s,"approvalsReviewer":"user","sandbox":%s,"reasoningEffort":null}`,
-			threadID, cmp.Or(r.rollout, "/rollout.jsonl"), cmp.Or(r.status, "idle"), cmp.Or(r.cwd, "/work"), cmp.Or(r.policy, `"on-request"`), cmp.Or(r.sandbox, `{"type":"readOnly"}`))), nil
+			r.begun(), cmp.Or(r.rollout, "/rollout.jsonl"), cmp.Or(r.status, "idle"), cmp.Or(r.cwd, "/work"), cmp.Or(r.policy, `"on-request"`), cmp.Or(r.sandbox, `{"type":"readOnly"}`))), nil
 	case "turn/start":
 		r.mu.Lock()
 		r.turns++
 		r.over = false
 		r.mu.Unlock()
-		r.notify("turn/started", `{"threadId":%q,"turn":{"id":%q,"status":"inProgress","items":[]}}`, threadID, r.current())
+		r.notify("turn/started", `{"threadId":%q,"turn":{"id":%q,"status":"inProgress","items":[]}}`, r.begun(), r.current())
 		if turn != nil {
 			go turn(r)
 		}
 		return json.RawMessage(fmt.Sprintf(`{"turn":{"id":%q,"status":"inProgress","items":[]}}`, r.current())), nil
 	case "turn/steer":
 		return r.steer(req.Params)
-	case "thread/backgroundTerminals/clean":
+	case "thread/backgroundTerminals/clean", "thread/inject_items", "thread/delete":
 		return struct{}{}, nil
 	case "turn/interrupt":
 		r.complete("interrupted")
@@ -173,6 +175,13 @@ func (r *run) serve(_ context.Context, req *jsonrpc.Request) (any, error) {
 		return nil, nil
 	}
 	return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: unknown variant `%s`", req.Method)
+}
+
+// begun returns the id of the threads that begin.
+func (r *run) begun() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return cmp.Or(r.thread, threadID)
 }
 
 // current returns the id of the last turn. That of the first is turnID.
@@ -220,12 +229,12 @@ func (r *run) complete(status string) {
 	r.mu.Lock()
 	r.over = true
 	r.mu.Unlock()
-	r.notify("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":%q,"items":[],"error":null}}`, threadID, r.current(), status)
+	r.notify("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":%q,"items":[],"error":null}}`, r.begun(), r.current(), status)
 }
 
 // say completes a message of the model.
 func (r *run) say(text string) {
-	r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":{"type":"agentMessage","id":"m1","text":%q}}`, threadID, r.current(), text)
+	r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":{"type":"agentMessage","id":"m1","text":%q}}`, r.begun(), r.current(), text)
 }
 
 // item starts an item of a thread's turn.

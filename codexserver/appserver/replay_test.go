@@ -166,7 +166,7 @@ func TestRecordings(t *testing.T) {
 			var got []byte
 			synctest.Test(t, func(t *testing.T) {
 				h := decide(recorded(steps))
-				err := play(t, steps, h)
+				err := play(t, steps, h, new(engine.Conversation))
 				got = fmt.Appendf(h.lines(t), "%q\n", fmt.Sprint(err))
 			})
 			golden := filepath.Join("testdata/events", name+".ndjson")
@@ -186,13 +186,8 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// play runs one turn against a recording and returns its error.
-func play(t *testing.T, steps []step, h *recorder) error {
-	return playWith(t, steps, h, new(engine.Conversation))
-}
-
-// playWith is play with a function that gets the conversation.
-func playWith(t *testing.T, steps []step, h *recorder, conv *engine.Conversation) error {
+// play runs one turn against a recording, in a conversation that it sets, and returns its error.
+func play(t *testing.T, steps []step, h *recorder, conv *engine.Conversation) error {
 	ours, theirs := jsonrpc.Pipe()
 	r := &replay{t: t, wire: theirs, ids: map[string]json.RawMessage{}}
 	done := make(chan struct{})

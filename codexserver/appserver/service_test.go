@@ -18,36 +18,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestList checks what the bridge lists besides what [protocol.ConversationSummary] has on the
-// wire, and its error for a bad cursor.
-func TestList(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
-		f.on["thread/list"] = func(_ *run, req *jsonrpc.Request) (any, error) {
-			if strings.Contains(string(req.Params), "bogus") {
-				return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "invalid cursor: bogus")
-			}
-			return json.RawMessage(`{"data":[{"id":"a","name":"A name","cwd":"/w","preview":"hi","status":{"type":"idle"}},
-				{"id":"b","name":null,"cwd":"/x","status":{"type":"active"}},{"id":"c","cwd":"/y","status":{"type":"notLoaded"}}],"nextCursor":null}`), nil
-		}
-		e := f.engine(appserver.Options{})
-		r, err := e.List(t.Context(), protocol.ListConversationsParams{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, c := range r.Items {
-			got = append(got, c.ConversationID+" "+c.Title+" "+c.Cwd+": "+c.Holder)
-		}
-		if diff := cmp.Diff([]string{"a A name /w: this server", "b  /x: this server", "c  /y: "}, got); diff != "" {
-			t.Error(diff)
-		}
-		if _, err := e.List(t.Context(), protocol.ListConversationsParams{Cursor: "bogus"}); !errors.Is(err, engine.ErrCursor) {
-			t.Errorf("a bad cursor: %v", err)
-		}
-	})
-}
-
 // TestServices compares each method of the optional interfaces with what the real
 // app-server was sent, and with what it answered.
 func TestServices(t *testing.T) {
@@ -59,8 +29,30 @@ func TestServices(t *testing.T) {
 		call   func(context.Context, *appserver.Engine) (any, error)
 		sent   string
 		want   string
-		fails  error
+		fails  error // to which reply leads as an error of Codex
 	}{
+		{"List with holders", "thread/list", `{"data":[{"id":"a","name":"A name","cwd":"/w","preview":"hi","status":{"type":"idle"}},
+				{"id":"b","name":null,"cwd":"/x","status":{"type":"active"}},{"id":"c","cwd":"/y","status":{"type":"notLoaded"}}],"nextCursor":null}`,
+			func(ctx context.Context, e *appserver.Engine) (any, error) {
+				page, err := e.List(ctx, protocol.ListConversationsParams{})
+				var got []string
+				for _, c := range page.Items {
+					got = append(got, c.ConversationID+" "+c.Title+" "+c.Cwd+": "+c.Holder)
+				}
+				return got, err
+			},
+			`{"limit":25}`, `["a A name /w: this server","b  /x: this server","c  /y: "]`, nil},
+		{"List by a bad cursor", "thread/list", "invalid cursor: bogus",
+			func(ctx context.Context, e *appserver.Engine) (any, error) {
+				return e.List(ctx, protocol.ListConversationsParams{Cursor: "bogus"})
+			},
+			`{"limit":25,"cursor":"bogus"}`, "", engine.ErrCursor},
+		{"Find what is unknown", "thread/read", "no rollout found for thread id " + threadID,
+			func(ctx context.Context, e *appserver.Engine) (any, error) { return e.Find(ctx, threadID) },
+			`{"threadId":"` + threadID + `"}`, "", engine.ErrNotFound},
+		{"Find what is no id", "thread/read", "not asked",
+			func(ctx context.Context, e *appserver.Engine) (any, error) { return e.Find(ctx, "abc") },
+			"", "", engine.ErrNotFound},
 		{"List", "thread/list",
 			`{"data":[{"id":"` + threadID + `","path":"/r.jsonl","preview":"hi","createdAt":1795157676,"turns":[]}],"readStates":{},"nextCursor":"c2","backwardsCursor":null}`,
 			func(ctx context.Context, e *appserver.Engine) (any, error) {
@@ -99,6 +91,9 @@ func TestServices(t *testing.T) {
 				sent := ""
 				f.on[test.method] = func(_ *run, req *jsonrpc.Request) (any, error) {
 					sent = string(req.Params)
+					if test.fails != nil {
+						return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", test.reply)
+					}
 					return json.RawMessage(test.reply), nil
 				}
 				got, err := test.call(t.Context(), f.engine(appserver.Options{}))
@@ -107,6 +102,9 @@ func TestServices(t *testing.T) {
 				}
 				if diff := cmp.Diff(loose(t, test.sent), loose(t, sent)); diff != "" {
 					t.Errorf("sent (-want +got):\n%s", diff)
+				}
+				if test.fails != nil {
+					return
 				}
 				raw, err := json.Marshal(got)
 				if err != nil {
@@ -168,39 +166,18 @@ func TestResume(t *testing.T) {
 	})
 }
 
-func TestUnknownConversations(t *testing.T) {
+// TestResumeUnknown resumes what Codex does not know, and what is no conversation.
+func TestResumeUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
-		unknown := func(*run, *jsonrpc.Request) (any, error) {
-			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "no rollout found for thread id %s", threadID)
-		}
-		for _, method := range []string{"thread/resume", "thread/read"} {
-			f.on[method] = unknown
-		}
+		f.on["thread/resume"] = refusal("no rollout found for thread id " + threadID)
 		e := f.engine(appserver.Options{})
-		path := "/x/rollout-" + threadID + ".jsonl"
-		for name, call := range map[string]func() error{
-			"resume": func() error {
-				_, err := e.Resume(t.Context(), savedAt(path), protocol.Config{}, &recorder{})
-				return err
-			},
-			"find":    func() error { _, err := e.Find(t.Context(), threadID); return err },
-			"find id": func() error { _, err := e.Find(t.Context(), "abc"); return err },
-		} {
-			if err := call(); !errors.Is(err, engine.ErrNotFound) {
-				t.Errorf("%s: %v", name, err)
-			}
+		if _, err := e.Resume(t.Context(), savedAt("/x/rollout-"+threadID+".jsonl"), protocol.Config{}, &recorder{}); !errors.Is(err, engine.ErrNotFound) {
+			t.Error(err)
 		}
 		var refused *engine.RefusedError
-		for name, call := range map[string]func() error{
-			"resume": func() error {
-				_, err := e.Resume(t.Context(), savedAt("/etc/passwd"), protocol.Config{}, &recorder{})
-				return err
-			},
-		} {
-			if err := call(); !errors.As(err, &refused) {
-				t.Errorf("%s: %v", name, err)
-			}
+		if _, err := e.Resume(t.Context(), savedAt("/etc/passwd"), protocol.Config{}, &recorder{}); !errors.As(err, &refused) {
+			t.Error(err)
 		}
 	})
 }

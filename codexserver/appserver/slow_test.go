@@ -103,27 +103,3 @@ func TestStalledTurnStart(t *testing.T) {
 		})
 	}
 }
-
-// TestLastWords finds what an app-server wrote about its end, among other lines of it and of
-// programs that it started.
-func TestLastWords(t *testing.T) {
-	for _, tt := range []struct {
-		name, written string
-		after         time.Duration
-		want          string
-	}{
-		{"an error", "WARN x\nError: no such file\n\nCaused by:\n    it is gone\n", 0, "Error: no such file Caused by: it is gone"},
-		{"a panic", "\nthread 'main' panicked at src/main.rs:1:2:\nboom\n", 0, "thread 'main' panicked at src/main.rs:1:2: boom"},
-		{"a wrong flag", "error: unexpected argument '-x'", 0, "error: unexpected argument '-x'"},
-		{"a secret", "Error: the key sk-abcdefghij is wrong\n", 0, "Error: the key [redacted] is wrong"},
-		{"a secret in a line without an end", "Error: the key sk-abcdefghij is wrong", 0, "Error: the key [redacted] is wrong"},
-		{"a log line", "2026-01-01T00:00:00Z ERROR codex: a tool of a server failed\n", 0, ""},
-		{"a line of a server that it has started", "listening on port 7\n", 0, ""},
-		{"an error long ago", "Error: it rains\n", time.Minute, ""},
-		{"nothing", "", 0, ""},
-	} {
-		if got := appserver.LastWords(tt.written, tt.after); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
-	}
-}

@@ -48,7 +48,7 @@ func TestSteerRecordings(t *testing.T) {
 					}
 					return elicit.Outcome{Decision: test.decision}
 				}}
-				err := playWith(t, steps, h, &conv)
+				err := play(t, steps, h, &conv)
 				var got []string
 				for _, m := range h.all() {
 					switch m := m.(type) {
