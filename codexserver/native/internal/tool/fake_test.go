@@ -83,6 +83,16 @@ func (h *host) ApprovePatch(_ context.Context, req protocol.PatchApprovalRequest
 	return elicit.Outcome{Decision: h.answer}
 }
 
+// asked returns the questions about commands.
+func (h *host) asked() (all []protocol.ExecApprovalRequest) {
+	for _, m := range h.all {
+		if req, ok := m.(protocol.ExecApprovalRequest); ok {
+			all = append(all, req)
+		}
+	}
+	return all
+}
+
 func (h *host) steps() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

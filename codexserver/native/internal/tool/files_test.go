@@ -25,23 +25,25 @@ func TestReadMatrix(t *testing.T) {
 		answer   elicit.Decision
 		want     string
 		confined bool
+		inside   bool // the approval is one for the sandbox only
 	}{
-		{"untrusted", "read-only", &fakeSandbox{}, elicit.Denied, "begin, end 0", true},
-		{"untrusted", "danger-full-access", &fakeSandbox{}, elicit.Denied, "begin, end 0", true},
-		{"on-request", "workspace-write", &fakeSandbox{}, elicit.Denied, "begin, end 0", true},
-		{"never", "read-only", &fakeSandbox{}, elicit.Denied, "begin, end 0", true},
-		{"on-request", "danger-full-access", &fakeSandbox{}, elicit.Denied, "begin, end 0", false},
-		{"on-request", "workspace-write", &fakeSandbox{unread: box.ErrUnavailable}, elicit.Approved, asked, false},
-		{"on-request", "workspace-write", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Approved, asked, false},
-		{"on-request", "workspace-write", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Denied, "ask: there is no sandbox on this system", false},
-		{"untrusted", "danger-full-access", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Approved, asked, false},
-		{"never", "read-only", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Approved, "refused", false},
-		{"never", "read-only", &fakeSandbox{missing: os.ErrInvalid}, elicit.Approved, "refused", false},
+		{"untrusted", "read-only", &fakeSandbox{}, elicit.Denied, "begin, end 0", true, false},
+		{"untrusted", "danger-full-access", &fakeSandbox{}, elicit.Denied, "begin, end 0", true, false},
+		{"on-request", "workspace-write", &fakeSandbox{}, elicit.Denied, "begin, end 0", true, false},
+		{"never", "read-only", &fakeSandbox{}, elicit.Denied, "begin, end 0", true, false},
+		{"on-request", "danger-full-access", &fakeSandbox{}, elicit.Denied, "begin, end 0", false, false},
+		{"on-request", "workspace-write", &fakeSandbox{unread: box.ErrUnavailable}, elicit.Approved, asked, false, false},
+		{"on-request", "workspace-write", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Approved, asked, false, false},
+		{"on-request", "workspace-write", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Denied, "ask: there is no sandbox on this system", false, false},
+		{"untrusted", "danger-full-access", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Approved, asked, false, false},
+		{"on-request", "read-only", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Approved, "ask: there is no sandbox on this system", false, true},
+		{"never", "read-only", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Approved, "refused", false, false},
+		{"never", "read-only", &fakeSandbox{missing: os.ErrInvalid}, elicit.Approved, "refused", false, false},
 	} {
 		for _, call := range []tool.Call{
 			{ID: "c", Name: "read", Arguments: `{"path":"file"}`}, {ID: "c", Name: "list", Arguments: `{}`}, {ID: "c", Name: "search", Arguments: `{"pattern":"o"}`},
 		} {
-			h := &host{answer: tt.answer}
+			h := &host{answer: tt.answer, inside: tt.inside}
 			tt.sandbox.host = h
 			tt.sandbox.reads.Store(0)
 			dir := t.TempDir()
@@ -51,23 +53,9 @@ func TestReadMatrix(t *testing.T) {
 			if h.steps() != tt.want || tt.sandbox.reads.Load() == 2 != tt.confined { // once to try
 				t.Errorf("%s %s %s: steps %q, want %q; confined %d", tt.policy, tt.mode, call.Name, h.steps(), tt.want, tt.sandbox.reads.Load())
 			}
-			if shows := strings.Contains(res.Output, "one") || strings.Contains(res.Output, "file\n"); shows != strings.HasSuffix(tt.want, "end 0") {
+			if shows := strings.Contains(res.Output, "one") || strings.Contains(res.Output, "file\n"); shows != strings.HasSuffix(tt.want, "end 0") || strings.HasPrefix(res.Output, "not run: it may run only in the sandbox") != tt.inside {
 				t.Errorf("%s %s %s: %q", tt.policy, tt.mode, call.Name, res.Output)
 			}
-		}
-	}
-}
-
-// TestReadApprovedInside approves calls that read for the sandbox only, which there is not: they
-// read nothing.
-func TestReadApprovedInside(t *testing.T) {
-	work, _ := workspace(t)
-	for name, arguments := range map[string]string{"read": `{"path":"plain/file"}`, "list": `{}`, "search": `{"pattern":"o"}`} {
-		h := &host{answer: elicit.Approved, inside: true}
-		turn := turnOf(tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{host: h, missing: box.ErrUnavailable}}, h, work, "on-request", "read-only")
-		res, err := turn.Call(t.Context(), tool.Call{ID: "c", Name: name, Arguments: arguments})
-		if err != nil || h.steps() != "ask: there is no sandbox on this system" || !strings.HasPrefix(res.Output, "not run: it may run only in the sandbox") {
-			t.Errorf("%s: steps %q, %q, %v", name, h.steps(), res.Output, err)
 		}
 	}
 }
@@ -99,9 +87,8 @@ func TestFileToolsWithoutReading(t *testing.T) {
 func TestFileToolsSwitchedOff(t *testing.T) {
 	for _, o := range []tool.Options{{}, {FileTools: true, ReadOnly: true}} {
 		dir := t.TempDir()
-		o.Environ = environ
 		h := &host{answer: elicit.Approved}
-		turn := newBox(o).Turn(tool.Context{Cwd: dir, ApprovalPolicy: "on-request", SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}, Host: h})
+		turn := turnOf(o, h, dir, "on-request", "danger-full-access")
 		res, err := turn.Call(t.Context(), tool.Call{ID: "c", Name: "write", Arguments: `{"path":"a","content":"x\n"}`})
 		steps := ""
 		if o.FileTools {

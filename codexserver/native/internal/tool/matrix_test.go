@@ -76,19 +76,19 @@ func TestApprovalMatrix(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%s %s %s", policy, mode, c.name), func(t *testing.T) {
 					h := &host{answer: elicit.ApprovedForSession}
-					toolbox := newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}, Ask: [][]string{{"true"}, {"bash"}}})
+					o := tool.Options{Sandbox: &fakeSandbox{host: h}, Ask: [][]string{{"true"}, {"bash"}}}
 					if !strings.HasSuffix(c.name, "rule") {
-						h.answer = elicit.Approved
-						toolbox = newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}})
+						h.answer, o.Ask = elicit.Approved, nil
 					}
-					turn := toolbox.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: policy, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: mode, NetworkAccess: true}})
+					turn := turnOf(o, h, t.TempDir(), policy, mode)
+					turn.SandboxPolicy.NetworkAccess = true
 					res := called(t, turn, shellCall(t, c.members, c.argv...))
 					steps := strings.ReplaceAll(c.want, "confined,", fmt.Sprintf("confined to %s with network,", mode))
 					if diff := cmp.Diff(steps, h.steps()); diff != "" {
 						t.Errorf("steps (-want +got):\n%s", diff)
 					}
-					for _, m := range h.all {
-						if req, ok := m.(protocol.ExecApprovalRequest); ok && req.Confinable != (policy == "untrusted") {
+					for _, req := range h.asked() {
+						if req.Confinable != (policy == "untrusted") {
 							t.Errorf("confinable: %t", req.Confinable)
 						}
 					}
@@ -139,14 +139,8 @@ func TestWithoutSandbox(t *testing.T) {
 		const obstacle = "there is no sandbox on this system"
 		h := &host{answer: elicit.ApprovedForSession}
 		turn := turnOf(tool.Options{Environ: environ}, h, t.TempDir(), tt.policy, "workspace-write")
-		call := shellCall(t, "", tt.argv...)
-		var res tool.Result
-		for range 2 {
-			var err error
-			if res, err = turn.Call(t.Context(), call); err != nil {
-				t.Fatal(err)
-			}
-		}
+		called(t, turn, shellCall(t, "", tt.argv...))
+		res := called(t, turn, shellCall(t, "", tt.argv...))
 		twice := strings.ReplaceAll(tt.want, "OBSTACLE", obstacle)
 		if twice += ", " + twice; tt.want == "refused" && !strings.HasPrefix(res.Output, "not run: "+obstacle) {
 			t.Errorf("%s %q: the model receives %q", tt.policy, tt.argv, res.Output)
@@ -156,18 +150,16 @@ func TestWithoutSandbox(t *testing.T) {
 		}
 		warnings := 0
 		for _, m := range h.all {
-			switch m := m.(type) {
-			case protocol.BackgroundEvent:
-				if m.Refused == nil {
-					warnings++
-				}
-			case protocol.ExecApprovalRequest:
-				if m.Confinable || !m.Once {
-					t.Errorf("%s %q: a rule, or an approval for the session, may keep it in a sandbox that is missing", tt.policy, tt.argv)
-				}
-				if m.FromEngine != (m.Reason != "") {
-					t.Errorf("%s %q: the engine's reason is shown as the model's", tt.policy, tt.argv)
-				}
+			if m, ok := m.(protocol.BackgroundEvent); ok && m.Refused == nil {
+				warnings++
+			}
+		}
+		for _, req := range h.asked() {
+			if req.Confinable || !req.Once {
+				t.Errorf("%s %q: a rule, or an approval for the session, may keep it in a sandbox that is missing", tt.policy, tt.argv)
+			}
+			if req.FromEngine != (req.Reason != "") {
+				t.Errorf("%s %q: the engine's reason is shown as the model's", tt.policy, tt.argv)
 			}
 		}
 		wouldConfine := 1
@@ -237,13 +229,12 @@ func TestPatchMatrix(t *testing.T) {
 		inside   = "patch begin auto=true, confined, patch end true, diff"
 		free     = "patch begin auto=true, patch end true, diff"
 		tried    = "patch begin auto=true, patch end false, " + retry + ", patch begin auto=false, patch end true, diff"
-		stopped  = "patch begin auto=true, patch end false, " + retry + ", patch begin auto=false, patch end true, diff"
 		rejected = "refused"
 	)
 	// Columns: read-only, workspace-write inside, outside, in .git, danger-full-access.
 	for policy, want := range map[protocol.ApprovalPolicy][5]string{
 		"untrusted":  {asked, asked, asked, asked, asked},
-		"on-failure": {tried, inside, tried, stopped, free},
+		"on-failure": {tried, inside, tried, tried, free},
 		"on-request": {asked, inside, asked, asked, free},
 		"never":      {rejected, inside, rejected, rejected, free},
 	} {
@@ -257,23 +248,15 @@ func TestPatchMatrix(t *testing.T) {
 			byTool := func(t *testing.T, call tool.Call) {
 				h := &host{answer: elicit.Approved}
 				s := &fakeSandbox{host: h}
-				if want[i] == tried {
+				if want[i] == tried && c.path != ".git/hooks/x" { // that one the tool stops itself
 					s.forbid = &fs.PathError{Op: "open", Path: c.path, Err: fs.ErrPermission}
 				}
-				dir := filepath.Join(t.TempDir(), "work")
-				if err := os.Mkdir(dir, 0o777); err != nil {
-					t.Fatal(err)
-				}
-				toolbox := newBox(tool.Options{Environ: environ, Sandbox: s, FileTools: true})
-				turn := toolbox.Turn(tool.Context{
-					Cwd: dir, ApprovalPolicy: policy, Host: h,
-					SandboxPolicy: protocol.SandboxPolicy{Mode: c.mode, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
-				})
-				res := called(t, turn, call)
+				work, _ := workspace(t)
+				res := called(t, turnOf(tool.Options{Sandbox: s, FileTools: true}, h, work, policy, c.mode), call)
 				if diff := cmp.Diff(want[i], h.steps()); diff != "" {
 					t.Errorf("steps (-want +got):\n%s", diff)
 				}
-				_, err := os.Stat(filepath.Join(dir, c.path))
+				_, err := os.Stat(filepath.Join(work, c.path))
 				if written := err == nil; written != (want[i] != rejected) {
 					t.Errorf("written: %t; the model receives %q", written, res.Output)
 				}
@@ -305,15 +288,64 @@ func TestPatchWithoutSandbox(t *testing.T) {
 	} {
 		h := &host{answer: elicit.Denied}
 		tt.box.host = h
-		dir := filepath.Join(t.TempDir(), "work")
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
-		turn := turnOf(tool.Options{Environ: environ, Sandbox: tt.box}, h, dir, tt.policy, "workspace-write")
+		work, _ := workspace(t)
+		turn := turnOf(tool.Options{Sandbox: tt.box}, h, work, tt.policy, "workspace-write")
 		text := "*** Begin Patch\n*** Add File: " + tt.path + "\n+x\n*** End Patch"
 		called(t, turn, shellCall(t, "", "apply_patch", text))
 		if h.steps() != tt.want {
 			t.Errorf("%s: steps %s, want %s", tt.name, h.steps(), tt.want)
+		}
+	}
+}
+
+// TestSession approves a command for the session in each sandbox mode. The same words in the same
+// folder then run again without a question: in the sandbox, or outside with full access. Everything
+// else is asked about.
+func TestSession(t *testing.T) {
+	const (
+		asked   = "ask, begin, end 0"
+		free    = "begin, end 0"
+		stopped = "ask, begin, end 66"
+		inside  = "ask: the sandbox stopped the command, which was allowed only inside; retry without sandbox?"
+	)
+	script := func(code int) []string { return []string{"sh", "-c", fmt.Sprintf("exit %d", code)} }
+	for _, mode := range protocol.SandboxModes() {
+		confined := func(code int) string { return fmt.Sprintf("begin, confined to %s, end %d", mode, code) }
+		again, escape := confined(0), confined(66)+", "+inside
+		if mode == protocol.SandboxDangerFullAccess {
+			again, escape = free, "begin, end 66"
+		}
+		for _, tt := range []struct {
+			name    string
+			first   []string
+			then    []string
+			members string
+			policy  func(*tool.Turn) // what changes before the second call
+			want    [2]string
+		}{
+			{name: "the same", first: script(0), then: script(0), want: [2]string{asked, again}},
+			{name: "that the sandbox stops", first: script(66), then: script(66), want: [2]string{stopped, escape}},
+			{name: "other words", first: script(0), then: append(script(0), "x"), want: [2]string{asked, "ask"}},
+			{name: "another folder", first: script(0), then: script(0), members: `,"workdir":"/"`, want: [2]string{asked, "ask"}},
+			{name: "another sandbox", first: script(0), then: script(0), policy: func(t *tool.Turn) { t.SandboxPolicy.NetworkAccess = true }, want: [2]string{asked, "ask"}},
+		} {
+			t.Run(fmt.Sprintf("%s/%s", mode, tt.name), func(t *testing.T) {
+				h := &host{answer: elicit.ApprovedForSession}
+				turn := turnOf(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}}, h, t.TempDir(), "untrusted", mode)
+				call := func(members string, argv []string) string {
+					h.trace = nil
+					called(t, turn, shellCall(t, members, argv...))
+					return h.steps()
+				}
+				got := [2]string{call("", tt.first)}
+				h.answer = elicit.Denied
+				if tt.policy != nil {
+					tt.policy(turn)
+				}
+				if got[1] = call(tt.members, tt.then); got != tt.want {
+					t.Errorf("%q, want %q", got, tt.want)
+				}
+			})
 		}
 	}
 }

@@ -266,3 +266,132 @@ func TestPatchInReplacedFolder(t *testing.T) {
 		t.Errorf("%q, %v, steps %s", res.Output, err, h.steps())
 	}
 }
+
+// TestPatchThroughHardLink patches a file in the working folder that has another name
+// outside. A patch that would change the content under both names is treated like one outside
+// of the writable folders, and the question says why.
+func TestPatchThroughHardLink(t *testing.T) {
+	const (
+		asked    = "ask patch, patch begin auto=false, patch end true, diff"
+		applied  = "patch begin auto=true, confined, patch end true, diff"
+		stopped  = "patch begin auto=true, patch end false, ASK, patch begin auto=false, patch end true, diff"
+		rejected = "refused"
+	)
+	through := map[protocol.ApprovalPolicy]string{"untrusted": asked, "on-failure": stopped, "on-request": asked, "never": rejected}
+	beside := map[protocol.ApprovalPolicy]string{"untrusted": asked, "on-failure": applied, "on-request": applied, "never": applied}
+	for _, tt := range []struct {
+		name, patch string
+		want        map[protocol.ApprovalPolicy]string
+	}{
+		{"update", "Update File: hard" + changeOne, through},
+		{"update by a symbolic link", "Update File: soft" + changeOne, through},
+		{"overwrite", "Add File: hard\n+two\n*** End Patch", through},
+		{"move onto it", "Update File: plain\n*** Move to: hard" + changeOne, through},
+		{"move it", "Update File: hard\n*** Move to: new" + changeOne, beside},
+		{"delete", "Delete File: hard\n*** End Patch", beside},
+		{"another file", "Update File: plain" + changeOne, beside},
+	} {
+		for policy, want := range tt.want {
+			byTool := func(t *testing.T, call tool.Call) {
+				top := boxtest.Folder(t)
+				work, other := filepath.Join(top, "work"), filepath.Join(top, "other")
+				boxtest.Lay(t, top, "other=one\n", "work/plain=one\n", "work/soft -> hard")
+				if err := os.Link(other, filepath.Join(work, "hard")); err != nil {
+					t.Fatal(err)
+				}
+				h := &host{answer: elicit.Approved}
+				turn := turnOf(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}, FileTools: true}, h, work, policy, "workspace-write")
+				res := called(t, turn, call)
+				const note = "A write to /hard changes every other name (hard link) of the file too."
+				var said []string
+				for _, m := range h.all {
+					if m, ok := m.(protocol.PatchApprovalRequest); ok {
+						said = append(said, m.Notes...)
+					}
+				}
+				for _, req := range h.asked() {
+					said = append(said, req.Reason)
+					if !req.FromEngine {
+						t.Error("the question presents the reason as the model's")
+					}
+				}
+				wantsNote := tt.want["never"] == rejected && want != rejected
+				if got := strings.ReplaceAll(strings.Join(said, " "), work, ""); strings.Contains(got, note) != wantsNote {
+					t.Errorf("the question says %q", got)
+				}
+				steps := h.steps()
+				if i := strings.Index(steps, "ask: "); i >= 0 {
+					steps = steps[:i] + "ASK" + steps[strings.Index(steps, ", patch begin auto=false"):]
+				}
+				if diff := cmp.Diff(want, steps); diff != "" {
+					t.Errorf("steps (-want +got):\n%s", diff)
+				}
+				text, err := os.ReadFile(other)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if changed := string(text) != "one\n"; changed != wantsNote {
+					t.Errorf("the other name is changed: %t; the model receives %q", changed, res.Output)
+				}
+				if want == rejected && !strings.Contains(res.Output, "hard link") {
+					t.Errorf("the model receives %q", res.Output)
+				}
+			}
+			t.Run(tt.name+"/"+string(policy), func(t *testing.T) { byTool(t, shellCall(t, "", "apply_patch", "*** Begin Patch\n*** "+tt.patch)) })
+			if call, ok := fileCall(tt.patch); ok && call.Name == "edit" {
+				t.Run(tt.name+"/"+string(policy)+"/edit", func(t *testing.T) { byTool(t, call) })
+			}
+		}
+	}
+}
+
+// TestFolderOfApproval replaces a command's folder with a symbolic link: before the question,
+// which then shows its target; after an approval for the session, which then does not apply;
+// and while the question is open.
+func TestFolderOfApproval(t *testing.T) {
+	for _, when := range []string{"never", "before", "during", "after"} {
+		base := boxtest.Folder(t)
+		work, sub, home := filepath.Join(base, "work"), filepath.Join(base, "work/sub"), filepath.Join(base, "home")
+		boxtest.Lay(t, base, "work/sub/", "home/")
+		replace := func() {
+			if err := errors.Join(os.RemoveAll(sub), os.Symlink(home, sub)); err != nil {
+				t.Error(err)
+			}
+		}
+		m := &watcher{host: &host{answer: elicit.ApprovedForSession}, during: func() {}}
+		turn := turnOf(tool.Options{Environ: environ}, m, work, "untrusted", "workspace-write")
+		run := func() string {
+			return called(t, turn, shellCall(t, `,"workdir":"sub"`, "touch", "made")).Output
+		}
+		wantAsked, made := []string{sub}, filepath.Join(sub, "made")
+		switch when {
+		case "before":
+			replace()
+			wantAsked, made = []string{home}, filepath.Join(home, "made")
+		case "during":
+			m.during, made = replace, ""
+		}
+		if out := run(); made == "" && !strings.Contains(out, "was replaced") {
+			t.Errorf("replaced %s: %s", when, out)
+		}
+		if when == "after" {
+			m.answer, wantAsked = elicit.Denied, append(wantAsked, home)
+			replace()
+			run()
+			made = ""
+		}
+		var asked []string
+		for _, req := range m.asked() {
+			asked = append(asked, req.Cwd)
+		}
+		if strings.Join(asked, " ") != strings.Join(wantAsked, " ") {
+			t.Errorf("replaced %s: asked about %q, want %q", when, asked, wantAsked)
+		}
+		if _, err := os.Stat(filepath.Join(home, "made")); (err == nil) != (when == "before") {
+			t.Errorf("replaced %s: in the other folder: %v", when, err)
+		}
+		if _, err := os.Stat(made); made != "" && err != nil {
+			t.Errorf("replaced %s: %v", when, err)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,6 @@ func TestShell(t *testing.T) {
 			Command: []string{"pwd"}, WorkingDirectory: &sub, TimeoutMS: &seconds,
 		}}},
 		{"a line", `a b\n","metadata":{"exit_code":0,`, tool.Call{Name: "shell", Arguments: `{"command":"echo a  b | cat"}`}},
-		{"timeout", `{"output":"command timed out after `, shellCall(t, `,"timeout_ms":50`, "sleep", "60")},
 		{"timeout by another name", `{"output":"command timed out after `, shellCall(t, `,"timeout":50`, "sleep", "60")},
 		{"no such program", "execution error: ", shellCall(t, "", "no-such-program")},
 		{"no such folder", "execution error: ", shellCall(t, `,"workdir":"nope"`, "pwd")},
@@ -82,8 +82,7 @@ func TestTimeout(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := &host{}
-			box := newBox(tool.Options{Environ: environ, Timeout: tt.timeout})
-			turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: "never", SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}, Host: h})
+			turn := turnOf(tool.Options{Timeout: tt.timeout}, h, t.TempDir(), "never", "danger-full-access")
 			res := called(t, turn, shellCall(t, tt.members, tt.argv...))
 			rest := res.Output
 			for _, want := range tt.want {
@@ -122,14 +121,12 @@ func TestLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := &host{answer: elicit.Denied}
-		box := newBox(tool.Options{Environ: append(environ, "HOME="+dir), Sandbox: &fakeSandbox{host: h}})
-		turn := box.Turn(tool.Context{Cwd: dir, ApprovalPolicy: policy, SandboxPolicy: protocol.SandboxPolicy{Mode: mode}, Host: h})
+		turn := turnOf(tool.Options{Environ: append(environ, "HOME="+dir), Sandbox: &fakeSandbox{host: h}}, h, dir, policy, mode)
 		text, err := json.Marshal(command)
 		if err != nil {
 			t.Fatal(err)
 		}
-		call := tool.Call{ID: "c1", Name: "shell", Arguments: `{"command":` + string(text) + members + `}`}
-		called(t, turn, call)
+		called(t, turn, tool.Call{ID: "c1", Name: "shell", Arguments: `{"command":` + string(text) + members + `}`})
 		var events []protocol.EventMsg
 		for _, m := range h.all {
 			switch m.(type) {
@@ -179,14 +176,8 @@ func TestLineWithoutBash(t *testing.T) {
 		box := newBox(tool.Options{Environ: []string{"PATH=" + programs}})
 		turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: protocol.ApprovalUntrusted, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, Host: h})
 		called(t, turn, tool.Call{ID: "c1", Name: "shell", Arguments: `{"command":"ls"}`})
-		var got []string
-		for _, m := range h.all {
-			if asked, ok := m.(protocol.ExecApprovalRequest); ok {
-				got = asked.Command
-			}
-		}
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("with %q (-want +got):\n%s", name, d)
+		if asked := h.asked(); len(asked) != 1 || !slices.Equal(asked[0].Command, want) {
+			t.Errorf("with %q: asked %+v, want %q", name, asked, want)
 		}
 		offer := string(box.Offer(false)[0].Parameters)
 		if says := fmt.Sprintf(`[\"%s\",\"%s\",SCRIPT]`, want[0], want[1]); !strings.Contains(offer, says) || strings.Contains(offer, "no bash") != (name == "sh") {
@@ -227,8 +218,7 @@ func TestShellWithProfile(t *testing.T) {
 	home := t.TempDir()
 	boxtest.Lay(t, home, ".profile=export FROM_PROFILE=yes\n")
 	h := &host{}
-	box := newBox(tool.Options{Environ: append(environ, "HOME="+home), Shell: "/bin/sh"})
-	turn := box.Turn(tool.Context{Cwd: home, ApprovalPolicy: "never", Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}})
+	turn := turnOf(tool.Options{Environ: append(environ, "HOME="+home), Shell: "/bin/sh"}, h, home, "never", "danger-full-access")
 	res, err := turn.Call(t.Context(), shellCall(t, "", "sh", "-c", `echo $FROM_PROFILE "$1"`, "sh", "a 'b' $c"))
 	if want := `{"output":"yes a 'b' $c\n",`; err != nil || !strings.HasPrefix(res.Output, want) {
 		t.Errorf("%s, %v", res.Output, err)
@@ -261,11 +251,11 @@ func TestPlantedProgram(t *testing.T) {
 			{[]string{filepath.Join(system, "linked")}, filepath.Join(system, "linked")},
 		} {
 			h := &host{answer: elicit.Approved}
-			box := newBox(tool.Options{Environ: []string{"PATH=" + dir + "/venv/bin:rel:/usr/bin:/bin", "TMPDIR=" + os.TempDir()}})
-			turn := box.Turn(tool.Context{Cwd: dir, ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: mode}, Host: h})
+			turn := turnOf(tool.Options{Environ: []string{"PATH=" + dir + "/venv/bin:rel:/usr/bin:/bin", "TMPDIR=" + os.TempDir()}}, h, dir, "untrusted", mode)
+			turn.SandboxPolicy = protocol.SandboxPolicy{Mode: mode} // folders for temporary files are writable
 			called(t, turn, shellCall(t, "", tt.argv...))
-			for _, m := range h.all {
-				if req, ok := m.(protocol.ExecApprovalRequest); ok && req.Program != tt.program {
+			for _, req := range h.asked() {
+				if req.Program != tt.program {
 					t.Errorf("%s %q: asked about %q, want %q", mode, tt.argv, req.Program, tt.program)
 				}
 			}
@@ -276,9 +266,8 @@ func TestPlantedProgram(t *testing.T) {
 // TestOtherConversations checks that folders which other conversations can write count.
 func TestOtherConversations(t *testing.T) {
 	h := &host{answer: elicit.Approved}
-	toolbox := newBox(tool.Options{Environ: environ, Programs: &box.Programs{More: func() []string { return []string{"/bin", "/usr/bin"} }}})
-	turn := toolbox.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "read-only"}, Host: h})
-	called(t, turn, shellCall(t, "", "uname"))
+	o := tool.Options{Programs: &box.Programs{More: func() []string { return []string{"/bin", "/usr/bin"} }}}
+	called(t, turnOf(o, h, t.TempDir(), "untrusted", "read-only"), shellCall(t, "", "uname"))
 	if req, ok := h.all[0].(protocol.ExecApprovalRequest); !ok || filepath.Base(req.Program) != "uname" {
 		t.Errorf("asked %+v", h.all[0])
 	}
@@ -288,8 +277,7 @@ func TestOtherConversations(t *testing.T) {
 // was stopped, and that the user is not asked to run it outside of the sandbox.
 func TestStoppedReadOnly(t *testing.T) {
 	h := &host{answer: elicit.Approved}
-	box := newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, stops: 1}})
-	turn := box.Turn(tool.Context{Cwd: "/", ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}, Host: h})
+	turn := turnOf(tool.Options{Sandbox: &fakeSandbox{host: h, stops: 1}}, h, "/", "untrusted", "danger-full-access")
 	res, err := turn.Call(t.Context(), shellCall(t, "", "false"))
 	if err != nil || h.steps() != "begin, confined to read-only, end 1" || !strings.Contains(res.Output, "read-only sandbox without network, which stopped it") {
 		t.Errorf("%s: %s, %v", h.steps(), res.Output, err)

@@ -1,6 +1,9 @@
 package tool_test
 
 import (
+	"encoding/base64"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -139,6 +142,52 @@ func TestApprovalOfOtherWords(t *testing.T) {
 			} else if _, asked := h.all[before].(protocol.ExecApprovalRequest); !ran || !asked {
 				t.Errorf("%q after %q: not asked", argv, pair[0])
 			}
+		}
+	}
+}
+
+func TestUpdatePlan(t *testing.T) {
+	turn, h := begin(t, t.TempDir())
+	res, err := turn.Call(t.Context(), tool.Call{ID: "c1", Name: "update_plan", Arguments: `{"plan":[{"step":"a","status":"in_progress"},{"step":"b","status":"pending"}]}`})
+	if err != nil || res.Output != "Plan updated" {
+		t.Errorf("%q, %v", res.Output, err)
+	}
+	want := []protocol.EventMsg{protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: "a", Status: "in_progress"}, {Step: "b", Status: "pending"}}}}
+	if diff := cmp.Diff(want, h.all); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func TestViewImage(t *testing.T) {
+	dir := t.TempDir()
+	png, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"a": png, "b.png": []byte("no image"), "c.txt": []byte("text")} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, wantURL := range map[string]string{
+		"a": "data:image/png;base64,iVBOR", "b.png": "data:image/png;base64,", filepath.Join(dir, "a"): "data:image/png;base64,iVBOR",
+		"c.txt": "", "missing.png": "", ".": "",
+	} {
+		turn, h := begin(t, dir)
+		arguments, _ := json.Marshal(map[string]string{"path": path})
+		res := called(t, turn, tool.Call{ID: "c1", Name: "view_image", Arguments: string(arguments)})
+		if wantURL == "" {
+			if len(res.Items) > 0 || len(h.all) > 0 || !strings.HasPrefix(res.Output, "the image cannot be shown: ") {
+				t.Errorf("%s: %+v, events %v", path, res, h.all)
+			}
+			continue
+		}
+		if len(res.Items) != 1 || len(h.all) != 1 || res.Output != "attached local image path" {
+			t.Errorf("%s: %+v, events %v", path, res, h.all)
+			continue
+		}
+		if m, ok := res.Items[0].(protocol.MessageItem); !ok || !strings.HasPrefix(m.Content[0].ImageURL, wantURL) {
+			t.Errorf("%s: %+v", path, res.Items[0])
 		}
 	}
 }
