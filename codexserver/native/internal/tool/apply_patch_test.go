@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
@@ -91,14 +92,7 @@ func TestPatchThatDoesNotFit(t *testing.T) {
 
 func TestTurnDiff(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"objects", "refs"} {
-		if err := os.MkdirAll(filepath.Join(dir, ".git", name), 0o777); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(dir, ".git", "HEAD"), []byte("ref: refs/heads/main\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	boxtest.Lay(t, dir, ".git/objects/", ".git/refs/", ".git/HEAD=ref: refs/heads/main\n")
 	for name, content := range map[string]string{"a.txt": "one\ntwo\nthree\n", "del.txt": "bye\n", "m.txt": "1\n2\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)

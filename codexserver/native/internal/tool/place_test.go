@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -174,9 +175,9 @@ func TestPatchAfterChange(t *testing.T) {
 	}
 }
 
-// tree returns everything below a folder with its mode, where links lead, and the content of files that are not
-// large.
-func tree(t *testing.T, top string) map[string]string {
+// tree returns everything below a folder, but nothing in the folders skip, with its mode, where links lead, and the
+// content of files that are not large.
+func tree(t testing.TB, top string, skip ...string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	err := filepath.WalkDir(top, func(path string, d os.DirEntry, err error) error {
@@ -198,6 +199,9 @@ func tree(t *testing.T, top string) map[string]string {
 			text = fmt.Append(nil, info.Size())
 		}
 		all[path] = fmt.Sprintf("%s %s", info.Mode(), text)
+		if slices.Contains(skip, path) {
+			return filepath.SkipDir
+		}
 		return err
 	})
 	if err != nil {
@@ -255,10 +259,7 @@ func TestPatchInReplacedFolder(t *testing.T) {
 	box := newBox(tool.Options{Environ: environ})
 	context := tool.Context{Cwd: work, ApprovalPolicy: protocol.ApprovalUntrusted, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}
 	box.Turn(context)
-	if err := os.Rename(work, work+".old"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(outside, work); err != nil {
+	if err := errors.Join(os.Rename(work, work+".old"), os.Symlink(outside, work)); err != nil {
 		t.Fatal(err)
 	}
 	res, err := box.Turn(context).Call(t.Context(), shellCall(t, "", "apply_patch", addNew))

@@ -4,7 +4,6 @@ package tool_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,15 +37,8 @@ func (r ruling) ApproveExec(ctx context.Context, q protocol.ExecApprovalRequest)
 func TestRulesOutside(t *testing.T) {
 	top := boxtest.Folder(t)
 	work, proof := filepath.Join(top, "work"), filepath.Join(top, "proof")
-	plant := func(name, text string) {
-		file := filepath.Join(work, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.WriteFile(file, []byte(text), 0o777)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	evil := "#!/bin/sh\necho x >" + proof + "\n"
 	for _, name := range []string{"bin/id", "bin/sh", "bin/bash", "bin/env", "bin/less", "run.sh", ".bash_profile", ".bashrc", ".profile", "rc"} {
-		plant(name, evil)
+		boxtest.Lay(t, work, name+"=#!/bin/sh\necho x >"+proof+"\n")
 	}
 	env := []string{
 		"PATH=bin:" + work + "/bin:/usr/bin:/bin", "HOME=" + work, "BASH_ENV=" + work + "/rc", "ENV=" + work + "/rc", "PAGER=" + work + "/run.sh", "GIT_SSH=" + work + "/run.sh",

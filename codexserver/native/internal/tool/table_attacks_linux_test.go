@@ -364,19 +364,12 @@ func TestSessionStaysInside(t *testing.T) {
 			}
 			write("exit 0")
 			h := &host{answer: elicit.ApprovedForSession}
-			toolbox := newBox(tool.Options{
-				Environ: []string{"PATH=" + f.work + "/bin:/usr/bin:/bin", "HOME=" + top}, Sandbox: tool.Confine(box.New(box.Options{})),
-			})
-			turn := toolbox.Turn(tool.Context{Cwd: f.work, ApprovalPolicy: "untrusted", Host: h, SandboxPolicy: protocol.SandboxPolicy{
-				Mode: "workspace-write", ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true,
-			}})
-			run := func() {
-				called(t, turn, shellCall(t, "", argv...))
-			}
-			run()
+			o := tool.Options{Environ: []string{"PATH=" + f.work + "/bin:/usr/bin:/bin", "HOME=" + top}, Sandbox: tool.Confine(box.New(box.Options{}))}
+			turn := turnOf(o, h, f.work, "untrusted", "workspace-write")
+			called(t, turn, shellCall(t, "", argv...))
 			h.answer = elicit.Denied
 			write(f.evil())
-			run()
+			called(t, turn, shellCall(t, "", argv...))
 			if _, err := os.Stat(filepath.Join(f.work, "proof")); err != nil {
 				t.Errorf("it did not run again in the sandbox: %s", h.steps())
 			}

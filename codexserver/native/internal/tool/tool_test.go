@@ -24,6 +24,7 @@ func begin(t testing.TB, dir string) (*tool.Turn, *host) {
 	}), h
 }
 
+// TestArgumentErrors checks that wrong arguments are refused without a question.
 func TestArgumentErrors(t *testing.T) {
 	tests := []struct{ name, tool, arguments, want string }{
 		{"no JSON", "shell", `ls`, "failed to parse function arguments: "},
@@ -51,18 +52,27 @@ func TestArgumentErrors(t *testing.T) {
 		{"no path", "view_image", `{}`, "failed to parse function arguments: path: missing"},
 		{"unknown tool", "nope", `{}`, "unsupported call: nope"},
 	}
+	fails := func(dir string, call tool.Call, want string) {
+		t.Helper()
+		for _, policy := range []protocol.ApprovalPolicy{"never", "untrusted"} {
+			turn, h := begin(t, dir)
+			turn.ApprovalPolicy = policy
+			res, err := turn.Call(t.Context(), call)
+			if err != nil || !strings.HasPrefix(res.Output, want) || len(h.all) > 0 {
+				t.Errorf("%s %+v: %q, %v, events %v, want %q", policy, call, res.Output, err, h.all, want)
+			}
+		}
+	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			turn, h := begin(t, t.TempDir())
-			res, err := turn.Call(t.Context(), tool.Call{ID: "c1", Name: tt.tool, Arguments: tt.arguments})
-			if err != nil || !strings.HasPrefix(res.Output, tt.want) {
-				t.Errorf("%q, %v", res.Output, err)
-			}
-			if len(h.all) > 0 {
-				t.Errorf("events %v", h.all)
-			}
+			fails(t.TempDir(), tool.Call{ID: "c1", Name: tt.tool, Arguments: tt.arguments}, tt.want)
 		})
 	}
+	nul := "a\x00b"
+	fails("/", tool.Call{Shell: &protocol.LocalShellAction{Command: []string{"ls", nul}}}, "failed to parse function arguments: command.1: has a NUL byte")
+	fails("/", tool.Call{Shell: &protocol.LocalShellAction{Command: []string{"ls"}, WorkingDirectory: &nul}}, "failed to parse function arguments: workdir: has a NUL byte")
+	// A client's folder.
+	fails("/"+nul, tool.Call{Shell: &protocol.LocalShellAction{Command: []string{"touch", "x"}}}, "failed to parse function arguments: workdir: has a NUL byte")
 }
 
 func TestOffer(t *testing.T) {
@@ -93,28 +103,6 @@ func TestOffer(t *testing.T) {
 	all := tool.Options{LocalShell: true, PatchTool: true, PlanTool: true, ImageTool: true}
 	if diff := cmp.Diff([]string{"local_shell", "update_plan", "apply_patch", "view_image"}, names(all)); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// TestNUL checks that arguments with NUL bytes are refused without a question.
-func TestNUL(t *testing.T) {
-	dir := "a\x00"
-	for want, action := range map[string]*protocol.LocalShellAction{
-		"failed to parse function arguments: command.1: has a NUL byte": {Command: []string{"ls", "a\x00b"}},
-		"failed to parse function arguments: workdir: has a NUL byte":   {Command: []string{"ls"}, WorkingDirectory: &dir},
-	} {
-		turn, h := begin(t, t.TempDir())
-		turn.ApprovalPolicy = protocol.ApprovalUntrusted
-		res, err := turn.Call(t.Context(), tool.Call{Shell: action})
-		if err != nil || res.Output != want || len(h.all) > 0 {
-			t.Errorf("%q, %v, events %v", res.Output, err, h.all)
-		}
-	}
-	turn, h := begin(t, "/a\x00b") // a client's folder
-	turn.ApprovalPolicy = protocol.ApprovalUntrusted
-	res, err := turn.Call(t.Context(), tool.Call{Shell: &protocol.LocalShellAction{Command: []string{"touch", "x"}}})
-	if err != nil || !strings.Contains(res.Output, "has a NUL byte") || len(h.all) > 0 {
-		t.Errorf("%q, %v, events %v", res.Output, err, h.all)
 	}
 }
 

@@ -3,7 +3,6 @@
 package tool_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -206,35 +205,24 @@ func TestWeakCalls(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
-			boxtest.Lay(t, dir, "a/b/")
-			for name, content := range map[string]string{"server.go": server, "notes.txt": "first line\nlast line", "a/b/deep.go": "package b\n", "logo.bin": "x\x00y"} {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
+			boxtest.Lay(t, dir, "server.go="+server, "notes.txt=first line\nlast line", "a/b/deep.go=package b\n", "logo.bin=x\x00y")
 			h := &host{}
 			turn := turnOf(tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{host: h}}, h, dir, "on-request", "workspace-write")
 			call := func(s step) string {
 				t.Helper()
-				res := called(t, turn, tool.Call{ID: "c", Name: s.name, Arguments: s.arguments})
-				return res.Output
+				return called(t, turn, tool.Call{ID: "c", Name: s.name, Arguments: s.arguments}).Output
 			}
 			if tt.read != "" {
 				call(step{"read", `{"path":"` + tt.read + `"}`})
 			}
 			switch tt.setup {
 			case "huge": // and sparse
-				f, err := os.Create(filepath.Join(dir, "huge.log"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := errors.Join(f.Truncate(64<<20+1), f.Close()); err != nil {
+				boxtest.Lay(t, dir, "huge.log")
+				if err := os.Truncate(filepath.Join(dir, "huge.log"), 64<<20+1); err != nil {
 					t.Fatal(err)
 				}
 			case "changed":
-				if err := os.WriteFile(filepath.Join(dir, "server.go"), []byte(strings.Replace(server, "server\n", "server\n// changed by somebody else\n", 1)), 0o666); err != nil {
-					t.Fatal(err)
-				}
+				boxtest.Lay(t, dir, "server.go="+strings.Replace(server, "server\n", "server\n// changed by somebody else\n", 1))
 			}
 			before := tree(t, dir)
 			answer := call(tt.wrong)
