@@ -183,22 +183,41 @@ func TestEndToEndAsk(t *testing.T) {
 	}
 }
 
+// TestEndToEndAskPiped has what ask writes without a terminal: each text of errs once, and no control sequences.
+// It does not send an argument that the server has locked, unless a flag sets it.
 func TestEndToEndAskPiped(t *testing.T) {
 	t.Parallel()
-	s := sit(t, providertest.Turn{Text: []string{"I will try."}, ToolCalls: gitInit.ToolCalls}, providertest.Say("It was refused."))
-	if code := s.ask(s.piped(), "make a repository"); code != 0 {
-		t.Errorf("exit status %d", code)
-	}
-	if got := s.out.String(); got != "It was refused.\n" {
-		t.Errorf("standard output holds %q", got)
-	}
-	for _, want := range []string{"I will try.", "· git init -q  needs an approval", "There is no terminal to ask on, so what needs an approval was not done.", "--ask-for-approval", "codex-mcp.toml", "--approvals page"} {
-		if !strings.Contains(s.errs.String(), want) {
-			t.Errorf("standard error lacks %q:\n%s", want, s.errs.String())
-		}
-	}
-	if strings.Contains(s.out.String()+s.errs.String(), "\x1b") {
-		t.Error("there are control sequences")
+	const lock = `calls.locked_arguments=["include-plan-tool", "model"]`
+	for name, tt := range map[string]struct {
+		turns []providertest.Turn
+		args  []string
+		code  int
+		out   string
+		errs  []string
+	}{
+		"needs an approval": {
+			turns: []providertest.Turn{{Text: []string{"I will try."}, ToolCalls: gitInit.ToolCalls}, providertest.Say("It was refused.")}, out: "It was refused.\n",
+			errs: []string{"I will try.", "· git init -q  needs an approval", "There is no terminal to ask on, so what needs an approval was not done.", "--ask-for-approval", "codex-mcp.toml", "--approvals page"},
+		},
+		"locked arguments": {turns: []providertest.Turn{providertest.Say("Fine.")}, args: []string{"-c", lock}, out: "Fine.\n"},
+		"a locked flag":    {args: []string{"-c", lock, "--model", "m"}, code: 1, errs: []string{"/model is locked"}},
+		"fails":            {turns: []providertest.Turn{{Status: 400, Body: `{"error":{"message":"no such model"}}`}}, code: 1, errs: []string{"no such model"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := sit(t, tt.turns...)
+			if code := s.ask(s.piped(), append(tt.args, "make a repository")...); code != tt.code || s.out.String() != tt.out {
+				t.Errorf("exit status %d, standard output %q", code, s.out.String())
+			}
+			for _, want := range tt.errs {
+				if strings.Count(s.errs.String(), want) != 1 {
+					t.Errorf("standard error lacks %q, or repeats it:\n%s", want, s.errs.String())
+				}
+			}
+			if strings.Contains(s.out.String()+s.errs.String(), "\x1b") {
+				t.Error("there are control sequences")
+			}
+		})
 	}
 }
 
@@ -229,31 +248,6 @@ func TestEndToEndAskJSON(t *testing.T) {
 	}
 	if s.errs.String() != "" {
 		t.Errorf("standard error holds %q", s.errs.String())
-	}
-}
-
-// TestEndToEndAskLocked checks that ask does not send an argument that the server has locked,
-// unless a flag sets it.
-func TestEndToEndAskLocked(t *testing.T) {
-	t.Parallel()
-	s := sit(t, providertest.Say("Fine."))
-	lock := []string{"-c", `calls.locked_arguments=["include-plan-tool", "model"]`}
-	if code := s.ask(s.piped(), append(lock, "hello")...); code != 0 {
-		t.Errorf("exit status %d:\n%s", code, s.errs.String())
-	}
-	if code := s.ask(s.piped(), append(lock, "--model", "m", "hello")...); code != 1 || !strings.Contains(s.errs.String(), "/model is locked") {
-		t.Errorf("exit status %d:\n%s", code, s.errs.String())
-	}
-}
-
-func TestEndToEndAskFails(t *testing.T) {
-	t.Parallel()
-	s := sit(t, providertest.Turn{Status: 400, Body: `{"error":{"message":"no such model"}}`})
-	if code := s.ask(s.piped(), "hello"); code != 1 {
-		t.Errorf("exit status %d", code)
-	}
-	if s.out.String() != "" || strings.Count(s.errs.String(), "no such model") != 1 {
-		t.Errorf("standard output %q, standard error:\n%s", s.out.String(), s.errs.String())
 	}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,12 +30,13 @@ const (
 )
 
 var attacks = []attack{
-	{name: "git in a writable folder of PATH", try: func(v *victim) string {
+	{name: "git in a writable folder of PATH, also for a review", try: func(v *victim) string {
 		v.says(v.command("c1", v.plant(v.path+"/git", v.evil("/usr/bin/git"))))
 		v.serve(confined+fmt.Sprintf("\n[sandbox_workspace_write]\nwritable_roots = [%q]\n", v.path), "")
 		v.call("codex", map[string]any{"prompt": "go"})
 		v.planted("git")
 		v.edits()
+		v.reviews()
 		return v.proven()
 	}},
 	{name: "git in the folder of another conversation", try: func(v *victim) string {
@@ -45,15 +45,6 @@ var attacks = []attack{
 		v.call("codex", map[string]any{"prompt": "go", "cwd": v.path})
 		v.planted("git")
 		v.edits()
-		return v.proven()
-	}},
-	{name: "git in a writable folder, for a review", try: func(v *victim) string {
-		v.says(v.command("c1", v.plant(v.path+"/git", v.evil("/usr/bin/git"))))
-		v.serve(confined+fmt.Sprintf("\n[sandbox_workspace_write]\nwritable_roots = [%q]\n", v.path), "")
-		v.call("codex", map[string]any{"prompt": "go"})
-		v.planted("git")
-		v.says(providertest.Say(`{"findings":[]}`))
-		v.call("codex-review", map[string]any{"target": "uncommitted"})
 		return v.proven()
 	}},
 	{name: "git's configuration includes a file of the repository", try: func(v *victim) string {
@@ -66,8 +57,7 @@ var attacks = []attack{
 		v.serve(confined, "")
 		v.call("codex", map[string]any{"prompt": "go"})
 		v.edits()
-		v.says(providertest.Say(`{"findings":[]}`))
-		v.call("codex-review", map[string]any{"target": "uncommitted"})
+		v.reviews()
 		return v.proven()
 	}},
 	{name: "the program of an MCP server", try: func(v *victim) string {
@@ -86,54 +76,10 @@ var attacks = []attack{
 		return v.proven()
 	}, native: true},
 	{name: "a session approval of a script that changes", try: func(v *victim) string {
-		approve := func(map[string]any) string {
-			return `{"action":"accept","content":{"decision":"approved_for_session"}}`
-		}
-		v.serve(untrusted, "[approvals]\nschema = \"decision\"\n")
-		for i, command := range []string{"find . -name build.sh -exec sh {} +", "cd . && sh ./build.sh", "python3 build.py", "perl -- build.pl", "sh build.s?"} {
-			v.write(filepath.Join(v.cwd, "build.sh"), "true\n")
-			v.write(filepath.Join(v.cwd, "build.py"), "pass\n")
-			v.write(filepath.Join(v.cwd, "build.pl"), "1;\n")
-			v.answer = approve
-			v.says(v.command(fmt.Sprint("first", i), command))
-			thread := v.call("codex", map[string]any{"prompt": "go"})
-			v.write(filepath.Join(v.cwd, "build.sh"), "touch "+v.proof()+"\n")
-			v.write(filepath.Join(v.cwd, "build.py"), "open('"+v.proof()+"', 'w')\n")
-			v.write(filepath.Join(v.cwd, "build.pl"), "open(F, '>', '"+v.proof()+"');\n")
-			v.answer = nil
-			v.says(v.command(fmt.Sprint("again", i), command))
-			v.call("codex-reply", map[string]any{"prompt": "again", "threadId": thread})
-			if _, err := os.Lstat(v.proof()); err == nil {
-				return command + " ran another program outside the sandbox"
-			}
-		}
-		return ""
+		return v.changing("approved_for_session", "find . -name build.sh -exec sh {} +", "cd . && sh ./build.sh", "python3 build.py", "perl -- build.pl", "sh build.s?")
 	}},
 	{name: "a lasting rule of a script that changes", try: func(v *victim) string {
-		always := func(map[string]any) string {
-			return `{"action":"accept","content":{"decision":"approved_always"}}`
-		}
-		v.serve(untrusted, "[approvals]\nschema = \"decision\"\n")
-		for i, command := range []string{"python3 build.py", "sh ./build.sh", "touch -c made"} {
-			v.write(filepath.Join(v.cwd, "build.sh"), "true\n")
-			v.write(filepath.Join(v.cwd, "build.py"), "pass\n")
-			v.answer = always
-			v.says(v.command(fmt.Sprint("first", i), command))
-			thread := v.call("codex", map[string]any{"prompt": "go"})
-			v.write(filepath.Join(v.cwd, "build.sh"), "touch "+v.proof()+"\n")
-			v.write(filepath.Join(v.cwd, "build.py"), "open('"+v.proof()+"', 'w')\n")
-			v.answer = nil
-			asked := len(v.asked)
-			v.says(v.command(fmt.Sprint("again", i), command))
-			v.call("codex-reply", map[string]any{"prompt": "again", "threadId": thread})
-			if _, err := os.Lstat(v.proof()); err == nil {
-				return command + " ran another program outside the sandbox"
-			}
-			if again := v.asked[asked:]; command == "touch -c made" && len(again) > 0 && !v.bridge {
-				v.t.Errorf("a rule that was accepted does not answer the same question: %q", again)
-			}
-		}
-		return ""
+		return v.changing("approved_always", "python3 build.py", "sh ./build.sh", "touch -c made")
 	}},
 	{name: "a rule that lets a planted program out", try: func(v *victim) string {
 		v.write(filepath.Join(v.cwd, "sub", "file"), "text")
@@ -193,8 +139,6 @@ type victim struct {
 	// answer answers a question by its text. Nil declines all.
 	answer func(question map[string]any) string
 	asked  []string // the messages of the questions
-	id     int
-	seen   map[int]bool
 }
 
 // newVictim makes the folders: home, user, cwd, which is a repository, and tools, whose
@@ -202,13 +146,12 @@ type victim struct {
 func newVictim(t *testing.T, start launcher, bridge bool) *victim {
 	t.Helper()
 	top := boxtest.Outside(t)
-	f := folders{home: filepath.Join(top, "home"), cwd: filepath.Join(top, "work"), user: filepath.Join(top, "user"), path: filepath.Join(top, "tools")}
-	for _, dir := range []string{f.home, f.cwd, f.user, f.path} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+	f := foldersIn(t, top)
+	f.path = filepath.Join(top, "tools")
+	if err := os.Mkdir(f.path, 0o755); err != nil {
+		t.Fatal(err)
 	}
-	v := &victim{folders: f, t: t, start: start, bridge: bridge, model: providertest.New(), seen: map[int]bool{}}
+	v := &victim{folders: f, t: t, start: start, bridge: bridge, model: providertest.New()}
 	t.Cleanup(v.model.Close)
 	servertest.Git(t, v.cwd, "init", "-q")
 	servertest.Git(t, v.cwd, "commit", "-q", "--allow-empty", "-m", "begin")
@@ -255,21 +198,13 @@ func (v *victim) serve(config, settings string) {
 // call calls a tool, answers its questions, and returns the id of its thread.
 func (v *victim) call(tool string, arguments map[string]any) (thread string) {
 	v.t.Helper()
-	v.id++
-	raw, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": v.id, "method": "tools/call",
-		"params": map[string]any{"name": tool, "arguments": arguments, "_meta": map[string]any{"progressToken": v.id}}})
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	v.send(string(raw))
+	v.process.call(tool, arguments)
 	for {
-		m := v.await("an answer", v.seen, func(m map[string]any) bool {
-			return m["method"] == "elicitation/create" || m["method"] == nil && m["id"] == float64(v.id)
+		m := v.await("an answer", func(m map[string]any) bool {
+			return m["method"] == "elicitation/create" || m["method"] == nil && m["id"] == float64(v.calls)
 		})
 		if m["method"] == nil {
-			result, _ := m["result"].(map[string]any)
-			structured, _ := result["structuredContent"].(map[string]any)
-			thread, _ = structured["threadId"].(string)
+			_, thread = result(m)
 			return thread
 		}
 		question, answer := m["params"].(map[string]any), `{"action":"decline"}`
@@ -332,6 +267,43 @@ func (v *victim) edits() {
 	v.t.Helper()
 	v.says(v.command("e1", "echo text > edited.txt"))
 	v.call("codex", map[string]any{"prompt": "edit"})
+}
+
+// reviews runs a review, for which the server looks at the repository.
+func (v *victim) reviews() {
+	v.t.Helper()
+	v.says(providertest.Say(`{"findings":[]}`))
+	v.call("codex-review", map[string]any{"target": "uncommitted"})
+}
+
+// changing runs commands that a decision for more than once allows, and again when the program that each
+// runs has another text.
+func (v *victim) changing(decision string, commands ...string) string {
+	v.serve(untrusted, "[approvals]\nschema = \"decision\"\n")
+	for i, command := range commands {
+		v.write(filepath.Join(v.cwd, "build.sh"), "true\n")
+		v.write(filepath.Join(v.cwd, "build.py"), "pass\n")
+		v.write(filepath.Join(v.cwd, "build.pl"), "1;\n")
+		v.answer = func(map[string]any) string {
+			return fmt.Sprintf(`{"action":"accept","content":{"decision":%q}}`, decision)
+		}
+		v.says(v.command(fmt.Sprint("first", i), command))
+		thread := v.call("codex", map[string]any{"prompt": "go"})
+		v.write(filepath.Join(v.cwd, "build.sh"), "touch "+v.proof()+"\n")
+		v.write(filepath.Join(v.cwd, "build.py"), "open('"+v.proof()+"', 'w')\n")
+		v.write(filepath.Join(v.cwd, "build.pl"), "open(F, '>', '"+v.proof()+"');\n")
+		v.answer = nil
+		asked := len(v.asked)
+		v.says(v.command(fmt.Sprint("again", i), command))
+		v.call("codex-reply", map[string]any{"prompt": "again", "threadId": thread})
+		if _, err := os.Lstat(v.proof()); err == nil {
+			return command + " ran another program outside the sandbox"
+		}
+		if again := v.asked[asked:]; command == "touch -c made" && len(again) > 0 && !v.bridge {
+			v.t.Errorf("a rule that was accepted does not answer the same question: %q", again)
+		}
+	}
+	return ""
 }
 
 // says makes the model answer with a call, or with a text alone, and end its turn.

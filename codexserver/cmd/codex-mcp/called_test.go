@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,10 +20,7 @@ func TestEndToEndCalledCodex(t *testing.T) {
 	if err := os.Symlink(bin, link); err != nil {
 		t.Fatal(err)
 	}
-	model := providertest.New(providertest.Say("Served."))
-	t.Cleanup(model.Close)
-	f := newFolders(t)
-	writeConfig(t, f.home, "approval_policy = \"never\"\n"+fmt.Sprintf(configOf, model.BaseURL()))
+	f, model := prepare(t, "never", providertest.Say("Served."))
 	cmd := exec.CommandContext(t.Context(), link, "-m", "gpt-5.3-codex", "mcp-server", "-log", "info")
 	cmd.Dir, cmd.Env = f.cwd, []string{"PATH=" + dir, "HOME=" + f.user, "CODEX_HOME=" + f.home, "CODEX_BIN="} // the PATH has no other Codex
 	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"work"}}}` + "\n")

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // TestFlagsOfCodex passes every flag of codex mcp-server before and after each name of the
@@ -103,6 +105,41 @@ func TestFlagsOfCodex(t *testing.T) {
 	}
 }
 
+// TestCommands has the commands and their own flags, which releases keep. Each prints its help.
+func TestCommands(t *testing.T) {
+	got := map[string]string{}
+	var walk func(cmd *cobra.Command, words ...string)
+	walk = func(cmd *cobra.Command, words ...string) {
+		flags := ""
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				flags += " " + f.Shorthand + "/" + f.Name
+			}
+		})
+		got[strings.Join(words, " ")] = flags
+		if code, stdout, stderr := runLine(t, "codex-mcp", append(words, "--help")...); code != 0 || stderr != "" || !strings.Contains(stdout, "Usage:") {
+			t.Errorf("%q: exit status %d\n%s%s", words, code, stdout, stderr)
+		}
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() && sub.Name() != "help" {
+				walk(sub, append(slices.Clone(words), sub.Name())...)
+			}
+		}
+	}
+	walk((&options{name: "codex-mcp"}).commands(nil))
+	const server = " /approvals a/ask-for-approval C/cd /codex c/config /disable /enable /engine /log /log-format m/model p/profile s/sandbox /shared /strict-config /trace V/version"
+	want := map[string]string{
+		"": server, "mcp-server": server,
+		"ask":    " /approvals a/ask-for-approval C/cd /codex c/config /demo /disable /enable /engine /json /log /log-format m/model p/profile /resume s/sandbox /strict-config /trace",
+		"doctor": " /approvals a/ask-for-approval C/cd /codex c/config /disable /enable /engine /json /log /log-format m/model p/profile s/sandbox /strict-config /trace",
+		"http":   " /approvals a/ask-for-approval /behind-proxy C/cd /codex c/config /disable /enable /engine /listen /log /log-format m/model p/profile s/sandbox /show-token /strict-config /trace",
+		"page":   "", "rules": " /json", "rules add": "", "rules remove": "", "shared": "", "shared stop": "",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestProgramName starts the program by links with several names.
 func TestProgramName(t *testing.T) {
 	for argv0, want := range map[string]string{
@@ -111,6 +148,12 @@ func TestProgramName(t *testing.T) {
 	} {
 		if got := programName(argv0); got != want {
 			t.Errorf("%q: %q, want %q", argv0, got, want)
+		}
+	}
+	// Clients look for codex-cli and a number of three parts.
+	for name, want := range map[string]string{"codex-mcp": "codex-mcp dev (go", "codex": "codex-cli 0.153.4 (codex-mcp dev, go"} {
+		if got := versionLine(name); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 	for _, tt := range []struct {
@@ -128,22 +171,22 @@ func TestProgramName(t *testing.T) {
 		{"--help", 0, "codex mcp-server", ""},
 		{"mcp-server --help", 0, "Usage:\n  codex mcp-server", ""},
 	} {
-		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), "codex", strings.Fields(tt.line), &stdout, &stderr)
-		if code != tt.code || !strings.Contains(stdout.String(), tt.stdout) || !strings.Contains(stderr.String(), tt.stderr) {
-			t.Errorf("codex %s: exit status %d\n%s%s", tt.line, code, &stdout, &stderr)
+		code, stdout, stderr := runLine(t, "codex", strings.Fields(tt.line)...)
+		if code != tt.code || !strings.Contains(stdout, tt.stdout) || !strings.Contains(stderr, tt.stderr) {
+			t.Errorf("codex %s: exit status %d\n%s%s", tt.line, code, stdout, stderr)
 		}
-		if (tt.stdout == "") != (stdout.Len() == 0) || (tt.stderr == "") != (stderr.Len() == 0) {
-			t.Errorf("codex %s wrote to the wrong stream:\n%s--\n%s", tt.line, &stdout, &stderr)
+		if (tt.stdout == "") != (stdout == "") || (tt.stderr == "") != (stderr == "") {
+			t.Errorf("codex %s wrote to the wrong stream:\n%s--\n%s", tt.line, stdout, stderr)
 		}
 	}
 }
 
 func TestCompletion(t *testing.T) {
-	for line, want := range map[string]string{
+	for line, want := range map[string]string{ // "" for a wrong line
 		"completion bash":                          "complete -o default -F __start_codex-mcp codex-mcp",
 		"completion zsh":                           "#compdef codex-mcp",
 		"completion fish":                          "complete -c codex-mcp",
+		"completion bash zsh":                      "",
 		"__complete mcp-s":                         "mcp-server\t",
 		"__complete mcp-server --sandbox wor":      "workspace-write\n",
 		"__complete --engine nat":                  "native\n",
@@ -151,15 +194,9 @@ func TestCompletion(t *testing.T) {
 		"__complete completion z":                  "zsh\n",
 		"__complete mcp-server --ask-for-approval": "--ask-for-approval\t",
 	} {
-		var stdout, stderr bytes.Buffer
-		if code := run(t.Context(), "codex-mcp", strings.Fields(line), &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), want) {
-			t.Errorf("%s: exit status %d, no %q in\n%s%s", line, code, want, &stdout, &stderr)
-		}
-	}
-	for _, line := range []string{"completion bash zsh"} {
-		var stdout, stderr bytes.Buffer
-		if code := run(t.Context(), "codex-mcp", strings.Fields(line), &stdout, &stderr); code != 2 || stdout.Len() > 0 {
-			t.Errorf("%s: exit status %d\n%s", line, code, &stdout)
+		code, stdout, stderr := runLine(t, "codex-mcp", strings.Fields(line)...)
+		if want == "" && (code != 2 || stdout != "") || want != "" && (code != 0 || !strings.Contains(stdout, want)) {
+			t.Errorf("%s: exit status %d, want %q in\n%s%s", line, code, want, stdout, stderr)
 		}
 	}
 }

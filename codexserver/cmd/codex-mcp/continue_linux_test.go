@@ -115,7 +115,7 @@ func cutWork(t *testing.T, prompt, arguments string, end func(s *mortal)) (k *ki
 		return providertest.Call(providertest.Shell("c1", "sh", "-c", fmt.Sprintf("echo ran >> %q", filepath.Join(f.cwd, "ran"))))
 	}})
 	t.Cleanup(model.Close)
-	writeConfig(t, f.home, "approval_policy = \"untrusted\"\n"+fmt.Sprintf(configOf, model.BaseURL()))
+	writeConfig(t, f.home, fmt.Sprintf("approval_policy = \"untrusted\"\n"+configOf, model.BaseURL()))
 	configureCut(t, f, "allow")
 	k = &killer{t: t, f: f, mark: "KILL_TEST=" + rand.Text()}
 	t.Cleanup(func() { k.sweep() })

@@ -62,7 +62,6 @@ type smallDisk struct {
 	f     folders
 	model *providertest.Server
 	p     *process
-	seen  map[int]bool
 	ran   string // a file on another disk to which commands append
 }
 
@@ -72,7 +71,7 @@ func newSmallDisk(t *testing.T) *smallDisk {
 		t.Skip("no file system can be mounted:", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(f.home, syscall.MNT_DETACH) })
-	d := &smallDisk{T: t, f: f, model: providertest.New(), seen: map[int]bool{}, ran: filepath.Join(f.cwd, "ran")}
+	d := &smallDisk{T: t, f: f, model: providertest.New(), ran: filepath.Join(f.cwd, "ran")}
 	t.Cleanup(d.model.Close)
 	writeConfig(t, f.home, fmt.Sprintf(configOf, d.model.BaseURL()))
 	return d
@@ -125,26 +124,17 @@ func (d *smallDisk) padded(word, padding string) providertest.Turn {
 	return providertest.Call(providertest.Shell(word, "bash", "-c", fmt.Sprintf("echo %s >> %q; : %s", word, d.ran, padding)))
 }
 
-// call calls a tool, with an id, and returns its result.
-func (d *smallDisk) call(id int, tool string, arguments map[string]any) map[string]any {
+// call calls a tool, and returns its answer.
+func (d *smallDisk) call(tool string, arguments map[string]any) map[string]any {
 	d.Helper()
-	d.send(id, tool, arguments)
-	return d.p.expect(map[string]any{"id": float64(id)}, d.seen)
-}
-
-func (d *smallDisk) send(id int, tool string, arguments map[string]any) {
-	d.Helper()
-	text, err := json.Marshal(arguments)
-	if err != nil {
-		d.Fatal(err)
-	}
-	d.p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, tool, text))
+	d.p.call(tool, arguments)
+	return d.p.answer()
 }
 
 // fails checks that an answer is an error that says that there is no room.
 func (d *smallDisk) fails(answer map[string]any, parts ...string) {
 	d.Helper()
-	result, _ := answer["result"].(map[string]any)
+	result, _ := result(answer)
 	text, _ := json.Marshal(result["content"])
 	for _, part := range append(parts, "no space left on device") {
 		if result["isError"] != true || !strings.Contains(string(text), part) {
@@ -169,9 +159,7 @@ func (d *smallDisk) commands(want ...string) {
 // process.
 func (d *smallDisk) continues(answer map[string]any) {
 	d.Helper()
-	result, _ := answer["result"].(map[string]any)
-	structured, _ := result["structuredContent"].(map[string]any)
-	id, _ := structured["threadId"].(string)
+	_, id := result(answer)
 	if id == "" {
 		d.Fatalf("the answer names no conversation: %v", answer)
 	}
@@ -180,10 +168,9 @@ func (d *smallDisk) continues(answer map[string]any) {
 		if n == 1 {
 			d.p.stdin.Close()
 			d.p.wait()
-			d.seen = map[int]bool{}
 			d.serve()
 		}
-		got, _ := d.call(100+n, "codex-reply", map[string]any{"threadId": id, "prompt": again})["result"].(map[string]any)
+		got, _ := result(d.call("codex-reply", map[string]any{"threadId": id, "prompt": again}))
 		if text, _ := json.Marshal(got); got["isError"] == true || !strings.Contains(string(text), "continued") {
 			d.Errorf("it does not continue %s: %s", again, text)
 		}
@@ -199,15 +186,14 @@ var diskWork = map[string]any{"prompt": "work", "approval-policy": "never"}
 func fullBefore(d *smallDisk) {
 	d.model.Reset(d.command("one"), providertest.Say("done"), providertest.Say("done"))
 	d.serve()
-	first := d.call(1, "codex", diskWork)
+	first := d.call("codex", diskWork)
 	d.commands("one")
 	d.fill()
 	asked := len(d.model.Requests())
 	d.model.Reset(d.command("two"), d.command("three"))
-	d.fails(d.call(2, "codex", diskWork), "there is no room to write to", "nothing was started")
-	result, _ := first["result"].(map[string]any)
-	structured, _ := result["structuredContent"].(map[string]any)
-	d.fails(d.call(3, "codex-reply", map[string]any{"prompt": "more", "threadId": structured["threadId"]}), "nothing was started")
+	d.fails(d.call("codex", diskWork), "there is no room to write to", "nothing was started")
+	_, id := result(first)
+	d.fails(d.call("codex-reply", map[string]any{"prompt": "more", "threadId": id}), "nothing was started")
 	d.commands("one")
 	if n := len(d.model.Requests()); n != asked {
 		d.Errorf("the model was asked %d times", n-asked)
@@ -222,7 +208,7 @@ func fullDuringAnswer(d *smallDisk) {
 		return d.command("one")
 	}}, d.command("two"))
 	d.serve()
-	answer := d.call(1, "codex", diskWork)
+	answer := d.call("codex", diskWork)
 	d.fails(answer, "nothing more was run")
 	d.commands()
 	d.free()
@@ -232,7 +218,7 @@ func fullDuringAnswer(d *smallDisk) {
 func fullDuringCommand(d *smallDisk) {
 	d.model.Reset(providertest.Call(providertest.Shell("one", "bash", "-c", fmt.Sprintf("echo one >> %q; cat /dev/zero > %q; echo %s", d.ran, d.filler(), long))), d.command("two"), d.command("three"))
 	d.serve()
-	answer := d.call(1, "codex", diskWork)
+	answer := d.call("codex", diskWork)
 	d.fails(answer, "nothing more was run")
 	d.commands("one")
 	if n := len(d.model.Requests()); n != 1 {
@@ -252,9 +238,9 @@ func fullLog(d *smallDisk) {
 	padding := long[:10_000] // more than a page; an entry of the log may not have 100,000
 	d.model.Reset(d.padded("one", padding), d.padded("two", padding), d.padded("three", padding), providertest.Say("done"))
 	d.serve("-c", fmt.Sprintf("approvals.log=%q", path))
-	d.send(1, "codex", map[string]any{"prompt": "work", "approval-policy": "untrusted"})
+	d.p.call("codex", map[string]any{"prompt": "work", "approval-policy": "untrusted"})
 	accept := func(before func()) {
-		ask := d.p.expect(map[string]any{"method": "elicitation/create"}, d.seen)
+		ask := d.p.expect(map[string]any{"method": "elicitation/create"})
 		before()
 		d.p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"result":{"action":"accept","content":{}}}`, ask["id"]))
 	}
@@ -262,7 +248,7 @@ func fullLog(d *smallDisk) {
 	filler := filepath.Join(small, "filler")
 	accept(func() { _ = os.WriteFile(filler, make([]byte, 64<<10), 0o600) })
 	accept(func() { _ = os.Remove(filler) })
-	answer := d.p.expect(map[string]any{"id": 1.0}, d.seen)
+	answer := d.p.answer()
 	d.commands("one", "three")
 	if text, _ := json.Marshal(answer); !strings.Contains(string(text), "no space left on device") {
 		d.Errorf("the client is not told: %s", text)

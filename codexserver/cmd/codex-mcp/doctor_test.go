@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -102,15 +101,16 @@ func TestDoctorCauses(t *testing.T) {
 		}), code: 1, want: "the provider refuses the key (401 Unauthorized: no)"},
 		"a refused key in a header":                {at: always(401, "no"), keys: `http_headers = {X-Key = "wrong-key-22"}`, code: 1, want: "the provider refuses the key (401 Unauthorized: no): correct the key in the provider's http_headers"},
 		"a refused key in a variable for a header": {at: always(401, "no"), keys: `env_http_headers = {X-Key = "KEY"}`, code: 1, want: "the provider refuses the key (401 Unauthorized: no): correct the key in KEY, which"},
-		"no key":                {at: always(401, "no"), keys: "name = 'x'", code: 1, want: "the provider wants a key (401 Unauthorized: no)"},
-		"a key refused by 400":  {at: always(400, `[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]`), code: 1, want: "the provider refuses the key (400 Bad Request: "},
-		"another 400":           {at: always(400, `{"error":{"message":"there is no model"}}`), want: "tasks can run"},
-		"a proxy with a log-in": {at: "http://model.invalid", env: proxy(strings.TrimPrefix(always(407, ""), "http://")), code: 1, want: "wants a log-in (407 Proxy Authentication Required): put a name and a password into HTTP_PROXY"},
-		"a proxy that hangs up": {at: "http://model.invalid", env: proxy(strings.TrimPrefix(serve(func(http.ResponseWriter, *http.Request) (int, string) { panic(http.ErrAbortHandler) }), "http://")), code: 1, want: "no answer of model.invalid comes through the proxy 127.0.0.1:"},
-		"no such model":         {at: whole(list, false), model: "good-mdel", code: 1, want: `the provider does not list the model "good-mdel": choose one of its models; do you mean good-model?`},
-		"a login page":          {at: always(200, "<html><title>Hotel</title>"), code: 1, want: "the answer is an HTML page, perhaps the login page of a proxy or a network, or base_url is wrong: Hotel"},
-		"no credit":             {at: always(402, `{"error":{"message":"buy some"}}`), code: 1, want: "the provider answered 402 Payment Required: buy some"},
-		"not now":               {at: always(503, "later"), code: 1, want: "the provider answered 503 Service Unavailable: later"},
+		"no key in its variable":                   {at: whole(list, false), keys: `env_key = "NO_SUCH_KEY"`, code: 1, want: "the model provider needs a key: set NO_SUCH_KEY"},
+		"no key":                                   {at: always(401, "no"), keys: "name = 'x'", code: 1, want: "the provider wants a key (401 Unauthorized: no)"},
+		"a key refused by 400":                     {at: always(400, `[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]`), code: 1, want: "the provider refuses the key (400 Bad Request: "},
+		"another 400":                              {at: always(400, `{"error":{"message":"there is no model"}}`), want: "tasks can run"},
+		"a proxy with a log-in":                    {at: "http://model.invalid", env: proxy(strings.TrimPrefix(always(407, ""), "http://")), code: 1, want: "wants a log-in (407 Proxy Authentication Required): put a name and a password into HTTP_PROXY"},
+		"a proxy that hangs up":                    {at: "http://model.invalid", env: proxy(strings.TrimPrefix(serve(func(http.ResponseWriter, *http.Request) (int, string) { panic(http.ErrAbortHandler) }), "http://")), code: 1, want: "no answer of model.invalid comes through the proxy 127.0.0.1:"},
+		"no such model":                            {at: whole(list, false), model: "good-mdel", code: 1, want: `the provider does not list the model "good-mdel": choose one of its models; do you mean good-model?`},
+		"a login page":                             {at: always(200, "<html><title>Hotel</title>"), code: 1, want: "the answer is an HTML page, perhaps the login page of a proxy or a network, or base_url is wrong: Hotel"},
+		"no credit":                                {at: always(402, `{"error":{"message":"buy some"}}`), code: 1, want: "the provider answered 402 Payment Required: buy some"},
+		"not now":                                  {at: always(503, "later"), code: 1, want: "the provider answered 503 Service Unavailable: later"},
 		"elsewhere": {at: serve(func(w http.ResponseWriter, _ *http.Request) (int, string) {
 			w.Header().Set("Location", "http://login.invalid/")
 			return 302, ""
@@ -135,10 +135,14 @@ func TestDoctorCauses(t *testing.T) {
 			writeConfig(t, f.home, fmt.Sprintf("model = %q\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url = %q\n%s\n", tt.model, tt.at, tt.keys))
 			start := func(words ...string) (code int, out string) {
 				cmd := exec.CommandContext(t.Context(), built(t), append([]string{"--engine", "native"}, words...)...)
-				cmd.Dir, cmd.Env = f.cwd, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.user, "CODEX_HOME=" + f.home, "KEY=secret-key-1", tt.env}
+				tmp := t.TempDir()
+				cmd.Dir, cmd.Env = f.cwd, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.user, "CODEX_HOME=" + f.home, "KEY=secret-key-1", "TMPDIR=" + tmp, tt.env}
 				all, err := cmd.CombinedOutput()
 				if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
 					t.Fatal(err)
+				}
+				if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 || bytes.Contains(all, []byte("\x1b")) {
+					t.Errorf("%q leaves %v (%v) and says %q", words, left, err, all)
 				}
 				for _, secret := range []string{"hunter2", "secret-key-1", "wrong-key-22"} {
 					if bytes.Contains(all, []byte(secret)) {
@@ -167,12 +171,9 @@ func TestDoctorCauses(t *testing.T) {
 // TestDoctorBrokenRules names a file of accepted rules that cannot be read. Turns can run without
 // it; more is asked.
 func TestDoctorBrokenRules(t *testing.T) {
-	model := providertest.New()
-	defer model.Close()
-	home := t.TempDir()
-	t.Setenv("CODEX_HOME", home)
-	writeConfig(t, home, fmt.Sprintf("model = \"m\"\nmodel_provider = \"local\"\n[model_providers.local]\nname = \"local\"\nbase_url = %q\n", model.BaseURL()))
-	file := filepath.Join(home, "codex-mcp", "rules.json")
+	f, _ := prepare(t, "untrusted")
+	t.Setenv("CODEX_HOME", f.home)
+	file := filepath.Join(f.home, "codex-mcp", "rules.json")
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -180,43 +181,45 @@ func TestDoctorBrokenRules(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		var screen, stderr bytes.Buffer
-		code := run(t.Context(), "codex-mcp", []string{"-engine", "native", "doctor"}, &screen, &stderr)
+		code, screen, _ := runLine(t, "codex-mcp", "-engine", "native", "doctor")
 		row := regexp.MustCompile(`(?m)^warning +` + regexp.QuoteMeta(file) + `: .*; none of these rules counts$`)
-		if code != 0 || row.MatchString(screen.String()) != broken {
-			t.Errorf("%s: exit status %d:\n%s", text, code, &screen)
+		if code != 0 || row.MatchString(screen) != broken {
+			t.Errorf("%s: exit status %d:\n%s", text, code, screen)
 		}
 	}
 }
 
 // TestDoctorFailover shows where a turn goes on, and why it cannot.
 func TestDoctorFailover(t *testing.T) {
-	model := providertest.New()
-	defer model.Close()
-	home := t.TempDir()
-	t.Setenv("CODEX_HOME", home)
-	writeConfig(t, home, fmt.Sprintf("model = \"m\"\nmodel_provider = \"local\"\n[model_providers.local]\nbase_url = %q\n[model_providers.paid]\nbase_url = %[1]q\nenv_key = \"CODEXMCP_TEST_NO_SUCH_KEY\"\n", model.BaseURL()))
-	settings := `failover.to = [{provider="local",model="n"},{provider="paid",model="p"},{provider="none",model="x"}]`
-	if err := os.WriteFile(filepath.Join(home, "codex-mcp.toml"), []byte(settings), 0o600); err != nil {
+	f, model := prepare(t, "untrusted")
+	t.Setenv("CODEX_HOME", f.home)
+	writeConfig(t, f.home, fmt.Sprintf(configOf+"[model_providers.paid]\nbase_url = %[1]q\nenv_key = \"CODEXMCP_TEST_NO_SUCH_KEY\"\n", model.BaseURL()))
+	settings := `failover.to = [{provider="mock",model="n"},{provider="paid",model="p"},{provider="none",model="x"}]`
+	if err := os.WriteFile(filepath.Join(f.home, "codex-mcp.toml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var screen, stderr bytes.Buffer
-	args := []string{"-engine", "native", "doctor", "--json"}
-	if code := run(t.Context(), "codex-mcp", args, &screen, &stderr); code != 0 {
-		t.Errorf("exit status %d:\n%s%s", code, &screen, &stderr)
+	code, screen, stderr := runLine(t, "codex-mcp", "-engine", "native", "doctor", "--json")
+	if code != 0 {
+		t.Errorf("exit status %d:\n%s%s", code, screen, stderr)
 	}
 	for _, want := range []string{
-		`"model \"n\" of provider \"local\""`, `"model \"p\" of provider \"paid\": Missing environment variable: ` + "`CODEXMCP_TEST_NO_SUCH_KEY`.",
+		`"model \"n\" of provider \"mock\""`, `"model \"p\" of provider \"paid\": Missing environment variable: ` + "`CODEXMCP_TEST_NO_SUCH_KEY`.",
 		`"model \"x\" of provider \"none\": it is not in model_providers"`,
 	} {
-		if !strings.Contains(screen.String(), want) {
-			t.Errorf("the screen lacks %q:\n%s", want, &screen)
+		if !strings.Contains(screen, want) {
+			t.Errorf("the screen lacks %q:\n%s", want, screen)
 		}
 	}
 }
 
-// TestDoctorOnTerminal checks that a terminal gets rows that it need not break.
+// TestDoctorOnTerminal checks that a terminal gets rows that it need not break, without the hidden characters of a problem,
+// which may quote a provider or Codex.
 func TestDoctorOnTerminal(t *testing.T) {
+	var hostile bytes.Buffer
+	(&diagnosis{Configuration: "a\x1b]2;T\x07\u202eb\nc"}).print(&hostile, 0)
+	if text := hostile.String(); !strings.Contains(text, `\u{202e}b c`+"\n") || strings.ContainsAny(text, "\x1b\x07\u202e") {
+		t.Errorf("%q", text)
+	}
 	const problem = "codex not found: install it with `npm i -g @openai/codex`, or name the program with --codex or CODEX_BIN"
 	d := &diagnosis{Engine: "native", Configuration: problem}
 	for width, want := range map[int]string{

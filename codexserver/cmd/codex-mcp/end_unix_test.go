@@ -3,10 +3,8 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -37,17 +35,25 @@ func TestEndToEndNothingOutlivesTheServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, children := midCommand(t)
+			p, alive := midCommand(t)
 			end(p)
 			code := p.wait()
-			children.gone(t)
+			until(t, "processes of the command are still there", func() bool {
+				n, err := alive.Read(make([]byte, 1))
+				if n > 0 {
+					t.Error("the command wrote more")
+				}
+				return err == io.EOF
+			})
 			if name == "no reader" {
 				return
 			}
 			if code != 0 {
 				t.Errorf("exit status %d", code)
 			}
-			p.expect(map[string]any{"id": 1.0, "result": map[string]any{"isError": true}}, map[int]bool{})
+			if got, _ := result(p.answer()); got["isError"] != true {
+				t.Errorf("the result is %v", got)
+			}
 		})
 	}
 }
@@ -86,15 +92,15 @@ func TestEndToEndNohup(t *testing.T) {
 	s := sit(t, providertest.Turn{Wait: wait, Text: []string{"Still here."}})
 	p := launch(t, s.f, exec.Command("sh", "-c", `trap "" HUP; exec "$0" -engine native`, bin))
 	p.hello(`{}`)
-	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"wait"}}}`)
+	p.call("codex", map[string]any{"prompt": "wait"})
 	awaitRequests(t, s.model, 1)
 	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
 	p.send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
-	p.expect(map[string]any{"id": 2.0, "result": map[string]any{}}, map[int]bool{})
+	p.expect(map[string]any{"id": 2.0, "result": map[string]any{}})
 	close(wait)
-	p.expect(map[string]any{"id": 1.0, "result": map[string]any{"isError": nil}}, map[int]bool{})
+	p.expect(map[string]any{"id": 1.0, "result": map[string]any{"isError": nil}})
 	p.stdin.Close()
 	if code := p.wait(); code != 0 {
 		t.Errorf("exit status %d", code)
@@ -128,79 +134,28 @@ func TestEndToEndFullDevice(t *testing.T) {
 	}
 }
 
-// midCommand starts a server and returns when one of its commands is running.
-func midCommand(t *testing.T) (*process, *holders) {
+// midCommand starts a server and returns when one of its commands is running, with the reading end of
+// the pipe that the command's processes hold.
+func midCommand(t *testing.T) (*process, *os.File) {
 	t.Helper()
-	f := newFolders(t)
-	children := hold(t, filepath.Join(f.cwd, "alive"))
-	model := providertest.New(providertest.Call(providertest.Shell("c", "sh", "-c",
+	f, _ := prepare(t, "never", providertest.Call(providertest.Shell("c", "sh", "-c",
 		"exec 9>alive; echo up >&9; (sleep 600 & sleep 600) & sleep 600")))
-	t.Cleanup(model.Close)
-	config := "approval_policy = \"never\"\n" + fmt.Sprintf(configOf, model.BaseURL())
-	writeConfig(t, f.home, config)
-	p := start(t, f, "-engine", "native")
-	p.hello(`{}`)
-	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"wait"}}}`)
-	children.up(t)
-	return p, children
-}
-
-// holders returns the processes that hold a named pipe open for writing.
-type holders struct {
-	path  string
-	lines chan string // what they wrote, closed at the end of the last
-}
-
-func hold(t *testing.T, path string) *holders {
-	t.Helper()
+	path := filepath.Join(f.cwd, "alive")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h := &holders{path: path, lines: make(chan string, 1)}
-	go func() {
-		defer close(h.lines)
-		r, err := os.Open(path) // waits for the first writer
-		if err != nil {
-			return
-		}
-		defer r.Close()
-		for b := bufio.NewReader(r); ; {
-			line, err := b.ReadString('\n')
-			if line != "" {
-				h.lines <- line
-			}
-			if err == io.EOF {
-				return
-			}
-		}
-	}()
-	t.Cleanup(func() { // lets the goroutine go when no writer came
-		if w, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
-			w.Close()
-		}
-		for range h.lines {
-		}
+	alive, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // does not wait for the first writer
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { alive.Close() })
+	_ = alive.SetReadDeadline(time.Now().Add(2 * limit)) // where the system can
+	p := start(t, f, "-engine", "native")
+	p.hello(`{}`)
+	p.call("codex", map[string]any{"prompt": "wait"})
+	until(t, "the command did not start", func() bool {
+		n, _ := alive.Read(make([]byte, len("up\n")))
+		return n > 0
 	})
-	return h
-}
-
-func (h *holders) up(t *testing.T) {
-	t.Helper()
-	select {
-	case <-h.lines:
-	case <-time.After(limit):
-		t.Fatal("the command did not start")
-	}
-}
-
-func (h *holders) gone(t *testing.T) {
-	t.Helper()
-	select {
-	case line, open := <-h.lines:
-		if open {
-			t.Errorf("the command wrote %q", line)
-		}
-	case <-time.After(limit):
-		t.Fatal("processes of the command are still there")
-	}
+	return p, alive
 }

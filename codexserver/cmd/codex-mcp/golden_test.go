@@ -130,7 +130,6 @@ type golden struct {
 type goldenClient struct {
 	name   string
 	p      *process
-	seen   map[int]bool // of p's messages
 	record []map[string]any
 }
 
@@ -250,7 +249,7 @@ func (g *golden) use(name string) {
 }
 
 func (g *golden) start() {
-	g.p, g.seen = g.launch(g.t, g.f, g.args...), map[int]bool{}
+	g.p = g.launch(g.t, g.f, g.args...)
 	switch g.era {
 	case "raw":
 		return
@@ -287,7 +286,7 @@ func (g *golden) send(id int, method string, params map[string]any) {
 // answer waits for the answer to a request.
 func (g *golden) answer(id int) map[string]any {
 	g.t.Helper()
-	return g.noted(g.p.expect(map[string]any{"id": float64(id), "method": nil}, g.seen))
+	return g.noted(g.p.expect(map[string]any{"id": float64(id), "method": nil}))
 }
 
 // threads finds the thread that a message is about.
@@ -367,7 +366,7 @@ func (g *golden) play(script string) {
 			g.p.send(message)
 		case "receive":
 			_, message, _ := strings.Cut(step, " ")
-			m := g.noted(g.p.expect(pattern(t, message), g.seen))
+			m := g.noted(g.p.expect(pattern(t, message)))
 			if batch, ok := m["batch"].([]any); ok { // whose order is not promised
 				slices.SortFunc(batch, func(a, b any) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 			}
@@ -382,16 +381,14 @@ func (g *golden) play(script string) {
 			g.recorded = true
 		case "release":
 			close(g.waits[name])
-		case "model":
+		case "model", "requests":
 			var n int
 			fmt.Sscan(name, &n)
 			awaitRequests(t, g.model, n)
-			r := g.model.Requests()[n-1]
-			fmt.Fprintf(&g.out, "# model %d\n%s\n", n, line(map[string]any{"message": r.LastUserText(), "output": r.LastToolOutput()}))
-		case "requests":
-			var n int
-			fmt.Sscan(name, &n)
-			awaitRequests(t, g.model, n)
+			if word == "model" {
+				r := g.model.Requests()[n-1]
+				fmt.Fprintf(&g.out, "# model %d\n%s\n", n, line(map[string]any{"message": r.LastUserText(), "output": r.LastToolOutput()}))
+			}
 		case "file":
 			text, err := os.ReadFile(filepath.Join(g.f.cwd, name))
 			if err != nil {
@@ -435,7 +432,7 @@ func (g *golden) visit(what, answer string) {
 	case "told":
 		methods := map[string][]string{"handshake": {"codex/event", "notifications/message"}, "modern": {"codex/event"}}
 		for _, method := range methods[g.era] {
-			g.p.await("a link", g.seen, func(m map[string]any) bool { return m["method"] == method && goldenLink.MatchString(line(m)) })
+			g.p.await("a link", func(m map[string]any) bool { return m["method"] == method && goldenLink.MatchString(line(m)) })
 		}
 	case "answer":
 		g.page.answer(g.onPage, answer)
@@ -534,7 +531,7 @@ func (g *golden) poll(c *goldenCall, not ...string) map[string]any {
 
 func (g *golden) question(c *goldenCall) {
 	if g.era == "handshake" {
-		c.asked = g.noted(g.p.expect(map[string]any{"method": "elicitation/create"}, g.seen))
+		c.asked = g.noted(g.p.expect(map[string]any{"method": "elicitation/create"}))
 		return
 	}
 	m := g.next(c)

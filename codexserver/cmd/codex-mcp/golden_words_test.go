@@ -1,18 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/cobra"
 )
 
 // goldenText compares a text with a file of testdata/golden; -update rewrites it.
@@ -34,44 +30,17 @@ func goldenText(t *testing.T, name, got string) {
 	}
 }
 
-// TestGoldenHelp has the help of every command.
-func TestGoldenHelp(t *testing.T) {
-	t.Setenv("CODEX_HOME", "/CODEX_HOME")
-	var lines [][]string
-	var walk func(cmd *cobra.Command, words []string)
-	walk = func(cmd *cobra.Command, words []string) {
-		lines = append(lines, append(slices.Clone(words), "--help"))
-		for _, sub := range cmd.Commands() {
-			if sub.IsAvailableCommand() && sub.Name() != "help" {
-				walk(sub, append(slices.Clone(words), sub.Name()))
-			}
-		}
-	}
-	walk((&options{name: "codex-mcp"}).commands(nil), nil)
-	var all strings.Builder
-	for _, words := range lines {
-		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), "codex-mcp", words, &stdout, &stderr)
-		fmt.Fprintf(&all, "$ codex-mcp %s\n%s%sexit %d\n\n", strings.Join(words, " "), &stdout, &stderr, code)
-	}
-	goldenText(t, "help.txt", all.String())
-}
-
 // TestGoldenDoctor has the screen and the JSON of doctor with the native engine.
 func TestGoldenDoctor(t *testing.T) {
-	model := providertest.New()
-	defer model.Close()
-	f := newFolders(t)
+	f, model := prepare(t, "untrusted")
 	t.Setenv("HOME", f.user)
 	t.Setenv("CODEX_HOME", f.home)
 	t.Setenv("PATH", f.user)
 	t.Setenv("TMPDIR", "/tmp")
-	writeConfig(t, f.home, "approval_policy = \"untrusted\"\n"+fmt.Sprintf(configOf, model.BaseURL()))
 	var all strings.Builder
 	for _, words := range [][]string{{"doctor"}, {"doctor", "--json"}, {"doctor", "-c", "calls.trusted=true"}} {
-		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), "codex-mcp", append(words, "-engine", "native", "-C", f.cwd), &stdout, &stderr)
-		fmt.Fprintf(&all, "$ codex-mcp %s\n%s%sexit %d\n\n", strings.Join(words, " "), &stdout, &stderr, code)
+		code, stdout, stderr := runLine(t, "codex-mcp", append(words, "-engine", "native", "-C", f.cwd)...)
+		fmt.Fprintf(&all, "$ codex-mcp %s\n%s%sexit %d\n\n", strings.Join(words, " "), stdout, stderr, code)
 	}
 	text := strings.NewReplacer(f.home, "$CODEX_HOME", f.cwd, "$CWD", f.user, "$HOME", model.BaseURL(), "$BASE_URL").Replace(all.String())
 	for _, r := range []struct{ old, new string }{
@@ -217,9 +186,8 @@ func TestGoldenWrongInput(t *testing.T) {
 		if words == "" {
 			continue
 		}
-		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), "codex-mcp", strings.Fields(words), &stdout, &stderr)
-		fmt.Fprintf(&all, "$ codex-mcp %s\n%s%sexit %d\n\n", words, &stdout, &stderr, code)
+		code, stdout, stderr := runLine(t, "codex-mcp", strings.Fields(words)...)
+		fmt.Fprintf(&all, "$ codex-mcp %s\n%s%sexit %d\n\n", words, stdout, stderr, code)
 	}
 	text := strings.NewReplacer(f.home, "$CODEX_HOME", wd, "$CWD", f.user, "$HOME").Replace(all.String())
 	goldenText(t, "wrong.txt", regexp.MustCompile(`(?m)^commands .*$`).ReplaceAllString(text, "commands <VARIES>"))

@@ -30,13 +30,3 @@ func TestLogLines(t *testing.T) {
 		}
 	}
 }
-
-// TestDoctorRows checks that a problem, which may quote a provider or Codex, is one line
-// without hidden characters.
-func TestDoctorRows(t *testing.T) {
-	var b bytes.Buffer
-	(&diagnosis{Configuration: "a\x1b]2;T\x07\u202eb\nc"}).print(&b, 0)
-	if text := b.String(); !strings.Contains(text, `\u{202e}b c`+"\n") || strings.ContainsAny(text, "\x1b\x07\u202e") {
-		t.Errorf("%q", text)
-	}
-}

@@ -145,7 +145,7 @@ func (c *talk) ask(tool, prompt, more string) {
 // answer waits for the result of the last call.
 func (c *talk) answer() (o outcome) {
 	c.t.Helper()
-	m := c.expect(map[string]any{"id": float64(c.last), "result": "*"}, c.seen)
+	m := c.expect(map[string]any{"id": float64(c.last), "result": "*"})
 	b, err := json.Marshal(m["result"])
 	if err == nil {
 		err = json.Unmarshal(b, &o)
@@ -212,7 +212,7 @@ func (r route) plain(t *testing.T, server *child) {
 func (r route) command(t *testing.T, server *child, action string) {
 	c := begin(t, r.config(server, "approval_policy = \"untrusted\"\nshow_raw_agent_reasoning = true", ""))
 	c.ask("codex", wordRun, "")
-	question := c.expect(map[string]any{"method": "elicitation/create"}, c.seen)
+	question := c.expect(map[string]any{"method": "elicitation/create"})
 	made := filepath.Join(c.cwd, "made.txt")
 	if _, err := os.Stat(made); err == nil {
 		t.Error("the command ran before the answer")

@@ -28,10 +28,7 @@ func TestEndToEndNotify(t *testing.T) {
 		{"of a call", `"prompt":"work","config":{"notify":["touch","called"],"notify.command":["touch","called"]}`, func(f folders) string { return filepath.Join(f.user, "notify") }, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := newFolders(t)
-			model := providertest.New(providertest.Say(hostile))
-			t.Cleanup(model.Close)
-			writeConfig(t, f.home, "approval_policy = \"never\"\n"+fmt.Sprintf(configOf, model.BaseURL()))
+			f, _ := prepare(t, "never", providertest.Say(hostile))
 			out := filepath.Join(f.user, "out")
 			script := fmt.Sprintf("#!/bin/sh\n{ echo $#; pwd; env; } > %[1]s.env\nprintf '%%s' \"$2\" > %[1]s.tmp\nmv %[1]s.tmp %[1]s\n", out)
 			if err := os.WriteFile(tt.at(f), []byte(script), 0o755); err != nil {
@@ -56,7 +53,7 @@ func TestEndToEndNotify(t *testing.T) {
 			p := start(t, f, "-engine", "native")
 			p.hello(`{}`)
 			p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{%s}}}`, tt.arguments))
-			p.expect(map[string]any{"id": 1.0}, map[int]bool{})
+			p.expect(map[string]any{"id": 1.0})
 			until(t, "it did not run", func() bool {
 				_, err := os.Stat(out)
 				return err == nil || !tt.runs && strings.Contains(p.errors(), "cannot be started")

@@ -15,7 +15,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -103,38 +102,6 @@ func (v *visitor) answer(id int, result string) {
 	if r := v.do(http.MethodPost, fmt.Sprintf("/questions/%d", id), json.RawMessage(result)); r.StatusCode != http.StatusNoContent {
 		v.t.Fatalf("the answer was refused: %s", r.Status)
 	}
-}
-
-// startWithPage starts a server with the page. Its model makes a folder.
-func startWithPage(t *testing.T, start launcher, capabilities string, args ...string) (*process, folders, *providertest.Server) {
-	t.Helper()
-	f := newFolders(t)
-	model := providertest.New(
-		providertest.Call(providertest.Shell("c", "mkdir", "-v", "made")),
-		providertest.Turn{Text: []string{"All is done."}},
-	)
-	t.Cleanup(model.Close)
-	config := "approval_policy = \"untrusted\"\n" + fmt.Sprintf(configOf, model.BaseURL())
-	writeConfig(t, f.home, config)
-	p := start(t, f, append([]string{"-engine", "native"}, args...)...)
-	p.hello(capabilities)
-	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"make a repository"}}}`)
-	return p, f, model
-}
-
-// invitation returns the link that the client received.
-func invitation(t *testing.T, p *process) string {
-	t.Helper()
-	told := p.expect(map[string]any{"method": "notifications/message", "params": map[string]any{"level": "warning"}}, map[int]bool{})
-	var words string
-	if err := json.Unmarshal([]byte(dig(t, told, "params.data")), &words); err != nil {
-		t.Fatal(err)
-	}
-	at := strings.Index(words, "http://127.0.0.1:")
-	if at < 0 {
-		t.Fatalf("no link in %q", words)
-	}
-	return strings.Fields(words[at:])[0]
 }
 
 // withPage returns a configuration with a page.

@@ -17,7 +17,11 @@ import (
 // TestEndToEndPageLink loses the links of two servers and of ask with the same home. codex-mcp page
 // lists them, and prints a new link at a terminal, which opens the page for the question.
 func TestEndToEndPageLink(t *testing.T) {
-	s, f, _ := startWithPage(t, start, `{}`, "--approvals", "page")
+	turns := []providertest.Turn{providertest.Call(providertest.Shell("c", "mkdir", "made")), providertest.Say("hello")}
+	f, _ := prepare(t, "untrusted", turns...)
+	s := start(t, f, "-engine", "native", "--approvals", "page")
+	s.hello(`{}`)
+	s.call("codex", map[string]any{"prompt": "make a folder"})
 	command := func(id string) *exec.Cmd {
 		cmd := exec.CommandContext(t.Context(), built(t), "page")
 		if id != "" {
@@ -53,7 +57,9 @@ func TestEndToEndPageLink(t *testing.T) {
 		}
 		return lines
 	}
-	invitation(t, s) // which nobody reads
+	s.await("a link, which nobody reads", func(m map[string]any) bool {
+		return contains(m, map[string]any{"method": "notifications/message", "params": map[string]any{"level": "warning"}}) && goldenLink.MatchString(line(m))
+	})
 	v := visit(t, atTerminal("")[0])
 	v.await("open")
 	if code, out := page(""); code != 1 || !strings.Contains(out, errNoTerminal.Error()) || strings.Contains(out, "/#") {
@@ -64,7 +70,7 @@ func TestEndToEndPageLink(t *testing.T) {
 	if g.cwd = filepath.Join(f.user, "other"); os.Mkdir(g.cwd, 0o755) != nil {
 		t.Fatal("no folder")
 	}
-	model := providertest.New(providertest.Call(providertest.Shell("c", "mkdir", "made")), providertest.Say("hello"))
+	model := providertest.New(turns...)
 	t.Cleanup(model.Close)
 	asking := launch(t, g, exec.Command(built(t), "-engine", "native", "ask", "--approvals", "page", "-c", "approvals.page_port="+freePort(t),
 		"-c", "approvals.page_origin=https://approvals.example.com", "-c", "model_providers.mock.base_url="+model.BaseURL(), "make a folder"))
@@ -96,7 +102,7 @@ func TestEndToEndPageLink(t *testing.T) {
 		v := visit(t, link)
 		v.answer(v.await("open").ID, `{"action":"accept"}`)
 	}
-	s.expect(map[string]any{"id": 1.0, "result": "*"}, map[int]bool{})
+	s.answer()
 	s.stdin.Close()
 	for _, p := range []*process{s, asking} {
 		if code := p.wait(); code != 0 {

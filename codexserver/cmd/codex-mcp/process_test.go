@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/internal/gobuild"
 	"github.com/codexmcp/codexmcp/internal/memdir"
 )
@@ -132,10 +133,12 @@ type process struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	stdout io.Closer
+	calls  int // of tools, by call
 
 	mu     sync.Mutex
 	news   *sync.Cond
 	said   []map[string]any // messages, in order; those of a batch are the member "batch" of one
+	seen   map[int]bool     // those that were awaited
 	bad    []string         // other lines
 	stderr bytes.Buffer
 	ended  bool // stdout is at its end
@@ -168,12 +171,7 @@ func newFolders(t *testing.T) folders {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := folders{home: filepath.Join(tmp, "home"), cwd: filepath.Join(tmp, "work"), user: filepath.Join(tmp, "user")}
-	for _, dir := range []string{f.home, f.cwd, f.user} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	f := foldersIn(t, tmp)
 	// Otherwise git init also writes a hint to standard error, and the order of two
 	// streams is not promised.
 	if err := os.WriteFile(filepath.Join(f.user, ".gitconfig"), []byte("[init]\n\tdefaultBranch = main\n"), 0o600); err != nil {
@@ -182,12 +180,41 @@ func newFolders(t *testing.T) folders {
 	return f
 }
 
+// foldersIn makes the folders of a run in a folder.
+func foldersIn(t *testing.T, top string) folders {
+	t.Helper()
+	f := folders{home: filepath.Join(top, "home"), cwd: filepath.Join(top, "work"), user: filepath.Join(top, "user")}
+	for _, dir := range []string{f.home, f.cwd, f.user} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return f
+}
+
+// prepare makes the folders of a run with a scripted model, and a configuration with this policy.
+func prepare(t *testing.T, policy string, turns ...providertest.Turn) (folders, *providertest.Server) {
+	t.Helper()
+	f, model := newFolders(t), providertest.New(turns...)
+	t.Cleanup(model.Close)
+	writeConfig(t, f.home, fmt.Sprintf("approval_policy = %q\n"+configOf, policy, model.BaseURL()))
+	return f, model
+}
+
 // writeConfig writes config.toml.
 func writeConfig(t *testing.T, home, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// runLine runs a command line in this process.
+func runLine(t *testing.T, name string, words ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(t.Context(), name, words, &out, &errs)
+	return code, out.String(), errs.String()
 }
 
 // start starts the program, and kills it at the end of the test.
@@ -199,7 +226,7 @@ func start(t *testing.T, f folders, args ...string) *process {
 // launch starts the program by a given command.
 func launch(t *testing.T, f folders, cmd *exec.Cmd) *process {
 	t.Helper()
-	p := &process{t: t, cmd: cmd, exited: make(chan struct{})}
+	p := &process{t: t, cmd: cmd, seen: map[int]bool{}, exited: make(chan struct{})}
 	p.news = sync.NewCond(&p.mu)
 	p.cmd.Dir = f.cwd
 	p.cmd.Env = []string{
@@ -303,20 +330,49 @@ func (p *process) send(line string) {
 func (p *process) hello(capabilities string) {
 	p.t.Helper()
 	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":%s,"clientInfo":{"name":"test","version":"1"}}}`, capabilities))
-	p.expect(map[string]any{"id": 0.0, "result": "*"}, map[int]bool{})
+	p.expect(map[string]any{"id": 0.0, "result": "*"})
 	p.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+}
+
+// call calls a tool. [process.answer] waits for the answer.
+func (p *process) call(tool string, arguments map[string]any) {
+	p.t.Helper()
+	p.calls++
+	p.send(line(map[string]any{"jsonrpc": "2.0", "id": p.calls, "method": "tools/call",
+		"params": map[string]any{"name": tool, "arguments": arguments, "_meta": map[string]any{"progressToken": p.calls}}}))
+}
+
+// answer waits for the answer to the last call.
+func (p *process) answer() map[string]any {
+	p.t.Helper()
+	return p.expect(map[string]any{"id": float64(p.calls), "method": nil})
+}
+
+// run runs a prompt to its end.
+func (p *process) run(prompt string) map[string]any {
+	p.t.Helper()
+	p.call("codex", map[string]any{"prompt": prompt})
+	return p.answer()
+}
+
+// result returns the result of an answer, and the id of its conversation.
+func result(answer map[string]any) (result map[string]any, thread string) {
+	result, _ = answer["result"].(map[string]any)
+	structured, _ := result["structuredContent"].(map[string]any)
+	thread, _ = structured["threadId"].(string)
+	return result, thread
 }
 
 // expect waits for a message that contains the pattern and that no earlier call has returned.
 // Other messages may come before it.
-func (p *process) expect(pattern map[string]any, seen map[int]bool) map[string]any {
+func (p *process) expect(pattern map[string]any) map[string]any {
 	p.t.Helper()
 	want, _ := json.Marshal(pattern)
-	return p.await(string(want), seen, func(m map[string]any) bool { return contains(m, pattern) })
+	return p.await(string(want), func(m map[string]any) bool { return contains(m, pattern) })
 }
 
 // await waits for a message that matches and that no earlier call has returned.
-func (p *process) await(what string, seen map[int]bool, matches func(map[string]any) bool) map[string]any {
+func (p *process) await(what string, matches func(map[string]any) bool) map[string]any {
 	p.t.Helper()
 	timer := time.AfterFunc(limit, func() { p.mu.Lock(); p.ended = true; p.news.Broadcast(); p.mu.Unlock() })
 	defer timer.Stop()
@@ -324,8 +380,8 @@ func (p *process) await(what string, seen map[int]bool, matches func(map[string]
 	defer p.mu.Unlock()
 	for {
 		for i, m := range p.said {
-			if !seen[i] && matches(m) {
-				seen[i] = true
+			if !p.seen[i] && matches(m) {
+				p.seen[i] = true
 				return m
 			}
 		}

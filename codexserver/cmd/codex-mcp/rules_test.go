@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"regexp"
 	"strings"
@@ -61,9 +60,8 @@ func TestRules(t *testing.T) {
 			}
 			continue
 		}
-		var stdout, stderr bytes.Buffer
-		status := run(t.Context(), "codex-mcp", strings.Fields(tt.args), &stdout, &stderr)
-		text := stdout.String() + stderr.String()
+		status, stdout, stderr := runLine(t, "codex-mcp", strings.Fields(tt.args)...)
+		text := stdout + stderr
 		if status != tt.status || control.MatchString(text) {
 			t.Errorf("%s: status %d, want %d:\n%q", tt.args, status, tt.status, text)
 		}
@@ -84,9 +82,9 @@ func TestRulesComplete(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("CODEX_HOME", home)
 	keptRules(t, home)
-	var stdout, stderr bytes.Buffer
-	if status := run(t.Context(), "codex-mcp", []string{"__complete", "rules", "remove", ""}, &stdout, &stderr); status != 0 || !strings.HasPrefix(stdout.String(), "1\texactly `go test`") || control.MatchString(strings.ReplaceAll(stdout.String(), "\t", "")) {
-		t.Errorf("%d: %q %q", status, &stdout, &stderr)
+	status, stdout, stderr := runLine(t, "codex-mcp", "__complete", "rules", "remove", "")
+	if status != 0 || !strings.HasPrefix(stdout, "1\texactly `go test`") || control.MatchString(strings.ReplaceAll(stdout, "\t", "")) {
+		t.Errorf("%d: %q %q", status, stdout, stderr)
 	}
 }
 

@@ -19,10 +19,7 @@ import (
 func TestTurnWritesItsRecords(t *testing.T) {
 	t.Parallel()
 	const turns, most = 20, 64 << 10 // bytes of a turn
-	f := newFolders(t)
-	model := providertest.New()
-	t.Cleanup(model.Close)
-	writeConfig(t, f.home, fmt.Sprintf(configOf, model.BaseURL()))
+	f, model := prepare(t, "on-request")
 	top := filepath.Dir(f.home)
 	script := "git init -q; echo x > a; echo '*.o' > .gitignore; git add .; git -c user.name=a -c user.email=a@b commit -qm a; echo y > a; echo z > new; mkdir out; touch out/x x.o; mkdir ../temporary"
 	lay := exec.CommandContext(t.Context(), "sh", "-ec", script)
@@ -32,16 +29,14 @@ func TestTurnWritesItsRecords(t *testing.T) {
 	}
 	p := launch(t, f, exec.Command("env", "TMPDIR="+filepath.Join(top, "temporary"), built(t), "-engine", "native"))
 	p.hello(`{}`)
-	seen, id := map[int]bool{}, 0
 	call := func(command ...string) {
-		id++
 		answers := []providertest.Turn{providertest.Say("done")}
 		if command != nil {
 			answers = []providertest.Turn{providertest.Call(providertest.Shell("c", command...)), answers[0]}
 		}
 		model.Reset(answers...)
-		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"hi","approval-policy":"never","sandbox":"danger-full-access"}}}`, id))
-		p.expect(map[string]any{"id": float64(id)}, seen)
+		p.call("codex", map[string]any{"prompt": "hi", "approval-policy": "never", "sandbox": "danger-full-access"})
+		p.answer()
 	}
 	left := func() (all map[string]fs.FileInfo) {
 		all = map[string]fs.FileInfo{}
