@@ -23,31 +23,27 @@ var moments = flag.Int("moments", 1, "end the server at this `number` of moments
 // TestEndToEndNothingOutlivesADeadServer ends codex-mcp while the app-server
 // starts, and while it runs a command.
 func TestEndToEndNothingOutlivesADeadServer(t *testing.T) {
-	codex, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	bin := build(t)
-	servertest.AtAnyMoment(t, *moments, func(t *testing.T) *exec.Cmd {
-		cmd := exec.Command(bin, "-engine", "codex", "-codex", codex)
-		cmd.Env = []string{"CODEX_HOME=" + openHome(t), asCodex + "=busy"}
-		return cmd
-	})
+	server := server(t)
+	servertest.AtAnyMoment(t, *moments, func(t *testing.T) *exec.Cmd { return server(t, true) })
 }
 
 // TestEndToEndReaderLeaves closes the reading ends of codex-mcp's output.
-func TestEndToEndReaderLeaves(t *testing.T) {
+func TestEndToEndReaderLeaves(t *testing.T) { servertest.ReaderLeaves(t, *moments, server(t)) }
+
+// server returns commands that start codex-mcp with the test binary as Codex, whose turns answer unless they
+// are to be busy.
+func server(t *testing.T) func(t *testing.T, busy bool, args ...string) *exec.Cmd {
 	codex, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	bin := build(t)
-	servertest.ReaderLeaves(t, *moments, func(t *testing.T, busy bool, args ...string) *exec.Cmd {
+	return func(t *testing.T, busy bool, args ...string) *exec.Cmd {
 		kind := map[bool]string{true: "busy", false: "fine"}[busy]
 		cmd := exec.Command(bin, append(args, "-engine", "codex", "-codex", codex)...)
 		cmd.Env = []string{"CODEX_HOME=" + openHome(t), asCodex + "=" + kind}
 		return cmd
-	})
+	}
 }
 
 // openHome returns a home of Codex whose server takes calls that ask for full access.

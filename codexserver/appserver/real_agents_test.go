@@ -5,15 +5,12 @@ package appserver_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -49,60 +46,20 @@ var mcpCall = providertest.Turn{Func: func(r providertest.Request) providertest.
 	return providertest.Say("no such tool")
 }}
 
-func TestRealMCPTool(t *testing.T) {
+// demo is the configuration of the MCP server demo, of a kind.
+func demo(t *testing.T, kind string) string {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, test := range []struct {
-		decision elicit.Decision
-		calls    int // of the two, how many are asked about
-		ran      bool
-		aborts   bool
-	}{
-		{elicit.Approved, 2, true, false},
-		{elicit.ApprovedForSession, 2, true, false},
-		{elicit.Denied, 2, false, false},
-		{elicit.Abort, 1, false, true},
-	} {
-		t.Run(string(test.decision), func(t *testing.T) {
-			r := newReal(t, `approval_policy = "on-request"`, mcpCall, mcpCall, report)
-			r.options.Overrides = map[string]any{"mcp_servers": map[string]any{"demo": map[string]any{
-				"command": self, "env": map[string]any{asMCPServer: "1"},
-			}}}
-			r.restart(t)
-			var asked atomic.Int32
-			h := &recorder{approve: func(_ context.Context, q *elicit.Question) elicit.Outcome {
-				asked.Add(1)
-				if !strings.Contains(q.Message, "write_thing") {
-					t.Errorf("message %q", q.Message)
-				}
-				return elicit.Outcome{Decision: test.decision}
-			}}
-			err := r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go"))
-			var abort *engine.AbortError
-			if errors.As(err, &abort) != test.aborts || err != nil && !test.aborts {
-				t.Errorf("error %v", err)
-			}
-			if int(asked.Load()) != test.calls || strings.Contains(h.answer(), "wrote it") != test.ran {
-				t.Errorf("asked %d times, answer %q, events %v", asked.Load(), h.answer(), h.types())
-			}
-		})
-	}
+	return fmt.Sprintf("[mcp_servers.demo]\ncommand = %q\nenv = { %s = %q }\n", self, asMCPServer, kind)
 }
 
 // TestRealPosing has an MCP server of the real Codex ask questions that try to look like
 // approvals. Each that Codex passes on says who asks.
 func TestRealPosing(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := newReal(t, `approval_policy = "on-request"`, mcpCall, report)
-	r.options.Overrides = map[string]any{"mcp_servers": map[string]any{"demo": map[string]any{
-		"command": self, "env": map[string]any{asMCPServer: "poses"},
-	}}}
-	r.restart(t)
+	r := newReal(t, "approval_policy = \"on-request\"\n"+demo(t, "poses"), mcpCall, report)
 	var asked, approvals atomic.Int32
 	h := &recorder{
 		approve: func(_ context.Context, q *elicit.Question) elicit.Outcome {
@@ -126,42 +83,6 @@ func TestRealPosing(t *testing.T) {
 	t.Logf("%d questions and %d approvals, the server got:\n%.6000s", asked.Load(), approvals.Load(), h.answer())
 	if asked.Load() < 8 || approvals.Load() < 1 {
 		t.Errorf("%d questions and %d approvals", asked.Load(), approvals.Load())
-	}
-}
-
-func TestRealPatch(t *testing.T) {
-	const patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: made.txt\n+hello\n*** End Patch\nEOF\n"
-	for _, test := range []struct {
-		decision elicit.Decision
-		made     bool
-		aborts   bool
-	}{
-		{elicit.Approved, true, false},
-		{elicit.ApprovedForSession, true, false},
-		{elicit.Denied, false, false},
-		{elicit.Abort, false, true},
-	} {
-		t.Run(string(test.decision), func(t *testing.T) {
-			r := newReal(t, `approval_policy = "on-request"`+"\n"+`sandbox_mode = "read-only"`,
-				providertest.Call(providertest.Tool("p1", "exec_command", map[string]any{"cmd": patch})), report)
-			h := decide(test.decision)
-			h.patch = func(_ context.Context, p protocol.PatchApprovalRequest) elicit.Outcome {
-				for path, c := range p.Changes {
-					if filepath.Base(path) != "made.txt" || c.Add == nil || c.Add.Content != "hello\n" {
-						t.Errorf("changes %v", p.Changes)
-					}
-				}
-				return elicit.Outcome{Decision: test.decision}
-			}
-			err := r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go"))
-			var abort *engine.AbortError
-			if errors.As(err, &abort) != test.aborts || err != nil && !test.aborts {
-				t.Errorf("error %v", err)
-			}
-			if made(r) != test.made || h.count("apply_patch_approval_request") != 1 || (h.count("patch_apply_end") == 1) != test.made {
-				t.Errorf("made %v, events %v", made(r), h.types())
-			}
-		})
 	}
 }
 
@@ -217,50 +138,4 @@ func spawnedByTool() providertest.Turn {
 		}
 		return providertest.Say("worker done")
 	}}
-}
-
-func TestRealSubAgent(t *testing.T) {
-	for _, kind := range []struct {
-		model, name string // and how the sub-agent is called
-		script      func() providertest.Turn
-		works       bool
-	}{
-		{"gpt-6.1-sol", "/root/worker", spawned, can(t, newAgents)},
-		{"", "01", spawnedByTool, true}, // the id of its thread
-	} {
-		for _, test := range []struct {
-			decision elicit.Decision
-			made     bool
-			aborts   bool
-		}{
-			{elicit.Approved, true, false},
-			{elicit.Denied, false, false},
-			{elicit.Abort, false, true},
-		} {
-			t.Run(kind.name+" "+string(test.decision), func(t *testing.T) {
-				r := newReal(t, "approval_policy = \"on-request\"\nsandbox_mode = \"read-only\"\nfeatures.multi_agent = true", kind.script())
-				h := decide(test.decision)
-				h.exec = func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
-					if !strings.Contains(q.Reason, "sub-agent "+kind.name) {
-						t.Errorf("reason %q", q.Reason)
-					}
-					return elicit.Outcome{Decision: test.decision}
-				}
-				err := r.start(t, h, protocol.Config{Model: kind.model}).Turn(t.Context(), text("ROOT PROMPT"))
-				if !kind.works {
-					if err != nil || made(r) || h.count("exec_approval_request") != 0 || h.answer() != "all done" {
-						t.Errorf("%v, made %v, answer %q, events %v", err, made(r), h.answer(), h.types())
-					}
-					return
-				}
-				var abort *engine.AbortError
-				if errors.As(err, &abort) != test.aborts || err != nil && !test.aborts {
-					t.Errorf("error %v", err)
-				}
-				if made(r) != test.made || h.count("exec_approval_request") != 1 || !test.aborts && h.answer() != "all done" {
-					t.Errorf("made %v, answer %q, events %v", made(r), h.answer(), h.types())
-				}
-			})
-		}
-	}
 }

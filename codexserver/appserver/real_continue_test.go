@@ -96,8 +96,8 @@ func TestRealContinue(t *testing.T) {
 			}
 			// The launcher, node and Codex. An app-server that has just begun writes down what the user's shell has, by
 			// short programs.
-			left := processes(t, r.home)
-			for end := time.Now().Add(10 * time.Second); name == "command" && len(left) > 3 && time.Now().Before(end); left = processes(t, r.home) {
+			left := r.processes(t, "")
+			for end := time.Now().Add(10 * time.Second); name == "command" && len(left) > 3 && time.Now().Before(end); left = r.processes(t, "") {
 				<-time.After(20 * time.Millisecond)
 			}
 			if name == "command" && len(left) > 3 {

@@ -15,42 +15,31 @@ import (
 // TestRealNothingOutlivesADeadServer is TestEndToEndNothingOutlivesADeadServer
 // with the real Codex.
 func TestRealNothingOutlivesADeadServer(t *testing.T) {
-	codex, err := appserver.Find("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	busy := providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": servertest.Daemons, "yield_time_ms": 25000}))
-	busy.Repeat = true
-	model := providertest.New(busy)
-	t.Cleanup(model.Close)
-	bin := build(t)
-	servertest.AtAnyMoment(t, *moments, func(t *testing.T) *exec.Cmd {
-		home := openHome(t)
-		writeFile(t, filepath.Join(home, "config.toml"), servertest.CodexConfig(model.BaseURL(), ""))
-		cmd := exec.Command(bin, "-engine", "codex", "-codex", codex)
-		cmd.Env = []string{"CODEX_HOME=" + home}
-		return cmd
-	})
+	server := realServer(t)
+	servertest.AtAnyMoment(t, *moments, func(t *testing.T) *exec.Cmd { return server(t, true) })
 }
 
 // TestRealReaderLeaves is TestEndToEndReaderLeaves with the real Codex.
-func TestRealReaderLeaves(t *testing.T) {
+func TestRealReaderLeaves(t *testing.T) { servertest.ReaderLeaves(t, *moments, realServer(t)) }
+
+// realServer is server with the real Codex.
+func realServer(t *testing.T) func(t *testing.T, busy bool, args ...string) *exec.Cmd {
 	codex, err := appserver.Find("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	busy := providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": servertest.Daemons, "yield_time_ms": 25000}))
-	answer := providertest.Say("Done.")
-	busy.Repeat, answer.Repeat = true, true
-	models := map[bool]*providertest.Server{true: providertest.New(busy), false: providertest.New(answer)}
+	works := providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": servertest.Daemons, "yield_time_ms": 25000}))
+	answers := providertest.Say("Done.")
+	works.Repeat, answers.Repeat = true, true
+	models := map[bool]*providertest.Server{true: providertest.New(works), false: providertest.New(answers)}
 	t.Cleanup(models[true].Close)
 	t.Cleanup(models[false].Close)
 	bin := build(t)
-	servertest.ReaderLeaves(t, *moments, func(t *testing.T, busy bool, args ...string) *exec.Cmd {
+	return func(t *testing.T, busy bool, args ...string) *exec.Cmd {
 		home := openHome(t)
 		writeFile(t, filepath.Join(home, "config.toml"), servertest.CodexConfig(models[busy].BaseURL(), ""))
 		cmd := exec.Command(bin, append(args, "-engine", "codex", "-codex", codex)...)
 		cmd.Env = []string{"CODEX_HOME=" + home}
 		return cmd
-	})
+	}
 }

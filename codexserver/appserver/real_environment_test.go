@@ -5,7 +5,6 @@ package appserver_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -58,19 +57,12 @@ func TestRealEnvironmentOfAResumedThread(t *testing.T) {
 	}
 	print := providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": "env"}))
 	r := newReal(t, "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"\n", providertest.Say("one"), print, report)
-	if out, err := exec.Command("git", "init", "-q", r.cwd).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	r.initGit(t)
 	if err := os.Mkdir(filepath.Join(r.cwd, ".codex"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	writeFile(t, filepath.Join(r.cwd, ".codex", "config.toml"), "[shell_environment_policy]\nexclude = [\"FOO_*\"]\n")
-	file, err := os.ReadFile(filepath.Join(r.home, "config.toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, filepath.Join(r.home, "config.toml"), fmt.Sprintf("%s\n[projects.%q]\ntrust_level = \"trusted\"\n", file, r.cwd))
-	r.restart(t)
+	r.configure(t, fmt.Sprintf("\n[projects.%q]\ntrust_level = \"trusted\"\n", r.cwd))
 	conv := r.start(t, &recorder{}, protocol.Config{})
 	if err := conv.Turn(t.Context(), text("first")); err != nil {
 		t.Fatal(err)

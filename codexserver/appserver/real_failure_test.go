@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,8 +33,8 @@ func within(t *testing.T, f func()) {
 	}
 }
 
-// descendants returns the live processes below pid, by /proc.
-func processes(t *testing.T, home string) []string {
+// processes returns the live processes of this Codex, by /proc, whose command line has a text.
+func (r *real) processes(t *testing.T, part string) []string {
 	t.Helper()
 	var found []string
 	dirs, err := filepath.Glob("/proc/[0-9]*")
@@ -44,9 +43,10 @@ func processes(t *testing.T, home string) []string {
 	}
 	for _, dir := range dirs {
 		env, err := os.ReadFile(dir + "/environ")
-		if err == nil && strings.Contains(string(env), "CODEX_HOME="+home+"\x00") {
-			name, _ := os.ReadFile(dir + "/cmdline")
-			found = append(found, filepath.Base(dir)+" "+string(name))
+		if err == nil && strings.Contains(string(env), "CODEX_HOME="+r.home+"\x00") {
+			if name, _ := os.ReadFile(dir + "/cmdline"); strings.Contains(string(name), part) {
+				found = append(found, filepath.Base(dir)+" "+string(name))
+			}
 		}
 	}
 	return found
@@ -62,121 +62,92 @@ func kill(t *testing.T, pid int) {
 	}
 }
 
-func TestRealKilledInTurn(t *testing.T) {
-	stall := make(chan struct{})
-	r := newReal(t, "", providertest.Turn{Text: []string{"thinking"}, Stall: stall}, providertest.Say("again"))
-	t.Cleanup(func() { close(stall) })
-	h := &recorder{}
-	conv := r.start(t, h, protocol.Config{})
-	done := make(chan error, 1)
-	go func() { done <- conv.Turn(t.Context(), text("go")) }()
-	if err := r.Await(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
-	var err error
-	within(t, func() {
-		kill(t, r.engine.PID())
-		err = <-done
-	})
+// TestRealEnd ends turns of the real Codex that wait for the model, a command or a person. Nothing of them
+// is left, and another turn works unless the engine was closed.
+func TestRealEnd(t *testing.T) {
+	why := errors.New("enough")
 	var failed *engine.TurnError
-	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "killed") {
-		t.Errorf("error %v", err)
-	}
-	if err := conv.Turn(t.Context(), text("on")); err != nil || h.answer() != "again" {
-		t.Errorf("next turn: %v, %q", err, h.answer())
-	}
-}
-
-func TestRealKilledInApproval(t *testing.T) {
-	r := newReal(t, `approval_policy = "on-request"`+"\n"+`sandbox_mode = "read-only"`, escalated("c1"), providertest.Say("again"))
-	asked := make(chan struct{})
-	h := &recorder{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Outcome {
-		close(asked)
-		<-ctx.Done()
-		return elicit.Outcome{Decision: elicit.Abort}
-	}}
-	conv := r.start(t, h, protocol.Config{})
-	done := make(chan error, 1)
-	go func() { done <- conv.Turn(t.Context(), text("go")) }()
-	<-asked
-	var err error
-	within(t, func() {
-		kill(t, r.engine.PID())
-		err = <-done
-	})
-	var failed *engine.TurnError
-	if !errors.As(err, &failed) {
-		t.Errorf("error %v", err)
-	}
-	if err := conv.Turn(t.Context(), text("on")); err != nil || h.answer() != "again" || made(r) {
-		t.Errorf("next turn: %v, %q, made %v", err, h.answer(), made(r))
-	}
-}
-
-func TestRealCloseLeavesNothing(t *testing.T) {
-	r := newReal(t, `approval_policy = "never"`+"\n"+`sandbox_mode = "danger-full-access"`,
-		providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": "echo on; sleep 60"})))
-	h := &recorder{}
-	conv := r.start(t, h, protocol.Config{})
-	done := make(chan error, 1)
-	go func() { done <- conv.Turn(t.Context(), text("go")) }()
-	h.wait(t, "exec_command_begin")
-	if len(processes(t, r.home)) == 0 {
-		t.Fatal("no process to look for")
-	}
-	within(t, func() { r.engine.Close() })
-	if err := <-done; err == nil {
-		t.Error("the turn ended well")
-	}
-	if left := processes(t, r.home); len(left) != 0 {
-		t.Errorf("left: %q", left)
-	}
-}
-
-func TestRealHangsAndIsKilled(t *testing.T) {
-	stall := make(chan struct{})
-	r := newReal(t, "", providertest.Turn{Text: []string{"thinking"}, Stall: stall})
-	t.Cleanup(func() { close(stall) })
-	h := &recorder{}
-	conv := r.start(t, h, protocol.Config{})
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- conv.Turn(ctx, text("go")) }()
-	if err := r.Await(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(r.engine.PID(), syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	within(t, func() {
-		cancel()
-		<-done
-	})
-	within(t, func() { r.engine.Close() })
-	if left := processes(t, r.home); len(left) != 0 {
-		t.Errorf("left: %q", left)
-	}
-}
-
-func TestRealUntrustedConfiguration(t *testing.T) {
-	r := newReal(t, `approval_policy = "untrusted"`+"\n"+`sandbox_mode = "workspace-write"`,
-		providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": "touch made.txt"})), report)
-	h := decide(elicit.Denied)
-	if err := r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")); err != nil {
-		t.Fatal(err)
-	}
-	if h.count("exec_approval_request") != 1 || made(r) {
-		t.Errorf("made %v, events %v", made(r), h.types())
+	interrupted := func(err error) bool { return errors.Is(err, why) }
+	killed := func(err error) bool { return errors.As(err, &failed) }
+	for name, tt := range map[string]struct {
+		at     string // model, command or question
+		end    func(r *real, interrupt func())
+		is     func(error) bool
+		closes bool
+	}{
+		"killed":             {"model", func(r *real, _ func()) { kill(t, r.engine.PID()) }, func(err error) bool { return killed(err) && strings.Contains(err.Error(), "killed") }, false},
+		"killed in approval": {"question", func(r *real, _ func()) { kill(t, r.engine.PID()) }, killed, false},
+		"interrupted":        {"model", func(_ *real, interrupt func()) { interrupt() }, interrupted, false},
+		"command interrupted": {"command", func(r *real, interrupt func()) {
+			interrupt()
+			for len(r.processes(t, "sleep\x0061")) > 0 { // Codex ends them, but answers before they have exited
+				<-time.After(20 * time.Millisecond)
+			}
+		}, interrupted, false},
+		"closed": {"command", func(r *real, _ func()) { r.engine.Close() }, func(err error) bool { return err != nil }, true},
+		"hangs": {"model", func(r *real, interrupt func()) {
+			if err := syscall.Kill(r.engine.PID(), syscall.SIGSTOP); err != nil {
+				t.Error(err)
+			}
+			interrupt()
+		}, func(err error) bool { return err != nil }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stall, asked := make(chan struct{}), make(chan struct{})
+			t.Cleanup(func() { close(stall) })
+			configuration, first := "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"", providertest.Turn{Text: []string{"thinking"}, Stall: stall}
+			switch tt.at {
+			case "command":
+				first = providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": "sleep 0.5; echo on; sleep 61", "yield_time_ms": 25000}))
+			case "question":
+				configuration, first = "approval_policy = \"on-request\"\nsandbox_mode = \"read-only\"", escalated("c1")
+			}
+			r := newReal(t, configuration, first, providertest.Say("again"))
+			h := &recorder{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Outcome {
+				close(asked)
+				<-ctx.Done()
+				return elicit.Outcome{Decision: elicit.Abort}
+			}}
+			conv := r.start(t, h, protocol.Config{})
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			done := make(chan error, 1)
+			go func() { done <- conv.Turn(ctx, text("go")) }()
+			switch tt.at {
+			case "model":
+				if err := r.Await(t.Context(), 1); err != nil {
+					t.Fatal(err)
+				}
+			case "command":
+				h.wait(t, "exec_command_output_delta")
+			case "question":
+				<-asked
+			}
+			if len(r.processes(t, "")) == 0 {
+				t.Fatal("no process to look for")
+			}
+			within(t, func() {
+				tt.end(r, func() { cancel(why) })
+				if err := <-done; !tt.is(err) {
+					t.Errorf("error %v", err)
+				}
+			})
+			if !tt.closes {
+				if err := conv.Turn(t.Context(), text("on")); err != nil || h.answer() != "again" || made(r) {
+					t.Errorf("next turn: %v, %q, made %v", err, h.answer(), made(r))
+				}
+			}
+			within(t, func() { r.engine.Close() })
+			if left := r.processes(t, ""); len(left) != 0 {
+				t.Errorf("left: %q", left)
+			}
+		})
 	}
 }
 
 func TestRealWordsOfOld(t *testing.T) {
 	r := newReal(t, "\n", providertest.Say("fine"))
-	writeFile(t, filepath.Join(r.home, "config.toml"), string(must(os.ReadFile(filepath.Join(r.home, "config.toml"))))+`
-[profiles.careful]
-model = "careful-model"
-approval_policy = "on-failure"
-`)
+	r.configure(t, "\n[profiles.careful]\nmodel = \"careful-model\"\napproval_policy = \"on-failure\"\n")
 	h := &recorder{}
 	conv := r.start(t, h, protocol.Config{Profile: "careful", ApprovalPolicy: protocol.ApprovalOnFailure,
 		IncludePlanTool: new(true)})
@@ -195,13 +166,6 @@ approval_policy = "on-failure"
 	if !errors.As(err, &fault) {
 		t.Errorf("absent cwd: %v", err)
 	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }
 
 func TestRealNotSignedIn(t *testing.T) {
@@ -302,33 +266,5 @@ func TestRealOverrides(t *testing.T) {
 	}
 	if got := r.engine.Check(t.Context()).ApprovalPolicy; got != "untrusted" {
 		t.Errorf("policy %q", got)
-	}
-}
-
-func TestRealInterruptEndsCommands(t *testing.T) {
-	r := newReal(t, `approval_policy = "never"`+"\n"+`sandbox_mode = "danger-full-access"`,
-		providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": "sleep 0.5; echo on; sleep 61", "yield_time_ms": 25000})))
-	h := &recorder{}
-	conv := r.start(t, h, protocol.Config{})
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- conv.Turn(ctx, text("go")) }()
-	h.wait(t, "exec_command_output_delta")
-	cancel()
-	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
-	}
-	// Codex ends them, but answers before they have exited.
-	until := time.After(soon)
-	for {
-		left := slices.DeleteFunc(processes(t, r.home), func(p string) bool { return !strings.Contains(p, "sleep\x0061") })
-		if len(left) == 0 {
-			return
-		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-until:
-			t.Fatalf("left: %q", left)
-		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -43,19 +42,17 @@ func TestRealStartsNothing(t *testing.T) {
 			t.Run(tt.name+"/"+below, func(t *testing.T) {
 				marks := filepath.Join(t.TempDir(), "marks")
 				r := newReal(t, tt.file)
+				more := "[sandbox_workspace_write]\nexclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n"
+				if tt.starts != "" {
+					more += fmt.Sprintf("[projects.%q]\ntrust_level = \"trusted\"\n", r.cwd)
+				}
+				r.configure(t, more)
 				file := filepath.Join(r.home, "config.toml")
-				before, err := os.ReadFile(file)
+				whole, err := os.ReadFile(file)
 				if err != nil {
 					t.Fatal(err)
 				}
-				whole := string(before) + "[sandbox_workspace_write]\nexclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n"
-				if tt.starts != "" {
-					whole += fmt.Sprintf("[projects.%q]\ntrust_level = \"trusted\"\n", r.cwd)
-				}
-				writeFile(t, file, whole)
-				if out, err := exec.Command("git", "init", "-q", r.cwd).CombinedOutput(); err != nil {
-					t.Fatalf("git init: %v %s", err, out)
-				}
+				r.initGit(t)
 				program := servertest.Plant(t, r.cwd, marks)
 				tt.cfg.Cwd = filepath.Join(r.cwd, below)
 				if err := os.MkdirAll(tt.cfg.Cwd, 0o755); err != nil {
@@ -63,7 +60,7 @@ func TestRealStartsNothing(t *testing.T) {
 				}
 				check := func(when string) {
 					t.Helper()
-					if now, err := os.ReadFile(file); err != nil || string(now) != whole {
+					if now, err := os.ReadFile(file); err != nil || string(now) != string(whole) {
 						t.Errorf("%s, config.toml is another one (%v):\n%s", when, err, now)
 					}
 					if started, _ := os.ReadFile(marks); tt.starts == "" && len(started) > 0 {
@@ -90,15 +87,8 @@ func TestRealStartsNothing(t *testing.T) {
 				check("at the start")
 				turn("after a turn", conv)
 				turn("after another turn", conv)
-				path, err := fileOf(t, r.engine, conv.ID())
-				if err != nil {
-					t.Fatal(err)
-				}
 				r.restart(t)
-				again, err := r.engine.Resume(t.Context(), savedAt(path), protocol.Config{Keep: func(protocol.Access) bool { return true }}, h)
-				if err != nil {
-					t.Fatal(err)
-				}
+				again := r.resume(t, conv, h, protocol.Config{Keep: func(protocol.Access) bool { return true }})
 				check("after a restart")
 				turn("after a resumed turn", again)
 				r.Add(providertest.Say(`{"findings":[]}`))

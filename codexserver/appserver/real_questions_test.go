@@ -18,7 +18,7 @@ import (
 )
 
 // TestRealQuestions causes each kind of question that today's Codex asks besides those about a
-// command or a patch. Each is asked, or refused by name. TestRealMCPTool has those about the
+// command or a patch. Each is asked, or refused by name. TestRealApprovals has those about the
 // tools of MCP servers, TestRealNetwork those about a host, TestRealRules those that an administrator
 // wants a person to decide.
 //

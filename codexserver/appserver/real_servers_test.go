@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,15 +27,7 @@ func TestRealLeavesItselfOut(t *testing.T) {
 			}
 			r := newReal(t, "", providertest.Say("hello"), providertest.Say("again"))
 			more := fmt.Sprintf("[mcp_servers.codex]\ncommand = \"env\"\nargs = [%q, \"home\"]\nstartup_timeout_sec = 2\n[projects.%q]\ntrust_level = \"trusted\"\n", server, r.cwd)
-			file := filepath.Join(r.home, "config.toml")
-			usual, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			writeFile(t, file, string(usual)+more)
-			if out, err := exec.Command("git", "init", "-q", r.cwd).CombinedOutput(); err != nil {
-				t.Fatalf("git init: %v %s", err, out)
-			}
+			r.initGit(t)
 			if err := os.Mkdir(filepath.Join(r.cwd, ".codex"), 0o700); err != nil {
 				t.Fatal(err)
 			}
@@ -45,7 +36,7 @@ func TestRealLeavesItselfOut(t *testing.T) {
 				r.options.Self = server
 			}
 			r.options.Overrides = map[string]any{"mcp_servers": map[string]any{"gone": map[string]any{"enabled": false}}}
-			r.restart(t)
+			r.configure(t, more)
 			h := &recorder{}
 			conv := r.start(t, h, protocol.Config{})
 			if err := conv.Turn(t.Context(), text("hi")); err != nil {

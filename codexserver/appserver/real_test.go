@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
@@ -45,6 +47,26 @@ func newReal(t *testing.T, configuration string, turns ...providertest.Turn) *re
 	r.options = &appserver.Options{CodexHome: r.home}
 	r.restart(t)
 	return r
+}
+
+// configure adds to the configuration of Codex, and starts it anew.
+func (r *real) configure(t *testing.T, more string) {
+	t.Helper()
+	file := filepath.Join(r.home, "config.toml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, file, string(text)+more)
+	r.restart(t)
+}
+
+// initGit makes the working folder a repository.
+func (r *real) initGit(t *testing.T) {
+	t.Helper()
+	if out, err := exec.Command("git", "init", "-q", r.cwd).CombinedOutput(); err != nil {
+		t.Fatalf("git init: %v %s", err, out)
+	}
 }
 
 // restart starts a new engine for the real Codex.
@@ -109,20 +131,6 @@ func made(r *real) bool {
 	return err == nil
 }
 
-func TestRealText(t *testing.T) {
-	r := newReal(t, `approval_policy = "on-request"`, providertest.Say("hello"), providertest.Say("again"))
-	h := &recorder{}
-	conv := r.start(t, h, protocol.Config{})
-	for _, want := range []string{"hello", "again"} {
-		if err := conv.Turn(t.Context(), text("hi")); err != nil {
-			t.Fatal(err)
-		}
-		if got := h.answer(); got != want {
-			t.Errorf("answer %q, want %q; events %v", got, want, h.types())
-		}
-	}
-}
-
 // TestRealIncomplete has the real Codex report a response that the provider cuts off.
 func TestRealIncomplete(t *testing.T) {
 	r := newReal(t, `approval_policy = "never"`, providertest.Turn{Text: []string{"half ", "an"}, Cut: "length"})
@@ -136,40 +144,73 @@ func TestRealIncomplete(t *testing.T) {
 	}
 }
 
-func TestRealCommand(t *testing.T) {
-	for _, test := range []struct {
-		decision elicit.Decision
-		made     bool
-		aborts   bool
+// TestRealApprovals decides about a command, by the policy of the file too, a patch, two calls of an MCP
+// server's tool, and the command of a sub-agent.
+func TestRealApprovals(t *testing.T) {
+	const asks, agents = "approval_policy = \"on-request\"\nsandbox_mode = \"read-only\"\n", "features.multi_agent = true"
+	run := func(cmd string) providertest.Turn {
+		return providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": cmd}))
+	}
+	patch := run("apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: made.txt\n+hello\n*** End Patch\nEOF\n")
+	for _, tt := range []struct {
+		name, configuration, model string
+		turns                      []providertest.Turn
+		decisions, asked           int    // how many of the list; the questions, of which an abort leaves one
+		shown, answer, ended       string // a part of the question, the beginning of the answer, and the event of an end
 	}{
-		{elicit.Approved, true, false},
-		{elicit.ApprovedForSession, true, false},
-		{elicit.Denied, false, false},
-		{elicit.Abort, false, true},
-		{"", false, false},
+		{"command", asks, "", []providertest.Turn{escalated("c1"), report}, 5, 1, "touch made.txt", "seen: ", "exec_command_end"},
+		{"untrusted", "approval_policy = \"untrusted\"\nsandbox_mode = \"workspace-write\"", "", []providertest.Turn{run("touch made.txt"), report}, 1, 1, "touch made.txt", "seen: ", "exec_command_end"},
+		{"patch", asks, "", []providertest.Turn{patch, report}, 4, 1, "made.txt: hello\n", "", "patch_apply_end"},
+		{"tool", "approval_policy = \"on-request\"\n" + demo(t, "1"), "", []providertest.Turn{mcpCall, mcpCall, report}, 4, 2, "write_thing", "", ""},
+		{"sub-agent", asks + agents, "gpt-6.1-sol", []providertest.Turn{spawned()}, 3, 1, "sub-agent /root/worker", "all done", ""},
+		{"sub-agent by a tool", asks + agents, "", []providertest.Turn{spawnedByTool()}, 3, 1, "sub-agent 01", "all done", ""}, // the id of its thread
 	} {
-		t.Run(string(test.decision), func(t *testing.T) {
-			r := newReal(t, `approval_policy = "on-request"`+"\n"+`sandbox_mode = "read-only"`, escalated("c1"), report)
-			h := decide(test.decision)
-			err := r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go"))
-			var abort *engine.AbortError
-			if errors.As(err, &abort) != test.aborts || err != nil && !test.aborts {
-				t.Errorf("error %v", err)
-			}
-			if made(r) != test.made {
-				t.Errorf("made = %v; events %v", made(r), h.types())
-			}
-			if !test.aborts && !strings.HasPrefix(h.answer(), "seen: ") {
-				t.Errorf("answer %q", h.answer())
-			}
-			if n := h.count("exec_approval_request"); n != 1 {
-				t.Errorf("asked %d times", n)
-			}
-			if began := h.count("exec_command_begin"); began != h.count("exec_command_end") || (began == 1) != test.made {
-				t.Errorf("events %v", h.types())
-			}
-			t.Log(h.types())
-		})
+		for _, decision := range []elicit.Decision{elicit.Denied, elicit.Approved, elicit.Abort, elicit.ApprovedForSession, ""}[:tt.decisions] {
+			t.Run(tt.name+" "+string(decision), func(t *testing.T) {
+				r := newReal(t, tt.configuration, tt.turns...)
+				var asked atomic.Int32
+				ask := func(shown string) elicit.Outcome {
+					if asked.Add(1); !strings.Contains(shown, tt.shown) {
+						t.Errorf("asked %q", shown)
+					}
+					return elicit.Outcome{Decision: decision}
+				}
+				h := &recorder{
+					exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
+						return ask(fmt.Sprint(q.Command, q.Reason))
+					},
+					patch: func(_ context.Context, p protocol.PatchApprovalRequest) elicit.Outcome {
+						shown := ""
+						for path, c := range p.Changes {
+							if c.Add == nil {
+								t.Fatalf("changes %v", p.Changes)
+							}
+							shown += filepath.Base(path) + ": " + c.Add.Content
+						}
+						return ask(shown)
+					},
+					approve: func(_ context.Context, q *elicit.Question) elicit.Outcome { return ask(q.Message) },
+				}
+				err := r.start(t, h, protocol.Config{Model: tt.model}).Turn(t.Context(), text("ROOT PROMPT"))
+				aborts, approves, want := decision == elicit.Abort, decision.Approves(), tt.asked
+				switch {
+				case tt.model != "" && !can(t, newAgents):
+					aborts, approves, want = false, false, 0
+				case aborts:
+					want = 1
+				}
+				var abort *engine.AbortError
+				if errors.As(err, &abort) != aborts || err != nil && !aborts {
+					t.Errorf("error %v", err)
+				}
+				if did := made(r) || strings.Contains(h.answer(), "wrote it"); did != approves || int(asked.Load()) != want || !aborts && !strings.HasPrefix(h.answer(), tt.answer) {
+					t.Errorf("did it: %t, asked %d times, answer %q, events %v", did, asked.Load(), h.answer(), h.types())
+				}
+				if tt.ended != "" && (h.count("exec_command_begin") != h.count("exec_command_end") || (h.count(tt.ended) == 1) != approves) {
+					t.Errorf("events %v", h.types())
+				}
+			})
+		}
 	}
 }
 
@@ -231,67 +272,6 @@ func TestRealRefusalIsExplained(t *testing.T) {
 	}
 	if n := len(r.Requests()); n != 2 || !strings.Contains(r.last(), "use the makefile") {
 		t.Errorf("%d requests, the last: %s", n, r.last())
-	}
-}
-
-func TestRealInterrupt(t *testing.T) {
-	stall := make(chan struct{})
-	r := newReal(t, "", providertest.Turn{Text: []string{"thinking"}, Stall: stall}, providertest.Say("again"))
-	t.Cleanup(func() { close(stall) })
-	h := &recorder{}
-	conv := r.start(t, h, protocol.Config{})
-	ctx, cancel := context.WithCancelCause(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- conv.Turn(ctx, text("go")) }()
-	if err := r.Await(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
-	why := errors.New("enough")
-	within(t, func() {
-		cancel(why)
-		if err := <-done; !errors.Is(err, why) {
-			t.Errorf("error %v", err)
-		}
-	})
-	if err := conv.Turn(t.Context(), text("on")); err != nil || h.answer() != "again" {
-		t.Errorf("next turn: %v, %q", err, h.answer())
-	}
-}
-
-func TestRealResume(t *testing.T) {
-	r := newReal(t, "", providertest.Say("one"), providertest.Say("two"))
-	conv := r.start(t, &recorder{}, protocol.Config{})
-	if err := conv.Turn(t.Context(), text("first")); err != nil {
-		t.Fatal(err)
-	}
-	r.restart(t)
-	h := &recorder{}
-	path, err := fileOf(t, r.engine, conv.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := r.engine.Resume(t.Context(), savedAt(path), protocol.Config{}, h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := h.all()[0].(protocol.SessionConfigured); len(got.InitialMessages) != 2 || got.RolloutPath != path {
-		t.Errorf("resumed: %s, %s", got.RolloutPath, got.InitialMessages)
-	}
-	if err := again.Turn(t.Context(), text("second")); err != nil || h.answer() != "two" || again.ID() != conv.ID() {
-		t.Errorf("%v, %q, %s", err, h.answer(), again.ID())
-	}
-	if !strings.Contains(r.last(), "first") {
-		t.Error("the history is lost")
-	}
-	page, err := r.engine.List(t.Context(), protocol.ListConversationsParams{})
-	if err != nil || len(page.Items) != 1 || page.Items[0].ConversationID != conv.ID() || page.Items[0].Preview != "first" || page.Items[0].Cwd == "" {
-		t.Errorf("list: %v, %+v", err, page)
-	}
-	if _, err := r.engine.List(t.Context(), protocol.ListConversationsParams{Cursor: "bogus"}); !errors.Is(err, engine.ErrCursor) {
-		t.Errorf("a bad cursor: %v", err)
-	}
-	if _, err := r.engine.Find(t.Context(), "0199a2b3-0000-7000-8000-000000000001"); !errors.Is(err, engine.ErrNotFound) {
-		t.Errorf("unknown: %v", err)
 	}
 }
 
