@@ -79,18 +79,6 @@ func TestAlways(t *testing.T) {
 	}
 }
 
-// TestAlwaysIsTheLeastStrict has any other answer win against it.
-func TestAlwaysIsTheLeastStrict(t *testing.T) {
-	for _, d := range []elicit.Decision{elicit.ApprovedForSession, elicit.Approved, elicit.Denied, elicit.Abort} {
-		if !d.Stricter(elicit.ApprovedAlways) || elicit.ApprovedAlways.Stricter(d) {
-			t.Errorf("%s is not stricter", d)
-		}
-	}
-	if !elicit.ApprovedAlways.Valid() || !elicit.ApprovedAlways.Approves() || elicit.Denied.Approves() {
-		t.Error("what approves is wrong")
-	}
-}
-
 // TestAlwaysIsShownOnOneLine escapes what a rule's words have from a model.
 func TestAlwaysIsShownOnOneLine(t *testing.T) {
 	q := &elicit.Question{Always: &elicit.Always{Words: "x\"\u202e\n{"}}

@@ -2,6 +2,7 @@ package elicit_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -251,6 +252,8 @@ func forModel(d elicit.Decision, reason elicit.Reason, feedback, result string) 
 	return "the client chose to abort the turn"
 }
 
+// TestReadOptions has options that decide, and questions that do not offer an approval for the session:
+// they take one as plain.
 func TestReadOptions(t *testing.T) {
 	for _, tt := range []struct {
 		name, result string
@@ -258,6 +261,11 @@ func TestReadOptions(t *testing.T) {
 		want         elicit.Decision
 		level        slog.Level
 	}{
+		{"once, flat", `{"decision":"approved_for_session"}`, elicit.Options{}, approved, info},
+		{"once, for the session", `{"action":"accept","content":{"decision":"approved_for_session"}}`, elicit.Options{}, approved, info},
+		{"once, abort", `{"action":"accept","content":{"decision":"abort"}}`, elicit.Options{}, abort, info},
+		{"once, declined", `{"action":"decline","content":{"decision":"approved_for_session"}}`, elicit.Options{}, denied, warn},
+		{"once, contradiction", `{"action":"accept","decision":"approved_for_session","content":{"allow":1}}`, elicit.Options{}, denied, warn},
 		{"cancel denies", `{"action":"cancel"}`, elicit.Options{OnCancel: "deny"}, denied, info},
 		{"cancel denies, contradiction", `{"action":"cancel","decision":"approved"}`, elicit.Options{OnCancel: "deny"}, denied, warn},
 		{"cancel aborts", `{"action":"cancel"}`, elicit.Options{OnCancel: "abort"}, abort, info},
@@ -267,7 +275,7 @@ func TestReadOptions(t *testing.T) {
 		{"both still restrict", `{"action":"accept","decision":"denied"}`, elicit.Options{NoLegacyFlat: true}, denied, info},
 		{"compliant", `{"action":"accept"}`, elicit.Options{NoLegacyFlat: true}, approved, debug},
 	} {
-		out := (&elicit.Question{}).Read(json.RawMessage(tt.result), &tt.options)
+		out := (&elicit.Question{Once: strings.HasPrefix(tt.name, "once")}).Read(json.RawMessage(tt.result), &tt.options)
 		if out.Decision != tt.want || out.Level != tt.level {
 			t.Errorf("%s: %s at %v, want %s at %v", tt.name, out.Decision, out.Level, tt.want, tt.level)
 		}
@@ -296,22 +304,6 @@ func TestReadDetail(t *testing.T) {
 	}
 }
 
-// A question that does not offer an approval for the session takes one as plain.
-func TestReadOnce(t *testing.T) {
-	q := &elicit.Question{Message: "?", Once: true}
-	for result, want := range map[string]elicit.Decision{
-		`{"decision":"approved_for_session"}`:                                         approved,
-		`{"action":"accept","content":{"decision":"approved_for_session"}}`:           approved,
-		`{"action":"accept","content":{"decision":"abort"}}`:                          abort,
-		`{"action":"decline","content":{"decision":"approved_for_session"}}`:          denied,
-		`{"action":"accept","decision":"approved_for_session","content":{"allow":1}}`: denied,
-	} {
-		if out := q.Read(json.RawMessage(result), nil); out.Decision != want {
-			t.Errorf("%s: %s, want %s", result, out.Decision, want)
-		}
-	}
-}
-
 func TestReadLongFeedback(t *testing.T) {
 	out := (&elicit.Question{}).Read(json.RawMessage(`{"action":"decline","content":{"feedback":"`+strings.Repeat("é", 3000)+`"}}`), nil)
 	if want := strings.Repeat("é", 2000) + "… (1,000 characters hidden) …"; out.Feedback != want {
@@ -319,15 +311,34 @@ func TestReadLongFeedback(t *testing.T) {
 	}
 }
 
-func TestDecisionValid(t *testing.T) {
-	for _, d := range []elicit.Decision{approved, session, denied, abort} {
-		if !d.Valid() {
-			t.Errorf("%q is not valid", d)
+// TestDecisions has every decision, from the least strict to the strictest, and words that are none.
+func TestDecisions(t *testing.T) {
+	order := []elicit.Decision{"", elicit.ApprovedAlways, session, approved, denied, abort}
+	for i, d := range order {
+		if d.Valid() != (i > 0) || d.Approves() != (1 <= i && i <= 3) {
+			t.Errorf("%q: valid %t, approves %t", d, d.Valid(), d.Approves())
+		}
+		for j, other := range order {
+			if d.Stricter(other) != (i > j) {
+				t.Errorf("%q stricter than %q: %v", d, other, !(i > j))
+			}
 		}
 	}
-	for _, d := range []elicit.Decision{"", "Approved", "yes", "approved "} {
+	for _, d := range []elicit.Decision{"Approved", "yes", "approved "} {
 		if d.Valid() {
 			t.Errorf("%q is valid", d)
+		}
+	}
+}
+
+// TestFlagsRefuse checks that each boolean that hosts use for a confirmation also refuses.
+func TestFlagsRefuse(t *testing.T) {
+	for _, flag := range []string{"approved", "approve", "confirm", "confirmed", "allow", "allowed"} {
+		for value, want := range map[string]elicit.Decision{"true": approved, "false": denied, `"yes"`: denied, "null": denied} {
+			answer := fmt.Sprintf(`{"action":"accept","content":{%q:%s}}`, flag, value)
+			if out := kinds[0].question.Read(json.RawMessage(answer), nil); out.Decision != want {
+				t.Errorf("%s: %s", answer, out.Decision)
+			}
 		}
 	}
 }

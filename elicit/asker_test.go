@@ -3,6 +3,7 @@ package elicit_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -105,43 +106,26 @@ func TestAskFlatLoggedOnce(t *testing.T) {
 	}
 }
 
-func TestAskImpossibleQuestion(t *testing.T) {
-	d := newDesk()
-	out := elicit.NewAsker(d, able, nil).Ask(t.Context(), &elicit.Question{Extra: map[string]any{"f": func() {}}})
-	if asked, _ := d.seen(); out.Decision != denied || len(asked) > 0 {
-		t.Errorf("%+v, asked %q", out, asked)
-	}
-}
-
 func TestAskTimeout(t *testing.T) {
 	for _, tt := range []struct{ timeout, want time.Duration }{
 		{0, 10 * time.Minute},
 		{90 * time.Second, 90 * time.Second},
+		{-1, 1000 * time.Hour}, // when it is answered
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk()
 			start := time.Now()
+			time.AfterFunc(1000*time.Hour, func() { d.answer("?", `{"action":"accept"}`) })
 			out := elicit.NewAsker(d, able, &elicit.Options{Timeout: tt.timeout}).Ask(t.Context(), &elicit.Question{Message: "?"})
-			if took := time.Since(start); out.Decision != denied || out.Reason != "timeout" || took != tt.want {
+			answered := tt.timeout < 0
+			if took := time.Since(start); answered != (out.Decision == approved) || answered != (out.Reason != "timeout") || !answered && out.Decision != denied || took != tt.want {
 				t.Errorf("after %v: %+v", took, out)
 			}
-			if _, revoked := d.seen(); !slices.Equal(revoked, []string{"?"}) {
+			if _, revoked := d.seen(); !answered && !slices.Equal(revoked, []string{"?"}) {
 				t.Errorf("revoked %q", revoked)
 			}
 		})
 	}
-}
-
-func TestAskForEver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk()
-		out := ask(t.Context(), elicit.NewAsker(d, able, &elicit.Options{Timeout: -1}), "?")
-		<-time.After(1000 * time.Hour)
-		d.answer("?", `{"action":"accept"}`)
-		if got := <-out; got.Decision != approved {
-			t.Errorf("%+v", got)
-		}
-	})
 }
 
 func TestAskInterrupted(t *testing.T) {
@@ -176,7 +160,8 @@ func TestAskInterrupted(t *testing.T) {
 }
 
 // An approval does not count if the turn ended before it was read. A deadline of the turn
-// does not count as the question's own.
+// does not count as the question's own. After that of the question, the time-out is the reason
+// whatever a caller returns.
 func TestAskTurnEndBeatsAnswer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	racing := elicit.CallFunc(func(context.Context, json.RawMessage) (json.RawMessage, error) {
@@ -190,6 +175,13 @@ func TestAskTurnEndBeatsAnswer(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if out := elicit.NewAsker(newDesk(), able, nil).Ask(ctx, &elicit.Question{Message: "?"}); out.Decision != abort || out.Reason != "interrupted" {
+			t.Errorf("%+v", out)
+		}
+		odd := elicit.CallFunc(func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+			<-ctx.Done()
+			return nil, errors.New("odd")
+		})
+		if out := elicit.NewAsker(odd, able, &elicit.Options{Timeout: time.Second}).Ask(t.Context(), &elicit.Question{Message: "?"}); out.Reason != "timeout" {
 			t.Errorf("%+v", out)
 		}
 	})
@@ -336,5 +328,39 @@ func TestCallFunc(t *testing.T) {
 	}
 	if err := f.Call(t.Context(), "elicitation/create", json.RawMessage(`{}`), new(string)); err == nil {
 		t.Error("a result that is not raw was taken")
+	}
+}
+
+// TestQuestionThatCannotBeSent checks that a question that has no JSON is not asked: its
+// answer would be about nothing.
+func TestQuestionThatCannotBeSent(t *testing.T) {
+	q := &elicit.Question{Message: "?", Extra: map[string]any{"codex_command": func() {}}}
+	asked := false
+	asker := elicit.NewAsker(elicit.CallFunc(func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		asked = true
+		return json.RawMessage(`{"action":"accept"}`), nil
+	}), able, nil)
+	if out := asker.Ask(t.Context(), q); out.Decision != denied || out.Reason != "client_error" || asked {
+		t.Errorf("%s %s, asked %v", out.Decision, out.Reason, asked)
+	}
+	if raw, err := q.InputRequest(able, nil); err == nil {
+		t.Errorf("input request %s", raw)
+	}
+}
+
+// TestNilOptions checks the time for an answer without options, and the words of an outcome
+// that another package made.
+func TestNilOptions(t *testing.T) {
+	ctx, cancel := (*elicit.Options)(nil).WithTimeout(t.Context())
+	defer cancel()
+	if end, ok := ctx.Deadline(); !ok || time.Until(end) > elicit.DefaultTimeout {
+		t.Errorf("ends at %v, %v", end, ok)
+	}
+	for want, out := range map[string]elicit.Outcome{
+		"declined": {Decision: denied}, "declined: use make": {Decision: denied, Feedback: "use make"}, "": {Decision: approved, Feedback: "x"},
+	} {
+		if got := out.ForModel(); got != want {
+			t.Errorf("%+v: %q, want %q", out, got, want)
+		}
 	}
 }

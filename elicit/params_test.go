@@ -87,15 +87,26 @@ func TestSchema(t *testing.T) {
 		{"auto", titled, `{"elicitation":{}}`, false, false},
 		{"auto", old, forms, true, false},
 		{"auto", titled, forms, false, true},
+		{"auto", old, `{"elicitation":{"form":{},"url":{}}}`, true, false},
+		{"auto", old, `{"elicitation":{"form":null}}`, false, false},
+		{"auto", old, `{"elicitation":{"form":{},"form":{}}}`, false, false},
+		{"auto", old, `{"elicitation":{"url":{}}}`, false, false},
+		{"auto", old, `{"elicitation":{}}`, false, false},
+		{"auto", old, `{"form":{}}`, false, false},
+		{"auto", old, `{}`, false, false},
+		{"auto", old, ``, false, false},
 	} {
-		for _, once := range []bool{false, true} {
-			got := schema(t, &elicit.Question{Once: once}, elicit.Client{ProtocolVersion: tt.version, Capabilities: json.RawMessage(tt.capabilities)}, tt.kind)
+		for _, q := range []*elicit.Question{{}, {Once: true}, {Inside: true}, {Inside: true, Once: true}} {
+			got := schema(t, q, elicit.Client{ProtocolVersion: tt.version, Capabilities: json.RawMessage(tt.capabilities)}, tt.kind)
 			// No member besides these: nothing is required.
 			want := map[string]any{"type": "object", "properties": map[string]any{}}
 			if tt.enum || tt.oneOf {
 				values := []any{"approved", "approved_for_session", "denied", "abort"}
 				titles := []any{"Approve once", "Approve for this session", "Deny, let the agent try something else", "Deny and stop this turn"}
-				if once {
+				if q.Inside { // an approval for the session covers less than this command
+					titles[1] = "Approve for this session, in the sandbox"
+				}
+				if q.Once {
 					values, titles = slices.Delete(values, 1, 2), slices.Delete(titles, 1, 2)
 				}
 				decision := map[string]any{"type": "string", "title": "Decision", "description": "Leave empty to approve once."}
@@ -113,7 +124,7 @@ func TestSchema(t *testing.T) {
 					"type": "string", "title": "Feedback for the agent", "description": "Optional, used when denying.", "maxLength": 2000.0}}
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s at %s for %s, once %v (-want +got):\n%s", tt.kind, tt.version, tt.capabilities, once, diff)
+				t.Errorf("%s at %s for %s, once %t, inside %t (-want +got):\n%s", tt.kind, tt.version, tt.capabilities, q.Once, q.Inside, diff)
 			}
 		}
 	}
