@@ -22,18 +22,15 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// changesEngine returns an engine whose turns run one shell command, and call after when the command has ended. Roots are
-// writable.
-type changesEngine func(t *testing.T, script string, roots []string, after func()) engine.Engine
-
-// runChanges runs the table with an engine.
-func runChanges(t *testing.T, start changesEngine) {
+// TestChangesOfTheNativeEngine runs every kind of change with the native engine.
+func TestChangesOfTheNativeEngine(t *testing.T) {
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	t.Setenv("GIT_TEMPLATE_DIR", "")                              // else each repository, and each copy, has a dozen sample files
@@ -56,7 +53,7 @@ func runChanges(t *testing.T, start changesEngine) {
 	for _, k := range append(apart, inFolders(sharing)) {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
-			k.run(t, template, start)
+			k.run(t, template)
 		})
 	}
 }
@@ -80,7 +77,7 @@ type place struct {
 	old  string // a copy of dir before the turn
 }
 
-func (k *kind) run(t *testing.T, template string, start changesEngine) {
+func (k *kind) run(t *testing.T, template string) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -98,34 +95,26 @@ func (k *kind) run(t *testing.T, template string, start changesEngine) {
 		t.Fatal(err)
 	}
 	shell(t, p.dir, lay+"\nexec cp -a '"+p.dir+"' '"+p.old+"'")
-	before := p.tree()
+	before := p.read(p.dir, p.root)
 
 	options := changes.Options{Changes: k.options}
 	options.Changes.Before, options.Changes.After = cmp.Or(k.options.Before, time.Minute), cmp.Or(k.options.After, time.Minute)
 	options.Scratch = git.Scratch{Dir: filepath.Join(top, "scratch")}
-	var roots []string
+	mode, roots := "danger-full-access", []string{}
 	if k.roots {
-		roots = []string{p.root}
+		mode, roots = "workspace-write", []string{p.root}
 	}
-	work := p.dir
-	if k.cwd != "" {
-		work = filepath.Join(p.dir, k.cwd)
-	}
-	e := start(t, "set -e; cd '"+p.dir+"'; "+k.act, roots, func() {
-		if k.user != "" {
+	model := providertest.New(
+		providertest.Call(providertest.Shell("1", "sh", "-c", "set -e; cd '"+p.dir+"'; "+k.act)),
+		providertest.Turn{Func: func(providertest.Request) providertest.Turn {
 			shell(t, p.dir, k.user)
-		}
-	})
+			return providertest.Say("done")
+		}},
+	)
+	e := newNative(t, model, map[string]any{"sandbox_mode": mode, "sandbox_workspace_write.writable_roots": roots})
 	options.Announced = engine.TraitsOf(e).Announces
 	c := turn.New(options)
-	share := thread.NewTable(e, &approve.Options{}).Share("")
-	defer share.Close()
-	a := thread.Attend{Turn: c, Awaited: true}
-	th, err := share.Start(t.Context(), protocol.Config{Cwd: work}, a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := th.Begin(a, protocol.TurnInput{Items: protocol.TextInput("go")}).Run(t.Context()); err != nil {
+	if err := runTurn(t, e, &approve.Options{}, filepath.Join(p.dir, k.cwd), thread.Attend{Turn: c}); err != nil {
 		t.Fatal(err)
 	}
 	r := c.So()
@@ -144,7 +133,7 @@ func (k *kind) run(t *testing.T, template string, start changesEngine) {
 			t.Errorf("(-want +got)\n%s\n%s", d, diff)
 		}
 	}
-	p.check(before, p.tree(), &r)
+	p.check(before, p.read(p.dir, p.root), &r)
 	p.apply(diff, &r)
 }
 
@@ -183,10 +172,7 @@ type file struct {
 	content string
 }
 
-// tree reads the files of the folder and of the writable root, without git's own and
-// without folders.
-func (p *place) tree() map[string]file { return p.read(p.dir, p.root) }
-
+// read reads the files of folders, without git's own and without folders.
 func (p *place) read(dirs ...string) map[string]file {
 	p.t.Helper()
 	all := map[string]file{}
@@ -343,7 +329,8 @@ func (p *place) isRepository(name string) bool {
 	return err == nil
 }
 
-var note = regexp.MustCompile(`(?m)^# [^:]*: (?:add|update|delete|rename) (.*)\n`)
+// note is a note about a file in the diff of a snapshot, or in that of patches.
+var note = regexp.MustCompile(`(?m)^# [^:]*: (?:(?:add|update|delete|rename) (.*)|a/.* b/(.*))\n`)
 
 // apply applies the diff to the copy and compares it with the folder.
 func (p *place) apply(diff string, r *protocol.TurnResult) {
@@ -356,22 +343,17 @@ func (p *place) apply(diff string, r *protocol.TurnResult) {
 			return
 		}
 	}
-	omitted := map[string]bool{}
+	var omitted []string
 	for _, m := range note.FindAllStringSubmatch(diff, -1) {
-		name, _ := unquote(m[1])
-		omitted[name] = true
+		name, _ := unquote(m[1] + m[2])
+		omitted = append(omitted, name)
 	}
 	for _, name := range changed(p.read(p.old), p.read(p.dir)) {
-		if !omitted[name] && !slices.ContainsFunc(keys(omitted), func(dir string) bool { return strings.HasSuffix(dir, "/") && strings.HasPrefix(name, dir) }) && !p.gap(name, r) {
+		omits := func(path string) bool {
+			return path == name || strings.HasSuffix(path, "/") && strings.HasPrefix(name, path)
+		}
+		if !slices.ContainsFunc(omitted, omits) && !p.gap(name, r) {
 			p.t.Errorf("after git apply %q differs, and the diff does not say so:\n%.3000s", name, diff)
 		}
 	}
-}
-
-func keys(m map[string]bool) []string {
-	var list []string
-	for k := range m {
-		list = append(list, k)
-	}
-	return list
 }

@@ -24,7 +24,7 @@ func TestDiff(t *testing.T) {
 	}})
 	tt.emit(protocol.PatchApplyEnd{CallID: "p", Success: true})
 	tt.run(func() { tt.write("a.go", "a\nB\n") }, "make")
-	if got, want := tt.end(errors.New("no model")).numstat(), "1\t0\t"+git.Quote(outside)+"\n1\t1\ta.go"; got != want {
+	if got, want := numstatOf(tt.end(errors.New("no model"))), "1\t0\t"+git.Quote(outside)+"\n1\t1\ta.go"; got != want {
 		t.Errorf("changes:\n%s\nwant:\n%s", got, want)
 	}
 	var lines []string

@@ -3,6 +3,7 @@ package turn_test
 import (
 	"bytes"
 	"context"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -21,7 +22,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/memdir"
-	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -41,6 +41,37 @@ func person(_ context.Context, r *approval.Request) (elicit.Outcome, error) {
 // enginePatch is the patch of [engineTurn].
 const enginePatch = "*** Begin Patch\n*** Update File: a.go\n@@\n a\n-b\n+B\n c\n*** Update File: b.go\n@@\n-1\n 2\n*** End Patch"
 
+// newNative returns the native engine with a scripted model. The end of the test closes both. It asks for nothing and
+// has no sandbox, unless the configuration says more.
+func newNative(t *testing.T, model *providertest.Server, more map[string]any) engine.Engine {
+	t.Helper()
+	t.Cleanup(model.Close)
+	overrides := map[string]any{
+		"model": "scripted", "model_provider": "local", "model_providers.local.name": "local", "model_providers.local.base_url": model.BaseURL(),
+		"model_providers.local.wire_api": "responses", "approval_policy": "never", "sandbox_mode": "danger-full-access",
+	}
+	maps.Copy(overrides, more)
+	e, err := native.New(&native.Options{CodexHome: t.TempDir(), Overrides: overrides})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+// runTurn runs one turn of a new thread, which a call awaits.
+func runTurn(t *testing.T, e engine.Engine, o *approve.Options, cwd string, a thread.Attend) error {
+	t.Helper()
+	share := thread.NewTable(e, o).Share("")
+	defer share.Close()
+	a.Awaited = true
+	th, err := share.Start(t.Context(), protocol.Config{Cwd: cwd}, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return th.Begin(a, protocol.TurnInput{Items: protocol.TextInput("go")}).Run(t.Context())
+}
+
 // engineTurn runs the turn of TestTurn with an engine. Its model applies enginePatch, removes
 // old.go, runs a failing test that writes test.log, and tries to push. The report must have
 // the changes that git sees, and the commands and refusals of the record of approvals.
@@ -55,20 +86,13 @@ func engineTurn(t *testing.T, e engine.Engine) protocol.TurnResult {
 	tt.write("old.go", "x\ndirty\n")
 	tt.write("dirty.go", "x\n")
 	var lines bytes.Buffer
-	share := thread.NewTable(e, &approve.Options{Record: record.To(&lines)}).Share("")
-	defer share.Close()
-
-	tt.c = newWatch(changes.Options{Scratch: git.Scratch{Dir: t.TempDir()}, Announced: engine.TraitsOf(e).Announces, Changes: setting.Changes{Before: time.Minute, After: time.Minute}})
-	a := thread.Attend{Turn: tt.c.Turn, Awaited: true, Ask: &approve.Place{Ask: person}}
-	th, err := share.Start(t.Context(), protocol.Config{Cwd: tt.dir}, a)
-	if err != nil {
-		t.Fatal(err)
-	}
 	tt.git("add", "-A")
 	tt.git("commit", "-q", "-m", "dirty") // git counts changes from this commit
-	got := tt.end(th.Begin(a, protocol.TurnInput{Items: protocol.TextInput("go")}).Run(t.Context()))
+	tt.c = newWatch(changes.Options{Scratch: git.Scratch{Dir: t.TempDir()}, Announced: engine.TraitsOf(e).Announces, Changes: setting.Changes{Before: time.Minute, After: time.Minute}})
+	a := thread.Attend{Turn: tt.c.Turn, Ask: &approve.Place{Ask: person}}
+	got := tt.end(runTurn(t, e, &approve.Options{Record: record.To(&lines)}, tt.dir, a))
 
-	if d := cmp.Diff(tt.numstat(), got.numstat()); d != "" {
+	if d := cmp.Diff(tt.numstat(), numstatOf(got)); d != "" {
 		t.Error("changes and git diff --numstat (-want +got)\n" + d)
 	}
 	if got.ChangesFrom != "tree" || got.Status != "completed" {
@@ -104,16 +128,7 @@ func TestTurnOfTheNativeEngine(t *testing.T) {
 		providertest.Call(providertest.Shell("4", "git", "push", "origin")),
 		providertest.Say("done"),
 	)
-	defer model.Close()
-	e, err := native.New(&native.Options{CodexHome: t.TempDir(), Overrides: map[string]any{
-		"model": "scripted", "model_provider": "local", "model_providers.local.name": "local", "model_providers.local.base_url": model.BaseURL(),
-		"model_providers.local.wire_api": "responses", "approval_policy": "untrusted", "sandbox_mode": "danger-full-access",
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	r := engineTurn(t, e)
+	r := engineTurn(t, newNative(t, model, map[string]any{"approval_policy": "untrusted"}))
 	want := protocol.Tokens{Input: 70, Cached: 7, Output: 22, Reasoning: 1}
 	if r.Usage == nil {
 		t.Fatal("no usage")
@@ -127,15 +142,8 @@ func TestTurnOfTheNativeEngine(t *testing.T) {
 func recorded(t *testing.T, lines *bytes.Buffer) (ran, refused []string) {
 	t.Helper()
 	for line := range strings.Lines(lines.String()) {
-		var l struct {
-			Event    string   `json:"event"`
-			Kind     string   `json:"kind"`
-			Command  []string `json:"command"`
-			Decision string   `json:"decision"`
-			By       string   `json:"by"`
-			Reason   string   `json:"reason"`
-		}
-		if err := json.Unmarshal([]byte(line), &l); err != nil {
+		l, err := record.Parse([]byte(line))
+		if err != nil {
 			t.Fatal(err)
 		}
 		shown := elicit.ShowCommand(l.Command) + " by " + l.By

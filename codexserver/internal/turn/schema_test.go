@@ -59,18 +59,6 @@ func check(t testing.TB, s *outputschema.Schema, out []byte, limit int) {
 	}
 }
 
-// TestSchemaIsShort checks the schema's length, since tools/list has a limit for all
-// tools.
-func TestSchemaIsShort(t *testing.T) {
-	short := jsontext.Value(turn.Schema)
-	if err := short.Compact(); err != nil {
-		t.Fatal(err)
-	}
-	if len(short) > 1850 {
-		t.Errorf("%d bytes", len(short))
-	}
-}
-
 // TestShortSchemaNamesAll checks that the short schema names the members of the full one,
 // and accepts the same reports.
 func TestShortSchemaNamesAll(t *testing.T) {

@@ -17,7 +17,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
-	"github.com/go-json-experiment/json"
 )
 
 // turn is a turn in a repository, as an engine would report it.
@@ -117,46 +116,18 @@ func (tt *work) numstat() string {
 	return strings.Join(lines, "\n")
 }
 
-// result is a report as a client reads it.
-type result struct {
-	Status      string `json:"status"`
-	ChangesFrom string `json:"changesFrom"`
-	Changes     []struct {
-		Path    string `json:"path"`
-		Kind    string `json:"kind"`
-		Added   *int   `json:"added"`
-		Removed *int   `json:"removed"`
-	} `json:"changes"`
-	Commands []struct {
-		Command    string `json:"command"`
-		ExitCode   *int   `json:"exitCode"`
-		ApprovedBy string `json:"approvedBy"`
-	} `json:"commands"`
-	Refused []struct {
-		Kind   string `json:"kind"`
-		What   string `json:"what"`
-		Why    string `json:"why"`
-		By     string `json:"by"`
-		Reason string `json:"reason"`
-	} `json:"refused"`
-	Truncated map[string]int `json:"truncated"`
-}
-
 // end ends the turn and reads its result.
-func (tt *work) end(err error) result {
+func (tt *work) end(err error) protocol.TurnResult {
 	tt.t.Helper()
 	tt.c.End(err)
 	r := tt.c.So()
 	out := r.JSON(setting.DefaultResult)
 	check(tt.t, schema(tt.t), out, setting.DefaultResult)
-	var res result
-	if err := json.Unmarshal(out, &res); err != nil {
-		tt.t.Fatal(err)
-	}
-	return res
+	return readBack(tt.t, out)
 }
 
-func (r result) numstat() string {
+// numstatOf returns the counts of a result, as [work.numstat] does.
+func numstatOf(r protocol.TurnResult) string {
 	var lines []string
 	for _, c := range r.Changes {
 		added, removed := "-", "-"
@@ -278,7 +249,7 @@ func TestTurnWithoutSnapshot(t *testing.T) {
 		w.emit(protocol.PatchApplyBegin{CallID: "1", Changes: map[string]protocol.FileChange{"/elsewhere/b.go": {Add: &protocol.FileContent{Content: "b\n"}}}})
 		w.emit(protocol.PatchApplyEnd{CallID: "1", Success: true})
 		got := w.end(&engine.TurnError{Message: "x"})
-		if from := got.ChangesFrom; (from == "tree") != (tt.name == "a snapshot") || got.Status != "failed" || got.numstat() != "1\t0\t/elsewhere/b.go" {
+		if from := got.ChangesFrom; (from == "tree") != (tt.name == "a snapshot") || got.Status != "failed" || numstatOf(got) != "1\t0\t/elsewhere/b.go" {
 			t.Errorf("%s: %+v", tt.name, got)
 		}
 		if words := w.c.Found().Untold; (words != "") != tt.untold {
