@@ -14,8 +14,7 @@ import (
 func TestDenied(t *testing.T) {
 	base := fixture(t)
 	dir := filepath.Join(base, "work")
-	write := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
-	online := write
+	write, online := write(), write()
 	online.NetworkAccess = true
 	for _, tt := range []struct {
 		name   string
@@ -54,9 +53,8 @@ func TestDenied(t *testing.T) {
 func TestDeniedMessages(t *testing.T) {
 	base := fixture(t)
 	dir := filepath.Join(base, "work")
-	policy := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
 	processes := boxtest.Starter(t)
-	c := confine(t, policy, dir)
+	c := confine(t, write(), dir)
 	for script, want := range map[string]bool{
 		"echo x > ../outside/new":              true,
 		"touch ../outside/new":                 true,

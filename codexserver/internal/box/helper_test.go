@@ -48,10 +48,7 @@ func TestHelper(t *testing.T) {
 func TestHelperIsFound(t *testing.T) {
 	missing := errors.New("missing")
 	var lost error
-	helper := filepath.Join(t.TempDir(), "helper")
-	if err := os.WriteFile(helper, []byte("#!/bin/sh\nprintf %s \"$1\" >&2\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	helper := filepath.Join(tree(t, "helper=#!/bin/sh\nprintf %s \"$1\" >&2\n"), "helper")
 	find := func(string) (string, error) { return helper, lost }
 	s := box.New(box.Options{Helper: []string{"no-such-helper"}, Find: find})
 	confine := func() (*box.Confinement, error) {
@@ -67,9 +64,9 @@ func TestHelperIsFound(t *testing.T) {
 	if err := errors.Join(c.Start(cmd), cmd.Wait()); err != nil || out.String() != `{"cwd":"/","mode":"read-only","network_access":false,"writable_roots":[]}` {
 		t.Errorf("%s, %v", out.String(), err)
 	}
-	res, err := boxtest.Starter(t).Run(t.Context(), run.Spec{Argv: []string{"/bin/true"}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c}, nil)
-	if err != nil || res.Stderr != out.String() {
-		t.Errorf("by way of a launcher: %q, %v", res.Stderr, err)
+	res := ran(t, run.Spec{Argv: []string{"/bin/true"}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c})
+	if res.Stderr != out.String() {
+		t.Errorf("by way of a launcher: %q", res.Stderr)
 	}
 	if diff := cmp.Diff([]string{"CODEX_SANDBOX_NETWORK_DISABLED=1"}, c.Environ()); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)
@@ -99,13 +96,10 @@ func TestHelperInTheDocumentation(t *testing.T) {
 	if !found || !block {
 		t.Fatal("the page has no helper")
 	}
-	bin, work, plain := t.TempDir(), t.TempDir(), t.TempDir()
-	helper := filepath.Join(bin, "codex-bwrap")
-	boxtest.Lay(t, bin, "codex-bwrap="+script, "bwrap=#!/bin/sh\nprintf '%s\\n' \"$*\"\n")
-	boxtest.Lay(t, work, ".git/")
-	writes := protocol.SandboxPolicy{
-		Mode: protocol.SandboxWorkspaceWrite, WritableRoots: []string{plain}, NetworkAccess: true, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true,
-	}
+	bin := tree(t, "codex-bwrap="+script, "bwrap=#!/bin/sh\nprintf '%s\\n' \"$*\"\n")
+	work, plain, helper := tree(t, ".git/"), tree(t), filepath.Join(bin, "codex-bwrap")
+	writes := write(plain)
+	writes.NetworkAccess = true
 	const all = "--ro-bind / / --dev /dev --proc /proc --unshare-user --unshare-pid --unshare-ipc --new-session --die-with-parent"
 	for _, tt := range []struct {
 		policy protocol.SandboxPolicy
@@ -118,12 +112,12 @@ func TestHelperInTheDocumentation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := boxtest.Starter(t).Run(t.Context(), run.Spec{
+		res := ran(t, run.Spec{
 			Argv: []string{"/bin/true", "a b"}, Dir: work, Env: []string{"PATH=" + bin + ":" + os.Getenv("PATH")}, Confinement: c,
-		}, nil)
+		})
 		want := strings.NewReplacer("W", work, "P", plain).Replace(tt.want) + "\n"
-		if err != nil || res.Aggregated != want {
-			t.Errorf("%q, %v, want %q", res.Aggregated, err, want)
+		if res.Aggregated != want {
+			t.Errorf("%q, want %q", res.Aggregated, want)
 		}
 	}
 }

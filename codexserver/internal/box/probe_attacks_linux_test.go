@@ -12,23 +12,15 @@ import (
 // attackProbes are attempts that go around what the other probes try.
 var attackProbes = map[string]func(args []string) error{
 	// A descriptor that only names a file becomes one that writes it.
-	"reopen to write": func(a []string) error {
-		return byPath(a[0], func(link string) error { return closed(unix.Open(link, unix.O_WRONLY, 0)) })
-	},
-	"reopen to read": func(a []string) error {
-		return byPath(a[0], func(link string) error {
-			return closed(unix.Open(link, unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK, 0))
-		})
-	},
-	"truncate by descriptor": func(a []string) error {
-		return byPath(a[0], func(link string) error { return unix.Truncate(link, 0) })
-	},
-	"chmod by descriptor": func(a []string) error {
-		return byPath(a[0], func(link string) error { return unix.Chmod(link, mode(a)) })
-	},
-	"times by descriptor": func(a []string) error {
-		return byPath(a[0], func(link string) error { return unix.UtimesNanoAt(unix.AT_FDCWD, link, make([]unix.Timespec, 2), 0) })
-	},
+	"reopen to write": onLink(func(link string, _ []string) error { return closed(unix.Open(link, unix.O_WRONLY, 0)) }),
+	"reopen to read": onLink(func(link string, _ []string) error {
+		return closed(unix.Open(link, unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK, 0))
+	}),
+	"truncate by descriptor": onLink(func(link string, _ []string) error { return unix.Truncate(link, 0) }),
+	"chmod by descriptor":    onLink(func(link string, a []string) error { return unix.Chmod(link, mode(a)) }),
+	"times by descriptor": onLink(func(link string, _ []string) error {
+		return unix.UtimesNanoAt(unix.AT_FDCWD, link, make([]unix.Timespec, 2), 0)
+	}),
 	"create by descriptor": func(a []string) error {
 		return byPath(filepath.Dir(a[0]), func(link string) error {
 			return closed(unix.Open(filepath.Join(link, filepath.Base(a[0])), unix.O_CREAT|unix.O_WRONLY, 0o600))
@@ -44,16 +36,9 @@ var attackProbes = map[string]func(args []string) error{
 		n := numbers(a)
 		return closed(unix.Socket(int(n[0]), int(n[1]), int(n[2])))
 	},
-	"signal by descriptor": func(a []string) error {
-		fd, err := unix.PidfdOpen(int(numbers(a)[0]), 0)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd)
-		return unix.PidfdSendSignal(fd, 0, nil, 0)
-	},
+	"signal by descriptor": func(a []string) error { return signalled(unix.PidfdOpen(pid(a), 0)) },
 	"take a descriptor": func(a []string) error {
-		fd, err := unix.PidfdOpen(int(numbers(a)[0]), 0)
+		fd, err := unix.PidfdOpen(pid(a), 0)
 		if err != nil {
 			return err
 		}
@@ -62,7 +47,7 @@ var attackProbes = map[string]func(args []string) error{
 	},
 	"queue a signal": func(a []string) error {
 		info := [32]int32{0, 0, -1} // si_code is SI_QUEUE
-		_, _, errno := unix.Syscall(unix.SYS_RT_SIGQUEUEINFO, uintptr(numbers(a)[0]), 0, uintptr(unsafe.Pointer(&info)))
+		_, _, errno := unix.Syscall(unix.SYS_RT_SIGQUEUEINFO, uintptr(pid(a)), 0, uintptr(unsafe.Pointer(&info)))
 		return asError(errno)
 	},
 	// One system call with numbers.
@@ -78,10 +63,15 @@ var attackProbes = map[string]func(args []string) error{
 
 var calls = map[string]uintptr{
 	"fsopen": unix.SYS_FSOPEN, "open_tree": unix.SYS_OPEN_TREE, "pivot_root": unix.SYS_PIVOT_ROOT, "userfaultfd": unix.SYS_USERFAULTFD,
-	"perf_event_open": unix.SYS_PERF_EVENT_OPEN, "add_key": unix.SYS_ADD_KEY, "request_key": unix.SYS_REQUEST_KEY,
+	"perf_event_open": unix.SYS_PERF_EVENT_OPEN, "add_key": unix.SYS_ADD_KEY,
 	"ioprio_set": unix.SYS_IOPRIO_SET, "setpriority": unix.SYS_SETPRIORITY, "kcmp": unix.SYS_KCMP,
 	"msgctl": unix.SYS_MSGCTL, "ioctl": unix.SYS_IOCTL, "shmget": unix.SYS_SHMGET, "semget": unix.SYS_SEMGET, "msgget": unix.SYS_MSGGET,
 	"unshare": unix.SYS_UNSHARE, "clone3": unix.SYS_CLONE3, "setns": unix.SYS_SETNS, "x32": 0x40000000 + 39,
+}
+
+// onLink is a probe with the link of [byPath].
+func onLink(f func(link string, args []string) error) func(args []string) error {
+	return func(a []string) error { return byPath(a[0], func(link string) error { return f(link, a) }) }
 }
 
 // byPath calls f with the link in /proc of a descriptor that only names a file.

@@ -15,50 +15,36 @@ import (
 // callProbes are attempts that are one system call each.
 var callProbes = map[string]func(args []string) error{
 	// Modes: the arguments are a path and the mode in octal.
-	"chmod to": func(a []string) error { return unix.Chmod(a[0], mode(a)) },
-	"fchmod to": func(a []string) error {
-		return withFile(a[0], func(fd int) error { return unix.Fchmod(fd, mode(a)) })
-	},
-	"fchmodat2 to": func(a []string) error {
-		return callPath(unix.SYS_FCHMODAT2, a[0], uintptr(mode(a)), 0)
-	},
-	"open with": func(a []string) error {
-		return closed(unix.Open(a[0], unix.O_CREAT|unix.O_WRONLY, mode(a)))
-	},
-	"openat2 with": func(a []string) error {
-		return closed(unix.Openat2(unix.AT_FDCWD, a[0], &unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY, Mode: uint64(mode(a))}))
-	},
-	"tmpfile with": func(a []string) error {
-		return closed(unix.Open(a[0], unix.O_TMPFILE|unix.O_WRONLY, mode(a)))
-	},
-	"mknod with": func(a []string) error { return unix.Mknodat(unix.AT_FDCWD, a[0], unix.S_IFREG|mode(a), 0) },
-	"creat with": func(a []string) error { return oldCall(85, a[0], uintptr(mode(a)), 0) },
-	"old chmod to": func(a []string) error {
-		return oldCall(90, a[0], uintptr(mode(a)), 0)
-	},
-	"old open with": func(a []string) error {
-		return oldCall(2, a[0], unix.O_CREAT|unix.O_WRONLY, uintptr(mode(a)))
-	},
-	"old mknod with": func(a []string) error {
-		return oldCall(133, a[0], uintptr(unix.S_IFREG|mode(a)), 0)
-	},
+	"chmod to":     withMode(unix.Chmod),
+	"fchmod to":    onFile(func(fd int, a []string) error { return unix.Fchmod(fd, mode(a)) }),
+	"fchmodat2 to": withMode(func(path string, mode uint32) error { return callPath(unix.SYS_FCHMODAT2, path, uintptr(mode), 0) }),
+	"open with":    withMode(func(path string, mode uint32) error { return closed(unix.Open(path, unix.O_CREAT|unix.O_WRONLY, mode)) }),
+	"openat2 with": withMode(func(path string, mode uint32) error {
+		return closed(unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY, Mode: uint64(mode)}))
+	}),
+	"tmpfile with": withMode(func(path string, mode uint32) error {
+		return closed(unix.Open(path, unix.O_TMPFILE|unix.O_WRONLY, mode))
+	}),
+	"mknod with":   withMode(func(path string, mode uint32) error { return unix.Mknodat(unix.AT_FDCWD, path, unix.S_IFREG|mode, 0) }),
+	"creat with":   withMode(func(path string, mode uint32) error { return oldCall(85, path, uintptr(mode), 0) }),
+	"old chmod to": withMode(func(path string, mode uint32) error { return oldCall(90, path, uintptr(mode), 0) }),
+	"old open with": withMode(func(path string, mode uint32) error {
+		return oldCall(2, path, unix.O_CREAT|unix.O_WRONLY, uintptr(mode))
+	}),
+	"old mknod with": withMode(func(path string, mode uint32) error { return oldCall(133, path, uintptr(unix.S_IFREG|mode), 0) }),
 	"setcap": func(a []string) error {
 		const cap = "\x01\x00\x00\x02\x80\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" // CAP_SETUID
 		return unix.Setxattr(a[0], "security.capability", []byte(cap), 0)
 	},
 	// Owners, times and extended attributes.
-	"lchown": func(a []string) error { return unix.Lchown(a[0], os.Getuid(), os.Getgid()) },
-	"fchown": func(a []string) error {
-		return withFile(a[0], func(fd int) error { return unix.Fchown(fd, os.Getuid(), os.Getgid()) })
-	},
+	"lchown":    func(a []string) error { return unix.Lchown(a[0], os.Getuid(), os.Getgid()) },
+	"fchown":    onFile(func(fd int, _ []string) error { return unix.Fchown(fd, os.Getuid(), os.Getgid()) }),
 	"old chown": func(a []string) error { return oldCall(92, a[0], uintptr(os.Getuid()), uintptr(os.Getgid())) },
-	"futimens": func(a []string) error {
-		return withFile(a[0], func(fd int) error {
-			times := [2]unix.Timespec{{Sec: 1}, {Sec: 1}}
-			_, _, errno := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(&times)), 0, 0, 0)
-			return asError(errno)
-		})
-	},
+	"futimens": onFile(func(fd int, _ []string) error {
+		times := [2]unix.Timespec{{Sec: 1}, {Sec: 1}}
+		_, _, errno := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(&times)), 0, 0, 0)
+		return asError(errno)
+	}),
 	"utime":  func(a []string) error { return oldCall(132, a[0], 0, 0) },
 	"utimes": func(a []string) error { return oldCall(235, a[0], 0, 0) },
 	"futimesat": func(a []string) error {
@@ -67,16 +53,12 @@ var callProbes = map[string]func(args []string) error{
 		}
 		return callPath(261, a[0], 0, 0)
 	},
-	"lsetxattr": func(a []string) error { return unix.Lsetxattr(a[0], "user.x", []byte("x"), 0) },
-	"fsetxattr": func(a []string) error {
-		return withFile(a[0], func(fd int) error { return unix.Fsetxattr(fd, "user.x", []byte("x"), 0) })
-	},
-	"setxattrat":   func(a []string) error { return attributeAt(unix.SYS_SETXATTRAT, a[0]) },
-	"removexattr":  func(a []string) error { return unix.Removexattr(a[0], "user.none") },
-	"lremovexattr": func(a []string) error { return unix.Lremovexattr(a[0], "user.none") },
-	"fremovexattr": func(a []string) error {
-		return withFile(a[0], func(fd int) error { return unix.Fremovexattr(fd, "user.none") })
-	},
+	"lsetxattr":     func(a []string) error { return unix.Lsetxattr(a[0], "user.x", []byte("x"), 0) },
+	"fsetxattr":     onFile(func(fd int, _ []string) error { return unix.Fsetxattr(fd, "user.x", []byte("x"), 0) }),
+	"setxattrat":    func(a []string) error { return attributeAt(unix.SYS_SETXATTRAT, a[0]) },
+	"removexattr":   func(a []string) error { return unix.Removexattr(a[0], "user.none") },
+	"lremovexattr":  func(a []string) error { return unix.Lremovexattr(a[0], "user.none") },
+	"fremovexattr":  onFile(func(fd int, _ []string) error { return unix.Fremovexattr(fd, "user.none") }),
 	"removexattrat": func(a []string) error { return attributeAt(unix.SYS_REMOVEXATTRAT, a[0]) },
 	"acl": func(a []string) error {
 		// One that has the file's owner, its group and the others, and says what the mode says.
@@ -85,30 +67,24 @@ var callProbes = map[string]func(args []string) error{
 		return unix.Setxattr(a[0], "system.posix_acl_access", []byte(list), 0)
 	},
 	// The attributes of a file besides its mode.
-	"getflags": func(a []string) error {
-		return withFile(a[0], func(fd int) error {
-			_, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS)
+	"getflags": onFile(func(fd int, _ []string) error {
+		_, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS)
+		return err
+	}),
+	"setflags": onFile(func(fd int, _ []string) error {
+		flags, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS)
+		if err != nil {
 			return err
-		})
-	},
-	"setflags": func(a []string) error {
-		return withFile(a[0], func(fd int) error {
-			flags, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS)
-			if err != nil {
-				return err
-			}
-			return unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, flags)
-		})
-	},
-	"fssetxattr": func(a []string) error {
-		return withFile(a[0], func(fd int) error {
-			var attr [28]byte
-			if err := control(fd, 0x801c581f, unsafe.Pointer(&attr)); err != nil { // FS_IOC_FSGETXATTR
-				return err
-			}
-			return control(fd, 0x401c5820, unsafe.Pointer(&attr))
-		})
-	},
+		}
+		return unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, flags)
+	}),
+	"fssetxattr": onFile(func(fd int, _ []string) error {
+		var attr [28]byte
+		if err := control(fd, 0x801c581f, unsafe.Pointer(&attr)); err != nil { // FS_IOC_FSGETXATTR
+			return err
+		}
+		return control(fd, 0x401c5820, unsafe.Pointer(&attr))
+	}),
 	"file_setattr": func(a []string) error {
 		path, err := unix.BytePtrFromString(a[0])
 		if err != nil {
@@ -123,12 +99,10 @@ var callProbes = map[string]func(args []string) error{
 		}
 		return nil
 	},
-	"verity": func(a []string) error {
-		return withFile(a[0], func(fd int) error {
-			arg := unix.FsverityEnableArg{Version: 1, Hash_algorithm: 1, Block_size: 4096}
-			return control(fd, unix.FS_IOC_ENABLE_VERITY, unsafe.Pointer(&arg))
-		})
-	},
+	"verity": onFile(func(fd int, _ []string) error {
+		arg := unix.FsverityEnableArg{Version: 1, Hash_algorithm: 1, Block_size: 4096}
+		return control(fd, unix.FS_IOC_ENABLE_VERITY, unsafe.Pointer(&arg))
+	}),
 	// Devices.
 	"read terminal": func(a []string) error {
 		return closed(unix.Open(a[0], unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK, 0))
@@ -195,13 +169,21 @@ func closed(fd int, err error) error {
 	return err
 }
 
-func withFile(path string, f func(fd int) error) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
+// withMode is a probe with a path and a mode.
+func withMode(f func(path string, mode uint32) error) func(args []string) error {
+	return func(a []string) error { return f(a[0], mode(a)) }
+}
+
+// onFile is a probe with an open file.
+func onFile(f func(fd int, args []string) error) func(args []string) error {
+	return func(a []string) error {
+		file, err := os.Open(a[0])
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		return f(int(file.Fd()), a)
 	}
-	defer file.Close()
-	return f(int(file.Fd()))
 }
 
 func control(fd int, request uintptr, arg unsafe.Pointer) error {
@@ -215,10 +197,7 @@ func callPath(nr uintptr, path string, b, c uintptr) error {
 		return err
 	}
 	_, _, errno := unix.Syscall6(nr, at, uintptr(unsafe.Pointer(p)), b, c, 0, 0)
-	if errno != 0 {
-		return errno
-	}
-	return nil
+	return asError(errno)
 }
 
 // attributeAt sets or removes an extended attribute of a path.

@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -80,11 +79,7 @@ var probes = map[string]func(args []string) error{
 		if err != nil {
 			return err
 		}
-		fd, err := unix.OpenByHandleAt(dir, h, unix.O_RDONLY)
-		if err == nil {
-			unix.Close(fd)
-		}
-		return err
+		return closed(unix.OpenByHandleAt(dir, h, unix.O_RDONLY))
 	},
 	// What belongs to files.
 	"chmod":    func(a []string) error { return os.Chmod(a[0], 0o700) },
@@ -101,65 +96,35 @@ var probes = map[string]func(args []string) error{
 		_, err := unix.ProcessVMReadv(pid(a), []unix.Iovec{{Base: &b[0], Len: 1}}, []unix.RemoteIovec{{Base: uintptr(unsafe.Pointer(&b[0])), Len: 1}}, 0)
 		return err
 	},
-	"signal threads": func(a []string) error {
-		return eachThread(a[0], func(tid int) error { return unix.Tgkill(pid(a), tid, 0) })
-	},
-	"kill threads": func(a []string) error {
-		return eachThread(a[0], func(tid int) error { return unix.Kill(tid, 0) })
-	},
-	"queue to threads": func(a []string) error {
-		return eachThread(a[0], func(tid int) error {
-			info := [128]byte{8: 0xff, 9: 0xff, 10: 0xff, 11: 0xff} // SI_QUEUE
-			return raw(unix.SYS_RT_SIGQUEUEINFO, uintptr(tid), 0, uintptr(unsafe.Pointer(&info)))
-		})
-	},
-	"pidfd of threads": func(a []string) error {
-		return eachThread(a[0], func(tid int) error {
-			fd, err := unix.PidfdOpen(tid, unix.O_EXCL) // PIDFD_THREAD
-			if err != nil {
-				return err
-			}
-			defer unix.Close(fd)
-			return unix.PidfdSendSignal(fd, 0, nil, 0)
-		})
-	},
-	"pidfd of threads' folders": func(a []string) error {
-		return eachThread(a[0], func(tid int) error {
-			fd, err := unix.Open(fmt.Sprintf("/proc/%d", tid), unix.O_RDONLY|unix.O_DIRECTORY, 0)
-			if err != nil {
-				return err
-			}
-			defer unix.Close(fd)
-			return unix.PidfdSendSignal(fd, 0, nil, 0)
-		})
-	},
-	"signal threads for files": func(a []string) error {
-		_ = eachThread(a[0], func(tid int) error {
-			_ = owner(unix.F_SETOWN, uintptr(tid))
-			return unix.ESRCH
-		})
+	"signal threads": onThreads(func(pid, tid int) error { return unix.Tgkill(pid, tid, 0) }),
+	"kill threads":   onThreads(func(_, tid int) error { return unix.Kill(tid, 0) }),
+	"queue to threads": onThreads(func(_, tid int) error {
+		info := [128]byte{8: 0xff, 9: 0xff, 10: 0xff, 11: 0xff} // SI_QUEUE
+		return raw(unix.SYS_RT_SIGQUEUEINFO, uintptr(tid), 0, uintptr(unsafe.Pointer(&info)))
+	}),
+	"pidfd of threads": onThreads(func(_, tid int) error {
+		return signalled(unix.PidfdOpen(tid, unix.O_EXCL)) // PIDFD_THREAD
+	}),
+	"pidfd of threads' folders": onThreads(func(_, tid int) error {
+		return signalled(unix.Open(fmt.Sprintf("/proc/%d", tid), unix.O_RDONLY|unix.O_DIRECTORY, 0))
+	}),
+	"signal threads for files": onThreads(func(_, tid int) error {
+		_ = owner(unix.F_SETOWN, uintptr(tid))
 		return unix.EPERM // the test looks whether a signal arrived
-	},
-	"signal threads for files, the new way": func(a []string) error {
-		return eachThread(a[0], func(tid int) error {
-			return owner(unix.F_SETOWN_EX, uintptr(unsafe.Pointer(&[2]int32{0, int32(tid)})))
-		})
-	},
-	"signal threads for sockets": func(a []string) error {
-		return eachThread(a[0], func(tid int) error { return owner(0, uintptr(unsafe.Pointer(&[1]int32{int32(tid)}))) })
-	},
-	"threads' environ": func(a []string) error {
-		return eachThread(a[0], func(tid int) error { return openMemory(fmt.Sprintf("/proc/%s/task/%d/environ", a[0], tid)) })
-	},
-	"threads' files": func(a []string) error {
-		return eachThread(a[0], func(tid int) error {
-			_, err := os.Readlink(fmt.Sprintf("/proc/%s/task/%d/fd/0", a[0], tid))
-			return err
-		})
-	},
-	"threads' memory": func(a []string) error {
-		return eachThread(a[0], func(tid int) error { return openMemory(fmt.Sprintf("/proc/%s/task/%d/mem", a[0], tid)) })
-	},
+	}),
+	"signal threads for files, the new way": onThreads(func(_, tid int) error {
+		return owner(unix.F_SETOWN_EX, uintptr(unsafe.Pointer(&[2]int32{0, int32(tid)})))
+	}),
+	"signal threads for sockets": onThreads(func(_, tid int) error {
+		return owner(0, uintptr(unsafe.Pointer(&[1]int32{int32(tid)})))
+	}),
+	"threads' environ": onThreads(func(pid, tid int) error { return openMemory(fmt.Sprintf("/proc/%d/task/%d/environ", pid, tid)) }),
+	"threads' files": onThreads(func(pid, tid int) error {
+		_, err := os.Readlink(fmt.Sprintf("/proc/%d/task/%d/fd/0", pid, tid))
+		return err
+	}),
+	"threads' memory": onThreads(func(pid, tid int) error { return openMemory(fmt.Sprintf("/proc/%d/task/%d/mem", pid, tid)) }),
+
 	// Sockets.
 	"pair": func([]string) error {
 		_, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -251,13 +216,7 @@ func openFile(path string, flags int) error {
 	return f.Close()
 }
 
-func pid(args []string) int {
-	n, err := strconv.Atoi(args[0])
-	if err != nil {
-		panic(err)
-	}
-	return n
-}
+func pid(args []string) int { return int(numbers(args[:1])[0]) }
 
 // openMemory opens a file that holds a thread's memory. Some kernels open it for a thread
 // that has ended, and it is empty then.
@@ -273,27 +232,31 @@ func openMemory(path string) error {
 	return nil // other read errors are fine: nothing has to be mapped at the beginning
 }
 
-// eachThread calls f for each thread of a process. It succeeds as soon as one call does,
+// onThreads is a probe that calls f for each thread of a process. It succeeds as soon as one call does,
 // and otherwise returns the error of a thread that had not ended.
-func eachThread(pid string, f func(tid int) error) error {
-	dirs, err := filepath.Glob("/proc/" + pid + "/task/*")
+func onThreads(f func(pid, tid int) error) func(args []string) error {
+	return func(a []string) error {
+		tasks, _ := os.ReadDir("/proc/" + a[0] + "/task") // what cannot be read has no threads
+		last := errors.New("no threads")
+		for _, task := range tasks {
+			switch err := f(pid(a), pid([]string{task.Name()})); {
+			case err == nil:
+				return nil
+			case !errors.Is(err, unix.ESRCH) && !errors.Is(err, unix.ENOENT):
+				last = err
+			}
+		}
+		return last
+	}
+}
+
+// signalled sends nothing to the process of a descriptor.
+func signalled(fd int, err error) error {
 	if err != nil {
 		return err
 	}
-	last := errors.New("no threads")
-	for _, dir := range dirs {
-		tid, err := strconv.Atoi(filepath.Base(dir))
-		if err != nil {
-			return err
-		}
-		switch err := f(tid); {
-		case err == nil:
-			return nil
-		case !errors.Is(err, unix.ESRCH) && !errors.Is(err, unix.ENOENT):
-			last = err
-		}
-	}
-	return last
+	defer unix.Close(fd)
+	return unix.PidfdSendSignal(fd, 0, nil, 0)
 }
 
 // owner makes another process receive SIGUSR2 for input on a socket, and writes some. It

@@ -179,49 +179,41 @@ func TestRoots(t *testing.T) {
 func TestLateRoot(t *testing.T) {
 	base := tree(t, "work/", "outside/")
 	work, late := filepath.Join(base, "work"), filepath.Join(base, "work/late")
+	const link, folder = "late -> ../outside", "late/"
 	var folders box.Folders
-	// Each conversation has a sandbox of its own.
-	roots := func(cwd string, more ...string) ([]string, error) {
-		found, err := box.New(box.Options{Folders: &folders}).Roots(write(more...), cwd, nil)
-		return found.Paths, err
-	}
-	expect := func(what string, want []string, cwd string, more ...string) {
-		t.Helper()
-		got, err := roots(cwd, more...)
-		if err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", what, diff)
-		}
-	}
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
+	for _, tt := range []struct {
+		name, now string // what lies in the place of the root
+		cwd       string
+		roots     []string
+		want      []string
+		replaced  bool
+	}{
+		{"missing", "", work, []string{late}, []string{work}, false},
+		{"a link", link, work, []string{late}, []string{work}, false},
+		{"a link, in another conversation", link, late, nil, nil, false},
+		{"below a link", link, filepath.Join(late, "sub"), nil, nil, false},
+		{"a folder", folder, work, []string{late}, []string{work, late}, false},
+		{"another folder", folder, work, []string{late}, []string{work, late}, false},
+		{"gone", "", work, []string{late}, []string{work}, false},
+		{"a link in the place of a root", link, work, []string{late}, nil, true},
+		{"a folder again", folder, work, []string{late}, []string{work, late}, false},
+	} {
+		if err := os.RemoveAll(late); err != nil {
 			t.Fatal(err)
 		}
+		if tt.now != "" {
+			boxtest.Lay(t, work, tt.now)
+		}
+		// Each conversation has a sandbox of its own.
+		got, err := box.New(box.Options{Folders: &folders}).Roots(write(tt.roots...), tt.cwd, nil)
+		var replaced *box.ReplacedError
+		if tt.replaced && (!errors.As(err, &replaced) || replaced.Folder != late || errors.Is(err, box.ErrUnavailable)) || !tt.replaced && err != nil {
+			t.Errorf("%s: %q, %v", tt.name, got.Paths, err)
+		}
+		if diff := cmp.Diff(tt.want, got.Paths); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
 	}
-	expect("missing", []string{work}, work, late)
-	must(os.Symlink(filepath.Join(base, "outside"), late))
-	expect("a link", []string{work}, work, late)
-	expect("a link, in another conversation", nil, late)
-	expect("below a link", nil, filepath.Join(late, "sub"))
-	must(os.Remove(late))
-	must(os.Mkdir(late, 0o777))
-	expect("a folder", []string{work, late}, work, late)
-	must(os.Remove(late))
-	must(os.Mkdir(late, 0o777))
-	expect("another folder", []string{work, late}, work, late)
-	must(os.Remove(late))
-	expect("gone", []string{work}, work, late)
-	must(os.Symlink(filepath.Join(base, "outside"), late))
-	var replaced *box.ReplacedError
-	if got, err := roots(work, late); !errors.As(err, &replaced) || replaced.Folder != late || errors.Is(err, box.ErrUnavailable) {
-		t.Errorf("a link in the place of a root: %q, %v", got, err)
-	}
-	must(os.Remove(late))
-	must(os.Mkdir(late, 0o777))
-	expect("a folder again", []string{work, late}, work, late)
 }
 
 // TestNarrow combines policies of then and of now: what either forbids is forbidden.

@@ -59,7 +59,9 @@ func TestTable(t *testing.T) {
 				t.Run(row.name+"/"+column.name, func(t *testing.T) {
 					t.Parallel()
 					fixtureIn(t, base)
-					got := try(t, processes, base, policyOf(column.mode), others, row.probe)
+					policy := write()
+					policy.Mode = column.mode
+					got := try(t, processes, base, policy, others, row.probe)
 					if got == "ok" && column.want == denied || column.want != denied && !slices.Contains(strings.Split(column.want, "|"), got) {
 						t.Errorf("%s, want %s", got, column.want)
 					}
@@ -247,14 +249,10 @@ func sharedIPC(t *testing.T, found map[string]string) {
 	})
 }
 
-func policyOf(mode protocol.SandboxMode) protocol.SandboxPolicy {
-	return protocol.SandboxPolicy{Mode: mode, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
-}
-
 // TestNetworkAccess tries the network under a policy that allows it.
 func TestNetworkAccess(t *testing.T) {
 	processes, others := boxtest.Starter(t), others(t)
-	policy := policyOf(protocol.SandboxWorkspaceWrite)
+	policy := write()
 	policy.NetworkAccess = true
 	for _, probe := range [][]string{{"family", "2", "1", "0"}, {"family", "2", "2", "0"}, {"family", "16", "3", "0"}, {"dial", "tcp", "@tcp"}} {
 		if got := try(t, processes, fixture(t), policy, others, probe); got != "ok" {
@@ -267,16 +265,13 @@ func TestNetworkAccess(t *testing.T) {
 func try(t *testing.T, processes *run.Starter, base string, policy protocol.SandboxPolicy, others map[string]string, words []string) string {
 	t.Helper()
 	dir := filepath.Join(base, "work")
+	names := []string{"@outside", filepath.Join(base, "outside"), "@unique", strconv.FormatInt(time.Now().UnixNano(), 36)}
+	for name, stands := range others {
+		names = append(names, name, stands)
+	}
 	argv := []string{"/proc/self/exe", probeWord}
 	for _, word := range words {
-		word = strings.ReplaceAll(word, "@outside", filepath.Join(base, "outside"))
-		word = strings.ReplaceAll(word, "@unique", strconv.FormatInt(time.Now().UnixNano(), 36))
-		if name, ok := others[word]; ok {
-			word = name
-		}
-		word = strings.ReplaceAll(word, "@terminal", others["@terminal"])
-		word = strings.ReplaceAll(word, "@suid", others["@suid"])
-		argv = append(argv, word)
+		argv = append(argv, strings.NewReplacer(names...).Replace(word))
 	}
 	spec := run.Spec{Argv: argv, Dir: dir, Timeout: 30 * time.Second}
 	spec.Env = run.EnvPolicy{}.Environ(append(os.Environ(), "SOME_TOKEN=secret", "some_api_key_file=secret", "MYSECRETS=secret"))
