@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,7 +16,7 @@ import (
 // TestEndToEndContinued ends a server in each state of a task, or of a turn in the background. The next one continues it when
 // the client asks for it, unless it may not, and no command runs twice.
 func TestEndToEndContinued(t *testing.T) {
-	term := func(s *mortal) { _ = s.cmd.Process.Signal(syscall.SIGTERM) }
+	term := func(s *mortal) { _ = s.p.cmd.Process.Signal(syscall.SIGTERM) }
 	for name, tt := range map[string]struct {
 		prompt, arguments string                                   // of the call
 		end               func(s *mortal)                          // default: kills it
@@ -68,9 +67,7 @@ func loosen(t *testing.T, k *killer, id string) {
 	if err != nil || !strings.Contains(loose, `"approval_policy":"never"`) {
 		t.Fatal(loose, err)
 	}
-	if err := os.WriteFile(path, []byte(loose), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, loose)
 	configureCut(t, k.f, "ask")
 	s := k.start()
 	defer s.kill()
@@ -120,16 +117,7 @@ func cutWork(t *testing.T, prompt, arguments string, end func(s *mortal)) (k *ki
 	k = &killer{t: t, f: f, mark: "KILL_TEST=" + rand.Text()}
 	t.Cleanup(func() { k.sweep() })
 	s := k.start()
-	var answer struct {
-		TaskID     string `json:"taskId"`
-		Structured struct {
-			ThreadID string `json:"threadId"`
-		} `json:"structuredContent"`
-	}
-	err := s.peer.Call(t.Context(), "tools/call", json.RawMessage(fmt.Sprintf(`{"name":"codex","arguments":{"prompt":%q%s},%s}`, prompt, arguments, pollingClient)), &answer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer, _ := s.call("tools/call", fmt.Sprintf(`"name":"codex","arguments":{"prompt":%q%s},%s`, prompt, arguments, pollingClient))
 	if id = answer.TaskID; id == "" {
 		id = answer.Structured.ThreadID
 	}
@@ -156,10 +144,10 @@ func cutWork(t *testing.T, prompt, arguments string, end func(s *mortal)) (k *ki
 		return false
 	})
 	if end == nil {
-		end = func(s *mortal) { _ = s.cmd.Process.Kill() }
+		end = (*mortal).kill
 	}
 	end(s)
-	s.wait()
+	s.p.wait()
 	return k, id
 }
 
@@ -167,9 +155,7 @@ func cutWork(t *testing.T, prompt, arguments string, end func(s *mortal)) (k *ki
 func configureCut(t *testing.T, f folders, access string) {
 	t.Helper()
 	settings := "[approvals]\nallow = [{command = [\"sleep\"], outside = true}]\n[calls]\nfull_access = \"" + access + "\"\n"
-	if err := os.WriteFile(filepath.Join(f.home, "codex-mcp.toml"), []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(f.home, "codex-mcp.toml"), settings)
 }
 
 // threadOf returns the thread of a task, or of a turn in the background.

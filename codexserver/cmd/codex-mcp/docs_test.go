@@ -103,9 +103,7 @@ func TestDocsConfigurations(t *testing.T) {
 					name = config.SettingsFile
 				}
 			}
-			if err := os.WriteFile(filepath.Join(home, name), []byte(b), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			write(t, filepath.Join(home, name), b)
 			_, _, err := config.LoadSettings(home, nil)
 			if err == nil {
 				for _, key := range config.Unknown(home, nil, false) {

@@ -174,13 +174,8 @@ func TestDoctorBrokenRules(t *testing.T) {
 	f, _ := prepare(t, "untrusted")
 	t.Setenv("CODEX_HOME", f.home)
 	file := filepath.Join(f.home, "codex-mcp", "rules.json")
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	for text, broken := range map[string]bool{`{"version":3,"rules":null}`: false, `{"version":3,`: true} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, file, text)
 		code, screen, _ := runLine(t, "codex-mcp", "-engine", "native", "doctor")
 		row := regexp.MustCompile(`(?m)^warning +` + regexp.QuoteMeta(file) + `: .*; none of these rules counts$`)
 		if code != 0 || row.MatchString(screen) != broken {
@@ -195,9 +190,7 @@ func TestDoctorFailover(t *testing.T) {
 	t.Setenv("CODEX_HOME", f.home)
 	writeConfig(t, f.home, fmt.Sprintf(configOf+"[model_providers.paid]\nbase_url = %[1]q\nenv_key = \"CODEXMCP_TEST_NO_SUCH_KEY\"\n", model.BaseURL()))
 	settings := `failover.to = [{provider="mock",model="n"},{provider="paid",model="p"},{provider="none",model="x"}]`
-	if err := os.WriteFile(filepath.Join(f.home, "codex-mcp.toml"), []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(f.home, "codex-mcp.toml"), settings)
 	code, screen, stderr := runLine(t, "codex-mcp", "-engine", "native", "doctor", "--json")
 	if code != 0 {
 		t.Errorf("exit status %d:\n%s%s", code, screen, stderr)

@@ -176,9 +176,7 @@ func TestGoldenWrongInput(t *testing.T) {
 		words = strings.TrimSpace(words)
 		for kind, file := range map[string]string{"config:": "config.toml", "settings:": "codex-mcp.toml"} {
 			if text, ok := strings.CutPrefix(words, kind); ok {
-				if err := os.WriteFile(filepath.Join(f.home, file), []byte(strings.ReplaceAll(strings.TrimSpace(text), "; ", "\n")+"\n"), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				write(t, filepath.Join(f.home, file), strings.ReplaceAll(strings.TrimSpace(text), "; ", "\n")+"\n")
 				fmt.Fprintf(&all, "%s %s\n\n", file, strings.TrimSpace(text))
 				words = ""
 			}

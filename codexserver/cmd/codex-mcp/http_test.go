@@ -56,9 +56,7 @@ func TestHTTPLeavesTeamsToGateway(t *testing.T) {
 		"[http]\nworker_idle = \"1h\"\nurl = \"https://a\"\n":                      "",
 		"[http]\nmetrics = \"\"\n[http.oauth]\nissuer = \"\"\n[http.principals]\n": "",
 	} {
-		if err := os.WriteFile(filepath.Join(home, "codex-mcp.toml"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(home, "codex-mcp.toml"), text)
 		var stdout, stderr servertest.Journal
 		status := run(t.Context(), "codex-mcp", []string{"http", "--show-token"}, &stdout, &stderr)
 		if want == "" && status != 0 || want != "" && (status != 1 || stderr.String() != "codex-mcp: "+want+": only codex-mcp-gateway serves this; start it instead of codex-mcp http\n") {
@@ -106,20 +104,20 @@ func TestHTTPToken(t *testing.T) {
 			t.Errorf("%q: %+v, %v", tt.values, who, err)
 		}
 	}
-	for _, own := range []string{strings.Repeat("x", 32), strings.Repeat("x", 200), strings.Repeat("x", 200) + strings.Repeat("=", 55) + "\n"} {
-		if err := os.WriteFile(filepath.Join(home, "codex-mcp", "http-token"), []byte(own), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if token, err := loadToken(home); err != nil || token != strings.TrimSpace(own) {
-			t.Errorf("%q is not the token: %v", own, err)
-		}
-	}
-	for _, broken := range []string{"", "short", strings.Repeat("x", 31), strings.Repeat("x", 201), strings.Repeat("x", 200) + strings.Repeat("=", 57), strings.Repeat("x", 30) + "\n" + strings.Repeat("y", 30)} {
-		if err := os.WriteFile(filepath.Join(home, "codex-mcp", "http-token"), []byte(broken), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if token, err := loadToken(home); err == nil {
-			t.Errorf("%q is the token %q", broken, token)
+	for own, ok := range map[string]bool{
+		strings.Repeat("x", 32):                                   true,
+		strings.Repeat("x", 200):                                  true,
+		strings.Repeat("x", 200) + strings.Repeat("=", 55) + "\n": true,
+		"":                       false,
+		"short":                  false,
+		strings.Repeat("x", 31):  false,
+		strings.Repeat("x", 201): false,
+		strings.Repeat("x", 200) + strings.Repeat("=", 57):       false,
+		strings.Repeat("x", 30) + "\n" + strings.Repeat("y", 30): false,
+	} {
+		write(t, filepath.Join(home, "codex-mcp", "http-token"), own)
+		if token, err := loadToken(home); (err == nil) != ok || ok && token != strings.TrimSpace(own) {
+			t.Errorf("%q is the token %q, %v", own, token, err)
 		}
 	}
 }

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"io/fs"
 	mathrand "math/rand/v2"
 	"os"
@@ -25,7 +23,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/history"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 var kills = flag.Int("kills", 5, "kill the server at this `number` of moments of its tasks")
@@ -80,9 +77,7 @@ func TestEndToEndKilledTasks(t *testing.T) {
 	writeConfig(t, f.home, "approval_policy = \"untrusted\"\n"+fmt.Sprintf(configOf, model.BaseURL()))
 	record := filepath.Join(f.home, "record")
 	settings := fmt.Sprintf("[approvals]\nlog = %q\nallow = [{command = [\"dd\"], outside = true}]\n", record)
-	if err := os.WriteFile(filepath.Join(f.home, "codex-mcp.toml"), []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(f.home, "codex-mcp.toml"), settings)
 	k := &killer{t: t, f: f, mark: "KILL_TEST=" + rand.Text()}
 	t.Cleanup(func() { k.sweep() })
 	h := &history.History{}
@@ -263,7 +258,7 @@ func (s *mortal) killLater(id string, stop <-chan struct{}) bool {
 		}
 	}
 	<-time.After(mathrand.N(2 * time.Millisecond))
-	_ = s.cmd.Process.Kill()
+	_ = s.p.cmd.Process.Kill()
 	return true
 }
 
@@ -291,72 +286,29 @@ type taskView struct {
 	Result        json.RawMessage            `json:"result"`
 	Content       json.RawMessage            `json:"content"` // of a call that is not a task
 	IsError       bool                       `json:"isError"`
+	Structured    struct {
+		ThreadID string `json:"threadId"`
+	} `json:"structuredContent"`
 }
 
 // mortal is a server that will be killed.
 type mortal struct {
 	*killer
-	cmd  *exec.Cmd
-	in   io.Closer
-	peer *jsonrpc.Peer
-	ends chan error
-	gone sync.Once
-
+	p      *process
+	ids    int
 	before []string // the files of conversations when it started
 }
 
 func (k *killer) start(args ...string) *mortal {
 	k.t.Helper()
-	bin := built(k.t)
-	cmd := exec.Command(bin, append([]string{"-engine", "native", "-c", "calls.grace=0s"}, args...)...)
-	cmd.Dir = k.f.cwd
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + k.f.user, "CODEX_HOME=" + k.f.home, k.mark, detector()}
-	return k.launch(cmd)
+	words := append([]string{k.mark, built(k.t), "-engine", "native", "-c", "calls.grace=0s"}, args...)
+	return &mortal{killer: k, p: launch(k.t, k.f, exec.Command("env", words...))}
 }
 
-// launch starts a server by a given command.
-func (k *killer) launch(cmd *exec.Cmd) *mortal {
-	k.t.Helper()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	said, err := os.Create(filepath.Join(k.t.TempDir(), "stderr")) // not a pipe, which what is left would keep open
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	defer said.Close()
-	cmd.Stderr = said
-	if err := cmd.Start(); err != nil {
-		k.t.Fatal(err)
-	}
-	k.t.Cleanup(func() { // when the test failed
-		_ = cmd.Process.Kill()
-		if text, err := os.ReadFile(said.Name()); k.t.Failed() {
-			k.t.Logf("%v, %v, stderr:\n%s", cmd.ProcessState, err, text)
-		}
-	})
-	s := &mortal{killer: k, cmd: cmd, in: in, peer: jsonrpc.NewPeer(jsonrpc.Lines(out, in, in), nil, nil), ends: make(chan error, 1)}
-	go func() { s.ends <- s.peer.Run(context.Background()) }()
-	return s
-}
-
-// kill kills the server, which may be dead, and reads the rest of its output.
+// kill kills the server, which may be dead, and waits for it.
 func (s *mortal) kill() {
-	_ = s.cmd.Process.Kill()
-	s.wait()
-}
-
-// wait waits until the server has ended.
-func (s *mortal) wait() {
-	s.gone.Do(func() {
-		<-s.ends
-		_ = s.cmd.Wait()
-	})
+	_ = s.p.cmd.Process.Kill()
+	s.p.wait()
 }
 
 const (
@@ -367,19 +319,27 @@ const (
 
 // call sends a request. It returns false when the server was killed.
 func (s *mortal) call(method, members string) (v taskView, ok bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	err := s.peer.Call(ctx, method, json.RawMessage(`{`+members+`}`), &v)
-	if err != nil && !errors.Is(err, jsonrpc.ErrClosed) {
-		s.t.Errorf("%s %s: %v", method, members, err)
+	s.t.Helper()
+	s.ids++
+	_, _ = fmt.Fprintf(s.p.stdin, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":{%s}}`+"\n", s.ids, method, members) // the server may be dead
+	m := s.p.find(func(m map[string]any) bool { return m["method"] == nil && m["id"] == float64(s.ids) })
+	if m == nil {
+		return v, false
 	}
-	return v, err == nil
+	raw, err := json.Marshal(m["result"])
+	if err == nil {
+		err = json.Unmarshal(raw, &v)
+	}
+	if err != nil || m["error"] != nil {
+		s.t.Errorf("%s %s: %v, %v", method, members, m["error"], err)
+	}
+	return v, m["error"] == nil
 }
 
 // end ends the server as its client does, and waits for it.
 func (s *mortal) end() {
-	_ = s.in.Close()
-	s.wait()
+	_ = s.p.stdin.Close()
+	s.p.wait()
 }
 
 // poll gets a task once and accepts its questions. It returns false if the server was killed.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -78,7 +77,6 @@ func TestModels(t *testing.T) {
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			server := startLlama(t, freePort(t), "-m", file, "-c", strconv.Itoa(ample))
-			t.Run("a plain turn", func(t *testing.T) { r.plain(t, server) })
 			t.Run("an accepted command", func(t *testing.T) { r.command(t, server, "accept") })
 			t.Run("a declined command", func(t *testing.T) { r.command(t, server, "decline") })
 			t.Run("instructions", func(t *testing.T) { r.instructed(t, server) })
@@ -94,20 +92,14 @@ func TestModels(t *testing.T) {
 }
 
 // talk is a client of codex-mcp.
-type talk struct {
-	*process
-	folders
-	seen map[int]bool
-	last int // the id of the last call
-}
+type talk struct{ *process }
 
-// begin starts codex-mcp for a client. The environment is that of the tests and these
-// variables.
-func begin(t *testing.T, config string, environment ...string) *talk {
+// begin starts codex-mcp for a client.
+func begin(t *testing.T, config string) talk {
 	t.Helper()
-	c := &talk{folders: newFolders(t), seen: map[int]bool{}}
-	writeConfig(t, c.home, config)
-	c.process = launch(t, c.folders, exec.Command("env", append(environment, built(t), "--engine", "native")...))
+	f := newFolders(t)
+	writeConfig(t, f.home, config)
+	c := talk{start(t, f, "--engine", "native")}
 	c.hello(`{"elicitation":{}}`)
 	return c
 }
@@ -131,22 +123,20 @@ func (o outcome) text() string {
 	return b.String()
 }
 
-// ask calls a tool with a prompt, and more arguments of the form ,"name":value.
-func (c *talk) ask(tool, prompt, more string) {
+// ask sends a prompt, to a conversation if there is one.
+func (c talk) ask(prompt, thread string) {
 	c.t.Helper()
-	c.last++
-	quoted, err := json.Marshal(prompt)
-	if err != nil {
-		c.t.Fatal(err)
+	tool, arguments := "codex", map[string]any{"prompt": prompt}
+	if thread != "" {
+		tool, arguments["threadId"] = "codex-reply", thread
 	}
-	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{"prompt":%s%s}}}`, c.last, tool, quoted, more))
+	c.call(tool, arguments)
 }
 
-// answer waits for the result of the last call.
-func (c *talk) answer() (o outcome) {
+// outcome waits for the result of the last call.
+func (c talk) outcome() (o outcome) {
 	c.t.Helper()
-	m := c.expect(map[string]any{"id": float64(c.last), "result": "*"})
-	b, err := json.Marshal(m["result"])
+	b, err := json.Marshal(c.answer()["result"])
 	if err == nil {
 		err = json.Unmarshal(b, &o)
 	}
@@ -157,9 +147,9 @@ func (c *talk) answer() (o outcome) {
 }
 
 // completes checks that a call ended well, with the usual answer.
-func (c *talk) completes() outcome {
+func (c talk) completes() outcome {
 	c.t.Helper()
-	o := c.answer()
+	o := c.outcome()
 	if o.IsError || o.Values.Status != "completed" || len(o.Content) == 0 || o.Content[0].Text != usual {
 		c.t.Errorf("the result is %+v, want %q", o, usual)
 	}
@@ -167,9 +157,9 @@ func (c *talk) completes() outcome {
 }
 
 // fails checks that a call failed, and that its text has the parts.
-func (c *talk) fails(parts ...string) {
+func (c talk) fails(parts ...string) {
 	c.t.Helper()
-	o := c.answer()
+	o := c.outcome()
 	for _, part := range parts {
 		if !o.IsError || !strings.Contains(o.text(), part) {
 			c.t.Errorf("the result is %+v, want an error with %q", o, part)
@@ -178,7 +168,7 @@ func (c *talk) fails(parts ...string) {
 }
 
 // eventsOf returns the events of a type that the turns so far had.
-func (c *talk) eventsOf(kind string) (all []map[string]any) {
+func (c talk) eventsOf(kind string) (all []map[string]any) {
 	for _, m := range c.messages() {
 		params, _ := m["params"].(map[string]any)
 		if msg, _ := params["msg"].(map[string]any); msg["type"] == kind {
@@ -189,7 +179,7 @@ func (c *talk) eventsOf(kind string) (all []map[string]any) {
 }
 
 // events returns how many events of a type contain the text.
-func (c *talk) events(kind, text string) (n int) {
+func (c talk) events(kind, text string) (n int) {
 	for _, msg := range c.eventsOf(kind) {
 		if words, _ := cmp.Or(msg["message"], msg["text"]).(string); strings.Contains(words, text) {
 			n++
@@ -198,22 +188,11 @@ func (c *talk) events(kind, text string) (n int) {
 	return n
 }
 
-func (r route) plain(t *testing.T, server *child) {
-	c := begin(t, r.config(server, "", ""))
-	c.ask("codex", "hello", "")
-	o := c.completes()
-	c.ask("codex-reply", "again", `,"threadId":"`+o.Values.ThreadID+`"`)
-	second := c.completes().Values.Usage
-	if second.Turn.Input == 0 || second.Turn.Output == 0 || second.Thread.Input <= second.Turn.Input {
-		t.Errorf("the usage is %+v", second)
-	}
-}
-
 func (r route) command(t *testing.T, server *child, action string) {
 	c := begin(t, r.config(server, "approval_policy = \"untrusted\"\nshow_raw_agent_reasoning = true", ""))
-	c.ask("codex", wordRun, "")
+	c.ask(wordRun, "")
 	question := c.expect(map[string]any{"method": "elicitation/create"})
-	made := filepath.Join(c.cwd, "made.txt")
+	made := filepath.Join(c.cmd.Dir, "made.txt")
 	if _, err := os.Stat(made); err == nil {
 		t.Error("the command ran before the answer")
 	}
@@ -231,9 +210,9 @@ func (r route) command(t *testing.T, server *child, action string) {
 // cancelled checks that a cancelled call frees the only slot of the server.
 func (r route) cancelled(t *testing.T, server *child) {
 	c := begin(t, r.config(server, "", ""))
-	c.ask("codex", wordLong, "")
+	c.ask(wordLong, "")
 	server.awaitAnswer()
-	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, c.last))
+	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, c.calls))
 	last := 0
 	server.await("a free slot", func() bool {
 		n, busy := server.decoded()
@@ -243,7 +222,7 @@ func (r route) cancelled(t *testing.T, server *child) {
 	if last > ample/2 {
 		t.Errorf("the answer had %d tokens when the slot was free: the end of the context may have freed it", last)
 	}
-	c.ask("codex", "hello", "")
+	c.ask("hello", "")
 	c.completes()
 }
 
@@ -261,10 +240,10 @@ func (r route) full(t *testing.T, file string) {
 			c := begin(t, r.config(server, tt.policy, ""))
 			const summarised = "The conversation was summarised to make room."
 			long := strings.Repeat("seven little words fill the context here. ", 100)
-			c.ask("codex", long, "")
+			c.ask(long, "")
 			o := c.completes()
 			for range 4 {
-				c.ask("codex-reply", long, `,"threadId":"`+o.Values.ThreadID+`"`)
+				c.ask(long, o.Values.ThreadID)
 				c.completes()
 			}
 			if c.events("agent_message", summarised) == 0 {
@@ -295,8 +274,8 @@ func (r route) cut(t *testing.T, file string) {
 		t.Run(fmt.Sprintf("%d tokens", tt.tokens), func(t *testing.T) {
 			server := startLlama(t, freePort(t), "-m", file, "-c", "8192", "--predict", strconv.Itoa(tt.tokens))
 			c := begin(t, r.config(server, "", ""))
-			c.ask("codex", "hello", "")
-			o := c.answer()
+			c.ask("hello", "")
+			o := c.outcome()
 			text, why, _ := strings.Cut(o.text(), "\n")
 			got := want{text, o.Values.Status}
 			if want := map[string]want{"chat": tt.chat, "responses": tt.responses}[r.wire]; got != want {
@@ -315,7 +294,7 @@ func (r route) restarted(t *testing.T, file, short string) {
 	port := freePort(t)
 	server := startLlama(t, port, "-m", file, "-c", "8192")
 	c := begin(t, r.config(server, "", ""))
-	c.ask("codex", wordLong, "")
+	c.ask(wordLong, "")
 	server.awaitAnswer()
 	server.kill()
 	startLlama(t, port, "-m", short, "-c", "8192")
@@ -331,20 +310,21 @@ func (r route) missing(t *testing.T, models string) {
 	server := startLlama(t, freePort(t), "--models-dir", models)
 	config := strings.Replace(r.config(server, "", ""), `"script"`, `"no-such-model"`, 1)
 	c := begin(t, config)
-	c.ask("codex", "hello", "")
+	c.ask("hello", "")
 	c.fails("no-such-model")
 }
 
-// instructed has instructions of a file, of the call and of its developer, and goes on after a command.
+// instructed has instructions of a file, of the call and of its developer, goes on after a command, and counts its tokens.
 func (r route) instructed(t *testing.T, server *child) {
 	c := begin(t, r.config(server, "approval_policy = \"never\"", ""))
-	if err := os.WriteFile(filepath.Join(c.cwd, "AGENTS.md"), []byte("Write plainly."), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c.ask("codex", wordRun, `,"developer-instructions":"Be brief."`)
+	write(t, filepath.Join(c.cmd.Dir, "AGENTS.md"), "Write plainly.")
+	c.call("codex", map[string]any{"prompt": wordRun, "developer-instructions": "Be brief."})
 	o := c.completes()
-	c.ask("codex-reply", wordRun, `,"threadId":"`+o.Values.ThreadID+`"`)
+	c.ask(wordRun, o.Values.ThreadID)
 	c.completes()
-	c.ask("codex-reply", "again", `,"threadId":"`+o.Values.ThreadID+`"`)
-	c.completes()
+	c.ask("again", o.Values.ThreadID)
+	usage := c.completes().Values.Usage
+	if usage.Turn.Input == 0 || usage.Turn.Output == 0 || usage.Thread.Input <= usage.Turn.Input {
+		t.Errorf("the usage is %+v", usage)
+	}
 }

@@ -18,14 +18,14 @@ import (
 func TestEndToEndNotify(t *testing.T) {
 	const hostile = "`touch pwned`; $(touch pwned) \x1b]0;title\a' \" \\ --help"
 	for _, tt := range []struct {
-		name      string
-		arguments string // of the call
-		at        func(f folders) string
-		runs      bool
+		name   string
+		config string // of the call
+		at     func(f folders) string
+		runs   bool
 	}{
-		{"in the user's folder", `"prompt":"work"`, func(f folders) string { return filepath.Join(f.user, "notify") }, true},
-		{"where commands write", `"prompt":"work"`, func(f folders) string { return filepath.Join(f.cwd, "notify") }, false},
-		{"of a call", `"prompt":"work","config":{"notify":["touch","called"],"notify.command":["touch","called"]}`, func(f folders) string { return filepath.Join(f.user, "notify") }, true},
+		{"in the user's folder", "", func(f folders) string { return filepath.Join(f.user, "notify") }, true},
+		{"where commands write", "", func(f folders) string { return filepath.Join(f.cwd, "notify") }, false},
+		{"of a call", `,"config":{"notify":["touch","called"],"notify.command":["touch","called"]}`, func(f folders) string { return filepath.Join(f.user, "notify") }, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f, _ := prepare(t, "never", providertest.Say(hostile))
@@ -37,22 +37,14 @@ func TestEndToEndNotify(t *testing.T) {
 			// A file of the repository is no configuration.
 			repository := "[notify]\ncommand = [\"touch\", \"repository\"]\n"
 			for _, name := range []string{"codex-mcp.toml", ".codex/codex-mcp.toml"} {
-				path := filepath.Join(f.cwd, name)
-				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte(repository), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				write(t, filepath.Join(f.cwd, name), repository)
 			}
 			settings := fmt.Sprintf("[notify]\ncommand = [%q, \"first\"]\n", tt.at(f))
-			if err := os.WriteFile(filepath.Join(f.home, "codex-mcp.toml"), []byte(settings), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			write(t, filepath.Join(f.home, "codex-mcp.toml"), settings)
 			t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "secret=1")
 			p := start(t, f, "-engine", "native")
 			p.hello(`{}`)
-			p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{%s}}}`, tt.arguments))
+			p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"work"%s}}}`, tt.config))
 			p.expect(map[string]any{"id": 1.0})
 			until(t, "it did not run", func() bool {
 				_, err := os.Stat(out)

@@ -174,9 +174,7 @@ func newFolders(t *testing.T) folders {
 	f := foldersIn(t, tmp)
 	// Otherwise git init also writes a hint to standard error, and the order of two
 	// streams is not promised.
-	if err := os.WriteFile(filepath.Join(f.user, ".gitconfig"), []byte("[init]\n\tdefaultBranch = main\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(f.user, ".gitconfig"), "[init]\n\tdefaultBranch = main\n")
 	return f
 }
 
@@ -204,7 +202,17 @@ func prepare(t *testing.T, policy string, turns ...providertest.Turn) (folders, 
 // writeConfig writes config.toml.
 func writeConfig(t *testing.T, home, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(text), 0o600); err != nil {
+	write(t, filepath.Join(home, "config.toml"), text)
+}
+
+// write writes a file for its owner alone, and makes its folder.
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = os.WriteFile(path, []byte(text), 0o600)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 }
@@ -374,8 +382,28 @@ func (p *process) expect(pattern map[string]any) map[string]any {
 // await waits for a message that matches and that no earlier call has returned.
 func (p *process) await(what string, matches func(map[string]any) bool) map[string]any {
 	p.t.Helper()
-	timer := time.AfterFunc(limit, func() { p.mu.Lock(); p.ended = true; p.news.Broadcast(); p.mu.Unlock() })
-	defer timer.Stop()
+	m := p.find(matches)
+	if m == nil {
+		got := &strings.Builder{}
+		for _, m := range p.messages() {
+			fmt.Fprintf(got, "  %s\n", line(m))
+		}
+		p.t.Fatalf("no message contains %s; there were:\n%s", what, got)
+	}
+	return m
+}
+
+// find waits for a message that matches and that no earlier call has returned. It returns nil when no more comes.
+func (p *process) find(matches func(map[string]any) bool) map[string]any {
+	p.t.Helper()
+	late := time.AfterFunc(limit, func() {
+		p.t.Error("no message came in time")
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.ended = true
+		p.news.Broadcast()
+	})
+	defer late.Stop()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
@@ -386,12 +414,7 @@ func (p *process) await(what string, matches func(map[string]any) bool) map[stri
 			}
 		}
 		if p.ended {
-			got := &strings.Builder{}
-			for _, m := range p.said {
-				line, _ := json.Marshal(m)
-				fmt.Fprintf(got, "  %s\n", line)
-			}
-			p.t.Fatalf("no message contains %s; there were:\n%s", what, got)
+			return nil
 		}
 		p.news.Wait()
 	}

@@ -121,14 +121,12 @@ func TestEndToEndSharedComesBack(t *testing.T) {
 	}})
 	t.Cleanup(model.Close)
 	writeConfig(t, f.home, fmt.Sprintf(configOf, model.BaseURL()))
-	if err := os.WriteFile(filepath.Join(f.home, "codex-mcp.toml"), []byte("[approvals]\nwhere = \"both\"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(f.home, "codex-mcp.toml"), "[approvals]\nwhere = \"both\"\n")
 	s, k, bin := newSharing(t, f), &killer{t: t, f: f}, built(t)
 	open := func(e *editor) {
-		cmd := s.command(context.Background(), bin, "--shared", "-engine", "native", "-c", "calls.grace=0s")
-		cmd.Dir, cmd.Env = e.dir, append(cmd.Env, "EDITOR_NAME="+e.name)
-		e.now = k.launch(cmd)
+		of := f
+		of.cwd = e.dir
+		e.now = &mortal{killer: k, p: launch(t, of, exec.Command("env", "EDITOR_NAME="+e.name, bin, "--shared", "-engine", "native", "-c", "calls.grace=0s"))}
 	}
 	get := func(e *editor) taskView {
 		v, ok := e.now.call("tasks/get", fmt.Sprintf(`"taskId":%q,%s`, e.task, pollingClient))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -15,9 +14,7 @@ func TestTraits(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "2")
 	t.Setenv("OTHER", "3")
 	for name, text := range map[string]string{"config.toml": "[model_providers.x]\nenv_key = \"NAMED_KEY\"\nname = \"OTHER\"", "codex-mcp.toml": "shared = true"} {
-		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(home, name), text)
 	}
 	c := &configuration{home: home}
 	own, err := c.traits(&options{engine: "native"})
@@ -30,9 +27,7 @@ func TestTraits(t *testing.T) {
 	}
 	t.Setenv("NAMED_KEY", "4")
 	t.Setenv("SSL_CERT_FILE", "/ca.pem")
-	if err := os.WriteFile(filepath.Join(home, "codex-mcp.toml"), []byte("shared = false"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(home, "codex-mcp.toml"), "shared = false")
 	other, err := c.traits(&options{engine: "codex"})
 	if err != nil {
 		t.Fatal(err)
