@@ -1,6 +1,7 @@
 package native_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,7 +10,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
-	"github.com/google/go-cmp/cmp"
 )
 
 // chatGPTAuth is an auth.json with tokens that are not real.
@@ -22,16 +22,7 @@ func inHome(t testing.TB, o native.Options, files map[string]string) (*native.En
 	for name, text := range files {
 		write(t, filepath.Join(o.CodexHome, name), text)
 	}
-	e, err := native.New(&o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return e, o.CodexHome
+	return open(t, o), o.CodexHome
 }
 
 // TestAuthStatus has the answers of Codex 0.42.
@@ -62,9 +53,7 @@ func TestAuthStatus(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(tt.want, string(text)); diff != "" {
-					t.Errorf("refresh %v (-want +got)\n%s", refresh, diff)
-				}
+				diff(t, fmt.Sprint("refresh ", refresh), tt.want, string(text))
 			}
 		})
 	}
@@ -85,4 +74,16 @@ func TestUserAgent(t *testing.T) {
 	if got := e.UserAgent(); !strings.HasPrefix(got, "codex-mcp/1.2.3 (") {
 		t.Errorf("user agent %q", got)
 	}
+}
+
+func TestSearchFiles(t *testing.T) {
+	e, home := inHome(t, native.Options{}, map[string]string{"abexy": ""})
+	got, err := e.SearchFiles(t.Context(), protocol.FuzzyFileSearchParams{Query: "abe", Roots: []string{home}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range got.Files {
+		got.Files[i].Score = 0
+	}
+	diff(t, "files", []protocol.FuzzyFile{{Root: home, Path: "abexy", FileName: "abexy", Indices: []uint32{0, 1, 2}}}, got.Files)
 }

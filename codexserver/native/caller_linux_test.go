@@ -49,12 +49,7 @@ func hostileModel(t testing.TB, next func([]byte) servertest.Step) string {
 // openYard opens the engine on a yard.
 func openYard(t *testing.T, y *servertest.Yard) *native.Engine {
 	t.Helper()
-	e, err := native.New(&native.Options{CodexHome: y.Codex, Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + y.Home, "TMPDIR=" + os.TempDir(), "SHELL=/bin/bash"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = e.Close() })
-	return e
+	return open(t, native.Options{CodexHome: y.Codex, Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + y.Home, "TMPDIR=" + os.TempDir(), "SHELL=/bin/bash"}})
 }
 
 // TestHostileArguments checks that the table has each argument of codex.

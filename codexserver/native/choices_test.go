@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -37,10 +36,8 @@ func TestChoicesReachTheModel(t *testing.T) {
 			b := setup(t, "model_reasoning_effort = \"medium\"\n---\nwire_api = \""+wire+"\"", native.Limits{},
 				providertest.Say("plain"), providertest.Say(`{"n":1}`), providertest.Say("plain"), providertest.Say("resumed"))
 			turn(t, b.start(t, &host{}, protocol.Config{}), say("plain"))
-			for _, part := range []string{"effort", "json_schema", "web_search"} {
-				if strings.Contains(lastRequest(b), part) {
-					t.Errorf("%s is in a request although the call did not choose it: %s", part, lastRequest(b))
-				}
+			for _, part := range []string{"effort", "json_schema", "web_search"} { // which the call did not choose
+				without(t, lastRequest(b), part)
 			}
 			cfg := protocol.Config{}
 			if wire == "responses" {
@@ -70,38 +67,42 @@ func TestChoicesReachTheModel(t *testing.T) {
 	}
 }
 
-// TestEffortOfTheCall checks that the effort of the call is in the first request, for an
-// unknown model, and that it overrides the configuration's.
-func TestEffortOfTheCall(t *testing.T) {
-	b := setup(t, "model_reasoning_effort = \"low\"", native.Limits{}, providertest.Say("ok"))
-	h := &host{}
-	turn(t, b.start(t, h, protocol.Config{Effort: "low"}), say("hi"))
-	inOrder(t, lastRequest(b), `"reasoning_effort":"low"`)
-	if got := configured(t, h).ReasoningEffort; got != "low" {
-		t.Errorf("the conversation has effort %q", got)
-	}
-}
-
-func TestWebSearchOfTheCall(t *testing.T) {
+// TestSettingsReachTheProvider checks which settings of config.toml and of the call are in the first
+// request, and which refuse the conversation.
+func TestSettingsReachTheProvider(t *testing.T) {
 	const responses = "\n---\nwire_api = \"responses\"\n"
+	var none protocol.Config
+	on, off := protocol.Config{WebSearch: new(true)}, protocol.Config{WebSearch: new(false)}
 	for _, tt := range []struct {
 		name, extra string
-		on          bool
-		tool, fails string
+		cfg         protocol.Config
+		want, fails string // "" is no web search
 	}{
-		{"on", responses, true, `{"type":"web_search"}`, ""},
-		{"off", "web_search = \"live\"" + responses, false, "", ""},
-		{"with the settings of the configuration", "web_search = \"cached\"" + responses + "[tools.web_search]\nallowed_domains = [\"go.dev\"]\n", true,
+		{"built-in instructions", "", none, `"role":"system","content":"You are Codex, a coding agent.`, ""},
+		{"the caller's instructions", "", protocol.Config{BaseInstructions: new("Be a poet.")}, `"role":"system","content":"Be a poet.`, ""},
+		{"a file's instructions", `experimental_instructions_file = "base.md"`, none, `"role":"system","content":"Be a painter.`, ""},
+		{"the call's effort, unknown model", `model_reasoning_effort = "medium"`, protocol.Config{Effort: "low"}, `"reasoning_effort":"low"`, ""},
+		{"effort", "model_reasoning_effort = \"max\"\nmodel_supports_reasoning_summaries = true" + responses, none, `"reasoning":{"effort":"max"`, ""},
+		{"live", `web_search = "live"` + responses, none, `{"type":"web_search"}`, ""},
+		{"cached", `web_search = "cached"` + responses, none, `{"type":"web_search","external_web_access":false}`, ""},
+		{"settings", "web_search = \"live\"\ntools.web_search = { context_size = \"low\", allowed_domains = [\"a.com\"], location = { country = \"NL\" } }" + responses, none,
+			`{"type":"web_search","filters":{"allowed_domains":["a.com"]},"search_context_size":"low","user_location":{"country":"NL","type":"approximate"}}`, ""},
+		{"settings alone", `tools.web_search = { context_size = "low" }` + responses, none, "", ""},
+		{"on", responses, on, `{"type":"web_search"}`, ""},
+		{"off", "web_search = \"live\"" + responses, off, "", ""},
+		{"with the settings of the configuration", "web_search = \"cached\"" + responses + "[tools.web_search]\nallowed_domains = [\"go.dev\"]\n", on,
 			`{"type":"web_search","external_web_access":false,"filters":{"allowed_domains":["go.dev"]}}`, ""},
-		{"settings without web_search", responses + "[tools.web_search]\nallowed_domains = [\"go.dev\"]\n", true, `"filters":{"allowed_domains":["go.dev"]}`, ""},
-		{"disabled by the user", "web_search = \"disabled\"" + responses, true, "", `argument /web-search: the configuration has web_search = "disabled"`},
-		{"off where it is disabled", "web_search = \"disabled\"" + responses, false, "", ""},
-		{"a provider without support", "", true, "", `argument /web-search: the provider "test" has no web search: it uses wire_api = "chat"`},
-		{"off without support", "", false, "", ""},
+		{"settings without web_search", responses + "[tools.web_search]\nallowed_domains = [\"go.dev\"]\n", on, `"filters":{"allowed_domains":["go.dev"]}`, ""},
+		{"disabled by the user", "web_search = \"disabled\"" + responses, on, "", `argument /web-search: the configuration has web_search = "disabled"`},
+		{"off where it is disabled", "web_search = \"disabled\"" + responses, off, "", ""},
+		{"a provider without support", "", on, "", `argument /web-search: the provider "test" has no web search: it uses wire_api = "chat"`},
+		{"off without support", "", off, "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := setup(t, tt.extra, native.Limits{}, providertest.Say("ok"))
-			c, err := b.engine.Start(t.Context(), protocol.Config{Cwd: b.cwd, WebSearch: &tt.on, FromCall: true}, &host{})
+			write(t, filepath.Join(b.cwd, "base.md"), "Be a painter.\n")
+			tt.cfg.Cwd, tt.cfg.FromCall = b.cwd, true
+			c, err := b.engine.Start(t.Context(), tt.cfg, &host{})
 			if tt.fails != "" {
 				var faulty *engine.ConfigError
 				if !errors.As(err, &faulty) || !strings.Contains(err.Error(), tt.fails) {
@@ -114,8 +115,9 @@ func TestWebSearchOfTheCall(t *testing.T) {
 			}
 			defer c.Close()
 			turn(t, c, say("hi"))
-			if got := lastRequest(b); !strings.Contains(got, tt.tool) || tt.tool == "" && strings.Contains(got, "web_search") {
-				t.Errorf("no %s in %s", tt.tool, got)
+			inOrder(t, lastRequest(b), tt.want)
+			if tt.want == "" {
+				without(t, lastRequest(b), "web_search")
 			}
 		})
 	}
@@ -125,23 +127,11 @@ func TestWebSearchOfTheCall(t *testing.T) {
 // conversation that had chosen it.
 func TestWebSearchTakenBack(t *testing.T) {
 	b := setup(t, "#mode\n---\nwire_api = \"responses\"", native.Limits{}, providertest.Say("ok"), providertest.Say("ok"))
-	h := &host{}
-	c := b.start(t, h, protocol.Config{WebSearch: new(true)})
-	turn(t, c, say("hi"))
-	closed(t, c)
-	path := filepath.Join(b.home, "config.toml")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, path, strings.Replace(string(text), "#mode", `web_search = "disabled"`, 1))
+	path := b.first(t, protocol.Config{WebSearch: new(true)})
+	change(t, filepath.Join(b.home, "config.toml"), "#mode", `web_search = "disabled"`)
 	b.reopen(t)
-	r := b.resume(t, configured(t, h).RolloutPath, protocol.Config{}, &host{})
-	defer r.Close()
-	turn(t, r, say("again"))
-	if got := lastRequest(b); strings.Contains(got, "web_search") {
-		t.Errorf("it searches: %s", got)
-	}
+	says(t, b.resume(t, path, protocol.Config{}, &host{}), "again")
+	without(t, lastRequest(b), "web_search")
 }
 
 // TestAnswerOfAForm checks that the model is asked once to correct an answer that does not fit
@@ -170,18 +160,13 @@ func TestAnswerOfAForm(t *testing.T) {
 				in := say("count")
 				in.OutputSchema = json.RawMessage(choicesSchema)
 				turn(t, c, in)
-				if n := len(b.provider.Requests()); n != tt.requests {
-					t.Errorf("%d requests, want %d", n, tt.requests)
-				}
-				events := h.take()
-				if got := events[len(events)-1]; got != "task_complete "+tt.last {
-					t.Errorf("the turn ends with %q", got)
-				}
+				diff(t, "requests", tt.requests, len(b.provider.Requests()))
+				diff(t, "last event", "task_complete "+tt.last, h.last())
 				corrected := strings.Contains(lastRequest(b), "Your answer does not fit the JSON schema")
 				if corrected != (tt.requests == 2) {
 					t.Errorf("the model was asked for a correction: %v: %s", corrected, lastRequest(b))
 				}
-				if tt.name == "fits then" {
+				if tt.name == "fits the second time" {
 					inOrder(t, lastRequest(b), "at /n: got string, want integer")
 				}
 			})

@@ -1,7 +1,11 @@
 package native_test
 
 import (
-	"slices"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -13,52 +17,44 @@ import (
 var filling = &providertest.Usage{Input: 900, Output: 100, Total: 1000}
 
 func TestCompaction(t *testing.T) {
-	for _, wire := range []string{"chat", "responses"} {
-		t.Run(wire, func(t *testing.T) {
-			b := setup(t, "model_auto_compact_token_limit = 1000\n---\nwire_api = \""+wire+"\"", native.Limits{},
-				providertest.Turn{Usage: filling, ToolCalls: []providertest.ToolCall{providertest.Shell("c1", "echo", "one")}},
-				providertest.Say("THE NOTE"),
-				providertest.Say("after"),
-				providertest.Turn{Usage: filling, Text: []string{"full again"}},
-				providertest.Say("SECOND NOTE"),
-				providertest.Say("end"))
-			h := &host{}
-			c := b.start(t, h, protocol.Config{})
-			for _, text := range []string{"first wish", "second wish", "third wish"} {
-				turn(t, c, say(text))
-			}
-			all := b.provider.Requests()
-			if len(all) != 6 {
-				t.Fatalf("%d requests, want 6", len(all))
-			}
-			if note := string(all[1].Body); strings.Contains(note, `"name":"shell","description"`) || !strings.Contains(note, `"c1"`) {
-				t.Errorf("the summary's request has tools or lacks the history: %s", note)
-			}
-			after := string(all[2].Body)
-			inOrder(t, after, "<environment_context>", "first wish", "THE NOTE")
-			if strings.Contains(after, `"c1"`) {
-				t.Errorf("the old history is still there: %s", after)
-			}
-			inOrder(t, string(all[5].Body), "first wish", "second wish", "SECOND NOTE", "third wish")
+	onEachWire(t, func(t *testing.T, wire string) {
+		b := setup(t, "model_auto_compact_token_limit = 1000\n---\nwire_api = \""+wire+"\"", native.Limits{},
+			providertest.Turn{Usage: filling, ToolCalls: []providertest.ToolCall{providertest.Shell("c1", "echo", "one")}},
+			providertest.Say("THE NOTE"),
+			providertest.Say("after"),
+			providertest.Turn{Usage: filling, Text: []string{"full again"}},
+			providertest.Say("SECOND NOTE"),
+			providertest.Say("end"))
+		h := &host{}
+		c := b.start(t, h, protocol.Config{})
+		says(t, c, "first wish", "second wish", "third wish")
+		all := b.provider.Requests()
+		if len(all) != 6 {
+			t.Fatalf("%d requests, want 6", len(all))
+		}
+		if note := string(all[1].Body); strings.Contains(note, `"name":"shell","description"`) || !strings.Contains(note, `"c1"`) {
+			t.Errorf("the summary's request has tools or lacks the history: %s", note)
+		}
+		after := string(all[2].Body)
+		inOrder(t, after, "<environment_context>", "first wish", "THE NOTE")
+		without(t, after, `"c1"`)
+		inOrder(t, string(all[5].Body), "first wish", "second wish", "SECOND NOTE", "third wish")
 
-			// A resumed conversation has the same history.
-			path := configured(t, h).RolloutPath
-			closed(t, c)
-			b.provider.Add(providertest.Say("resumed"))
-			r := b.resume(t, path, protocol.Config{}, &host{})
-			defer r.Close()
-			turn(t, r, say("fourth wish"))
-			inOrder(t, lastRequest(b), "SECOND NOTE", "third wish", "end", "fourth wish")
-			validRequests(t, b.provider)
-		})
-	}
+		// A resumed conversation has the same history.
+		path := configured(t, h).RolloutPath
+		closed(t, c)
+		b.provider.Add(providertest.Say("resumed"))
+		r := b.resume(t, path, protocol.Config{}, &host{})
+		says(t, r, "fourth wish")
+		inOrder(t, lastRequest(b), "SECOND NOTE", "third wish", "end", "fourth wish")
+		validRequests(t, b.provider)
+	})
 }
 
 func TestCompactionThatDoesNotHelp(t *testing.T) {
 	call := providertest.Turn{Usage: filling, ToolCalls: []providertest.ToolCall{providertest.Shell("", "echo", "x")}}
 	b := setup(t, "model_auto_compact_token_limit = 1000", native.Limits{}, call, providertest.Say("note"), call)
-	h := &host{}
-	err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("go"))
+	err := b.start(t, &host{}, protocol.Config{}).Turn(t.Context(), say("go"))
 	if err == nil || !strings.Contains(err.Error(), "more than 1000 tokens") {
 		t.Errorf("Turn: %v, want the limit", err)
 	}
@@ -68,21 +64,161 @@ func TestCompactionAfterAnErrorOfTheProvider(t *testing.T) {
 	tooLong := providertest.Turn{Status: 400, Body: `{"error":{"code":"context_length_exceeded","message":"too long"}}`}
 	b := setup(t, "", native.Limits{}, providertest.Say("one"), tooLong, tooLong, providertest.Say("NOTE"), providertest.Say("two"))
 	c := b.start(t, &host{}, protocol.Config{})
-	for _, text := range []string{"first", "second"} {
-		turn(t, c, say(text))
-	}
+	says(t, c, "first", "second")
 	inOrder(t, lastRequest(b), "first", "NOTE", "second")
 }
 
-func TestCompactionReportsRateLimits(t *testing.T) {
-	b := setup(t, "model_context_window = 2000", native.Limits{},
-		providertest.Turn{Text: []string{"a"}, Usage: &providertest.Usage{Input: 1880, Output: 20, Total: 1900}}, providertest.Say("NOTE"), providertest.Say("b"))
-	h := &host{}
-	c := b.start(t, h, protocol.Config{})
-	for _, text := range []string{"first", "second"} {
-		turn(t, c, say(text))
+// full is the answer of a real llama.cpp to a request that does not fit.
+var full = providertest.Turn{Status: 400, Body: `{"error":{"code":400,"message":"request (4602 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":4602,"n_ctx":4096}}`}
+
+// TestNewMessageStaysWhole sends a message for which the history has no room. The summary
+// does not concern the message, which follows it as it is.
+func TestNewMessageStaysWhole(t *testing.T) {
+	long := "second wish " + strings.Repeat("word ", 1500) + "its end"
+	for name, turns := range map[string][]providertest.Turn{
+		"the engine counts":   {{Text: []string{"one"}, Usage: &providertest.Usage{Input: 2500, Output: 100, Total: 2600}}, providertest.Say("NOTE"), providertest.Say("two")},
+		"the provider counts": {providertest.Say("one"), full, providertest.Say("NOTE"), providertest.Say("two")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := setup(t, "model_context_window = 4096", native.Limits{}, turns...)
+			c := b.start(t, &host{}, protocol.Config{})
+			says(t, c, "first wish", long)
+			all := b.provider.Requests()
+			without(t, string(all[len(all)-2].Body), "second wish") // the summary's request
+			got := userMessages(t, all[len(all)-1])
+			before, whole := strings.CutSuffix(got[len(got)-1], "\n\n"+long)
+			if !whole {
+				t.Errorf("the last message does not end in the new one: %s", got[len(got)-1])
+			}
+			inOrder(t, before, "first wish", "NOTE")
+			without(t, before, "second wish")
+		})
 	}
-	if events := h.take(); !slices.ContainsFunc(events, func(e string) bool { return strings.HasPrefix(e, "agent_message The conversation was summarised") }) {
-		t.Errorf("events %q", events)
+}
+
+// TestSummaryFitsSmallWindow checks that what a compaction keeps follows from the window.
+func TestSummaryFitsSmallWindow(t *testing.T) {
+	b := setup(t, "model_context_window = 4096", native.Limits{},
+		providertest.Say("one"), providertest.Say("two"),
+		providertest.Turn{Text: []string{"three"}, Usage: &providertest.Usage{Input: 3700, Output: 100, Total: 3800}},
+		providertest.Say(strings.Repeat("A long note. ", 4000)), providertest.Say("four"))
+	c := b.start(t, &host{}, protocol.Config{})
+	wish := strings.Repeat("word ", 700)
+	says(t, c, "first "+wish, "second "+wish, "third "+wish, "fourth")
+	got := userMessages(t, b.provider.Requests()[4])
+	bridge := strings.TrimSuffix(got[len(got)-1], "\n\nfourth")
+	inOrder(t, bridge, "third", "A long note")
+	if most := 4096 * 4 / 2; len(bridge) > most {
+		t.Errorf("what replaces the history has %d bytes, want at most %d", len(bridge), most)
+	}
+}
+
+// TestSummaryOfLongOutput overflows the window with the output of one command, which the
+// request for the summary cannot have as a whole either.
+func TestSummaryOfLongOutput(t *testing.T) {
+	b := setup(t, "model_context_window = 4096", native.Limits{},
+		providertest.Call(providertest.Shell("c1", "sh", "-c", "yes output | head -c 9000; echo; echo the end")), full, full,
+		providertest.Say("NOTE"), providertest.Say("done"))
+	turn(t, b.start(t, &host{exec: allow}, protocol.Config{}), say("the task"))
+	all := b.provider.Requests()
+	first, second := len(all[2].Body), len(all[3].Body)
+	if second >= first {
+		t.Errorf("the second request for a summary has %d bytes, the first one %d", second, first)
+	}
+	inOrder(t, string(all[3].Body), "the task", `"c1"`, "the middle is left out", "the end")
+	inOrder(t, lastRequest(b), "the task", "NOTE")
+	validRequests(t, b.provider)
+}
+
+// TestMessageThatDoesNotFit checks that a message which no request can have ends its turn
+// with both figures, and that the conversation continues without it, also after a restart.
+func TestMessageThatDoesNotFit(t *testing.T) {
+	huge := "the huge message " + strings.Repeat("word ", 8000)
+	little := "the long message " + strings.Repeat("word ", 3000)
+	for name, tt := range map[string]struct {
+		text     string
+		first    bool // it is the first message of the conversation
+		refusals []providertest.Turn
+		want     []string
+	}{
+		"far longer":               {huge, false, []providertest.Turn{providertest.Say("NOTE")}, []string{"about 1", "window has 4096 tokens"}},
+		"far longer, first":        {huge, true, nil, []string{"about 1", "window has 4096 tokens"}},
+		"the provider says":        {little, false, []providertest.Turn{providertest.Say("NOTE"), full}, []string{"window has 4096 tokens", "request (4602 tokens)"}},
+		"the provider says, first": {little, true, []providertest.Turn{full}, []string{"window has 4096 tokens", "request (4602 tokens)"}},
+		"no summary can be had":    {little, false, []providertest.Turn{full, full, full, full, full, full, full, full}, []string{"window has 4096 tokens", "request (4602 tokens)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := setup(t, "model_context_window = 4096", native.Limits{})
+			h := &host{}
+			c := b.start(t, h, protocol.Config{})
+			if !tt.first {
+				b.provider.Add(providertest.Turn{Text: []string{"one"}, Usage: &providertest.Usage{Input: 2500, Output: 100, Total: 2600}})
+				turn(t, c, say("first wish"))
+			}
+			b.provider.Reset(tt.refusals...)
+			err := c.Turn(t.Context(), say(tt.text))
+			if err == nil {
+				t.Fatal("the turn has completed")
+			}
+			for _, words := range append(tt.want, "continues without it") {
+				inOrder(t, err.Error(), words)
+			}
+			path := configured(t, h).RolloutPath
+			lines := read(t, path) // what other readers of the rollout go by
+			inOrder(t, lines, `{"type":"thread_rolled_back","num_turns":1}`)
+			if strings.Contains(fmt.Sprint(tt.refusals), "NOTE") {
+				last := lines[max(strings.LastIndex(lines, `"type":"compacted"`), 0):]
+				last, _, _ = strings.Cut(last, "\n")
+				diff(t, "items of the new history: the environment and the summary", 2, strings.Count(last, `"type":"message"`))
+			}
+			b.provider.Reset(providertest.Say("two"), providertest.Say("three"))
+			turn(t, c, say("second wish"))
+			without(t, lastRequest(b), "message word")
+			closed(t, c)
+			r := b.resume(t, path, protocol.Config{}, &host{})
+			says(t, r, "third wish")
+			without(t, lastRequest(b), "message word")
+			inOrder(t, lastRequest(b), "second wish", "two", "third wish")
+		})
+	}
+}
+
+// without fails the test if a text has a part.
+func without(t *testing.T, text, part string) {
+	t.Helper()
+	if strings.Contains(text, part) {
+		t.Errorf("%q is in %.2000s", part, text)
+	}
+}
+
+// TestWindowOfTheServer uses a server that states a context window of 4,096 tokens, which
+// nothing configures. A message that does not fit any more is counted before it is sent:
+// the history is summarised first.
+func TestWindowOfTheServer(t *testing.T) {
+	asked := 0
+	var script *providertest.Server
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			asked++
+			_, _ = io.WriteString(w, `{"data":[{"id":"tiny.gguf","meta":{"n_ctx":4096,"n_ctx_train":32768}}]}`)
+			return
+		}
+		script.ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	b := setup(t, fmt.Sprintf("---\n[model_providers.front]\nbase_url = %q\n", front.URL+"/v1"), native.Limits{},
+		providertest.Turn{Text: []string{"one"}, Usage: &providertest.Usage{Input: 2000, Output: 100, Total: 2100}},
+		providertest.Say("THE NOTE"), providertest.Say("two"))
+	script = b.provider
+	h := &host{}
+	c := b.start(t, h, protocol.Config{Overrides: map[string]json.RawMessage{"model_provider": json.RawMessage(`"front"`)}})
+	says(t, c, "first wish", "second wish "+strings.Repeat("word ", 1500))
+	all := b.provider.Requests()
+	if len(all) != 3 || asked != 1 {
+		t.Fatalf("%d requests, want 3; the list of models was read %d times, want once", len(all), asked)
+	}
+	inOrder(t, string(all[2].Body), "first wish", "THE NOTE", "second wish")
+	if events := strings.Join(h.take(), "\n"); !strings.Contains(events, "summarised") {
+		t.Errorf("no event says that the conversation was summarised: %s", events)
 	}
 }

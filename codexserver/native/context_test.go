@@ -140,26 +140,6 @@ func TestRulesOfAFolder(t *testing.T) {
 	}
 }
 
-func TestInstructions(t *testing.T) {
-	for _, tt := range []struct {
-		name, config string
-		base         *string
-		want         string
-	}{
-		{"built-in", "", nil, "You are Codex, a coding agent."},
-		{"the caller's", "", new("Be a poet."), "Be a poet."},
-		{"a file's", `experimental_instructions_file = "base.md"`, nil, "Be a painter."},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			b := setup(t, tt.config, native.Limits{}, providertest.Say("ok"))
-			write(t, filepath.Join(b.cwd, "base.md"), "Be a painter.\n")
-			c := b.start(t, &host{}, protocol.Config{BaseInstructions: tt.base})
-			turn(t, c, say("hi"))
-			inOrder(t, lastRequest(b), `"role":"system","content":"`+tt.want)
-		})
-	}
-}
-
 func TestImages(t *testing.T) {
 	b := setup(t, "---\nwire_api = \"responses\"", native.Limits{}, providertest.Say("ok"))
 	write(t, filepath.Join(b.cwd, "a.png"), "\x89PNG\r\n\x1a\n")
@@ -178,12 +158,9 @@ func TestRolloutIsComplete(t *testing.T) {
 	h := &host{}
 	turn(t, b.start(t, h, protocol.Config{}), say("hi"))
 	path := configured(t, h).RolloutPath
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := read(t, path)
 	var kinds []string
-	for line := range strings.Lines(string(data)) {
+	for line := range strings.Lines(data) {
 		var l protocol.RolloutLine
 		if err := json.Unmarshal([]byte(line), &l); err != nil {
 			t.Fatal(err)

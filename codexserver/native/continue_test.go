@@ -1,7 +1,6 @@
 package native_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 )
 
 // stepModel answers with the next of some steps that the history does not have yet, then with
@@ -48,6 +46,20 @@ func work(dir string) []providertest.ToolCall {
 	}
 }
 
+// linesOf runs a turn of some steps, and returns its file and the lines of that.
+func (b *bench) linesOf(t *testing.T, cfg protocol.Config, steps ...providertest.ToolCall) (path string, lines []string) {
+	t.Helper()
+	b.provider.Add(stepModel(steps...))
+	h := &host{exec: allow}
+	c := b.start(t, h, cfg)
+	in := say("go")
+	in.Key = "key"
+	turn(t, c, in)
+	path = configured(t, h).RolloutPath
+	closed(t, c)
+	return path, strings.SplitAfter(strings.TrimSuffix(read(t, path), "\n"), "\n")
+}
+
 // continued continues a turn, and returns its answer and the notes.
 func continued(t *testing.T, b *bench, path, key string, h *host) (answer string, notes []string, err error) {
 	t.Helper()
@@ -72,15 +84,7 @@ func TestContinue(t *testing.T) {
 	for n, wire := range []string{"chat", "responses"} {
 		t.Run(wire, func(t *testing.T) {
 			b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{})
-			b.provider.Add(stepModel(work(b.cwd)...))
-			h := &host{exec: allow}
-			c := b.start(t, h, protocol.Config{})
-			in := say("go")
-			in.Key = "key"
-			turn(t, c, in)
-			path := configured(t, h).RolloutPath
-			closed(t, c)
-			lines := strings.SplitAfter(strings.TrimSuffix(rolloutText(t, path), "\n"), "\n")
+			path, lines := b.linesOf(t, protocol.Config{}, work(b.cwd)...)
 			begins := 0
 			for i, line := range lines {
 				if i == 0 {
@@ -117,8 +121,7 @@ func checkContinued(t *testing.T, b *bench, path, text string) {
 	}
 	write(t, path, text)
 	complete := text[:strings.LastIndex(text, "\n")+1]
-	asks := 0
-	h := &host{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Decision { asks++; return elicit.Approved }}
+	h := &host{exec: allow}
 	answer, notes, err := continued(t, b, path, "key", h)
 	if !strings.Contains(complete, `"user_message"`) {
 		if answer != "" || err == nil || !strings.Contains(err.Error(), "nothing of it ran") {
@@ -139,16 +142,12 @@ func checkContinued(t *testing.T, b *bench, path, text string) {
 			open++
 		}
 	}
-	if string(got) != want {
-		t.Errorf("ran %q, want %q", got, want)
-	}
-	if asks != wantAsks {
-		t.Errorf("%d questions, want %d", asks, wantAsks)
-	}
+	diff(t, "ran", want, string(got))
+	diff(t, "questions", wantAsks, h.asked)
 	if n := strings.Count(answer, "aborted"); n != open || len(notes) != open {
 		t.Errorf("%s: %q, want %d without a result", answer, notes, open)
 	}
-	if body := string(b.provider.Requests()[len(b.provider.Requests())-1].Body); !strings.Contains(complete, `"task_complete"`) && strings.Count(body, "Without a result: ") != open {
+	if body := lastRequest(b); !strings.Contains(complete, `"task_complete"`) && strings.Count(body, "Without a result: ") != open {
 		t.Errorf("the model was told %s, want %d calls without a result", body, open)
 	}
 	if !strings.HasPrefix(answer, "done: ") || strings.Count(answer, ",") != 2 {
@@ -167,23 +166,8 @@ func checkContinued(t *testing.T, b *bench, path, text string) {
 func TestContinueKeepsNarrowPolicies(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "", native.Limits{})
-	file := filepath.Join(b.home, "config.toml")
-	config, err := os.ReadFile(file)
-	if err == nil {
-		err = os.WriteFile(file, []byte(strings.Replace(string(config), `"untrusted"`, `"never"`, 1)), 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.provider.Add(stepModel(work(b.cwd)[:1]...))
-	h := &host{exec: allow}
-	c := b.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalUntrusted})
-	in := say("go")
-	in.Key = "key"
-	turn(t, c, in)
-	path := configured(t, h).RolloutPath
-	closed(t, c)
-	lines := strings.SplitAfter(rolloutText(t, path), "\n")
+	change(t, filepath.Join(b.home, "config.toml"), `"untrusted"`, `"never"`)
+	path, lines := b.linesOf(t, protocol.Config{ApprovalPolicy: protocol.ApprovalUntrusted}, work(b.cwd)[:1]...)
 	for i, line := range lines {
 		text := strings.Join(lines[:i+1], "")
 		if strings.Contains(line, `"call_id"`) {
@@ -193,10 +177,9 @@ func TestContinueKeepsNarrowPolicies(t *testing.T) {
 			continue
 		}
 		write(t, path, text)
-		asks := 0
-		h := &host{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Decision { asks++; return elicit.Approved }}
-		if answer, _, err := continued(t, b, path, "key", h); err != nil || asks != 1 {
-			t.Errorf("cut after %.200s: %d questions, %q, %v", line, asks, answer, err)
+		h := &host{exec: allow}
+		if answer, _, err := continued(t, b, path, "key", h); err != nil || h.asked != 1 {
+			t.Errorf("cut after %.200s: %d questions, %q, %v", line, h.asked, answer, err)
 		}
 	}
 }

@@ -34,13 +34,7 @@ type several struct {
 }
 
 // newSeveral makes the engine. The first wire is that of the configured provider.
-func newSeveral(t *testing.T, failover native.Failover, wires ...string) *several {
-	t.Helper()
-	return newSeveralWith(t, native.Options{Failover: failover}, wires...)
-}
-
-// newSeveralWith is newSeveral with other options.
-func newSeveralWith(t *testing.T, o native.Options, wires ...string) *several {
+func newSeveral(t *testing.T, o native.Options, wires ...string) *several {
 	t.Helper()
 	f := &several{t: t, home: t.TempDir(), at: t.TempDir(), host: &host{exec: allow}}
 	var config strings.Builder
@@ -59,16 +53,26 @@ func newSeveralWith(t *testing.T, o native.Options, wires ...string) *several {
 	}
 	write(t, filepath.Join(f.home, "config.toml"), config.String())
 	o.CodexHome, o.Environ = f.home, environ
-	var err error
-	if f.engine, err = native.New(&o); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = f.engine.Close() })
-	if f.conv, err = f.engine.Start(t.Context(), protocol.Config{Cwd: f.at}, f.host); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = f.conv.Close() })
+	f.engine = open(t, o)
+	f.conv = f.start(f.host)
 	return f
+}
+
+// start begins a conversation.
+func (f *several) start(h engine.Host) engine.Conversation {
+	f.t.Helper()
+	return (&bench{engine: f.engine, cwd: f.at}).start(f.t, h, protocol.Config{})
+}
+
+// reopened closes the conversation and resumes it.
+func (f *several) reopened(h engine.Host) engine.Conversation {
+	f.t.Helper()
+	path, err := fileOf(f.t, f.engine, f.conv.ID())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	closed(f.t, f.conv)
+	return (&bench{engine: f.engine}).resume(f.t, path, protocol.Config{}, h)
 }
 
 // rerouted returns the reroutes so far.
@@ -127,7 +131,7 @@ func TestFailover(t *testing.T) {
 			for n := range 3 {
 				t.Run(fmt.Sprintf("%s to %s/%s/%d", wire[0], wire[1], name, n), func(t *testing.T) {
 					t.Parallel()
-					f := newSeveral(t, native.Failover{}, wire...)
+					f := newSeveral(t, native.Options{}, wire...)
 					script := []providertest.Turn{
 						providertest.Call(providertest.Shell("1", "sh", "-c", "echo >> one")),
 						providertest.Call(providertest.Shell("2", "sh", "-c", "echo >> two")),
@@ -140,18 +144,14 @@ func TestFailover(t *testing.T) {
 					f.scripts[1].Add(script[n:]...)
 					turn(t, f.conv, say("go"))
 					for _, file := range []string{"one", "two"} {
-						if b, err := os.ReadFile(filepath.Join(f.at, file)); string(b) != "\n" {
-							t.Errorf("%s has %q, %v", file, b, err)
-						}
+						diff(t, file, "\n", read(t, filepath.Join(f.at, file)))
 					}
 					if _, err := os.Stat(filepath.Join(f.at, "half")); err == nil {
 						t.Error("half a call ran")
 					}
 					diff(t, "reroutes", []string{"a/m0 > b/m1"}, f.rerouted())
 					first := f.scripts[1].Requests()[0]
-					if got := len(first.ToolOutputs()); got != n {
-						t.Errorf("the next provider reads %d results, want %d", got, n)
-					}
+					diff(t, "results that the next provider reads", n, len(first.ToolOutputs()))
 					text := string(first.Body) + fmt.Sprint(first.Header)
 					for _, foreign := range []string{"secret-of-a", "a thought", "half a se", "encrypted_content"} {
 						if strings.Contains(strings.ReplaceAll(text, `"reasoning.encrypted_content"`, ""), foreign) {
@@ -161,10 +161,7 @@ func TestFailover(t *testing.T) {
 					if got := first.Header.Get("Authorization"); got != "Bearer secret-of-b" || first.Model() != "m1" {
 						t.Errorf("the next provider gets %s, model %s", got, first.Model())
 					}
-					events := f.host.take()
-					if got := events[len(events)-1]; got != "task_complete done" {
-						t.Errorf("the turn ended with %s", got)
-					}
+					diff(t, "last event", "task_complete done", f.host.last())
 				})
 			}
 		}
@@ -173,22 +170,11 @@ func TestFailover(t *testing.T) {
 
 // TestFailoverWithoutKey has no key for the configured provider: nothing is sent there.
 func TestFailoverWithoutKey(t *testing.T) {
-	f := newSeveral(t, native.Failover{}, "chat", "chat")
-	b, err := os.ReadFile(filepath.Join(f.home, "config.toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(f.home, "config.toml"), strings.Replace(string(b), "KEY_a", "KEY_unset", 1))
-	c, err := f.engine.Start(t.Context(), protocol.Config{Cwd: f.at}, f.host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closed(t, c)
+	f := newSeveral(t, native.Options{}, "chat", "chat")
+	change(t, filepath.Join(f.home, "config.toml"), "KEY_a", "KEY_unset")
 	f.scripts[1].Add(providertest.Say("done"))
-	turn(t, c, say("go"))
-	if n := len(f.scripts[0].Requests()); n != 0 {
-		t.Errorf("the provider without a key got %d requests", n)
-	}
+	turn(t, f.start(f.host), say("go"))
+	diff(t, "requests", 0, len(f.scripts[0].Requests()))
 	diff(t, "reroutes", []string{"a/m0 > b/m1"}, f.rerouted())
 }
 
@@ -202,14 +188,12 @@ func TestNoFailover(t *testing.T) {
 		"server fault":    {Repeat: true, Status: 500},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newSeveral(t, native.Failover{}, "chat", "chat")
+			f := newSeveral(t, native.Options{}, "chat", "chat")
 			f.scripts[0].Add(refusal)
 			if err := f.conv.Turn(t.Context(), say("go")); err == nil || strings.Contains(err.Error(), "provider a") {
 				t.Errorf("Turn: %v", err)
 			}
-			if n := len(f.scripts[1].Requests()); n != 0 {
-				t.Errorf("the next provider got %d requests", n)
-			}
+			diff(t, "requests of the next provider", 0, len(f.scripts[1].Requests()))
 		})
 	}
 }
@@ -217,7 +201,7 @@ func TestNoFailover(t *testing.T) {
 // TestAllRefuse has every provider refuse: the turn ends with the words of each, after one request to
 // each, and the conversation continues once one has room.
 func TestAllRefuse(t *testing.T) {
-	f := newSeveral(t, native.Failover{}, "chat", "responses", "chat")
+	f := newSeveral(t, native.Options{}, "chat", "responses", "chat")
 	for i, script := range f.scripts {
 		script.Add(providertest.Turn{Repeat: true, Status: 401, Body: fmt.Sprintf(`{"error":{"message":"no, says %d"}}`, i)})
 	}
@@ -232,9 +216,7 @@ func TestAllRefuse(t *testing.T) {
 		}
 	}
 	for i, script := range f.scripts {
-		if n := len(script.Requests()); n != 1 {
-			t.Errorf("provider %d got %d requests", i, n)
-		}
+		diff(t, fmt.Sprint("requests of ", i), 1, len(script.Requests()))
 		script.Reset(providertest.Say("hello"))
 	}
 	f.host.take()
@@ -248,16 +230,14 @@ func TestAllRefuse(t *testing.T) {
 // TestFailoverBack takes the limits of a provider for what they are: later turns begin elsewhere until
 // the limit is over, and then with the first provider again.
 func TestFailoverBack(t *testing.T) {
-	f := newSeveral(t, native.Failover{}, "chat", "chat")
+	f := newSeveral(t, native.Options{}, "chat", "chat")
 	f.scripts[0].Add(limited(3600))
 	for range 2 {
 		f.scripts[1].Add(providertest.Say("b"))
 	}
 	turn(t, f.conv, say("one"))
 	turn(t, f.conv, say("two")) // nobody asks the first provider
-	if n := len(f.scripts[0].Requests()); n != 1 {
-		t.Errorf("the first provider got %d requests", n)
-	}
+	diff(t, "requests of the first provider", 1, len(f.scripts[0].Requests()))
 	native.EndLimits(f.conv)
 	f.scripts[0].Reset(providertest.Say("a"))
 	turn(t, f.conv, say("three"))
@@ -269,30 +249,19 @@ func TestFailoverBack(t *testing.T) {
 func TestFailoverWait(t *testing.T) {
 	t.Parallel()
 	for pause, want := range map[string]int{"0.05": 0, "3600": 1} {
-		f := newSeveral(t, native.Failover{Wait: time.Second}, "chat", "chat")
-		b, err := os.ReadFile(filepath.Join(f.home, "config.toml"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		write(t, filepath.Join(f.home, "config.toml"), strings.ReplaceAll(string(b), "request_max_retries = 0", "request_max_retries = 1"))
-		c, err := f.engine.Start(t.Context(), protocol.Config{Cwd: f.at}, f.host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := newSeveral(t, native.Options{Failover: native.Failover{Wait: time.Second}}, "chat", "chat")
+		change(t, filepath.Join(f.home, "config.toml"), "request_max_retries = 0", "request_max_retries = 1") // of the first
 		f.scripts[0].Add(providertest.Turn{Status: 429, Body: "{}", Header: map[string][]string{"Retry-After": {pause}}}, providertest.Say("a"))
 		f.scripts[1].Add(providertest.Say("b"))
-		turn(t, c, say("go"))
-		closed(t, c)
-		if got := len(f.rerouted()); got != want {
-			t.Errorf("after %s s: %d reroutes, want %d", pause, got, want)
-		}
+		turn(t, f.start(f.host), say("go"))
+		diff(t, "reroutes after "+pause+" s", want, len(f.rerouted()))
 	}
 }
 
 // TestFailoverReopened continues the conversation in another process, which begins with the configured
 // provider: the file has nothing that only the other one can read.
 func TestFailoverReopened(t *testing.T) {
-	f := newSeveral(t, native.Failover{}, "responses", "responses")
+	f := newSeveral(t, native.Options{}, "responses", "responses")
 	call := providertest.Call(providertest.Shell("1", "true"))
 	call.Reasoning = []string{"of a"}
 	f.scripts[0].Add(call, limited(3600))
@@ -303,18 +272,8 @@ func TestFailoverReopened(t *testing.T) {
 	if text := string(f.scripts[1].Requests()[1].Body); !strings.Contains(text, "of b") {
 		t.Errorf("the provider does not read its own reasoning: %s", text)
 	}
-	path, err := fileOf(t, f.engine, f.conv.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed(t, f.conv)
 	f.scripts[0].Reset(providertest.Say("hello"))
-	c, err := f.engine.Resume(t.Context(), engine.Saved{File: path}, protocol.Config{}, &host{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closed(t, c)
-	turn(t, c, say("more"))
+	turn(t, f.reopened(&host{}), say("more"))
 	requests := f.scripts[0].Requests()
 	last := requests[len(requests)-1]
 	if text := string(last.Body); strings.Contains(text, "of b") || !strings.Contains(text, "of a") || len(last.ToolOutputs()) != 2 || !strings.Contains(text, "done") {
@@ -324,7 +283,7 @@ func TestFailoverReopened(t *testing.T) {
 
 // TestFailoverInterrupted interrupts the turn while the next provider is asked: no other one is.
 func TestFailoverInterrupted(t *testing.T) {
-	f := newSeveral(t, native.Failover{}, "chat", "chat", "chat")
+	f := newSeveral(t, native.Options{}, "chat", "chat", "chat")
 	wait := make(chan struct{})
 	defer close(wait)
 	f.scripts[0].Add(limited(0))
@@ -338,9 +297,7 @@ func TestFailoverInterrupted(t *testing.T) {
 	if err := f.conv.Turn(ctx, say("go")); !errors.As(err, &abort) {
 		t.Errorf("Turn: %v", err)
 	}
-	if n := len(f.scripts[2].Requests()); n != 0 {
-		t.Errorf("the third provider got %d requests", n)
-	}
+	diff(t, "requests of the third provider", 0, len(f.scripts[2].Requests()))
 }
 
 // TestFailoverOptions has settings that are refused, and providers that are left out.
@@ -355,12 +312,12 @@ func TestFailoverOptions(t *testing.T) {
 		}
 	}
 	var unknown *engine.ConfigError
-	f := newSeveral(t, native.Failover{}, "chat")
+	f := newSeveral(t, native.Options{}, "chat")
 	_, err := f.engine.Start(t.Context(), protocol.Config{Cwd: f.at, Overrides: map[string]json.RawMessage{"failover": json.RawMessage(`{"to":[{"provider":"a","model":"m"}]}`)}}, f.host)
 	if !errors.As(err, &unknown) {
 		t.Errorf("a call chose the providers: %v", err)
 	}
-	f = newSeveral(t, native.Failover{To: []native.FailoverTo{{Provider: "missing", Model: "m"}, {Provider: "openai", Model: "without a key"}, {Provider: "a", Model: "m0"}}}, "chat")
+	f = newSeveral(t, native.Options{Failover: native.Failover{To: []native.FailoverTo{{Provider: "missing", Model: "m"}, {Provider: "openai", Model: "without a key"}, {Provider: "a", Model: "m0"}}}}, "chat")
 	f.scripts[0].Add(limited(0))
 	if err := f.conv.Turn(t.Context(), say("go")); err == nil || strings.Contains(err.Error(), "missing") || len(f.scripts[0].Requests()) != 1 {
 		t.Errorf("Turn: %v after %d requests", err, len(f.scripts[0].Requests()))
@@ -393,7 +350,7 @@ func playFailover(t *testing.T, r *rand.Rand) {
 	for i := range wires {
 		wires[i] = []string{"chat", "responses"}[r.IntN(2)]
 	}
-	f := newSeveral(t, native.Failover{}, wires...)
+	f := newSeveral(t, native.Options{}, wires...)
 	var mu sync.Mutex // of r and turns
 	turns := 0
 	for i, script := range f.scripts {
@@ -437,10 +394,7 @@ func playFailover(t *testing.T, r *rand.Rand) {
 		in.Key = fmt.Sprintf("key-%d", n)
 		_ = f.conv.Turn(t.Context(), in) // it fails if all refuse
 		if again {
-			closed(t, f.conv)
-			if f.conv, err = f.engine.Resume(t.Context(), engine.Saved{File: path}, protocol.Config{}, f.host); err != nil {
-				t.Fatal(err)
-			}
+			f.conv = f.reopened(f.host)
 		}
 	}
 	closed(t, f.conv)
@@ -484,7 +438,7 @@ func playFailover(t *testing.T, r *rand.Rand) {
 // the same one or another: reasoning is sent to its own provider only.
 func TestOtherProvidersReasoning(t *testing.T) {
 	for provider, want := range map[string]bool{"a": true, "openai": false} {
-		f := newSeveral(t, native.Failover{}, "responses")
+		f := newSeveral(t, native.Options{}, "responses")
 		call := providertest.Call(providertest.Shell("1", "true"))
 		call.Reasoning = []string{"a thought"}
 		f.scripts[0].Add(call, providertest.Say("done"), providertest.Say("again"))
@@ -493,18 +447,8 @@ func TestOtherProvidersReasoning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		closed(t, f.conv)
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		write(t, path, strings.Replace(string(b), `"cli_version":`, fmt.Sprintf(`"model_provider":%q,"cli_version":`, provider), 1))
-		c, err := f.engine.Resume(t.Context(), engine.Saved{File: path}, protocol.Config{}, f.host)
-		if err != nil {
-			t.Fatal(err)
-		}
-		turn(t, c, say("more"))
-		closed(t, c)
+		change(t, path, `"cli_version":`, fmt.Sprintf(`"model_provider":%q,"cli_version":`, provider))
+		turn(t, f.reopened(f.host), say("more"))
 		last := f.scripts[0].Requests()[2]
 		if got := strings.Contains(string(last.Body), "a thought"); got != want || len(last.ToolOutputs()) != 1 {
 			t.Errorf("of %s: the provider reads the reasoning: %t: %s", provider, got, last.Body)

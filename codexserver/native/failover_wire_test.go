@@ -83,7 +83,7 @@ type wired struct {
 // begins to refuse where p says.
 func newWired(t *testing.T, version string, p disturbance, wires ...string) *wired {
 	t.Helper()
-	w := &wired{several: newSeveralWith(t, native.Options{Tools: setting.ToolsFiles}, wires...), asked: map[string]int{}}
+	w := &wired{several: newSeveral(t, native.Options{Tools: setting.ToolsFiles}, wires...), asked: map[string]int{}}
 	model, refusal := p.model, refusals(wires[0])[p.how]
 	w.scripts[0].Add(providertest.Turn{Repeat: true, Func: func(req providertest.Request) providertest.Turn {
 		w.mu.Lock()

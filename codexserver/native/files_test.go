@@ -12,7 +12,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
-	"github.com/google/go-cmp/cmp"
 )
 
 // offered returns the names of the tools of a request, and their length in bytes.
@@ -51,34 +50,19 @@ func TestOfferedTools(t *testing.T) {
 		t.Run(fmt.Sprint(tt.wire, tt.tools), func(t *testing.T) {
 			model := providertest.New(providertest.Say("ok"))
 			t.Cleanup(model.Close)
-			e, err := native.New(&native.Options{CodexHome: t.TempDir(), Tools: tt.tools, Overrides: map[string]any{
+			b := &bench{cwd: t.TempDir(), engine: open(t, native.Options{CodexHome: t.TempDir(), Tools: tt.tools, Overrides: map[string]any{
 				"model": "m", "model_provider": "p", "model_providers.p.base_url": model.BaseURL(), "model_providers.p.wire_api": tt.wire, "tools.view_image": false,
-			}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = e.Close() })
-			c, err := e.Start(t.Context(), protocol.Config{Cwd: t.TempDir()}, &host{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
-			turn(t, c, say("go"))
+			}})}
+			turn(t, b.start(t, &host{}, protocol.Config{}), say("go"))
 			body := model.Requests()[0].Body
 			names, size := offered(t, body)
-			if names != tt.want {
-				t.Errorf("tools %q, want %q", names, tt.want)
-			}
+			diff(t, "tools", tt.want, names)
 			t.Logf("%d bytes of tools, %d of the request", size, len(body))
 			if size > 4*2500 {
 				t.Errorf("the tools have %d bytes", size)
 			}
-			if several := strings.Contains(string(body), `"parallel_tool_calls":true`); several != (tt.wire == "responses" && tt.want == files) {
-				t.Errorf("the request allows several calls: %t", several)
-			}
-			if has := strings.Contains(string(body), "*** Begin Patch"); has == (tt.want == files) {
-				t.Errorf("the instructions explain patches: %t", has)
-			}
+			diff(t, "several calls are allowed", tt.wire == "responses" && tt.want == files, strings.Contains(string(body), `"parallel_tool_calls":true`))
+			diff(t, "the instructions explain patches", tt.want != files, strings.Contains(string(body), "*** Begin Patch"))
 		})
 	}
 	if _, err := native.New(&native.Options{CodexHome: t.TempDir(), Tools: "all"}); err == nil {
@@ -96,9 +80,7 @@ func TestManyReads(t *testing.T) {
 	}
 	b := setup(t, "", native.Limits{}, providertest.Call(calls...), providertest.Say("done"))
 	for i := range 6 {
-		if err := os.WriteFile(filepath.Join(b.cwd, fmt.Sprint("f", i)), fmt.Appendf(nil, "text %d\n", i), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(b.cwd, fmt.Sprint("f", i)), fmt.Sprintf("text %d\n", i))
 	}
 	h := &host{exec: allow} // asked where there is no sandbox
 	turn(t, b.start(t, h, protocol.Config{}), say("read"))
@@ -111,9 +93,7 @@ func TestManyReads(t *testing.T) {
 			got = append(got, "end "+m.CallID+" "+m.Stdout)
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	diff(t, "events", want, got)
 	validRequests(t, b.provider)
 }
 
@@ -122,19 +102,11 @@ func TestManyReads(t *testing.T) {
 func TestContinueFileTools(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "", native.Limits{})
-	b.provider.Add(stepModel(
+	path, lines := b.linesOf(t, protocol.Config{},
 		providertest.Tool("c1", "write", map[string]any{"path": "a", "content": "x\n"}),
 		providertest.Tool("c2", "edit", map[string]any{"path": "a", "old": "x", "new": "xy"}),
 		providertest.Tool("c3", "read", map[string]any{"path": "a"}),
-	))
-	h := &host{exec: allow}
-	c := b.start(t, h, protocol.Config{})
-	in := say("go")
-	in.Key = "key"
-	turn(t, c, in)
-	path := configured(t, h).RolloutPath
-	closed(t, c)
-	lines := strings.SplitAfter(strings.TrimSuffix(rolloutText(t, path), "\n"), "\n")
+	)
 	begun := false
 	for i, line := range lines {
 		begun = begun || strings.Contains(line, `"user_message"`)

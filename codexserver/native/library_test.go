@@ -24,9 +24,6 @@ func conversationID(n int) string { return fmt.Sprintf("019a0000-0000-7000-8000-
 func keepRollout(t testing.TB, home, day string, n int, lines ...string) string {
 	t.Helper()
 	dir := filepath.Join(home, "sessions", filepath.FromSlash(strings.ReplaceAll(day, "-", "/")))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
 	var text strings.Builder
 	for _, line := range lines {
 		if kind, payload, ok := strings.Cut(line, " "); ok && payload != "" {
@@ -98,9 +95,7 @@ func TestListPreviews(t *testing.T) {
 			t.Errorf("%+v", item)
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error("(-want +got)\n" + diff)
-	}
+	diff(t, "rows", want, got)
 }
 
 func TestListPages(t *testing.T) {
@@ -170,9 +165,8 @@ func TestListPages(t *testing.T) {
 		"2025-09-20T10-00-05|" + conversationID(5): 26, "2025-09-20T10-00-05|" + strings.ToUpper(conversationID(5)): 26,
 		"2030-01-01T00-00-00|" + conversationID(0): 31, "2000-01-01T00-00-00|" + conversationID(0): 0,
 	} {
-		if got, _ := list(100, cursor); len(got) != want {
-			t.Errorf("cursor %q: %d items, want %d", cursor, len(got), want)
-		}
+		got, _ := list(100, cursor)
+		diff(t, "items after "+cursor, want, len(got))
 	}
 	if got, next := list(0, ""); len(got) > 0 || next != "" {
 		t.Errorf("a page of 0: %v, %q", got, next)

@@ -1,7 +1,6 @@
 package native_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -27,11 +26,7 @@ func TestTwoServers(t *testing.T) {
 	b.reopen(t)
 	second := b.engine
 	h2 := &host{}
-	other, err := second.Resume(t.Context(), engine.Saved{File: path}, protocol.Config{}, h2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
+	other := b.resume(t, path, protocol.Config{}, h2)
 
 	// During a turn of the first server.
 	words := fmt.Sprintf("codex-mcp dev (process %d on ", os.Getpid())
@@ -59,9 +54,7 @@ func TestTwoServers(t *testing.T) {
 	b.provider.Add(providertest.Say("four"))
 	h.take()
 	turn(t, c, say("fourth"))
-	if news := h.news(); len(news) != 1 || !strings.Contains(news[0], "another program has written") {
-		t.Errorf("background events: %q", news)
-	}
+	h.told(t, "another program has written")
 	inOrder(t, lastRequest(b), "first", "one", "second", "two", "third", "three", "fourth")
 	if text := lastRequest(b); strings.Contains(text, "never said") || strings.Count(text, "third") != 1 {
 		t.Errorf("the history of the first: %s", text)
@@ -86,55 +79,31 @@ func TestOtherProgramWrites(t *testing.T) {
 	h.take()
 	turn(t, c, say("second"))
 	inOrder(t, lastRequest(b), "first", "one", "from elsewhere", "second")
-	if news := h.news(); len(news) != 1 || !strings.Contains(news[0], "another program has written") {
-		t.Errorf("background events: %q", news)
-	}
+	h.told(t, "another program has written")
 }
 
 // TestNoLocks checks that turns run although nothing can be locked, such as on a full disk.
 func TestNoLocks(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("two"))
-	if err := os.WriteFile(filepath.Join(b.home, "codex-mcp-locks"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(b.home, "codex-mcp-locks"), "")
 	c := b.start(t, &host{}, protocol.Config{})
-	turn(t, c, say("first"))
-	turn(t, c, say("second"))
+	says(t, c, "first", "second")
 	inOrder(t, lastRequest(b), "first", "one", "second")
-}
-
-// loosen makes the configuration allow everything.
-func loosen(t *testing.T, b *bench) {
-	t.Helper()
-	path := filepath.Join(b.home, "config.toml")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	loose := strings.NewReplacer(`"untrusted"`, `"never"`, `model = "scripted"`, `model = "other"`).Replace(string(text))
-	write(t, path, loose)
 }
 
 // TestRolloutDoesNotLoosen writes a looser policy into the rollout: the conversation keeps its own.
 func TestRolloutDoesNotLoosen(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Call(providertest.Shell("c1", "touch", "made")), providertest.Say("two"))
-	asked := 0
-	h := &host{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Decision {
-		asked++
-		return elicit.Denied
-	}}
+	h := &host{exec: always(elicit.Denied)}
 	c := b.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalUntrusted, Sandbox: protocol.SandboxReadOnly})
 	turn(t, c, say("first"))
-	loosen(t, b)
+	change(t, filepath.Join(b.home, "config.toml"), `"untrusted"`, `"never"`)
+	change(t, filepath.Join(b.home, "config.toml"), `model = "scripted"`, `model = "other"`)
 	appendTo(t, configured(t, h).RolloutPath, `{"timestamp":"2026-01-01T00:00:00.000Z","type":"turn_context","payload":{"cwd":"/","approval_policy":"never",`+
 		`"sandbox_policy":{"mode":"danger-full-access"},"model":"loose","summary":"auto"}}`+"\n")
 	turn(t, c, say("second"))
-	if asked != 1 {
-		t.Errorf("asked %d times", asked)
-	}
-	if _, err := os.Stat(filepath.Join(b.cwd, "made")); err == nil {
-		t.Error("a refused command ran")
-	}
+	diff(t, "questions", 1, h.asked)
+	b.absent(t, "made")
 	inOrder(t, lastRequest(b), `"model":"scripted"`, "first", "approval_policy", "untrusted", "read-only", "second")
 }
 

@@ -2,6 +2,7 @@ package native_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -30,13 +31,17 @@ type host struct {
 	// on is called for each event, after it was recorded.
 	on func(protocol.EventMsg)
 	// exec answers; nil refuses.
-	exec func(context.Context, protocol.ExecApprovalRequest) elicit.Decision
-	deny bool // patches
+	exec  func(context.Context, protocol.ExecApprovalRequest) elicit.Decision
+	deny  bool // patches
+	asked int  // about commands
 }
 
 func (h *host) Emit(m protocol.EventMsg) {
 	h.mu.Lock()
 	h.events = append(h.events, m)
+	if is[protocol.ExecApprovalRequest](m) {
+		h.asked++
+	}
 	on := h.on
 	h.mu.Unlock()
 	if on != nil {
@@ -99,7 +104,19 @@ func short(m protocol.EventMsg) string {
 	return m.EventType()
 }
 
-func allow(context.Context, protocol.ExecApprovalRequest) elicit.Decision { return elicit.Approved }
+// always answers each question alike.
+func always(d elicit.Decision) func(context.Context, protocol.ExecApprovalRequest) elicit.Decision {
+	return func(context.Context, protocol.ExecApprovalRequest) elicit.Decision { return d }
+}
+
+var allow = always(elicit.Approved)
+
+// last returns the last recorded event in short form.
+func (h *host) last() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return short(h.events[len(h.events)-1])
+}
 
 // bench is an engine with a scripted provider and a folder to work in.
 type bench struct {
@@ -136,18 +153,24 @@ stream_max_retries = 0
 // reopen makes another engine on the same folders, as after a restart.
 func (b *bench) reopen(t testing.TB) {
 	t.Helper()
-	e, err := native.New(&native.Options{
+	b.engine = open(t, native.Options{
 		CodexHome: b.home,
 		Store:     b.store,
 		Limits:    b.limits,
 		Guarded:   b.guarded,
 		Environ:   []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.home, "SHELL=/bin/bash"},
 	})
+}
+
+// open makes an engine, which is closed after the test.
+func open(t testing.TB, o native.Options) *native.Engine {
+	t.Helper()
+	e, err := native.New(&o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.engine = e
 	t.Cleanup(func() { _ = e.Close() })
+	return e
 }
 
 func (b *bench) start(t testing.TB, h engine.Host, cfg protocol.Config) engine.Conversation {
@@ -174,6 +197,14 @@ func (b *bench) resume(t testing.TB, path string, cfg protocol.Config, h engine.
 
 func say(text string) protocol.TurnInput { return protocol.TurnInput{Items: protocol.TextInput(text)} }
 
+// says runs a turn for each text; all must succeed.
+func says(t testing.TB, c engine.Conversation, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		turn(t, c, say(text))
+	}
+}
+
 // turn runs a turn, which must succeed.
 func turn(t testing.TB, c engine.Conversation, in protocol.TurnInput) {
 	t.Helper()
@@ -190,6 +221,13 @@ func closed(t testing.TB, c engine.Conversation) {
 	}
 }
 
+// onEachWire runs a test with each wire_api.
+func onEachWire(t *testing.T, test func(t *testing.T, wire string)) {
+	for _, wire := range []string{"chat", "responses"} {
+		t.Run(wire, func(t *testing.T) { test(t, wire) })
+	}
+}
+
 func diff(t testing.TB, what string, want, got any) {
 	t.Helper()
 	if d := cmp.Diff(want, got); d != "" {
@@ -197,53 +235,63 @@ func diff(t testing.TB, what string, want, got any) {
 	}
 }
 
-func TestTurnRunsAnApprovedCommand(t *testing.T) {
-	b := setup(t, "", native.Limits{},
-		providertest.Call(providertest.Shell("c1", "touch", "made")),
-		providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
-			return providertest.Say("done:" + r.LastToolOutput())
-		}})
-	h := &host{exec: allow}
-	c := b.start(t, h, protocol.Config{})
-	turn(t, c, say("make it"))
-	diff(t, "events", []string{
-		"session_configured", "task_started", "exec_approval_request touch made",
-		"exec_command_begin touch made", "exec_command_end 0", "token_count",
-		"agent_message done:", "token_count", "task_complete done:",
-	}, h.take())
-	if _, err := os.Stat(filepath.Join(b.cwd, "made")); err != nil {
-		t.Error(err)
+// absent fails the test if there is a file that a command makes which must not run.
+func (b *bench) absent(t testing.TB, name string) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(b.cwd, name)); err == nil {
+		t.Errorf("a command made %s", name)
 	}
 }
 
-func TestRefusedCommandDoesNotRun(t *testing.T) {
+// read returns the text of a file.
+func read(t testing.TB, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// change replaces a part of a file, which it must have.
+func change(t testing.TB, path, old, replacement string) {
+	t.Helper()
+	text := read(t, path)
+	if !strings.Contains(text, old) {
+		t.Fatalf("%s lacks %q", path, old)
+	}
+	write(t, path, strings.Replace(text, old, replacement, 1))
+}
+
+// TestAnswers checks that a command runs only if it is approved, and that the conversation goes on.
+func TestAnswers(t *testing.T) {
+	refused := []string{"token_count", "agent_message done", "token_count", "task_complete done"}
 	for _, tt := range []struct {
 		name     string
 		decision elicit.Decision
 		want     []string
 		abort    bool
 	}{
-		{"denied", elicit.Denied, []string{"token_count", "agent_message ok", "token_count", "task_complete ok"}, false},
+		{"approved", elicit.Approved, append([]string{"exec_command_begin touch made", "exec_command_end 0"}, refused...), false},
+		{"denied", elicit.Denied, refused, false},
 		{"abort", elicit.Abort, []string{"token_count", "turn_aborted interrupted"}, true},
-		{"unknown word", elicit.Decision("yes"), []string{"token_count", "agent_message ok", "token_count", "task_complete ok"}, false},
+		{"unknown word", elicit.Decision("yes"), refused, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := setup(t, "", native.Limits{},
-				providertest.Call(providertest.Shell("c1", "touch", "made")), providertest.Say("ok"), providertest.Say("next"))
-			h := &host{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Decision { return tt.decision }}
+				providertest.Call(providertest.Shell("c1", "touch", "made")), providertest.Say("done"), providertest.Say("next"))
+			h := &host{exec: always(tt.decision)}
 			c := b.start(t, h, protocol.Config{})
 			err := c.Turn(t.Context(), say("make it"))
 			var abort *engine.AbortError
-			if errors.As(err, &abort) != tt.abort {
+			if errors.As(err, &abort) != tt.abort || !tt.abort && err != nil {
 				t.Fatalf("Turn: %v", err)
 			}
 			diff(t, "events", append([]string{"session_configured", "task_started", "exec_approval_request touch made"}, tt.want...), h.take())
-			if _, err := os.Stat(filepath.Join(b.cwd, "made")); err == nil {
-				t.Error("the command ran")
+			if _, err := os.Stat(filepath.Join(b.cwd, "made")); (err == nil) != (tt.decision == elicit.Approved) {
+				t.Errorf("the command ran: %t", err == nil)
 			}
-			if err := c.Turn(t.Context(), say("again")); err != nil {
-				t.Fatal("the conversation is not usable:", err)
-			}
+			says(t, c, "again")
 			validRequests(t, b.provider)
 		})
 	}
@@ -253,15 +301,9 @@ func TestApprovedForSessionIsRemembered(t *testing.T) {
 	call := providertest.Call(providertest.Shell("", "touch", "a"))
 	other := providertest.Call(providertest.Shell("", "touch", "b"))
 	b := setup(t, "", native.Limits{}, call, call, other, providertest.Say("ok"))
-	asked := 0
-	h := &host{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Decision {
-		asked++
-		return elicit.ApprovedForSession
-	}}
+	h := &host{exec: always(elicit.ApprovedForSession)}
 	turn(t, b.start(t, h, protocol.Config{}), say("go"))
-	if asked != 2 {
-		t.Errorf("asked %d times, want 2: once for each command", asked)
-	}
+	diff(t, "questions, one for each command", 2, h.asked)
 }
 
 func TestParallelCallsAndTheirText(t *testing.T) {
@@ -332,10 +374,9 @@ func TestInterrupt(t *testing.T) {
 			if !errors.As(err, &abort) || !errors.Is(err, cause) {
 				t.Fatalf("Turn: %v, want an abort for the cause", err)
 			}
-			events := h.take()
-			diff(t, "last event", "turn_aborted interrupted", events[len(events)-1])
+			diff(t, "last event", "turn_aborted interrupted", h.last())
 			turn(t, c, say("second"))
-			last := string(b.provider.Requests()[len(b.provider.Requests())-1].Body)
+			last := lastRequest(b)
 			if strings.Contains(last, `"c1"`) != tt.kept || !strings.Contains(last, "first") {
 				t.Errorf("history after the interrupt: %s", last)
 			}
@@ -438,4 +479,67 @@ func fileOf(t testing.TB, e engine.Resumer, id string) (string, error) {
 		t.Errorf("found %s, want %s", s.ID, id)
 	}
 	return s.File, err
+}
+
+func rawConfig(key, value string) map[string]json.RawMessage {
+	return map[string]json.RawMessage{key: json.RawMessage(value)}
+}
+
+// validRequests fails the test if a provider would refuse a request: each call must have
+// one answer, directly after its response, and each answer must have a call.
+func validRequests(t testing.TB, p *providertest.Server) {
+	t.Helper()
+	for n, r := range p.Requests() {
+		if err := validHistory(r.Body); err != nil {
+			t.Errorf("request %d: %v\n%s", n, err, r.Body)
+		}
+	}
+}
+
+func validHistory(body []byte) error {
+	var req struct {
+		Messages []struct {
+			Role       string
+			ToolCalls  []struct{ ID string } `json:"tool_calls"`
+			ToolCallID string                `json:"tool_call_id"`
+		}
+		Input []struct {
+			Type   string
+			CallID string `json:"call_id"`
+		}
+	}
+	if err := json.Unmarshal(body, &req); err != nil {
+		return err
+	}
+	open := map[string]bool{}
+	for i, m := range req.Messages {
+		if m.Role == "tool" {
+			if !open[m.ToolCallID] {
+				return fmt.Errorf("message %d answers %q, which is not open", i, m.ToolCallID)
+			}
+			delete(open, m.ToolCallID)
+			continue
+		}
+		if len(open) > 0 {
+			return fmt.Errorf("message %d comes before the answers to %v", i, open)
+		}
+		for _, c := range m.ToolCalls {
+			open[c.ID] = true
+		}
+	}
+	for i, item := range req.Input {
+		switch item.Type {
+		case "function_call", "custom_tool_call", "local_shell_call":
+			open[item.CallID] = true
+		case "function_call_output", "custom_tool_call_output":
+			if !open[item.CallID] {
+				return fmt.Errorf("item %d answers %q, which is not open", i, item.CallID)
+			}
+			delete(open, item.CallID)
+		}
+	}
+	if len(open) > 0 {
+		return fmt.Errorf("no answers to %v", open)
+	}
+	return nil
 }

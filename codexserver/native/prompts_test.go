@@ -45,32 +45,30 @@ func roles(t testing.TB, b *bench, developer string, marks ...string) []string {
 const environment = "environment_context"
 
 func TestDeveloperInstructions(t *testing.T) {
-	for _, wire := range []string{"chat", "responses"} {
-		t.Run(wire, func(t *testing.T) {
-			b := setup(t, "developer_instructions = \"CONFIGURED\"\n---\nwire_api = \""+wire+"\"", native.Limits{})
-			for _, tt := range []struct {
-				name string
-				cfg  protocol.Config
-				want string
-			}{
-				{"of config.toml", protocol.Config{}, "CONFIGURED"},
-				{"of the call", protocol.Config{DeveloperInstructions: new("EXPERT")}, "EXPERT"},
-				{"of the call's config", protocol.Config{Overrides: map[string]json.RawMessage{"developer_instructions": json.RawMessage(`"KEY"`)}}, "KEY"},
-				{"none for this call", protocol.Config{DeveloperInstructions: new("")}, ""},
-			} {
-				b.provider.Add(providertest.Say("ok"))
-				turn(t, b.start(t, &host{}, tt.cfg), say("hi"))
-				want, role := []string{"user " + environment, "user hi"}, "developer "
-				if wire == "chat" { // any template takes it
-					want, role = []string{"user " + environment + " hi"}, "system "
-				}
-				if tt.want != "" {
-					want = append([]string{role + tt.want}, want...)
-				}
-				diff(t, tt.name, want, roles(t, b, "CONFIGURED EXPERT KEY", environment, "hi"))
+	onEachWire(t, func(t *testing.T, wire string) {
+		b := setup(t, "developer_instructions = \"CONFIGURED\"\n---\nwire_api = \""+wire+"\"", native.Limits{})
+		for _, tt := range []struct {
+			name string
+			cfg  protocol.Config
+			want string
+		}{
+			{"of config.toml", protocol.Config{}, "CONFIGURED"},
+			{"of the call", protocol.Config{DeveloperInstructions: new("EXPERT")}, "EXPERT"},
+			{"of the call's config", protocol.Config{Overrides: map[string]json.RawMessage{"developer_instructions": json.RawMessage(`"KEY"`)}}, "KEY"},
+			{"none for this call", protocol.Config{DeveloperInstructions: new("")}, ""},
+		} {
+			b.provider.Add(providertest.Say("ok"))
+			turn(t, b.start(t, &host{}, tt.cfg), say("hi"))
+			want, role := []string{"user " + environment, "user hi"}, "developer "
+			if wire == "chat" { // any template takes it
+				want, role = []string{"user " + environment + " hi"}, "system "
 			}
-		})
-	}
+			if tt.want != "" {
+				want = append([]string{role + tt.want}, want...)
+			}
+			diff(t, tt.name, want, roles(t, b, "CONFIGURED EXPERT KEY", environment, "hi"))
+		}
+	})
 }
 
 // TestPromptsAreKept checks both prompts after a compaction, after a restart, and in a
@@ -81,9 +79,7 @@ func TestPromptsAreKept(t *testing.T) {
 	h := &host{}
 	c := b.start(t, h, protocol.Config{DeveloperInstructions: new("EXPERT"), CompactPrompt: new("SUM IT UP")})
 	marks := []string{"SUM IT UP", environment, "first", "second", "third", "fourth"}
-	for _, text := range []string{"first", "second"} {
-		turn(t, c, say(text))
-	}
+	says(t, c, "first", "second")
 	all := b.provider.Requests()
 	inOrder(t, string(all[1].Body), "EXPERT", "first", "one", "SUM IT UP")
 	diff(t, "after the compaction", []string{"system EXPERT", "user " + environment + " first second"}, roles(t, b, "EXPERT", marks...))
@@ -93,17 +89,12 @@ func TestPromptsAreKept(t *testing.T) {
 	b.reopen(t)
 	b.provider.Add(providertest.Turn{Usage: filling, Text: []string{"three"}}, providertest.Say("NOTE 2"), providertest.Say("four"))
 	r := b.resume(t, path, protocol.Config{}, &host{})
-	defer r.Close()
-	for _, text := range []string{"third", "fourth"} {
-		turn(t, r, say(text))
-	}
+	says(t, r, "third", "fourth")
 	all = b.provider.Requests()
 	inOrder(t, string(all[3].Body), "EXPERT", "third")
 	inOrder(t, string(all[4].Body), "EXPERT", "three", "SUM IT UP")
 	inOrder(t, string(all[5].Body), "EXPERT", "NOTE 2")
-	if n := strings.Count(string(all[5].Body), "EXPERT"); n != 1 {
-		t.Errorf("the developer instructions are there %d times", n)
-	}
+	diff(t, "developer instructions", 1, strings.Count(string(all[5].Body), "EXPERT"))
 }
 
 // TestResumeWithOtherDeveloperInstructions checks that they are added to the history.
@@ -118,9 +109,7 @@ func TestResumeWithOtherDeveloperInstructions(t *testing.T) {
 			c := b.start(t, h, protocol.Config{DeveloperInstructions: new("EXPERT")})
 			turn(t, c, say("first"))
 			closed(t, c)
-			r := b.resume(t, configured(t, h).RolloutPath, cfg, &host{})
-			defer r.Close()
-			turn(t, r, say("second"))
+			says(t, b.resume(t, configured(t, h).RolloutPath, cfg, &host{}), "second")
 			diff(t, "messages", []string{"system EXPERT OTHER", "user " + environment + " first", "assistant", "user second"},
 				roles(t, b, "EXPERT OTHER", environment, "first", "second"))
 		})
@@ -132,20 +121,15 @@ func TestCompactPromptOfConfig(t *testing.T) {
 		b := setup(t, "model_auto_compact_token_limit = 1000\n"+config, native.Limits{},
 			providertest.Turn{Usage: filling, Text: []string{"one"}}, providertest.Say("NOTE"), providertest.Say("two"))
 		c := b.start(t, &host{}, protocol.Config{})
-		for _, text := range []string{"first", "second"} {
-			turn(t, c, say(text))
-		}
-		asked := b.provider.Requests()[1].LastUserText()
-		if !strings.Contains(asked, want) {
-			t.Errorf("%s: the model was asked %q", config, asked)
-		}
+		says(t, c, "first", "second")
+		inOrder(t, b.provider.Requests()[1].LastUserText(), want)
 	}
 }
 
 func TestSessionConfiguredHasThePolicies(t *testing.T) {
 	b := setup(t, "", native.Limits{})
 	h := &host{}
-	b.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalNever})
+	b.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalNever, Effort: "low"})
 	got := configured(t, h)
-	diff(t, "session_configured", []string{"test", "never", b.cwd}, []string{got.ModelProviderID, fmt.Sprint(got.ApprovalPolicy), got.Cwd})
+	diff(t, "session_configured", []string{"test", "never", "low", b.cwd}, []string{got.ModelProviderID, fmt.Sprint(got.ApprovalPolicy), fmt.Sprint(got.ReasoningEffort), got.Cwd})
 }

@@ -82,7 +82,5 @@ func TestRateLimitsOfATurn(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil || reported.IsZero() || reported.After(time.Now()) {
 		t.Errorf("reported at %v, %v (-want +got):\n%s", reported, err, diff)
 	}
-	if n := len(b.provider.Requests()); n != 1 {
-		t.Errorf("%d requests to the model", n)
-	}
+	diff(t, "requests", 1, len(b.provider.Requests()))
 }

@@ -2,8 +2,6 @@ package native_test
 
 import (
 	"bufio"
-	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,12 +9,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -38,38 +37,33 @@ func configured(t testing.TB, h *host) protocol.SessionConfigured {
 }
 
 func TestResume(t *testing.T) {
-	for _, wire := range []string{"chat", "responses"} {
-		t.Run(wire, func(t *testing.T) {
-			b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{},
-				providertest.Turn{Text: []string{"on it"}, ToolCalls: []providertest.ToolCall{providertest.Shell("c1", "echo", "one")}},
-				providertest.Say("first answer"), providertest.Say("second answer"))
-			h := &host{}
-			c := b.start(t, h, protocol.Config{})
-			turn(t, c, say("first question"))
-			first := configured(t, h)
-			closed(t, c)
-			b.reopen(t)
+	onEachWire(t, func(t *testing.T, wire string) {
+		b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{},
+			providertest.Turn{Text: []string{"on it"}, ToolCalls: []providertest.ToolCall{providertest.Shell("c1", "echo", "one")}},
+			providertest.Say("first answer"), providertest.Say("second answer"))
+		h := &host{}
+		c := b.start(t, h, protocol.Config{})
+		turn(t, c, say("first question"))
+		first := configured(t, h)
+		closed(t, c)
+		b.reopen(t)
 
-			path, err := fileOf(t, b.engine, c.ID())
-			if err != nil || path != first.RolloutPath {
-				t.Fatalf("Find: %q, %v, want %q", path, err, first.RolloutPath)
-			}
-			h = &host{}
-			c, err = b.engine.Resume(t.Context(), engine.Saved{File: path}, protocol.Config{}, h)
-			if err != nil {
-				t.Fatal(err)
-			}
-			again := configured(t, h)
-			if again.SessionID != first.SessionID || again.RolloutPath != path || len(again.InitialMessages) == 0 {
-				t.Errorf("resumed as %+v", again)
-			}
-			turn(t, c, say("second question"))
-			closed(t, c)
-			inOrder(t, lastRequest(b), "first question", "on it", "c1", "first answer", "second question")
+		path, err := fileOf(t, b.engine, c.ID())
+		if err != nil || path != first.RolloutPath {
+			t.Fatalf("Find: %q, %v, want %q", path, err, first.RolloutPath)
+		}
+		h = &host{}
+		c = b.resume(t, path, protocol.Config{}, h)
+		again := configured(t, h)
+		if again.SessionID != first.SessionID || again.RolloutPath != path || len(again.InitialMessages) == 0 {
+			t.Errorf("resumed as %+v", again)
+		}
+		turn(t, c, say("second question"))
+		closed(t, c)
+		inOrder(t, lastRequest(b), "first question", "on it", "c1", "first answer", "second question")
 
-			validRequests(t, b.provider)
-		})
-	}
+		validRequests(t, b.provider)
+	})
 }
 
 func lastRequest(b *bench) string {
@@ -119,48 +113,29 @@ func TestResumeAfterKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(out)
-	var read []string // the file, and the command's process id
-	for len(read) < 2 && lines.Scan() {
-		read = append(read, lines.Text())
+	var said []string // the file, and the command's process id
+	for len(said) < 2 && lines.Scan() {
+		said = append(said, lines.Text())
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it was killed
-	if len(read) < 2 {
-		t.Fatalf("the engine wrote %q", read)
+	if len(said) < 2 {
+		t.Fatalf("the engine wrote %q", said)
 	}
-	path := read[0]
-	endProcess(t, read[1])
+	path := said[0]
+	endProcess(t, said[1])
 
 	// Its last line is torn.
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.WriteString(`{"timestamp":"2025-09-30T00:00:00.000Z","type":"response_item","payl`); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	appendTo(t, path, `{"timestamp":"2025-09-30T00:00:00.000Z","type":"response_item","payl`)
 
 	h := &host{}
-	c := b.resume(t, path, protocol.Config{}, h)
-	defer c.Close()
-	turn(t, c, say("go on"))
+	says(t, b.resume(t, path, protocol.Config{}, h), "go on")
 	inOrder(t, lastRequest(b), "the task", "c1", "c2", "aborted", "aborted", "go on")
 	validRequests(t, b.provider)
-	if events := h.take(); !slices.Contains(events, "task_complete recovered") {
-		t.Errorf("events %q", events)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(string(data), `"payl`+"\n"); n != 0 {
-		t.Error("the torn line is still there")
-	}
+	diff(t, "last event", "task_complete recovered", h.last())
+	without(t, read(t, path), `"payl`+"\n") // the torn line
 }
 
 // endProcess ends the command that the killed engine left running.
@@ -183,6 +158,19 @@ func isNotFound(err error) bool { return errors.Is(err, engine.ErrNotFound) }
 
 var _ engine.Resumer = (*native.Engine)(nil)
 
+// first runs a conversation of one turn, and returns its file.
+func (b *bench) first(t testing.TB, cfg protocol.Config) string {
+	t.Helper()
+	c := b.start(t, &host{}, cfg)
+	says(t, c, "first")
+	closed(t, c)
+	path, err := fileOf(t, b.engine, c.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // keepAll lets a resumed conversation keep what its last turn had.
 func keepAll(protocol.Access) bool { return true }
 
@@ -204,25 +192,11 @@ func TestResumeKeepsThePolicies(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := setup(t, "---\nwire_api = \"chat\"\n[profiles.other]\nmodel = \"y\"", native.Limits{},
 				providertest.Say("hello"), providertest.Call(providertest.Shell("c1", "touch", "made")), providertest.Say("done"))
-			c := b.start(t, &host{}, protocol.Config{ApprovalPolicy: protocol.ApprovalNever})
-			turn(t, c, say("first"))
-			closed(t, c)
+			path := b.first(t, protocol.Config{ApprovalPolicy: protocol.ApprovalNever})
 			b.reopen(t)
-			path, err := fileOf(t, b.engine, c.ID())
-			if err != nil {
-				t.Fatal(err)
-			}
-			questions := 0
-			h := &host{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Decision {
-				questions++
-				return elicit.Denied
-			}}
-			again := b.resume(t, path, tt.call, h)
-			defer again.Close()
-			turn(t, again, say("second"))
-			if questions != tt.questions {
-				t.Errorf("asked %d times, want %d", questions, tt.questions)
-			}
+			h := &host{exec: always(elicit.Denied)}
+			says(t, b.resume(t, path, tt.call, h), "second")
+			diff(t, "questions", tt.questions, h.asked)
 		})
 	}
 }
@@ -242,38 +216,16 @@ func TestResumeWithinTheConfiguration(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s, last %s, bounded %t", tt.configured, tt.last, tt.bounded), func(t *testing.T) {
 			b := setup(t, "---\nwire_api = \"chat\"", native.Limits{}, providertest.Say("hello"), providertest.Say("again"))
-			c := b.start(t, &host{}, protocol.Config{Sandbox: tt.last})
-			turn(t, c, say("first"))
-			closed(t, c)
-			file := filepath.Join(b.home, "config.toml")
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text = bytes.Replace(text, []byte("danger-full-access"), []byte(tt.configured), 1)
-			if err := os.WriteFile(file, text, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			path := b.first(t, protocol.Config{Sandbox: tt.last})
+			change(t, filepath.Join(b.home, "config.toml"), "danger-full-access", string(tt.configured))
 			b.reopen(t)
-			path, err := fileOf(t, b.engine, c.ID())
-			if err != nil {
-				t.Fatal(err)
-			}
 			cfg := protocol.Config{}
 			if !tt.bounded {
 				cfg.Keep = keepAll
 			}
-			again := b.resume(t, path, cfg, &host{})
-			defer again.Close()
-			turn(t, again, say("second"))
-			raw, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			contexts := regexp.MustCompile(`"sandbox_policy":\{"(?:mode|type)":"([a-z-]+)"`).FindAllSubmatch(raw, -1)
-			if got := string(contexts[len(contexts)-1][1]); got != string(tt.want) {
-				t.Errorf("%s, want %s", got, tt.want)
-			}
+			says(t, b.resume(t, path, cfg, &host{}), "second")
+			contexts := regexp.MustCompile(`"sandbox_policy":\{"(?:mode|type)":"([a-z-]+)"`).FindAllStringSubmatch(read(t, path), -1)
+			diff(t, "sandbox", string(tt.want), contexts[len(contexts)-1][1])
 		})
 	}
 }
@@ -282,23 +234,72 @@ func TestResumeWithinTheConfiguration(t *testing.T) {
 func TestReadOnlyStaysReadOnly(t *testing.T) {
 	b := setup(t, "---\nwire_api = \"responses\"", native.Limits{}, providertest.Say("hello"),
 		providertest.Call(providertest.Shell("c1", "touch", "made")), providertest.Say("done"))
-	c := b.start(t, &host{}, protocol.Config{ApprovalPolicy: protocol.ApprovalNever, WebSearch: new(true)})
-	turn(t, c, say("first"))
+	path := b.first(t, protocol.Config{ApprovalPolicy: protocol.ApprovalNever, WebSearch: new(true)})
+	says(t, b.resume(t, path, protocol.Config{ReadOnly: true}, &host{exec: allow}), "second")
+	b.absent(t, "made")
+	without(t, string(b.provider.Requests()[1].Body), "web_search")
+}
+
+// TestResumeLong resumes a conversation whose history is too long to be read: the model gets
+// the end, the user's words of the rest and a remark, and the user is told.
+func TestResumeLong(t *testing.T) {
+	t.Parallel()
+	b := setup(t, `model_context_window = 40_000`+"\n", native.Limits{}, providertest.Say("first answer"), providertest.Say("second answer"))
+	h := &host{}
+	c := b.start(t, h, protocol.Config{})
+	turn(t, c, say("first question"))
+	path := configured(t, h).RolloutPath
 	closed(t, c)
-	path, err := fileOf(t, b.engine, c.ID())
-	if err != nil {
-		t.Fatal(err)
+	var rest strings.Builder
+	output := strings.Repeat("a lot of output ", 2000)
+	for i := range 700 {
+		call, message := fmt.Sprintf("call %d", i), fmt.Sprintf("question %d", i)
+		for _, line := range []string{
+			`"event_msg","payload":{"type":"user_message","message":"` + message + output + `"}`,
+			`"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"` + message + `"}]}`,
+			`"response_item","payload":{"type":"function_call","name":"shell","arguments":"{}","call_id":"` + call + `"}`,
+			`"response_item","payload":{"type":"function_call_output","call_id":"` + call + `","output":"` + output + `"}`,
+		} {
+			fmt.Fprintf(&rest, `{"timestamp":"2025-09-30T10:11:12.000Z","type":%s}`+"\n", line)
+		}
 	}
-	again, err := b.engine.Resume(t.Context(), engine.Saved{File: path}, protocol.Config{ReadOnly: true}, &host{exec: allow})
-	if err != nil {
-		t.Fatal(err)
+	appendTo(t, path, rest.String())
+	b.reopen(t)
+	h = &host{}
+	c = b.resume(t, path, protocol.Config{}, h)
+	past := configured(t, h).InitialMessages
+	if first := string(past[0]); !strings.Contains(first, "older events are left out") || len(past) > 500 {
+		t.Errorf("%d events of the past, the first is %.200s", len(past), first)
 	}
-	defer again.Close()
-	turn(t, again, say("second"))
-	if _, err := os.Stat(filepath.Join(b.cwd, "made")); err == nil {
-		t.Error("a read-only conversation wrote a file")
+	turn(t, c, say("last question"))
+	closed(t, c)
+	request := lastRequest(b)
+	if most := 40_000 * 4; len(request) > most {
+		t.Errorf("the request has %d bytes, and the model reads at most about %d", len(request), most)
 	}
-	if body := string(b.provider.Requests()[1].Body); strings.Contains(body, "web_search") {
-		t.Errorf("a read-only conversation can search the web: %s", body)
+	inOrder(t, request, "first question", "question 0", "question 600", "items are left out", "question 699", "call 699", "a lot of output", "last question")
+	validRequests(t, b.provider)
+	inOrder(t, strings.Join(h.news(), "\n"), "items are left out")
+}
+
+// TestAfterCodex continues a conversation of Codex whose quota has ended, by codex-reply. The file is one of
+// Codex 0.171.0: a turn with a command, and one that failed at the limit.
+func TestAfterCodex(t *testing.T) {
+	t.Parallel()
+	const id = "01a219a2-3caf-7570-89c3-aaa7cf1b6fb2"
+	b := setup(t, "", native.Limits{}, providertest.Say("the third answer"))
+	recorded := read(t, "testdata/codex-0.171.0.jsonl")
+	file := filepath.Join(b.home, "sessions", "2026", "11", "26", "rollout-2026-11-26T20-53-12-"+id+".jsonl")
+	before := strings.ReplaceAll(recorded, "$CWD", b.cwd)
+	write(t, file, before)
+	server := codexserver.New(b.engine, &codexserver.Options{Home: b.home, Folder: b.cwd, Changes: codexserver.ChangeOptions{Off: true}})
+	c := servertest.Connect(t, server, nil)
+	r, err := c.Tool(t.Context(), "codex-reply", map[string]any{"threadId": id, "prompt": "the third prompt"})
+	if err != nil || r.Content != "the third answer" || r.Thread != id {
+		t.Fatalf("%v, %+v", err, r)
+	}
+	inOrder(t, lastRequest(b), "the first prompt", "echo from the command", "Output:", "the first answer", "the second prompt", "the third prompt")
+	if added, ok := strings.CutPrefix(read(t, file), before); !ok || !strings.Contains(added, "the third answer") {
+		t.Errorf("the conversation does not go on in its file, which has %q more", added)
 	}
 }

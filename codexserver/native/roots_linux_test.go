@@ -22,12 +22,7 @@ func TestRootsOfAnEngine(t *testing.T) {
 	home, outside, work := filepath.Join(base, "home"), filepath.Join(base, "outside"), filepath.Join(base, "work")
 	boxtest.Lay(t, base, "home/", "outside/", "work/")
 	b := setup(t, "[sandbox_workspace_write]\nwritable_roots = ['"+outside+"/named']", native.Limits{})
-	e, err := native.New(&native.Options{CodexHome: b.home, Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.engine = e
-	t.Cleanup(func() { _ = e.Close() })
+	b.engine = open(t, native.Options{CodexHome: b.home, Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}})
 	run := func(cwd, script string, roots ...string) (output string) {
 		t.Helper()
 		table, err := json.Marshal(map[string]any{"writable_roots": append([]string{}, roots...), "exclude_slash_tmp": true, "exclude_tmpdir_env_var": true})
@@ -109,14 +104,11 @@ func TestGuardedFiles(t *testing.T) {
 			}
 			b.provider.Reset(providertest.Call(providertest.Shell("c1", "sh", "-c", "echo x >"+at+"/new; echo x >"+b.guarded[0])), providertest.Say("ok"))
 			h := &host{}
-			informed := false
-			h.on = func(m protocol.EventMsg) {
-				note, ok := m.(protocol.BackgroundEvent)
-				informed = informed || ok && strings.Contains(note.Message, at+" is read-only for commands: it is or holds "+b.guarded[0])
-			}
 			turn(t, b.start(t, h, cfg), say("go"))
+			news := strings.Join(h.news(), "\n")
+			informed := strings.Contains(news, at+" is read-only for commands: it is or holds "+b.guarded[0])
 			if _, err := os.Stat(filepath.Join(at, "new")); (err == nil) != tt.want || informed == tt.want {
-				t.Errorf("written: %v, informed: %t; %q", err, informed, h.take())
+				t.Errorf("written: %v, informed: %t; %q", err, informed, news)
 			}
 			if _, err := os.Stat(b.guarded[0]); err == nil {
 				t.Error("the guarded file was written")

@@ -26,14 +26,22 @@ func (h *host) news() (texts []string) {
 	return texts
 }
 
+// told checks that there was one background event, with these words.
+func (h *host) told(t testing.TB, words string) {
+	t.Helper()
+	if news := h.news(); len(news) != 1 || !strings.Contains(news[0], words) {
+		t.Errorf("background events %q, want one with %q", news, words)
+	}
+}
+
 // resumed returns the only request of a new engine that continues a conversation.
 func (b *bench) resumed(t *testing.T, path string) string {
 	t.Helper()
 	b.reopen(t)
 	b.provider.Add(providertest.Say("resumed"))
 	c := b.resume(t, path, protocol.Config{}, &host{})
-	defer c.Close()
-	turn(t, c, say("the end"))
+	says(t, c, "the end")
+	closed(t, c)
 	validRequests(t, b.provider)
 	return lastRequest(b)
 }
@@ -55,19 +63,13 @@ func TestRolloutIsCompletedLater(t *testing.T) {
 	if err := c.Turn(t.Context(), say("second")); !errors.As(err, &failed) || !strings.Contains(failed.Message, "nothing more was run") {
 		t.Errorf("while it cannot be written: %v", err)
 	}
-	if n := len(b.provider.Requests()); n != 1 {
-		t.Errorf("the model was asked %d times", n-1)
-	}
-	if news := h.news(); len(news) != 1 || !strings.Contains(news[0], "cannot be written to its file") {
-		t.Errorf("while it cannot be written: %q", news)
-	}
+	diff(t, "requests", 1, len(b.provider.Requests()))
+	h.told(t, "cannot be written to its file")
 	if err := errors.Join(os.Remove(path), os.Rename(aside, path)); err != nil {
 		t.Fatal(err)
 	}
 	turn(t, c, say("third"))
-	if news := h.news(); len(news) != 1 || !strings.Contains(news[0], "complete again") {
-		t.Errorf("when it can be written again: %q", news)
-	}
+	h.told(t, "complete again")
 	closed(t, c)
 	inOrder(t, b.resumed(t, path), "first", "one", "second", "third", "three", "the end")
 }
@@ -113,15 +115,9 @@ func TestRemovedRollout(t *testing.T) {
 							t.Errorf("the turn ends with %v", err)
 						}
 					}
-					if n := len(b.provider.Requests()); n != requests {
-						t.Errorf("the model was asked %d times, want %d", n, requests)
-					}
-					if _, err := os.Stat(filepath.Join(b.cwd, "made")); err == nil {
-						t.Error("a command ran")
-					}
-					if news := h.news(); len(news) != 1 || !strings.Contains(news[0], "cannot be written to its file") {
-						t.Errorf("background events: %q", news)
-					}
+					diff(t, "requests", requests, len(b.provider.Requests()))
+					b.absent(t, "made")
+					h.told(t, "cannot be written to its file")
 					_ = c.Close() // the missing lines are lost
 					if info, err := os.Stat(path); err == nil && info.Size() > 200 {
 						t.Error("the rollout was written to")

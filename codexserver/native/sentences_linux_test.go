@@ -2,9 +2,7 @@ package native_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -54,17 +52,9 @@ func TestSentences(t *testing.T) {
 			c := servertest.Connect(t, hostileEngine.Open(t, y)(400*time.Millisecond, ""), answer)
 			thread := servertest.ThreadOf(t, c.CallTool(t, "codex", `{"prompt":"go"}`))
 			c.CallTool(t, "codex-reply", `{"prompt":"again","threadId":"`+thread+`"}`)
-			if got := len(c.Received("elicitation/create")); got != 2 {
-				t.Errorf("asked %d times", got)
-			}
-			text, _ := os.ReadFile(made)
-			if n := strings.Count(string(text), "x"); n != map[bool]int{true: 2}[tt.runs] {
-				t.Errorf("it ran %d times", n)
-			}
-			requests := provider.Requests()
-			if told := string(requests[len(requests)-1].Body); !strings.Contains(told, tt.told) {
-				t.Errorf("the model is not told %q: %s", tt.told, told)
-			}
+			diff(t, "questions", 2, len(c.Received("elicitation/create")))
+			diff(t, "runs", map[bool]int{true: 2}[tt.runs], count(t, made)["x"])
+			inOrder(t, lastRequest(&bench{provider: provider}), tt.told)
 		})
 	}
 }

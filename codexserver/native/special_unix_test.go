@@ -33,6 +33,5 @@ func TestNamedPipeAsConfiguration(t *testing.T) {
 	if _, err := b.engine.Start(t.Context(), protocol.Config{}, &host{}); !errors.As(err, &faulty) || !strings.Contains(err.Error(), want) {
 		t.Errorf("Start: %v", err)
 	}
-	turn(t, c, say("first"))
-	turn(t, c, say("second"))
+	says(t, c, "first", "second")
 }

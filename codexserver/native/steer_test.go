@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -32,60 +31,46 @@ func steers(t *testing.T, c *engine.Conversation, words string, then providertes
 	}}
 }
 
-func rolloutText(t *testing.T, path string) string {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
 // TestSteer sends messages while a question is open and with the last answer. They are where
 // the model read them: in its requests, in the rollout and after a resume.
 func TestSteer(t *testing.T) {
-	for _, wire := range []string{"chat", "responses"} {
-		t.Run(wire, func(t *testing.T) {
-			var c engine.Conversation
-			b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{},
-				providertest.Call(providertest.Shell("c1", "sh", "-c", "echo one")),
-				steers(t, &c, "fourth wish", providertest.Say("first answer")),
-				providertest.Say("second answer"))
-			h := &host{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Decision {
-				for _, words := range []string{"second wish", "third wish"} {
-					if err := steer(ctx, c, words); err != nil {
-						t.Errorf("Steer: %v", err)
-					}
+	onEachWire(t, func(t *testing.T, wire string) {
+		var c engine.Conversation
+		b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{},
+			providertest.Call(providertest.Shell("c1", "sh", "-c", "echo one")),
+			steers(t, &c, "fourth wish", providertest.Say("first answer")),
+			providertest.Say("second answer"))
+		h := &host{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Decision {
+			for _, words := range []string{"second wish", "third wish"} {
+				if err := steer(ctx, c, words); err != nil {
+					t.Errorf("Steer: %v", err)
 				}
-				return elicit.Approved
-			}}
-			c = b.start(t, h, protocol.Config{})
-			path := configured(t, h).RolloutPath
-			h.take()
-			turn(t, c, say("first wish"))
-			order := []string{"first wish", `"c1"`, `one\\n`, "second wish", "third wish", "first answer", "fourth wish"}
-			all := b.provider.Requests()
-			if len(all) != 3 {
-				t.Fatalf("%d requests, want 3", len(all))
 			}
-			inOrder(t, string(all[1].Body), order[:5]...)
-			inOrder(t, string(all[2].Body), order...)
-			inOrder(t, rolloutText(t, path), append(order, "second answer")...)
-			events := strings.Join(h.take(), "\n")
-			inOrder(t, events, "exec_approval_request sh -c echo one", "exec_command_end 0", "user_message", "user_message",
-				"agent_message first answer", "user_message", "agent_message second answer", "task_complete second answer")
+			return elicit.Approved
+		}}
+		c = b.start(t, h, protocol.Config{})
+		path := configured(t, h).RolloutPath
+		h.take()
+		turn(t, c, say("first wish"))
+		order := []string{"first wish", `"c1"`, `one\\n`, "second wish", "third wish", "first answer", "fourth wish"}
+		all := b.provider.Requests()
+		diff(t, "requests", 3, len(all))
+		inOrder(t, string(all[1].Body), order[:5]...)
+		inOrder(t, string(all[2].Body), order...)
+		inOrder(t, read(t, path), append(order, "second answer")...)
+		events := strings.Join(h.take(), "\n")
+		inOrder(t, events, "exec_approval_request sh -c echo one", "exec_command_end 0", "user_message", "user_message",
+			"agent_message first answer", "user_message", "agent_message second answer", "task_complete second answer")
 
-			closed(t, c)
-			b.reopen(t)
-			b.provider.Add(providertest.Say("resumed"))
-			h = &host{}
-			r := b.resume(t, path, protocol.Config{}, h)
-			defer r.Close()
-			inOrder(t, fmt.Sprintf("%s", configured(t, h).InitialMessages), "first wish", "second wish", "third wish", "first answer", "fourth wish", "second answer")
-			turn(t, r, say("fifth wish"))
-			inOrder(t, lastRequest(b), append(order, "second answer", "fifth wish")...)
-		})
-	}
+		closed(t, c)
+		b.reopen(t)
+		b.provider.Add(providertest.Say("resumed"))
+		h = &host{}
+		r := b.resume(t, path, protocol.Config{}, h)
+		inOrder(t, fmt.Sprintf("%s", configured(t, h).InitialMessages), "first wish", "second wish", "third wish", "first answer", "fourth wish", "second answer")
+		turn(t, r, say("fifth wish"))
+		inOrder(t, lastRequest(b), append(order, "second answer", "fifth wish")...)
+	})
 }
 
 // TestSteerWhileSummarised sends a message while the history is summarised: it follows the
@@ -100,21 +85,15 @@ func TestSteerWhileSummarised(t *testing.T) {
 		providertest.Say("end"))
 	h := &host{}
 	c = b.start(t, h, protocol.Config{})
-	for _, words := range []string{"zeroth wish", "first wish", "third wish"} {
-		turn(t, c, say(words))
-	}
+	says(t, c, "zeroth wish", "first wish", "third wish")
 	all := b.provider.Requests()
-	if len(all) != 5 {
-		t.Fatalf("%d requests, want 5", len(all))
-	}
+	diff(t, "requests", 5, len(all))
 	inOrder(t, string(all[2].Body), "zeroth wish", "THE NOTE", "first wish", "second wish")
 	inOrder(t, string(all[4].Body), "zeroth wish", "first wish", "second wish", "SECOND NOTE", "third wish")
 	path := configured(t, h).RolloutPath
 	closed(t, c)
 	b.provider.Add(providertest.Say("resumed"))
-	r := b.resume(t, path, protocol.Config{}, &host{})
-	defer r.Close()
-	turn(t, r, say("fourth wish"))
+	says(t, b.resume(t, path, protocol.Config{}, &host{}), "fourth wish")
 	inOrder(t, lastRequest(b), "first wish", "second wish", "SECOND NOTE", "third wish", "end", "fourth wish")
 }
 
@@ -153,21 +132,17 @@ func TestSteerUnread(t *testing.T) {
 			if err := c.Turn(t.Context(), say("first wish")); err == nil {
 				t.Error("the turn did not fail")
 			}
-			if n := len(b.provider.Requests()); n != 1 {
-				t.Errorf("%d requests, want 1", n)
-			}
+			diff(t, "requests", 1, len(b.provider.Requests()))
 			events := h.take()
 			informed := strings.Contains(strings.Join(events, "\n"), "background_event")
 			if last := events[len(events)-1]; last != test.last || informed != test.informed {
 				t.Errorf("informed: %v, the events: %q", informed, events)
 			}
-			inOrder(t, rolloutText(t, path), "first wish", "second wish")
+			inOrder(t, read(t, path), "first wish", "second wish")
 			b.provider.Add(providertest.Say("well"))
 			turn(t, c, say("third wish"))
 			inOrder(t, lastRequest(b), "first wish", "second wish", "third wish")
-			if _, err := os.Stat(filepath.Join(b.cwd, "made")); err == nil {
-				t.Error("the command ran")
-			}
+			b.absent(t, "made")
 		})
 	}
 }
@@ -259,9 +234,7 @@ func TestSteerAtAnyMoment(t *testing.T) {
 		if was {
 			want, yes = 1, yes+1
 		}
-		if n := strings.Count(last, words); n != want {
-			t.Errorf("%q is in the history %d times, want %d", words, n, want)
-		}
+		diff(t, words+" in the history", want, strings.Count(last, words))
 	}
 	t.Logf("%d messages taken, %d refused", yes, len(taken)-yes)
 	if yes == 0 {

@@ -86,14 +86,9 @@ func (b *bench) keepIn(t *testing.T, disk string, epoch uint64) *failing {
 // elsewhere gives the bench an empty home with the same configuration, as on another machine.
 func (b *bench) elsewhere(t *testing.T) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(b.home, "config.toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := read(t, filepath.Join(b.home, "config.toml"))
 	b.home = t.TempDir()
-	if err := os.WriteFile(filepath.Join(b.home, "config.toml"), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(b.home, "config.toml"), text)
 }
 
 // count returns how often each line is in a file.
@@ -205,29 +200,13 @@ func storeFails(t *testing.T, kind error, does bool, from int) (over bool) {
 // A rollout outside of the home is not in the store, so no turn begins there.
 func TestStoreElsewhere(t *testing.T) {
 	b, _ := storeBench(t, t.TempDir(), providertest.Say("hello"))
-	h := &host{}
-	c := b.start(t, h, protocol.Config{})
-	turn(t, c, say("hi"))
-	path := configured(t, h).RolloutPath
-	closed(t, c)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := b.first(t, protocol.Config{})
 	away := filepath.Join(t.TempDir(), filepath.Base(path))
-	if err := os.WriteFile(away, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, away, read(t, path))
 	requests := len(b.provider.Requests())
-	c, err = b.engine.Resume(t.Context(), engine.Saved{File: away}, protocol.Config{}, &host{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := b.resume(t, away, protocol.Config{}, &host{})
 	if err := c.Turn(t.Context(), say("again")); err == nil || !strings.Contains(err.Error(), "is not in") {
 		t.Error(err)
 	}
-	if len(b.provider.Requests()) > requests {
-		t.Error("the model was asked")
-	}
+	diff(t, "requests", requests, len(b.provider.Requests()))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -19,31 +18,28 @@ import (
 // A response that comes at once has no pieces on the Chat wire, as in Codex.
 func TestTextArrives(t *testing.T) {
 	t.Parallel()
-	for _, wire := range []string{"chat", "responses"} {
-		t.Run(wire, func(t *testing.T) {
-			seen := make(chan struct{})
-			b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{},
-				providertest.Turn{Text: []string{"first ", "words"}, Stall: seen}, providertest.Turn{Text: []string{"at ", "once"}})
-			h := &host{}
-			text := ""
-			h.on = func(m protocol.EventMsg) {
-				if m, ok := m.(protocol.AgentMessageDelta); ok {
-					if text += m.Delta; text == "first words" {
-						close(seen)
-					}
+	onEachWire(t, func(t *testing.T, wire string) {
+		seen := make(chan struct{})
+		b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{},
+			providertest.Turn{Text: []string{"first ", "words"}, Stall: seen}, providertest.Turn{Text: []string{"at ", "once"}})
+		text := ""
+		h := &host{on: func(m protocol.EventMsg) {
+			if m, ok := m.(protocol.AgentMessageDelta); ok {
+				if text += m.Delta; text == "first words" {
+					close(seen)
 				}
 			}
-			c := b.start(t, h, protocol.Config{})
-			turn(t, c, say("go"))
-			h.take()
-			turn(t, c, say("go"))
-			want := "task_started, agent_message at once, token_count, task_complete at once"
-			if wire == "responses" {
-				want = "task_started, token_count, agent_message_delta at , agent_message_delta once, agent_message at once, token_count, task_complete at once"
-			}
-			diff(t, "events", want, strings.Join(h.take(), ", "))
-		})
-	}
+		}}
+		c := b.start(t, h, protocol.Config{})
+		turn(t, c, say("go"))
+		h.take()
+		turn(t, c, say("go"))
+		want := "task_started, agent_message at once, token_count, task_complete at once"
+		if wire == "responses" {
+			want = "task_started, token_count, agent_message_delta at , agent_message_delta once, agent_message at once, token_count, task_complete at once"
+		}
+		diff(t, "events", want, strings.Join(h.take(), ", "))
+	})
 }
 
 // TestBrokenOffText interrupts a response, or breaks its stream off: the client has seen the
@@ -60,18 +56,14 @@ func TestBrokenOffText(t *testing.T) {
 				b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{}, broken, providertest.Say("next"))
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				text, path := "", ""
-				h := &host{}
-				h.on = func(m protocol.EventMsg) {
-					switch m := m.(type) {
-					case protocol.SessionConfigured:
-						path = m.RolloutPath
-					case protocol.AgentMessageDelta:
+				text := ""
+				h := &host{on: func(m protocol.EventMsg) {
+					if m, ok := m.(protocol.AgentMessageDelta); ok {
 						if text += m.Delta; text == "half an answer" && end == "interrupt" {
 							cancel()
 						}
 					}
-				}
+				}}
 				c := b.start(t, h, protocol.Config{})
 				err := c.Turn(ctx, say("go"))
 				var abort *engine.AbortError
@@ -80,13 +72,8 @@ func TestBrokenOffText(t *testing.T) {
 					t.Errorf("the turn ended with %v after %q", err, text)
 				}
 				turn(t, c, say("go on"))
-				requests := b.provider.Requests()
-				if body := string(requests[len(requests)-1].Body); !strings.Contains(body, "half an answer") {
-					t.Error("the next request lacks the text")
-				}
-				if file, err := os.ReadFile(path); err != nil || strings.Count(string(file), "half an answer") != 2 { // an item and an event
-					t.Errorf("the rollout: %v\n%s", err, file)
-				}
+				inOrder(t, lastRequest(b), "half an answer")
+				diff(t, "an item and an event of the rollout", 2, strings.Count(read(t, configured(t, h).RolloutPath), "half an answer"))
 				validRequests(t, b.provider)
 			})
 		}
@@ -96,29 +83,26 @@ func TestBrokenOffText(t *testing.T) {
 // TestWaitIsReported checks that the client learns, on both wires, that a provider refuses the request and
 // when it is sent again.
 func TestWaitIsReported(t *testing.T) {
-	for _, wire := range []string{"chat", "responses"} {
-		t.Run(wire, func(t *testing.T) {
-			b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{}, providertest.Turn{
-				Status: 429, Body: `{"error":{"message":"slow down"}}`, Header: http.Header{"Retry-After": {"90"}},
-			})
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			var said []string
-			h := &host{}
-			h.on = func(m protocol.EventMsg) {
-				if m, ok := m.(protocol.StreamError); ok {
-					said = append(said, m.Message)
-					cancel()
-				}
-			}
-			c := b.start(t, h, protocol.Config{Overrides: rawConfig("model_providers.test.request_max_retries", "1")})
-			var abort *engine.AbortError
-			if err := c.Turn(ctx, say("go")); !errors.As(err, &abort) {
-				t.Errorf("the turn ended with %v", err)
-			}
-			diff(t, "events", []string{"asking again in 1m30s: the provider answered 429 Too Many Requests: slow down"}, said)
+	onEachWire(t, func(t *testing.T, wire string) {
+		b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{}, providertest.Turn{
+			Status: 429, Body: `{"error":{"message":"slow down"}}`, Header: http.Header{"Retry-After": {"90"}},
 		})
-	}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var said []string
+		h := &host{on: func(m protocol.EventMsg) {
+			if m, ok := m.(protocol.StreamError); ok {
+				said = append(said, m.Message)
+				cancel()
+			}
+		}}
+		c := b.start(t, h, protocol.Config{Overrides: rawConfig("model_providers.test.request_max_retries", "1")})
+		var abort *engine.AbortError
+		if err := c.Turn(ctx, say("go")); !errors.As(err, &abort) {
+			t.Errorf("the turn ended with %v", err)
+		}
+		diff(t, "events", []string{"asking again in 1m30s: the provider answered 429 Too Many Requests: slow down"}, said)
+	})
 }
 
 // TestLostConnection stops a provider that has answered: the turn waits, says so once, and fails with

@@ -116,13 +116,9 @@ func playTask(t *testing.T, task *servertest.Task, always bool) *person {
 	t.Cleanup(provider.Close)
 	folders := servertest.NewTaskFolders(t)
 	task.Make(t, folders, servertest.CodexConfig(provider.BaseURL(), ""))
-	e, err := native.New(&native.Options{CodexHome: folders.Codex, Environ: []string{
+	e := open(t, native.Options{CodexHome: folders.Codex, Environ: []string{
 		"PATH=" + folders.Bin + ":/usr/bin:/bin", "HOME=" + folders.Home, "SHELL=/bin/bash", "TMPDIR=" + os.TempDir(),
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
 	p := &person{host: &host{}, t: t, folders: folders, always: always, kept: rulefile.New(folders.Codex, &rulefile.Options{Writable: e.Traits().Reach})}
 	conv, err := e.Start(t.Context(), protocol.Config{
 		Cwd: folders.Repo, ApprovalPolicy: protocol.ApprovalPolicy(task.Policy), Sandbox: protocol.SandboxMode(task.Sandbox),

@@ -70,17 +70,10 @@ func TestInstructionsStayInTheRepository(t *testing.T) {
 			write(t, filepath.Join(b.home, "auth.json"), `{"OPENAI_API_KEY": "secret"}`)
 			tt.lay(b, filepath.Join(b.cwd, "AGENTS.md"))
 			h := &host{}
-			var warnings []string
-			h.on = func(m protocol.EventMsg) {
-				if e, ok := m.(protocol.BackgroundEvent); ok {
-					warnings = append(warnings, e.Message)
-				}
-			}
 			turn(t, b.start(t, h, protocol.Config{}), say("hi"))
+			warnings := h.news()
 			body := lastRequest(b)
-			if strings.Contains(body, "secret") {
-				t.Errorf("the provider was sent a secret: %s", body)
-			}
+			without(t, body, "secret")
 			if got := strings.Contains(body, "<user_instructions>"); got != (tt.want != "") || !strings.Contains(body, tt.want) {
 				t.Errorf("instructions: %t, want %q", got, tt.want)
 			}
@@ -118,9 +111,7 @@ func TestOwnInstructions(t *testing.T) {
 			write(t, elsewhere, "from elsewhere")
 			tt.lay(b, elsewhere)
 			turn(t, b.start(t, &host{}, protocol.Config{}), say("hi"))
-			if got := strings.Contains(lastRequest(b), "elsewhere"); got != tt.want {
-				t.Errorf("read: %t", got)
-			}
+			diff(t, "read", tt.want, strings.Contains(lastRequest(b), "elsewhere"))
 		})
 	}
 }

@@ -1,15 +1,11 @@
 package native_test
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -35,29 +31,19 @@ func TestWorktree(t *testing.T) {
 		return providertest.Shell(id, "sh", "-c", words)
 	}
 	b := setup(t, "include_apply_patch_tool = true\n---\n[sandbox_workspace_write]\nexclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n", native.Limits{})
-	b.provider.Close()
 	tree := filepath.Join(git.Worktrees(b.home), "0123abcd")
 	cwd := filepath.Join(tree, "sub")
-	b.provider = providertest.New(
+	b.provider.Add(
 		providertest.Call(shell("c1", "first", b.home), patch("c2", "patched"), patch("c3", "../../../asked")), providertest.Say("ok"),
 		providertest.Call(shell("c4", "second", b.home), patch("c5", "again")), providertest.Say("ok"))
-	t.Cleanup(b.provider.Close)
 	for _, dir := range []string{base, cwd, filepath.Join(tree, ".git"), filepath.Join(git.Worktrees(b.home), "other")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	config, err := os.ReadFile(filepath.Join(b.home, "config.toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := slices.IndexFunc(strings.Split(string(config), "\n"), func(line string) bool { return strings.HasPrefix(line, "base_url") })
-	lines := strings.Split(string(config), "\n")
-	lines[at] = fmt.Sprintf("base_url = %q", b.provider.BaseURL())
-	write(t, filepath.Join(b.home, "config.toml"), strings.Join(lines, "\n"))
-	b.reopen(t)
+	b.cwd = cwd
 	cfg := protocol.Config{
-		Cwd: cwd, ApprovalPolicy: protocol.ApprovalOnRequest, Sandbox: protocol.SandboxWorkspaceWrite, FromCall: true,
+		ApprovalPolicy: protocol.ApprovalOnRequest, Sandbox: protocol.SandboxWorkspaceWrite, FromCall: true,
 	}
 	check := func(h *host, name, patched string, asked int) {
 		t.Helper()
@@ -77,18 +63,12 @@ func TestWorktree(t *testing.T) {
 				t.Errorf("background event %q", note.Message)
 			}
 		}
-		if n != asked {
-			t.Errorf("%d patches were asked for, want %d", n, asked)
-		}
+		diff(t, "questions about patches", asked, n)
 	}
 	h := &host{}
-	c, err := b.engine.Start(t.Context(), cfg, h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(c.Turn(t.Context(), say("go")), c.Close()); err != nil {
-		t.Fatal(err)
-	}
+	c := b.start(t, h, cfg)
+	says(t, c, "go")
+	closed(t, c)
 	check(h, "first", "patched", 1)
 
 	b.reopen(t)
@@ -97,12 +77,8 @@ func TestWorktree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err = b.engine.Resume(t.Context(), engine.Saved{File: path}, protocol.Config{Cwd: cwd, Keep: keepAll}, h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(c.Turn(t.Context(), say("go")), c.Close()); err != nil {
-		t.Fatal(err)
-	}
+	c = b.resume(t, path, protocol.Config{Cwd: cwd, Keep: keepAll}, h)
+	says(t, c, "go")
+	closed(t, c)
 	check(h, "second", "again", 0)
 }
