@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -31,12 +30,12 @@ func accessOf(h *recorder) protocol.Access {
 
 // limitsOf runs a turn and returns what it was started with. It fails unless all threads were begun
 // read-only.
-func limitsOf(t *testing.T, f *fake, begin func(*appserver.Engine, engine.Host) (engine.Conversation, error)) (limits string, access protocol.Access, err error) {
+func limitsOf(t *testing.T, f *fake, load func(*appserver.Engine, engine.Host) (engine.Conversation, error)) (limits string, access protocol.Access, err error) {
 	t.Helper()
 	f.turn = answered
 	threads, turns := f.keep("thread/start", "thread/resume"), f.keep("turn/start")
 	h := &recorder{}
-	conv, err := begin(f.engine(appserver.Options{}), h)
+	conv, err := load(f.engine(appserver.Options{}), h)
 	if err != nil {
 		return "", access, err
 	}
@@ -125,35 +124,32 @@ func TestSandboxOfTurns(t *testing.T) {
 		{name: "in what says that it is one", config: trusted(git, "trusted"), cfg: protocol.Config{Cwd: faked}, want: reads},
 		{name: "a review", config: keys{"sandbox_mode": "danger-full-access"}, cfg: protocol.Config{ReadOnly: true}, want: reads},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake(t)
-				f.config = tt.config
-				if tt.cfg.ReadOnly {
-					f.policy = `"never"`
-				}
-				var layers []map[string]any
-				for _, l := range tt.layers {
-					layers = append(layers, map[string]any{"config": l, "name": map[string]any{"type": "user"}, "version": "1"})
-				}
-				if layers != nil { // one that does not count
-					f.layers = append([]map[string]any{{"config": keys{"sandbox_mode": "danger-full-access"}, "disabledReason": "not trusted"}}, layers...)
-				}
-				tt.cfg.Cwd = cmp.Or(tt.cfg.Cwd, cwd)
-				got, _, err := limitsOf(t, f, func(e *appserver.Engine, h engine.Host) (engine.Conversation, error) {
-					return e.Start(t.Context(), tt.cfg, h)
-				})
-				if tt.fails != "" {
-					if err == nil || !strings.Contains(err.Error(), tt.fails) {
-						t.Errorf("%v, want %s", err, tt.fails)
-					}
-					return
-				}
-				want := tt.want + ` "` + strings.Trim(cmp.Or(f.policy, "on-request"), `"`) + `"`
-				if err != nil || got != want {
-					t.Errorf("%v, the turn got %s, want %s", err, got, want)
-				}
+		inBubble(t, tt.name, func(t *testing.T, f *fake) {
+			f.config = tt.config
+			if tt.cfg.ReadOnly {
+				f.policy = `"never"`
+			}
+			var layers []map[string]any
+			for _, l := range tt.layers {
+				layers = append(layers, map[string]any{"config": l, "name": map[string]any{"type": "user"}, "version": "1"})
+			}
+			if layers != nil { // one that does not count
+				f.layers = append([]map[string]any{{"config": keys{"sandbox_mode": "danger-full-access"}, "disabledReason": "not trusted"}}, layers...)
+			}
+			tt.cfg.Cwd = cmp.Or(tt.cfg.Cwd, cwd)
+			got, _, err := limitsOf(t, f, func(e *appserver.Engine, h engine.Host) (engine.Conversation, error) {
+				return e.Start(t.Context(), tt.cfg, h)
 			})
+			if tt.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.fails) {
+					t.Errorf("%v, want %s", err, tt.fails)
+				}
+				return
+			}
+			want := tt.want + ` "` + strings.Trim(cmp.Or(f.policy, "on-request"), `"`) + `"`
+			if err != nil || got != want {
+				t.Errorf("%v, the turn got %s, want %s", err, got, want)
+			}
 		})
 	}
 }
@@ -237,8 +233,7 @@ func TestAccess(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			home := t.TempDir()
 			writeFile(t, filepath.Join(home, "wide.config.toml"), "sandbox_mode = \"danger-full-access\"\nmodel_provider = \"mine\"\n")
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake(t)
+			bubble(t, func(t *testing.T, f *fake) {
 				f.home, f.config, f.policy = home, tt.config, cmp.Or(tt.policy, `"on-request"`)
 				tt.cfg.Cwd = cmp.Or(tt.cfg.Cwd, cwd)
 				f.cwd = tt.cfg.Cwd
@@ -288,8 +283,7 @@ func TestResumeWithinTheConfiguration(t *testing.T) {
 			}
 			t.Run(tt.name+"/"+method, func(t *testing.T) {
 				path := writeRollout(t, tt.had)
-				synctest.Test(t, func(t *testing.T) {
-					f := newFake(t)
+				bubble(t, func(t *testing.T, f *fake) {
 					f.config, f.rollout, f.policy = tt.config, path, `"never"`
 					f.sandbox = all // as a thread that Codex has in memory
 					var asked []protocol.Access
@@ -315,8 +309,7 @@ func TestResumeWithinTheConfiguration(t *testing.T) {
 // TestResumedProvider resumes a thread of another model provider, which Codex does not change.
 func TestResumedProvider(t *testing.T) {
 	for was, want := range map[string]string{"openai": "", "other": "other at http://other", "gone": "gone"} {
-		synctest.Test(t, func(t *testing.T) {
-			f := newFake(t)
+		bubble(t, func(t *testing.T, f *fake) {
 			f.config = map[string]any{"model_providers": map[string]any{"other": map[string]any{"base_url": "http://other"}}}
 			f.on["thread/read"] = reply(fmt.Sprintf(`{"thread":{"path":"/r.jsonl","cwd":"/project","modelProvider":%q}}`, was))
 			h := &recorder{}

@@ -359,8 +359,7 @@ func TestQuestionOfInterruptedTurn(t *testing.T) {
 // TestAbortBySubAgent checks that an abort ends the whole turn, no matter which agent
 // asked.
 func TestAbortBySubAgent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
+	bubble(t, func(t *testing.T, f *fake) {
 		f.turn = func(r *run) {
 			withOldAgent(r)
 			r.ask(askCommand, "%s", strings.Replace(execParams, ofTurn, ofAgent, 1))
@@ -406,28 +405,25 @@ func TestRefusalIsExplained(t *testing.T) {
 		{"feedback", feedback, feedback.ForModel()},
 		{"nobody to ask", unsupported, unsupported.ForModel()},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake(t)
-				var order []string
-				f.on["turn/steer"] = func(_ *run, req *jsonrpc.Request) (any, error) {
-					order = append(order, string(req.Params))
-					return struct{}{}, nil
-				}
-				f.turn = func(r *run) {
-					withItems(r)
-					order = append(order, r.ask(askCommand, "%s", execParams))
-					answered(r)
-				}
-				h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome { return test.out }}
-				if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
-					t.Error(err)
-				}
-				told := len(order) == 2 && strings.Contains(order[0], test.want) && strings.Contains(order[0], `"expectedTurnId":"turn-1"`)
-				if told != (test.want != "") || len(order) == 0 {
-					t.Errorf("said and answered %q, want %q", order, test.want)
-				}
-			})
+		inBubble(t, test.name, func(t *testing.T, f *fake) {
+			var order []string
+			f.on["turn/steer"] = func(_ *run, req *jsonrpc.Request) (any, error) {
+				order = append(order, string(req.Params))
+				return struct{}{}, nil
+			}
+			f.turn = func(r *run) {
+				withItems(r)
+				order = append(order, r.ask(askCommand, "%s", execParams))
+				answered(r)
+			}
+			h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome { return test.out }}
+			if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
+				t.Error(err)
+			}
+			told := len(order) == 2 && strings.Contains(order[0], test.want) && strings.Contains(order[0], `"expectedTurnId":"turn-1"`)
+			if told != (test.want != "") || len(order) == 0 {
+				t.Errorf("said and answered %q, want %q", order, test.want)
+			}
 		})
 	}
 }
@@ -446,37 +442,34 @@ func TestReasonWaitsForTheResponse(t *testing.T) {
 		{"counted later", false, true, time.Second},
 		{"never counted", false, false, 2 * time.Second},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake(t)
-				var begun time.Time
-				took := time.Duration(-1)
-				f.on["turn/steer"] = func(*run, *jsonrpc.Request) (any, error) {
-					took = time.Since(begun)
-					return struct{}{}, nil
+		inBubble(t, test.name, func(t *testing.T, f *fake) {
+			var begun time.Time
+			took := time.Duration(-1)
+			f.on["turn/steer"] = func(*run, *jsonrpc.Request) (any, error) {
+				took = time.Since(begun)
+				return struct{}{}, nil
+			}
+			f.turn = func(r *run) {
+				withItems(r)
+				if test.before {
+					r.notify("thread/tokenUsage/updated", usage, threadID, turnID)
 				}
-				f.turn = func(r *run) {
-					withItems(r)
-					if test.before {
-						r.notify("thread/tokenUsage/updated", usage, threadID, turnID)
-					}
-					begun = time.Now()
-					done := make(chan struct{})
-					go func() { r.ask(askCommand, "%s", execParams); close(done) }()
-					if test.after {
-						time.Sleep(time.Second)
-						r.notify("thread/tokenUsage/updated", usage, threadID, turnID)
-					}
-					<-done
-					answered(r)
+				begun = time.Now()
+				done := make(chan struct{})
+				go func() { r.ask(askCommand, "%s", execParams); close(done) }()
+				if test.after {
+					time.Sleep(time.Second)
+					r.notify("thread/tokenUsage/updated", usage, threadID, turnID)
 				}
-				h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
-					return elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "use make"}
-				}}
-				if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil || took != test.want {
-					t.Errorf("%v; the reason came after %v, want %v", err, took, test.want)
-				}
-			})
+				<-done
+				answered(r)
+			}
+			h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
+				return elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "use make"}
+			}}
+			if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil || took != test.want {
+				t.Errorf("%v; the reason came after %v, want %v", err, took, test.want)
+			}
 		})
 	}
 }

@@ -21,8 +21,7 @@ import (
 // TestTurnChoices checks that turn/start has what a call chooses for a turn, and the effort
 // in later turns too.
 func TestTurnChoices(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
+	bubble(t, func(t *testing.T, f *fake) {
 		f.turn = answered
 		sent := f.keep("turn/start")
 		conv := start(t, f.engine(appserver.Options{}), &recorder{})
@@ -104,52 +103,49 @@ func TestThreadChoices(t *testing.T) {
 		{"in this server's folder", nil, protocol.Config{Sandbox: ws, Cwd: sockets}, "", "argument /cwd: " + sockets + " is or lies in"},
 		{"around the working folder", map[string]any{"sandbox_workspace_write": bounded}, around, "", fault + work + " has " + inner + " in it"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake(t)
-				f.home, f.turn, f.config, f.cwd = home, answered, tt.file, work
-				params, turns := f.keep("thread/start", "thread/resume"), f.keep("turn/start")
-				if tt.cfg.Cwd == "" {
-					tt.cfg.Cwd = work
+		inBubble(t, tt.name, func(t *testing.T, f *fake) {
+			f.home, f.turn, f.config, f.cwd = home, answered, tt.file, work
+			params, turns := f.keep("thread/start", "thread/resume"), f.keep("turn/start")
+			if tt.cfg.Cwd == "" {
+				tt.cfg.Cwd = work
+			}
+			conv, err := f.engine(appserver.Options{}).Start(t.Context(), tt.cfg, &recorder{})
+			if tt.fail != "" {
+				var fault *engine.ConfigError
+				if !errors.As(err, &fault) || !strings.Contains(err.Error(), tt.fail) {
+					t.Errorf("error %v, want %q", err, tt.fail)
 				}
-				conv, err := f.engine(appserver.Options{}).Start(t.Context(), tt.cfg, &recorder{})
-				if tt.fail != "" {
-					var fault *engine.ConfigError
-					if !errors.As(err, &fault) || !strings.Contains(err.Error(), tt.fail) {
-						t.Errorf("error %v, want %q", err, tt.fail)
-					}
-					return
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.runs[0].wire.Close()
+			synctest.Wait()
+			if err := conv.Turn(t.Context(), text("in another process")); err != nil {
+				t.Fatal(err)
+			}
+			if len(*params) != 2 {
+				t.Fatalf("%d threads were loaded", len(*params))
+			}
+			want := loose(t, tt.want).(map[string]any)
+			if sandbox := want["sandboxPolicy"]; sandbox != nil {
+				if diff := cmp.Diff(sandbox, loose(t, (*turns)[0]).(map[string]any)["sandboxPolicy"]); diff != "" {
+					t.Errorf("the turn (-want +got):\n%s", diff)
 				}
-				if err != nil {
-					t.Fatal(err)
+				delete(want, "sandboxPolicy")
+			}
+			want["cwd"], want["sandbox"] = work, "read-only"
+			for i, sent := range *params {
+				got := loose(t, withoutExclude(t, sent)).(map[string]any)
+				if i == 1 {
+					delete(got, "threadId")
+					delete(got, "excludeTurns")
 				}
-				f.runs[0].wire.Close()
-				synctest.Wait()
-				if err := conv.Turn(t.Context(), text("in another process")); err != nil {
-					t.Fatal(err)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("load %d (-want +got):\n%s", i+1, diff)
 				}
-				if len(*params) != 2 {
-					t.Fatalf("%d threads were loaded", len(*params))
-				}
-				want := loose(t, tt.want).(map[string]any)
-				if sandbox := want["sandboxPolicy"]; sandbox != nil {
-					if diff := cmp.Diff(sandbox, loose(t, (*turns)[0]).(map[string]any)["sandboxPolicy"]); diff != "" {
-						t.Errorf("the turn (-want +got):\n%s", diff)
-					}
-					delete(want, "sandboxPolicy")
-				}
-				want["cwd"], want["sandbox"] = work, "read-only"
-				for i, sent := range *params {
-					got := loose(t, withoutExclude(t, sent)).(map[string]any)
-					if i == 1 {
-						delete(got, "threadId")
-						delete(got, "excludeTurns")
-					}
-					if diff := cmp.Diff(want, got); diff != "" {
-						t.Errorf("load %d (-want +got):\n%s", i+1, diff)
-					}
-				}
-			})
+			}
 		})
 	}
 }
@@ -174,21 +170,18 @@ func TestGuardedFiles(t *testing.T) {
 		"elsewhere":                {"logs/log", `{"sandbox_mode":"workspace-write","sandbox_workspace_write":{"writable_roots":["TOP/other"],` + apart + `}}`, ""},
 		"read-only":                {"work/log", `{}`, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake(t)
-				f.turn, f.cwd = answered, in("work")
-				e := f.engine(appserver.Options{Guarded: []string{in(tt.guarded)}})
-				f.config = json.RawMessage(strings.ReplaceAll(tt.config, "TOP", top))
-				_, err := e.Start(t.Context(), protocol.Config{Cwd: in("work")}, &recorder{})
-				want := ""
-				if tt.refused != "" {
-					want = "commands could write in " + in(tt.refused) + ", which holds " + in(tt.guarded)
-				}
-				if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
-					t.Error(err)
-				}
-			})
+		inBubble(t, name, func(t *testing.T, f *fake) {
+			f.turn, f.cwd = answered, in("work")
+			e := f.engine(appserver.Options{Guarded: []string{in(tt.guarded)}})
+			f.config = json.RawMessage(strings.ReplaceAll(tt.config, "TOP", top))
+			_, err := e.Start(t.Context(), protocol.Config{Cwd: in("work")}, &recorder{})
+			want := ""
+			if tt.refused != "" {
+				want = "commands could write in " + in(tt.refused) + ", which holds " + in(tt.guarded)
+			}
+			if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Error(err)
+			}
 		})
 	}
 }
@@ -196,8 +189,7 @@ func TestGuardedFiles(t *testing.T) {
 // TestModelList joins Codex's pages to one list, in which the configured model is the
 // default.
 func TestModelList(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
+	bubble(t, func(t *testing.T, f *fake) {
 		pages := map[string]string{
 			`{}`: `{"data":[{"id":"a","model":"a","description":"A","isDefault":true,"defaultReasoningEffort":"low",
 				"supportedReasoningEfforts":[{"reasoningEffort":"low","description":"d"},{"reasoningEffort":"max","description":"d"}]}],"nextCursor":"2"}`,

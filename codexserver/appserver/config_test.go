@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -69,8 +68,7 @@ func TestConfig(t *testing.T) {
 			home := t.TempDir()
 			writeFile(t, filepath.Join(home, "config.toml"), "[profiles.old]\nmodel = \"old-model\"\napproval_policy = \"untrusted\"\n[profiles.old.tools]\nweb_search = true\n")
 			writeFile(t, filepath.Join(home, "new.config.toml"), "model = \"new-model\"\n")
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake(t)
+			bubble(t, func(t *testing.T, f *fake) {
 				f.home = home
 				if test.version != "" {
 					f.version = test.version

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -45,8 +44,7 @@ func TestContinueRefused(t *testing.T) {
 			if name == "no policies" {
 				path = writeRollout(t, tt.had)
 			}
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake(t)
+			bubble(t, func(t *testing.T, f *fake) {
 				f.rollout = path
 				sent := ""
 				f.on["thread/resume"] = func(_ *run, req *jsonrpc.Request) (any, error) {
@@ -129,8 +127,7 @@ func TestContinue(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := writeRollout(t, append([]string{turnContext("read-only", "", "on-request")}, tt.rollout...)...)
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake(t)
+			bubble(t, func(t *testing.T, f *fake) {
 				f.rollout = path
 				f.config = map[string]any{"model": "m", "model_providers": map[string]any{"p": map[string]any{"env_key": "MY_PROVIDERS_WORD"}}}
 				f.on["thread/turns/list"] = reply(`{"data":[` + strings.Join(tt.turns, ",") + `],"nextCursor":null}`)
@@ -167,8 +164,7 @@ func TestContinue(t *testing.T) {
 // continued.
 func TestCanContinue(t *testing.T) {
 	for version, want := range map[string]string{newestVersion: "", "0.169.0": "", "0.168.0": "codex 0.168.0 does not record which turn a message began"} {
-		synctest.Test(t, func(t *testing.T) {
-			f := newFake(t)
+		bubble(t, func(t *testing.T, f *fake) {
 			f.version = version
 			if err := f.engine(appserver.Options{}).Traits().CanContinue(t.Context()); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v", version, err)

@@ -75,8 +75,7 @@ func TestKilledLauncher(t *testing.T) {
 	e := program(t, "deaf", appserver.Options{})
 	h := &recorder{}
 	conv := start(t, e, h)
-	done := make(chan error, 1)
-	go func() { done <- conv.Turn(t.Context(), text("go")) }()
+	done := begin(t.Context(), conv, text("go"))
 	h.wait(t, "task_started")
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", e.PID()))
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -32,8 +31,7 @@ func started(t *testing.T, configured string, o appserver.Options, cfg protocol.
 // startedFrom is started for a client of an origin.
 func startedFrom(t *testing.T, from *engine.Origin, configured string, o appserver.Options, cfg protocol.Config) (params map[string]any, err error) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
+	bubble(t, func(t *testing.T, f *fake) {
 		f.config = json.RawMessage(configured)
 		f.on["thread/start"] = func(_ *run, req *jsonrpc.Request) (any, error) {
 			return nil, json.Unmarshal(req.Params, &params)

@@ -35,8 +35,7 @@ func answered(r *run) {
 // turn runs a turn of a new conversation, in false time. The app-server plays it, and then answers.
 func turn(t *testing.T, h engine.Host, play func(*run)) (err error) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
+	bubble(t, func(t *testing.T, f *fake) {
 		played := make(chan struct{})
 		f.turn = func(r *run) { play(r); answered(r); close(played) }
 		err = start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go"))
@@ -52,8 +51,7 @@ func TestKeysInErrors(t *testing.T) {
 	t.Setenv("MY_OTHER_WORD", "Bearer five-more-words")
 	t.Setenv("OPENAI_API_KEY", "gsk_openai_key")
 	secrets := []string{"sk-abcdefghij", "four-words-nobody-knows", "five-more-words", "gsk_openai_key", "static-header-1", "static-query-2", "static-token-3"}
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
+	bubble(t, func(t *testing.T, f *fake) {
 		f.config = map[string]any{"model": "m", "model_providers": map[string]any{"p": map[string]any{
 			"env_key": "MY_PROVIDERS_WORD", "http_headers": map[string]any{"x-key": "static-header-1"},
 			"query_params": map[string]any{"key": "static-query-2"}, "experimental_bearer_token": "static-token-3",
@@ -93,8 +91,7 @@ func TestKeysInErrors(t *testing.T) {
 // error of the turn.
 func TestIncompleteResponse(t *testing.T) {
 	for _, whole := range []bool{true, false} { // whether the message's end is reported
-		synctest.Test(t, func(t *testing.T) {
-			f := newFake(t)
+		bubble(t, func(t *testing.T, f *fake) {
 			f.turn = func(r *run) {
 				r.say("before")
 				r.notify("item/agentMessage/delta", `{"threadId":%q,"turnId":%q,"itemId":"m2","delta":"half"}`, threadID, r.current())
@@ -135,20 +132,17 @@ func TestStartFails(t *testing.T) {
 		{"a configuration that Codex refuses", newestVersion, nil, map[string]handler{"thread/start": refusal("failed to load configuration: no such provider; key sk-verysecretvalue")},
 			func(err error) bool { return errors.As(err, &fault) && !strings.Contains(err.Error(), "verysecret") }, "no such provider"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake(t)
-				f.version, f.config, f.turn = tt.version, tt.config, answered
-				maps.Copy(f.on, tt.on)
-				begun := time.Now()
-				conv, err := f.engine(appserver.Options{}).Start(t.Context(), protocol.Config{}, &recorder{})
-				if tt.says == "" && err == nil {
-					err = conv.Turn(t.Context(), text("go"))
-				}
-				if (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) || tt.is != nil && !tt.is(err) || time.Since(begun) > 32*time.Second {
-					t.Errorf("after %v: %v", time.Since(begun), err)
-				}
-			})
+		inBubble(t, tt.name, func(t *testing.T, f *fake) {
+			f.version, f.config, f.turn = tt.version, tt.config, answered
+			maps.Copy(f.on, tt.on)
+			begun := time.Now()
+			conv, err := f.engine(appserver.Options{}).Start(t.Context(), protocol.Config{}, &recorder{})
+			if tt.says == "" && err == nil {
+				err = conv.Turn(t.Context(), text("go"))
+			}
+			if (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) || tt.is != nil && !tt.is(err) || time.Since(begun) > 32*time.Second {
+				t.Errorf("after %v: %v", time.Since(begun), err)
+			}
 		})
 	}
 }
@@ -157,8 +151,7 @@ func TestStartFails(t *testing.T) {
 // its configuration.
 func TestConfigurationThatCodexRefuses(t *testing.T) {
 	for _, says := range []string{"invalid configuration: `wire` is no longer\nsupported", "failed to read configuration layers: config.toml:17:8: unclosed table"} {
-		synctest.Test(t, func(t *testing.T) {
-			f := newFake(t)
+		bubble(t, func(t *testing.T, f *fake) {
 			f.on["config/read"] = refusal(says)
 			self, err := os.Executable()
 			if err != nil {
@@ -178,8 +171,7 @@ func TestConfigurationThatCodexRefuses(t *testing.T) {
 // TestLimitInError fails a turn at a limit of the account. The error says when the limit is over.
 func TestLimitInError(t *testing.T) {
 	for kind, want := range map[string]bool{"usageLimitExceeded": true, "serverOverloaded": false} {
-		synctest.Test(t, func(t *testing.T) {
-			f := newFake(t)
+		bubble(t, func(t *testing.T, f *fake) {
 			f.turn = func(r *run) {
 				r.notify("account/rateLimits/updated", `{"rateLimits":{"primary":{"usedPercent":100,"windowDurationMins":300,"resetsAt":%d}}}`, time.Now().Add(time.Hour).Unix())
 				r.notify("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":"failed","items":[],"error":{"message":"no more","codexErrorInfo":%q}}}`, threadID, r.current(), kind)
@@ -193,8 +185,7 @@ func TestLimitInError(t *testing.T) {
 }
 
 func TestDeathInTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
+	bubble(t, func(t *testing.T, f *fake) {
 		f.turn = func(r *run) {
 			if r.n == 1 {
 				r.cancel() // as kill -9 would
@@ -222,8 +213,7 @@ func TestDeathInTurn(t *testing.T) {
 }
 
 func TestDeathInApproval(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
+	bubble(t, func(t *testing.T, f *fake) {
 		f.turn = func(r *run) {
 			r.item(threadID, turnID, command)
 			go r.askCommand(threadID, turnID)
@@ -252,8 +242,7 @@ func TestDeathInApproval(t *testing.T) {
 }
 
 func TestGivesUpRestarting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
+	bubble(t, func(t *testing.T, f *fake) {
 		f.turn = func(r *run) { r.cancel() }
 		e := f.engine(appserver.Options{})
 		conv := start(t, e, &recorder{})
@@ -280,8 +269,7 @@ func TestGivesUpRestarting(t *testing.T) {
 }
 
 func TestInterrupt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
+	bubble(t, func(t *testing.T, f *fake) {
 		e := f.engine(appserver.Options{})
 		h := &recorder{}
 		conv := start(t, e, h)
@@ -300,8 +288,7 @@ func TestInterrupt(t *testing.T) {
 }
 
 func TestHangAfterInterruptEndsTheProcess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
+	bubble(t, func(t *testing.T, f *fake) {
 		f.on["turn/interrupt"] = never
 		conv := start(t, f.engine(appserver.Options{}), &recorder{})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -334,8 +321,7 @@ func TestHangAfterInterruptEndsTheProcess(t *testing.T) {
 }
 
 func TestTurnStartNeverAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
+	bubble(t, func(t *testing.T, f *fake) {
 		f.on["turn/start"] = never
 		h := &recorder{}
 		begun := time.Now()
@@ -359,8 +345,7 @@ func TestTurnStartNeverAnswered(t *testing.T) {
 }
 
 func TestDroppedThreadIsResumed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
+	bubble(t, func(t *testing.T, f *fake) {
 		f.turn = answered
 		refuse := true
 		f.on["turn/start"] = func(*run, *jsonrpc.Request) (any, error) {
@@ -417,14 +402,12 @@ func TestInvalidMessagesAreIgnored(t *testing.T) {
 }
 
 func TestCloseEndsTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
+	bubble(t, func(t *testing.T, f *fake) {
 		e := f.engine(appserver.Options{})
 		began := make(chan struct{})
 		f.turn = func(*run) { close(began) }
 		conv := start(t, e, &recorder{})
-		done := make(chan error, 1)
-		go func() { done <- conv.Turn(t.Context(), text("go")) }()
+		done := begin(t.Context(), conv, text("go"))
 		<-began
 		begun := time.Now()
 		e.Close()
@@ -440,8 +423,7 @@ func TestCloseEndsTurns(t *testing.T) {
 // TestTurnsOfAThreadAreSerial begins two turns of a thread at once, which the server does not do. The second one waits or
 // is refused.
 func TestTurnsOfAThreadAreSerial(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
+	bubble(t, func(t *testing.T, f *fake) {
 		running, most := 0, 0
 		f.turn = func(r *run) {
 			r.mu.Lock()

@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -95,6 +98,25 @@ type run struct {
 
 func newFake(t *testing.T) *fake {
 	return &fake{t: t, version: newestVersion, home: t.TempDir(), on: map[string]handler{}}
+}
+
+// bubble runs a test with a fake, in false time.
+func bubble(t *testing.T, play func(*testing.T, *fake)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { play(t, newFake(t)) })
+}
+
+// inBubble is bubble for a subtest.
+func inBubble(t *testing.T, name string, play func(*testing.T, *fake)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { bubble(t, play) })
+}
+
+// begin runs a turn, and returns the channel that gets how it ends.
+func begin(ctx context.Context, c engine.Conversation, in protocol.TurnInput) chan error {
+	end := make(chan error, 1)
+	go func() { end <- c.Turn(ctx, in) }()
+	return end
 }
 
 // engine returns an engine whose app-server is the fake.

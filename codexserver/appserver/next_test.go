@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -60,36 +59,33 @@ func TestNextCodex(t *testing.T) {
 		{name: "an end in an unknown way", fails: "the turn ended as evaporated", turn: func(_ *testing.T, r *run) { r.complete("evaporated") }},
 		{name: "a thread in another form", fails: "thread/id", reply: `{"thread":{"id":{"uuid":"x"}},"sandbox":{"type":"readOnly"}}`},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake(t)
-				if tt.reply != "" {
-					f.on["thread/start"] = reply(tt.reply)
+		inBubble(t, tt.name, func(t *testing.T, f *fake) {
+			if tt.reply != "" {
+				f.on["thread/start"] = reply(tt.reply)
+			}
+			f.turn = func(r *run) { tt.turn(t, r) }
+			var logged bytes.Buffer
+			e := f.engine(appserver.Options{Logger: slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+			h := &recorder{}
+			conv, err := e.Start(t.Context(), protocol.Config{}, h)
+			if err == nil {
+				err = conv.Turn(t.Context(), text("go"))
+			}
+			e.Close()
+			switch {
+			case tt.fails == "" && err != nil, tt.fails != "" && (err == nil || !strings.Contains(err.Error(), tt.fails)):
+				t.Errorf("error %v, want %q", err, tt.fails)
+			case tt.fails == "" && h.answer() != tt.says:
+				t.Errorf("answer %q, want %q", h.answer(), tt.says)
+			}
+			for _, part := range tt.logs {
+				if n := strings.Count(logged.String(), part); n == 0 || strings.HasPrefix(tt.name, "unknown methods") && n != 1 {
+					t.Errorf("%q is logged %d times in %s", part, n, &logged)
 				}
-				f.turn = func(r *run) { tt.turn(t, r) }
-				var logged bytes.Buffer
-				e := f.engine(appserver.Options{Logger: slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelWarn}))})
-				h := &recorder{}
-				conv, err := e.Start(t.Context(), protocol.Config{}, h)
-				if err == nil {
-					err = conv.Turn(t.Context(), text("go"))
-				}
-				e.Close()
-				switch {
-				case tt.fails == "" && err != nil, tt.fails != "" && (err == nil || !strings.Contains(err.Error(), tt.fails)):
-					t.Errorf("error %v, want %q", err, tt.fails)
-				case tt.fails == "" && h.answer() != tt.says:
-					t.Errorf("answer %q, want %q", h.answer(), tt.says)
-				}
-				for _, part := range tt.logs {
-					if n := strings.Count(logged.String(), part); n == 0 || strings.HasPrefix(tt.name, "unknown methods") && n != 1 {
-						t.Errorf("%q is logged %d times in %s", part, n, &logged)
-					}
-				}
-				if len(tt.logs) == 0 && logged.Len() > 0 {
-					t.Errorf("logged: %s", &logged)
-				}
-			})
+			}
+			if len(tt.logs) == 0 && logged.Len() > 0 {
+				t.Errorf("logged: %s", &logged)
+			}
 		})
 	}
 }

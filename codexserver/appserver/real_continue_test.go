@@ -71,8 +71,7 @@ func TestRealContinue(t *testing.T) {
 			r := newReal(t, policy, first, second, providertest.Say("went on"))
 			conv := r.start(t, h, protocol.Config{})
 			in := protocol.TurnInput{Items: protocol.TextInput("go"), Key: "key-of-the-turn"}
-			end := make(chan error, 1)
-			go func() { end <- conv.Turn(t.Context(), in) }()
+			end := begin(t.Context(), conv, in)
 			switch name {
 			case "model":
 				if err := r.Await(t.Context(), 1); err != nil {

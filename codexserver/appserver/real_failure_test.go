@@ -111,8 +111,7 @@ func TestRealEnd(t *testing.T) {
 			conv := r.start(t, h, protocol.Config{})
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
-			done := make(chan error, 1)
-			go func() { done <- conv.Turn(ctx, text("go")) }()
+			done := begin(ctx, conv, text("go"))
 			switch tt.at {
 			case "model":
 				if err := r.Await(t.Context(), 1); err != nil {

@@ -55,8 +55,7 @@ func TestRealContinueElsewhere(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	end := make(chan error, 1)
-	go func() { end <- conv.Turn(ctx, in("key-2")) }()
+	end := begin(ctx, conv, in("key-2"))
 	for ran(r) == 0 {
 		<-time.After(time.Millisecond)
 	}

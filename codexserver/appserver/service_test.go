@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
@@ -85,35 +84,32 @@ func TestServices(t *testing.T) {
 			func(ctx context.Context, e *appserver.Engine) (any, error) { return e.Find(ctx, threadID) },
 			`{"threadId":"` + threadID + `"}`, `{"ID":"` + threadID + `","File":"/r.jsonl"}`, nil},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake(t)
-				sent := ""
-				f.on[test.method] = func(_ *run, req *jsonrpc.Request) (any, error) {
-					sent = string(req.Params)
-					if test.fails != nil {
-						return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", test.reply)
-					}
-					return json.RawMessage(test.reply), nil
-				}
-				got, err := test.call(t.Context(), f.engine(appserver.Options{}))
-				if !errors.Is(err, test.fails) {
-					t.Fatalf("error %v", err)
-				}
-				if diff := cmp.Diff(loose(t, test.sent), loose(t, sent)); diff != "" {
-					t.Errorf("sent (-want +got):\n%s", diff)
-				}
+		inBubble(t, test.name, func(t *testing.T, f *fake) {
+			sent := ""
+			f.on[test.method] = func(_ *run, req *jsonrpc.Request) (any, error) {
+				sent = string(req.Params)
 				if test.fails != nil {
-					return
+					return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", test.reply)
 				}
-				raw, err := json.Marshal(got)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(loose(t, test.want), loose(t, string(raw))); diff != "" {
-					t.Errorf("result (-want +got):\n%s", diff)
-				}
-			})
+				return json.RawMessage(test.reply), nil
+			}
+			got, err := test.call(t.Context(), f.engine(appserver.Options{}))
+			if !errors.Is(err, test.fails) {
+				t.Fatalf("error %v", err)
+			}
+			if diff := cmp.Diff(loose(t, test.sent), loose(t, sent)); diff != "" {
+				t.Errorf("sent (-want +got):\n%s", diff)
+			}
+			if test.fails != nil {
+				return
+			}
+			raw, err := json.Marshal(got)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(loose(t, test.want), loose(t, string(raw))); diff != "" {
+				t.Errorf("result (-want +got):\n%s", diff)
+			}
 		})
 	}
 }
@@ -136,8 +132,7 @@ func TestResume(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
+	bubble(t, func(t *testing.T, f *fake) {
 		f.on["thread/resume"] = func(*run, *jsonrpc.Request) (any, error) {
 			return json.RawMessage(`{"thread":{"id":"` + threadID + `","path":"/r.jsonl","turns":[{"id":"t0","status":"completed","items":[
 				{"type":"userMessage","id":"u","content":[{"type":"text","text":"hi"},{"type":"image","url":"data:x"}]},
@@ -168,8 +163,7 @@ func TestResume(t *testing.T) {
 
 // TestResumeUnknown resumes what Codex does not know, and what is no conversation.
 func TestResumeUnknown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
+	bubble(t, func(t *testing.T, f *fake) {
 		f.on["thread/resume"] = refusal("no rollout found for thread id " + threadID)
 		e := f.engine(appserver.Options{})
 		if _, err := e.Resume(t.Context(), savedAt("/x/rollout-"+threadID+".jsonl"), protocol.Config{}, &recorder{}); !errors.Is(err, engine.ErrNotFound) {
@@ -184,8 +178,7 @@ func TestResumeUnknown(t *testing.T) {
 
 // TestRateLimitsOfASilentCodex asks a Codex that does not answer.
 func TestRateLimitsOfASilentCodex(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
+	bubble(t, func(t *testing.T, f *fake) {
 		over := make(chan struct{})
 		defer close(over)
 		f.on["account/rateLimits/read"] = func(*run, *jsonrpc.Request) (any, error) {

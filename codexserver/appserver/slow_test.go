@@ -16,32 +16,28 @@ import (
 // killed only if it answers no other request either.
 func TestSlowRequestEndsNoTurn(t *testing.T) {
 	for name, hangs := range map[string]bool{"slow": false, "hangs": true} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake(t)
-				f.on["thread/list"] = never
-				if hangs {
-					f.on["codexmcp/none"] = never
+		inBubble(t, name, func(t *testing.T, f *fake) {
+			f.on["thread/list"] = never
+			if hangs {
+				f.on["codexmcp/none"] = never
+			}
+			f.turn = func(r *run) {
+				select {
+				case <-time.After(time.Minute):
+					answered(r)
+				case <-r.ctx.Done():
 				}
-				f.turn = func(r *run) {
-					select {
-					case <-time.After(time.Minute):
-						answered(r)
-					case <-r.ctx.Done():
-					}
-				}
-				e := f.engine(appserver.Options{})
-				conv := start(t, e, &recorder{})
-				turn := make(chan error, 1)
-				go func() { turn <- conv.Turn(t.Context(), text("go")) }()
-				_, err := e.List(t.Context(), protocol.ListConversationsParams{})
-				if err == nil || !strings.Contains(err.Error(), "did not answer thread/list within 30s") {
-					t.Errorf("error %v", err)
-				}
-				if err := <-turn; (err != nil) != hangs {
-					t.Errorf("the turn ended with %v", err)
-				}
-			})
+			}
+			e := f.engine(appserver.Options{})
+			conv := start(t, e, &recorder{})
+			turn := begin(t.Context(), conv, text("go"))
+			_, err := e.List(t.Context(), protocol.ListConversationsParams{})
+			if err == nil || !strings.Contains(err.Error(), "did not answer thread/list within 30s") {
+				t.Errorf("error %v", err)
+			}
+			if err := <-turn; (err != nil) != hangs {
+				t.Errorf("the turn ended with %v", err)
+			}
 		})
 	}
 }
@@ -60,8 +56,7 @@ func TestStalledTurnStart(t *testing.T) {
 				}
 				e := f.engine(appserver.Options{})
 				busy := start(t, e, &recorder{})
-				turn := make(chan error, 1)
-				go func() { turn <- busy.Turn(t.Context(), text("go")) }()
+				turn := begin(t.Context(), busy, text("go"))
 				synctest.Wait()
 
 				begin, cut := make(chan struct{}), make(chan string, 1)

@@ -81,28 +81,24 @@ func TestSteerRefused(t *testing.T) {
 		{"empty", nil, nil, "the message is empty"},
 		{"of no type", nil, []protocol.InputItem{{Type: "scent"}}, `input item 0 has the unknown type "scent"`},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake(t)
-				f.version = "0.154.0"
-				f.on["turn/steer"] = test.answer
-				sent := make(chan struct{})
-				f.turn = func(r *run) { <-sent; answered(r) }
-				h := &recorder{}
-				conv := start(t, f.engine(appserver.Options{}), h)
-				done := make(chan error, 1)
-				go func() { done <- conv.Turn(t.Context(), text("go")) }()
-				synctest.Wait()
-				err := conv.(engine.Steerer).Steer(t.Context(), test.items)
-				close(sent)
-				var refused *engine.RefusedError
-				if test.want == "" && !errors.Is(err, engine.ErrNoTurn) || test.want != "" && (!errors.As(err, &refused) || err.Error() != test.want) {
-					t.Errorf("error %v", err)
-				}
-				if err := <-done; err != nil || h.count("background_event")+h.count("user_message") != 0 {
-					t.Errorf("turn: %v, events %v", err, h.types())
-				}
-			})
+		inBubble(t, test.name, func(t *testing.T, f *fake) {
+			f.version = "0.154.0"
+			f.on["turn/steer"] = test.answer
+			sent := make(chan struct{})
+			f.turn = func(r *run) { <-sent; answered(r) }
+			h := &recorder{}
+			conv := start(t, f.engine(appserver.Options{}), h)
+			done := begin(t.Context(), conv, text("go"))
+			synctest.Wait()
+			err := conv.(engine.Steerer).Steer(t.Context(), test.items)
+			close(sent)
+			var refused *engine.RefusedError
+			if test.want == "" && !errors.Is(err, engine.ErrNoTurn) || test.want != "" && (!errors.As(err, &refused) || err.Error() != test.want) {
+				t.Errorf("error %v", err)
+			}
+			if err := <-done; err != nil || h.count("background_event")+h.count("user_message") != 0 {
+				t.Errorf("turn: %v, events %v", err, h.types())
+			}
 		})
 	}
 }
@@ -111,65 +107,61 @@ func TestSteerRefused(t *testing.T) {
 // sent again in the next turn, before its input, and in no later one.
 func TestUnreadSteerIsSentAgain(t *testing.T) {
 	for _, end := range []string{"interrupted", "failed", "death"} {
-		t.Run(end, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake(t)
-				var inputs []string
-				f.on["turn/start"] = func(_ *run, req *jsonrpc.Request) (any, error) {
-					var p struct {
-						Input []struct{ Text string }
-					}
-					err := json.Unmarshal(req.Params, &p)
-					inputs = append(inputs, fmt.Sprint(p.Input))
-					return nil, err
+		inBubble(t, end, func(t *testing.T, f *fake) {
+			var inputs []string
+			f.on["turn/start"] = func(_ *run, req *jsonrpc.Request) (any, error) {
+				var p struct {
+					Input []struct{ Text string }
 				}
-				sent := make(chan struct{})
-				f.turn = func(r *run) {
-					r.read("go")
-					<-sent
-					switch end {
-					case "death":
-						r.cancel()
-					case "failed":
-						r.complete("failed")
-					}
+				err := json.Unmarshal(req.Params, &p)
+				inputs = append(inputs, fmt.Sprint(p.Input))
+				return nil, err
+			}
+			sent := make(chan struct{})
+			f.turn = func(r *run) {
+				r.read("go")
+				<-sent
+				switch end {
+				case "death":
+					r.cancel()
+				case "failed":
+					r.complete("failed")
 				}
-				h := &recorder{}
-				conv := start(t, f.engine(appserver.Options{}), h)
-				ctx, interrupt := context.WithCancel(t.Context())
-				defer interrupt()
-				done := make(chan error, 1)
-				go func() { done <- conv.Turn(ctx, text("go")) }()
-				synctest.Wait()
-				for _, words := range []string{"one", "two", "three"} {
-					if err := steer(t.Context(), conv, words); err != nil {
-						t.Errorf("Steer: %v", err)
-					}
+			}
+			h := &recorder{}
+			conv := start(t, f.engine(appserver.Options{}), h)
+			ctx, interrupt := context.WithCancel(t.Context())
+			defer interrupt()
+			done := begin(ctx, conv, text("go"))
+			synctest.Wait()
+			for _, words := range []string{"one", "two", "three"} {
+				if err := steer(t.Context(), conv, words); err != nil {
+					t.Errorf("Steer: %v", err)
 				}
-				f.runs[0].read("two") // the model has this one
-				synctest.Wait()
-				close(sent)
-				if end == "interrupted" {
-					interrupt()
+			}
+			f.runs[0].read("two") // the model has this one
+			synctest.Wait()
+			close(sent)
+			if end == "interrupted" {
+				interrupt()
+			}
+			if err := <-done; err == nil {
+				t.Error("the turn did not fail")
+			}
+			if n, m := h.count("user_message"), h.count("background_event"); n != 3 || m != 1 {
+				t.Errorf("%d messages emitted, %d remarks: %v", n, m, h.types())
+			}
+			f.mu.Lock()
+			f.turn = func(r *run) { r.read("onethreeon"); answered(r) }
+			f.mu.Unlock()
+			for _, words := range []string{"on", "and on"} {
+				if err := conv.Turn(t.Context(), text(words)); err != nil {
+					t.Error(err)
 				}
-				if err := <-done; err == nil {
-					t.Error("the turn did not fail")
-				}
-				if n, m := h.count("user_message"), h.count("background_event"); n != 3 || m != 1 {
-					t.Errorf("%d messages emitted, %d remarks: %v", n, m, h.types())
-				}
-				f.mu.Lock()
-				f.turn = func(r *run) { r.read("onethreeon"); answered(r) }
-				f.mu.Unlock()
-				for _, words := range []string{"on", "and on"} {
-					if err := conv.Turn(t.Context(), text(words)); err != nil {
-						t.Error(err)
-					}
-				}
-				if want := []string{"[{go}]", "[{one} {three} {on}]", "[{and on}]"}; !slices.Equal(inputs, want) {
-					t.Errorf("inputs %q, want %q", inputs, want)
-				}
-			})
+			}
+			if want := []string{"[{go}]", "[{one} {three} {on}]", "[{and on}]"}; !slices.Equal(inputs, want) {
+				t.Errorf("inputs %q, want %q", inputs, want)
+			}
 		})
 	}
 }
@@ -177,8 +169,7 @@ func TestUnreadSteerIsSentAgain(t *testing.T) {
 // TestSteerWaitsForTheTurn checks that a message waits until the app-server has begun the
 // turn, or until its sender gives up.
 func TestSteerWaitsForTheTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
+	bubble(t, func(t *testing.T, f *fake) {
 		begins := make(chan struct{})
 		f.on["turn/start"] = func(r *run, _ *jsonrpc.Request) (any, error) {
 			<-begins
@@ -192,8 +183,7 @@ func TestSteerWaitsForTheTurn(t *testing.T) {
 		if err := steer(t.Context(), conv, "early"); !errors.Is(err, engine.ErrNoTurn) {
 			t.Errorf("before the first turn: %v", err)
 		}
-		done := make(chan error, 1)
-		go func() { done <- conv.Turn(t.Context(), text("same words")) }()
+		done := begin(t.Context(), conv, text("same words"))
 		h.wait(t, "task_started")
 		hasty, stop := context.WithCancel(t.Context())
 		stop()
@@ -230,8 +220,7 @@ func TestSteerWaitsForTheTurn(t *testing.T) {
 // TestSteerAnsweredLate ends a turn before the app-server has taken a message. The message
 // is not kept, and its sender gets an error.
 func TestSteerAnsweredLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
+	bubble(t, func(t *testing.T, f *fake) {
 		ended := make(chan struct{})
 		f.on["turn/steer"] = func(r *run, _ *jsonrpc.Request) (any, error) {
 			r.complete("interrupted")
@@ -240,8 +229,7 @@ func TestSteerAnsweredLate(t *testing.T) {
 		}
 		h := &recorder{}
 		conv := start(t, f.engine(appserver.Options{}), h)
-		done := make(chan error, 1)
-		go func() { done <- conv.Turn(t.Context(), text("go")) }()
+		done := begin(t.Context(), conv, text("go"))
 		synctest.Wait()
 		taken := make(chan error, 1)
 		go func() { taken <- steer(t.Context(), conv, "late") }()

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
@@ -17,8 +16,7 @@ import (
 // ended; when the store fails the client is told. What became of a turn that Codex does not have
 // is not known.
 func TestStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
+	bubble(t, func(t *testing.T, f *fake) {
 		disk, name := t.TempDir(), "sessions/2026/11/22/rollout-2026-11-22T10-00-00-"+threadID+".jsonl"
 		d, err := workertest.OpenDir(disk, 1)
 		if err != nil {
