@@ -36,58 +36,16 @@ func (r *real) takeUp(t *testing.T, conv engine.Conversation, h engine.Host, end
 // TestRealContinue kills the real Codex while a turn waits for the model, while a command runs,
 // and while a question is open. Another one continues the turn, and no command runs twice.
 func TestRealContinue(t *testing.T) {
-	for name, tt := range map[string]struct {
-		await string // an event; "" is the request to the model
-		runs  int    // of the command, after the model's answer
-		notes int
-	}{
-		"model":    {"", 0, 0},
-		"command":  {"exec_command_begin", 1, 1},
-		"question": {"exec_approval_request", 1, 1},
-	} {
+	for name, told := range map[string]int{"model": 0, "command": 1, "question": 1} {
 		t.Run(name, func(t *testing.T) {
-			stall := make(chan struct{})
-			t.Cleanup(func() { close(stall) })
-			asked := make(chan struct{})
-			first := providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": "echo ran >> ran.txt; sleep 600"}))
-			policy := "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\""
-			h := &recorder{}
-			switch name {
-			case "model":
-				first = providertest.Turn{Text: []string{"thinking"}, Stall: stall}
-			case "question":
-				policy = "approval_policy = \"on-request\"\nsandbox_mode = \"read-only\""
-				first = escalated("c1")
-				h.exec = func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Outcome {
-					close(asked)
-					<-ctx.Done()
-					return elicit.Outcome{Decision: elicit.Abort}
-				}
-			}
-			second := providertest.Say("went on")
+			rest := []providertest.Turn{providertest.Say("went on")}
 			if name == "question" {
-				second = escalated("c2")
+				rest = []providertest.Turn{escalated("c2"), providertest.Say("went on")}
 			}
-			r := newReal(t, policy, first, second, providertest.Say("went on"))
-			conv := r.start(t, h, protocol.Config{})
-			in := protocol.TurnInput{Items: protocol.TextInput("go"), Key: "key-of-the-turn"}
-			end := begin(t.Context(), conv, in)
-			switch name {
-			case "model":
-				if err := r.Await(t.Context(), 1); err != nil {
-					t.Fatal(err)
-				}
-			case "question":
-				<-asked
-			default:
-				h.wait(t, tt.await)
-				for ran(r) == 0 {
-					<-time.After(time.Millisecond)
-				}
-			}
+			r, conv, _, end, _ := held(t, name, rest...)
 			after := decide(elicit.Approved)
-			notes, err := r.takeUp(t, conv, after, end, protocol.TurnInput{Key: in.Key})
-			if err != nil || after.answer() != "went on" || len(notes) != tt.notes {
+			notes, err := r.takeUp(t, conv, after, end, protocol.TurnInput{Key: "key-of-the-turn"})
+			if err != nil || after.answer() != "went on" || len(notes) != told {
 				t.Errorf("%v, %q, notes %q", err, after.answer(), notes)
 			}
 			if n := ran(r); name == "command" && n != 1 || name == "question" && !made(r) {

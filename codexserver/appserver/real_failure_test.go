@@ -62,6 +62,47 @@ func kill(t *testing.T, pid int) {
 	}
 }
 
+// held begins a turn of the real Codex that waits for the model, a command or a person, as at says, and returns the
+// channel of its end and what interrupts it. The rest is what the model answers later.
+func held(t *testing.T, at string, rest ...providertest.Turn) (r *real, conv engine.Conversation, h *recorder, end chan error, interrupt context.CancelCauseFunc) {
+	t.Helper()
+	stall, asked := make(chan struct{}), make(chan struct{})
+	t.Cleanup(func() { close(stall) })
+	configuration, first := "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"", providertest.Turn{Text: []string{"thinking"}, Stall: stall}
+	switch at {
+	case "command":
+		first = providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": "echo ran >> ran.txt; sleep 600", "yield_time_ms": 25000}))
+	case "question":
+		configuration, first = "approval_policy = \"on-request\"\nsandbox_mode = \"read-only\"", escalated("c1")
+	}
+	r = newReal(t, configuration, append([]providertest.Turn{first}, rest...)...)
+	h = &recorder{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Outcome {
+		close(asked)
+		<-ctx.Done()
+		return elicit.Outcome{Decision: elicit.Abort}
+	}}
+	conv = r.start(t, h, protocol.Config{})
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	t.Cleanup(func() { interrupt(nil) })
+	in := text("go")
+	in.Key = "key-of-the-turn"
+	end = begin(ctx, conv, in)
+	switch at {
+	case "model":
+		if err := r.Await(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+	case "command":
+		h.wait(t, "exec_command_begin")
+		for ran(r) == 0 {
+			<-time.After(time.Millisecond)
+		}
+	case "question":
+		<-asked
+	}
+	return r, conv, h, end, interrupt
+}
+
 // TestRealEnd ends turns of the real Codex that wait for the model, a command or a person. Nothing of them
 // is left, and another turn works unless the engine was closed.
 func TestRealEnd(t *testing.T) {
@@ -80,7 +121,7 @@ func TestRealEnd(t *testing.T) {
 		"interrupted":        {"model", func(_ *real, interrupt func()) { interrupt() }, interrupted, false},
 		"command interrupted": {"command", func(r *real, interrupt func()) {
 			interrupt()
-			for len(r.processes(t, "sleep\x0061")) > 0 { // Codex ends them, but answers before they have exited
+			for len(r.processes(t, "sleep\x00600")) > 0 { // Codex ends them, but answers before they have exited
 				<-time.After(20 * time.Millisecond)
 			}
 		}, interrupted, false},
@@ -93,40 +134,12 @@ func TestRealEnd(t *testing.T) {
 		}, func(err error) bool { return err != nil }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stall, asked := make(chan struct{}), make(chan struct{})
-			t.Cleanup(func() { close(stall) })
-			configuration, first := "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"", providertest.Turn{Text: []string{"thinking"}, Stall: stall}
-			switch tt.at {
-			case "command":
-				first = providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": "sleep 0.5; echo on; sleep 61", "yield_time_ms": 25000}))
-			case "question":
-				configuration, first = "approval_policy = \"on-request\"\nsandbox_mode = \"read-only\"", escalated("c1")
-			}
-			r := newReal(t, configuration, first, providertest.Say("again"))
-			h := &recorder{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Outcome {
-				close(asked)
-				<-ctx.Done()
-				return elicit.Outcome{Decision: elicit.Abort}
-			}}
-			conv := r.start(t, h, protocol.Config{})
-			ctx, cancel := context.WithCancelCause(t.Context())
-			defer cancel(nil)
-			done := begin(ctx, conv, text("go"))
-			switch tt.at {
-			case "model":
-				if err := r.Await(t.Context(), 1); err != nil {
-					t.Fatal(err)
-				}
-			case "command":
-				h.wait(t, "exec_command_output_delta")
-			case "question":
-				<-asked
-			}
+			r, conv, h, done, interrupt := held(t, tt.at, providertest.Say("again"))
 			if len(r.processes(t, "")) == 0 {
 				t.Fatal("no process to look for")
 			}
 			within(t, func() {
-				tt.end(r, func() { cancel(why) })
+				tt.end(r, func() { interrupt(why) })
 				if err := <-done; !tt.is(err) {
 					t.Errorf("error %v", err)
 				}
@@ -167,20 +180,6 @@ func TestRealWordsOfOld(t *testing.T) {
 	}
 }
 
-func TestRealNotSignedIn(t *testing.T) {
-	r := newReal(t, "")
-	writeFile(t, filepath.Join(r.home, "config.toml"), "")
-	within(t, func() {
-		_, err := r.engine.Start(t.Context(), protocol.Config{Cwd: r.cwd}, &recorder{})
-		if !errors.Is(err, appserver.ErrNotSignedIn) {
-			t.Errorf("error %v", err)
-		}
-	})
-	if report := r.engine.Check(t.Context()); report.Usable() || report.Version == "" {
-		t.Errorf("report %+v", report)
-	}
-}
-
 // TestRealKeyInError has a provider that repeats its key when it refuses it. Neither an event nor the
 // error of the turn has it.
 func TestRealKeyInError(t *testing.T) {
@@ -204,28 +203,40 @@ func TestRealKeyInError(t *testing.T) {
 	})
 }
 
-func TestRealRefusesItsConfiguration(t *testing.T) {
-	r := newReal(t, "")
-	writeFile(t, filepath.Join(r.home, "config.toml"), "model_provider = \"old\"\n[model_providers.old]\nname = \"old\"\nbase_url = \"http://127.0.0.1:9/v1\"\nwire_api = \"chat\"\n")
-	r.restart(t)
-	if report := r.engine.Check(t.Context()); report.Usable() || !strings.Contains(report.Problem, "wire_api") {
-		t.Errorf("report %+v", report)
-	}
-}
-
+// TestRealCannotStart has a Codex whose home, program or configuration is not usable.
 func TestRealCannotStart(t *testing.T) {
-	r := newReal(t, "")
-	r.options.CodexHome = filepath.Join(r.home, "absent")
-	r.restart(t)
-	_, err := r.engine.Start(t.Context(), protocol.Config{Cwd: r.cwd}, &recorder{})
-	if err == nil || !strings.Contains(err.Error(), "make that folder") {
-		t.Errorf("absent home: %v", err)
-	}
-	r.options.Path, r.options.CodexHome = filepath.Join(r.home, "no-codex"), r.home
-	r.restart(t)
 	var missing *appserver.NotFoundError
-	if _, err := r.engine.Start(t.Context(), protocol.Config{Cwd: r.cwd}, &recorder{}); !errors.As(err, &missing) {
-		t.Errorf("absent program: %v", err)
+	for name, tt := range map[string]struct {
+		file string // of the configuration
+		path string // of the program or the home, below the home
+		is   func(error) bool
+		says string
+	}{
+		"not signed in":           {"", "", func(err error) bool { return errors.Is(err, appserver.ErrNotSignedIn) }, ""},
+		"a refused configuration": {"model_provider = \"old\"\n[model_providers.old]\nname = \"old\"\nbase_url = \"http://127.0.0.1:9/v1\"\nwire_api = \"chat\"\n", "", nil, "wire_api"},
+		"no home":                 {"", "absent", nil, "make that folder"},
+		"no program":              {"", "no-codex", func(err error) bool { return errors.As(err, &missing) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReal(t, "")
+			writeFile(t, filepath.Join(r.home, "config.toml"), tt.file)
+			switch tt.path {
+			case "absent":
+				r.options.CodexHome = filepath.Join(r.home, tt.path)
+			case "no-codex":
+				r.options.Path = filepath.Join(r.home, tt.path)
+			}
+			r.restart(t)
+			within(t, func() {
+				_, err := r.engine.Start(t.Context(), protocol.Config{Cwd: r.cwd}, &recorder{})
+				if err == nil || tt.is != nil && !tt.is(err) || !strings.Contains(err.Error(), tt.says) {
+					t.Errorf("error %v", err)
+				}
+			})
+			if report := r.engine.Check(t.Context()); report.Usable() || !strings.Contains(report.Problem, tt.says) || (report.Version == "") != (tt.path == "no-codex") {
+				t.Errorf("report %+v", report)
+			}
+		})
 	}
 }
 
