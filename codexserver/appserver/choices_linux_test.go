@@ -150,11 +150,12 @@ func TestThreadChoices(t *testing.T) {
 	}
 }
 
-// TestGuardedFiles refuses conversations whose commands could write a guarded file.
+// TestGuardedFiles refuses conversations whose commands could write a guarded file, or what a link in
+// Codex's home leads to, which Codex's sandbox does not protect.
 func TestGuardedFiles(t *testing.T) {
 	top := t.TempDir()
 	in := func(path string) string { return filepath.Join(top, path) }
-	boxtest.Lay(t, top, "work/deep/", "other/", "logs/", "temp/")
+	boxtest.Lay(t, top, "work/deep/", "other/", "logs/", "temp/", "home/codex-mcp.toml -> "+in("work/config.toml"))
 	t.Setenv("TMPDIR", in("temp"))
 	const apart = `"exclude_slash_tmp":true,"exclude_tmpdir_env_var":true`
 	for name, tt := range map[string]struct {
@@ -169,17 +170,23 @@ func TestGuardedFiles(t *testing.T) {
 		"not below $TMPDIR":        {"temp/log", `{"sandbox_mode":"workspace-write","sandbox_workspace_write":{` + apart + `}}`, ""},
 		"elsewhere":                {"logs/log", `{"sandbox_mode":"workspace-write","sandbox_workspace_write":{"writable_roots":["TOP/other"],` + apart + `}}`, ""},
 		"read-only":                {"work/log", `{}`, ""},
+		"a link":                   {"", `{"sandbox_mode":"workspace-write","sandbox_workspace_write":{` + apart + `}}`, "work"},
+		"a link, read-only":        {"", `{}`, ""},
+		"a link, full access":      {"", `{"sandbox_mode":"danger-full-access"}`, ""},
 	} {
 		inBubble(t, name, func(t *testing.T, f *fake) {
-			f.turn, f.cwd = answered, in("work")
-			e := f.engine(appserver.Options{Guarded: []string{in(tt.guarded)}})
+			f.cwd = in("work")
+			var o appserver.Options
+			want := "commands could write in " + in(tt.refused) + ", which holds " + in(tt.guarded)
+			if tt.guarded != "" {
+				o.Guarded = []string{in(tt.guarded)}
+			} else {
+				f.home, want = in("home"), "which commands could write"
+			}
+			e := f.engine(o)
 			f.config = json.RawMessage(strings.ReplaceAll(tt.config, "TOP", top))
 			_, err := e.Start(t.Context(), protocol.Config{Cwd: in("work")}, &recorder{})
-			want := ""
-			if tt.refused != "" {
-				want = "commands could write in " + in(tt.refused) + ", which holds " + in(tt.guarded)
-			}
-			if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			if (err != nil) != (tt.refused != "") || err != nil && !strings.Contains(err.Error(), want) {
 				t.Error(err)
 			}
 		})

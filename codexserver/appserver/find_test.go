@@ -9,8 +9,14 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
+
+// fineCodex is a script around the test binary as Codex.
+func fineCodex(self string) string {
+	return fmt.Sprintf("#!/bin/sh\n%s=fine exec %q \"$@\"\n", asCodex, self)
+}
 
 // TestFindSkipsOwnProgram puts programs called codex into the folders of a PATH: a link to
 // the running program, a script that answers like codex-mcp, and a script around Codex. The
@@ -22,23 +28,10 @@ func TestFindSkipsOwnProgram(t *testing.T) {
 	}
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name, "codex") }
-	for _, name := range []string{"link", "linked", "copy", "copied", "real", "empty"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	script := func(name, text string) error {
-		return os.WriteFile(at(name), []byte("#!/bin/sh\n"+text), 0o755)
-	}
-	if err := errors.Join(
-		os.Symlink(self, at("link")),
-		os.Symlink(at("link"), at("linked")),
-		script("copied", `echo "codex-cli 0.153.4 (codex-mcp 1.2.3, go1.26, linux/amd64)"`),
-		script("copy", `test "$1" = --version && echo "codex-mcp 1.2.3 (go1.26, linux/amd64)" && exit; echo "unknown command" >&2; exit 2`),
-		script("real", fmt.Sprintf("%s=fine exec %q \"$@\"", asCodex, self)),
-	); err != nil {
-		t.Fatal(err)
-	}
+	boxtest.Lay(t, dir, "empty/", "link/codex -> "+self, "linked/codex -> @/link/codex",
+		"copied/codex=#!/bin/sh\n"+`echo "codex-cli 0.153.4 (codex-mcp 1.2.3, go1.26, linux/amd64)"`,
+		"copy/codex=#!/bin/sh\n"+`test "$1" = --version && echo "codex-mcp 1.2.3 (go1.26, linux/amd64)" && exit; echo "unknown command" >&2; exit 2`,
+		"real/codex="+fineCodex(self))
 	t.Setenv("CODEX_BIN", "")
 	for _, tt := range []struct {
 		folders string
@@ -114,17 +107,8 @@ func TestPlantedCodex(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			at := func(name string) string { return filepath.Join(dir, name) }
-			for name, text := range map[string]string{
-				"work/bin/codex": "touch " + at("planted"), "more/codex": "touch " + at("planted"), "other/x": "",
-				"real/codex": fmt.Sprintf("%s=fine exec %q \"$@\"", asCodex, self),
-			} {
-				if err := os.MkdirAll(filepath.Dir(at(name)), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(at(name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
-					t.Fatal(err)
-				}
-			}
+			trap := "#!/bin/sh\ntouch " + at("planted") + "\n"
+			boxtest.Lay(t, dir, "work/bin/codex="+trap, "more/codex="+trap, "other/", "real/codex="+fineCodex(self))
 			var path []string
 			for name := range strings.FieldsSeq(tt.folders) {
 				path = append(path, at(name))
@@ -169,11 +153,8 @@ func TestRefusedRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	program := filepath.Join(dir, "codex")
-	if err := os.WriteFile(program, fmt.Appendf(nil, "#!/bin/sh\n%s=fine exec %q \"$@\"\n", asCodex, self), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	e, err := appserver.New(&appserver.Options{Path: program, CodexHome: t.TempDir()})
+	boxtest.Lay(t, dir, "codex="+fineCodex(self))
+	e, err := appserver.New(&appserver.Options{Path: filepath.Join(dir, "codex"), CodexHome: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
