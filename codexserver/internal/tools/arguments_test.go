@@ -13,6 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -94,14 +95,10 @@ func TestThreadIDForms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, nil), nil)
 		id := servertest.ThreadOf(t, c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`))
-		for _, form := range []string{
-			id, strings.ToUpper(id), "urn:uuid:" + id, "URN:UUID:" + strings.ToUpper(id), "{" + id + "}", strings.ReplaceAll(id, "-", ""),
-		} {
-			for _, name := range []string{"threadId", "conversationId", "sessionId"} {
-				got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"q",%q:%q}}`, name, form))
-				if !strings.Contains(got, `"text":"q"`) || servertest.ThreadOf(t, got) != id {
-					t.Errorf("%s %s: %s", name, form, got)
-				}
+		for _, name := range []string{"threadId", "conversationId", "sessionId"} {
+			got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"q",%q:%q}}`, name, "URN:UUID:"+strings.ToUpper(id)))
+			if !strings.Contains(got, `"text":"q"`) || servertest.ThreadOf(t, got) != id {
+				t.Errorf("%s: %s", name, got)
 			}
 		}
 		got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"q","threadId":%q,"conversationId":%q}}`, id, strings.ToUpper(id)))
@@ -159,9 +156,7 @@ func pngURL() string {
 // engine.
 func TestTurnArguments(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a.png"), []byte(png), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	boxtest.Lay(t, dir, "a.png="+png)
 	e := says(`{"a":1}`)
 	c := servertest.Dial(t, codexserver.New(e, nil), nil)
 	got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"p","cwd":%q,"effort":"high","output-schema":{"type":"object"},
@@ -194,27 +189,9 @@ func TestTurnArguments(t *testing.T) {
 func TestTurnArgumentsRefused(t *testing.T) {
 	t.Parallel()
 	dir, outside := t.TempDir(), t.TempDir()
-	write := func(path, content string) {
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(filepath.Join(dir, "text.png"), "a text")
-	write(filepath.Join(outside, "secret.png"), png)
-	if err := os.Symlink(filepath.Join(outside, "secret.png"), filepath.Join(dir, "link.png")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(outside, filepath.Join(dir, "folder")); err != nil {
-		t.Fatal(err)
-	}
-	large, err := os.Create(filepath.Join(dir, "large.png"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := large.Truncate(20<<20 + 1); err != nil {
-		t.Fatal(err)
-	}
-	if err := large.Close(); err != nil {
+	boxtest.Lay(t, outside, "secret.png="+png)
+	boxtest.Lay(t, dir, "text.png=a text", "link.png -> "+filepath.Join(outside, "secret.png"), "folder -> "+outside, "large.png")
+	if err := os.Truncate(filepath.Join(dir, "large.png"), 20<<20+1); err != nil {
 		t.Fatal(err)
 	}
 	fit, err := json.Marshal("data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte(png+strings.Repeat("x", 20<<20-len(png)))))

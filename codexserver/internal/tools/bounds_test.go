@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
@@ -22,33 +22,13 @@ import (
 
 // TestFolders calls tools with paths inside and outside of Options.Folders.
 func TestFolders(t *testing.T) {
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	top := boxtest.Folder(t)
 	own, second, other := filepath.Join(top, "own"), filepath.Join(top, "second"), filepath.Join(top, "own-other")
-	for _, dir := range []string{own + "/sub", own + "/repository/.git/objects", own + "/repository/.git/refs", second, other + "/.git/objects", other + "/.git/refs", other + "/inner"} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+	for _, repository := range []string{"own/repository", "own-other"} {
+		boxtest.Lay(t, filepath.Join(top, repository), ".git/objects/", ".git/refs/", ".git/HEAD=ref: refs/heads/main\n")
 	}
-	for _, dir := range []string{own + "/repository", other} {
-		if err := os.WriteFile(dir+"/.git/HEAD", []byte("ref: refs/heads/main\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, file := range []string{own + "/a.png", second + "/a.png", other + "/a.png"} {
-		if err := os.WriteFile(file, []byte(png), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, to := range map[string]string{
-		"out": other, "up": "..", "absent": other + "/absent", "out.png": other + "/a.png", "in": second, "in.png": second + "/a.png",
-	} {
-		if err := os.Symlink(to, filepath.Join(own, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	boxtest.Lay(t, top, "own/sub/", "own-other/inner/", "own/a.png="+png, "second/a.png="+png, "own-other/a.png="+png, "own/up -> ..", "own/in -> @/second",
+		"own/in.png -> @/second/a.png", "own/out -> @/own-other", "own/out.png -> @/own-other/a.png", "own/absent -> @/own-other/absent")
 	e := says("done")
 	c := servertest.Connect(t, codexserver.New(e, &codexserver.Options{Home: filepath.Join(top, "home"), Calls: codexserver.CallOptions{Folders: []string{own, second, other + "/inner"}}}), nil)
 	const outside = " does not lie in one of the folders"
@@ -103,21 +83,9 @@ func TestFolders(t *testing.T) {
 // TestFoldersOfConfig makes folders writable by the argument config, on a server with Options.Folders and on one without.
 // They reach the engine as absolute paths. A call that the configuration trusts may set any key, but with folders.
 func TestFoldersOfConfig(t *testing.T) {
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	top := boxtest.Folder(t)
 	own, second, other := filepath.Join(top, "own"), filepath.Join(top, "second"), filepath.Join(top, "other")
-	for _, dir := range []string{own + "/.git", own + "/sub", second, other} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, to := range map[string]string{"out": other, "in": second} {
-		if err := os.Symlink(to, filepath.Join(own, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	boxtest.Lay(t, top, "own/.git/", "own/sub/", "second/", "other/", "own/out -> @/other", "own/in -> @/second")
 	const (
 		outside = " does not lie in one of the folders"
 		table   = "argument /config/sandbox_workspace_write"
@@ -341,28 +309,6 @@ func TestCallConfig(t *testing.T) {
 	}
 }
 
-// TestConversationLocked checks that locked arguments and the folders of calls hold for newConversation.
-func TestConversationLocked(t *testing.T) {
-	folder := t.TempDir()
-	for params, want := range map[string]string{
-		`{"sandbox":"read-only"}`:                  "argument /sandbox is locked",
-		`{"approvalPolicy":"never"}`:               "argument /approval-policy is locked",
-		`{"config":{"sandbox_mode":"read-only"}}`:  "sandbox_mode is locked with the argument /sandbox",
-		`{"config":{"tools":{"web_search":true}}}`: "tools.web_search is locked with the argument /web-search",
-		`{"cwd":"/"}`: "argument /cwd: ",
-		`{"config":{"model_verbosity":"low"},"cwd":""}`: "conversationId",
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			s := codexserver.New(&servertest.Engine{}, &codexserver.Options{Folder: folder, Calls: codexserver.CallOptions{
-				LockedArguments: []string{"approval-policy", "sandbox", "web-search"}, Folders: []string{folder},
-			}})
-			if got := servertest.Dial(t, s, nil).Ask(t, "newConversation", params); !strings.Contains(got, want) {
-				t.Errorf("%s: %s, want %s", params, got, want)
-			}
-		})
-	}
-}
-
 func sameJSON(t *testing.T, a, b string) bool {
 	t.Helper()
 	var x, y any
@@ -370,26 +316,4 @@ func sameJSON(t *testing.T, a, b string) bool {
 		t.Fatal(err)
 	}
 	return cmp.Equal(x, y)
-}
-
-// TestLockedCwd refuses a locked cwd. The call works in the client's root or in the
-// server's folder.
-func TestLockedCwd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		t.Chdir(t.TempDir())
-		e := &servertest.Engine{Turn: servertest.Echo}
-		c := servertest.Dial(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{LockedArguments: []string{"approval-policy", "config", "cwd", "profile", "sandbox"}}}), nil)
-		for _, cwd := range []string{`"/"`, `"."`, `null`} {
-			if result := c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p","cwd":`+cwd+`}}`); !strings.Contains(result, "argument /cwd is locked") || len(e.Started()) > 0 {
-				t.Errorf("cwd %s: %s", cwd, result)
-			}
-		}
-		c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`)
-		if got := lastConfig(e).Cwd; got == "" || got == "/" {
-			t.Errorf("cwd %q", got)
-		}
-		if tools := c.Ask(t, "tools/list", `{}`); strings.Contains(tools, `"cwd": {"type": "string", "description": "Folder`) || strings.Contains(tools, `"cwd":{"type":"string","description":"Folder`) {
-			t.Errorf("cwd is offered: %s", tools)
-		}
-	})
 }

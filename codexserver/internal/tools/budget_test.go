@@ -170,14 +170,9 @@ func TestMain(m *testing.M) {
 
 // outcome is the result of a turn with a budget.
 type outcome struct {
-	ThreadID string `json:"threadId"`
-	Status   string `json:"status"`
-	Stopped  string `json:"stopped"`
-	Content  string `json:"content"`
-	Commands []struct {
-		Command string `json:"command"`
-	} `json:"commands"`
-	failed bool
+	started
+	Stopped string
+	failed  bool
 }
 
 // engineBudget runs turns that reach a budget of tokens and one of time, and then a turn
@@ -196,7 +191,7 @@ func engineBudget(t *testing.T, e engine.Engine, requests func() int, most int) 
 			Folder: func(context.Context) string { return dir },
 		}
 		r := table.Call(t.Context(), c, tool, []byte(arguments))
-		if err := json.Unmarshal(r.StructuredContent, &s); err != nil {
+		if err := json.Unmarshal(r.StructuredContent, &s, json.MatchCaseInsensitiveNames(true)); err != nil {
 			t.Fatalf("%s: %v", r.StructuredContent, err)
 		}
 		s.failed = r.IsError != nil
@@ -245,27 +240,49 @@ func budgetScript(run func(id, script string) providertest.ToolCall) []providert
 	return []providertest.Turn{whole, spend("1"), spend("2"), endless}
 }
 
+// TestBudgetOfTheNativeEngine has one provider, or two: the first one refuses after its first answer, and what both have
+// used counts.
 func TestBudgetOfTheNativeEngine(t *testing.T) {
 	t.Parallel()
 	for _, wire := range []string{"chat", "responses"} {
-		t.Run(wire, func(t *testing.T) {
-			t.Parallel()
-			model := providertest.New(budgetScript(func(id, script string) providertest.ToolCall {
-				return providertest.Shell(id, "sh", "-c", script)
-			})...)
-			e := newNative(t, t.TempDir(), model, wire)
-			engineBudget(t, e, func() int { return len(model.Requests()) }, 2)
-		})
+		for providers := 1; providers <= 2; providers++ {
+			t.Run(fmt.Sprint(wire, " ", providers), func(t *testing.T) {
+				t.Parallel()
+				first, second := providertest.New(), providertest.New()
+				t.Cleanup(first.Close)
+				t.Cleanup(second.Close)
+				o := &native.Options{CodexHome: t.TempDir(), Overrides: map[string]any{
+					"model": "scripted", "model_provider": "first", "approval_policy": "never", "sandbox_mode": "danger-full-access",
+					"model_providers.first.name": "first", "model_providers.first.base_url": first.BaseURL(), "model_providers.first.wire_api": wire,
+					"model_providers.second.name": "second", "model_providers.second.base_url": second.BaseURL(), "model_providers.second.wire_api": wire,
+				}}
+				script := budgetScript(func(id, script string) providertest.ToolCall { return providertest.Shell(id, "sh", "-c", script) })
+				if providers == 1 {
+					first.Add(script...)
+				} else {
+					o.Failover.To = []native.FailoverTo{{Provider: "second", Model: "n"}}
+					first.Add(script[1], providertest.Turn{Repeat: true, Status: 429, Body: `{"error":{"type":"usage_limit_reached","resets_in_seconds":3600}}`})
+					second.Add(script[0])
+					second.Add(script[2:]...)
+				}
+				e, err := native.New(o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer e.Close()
+				engineBudget(t, e, func() int { return len(first.Requests()) + len(second.Requests()) - (providers - 1) }, 2)
+			})
+		}
 	}
 }
 
 // newNative returns the native engine, which asks for nothing, with a scripted model. The end of the test closes both.
-func newNative(t *testing.T, home string, model *providertest.Server, wire string) *native.Engine {
+func newNative(t *testing.T, home string, model *providertest.Server) *native.Engine {
 	t.Helper()
 	t.Cleanup(model.Close)
 	e, err := native.New(&native.Options{CodexHome: home, Overrides: map[string]any{
 		"model": "scripted", "model_provider": "local", "model_providers.local.name": "local", "model_providers.local.base_url": model.BaseURL(),
-		"model_providers.local.wire_api": wire, "approval_policy": "never", "sandbox_mode": "danger-full-access",
+		"model_providers.local.wire_api": "responses", "approval_policy": "never", "sandbox_mode": "danger-full-access",
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -276,37 +293,4 @@ func newNative(t *testing.T, home string, model *providertest.Server, wire strin
 		}
 	})
 	return e
-}
-
-// splitBudget is the model of [engineBudget] at two providers: the first one refuses after its first
-// answer. Requests returns how many were answered until the second one had answered once.
-func splitBudget(t *testing.T, ours, theirs func(id, script string) providertest.ToolCall) (first, second *providertest.Server, requests func() int) {
-	first, second = providertest.New(budgetScript(ours)[1]), providertest.New(budgetScript(theirs)[:1]...)
-	first.Add(providertest.Turn{Repeat: true, Status: 429, Body: `{"error":{"type":"usage_limit_reached","resets_in_seconds":3600}}`})
-	second.Add(budgetScript(theirs)[2:]...)
-	t.Cleanup(first.Close)
-	t.Cleanup(second.Close)
-	return first, second, func() int { return len(first.Requests()) - 1 + len(second.Requests()) }
-}
-
-// TestBudgetOfTwoProviders has a turn whose provider refuses: what both have used counts.
-func TestBudgetOfTwoProviders(t *testing.T) {
-	t.Parallel()
-	for _, wire := range []string{"chat", "responses"} {
-		t.Run(wire, func(t *testing.T) {
-			t.Parallel()
-			shell := func(id, script string) providertest.ToolCall { return providertest.Shell(id, "sh", "-c", script) }
-			first, second, requests := splitBudget(t, shell, shell)
-			e, err := native.New(&native.Options{CodexHome: t.TempDir(), Failover: native.Failover{To: []native.FailoverTo{{Provider: "second", Model: "n"}}}, Overrides: map[string]any{
-				"model": "scripted", "model_provider": "first", "approval_policy": "never", "sandbox_mode": "danger-full-access",
-				"model_providers.first.name": "first", "model_providers.first.base_url": first.BaseURL(), "model_providers.first.wire_api": wire,
-				"model_providers.second.name": "second", "model_providers.second.base_url": second.BaseURL(), "model_providers.second.wire_api": wire,
-			}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer e.Close()
-			engineBudget(t, e, requests, 2)
-		})
-	}
 }

@@ -360,6 +360,7 @@ func (r *toolResult) check(t *testing.T, answer string) {
 		t.Errorf("blocks %q", r.texts())
 		return
 	}
+	r.joins(t)
 	if first := r.Content[0].Text; answer == "It is made." && first != answer {
 		t.Errorf("the first block is %q", first)
 	}

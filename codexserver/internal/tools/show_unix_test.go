@@ -29,7 +29,7 @@ type shop struct {
 func newShop(t *testing.T, turns ...providertest.Turn) *shop {
 	t.Helper()
 	w := newWorkshop(t)
-	e := newNative(t, w.home, providertest.New(turns...), "responses")
+	e := newNative(t, w.home, providertest.New(turns...))
 	return &shop{t: t, server: codexserver.New(e, &codexserver.Options{Home: w.home}), home: w.home, dir: w.repo}
 }
 

@@ -125,38 +125,40 @@ func TestChosenTools(t *testing.T) {
 	}
 }
 
-func TestLockedArguments(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		free := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.AskExec), nil), nil)
-		offered := slices.Collect(maps.Keys(listed(t, free)[0].InputSchema.Properties))
-		if diff := cmp.Diff(append(slices.Clone(config.Lockable), "background", "prompt"), offered, cmpopts.SortSlices(strings.Compare)); diff != "" {
-			t.Errorf("what can be locked, and the tool's arguments (-want +got):\n%s", diff)
-		}
-
-		c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.AskExec), &codexserver.Options{Calls: codexserver.CallOptions{LockedArguments: []string{"config", "sandbox"}}}), nil)
-		if tools := c.Ask(t, "tools/list", `{}`); strings.Contains(tools, `"config"`) || strings.Contains(tools, "danger-full-access") {
-			t.Errorf("offered although it is locked: %s", tools)
-		}
-		for args, want := range map[string]string{
-			`{"prompt":"p"}`: `"text":"denied"`,
-			`{"prompt":"p","config":{"notify":["sh"]}}`:            "codex: argument /config is locked",
-			`{"prompt":"p","config":null}`:                         "codex: argument /config is locked",
-			`{"prompt":"p","sandbox":"danger-full-access"}`:        "codex: argument /sandbox is locked",
-			`{"prompt":"p","\u0073andbox":"danger-full-access"}`:   "codex: argument /sandbox is locked",
-			`{"prompt":"p","approval-policy":"never","Config":{}}`: "unknown argument /Config",
-		} {
-			if got := c.Ask(t, "tools/call", `{"name":"codex","arguments":`+args+`}`); !strings.Contains(got, want) {
-				t.Errorf("%s: %s, want %s", args, got, want)
-			}
-		}
-	})
-}
-
-// TestLockedInConfig sends keys of config that choose what a locked argument chooses.
-func TestLockedInConfig(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.AskExec), &codexserver.Options{Calls: codexserver.CallOptions{TrustedCalls: true, LockedArguments: []string{"approval-policy", "profile", "sandbox", "web-search"}}}), nil)
-		for args, want := range map[string]string{
+// TestLocked locks arguments: no tool offers them, nothing starts with them, also by newConversation, and no key of config
+// chooses what they choose. A call with a locked cwd works in the server's folder.
+func TestLocked(t *testing.T) {
+	t.Chdir(t.TempDir())
+	folder := t.TempDir()
+	free := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.AskExec), nil), nil)
+	offered := slices.Collect(maps.Keys(listed(t, free)[0].InputSchema.Properties))
+	if diff := cmp.Diff(append(slices.Clone(config.Lockable), "background", "prompt"), offered, cmpopts.SortSlices(strings.Compare)); diff != "" {
+		t.Errorf("what can be locked, and the tool's arguments (-want +got):\n%s", diff)
+	}
+	for _, tt := range []struct {
+		calls codexserver.CallOptions
+		want  map[string]string // by the arguments of codex beside a prompt, or by the parameters of newConversation
+	}{
+		{codexserver.CallOptions{LockedArguments: []string{"config", "sandbox"}}, map[string]string{
+			`"model":null`:                          `"text":"denied"`,
+			`"config":{"notify":["sh"]}`:            "codex: argument /config is locked",
+			`"config":null`:                         "codex: argument /config is locked",
+			`"sandbox":"danger-full-access"`:        "codex: argument /sandbox is locked",
+			`"\u0073andbox":"danger-full-access"`:   "codex: argument /sandbox is locked",
+			`"approval-policy":"never","Config":{}`: "unknown argument /Config",
+		}},
+		{codexserver.CallOptions{LockedArguments: []string{"approval-policy", "config", "cwd", "profile", "sandbox"}}, map[string]string{
+			`"cwd":"/"`: "argument /cwd is locked", `"cwd":"."`: "argument /cwd is locked", `"cwd":null`: "argument /cwd is locked", `"model":null`: `"text":"denied"`,
+		}},
+		{codexserver.CallOptions{LockedArguments: []string{"approval-policy", "sandbox", "web-search"}, Folders: []string{folder}}, map[string]string{
+			`{"sandbox":"read-only"}`:                  "argument /sandbox is locked",
+			`{"approvalPolicy":"never"}`:               "argument /approval-policy is locked",
+			`{"config":{"sandbox_mode":"read-only"}}`:  "sandbox_mode is locked with the argument /sandbox",
+			`{"config":{"tools":{"web_search":true}}}`: "tools.web_search is locked with the argument /web-search",
+			`{"cwd":"/"}`: "argument /cwd: ",
+			`{"config":{"model_verbosity":"low"},"cwd":""}`: "conversationId",
+		}},
+		{codexserver.CallOptions{TrustedCalls: true, LockedArguments: []string{"approval-policy", "profile", "sandbox", "web-search"}}, map[string]string{
 			`"config":{"model_reasoning_effort":"low"}`:                    `"text":"denied"`,
 			`"config":{"tools":{"view_image":false}}`:                      `"text":"denied"`,
 			`"config":{"approval_policy":"never"}`:                         "approval_policy is locked with the argument /approval-policy",
@@ -177,12 +179,33 @@ func TestLockedInConfig(t *testing.T) {
 			`"config":{"tools":{"'web_search'":true}}`:                     "tools.web_search is locked with the argument /web-search",
 			`"config":{"tools.web_search.mode":1}`:                         "tools.web_search is locked with the argument /web-search",
 			`"config":{"permissions.mine.extends":"full"}`:                 "permissions is locked with the argument /sandbox",
-		} {
-			if got := c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p",`+args+`}}`); !strings.Contains(got, want) {
-				t.Errorf("%s: %s, want %s", args, got, want)
+		}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := &servertest.Engine{Turn: servertest.AskExec}
+			c := servertest.Dial(t, codexserver.New(e, &codexserver.Options{Folder: strings.Join(tt.calls.Folders, ""), Calls: tt.calls}), nil)
+			for _, tool := range listed(t, c) {
+				for _, name := range tt.calls.LockedArguments {
+					if _, ok := tool.InputSchema.Properties[name]; ok && tool.Name != "codex-list" { // whose cwd is a filter
+						t.Errorf("%s offers %s", tool.Name, name)
+					}
+				}
 			}
-		}
-	})
+			for arguments, want := range tt.want {
+				method, params, before := "tools/call", `{"name":"codex","arguments":{"prompt":"p",`+arguments+`}}`, len(e.Started())
+				if strings.HasPrefix(arguments, "{") {
+					method, params = "newConversation", arguments
+				}
+				got := c.Ask(t, method, params)
+				if refused := strings.Contains(want, "argument /"); !strings.Contains(got, want) || refused != (len(e.Started()) == before) {
+					t.Errorf("%s: %s, want %s", arguments, got, want)
+				}
+			}
+			if got := lastConfig(e).Cwd; got == "" || got == "/" {
+				t.Errorf("cwd %q", got)
+			}
+		})
+	}
 }
 
 // TestToolListIsShort bounds the list of tools, which clients pass to their models.
