@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,83 +16,51 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
-
-// order is two answers to one question, and the decision if the first counts.
-type order struct{ first, second, want string }
-
-var orders = []order{
-	{declines, accepts, "denied"},
-	{accepts, declines, "approved"},
-	{`{"action":"cancel"}`, accepts, "abort"},
-}
 
 const (
 	cancels = "tasks/cancel"
+	goCall  = `"name":"codex","arguments":{"prompt":"go"}`
 	rounds  = 20 // in which an order would be seen that is left to chance
 )
 
-// TestFirstMessageAboutATaskCounts sends two messages about a task's question in one write: two
-// answers, or a cancellation and an answer.
-func TestFirstMessageAboutATaskCounts(t *testing.T) {
-	rows := append(slices.Clone(orders), order{cancels, accepts, "abort"})
-	for _, tt := range rows {
-		for range rounds {
-			synctest.Test(t, func(t *testing.T) {
-				c, heard := askedTask(t)
-				c.writeAll(c.about(10, tt.first), c.about(11, tt.second))
-				if got := <-heard; got != tt.want {
-					t.Fatalf("%s, then %s: %s", tt.first, tt.second, got)
-				}
-			})
-			if t.Failed() {
-				return
-			}
-		}
-	}
+// orders are two answers to one question, and the decision if the first counts.
+var orders = []struct{ first, second, want string }{
+	{declines, accepts, "denied"},
+	{accepts, declines, "approved"},
+	{`{"action":"cancel"}`, accepts, "abort"},
+	{cancels, accepts, "abort"}, // of a task
 }
 
-// taskClient is a client with a task that asks.
-type taskClient struct {
-	t         *testing.T
-	transport jsonrpc.Transport
-	task      string
-}
-
-// hears is an engine whose turns ask for a command, and send the decision to heard.
-func hears(heard chan<- string) engine.Engine {
-	return engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+// asks serves turns that ask for a command, and send the decision to heard. Their calls become tasks at once, or never.
+func asks(t *testing.T, heard chan<- string, tasks bool) *codexserver.Server {
+	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
 		heard <- string(host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"touch", "a"}, Cwd: "/"}).Decision)
 		return nil
 	})
+	o := &codexserver.Options{Home: t.TempDir(), Tasks: codexserver.TaskOptions{Grace: -1, Never: !tasks}}
+	o.Changes.Off = true
+	return codexserver.New(e, o)
 }
 
-// askedTask starts a task whose question q1 is open. The turn sends its decision to heard.
-func askedTask(t *testing.T) (c *taskClient, heard chan string) {
-	heard = make(chan string, 1)
-	o := &codexserver.Options{Home: t.TempDir(), Changes: codexserver.ChangeOptions{Off: true}, Tasks: codexserver.TaskOptions{Grace: -1}}
-	c = &taskClient{t: t, transport: servertest.Lines(t, codexserver.New(hears(heard), o))}
-	c.writeAll(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go"},` + polling + `}}`)
-	line := servertest.Read(t, c.transport, "taskId")
-	var m struct{ Result modern.CreateTaskResult }
-	if err := json.Unmarshal([]byte(line), &m); err != nil || m.Result.TaskID == "" {
-		t.Fatalf("%s: %v", line, err)
+// askedCall is the answer to goCall: a task, or a question that a retry answers.
+type askedCall struct{ TaskID, RequestState string }
+
+// about returns a request that answers the question, or cancels the task.
+func (a askedCall) about(answer string) (method, members string) {
+	switch {
+	case answer == cancels:
+		return cancels, fmt.Sprintf(`"taskId":%q`, a.TaskID)
+	case a.TaskID != "":
+		return "tasks/update", fmt.Sprintf(`"taskId":%q,"inputResponses":{"q1":%s}`, a.TaskID, answer)
 	}
-	c.task = m.Result.TaskID
-	synctest.Wait()
-	return c, heard
+	return "tools/call", fmt.Sprintf(`%s,"requestState":%q,"inputResponses":{"q1":%s}`, goCall, a.RequestState, answer)
 }
 
-// about is a tasks/update with an answer to q1, or a tasks/cancel.
-func (c *taskClient) about(id int, answer string) string {
-	if answer == cancels {
-		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{"taskId":%q,%s}}`, id, cancels, c.task, polling)
-	}
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tasks/update","params":{"taskId":%q,"inputResponses":{"q1":%s},%s}}`, id, c.task, answer, polling)
+// line returns a request of a client that polls.
+func line(id int, method, members string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{%s,%s}}`, id, method, members, polling)
 }
-
-func (c *taskClient) writeAll(lines ...string) { writeAll(c.t, c.transport, lines...) }
 
 // writeAll writes messages at once, so that the server reads them together.
 func writeAll(t *testing.T, to jsonrpc.Transport, lines ...string) {
@@ -107,129 +74,101 @@ func writeAll(t *testing.T, to jsonrpc.Transport, lines ...string) {
 	}
 }
 
-// TestFirstRetryCounts sends two retries of a call with one state in one write. The second
-// is refused.
-func TestFirstRetryCounts(t *testing.T) {
-	for _, tt := range orders[:2] {
-		for range rounds {
-			play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
-				state := c.state(c.codex("git"))
-				c.held = &[]string{}
-				one := c.round("codex", promptOf("git"), state, `{"q1":`+tt.first+`}`)
-				two := c.round("codex", promptOf("git"), state, `{"q1":`+tt.second+`}`)
-				writeAll(t, c.transport, *c.held...)
-				if got := one.wait().text(); got != "git: "+tt.want {
-					t.Errorf("%s, then %s: %s", tt.first, tt.second, got)
-				}
-				if a := two.wait(); !refusedState(a) {
-					t.Errorf("the second retry: %s", a.text())
-				}
-			})
-			if t.Failed() {
-				return
-			}
+// until returns the next line with a part.
+func until(t *testing.T, from jsonrpc.Transport, part string) string {
+	t.Helper()
+	for {
+		line, err := from.Read(t.Context())
+		if err != nil {
+			t.Fatalf("no %s: %v", part, err)
+		}
+		if strings.Contains(string(line), part) {
+			return string(line)
 		}
 	}
 }
 
-// TestFirstResponseCounts sends two responses to one elicitation/create in one write.
-func TestFirstResponseCounts(t *testing.T) {
-	for _, tt := range orders {
-		for range rounds {
-			synctest.Test(t, func(t *testing.T) {
-				heard := make(chan string, 1)
-				ours := servertest.Lines(t, codexserver.New(hears(heard), nil))
-				writeAll(t, ours, hello)
-				servertest.Read(t, ours, "serverInfo") // the session's version is known
-				writeAll(t, ours, oneJob)
-				for asked := ""; asked == ""; {
-					line, err := ours.Read(t.Context())
-					if err != nil {
-						t.Fatal(err)
-					}
-					var m struct {
+// TestFirstAnswerCounts sends two messages about a question in one write: responses to its request,
+// retries of its call with one state, of which the second is refused, or requests about its task.
+func TestFirstAnswerCounts(t *testing.T) {
+	for _, way := range []string{"response", "retry", "task"} {
+		for _, tt := range orders {
+			for range rounds {
+				if tt.first == cancels && way != "task" || t.Failed() {
+					break
+				}
+				synctest.Test(t, func(t *testing.T) {
+					heard := make(chan string, 1)
+					ours := servertest.Lines(t, asks(t, heard, way == "task"))
+					var asked struct {
 						ID     json.RawMessage
-						Method string
+						Result askedCall
 					}
-					if err := json.Unmarshal(line, &m); err != nil {
+					question := `"id":1,`
+					if way == "response" {
+						writeAll(t, ours, hello)
+						servertest.Read(t, ours, "serverInfo") // the session's version is known
+						writeAll(t, ours, oneJob)
+						question = `"elicitation/create"`
+					} else {
+						writeAll(t, ours, line(1, "tools/call", goCall))
+					}
+					if err := json.Unmarshal([]byte(until(t, ours, question)), &asked); err != nil {
 						t.Fatal(err)
 					}
-					if m.Method == "elicitation/create" {
-						asked = string(m.ID)
-						writeAll(t, ours,
-							`{"jsonrpc":"2.0","id":`+asked+`,"result":`+tt.first+`}`,
-							`{"jsonrpc":"2.0","id":`+asked+`,"result":`+tt.second+`}`)
+					synctest.Wait() // the question of a task is open
+					answer := func(id int, words string) string {
+						if way == "response" {
+							return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, asked.ID, words)
+						}
+						method, members := asked.Result.about(words)
+						return line(id, method, members)
 					}
-				}
-				if got := <-heard; got != tt.want {
-					t.Errorf("%s, then %s: %s", tt.first, tt.second, got)
-				}
-			})
-			if t.Failed() {
-				return
+					writeAll(t, ours, answer(10, tt.first), answer(11, tt.second))
+					if got := <-heard; got != tt.want {
+						t.Errorf("%s: %s, then %s: %s", way, tt.first, tt.second, got)
+					}
+					if way != "retry" {
+						return
+					}
+					answers := servertest.Read(t, ours, "") + servertest.Read(t, ours, "")
+					if !strings.Contains(answers, `"id":10,"result":`) || !strings.Contains(answers, `"id":11,"error":{"code":-32602`) || !strings.Contains(answers, `"/requestState"`) {
+						t.Errorf("the retries: %s", answers)
+					}
+				})
 			}
 		}
 	}
-}
-
-// answerOver sends a request of a principal over a connection of its own, as an HTTP request
-// does, and returns the answer.
-func answerOver(t *testing.T, p *codexserver.Principal, method, params string) (json.RawMessage, error) {
-	ours, theirs := jsonrpc.Pipe()
-	peer := jsonrpc.NewPeer(ours, nil, nil)
-	var all sync.WaitGroup
-	all.Go(func() { _ = peer.Run(context.Background()) })
-	all.Go(func() {
-		if err := p.Exchange(t.Context(), theirs); err != nil {
-			t.Error(err)
-		}
-	})
-	defer all.Wait()
-	defer peer.Close()
-	var raw json.RawMessage
-	err := peer.Call(t.Context(), method, json.RawMessage(params), &raw)
-	return raw, err
 }
 
 // TestFirstOfTwoConnectionsCounts answers a question twice, over two connections.
 func TestFirstOfTwoConnectionsCounts(t *testing.T) {
-	for _, tt := range []struct{ first, second, want string }{
-		{declines, accepts, "denied"},
-		{accepts, declines, "approved"},
-	} {
+	for _, tt := range orders[:2] {
 		for _, retry := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				heard := make(chan string, 1)
-				e := hears(heard)
-				s := codexserver.New(e, &codexserver.Options{Home: t.TempDir(), Changes: codexserver.ChangeOptions{Off: true}, Tasks: codexserver.TaskOptions{Grace: -1, Never: retry}})
-				p := s.Principal(t.Context(), "ann")
+				p := asks(t, heard, !retry).Principal(t.Context(), "ann")
 				defer p.Close()
-				const call = `"name":"codex","arguments":{"prompt":"go"},`
-				raw, err := answerOver(t, p, "tools/call", `{`+call+polling+`}`)
-				if err != nil {
-					t.Fatal(err)
+				send := func(method, members string) (json.RawMessage, error) {
+					c := arrive(t, p, servertest.Polls, true)
+					defer c.End()
+					return c.Send(t.Context(), method, members)
 				}
-				var asked struct{ TaskID, RequestState string }
-				if err := json.Unmarshal(raw, &asked); err != nil || asked.TaskID == "" && asked.RequestState == "" {
+				var asked askedCall
+				raw, err := send("tools/call", goCall)
+				if err = errors.Join(err, json.Unmarshal(raw, &asked)); err != nil || asked.TaskID == "" && asked.RequestState == "" {
 					t.Fatalf("%s, %v", raw, err)
-				}
-				send := func(answer string) {
-					if retry {
-						_, err := answerOver(t, p, "tools/call", fmt.Sprintf(`{%s"requestState":%q,"inputResponses":{"q1":%s},%s}`, call, asked.RequestState, answer, polling))
-						if err != nil && !strings.Contains(err.Error(), "requestState") {
-							t.Error(err)
-						}
-						return
-					}
-					if _, err := answerOver(t, p, "tasks/update", fmt.Sprintf(`{"taskId":%q,"inputResponses":{"q1":%s},%s}`, asked.TaskID, answer, polling)); err != nil {
-						t.Error(err)
-					}
 				}
 				synctest.Wait() // the question of a task is open
 				var all sync.WaitGroup
-				all.Go(func() { send(tt.first) })
-				synctest.Wait()
-				all.Go(func() { send(tt.second) })
+				for _, answer := range []string{tt.first, tt.second} {
+					all.Go(func() {
+						if _, err := send(asked.about(answer)); err != nil && (!retry || !strings.Contains(err.Error(), "requestState")) {
+							t.Error(err)
+						}
+					})
+					synctest.Wait()
+				}
 				if got := <-heard; got != tt.want {
 					t.Errorf("%s, then %s (retry %v): %s", tt.first, tt.second, retry, got)
 				}
@@ -247,10 +186,10 @@ func TestConnectionLost(t *testing.T) {
 			w := &servertest.Worker{}
 			p := codexserver.New(w.Engine(), &codexserver.Options{Changes: codexserver.ChangeOptions{Off: true}}).Principal(t.Context(), "ann")
 			defer p.Close()
-			call := `"name":"codex","arguments":{"prompt":"git wait:1h"},` + polling
+			call := `"name":"codex","arguments":{"prompt":"git wait:1h"}`
 			if answered {
-				raw, err := answerOver(t, p, "tools/call", `{`+call+`}`)
-				var asked struct{ RequestState string }
+				raw, err := arrive(t, p, servertest.Polls, true).Send(t.Context(), "tools/call", call)
+				var asked askedCall
 				if err := errors.Join(err, json.Unmarshal(raw, &asked)); err != nil {
 					t.Fatal(err)
 				}
@@ -260,7 +199,7 @@ func TestConnectionLost(t *testing.T) {
 			ended := make(chan error, 1)
 			ctx, lose := context.WithCancel(t.Context())
 			go func() { ended <- p.Exchange(ctx, theirs) }()
-			writeAll(t, ours, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+call+`}}`)
+			writeAll(t, ours, line(1, "tools/call", call))
 			synctest.Wait()
 			pass(10 * time.Millisecond)
 			lose()

@@ -146,28 +146,16 @@ func TestBatch(t *testing.T) {
 			w := &servertest.Worker{}
 			ours := servertest.Lines(t, codexserver.New(w.Engine(), nil))
 			send := func(line string) { writeAll(t, ours, line) }
-			// until returns the next line with a part.
-			until := func(part string) string {
-				for {
-					line, err := ours.Read(t.Context())
-					if err != nil {
-						t.Fatalf("no %s: %v", part, err)
-					}
-					if strings.Contains(string(line), part) {
-						return string(line)
-					}
-				}
-			}
 			ping := `[{"jsonrpc":"2.0","id":7,"method":"ping"}]`
 			const refused = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batches are not accepted"}}`
 			send(ping)
-			if got := until(`"id"`); got != refused {
+			if got := until(t, ours, `"id"`); got != refused {
 				t.Errorf("before initialize: %s", got)
 			}
 			send(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}}`, version))
-			until(`"id":0`)
+			until(t, ours, `"id":0`)
 			send(ping)
-			got := until(`"id"`)
+			got := until(t, ours, `"id"`)
 			if version != "2025-03-26" {
 				if got != refused {
 					t.Errorf("%s: %s", version, got)
@@ -178,9 +166,9 @@ func TestBatch(t *testing.T) {
 				}
 				send(`[{"jsonrpc":"2.0","method":"notifications/initialized"},{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"git"}}},` +
 					`{"jsonrpc":"2.0","id":2,"method":"ping"},{"jsonrpc":"2.0","id":3,"method":"initialize","params":{}}]`)
-				until(`"elicitation/create"`)
+				until(t, ours, `"elicitation/create"`)
 				send(`[{"jsonrpc":"2.0","id":0,"result":{"action":"accept","content":{}}},{"jsonrpc":"2.0","id":0,"result":{"action":"cancel"}}]`)
-				got := until(`[{"jsonrpc"`)
+				got := until(t, ours, `[{"jsonrpc"`)
 				for _, part := range []string{`{"jsonrpc":"2.0","id":2,"result":{}}`, `"id":3,"error":{"code":-32602`, `"id":1,"result":`, "git: approved"} {
 					if !strings.Contains(got, part) {
 						t.Errorf("no %s in %s", part, got)
