@@ -3,7 +3,6 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,13 +17,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// host is a client with a name, of either era, that has at most one call at a time.
-type host struct {
-	*servertest.Client
-	t      *testing.T
-	modern bool
-}
-
 // eras connects a client of each era, and runs f with each in a bubble of its own. A
 // nil answer is a client that cannot be asked.
 func eras(t *testing.T, name string, o *codexserver.Options, answer servertest.Answer, f func(*testing.T, *host, *servertest.Worker)) {
@@ -33,78 +25,35 @@ func eras(t *testing.T, name string, o *codexserver.Options, answer servertest.A
 		t.Run(name+", "+string(era), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &servertest.Worker{}
-				c := servertest.Join(t, codexserver.New(w.Engine(), o), servertest.Host{Era: era, Name: name, Answer: answer})
-				f(t, &host{Client: c, t: t, modern: era != servertest.Handshake}, w)
+				f(t, join(t, codexserver.New(w.Engine(), o), servertest.Host{Era: era, Name: name, Answer: answer}), w)
 			})
 		})
 	}
 }
 
-// result is a result of a tool as the host's model may get it: the texts, or the structured
-// content.
-type result struct {
-	texts []string
-	structure
-	state string // of a call that asks
-	err   error
-}
-
-// call calls a tool.
-func (h *host) call(ctx context.Context, tool, arguments string, more ...string) (r result) {
-	members := append(toolCall(tool, arguments), more...)
-	var raw struct {
-		Content           []struct{ Text string }
-		StructuredContent json.RawMessage
-		RequestState      string
-	}
-	var got json.RawMessage
-	if got, r.err = h.Send(ctx, "tools/call", strings.Join(members, ",")); r.err != nil {
-		return r
-	}
-	if r.err = json.Unmarshal(got, &raw); r.err != nil {
-		return r
-	}
-	for _, block := range raw.Content {
-		r.texts = append(r.texts, block.Text)
-	}
-	r.state = raw.RequestState
-	if r.state == "" {
-		r.err = json.Unmarshal(raw.StructuredContent, &r.structure)
-	}
-	return r
-}
-
-func (h *host) codex(prompt string) result {
-	return h.call(h.t.Context(), "codex", fmt.Sprintf(`{"prompt":%q}`, prompt))
-}
-
 // rows returns the rows of codex-wait.
 func (h *host) rows(seconds int) string {
 	h.t.Helper()
-	r := h.call(h.t.Context(), "codex-wait", fmt.Sprintf(`{"seconds":%d}`, seconds))
-	if r.err != nil || r.state != "" {
-		h.t.Fatalf("codex-wait: %+v", r)
+	a := h.call("codex-wait", waitFor(seconds))
+	if a.err != nil || a.RequestState != "" {
+		h.t.Fatalf("codex-wait: %s", a.text())
 	}
-	var rows []string
-	for _, one := range r.Threads {
-		rows = append(rows, one.Status+": "+one.Content)
-	}
-	return strings.Join(rows, "; ")
+	return a.rows()
 }
 
 // still checks a result of a call that has ended before its turn: whatever the client passes on,
 // a model learns the thread and what to call next.
-func (h *host) still(r result, status, want string) {
+func (h *host) still(r answer, status, want string) {
 	h.t.Helper()
-	if r.err != nil || len(r.texts) == 0 {
+	if r.err != nil || len(r.Texts) == 0 {
 		h.t.Fatalf("%+v", r)
 	}
-	text := r.texts[0]
+	text := r.Texts[0].Text
 	next := `The turn continues in the background: call codex-wait with threadIds ["` + r.ThreadID + `"] for its result.`
 	if r.Status != status || r.ThreadID == "" || r.Content != text || text != want+" "+next || len(text) > 1000 {
 		h.t.Errorf("%+v, want %s: %s", r, status, want)
 	}
-	if hint := r.texts[len(r.texts)-1]; hint != "\n[thread "+r.ThreadID+"; codex-wait waits for it]" {
+	if hint := r.Texts[len(r.Texts)-1].Text; hint != "\n[thread "+r.ThreadID+"; codex-wait waits for it]" {
 		h.t.Errorf("the hint is %q", hint)
 	}
 }
@@ -128,7 +77,7 @@ func TestDeadline(t *testing.T) {
 			if h.modern {
 				limit = minute // it declares nothing
 			}
-			var r result
+			var r answer
 			if limit == 0 {
 				took(t, 70*time.Second, func() { r = h.codex("wait:70s say:end") })
 				if r.Status != "completed" {
@@ -153,10 +102,10 @@ func TestDeadline(t *testing.T) {
 			}
 			// A reply that queues, and one after it, wait no longer than the first call.
 			took(t, limit, func() {
-				r = h.call(t.Context(), "codex-reply", fmt.Sprintf(`{"prompt":"wait:2m","threadId":%q}`, r.ThreadID))
+				r = h.call("codex-reply", fmt.Sprintf(`{"prompt":"wait:2m","threadId":%q}`, r.ThreadID))
 			})
 			took(t, limit, func() {
-				r = h.call(t.Context(), "codex-reply", fmt.Sprintf(`{"prompt":"say:queued","threadId":%q}`, r.ThreadID))
+				r = h.call("codex-reply", fmt.Sprintf(`{"prompt":"say:queued","threadId":%q}`, r.ThreadID))
 			})
 			if !strings.HasPrefix(r.Content, "Still running: starting, 50s. ") {
 				t.Errorf("%+v", r)
@@ -192,8 +141,7 @@ func TestDeadlineBare(t *testing.T) {
 		t.Run(tt.capabilities+tt.more, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &servertest.Worker{}
-				c := servertest.Join(t, codexserver.New(w.Engine(), nil), servertest.Host{Era: servertest.Rounds, Capabilities: tt.capabilities, Meta: tt.more})
-				h := &host{Client: c, t: t, modern: true}
+				h := join(t, codexserver.New(w.Engine(), nil), servertest.Host{Era: servertest.Rounds, Capabilities: tt.capabilities, Meta: tt.more})
 				took(t, tt.want, func() { h.codex("wait:1m say:end") })
 			})
 		})
@@ -222,7 +170,8 @@ func TestDeadlineOption(t *testing.T) {
 func TestDeadlineFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &servertest.Worker{}
-		h := &host{Client: servertest.Dial(t, codexserver.New(w.Engine(), &codexserver.Options{Calls: codexserver.CallOptions{Patience: time.Second}}), nil), t: t}
+		s := codexserver.New(w.Engine(), &codexserver.Options{Calls: codexserver.CallOptions{Patience: time.Second}})
+		h := &host{Client: servertest.Dial(t, s, nil), t: t}
 		took(t, time.Minute, func() { h.codex("wait:1m") })
 	})
 }
@@ -231,22 +180,19 @@ func TestDeadlineFile(t *testing.T) {
 func TestDeadlineCancel(t *testing.T) {
 	eras(t, "@cline/core", nil, nil, func(t *testing.T, h *host, w *servertest.Worker) {
 		for _, at := range []time.Duration{30 * time.Second, 50*time.Second - 1} {
-			ctx, cancel := context.WithTimeout(t.Context(), at)
-			if r := h.call(ctx, "codex", `{"prompt":"wait:70s"}`); !errors.Is(r.err, context.DeadlineExceeded) {
-				t.Errorf("%+v", r)
-			}
-			cancel()
+			x := h.starts("wait:70s")
+			pass(at)
+			x.cancel()
 			synctest.Wait()
-			if !w.Ended() {
-				t.Errorf("cancelled after %v: the turn runs on", at)
+			if !w.Ended() || x.answered() {
+				t.Errorf("cancelled after %v: the turn has ended %t, answered %t", at, w.Ended(), x.answered())
 			}
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		r := h.call(ctx, "codex", `{"prompt":"wait:70s say:end"}`)
-		cancel()
-		h.Notify(t.Context(), "notifications/cancelled", json.RawMessage(`{"requestId":3}`))
+		x := h.starts("wait:70s say:end")
+		r := x.wait()
+		x.cancel()
 		pass(time.Minute)
-		if got := h.call(t.Context(), "codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, r.ThreadID)); len(got.Threads) != 1 || got.Threads[0].Content != "end" {
+		if got := h.call("codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, r.ThreadID)); len(got.Threads) != 1 || got.Threads[0].Content != "end" {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -255,17 +201,16 @@ func TestDeadlineCancel(t *testing.T) {
 // TestDeadlineAsks leaves a question open at the end of the call, which is answered later.
 func TestDeadlineAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		answer := make(chan string, 1)
+		said := make(chan string, 1)
 		w := &servertest.Worker{}
-		c := servertest.Join(t, codexserver.New(w.Engine(), nil), servertest.Host{
-			Era: servertest.Handshake, Name: "@cline/core", Answer: func(context.Context) (string, error) { return <-answer, nil },
+		h := join(t, codexserver.New(w.Engine(), nil), servertest.Host{
+			Era: servertest.Handshake, Name: "@cline/core", Answer: func(context.Context) (string, error) { return <-said, nil },
 		})
-		h := &host{Client: c, t: t}
-		var r result
+		var r answer
 		took(t, 50*time.Second, func() { r = h.codex("say:one wait:10s git say:end") })
 		h.still(r, "waiting", "Still running, and waiting for approval of `git`. The client still has the question.")
 		pass(5 * time.Second)
-		answer <- servertest.Accept
+		said <- servertest.Accept
 		if got := h.rows(45); got != "completed: one, git: approved, end" || w.Did() != "1 git" {
 			t.Errorf("%s; %s", got, w.Did())
 		}
@@ -277,17 +222,16 @@ func TestDeadlineAsks(t *testing.T) {
 			return
 		}
 		codex := `{"prompt":"wait:40s git wait:40s other wait:70s third"}`
-		r := h.call(t.Context(), "codex", codex)
+		r := h.call("codex", codex)
 		for range 2 {
 			pass(time.Hour / 10)
-			r = h.call(t.Context(), "codex", codex, fmt.Sprintf(`"requestState":%q`, r.state), `"inputResponses":{"q1":`+accepts+`,"q2":`+accepts+`}`)
+			r = h.round("codex", codex, h.state(r), `{"q1":`+accepts+`,"q2":`+accepts+`}`).wait()
 		}
 		h.still(r, "running", "Still running: thinking, 50s.")
 		pass(30 * time.Second)
-		wait := `{}`
-		r = h.call(t.Context(), "codex-wait", wait)
+		r = h.call("codex-wait", `{}`)
 		pass(9 * time.Minute)
-		r = h.call(t.Context(), "codex-wait", wait, fmt.Sprintf(`"requestState":%q`, r.state), `"inputResponses":{"q1":`+accepts+`}`)
+		r = h.round("codex-wait", `{}`, h.state(r), acceptOne).wait()
 		if len(r.Threads) != 1 || r.Threads[0].Content != "git: approved, other: approved, third: approved" || w.Did() != "1 git other third" {
 			t.Errorf("%+v; %s", r, w.Did())
 		}
@@ -307,7 +251,7 @@ func TestDeadlineDid(t *testing.T) {
 			host.Emit(protocol.AgentMessage{Message: "Done.\nThe turn has ended. " + strings.Repeat("x", 10_000)})
 			return servertest.Wait(ctx, time.Hour)
 		})
-		h := &host{Client: servertest.Connect(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{Patience: time.Minute}}), nil), t: t}
+		h := join(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{Patience: time.Minute}}), servertest.Host{Era: servertest.Handshake})
 		r := h.codex("x")
 		h.still(r, "running", "Still running: Done. The turn has ended. "+strings.Repeat("x", 174)+"…, 1m0s. Until now 1 command ran and 1 file changed: \"/work/a]\\n\\ncall codex-reply\".")
 	})
@@ -368,9 +312,9 @@ func TestDeadlineMany(t *testing.T) {
 			return // the same, and slow
 		}
 		for range 1023 {
-			h.call(t.Context(), "codex", `{"prompt":"wait:2h","background":true}`)
+			h.call("codex", `{"prompt":"wait:2h","background":true}`)
 		}
-		both := make(chan result, 2)
+		both := make(chan answer, 2)
 		for range 2 {
 			go func() { both <- h.codex("wait:1h say:end") }()
 		}
@@ -395,18 +339,18 @@ func TestTurnPanics(t *testing.T) {
 				}
 				panic("a bug")
 			})
-			h := &host{Client: servertest.Connect(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{Patience: patience}}), nil), t: t}
+			h := join(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{Patience: patience}}), servertest.Host{Era: servertest.Handshake})
 			for _, prompt := range []string{"now", "late"} {
 				r := h.codex(prompt)
 				if r.Content != want && (prompt == "now" || patience < 0) {
 					t.Errorf("%s: %+v", prompt, r)
 				}
 				if prompt == "now" {
-					if r = h.call(t.Context(), "codex-reply", fmt.Sprintf(`{"prompt":"now","threadId":%q}`, r.ThreadID)); r.Content != want {
+					if r = h.call("codex-reply", fmt.Sprintf(`{"prompt":"now","threadId":%q}`, r.ThreadID)); r.Content != want {
 						t.Errorf("the same thread: %+v", r)
 					}
 				}
-				h.call(t.Context(), "codex", fmt.Sprintf(`{"prompt":%q,"background":true}`, prompt))
+				h.call("codex", fmt.Sprintf(`{"prompt":%q,"background":true}`, prompt))
 				pass(2 * time.Hour)
 				if got := h.rows(1); !strings.HasPrefix(got, "failed: "+want) {
 					t.Errorf("%s: %s", prompt, got)
@@ -421,8 +365,8 @@ func TestTurnPanics(t *testing.T) {
 
 // TestDeadlineTask leaves tasks alone: their calls have been answered.
 func TestDeadlineTask(t *testing.T) {
-	play(t, &codexserver.Options{Home: t.TempDir(), Calls: codexserver.CallOptions{Patience: 10 * time.Second}}, func(t *testing.T, c *modernClient, w *servertest.Worker) {
-		c.capabilities = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
+	play(t, &codexserver.Options{Home: t.TempDir(), Calls: codexserver.CallOptions{Patience: 10 * time.Second}}, func(t *testing.T, c *host, w *servertest.Worker) {
+		c.capabilities = withTasks
 		var a answer
 		took(t, time.Second, func() { a = c.codex("wait:1m say:end") })
 		var task struct{ TaskID string }
@@ -447,7 +391,7 @@ func TestDeadlineWithoutATask(t *testing.T) {
 		o := &codexserver.Options{Home: home, Tasks: codexserver.TaskOptions{Grace: 20 * time.Second}, Calls: codexserver.CallOptions{Patience: time.Minute}}
 		o.Changes.Off = true
 		c := connectModern(t, (&servertest.Worker{}).Engine(), o)
-		c.capabilities = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
+		c.capabilities = withTasks
 		took(t, time.Minute, func() {
 			if a := c.codex("wait:2m say:end"); !strings.HasPrefix(a.text(), "Still running: thinking, 1m") {
 				t.Errorf("%s", a.text())

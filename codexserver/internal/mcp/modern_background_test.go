@@ -13,14 +13,13 @@ import (
 )
 
 // background begins a turn in the background and returns its thread.
-func (c *modernClient) background(prompt string) string {
+func (c *host) background(prompt string) string {
 	c.t.Helper()
 	a := c.call("codex", fmt.Sprintf(`{"prompt":%q,"background":true}`, prompt))
-	s := a.structured()
-	if s.Status != "running" || s.ThreadID == "" {
+	if a.Status != "running" || a.ThreadID == "" {
 		c.t.Fatalf("background: %s", a.text())
 	}
-	return s.ThreadID
+	return a.ThreadID
 }
 
 func waitFor(seconds int, threads ...string) string {
@@ -31,17 +30,8 @@ func waitFor(seconds int, threads ...string) string {
 	return fmt.Sprintf(`{%s"seconds":%d}`, ids, seconds)
 }
 
-// rows returns the threads in a result of codex-wait, by their texts.
-func (a answer) rows() string {
-	var rows []string
-	for _, r := range a.structured().Threads {
-		rows = append(rows, r.Status+": "+r.Content)
-	}
-	return strings.Join(rows, "; ")
-}
-
 func TestBackground(t *testing.T) {
-	play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
+	play(t, nil, func(t *testing.T, c *host, w *servertest.Worker) {
 		begin := time.Now()
 		took := func(want time.Duration, what string) {
 			t.Helper()
@@ -76,7 +66,7 @@ func TestBackground(t *testing.T) {
 			}
 			took(tt.took, tt.arguments)
 		}
-		if a := c.call("codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, c.codex("say:x").structured().ThreadID)); a.rows() != "completed: x" {
+		if a := c.call("codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, c.codex("say:x").ThreadID)); a.rows() != "completed: x" {
 			t.Errorf("a call that was answered: %s", a.rows())
 		}
 		if a := c.call("codex-wait", `{"seconds":"soon"}`); !strings.HasPrefix(a.text(), "failed: codex-wait: argument /seconds: ") {
@@ -87,7 +77,7 @@ func TestBackground(t *testing.T) {
 
 // TestBackgroundAsks asks the questions of turns in the background at a call of codex-wait.
 func TestBackgroundAsks(t *testing.T) {
-	play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
+	play(t, nil, func(t *testing.T, c *host, w *servertest.Worker) {
 		c.background("wait:1s one wait:10s say:end")
 		c.background("wait:1s two wait:20s")
 		a := c.call("codex-wait", `{}`)
@@ -108,7 +98,7 @@ func TestBackgroundAsks(t *testing.T) {
 // TestAnswerIsNotLost answers a question of codex-wait after another of its threads
 // has ended.
 func TestAnswerIsNotLost(t *testing.T) {
-	play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
+	play(t, nil, func(t *testing.T, c *host, w *servertest.Worker) {
 		c.background("wait:10s say:end")
 		c.background("git wait:1m")
 		a := c.call("codex-wait", `{}`)
@@ -124,14 +114,14 @@ func TestAnswerIsNotLost(t *testing.T) {
 // TestResultIsNotLost abandons a codex-wait at its question. The next codex-wait returns
 // the result.
 func TestResultIsNotLost(t *testing.T) {
-	play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}}, func(t *testing.T, c *modernClient, w *servertest.Worker) {
+	play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}}, func(t *testing.T, c *host, w *servertest.Worker) {
 		c.background("git say:end")
 		parked := c.call("codex-wait", `{}`)
 		pass(2 * time.Minute)
 		if a := c.call("codex-wait", `{}`); !strings.HasPrefix(a.rows(), "completed: git: denied, end") {
 			t.Errorf("%q", a.rows())
 		}
-		if a := c.round("codex-wait", `{}`, c.state(parked), acceptOne).wait(); a.result == nil || w.Did() != "1" {
+		if a := c.round("codex-wait", `{}`, c.state(parked), acceptOne).wait(); len(a.Texts) == 0 || w.Did() != "1" {
 			t.Errorf("the late retry: %s; turns and commands %q", a.text(), w.Did())
 		}
 		// A cancelled call does not either.
@@ -148,7 +138,7 @@ func TestResultIsNotLost(t *testing.T) {
 
 // TestTwoWaits asks at two calls of codex-wait. The first answer counts.
 func TestTwoWaits(t *testing.T) {
-	play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
+	play(t, nil, func(t *testing.T, c *host, w *servertest.Worker) {
 		c.background("git wait:10s say:end")
 		x, y := c.start("tools/call", toolCall("codex-wait", `{}`)...), c.start("tools/call", toolCall("codex-wait", `{"seconds":40}`)...)
 		one, two := x.wait(), y.wait()
@@ -170,7 +160,7 @@ func TestBackgroundWithoutForms(t *testing.T) {
 		{noForms, "This MCP client cannot show", 0},
 		{withForms, "No answer within 60 s", time.Minute},
 	} {
-		play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}}, func(t *testing.T, c *modernClient, w *servertest.Worker) {
+		play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}}, func(t *testing.T, c *host, w *servertest.Worker) {
 			c.capabilities = tt.capabilities
 			begin := time.Now()
 			id := c.background("git say:end")
@@ -195,17 +185,15 @@ func TestBackgroundWithoutForms(t *testing.T) {
 // TestEndOfModernInput ends the input while one turn runs, one waits for an answer, and one
 // runs in the background.
 func TestEndOfModernInput(t *testing.T) {
-	play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: -1}}, func(t *testing.T, c *modernClient, w *servertest.Worker) {
+	play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: -1}}, func(t *testing.T, c *host, w *servertest.Worker) {
 		c.background("wait:1h")
 		c.background("git wait:1h")
 		c.codex("git wait:1h")
 		c.call("codex-wait", `{}`)
-		c.start("tools/call", toolCall("codex", promptOf("wait:1h"))...)
+		c.starts("wait:1h")
 		synctest.Wait()
 		begin := time.Now()
-		c.end()
-		err := <-c.served
-		c.served <- err
+		c.End()
 		if took := time.Since(begin); took > time.Second || !w.Ended() || w.Did() != "4" {
 			t.Errorf("it took %v, ended %t, turns and commands %q", took, w.Ended(), w.Did())
 		}
@@ -219,13 +207,13 @@ func TestQuestionsOfOthers(t *testing.T) {
 		w := &servertest.Worker{}
 		server := codexserver.New(w.Engine(), nil)
 		one, two := connectModernTo(t, server), connectModernTo(t, server)
-		id := one.codex("say:hello").structured().ThreadID
+		id := one.codex("say:hello").ThreadID
 		reply := func(prompt, more string) string {
 			return fmt.Sprintf(`{"threadId":%q,"prompt":%q%s}`, id, prompt, more)
 		}
 		theirs := one.call("codex-reply", reply("wait:5s git", ""))
 		two.call("codex-reply", reply("make", `,"background":true`))
-		if a := two.call("codex-wait", waitFor(10)); a.input != nil {
+		if a := two.call("codex-wait", waitFor(10)); a.RequestState != "" {
 			t.Errorf("another client's question: %s", a.raw)
 		}
 		if a := one.round("codex-reply", reply("wait:5s git", ""), one.state(theirs), acceptOne).wait(); a.text() != "git: approved" {

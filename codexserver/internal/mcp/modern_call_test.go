@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,20 +13,6 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
 )
-
-// The number of notifications of each method that belong to a request.
-func (c *modernClient) told(request string) map[string]int {
-	synctest.Wait()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n := map[string]int{}
-	for _, note := range c.notes {
-		if note.request == request {
-			n[note.method]++
-		}
-	}
-	return n
-}
 
 // TestNotificationsOfARequest checks that each request gets the notifications that it asked
 // for, and no others. The client checks that none comes after the answer.
@@ -50,15 +37,12 @@ func TestNotificationsOfARequest(t *testing.T) {
 		{`{"extensions":{"io.github.codexmcp/other":{}}}`, "", "say:hi", false, map[string]bool{}},
 	} {
 		t.Run(tt.capabilities+tt.level+tt.prompt, func(t *testing.T) {
-			play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
-				c.capabilities, c.level = tt.capabilities, tt.level
-				meta := c.meta("1")
-				if !tt.token {
-					meta = strings.Replace(meta, `,"progressToken":"t1"`, "", 1)
-				}
-				c.startWith("tools/call", `{"name":"codex","arguments":`+promptOf(tt.prompt)+`,"_meta":`+meta+`}`).wait()
+			play(t, nil, func(t *testing.T, c *host, w *servertest.Worker) {
+				c.capabilities, c.level, c.token = tt.capabilities, tt.level, tt.token
+				x := c.starts(tt.prompt)
+				x.wait()
 				got := map[string]bool{}
-				for method := range c.told("1") {
+				for method := range c.told(x) {
 					got[method] = true
 				}
 				if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -72,24 +56,25 @@ func TestNotificationsOfARequest(t *testing.T) {
 // TestProgressOfRounds sends progress with the token of the waiting request, and none while
 // no request waits.
 func TestProgressOfRounds(t *testing.T) {
-	play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
+	play(t, nil, func(t *testing.T, c *host, w *servertest.Worker) {
 		c.capabilities = withEvents
-		a := c.codex("say:one git say:two wait:2m")
-		first := c.told("1")
+		one := c.starts("say:one git say:two wait:2m")
+		a := one.wait()
+		first := c.told(one)
 		if first["notifications/progress"] == 0 || first["codex/event"] == 0 {
 			t.Errorf("the first request: %v", first)
 		}
 		pass(2 * time.Minute)
 		x := c.round("codex", promptOf("say:one git say:two wait:2m"), c.state(a), acceptOne)
 		x.wait()
-		if diff := cmp.Diff(first, c.told("1")); diff != "" {
+		if diff := cmp.Diff(first, c.told(one)); diff != "" {
 			t.Errorf("the first request after its answer (-before +after):\n%s", diff)
 		}
 		// The silent request shows that it lives.
-		if n := c.told(x.id)["notifications/progress"]; n < int(2*time.Minute/(15*time.Second)) {
+		if n := c.told(x)["notifications/progress"]; n < int(2*time.Minute/(15*time.Second)) {
 			t.Errorf("%d times progress in two minutes", n)
 		}
-		if got := c.told(x.id)["codex/event"]; got == 0 {
+		if got := c.told(x)["codex/event"]; got == 0 {
 			t.Error("no events for the retry")
 		}
 	})
@@ -98,15 +83,15 @@ func TestProgressOfRounds(t *testing.T) {
 // TestCancelledRequests ends the turn of a cancelled request, which gets no answer. The
 // cancellation of a round that was answered does nothing.
 func TestCancelledRequests(t *testing.T) {
-	play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
-		x := c.start("tools/call", toolCall("codex", promptOf("wait:1h"))...)
+	play(t, nil, func(t *testing.T, c *host, w *servertest.Worker) {
+		x := c.starts("wait:1h")
 		pass(time.Second)
 		x.cancel()
 		synctest.Wait()
-		if !w.Ended() || len(x.answer) > 0 {
-			t.Errorf("ended %t, %d answers", w.Ended(), len(x.answer))
+		if !w.Ended() || x.answered() {
+			t.Errorf("ended %t, answered %t", w.Ended(), x.answered())
 		}
-		one := c.start("tools/call", toolCall("codex", promptOf("git wait:1h"))...)
+		one := c.starts("git wait:1h")
 		a := one.wait()
 		one.cancel() // too late
 		synctest.Wait()
@@ -122,8 +107,8 @@ func TestCancelledRequests(t *testing.T) {
 		}
 		two.cancel()
 		synctest.Wait()
-		if !w.Ended() || len(two.answer) > 0 || w.Did() != "2 git" {
-			t.Errorf("ended %t, %d answers, %q", w.Ended(), len(two.answer), w.Did())
+		if !w.Ended() || two.answered() || w.Did() != "2 git" {
+			t.Errorf("ended %t, answered %t, %q", w.Ended(), two.answered(), w.Did())
 		}
 	})
 }
@@ -132,12 +117,12 @@ func TestCancelledRequests(t *testing.T) {
 // Either the request is answered, or its turn ends.
 func TestCancelDuringAQuestion(t *testing.T) {
 	for i := range 200 {
-		play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: time.Hour}}, func(t *testing.T, c *modernClient, w *servertest.Worker) {
-			x := c.start("tools/call", toolCall("codex", promptOf("git"))...)
+		play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: time.Hour}}, func(t *testing.T, c *host, w *servertest.Worker) {
+			x := c.starts("git")
 			pass(20*time.Millisecond + time.Duration(i%3-1))
 			x.cancel()
 			pass(time.Second)
-			if len(x.answer) == 0 && !w.Ended() {
+			if !x.answered() && !w.Ended() {
 				t.Fatal("no answer, and the turn waits for one")
 			}
 		})
@@ -147,20 +132,19 @@ func TestCancelDuringAQuestion(t *testing.T) {
 // TestManyQuestions asks more questions in a call than clients accept. The ninth one waits
 // for codex-wait, which counts from the start again.
 func TestManyQuestions(t *testing.T) {
-	play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
+	play(t, nil, func(t *testing.T, c *host, w *servertest.Worker) {
 		prompt := strings.TrimSpace(strings.Repeat("git ", 20))
 		a := c.codex(prompt)
 		for i := 1; i <= 8; i++ {
 			if a.keys() != fmt.Sprint("q", i) {
 				t.Fatalf("round %d: %s", i, a.text())
 			}
-			a = c.round("codex", promptOf(prompt), c.state(a), fmt.Sprintf(`{"q%d":%s}`, i, accepts)).wait()
+			a = c.again(prompt, a, fmt.Sprintf(`{"q%d":%s}`, i, accepts))
 		}
-		s := a.structured()
-		if s.Status != "waiting" || s.ThreadID == "" || !strings.Contains(a.text(), "codex-wait") || !strings.Contains(a.text(), "`git`") {
+		if a.Status != "waiting" || a.ThreadID == "" || !strings.Contains(a.text(), "codex-wait") || !strings.Contains(a.text(), "`git`") {
 			t.Fatalf("the ninth question: %s", a.raw)
 		}
-		wait := waitFor(45, s.ThreadID)
+		wait := waitFor(45, a.ThreadID)
 		a = c.call("codex-wait", wait)
 		for i := 1; i <= 8; i++ {
 			a = c.round("codex-wait", wait, c.state(a), fmt.Sprintf(`{"q%d":%s}`, i, accepts)).wait()
@@ -180,13 +164,13 @@ func TestManyQuestions(t *testing.T) {
 
 // TestUnansweredRounds retries without an answer. The number of such rounds is bounded too.
 func TestUnansweredRounds(t *testing.T) {
-	play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}}, func(t *testing.T, c *modernClient, w *servertest.Worker) {
+	play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}}, func(t *testing.T, c *host, w *servertest.Worker) {
 		a := c.codex("git")
 		rounds := 1
-		for ; a.input != nil; rounds++ {
-			a = c.round("codex", promptOf("git"), c.state(a), "").wait()
+		for ; a.RequestState != ""; rounds++ {
+			a = c.again("git", a, "")
 		}
-		if rounds != 9 || a.structured().Status != "waiting" {
+		if rounds != 9 || a.Status != "waiting" {
 			t.Errorf("%d rounds, then %s", rounds, a.text())
 		}
 		pass(time.Minute) // the turn, which has no request now, has its end all the same
@@ -198,26 +182,20 @@ func TestUnansweredRounds(t *testing.T) {
 
 // TestHugeArguments accepts large arguments and refuses deeply nested ones.
 func TestHugeArguments(t *testing.T) {
-	w := &servertest.Worker{}
-	c := connectModern(t, w.Engine(), nil)
-	for name, more := range map[string]string{
-		"long":  `"` + strings.Repeat("x", 8<<20) + `"`,
-		"wide":  `{` + members(50_000) + `}`,
-		"deep":  strings.Repeat(`[`, 5000) + strings.Repeat(`]`, 5000),
-		"abyss": strings.Repeat(`{"a":`, 20_000) + `1` + strings.Repeat(`}`, 20_000),
+	ours := servertest.Lines(t, codexserver.New(servertest.Script(), nil))
+	for more, want := range map[string]string{
+		`"` + strings.Repeat("x", 8<<20) + `"`:                              `"text":"codex: unknown argument /more`,
+		`{` + members(50_000) + `}`:                                         `"text":"codex: unknown argument /more`,
+		strings.Repeat(`[`, 5000) + strings.Repeat(`]`, 5000):               `"message":"nesting is deeper`,
+		strings.Repeat(`{"a":`, 20_000) + `1` + strings.Repeat(`}`, 20_000): `"message":"nesting is deeper`,
 	} {
-		a := c.call("codex", `{"prompt":"say:hi","more":`+more+`}`)
-		want := "failed: codex: unknown argument /more"
-		if name == "deep" || name == "abyss" {
-			want = "-32600 nesting is deeper"
-		}
-		if s := a.text(); !strings.HasPrefix(s, want) {
-			t.Errorf("%s: %.200s", name, s)
+		writeAll(t, ours, line(1, "tools/call", `"name":"codex","arguments":{"prompt":"say:hi","more":`+more+`}`))
+		if got := servertest.Read(t, ours, ""); !strings.Contains(got, want) || !strings.Contains(got, `"isError":true`) && !strings.Contains(got, `"code":-32600`) {
+			t.Errorf("%.20s: %.200s, want %s", more, got, want)
 		}
 	}
-	if a := c.codex("say:hi"); a.text() != "hi" {
-		t.Errorf("then: %s", a.text())
-	}
+	writeAll(t, ours, line(2, "tools/call", `"name":"codex","arguments":{"prompt":"say:hi"}`))
+	servertest.Read(t, ours, `"text":"hi"`)
 }
 
 // members are so many members in the worst order.
@@ -232,26 +210,22 @@ func members(n int) string {
 // TestDuplicateRequestIDs sends one id twice. The first request keeps it; after its answer the
 // retry may use it again.
 func TestDuplicateRequestIDs(t *testing.T) {
-	play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
-		x := c.start("tools/call", toolCall("codex", promptOf("wait:1m git"))...)
+	synctest.Test(t, func(t *testing.T) {
+		const call = `"name":"codex","arguments":{"prompt":"wait:1m git"}`
+		w := &servertest.Worker{}
+		ours := servertest.Lines(t, codexserver.New(w.Engine(), nil))
+		writeAll(t, ours, line(1, "tools/call", call))
 		synctest.Wait()
-		c.mu.Lock()
-		delete(c.open, x.id)
-		c.next--
-		c.mu.Unlock()
-		twice := c.start("tools/call", toolCall("codex", promptOf("wait:1m git"))...)
-		if a := twice.wait(); a.err == nil || a.err.Code != -32600 {
-			t.Fatalf("%s", a.text())
+		writeAll(t, ours, line(1, "tools/call", call))
+		servertest.Read(t, ours, `"code":-32600`)
+		var asked struct{ Result askedCall }
+		if err := json.Unmarshal([]byte(until(t, ours, `"requestState"`)), &asked); err != nil {
+			t.Fatal(err)
 		}
-		c.mu.Lock()
-		c.open[x.id] = x
-		c.mu.Unlock()
-		a := x.wait()
-		c.mu.Lock()
-		c.next--
-		c.mu.Unlock()
-		if a := c.round("codex", promptOf("wait:1m git"), c.state(a), acceptOne).wait(); a.text() != "git: approved" || w.Did() != "1 git" {
-			t.Errorf("%s, %q", a.text(), w.Did())
+		writeAll(t, ours, line(1, "tools/call", fmt.Sprintf(`%s,"requestState":%q,"inputResponses":%s`, call, asked.Result.RequestState, acceptOne)))
+		servertest.Read(t, ours, "git: approved")
+		if w.Did() != "1 git" {
+			t.Error(w.Did())
 		}
 	})
 }
@@ -265,15 +239,15 @@ func TestManyParkedCalls(t *testing.T) {
 		c := connectModern(t, w.Engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}})
 		var calls []*exchange
 		for range most {
-			calls = append(calls, c.start("tools/call", toolCall("codex", promptOf("git"))...))
+			calls = append(calls, c.starts("git"))
 		}
 		first := calls[0].wait()
 		for _, x := range calls[1:] {
-			if a := x.wait(); a.input == nil {
+			if a := x.wait(); a.RequestState == "" {
 				t.Fatalf("%s", a.text())
 			}
 		}
-		if a := c.round("codex", promptOf("git"), c.state(first), acceptOne).wait(); a.text() != "git: approved" {
+		if a := c.again("git", first, acceptOne); a.text() != "git: approved" {
 			t.Errorf("an answer: %s", a.text())
 		}
 		pass(time.Hour)

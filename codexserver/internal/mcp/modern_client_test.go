@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,191 +26,179 @@ const (
 	noForms    = `{}`
 	withForms  = `{"elicitation":{}}`
 	withEvents = `{"elicitation":{},"extensions":{"io.github.codexmcp/events":{}}}`
+	withTasks  = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
 )
 
-// modernClient is a client of MCP 2026-07-28. It checks every message of the server: its
-// form, and that it belongs to an open request that asked for it. Requests of the server
-// are allowed only on a connection that is also used with a handshake.
-type modernClient struct {
-	t            *testing.T
-	transport    jsonrpc.Transport
-	capabilities string // of the next requests
-	level        string // of the log messages that they ask for; "" for none
-	legacy       bool   // the server may send requests and events of no request
-	served       chan error
-	held         *[]string // lines that are kept instead of sent; nil sends them
+// The answers to a question.
+const (
+	accepts   = `{"action":"accept"}`
+	declines  = `{"action":"decline"}`
+	acceptOne = `{"q1":` + accepts + `}`
+)
 
-	mu       sync.Mutex
-	next     int
-	open     map[string]*exchange // by id
-	notes    []note
-	requests []string // methods of the server's requests
+// wire serves a client, and checks every message of the server: its form, and that it belongs to
+// an open request that asked for it. Requests of the server, and notifications of no request, are
+// allowed only on a connection that is also used with a handshake.
+type wire struct {
+	servertest.Server
+	t *testing.T
+
+	mu     sync.Mutex
+	legacy bool
+	open   map[string]*request       // by id
+	told   map[string]map[string]int // how many notifications of each method a request got
 }
 
-// note is a notification of the server.
-type note struct {
-	method  string
-	params  json.RawMessage
-	request string // the id of the request that it belongs to
+// request is an open request.
+type request struct {
+	id, method   string
+	modern       bool
+	token, level string
+	events       bool
+	sent         float64 // progress
 }
 
-// exchange is a request and its answer.
-type exchange struct {
-	client *modernClient
-	id     string // as JSON
-	method string
-	sent   float64 // progress
-	level  string
-	events bool
-	answer chan answer
+// checked is the server's end.
+type checked struct {
+	jsonrpc.Transport
+	wire *wire
 }
 
-// answer is the answer to a request; one of the members is set.
-type answer struct {
-	raw    json.RawMessage // any result
-	result *modern.CallToolResult
-	input  *modern.InputRequiredResult
-	err    *jsonrpc.Error
+func (w *wire) Serve(ctx context.Context, t jsonrpc.Transport) error {
+	return w.Server.Serve(ctx, checked{t, w})
 }
 
-func connectModern(t *testing.T, e engine.Engine, o *codexserver.Options) *modernClient {
-	t.Helper()
-	return connectModernTo(t, codexserver.New(e, o))
-}
-
-func connectModernTo(t *testing.T, s *codexserver.Server) *modernClient {
-	t.Helper()
-	ours, theirs := jsonrpc.Pipe()
-	c := &modernClient{t: t, transport: ours, capabilities: withForms, served: make(chan error, 1), open: map[string]*exchange{}}
-	var reading sync.WaitGroup
-	reading.Go(c.read)
-	go func() { c.served <- s.Serve(context.Background(), theirs) }()
-	t.Cleanup(func() {
-		c.end()
-		reading.Wait()
-		if err := <-c.served; err != nil {
-			t.Errorf("Serve: %v", err)
-		}
-	})
-	return c
-}
-
-// play runs f in a bubble, with a client of a server whose engine is a worker.
-func play(t *testing.T, o *codexserver.Options, f func(*testing.T, *modernClient, *servertest.Worker)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		w := &servertest.Worker{}
-		f(t, connectModern(t, w.Engine(), o), w)
-	})
-}
-
-// end ends the client's input and output.
-func (c *modernClient) end() { c.transport.Close() }
-
-func (c *modernClient) read() {
-	for {
-		line, err := c.transport.Read(context.Background())
-		if err != nil {
-			return
-		}
-		c.receive(line)
+func (c checked) Read(ctx context.Context) ([]byte, error) {
+	line, err := c.Transport.Read(ctx)
+	if err == nil {
+		c.wire.asks(line)
 	}
+	return line, err
 }
 
-func (c *modernClient) receive(line []byte) {
+func (c checked) Write(ctx context.Context, messages [][]byte) error {
+	for _, line := range messages {
+		c.wire.says(line)
+	}
+	return c.Transport.Write(ctx, messages)
+}
+
+// asks notes a request of the client.
+func (w *wire) asks(line []byte) {
 	var m struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
-		Params json.RawMessage `json:"params"`
-		Result json.RawMessage `json:"result"`
-		Error  *jsonrpc.Error  `json:"error"`
+		ID     json.RawMessage
+		Method string
+		Params struct {
+			Meta map[string]json.RawMessage `json:"_meta"`
+		}
 	}
-	if err := json.Unmarshal(line, &m); err != nil {
-		c.t.Errorf("not JSON: %s", line)
+	if err := json.Unmarshal(line, &m); m.ID == nil || m.Method == "" {
+		if err != nil {
+			w.t.Error(err)
+		}
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	meta := m.Params.Meta
+	x := &request{
+		id: string(m.ID), method: m.Method, token: string(meta["progressToken"]), level: string(meta["io.modelcontextprotocol/logLevel"]),
+		events: strings.Contains(string(meta[modern.MetaClientCapabilities]), "codexmcp/events"),
+	}
+	for _, key := range []string{modern.MetaProtocolVersion, modern.MetaClientInfo, modern.MetaClientCapabilities} {
+		x.modern = x.modern || meta[key] != nil
+	}
+	w.legacy = w.legacy || !x.modern
+	w.open[x.id] = x
+}
+
+// says checks a message of the server.
+func (w *wire) says(line []byte) {
+	var m struct {
+		ID             json.RawMessage
+		Method         string
+		Params, Result json.RawMessage
+		Error          *jsonrpc.Error
+	}
+	if err := json.Unmarshal(line, &m); err != nil {
+		w.t.Errorf("not JSON: %s", line)
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch x := w.open[string(m.ID)]; {
 	case m.Method != "" && m.ID != nil:
-		if !c.legacy {
-			c.t.Errorf("the server sends a request: %s", line)
+		if !w.legacy {
+			w.t.Errorf("the server sends a request: %s", line)
 		}
-		c.requests = append(c.requests, m.Method)
 	case m.Method != "":
-		c.notes = append(c.notes, note{m.Method, m.Params, c.owner(m.Method, m.Params)})
-	default:
-		x := c.open[string(m.ID)]
-		if x == nil {
-			c.t.Errorf("an answer to nothing: %s", line)
-			return
+		x, wrong := w.owner(m.Method, m.Params)
+		if wrong != nil && !w.legacy {
+			w.t.Errorf("%v: %s", wrong, line)
 		}
-		delete(c.open, x.id)
-		x.answer <- x.read(m.Result, m.Error)
+		if wrong == nil {
+			if w.told[x.id] == nil {
+				w.told[x.id] = map[string]int{}
+			}
+			w.told[x.id][m.Method]++
+		}
+	case x == nil:
+		w.t.Errorf("an answer to nothing: %s", line)
+	default:
+		delete(w.open, x.id)
+		if err := x.check(m.Result, m.Error); x.modern && err != nil {
+			w.t.Errorf("%s: %v: %s", x.method, err, line)
+		}
 	}
 }
 
-// owner returns the id of the open request that a notification belongs to.
-func (c *modernClient) owner(method string, params json.RawMessage) string {
-	wrong := func(why string) string {
-		if !c.legacy {
-			c.t.Errorf("%s: %s: %s", why, method, params)
-		}
-		return ""
-	}
+// owner returns the open request that a notification belongs to.
+func (w *wire) owner(method string, params json.RawMessage) (*request, error) {
+	var wants func(*request) bool
+	var err error
 	switch method {
 	case "notifications/progress":
 		var p modern.ProgressNotificationParams
-		if err := modern.DecodeStrict(params, &p); err != nil {
-			return wrong(err.Error())
-		}
+		err = modern.DecodeStrict(params, &p)
 		token, _ := json.Marshal(p.ProgressToken)
-		x := c.open[strings.TrimPrefix(strings.Trim(string(token), `"`), "t")]
-		if x == nil || p.Progress <= x.sent {
-			return wrong("progress of no open request, or not more of it")
-		}
-		x.sent = p.Progress
-		return x.id
-	case "notifications/message":
-		var p modern.LoggingMessageNotificationParams
-		if err := modern.DecodeStrict(params, &p); err != nil {
-			return wrong(err.Error())
-		}
-		for _, x := range c.open {
-			if x.level != "" {
-				return x.id
+		wants = func(x *request) bool {
+			more := x.token == string(token) && p.Progress > x.sent
+			if more {
+				x.sent = p.Progress
 			}
+			return more
 		}
-		return wrong("no open request asked for messages")
+	case "notifications/message":
+		err = modern.DecodeStrict(params, &modern.LoggingMessageNotificationParams{})
+		wants = func(x *request) bool { return x.level != "" }
 	case "codex/event":
 		var p struct {
 			Meta struct{ RequestID json.RawMessage } `json:"_meta"`
 		}
-		if err := json.Unmarshal(params, &p); err != nil {
-			return wrong(err.Error())
-		}
-		if x := c.open[string(p.Meta.RequestID)]; x != nil && x.events {
-			return x.id
-		}
-		return wrong("an event of no open request that asked for it")
+		err = json.Unmarshal(params, &p)
+		wants = func(x *request) bool { return x.id == string(p.Meta.RequestID) && x.events }
+	default:
+		err = errors.New("an unknown notification")
 	}
-	return wrong("an unknown notification")
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range w.open {
+		if wants(x) {
+			return x, nil
+		}
+	}
+	return nil, errors.New("of no open request that asked for it, or no more progress")
 }
 
-// read reads an answer by the schema.
-func (x *exchange) read(result json.RawMessage, e *jsonrpc.Error) answer {
-	a := answer{raw: result, err: e}
-	switch {
-	case x.method == "":
-		return a
-	case e != nil:
-		if result != nil {
-			x.client.t.Errorf("%s: a result and an error", x.method)
+// check checks an answer by the schema.
+func (x *request) check(result json.RawMessage, e *jsonrpc.Error) error {
+	if e != nil {
+		known := e.Code == modern.CodeMissingRequiredClientCapability || e.Code == modern.CodeUnsupportedProtocolVersion
+		if result != nil || e.Code >= -32099 && e.Code <= -32000 && !known {
+			return errors.New("a result and an error, or a code that is never sent")
 		}
-		if e.Code >= -32099 && e.Code <= -32000 && e.Code != modern.CodeMissingRequiredClientCapability && e.Code != modern.CodeUnsupportedProtocolVersion {
-			x.client.t.Errorf("%s: the code %d is never sent", x.method, e.Code)
-		}
-		return a
+		return nil
 	}
 	var common struct {
 		ResultType string `json:"resultType"`
@@ -221,142 +208,207 @@ func (x *exchange) read(result json.RawMessage, e *jsonrpc.Error) answer {
 	}
 	if err := json.Unmarshal(result, &common); err != nil || common.ResultType == "" || common.Meta.Server.Name != "codex-mcp" ||
 		common.Meta.Server.Title == "" || common.Meta.Server.Version == "" {
-		x.client.t.Errorf("%s: lacks resultType or serverInfo: %s", x.method, result)
+		return errors.New("lacks resultType or serverInfo")
 	}
-	var err error
 	switch x.method {
 	case "server/discover":
-		err = modern.DecodeStrict(result, &modern.DiscoverResult{})
+		return modern.DecodeStrict(result, &modern.DiscoverResult{})
 	case "tools/list":
-		err = modern.DecodeStrict(result, &modern.ListToolsResult{})
+		return modern.DecodeStrict(result, &modern.ListToolsResult{})
 	case "tools/call":
-		var any modern.AnyCallToolResult
-		if err = modern.DecodeStrict(result, &any); err == nil {
-			a.result, _ = any.(*modern.CallToolResult)
-			a.input, _ = any.(*modern.InputRequiredResult)
-		}
+		return modern.DecodeStrict(result, new(modern.AnyCallToolResult))
 	case "tasks/get":
-		err = modern.DecodeStrict(result, &modern.GetTaskResult{})
-	default:
-		x.client.t.Errorf("%s: has a result: %s", x.method, result)
+		return modern.DecodeStrict(result, &modern.GetTaskResult{})
 	}
-	if err != nil {
-		x.client.t.Errorf("%s: %v: %s", x.method, err, result)
+	return errors.New("has a result")
+}
+
+// host is a client of either era.
+type host struct {
+	*servertest.Client
+	t    *testing.T
+	wire *wire
+	last atomic.Int64 // progress token
+
+	modern       bool
+	name         string
+	capabilities string // of the next requests, if modern
+	level        string // of the log messages that they ask for; "" for none
+	meta         string // more members of their _meta
+	token        bool   // they ask for progress
+}
+
+// join connects a client whose wire is checked.
+func join(t *testing.T, s servertest.Server, o servertest.Host) *host {
+	t.Helper()
+	w := &wire{Server: s, t: t, open: map[string]*request{}, told: map[string]map[string]int{}}
+	h := &host{Client: servertest.Join(t, w, o), t: t, wire: w, name: o.Name, modern: o.Era != servertest.Handshake, capabilities: "{" + o.Capabilities + "}", meta: o.Meta}
+	if o.Answer != nil {
+		h.capabilities = withForms
+	}
+	return h
+}
+
+func connectModern(t *testing.T, e engine.Engine, o *codexserver.Options) *host {
+	t.Helper()
+	return connectModernTo(t, codexserver.New(e, o))
+}
+
+// connectModernTo connects a client of 2026-07-28 that shows forms and progress. The tests answer its questions.
+func connectModernTo(t *testing.T, s *codexserver.Server) *host {
+	t.Helper()
+	h := join(t, s, servertest.Host{Era: servertest.Rounds})
+	h.capabilities, h.token = withForms, true
+	return h
+}
+
+// play runs f in a bubble, with a client of a server whose engine is a worker.
+func play(t *testing.T, o *codexserver.Options, f func(*testing.T, *host, *servertest.Worker)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &servertest.Worker{}
+		f(t, connectModern(t, w.Engine(), o), w)
+	})
+}
+
+// told returns the number of notifications of each method that belong to a request.
+func (h *host) told(x *exchange) map[string]int {
+	synctest.Wait()
+	h.wire.mu.Lock()
+	defer h.wire.mu.Unlock()
+	return maps.Clone(h.wire.told[x.ID().String()])
+}
+
+// exchange is a request and its answer.
+type exchange struct {
+	*jsonrpc.Call
+	host *host
+}
+
+// answer is the answer to a request.
+type answer struct {
+	raw           json.RawMessage
+	err           *jsonrpc.Error
+	Structure     `json:"structuredContent"`
+	IsError       bool
+	Texts         []struct{ Text string } `json:"content"`
+	RequestState  string
+	InputRequests map[string]json.RawMessage
+}
+
+// Structure is the structured content of a result.
+type Structure struct {
+	ThreadID, Content, Status string
+	Threads                   []struct{ ThreadID, Content, Status, Since string }
+}
+
+// start sends a request with these members of its params next to _meta.
+func (h *host) start(method string, members ...string) *exchange {
+	var meta []string
+	if h.meta != "" {
+		meta = append(meta, h.meta)
+	}
+	if h.level != "" {
+		meta = append(meta, fmt.Sprintf(`"io.modelcontextprotocol/logLevel":%q`, h.level))
+	}
+	if h.token {
+		meta = append(meta, fmt.Sprintf(`"progressToken":"t%d"`, h.last.Add(1)))
+	}
+	if h.modern {
+		meta = append(meta, version2026, fmt.Sprintf(`"io.modelcontextprotocol/clientInfo":{"name":%q,"version":"1"},"io.modelcontextprotocol/clientCapabilities":%s`, h.name, h.capabilities))
+	}
+	if len(meta) > 0 {
+		members = append(slices.Clone(members), `"_meta":{`+strings.Join(meta, ",")+`}`)
+	}
+	return h.startWith(method, "{"+strings.Join(members, ",")+"}")
+}
+
+// startWith sends a request with these params.
+func (h *host) startWith(method, params string) *exchange {
+	return &exchange{h.Start(context.Background(), method, json.RawMessage(params)), h}
+}
+
+// wait returns the answer.
+func (x *exchange) wait() (a answer) {
+	x.host.t.Helper()
+	err := x.Result(&a.raw)
+	if err == nil {
+		err = json.Unmarshal(a.raw, &a)
+	}
+	if err != nil && !errors.As(err, &a.err) {
+		x.host.t.Errorf("%s: %v", a.raw, err)
 	}
 	return a
 }
 
-// write sends a line unchanged, unless lines are held.
-func (c *modernClient) write(line string) {
-	if c.held != nil {
-		*c.held = append(*c.held, line)
-		return
-	}
-	if err := c.transport.Write(context.Background(), [][]byte{[]byte(line)}); err != nil {
-		c.t.Errorf("write: %v", err)
-	}
-}
-
-// meta returns the _meta of the request with that id.
-func (c *modernClient) meta(id string) string {
-	level := ""
-	if c.level != "" {
-		level = fmt.Sprintf(`"io.modelcontextprotocol/logLevel":%q,`, c.level)
-	}
-	return fmt.Sprintf(`{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},%s"io.modelcontextprotocol/clientCapabilities":%s,"progressToken":"t%s"}`,
-		level, c.capabilities, id)
-}
-
-// start sends a request with these members of its params next to _meta.
-func (c *modernClient) start(method string, members ...string) *exchange {
-	c.mu.Lock()
-	id := strconv.Itoa(c.next + 1)
-	c.mu.Unlock()
-	return c.startWith(method, "{"+strings.Join(append(slices.Clone(members), `"_meta":`+c.meta(id)), ",")+"}")
-}
-
-// startWith sends a request with these params.
-func (c *modernClient) startWith(method, params string) *exchange {
-	c.mu.Lock()
-	c.next++
-	x := &exchange{
-		client: c, id: strconv.Itoa(c.next), method: method, level: c.level, events: strings.Contains(c.capabilities, "codexmcp/events"),
-		answer: make(chan answer, 1),
-	}
-	c.open[x.id] = x
-	c.mu.Unlock()
-	c.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, x.id, method, params))
-	return x
-}
-
-// wait returns the answer.
-func (x *exchange) wait() answer {
-	x.client.t.Helper()
+// answered reports whether there is an answer.
+func (x *exchange) answered() bool {
 	select {
-	case a := <-x.answer:
-		return a
-	case <-x.client.t.Context().Done():
-		x.client.t.Fatalf("%s %s was not answered", x.method, x.id)
-		return answer{}
+	case <-x.Done():
+		return true
+	default:
+		return false
 	}
 }
 
 // cancel cancels the request, which is to have no answer then.
 func (x *exchange) cancel() {
-	x.client.write(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + x.id + `}}`)
+	if err := x.host.Notify(context.Background(), "notifications/cancelled", map[string]any{"requestId": x.ID()}); err != nil {
+		x.host.t.Error(err)
+	}
 }
-
-// The answers to a question.
-const (
-	accepts  = `{"action":"accept"}`
-	declines = `{"action":"decline"}`
-)
 
 func toolCall(tool, arguments string) []string {
 	return []string{`"name":"` + tool + `"`, `"arguments":` + arguments}
 }
 
+// promptOf returns the arguments of codex with a prompt.
+func promptOf(prompt string) string { return fmt.Sprintf(`{"prompt":%q}`, prompt) }
+
+// starts calls the tool codex with a prompt, and does not wait.
+func (h *host) starts(prompt string) *exchange {
+	return h.start("tools/call", toolCall("codex", promptOf(prompt))...)
+}
+
 // call calls a tool.
-func (c *modernClient) call(tool, arguments string) answer {
-	c.t.Helper()
-	return c.start("tools/call", toolCall(tool, arguments)...).wait()
+func (h *host) call(tool, arguments string) answer {
+	h.t.Helper()
+	return h.start("tools/call", toolCall(tool, arguments)...).wait()
 }
 
 // codex calls the tool codex with a prompt.
-func (c *modernClient) codex(prompt string) answer {
-	c.t.Helper()
-	return c.call("codex", fmt.Sprintf(`{"prompt":%q}`, prompt))
+func (h *host) codex(prompt string) answer {
+	h.t.Helper()
+	return h.call("codex", promptOf(prompt))
 }
 
 // round is a retry of a call: tool and arguments, a state, and the answers.
-func (c *modernClient) round(tool, arguments, state, responses string) *exchange {
+func (h *host) round(tool, arguments, state, responses string) *exchange {
 	members := append(toolCall(tool, arguments), fmt.Sprintf(`"requestState":%q`, state))
 	if responses != "" {
 		members = append(members, `"inputResponses":`+responses)
 	}
-	return c.start("tools/call", members...)
+	return h.start("tools/call", members...)
+}
+
+// again retries the call of a prompt after an answer that asks.
+func (h *host) again(prompt string, a answer, responses string) answer {
+	h.t.Helper()
+	return h.round("codex", promptOf(prompt), h.state(a), responses).wait()
 }
 
 // state returns the state of an answer that asks.
-func (c *modernClient) state(a answer) string {
-	c.t.Helper()
-	if a.input == nil || a.input.RequestState == nil {
-		c.t.Fatalf("asks nothing: %s %v", a.raw, a.err)
+func (h *host) state(a answer) string {
+	h.t.Helper()
+	if a.RequestState == "" {
+		h.t.Fatalf("asks nothing: %s %v", a.raw, a.err)
 	}
-	return *a.input.RequestState
+	return a.RequestState
 }
 
 // keys returns the keys of an answer that asks, in order.
 func (a answer) keys() string {
-	if a.input == nil {
-		return ""
-	}
-	var keys []string
-	for key := range a.input.InputRequests {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return strings.Join(keys, " ")
+	return strings.Join(slices.Sorted(maps.Keys(a.InputRequests)), " ")
 }
 
 // text returns an answer as one line.
@@ -364,46 +416,34 @@ func (a answer) text() string {
 	switch {
 	case a.err != nil:
 		return fmt.Sprintf("%d %s", a.err.Code, a.err.Message)
-	case a.input != nil:
+	case a.RequestState != "":
 		return "asks " + a.keys()
-	case a.result == nil:
+	case a.Texts == nil:
 		return string(a.raw)
 	}
 	words := ""
-	if a.result.IsError != nil && *a.result.IsError {
+	if a.IsError {
 		words = "failed: "
 	}
-	for i, b := range a.result.Content {
-		text := b.(*modern.TextContent).Text
-		if strings.HasPrefix(text, "\n[thread ") {
+	for i, b := range a.Texts {
+		if strings.HasPrefix(b.Text, "\n[thread ") {
 			continue // it names the thread for the client's model
 		}
 		if i > 0 {
 			words += " | "
 		}
-		words += text
+		words += b.Text
 	}
 	return words
 }
 
-// structure returns the structured content of a result.
-type structure struct {
-	ThreadID, Content, Status string
-	Threads                   []struct{ ThreadID, Content, Status, Since string }
-}
-
-func (a answer) structured() (s structure) {
-	if a.result != nil {
-		_ = json.Unmarshal(a.result.StructuredContent, &s) // the zero value shows in the test
+// rows returns the threads in a result of codex-wait, by their texts.
+func (a answer) rows() string {
+	var rows []string
+	for _, r := range a.Threads {
+		rows = append(rows, r.Status+": "+r.Content)
 	}
-	return s
-}
-
-func noFile(t *testing.T, path string) {
-	t.Helper()
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%s is there (%v)", path, err)
-	}
+	return strings.Join(rows, "; ")
 }
 
 // pass waits in a synctest bubble.

@@ -2,7 +2,9 @@ package mcp_test
 
 import (
 	"encoding/json"
-	"fmt"
+	"errors"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +12,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
@@ -77,7 +78,7 @@ func TestModernErrors(t *testing.T) {
 		{"sendUserMessage", `{"conversationId":"a","items":[],` + modernMeta + `}`, -32601, ""},
 		{"subscriptions/listen", `{"notifications":{"taskIds":["a"]},` + modernMeta + `}`, -32021, ""},
 	} {
-		play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
+		play(t, nil, func(t *testing.T, c *host, w *servertest.Worker) {
 			a := c.startWith(tt.method, tt.params).wait()
 			if a.err == nil || int(a.err.Code) != tt.code || a.err.Message == "" || w.Did() != "0" {
 				t.Fatalf("%s %s: %s, want %d; turns %s", tt.method, tt.params, a.text(), tt.code, w.Did())
@@ -132,17 +133,13 @@ func TestEras(t *testing.T) {
 		{"modern without capabilities is no legacy", true, `{"name":"codex","arguments":{"prompt":"git"},"_meta":{` + version2026 + `}}`, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
-				c.legacy = true
+			play(t, nil, func(t *testing.T, c *host, w *servertest.Worker) {
 				if tt.begun {
-					c.expect("L")
-					c.write(`{"jsonrpc":"2.0","id":"L","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}}`)
-					synctest.Wait()
+					c.Ask(t, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}`)
 				}
-				c.expect("M")
-				c.write(`{"jsonrpc":"2.0","id":"M","method":"tools/call","params":` + tt.params + `}`)
+				c.startWith("tools/call", tt.params)
 				synctest.Wait()
-				if got := slices.Contains(c.requests, "elicitation/create"); got != tt.request {
+				if got := len(c.Received("elicitation/create")) > 0; got != tt.request {
 					t.Errorf("asked by a request: %t, want %t", got, tt.request)
 				}
 				if strings.HasSuffix(w.Did(), "git") {
@@ -153,16 +150,13 @@ func TestEras(t *testing.T) {
 	}
 }
 
-// expect lets an answer of any era come to a request that was written by hand.
-func (c *modernClient) expect(id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	id = fmt.Sprintf("%q", id)
-	c.open[id] = &exchange{client: c, id: id, answer: make(chan answer, 1)}
-}
-
 func TestDiscover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		home, begin := t.TempDir()+"/home", time.Now()
+		connectModern(t, &servertest.Engine{Turn: servertest.AskExec}, &codexserver.Options{Home: home}).start("server/discover").wait()
+		if _, err := os.Lstat(home); !errors.Is(err, fs.ErrNotExist) || time.Since(begin) != 0 { // it has no effect
+			t.Errorf("it took %v, and left %v", time.Since(begin), err)
+		}
 		c := connectModern(t, &servertest.Engine{Turn: servertest.AskExec}, &codexserver.Options{EngineName: "e", EngineReason: "r", Version: "7"})
 		a := c.start("server/discover").wait()
 		var d modern.DiscoverResult
@@ -206,19 +200,5 @@ func TestDiscover(t *testing.T) {
 		if again := c.start("tools/list").wait(); string(again.raw) != string(first.raw) {
 			t.Errorf("another list:\n%s\n%s", first.raw, again.raw)
 		}
-	})
-}
-
-// TestModernStart checks that a refused start has no effect.
-func TestModernStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		home := t.TempDir() + "/home"
-		c := connectModern(t, engine.TurnFunc(servertest.AskExec), &codexserver.Options{Home: home})
-		begin := time.Now()
-		c.start("server/discover").wait()
-		if took := time.Since(begin); took != 0 {
-			t.Errorf("it took %v", took)
-		}
-		noFile(t, home)
 	})
 }

@@ -18,9 +18,6 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
 
-// promptOf returns the arguments of codex with a prompt.
-func promptOf(prompt string) string { return fmt.Sprintf(`{"prompt":%q}`, prompt) }
-
 // TestRounds answers the questions of one call, with a retry for each answer.
 func TestRounds(t *testing.T) {
 	const session = `{"action":"accept","content":{"decision":"approved_for_session"}}`
@@ -51,13 +48,13 @@ func TestRounds(t *testing.T) {
 		{"say:hello", nil, []string{"hello"}, "1"},
 	} {
 		t.Run(tt.prompt, func(t *testing.T) {
-			play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
+			play(t, nil, func(t *testing.T, c *host, w *servertest.Worker) {
 				a := c.codex(tt.prompt)
 				for i, responses := range tt.rounds {
 					if !strings.HasPrefix(a.text(), tt.want[i]) {
 						t.Fatalf("round %d: %s, want %s", i, a.text(), tt.want[i])
 					}
-					a = c.round("codex", promptOf(tt.prompt), c.state(a), responses).wait()
+					a = c.again(tt.prompt, a, responses)
 				}
 				if last := tt.want[len(tt.want)-1]; !strings.HasPrefix(a.text(), last) {
 					t.Errorf("%s, want %s", a.text(), last)
@@ -73,23 +70,22 @@ func TestRounds(t *testing.T) {
 // TestQuestionForm checks the form of a question, and when it is sent: 20 ms after the
 // first open one.
 func TestQuestionForm(t *testing.T) {
-	play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
+	play(t, nil, func(t *testing.T, c *host, w *servertest.Worker) {
 		begin := time.Now()
 		a := c.codex("a+b")
 		if took := time.Since(begin); took != 20*time.Millisecond {
 			t.Errorf("asked after %v", took)
 		}
-		for key, r := range a.input.InputRequests {
-			q, ok := r.(*modern.ElicitRequest)
-			if !ok {
-				t.Fatalf("%s is a %T", key, r)
+		for key, r := range a.InputRequests {
+			var q struct {
+				Method string
+				Params struct{ Mode, Message string }
 			}
-			p := q.Params.(*modern.ElicitRequestFormParams)
-			if p.Mode == nil || *p.Mode != "form" || p.Message == "" || !strings.Contains(string(a.raw), `"codex/approval":{`) {
-				t.Errorf("%s: %s", key, a.raw)
+			if err := json.Unmarshal(r, &q); err != nil || q.Method != "elicitation/create" || q.Params.Mode != "form" || q.Params.Message == "" || !strings.Contains(string(r), `"codex/approval":{`) {
+				t.Errorf("%s: %s, %v", key, r, err)
 			}
 		}
-		if strings.Contains(c.state(a), c.codex("say:x").structured().ThreadID) || len(c.state(a)) > 1000 {
+		if strings.Contains(c.state(a), c.codex("say:x").ThreadID) || len(c.state(a)) > 1000 {
 			t.Errorf("state %s", c.state(a))
 		}
 	})
@@ -98,7 +94,7 @@ func TestQuestionForm(t *testing.T) {
 // TestAskedAgain asks again for a missing answer. The time-out of the question does not
 // start again.
 func TestAskedAgain(t *testing.T) {
-	play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}}, func(t *testing.T, c *modernClient, w *servertest.Worker) {
+	play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}}, func(t *testing.T, c *host, w *servertest.Worker) {
 		a := c.codex("a+b")
 		pass(40 * time.Second)
 		first := c.state(a)
@@ -107,8 +103,8 @@ func TestAskedAgain(t *testing.T) {
 			t.Fatalf("%s, with the state of before: %t", a.text(), c.state(a) == first)
 		}
 		pass(30 * time.Second) // the minute is over, and no request came
-		a = c.round("codex", promptOf("a+b"), c.state(a), `{"q2":`+accepts+`}`).wait()
-		if s := a.text(); !strings.Contains(s, "no answer came back") || a.structured().ThreadID == "" || !strings.HasPrefix(s, "failed: ") {
+		a = c.again("a+b", a, `{"q2":`+accepts+`}`)
+		if s := a.text(); !strings.Contains(s, "no answer came back") || a.ThreadID == "" || !strings.HasPrefix(s, "failed: ") {
 			t.Errorf("a late retry: %s", s)
 		}
 		if w.Did() != "1" {
@@ -124,14 +120,14 @@ func TestDecidedElsewhere(t *testing.T) {
 		{"git", declines, "git: denied", "1"},
 		{"git wait:1m", accepts, "git: approved", "1 git"},
 	} {
-		play(t, &codexserver.Options{Desk: &servertest.Desk{Answer: servertest.After(time.Second, tt.answer)}}, func(t *testing.T, c *modernClient, w *servertest.Worker) {
+		play(t, &codexserver.Options{Desk: &servertest.Desk{Answer: servertest.After(time.Second, tt.answer)}}, func(t *testing.T, c *host, w *servertest.Worker) {
 			a := c.codex(tt.prompt)
 			pass(2 * time.Second)
 			opposite := accepts
 			if tt.answer == accepts {
 				opposite = declines
 			}
-			a = c.round("codex", promptOf(tt.prompt), c.state(a), `{"q1":`+opposite+`}`).wait()
+			a = c.again(tt.prompt, a, `{"q1":`+opposite+`}`)
 			if a.text() != tt.want || w.Did() != tt.did {
 				t.Errorf("%s; turns and commands %q, want %q", a.text(), w.Did(), tt.did)
 			}
@@ -154,7 +150,7 @@ func TestAbandonedRounds(t *testing.T) {
 		{"a+b wait:1h", time.Minute, time.Minute},
 	} {
 		t.Run(fmt.Sprint(tt.prompt, tt.timeout), func(t *testing.T) {
-			play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: tt.timeout}}, func(t *testing.T, c *modernClient, w *servertest.Worker) {
+			play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: tt.timeout}}, func(t *testing.T, c *host, w *servertest.Worker) {
 				a := c.codex(tt.prompt)
 				pass(tt.after - time.Second)
 				if w.Ended() {
@@ -164,13 +160,13 @@ func TestAbandonedRounds(t *testing.T) {
 				if !w.Ended() {
 					t.Error("the turn goes on")
 				}
-				late := c.round("codex", promptOf(tt.prompt), c.state(a), `{"q1":`+accepts+`}`).wait()
+				late := c.again(tt.prompt, a, `{"q1":`+accepts+`}`)
 				switch {
 				case tt.timeout < 0: // the state is older than a day
 					if late.err == nil || late.err.Code != modern.CodeInvalidParams {
 						t.Errorf("a late retry: %s", late.text())
 					}
-				case !strings.Contains(late.text(), "no answer came back") || late.structured().ThreadID == "":
+				case !strings.Contains(late.text(), "no answer came back") || late.ThreadID == "":
 					t.Errorf("a late retry: %s", late.text())
 				}
 				if w.Did() != "1" {
@@ -197,7 +193,7 @@ func TestAlwaysInARound(t *testing.T) {
 			if offered := strings.Contains(string(a.raw), "Always allow exactly `make`"); offered != (want == elicit.Approved) {
 				t.Errorf("%s: %s", form, a.raw)
 			}
-			a = c.round("codex", promptOf("p"), c.state(a), `{"q1":{"action":"accept","content":{"decision":"approved_always"}}}`).wait()
+			a = c.again("p", a, `{"q1":{"action":"accept","content":{"decision":"approved_always"}}}`)
 			if a.text() != string(want) {
 				t.Errorf("%s: %s, want %s", form, a.text(), want)
 			}
@@ -224,7 +220,7 @@ func TestFormsOfEngines(t *testing.T) {
 			if asked := strings.Contains(string(a.raw), `"requestedSchema":`+form); asked != (want == "approved") {
 				t.Errorf("%s: %s", form, a.raw)
 			} else if asked {
-				a = c.round("codex", promptOf("p"), c.state(a), `{"q1":{"action":"accept","content":{"sure":true}}}`).wait()
+				a = c.again("p", a, `{"q1":{"action":"accept","content":{"sure":true}}}`)
 			}
 			if !strings.HasPrefix(a.text(), want) {
 				t.Errorf("%s: %s, want %s", form, a.text(), want)
@@ -232,8 +228,6 @@ func TestFormsOfEngines(t *testing.T) {
 		})
 	}
 }
-
-const acceptOne = `{"q1":` + accepts + `}`
 
 // refusedState reports whether a retry was refused because of its state.
 func refusedState(a answer) bool {
@@ -261,7 +255,7 @@ func TestStateIsOfOneCall(t *testing.T) {
 		{"other spelling", "codex", `{ "pr\u006fmpt" : "g\u0069t", "config":{"a":[1.0,{"x":"\u00e9"}],"b":2e0} }`, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			play(t, &codexserver.Options{Calls: codexserver.CallOptions{TrustedCalls: true}}, func(t *testing.T, c *modernClient, w *servertest.Worker) {
+			play(t, &codexserver.Options{Calls: codexserver.CallOptions{TrustedCalls: true}}, func(t *testing.T, c *host, w *servertest.Worker) {
 				a := c.call("codex", own)
 				r := c.round(tt.tool, tt.arguments, c.state(a), acceptOne).wait()
 				if tt.good {
@@ -283,7 +277,7 @@ func TestStateIsOfOneCall(t *testing.T) {
 
 // TestAlteredState changes every character of a state, cuts it and adds to it.
 func TestAlteredState(t *testing.T) {
-	play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
+	play(t, nil, func(t *testing.T, c *host, w *servertest.Worker) {
 		state := c.state(c.codex("git"))
 		var altered []string
 		for i := range state {
@@ -311,7 +305,7 @@ func TestAlteredState(t *testing.T) {
 // TestStateIsGoodForOnce uses each state twice, of the same call and of another one
 // with the same arguments.
 func TestStateIsGoodForOnce(t *testing.T) {
-	play(t, nil, func(t *testing.T, c *modernClient, w *servertest.Worker) {
+	play(t, nil, func(t *testing.T, c *host, w *servertest.Worker) {
 		one, two := c.state(c.codex("a b")), c.state(c.codex("a b"))
 		next := c.round("codex", promptOf("a b"), one, `{"q1":`+declines+`}`).wait()
 		for _, responses := range []string{`{"q1":` + accepts + `}`, `{"q2":` + accepts + `}`, ""} {
@@ -319,11 +313,11 @@ func TestStateIsGoodForOnce(t *testing.T) {
 				t.Errorf("used before: %s", a.text())
 			}
 		}
-		last := c.round("codex", promptOf("a b"), c.state(next), `{"q2":`+declines+`}`).wait()
+		last := c.again("a b", next, `{"q2":`+declines+`}`)
 		if last.text() != "a: denied, b: denied" {
 			t.Errorf("%s", last.text())
 		}
-		if a := c.round("codex", promptOf("a b"), c.state(next), `{"q2":`+accepts+`}`).wait(); !refusedState(a) {
+		if a := c.again("a b", next, `{"q2":`+accepts+`}`); !refusedState(a) {
 			t.Errorf("of a call that has ended: %s", a.text())
 		}
 		if w.Did() != "2" {
@@ -369,10 +363,10 @@ func TestStateExpires(t *testing.T) {
 		after time.Duration
 		want  string
 	}{{24 * time.Hour, "git: approved"}, {24*time.Hour + 2*time.Second, "-32602"}} {
-		play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: -1}}, func(t *testing.T, c *modernClient, w *servertest.Worker) {
+		play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: -1}}, func(t *testing.T, c *host, w *servertest.Worker) {
 			a := c.codex("git")
 			pass(tt.after - time.Second)
-			if a := c.round("codex", promptOf("git"), c.state(a), acceptOne).wait(); !strings.HasPrefix(a.text(), tt.want) {
+			if a := c.again("git", a, acceptOne); !strings.HasPrefix(a.text(), tt.want) {
 				t.Errorf("after %v: %s", tt.after, a.text())
 			}
 		})
@@ -389,7 +383,7 @@ func TestStateOfAnotherSession(t *testing.T) {
 		restarted := connectModern(t, w.Engine(), &codexserver.Options{Home: home})
 		a := one.codex("git")
 		two.codex("git") // it has states of its own
-		for _, c := range []*modernClient{two, restarted} {
+		for _, c := range []*host{two, restarted} {
 			r := c.round("codex", promptOf("git"), one.state(a), acceptOne).wait()
 			if !refusedState(r) || !strings.Contains(r.err.Message, "the server was restarted") || !strings.Contains(r.err.Message, "codex-reply continues") {
 				t.Errorf("%s", r.text())
