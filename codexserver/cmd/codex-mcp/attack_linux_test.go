@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -212,7 +213,7 @@ func (v *victim) call(tool string, arguments map[string]any) (thread string) {
 		if v.answer != nil {
 			answer = v.answer(question)
 		}
-		v.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, dig(v.t, m, "id"), answer))
+		v.send(line(map[string]any{"jsonrpc": "2.0", "id": m["id"], "result": json.RawMessage(answer)}))
 	}
 }
 

@@ -181,6 +181,22 @@ func TestProgramName(t *testing.T) {
 	}
 }
 
+// TestFullDevice prints to a full device. servertest.ReaderLeaves does so in the turns of ask.
+func TestFullDevice(t *testing.T) {
+	t.Setenv("CODEX_HOME", t.TempDir())
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	for _, line := range []string{"--version", "--help", "completion bash", "doctor --engine native", "doctor --engine native --json"} {
+		var stderr bytes.Buffer
+		if code := run(t.Context(), "codex-mcp", strings.Fields(line), full, &stderr); code != 1 || !strings.Contains(stderr.String(), "no space left on device") {
+			t.Errorf("%s: exit status %d: %s", line, code, &stderr)
+		}
+	}
+}
+
 func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{ // "" for a wrong line
 		"completion bash":                          "complete -o default -F __start_codex-mcp codex-mcp",

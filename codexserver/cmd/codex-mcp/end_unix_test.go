@@ -3,13 +3,11 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -104,33 +102,6 @@ func TestEndToEndNohup(t *testing.T) {
 	p.stdin.Close()
 	if code := p.wait(); code != 0 {
 		t.Errorf("exit status %d", code)
-	}
-}
-
-// TestEndToEndFullDevice writes to a full device. servertest.ReaderLeaves does so in the turns of ask.
-func TestEndToEndFullDevice(t *testing.T) {
-	if _, err := os.Stat("/dev/full"); err != nil {
-		t.Skip(err)
-	}
-	for _, args := range [][]string{
-		{"--version"}, {"--help"}, {"completion", "bash"}, {"doctor", "--engine", "native"}, {"doctor", "--engine", "native", "--json"},
-	} {
-		t.Run(strings.Join(args, " "), func(t *testing.T) {
-			t.Parallel()
-			full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer full.Close()
-			s := sit(t, providertest.Turn{Text: []string{"Done."}})
-			cmd := s.command(t, args...)
-			var stderr bytes.Buffer
-			cmd.Stdout, cmd.Stderr = full, &stderr
-			cmd.Run()
-			if got := cmd.ProcessState.ExitCode(); got != terminal.StatusFailed || !strings.Contains(stderr.String(), "no space left on device") {
-				t.Errorf("%v: %s", cmd.ProcessState, &stderr)
-			}
-		})
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -396,7 +395,7 @@ func (g *golden) play(script string) {
 			}
 			fmt.Fprintf(&g.out, "# file %s\n%s", name, text)
 		case "git":
-			git(t, g.f, append([]string{name}, strings.Fields(rest)...)...)
+			servertest.Git(t, g.f.cwd, append([]string{name}, strings.Fields(rest)...)...)
 		case "kill":
 			g.killed = true
 			g.p.cmd.Process.Kill()
@@ -631,39 +630,11 @@ func pattern(t *testing.T, text string) map[string]any {
 	return m
 }
 
-// dig finds a member by dotted path and returns it as JSON text.
-func dig(t *testing.T, m map[string]any, path string) string {
-	t.Helper()
-	var v any = m
-	for name := range strings.SplitSeq(path, ".") {
-		o, ok := v.(map[string]any)
-		if v = o[name]; !ok || v == nil {
-			t.Fatalf("no %s in %s", path, line(m))
-		}
-	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
 func awaitRequests(t *testing.T, model *providertest.Server, n int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	if err := model.Await(ctx, n); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// git runs git in the work folder.
-func git(t *testing.T, f folders, args ...string) {
-	t.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir = f.cwd
-	cmd.Env = append(os.Environ(), "HOME="+f.user, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_DATE=2025-01-01T00:00:00Z", "GIT_COMMITTER_DATE=2025-01-01T00:00:00Z")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("git %v: %v\n%s", args, err, out)
 	}
 }

@@ -83,10 +83,7 @@ sandbox
 fix the tests
 mcp list
 mcp add x
-rules nosuch
-rules add
 rules remove
-rules remove x
 rules remove 1 2
 ask --engine= hi
 shared nosuch
@@ -98,8 +95,6 @@ completion
 --aproval never
 --sandobx read-only
 --engin native
---nosuch
--x
 ask --modle x hi
 ask
 ask -

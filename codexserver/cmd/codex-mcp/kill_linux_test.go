@@ -279,9 +279,7 @@ type killer struct {
 // taskView is the result of tasks/get or tools/call.
 type taskView struct {
 	TaskID        string                     `json:"taskId"`
-	ResultType    string                     `json:"resultType"`
 	Status        string                     `json:"status"`
-	Message       string                     `json:"statusMessage"`
 	InputRequests map[string]json.RawMessage `json:"inputRequests"`
 	Result        json.RawMessage            `json:"result"`
 	Content       json.RawMessage            `json:"content"` // of a call that is not a task

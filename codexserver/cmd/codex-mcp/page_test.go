@@ -104,11 +104,27 @@ func (v *visitor) answer(id int, result string) {
 	}
 }
 
-// withPage returns a configuration with a page.
-func withPage(t *testing.T) *configuration {
-	return &configuration{
+// announced opens a page, and returns a function that asks a question, which is withdrawn, and one that closes the page.
+func announced(t *testing.T, stderr *deaf, when announcing) (ask, end func()) {
+	t.Helper()
+	c := &configuration{
 		home: t.TempDir(), log: slog.New(slog.DiscardHandler),
 		settings: &config.Settings{Approvals: config.ApprovalSettings{Asking: setting.Asking{Where: setting.WhereBoth}}},
+	}
+	var o codexserver.Options
+	p, err := c.openPage(&o, stderr, when)
+	if err != nil {
+		t.Fatal(err)
+	}
+	withdrawn, withdraw := context.WithCancel(t.Context())
+	withdraw()
+	ask = func() {
+		_, _ = o.Desk.Ask(withdrawn, &approval.Request{Event: protocol.RawEvent{}, Question: &elicit.Question{}})
+	}
+	return ask, func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -116,19 +132,12 @@ func withPage(t *testing.T) *configuration {
 // question.
 func TestPageWithBlockedStderr(t *testing.T) {
 	stderr := &deaf{released: make(chan struct{})}
-	c := withPage(t)
-	var o codexserver.Options
-	p, err := c.openPage(&o, stderr, linkAgain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ask, end := announced(t, stderr, linkAgain)
 	asked := make(chan struct{})
 	go func() {
 		defer close(asked)
-		withdrawn, withdraw := context.WithCancel(t.Context())
-		withdraw()
 		for range 10 {
-			_, _ = o.Desk.Ask(withdrawn, &approval.Request{Event: protocol.RawEvent{}, Question: &elicit.Question{}})
+			ask()
 		}
 	}()
 	select {
@@ -137,9 +146,7 @@ func TestPageWithBlockedStderr(t *testing.T) {
 		t.Error("a question waits for stderr")
 	}
 	close(stderr.released)
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
+	end()
 	<-asked
 }
 
@@ -149,26 +156,14 @@ func TestLinksArePrintedAgain(t *testing.T) {
 	for when, want := range map[announcing]int{linkOnce: 1, linkAgain: 2, linkNever: 2} {
 		stderr := &deaf{released: make(chan struct{}), wrote: make(chan struct{}, 8)}
 		close(stderr.released)
-		c := withPage(t)
-		var o codexserver.Options
-		p, err := c.openPage(&o, stderr, when)
-		if err != nil {
-			t.Fatal(err)
-		}
-		withdrawn, withdraw := context.WithCancel(t.Context())
-		withdraw()
-		_, _ = o.Desk.Ask(withdrawn, &approval.Request{Event: protocol.RawEvent{}, Question: &elicit.Question{}})
+		ask, end := announced(t, stderr, when)
+		ask()
 		for range want {
 			<-stderr.wrote
 		}
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-		if stderr.lines != want {
-			t.Errorf("%d: %d lines printed, want %d", when, stderr.lines, want)
-		}
-		if stderr.links != (when != linkNever) {
-			t.Errorf("%d: links are printed: %t", when, stderr.links)
+		end()
+		if stderr.lines != want || stderr.links != (when != linkNever) {
+			t.Errorf("%d: %d lines printed, want %d; with links: %t", when, stderr.lines, want, stderr.links)
 		}
 	}
 }

@@ -8,12 +8,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,6 +23,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/internal/gobuild"
 	"github.com/codexmcp/codexmcp/internal/memdir"
@@ -140,7 +143,7 @@ type process struct {
 	said   []map[string]any // messages, in order; those of a batch are the member "batch" of one
 	seen   map[int]bool     // those that were awaited
 	bad    []string         // other lines
-	stderr bytes.Buffer
+	stderr servertest.Journal
 	ended  bool // stdout is at its end
 
 	exited chan struct{} // closed when the process is gone
@@ -255,19 +258,13 @@ func launch(t *testing.T, f folders, cmd *exec.Cmd) *process {
 		t.Fatal(err)
 	}
 	p.stdout = stdout
-	stderr, err := p.cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p.cmd.Stderr = &p.stderr
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var readers sync.WaitGroup
-	readers.Go(func() { p.read(stdout) })
-	readers.Go(func() { p.readErrors(stderr) })
 	go func() {
 		defer close(p.exited)
-		readers.Wait()
+		p.read(stdout)
 		p.cmd.Wait()
 		p.code = p.cmd.ProcessState.ExitCode()
 	}()
@@ -307,24 +304,8 @@ func (p *process) read(r io.Reader) {
 	}
 }
 
-func (p *process) readErrors(r io.Reader) {
-	lines := bufio.NewReader(r)
-	for {
-		line, err := lines.ReadString('\n')
-		p.mu.Lock()
-		p.stderr.WriteString(line)
-		p.mu.Unlock()
-		if err != nil {
-			return
-		}
-	}
-}
-
-func (p *process) errors() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.stderr.String()
-}
+// errors returns what the process wrote to standard error.
+func (p *process) errors() string { return p.stderr.String() }
 
 // send writes one line.
 func (p *process) send(line string) {
@@ -440,6 +421,17 @@ func (p *process) wait() int {
 		p.t.Fatal("the process did not end")
 		return 0
 	}
+}
+
+// freePort returns a port of this machine that was free.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
 // until waits for a condition that no event announces.
