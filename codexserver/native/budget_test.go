@@ -49,9 +49,7 @@ func TestCommandsBeyondTheTokens(t *testing.T) {
 				in := say("make it")
 				in.MaxTokens = tt.budget
 				err := c.Turn(ctx, in)
-				var abort *engine.AbortError
-				var failed *engine.TurnError
-				if tt.serverInterrupt && (!errors.As(err, &abort) || !errors.Is(err, canceled)) || !tt.serverInterrupt && !errors.As(err, &failed) {
+				if tt.serverInterrupt && (!as[*engine.AbortError](err) || !errors.Is(err, canceled)) || !tt.serverInterrupt && !as[*engine.TurnError](err) {
 					t.Errorf("Turn: %v", err)
 				}
 				b.absent(t, "made")

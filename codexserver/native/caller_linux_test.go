@@ -1,7 +1,6 @@
 package native_test
 
 import (
-	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -61,9 +60,7 @@ func TestHostileArguments(t *testing.T) {
 			InputSchema struct{ Properties map[string]any }
 		}
 	}
-	if err := json.Unmarshal([]byte(c.Ask(t, "tools/list", `{}`)), &list); err != nil {
-		t.Fatal(err)
-	}
+	parse(t, []byte(c.Ask(t, "tools/list", `{}`)), &list)
 	n := 0
 	for _, tool := range list.Tools {
 		for name := range tool.InputSchema.Properties {

@@ -2,7 +2,6 @@ package native_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -104,8 +103,7 @@ func TestSettingsReachTheProvider(t *testing.T) {
 			tt.cfg.Cwd, tt.cfg.FromCall = b.cwd, true
 			c, err := b.engine.Start(t.Context(), tt.cfg, &host{})
 			if tt.fails != "" {
-				var faulty *engine.ConfigError
-				if !errors.As(err, &faulty) || !strings.Contains(err.Error(), tt.fails) {
+				if !as[*engine.ConfigError](err) || !strings.Contains(err.Error(), tt.fails) {
 					t.Errorf("got %v, want %s", err, tt.fails)
 				}
 				return
@@ -175,8 +173,7 @@ func TestAnswerOfAForm(t *testing.T) {
 	b := setup(t, "", native.Limits{})
 	in := say("count")
 	in.OutputSchema = json.RawMessage(`{"$ref":"http://127.0.0.1:1/schema"}`)
-	var failed *engine.TurnError
-	if err := b.start(t, &host{}, protocol.Config{}).Turn(t.Context(), in); !errors.As(err, &failed) || len(b.provider.Requests()) != 0 {
+	if err := b.start(t, &host{}, protocol.Config{}).Turn(t.Context(), in); !as[*engine.TurnError](err) || len(b.provider.Requests()) != 0 {
 		t.Errorf("a schema that refers to another document: %v, %d requests", err, len(b.provider.Requests()))
 	}
 }

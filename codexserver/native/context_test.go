@@ -44,9 +44,7 @@ func userMessages(t testing.TB, r providertest.Request) []string {
 			Content json.RawMessage
 		}
 	}
-	if err := json.Unmarshal(r.Body, &body); err != nil {
-		t.Fatal(err)
-	}
+	parse(t, r.Body, &body)
 	var out []string
 	for _, m := range body.Messages {
 		var text string
@@ -162,13 +160,9 @@ func TestRolloutIsComplete(t *testing.T) {
 	var kinds []string
 	for line := range strings.Lines(data) {
 		var l protocol.RolloutLine
-		if err := json.Unmarshal([]byte(line), &l); err != nil {
-			t.Fatal(err)
-		}
+		parse(t, []byte(line), &l)
 		var p struct{ Type, Role string }
-		if err := json.Unmarshal(l.Payload, &p); err != nil {
-			t.Fatal(err)
-		}
+		parse(t, l.Payload, &p)
 		kinds = append(kinds, strings.TrimSpace(string(l.Type)+" "+p.Type+" "+p.Role))
 	}
 	diff(t, "lines", []string{

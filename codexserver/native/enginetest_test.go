@@ -27,7 +27,7 @@ func TestPromises(t *testing.T) {
 func subject(t *testing.T, wire string) *enginetest.Subject {
 	model := providertest.New()
 	t.Cleanup(model.Close)
-	e, err := native.New(&native.Options{CodexHome: t.TempDir(), Overrides: map[string]any{
+	e := open(t, native.Options{CodexHome: t.TempDir(), Overrides: map[string]any{
 		"model":                                   "mock-model",
 		"model_provider":                          "mock",
 		"model_providers.mock.name":               "mock",
@@ -35,14 +35,6 @@ func subject(t *testing.T, wire string) *enginetest.Subject {
 		"model_providers.mock.wire_api":           wire,
 		"model_providers.mock.stream_max_retries": int64(0),
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	return &enginetest.Subject{
 		Engine: e,
 		Config: protocol.Config{ApprovalPolicy: protocol.ApprovalUntrusted, Sandbox: protocol.SandboxDangerFullAccess},

@@ -67,10 +67,7 @@ func (f *several) start(h engine.Host) engine.Conversation {
 // reopened closes the conversation and resumes it.
 func (f *several) reopened(h engine.Host) engine.Conversation {
 	f.t.Helper()
-	path, err := fileOf(f.t, f.engine, f.conv.ID())
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	path := fileOf(f.t, f.engine, f.conv.ID())
 	closed(f.t, f.conv)
 	return (&bench{engine: f.engine}).resume(f.t, path, protocol.Config{}, h)
 }
@@ -206,8 +203,7 @@ func TestAllRefuse(t *testing.T) {
 		script.Add(providertest.Turn{Repeat: true, Status: 401, Body: fmt.Sprintf(`{"error":{"message":"no, says %d"}}`, i)})
 	}
 	err := f.conv.Turn(t.Context(), say("go"))
-	var failed *engine.TurnError
-	if !errors.As(err, &failed) {
+	if !as[*engine.TurnError](err) {
 		t.Fatalf("Turn: %v", err)
 	}
 	for _, words := range []string{"provider a: ", "says 0", "provider b: ", "says 1", "provider c: ", "says 2"} {
@@ -293,8 +289,7 @@ func TestFailoverInterrupted(t *testing.T) {
 		_ = f.scripts[1].Await(t.Context(), 1)
 		cancel()
 	}()
-	var abort *engine.AbortError
-	if err := f.conv.Turn(ctx, say("go")); !errors.As(err, &abort) {
+	if err := f.conv.Turn(ctx, say("go")); !as[*engine.AbortError](err) {
 		t.Errorf("Turn: %v", err)
 	}
 	diff(t, "requests of the third provider", 0, len(f.scripts[2].Requests()))
@@ -311,10 +306,9 @@ func TestFailoverOptions(t *testing.T) {
 			t.Errorf("New: %v, want %s", err, want)
 		}
 	}
-	var unknown *engine.ConfigError
 	f := newSeveral(t, native.Options{}, "chat")
 	_, err := f.engine.Start(t.Context(), protocol.Config{Cwd: f.at, Overrides: map[string]json.RawMessage{"failover": json.RawMessage(`{"to":[{"provider":"a","model":"m"}]}`)}}, f.host)
-	if !errors.As(err, &unknown) {
+	if !as[*engine.ConfigError](err) {
 		t.Errorf("a call chose the providers: %v", err)
 	}
 	f = newSeveral(t, native.Options{Failover: native.Failover{To: []native.FailoverTo{{Provider: "missing", Model: "m"}, {Provider: "openai", Model: "without a key"}, {Provider: "a", Model: "m0"}}}}, "chat")
@@ -381,10 +375,7 @@ func playFailover(t *testing.T, r *rand.Rand) {
 			return providertest.Say("done")
 		}})
 	}
-	path, err := fileOf(t, f.engine, f.conv.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := fileOf(t, f.engine, f.conv.ID())
 	for n := range 10 {
 		mu.Lock()
 		turns++
@@ -443,10 +434,7 @@ func TestOtherProvidersReasoning(t *testing.T) {
 		call.Reasoning = []string{"a thought"}
 		f.scripts[0].Add(call, providertest.Say("done"), providertest.Say("again"))
 		turn(t, f.conv, say("go"))
-		path, err := fileOf(t, f.engine, f.conv.ID())
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := fileOf(t, f.engine, f.conv.ID())
 		change(t, path, `"cli_version":`, fmt.Sprintf(`"model_provider":%q,"cli_version":`, provider))
 		turn(t, f.reopened(f.host), say("more"))
 		last := f.scripts[0].Requests()[2]

@@ -4,7 +4,6 @@ package native_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -268,9 +267,7 @@ func (w *wired) told(r client.Result) {
 		} `json:"structuredContent"`
 	}
 	if r.Raw != nil { // codex-wait has rows in its place
-		if err := json.Unmarshal(r.Raw, &result); err != nil {
-			t.Fatal(err)
-		}
+		parse(t, r.Raw, &result)
 		got := result.StructuredContent
 		if len(got.Rerouted) != 1 || got.Rerouted[0].FromProvider != "a" || got.Rerouted[0].ToProvider != "b" || got.Rerouted[0].ToModel != "m1" || got.Model != "m1" {
 			t.Errorf("the result has %+v", got)

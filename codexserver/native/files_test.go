@@ -18,18 +18,14 @@ import (
 func offered(t *testing.T, body []byte) (names string, size int) {
 	t.Helper()
 	var request struct{ Tools []json.RawMessage }
-	if err := json.Unmarshal(body, &request); err != nil {
-		t.Fatal(err)
-	}
+	parse(t, body, &request)
 	for _, one := range request.Tools {
 		size += len(one)
 		var named struct {
 			Name     string
 			Function struct{ Name string }
 		}
-		if err := json.Unmarshal(one, &named); err != nil {
-			t.Fatal(err)
-		}
+		parse(t, one, &named)
 		names += " " + named.Name + named.Function.Name
 	}
 	return strings.TrimSpace(names), size

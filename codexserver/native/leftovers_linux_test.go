@@ -16,6 +16,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// pipeOf makes a named pipe. What it returns reports whether a process holds the pipe for writing.
+func pipeOf(t *testing.T, path string) func() bool {
+	t.Helper()
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	return func() bool {
+		n, err := unix.Read(fd, make([]byte, 1))
+		if n > 0 || err != nil && !errors.Is(err, unix.EAGAIN) {
+			t.Errorf("the pipe: %d bytes, %v", n, err)
+		}
+		return err != nil
+	}
+}
+
 // TestLeftoversEndWithTheConversation starts a daemon by an approved command, and one by a
 // command in the sandbox. The first runs until the conversation is closed. The second ends with its
 // command.
@@ -31,30 +51,15 @@ func TestLeftoversEndWithTheConversation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := setup(t, "", native.Limits{})
 			pipe := filepath.Join(b.cwd, "alive")
-			if err := unix.Mkfifo(pipe, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			lives := pipeOf(t, pipe)
 			b.provider.Add(providertest.Call(providertest.Shell("c", "sh", "-c", daemon, pipe)), providertest.Say("done"))
-			fd, err := unix.Open(pipe, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer unix.Close(fd)
-			lives := func() bool { // reports whether a process holds the pipe for writing
-				_, err := unix.Read(fd, make([]byte, 1))
-				return errors.Is(err, unix.EAGAIN)
-			}
 			c := b.start(t, &host{exec: allow}, protocol.Config{
 				ApprovalPolicy: protocol.ApprovalPolicy(tt.policy), Sandbox: protocol.SandboxWorkspaceWrite,
 			})
 			turn(t, c, say("go"))
-			if lives() != tt.lives {
-				t.Errorf("after the command the daemon is running: %v, want %v", lives(), tt.lives)
-			}
+			diff(t, "the daemon is running after the command", tt.lives, lives())
 			closed(t, c)
-			if lives() {
-				t.Error("the daemon is running after its conversation was closed")
-			}
+			diff(t, "the daemon is running after its conversation", false, lives())
 		})
 	}
 }
@@ -62,26 +67,15 @@ func TestLeftoversEndWithTheConversation(t *testing.T) {
 // TestDaemonOfAnMCPServer has an MCP server start a daemon, which ends with the conversation.
 func TestDaemonOfAnMCPServer(t *testing.T) {
 	alive := filepath.Join(t.TempDir(), "alive")
-	if err := unix.Mkfifo(alive, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	fd, err := unix.Open(alive, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(fd)
+	lives := pipeOf(t, alive)
 	script := fmt.Sprintf(`exec 9> %s; (setsid sh -c "sleep 1000 > /dev/null 2>&1 < /dev/null &" &); exec %s`, alive, os.Args[0])
 	b := setup(t, fmt.Sprintf("---\n[mcp_servers.toy]\ncommand = \"/bin/sh\"\nargs = [\"-c\", %q]\nenv = { PLAY = \"mcp server\" }\n", script), native.Limits{},
 		providertest.Call(providertest.ToolCall{ID: "c1", Name: "toy__echo", Arguments: `{"x": "1"}`}), providertest.Say("ok"))
 	c := b.start(t, &host{}, protocol.Config{})
 	turn(t, c, say("use it"))
-	if _, err := unix.Read(fd, make([]byte, 1)); !errors.Is(err, unix.EAGAIN) {
-		t.Errorf("the server is not running: %v", err)
-	}
+	diff(t, "the server is running", true, lives())
 	closed(t, c)
-	if n, err := unix.Read(fd, make([]byte, 1)); n != 0 || err != nil {
-		t.Errorf("the daemon is running after its conversation was closed: %v", err)
-	}
+	diff(t, "the daemon is running after its conversation", false, lives())
 }
 
 // TestNewWithoutMain makes no engine in a program whose main does not call Main.

@@ -172,8 +172,7 @@ func TestListPages(t *testing.T) {
 		t.Errorf("a page of 0: %v, %q", got, next)
 	}
 	less := -1
-	var refused *engine.RefusedError
-	if _, err := e.List(t.Context(), protocol.ListConversationsParams{PageSize: &less}); !errors.As(err, &refused) {
+	if _, err := e.List(t.Context(), protocol.ListConversationsParams{PageSize: &less}); !as[*engine.RefusedError](err) {
 		t.Errorf("a page of -1: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

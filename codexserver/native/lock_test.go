@@ -1,7 +1,6 @@
 package native_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,15 +31,13 @@ func TestTwoServers(t *testing.T) {
 	words := fmt.Sprintf("codex-mcp dev (process %d on ", os.Getpid())
 	b.provider.Add(providertest.Turn{Func: func(providertest.Request) providertest.Turn {
 		h2.take()
-		var failed *engine.TurnError
-		if err := other.Turn(t.Context(), say("never said")); !errors.As(err, &failed) || !strings.Contains(err.Error(), words) {
+		if err := other.Turn(t.Context(), say("never said")); !as[*engine.TurnError](err) || !strings.Contains(err.Error(), words) {
 			t.Errorf("a turn of the second: %v", err)
 		}
 		if events := h2.take(); len(events) != 3 || events[2] != "task_complete null" {
 			t.Errorf("events of the second: %q", events)
 		}
-		var refused *engine.RefusedError
-		if _, err := second.Resume(t.Context(), engine.Saved{File: path}, protocol.Config{}, &host{}); !errors.As(err, &refused) || !strings.Contains(err.Error(), words) {
+		if _, err := second.Resume(t.Context(), engine.Saved{File: path}, protocol.Config{}, &host{}); !as[*engine.RefusedError](err) || !strings.Contains(err.Error(), words) {
 			t.Errorf("Resume by the second: %v", err)
 		}
 		return providertest.Say("two")

@@ -68,10 +68,7 @@ func runMany(t *testing.T, home string, n int) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
 		t.Fatal(err)
 	}
-	e, err := native.New(&native.Options{CodexHome: home, Environ: []string{"HOME=" + home}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := open(t, native.Options{CodexHome: home, Environ: []string{"HOME=" + home}})
 	var begun atomic.Int32
 	begins := func() { // or fails, so that the others need not wait
 		if int(begun.Add(1)) == n {
@@ -94,9 +91,7 @@ func runMany(t *testing.T, home string, n int) {
 				begins()
 				return
 			}
-			t.Cleanup(func() {
-				closed(t, c)
-			})
+			t.Cleanup(func() { closed(t, c) })
 			// The turn says so in an event, once it has its rollout.
 			appendTo(t, configured(t, h).RolloutPath, "{}\n")
 			if err := c.Turn(t.Context(), say("hi")); err != nil {

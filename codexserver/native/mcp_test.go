@@ -55,6 +55,7 @@ func TestToolsOfMCPServers(t *testing.T) {
 	}{
 		{"call", "toy__echo", `{"x": "1"}`, `[{"type":"text","text":"echo:1"}]`, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
 		{"question", "toy__ask_me", `{}`, `[{"type":"text","text":"{\"action\":\"accept\",\"content\":{}} <nil>"}]`, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
+		{"question, declined by the configuration", "toy__ask_me", `{}`, `[{"type":"text","text":"{\"action\":\"decline\"`, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
 		{"error", "toy__fail", `{}`, `tool call error: toy/fail: `, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
 		{"long error", "toy__flood", `{}`, `tool call error: toy/flood: `, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
 		{"crash", "toy__die", `{}`, `tool call error: toy/die: `, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
@@ -65,9 +66,12 @@ func TestToolsOfMCPServers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := setup(t, toy(""), native.Limits{},
 				providertest.Call(providertest.ToolCall{ID: "c1", Name: tt.tool, Arguments: tt.arguments}), providertest.Say("ok"))
+			if tt.name == "question, declined by the configuration" {
+				change(t, filepath.Join(b.home, "config.toml"), `approval_policy = "untrusted"`,
+					"approval_policy = { granular = { sandbox_approval = true, rules = true, mcp_elicitations = false } }")
+			}
 			h := &elicitHost{host: &host{}}
-			c := b.start(t, h, protocol.Config{})
-			turn(t, c, say("use it"))
+			turn(t, b.start(t, h, protocol.Config{}), say("use it"))
 			got := b.provider.Requests()[1].ToolOutputs()
 			if len(got) != 1 || !strings.HasPrefix(got[0].Output, tt.output) {
 				t.Errorf("outputs %q, want %q", got, tt.output)
@@ -79,8 +83,8 @@ func TestToolsOfMCPServers(t *testing.T) {
 			if d := cmp.Diff(tt.events, events); d != "" && len(tt.events)+len(events) > 0 {
 				t.Errorf("events (-want +got):\n%s", d)
 			}
-			if tt.name == "question" && !strings.Contains(h.params, `The MCP server \"toy\" asks: \"May I?\"`) {
-				t.Errorf("the question does not say who asks: %s", h.params)
+			if asks := strings.Contains(h.params, `The MCP server \"toy\" asks: \"May I?\"`); asks != (tt.name == "question") || !asks && h.params != "" {
+				t.Errorf("the user was asked %q", h.params)
 			}
 		})
 	}
@@ -221,20 +225,6 @@ func TestToolsOfMCPServersAsConfigured(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestQuestionsOfMCPServersDeclined(t *testing.T) {
-	b := setup(t, toy(""), native.Limits{}, providertest.Call(providertest.ToolCall{ID: "c1", Name: "toy__ask_me", Arguments: `{}`}), providertest.Say("ok"))
-	change(t, filepath.Join(b.home, "config.toml"), `approval_policy = "untrusted"`,
-		"approval_policy = { granular = { sandbox_approval = true, rules = true, mcp_elicitations = false } }")
-	h := &elicitHost{host: &host{}}
-	turn(t, b.start(t, h, protocol.Config{}), say("use it"))
-	if h.params != "" {
-		t.Errorf("the user was asked %s", h.params)
-	}
-	if out := b.provider.Requests()[1].LastToolOutput(); !strings.Contains(out, `decline`) {
-		t.Errorf("the server received %s", out)
 	}
 }
 

@@ -3,8 +3,8 @@ package native_test
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
@@ -98,7 +98,7 @@ func TestCutStream(t *testing.T) {
 				providertest.Tool("c1", "update_plan", map[string]any{"plan": []any{map[string]string{"step": "s", "status": "pending"}}}),
 			}}
 			retrying := protocol.Config{BaseInstructions: new(""), Overrides: rawConfig("model_providers.test.stream_max_retries", "3")}
-			stream := streamOf(t, wire, call)
+			stream := streamOf(wire, call)
 			var mu sync.Mutex
 			seen := map[string]bool{}
 			b.provider.Add(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
@@ -149,19 +149,11 @@ func TestCutStream(t *testing.T) {
 }
 
 // streamOf returns the bytes of a turn on a wire.
-func streamOf(t *testing.T, wire string, turn providertest.Turn) string {
-	t.Helper()
+func streamOf(wire string, turn providertest.Turn) string {
 	p := providertest.New(turn)
 	defer p.Close()
-	path := map[string]string{"chat": "/chat/completions", "responses": "/responses"}[wire]
-	resp, err := http.Post(p.BaseURL()+path, "application/json", strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(body)
+	path := map[string]string{"chat": "/v1/chat/completions", "responses": "/v1/responses"}[wire]
+	got := httptest.NewRecorder()
+	p.ServeHTTP(got, httptest.NewRequest(http.MethodPost, path, strings.NewReader("{}")))
+	return got.Body.String()
 }

@@ -169,7 +169,11 @@ func open(t testing.TB, o native.Options) *native.Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = e.Close() })
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return e
 }
 
@@ -228,6 +232,12 @@ func onEachWire(t *testing.T, test func(t *testing.T, wire string)) {
 	}
 }
 
+// as reports whether an error is one of a type.
+func as[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
 func diff(t testing.TB, what string, want, got any) {
 	t.Helper()
 	if d := cmp.Diff(want, got); d != "" {
@@ -283,8 +293,7 @@ func TestAnswers(t *testing.T) {
 			h := &host{exec: always(tt.decision)}
 			c := b.start(t, h, protocol.Config{})
 			err := c.Turn(t.Context(), say("make it"))
-			var abort *engine.AbortError
-			if errors.As(err, &abort) != tt.abort || !tt.abort && err != nil {
+			if as[*engine.AbortError](err) != tt.abort || !tt.abort && err != nil {
 				t.Fatalf("Turn: %v", err)
 			}
 			diff(t, "events", append([]string{"session_configured", "task_started", "exec_approval_request touch made"}, tt.want...), h.take())
@@ -370,8 +379,7 @@ func TestInterrupt(t *testing.T) {
 			}
 			c := b.start(t, h, protocol.Config{})
 			err := c.Turn(ctx, say("first"))
-			var abort *engine.AbortError
-			if !errors.As(err, &abort) || !errors.Is(err, cause) {
+			if !as[*engine.AbortError](err) || !errors.Is(err, cause) {
 				t.Fatalf("Turn: %v, want an abort for the cause", err)
 			}
 			diff(t, "last event", "turn_aborted interrupted", h.last())
@@ -453,8 +461,7 @@ func TestStartErrorsNameTheFault(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := b.engine.Start(t.Context(), tt.cfg, &host{})
-			var config *engine.ConfigError
-			if !errors.As(err, &config) || !strings.Contains(err.Error(), tt.want) {
+			if !as[*engine.ConfigError](err) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Start: %v, want a configuration error with %q", err, tt.want)
 			}
 		})
@@ -471,14 +478,23 @@ func TestNewNamesTheLineOfABrokenFile(t *testing.T) {
 	}
 }
 
+// parse reads JSON.
+func parse(t testing.TB, text []byte, into any) {
+	t.Helper()
+	if err := json.Unmarshal(text, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // fileOf returns the file of a conversation.
-func fileOf(t testing.TB, e engine.Resumer, id string) (string, error) {
+func fileOf(t testing.TB, e engine.Resumer, id string) string {
 	t.Helper()
 	s, err := e.Find(t.Context(), id)
-	if err == nil && s.ID != id {
-		t.Errorf("found %s, want %s", s.ID, id)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return s.File, err
+	diff(t, "found", id, s.ID)
+	return s.File
 }
 
 func rawConfig(key, value string) map[string]json.RawMessage {

@@ -21,9 +21,7 @@ func roles(t testing.TB, b *bench, developer string, marks ...string) []string {
 			Content json.RawMessage
 		}
 	}
-	if err := json.Unmarshal([]byte(lastRequest(b)), &req); err != nil {
-		t.Fatal(err)
-	}
+	parse(t, []byte(lastRequest(b)), &req)
 	var out []string
 	for _, m := range append(req.Input, req.Messages...) {
 		said, count := m.Role, strings.Fields(developer)

@@ -3,7 +3,6 @@ package native_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,11 +16,7 @@ import (
 
 func TestRateLimits(t *testing.T) {
 	home := t.TempDir()
-	e, err := native.New(&native.Options{CodexHome: home})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := open(t, native.Options{CodexHome: home})
 	limits := func() (*protocol.RateLimits, string) {
 		t.Helper()
 		l, reported, err := e.RateLimits(t.Context())
@@ -35,11 +30,7 @@ func TestRateLimits(t *testing.T) {
 	}
 	write := func(name string, lines ...string) {
 		t.Helper()
-		dir := filepath.Join(home, "sessions", "2026", "11", "20")
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		write(t, filepath.Join(dir, name), strings.Join(lines, "\n")+"\n")
+		write(t, filepath.Join(home, "sessions", "2026", "11", "20", name), strings.Join(lines, "\n")+"\n")
 	}
 	reported := func(at string, percent float64) string {
 		return fmt.Sprintf(`{"timestamp":"2026-11-20T%sZ","type":"event_msg","payload":{"type":"token_count","info":null,"rate_limits":{"primary":{"used_percent":%g,"window_minutes":300,"resets_in_seconds":60},"secondary":null}}}`, at, percent)

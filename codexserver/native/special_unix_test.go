@@ -29,8 +29,7 @@ func TestNamedPipeAsConfiguration(t *testing.T) {
 	if _, err := native.New(&native.Options{CodexHome: b.home}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("New: %v", err)
 	}
-	var faulty *engine.ConfigError
-	if _, err := b.engine.Start(t.Context(), protocol.Config{}, &host{}); !errors.As(err, &faulty) || !strings.Contains(err.Error(), want) {
+	if _, err := b.engine.Start(t.Context(), protocol.Config{}, &host{}); !as[*engine.ConfigError](err) || !strings.Contains(err.Error(), want) {
 		t.Errorf("Start: %v", err)
 	}
 	says(t, c, "first", "second")

@@ -161,8 +161,7 @@ func TestSteerRefused(t *testing.T) {
 	c = b.start(t, &host{}, protocol.Config{})
 	turn(t, c, say("go"))
 	err := <-refused
-	var refusal *engine.RefusedError
-	if !errors.As(err, &refusal) || !strings.Contains(err.Error(), "items[1]") || !strings.Contains(err.Error(), filepath.Join(b.cwd, "none.png")) {
+	if !as[*engine.RefusedError](err) || !strings.Contains(err.Error(), "items[1]") || !strings.Contains(err.Error(), filepath.Join(b.cwd, "none.png")) {
 		t.Errorf("error %v", err)
 	}
 	// A turn that fails before its first request accepts no message.
@@ -172,8 +171,7 @@ func TestSteerRefused(t *testing.T) {
 		}
 	}}
 	c = b.start(t, h, protocol.Config{})
-	var failed *engine.TurnError
-	if err := c.Turn(t.Context(), protocol.TurnInput{Items: []protocol.InputItem{{Type: "scent"}}}); !errors.As(err, &failed) {
+	if err := c.Turn(t.Context(), protocol.TurnInput{Items: []protocol.InputItem{{Type: "scent"}}}); !as[*engine.TurnError](err) {
 		t.Errorf("turn: %v", err)
 	}
 	if err := <-refused; !errors.Is(err, engine.ErrNoTurn) {

@@ -172,14 +172,14 @@ func storeFails(t *testing.T, kind error, does bool, from int) (over bool) {
 
 	b.elsewhere(t)
 	b.keepIn(t, disk, 2)
-	c2, err := fileOf(t, b.engine, c.ID())
+	again, err := b.engine.Find(t.Context(), c.ID())
 	if errors.Is(err, engine.ErrNotFound) && len(before) == 0 && len(kept) == 0 {
 		return false
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, notes, err := continued(t, b, c2, "key", &host{exec: allow})
+	answer, notes, err := continued(t, b, again.File, "key", &host{exec: allow})
 	after := count(t, ran)
 	never := err != nil && strings.Contains(err.Error(), "nothing of it ran")
 	for _, name := range []string{"one", "two"} {

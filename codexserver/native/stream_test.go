@@ -2,7 +2,6 @@ package native_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -66,9 +65,7 @@ func TestBrokenOffText(t *testing.T) {
 				}}
 				c := b.start(t, h, protocol.Config{})
 				err := c.Turn(ctx, say("go"))
-				var abort *engine.AbortError
-				var failed *engine.TurnError
-				if !errors.As(err, &abort) && !errors.As(err, &failed) || text != "half an answer" {
+				if !as[*engine.AbortError](err) && !as[*engine.TurnError](err) || text != "half an answer" {
 					t.Errorf("the turn ended with %v after %q", err, text)
 				}
 				turn(t, c, say("go on"))
@@ -97,8 +94,7 @@ func TestWaitIsReported(t *testing.T) {
 			}
 		}}
 		c := b.start(t, h, protocol.Config{Overrides: rawConfig("model_providers.test.request_max_retries", "1")})
-		var abort *engine.AbortError
-		if err := c.Turn(ctx, say("go")); !errors.As(err, &abort) {
+		if err := c.Turn(ctx, say("go")); !as[*engine.AbortError](err) {
 			t.Errorf("the turn ended with %v", err)
 		}
 		diff(t, "events", []string{"asking again in 1m30s: the provider answered 429 Too Many Requests: slow down"}, said)
@@ -113,15 +109,14 @@ func TestLostConnection(t *testing.T) {
 	for _, answers := range []bool{true, false} {
 		b := setup(t, "", native.Limits{}, providertest.Say("hello"))
 		var said []string
-		h := &host{}
-		h.on = func(m protocol.EventMsg) {
+		h := &host{on: func(m protocol.EventMsg) {
 			switch m := m.(type) {
 			case protocol.StreamError:
 				said = append(said, m.Message)
 			case protocol.Error:
 				said = append(said, m.Message)
 			}
-		}
+		}}
 		c := b.start(t, h, protocol.Config{Overrides: rawConfig("model_providers.test.request_max_retries", "2")})
 		if answers {
 			if err := c.Turn(t.Context(), say("go")); err != nil {

@@ -25,9 +25,12 @@ func symlink(t testing.TB, to, path string) {
 }
 
 // TestInstructionsStayInTheRepository makes AGENTS.md of a repository a link. It is followed
-// only within the repository: otherwise it could send a file of the user to the provider.
+// only within the repository: otherwise it could send a file of the user to the provider. The user's own
+// may be a link to any file, unless it is in the workspace. If the user's home is a repository, links in
+// it do not reach all of it.
 func TestInstructionsStayInTheRepository(t *testing.T) {
 	t.Parallel()
+	elsewhere := filepath.Join(t.TempDir(), "rules.md")
 	for _, tt := range []struct {
 		name string
 		lay  func(b *bench, doc string)
@@ -63,6 +66,22 @@ func TestInstructionsStayInTheRepository(t *testing.T) {
 		}, ""},
 		{"a link to itself", func(b *bench, doc string) { symlink(t, "AGENTS.md", doc) }, ""},
 		{"a folder", func(b *bench, doc string) { write(t, filepath.Join(doc, "x"), "x") }, ""},
+		{"a link of the user's", func(b *bench, _ string) {
+			write(t, elsewhere, "a rule")
+			symlink(t, elsewhere, filepath.Join(b.home, "AGENTS.md"))
+		}, "a rule"},
+		{"the user's, within the workspace", func(b *bench, _ string) {
+			b.cwd = b.home
+			repository(t, b.home)
+			write(t, elsewhere, "secret")
+			symlink(t, elsewhere, filepath.Join(b.home, "AGENTS.md"))
+		}, ""},
+		{"a home that is a repository", func(b *bench, _ string) {
+			repository(t, b.home)
+			write(t, filepath.Join(b.home, ".ssh", "key"), "secret")
+			b.cwd = filepath.Join(b.home, "project")
+			symlink(t, "../.ssh/key", filepath.Join(b.cwd, "AGENTS.md"))
+		}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := setup(t, "", native.Limits{}, providertest.Say("ok"))
@@ -77,41 +96,13 @@ func TestInstructionsStayInTheRepository(t *testing.T) {
 			if got := strings.Contains(body, "<user_instructions>"); got != (tt.want != "") || !strings.Contains(body, tt.want) {
 				t.Errorf("instructions: %t, want %q", got, tt.want)
 			}
-			if tt.want == "" && (len(warnings) != 1 || !strings.Contains(warnings[0], filepath.Join(b.cwd, "AGENTS.md")+" is left out: ")) {
+			want := 1
+			if b.cwd == b.home { // the user's own file, and the repository's
+				want = 2
+			}
+			if tt.want == "" && (len(warnings) != want || !strings.Contains(warnings[0], filepath.Join(b.cwd, "AGENTS.md")+" is left out: ")) {
 				t.Errorf("warnings %q", warnings)
 			}
-		})
-	}
-}
-
-// TestOwnInstructions checks that the user's own AGENTS.md may be a link to any file, unless it
-// is in the workspace. If the user's home is a repository, links in it do not reach all of it.
-func TestOwnInstructions(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		lay  func(b *bench, elsewhere string)
-		want bool
-	}{
-		{"a link of the user's", func(b *bench, elsewhere string) { symlink(t, elsewhere, filepath.Join(b.home, "AGENTS.md")) }, true},
-		{"within the workspace", func(b *bench, elsewhere string) {
-			b.cwd = b.home
-			repository(t, b.home)
-			symlink(t, elsewhere, filepath.Join(b.home, "AGENTS.md"))
-		}, false},
-		{"a home that is a repository", func(b *bench, elsewhere string) {
-			repository(t, b.home)
-			write(t, filepath.Join(b.home, ".ssh", "key"), "elsewhere")
-			b.cwd = filepath.Join(b.home, "project")
-			symlink(t, "../.ssh/key", filepath.Join(b.cwd, "AGENTS.md"))
-		}, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			b := setup(t, "", native.Limits{}, providertest.Say("ok"))
-			elsewhere := filepath.Join(t.TempDir(), "rules.md")
-			write(t, elsewhere, "from elsewhere")
-			tt.lay(b, elsewhere)
-			turn(t, b.start(t, &host{}, protocol.Config{}), say("hi"))
-			diff(t, "read", tt.want, strings.Contains(lastRequest(b), "elsewhere"))
 		})
 	}
 }

@@ -73,10 +73,7 @@ func TestWorktree(t *testing.T) {
 
 	b.reopen(t)
 	h = &host{}
-	path, err := fileOf(t, b.engine, c.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := fileOf(t, b.engine, c.ID())
 	c = b.resume(t, path, protocol.Config{Cwd: cwd, Keep: keepAll}, h)
 	says(t, c, "go")
 	closed(t, c)
