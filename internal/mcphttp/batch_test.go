@@ -14,7 +14,7 @@ import (
 // TestBatch sends a batch with a question, and answers in another one.
 func TestBatch(t *testing.T) {
 	s := open(t, asking, nil, nil)
-	h := s.initializeAs("2025-03-26")
+	h := s.initializeAs("2025-03-26", nil)
 	if got := s.post(`[{"jsonrpc":"2.0","method":"notifications/initialized"}]`, h); got.status != 202 || got.body != "" {
 		t.Errorf("notifications only: %+v", got)
 	}
@@ -56,7 +56,7 @@ func TestBatch(t *testing.T) {
 // TestBatchCancel cancels the call of a batch. The stream ends with the other answers.
 func TestBatchCancel(t *testing.T) {
 	s := open(t, asking, nil, nil)
-	h := s.initializeAs("2025-03-26")
+	h := s.initializeAs("2025-03-26", nil)
 	v := s.stream(http.MethodPost, "["+codex(`"a"`, "go", "")+`,{"jsonrpc":"2.0","id":3,"method":"ping"}]`, h)
 	v.until(`"elicitation/create"`)
 	if got := s.post(`[{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a"}}]`, h); got.status != 202 {
@@ -80,9 +80,8 @@ func TestBatchRefusals(t *testing.T) {
 			return mcphttp.Principal{Name: "ann", Scopes: scopes}, nil
 		}
 	})
-	old, today := s.initializeAs("2025-03-26"), s.initializeAs("2025-06-18")
+	old, today := s.initializeAs("2025-03-26", nil), s.initializeAs("2025-06-18", nil)
 	const (
-		ping   = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 		level  = `{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"debug"}}`
 		modern = `{"jsonrpc":"2.0","id":3,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
 	)

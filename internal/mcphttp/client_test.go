@@ -23,12 +23,16 @@ import (
 // limit is how long a test waits for anything.
 const limit = time.Minute
 
-// site is a handler on loopback.
+// site is a handler on loopback, as one principal uses it.
 type site struct {
-	t       *testing.T
+	t       testing.TB
 	url     string
 	handler *mcphttp.Handler
 	server  *httptest.Server
+	who     string // whose token the requests have
+	client  *http.Client
+	limit   time.Duration
+	heard   func(text string) // gets everything that is received
 }
 
 // open serves an engine to the principals ann and bob, whose tokens are their names.
@@ -59,7 +63,7 @@ func open(t *testing.T, e engine.Engine, so *codexserver.Options, change func(*m
 		server.CloseClientConnections()
 		server.Close()
 	})
-	return &site{t, server.URL, h, server}
+	return &site{t, server.URL, h, server, "ann", http.DefaultClient, limit, func(string) {}}
 }
 
 // reply is a response with its whole body.
@@ -72,14 +76,14 @@ type reply struct {
 // headers are set on a request. The value "" removes a header.
 type headers map[string]string
 
-// request returns a request of ann.
+// request returns a request.
 func (s *site) request(ctx context.Context, method, body string, more headers) *http.Request {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(ctx, method, s.url, strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	r.Header.Set("Authorization", "Bearer ann")
+	r.Header.Set("Authorization", "Bearer "+s.who)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	for name, value := range more {
@@ -98,17 +102,27 @@ func (s *site) request(ctx context.Context, method, body string, more headers) *
 // do sends a request and reads its response to the end.
 func (s *site) do(method, body string, more headers) reply {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), limit)
+	return s.send(method, body, more, true)
+}
+
+// send sends a request and reads its response. A stream of events may be left out: some do not end.
+func (s *site) send(method, body string, more headers, events bool) reply {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), s.limit)
 	defer cancel()
-	answer, err := http.DefaultClient.Do(s.request(ctx, method, body, more))
+	answer, err := s.client.Do(s.request(ctx, method, body, more))
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	defer answer.Body.Close()
+	if !events && answer.Header.Get("Content-Type") == "text/event-stream" {
+		return reply{answer.StatusCode, answer.Header, ""}
+	}
 	read, err := io.ReadAll(answer.Body)
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.heard(string(read))
 	return reply{answer.StatusCode, answer.Header, string(read)}
 }
 
@@ -120,7 +134,8 @@ func (s *site) post(body string, more headers) reply {
 
 // sse is an open response of events.
 type sse struct {
-	t      *testing.T
+	t      testing.TB
+	heard  func(string)
 	answer *http.Response
 	lines  *bufio.Reader
 	cancel context.CancelFunc
@@ -130,13 +145,13 @@ type sse struct {
 // stream sends a request whose response is a stream of events.
 func (s *site) stream(method, body string, more headers) *sse {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), limit)
-	answer, err := http.DefaultClient.Do(s.request(ctx, method, body, more))
+	ctx, cancel := context.WithTimeout(s.t.Context(), s.limit)
+	answer, err := s.client.Do(s.request(ctx, method, body, more))
 	if err != nil {
 		cancel()
 		s.t.Fatal(err)
 	}
-	v := &sse{t: s.t, answer: answer, lines: bufio.NewReader(answer.Body), cancel: cancel}
+	v := &sse{t: s.t, heard: s.heard, answer: answer, lines: bufio.NewReader(answer.Body), cancel: cancel}
 	s.t.Cleanup(v.close)
 	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "text/event-stream" {
 		read, _ := io.ReadAll(answer.Body)
@@ -161,6 +176,7 @@ func (v *sse) next() (data string) {
 			data = d
 		}
 		if line == "" && data != "" {
+			v.heard(data)
 			return data
 		}
 	}
@@ -208,14 +224,41 @@ func modern(id, method, capabilities, more string) (body string, h headers) {
 // initialize begins a session and returns its header.
 func (s *site) initialize(more headers) headers {
 	s.t.Helper()
-	got := s.post(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}}`, more)
+	return s.initializeAs("2025-11-25", more)
+}
+
+// initializeAs begins a session with a version of MCP.
+func (s *site) initializeAs(version string, more headers) headers {
+	s.t.Helper()
+	got := s.post(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"`+version+`","capabilities":{"elicitation":{}},"clientInfo":{"name":"`+s.who+`","version":"1"}}}`, more)
 	id := got.header.Get("Mcp-Session-Id")
-	if got.status != http.StatusOK || id == "" || !strings.Contains(got.body, `"protocolVersion":"2025-11-25"`) {
+	if got.status != http.StatusOK || id == "" || !strings.Contains(got.body, `"protocolVersion":"`+version+`"`) {
 		s.t.Fatalf("initialize: %+v", got)
 	}
-	h := headers{"Mcp-Session-Id": id, "MCP-Protocol-Version": "2025-11-25"}
+	h := headers{"Mcp-Session-Id": id, "MCP-Protocol-Version": version}
 	maps.Copy(h, more)
 	return h
+}
+
+// found returns the first text of this name in an answer.
+func found(t testing.TB, body, name string) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(body, `"`+name+`":"`)
+	if !ok {
+		t.Fatalf("no %s: %s", name, body)
+	}
+	text, _, _ := strings.Cut(rest, `"`)
+	return text
+}
+
+// soon waits until a condition holds.
+func (s *site) soon(what string, holds func() bool) {
+	s.t.Helper()
+	for until := time.Now().Add(s.limit); !holds(); {
+		if time.Now().After(until) {
+			s.t.Fatalf("it does not happen: %s", what)
+		}
+	}
 }
 
 // echo repeats the prompt.
@@ -244,6 +287,20 @@ func stuck() (e engine.Engine, began, ended chan string) {
 		ended <- in[0].Text
 		return ctx.Err()
 	}), began, ended
+}
+
+// held returns an engine whose turns wait until goOn is closed.
+func held(then engine.TurnFunc) (e engine.Engine, began, goOn chan struct{}) {
+	began, goOn = make(chan struct{}, 1), make(chan struct{})
+	return engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
+		began <- struct{}{}
+		select {
+		case <-goOn:
+			return then(ctx, host, in)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}), began, goOn
 }
 
 // wait returns the next value of a channel.

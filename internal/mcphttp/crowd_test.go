@@ -5,9 +5,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
-	"slices"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -51,30 +52,34 @@ func TestPrincipalsDoNotMix(t *testing.T) {
 			return mcphttp.Principal{Name: name}, nil
 		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 5*limit) // 1,000 turns
-	defer cancel()
 	transport := &http.Transport{MaxIdleConnsPerHost: members}
 	defer transport.CloseIdleConnections()
 	all := make([]*member, members)
 	for i := range all {
-		all[i] = &member{name: fmt.Sprintf("member-%03d", i), url: s.url, client: &http.Client{Transport: transport}}
+		name := fmt.Sprintf("member-%03d", i)
+		own := *s
+		own.t, own.who, own.client, own.limit = crew{t, name}, name, &http.Client{Transport: transport}, 5*limit // 1,000 turns
+		own.heard = func(text string) {
+			for _, other := range anyMember.FindAllString(text, -1) {
+				if other != name {
+					own.t.Fatalf("it received data of %s: %s", other, text)
+				}
+			}
+		}
+		all[i] = &member{site: &own}
 	}
 	for _, step := range []struct {
 		name string
-		do   func(m *member, i int) error
+		do   func(m *member, i int)
 	}{
-		{"begin", func(m *member, _ int) error { return m.begin(ctx) }},
-		{"trespass", func(m *member, i int) error { return m.trespass(ctx, all[(i+1)%members]) }},
-		{"finish", func(m *member, i int) error { return m.finish(ctx, i%2 == 0) }},
+		{"begin", func(m *member, _ int) { m.begin() }},
+		{"trespass", func(m *member, i int) { m.trespass(all[(i+1)%members]) }},
+		{"finish", func(m *member, i int) { m.finish(i%2 == 0) }},
 	} {
 		began := time.Now()
 		var running sync.WaitGroup
 		for i, m := range all {
-			running.Go(func() {
-				if err := step.do(m, i); err != nil {
-					t.Errorf("%s, %s: %v", step.name, m.name, err)
-				}
-			})
+			running.Go(func() { step.do(m, i) })
 		}
 		running.Wait()
 		if t.Logf("%s: %v", step.name, time.Since(began)); t.Failed() {
@@ -83,15 +88,65 @@ func TestPrincipalsDoNotMix(t *testing.T) {
 	}
 }
 
-// arguments returns the arguments of a codex call whose prompt contains the member's name.
-func (m *member) arguments(turn string, more string) string {
-	return fmt.Sprintf(`"name":"codex","arguments":{"prompt":"%s-%s"%s}`, m.name, turn, more)
+// crew is a test as a goroutine of a member sees it: a fatal failure ends only the goroutine.
+type crew struct {
+	testing.TB
+	name string
 }
 
-// questionID finds the id of a question of the server.
-var questionID = regexp.MustCompile(`"id":(\d+),"method":"elicitation/create"`)
+func (c crew) Fatal(args ...any) {
+	c.Helper()
+	c.Fatalf("%s", fmt.Sprint(args...))
+}
 
-const inBackground = `,"background":true`
+func (c crew) Fatalf(format string, args ...any) {
+	c.Helper()
+	c.Errorf(format, args...)
+	runtime.Goexit()
+}
+
+func (c crew) Errorf(format string, args ...any) {
+	c.Helper()
+	c.TB.Errorf("%s: %s", c.name, fmt.Sprintf(format, args...))
+}
+
+// member is one of many principals of a handler, with its open work. Nothing that it receives
+// may contain a name but its own.
+type member struct {
+	*site
+	session        headers
+	call, standing *sse
+	back           string // the response to the session's call in the background
+	round          string // a requestState
+	task           string
+	threads        []string // threads in the background: of the session, and of 2026-07-28
+}
+
+const (
+	asks  = `{"elicitation":{}}`
+	tasks = `{"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}`
+
+	inBackground = `,"background":true`
+)
+
+var (
+	anyMember = regexp.MustCompile(`member-\d+`)
+	// questionID finds the id of a question of the server.
+	questionID = regexp.MustCompile(`"id":(\d+),"method":"elicitation/create"`)
+)
+
+// today sends a request of 2026-07-28 and returns its answer.
+func (m *member) today(id, method, name, capabilities, params string) string {
+	m.t.Helper()
+	body, h := modern(id, method, capabilities, params)
+	h["Mcp-Name"] = name
+	return m.post(body, h).body
+}
+
+// arguments returns the arguments of a codex call whose prompt contains the member's name.
+func (m *member) arguments(turn string, more string) string {
+	return fmt.Sprintf(`"name":"codex","arguments":{"prompt":"%s-%s"%s}`, m.who, turn, more)
+}
 
 func old(id, method, params string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":%q,"params":{%s}}`, id, method, params)
@@ -99,91 +154,42 @@ func old(id, method, params string) string {
 
 // begin starts five turns. The one of 2026-07-28 in the background and the one of the task
 // cannot ask their questions yet.
-func (m *member) begin(ctx context.Context) (err error) {
-	if m.session, err = m.initialize(ctx); err != nil {
-		return err
-	}
-	if m.made.standing, err = m.stream(ctx, http.MethodGet, "", nil); err != nil {
-		return err
-	}
-	_, text, err := m.do(ctx, http.MethodPost, old("back", "tools/call", m.arguments("back", inBackground)), m.session)
-	if err != nil {
-		return err
-	}
-	m.made.back = text
-	thread, err := find(text, "threadId")
-	if err != nil {
-		return err
-	}
-	m.made.threads = append(m.made.threads, thread)
-	if m.made.call, err = m.stream(ctx, http.MethodPost, old("call", "tools/call", m.arguments("call", "")), nil); err != nil {
-		return err
-	}
-	if text, err = m.today(ctx, "1", "tools/call", "codex", asks, m.arguments("round", "")); err != nil {
-		return err
-	}
-	if m.made.round, err = find(text, "requestState"); err != nil {
-		return err
-	}
-	if text, err = m.today(ctx, "2", "tools/call", "codex", tasks, m.arguments("task", "")); err != nil {
-		return err
-	}
-	if m.made.task, err = find(text, "taskId"); err != nil {
-		return err
-	}
-	if text, err = m.today(ctx, "3", "tools/call", "codex", asks, m.arguments("later", inBackground)); err != nil {
-		return err
-	}
-	thread, err = find(text, "threadId")
-	m.made.threads = append(m.made.threads, thread)
-	return err
-}
-
-// initialize begins a session and returns its headers.
-func (m *member) initialize(ctx context.Context) (headers, error) {
-	answer, err := m.open(ctx, http.MethodPost, old("init", "initialize", `"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"`+m.name+`","version":"1"}`), nil)
-	if err != nil {
-		return nil, err
-	}
-	answer.Body.Close()
-	id := answer.Header.Get("Mcp-Session-Id")
-	if id == "" {
-		return nil, fmt.Errorf("initialize: %s", answer.Status)
-	}
-	return headers{"Mcp-Session-Id": id, "MCP-Protocol-Version": "2025-11-25"}, nil
+func (m *member) begin() {
+	m.session = m.initialize(nil)
+	m.standing = m.stream(http.MethodGet, "", m.session)
+	m.back = m.post(old("back", "tools/call", m.arguments("back", inBackground)), m.session).body
+	m.call = m.stream(http.MethodPost, old("call", "tools/call", m.arguments("call", "")), m.session)
+	m.round = found(m.t, m.today("1", "tools/call", "codex", asks, m.arguments("round", "")), "requestState")
+	m.task = found(m.t, m.today("2", "tools/call", "codex", tasks, m.arguments("task", "")), "taskId")
+	later := m.today("3", "tools/call", "codex", asks, m.arguments("later", inBackground))
+	m.threads = []string{found(m.t, m.back, "threadId"), found(m.t, later, "threadId")}
 }
 
 // trespass tries to use what belongs to another member, in every way. The server must answer
 // that it does not exist.
-func (m *member) trespass(ctx context.Context, other *member) error {
-	made := &other.made
-	for name, try := range map[string]func() (string, error){
-		"a session's POST": func() (string, error) {
-			return m.tryMethod(ctx, http.MethodPost, old("x", "tools/list", ""), other.session)
-		},
-		"a session's GET":    func() (string, error) { return m.tryMethod(ctx, http.MethodGet, "", other.session) },
-		"a session's DELETE": func() (string, error) { return m.tryMethod(ctx, http.MethodDelete, "", other.session) },
-		"a session's answer": func() (string, error) {
-			return m.tryMethod(ctx, http.MethodPost, `{"jsonrpc":"2.0","id":0,"result":{"action":"accept"}}`, other.session)
-		},
-		"tasks/get": func() (string, error) {
-			return m.today(ctx, "4", "tasks/get", made.task, tasks, fmt.Sprintf(`"taskId":%q`, made.task))
-		},
-		"tasks/update": func() (string, error) {
-			return m.today(ctx, "5", "tasks/update", made.task, tasks, fmt.Sprintf(`"taskId":%q,"inputResponses":{"q1":{"action":"accept"}}`, made.task))
-		},
-		"tasks/cancel": func() (string, error) {
-			return m.today(ctx, "6", "tasks/cancel", made.task, tasks, fmt.Sprintf(`"taskId":%q`, made.task))
-		},
-		"requestState": func() (string, error) {
-			return m.today(ctx, "7", "tools/call", "codex", asks, m.answered(made.round, true)+other.arguments("round", ""))
-		},
+func (m *member) trespass(other *member) {
+	for name, got := range map[string]reply{
+		"a session's POST":   m.post(old("x", "tools/list", ""), other.session),
+		"a session's GET":    m.do(http.MethodGet, "", other.session),
+		"a session's DELETE": m.do(http.MethodDelete, "", other.session),
+		"a session's answer": m.post(`{"jsonrpc":"2.0","id":0,"result":{"action":"accept"}}`, other.session),
 	} {
-		if text, err := try(); err != nil || !strings.Contains(text, `"error"`) {
-			return fmt.Errorf("%s of %s: %s, %w", name, other.name, text, err)
+		if got.status != http.StatusNotFound || !strings.Contains(got.body, `"error"`) {
+			m.t.Fatalf("%s of %s: %+v", name, other.who, got)
 		}
 	}
-	for _, thread := range made.threads {
+	task := fmt.Sprintf(`"taskId":%q`, other.task)
+	for name, text := range map[string]string{
+		"tasks/get":    m.today("4", "tasks/get", other.task, tasks, task),
+		"tasks/update": m.today("5", "tasks/update", other.task, tasks, task+`,"inputResponses":{"q1":{"action":"accept"}}`),
+		"tasks/cancel": m.today("6", "tasks/cancel", other.task, tasks, task),
+		"requestState": m.today("7", "tools/call", "codex", asks, answered(other.round, "accept")+other.arguments("round", "")),
+	} {
+		if !strings.Contains(text, `"error"`) {
+			m.t.Fatalf("%s of %s: %s", name, other.who, text)
+		}
+	}
+	for _, thread := range other.threads {
 		for _, tool := range []struct{ name, arguments, unknown string }{
 			{"codex-wait", `"threadIds":[%q],"seconds":0`, `"status":"unknown"`},
 			{"codex-reply", `"threadId":%q,"prompt":"x"`, "no conversation"},
@@ -191,110 +197,73 @@ func (m *member) trespass(ctx context.Context, other *member) error {
 			{"codex-show", `"threadId":%q,"what":"transcript"`, "no conversation"},
 		} {
 			params := fmt.Sprintf(`"name":%q,"arguments":{%s}`, tool.name, fmt.Sprintf(tool.arguments, thread))
-			text, err := m.today(ctx, "8", "tools/call", tool.name, asks, params)
-			if err == nil {
-				var more string
-				_, more, err = m.do(ctx, http.MethodPost, old("8", "tools/call", params), m.session)
-				text += more
-			}
-			if err != nil || strings.Count(text, tool.unknown) < 2 {
-				return fmt.Errorf("%s of %s: %s, %w", tool.name, other.name, text, err)
+			text := m.today("8", "tools/call", tool.name, asks, params) + m.post(old("8", "tools/call", params), m.session).body
+			if strings.Count(text, tool.unknown) < 2 {
+				m.t.Fatalf("%s of %s: %s", tool.name, other.who, text)
 			}
 		}
 	}
 	// The id of another member's event is read as one of the member's own session.
-	again, err := m.stream(ctx, http.MethodGet, "", headers{"Last-Event-ID": "3-0"})
-	if err != nil {
-		return err
-	}
-	m.made.call.body.Close()
-	m.made.call = again
-	return nil
-}
-
-// tryMethod sends a request with a session id, and checks that the session does not exist.
-func (m *member) tryMethod(ctx context.Context, method, body string, session headers) (string, error) {
-	status, text, err := m.do(ctx, method, body, session)
-	if err == nil && status != http.StatusNotFound {
-		err = fmt.Errorf("status %d", status)
-	}
-	return text, err
+	h := maps.Clone(m.session)
+	h["Last-Event-ID"] = "3-0"
+	again := m.stream(http.MethodGet, "", h)
+	m.call.close()
+	m.call = again
 }
 
 // answered returns the params that answer the question of a round.
-func (m *member) answered(state string, accept bool) string {
-	return fmt.Sprintf(`"requestState":%q,"inputResponses":{"q1":{"action":%q}},`, state, action(accept))
-}
-
-func action(accept bool) string {
-	if accept {
-		return "accept"
-	}
-	return "decline"
+func answered(state, action string) string {
+	return fmt.Sprintf(`"requestState":%q,"inputResponses":{"q1":{"action":%q}},`, state, action)
 }
 
 // finish answers all questions in the same way, and checks that each result says so.
-func (m *member) finish(ctx context.Context, accept bool) error {
-	decided := map[bool]string{true: "approved", false: "denied"}[accept]
-	wants := func(text, turn string, err error) error {
-		if err == nil && !strings.Contains(text, m.name+"-"+turn+" "+decided) {
-			err = errors.New("the decision is missing")
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w, last event: %s", turn, err, text)
-		}
-		return nil
+func (m *member) finish(accept bool) {
+	action, decided := "decline", "denied"
+	if accept {
+		action, decided = "accept", "approved"
 	}
-	errs := []error{m.finishSession(ctx, accept, wants)}
-	text, err := m.today(ctx, "10", "tools/call", "codex", asks, m.answered(m.made.round, accept)+m.arguments("round", ""))
-	errs = append(errs, wants(text, "round", err))
+	wants := func(turn, text string) {
+		m.t.Helper()
+		if !strings.Contains(text, m.who+"-"+turn+" "+decided) {
+			m.t.Errorf("%s: the decision is missing, last event: %s", turn, text)
+		}
+	}
+	m.finishSession(action, wants)
+	wants("round", m.today("10", "tools/call", "codex", asks, answered(m.round, action)+m.arguments("round", "")))
 
-	wait := fmt.Sprintf(`"name":"codex-wait","arguments":{"threadIds":[%q],"seconds":60}`, m.made.threads[1])
-	if text, err = m.today(ctx, "11", "tools/call", "codex-wait", asks, wait); err == nil {
-		var state string
-		if state, err = find(text, "requestState"); err == nil {
-			text, err = m.today(ctx, "12", "tools/call", "codex-wait", asks, m.answered(state, accept)+wait)
-		}
-	}
-	errs = append(errs, wants(text, "later", err))
+	wait := fmt.Sprintf(`"name":"codex-wait","arguments":{"threadIds":[%q],"seconds":60}`, m.threads[1])
+	state := found(m.t, m.today("11", "tools/call", "codex-wait", asks, wait), "requestState")
+	wants("later", m.today("12", "tools/call", "codex-wait", asks, answered(state, action)+wait))
 
-	task := fmt.Sprintf(`"taskId":%q`, m.made.task)
-	for text, err = "", nil; err == nil && !strings.Contains(text, `"status":"completed"`); {
-		if text, err = m.today(ctx, "13", "tasks/get", m.made.task, tasks, task); err == nil && strings.Contains(text, "input_required") {
-			_, err = m.today(ctx, "14", "tasks/update", m.made.task, tasks, task+fmt.Sprintf(`,"inputResponses":{"q1":{"action":%q}}`, action(accept)))
+	task, text := fmt.Sprintf(`"taskId":%q`, m.task), ""
+	m.soon("the end of the task", func() bool {
+		if text = m.today("13", "tasks/get", m.task, tasks, task); strings.Contains(text, "input_required") {
+			m.today("14", "tasks/update", m.task, tasks, task+fmt.Sprintf(`,"inputResponses":{"q1":{"action":%q}}`, action))
 		}
-	}
-	return errors.Join(slices.Concat(errs, []error{wants(text, "task", err)})...)
+		return strings.Contains(text, `"status":"completed"`)
+	})
+	wants("task", text)
 }
 
 // finishSession answers the questions of the session. The question of the call is on the
 // call's stream, which was resumed. That of the background is on the stream of the GET.
-func (m *member) finishSession(ctx context.Context, accept bool, wants func(text, turn string, err error) error) error {
-	for _, v := range []*events{m.made.call, m.made.standing} {
-		question := m.made.back // set if the question was sent before the answer to the call
-		if v == m.made.call || !questionID.MatchString(question) {
-			var err error
-			if question, err = v.until(`"elicitation/create"`); err != nil {
-				return err
-			}
+func (m *member) finishSession(action string, wants func(turn, text string)) {
+	for _, v := range []*sse{m.call, m.standing} {
+		question := m.back // set if the question was sent before the answer to the call
+		if v == m.call || !questionID.MatchString(question) {
+			question = v.until(`"elicitation/create"`)
 		}
 		id := questionID.FindStringSubmatch(question)[1]
-		if status, _, err := m.do(ctx, http.MethodPost, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":%q}}`, id, action(accept)), m.session); err != nil || status != http.StatusAccepted {
-			return fmt.Errorf("the answer: %d, %w", status, err)
+		if got := m.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":%q}}`, id, action), m.session); got.status != http.StatusAccepted {
+			m.t.Fatalf("the answer: %+v", got)
 		}
 	}
-	result, err := m.made.call.until(`"result"`)
-	if err = wants(result, "call", err); err != nil {
-		return err
+	wants("call", m.call.until(`"result"`))
+	wait := fmt.Sprintf(`"name":"codex-wait","arguments":{"threadIds":[%q],"seconds":60}`, m.threads[0])
+	wants("back", m.post(old("wait", "tools/call", wait), m.session).body)
+	m.call.close()
+	m.standing.close()
+	if got := m.do(http.MethodDelete, "", m.session); got.status != http.StatusNoContent {
+		m.t.Fatalf("DELETE: %+v", got)
 	}
-	_, text, err := m.do(ctx, http.MethodPost, old("wait", "tools/call", fmt.Sprintf(`"name":"codex-wait","arguments":{"threadIds":[%q],"seconds":60}`, m.made.threads[0])), m.session)
-	if err = wants(text, "back", err); err != nil {
-		return err
-	}
-	m.made.call.body.Close()
-	m.made.standing.body.Close()
-	if status, _, err := m.do(ctx, http.MethodDelete, "", m.session); err != nil || status != http.StatusNoContent {
-		return fmt.Errorf("DELETE: %d, %w", status, err)
-	}
-	return nil
 }

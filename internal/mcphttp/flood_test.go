@@ -1,7 +1,6 @@
 package mcphttp_test
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,7 +9,6 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
@@ -116,32 +114,18 @@ func TestHTTP2(t *testing.T) {
 	wait(t, began)
 	v.Body.Close() // cancels this request only
 	wait(t, ended)
-	hello := do(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, nil)
-	session := headers{"Mcp-Session-Id": hello.Header.Get("Mcp-Session-Id")}
+	session := headers{"Mcp-Session-Id": do(http.MethodPost, hello, nil).Header.Get("Mcp-Session-Id")}
 	if got := do(http.MethodDelete, "", session); got.StatusCode != 204 {
 		t.Errorf("DELETE: %s", got.Status)
 	}
 }
 
-// notes is a log that a test reads.
-type notes struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements [io.Writer].
-func (n *notes) Write(b []byte) (int, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.b.Write(b)
-}
-
 // TestNoTokenIsLeaked sends good and bad requests. Neither the log nor the answers to others
 // may contain the token or the id of the session.
 func TestNoTokenIsLeaked(t *testing.T) {
-	log := &notes{}
+	log := &requests{all: make(chan request, 64)}
 	s := open(t, echo, nil, func(o *mcphttp.Options) {
-		o.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		o.Logger = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		authenticate := o.Authenticate
 		o.Authenticate = func(r *http.Request) (mcphttp.Principal, error) {
 			r = r.Clone(r.Context())
@@ -160,10 +144,10 @@ func TestNoTokenIsLeaked(t *testing.T) {
 	s.do(http.MethodDelete, "", session)
 	log.mu.Lock()
 	defer log.mu.Unlock()
-	if log.b.Len() == 0 {
+	if log.text == "" {
 		t.Error("nothing was logged")
 	}
-	for where, text := range map[string]string{"the log": log.b.String(), "an answer": all.String()} {
+	for where, text := range map[string]string{"the log": log.text, "an answer": all.String()} {
 		if strings.Contains(text, "SECRET") || strings.Contains(text, session["Mcp-Session-Id"]) {
 			t.Errorf("%s has a token: %s", where, text)
 		}

@@ -23,16 +23,6 @@ func (v *sse) first() (lines string) {
 	}
 }
 
-// initializeAs begins a session with a version of MCP.
-func (s *site) initializeAs(version string) headers {
-	s.t.Helper()
-	got := s.post(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"`+version+`","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}}`, nil)
-	if got.status != http.StatusOK || !strings.Contains(got.body, version) {
-		s.t.Fatalf("initialize: %+v", got)
-	}
-	return headers{"Mcp-Session-Id": got.header.Get("Mcp-Session-Id"), "MCP-Protocol-Version": version}
-}
-
 // TestStreamsBeginWithAnEmptyEvent checks that streams start with an empty event since MCP
 // 2025-11-25. With its id a client can resume a stream before the first message.
 func TestStreamsBeginWithAnEmptyEvent(t *testing.T) {
@@ -41,7 +31,7 @@ func TestStreamsBeginWithAnEmptyEvent(t *testing.T) {
 	for version, begins := range map[string]string{
 		"2025-03-26": "", "2025-06-18": "", "2025-11-25": "id: %-0\nretry: 1000\ndata: \n",
 	} {
-		h := s.initializeAs(version)
+		h := s.initializeAs(version, nil)
 		for _, again := range []string{"a second time", "a third time"} { // changes nothing
 			s.post(`{"jsonrpc":"2.0","id":"`+again+`","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, h)
 		}

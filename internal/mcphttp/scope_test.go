@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -50,27 +49,6 @@ func as(h headers, scopes ...mcphttp.Scope) headers {
 	return with
 }
 
-// begin sends a request and returns the response without its events.
-func (s *site) begin(method, body string, h headers) reply {
-	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), limit)
-	defer cancel()
-	answer, err := http.DefaultClient.Do(s.request(ctx, method, body, h))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	got := reply{answer.StatusCode, answer.Header, ""}
-	if answer.Header.Get("Content-Type") != "text/event-stream" {
-		read, err := io.ReadAll(answer.Body)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		got.body = string(read)
-	}
-	return got
-}
-
 // message is a message with the scopes that it needs.
 type message struct {
 	name, method string // the method of HTTP
@@ -87,7 +65,7 @@ var combinations = [][]mcphttp.Scope{
 func (m message) check(t *testing.T, s *site, union bool) {
 	t.Helper()
 	for _, scopes := range combinations {
-		got := s.begin(m.method, m.body, as(m.h, scopes...))
+		got := s.send(m.method, m.body, as(m.h, scopes...), false)
 		lacks := slices.ContainsFunc(m.needs, func(n mcphttp.Scope) bool { return !slices.Contains(scopes, n) })
 		if !lacks {
 			if got.status == http.StatusForbidden || got.status == http.StatusUnauthorized {
@@ -223,7 +201,7 @@ func TestScopesInSession(t *testing.T) {
 	for _, m := range messages {
 		m.check(t, s, true)
 	}
-	message{"initialize", http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, nil, []mcphttp.Scope{read}}.check(t, s, true)
+	message{"initialize", http.MethodPost, hello, nil, []mcphttp.Scope{read}}.check(t, s, true)
 }
 
 // TestScopeOfDelete checks that a token without codex:run may end only a session in which
@@ -262,7 +240,6 @@ func TestScopeOfEviction(t *testing.T) {
 	s.post(codex("1", "p", ""), ran)
 	first := s.initialize(as(nil, read))
 	s.initialize(as(nil, read)) // replaces the only session in which nothing ran
-	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	if got := s.post(ping, ran); got.status != 200 {
 		t.Errorf("the session in which something ran: %+v", got)
 	}
@@ -322,17 +299,9 @@ func TestUnaskedClient(t *testing.T) {
 		t.Errorf("a task: %+v", got)
 	}
 	// A task of another token: its question stays open, and this token does not receive it.
-	got := s.post(body, h)
-	_, id, ok := strings.Cut(got.body, `"taskId":"`)
-	if id, _, _ = strings.Cut(id, `"`); !ok {
-		t.Fatalf("no task: %+v", got)
-	}
+	id := found(t, s.post(body, h).body, "taskId")
 	get, gh := modern("2", "tasks/get", tasks, `"taskId":"`+id+`"`)
-	for {
-		if got := s.post(get, gh); strings.Contains(got.body, `"input_required"`) {
-			break
-		}
-	}
+	s.soon("a question", func() bool { return strings.Contains(s.post(get, gh).body, `"input_required"`) })
 	if got := s.post(get, as(gh, few...)); strings.Contains(got.body, "input") || !strings.Contains(got.body, `"working"`) {
 		t.Errorf("the question of a task: %+v", got)
 	}
@@ -343,13 +312,13 @@ func TestUnaskedClient(t *testing.T) {
 	if got := s.post(update, as(uh, approve)); got.status != 200 {
 		t.Errorf("an answer with codex:approve: %+v", got)
 	}
-	for {
-		if got := s.post(get, gh); strings.Contains(got.body, `"completed"`) {
-			if !strings.Contains(got.body, "decided approved") {
-				t.Errorf("the end of the task: %+v", got)
-			}
-			break
-		}
+	var end reply
+	s.soon("the end of the task", func() bool {
+		end = s.post(get, gh)
+		return strings.Contains(end.body, `"completed"`)
+	})
+	if !strings.Contains(end.body, "decided approved") {
+		t.Errorf("the end of the task: %+v", end)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -56,7 +55,7 @@ func TestSession(t *testing.T) {
 	if rest := standing.next(); rest != "" {
 		t.Errorf("on the standing stream: %s", rest)
 	}
-	for method, body := range map[string]string{http.MethodPost: `{"jsonrpc":"2.0","id":1,"method":"ping"}`, http.MethodGet: "", http.MethodDelete: ""} {
+	for method, body := range map[string]string{http.MethodPost: ping, http.MethodGet: "", http.MethodDelete: ""} {
 		if got := s.do(method, body, h); got.status != 404 {
 			t.Errorf("%s after the end: %+v", method, got)
 		}
@@ -67,7 +66,6 @@ func TestSession(t *testing.T) {
 func TestSessionRefusals(t *testing.T) {
 	s := open(t, echo, nil, nil)
 	mine := s.initialize(nil)
-	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	with := func(name, value string) headers {
 		h := headers{}
 		maps.Copy(h, mine)
@@ -110,7 +108,7 @@ func TestSessionRefusals(t *testing.T) {
 		{"another type", "POST", ping, with("Content-Type", "text/plain"), 415, "application/json"},
 		{"a coded body", "POST", ping, with("Content-Encoding", "gzip"), 415, "Content-Encoding"},
 		{"a method of 2025 that starts a conversation", "POST", `{"jsonrpc":"2.0","id":1,"method":"newConversation","params":{"sandbox":"danger-full-access","approvalPolicy":"never"}}`, mine, 200, "-32601"},
-		{"initialize again", "POST", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, mine, 200, "more than once"},
+		{"initialize again", "POST", hello, mine, 200, "more than once"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := s.do(tt.method, tt.body, tt.h); got.status != tt.status || !strings.Contains(got.body, tt.part) {
@@ -122,16 +120,7 @@ func TestSessionRefusals(t *testing.T) {
 
 // TestResume breaks the connection of a call before its answer, and resumes its stream.
 func TestResume(t *testing.T) {
-	goOn := make(chan struct{})
-	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
-		select {
-		case <-goOn:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		host.Emit(protocol.AgentMessage{Message: "heard " + in[0].Text})
-		return nil
-	})
+	e, _, goOn := held(echo)
 	s := open(t, e, nil, nil)
 	h := s.initialize(nil)
 	v := s.stream(http.MethodPost, codex("5", "hello", ""), h)
@@ -158,13 +147,8 @@ func TestResume(t *testing.T) {
 // TestRetainedEventsAreBounded checks that the oldest events are dropped while the client is
 // away.
 func TestRetainedEventsAreBounded(t *testing.T) {
-	goOn, written := make(chan struct{}), make(chan struct{})
-	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
-		select {
-		case <-goOn:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	written := make(chan struct{})
+	e, _, goOn := held(func(_ context.Context, host engine.Host, _ []protocol.InputItem) error {
 		for range 100 {
 			host.Emit(protocol.AgentMessage{Message: strings.Repeat("x", 1000)})
 		}
@@ -180,28 +164,10 @@ func TestRetainedEventsAreBounded(t *testing.T) {
 	s.post(`{"jsonrpc":"2.0","id":6,"method":"ping"}`, headers{"Mcp-Session-Id": h["Mcp-Session-Id"]})
 	close(goOn)
 	wait(t, written)
-	for until := time.Now().Add(limit); ; { // the last events may not have been added yet
+	s.soon("the event is no longer kept", func() bool { // the last ones may not have been added yet
 		got := s.do(http.MethodGet, "", h)
-		if got.status == 400 && strings.Contains(got.body, "not kept") {
-			return
-		}
-		if time.Now().After(until) {
-			t.Fatalf("%d %.200s", got.status, got.body)
-		}
-	}
-}
-
-// TestSessionsEndWhenIdle waits until a session has ended. TestIdleTimeout has the exact times.
-func TestSessionsEndWhenIdle(t *testing.T) {
-	s := open(t, echo, nil, func(o *mcphttp.Options) { o.IdleTimeout = time.Millisecond })
-	h := s.initialize(nil)
-	until := time.Now().Add(limit)
-	for s.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, h).status != 404 {
-		if time.Now().After(until) {
-			t.Fatal("the session does not end")
-		}
-		<-time.After(20 * time.Millisecond) // each request starts the time again
-	}
+		return got.status == 400 && strings.Contains(got.body, "not kept")
+	})
 }
 
 // TestSessionLimit checks that a further session ends the one that was idle for longest, and
@@ -224,7 +190,7 @@ func TestSessionLimit(t *testing.T) {
 	}
 	s.stream(http.MethodPost, codex("1", "work", ""), third)
 	wait(t, began)
-	if got := s.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, nil); got.status != 429 {
+	if got := s.post(hello, nil); got.status != 429 {
 		t.Errorf("one more: %+v", got)
 	}
 }
@@ -259,12 +225,7 @@ func TestDrain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	go func() { drained <- s.handler.Drain(ctx) }()
-	until := time.Now().Add(limit)
-	for s.post(`{"jsonrpc":"2.0","id":2,"method":"ping"}`, h).status != 503 {
-		if time.Now().After(until) {
-			t.Fatal("new requests are accepted")
-		}
-	}
+	s.soon("new requests are refused", func() bool { return s.post(`{"jsonrpc":"2.0","id":2,"method":"ping"}`, h).status == 503 })
 	body, mh := modern("3", "server/discover", "{}", "")
 	if got := s.post(body, mh); got.status != 503 {
 		t.Errorf("a request of today: %+v", got)
@@ -295,18 +256,12 @@ func TestDrainWaitsForTheBackground(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			began, goOn := make(chan struct{}), make(chan struct{})
 			var ended atomic.Bool
-			s := open(t, engine.TurnFunc(func(ctx context.Context, _ engine.Host, _ []protocol.InputItem) error {
-				close(began)
-				select {
-				case <-goOn:
-				case <-ctx.Done():
-					return ctx.Err()
-				}
+			e, began, goOn := held(func(context.Context, engine.Host, []protocol.InputItem) error {
 				ended.Store(true)
 				return nil
-			}), nil, nil)
+			})
+			s := open(t, e, nil, nil)
 			if got := begin(s); !strings.Contains(got.body, "runs in the background") {
 				t.Fatalf("%+v", got)
 			}

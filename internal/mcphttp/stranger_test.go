@@ -29,17 +29,6 @@ func (e archive) Resume(ctx context.Context, _ engine.Saved, cfg protocol.Config
 	return e.Start(ctx, cfg, host)
 }
 
-// threadOf returns the id of the thread in a result.
-func threadOf(t *testing.T, body string) string {
-	t.Helper()
-	_, rest, ok := strings.Cut(body, `"threadId":"`)
-	if !ok {
-		t.Fatalf("no thread: %s", body)
-	}
-	id, _, _ := strings.Cut(rest, `"`)
-	return id
-}
-
 // TestThreadsAreShownToTheirPrincipal reads a thread as its own principal and as another one.
 // It does so in both eras, while the thread is open and when only its rollout exists.
 func TestThreadsAreShownToTheirPrincipal(t *testing.T) {
@@ -52,9 +41,9 @@ func TestThreadsAreShownToTheirPrincipal(t *testing.T) {
 	}
 	s := open(t, archive{echo, path}, nil, nil)
 	body, h := modern("1", "tools/call", "{}", call)
-	today := threadOf(t, s.post(body, h).body)
+	today := found(t, s.post(body, h).body, "threadId")
 	session := s.initialize(nil)
-	before := threadOf(t, s.post(codex("1", "hello", ""), session).body)
+	before := found(t, s.post(codex("1", "hello", ""), session).body, "threadId")
 	const theirs = "Bearer bob"
 	bobs := s.initialize(headers{"Authorization": theirs})
 	for thread, open := range map[string]bool{today: true, before: true, id: false} {
@@ -88,7 +77,7 @@ func TestThreadsAreShownToTheirPrincipal(t *testing.T) {
 func TestWaitNamesItsThreads(t *testing.T) {
 	s := open(t, echo, nil, nil)
 	body, h := modern("1", "tools/call", "{}", `"name":"codex","arguments":{"prompt":"secret","background":true}`)
-	thread := threadOf(t, s.post(body, h).body)
+	thread := found(t, s.post(body, h).body, "threadId")
 	h["Mcp-Name"] = "codex-wait"
 	for arguments, want := range map[string]string{
 		`{}`:                 "argument /threadIds is missing",
@@ -131,8 +120,7 @@ func TestEventsBelongToTheirSession(t *testing.T) {
 // TestSessionIDsAreTheServers checks that a client cannot choose a session id.
 func TestSessionIDsAreTheServers(t *testing.T) {
 	s := open(t, echo, nil, nil)
-	const body = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
-	if got := s.post(body, headers{"Mcp-Session-Id": "chosen"}); got.status != 404 || got.header.Get("Mcp-Session-Id") != "" {
+	if got := s.post(hello, headers{"Mcp-Session-Id": "chosen"}); got.status != 404 || got.header.Get("Mcp-Session-Id") != "" {
 		t.Errorf("%+v", got)
 	}
 	if a, b := s.initialize(nil)["Mcp-Session-Id"], s.initialize(nil)["Mcp-Session-Id"]; a == b || len(a) < 43 {

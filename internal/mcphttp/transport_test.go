@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -85,21 +83,22 @@ func TestClientWithoutInitialize(t *testing.T) {
 func TestClientModern(t *testing.T) {
 	s := open(t, echo, nil, nil)
 	p := connect(t, s.url, nil)
-	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
-	for method, want := range map[string]string{
-		"server/discover": `"supportedVersions"`,
-		"tools/list":      `"codex-reply"`,
-		"tools/call":      "heard hello",
+	for _, tt := range []struct{ method, params, want string }{
+		{"server/discover", call, `"supportedVersions"`},
+		{"tools/call", ofThread, "no conversation"}, // refused if no header mirrors the thread, with and without a list
+		{"tools/list", call, `"codex-reply"`},
+		{"tools/call", ofThread, "no conversation"},
+		{"tools/call", call, "heard hello"},
 	} {
 		var raw json.RawMessage
-		if err := p.Call(t.Context(), method, json.RawMessage(`{`+call+`,`+meta+`}`), &raw); err != nil || !strings.Contains(string(raw), want) {
-			t.Errorf("%s: %s, %v", method, raw, err)
+		if err := p.Call(t.Context(), tt.method, json.RawMessage(`{`+tt.params+`,`+todaysMeta+`}`), &raw); err != nil || !strings.Contains(string(raw), tt.want) {
+			t.Errorf("%s: %s, %v", tt.method, raw, err)
 		}
 	}
-	if err := p.Call(t.Context(), "ping", json.RawMessage(`{`+meta+`}`), nil); !errors.Is(err, jsonrpc.CodeMethodNotFound) {
+	if err := p.Call(t.Context(), "ping", json.RawMessage(`{`+todaysMeta+`}`), nil); !errors.Is(err, jsonrpc.CodeMethodNotFound) {
 		t.Errorf("a removed method: %v", err)
 	}
-	if err := p.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"nöpe",`+meta+`}`), nil); !errors.Is(err, jsonrpc.CodeInvalidParams) {
+	if err := p.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"nöpe",`+todaysMeta+`}`), nil); !errors.Is(err, jsonrpc.CodeInvalidParams) {
 		t.Errorf("an unknown tool: %v", err)
 	}
 }
@@ -112,7 +111,7 @@ func TestClientCancels(t *testing.T) {
 	initialize(t, p)
 	for _, params := range []string{
 		`{` + call + `}`,
-		`{` + call + `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`,
+		`{` + call + `,` + todaysMeta + `}`,
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		over := make(chan error, 1)
@@ -132,43 +131,38 @@ func TestClientCancels(t *testing.T) {
 // TestClientResumesStreams breaks every connection in the middle of a call.
 func TestClientResumesStreams(t *testing.T) {
 	t.Parallel() // it waits
-	began, goOn := make(chan struct{}), make(chan struct{})
-	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
-		close(began)
-		select {
-		case <-goOn:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		host.Emit(protocol.AgentMessage{Message: "heard " + in[0].Text})
-		return nil
-	})
+	e, _, goOn := held(echo)
 	s := open(t, e, nil, nil)
-	events := make(chan string, 64)
+	_, over := started(t, s.url, "hello")
+	s.server.CloseClientConnections()
+	close(goOn)
+	if got := wait(t, over); !strings.Contains(got, "heard hello") {
+		t.Error(got)
+	}
+}
+
+// started begins a session and a call in it, whose turn has started. The channel gets the result, or
+// the error.
+func started(t *testing.T, url, prompt string) (p *jsonrpc.Peer, over chan string) {
+	t.Helper()
+	events, over := make(chan string, 64), make(chan string, 1)
 	m := &jsonrpc.Mux{}
 	m.HandleRaw("codex/event", func(_ context.Context, params json.RawMessage) (any, error) {
 		events <- string(params)
 		return nil, nil
 	})
-	p := connect(t, s.url, m)
+	p = connect(t, url, m)
 	initialize(t, p)
-	type outcome struct {
-		text string
-		err  error
-	}
-	over := make(chan outcome, 1)
 	go func() {
-		text, err := tool(t, t.Context(), p, "hello")
-		over <- outcome{text, err}
+		text, err := tool(t, t.Context(), p, prompt)
+		if err != nil {
+			text = "error: " + err.Error()
+		}
+		over <- text
 	}()
-	wait(t, began)
 	for !strings.Contains(wait(t, events), "task_started") {
 	}
-	s.server.CloseClientConnections()
-	close(goOn)
-	if got := wait(t, over); got.err != nil || !strings.Contains(got.text, "heard hello") {
-		t.Errorf("%+v", got)
-	}
+	return p, over
 }
 
 // TestClientWithoutServer checks the errors for a server that cannot be reached, refuses the
@@ -184,7 +178,7 @@ func TestClientWithoutServer(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}))
 	p := connect(t, other.URL, nil)
-	meta := json.RawMessage(`{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`)
+	meta := json.RawMessage(`{` + todaysMeta + `}`)
 	for _, n := range []int64{0, 200, 202, 302, 401, 403, 500, 503} {
 		status.Store(n)
 		for _, params := range []json.RawMessage{nil, meta} {
@@ -208,33 +202,6 @@ func TestClientAddress(t *testing.T) {
 		o := &mcphttp.ClientOptions{URL: url}
 		if err := o.Validate(); (err == nil) != ok {
 			t.Errorf("%q: %v", url, err)
-		}
-	}
-}
-
-// TestClientMirrorsThread checks the header that mirrors the thread of a call, before and after
-// the client has listed the tools.
-func TestClientMirrorsThread(t *testing.T) {
-	s := open(t, echo, nil, nil)
-	inner, said := s.server.Config.Handler, make(chan []string, 8)
-	s.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		said <- r.Header.Values("Mcp-Param-Thread-Id")
-		inner.ServeHTTP(w, r)
-	})
-	p := connect(t, s.url, nil)
-	body, _ := modern("1", "tools/call", "{}", ofThread)
-	var r struct {
-		Params json.RawMessage `json:"params"`
-	}
-	if err := json.Unmarshal([]byte(body), &r); err != nil {
-		t.Fatal(err)
-	}
-	for _, method := range []string{"tools/call", "tools/list", "tools/call"} {
-		if err := p.Call(t.Context(), method, r.Params, nil); err != nil {
-			t.Errorf("%s: %v", method, err)
-		}
-		if got := wait(t, said); len(got) != 1 || got[0] != "t" {
-			t.Errorf("%s: the header is %q", method, got)
 		}
 	}
 }

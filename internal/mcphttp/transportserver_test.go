@@ -267,7 +267,7 @@ func TestClientOpenQuestionKeepsItsSession(t *testing.T) {
 // place.
 func TestClientServerRestarts(t *testing.T) {
 	t.Parallel() // it waits
-	e, began, _ := stuck()
+	e, _, _ := stuck()
 	first := open(t, e, nil, nil)
 	second := open(t, echo, nil, nil)
 	var target atomic.Pointer[http.Handler]
@@ -275,27 +275,12 @@ func TestClientServerRestarts(t *testing.T) {
 	target.Store(&handler)
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*target.Load()).ServeHTTP(w, r) }))
 	t.Cleanup(front.Close)
-	events := make(chan string, 64)
-	m := &jsonrpc.Mux{}
-	m.HandleRaw("codex/event", func(_ context.Context, params json.RawMessage) (any, error) {
-		events <- string(params)
-		return nil, nil
-	})
-	p := connect(t, front.URL, m)
-	initialize(t, p)
-	over := make(chan error, 1)
-	go func() {
-		_, err := tool(t, t.Context(), p, "hang")
-		over <- err
-	}()
-	wait(t, began)
-	for !strings.Contains(wait(t, events), "task_started") { // else the stream may not have begun
-	}
+	p, over := started(t, front.URL, "hang")
 	var next http.Handler = second.handler
 	target.Store(&next)
 	front.CloseClientConnections()
-	if err := wait(t, over); err == nil || !strings.Contains(err.Error(), "session has ended") {
-		t.Errorf("the call that was lost with the server: %v", err)
+	if got := wait(t, over); !strings.HasPrefix(got, "error: ") || !strings.Contains(got, "session has ended") {
+		t.Errorf("the call that was lost with the server: %s", got)
 	}
 	if got, err := tool(t, t.Context(), p, "hello"); err != nil || !strings.Contains(got, "heard hello") {
 		t.Errorf("afterwards: %s, %v", got, err)
