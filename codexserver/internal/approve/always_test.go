@@ -114,45 +114,36 @@ func TestAlways(t *testing.T) {
 	}
 }
 
-// TestAlwaysThatCannotBeKept approves once and tells the caller why.
+// TestAlwaysThatCannotBeKept accepts a rule that cannot be written, or whose folder has gone since the question. The approval
+// counts, once and in the sandbox: nothing else is known to have changed. A folder in its place is another one.
 func TestAlwaysThatCannotBeKept(t *testing.T) {
-	home := t.TempDir()
-	boxtest.Lay(t, home, "codex-mcp=a file, not a folder")
-	o := &approve.Options{Questions: elicit.Options{Schema: elicit.FormDecision}, Kept: rulefile.New(home, nil)}
-	b := approve.New(o, nil)
-	b.Attach(newClient(servertest.Say(always), &o.Questions))
-	d := offer(t.Context(), b, lasting(t.TempDir()))
-	if d.Decision != elicit.Approved || !d.Confined || d.RuleWords != "" || !strings.Contains(strings.Join(d.Remarks, " "), "approved once") {
-		t.Errorf("%+v", d)
-	}
-}
-
-// TestAlwaysInLostFolder accepts a rule whose folder has gone since the question. The approval counts, once
-// and in the sandbox: nothing else is known to have changed. A folder in its place is another one.
-func TestAlwaysInLostFolder(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
+		home   []string // laid in the home
 		change func(folder, other string) error
 		want   elicit.Decision
+		told   bool
 	}{
-		{"gone", func(folder, _ string) error { return os.Remove(folder) }, elicit.Approved},
-		{"replaced", func(folder, other string) error {
+		{"gone", nil, func(folder, _ string) error { return os.Remove(folder) }, elicit.Approved, true},
+		{"replaced", nil, func(folder, other string) error {
 			return errors.Join(os.Remove(folder), os.Symlink(other, folder))
-		}, elicit.Denied},
+		}, elicit.Denied, false},
+		{"no store", []string{"codex-mcp=a file, not a folder"}, func(string, string) error { return nil }, elicit.Approved, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			store, folder, other := rulefile.New(t.TempDir(), nil), filepath.Join(t.TempDir(), "work"), t.TempDir()
+			home, folder, other := t.TempDir(), filepath.Join(t.TempDir(), "work"), t.TempDir()
 			if err := os.Mkdir(folder, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			o := &approve.Options{Questions: elicit.Options{Schema: elicit.FormDecision}, Kept: store}
+			boxtest.Lay(t, home, tt.home...)
+			o := &approve.Options{Questions: elicit.Options{Schema: elicit.FormDecision}, Kept: rulefile.New(home, nil)}
 			b := approve.New(o, nil)
 			b.Attach(newClient(func(context.Context) (string, error) { return always, tt.change(folder, other) }, &o.Questions))
 			d := offer(t.Context(), b, lasting(folder))
-			if d.Decision != tt.want || d.Confined != d.Decision.Approves() {
+			if told := strings.Contains(strings.Join(d.Remarks, " "), "approved once"); d.Decision != tt.want || d.Confined != d.Decision.Approves() || d.RuleWords != "" || told != tt.told {
 				t.Errorf("%+v", d)
 			}
-			if kept, err := store.List(); len(kept) > 0 || err != nil {
+			if kept, err := o.Kept.List(); len(kept) > 0 || err != nil && tt.home == nil {
 				t.Errorf("kept %v, %v", kept, err)
 			}
 		})

@@ -3,6 +3,7 @@ package approve_test
 import (
 	"context"
 	"encoding/json"
+	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
@@ -45,3 +46,10 @@ type inviterDesk struct {
 }
 
 func (d inviterDesk) Invite() string { return d.invites() }
+
+// decide has a client answer a request.
+func decide(t *testing.T, b *approve.Board, answer string, r *approval.Request) approval.Decision {
+	t.Helper()
+	defer b.Attach(newClient(servertest.Say(answer), nil))()
+	return b.Decide(t.Context(), r, false)
+}

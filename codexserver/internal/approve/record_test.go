@@ -1,7 +1,6 @@
 package approve_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -38,14 +37,13 @@ func TestRecordFails(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var log servertest.Journal
 			b := approve.New(&approve.Options{Record: tt.record, Logger: log.Logger()}, nil)
-			defer b.Attach(newClient(servertest.Say(servertest.Accept), nil))()
 			r := request()
 			r.Event = tt.event
 			want := elicit.Approved
 			if tt.want != "" {
 				want = elicit.Denied
 			}
-			got := b.Decide(t.Context(), r, false)
+			got := decide(t, b, servertest.Accept, r)
 			if told := strings.Contains(got.ForModel()+strings.Join(got.Remarks, ""), "could not be recorded"); got.Decision != want || told != (tt.want != "") {
 				t.Errorf("decided %q, %q, %q", got.Decision, got.ForModel(), got.Remarks)
 			}
@@ -69,9 +67,7 @@ func TestDenialIsNotRecorded(t *testing.T) {
 		},
 	} {
 		b := approve.New(&approve.Options{Record: record.To(brokenWriter{})}, nil)
-		leave := b.Attach(newClient(servertest.Say(answer), nil))
-		got := b.Decide(t.Context(), request(), false)
-		leave()
+		got := decide(t, b, answer, request())
 		want.By = approval.ByClient
 		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(elicit.Outcome{}), cmpopts.IgnoreFields(elicit.Outcome{}, "Took")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", answer, diff)
@@ -107,11 +103,9 @@ func TestRecord(t *testing.T) {
 	} {
 		var lines servertest.Journal
 		b := approve.New(&approve.Options{Record: record.To(&lines)}, nil)
-		leave := b.Attach(newClient(servertest.Say(tt.answer), nil))
 		r := request()
 		r.Event, r.Turn, r.Thread = tt.event, "1", approval.Thread{ID: "t", Principal: "ann"}
-		b.Decide(t.Context(), r, false)
-		leave()
+		decide(t, b, tt.answer, r)
 		head := regexp.MustCompile(`^{"event":"decided","time":"2[^"]+Z","decisionId":"[A-Z0-9]{12}-1",`)
 		got := head.ReplaceAllString(regexp.MustCompile(`,"waitedMs":\d+`).ReplaceAllString(lines.String(), ""), "")
 		if diff := cmp.Diff(tt.want+"\n", got); diff != "" {
@@ -121,11 +115,9 @@ func TestRecord(t *testing.T) {
 	for answer, whole := range map[string]bool{servertest.Accept: true, servertest.Decline: false} {
 		var lines servertest.Journal
 		b := approve.New(&approve.Options{Record: record.To(&lines)}, nil)
-		leave := b.Attach(newClient(servertest.Say(answer), nil))
 		r := request()
 		r.Event = protocol.ExecApprovalRequest{Command: []string{strings.Repeat("x", long)}}
-		b.Decide(t.Context(), r, false)
-		leave()
+		decide(t, b, answer, r)
 		if got := len(lines.String()); (got > long) != whole || got < 64<<10 {
 			t.Errorf("%s: the line has %d bytes", answer, got)
 		}
@@ -164,8 +156,9 @@ type worker struct {
 	turn  *turn.Turn
 }
 
-func (w *worker) decide(r *approval.Request) approval.Decision {
-	d := w.board.Decide(context.Background(), r, false)
+func (w *worker) decide(t *testing.T, answer string, r *approval.Request) approval.Decision {
+	t.Helper()
+	d := decide(t, w.board, answer, r)
 	w.turn.Decided(r, d)
 	return d
 }
@@ -226,11 +219,9 @@ func TestCalls(t *testing.T) {
 			b := approve.New(&approve.Options{Record: record.To(&lines)}, nil)
 			works := &worker{board: b, turn: turn.New(changes.Options{})}
 			for _, answer := range tt.asked {
-				leave := b.Attach(newClient(servertest.Say(answer), nil))
 				r := request()
 				r.Event = protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git", "init"}}
-				works.decide(r)
-				leave()
+				works.decide(t, answer, r)
 			}
 			for _, m := range tt.events {
 				works.add(m)
@@ -276,12 +267,10 @@ func TestRecordFaults(t *testing.T) {
 		u := &unsteady{fails: map[int]bool{tt.fails: true}}
 		var log servertest.Journal
 		b := approve.New(&approve.Options{Record: record.To(u), Logger: log.Logger()}, nil)
-		leave := b.Attach(newClient(servertest.Say(servertest.Accept), nil))
 		r := request()
 		r.Event = protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git"}}
 		works := &worker{board: b, turn: turn.New(changes.Options{})}
-		d := works.decide(r)
-		leave()
+		d := works.decide(t, servertest.Accept, r)
 		works.add(protocol.ExecCommandBegin{CallID: "c"})
 		works.add(protocol.ExecCommandEnd{CallID: "c"})
 		if diff := cmp.Diff(tt.want, shown(t, u.String())); diff != "" || d.Decision != tt.decided {

@@ -1,7 +1,9 @@
 package approve
 
 import (
+	"bytes"
 	"context"
+	"os"
 	"strings"
 	"testing"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/go-json-experiment/json"
 )
 
 func TestRules(t *testing.T) {
@@ -122,6 +125,38 @@ func TestOutcomeIsLimited(t *testing.T) {
 		}}}
 		if got := New(o, nil).Decide(t.Context(), &approval.Request{Event: tt.event, Question: &elicit.Question{Once: tt.once}}, false); got.Decision != tt.want || got.By != approval.ByRule {
 			t.Errorf("%+v: %s by %s, want %s", tt, got.Decision, got.By, tt.want)
+		}
+	}
+}
+
+// TestRulesAsJudged asks about every command of the corpus.
+func TestRulesAsJudged(t *testing.T) {
+	rules := approval.Rules{
+		Allow: []approval.Rule{
+			{Command: []string{"go", "test"}}, {Command: []string{"git", "log"}}, {Command: []string{"make"}, Outside: true},
+			{Command: []string{"run.sh"}}, {Command: []string{"./run.sh"}}, {Command: []string{"node_modules/.bin/tsc"}},
+			{Command: []string{"tsc"}}, {Command: []string{"pytest"}}, {Command: []string{"linked"}}, {Command: []string{"missing"}},
+		},
+		Deny: [][]string{{"git", "push"}, {"rm"}},
+	}
+	corpus, err := os.ReadFile("../decide/testdata/judged.ndjson")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := map[elicit.Decision]string{"": "ask", elicit.Approved: "allow", elicit.Denied: "deny"}
+	for line := range bytes.Lines(corpus) {
+		var row struct {
+			Command []string
+			Rules   string
+			Why     string
+		}
+		if err := json.Unmarshal(line, &row, json.MatchCaseInsensitiveNames(true)); err != nil {
+			t.Fatal(err)
+		}
+		q := protocol.ExecApprovalRequest{Command: row.Command, Cwd: "/work", Confinable: true}
+		out, _ := decideExec(&rules, &q)
+		if got := words[out.Decision]; got != row.Rules {
+			t.Errorf("%q: %s, want %s: %s", row.Command, got, row.Rules, row.Why)
 		}
 	}
 }

@@ -246,31 +246,40 @@ func TestBackground(t *testing.T) {
 	defer close(stall)
 	model := providertest.New(providertest.Say(s.answer()), providertest.Turn{Text: []string{"thinking"}, Stall: stall})
 	c := connect(t, newNative(t, model, nil), servertest.Rounds)
-	arguments := map[string]any{"target": "uncommitted", "cwd": s.repo, "background": true}
-	begin := func() string {
-		t.Helper()
-		r, failed := c.call("codex-review", arguments)
-		if failed || r.Status != "running" || r.ThreadID == "" {
-			t.Fatalf("%+v", r)
-		}
-		return r.ThreadID
+	c.wait(c.begin(s), "completed", 5)
+	c.interrupts(s, model, 2)
+}
+
+// begin begins a review in the background.
+func (c *client) begin(s *shop) (id string) {
+	c.t.Helper()
+	r, failed := c.call("codex-review", map[string]any{"target": "uncommitted", "cwd": s.repo, "background": true})
+	if failed || r.Status != "running" || r.ThreadID == "" {
+		c.t.Fatalf("%+v", r)
 	}
-	wait := func(id string, status protocol.TurnStatus, findings int) {
-		t.Helper()
-		r, _ := c.call("codex-wait", map[string]any{"threadIds": []string{id}})
-		if len(r.Threads) != 1 || r.Threads[0].Status != status || len(r.Threads[0].Findings) != findings {
-			t.Errorf("%+v", r)
-		}
+	return r.ThreadID
+}
+
+// wait waits for the end of a review.
+func (c *client) wait(id string, status protocol.TurnStatus, findings int) {
+	c.t.Helper()
+	r, _ := c.call("codex-wait", map[string]any{"threadIds": []string{id}})
+	if len(r.Threads) != 1 || r.Threads[0].Status != status || len(r.Threads[0].Findings) != findings {
+		c.t.Errorf("%+v", r)
 	}
-	wait(begin(), "completed", 5)
-	id := begin()
-	if err := model.Await(t.Context(), 2); err != nil {
-		t.Fatal(err)
+}
+
+// interrupts stops a review whose model, with this number of requests, does not end.
+func (c *client) interrupts(s *shop, model *providertest.Server, requests int) {
+	c.t.Helper()
+	id := c.begin(s)
+	if err := model.Await(c.t.Context(), requests); err != nil {
+		c.t.Fatal(err)
 	}
 	if r, failed := c.call("codex-interrupt", map[string]any{"threadId": id}); failed {
-		t.Errorf("%+v", r)
+		c.t.Errorf("%+v", r)
 	}
-	wait(id, "aborted", 0)
+	c.wait(id, "aborted", 0)
 }
 
 // TestTask runs a long review as a task.

@@ -97,18 +97,5 @@ func TestRealInterrupt(t *testing.T) {
 	model := providertest.New(providertest.Turn{Text: []string{"thinking"}, Stall: stall})
 	e := newRealCodex(t, model, "")
 	defer close(stall)
-	c := connect(t, e, servertest.Handshake)
-	begun, failed := c.call("codex-review", map[string]any{"target": "uncommitted", "cwd": s.repo, "background": true})
-	if failed || begun.Status != "running" {
-		t.Fatalf("%+v", begun)
-	}
-	if err := model.Await(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
-	if r, failed := c.call("codex-interrupt", map[string]any{"threadId": begun.ThreadID}); failed {
-		t.Errorf("%+v", r)
-	}
-	if r, _ := c.call("codex-wait", map[string]any{"threadIds": []string{begun.ThreadID}}); len(r.Threads) != 1 || r.Threads[0].Status != "aborted" {
-		t.Errorf("%+v", r)
-	}
+	connect(t, e, servertest.Handshake).interrupts(s, model, 1)
 }

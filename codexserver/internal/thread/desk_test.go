@@ -4,11 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
@@ -105,20 +103,6 @@ func (fragile) Ask(context.Context, *approval.Request) (json.RawMessage, error) 
 }
 
 func (fragile) Decided(*approval.Request, approval.Decision) { panic("decided") }
-
-// TestFailingClientGetsInvitation sends the desk's invitation to a client that could not
-// ask, while the question is open at the desk.
-func TestFailingClientGetsInvitation(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := servertest.Connect(t, codexserver.New(engine.TurnFunc(servertest.AskExec), &codexserver.Options{Desk: &servertest.Desk{Answer: servertest.After(time.Minute, servertest.Accept), Invitation: "come here"}}), servertest.Fail)
-		go func() { _, _ = c.Tool(context.Background(), "codex", map[string]any{"prompt": "p"}) }()
-		<-time.After(time.Second)
-		synctest.Wait()
-		if !slices.Contains(c.Events(), "background_event") || len(c.Received("notifications/message")) != 1 {
-			t.Errorf("told %q, %q", c.Events(), c.Received("notifications/message"))
-		}
-	})
-}
 
 // TestThreadsOfServers checks that a desk can distinguish threads of two servers.
 func TestThreadsOfServers(t *testing.T) {

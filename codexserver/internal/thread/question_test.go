@@ -19,36 +19,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPatchIsApprovedOnce does not let an approval last for the session if the engine does
-// not offer that.
-func TestPatchIsApprovedOnce(t *testing.T) {
-	for once, want := range map[bool]elicit.Decision{false: elicit.ApprovedForSession, true: elicit.Approved} {
-		synctest.Test(t, func(t *testing.T) {
-			e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-				out := host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "c", Cwd: "/work", Once: once, Changes: map[string]protocol.FileChange{
-					"/etc/passwd": {Add: &protocol.FileContent{Content: "x"}},
-				}, Links: map[string]string{"/etc/passwd": "/work/notes.txt"}})
-				host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
-				return nil
-			})
-			c := servertest.Connect(t, codexserver.New(e, nil), servertest.Say(servertest.ForSession))
-			got, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "p"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got.Content != string(want) {
-				t.Errorf("once %v: %s, want %s", once, got.Content, want)
-			}
-			if message := asked(c); !strings.Contains(message, "- add `/work/notes.txt` → `/etc/passwd` (outside the workspace)") {
-				t.Errorf("the client was asked %q", message)
-			}
-		})
-	}
-}
-
-// TestPersonIsAskedEachTime has a rule that asks, or an engine that wants a person: an approval does not
-// last, no lasting rule is offered, and no setting takes the place of a person. For the engine no program
-// does either, and the question says so.
+// TestPersonIsAskedEachTime has a rule that asks, or an engine that wants a person or an approval of one patch: an approval
+// does not last, no lasting rule is offered, and no setting takes the place of a person. For the engine that
+// wants a person no program does either, and the question says so.
 func TestPersonIsAskedEachTime(t *testing.T) {
 	for _, tt := range []struct {
 		command, answer string
@@ -57,6 +30,8 @@ func TestPersonIsAskedEachTime(t *testing.T) {
 		{"go", servertest.ForSession, elicit.ApprovedForSession},
 		{"ssh", servertest.ForSession, elicit.Approved},
 		{"ssh", `{"action":"accept","content":{"decision":"approved_always"}}`, elicit.Denied},
+		{"patch", servertest.ForSession, elicit.ApprovedForSession},
+		{"patch once", servertest.ForSession, elicit.Approved},
 		{"go", "", elicit.Denied},
 		{"ssh", "", elicit.Denied},
 		{"human", servertest.ForSession, elicit.Denied}, // at once
@@ -66,9 +41,16 @@ func TestPersonIsAskedEachTime(t *testing.T) {
 		{"human", "", elicit.Denied},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			human := strings.HasPrefix(tt.command, "human")
+			human, patch := strings.HasPrefix(tt.command, "human"), strings.HasPrefix(tt.command, "patch")
 			e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-				out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Cwd: "/work", Command: []string{tt.command, "x"}, Human: human, Confinable: true})
+				var out elicit.Outcome
+				if patch {
+					out = host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "c", Cwd: "/work", Once: tt.command == "patch once", Changes: map[string]protocol.FileChange{
+						"/etc/passwd": {Add: &protocol.FileContent{Content: "x"}},
+					}, Links: map[string]string{"/etc/passwd": "/work/notes.txt"}})
+				} else {
+					out = host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Cwd: "/work", Command: []string{tt.command, "x"}, Human: human, Confinable: true})
+				}
 				host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
 				return nil
 			})
@@ -85,7 +67,7 @@ func TestPersonIsAskedEachTime(t *testing.T) {
 			if err != nil || !strings.HasPrefix(got.Content, string(tt.want)+"\n") && got.Content != string(tt.want) {
 				t.Errorf("%s, %q: %q, %v, want %s", tt.command, tt.answer, got.Content, err, tt.want)
 			}
-			if tt.answer != "" && strings.Contains(asked(c), "\nOnly a person may approve this, each time.") != human {
+			if tt.answer != "" && strings.Contains(asked(c), "\nOnly a person may approve this, each time.") != human || patch && !strings.Contains(asked(c), "- add `/work/notes.txt` → `/etc/passwd` (outside the workspace)") {
 				t.Errorf("asked %q", asked(c))
 			}
 		})
@@ -223,50 +205,6 @@ func TestAlways(t *testing.T) {
 			}
 			if got := <-done; got != tt.want || len(c.Received(method)) != tt.asked {
 				t.Errorf("%s: %s after %q", tt.name, got, c.Received(method))
-			}
-		})
-	}
-}
-
-// TestProtectedFilesAreNamed asks about more files than a question lists. Those that other
-// programs run are named first, with the reason, whatever their number and their names.
-func TestProtectedFilesAreNamed(t *testing.T) {
-	for _, tt := range []struct {
-		name      string
-		protected []string
-		others    int
-	}{
-		{"one", []string{"/work/src/.vscode/tasks.json"}, 161},
-		{"of several kinds", []string{"/work/z/.git/config", "/work/zz/.husky/pre-commit"}, 160},
-		{"all", nil, 0},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			changes := map[string]protocol.FileChange{}
-			for i := range tt.others {
-				changes[fmt.Sprintf("/work/a%03d.txt", i)] = protocol.FileChange{Add: &protocol.FileContent{Content: "x"}}
-			}
-			for i := len(tt.protected) + tt.others; i < 162; i++ {
-				tt.protected = append(tt.protected, fmt.Sprintf("/work/.vscode/%03d.json", i))
-			}
-			for _, path := range tt.protected {
-				changes[path] = protocol.FileChange{Add: &protocol.FileContent{Content: "x"}}
-			}
-			e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-				host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "c", Changes: changes, Cwd: "/work", Once: true})
-				return nil
-			})
-			c := servertest.Connect(t, codexserver.New(e, nil), servertest.Say(`{"action":"decline"}`))
-			if _, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "p"}); err != nil {
-				t.Fatal(err)
-			}
-			lines := strings.Split(asked(c), "\n")
-			for i, path := range tt.protected {
-				if want := "- add `" + path + "` (+1 -0): other programs run it or obey it"; len(lines) <= i+1 || lines[i+1] != want {
-					t.Fatalf("%s: line %d is not %s:\n%s", tt.name, i, want, strings.Join(lines, "\n"))
-				}
-			}
-			if more := strings.Contains(asked(c), "\n- and 122 more (162 in all)"); more != (tt.others > 0) {
-				t.Errorf("%s: says how many more: %t", tt.name, more)
 			}
 		})
 	}
