@@ -69,23 +69,11 @@ func withAgent(r *run) {
 	r.item(agentID, "agent-turn", command)
 }
 
-// deaf is a host that can be asked only about commands and patches.
-type deaf struct {
-	engine.DenyAll
-	commands engine.Host
-}
+// deaf is a host that can be asked nothing.
+type deaf struct{ engine.DenyAll }
 
-func (h deaf) Emit(m protocol.EventMsg) { h.commands.Emit(m) }
-
-func (h deaf) EmitAs(id string, m protocol.EventMsg) { h.commands.EmitAs(id, m) }
-
-func (h deaf) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	return h.commands.ApproveExec(ctx, r)
-}
-
-func (h deaf) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
-	return h.commands.ApprovePatch(ctx, r)
-}
+func (deaf) Emit(protocol.EventMsg)           {}
+func (deaf) EmitAs(string, protocol.EventMsg) {}
 
 // answering is a host whose client answers a forwarded elicitation.
 func answering(result string, err error) *recorder {
@@ -146,9 +134,9 @@ func questions() []question {
 		{"no params", yes, withItems, askCommand, `{}`, denied},
 		{"wrong types", yes, withItems, askCommand, `{` + ofTurn + `,"itemId":5}`, "error: invalid params"},
 		{"duplicate members", yes, withItems, askCommand, `{` + ofTurn + `,"itemId":"c1","command":"ls","command":"rm x","cwd":"/work"}`, "error: invalid params"},
-		{"permissions of a deaf host", deaf{commands: yes}, nil, askMore, moreParams, `{"permissions":{},"scope":"turn"}`},
-		{"tool call of a deaf host", deaf{commands: yes}, nil, askElicit, toolParams, `{"action":"decline","content":null}`},
-		{"input of a deaf host", deaf{commands: yes}, nil, askInput, inputParams, `{"answers":{}}`},
+		{"permissions of a deaf host", deaf{}, nil, askMore, moreParams, `{"permissions":{},"scope":"turn"}`},
+		{"tool call of a deaf host", deaf{}, nil, askElicit, toolParams, `{"action":"decline","content":null}`},
+		{"input of a deaf host", deaf{}, nil, askInput, inputParams, `{"answers":{}}`},
 		{"form accepted", answering(`{"action":"accept","content":{"a":"b"}}`, nil), nil, askElicit, formParams, `{"action":"accept","content":{"a":"b"}}`},
 		{"form declined", answering(`{"action":"decline"}`, nil), nil, askElicit, formParams, `{"action":"decline","content":null}`},
 		{"form answered by nonsense", answering(`{"action":"perhaps"}`, nil), nil, askElicit, formParams, `{"action":"decline","content":null}`},

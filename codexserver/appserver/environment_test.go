@@ -21,15 +21,9 @@ import (
 
 const excludeKey = "shell_environment_policy.exclude"
 
-// started starts a conversation with a fake that has a configuration, and returns the
-// parameters of thread/start.
-func started(t *testing.T, configured string, o appserver.Options, cfg protocol.Config) (params map[string]any, err error) {
-	t.Helper()
-	return startedFrom(t, nil, configured, o, cfg)
-}
-
-// startedFrom is started for a client of an origin.
-func startedFrom(t *testing.T, from *engine.Origin, configured string, o appserver.Options, cfg protocol.Config) (params map[string]any, err error) {
+// started starts a conversation for a client of an origin, or of none, with a fake that has a configuration, and
+// returns the parameters of thread/start.
+func started(t *testing.T, from *engine.Origin, configured string, o appserver.Options, cfg protocol.Config) (params map[string]any, err error) {
 	t.Helper()
 	bubble(t, func(t *testing.T, f *fake) {
 		f.config = json.RawMessage(configured)
@@ -60,7 +54,7 @@ func TestEnvironmentOfAClientOnTheBridge(t *testing.T) {
 		"only":     {raw("shell_environment_policy.include_only", `["EDI*"]`), map[string]any{"EDITOR": "one"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			params, err := startedFrom(t, from, configured, appserver.Options{}, protocol.Config{FromCall: true, Overrides: test.call})
+			params, err := started(t, from, configured, appserver.Options{}, protocol.Config{FromCall: true, Overrides: test.call})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +102,7 @@ func TestCallShapesOnTheBridge(t *testing.T) {
 			if want == "=" {
 				want = parts[0]
 			}
-			params, err := started(t, `{"mcp_servers":{"files":{"command":"f"},"a.b":{"command":"c"},"happy":{"command":"h"}}}`,
+			params, err := started(t, nil, `{"mcp_servers":{"files":{"command":"f"},"a.b":{"command":"c"},"happy":{"command":"h"}}}`,
 				appserver.Options{}, protocol.Config{FromCall: true, Overrides: keys})
 			if err != nil {
 				t.Fatal(err)
@@ -171,7 +165,7 @@ func TestKeysAreWithheldOnTheBridge(t *testing.T) {
 			append([]string{"MINE*"}, credentials...), map[string]any{"mcp_servers.s.enabled": false}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			params, err := started(t, configured, appserver.Options{}, tt.cfg)
+			params, err := started(t, nil, configured, appserver.Options{}, tt.cfg)
 			if tt.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.fails) {
 					t.Errorf("error %v, want %q", err, tt.fails)

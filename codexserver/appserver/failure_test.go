@@ -184,61 +184,68 @@ func TestLimitInError(t *testing.T) {
 	}
 }
 
-func TestDeathInTurn(t *testing.T) {
-	bubble(t, func(t *testing.T, f *fake) {
-		f.turn = func(r *run) {
-			if r.n == 1 {
-				r.cancel() // as kill -9 would
-				return
+// TestEnd ends turns in which the model works or a question is open. The client is told at once, the question ends, and
+// another turn works unless the engine is closed.
+func TestEnd(t *testing.T) {
+	why := errors.New("enough")
+	die := func(f *fake, _ *appserver.Engine, _ func()) { f.runs[0].cancel() } // as kill -9 would
+	interrupt := func(_ *fake, _ *appserver.Engine, interrupt func()) { interrupt() }
+	var failed *engine.TurnError
+	var abort *engine.AbortError
+	for name, tt := range map[string]struct {
+		asks   bool
+		end    func(*fake, *appserver.Engine, func())
+		is     func(error) bool
+		events []string // after the configuration; nil for any
+	}{
+		"death":             {false, die, func(err error) bool { return errors.As(err, &failed) }, []string{"task_started", "error", "task_complete"}},
+		"death in approval": {true, die, func(err error) bool { return errors.As(err, &failed) }, nil},
+		"interrupted":       {false, interrupt, func(err error) bool { return errors.As(err, &abort) && errors.Is(err, why) }, []string{"task_started", "turn_aborted"}},
+		"closed":            {false, func(_ *fake, e *appserver.Engine, _ func()) { e.Close() }, func(err error) bool { return err != nil }, nil},
+	} {
+		inBubble(t, name, func(t *testing.T, f *fake) {
+			asked := make(chan struct{})
+			f.turn = func(r *run) {
+				if tt.asks {
+					r.item(threadID, turnID, command)
+					r.askCommand(threadID, turnID)
+				}
 			}
-			answered(r)
-		}
-		h := &recorder{}
-		conv := start(t, f.engine(appserver.Options{}), h)
-		err := conv.Turn(t.Context(), text("go"))
-		var failed *engine.TurnError
-		if !errors.As(err, &failed) {
-			t.Fatalf("error %v", err)
-		}
-		if got := h.types()[1:]; !slices.Equal(got, []string{"task_started", "error", "task_complete"}) {
-			t.Errorf("events %v", got)
-		}
-		if err := conv.Turn(t.Context(), text("on")); err != nil || h.answer() != "done" {
-			t.Errorf("next turn: %v, %q", err, h.answer())
-		}
-		if !slices.Contains(f.methods(), "thread/resume") {
-			t.Errorf("calls %v", f.methods())
-		}
-	})
-}
-
-func TestDeathInApproval(t *testing.T) {
-	bubble(t, func(t *testing.T, f *fake) {
-		f.turn = func(r *run) {
-			r.item(threadID, turnID, command)
-			go r.askCommand(threadID, turnID)
-		}
-		ended := make(chan struct{})
-		h := &recorder{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Outcome {
-			f.runs[0].cancel()
-			<-ctx.Done()
-			close(ended)
-			return elicit.Outcome{Decision: elicit.Abort}
-		}}
-		conv := start(t, f.engine(appserver.Options{}), h)
-		begun := time.Now()
-		var failed *engine.TurnError
-		if err := conv.Turn(t.Context(), text("go")); !errors.As(err, &failed) {
-			t.Errorf("error %v", err)
-		}
-		<-ended
-		if took := time.Since(begun); took > time.Second {
-			t.Errorf("took %v", took)
-		}
-		if h.count("exec_command_begin") != 0 {
-			t.Errorf("events %v", h.types())
-		}
-	})
+			h := &recorder{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Outcome {
+				<-ctx.Done()
+				close(asked)
+				return elicit.Outcome{Decision: elicit.Abort}
+			}}
+			e := f.engine(appserver.Options{})
+			conv := start(t, e, h)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			begun, done := time.Now(), begin(ctx, conv, text("go"))
+			synctest.Wait()
+			tt.end(f, e, func() { cancel(why) })
+			if err := <-done; !tt.is(err) || time.Since(begun) > time.Second || h.count("exec_command_begin") != 0 {
+				t.Errorf("after %v: %v", time.Since(begun), err)
+			}
+			if tt.asks {
+				<-asked
+			}
+			if got := h.types()[1:]; tt.events != nil && !slices.Equal(got, tt.events) {
+				t.Errorf("events %v", got)
+			}
+			f.mu.Lock()
+			f.turn = answered
+			f.mu.Unlock()
+			if err := conv.Turn(t.Context(), text("on")); (err == nil) != (name != "closed") || err == nil && h.answer() != "done" {
+				t.Errorf("next turn: %v, %q", err, h.answer())
+			}
+			if strings.HasPrefix(name, "death") && !slices.Contains(f.methods(), "thread/resume") {
+				t.Errorf("calls %v", f.methods())
+			}
+			if _, err := e.Start(t.Context(), protocol.Config{}, &recorder{}); (err == nil) != (name != "closed") {
+				t.Errorf("another conversation: %v", err)
+			}
+		})
+	}
 }
 
 func TestGivesUpRestarting(t *testing.T) {
@@ -264,25 +271,6 @@ func TestGivesUpRestarting(t *testing.T) {
 		<-time.After(time.Nanosecond)
 		if err := conv.Turn(t.Context(), text("go")); err != nil {
 			t.Errorf("a minute later: %v", err)
-		}
-	})
-}
-
-func TestInterrupt(t *testing.T) {
-	bubble(t, func(t *testing.T, f *fake) {
-		e := f.engine(appserver.Options{})
-		h := &recorder{}
-		conv := start(t, e, h)
-		ctx, cancel := context.WithCancelCause(t.Context())
-		why := errors.New("enough")
-		f.turn = func(*run) { cancel(why) }
-		err := conv.Turn(ctx, text("go"))
-		var abort *engine.AbortError
-		if !errors.As(err, &abort) || !errors.Is(err, why) {
-			t.Errorf("error %v", err)
-		}
-		if got := h.types()[1:]; !slices.Equal(got, []string{"task_started", "turn_aborted"}) {
-			t.Errorf("events %v", got)
 		}
 	})
 }
@@ -376,48 +364,6 @@ func TestFlood(t *testing.T) {
 	if got := h.count("agent_message_delta"); err != nil || got != n {
 		t.Errorf("%v, %d deltas", err, got)
 	}
-}
-
-func TestInvalidMessagesAreIgnored(t *testing.T) {
-	h := &recorder{}
-	err := turn(t, h, func(r *run) {
-		for _, line := range []string{
-			`not json`, `[]`, `{}`, `{"method":5}`, `{"id":77,"result":{}}`,
-			`{"method":"turn/completed","params":{"threadId":"` + threadID + `","turn":null}}`,
-			`{"method":"turn/completed","params":{"threadId":"` + threadID + `","turn":{"id":"another","status":"completed"}}}`,
-			`{"method":"turn/completed","params":[1]}`,
-			`{"method":"item/started","params":{"threadId":"` + threadID + `","turnId":"` + turnID + `","item":{"type":5}}}`,
-			`{"method":"item/started","params":{"threadId":"` + threadID + `","turnId":"` + turnID + `"}}`,
-			`{"method":"item/completed","params":{"threadId":"` + threadID + `","turnId":"` + turnID + `","item":{"type":"novelty","id":"n","command":[1]}}}`,
-			`{"method":"error","params":{"threadId":"` + threadID + `","turnId":"` + turnID + `","error":"text","willRetry":true}}`,
-			`{"method":"serverRequest/resolved","params":{"threadId":"` + threadID + `","requestId":null}}`,
-			`{"method":"account/rateLimits/updated","params":{"rateLimits":null}}`,
-		} {
-			_ = r.wire.Write(context.Background(), [][]byte{[]byte(line)})
-		}
-	})
-	if err != nil || h.answer() != "done" {
-		t.Errorf("%v, %v", err, h.types())
-	}
-}
-
-func TestCloseEndsTurns(t *testing.T) {
-	bubble(t, func(t *testing.T, f *fake) {
-		e := f.engine(appserver.Options{})
-		began := make(chan struct{})
-		f.turn = func(*run) { close(began) }
-		conv := start(t, e, &recorder{})
-		done := begin(t.Context(), conv, text("go"))
-		<-began
-		begun := time.Now()
-		e.Close()
-		if err := <-done; err == nil || time.Since(begun) > time.Second {
-			t.Errorf("after %v: %v", time.Since(begun), err)
-		}
-		if _, err := e.Start(t.Context(), protocol.Config{}, &recorder{}); err == nil {
-			t.Error("a closed engine starts")
-		}
-	})
 }
 
 // TestTurnsOfAThreadAreSerial begins two turns of a thread at once, which the server does not do. The second one waits or

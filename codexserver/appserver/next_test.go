@@ -53,6 +53,23 @@ func TestNextCodex(t *testing.T) {
 			r.item(threadID, turnID, strings.Replace(command, `"/work"`, `{"path":"/work"}`, 1))
 			answered(r)
 		}, logs: []string{"item commandExecution"}},
+		{name: "messages in no form", says: "done", turn: func(_ *testing.T, r *run) {
+			for _, line := range []string{
+				`not json`, `[]`, `{}`, `{"method":5}`, `{"id":77,"result":{}}`,
+				`{"method":"turn/completed","params":{"threadId":"` + threadID + `","turn":null}}`,
+				`{"method":"turn/completed","params":{"threadId":"` + threadID + `","turn":{"id":"another","status":"completed"}}}`,
+				`{"method":"turn/completed","params":[1]}`,
+				`{"method":"item/started","params":{"threadId":"` + threadID + `","turnId":"` + turnID + `","item":{"type":5}}}`,
+				`{"method":"item/started","params":{"threadId":"` + threadID + `","turnId":"` + turnID + `"}}`,
+				`{"method":"item/completed","params":{"threadId":"` + threadID + `","turnId":"` + turnID + `","item":{"type":"novelty","id":"n","command":[1]}}}`,
+				`{"method":"error","params":{"threadId":"` + threadID + `","turnId":"` + turnID + `","error":"text","willRetry":true}}`,
+				`{"method":"serverRequest/resolved","params":{"threadId":"` + threadID + `","requestId":null}}`,
+				`{"method":"account/rateLimits/updated","params":{"rateLimits":null}}`,
+			} {
+				_ = r.wire.Write(context.Background(), [][]byte{[]byte(line)})
+			}
+			answered(r)
+		}, logs: []string{"turn/completed"}},
 		{name: "an end in another form", fails: "unknown form", turn: func(_ *testing.T, r *run) {
 			r.notify("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":{"completed":true},"items":[]}}`, threadID, turnID)
 		}, logs: []string{"turn/completed"}},
