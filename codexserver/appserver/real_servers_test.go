@@ -102,3 +102,68 @@ func TestRealPrompts(t *testing.T) {
 		})
 	}
 }
+
+// TestRealEnvironment checks which keys in Codex's environment its commands see.
+func TestRealEnvironment(t *testing.T) {
+	const variables = "WEIRD_CRED HEADER_CRED ANTHROPIC_API_KEY CLAUDE_CODE_OAUTH_TOKEN OPENAI_API_KEY FOO_ONE BAR_ONE PLAIN"
+	for name := range strings.FieldsSeq(variables) {
+		t.Setenv(name, "value-"+strings.ToLower(name))
+	}
+	print := providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": "env"}))
+	r := newReal(t, `
+approval_policy = "never"
+sandbox_mode = "danger-full-access"
+[shell_environment_policy]
+ignore_default_excludes = true
+exclude = ["FOO_*"]
+[model_providers.other]
+name = "other"
+base_url = "http://127.0.0.1:9/v1"
+env_key = "WEIRD_CRED"
+env_http_headers = { "X-Key" = "HEADER_CRED" }`, print, report)
+	h := &recorder{}
+	conv := r.start(t, h, protocol.Config{FromCall: true, Overrides: raw(
+		"shell_environment_policy", `{"exclude":["BAR_*"]}`, "mcp_servers", `{"nosuch":{"enabled":false}}`,
+	)})
+	if err := conv.Turn(t.Context(), text("go")); err != nil {
+		t.Fatal(err)
+	}
+	seen := h.answer()
+	if !strings.Contains(seen, "PLAIN=value-plain") {
+		t.Fatalf("the command did not run: %s", seen)
+	}
+	for name := range strings.FieldsSeq(strings.TrimSuffix(variables, " PLAIN")) {
+		if strings.Contains(seen, "value-"+strings.ToLower(name)) {
+			t.Errorf("a command sees %s", name)
+		}
+	}
+}
+
+// TestRealEnvironmentOfAResumedThread checks that variables that a project's configuration
+// hides from commands stay hidden when the thread is resumed.
+func TestRealEnvironmentOfAResumedThread(t *testing.T) {
+	for _, name := range []string{"FOO_ONE", "OPENAI_API_KEY", "PLAIN"} {
+		t.Setenv(name, "value-"+strings.ToLower(name))
+	}
+	print := providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": "env"}))
+	r := newReal(t, "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"\n", providertest.Say("one"), print, report)
+	r.initGit(t)
+	if err := os.Mkdir(filepath.Join(r.cwd, ".codex"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(r.cwd, ".codex", "config.toml"), "[shell_environment_policy]\nexclude = [\"FOO_*\"]\n")
+	r.configure(t, fmt.Sprintf("\n[projects.%q]\ntrust_level = \"trusted\"\n", r.cwd))
+	conv := r.start(t, &recorder{}, protocol.Config{})
+	if err := conv.Turn(t.Context(), text("first")); err != nil {
+		t.Fatal(err)
+	}
+	r.restart(t)
+	h := &recorder{}
+	again := r.resume(t, conv, h, protocol.Config{})
+	if err := again.Turn(t.Context(), text("second")); err != nil {
+		t.Fatal(err)
+	}
+	if seen := h.answer(); !strings.Contains(seen, "value-plain") || strings.Contains(seen, "value-foo_one") || strings.Contains(seen, "value-openai_api_key") {
+		t.Errorf("a command sees %s", seen)
+	}
+}
