@@ -5,7 +5,6 @@ package appserver_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -178,29 +177,6 @@ func TestRealWordsOfOld(t *testing.T) {
 	if !errors.As(err, &fault) {
 		t.Errorf("absent cwd: %v", err)
 	}
-}
-
-// TestRealKeyInError has a provider that repeats its key when it refuses it. Neither an event nor the
-// error of the turn has it.
-func TestRealKeyInError(t *testing.T) {
-	const key = "four-words-nobody-knows"
-	t.Setenv("MY_PROVIDERS_WORD", key)
-	r := newReal(t, "", providertest.Turn{Repeat: true, Status: 401, Body: `{"error":{"message":"the key ` + key + ` is wrong"}}`})
-	file := filepath.Join(r.home, "config.toml")
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := strings.LastIndex(string(text), "base_url")
-	writeFile(t, file, string(text[:at])+"env_key = \"MY_PROVIDERS_WORD\"\n"+string(text[at:]))
-	r.restart(t)
-	within(t, func() {
-		h := &recorder{}
-		err := r.start(t, h, protocol.Config{}).Turn(t.Context(), protocol.TurnInput{Items: protocol.TextInput("go")})
-		if said := fmt.Sprintf("%v %+v", err, h.events); !strings.Contains(said, "[redacted]") || strings.Contains(said, key) {
-			t.Errorf("the turn said %s", said)
-		}
-	})
 }
 
 // TestRealCannotStart has a Codex whose home, program or configuration is not usable.

@@ -177,6 +177,9 @@ func TestRealApprovals(t *testing.T) {
 					if asked.Add(1); !strings.Contains(shown, tt.shown) {
 						t.Errorf("asked %q", shown)
 					}
+					if decision == elicit.Denied && tt.name == "command" {
+						return (&elicit.Question{}).Read([]byte(`{"action":"accept","content":{"decision":"denied","feedback":"use the makefile"}}`), nil)
+					}
 					return elicit.Outcome{Decision: decision}
 				}
 				h := &recorder{
@@ -209,6 +212,9 @@ func TestRealApprovals(t *testing.T) {
 				}
 				if did := made(r) || strings.Contains(h.answer(), "wrote it"); did != approves || int(asked.Load()) != want || !aborts && !strings.HasPrefix(h.answer(), tt.answer) {
 					t.Errorf("did it: %t, asked %d times, answer %q, events %v", did, asked.Load(), h.answer(), h.types())
+				}
+				if n := len(r.Requests()); decision == elicit.Denied && tt.name == "command" && (n != 2 || !strings.Contains(r.last(), "use the makefile")) {
+					t.Errorf("%d requests, the model does not get the reason: %s", n, r.last())
 				}
 				if tt.ended != "" && (h.count("exec_command_begin") != h.count("exec_command_end") || (h.count(tt.ended) == 1) != approves) {
 					t.Errorf("events %v", h.types())
@@ -262,20 +268,6 @@ func TestRealLeavesTheSandbox(t *testing.T) {
 	t.Logf("made %t, after %d turns", made(r), n)
 	if q, ok := h.wait(t, "exec_approval_request").(protocol.ExecApprovalRequest); !ok || !q.LeavesSandbox || q.Confinable || q.Reason != "" {
 		t.Errorf("asked %+v", q)
-	}
-}
-
-// TestRealRefusalIsExplained checks that the model gets the reason of a refusal.
-func TestRealRefusalIsExplained(t *testing.T) {
-	r := newReal(t, `approval_policy = "on-request"`+"\n"+`sandbox_mode = "read-only"`, escalated("c1"), providertest.Say("well"))
-	h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
-		return (&elicit.Question{}).Read([]byte(`{"action":"accept","content":{"decision":"denied","feedback":"use the makefile"}}`), nil)
-	}}
-	if err := r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")); err != nil || h.answer() != "well" {
-		t.Fatalf("%v, %q", err, h.answer())
-	}
-	if n := len(r.Requests()); n != 2 || !strings.Contains(r.last(), "use the makefile") {
-		t.Errorf("%d requests, the last: %s", n, r.last())
 	}
 }
 
