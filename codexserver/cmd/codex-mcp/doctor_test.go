@@ -134,9 +134,9 @@ func TestDoctorCauses(t *testing.T) {
 			f := newFolders(t)
 			writeConfig(t, f.home, fmt.Sprintf("model = %q\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url = %q\n%s\n", tt.model, tt.at, tt.keys))
 			start := func(words ...string) (code int, out string) {
-				cmd := exec.CommandContext(t.Context(), built(t), append([]string{"--engine", "native"}, words...)...)
 				tmp := t.TempDir()
-				cmd.Dir, cmd.Env = f.cwd, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.user, "CODEX_HOME=" + f.home, "KEY=secret-key-1", "TMPDIR=" + tmp, tt.env}
+				cmd := f.command(t.Context(), built(t), append([]string{"--engine", "native"}, words...)...)
+				cmd.Env = append(cmd.Env, "KEY=secret-key-1", "TMPDIR="+tmp, tt.env)
 				all, err := cmd.CombinedOutput()
 				if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
 					t.Fatal(err)

@@ -540,45 +540,44 @@ func (g *golden) question(c *goldenCall) {
 	}
 }
 
+// reply answers the question of a call.
 func (g *golden) reply(c *goldenCall, result map[string]any) {
-	if g.era == "handshake" {
-		g.p.send(line(map[string]any{"jsonrpc": "2.0", "id": c.asked["id"], "result": result}))
-		return
+	keys := []string{}
+	if asked, ok := c.asked["inputRequests"].(map[string]any); ok {
+		keys = slices.Collect(maps.Keys(asked))
 	}
-	answers := map[string]any{}
-	for key := range c.asked["inputRequests"].(map[string]any) {
-		answers[key] = result
-	}
-	if c.task != "" {
-		g.keep(g.request("tasks/update", map[string]any{"taskId": c.task, "inputResponses": answers}))
-		return
-	}
-	g.call(c, map[string]any{"inputResponses": answers, "requestState": c.asked["requestState"]})
+	g.respond(c, result, c.asked["id"], keys...)
 }
 
-// stray answers a question that the call does not have. A call of 2026-07-28 has its question again then.
-func (g *golden) stray(c *goldenCall, result map[string]any) {
-	answers := map[string]any{"q999": result}
+// respond answers a request of the server, or questions with these keys.
+func (g *golden) respond(c *goldenCall, result map[string]any, id any, keys ...string) {
+	answers := map[string]any{}
+	for _, key := range keys {
+		answers[key] = result
+	}
 	switch {
 	case g.era == "handshake":
-		g.p.send(line(map[string]any{"jsonrpc": "2.0", "id": 999, "result": result}))
+		g.p.send(line(map[string]any{"jsonrpc": "2.0", "id": id, "result": result}))
 	case c.task != "":
 		g.keep(g.request("tasks/update", map[string]any{"taskId": c.task, "inputResponses": answers}))
 	default:
 		g.call(c, map[string]any{"inputResponses": answers, "requestState": c.asked["requestState"]})
+	}
+}
+
+// stray answers a question that the call does not have. A call of 2026-07-28 has its question again then.
+func (g *golden) stray(c *goldenCall, result map[string]any) {
+	if g.respond(c, result, 999, "q999"); g.era != "handshake" && c.task == "" {
 		g.question(c)
 	}
 }
 
 // again answers a question that has an answer, and keeps what the server says to that.
 func (g *golden) again(c *goldenCall, result map[string]any) {
-	if g.era == "handshake" || c.task != "" {
-		g.reply(c, result)
-		return
-	}
 	other := *c
-	g.reply(&other, result)
-	g.keep(g.answer(other.id))
+	if g.reply(&other, result); g.era != "handshake" && c.task == "" {
+		g.keep(g.answer(other.id))
+	}
 }
 
 var goldenTimes = []struct {

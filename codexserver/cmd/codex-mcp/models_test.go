@@ -263,26 +263,16 @@ func (r route) full(t *testing.T, file string) {
 // cut cuts answers off after some tokens. The result says that it is incomplete. With the
 // Responses API this server calls every answer complete, so nobody can know.
 func (r route) cut(t *testing.T, file string) {
-	type want struct{ text, status string }
-	for _, tt := range []struct {
-		tokens          int
-		chat, responses want
-	}{
-		{3, want{"All done: the", "incomplete"}, want{"All done: the", "completed"}},
-		{1, want{"All", "incomplete"}, want{"All", "completed"}},
-	} {
-		t.Run(fmt.Sprintf("%d tokens", tt.tokens), func(t *testing.T) {
-			server := startLlama(t, freePort(t), "-m", file, "-c", "8192", "--predict", strconv.Itoa(tt.tokens))
+	status := map[string]string{"chat": "incomplete", "responses": "completed"}[r.wire]
+	for tokens, want := range map[int]string{3: "All done: the", 1: "All"} {
+		t.Run(fmt.Sprintf("%d tokens", tokens), func(t *testing.T) {
+			server := startLlama(t, freePort(t), "-m", file, "-c", "8192", "--predict", strconv.Itoa(tokens))
 			c := begin(t, r.config(server, "", ""))
 			c.ask("hello", "")
 			o := c.outcome()
 			text, why, _ := strings.Cut(o.text(), "\n")
-			got := want{text, o.Values.Status}
-			if want := map[string]want{"chat": tt.chat, "responses": tt.responses}[r.wire]; got != want {
-				t.Errorf("the result is %+v, want %+v: %+v", got, want, o)
-			}
-			if got.status == "incomplete" && !strings.Contains(why, "limit of output tokens") {
-				t.Errorf("the result does not say why it is incomplete: %+v", o)
+			if text != want || o.Values.Status != status || status == "incomplete" && !strings.Contains(why, "limit of output tokens") {
+				t.Errorf("the result is %+v, want %q, %s, and why it is incomplete", o, want, status)
 			}
 		})
 	}

@@ -142,34 +142,26 @@ func TestNotified(t *testing.T) {
 // texts, besides that of the settings.
 func TestNotifiedAsByCodex(t *testing.T) {
 	long := strings.Repeat("x", 5000)
-	for name, tt := range map[string]struct {
-		err  error
-		want []string
-	}{
-		"complete": {nil, []string{`codex {"type":"agent-turn-complete","thread-id":"t1","turn-id":"7","input-messages":["first","` + long + `"],"last-assistant-message":"` + long + `"}`}},
-		"failed":   {&engine.TurnError{}, nil},
-		"stopped":  {&engine.AbortError{}, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				n, _ := newTestNotifier(0)
-				defer n.Close()
-				n.command, n.codex = nil, []string{"codex"}
-				var got []string
-				n.run = func(_ context.Context, argv []string) error { got = append(got, strings.Join(argv, " ")); return nil }
-				turn := n.Begin(t.Context(), nil).Turn("t1", protocol.TokenUsage{})
-				turn.Event(protocol.UserMessage{Message: "first"})
-				turn.Event(protocol.TaskStarted{TurnID: "7"})
-				turn.Event(protocol.UserMessage{Message: long})
-				turn.Event(protocol.AgentMessage{Message: long})
-				turn.End(tt.err)
-				synctest.Wait()
-				if diff := cmp.Diff(tt.want, got); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		n, _ := newTestNotifier(0)
+		defer n.Close()
+		n.command, n.codex = nil, []string{"codex"}
+		var got []string
+		n.run = func(_ context.Context, argv []string) error { got = append(got, strings.Join(argv, " ")); return nil }
+		for id, err := range map[string]error{"complete": nil, "failed": &engine.TurnError{}, "stopped": &engine.AbortError{}} {
+			turn := n.Begin(t.Context(), nil).Turn(id, protocol.TokenUsage{})
+			turn.Event(protocol.UserMessage{Message: "first"})
+			turn.Event(protocol.TaskStarted{TurnID: "7"})
+			turn.Event(protocol.UserMessage{Message: long})
+			turn.Event(protocol.AgentMessage{Message: long})
+			turn.End(err)
+			synctest.Wait()
+		}
+		want := []string{`codex {"type":"agent-turn-complete","thread-id":"complete","turn-id":"7","input-messages":["first","` + long + `"],"last-assistant-message":"` + long + `"}`}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
 }
 
 type codexTurn = interface {

@@ -23,12 +23,7 @@ func TestEndToEndPageLink(t *testing.T) {
 	s.hello(`{}`)
 	s.call("codex", map[string]any{"prompt": "make a folder"})
 	command := func(id string) *exec.Cmd {
-		cmd := exec.CommandContext(t.Context(), built(t), "page")
-		if id != "" {
-			cmd.Args = append(cmd.Args, id)
-		}
-		cmd.Env = []string{"HOME=" + f.user, "CODEX_HOME=" + f.home, detector()}
-		return cmd
+		return f.command(t.Context(), built(t), append([]string{"page"}, strings.Fields(id)...)...)
 	}
 	page := func(id string) (int, string) { // without a terminal
 		t.Helper()

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -156,6 +157,21 @@ type folders struct {
 	path            string // a folder that PATH names first, or ""
 }
 
+// env is the environment of a program in the folders.
+func (f folders) env() []string {
+	return []string{
+		"PATH=" + strings.TrimPrefix(f.path+string(filepath.ListSeparator), string(filepath.ListSeparator)) + os.Getenv("PATH"), "TERM=xterm", "HOME=" + f.user, "CODEX_HOME=" + f.home,
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + filepath.Join(f.user, ".gitconfig"), "LANG=C.UTF-8", detector(),
+	}
+}
+
+// command returns the command of a program in the folders, which is no server.
+func (f folders) command(ctx context.Context, bin string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, bin, args...)
+	cmd.Dir, cmd.Env = f.cwd, f.env()
+	return cmd
+}
+
 // newFolders makes them below a short path: the program cuts a long one where a line has little room.
 func newFolders(t *testing.T) folders {
 	t.Helper()
@@ -239,11 +255,7 @@ func launch(t *testing.T, f folders, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{t: t, cmd: cmd, seen: map[int]bool{}, exited: make(chan struct{})}
 	p.news = sync.NewCond(&p.mu)
-	p.cmd.Dir = f.cwd
-	p.cmd.Env = []string{
-		"PATH=" + strings.TrimPrefix(f.path+string(filepath.ListSeparator), string(filepath.ListSeparator)) + os.Getenv("PATH"), "TERM=xterm", "HOME=" + f.user, "CODEX_HOME=" + f.home,
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + filepath.Join(f.user, ".gitconfig"), "LANG=C.UTF-8", detector(),
-	}
+	p.cmd.Dir, p.cmd.Env = f.cwd, f.env()
 	for _, v := range os.Environ() {
 		if strings.HasPrefix(v, "OTEL_") {
 			p.cmd.Env = append(p.cmd.Env, v)

@@ -6,7 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -26,51 +26,35 @@ func newSharing(t *testing.T, f folders) *sharing {
 	t.Helper()
 	s := &sharing{t, f}
 	t.Cleanup(func() {
-		if out, err := s.command(context.Background(), built(t), "shared", "stop").CombinedOutput(); err != nil {
+		if out, err := f.command(context.Background(), built(t), "shared", "stop").CombinedOutput(); err != nil {
 			t.Errorf("shared stop: %v\n%s", err, out)
 		}
 		if t.Failed() {
-			_, text := s.log()
-			t.Log(text)
+			t.Log(s.log())
 		}
 	})
 	return s
 }
 
 // log returns the log of the only server.
-func (s *sharing) log() (path, text string) {
+func (s *sharing) log() string {
 	logs, _ := filepath.Glob(filepath.Join(s.f.home, "codex-mcp", "run", "*.log"))
 	if len(logs) != 1 {
-		return "", fmt.Sprintf("the logs are %q", logs)
+		return fmt.Sprintf("the logs are %q", logs)
 	}
 	b, err := os.ReadFile(logs[0])
-	return logs[0], fmt.Sprint(string(b), err)
-}
-
-// command returns the command of a program, with the variables of the test.
-func (s *sharing) command(ctx context.Context, bin string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, bin, args...)
-	cmd.Dir = s.f.cwd
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.f.user, "CODEX_HOME=" + s.f.home, detector()}
-	return cmd
+	return fmt.Sprint(string(b), err)
 }
 
 // servers returns the process ids of the servers that run.
-func (s *sharing) servers() (pids []int) {
+func (s *sharing) servers() (pids []string) {
 	s.t.Helper()
-	out, err := s.command(s.t.Context(), built(s.t), "shared").Output()
+	out, err := s.f.command(s.t.Context(), built(s.t), "shared").Output()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for line := range strings.Lines(string(out)) {
-		if _, rest, ok := strings.Cut(line, ": process "); ok {
-			pid, _, _ := strings.Cut(rest, ",")
-			n, err := strconv.Atoi(pid)
-			if err != nil {
-				s.t.Fatalf("%q: %v", line, err)
-			}
-			pids = append(pids, n)
-		}
+	for _, found := range regexp.MustCompile(`: process (\d+),`).FindAllStringSubmatch(string(out), -1) {
+		pids = append(pids, found[1])
 	}
 	return pids
 }
@@ -78,7 +62,7 @@ func (s *sharing) servers() (pids []int) {
 // link returns a link to the approvals page of the only server, whose log has none.
 func (s *sharing) link() string {
 	s.t.Helper()
-	if _, text := s.log(); !strings.Contains(text, "codex-mcp page prints a link") || strings.Contains(text, "/#") {
+	if text := s.log(); !strings.Contains(text, "codex-mcp page prints a link") || strings.Contains(text, "/#") {
 		s.t.Errorf("the log says %s", text)
 	}
 	folder, err := shared.Open(s.f.home)
