@@ -1,7 +1,6 @@
 package mcp_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -75,38 +74,32 @@ func TestEndOfInput(t *testing.T) {
 	}
 }
 
+// writer is an [io.Writer].
+type writer func([]byte) (int, error)
+
+func (w writer) Write(b []byte) (int, error) { return w(b) }
+
 // TestEndOfInputInAQuestion ends the input while a question is open.
 func TestEndOfInputInAQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, input := io.Pipe()
-		output, out := io.Pipe()
-		served := make(chan error, 1)
-		go func() {
-			served <- codexserver.New(engine.TurnFunc(servertest.AskExec), nil).Serve(t.Context(), jsonrpc.Lines(in, out, out))
-		}()
-		lines := bufio.NewReader(output)
-		if _, err := fmt.Fprintf(input, "%s\n", hello); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := lines.ReadString('\n'); err != nil { // before it the client cannot be asked
-			t.Fatal(err)
-		}
-		if _, err := fmt.Fprintf(input, "%s\n", oneJob); err != nil {
-			t.Fatal(err)
-		}
-		for line := ""; !strings.Contains(line, "elicitation/create"); {
-			var err error
-			if line, err = lines.ReadString('\n'); err != nil {
-				t.Fatal(err)
+		var out strings.Builder
+		answers := writer(func(b []byte) (int, error) {
+			switch line := string(b); {
+			case strings.Contains(line, "serverInfo"): // before it the client cannot be asked
+				go fmt.Fprintln(input, oneJob)
+			case strings.Contains(line, "elicitation/create"):
+				input.Close()
 			}
-		}
-		input.Close()
-		rest, err := io.ReadAll(lines)
-		if err := errors.Join(err, <-served); err != nil {
+			return out.Write(b)
+		})
+		go fmt.Fprintln(input, hello)
+		if err := codexserver.New(engine.TurnFunc(servertest.AskExec), nil).Serve(t.Context(), jsonrpc.Lines(in, answers, io.NopCloser(nil))); err != nil {
 			t.Error(err)
 		}
-		if !strings.Contains(string(rest), `"isError":true`) {
-			t.Errorf("the call has no result:\n%s", rest)
+		_, after, asked := strings.Cut(out.String(), "elicitation/create")
+		if !asked || !strings.Contains(after, `"isError":true`) {
+			t.Errorf("the call was not asked, or has no result:\n%s", &out)
 		}
 	})
 }
@@ -127,30 +120,6 @@ func TestSignalEndsFinishing(t *testing.T) {
 		}
 		if !strings.Contains(out.String(), "Turn aborted: signal") {
 			t.Errorf("the call was answered\n%s", &out)
-		}
-	})
-}
-
-// TestFolder checks the working folder of calls without cwd.
-func TestFolder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := &servertest.Engine{Turn: servertest.Echo}
-		c := servertest.Dial(t, codexserver.New(e, &codexserver.Options{Folder: "/the/default"}), nil)
-		c.Ask(t, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{"roots":{}},"clientInfo":{"name":"t","version":"1"}}`)
-		for _, tt := range []struct{ method, params, want string }{
-			{"tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`, "/the/default"},
-			{"tools/call", `{"name":"codex","arguments":{"prompt":"p","cwd":"/else/where"}}`, "/else/where"},
-			{"newConversation", `{}`, "/the/default"},
-			{"newConversation", `{"cwd":"/else/where"}`, "/else/where"},
-		} {
-			c.Ask(t, tt.method, tt.params)
-			all := e.Started()
-			if got := all[len(all)-1].Config.Cwd; got != tt.want {
-				t.Errorf("%s %s: cwd %q, want %q", tt.method, tt.params, got, tt.want)
-			}
-		}
-		if told := c.Heard(); strings.Contains(strings.Join(told, "\n"), "roots/list") {
-			t.Errorf("the client was asked for roots: %q", told)
 		}
 	})
 }

@@ -1,9 +1,8 @@
 package mcp_test
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,8 +12,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
-	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
 // TestVersions checks the results for clients of every version. All have the thread's id.
@@ -76,43 +73,35 @@ func TestElicitationCapability(t *testing.T) {
 	}
 }
 
-// TestMissingCwdIsTheClientsRoot asks a client with roots for its folder.
-func TestMissingCwdIsTheClientsRoot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := &servertest.Engine{Turn: servertest.Echo}
-		mux := &jsonrpc.Mux{}
-		mcptypes.RootsList.Handle(mux, func(context.Context, *mcptypes.ListRootsRequestParams) (*mcptypes.ListRootsResult, error) {
-			return &mcptypes.ListRootsResult{Roots: []mcptypes.Root{{URI: "https://x/"}, {URI: "file:///some/where"}}}, nil
+// TestFolder checks the working folder of calls without cwd: that of the options, and without one the root of the client,
+// which is asked only then.
+func TestFolder(t *testing.T) {
+	for _, folder := range []string{"/the/default", ""} {
+		synctest.Test(t, func(t *testing.T) {
+			e := &servertest.Engine{Turn: servertest.Echo}
+			c := servertest.Join(t, codexserver.New(e, &codexserver.Options{Folder: folder}), servertest.Host{
+				Era: servertest.Handshake, Capabilities: `"roots":{}`, Roots: `{"roots":[{"uri":"https://x/"},{"uri":"file:///some/where"}]}`,
+			})
+			for _, tt := range []struct{ method, params, want string }{
+				{"tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`, cmp.Or(folder, "/some/where")},
+				{"tools/call", `{"name":"codex","arguments":{"prompt":"p","cwd":"/else/where"}}`, "/else/where"},
+				{"newConversation", `{}`, "/the/default"},
+				{"newConversation", `{"cwd":"/else/where"}`, "/else/where"},
+			} {
+				if folder == "" && tt.params == `{}` {
+					continue // the server's own
+				}
+				c.Ask(t, tt.method, tt.params)
+				all := e.Started()
+				if got := all[len(all)-1].Config.Cwd; got != tt.want {
+					t.Errorf("%s %s: cwd %q, want %q", tt.method, tt.params, got, tt.want)
+				}
+			}
+			if asked := len(c.Received("roots/list")) > 0; asked != (folder == "") {
+				t.Errorf("folder %q: the client was asked for roots: %t", folder, asked)
+			}
 		})
-		ours, theirs := jsonrpc.Pipe()
-		peer := jsonrpc.NewPeer(ours, mux, nil)
-		running, served := make(chan error, 1), make(chan error, 1)
-		go func() { running <- peer.Run(context.Background()) }()
-		go func() { served <- codexserver.New(e, nil).Serve(context.Background(), theirs) }()
-		for _, params := range []string{
-			`{"protocolVersion":"2025-06-18","capabilities":{"roots":{}},"clientInfo":{"name":"t","version":"1"}}`,
-		} {
-			if err := peer.Call(t.Context(), "initialize", json.RawMessage(params), nil); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for arguments, want := range map[string]string{
-			`{"prompt":"p"}`:                 "/some/where",
-			`{"prompt":"p","cwd":"/else/x"}`: "/else/x",
-		} {
-			if err := peer.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"codex","arguments":`+arguments+`}`), nil); err != nil {
-				t.Fatal(err)
-			}
-			all := e.Started()
-			if got := all[len(all)-1].Config.Cwd; got != want {
-				t.Errorf("%s: cwd %q, want %q", arguments, got, want)
-			}
-		}
-		peer.Close()
-		if err := errors.Join(<-running, <-served); err != nil {
-			t.Error(err)
-		}
-	})
+	}
 }
 
 // TestArgumentsAsAText has clients that send all arguments as one text with JSON, in both eras. Other texts are

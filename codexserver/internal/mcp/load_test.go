@@ -3,13 +3,11 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,82 +17,62 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/google/go-cmp/cmp"
 )
 
 // TestManyConversationsAtOnce runs 200 conversations on one server. Each has a question, and
 // they are answered in random order. Each event and answer belongs to its call.
 func TestManyConversationsAtOnce(t *testing.T) {
-	const n = 200
+	const n, deltas = 200, 20
 	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
 		word := in[0].Text
-		host.Emit(protocol.AgentMessageDelta{Delta: word})
+		for range deltas {
+			host.Emit(protocol.AgentMessageDelta{Delta: word})
+			runtime.Gosched()
+		}
 		out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: word, Command: []string{"echo", word}, Cwd: "/"})
 		host.Emit(protocol.AgentMessage{Message: fmt.Sprint(word, " ", out.Decision)})
 		return nil
 	})
-	questions := make(chan func(), n)
-	c := servertest.Connect(t, codexserver.New(e, nil), func(ctx context.Context) (string, error) {
-		answered := make(chan struct{})
-		questions <- func() { close(answered) }
-		<-answered
-		if strings.Contains(string(servertest.Question(ctx)), "odd") {
-			return servertest.Decline, nil
-		}
-		return servertest.Accept, nil
-	})
-
-	var calls sync.WaitGroup
-	for i := range n {
-		calls.Go(func() {
-			word, want := fmt.Sprint("even", i), "approved"
-			if i%2 == 1 {
-				word, want = fmt.Sprint("odd", i), "denied"
-			}
-			got, err := mcptypes.ToolsCall.Call(t.Context(), c, &mcptypes.CallToolRequestParams{Name: "codex", Arguments: json.RawMessage(`{"prompt":"` + word + `"}`)})
-			if err != nil || !strings.Contains(string(got.StructuredContent), `"content":"`+word+" "+want+`"`) {
-				t.Errorf("%s: %+v, %v", word, got, err)
-			}
-		})
-	}
-	// 32 questions are open at a time; each batch is answered in random order.
-	for answered := 0; answered < n; {
-		var open []func()
-		for range min(32, n-answered) {
-			open = append(open, <-questions)
-		}
-		rand.Shuffle(len(open), func(i, j int) { open[i], open[j] = open[j], open[i] })
-		for _, answer := range open {
-			answer()
-		}
-		answered += len(open)
-	}
-	calls.Wait()
-}
-
-// TestEventsBelongToTheirCall sends calls at the same time and checks the request id of
-// every event.
-func TestEventsBelongToTheirCall(t *testing.T) {
-	e := engine.TurnFunc(func(_ context.Context, host engine.Host, in []protocol.InputItem) error {
-		for range 20 {
-			host.Emit(protocol.AgentMessageDelta{Delta: in[0].Text})
-			runtime.Gosched()
-		}
-		return nil
-	})
 	synctest.Test(t, func(t *testing.T) {
-		c := servertest.Dial(t, codexserver.New(e, nil), nil)
+		questions := make(chan func(), n)
+		c := servertest.Connect(t, codexserver.New(e, nil), func(ctx context.Context) (string, error) {
+			answered := make(chan struct{})
+			questions <- func() { close(answered) }
+			<-answered
+			if strings.Contains(string(servertest.Question(ctx)), "odd") {
+				return servertest.Decline, nil
+			}
+			return servertest.Accept, nil
+		})
 		var calls []*jsonrpc.Call
-		for i := range 50 {
-			calls = append(calls, c.Start(t.Context(), "tools/call", json.RawMessage(fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"<%d>"}}`, i))))
+		word := func(i int) string { return fmt.Sprintf("<%s%d>", []string{"even", "odd"}[i%2], i) }
+		for i := range n {
+			calls = append(calls, c.Start(t.Context(), "tools/call", json.RawMessage(fmt.Sprintf(`{"name":"codex","arguments":{"prompt":%q}}`, word(i)))))
+		}
+		// 32 questions are open at a time; each batch is answered in random order.
+		for answered := 0; answered < n; {
+			var open []func()
+			for range min(32, n-answered) {
+				open = append(open, <-questions)
+			}
+			rand.Shuffle(len(open), func(i, j int) { open[i], open[j] = open[j], open[i] })
+			for _, answer := range open {
+				answer()
+			}
+			answered += len(open)
 		}
 		want, got := map[string]string{}, map[string]string{} // the deltas by request id
 		for i, call := range calls {
-			if err := call.Result(nil); err != nil {
-				t.Fatal(err)
+			var result struct {
+				StructuredContent struct {
+					Content string `json:"content"`
+				} `json:"structuredContent"`
 			}
-			want[call.ID().String()] = strings.Repeat(fmt.Sprintf("<%d>", i), 20)
+			if err := call.Result(&result); err != nil || result.StructuredContent.Content != word(i)+" "+[]string{"approved", "denied"}[i%2] {
+				t.Errorf("%s: %+v, %v", word(i), result, err)
+			}
+			want[call.ID().String()] = strings.Repeat(word(i), deltas)
 		}
 		synctest.Wait()
 		for _, params := range c.Received("codex/event") {
@@ -210,21 +188,11 @@ func TestMemoryOfALongAnswer(t *testing.T) {
 		host.Emit(protocol.AgentMessage{Message: text})
 		return nil
 	})
-	in, feed := io.Pipe()
-	out, drain := io.Pipe()
-	served := make(chan error, 1)
+	n := 0
+	count := writer(func(b []byte) (int, error) { n += len(b); return len(b), nil })
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	go func() {
-		served <- codexserver.New(e, nil).Serve(context.Background(), jsonrpc.Lines(in, drain, drain))
-		drain.Close()
-	}()
-	go func() {
-		fmt.Fprintln(feed, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go"}}}`)
-		feed.Close()
-	}()
-	n, err := io.Copy(io.Discard, out)
-	if err := errors.Join(err, <-served); err != nil || n < 2*size || n > 2*size+1<<18 {
+	if err := codexserver.New(e, nil).Serve(t.Context(), jsonrpc.Lines(strings.NewReader(oneJob+"\n"), count, io.NopCloser(nil))); err != nil || n < 2*size || n > 2*size+1<<18 {
 		t.Errorf("%d bytes on the wire, %v", n, err)
 	}
 	runtime.ReadMemStats(&after)

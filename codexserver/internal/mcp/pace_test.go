@@ -68,6 +68,19 @@ func listened(t *testing.T, end jsonrpc.Transport) (id string) {
 	return id
 }
 
+const sends = `{"jsonrpc":"2.0","id":3,"method":"sendUserMessage","params":{"conversationId":%q,"items":[]}}`
+
+// unreadTurn begins a turn in a conversation that a client listens to, and does not read. It returns how the session ends.
+func unreadTurn(t *testing.T, e engine.Engine, o *codexserver.Options) (leave func(), served chan error) {
+	t.Helper()
+	ours, theirs := jsonrpc.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	served = make(chan error, 1)
+	go func() { served <- codexserver.New(e, o).Serve(ctx, theirs) }()
+	writeAll(t, ours, fmt.Sprintf(sends, listened(t, ours)))
+	return cancel, served
+}
+
 // events reads until a message with the text. It returns the number of deltas, and the
 // texts of background events.
 func events(t *testing.T, end jsonrpc.Transport, last string) (deltas int, words []string) {
@@ -98,7 +111,7 @@ func TestTurnWaitsForSlowClient(t *testing.T) {
 		f := newFlood(1 << 14) // 128 MiB
 		end := servertest.Lines(t, codexserver.New(f, unreads))
 		id := listened(t, end)
-		writeAll(t, end, fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"sendUserMessage","params":{"conversationId":%q,"items":[]}}`, id))
+		writeAll(t, end, fmt.Sprintf(sends, id))
 		const calls = 20 // more turns do not get further ahead
 		for i := range calls {
 			writeAll(t, end, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go"}}}`, 100+i))
@@ -130,14 +143,9 @@ func TestTurnWaitsForSlowClient(t *testing.T) {
 func TestSessionEndsWithoutReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlood(1 << 14)
-		ctx, cancel := context.WithCancel(t.Context())
-		ours, theirs := jsonrpc.Pipe()
-		served := make(chan error, 1)
-		go func() { served <- codexserver.New(f, unreads).Serve(ctx, theirs) }()
-		id := listened(t, ours)
-		writeAll(t, ours, fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"sendUserMessage","params":{"conversationId":%q,"items":[]}}`, id))
+		leave, served := unreadTurn(t, f, unreads)
 		synctest.Wait()
-		cancel()
+		leave()
 		if err := <-served; err != nil || f.ended.Load() != 1 {
 			t.Errorf("%v, %d turns ended", err, f.ended.Load())
 		}
@@ -191,18 +199,11 @@ func TestDeskAnswersWithoutReader(t *testing.T) {
 			return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
 		})
 		d := &servertest.Desk{Answer: servertest.Say(`{"action":"accept","content":{"decision":"approved"}}`)}
-		ours, theirs := jsonrpc.Pipe()
-		ctx, cancel := context.WithCancel(t.Context())
-		served := make(chan error, 1)
-		go func() {
-			served <- codexserver.New(e, &codexserver.Options{Desk: d, MaxUnread: unread}).Serve(ctx, theirs)
-		}()
-		id := listened(t, ours)
-		writeAll(t, ours, fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"sendUserMessage","params":{"conversationId":%q,"items":[]}}`, id))
+		leave, served := unreadTurn(t, e, &codexserver.Options{Desk: d, MaxUnread: unread})
 		if got := <-decided; got != "approved" {
 			t.Errorf("decided %s", got)
 		}
-		cancel()
+		leave()
 		if err := <-served; err != nil {
 			t.Error(err)
 		}
@@ -221,11 +222,8 @@ func TestOtherEventsAreNotDropped(t *testing.T) {
 			<-ctx.Done()
 			return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
 		}}
-		ours, theirs := jsonrpc.Pipe()
-		served := make(chan error, 1)
-		go func() { served <- codexserver.New(relay{f}, unreads).Serve(t.Context(), theirs) }()
-		id := listened(t, ours)
-		writeAll(t, ours, fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"sendUserMessage","params":{"conversationId":%q,"items":[]}}`, id))
+		leave, served := unreadTurn(t, relay{f}, unreads)
+		defer leave()
 		if err := <-served; err != nil {
 			t.Error(err)
 		}

@@ -61,6 +61,8 @@ type Host struct {
 	Capabilities string
 	// Meta are more members of the _meta of each request.
 	Meta string
+	// Roots is the result of roots/list. With "" the client has no such method.
+	Roots string
 	// Deaf is a client that does not read that a question has ended.
 	Deaf bool
 }
@@ -246,6 +248,8 @@ func (c *Client) ServeRPC(ctx context.Context, r *jsonrpc.Request) (any, error) 
 	case strings.HasSuffix(r.Method, "Approval"):
 		all := c.decisions.list()
 		return json.RawMessage(all[len(all)-1]), nil
+	case r.Method == mcptypes.RootsList.Name() && c.host.Roots != "":
+		return json.RawMessage(c.host.Roots), nil
 	case r.Method == mcptypes.ElicitationCreate.Name() && c.host.Answer != nil:
 		result, err := c.host.Answer(context.WithValue(ctx, questionKey{}, slices.Clone(r.Params)))
 		if err != nil {
