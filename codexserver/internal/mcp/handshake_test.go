@@ -1,17 +1,23 @@
 package mcp_test
 
 import (
-	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestVersions checks the results for clients of every version. All have the thread's id.
@@ -76,14 +82,14 @@ func TestElicitationCapability(t *testing.T) {
 // TestFolder checks the working folder of calls without cwd: that of the options, and without one the root of the client,
 // which is asked only then.
 func TestFolder(t *testing.T) {
-	for _, folder := range []string{"/the/default", ""} {
+	for folder, own := range map[string]string{"/the/default": "/the/default", "": "/some/where"} {
 		synctest.Test(t, func(t *testing.T) {
 			e := &servertest.Engine{Turn: servertest.Echo}
 			c := servertest.Join(t, codexserver.New(e, &codexserver.Options{Folder: folder}), servertest.Host{
 				Era: servertest.Handshake, Capabilities: `"roots":{}`, Roots: `{"roots":[{"uri":"https://x/"},{"uri":"file:///some/where"}]}`,
 			})
 			for _, tt := range []struct{ method, params, want string }{
-				{"tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`, cmp.Or(folder, "/some/where")},
+				{"tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`, own},
 				{"tools/call", `{"name":"codex","arguments":{"prompt":"p","cwd":"/else/where"}}`, "/else/where"},
 				{"newConversation", `{}`, "/the/default"},
 				{"newConversation", `{"cwd":"/else/where"}`, "/else/where"},
@@ -169,4 +175,189 @@ func TestBatch(t *testing.T) {
 			}
 		})
 	}
+}
+
+const (
+	version2026  = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`
+	capabilities = `"io.modelcontextprotocol/clientCapabilities":{}`
+	modernMeta   = `"_meta":{` + version2026 + `,` + capabilities + `}`
+)
+
+// TestModernErrors lists wrong requests, in the order in which the server checks them. None
+// of them starts anything.
+func TestModernErrors(t *testing.T) {
+	const (
+		call         = `"name":"codex","arguments":{"prompt":"p"}`
+		versionPath  = "/_meta/io.modelcontextprotocol~1protocolVersion"
+		capablePath  = "/_meta/io.modelcontextprotocol~1clientCapabilities"
+		otherVersion = `"io.modelcontextprotocol/protocolVersion":"2027-01-01"`
+	)
+	for _, tt := range []struct {
+		method, params string
+		code           int
+		path           string // in data
+	}{
+		{"tools/call", `{` + call + `,"_meta":{` + otherVersion + `,` + capabilities + `}}`, -32022, ""},
+		{"tools/call", `{` + call + `,"_meta":{` + otherVersion + `,"io.modelcontextprotocol/clientCapabilities":7}}`, -32022, ""},
+		{"nope", `{"_meta":{` + otherVersion + `}}`, -32022, ""},
+		{"tools/call", `{` + call + `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-11-25",` + capabilities + `}}`, -32022, ""},
+		{"tools/call", `{` + call + `,"_meta":{` + capabilities + `}}`, -32602, versionPath},
+		{"tools/call", `{` + call + `,"_meta":{"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}}`, -32602, versionPath},
+		{"tools/call", `{` + call + `,"_meta":{"io.modelcontextprotocol/protocolVersion":20260728,` + capabilities + `}}`, -32602, versionPath},
+		{"tools/call", `{` + call + `,"_meta":{"io.modelcontextprotocol/protocolVersion":null,` + capabilities + `}}`, -32602, versionPath},
+		{"tools/call", `{` + call + `,"_meta":{` + version2026 + `}}`, -32602, capablePath},
+		{"tools/call", `{` + call + `,"_meta":{` + version2026 + `,"io.modelcontextprotocol/clientCapabilities":[]}}`, -32602, capablePath},
+		{"tools/call", `{` + call + `,"_meta":{` + version2026 + `,"io.modelcontextprotocol/clientCapabilities":null}}`, -32602, capablePath},
+		{"tools/call", `{` + call + `,"_meta":{` + version2026 + `,` + capabilities + `,"progressToken":{}}}`, -32602, "/_meta"},
+		{"tools/call", `{` + call + `,"_meta":{` + version2026 + `,` + capabilities + `,"io.modelcontextprotocol/clientInfo":{}}}`, -32602, "/_meta"},
+		{"tools/call", `{` + call + `,"_meta":{` + version2026 + `,` + version2026 + `,` + capabilities + `}}`, -32602, "/_meta"},
+		{"tools/call", `{` + call + `,` + modernMeta + `,` + modernMeta + `}`, -32602, "/_meta"},
+		{"tools/call", `{"name":"codex","name":"codex",` + modernMeta + `}`, -32602, "/name"},
+		{"tools/call", `{` + call + `,"_meta":{},` + modernMeta + `}`, -32602, "/_meta"},
+		{"tools/call", `{` + call + `,"_meta":null,` + modernMeta + `}`, -32602, "/_meta"},
+		{"tools/call", `{"arguments":{},` + modernMeta + `}`, -32602, "/name"},
+		{"tools/call", `{"name":7,` + modernMeta + `}`, -32602, "/name"},
+		{"tools/call", `{"name":"nope",` + modernMeta + `}`, -32602, "/name"},
+		{"tools/call", `{"name":"codex","arguments":[],` + modernMeta + `}`, -32602, "/arguments"},
+		{"tools/call", `{"name":"codex","arguments":null,` + modernMeta + `}`, -32602, "/arguments"},
+		{"tools/call", `{"name":"codex","arguments":{"prompt":"p","prompt":"q"},` + modernMeta + `}`, -32602, "/arguments"},
+		{"tools/call", `{` + call + `,"requestState":7,` + modernMeta + `}`, -32602, "/requestState"},
+		{"tools/call", `{` + call + `,"requestState":null,` + modernMeta + `}`, -32602, "/requestState"},
+		{"tools/call", `{` + call + `,"requestState":"x",` + modernMeta + `}`, -32602, "/requestState"},
+		{"tools/call", `{` + call + `,"requestState":"x","inputResponses":[],` + modernMeta + `}`, -32602, "/inputResponses"},
+		{"tools/call", `{` + call + `,"inputResponses":{"q1":{"action":"accept"}},` + modernMeta + `}`, -32602, "/requestState"},
+		{"server/discover", `{"_meta":{` + capabilities + `}}`, -32602, versionPath},
+		{"nope", `{` + modernMeta + `}`, -32601, ""},
+		{"initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"},` + modernMeta + `}`, -32601, ""},
+		{"ping", `{` + modernMeta + `}`, -32601, ""},
+		{"logging/setLevel", `{"level":"info",` + modernMeta + `}`, -32601, ""},
+		{"roots/list", `{` + modernMeta + `}`, -32601, ""},
+		{"resources/subscribe", `{"uri":"a:b",` + modernMeta + `}`, -32601, ""},
+		{"newConversation", `{` + modernMeta + `}`, -32601, ""},
+		{"sendUserMessage", `{"conversationId":"a","items":[],` + modernMeta + `}`, -32601, ""},
+		{"subscriptions/listen", `{"notifications":{"taskIds":["a"]},` + modernMeta + `}`, -32021, ""},
+	} {
+		play(t, nil, func(t *testing.T, c *host, w *servertest.Worker) {
+			a := c.startWith(tt.method, tt.params).wait()
+			if a.err == nil || int(a.err.Code) != tt.code || a.err.Message == "" || w.Did() != "0" {
+				t.Fatalf("%s %s: %s, want %d; turns %s", tt.method, tt.params, a.text(), tt.code, w.Did())
+			}
+			checkData(t, a.err, tt.path)
+		})
+	}
+}
+
+// checkData checks the data of an error: the path of a member, or what the code requires.
+func checkData(t *testing.T, e *jsonrpc.Error, path string) {
+	t.Helper()
+	var data struct {
+		Path                 string
+		Supported            []string
+		Requested            string
+		RequiredCapabilities struct{ Extensions map[string]any }
+	}
+	if e.Data != nil {
+		if err := json.Unmarshal(e.Data, &data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wrong := !strings.HasPrefix(data.Path, path) || (data.Path == "") != (path == "")
+	switch e.Code {
+	case modern.CodeUnsupportedProtocolVersion:
+		wrong = wrong || !slices.Equal(data.Supported, allVersions) || data.Requested == ""
+	case modern.CodeMissingRequiredClientCapability:
+		wrong = wrong || len(data.RequiredCapabilities.Extensions) != 1
+	}
+	if wrong {
+		t.Errorf("%s: data %s, want the path %q", e.Message, e.Data, path)
+	}
+}
+
+var allVersions = []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+
+// TestEras sends requests of both eras over one connection. State of the older era does
+// not affect requests of the newer one, or the reverse.
+func TestEras(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		begun   bool   // with initialize
+		params  string // of tools/call
+		request bool   // the question comes as one
+	}{
+		{"legacy without initialize", false, `{"name":"codex","arguments":{"prompt":"git"}}`, false},
+		{"legacy after initialize", true, `{"name":"codex","arguments":{"prompt":"git"}}`, true},
+		{"legacy with other _meta", true, `{"name":"codex","arguments":{"prompt":"git"},"_meta":{"progressToken":1,"traceparent":"x"}}`, true},
+		{"modern after initialize", true, `{"name":"codex","arguments":{"prompt":"git"},` + modernMeta + `}`, false},
+		{"modern, spelled otherwise", true, `{"name":"codex","arguments":{"prompt":"git"},"\u005fmeta":{` + strings.Replace(version2026, "io.", `\u0069o.`, 1) + `,` + capabilities + `}}`, false},
+		{"modern without capabilities is no legacy", true, `{"name":"codex","arguments":{"prompt":"git"},"_meta":{` + version2026 + `}}`, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, nil, func(t *testing.T, c *host, w *servertest.Worker) {
+				if tt.begun {
+					c.Ask(t, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}`)
+				}
+				c.startWith("tools/call", tt.params)
+				synctest.Wait()
+				if got := len(c.Received("elicitation/create")) > 0; got != tt.request {
+					t.Errorf("asked by a request: %t, want %t", got, tt.request)
+				}
+				if strings.HasSuffix(w.Did(), "git") {
+					t.Error("ran unasked")
+				}
+			})
+		})
+	}
+}
+
+func TestDiscover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		home, begin := t.TempDir()+"/home", time.Now()
+		connectModern(t, &servertest.Engine{Turn: servertest.AskExec}, &codexserver.Options{Home: home}).start("server/discover").wait()
+		if _, err := os.Lstat(home); !errors.Is(err, fs.ErrNotExist) || time.Since(begin) != 0 { // it has no effect
+			t.Errorf("it took %v, and left %v", time.Since(begin), err)
+		}
+		c := connectModern(t, &servertest.Engine{Turn: servertest.AskExec}, &codexserver.Options{EngineName: "e", EngineReason: "r", Version: "7"})
+		a := c.start("server/discover").wait()
+		var d modern.DiscoverResult
+		if err := modern.DecodeStrict(a.raw, &d); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(allVersions, d.SupportedVersions); diff != "" {
+			t.Errorf("versions (-want +got):\n%s", diff)
+		}
+		if d.CacheScope != "private" || d.TTLMs <= 0 || d.Capabilities.Tools == nil || d.Capabilities.Tools.ListChanged != nil || d.Capabilities.Logging == nil {
+			t.Errorf("%s", a.raw)
+		}
+		if _, ok := d.Capabilities.Extensions["io.github.codexmcp/events"]; !ok {
+			t.Errorf("extensions %v", d.Capabilities.Extensions)
+		}
+		if !strings.Contains(string(a.raw), `"io.github.codexmcp/engine":{"name":"e","reason":"r"}`) {
+			t.Errorf("no note of the engine: %s", a.raw)
+		}
+		first := c.start("tools/list").wait()
+		var list modern.ListToolsResult
+		if err := modern.DecodeStrict(first.raw, &list); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, tool := range list.Tools {
+			names = append(names, tool.Name)
+			if !strings.Contains(*d.Instructions, "- "+tool.Name+": ") {
+				t.Errorf("the instructions do not say what %s is for", tool.Name)
+			}
+		}
+		if diff := cmp.Diff([]string{"codex", "codex-reply", "codex-wait", "codex-show", "codex-list", "codex-interrupt", "codex-models"}, names); diff != "" {
+			t.Errorf("tools (-want +got):\n%s", diff)
+		}
+		if n := len([]rune(*d.Instructions)); n >= 2000 {
+			t.Errorf("instructions of %d characters", n)
+		}
+		if list.TTLMs != 3_600_000 || list.CacheScope != "private" {
+			t.Errorf("ttlMs %v, cacheScope %v", list.TTLMs, list.CacheScope)
+		}
+		c.capabilities = noForms
+		if again := c.start("tools/list").wait(); string(again.raw) != string(first.raw) {
+			t.Errorf("another list:\n%s\n%s", first.raw, again.raw)
+		}
+	})
 }

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -347,16 +346,9 @@ func killedTask(t *testing.T, e engine.Engine) (left, id string) {
 }
 
 // seen is an observer that notes what continues.
-type seen struct {
-	mu    sync.Mutex
-	words []string
-}
+type seen struct{ servertest.Journal }
 
-func (s *seen) note(words string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.words = append(s.words, words)
-}
+func (s *seen) note(words string) { fmt.Fprintln(s, words) }
 
 func (s *seen) Begin(_ context.Context, r *codexserver.Request) codexserver.CallObserver {
 	if r.RPC != nil { // the poll
@@ -393,8 +385,8 @@ func TestContinuedIsObserved(t *testing.T) {
 			t.Error(err)
 		}
 		p.End()
-		want := []string{"continues codex", "turn", "answered", "task_started", "task_complete", "ended"}
-		if d := cmp.Diff(want, slices.DeleteFunc(s.words, func(w string) bool { return w == "session_configured" })); d != "" {
+		const want = "continues codex\nturn\nanswered\ntask_started\ntask_complete\nended\n"
+		if d := cmp.Diff(want, strings.ReplaceAll(s.String(), "session_configured\n", "")); d != "" {
 			t.Errorf("(-want +got):\n%s", d)
 		}
 	})
