@@ -132,28 +132,7 @@ func (o *operator) account(name string, stream bool) (nkeys.KeyPair, string) {
 // user writes a file with credentials of a new user, and returns its seed.
 func (o *operator) user(file string, account nkeys.KeyPair, expires time.Time) (seed string) {
 	o.t.Helper()
-	made, err := nkeys.CreateUser()
-	key, id := public(o.t, made, err)
-	claims := jwt.NewUserClaims(id)
-	if !expires.IsZero() {
-		claims.Expires = expires.Unix()
-	}
-	text, err := claims.Encode(account)
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	secret, err := key.Seed()
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	creds, err := jwt.FormatUserConfig(text, secret)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(o.dir, file), creds, 0o600)
-	}
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	return string(secret)
+	return natstest.Credentials(o.t, filepath.Join(o.dir, file), account, expires)
 }
 
 // serveNATS starts a server that listens on loopback, with these accounts unless o is nil.
@@ -362,16 +341,7 @@ func TestAccounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer g.Close()
-		nodes, err := g.Open(t.Context(), broker.Bucket{Name: placement.Bucket, TTL: time.Minute, Replicas: 1, MaxValue: placement.MaxValue})
-		if err != nil {
-			t.Fatal(err)
-		}
-		users, err := g.Open(t.Context(), broker.Bucket{Name: lease.Bucket, Replicas: 1, MaxValue: lease.MaxValue})
-		if err != nil {
-			t.Fatal(err)
-		}
-		g.nodes = placement.New(nodes)
-		g.leases = lease.New(users, g.nodes, time.Minute)
+		_, g.leases, g.nodes = natstest.Buckets(t, g.Broker, time.Minute)
 		if g.state, err = jetstore.Open(t.Context(), g.Stream, jetstore.Options{User: "ann", Epoch: uint64(9 - i)}); err != nil { // the later one is not fenced
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/linktest"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
@@ -53,31 +54,14 @@ func start(t *testing.T) *service { return startWith(t, nil) }
 // startWith is start with a node in the process of the front.
 func startWith(t *testing.T, local *fakeNode) *service {
 	t.Helper()
-	b, err := broker.Connect(broker.Options{Folder: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	b := natstest.Embedded(t)
 	s := &service{t: t, broker: b, files: linktest.Certificates(t)}
+	_, s.leases, s.nodes = natstest.Buckets(t, b, ttl)
 	var inside *link.Server
 	if local != nil {
 		local.s, local.server = s, link.NewServer(local, slog.New(slog.DiscardHandler))
 		inside = local.server
 	}
-	bucket, err := b.Open(t.Context(), broker.Bucket{Name: lease.Bucket, MaxValue: lease.MaxValue})
-	if err != nil {
-		t.Fatal(err)
-	}
-	nodes, err := b.Open(t.Context(), broker.Bucket{Name: placement.Bucket, TTL: ttl, MaxValue: placement.MaxValue})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.leases, s.nodes = nil, placement.New(nodes)
-	s.leases = lease.New(bucket, s.nodes, ttl)
 	guard, err := mcphttp.NewGuard(&mcphttp.Options{Authenticate: func(r *http.Request) (p mcphttp.Principal, err error) {
 		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		name, scopes, limited := strings.Cut(token, ":")

@@ -1,19 +1,26 @@
-// Package natstest starts NATS servers for tests.
+// Package natstest starts NATS servers for tests, and opens the buckets of a service in them.
 package natstest
 
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/url"
+	"os"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
+	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
 )
 
 // patience bounds the start of a server. Only a failing test reaches it.
@@ -100,4 +107,68 @@ func Cluster(t testing.TB) []*server.Server {
 			t.Fatal(err)
 		}
 	}
+}
+
+// Credentials writes a file with credentials of a new user of an account, until they expire, and returns the secret in them.
+// Those with the zero time do not expire.
+func Credentials(t testing.TB, file string, account nkeys.KeyPair, expires time.Time) (seed string) {
+	t.Helper()
+	user, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := user.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims := jwt.NewUserClaims(id)
+	if !expires.IsZero() {
+		claims.Expires = expires.Unix()
+	}
+	text, err := claims.Encode(account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := user.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := jwt.FormatUserConfig(text, secret)
+	if err == nil {
+		err = os.WriteFile(file, all, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(secret)
+}
+
+// Embedded starts a server in this process, until the end of the test.
+func Embedded(t testing.TB) *broker.Broker {
+	t.Helper()
+	b, err := broker.Connect(broker.Options{Folder: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+// Buckets opens the buckets of a service, whose nodes last for a time without a renewal.
+func Buckets(t testing.TB, b *broker.Broker, ttl time.Duration) (users jetstream.KeyValue, leases *lease.Leases, nodes *placement.Nodes) {
+	t.Helper()
+	users, err := b.Open(t.Context(), broker.Bucket{Name: lease.Bucket, Replicas: 1, MaxValue: lease.MaxValue})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := b.Open(t.Context(), broker.Bucket{Name: placement.Bucket, TTL: ttl, Replicas: 1, MaxValue: placement.MaxValue})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes = placement.New(entries)
+	return users, lease.New(users, nodes, ttl), nodes
 }

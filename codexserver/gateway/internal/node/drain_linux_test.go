@@ -3,7 +3,6 @@ package node_test
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/node"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
-	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -61,17 +59,8 @@ func TestHandOver(t *testing.T) {
 				s.join("b", nil) // it takes none on its own
 			}
 			l := a.take("cid")
-			held, err := a.send(headOf(l), "/hold")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer held.Body.Close()
-			asked, err := a.send(headOf(l), "/ask")
-			if err != nil {
-				t.Fatal(err)
-			}
-			asked.Body.Close()
-			until(t, "the node does not learn of the question", func() bool { return a.pool.Activity(t.Context(), "cid") == worker.Waiting })
+			breaksOff := a.hold(l)
+			a.asks(l)
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			if err := a.Drain(ctx); err != nil {
@@ -85,9 +74,7 @@ func TestHandOver(t *testing.T) {
 				t.Errorf("%d workers", left)
 			}
 			a.close()
-			if text, err := io.ReadAll(held.Body); err == nil {
-				t.Errorf("the stream ends as if it were whole: %s", text)
-			}
+			breaksOff()
 			if got, err := s.leases.Get(t.Context(), "cid"); !errors.Is(err, lease.ErrFree) {
 				t.Errorf("the lease afterwards: %+v, %v", got, err)
 			}
@@ -113,12 +100,7 @@ func TestDrainWithoutAnswer(t *testing.T) {
 		}
 		o.Nodes = placement.New(silent{nodes})
 	})
-	asked, err := a.send(headOf(a.use("ann")), "/ask")
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked.Body.Close()
-	until(t, "the node does not learn of the question", func() bool { return a.pool.Activity(t.Context(), "ann") == worker.Waiting })
+	a.asks(a.use("ann"))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := errors.Join(a.Drain(ctx), ctx.Err()); err != nil {

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
@@ -20,20 +20,9 @@ import (
 func newForgedNode(t *testing.T) (n *Node, conn *nats.Conn, epoch uint64) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	b, err := broker.Connect(broker.Options{Folder: t.TempDir(), Logger: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { b.Close() })
-	kv, err := b.Open(t.Context(), broker.Bucket{Name: lease.Bucket, Replicas: 1, MaxValue: lease.MaxValue})
-	if err != nil {
-		t.Fatal(err)
-	}
-	nodes, err := b.Open(t.Context(), broker.Bucket{Name: placement.Bucket, Replicas: 1, TTL: time.Minute, MaxValue: placement.MaxValue})
-	if err != nil {
-		t.Fatal(err)
-	}
-	holder := lease.New(kv, placement.New(nodes), time.Minute).NewHolder(lease.HolderOptions{ID: "a", Describe: func() placement.Node { return placement.Node{} }, Lost: func(string) {}, Logger: log})
+	b := natstest.Embedded(t)
+	_, leases, _ := natstest.Buckets(t, b, time.Minute)
+	holder := leases.NewHolder(lease.HolderOptions{ID: "a", Describe: func() placement.Node { return placement.Node{} }, Lost: func(string) {}, Logger: log})
 	t.Cleanup(func() { _ = holder.Close(context.Background()) })
 	if err := holder.Join(t.Context()); err != nil {
 		t.Fatal(err)

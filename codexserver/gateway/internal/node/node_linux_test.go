@@ -27,6 +27,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/linktest"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/node"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
@@ -136,25 +137,8 @@ type sent struct {
 func start(t *testing.T) *service {
 	t.Helper()
 	enclosuretest.Need(t)
-	b, err := broker.Connect(broker.Options{Folder: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	s := &service{t: t, broker: b, users: map[string]settings.Principal{}}
-	if s.bucket, err = b.Open(t.Context(), broker.Bucket{Name: lease.Bucket, MaxValue: lease.MaxValue}); err != nil {
-		t.Fatal(err)
-	}
-	nodes, err := b.Open(t.Context(), broker.Bucket{Name: placement.Bucket, TTL: ttl, MaxValue: placement.MaxValue})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.nodes = placement.New(nodes)
-	s.leases = lease.New(s.bucket, s.nodes, ttl)
+	s := &service{t: t, broker: natstest.Embedded(t), users: map[string]settings.Principal{}}
+	s.bucket, s.leases, s.nodes = natstest.Buckets(t, s.broker, ttl)
 	s.files = linktest.Certificates(t)
 	s.client = link.NewClient(s.files, nil, slog.New(slog.DiscardHandler))
 	s.front = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -306,6 +290,45 @@ func (m *member) ask(head link.Head) string {
 	return string(text)
 }
 
+// refused sends a request that the node must not carry out.
+func (m *member) refused(what string, head link.Head) {
+	m.s.t.Helper()
+	answer, err := m.send(head, "/")
+	if err == nil {
+		answer.Body.Close()
+	}
+	if !errors.Is(err, link.ErrRefused) {
+		m.s.t.Errorf("%s: %v, want a refusal", what, err)
+	}
+}
+
+// hold sends a request that is answered until the worker ends. The part of an answer must not look whole.
+func (m *member) hold(l lease.Lease) (breaksOff func()) {
+	m.s.t.Helper()
+	held, err := m.send(headOf(l), "/hold")
+	if err != nil {
+		m.s.t.Fatal(err)
+	}
+	m.s.t.Cleanup(func() { held.Body.Close() })
+	return func() {
+		m.s.t.Helper()
+		if text, err := io.ReadAll(held.Body); err == nil {
+			m.s.t.Errorf("the open request ends as if it were whole: %s", text)
+		}
+	}
+}
+
+// asks gives the worker a turn that waits for an answer, and waits until the node knows of it.
+func (m *member) asks(l lease.Lease) {
+	m.s.t.Helper()
+	answer, err := m.send(headOf(l), "/ask")
+	if err != nil {
+		m.s.t.Fatal(err)
+	}
+	answer.Body.Close()
+	until(m.s.t, "the node does not learn of the question", func() bool { return m.pool.Activity(m.s.t.Context(), l.User) == worker.Waiting })
+}
+
 // use makes the node take the lease of a user, and sends a request. A node gives back a lease
 // without a request, which a slow machine may send too late.
 func (m *member) use(user string) lease.Lease {
@@ -450,13 +473,7 @@ func TestAdmit(t *testing.T) {
 				}
 				return
 			}
-			answer, err := tt.at.send(tt.head, "/")
-			if err == nil {
-				answer.Body.Close()
-			}
-			if !errors.Is(err, link.ErrRefused) {
-				t.Errorf("%v, want a refusal", err)
-			}
+			tt.at.refused(name, tt.head)
 		})
 	}
 }
@@ -468,11 +485,7 @@ func TestLostLease(t *testing.T) {
 	a := s.join("a", nil)
 	begun := time.Now()
 	l, other := a.use("ann"), a.use("bob")
-	held, err := a.send(headOf(l), "/hold")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer held.Body.Close()
+	breaksOff := a.hold(l)
 	before := workersOf(t)
 	if len(before) != 2 {
 		t.Fatalf("the workers: %v", before)
@@ -480,20 +493,12 @@ func TestLostLease(t *testing.T) {
 	if _, err := s.bucket.Put(t.Context(), "ann", []byte(`{"node":"x","id":"x","term":1}`)); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := io.ReadAll(held.Body); err == nil {
-		t.Errorf("the open request ends as if it were whole: %s", text)
-	}
+	breaksOff()
 	until(t, "the worker runs", func() bool { return len(workersOf(t)) == 1 })
 	if took := time.Since(begun); took > ttl*2/3 {
 		t.Errorf("the worker ended after %v, by the fence", took)
 	}
-	answer, err := a.send(headOf(l), "/")
-	if err == nil {
-		answer.Body.Close()
-	}
-	if !errors.Is(err, link.ErrRefused) {
-		t.Errorf("a request after the loss: %v", err)
-	}
+	a.refused("a request after the loss", headOf(l))
 	if got := a.take("ann"); got.ID != a.id || got.Epoch <= l.Epoch { // the other process is not there
 		t.Errorf("the lease: %+v, before the epoch %d", got, l.Epoch)
 	}
@@ -509,11 +514,7 @@ func TestDeadWorker(t *testing.T) {
 	s := start(t)
 	a := s.join("a", nil)
 	l := a.use("ann")
-	held, err := a.send(headOf(l), "/hold")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer held.Body.Close()
+	breaksOff := a.hold(l)
 	first := workersOf(t)
 	if len(first) != 1 {
 		t.Fatalf("the workers: %v", first)
@@ -521,9 +522,7 @@ func TestDeadWorker(t *testing.T) {
 	if err := syscall.Kill(first[0], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := io.ReadAll(held.Body); err == nil {
-		t.Errorf("the answer is %q as if it were whole", text)
-	}
+	breaksOff()
 	until(t, "no worker answers", func() bool {
 		answer, err := a.send(headOf(l), "/")
 		if err != nil {
@@ -561,11 +560,7 @@ func TestReload(t *testing.T) {
 	s := start(t)
 	a := s.join("a", func(o *node.Options) { o.Capacity = 0 })
 	ann, bob := a.use("ann"), a.use("bob")
-	held, err := a.send(headOf(bob), "/hold")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer held.Body.Close()
+	breaksOff := a.hold(bob)
 	before := workersOf(t)
 	all := maps.Clone(s.users)
 	delete(all, "bob")
@@ -576,22 +571,16 @@ func TestReload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, err := io.ReadAll(held.Body); err == nil {
-		t.Errorf("the open request ends as if it were whole: %s", text)
-	}
+	breaksOff()
 	if after := workersOf(t); len(after) != 1 || !slices.Contains(before, after[0]) {
 		t.Errorf("the workers: %v, before %v", after, before)
 	}
-	for user, l := range map[string]lease.Lease{"bob": bob} {
-		if got, err := s.leases.Get(t.Context(), user); !errors.Is(err, lease.ErrFree) {
-			t.Errorf("the lease of %s: %+v, %v", user, got, err)
-		}
-		if _, err := a.send(headOf(l), "/"); !errors.Is(err, link.ErrRefused) {
-			t.Errorf("a request of %s: %v", user, err)
-		}
-		if _, err := node.Take(t.Context(), s.broker.Conn, a.id, user); !errors.Is(err, node.ErrRefused) {
-			t.Errorf("the node takes %s: %v", user, err)
-		}
+	if got, err := s.leases.Get(t.Context(), "bob"); !errors.Is(err, lease.ErrFree) {
+		t.Errorf("the lease of bob: %+v, %v", got, err)
+	}
+	a.refused("a request of bob", headOf(bob))
+	if _, err := node.Take(t.Context(), s.broker.Conn, a.id, "bob"); !errors.Is(err, node.ErrRefused) {
+		t.Errorf("the node takes bob: %v", err)
 	}
 	a.ask(headOf(ann))
 }

@@ -63,23 +63,3 @@ func TestFoldersOfRandomUsers(t *testing.T) {
 		t.Errorf("%d of %d tables were wrong", wrong, rounds)
 	}
 }
-
-// BenchmarkFolders shows that the time for a user does not depend on their number.
-func BenchmarkFolders(b *testing.B) {
-	for _, users := range []int{100, 1000, 10000} {
-		table := &httpTable{Principals: map[string]Principal{}}
-		for u := range users {
-			name := fmt.Sprint("user-", u)
-			table.Principals[name] = Principal{Folders: []string{filepath.Join("/srv/team", name), "/srv/shared"}}
-		}
-		names := slices.Sorted(maps.Keys(table.Principals))
-		b.Run(fmt.Sprint(users), func(b *testing.B) {
-			for b.Loop() {
-				if err := table.checkFolders(names); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*users), "ns/user")
-		})
-	}
-}
