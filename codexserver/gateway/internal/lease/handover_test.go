@@ -38,16 +38,13 @@ func TestHandOver(t *testing.T) {
 					return tt.may
 				})
 			}()
-			for deadline := time.Now().Add(patience); ; <-time.After(time.Millisecond) {
+			until(t, "requests are still admitted", func() bool {
 				_, release, err := a.Hold(t.Context(), "ann", l.Epoch)
-				if err != nil {
-					break
+				if err == nil {
+					release()
 				}
-				release()
-				if time.Now().After(deadline) {
-					t.Fatal("requests are still admitted")
-				}
-			}
+				return err != nil
+			})
 			if tt.ends {
 				release()
 			}

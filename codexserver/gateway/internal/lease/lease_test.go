@@ -70,8 +70,9 @@ func join(t *testing.T, s *server.Server, id string, ttl time.Duration, stop fun
 	n := &node{id: id, users: users, nodes: nodes, conn: conn, lost: make(chan string, 64), clock: &atomic.Int64{}}
 	n.leases = lease.New(users, placement.New(nodes), ttl)
 	begin := time.Now()
-	n.Holder = n.leases.NewHolder(lease.HolderOptions{
-		ID: id, Describe: describe(id), Clock: func() time.Duration { return time.Since(begin) + time.Duration(n.clock.Load()) }, Logger: slog.New(slog.DiscardHandler),
+	t.Cleanup(conn.Close)
+	n.Holder = hold(t, n.leases, lease.HolderOptions{
+		ID: id, Clock: func() time.Duration { return time.Since(begin) + time.Duration(n.clock.Load()) },
 		Lost: func(user string) {
 			if stop != nil {
 				stop(user)
@@ -79,21 +80,47 @@ func join(t *testing.T, s *server.Server, id string, ttl time.Duration, stop fun
 			n.lost <- user
 		},
 	})
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		_ = n.Close(ctx) // fails where the test has closed the connection
-		conn.Close()
-	})
-	if err := n.Join(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	return n
 }
 
-// describe returns what a node with an id says about itself.
-func describe(id string) func() placement.Node {
-	return func() placement.Node { return placement.Node{Name: id, Address: id + ":1"} }
+// hold returns a holder that has joined, and says of itself that it has its id as its name.
+func hold(t *testing.T, leases *lease.Leases, o lease.HolderOptions) *lease.Holder {
+	t.Helper()
+	o.Describe = func() placement.Node { return placement.Node{Name: o.ID, Address: o.ID + ":1"} }
+	o.Logger = slog.New(slog.DiscardHandler)
+	if o.Lost == nil {
+		o.Lost = func(string) {}
+	}
+	h := leases.NewHolder(o)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = h.Close(ctx) // fails where the test has closed the connection
+	})
+	if err := h.Join(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); <-time.After(ttl / 100) {
+		if time.Now().After(deadline) {
+			t.Fatal(what)
+		}
+	}
+}
+
+// loses waits until the node has stopped the worker of a user.
+func (n *node) loses(t *testing.T) {
+	t.Helper()
+	select {
+	case <-n.lost:
+	case <-time.After(patience):
+		t.Fatal("the node goes on")
+	}
 }
 
 func (n *node) take(t *testing.T, user string) lease.Lease {
@@ -196,14 +223,11 @@ func (e ending) Create(ctx context.Context, key string, value []byte, o ...jetst
 func TestTakeAtTheEnd(t *testing.T) {
 	var h *lease.Holder
 	a := join(t, start(t), "a", ttl, nil)
-	h = lease.New(ending{a.users, func() {
+	h = hold(t, lease.New(ending{a.users, func() {
 		if err := h.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-	}}, placement.New(a.nodes), ttl).NewHolder(lease.HolderOptions{ID: "b", Describe: describe("b"), Lost: func(string) {}, Logger: slog.New(slog.DiscardHandler)})
-	if err := h.Join(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	}}, placement.New(a.nodes), ttl), lease.HolderOptions{ID: "b"})
 	for range 2 {
 		if _, err := h.Take(t.Context(), "ann"); err == nil || len(h.Users()) > 0 {
 			t.Errorf("taken: %v, users %q", err, h.Users())
@@ -301,12 +325,8 @@ func TestNeverTwo(t *testing.T) {
 			if err := n.users.Delete(t.Context(), "ann"); err != nil {
 				t.Fatal(err)
 			}
-			select { // the one loss that the node can only notice afterwards: nobody does that
-			case <-n.lost:
-				n.lost <- "ann"
-			case <-time.After(patience):
-				t.Fatal("the node does not notice")
-			}
+			n.loses(t) // the one loss that the node can only notice afterwards: nobody does that
+			n.lost <- "ann"
 		},
 		"suspended": func(_ *testing.T, n *node) { n.clock.Store(int64(long)) },
 	} {
@@ -327,16 +347,10 @@ func TestNeverTwo(t *testing.T) {
 					t.Error("a request is admitted after the deadline")
 				}
 			}
-			for deadline := time.Now().Add(patience); ; {
-				if time.Now().After(deadline) {
-					t.Fatal("the other node never gets it")
-				}
-				if got := b.take(t, "ann"); got.ID == "b" {
-					if got.Epoch <= first.Epoch {
-						t.Errorf("the epoch %d follows %d", got.Epoch, first.Epoch)
-					}
-					break
-				}
+			var got lease.Lease
+			until(t, "the other node never gets it", func() bool { got = b.take(t, "ann"); return got.ID == "b" })
+			if got.Epoch <= first.Epoch {
+				t.Errorf("the epoch %d follows %d", got.Epoch, first.Epoch)
 			}
 			if n := running.Add(1); n != 1 {
 				t.Errorf("%d workers run", n)
@@ -381,11 +395,7 @@ func TestManyUsers(t *testing.T) {
 	for range users {
 		<-a.lost
 	}
-	for deadline := time.Now().Add(patience); a.term(t) == before; <-time.After(ttl / 100) {
-		if time.Now().After(deadline) {
-			t.Fatal("the node does not join again")
-		}
-	}
+	until(t, "the node does not join again", func() bool { return a.term(t) != before })
 	for i := range users {
 		if got := b.take(t, fmt.Sprint("user-", i)); got.ID != "b" {
 			t.Fatalf("%+v", got)

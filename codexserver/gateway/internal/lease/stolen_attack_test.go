@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,11 +55,7 @@ func TestStolen(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			select {
-			case <-a.lost:
-			case <-time.After(patience):
-				t.Fatal("the node goes on")
-			}
+			a.loses(t)
 			for _, epoch := range []uint64{0, 1, first.Epoch, first.Epoch + 1, 9999, 1<<64 - 1} {
 				if _, _, err := a.Hold(t.Context(), "ann", epoch); err == nil {
 					t.Errorf("a request with the epoch %d is admitted", epoch)
@@ -73,17 +69,10 @@ func TestStolen(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for deadline := time.Now().Add(patience); ; {
-				got, err := b.Take(t.Context(), "ann")
-				if err == nil && got.ID == "b" {
-					if got.Epoch <= first.Epoch {
-						t.Errorf("the epoch %d follows %d", got.Epoch, first.Epoch)
-					}
-					break
-				}
-				if time.Now().After(deadline) {
-					t.Fatalf("nobody gets the lease: %+v, %v", got, err)
-				}
+			var got lease.Lease
+			until(t, "nobody gets the lease", func() bool { got, err = b.Take(t.Context(), "ann"); return err == nil && got.ID == "b" })
+			if got.Epoch <= first.Epoch {
+				t.Errorf("the epoch %d follows %d", got.Epoch, first.Epoch)
 			}
 			if a.Epoch("ann") != 0 {
 				t.Error("both nodes hold the lease")
@@ -132,24 +121,16 @@ func TestEntryStolen(t *testing.T) {
 				}
 				return
 			}
-			select {
-			case <-a.lost:
-			case <-time.After(patience):
-				t.Fatal("the node goes on")
-			}
-			for deadline := time.Now().Add(patience); ; { // the node joins again
+			a.loses(t)
+			var again lease.Lease
+			until(t, "the node does not join again", func() bool {
 				ctx, cancel := context.WithTimeout(t.Context(), ttl)
-				again, err := a.Take(ctx, "bob")
-				cancel()
-				if err == nil {
-					if again.Term <= first.Term {
-						t.Errorf("the term %d follows %d", again.Term, first.Term)
-					}
-					break
-				}
-				if time.Now().After(deadline) {
-					t.Fatal(err)
-				}
+				defer cancel()
+				again, err = a.Take(ctx, "bob")
+				return err == nil
+			})
+			if again.Term <= first.Term {
+				t.Errorf("the term %d follows %d", again.Term, first.Term)
 			}
 			if got := b.take(t, "ann"); got.ID != "b" || got.Epoch <= first.Epoch {
 				t.Errorf("the lease %+v follows the epoch %d", got, first.Epoch)
@@ -170,11 +151,7 @@ func TestBehind(t *testing.T) {
 	s := start(t)
 	a, b := join(t, s, "a", long, nil), join(t, s, "b", long, nil)
 	first := a.take(t, "ann")
-	h := lease.New(b.users, placement.New(behind{b.nodes}), long).NewHolder(lease.HolderOptions{ID: "c", Describe: describe("c"), Lost: func(string) {}, Logger: slog.New(slog.DiscardHandler)})
-	if err := h.Join(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = h.Close(context.Background()) }()
+	h := hold(t, lease.New(b.users, placement.New(behind{b.nodes}), long), lease.HolderOptions{ID: "c"})
 	if got, err := h.Take(t.Context(), "ann"); err == nil {
 		t.Errorf("taken: %+v", got)
 	}
@@ -198,22 +175,14 @@ func (d deaf) Create(ctx context.Context, key string, value []byte, o ...jetstre
 func TestLostAnswer(t *testing.T) {
 	s := start(t)
 	b := join(t, s, "b", long, nil)
-	h := lease.New(deaf{b.users}, placement.New(b.nodes), long).NewHolder(lease.HolderOptions{ID: "c", Describe: describe("c"), Lost: func(string) {}, Logger: slog.New(slog.DiscardHandler)})
-	if err := h.Join(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = h.Close(context.Background()) }()
+	h := hold(t, lease.New(deaf{b.users}, placement.New(b.nodes), long), lease.HolderOptions{ID: "c"})
 	if _, err := h.Take(t.Context(), "ann"); !errors.Is(err, errDeaf) {
 		t.Fatal(err)
 	}
 	if got := b.take(t, "ann"); got.ID != "c" {
 		t.Fatalf("the lease is %+v", got)
 	}
-	for deadline := time.Now().Add(patience); b.take(t, "ann").ID != "b"; <-time.After(ttl / 10) {
-		if time.Now().After(deadline) {
-			t.Fatal("the other node never gets the user")
-		}
-	}
+	until(t, "the other node never gets the user", func() bool { return b.take(t, "ann").ID == "b" })
 	if len(h.Users()) > 0 {
 		t.Errorf("the node has %q", h.Users())
 	}
@@ -257,11 +226,7 @@ func TestForgedKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := false
-	for _, l := range all {
-		found = found || l == want
-	}
-	if !found {
+	if !slices.Contains(all, want) {
 		t.Errorf("the lease of ann is not in %+v", all)
 	}
 	if got, err := a.leases.Get(t.Context(), "ann"); err != nil || got != want {
@@ -303,11 +268,7 @@ func TestFullBucket(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	full(placement.Bucket)
-	select {
-	case <-a.lost:
-	case <-ctx.Done():
-		t.Error("the entry is neither renewed nor lost")
-	}
+	a.loses(t) // the entry is not renewed
 }
 
 // TestSlowNATS lets NATS not answer: the call to take a lease ends with its context, and the users of a node
@@ -317,17 +278,7 @@ func TestSlowNATS(t *testing.T) {
 	a := join(t, s, "a", ttl, nil)
 	on := make(chan struct{})
 	lost := make(chan string, 1)
-	h := lease.New(&silent{a.users, on}, placement.New(&silent{a.nodes, on}), ttl).NewHolder(lease.HolderOptions{
-		ID: "b", Describe: describe("b"), Lost: func(user string) { lost <- user }, Logger: slog.New(slog.DiscardHandler),
-	})
-	if err := h.Join(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		_ = h.Close(ctx)
-	}()
+	h := hold(t, lease.New(&silent{a.users, on}, placement.New(&silent{a.nodes, on}), ttl), lease.HolderOptions{ID: "b", Lost: func(user string) { lost <- user }})
 	if _, err := h.Take(t.Context(), "ann"); err != nil {
 		t.Fatal(err)
 	}
