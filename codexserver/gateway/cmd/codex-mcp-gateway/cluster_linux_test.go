@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -25,8 +24,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats-server/v2/server"
 )
-
-var clusterRounds = flag.Int("rounds", 1, "how often the test of the cluster kills a node")
 
 // cluster is a service: three NATS servers, three nodes and two fronts.
 type cluster struct {
@@ -211,25 +208,8 @@ func TestEndToEndCluster(t *testing.T) {
 	// A drain that waits for a question would last for an hour.
 	c := startCluster(t, model, "-c", "approval_policy=untrusted", "-c", "sandbox_mode=workspace-write", "-c", "calls.grace=0s", "-c", "http.drain_timeout=1h")
 
-	t.Run("sessions", func(t *testing.T) {
-		session := c.initialize(0, "ann")
-		for i := range 6 {
-			answer := c.at(i, "ann").send(http.MethodPost, session, "", `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
-			answer.Body.Close()
-			if answer.StatusCode != http.StatusOK {
-				t.Errorf("front %d: %s", i%2, answer.Status)
-			}
-		}
-		for i, want := range []int{http.StatusNoContent, http.StatusNotFound} {
-			answer := c.at(i, "ann").send(http.MethodDelete, session, "", "")
-			answer.Body.Close()
-			if answer.StatusCode/100 != want/100 {
-				t.Errorf("front %d ends the session: %s", i, answer.Status)
-			}
-		}
-	})
 	t.Run("a stream goes on at the other front", func(t *testing.T) {
-		session := c.initialize(0, "ann")
+		session := c.at(0, "ann").initialize()
 		answer := c.at(0, "ann").send(http.MethodPost, session, "", `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"wait for the stream"}}}`)
 		lines := bufio.NewScanner(answer.Body)
 		last := ""
@@ -252,7 +232,7 @@ func TestEndToEndCluster(t *testing.T) {
 		}
 	})
 	t.Run("a stranger", func(t *testing.T) {
-		session, own := c.initialize(0, "ann"), c.initialize(1, "bob")
+		session, own := c.at(0, "ann").initialize(), c.at(1, "bob").initialize()
 		answer := c.at(0, "ann").send(http.MethodPost, session, "", `{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"a secret"}}}`)
 		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
@@ -312,15 +292,6 @@ func TestEndToEndCluster(t *testing.T) {
 			}
 		}
 	})
-	t.Run("a task is known at all fronts", func(t *testing.T) {
-		_, begun := c.at(0, "bob").ask("tools/call", "codex", `"name":"codex","arguments":{"prompt":"a task"}`)
-		task := member(t, begun, "taskId")
-		for i := range 4 {
-			if status, got := c.at(i, "bob").ask("tasks/get", task, `"taskId":"`+task+`"`); status != 200 || !strings.Contains(got, `"status":"`) {
-				t.Errorf("front %d: %d %s", i%2, status, got)
-			}
-		}
-	})
 	t.Run("placement", func(t *testing.T) {
 		if all := c.status(); len(all.Nodes) != 3 || len(all.Leases) != 2 {
 			t.Errorf("the status: %+v", all)
@@ -360,21 +331,29 @@ func TestEndToEndCluster(t *testing.T) {
 		}
 		c.restart(name, model)
 	})
-	t.Run("a node with a question ends", func(t *testing.T) {
-		name, file, task := c.question("ann", "asked")
-		if err := c.nodes[name].cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
-		c.recover("ann", name)
-		if code := c.nodes[name].wait(); code != 0 {
-			t.Errorf("status %d", code)
-		}
-		c.accept("ann", task)
-		c.goOn(file)
-		c.await("ann", task, `"status":"completed"`)
-		c.ranOnce(file)
-		c.restart(name, model)
-	})
+	for _, tt := range []struct {
+		name string
+		sig  syscall.Signal
+		code int
+	}{{"ends", syscall.SIGTERM, 0}, {"dies", syscall.SIGKILL, -1}} {
+		t.Run("a node with a question "+tt.name, func(t *testing.T) {
+			name, file, task := c.question("ann", "asked"+tt.name)
+			if err := c.nodes[name].cmd.Process.Signal(tt.sig); err != nil {
+				t.Fatal(err)
+			}
+			c.recover("ann", name)
+			if code := c.nodes[name].wait(); code != tt.code {
+				t.Errorf("status %d", code)
+			}
+			c.accept("ann", task) // it goes on at another node, which asks again; what it knows comes from NATS
+			c.goOn(file)
+			if got := c.await("ann", task, `"status":"completed"`); !strings.Contains(got, "the answer to append") {
+				t.Errorf("the task: %s", got)
+			}
+			c.ranOnce(file)
+			c.restart(name, model)
+		})
+	}
 	t.Run("a node with a command ends", func(t *testing.T) {
 		name, file, task := c.question("ann", "commanded")
 		c.accept("ann", task)
@@ -401,30 +380,6 @@ func TestEndToEndCluster(t *testing.T) {
 		c.recover("ann", name)
 		c.restart(name, model)
 	})
-	for round := range *clusterRounds {
-		t.Run("a node dies", func(t *testing.T) {
-			if got := c.call(0, "ann", "hello"); got.status != 200 {
-				t.Fatalf("before: %+v", got)
-			}
-			name := c.nodeOf("ann")
-			file := "task" + strconv.Itoa(round)
-			_, begun := c.at(0, "ann").askAt(mcpPath, asking, "tools/call", "codex", `"name":"codex","arguments":{"prompt":"touch `+file+`"}`)
-			task := member(t, begun, "taskId")
-			c.await("ann", task, `"status":"input_required"`)
-			if err := c.nodes[name].cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			c.recover("ann", name)
-			c.accept("ann", task) // it goes on at another node, which asks again; what it knows comes from NATS
-			if got := c.await("ann", task, `"status":"completed"`); !strings.Contains(got, "the answer to touch "+file) {
-				t.Errorf("the task: %s", got)
-			}
-			if _, err := os.Stat(filepath.Join(c.top, "ann", file)); err != nil {
-				t.Error(err)
-			}
-			c.restart(name, model)
-		})
-	}
 	t.Run("a node is stopped for longer than its lease", func(t *testing.T) {
 		if got := c.call(0, "ann", "hello"); got.status != 200 {
 			t.Fatalf("before: %+v", got)
@@ -455,15 +410,13 @@ func TestEndToEndCluster(t *testing.T) {
 		c.recover("bob", "")
 	})
 	t.Run("a front dies", func(t *testing.T) {
-		session := c.initialize(0, "ann")
+		session := c.at(0, "ann").initialize()
 		if err := c.fronts[0].cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		<-c.fronts[0].exited
-		answer := c.at(1, "ann").send(http.MethodPost, session, "", `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
-		answer.Body.Close()
-		if answer.StatusCode != http.StatusOK {
-			t.Errorf("the session of the front that died: %s", answer.Status)
+		if status := c.at(1, "ann").ping(session); status != http.StatusOK {
+			t.Errorf("the session of the front that died: %d", status)
 		}
 	})
 }
@@ -508,12 +461,7 @@ func (c *cluster) ranOnce(file string) {
 // workersOf returns the ids of the processes of a node's workers.
 func (c *cluster) workersOf(p *process) (running []int) {
 	c.t.Helper()
-	out, _ := exec.Command("pgrep", "-P", strconv.Itoa(p.cmd.Process.Pid)).Output() // fails without a child
-	for word := range strings.FieldsSeq(string(out)) {
-		pid, err := strconv.Atoi(word)
-		if err != nil {
-			c.t.Fatal(err)
-		}
+	for _, pid := range p.children() {
 		at, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 		if err == nil && at == c.top+"/ann" && !dead(pid) {
 			running = append(running, pid)
@@ -546,16 +494,24 @@ func (c *cluster) restart(name string, model *providertest.Server) {
 	until(c.t, "the node does not start again", func() bool { return strings.Contains(s.errors(), "running workers") })
 }
 
-// initialize begins a session of a user.
-func (c *cluster) initialize(front int, user string) string {
-	c.t.Helper()
-	answer := c.at(front, user).send(http.MethodPost, "", "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
+// initialize begins a session.
+func (s *httpServer) initialize() string {
+	s.t.Helper()
+	answer := s.send(http.MethodPost, "", "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
 	answer.Body.Close()
 	session := answer.Header.Get("Mcp-Session-Id")
 	if session == "" {
-		c.t.Fatalf("no session: %s", answer.Status)
+		s.t.Fatalf("no session: %s", answer.Status)
 	}
 	return session
+}
+
+// ping sends a request of a session.
+func (s *httpServer) ping(session string) (status int) {
+	s.t.Helper()
+	answer := s.send(http.MethodPost, session, "", `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+	answer.Body.Close()
+	return answer.StatusCode
 }
 
 // bounded is the longest that a request takes while parts of the service die. Only the time until

@@ -10,7 +10,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"math"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,7 +91,6 @@ func clusterHistory(t *testing.T) {
 	w.workAndFail(w.persons, fault{"a user is forgotten", 0, func() { w.forget(gone) }, func() {}},
 		fault{"a lease is stolen", faultTime, w.steal, func() {}}, fault{"a lease is removed", faultTime, w.takeAway, func() {}})
 	w.followLost(w.persons)
-	w.strangers(w.persons)
 	w.end()
 }
 
@@ -226,51 +224,6 @@ func (s *machines) followOne(ctx context.Context, p *person, id string) {
 			known.task, known.status, known.end, known.told, known.says = a.task, a.status, a.end, a.told, append(known.says, a.says...)
 		}
 	}
-}
-
-// strangersOfEach is how many other users try a task.
-const strangersOfEach = 8
-
-// strangers lets users try the tasks of others.
-func (s *machines) strangers(persons []*person) {
-	s.t.Helper()
-	tried := 0
-	for _, owner := range persons {
-		for _, a := range owner.attempts {
-			if a.task == "" {
-				continue
-			}
-			others := slices.DeleteFunc(slices.Clone(persons), func(p *person) bool { return p == owner })
-			rand.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
-			for _, other := range others[:min(len(others), strangersOfEach)] {
-				for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
-					params := `"taskId":"` + a.task + `"`
-					if method == "tasks/update" {
-						params += `,"inputResponses":{}`
-					}
-					if status, body := s.insist(other, tried, method, a.task, params); !strings.Contains(body, goneText) {
-						s.t.Errorf("%s of %s's task by %s: %d %s", method, owner.name, other.name, status, body)
-					}
-					tried++
-				}
-			}
-			if status, body := s.insist(owner, tried, "tasks/get", a.task, `"taskId":"`+a.task+`"`); a.status != "" && !strings.Contains(body, `"status":"`+a.status+`"`) {
-				s.t.Errorf("%s's own task: %d %s", owner.name, status, body)
-			}
-		}
-	}
-	s.t.Logf("%d requests for tasks of others", tried)
-}
-
-// insist sends a request until a worker answers it: a lease may have been lost just now.
-func (s *machines) insist(p *person, front int, method, name, params string) (status int, body string) {
-	s.t.Helper()
-	until(s.t, "nobody answers "+p.name, func() bool {
-		var err error
-		status, body, err = p.send(s.t.Context(), s.fronts[front%frontCount].url, asking, method, name, params)
-		return err == nil && status < http.StatusInternalServerError
-	})
-	return status, body
 }
 
 // check checks what is left of a user: in NATS, and in the user's folder.

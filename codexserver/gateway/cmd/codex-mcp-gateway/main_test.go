@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -105,6 +106,20 @@ func (p *process) wait() int {
 		p.t.Fatal("the process did not end")
 		return 0
 	}
+}
+
+// children returns the ids of the processes that the process has started.
+func (p *process) children() (all []int) {
+	p.t.Helper()
+	out, _ := exec.Command("pgrep", "-P", strconv.Itoa(p.cmd.Process.Pid)).Output() // fails without a child
+	for word := range strings.FieldsSeq(string(out)) {
+		pid, err := strconv.Atoi(word)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		all = append(all, pid)
+	}
+	return all
 }
 
 // launch starts a command, and kills it at the end of the test.

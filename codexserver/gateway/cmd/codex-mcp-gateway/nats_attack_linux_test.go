@@ -8,25 +8,20 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
-	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/codexmcp/codexmcp/internal/shellword"
 	"github.com/google/go-cmp/cmp"
-	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
 )
 
-// natsProbes are attempts of a command to use the gateway's connection to NATS, by name. Only those
-// whose name begins with own must succeed.
-var natsProbes = []struct{ name, script string }{
+// natsProbes try to use the gateway's connection to NATS.
+var natsProbes = []probe{
 	{"own port", `test -n "$PORT"`},
 	{"read the credentials", `grep . $CREDS`},
 	{"read the credentials by a link", `grep . $CREDS.link`},
@@ -81,14 +76,7 @@ func startSecureNATS(t *testing.T, file string) (*server.Server, int) {
 // TestEndToEndNATSOutOfReach lets commands without a sandbox, and with the network, look for the
 // gateway's connection to NATS. They find its port, and nothing to use it with.
 func TestEndToEndNATSOutOfReach(t *testing.T) {
-	var script atomic.Value
-	model := providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
-		if len(r.ToolOutputs()) > 0 {
-			return providertest.Say("done")
-		}
-		return providertest.Call(providertest.Shell("c1", "sh", "-c", script.Load().(string)))
-	}})
-	t.Cleanup(model.Close)
+	model := newCommander(t)
 	secrets, err := os.MkdirTemp(".", "nats") // a folder that users can see
 	if err == nil {
 		secrets, err = filepath.Abs(secrets)
@@ -99,39 +87,24 @@ func TestEndToEndNATSOutOfReach(t *testing.T) {
 	t.Cleanup(func() { os.RemoveAll(secrets) })
 	key, creds := filepath.Join(secrets, "key.pem"), filepath.Join(secrets, "creds")
 	nats, port := startSecureNATS(t, key)
-	seed := writeCredentials(t, creds)
+	account, err := nkeys.CreateAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed := natstest.Credentials(t, creds, account, time.Time{}) // which this server does not ask for
 	if err := os.Symlink(creds, creds+".link"); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("NATS_CREDS", "secret of NATS")
 	t.Setenv("NATS_PASSWORD", "secret of NATS")
 	t.Setenv("NKEYS_PATH", "secret of NATS")
-	u := startUsers(t, model, "", "-c", "approval_policy=never", "-c", "sandbox_mode=danger-full-access", "-c", "nats.url=tls://127.0.0.1:"+strconv.Itoa(port),
+	u := startUsers(t, model.Server, "", "-c", "approval_policy=never", "-c", "sandbox_mode=danger-full-access", "-c", "nats.url=tls://127.0.0.1:"+strconv.Itoa(port),
 		"-c", "nats.ca="+key, "-c", "nats.cert="+key, "-c", "nats.key="+key, "-c", "nats.credentials="+creds+".link", "-c", "nats.lease=60s", "-c", "link={address = '127.0.0.1:0', listen = '127.0.0.1:0'}")
 	if err := os.WriteFile(filepath.Join(u.work["ann"], "own.pem"), certificate(t), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	script.Store("true")
-	if status, body, err := u.as("ann").call("go"); status != 200 || err != nil || !strings.Contains(body, "done") {
-		t.Fatalf("ann: %d %s %v", status, body, err)
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "PORT=%d CREDS=%s KEY=%s SERVER=%s FRONT=%d ANN=%s\nexport PORT CREDS KEY SERVER FRONT ANN\nWORKER=$(pgrep -x -o -f codex-mcp-worker)\nexport WORKER\n", port, creds, key, u.f.home, u.cmd.Process.Pid, u.work["ann"])
-	for _, probe := range natsProbes {
-		fmt.Fprintf(&b, "sh -c %s </dev/null && echo 'DONE: %s'\n", shellword.Quote(probe.script), probe.name)
-	}
-	script.Store(b.String() + "true")
-	if status, body, err := u.as("ann").call("go"); status != 200 || err != nil || !strings.Contains(body, "done") {
-		t.Fatalf("ann: %d %s %v", status, body, err)
-	}
-	requests := model.Requests()
-	output := requests[len(requests)-1].LastToolOutput()
-	var got []string
-	for line := range strings.Lines(output) {
-		if name, ok := strings.CutPrefix(line, "DONE: "); ok {
-			got = append(got, strings.TrimSpace(name))
-		}
-	}
+	model.run(u, "ann", "true") // her worker runs before it is looked for
+	output, got := model.probe(u, map[string]any{"PORT": port, "CREDS": creds, "KEY": key, "SERVER": u.f.home, "FRONT": u.cmd.Process.Pid, "ANN": u.work["ann"]}, natsProbes)
 	if diff := cmp.Diff([]string{"own port"}, got); diff != "" {
 		t.Errorf("a command can (-want +got):\n%s\n%s", diff, output)
 	}
@@ -150,10 +123,6 @@ func TestEndToEndNATSOutOfReach(t *testing.T) {
 func (u *users) workersHaveNoConnection(port int) {
 	t := u.t
 	t.Helper()
-	children, err := exec.Command("pgrep", "-P", fmt.Sprint(u.cmd.Process.Pid)).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
 	inodes := map[string]bool{}
 	for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		text, err := os.ReadFile(file)
@@ -170,16 +139,16 @@ func (u *users) workersHaveNoConnection(port int) {
 		t.Errorf("%d connections to the port of NATS, want one", len(inodes))
 	}
 	owners := 0
-	for _, pid := range append(strings.Fields(string(children)), fmt.Sprint(u.cmd.Process.Pid)) {
-		links, err := filepath.Glob("/proc/" + pid + "/fd/*")
+	for _, pid := range append(u.children(), u.cmd.Process.Pid) {
+		links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, link := range links {
 			if to, err := os.Readlink(link); err == nil && inodes[to] {
 				owners++
-				if pid != fmt.Sprint(u.cmd.Process.Pid) {
-					t.Errorf("the worker %s has the connection to NATS", pid)
+				if pid != u.cmd.Process.Pid {
+					t.Errorf("the worker %d has the connection to NATS", pid)
 				}
 			}
 		}
@@ -187,38 +156,4 @@ func (u *users) workersHaveNoConnection(port int) {
 	if want := 1; os.Geteuid() == 0 && owners != want { // others cannot read the descriptors of the gateway
 		t.Errorf("%d processes have the connection, want %d", owners, want)
 	}
-}
-
-// writeCredentials writes credentials of NATS, which this server does not ask for, and returns the
-// secret in them.
-func writeCredentials(t *testing.T, file string) (seed string) {
-	t.Helper()
-	account, err := nkeys.CreateAccount()
-	if err != nil {
-		t.Fatal(err)
-	}
-	user, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, err := user.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := jwt.NewUserClaims(id).Encode(account)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := user.Seed()
-	if err != nil {
-		t.Fatal(err)
-	}
-	creds, err := jwt.FormatUserConfig(text, secret)
-	if err == nil {
-		err = os.WriteFile(file, creds, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(secret)
 }

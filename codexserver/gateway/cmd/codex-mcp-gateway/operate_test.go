@@ -11,13 +11,11 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/google/go-cmp/cmp"
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 )
 
@@ -105,23 +103,6 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestReplicas checks that nothing starts with buckets that are stored otherwise than the configuration says.
-func TestReplicas(t *testing.T) {
-	url := natstest.Start(t, server.Options{JetStream: true}).ClientURL()
-	c := &configuration{home: t.TempDir(), service: settings.Service{NATS: settings.NATS{URL: url, Lease: config.Duration(time.Minute)}}}
-	s, err := join(t.Context(), c, workers.Options{Logger: slog.New(slog.DiscardHandler)}) // makes the buckets
-	if err == nil {
-		err = s.end()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.service.NATS.Replicas = 3
-	if _, err := join(t.Context(), c, workers.Options{Logger: slog.New(slog.DiscardHandler)}); err == nil || !strings.Contains(err.Error(), "nats.replicas must be the same") {
-		t.Errorf("a start: %v", err)
-	}
-}
-
 // TestDrainNode checks that all processes with a name are asked to drain, and no other one, and
 // that the operator learns of one that does not answer.
 func TestDrainNode(t *testing.T) {
@@ -182,33 +163,6 @@ func TestOperateAlone(t *testing.T) {
 		var out, errs bytes.Buffer
 		if code := run(t.Context(), args, &out, &errs); code != 1 || !strings.Contains(errs.String(), "nats.url: missing") || out.Len() > 0 {
 			t.Errorf("%v: status %d: %s%s", args, code, &out, &errs)
-		}
-	}
-}
-
-// TestArguments checks which arguments are commands.
-func TestArguments(t *testing.T) {
-	for _, tt := range []struct {
-		args []string
-		want string // "" means that they are right
-	}{
-		{[]string{"status", "more"}, "unexpected argument"},
-		{[]string{"drain"}, "want the name of one node"},
-		{[]string{"drain", "a", "b"}, "want the name of one node"},
-		{[]string{"drain", "a", "--json"}, "unexpected argument"},
-		{[]string{"--json"}, "--json: only for status"},
-		{[]string{"user"}, "user: want list"},
-		{[]string{"user", "list", "ann"}, "user: want list"},
-		{[]string{"user", "forget"}, "user: want list"},
-		{[]string{"user", "forget", "ann", "--json"}, "user: want list"},
-		{[]string{"serve"}, "unexpected argument"},
-		{[]string{"--engine", "other"}, "--engine: want one of"},
-		{[]string{"--log-format", "xml"}, "--log-format: want one of"},
-		{[]string{"--new-token", "No Name"}, "--new-token"},
-	} {
-		var out, errs bytes.Buffer
-		if code := run(t.Context(), tt.args, &out, &errs); code != 2 || !strings.Contains(errs.String(), tt.want) {
-			t.Errorf("%q: status %d: %s; want %q", tt.args, code, &errs, tt.want)
 		}
 	}
 }

@@ -150,6 +150,7 @@ func TestStartFails(t *testing.T) {
 		"no program":                       {[]string{"--codex-mcp", absent}, "--codex-mcp: "},
 		"no NATS":                          {[]string{"-c", "nats.url=nats://127.0.0.1:1"}, "nats.url: "},
 		"no NATS for a front":              {[]string{"-c", "nats.url=nats://127.0.0.1:1", "-c", "nats.roles=['front']"}, "nats.url: "},
+		"other replicas":                   {[]string{"-c", "nats.replicas=3"}, "nats.replicas must be the same"},
 		"leases of another time":           {[]string{"-c", "nats.lease=60s"}, "nats.lease must be the same"},
 		"an address of metrics in use":     {[]string{"-c", "http.metrics=" + taken}, "http.metrics: "},
 		"an address in use":                {[]string{"--listen", taken, "-c", "http.metrics=127.0.0.1:0"}, "address already in use"},

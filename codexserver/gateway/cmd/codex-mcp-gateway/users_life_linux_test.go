@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,16 +35,8 @@ func waiting(t *testing.T) (model *providertest.Server, held chan struct{}) {
 // workers returns the process ids of the workers by user.
 func (u *users) workers() map[string]int {
 	u.t.Helper()
-	out, err := exec.Command("pgrep", "-P", fmt.Sprint(u.cmd.Process.Pid)).Output()
-	if err != nil {
-		return nil
-	}
 	found := map[string]int{}
-	for word := range strings.FieldsSeq(string(out)) {
-		pid, err := strconv.Atoi(word)
-		if err != nil {
-			u.t.Fatal(err)
-		}
+	for _, pid := range u.children() {
 		for name, dir := range u.work {
 			if at, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err == nil && at == dir {
 				found[name] = pid
@@ -165,59 +155,16 @@ func TestEndToEndUsersIdle(t *testing.T) {
 		}
 	}
 	until(t, "bob's worker does not end", func() bool { return u.workers()["bob"] == 0 })
-	session := u.initialize("ann", mcpPath)
+	session := ann.initialize()
 	before = u.workers()["ann"]
 	for range 20 {
-		if status := u.ping("ann", session); status != 200 {
+		if status := ann.ping(session); status != 200 {
 			t.Fatalf("a request of the session: %d", status)
 		}
 	}
 	if after := u.workers()["ann"]; before == 0 || after != before {
 		t.Errorf("the worker of a session was %d and is %d", before, after)
 	}
-}
-
-// initialize begins a session of a user at a path, and returns its id.
-func (u *users) initialize(name, path string) (session string) {
-	u.t.Helper()
-	answer, _ := u.before(name, path, "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
-	if session = answer.Header.Get("Mcp-Session-Id"); session == "" {
-		u.t.Fatalf("no session: %s", answer.Status)
-	}
-	return session
-}
-
-// ping sends a request of a session.
-func (u *users) ping(name, session string) (status int) {
-	u.t.Helper()
-	answer, _ := u.before(name, mcpPath, session, `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
-	return answer.StatusCode
-}
-
-// before sends a message as a client up to 2025-11-25 does, and reads the answer.
-func (u *users) before(name, path, session, message string) (answer *http.Response, body string) {
-	u.t.Helper()
-	r, err := http.NewRequestWithContext(u.t.Context(), http.MethodPost, u.url+path, strings.NewReader(message))
-	if err != nil {
-		u.t.Fatal(err)
-	}
-	for header, value := range map[string]string{
-		"Authorization": "Bearer " + u.tokens[name], "Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Session-Id": session,
-	} {
-		if value != "" {
-			r.Header.Set(header, value)
-		}
-	}
-	answer, err = http.DefaultClient.Do(r)
-	if err != nil {
-		u.t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		u.t.Fatal(err)
-	}
-	return answer, string(text)
 }
 
 // TestEndToEndUsersServerKilled checks that workers and their sockets do not outlive the
@@ -294,21 +241,9 @@ func TestEndToEndUsersCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	s := u.as("ann")
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+mcpPath, strings.NewReader(
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"wait"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for header, value := range map[string]string{
-		"Authorization": "Bearer " + s.token, "Content-Type": "application/json", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "codex",
-	} {
-		r.Header.Set(header, value)
-	}
 	go func() {
 		defer close(ended)
-		if answer, err := http.DefaultClient.Do(r); err == nil {
-			answer.Body.Close()
-		}
+		_, _, _ = s.client().Call(ctx, "codex", `"name":"codex","arguments":{"prompt":"wait"}`, "")
 	}()
 	await, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
@@ -394,16 +329,9 @@ func TestEndToEndUsersRefused(t *testing.T) {
 		args     []string
 		want     string
 	}{
-		"a folder that is not there":             {`folders = ["TOP/ann"]`, `folders = ["TOP/absent"]`, nil, "http.principals.bob.folders: "},
 		"a file":                                 {`folders = ["TOP/ann"]`, `folders = ["TOP/home/codex-mcp.toml"]`, nil, "http.principals.bob.folders: not a folder"},
 		"a link into another's folder":           {`folders = ["TOP/ann"]`, `folders = ["TOP/link"]`, nil, "lies in " + top + "/ann of ann"},
-		"a folder with the server's home":        {`folders = ["TOP"]`, "home = \"TOP/bob\"\nfolders = [\"TOP/bob\"]", nil, "http.principals."},
-		"a home in another's folder":             {`folders = ["TOP/ann"]`, "home = \"TOP/ann/home\"\nfolders = [\"TOP/bob\"]", nil, "http.principals.bob.home: "},
-		"a home in the own folder":               {"home = \"TOP/ann/home\"\nfolders = [\"TOP/ann\"]", `folders = ["TOP/bob"]`, nil, "http.principals.ann.home: "},
 		"the server's home as a home":            {"home = \"TOP/home\"\nfolders = [\"TOP/ann\"]", `folders = ["TOP/bob"]`, nil, "http.principals.ann.home: "},
-		"one home":                               {"home = \"TOP/h\"\nfolders = [\"TOP/ann\"]", "home = \"TOP/h\"\nfolders = [\"TOP/bob\"]", nil, "it is or lies in that of"},
-		"an app-server for all":                  {`folders = ["TOP/ann"]`, `folders = ["TOP/bob"]`, []string{"--codex", "ws://127.0.0.1:1"}, "--codex: "},
-		"no program":                             {`folders = ["TOP/ann"]`, `folders = ["TOP/bob"]`, []string{"--codex-mcp", top + "/absent"}, "--codex-mcp: "},
 		"a program in a folder that is a user's": {`folders = ["TOP/ann"]`, `folders = ["TOP/bob"]`, []string{"--codex-mcp", top + "/ann/codex-mcp"}, "http.principals.ann.folders: "},
 		"a system without namespaces":            {`folders = ["TOP/ann"]`, `folders = ["TOP/bob"]`, nil, "cannot keep several users apart"},
 		"a record in a folder that is a user's":  {`folders = ["TOP/ann"]`, `folders = ["TOP/bob"]`, []string{"-c", "approvals.log=" + top + "/ann/log"}, "approvals.log: commands of ann can write on the way to "},

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -118,9 +117,11 @@ func member(t *testing.T, body, name string) string {
 	return text
 }
 
-// probes are attempts of a command of ann, by name. Only those whose name begins with own
-// must succeed.
-var probes = []struct{ name, script string }{
+// probe is an attempt of a command of ann. Only those whose name begins with own must succeed.
+type probe struct{ name, script string }
+
+// probes look for what is of bob and of the server.
+var probes = []probe{
 	{"own read", `cat $ANN/secret.txt`},
 	{"own write", `echo more >$ANN/new`},
 	{"own home", `test -d $SERVER/codex-mcp/principals/ann/sessions`},
@@ -165,20 +166,53 @@ else:
     raise SystemExit(1)"`},
 }
 
-// script runs the probes, and prints the names of those that succeed.
-func (u *users) script() string {
-	top := filepath.Dir(u.f.home)
-	children, err := exec.Command("pgrep", "-P", fmt.Sprint(u.cmd.Process.Pid)).Output()
-	if err != nil {
-		u.t.Fatal(err)
+// commander is a model that asks for one command, and then is done.
+type commander struct {
+	*providertest.Server
+	script atomic.Value
+}
+
+func newCommander(t *testing.T) *commander {
+	c := &commander{}
+	c.Server = providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
+		if len(r.ToolOutputs()) > 0 {
+			return providertest.Say("done")
+		}
+		return providertest.Call(providertest.Shell("c1", "sh", "-c", c.script.Load().(string)))
+	}})
+	t.Cleanup(c.Close)
+	return c
+}
+
+// run lets a user run a script, and returns what it prints.
+func (c *commander) run(u *users, user, script string) (output string) {
+	u.t.Helper()
+	c.script.Store(script)
+	if status, body, err := u.as(user).call("go"); status != 200 || err != nil || !strings.Contains(body, "done") {
+		u.t.Fatalf("%s: %d %s %v", user, status, body, err)
 	}
+	requests := c.Requests()
+	return requests[len(requests)-1].LastToolOutput()
+}
+
+// probe lets ann make attempts with variables, and returns what they print and the names of those that succeed.
+func (c *commander) probe(u *users, variables map[string]any, probes []probe) (output string, done []string) {
+	u.t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "ANN=%s BOB=%s SERVER=%s TOP=%s FRONT=%d OTHERS=%s\nexport ANN BOB SERVER TOP FRONT OTHERS\n", u.work["ann"], u.work["bob"], u.f.home, top, u.cmd.Process.Pid, shellword.Quote(strings.Join(strings.Fields(string(children)), " ")))
-	b.WriteString("WORKER=$(pgrep -x -o -f codex-mcp-worker)\nexport WORKER\n")
+	for name, value := range variables {
+		fmt.Fprintf(&b, "export %s=%s\n", name, shellword.Quote(fmt.Sprint(value)))
+	}
+	b.WriteString("export WORKER=$(pgrep -x -o -f codex-mcp-worker)\n")
 	for _, probe := range probes {
 		fmt.Fprintf(&b, "sh -c %s </dev/null && echo 'DONE: %s'\n", shellword.Quote(probe.script), probe.name)
 	}
-	return b.String() + "true"
+	output = c.run(u, "ann", b.String()+"true")
+	for line := range strings.Lines(output) {
+		if name, ok := strings.CutPrefix(line, "DONE: "); ok {
+			done = append(done, strings.TrimSpace(name))
+		}
+	}
+	return output, done
 }
 
 // TestEndToEndUsersCommands checks that commands of ann cannot reach files and processes of
@@ -188,35 +222,14 @@ func TestEndToEndUsersCommands(t *testing.T) {
 		{"read-only", "read-only"}, {"workspace-write", "workspace-write"}, {"no sandbox", "danger-full-access"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var script atomic.Value
-			script.Store("echo secret of bob >/tmp/of-bob")
-			model := providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
-				if len(r.ToolOutputs()) > 0 {
-					return providertest.Say("done")
-				}
-				return providertest.Call(providertest.Shell("c1", "sh", "-c", script.Load().(string)))
-			}})
-			t.Cleanup(model.Close)
-			u := startUsers(t, model, "", "-c", "approval_policy=never", "-c", "sandbox_mode="+tt.mode)
-			if status, body, err := u.as("bob").call("go"); status != 200 || err != nil || !strings.Contains(body, "done") {
-				t.Fatalf("bob: %d %s %v", status, body, err)
-			}
-			script.Store("true")
-			if status, body, err := u.as("ann").call("go"); status != 200 || err != nil || !strings.Contains(body, "done") {
-				t.Fatalf("ann: %d %s %v", status, body, err)
-			}
-			script.Store(u.script())
-			if status, body, err := u.as("ann").call("go"); status != 200 || err != nil || !strings.Contains(body, "done") {
-				t.Fatalf("ann: %d %s %v", status, body, err)
-			}
-			requests := model.Requests()
-			output := requests[len(requests)-1].LastToolOutput()
-			var got []string
-			for line := range strings.Lines(output) {
-				if name, ok := strings.CutPrefix(line, "DONE: "); ok {
-					got = append(got, strings.TrimSpace(name))
-				}
-			}
+			model := newCommander(t)
+			u := startUsers(t, model.Server, "", "-c", "approval_policy=never", "-c", "sandbox_mode="+tt.mode)
+			model.run(u, "bob", "echo secret of bob >/tmp/of-bob")
+			model.run(u, "ann", "true") // her worker runs before the processes are listed
+			output, got := model.probe(u, map[string]any{
+				"ANN": u.work["ann"], "BOB": u.work["bob"], "SERVER": u.f.home, "TOP": filepath.Dir(u.f.home), "FRONT": u.cmd.Process.Pid,
+				"OTHERS": strings.Trim(fmt.Sprint(u.children()), "[]"),
+			}, probes)
 			want := []string{"own read", "own write", "own home", "own temporary file"}
 			if tt.mode == "read-only" {
 				want = []string{"own read", "own home"}
