@@ -25,7 +25,8 @@ import (
 const (
 	cancels = "tasks/cancel"
 	goCall  = `"name":"codex","arguments":{"prompt":"go"}`
-	rounds  = 20 // in which an order would be seen that is left to chance
+	rounds  = 20  // in which an order would be seen that is left to chance
+	more    = 100 // answers after the first
 )
 
 // orders are two answers to one question, and the decision if the first counts.
@@ -92,8 +93,8 @@ func until(t *testing.T, from jsonrpc.Transport, part string) string {
 	}
 }
 
-// TestFirstAnswerCounts sends two messages about a question in one write: responses to its request,
-// retries of its call with one state, of which the second is refused, or requests about its task.
+// TestFirstAnswerCounts sends many messages about a question in one write: responses to its request,
+// retries of its call with one state, of which all but the first are refused, or requests about its task.
 func TestFirstAnswerCounts(t *testing.T) {
 	for _, way := range []string{"response", "retry", "task"} {
 		for _, tt := range orders {
@@ -128,16 +129,20 @@ func TestFirstAnswerCounts(t *testing.T) {
 						method, members := asked.Result.about(words)
 						return line(id, method, members)
 					}
-					writeAll(t, ours, answer(10, tt.first), answer(11, tt.second))
+					answers := []string{answer(10, tt.first)}
+					for i := range more {
+						answers = append(answers, answer(11+i, tt.second))
+					}
+					writeAll(t, ours, answers...)
 					if got := <-heard; got != tt.want {
 						t.Errorf("%s: %s, then %s: %s", way, tt.first, tt.second, got)
 					}
-					if way != "retry" {
-						return
-					}
-					answers := servertest.Read(t, ours, "") + servertest.Read(t, ours, "")
-					if !strings.Contains(answers, `"id":10,"result":`) || !strings.Contains(answers, `"id":11,"error":{"code":-32602`) || !strings.Contains(answers, `"/requestState"`) {
-						t.Errorf("the retries: %s", answers)
+					for i := 0; way == "retry" && i <= more; i++ {
+						got := servertest.Read(t, ours, "")
+						refused := strings.Contains(got, `"error":{"code":-32602`) && strings.Contains(got, `"/requestState"`)
+						if refused == strings.Contains(got, `"id":10,"result":`) {
+							t.Errorf("a retry: %s", got)
+						}
 					}
 				})
 			}
@@ -220,13 +225,12 @@ const changedNothing = "An answer about `touch` came after its limit, and change
 // the result of a task was not fetched, and when it was or the call was answered.
 func TestLateAnswer(t *testing.T) {
 	for _, tt := range []struct {
-		name    string
-		goes    time.Duration // how long the turn goes on after the question
-		fetched bool
+		name, prompt string
+		fetched      bool
 	}{
-		{"the turn goes on", 5 * time.Minute, false},
-		{"it has ended", 0, false},
-		{"the result is known", 0, true},
+		{"the turn goes on", "touch wait:5m", false},
+		{"it has ended", "touch", false},
+		{"the result is known", "touch", true},
 	} {
 		options := func(t *testing.T) *codexserver.Options {
 			return &codexserver.Options{
@@ -234,21 +238,12 @@ func TestLateAnswer(t *testing.T) {
 			}
 		}
 		const limit = 2 * time.Minute
-		late := func(goes time.Duration) *servertest.Engine {
-			return &servertest.Engine{Turn: func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-				host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: []string{"touch"}, Cwd: "/"})
-				if goes > 0 {
-					<-time.After(goes)
-				}
-				return nil
-			}}
-		}
 		t.Run("task, "+tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := codexserver.New(late(tt.goes), options(t)).Principal(t.Context(), "ann")
+				p := codexserver.New(servertest.Script(), options(t)).Principal(t.Context(), "ann")
 				defer p.Close()
 				a := arrive(t, p, servertest.Polls, true)
-				thread, task := begin(t, a, servertest.Polls, "p")
+				thread, task := begin(t, a, servertest.Polls, tt.prompt)
 				about := func(method, more string) string {
 					raw, err := a.Send(t.Context(), method, fmt.Sprintf(`"taskId":%q%s`, task, more))
 					return fmt.Sprint(string(raw), err)
@@ -272,15 +267,15 @@ func TestLateAnswer(t *testing.T) {
 		})
 		t.Run("handshake, "+tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := servertest.Join(t, codexserver.New(late(tt.goes), options(t)), servertest.Host{
+				c := servertest.Join(t, codexserver.New(servertest.Script(), options(t)), servertest.Host{
 					Era: servertest.Handshake, Deaf: true, Answer: servertest.After(limit, servertest.Accept),
 				})
 				result := make(chan string, 1)
-				go func() { result <- c.Use(t.Context(), "codex", `{"prompt":"p"}`) }()
+				go func() { result <- c.Use(t.Context(), "codex", promptOf(tt.prompt)) }()
 				pass(limit + time.Second)
 				pass(10 * time.Minute)
 				first := <-result
-				if strings.Contains(first, changedNothing) != (tt.goes > 0) {
+				if strings.Contains(first, changedNothing) != (tt.prompt != "touch") {
 					t.Errorf("the result: %s", first)
 				}
 				if got := c.Use(t.Context(), "codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, servertest.ThreadOf(t, first))); !strings.Contains(got, changedNothing) {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -17,20 +16,10 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// slowly is an engine whose turns take ten minutes and then ask for a command.
-var slowly = engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
-	select {
-	case <-time.After(10 * time.Minute):
-		return servertest.AskExec(ctx, host, in)
-	case <-ctx.Done():
-		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
-	}
-})
-
 const (
 	hello  = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}}`
-	oneJob = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"p"}}}`
-	ownJob = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"p"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+	oneJob = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"wait:10m touch"}}}`
+	ownJob = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"wait:10m touch"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
 )
 
 // slowStart is an engine whose conversations do not start. With Codex a start takes half a second.
@@ -44,7 +33,7 @@ func (slowStart) Start(ctx context.Context, _ protocol.Config, _ engine.Host) (e
 // TestEndOfInput sends files of messages, whose input ends before the first turn begins.
 func TestEndOfInput(t *testing.T) {
 	const (
-		finished    = `"text":"denied"`
+		finished    = `"text":"touch: denied"`
 		interrupted = `"text":"Turn aborted: the client closed the connection"`
 	)
 	for _, tt := range []struct {
@@ -53,10 +42,10 @@ func TestEndOfInput(t *testing.T) {
 		input []string
 		want  string
 	}{
-		{"calls alone", slowly, []string{oneJob}, finished},
-		{"a session", slowly, []string{hello, oneJob}, interrupted},
-		{"a session that began after the call", slowly, []string{oneJob, hello}, interrupted},
-		{"a request of MCP 2026-07-28", slowly, []string{ownJob}, interrupted},
+		{"calls alone", servertest.Script(), []string{oneJob}, finished},
+		{"a session", servertest.Script(), []string{hello, oneJob}, interrupted},
+		{"a session that began after the call", servertest.Script(), []string{oneJob, hello}, interrupted},
+		{"a request of MCP 2026-07-28", servertest.Script(), []string{ownJob}, interrupted},
 		{"a session whose conversation starts", slowStart{}, []string{hello, oneJob}, interrupted},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -111,7 +100,7 @@ func TestSignalEndsFinishing(t *testing.T) {
 		var out strings.Builder
 		served := make(chan error, 1)
 		go func() {
-			served <- codexserver.New(slowly, nil).Serve(ctx, jsonrpc.Lines(strings.NewReader(oneJob+"\n"), &out, io.NopCloser(nil)))
+			served <- codexserver.New(servertest.Script(), nil).Serve(ctx, jsonrpc.Lines(strings.NewReader(oneJob+"\n"), &out, io.NopCloser(nil)))
 		}()
 		synctest.Wait()
 		cancel(errors.New("signal"))

@@ -139,15 +139,10 @@ func (oneListed) List(context.Context, protocol.ListConversationsParams) (*proto
 func TestStalledCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		stall := engine.TurnFunc(func(ctx context.Context, _ engine.Host, _ []protocol.InputItem) error {
-			<-ctx.Done()
-			return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
-		})
-		c := servertest.Dial(t, codexserver.New(oneListed{&servertest.Engine{Turn: stall}}, &codexserver.Options{Changes: codexserver.ChangeOptions{Off: true}}), nil)
-		c.Ask(t, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
+		c := servertest.Connect(t, codexserver.New(oneListed{&servertest.Engine{}}, &codexserver.Options{Changes: codexserver.ChangeOptions{Off: true}}), nil)
 		id := c.NewConversation(t)
-		c.Ask(t, "sendUserMessage", fmt.Sprintf(`{"conversationId":%q,"items":[]}`, id))
-		const call = `{"name":"codex","arguments":{"prompt":"hang"}}`
+		c.Ask(t, "sendUserMessage", fmt.Sprintf(`{"conversationId":%q,"items":[{"type":"text","data":{"text":"wait:9h"}}]}`, id))
+		const call = `{"name":"codex","arguments":{"prompt":"wait:9h"}}`
 		const most = 4096
 		var calls []*jsonrpc.Call
 		for range most {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -566,33 +565,6 @@ func TestStateIsGoodForOnce(t *testing.T) {
 			t.Errorf("%s, %q", a.text(), w.Did())
 		}
 	})
-}
-
-// TestManyRetriesAtOnce sends one state a thousand times.
-func TestManyRetriesAtOnce(t *testing.T) {
-	w := &servertest.Worker{}
-	c := connectModern(t, w.Engine(), nil)
-	state := c.state(c.codex("git"))
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	approved, refused := 0, 0
-	for range 1000 {
-		all.Go(func() {
-			a := c.round("codex", promptOf("git"), state, acceptOne).wait()
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case a.text() == "git: approved":
-				approved++
-			case refusedState(a):
-				refused++
-			}
-		})
-	}
-	all.Wait()
-	if approved != 1 || refused != 999 || w.Did() != "1 git" {
-		t.Errorf("%d approved, %d refused, turns and commands %q", approved, refused, w.Did())
-	}
 }
 
 func TestStateExpires(t *testing.T) {

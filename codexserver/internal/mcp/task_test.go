@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,16 +72,9 @@ func getTask(t testing.TB, p *servertest.Client, id string) modern.DetailedTask 
 // decision that is recorded.
 func TestTasksAnsweredTwice(t *testing.T) {
 	const tasks = 64
-	var asked atomic.Int64
-	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
-		asked.Add(1)
-		out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: protocol.TextOf(in), Command: []string{"touch", protocol.TextOf(in)}, Cwd: "/"})
-		words := string(out.Decision)
-		host.Emit(protocol.TaskComplete{LastAgentMessage: &words})
-		return nil
-	})
+	w := &servertest.Worker{}
 	var record servertest.Journal
-	peers := pollers(t, 2, e, &codexserver.Options{Record: &record, Approvals: elicit.Options{Timeout: time.Minute}})
+	peers := pollers(t, 2, w.Engine(), &codexserver.Options{Record: &record, Approvals: elicit.Options{Timeout: time.Minute}})
 	var ids []string
 	for i := range tasks {
 		ids = append(ids, newTask(t, peers[i%2], fmt.Sprintf("file%d", i)))
@@ -118,7 +110,7 @@ func TestTasksAnsweredTwice(t *testing.T) {
 		if err := json.Unmarshal(done.Result, &result); err != nil {
 			t.Fatal(err)
 		}
-		heard, _, _ := strings.Cut(result.Content[0].Text, "\n")
+		_, heard, _ := strings.Cut(result.Content[0].Text, ": ") // the command
 		thread, _, _ := strings.Cut(id, ".")
 		lines := record.String()
 		if n := strings.Count(lines, `"threadId":"`+thread+`"`); n != 1 {
@@ -129,8 +121,8 @@ func TestTasksAnsweredTwice(t *testing.T) {
 			t.Errorf("the turn heard %q, the record has %s", heard, line)
 		}
 	}
-	if n := asked.Load(); n != tasks {
-		t.Errorf("%d turns ran, want %d", n, tasks)
+	if turns, _, _ := strings.Cut(w.Did(), " "); turns != fmt.Sprint(tasks) {
+		t.Errorf("%s turns ran, want %d", turns, tasks)
 	}
 }
 
@@ -433,14 +425,10 @@ func TestTaskPolledWhileItIsTakenOver(t *testing.T) {
 // TestAskingTaskIsTakenOver kills a server whose task asks. At first the task has another state
 // in the next server, which continues it.
 func TestAskingTaskIsTakenOver(t *testing.T) {
-	asks := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-		host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: []string{"make"}, Cwd: "/work"})
-		return errors.New("released")
-	})
 	for range 20 { // it may take another way each time
 		synctest.Test(t, func(t *testing.T) {
-			left, id := killedTask(t, asks)
-			next := heir{asks, make(chan struct{}), make(chan struct{}, 1)}
+			left, id := killedTask(t, servertest.Script()) // it asks about go
+			next := heir{servertest.Script(), make(chan struct{}), make(chan struct{}, 1)}
 			close(next.may)
 			p := serveHome(t, next, left, nil)
 			defer p.End()
