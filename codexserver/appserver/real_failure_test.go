@@ -102,9 +102,9 @@ func held(t *testing.T, at string, rest ...providertest.Turn) (r *real, conv eng
 	return r, conv, h, end, interrupt
 }
 
-// TestRealEnd ends turns of the real Codex that wait for the model, a command or a person. Nothing of them
+// TestRealTurnEnds ends turns of the real Codex that wait for the model, a command or a person. Nothing of them
 // is left, and another turn works unless the engine was closed.
-func TestRealEnd(t *testing.T) {
+func TestRealTurnEnds(t *testing.T) {
 	why := errors.New("enough")
 	var failed *engine.TurnError
 	interrupted := func(err error) bool { return errors.Is(err, why) }
