@@ -63,38 +63,12 @@ func TestPrincipals(t *testing.T) {
 	}
 }
 
-// broken is an engine whose calls fail.
-type broken struct {
-	memory
-	fault error
-}
-
-func (b *broken) Find(ctx context.Context, id string) (engine.Saved, error) {
-	if b.fault != nil {
-		return engine.Saved{}, b.fault
-	}
-	return b.memory.Find(ctx, id)
-}
-
-func (b *broken) Start(ctx context.Context, cfg protocol.Config, h engine.Host) (engine.Conversation, error) {
-	if b.fault != nil {
-		return nil, b.fault
-	}
-	c, err := b.memory.Start(ctx, cfg, h)
-	return failing{c}, err
-}
-
 var errFault = errors.New("a fault")
-
-// failing is a conversation that cannot be closed.
-type failing struct{ engine.Conversation }
-
-func (f failing) Close() error { return errors.Join(errFault, f.Conversation.Close()) }
 
 // TestFaultsOfTheEngine passes the errors of the engine on.
 func TestFaultsOfTheEngine(t *testing.T) {
-	b := &broken{fault: errFault}
-	s := thread.NewTable(b, &approve.Options{}).Share("")
+	m := &memory{fault: errFault}
+	s := newTable(m).Share("")
 	for name, f := range map[string]func() (*thread.Thread, error){
 		"start":  func() (*thread.Thread, error) { return s.Start(t.Context(), protocol.Config{}, thread.Attend{}) },
 		"revive": func() (*thread.Thread, error) { return s.Revive(t.Context(), "7", thread.Attend{}, plain) },
@@ -103,7 +77,7 @@ func TestFaultsOfTheEngine(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, th, err)
 		}
 	}
-	b.fault = nil
+	m.fault, m.closes = nil, errFault
 	th := start(t, s)
 	if err := s.End(t.Context(), th.ID()); !errors.Is(err, errFault) {
 		t.Errorf("the end of a thread: %v", err)

@@ -26,9 +26,14 @@ type memory struct {
 	resume int // how often a conversation was resumed
 	closed []string
 	act    func(context.Context, engine.Host) error // what a turn does; nil repeats its prompt
+	fault  error                                    // of its calls
+	closes error                                    // of the end of a conversation
 }
 
 func (m *memory) Start(_ context.Context, _ protocol.Config, h engine.Host) (engine.Conversation, error) {
+	if m.fault != nil {
+		return nil, m.fault
+	}
 	m.mu.Lock()
 	m.next++
 	id := strconv.Itoa(m.next)
@@ -46,6 +51,9 @@ func (m *memory) Resume(_ context.Context, s engine.Saved, _ protocol.Config, h 
 }
 
 func (m *memory) Find(_ context.Context, id string) (engine.Saved, error) {
+	if m.fault != nil {
+		return engine.Saved{}, m.fault
+	}
 	if n, err := strconv.Atoi(id); err != nil || n > 100 {
 		return engine.Saved{}, engine.ErrNotFound
 	}
@@ -84,7 +92,7 @@ func (t *memoryConversation) Close() error {
 	t.memory.mu.Lock()
 	defer t.memory.mu.Unlock()
 	t.memory.closed = append(t.memory.closed, t.id)
-	return nil
+	return t.memory.closes
 }
 
 // plain resumes a thread without changes.

@@ -248,40 +248,6 @@ func TestTurnArgumentsRefused(t *testing.T) {
 	}
 }
 
-// TestTurnArgumentsLocked checks that locked arguments are not offered and are refused, and
-// that locks imply those that they should.
-func TestTurnArgumentsLocked(t *testing.T) {
-	all := map[string]string{"effort": `"low"`, "images": `[]`, "output-schema": `{}`, "web-search": `true`}
-	for _, tt := range []struct {
-		locks, taken []string
-	}{
-		{[]string{"effort", "images", "output-schema", "web-search"}, nil},
-		{[]string{"config"}, []string{"effort", "images", "output-schema"}},
-		{[]string{"config", "sandbox"}, []string{"effort", "images", "output-schema"}},
-		{[]string{"sandbox"}, []string{"effort", "images", "output-schema", "web-search"}},
-	} {
-		e := says("{}")
-		c := servertest.Dial(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{LockedArguments: tt.locks}}), nil)
-		id := servertest.ThreadOf(t, c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`))
-		tools := listed(t, c)
-		for name, v := range all {
-			taken := strings.Contains(fmt.Sprint(tt.taken), name)
-			for i, call := range []string{`{"name":"codex","arguments":{"prompt":"p",`, fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"p","threadId":%q,`, id)} {
-				if i == 1 && name == "web-search" {
-					continue
-				}
-				if _, ok := tools[i].InputSchema.Properties[name]; ok != taken {
-					t.Errorf("%v: %s offers %s: %v", tt.locks, tools[i].Name, name, ok)
-				}
-				got := c.Ask(t, "tools/call", call+fmt.Sprintf(`%q:%s}}`, name, v))
-				if refused := strings.Contains(got, "argument /"+name+" is locked"); refused == taken {
-					t.Errorf("%v: %s with %s: %s", tt.locks, tools[i].Name, name, got)
-				}
-			}
-		}
-	}
-}
-
 func TestModels(t *testing.T) {
 	c := servertest.Dial(t, codexserver.New(says(""), nil), nil)
 	got := c.Ask(t, "tools/call", `{"name":"codex-models"}`)

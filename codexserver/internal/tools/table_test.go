@@ -138,6 +138,7 @@ func TestLocked(t *testing.T) {
 	for _, tt := range []struct {
 		calls codexserver.CallOptions
 		want  map[string]string // by the arguments of codex beside a prompt, or by the parameters of newConversation
+		turn  string            // which arguments of a turn a call may still set
 	}{
 		{codexserver.CallOptions{LockedArguments: []string{"config", "sandbox"}}, map[string]string{
 			`"model":null`:                          `"text":"denied"`,
@@ -146,10 +147,13 @@ func TestLocked(t *testing.T) {
 			`"sandbox":"danger-full-access"`:        "codex: argument /sandbox is locked",
 			`"\u0073andbox":"danger-full-access"`:   "codex: argument /sandbox is locked",
 			`"approval-policy":"never","Config":{}`: "unknown argument /Config",
-		}},
+		}, "effort images output-schema"},
 		{codexserver.CallOptions{LockedArguments: []string{"approval-policy", "config", "cwd", "profile", "sandbox"}}, map[string]string{
 			`"cwd":"/"`: "argument /cwd is locked", `"cwd":"."`: "argument /cwd is locked", `"cwd":null`: "argument /cwd is locked", `"model":null`: `"text":"denied"`,
-		}},
+		}, "effort images output-schema"},
+		{codexserver.CallOptions{LockedArguments: []string{"config"}}, nil, "effort images output-schema"},
+		{codexserver.CallOptions{LockedArguments: []string{"sandbox"}}, nil, "effort images output-schema web-search"},
+		{codexserver.CallOptions{LockedArguments: []string{"effort", "images", "output-schema", "web-search"}}, nil, ""},
 		{codexserver.CallOptions{LockedArguments: []string{"approval-policy", "sandbox", "web-search"}, Folders: []string{folder}}, map[string]string{
 			`{"sandbox":"read-only"}`:                  "argument /sandbox is locked",
 			`{"approvalPolicy":"never"}`:               "argument /approval-policy is locked",
@@ -157,7 +161,7 @@ func TestLocked(t *testing.T) {
 			`{"config":{"tools":{"web_search":true}}}`: "tools.web_search is locked with the argument /web-search",
 			`{"cwd":"/"}`: "argument /cwd: ",
 			`{"config":{"model_verbosity":"low"},"cwd":""}`: "conversationId",
-		}},
+		}, "effort images output-schema"},
 		{codexserver.CallOptions{TrustedCalls: true, LockedArguments: []string{"approval-policy", "profile", "sandbox", "web-search"}}, map[string]string{
 			`"config":{"model_reasoning_effort":"low"}`:                    `"text":"denied"`,
 			`"config":{"tools":{"view_image":false}}`:                      `"text":"denied"`,
@@ -179,7 +183,7 @@ func TestLocked(t *testing.T) {
 			`"config":{"tools":{"'web_search'":true}}`:                     "tools.web_search is locked with the argument /web-search",
 			`"config":{"tools.web_search.mode":1}`:                         "tools.web_search is locked with the argument /web-search",
 			`"config":{"permissions.mine.extends":"full"}`:                 "permissions is locked with the argument /sandbox",
-		}},
+		}, "effort images output-schema"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			e := &servertest.Engine{Turn: servertest.AskExec}
@@ -199,6 +203,22 @@ func TestLocked(t *testing.T) {
 				got := c.Ask(t, method, params)
 				if refused := strings.Contains(want, "argument /"); !strings.Contains(got, want) || refused != (len(e.Started()) == before) {
 					t.Errorf("%s: %s, want %s", arguments, got, want)
+				}
+			}
+			id := servertest.ThreadOf(t, c.CallTool(t, "codex", `{"prompt":"p"}`))
+			for name, value := range map[string]string{"effort": `"low"`, "images": `[]`, "output-schema": `{}`, "web-search": `true`} {
+				for i, call := range []string{`{"prompt":"p",`, fmt.Sprintf(`{"prompt":"p","threadId":%q,`, id)} {
+					tool, taken := listed(t, c)[i], slices.Contains(strings.Fields(tt.turn), name)
+					if i == 1 && name == "web-search" {
+						continue
+					}
+					if _, ok := tool.InputSchema.Properties[name]; ok != taken {
+						t.Errorf("%v: %s offers %s: %t", tt.calls, tool.Name, name, ok)
+					}
+					got := c.CallTool(t, tool.Name, call+fmt.Sprintf(`%q:%s}`, name, value))
+					if refused := strings.Contains(got, "argument /"+name+" is locked"); refused == taken {
+						t.Errorf("%v: %s with %s: %s", tt.calls, tool.Name, name, got)
+					}
 				}
 			}
 			if got := lastConfig(e).Cwd; got == "" || got == "/" {
