@@ -29,13 +29,13 @@ func TestPatchForms(t *testing.T) {
 	}{
 		{"function", "new.txt", tool.Call{Name: "apply_patch", Arguments: string(arguments)}},
 		{"free text", "new.txt", tool.Call{Name: "apply_patch", Arguments: addNew, Custom: true}},
-		{"program", "new.txt", shellCall(t, "", "apply_patch", addNew)},
-		{"other program", "new.txt", shellCall(t, "", "applypatch", addNew)},
-		{"working folder", "sub/new.txt", shellCall(t, `,"workdir":"sub"`, "apply_patch", addNew)},
-		{"script", "new.txt", shellCall(t, "", "bash", "-lc", heredoc)},
-		{"script without a profile", "new.txt", shellCall(t, "", "bash", "-c", heredoc)},
-		{"script of sh", "new.txt", shellCall(t, "", "sh", "-c", heredoc)},
-		{"script with folder", "sub/new.txt", shellCall(t, "", "bash", "-lc", "cd sub && "+heredoc)},
+		{"program", "new.txt", shellCall("", "apply_patch", addNew)},
+		{"other program", "new.txt", shellCall("", "applypatch", addNew)},
+		{"working folder", "sub/new.txt", shellCall(`,"workdir":"sub"`, "apply_patch", addNew)},
+		{"script", "new.txt", shellCall("", "bash", "-lc", heredoc)},
+		{"script without a profile", "new.txt", shellCall("", "bash", "-c", heredoc)},
+		{"script of sh", "new.txt", shellCall("", "sh", "-c", heredoc)},
+		{"script with folder", "sub/new.txt", shellCall("", "bash", "-lc", "cd sub && "+heredoc)},
 		{"the model's own shell", "new.txt", tool.Call{Shell: &protocol.LocalShellAction{Command: []string{"apply_patch", addNew}}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestPatchForms(t *testing.T) {
 func TestPatchByAProgram(t *testing.T) {
 	for script, want := range map[string]bool{"true | apply_patch": true, "exec apply_patch x": true, "apply_patch x; echo on": true, "no-such-program": false, "true # apply_patch": false} {
 		turn, _ := begin(t, t.TempDir())
-		res, err := turn.Call(t.Context(), shellCall(t, "", "sh", "-c", script))
+		res, err := turn.Call(t.Context(), shellCall("", "sh", "-c", script))
 		if err != nil || strings.Contains(res.Output, "call it alone") != want {
 			t.Errorf("%s: %q, %v", script, res.Output, err)
 		}

@@ -216,8 +216,7 @@ func called(t testing.TB, turn *tool.Turn, call tool.Call) tool.Result {
 }
 
 // shellCall returns a call of the shell tool.
-func shellCall(t testing.TB, members string, argv ...string) tool.Call {
-	t.Helper()
+func shellCall(members string, argv ...string) tool.Call {
 	quoted := make([]string, len(argv))
 	for i, word := range argv {
 		quoted[i] = fmt.Sprintf("%q", word)

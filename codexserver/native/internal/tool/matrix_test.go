@@ -82,7 +82,7 @@ func TestApprovalMatrix(t *testing.T) {
 					}
 					turn := turnOf(o, h, t.TempDir(), policy, mode)
 					turn.SandboxPolicy.NetworkAccess = true
-					res := called(t, turn, shellCall(t, c.members, c.argv...))
+					res := called(t, turn, shellCall(c.members, c.argv...))
 					steps := strings.ReplaceAll(c.want, "confined,", fmt.Sprintf("confined to %s with network,", mode))
 					if diff := cmp.Diff(steps, h.steps()); diff != "" {
 						t.Errorf("steps (-want +got):\n%s", diff)
@@ -139,8 +139,8 @@ func TestWithoutSandbox(t *testing.T) {
 		const obstacle = "there is no sandbox on this system"
 		h := &host{answer: elicit.ApprovedForSession}
 		turn := turnOf(tool.Options{Environ: environ}, h, t.TempDir(), tt.policy, "workspace-write")
-		called(t, turn, shellCall(t, "", tt.argv...))
-		res := called(t, turn, shellCall(t, "", tt.argv...))
+		called(t, turn, shellCall("", tt.argv...))
+		res := called(t, turn, shellCall("", tt.argv...))
 		twice := strings.ReplaceAll(tt.want, "OBSTACLE", obstacle)
 		if twice += ", " + twice; tt.want == "refused" && !strings.HasPrefix(res.Output, "not run: "+obstacle) {
 			t.Errorf("%s %q: the model receives %q", tt.policy, tt.argv, res.Output)
@@ -181,7 +181,7 @@ func TestReplacedFolder(t *testing.T) {
 		turn := turnOf(tool.Options{Environ: environ, Sandbox: &fakeSandbox{missing: replaced}}, h, t.TempDir(), policy, "workspace-write")
 		steps := ""
 		for _, call := range []tool.Call{
-			shellCall(t, "", "sh", "-c", "exit 0"), shellCall(t, "", "ls"), shellCall(t, `,"with_escalated_permissions":true`, "ls"),
+			shellCall("", "sh", "-c", "exit 0"), shellCall("", "ls"), shellCall(`,"with_escalated_permissions":true`, "ls"),
 		} {
 			res, err := turn.Call(t.Context(), call)
 			steps = strings.TrimPrefix(steps+", refused", ", ")
@@ -197,7 +197,7 @@ func TestNotes(t *testing.T) {
 	h := &host{}
 	turn := turnOf(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, notes: []string{"/ is read-only"}}}, h, t.TempDir(), "never", "workspace-write")
 	for range 2 {
-		called(t, turn, shellCall(t, "", "sh", "-c", "exit 0"))
+		called(t, turn, shellCall("", "sh", "-c", "exit 0"))
 	}
 	var warnings []string
 	for _, m := range h.all {
@@ -215,7 +215,7 @@ func TestAnswers(t *testing.T) {
 	for _, answer := range []elicit.Decision{elicit.Denied, elicit.Abort} {
 		h := &host{answer: answer}
 		turn := turnOf(tool.Options{Environ: environ}, h, t.TempDir(), "untrusted", "danger-full-access")
-		res, err := turn.Call(t.Context(), shellCall(t, "", "sh", "-c", "true"))
+		res, err := turn.Call(t.Context(), shellCall("", "sh", "-c", "true"))
 		var abort *engine.AbortError
 		if h.steps() != "ask" || errors.As(err, &abort) != (answer == elicit.Abort) || err == nil && !strings.HasPrefix(res.Output, "the command was not run: ") {
 			t.Errorf("%s: %s, %q, %v", answer, h.steps(), res.Output, err)
@@ -263,7 +263,7 @@ func TestPatchMatrix(t *testing.T) {
 			}
 			text := "*** Begin Patch\n*** Add File: " + c.path + "\n+x\n*** End Patch"
 			write, _ := fileCall(text)
-			t.Run(fmt.Sprintf("%s %d", policy, i), func(t *testing.T) { byTool(t, shellCall(t, "", "apply_patch", text)) })
+			t.Run(fmt.Sprintf("%s %d", policy, i), func(t *testing.T) { byTool(t, shellCall("", "apply_patch", text)) })
 			t.Run(fmt.Sprintf("%s %d write", policy, i), func(t *testing.T) { byTool(t, write) })
 		}
 	}
@@ -291,7 +291,7 @@ func TestPatchWithoutSandbox(t *testing.T) {
 		work, _ := workspace(t)
 		turn := turnOf(tool.Options{Sandbox: tt.box}, h, work, tt.policy, "workspace-write")
 		text := "*** Begin Patch\n*** Add File: " + tt.path + "\n+x\n*** End Patch"
-		called(t, turn, shellCall(t, "", "apply_patch", text))
+		called(t, turn, shellCall("", "apply_patch", text))
 		if h.steps() != tt.want {
 			t.Errorf("%s: steps %s, want %s", tt.name, h.steps(), tt.want)
 		}
@@ -334,7 +334,7 @@ func TestSession(t *testing.T) {
 				turn := turnOf(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}}, h, t.TempDir(), "untrusted", mode)
 				call := func(members string, argv []string) string {
 					h.trace = nil
-					called(t, turn, shellCall(t, members, argv...))
+					called(t, turn, shellCall(members, argv...))
 					return h.steps()
 				}
 				got := [2]string{call("", tt.first)}

@@ -128,7 +128,7 @@ func (s *server) step() {
 		s.sandbox.missing = box.ErrUnavailable
 	}
 	s.stops = s.r.IntN(3) == 0
-	call := shellCall(s.t, "", "apply_patch", fmt.Sprintf("*** Begin Patch\n*** Add File: f%d\n+x\n*** End Patch", s.r.IntN(1<<30)))
+	call := shellCall("", "apply_patch", fmt.Sprintf("*** Begin Patch\n*** Add File: f%d\n+x\n*** End Patch", s.r.IntN(1<<30)))
 	if s.r.IntN(8) > 0 {
 		commands := [][]string{
 			{"make"}, {"./x"}, {"touch", "a"}, {"git", "push"}, {"ls"}, {"bash", "-lc", "make && ./x"}, {"bash", "-lc", "make && touch a"}, {"env", "git", "push"},
@@ -140,7 +140,7 @@ func (s *server) step() {
 		if s.r.IntN(4) == 0 {
 			members += escalated
 		}
-		call = shellCall(s.t, members, commands[s.r.IntN(len(commands))]...)
+		call = shellCall(members, commands[s.r.IntN(len(commands))]...)
 	}
 	s.note("calls %s", call.Arguments)
 	var abort *engine.AbortError

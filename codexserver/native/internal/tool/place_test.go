@@ -78,7 +78,7 @@ func TestPatchQuestionShowsThePlace(t *testing.T) {
 					if back != "" {
 						text = strings.NewReplacer("-one", "-two", "+two", "+one").Replace(text)
 					}
-					if res, err := turn.Call(t.Context(), shellCall(t, tt.dir, "apply_patch", text)); err != nil || !strings.HasPrefix(res.Output, `{"output":"Success`) {
+					if res, err := turn.Call(t.Context(), shellCall(tt.dir, "apply_patch", text)); err != nil || !strings.HasPrefix(res.Output, `{"output":"Success`) {
 						t.Fatalf("%q, %v", res.Output, err)
 					}
 				}
@@ -168,7 +168,7 @@ func TestPatchAfterChange(t *testing.T) {
 				t.Errorf("it changed files (-before +after)\n%s", diff)
 			}
 		}
-		t.Run(tt.name, func(t *testing.T) { byTool(t, shellCall(t, "", "apply_patch", "*** Begin Patch\n*** "+tt.patch)) })
+		t.Run(tt.name, func(t *testing.T) { byTool(t, shellCall("", "apply_patch", "*** Begin Patch\n*** "+tt.patch)) })
 		if call, ok := fileCall(tt.patch); ok {
 			t.Run(tt.name+", "+call.Name, func(t *testing.T) { byTool(t, call) })
 		}
@@ -262,7 +262,7 @@ func TestPatchInReplacedFolder(t *testing.T) {
 	if err := errors.Join(os.Rename(work, work+".old"), os.Symlink(outside, work)); err != nil {
 		t.Fatal(err)
 	}
-	res, err := box.Turn(context).Call(t.Context(), shellCall(t, "", "apply_patch", addNew))
+	res, err := box.Turn(context).Call(t.Context(), shellCall("", "apply_patch", addNew))
 	if err != nil || !strings.Contains(res.Output, "was replaced") || h.steps() != "" {
 		t.Errorf("%q, %v, steps %s", res.Output, err, h.steps())
 	}
@@ -338,7 +338,7 @@ func TestPatchThroughHardLink(t *testing.T) {
 					t.Errorf("the model receives %q", res.Output)
 				}
 			}
-			t.Run(tt.name+"/"+string(policy), func(t *testing.T) { byTool(t, shellCall(t, "", "apply_patch", "*** Begin Patch\n*** "+tt.patch)) })
+			t.Run(tt.name+"/"+string(policy), func(t *testing.T) { byTool(t, shellCall("", "apply_patch", "*** Begin Patch\n*** "+tt.patch)) })
 			if call, ok := fileCall(tt.patch); ok && call.Name == "edit" {
 				t.Run(tt.name+"/"+string(policy)+"/edit", func(t *testing.T) { byTool(t, call) })
 			}
@@ -362,7 +362,7 @@ func TestFolderOfApproval(t *testing.T) {
 		m := &watcher{host: &host{answer: elicit.ApprovedForSession}, during: func() {}}
 		turn := turnOf(tool.Options{Environ: environ}, m, work, "untrusted", "workspace-write")
 		run := func() string {
-			return called(t, turn, shellCall(t, `,"workdir":"sub"`, "touch", "made")).Output
+			return called(t, turn, shellCall(`,"workdir":"sub"`, "touch", "made")).Output
 		}
 		wantAsked, made := []string{sub}, filepath.Join(sub, "made")
 		switch when {

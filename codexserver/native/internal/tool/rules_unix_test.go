@@ -69,7 +69,7 @@ func TestRulesOutside(t *testing.T) {
 			if policy == protocol.ApprovalUntrusted {
 				members = ""
 			}
-			res := called(t, turn, shellCall(t, members, tt.argv...))
+			res := called(t, turn, shellCall(members, tt.argv...))
 			if h.steps() != tt.want {
 				t.Errorf("%s, %s: %s, want %s; %s", policy, tt.name, h.steps(), tt.want, res.Output)
 			}

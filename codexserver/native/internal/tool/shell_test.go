@@ -32,17 +32,17 @@ func TestShell(t *testing.T) {
 		name, want string
 		call       tool.Call
 	}{
-		{"output", `{"output":"hi\n","metadata":{"exit_code":0,`, shellCall(t, "", "echo", "hi")},
-		{"exit code", `{"output":"","metadata":{"exit_code":3,`, shellCall(t, "", "sh", "-c", "exit 3")},
-		{"working folder", `{"output":"` + dir + `/sub\n",`, shellCall(t, `,"workdir":"sub"`, "pwd")},
+		{"output", `{"output":"hi\n","metadata":{"exit_code":0,`, shellCall("", "echo", "hi")},
+		{"exit code", `{"output":"","metadata":{"exit_code":3,`, shellCall("", "sh", "-c", "exit 3")},
+		{"working folder", `{"output":"` + dir + `/sub\n",`, shellCall(`,"workdir":"sub"`, "pwd")},
 		{"other name", `{"output":"hi\n",`, tool.Call{Name: "container.exec", Arguments: `{"command":["echo","hi"]}`}},
 		{"the model's own shell", `{"output":"` + dir + `/sub\n",`, tool.Call{Shell: &protocol.LocalShellAction{
 			Command: []string{"pwd"}, WorkingDirectory: &sub, TimeoutMS: &seconds,
 		}}},
 		{"a line", `a b\n","metadata":{"exit_code":0,`, tool.Call{Name: "shell", Arguments: `{"command":"echo a  b | cat"}`}},
-		{"timeout by another name", `{"output":"command timed out after `, shellCall(t, `,"timeout":50`, "sleep", "60")},
-		{"no such program", "execution error: ", shellCall(t, "", "no-such-program")},
-		{"no such folder", "execution error: ", shellCall(t, `,"workdir":"nope"`, "pwd")},
+		{"timeout by another name", `{"output":"command timed out after `, shellCall(`,"timeout":50`, "sleep", "60")},
+		{"no such program", "execution error: ", shellCall("", "no-such-program")},
+		{"no such folder", "execution error: ", shellCall(`,"workdir":"nope"`, "pwd")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			turn, h := begin(t, dir)
@@ -83,7 +83,7 @@ func TestTimeout(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := &host{}
 			turn := turnOf(tool.Options{Timeout: tt.timeout}, h, t.TempDir(), "never", "danger-full-access")
-			res := called(t, turn, shellCall(t, tt.members, tt.argv...))
+			res := called(t, turn, shellCall(tt.members, tt.argv...))
 			rest := res.Output
 			for _, want := range tt.want {
 				_, after, ok := strings.Cut(rest, want)
@@ -192,11 +192,11 @@ func TestShellInterrupted(t *testing.T) {
 	turn, h := begin(t, t.TempDir())
 	turn.Acting = func() error { h.add(nil, "acting"); return nil }
 	turn.Host = canceller{h, func() { cancel(cause) }}
-	_, err := turn.Call(ctx, shellCall(t, "", "sh", "-c", "echo x; sleep 60"))
+	_, err := turn.Call(ctx, shellCall("", "sh", "-c", "echo x; sleep 60"))
 	if !errors.Is(err, cause) || h.steps() != "acting, begin" {
 		t.Errorf("%v after %s", err, h.steps())
 	}
-	if _, err := turn.Call(ctx, shellCall(t, "", "true")); !errors.Is(err, cause) {
+	if _, err := turn.Call(ctx, shellCall("", "true")); !errors.Is(err, cause) {
 		t.Errorf("afterwards: %v", err)
 	}
 }
@@ -219,7 +219,7 @@ func TestShellWithProfile(t *testing.T) {
 	boxtest.Lay(t, home, ".profile=export FROM_PROFILE=yes\n")
 	h := &host{}
 	turn := turnOf(tool.Options{Environ: append(environ, "HOME="+home), Shell: "/bin/sh"}, h, home, "never", "danger-full-access")
-	res, err := turn.Call(t.Context(), shellCall(t, "", "sh", "-c", `echo $FROM_PROFILE "$1"`, "sh", "a 'b' $c"))
+	res, err := turn.Call(t.Context(), shellCall("", "sh", "-c", `echo $FROM_PROFILE "$1"`, "sh", "a 'b' $c"))
 	if want := `{"output":"yes a 'b' $c\n",`; err != nil || !strings.HasPrefix(res.Output, want) {
 		t.Errorf("%s, %v", res.Output, err)
 	}
@@ -253,7 +253,7 @@ func TestPlantedProgram(t *testing.T) {
 			h := &host{answer: elicit.Approved}
 			turn := turnOf(tool.Options{Environ: []string{"PATH=" + dir + "/venv/bin:rel:/usr/bin:/bin", "TMPDIR=" + os.TempDir()}}, h, dir, "untrusted", mode)
 			turn.SandboxPolicy = protocol.SandboxPolicy{Mode: mode} // folders for temporary files are writable
-			called(t, turn, shellCall(t, "", tt.argv...))
+			called(t, turn, shellCall("", tt.argv...))
 			for _, req := range h.asked() {
 				if req.Program != tt.program {
 					t.Errorf("%s %q: asked about %q, want %q", mode, tt.argv, req.Program, tt.program)
@@ -267,7 +267,7 @@ func TestPlantedProgram(t *testing.T) {
 func TestOtherConversations(t *testing.T) {
 	h := &host{answer: elicit.Approved}
 	o := tool.Options{Programs: &box.Programs{More: func() []string { return []string{"/bin", "/usr/bin"} }}}
-	called(t, turnOf(o, h, t.TempDir(), "untrusted", "read-only"), shellCall(t, "", "uname"))
+	called(t, turnOf(o, h, t.TempDir(), "untrusted", "read-only"), shellCall("", "uname"))
 	if req, ok := h.all[0].(protocol.ExecApprovalRequest); !ok || filepath.Base(req.Program) != "uname" {
 		t.Errorf("asked %+v", h.all[0])
 	}
@@ -278,7 +278,7 @@ func TestOtherConversations(t *testing.T) {
 func TestStoppedReadOnly(t *testing.T) {
 	h := &host{answer: elicit.Approved}
 	turn := turnOf(tool.Options{Sandbox: &fakeSandbox{host: h, stops: 1}}, h, "/", "untrusted", "danger-full-access")
-	res, err := turn.Call(t.Context(), shellCall(t, "", "false"))
+	res, err := turn.Call(t.Context(), shellCall("", "false"))
 	if err != nil || h.steps() != "begin, confined to read-only, end 1" || !strings.Contains(res.Output, "read-only sandbox without network, which stopped it") {
 		t.Errorf("%s: %s, %v", h.steps(), res.Output, err)
 	}

@@ -59,7 +59,6 @@ func securityTable(t *testing.T) (rows [][]string) {
 // An attack that succeeds leaves a file proof in one of them.
 type field struct {
 	top, work, outside string
-	env                []string
 	box                *tool.Toolbox
 	turn               *tool.Turn
 }
@@ -109,47 +108,36 @@ const (
 )
 
 // tableAttacks try to be judged as in a milder column than their own, or to do more than the cell
-// says.
+// says. In files and calls, EVIL is the script, and WORK and OUTSIDE are the folders.
 var tableAttacks = []struct {
 	column  int
 	name    string
 	silent  bool                                 // nothing runs where the cell says that it asks
+	first   bool                                 // a folder of the working folder is the first in PATH
 	sandbox func(real tool.Sandbox) tool.Sandbox // nil for the real one
-	prepare func(t *testing.T, f *field)
-	call    func(t *testing.T, f *field) tool.Call
+	files   []string                             // see boxtest.Lay
+	prepare func(t *testing.T, f *field)         // afterwards
+	call    tool.Call
 }{
-	{column: noColumn, name: "the command twice, once with an escape", call: func(t *testing.T, f *field) tool.Call {
-		return tool.Call{Name: "shell", Arguments: fmt.Sprintf(`{"command":["ls"],"comm\u0061nd":["sh","-c",%q]}`, f.evil())}
-	}},
-	{column: noColumn, name: "two calls in the arguments of one", call: func(t *testing.T, f *field) tool.Call {
-		return tool.Call{Name: "shell", Arguments: fmt.Sprintf(`{"command":["ls"]}{"command":["sh","-c",%q]}`, f.evil())}
-	}},
-	{column: noColumn, name: "a tool that looks like the shell", call: func(t *testing.T, f *field) tool.Call {
-		call := shellCall(t, "", "sh", "-c", f.evil())
-		call.Name = "shell\u200b"
-		return call
-	}},
-	{column: noColumn, name: "a patch beside the patch", call: func(t *testing.T, f *field) tool.Call {
-		return shellCall(t, "", "apply_patch", fmt.Sprintf(newProof+newProof, "file", "../outside/proof"))
-	}},
-	{column: noColumn, name: "variables of the model", prepare: func(t *testing.T, f *field) {
-		f.put(t, "work/.bash_profile", f.evil())
-	}, call: func(t *testing.T, f *field) tool.Call {
-		return tool.Call{Shell: &protocol.LocalShellAction{Command: []string{"bash", "-lc", "pwd"}, Env: map[string]string{"HOME": f.work, "BASH_ENV": f.work + "/.bash_profile"}}}
-	}},
+	{column: noColumn, name: "the command twice, once with an escape",
+		call: tool.Call{Name: "shell", Arguments: `{"command":["ls"],"comm\u0061nd":["sh","-c","EVIL"]}`}},
+	{column: noColumn, name: "two calls in the arguments of one",
+		call: tool.Call{Name: "shell", Arguments: `{"command":["ls"]}{"command":["sh","-c","EVIL"]}`}},
+	{column: noColumn, name: "a tool that looks like the shell",
+		call: tool.Call{Name: "shell\u200b", Arguments: `{"command":["sh","-c","EVIL"]}`}},
+	{column: noColumn, name: "a patch beside the patch",
+		call: shellCall("", "apply_patch", fmt.Sprintf(newProof+newProof, "file", "../outside/proof"))},
+	{column: noColumn, name: "variables of the model", files: []string{"work/.bash_profile=EVIL"},
+		call: tool.Call{Shell: &protocol.LocalShellAction{Command: []string{"bash", "-lc", "pwd"}, Env: map[string]string{"HOME": "WORK", "BASH_ENV": "WORK/.bash_profile"}}}},
 
-	{column: knownColumn, name: "a filter of the repository", prepare: func(t *testing.T, f *field) {
-		f.put(t, "work/.gitattributes", "*.txt filter=evil\n")
-		f.put(t, "work/a.txt", "one\n")
+	{column: knownColumn, name: "a filter of the repository", files: []string{"work/.gitattributes=*.txt filter=evil\n", "work/a.txt=one\n"}, prepare: func(t *testing.T, f *field) {
 		servertest.Git(t, f.work, "init", "-q")
 		servertest.Git(t, f.work, "add", ".")
 		f.put(t, "work/a.txt", "two, which is longer\n")
 		servertest.Git(t, f.work, "config", "filter.evil.clean", "cat;"+f.evil())
-	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, "", "git", "diff") }},
-	{column: knownColumn, name: "a program of that name earlier in PATH", prepare: func(t *testing.T, f *field) {
-		f.env[0] = "PATH=" + f.work + "/bin:/usr/bin:/bin"
-		f.put(t, "work/bin/ls", "#!/bin/sh\n"+f.evil())
-	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, "", "ls") }},
+	}, call: shellCall("", "git", "diff")},
+	{column: knownColumn, name: "a program of that name earlier in PATH", first: true, files: []string{"work/bin/ls=#!/bin/sh\nEVIL"},
+		call: shellCall("", "ls")},
 	{column: knownColumn, name: "a hook of the index", prepare: func(t *testing.T, f *field) {
 		servertest.Git(t, f.work, "init", "-q")
 		servertest.Git(t, f.work, "add", ".")
@@ -157,91 +145,61 @@ var tableAttacks = []struct {
 		if err := os.Chtimes(f.work+"/file", time.Time{}, time.Unix(1, 0)); err != nil { // so that git refreshes it
 			t.Fatal(err)
 		}
-	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, "", "git", "status") }},
-
-	{column: knownColumn, name: "what the repository's configuration starts", prepare: func(t *testing.T, f *field) {
-		f.put(t, "work/.gitattributes", "*.txt diff=text\n")
-		f.put(t, "work/a.txt", "one\n")
-		f.put(t, "outside/witness", "#!/bin/sh\n"+f.evil())
+	}, call: shellCall("", "git", "status")},
+	{column: knownColumn, name: "what the repository's configuration starts", files: []string{
+		"work/.gitattributes=*.txt diff=text\n", "work/a.txt=one\n", "outside/witness=#!/bin/sh\nEVIL",
+	}, prepare: func(t *testing.T, f *field) {
 		servertest.Git(t, f.work, "init", "-q")
 		servertest.Git(t, f.work, "add", ".")
 		servertest.Git(t, f.work, "commit", "-qm", "first")
 		for _, key := range []string{"core.fsmonitor", "diff.external", "diff.text.textconv", "gpg.program", "core.pager", "core.editor"} {
 			servertest.Git(t, f.work, "config", key, f.outside+"/witness")
 		}
-	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, "", "git", "log", "-p") }},
-	{column: knownColumn, name: "a profile", prepare: func(t *testing.T, f *field) {
-		f.put(t, "home/.bash_profile", f.evil())
-	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, "", "bash", "-lc", "ls") }},
+	}, call: shellCall("", "git", "log", "-p")},
+	{column: knownColumn, name: "a profile", files: []string{"home/.bash_profile=EVIL"}, call: shellCall("", "bash", "-lc", "ls")},
 
-	{column: otherColumn, name: "a patch and then a command in one script", call: func(t *testing.T, f *field) tool.Call {
-		return shellCall(t, "", "bash", "-lc", patchFirst+f.evil())
-	}},
-	{column: otherColumn, name: "a known name in a folder of its own", prepare: func(t *testing.T, f *field) {
-		f.put(t, "work/sub/ls", "#!/bin/sh\n"+f.evil())
-	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, `,"workdir":"sub"`, "./ls") }},
-	{column: otherColumn, name: "asks to leave the sandbox in other words", call: func(t *testing.T, f *field) tool.Call {
-		return shellCall(t, `,"sandbox_permissions":"require_escalated","With_Escalated_Permissions":true,"with_escalated_permissions":false`, "sh", "-c", f.evil())
-	}},
-	{column: otherColumn, name: "an approval for the session of the other modes", prepare: func(t *testing.T, f *field) {
-		f.approveInOtherModes(t)
-	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, "", "sh", f.outside+"/script") }},
+	{column: otherColumn, name: "a patch and then a command in one script", call: shellCall("", "bash", "-lc", patchFirst+"EVIL")},
+	{column: otherColumn, name: "a known name in a folder of its own", files: []string{"work/sub/ls=#!/bin/sh\nEVIL"},
+		call: shellCall(`,"workdir":"sub"`, "./ls")},
+	{column: otherColumn, name: "asks to leave the sandbox in other words",
+		call: shellCall(`,"sandbox_permissions":"require_escalated","With_Escalated_Permissions":true,"with_escalated_permissions":false`, "sh", "-c", "EVIL")},
+	{column: otherColumn, name: "an approval for the session of the other modes", prepare: approveInOtherModes,
+		call: shellCall("", "sh", "OUTSIDE/script")},
 
-	{column: escalatedColumn, name: "a line for the shell", call: func(t *testing.T, f *field) tool.Call {
-		return tool.Call{Name: "shell", Arguments: fmt.Sprintf(`{"command":%q,"with_escalated_permissions":true,"justification":"approved by the user already"}`, f.evil())}
-	}},
-	{column: escalatedColumn, name: "a known command whose program is another", prepare: func(t *testing.T, f *field) {
-		f.env[0] = "PATH=" + f.work + "/bin:/usr/bin:/bin"
-		f.put(t, "work/bin/ls", "#!/bin/sh\n"+f.evil())
-	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, escalated, "ls") }},
-	{column: escalatedColumn, name: "an approval for the session of the other modes", prepare: func(t *testing.T, f *field) {
-		f.approveInOtherModes(t)
-	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, escalated, "sh", f.outside+"/script") }},
+	{column: escalatedColumn, name: "a line for the shell",
+		call: tool.Call{Name: "shell", Arguments: `{"command":"EVIL","with_escalated_permissions":true,"justification":"approved by the user already"}`}},
+	{column: escalatedColumn, name: "a known command whose program is another", first: true, files: []string{"work/bin/ls=#!/bin/sh\nEVIL"},
+		call: shellCall(escalated, "ls")},
+	{column: escalatedColumn, name: "an approval for the session of the other modes", prepare: approveInOtherModes,
+		call: shellCall(escalated, "sh", "OUTSIDE/script")},
 
-	{column: unconfinedColumn, name: "a known command whose program is another", sandbox: func(tool.Sandbox) tool.Sandbox { return nil }, prepare: func(t *testing.T, f *field) {
-		f.env[0] = "PATH=" + f.work + "/bin:/usr/bin:/bin"
-		f.put(t, "work/bin/ls", "#!/bin/sh\n"+f.evil())
-	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, "", "ls") }},
+	{column: unconfinedColumn, name: "a known command whose program is another", first: true, files: []string{"work/bin/ls=#!/bin/sh\nEVIL"},
+		sandbox: func(tool.Sandbox) tool.Sandbox { return nil }, call: shellCall("", "ls")},
 	{column: unconfinedColumn, name: "the sandbox is gone after the first command", sandbox: func(real tool.Sandbox) tool.Sandbox {
 		return &faultySandbox{Sandbox: real, confines: 1, starts: true}
 	}, prepare: func(t *testing.T, f *field) { // the answers of this turn are no
-		if _, err := f.turn.Call(t.Context(), shellCall(t, "", "true")); err != nil {
-			t.Fatal(err)
-		}
-	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, "", "sh", "-c", f.evil()) }},
+		called(t, f.turn, shellCall("", "true"))
+	}, call: shellCall("", "sh", "-c", "EVIL")},
 	{column: unconfinedColumn, name: "nothing starts in the sandbox", silent: true, sandbox: func(real tool.Sandbox) tool.Sandbox {
 		return &faultySandbox{Sandbox: real, confines: 100}
-	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, "", "sh", "-c", f.evil()) }},
+	}, call: shellCall("", "sh", "-c", "EVIL")},
 
-	{column: insideColumn, name: "as a script with an escalation", call: func(t *testing.T, f *field) tool.Call {
-		return shellCall(t, escalated, "bash", "-lc", "cd sub && apply_patch <<'E'\n"+fmt.Sprintf(newProof, "../proof")+"E\n")
-	}},
-	{column: insideColumn, name: "by the tool that writes", call: func(t *testing.T, f *field) tool.Call {
-		return tool.Call{Name: "write", Arguments: `{"path":"sub/.././proof","content":"x\n"}`}
-	}},
+	{column: insideColumn, name: "as a script with an escalation",
+		call: shellCall(escalated, "bash", "-lc", "cd sub && apply_patch <<'E'\n"+fmt.Sprintf(newProof, "../proof")+"E\n")},
+	{column: insideColumn, name: "by the tool that writes",
+		call: tool.Call{Name: "write", Arguments: `{"path":"sub/.././proof","content":"x\n"}`}},
 
-	{column: elsewhereColumn, name: "a file inside, and one by a link", prepare: func(t *testing.T, f *field) {
-		boxtest.Lay(t, f.work, "link -> ../outside")
-	}, call: func(t *testing.T, f *field) tool.Call {
-		return shellCall(t, "", "apply_patch", "*** Begin Patch\n*** Add File: new\n+x\n*** Add File: link/proof\n+x\n*** End Patch")
-	}},
-	{column: elsewhereColumn, name: "a move by a link that leads up", prepare: func(t *testing.T, f *field) {
-		f.put(t, "outside/deep/file", "x\n")
-		boxtest.Lay(t, f.work, "link -> ../outside/deep")
-	}, call: func(t *testing.T, f *field) tool.Call {
-		return shellCall(t, `,"workdir":"link"`, "bash", "-lc", "cd .. && apply_patch <<'E'\n"+fmt.Sprintf(newProof, "../outside/proof")+"E\n")
-	}},
-	{column: elsewhereColumn, name: "a hook by the name of another folder", prepare: func(t *testing.T, f *field) {
-		f.put(t, "work/.git/hooks/sample", "")
-		boxtest.Lay(t, f.work, "tools -> .git/hooks")
-	}, call: func(t *testing.T, f *field) tool.Call {
-		return tool.Call{Name: "write", Arguments: `{"path":"tools/proof","content":"x\n"}`}
-	}},
+	{column: elsewhereColumn, name: "a file inside, and one by a link", files: []string{"work/link -> ../outside"},
+		call: shellCall("", "apply_patch", "*** Begin Patch\n*** Add File: new\n+x\n*** Add File: link/proof\n+x\n*** End Patch")},
+	{column: elsewhereColumn, name: "a move by a link that leads up", files: []string{"outside/deep/file=x\n", "work/link -> ../outside/deep"},
+		call: shellCall(`,"workdir":"link"`, "bash", "-lc", "cd .. && apply_patch <<'E'\n"+fmt.Sprintf(newProof, "../outside/proof")+"E\n")},
+	{column: elsewhereColumn, name: "a hook by the name of another folder", files: []string{"work/.git/hooks/sample", "work/tools -> .git/hooks"},
+		call: tool.Call{Name: "write", Arguments: `{"path":"tools/proof","content":"x\n"}`}},
 }
 
 // approveInOtherModes approves a script for the session in the sandbox modes that the row has not,
 // and removes what it did.
-func (f *field) approveInOtherModes(t *testing.T) {
+func approveInOtherModes(t *testing.T, f *field) {
 	t.Helper()
 	f.put(t, "outside/script", f.evil())
 	for _, mode := range []protocol.SandboxMode{protocol.SandboxReadOnly, protocol.SandboxWorkspaceWrite, protocol.SandboxDangerFullAccess} {
@@ -251,7 +209,7 @@ func (f *field) approveInOtherModes(t *testing.T) {
 		of := f.turn.SandboxPolicy
 		of.Mode = mode
 		turn := f.box.Turn(tool.Context{Cwd: f.work, ApprovalPolicy: protocol.ApprovalUntrusted, SandboxPolicy: of, Host: approving{&host{}}})
-		called(t, turn, shellCall(t, "", "sh", f.outside+"/script"))
+		called(t, turn, shellCall("", "sh", f.outside+"/script"))
 		for _, dir := range []string{f.work, f.outside} {
 			if err := os.Remove(dir + "/proof"); err != nil {
 				t.Fatal(err)
@@ -279,30 +237,42 @@ func TestAttacksOnTheTable(t *testing.T) {
 				t.Parallel()
 				top := boxtest.Folder(t)
 				f := &field{top: top, work: filepath.Join(top, "work"), outside: filepath.Join(top, "outside")}
-				f.env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + filepath.Join(top, "home")}
-				for _, name := range []string{"work/file", "work/sub/file", "outside/file", "home/file"} {
-					f.put(t, name, "one\n")
+				path := "PATH=/usr/local/bin:/usr/bin:/bin"
+				if tt.first {
+					path = "PATH=" + f.work + "/bin:/usr/bin:/bin"
 				}
+				stands := strings.NewReplacer("EVIL", f.evil(), "WORK", f.work, "OUTSIDE", f.outside)
+				boxtest.Lay(t, top, "work/file=one\n", "work/sub/file=one\n", "outside/file=one\n", "home/file=one\n")
 				toolbox := tool.Confine(box.New(box.Options{}))
 				if tt.sandbox != nil {
 					toolbox = tt.sandbox(toolbox)
 				}
 				h := &host{answer: elicit.Denied}
-				f.box = newBox(tool.Options{Environ: f.env, Sandbox: toolbox, FileTools: true})
+				f.box = newBox(tool.Options{Environ: []string{path, "HOME=" + filepath.Join(top, "home")}, Sandbox: toolbox, FileTools: true})
 				f.turn = f.box.Turn(tool.Context{
 					Cwd: f.work, ApprovalPolicy: approvals, Host: h,
 					// The configuration of the mode workspace-write counts in no other.
 					SandboxPolicy: protocol.SandboxPolicy{Mode: mode, WritableRoots: []string{f.work}, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
 				})
+				for _, entry := range tt.files {
+					boxtest.Lay(t, top, stands.Replace(entry))
+				}
 				if tt.prepare != nil {
 					tt.prepare(t, f)
 				}
 				before := tree(t, top)
 				h.trace = nil
-				res, err := f.turn.Call(t.Context(), tt.call(t, f))
-				if err != nil {
-					t.Fatal(err)
+				call := tt.call
+				call.Arguments = stands.Replace(call.Arguments)
+				if call.Shell != nil {
+					action := *call.Shell
+					action.Env = map[string]string{}
+					for name, value := range call.Shell.Env {
+						action.Env[name] = stands.Replace(value)
+					}
+					call.Shell = &action
 				}
+				res := called(t, f.turn, call)
 				var inside, outside, proof bool
 				for path, now := range tree(t, top) {
 					if before[path] == now {
@@ -366,10 +336,10 @@ func TestSessionStaysInside(t *testing.T) {
 			h := &host{answer: elicit.ApprovedForSession}
 			o := tool.Options{Environ: []string{"PATH=" + f.work + "/bin:/usr/bin:/bin", "HOME=" + top}, Sandbox: tool.Confine(box.New(box.Options{}))}
 			turn := turnOf(o, h, f.work, "untrusted", "workspace-write")
-			called(t, turn, shellCall(t, "", argv...))
+			called(t, turn, shellCall("", argv...))
 			h.answer = elicit.Denied
 			write(f.evil())
-			called(t, turn, shellCall(t, "", argv...))
+			called(t, turn, shellCall("", argv...))
 			if _, err := os.Stat(filepath.Join(f.work, "proof")); err != nil {
 				t.Errorf("it did not run again in the sandbox: %s", h.steps())
 			}
