@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -126,11 +125,7 @@ func (s *fakeSandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []str
 }
 
 func (s *fakeSandbox) Protected(roots []string) []string {
-	protected := slices.Clone(roots)
-	for i := range protected {
-		protected[i] += "/.git"
-	}
-	return protected
+	return box.New(box.Options{}).Protected(roots)
 }
 
 type fakeConfinement struct {
