@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -222,6 +223,7 @@ func TestKeysAreFetchedOnce(t *testing.T) {
 // TestIssuerFaults checks that invalid documents of an issuer are refused.
 func TestIssuerFaults(t *testing.T) {
 	keys := keySetJSON(t, "a")
+	many := keySetJSON(t, slices.Repeat([]string{"a"}, maxKeys+10)...)
 	const local = "http://127.0.0.1:9"
 	for name, tt := range map[string]struct {
 		issuer string
@@ -247,6 +249,7 @@ func TestIssuerFaults(t *testing.T) {
 		"keys, less secure":       {where, map[string]string{oidcURL: metadataOf(where, keysURL), keysURL: "> http://keys.example.com/keys", "http://keys.example.com/keys": keys}, 0},
 		"long metadata":           {where, map[string]string{oidcURL: strings.TrimSuffix(metadataOf(where, keysURL), "}") + strings.Repeat(" ", maxDocument) + "}", keysURL: keys}, 0},
 		"long keys":               {where, map[string]string{oidcURL: metadataOf(where, keysURL), keysURL: keys + strings.Repeat(" ", maxDocument)}, 0},
+		"more keys than are used": {where, map[string]string{oidcURL: metadataOf(where, keysURL), keysURL: many}, maxKeys},
 		"an empty set":            {where, map[string]string{oidcURL: metadataOf(where, keysURL), keysURL: `{"keys":[]}`}, 0},
 		"a set that is no JSON":   {where, map[string]string{oidcURL: metadataOf(where, keysURL), keysURL: `keys`}, 0},
 		"a secret key":            {where, map[string]string{oidcURL: metadataOf(where, keysURL), keysURL: `{"keys":[{"kty":"oct","kid":"a","k":"AAAA"}]}`}, 0},
@@ -264,18 +267,6 @@ func TestIssuerFaults(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestManyKeys checks that at most maxKeys keys are used.
-func TestManyKeys(t *testing.T) {
-	kids := make([]string, maxKeys+10)
-	for i := range kids {
-		kids[i] = "a"
-	}
-	s, _ := asking(t, where, map[string]string{oidcURL: metadataOf(where, keysURL), keysURL: keySetJSON(t, kids...)})
-	if n, err := s.count(t, "a"); n != maxKeys || err != nil {
-		t.Errorf("%d keys, error %v", n, err)
 	}
 }
 

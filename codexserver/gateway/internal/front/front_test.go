@@ -248,10 +248,9 @@ type answer struct {
 	Header http.Header
 }
 
-func (s *service) send(method, token, path, body string) answer {
+// request returns a request of a user.
+func (s *service) request(ctx context.Context, method, token, path, body string) *http.Request {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
-	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, s.url+"/mcp"+path, strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)
@@ -259,6 +258,14 @@ func (s *service) send(method, token, path, body string) answer {
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
+	return r
+}
+
+func (s *service) send(method, token, path, body string) answer {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	r := s.request(ctx, method, token, path, body)
 	got, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return answer{Err: err}
@@ -494,11 +501,7 @@ func TestClientLeaves(t *testing.T) {
 		close(ended)
 	})
 	ctx, leave := context.WithCancel(t.Context())
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/mcp", strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer ann")
+	r := s.request(ctx, http.MethodPost, "ann", "", "{}")
 	left := make(chan error, 1)
 	go func() {
 		answer, err := http.DefaultClient.Do(r)
@@ -541,11 +544,7 @@ func TestDrain(t *testing.T) {
 	})
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
-	stream, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/mcp", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream.Header.Set("Authorization", "Bearer ann")
+	stream := s.request(ctx, http.MethodGet, "ann", "", "")
 	stream.Header.Set("Accept", "text/event-stream")
 	streamed := make(chan struct{})
 	go func() {

@@ -35,12 +35,7 @@ func TestReload(t *testing.T) {
 	for name, token := range map[string]string{
 		"a token that goes": "ann:codex:read", "a token that stays": "ann", "a user who goes": "bob", "another user": "eve",
 	} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/mcp", strings.NewReader("{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Authorization", "Bearer "+token)
-		answer, err := http.DefaultClient.Do(r)
+		answer, err := http.DefaultClient.Do(s.request(t.Context(), http.MethodPost, token, "", "{}"))
 		if err != nil {
 			t.Fatal(err)
 		}

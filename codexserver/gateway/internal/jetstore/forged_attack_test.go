@@ -234,9 +234,15 @@ func TestLongNames(t *testing.T) {
 // reached, and so do those that wait for it.
 func TestSlow(t *testing.T) {
 	js := connect(t, one(t))
-	silent := &mute{JetStream: js}
-	s := open(t, silent, jetstore.Options{Epoch: 1})
-	silent.on = true
+	silent := false
+	s := open(t, publisher{js, func(ctx context.Context, m *nats.Msg, options ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+		if !silent {
+			return js.PublishMsg(ctx, m, options...)
+		}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}, jetstore.Options{Epoch: 1})
+	silent = true
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	ends := make(chan error, 8)
@@ -253,22 +259,8 @@ func TestSlow(t *testing.T) {
 			t.Fatal("a call does not end")
 		}
 	}
-	silent.on = false
+	silent = false
 	if err := s.Put(t.Context(), "after", []byte("x")); err != nil {
 		t.Error(err)
 	}
-}
-
-// mute publishes, and gets no answer.
-type mute struct {
-	jetstream.JetStream
-	on bool
-}
-
-func (m *mute) PublishMsg(ctx context.Context, msg *nats.Msg, options ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
-	if !m.on {
-		return m.JetStream.PublishMsg(ctx, msg, options...)
-	}
-	<-ctx.Done()
-	return nil, ctx.Err()
 }

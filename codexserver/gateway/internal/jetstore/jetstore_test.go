@@ -269,7 +269,15 @@ func BenchmarkAppend(b *testing.B) {
 // TestLostAnswer loses the answer to each write. It is written once, and counts.
 func TestLostAnswer(t *testing.T) {
 	js := connect(t, one(t))
-	s := open(t, &forgetful{JetStream: js}, jetstore.Options{Epoch: 1})
+	var last *nats.Msg
+	s := open(t, publisher{js, func(ctx context.Context, m *nats.Msg, options ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+		ack, err := js.PublishMsg(ctx, m, options...)
+		if err == nil && last != m { // the first answer to each message
+			last = m
+			return nil, context.DeadlineExceeded
+		}
+		return ack, err
+	}}, jetstore.Options{Epoch: 1})
 	for i, part := range []string{"a", "b", "c"} {
 		if err := s.Append(t.Context(), "log", int64(i), []byte(part)); err != nil {
 			t.Fatal(err)
@@ -283,17 +291,12 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// forgetful loses the first answer to each message.
-type forgetful struct {
+// publisher is JetStream that answers a message in its own way.
+type publisher struct {
 	jetstream.JetStream
-	last *nats.Msg
+	publish func(ctx context.Context, m *nats.Msg, options ...jetstream.PublishOpt) (*jetstream.PubAck, error)
 }
 
-func (f *forgetful) PublishMsg(ctx context.Context, m *nats.Msg, options ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
-	ack, err := f.JetStream.PublishMsg(ctx, m, options...)
-	if err == nil && f.last != m {
-		f.last = m
-		return nil, context.DeadlineExceeded
-	}
-	return ack, err
+func (p publisher) PublishMsg(ctx context.Context, m *nats.Msg, options ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+	return p.publish(ctx, m, options...)
 }

@@ -229,10 +229,9 @@ func TestFenceGetsNonsense(t *testing.T) {
 	}
 }
 
-// TestPoolWithoutFence checks that a worker is killed whose fence has ended, and that the next
-// worker gets another fence.
-func TestPoolWithoutFence(t *testing.T) {
-	f, passed, far := newFence(t)
+// fencedPool returns a pool for ann and bob with a fence.
+func fencedPool(t *testing.T, f *fence) *Pool {
+	t.Helper()
 	p := newPool(Options{HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {}, "bob": {}}}, Stderr: os.Stderr, Logger: slog.New(slog.DiscardHandler)})
 	p.fence = f
 	t.Cleanup(func() {
@@ -240,6 +239,14 @@ func TestPoolWithoutFence(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return p
+}
+
+// TestPoolWithoutFence checks that a worker is killed whose fence has ended, and that the next
+// worker gets another fence.
+func TestPoolWithoutFence(t *testing.T) {
+	f, passed, far := newFence(t)
+	p := fencedPool(t, f)
 	p.Extend("ann", far)
 	p.Extend("bob", far)
 	p.Extend("nobody", far)
@@ -283,13 +290,7 @@ func TestPoolWithoutFence(t *testing.T) {
 // and one that came meanwhile.
 func TestDeadlineAtTheStart(t *testing.T) {
 	f, passed, far := newFence(t)
-	p := newPool(Options{HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {}}}, Stderr: os.Stderr, Logger: slog.New(slog.DiscardHandler)})
-	p.fence = f
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	p := fencedPool(t, f)
 	p.Extend("ann", passed)
 	early := newSleeper(t)
 	if _, _, err := p.addToFence("ann", early.pid); err != nil {

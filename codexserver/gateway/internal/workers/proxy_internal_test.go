@@ -147,6 +147,20 @@ func TestOnce(t *testing.T) {
 	}
 }
 
+// post sends a request, and reads its answer to the end.
+func post(t *testing.T, front *httptest.Server) *http.Response {
+	t.Helper()
+	answer, err := http.DefaultTransport.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodPost, front.URL, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+		t.Error(err)
+	}
+	return answer
+}
+
 // TestAnswers checks that a worker cannot redirect clients by a header or a status.
 func TestAnswers(t *testing.T) {
 	for status, want := range map[int]int{200: 200, 202: 202, 204: 204, 301: 502, 303: 502, 400: 400, 401: 502, 403: 403, 407: 502, 503: 503} {
@@ -162,14 +176,7 @@ func TestAnswers(t *testing.T) {
 				_, _ = io.WriteString(w, strings.Repeat("x", 10000)) // in chunks
 			}
 		})
-		answer, err := http.DefaultTransport.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodPost, front.URL, nil))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.Copy(io.Discard, answer.Body); err != nil {
-			t.Error(err)
-		}
-		answer.Body.Close()
+		answer := post(t, front)
 		if len(answer.Trailer) > 0 {
 			t.Errorf("trailers: %v", answer.Trailer)
 		}
@@ -214,11 +221,7 @@ func TestChallenges(t *testing.T) {
 			w.Header()["Www-Authenticate"] = tt.sent
 			w.WriteHeader(tt.status)
 		})
-		answer, err := http.DefaultTransport.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodPost, front.URL, nil))
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer.Body.Close()
+		answer := post(t, front)
 		if diff := cmp.Diff(tt.want, answer.Header.Values("Www-Authenticate")); diff != "" || answer.StatusCode != tt.status {
 			t.Errorf("%d with %q is passed on as %s (-want +got):\n%s", tt.status, tt.sent, answer.Status, diff)
 		}
