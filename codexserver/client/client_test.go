@@ -213,49 +213,37 @@ func interrupted(t *testing.T, c *client.Client) (thread string) {
 	return r.ThreadID
 }
 
-// needed returns the ids that Wait needs: none but over a URL, where clients share the server.
-func needed(t *testing.T, b client.Result) []string {
-	if strings.Contains(t.Name(), "url") {
-		return []string{b.ThreadID}
-	}
-	return nil
-}
-
 // TestWaitAfterInterrupt interrupts a turn by the end of its context. Its method has returned the
-// error, so Wait returns only the turn in the background.
+// error, so Wait returns only the turn in the background: the next one of the same conversation, then
+// that of another.
 func TestWaitAfterInterrupt(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, start func(client.Options) *client.Client, modern bool) {
 		c := start(client.Options{})
-		thread := interrupted(t, c)
-		b, err := c.Background(t.Context(), client.Task{Prompt: "wait:100ms say:b"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows, err := c.Wait(t.Context(), needed(t, b)...)
-		if err != nil || len(rows) != 1 || rows[0].ThreadID != b.ThreadID || rows[0].Status != protocol.StatusCompleted {
-			t.Errorf("%+v, %v", rows, err)
-		}
-		if rows, err = c.Wait(t.Context(), thread); err != nil || len(rows) != 1 || rows[0].Status != protocol.StatusAborted {
-			t.Errorf("asked for by its id: %+v, %v", rows, err)
-		}
-	})
-}
-
-// TestTurnAfterInterrupt runs the next turn of a conversation whose last one was interrupted by the
-// end of its context, in the background. Wait returns its result.
-func TestTurnAfterInterrupt(t *testing.T) {
-	t.Parallel()
-	everywhere(t, func(t *testing.T, start func(client.Options) *client.Client, modern bool) {
-		c := start(client.Options{})
-		thread := interrupted(t, c)
-		b, err := c.Background(t.Context(), client.Task{Thread: thread, Prompt: "wait:100ms say:b"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows, err := c.Wait(t.Context(), needed(t, b)...)
-		if err != nil || len(rows) != 1 || rows[0].ThreadID != thread || rows[0].Status != protocol.StatusCompleted || rows[0].Answer != "b" {
-			t.Errorf("%+v, %v", rows, err)
+		for _, same := range []bool{true, false} {
+			thread := interrupted(t, c)
+			task := client.Task{Prompt: "wait:100ms say:b"}
+			if same {
+				task.Thread = thread
+			}
+			b, err := c.Background(t.Context(), task)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var ids []string // needed over a URL, where clients share the server
+			if strings.Contains(t.Name(), "url") {
+				ids = []string{b.ThreadID}
+			}
+			rows, err := c.Wait(t.Context(), ids...)
+			if err != nil || len(rows) != 1 || rows[0].ThreadID != b.ThreadID || same != (b.ThreadID == thread) || rows[0].Status != protocol.StatusCompleted || rows[0].Answer != "b" {
+				t.Errorf("the same conversation %t: %+v, %v", same, rows, err)
+			}
+			if same {
+				continue
+			}
+			if rows, err = c.Wait(t.Context(), thread); err != nil || len(rows) != 1 || rows[0].Status != protocol.StatusAborted {
+				t.Errorf("asked for by its id: %+v, %v", rows, err)
+			}
 		}
 	})
 }

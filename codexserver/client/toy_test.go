@@ -357,40 +357,8 @@ func TestLostConversation(t *testing.T) {
 	}
 }
 
-// TestSilentServer does not answer server/discover; the client then sends initialize.
-func TestSilentServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newToy(false)
-		s.mux.HandleRaw("server/discover", func(ctx context.Context, _ json.RawMessage) (any, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		})
-		s.answer("tools/call", result(`{}`))
-		c := start(t, client.Options{Server: s})
-		if r, err := c.Run(t.Context(), client.Task{Prompt: "p"}); err != nil || r.Answer != "text" {
-			t.Errorf("%+v, %v", r, err)
-		}
-	})
-}
-
-// TestSlowFunction has a function that is slower than the server. All events arrive before the
-// result.
-func TestSlowFunction(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := start(t, client.Options{Server: newServer("", script(""))})
-		var last string
-		r, err := c.Run(t.Context(), client.Task{Prompt: strings.Repeat("say:x ", 100), Watch: client.Watch{Event: func(e client.Event) {
-			<-time.After(time.Second)
-			last = e.Msg.EventType()
-		}}})
-		if err != nil || r.Status != protocol.StatusCompleted || last != "task_complete" {
-			t.Errorf("%+v, %v, last %s", r, err, last)
-		}
-	})
-}
-
-// TestQuestionAfterEvents has a slow function too. A question is asked when the events before it
-// have been handled.
+// TestQuestionAfterEvents has a function that is slower than the server. A question is asked when the
+// events before it have been handled, and all arrive before the result.
 func TestQuestionAfterEvents(t *testing.T) {
 	for _, version := range []string{"", mcptypes.ProtocolVersion} {
 		synctest.Test(t, func(t *testing.T) {
