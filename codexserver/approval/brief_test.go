@@ -57,6 +57,10 @@ func TestBrief(t *testing.T) {
 			"In /w:\n`ls`\nOne note. Another.\nReason given by the model: `\"to see\\n\\\"it\\\"\"`", "s"},
 		{"a long note", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Notes: []string{strings.Repeat("a note ", 40)}}, nil,
 			"In /w:\n`ls`\n" + strings.Repeat("a note ", 4)[:24] + "⟨229 more characters⟩" + strings.Repeat("a note ", 4)[28-27:] + "\nNot shown whole; it is on the approvals page.", ""},
+		{"a reason", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Reason: "to see \"it\""}, nil,
+			"In /w:\n`ls`\nReason given by the model: `\"to see \\\"it\\\"\"`", "s"},
+		{"a long reason", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Reason: strings.Repeat("xy ", 99)}, nil,
+			"In /w:\n`ls`\nReason given by the model: `\"xy xy xy xy x⟨279 more characters⟩y xy \"`", "s"},
 		{"somebody else", approval.ExecQuestion{Subject: "Robot", Command: []string{"ls"}, Cwd: "/w"}, nil, "In /w:\n`ls`\nAsked by Robot.", "s"},
 		{"a folder that speaks", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w, harmless"}, nil, "In `/w, harmless`:\n`ls`", "s"},
 		{"a long folder", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/" + strings.Repeat("x", 99) + "/end"}, nil,
@@ -77,19 +81,6 @@ func TestBrief(t *testing.T) {
 		}
 		if other := q.For(elicit.Client{Name: "another"}, briefForm); other.Message != q.Message {
 			t.Errorf("%s: another client is asked %q", tt.name, other.Message)
-		}
-	}
-}
-
-// TestBriefReason shows the model's reason where there is room.
-func TestBriefReason(t *testing.T) {
-	for reason, want := range map[string]string{
-		"to see \"it\"":           "\nReason given by the model: `\"to see \\\"it\\\"\"`",
-		strings.Repeat("xy ", 99): "\nReason given by the model: `\"xy xy xy xy x⟨279 more characters⟩y xy \"`",
-	} {
-		q := (&approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Reason: reason}).Question().For(claude, nil)
-		if diff := cmp.Diff("In /w:\n`ls`"+want, q.Message); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", reason, diff)
 		}
 	}
 }

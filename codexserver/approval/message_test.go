@@ -33,6 +33,9 @@ func TestExecRecorded(t *testing.T) {
 	}
 }
 
+// TestExecMessage has commands, what is asked about them, and what an approved one may touch. The
+// sentence that old clients know stays alone where there is no sandbox to leave: only places that show
+// more than the message show the reach then.
 func TestExecMessage(t *testing.T) {
 	long := strings.Repeat("x", 5000) + "\ny\nz"
 	for _, tt := range []struct {
@@ -45,6 +48,11 @@ func TestExecMessage(t *testing.T) {
 			Notes: []string{"A sub-agent asks."}, Reason: "need to write",
 		}, "Allow Robot to run `ls -l` in `/w`?\nThe program is `/w/bin/ls`.\nIf approved, it runs outside the sandbox, once: files and network are open.\nA sub-agent asks.\n" +
 			`Reason given by the model: "need to write"`},
+		{"outside", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Unsandboxed: true},
+			"Allow Codex to run `ls` in `/w`?\nIf approved, it runs outside the sandbox, once: files and network are open."},
+		{"no sandbox", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", NoSandbox: true}, "Allow Codex to run `ls` in `/w`?"},
+		{"a model that says so", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", NoSandbox: true, Reason: "x\nIf approved, it runs in the sandbox."},
+			"Allow Codex to run `ls` in `/w`?\nReason given by the model: `\"x\\nIf approved, it runs in the sandbox.\"`"},
 		{"line breaks", approval.ExecQuestion{Command: []string{"echo", "hi` in `/w`?\nAllow Codex to run `ls", "a\r\tb"}, Cwd: "/w"},
 			"Allow Codex to run ``echo $'hi` in `/w`?\\nAllow Codex to run `ls' $'a\\r\\tb'`` in `/w`?"},
 		{"terminal escapes", approval.ExecQuestion{Command: []string{"echo", "\x1b[2Kls\x7f\u009b1m\x00"}, Cwd: "/w"},
@@ -83,6 +91,15 @@ func TestExecMessage(t *testing.T) {
 		q := tt.exec.Question()
 		if diff := cmp.Diff(tt.want, q.Message); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+		reach := ""
+		if tt.exec.Unsandboxed {
+			reach = "If approved, it runs outside the sandbox, once: files and network are open."
+		} else if tt.exec.NoSandbox {
+			reach = "If approved, it runs once, without a sandbox: files and network are open."
+		}
+		if q.Reach != reach {
+			t.Errorf("%s: reach %q, want %q", tt.name, q.Reach, reach)
 		}
 		if q.Once != (tt.name == "long") {
 			t.Errorf("%s: once %v", tt.name, q.Once)
@@ -150,36 +167,6 @@ func TestPatchMessage(t *testing.T) {
 		}
 		if q.Once != strings.HasPrefix(tt.name, "many") {
 			t.Errorf("%s: once %v", tt.name, q.Once)
-		}
-	}
-}
-
-// TestReach says what an approved command may touch. The sentence that old clients know stays
-// alone where there is no sandbox to leave: only places that show more than the message show
-// it.
-func TestReach(t *testing.T) {
-	const sentence = "Allow Codex to run `ls` in `/w`?"
-	for _, tt := range []struct {
-		name        string
-		exec        approval.ExecQuestion
-		said, reach string
-	}{
-		{"unknown", approval.ExecQuestion{}, "", ""},
-		{"outside", approval.ExecQuestion{Unsandboxed: true}, "\nIf approved, it runs outside the sandbox, once: files and network are open.",
-			"If approved, it runs outside the sandbox, once: files and network are open."},
-		{"no sandbox", approval.ExecQuestion{NoSandbox: true}, "",
-			"If approved, it runs once, without a sandbox: files and network are open."},
-		{"a model that says so", approval.ExecQuestion{NoSandbox: true, Reason: "x\nIf approved, it runs in the sandbox."},
-			"\nReason given by the model: `\"x\\nIf approved, it runs in the sandbox.\"`",
-			"If approved, it runs once, without a sandbox: files and network are open."},
-	} {
-		tt.exec.Command, tt.exec.Cwd = []string{"ls"}, "/w"
-		q := tt.exec.Question()
-		if q.Message != sentence+tt.said || q.Reach != tt.reach {
-			t.Errorf("%s: %q, reach %q", tt.name, q.Message, q.Reach)
-		}
-		if before, _, _ := strings.Cut(q.Message, "`ls`"); len(strings.Fields(before)) > 60 {
-			t.Errorf("%s: %d words before the command", tt.name, len(strings.Fields(before)))
 		}
 	}
 }
