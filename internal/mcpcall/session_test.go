@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/internal/mcpcall"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
@@ -40,21 +39,10 @@ func TestRefusedVersion(t *testing.T) {
 			mcptypes.Initialize.Handle(m, func(_ context.Context, p *mcptypes.InitializeRequestParams) (*mcptypes.InitializeResult, error) {
 				return &mcptypes.InitializeResult{ProtocolVersion: p.ProtocolVersion}, nil
 			})
-			ours, theirs := jsonrpc.Pipe()
-			server := jsonrpc.NewPeer(theirs, m, nil)
-			ended := make(chan error, 1)
-			go func() { ended <- server.Run(context.Background()) }()
-			s, err := mcpcall.Connect(t.Context(), ours, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := (&server{Mux: m}).connect(t, nil)
 			if s.Modern() != tt.modern || requests != tt.requests {
 				t.Errorf("modern: %v, after %d requests; want %v, %d", s.Modern(), requests, tt.modern, tt.requests)
 			}
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-			<-ended
 		})
 	}
 }

@@ -42,11 +42,7 @@ func TestAnotherQuestionWithTheKey(t *testing.T) {
 			told = append(told, string(p.InputResponses))
 			return json.RawMessage(`{"resultType":"complete"}`), err
 		}))
-		ours, theirs := jsonrpc.Pipe()
-		server := jsonrpc.NewPeer(theirs, m, nil)
-		ended := make(chan error, 1)
-		go func() { ended <- server.Run(context.Background()) }()
-		s, err := mcpcall.Connect(t.Context(), ours, &mcpcall.Options{Ask: func(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
+		s := (&server{Mux: m}).connect(t, &mcpcall.Options{Ask: func(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
 			mu.Lock()
 			asked = append(asked, string(params))
 			first := len(asked) == 1
@@ -57,18 +53,11 @@ func TestAnotherQuestionWithTheKey(t *testing.T) {
 			}
 			return json.RawMessage(`{"action":"decline"}`), nil
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
 		if _, err := s.Task(t.Context(), "t", &mcpcall.Call{Tool: "deploy"}); err != nil {
 			t.Error(err)
 		}
 		if diff := cmp.Diff([]string{`{"message":"Deploy?"}`, `{"message":"Delete?"}`}, asked) + cmp.Diff([]string{`{"sure":{"action":"decline"}}`}, told); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-		<-ended
 	})
 }
