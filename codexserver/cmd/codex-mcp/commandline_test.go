@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // TestFlagsOfCodex passes every flag of codex mcp-server before and after each name of the
@@ -102,41 +100,6 @@ func TestFlagsOfCodex(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestCommands has the commands and their own flags, which releases keep. Each prints its help.
-func TestCommands(t *testing.T) {
-	got := map[string]string{}
-	var walk func(cmd *cobra.Command, words ...string)
-	walk = func(cmd *cobra.Command, words ...string) {
-		flags := ""
-		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden {
-				flags += " " + f.Shorthand + "/" + f.Name
-			}
-		})
-		got[strings.Join(words, " ")] = flags
-		if code, stdout, stderr := runLine(t, "codex-mcp", append(words, "--help")...); code != 0 || stderr != "" || !strings.Contains(stdout, "Usage:") {
-			t.Errorf("%q: exit status %d\n%s%s", words, code, stdout, stderr)
-		}
-		for _, sub := range cmd.Commands() {
-			if sub.IsAvailableCommand() && sub.Name() != "help" {
-				walk(sub, append(slices.Clone(words), sub.Name())...)
-			}
-		}
-	}
-	walk((&options{name: "codex-mcp"}).commands(nil))
-	const server = " /approvals a/ask-for-approval C/cd /codex c/config /disable /enable /engine /log /log-format m/model p/profile s/sandbox /shared /strict-config /trace V/version"
-	want := map[string]string{
-		"": server, "mcp-server": server,
-		"ask":    " /approvals a/ask-for-approval C/cd /codex c/config /demo /disable /enable /engine /json /log /log-format m/model p/profile /resume s/sandbox /strict-config /trace",
-		"doctor": " /approvals a/ask-for-approval C/cd /codex c/config /disable /enable /engine /json /log /log-format m/model p/profile s/sandbox /strict-config /trace",
-		"http":   " /approvals a/ask-for-approval /behind-proxy C/cd /codex c/config /disable /enable /engine /listen /log /log-format m/model p/profile s/sandbox /show-token /strict-config /trace",
-		"page":   "", "rules": " /json", "rules add": "", "rules remove": "", "shared": "", "shared stop": "",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -5,10 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 )
 
 // goldenText compares a text with a file of testdata/golden; -update rewrites it.
@@ -28,6 +30,24 @@ func goldenText(t *testing.T, name, got string) {
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
+}
+
+// TestGoldenHelp has the help of every command.
+func TestGoldenHelp(t *testing.T) {
+	t.Setenv("CODEX_HOME", "/CODEX_HOME")
+	var all strings.Builder
+	var walk func(cmd *cobra.Command, words []string)
+	walk = func(cmd *cobra.Command, words []string) {
+		code, stdout, stderr := runLine(t, "codex-mcp", append(slices.Clone(words), "--help")...)
+		fmt.Fprintf(&all, "$ codex-mcp %s\n%s%sexit %d\n\n", strings.Join(append(words, "--help"), " "), stdout, stderr, code)
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() && sub.Name() != "help" {
+				walk(sub, append(slices.Clone(words), sub.Name()))
+			}
+		}
+	}
+	walk((&options{name: "codex-mcp"}).commands(nil), nil)
+	goldenText(t, "help.txt", all.String())
 }
 
 // TestGoldenDoctor has the screen and the JSON of doctor with the native engine.
