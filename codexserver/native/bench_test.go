@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -46,19 +45,9 @@ func benchEngine(b *testing.B, wire string, provider http.RoundTripper) engine.C
 	b.Helper()
 	home := b.TempDir()
 	config := fmt.Sprintf("model = \"m\"\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url = \"http://provider.test\"\nwire_api = %q\n", wire)
-	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	e, err := native.New(&native.Options{CodexHome: home, HTTPClient: &http.Client{Transport: provider}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	c, err := e.Start(b.Context(), protocol.Config{Cwd: home}, &silentHost{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = c.Close() })
-	return c
+	write(b, filepath.Join(home, "config.toml"), config)
+	e := open(b, native.Options{CodexHome: home, HTTPClient: &http.Client{Transport: provider}})
+	return (&bench{engine: e, cwd: home}).start(b, &silentHost{}, protocol.Config{})
 }
 
 func stream(wire string, pieces int, piece string) string {

@@ -218,7 +218,5 @@ func TestWindowOfTheServer(t *testing.T) {
 		t.Fatalf("%d requests, want 3; the list of models was read %d times, want once", len(all), asked)
 	}
 	inOrder(t, string(all[2].Body), "first wish", "THE NOTE", "second wish")
-	if events := strings.Join(h.take(), "\n"); !strings.Contains(events, "summarised") {
-		t.Errorf("no event says that the conversation was summarised: %s", events)
-	}
+	inOrder(t, strings.Join(h.take(), "\n"), "agent_message The conversation was summarised")
 }

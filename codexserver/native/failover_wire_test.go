@@ -237,9 +237,7 @@ func TestFailoverOverTheWire(t *testing.T) {
 					diff(t, "files", tree(t, first.at), tree(t, w.at))
 					diff(t, "questions", maps.Clone(first.asked), maps.Clone(w.asked))
 					for command, n := range w.asked {
-						if n != 1 {
-							t.Errorf("%d questions about %s", n, command)
-						}
+						diff(t, "questions about "+command, 1, n)
 					}
 					for id := range 3 {
 						if ran := tree(t, w.at)[fmt.Sprintf("/ran-c%d", id+1)]; !strings.Contains(name, "review") && ran != fmt.Sprintf("c%d\n", id+1) {
@@ -281,9 +279,7 @@ func (w *wired) told(r client.Result) {
 			t.Fatal(err)
 		}
 		text := page.Content
-		if n := strings.Count(text, "m1 of b answers from now on, in place of m0 of a"); n != turns {
-			t.Errorf("%d lines of the transcript say who answers:\n%s", n, text)
-		}
+		diff(t, "lines that say who answers", turns, strings.Count(text, "m1 of b answers from now on, in place of m0 of a"))
 		return text
 	}
 	inOrder(t, show(w.client, 1), "m1 of b answers", "codex:\n")

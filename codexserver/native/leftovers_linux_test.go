@@ -19,9 +19,7 @@ import (
 // pipeOf makes a named pipe. What it returns reports whether a process holds the pipe for writing.
 func pipeOf(t *testing.T, path string) func() bool {
 	t.Helper()
-	if err := unix.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	mkfifo(t, path)
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)

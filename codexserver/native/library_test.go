@@ -152,9 +152,7 @@ func TestListPages(t *testing.T) {
 			}
 			got, cursor = append(got, page...), next
 		}
-		if diff := cmp.Diff(all, got); diff != "" {
-			t.Errorf("pages of %d (-want +got)\n%s", size, diff)
-		}
+		diff(t, fmt.Sprint("pages of ", size), all, got)
 	}
 	for _, cursor := range []string{"bogus", "|", "2025-09-20T10-00-05", "2025-09-20T10:00:05Z|" + conversationID(5), "2025-09-20T10-00-05|x"} {
 		if _, err := e.List(t.Context(), protocol.ListConversationsParams{Cursor: cursor}); !errors.Is(err, engine.ErrCursor) {

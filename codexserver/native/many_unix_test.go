@@ -103,9 +103,7 @@ func runMany(t *testing.T, home string, n int) {
 		})
 	}
 	all.Wait()
-	if int(answered.Load()) != n {
-		t.Errorf("%d of %d were answered", answered.Load(), n)
-	}
+	diff(t, "answered", n, int(answered.Load()))
 	if open, err := filepath.Glob("/proc/self/fd/*"); err != nil || len(open) > 100 {
 		t.Errorf("%d descriptors are open, %v", len(open), err)
 	}

@@ -173,24 +173,15 @@ func TestMCPServerByURL(t *testing.T) {
 	if len(got) != 2 || got[0].Output != `[{"type":"text","text":"heard"}]` || strings.Contains(got[1].Output, "FAR_TOKEN") {
 		t.Errorf("outputs %q", got)
 	}
-	events := strings.Join(h.take(), " ")
-	if !strings.Contains(events, "mcp_tool_call_begin mcp_tool_call_end") {
-		t.Errorf("events %s", events)
-	}
-	if n := foreign.Load(); n > 0 {
-		t.Errorf("the server of the repository got %d requests", n)
-	}
+	inOrder(t, strings.Join(h.take(), " "), "mcp_tool_call_begin mcp_tool_call_end")
+	diff(t, "requests to the server of the repository", int32(0), foreign.Load())
 
 	name = "codex-mcp" // as if the engine's own server had that URL
 	b.engine = open(t, native.Options{CodexHome: b.home, Environ: environ, Self: os.Args[0]})
 	b.provider.Add(providertest.Say("ok"))
 	turn(t, b.start(t, h, protocol.Config{}), say("again"))
-	if strings.Contains(lastRequest(b), "far__echo") {
-		t.Error("the own server is offered")
-	}
-	if events := strings.Join(h.take(), " "); !strings.Contains(events, "background_event") {
-		t.Errorf("nobody was told: %s", events)
-	}
+	without(t, lastRequest(b), "far__echo") // the own server
+	inOrder(t, strings.Join(h.take(), " "), "background_event")
 }
 
 func TestNotesAreLoggedOnce(t *testing.T) {
@@ -200,9 +191,7 @@ func TestNotesAreLoggedOnce(t *testing.T) {
 	for range 3 {
 		b.start(t, &host{}, protocol.Config{})
 	}
-	if n := strings.Count(log.String(), "utmost"); n != 1 {
-		t.Errorf("logged %d times:\n%s", n, log.String())
-	}
+	diff(t, "notes", 1, strings.Count(log.String(), "utmost"))
 }
 
 func TestToolsOfMCPServersAsConfigured(t *testing.T) {
@@ -219,10 +208,7 @@ func TestToolsOfMCPServersAsConfigured(t *testing.T) {
 			b := setup(t, toy(tt.config), native.Limits{}, providertest.Say("ok"))
 			turn(t, b.start(t, &host{}, protocol.Config{}), say("hi"))
 			for _, name := range []string{"toy__ask_me", "toy__die", "toy__echo", "toy__fail"} {
-				wanted := strings.Contains(strings.Join(tt.want, " "), name)
-				if strings.Contains(lastRequest(b), `"`+name+`"`) != wanted {
-					t.Errorf("%s is offered: %v", name, !wanted)
-				}
+				diff(t, name+" is offered", slices.Contains(tt.want, name), strings.Contains(lastRequest(b), `"`+name+`"`))
 			}
 		})
 	}
@@ -243,13 +229,9 @@ func TestOwnServerIsLeftOut(t *testing.T) {
 			b.provider.Add(providertest.Say("ok"))
 			turn(t, b.start(t, h, protocol.Config{}), say("hi"))
 			for _, name := range []string{"toy__echo", "wrapped__echo"} {
-				if strings.Contains(lastRequest(b), `"`+name+`"`) != tt.offered {
-					t.Errorf("self %q: %s is offered: %v", tt.self, name, !tt.offered)
-				}
+				diff(t, fmt.Sprintf("self %q offers %s", tt.self, name), tt.offered, strings.Contains(lastRequest(b), `"`+name+`"`))
 			}
-			if strings.Contains(strings.Join(h.take(), " "), "background_event") {
-				t.Error("the client was informed")
-			}
+			without(t, strings.Join(h.take(), " "), "background_event")
 		}
 		if n := strings.Count(log.String(), "is left out: it is this server"); (n == 2) == tt.offered {
 			t.Errorf("self %q: logged %d times:\n%s", tt.self, n, log.String())

@@ -66,9 +66,8 @@ func TestModelsThatMisbehave(t *testing.T) {
 			if tt.want != "" && (!errors.As(err, &failed) || !strings.Contains(failed.Message, tt.want)) {
 				t.Fatalf("Turn: %v, want %q", err, tt.want)
 			}
-			events := h.take()
-			if last := events[len(events)-1]; !strings.HasPrefix(last, "task_complete") {
-				t.Errorf("the turn ends with %q", last)
+			if !strings.HasPrefix(h.last(), "task_complete") {
+				t.Errorf("the turn ends with %q", h.last())
 			}
 			b.absent(t, "made")
 			validRequests(t, b.provider)
@@ -130,16 +129,7 @@ func TestCutStream(t *testing.T) {
 					if err := b.start(t, h, retrying).Turn(t.Context(), say(mark)); err != nil {
 						t.Errorf("cut at %s: %v", mark, err)
 					}
-					updates := 0
-					events := h.take()
-					for _, e := range events {
-						if e == "plan_update" {
-							updates++
-						}
-					}
-					if updates != 1 {
-						t.Errorf("cut at %s: the call ran %d times: %q", mark, updates, events)
-					}
+					diff(t, "calls after the cut at "+mark, 1, strings.Count(strings.Join(h.take(), "\n"), "plan_update"))
 				})
 			}
 			all.Wait()

@@ -334,9 +334,7 @@ func TestParallelCallsAndTheirText(t *testing.T) {
 		{CallID: "c1", Output: `{"output":"one\n","metadata":{"exit_code":0,"duration_seconds":0}}`},
 		{CallID: "c2", Output: `{"output":"two\n","metadata":{"exit_code":0,"duration_seconds":0}}`},
 	}, outputs)
-	if !strings.Contains(string(last.Body), `"role":"assistant","content":"Looking around.","tool_calls":[{"id":"c1"`) {
-		t.Errorf("the text is not before the calls: %s", last.Body)
-	}
+	inOrder(t, string(last.Body), `"role":"assistant","content":"Looking around.","tool_calls":[{"id":"c1"`)
 }
 
 func TestInterrupt(t *testing.T) {

@@ -68,9 +68,7 @@ func TestRootsOfAnEngine(t *testing.T) {
 	if err := errors.Join(os.Rename(work, work+"-before"), os.Symlink(outside, work)); err != nil {
 		t.Fatal(err)
 	}
-	if out := run(work, "echo ran"); !strings.Contains(out, work+" was replaced") {
-		t.Errorf("a replaced workspace: %s", out)
-	}
+	inOrder(t, run(work, "echo ran"), work+" was replaced")
 }
 
 // TestGuardedFiles checks that a folder that holds a guarded file does not become writable, whatever a

@@ -3,11 +3,9 @@
 package native_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -22,9 +20,10 @@ func TestNamedPipeAsConfiguration(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("two"))
 	c := b.start(t, &host{}, protocol.Config{})
 	path := filepath.Join(b.home, "config.toml")
-	if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil {
+	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
+	mkfifo(t, path)
 	const want = "config.toml is a named pipe"
 	if _, err := native.New(&native.Options{CodexHome: b.home}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("New: %v", err)

@@ -128,8 +128,6 @@ func playTask(t *testing.T, task *servertest.Task, always bool) *person {
 	}
 	defer conv.Close()
 	turn(t, conv, say("go"))
-	if n := len(provider.Requests()); n != len(turns)+1 {
-		t.Errorf("%s: %d requests for %d steps", task.Name, n, len(turns))
-	}
+	diff(t, "requests", len(turns)+1, len(provider.Requests()))
 	return p
 }

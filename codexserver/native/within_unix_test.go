@@ -24,6 +24,13 @@ func symlink(t testing.TB, to, path string) {
 	}
 }
 
+func mkfifo(t testing.TB, path string) {
+	t.Helper()
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestInstructionsStayInTheRepository makes AGENTS.md of a repository a link. It is followed
 // only within the repository: otherwise it could send a file of the user to the provider. The user's own
 // may be a link to any file, unless it is in the workspace. If the user's home is a repository, links in
@@ -59,11 +66,7 @@ func TestInstructionsStayInTheRepository(t *testing.T) {
 			symlink(t, ".GIT/config", doc)
 		}, ""},
 		{"a link to a device", func(b *bench, doc string) { symlink(t, "/dev/zero", doc) }, ""},
-		{"a named pipe", func(b *bench, doc string) {
-			if err := syscall.Mkfifo(doc, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}, ""},
+		{"a named pipe", func(_ *bench, doc string) { mkfifo(t, doc) }, ""},
 		{"a link to itself", func(b *bench, doc string) { symlink(t, "AGENTS.md", doc) }, ""},
 		{"a folder", func(b *bench, doc string) { write(t, filepath.Join(doc, "x"), "x") }, ""},
 		{"a link of the user's", func(b *bench, _ string) {
@@ -110,12 +113,8 @@ func TestInstructionsStayInTheRepository(t *testing.T) {
 // TestInstructionsFileIsAFile checks that the error for a faulty file names its key.
 func TestInstructionsFileIsAFile(t *testing.T) {
 	for name, lay := range map[string]func(b *bench, path string){
-		"device": func(_ *bench, path string) { symlink(t, "/dev/zero", path) },
-		"pipe": func(_ *bench, path string) {
-			if err := syscall.Mkfifo(path, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		},
+		"device":   func(_ *bench, path string) { symlink(t, "/dev/zero", path) },
+		"pipe":     func(_ *bench, path string) { mkfifo(t, path) },
 		"link out": func(b *bench, path string) { symlink(t, filepath.Join(b.home, "config.toml"), path) },
 		"too long": func(_ *bench, path string) { write(t, path, strings.Repeat("x", 1<<20+1)) },
 		"missing":  func(*bench, string) {},
