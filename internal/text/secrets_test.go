@@ -9,7 +9,7 @@ import (
 func TestSecrets(t *testing.T) {
 	for _, tt := range []struct {
 		name, in, want string
-		values           []string
+		values         []string
 	}{
 		{"none", "a text", "a text", nil},
 		{"whole", "wrong key key-123456!", "wrong key [redacted]!", []string{"key-123456"}},

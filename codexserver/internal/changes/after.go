@@ -68,7 +68,7 @@ type After struct {
 	changes []git.Change
 	gaps    []git.Gap
 	diff    string
-	err     error          // why it was not compared
+	err     error // why it was not compared
 }
 
 // After compares the folder with how it was before the turn, which ends, for a bounded time. It must be called once.
