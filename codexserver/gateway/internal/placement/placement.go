@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go/jetstream"
@@ -138,10 +139,19 @@ func Entries(ctx context.Context, kv jetstream.KeyValue) (all []jetstream.KeyVal
 	}
 }
 
-// Stop ends a watcher, and takes what is still being delivered.
+// Stop ends a watcher, and takes what is still being delivered. The channel of a watcher whose context ended while it
+// was made is never closed.
 func Stop(w jetstream.KeyWatcher) {
 	_ = w.Stop()
-	for range w.Updates() {
+	for {
+		select {
+		case _, open := <-w.Updates():
+			if !open {
+				return
+			}
+		case <-time.After(100 * time.Millisecond):
+			return
+		}
 	}
 }
 
