@@ -44,7 +44,7 @@ var elsewhere = map[string][2]string{
 	`codex-mcp ask -a untrusted "publish it"`:        {recordings, "publish it"},
 	`codex-mcp ask --resume last "to three will do"`: {recordings, "to three will do"},
 	"sh hello.sh  # ~/hello":                         {recordings, `"sh", "hello.sh"`},
-	"codex-mcp page":                                 {commandTests + "pagecommand_linux_test.go", `built(t), "page")`},
+	"codex-mcp page":                                 {commandTests + "pagecommand_linux_test.go", `built(t), append([]string{"page"}`},
 
 	"codex-mcp-gateway":                                 {"codexserver/gateway/cmd/codex-mcp-gateway/main_test.go", "func startHTTP("},
 	"mkdir mcptypes/v20270131":                          contributing,
