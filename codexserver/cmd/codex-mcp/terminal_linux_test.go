@@ -179,7 +179,7 @@ func TestTerminalAsk(t *testing.T) {
 
 // TestTerminalIsOutOfReach runs a command that tries to write to the terminal and to read what the user types.
 func TestTerminalIsOutOfReach(t *testing.T) {
-	s := sit(t, providertest.Call(providertest.Shell("c", "sh", "-c", "echo forged >/dev/tty || head -c1 </dev/tty || tty")), repeated)
+	s := sit(t, providertest.Call(providertest.Shell("c", "sh", "-c", "exec 2>/dev/null; echo forged >/dev/tty || head -c1 </dev/tty || tty")), repeated)
 	d := s.at("ask", "look for the terminal")
 	d.answers("Allow codex-mcp to run", "y\n")
 	if screen := d.ends(0); strings.Contains(screen, "\nforged") || !strings.Contains(screen, "  not a tty") || strings.Contains(screen, "\x1b[") {

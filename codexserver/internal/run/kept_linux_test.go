@@ -108,13 +108,14 @@ func TestLauncherKilled(t *testing.T) {
 			t.Fatalf("left: %v", now)
 		}
 	}
-	// A daemon in a session of its own, which only its launcher knew, is left.
+	// A daemon in a session of its own, which only its launcher knew, is left, unless the server notices the
+	// end of the launcher before the kernel has given its children away.
 	spec.Argv[2] = `(setsid setsid env -i /bin/bash -c "exec 2>&- >&- <&-; sleep 1000.$0 & sleep 1000.$0" &); until [ $(pgrep -fc "^sleep 1000.$0") = 2 ]; do :; done; kill -KILL $PPID; sleep 1000.$0`
 	if res, err := processes.Run(t.Context(), spec, nil); err != nil || res.ExitCode != -1 {
 		t.Errorf("%+v, %v", res, err)
 	}
 	daemon := find(mark)
-	if len(daemon) != 3 {
+	if len(daemon) != 3 && len(daemon) != 0 {
 		t.Errorf("left of a daemon: %v", daemon)
 	}
 	killByMark(mark, "")
