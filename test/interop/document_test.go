@@ -11,17 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables of testdata/interop.md and conformance.md")
+var update = flag.Bool("update", false, "rewrite the tables of testdata/hosts.txt")
 
-// The documents with what the runs saw.
-const (
-	interopPage     = "testdata/interop.md"
-	conformancePage = "conformance.md"
-)
+// hostsFile has what each host showed and passed on.
+const hostsFile = "testdata/hosts.txt"
 
 var document sync.Mutex
 
-// compareDocument compares the text of a page between the markers of that name with what the run
+// compareDocument compares the text of a file between the markers of that name with what the run
 // saw.
 func compareDocument(t *testing.T, path, name, want string) {
 	t.Helper()

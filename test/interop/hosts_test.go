@@ -26,7 +26,7 @@ var everyHost = flag.Bool("hosts", false, "TestHosts also runs the hosts that ar
 const longTurn = 78 * time.Second
 
 // TestHosts runs hosts with a scripted model that hands over a task and continues it with
-// what it received. The tables of testdata/interop.md are what the run saw.
+// what it received. The tables of testdata/hosts.txt are what the run saw.
 func TestHosts(t *testing.T) {
 	t.Parallel()
 	server := ours(t)
@@ -88,7 +88,7 @@ func (r *rows) put(place int, cells []string) {
 	r.rows[place] = "| " + strings.Join(cells, " | ") + " |\n"
 }
 
-// compare compares the rows with the table of that name in testdata/interop.md, which has n. Those that
+// compare compares the rows with the table of that name in testdata/hosts.txt, which has n. Those that
 // did not run are not compared.
 func (r *rows) compare(t *testing.T, name string, n int, head string) {
 	t.Helper()
@@ -96,16 +96,16 @@ func (r *rows) compare(t *testing.T, name string, n int, head string) {
 		for _, place := range slices.Sorted(maps.Keys(r.rows)) {
 			head += r.rows[place]
 		}
-		compareDocument(t, interopPage, name, head)
+		compareDocument(t, hostsFile, name, head)
 		return
 	}
-	text, err := os.ReadFile(interopPage)
+	text, err := os.ReadFile(hostsFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range r.rows {
 		if !strings.Contains(string(text), row) {
-			t.Errorf("testdata/interop.md lacks this row, `go test -run '^TestHosts$' -hosts -update` in test/interop writes it:\n%s", row)
+			t.Errorf("testdata/hosts.txt lacks this row, `go test -run '^TestHosts$' -hosts -update` in test/interop writes it:\n%s", row)
 		}
 	}
 }
