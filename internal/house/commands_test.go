@@ -35,11 +35,10 @@ func commandLines(t *testing.T) []typed {
 
 // elsewhere names a file that runs a command of the pages, and a text in it.
 var elsewhere = map[string][2]string{
-	"go build ./...":                     {".ci/run", "go build ./..."},
-	"go test ./...":                      {".ci/run", "step_test()"},
-	"go test -race ./codexserver/native": {".ci/run", "step_race()"},
-	".ci/run":                            {".github/workflows/ci.yml", ".ci/run fmt"},
-	".ci/run vet race":                   {".github/workflows/ci.yml", ".ci/run race"},
+	"go build ./...":   {".ci/run", "go build ./..."},
+	"go test ./...":    {".ci/run", "step_test()"},
+	".ci/run":          {".github/workflows/ci.yml", ".ci/run fmt"},
+	".ci/run vet race": {".github/workflows/ci.yml", ".ci/run race"},
 
 	`codex-mcp ask -a untrusted "publish it"`:        {recordings, "publish it"},
 	`codex-mcp ask --resume last "to three will do"`: {recordings, "to three will do"},

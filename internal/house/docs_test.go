@@ -195,16 +195,3 @@ func exists(t *testing.T, at, path string) {
 		t.Errorf("%s: %v", at, err)
 	}
 }
-
-// TestDocsGate checks that CONTRIBUTING.md has every step of the gate.
-func TestDocsGate(t *testing.T) {
-	steps := regexp.MustCompile(`(?m)^all=\((.*)\)$`).FindStringSubmatch(read(t, ".ci/run"))
-	if steps == nil {
-		t.Fatal("the gate lists no steps")
-	}
-	for step := range strings.FieldsSeq(steps[1]) {
-		if !regexp.MustCompile("(?m)^\\|[^|]*`" + step + "`").MatchString(read(t, "CONTRIBUTING.md")) {
-			t.Errorf("CONTRIBUTING.md does not describe the step %s", step)
-		}
-	}
-}

@@ -105,7 +105,7 @@ func TestReleaseInHostileProject(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := set.MCPServers.Codex
-	install := documented(t, "docs/project/releasing.md", "npm install --global @")
+	install := documented(t, "docs/releasing.md", "npm install --global @")
 	for name, files := range hostileProjects {
 		t.Run(name, func(t *testing.T) {
 			around := t.TempDir()

@@ -70,7 +70,7 @@ func (r *registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // tryRegistry publishes the packages to a registry, and installs the program with the command of
-// docs/project/releasing.md. With -claude the real Claude Code installs the plugin of the repository, and
+// docs/releasing.md. With -claude the real Claude Code installs the plugin of the repository, and
 // connects to the server.
 func tryRegistry(t *testing.T, dist, repo, version string) {
 	r := newRegistry(t)
@@ -93,7 +93,7 @@ func tryRegistry(t *testing.T, dist, repo, version string) {
 		command(t, dist, "npm", "publish", "--access", "public", file)
 	}
 	t.Setenv("npm_config_prefix", filepath.Join(home, "global"))
-	words := strings.Fields(documented(t, "docs/project/releasing.md", "npm install --global @"))
+	words := strings.Fields(documented(t, "docs/releasing.md", "npm install --global @"))
 	command(t, home, words[0], words[1:]...)
 	try(t, filepath.Join(home, "global/bin/codex-mcp"), version)
 	if *claude == "" {

@@ -70,11 +70,11 @@ func checkParts(t *testing.T, dist, program, version, system string) {
 }
 
 // checkSignature signs the sums of a release with a key of the test, by the command of the
-// workflow, and checks them by the commands of docs/project/releasing.md. Other files, other sums, other
+// workflow, and checks them by the commands of docs/releasing.md. Other files, other sums, other
 // keys and signatures for another purpose are refused.
 func checkSignature(t *testing.T, dist string) {
 	sign := regexp.MustCompile(`ssh-keygen -Y sign .*`).FindString(read(t, ".github/workflows/release.yml"))
-	_, section, _ := strings.Cut(read(t, "docs/project/releasing.md"), "## Checking a release")
+	_, section, _ := strings.Cut(read(t, "docs/releasing.md"), "## Checking a release")
 	_, verify, _ := strings.Cut(section, "```sh\n")
 	verify, _, _ = strings.Cut(verify, "```")
 	if sign == "" || !strings.Contains(verify, "ssh-keygen -Y verify") || !strings.Contains(verify, "sha256sum") {
