@@ -9,8 +9,8 @@ var foreign = []uint32{0x40000000}
 
 // The calls that newer architectures lack.
 var (
-	legacyOpen = []argument{{unix.SYS_OPEN, 1}}
-	legacyMode = []argument{{unix.SYS_CHMOD, 1}, {unix.SYS_CREAT, 1}, {unix.SYS_MKNOD, 1}}
+	legacyOpen = []uint32{unix.SYS_OPEN}
+	legacyMode = []uint32{unix.SYS_CHMOD, unix.SYS_CREAT, unix.SYS_MKNOD}
 
 	legacyAttributes = []uint32{
 		unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT,

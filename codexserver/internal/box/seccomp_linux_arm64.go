@@ -5,7 +5,6 @@ import "golang.org/x/sys/unix"
 const nativeArch = unix.AUDIT_ARCH_AARCH64
 
 var (
-	foreign                []uint32
-	legacyOpen, legacyMode []argument
-	legacyAttributes       []uint32
+	foreign                                  []uint32
+	legacyOpen, legacyMode, legacyAttributes []uint32
 )

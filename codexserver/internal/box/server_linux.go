@@ -53,31 +53,3 @@ func dropPrying() error {
 	}
 	return nil
 }
-
-// spare denies signals to a thread.
-func spare(bodies map[uint32]bpf, thread uint32) {
-	for _, call := range []struct{ nr, arg uint32 }{
-		{unix.SYS_KILL, 0}, {unix.SYS_TKILL, 0}, {unix.SYS_TGKILL, 1},
-		{unix.SYS_RT_SIGQUEUEINFO, 0}, {unix.SYS_RT_TGSIGQUEUEINFO, 1}, {unix.SYS_PIDFD_OPEN, 0},
-	} {
-		var body bpf
-		body.load(offsetArgs + call.arg*8)
-		body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, thread, 0, 1)
-		body.deny(unix.EPERM)
-		body.allow()
-		bodies[call.nr] = body
-	}
-	// This call also takes the folder of a thread in /proc as a descriptor, and a filter
-	// cannot see whose folder that is. Without the call, libraries signal by process id.
-	bodies[unix.SYS_PIDFD_SEND_SIGNAL] = denial(unix.ENOSYS)
-	// A file can be set to send a signal to a thread.
-	var body bpf
-	body.load(offsetArgs + 8)
-	body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.F_SETOWN_EX, 4, 0)
-	body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.F_SETOWN, 0, 2)
-	body.load(offsetArgs + 16)
-	body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, thread, 1, 0)
-	body.allow()
-	body.deny(unix.EPERM)
-	bodies[unix.SYS_FCNTL] = body
-}
