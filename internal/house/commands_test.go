@@ -45,15 +45,12 @@ var elsewhere = map[string][2]string{
 	"sh hello.sh  # ~/hello":                         {recordings, `"sh", "hello.sh"`},
 	"codex-mcp page":                                 {commandTests + "pagecommand_linux_test.go", `built(t), append([]string{"page"}`},
 
-	"codex-mcp-gateway":                                 {"codexserver/gateway/cmd/codex-mcp-gateway/main_test.go", "func startHTTP("},
 	"mkdir mcptypes/v20270131":                          contributing,
 	"cp -r schema/2026-07-28 schema/2027-01-31":         contributing,
 	"cp -r mcptypes/modern/testdata mcptypes/v20270131": contributing,
 	"sed 's/2026-07-28/2027-01-31/g; s/package modern/package v20270131/; s/Package modern/Package v20270131/' mcptypes/modern/doc.go > mcptypes/v20270131/doc.go": contributing,
 	"go run ./gen -schema schema/2027-01-31/schema.json -take upstream.json":                                                                                       contributing,
 	"go generate ./mcptypes/v20270131": contributing,
-
-	"codex-mcp-gateway --new-token ann": {"codexserver/gateway/cmd/codex-mcp-gateway/token_test.go", `"--new-token", "ann`},
 
 	"mkdir ~/portkey": {".ci/run", "testdata/models"},
 	`echo '{"overrides": {"@hono/node-server": "1.13.7"}}' >~/portkey/package.json`:                {commandTests + "testdata/models/package.json", `"@hono/node-server": "1.13.7"`},
@@ -89,7 +86,6 @@ var byHand = map[string]string{
 	"vllm serve Qwen/Qwen3-Coder-30B-A3B-Instruct --max-model-len 65536 --enable-auto-tool-choice --tool-call-parser qwen3_coder": "needs a large model",
 	"lms server start --port 1234":                                                                                                "needs a large model",
 	"ssh -L 8765:127.0.0.1:8765 workstation":                                                                                      "needs a second machine",
-	"skopeo copy --all oci-archive:codex-mcp-gateway_0.2.0_linux.oci.tar docker://registry.example.com/codex-mcp-gateway:0.2.0":   "needs a registry; the step release copies the image to a folder",
 	"go mod edit -replace github.com/codexmcp/codexmcp=../..":                                                                     "changes go.mod, which the step tidy checks",
 	"go mod tidy": "the same",
 	"go mod edit -dropreplace github.com/codexmcp/codexmcp": "the same",

@@ -38,7 +38,7 @@ func tryModules(t *testing.T, repo, version string) {
 		}
 		return string(out)
 	}
-	for _, program := range []struct{ page, name string }{{"README.md", "codex-mcp"}, {"docs/operate/gateway.md", "codex-mcp-gateway"}} {
+	for _, program := range []struct{ page, name string }{{"README.md", "codex-mcp"}, {"codexserver/gateway/README.md", "codex-mcp-gateway"}} {
 		t.Run(program.name, func(t *testing.T) {
 			run(t, t.TempDir(), documented(t, program.page, "go install "+module+"/codexserver/"))
 			want := program.name + " " + version + " (" + runtime.Version() + ", "

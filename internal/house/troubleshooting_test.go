@@ -9,16 +9,15 @@ import (
 	"testing"
 )
 
-// TestDocsErrors checks that the code has the texts of errors in docs/use/troubleshooting.md, and in the tables of
-// docs/operate/operating.md about the log: each part between two … is in one string. An entry begins with its texts.
+// TestDocsErrors checks that the code has the texts of errors in docs/use/troubleshooting.md: each part between two … is in one
+// string. An entry begins with its text.
 func TestDocsErrors(t *testing.T) {
-	var literals, sources strings.Builder
+	var literals strings.Builder
 	for _, file := range files(t, ".go") {
 		if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(strings.TrimPrefix(file, "contrib/"), "examples/") {
 			continue
 		}
 		src := []byte(read(t, file))
-		sources.Write(src)
 		var s scanner.Scanner
 		s.Init(token.NewFileSet().AddFile(file, -1, len(src)), src, nil, 0)
 		for {
@@ -50,28 +49,7 @@ func TestDocsErrors(t *testing.T) {
 		has(text)
 		found++
 	}
-	_, section, _ := strings.Cut(read(t, "docs/operate/operating.md"), "### What the log says of a failure")
-	section, _, _ = strings.Cut(section, "\n## ")
-	logged := 0
-	for row := range strings.Lines(section) {
-		cells := strings.Split(row, " | ")
-		texts := cells[0]
-		if len(cells) > 2 && inline.MatchString(cells[2]) { // of a process that runs
-			level, message, _ := strings.Cut(cells[2], " ")
-			call := "." + level[:1] + strings.ToLower(level[1:]) + "(\"" + strings.Trim(message, "`") + "\""
-			if !strings.Contains(sources.String(), call) {
-				t.Errorf("the code has no call of %s", call)
-			}
-			texts = cells[3]
-		} else if !strings.HasPrefix(row, "| `") {
-			continue
-		}
-		for _, text := range inline.FindAllStringSubmatch(texts, -1) {
-			has(strings.ReplaceAll(text[1], ": ", "…")) // each function adds its part of an error
-		}
-		logged++
-	}
-	if found < 15 || logged < 25 {
-		t.Errorf("only %d and %d entries found: the search is broken", found, logged)
+	if found < 15 {
+		t.Errorf("only %d entries found: the search is broken", found)
 	}
 }

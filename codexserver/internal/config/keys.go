@@ -129,7 +129,7 @@ func (s *Settings) otherKeys() []key {
 		{"http.origins", &h.Origins, unset{[]any{}}, nil, "the origins of web pages that may use the server, such as `https://example.com`, in place of pages of this machine"},
 		{"http.drain_timeout", &h.Drain, "30s", nil, "how long running work may continue after a signal to `codex-mcp http` or the gateway; `0` ends it at once"},
 		{name: "http.metrics"}, {name: "http.worker_idle"}, {name: "http.url"}, {name: "http.oauth"},
-		{name: "http.principals", meaning: "keys of [codex-mcp-gateway](../operate/gateway.md#keys)"},
+		{name: "http.principals", meaning: "keys of [codex-mcp-gateway](../../codexserver/gateway/README.md#keys)"},
 
 		{"notify.command", &s.Notify, unset{[]any{}}, func(reflect.Value) error {
 			if len(s.Notify) > 0 && s.Notify[0] == "" {

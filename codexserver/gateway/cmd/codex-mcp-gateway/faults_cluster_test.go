@@ -64,7 +64,7 @@ func (s *machines) faults(persons []*person) (all []fault) {
 			m.begin(s.t)
 		})
 		at("a NATS server is killed", faultTime, one(s.nats), kill, begin)
-		at("the disk of a NATS server is full", faultTime, one(s.nats), func(m *machine) { m.fill(true) }, func(m *machine) { // as docs/operate/gateway.md says
+		at("the disk of a NATS server is full", faultTime, one(s.nats), func(m *machine) { m.fill(true) }, func(m *machine) { // as codexserver/gateway/README.md says
 			m.fill(false)
 			kill(m)
 			begin(m)

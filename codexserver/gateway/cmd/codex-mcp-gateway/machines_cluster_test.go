@@ -295,17 +295,17 @@ func (s *machines) add(name, service, users string) *machine {
 	return m
 }
 
-// startProxy runs HAProxy with the configuration of docs/operate/operating.md, for fronts with other
+// startProxy runs HAProxy with the configuration of codexserver/gateway/README.md, for fronts with other
 // addresses, and returns its own. The certificate is a file.
 func startProxy(t *testing.T, certificate string, fronts ...string) (address string) {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "operate", "operating.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	block := regexp.MustCompile("(?s)```haproxy\n(.*?)```").FindSubmatch(page)
 	if block == nil {
-		t.Fatal("docs/operate/operating.md has no configuration of HAProxy")
+		t.Fatal("codexserver/gateway/README.md has no configuration of HAProxy")
 	}
 	dir := t.TempDir()
 	address = freeAddress(t)

@@ -9,7 +9,7 @@
 //	codex-mcp-gateway user forget NAME
 //
 // The users are in the tables http.principals of $CODEX_HOME/codex-mcp.toml. --help lists all
-// flags; docs/operate/gateway.md explains them. SIGHUP reloads the users.
+// flags; codexserver/gateway/README.md has the keys. SIGHUP reloads the users.
 //
 // Exit status: 0 after a signal; 1 when it cannot start; 2 when the command line is wrong.
 package main

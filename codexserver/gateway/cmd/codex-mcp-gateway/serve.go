@@ -93,7 +93,7 @@ func (o *options) newPool(c *configuration, files *files, from workers.Options) 
 	}
 	pool, err := workers.New(from)
 	if errors.Is(err, enclosure.ErrUnavailable) {
-		return nil, fmt.Errorf("%w; start a server for each user, as an OS user or in a container of its own (docs/operate/operating.md)", err)
+		return nil, fmt.Errorf("%w; start a server for each user, as an OS user or in a container of its own (codexserver/gateway/README.md)", err)
 	}
 	return pool, err
 }

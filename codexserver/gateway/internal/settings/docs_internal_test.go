@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDocsKeys compares the tables of keys in docs/operate/gateway.md with the real keys.
+// TestDocsKeys compares the tables of keys in codexserver/gateway/README.md with the real keys.
 func TestDocsKeys(t *testing.T) {
-	page, err := os.ReadFile("../../../../docs/operate/gateway.md")
+	page, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,9 +51,9 @@ func keys(prefix string, table reflect.Type) (all []string) {
 	return all
 }
 
-// TestDocsService reads the configurations of a service in docs/operate/gateway.md.
+// TestDocsService reads the configurations of a service in codexserver/gateway/README.md.
 func TestDocsService(t *testing.T) {
-	page, err := os.ReadFile("../../../../docs/operate/gateway.md")
+	page, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,40 +1,9 @@
 package main
 
 import (
-	"os"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/pflag"
 )
-
-// TestDocsFlags compares the table of flags in docs/operate/gateway.md with the program's.
-func TestDocsFlags(t *testing.T) {
-	page, err := os.ReadFile("../../../../docs/operate/gateway.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want, got []string
-	(&options{}).flags().VisitAll(func(f *pflag.Flag) {
-		want = append(want, f.Name)
-		if f.Shorthand != "" {
-			want = append(want, f.Shorthand)
-		}
-	})
-	for _, row := range regexp.MustCompile("(?m)^\\| (`-[^|]*) \\|").FindAllStringSubmatch(string(page), -1) {
-		for name := range strings.SplitSeq(row[1], ", ") {
-			got = append(got, strings.Trim(name, "`-"))
-		}
-	}
-	slices.Sort(want)
-	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the flags (-program +page):\n%s", diff)
-	}
-}
 
 // TestCommandLine checks command lines that start no server.
 func TestCommandLine(t *testing.T) {
