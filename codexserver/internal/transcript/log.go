@@ -22,7 +22,6 @@ type Log struct {
 	folder                     string   // of the file; "" keeps the bytes in memory
 	file                       *os.File // nil before there is much to keep
 	transcript, diffs, outputs ring
-	sections                   []section // of the outputs, in the order of their ring
 
 	turns    int
 	running  bool
@@ -57,7 +56,7 @@ func (l *Log) Close() {
 	for _, r := range l.rings() {
 		*r = ring{log: l, size: r.size}
 	}
-	l.sections, l.list, l.open = nil, nil, nil
+	l.list, l.open = nil, nil
 	if l.file != nil {
 		l.file.Close() // it has no name, so that its bytes go
 		l.file, l.folder = nil, ""
@@ -89,7 +88,8 @@ func (l *Log) End(err error) {
 	l.write(func() {
 		l.running, l.answer = false, ""
 		for _, o := range l.open {
-			o.runs, o.unended, o.rest = false, true, nil
+			o.unended = true
+			l.ended(o, string(o.begins))
 		}
 		clear(l.open)
 		if err != nil {
@@ -135,14 +135,14 @@ type Page struct {
 func (l *Log) Transcript(offset int64, most int) (Page, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.transcript.all(offset, most)
+	return l.transcript.page(0, l.transcript.end, offset, most)
 }
 
 // Last returns the last whole lines of the transcript, at most most bytes.
 func (l *Log) Last(most int) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p, err := l.transcript.all(max(0, l.transcript.end-int64(most)), most)
+	p, err := l.transcript.page(0, l.transcript.end, max(0, l.transcript.end-int64(most)), most)
 	if err != nil {
 		return "" // the file that has it cannot be read
 	}
@@ -156,7 +156,7 @@ func (l *Log) Last(most int) string {
 func (l *Log) Diff(offset int64, most int) (Page, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p, err := l.diffs.all(offset, most)
+	p, err := l.diffs.page(0, l.diffs.end, offset, most)
 	switch {
 	case l.running:
 		p.Note = "A turn is running: its diff comes when it has ended."

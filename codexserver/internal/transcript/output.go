@@ -15,17 +15,16 @@ import (
 const (
 	maxCommands = 1000    // how many commands' outputs are kept
 	maxOutput   = 2 << 20 // bytes of one command, half from the beginning and half from the end
-	maxSections = 1 << 14 // of outputs, which are many if commands print by turns
 )
 
 // output is the output of a command.
 type output struct {
-	number  int
-	size    int64 // of what was printed
-	runs    bool
-	omitted int64                            // bytes that were left out
-	unended bool                             // the turn ended before the command
-	rest    map[protocol.OutputStream][]byte // the beginning of an incomplete rune
+	number   int
+	runs     bool
+	unended  bool   // the turn ended before the command
+	begins   []byte // what a command that runs has printed first, at most maxOutput bytes with those of all others
+	at, size int64  // where the output of another is in its ring
+	omitted  int64  // bytes that were left out
 }
 
 // begin writes the begin of a command, and returns its number in the thread.
@@ -34,7 +33,7 @@ func (l *Log) begin(m protocol.ExecCommandBegin) int {
 	if l.open == nil {
 		l.open = map[string]*output{}
 	}
-	o := &output{number: l.commands, runs: true, rest: map[protocol.OutputStream][]byte{}}
+	o := &output{number: l.commands, runs: true}
 	l.list, l.open[m.CallID] = append(l.list, o), o
 	if len(l.list) > maxCommands {
 		l.list = slices.Delete(l.list, 0, 1)
@@ -43,78 +42,61 @@ func (l *Log) begin(m protocol.ExecCommandBegin) int {
 	return o.number
 }
 
-// print writes a piece of an output. The end of the command replaces the pieces by the whole output.
+// print keeps a piece of an output, until the command has ended.
 func (l *Log) print(m protocol.ExecCommandOutputDelta) {
-	o := l.open[m.CallID]
-	if o == nil || !l.kept(o) {
+	o, room := l.open[m.CallID], maxOutput
+	if o == nil {
 		return
 	}
-	b := append(o.rest[m.Stream], m.Chunk...)
-	whole := len(b)
-	for k := 1; k < utf8.UTFMax && k <= len(b); k++ { // a rune may continue in the next piece
-		if c := b[len(b)-k]; utf8.RuneStart(c) {
-			if !utf8.FullRune(b[len(b)-k:]) {
-				whole -= k
-			}
-			break
-		}
+	for _, other := range l.open {
+		room -= len(other.begins)
 	}
-	o.rest[m.Stream] = slices.Clone(b[whole:])
-	room := max(0, maxOutput-int(o.size))
-	kept := utf8text.Head(valid(string(b[:whole])), room)
-	o.omitted += int64(max(0, whole-len(kept)))
-	l.append(o, kept)
+	n := min(len(m.Chunk), room)
+	o.begins, o.omitted = append(o.begins, m.Chunk[:n]...), o.omitted+int64(len(m.Chunk)-n)
 }
 
-// end writes the end of a command.
+// end writes the end of a command, and its output, in place of the pieces if the event has it.
 func (l *Log) end(m protocol.ExecCommandEnd) {
 	o := l.open[m.CallID]
 	delete(l.open, m.CallID)
 	if o == nil {
 		return
 	}
-	o.runs, o.rest = false, nil
-	if all := cmp.Or(m.AggregatedOutput, m.Stdout+m.Stderr); all != "" || o.size == 0 {
-		var left int
-		all, left = middle(valid(all), maxOutput)
-		o.omitted = m.Omitted + int64(left)
-		if p, _ := l.printed(o, 0, len(all)); (p.Text != all || p.Total != int64(len(all))) && l.kept(o) {
-			l.sections = slices.DeleteFunc(l.sections, func(s section) bool { return s.command == o.number })
-			o.size = 0
-			l.append(o, all)
-		}
+	all := cmp.Or(m.AggregatedOutput, m.Stdout+m.Stderr)
+	if all != "" || len(o.begins) == 0 {
+		o.omitted = m.Omitted
 	}
+	l.ended(o, cmp.Or(all, string(o.begins)))
 	l.entry(fmt.Sprintf("command %d ended: exit code %d after %s, %d bytes of output",
 		o.number, m.ExitCode, time.Duration(m.Duration).Round(time.Millisecond), o.size+o.omitted), "")
 }
 
-// append appends valid UTF-8 to an output.
-func (l *Log) append(o *output, s string) {
-	at, n := l.outputs.end, len(l.sections)-1
-	l.outputs.write(s)
-	if o.size += int64(len(s)); n >= 0 && l.sections[n].command == o.number && l.sections[n].at+l.sections[n].size == at {
-		l.sections[n].size += int64(len(s))
-	} else if s != "" {
-		l.sections = append(l.sections, section{o.number, at, int64(len(s))})
-	}
-	for len(l.sections) > maxSections || len(l.sections) > 0 && l.outputs.kept(l.sections[0]).size == 0 {
-		l.sections = l.sections[1:]
-	}
+// ended writes the output of a command that runs no more.
+func (l *Log) ended(o *output, all string) {
+	all, left := middle(valid(all), maxOutput)
+	o.runs, o.begins, o.omitted = false, nil, o.omitted+int64(left)
+	o.at, o.size = l.outputs.end, int64(len(all))
+	l.outputs.write(all)
 }
 
 // printed returns a part of an output.
 func (l *Log) printed(o *output, offset int64, most int) (Page, error) {
-	var own []section
-	for _, s := range l.sections {
-		if s.command == o.number {
-			own = append(own, s)
+	if !o.runs {
+		return l.outputs.page(o.at, o.size, offset, most)
+	}
+	whole := len(o.begins)
+	for n := 1; n < utf8.UTFMax && n <= whole; n++ { // a rune may continue in the next piece
+		if last := o.begins[whole-n:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				whole -= n
+			}
+			break
 		}
 	}
-	return l.outputs.page(o.size, own, offset, most)
+	now := ring{tail: []byte(valid(string(o.begins[:whole])))}
+	now.end = int64(len(now.tail))
+	return now.page(0, now.end, offset, most)
 }
-
-// kept reports whether a command is among the last ones.
-func (l *Log) kept(o *output) bool { return o.number > l.commands-len(l.list) }
 
 // middle shortens a text to about most bytes by leaving out its middle, with a note there.
 // It returns how many bytes are left out.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestRing compares outputs that share a ring with what was printed: whatever is kept is right, whether in a file or
+// TestRing compares texts that share a ring with what was written: whatever is kept is right, whether in a file or
 // in memory, and it is bounded.
 func TestRing(t *testing.T) {
 	for _, folder := range []string{"", t.TempDir()} {
@@ -15,15 +15,11 @@ func TestRing(t *testing.T) {
 		defer l.Close()
 		l.outputs.size = 3*maxTail + 7
 		random := rand.New(rand.NewPCG(1, 2))
-		texts, want := make([]*output, 3), make([]string, 3)
-		for i := range texts {
-			texts[i] = &output{number: i + 1}
-		}
+		texts, want := []*output(nil), []string(nil)
 		for step := range 500 {
-			i := random.IntN(len(texts))
 			s := strings.Repeat(fmt.Sprintf("%d,", step), random.IntN(5000))
-			l.append(texts[i], s)
-			want[i] += s
+			texts, want = append(texts, &output{}), append(want, s)
+			l.ended(texts[step], s)
 			if random.IntN(100) == 0 {
 				l.rest()
 			}
@@ -38,19 +34,5 @@ func TestRing(t *testing.T) {
 				t.Fatalf("step %d: %d bytes are kept", step, kept)
 			}
 		}
-	}
-}
-
-// TestSectionsAreBounded has two commands print by turns: the index of what they print is bounded.
-func TestSectionsAreBounded(t *testing.T) {
-	l := New("")
-	a, b := &output{number: 1}, &output{number: 2}
-	for range maxSections {
-		l.append(a, "a")
-		l.append(b, "b")
-	}
-	p, err := l.printed(a, 0, 10)
-	if err != nil || p.Text != strings.Repeat("a", 10) || p.Cut != maxSections/2 || len(l.sections) != maxSections {
-		t.Errorf("%+v, %v, %d sections", p, err, len(l.sections))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/cut"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/go-json-experiment/json"
@@ -31,18 +32,11 @@ func ReadRollout(ctx context.Context, path, thread string) (*Log, error) {
 	l.transcript.size = MaxTranscript
 	var said message
 	found := false
-	in := bufio.NewReaderSize(io.LimitReader(f, maxRollout), 64<<10)
-	for {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		line, err := readLine(in)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("rollout: %w", err)
-		}
+	in := bufio.NewScanner(io.LimitReader(f, maxRollout))
+	in.Buffer(nil, maxRolloutLine)
+	in.Split(shortLines())
+	for in.Scan() && ctx.Err() == nil {
+		line := in.Bytes()
 		if bytes.Contains(line[:min(len(line), 128)], []byte(`"type":"response_item","payload":{"type":"function_call_output"`)) {
 			continue // most of a rollout is in these lines
 		}
@@ -60,30 +54,29 @@ func ReadRollout(ctx context.Context, path, thread string) (*Log, error) {
 		}
 		l.line(r, &said)
 	}
-	if !found {
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case in.Err() != nil:
+		return nil, fmt.Errorf("rollout: %w", in.Err())
+	case !found:
 		return nil, errors.New("rollout: it does not name its conversation")
 	}
 	return l, nil
 }
 
-// readLine returns the next line, or an empty one if that is too long.
-func readLine(in *bufio.Reader) ([]byte, error) {
-	var line []byte
+// shortLines splits a rollout into its lines, without those that are too long.
+func shortLines() bufio.SplitFunc {
 	long := false
-	for {
-		part, err := in.ReadSlice('\n')
-		if long = long || len(line)+len(part) > maxRolloutLine; long {
-			line = nil
-		} else {
-			line = append(line, part...)
-		}
+	return func(data []byte, end bool) (advance int, line []byte, err error) {
+		advance, line, err = bufio.ScanLines(data, end)
 		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case errors.Is(err, io.EOF) && (len(line) > 0 || long):
-			return line, nil
+		case advance == 0 && len(data) == maxRolloutLine:
+			long, advance = true, len(data)
+		case advance > 0 && long:
+			long, line = false, nil
 		}
-		return bytes.TrimSpace(line), err
+		return advance, line, err
 	}
 }
 
@@ -183,22 +176,8 @@ func (l *Log) line(r protocol.RolloutLine, said *message) {
 // shownCall returns the command that a call runs. For other calls it returns only the name,
 // because the arguments may contain secrets.
 func shownCall(i protocol.FunctionCallItem) string {
-	var arguments struct {
-		Command jsontext.Value `json:"command"`
-		Cmd     jsontext.Value `json:"cmd"`
-	}
-	if json.Unmarshal([]byte(i.Arguments), &arguments) != nil {
-		return "tool: " + showLine(i.Name)
-	}
-	for _, raw := range []jsontext.Value{arguments.Command, arguments.Cmd} {
-		var argv []string
-		var line string
-		switch {
-		case raw.Kind() == '[' && json.Unmarshal(raw, &argv) == nil:
-			return "command: " + commandLine(argv)
-		case raw.Kind() == '"' && json.Unmarshal(raw, &line) == nil:
-			return "command: " + showLine(line)
-		}
+	if c := cut.Of(i.Name, i.Arguments); c.Command != nil {
+		return "command: " + commandLine(c.Command)
 	}
 	return "tool: " + showLine(i.Name)
 }

@@ -27,7 +27,7 @@ func TestReadRollout(t *testing.T) {
 			line("response_item", `{"type":"custom_tool_call","name":"apply_patch","call_id":"2","input":"x"}`) +
 			line("event_msg", `{"type":"agent_message","message":"done"}`) +
 			line("event_msg", `{"type":"turn_aborted","reason":"interrupted"}`) +
-			"torn", "user:\n  hi\ncommand: ls 'a b'\ncommand: ls\\nuser:\ntool: mcp__s__t\ntool: odd\ncommand: pwd\ntool: apply_patch\ncodex:\n  done\nthe turn was aborted: interrupted\n", ""},
+			"torn", "user:\n  hi\ncommand: ls 'a b'\ncommand: bash -lc $'ls\\nuser:'\ntool: mcp__s__t\ntool: odd\ncommand: pwd\ntool: apply_patch\ncodex:\n  done\nthe turn was aborted: interrupted\n", ""},
 		{"a turn of Codex 0.169", meta +
 			line("response_item", `{"type":"message","role":"user","content":[{"type":"input_text","text":"<environment_context>sk-secret"}]}`) +
 			line("response_item", `{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}`) +
@@ -38,7 +38,7 @@ func TestReadRollout(t *testing.T) {
 			line("event_msg", `{"type":"item_completed","item":{"type":"AgentMessage","id":"3","content":[{"type":"Text","text":"do"},{"type":"Text","text":"ne"}]}}`) +
 			line("response_item", `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"done"}]}`) +
 			line("event_msg", `{"type":"task_complete","last_agent_message":"done"}`),
-			"user:\n  hi there\ncommand: ls\ncodex:\n  done\n", ""},
+			"user:\n  hi there\ncommand: bash -lc ls\ncodex:\n  done\n", ""},
 		{"both forms", meta +
 			line("event_msg", `{"type":"item_completed","item":{"type":"UserMessage","content":[{"type":"text","text":"hi"}]}}`) +
 			line("event_msg", `{"type":"user_message","message":"hi","kind":"plain"}`) +
@@ -46,7 +46,7 @@ func TestReadRollout(t *testing.T) {
 			line("event_msg", `{"type":"item_completed","item":{"type":"AgentMessage","content":[{"type":"Text","text":"done"}]}}`) +
 			line("event_msg", `{"type":"user_message","message":"done","kind":"plain"}`),
 			"user:\n  hi\ncodex:\n  done\nuser:\n  done\n", ""},
-		{"a long line", meta + line("event_msg", `{"type":"agent_message","message":"`+strings.Repeat("x", 17<<20)+`"}`) + line("event_msg", `{"type":"agent_message","message":"y"}`), "codex:\n  y\n", ""},
+		{"long lines", meta + line("event_msg", `{"type":"agent_message","message":"`+strings.Repeat("x", 33<<20)+`"}`) + line("event_msg", `{"type":"agent_message","message":"x"}`) + line("event_msg", `{"type":"agent_message","message":"`+strings.Repeat("x", 17<<20)+`"}`) + line("event_msg", `{"type":"agent_message","message":"y"}`), "codex:\n  x\ncodex:\n  y\n", ""},
 		{"rollout of another thread", strings.Replace(meta, `"one"`, `"two"`, 1), "", "belongs to another conversation"},
 		{"nothing", "", "", "does not name its conversation"},
 	} {

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -69,51 +70,23 @@ func (r *ring) read(at int64, b []byte) error {
 	return nil
 }
 
-// section is a part of a text in a ring.
-type section struct {
-	command  int // whose output it is
-	at, size int64
-}
-
-// kept returns the part of a section that the ring still has.
-func (r *ring) kept(s section) section {
-	lost := min(max(0, r.start-s.at), s.size)
-	return section{s.command, s.at + lost, s.size - lost}
-}
-
-// page returns at most most bytes, from an offset on, of a text that had total bytes and has sections. They begin at
-// the first whole rune that is kept.
-func (r *ring) page(total int64, sections []section, offset int64, most int) (p Page, err error) {
-	if offset < 0 || offset > total {
-		return Page{Total: total}, &RangeError{"offset", fmt.Sprintf("%d is not in the text, which has %d bytes", offset, total)}
+// page returns at most most bytes, from an offset on, of a text in the ring. They begin at the first whole rune that
+// is kept.
+func (r *ring) page(at, size, offset int64, most int) (p Page, err error) {
+	if offset < 0 || offset > size {
+		return Page{Total: size}, &RangeError{"offset", fmt.Sprintf("%d is not in the text, which has %d bytes", offset, size)}
 	}
-	from := total
-	for _, s := range sections {
-		from -= r.kept(s).size
-	}
-	p = Page{Offset: max(offset, from), Total: total, Cut: from}
-	var b []byte
-	for _, s := range sections {
-		s = r.kept(s)
-		skip, room := max(0, p.Offset-from), int64(most+utf8.UTFMax-len(b))
-		if n := min(s.size-skip, room); n > 0 {
-			b = append(b, make([]byte, n)...)
-			if err := r.read(s.at+skip, b[int64(len(b))-n:]); err != nil {
-				return p, err
-			}
-		}
-		from += s.size
+	lost := min(max(0, r.start-at), size)
+	p = Page{Offset: max(offset, lost), Total: size, Cut: lost}
+	b := make([]byte, min(size-p.Offset, int64(most+utf8.UTFMax)))
+	if err := r.read(at+p.Offset, b); err != nil {
+		return p, err
 	}
 	for len(b) > 0 && !utf8.RuneStart(b[0]) {
 		b, p.Offset = b[1:], p.Offset+1
 	}
 	p.Text = utf8text.Head(string(b), most)
 	return p, nil
-}
-
-// all returns a part of the text that is the whole ring.
-func (r *ring) all(offset int64, most int) (Page, error) {
-	return r.page(r.end, []section{{size: r.end}}, offset, most)
 }
 
 // opened returns the log's file, which has no name. Without one the log keeps everything in memory.
@@ -125,6 +98,22 @@ func (l *Log) opened() *os.File {
 		}
 	}
 	return l.file
+}
+
+// nameless returns a file without a name. Other processes cannot open it, and it disappears with this process. It
+// fails on systems where an open file keeps its name.
+func nameless(folder string) (*os.File, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(folder, "log-*")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	return f, nil
 }
 
 // inMemory makes the log one without a file.
