@@ -87,8 +87,8 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 		return Answer{}, err
 	}
 	err = th.Begin(a, protocol.TurnInput{Items: protocol.TextInput(t.Prompt)}).Run(ctx)
-	text, lacks := log.Answer()
-	return Answer{Thread: th.ID(), Text: text, Incomplete: lacks}, err
+	said := log.Said()
+	return Answer{Thread: th.ID(), Text: said.Text, Incomplete: said.Lacks}, err
 }
 
 // callback calls [Turn].Event.

@@ -42,98 +42,84 @@ type Found struct {
 }
 
 // Now returns what is known of a turn that runs: the changes of its patches.
-func (b *Before) Now(p *Patches, dir string) Found {
-	f := b.patched(p, dir)
-	f.Unknown = unknown(git.Gap{Path: dir, Why: errRuns.Error()})
-	return f
+func (b *Before) Now(p *Patches) Found {
+	return Found{From: protocol.ChangesFromEvents, List: b.patched(p), Omitted: p.omitted, Unknown: unknown(git.Gap{Path: b.folder(), Why: errRuns.Error()})}
 }
 
-// patched returns the changes of patches, and those of an earlier process. Paths below dir are relative to it.
-func (b *Before) patched(p *Patches, dir string) Found {
-	f := Found{From: protocol.ChangesFromEvents, Omitted: p.omitted}
-	for _, one := range p.changes(dir) {
-		f.List = append(f.List, changed(one, protocol.ByPatch))
-	}
-	var earlier []protocol.Change
-	if b != nil {
-		earlier = b.earlier
-	}
-	f.List = withEarlier(earlier, f.List)
-	return f
-}
-
-// After is what is known of the folder of a turn that has ended.
-type After struct {
-	before  *Before
-	changes []git.Change
-	gaps    []git.Gap
-	diff    string
-	err     error // why it was not compared
-}
-
-// After compares the folder with how it was before the turn, which ends, for a bounded time. It must be called once.
-func (b *Before) After() After {
+// folder returns the turn's folder, or "".
+func (b *Before) folder() string {
 	if b == nil {
-		return After{err: errWhere}
+		return ""
+	}
+	return b.dir
+}
+
+// patched returns the changes of patches, and those of an earlier process.
+func (b *Before) patched(p *Patches) []protocol.Change {
+	var list []protocol.Change
+	for _, one := range p.changes(b.folder()) {
+		list = append(list, changed(one, protocol.ByPatch))
+	}
+	if b == nil {
+		return list
+	}
+	return withEarlier(b.earlier, list)
+}
+
+// After compares the folder with how it was before the turn, which ends, for a bounded time, and returns what a turn
+// has changed that did this. It must be called once.
+func (b *Before) After(did Did) Found {
+	if b == nil {
+		return b.unseen(did, errWhere)
 	}
 	b.end()
 	b.never(errEnded)
-	a, s := After{before: b, err: b.failed}, b.snapshot
+	s, limit, log := b.snapshot, b.options.Changes.After, b.options.Logger
 	if s == nil {
-		return a
+		return b.unseen(did, b.failed)
 	}
-	limit, log := b.options.Changes.After, b.options.Logger
+	defer func() {
+		if err := s.Remove(); err != nil {
+			log.Warn("snapshot not removed", "error", err)
+		}
+	}()
 	ctx, stop := context.WithTimeoutCause(context.Background(), limit, slowError{limit})
 	defer stop()
+	var all []git.Change
+	var diff string
 	leave, err := b.place(ctx)
 	if err == nil {
 		defer leave()
-		a.changes, a.diff, err = s.Compare(ctx, maxDiff)
+		all, diff, err = s.Compare(ctx, maxDiff)
 	}
-	if a.err = err; err != nil {
+	if err != nil {
 		log.Info("no look after the turn: its changes are those of its patches", "folder", s.Root(), "error", err)
+		return b.unseen(did, err)
 	}
-	a.gaps = s.Gaps()
-	if err := s.Remove(); err != nil {
-		log.Warn("snapshot not removed", "error", err)
-	}
-	return a
-}
-
-// Found returns what a turn has changed that did this.
-func (a After) Found(did Did) Found {
-	if a.err != nil {
-		return a.patched(did)
-	}
-	elsewhere := did.Patches.elsewhere(a.before.snapshot.Covers)
-	f := Found{From: protocol.ChangesFromTree, Unknown: unknown(a.gaps...), Diff: a.diff + omitted(a.changes, elsewhere)}
-	all := append(a.changes[:len(a.changes):len(a.changes)], elsewhere...)
+	elsewhere := did.Patches.elsewhere(s.Covers)
+	f := Found{From: protocol.ChangesFromTree, Unknown: unknown(s.Gaps()...), Diff: diff + omitted(all, elsewhere)}
+	all = append(all, elsewhere...)
 	git.SortChanges(all)
 	for _, one := range all {
 		path := filepath.FromSlash(one.Path)
 		if !filepath.IsAbs(path) {
-			path = filepath.Join(a.before.snapshot.Root(), path)
+			path = filepath.Join(s.Root(), path)
 		}
 		f.List = append(f.List, changed(one, originOf(one, did.Patches.of(path), did.Ran)))
 	}
 	return f
 }
 
-// patched returns the changes of a turn whose folder was not compared: those of its patches.
-func (a After) patched(did Did) Found {
-	dir := ""
-	if a.before != nil {
-		dir = a.before.dir
-	}
-	f := a.before.patched(did.Patches, dir)
-	f.Diff = diffOfPatches(did.Diff, dir)
+// unseen returns the changes of a turn whose folder was not compared: those of its patches. Why is the reason.
+func (b *Before) unseen(did Did, why error) Found {
+	f := Found{From: protocol.ChangesFromEvents, List: b.patched(did.Patches), Omitted: did.Patches.omitted, Diff: diffOfPatches(did.Diff, b.folder())}
 	if !did.Begun {
 		f.From = ""
 	}
-	if did.Acted || !errors.Is(a.err, errEnded) { // a turn that ran nothing may end before the snapshot
-		f.Unknown = unknown(git.Gap{Path: dir, Why: reason(a.err)})
+	if did.Acted || !errors.Is(why, errEnded) { // a turn that ran nothing may end before the snapshot
+		f.Unknown = unknown(git.Gap{Path: b.folder(), Why: reason(why)})
 	}
-	if did.Commands && !errors.Is(a.err, errOff) && !errors.Is(a.err, errNone) && len(f.Unknown) > 0 {
+	if did.Commands && !errors.Is(why, errOff) && !errors.Is(why, errNone) && len(f.Unknown) > 0 {
 		f.Untold = "What the commands of this turn changed is not known: " + f.Unknown[0].Why + "."
 	}
 	return f

@@ -48,7 +48,7 @@ func TestSlowSnapshot(t *testing.T) {
 			if took := time.Since(begin); took != tt.begins+tt.ready {
 				t.Errorf("announced %t: Ready took until %v", tt.announced, took)
 			}
-			if got := b.After().Found(ended()); got.From != protocol.ChangesFromEvents || len(got.Unknown) != 1 || got.Unknown[0].Why != tt.why {
+			if got := b.After(ended()); got.From != protocol.ChangesFromEvents || len(got.Unknown) != 1 || got.Unknown[0].Why != tt.why {
 				t.Errorf("announced %t: %+v", tt.announced, got)
 			}
 		})
@@ -62,7 +62,7 @@ func TestSnapshotEndsWithTurn(t *testing.T) {
 		go b.Ready()
 		synctest.Wait()
 		begin := time.Now()
-		if got := b.After().Found(ended()); time.Since(begin) > 0 || got.Unknown[0].Why != errEnded.Error() {
+		if got := b.After(ended()); time.Since(begin) > 0 || got.Unknown[0].Why != errEnded.Error() {
 			t.Errorf("after %v: %+v", time.Since(begin), got)
 		}
 		(*Before)(nil).Ready()
@@ -88,10 +88,10 @@ func TestSnapshotsAreBounded(t *testing.T) {
 		if looking != 1 {
 			t.Errorf("%d snapshots at a time", looking)
 		}
-		third.After() // it does not wait for the others
+		third.After(ended()) // it does not wait for the others
 		close(release)
-		first.After()
-		second.After()
+		first.After(ended())
+		second.After(ended())
 		if looking > 2 || len(looks) != 0 {
 			t.Errorf("%d snapshots, %d places taken", looking, len(looks))
 		}
@@ -119,7 +119,7 @@ func TestAnnounced(t *testing.T) {
 		for range tt.ready {
 			b.Ready()
 		}
-		got := b.After().Found(Did{Begun: true, Patches: &Patches{}, Acted: tt.acts})
+		got := b.After(Did{Begun: true, Patches: &Patches{}, Acted: tt.acts})
 		if takes != tt.takes || got.From != protocol.ChangesFromEvents || len(got.Unknown) != tt.gaps {
 			t.Errorf("%s: %d snapshots, changes from %q, unknown %v", tt.name, takes, got.From, got.Unknown)
 		}

@@ -19,7 +19,7 @@ func TestContinued(t *testing.T) {
 		change(add, "a", "", &git.Lines{Added: 2, Removed: 1}, protocol.ByPatch), change(update, "b", "", &git.Lines{Added: 1}, protocol.ByCommand), change(add, "bin", "", nil, protocol.ByOther),
 	}
 	b := Continued("/w", before)
-	if f := b.After().Found(Did{Begun: true, Patches: &Patches{}, Commands: true}); len(f.Unknown) != 1 || f.Unknown[0].Why != errCut.Error() || f.Untold == "" || cmp.Diff(before, f.List) != "" {
+	if f := b.After(Did{Begun: true, Patches: &Patches{}, Commands: true}); len(f.Unknown) != 1 || f.Unknown[0].Why != errCut.Error() || f.Untold == "" || cmp.Diff(before, f.List) != "" {
 		t.Errorf("the folder before the turn is thought known: %+v", f)
 	}
 	got := withEarlier(before, []protocol.Change{

@@ -125,8 +125,8 @@ func (o *outlet) Event(e thread.Event) {
 	if e.Sent() {
 		o.send(e.Thread.ID, e.Event)
 	}
-	if e.Step.Doing != "" {
-		o.report(e.Step.Doing)
+	if e.Doing != "" {
+		o.report(e.Doing)
 	}
 }
 

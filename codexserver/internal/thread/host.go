@@ -183,8 +183,8 @@ func (h *host) ready(m protocol.EventMsg) {
 func (h *host) deliver(submission string, m protocol.EventMsg, notice bool) protocol.EventMsg {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	m, step := h.turn().Add(h.now.id, h.kept.Add(m), m)
-	e := Event{Event: protocol.Event{ID: cmp.Or(submission, h.now.Submission), Msg: m}, Notice: notice, Step: step}
+	m, doing := h.turn().Add(h.now.id, h.kept.Add(m), m)
+	e := Event{Event: protocol.Event{ID: cmp.Or(submission, h.now.Submission), Msg: m}, Notice: notice, Doing: doing}
 	switch m := m.(type) {
 	case protocol.TokenCount:
 		if m.Info != nil {

@@ -6,7 +6,6 @@ import (
 	"runtime/debug"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -15,8 +14,8 @@ type Event struct {
 	protocol.Event
 	// Thread is the thread. Its id is "" before the thread has begun.
 	Thread approval.Thread
-	// Step is what the event means for its turn.
-	Step turn.Step
+	// Doing is what the turn does from then on, as a line for a person, or "".
+	Doing string
 	// Notice is true for a [protocol.BackgroundEvent] that the user should read now.
 	Notice bool
 }

@@ -2,6 +2,7 @@ package thread
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -51,7 +52,7 @@ func (t *Thread) queued(q *Turn) *Turn {
 }
 
 // Run waits until the turn is the first, then runs it until it ends. It returns nil, an [*engine.TurnError] or an
-// [*engine.AbortError]. A turn that never began counts as aborted. After the turn, when the next one may run, its
+// [*engine.AbortError], with a [*turn.SpentError] if the budget has ended the turn. A turn that never began counts as aborted. After the turn, when the next one may run, its
 // diff is written into the transcript.
 func (q *Turn) Run(ctx context.Context) error {
 	err := q.run(ctx)
@@ -86,7 +87,11 @@ func (q *Turn) run(ctx context.Context) error {
 	if q.review != nil {
 		work = q.reviews
 	}
-	return t.observed(q.attend, work)(ctx)
+	err := t.observed(q.attend, work)(ctx)
+	if spent, ok := errors.AsType[*turn.SpentError](context.Cause(ctx)); ok && err != nil {
+		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: spent}
+	}
+	return err
 }
 
 // begin makes q the running turn. It returns false if the thread is closed.

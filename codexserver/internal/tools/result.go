@@ -51,17 +51,17 @@ func (c *call) maxResult() int {
 // shows reports whether codex-show has what a result leaves out.
 func (t *Turn) shows() bool { return t.table.Has(showTool.name) }
 
-// conclude makes the result of a turn that ended with err. Spent is the budget that stopped it, or nil.
-func (t *Turn) conclude(err error, spent *turn.SpentError) {
+// conclude makes the result of a turn that ended with err.
+func (t *Turn) conclude(err error) {
+	spent, _ := errors.AsType[*turn.SpentError](err)
 	if err == nil && maxTokens(t.resume.Budget) > 0 && t.log.Tokens() == 0 {
 		t.log.Remark("The budget of tokens was not held: the model's provider does not count them.")
 	}
 	did := t.log.So()
 	if err == nil && t.resume.Schema != nil {
-		said, _ := t.log.Answer()
 		schema, fault := outputschema.Compile([]byte(t.resume.Schema)) // as before the turn
 		if fault == nil {
-			did.Output, fault = schema.Check(said)
+			did.Output, fault = schema.Check(t.log.Said().Text)
 		}
 		if fault != nil {
 			t.log.Remark("The answer does not fit output-schema: " + fault.Error())
@@ -102,17 +102,16 @@ func (t *Turn) conclude(err error, spent *turn.SpentError) {
 // answer returns how a turn ended, and the answer or why there is none. Hidden is for the structured content
 // alone, in place of the text.
 func (t *Turn) answer(err error, spent *turn.SpentError) (status protocol.TurnStatus, text, hidden string) {
-	text, lacks := t.log.Answer()
-	coming, last := t.log.Said()
-	until := ""
-	if coming = strings.TrimSpace(coming); coming != "" {
+	said, until := t.log.Said(), ""
+	text, lacks, coming := said.Text, said.Lacks, strings.TrimSpace(said.Coming)
+	if coming != "" {
 		until = "\n\nThe answer until then:\n\n" + coming
 	}
 	var abort *engine.AbortError
 	switch {
 	case spent != nil:
 		words := "The turn was stopped: " + spent.Error() + ". What it has changed stays; codex-reply continues."
-		if last = strings.TrimSpace(cmp.Or(coming, last)); last != "" {
+		if last := strings.TrimSpace(cmp.Or(coming, said.Last)); last != "" {
 			words += " The last message:\n\n" + last
 		}
 		return protocol.StatusAborted, words, ""

@@ -153,7 +153,7 @@ func (t *Turn) run(ctx context.Context, queued *thread.Turn) {
 	} else {
 		err = queued.Run(ctx)
 	}
-	t.conclude(err, t.log.Spent())
+	t.conclude(err)
 }
 
 // close ends the turn, which has its result, and gives up what it only needed until then: it may be kept for long.
@@ -199,10 +199,7 @@ func (t *Turn) ThreadID() string { return t.thread.ID() }
 func (t *Turn) Done() <-chan struct{} { return t.done }
 
 // Asks implements [Pending]. The question is one that no caller has seen.
-func (t *Turn) Asks() (open bool, changed <-chan struct{}) {
-	changed = t.log.Changed()
-	return t.log.Unseen(), changed
-}
+func (t *Turn) Asks() (open bool, changed <-chan struct{}) { return t.log.News() }
 
 // State returns the current state. Its status has ended when there is a result.
 func (t *Turn) State() turn.State {

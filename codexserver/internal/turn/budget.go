@@ -2,7 +2,6 @@ package turn
 
 import (
 	"context"
-	"errors"
 	"math"
 	"strconv"
 	"time"
@@ -30,39 +29,28 @@ func (e *SpentError) Error() string {
 	return "budget of " + strconv.FormatFloat(e.n, 'f', -1, 64) + " " + unit + " reached"
 }
 
-// spending is the budget of a turn. The zero value has no limit.
+// spending is the budget of a turn that runs. The zero value has no limit.
 type spending struct {
-	budget Budget
-	ctx    context.Context         // of the turn; nil before it runs
-	stop   context.CancelCauseFunc // ends ctx
-	timer  *time.Timer             // nil without a limit of time
-	spent  *SpentError             // what ended the turn, or nil
+	Budget
+	stop context.CancelCauseFunc // ends the turn
 }
 
-// begin starts the time of the turn, of which a part may have passed in another process.
-func (s *spending) begin(passed time.Duration) {
-	if s.budget.Minutes == nil || s.stop == nil {
+// begin starts the time of a turn that ends with ctx. A part may have passed in another process.
+func (s *spending) begin(ctx context.Context, stop context.CancelCauseFunc, passed time.Duration) {
+	s.stop = stop
+	if s.Minutes == nil {
 		return
 	}
-	if d := *s.budget.Minutes * float64(time.Minute); d < math.MaxInt64 { // not centuries
-		stop, spent := s.stop, &SpentError{*s.budget.Minutes, "minute"}
-		s.timer = time.AfterFunc(max(time.Duration(d)-passed, 1), func() { stop(spent) })
+	if d := *s.Minutes * float64(time.Minute); d < math.MaxInt64 { // not centuries
+		spent := &SpentError{*s.Minutes, "minute"}
+		timer := time.AfterFunc(max(time.Duration(d)-passed, 1), func() { stop(spent) })
+		context.AfterFunc(ctx, func() { timer.Stop() })
 	}
 }
 
 // counts stops a turn that has used too many tokens.
 func (s *spending) counts(tokens int64) {
-	if s.budget.Tokens != nil && s.stop != nil && tokens >= *s.budget.Tokens {
-		s.stop(&SpentError{float64(*s.budget.Tokens), "token"})
-	}
-}
-
-// end stops the time. Err is the end of the turn.
-func (s *spending) end(err error) {
-	if s.timer != nil {
-		s.timer.Stop()
-	}
-	if err == nil || s.ctx == nil || !errors.As(context.Cause(s.ctx), &s.spent) {
-		s.spent = nil
+	if s.Tokens != nil && s.stop != nil && tokens >= *s.Tokens {
+		s.stop(&SpentError{float64(*s.Tokens), "token"})
 	}
 }

@@ -13,14 +13,6 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// Step is what an event means for its turn.
-type Step struct {
-	// Doing is what the turn does from then on, as a line for a person; "" is what it did.
-	Doing string
-	// Changes is true if something begins that may change files.
-	Changes bool
-}
-
 // Changes reports whether an event begins something that may change files.
 func Changes(m protocol.EventMsg) bool {
 	switch m.(type) {
@@ -34,19 +26,18 @@ const thinking = "thinking"
 
 // Add reads an event of the turn, which has that id. Command is the number in its thread of the command that the event
 // begins. Add returns the event with the ids of its thread and turn, if events of its type have them; an id that an engine
-// has set stays. Add does not block.
-func (t *Turn) Add(id string, command int, m protocol.EventMsg) (protocol.EventMsg, Step) {
+// has set stays. It also returns what the turn does from then on, as a line for a person, or "". Add does not block.
+func (t *Turn) Add(id string, command int, m protocol.EventMsg) (named protocol.EventMsg, doing string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	named, doing := t.add(id, command, m)
+	named, doing = t.add(id, command, m)
 	doing = show.Status(doing)
 	t.now.do(doing)
-	return named, Step{Doing: doing, Changes: Changes(m)}
+	return named, doing
 }
 
-// add is Add under the turn's lock. It also returns what the turn does from then on, or "".
+// add is Add under the turn's lock, with all words of what the turn does.
 func (t *Turn) add(id string, command int, e protocol.EventMsg) (named protocol.EventMsg, doing string) {
-	begun := !t.time.began.IsZero()
 	named = e
 	switch m := e.(type) {
 	case protocol.SessionConfigured:
@@ -59,17 +50,17 @@ func (t *Turn) add(id string, command int, e protocol.EventMsg) (named protocol.
 	case protocol.TaskComplete:
 		m.TurnID = cmp.Or(m.TurnID, id)
 		named = m
-		t.answer.lacks = m.Incomplete
+		t.answer.Lacks = m.Incomplete
 		if last := m.LastAgentMessage; last != nil {
-			t.answer.text = *last
+			t.answer.Text = *last
 		}
 	case protocol.TurnAborted:
 		m.TurnID = cmp.Or(m.TurnID, id)
 		named = m
 	case protocol.BackgroundEvent:
 		doing = m.Message
-		if m.Refused != nil && begun {
-			t.refuse(t.refusal(m.Refused))
+		if r := m.Refused; r != nil {
+			t.refuse("other", r, approval.ByPolicy, "policy")
 		}
 	case protocol.StreamError:
 		doing = m.Message
@@ -77,25 +68,21 @@ func (t *Turn) add(id string, command int, e protocol.EventMsg) (named protocol.
 	case protocol.ModelReroute:
 		doing = m.Words()
 		t.answer.coming.Reset()
-		if begun {
-			t.reroute(m)
-		}
+		t.reroute(m)
 	case protocol.TokenCount:
-		if begun {
-			t.tokens.count(m)
-			t.spending.counts(t.tokens.used())
-		}
+		t.tokens.count(m)
+		t.budget.counts(t.tokens.used())
 	case protocol.AgentMessageDelta:
-		t.speaks(begun)
+		t.tokens.answered = true
 		if t.answer.coming.Len() < maxComing {
 			t.answer.coming.WriteString(m.Delta)
 		}
 	case protocol.AgentMessage:
-		t.speaks(begun)
-		doing, t.answer.last = m.Message, m.Message
+		t.tokens.answered = true
+		doing, t.answer.Last = m.Message, m.Message
 		t.answer.coming.Reset()
 	case protocol.AgentReasoning, protocol.AgentReasoningDelta:
-		t.speaks(begun)
+		t.tokens.answered = true
 	default:
 		return t.addCall(id, command, e)
 	}
@@ -104,25 +91,22 @@ func (t *Turn) add(id string, command int, e protocol.EventMsg) (named protocol.
 
 // addCall is add for commands, patches, tools, and what else comes from the model.
 func (t *Turn) addCall(id string, command int, e protocol.EventMsg) (named protocol.EventMsg, doing string) {
-	begun := !t.time.began.IsZero()
 	named = e
 	switch m := e.(type) {
 	case protocol.ExecApprovalRequest:
 		m.TurnID = cmp.Or(m.TurnID, id)
 		named = m
-		t.speaks(begun)
+		t.tokens.answered = true
 	case protocol.PatchApprovalRequest:
 		m.TurnID = cmp.Or(m.TurnID, id)
 		named = m
-		t.speaks(begun)
+		t.tokens.answered = true
 	case protocol.ExecCommandBegin:
 		m.TurnID = cmp.Or(m.TurnID, id)
 		named, doing = m, "running "+elicit.ShowCommand(show.Begins(m.Command))
 		t.now.change()
-		t.acts(begun)
-		if begun {
-			t.runs(m, command)
-		}
+		t.acts()
+		t.runs(m, command)
 	case protocol.ExecCommandEnd:
 		m.TurnID = cmp.Or(m.TurnID, id)
 		named, doing = m, thinking
@@ -133,8 +117,8 @@ func (t *Turn) addCall(id string, command int, e protocol.EventMsg) (named proto
 	case protocol.PatchApplyBegin:
 		m.TurnID = cmp.Or(m.TurnID, id)
 		named, doing = m, "changing files"
-		t.acts(begun)
-		if begun {
+		t.acts()
+		if !t.folder.ends {
 			t.folder.patches.Begin(m)
 		}
 	case protocol.PatchApplyEnd:
@@ -142,26 +126,22 @@ func (t *Turn) addCall(id string, command int, e protocol.EventMsg) (named proto
 		named, doing = m, thinking
 		t.now.change()
 		t.commands.ended(m.CallID)
-		if begun {
+		t.commands.ran = t.commands.ran || !m.Success
+		if !t.folder.ends {
 			t.folder.patches.End(m)
-			t.commands.ran = t.commands.ran || !m.Success
 		}
 	case protocol.MCPToolCallBegin:
 		doing = "calling " + m.Invocation.Server + "/" + m.Invocation.Tool
-		t.acts(begun)
-		t.commands.ran = t.commands.ran || begun
+		t.acts()
+		t.commands.ran = true
 	case protocol.MCPToolCallEnd:
 		t.commands.ended(m.CallID)
 	case protocol.TurnDiff:
-		if begun {
-			t.folder.diff = m.UnifiedDiff
-		}
+		t.folder.diff = m.UnifiedDiff
 	case protocol.PlanUpdate:
-		if begun {
-			t.plan, t.tokens.answered = m.Plan, true
-		}
+		t.plan, t.tokens.answered = m.Plan, true
 	case protocol.WebSearchBegin, protocol.ViewImageToolCall:
-		t.speaks(begun)
+		t.tokens.answered = true
 	}
 	return named, doing
 }
@@ -213,18 +193,18 @@ func ended(call string, exit int, took protocol.Duration, words string) record.L
 	}
 }
 
-// refusal describes what the engine refused by itself.
-func (t *Turn) refusal(r *protocol.Refused) protocol.Refusal {
-	out := protocol.Refusal{Kind: "other", Why: show.Text(r.Reason, show.MaxWords), By: string(approval.ByPolicy), Reason: "policy"}
+// refuse records what was not approved, by whom and for which reason. Kind is that of neither a command nor a patch.
+func (t *Turn) refuse(kind string, r *protocol.Refused, by approval.Decider, reason string) {
+	out := protocol.Refusal{
+		Kind: kind, What: show.Text(r.Tool, show.MaxWords), Why: show.Text(r.Reason, show.MaxWords), By: show.Text(string(by), show.MaxName), Reason: reason,
+	}
 	switch {
 	case len(r.Command) > 0:
 		out.Kind, out.What, out.Cwd = "command", show.Command(r.Command), t.cwd(r.Cwd)
 	case len(r.Changes) > 0:
 		out.Kind, out.What = "patch", show.Paths(slices.Sorted(maps.Keys(r.Changes)))
-	default:
-		out.What = show.Text(r.Tool, show.MaxWords)
 	}
-	return out
+	t.refused = keep(append(t.refused, out), &t.dropped.Refused)
 }
 
 // Asked records a question.
@@ -260,21 +240,19 @@ func (t *Turn) Decided(r *approval.Request, d approval.Decision) {
 	if call := r.Call(); call != "" {
 		t.commands.decided(call, d)
 	}
-	if t.time.began.IsZero() || d.Decision.Approves() {
+	if d.Decision.Approves() {
 		return
 	}
-	refusal := protocol.Refusal{
-		Kind: "other", Why: show.Text(d.ForModel(), show.MaxWords), By: show.Text(string(d.By), show.MaxName), Reason: string(d.Reason),
-	}
+	kind, refused := "other", protocol.Refused{Reason: d.ForModel()}
 	switch m := r.Event.(type) {
 	case protocol.ExecApprovalRequest:
-		refusal.Kind, refusal.What, refusal.Cwd = "command", show.Command(m.Command), t.cwd(m.Cwd)
+		refused.Command, refused.Cwd = m.Command, m.Cwd
 	case protocol.PatchApprovalRequest:
-		refusal.Kind, refusal.What = "patch", show.Paths(slices.Sorted(maps.Keys(m.Changes)))
+		refused.Changes = m.Changes
 	case protocol.AccessRequest:
-		refusal.Kind, refusal.What = "access", show.Text(approval.AccessWords(m), show.MaxWords)
+		kind, refused.Tool = "access", approval.AccessWords(m)
 	default:
-		refusal.What = show.Text(r.Question.Message, show.MaxWords)
+		refused.Tool = r.Question.Message
 	}
-	t.refuse(refusal)
+	t.refuse(kind, &refused, d.By, string(d.Reason))
 }

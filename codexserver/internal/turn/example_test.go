@@ -20,10 +20,10 @@ func Example() {
 
 	log.Begin("say hello")
 	turn.Begin(context.Background(), protocol.SessionConfigured{SessionID: "t", Model: "fake", Cwd: "/work"}, nil)
-	news := turn.Changed()
+	_, news := turn.News()
 	add := func(m protocol.EventMsg) string {
-		_, step := turn.Add("", log.Add(m), m)
-		return step.Doing
+		_, doing := turn.Add("", log.Add(m), m)
+		return doing
 	}
 	doing := add(protocol.ExecCommandBegin{CallID: "1", Command: []string{"echo", "hello"}, Cwd: "/work"})
 	<-news // a command has begun

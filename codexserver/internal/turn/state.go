@@ -17,7 +17,7 @@ type moment struct {
 	questions []*approval.Request // the open ones
 	unseen    bool                // a question opened that no caller has seen
 	where     string              // the open questions can be answered, if not by the client
-	changed   chan struct{}       // see [Turn.Changed]; nil if nobody waits
+	changed   chan struct{}       // see [Turn.News]; nil if nobody waits
 }
 
 // do sets what the turn does, unless words is "".
@@ -81,22 +81,15 @@ func (t *Turn) Asks(r *approval.Request) bool {
 	return slices.Contains(t.now.questions, r)
 }
 
-// Unseen reports whether there is an open question that no caller has seen.
-func (t *Turn) Unseen() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.now.unseen && len(t.now.questions) > 0
-}
-
-// Changed returns a channel that is closed when the turn starts, when a question opens or is
-// decided, and when a command begins, or a command or a patch ends.
-func (t *Turn) Changed() <-chan struct{} {
+// News reports whether there is an open question that no caller has seen, and returns a channel that is closed when the
+// turn starts, when a question opens or is decided, and when a command begins, or a command or a patch ends.
+func (t *Turn) News() (question bool, changed <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.now.changed == nil {
 		t.now.changed = make(chan struct{})
 	}
-	return t.now.changed
+	return t.now.unseen && len(t.now.questions) > 0, t.now.changed
 }
 
 // Seen records that a caller has seen the open questions.

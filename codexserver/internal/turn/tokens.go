@@ -46,34 +46,24 @@ func (t *tokens) count(m protocol.TokenCount) {
 	t.now = &m.Info.TotalTokenUsage
 }
 
-// usage counts the tokens of the turn and of its thread.
-type usage struct{ turn, thread protocol.TokenUsage }
-
-func (t *tokens) usage() *usage {
-	if t.now == nil {
-		return nil
-	}
-	return &usage{turn: minus(*t.now, *t.before), thread: *t.now}
-}
-
 // used returns how many tokens the turn has used, or 0 if that is not known.
 func (t *tokens) used() int64 {
-	if u := t.usage(); u != nil {
-		return whole(u.turn)
+	if t.now == nil {
+		return 0
 	}
-	return 0
+	u := minus(*t.now, *t.before)
+	return max(u.InputTokens+u.OutputTokens, u.TotalTokens, 0) // some providers send only the total
 }
 
 // shown returns the usage for the result.
 func (t *tokens) shown() *protocol.TurnUsage {
-	u := t.usage()
-	if u == nil {
+	if t.now == nil {
 		return nil
 	}
 	of := func(u protocol.TokenUsage) protocol.Tokens {
 		return protocol.Tokens{Input: u.InputTokens, Cached: u.CachedInputTokens, Output: u.OutputTokens, Reasoning: u.ReasoningOutputTokens}
 	}
-	return &protocol.TurnUsage{Turn: of(u.turn), Thread: of(u.thread)}
+	return &protocol.TurnUsage{Turn: of(minus(*t.now, *t.before)), Thread: of(*t.now)}
 }
 
 func minus(a, b protocol.TokenUsage) protocol.TokenUsage {

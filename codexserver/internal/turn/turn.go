@@ -48,7 +48,7 @@ type Turn struct {
 	tokens   tokens
 	remarks  []string // for the caller
 	folder   folder
-	spending spending
+	budget   spending
 }
 
 // span is when the turn ran.
@@ -81,10 +81,8 @@ type place struct {
 
 // answer is what the model says.
 type answer struct {
-	last    string          // its last message
-	coming  strings.Builder // the message that is being written
-	text    string          // the turn's last message, at its end
-	lacks   string          // why the text is incomplete, or ""
+	Said
+	coming  strings.Builder // its Coming
 	stopped bool            // the answer to a question has aborted the turn
 }
 
@@ -117,7 +115,6 @@ func (t *Turn) Begin(ctx context.Context, begun protocol.SessionConfigured, used
 	} else {
 		t.time.first = t.time.began
 	}
-	t.spending.begin(time.Since(t.time.first))
 	t.place = place{thread: begun.SessionID, model: begun.Model, dir: begun.Cwd, real: real}
 	t.tokens.begin(begun, used)
 	earlier, continued := t.folder.earlier, t.folder.continued
@@ -138,22 +135,19 @@ func (t *Turn) Limit(b *Budget) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if b != nil {
-		t.spending.budget = *b
+		t.budget.Budget = *b
 	}
 }
 
-// Run records the context of the turn, before it begins. A spent budget calls stop, which ends ctx.
+// Run begins the time of the turn, before it begins. A spent budget calls stop with a [*SpentError], which ends ctx.
 func (t *Turn) Run(ctx context.Context, stop context.CancelCauseFunc) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.spending.ctx, t.spending.stop = ctx, stop
-}
-
-// Spent returns what a turn has spent that its budget has ended, or nil.
-func (t *Turn) Spent() *SpentError {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.spending.spent
+	passed := time.Duration(0)
+	if t.folder.continued {
+		passed = time.Since(t.time.first)
+	}
+	t.budget.begin(ctx, stop, passed)
 }
 
 // Continue records what the turn did in a process that has ended, before it begins here. It began there at a
@@ -225,16 +219,15 @@ func (t *Turn) End(err error) {
 		return
 	}
 	t.folder.ends = true
-	t.spending.end(err)
-	before := t.folder.before
-	t.mu.Unlock()
-	seen := before.After()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.folder.found = new(seen.Found(changes.Did{
+	before, did := t.folder.before, changes.Did{
 		Begun: t.status != "", Patches: &t.folder.patches, Diff: t.folder.diff,
 		Acted: t.commands.acted, Ran: t.commands.ran, Commands: len(t.commands.list) > 0,
-	}))
+	}
+	t.mu.Unlock()
+	found := before.After(did) // which alone has the patches from now on
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.folder.found = &found
 	var abort *engine.AbortError
 	switch {
 	case err == nil:
@@ -275,7 +268,7 @@ func (t *Turn) So() protocol.TurnResult {
 	case t.folder.found != nil:
 		f = *t.folder.found
 	case r.Status != "":
-		f = t.folder.before.Now(&t.folder.patches, t.place.dir)
+		f = t.folder.before.Now(&t.folder.patches)
 	}
 	r.ChangesFrom, r.Changes, r.Unknown, r.Truncated.Changes = f.From, f.List, f.Unknown, f.Omitted
 	return r
@@ -316,22 +309,21 @@ func (t *Turn) Tokens() int64 {
 	return t.tokens.used()
 }
 
-func whole(u protocol.TokenUsage) int64 {
-	return max(u.InputTokens+u.OutputTokens, u.TotalTokens, 0) // some providers send only the total
+// Said is what the model says in a turn.
+type Said struct {
+	// Text is the turn's last message at its end, and Lacks why it is incomplete, or "".
+	Text, Lacks string
+	// Last is the model's last message, and Coming the one that is being written.
+	Last, Coming string
 }
 
-// Answer returns the turn's last message, and why it is incomplete, or "".
-func (t *Turn) Answer() (text, lacks string) {
+// Said returns what the model has said.
+func (t *Turn) Said() Said {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.answer.text, t.answer.lacks
-}
-
-// Said returns the message that is being written, and the model's last one.
-func (t *Turn) Said() (coming, last string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.answer.coming.String(), t.answer.last
+	said := t.answer.Said
+	said.Coming = t.answer.coming.String()
+	return said
 }
 
 // Stopped reports whether the answer to a question has aborted the turn.
@@ -350,13 +342,7 @@ func (t *Turn) cwd(cwd string) string {
 }
 
 // acts records that something begins that may change files.
-func (t *Turn) acts(begun bool) {
-	t.speaks(begun)
-	t.commands.acted = t.commands.acted || begun
-}
-
-// speaks records that the model has answered.
-func (t *Turn) speaks(begun bool) { t.tokens.answered = t.tokens.answered || begun }
+func (t *Turn) acts() { t.tokens.answered, t.commands.acted = true, true }
 
 // reroute records that another model answers, and says it to the caller.
 func (t *Turn) reroute(m protocol.ModelReroute) {
@@ -455,10 +441,6 @@ func (c *commands) ended(call string) *protocol.Command {
 		return nil
 	}
 	return one.command
-}
-
-func (t *Turn) refuse(r protocol.Refusal) {
-	t.refused = keep(append(t.refused, r), &t.dropped.Refused)
 }
 
 // keep bounds a list, and adds the number of dropped elements to omitted.

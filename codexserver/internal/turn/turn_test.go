@@ -76,8 +76,8 @@ func play(log *transcript.Log, w *turn.Turn, events []protocol.EventMsg) string 
 	r := &approval.Request{Question: &elicit.Question{Message: "may it?"}}
 	approved := approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}, By: "desk"}
 	for _, m := range events {
-		news := w.Changed()
-		var step turn.Step
+		_, news := w.News()
+		doing := ""
 		switch m := m.(type) {
 		case question:
 			r.Event = m.EventMsg
@@ -87,11 +87,11 @@ func play(log *transcript.Log, w *turn.Turn, events []protocol.EventMsg) string 
 			log.Decided(r, approved)
 			w.Decided(r, approved)
 		default:
-			_, step = w.Add("", log.Add(m), m)
+			_, doing = w.Add("", log.Add(m), m)
 		}
 		_, name, _ := strings.Cut(fmt.Sprintf("%T", m), ".")
-		fmt.Fprintf(&b, "%s: %s", name, step.Doing)
-		if step.Changes {
+		fmt.Fprintf(&b, "%s: %s", name, doing)
+		if turn.Changes(m) {
 			b.WriteString(", may change files")
 		}
 		select {
@@ -99,7 +99,7 @@ func play(log *transcript.Log, w *turn.Turn, events []protocol.EventMsg) string 
 			b.WriteString(", news")
 		default:
 		}
-		if w.Unseen() {
+		if unseen, _ := w.News(); unseen {
 			b.WriteString(", " + string(w.So().Status) + ", " + w.State().Words())
 		}
 		b.WriteString("\n")
@@ -108,8 +108,7 @@ func play(log *transcript.Log, w *turn.Turn, events []protocol.EventMsg) string 
 	return b.String()
 }
 
-// TestTurn checks after each event what a turn does, and at the end all that it did. Events before
-// its begin count for the transcript alone.
+// TestTurn checks after each event what a turn does, and at the end all that it did.
 func TestTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		real := t.TempDir()
@@ -118,11 +117,6 @@ func TestTurn(t *testing.T) {
 			t.Skip(err)
 		}
 		log := transcript.New("")
-		early := turn.New(changes.Options{})
-		play(log, early, played(dir, real))
-		if diff := cmp.Diff(protocol.TurnResult{}, early.So()); diff != "" || early.Tokens() > 0 {
-			t.Errorf("before its begin: %d tokens, (-want +got):\n%s", early.Tokens(), diff)
-		}
 		log.Close()
 		log.Begin("late")
 		if p, err := log.Transcript(0, 100); err != nil || p.Total != 0 {
@@ -196,9 +190,8 @@ Error:
 		}, did); diff != "" {
 			t.Errorf("what it did (-want +got):\n%s", diff)
 		}
-		text, lacks := w.Answer()
-		coming, last := w.Said()
-		if got := fmt.Sprint(text, ", ", lacks, ", ", coming, ", ", last, ", ", w.Tokens(), ", ", w.Stopped()); got != "hello, it is cut, by, hello, 7, false" {
+		said := w.Said()
+		if got := fmt.Sprint(said.Text, ", ", said.Lacks, ", ", said.Coming, ", ", said.Last, ", ", w.Tokens(), ", ", w.Stopped()); got != "hello, it is cut, by, hello, 7, false" {
 			t.Error(got)
 		}
 		log.Changed(1, "its diff")
@@ -208,7 +201,7 @@ Error:
 			t.Fatal(err)
 		}
 		written := page.Text
-		const wanted = `=== turn 1, 2000-01-01T00:00:34Z
+		const wanted = `=== turn 1, 2000-01-01T00:00:00Z
 user:
   do it
 user:
@@ -304,11 +297,12 @@ func TestRefused(t *testing.T) {
 			w.Asked(r)
 			asked := w.Asks(r)
 			w.Seen()
+			unseen, _ := w.News()
 			w.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: d, Reason: "declined", Feedback: "not\nnow"}, By: "desk"})
 			want := tt.want
 			want.By, want.Reason = "desk", "declined"
 			did := w.So()
-			if n := len(did.Refused); d.Approves() != (n == 0) || n > 1 || !asked || w.Asks(r) || w.Unseen() || w.Stopped() != (d == elicit.Abort) || did.Status != protocol.StatusRunning {
+			if n := len(did.Refused); d.Approves() != (n == 0) || n > 1 || !asked || w.Asks(r) || unseen || w.Stopped() != (d == elicit.Abort) || did.Status != protocol.StatusRunning {
 				t.Errorf("%s: %+v", d, did)
 			} else if n == 1 {
 				if !strings.HasSuffix(did.Refused[0].Why, `: not\nnow`) {
@@ -340,7 +334,7 @@ func TestTurnIsBounded(t *testing.T) {
 	for _, delta := range []string{strings.Repeat("x", 1<<20-1), "yy", "z"} {
 		w.Add("", 0, protocol.AgentMessageDelta{Delta: delta})
 	}
-	if coming, _ := w.Said(); len(coming) != 1<<20+1 || !strings.HasSuffix(coming, "yy") {
+	if coming := w.Said().Coming; len(coming) != 1<<20+1 || !strings.HasSuffix(coming, "yy") {
 		t.Errorf("%d bytes of a message", len(coming))
 	}
 }
@@ -356,22 +350,12 @@ func TestAnswered(t *testing.T) {
 		0: {protocol.TaskStarted{}, protocol.BackgroundEvent{}, protocol.UserMessage{}, protocol.TokenCount{}},
 	} {
 		for _, m := range events {
-			for _, begun := range []bool{true, false} {
-				w := turn.New(changes.Options{})
-				begin := func() {
-					w.Begin(t.Context(), protocol.SessionConfigured{InitialMessages: []json.RawMessage{json.RawMessage(`{"type":"agent_message","message":"x"}`)}}, nil)
-				}
-				if begun {
-					begin()
-				}
-				w.Add("", 0, m)
-				if !begun {
-					begin()
-				}
-				w.Add("", 0, protocol.TokenCount{Info: &protocol.TokenUsageInfo{TotalTokenUsage: protocol.TokenUsage{TotalTokens: 100}, LastTokenUsage: protocol.TokenUsage{TotalTokens: 10}}})
-				if got := w.Tokens(); begun && got != want || !begun && got != 0 {
-					t.Errorf("%T, begun %t: %d tokens", m, begun, got)
-				}
+			w := turn.New(changes.Options{})
+			w.Begin(t.Context(), protocol.SessionConfigured{InitialMessages: []json.RawMessage{json.RawMessage(`{"type":"agent_message","message":"x"}`)}}, nil)
+			w.Add("", 0, m)
+			w.Add("", 0, protocol.TokenCount{Info: &protocol.TokenUsageInfo{TotalTokenUsage: protocol.TokenUsage{TotalTokens: 100}, LastTokenUsage: protocol.TokenUsage{TotalTokens: 10}}})
+			if got := w.Tokens(); got != want {
+				t.Errorf("%T: %d tokens", m, got)
 			}
 		}
 	}
@@ -394,7 +378,7 @@ func TestRerouted(t *testing.T) {
 	if diff := cmp.Diff(want, did.Rerouted); diff != "" || did.Model != "m20" {
 		t.Errorf("the model is %s; the changes (-want +got):\n%s", did.Model, diff)
 	}
-	if coming, _ := w.Said(); coming != "" {
+	if coming := w.Said().Coming; coming != "" {
 		t.Errorf("%q still counts", coming)
 	}
 	if got := w.Remarks(); len(got) != 16 || got[0] != `m1 of p\n answers from now on, in place of m0: its limit.` {

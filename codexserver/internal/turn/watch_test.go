@@ -69,10 +69,7 @@ func TestStatus(t *testing.T) {
 // names who approved the second one, and the folder of those that ran in another one than the turn.
 func TestCommands(t *testing.T) {
 	c := newWatch(changes.Options{})
-	c.Event(protocol.ExecCommandBegin{CallID: "0", Command: []string{"before", "the", "turn"}})
-	for range 6 {
-		c.Event(protocol.ExecCommandBegin{CallID: "0"})
-	}
+	c.commands = 7 // of earlier turns
 	c.Begin(t.Context(), protocol.SessionConfigured{Cwd: "/w"}, nil)
 	run := protocol.ExecCommandBegin{CallID: "1", Command: []string{"touch", "/x\x1b[2J"}, Cwd: "/w"}
 	c.Event(run)
@@ -200,8 +197,8 @@ func TestDoing(t *testing.T) {
 		{protocol.TokenCount{}, ""},
 	} {
 		work := turn.New(changes.Options{})
-		if _, got := work.Add("", 0, tt.event); got.Doing != tt.want {
-			t.Errorf("%T: %q, want %q", tt.event, got.Doing, tt.want)
+		if _, got := work.Add("", 0, tt.event); got != tt.want {
+			t.Errorf("%T: %q, want %q", tt.event, got, tt.want)
 		}
 		if got := work.State().Words(); tt.want != "" && got != tt.want || tt.want == "" && got != "starting" {
 			t.Errorf("%T: the turn is %q, want %q", tt.event, got, tt.want)
