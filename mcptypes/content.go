@@ -1,5 +1,7 @@
 package mcptypes
 
+import "encoding/json"
+
 // Text returns one text block for each string. Most results have such content.
 func Text(s ...string) []ContentBlock {
 	blocks := make([]ContentBlock, len(s))
@@ -7,4 +9,10 @@ func Text(s ...string) []ContentBlock {
 		blocks[i] = &TextContent{Text: text}
 	}
 	return blocks
+}
+
+// NewOutput returns the result of a tool whose output is a JSON object: as structured content, and as
+// text for clients that read only texts, as the specification recommends.
+func NewOutput(output json.RawMessage) *CallToolResult {
+	return &CallToolResult{Content: Text(string(output)), StructuredContent: output}
 }

@@ -137,6 +137,19 @@ func ExampleMethod_Call() {
 	// 1 block
 }
 
+// A tool's structured content is also text, for clients that read only texts.
+func ExampleNewOutput() {
+	output, err := json.Marshal(map[string]any{"city": "Bern", "degrees": 7.5})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text, err := mcptypes.Encode(mcptypes.NewOutput(output))
+	fmt.Println(string(text), err)
+	// Output:
+	// {"content":[{"type":"text","text":"{\"city\":\"Bern\",\"degrees\":7.5}"}],"structuredContent":{"city":"Bern","degrees":7.5}} <nil>
+}
+
 func ExampleDecodeError() {
 	var list mcptypes.ListToolsResult
 	fmt.Println(mcptypes.Decode([]byte(`{"tools":[{"name":"add","inputSchema":{"type":["object"]}}]}`), &list))

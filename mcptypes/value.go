@@ -84,12 +84,12 @@ func ElicitStrings(s ...string) ElicitValue {
 // array of strings.
 func ParseElicitValue(raw []byte) (ElicitValue, error) {
 	var v ElicitValue
-	err := codec.Read("mcptypes: form value", raw, false, func(d *codec.Decoder) (err error) {
+	wrong := codec.Read(raw, false, func(d *codec.Decoder) (err error) {
 		v, err = readElicitValue(d, true)
 		return err
 	})
-	if err != nil {
-		return ElicitValue{}, public(err)
+	if wrong != nil {
+		return ElicitValue{}, &DecodeError{"mcptypes: form value", wrong.Path(), wrong.Msg, wrong.Err}
 	}
 	return v, nil
 }
@@ -171,7 +171,7 @@ func readElicitValue(d *codec.Decoder, lists bool) (ElicitValue, error) {
 }
 
 func readStrings(list *[]string, raw []byte) error {
-	return codec.Read("mcptypes", raw, true, func(d *codec.Decoder) error { return codec.ReadList(list, d, codec.Str) })
+	return read(raw, true, func(d *codec.Decoder) error { return codec.ReadList(list, d, codec.Str) })
 }
 
 var errList = errors.New("a list of strings is not a form value of this version")

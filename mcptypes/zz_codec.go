@@ -53,15 +53,10 @@ func unmarshal(b []byte, v decodable) error {
 }
 
 func read(b []byte, strict bool, into func(*codec.Decoder) error) error {
-	return public(codec.Read(name, b, strict, into))
-}
-
-// public returns an error of the codec as one that programs can name.
-func public(err error) error {
-	if e, ok := err.(*codec.DecodeError); ok {
-		return (*DecodeError)(e)
+	if f := codec.Read(b, strict, into); f != nil {
+		return &DecodeError{Package: name, Path: f.Path(), Msg: f.Msg, Err: f.Err}
 	}
-	return err
+	return nil
 }
 
 // Encode returns the JSON form of v, a value or pointer of this package, on one line.

@@ -2,7 +2,6 @@ package codec
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -116,9 +115,9 @@ func (v *box) encode(e *Encoder) {
 	e.End(v.Extra, "type name size share list map in arm")
 }
 
-func read(text string, strict bool) (*box, error) {
+func read(text string, strict bool) (*box, *Fault) {
 	v := new(box)
-	return v, Read("", []byte(text), strict, v.decode)
+	return v, Read([]byte(text), strict, v.decode)
 }
 
 // TestDecode reads a box and writes it again; an error has its place before the colon.
@@ -152,9 +151,9 @@ func TestDecode(t *testing.T) {
 			if strict && tt.strict != "" {
 				want = tt.strict
 			}
-			v, err := read(tt.in, strict)
-			if err != nil {
-				if got := fmt.Sprintf("%s: %s", err.(*DecodeError).Path, err.(*DecodeError).Msg); got != want {
+			v, wrong := read(tt.in, strict)
+			if wrong != nil {
+				if got := wrong.Path() + ": " + wrong.Msg; got != want {
 					t.Errorf("%s: %s, want %s", tt.in, got, want)
 				}
 				continue

@@ -2,35 +2,52 @@ package codec
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/bits"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
-// DecodeError is what package mcptypes exports under the same name, with the same members.
-type DecodeError struct {
-	Package, Path, Msg string
-	Err                error
+// Fault is the first place at which a text is not what was wanted, and the reason.
+type Fault struct {
+	Msg string
+	Err error // the reason for which the text is not JSON, or nil
+
+	names []string // of the members and the numbers of the elements around the place, the innermost first
 }
 
-// Error returns the package, the path and the message.
-func (e *DecodeError) Error() string {
-	text := e.Msg
-	for _, before := range []string{e.Path, e.Package} {
-		if before != "" {
-			text = before + ": " + text
-		}
-	}
-	return text
-}
+// Error returns the message.
+func (f *Fault) Error() string { return f.Msg }
 
 // Unwrap returns Err.
-func (e *DecodeError) Unwrap() error { return e.Err }
+func (f *Fault) Unwrap() error { return f.Err }
+
+// Path returns the place as a JSON pointer.
+func (f *Fault) Path() string {
+	var path []byte
+	for _, name := range slices.Backward(f.names) {
+		path = appendToken(path, name)
+	}
+	return string(path)
+}
+
+// appendToken adds a name or a number to a JSON pointer (RFC 6901).
+func appendToken(path []byte, token string) []byte {
+	path = append(path, '/')
+	for _, c := range []byte(token) {
+		switch c {
+		case '~':
+			path = append(path, '~', '0')
+		case '/':
+			path = append(path, '~', '1')
+		default:
+			path = append(path, c)
+		}
+	}
+	return path
+}
 
 // CheckTarget returns an error unless v is a non-nil pointer. pkg is the package that reads.
 func CheckTarget(pkg string, v any) error {
@@ -40,19 +57,12 @@ func CheckTarget(pkg string, v any) error {
 	return nil
 }
 
-// Read reads b, which must hold one value and nothing else. The error is a [*DecodeError] of
-// the package pkg.
-func Read(pkg string, b []byte, strict bool, into func(*Decoder) error) error {
+// Read reads b, which must hold one value and nothing else.
+func Read(b []byte, strict bool, into func(*Decoder) error) *Fault {
 	d := newDecoder(b)
 	defer d.release()
 	d.strict = strict
-	err := d.whole(into)
-	if err == nil {
-		return nil
-	}
-	wrong := asError(err, "")
-	wrong.Package = pkg
-	return wrong
+	return d.whole(into)
 }
 
 // Into returns a function that reads into to, and clears it after an error.
@@ -94,18 +104,18 @@ func (d *Decoder) release() {
 }
 
 // whole reads the text as one value.
-func (d *Decoder) whole(into func(*Decoder) error) error {
+func (d *Decoder) whole(into func(*Decoder) error) *Fault {
 	err := into(d)
-	switch {
-	case err == errSyntax:
-		return syntaxError(d.text)
-	case err != nil:
-		return err
+	if err == nil {
+		if d.kind(); d.pos == len(d.text) {
+			return nil
+		}
+		err = d.Fail("found %q after the value", d.text[d.pos])
 	}
-	if d.kind(); d.pos < len(d.text) {
-		return errAfter(d.text[d.pos:])
+	if f, ok := err.(*Fault); ok {
+		return f
 	}
-	return nil
+	return &Fault{Msg: err.Error(), Err: err}
 }
 
 // again reads a value a second time, from the state before it.
@@ -114,31 +124,12 @@ func (d *Decoder) again(before state, read func(*Decoder) error) error {
 	return read(d)
 }
 
-// asError turns an error of decoding into a *DecodeError with path before its own path.
-func asError(err error, path string) *DecodeError {
-	if e, ok := err.(*DecodeError); ok {
-		e.Path = path + e.Path
-		return e
-	}
-	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		return &DecodeError{Path: path + string(e.JSONPointer), Msg: syntaxMessage(e), Err: err}
-	}
-	return &DecodeError{Path: path, Msg: err.Error(), Err: err}
-}
-
-// within adds the name of a member, or the number of an element, to the path of an error.
+// within adds the name of a member, or the number of an element, to the place of an error.
 func within(err error, name string) error {
-	if e, ok := err.(*DecodeError); ok {
-		e.Path = string(jsontext.Pointer("").AppendToken(name)) + e.Path
+	if f, ok := err.(*Fault); ok {
+		f.names = append(f.names, name)
 	}
 	return err
-}
-
-func syntaxMessage(e *jsontext.SyntacticError) string {
-	if errors.Is(e, jsontext.ErrDuplicateName) {
-		return "duplicate member"
-	}
-	return e.Err.Error()
 }
 
 // Wrong returns an error that the next value is not what was wanted.
@@ -156,7 +147,7 @@ func (d *Decoder) Wrong(want string) error {
 func (d *Decoder) Fail(format string, args ...any) error { return fail(format, args...) }
 
 func fail(format string, args ...any) error {
-	return &DecodeError{Msg: fmt.Sprintf(format, args...)}
+	return &Fault{Msg: fmt.Sprintf(format, args...)}
 }
 
 // missing returns an error about a member of the current object.
@@ -173,7 +164,8 @@ func (d *Decoder) ReadObject(required string, read func(name []byte) error) erro
 	}
 	seen, variant := d.seen, d.variant
 	d.seen, d.variant = 0, ""
-	o, err := d.open()
+	o := object{mark: len(d.names)}
+	err := d.open()
 	if err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func (e *Encoder) release() {
 // encodeError is the first error of an Encoder, with its place.
 type encodeError struct {
 	pkg  string
-	path jsontext.Pointer
+	path string
 	err  error
 }
 
@@ -122,20 +122,20 @@ var (
 func (e *Encoder) Fail(err error) { e.failAt("", err) }
 
 // failAt records an error at a path within the current value.
-func (e *Encoder) failAt(within jsontext.Pointer, err error) {
-	if e.err != nil {
+func (e *Encoder) failAt(within string, err error) {
+	if e.err != nil || err == nil {
 		return
 	}
-	var path jsontext.Pointer
+	var path []byte
 	for _, s := range e.path {
 		switch {
 		case s.index == member:
-			path = path.AppendToken(s.name)
+			path = appendToken(path, s.name)
 		case s.index >= 0:
-			path = path.AppendToken(strconv.Itoa(s.index))
+			path = appendToken(path, strconv.Itoa(s.index))
 		}
 	}
-	e.err = &encodeError{e.pkg, path + within, err}
+	e.err = &encodeError{e.pkg, string(path) + within, err}
 }
 
 // Absent records that there is no value.
@@ -386,16 +386,7 @@ func (e *Encoder) Scalar(s Scalar) {
 }
 
 // Any writes raw JSON unchanged, unless it has more than one line.
-func (e *Encoder) Any(raw json.RawMessage) {
-	switch {
-	case raw == nil:
-		e.Absent()
-	case oneLine(raw) && isValid(raw):
-		e.b = append(e.b, bytes.Trim(raw, " \t")...)
-	default:
-		e.reformat(raw)
-	}
-}
+func (e *Encoder) Any(raw json.RawMessage) { WriteShape(e, raw, (*Decoder).SkipValue) }
 
 // JSON is Any for the schema's JSONValue.
 func (e *Encoder) JSON(raw json.RawMessage) { e.Any(raw) }
@@ -406,22 +397,6 @@ func Or[T any](v *T, otherwise T) T {
 		return otherwise
 	}
 	return *v
-}
-
-// oneLine reports whether raw has no line breaks. In strings they are escaped.
-func oneLine(raw json.RawMessage) bool {
-	return bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0
-}
-
-// reformat writes raw JSON without white space. It keeps the text of strings and numbers,
-// and records an error if raw is not valid JSON.
-func (e *Encoder) reformat(raw json.RawMessage) {
-	b, err := jsontext.AppendFormat(e.b, raw, jsontext.PreserveRawStrings(true))
-	if err != nil {
-		e.Fail(err)
-		return
-	}
-	e.b = b
 }
 
 // Object writes raw JSON that is an object.
@@ -440,14 +415,15 @@ func WriteShape(e *Encoder, raw json.RawMessage, check func(*Decoder) error) {
 	}
 	d := newDecoder(raw)
 	defer d.release()
-	switch err := d.whole(check); {
-	case err != nil:
-		at := asError(err, "")
-		e.failAt(jsontext.Pointer(at.Path), errors.New(at.Msg))
-	case oneLine(raw):
+	switch f := d.whole(check); {
+	case f != nil:
+		e.failAt(f.Path(), f)
+	case bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0: // in strings they are escaped
 		e.b = append(e.b, bytes.Trim(raw, " \t")...)
 	default:
-		e.reformat(raw)
+		text := bytes.NewBuffer(e.b)
+		e.Fail(json.Compact(text, raw))
+		e.b = text.Bytes()
 	}
 }
 

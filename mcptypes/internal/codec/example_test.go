@@ -1,7 +1,6 @@
 package codec_test
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
@@ -11,16 +10,16 @@ import (
 func ExampleReadList() {
 	for _, text := range []string{`[1, 2]`, `[1, "2"]`} {
 		var list []int64
-		err := codec.Read("example", []byte(text), true, func(d *codec.Decoder) error {
+		wrong := codec.Read([]byte(text), true, func(d *codec.Decoder) error {
 			return codec.ReadList(&list, d, codec.Int)
 		})
-		if wrong, ok := errors.AsType[*codec.DecodeError](err); ok {
-			fmt.Println(wrong.Path, wrong.Msg)
+		if wrong != nil {
+			fmt.Println(wrong.Path(), wrong.Msg)
 		} else {
-			fmt.Println(list, err)
+			fmt.Println(list)
 		}
 	}
 	// Output:
-	// [1 2] <nil>
+	// [1 2]
 	// /1 want an integer, found a string
 }

@@ -370,7 +370,7 @@ func (d *Decoder) Each(read func(*Decoder) error) error {
 	if d.kind() != '[' {
 		return d.Wrong("an array")
 	}
-	if err := d.openList(); err != nil {
+	if err := d.open(); err != nil {
 		return err
 	}
 	for n := 0; ; n++ {

@@ -2,8 +2,7 @@ package codec
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
+	"io"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -13,30 +12,21 @@ import (
 
 // The scanner reads text that is in memory, and can go back in it, as unions need. It admits
 // exactly what a jsontext.Decoder with its default options admits: no duplicate members, no
-// invalid UTF-8, and 10,000 levels. It only tells that text is wrong; syntaxError asks jsontext for
-// the reason.
-
-// errSyntax is the error of text that is not JSON.
-var errSyntax = errors.New("not valid JSON")
+// invalid UTF-8, and 10,000 levels. It gives the reasons in the same words, at the same places.
 
 // maxDepth is the number of objects and arrays that may be within each other.
 const maxDepth = 10000
 
-// syntaxError returns jsontext's error about text that the scanner refused.
-func syntaxError(text []byte) error {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(text))
-	if _, err := dec.ReadValue(); err != nil {
-		return err
+// unexpected returns an error about the character at pos, or about the end of the text there.
+func (d *Decoder) unexpected(pos int, where string) error {
+	if pos >= len(d.text) {
+		return &Fault{Msg: io.ErrUnexpectedEOF.Error(), Err: io.ErrUnexpectedEOF}
 	}
-	if rest := bytes.TrimLeft(dec.UnreadBuffer(), " \t\r\n"); len(rest) > 0 {
-		return errAfter(rest)
+	r, size := utf8.DecodeRune(d.text[pos:])
+	if r == utf8.RuneError && size == 1 {
+		return d.Fail(`invalid character '\x%x' %s`, d.text[pos], where)
 	}
-	return errSyntax
-}
-
-// errAfter is the error of text that has more than a value.
-func errAfter(rest []byte) error {
-	return &DecodeError{Msg: fmt.Sprintf("found %q after the value", rest[0])}
+	return d.Fail("invalid character %q %s", r, where)
 }
 
 // state is what a decoder has to restore to read a value again.
@@ -87,13 +77,13 @@ type object struct {
 	any  bool                // it has members
 }
 
-// open begins to read an object, whose text begins with a brace.
-func (d *Decoder) open() (object, error) {
-	d.pos++
+// open begins to read an object or an array, whose text begins with a bracket.
+func (d *Decoder) open() error {
 	if d.depth++; d.depth > maxDepth {
-		return object{}, errSyntax
+		return d.Fail("exceeded max depth")
 	}
-	return object{mark: len(d.names)}, nil
+	d.pos++
+	return nil
 }
 
 // next reads the next member's name, and returns nil at the end of the object.
@@ -107,14 +97,14 @@ func (d *Decoder) next(o *object) (name []byte, err error) {
 	}
 	if o.any {
 		if c != ',' {
-			return nil, errSyntax
+			return nil, d.unexpected(d.pos, "after object value (expecting ',' or '}')")
 		}
 		d.pos++
 		c = d.kind()
 	}
 	o.any = true
 	if c != '"' {
-		return nil, errSyntax
+		return nil, d.unexpected(d.pos, `at start of string (expecting '"')`)
 	}
 	s := span{start: d.pos + 1}
 	if s.escaped, err = d.skipString(); err != nil {
@@ -122,41 +112,39 @@ func (d *Decoder) next(o *object) (name []byte, err error) {
 	}
 	s.end = d.pos - 1
 	name = d.nameAt(s)
-	if err := d.remember(o, s, name); err != nil {
-		return nil, err
+	if !d.remember(o, s, name) {
+		return nil, within(&Fault{Msg: "duplicate member", Err: jsontext.ErrDuplicateName}, string(name))
 	}
 	if d.kind() != ':' {
-		return nil, errSyntax
+		return nil, within(d.unexpected(d.pos, "after object name (expecting ':')"), string(name))
 	}
 	d.pos++
 	return name, nil
 }
 
-// remember adds a name to those of the object, which must not have it.
-func (d *Decoder) remember(o *object, s span, name []byte) error {
+// remember adds a name to those of the object, and reports whether it is new.
+func (d *Decoder) remember(o *object, s span, name []byte) bool {
 	const many = 32 // a map is faster from there on
 	if o.more == nil {
 		before := d.names[o.mark:]
 		for i := range before {
 			if other := &before[i]; len(name) == other.end-other.start || other.escaped {
 				if string(d.nameAt(*other)) == string(name) {
-					return errSyntax
+					return false
 				}
 			}
 		}
 		if d.names = append(d.names, s); len(before) < many {
-			return nil
+			return true
 		}
 		o.more = make(map[string]struct{})
 		for _, other := range before {
 			o.more[string(d.nameAt(other))] = struct{}{}
 		}
 	}
-	if _, ok := o.more[string(name)]; ok {
-		return errSyntax
-	}
+	_, ok := o.more[string(name)]
 	o.more[string(name)] = struct{}{}
-	return nil
+	return !ok
 }
 
 func (d *Decoder) nameAt(s span) []byte {
@@ -164,15 +152,6 @@ func (d *Decoder) nameAt(s span) []byte {
 		return d.text[s.start:s.end]
 	}
 	return []byte(unquote(d.text[s.start:s.end]))
-}
-
-// openList begins to read an array, whose text begins with a bracket.
-func (d *Decoder) openList() error {
-	d.pos++
-	if d.depth++; d.depth > maxDepth {
-		return errSyntax
-	}
-	return nil
 }
 
 // element reports whether the array has a further element, after n others.
@@ -185,7 +164,7 @@ func (d *Decoder) element(n int) (bool, error) {
 	case n == 0:
 		return true, nil
 	case c != ',':
-		return false, errSyntax
+		return false, d.unexpected(d.pos, "after array element (expecting ',' or ']')")
 	}
 	d.pos++
 	return true, nil // a bracket after the comma is not a value
@@ -193,43 +172,24 @@ func (d *Decoder) element(n int) (bool, error) {
 
 // SkipValue reads a value without keeping it.
 func (d *Decoder) SkipValue() error {
-	switch c := d.kind(); c {
-	case '{':
-		o, err := d.open()
-		if err != nil {
-			return err
-		}
-		for {
-			if name, err := d.next(&o); name == nil || err != nil {
-				return err
-			}
-			if err := d.SkipValue(); err != nil {
-				return err
-			}
-		}
-	case '[':
-		if err := d.openList(); err != nil {
-			return err
-		}
-		for n := 0; ; n++ {
-			if more, err := d.element(n); !more || err != nil {
-				return err
-			}
-			if err := d.SkipValue(); err != nil {
-				return err
-			}
-		}
-	case '"':
+	switch c := d.kind(); {
+	case c == '{':
+		return d.EachMember((*Decoder).SkipValue)
+	case c == '[':
+		return d.Each((*Decoder).SkipValue)
+	case c == '"':
 		_, err := d.skipString()
 		return err
-	case 't':
+	case c == 't':
 		return d.literal("true")
-	case 'f':
+	case c == 'f':
 		return d.literal("false")
-	case 'n':
+	case c == 'n':
 		return d.literal("null")
+	case isNumber(c):
+		return d.skipNumber()
 	}
-	return d.skipNumber()
+	return d.unexpected(d.pos, "at start of value")
 }
 
 // raw reads a value and returns its text.
@@ -241,43 +201,40 @@ func (d *Decoder) raw() ([]byte, error) {
 }
 
 func (d *Decoder) literal(word string) error {
-	if end := d.pos + len(word); end <= len(d.text) && string(d.text[d.pos:end]) == word {
-		d.pos = end
-		return nil
+	for i := range len(word) {
+		if at := d.pos + i; at >= len(d.text) || d.text[at] != word[i] {
+			return d.unexpected(at, "in literal "+word+" (expecting '"+word[i:i+1]+"')")
+		}
 	}
-	return errSyntax
+	d.pos += len(word)
+	return nil
 }
 
 // skipNumber reads a number by the grammar of RFC 8259, section 6.
 func (d *Decoder) skipNumber() error {
 	b, n := d.text, d.pos
-	if n < len(b) && b[n] == '-' {
+	if b[n] == '-' {
 		n++
 	}
-	whole := digits(b, n)
-	if whole == n || whole > n+1 && b[n] == '0' {
-		return errSyntax
+	end := digits(b, n)
+	if end > n && b[n] == '0' {
+		end = n + 1
 	}
-	n = whole
-	if n < len(b) && b[n] == '.' {
-		end := digits(b, n+1)
-		if end == n+1 {
-			return errSyntax
-		}
-		n = end
+	if end > n && end < len(b) && b[end] == '.' {
+		n = end + 1
+		end = digits(b, n)
 	}
-	if n < len(b) && (b[n] == 'e' || b[n] == 'E') {
-		n++
+	if end > n && end < len(b) && (b[end] == 'e' || b[end] == 'E') {
+		n = end + 1
 		if n < len(b) && (b[n] == '+' || b[n] == '-') {
 			n++
 		}
-		end := digits(b, n)
-		if end == n {
-			return errSyntax
-		}
-		n = end
+		end = digits(b, n)
 	}
-	d.pos = n
+	if end == n {
+		return d.unexpected(n, "in number (expecting digit)")
+	}
+	d.pos = end
 	return nil
 }
 
@@ -295,7 +252,7 @@ func (d *Decoder) skipString() (escaped bool, err error) {
 	for {
 		n += plainPrefix(b[n:])
 		if n >= len(b) {
-			return false, errSyntax
+			return false, d.unexpected(n, "")
 		}
 		switch c := b[n]; {
 		case c == '"':
@@ -304,16 +261,16 @@ func (d *Decoder) skipString() (escaped bool, err error) {
 		case c == '\\':
 			size := escapeLength(b[n:])
 			if size == 0 {
-				return false, errSyntax
+				return false, d.Fail("invalid escape sequence %q in string", b[n:min(n+6, len(b))])
 			}
 			n += size
 			escaped = true
 		case c < ' ':
-			return false, errSyntax
+			return false, d.unexpected(n, "in string (expecting non-control character)")
 		default:
 			r, size := utf8.DecodeRune(b[n:])
 			if r == utf8.RuneError && size == 1 {
-				return false, errSyntax
+				return false, d.Fail("invalid UTF-8")
 			}
 			n += size
 		}
@@ -422,11 +379,4 @@ func kindName(c byte) string {
 		return "an object"
 	}
 	return "a number"
-}
-
-// isValid reports whether text is one JSON value.
-func isValid(text []byte) bool {
-	d := newDecoder(text)
-	defer d.release()
-	return d.SkipValue() == nil && d.kind() == 0 && d.pos == len(text)
 }

@@ -3,6 +3,10 @@ package codec
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -39,8 +43,8 @@ func manyNames(n int, other string) string {
 	return "{" + strings.Join(members, ",") + other + "}"
 }
 
-// sameVerdict checks that the scanner admits exactly what jsontext admits, with its error, and
-// reads strings as it does.
+// sameVerdict checks that the scanner admits exactly what jsontext admits, with its words and its
+// place, and reads strings as it does.
 func sameVerdict(t *testing.T, text []byte) {
 	want := judge(text)
 	for name, walk := range map[string]func(*Decoder) error{
@@ -58,26 +62,40 @@ func sameVerdict(t *testing.T, text []byte) {
 		d := newDecoder(text)
 		got := d.whole(walk)
 		d.release()
-		if (got == nil) != (want == nil) {
+		switch {
+		case (got == nil) != (want == nil):
 			t.Fatalf("%s %.200q: %v, want %v", name, text, got, want)
+		case got == nil || inString.MatchString(want.Msg) && inString.MatchString(got.Msg):
+			continue // some of jsontext's words depend on how much of an escape is there
 		}
-		if got != nil && got == errSyntax {
-			t.Fatalf("%s %.200q: jsontext has no reason", name, text)
-		}
-		if errors.Is(got, jsontext.ErrDuplicateName) != errors.Is(want, jsontext.ErrDuplicateName) {
-			t.Fatalf("%s %.200q: %v, want %v", name, text, got, want)
+		if got.Msg != want.Msg || got.Path() != want.Path() || got.Err != want.Err {
+			t.Fatalf("%s %.200q: %q at %.200q, want %q at %.200q", name, text, got.Msg, got.Path(), want.Msg, want.Path())
 		}
 	}
 }
 
+// inString matches the words about an escape or a character that a string must not have.
+var inString = regexp.MustCompile(`in string|invalid UTF-8|unexpected EOF`)
+
 // judge returns jsontext's error about a text that is not one value.
-func judge(text []byte) error {
+func judge(text []byte) *Fault {
 	d := jsontext.NewDecoder(bytes.NewBuffer(text))
 	if _, err := d.ReadValue(); err != nil {
-		return err
+		f := &Fault{Msg: io.ErrUnexpectedEOF.Error(), Err: io.ErrUnexpectedEOF} // of an empty text
+		if wrong, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+			f.Msg = wrong.Err.Error()
+			f.names = slices.Collect(wrong.JSONPointer.Tokens())
+			slices.Reverse(f.names)
+			if f.Err = wrong.Err; wrong.Err == jsontext.ErrDuplicateName {
+				f.Msg = "duplicate member"
+			} else if wrong.Err != io.ErrUnexpectedEOF {
+				f.Err = nil
+			}
+		}
+		return f
 	}
-	if rest := strings.Trim(string(d.UnreadBuffer()), " \t\r\n"); rest != "" {
-		return errors.New("more follows")
+	if rest := bytes.TrimLeft(d.UnreadBuffer(), " \t\r\n"); len(rest) > 0 {
+		return &Fault{Msg: fmt.Sprintf("found %q after the value", rest[0])}
 	}
 	return nil
 }

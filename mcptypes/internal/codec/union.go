@@ -42,8 +42,8 @@ func (d *Decoder) findTag(member string, shapes []Shape) (tag []byte, err error)
 		return nil, d.Wrong("an object")
 	}
 	before := d.state
-	o, err := d.open()
-	if err != nil {
+	o := object{mark: len(d.names)}
+	if err := d.open(); err != nil {
 		return nil, err
 	}
 	for {

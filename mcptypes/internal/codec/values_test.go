@@ -167,12 +167,12 @@ a list: {} = false
 		}
 		for i, want := range []string{lenient, strict} {
 			var got string
-			err := Read("p", []byte(text), i == 1, func(d *Decoder) (err error) {
+			err := Read([]byte(text), i == 1, func(d *Decoder) (err error) {
 				got, err = readers[name](d)
 				return err
 			})
 			part, fails := strings.CutPrefix(want, "!")
-			if (err != nil) != fails || fails && !strings.Contains(err.Error(), strings.TrimSpace(part)) || !fails && got != want {
+			if (err != nil) != fails || fails && !strings.Contains(err.Path()+": "+err.Msg, strings.TrimSpace(part)) || !fails && got != want {
 				t.Errorf("%s of %s, strict %t: %q, %v; want %q", name, text, i == 1, got, err, want)
 			}
 		}
