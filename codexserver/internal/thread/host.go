@@ -57,10 +57,10 @@ var (
 // begin makes a attend the turn that starts now. The turn ends with ctx at the latest.
 // started is closed when the engine reports the start. The caller must call leave at the
 // end of the turn.
-func (h *host) begin(ctx context.Context, a Attend, started chan struct{}) (leave func()) {
+func (h *host) begin(ctx context.Context, a *Attend, started chan struct{}) (leave func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.now = hostTurn{Attend: a, ctx: ctx, id: turnID(), started: started}
+	h.now = hostTurn{Attend: *a, ctx: ctx, id: turnID(), started: started}
 	if h.now.Submission == "" {
 		h.now.Submission = h.submit()
 	}

@@ -87,9 +87,9 @@ func ObserverOf(ctx context.Context) CallObserver {
 	return o
 }
 
-// observed returns f, a turn that a attends, with its observer.
-func (t *Thread) observed(a Attend, f func(context.Context) error) func(context.Context) error {
-	if a.Observer == nil {
+// observed returns f, a turn, with its observer, if there is one.
+func (t *Thread) observed(by CallObserver, f func(context.Context) error) func(context.Context) error {
+	if by == nil {
 		return f
 	}
 	return func(ctx context.Context) (err error) {
@@ -97,7 +97,7 @@ func (t *Thread) observed(a Attend, f func(context.Context) error) func(context.
 		if u := t.Usage(); u != nil {
 			used = *u
 		}
-		o := a.Observer.Turn(t.ID(), used)
+		o := by.Turn(t.ID(), used)
 		if o == nil {
 			return f(ctx)
 		}

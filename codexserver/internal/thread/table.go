@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/stack"
 	"github.com/google/uuid"
 )
 
@@ -130,7 +131,7 @@ func (s *Share) begin(ctx context.Context, a Attend, start func(*host) (engine.C
 	t := &Thread{}
 	t.host = s.table.newHost(t, s.principal, a)
 	var err error
-	if t.conversation, err = start(t.host); err != nil {
+	if stack.Apart(func() { t.conversation, err = start(t.host) }); err != nil {
 		t.host.kept.Close()
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func (q *Turn) run(ctx context.Context) error {
 		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: errClosed}
 	}
 	q.attend.Turn.Run(ctx, cancel)
-	leave := t.host.begin(ctx, q.attend, q.started)
+	leave := t.host.begin(ctx, &q.attend, q.started)
 	defer leave()
 	defer func() { // also after a panic, which the caller reports
 		t.host.end(ctx.Err() != nil)
@@ -87,7 +87,7 @@ func (q *Turn) run(ctx context.Context) error {
 	if q.review != nil {
 		work = q.reviews
 	}
-	err := t.observed(q.attend, work)(ctx)
+	err := t.observed(q.attend.Observer, work)(ctx)
 	if spent, ok := errors.AsType[*turn.SpentError](context.Cause(ctx)); ok && err != nil {
 		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: spent}
 	}

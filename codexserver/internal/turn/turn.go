@@ -274,14 +274,14 @@ func (t *Turn) So() protocol.TurnResult {
 	return r
 }
 
-// Found returns what a turn that has ended has changed. It is zero before the end.
-func (t *Turn) Found() (f changes.Found) {
+// Found returns what a turn that has ended has changed. Before the end it is empty.
+func (t *Turn) Found() *changes.Found {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.folder.found != nil {
-		f = *t.folder.found
+	if t.folder.found == nil {
+		return new(changes.Found)
 	}
-	return f
+	return t.folder.found
 }
 
 // reroutes returns the first reroutes for the result, which never leaves them out.

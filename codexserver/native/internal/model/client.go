@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/internal/stack"
 	"github.com/codexmcp/codexmcp/internal/text"
 )
 
@@ -110,46 +111,66 @@ func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(Eve
 			next, err = nil, context.Cause(ctx)
 		}
 	}()
-	begun := false
-	refused := func(status int, h http.Header, said []byte) error {
-		err := c.refused(status, h, said)
-		if !begun && !errors.Is(err, ErrContextWindow) {
-			next = f.other(cmp.Or(status, http.StatusBadRequest), string(said), req)
-		}
-		return err
-	}
-	encode := func() ([]byte, error) {
-		body, err := wire.body(req, int(c.before.Load()))
-		c.before.Store(int64(len(body)))
-		return body, err
-	}
-	resp, err := c.send(now.trace(ctx), target, wire, req, encode, refused)
+	a := &attempt{Client: c, form: f, wire: wire, req: req}
+	resp, err := c.send(now.trace(ctx), target, wire, req, a.encode, a.refused)
 	watch.Stop()
 	if err != nil {
-		return nil, next, err
+		return nil, a.next, err
 	}
 	defer resp.Body.Close()
 	now.now.Store(streaming)
-	events := newSSE(readFunc(func(b []byte) (n int, err error) {
+	out, err = a.read(resp, emit, func(b []byte) (n int, err error) {
 		watch.Reset(idle)
 		for n == 0 && err == nil { // nothing is silence
 			n, err = resp.Body.Read(b)
 		}
 		watch.Stop() // the time in emit does not count as silence
 		return n, err
-	}), c.MaxBytes)
-	out, err = wire.read(&stream{
-		next: events.next, emit: func(e Event) { begun = begun || e.Type != RateLimitsRead; emit(e) }, header: resp.Header, hide: c.redact,
-		failure: func(said []byte) error { return refused(0, nil, said) },
+	})
+	return out, a.next, err
+}
+
+// attempt is a request in a form.
+type attempt struct {
+	*Client
+	form  form
+	wire  wire
+	req   *Request
+	begun bool  // the provider has begun to answer
+	next  *form // that the provider may take after it has refused this one
+}
+
+// encode returns the body of the request.
+func (a *attempt) encode() (body []byte, err error) {
+	stack.Apart(func() { body, err = a.wire.body(a.req, int(a.before.Load())) })
+	a.before.Store(int64(len(body)))
+	return body, err
+}
+
+// refused implements [refusedFunc].
+func (a *attempt) refused(status int, h http.Header, said []byte) error {
+	err := a.Client.refused(status, h, said)
+	if !a.begun && !errors.Is(err, ErrContextWindow) {
+		a.next = a.form.other(cmp.Or(status, http.StatusBadRequest), string(said), a.req)
+	}
+	return err
+}
+
+// read reads the answer.
+func (a *attempt) read(resp *http.Response, emit func(Event), body readFunc) (*Response, error) {
+	out, err := a.wire.read(&stream{
+		next: newSSE(body, a.MaxBytes).next, header: resp.Header, hide: a.redact,
+		emit:    func(e Event) { a.begun = a.begun || e.Type != RateLimitsRead; emit(e) },
+		failure: func(said []byte) error { return a.refused(0, nil, said) },
 	})
 	if said, ok := errors.AsType[*ProviderError](err); ok {
-		said.Words = shorten(c.redact(said.Words))
+		said.Words = shorten(a.redact(said.Words))
 	}
 	if err != nil {
-		return nil, next, err
+		return nil, err
 	}
-	nameCalls(req.Items, out.Items)
-	return out, nil, nil
+	nameCalls(a.req.Items, out.Items)
+	return out, nil
 }
 
 // readFunc is a reader.
