@@ -76,16 +76,15 @@ func (e *Engine) newSandbox(cfg *config.Config) *box.Sandbox {
 		Sealed:    []string{filepath.Join(e.options.CodexHome, "codex-mcp")},
 		Private:   private,
 		Named:     cfg.NamedRoots,
-		Folders:   e.folders,
+		Programs:  e.programs,
 	})
 }
 
 // reach records the folders that the commands of a turn can write. If the sandbox has an error, each command
 // fails with it.
 func (c *conversation) reach() {
-	roots, _ := c.box.Roots(c.now.SandboxPolicy, c.now.Cwd)
+	_, _ = c.box.Roots(c.now.SandboxPolicy, c.now.Cwd)
 	c.engine.programs.Given(c.now.Cwd)
-	c.engine.programs.Add(roots.Paths...)
 }
 
 // webSearchType is the type of the search tool, which the provider runs.

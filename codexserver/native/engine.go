@@ -87,8 +87,7 @@ type (
 type Engine struct {
 	options Options // with their defaults
 
-	folders   *box.Folders // shared by all conversations
-	programs  *box.Programs
+	programs  *box.Programs // shared by all conversations
 	processes run.Starter
 	self      *self.Program
 	locks     *rollout.Locks
@@ -116,8 +115,7 @@ func New(o *Options) (*Engine, error) {
 	default:
 		return nil, fmt.Errorf("native: tools: %q is not auto, files or codex", o.Tools)
 	}
-	e := &Engine{options: *o, folders: &box.Folders{}, self: self.New(o.Self)}
-	e.programs = &box.Programs{More: e.folders.Paths}
+	e := &Engine{options: *o, programs: &box.Programs{}, self: self.New(o.Self)}
 	if err := e.resolve(); err != nil {
 		return nil, err
 	}

@@ -23,11 +23,8 @@ func (e *Engine) scratch() git.Scratch {
 
 // Traits implements [engine.Describer].
 func (e *Engine) Traits() engine.Traits {
-	return engine.Traits{Name: "codex-mcp", Announces: true, Reviews: true, Reach: e.reached, Holder: e.holder, CanContinue: e.canContinue}
+	return engine.Traits{Name: "codex-mcp", Announces: true, Reviews: true, Reach: e.programs.Folders, Holder: e.holder, CanContinue: e.canContinue}
 }
-
-// reached returns the folders of [engine.Traits].Reach.
-func (e *Engine) reached() []string { return append(e.programs.Folders(), e.folders.Paths()...) }
 
 // SearchFiles implements [engine.Searcher]. It returns at most 50 files of each root.
 func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {

@@ -1,5 +1,5 @@
-// Package paths decides about file paths by their text alone. What links lead to is the
-// caller's question: resolve both paths before, where that matters.
+// Package paths compares file paths, and follows them. [Below] and [Within] compare their texts alone: resolve
+// the links of both before, where that matters.
 package paths
 
 import "path/filepath"

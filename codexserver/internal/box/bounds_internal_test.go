@@ -16,7 +16,7 @@ import (
 // TestFoldersAtTheSameTime judges the folders of several conversations at the same time. Each name
 // leads to one folder from then on.
 func TestFoldersAtTheSameTime(t *testing.T) {
-	var f Folders
+	var f Programs
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -46,27 +46,6 @@ func TestFoldersAtTheSameTime(t *testing.T) {
 			if err := errs[n][i]; i == 3 && !errors.Is(err, no) || i < 3 && (err != nil || one != got[0][i] || one.path != names[i]) {
 				t.Errorf("%s: %+v, %v", names[i], one, err)
 			}
-		}
-	}
-}
-
-// TestFollowsFewLinks follows as many links as the kernel does, and one more.
-func TestFollowsFewLinks(t *testing.T) {
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	last := "."
-	for i := range 41 {
-		name := fmt.Sprint(i)
-		if err := os.Symlink(last, filepath.Join(top, name)); err != nil {
-			t.Fatal(err)
-		}
-		last = name
-	}
-	for name, ok := range map[string]bool{"39": true, "40": false} {
-		if path, _, err := areas(nil).follow(filepath.Join(top, name)); (err == nil) != ok || ok && path != top {
-			t.Errorf("%s leads to %s, %v", name, path, err)
 		}
 	}
 }

@@ -35,8 +35,8 @@ type Options struct {
 	// Named are folders that may become writable although other rules refuse them,
 	// because the user's own configuration names them.
 	Named []string
-	// Folders are shared by the sandboxes of an engine; nil makes new ones.
-	Folders *Folders
+	// Programs are shared by the sandboxes of an engine, and hold their writable folders; nil makes new ones.
+	Programs *Programs
 }
 
 // Sandbox confines what runs in one conversation. It is safe for concurrent use.
@@ -47,8 +47,8 @@ var system = sync.OnceValue(lacks)
 
 // New makes a conversation's sandbox.
 func New(o Options) *Sandbox {
-	if o.Folders == nil {
-		o.Folders = &Folders{}
+	if o.Programs == nil {
+		o.Programs = &Programs{}
 	}
 	if o.Find == nil {
 		o.Find = exec.LookPath

@@ -6,9 +6,9 @@
 //
 // # Roots
 //
-// A policy leaves some folders writable, its [Roots]. [Folders] looks at each of them
+// A policy leaves some folders writable, its [Roots]. [Programs] looks at each of them
 // once per engine, follows no symbolic link that a command may have made, and keeps the
-// folder itself open. Rules and mounts are made from the open folders, so a command gains
+// folder itself open. Rules are made from the open folders, so a command gains
 // nothing by changing names. Some folders become roots only if the user's own
 // configuration names them: the user's home, the configuration's folder, their parents,
 // and git folders with everything in them.

@@ -4,19 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
-	"sync"
-)
+	"runtime"
+	"slices"
 
-// Folders judges the writable folders of an engine, and holds each from its first use on,
-// so that a command cannot make another folder writable by changing names. The sandboxes
-// of one engine share one Folders. The zero value is ready for use, and safe for
-// concurrent use.
-type Folders struct {
-	mu   sync.Mutex
-	held map[string]*folder // by requested name
-}
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/internal/paths"
+)
 
 // folder is a folder that was judged.
 type folder struct {
@@ -46,16 +42,14 @@ func (e *linkError) Error() string {
 	return fmt.Sprintf("%s is a symbolic link in the writable folder %s", e.link, e.area)
 }
 
-// judge returns the folder that each name leads to, or why it must not become writable. The names must be
-// clean and absolute. It follows no symbolic link in a writable folder: in one of names, or in one that
-// was judged before. A name that is refused is judged again at the next call.
-func (f *Folders) judge(names []string, refuse func(name, path string, info fs.FileInfo) error) (folders []*folder, errs []error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var known areas
-	for _, held := range f.held {
-		known = append(known, held)
-	}
+// judge returns the folder that each name leads to, or why it must not become writable. It holds each from its
+// first use on, so that a command cannot make another folder writable by changing names. The names must be
+// clean and absolute. It follows no symbolic link in a writable folder: in one of names, or in one that was
+// judged before. A name that is refused is judged again at the next call.
+func (p *Programs) judge(names []string, refuse func(name, path string, info fs.FileInfo) error) (folders []*folder, errs []error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := areas(slices.Collect(maps.Values(p.held)))
 	// Each folder found may hold links on the way to others, so judge until nothing changes.
 	for grown := true; grown; {
 		grown = false
@@ -67,15 +61,15 @@ func (f *Folders) judge(names []string, refuse func(name, path string, info fs.F
 		}
 	}
 	for _, name := range names {
-		held, err := f.hold(known, name, refuse)
+		held, err := p.hold(known, name, refuse)
 		folders, errs = append(folders, held), append(errs, err)
 	}
 	return folders, errs
 }
 
 // hold returns the folder that a name leads to, and holds it.
-func (f *Folders) hold(known areas, name string, refuse func(name, path string, info fs.FileInfo) error) (*folder, error) {
-	first := f.held[name]
+func (p *Programs) hold(known areas, name string, refuse func(name, path string, info fs.FileInfo) error) (*folder, error) {
+	first := p.held[name]
 	path, info, err := known.follow(name)
 	var link *linkError
 	switch {
@@ -96,11 +90,24 @@ func (f *Folders) hold(known areas, name string, refuse func(name, path string, 
 	if err != nil {
 		return nil, err
 	}
-	if f.held == nil {
-		f.held = map[string]*folder{}
+	if p.held == nil {
+		p.held = map[string]*folder{}
 	}
-	f.held[name] = fresh
+	p.held[name] = fresh
+	p.add(path)
 	return fresh, nil
+}
+
+// openFolder opens a folder. It fails if the path has a symbolic link by now. Other systems than Linux confine
+// by real paths, which links made later do not change, so there it stays closed.
+func openFolder(path string) (f *folder, err error) {
+	f = &folder{path: path}
+	if runtime.GOOS != "linux" {
+		f.info, err = os.Lstat(path)
+	} else if f.file, err = run.OpenFolder(path); err == nil { // closed when it is no longer needed
+		f.info, err = f.file.Stat()
+	}
+	return f, err
 }
 
 // areas are folders in which commands may write.
@@ -116,34 +123,20 @@ func (a areas) find(info fs.FileInfo) *folder {
 	return nil
 }
 
-// around returns the area that is dir, or contains it, or nil. It compares files instead of
-// names, which may differ in letter case.
-func (a areas) around(dir string) *folder {
-	for {
-		if info, err := os.Lstat(dir); err == nil {
-			if one := a.find(info); one != nil {
-				return one
-			}
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return nil
-		}
-		dir = up
-	}
-}
-
 // follow returns the folder that a clean absolute name leads to. It fails with a
 // [*linkError] when the way leads through a symbolic link in one of the areas.
 func (a areas) follow(name string) (path string, info fs.FileInfo, err error) {
-	path, info, err = walk(name, func(at string, info fs.FileInfo) error {
+	path, info, err = paths.Follow(name, func(link string, info fs.FileInfo) error {
 		if info.Mode()&fs.ModeSymlink == 0 {
 			return nil
 		}
-		if within := a.around(filepath.Dir(at)); within != nil {
-			return &linkError{at, within.path}
-		}
-		return nil
+		_, _, err := paths.Follow(filepath.Dir(link), func(_ string, info fs.FileInfo) error {
+			if within := a.find(info); within != nil {
+				return &linkError{link, within.path}
+			}
+			return nil
+		})
+		return err
 	})
 	if err == nil && !info.IsDir() {
 		err = errors.New("it is not a folder")

@@ -27,14 +27,3 @@ func (p *Programs) Confine(folders ...string) (*Confinement, error) {
 	}
 	return c, c.compile()
 }
-
-// Paths returns the real paths of all folders that were writable at any time.
-func (f *Folders) Paths() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var paths []string
-	for _, held := range f.held {
-		paths = append(paths, held.path)
-	}
-	return paths
-}

@@ -14,8 +14,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 )
 
-// Programs finds and starts programs. The zero value knows only the folders for temporary
-// files. Programs is safe for concurrent use.
+// Programs finds and starts programs of the server, away from the folders that commands can write. It knows
+// those that the sandboxes of its engine found writable, and those that it is told. The zero value knows only
+// the folders for temporary files. Programs is safe for concurrent use.
 type Programs struct {
 	// More returns further folders that commands can write. Nil means none.
 	More func() []string
@@ -24,6 +25,7 @@ type Programs struct {
 
 	mu      sync.RWMutex
 	folders map[string][]os.FileInfo // what each name has led to
+	held    map[string]*folder       // those of sandboxes, by requested name
 }
 
 // ProgramError reports a program that a command could have written.
@@ -42,9 +44,6 @@ func (e *ProgramError) Error() string {
 func (p *Programs) Add(folders ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.folders == nil {
-		p.folders = map[string][]os.FileInfo{}
-	}
 	for _, folder := range folders {
 		if filepath.IsAbs(folder) {
 			p.add(filepath.Clean(folder))
@@ -65,6 +64,9 @@ func (p *Programs) Given(folders ...string) {
 // add records a folder with what it leads to now. The folder may be moved later, and its
 // name may lead to another one.
 func (p *Programs) add(folder string) {
+	if p.folders == nil {
+		p.folders = map[string][]os.FileInfo{}
+	}
 	known := p.folders[folder]
 	if info, err := os.Stat(folder); err == nil && !isOneOf(known, info) {
 		known = append(known, info)

@@ -45,14 +45,8 @@ func surrounds(folder string, roots []string) bool {
 // file of a worktree or a submodule, or the folder of a worktree.
 func gitPaths(dot string) []string {
 	found := []string{dot}
-	dir := dot
-	if info, err := os.Lstat(dot); err == nil && info.Mode()&os.ModeSymlink != 0 {
-		if dir, err = filepath.EvalSymlinks(dot); err != nil {
-			return found
-		}
-		if info, err = os.Stat(dir); err != nil || !info.IsDir() && !info.Mode().IsRegular() {
-			return found
-		}
+	dir := Real(dot)
+	if info, err := os.Stat(dir); err == nil && dir != dot && (info.IsDir() || info.Mode().IsRegular()) {
 		found = append(found, dir)
 	}
 	if linked, err := Pointer(dir, "gitdir:"); err == nil { // it is a file

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -44,11 +44,7 @@ func AskedRoots(policy protocol.SandboxPolicy, cwd string, env []string) (names 
 		add("/tmp")
 	}
 	if !policy.ExcludeTmpdirEnvVar {
-		for _, entry := range env {
-			if dir, ok := strings.CutPrefix(entry, "TMPDIR="); ok {
-				add(dir)
-			}
-		}
+		add(run.Value(env, "TMPDIR"))
 	}
 	return names
 }
@@ -61,7 +57,7 @@ func (s *Sandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []string)
 	policy.ExcludeSlashTmp, policy.ExcludeTmpdirEnvVar = true, true
 	named := len(AskedRoots(policy, cwd, env)) // these come first; a note about another would surprise
 	var roots Roots
-	folders, errs := s.options.Folders.judge(names, s.refuse)
+	folders, errs := s.options.Programs.judge(names, s.refuse)
 	for i, err := range errs {
 		var replaced *ReplacedError
 		switch {
@@ -113,26 +109,9 @@ func (s *Sandbox) refuse(name, path string, info fs.FileInfo) error {
 		}
 	}
 	for _, private := range s.options.Private {
-		if holds(info, private) {
+		if passed, _ := passes(private, []os.FileInfo{info}); passed { // by the link and by its target
 			return fmt.Errorf("it is or holds %s; %s", private, remedy)
 		}
 	}
 	return nil
-}
-
-// below reports whether path is folder, or lies in it. It compares files instead of
-// names, which may differ in letter case.
-func below(path, folder string) bool {
-	info, err := os.Stat(folder)
-	return err == nil && areas{{info: info}}.around(path) != nil
-}
-
-// holds reports whether path lies in the folder, or is it. For a symbolic link both the
-// link and its target count.
-func holds(folder fs.FileInfo, path string) bool {
-	paths := []string{filepath.Clean(path)}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		paths = append(paths, real)
-	}
-	return slices.ContainsFunc(paths, func(path string) bool { return areas{{info: folder}}.around(path) != nil })
 }

@@ -180,7 +180,7 @@ func TestLateRoot(t *testing.T) {
 	base := tree(t, "work/", "outside/")
 	work, late := filepath.Join(base, "work"), filepath.Join(base, "work/late")
 	const link, folder = "late -> ../outside", "late/"
-	var folders box.Folders
+	var programs box.Programs
 	for _, tt := range []struct {
 		name, now string // what lies in the place of the root
 		cwd       string
@@ -205,7 +205,7 @@ func TestLateRoot(t *testing.T) {
 			boxtest.Lay(t, work, tt.now)
 		}
 		// Each conversation has a sandbox of its own.
-		got, err := box.New(box.Options{Folders: &folders}).Roots(write(tt.roots...), tt.cwd, nil)
+		got, err := box.New(box.Options{Programs: &programs}).Roots(write(tt.roots...), tt.cwd, nil)
 		var replaced *box.ReplacedError
 		if tt.replaced && (!errors.As(err, &replaced) || replaced.Folder != late || errors.Is(err, box.ErrUnavailable)) || !tt.replaced && err != nil {
 			t.Errorf("%s: %q, %v", tt.name, got.Paths, err)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
 // seatbelt is what sandbox-exec must enforce. It judges by real paths: a symbolic link
@@ -79,28 +81,25 @@ func (s seatbelt) arguments() []string {
 
 // protected returns the paths that stay read-only, with their targets. way are the
 // folders between them and the roots, which must keep their names.
-func (s seatbelt) protected() (paths, way []string) {
+func (s seatbelt) protected() (kept, way []string) {
 	for _, path := range s.protect {
-		paths = append(paths, filepath.Clean(path))
+		kept = append(kept, filepath.Clean(path))
 		if real, err := filepath.EvalSymlinks(path); err == nil {
-			paths = append(paths, real)
+			kept = append(kept, real)
 		}
 	}
-	slices.Sort(paths)
-	paths = slices.Compact(paths)
-	for _, path := range paths {
-		for dir := filepath.Dir(path); s.below(dir); dir = filepath.Dir(dir) {
+	slices.Sort(kept)
+	kept = slices.Compact(kept)
+	for _, path := range kept {
+		for dir := filepath.Dir(path); s.holds(dir); dir = filepath.Dir(dir) {
 			way = append(way, dir)
 		}
 	}
 	slices.Sort(way)
-	return paths, slices.Compact(way)
+	return kept, slices.Compact(way)
 }
 
-// below reports whether a folder lies in a root, and is not a root itself.
-func (s seatbelt) below(dir string) bool {
-	return slices.ContainsFunc(s.roots, func(root string) bool {
-		inside, ok := strings.CutPrefix(dir, strings.TrimSuffix(root, "/")+"/")
-		return ok && inside != ""
-	})
+// holds reports whether a folder lies in a root, and is not that root itself.
+func (s seatbelt) holds(dir string) bool {
+	return slices.ContainsFunc(s.roots, func(root string) bool { return dir != root && paths.Below(dir, root) })
 }

@@ -1,6 +1,7 @@
 package box
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -11,21 +12,26 @@ import (
 // trySeatbelt runs small commands under program, which is sandbox-exec except in tests.
 // It returns an error unless program denies what its profile denies, and nothing else.
 func trySeatbelt(program string) error {
-	if _, err := os.Stat(program); err != nil {
+	if err := try(program); err != nil {
 		return unavailable("sandbox-exec: %v", err)
+	}
+	return nil
+}
+
+func try(program string) error {
+	if _, err := os.Stat(program); err != nil {
+		return err
 	}
 	dir, err := os.MkdirTemp("", "codex-mcp-")
 	if err != nil {
-		return unavailable("sandbox-exec: %v", err)
+		return err
 	}
 	defer os.RemoveAll(dir)
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return unavailable("sandbox-exec: %v", err)
-	}
+	dir = Real(dir)
 	root := filepath.Join(dir, "root")
 	kept := filepath.Join(root, "kept")
 	if err := os.MkdirAll(kept, 0o700); err != nil {
-		return unavailable("sandbox-exec: %v", err)
+		return err
 	}
 	limits := seatbelt{roots: []string{root}, protect: []string{kept}}
 	run := func(limits seatbelt, script, word string) error {
@@ -49,20 +55,20 @@ func trySeatbelt(program string) error {
 		_, missing := os.Lstat(attempt.path)
 		switch {
 		case attempt.want && (err != nil || missing != nil):
-			return unavailable("sandbox-exec: it denies writing that its profile allows: %v", err)
+			return fmt.Errorf("it denies writing that its profile allows: %w", err)
 		case !attempt.want && (err == nil || missing == nil):
-			return unavailable("sandbox-exec: it does not deny writing")
+			return errors.New("it does not deny writing")
 		}
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return unavailable("sandbox-exec: %v", err)
+		return err
 	}
 	defer listener.Close()
 	const connect = `exec 3<> "/dev/tcp/127.0.0.1/$1"`
 	port := fmt.Sprint(listener.Addr().(*net.TCPAddr).Port)
 	if run(limits, connect, port) == nil {
-		return unavailable("sandbox-exec: it does not deny connecting")
+		return errors.New("it does not deny connecting")
 	}
 	return nil
 }

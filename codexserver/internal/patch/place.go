@@ -7,7 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
+
+	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
 // A place is where a file of a plan really is. It is found once, when the plan is made, so
@@ -97,15 +98,16 @@ func lstat(path string) (fs.FileInfo, error) {
 // do opens the folder for f. It fails with a [*ChangedError] if the path no longer leads there,
 // or leads through symbolic links.
 func (f *folder) do(use func(root *os.Root) error) error {
-	real, err := filepath.EvalSymlinks(f.path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && real != f.path {
-		return &ChangedError{Path: f.path}
-	}
-	if err != nil {
+	if real, err := resolve(f.path, true); err != nil {
 		return err
+	} else if real != f.path {
+		return &ChangedError{Path: f.path}
 	}
 	// With the dot, opening fails instead of blocking if the folder is now a named pipe.
 	root, err := os.OpenRoot(f.path + string(filepath.Separator) + ".")
+	if errors.Is(err, fs.ErrNotExist) {
+		return &ChangedError{Path: f.path}
+	}
 	if err != nil {
 		return err
 	}
@@ -119,43 +121,15 @@ func (f *folder) do(use func(root *os.Root) error) error {
 // resolve follows the symbolic links of a clean path as far as it exists, including links
 // to missing files. It follows a link at the last name only if last is true.
 func resolve(path string, last bool) (string, error) {
-	for range 40 {
-		dir, name := filepath.Split(path)
-		switch name {
-		case "": // the root, or a link's text that ends in a slash
-			if path == filepath.VolumeName(path)+string(filepath.Separator) {
-				return path, nil
-			}
-			path = strings.TrimRight(path, string(filepath.Separator))
-			continue
-		case ".", "..": // from a link's target, which cannot be cleaned: its names may be links
-			return filepath.EvalSymlinks(path)
-		}
-		real, err := filepath.EvalSymlinks(dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			real, err = resolve(dir, true)
-		}
-		if err != nil {
-			return "", err
-		}
-		path = filepath.Join(real, name)
-		info, err := os.Lstat(path)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && (!last || info.Mode()&fs.ModeSymlink == 0) {
-			return path, nil
-		}
-		if err != nil {
-			return "", err
-		}
-		target, err := os.Readlink(path)
-		if err != nil {
-			return "", err
-		}
-		if !filepath.IsAbs(target) {
-			target = strings.TrimSuffix(real, string(filepath.Separator)) + string(filepath.Separator) + target
-		}
-		path = target
+	if !last {
+		dir, err := resolve(filepath.Dir(path), true)
+		return filepath.Join(dir, filepath.Base(path)), err
 	}
-	return "", fmt.Errorf("%s: too many symbolic links", path)
+	real, _, err := paths.Follow(path, func(string, fs.FileInfo) error { return nil })
+	if errors.Is(err, fs.ErrNotExist) && real != "" {
+		err = nil
+	}
+	return real, err
 }
 
 // resolveAll resolves the paths and drops those that it cannot resolve.
