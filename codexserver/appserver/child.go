@@ -2,20 +2,16 @@ package appserver
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
-	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/text"
@@ -36,13 +32,13 @@ const (
 
 // child is one run of the app-server and the connection to it. It serves all threads.
 type child struct {
-	log      *slog.Logger
-	app      *appclient.Client
-	programs *box.Programs
-	process  process // zero in tests
-	version  version
-	home     string // its CODEX_HOME
-	policy   string // the default approval policy of conversations
+	log     *slog.Logger
+	app     *appclient.Client
+	path    string // of the program
+	pid     int    // of its process; 0 in tests
+	version version
+	home    string // its CODEX_HOME
+	policy  string // the default approval policy of conversations
 
 	run    sync.WaitGroup
 	gone   chan struct{} // closed when why and ended are set, which then stay
@@ -58,18 +54,11 @@ type child struct {
 
 // connect returns the child of a running app-server, whose process is at the other end of the transport, after the
 // handshake. It owns the transport from then on, and closes it when it fails.
-func connect(ctx context.Context, t jsonrpc.Transport, p process, stderr *tail, programs *box.Programs, o *Options) (*child, error) {
-	c := &child{
-		log: o.Logger, programs: programs, process: p, gone: make(chan struct{}), stderr: stderr,
-		threads: map[string]*thread{},
-	}
-	w := &watched{Transport: t, ended: c.lost, close: sync.OnceValue(t.Close)}
-	c.app = appclient.New(w, c.clientOptions(o))
-	c.run.Go(func() {
-		err := c.app.Err()
-		c.lost(cmp.Or(w.Close(), err)) // the end of a process explains more than a failed write
-	})
-	if err := c.handshake(ctx, o); err != nil {
+func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, o *Options) (*child, error) {
+	c := &child{log: o.Logger, gone: make(chan struct{}), stderr: stderr, threads: map[string]*thread{}}
+	c.app = appclient.New(t, c.clientOptions(o))
+	c.run.Go(func() { c.lost(c.app.Err()) })
+	if err := c.handshake(ctx); err != nil {
 		err = c.explain(err) // before close records an end of its own
 		c.close()
 		return nil, err
@@ -77,37 +66,7 @@ func connect(ctx context.Context, t jsonrpc.Transport, p process, stderr *tail, 
 	return c, nil
 }
 
-// watched is a transport that reports the end of its input. Then it ends what is at the other end, which can no
-// longer answer, and returns how that ended.
-type watched struct {
-	jsonrpc.Transport
-	close func() error // closes it once
-	ended func(error)
-}
-
-// Read implements [jsonrpc.Transport].
-func (w *watched) Read(ctx context.Context) ([]byte, error) {
-	b, err := w.Transport.Read(ctx)
-	var one *jsonrpc.Error // the fault of one message
-	if err == nil || errors.As(err, &one) {
-		return b, err
-	}
-	err = cmp.Or(w.Close(), err)
-	w.ended(err)
-	return nil, err
-}
-
-// Close implements [jsonrpc.Transport].
-func (w *watched) Close() error { return w.close() }
-
-// SetReadLimit passes the peer's limit on.
-func (w *watched) SetReadLimit(n int) {
-	if l, ok := w.Transport.(interface{ SetReadLimit(int) }); ok {
-		l.SetReadLimit(n)
-	}
-}
-
-func (c *child) handshake(ctx context.Context, o *Options) error {
+func (c *child) handshake(ctx context.Context) error {
 	err := within(ctx, handshakeLimit, apptypes.CallInitialize, c.app.Initialize)
 	said := c.app.Server()
 	c.home, c.version = said.Home, said.Version
@@ -124,9 +83,8 @@ const clientName = "codex_mcp"
 // that the next call starts a new one. An app-server that still answers others keeps running.
 func (c *child) call(ctx context.Context, limit time.Duration, method string, params, result any) error {
 	err := within(ctx, limit, method, func(ctx context.Context) error { return c.app.Call(ctx, method, params, result) })
-	var late *timeoutError
-	if errors.As(err, &late) && !c.answers() {
-		c.kill(err)
+	if late, is := errors.AsType[*timeoutError](err); is {
+		c.late(late)
 	}
 	return c.explain(err)
 }
@@ -167,6 +125,13 @@ func (e *timeoutError) Error() string {
 	return fmt.Sprintf("codex app-server did not answer %s within %s", e.method, e.after)
 }
 
+// late kills an app-server that has not answered in time, unless it answers other requests.
+func (c *child) late(why *timeoutError) {
+	if !c.answers() {
+		c.kill(why)
+	}
+}
+
 // kill ends a child that does not answer.
 func (c *child) kill(why error) {
 	c.lost(why)
@@ -177,32 +142,32 @@ func (c *child) kill(why error) {
 func (c *child) lost(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.isGone() {
+	if !closed(c.gone) {
 		c.why, c.ended = err, time.Now()
 		close(c.gone)
 	}
 }
 
-// isGone reports whether the connection has ended.
-func (c *child) isGone() bool {
+// closed reports whether a channel is closed.
+func closed(c <-chan struct{}) bool {
 	select {
-	case <-c.gone:
+	case <-c:
 		return true
 	default:
 		return false
 	}
 }
 
-// busy reports whether a turn runs.
-func (c *child) busy() bool {
-	return slices.ContainsFunc(c.conversations(), func(t *thread) bool { return t.now() != nil })
-}
-
-// conversations returns the loaded threads of conversations.
-func (c *child) conversations() []*thread {
+// turns returns the running turns.
+func (c *child) turns() (running []*turn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.DeleteFunc(slices.Collect(maps.Values(c.threads)), func(t *thread) bool { return t.agent != "" })
+	for _, t := range c.threads {
+		if t.turn != nil {
+			running = append(running, t.turn)
+		}
+	}
+	return running
 }
 
 // close shuts the child down, by force if that takes too long. It returns when the process
@@ -247,9 +212,8 @@ func (c *child) notification(method string, n *apptypes.Note) {
 		c.log.Warn("codex: "+c.redact(n.Message+n.Summary), "thread", n.ThreadID, "details", c.redact(n.Details))
 		return
 	case apptypes.NoteAccountRateLimitsUpdated:
-		c.rateLimited(n.RateLimits)
-		for _, t := range c.conversations() {
-			if r := t.now(); r != nil {
+		if c.limited(n.RateLimits) {
+			for _, r := range c.turns() {
 				r.note(method, n)
 			}
 		}
@@ -265,18 +229,22 @@ func (c *child) notification(method string, n *apptypes.Note) {
 	}
 }
 
-// rateLimited records the account's limits.
-func (c *child) rateLimited(r *apptypes.RateLimits) {
+// limited records the account's limits. It reports whether there are any.
+func (c *child) limited(r *apptypes.RateLimits) bool {
+	if limitsOf(r) == nil {
+		return false
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.limits = r
+	return true
 }
 
-// lastLimits returns the account's last known limits, for a turn that begins.
-func (c *child) lastLimits(now time.Time) *protocol.RateLimits {
+// lastLimits returns the account's last known limits, or nil.
+func (c *child) lastLimits() *protocol.RateLimits {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return limitsOf(c.limits, now)
+	return limitsOf(c.limits)
 }
 
 // obituary returns how the app-server ended. The caller has seen the connection fail. It waits until the reason is
@@ -311,12 +279,6 @@ func (c *child) obituary() error {
 		text += ": " + c.redact(said)
 	}
 	return told(text)
-}
-
-// process is the process of an app-server. When it ends, everything that it started ends too.
-type process struct {
-	path string
-	pid  int
 }
 
 // leaveGrace is how long the process may take to end by itself after its input has ended,

@@ -146,14 +146,7 @@ func (e *Engine) child(ctx context.Context) (*child, error) {
 }
 
 // over reports whether the run has failed or ended.
-func (l *launch) over() bool {
-	select {
-	case <-l.done:
-		return l.err != nil || l.child.isGone()
-	default:
-		return false
-	}
-}
+func (l *launch) over() bool { return closed(l.done) && (l.err != nil || closed(l.child.gone)) }
 
 // exhausted returns an error if the app-server has died too often. e.mu is held.
 func (e *Engine) exhausted(last *launch) error {

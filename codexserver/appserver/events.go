@@ -12,24 +12,6 @@ import (
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
-// translator turns what the app-server reports of one turn into events, which it emits. It is not safe for
-// concurrent use.
-type translator struct {
-	emit   func(protocol.EventMsg)
-	hold   func(itemID string) *time.Timer // releases an item later
-	redact func(string) string             // hides keys in errors
-
-	open   map[string]*openItem // items that have started and not completed
-	asked  map[string]bool      // the commands and patches that were asked about
-	diff   string               // the last one emitted
-	last   *string              // the model's last message
-	final  *string              // the last message that the model marked as its answer
-	coming strings.Builder      // the message that is being written
-	usage  *protocol.TokenUsageInfo
-	limits *protocol.RateLimits
-	failed *apptypes.TurnError // of an error notification
-}
-
 // openItem is an item between its start and its end. The app-server reports the start of a
 // command or a patch before it asks for approval. So the event that begins it is held back
 // until it is approved or runs; one that is refused has no event.
@@ -39,8 +21,15 @@ type openItem struct {
 	timer *time.Timer // releases it
 }
 
+// hold records an item that has started, and holds back its event.
+func (r *turn) hold(it apptypes.Item) *openItem {
+	o := &openItem{item: it, held: true, timer: time.AfterFunc(holdBack, func() { r.release(it.ID, false) })}
+	r.open[it.ID] = o
+	return o
+}
+
 // notification emits the events of a notification of the turn's thread, or none.
-func (tr *translator) notification(method string, n *apptypes.Note) error {
+func (r *turn) notification(method string, n *apptypes.Note) error {
 	switch method {
 	case apptypes.NoteItemStarted, apptypes.NoteItemCompleted:
 		it, err := appclient.ReadItem(n.Item)
@@ -48,70 +37,67 @@ func (tr *translator) notification(method string, n *apptypes.Note) error {
 			return err
 		}
 		if method == apptypes.NoteItemStarted {
-			tr.started(it)
+			r.itemStarted(it)
 		} else {
-			tr.completed(it)
+			r.itemCompleted(it)
 		}
 	case apptypes.NoteItemAgentMessageDelta:
-		tr.coming.WriteString(n.Delta)
-		tr.emit(protocol.AgentMessageDelta{Delta: n.Delta})
+		r.coming.WriteString(n.Delta)
+		r.host.Emit(protocol.AgentMessageDelta{Delta: n.Delta})
 	case apptypes.NoteItemReasoningSummaryTextDelta:
-		tr.emit(protocol.AgentReasoningDelta{Delta: n.Delta})
+		r.host.Emit(protocol.AgentReasoningDelta{Delta: n.Delta})
 	case apptypes.NoteItemReasoningSummaryPartAdded:
-		tr.emit(protocol.AgentReasoningSectionBreak{})
+		r.host.Emit(protocol.AgentReasoningSectionBreak{})
 	case apptypes.NoteItemReasoningTextDelta:
-		tr.emit(protocol.AgentReasoningRawContentDelta{Delta: n.Delta})
+		r.host.Emit(protocol.AgentReasoningRawContentDelta{Delta: n.Delta})
 	case apptypes.NoteItemCommandExecutionOutputDelta:
-		tr.release(n.ItemID)
-		tr.emit(protocol.ExecCommandOutputDelta{CallID: n.ItemID, Stream: protocol.Stdout, Chunk: []byte(n.Delta)})
+		r.begins(n.ItemID)
+		r.host.Emit(protocol.ExecCommandOutputDelta{CallID: n.ItemID, Stream: protocol.Stdout, Chunk: []byte(n.Delta)})
 	case apptypes.NoteTurnDiffUpdated:
-		if n.Diff != tr.diff {
-			tr.diff = n.Diff
-			tr.emit(protocol.TurnDiff{UnifiedDiff: n.Diff})
+		if n.Diff != r.diff {
+			r.diff = n.Diff
+			r.host.Emit(protocol.TurnDiff{UnifiedDiff: n.Diff})
 		}
 	case apptypes.NoteTurnPlanUpdated:
-		tr.emit(plan(n))
+		r.host.Emit(plan(n))
 	case apptypes.NoteThreadTokenUsageUpdated:
 		if u := n.TokenUsage; u != nil {
-			tr.usage = &protocol.TokenUsageInfo{TotalTokenUsage: usageOf(u.Total), LastTokenUsage: usageOf(u.Last), ModelContextWindow: u.ModelContextWindow}
-			tr.emit(protocol.TokenCount{Info: tr.usage, RateLimits: tr.limits})
+			r.usage = &protocol.TokenUsageInfo{TotalTokenUsage: usageOf(u.Total), LastTokenUsage: usageOf(u.Last), ModelContextWindow: u.ModelContextWindow}
+			r.host.Emit(protocol.TokenCount{Info: r.usage, RateLimits: r.thread.child.lastLimits()})
 		}
 	case apptypes.NoteAccountRateLimitsUpdated:
-		if limits := limitsOf(n.RateLimits, time.Now()); limits != nil {
-			tr.limits = limits
-			tr.emit(protocol.TokenCount{Info: tr.usage, RateLimits: tr.limits})
-		}
+		r.host.Emit(protocol.TokenCount{Info: r.usage, RateLimits: r.thread.child.lastLimits()})
 	case apptypes.NoteError:
-		tr.error(n)
+		r.retries(n)
 	}
 	return nil
 }
 
-// started translates the start of an item.
-func (tr *translator) started(it apptypes.Item) {
+// itemStarted translates the start of an item.
+func (r *turn) itemStarted(it apptypes.Item) {
 	switch it.Type {
 	case apptypes.ThreadItemCommandExecution, apptypes.ThreadItemFileChange:
-		tr.open[it.ID] = &openItem{item: it, held: true, timer: tr.hold(it.ID)}
+		r.hold(it)
 	case apptypes.ThreadItemMCPToolCall:
-		tr.emit(protocol.MCPToolCallBegin{CallID: it.ID, Invocation: invocation(&it)})
+		r.host.Emit(protocol.MCPToolCallBegin{CallID: it.ID, Invocation: invocation(&it)})
 	case apptypes.ThreadItemWebSearch:
-		tr.emit(protocol.WebSearchBegin{CallID: it.ID})
+		r.host.Emit(protocol.WebSearchBegin{CallID: it.ID})
 	}
 }
 
-// release emits the event that was held back for an item, once.
-func (tr *translator) release(id string) {
-	o := tr.open[id]
+// begins emits the event that was held back for an item, once.
+func (r *turn) begins(id string) {
+	o := r.open[id]
 	if o == nil || !o.held {
 		return
 	}
 	o.held = false
 	it := &o.item
 	if it.Type == apptypes.ThreadItemFileChange {
-		tr.emit(protocol.PatchApplyBegin{CallID: id, AutoApproved: !tr.asked[id], Changes: fileChanges(it.Changes)})
+		r.host.Emit(protocol.PatchApplyBegin{CallID: id, AutoApproved: !r.asked[id], Changes: fileChanges(it.Changes)})
 		return
 	}
-	tr.emit(protocol.ExecCommandBegin{
+	r.host.Emit(protocol.ExecCommandBegin{
 		CallID: id, Command: splitCommand(it.Command), Cwd: it.Cwd, ParsedCmd: parsedCommands(it.CommandActions),
 	})
 }
@@ -142,94 +128,93 @@ func said(it *apptypes.Item) (all []protocol.EventMsg) {
 	return all
 }
 
-// completed translates the end of an item.
-func (tr *translator) completed(it apptypes.Item) {
+// itemCompleted translates the end of an item.
+func (r *turn) itemCompleted(it apptypes.Item) {
 	for _, m := range said(&it) {
-		tr.emit(m)
+		r.host.Emit(m)
 	}
 	switch it.Type {
 	case apptypes.ThreadItemAgentMessage:
-		tr.last = &it.Text
-		tr.coming.Reset()
+		r.last = &it.Text
+		r.coming.Reset()
 		if it.Phase == apptypes.MessagePhaseFinalAnswer {
-			tr.final = &it.Text
+			r.final = &it.Text
 		}
 	case apptypes.ThreadItemCommandExecution, apptypes.ThreadItemFileChange:
-		tr.ran(it)
+		r.ran(it)
 	case apptypes.ThreadItemMCPToolCall:
-		tr.emit(protocol.MCPToolCallEnd{
+		r.host.Emit(protocol.MCPToolCallEnd{
 			CallID: it.ID, Invocation: invocation(&it), Duration: milliseconds(it.DurationMs), Result: toolResult(&it),
 		})
 	case apptypes.ThreadItemWebSearch:
-		tr.emit(protocol.WebSearchEnd{CallID: it.ID, Query: it.Query})
+		r.host.Emit(protocol.WebSearchEnd{CallID: it.ID, Query: it.Query})
 	case apptypes.ThreadItemImageView:
-		tr.emit(protocol.ViewImageToolCall{CallID: it.ID, Path: it.Path})
+		r.host.Emit(protocol.ViewImageToolCall{CallID: it.ID, Path: it.Path})
 	}
 }
 
 // ran translates the end of a command or a patch. If it was declined, it never began. Then
 // there is only an event if Codex declined it by itself.
-func (tr *translator) ran(it apptypes.Item) {
-	o := tr.open[it.ID]
+func (r *turn) ran(it apptypes.Item) {
+	o := r.open[it.ID]
 	if o == nil { // no start was reported
-		o = &openItem{item: it, held: true, timer: tr.hold(it.ID)}
-		tr.open[it.ID] = o
+		o = r.hold(it)
 	}
 	o.timer.Stop()
-	defer delete(tr.open, it.ID)
+	defer delete(r.open, it.ID)
 	if it.Status == apptypes.CommandExecutionStatusDeclined && o.held {
-		if !tr.asked[it.ID] {
-			tr.emit(declined(it))
+		if !r.asked[it.ID] {
+			r.host.Emit(declined(it))
 		}
 		return
 	}
-	tr.release(it.ID)
+	r.begins(it.ID)
 	if it.Type == apptypes.ThreadItemFileChange {
 		end := protocol.PatchApplyEnd{CallID: it.ID, Success: it.Status == apptypes.PatchApplyStatusCompleted}
 		if end.Success {
 			end.Stdout = patchSummary(it.Changes)
 		}
-		tr.emit(end)
+		r.host.Emit(end)
 		return
 	}
 	code := -1
 	if it.ExitCode != nil {
 		code = int(*it.ExitCode)
 	}
-	tr.emit(protocol.ExecCommandEnd{
+	r.host.Emit(protocol.ExecCommandEnd{
 		CallID: it.ID, Stdout: it.AggregatedOutput, AggregatedOutput: it.AggregatedOutput,
 		FormattedOutput: it.AggregatedOutput, ExitCode: code, Duration: milliseconds(it.DurationMs),
 	})
 }
 
-// error translates an error after which Codex tries again. Another error ends the
+// retries translates an error after which Codex tries again. Another error ends the
 // turn and is reported at its end.
-func (tr *translator) error(n *apptypes.Note) {
+func (r *turn) retries(n *apptypes.Note) {
 	e := n.Error
 	if e == nil {
 		e = &apptypes.TurnError{}
 	}
 	if !n.WillRetry {
-		tr.failed = e
+		r.failed = e
 		return
 	}
-	tr.emit(protocol.StreamError{Message: tr.redact(wordsOf(e))})
+	r.host.Emit(protocol.StreamError{Message: r.redact(wordsOf(e))})
 }
 
-// end translates the end of the turn, and returns the error that it ends with.
-func (tr *translator) end(t *apptypes.Turn) error {
-	answer := tr.answer()
+// finish translates the end of the turn, and returns the error that it ends with.
+func (r *turn) finish(t *apptypes.Turn) error {
+	answer := r.answer()
 	switch t.Status {
 	case apptypes.TurnStatusCompleted:
-		tr.emit(protocol.TaskComplete{LastAgentMessage: answer})
+		r.host.Emit(protocol.TaskComplete{LastAgentMessage: answer})
 		return nil
 	case apptypes.TurnStatusInterrupted:
-		return tr.abort(nil)
+		return r.abort(nil)
 	}
-	e := cmp.Or(t.Error, tr.failed, &apptypes.TurnError{Message: "the turn ended as " + t.Status})
+	e := cmp.Or(t.Error, r.failed, &apptypes.TurnError{Message: "the turn ended as " + t.Status})
 	if _, reason, cut := strings.Cut(e.Message, incomplete); cut {
-		if tr.coming.Len() > 0 {
-			answer = new(tr.coming.String())
+		if r.coming.Len() > 0 {
+			answer = new(r.coming.String())
 		}
 		why := "the provider ended it (" + reason + ")"
 		switch reason {
@@ -238,36 +223,46 @@ func (tr *translator) end(t *apptypes.Turn) error {
 		case "content_filter":
 			why = "the provider's content filter ended it"
 		}
-		tr.emit(protocol.TaskComplete{LastAgentMessage: answer, Incomplete: why})
+		r.host.Emit(protocol.TaskComplete{LastAgentMessage: answer, Incomplete: why})
 		return nil
 	}
 	words := textOf(e)
-	if kind, _ := appclient.ErrorKind(e); tr.limits != nil && (kind == apptypes.CodexErrorInfoUsageLimitExceeded || kind == apptypes.CodexErrorInfoRateLimitExceeded) {
-		words += "\nlimits of the account: " + tr.limits.Words(0)
+	if kind, _ := appclient.ErrorKind(e); kind == apptypes.CodexErrorInfoUsageLimitExceeded || kind == apptypes.CodexErrorInfoRateLimitExceeded {
+		if limits := r.thread.child.lastLimits(); limits != nil {
+			words += "\nlimits of the account: " + limits.Words(0)
+		}
 	}
-	return tr.fail(words)
+	return r.fail(words)
 }
 
 // incomplete begins Codex's message about a response that the provider cut off.
 const incomplete = "Incomplete response returned, reason: "
 
+// redact hides keys in an error.
+func (r *turn) redact(s string) string {
+	if r.thread == nil {
+		return redact(s)
+	}
+	return r.thread.child.redact(s)
+}
+
 // fail ends the turn as failed.
-func (tr *translator) fail(msg string) error {
-	msg = tr.redact(msg)
-	tr.emit(protocol.Error{Message: msg})
-	tr.emit(protocol.TaskComplete{})
+func (r *turn) fail(msg string) error {
+	msg = r.redact(msg)
+	r.host.Emit(protocol.Error{Message: msg})
+	r.host.Emit(protocol.TaskComplete{})
 	return &engine.TurnError{Message: msg}
 }
 
 // abort ends the turn as interrupted.
-func (tr *translator) abort(cause error) error {
-	tr.emit(protocol.TurnAborted{Reason: protocol.AbortInterrupted})
+func (r *turn) abort(cause error) error {
+	r.host.Emit(protocol.TurnAborted{Reason: protocol.AbortInterrupted})
 	return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: cause}
 }
 
 // answer returns the last message that the model marked as its answer, else the last
 // message.
-func (tr *translator) answer() *string { return cmp.Or(tr.final, tr.last) }
+func (r *turn) answer() *string { return cmp.Or(r.final, r.last) }
 
 func plan(n *apptypes.Note) protocol.PlanUpdate {
 	p := protocol.PlanUpdate{Explanation: n.Explanation, Plan: []protocol.PlanStep{}}
@@ -287,21 +282,21 @@ func usageOf(c apptypes.TokenCount) protocol.TokenUsage {
 	}
 }
 
-// limitsOf translates the account's limits. It returns nil if there are none.
-func limitsOf(r *apptypes.RateLimits, now time.Time) *protocol.RateLimits {
+// limitsOf translates the account's limits as they are now. It returns nil if there are none.
+func limitsOf(r *apptypes.RateLimits) *protocol.RateLimits {
 	if r == nil || r.Primary == nil && r.Secondary == nil {
 		return nil
 	}
-	return &protocol.RateLimits{Primary: limitWindow(r.Primary, now), Secondary: limitWindow(r.Secondary, now)}
+	return &protocol.RateLimits{Primary: limitWindow(r.Primary), Secondary: limitWindow(r.Secondary)}
 }
 
-func limitWindow(w *apptypes.RateWindow, now time.Time) *protocol.RateLimitWindow {
+func limitWindow(w *apptypes.RateWindow) *protocol.RateLimitWindow {
 	if w == nil {
 		return nil
 	}
 	out := &protocol.RateLimitWindow{UsedPercent: float64(w.UsedPercent), WindowMinutes: w.WindowDurationMins}
 	if w.ResetsAt != nil {
-		out.ResetsInSeconds = new(max(0, *w.ResetsAt-now.Unix()))
+		out.ResetsInSeconds = new(max(0, *w.ResetsAt-time.Now().Unix()))
 	}
 	return out
 }

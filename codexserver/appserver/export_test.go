@@ -14,7 +14,7 @@ func (e *Engine) Dial(dial func(context.Context) (jsonrpc.Transport, error)) {
 		if err != nil {
 			return nil, err
 		}
-		c, err := connect(ctx, t, process{}, &tail{log: e.options.Logger}, e.programs, &e.options)
+		c, err := connect(ctx, t, &tail{log: e.options.Logger}, &e.options)
 		if err == nil {
 			c.policy = e.defaults.policy
 		}
@@ -43,5 +43,5 @@ func (e *Engine) PID() int {
 	if l.err != nil {
 		return 0
 	}
-	return l.child.process.pid
+	return l.child.pid
 }

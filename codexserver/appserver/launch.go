@@ -71,23 +71,23 @@ func (e *Engine) spawn(ctx context.Context, path string, args []string, policy s
 	cmd := exec.Command(path, args...)
 	cmd.Env = e.environment()
 	var wire jsonrpc.Transport
-	p := process{path: path}
+	var pid int
 	err := e.programs.Start(cmd, func() error {
 		conn, err := e.processes.Connect(ctx, cmd, run.Talk{Stderr: stderr, Leave: leaveGrace})
 		if err == nil {
-			wire, p.pid = jsonrpc.Lines(conn.Out, conn.In, conn), conn.PID
+			wire, pid = jsonrpc.Lines(conn.Out, conn.In, conn), conn.PID
 		}
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("codex app-server cannot be started: %w", err)
 	}
-	c, err := connect(ctx, wire, p, stderr, e.programs, &e.options)
+	c, err := connect(ctx, wire, stderr, &e.options)
 	if err != nil {
 		return nil, err
 	}
-	c.policy = policy
-	c.log.Debug("codex: app-server started", "pid", p.pid, "path", path, "version", c.version.String())
+	c.path, c.pid, c.policy = path, pid, policy
+	c.log.Debug("codex: app-server started", "pid", pid, "path", path, "version", c.version.String())
 	return c, nil
 }
 

@@ -170,7 +170,7 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 		return nil, err
 	}
 	list := &protocol.ModelList{}
-	if limits := c.lastLimits(time.Now()); limits != nil { // asking anew could take seconds
+	if limits := c.lastLimits(); limits != nil { // asking anew could take seconds
 		if words := limits.Words(0); words != "" {
 			list.Notes = append(list.Notes, "limits of the account: "+words)
 		}
@@ -227,7 +227,7 @@ func (e *Engine) RateLimits(ctx context.Context) (*protocol.RateLimits, error) {
 	if err := c.call(ctx, quotaLimit, apptypes.CallAccountRateLimitsRead, nil, &r); err != nil {
 		return nil, err
 	}
-	return limitsOf(&r.RateLimits, time.Now()), nil
+	return limitsOf(&r.RateLimits), nil
 }
 
 const versionLimit = 10 * time.Second
@@ -282,7 +282,7 @@ func (e *Engine) check(ctx context.Context, r *Report) error {
 		return err
 	}
 	r.Version, r.Home = c.version.String(), c.home
-	r.Path = cmp.Or(c.process.path, r.Path)
+	r.Path = cmp.Or(c.path, r.Path)
 	file, err := c.configuration(ctx, "")
 	var broken *engine.ConfigError
 	switch {

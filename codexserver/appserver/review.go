@@ -74,7 +74,7 @@ func isReadOnly(r *apptypes.ThreadReply) error {
 // learn adds what the reviewer found to the conversation's thread.
 func (c *conversation) learn(ctx context.Context, s *turn, r *protocol.Review) {
 	s.mu.Lock()
-	found := s.tr.answer()
+	found := s.answer()
 	s.mu.Unlock()
 	if found == nil {
 		return
@@ -101,10 +101,8 @@ func (c *child) remove(id string) {
 	c.run.Go(func() {
 		ctx, stop := context.WithTimeout(context.Background(), interruptLimit)
 		defer stop()
-		if t := c.find(id); t != nil {
-			if _, err := t.settle(ctx); err != nil {
-				return
-			}
+		if err := c.settle(ctx, id); err != nil {
+			return
 		}
 		if err := c.app.Call(ctx, apptypes.CallThreadDelete, apptypes.ThreadRef{ThreadID: id}, nil); err != nil {
 			c.log.Debug("codex: the reviewer's thread is left", "thread", id, "error", err)

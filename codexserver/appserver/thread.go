@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
@@ -17,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/uuid"
 )
 
@@ -134,7 +134,7 @@ func (c *conversation) run(ctx context.Context, start func(context.Context, *tur
 	}
 	err := r.end(ctx, failed)
 	c.unread = append(r.letters.unread(), c.unread...)
-	if u := r.tr.usage; u != nil && u.ModelContextWindow != nil {
+	if u := r.usage; u != nil && u.ModelContextWindow != nil {
 		c.window = u.ModelContextWindow
 	}
 	return err
@@ -198,58 +198,41 @@ type thread struct {
 	agent string  // the path of the sub-agent, such as /root/worker, or its id; "" for the conversation's own thread
 
 	// Of a conversation:
-	turn   *turn                    // the last one, which may run; nil before the first
+	turn   *turn                    // the running one, or nil
 	asking map[string]*elicit.Slots // by who asks: see queue
 }
 
-// settle waits for the end of the last turn, which may have been interrupted, up to a limit: the
-// app-server would take the next one for its continuation. It returns that turn, nil without one.
-func (t *thread) settle(ctx context.Context) (last *turn, err error) {
-	if last = t.last(); last == nil || last.of() == nil {
-		return last, nil
+// settle waits for the end of the last turn of a thread in the app-server, which may have been interrupted, up to
+// a limit: the app-server would take the next one for its continuation.
+func (c *child) settle(ctx context.Context, id string) error {
+	limited, stop := context.WithTimeoutCause(ctx, controlLimit, errStillStarting)
+	defer stop()
+	err := c.app.Settle(limited, id)
+	switch {
+	case errors.Is(err, jsonrpc.ErrClosed):
+		return c.obituary()
+	case errors.Is(err, errStillStarting) && len(c.turns()) == 0:
+		c.kill(err) // the next turn starts a new one
 	}
-	limit := time.NewTimer(controlLimit)
-	defer limit.Stop()
-	select {
-	case <-last.app.Ended():
-		return last, nil
-	case <-limit.C:
-		if !t.child.busy() {
-			t.child.kill(errStillStarting) // the next turn starts a new one
-		}
-		return nil, errStillStarting
-	case <-t.child.gone:
-		return nil, t.child.obituary()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+	return err
 }
 
 var errStillStarting = errors.New("codex app-server has not ended the previous, interrupted turn; try again; other conversations are not affected")
 
-// last returns the last turn of the conversation, or nil.
-func (t *thread) last() *turn {
+// now returns the running turn of the conversation, or nil.
+func (t *thread) now() *turn {
 	t.child.mu.Lock()
 	defer t.child.mu.Unlock()
 	return t.root.turn
 }
 
-// claim makes r the last turn of the conversation if last still is.
-func (t *thread) claim(last, r *turn) bool {
+// leave records that a turn of the conversation has ended.
+func (t *thread) leave(r *turn) {
 	t.child.mu.Lock()
 	defer t.child.mu.Unlock()
-	if t.turn == last {
-		t.turn = r
+	if t.turn == r {
+		t.turn = nil
 	}
-	return t.turn == r
-}
-
-// now returns the running turn of the conversation, or nil.
-func (t *thread) now() *turn {
-	if r := t.last(); r != nil && r.running() {
-		return r
-	}
-	return nil
 }
 
 // agentNotification handles one notification of a sub-agent's thread. It records

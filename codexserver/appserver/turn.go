@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,18 +50,25 @@ type turn struct {
 	ended   bool              // no further event is emitted
 	counted chan struct{}     // closed when the tokens of the model's last response have been counted
 	reading bool              // they have not
-	tr      *translator       // emits the events
 	agents  map[string]string // the turns of sub-agents by thread, "" where it has ended
+
+	open   map[string]*openItem // items that have started and not completed
+	asked  map[string]bool      // the commands and patches that were asked about
+	diff   string               // the last one emitted
+	last   *string              // the model's last message
+	final  *string              // the last message that the model marked as its answer
+	coming strings.Builder      // the message that is being written
+	usage  *protocol.TokenUsageInfo
+	failed *apptypes.TurnError // of an error notification
 }
 
 var errTurnEnded = errors.New("the turn has ended")
 
 // newTurn returns a turn. Its context ends with ctx at the latest.
 func newTurn(ctx context.Context, host engine.Host) *turn {
-	r := &turn{host: host, started: make(chan struct{}), counted: make(chan struct{}), reading: true, agents: map[string]string{}}
-	r.tr = &translator{
-		emit: host.Emit, redact: redact, open: map[string]*openItem{}, asked: map[string]bool{},
-		hold: func(id string) *time.Timer { return time.AfterFunc(holdBack, func() { r.release(id, false) }) },
+	r := &turn{
+		host: host, started: make(chan struct{}), counted: make(chan struct{}), reading: true,
+		agents: map[string]string{}, open: map[string]*openItem{}, asked: map[string]bool{},
 	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	return r
@@ -70,19 +78,17 @@ func newTurn(ctx context.Context, host engine.Host) *turn {
 // app-server has begun it, or for the end of ctx, after which await interrupts it.
 func (r *turn) begin(ctx context.Context, t *thread, grant *box.Grant, p *apptypes.TurnParams) error {
 	c := t.child
-	for claimed := false; !claimed; {
-		last, err := t.settle(ctx)
-		if err != nil {
-			return err
-		}
-		r.mu.Lock()                               // a notification of the turn and a question wait for app
-		if claimed = t.claim(last, r); !claimed { // another conversation of the thread was faster
-			r.mu.Unlock()
-		}
+	if err := c.settle(ctx, t.id); err != nil {
+		return err
 	}
-	r.thread, r.grant, r.tr.redact, r.tr.limits = t, grant, c.redact, c.lastLimits(time.Now())
+	r.mu.Lock() // a notification of the turn and a question wait for app
+	c.mu.Lock()
 	app, err := c.app.Begin(p, r.note)
-	r.app = app
+	if err == nil {
+		t.turn = r
+	}
+	c.mu.Unlock()
+	r.thread, r.grant, r.app = t, grant, app
 	r.mu.Unlock()
 	if err != nil {
 		return err
@@ -99,12 +105,10 @@ func (r *turn) begin(ctx context.Context, t *thread, grant *box.Grant, p *apptyp
 		return nil
 	case <-limit.C:
 	}
-	err = &timeoutError{apptypes.CallTurnStart, controlLimit}
-	if !c.answers() {
-		c.kill(err)
-	}
+	late := &timeoutError{apptypes.CallTurnStart, controlLimit}
+	c.late(late)
 	r.interrupt() // in case it begins later
-	return err
+	return late
 }
 
 // begun waits until the app-server has begun the turn. It returns false if it never will. An app-server
@@ -121,25 +125,9 @@ func (r *turn) begun() bool {
 		case <-c.gone:
 			return false
 		case <-limit.C:
-			if !c.answers() {
-				c.kill(&timeoutError{apptypes.CallTurnStart, interruptLimit})
-			}
+			c.late(&timeoutError{apptypes.CallTurnStart, interruptLimit})
 		}
 	}
-}
-
-// of returns the turn in the app-server, nil without one.
-func (r *turn) of() *appclient.Turn {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.app
-}
-
-// running reports whether the turn has not ended.
-func (r *turn) running() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return !r.ended
 }
 
 // end emits the last events, cancels the open questions, and returns the error of the turn. Nothing is emitted
@@ -149,7 +137,10 @@ func (r *turn) end(ctx context.Context, failed error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended = true
-	for _, o := range r.tr.open {
+	if r.thread != nil {
+		r.thread.leave(r)
+	}
+	for _, o := range r.open {
 		o.timer.Stop()
 	}
 	for _, m := range r.letters.missed() {
@@ -161,17 +152,17 @@ func (r *turn) end(ctx context.Context, failed error) error {
 	}
 	switch {
 	case end != nil && end.Status == apptypes.TurnStatusCompleted:
-		return r.tr.end(end)
+		return r.finish(end)
 	case ctx.Err() != nil:
-		return r.tr.abort(context.Cause(ctx))
+		return r.abort(context.Cause(ctx))
 	case failed != nil:
-		return r.tr.fail(failed.Error())
+		return r.fail(failed.Error())
 	case r.aborted != nil:
-		return r.tr.abort(r.aborted)
+		return r.abort(r.aborted)
 	case end != nil:
-		return r.tr.end(end)
+		return r.finish(end)
 	}
-	return r.tr.fail(r.thread.child.obituary().Error() + "; the conversation can continue in a new process")
+	return r.fail(r.thread.child.obituary().Error() + "; the conversation can continue in a new process")
 }
 
 // note emits the events of a notification of the thread or of a sub-agent.
@@ -187,7 +178,7 @@ func (r *turn) note(method string, n *apptypes.Note) {
 		}
 	}
 	r.count(method)
-	if err := r.tr.notification(method, n); err != nil {
+	if err := r.notification(method, n); err != nil {
 		r.thread.child.log.Warn("codex: notification not understood", "method", method, "error", err)
 	}
 }
@@ -229,8 +220,8 @@ func (r *turn) whole(ctx context.Context) {
 func (r *turn) release(itemID string, decided bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.ended && (decided || !r.tr.asked[itemID]) {
-		r.tr.release(itemID)
+	if !r.ended && (decided || !r.asked[itemID]) {
+		r.begins(itemID)
 	}
 }
 
@@ -341,20 +332,19 @@ func (c *conversation) Steer(ctx context.Context, items []protocol.InputItem) er
 	if r.app == nil {
 		return engine.ErrNoTurn
 	}
+	select {
+	case <-r.app.Begun():
+	case <-r.thread.child.gone:
+	case <-r.ctx.Done():
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	return r.steer(ctx, &letter{input: input})
 }
 
 // steer sends a message to the turn. It also returns [engine.ErrNoTurn] if the turn ended
 // while the app-server's answer was on its way: the next turn then does not repeat the message.
 func (r *turn) steer(ctx context.Context, l *letter) error {
-	c := r.thread.child
-	select {
-	case <-r.app.Begun():
-	case <-c.gone:
-	case <-r.ctx.Done():
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 	r.mu.Lock()
 	over := r.ended || r.app.ID() == ""
 	if !over {
@@ -364,6 +354,7 @@ func (r *turn) steer(ctx context.Context, l *letter) error {
 	if over {
 		return engine.ErrNoTurn
 	}
+	c := r.thread.child
 	err := within(ctx, controlLimit, apptypes.CallTurnSteer, func(ctx context.Context) error {
 		return c.app.Steer(ctx, &apptypes.SteerParams{ThreadID: r.thread.id, ExpectedTurnID: r.app.ID(), Input: l.input})
 	})

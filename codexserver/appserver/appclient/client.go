@@ -85,6 +85,7 @@ func New(t jsonrpc.Transport, o *Options) *Client {
 	c.answers = c.options.Answers.mux()
 	c.peer = jsonrpc.NewPeer(t, jsonrpc.HandlerFunc(c.serve), &jsonrpc.Options{
 		OmitVersion: true, MaxMessage: maxMessage, Cancellation: withdrawal,
+		DrainTimeout: time.Nanosecond, // nobody reads the answers
 	})
 	return c
 }

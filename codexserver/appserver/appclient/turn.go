@@ -96,6 +96,25 @@ func (c *Client) Begin(p *apptypes.TurnParams, note func(method string, n *appty
 	return t, nil
 }
 
+// Settle waits until no turn of a thread runs. The error is [jsonrpc.ErrClosed] if the connection has ended, or the
+// cause of ctx.
+func (c *Client) Settle(ctx context.Context, threadID string) error {
+	c.mu.Lock()
+	t := c.turns[threadID]
+	c.mu.Unlock()
+	if t == nil {
+		return nil
+	}
+	select {
+	case <-t.ended:
+		return nil
+	case <-c.done:
+		return jsonrpc.ErrClosed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // Begun is closed when the app-server has begun the turn, and takes messages to it, or has refused to.
 func (t *Turn) Begun() <-chan struct{} { return t.begun }
 
