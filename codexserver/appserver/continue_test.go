@@ -73,66 +73,59 @@ func TestContinueRefused(t *testing.T) {
 func TestContinue(t *testing.T) {
 	const key = "key-of-the-turn"
 	t.Setenv("MY_PROVIDERS_WORD", "four-words-nobody-knows")
-	turn := func(id, status, client string) string {
-		return fmt.Sprintf(`{"id":%q,"status":%q,"error":null,"items":[{"type":"userMessage","id":"u","clientId":%q,"content":[{"type":"text","text":"go"}]}]}`, id, status, client)
-	}
-	cut, other := turn("t1", "interrupted", key), turn("t2", "completed", "another")
 	call := `{"type":"response_item","payload":{"type":"function_call","call_id":"c1","name":"exec_command","arguments":"{\"cmd\":\"make all\"}"}}`
 	output := func(words string) string {
 		return fmt.Sprintf(`{"type":"response_item","payload":{"type":"function_call_output","call_id":"c1","output":%q}}`, words)
 	}
-	started := func(id string) string {
-		return fmt.Sprintf(`{"type":"event_msg","payload":{"type":"task_started","turn_id":%q}}`, id)
+	const started = `{"type":"event_msg","payload":{"type":"task_started"}}`
+	said := func(client string) string {
+		return fmt.Sprintf(`{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"UserMessage","client_id":%q}}}`, client)
 	}
-	said := func(id, client string) string {
-		return fmt.Sprintf(`{"type":"event_msg","payload":{"type":"item_completed","turn_id":%q,"item":{"type":"UserMessage","client_id":%q}}}`, id, client)
+	completed := func(answer string) string {
+		return fmt.Sprintf(`{"type":"event_msg","payload":{"type":"task_complete","last_agent_message":%q}}`, answer)
 	}
-	completed := func(id, answer string) string {
-		return fmt.Sprintf(`{"type":"event_msg","payload":{"type":"task_complete","turn_id":%q,"last_agent_message":%q}}`, id, answer)
+	failed := func(words string) string {
+		return fmt.Sprintf(`{"type":"event_msg","payload":{"type":"task_complete","last_agent_message":null,"error":{"message":%q}}}`, words)
 	}
-	done, again := turn("t1", "completed", key), turn("t3", "completed", key)
+	const aborted = `{"type":"event_msg","payload":{"type":"turn_aborted"}}`
+	cut, other := started+"\n"+said(key), started+"\n"+said("another")
 	real, err := os.ReadFile(filepath.Join("..", "internal", "history", "testdata", "codex-aborted.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ofCodex := strings.Split(strings.ReplaceAll(strings.TrimSpace(string(real)), "2D2V6IJHDVIE4K6KTWEOD7PRAS", key), "\n") // two turns, of which the second one continues the first
-	first, second := "01a21c50-fd8f-7d33-9eb4-54be6da889af", "01a21c51-004b-73c2-8cf9-cf6d51916221"
 	for _, tt := range []struct {
 		name    string
-		turns   []string // newest first
 		rollout []string
 		want    string // the answer, or a part of the error
 		begins  bool   // another turn
 		notes   string
 	}{
-		{"cut", []string{cut, other}, nil, "went on", true, ""},
-		{"a call is open", []string{cut}, []string{started("t1"), said("t1", key), call}, "went on", true, "make all"},
-		{"a call is open in a long conversation", []string{cut}, []string{call}, "went on", true, "make all"},
-		{"a call was aborted at the end of the input", []string{cut}, []string{started("t1"), said("t1", key), call, output("Wall time: 0.1 seconds\naborted by user")}, "went on", true, "make all"},
-		{"a call has its result", []string{cut}, []string{started("t1"), said("t1", key), call, output("Process exited with code 0")}, "went on", true, ""},
-		{"a call of an earlier turn", []string{cut}, []string{started("t0"), said("t0", "another"), call, started("t1"), said("t1", key)}, "went on", true, ""},
-		{"a call of an earlier turn that was continued", []string{cut}, []string{started("t0"), said("t0", "another"), call, started("t2"), said("t2", "another"), started("t1"), said("t1", key), started("t3"), said("t3", key)}, "went on", true, ""},
-		{"it had ended", []string{done}, []string{started("t1"), said("t1", key), completed("t1", "the end")}, "the end", false, ""},
-		{"it had ended, and another was cut before its message", []string{`{"id":"t3","status":"interrupted","error":null,"items":[]}`, done}, []string{started("t1"), said("t1", key), completed("t1", "the end"), started("t3")}, "the end", false, ""},
-		{"it was continued to its end", []string{again, cut}, []string{started("t1"), said("t1", key), call, started("t3"), said("t3", key), completed("t3", "the end")}, "the end", false, "make all"},
-		{"it was continued and failed", []string{strings.Replace(turn("t3", "failed", key), "null", `{"message":"no quota"}`, 1), cut}, []string{started("t1"), said("t1", key), call, started("t3"), said("t3", key)}, "no quota", false, "make all"},
-		{"it had failed", []string{strings.Replace(turn("t1", "failed", key), "null", `{"message":"no quota for four-words-nobody-knows"}`, 1)}, nil, "no quota for [redacted]", false, ""},
-		{"it runs elsewhere", []string{turn("t1", "inProgress", key)}, nil, "inProgress", false, ""},
-		{"it never began", []string{other}, nil, "nothing of it ran", false, ""},
-		{"another followed", []string{other, cut}, nil, "was continued before", false, ""},
-		{"it was continued, and cut before its message", []string{`{"id":"t3","status":"interrupted","error":null,"items":[]}`, cut}, []string{started("t1"), said("t1", key), call, started("t3")}, "went on", true, "make all"},
-		{"then it was continued, and cut", []string{turn("t4", "interrupted", key), cut}, []string{started("t1"), said("t1", key), call, started("t3"), started("t4"), said("t4", key)}, "went on", true, "make all"},
-		{"one that does nothing runs elsewhere", []string{`{"id":"t3","status":"inProgress","error":null,"items":[]}`, cut}, []string{call, started("t3")}, "was continued before", false, ""},
-		{"Codex 0.171 had the time to abort it", []string{turn(first, "interrupted", key)}, ofCodex[:10], "went on", true, "echo n28-1"},
-		{"Codex 0.171 continued it to its end", []string{turn(second, "completed", key), turn(first, "interrupted", key)}, ofCodex, "done n28", false, "echo n28-1"},
-		{"continued before", []string{cut, cut, cut}, nil, "went on", true, ""},
+		{"cut", []string{other, completed("before"), cut}, "went on", true, ""},
+		{"a call is open", []string{cut, call}, "went on", true, "make all"},
+		{"a call was aborted at the end of the input", []string{cut, call, output("Wall time: 0.1 seconds\naborted by user"), aborted}, "went on", true, "make all"},
+		{"a call has its result", []string{cut, call, output("Process exited with code 0")}, "went on", true, ""},
+		{"a call of an earlier turn", []string{other, call, cut}, "went on", true, ""},
+		{"a call of a turn that was continued", []string{cut, call, cut}, "went on", true, "make all"},
+		{"it had ended", []string{cut, completed("the end")}, "the end", false, ""},
+		{"it had ended, and another was cut before its message", []string{cut, completed("the end"), started}, "the end", false, ""},
+		{"it was continued to its end", []string{cut, call, cut, completed("the end")}, "the end", false, "make all"},
+		{"it was continued and failed", []string{cut, call, cut, failed("no quota")}, "no quota", false, "make all"},
+		{"it had failed", []string{cut, failed("no quota for four-words-nobody-knows")}, "no quota for [redacted]", false, ""},
+		{"it never began", []string{other, completed("before")}, "nothing of it ran", false, ""},
+		{"another followed", []string{cut, other}, "was continued before", false, ""},
+		{"one without a message followed to its end", []string{cut, started, completed("compacted")}, "was continued before", false, ""},
+		{"a message came while it ran", []string{cut, said("another"), call}, "went on", true, "make all"},
+		{"it was continued, and cut before its message", []string{cut, call, started}, "went on", true, "make all"},
+		{"then it was continued, and cut", []string{cut, call, started, cut}, "went on", true, "make all"},
+		{"Codex 0.171 had the time to abort it", ofCodex[:10], "went on", true, "echo n28-1"},
+		{"Codex 0.171 continued it to its end", ofCodex, "done n28", false, "echo n28-1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := writeRollout(t, append([]string{turnContext("read-only", "", "on-request")}, tt.rollout...)...)
 			bubble(t, func(t *testing.T, f *fake) {
 				f.rollout = path
 				f.config = map[string]any{"model": "m", "model_providers": map[string]any{"p": map[string]any{"env_key": "MY_PROVIDERS_WORD"}}}
-				f.on["thread/turns/list"] = reply(`{"data":[` + strings.Join(tt.turns, ",") + `],"nextCursor":null}`)
 				params := f.keep("turn/start")
 				f.turn = func(r *run) { r.say("went on"); r.complete("completed") }
 				h := &recorder{}
@@ -205,7 +198,6 @@ func TestStore(t *testing.T) {
 		}
 		written := ""
 		f.rollout = path
-		f.on["thread/turns/list"] = reply(`{"data":[]}`)
 		f.turn = func(r *run) {
 			written += turnContext("read-only", "", "untrusted") + "\n"
 			writeFile(t, path, written)

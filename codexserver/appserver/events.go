@@ -2,6 +2,7 @@ package appserver
 
 import (
 	"cmp"
+	stdjson "encoding/json"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/shellword"
+	"github.com/go-json-experiment/json"
 )
 
 // openItem is an item between its start and its end. The app-server reports the start of a
@@ -24,7 +26,7 @@ type openItem struct {
 // hold records an item that has started, and holds back its event.
 func (r *turn) hold(it apptypes.Item) *openItem {
 	o := &openItem{item: it, held: true, timer: time.AfterFunc(holdBack, func() { r.release(it.ID, false) })}
-	r.open[it.ID] = o
+	r.seen.open[it.ID] = o
 	return o
 }
 
@@ -42,7 +44,7 @@ func (r *turn) notification(method string, n *apptypes.Note) error {
 			r.itemCompleted(it)
 		}
 	case apptypes.NoteItemAgentMessageDelta:
-		r.coming.WriteString(n.Delta)
+		r.seen.coming.WriteString(n.Delta)
 		r.host.Emit(protocol.AgentMessageDelta{Delta: n.Delta})
 	case apptypes.NoteItemReasoningSummaryTextDelta:
 		r.host.Emit(protocol.AgentReasoningDelta{Delta: n.Delta})
@@ -54,19 +56,19 @@ func (r *turn) notification(method string, n *apptypes.Note) error {
 		r.begins(n.ItemID)
 		r.host.Emit(protocol.ExecCommandOutputDelta{CallID: n.ItemID, Stream: protocol.Stdout, Chunk: []byte(n.Delta)})
 	case apptypes.NoteTurnDiffUpdated:
-		if n.Diff != r.diff {
-			r.diff = n.Diff
+		if n.Diff != r.seen.diff {
+			r.seen.diff = n.Diff
 			r.host.Emit(protocol.TurnDiff{UnifiedDiff: n.Diff})
 		}
 	case apptypes.NoteTurnPlanUpdated:
 		r.host.Emit(plan(n))
 	case apptypes.NoteThreadTokenUsageUpdated:
 		if u := n.TokenUsage; u != nil {
-			r.usage = &protocol.TokenUsageInfo{TotalTokenUsage: usageOf(u.Total), LastTokenUsage: usageOf(u.Last), ModelContextWindow: u.ModelContextWindow}
-			r.host.Emit(protocol.TokenCount{Info: r.usage, RateLimits: r.thread.child.lastLimits()})
+			r.seen.usage = &protocol.TokenUsageInfo{TotalTokenUsage: usageOf(u.Total), LastTokenUsage: usageOf(u.Last), ModelContextWindow: u.ModelContextWindow}
+			r.host.Emit(protocol.TokenCount{Info: r.seen.usage, RateLimits: r.thread.child.lastLimits()})
 		}
 	case apptypes.NoteAccountRateLimitsUpdated:
-		r.host.Emit(protocol.TokenCount{Info: r.usage, RateLimits: r.thread.child.lastLimits()})
+		r.host.Emit(protocol.TokenCount{Info: r.seen.usage, RateLimits: r.thread.child.lastLimits()})
 	case apptypes.NoteError:
 		r.retries(n)
 	}
@@ -87,14 +89,14 @@ func (r *turn) itemStarted(it apptypes.Item) {
 
 // begins emits the event that was held back for an item, once.
 func (r *turn) begins(id string) {
-	o := r.open[id]
+	o := r.seen.open[id]
 	if o == nil || !o.held {
 		return
 	}
 	o.held = false
 	it := &o.item
 	if it.Type == apptypes.ThreadItemFileChange {
-		r.host.Emit(protocol.PatchApplyBegin{CallID: id, AutoApproved: !r.asked[id], Changes: fileChanges(it.Changes)})
+		r.host.Emit(protocol.PatchApplyBegin{CallID: id, AutoApproved: !r.seen.asked[id], Changes: fileChanges(it.Changes)})
 		return
 	}
 	r.host.Emit(protocol.ExecCommandBegin{
@@ -135,10 +137,10 @@ func (r *turn) itemCompleted(it apptypes.Item) {
 	}
 	switch it.Type {
 	case apptypes.ThreadItemAgentMessage:
-		r.last = &it.Text
-		r.coming.Reset()
+		r.seen.last = &it.Text
+		r.seen.coming.Reset()
 		if it.Phase == apptypes.MessagePhaseFinalAnswer {
-			r.final = &it.Text
+			r.seen.final = &it.Text
 		}
 	case apptypes.ThreadItemCommandExecution, apptypes.ThreadItemFileChange:
 		r.ran(it)
@@ -156,14 +158,14 @@ func (r *turn) itemCompleted(it apptypes.Item) {
 // ran translates the end of a command or a patch. If it was declined, it never began. Then
 // there is only an event if Codex declined it by itself.
 func (r *turn) ran(it apptypes.Item) {
-	o := r.open[it.ID]
+	o := r.seen.open[it.ID]
 	if o == nil { // no start was reported
 		o = r.hold(it)
 	}
 	o.timer.Stop()
-	defer delete(r.open, it.ID)
+	defer delete(r.seen.open, it.ID)
 	if it.Status == apptypes.CommandExecutionStatusDeclined && o.held {
-		if !r.asked[it.ID] {
+		if !r.seen.asked[it.ID] {
 			r.host.Emit(declined(it))
 		}
 		return
@@ -195,7 +197,7 @@ func (r *turn) retries(n *apptypes.Note) {
 		e = &apptypes.TurnError{}
 	}
 	if !n.WillRetry {
-		r.failed = e
+		r.seen.failed = e
 		return
 	}
 	r.host.Emit(protocol.StreamError{Message: r.redact(wordsOf(e))})
@@ -211,10 +213,10 @@ func (r *turn) finish(t *apptypes.Turn) error {
 	case apptypes.TurnStatusInterrupted:
 		return r.abort(nil)
 	}
-	e := cmp.Or(t.Error, r.failed, &apptypes.TurnError{Message: "the turn ended as " + t.Status})
+	e := cmp.Or(t.Error, r.seen.failed, &apptypes.TurnError{Message: "the turn ended as " + t.Status})
 	if _, reason, cut := strings.Cut(e.Message, incomplete); cut {
-		if r.coming.Len() > 0 {
-			answer = new(r.coming.String())
+		if r.seen.coming.Len() > 0 {
+			answer = new(r.seen.coming.String())
 		}
 		why := "the provider ended it (" + reason + ")"
 		switch reason {
@@ -262,7 +264,7 @@ func (r *turn) abort(cause error) error {
 
 // answer returns the last message that the model marked as its answer, else the last
 // message.
-func (r *turn) answer() *string { return cmp.Or(r.final, r.last) }
+func (r *turn) answer() *string { return cmp.Or(r.seen.final, r.seen.last) }
 
 func plan(n *apptypes.Note) protocol.PlanUpdate {
 	p := protocol.PlanUpdate{Explanation: n.Explanation, Plan: []protocol.PlanStep{}}
@@ -385,4 +387,48 @@ func declined(it apptypes.Item) protocol.BackgroundEvent {
 		what = "apply the patch"
 	}
 	return protocol.BackgroundEvent{Message: "Codex did not " + what + ": " + r.Reason, Refused: &r}
+}
+
+// past returns the events of a thread's earlier turns.
+func past(turns []apptypes.Turn) []stdjson.RawMessage {
+	var all []stdjson.RawMessage
+	for _, t := range turns {
+		for _, raw := range t.Items {
+			for _, m := range pastItem(raw) {
+				if b, err := protocol.AppendEvent(nil, m); err == nil {
+					all = append(all, b)
+				}
+			}
+		}
+	}
+	return all
+}
+
+func pastItem(raw stdjson.RawMessage) []protocol.EventMsg {
+	if m, ok := userMessage(raw); ok {
+		return []protocol.EventMsg{m}
+	}
+	it, err := appclient.ReadItem(raw)
+	if err != nil {
+		return nil
+	}
+	return said(&it)
+}
+
+// userMessage reads an item that is a message of the user.
+func userMessage(raw stdjson.RawMessage) (m protocol.UserMessage, ok bool) {
+	var user apptypes.UserMessage
+	if json.Unmarshal(raw, &user) != nil || user.Type != apptypes.ThreadItemUserMessage {
+		return m, false
+	}
+	m.Kind = protocol.UserPlain
+	for _, c := range user.Content {
+		switch c.Type {
+		case apptypes.UserInputText:
+			m.Message += c.Text
+		case apptypes.UserInputImage:
+			m.Images = append(m.Images, c.URL)
+		}
+	}
+	return m, true
 }

@@ -74,7 +74,7 @@ func (c *child) ask(ctx context.Context, what about) (*question, error) {
 	if r.ended {
 		return nil, errNobody
 	}
-	r.asked[what.itemID] = true
+	r.seen.asked[what.itemID] = true
 	return &question{about: what, turn: r, agent: t.agent}, r.aborted
 }
 
@@ -240,7 +240,7 @@ func (a *question) permissions(p *apptypes.Permissions) (apptypes.PermissionsRep
 func (a *question) item() *apptypes.Item {
 	a.turn.mu.Lock()
 	defer a.turn.mu.Unlock()
-	if o := a.turn.open[a.about.itemID]; o != nil {
+	if o := a.turn.seen.open[a.about.itemID]; o != nil {
 		return new(o.item)
 	}
 	return nil

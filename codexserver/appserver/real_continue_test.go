@@ -76,9 +76,9 @@ func ran(r *real) int {
 }
 
 // TestRealContinueNot continues turns that need it not or cannot be: one that had ended, one
-// that never began, and one after which the conversation went on.
+// that never began, one after which the conversation went on, and one that had failed.
 func TestRealContinueNot(t *testing.T) {
-	r := newReal(t, "", providertest.Say("one"), providertest.Say("two"), providertest.Say("three"))
+	r := newReal(t, "", providertest.Say("one"), providertest.Say("two"), providertest.Turn{Status: 400, Body: "no such word"})
 	h := &recorder{}
 	conv := r.start(t, h, protocol.Config{})
 	turn := func(ctx context.Context, n int) error {
@@ -108,7 +108,14 @@ func TestRealContinueNot(t *testing.T) {
 	if _, err := again("key-1"); err == nil || !strings.Contains(err.Error(), "was continued before") {
 		t.Errorf("overtaken: %v", err)
 	}
-	if n := len(r.Requests()); n != 2 {
+	conv = r.resume(t, conv, h, protocol.Config{})
+	if err := turn(t.Context(), 3); err == nil {
+		t.Error("the third turn did not fail")
+	}
+	if h, err := again("key-3"); err == nil || !strings.Contains(err.Error(), "no such word") {
+		t.Errorf("failed: %v, %q", err, h.types())
+	}
+	if n := len(r.Requests()); n != 3 {
 		t.Errorf("%d requests to the model", n)
 	}
 }

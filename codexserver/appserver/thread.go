@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -134,7 +133,7 @@ func (c *conversation) run(ctx context.Context, start func(context.Context, *tur
 	}
 	err := r.end(ctx, failed)
 	c.unread = append(r.letters.unread(), c.unread...)
-	if u := r.usage; u != nil && u.ModelContextWindow != nil {
+	if u := r.seen.usage; u != nil && u.ModelContextWindow != nil {
 		c.window = u.ModelContextWindow
 	}
 	return err
@@ -320,27 +319,4 @@ func (c *child) forget(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	maps.DeleteFunc(c.threads, func(_ string, t *thread) bool { return t.root.id == id })
-}
-
-// turnsOf returns the turns of a thread, the last one first. An error is the last value.
-func (c *child) turnsOf(ctx context.Context, id string) iter.Seq2[*apptypes.Turn, error] {
-	return func(yield func(*apptypes.Turn, error) bool) {
-		params := apptypes.TurnsParams{ThreadID: id, SortDirection: apptypes.SortDirectionDesc, Limit: 50}
-		for {
-			var page apptypes.TurnsReply
-			if err := c.call(ctx, controlLimit, apptypes.CallThreadTurnsList, params, &page); err != nil {
-				yield(nil, err)
-				return
-			}
-			for i := range page.Data {
-				if !yield(&page.Data[i], nil) {
-					return
-				}
-			}
-			if page.NextCursor == "" || len(page.Data) == 0 {
-				return
-			}
-			params.Cursor = page.NextCursor
-		}
-	}
 }

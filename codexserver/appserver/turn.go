@@ -51,7 +51,11 @@ type turn struct {
 	counted chan struct{}     // closed when the tokens of the model's last response have been counted
 	reading bool              // they have not
 	agents  map[string]string // the turns of sub-agents by thread, "" where it has ended
+	seen    reported
+}
 
+// reported is what the app-server has reported of a turn.
+type reported struct {
 	open   map[string]*openItem // items that have started and not completed
 	asked  map[string]bool      // the commands and patches that were asked about
 	diff   string               // the last one emitted
@@ -68,7 +72,7 @@ var errTurnEnded = errors.New("the turn has ended")
 func newTurn(ctx context.Context, host engine.Host) *turn {
 	r := &turn{
 		host: host, started: make(chan struct{}), counted: make(chan struct{}), reading: true,
-		agents: map[string]string{}, open: map[string]*openItem{}, asked: map[string]bool{},
+		agents: map[string]string{}, seen: reported{open: map[string]*openItem{}, asked: map[string]bool{}},
 	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	return r
@@ -140,7 +144,7 @@ func (r *turn) end(ctx context.Context, failed error) error {
 	if r.thread != nil {
 		r.thread.leave(r)
 	}
-	for _, o := range r.open {
+	for _, o := range r.seen.open {
 		o.timer.Stop()
 	}
 	for _, m := range r.letters.missed() {
@@ -220,7 +224,7 @@ func (r *turn) whole(ctx context.Context) {
 func (r *turn) release(itemID string, decided bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.ended && (decided || !r.asked[itemID]) {
+	if !r.ended && (decided || !r.seen.asked[itemID]) {
 		r.begins(itemID)
 	}
 }

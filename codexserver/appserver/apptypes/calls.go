@@ -138,20 +138,6 @@ type Turn struct {
 	Status string            `json:"status"`
 }
 
-// TurnsParams are those of thread/turns/list.
-type TurnsParams struct {
-	Cursor        string `json:"cursor,omitzero"`
-	Limit         int64  `json:"limit,omitzero"`
-	SortDirection string `json:"sortDirection,omitzero"`
-	ThreadID      string `json:"threadId"`
-}
-
-// TurnsReply answers thread/turns/list with a page.
-type TurnsReply struct {
-	Data       []Turn `json:"data"`
-	NextCursor string `json:"nextCursor,omitzero"`
-}
-
 // SteerParams are those of turn/steer, a message to the running turn ExpectedTurnID.
 type SteerParams struct {
 	ExpectedTurnID string  `json:"expectedTurnId"`

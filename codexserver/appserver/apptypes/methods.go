@@ -16,7 +16,6 @@ const (
 	CallThreadRead                     = "thread/read"
 	CallThreadResume                   = "thread/resume"
 	CallThreadStart                    = "thread/start"
-	CallThreadTurnsList                = "thread/turns/list"
 	CallTurnInterrupt                  = "turn/interrupt"
 	CallTurnStart                      = "turn/start"
 	CallTurnSteer                      = "turn/steer"

@@ -34,7 +34,7 @@ var definitions = []struct {
 	{apptypes.RateLimits{}, "RateLimitSnapshot"}, {apptypes.RateWindow{}, "RateLimitWindow"}, {apptypes.ThreadsParams{}, "ThreadListParams"},
 	{apptypes.ThreadRef{}, "ThreadBackgroundTerminalsCleanParams ThreadDeleteParams ThreadReadParams"}, {apptypes.ThreadStatus{}, "ThreadStatus"},
 	{apptypes.TokenCount{}, "TokenUsageBreakdown"}, {apptypes.TokenUsage{}, "ThreadTokenUsage"}, {apptypes.ToolError{}, "McpToolCallError"},
-	{apptypes.TurnsParams{}, "ThreadTurnsListParams"}, {apptypes.UserContent{}, "UserInput"}, {apptypes.Input{}, "UserInput"},
+	{apptypes.UserContent{}, "UserInput"}, {apptypes.Input{}, "UserInput"},
 	{apptypes.Answers{}, "ToolRequestUserInputAnswer"}, {apptypes.CommandAction{}, "CommandAction"},
 	{apptypes.CommandApproval{}, "CommandExecutionRequestApprovalParams"}, {apptypes.CommandDecision{}, "CommandExecutionRequestApprovalResponse"},
 	{apptypes.ConfigLayer{}, "ConfigLayer"}, {apptypes.ConfigReply{}, "ConfigReadResponse"}, {apptypes.Elicitation{}, "McpServerElicitationRequestParams"},
@@ -48,7 +48,7 @@ var definitions = []struct {
 	{apptypes.ThreadParams{}, "ThreadStartParams ThreadResumeParams ThreadForkParams"},
 	{apptypes.ThreadReply{}, "ThreadStartResponse ThreadResumeResponse ThreadForkResponse"},
 	{apptypes.ThreadsReply{}, "ThreadListResponse"}, {apptypes.Turn{}, "Turn"}, {apptypes.TurnError{}, "TurnError"}, {apptypes.TurnParams{}, "TurnStartParams"},
-	{apptypes.TurnReply{}, "TurnStartResponse"}, {apptypes.TurnsReply{}, "ThreadTurnsListResponse"}, {apptypes.UserInput{}, "ToolRequestUserInputParams"},
+	{apptypes.TurnReply{}, "TurnStartResponse"}, {apptypes.UserInput{}, "ToolRequestUserInputParams"},
 	{apptypes.UserInputReply{}, "ToolRequestUserInputResponse"}, {apptypes.UserMessage{}, "ThreadItem"},
 	{apptypes.Note{}, "AccountRateLimitsUpdatedNotification AgentMessageDeltaNotification CommandExecutionOutputDeltaNotification " +
 		"ConfigWarningNotification DeprecationNoticeNotification ErrorNotification ItemCompletedNotification ItemStartedNotification " +
@@ -60,7 +60,7 @@ var definitions = []struct {
 // sent are the types that a client sends: they have each member that the schema requires.
 var sent = []any{
 	apptypes.AccountParams{}, apptypes.Capabilities{}, apptypes.ClientInfo{}, apptypes.ConfigParams{}, apptypes.InitializeParams{},
-	apptypes.InterruptParams{}, apptypes.ModelsParams{}, apptypes.ThreadsParams{}, apptypes.ThreadRef{}, apptypes.TurnsParams{}, apptypes.FileDecision{},
+	apptypes.InterruptParams{}, apptypes.ModelsParams{}, apptypes.ThreadsParams{}, apptypes.ThreadRef{}, apptypes.FileDecision{},
 	apptypes.Answers{}, apptypes.CommandDecision{}, apptypes.ElicitationReply{}, apptypes.InjectParams{}, apptypes.PermissionsReply{},
 	apptypes.SearchParams{}, apptypes.SteerParams{}, apptypes.TurnParams{}, apptypes.UserInputReply{}, apptypes.ThreadParams{},
 }

@@ -144,11 +144,6 @@ const (
 	SandboxModeWorkspaceWrite   = "workspace-write"
 )
 
-// Orders of a list.
-const (
-	SortDirectionDesc = "desc"
-)
-
 // States of a step of a plan.
 const (
 	TurnPlanStepStatusCompleted  = "completed"

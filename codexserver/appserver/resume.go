@@ -1,0 +1,309 @@
+package appserver
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/cut"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A turn whose server was killed has ended in Codex, too: its app-server was killed with the
+// server, or has interrupted the turn when its input ended. Codex cannot go on with it, but its
+// rollout has what the model did until then. So the next server begins another turn of the same
+// thread, whose message says what happened. Calls without a result count as aborted in Codex,
+// which does not run them again.
+//
+// The rollout does not say who interrupted a turn. What a person stopped is not continued,
+// because its task does not say how: see tools.Turn.Resume.
+
+const (
+	// writerLimit is how long a thread may still be that of the app-server that is being killed.
+	writerLimit = 5 * time.Second
+	writerPause = 50 * time.Millisecond
+)
+
+// errTurnLost reports a turn whose beginning is not in the rollout, which may be that of another
+// machine as it was at the end of the turn before.
+var errTurnLost = errors.New("the server ended before or while this turn ran, and its machine may have been another one: what the turn has done is not known, and was not repeated; find out what it has done, and send the message again")
+
+// Resume implements [engine.Resumer]. Cfg overrides the settings with which the
+// conversation was started, unless this app-server still has its thread loaded. A thread whose turn
+// continues is resumed with the policies that the turn had, as far as the configuration allows no less.
+func (e *Engine) Resume(ctx context.Context, saved engine.Saved, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	if err := checkID(saved.ID); err != nil {
+		return nil, &engine.RefusedError{Err: err}
+	}
+	if !strings.HasSuffix(saved.File, saved.ID+".jsonl") {
+		return nil, &engine.RefusedError{Err: fmt.Errorf("%q is not the file of conversation %s", saved.File, saved.ID)}
+	}
+	if _, err := os.Stat(saved.File); err != nil {
+		return nil, fmt.Errorf("%s: %w", saved.File, engine.ErrNotFound)
+	}
+	if err := config.CheckFolder(cfg.Cwd); err != nil {
+		return nil, &engine.ConfigError{Err: err}
+	}
+	had, model, err := lastPolicies(saved.File)
+	if cfg.Continues {
+		if err != nil {
+			return nil, err
+		}
+		if had == nil {
+			return nil, &engine.RefusedError{Err: errors.New("the sandbox of the turn is not known, so it is not continued")}
+		}
+		cfg.Model = cmp.Or(cfg.Model, model)
+	}
+	e.programs.Given(cfg.Cwd)
+	c, err := e.child(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := e.settings(ctx, cfg, c, saved.ID)
+	if err != nil {
+		return nil, err
+	}
+	if had != nil {
+		s.keep(had, cfg.Keep)
+	}
+	for deadline := time.Now().Add(writerLimit); ; {
+		conv, err := e.begin(ctx, c, apptypes.CallThreadResume, s.params(saved.ID), s, host)
+		if errors.Is(err, errNoRollout) {
+			err = fmt.Errorf("conversation %s: %w", saved.ID, engine.ErrNotFound)
+		}
+		if !cfg.Continues || !errors.Is(err, errWriter) || time.Now().After(deadline) {
+			return conv, err
+		}
+		select {
+		case <-time.After(writerPause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// Find implements [engine.Resumer].
+func (e *Engine) Find(ctx context.Context, id string) (engine.Saved, error) {
+	if err := checkID(id); err != nil {
+		return engine.Saved{}, fmt.Errorf("%w: %w", err, engine.ErrNotFound)
+	}
+	c, err := e.child(ctx)
+	if err != nil {
+		return engine.Saved{}, err
+	}
+	s, err := c.read(ctx, id)
+	if err != nil {
+		return engine.Saved{}, err
+	}
+	if s.Path == "" {
+		return engine.Saved{}, fmt.Errorf("conversation %s: %w", id, engine.ErrNotFound)
+	}
+	return engine.Saved{ID: strings.ToLower(id), File: s.Path}, nil
+}
+
+// read returns what Codex says of a thread, which is empty if there is no such thread.
+func (c *child) read(ctx context.Context, id string) (apptypes.Thread, error) {
+	var r struct {
+		Thread apptypes.Thread `json:"thread"`
+	}
+	err := c.control(ctx, apptypes.CallThreadRead, apptypes.ThreadRef{ThreadID: id}, &r)
+	if errors.Is(err, errNoRollout) {
+		err = nil
+	}
+	return r.Thread, err
+}
+
+// canContinue returns why turns of processes that have ended cannot be continued, or nil.
+func (e *Engine) canContinue(ctx context.Context) error {
+	c, err := e.child(ctx)
+	switch {
+	case err != nil:
+		return err
+	case c.version.Less(continuesTurns):
+		return fmt.Errorf("codex %s does not record which turn a message began; %s does", c.version, continuesTurns)
+	}
+	return nil
+}
+
+// goesOn runs a turn that continues one whose server was killed.
+func (c *conversation) goesOn(ctx context.Context, in protocol.TurnInput) error {
+	turns, err := rolloutTurns(c.path, in.Key)
+	var last *rolloutTurn
+	if err == nil {
+		last, err = c.cutTurn(turns)
+	}
+	if err == nil {
+		var open []cut.Call
+		for _, t := range turns {
+			for _, call := range t.open {
+				if t.own {
+					open = append(open, call.Call)
+				}
+			}
+		}
+		in.Items = cut.Message(open, in.Continue) // the last turn may have ended in a server that was killed before it could tell of them
+		if last.done && last.failed == nil {      // just before its server ended
+			c.host.Emit(protocol.TaskStarted{})
+			if last.answer != nil {
+				c.host.Emit(protocol.AgentMessage{Message: *last.answer})
+			}
+			c.host.Emit(protocol.TaskComplete{LastAgentMessage: last.answer})
+			return nil
+		}
+	}
+	return c.run(ctx, func(ctx context.Context, r *turn) error {
+		if err != nil {
+			return err
+		}
+		if last.failed != nil {
+			ch, err := c.engine.child(ctx)
+			if err != nil {
+				return err
+			}
+			return errors.New(ch.redact(last.failed.Message))
+		}
+		c.host.Emit(cut.Event())
+		return c.start(ctx, r, in)
+	}, nil)
+}
+
+// cutTurn returns the last turn that the message with the key began. Turns after it without a message do not count: a
+// server was killed as soon as it had begun to continue.
+func (c *conversation) cutTurn(turns []*rolloutTurn) (*rolloutTurn, error) {
+	for _, t := range slices.Backward(turns) {
+		switch {
+		case t.own:
+			return t, nil
+		case t.said, t.done:
+			if slices.ContainsFunc(turns, func(t *rolloutTurn) bool { return t.own }) {
+				return nil, errors.New("the server ended while this turn ran, and the conversation was continued before this turn could be")
+			}
+		}
+	}
+	if c.engine.options.Store != nil {
+		return nil, errTurnLost
+	}
+	return nil, errors.New("the server ended before this turn began: nothing of it ran, and its message is not in the conversation; send it again")
+}
+
+// rolloutTurn is a turn in a rollout.
+type rolloutTurn struct {
+	own    bool           // a message with the key began it: the turn, or one that continued it
+	said   bool           // it has a message of the user
+	open   []*rolloutCall // without a result
+	done   bool           // it has ended by itself, with the answer or the failure
+	answer *string
+	failed *apptypes.TurnError
+}
+
+// rolloutCall is a call of the model.
+type rolloutCall struct {
+	id string
+	cut.Call
+}
+
+// rolloutTurns reads the turns of a rollout.
+func rolloutTurns(path, key string) (turns []*rolloutTurn, err error) {
+	last := &rolloutTurn{} // before the first
+	err = rolloutLines(path, func(line []byte) {
+		var l rolloutLine
+		if json.Unmarshal(line, &l, jsontext.AllowInvalidUTF8(true)) != nil {
+			return
+		}
+		switch p := &l.Payload; {
+		case l.Type == protocol.RolloutEventMsg && p.Type == "task_started":
+			last = &rolloutTurn{}
+			turns = append(turns, last)
+		case l.Type == protocol.RolloutEventMsg && p.Type == "item_completed":
+			last.own = last.own || p.Item.ClientID == key
+			last.said = last.said || p.Item.Type == "UserMessage"
+		case l.Type == protocol.RolloutEventMsg && p.Type == "task_complete":
+			last.done, last.answer, last.failed = true, p.Answer, p.Error
+		case p.Type == "function_call" || p.Type == "custom_tool_call":
+			var input string
+			_ = json.Unmarshal(p.Input, &input, jsontext.AllowInvalidUTF8(true)) // "" if it is not text
+			last.open = append(last.open, &rolloutCall{p.CallID, cut.Of(p.Name, p.Arguments+input)})
+		case (p.Type == "function_call_output" || p.Type == "custom_tool_call_output") && !bytes.HasSuffix(p.Output, []byte(`aborted by user"`)):
+			last.open = slices.DeleteFunc(last.open, func(c *rolloutCall) bool { return c.id == p.CallID })
+		}
+	})
+	return turns, err
+}
+
+// lastPolicies reads the policies and the model of the last turn of a rollout; nil if they are not known.
+func lastPolicies(path string) (grant *box.Grant, model string, err error) {
+	err = rolloutLines(path, func(line []byte) {
+		if !bytes.Contains(line, []byte(`"`+protocol.RolloutTurnContext+`"`)) {
+			return
+		}
+		var l rolloutLine
+		broken := json.Unmarshal(line, &l, jsontext.AllowInvalidUTF8(true)) != nil
+		p := &l.Payload
+		switch {
+		case broken, l.Type == protocol.RolloutTurnContext && box.Width(p.Sandbox.Type) < 0:
+			grant = nil // it may have other policies than those before, which cannot be compared
+		case l.Type == protocol.RolloutTurnContext:
+			model = p.Model
+			grant = &box.Grant{Cwd: p.Cwd, Policy: policyWord(policyOf([]byte(p.Policy))), Sandbox: p.Sandbox.SandboxPolicy}
+			grant.Sandbox.Mode = p.Sandbox.Type
+		}
+	})
+	return grant, model, err
+}
+
+// rolloutLine is a line of a rollout, as far as it is read.
+type rolloutLine struct {
+	Type    protocol.RolloutType `json:"type"`
+	Payload struct {
+		Type      string              `json:"type"`
+		CallID    string              `json:"call_id"`
+		Name      string              `json:"name"`
+		Arguments string              `json:"arguments"`
+		Input     jsontext.Value      `json:"input"`
+		Output    jsontext.Value      `json:"output"`
+		Answer    *string             `json:"last_agent_message"`
+		Error     *apptypes.TurnError `json:"error"`
+		Item      struct {
+			Type     string `json:"type"`
+			ClientID string `json:"client_id"`
+		} `json:"item"`
+		// The policies of a turn.
+		Cwd     string         `json:"cwd"`
+		Model   string         `json:"model"`
+		Policy  jsontext.Value `json:"approval_policy"`
+		Sandbox struct {
+			Type protocol.SandboxMode `json:"type"`
+			protocol.SandboxPolicy
+		} `json:"sandbox_policy"`
+	} `json:"payload"`
+}
+
+// rolloutLines calls add with each line of a rollout.
+func rolloutLines(path string, add func(line []byte)) error {
+	f, err := safefile.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for in := bufio.NewReader(f); ; {
+		line, err := in.ReadBytes('\n')
+		if err != nil { // the last line may not be whole
+			return nil
+		}
+		add(line)
+	}
+}
