@@ -61,9 +61,12 @@ func TestProgramsAtTheSameTime(t *testing.T) {
 		"Add":      func(p *Programs) bool { p.Add(filepath.Join(top, "more"), "relative"); return true },
 		"Folders":  func(p *Programs) bool { return len(p.Folders()) <= 21 },
 		"Writable": func(p *Programs) bool { return !p.Writable("/bin/sh") },
-		"Path":     func(p *Programs) bool { return p.Path("/bin:relative") == "/bin" },
-		"Find":     find("sh"),
-		"a path":   find("/bin/sh"),
+		"Environ": func(p *Programs) bool {
+			env, _ := p.Environ([]string{"PATH=/bin:relative"})
+			return env[0] == "PATH=/bin"
+		},
+		"Find":   find("sh"),
+		"a path": find("/bin/sh"),
 		"Start": func(p *Programs) bool {
 			started := false
 			err := p.Start(&exec.Cmd{Path: "/bin/sh"}, func() error { started = true; return nil })

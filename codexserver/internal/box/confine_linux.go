@@ -120,11 +120,7 @@ func onOwnThread(f func()) {
 			return
 		}
 		elsewhere := make(chan struct{})
-		go func() {
-			runtime.LockOSThread()
-			close(elsewhere)
-			f()
-		}()
+		onOwnThread(func() { close(elsewhere); f() })
 		<-elsewhere
 		runtime.UnlockOSThread()
 	}()

@@ -10,22 +10,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The rights that Landlock takes away, by the version of its ABI that introduced them.
+// handled are the rights that Landlock takes away, by the version of its ABI that introduced them.
 // Listing folders and executing are not restricted.
-const (
-	rightsABI1 = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
+var handled = map[int]uint64{
+	1: unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
 		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
 		unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_DIR |
 		unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
 		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK |
-		unix.LANDLOCK_ACCESS_FS_MAKE_SYM
-	rightsABI2 = unix.LANDLOCK_ACCESS_FS_REFER
-	rightsABI3 = unix.LANDLOCK_ACCESS_FS_TRUNCATE
-	rightsABI5 = unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
-	rightsABI9 = unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX
+		unix.LANDLOCK_ACCESS_FS_MAKE_SYM,
+	2: unix.LANDLOCK_ACCESS_FS_REFER,
+	3: unix.LANDLOCK_ACCESS_FS_TRUNCATE,
+	5: unix.LANDLOCK_ACCESS_FS_IOCTL_DEV,
+	9: unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX,
+}
 
+const (
 	// The rights that a rule for a file may grant.
-	fileRights = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | rightsABI3 | rightsABI5
+	fileRights = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
+		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 
 	// No command may make devices, not even in a writable folder: through one it could
 	// reach everything.
@@ -46,43 +49,30 @@ func landlockABI() int {
 	return int(v)
 }
 
-func handledRights(abi int) uint64 {
-	rights := uint64(rightsABI1)
-	for _, step := range []struct {
-		abi    int
-		rights uint64
-	}{{2, rightsABI2}, {3, rightsABI3}, {5, rightsABI5}, {9, rightsABI9}} {
-		if abi >= step.abi {
-			rights |= step.rights
-		}
-	}
-	return rights
-}
-
 // newRuleset makes a Landlock ruleset that leaves roots writable, and everything but
 // devices readable.
 func newRuleset(abi int, roots []*folder) (fd int, err error) {
-	handled := handledRights(abi)
-	attr := unix.LandlockRulesetAttr{Handled_access_fs: handled}
-	size := unsafe.Sizeof(attr.Handled_access_fs)
-	if abi >= 4 {
-		size = unsafe.Offsetof(attr.Scoped)
+	var attr unix.LandlockRulesetAttr
+	for since, rights := range handled {
+		if abi >= since {
+			attr.Handled_access_fs |= rights
+		}
 	}
 	if abi >= 6 {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
-		size = unsafe.Offsetof(attr.Quiet_access_fs)
 	}
-	r, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	// The kernel accepts members that it does not know, if they are zero.
+	r, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 	if errno != 0 {
 		return -1, fmt.Errorf("landlock ruleset: %w", errno)
 	}
 	fd = int(r)
 	for _, root := range roots {
-		err = errors.Join(err, allow(fd, int(root.file.Fd()), root.path, handled&^deviceNodes))
+		err = errors.Join(err, allow(fd, int(root.file.Fd()), root.path, attr.Handled_access_fs&^deviceNodes))
 		runtime.KeepAlive(root)
 	}
 	for _, device := range devices {
-		err = errors.Join(err, allowPath(fd, device, handled&fileRights))
+		err = errors.Join(err, allowPath(fd, device, attr.Handled_access_fs&fileRights))
 	}
 	err = errors.Join(err, allowReading(fd))
 	if err != nil {

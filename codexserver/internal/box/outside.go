@@ -35,12 +35,11 @@ func (p *Programs) Outside(argv []string, commands [][]string, dir string, env [
 			}
 		}
 	}
-	for _, entry := range env {
-		if name, _, _ := strings.Cut(entry, "="); !NamesProgram(name) && !run.IsNamed(name, "PATH") {
-			environ = append(environ, entry)
-		}
-	}
-	return clean, append(environ, "PATH="+strings.Join(s.path, string(filepath.ListSeparator))), nil
+	environ = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return NamesProgram(name)
+	})
+	return clean, withPath(environ, s.path), nil
 }
 
 // starts finds what a command starts.

@@ -103,12 +103,7 @@ func (p *Programs) roots(also ...string) []os.FileInfo {
 		roots = append(roots, known...)
 	}
 	// The whole file system is writable only if the user says so, and nothing would start.
-	return slices.DeleteFunc(roots, isTop)
-}
-
-func isTop(folder os.FileInfo) bool {
-	top, err := os.Stat(string(filepath.Separator))
-	return err == nil && os.SameFile(top, folder)
+	return without(roots, string(filepath.Separator))
 }
 
 // Start calls start, which starts cmd, unless commands can write its program or, if that is
@@ -128,20 +123,12 @@ func (p *Programs) Start(cmd *exec.Cmd, start func() error) error {
 }
 
 // check returns an [*ProgramError] if commands can write the program at a path that the user or
-// Find has chosen.
+// Find has chosen. The folders for temporary files as a whole do not count, because the user has chosen one there.
 func (p *Programs) check(path string) error {
-	if leadsThrough(path, p.named()) {
+	if leadsThrough(path, without(p.roots(), p.temporary()...)) {
 		return &ProgramError{path}
 	}
 	return nil
-}
-
-// named returns the folders that count for a program that the user names by its path:
-// those for temporary files as a whole do not, because the user has chosen one there.
-func (p *Programs) named() []os.FileInfo {
-	return slices.DeleteFunc(p.roots(), func(root os.FileInfo) bool {
-		return isOneOf(existing(p.temporary()), root)
-	})
 }
 
 // Writable reports whether a command could have written the file at an absolute path, or
@@ -152,13 +139,6 @@ func (p *Programs) Writable(path string) bool {
 	return leadsThrough(path, p.roots(p.temporary()...))
 }
 
-// Path returns the folders of a PATH that no command can write.
-func (p *Programs) Path(list string) string {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return strings.Join(unwritable(list, p.roots(p.temporary()...)), string(filepath.ListSeparator))
-}
-
 // unwritable returns the folders of a PATH to which none of the roots leads.
 func unwritable(list string, roots []os.FileInfo) []string {
 	return slices.DeleteFunc(filepath.SplitList(list), func(dir string) bool {
@@ -166,15 +146,22 @@ func unwritable(list string, roots []os.FileInfo) []string {
 	})
 }
 
-// Environ returns the environment with a PATH as [Programs.Path] returns it, for a program
+// Environ returns the environment with those folders of its PATH that no command can write, for a program
 // that searches others there. Path is the PATH as it was.
 func (p *Programs) Environ(env []string) (changed []string, path string) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
 	path = run.Value(env, "PATH")
-	changed = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+	return withPath(env, unwritable(path, p.roots(p.temporary()...))), path
+}
+
+// withPath returns the environment with the folders as its PATH.
+func withPath(env, folders []string) []string {
+	changed := slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		return run.IsNamed(name, "PATH")
 	})
-	return append(changed, "PATH="+p.Path(path)), path
+	return append(changed, "PATH="+strings.Join(folders, string(filepath.ListSeparator)))
 }
 
 // Find returns the absolute path of a program. One without a folder is searched in the

@@ -44,6 +44,12 @@ func existing(paths []string) (folders []os.FileInfo) {
 	return folders
 }
 
+// without returns the folders that are not at the paths.
+func without(folders []os.FileInfo, paths ...string) []os.FileInfo {
+	others := existing(paths)
+	return slices.DeleteFunc(folders, func(folder os.FileInfo) bool { return isOneOf(others, folder) })
+}
+
 // isOneOf reports whether a file is one of the folders.
 func isOneOf(folders []os.FileInfo, info os.FileInfo) bool {
 	return slices.ContainsFunc(folders, func(other os.FileInfo) bool { return os.SameFile(other, info) })

@@ -122,7 +122,7 @@ func (s Scratch) find(roots ...string) (program, error) {
 	if err != nil {
 		return program{}, fmt.Errorf("git: %w", err)
 	}
-	env := []string{"PATH=" + programs.Path(os.Getenv("PATH"))}
+	env, _ := programs.Environ([]string{"PATH=" + os.Getenv("PATH")})
 	for _, name := range variables {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
