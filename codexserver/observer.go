@@ -55,15 +55,9 @@ type TurnObserver interface {
 	End(err error)
 }
 
-// turns adapts a CallObserver to package thread.
-type turns struct{ CallObserver }
-
-// Turn implements [thread.CallObserver].
-func (t turns) Turn(id string, used protocol.TokenUsage) thread.TurnObserver {
-	if o := t.CallObserver.Turn(id, used); o != nil {
-		return observedTurn{o}
-	}
-	return nil
+// turns returns a CallObserver as package thread has it.
+func turns(o CallObserver) thread.CallObserver {
+	return func(id string, used protocol.TokenUsage) thread.TurnObserver { return o.Turn(id, used) }
 }
 
 // continued is an [mcp.Observe].
@@ -71,30 +65,15 @@ func (o *Options) continued(ctx context.Context, principal, tool string) context
 	if o.Observer == nil {
 		return ctx
 	}
-	return thread.Observed(ctx, continuedCall{o.Observer, principal, tool})
+	return thread.Observed(ctx, func(id string, used protocol.TokenUsage) thread.TurnObserver {
+		call := o.Observer.Begin(context.Background(), &Request{Principal: principal, Continues: tool})
+		if call == nil {
+			return nil
+		}
+		defer call.End(nil)
+		return call.Turn(id, used)
+	})
 }
-
-// continuedCall is a call whose turn continues here.
-type continuedCall struct {
-	observer        Observer
-	principal, tool string
-}
-
-// Turn implements [thread.CallObserver].
-func (c continuedCall) Turn(id string, used protocol.TokenUsage) thread.TurnObserver {
-	o := c.observer.Begin(context.Background(), &Request{Principal: c.principal, Continues: c.tool})
-	if o == nil {
-		return nil
-	}
-	defer o.End(nil)
-	return turns{o}.Turn(id, used)
-}
-
-// observedTurn adapts a TurnObserver to package thread.
-type observedTurn struct{ TurnObserver }
-
-// Event implements [thread.Observer].
-func (t observedTurn) Event(e thread.Event) { t.TurnObserver.Event(e.Msg) }
 
 // requestContext is a transport that knows the context of a request.
 type requestContext interface {
@@ -123,7 +102,7 @@ func (s *Server) observed(principal string, t jsonrpc.Transport, h jsonrpc.Handl
 		}
 		ended := errPanicked
 		defer func() { o.End(ended) }()
-		result, err := h.ServeRPC(thread.Observed(ctx, turns{o}), r)
+		result, err := h.ServeRPC(thread.Observed(ctx, turns(o)), r)
 		ended = err
 		return result, err
 	})

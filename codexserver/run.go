@@ -60,11 +60,11 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 	log := turn.New(changes.Options{})
 	a := thread.Attend{Turn: log, Awaited: true}
 	if t.Event != nil {
-		a.Observers = []thread.Observer{callback{event: t.Event}}
+		a.Client = callback(t.Event)
 	}
 	if s.observer != nil {
 		if o := s.observer.Begin(ctx, &Request{}); o != nil {
-			a.Observer = turns{o}
+			a.Observer = turns(o)
 			defer func() { o.End(err) }()
 		}
 	}
@@ -92,10 +92,16 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 }
 
 // callback calls [Turn].Event.
-type callback struct {
-	thread.NoQuestions
-	event func(protocol.EventMsg)
-}
+type callback func(protocol.EventMsg)
 
 // Event implements [thread.Observer].
-func (c callback) Event(e thread.Event) { c.event(e.Msg) }
+func (c callback) Event(e thread.Event) { c(e.Msg) }
+
+// Ready implements [thread.Observer].
+func (callback) Ready(context.Context, protocol.EventMsg) {}
+
+// Waits implements [thread.Observer].
+func (callback) Waits() {}
+
+// Decided implements [thread.Observer].
+func (callback) Decided(approval.Decision) {}

@@ -20,10 +20,10 @@ import (
 func (c *Connection) attend(ctx context.Context, id string, o *outlet) (awaited, others thread.Attend) {
 	others = thread.Attend{
 		Ask: c.PlaceOf(c.AskFor(id)), Comes: c.session.comes(c.canAsk()), Elicit: c.Elicit,
-		Observers: []thread.Observer{c.Outlet()}, Observer: thread.ObserverOf(ctx),
+		Client: c.Outlet(), Observer: thread.ObserverOf(ctx),
 	}
 	awaited = others
-	awaited.Comes, awaited.Observers, awaited.Awaited = false, []thread.Observer{o}, true
+	awaited.Comes, awaited.Client, awaited.Awaited = false, o, true
 	return awaited, others
 }
 
@@ -31,7 +31,7 @@ func (c *Connection) attend(ctx context.Context, id string, o *outlet) (awaited,
 // wait for codex-wait.
 func (c *call) attend(ctx context.Context) (awaited, others thread.Attend) {
 	others = thread.Attend{Comes: c.session.comes(c.inbox.canAsk), Observer: thread.ObserverOf(ctx), Leaves: true}
-	awaited = thread.Attend{Observer: others.Observer, Observers: []thread.Observer{&c.outlet}, Leaves: true, Awaited: true}
+	awaited = thread.Attend{Observer: others.Observer, Client: &c.outlet, Leaves: true, Awaited: true}
 	if c.inbox.canAsk {
 		awaited.Elicit = c.elicit
 	}

@@ -104,7 +104,7 @@ func (o *outlet) speak() {
 	o.quiet = false
 }
 
-// Ready implements [thread.Waiter].
+// Ready implements [thread.Observer].
 func (o *outlet) Ready(ctx context.Context, _ protocol.EventMsg) {
 	o.mu.Lock()
 	to := o.to
@@ -200,14 +200,11 @@ func (s *Session) notify(peer *jsonrpc.Peer, method string, params any, overflow
 	}
 }
 
-// Asked implements [thread.Observer]. It does nothing: a place asks the client.
-func (*outlet) Asked(*approval.Request) {}
-
-// Waits implements [thread.Waited].
-func (o *outlet) Waits(*approval.Request) { o.report("waiting for approval") }
+// Waits implements [thread.Observer].
+func (o *outlet) Waits() { o.report("waiting for approval") }
 
 // Decided implements [thread.Observer].
-func (o *outlet) Decided(_ *approval.Request, d approval.Decision) {
+func (o *outlet) Decided(d approval.Decision) {
 	if d.Level >= slog.LevelWarn {
 		o.warn(d.Detail)
 	}

@@ -135,7 +135,7 @@ func (ss *session) sendUserMessage(ctx context.Context, p protocol.SendUserMessa
 // listeners of the thread.
 func (ss *session) attendance() thread.Attend {
 	caller := &thread.Caller{Client: ss.client.Host(), Folders: ss.client.Folders, FullAccess: ss.server.FullAccess}
-	return thread.Attend{Caller: caller, Observers: []thread.Observer{ss.client.Outlet()}, Ask: ss.client.PlaceOf(ss.ask), Elicit: ss.client.Elicit}
+	return thread.Attend{Caller: caller, Client: ss.client.Outlet(), Ask: ss.client.PlaceOf(ss.ask), Elicit: ss.client.Elicit}
 }
 
 // interruptConversation interrupts the running or first queued turn at once, on the read

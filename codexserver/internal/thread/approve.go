@@ -67,12 +67,12 @@ func (h *host) Approve(ctx context.Context, q *elicit.Question) elicit.Outcome {
 	return h.decide(ctx, protocol.RawEvent{Type: kind, Raw: raw}, q).Outcome
 }
 
-// decide gets the decision about a question. It reports both to the observers. If
+// decide gets the decision about a question. It reports both. If
 // there was no answer, an event reports why.
 func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Question) approval.Decision {
 	h.mu.Lock()
-	r := &approval.Request{Thread: h.thread, Turn: h.now.Submission, Event: m, Question: q, Timeout: h.now.Timeout, Deny: h.now.denied}
-	observers, now, comes := h.observers, h.turn(), h.now.Comes && h.now.ctx != nil // between turns nobody comes
+	r := &approval.Request{Thread: h.thread, Turn: h.now.Submission, Event: m, Question: q, Timeout: h.now.Timeout, Deny: h.now.Denied}
+	client, metrics, now, comes := h.now.Client, h.metrics, h.turn(), h.now.Comes && h.now.ctx != nil // between turns nobody comes
 	h.mu.Unlock()
 	if q.Meta == nil {
 		asked := *q // a copy, because the question of Approve is the engine's
@@ -81,8 +81,8 @@ func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Questi
 	}
 	h.kept.Asked(r)
 	now.Asked(r)
-	for _, o := range observers {
-		o.Asked(r)
+	if metrics != nil {
+		metrics.Asked(r)
 	}
 	d := h.board.Decide(ctx, r, comes)
 	h.mu.Lock()
@@ -90,8 +90,11 @@ func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Questi
 	h.mu.Unlock()
 	h.kept.Decided(r, d)
 	now.Decided(r, d)
-	for _, o := range observers {
-		o.Decided(r, d)
+	if client != nil {
+		client.Decided(d)
+	}
+	if metrics != nil {
+		metrics.Decided(r, d)
 	}
 	if words := d.ForCaller(); words != "" {
 		h.deliver("", protocol.BackgroundEvent{Message: words}, false)
@@ -102,15 +105,13 @@ func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Questi
 	return d
 }
 
-// asks tells the observers that somebody sees a question.
-func (h *host) asks(r *approval.Request) {
+// waits tells the client that somebody sees a question.
+func (h *host) waits(*approval.Request) {
 	h.mu.Lock()
-	observers := h.observers
+	client := h.now.Client
 	h.mu.Unlock()
-	for _, o := range observers {
-		if w, ok := o.(Waited); ok {
-			w.Waits(r)
-		}
+	if client != nil {
+		client.Waits()
 	}
 }
 

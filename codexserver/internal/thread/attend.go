@@ -24,11 +24,13 @@ type Attend struct {
 	Elicit func(ctx context.Context, f *approval.Foreign) (json.RawMessage, error)
 	// Timeout is that of the turn's questions, see [approval.Request].
 	Timeout time.Duration
-	// Observers observe the turn, before those of the thread.
-	Observers []Observer
+	// Client hears the turn. Nil does not.
+	Client Observer
 	// Observer also observes the turn, for metrics and traces. Default: none.
 	Observer CallObserver
-	// Leaves removes the observers at the end of the turn. By default they also observe
+	// Denied is why all questions of the turn are denied without asking. "" asks.
+	Denied string
+	// Leaves removes the client at the end of the turn. By default it also hears what comes
 	// until the next turn.
 	Leaves bool
 	// Awaited is true when a call waits for the result of the turn. Events of a

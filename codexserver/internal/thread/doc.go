@@ -5,11 +5,11 @@
 //	  │         one for each connection; it holds threads open
 //	  └─ Thread ─── Begin, Turn: queue, engine, end
 //	       └─ host: what the engine calls
-//	            ├─ events ──────▶ turn, then Observers: those of the turn, listeners, desk
+//	            ├─ events ──────▶ turn, then the client, listeners, metrics, desk
 //	            └─ questions ───▶ approve.Board ──▶ places
 //
 // A thread belongs to the table, not to the caller that started it. The caller that
-// requests a turn attends it: its [Attend] has observers, which receive the events of
+// requests a turn attends it: its [Attend] has a client, which hears the events of
 // the turn, and a place, which is asked the questions of the turn. Neither outlives the
 // turn.
 package thread

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"slices"
 	"strconv"
 	"sync"
 
@@ -26,13 +25,12 @@ type host struct {
 	board  *approve.Board
 	traits engine.Traits
 	kept   *transcript.Log
-	desk   deskObserver
+	desk   desk
 
 	mu          sync.Mutex // also keeps events in the order of Emit
 	now         hostTurn
-	idle        *turn.Turn // what happens between turns; nil until something does
-	observers   []Observer // of the turn and the thread; replaced, not changed
-	others      []Observer // those of them that are neither the caller's nor the thread's
+	idle        *turn.Turn   // what happens between turns; nil until something does
+	metrics     TurnObserver // of the turn, or nil
 	listeners   listeners
 	submissions int // messages, approvals and interrupts so far
 	configured  protocol.SessionConfigured
@@ -47,7 +45,6 @@ type hostTurn struct {
 	ctx     context.Context // nil between turns
 	id      string
 	started chan struct{} // closed at the turn's task_started; nil from then on
-	denied  string        // why all questions of the turn are denied; "" asks
 }
 
 var (
@@ -64,7 +61,6 @@ func (h *host) begin(ctx context.Context, a *Attend, started chan struct{}) (lea
 	if h.now.Submission == "" {
 		h.now.Submission = h.submit()
 	}
-	h.list()
 	if a.Ask == nil {
 		return func() {}
 	}
@@ -84,10 +80,9 @@ func (h *host) end(interrupted bool) {
 	h.now.ctx = nil
 	rest := Attend{Awaited: h.now.Awaited, Submission: h.now.Submission} // not the call and its turn, which would stay in memory
 	if !h.now.Leaves {
-		rest.Observers, rest.Elicit = h.now.Observers, h.now.Elicit
+		rest.Client, rest.Elicit = h.now.Client, h.now.Elicit
 	}
 	h.now.Attend = rest
-	h.list()
 	if interrupted {
 		h.submit()
 	}
@@ -104,24 +99,11 @@ func (h *host) turn() *turn.Turn {
 	return h.idle
 }
 
-// observe makes the attendance, others and the thread observe the thread.
-func (h *host) observe(others ...Observer) {
+// observe makes o observe the turn. Nil ends that.
+func (h *host) observe(o TurnObserver) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.list(others...)
-}
-
-// list sets the observers in the order in which they receive an event. The caller holds h.mu.
-func (h *host) list(others ...Observer) {
-	h.listeners.awaited, h.others = h.now.Awaited, others
-	h.observers = slices.Concat(h.now.Observers, []Observer{&h.listeners}, others, []Observer{h.desk})
-}
-
-// deny makes every question of the running turn denied without asking. "" ends that.
-func (h *host) deny(why string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.now.denied = why
+	h.metrics = o
 }
 
 // submit counts one request to the thread, and returns its id.
@@ -160,11 +142,10 @@ func ends(m protocol.EventMsg) bool {
 }
 
 // ready waits, without the lock, until the turn has seen its folder as it was before the event m, and
-// the observers have room for it, so that the
-// engine waits instead of piling up events. The wait ends with the turn.
+// the client has room for it, so that the engine waits instead of piling up events. The wait ends with the turn.
 func (h *host) ready(m protocol.EventMsg) {
 	h.mu.Lock()
-	observers, turn, work := h.observers, h.now.ctx, h.now.Turn
+	client, turn, work := h.now.Client, h.now.ctx, h.now.Turn
 	h.mu.Unlock()
 	if turn == nil {
 		return
@@ -172,14 +153,12 @@ func (h *host) ready(m protocol.EventMsg) {
 	if work != nil {
 		work.Ready(m)
 	}
-	for _, o := range observers {
-		if w, ok := o.(Waiter); ok {
-			w.Ready(turn, m)
-		}
+	if client != nil {
+		client.Ready(turn, m)
 	}
 }
 
-// deliver sends an event to the observers, without waiting, and returns it with the name of its turn.
+// deliver sends an event to all that hear the thread, without waiting, and returns it with the name of its turn.
 func (h *host) deliver(submission string, m protocol.EventMsg, notice bool) protocol.EventMsg {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -199,20 +178,26 @@ func (h *host) deliver(submission string, m protocol.EventMsg, notice bool) prot
 		}
 	}
 	e.Thread = h.thread
-	for _, o := range h.observers {
-		o.Event(e)
+	if h.now.Client != nil {
+		h.now.Client.Event(e)
 	}
+	h.listeners.event(e, h.now.Awaited)
+	if h.metrics != nil {
+		h.metrics.Event(e.Msg)
+	}
+	h.desk.event(e.Thread, e.Msg)
 	return e.Msg
 }
 
 // show reports an event only to the desk and the observer of the call.
 func (h *host) show(m protocol.EventMsg) {
 	h.mu.Lock()
-	others, e := h.others, Event{Event: protocol.Event{Msg: m}, Thread: h.thread}
+	metrics, thread := h.metrics, h.thread
 	h.mu.Unlock()
-	for _, o := range append(slices.Clip(others), h.desk) {
-		o.Event(e)
+	if metrics != nil {
+		metrics.Event(m)
 	}
+	h.desk.event(thread, m)
 }
 
 // info returns the engine's description of the thread when it began.
@@ -235,7 +220,7 @@ func turnID() string {
 // Elicit implements [engine.Host].
 func (h *host) Elicit(ctx context.Context, f *approval.Foreign) (json.RawMessage, error) {
 	h.mu.Lock()
-	send, denied := h.now.Elicit, h.now.denied
+	send, denied := h.now.Elicit, h.now.Denied
 	h.mu.Unlock()
 	if send == nil || denied != "" {
 		return nil, elicit.ErrUnsupported

@@ -20,8 +20,8 @@ func (t *Thread) Stay() {
 
 // closeIdle closes a thread that nobody has used for [idleLimit], if it has a file.
 func (t *Table) closeIdle(th *Thread, r engine.Resumer) {
-	t.reviving.Lock() // nobody resumes the thread before it is closed
-	defer t.reviving.Unlock()
+	t.reviving <- struct{}{} // nobody resumes the thread before it is closed
+	defer func() { <-t.reviving }()
 	_, err := r.Find(context.Background(), th.ID())
 	t.mu.Lock()
 	th.mu.Lock()

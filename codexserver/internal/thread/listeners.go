@@ -16,21 +16,19 @@ type Listener func(protocol.Event)
 // listeners are the subscriptions to one thread, by id. Events of turns that no call waits
 // for are kept for the first listener. The zero value is ready. host.mu guards it.
 type listeners struct {
-	NoQuestions
-	awaited bool // a call waits for the turn
 	byID    map[string]Listener
 	backlog []protocol.Event
 }
 
-// Event implements [Observer].
-func (l *listeners) Event(e Event) {
+// event sends an event. Awaited is true if a call waits for the turn.
+func (l *listeners) event(e Event, awaited bool) {
 	if _, first := e.Msg.(protocol.SessionConfigured); first || !e.Sent() {
 		return // listeners come later
 	}
 	for _, listen := range l.byID {
 		listen(e.Event)
 	}
-	if len(l.byID) > 0 || l.awaited {
+	if len(l.byID) > 0 || awaited {
 		return
 	}
 	if len(l.backlog) == backlogLimit {

@@ -23,7 +23,7 @@ func (n *notes) add(who, format string, args ...any) {
 	n.lines = append(n.lines, who+" "+fmt.Sprintf(format, args...))
 }
 
-// noter is an observer with a name.
+// noter is a client with a name.
 type noter struct {
 	*notes
 	name string
@@ -37,22 +37,32 @@ func (n noter) Event(e thread.Event) {
 	n.add(n.name, "%s of %q as %q, notice %t", e.Msg.EventType(), e.Thread.ID, e.ID, e.Notice)
 }
 
-func (n noter) Asked(*approval.Request) { n.add(n.name, "asked") }
+func (n noter) Waits() { n.add(n.name, "waits") }
 
-func (n noter) Decided(_ *approval.Request, d approval.Decision) {
-	n.add(n.name, "decided %s", d.Decision)
+func (n noter) Decided(d approval.Decision) { n.add(n.name, "decided %s", d.Decision) }
+
+// metrics is a [thread.TurnObserver].
+type metrics struct{ *notes }
+
+func (n metrics) Event(m protocol.EventMsg) { n.add("metrics", "%s", m.EventType()) }
+
+func (n metrics) Asked(*approval.Request) { n.add("metrics", "asked") }
+
+func (n metrics) Decided(_ *approval.Request, d approval.Decision) {
+	n.add("metrics", "decided %s", d.Decision)
 }
 
-func (n noter) End(err error) { n.add(n.name, "end %v", err) }
-
-// Turn implements [thread.CallObserver].
-func (n noter) Turn(id string, _ protocol.TokenUsage) thread.TurnObserver { return n }
+func (n metrics) End(err error) { n.add("metrics", "end %v", err) }
 
 // deskNoter is a desk that cannot show a question.
-type deskNoter struct{ noter }
+type deskNoter struct{ *notes }
 
 func (d deskNoter) Event(t approval.Thread, m protocol.EventMsg) {
-	d.add(d.name, "%s of %q", m.EventType(), t.ID)
+	d.add("desk", "%s of %q", m.EventType(), t.ID)
+}
+
+func (d deskNoter) Decided(_ *approval.Request, m approval.Decision) {
+	d.add("desk", "decided %s", m.Decision)
 }
 
 func (deskNoter) Ask(context.Context, *approval.Request) (json.RawMessage, error) {
@@ -68,19 +78,18 @@ func deniedPlace(_ context.Context, r *approval.Request) (elicit.Outcome, error)
 	return r.Question.ReadError(elicit.ErrUnsupported, nil), nil
 }
 
-// TestObservers checks what the observers of a turn, a listener, an observer for metrics and a
+// TestObservers checks what the client of a turn, a listener, an observer for metrics and a
 // desk receive, and in which order. The question is the second of two events.
 func TestObservers(t *testing.T) {
 	n := &notes{}
-	noted := func(name string) noter { return noter{n, name} }
 	e := engine.TurnFunc(func(ctx context.Context, h engine.Host, _ []protocol.InputItem) error {
 		h.Emit(protocol.AgentMessage{Message: "m"})
 		h.ApproveExec(ctx, protocol.ExecApprovalRequest{Command: []string{"ls"}})
 		return nil
 	})
-	desk := deskNoter{noted("desk")}
+	desk := deskNoter{n}
 	share := thread.NewTable(e, &approve.Options{Desk: desk}).Share("")
-	a := thread.Attend{Observers: []thread.Observer{noted("first"), noted("second")}, Observer: noted("metrics"), Ask: &approve.Place{Ask: deniedPlace}, Leaves: true}
+	a := thread.Attend{Client: noter{n, "client"}, Observer: func(string, protocol.TokenUsage) thread.TurnObserver { return metrics{n} }, Ask: &approve.Place{Ask: deniedPlace}, Leaves: true}
 	th, err := share.Start(t.Context(), protocol.Config{}, a)
 	if err != nil {
 		t.Fatal(err)
@@ -97,19 +106,19 @@ func TestObservers(t *testing.T) {
 	id := th.ID()
 	event := func(kind, as string, notice bool) []string {
 		line := fmt.Sprintf("%s of %q as %q, notice %t", kind, id, as, notice)
-		return []string{"first " + line, "second " + line, fmt.Sprintf("listener %s as %q", kind, as), "metrics " + line, fmt.Sprintf("desk %s of %q", kind, id)}
+		return []string{"client " + line, fmt.Sprintf("listener %s as %q", kind, as), "metrics " + kind, fmt.Sprintf("desk %s of %q", kind, id)}
 	}
-	want := []string{fmt.Sprintf("metrics user_message of %q as \"\", notice false", id), fmt.Sprintf("desk user_message of %q", id)}
+	want := []string{"metrics user_message", fmt.Sprintf("desk user_message of %q", id)}
 	for _, kind := range []string{"task_started", "agent_message"} {
-		want = append(want, "first ready "+kind, "second ready "+kind, "metrics ready "+kind)
+		want = append(want, "client ready "+kind)
 		want = append(want, event(kind, "0", false)...)
 	}
 	want = append(want, event("exec_approval_request", "0", false)...)
-	want = append(want, "first asked", "second asked", "metrics asked")
+	want = append(want, "metrics asked")
 	want = append(want, event("background_event", "0", true)...) // the desk's invitation
-	want = append(want, "desk decided denied", "first decided denied", "second decided denied", "metrics decided denied")
+	want = append(want, "client waits", "desk decided denied", "client decided denied", "metrics decided denied")
 	want = append(want, event("background_event", "0", false)...) // why no place was asked
-	want = append(want, "first ready task_complete", "second ready task_complete", "metrics ready task_complete")
+	want = append(want, "client ready task_complete")
 	want = append(want, event("task_complete", "0", false)...)
 	want = append(want, "metrics end <nil>")
 	want = append(want, `listener background_event as "w"`, fmt.Sprintf("desk background_event of %q", id), fmt.Sprintf("desk shutdown_complete of %q", id))

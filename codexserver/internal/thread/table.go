@@ -27,24 +27,17 @@ type Table struct {
 	log       *slog.Logger
 	logs      string        // the folder of the threads' logs; "" keeps them in memory
 	server    func() string // a unique id, made for the first thread
-	reviving  sync.Mutex    // only one thread at a time is resumed from its rollout
+	reviving  chan struct{} // has an element while a thread is resumed from its rollout
 	grants    sync.Map      // what people approved, a protocol.Access for each grant
 
 	mu      sync.Mutex
-	threads map[string]*entry
-}
-
-// entry is an open thread with the shares that hold it open. All belong to one principal.
-type entry struct {
-	thread    *Thread
-	principal string
-	shares    map[*Share]bool
+	threads map[string]*Thread
 }
 
 // NewTable returns an empty table of threads that e runs. Approvals are the options for
 // their questions.
 func NewTable(e engine.Engine, approvals *approve.Options) *Table {
-	t := &Table{engine: e, approvals: approvals, log: approvals.Logger, server: sync.OnceValue(rand.Text), threads: map[string]*entry{}}
+	t := &Table{engine: e, approvals: approvals, log: approvals.Logger, server: sync.OnceValue(rand.Text), threads: map[string]*Thread{}, reviving: make(chan struct{}, 1)}
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
 	}
@@ -72,12 +65,11 @@ func (t *Table) newHost(thread *Thread, principal string, a Attend) *host {
 	a.Submission = "" // which is for the first turn
 	h := &host{
 		thread: approval.Thread{Server: t.server(), Principal: principal, Engine: cmp.Or(engine.TraitsOf(t.engine).Name, "Codex"), Stop: func() { thread.Stop(ErrStopped) }, Log: func() string { return kept.Last(lastLines) }},
-		log:    t.log, kept: kept, desk: deskObserver{desk: t.approvals.Desk, log: t.log}, now: hostTurn{Attend: a},
+		log:    t.log, kept: kept, desk: desk{t.approvals.Desk, t.log}, now: hostTurn{Attend: a},
 	}
 	h.traits = engine.TraitsOf(t.engine)
-	h.list()
 	h.board = approve.New(t.approvals, h.invite)
-	h.board.Asks = h.asks
+	h.board.Asks = h.waits
 	return h
 }
 
@@ -98,7 +90,7 @@ func (t *Table) open(s *Share, thread *Thread) error {
 			t.closeIdle(thread, r)
 		}
 	})
-	t.threads[id] = &entry{thread: thread, principal: s.principal, shares: map[*Share]bool{s: true}}
+	thread.shares[s], t.threads[id] = true, thread
 	return nil
 }
 
@@ -128,7 +120,7 @@ func (s *Share) Start(ctx context.Context, cfg protocol.Config, a Attend) (*Thre
 }
 
 func (s *Share) begin(ctx context.Context, a Attend, start func(*host) (engine.Conversation, error)) (*Thread, error) {
-	t := &Thread{}
+	t := &Thread{principal: s.principal, shares: map[*Share]bool{}}
 	t.host = s.table.newHost(t, s.principal, a)
 	var err error
 	if stack.Apart(func() { t.conversation, err = start(t.host) }); err != nil {
@@ -148,12 +140,16 @@ func (s *Share) begin(ctx context.Context, a Attend, start func(*host) (engine.C
 // is not open, Revive resumes it from its rollout with the configuration that config
 // returns.
 func (s *Share) Revive(ctx context.Context, id string, a Attend, config func() protocol.Config) (*Thread, error) {
-	s.table.reviving.Lock()
-	defer s.table.reviving.Unlock()
+	select {
+	case s.table.reviving <- struct{}{}:
+		defer func() { <-s.table.reviving }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 	if t := s.Hold(id); t != nil {
 		return t, nil
 	}
-	if s.open(id, func(e *entry) bool { return e.principal != s.principal }) != nil {
+	if s.open(id, func(t *Thread) bool { return t.principal != s.principal }) != nil {
 		return nil, notHere(id)
 	}
 	r, ok := s.table.engine.(engine.Resumer)
@@ -177,45 +173,45 @@ func (s *Share) Revive(ctx context.Context, id string, a Attend, config func() p
 // notHere returns the error for a thread that does not exist for a share.
 func notHere(id string) error { return fmt.Errorf("no conversation %q, open or saved here", id) }
 
-// open returns the open thread with an id if its entry is what is wanted, and nil otherwise.
-func (s *Share) open(id string, wanted func(*entry) bool) *Thread {
+// open returns the open thread with an id if it is what is wanted, and nil otherwise.
+func (s *Share) open(id string, wanted func(*Thread) bool) *Thread {
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
-	if e := s.table.threads[CanonicalID(id)]; e != nil && wanted(e) {
-		return e.thread
+	if t := s.table.threads[CanonicalID(id)]; t != nil && wanted(t) {
+		return t
 	}
 	return nil
 }
 
 // Hold returns the open thread with an id, or nil. The share holds it from then on.
 func (s *Share) Hold(id string) *Thread {
-	return s.open(id, func(e *entry) bool {
-		if s.closed || e.principal != s.principal {
+	return s.open(id, func(t *Thread) bool {
+		if s.closed || t.principal != s.principal {
 			return false
 		}
-		e.shares[s] = true
-		e.thread.idle.Reset(idleLimit)
+		t.shares[s] = true
+		t.idle.Reset(idleLimit)
 		return true
 	})
 }
 
 // Find returns the thread with an id if the share holds it, and nil otherwise.
 func (s *Share) Find(id string) *Thread {
-	return s.open(id, func(e *entry) bool { return e.shares[s] })
+	return s.open(id, func(t *Thread) bool { return t.shares[s] })
 }
 
 // Elsewhere reports whether the thread with an id is open and the share does not hold it.
 func (s *Share) Elsewhere(id string) bool {
-	return s.open(id, func(e *entry) bool { return !e.shares[s] }) != nil
+	return s.open(id, func(t *Thread) bool { return !t.shares[s] }) != nil
 }
 
 // Unlisten removes a listener of any held thread and reports whether it existed.
 func (s *Share) Unlisten(id string) bool {
 	s.table.mu.Lock()
 	var held []*Thread
-	for _, e := range s.table.threads {
-		if e.shares[s] {
-			held = append(held, e.thread)
+	for _, t := range s.table.threads {
+		if t.shares[s] {
+			held = append(held, t)
 		}
 	}
 	s.table.mu.Unlock()
@@ -244,14 +240,14 @@ func (s *Share) Close() error {
 	s.table.mu.Lock()
 	s.closed = true
 	var last []*Thread
-	for id, h := range s.table.threads {
-		if !h.shares[s] {
+	for id, t := range s.table.threads {
+		if !t.shares[s] {
 			continue
 		}
-		delete(h.shares, s)
-		if len(h.shares) == 0 {
+		delete(t.shares, s)
+		if len(t.shares) == 0 {
 			delete(s.table.threads, id)
-			last = append(last, h.thread)
+			last = append(last, t)
 		}
 	}
 	s.table.mu.Unlock()

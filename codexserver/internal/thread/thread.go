@@ -16,6 +16,8 @@ import (
 type Thread struct {
 	conversation engine.Conversation
 	host         *host
+	principal    string
+	shares       map[*Share]bool // that hold it open, all of the principal; Table.mu guards it
 
 	mu     sync.Mutex
 	queue  queue

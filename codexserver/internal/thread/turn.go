@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -40,6 +41,7 @@ func (t *Thread) Begin(a Attend, in protocol.TurnInput) *Turn {
 // Every question of the turn is denied without asking. An engine that cannot review runs a
 // turn with the prompt instead; the thread must then be read-only.
 func (t *Thread) Review(a Attend, task func(context.Context) (protocol.TurnInput, error)) *Turn {
+	a.Denied = denyInReview
 	return t.queued(&Turn{attend: a, review: task})
 }
 
@@ -63,7 +65,7 @@ func (q *Turn) Run(ctx context.Context) error {
 	return err
 }
 
-func (q *Turn) run(ctx context.Context) error {
+func (q *Turn) run(ctx context.Context) (err error) {
 	t := q.thread
 	defer q.Leave()
 	if err := q.wait(ctx); err != nil {
@@ -83,13 +85,22 @@ func (q *Turn) run(ctx context.Context) error {
 		t.turn = nil
 		t.mu.Unlock()
 	}()
-	work := q.work
-	if q.review != nil {
-		work = q.reviews
+	if observe := q.attend.Observer; observe != nil {
+		if o := observe(t.ID(), *cmp.Or(t.Usage(), &protocol.TokenUsage{})); o != nil {
+			t.host.observe(o)
+			defer func() {
+				t.host.observe(nil)
+				o.End(err)
+			}()
+		}
 	}
-	err := t.observed(q.attend.Observer, work)(ctx)
+	if q.review != nil {
+		err = q.reviews(ctx)
+	} else {
+		err = q.work(ctx)
+	}
 	if spent, ok := errors.AsType[*turn.SpentError](context.Cause(ctx)); ok && err != nil {
-		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: spent}
+		err = &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: spent}
 	}
 	return err
 }
@@ -141,8 +152,6 @@ const denyInReview = "this is a review, which changes nothing and asks for nothi
 // reviews runs a review.
 func (q *Turn) reviews(ctx context.Context) error {
 	t := q.thread
-	t.host.deny(denyInReview)
-	defer t.host.deny("")
 	q.start(ctx)
 	in, err := q.review(ctx)
 	if err != nil {
