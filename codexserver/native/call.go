@@ -15,7 +15,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 )
 
@@ -121,27 +120,6 @@ func webSearch(s config.WebSearch) map[string]any {
 		w["user_location"] = place
 	}
 	return w
-}
-
-// callOf returns the call that an item is; ok is false for other items.
-func callOf(item protocol.ResponseItem) (call tool.Call, ok bool) {
-	switch item := item.(type) {
-	case protocol.FunctionCallItem:
-		return tool.Call{ID: item.CallID, Name: item.Name, Arguments: item.Arguments}, true
-	case protocol.CustomToolCallItem:
-		return tool.Call{ID: item.CallID, Name: item.Name, Arguments: item.Input, Custom: true}, true
-	case protocol.LocalShellCallItem:
-		return tool.Call{ID: item.CallID, Name: item.ItemType(), Shell: &item.Action}, true
-	}
-	return tool.Call{}, false
-}
-
-// answer returns the item that answers a call.
-func answer(call tool.Call, output string) protocol.ResponseItem {
-	if call.Custom {
-		return protocol.CustomToolCallOutputItem{CallID: call.ID, Output: output}
-	}
-	return protocol.FunctionCallOutputItem{CallID: call.ID, Output: output}
 }
 
 // call runs a tool. An error ends the turn; mistakes of the model are in the result, which

@@ -258,16 +258,16 @@ func ownMessage(text string) bool {
 func valid(items []protocol.ResponseItem) []protocol.ResponseItem {
 	answered := map[string]bool{}
 	for _, item := range items {
-		if id, ok := answerOf(item); ok {
-			answered[id] = true
+		if answer, ok := model.AnswerOf(item); ok {
+			answered[answer.CallID] = true
 		}
 	}
 	called := map[string]bool{}
 	out := make([]protocol.ResponseItem, 0, len(items))
 	var missing []protocol.ResponseItem // answers to the calls of the current response
 	for _, item := range items {
-		call, isCall := callOf(item)
-		id, isAnswer := answerOf(item)
+		call, isCall := model.CallOf(item)
+		answer, isAnswer := model.AnswerOf(item)
 		if !isCall && len(missing) > 0 {
 			out = append(out, missing...)
 			missing = nil
@@ -276,23 +276,12 @@ func valid(items []protocol.ResponseItem) []protocol.ResponseItem {
 		case isCall:
 			called[call.ID] = true
 			if !answered[call.ID] {
-				missing = append(missing, answer(call, unfinished))
+				missing = append(missing, call.Answer(unfinished))
 			}
-		case isAnswer && !called[id]:
+		case isAnswer && !called[answer.CallID]:
 			continue
 		}
 		out = append(out, item)
 	}
 	return append(out, missing...)
-}
-
-// answerOf returns the id of the call that an item answers.
-func answerOf(item protocol.ResponseItem) (callID string, ok bool) {
-	switch item := item.(type) {
-	case protocol.FunctionCallOutputItem:
-		return item.CallID, true
-	case protocol.CustomToolCallOutputItem:
-		return item.CallID, true
-	}
-	return "", false
 }

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/cut"
-	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/uuid"
 )
@@ -99,16 +100,13 @@ func (c *conversation) goesOn(in protocol.TurnInput) (message []protocol.InputIt
 }
 
 // unanswered returns the calls without an answer, in their order. Ids may repeat.
-func unanswered(items []protocol.ResponseItem) (open []tool.Call) {
+func unanswered(items []protocol.ResponseItem) (open []model.Call) {
 	for _, item := range items {
-		if call, ok := callOf(item); ok {
+		if call, ok := model.CallOf(item); ok {
 			open = append(open, call)
-		} else if id, ok := answerOf(item); ok {
-			for i := range open {
-				if open[i].ID == id {
-					open = append(open[:i], open[i+1:]...)
-					break
-				}
+		} else if answer, ok := model.AnswerOf(item); ok {
+			if i := slices.IndexFunc(open, func(c model.Call) bool { return c.ID == answer.CallID }); i >= 0 {
+				open = slices.Delete(open, i, i+1)
 			}
 		}
 	}
@@ -116,7 +114,7 @@ func unanswered(items []protocol.ResponseItem) (open []tool.Call) {
 }
 
 // shown returns a call as a person and the model are told of it.
-func shown(call tool.Call) cut.Call {
+func shown(call model.Call) cut.Call {
 	if call.Shell != nil {
 		return cut.Call{Name: call.Name, Command: call.Shell.Command}
 	}

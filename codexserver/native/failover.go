@@ -10,8 +10,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxRefusal bounds the words of a provider in a text that has those of several, in bytes.
@@ -156,23 +154,16 @@ func (t *turn) refused(err error) error {
 func portable(items []protocol.ResponseItem) []protocol.ResponseItem {
 	out := make([]protocol.ResponseItem, 0, len(items))
 	for _, item := range items {
-		switch item := item.(type) {
+		switch item.(type) {
 		case protocol.ReasoningItem, protocol.RawItem:
-		case protocol.CustomToolCallItem:
-			out = append(out, protocol.FunctionCallItem{CallID: item.CallID, Name: item.Name, Arguments: arguments(map[string]string{"input": item.Input})})
-		case protocol.CustomToolCallOutputItem:
-			out = append(out, protocol.FunctionCallOutputItem(item))
-		case protocol.LocalShellCallItem:
-			out = append(out, protocol.FunctionCallItem{CallID: item.CallID, Name: "shell", Arguments: arguments(map[string][]string{"command": item.Action.Command})})
-		default:
-			out = append(out, item)
+			continue
 		}
+		if call, ok := model.CallOf(item); ok {
+			item = call.Function()
+		} else if answer, ok := model.AnswerOf(item); ok {
+			item = answer
+		}
+		out = append(out, item)
 	}
 	return out
-}
-
-// arguments returns the arguments of a call as JSON. Strings can always be encoded.
-func arguments(v any) string {
-	b, _ := json.Marshal(v, jsontext.AllowInvalidUTF8(true))
-	return string(b)
 }

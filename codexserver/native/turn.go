@@ -282,7 +282,7 @@ func (t *turn) obey(ctx context.Context, resp *model.Response) (called bool, err
 	var calls []tool.Call
 	var from []int // the index of each call in the response
 	for i, item := range resp.Items {
-		if call, ok := callOf(item); ok {
+		if call, ok := model.CallOf(item); ok {
 			calls, from = append(calls, call), append(from, i)
 		}
 	}
@@ -303,7 +303,7 @@ func (t *turn) obey(ctx context.Context, resp *model.Response) (called bool, err
 			return true, err
 		}
 		t.commit()
-		t.conv.record(answer(call, result.Output))
+		t.conv.record(call.Answer(result.Output))
 		after = append(after, result.Items...)
 	}
 	t.commit()
@@ -366,8 +366,8 @@ func (t *turn) abandon(left []protocol.ResponseItem) {
 		return
 	}
 	for _, item := range left {
-		if call, ok := callOf(item); ok {
-			t.conv.record(answer(call, unfinished))
+		if call, ok := model.CallOf(item); ok {
+			t.conv.record(call.Answer(unfinished))
 		}
 	}
 }

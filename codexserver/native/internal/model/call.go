@@ -154,53 +154,23 @@ func argumentsOf(said string) string {
 // addOnce adds an item, unless it is a call that is there already: with its id, its name, and arguments that
 // are equal as JSON.
 func addOnce(items []protocol.ResponseItem, item protocol.ResponseItem) ([]protocol.ResponseItem, bool) {
-	if id, _ := callID(item); id != "" {
-		for _, there := range items {
-			if other, _ := callID(there); other == id && saidOf(there) == saidOf(item) {
-				return items, false
-			}
-		}
+	if call, ok := CallOf(item); ok && call.ID != "" && slices.ContainsFunc(items, func(there protocol.ResponseItem) bool {
+		other, _ := CallOf(there)
+		return other.ID == call.ID && other.said() == call.said()
+	}) {
+		return items, false
 	}
 	return append(items, item), true
 }
 
-// callID returns the id of a call, or of an output, which is no call; it is "" for other items.
-func callID(item protocol.ResponseItem) (id string, call bool) {
-	switch item := item.(type) {
-	case protocol.FunctionCallItem:
-		return item.CallID, true
-	case protocol.CustomToolCallItem:
-		return item.CallID, true
-	case protocol.LocalShellCallItem:
-		return item.CallID, true
-	case protocol.FunctionCallOutputItem:
-		return item.CallID, false
-	case protocol.CustomToolCallOutputItem:
-		return item.CallID, false
+// said returns what a call calls.
+func (c Call) said() string {
+	f := c.Function()
+	arguments := jsontext.Value(f.Arguments)
+	if arguments.IsValid() {
+		_ = arguments.Canonicalize() // it is valid
 	}
-	return "", false
-}
-
-func isCall(item protocol.ResponseItem) bool {
-	_, ok := callID(item)
-	return ok
-}
-
-// saidOf returns what a call calls.
-func saidOf(item protocol.ResponseItem) string {
-	switch item := item.(type) {
-	case protocol.FunctionCallItem:
-		arguments := jsontext.Value(item.Arguments)
-		if arguments.IsValid() {
-			_ = arguments.Canonicalize() // it is valid
-		}
-		return item.Name + "\n" + string(arguments)
-	case protocol.CustomToolCallItem:
-		return item.Name + "\n" + item.Input
-	case protocol.LocalShellCallItem:
-		return strings.Join(item.Action.Command, "\x00")
-	}
-	return ""
+	return f.Name + "\n" + string(arguments)
 }
 
 // maxCallID is how much of an id that comes again stays: OpenAI takes 64 bytes.
@@ -214,16 +184,16 @@ func nameCalls(history, items []protocol.ResponseItem) {
 	}
 	used := map[string]bool{}
 	for _, before := range history {
-		if id, ok := callID(before); ok {
-			used[id] = true
+		if call, ok := CallOf(before); ok {
+			used[call.ID] = true
 		}
 	}
 	for i, item := range items {
-		id, ok := callID(item)
+		call, ok := CallOf(item)
 		if !ok {
 			continue
 		}
-		name := id
+		id, name := call.ID, call.ID
 		if name == "" {
 			name = fmt.Sprintf("call_%s_%d", uuid.NewString()[:8], i)
 		}
@@ -233,26 +203,4 @@ func nameCalls(history, items []protocol.ResponseItem) {
 		used[name] = true
 		items[i] = named(item, name)
 	}
-}
-
-// named returns a call, or an output, with another id.
-func named(item protocol.ResponseItem, id string) protocol.ResponseItem {
-	switch item := item.(type) {
-	case protocol.FunctionCallItem:
-		item.CallID = id
-		return item
-	case protocol.CustomToolCallItem:
-		item.CallID = id
-		return item
-	case protocol.LocalShellCallItem:
-		item.CallID = id
-		return item
-	case protocol.FunctionCallOutputItem:
-		item.CallID = id
-		return item
-	case protocol.CustomToolCallOutputItem:
-		item.CallID = id
-		return item
-	}
-	return item
 }

@@ -77,9 +77,7 @@ func (w chatWire) body(req *Request, _ int) ([]byte, error) {
 		m.message(role, []protocol.ContentItem{{Text: first}})
 	}
 	for _, item := range items {
-		if err := m.add(item); err != nil {
-			return nil, err
-		}
+		m.add(item)
 	}
 	for i := range m.all {
 		m.all[i].Content = w.content(&m.all[i])
@@ -154,7 +152,7 @@ func (m *chatMessages) message(role string, parts []protocol.ContentItem) *chatM
 }
 
 // add writes an item in the form of this wire. It drops items that the wire does not have.
-func (m *chatMessages) add(item protocol.ResponseItem) error {
+func (m *chatMessages) add(item protocol.ResponseItem) {
 	switch item := item.(type) {
 	case protocol.ReasoningItem:
 		to := &m.thought // it begins a response
@@ -171,28 +169,17 @@ func (m *chatMessages) add(item protocol.ResponseItem) error {
 		}
 	case protocol.MessageItem:
 		m.message(item.Role, item.Content)
-	case protocol.FunctionCallItem:
-		m.call(item.CallID, item.Name, item.Arguments)
-	case protocol.FunctionCallOutputItem:
-		m.message("tool", []protocol.ContentItem{{Text: item.Output}}).ToolCallID = item.CallID
-	case protocol.CustomToolCallItem: // from a conversation that began on the other wire
-		return m.callWith(item.CallID, item.Name, map[string]string{"input": item.Input})
-	case protocol.CustomToolCallOutputItem:
-		return m.add(protocol.FunctionCallOutputItem(item))
-	case protocol.LocalShellCallItem:
-		return m.callWith(item.CallID, "shell", map[string][]string{"command": item.Action.Command})
+	default:
+		if call, ok := CallOf(item); ok { // also from a conversation that began on the other wire
+			m.call(call.Function())
+		} else if answer, ok := AnswerOf(item); ok {
+			m.message("tool", []protocol.ContentItem{{Text: answer.Output}}).ToolCallID = answer.CallID
+		}
 	}
-	return nil
-}
-
-func (m *chatMessages) callWith(id, name string, arguments any) error {
-	text, err := json.Marshal(arguments, jsontext.AllowInvalidUTF8(true))
-	m.call(id, name, string(text))
-	return err
 }
 
 // call adds a call to the message of the assistant before it, if any.
-func (m *chatMessages) call(id, name, arguments string) {
+func (m *chatMessages) call(call protocol.FunctionCallItem) {
 	n := len(m.all) - 1
 	if n < 0 || m.all[n].Role != "assistant" || m.thought != "" {
 		own := m.signs
@@ -212,8 +199,8 @@ func (m *chatMessages) call(id, name, arguments string) {
 		m.signs = m.signs[1:]
 	}
 	to.ToolCalls = append(to.ToolCalls, chatCall{
-		ID: id, Type: "function", ExtraContent: own.ExtraContent,
-		Function: chatFunction{Name: name, Arguments: arguments, ThoughtSignature: own.ThoughtSignature},
+		ID: call.CallID, Type: "function", ExtraContent: own.ExtraContent,
+		Function: chatFunction{Name: call.Name, Arguments: call.Arguments, ThoughtSignature: own.ThoughtSignature},
 	})
 }
 

@@ -194,7 +194,9 @@ const betweenToolAndUser = "I have read the result."
 func (f form) history(req *Request) (first string, items []protocol.ResponseItem) {
 	first, items = req.Instructions, make([]protocol.ResponseItem, 0, len(req.Items)+1)
 	for _, item := range req.Items {
-		if id, _ := callID(item); id != "" && f.has(idsOfCalls) {
+		call, _ := CallOf(item)
+		answer, _ := AnswerOf(item)
+		if id := cmp.Or(call.ID, answer.CallID); id != "" && f.has(idsOfCalls) {
 			sum := sha256.Sum256([]byte(id)) // only keeps ids apart
 			const most = 9                   // Mistral takes no other number
 			item = named(item, hex.EncodeToString(sum[:])[:most])
@@ -205,6 +207,7 @@ func (f form) history(req *Request) (first string, items []protocol.ResponseItem
 			before = items[end]
 		}
 		m, isMessage := item.(protocol.MessageItem)
+		_, answered := AnswerOf(before)
 		switch last, follows := before.(protocol.MessageItem); {
 		case f.has(signsOfCalls) && isSigns(item):
 			continue
@@ -214,7 +217,7 @@ func (f form) history(req *Request) (first string, items []protocol.ResponseItem
 		case isMessage && follows && m.Role == last.Role && f.has(rolesInARow):
 			m.Content, items = joinParts(last.Content, m.Content), items[:end]
 			item = m
-		case m.Role == "user" && isOutput(before) && f.has(userAfterTool):
+		case m.Role == "user" && answered && f.has(userAfterTool):
 			items = append(items, assistantMessage(betweenToolAndUser))
 		}
 		if isMessage && f.has(images) {
@@ -236,11 +239,6 @@ func reshapes(req *Request, other without) bool {
 }
 
 func isSystem(role string) bool { return role == "developer" || role == "system" }
-
-func isOutput(item protocol.ResponseItem) bool {
-	id, call := callID(item)
-	return id != "" && !call
-}
 
 // join returns two texts with an empty line between them.
 func join(a, b string) string {

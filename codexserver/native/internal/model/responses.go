@@ -311,8 +311,8 @@ func (a *responsesAnswer) end(kind string, end value) error {
 	for _, v := range end.at("output").list() {
 		kind, id := v.at("type").text(), v.at("call_id").text()
 		known := slices.ContainsFunc(a.out.Items, func(item protocol.ResponseItem) bool {
-			here, ok := callID(item)
-			return ok && (here == id || id == "" && seen[kind])
+			call, ok := CallOf(item)
+			return ok && (call.ID == id || id == "" && seen[kind])
 		})
 		call := strings.HasSuffix(kind, "_call") && kind != "web_search_call"
 		if !known && (call || !seen[kind]) {

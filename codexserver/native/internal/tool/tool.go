@@ -18,17 +18,7 @@ import (
 )
 
 // Call is a model's call of a tool.
-type Call struct {
-	// ID is the call's id, which the model chose.
-	ID string
-	// Name is the tool's name.
-	Name string
-	// Arguments is a JSON text or, when Custom is true, free text.
-	Arguments string
-	Custom    bool
-	// Shell is the action of a model with a built-in shell tool, or nil.
-	Shell *protocol.LocalShellAction
-}
+type Call = model.Call
 
 // Result is a tool's result for the model.
 type Result struct {
