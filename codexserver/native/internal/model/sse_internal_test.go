@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -148,4 +149,21 @@ func FuzzStreams(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestManyParts checks that a content of many parts takes memory in proportion to them: a provider may send any number.
+func TestManyParts(t *testing.T) {
+	const n = 1 << 14
+	part := `{"text":"` + strings.Repeat("x", 32) + `"},{"type":"thinking","thinking":"y"}`
+	v := parse([]byte("[" + strings.Repeat(part+",", n-1) + part + "]"))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	text, thinking := v.content()
+	runtime.ReadMemStats(&after)
+	if len(text) != n*32 || len(thinking) != n {
+		t.Errorf("%d and %d bytes", len(text), len(thinking))
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > 64<<20 {
+		t.Errorf("%d bytes of memory for %d of text", used, len(text))
+	}
 }

@@ -210,26 +210,31 @@ func (v value) word() string {
 // content returns what a value says, and apart from it the thinking in it. It is a text, an object with
 // one, or a list of these.
 func (v value) content() (text, thinking string) {
+	var said, thought strings.Builder
+	v.say(&said, &thought)
+	return said.String(), thought.String()
+}
+
+func (v value) say(text, thinking *strings.Builder) {
 	switch v.kind() {
 	case '"':
-		return v.text(), ""
+		text.WriteString(v.text())
 	case '[':
 		for _, part := range v.all {
-			t, th := part.content()
-			text, thinking = text+t, thinking+th
+			part.say(text, thinking)
 		}
 	case '{':
+		if v.at("type").text() == "thinking" {
+			v.at("thinking").say(thinking, thinking)
+			return
+		}
 		for _, name := range []string{"text", "content", "refusal"} {
-			if text, thinking = v.at(name).content(); text != "" {
+			before := text.Len()
+			if v.at(name).say(text, thinking); text.Len() > before {
 				break
 			}
 		}
-		if v.at("type").text() == "thinking" {
-			t, th := v.at("thinking").content()
-			text, thinking = "", t+th
-		}
 	}
-	return text, thinking
 }
 
 // usage returns what a member usage says on either wire, nil if it is no object.
