@@ -151,7 +151,7 @@ func (a *attempt) encode() (body []byte, err error) {
 func (a *attempt) refused(status int, h http.Header, said []byte) error {
 	err := a.Client.refused(status, h, said)
 	if !a.begun && !errors.Is(err, ErrContextWindow) {
-		a.next = a.form.other(cmp.Or(status, http.StatusBadRequest), string(said), a.req)
+		a.next = a.other(cmp.Or(status, http.StatusBadRequest), string(said))
 	}
 	return err
 }

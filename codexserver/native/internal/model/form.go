@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
+	"github.com/codexmcp/codexmcp/internal/stack"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -44,13 +46,12 @@ const (
 
 func (w without) has(one without) bool { return w&one != 0 }
 
-// forms are what providers refuse, each with parts of what they say, in the form of [overflow], and
-// whether a request has it. The first row that fits counts.
+// forms are what providers refuse, each with parts of what they say, in the form of [overflow]. The first row
+// counts that fits, and without which the request is another one.
 var forms = []struct {
 	without without
 	said    [][]string
 	but     string // what it does not say; "" is nothing
-	in      func(*Request) bool
 }{
 	{images, [][]string{
 		{"image input is not supported"},                  // llama.cpp
@@ -67,55 +68,57 @@ var forms = []struct {
 		{"unable to process input image"}, // Gemini
 		{"failed to load image"},          // llama.cpp
 		{"cannot identify image"},         // vLLM
-	}, "", func(r *Request) bool { return hasImages(r.Items) }},
-	{usageOption, [][]string{{"stream_options"}, {"include_usage"}}, "", func(*Request) bool { return true }},
-	{effort, [][]string{{"effort"}, {"reasoning.summary"}, {"encrypted content"}, {"encrypted_content"}, {"support thinking"}, {"think value"}}, "", wantsEffort}, // the last two are Ollama's
+	}, ""},
+	{usageOption, [][]string{{"stream_options"}, {"include_usage"}}, ""},
+	{effort, [][]string{{"effort"}, {"reasoning.summary"}, {"encrypted content"}, {"encrypted_content"}, {"support thinking"}, {"think value"}}, ""}, // the last two are Ollama's
 	// Gemini wants them: it says that one is missing.
-	{signsOfCalls, [][]string{{"extra_content"}, {"thought_signature"}}, "missing", func(r *Request) bool { return slices.ContainsFunc(r.Items, isSigns) }},
-	{reasoning, [][]string{{"reasoning"}}, "", func(r *Request) bool { return reasoningMember(r.Items) != "" }},
-	{effort, [][]string{{"reasoning"}}, "", wantsEffort},
-	{answerSchema, [][]string{{"response_format"}, {"json_schema"}, {"text.format"}, {"structured output"}}, "Invalid schema", func(r *Request) bool { return r.OutputSchema != nil }},
-	{idsOfCalls, [][]string{{"tool call id"}, {"tool_call_id"}, {"tool_call.id"}, {"tool_use.id"}, {"tool_use_id"}, {"call_id"}, {"tool_calls", ".id"}, {"tool_calls", "].id"}}, "", func(r *Request) bool { return slices.ContainsFunc(r.Items, isCall) }},
-	{strictMember, [][]string{{"strict"}}, "", func(r *Request) bool { return len(r.Tools) > 0 }},
-	{wholeSchemas, aboutTools, "response_format", func(r *Request) bool { return len(r.Tools) > 0 }},
-	{systemRole, [][]string{{"system role"}, {"role system"}, {"role 'system'"}, {"support 'system'"}}, "", func(*Request) bool { return true }},
-	{rolesInARow, [][]string{{"role"}, {"alternat"}, {"system message"}, {"developer"}, {"template"}, {"jinja"}, {"order"}}, "", func(r *Request) bool { return reshapes(r, rolesInARow) }},
-	{userAfterTool, [][]string{{"role"}, {"alternat"}, {"template"}, {"jinja"}, {"order"}, {"after", "tool"}, {"follow", "tool"}}, "", func(r *Request) bool { return reshapes(r, userAfterTool) }},
-	{nullContent, [][]string{{"content"}, {"null"}, {"none"}, {"template"}, {"jinja"}}, "", func(r *Request) bool { return slices.ContainsFunc(r.Items, isCall) }},
-	{emptyContent, [][]string{{"content", "empty"}, {"content", "at least 1"}, {"content", "required"}}, "", func(r *Request) bool { return slices.ContainsFunc(r.Items, isCall) }},
-	{systemRole, [][]string{{"system"}}, "", func(*Request) bool { return true }},
+	{signsOfCalls, [][]string{{"extra_content"}, {"thought_signature"}}, "missing"},
+	{reasoning, [][]string{{"reasoning"}}, ""},
+	{effort, [][]string{{"reasoning"}}, ""},
+	{answerSchema, [][]string{{"response_format"}, {"json_schema"}, {"text.format"}, {"structured output"}}, "Invalid schema"},
+	{idsOfCalls, [][]string{{"tool call id"}, {"tool_call_id"}, {"tool_call.id"}, {"tool_use.id"}, {"tool_use_id"}, {"call_id"}, {"tool_calls", ".id"}, {"tool_calls", "].id"}}, ""},
+	{strictMember, [][]string{{"strict"}}, ""},
+	{wholeSchemas, aboutTools, "response_format"},
+	{systemRole, [][]string{{"system role"}, {"role system"}, {"role 'system'"}, {"support 'system'"}}, ""},
+	{rolesInARow, [][]string{{"role"}, {"alternat"}, {"system message"}, {"developer"}, {"template"}, {"jinja"}, {"order"}}, ""},
+	{userAfterTool, [][]string{{"role"}, {"alternat"}, {"template"}, {"jinja"}, {"order"}, {"after", "tool"}, {"follow", "tool"}}, ""},
+	{nullContent, [][]string{{"content"}, {"null"}, {"none"}, {"template"}, {"jinja"}}, ""},
+	{emptyContent, [][]string{{"content", "empty"}, {"content", "at least 1"}, {"content", "required"}}, ""},
+	{systemRole, [][]string{{"system"}}, ""},
 	// Other words about pictures, and about a content that is no text.
-	{images, [][]string{{"image"}, {"vision"}, {"multimodal"}, {"multi-modal"}, {"content", "string"}, {"content type"}}, "", func(r *Request) bool { return hasImages(r.Items) }},
+	{images, [][]string{{"image"}, {"vision"}, {"multimodal"}, {"multi-modal"}, {"content", "string"}, {"content type"}}, ""},
 	{extras, [][]string{
 		{"prompt_cache_key"}, {"parallel_tool_calls"}, {"tool_choice"}, {"verbosity"}, {"parameter", "reasoning"}, {"reasoning", "a valid"}, {"'include'"}, {"\"include\""}, {"`include`"},
 		// OpenAI says other things about it, and would keep the conversation without it.
 		{"store", "unknown"}, {"store", "unsupported"}, {"store", "unrecognized"}, {"store", "extra"},
-	}, "", func(*Request) bool { return true }},
+	}, ""},
 }
-
-func wantsEffort(r *Request) bool { return r.Effort != "" || r.Reasoning != nil }
 
 // aboutTools are parts of refusals of a tool.
 var aboutTools = [][]string{{"schema"}, {"parameters"}, {"function_declaration"}, {"tools["}, {"tools."}, {"tools", "too long"}, {"tools", "too many"}, {"tools", "maximum"}, {"tools", "at most"}}
 
 // other returns the form in which a request is sent again that the provider refused in this one, nil for none.
-func (f form) other(status int, answer string, req *Request) *form {
+func (a *attempt) other(status int, answer string) *form {
 	switch status {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity,
 		http.StatusInternalServerError, http.StatusNotImplemented:
 	default:
 		return nil
 	}
+	body := func(f form) (body []byte) {
+		stack.Apart(func() { body, _ = a.Client.wire(f).body(a.req, 0) }) // the one that was sent could be encoded
+		return body
+	}
+	now := body(a.form)
 	for _, one := range forms {
-		if !f.has(one.without) && one.in(req) && says(answer, one.said) && (one.but == "" || !strings.Contains(answer, one.but)) {
-			f.without |= one.without
-			return &f
+		next := form{a.form.without | one.without, a.form.tools}
+		if says(answer, one.said) && (one.but == "" || !strings.Contains(answer, one.but)) && !bytes.Equal(body(next), now) {
+			return &next
 		}
 	}
-	if f.has(wholeSchemas) && says(answer, aboutTools) && !strings.Contains(answer, "response_format") {
-		if refused := f.refusedTools(answer, req.Tools); len(refused) > 0 {
-			f.tools = slices.Concat(f.tools, refused)
-			return &f
+	if says(answer, aboutTools) && !strings.Contains(answer, "response_format") {
+		if refused := a.form.refusedTools(answer, a.req.Tools); len(refused) > 0 {
+			return &form{a.form.without, slices.Concat(a.form.tools, refused)}
 		}
 	}
 	return nil
@@ -232,12 +235,6 @@ func (f form) history(req *Request) (first string, items []protocol.ResponseItem
 	return first, items
 }
 
-// reshapes reports whether a request has what another form would lack.
-func reshapes(req *Request, other without) bool {
-	_, items := form{without: other}.history(req)
-	return len(items) != len(req.Items)
-}
-
 func isSystem(role string) bool { return role == "developer" || role == "system" }
 
 // join returns two texts with an empty line between them.
@@ -260,13 +257,6 @@ func joinParts(a, b []protocol.ContentItem) []protocol.ContentItem {
 }
 
 func isImage(c protocol.ContentItem) bool { return c.Type == "input_image" }
-
-func hasImages(items []protocol.ResponseItem) bool {
-	return slices.ContainsFunc(items, func(item protocol.ResponseItem) bool {
-		m, ok := item.(protocol.MessageItem)
-		return ok && slices.ContainsFunc(m.Content, isImage)
-	})
-}
 
 // withoutImages returns parts with a remark in the place of each image.
 func withoutImages(parts []protocol.ContentItem) []protocol.ContentItem {
