@@ -9,7 +9,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 // TestLists has lists that are shown whole, and longer ones.
@@ -28,12 +27,12 @@ func TestLists(t *testing.T) {
 // TestInbox closes an inbox only when its messages were taken.
 func TestInbox(t *testing.T) {
 	b := newInbox()
-	b.open("/work")
+	b.open()
 	var all sync.WaitGroup
 	for range 2 {
 		all.Go(func() {
 			for range 100 {
-				if err := b.put(t.Context(), protocol.TextInput("hi")); err != nil {
+				if err := b.put(t.Context(), inboxMessage{}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -48,7 +47,7 @@ func TestInbox(t *testing.T) {
 	if taken != 200 || !b.empty() || !b.done() {
 		t.Errorf("%d messages", taken)
 	}
-	if err := b.put(t.Context(), protocol.TextInput("hi")); !errors.Is(err, engine.ErrNoTurn) {
+	if err := b.put(t.Context(), inboxMessage{}); !errors.Is(err, engine.ErrNoTurn) {
 		t.Errorf("after the end: %v", err)
 	}
 	late := newInbox()

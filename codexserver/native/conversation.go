@@ -247,14 +247,3 @@ func (c *conversation) emitAs(submission string, m protocol.EventMsg) {
 	}
 	c.host.EmitAs(submission, m)
 }
-
-// toolHost is the conversation as the tools of a turn see it.
-type toolHost struct {
-	engine.Host
-	turn *turn
-}
-
-func (t *turn) toolHost() toolHost { return toolHost{t.conv.host, t} }
-
-// Emit implements [engine.Host].
-func (h toolHost) Emit(m protocol.EventMsg) { h.turn.conv.emit(m) }

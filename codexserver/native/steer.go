@@ -3,7 +3,6 @@ package native
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -21,7 +20,6 @@ type inbox struct {
 	ready chan struct{} // closed when the turn accepts messages, or has ended
 
 	mu       sync.Mutex
-	cwd      string // the folder of relative paths in messages
 	closed   bool
 	messages []inboxMessage
 }
@@ -29,12 +27,7 @@ type inbox struct {
 func newInbox() *inbox { return &inbox{ready: make(chan struct{})} }
 
 // open begins to accept messages. The history has the turn's own message by then.
-func (b *inbox) open(cwd string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.cwd = cwd
-	close(b.ready)
-}
+func (b *inbox) open() { close(b.ready) }
 
 // take returns the messages since the last take, oldest first.
 func (b *inbox) take() []inboxMessage {
@@ -74,28 +67,18 @@ func (b *inbox) close() []inboxMessage {
 }
 
 // put adds a message. It waits until the turn accepts messages.
-func (b *inbox) put(ctx context.Context, items []protocol.InputItem) error {
+func (b *inbox) put(ctx context.Context, m inboxMessage) error {
 	select {
 	case <-b.ready:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	b.mu.Lock()
-	cwd, closed := b.cwd, b.closed
-	b.mu.Unlock()
-	if closed {
-		return engine.ErrNoTurn
-	}
-	message, event, err := readInput(cwd, items)
-	if err != nil {
-		return &engine.RefusedError{Err: err}
-	}
-	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return engine.ErrNoTurn
 	}
-	b.messages = append(b.messages, inboxMessage{message, event})
+	b.messages = append(b.messages, m)
 	return nil
 }
 
@@ -108,31 +91,19 @@ func (c *conversation) Steer(ctx context.Context, items []protocol.InputItem) er
 	if box == nil {
 		return engine.ErrNoTurn
 	}
-	return box.put(ctx, items)
+	message, event, err := readInput(c.cfg.Cwd, items)
+	if err != nil {
+		return &engine.RefusedError{Err: err}
+	}
+	return box.put(ctx, inboxMessage{message, event})
 }
 
-// readInbox moves the messages of the inbox to the history. It is called before a request
-// to the model, when every call in the history has its answer.
-func (t *turn) readInbox() {
-	for _, l := range t.inbox.take() {
-		t.recordMessage(l)
+// hear moves messages of the inbox to the history. It is called when every call there has its answer: before a
+// request to the model and, for the next turn, at the end.
+func (t *turn) hear(messages []inboxMessage) {
+	for _, l := range messages {
+		t.conv.record(l.message)
+		t.conv.checkWrite(t.conv.saved.file.Event(l.event))
+		t.conv.emit(l.event)
 	}
-}
-
-// keepUnread adds the messages that the model did not read in this turn to the history,
-// for the next turn.
-func (t *turn) keepUnread(left []inboxMessage) {
-	for _, l := range left {
-		t.recordMessage(l)
-	}
-	if len(left) > 0 {
-		t.conv.emit(protocol.BackgroundEvent{Message: fmt.Sprintf(
-			"the turn ended before the model read all messages to it; it will read %d in the next turn", len(left))})
-	}
-}
-
-func (t *turn) recordMessage(l inboxMessage) {
-	t.conv.record(l.message)
-	t.conv.checkWrite(t.conv.saved.file.Event(l.event))
-	t.conv.emit(l.event)
 }

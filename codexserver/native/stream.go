@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
@@ -18,8 +19,9 @@ const pace = 500 * time.Millisecond
 
 // incoming is the text of a response that is coming.
 type incoming struct {
-	turn *turn // whose lock guards the rest
+	conv *conversation
 
+	mu    sync.Mutex // guards the rest
 	all   strings.Builder
 	sent  int         // bytes of it that were reported
 	whole int         // bytes of it that are in a message that was reported
@@ -28,16 +30,16 @@ type incoming struct {
 
 // add adds a piece. It is reported at once, or soon.
 func (s *incoming) add(piece string, atOnce bool) {
-	s.turn.mu.Lock()
-	defer s.turn.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.all.WriteString(piece)
 	switch {
 	case atOnce:
 		s.report()
 	case s.timer == nil:
 		s.timer = time.AfterFunc(pace, func() {
-			s.turn.mu.Lock()
-			defer s.turn.mu.Unlock()
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			if s.timer != nil {
 				s.report()
 			}
@@ -50,22 +52,22 @@ func (s *incoming) report() {
 	s.timer = nil
 	if rest := s.all.String()[s.sent:]; rest != "" {
 		s.sent += len(rest)
-		s.turn.conv.emit(protocol.AgentMessageDelta{Delta: rest})
+		s.conv.emit(protocol.AgentMessageDelta{Delta: rest})
 	}
 }
 
 // message is called when a message was reported that has the text.
 func (s *incoming) message() {
-	s.turn.mu.Lock()
-	defer s.turn.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.whole = s.all.Len()
 }
 
 // end ends the response and returns its text, and what of it was in no message. The rest is
 // reported if no message follows, or its beginning was reported. Nothing is reported after end.
 func (s *incoming) end(whole bool) (text, rest string) {
-	s.turn.mu.Lock()
-	defer s.turn.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.timer != nil {
 		s.timer.Stop()
 		if !whole || s.sent > 0 {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -17,9 +16,8 @@ import (
 // turn is a running turn. It sends requests to the model and runs the calls of each
 // response, until a response has no calls and the inbox is empty.
 //
-// The conversation's lock use is held while a turn runs, mostly by one goroutine. The timer of
-// a text and calls that run concurrently report and record under mu, while that goroutine waits
-// or reads the stream. Messages to the turn wait in the inbox, which has a lock of its own.
+// One goroutine runs a turn, and holds the conversation's lock use. What others do has a lock of its own: messages
+// to the turn wait in its inbox, and a timer reports the text that is coming.
 type turn struct {
 	conv    *conversation
 	box     *tool.Toolbox // the conversation's, or a review's
@@ -37,14 +35,13 @@ type turn struct {
 	form     *form // of the last message; nil leaves it open
 
 	answer   final
-	mu       sync.Mutex // held by what reports beside the turn
 	incoming incoming
 }
 
 // newTurn makes a turn with its inbox.
 func (c *conversation) newTurn(durable bool, box *tool.Toolbox) *turn {
 	t := &turn{conv: c, box: box, durable: durable, budget: budget{limits: c.engine.options.Limits}, inbox: newInbox()}
-	t.incoming.turn = t
+	t.incoming.conv = c
 	c.inbox.Store(t.inbox)
 	return t
 }
@@ -90,7 +87,7 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	if t.form, err = newForm(in.OutputSchema); err == nil {
 		err = t.run(ctx, in)
 	}
-	return t.leave(ctx, err)
+	return t.finish(ctx, err)
 }
 
 // withWallTime bounds a turn that began at a time.
@@ -109,15 +106,14 @@ func (c *conversation) enter() (release func(), err error) {
 	return c.engine.claim(c.saved.file.Path())
 }
 
-// leave keeps the messages that the turn did not read, and ends it.
-func (t *turn) leave(ctx context.Context, err error) error {
-	t.keepUnread(t.inbox.close())
-	return t.finish(ctx, err)
-}
-
 // finish reports how a turn ended.
 func (t *turn) finish(ctx context.Context, err error) error {
 	c, last := t.conv, &t.answer
+	if left := t.inbox.close(); len(left) > 0 {
+		t.hear(left)
+		c.emit(protocol.BackgroundEvent{Message: fmt.Sprintf(
+			"the turn ended before the model read all messages to it; it will read %d in the next turn", len(left))})
+	}
 	var abort *engine.AbortError
 	var limit *limitError
 	switch {
@@ -158,7 +154,7 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) error {
 	if err := t.begin(in); err != nil || len(in.Items) == 0 {
 		return err
 	}
-	t.inbox.open(t.conv.now.Cwd)
+	t.inbox.open()
 	if !t.reviews() {
 		if err := t.awaitServers(ctx); err != nil {
 			return err
@@ -195,7 +191,7 @@ func (t *turn) toolContext() tool.Context {
 		Cwd:            t.conv.now.Cwd,
 		ApprovalPolicy: t.conv.now.ApprovalPolicy,
 		SandboxPolicy:  t.conv.now.SandboxPolicy,
-		Host:           t.toolHost(),
+		Host:           t.conv.host,
 		Acting:         t.act,
 	}
 	if t.reviews() {
@@ -229,7 +225,7 @@ func (t *turn) begin(in protocol.TurnInput) error {
 
 // ask requests a response of the model and counts its tokens.
 func (t *turn) ask(ctx context.Context) (*model.Response, error) {
-	t.readInbox()
+	t.hear(t.inbox.take())
 	t.conv.checkWrite(t.conv.saved.file.TurnContext(t.conv.now))
 	t.conv.checkWrite(t.conv.saved.file.Sync())
 	if err := t.conv.saved.kept(); err != nil {

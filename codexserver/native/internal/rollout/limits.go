@@ -24,19 +24,20 @@ func RateLimits(path string) (limits *protocol.RateLimits, reported time.Time, e
 	if err := f.SeekTail(maxTail); err != nil { // in the middle of a line, which is skipped
 		return nil, reported, fmt.Errorf("rollout: %w", err)
 	}
-	err = eachLine(io.LimitReader(f, maxTail), func(line []byte) {
+	err = eachLine(io.LimitReader(f, maxTail), func(line []byte) bool {
 		var l protocol.RolloutLine
 		if json.Unmarshal(line, &l) != nil || l.Type != protocol.RolloutEventMsg {
-			return
+			return true
 		}
 		m, err := protocol.ParseEvent(l.Payload)
 		count, ok := m.(protocol.TokenCount)
 		if err != nil || !ok || count.RateLimits == nil || count.RateLimits.Primary == nil && count.RateLimits.Secondary == nil {
-			return
+			return true
 		}
 		if at, err := time.Parse(time.RFC3339, l.Timestamp); err == nil {
 			limits, reported = count.RateLimits, at
 		}
+		return true
 	}, func() {}, func() {})
 	return limits, reported, err
 }

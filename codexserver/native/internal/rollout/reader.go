@@ -17,6 +17,7 @@ import (
 const (
 	maxLine = 16 << 20 // a longer line is left out
 	maxFile = 4 << 30  // the rest of a longer file is ignored
+	maxHead = 64 << 20 // so much is read for the beginning
 
 	maxItems  = 16 << 20 // more than models can read
 	maxBefore = 1 << 20
@@ -70,10 +71,11 @@ func Load(path string) (*Rollout, error) {
 // last line. It fails for a rollout without its first line.
 func Read(src io.Reader) (*Rollout, error) {
 	r := &reader{}
-	err := eachLine(src, func(line []byte) {
+	err := eachLine(src, func(line []byte) bool {
 		if r.line(line) != nil {
 			r.Skipped++
 		}
+		return true
 	}, func() { r.items.left++ }, func() { r.Skipped++ })
 	if err != nil {
 		return nil, err
@@ -233,9 +235,23 @@ func (r *reader) compact(c *protocol.Compacted) error {
 	return nil
 }
 
-// eachLine calls line with each complete line, which is valid only during the call, long for
-// each line that is too long, and torn for a part of a line at the end of the file.
-func eachLine(src io.Reader, line func([]byte), long, torn func()) error {
+// Head calls line with the lines at the beginning of the rollout at path until it returns false. It leaves out
+// what is no line of a rollout.
+func Head(path string, line func(protocol.RolloutLine) (more bool)) error {
+	f, err := safefile.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return eachLine(io.LimitReader(f, maxHead), func(text []byte) bool {
+		var l protocol.RolloutLine
+		return json.Unmarshal(text, &l) != nil || line(l)
+	}, func() {}, func() {})
+}
+
+// eachLine calls line with each complete line, which is valid only during the call, until it returns false, long
+// for each line that is too long, and torn for a part of a line at the end of the file.
+func eachLine(src io.Reader, line func([]byte) (more bool), long, torn func()) error {
 	br := bufio.NewReaderSize(src, 64<<10)
 	var buf []byte
 	tooLong := false
@@ -257,8 +273,8 @@ func eachLine(src io.Reader, line func([]byte), long, torn func()) error {
 		}
 		if tooLong {
 			long()
-		} else if text := bytes.TrimSpace(buf); len(text) > 0 {
-			line(text)
+		} else if text := bytes.TrimSpace(buf); len(text) > 0 && !line(text) {
+			return nil
 		}
 		buf, tooLong = buf[:0], false
 	}
