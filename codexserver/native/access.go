@@ -4,7 +4,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -27,27 +26,6 @@ func (c *conversation) judge(call *protocol.Config) (err error) {
 			return err
 		}
 	}
-	c.call.access = accessOf(c.now, c.cfg, own)
-	return nil
-}
-
-// restore sets what the last turn of a resumed conversation had, as far as the call keeps it.
-func (c *conversation) restore(old *rollout.Rollout, call *protocol.Config) error {
-	own, err := c.withoutCall()
-	if err != nil {
-		return err
-	}
-	base, searches := box.Grant{Policy: c.now.ApprovalPolicy, Sandbox: c.now.SandboxPolicy}, c.cfg.Tools.WebSearch
-	c.restorePolicies(old.Context, call)
-	c.restoreChoices(old, call)
-	c.call.access = accessOf(c.now, c.cfg, own)
-	if c.call.access.IsZero() || call.Keep != nil && call.Keep(c.call.access) {
-		return nil
-	}
-	had := box.Grant{Policy: c.now.ApprovalPolicy, Sandbox: c.now.SandboxPolicy}
-	had.Narrow(&base)
-	c.now.ApprovalPolicy, c.now.SandboxPolicy = had.Policy, had.Sandbox
-	c.cfg.Tools.WebSearch = c.cfg.Tools.WebSearch && searches
 	c.call.access = accessOf(c.now, c.cfg, own)
 	return nil
 }

@@ -89,7 +89,7 @@ func (c *conversation) open(ctx context.Context) error {
 	if rules != "" {
 		meta.Instructions = &rules
 	}
-	c.prompts.keepPrompts(meta)
+	meta.DeveloperInstructions, meta.CompactPrompt = c.prompts.developer, c.prompts.compact
 	c.saved.file, err = rollout.Create(rollout.Path(c.engine.options.CodexHome, meta.ID, begin), *meta, c.engine.options.Store)
 	if err != nil {
 		return err

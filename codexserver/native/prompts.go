@@ -36,22 +36,6 @@ func (p *prompts) summaryPrompt() string {
 	return strings.ToValidUTF8(p.compact, "\uFFFD")
 }
 
-// keepPrompts puts both prompts into the first line of a rollout.
-func (p *prompts) keepPrompts(meta *protocol.SessionMeta) {
-	meta.DeveloperInstructions, meta.CompactPrompt = p.developer, p.compact
-}
-
-// restorePrompts takes both prompts from a rollout, unless the call that resumes it
-// passes its own.
-func (p *prompts) restorePrompts(old *protocol.SessionMeta, call *protocol.Config) {
-	if call.CompactPrompt == nil && !chooses(call, "compact_prompt") {
-		p.compact = old.CompactPrompt
-	}
-	if call.DeveloperInstructions == nil && !chooses(call, "developer_instructions") {
-		p.developer = old.DeveloperInstructions
-	}
-}
-
 // addDeveloper adds developer instructions to a resumed history that lacks them, because
 // the call that resumed it passed new ones.
 func (c *conversation) addDeveloper() {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -90,7 +91,6 @@ func (e *Engine) reopen(ctx context.Context, old *rollout.Rollout, call protocol
 	if err := c.restore(old, &call); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	c.prompts.restorePrompts(&old.Meta, &call)
 	c.confine()
 	c.remember(old)
 	c.meter.usage = old.Usage
@@ -138,26 +138,51 @@ func (c *conversation) newest(items []protocol.ResponseItem) int {
 	return n
 }
 
-// restorePolicies sets a conversation's approval policy and sandbox policy to those of its
-// last turn, as today's Codex does, unless the call chooses others.
-func (c *conversation) restorePolicies(last *protocol.TurnContext, call *protocol.Config) {
-	if last == nil || call.Profile != "" {
-		return
+// restore sets what earlier turns of a resumed conversation had, as today's Codex does, unless the call chooses
+// otherwise. What goes beyond the configuration counts as far as the call keeps it.
+func (c *conversation) restore(old *rollout.Rollout, call *protocol.Config) error {
+	own, err := c.withoutCall()
+	if err != nil {
+		return err
 	}
-	if call.ApprovalPolicy == "" && !chooses(call, "approval_policy", "profile") && slices.Contains(protocol.ApprovalPolicies(), last.ApprovalPolicy) {
-		c.now.ApprovalPolicy = last.ApprovalPolicy
+	chosen := func(keys ...string) bool {
+		return slices.ContainsFunc(slices.Collect(maps.Keys(call.Overrides)), func(key string) bool {
+			top, _, _ := strings.Cut(key, ".")
+			return slices.Contains(keys, top)
+		})
 	}
-	if call.Sandbox == "" && !chooses(call, "sandbox_mode", "sandbox_workspace_write", "profile") && slices.Contains(protocol.SandboxModes(), last.SandboxPolicy.Mode) {
-		c.now.SandboxPolicy = last.SandboxPolicy
+	base, searches := box.Grant{Policy: c.now.ApprovalPolicy, Sandbox: c.now.SandboxPolicy}, c.cfg.Tools.WebSearch
+	c.call.effort = call.Effort != ""
+	if last := old.Context; last != nil && call.Profile == "" && !chosen("profile") {
+		if call.ApprovalPolicy == "" && !chosen("approval_policy") && slices.Contains(protocol.ApprovalPolicies(), last.ApprovalPolicy) {
+			c.now.ApprovalPolicy = last.ApprovalPolicy
+		}
+		if call.Sandbox == "" && !chosen("sandbox_mode", "sandbox_workspace_write") && slices.Contains(protocol.SandboxModes(), last.SandboxPolicy.Mode) {
+			c.now.SandboxPolicy = last.SandboxPolicy // with its writable folders
+		}
+		if !c.call.effort && !chosen("model_reasoning_effort") && last.Model == c.now.Model && last.Effort != "" && last.Effort != c.now.Effort {
+			c.now.Effort, c.call.effort = last.Effort, true
+		}
 	}
-}
-
-// chooses reports whether the call's own configuration has one of these keys.
-func chooses(call *protocol.Config, keys ...string) bool {
-	return slices.ContainsFunc(slices.Collect(maps.Keys(call.Overrides)), func(key string) bool {
-		top, _, _ := strings.Cut(key, ".")
-		return slices.Contains(keys, top)
-	})
+	if before := old.Meta.WebSearch; call.WebSearch == nil && before != nil && !chosen("tools", "web_search") {
+		_ = c.cfg.SearchWeb(*before) // it stays off when the configuration no longer allows it
+	}
+	if call.CompactPrompt == nil && !chosen("compact_prompt") {
+		c.prompts.compact = old.Meta.CompactPrompt
+	}
+	if call.DeveloperInstructions == nil && !chosen("developer_instructions") {
+		c.prompts.developer = old.Meta.DeveloperInstructions
+	}
+	c.call.access = accessOf(c.now, c.cfg, own)
+	if c.call.access.IsZero() || call.Keep != nil && call.Keep(c.call.access) {
+		return nil
+	}
+	had := box.Grant{Policy: c.now.ApprovalPolicy, Sandbox: c.now.SandboxPolicy}
+	had.Narrow(&base)
+	c.now.ApprovalPolicy, c.now.SandboxPolicy = had.Policy, had.Sandbox
+	c.cfg.Tools.WebSearch = c.cfg.Tools.WebSearch && searches
+	c.call.access = accessOf(c.now, c.cfg, own)
+	return nil
 }
 
 // catchUp adds to the history what has changed since the rollout's last turn.
