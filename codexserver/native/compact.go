@@ -235,7 +235,7 @@ func userTexts(history []protocol.ResponseItem) []string {
 		if !ok || m.Role != "user" {
 			continue
 		}
-		text := contentText(m)
+		text := model.Text(m.Content)
 		switch {
 		case text == "" || ownMessage(text):
 		case strings.HasPrefix(text, bridgeHead):

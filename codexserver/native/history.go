@@ -1,6 +1,9 @@
 package native
 
-import "github.com/codexmcp/codexmcp/codexserver/protocol"
+import (
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
 
 // history is what the model reads of the conversation so far. The rollout has it, too.
 type history struct {
@@ -21,7 +24,7 @@ func (h *history) unread() int {
 // userMessages returns the indices of the user's own messages in the history, from an index on.
 func (h *history) userMessages(from int) (all []int) {
 	for i := from; i < len(h.items); i++ {
-		if m, ok := h.items[i].(protocol.MessageItem); ok && m.Role == "user" && fromUser(m) && !ownMessage(contentText(m)) {
+		if m, ok := h.items[i].(protocol.MessageItem); ok && m.Role == "user" && fromUser(m) && !ownMessage(model.Text(m.Content)) {
 			all = append(all, i)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -42,7 +43,7 @@ func (c *conversation) addDeveloper() {
 	items := c.prompts.developerMessage()
 	if len(items) == 0 || slices.ContainsFunc(c.history.items, func(item protocol.ResponseItem) bool {
 		m, ok := item.(protocol.MessageItem)
-		return ok && m.Role == "developer" && contentText(m) == contentText(items[0].(protocol.MessageItem))
+		return ok && m.Role == "developer" && model.Text(m.Content) == model.Text(items[0].(protocol.MessageItem).Content)
 	}) {
 		return
 	}

@@ -166,10 +166,8 @@ func (t *turn) progress(e model.Event) {
 		t.conv.emit(t.conv.meter.report())
 	case model.WebSearchStarted:
 		t.conv.emit(protocol.WebSearchBegin{CallID: e.CallID})
-	case model.ImagesLeftOut:
-		t.conv.emit(protocol.BackgroundEvent{Message: "The model cannot take images: they were left out, with a remark to the model."})
-	case model.ToolsLeftOut:
-		t.conv.emit(protocol.BackgroundEvent{Message: "The model's provider refuses these tools, so the model does not have them: " + e.Text})
+	case model.LeftOut:
+		t.conv.emit(protocol.BackgroundEvent{Message: e.Text})
 	case model.ItemDone:
 		t.emitItem(e.Item)
 		if _, ok := e.Item.(protocol.MessageItem); ok {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -275,16 +274,18 @@ func (t *turn) obey(ctx context.Context, resp *model.Response) (called bool, err
 	if t.round = nil; resp.Items != nil {
 		t.round = resp
 	}
-	var calls []tool.Call
-	var from []int // the index of each call in the response
-	for i, item := range resp.Items {
+	var calls []model.Call
+	for _, item := range resp.Items {
 		if call, ok := model.CallOf(item); ok {
-			calls, from = append(calls, call), append(from, i)
+			calls = append(calls, call)
 		}
 	}
 	if len(calls) > 0 {
 		if err := t.budget.spent(); err != nil {
-			t.stopBefore(resp.Items)
+			t.commit()
+			t.abandon(calls)
+			t.emitChat(resp.Items)
+			t.emitUsage()
 			return true, err
 		}
 	}
@@ -292,7 +293,7 @@ func (t *turn) obey(ctx context.Context, resp *model.Response) (called bool, err
 	for i, call := range calls {
 		result, err := t.call(ctx, call)
 		if err != nil {
-			t.abandon(resp.Items[from[i]:])
+			t.abandon(calls[i:])
 			if ctx.Err() == nil { // after an interrupt Codex sends turn_aborted alone
 				t.emitUsage()
 			}
@@ -307,15 +308,6 @@ func (t *turn) obey(ctx context.Context, resp *model.Response) (called bool, err
 	t.emitChat(resp.Items)
 	t.emitProgress()
 	return len(calls) > 0, nil
-}
-
-// stopBefore ends the turn before the calls of a response run. The response stays in the
-// history, and its calls are answered as unfinished.
-func (t *turn) stopBefore(items []protocol.ResponseItem) {
-	t.commit()
-	t.abandon(items)
-	t.emitChat(items)
-	t.emitUsage()
 }
 
 // emitChat reports the messages of a response on the Chat wire, where Codex sends them
@@ -356,15 +348,13 @@ const unfinished = "aborted: the turn ended before this was finished. It may hav
 
 // abandon ends a round when the turn is aborted. It drops a response that is not in the
 // history; otherwise it answers the remaining calls, so that the history stays valid.
-func (t *turn) abandon(left []protocol.ResponseItem) {
+func (t *turn) abandon(left []model.Call) {
 	if t.round != nil {
 		t.round = nil
 		return
 	}
-	for _, item := range left {
-		if call, ok := model.CallOf(item); ok {
-			t.conv.record(call.Answer(unfinished))
-		}
+	for _, call := range left {
+		t.conv.record(call.Answer(unfinished))
 	}
 }
 
@@ -398,16 +388,7 @@ func lastMessage(items []protocol.ResponseItem) *string {
 // messageText returns the text of an assistant's message, "" for other items.
 func messageText(item protocol.ResponseItem) string {
 	if m, ok := item.(protocol.MessageItem); ok && m.Role == "assistant" {
-		return contentText(m)
+		return model.Text(m.Content)
 	}
 	return ""
-}
-
-// contentText returns the text of a message.
-func contentText(m protocol.MessageItem) string {
-	var b strings.Builder
-	for _, c := range m.Content {
-		b.WriteString(c.Text)
-	}
-	return b.String()
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 )
@@ -36,13 +37,13 @@ const rolledBack = "thread_rolled_back"
 // isEnvironment reports whether an item is the message of [environmentMessage].
 func isEnvironment(item protocol.ResponseItem) bool {
 	m, ok := item.(protocol.MessageItem)
-	return ok && m.Role == "user" && strings.HasPrefix(contentText(m), "<environment_context>")
+	return ok && m.Role == "user" && strings.HasPrefix(model.Text(m.Content), "<environment_context>")
 }
 
 // fromUser reports whether an item is a message of the user, or one that the engine adds to
 // those. A summary is not, and neither is the image of a tool.
 func fromUser(item protocol.ResponseItem) bool {
 	m, ok := item.(protocol.MessageItem)
-	return ok && m.Role != "assistant" && !strings.HasPrefix(contentText(m), bridgeHead) &&
+	return ok && m.Role != "assistant" && !strings.HasPrefix(model.Text(m.Content), bridgeHead) &&
 		(len(m.Content) != 1 || m.Content[0].Type != "input_image")
 }

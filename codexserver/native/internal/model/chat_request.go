@@ -2,7 +2,6 @@ package model
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
@@ -213,7 +212,7 @@ func (w chatWire) content(m *chatMessage) any {
 		return nil
 	}
 	if !slices.ContainsFunc(m.parts, isImage) {
-		text := textsOf(m.parts)
+		text := Text(m.parts)
 		if text == "" && w.has(emptyContent) {
 			text = noContent
 		}
@@ -231,15 +230,4 @@ func (w chatWire) content(m *chatMessage) any {
 		}
 	}
 	return parts
-}
-
-func textsOf(parts []protocol.ContentItem) string {
-	if len(parts) == 1 {
-		return parts[0].Text
-	}
-	var text strings.Builder
-	for _, p := range parts {
-		text.WriteString(p.Text)
-	}
-	return text.String()
 }

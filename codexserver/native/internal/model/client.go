@@ -74,10 +74,10 @@ func (c *Client) Stream(ctx context.Context, req *Request, emit func(Event)) (*R
 			return resp, err
 		}
 		if next.has(images) && !f.has(images) {
-			emit(Event{Type: ImagesLeftOut})
+			emit(Event{Type: LeftOut, Text: "The model cannot take images: they were left out, with a remark to the model."})
 		}
 		if left := next.tools[len(f.tools):]; len(left) > 0 {
-			emit(Event{Type: ToolsLeftOut, Text: strings.Join(left, ", ")})
+			emit(Event{Type: LeftOut, Text: "The model's provider refuses these tools, so the model does not have them: " + strings.Join(left, ", ")})
 		}
 		f = *next
 	}

@@ -50,7 +50,7 @@ func TestErrorsOfProviders(t *testing.T) {
 			told := 0
 			stream := func() error {
 				_, err := c.Stream(t.Context(), req, func(e model.Event) {
-					if e.Type == model.ImagesLeftOut {
+					if e.Type == model.LeftOut {
 						told++
 					}
 				})

@@ -215,7 +215,7 @@ func (f form) history(req *Request) (first string, items []protocol.ResponseItem
 		case f.has(signsOfCalls) && isSigns(item):
 			continue
 		case isMessage && isSystem(m.Role) && f.has(rolesInARow):
-			first = join(first, textsOf(m.Content))
+			first = join(first, Text(m.Content))
 			continue
 		case isMessage && follows && m.Role == last.Role && f.has(rolesInARow):
 			m.Content, items = joinParts(last.Content, m.Content), items[:end]

@@ -273,8 +273,9 @@ func TestRefusedTools(t *testing.T) {
 			var left []string
 			for range 2 {
 				if _, err := c.Stream(t.Context(), &model.Request{Model: "m", Tools: tools}, func(e model.Event) {
-					if e.Type == model.ToolsLeftOut {
-						left = append(left, strings.Split(e.Text, ", ")...)
+					if e.Type == model.LeftOut {
+						_, refused, _ := strings.Cut(e.Text, ": ")
+						left = append(left, strings.Split(refused, ", ")...)
 					}
 				}); err != nil {
 					t.Fatalf("%s, %s: %v", tt.name, wire, err)

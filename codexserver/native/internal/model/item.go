@@ -1,6 +1,8 @@
 package model
 
 import (
+	"strings"
+
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -92,4 +94,16 @@ func named(item protocol.ResponseItem, id string) protocol.ResponseItem {
 		return item
 	}
 	return item
+}
+
+// Text returns the text of parts of a message.
+func Text(parts []protocol.ContentItem) string {
+	if len(parts) == 1 {
+		return parts[0].Text
+	}
+	var text strings.Builder
+	for _, p := range parts {
+		text.WriteString(p.Text)
+	}
+	return text.String()
 }

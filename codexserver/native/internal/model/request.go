@@ -79,11 +79,8 @@ const (
 	RateLimitsRead
 	// WebSearchStarted has the search's CallID.
 	WebSearchStarted
-	// ImagesLeftOut says that the model refused images. This request and later ones have a
-	// remark in their place.
-	ImagesLeftOut
-	// ToolsLeftOut says which tools the provider refused, in Text. This request and later ones lack them.
-	ToolsLeftOut
+	// LeftOut says, in Text, what the model refused: this request and later ones lack it.
+	LeftOut
 )
 
 // Event is something that happens while a response arrives.

@@ -144,21 +144,18 @@ func (r *reader) parse(n *newest) (items []protocol.ResponseItem) {
 
 // line reads a line, which is valid only during the call.
 func (r *reader) line(line []byte) error {
-	kind, payload, ok := split(line)
-	if !ok {
-		var l protocol.RolloutLine
-		if err := json.Unmarshal(line, &l); err != nil {
-			return err
-		}
-		kind, payload = l.Type, jsontext.Value(l.Payload)
+	var l protocol.RolloutLine
+	if err := json.Unmarshal(line, &l); err != nil {
+		return err
 	}
-	switch kind {
+	payload := jsontext.Value(l.Payload)
+	switch l.Type {
 	case protocol.RolloutSessionMeta:
 		if !r.found {
 			r.found = json.Unmarshal(payload, &r.Meta) == nil && r.Meta.ID != ""
 		}
 	case protocol.RolloutResponseItem:
-		r.item(payload.Clone())
+		r.item(payload)
 	case protocol.RolloutEventMsg:
 		return r.event(payload)
 	case protocol.RolloutTurnContext:
@@ -175,24 +172,6 @@ func (r *reader) line(line []byte) error {
 		return r.compact(&c)
 	}
 	return nil
-}
-
-// split returns the parts of a line in the form in which Codex and a [Writer] write it.
-func split(line []byte) (kind protocol.RolloutType, payload jsontext.Value, ok bool) {
-	rest, ok := bytes.CutPrefix(line, []byte(`{"timestamp":"`))
-	if !ok {
-		return "", nil, false
-	}
-	at := bytes.Index(rest[:min(len(rest), 64)], []byte(`","type":"`))
-	if at < 0 || bytes.ContainsAny(rest[:at], `"\`) {
-		return "", nil, false
-	}
-	rest = rest[at+len(`","type":"`):]
-	if at = bytes.Index(rest[:min(len(rest), 64)], []byte(`","payload":`)); at < 0 || bytes.ContainsAny(rest[:at], `"\`) {
-		return "", nil, false
-	}
-	payload, ok = bytes.CutSuffix(rest[at+len(`","payload":`):], []byte("}"))
-	return protocol.RolloutType(rest[:at]), payload, ok && payload.IsValid()
 }
 
 func (r *reader) item(raw jsontext.Value) {

@@ -81,7 +81,7 @@ func (r *reader) event(payload jsontext.Value) error {
 			}
 		}
 	}
-	r.events.add(payload.Clone(), maxEvents)
+	r.events.add(payload, maxEvents)
 	return nil
 }
 
