@@ -30,10 +30,10 @@ type calls struct {
 }
 
 // Call is an outgoing call begun with [Peer.Start].
-//
-// Until it is ready, raw, errv and err belong to the goroutine that has taken it out of
-// pending. The channel hands them over to the caller, so they need no lock.
 type Call struct {
+	// Until it is ready, raw, errv and err belong to the goroutine that has taken it out of
+	// pending. The channel hands them over to the caller, so they need no lock.
+
 	p      *Peer
 	id     ID
 	method string
@@ -59,18 +59,13 @@ func (c *Call) Result(v any) error {
 	return c.decode(v)
 }
 
-// Call calls a method of the other side and waits for the answer. params is encoded as
-// JSON and must be an object or an array; nil sends no params. The result is decoded
-// strictly into result, a pointer or nil. A json.RawMessage is sent unchanged; a
-// *json.RawMessage receives a copy.
+// Call calls a method of the other side and waits for the answer. Params must be an object or
+// an array in JSON; nil sends none. The result is decoded strictly into result, a pointer or
+// nil. A json.RawMessage is sent unchanged; a *json.RawMessage receives a copy.
 //
-// An error answer is returned as [*Error]. When ctx ends first, the error is ctx.Err(),
-// the peer sends its profile's cancel notification with the cause of ctx as the reason,
-// and a late answer is dropped. When the connection ends, the error is [ErrClosed].
-//
-// The handler of a notification that calls holds up the notifications behind it, and the
-// requests behind those. If the answer depends on one of them, the call waits until its
-// context ends: call on another goroutine instead.
+// An error answer is returned as [*Error]. When ctx ends first, the error is ctx.Err(), the
+// cancel notification has the cause of ctx as the reason, and a late answer is dropped. When
+// the connection ends, the error is [ErrClosed].
 func (p *Peer) Call(ctx context.Context, method string, params, result any) error {
 	// A Call never leaves this function, so it and its channel can be used again.
 	c, ok := p.calls.pool.Get().(*Call)

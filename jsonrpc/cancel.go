@@ -12,34 +12,18 @@ import (
 // The peer handles the cancel notification itself: handlers never see it, they
 // see their context end with the cause [ErrCancelled].
 type CancelProfile struct {
-	// Method of the cancel notification.
-	Method string
-
-	// IDMember is the member of its params that holds the request's id.
-	IDMember string
-
-	// ReasonMember is the member that holds a text for people; "" if the
-	// protocol has none.
-	ReasonMember string
-
-	// Answer says that a cancelled request is answered all the same: with its
-	// result if the handler has one, else with CodeRequestCancelled. When
-	// false a cancelled request gets no response.
-	Answer bool
-
-	// Inbound says that only the other side cancels: a call of this side that is
-	// given up is not announced.
-	Inbound bool
-
-	// Never lists methods that cannot be cancelled.
-	Never []string
+	Method       string   // of the cancel notification
+	IDMember     string   // the member of its params that has the id of the request
+	ReasonMember string   // the member that has a text for people; "" if the protocol has none
+	Answer       bool     // a cancelled request is answered: with its result, or else with CodeRequestCancelled
+	Inbound      bool     // only the other side cancels: a call that this side gives up is not announced
+	Never        []string // the methods that cannot be cancelled
 }
 
 // The profiles of two protocols. Do not change them.
 var (
-	// MCPCancel is the profile of the Model Context Protocol: a cancelled
-	// request is not answered, initialize cannot be cancelled
-	// (https://modelcontextprotocol.io/specification/2025-06-18/basic/utilities/cancellation).
+	// MCPCancel is the Model Context Protocol's (2025-06-18, basic/utilities/cancellation): a cancelled request
+	// is not answered, and initialize cannot be cancelled.
 	MCPCancel = &CancelProfile{
 		Method:       "notifications/cancelled",
 		IDMember:     "requestId",
@@ -47,8 +31,7 @@ var (
 		Never:        []string{"initialize"},
 	}
 
-	// LSPCancel is the profile of the Language Server Protocol: a cancelled
-	// request is still answered.
+	// LSPCancel is the Language Server Protocol's: a cancelled request is still answered.
 	LSPCancel = &CancelProfile{Method: "$/cancelRequest", IDMember: "id", Answer: true}
 )
 

@@ -8,17 +8,14 @@ import (
 	"time"
 )
 
-// Command starts a child process, in a process group of its own, and returns a
-// transport of lines over its standard input and output, which cmd must leave
-// unset. Its standard error is cmd's; unset, it is discarded.
+// Command starts a child process, in a process group of its own, and returns a transport of
+// lines over its standard input and output, which cmd must leave unset.
 //
-// Close closes the child's input and waits grace for it to exit, asks it to
-// terminate and waits grace again, then kills it. Whatever is left of its
-// group is killed in any case. A grace of 0 or less is two seconds. The error is the
-// child's exit status when it is not zero, and then also what [Peer.Run]
-// returns, unless the connection was closed from this side.
-//
-// On systems other than Unix there is no group and no asking to terminate.
+// Close closes the child's input and waits grace for it to exit, asks it to terminate and waits
+// grace again, then kills it, and whatever is left of its group in any case. A grace of 0 or less
+// is two seconds. The error is the child's exit status when it is not zero, and also what
+// [Peer.Run] returns then, unless the connection was closed from this side. Systems other than
+// Unix have no group and cannot ask.
 func Command(cmd *exec.Cmd, grace time.Duration) (Transport, error) {
 	if cmd.Stdin != nil || cmd.Stdout != nil {
 		return nil, errors.New("jsonrpc: standard input or output of the command is already set")

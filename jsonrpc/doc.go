@@ -13,9 +13,8 @@
 //	var sum int
 //	err := p.Call(ctx, "add", []int{1, 2}, &sum)
 //
-// A client needs the same three things: a [Transport] ([Stdio], [Lines], [Header],
-// [Command], [Pipe], or your own), a [Handler] for incoming requests or nil, and
-// [Peer.Run] on a goroutine.
+// A client needs the same: a [Transport] ([Stdio], [Lines], [Header], [Command], [Pipe], or your
+// own), a [Handler] for incoming requests or nil, and [Peer.Run] on a goroutine.
 //
 // # The picture
 //
@@ -25,20 +24,15 @@
 //	                                                                  │ answers,
 //	Write ◀ writer ◀── egress queue ◀── Call, Start, Notify, Reply ◀──┘ calls back
 //
-// One goroutine reads. Another writes while messages are queued. The reader waits only for
-// the transport: not for a handler, for the writer or for room in a queue. So a side may
-// write a thousand requests before it reads an answer, a handler may call back, and two
-// sides may flood each other. [Peer] says which goroutine does what.
+// The reader waits only for the transport: not for a handler, for the writer or for room in a
+// queue. So a side may write a thousand requests before it reads an answer, a handler may call
+// back, and two sides may flood each other.
 //
 // # Order
 //
-// The peer handles notifications one by one, in the order of their arrival. A request
-// starts when the notifications before it have been handled. Requests run concurrently, up
-// to [Options].MaxConcurrent, and delay nothing. Three kinds of messages skip the queue:
-//
-//   - answers;
-//   - cancel notifications;
-//   - what [Options].Inline chooses, which runs on the reader.
+// The peer handles notifications one by one, as they come. A request starts when the
+// notifications before it have been handled; requests run concurrently and delay nothing.
+// Answers, cancel notifications and what [Options].Inline chooses do not wait in that queue.
 //
 // A handler of a notification that calls the other side holds up what waits behind it. Two
 // sides with such handlers can wait for each other, so call on another goroutine.
@@ -48,44 +42,30 @@
 //
 // # Messages
 //
-// The peer scans a message once, in place: JSON grammar, UTF-8, nesting, and the members of
-// the envelope by their exact names. No message ends the connection:
+// The peer scans a message once: JSON grammar, UTF-8, nesting, and the members of the envelope
+// by their exact names. No message ends the connection. Each of these is answered with a code:
 //
-//   - Text that is not JSON is answered with [CodeParseError] and the id null.
-//   - JSON that is not a message, a duplicate member of the envelope, an id that is null,
-//     fractional or of another kind, and a request whose id is in use are answered with
-//     [CodeInvalidRequest], and with the id if it is known.
-//   - A request without a handler is answered with [CodeMethodNotFound].
-//   - Params that do not fit are answered with [CodeInvalidParams] and the JSON path of the
-//     fault, see [Request.Bind].
-//   - If a handler panics, or the encoding of its result or error does, the answer is
-//     [CodeInternalError].
-//   - Broken notifications and responses are not answered.
+//   - [CodeParseError], with the id null: text that is not JSON;
+//   - [CodeInvalidRequest], with the id if it is known: JSON that is not a message, a duplicate
+//     member of the envelope, an id that is null, fractional, in use or of another kind, and
+//     what is too long or too deep, which the peer skips;
+//   - [CodeMethodNotFound]: a request without a handler;
+//   - [CodeInvalidParams], with the JSON path of the fault: params that do not fit;
+//   - [CodeInternalError]: a panic of a handler, or of the encoding of what it returns.
 //
-// The same rules hold for a message that is too long or too deep: the peer skips it, but
-// reads its id and kind, so that no caller waits forever. An answer completes the call with
-// the same id: "1" is not 1. [Hooks].Problem reports answers that complete nothing.
-//
-// The other side receives the text of an error that a handler returns, so keep secrets out
-// of it; see [Error].
+// Broken notifications and responses are not answered, see [Hooks].Problem. An answer completes
+// the call with the same id: "1" is not 1.
 //
 // # Cancellation, pressure, the end
 //
 // When the context of a call ends, the call returns at once, and a [CancelProfile] says how
-// the other side learns of it. [Options] bound what the other side does not read,
-// and what it sends; beyond a limit the peer refuses one message, not the connection.
-// [Peer.Run] lists the reasons to end. The peer waits for every goroutine that it started,
-// except for a handler that ignores the end of its context for more than a second.
+// the other side learns of it. [Options] bound what the other side does not read, and what it
+// sends; beyond a limit the peer refuses one message, not the connection. [Peer.Run] lists the
+// reasons to end. The peer waits for every goroutine that it started, except for a handler
+// that ignores the end of its context for more than a second.
 //
 // # What it does not do
 //
-// It sends no batches, and accepts them only if [Options].Batches says so. It does not listen,
-// dial, reconnect or retry. It knows no protocol's methods, validates no schemas, and does
-// not spread one connection over several streams, as Streamable HTTP does.
-//
-// # Where to go next
-//
-// The examples show calls in both directions, cancellation, and a transport of your own.
-// The package's README compares the costs with other peers. Package mcptypes has the messages of MCP,
-// and package elicit asks questions with them.
+// It sends no batches, does not listen, dial, reconnect or retry, knows no protocol's methods,
+// and does not spread one connection over several streams, as Streamable HTTP does.
 package jsonrpc

@@ -7,12 +7,8 @@ import (
 	"strconv"
 )
 
-// Code is the code of an error answer. A Code is itself an error, so that
-//
-//	errors.Is(err, jsonrpc.CodeMethodNotFound)
-//
-// asks whether err is an [*Error] with that code, and a handler may return a
-// bare Code.
+// Code is the code of an error answer. It is itself an error, which a handler may return, and
+// which errors.Is finds in an [*Error] with that code.
 type Code int64
 
 // Codes of JSON-RPC 2.0, section 5.1, and the others that this package answers with.
@@ -47,11 +43,9 @@ func (c Code) Error() string {
 	return "code " + strconv.FormatInt(int64(c), 10)
 }
 
-// Error is the error of an answer, received or to be sent. A handler that
-// returns one (wrapped or not) has it sent as it is. Any other error of a
-// handler is sent as CodeInternalError with its own text as the message, so a
-// handler must not return errors whose text is secret; a Code is sent with its
-// description.
+// Error is the error of an answer, received or to be sent. One that a handler returns, wrapped or
+// not, is sent as it is. Any other error is sent as CodeInternalError with its text, so a handler
+// must not return errors whose text is secret; a Code is sent with its description.
 type Error struct {
 	Code    Code            // -32768 to -32000 are the specification's
 	Message string          // one sentence
@@ -66,8 +60,7 @@ func (e *Error) Error() string {
 	return e.Message + " (" + strconv.FormatInt(int64(e.Code), 10) + ")"
 }
 
-// Is reports whether target is the code of e, or an *Error with the same code
-// and message.
+// Is reports whether target is the code of e, or has its code and message.
 func (e *Error) Is(target error) bool {
 	switch t := target.(type) {
 	case Code:
@@ -85,17 +78,17 @@ func Errorf(code Code, format string, args ...any) *Error {
 
 // Errors that callers decide on.
 var (
-	// ErrClosed is returned by calls and notifications on a peer that has
-	// ended, or whose other side has.
+	// ErrClosed is returned by calls and notifications on a peer that has ended, or whose other side has.
 	ErrClosed = errors.New("jsonrpc: connection closed")
 
-	// ErrCancelled is the cause (see [context.Cause]) of a handler's context
-	// when the other side cancelled the request.
+	// ErrCancelled is the cause (see [context.Cause]) of a handler's context when the other side cancelled the request.
 	ErrCancelled = errors.New("jsonrpc: cancelled by the other side")
 
-	// ErrFull is returned when a message is not sent because the queue to the
-	// other side, or the number of calls without an answer, is at its limit.
+	// ErrFull is returned when the queue to the other side, or the number of calls without an answer, is at its limit.
 	ErrFull = errors.New("jsonrpc: too much unsent or unanswered")
+
+	// ErrNoCall is what is wrong with an answer that comes after its call has ended, or without one.
+	ErrNoCall = errors.New("which no call waits for")
 )
 
 // asError turns a handler's error into what is sent. A wrapped *Error is sent without the text of

@@ -10,16 +10,9 @@ import (
 	"strings"
 )
 
-// Header returns a transport whose messages are preceded by a header with their length,
-// the base protocol of LSP:
-//
-//	Content-Length: 52\r\n
-//	\r\n
-//	{"jsonrpc":"2.0", ...
-//
-// Other header fields are ignored. c is closed when the transport is; nil closes nothing.
-// A header that cannot be read ends the connection, because the start of the next message
-// is then unknown.
+// Header returns a transport of the base protocol of LSP: each message follows a header with the
+// field Content-Length. Other fields are ignored. A header that cannot be read ends the
+// connection. c is closed when the transport is; nil closes nothing.
 func Header(r io.Reader, w io.Writer, c io.Closer) Transport {
 	return &header{r: bufio.NewReaderSize(r, slabSize), w: w, c: c}
 }

@@ -2,34 +2,24 @@ package jsonrpc
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 )
 
-// Hooks observe a peer. Each may be nil and then costs nothing. They are
-// called from the goroutine the event happens on, often the read loop, so they
-// must be quick and must not call back into the peer.
-//
-// Inbound requests are traced by a [Handler] around another.
+// Hooks observe a peer. Each may be nil. They are called from the goroutine where the event happens, often
+// the reader, so they must be quick and must not call the peer. A [Handler] around another traces requests.
 type Hooks struct {
-	// Received is called with each message read, before it is looked at, and
-	// Sent with each message queued for writing. The slice is only lent.
+	// Received is called with each message read, before it is looked at, and Sent with each message queued for
+	// writing. The slice is only lent.
 	Received, Sent func(line []byte)
 
-	// Problem is called for what is wrong with the traffic and does not fail anything
-	// else: a broken line, an answer that no call waits for ([ErrNoCall]), a dropped notification, a
-	// cancel notification for an unknown request.
+	// Problem is called for what fails nothing else: a broken line, an answer that no call waits for
+	// ([ErrNoCall]), a dropped notification, a cancel notification for an unknown request.
 	Problem func(err error, line []byte)
 
-	// InputEnd is called once when nothing more will be read: with nil when the other
-	// side has ended its input, else with what went wrong. Requests being handled
-	// continue, see [Options].DrainTimeout.
+	// InputEnd is called once when nothing more will be read, with what went wrong, if something did.
 	InputEnd func(err error)
 }
-
-// ErrNoCall is what is wrong with an answer that comes after its call has ended, or without one.
-var ErrNoCall = errors.New("which no call waits for")
 
 // Stats is a snapshot of a peer.
 type Stats struct {

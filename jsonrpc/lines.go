@@ -8,15 +8,10 @@ import (
 	"os"
 )
 
-// Lines returns a transport of newline-delimited JSON: one message a line, the
-// framing of MCP's stdio. Empty lines are skipped, CRLF is accepted, and a
-// last line without a line feed is a message too. c is closed when the
-// transport is; nil closes nothing, and then something else must unblock a
-// Read at the end.
-//
-// On Linux a pipe in
-// blocking mode, which os.Stdin may be, is opened again and read through the
-// runtime's poller, so that Close always unblocks Read.
+// Lines returns a transport of one message a line, the framing of MCP's stdio. Empty lines are
+// skipped, CRLF is accepted, and a last line without a line feed is a message too. c is closed
+// when the transport is; if it is nil, something else must unblock a Read at the end. On Linux a
+// pipe in blocking mode, such as os.Stdin, is opened again, so that Close always unblocks Read.
 func Lines(r io.Reader, w io.Writer, c io.Closer) Transport {
 	t := &lines{lineReader: lineReader{r: r}, lineWriter: lineWriter{w: w, ready: newReadiness(w)}, c: c}
 	if f, ok := r.(*os.File); ok && !nonBlocking(f) {

@@ -7,18 +7,16 @@ import (
 	"sync"
 )
 
-// Mux is a [Handler] that chooses by method. A method it does not know is
-// answered with CodeMethodNotFound, or by the handler given to Default. The
-// zero Mux is ready for use; methods may be added while it serves.
+// Mux is a [Handler] that chooses by method. The zero Mux is ready for use; methods may be added
+// while it serves.
 type Mux struct {
 	mu       sync.RWMutex // guards the fields; not held while a handler runs
 	methods  map[string]Handler
 	fallback Handler
 }
 
-// Handle adds a method whose params are a P and whose result is an R. Params
-// are decoded by [Request.Bind]. Use struct{} for a P without members and for
-// an empty result.
+// Handle adds a method whose params are a P, decoded by [Request.Bind], and whose result is an R.
+// Either may be struct{}.
 func Handle[P, R any](m *Mux, method string, f func(context.Context, P) (R, error)) {
 	m.Handle(method, HandlerFunc(func(ctx context.Context, r *Request) (any, error) {
 		var p P
@@ -29,9 +27,8 @@ func Handle[P, R any](m *Mux, method string, f func(context.Context, P) (R, erro
 	}))
 }
 
-// HandleNotify adds a notification whose params are a P. Params that cannot be
-// decoded, and the error of f, are only reported, see [Hooks].Problem. A request by that name is
-// answered with null, or with the error.
+// HandleNotify adds a notification whose params are a P. Errors go to [Hooks].Problem. A request by
+// that name is answered with null, or with the error.
 func HandleNotify[P any](m *Mux, method string, f func(context.Context, P) error) {
 	m.Handle(method, HandlerFunc(func(ctx context.Context, r *Request) (any, error) {
 		var p P
@@ -42,9 +39,8 @@ func HandleNotify[P any](m *Mux, method string, f func(context.Context, P) error
 	}))
 }
 
-// HandleRaw adds a method that decodes its params itself; nil if absent. An
-// error with the method InvalidParams() (path, why string), as mcptypes has
-// them, is answered like one of [Request.Bind].
+// HandleRaw adds a method that decodes its params itself, nil if absent. An error of package
+// mcptypes, with a method InvalidParams() (path, why string), is answered like one of [Request.Bind].
 func (m *Mux) HandleRaw(method string, f func(ctx context.Context, params json.RawMessage) (any, error)) {
 	m.Handle(method, HandlerFunc(func(ctx context.Context, r *Request) (any, error) {
 		result, err := f(ctx, r.Params)
@@ -73,8 +69,7 @@ func (m *Mux) Default(h Handler) {
 	m.fallback = h
 }
 
-// ServeRPC implements [Handler]. The lock is released before the handler runs, which may add
-// methods and may run for long.
+// ServeRPC implements [Handler].
 func (m *Mux) ServeRPC(ctx context.Context, r *Request) (any, error) {
 	m.mu.RLock()
 	h := m.methods[r.Method]

@@ -9,64 +9,47 @@ import (
 // Options configure a [Peer]. A nil *Options and the zero value of each field
 // mean the default named there.
 type Options struct {
-	// Cancellation says how requests are cancelled over the wire: MCPCancel,
-	// LSPCancel or a profile of one's own. Default: not at all.
+	// Cancellation says how requests are cancelled over the wire. Default: not at all.
 	Cancellation *CancelProfile
 
-	// Inline reports whether a request or notification is handled on the read loop, at once and ahead
-	// of notifications still waiting, see [Methods]. Its handler must not block, and must not call the
-	// other side. Default: none is.
+	// Inline reports whether a request or notification is handled on the reader, ahead of notifications that
+	// wait, see [Methods]. Its handler must not block, and must not call the other side. Default: none is.
 	Inline func(r *Request) bool
 
-	// Batches reports whether the peer accepts batches now; it is asked when one comes. An array of up
-	// to 256 messages is handled as if they had come one by one, but the answers are sent together, as
-	// one array, when the last is there. Without answers nothing is sent. Answers that wait for others
-	// of their batches count up to twice MaxUnsent; then the connection is closed. A
-	// peer sends no batches. Default: it accepts none.
+	// Batches is asked when an array of messages comes, and reports whether the peer accepts it. Up to 256
+	// messages are handled as if they had come one by one; their answers leave together, when the last is
+	// there, and count up to twice MaxUnsent: then the connection is closed. Default: none is accepted.
 	Batches func() bool
 
-	// LenientVersion accepts messages whose jsonrpc member is absent or
-	// another string. Default: they are invalid requests.
+	// LenientVersion accepts messages whose jsonrpc member is absent or another string.
 	LenientVersion bool
 
-	// OmitVersion leaves the jsonrpc member out of what is sent, for dialects
-	// that do so, and implies LenientVersion.
+	// OmitVersion sends no jsonrpc member, as some dialects do, and implies LenientVersion.
 	OmitVersion bool
 
-	// MaxMessage is the longest message accepted, in bytes. A longer one is
-	// skipped: a request is answered with CodeInvalidRequest and its id, a
-	// response fails its call, a notification is reported to Hooks.Problem.
-	// The same goes for one whose arrays and objects nest deeper than 512.
-	//
-	// It also bounds the requests and notifications that wait to be handled, together. Beyond it a
-	// request is answered with CodeOverloaded and a notification is dropped, which Hooks.Problem and
-	// [Stats] report. Default: 64 MiB.
+	// MaxMessage is the longest message accepted, in bytes; arrays and objects may nest 512 deep. A longer or
+	// deeper one is skipped: a request is answered, a response fails its call, a notification is reported. It
+	// also bounds all that wait to be handled: beyond it a request is answered with CodeOverloaded and a
+	// notification dropped, which Hooks.Problem and [Stats] report. Default: 64 MiB.
 	MaxMessage int
 
-	// MaxConcurrent is the number of requests handled at the same time;
-	// further ones wait their turn. A request holds its place until it has
-	// been answered, also while its handler calls back or has left the answer
-	// to a [Responder]. So two sides that call each other back and forth deeper
-	// than this wait for each other, as do detached requests that are only
-	// answered after a further request. Inline methods take a place when they
-	// detach, above the limit if none is free. Default: 1024.
+	// MaxConcurrent is how many requests are handled at the same time; further ones wait. A request holds its
+	// place until it has been answered, also while its handler calls back or has left the answer to a
+	// [Responder], so sides that call each other deeper than this wait for each other. Inline requests take a
+	// place when they detach, above the limit if none is free. Default: 1024.
 	MaxConcurrent int
 
-	// MaxUnsent is how many bytes may wait for the other side to read. Beyond it notifications and calls
-	// fail with [ErrFull], and the goroutine that answers a request waits for room. What the reader itself
-	// answers is queued up to twice MaxUnsent: then the other side sends requests without end and reads
-	// nothing, and the connection is closed with ErrFull. Default: 256 MiB.
+	// MaxUnsent is how many bytes may wait for the other side to read. Beyond it notifications and calls fail
+	// with [ErrFull], and the goroutine that answers a request waits. Answers of the reader itself are queued up
+	// to twice that; then the connection is closed with ErrFull. Default: 256 MiB.
 	MaxUnsent int
 
-	// DrainTimeout bounds how long requests accepted before the end of input may take to
-	// finish and to be answered. Then their contexts end with the cause ErrClosed, and
-	// one second later the peer leaves them behind. If negative, only Run's context
-	// bounds it. Default: 5 s.
+	// DrainTimeout is how long requests accepted before the end of input may take. Then their contexts end with
+	// the cause ErrClosed, and the peer leaves them behind after a second. Negative: no bound. Default: 5 s.
 	DrainTimeout time.Duration
 
-	// Logger receives one Debug record for each request handled and call
-	// made, and Warn records for what went wrong on the wire. Params and
-	// results are never logged. Default: none.
+	// Logger receives a Debug record for each request handled and call made, and a Warn record for what went
+	// wrong on the wire. Params and results are never logged. Default: none.
 	Logger *slog.Logger
 
 	// Hooks observe the peer. Default: none.

@@ -12,9 +12,9 @@ type Message struct {
 	Error  json.RawMessage
 }
 
-// Parse reads a message as a peer with the options does, for a transport that must know what it moves. The
-// members are slices of text. If the text is no message, the error is what a peer answers to it, and the
-// Message has what is known all the same. An array is no message.
+// Parse reads a message as a peer with the options does, for a transport that must know what it
+// moves. The members are slices of text. If it is no message, as an array is none, the error is
+// what a peer answers, and the Message has what is known all the same.
 func Parse(text []byte, o *Options) (Message, *Error) {
 	var m message
 	m.parse(text, dialect{depth: maxDepth, lenient: o != nil && (o.LenientVersion || o.OmitVersion)})

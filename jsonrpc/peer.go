@@ -7,15 +7,10 @@ import (
 	"sync/atomic"
 )
 
-// Peer is one end of a connection. Both ends are equal: each may call and be
-// called. Its methods may be used from any goroutine, before Run too: what is
-// sent then waits for Run.
-//
-// When the queue is empty, the goroutine that sends also writes: a handler its answer, and a
-// caller its request if that does not make the caller wait.
-//
-// Values to send are encoded before the call returns, and may be changed after it. An idle
-// peer holds no more than 64 KiB of its input.
+// Peer is one end of a connection. Its methods may be used from any goroutine, before Run too:
+// what is sent then waits for Run. When the queue is empty, the goroutine that sends also writes:
+// a handler its answer, and a caller its request if that does not make the caller wait. Values
+// may be changed when the call that sends them has returned.
 type Peer struct {
 	// A message in: the reader has it from Transport.Read (read.go).
 	// message.parse scans it (message.go). dispatch decides: an answer goes to its call
@@ -114,8 +109,8 @@ func notFound(_ context.Context, r *Request) (any, error) {
 	return nil, Errorf(CodeMethodNotFound, "method not found: %s", r.Method)
 }
 
-// Notify sends a notification. It is queued in order with everything else sent,
-// and does not wait for the wire. Beyond [Options].MaxUnsent the error is [ErrFull].
+// Notify queues a notification, in order with everything else sent. Beyond [Options].MaxUnsent the
+// error is [ErrFull].
 func (p *Peer) Notify(ctx context.Context, method string, params any) error {
 	b := getBuffer()
 	if err := p.writeCall(b, ID{}, method, params); err != nil {

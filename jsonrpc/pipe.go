@@ -7,9 +7,8 @@ import (
 	"sync"
 )
 
-// Pipe returns two transports connected to each other in memory. It blocks on
-// channels only, so it may be used within a testing/synctest bubble. After one
-// end is closed the other still reads what was written before, then io.EOF.
+// Pipe returns two transports connected to each other in memory, which block on channels only, as
+// testing/synctest needs. After one is closed the other reads what was written, then io.EOF.
 func Pipe() (Transport, Transport) {
 	ab, ba := make(chan [][]byte, pipeDepth), make(chan [][]byte, pipeDepth)
 	a := &pipe{in: ba, out: ab, closed: make(chan struct{})}

@@ -13,11 +13,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Handler handles requests and notifications. A request is answered with what ServeRPC
-// returns: the result, encoded as JSON, or the error (see [Error]). What it returns for a
-// notification is ignored, an error reported to [Hooks].Problem.
-//
-// The context ends when the request is cancelled by the other side (cause
+// Handler handles requests and notifications. A request is answered with what ServeRPC returns:
+// the result, encoded as JSON, or the error (see [Error]). An error for a notification is reported
+// to [Hooks].Problem. The context ends when the other side cancels the request (cause
 // [ErrCancelled]), when the connection ends, and when the request has been answered.
 type Handler interface {
 	ServeRPC(ctx context.Context, r *Request) (any, error)
@@ -29,9 +27,8 @@ type HandlerFunc func(ctx context.Context, r *Request) (any, error)
 // ServeRPC calls f.
 func (f HandlerFunc) ServeRPC(ctx context.Context, r *Request) (any, error) { return f(ctx, r) }
 
-// Request is an inbound request or notification. It and its Params belong to
-// the handler and may be kept; Params may share memory with other messages
-// read at the same time, so what is kept for long is better cloned.
+// Request is an inbound request or notification. It belongs to the handler and may be kept; Params
+// may share memory with other messages, so what is kept for long is better cloned.
 type Request struct {
 	ID     ID              // the zero ID for a notification
 	Method string          // never ""
@@ -188,10 +185,8 @@ func wanted(t reflect.Type) string {
 	return "another value"
 }
 
-// Responder detaches the request: what ServeRPC returns is ignored, and the
-// request is answered, once and from any goroutine, with Reply. Until then the
-// context of the handler lives on, and the request counts as being handled: for
-// [Options].MaxConcurrent and in [Stats].Running.
+// Responder detaches the request: what ServeRPC returns is ignored, and Reply answers, from any
+// goroutine. Until then the context lives on, and the request counts as being handled.
 func (r *Request) Responder() *Responder {
 	// Read by next when ServeRPC returns, which may be on another goroutine than this.
 	r.peer.mu.Lock()
@@ -200,15 +195,14 @@ func (r *Request) Responder() *Responder {
 	return &Responder{r}
 }
 
-// Responder answers one request later. It may be dropped without a Reply only if the
-// connection has ended: until then the other side waits, and the request keeps its place.
+// Responder answers one request later. Until it does, the other side waits.
 type Responder struct{ r *Request }
 
 var errAnswered = errors.New("jsonrpc: request is already answered")
 
-// Reply answers the request as a return from ServeRPC would. It waits while
-// [Options].MaxUnsent bytes wait for the other side. A second Reply is an error; a Reply to a notification,
-// or to a request that was cancelled and must not be answered, does nothing.
+// Reply answers the request as a return from ServeRPC would. It waits while [Options].MaxUnsent
+// bytes wait for the other side. A second Reply is an error; a Reply to a notification, or to a
+// request that was cancelled and must not be answered, does nothing.
 func (w *Responder) Reply(result any, err error) error {
 	if !w.r.peer.answer(w.r, result, err, elsewhere) {
 		return errAnswered
@@ -290,8 +284,7 @@ func (c *lazyContext) Value(key any) any {
 // requestKey is the key under which the context of a request holds it.
 type requestKey struct{}
 
-// RequestFrom returns the request or notification that is handled with ctx, nil if there is none. So a
-// typed handler reaches its peer.
+// RequestFrom returns the request or notification that is handled with ctx, nil if there is none.
 func RequestFrom(ctx context.Context) *Request {
 	r, _ := ctx.Value(requestKey{}).(*Request)
 	return r

@@ -14,17 +14,14 @@ import (
 
 var errRunTwice = errors.New("jsonrpc: Run called twice")
 
-// Run reads and handles messages until the connection ends. It returns
-//   - nil when the other side has ended its input and everything accepted
-//     before has been answered (see [Options].DrainTimeout), or after Close
-//     or Shutdown;
-//   - [context.Cause] of ctx when ctx ends: the contexts of handlers, which
-//     descend from ctx, end with it, and what they answer in the following
-//     second is still sent;
+// Run reads and handles messages until the connection ends, once. It returns
+//   - nil when the other side has ended its input and all that was accepted before has been
+//     answered (see [Options].DrainTimeout), or after Close or Shutdown;
+//   - [context.Cause] of ctx when ctx ends, and with it the contexts of handlers; what they
+//     answer in the following second is still sent;
 //   - what went wrong on the transport otherwise.
 //
-// Calls still pending fail with [ErrClosed]: at the end of input at once,
-// since no answer can come. A peer runs once.
+// Calls still pending fail with [ErrClosed], at the end of input at once.
 func (p *Peer) Run(ctx context.Context) error {
 	p.mu.Lock()
 	// Decided under one lock: of two calls of Run one is refused, and a Run after Close
@@ -203,9 +200,8 @@ func (p *Peer) broke(err error) {
 	p.wake()
 }
 
-// Close ends the connection at once: pending calls fail with [ErrClosed],
-// contexts of handlers end, what is queued is lost. It waits for nothing but
-// the transport's Close; Run returns when the handlers have.
+// Close ends the connection at once: pending calls fail with [ErrClosed], contexts of handlers
+// end, what is queued is lost. It waits for the transport's Close alone.
 func (p *Peer) Close() error {
 	p.mu.Lock()
 	// A peer that never ran has no Run to close done.
@@ -240,11 +236,10 @@ func (p *Peer) disconnect() error {
 	return p.life.closeErr
 }
 
-// Shutdown ends the connection in an orderly way: new requests are refused
-// with CodeOverloaded, those being handled are answered, what is queued is
-// written, the transport closed. It returns nil when the peer has ended. When
-// ctx ends first it closes the connection and returns ctx.Err(). It must not
-// be called by a handler, for which it would wait.
+// Shutdown ends the connection in an orderly way: new requests are refused with CodeOverloaded,
+// those being handled are answered, what is queued is written. It returns nil when the peer has
+// ended; when ctx ends first, it closes the connection and returns ctx.Err(). A handler must not
+// call it.
 func (p *Peer) Shutdown(ctx context.Context) error {
 	p.mu.Lock()
 	running := p.life.running

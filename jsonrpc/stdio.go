@@ -7,14 +7,10 @@ import (
 	"sync"
 )
 
-// Stdio returns a transport of lines over the standard input and output of the
-// process, to be called once and before anything prints. From then on
-// os.Stdout, and on Unix file descriptor 1 as a whole, is the standard error:
-// a stray print, also one of a child process, goes there and not between the
-// messages.
-//
-// Nothing else may read the standard input; where that is a socket or, on
-// Linux, a pipe, reads and writes go through the runtime's poller.
+// Stdio returns a transport of lines over the standard input and output of the process, which
+// nothing else may read. Call it once and before anything prints: from then on os.Stdout, and on
+// Unix file descriptor 1 as a whole, is the standard error, so that a stray print, also one of a
+// child process, does not come between the messages.
 func Stdio() Transport {
 	// Close must unblock a Read. The runtime's poller can do that for pipes and sockets; for a
 	// terminal or a file a goroutine is needed.

@@ -2,29 +2,22 @@ package jsonrpc
 
 import "context"
 
-// Transport moves whole messages. [Lines], [Header], [Stdio], [Pipe] and [Command] make
-// one; anything else that keeps this contract will do.
-//
-// A peer calls Read from one goroutine and Write from one goroutine at a time, the two at
-// once, and Close from any. If a transport also has a method SetReadLimit(bytes int), the
-// peer calls it with [Options].MaxMessage before the first Read: the transport can then
-// skip a longer message instead of holding it in memory.
+// Transport moves whole messages. A peer calls Read from one goroutine and Write from one
+// goroutine at a time, the two at once, and Close from any. If a transport also has a method
+// SetReadLimit(bytes int), the peer calls it with [Options].MaxMessage before the first Read, so
+// that the transport can skip a longer message instead of holding it in memory.
 type Transport interface {
-	// Read returns the next message, one JSON text. The slice belongs to the
-	// peer from then on. io.EOF says that the other side will send no more,
-	// though it may still read. An error that is an [*Error] concerns one
-	// message only: the peer answers it with an absent id and reads on. Any
-	// other error ends the connection.
+	// Read returns the next message, one JSON text, which belongs to the peer from then on. io.EOF says that the
+	// other side will send no more, though it may still read. An [*Error] concerns one message only: the peer
+	// answers it with an absent id and reads on. Any other error ends the connection.
 	Read(ctx context.Context) ([]byte, error)
 
-	// Write sends messages in order, with one write for all if the framing
-	// allows it, and returns when they are handed to the wire. None of them
-	// contains a line feed. The slices belong to the peer again when Write
-	// returns. Any error ends the connection.
+	// Write sends messages in order, with one write for all if the framing allows it, and returns when they are
+	// handed to the wire. None contains a line feed. The slices belong to the peer again when Write returns. Any
+	// error ends the connection.
 	Write(ctx context.Context, messages [][]byte) error
 
-	// Close unblocks Read and Write. It is called once by the peer, after
-	// the last Write when the end is an orderly one.
+	// Close unblocks Read and Write. The peer calls it once, after the last Write when the end is orderly.
 	Close() error
 }
 
