@@ -15,7 +15,7 @@ import (
 )
 
 // TestRealRules has a command run twice about which rules of Codex want a question, an
-// administrator's or those of docs/reference/rules.md in the user's folder. Codex would run it in the sandbox
+// administrator's or those of docs/rules.md in the user's folder. Codex would run it in the sandbox
 // without one. Each time is asked, and only a question that says so needs a person.
 func TestRealRules(t *testing.T) {
 	const (

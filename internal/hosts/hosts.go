@@ -8,11 +8,11 @@ import (
 )
 
 // CutsMessages reports whether a host shows only the first lines of a question, each cut at the edge of the terminal, with
-// no way to see the rest. docs/use/hosts/claude-code.md has the measurement.
+// no way to see the rest. Claude Code 2.1.330 shows four lines, three of a longer question, and cuts six columns before the edge.
 func CutsMessages(name string) bool { return name == "claude-code" }
 
 // minute are the beginnings of the names of hosts that give up every call after a minute unless they are configured
-// otherwise: the first call would be lost before that shows. docs/reference/turns.md says which were measured.
+// otherwise: the first call would be lost before that shows. @cline/core, codex-mcp-client and continue-cli-client were measured.
 var minute = []string{"@cline/core", "Cline", "codex-mcp-client", "continue-cli-client", "continue-client"}
 
 // EndsCallsAfterMinute reports whether a host gives up every call after a minute, whatever the call reports.

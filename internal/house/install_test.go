@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,7 +67,7 @@ func pluginVersion(t *testing.T) string {
 }
 
 // TestPlugin checks that the marketplace has the plugin, under the names of
-// docs/use/hosts/claude-code.md, and that the client starts only the plugin's own script, by its path, so that the page is asked
+// docs/hosts.md, and that the client starts only the plugin's own script, by its path, so that the page is asked
 // too and an answer that no person gave does not approve.
 func TestPlugin(t *testing.T) {
 	var market struct {
@@ -85,7 +86,7 @@ func TestPlugin(t *testing.T) {
 	if len(market.Plugins) != 1 || market.Plugins[0].Source != "./packaging/plugin" || market.Plugins[0].Name != plugin.Name {
 		t.Errorf("%+v does not have the plugin %s", market, plugin.Name)
 	}
-	const page = "docs/use/hosts/claude-code.md"
+	const page = "docs/hosts.md"
 	if got, want := documented(t, page, "claude plugin install "), "claude plugin install "+plugin.Name+"@"+market.Name; got != want {
 		t.Errorf("%s has %q, want %q", page, got, want)
 	}
@@ -115,10 +116,11 @@ func TestInstallLinks(t *testing.T) {
 		table string
 		links []string
 	}{
-		"docs/use/hosts/vs-code.md": {"servers", []string{"https://vscode.dev/redirect/mcp/install?", "vscode:mcp/install?"}},
-		"docs/use/hosts/cursor.md":  {"mcpServers", []string{"https://cursor.com/en/install-mcp?", "cursor://anysphere.cursor-deeplink/mcp/install?"}},
+		"VS Code": {"servers", []string{"https://vscode.dev/redirect/mcp/install?", "vscode:mcp/install?"}},
+		"Cursor":  {"mcpServers", []string{"https://cursor.com/en/install-mcp?", "cursor://anysphere.cursor-deeplink/mcp/install?"}},
 	} {
-		text := read(t, file)
+		_, text, _ := strings.Cut(read(t, "docs/hosts.md"), "\n## "+file+"\n")
+		text, _, _ = strings.Cut(text, "\n## ")
 		_, block, _ := strings.Cut(text, "```json\n")
 		block, _, _ = strings.Cut(block, "```")
 		var set map[string]map[string]map[string]any
@@ -143,6 +145,25 @@ func TestInstallLinks(t *testing.T) {
 				t.Errorf("%s: %s", found[0], diff)
 			}
 		}
+	}
+}
+
+// TestDocsHosts checks that no set-up on the page of clients lets the host alone answer.
+func TestDocsHosts(t *testing.T) {
+	otherPlace := regexp.MustCompile(`--approvals[", ]+(page|both)`)
+	n := 0
+	for _, p := range pages(t) {
+		for _, b := range p.blocks {
+			if p.file == "docs/hosts.md" && slices.Contains([]string{"json", "toml", "sh"}, b.lang) && !strings.Contains(b.text, "inspector") {
+				n++
+				if !otherPlace.MatchString(b.text) {
+					t.Errorf("%s lets the host alone answer:\n%s", b.at, b.text)
+				}
+			}
+		}
+	}
+	if n < 5 {
+		t.Errorf("%d set-ups", n)
 	}
 }
 

@@ -101,7 +101,7 @@ func tryRegistry(t *testing.T, dist, repo, version string) {
 	}
 	t.Run("claude", func(t *testing.T) {
 		bin, dir := filepath.Join(*claude, "claude"), t.TempDir()
-		const page = "docs/use/hosts/claude-code.md"
+		const page = "docs/hosts.md"
 		add := strings.Fields(documented(t, page, "claude plugin marketplace add "))
 		add[len(add)-1] = repo // which is not published
 		command(t, dir, bin, add[1:]...)

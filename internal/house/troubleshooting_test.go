@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestDocsErrors checks that the code has the texts of errors in docs/use/troubleshooting.md: each part between two … is in one
+// TestDocsErrors checks that the code has the texts of errors in docs/troubleshooting.md: each part between two … is in one
 // string. An entry begins with its text.
 func TestDocsErrors(t *testing.T) {
 	var literals strings.Builder
@@ -41,7 +41,7 @@ func TestDocsErrors(t *testing.T) {
 		}
 	}
 	found := 0
-	for _, entry := range regexp.MustCompile("(?m)^- (`.*)$").FindAllStringSubmatch(read(t, "docs/use/troubleshooting.md"), -1) {
+	for _, entry := range regexp.MustCompile("(?m)^- (`.*)$").FindAllStringSubmatch(read(t, "docs/troubleshooting.md"), -1) {
 		text := inline.FindStringSubmatch(entry[1])[1]
 		if strings.HasPrefix(text, "This MCP client") || strings.HasPrefix(text, "No answer") { // a sentence of parts, which a test of the program provokes
 			continue

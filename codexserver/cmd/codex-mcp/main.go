@@ -13,7 +13,7 @@
 // input ends or on SIGINT, SIGTERM or SIGHUP. The configuration is
 // $CODEX_HOME/config.toml (~/.codex by default), codex-mcp.toml next to it, and -c, which
 // overrides keys of both. The flags of codex mcp-server have the same meaning. --help
-// lists all flags; docs/reference/flags.md explains them.
+// lists all flags; docs/configuration.md has the keys.
 //
 // The installed Codex runs the turns if it is new enough and signed in. Otherwise the
 // native engine runs them with a provider of config.toml. --engine chooses one of the two,
@@ -22,11 +22,11 @@
 // Questions go to the client. With --approvals both they are also on a page in the
 // browser, with --approvals page only there. codex-mcp page prints a link to it at any time.
 //
-// codex-mcp http serves the clients of one user over Streamable HTTP; see docs/operate/http.md.
+// codex-mcp http serves the clients of one user over Streamable HTTP; see docs/http.md.
 // Command codex-mcp-gateway serves several users. It starts this program as the worker of
 // each of them.
 //
-// codex-mcp ask runs a task from a terminal; see docs/use/ask.md. codex-mcp rules lists the rules that were
+// codex-mcp ask runs a task from a terminal; see docs/tasks.md. codex-mcp rules lists the rules that were
 // accepted with the answer to a question. codex-mcp doctor checks all of this and reports what is wrong.
 //
 // Exit status: 0 at the end of the input or after a signal; 1 when a configuration file

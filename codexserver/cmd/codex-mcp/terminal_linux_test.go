@@ -111,7 +111,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`· \d+ s ·`), "· 2 s ·"},
 }
 
-// TestTerminalAsk makes the recordings of docs/use/ask.md; -update writes them there.
+// TestTerminalAsk makes the recordings of docs/tasks.md and testdata/ask.txt; -update writes them there.
 func TestTerminalAsk(t *testing.T) {
 	s := sit(t)
 	s.f.cwd = filepath.Join(s.f.user, "hello")
@@ -121,20 +121,21 @@ func TestTerminalAsk(t *testing.T) {
 	config := strings.NewReplacer("$BASE_URL", s.model.BaseURL(), `"chat"`, `"responses"`, `"mock-model"`, `"gpt-5-codex"`,
 		`approval_policy = "untrusted"`, "", `sandbox_mode = "danger-full-access"`, "").Replace(usualConfig) // the page shows the defaults
 	writeConfig(t, s.f.home, config)
-	file := filepath.Join(root, "docs", "use", "ask.md")
-	page, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	record := func(name, words string, d *desk) {
+	record := func(file, name, words string, d *desk) {
 		t.Helper()
+		page, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
 		text := "$ codex-mcp " + words + "\n" + strings.ReplaceAll(d.ends(0), s.f.user, "/home/you")
 		for _, v := range volatile {
 			text = v.pattern.ReplaceAllString(text, v.text)
 		}
 		old := regexp.MustCompile(`(?s)(<!-- recording: ` + name + ` -->\n` + "```text\n" + `).*?(` + "```\n<!-- /recording -->)")
 		if got := old.ReplaceAllString(string(page), "${1}"+strings.ReplaceAll(text, "$", "$$")+"${2}"); *update {
-			page = []byte(got)
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
 		} else if diff := cmp.Diff(string(page), got); diff != "" || !old.Match(page) {
 			t.Errorf("the recording %q (-page +now):\n%s", name, diff)
 		}
@@ -150,12 +151,12 @@ func TestTerminalAsk(t *testing.T) {
 	d := s.at("ask", "-a", "untrusted", "write a script that says hello, and run it")
 	d.answers("Allow codex-mcp to apply", "y\n")
 	d.answers("Allow codex-mcp to run `sh hello.sh`", "y\n")
-	record("approve", `ask -a untrusted "write a script that says hello, and run it"`, d)
+	record(filepath.Join(root, "docs", "tasks.md"), "approve", `ask -a untrusted "write a script that says hello, and run it"`, d)
 
 	s.model.Reset(providertest.Call(providertest.Shell("c3", "git", "push", "origin", "main")), providertest.Say("I did not push. Run the tests, then ask me again.\n"))
 	d = s.at("ask", "-a", "untrusted", "publish it")
 	d.answers("Allow codex-mcp to run `git push origin main`", "n not before the tests have passed\n")
-	record("deny", `ask -a untrusted "publish it"`, d)
+	record("testdata/ask.txt", "deny", `ask -a untrusted "publish it"`, d)
 
 	s.model.Reset(providertest.Call(providertest.Shell("c4", "sh", "-c", "seq 30; sleep 100")))
 	d = s.at("ask", "-a", "untrusted", "count to thirty, slowly")
@@ -165,15 +166,10 @@ func TestTerminalAsk(t *testing.T) {
 	d.ends(130)
 
 	s.model.Reset(providertest.Say("One, two, three.\n"))
-	record("resume", `ask --resume last "to three will do"`, s.at("ask", "--resume", "last", "to three will do"))
+	record("testdata/ask.txt", "resume", `ask --resume last "to three will do"`, s.at("ask", "--resume", "last", "to three will do"))
 	requests := s.model.Requests()
 	if body := string(requests[len(requests)-1].Body); !strings.Contains(body, "count to thirty, slowly") {
 		t.Errorf("the request lacks the first turn: %s", body)
-	}
-	if *update {
-		if err := os.WriteFile(file, page, 0o644); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 

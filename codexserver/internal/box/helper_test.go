@@ -80,13 +80,13 @@ func TestHelperIsFound(t *testing.T) {
 	}
 }
 
-// TestHelperInTheDocumentation runs the helper of docs/reference/configuration.md with a program in the
+// TestHelperInTheDocumentation runs the helper of docs/configuration.md with a program in the
 // place of bubblewrap that prints its arguments.
 func TestHelperInTheDocumentation(t *testing.T) {
 	if _, err := exec.LookPath("jq"); err != nil {
 		t.Skip(err)
 	}
-	page, err := os.ReadFile("../../../docs/reference/configuration.md")
+	page, err := os.ReadFile("../../../docs/configuration.md")
 	if err != nil {
 		t.Fatal(err)
 	}

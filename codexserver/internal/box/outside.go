@@ -151,7 +151,7 @@ func NamesProgram(variable string) bool {
 }
 
 // programVariables are the variables that a command does not get which a rule lets run outside. A * stands
-// for any rest. docs/reference/rules.md has the list.
+// for any rest.
 var programVariables = []string{
 	"*_ASKPASS", "*_BROWSER", "*_COMMAND", "*EDITOR", "*_JAVA_OPTIONS", "*PAGER", "*_SHELL", "*_WRAPPER", "BASH*",
 	"BROWSER", "BUNDLE_*", "CARGO_*", "CC", "CDPATH", "CLASSPATH", "COMSPEC", "CXX", "DYLD_*", "ENV", "GCONV_PATH",

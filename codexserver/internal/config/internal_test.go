@@ -108,9 +108,9 @@ func TestDecodeErrors(t *testing.T) {
 	}
 }
 
-// TestDocsKeys compares the keys of Codex on docs/reference/configuration.md with those that are read.
+// TestDocsKeys compares the keys of Codex on docs/configuration.md with those that are read.
 func TestDocsKeys(t *testing.T) {
-	b, err := os.ReadFile("../../../docs/reference/configuration.md")
+	b, err := os.ReadFile("../../../docs/configuration.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestDocsKeys(t *testing.T) {
 
 // TestSettingsPage makes the part of the page that lists our keys, and reads its block of defaults.
 func TestSettingsPage(t *testing.T) {
-	const page, begin, end = "../../../docs/reference/configuration.md", "<!-- made from codexserver/internal/config/keys.go -->\n", "<!-- end -->\n"
+	const page, begin, end = "../../../docs/configuration.md", "<!-- made from codexserver/internal/config/keys.go -->\n", "<!-- end -->\n"
 	b, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)

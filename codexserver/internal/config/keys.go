@@ -14,7 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
 
-// key is a key of codex-mcp.toml. Each stands here once. The page docs/reference/configuration.md is made from it.
+// key is a key of codex-mcp.toml. Each stands here once. The page docs/configuration.md is made from it.
 type key struct {
 	name    string
 	into    any // a pointer into the settings; nil for a key of codex-mcp-gateway
@@ -32,16 +32,16 @@ type check func(v reflect.Value) error
 // keys returns the keys of s, grouped by tables.
 func (s *Settings) keys() []key {
 	return slices.Concat([]key{
-		{"shared", &s.Shared, false, nil, "connects clients to [a server that they share](../use/shared.md)"},
+		{"shared", &s.Shared, false, nil, "clients [share a server](shared.md)"},
 		{"model_tools", &s.ModelTools, "auto", oneOf(setting.ToolsAuto, setting.ToolsFiles, setting.ToolsCodex),
-			"the tools of the native engine's model beside the shell: `files`, `codex` or `auto`"},
+			"[tools of the native engine's model](engines.md#tools): `files`, `codex`, `auto`"},
 	}, s.Approvals.keys(), s.callKeys(), s.otherKeys())
 }
 
 func (a *ApprovalSettings) keys() []key {
 	place, failure := oneOf(setting.WhereClient, setting.WherePage, setting.WhereBoth), oneOf("deny", "abort", "fail-call")
 	return []key{
-		{"approvals.where", &a.Where, "client", place, "[who is asked](../use/approvals.md#who-is-asked): `client`; `page`, only a page in the browser; `both`"},
+		{"approvals.where", &a.Where, "client", place, "[who is asked](approvals.md#who-is-asked): `client`, `page`, `both`"},
 		{"approvals.clients", &a.Clients, unset{layer{}}, func(v reflect.Value) error {
 			for _, name := range slices.Sorted(maps.Keys(a.Clients)) {
 				if err := place(reflect.ValueOf(a.Clients[name])); err != nil {
@@ -49,27 +49,26 @@ func (a *ApprovalSettings) keys() []key {
 				}
 			}
 			return nil
-		}, "`approvals.where` for single clients"},
+		}, "the same for single clients"},
 		{"approvals.timeout", &a.Timeout, unset{"10m"}, noLimit,
-			"how long an answer may take. If it is not set, the questions of a call that may become a task wait for an hour"},
+			"how long an answer may take; if it is not set, an hour for questions of tasks"},
 		{"approvals.on_unsupported", &a.OnUnsupported, unset{"deny"}, failure,
-			"[the decision](approvals.md#every-answer-and-what-it-does) if the client cannot be asked: `deny`, `abort` or `fail-call`"},
+			""},
 		{"approvals.on_error", &a.OnError, unset{"deny"}, failure, ""},
-		{"approvals.on_timeout", &a.OnTimeout, unset{"deny"}, failure, "the decision if the client answers with an error, or not in time: `deny`, `abort` or `fail-call`"},
-		{"approvals.on_cancel", &a.OnCancel, unset{"abort"}, oneOf("abort", "deny"), "the meaning of the answer `cancel`: `abort` or `deny`"},
+		{"approvals.on_timeout", &a.OnTimeout, unset{"deny"}, failure, "[the decision](approvals.md#every-answer-and-what-it-does) without an answer: `deny`, `abort`, `fail-call`"},
+		{"approvals.on_cancel", &a.OnCancel, unset{"abort"}, oneOf("abort", "deny"), "the answer `cancel`: `abort`, `deny`"},
 		{"approvals.schema", &a.Schema, unset{"empty"}, oneOf("empty", "decision", "auto", "decision-both"),
-			"[the form](approvals.md#the-form): `empty`, `decision`, `auto` or `decision-both`"},
+			"[the form](approvals.md#every-answer-and-what-it-does): `empty`, `decision`, `auto`, `decision-both`"},
 		{"approvals.allow", &a.Allow, unset{[]any{}}, nil, ""},
-		{"approvals.deny", &a.Deny, unset{[]any{}}, nil, "[rules](rules.md#rules): beginnings of commands that run, or are denied, without a question"},
-		{"approvals.ask", &a.Ask, unset{[]any{}}, nil, "commands that [a person is asked about each time](rules.md#always-ask)"},
-		{"approvals.log", &a.Log, unset{}, nil, "the file of [the log](approvals.md#the-log) of questions, decisions and what ran; `\"\"` keeps none. By default it is " +
-			"`codex-mcp/approvals.log` in `$CODEX_HOME`; the gateway has none"},
+		{"approvals.deny", &a.Deny, unset{[]any{}}, nil, ""},
+		{"approvals.ask", &a.Ask, unset{[]any{}}, nil, "[rules](rules.md#rules): commands that run or are denied unasked, or asked about each time"},
+		{"approvals.log", &a.Log, unset{}, nil, "the file of [the log](approvals.md#the-log); `\"\"` keeps none. By default `codex-mcp/approvals.log` in `$CODEX_HOME`"},
 		{"approvals.page_port", &a.PagePort, 0, func(v reflect.Value) error {
 			if port := v.Int(); port < 0 || port > 65535 {
 				return fmt.Errorf("%d is not a port", port)
 			}
 			return nil
-		}, "the port of that page on this machine; `0` means any free port"},
+		}, "the port of the page; `0` is any"},
 		{"approvals.page_origin", &a.PageOrigin, "", func(v reflect.Value) error {
 			switch _, err := webaddr.ParseOrigin(a.PageOrigin); {
 			case a.PageOrigin == "":
@@ -79,7 +78,7 @@ func (a *ApprovalSettings) keys() []key {
 			default:
 				return err
 			}
-		}, "the origin at which you reach that page [from elsewhere](../use/page.md#on-another-machine)"},
+		}, "its origin [from elsewhere](page.md#on-another-machine)"},
 	}
 }
 
@@ -87,49 +86,47 @@ func (s *Settings) callKeys() []key {
 	c, mode := &s.Calls, ""
 	return []key{
 		{"calls.full_access", &c.FullAccess, "ask", oneOf(setting.FullAccessAsk, setting.FullAccessAllow, setting.FullAccessDeny),
-			"what happens to a call that [asks for more than this configuration](../use/approvals.md#more-than-the-configuration) gives: " +
-				"`ask` asks a person, `allow` gives it, `deny` refuses it"},
-		{"calls.trusted", &c.TrustedCalls, false, nil, "lets the argument `config` of a call set every key, not only [the listed ones](#what-a-call-may-set)"},
-		{"calls.locked_arguments", &c.LockedArguments, unset{[]any{}}, each(Lockable), "arguments of the tool `codex` that are not offered, and refused in a call"},
-		{"calls.tools", &c.Tools, Choosable, each(Choosable, always...), "the tools to offer in addition to `codex` and `codex-reply`"},
-		{"calls.always_load", &c.AlwaysLoad, false, nil, "asks clients that load tools on demand, such as Claude Code, to load these at once"},
+			"a call that [asks for more](approvals.md#more-than-the-configuration): `ask`, `allow`, `deny`"},
+		{"calls.trusted", &c.TrustedCalls, false, nil, "a call's `config` may set every key, not only [the listed ones](#what-a-call-may-set)"},
+		{"calls.locked_arguments", &c.LockedArguments, unset{[]any{}}, each(Lockable), "arguments of `codex` that are not offered, and refused"},
+		{"calls.tools", &c.Tools, Choosable, each(Choosable, always...), "tools to offer besides `codex` and `codex-reply`"},
+		{"calls.always_load", &c.AlwaysLoad, false, nil, "asks clients that load tools on demand to load these at once"},
 		{"calls.patience", (*Patience)(&c.Patience), "auto", nil,
-			"when a call [ends before its turn](turns.md#calls-that-end-before-their-turn): `45` or `\"45s\"`, at least a second; `0` for never; `auto`"},
+			"when a call [ends before its turn](tasks.md#the-background): `\"45s\"`, `0` for never, `auto`"},
 		{"calls.tasks", &mode, "auto", func(v reflect.Value) error {
 			s.Tasks.Never = mode == "never"
 			return oneOf("auto", "never")(v)
-		}, "`auto`: the call of a client that declares tasks becomes a task if it asks or takes longer than `calls.grace`; `never`"},
-		{"calls.grace", &s.Tasks.Grace, "1s", noLimit, "the time before a call becomes a task"},
-		{"calls.resume", &s.Tasks.NoResume, true, not, "whether the server continues what [a killed server](turns.md#a-server-that-was-killed) did, and keeps what the next one needs"},
+		}, "`auto`: a call becomes [a task](tasks.md#the-background) if the client declares them; `never`"},
+		{"calls.grace", &s.Tasks.Grace, "1s", noLimit, "the time before that"},
+		{"calls.resume", &s.Tasks.NoResume, true, not, "continues what [a killed server](tasks.md#interruptions-and-restarts) did"},
 		{"calls.changes", &s.Changes.Off, true, not,
-			"finds [what a turn changed](wire.md#what-a-turn-changed) by reading its writable folders before and after; with `false` only patches are listed"},
+			"finds [what a turn changed](wire.md#the-result-of-a-turn) by reading folders; `false`: only patches"},
 	}
 }
 
 func (s *Settings) otherKeys() []key {
 	l, h := &s.Limits, &s.HTTP
 	return []key{
-		{"limits.tokens", &l.Tokens, 0, noLimit, "tokens of one turn, as the provider counts them"},
+		{"limits.tokens", &l.Tokens, 0, noLimit, "tokens of one turn"},
 		{"limits.model_requests", &l.ModelRequests, 1000, noLimit, "requests to the model in one turn"},
-		{"limits.wall_time", &l.WallTime, 0, noLimit, "how long a turn may take, approvals included"},
+		{"limits.wall_time", &l.WallTime, 0, noLimit, "how long a turn may take, questions included"},
 		{"limits.command", &l.Command, "2m", atLeast(time.Millisecond),
-			"how long a command may run, at least 1ms. The model may request up to an hour, or this if it is longer"},
-		{"limits.tasks", &s.Tasks.Limit, 64, atLeast(1), "how many tasks may be unfinished at a time, at least 1; one more is refused"},
-		{"limits.result", &s.MaxResult, setting.DefaultResult, atLeast(4096), "the most bytes of JSON of a result's answer, and of its structured content, at least 4096; " +
-			"[the rest](../use/delegating.md#read-what-a-result-left-out)"},
+			"how long a command may run, unless the model requests up to an hour"},
+		{"limits.tasks", &s.Tasks.Limit, 64, atLeast(1), "how many tasks may be unfinished"},
+		{"limits.result", &s.MaxResult, setting.DefaultResult, atLeast(4096), "the bytes of a result, at least 4096; `codex-show` has the rest"},
 
-		{"sandbox.helper", &s.Sandbox.Helper, unset{[]any{}}, nil, "a program with its arguments that confines commands [instead of this server](#a-sandbox-of-your-own)"},
-		{"sandbox.strict", &s.Sandbox.Strict, false, nil, "under `untrusted`, asks about [more](rules.md#known-to-be-safe)"},
+		{"sandbox.helper", &s.Sandbox.Helper, unset{[]any{}}, nil, "[a program that confines commands](#a-sandbox-of-your-own)"},
+		{"sandbox.strict", &s.Sandbox.Strict, false, nil, "under `untrusted`, [asks about more](rules.md#known-to-be-safe)"},
 
 		{"failover.to", &s.Failover.To, unset{[]any{}}, func(reflect.Value) error { return s.Failover.Resolved().Validate() },
-			"the providers that [answer in place](native.md#another-provider) of one that refuses, in order: `[{ provider = \"NAME\", model = \"MODEL\" }]`"},
+			"[other providers](engines.md#another-provider), in order"},
 
-		{"http.unlocked_arguments", &h.UnlockedArguments, unset{[]any{}}, each(LockedOverHTTP), "[locked arguments](../operate/http.md#what-a-call-may-choose) that a call over HTTP may choose"},
-		{"http.hosts", &h.Hosts, unset{[]any{}}, nil, "host names of the server, in addition to those of this machine; a name without a port is valid for every port"},
-		{"http.origins", &h.Origins, unset{[]any{}}, nil, "the origins of web pages that may use the server, such as `https://example.com`, in place of pages of this machine"},
-		{"http.drain_timeout", &h.Drain, "30s", nil, "how long running work may continue after a signal to `codex-mcp http` or the gateway; `0` ends it at once"},
+		{"http.unlocked_arguments", &h.UnlockedArguments, unset{[]any{}}, each(LockedOverHTTP), "[locked arguments](http.md#what-a-call-may-choose) that a call may choose"},
+		{"http.hosts", &h.Hosts, unset{[]any{}}, nil, "host names of the server besides this machine's"},
+		{"http.origins", &h.Origins, unset{[]any{}}, nil, "web pages that may use it, in place of this machine's"},
+		{"http.drain_timeout", &h.Drain, "30s", nil, "how long running work may continue after a signal"},
 		{name: "http.metrics"}, {name: "http.worker_idle"}, {name: "http.url"}, {name: "http.oauth"},
-		{name: "http.principals", meaning: "keys of [codex-mcp-gateway](../../codexserver/gateway/README.md#keys)"},
+		{name: "http.principals", meaning: "keys of [codex-mcp-gateway](../codexserver/gateway/README.md#keys)"},
 
 		{"notify.command", &s.Notify, unset{[]any{}}, func(reflect.Value) error {
 			if len(s.Notify) > 0 && s.Notify[0] == "" {
@@ -139,7 +136,7 @@ func (s *Settings) otherKeys() []key {
 				return errors.New("a word has a NUL")
 			}
 			return nil
-		}, "[a program to run](#notifications) when a person should look, with its first arguments"},
+		}, "[a program to run](#notifications) when a person should look"},
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestDecide has what the table of SECURITY.md leaves out. [TestSecurityPage] compares the rest.
+// TestDecide has what the table of policies leaves out. [TestPolicies] compares the rest.
 func TestDecide(t *testing.T) {
 	const readOnly, write, full = protocol.SandboxReadOnly, protocol.SandboxWorkspaceWrite, protocol.SandboxDangerFullAccess
 	plain, safe, git := []string{"touch", "x"}, []string{"ls"}, []string{"git", "status"}

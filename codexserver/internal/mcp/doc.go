@@ -13,5 +13,5 @@
 //
 // The server sends no requests to clients of 2026-07-28. A call of theirs is a [tools] call that
 // outlives its request. Between two rounds no client waits for it. It ends when no client returns
-// in time. docs/reference/wire.md of the module describes the messages.
+// in time. docs/wire.md of the module describes the messages.
 package mcp

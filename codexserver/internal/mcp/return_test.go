@@ -76,7 +76,7 @@ func begin(t *testing.T, c *servertest.Client, era servertest.Era, prompt string
 	return servertest.ThreadOf(t, string(raw)), ""
 }
 
-// TestComingBack plays the table of docs/reference/wire.md: a client begins a turn that asks and leaves. The
+// TestComingBack plays what docs/wire.md says of coming back: a client begins a turn that asks and leaves. The
 // next client of the same principal, or of the same shared server, finds it by every way, and answers the question. It does not
 // matter of which era the two are, and whether the first can show questions.
 func TestComingBack(t *testing.T) {

@@ -50,13 +50,13 @@ type note struct {
 	refused string // what was not run, and why
 }
 
-// hintLine is the line of docs/reference/turns.md.
+// hintLine is the line of docs/tasks.md.
 var hintLine = regexp.MustCompile(`(?m)^\[thread ([^\s;\]]+); (codex-\w+) [^;]*?(?:; (codex-\w+) has the whole answer)?(?:; changed: (.*))?\]$`)
 
 // refusedLine is a line after it about what was not run.
 var refusedLine = regexp.MustCompile("(?m)^Not run: `(.*)` \\((.*)\\)$")
 
-// note reads a view by the shapes of docs/reference/turns.md. Both parts of a view must say the same.
+// note reads a view by the shapes of docs/tasks.md. Both parts of a view must say the same.
 func (v view) note() (n note, err error) {
 	if v.text != "" {
 		found := hintLine.FindAllStringSubmatchIndex(v.text, -1)

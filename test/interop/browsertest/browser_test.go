@@ -30,7 +30,7 @@ import (
 
 var (
 	screenshots = flag.String("screenshots", "", "folder to write screenshots to")
-	update      = flag.Bool("update", false, "make the pictures of docs/use and the text of testdata again")
+	update      = flag.Bool("update", false, "make the pictures of docs and the text of testdata again")
 )
 
 // browser is the one Chromium of all tests; each test has tabs of its own in a

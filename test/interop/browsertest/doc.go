@@ -4,5 +4,5 @@
 //
 //	go test .                        needs chromium, and fails without it
 //	go test . -screenshots DIR       also writes pictures of the page there
-//	go test . -update                makes the pictures of docs/use and the texts of testdata again
+//	go test . -update                makes the pictures of docs and the texts of testdata again
 package browsertest

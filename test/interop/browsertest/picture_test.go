@@ -15,7 +15,7 @@ import (
 
 var changing = regexp.MustCompile(`\d\d:\d\d(.[AP]M)?|[0-9a-f]{8}-[0-9a-f-]{27}|\d{4}-\d\d-\d\dT[\d:]+Z|after [\d.]+m?s`)
 
-// TestPicture shows the page as docs/use/page.png does: a command that asks to run
+// TestPicture shows the page as docs/page.png does: a command that asks to run
 // outside of the sandbox, above the work so far. testdata/page.txt has the words of that picture, so
 // that the picture is made again when they change: -update makes both.
 func TestPicture(t *testing.T) {
@@ -51,7 +51,7 @@ func TestPicture(t *testing.T) {
 	})()`, r.cwd))) // a picture has no folder of a test
 	b.still()
 	words := changing.ReplaceAllString(eval[string](b, `document.body.innerText`), "…") + "\n"
-	text, picture := filepath.Join("testdata", "page.txt"), filepath.Join("..", "..", "..", "docs", "use", "page.png")
+	text, picture := filepath.Join("testdata", "page.txt"), filepath.Join("..", "..", "..", "docs", "page.png")
 	if *update {
 		pixels, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
 		if err != nil {
@@ -61,7 +61,7 @@ func TestPicture(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if want, err := os.ReadFile(text); err != nil || string(want) != words {
-		t.Errorf("docs/use/page.png is older than the page, %v: make it again with -update; it says\n%s\nand the page\n%s", err, want, words)
+		t.Errorf("docs/page.png is older than the page, %v: make it again with -update; it says\n%s\nand the page\n%s", err, want, words)
 	}
 	b.look("picture")
 	b.do(chromedp.EmulateViewport(390, 852), chromedp.Evaluate[chromedp.Void](`scrollTo({ top: 0, behavior: "instant" })`))
@@ -69,7 +69,7 @@ func TestPicture(t *testing.T) {
 	b.see(`[...document.querySelectorAll(".ask button")].every((button) => button.getBoundingClientRect().top >= document.querySelector(".ask .command").getBoundingClientRect().bottom)`)
 	if *update {
 		pixels, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
-		if err := cmp.Or(err, os.WriteFile(filepath.Join("..", "..", "..", "docs", "use", "page-phone.png"), pixels, 0o644)); err != nil {
+		if err := cmp.Or(err, os.WriteFile(filepath.Join("..", "..", "..", "docs", "page-phone.png"), pixels, 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}

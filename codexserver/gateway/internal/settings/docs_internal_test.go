@@ -25,7 +25,7 @@ func TestDocsKeys(t *testing.T) {
 	}
 	want := append(keys("http.", reflect.TypeFor[httpTable]()), keys("", reflect.TypeFor[Principal]())...)
 	want = append(want, keys("", reflect.TypeFor[Service]())...)
-	want = slices.DeleteFunc(want, func(key string) bool { // docs/reference/configuration.md has them
+	want = slices.DeleteFunc(want, func(key string) bool { // docs/configuration.md has them
 		return slices.Contains([]string{"http.unlocked_arguments", "http.hosts", "http.origins", "http.drain_timeout"}, key)
 	})
 	slices.Sort(got)

@@ -18,7 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// The columns of the first table of SECURITY.md. A call in noColumn runs nothing in any row.
+// The columns of the table of policies. A call in noColumn runs nothing in any row.
 const (
 	noColumn = iota
 	_
@@ -31,18 +31,15 @@ const (
 	elsewhereColumn
 )
 
-// securityTable returns the cells of the rows of the first table of SECURITY.md.
-func securityTable(t *testing.T) (rows [][]string) {
+// policies returns the cells of the rows of the table of policies, which TestPolicies of package decide compares.
+func policies(t *testing.T) (rows [][]string) {
 	t.Helper()
-	page, err := os.ReadFile("../../../../SECURITY.md")
+	page, err := os.ReadFile("../../../internal/decide/testdata/policies.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, table, _ := strings.Cut(string(page), "|---|---|---|---|---|---|---|---|\n")
 	for line := range strings.Lines(table) {
-		if line == "\n" {
-			break
-		}
 		cells := strings.Split(line, "|")
 		for i := range cells {
 			cells[i] = strings.Trim(cells[i], " `\n")
@@ -218,12 +215,12 @@ func approveInOtherModes(t *testing.T, f *field) {
 	}
 }
 
-// TestAttacksOnTheTable tries each attack in each row of the first table of SECURITY.md, with the
+// TestAttacksOnTheTable tries each attack in each row of the table of policies, with the
 // real sandbox and a user who denies everything. What happens is what the cell says. Each attack meets
 // every other row, and the next attack the rest.
 func TestAttacksOnTheTable(t *testing.T) {
 	boxtest.Need(t)
-	for i, row := range securityTable(t) {
+	for i, row := range policies(t) {
 		approvals, mode := protocol.ApprovalPolicy(row[1]), protocol.SandboxMode(row[2])
 		for n, tt := range tableAttacks {
 			if !servertest.Plays(i+n, *whole) {

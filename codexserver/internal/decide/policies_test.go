@@ -10,9 +10,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestSecurityPage checks that the first table of SECURITY.md is what Exec, Patch and
+// TestPolicies checks that testdata/policies.txt, to which docs/approvals.md leads, is what Exec, Patch and
 // AfterDenial decide.
-func TestSecurityPage(t *testing.T) {
+func TestPolicies(t *testing.T) {
 	cell := func(p protocol.ApprovalPolicy, v decide.Verdict) string {
 		switch v.Action {
 		case decide.RunReadOnly:
@@ -45,11 +45,11 @@ func TestSecurityPage(t *testing.T) {
 				command(decide.Input{Command: other, SandboxAvailable: true, Escalated: true}), command(decide.Input{Command: other}), patch(true), patch(false))
 		}
 	}
-	page, err := os.ReadFile("../../../SECURITY.md")
+	table, err := os.ReadFile("testdata/policies.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(page), "|---|---|---|---|---|---|---|---|\n"+want.String()+"\n") {
-		t.Errorf("SECURITY.md has another table than\n%s", want.String())
+	if !strings.HasSuffix(string(table), "|---|---|---|---|---|---|---|---|\n"+want.String()) {
+		t.Errorf("testdata/policies.txt has another table than\n%s", want.String())
 	}
 }
