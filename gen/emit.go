@@ -304,7 +304,8 @@ func (e *emitter) definitions(s *source) error {
 	s.line("RoundTrips: flag.Int(\"roundtrips\", 500, \"the `number` of random round trips for each schema file\"),")
 	s.line("Seed: flag.Uint64(\"seed\", 1, \"their `seed`\"),\nDefinitions: map[string]func() any{")
 	for _, t := range e.model.types {
-		if t.origin != "" && !strings.Contains(strings.TrimSuffix(t.origin, "/params"), "/") {
+		isRaw := t.kind == kindMembers || t.kind == kindJSON // which other types have as members
+		if t.origin != "" && !isRaw && !strings.Contains(strings.TrimSuffix(t.origin, "/params"), "/") {
 			s.line("%q: func() any { return new(%s.%s) },", t.origin, e.pkg, t.name)
 		}
 	}

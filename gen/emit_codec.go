@@ -35,6 +35,7 @@ func (e *emitter) decoders(s *source) error {
 				return fmt.Errorf("%s: no rule for an object that is closed and has members", t.origin)
 			default:
 				e.objectLoop(s, t, e.readField, e.unknownMember(t))
+				s.line("}\n")
 			}
 		case kindShape:
 			s.line("func check%s(d *codec.Decoder) error {", upper(t.name))
@@ -46,6 +47,7 @@ func (e *emitter) decoders(s *source) error {
 				}
 				return call(walk)
 			}, "d.SkipValue()")
+			s.line("}\n")
 			if failed != nil {
 				return failed
 			}
@@ -73,11 +75,16 @@ func (e *emitter) unknownMember(t *goType) string {
 // besideDecoder writes the rest of a method that reads an object whose members are mixed
 // with those of a union.
 func (e *emitter) besideDecoder(s *source, t *goType) {
-	beside := e.resolve(t.beside.typ)
-	s.line("members := codec.Beside{Names: %s, Required: %s, Guarded: %s}", spaced(memberNames(t)), spaced(requiredNames(t)), spaced(e.guards(t)))
-	s.line("return codec.ReadBeside(&v.%s, d, %q, arm%s, members, func(name []byte) error {", t.beside.name, beside.union.member, beside.name)
-	e.members(s, t, e.readField)
-	s.line("return d.SkipValue()\n})\n}\n")
+	to, skip := "v."+t.beside.name, "d.SkipValue()"
+	if guards := e.guards(t); guards != nil {
+		skip = "d.Skip(" + spaced(guards) + ", name)"
+	}
+	s.line("return d.Beside(func(d *codec.Decoder) (map[string]json.RawMessage, error) {")
+	s.line("if err := %s; err != nil {\nreturn nil, err\n}", e.read(t.beside.typ, "&"+to))
+	s.line("if arm, ok := %s.(*Unknown); ok {\nreturn nil, d.WrongTag(%q, arm.Tag)\n}", to, e.resolve(t.beside.typ).union.member)
+	s.line("return %s.extra(), nil\n}, %s, func(d *codec.Decoder) error {", to, spaced(memberNames(t)))
+	e.objectLoop(s, t, e.readField, skip)
+	s.line("})\n}\n")
 }
 
 // memberNames returns the names that are not among the unknown members.
@@ -109,7 +116,7 @@ func (t *goType) envelope() []string {
 func (e *emitter) objectLoop(s *source, t *goType, read func(*field) string, unknown string) {
 	s.line("return d.ReadObject(%s, func(name []byte) error {", spaced(requiredNames(t)))
 	e.members(s, t, read)
-	s.line("return %s\n})\n}\n", unknown)
+	s.line("return %s\n})", unknown)
 }
 
 func requiredNames(t *goType) (names []string) {
@@ -124,18 +131,12 @@ func requiredNames(t *goType) (names []string) {
 // members writes the switch that reads a member into its field.
 func (e *emitter) members(s *source, t *goType, read func(*field) string) {
 	s.line("switch string(name) {")
-	bit := 0
 	for _, f := range t.fields {
 		s.line("case %q:", f.json)
-		switch {
-		case f.required && bit < 64: // ReadObject finds the others by itself
-			s.line("return d.Got(%d, %s)", bit, read(f))
-			bit++
-		case t.kind == kindShape && !f.required:
-			s.line("if null, err := d.Absent(); null || err != nil {\nreturn err\n}\nreturn %s", read(f))
-		default:
-			s.line("return %s", read(f))
+		if t.kind == kindShape && !f.required {
+			s.line("if null, err := d.Absent(); null || err != nil {\nreturn err\n}")
 		}
+		s.line("return %s", read(f))
 	}
 	if names := t.envelope(); names != nil {
 		s.line("case %s:\nreturn d.SkipValue()", quoted(names))
@@ -317,7 +318,6 @@ func (e *emitter) objectEncoder(s *source, t *goType) {
 
 // objectBody writes the body of a function that writes the object v.
 func (e *emitter) objectBody(s *source, t *goType) {
-	s.line("if v == nil {\ne.Absent()\nreturn\n}")
 	var start strings.Builder
 	start.WriteString("{")
 	comma := ""
@@ -332,7 +332,7 @@ func (e *emitter) objectBody(s *source, t *goType) {
 		}
 		comma = ","
 	}
-	s.line("e.Open(`%s`)", start.String())
+	s.line("if !e.Begin(v != nil, `%s`) {\nreturn\n}", start.String())
 	for _, f := range t.fields {
 		if !f.constant {
 			e.writeField(s, f)
@@ -341,16 +341,8 @@ func (e *emitter) objectBody(s *source, t *goType) {
 	known, guards := spaced(memberNames(t)), e.guards(t)
 	switch {
 	case t.beside != nil:
-		beside := e.resolve(t.beside.typ)
-		s.line("switch arm := v.%s.(type) {", t.beside.name)
-		for _, a := range beside.union.arms {
-			s.line("case *%s:\nif arm == nil {\ne.Absent()\nreturn\n}", a.name)
-			if guards != nil {
-				s.line("e.Guard(arm.Extra, %s)", spaced(guards))
-			}
-			s.line("e.Beside(arm.encode, arm.Extra, %s)", known)
-		}
-		s.line("default:\ne.Absent()\n}\ne.Close('}')\n}\n")
+		s.line("if _, unknown := v.%[1]s.(*Unknown); unknown || v.%[1]s == nil {\ne.Absent()\nreturn\n}", t.beside.name)
+		s.line("e.Beside(v.%[1]s.encode, v.%[1]s.extra, %[2]s, %[3]s)\ne.Close('}')\n}\n", t.beside.name, known, spaced(guards))
 	case t.closed:
 		s.line("e.Close('}')\n}\n")
 	default:
@@ -435,7 +427,9 @@ func (e *emitter) write(r ref, value string) string {
 	switch t := e.resolve(r); {
 	case t.kind == kindString:
 		return "e.Str(string(" + value + "))"
-	case t.kind == kindEnum, t.kind == kindUnion:
+	case t.kind == kindUnion:
+		return "writeUnion(e, " + value + ")"
+	case t.kind == kindEnum:
 		return "write" + t.name + "(e, " + value + ")"
 	case t.kind == kindList, t.kind == kindMap, !t.shared:
 		return value + ".encode(e)"

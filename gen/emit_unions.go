@@ -11,11 +11,19 @@ func (e *emitter) unions(s *source) error {
 			continue
 		}
 		s.comment(e.describe(t) + "\n\nIt is one of " + armNames(t) + ".")
-		s.line("type %s interface {\nencodable\nis%s()\n}\n", t.name, t.name)
+		beside := slices.ContainsFunc(e.model.types, func(o *goType) bool { return o.beside != nil && e.resolve(o.beside.typ) == t })
+		s.line("type %s interface {\nencodable\nis%s()", t.name, t.name)
+		if beside {
+			s.line("extra() map[string]json.RawMessage")
+		}
+		s.line("}\n")
 		seen := make(map[string]bool)
 		for _, a := range t.union.arms {
 			if !seen[a.name] {
 				s.line("func (*%s) is%s() {}", a.name, t.name)
+				if beside {
+					s.line("func (v *%s) extra() map[string]json.RawMessage { return v.Extra }", a.name)
+				}
 			}
 			seen[a.name] = true
 		}
@@ -25,58 +33,31 @@ func (e *emitter) unions(s *source) error {
 		if hasUnknown(t) {
 			s.line("func (*Unknown) is%s() {}", t.name)
 		}
+		if beside {
+			s.line("func (*Unknown) extra() map[string]json.RawMessage { return nil }")
+		}
 		s.line("")
 		e.unionReader(s, t)
 	}
 	e.target(s)
-	e.plain(s)
 	return nil
 }
 
 // target writes the function that decodes types without a decode method.
 func (e *emitter) target(s *source) {
 	s.line("// target returns the function that reads into v, if its type has no decode method.")
-	var cases source
-	seen := make(map[typeKind]bool)
+	s.line("func target(v any) func(*codec.Decoder) error {\nswitch v := v.(type) {")
 	for _, t := range e.model.types {
 		switch {
 		case t.kind == kindUnion, t.shared && t.kind == kindEnum:
-			cases.line("case *%s:\nreturn codec.Into(v, read%s)", t.name, t.name)
-		case t.kind == kindMembers && !seen[t.kind]: // the others are the same Go type
-			cases.line("case *%s:\nreturn codec.Into(v, codec.Members)", t.name)
-		case t.kind == kindJSON:
-			cases.line("case *%s:\nreturn codec.Into(v, codec.JSON)", t.name)
+			s.line("case *%s:\nreturn codec.Into(v, read%s)", t.name, t.name)
 		case t.shared && t.kind == kindString:
-			cases.line("case *%s:\nreturn codec.Into(v, codec.ReadString[%s])", t.name, t.name)
+			s.line("case *%s:\nreturn codec.Into(v, codec.ReadString[%s])", t.name, t.name)
 		case t.shared:
-			cases.line("case *%s:\nreturn codec.Into(v, decode%s)", t.name, t.name)
+			s.line("case *%s:\nreturn codec.Into(v, decode%s)", t.name, t.name)
 		}
-		seen[t.kind] = true
 	}
-	s.line("func target(v any) func(*codec.Decoder) error {\nswitch v := v.(type) {")
-	s.Write(cases.Bytes())
 	s.line("}\nreturn nil\n}\n")
-}
-
-// plain writes the function that encodes types without an encode method.
-func (e *emitter) plain(s *source) {
-	s.line("// plain returns the function that writes v, if its type has no encode method.")
-	var cases source
-	seen := make(map[typeKind]bool)
-	for _, t := range e.model.types {
-		if write := map[typeKind]string{kindMembers: "Members", kindJSON: "JSON"}[t.kind]; write != "" && !seen[t.kind] {
-			seen[t.kind] = true
-			cases.line("case %s:\nreturn func(e *codec.Encoder) { e.%s(v) }", t.name, write)
-			cases.line("case *%s:\nreturn func(e *codec.Encoder) { e.%s(*v) }", t.name, write)
-		}
-	}
-	if cases.Len() == 0 {
-		s.line("func plain(any) func(*codec.Encoder) { return nil }")
-		return
-	}
-	s.line("func plain(v any) func(*codec.Encoder) {\nswitch v := v.(type) {")
-	s.Write(cases.Bytes())
-	s.line("}\nreturn nil\n}")
 }
 
 // hasUnknown reports whether a union also accepts values that match no arm.
@@ -100,7 +81,6 @@ func armNames(t *goType) string {
 }
 
 func (e *emitter) unionReader(s *source, t *goType) {
-	s.line("func write%s(e *codec.Encoder, v %s) {\nif v == nil {\ne.Absent()\nreturn\n}\nv.encode(e)\n}\n", t.name, t.name)
 	s.line("func read%s(v *%s, d *codec.Decoder) error {", t.name, t.name)
 	for _, list := range t.union.lists {
 		s.line("if d.IsList() {")

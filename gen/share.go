@@ -80,6 +80,7 @@ func (e *emitter) sharedTypes(s *source) error {
 		case kindObject:
 			s.line("func decode%s(v *%s, d *codec.Decoder) error {\n*v = %s{}", t.name, t.name, t.name)
 			e.objectLoop(s, t, e.readField, e.unknownMember(t))
+			s.line("}\n")
 			s.line("func encode%s(v *%s, e *codec.Encoder) {", t.name, t.name)
 			e.objectBody(s, t)
 		}

@@ -98,19 +98,6 @@ func TestEncodeErrors(t *testing.T) {
 	}
 }
 
-// TestAppendJSON checks that the bytes before the value are kept, and that an error leaves
-// only them.
-func TestAppendJSON(t *testing.T) {
-	b, err := mcptypes.AppendJSON([]byte("1,"), &mcptypes.TextContent{Text: "x"})
-	if err != nil || string(b) != `1,{"type":"text","text":"x"}` {
-		t.Errorf("%s, %v", b, err)
-	}
-	b, err = mcptypes.AppendJSON([]byte("1,"), &mcptypes.TextContent{Text: "\xff"})
-	if err == nil || string(b) != `1,` {
-		t.Errorf("%s, %v", b, err)
-	}
-}
-
 // TestUnknownMembers decodes and encodes an elicitation with members that are not in the
 // schema, with both JSON packages.
 func TestUnknownMembers(t *testing.T) {

@@ -32,11 +32,11 @@ func (v *AudioContent) decode(d *codec.Decoder) error {
 		case "annotations":
 			return codec.Optional(&v.Annotations, d, (*Annotations).decode)
 		case "data":
-			return d.Got(0, v.Data.decode(d))
+			return v.Data.decode(d)
 		case "mimeType":
-			return d.Got(1, codec.Str(&v.MimeType, d))
+			return codec.Str(&v.MimeType, d)
 		case "type":
-			return d.Got(2, d.Constant("audio"))
+			return d.Constant("audio")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -47,7 +47,7 @@ func (v *BaseMetadata) decode(d *codec.Decoder) error {
 	return d.ReadObject("name", func(name []byte) error {
 		switch string(name) {
 		case "name":
-			return d.Got(0, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		}
@@ -62,11 +62,11 @@ func (v *BlobResourceContents) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "blob":
-			return d.Got(0, v.Blob.decode(d))
+			return v.Blob.decode(d)
 		case "mimeType":
 			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "uri":
-			return d.Got(1, codec.Str(&v.URI, d))
+			return codec.Str(&v.URI, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -83,7 +83,7 @@ func (v *BooleanSchema) decode(d *codec.Decoder) error {
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			return d.Got(0, d.Constant("boolean"))
+			return d.Constant("boolean")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -98,7 +98,7 @@ func (v *CallToolRequestParams) decode(d *codec.Decoder) error {
 		case "arguments":
 			return codec.OrNil(&v.Arguments, d, codec.Object)
 		case "name":
-			return d.Got(0, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -111,7 +111,7 @@ func (v *CallToolResult) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "content":
-			return d.Got(0, codec.ListOrNull(&v.Content, d, 0, readContentBlock))
+			return codec.ListOrNull(&v.Content, d, 0, readContentBlock)
 		case "isError":
 			return codec.Optional(&v.IsError, d, codec.Bool)
 		case "structuredContent":
@@ -130,7 +130,7 @@ func (v *CancelledNotificationParams) decode(d *codec.Decoder) error {
 		case "reason":
 			return codec.Optional(&v.Reason, d, codec.Str)
 		case "requestId":
-			return d.Got(0, v.RequestID.decode(d))
+			return v.RequestID.decode(d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -169,9 +169,9 @@ func (v *CompleteArgument) decode(d *codec.Decoder) error {
 	return d.ReadObject("name value", func(name []byte) error {
 		switch string(name) {
 		case "name":
-			return d.Got(0, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		case "value":
-			return d.Got(1, codec.Str(&v.Value, d))
+			return codec.Str(&v.Value, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -195,11 +195,11 @@ func (v *CompleteRequestParams) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "argument":
-			return d.Got(0, v.Argument.decode(d))
+			return v.Argument.decode(d)
 		case "context":
 			return codec.Optional(&v.Context, d, (*CompleteContext).decode)
 		case "ref":
-			return d.Got(1, readCompleteReference(&v.Ref, d))
+			return readCompleteReference(&v.Ref, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -212,7 +212,7 @@ func (v *CompleteResult) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "completion":
-			return d.Got(0, v.Completion.decode(d))
+			return v.Completion.decode(d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -227,7 +227,7 @@ func (v *CompleteResultCompletion) decode(d *codec.Decoder) error {
 		case "total":
 			return codec.Optional(&v.Total, d, codec.Int)
 		case "values":
-			return d.Got(0, codec.ListOrNull(&v.Values, d, 0, codec.Str))
+			return codec.ListOrNull(&v.Values, d, 0, codec.Str)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -242,9 +242,9 @@ func (v *CreateMessageRequestParams) decode(d *codec.Decoder) error {
 		case "includeContext":
 			return codec.Optional(&v.IncludeContext, d, readIncludeContext)
 		case "maxTokens":
-			return d.Got(0, codec.Int(&v.MaxTokens, d))
+			return codec.Int(&v.MaxTokens, d)
 		case "messages":
-			return d.Got(1, codec.ListOrNull(&v.Messages, d, 0, (*SamplingMessage).decode))
+			return codec.ListOrNull(&v.Messages, d, 0, (*SamplingMessage).decode)
 		case "metadata":
 			return codec.OrNil(&v.Metadata, d, codec.Members)
 		case "modelPreferences":
@@ -267,11 +267,11 @@ func (v *CreateMessageResult) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "content":
-			return d.Got(0, readSamplingContent(&v.Content, d))
+			return readSamplingContent(&v.Content, d)
 		case "model":
-			return d.Got(1, codec.Str(&v.Model, d))
+			return codec.Str(&v.Model, d)
 		case "role":
-			return d.Got(2, readRole(&v.Role, d))
+			return readRole(&v.Role, d)
 		case "stopReason":
 			return codec.Optional(&v.StopReason, d, codec.Str)
 		}
@@ -288,9 +288,9 @@ func (v *ElicitRequestParams) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "message":
-			return d.Got(0, codec.Str(&v.Message, d))
+			return codec.Str(&v.Message, d)
 		case "requestedSchema":
-			return d.Got(1, v.RequestedSchema.decode(d))
+			return v.RequestedSchema.decode(d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -303,7 +303,7 @@ func (v *ElicitResult) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "action":
-			return d.Got(0, readElicitResultAction(&v.Action, d))
+			return readElicitResultAction(&v.Action, d)
 		case "content":
 			return codec.OrNil(&v.Content, d, func(v *map[string]ElicitValue, d *codec.Decoder) error {
 				return codec.ReadMap(v, d, (*ElicitValue).decode)
@@ -320,11 +320,11 @@ func (v *ElicitSchema) decode(d *codec.Decoder) error {
 	return d.ReadObject("properties type", func(name []byte) error {
 		switch string(name) {
 		case "properties":
-			return d.Got(0, codec.ReadMap(&v.Properties, d, readPrimitiveSchemaDefinition))
+			return codec.ReadMap(&v.Properties, d, readPrimitiveSchemaDefinition)
 		case "required":
 			return codec.OrNil(&v.Required, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "type":
-			return d.Got(1, d.Constant("object"))
+			return d.Constant("object")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -339,9 +339,9 @@ func (v *EmbeddedResource) decode(d *codec.Decoder) error {
 		case "annotations":
 			return codec.Optional(&v.Annotations, d, (*Annotations).decode)
 		case "resource":
-			return d.Got(0, readTextOrBlobResourceContents(&v.Resource, d))
+			return readTextOrBlobResourceContents(&v.Resource, d)
 		case "type":
-			return d.Got(1, d.Constant("resource"))
+			return d.Constant("resource")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -354,13 +354,13 @@ func (v *EnumSchema) decode(d *codec.Decoder) error {
 		case "description":
 			return codec.Optional(&v.Description, d, codec.Str)
 		case "enum":
-			return d.Got(0, codec.ListOrNull(&v.Enum, d, 0, codec.Str))
+			return codec.ListOrNull(&v.Enum, d, 0, codec.Str)
 		case "enumNames":
 			return codec.OrNil(&v.EnumNames, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			return d.Got(1, d.Constant("string"))
+			return d.Constant("string")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -375,7 +375,7 @@ func (v *GetPromptRequestParams) decode(d *codec.Decoder) error {
 		case "arguments":
 			return codec.OrNil(&v.Arguments, d, func(v *map[string]string, d *codec.Decoder) error { return codec.ReadMap(v, d, codec.Str) })
 		case "name":
-			return d.Got(0, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -390,7 +390,7 @@ func (v *GetPromptResult) decode(d *codec.Decoder) error {
 		case "description":
 			return codec.Optional(&v.Description, d, codec.Str)
 		case "messages":
-			return d.Got(0, codec.ListOrNull(&v.Messages, d, 0, (*PromptMessage).decode))
+			return codec.ListOrNull(&v.Messages, d, 0, (*PromptMessage).decode)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -405,11 +405,11 @@ func (v *ImageContent) decode(d *codec.Decoder) error {
 		case "annotations":
 			return codec.Optional(&v.Annotations, d, (*Annotations).decode)
 		case "data":
-			return d.Got(0, v.Data.decode(d))
+			return v.Data.decode(d)
 		case "mimeType":
-			return d.Got(1, codec.Str(&v.MimeType, d))
+			return codec.Str(&v.MimeType, d)
 		case "type":
-			return d.Got(2, d.Constant("image"))
+			return d.Constant("image")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -420,11 +420,11 @@ func (v *Implementation) decode(d *codec.Decoder) error {
 	return d.ReadObject("name version", func(name []byte) error {
 		switch string(name) {
 		case "name":
-			return d.Got(0, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "version":
-			return d.Got(1, codec.Str(&v.Version, d))
+			return codec.Str(&v.Version, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -439,11 +439,11 @@ func (v *InitializeRequestParams) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "capabilities":
-			return d.Got(0, v.Capabilities.decode(d))
+			return v.Capabilities.decode(d)
 		case "clientInfo":
-			return d.Got(1, v.ClientInfo.decode(d))
+			return v.ClientInfo.decode(d)
 		case "protocolVersion":
-			return d.Got(2, codec.Str(&v.ProtocolVersion, d))
+			return codec.Str(&v.ProtocolVersion, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -456,13 +456,13 @@ func (v *InitializeResult) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "capabilities":
-			return d.Got(0, v.Capabilities.decode(d))
+			return v.Capabilities.decode(d)
 		case "instructions":
 			return codec.Optional(&v.Instructions, d, codec.Str)
 		case "protocolVersion":
-			return d.Got(1, codec.Str(&v.ProtocolVersion, d))
+			return codec.Str(&v.ProtocolVersion, d)
 		case "serverInfo":
-			return d.Got(2, v.ServerInfo.decode(d))
+			return v.ServerInfo.decode(d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -501,7 +501,7 @@ func (v *ListPromptsResult) decode(d *codec.Decoder) error {
 		case "nextCursor":
 			return codec.Optional(&v.NextCursor, d, codec.Str)
 		case "prompts":
-			return d.Got(0, codec.ListOrNull(&v.Prompts, d, 0, (*Prompt).decode))
+			return codec.ListOrNull(&v.Prompts, d, 0, (*Prompt).decode)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -529,7 +529,7 @@ func (v *ListResourceTemplatesResult) decode(d *codec.Decoder) error {
 		case "nextCursor":
 			return codec.Optional(&v.NextCursor, d, codec.Str)
 		case "resourceTemplates":
-			return d.Got(0, codec.ListOrNull(&v.ResourceTemplates, d, 0, (*ResourceTemplate).decode))
+			return codec.ListOrNull(&v.ResourceTemplates, d, 0, (*ResourceTemplate).decode)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -557,7 +557,7 @@ func (v *ListResourcesResult) decode(d *codec.Decoder) error {
 		case "nextCursor":
 			return codec.Optional(&v.NextCursor, d, codec.Str)
 		case "resources":
-			return d.Got(0, codec.ListOrNull(&v.Resources, d, 0, (*Resource).decode))
+			return codec.ListOrNull(&v.Resources, d, 0, (*Resource).decode)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -581,7 +581,7 @@ func (v *ListRootsResult) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "roots":
-			return d.Got(0, codec.ListOrNull(&v.Roots, d, 0, (*Root).decode))
+			return codec.ListOrNull(&v.Roots, d, 0, (*Root).decode)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -609,7 +609,7 @@ func (v *ListToolsResult) decode(d *codec.Decoder) error {
 		case "nextCursor":
 			return codec.Optional(&v.NextCursor, d, codec.Str)
 		case "tools":
-			return d.Got(0, codec.ListOrNull(&v.Tools, d, 0, (*Tool).decode))
+			return codec.ListOrNull(&v.Tools, d, 0, (*Tool).decode)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -624,9 +624,9 @@ func (v *LoggingMessageNotificationParams) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "data":
-			return d.Got(0, codec.Any(&v.Data, d))
+			return codec.Any(&v.Data, d)
 		case "level":
-			return d.Got(1, readLoggingLevel(&v.Level, d))
+			return readLoggingLevel(&v.Level, d)
 		case "logger":
 			return codec.Optional(&v.Logger, d, codec.Str)
 		}
@@ -675,7 +675,7 @@ func (v *NumberSchema) decode(d *codec.Decoder) error {
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			return d.Got(0, readNumberSchemaType(&v.Type, d))
+			return readNumberSchemaType(&v.Type, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -716,9 +716,9 @@ func (v *ProgressNotificationParams) decode(d *codec.Decoder) error {
 		case "message":
 			return codec.Optional(&v.Message, d, codec.Str)
 		case "progress":
-			return d.Got(0, codec.Number(&v.Progress, d))
+			return codec.Number(&v.Progress, d)
 		case "progressToken":
-			return d.Got(1, v.ProgressToken.decode(d))
+			return v.ProgressToken.decode(d)
 		case "total":
 			return codec.Optional(&v.Total, d, codec.Number)
 		}
@@ -739,7 +739,7 @@ func (v *Prompt) decode(d *codec.Decoder) error {
 		case "description":
 			return codec.Optional(&v.Description, d, codec.Str)
 		case "name":
-			return d.Got(0, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		}
@@ -754,7 +754,7 @@ func (v *PromptArgument) decode(d *codec.Decoder) error {
 		case "description":
 			return codec.Optional(&v.Description, d, codec.Str)
 		case "name":
-			return d.Got(0, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		case "required":
 			return codec.Optional(&v.Required, d, codec.Bool)
 		case "title":
@@ -780,9 +780,9 @@ func (v *PromptMessage) decode(d *codec.Decoder) error {
 	return d.ReadObject("content role", func(name []byte) error {
 		switch string(name) {
 		case "content":
-			return d.Got(0, readContentBlock(&v.Content, d))
+			return readContentBlock(&v.Content, d)
 		case "role":
-			return d.Got(1, readRole(&v.Role, d))
+			return readRole(&v.Role, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -793,11 +793,11 @@ func (v *PromptReference) decode(d *codec.Decoder) error {
 	return d.ReadObject("name type", func(name []byte) error {
 		switch string(name) {
 		case "name":
-			return d.Got(0, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			return d.Got(1, d.Constant("ref/prompt"))
+			return d.Constant("ref/prompt")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -810,7 +810,7 @@ func (v *ReadResourceRequestParams) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "uri":
-			return d.Got(0, codec.Str(&v.URI, d))
+			return codec.Str(&v.URI, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -823,7 +823,7 @@ func (v *ReadResourceResult) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "contents":
-			return d.Got(0, codec.ListOrNull(&v.Contents, d, 0, readTextOrBlobResourceContents))
+			return codec.ListOrNull(&v.Contents, d, 0, readTextOrBlobResourceContents)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -853,13 +853,13 @@ func (v *Resource) decode(d *codec.Decoder) error {
 		case "mimeType":
 			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "name":
-			return d.Got(0, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		case "size":
 			return codec.Optional(&v.Size, d, codec.Int)
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "uri":
-			return d.Got(1, codec.Str(&v.URI, d))
+			return codec.Str(&v.URI, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -874,7 +874,7 @@ func (v *ResourceContents) decode(d *codec.Decoder) error {
 		case "mimeType":
 			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "uri":
-			return d.Got(0, codec.Str(&v.URI, d))
+			return codec.Str(&v.URI, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -893,15 +893,15 @@ func (v *ResourceLink) decode(d *codec.Decoder) error {
 		case "mimeType":
 			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "name":
-			return d.Got(0, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		case "size":
 			return codec.Optional(&v.Size, d, codec.Int)
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			return d.Got(1, d.Constant("resource_link"))
+			return d.Constant("resource_link")
 		case "uri":
-			return d.Got(2, codec.Str(&v.URI, d))
+			return codec.Str(&v.URI, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -931,11 +931,11 @@ func (v *ResourceTemplate) decode(d *codec.Decoder) error {
 		case "mimeType":
 			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "name":
-			return d.Got(0, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "uriTemplate":
-			return d.Got(1, codec.Str(&v.URITemplate, d))
+			return codec.Str(&v.URITemplate, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -946,9 +946,9 @@ func (v *ResourceTemplateReference) decode(d *codec.Decoder) error {
 	return d.ReadObject("type uri", func(name []byte) error {
 		switch string(name) {
 		case "type":
-			return d.Got(0, d.Constant("ref/resource"))
+			return d.Constant("ref/resource")
 		case "uri":
-			return d.Got(1, codec.Str(&v.URI, d))
+			return codec.Str(&v.URI, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -961,7 +961,7 @@ func (v *ResourceUpdatedNotificationParams) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "uri":
-			return d.Got(0, codec.Str(&v.URI, d))
+			return codec.Str(&v.URI, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -989,7 +989,7 @@ func (v *Root) decode(d *codec.Decoder) error {
 		case "name":
 			return codec.Optional(&v.Name, d, codec.Str)
 		case "uri":
-			return d.Got(0, codec.Str(&v.URI, d))
+			return codec.Str(&v.URI, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1011,9 +1011,9 @@ func (v *SamplingMessage) decode(d *codec.Decoder) error {
 	return d.ReadObject("content role", func(name []byte) error {
 		switch string(name) {
 		case "content":
-			return d.Got(0, readSamplingContent(&v.Content, d))
+			return readSamplingContent(&v.Content, d)
 		case "role":
-			return d.Got(1, readRole(&v.Role, d))
+			return readRole(&v.Role, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1082,7 +1082,7 @@ func (v *SetLevelRequestParams) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "level":
-			return d.Got(0, readLoggingLevel(&v.Level, d))
+			return readLoggingLevel(&v.Level, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1103,7 +1103,7 @@ func (v *StringSchema) decode(d *codec.Decoder) error {
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			return d.Got(0, d.Constant("string"))
+			return d.Constant("string")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1118,7 +1118,7 @@ func (v *SubscribeRequestParams) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "uri":
-			return d.Got(0, codec.Str(&v.URI, d))
+			return codec.Str(&v.URI, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1133,9 +1133,9 @@ func (v *TextContent) decode(d *codec.Decoder) error {
 		case "annotations":
 			return codec.Optional(&v.Annotations, d, (*Annotations).decode)
 		case "text":
-			return d.Got(0, codec.Str(&v.Text, d))
+			return codec.Str(&v.Text, d)
 		case "type":
-			return d.Got(1, d.Constant("text"))
+			return d.Constant("text")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1150,9 +1150,9 @@ func (v *TextResourceContents) decode(d *codec.Decoder) error {
 		case "mimeType":
 			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "text":
-			return d.Got(0, codec.Str(&v.Text, d))
+			return codec.Str(&v.Text, d)
 		case "uri":
-			return d.Got(1, codec.Str(&v.URI, d))
+			return codec.Str(&v.URI, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1169,9 +1169,9 @@ func (v *Tool) decode(d *codec.Decoder) error {
 		case "description":
 			return codec.Optional(&v.Description, d, codec.Str)
 		case "inputSchema":
-			return d.Got(0, codec.ReadShape(&v.InputSchema, d, checkToolInputSchema))
+			return codec.ReadShape(&v.InputSchema, d, checkToolInputSchema)
 		case "name":
-			return d.Got(1, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		case "outputSchema":
 			return codec.OrNil(&v.OutputSchema, d, func(v *json.RawMessage, d *codec.Decoder) error { return codec.ReadShape(v, d, checkToolOutputSchema) })
 		case "title":
@@ -1218,7 +1218,7 @@ func (v *UnsubscribeRequestParams) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "uri":
-			return d.Got(0, codec.Str(&v.URI, d))
+			return codec.Str(&v.URI, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1238,7 +1238,7 @@ func checkToolInputSchema(d *codec.Decoder) error {
 			}
 			return d.Each((*codec.Decoder).SkipString)
 		case "type":
-			return d.Got(0, d.Constant("object"))
+			return d.Constant("object")
 		}
 		return d.SkipValue()
 	})
@@ -1258,7 +1258,7 @@ func checkToolOutputSchema(d *codec.Decoder) error {
 			}
 			return d.Each((*codec.Decoder).SkipString)
 		case "type":
-			return d.Got(0, d.Constant("object"))
+			return d.Constant("object")
 		}
 		return d.SkipValue()
 	})

@@ -5,11 +5,9 @@ package mcptypes
 import "github.com/codexmcp/codexmcp/mcptypes/internal/codec"
 
 func (v *Annotations) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	if v.Audience != nil {
 		e.Name("audience")
 		codec.WriteList(e, v.Audience, writeRole)
@@ -20,11 +18,9 @@ func (v *Annotations) encode(e *codec.Encoder) {
 }
 
 func (v *AudioContent) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"audio"`) {
 		return
 	}
-	e.Open(`{"type":"audio"`)
 	e.OptionalMembers("_meta", v.Meta)
 	codec.OptionalObject(e, "annotations", v.Annotations, (*Annotations).encode)
 	e.Name("data")
@@ -35,11 +31,9 @@ func (v *AudioContent) encode(e *codec.Encoder) {
 }
 
 func (v *BaseMetadata) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("name")
 	e.Str(v.Name)
 	e.OptionalStr("title", v.Title)
@@ -47,11 +41,9 @@ func (v *BaseMetadata) encode(e *codec.Encoder) {
 }
 
 func (v *BlobResourceContents) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.Name("blob")
 	v.Blob.encode(e)
@@ -62,11 +54,9 @@ func (v *BlobResourceContents) encode(e *codec.Encoder) {
 }
 
 func (v *BooleanSchema) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"boolean"`) {
 		return
 	}
-	e.Open(`{"type":"boolean"`)
 	codec.OptionalValue(e, "default", v.Default, (*codec.Encoder).Bool)
 	e.OptionalStr("description", v.Description)
 	e.OptionalStr("title", v.Title)
@@ -74,11 +64,9 @@ func (v *BooleanSchema) encode(e *codec.Encoder) {
 }
 
 func (v *CallToolRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	if v.Arguments != nil {
 		e.Name("arguments")
@@ -90,14 +78,12 @@ func (v *CallToolRequestParams) encode(e *codec.Encoder) {
 }
 
 func (v *CallToolResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.Name("content")
-	codec.WriteList(e, v.Content, writeContentBlock)
+	codec.WriteList(e, v.Content, writeUnion)
 	codec.OptionalValue(e, "isError", v.IsError, (*codec.Encoder).Bool)
 	if v.StructuredContent != nil {
 		e.Name("structuredContent")
@@ -107,11 +93,9 @@ func (v *CallToolResult) encode(e *codec.Encoder) {
 }
 
 func (v *CancelledNotificationParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.OptionalStr("reason", v.Reason)
 	e.Name("requestId")
@@ -120,11 +104,9 @@ func (v *CancelledNotificationParams) encode(e *codec.Encoder) {
 }
 
 func (v *ClientCapabilities) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("elicitation", v.Elicitation)
 	if v.Experimental != nil {
 		e.Name("experimental")
@@ -136,21 +118,17 @@ func (v *ClientCapabilities) encode(e *codec.Encoder) {
 }
 
 func (v *ClientCapabilitiesRoots) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalValue(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
 	e.End(v.Extra, "listChanged")
 }
 
 func (v *CompleteArgument) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("name")
 	e.Str(v.Name)
 	e.Name("value")
@@ -159,11 +137,9 @@ func (v *CompleteArgument) encode(e *codec.Encoder) {
 }
 
 func (v *CompleteContext) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	if v.Arguments != nil {
 		e.Name("arguments")
 		codec.WriteMap(e, v.Arguments, (*codec.Encoder).Str)
@@ -172,26 +148,22 @@ func (v *CompleteContext) encode(e *codec.Encoder) {
 }
 
 func (v *CompleteRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	e.Name("argument")
 	v.Argument.encode(e)
 	codec.OptionalObject(e, "context", v.Context, (*CompleteContext).encode)
 	e.Name("ref")
-	writeCompleteReference(e, v.Ref)
+	writeUnion(e, v.Ref)
 	e.End(v.Extra, "_meta argument context ref")
 }
 
 func (v *CompleteResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.Name("completion")
 	v.Completion.encode(e)
@@ -199,11 +171,9 @@ func (v *CompleteResult) encode(e *codec.Encoder) {
 }
 
 func (v *CompleteResultCompletion) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalValue(e, "hasMore", v.HasMore, (*codec.Encoder).Bool)
 	codec.OptionalValue(e, "total", v.Total, (*codec.Encoder).Int)
 	e.Name("values")
@@ -212,11 +182,9 @@ func (v *CompleteResultCompletion) encode(e *codec.Encoder) {
 }
 
 func (v *CreateMessageRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	codec.OptionalValue(e, "includeContext", v.IncludeContext, writeIncludeContext)
 	e.Name("maxTokens")
@@ -235,14 +203,12 @@ func (v *CreateMessageRequestParams) encode(e *codec.Encoder) {
 }
 
 func (v *CreateMessageResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.Name("content")
-	writeSamplingContent(e, v.Content)
+	writeUnion(e, v.Content)
 	e.Name("model")
 	e.Str(v.Model)
 	e.Name("role")
@@ -254,11 +220,9 @@ func (v *CreateMessageResult) encode(e *codec.Encoder) {
 func (v Cursor) encode(e *codec.Encoder) { e.Str(string(v)) }
 
 func (v *ElicitRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	e.Name("message")
 	e.Str(v.Message)
@@ -268,11 +232,9 @@ func (v *ElicitRequestParams) encode(e *codec.Encoder) {
 }
 
 func (v *ElicitResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.Name("action")
 	writeElicitResultAction(e, v.Action)
@@ -286,13 +248,11 @@ func (v *ElicitResult) encode(e *codec.Encoder) {
 func (v ElicitResultAction) encode(e *codec.Encoder) { writeElicitResultAction(e, v) }
 
 func (v *ElicitSchema) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"object"`) {
 		return
 	}
-	e.Open(`{"type":"object"`)
 	e.Name("properties")
-	codec.WriteMap(e, v.Properties, writePrimitiveSchemaDefinition)
+	codec.WriteMap(e, v.Properties, writeUnion)
 	if v.Required != nil {
 		e.Name("required")
 		codec.WriteList(e, v.Required, (*codec.Encoder).Str)
@@ -301,24 +261,20 @@ func (v *ElicitSchema) encode(e *codec.Encoder) {
 }
 
 func (v *EmbeddedResource) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"resource"`) {
 		return
 	}
-	e.Open(`{"type":"resource"`)
 	e.OptionalMembers("_meta", v.Meta)
 	codec.OptionalObject(e, "annotations", v.Annotations, (*Annotations).encode)
 	e.Name("resource")
-	writeTextOrBlobResourceContents(e, v.Resource)
+	writeUnion(e, v.Resource)
 	e.End(v.Extra, "_meta annotations resource type")
 }
 
 func (v *EnumSchema) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"string"`) {
 		return
 	}
-	e.Open(`{"type":"string"`)
 	e.OptionalStr("description", v.Description)
 	e.Name("enum")
 	codec.WriteList(e, v.Enum, (*codec.Encoder).Str)
@@ -331,11 +287,9 @@ func (v *EnumSchema) encode(e *codec.Encoder) {
 }
 
 func (v *GetPromptRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	if v.Arguments != nil {
 		e.Name("arguments")
@@ -347,11 +301,9 @@ func (v *GetPromptRequestParams) encode(e *codec.Encoder) {
 }
 
 func (v *GetPromptResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.OptionalStr("description", v.Description)
 	e.Name("messages")
@@ -360,11 +312,9 @@ func (v *GetPromptResult) encode(e *codec.Encoder) {
 }
 
 func (v *ImageContent) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"image"`) {
 		return
 	}
-	e.Open(`{"type":"image"`)
 	e.OptionalMembers("_meta", v.Meta)
 	codec.OptionalObject(e, "annotations", v.Annotations, (*Annotations).encode)
 	e.Name("data")
@@ -375,11 +325,9 @@ func (v *ImageContent) encode(e *codec.Encoder) {
 }
 
 func (v *Implementation) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("name")
 	e.Str(v.Name)
 	e.OptionalStr("title", v.Title)
@@ -391,11 +339,9 @@ func (v *Implementation) encode(e *codec.Encoder) {
 func (v IncludeContext) encode(e *codec.Encoder) { writeIncludeContext(e, v) }
 
 func (v *InitializeRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	e.Name("capabilities")
 	v.Capabilities.encode(e)
@@ -407,11 +353,9 @@ func (v *InitializeRequestParams) encode(e *codec.Encoder) {
 }
 
 func (v *InitializeResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.Name("capabilities")
 	v.Capabilities.encode(e)
@@ -424,32 +368,26 @@ func (v *InitializeResult) encode(e *codec.Encoder) {
 }
 
 func (v *InitializedNotificationParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.End(v.Extra, "_meta")
 }
 
 func (v *ListPromptsRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	e.OptionalStr("cursor", v.Cursor)
 	e.End(v.Extra, "_meta cursor")
 }
 
 func (v *ListPromptsResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.OptionalStr("nextCursor", v.NextCursor)
 	e.Name("prompts")
@@ -458,22 +396,18 @@ func (v *ListPromptsResult) encode(e *codec.Encoder) {
 }
 
 func (v *ListResourceTemplatesRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	e.OptionalStr("cursor", v.Cursor)
 	e.End(v.Extra, "_meta cursor")
 }
 
 func (v *ListResourceTemplatesResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.OptionalStr("nextCursor", v.NextCursor)
 	e.Name("resourceTemplates")
@@ -482,22 +416,18 @@ func (v *ListResourceTemplatesResult) encode(e *codec.Encoder) {
 }
 
 func (v *ListResourcesRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	e.OptionalStr("cursor", v.Cursor)
 	e.End(v.Extra, "_meta cursor")
 }
 
 func (v *ListResourcesResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.OptionalStr("nextCursor", v.NextCursor)
 	e.Name("resources")
@@ -506,21 +436,17 @@ func (v *ListResourcesResult) encode(e *codec.Encoder) {
 }
 
 func (v *ListRootsRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	e.End(v.Extra, "_meta")
 }
 
 func (v *ListRootsResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.Name("roots")
 	codec.WriteObjects(e, v.Roots, (*Root).encode)
@@ -528,22 +454,18 @@ func (v *ListRootsResult) encode(e *codec.Encoder) {
 }
 
 func (v *ListToolsRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	e.OptionalStr("cursor", v.Cursor)
 	e.End(v.Extra, "_meta cursor")
 }
 
 func (v *ListToolsResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.OptionalStr("nextCursor", v.NextCursor)
 	e.Name("tools")
@@ -554,11 +476,9 @@ func (v *ListToolsResult) encode(e *codec.Encoder) {
 func (v LoggingLevel) encode(e *codec.Encoder) { writeLoggingLevel(e, v) }
 
 func (v *LoggingMessageNotificationParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.Name("data")
 	e.Any(v.Data)
@@ -569,21 +489,17 @@ func (v *LoggingMessageNotificationParams) encode(e *codec.Encoder) {
 }
 
 func (v *ModelHint) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalStr("name", v.Name)
 	e.End(v.Extra, "name")
 }
 
 func (v *ModelPreferences) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalValue(e, "costPriority", v.CostPriority, func(e *codec.Encoder, v float64) { e.Between(v, 0, 1) })
 	if v.Hints != nil {
 		e.Name("hints")
@@ -595,11 +511,9 @@ func (v *ModelPreferences) encode(e *codec.Encoder) {
 }
 
 func (v *NumberSchema) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalStr("description", v.Description)
 	codec.OptionalValue(e, "maximum", v.Maximum, (*codec.Encoder).Number)
 	codec.OptionalValue(e, "minimum", v.Minimum, (*codec.Encoder).Number)
@@ -612,32 +526,26 @@ func (v *NumberSchema) encode(e *codec.Encoder) {
 func (v NumberSchemaType) encode(e *codec.Encoder) { writeNumberSchemaType(e, v) }
 
 func (v *PaginatedResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.OptionalStr("nextCursor", v.NextCursor)
 	e.End(v.Extra, "_meta nextCursor")
 }
 
 func (v *PingRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	e.End(v.Extra, "_meta")
 }
 
 func (v *ProgressNotificationParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.OptionalStr("message", v.Message)
 	e.Name("progress")
@@ -649,11 +557,9 @@ func (v *ProgressNotificationParams) encode(e *codec.Encoder) {
 }
 
 func (v *Prompt) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	if v.Arguments != nil {
 		e.Name("arguments")
@@ -667,11 +573,9 @@ func (v *Prompt) encode(e *codec.Encoder) {
 }
 
 func (v *PromptArgument) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalStr("description", v.Description)
 	e.Name("name")
 	e.Str(v.Name)
@@ -681,34 +585,28 @@ func (v *PromptArgument) encode(e *codec.Encoder) {
 }
 
 func (v *PromptListChangedNotificationParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.End(v.Extra, "_meta")
 }
 
 func (v *PromptMessage) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("content")
-	writeContentBlock(e, v.Content)
+	writeUnion(e, v.Content)
 	e.Name("role")
 	writeRole(e, v.Role)
 	e.End(v.Extra, "content role")
 }
 
 func (v *PromptReference) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"ref/prompt"`) {
 		return
 	}
-	e.Open(`{"type":"ref/prompt"`)
 	e.Name("name")
 	e.Str(v.Name)
 	e.OptionalStr("title", v.Title)
@@ -716,11 +614,9 @@ func (v *PromptReference) encode(e *codec.Encoder) {
 }
 
 func (v *ReadResourceRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	e.Name("uri")
 	e.Str(v.URI)
@@ -728,33 +624,27 @@ func (v *ReadResourceRequestParams) encode(e *codec.Encoder) {
 }
 
 func (v *ReadResourceResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.Name("contents")
-	codec.WriteList(e, v.Contents, writeTextOrBlobResourceContents)
+	codec.WriteList(e, v.Contents, writeUnion)
 	e.End(v.Extra, "_meta contents")
 }
 
 func (v *RequestMeta) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "progressToken", v.ProgressToken, (*ProgressToken).encode)
 	e.End(v.Extra, "progressToken")
 }
 
 func (v *Resource) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	codec.OptionalObject(e, "annotations", v.Annotations, (*Annotations).encode)
 	e.OptionalStr("description", v.Description)
@@ -769,11 +659,9 @@ func (v *Resource) encode(e *codec.Encoder) {
 }
 
 func (v *ResourceContents) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.OptionalStr("mimeType", v.MimeType)
 	e.Name("uri")
@@ -782,11 +670,9 @@ func (v *ResourceContents) encode(e *codec.Encoder) {
 }
 
 func (v *ResourceLink) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"resource_link"`) {
 		return
 	}
-	e.Open(`{"type":"resource_link"`)
 	e.OptionalMembers("_meta", v.Meta)
 	codec.OptionalObject(e, "annotations", v.Annotations, (*Annotations).encode)
 	e.OptionalStr("description", v.Description)
@@ -801,21 +687,17 @@ func (v *ResourceLink) encode(e *codec.Encoder) {
 }
 
 func (v *ResourceListChangedNotificationParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.End(v.Extra, "_meta")
 }
 
 func (v *ResourceTemplate) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	codec.OptionalObject(e, "annotations", v.Annotations, (*Annotations).encode)
 	e.OptionalStr("description", v.Description)
@@ -829,22 +711,18 @@ func (v *ResourceTemplate) encode(e *codec.Encoder) {
 }
 
 func (v *ResourceTemplateReference) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"ref/resource"`) {
 		return
 	}
-	e.Open(`{"type":"ref/resource"`)
 	e.Name("uri")
 	e.Str(v.URI)
 	e.End(v.Extra, "type uri")
 }
 
 func (v *ResourceUpdatedNotificationParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.Name("uri")
 	e.Str(v.URI)
@@ -852,11 +730,9 @@ func (v *ResourceUpdatedNotificationParams) encode(e *codec.Encoder) {
 }
 
 func (v *Result) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.End(v.Extra, "_meta")
 }
@@ -864,11 +740,9 @@ func (v *Result) encode(e *codec.Encoder) {
 func (v Role) encode(e *codec.Encoder) { writeRole(e, v) }
 
 func (v *Root) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.OptionalStr("name", v.Name)
 	e.Name("uri")
@@ -877,34 +751,28 @@ func (v *Root) encode(e *codec.Encoder) {
 }
 
 func (v *RootsListChangedNotificationParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.End(v.Extra, "_meta")
 }
 
 func (v *SamplingMessage) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("content")
-	writeSamplingContent(e, v.Content)
+	writeUnion(e, v.Content)
 	e.Name("role")
 	writeRole(e, v.Role)
 	e.End(v.Extra, "content role")
 }
 
 func (v *ServerCapabilities) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("completions", v.Completions)
 	if v.Experimental != nil {
 		e.Name("experimental")
@@ -918,42 +786,34 @@ func (v *ServerCapabilities) encode(e *codec.Encoder) {
 }
 
 func (v *ServerCapabilitiesPrompts) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalValue(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
 	e.End(v.Extra, "listChanged")
 }
 
 func (v *ServerCapabilitiesResources) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalValue(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
 	codec.OptionalValue(e, "subscribe", v.Subscribe, (*codec.Encoder).Bool)
 	e.End(v.Extra, "listChanged subscribe")
 }
 
 func (v *ServerCapabilitiesTools) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalValue(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
 	e.End(v.Extra, "listChanged")
 }
 
 func (v *SetLevelRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	e.Name("level")
 	writeLoggingLevel(e, v.Level)
@@ -961,11 +821,9 @@ func (v *SetLevelRequestParams) encode(e *codec.Encoder) {
 }
 
 func (v *StringSchema) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"string"`) {
 		return
 	}
-	e.Open(`{"type":"string"`)
 	e.OptionalStr("description", v.Description)
 	codec.OptionalValue(e, "format", v.Format, writeStringSchemaFormat)
 	codec.OptionalValue(e, "maxLength", v.MaxLength, (*codec.Encoder).Int)
@@ -977,11 +835,9 @@ func (v *StringSchema) encode(e *codec.Encoder) {
 func (v StringSchemaFormat) encode(e *codec.Encoder) { writeStringSchemaFormat(e, v) }
 
 func (v *SubscribeRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	e.Name("uri")
 	e.Str(v.URI)
@@ -989,11 +845,9 @@ func (v *SubscribeRequestParams) encode(e *codec.Encoder) {
 }
 
 func (v *TextContent) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"text"`) {
 		return
 	}
-	e.Open(`{"type":"text"`)
 	e.OptionalMembers("_meta", v.Meta)
 	codec.OptionalObject(e, "annotations", v.Annotations, (*Annotations).encode)
 	e.Name("text")
@@ -1002,11 +856,9 @@ func (v *TextContent) encode(e *codec.Encoder) {
 }
 
 func (v *TextResourceContents) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.OptionalStr("mimeType", v.MimeType)
 	e.Name("text")
@@ -1017,11 +869,9 @@ func (v *TextResourceContents) encode(e *codec.Encoder) {
 }
 
 func (v *Tool) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	codec.OptionalObject(e, "annotations", v.Annotations, (*ToolAnnotations).encode)
 	e.OptionalStr("description", v.Description)
@@ -1038,11 +888,9 @@ func (v *Tool) encode(e *codec.Encoder) {
 }
 
 func (v *ToolAnnotations) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalValue(e, "destructiveHint", v.DestructiveHint, (*codec.Encoder).Bool)
 	codec.OptionalValue(e, "idempotentHint", v.IdempotentHint, (*codec.Encoder).Bool)
 	codec.OptionalValue(e, "openWorldHint", v.OpenWorldHint, (*codec.Encoder).Bool)
@@ -1052,21 +900,17 @@ func (v *ToolAnnotations) encode(e *codec.Encoder) {
 }
 
 func (v *ToolListChangedNotificationParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.End(v.Extra, "_meta")
 }
 
 func (v *UnsubscribeRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	e.Name("uri")
 	e.Str(v.URI)

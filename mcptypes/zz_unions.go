@@ -21,14 +21,6 @@ func (*PromptReference) isCompleteReference()           {}
 func (*ResourceTemplateReference) isCompleteReference() {}
 func (*Unknown) isCompleteReference()                   {}
 
-func writeCompleteReference(e *codec.Encoder, v CompleteReference) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
-
 func readCompleteReference(v *CompleteReference, d *codec.Decoder) error {
 	return codec.Tagged(v, d, "type", armCompleteReference)
 }
@@ -68,14 +60,6 @@ func (*AudioContent) isContentBlock()     {}
 func (*ResourceLink) isContentBlock()     {}
 func (*EmbeddedResource) isContentBlock() {}
 func (*Unknown) isContentBlock()          {}
-
-func writeContentBlock(e *codec.Encoder, v ContentBlock) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
 
 func readContentBlock(v *ContentBlock, d *codec.Decoder) error {
 	return codec.Tagged(v, d, "type", armContentBlock)
@@ -127,14 +111,6 @@ func (*StringSchema) isPrimitiveSchemaDefinition()  {}
 func (*NumberSchema) isPrimitiveSchemaDefinition()  {}
 func (*BooleanSchema) isPrimitiveSchemaDefinition() {}
 func (*Unknown) isPrimitiveSchemaDefinition()       {}
-
-func writePrimitiveSchemaDefinition(e *codec.Encoder, v PrimitiveSchemaDefinition) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
 
 func readPrimitiveSchemaDefinition(v *PrimitiveSchemaDefinition, d *codec.Decoder) error {
 	return codec.Tagged(v, d, "type", armPrimitiveSchemaDefinition)
@@ -192,14 +168,6 @@ func (*ImageContent) isSamplingContent() {}
 func (*AudioContent) isSamplingContent() {}
 func (*Unknown) isSamplingContent()      {}
 
-func writeSamplingContent(e *codec.Encoder, v SamplingContent) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
-
 func readSamplingContent(v *SamplingContent, d *codec.Decoder) error {
 	return codec.Tagged(v, d, "type", armSamplingContent)
 }
@@ -239,14 +207,6 @@ type TextOrBlobResourceContents interface {
 func (*TextResourceContents) isTextOrBlobResourceContents() {}
 func (*BlobResourceContents) isTextOrBlobResourceContents() {}
 
-func writeTextOrBlobResourceContents(e *codec.Encoder, v TextOrBlobResourceContents) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
-
 func readTextOrBlobResourceContents(v *TextOrBlobResourceContents, d *codec.Decoder) error {
 	return codec.Untagged(v, d, "", []codec.Shape{
 		{Present: "text", Required: "text uri", Optional: "_meta mimeType"},
@@ -282,6 +242,3 @@ func target(v any) func(*codec.Decoder) error {
 	}
 	return nil
 }
-
-// plain returns the function that writes v, if its type has no encode method.
-func plain(any) func(*codec.Encoder) { return nil }

@@ -64,28 +64,13 @@ func read(b []byte, strict bool, into func(*codec.Decoder) error) error {
 // Encode fails if v violates the schema, and names the place: an absent id, a nil union,
 // invalid raw JSON, a known name among the unknown members.
 func Encode(v any) ([]byte, error) {
-	if v, ok := v.(encodable); ok {
+	switch v := v.(type) {
+	case encodable:
 		return marshal(v)
+	case json.Marshaler:
+		return v.MarshalJSON()
 	}
-	return AppendJSON(nil, v)
-}
-
-// AppendJSON appends the result of [Encode] to b.
-func AppendJSON(b []byte, v any) ([]byte, error) {
-	write := plain(v)
-	if v, ok := v.(encodable); ok {
-		write = v.encode
-	}
-	if write != nil {
-		e := codec.NewAppender(name, b)
-		write(e)
-		return e.Bytes()
-	}
-	if v, ok := v.(json.Marshaler); ok {
-		text, err := v.MarshalJSON()
-		return append(b, text...), err
-	}
-	return b, fmt.Errorf("%s: cannot encode %T", name, v)
+	return nil, fmt.Errorf("%s: cannot encode %T", name, v)
 }
 
 // marshal is [Encode] for a type with an encode method.
@@ -93,6 +78,14 @@ func marshal(v encodable) ([]byte, error) {
 	e := codec.NewEncoder(name)
 	v.encode(e)
 	return e.Bytes()
+}
+
+func writeUnion[T encodable](e *codec.Encoder, v T) {
+	if any(v) == nil {
+		e.Absent()
+		return
+	}
+	v.encode(e)
 }
 
 // encodable is implemented by pointers to all generated objects.
@@ -111,12 +104,10 @@ type Unknown struct {
 func (v *Unknown) encode(e *codec.Encoder) {
 	if v == nil {
 		e.Absent()
-		return
+	} else {
+		e.Object(v.Raw)
 	}
-	e.Object(v.Raw)
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Unknown) MarshalJSON() ([]byte, error) {
-	return marshal(&v)
-}
+func (v Unknown) MarshalJSON() ([]byte, error) { return marshal(&v) }

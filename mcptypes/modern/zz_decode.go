@@ -17,11 +17,11 @@ func (v *AudioContent) decode(d *codec.Decoder) error {
 		case "annotations":
 			return codec.Optional(&v.Annotations, d, decodeAnnotations)
 		case "data":
-			return d.Got(0, decodeBase64(&v.Data, d))
+			return decodeBase64(&v.Data, d)
 		case "mimeType":
-			return d.Got(1, codec.Str(&v.MimeType, d))
+			return codec.Str(&v.MimeType, d)
 		case "type":
-			return d.Got(2, d.Constant("audio"))
+			return d.Constant("audio")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -34,11 +34,11 @@ func (v *BlobResourceContents) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "blob":
-			return d.Got(0, decodeBase64(&v.Blob, d))
+			return decodeBase64(&v.Blob, d)
 		case "mimeType":
 			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "uri":
-			return d.Got(1, codec.Str(&v.URI, d))
+			return codec.Str(&v.URI, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -55,7 +55,7 @@ func (v *BooleanSchema) decode(d *codec.Decoder) error {
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			return d.Got(0, d.Constant("boolean"))
+			return d.Constant("boolean")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -70,11 +70,11 @@ func (v *CacheableResult) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "cacheScope":
-			return d.Got(0, readCacheScope(&v.CacheScope, d))
+			return readCacheScope(&v.CacheScope, d)
 		case "resultType":
-			return d.Got(1, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
+			return codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		case "ttlMs":
-			return d.Got(2, codec.IntBetween(&v.TTLMs, d, 0, 9223372036854775807))
+			return codec.IntBetween(&v.TTLMs, d, 0, 9223372036854775807)
 		}
 		return d.UnknownBut("resultType", &v.Extra, name)
 	})
@@ -85,13 +85,13 @@ func (v *CallToolRequestParams) decode(d *codec.Decoder) error {
 	return d.ReadObject("_meta name", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			return d.Got(0, v.Meta.decode(d))
+			return v.Meta.decode(d)
 		case "arguments":
 			return codec.OrNil(&v.Arguments, d, codec.Object)
 		case "inputResponses":
 			return codec.OrNil(&v.InputResponses, d, readInputResponses)
 		case "name":
-			return d.Got(1, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		case "requestState":
 			return codec.Optional(&v.RequestState, d, codec.Str)
 		}
@@ -106,11 +106,11 @@ func (v *CallToolResult) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "content":
-			return d.Got(0, codec.ListOrNull(&v.Content, d, 0, readContentBlock))
+			return codec.ListOrNull(&v.Content, d, 0, readContentBlock)
 		case "isError":
 			return codec.Optional(&v.IsError, d, codec.Bool)
 		case "resultType":
-			return d.Got(1, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
+			return codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		case "structuredContent":
 			return codec.Any(&v.StructuredContent, d)
 		}
@@ -125,7 +125,7 @@ func (v *CancelTaskRequestParams) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*RequestMetaObject).decode)
 		case "taskId":
-			return d.Got(0, codec.Str(&v.TaskID, d))
+			return codec.Str(&v.TaskID, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -138,7 +138,7 @@ func (v *CancelTaskResult) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "resultType":
-			return d.Got(0, d.Constant("complete"))
+			return d.Constant("complete")
 		}
 		return d.UnknownBut("resultType", &v.Extra, name)
 	})
@@ -153,7 +153,7 @@ func (v *CancelledNotificationParams) decode(d *codec.Decoder) error {
 		case "reason":
 			return codec.Optional(&v.Reason, d, codec.Str)
 		case "requestId":
-			return d.Got(0, decodeRequestID(&v.RequestID, d))
+			return decodeRequestID(&v.RequestID, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -164,23 +164,23 @@ func (v *CancelledTask) decode(d *codec.Decoder) error {
 	return d.ReadObject("createdAt lastUpdatedAt status taskId ttlMs", func(name []byte) error {
 		switch string(name) {
 		case "createdAt":
-			return d.Got(0, codec.Str(&v.CreatedAt, d))
+			return codec.Str(&v.CreatedAt, d)
 		case "lastUpdatedAt":
-			return d.Got(1, codec.Str(&v.LastUpdatedAt, d))
+			return codec.Str(&v.LastUpdatedAt, d)
 		case "pollIntervalMs":
 			return codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
 			})
 		case "status":
-			return d.Got(2, d.Constant("cancelled"))
+			return d.Constant("cancelled")
 		case "statusMessage":
 			return codec.Optional(&v.StatusMessage, d, codec.Str)
 		case "taskId":
-			return d.Got(3, codec.Str(&v.TaskID, d))
+			return codec.Str(&v.TaskID, d)
 		case "ttlMs":
-			return d.Got(4, codec.Nullable(&v.TTLMs, d, func(v *int64, d *codec.Decoder) error {
+			return codec.Nullable(&v.TTLMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
-			}))
+			})
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -236,13 +236,13 @@ func (v *CompleteRequestParams) decode(d *codec.Decoder) error {
 	return d.ReadObject("_meta argument ref", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			return d.Got(0, v.Meta.decode(d))
+			return v.Meta.decode(d)
 		case "argument":
-			return d.Got(1, decodeCompleteArgument(&v.Argument, d))
+			return decodeCompleteArgument(&v.Argument, d)
 		case "context":
 			return codec.Optional(&v.Context, d, decodeCompleteContext)
 		case "ref":
-			return d.Got(2, readCompleteReference(&v.Ref, d))
+			return readCompleteReference(&v.Ref, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -255,9 +255,9 @@ func (v *CompleteResult) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "completion":
-			return d.Got(0, v.Completion.decode(d))
+			return v.Completion.decode(d)
 		case "resultType":
-			return d.Got(1, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
+			return codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		}
 		return d.UnknownBut("resultType", &v.Extra, name)
 	})
@@ -272,7 +272,7 @@ func (v *CompleteResultCompletion) decode(d *codec.Decoder) error {
 		case "total":
 			return codec.Optional(&v.Total, d, codec.Int)
 		case "values":
-			return d.Got(0, codec.ListOrNull(&v.Values, d, 100, codec.Str))
+			return codec.ListOrNull(&v.Values, d, 100, codec.Str)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -283,25 +283,25 @@ func (v *CompletedTask) decode(d *codec.Decoder) error {
 	return d.ReadObject("createdAt lastUpdatedAt result status taskId ttlMs", func(name []byte) error {
 		switch string(name) {
 		case "createdAt":
-			return d.Got(0, codec.Str(&v.CreatedAt, d))
+			return codec.Str(&v.CreatedAt, d)
 		case "lastUpdatedAt":
-			return d.Got(1, codec.Str(&v.LastUpdatedAt, d))
+			return codec.Str(&v.LastUpdatedAt, d)
 		case "pollIntervalMs":
 			return codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
 			})
 		case "result":
-			return d.Got(2, codec.Object(&v.Result, d))
+			return codec.Object(&v.Result, d)
 		case "status":
-			return d.Got(3, d.Constant("completed"))
+			return d.Constant("completed")
 		case "statusMessage":
 			return codec.Optional(&v.StatusMessage, d, codec.Str)
 		case "taskId":
-			return d.Got(4, codec.Str(&v.TaskID, d))
+			return codec.Str(&v.TaskID, d)
 		case "ttlMs":
-			return d.Got(5, codec.Nullable(&v.TTLMs, d, func(v *int64, d *codec.Decoder) error {
+			return codec.Nullable(&v.TTLMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
-			}))
+			})
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -312,9 +312,9 @@ func (v *CreateMessageRequest) decode(d *codec.Decoder) error {
 	return d.ReadObject("method params", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			return d.Got(0, d.Constant("sampling/createMessage"))
+			return d.Constant("sampling/createMessage")
 		case "params":
-			return d.Got(1, v.Params.decode(d))
+			return v.Params.decode(d)
 		case "id", "jsonrpc":
 			return d.SkipValue()
 		}
@@ -329,9 +329,9 @@ func (v *CreateMessageRequestParams) decode(d *codec.Decoder) error {
 		case "includeContext":
 			return codec.Optional(&v.IncludeContext, d, readIncludeContext)
 		case "maxTokens":
-			return d.Got(0, codec.Int(&v.MaxTokens, d))
+			return codec.Int(&v.MaxTokens, d)
 		case "messages":
-			return d.Got(1, codec.ListOrNull(&v.Messages, d, 0, (*SamplingMessage).decode))
+			return codec.ListOrNull(&v.Messages, d, 0, (*SamplingMessage).decode)
 		case "metadata":
 			return codec.OrNil(&v.Metadata, d, readJSONObject)
 		case "modelPreferences":
@@ -358,11 +358,11 @@ func (v *CreateMessageResult) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "content":
-			return d.Got(0, readSamplingContent(&v.Content, d))
+			return readSamplingContent(&v.Content, d)
 		case "model":
-			return d.Got(1, codec.Str(&v.Model, d))
+			return codec.Str(&v.Model, d)
 		case "role":
-			return d.Got(2, readRole(&v.Role, d))
+			return readRole(&v.Role, d)
 		case "stopReason":
 			return codec.Optional(&v.StopReason, d, codec.Str)
 		}
@@ -377,25 +377,25 @@ func (v *CreateTaskResult) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "createdAt":
-			return d.Got(0, codec.Str(&v.CreatedAt, d))
+			return codec.Str(&v.CreatedAt, d)
 		case "lastUpdatedAt":
-			return d.Got(1, codec.Str(&v.LastUpdatedAt, d))
+			return codec.Str(&v.LastUpdatedAt, d)
 		case "pollIntervalMs":
 			return codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
 			})
 		case "resultType":
-			return d.Got(2, d.Constant("task"))
+			return d.Constant("task")
 		case "status":
-			return d.Got(3, readTaskStatus(&v.Status, d))
+			return readTaskStatus(&v.Status, d)
 		case "statusMessage":
 			return codec.Optional(&v.StatusMessage, d, codec.Str)
 		case "taskId":
-			return d.Got(4, codec.Str(&v.TaskID, d))
+			return codec.Str(&v.TaskID, d)
 		case "ttlMs":
-			return d.Got(5, codec.Nullable(&v.TTLMs, d, func(v *int64, d *codec.Decoder) error {
+			return codec.Nullable(&v.TTLMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
-			}))
+			})
 		}
 		return d.UnknownBut("resultType", &v.Extra, name)
 	})
@@ -408,17 +408,17 @@ func (v *DiscoverResult) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "cacheScope":
-			return d.Got(0, readCacheScope(&v.CacheScope, d))
+			return readCacheScope(&v.CacheScope, d)
 		case "capabilities":
-			return d.Got(1, v.Capabilities.decode(d))
+			return v.Capabilities.decode(d)
 		case "instructions":
 			return codec.Optional(&v.Instructions, d, codec.Str)
 		case "resultType":
-			return d.Got(2, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
+			return codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		case "supportedVersions":
-			return d.Got(3, codec.ListOrNull(&v.SupportedVersions, d, 0, codec.Str))
+			return codec.ListOrNull(&v.SupportedVersions, d, 0, codec.Str)
 		case "ttlMs":
-			return d.Got(4, codec.IntBetween(&v.TTLMs, d, 0, 9223372036854775807))
+			return codec.IntBetween(&v.TTLMs, d, 0, 9223372036854775807)
 		}
 		return d.UnknownBut("resultType", &v.Extra, name)
 	})
@@ -431,9 +431,9 @@ func (v *ElicitRequest) decode(d *codec.Decoder) error {
 	return d.ReadObject("method params", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			return d.Got(0, d.Constant("elicitation/create"))
+			return d.Constant("elicitation/create")
 		case "params":
-			return d.Got(1, readElicitRequestParams(&v.Params, d))
+			return readElicitRequestParams(&v.Params, d)
 		case "id", "jsonrpc":
 			return d.SkipValue()
 		}
@@ -446,11 +446,11 @@ func (v *ElicitRequestFormParams) decode(d *codec.Decoder) error {
 	return d.ReadObject("message requestedSchema", func(name []byte) error {
 		switch string(name) {
 		case "message":
-			return d.Got(0, codec.Str(&v.Message, d))
+			return codec.Str(&v.Message, d)
 		case "mode":
 			return codec.Optional(&v.Mode, d, readElicitMode)
 		case "requestedSchema":
-			return d.Got(1, v.RequestedSchema.decode(d))
+			return v.RequestedSchema.decode(d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -461,11 +461,11 @@ func (v *ElicitRequestURLParams) decode(d *codec.Decoder) error {
 	return d.ReadObject("message mode url", func(name []byte) error {
 		switch string(name) {
 		case "message":
-			return d.Got(0, codec.Str(&v.Message, d))
+			return codec.Str(&v.Message, d)
 		case "mode":
-			return d.Got(1, d.Constant("url"))
+			return d.Constant("url")
 		case "url":
-			return d.Got(2, codec.Str(&v.URL, d))
+			return codec.Str(&v.URL, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -476,7 +476,7 @@ func (v *ElicitResult) decode(d *codec.Decoder) error {
 	return d.ReadObject("action", func(name []byte) error {
 		switch string(name) {
 		case "action":
-			return d.Got(0, readElicitResultAction(&v.Action, d))
+			return readElicitResultAction(&v.Action, d)
 		case "content":
 			return codec.OrNil(&v.Content, d, func(v *map[string]ElicitValue, d *codec.Decoder) error { return codec.ReadMap(v, d, decodeElicitValue) })
 		}
@@ -491,11 +491,11 @@ func (v *ElicitSchema) decode(d *codec.Decoder) error {
 		case "$schema":
 			return codec.Optional(&v.Schema, d, codec.Str)
 		case "properties":
-			return d.Got(0, codec.ReadMap(&v.Properties, d, readPrimitiveSchemaDefinition))
+			return codec.ReadMap(&v.Properties, d, readPrimitiveSchemaDefinition)
 		case "required":
 			return codec.OrNil(&v.Required, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "type":
-			return d.Got(1, d.Constant("object"))
+			return d.Constant("object")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -510,9 +510,9 @@ func (v *EmbeddedResource) decode(d *codec.Decoder) error {
 		case "annotations":
 			return codec.Optional(&v.Annotations, d, decodeAnnotations)
 		case "resource":
-			return d.Got(0, readTextOrBlobResourceContents(&v.Resource, d))
+			return readTextOrBlobResourceContents(&v.Resource, d)
 		case "type":
-			return d.Got(1, d.Constant("resource"))
+			return d.Constant("resource")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -523,9 +523,9 @@ func (v *EnumOption) decode(d *codec.Decoder) error {
 	return d.ReadObject("const title", func(name []byte) error {
 		switch string(name) {
 		case "const":
-			return d.Got(0, codec.Str(&v.Const, d))
+			return codec.Str(&v.Const, d)
 		case "title":
-			return d.Got(1, codec.Str(&v.Title, d))
+			return codec.Str(&v.Title, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -536,11 +536,11 @@ func (v *Error) decode(d *codec.Decoder) error {
 	return d.ReadObject("code message", func(name []byte) error {
 		switch string(name) {
 		case "code":
-			return d.Got(0, codec.Int(&v.Code, d))
+			return codec.Int(&v.Code, d)
 		case "data":
 			return codec.Any(&v.Data, d)
 		case "message":
-			return d.Got(1, codec.Str(&v.Message, d))
+			return codec.Str(&v.Message, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -551,25 +551,25 @@ func (v *FailedTask) decode(d *codec.Decoder) error {
 	return d.ReadObject("createdAt error lastUpdatedAt status taskId ttlMs", func(name []byte) error {
 		switch string(name) {
 		case "createdAt":
-			return d.Got(0, codec.Str(&v.CreatedAt, d))
+			return codec.Str(&v.CreatedAt, d)
 		case "error":
-			return d.Got(1, v.Error.decode(d))
+			return v.Error.decode(d)
 		case "lastUpdatedAt":
-			return d.Got(2, codec.Str(&v.LastUpdatedAt, d))
+			return codec.Str(&v.LastUpdatedAt, d)
 		case "pollIntervalMs":
 			return codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
 			})
 		case "status":
-			return d.Got(3, d.Constant("failed"))
+			return d.Constant("failed")
 		case "statusMessage":
 			return codec.Optional(&v.StatusMessage, d, codec.Str)
 		case "taskId":
-			return d.Got(4, codec.Str(&v.TaskID, d))
+			return codec.Str(&v.TaskID, d)
 		case "ttlMs":
-			return d.Got(5, codec.Nullable(&v.TTLMs, d, func(v *int64, d *codec.Decoder) error {
+			return codec.Nullable(&v.TTLMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
-			}))
+			})
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -580,13 +580,13 @@ func (v *GetPromptRequestParams) decode(d *codec.Decoder) error {
 	return d.ReadObject("_meta name", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			return d.Got(0, v.Meta.decode(d))
+			return v.Meta.decode(d)
 		case "arguments":
 			return codec.OrNil(&v.Arguments, d, func(v *map[string]string, d *codec.Decoder) error { return codec.ReadMap(v, d, codec.Str) })
 		case "inputResponses":
 			return codec.OrNil(&v.InputResponses, d, readInputResponses)
 		case "name":
-			return d.Got(1, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		case "requestState":
 			return codec.Optional(&v.RequestState, d, codec.Str)
 		}
@@ -603,9 +603,9 @@ func (v *GetPromptResult) decode(d *codec.Decoder) error {
 		case "description":
 			return codec.Optional(&v.Description, d, codec.Str)
 		case "messages":
-			return d.Got(0, codec.ListOrNull(&v.Messages, d, 0, (*PromptMessage).decode))
+			return codec.ListOrNull(&v.Messages, d, 0, (*PromptMessage).decode)
 		case "resultType":
-			return d.Got(1, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
+			return codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		}
 		return d.UnknownBut("resultType", &v.Extra, name)
 	})
@@ -618,7 +618,7 @@ func (v *GetTaskRequestParams) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*RequestMetaObject).decode)
 		case "taskId":
-			return d.Got(0, codec.Str(&v.TaskID, d))
+			return codec.Str(&v.TaskID, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -626,15 +626,24 @@ func (v *GetTaskRequestParams) decode(d *codec.Decoder) error {
 
 func (v *GetTaskResult) decode(d *codec.Decoder) error {
 	*v = GetTaskResult{}
-	members := codec.Beside{Names: "_meta resultType", Required: "resultType", Guarded: "resultType"}
-	return codec.ReadBeside(&v.Task, d, "status", armDetailedTask, members, func(name []byte) error {
-		switch string(name) {
-		case "_meta":
-			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
-		case "resultType":
-			return d.Got(0, d.Constant("complete"))
+	return d.Beside(func(d *codec.Decoder) (map[string]json.RawMessage, error) {
+		if err := readDetailedTask(&v.Task, d); err != nil {
+			return nil, err
 		}
-		return d.SkipValue()
+		if arm, ok := v.Task.(*Unknown); ok {
+			return nil, d.WrongTag("status", arm.Tag)
+		}
+		return v.Task.extra(), nil
+	}, "_meta resultType", func(d *codec.Decoder) error {
+		return d.ReadObject("resultType", func(name []byte) error {
+			switch string(name) {
+			case "_meta":
+				return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
+			case "resultType":
+				return d.Constant("complete")
+			}
+			return d.Skip("resultType", name)
+		})
 	})
 }
 
@@ -643,11 +652,11 @@ func (v *HeaderMismatch) decode(d *codec.Decoder) error {
 	return d.ReadObject("code message", func(name []byte) error {
 		switch string(name) {
 		case "code":
-			return d.Got(0, d.ConstantInt(-32020))
+			return d.ConstantInt(-32020)
 		case "data":
 			return codec.Any(&v.Data, d)
 		case "message":
-			return d.Got(1, codec.Str(&v.Message, d))
+			return codec.Str(&v.Message, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -658,11 +667,11 @@ func (v *HeaderMismatchError) decode(d *codec.Decoder) error {
 	return d.ReadObject("error jsonrpc", func(name []byte) error {
 		switch string(name) {
 		case "error":
-			return d.Got(0, v.Error.decode(d))
+			return v.Error.decode(d)
 		case "id":
 			return codec.Optional(&v.ID, d, decodeRequestID)
 		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
+			return d.Constant("2.0")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -677,7 +686,7 @@ func (v *Icon) decode(d *codec.Decoder) error {
 		case "sizes":
 			return codec.OrNil(&v.Sizes, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "src":
-			return d.Got(0, codec.Str(&v.Src, d))
+			return codec.Str(&v.Src, d)
 		case "theme":
 			return codec.Optional(&v.Theme, d, readIconTheme)
 		}
@@ -707,11 +716,11 @@ func (v *ImageContent) decode(d *codec.Decoder) error {
 		case "annotations":
 			return codec.Optional(&v.Annotations, d, decodeAnnotations)
 		case "data":
-			return d.Got(0, decodeBase64(&v.Data, d))
+			return decodeBase64(&v.Data, d)
 		case "mimeType":
-			return d.Got(1, codec.Str(&v.MimeType, d))
+			return codec.Str(&v.MimeType, d)
 		case "type":
-			return d.Got(2, d.Constant("image"))
+			return d.Constant("image")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -726,11 +735,11 @@ func (v *Implementation) decode(d *codec.Decoder) error {
 		case "icons":
 			return codec.OrNil(&v.Icons, d, func(v *[]Icon, d *codec.Decoder) error { return codec.ReadList(v, d, (*Icon).decode) })
 		case "name":
-			return d.Got(0, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "version":
-			return d.Got(1, codec.Str(&v.Version, d))
+			return codec.Str(&v.Version, d)
 		case "websiteUrl":
 			return codec.Optional(&v.WebsiteURL, d, codec.Str)
 		}
@@ -755,7 +764,7 @@ func (v *InputRequiredResult) decode(d *codec.Decoder) error {
 		case "requestState":
 			return codec.Optional(&v.RequestState, d, codec.Str)
 		case "resultType":
-			return d.Got(0, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
+			return codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		}
 		return d.UnknownBut("resultType", &v.Extra, name)
 	})
@@ -766,25 +775,25 @@ func (v *InputRequiredTask) decode(d *codec.Decoder) error {
 	return d.ReadObject("createdAt inputRequests lastUpdatedAt status taskId ttlMs", func(name []byte) error {
 		switch string(name) {
 		case "createdAt":
-			return d.Got(0, codec.Str(&v.CreatedAt, d))
+			return codec.Str(&v.CreatedAt, d)
 		case "inputRequests":
-			return d.Got(1, readInputRequests(&v.InputRequests, d))
+			return readInputRequests(&v.InputRequests, d)
 		case "lastUpdatedAt":
-			return d.Got(2, codec.Str(&v.LastUpdatedAt, d))
+			return codec.Str(&v.LastUpdatedAt, d)
 		case "pollIntervalMs":
 			return codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
 			})
 		case "status":
-			return d.Got(3, d.Constant("input_required"))
+			return d.Constant("input_required")
 		case "statusMessage":
 			return codec.Optional(&v.StatusMessage, d, codec.Str)
 		case "taskId":
-			return d.Got(4, codec.Str(&v.TaskID, d))
+			return codec.Str(&v.TaskID, d)
 		case "ttlMs":
-			return d.Got(5, codec.Nullable(&v.TTLMs, d, func(v *int64, d *codec.Decoder) error {
+			return codec.Nullable(&v.TTLMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
-			}))
+			})
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -795,7 +804,7 @@ func (v *InputResponseRequestParams) decode(d *codec.Decoder) error {
 	return d.ReadObject("_meta", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			return d.Got(0, v.Meta.decode(d))
+			return v.Meta.decode(d)
 		case "inputResponses":
 			return codec.OrNil(&v.InputResponses, d, readInputResponses)
 		case "requestState":
@@ -816,11 +825,11 @@ func (v *InternalError) decode(d *codec.Decoder) error {
 	return d.ReadObject("code message", func(name []byte) error {
 		switch string(name) {
 		case "code":
-			return d.Got(0, d.ConstantInt(-32603))
+			return d.ConstantInt(-32603)
 		case "data":
 			return codec.Any(&v.Data, d)
 		case "message":
-			return d.Got(1, codec.Str(&v.Message, d))
+			return codec.Str(&v.Message, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -831,11 +840,11 @@ func (v *InvalidParamsError) decode(d *codec.Decoder) error {
 	return d.ReadObject("code message", func(name []byte) error {
 		switch string(name) {
 		case "code":
-			return d.Got(0, d.ConstantInt(-32602))
+			return d.ConstantInt(-32602)
 		case "data":
 			return codec.Any(&v.Data, d)
 		case "message":
-			return d.Got(1, codec.Str(&v.Message, d))
+			return codec.Str(&v.Message, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -846,11 +855,11 @@ func (v *InvalidRequestError) decode(d *codec.Decoder) error {
 	return d.ReadObject("code message", func(name []byte) error {
 		switch string(name) {
 		case "code":
-			return d.Got(0, d.ConstantInt(-32600))
+			return d.ConstantInt(-32600)
 		case "data":
 			return codec.Any(&v.Data, d)
 		case "message":
-			return d.Got(1, codec.Str(&v.Message, d))
+			return codec.Str(&v.Message, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -877,13 +886,13 @@ func (v *LegacyTitledEnumSchema) decode(d *codec.Decoder) error {
 		case "description":
 			return codec.Optional(&v.Description, d, codec.Str)
 		case "enum":
-			return d.Got(0, codec.ListOrNull(&v.Enum, d, 0, codec.Str))
+			return codec.ListOrNull(&v.Enum, d, 0, codec.Str)
 		case "enumNames":
 			return codec.OrNil(&v.EnumNames, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			return d.Got(1, d.Constant("string"))
+			return d.Constant("string")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -896,15 +905,15 @@ func (v *ListPromptsResult) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "cacheScope":
-			return d.Got(0, readCacheScope(&v.CacheScope, d))
+			return readCacheScope(&v.CacheScope, d)
 		case "nextCursor":
 			return codec.Optional(&v.NextCursor, d, codec.Str)
 		case "prompts":
-			return d.Got(1, codec.ListOrNull(&v.Prompts, d, 0, (*Prompt).decode))
+			return codec.ListOrNull(&v.Prompts, d, 0, (*Prompt).decode)
 		case "resultType":
-			return d.Got(2, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
+			return codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		case "ttlMs":
-			return d.Got(3, codec.IntBetween(&v.TTLMs, d, 0, 9223372036854775807))
+			return codec.IntBetween(&v.TTLMs, d, 0, 9223372036854775807)
 		}
 		return d.UnknownBut("resultType", &v.Extra, name)
 	})
@@ -917,15 +926,15 @@ func (v *ListResourceTemplatesResult) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "cacheScope":
-			return d.Got(0, readCacheScope(&v.CacheScope, d))
+			return readCacheScope(&v.CacheScope, d)
 		case "nextCursor":
 			return codec.Optional(&v.NextCursor, d, codec.Str)
 		case "resourceTemplates":
-			return d.Got(1, codec.ListOrNull(&v.ResourceTemplates, d, 0, (*ResourceTemplate).decode))
+			return codec.ListOrNull(&v.ResourceTemplates, d, 0, (*ResourceTemplate).decode)
 		case "resultType":
-			return d.Got(2, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
+			return codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		case "ttlMs":
-			return d.Got(3, codec.IntBetween(&v.TTLMs, d, 0, 9223372036854775807))
+			return codec.IntBetween(&v.TTLMs, d, 0, 9223372036854775807)
 		}
 		return d.UnknownBut("resultType", &v.Extra, name)
 	})
@@ -938,15 +947,15 @@ func (v *ListResourcesResult) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "cacheScope":
-			return d.Got(0, readCacheScope(&v.CacheScope, d))
+			return readCacheScope(&v.CacheScope, d)
 		case "nextCursor":
 			return codec.Optional(&v.NextCursor, d, codec.Str)
 		case "resources":
-			return d.Got(1, codec.ListOrNull(&v.Resources, d, 0, (*Resource).decode))
+			return codec.ListOrNull(&v.Resources, d, 0, (*Resource).decode)
 		case "resultType":
-			return d.Got(2, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
+			return codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		case "ttlMs":
-			return d.Got(3, codec.IntBetween(&v.TTLMs, d, 0, 9223372036854775807))
+			return codec.IntBetween(&v.TTLMs, d, 0, 9223372036854775807)
 		}
 		return d.UnknownBut("resultType", &v.Extra, name)
 	})
@@ -957,7 +966,7 @@ func (v *ListRootsRequest) decode(d *codec.Decoder) error {
 	return d.ReadObject("method", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			return d.Got(0, d.Constant("roots/list"))
+			return d.Constant("roots/list")
 		case "params":
 			return codec.Optional(&v.Params, d, (*ListRootsRequestParams).decode)
 		case "id", "jsonrpc":
@@ -983,7 +992,7 @@ func (v *ListRootsResult) decode(d *codec.Decoder) error {
 	return d.ReadObject("roots", func(name []byte) error {
 		switch string(name) {
 		case "roots":
-			return d.Got(0, codec.ListOrNull(&v.Roots, d, 0, decodeRoot))
+			return codec.ListOrNull(&v.Roots, d, 0, decodeRoot)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -996,15 +1005,15 @@ func (v *ListToolsResult) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "cacheScope":
-			return d.Got(0, readCacheScope(&v.CacheScope, d))
+			return readCacheScope(&v.CacheScope, d)
 		case "nextCursor":
 			return codec.Optional(&v.NextCursor, d, codec.Str)
 		case "resultType":
-			return d.Got(1, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
+			return codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		case "tools":
-			return d.Got(2, codec.ListOrNull(&v.Tools, d, 0, (*Tool).decode))
+			return codec.ListOrNull(&v.Tools, d, 0, (*Tool).decode)
 		case "ttlMs":
-			return d.Got(3, codec.IntBetween(&v.TTLMs, d, 0, 9223372036854775807))
+			return codec.IntBetween(&v.TTLMs, d, 0, 9223372036854775807)
 		}
 		return d.UnknownBut("resultType", &v.Extra, name)
 	})
@@ -1017,9 +1026,9 @@ func (v *LoggingMessageNotificationParams) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
 		case "data":
-			return d.Got(0, codec.Any(&v.Data, d))
+			return codec.Any(&v.Data, d)
 		case "level":
-			return d.Got(1, readLoggingLevel(&v.Level, d))
+			return readLoggingLevel(&v.Level, d)
 		case "logger":
 			return codec.Optional(&v.Logger, d, codec.Str)
 		}
@@ -1032,11 +1041,11 @@ func (v *MethodNotFoundError) decode(d *codec.Decoder) error {
 	return d.ReadObject("code message", func(name []byte) error {
 		switch string(name) {
 		case "code":
-			return d.Got(0, d.ConstantInt(-32601))
+			return d.ConstantInt(-32601)
 		case "data":
 			return codec.Any(&v.Data, d)
 		case "message":
-			return d.Got(1, codec.Str(&v.Message, d))
+			return codec.Str(&v.Message, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1047,11 +1056,11 @@ func (v *MissingRequiredClientCapability) decode(d *codec.Decoder) error {
 	return d.ReadObject("code data message", func(name []byte) error {
 		switch string(name) {
 		case "code":
-			return d.Got(0, d.ConstantInt(-32021))
+			return d.ConstantInt(-32021)
 		case "data":
-			return d.Got(1, v.Data.decode(d))
+			return v.Data.decode(d)
 		case "message":
-			return d.Got(2, codec.Str(&v.Message, d))
+			return codec.Str(&v.Message, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1062,7 +1071,7 @@ func (v *MissingRequiredClientCapabilityData) decode(d *codec.Decoder) error {
 	return d.ReadObject("requiredCapabilities", func(name []byte) error {
 		switch string(name) {
 		case "requiredCapabilities":
-			return d.Got(0, v.RequiredCapabilities.decode(d))
+			return v.RequiredCapabilities.decode(d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1073,11 +1082,11 @@ func (v *MissingRequiredClientCapabilityError) decode(d *codec.Decoder) error {
 	return d.ReadObject("error jsonrpc", func(name []byte) error {
 		switch string(name) {
 		case "error":
-			return d.Got(0, v.Error.decode(d))
+			return v.Error.decode(d)
 		case "id":
 			return codec.Optional(&v.ID, d, decodeRequestID)
 		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
+			return d.Constant("2.0")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1120,7 +1129,7 @@ func (v *NumberSchema) decode(d *codec.Decoder) error {
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			return d.Got(0, readNumberSchemaType(&v.Type, d))
+			return readNumberSchemaType(&v.Type, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1131,7 +1140,7 @@ func (v *PaginatedRequestParams) decode(d *codec.Decoder) error {
 	return d.ReadObject("_meta", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			return d.Got(0, v.Meta.decode(d))
+			return v.Meta.decode(d)
 		case "cursor":
 			return codec.Optional(&v.Cursor, d, codec.Str)
 		}
@@ -1148,7 +1157,7 @@ func (v *PaginatedResult) decode(d *codec.Decoder) error {
 		case "nextCursor":
 			return codec.Optional(&v.NextCursor, d, codec.Str)
 		case "resultType":
-			return d.Got(0, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
+			return codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		}
 		return d.UnknownBut("resultType", &v.Extra, name)
 	})
@@ -1159,11 +1168,11 @@ func (v *ParseError) decode(d *codec.Decoder) error {
 	return d.ReadObject("code message", func(name []byte) error {
 		switch string(name) {
 		case "code":
-			return d.Got(0, d.ConstantInt(-32700))
+			return d.ConstantInt(-32700)
 		case "data":
 			return codec.Any(&v.Data, d)
 		case "message":
-			return d.Got(1, codec.Str(&v.Message, d))
+			return codec.Str(&v.Message, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1178,9 +1187,9 @@ func (v *ProgressNotificationParams) decode(d *codec.Decoder) error {
 		case "message":
 			return codec.Optional(&v.Message, d, codec.Str)
 		case "progress":
-			return d.Got(0, codec.Number(&v.Progress, d))
+			return codec.Number(&v.Progress, d)
 		case "progressToken":
-			return d.Got(1, decodeProgressToken(&v.ProgressToken, d))
+			return decodeProgressToken(&v.ProgressToken, d)
 		case "total":
 			return codec.Optional(&v.Total, d, codec.Number)
 		}
@@ -1201,7 +1210,7 @@ func (v *Prompt) decode(d *codec.Decoder) error {
 		case "icons":
 			return codec.OrNil(&v.Icons, d, func(v *[]Icon, d *codec.Decoder) error { return codec.ReadList(v, d, (*Icon).decode) })
 		case "name":
-			return d.Got(0, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		}
@@ -1214,9 +1223,9 @@ func (v *PromptMessage) decode(d *codec.Decoder) error {
 	return d.ReadObject("content role", func(name []byte) error {
 		switch string(name) {
 		case "content":
-			return d.Got(0, readContentBlock(&v.Content, d))
+			return readContentBlock(&v.Content, d)
 		case "role":
-			return d.Got(1, readRole(&v.Role, d))
+			return readRole(&v.Role, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1227,11 +1236,11 @@ func (v *PromptReference) decode(d *codec.Decoder) error {
 	return d.ReadObject("name type", func(name []byte) error {
 		switch string(name) {
 		case "name":
-			return d.Got(0, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			return d.Got(1, d.Constant("ref/prompt"))
+			return d.Constant("ref/prompt")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1242,13 +1251,13 @@ func (v *ReadResourceRequestParams) decode(d *codec.Decoder) error {
 	return d.ReadObject("_meta uri", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			return d.Got(0, v.Meta.decode(d))
+			return v.Meta.decode(d)
 		case "inputResponses":
 			return codec.OrNil(&v.InputResponses, d, readInputResponses)
 		case "requestState":
 			return codec.Optional(&v.RequestState, d, codec.Str)
 		case "uri":
-			return d.Got(1, codec.Str(&v.URI, d))
+			return codec.Str(&v.URI, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1261,13 +1270,13 @@ func (v *ReadResourceResult) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "cacheScope":
-			return d.Got(0, readCacheScope(&v.CacheScope, d))
+			return readCacheScope(&v.CacheScope, d)
 		case "contents":
-			return d.Got(1, codec.ListOrNull(&v.Contents, d, 0, readTextOrBlobResourceContents))
+			return codec.ListOrNull(&v.Contents, d, 0, readTextOrBlobResourceContents)
 		case "resultType":
-			return d.Got(2, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
+			return codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		case "ttlMs":
-			return d.Got(3, codec.IntBetween(&v.TTLMs, d, 0, 9223372036854775807))
+			return codec.IntBetween(&v.TTLMs, d, 0, 9223372036854775807)
 		}
 		return d.UnknownBut("resultType", &v.Extra, name)
 	})
@@ -1278,13 +1287,13 @@ func (v *RequestMetaObject) decode(d *codec.Decoder) error {
 	return d.ReadObject("io.modelcontextprotocol/clientCapabilities io.modelcontextprotocol/protocolVersion", func(name []byte) error {
 		switch string(name) {
 		case "io.modelcontextprotocol/clientCapabilities":
-			return d.Got(0, v.ClientCapabilities.decode(d))
+			return v.ClientCapabilities.decode(d)
 		case "io.modelcontextprotocol/clientInfo":
 			return codec.Optional(&v.ClientInfo, d, (*Implementation).decode)
 		case "io.modelcontextprotocol/logLevel":
 			return codec.Optional(&v.LogLevel, d, readLoggingLevel)
 		case "io.modelcontextprotocol/protocolVersion":
-			return d.Got(1, codec.Pointer(&v.ProtocolVersion, d, codec.Str))
+			return codec.Pointer(&v.ProtocolVersion, d, codec.Str)
 		case "progressToken":
 			return codec.Optional(&v.ProgressToken, d, decodeProgressToken)
 		}
@@ -1297,7 +1306,7 @@ func (v *RequestParams) decode(d *codec.Decoder) error {
 	return d.ReadObject("_meta", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			return d.Got(0, v.Meta.decode(d))
+			return v.Meta.decode(d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1318,13 +1327,13 @@ func (v *Resource) decode(d *codec.Decoder) error {
 		case "mimeType":
 			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "name":
-			return d.Got(0, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		case "size":
 			return codec.Optional(&v.Size, d, codec.Int)
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "uri":
-			return d.Got(1, codec.Str(&v.URI, d))
+			return codec.Str(&v.URI, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1345,15 +1354,15 @@ func (v *ResourceLink) decode(d *codec.Decoder) error {
 		case "mimeType":
 			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "name":
-			return d.Got(0, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		case "size":
 			return codec.Optional(&v.Size, d, codec.Int)
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			return d.Got(1, d.Constant("resource_link"))
+			return d.Constant("resource_link")
 		case "uri":
-			return d.Got(2, codec.Str(&v.URI, d))
+			return codec.Str(&v.URI, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1364,9 +1373,9 @@ func (v *ResourceRequestParams) decode(d *codec.Decoder) error {
 	return d.ReadObject("_meta uri", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			return d.Got(0, v.Meta.decode(d))
+			return v.Meta.decode(d)
 		case "uri":
-			return d.Got(1, codec.Str(&v.URI, d))
+			return codec.Str(&v.URI, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1387,11 +1396,11 @@ func (v *ResourceTemplate) decode(d *codec.Decoder) error {
 		case "mimeType":
 			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "name":
-			return d.Got(0, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "uriTemplate":
-			return d.Got(1, codec.Str(&v.URITemplate, d))
+			return codec.Str(&v.URITemplate, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1402,9 +1411,9 @@ func (v *ResourceTemplateReference) decode(d *codec.Decoder) error {
 	return d.ReadObject("type uri", func(name []byte) error {
 		switch string(name) {
 		case "type":
-			return d.Got(0, d.Constant("ref/resource"))
+			return d.Constant("ref/resource")
 		case "uri":
-			return d.Got(1, codec.Str(&v.URI, d))
+			return codec.Str(&v.URI, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1417,7 +1426,7 @@ func (v *ResourceUpdatedNotificationParams) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
 		case "uri":
-			return d.Got(0, codec.Str(&v.URI, d))
+			return codec.Str(&v.URI, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1430,7 +1439,7 @@ func (v *Result) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "resultType":
-			return d.Got(0, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
+			return codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		}
 		return d.UnknownBut("resultType", &v.Extra, name)
 	})
@@ -1462,9 +1471,9 @@ func (v *SamplingMessage) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "content":
-			return d.Got(0, readSamplingContent(&v.Content, d))
+			return readSamplingContent(&v.Content, d)
 		case "role":
-			return d.Got(1, readRole(&v.Role, d))
+			return readRole(&v.Role, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1510,7 +1519,7 @@ func (v *StringSchema) decode(d *codec.Decoder) error {
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			return d.Got(0, d.Constant("string"))
+			return d.Constant("string")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1542,7 +1551,7 @@ func (v *SubscriptionsAcknowledgedNotificationParams) decode(d *codec.Decoder) e
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
 		case "notifications":
-			return d.Got(0, v.Notifications.decode(d))
+			return v.Notifications.decode(d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1553,9 +1562,9 @@ func (v *SubscriptionsListenRequestParams) decode(d *codec.Decoder) error {
 	return d.ReadObject("_meta notifications", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			return d.Got(0, v.Meta.decode(d))
+			return v.Meta.decode(d)
 		case "notifications":
-			return d.Got(1, v.Notifications.decode(d))
+			return v.Notifications.decode(d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1566,9 +1575,9 @@ func (v *SubscriptionsListenResult) decode(d *codec.Decoder) error {
 	return d.ReadObject("_meta resultType", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			return d.Got(0, v.Meta.decode(d))
+			return v.Meta.decode(d)
 		case "resultType":
-			return d.Got(1, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
+			return codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		}
 		return d.UnknownBut("resultType", &v.Extra, name)
 	})
@@ -1581,7 +1590,7 @@ func (v *SubscriptionsListenResultMetaObject) decode(d *codec.Decoder) error {
 		case "io.modelcontextprotocol/serverInfo":
 			return codec.Optional(&v.ServerInfo, d, (*Implementation).decode)
 		case "io.modelcontextprotocol/subscriptionId":
-			return d.Got(0, decodeRequestID(&v.SubscriptionID, d))
+			return decodeRequestID(&v.SubscriptionID, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1592,23 +1601,23 @@ func (v *Task) decode(d *codec.Decoder) error {
 	return d.ReadObject("createdAt lastUpdatedAt status taskId ttlMs", func(name []byte) error {
 		switch string(name) {
 		case "createdAt":
-			return d.Got(0, codec.Str(&v.CreatedAt, d))
+			return codec.Str(&v.CreatedAt, d)
 		case "lastUpdatedAt":
-			return d.Got(1, codec.Str(&v.LastUpdatedAt, d))
+			return codec.Str(&v.LastUpdatedAt, d)
 		case "pollIntervalMs":
 			return codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
 			})
 		case "status":
-			return d.Got(2, readTaskStatus(&v.Status, d))
+			return readTaskStatus(&v.Status, d)
 		case "statusMessage":
 			return codec.Optional(&v.StatusMessage, d, codec.Str)
 		case "taskId":
-			return d.Got(3, codec.Str(&v.TaskID, d))
+			return codec.Str(&v.TaskID, d)
 		case "ttlMs":
-			return d.Got(4, codec.Nullable(&v.TTLMs, d, func(v *int64, d *codec.Decoder) error {
+			return codec.Nullable(&v.TTLMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
-			}))
+			})
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1618,13 +1627,22 @@ func (v *TaskStatus) decode(d *codec.Decoder) error { return readTaskStatus(v, d
 
 func (v *TaskStatusNotificationParams) decode(d *codec.Decoder) error {
 	*v = TaskStatusNotificationParams{}
-	members := codec.Beside{Names: "_meta", Required: "", Guarded: ""}
-	return codec.ReadBeside(&v.Task, d, "status", armDetailedTask, members, func(name []byte) error {
-		switch string(name) {
-		case "_meta":
-			return codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
+	return d.Beside(func(d *codec.Decoder) (map[string]json.RawMessage, error) {
+		if err := readDetailedTask(&v.Task, d); err != nil {
+			return nil, err
 		}
-		return d.SkipValue()
+		if arm, ok := v.Task.(*Unknown); ok {
+			return nil, d.WrongTag("status", arm.Tag)
+		}
+		return v.Task.extra(), nil
+	}, "_meta", func(d *codec.Decoder) error {
+		return d.ReadObject("", func(name []byte) error {
+			switch string(name) {
+			case "_meta":
+				return codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
+			}
+			return d.SkipValue()
+		})
 	})
 }
 
@@ -1664,9 +1682,9 @@ func (v *TextContent) decode(d *codec.Decoder) error {
 		case "annotations":
 			return codec.Optional(&v.Annotations, d, decodeAnnotations)
 		case "text":
-			return d.Got(0, codec.Str(&v.Text, d))
+			return codec.Str(&v.Text, d)
 		case "type":
-			return d.Got(1, d.Constant("text"))
+			return d.Constant("text")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1681,9 +1699,9 @@ func (v *TextResourceContents) decode(d *codec.Decoder) error {
 		case "mimeType":
 			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "text":
-			return d.Got(0, codec.Str(&v.Text, d))
+			return codec.Str(&v.Text, d)
 		case "uri":
-			return d.Got(1, codec.Str(&v.URI, d))
+			return codec.Str(&v.URI, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1694,7 +1712,7 @@ func (v *TitledEnumItems) decode(d *codec.Decoder) error {
 	return d.ReadObject("anyOf", func(name []byte) error {
 		switch string(name) {
 		case "anyOf":
-			return d.Got(0, codec.ListOrNull(&v.AnyOf, d, 0, (*EnumOption).decode))
+			return codec.ListOrNull(&v.AnyOf, d, 0, (*EnumOption).decode)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1709,7 +1727,7 @@ func (v *TitledMultiSelectEnumSchema) decode(d *codec.Decoder) error {
 		case "description":
 			return codec.Optional(&v.Description, d, codec.Str)
 		case "items":
-			return d.Got(0, v.Items.decode(d))
+			return v.Items.decode(d)
 		case "maxItems":
 			return codec.Optional(&v.MaxItems, d, codec.Int)
 		case "minItems":
@@ -1717,7 +1735,7 @@ func (v *TitledMultiSelectEnumSchema) decode(d *codec.Decoder) error {
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			return d.Got(1, d.Constant("array"))
+			return d.Constant("array")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1732,11 +1750,11 @@ func (v *TitledSingleSelectEnumSchema) decode(d *codec.Decoder) error {
 		case "description":
 			return codec.Optional(&v.Description, d, codec.Str)
 		case "oneOf":
-			return d.Got(0, codec.ListOrNull(&v.OneOf, d, 0, (*EnumOption).decode))
+			return codec.ListOrNull(&v.OneOf, d, 0, (*EnumOption).decode)
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			return d.Got(1, d.Constant("string"))
+			return d.Constant("string")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1755,9 +1773,9 @@ func (v *Tool) decode(d *codec.Decoder) error {
 		case "icons":
 			return codec.OrNil(&v.Icons, d, func(v *[]Icon, d *codec.Decoder) error { return codec.ReadList(v, d, (*Icon).decode) })
 		case "inputSchema":
-			return d.Got(0, codec.ReadShape(&v.InputSchema, d, checkToolInputSchema))
+			return codec.ReadShape(&v.InputSchema, d, checkToolInputSchema)
 		case "name":
-			return d.Got(1, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		case "outputSchema":
 			return codec.OrNil(&v.OutputSchema, d, func(v *json.RawMessage, d *codec.Decoder) error { return codec.ReadShape(v, d, checkToolOutputSchema) })
 		case "title":
@@ -1787,15 +1805,15 @@ func (v *ToolResultContent) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "content":
-			return d.Got(0, codec.ListOrNull(&v.Content, d, 0, readContentBlock))
+			return codec.ListOrNull(&v.Content, d, 0, readContentBlock)
 		case "isError":
 			return codec.Optional(&v.IsError, d, codec.Bool)
 		case "structuredContent":
 			return codec.Any(&v.StructuredContent, d)
 		case "toolUseId":
-			return d.Got(1, codec.Str(&v.ToolUseID, d))
+			return codec.Str(&v.ToolUseID, d)
 		case "type":
-			return d.Got(2, d.Constant("tool_result"))
+			return d.Constant("tool_result")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1808,13 +1826,13 @@ func (v *ToolUseContent) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "id":
-			return d.Got(0, codec.Str(&v.ID, d))
+			return codec.Str(&v.ID, d)
 		case "input":
-			return d.Got(1, codec.Object(&v.Input, d))
+			return codec.Object(&v.Input, d)
 		case "name":
-			return d.Got(2, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		case "type":
-			return d.Got(3, d.Constant("tool_use"))
+			return d.Constant("tool_use")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1825,11 +1843,11 @@ func (v *UnsupportedProtocolVersion) decode(d *codec.Decoder) error {
 	return d.ReadObject("code data message", func(name []byte) error {
 		switch string(name) {
 		case "code":
-			return d.Got(0, d.ConstantInt(-32022))
+			return d.ConstantInt(-32022)
 		case "data":
-			return d.Got(1, v.Data.decode(d))
+			return v.Data.decode(d)
 		case "message":
-			return d.Got(2, codec.Str(&v.Message, d))
+			return codec.Str(&v.Message, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1840,9 +1858,9 @@ func (v *UnsupportedProtocolVersionData) decode(d *codec.Decoder) error {
 	return d.ReadObject("requested supported", func(name []byte) error {
 		switch string(name) {
 		case "requested":
-			return d.Got(0, codec.Str(&v.Requested, d))
+			return codec.Str(&v.Requested, d)
 		case "supported":
-			return d.Got(1, codec.ListOrNull(&v.Supported, d, 0, codec.Str))
+			return codec.ListOrNull(&v.Supported, d, 0, codec.Str)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1853,11 +1871,11 @@ func (v *UnsupportedProtocolVersionError) decode(d *codec.Decoder) error {
 	return d.ReadObject("error jsonrpc", func(name []byte) error {
 		switch string(name) {
 		case "error":
-			return d.Got(0, v.Error.decode(d))
+			return v.Error.decode(d)
 		case "id":
 			return codec.Optional(&v.ID, d, decodeRequestID)
 		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
+			return d.Constant("2.0")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1868,9 +1886,9 @@ func (v *UntitledEnumItems) decode(d *codec.Decoder) error {
 	return d.ReadObject("enum type", func(name []byte) error {
 		switch string(name) {
 		case "enum":
-			return d.Got(0, codec.ListOrNull(&v.Enum, d, 0, codec.Str))
+			return codec.ListOrNull(&v.Enum, d, 0, codec.Str)
 		case "type":
-			return d.Got(1, d.Constant("string"))
+			return d.Constant("string")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1885,7 +1903,7 @@ func (v *UntitledMultiSelectEnumSchema) decode(d *codec.Decoder) error {
 		case "description":
 			return codec.Optional(&v.Description, d, codec.Str)
 		case "items":
-			return d.Got(0, v.Items.decode(d))
+			return v.Items.decode(d)
 		case "maxItems":
 			return codec.Optional(&v.MaxItems, d, codec.Int)
 		case "minItems":
@@ -1893,7 +1911,7 @@ func (v *UntitledMultiSelectEnumSchema) decode(d *codec.Decoder) error {
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			return d.Got(1, d.Constant("array"))
+			return d.Constant("array")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1908,11 +1926,11 @@ func (v *UntitledSingleSelectEnumSchema) decode(d *codec.Decoder) error {
 		case "description":
 			return codec.Optional(&v.Description, d, codec.Str)
 		case "enum":
-			return d.Got(0, codec.ListOrNull(&v.Enum, d, 0, codec.Str))
+			return codec.ListOrNull(&v.Enum, d, 0, codec.Str)
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			return d.Got(1, d.Constant("string"))
+			return d.Constant("string")
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1925,9 +1943,9 @@ func (v *UpdateTaskRequestParams) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*RequestMetaObject).decode)
 		case "inputResponses":
-			return d.Got(0, readInputResponses(&v.InputResponses, d))
+			return readInputResponses(&v.InputResponses, d)
 		case "taskId":
-			return d.Got(1, codec.Str(&v.TaskID, d))
+			return codec.Str(&v.TaskID, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1940,7 +1958,7 @@ func (v *UpdateTaskResult) decode(d *codec.Decoder) error {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "resultType":
-			return d.Got(0, d.Constant("complete"))
+			return d.Constant("complete")
 		}
 		return d.UnknownBut("resultType", &v.Extra, name)
 	})
@@ -1951,23 +1969,23 @@ func (v *WorkingTask) decode(d *codec.Decoder) error {
 	return d.ReadObject("createdAt lastUpdatedAt status taskId ttlMs", func(name []byte) error {
 		switch string(name) {
 		case "createdAt":
-			return d.Got(0, codec.Str(&v.CreatedAt, d))
+			return codec.Str(&v.CreatedAt, d)
 		case "lastUpdatedAt":
-			return d.Got(1, codec.Str(&v.LastUpdatedAt, d))
+			return codec.Str(&v.LastUpdatedAt, d)
 		case "pollIntervalMs":
 			return codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
 			})
 		case "status":
-			return d.Got(2, d.Constant("working"))
+			return d.Constant("working")
 		case "statusMessage":
 			return codec.Optional(&v.StatusMessage, d, codec.Str)
 		case "taskId":
-			return d.Got(3, codec.Str(&v.TaskID, d))
+			return codec.Str(&v.TaskID, d)
 		case "ttlMs":
-			return d.Got(4, codec.Nullable(&v.TTLMs, d, func(v *int64, d *codec.Decoder) error {
+			return codec.Nullable(&v.TTLMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
-			}))
+			})
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1982,7 +2000,7 @@ func checkToolInputSchema(d *codec.Decoder) error {
 			}
 			return d.SkipString()
 		case "type":
-			return d.Got(0, d.Constant("object"))
+			return d.Constant("object")
 		}
 		return d.SkipValue()
 	})

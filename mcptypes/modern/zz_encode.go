@@ -5,11 +5,9 @@ package modern
 import "github.com/codexmcp/codexmcp/mcptypes/internal/codec"
 
 func (v *AudioContent) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"audio"`) {
 		return
 	}
-	e.Open(`{"type":"audio"`)
 	e.OptionalMembers("_meta", v.Meta)
 	codec.OptionalObject(e, "annotations", v.Annotations, encodeAnnotations)
 	e.Name("data")
@@ -20,11 +18,9 @@ func (v *AudioContent) encode(e *codec.Encoder) {
 }
 
 func (v *BlobResourceContents) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.Name("blob")
 	encodeBase64(&v.Blob, e)
@@ -35,11 +31,9 @@ func (v *BlobResourceContents) encode(e *codec.Encoder) {
 }
 
 func (v *BooleanSchema) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"boolean"`) {
 		return
 	}
-	e.Open(`{"type":"boolean"`)
 	codec.OptionalValue(e, "default", v.Default, (*codec.Encoder).Bool)
 	e.OptionalStr("description", v.Description)
 	e.OptionalStr("title", v.Title)
@@ -49,11 +43,9 @@ func (v *BooleanSchema) encode(e *codec.Encoder) {
 func (v CacheScope) encode(e *codec.Encoder) { writeCacheScope(e, v) }
 
 func (v *CacheableResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Name("cacheScope")
 	writeCacheScope(e, v.CacheScope)
@@ -66,11 +58,9 @@ func (v *CacheableResult) encode(e *codec.Encoder) {
 }
 
 func (v *CallToolRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("_meta")
 	v.Meta.encode(e)
 	if v.Arguments != nil {
@@ -88,14 +78,12 @@ func (v *CallToolRequestParams) encode(e *codec.Encoder) {
 }
 
 func (v *CallToolResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Name("content")
-	codec.WriteList(e, v.Content, writeContentBlock)
+	codec.WriteList(e, v.Content, writeUnion)
 	codec.OptionalValue(e, "isError", v.IsError, (*codec.Encoder).Bool)
 	e.Name("resultType")
 	e.Str(string(codec.Or(v.ResultType, "complete")))
@@ -108,11 +96,9 @@ func (v *CallToolResult) encode(e *codec.Encoder) {
 }
 
 func (v *CancelTaskRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMetaObject).encode)
 	e.Name("taskId")
 	e.Str(v.TaskID)
@@ -120,22 +106,18 @@ func (v *CancelTaskRequestParams) encode(e *codec.Encoder) {
 }
 
 func (v *CancelTaskResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"resultType":"complete"`) {
 		return
 	}
-	e.Open(`{"resultType":"complete"`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Guard(v.Extra, "resultType")
 	e.End(v.Extra, "_meta resultType")
 }
 
 func (v *CancelledNotificationParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*NotificationMetaObject).encode)
 	e.OptionalStr("reason", v.Reason)
 	e.Name("requestId")
@@ -144,11 +126,9 @@ func (v *CancelledNotificationParams) encode(e *codec.Encoder) {
 }
 
 func (v *CancelledTask) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"status":"cancelled"`) {
 		return
 	}
-	e.Open(`{"status":"cancelled"`)
 	e.Name("createdAt")
 	e.Str(v.CreatedAt)
 	e.Name("lastUpdatedAt")
@@ -163,11 +143,9 @@ func (v *CancelledTask) encode(e *codec.Encoder) {
 }
 
 func (v *ClientCapabilities) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "elicitation", v.Elicitation, (*ClientCapabilitiesElicitation).encode)
 	if v.Experimental != nil {
 		e.Name("experimental")
@@ -183,11 +161,9 @@ func (v *ClientCapabilities) encode(e *codec.Encoder) {
 }
 
 func (v *ClientCapabilitiesElicitation) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	if v.Form != nil {
 		e.Name("form")
 		v.Form.encode(e)
@@ -200,11 +176,9 @@ func (v *ClientCapabilitiesElicitation) encode(e *codec.Encoder) {
 }
 
 func (v *ClientCapabilitiesSampling) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	if v.Context != nil {
 		e.Name("context")
 		v.Context.encode(e)
@@ -217,27 +191,23 @@ func (v *ClientCapabilitiesSampling) encode(e *codec.Encoder) {
 }
 
 func (v *CompleteRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("_meta")
 	v.Meta.encode(e)
 	e.Name("argument")
 	encodeCompleteArgument(&v.Argument, e)
 	codec.OptionalObject(e, "context", v.Context, encodeCompleteContext)
 	e.Name("ref")
-	writeCompleteReference(e, v.Ref)
+	writeUnion(e, v.Ref)
 	e.End(v.Extra, "_meta argument context ref")
 }
 
 func (v *CompleteResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Name("completion")
 	v.Completion.encode(e)
@@ -248,11 +218,9 @@ func (v *CompleteResult) encode(e *codec.Encoder) {
 }
 
 func (v *CompleteResultCompletion) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalValue(e, "hasMore", v.HasMore, (*codec.Encoder).Bool)
 	codec.OptionalValue(e, "total", v.Total, (*codec.Encoder).Int)
 	e.Name("values")
@@ -263,11 +231,9 @@ func (v *CompleteResultCompletion) encode(e *codec.Encoder) {
 }
 
 func (v *CompletedTask) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"status":"completed"`) {
 		return
 	}
-	e.Open(`{"status":"completed"`)
 	e.Name("createdAt")
 	e.Str(v.CreatedAt)
 	e.Name("lastUpdatedAt")
@@ -284,22 +250,18 @@ func (v *CompletedTask) encode(e *codec.Encoder) {
 }
 
 func (v *CreateMessageRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"method":"sampling/createMessage"`) {
 		return
 	}
-	e.Open(`{"method":"sampling/createMessage"`)
 	e.Name("params")
 	v.Params.encode(e)
 	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *CreateMessageRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalValue(e, "includeContext", v.IncludeContext, writeIncludeContext)
 	e.Name("maxTokens")
 	e.Int(v.MaxTokens)
@@ -325,14 +287,12 @@ func (v *CreateMessageRequestParams) encode(e *codec.Encoder) {
 }
 
 func (v *CreateMessageResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.Name("content")
-	writeSamplingContent(e, v.Content)
+	writeUnion(e, v.Content)
 	e.Name("model")
 	e.Str(v.Model)
 	e.Name("role")
@@ -342,11 +302,9 @@ func (v *CreateMessageResult) encode(e *codec.Encoder) {
 }
 
 func (v *CreateTaskResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"resultType":"task"`) {
 		return
 	}
-	e.Open(`{"resultType":"task"`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Name("createdAt")
 	e.Str(v.CreatedAt)
@@ -365,11 +323,9 @@ func (v *CreateTaskResult) encode(e *codec.Encoder) {
 }
 
 func (v *DiscoverResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Name("cacheScope")
 	writeCacheScope(e, v.CacheScope)
@@ -389,22 +345,18 @@ func (v *DiscoverResult) encode(e *codec.Encoder) {
 func (v ElicitMode) encode(e *codec.Encoder) { writeElicitMode(e, v) }
 
 func (v *ElicitRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"method":"elicitation/create"`) {
 		return
 	}
-	e.Open(`{"method":"elicitation/create"`)
 	e.Name("params")
-	writeElicitRequestParams(e, v.Params)
+	writeUnion(e, v.Params)
 	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *ElicitRequestFormParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("message")
 	e.Str(v.Message)
 	codec.OptionalValue(e, "mode", v.Mode, writeElicitMode)
@@ -414,11 +366,9 @@ func (v *ElicitRequestFormParams) encode(e *codec.Encoder) {
 }
 
 func (v *ElicitRequestURLParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"mode":"url"`) {
 		return
 	}
-	e.Open(`{"mode":"url"`)
 	e.Name("message")
 	e.Str(v.Message)
 	e.Name("url")
@@ -427,11 +377,9 @@ func (v *ElicitRequestURLParams) encode(e *codec.Encoder) {
 }
 
 func (v *ElicitResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("action")
 	writeElicitResultAction(e, v.Action)
 	if v.Content != nil {
@@ -443,14 +391,12 @@ func (v *ElicitResult) encode(e *codec.Encoder) {
 }
 
 func (v *ElicitSchema) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"object"`) {
 		return
 	}
-	e.Open(`{"type":"object"`)
 	e.OptionalStr("$schema", v.Schema)
 	e.Name("properties")
-	codec.WriteMap(e, v.Properties, writePrimitiveSchemaDefinition)
+	codec.WriteMap(e, v.Properties, writeUnion)
 	if v.Required != nil {
 		e.Name("required")
 		codec.WriteList(e, v.Required, (*codec.Encoder).Str)
@@ -459,24 +405,20 @@ func (v *ElicitSchema) encode(e *codec.Encoder) {
 }
 
 func (v *EmbeddedResource) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"resource"`) {
 		return
 	}
-	e.Open(`{"type":"resource"`)
 	e.OptionalMembers("_meta", v.Meta)
 	codec.OptionalObject(e, "annotations", v.Annotations, encodeAnnotations)
 	e.Name("resource")
-	writeTextOrBlobResourceContents(e, v.Resource)
+	writeUnion(e, v.Resource)
 	e.End(v.Extra, "_meta annotations resource type")
 }
 
 func (v *EnumOption) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("const")
 	e.Str(v.Const)
 	e.Name("title")
@@ -485,11 +427,9 @@ func (v *EnumOption) encode(e *codec.Encoder) {
 }
 
 func (v *Error) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("code")
 	e.Int(v.Code)
 	if v.Data != nil {
@@ -502,11 +442,9 @@ func (v *Error) encode(e *codec.Encoder) {
 }
 
 func (v *FailedTask) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"status":"failed"`) {
 		return
 	}
-	e.Open(`{"status":"failed"`)
 	e.Name("createdAt")
 	e.Str(v.CreatedAt)
 	e.Name("error")
@@ -523,11 +461,9 @@ func (v *FailedTask) encode(e *codec.Encoder) {
 }
 
 func (v *GetPromptRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("_meta")
 	v.Meta.encode(e)
 	if v.Arguments != nil {
@@ -545,11 +481,9 @@ func (v *GetPromptRequestParams) encode(e *codec.Encoder) {
 }
 
 func (v *GetPromptResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.OptionalStr("description", v.Description)
 	e.Name("messages")
@@ -561,11 +495,9 @@ func (v *GetPromptResult) encode(e *codec.Encoder) {
 }
 
 func (v *GetTaskRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMetaObject).encode)
 	e.Name("taskId")
 	e.Str(v.TaskID)
@@ -573,60 +505,22 @@ func (v *GetTaskRequestParams) encode(e *codec.Encoder) {
 }
 
 func (v *GetTaskResult) encode(e *codec.Encoder) {
-	if v == nil {
+	if !e.Begin(v != nil, `{"resultType":"complete"`) {
+		return
+	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
+	if _, unknown := v.Task.(*Unknown); unknown || v.Task == nil {
 		e.Absent()
 		return
 	}
-	e.Open(`{"resultType":"complete"`)
-	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
-	switch arm := v.Task.(type) {
-	case *WorkingTask:
-		if arm == nil {
-			e.Absent()
-			return
-		}
-		e.Guard(arm.Extra, "resultType")
-		e.Beside(arm.encode, arm.Extra, "_meta resultType")
-	case *InputRequiredTask:
-		if arm == nil {
-			e.Absent()
-			return
-		}
-		e.Guard(arm.Extra, "resultType")
-		e.Beside(arm.encode, arm.Extra, "_meta resultType")
-	case *CompletedTask:
-		if arm == nil {
-			e.Absent()
-			return
-		}
-		e.Guard(arm.Extra, "resultType")
-		e.Beside(arm.encode, arm.Extra, "_meta resultType")
-	case *FailedTask:
-		if arm == nil {
-			e.Absent()
-			return
-		}
-		e.Guard(arm.Extra, "resultType")
-		e.Beside(arm.encode, arm.Extra, "_meta resultType")
-	case *CancelledTask:
-		if arm == nil {
-			e.Absent()
-			return
-		}
-		e.Guard(arm.Extra, "resultType")
-		e.Beside(arm.encode, arm.Extra, "_meta resultType")
-	default:
-		e.Absent()
-	}
+	e.Beside(v.Task.encode, v.Task.extra, "_meta resultType", "resultType")
 	e.Close('}')
 }
 
 func (v *HeaderMismatch) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"code":-32020`) {
 		return
 	}
-	e.Open(`{"code":-32020`)
 	if v.Data != nil {
 		e.Name("data")
 		e.Any(v.Data)
@@ -637,11 +531,9 @@ func (v *HeaderMismatch) encode(e *codec.Encoder) {
 }
 
 func (v *HeaderMismatchError) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"jsonrpc":"2.0"`) {
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0"`)
 	e.Name("error")
 	v.Error.encode(e)
 	codec.OptionalObject(e, "id", v.ID, encodeRequestID)
@@ -649,11 +541,9 @@ func (v *HeaderMismatchError) encode(e *codec.Encoder) {
 }
 
 func (v *Icon) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalStr("mimeType", v.MimeType)
 	if v.Sizes != nil {
 		e.Name("sizes")
@@ -666,11 +556,9 @@ func (v *Icon) encode(e *codec.Encoder) {
 }
 
 func (v *IconSet) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	if v.Icons != nil {
 		e.Name("icons")
 		codec.WriteObjects(e, v.Icons, (*Icon).encode)
@@ -681,11 +569,9 @@ func (v *IconSet) encode(e *codec.Encoder) {
 func (v IconTheme) encode(e *codec.Encoder) { writeIconTheme(e, v) }
 
 func (v *ImageContent) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"image"`) {
 		return
 	}
-	e.Open(`{"type":"image"`)
 	e.OptionalMembers("_meta", v.Meta)
 	codec.OptionalObject(e, "annotations", v.Annotations, encodeAnnotations)
 	e.Name("data")
@@ -696,11 +582,9 @@ func (v *ImageContent) encode(e *codec.Encoder) {
 }
 
 func (v *Implementation) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalStr("description", v.Description)
 	if v.Icons != nil {
 		e.Name("icons")
@@ -715,14 +599,12 @@ func (v *Implementation) encode(e *codec.Encoder) {
 	e.End(v.Extra, "description icons name title version websiteUrl")
 }
 
-func (v InputRequests) encode(e *codec.Encoder) { codec.WriteMap(e, v, writeInputRequest) }
+func (v InputRequests) encode(e *codec.Encoder) { codec.WriteMap(e, v, writeUnion) }
 
 func (v *InputRequiredResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	if v.InputRequests != nil {
 		e.Name("inputRequests")
@@ -736,11 +618,9 @@ func (v *InputRequiredResult) encode(e *codec.Encoder) {
 }
 
 func (v *InputRequiredTask) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"status":"input_required"`) {
 		return
 	}
-	e.Open(`{"status":"input_required"`)
 	e.Name("createdAt")
 	e.Str(v.CreatedAt)
 	e.Name("inputRequests")
@@ -757,11 +637,9 @@ func (v *InputRequiredTask) encode(e *codec.Encoder) {
 }
 
 func (v *InputResponseRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("_meta")
 	v.Meta.encode(e)
 	if v.InputResponses != nil {
@@ -772,14 +650,12 @@ func (v *InputResponseRequestParams) encode(e *codec.Encoder) {
 	e.End(v.Extra, "_meta inputResponses requestState")
 }
 
-func (v InputResponses) encode(e *codec.Encoder) { codec.WriteMap(e, v, writeInputResponse) }
+func (v InputResponses) encode(e *codec.Encoder) { codec.WriteMap(e, v, writeUnion) }
 
 func (v *InternalError) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"code":-32603`) {
 		return
 	}
-	e.Open(`{"code":-32603`)
 	if v.Data != nil {
 		e.Name("data")
 		e.Any(v.Data)
@@ -790,11 +666,9 @@ func (v *InternalError) encode(e *codec.Encoder) {
 }
 
 func (v *InvalidParamsError) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"code":-32602`) {
 		return
 	}
-	e.Open(`{"code":-32602`)
 	if v.Data != nil {
 		e.Name("data")
 		e.Any(v.Data)
@@ -805,11 +679,9 @@ func (v *InvalidParamsError) encode(e *codec.Encoder) {
 }
 
 func (v *InvalidRequestError) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"code":-32600`) {
 		return
 	}
-	e.Open(`{"code":-32600`)
 	if v.Data != nil {
 		e.Name("data")
 		e.Any(v.Data)
@@ -824,11 +696,9 @@ func (v JSONArray) encode(e *codec.Encoder) { codec.WriteList(e, v, (*codec.Enco
 func (v JSONObject) encode(e *codec.Encoder) { codec.WriteMap(e, v, (*codec.Encoder).JSON) }
 
 func (v *LegacyTitledEnumSchema) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"string"`) {
 		return
 	}
-	e.Open(`{"type":"string"`)
 	e.OptionalStr("default", v.Default)
 	e.OptionalStr("description", v.Description)
 	e.Name("enum")
@@ -842,11 +712,9 @@ func (v *LegacyTitledEnumSchema) encode(e *codec.Encoder) {
 }
 
 func (v *ListPromptsResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Name("cacheScope")
 	writeCacheScope(e, v.CacheScope)
@@ -862,11 +730,9 @@ func (v *ListPromptsResult) encode(e *codec.Encoder) {
 }
 
 func (v *ListResourceTemplatesResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Name("cacheScope")
 	writeCacheScope(e, v.CacheScope)
@@ -882,11 +748,9 @@ func (v *ListResourceTemplatesResult) encode(e *codec.Encoder) {
 }
 
 func (v *ListResourcesResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Name("cacheScope")
 	writeCacheScope(e, v.CacheScope)
@@ -902,42 +766,34 @@ func (v *ListResourcesResult) encode(e *codec.Encoder) {
 }
 
 func (v *ListRootsRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"method":"roots/list"`) {
 		return
 	}
-	e.Open(`{"method":"roots/list"`)
 	codec.OptionalObject(e, "params", v.Params, (*ListRootsRequestParams).encode)
 	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *ListRootsRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.End(v.Extra, "_meta")
 }
 
 func (v *ListRootsResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("roots")
 	codec.WriteObjects(e, v.Roots, encodeRoot)
 	e.End(v.Extra, "roots")
 }
 
 func (v *ListToolsResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Name("cacheScope")
 	writeCacheScope(e, v.CacheScope)
@@ -953,11 +809,9 @@ func (v *ListToolsResult) encode(e *codec.Encoder) {
 }
 
 func (v *LoggingMessageNotificationParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*NotificationMetaObject).encode)
 	e.Name("data")
 	e.Any(v.Data)
@@ -968,11 +822,9 @@ func (v *LoggingMessageNotificationParams) encode(e *codec.Encoder) {
 }
 
 func (v *MethodNotFoundError) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"code":-32601`) {
 		return
 	}
-	e.Open(`{"code":-32601`)
 	if v.Data != nil {
 		e.Name("data")
 		e.Any(v.Data)
@@ -983,11 +835,9 @@ func (v *MethodNotFoundError) encode(e *codec.Encoder) {
 }
 
 func (v *MissingRequiredClientCapability) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"code":-32021`) {
 		return
 	}
-	e.Open(`{"code":-32021`)
 	e.Name("data")
 	v.Data.encode(e)
 	e.Name("message")
@@ -996,22 +846,18 @@ func (v *MissingRequiredClientCapability) encode(e *codec.Encoder) {
 }
 
 func (v *MissingRequiredClientCapabilityData) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("requiredCapabilities")
 	v.RequiredCapabilities.encode(e)
 	e.End(v.Extra, "requiredCapabilities")
 }
 
 func (v *MissingRequiredClientCapabilityError) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"jsonrpc":"2.0"`) {
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0"`)
 	e.Name("error")
 	v.Error.encode(e)
 	codec.OptionalObject(e, "id", v.ID, encodeRequestID)
@@ -1019,31 +865,25 @@ func (v *MissingRequiredClientCapabilityError) encode(e *codec.Encoder) {
 }
 
 func (v *NotificationMetaObject) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "io.modelcontextprotocol/subscriptionId", v.SubscriptionID, encodeRequestID)
 	e.End(v.Extra, "io.modelcontextprotocol/subscriptionId")
 }
 
 func (v *NotificationParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*NotificationMetaObject).encode)
 	e.End(v.Extra, "_meta")
 }
 
 func (v *NumberSchema) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalValue(e, "default", v.Default, (*codec.Encoder).Number)
 	e.OptionalStr("description", v.Description)
 	codec.OptionalValue(e, "maximum", v.Maximum, (*codec.Encoder).Number)
@@ -1055,11 +895,9 @@ func (v *NumberSchema) encode(e *codec.Encoder) {
 }
 
 func (v *PaginatedRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("_meta")
 	v.Meta.encode(e)
 	e.OptionalStr("cursor", v.Cursor)
@@ -1067,11 +905,9 @@ func (v *PaginatedRequestParams) encode(e *codec.Encoder) {
 }
 
 func (v *PaginatedResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.OptionalStr("nextCursor", v.NextCursor)
 	e.Name("resultType")
@@ -1081,11 +917,9 @@ func (v *PaginatedResult) encode(e *codec.Encoder) {
 }
 
 func (v *ParseError) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"code":-32700`) {
 		return
 	}
-	e.Open(`{"code":-32700`)
 	if v.Data != nil {
 		e.Name("data")
 		e.Any(v.Data)
@@ -1096,11 +930,9 @@ func (v *ParseError) encode(e *codec.Encoder) {
 }
 
 func (v *ProgressNotificationParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*NotificationMetaObject).encode)
 	e.OptionalStr("message", v.Message)
 	e.Name("progress")
@@ -1112,11 +944,9 @@ func (v *ProgressNotificationParams) encode(e *codec.Encoder) {
 }
 
 func (v *Prompt) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	if v.Arguments != nil {
 		e.Name("arguments")
@@ -1134,24 +964,20 @@ func (v *Prompt) encode(e *codec.Encoder) {
 }
 
 func (v *PromptMessage) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("content")
-	writeContentBlock(e, v.Content)
+	writeUnion(e, v.Content)
 	e.Name("role")
 	writeRole(e, v.Role)
 	e.End(v.Extra, "content role")
 }
 
 func (v *PromptReference) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"ref/prompt"`) {
 		return
 	}
-	e.Open(`{"type":"ref/prompt"`)
 	e.Name("name")
 	e.Str(v.Name)
 	e.OptionalStr("title", v.Title)
@@ -1159,11 +985,9 @@ func (v *PromptReference) encode(e *codec.Encoder) {
 }
 
 func (v *ReadResourceRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("_meta")
 	v.Meta.encode(e)
 	if v.InputResponses != nil {
@@ -1177,16 +1001,14 @@ func (v *ReadResourceRequestParams) encode(e *codec.Encoder) {
 }
 
 func (v *ReadResourceResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Name("cacheScope")
 	writeCacheScope(e, v.CacheScope)
 	e.Name("contents")
-	codec.WriteList(e, v.Contents, writeTextOrBlobResourceContents)
+	codec.WriteList(e, v.Contents, writeUnion)
 	e.Name("resultType")
 	e.Str(string(codec.Or(v.ResultType, "complete")))
 	e.Name("ttlMs")
@@ -1196,11 +1018,9 @@ func (v *ReadResourceResult) encode(e *codec.Encoder) {
 }
 
 func (v *RequestMetaObject) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("io.modelcontextprotocol/clientCapabilities")
 	v.ClientCapabilities.encode(e)
 	codec.OptionalObject(e, "io.modelcontextprotocol/clientInfo", v.ClientInfo, (*Implementation).encode)
@@ -1212,22 +1032,18 @@ func (v *RequestMetaObject) encode(e *codec.Encoder) {
 }
 
 func (v *RequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("_meta")
 	v.Meta.encode(e)
 	e.End(v.Extra, "_meta")
 }
 
 func (v *Resource) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	codec.OptionalObject(e, "annotations", v.Annotations, encodeAnnotations)
 	e.OptionalStr("description", v.Description)
@@ -1246,11 +1062,9 @@ func (v *Resource) encode(e *codec.Encoder) {
 }
 
 func (v *ResourceLink) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"resource_link"`) {
 		return
 	}
-	e.Open(`{"type":"resource_link"`)
 	e.OptionalMembers("_meta", v.Meta)
 	codec.OptionalObject(e, "annotations", v.Annotations, encodeAnnotations)
 	e.OptionalStr("description", v.Description)
@@ -1269,11 +1083,9 @@ func (v *ResourceLink) encode(e *codec.Encoder) {
 }
 
 func (v *ResourceRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("_meta")
 	v.Meta.encode(e)
 	e.Name("uri")
@@ -1282,11 +1094,9 @@ func (v *ResourceRequestParams) encode(e *codec.Encoder) {
 }
 
 func (v *ResourceTemplate) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	codec.OptionalObject(e, "annotations", v.Annotations, encodeAnnotations)
 	e.OptionalStr("description", v.Description)
@@ -1304,22 +1114,18 @@ func (v *ResourceTemplate) encode(e *codec.Encoder) {
 }
 
 func (v *ResourceTemplateReference) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"ref/resource"`) {
 		return
 	}
-	e.Open(`{"type":"ref/resource"`)
 	e.Name("uri")
 	e.Str(v.URI)
 	e.End(v.Extra, "type uri")
 }
 
 func (v *ResourceUpdatedNotificationParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*NotificationMetaObject).encode)
 	e.Name("uri")
 	e.Str(v.URI)
@@ -1327,11 +1133,9 @@ func (v *ResourceUpdatedNotificationParams) encode(e *codec.Encoder) {
 }
 
 func (v *Result) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Name("resultType")
 	e.Str(string(codec.Or(v.ResultType, "complete")))
@@ -1340,41 +1144,33 @@ func (v *Result) encode(e *codec.Encoder) {
 }
 
 func (v *ResultMetaObject) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "io.modelcontextprotocol/serverInfo", v.ServerInfo, (*Implementation).encode)
 	e.End(v.Extra, "io.modelcontextprotocol/serverInfo")
 }
 
 func (v ResultType) encode(e *codec.Encoder) { e.Str(string(v)) }
 
-func (v SamplingContentList) encode(e *codec.Encoder) {
-	codec.WriteList(e, v, writeSamplingMessageContentBlock)
-}
+func (v SamplingContentList) encode(e *codec.Encoder) { codec.WriteList(e, v, writeUnion) }
 
 func (v *SamplingMessage) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.Name("content")
-	writeSamplingContent(e, v.Content)
+	writeUnion(e, v.Content)
 	e.Name("role")
 	writeRole(e, v.Role)
 	e.End(v.Extra, "_meta content role")
 }
 
 func (v *ServerCapabilities) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	if v.Completions != nil {
 		e.Name("completions")
 		v.Completions.encode(e)
@@ -1398,11 +1194,9 @@ func (v *ServerCapabilities) encode(e *codec.Encoder) {
 }
 
 func (v *StringSchema) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"string"`) {
 		return
 	}
-	e.Open(`{"type":"string"`)
 	e.OptionalStr("default", v.Default)
 	e.OptionalStr("description", v.Description)
 	codec.OptionalValue(e, "format", v.Format, writeStringSchemaFormat)
@@ -1413,11 +1207,9 @@ func (v *StringSchema) encode(e *codec.Encoder) {
 }
 
 func (v *SubscriptionFilter) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalValue(e, "promptsListChanged", v.PromptsListChanged, (*codec.Encoder).Bool)
 	if v.ResourceSubscriptions != nil {
 		e.Name("resourceSubscriptions")
@@ -1433,11 +1225,9 @@ func (v *SubscriptionFilter) encode(e *codec.Encoder) {
 }
 
 func (v *SubscriptionsAcknowledgedNotificationParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*NotificationMetaObject).encode)
 	e.Name("notifications")
 	v.Notifications.encode(e)
@@ -1445,11 +1235,9 @@ func (v *SubscriptionsAcknowledgedNotificationParams) encode(e *codec.Encoder) {
 }
 
 func (v *SubscriptionsListenRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("_meta")
 	v.Meta.encode(e)
 	e.Name("notifications")
@@ -1458,11 +1246,9 @@ func (v *SubscriptionsListenRequestParams) encode(e *codec.Encoder) {
 }
 
 func (v *SubscriptionsListenResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("_meta")
 	v.Meta.encode(e)
 	e.Name("resultType")
@@ -1472,11 +1258,9 @@ func (v *SubscriptionsListenResult) encode(e *codec.Encoder) {
 }
 
 func (v *SubscriptionsListenResultMetaObject) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "io.modelcontextprotocol/serverInfo", v.ServerInfo, (*Implementation).encode)
 	e.Name("io.modelcontextprotocol/subscriptionId")
 	encodeRequestID(&v.SubscriptionID, e)
@@ -1484,11 +1268,9 @@ func (v *SubscriptionsListenResultMetaObject) encode(e *codec.Encoder) {
 }
 
 func (v *Task) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("createdAt")
 	e.Str(v.CreatedAt)
 	e.Name("lastUpdatedAt")
@@ -1507,55 +1289,22 @@ func (v *Task) encode(e *codec.Encoder) {
 func (v TaskStatus) encode(e *codec.Encoder) { writeTaskStatus(e, v) }
 
 func (v *TaskStatusNotificationParams) encode(e *codec.Encoder) {
-	if v == nil {
+	if !e.Begin(v != nil, `{`) {
+		return
+	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*NotificationMetaObject).encode)
+	if _, unknown := v.Task.(*Unknown); unknown || v.Task == nil {
 		e.Absent()
 		return
 	}
-	e.Open(`{`)
-	codec.OptionalObject(e, "_meta", v.Meta, (*NotificationMetaObject).encode)
-	switch arm := v.Task.(type) {
-	case *WorkingTask:
-		if arm == nil {
-			e.Absent()
-			return
-		}
-		e.Beside(arm.encode, arm.Extra, "_meta")
-	case *InputRequiredTask:
-		if arm == nil {
-			e.Absent()
-			return
-		}
-		e.Beside(arm.encode, arm.Extra, "_meta")
-	case *CompletedTask:
-		if arm == nil {
-			e.Absent()
-			return
-		}
-		e.Beside(arm.encode, arm.Extra, "_meta")
-	case *FailedTask:
-		if arm == nil {
-			e.Absent()
-			return
-		}
-		e.Beside(arm.encode, arm.Extra, "_meta")
-	case *CancelledTask:
-		if arm == nil {
-			e.Absent()
-			return
-		}
-		e.Beside(arm.encode, arm.Extra, "_meta")
-	default:
-		e.Absent()
-	}
+	e.Beside(v.Task.encode, v.Task.extra, "_meta", "")
 	e.Close('}')
 }
 
 func (v *TaskSubscriptionAcknowledgedNotifications) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	if v.TaskIDs != nil {
 		e.Name("taskIds")
 		codec.WriteList(e, v.TaskIDs, (*codec.Encoder).Str)
@@ -1564,11 +1313,9 @@ func (v *TaskSubscriptionAcknowledgedNotifications) encode(e *codec.Encoder) {
 }
 
 func (v *TaskSubscriptionNotifications) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	if v.TaskIDs != nil {
 		e.Name("taskIds")
 		codec.WriteList(e, v.TaskIDs, (*codec.Encoder).Str)
@@ -1577,20 +1324,16 @@ func (v *TaskSubscriptionNotifications) encode(e *codec.Encoder) {
 }
 
 func (v *TasksExtensionCapability) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Close('}')
 }
 
 func (v *TextContent) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"text"`) {
 		return
 	}
-	e.Open(`{"type":"text"`)
 	e.OptionalMembers("_meta", v.Meta)
 	codec.OptionalObject(e, "annotations", v.Annotations, encodeAnnotations)
 	e.Name("text")
@@ -1599,11 +1342,9 @@ func (v *TextContent) encode(e *codec.Encoder) {
 }
 
 func (v *TextResourceContents) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.OptionalStr("mimeType", v.MimeType)
 	e.Name("text")
@@ -1614,22 +1355,18 @@ func (v *TextResourceContents) encode(e *codec.Encoder) {
 }
 
 func (v *TitledEnumItems) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("anyOf")
 	codec.WriteObjects(e, v.AnyOf, (*EnumOption).encode)
 	e.End(v.Extra, "anyOf")
 }
 
 func (v *TitledMultiSelectEnumSchema) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"array"`) {
 		return
 	}
-	e.Open(`{"type":"array"`)
 	if v.Default != nil {
 		e.Name("default")
 		codec.WriteList(e, v.Default, (*codec.Encoder).Str)
@@ -1644,11 +1381,9 @@ func (v *TitledMultiSelectEnumSchema) encode(e *codec.Encoder) {
 }
 
 func (v *TitledSingleSelectEnumSchema) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"string"`) {
 		return
 	}
-	e.Open(`{"type":"string"`)
 	e.OptionalStr("default", v.Default)
 	e.OptionalStr("description", v.Description)
 	e.Name("oneOf")
@@ -1658,11 +1393,9 @@ func (v *TitledSingleSelectEnumSchema) encode(e *codec.Encoder) {
 }
 
 func (v *Tool) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	codec.OptionalObject(e, "annotations", v.Annotations, encodeToolAnnotations)
 	e.OptionalStr("description", v.Description)
@@ -1683,11 +1416,9 @@ func (v *Tool) encode(e *codec.Encoder) {
 }
 
 func (v *ToolChoice) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalValue(e, "mode", v.Mode, writeToolChoiceMode)
 	e.End(v.Extra, "mode")
 }
@@ -1695,14 +1426,12 @@ func (v *ToolChoice) encode(e *codec.Encoder) {
 func (v ToolChoiceMode) encode(e *codec.Encoder) { writeToolChoiceMode(e, v) }
 
 func (v *ToolResultContent) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"tool_result"`) {
 		return
 	}
-	e.Open(`{"type":"tool_result"`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.Name("content")
-	codec.WriteList(e, v.Content, writeContentBlock)
+	codec.WriteList(e, v.Content, writeUnion)
 	codec.OptionalValue(e, "isError", v.IsError, (*codec.Encoder).Bool)
 	if v.StructuredContent != nil {
 		e.Name("structuredContent")
@@ -1714,11 +1443,9 @@ func (v *ToolResultContent) encode(e *codec.Encoder) {
 }
 
 func (v *ToolUseContent) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"tool_use"`) {
 		return
 	}
-	e.Open(`{"type":"tool_use"`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.Name("id")
 	e.Str(v.ID)
@@ -1730,11 +1457,9 @@ func (v *ToolUseContent) encode(e *codec.Encoder) {
 }
 
 func (v *UnsupportedProtocolVersion) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"code":-32022`) {
 		return
 	}
-	e.Open(`{"code":-32022`)
 	e.Name("data")
 	v.Data.encode(e)
 	e.Name("message")
@@ -1743,11 +1468,9 @@ func (v *UnsupportedProtocolVersion) encode(e *codec.Encoder) {
 }
 
 func (v *UnsupportedProtocolVersionData) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("requested")
 	e.Str(v.Requested)
 	e.Name("supported")
@@ -1756,11 +1479,9 @@ func (v *UnsupportedProtocolVersionData) encode(e *codec.Encoder) {
 }
 
 func (v *UnsupportedProtocolVersionError) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"jsonrpc":"2.0"`) {
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0"`)
 	e.Name("error")
 	v.Error.encode(e)
 	codec.OptionalObject(e, "id", v.ID, encodeRequestID)
@@ -1768,22 +1489,18 @@ func (v *UnsupportedProtocolVersionError) encode(e *codec.Encoder) {
 }
 
 func (v *UntitledEnumItems) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"string"`) {
 		return
 	}
-	e.Open(`{"type":"string"`)
 	e.Name("enum")
 	codec.WriteList(e, v.Enum, (*codec.Encoder).Str)
 	e.End(v.Extra, "enum type")
 }
 
 func (v *UntitledMultiSelectEnumSchema) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"array"`) {
 		return
 	}
-	e.Open(`{"type":"array"`)
 	if v.Default != nil {
 		e.Name("default")
 		codec.WriteList(e, v.Default, (*codec.Encoder).Str)
@@ -1798,11 +1515,9 @@ func (v *UntitledMultiSelectEnumSchema) encode(e *codec.Encoder) {
 }
 
 func (v *UntitledSingleSelectEnumSchema) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"string"`) {
 		return
 	}
-	e.Open(`{"type":"string"`)
 	e.OptionalStr("default", v.Default)
 	e.OptionalStr("description", v.Description)
 	e.Name("enum")
@@ -1812,11 +1527,9 @@ func (v *UntitledSingleSelectEnumSchema) encode(e *codec.Encoder) {
 }
 
 func (v *UpdateTaskRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMetaObject).encode)
 	e.Name("inputResponses")
 	v.InputResponses.encode(e)
@@ -1826,22 +1539,18 @@ func (v *UpdateTaskRequestParams) encode(e *codec.Encoder) {
 }
 
 func (v *UpdateTaskResult) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"resultType":"complete"`) {
 		return
 	}
-	e.Open(`{"resultType":"complete"`)
 	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Guard(v.Extra, "resultType")
 	e.End(v.Extra, "_meta resultType")
 }
 
 func (v *WorkingTask) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"status":"working"`) {
 		return
 	}
-	e.Open(`{"status":"working"`)
 	e.Name("createdAt")
 	e.Str(v.CreatedAt)
 	e.Name("lastUpdatedAt")

@@ -50,11 +50,9 @@ func decodeAnnotations(v *Annotations, d *codec.Decoder) error {
 }
 
 func encodeAnnotations(v *Annotations, e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	if v.Audience != nil {
 		e.Name("audience")
 		codec.WriteList(e, v.Audience, writeRole)
@@ -86,7 +84,7 @@ func decodeBaseMetadata(v *BaseMetadata, d *codec.Decoder) error {
 	return d.ReadObject("name", func(name []byte) error {
 		switch string(name) {
 		case "name":
-			return d.Got(0, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		case "title":
 			return codec.Optional(&v.Title, d, codec.Str)
 		}
@@ -95,11 +93,9 @@ func decodeBaseMetadata(v *BaseMetadata, d *codec.Decoder) error {
 }
 
 func encodeBaseMetadata(v *BaseMetadata, e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("name")
 	e.Str(v.Name)
 	e.OptionalStr("title", v.Title)
@@ -119,20 +115,18 @@ func decodeCompleteArgument(v *CompleteArgument, d *codec.Decoder) error {
 	return d.ReadObject("name value", func(name []byte) error {
 		switch string(name) {
 		case "name":
-			return d.Got(0, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		case "value":
-			return d.Got(1, codec.Str(&v.Value, d))
+			return codec.Str(&v.Value, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
 }
 
 func encodeCompleteArgument(v *CompleteArgument, e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.Name("name")
 	e.Str(v.Name)
 	e.Name("value")
@@ -160,11 +154,9 @@ func decodeCompleteContext(v *CompleteContext, d *codec.Decoder) error {
 }
 
 func encodeCompleteContext(v *CompleteContext, e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	if v.Arguments != nil {
 		e.Name("arguments")
 		codec.WriteMap(e, v.Arguments, (*codec.Encoder).Str)
@@ -314,11 +306,9 @@ func decodeModelHint(v *ModelHint, d *codec.Decoder) error {
 }
 
 func encodeModelHint(v *ModelHint, e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalStr("name", v.Name)
 	e.End(v.Extra, "name")
 }
@@ -350,11 +340,9 @@ func decodeModelPreferences(v *ModelPreferences, d *codec.Decoder) error {
 }
 
 func encodeModelPreferences(v *ModelPreferences, e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalValue(e, "costPriority", v.CostPriority, func(e *codec.Encoder, v float64) { e.Between(v, 0, 1) })
 	if v.Hints != nil {
 		e.Name("hints")
@@ -424,7 +412,7 @@ func decodePromptArgument(v *PromptArgument, d *codec.Decoder) error {
 		case "description":
 			return codec.Optional(&v.Description, d, codec.Str)
 		case "name":
-			return d.Got(0, codec.Str(&v.Name, d))
+			return codec.Str(&v.Name, d)
 		case "required":
 			return codec.Optional(&v.Required, d, codec.Bool)
 		case "title":
@@ -435,11 +423,9 @@ func decodePromptArgument(v *PromptArgument, d *codec.Decoder) error {
 }
 
 func encodePromptArgument(v *PromptArgument, e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalStr("description", v.Description)
 	e.Name("name")
 	e.Str(v.Name)
@@ -483,18 +469,16 @@ func decodeResourceContents(v *ResourceContents, d *codec.Decoder) error {
 		case "mimeType":
 			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "uri":
-			return d.Got(0, codec.Str(&v.URI, d))
+			return codec.Str(&v.URI, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
 }
 
 func encodeResourceContents(v *ResourceContents, e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.OptionalStr("mimeType", v.MimeType)
 	e.Name("uri")
@@ -539,18 +523,16 @@ func decodeRoot(v *Root, d *codec.Decoder) error {
 		case "name":
 			return codec.Optional(&v.Name, d, codec.Str)
 		case "uri":
-			return d.Got(0, codec.Str(&v.URI, d))
+			return codec.Str(&v.URI, d)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
 }
 
 func encodeRoot(v *Root, e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	e.OptionalMembers("_meta", v.Meta)
 	e.OptionalStr("name", v.Name)
 	e.Name("uri")
@@ -578,11 +560,9 @@ func decodeServerCapabilitiesPrompts(v *ServerCapabilitiesPrompts, d *codec.Deco
 }
 
 func encodeServerCapabilitiesPrompts(v *ServerCapabilitiesPrompts, e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalValue(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
 	e.End(v.Extra, "listChanged")
 }
@@ -609,11 +589,9 @@ func decodeServerCapabilitiesResources(v *ServerCapabilitiesResources, d *codec.
 }
 
 func encodeServerCapabilitiesResources(v *ServerCapabilitiesResources, e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalValue(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
 	codec.OptionalValue(e, "subscribe", v.Subscribe, (*codec.Encoder).Bool)
 	e.End(v.Extra, "listChanged subscribe")
@@ -639,11 +617,9 @@ func decodeServerCapabilitiesTools(v *ServerCapabilitiesTools, d *codec.Decoder)
 }
 
 func encodeServerCapabilitiesTools(v *ServerCapabilitiesTools, e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalValue(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
 	e.End(v.Extra, "listChanged")
 }
@@ -705,11 +681,9 @@ func decodeToolAnnotations(v *ToolAnnotations, d *codec.Decoder) error {
 }
 
 func encodeToolAnnotations(v *ToolAnnotations, e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{`) {
 		return
 	}
-	e.Open(`{`)
 	codec.OptionalValue(e, "destructiveHint", v.DestructiveHint, (*codec.Encoder).Bool)
 	codec.OptionalValue(e, "idempotentHint", v.IdempotentHint, (*codec.Encoder).Bool)
 	codec.OptionalValue(e, "openWorldHint", v.OpenWorldHint, (*codec.Encoder).Bool)

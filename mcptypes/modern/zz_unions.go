@@ -2,7 +2,11 @@
 
 package modern
 
-import "github.com/codexmcp/codexmcp/mcptypes/internal/codec"
+import (
+	"encoding/json"
+
+	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
+)
 
 // AnyCallToolResult is any result of a tool call. With the resultType
 // input_required it is an InputRequiredResult, with task a CreateTaskResult,
@@ -21,14 +25,6 @@ type AnyCallToolResult interface {
 func (*InputRequiredResult) isAnyCallToolResult() {}
 func (*CreateTaskResult) isAnyCallToolResult()    {}
 func (*CallToolResult) isAnyCallToolResult()      {}
-
-func writeAnyCallToolResult(e *codec.Encoder, v AnyCallToolResult) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
 
 func readAnyCallToolResult(v *AnyCallToolResult, d *codec.Decoder) error {
 	return codec.Untagged(v, d, "resultType", []codec.Shape{
@@ -74,14 +70,6 @@ type AnyGetPromptResult interface {
 func (*InputRequiredResult) isAnyGetPromptResult() {}
 func (*GetPromptResult) isAnyGetPromptResult()     {}
 
-func writeAnyGetPromptResult(e *codec.Encoder, v AnyGetPromptResult) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
-
 func readAnyGetPromptResult(v *AnyGetPromptResult, d *codec.Decoder) error {
 	return codec.Untagged(v, d, "resultType", []codec.Shape{
 		{Tag: "input_required", Required: "resultType", Optional: "_meta inputRequests requestState"},
@@ -120,14 +108,6 @@ type AnyReadResourceResult interface {
 
 func (*InputRequiredResult) isAnyReadResourceResult() {}
 func (*ReadResourceResult) isAnyReadResourceResult()  {}
-
-func writeAnyReadResourceResult(e *codec.Encoder, v AnyReadResourceResult) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
 
 func readAnyReadResourceResult(v *AnyReadResourceResult, d *codec.Decoder) error {
 	return codec.Untagged(v, d, "resultType", []codec.Shape{
@@ -170,14 +150,6 @@ func (*PromptReference) isCompleteReference()           {}
 func (*ResourceTemplateReference) isCompleteReference() {}
 func (*Unknown) isCompleteReference()                   {}
 
-func writeCompleteReference(e *codec.Encoder, v CompleteReference) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
-
 func readCompleteReference(v *CompleteReference, d *codec.Decoder) error {
 	return codec.Tagged(v, d, "type", armCompleteReference)
 }
@@ -217,14 +189,6 @@ func (*AudioContent) isContentBlock()     {}
 func (*ResourceLink) isContentBlock()     {}
 func (*EmbeddedResource) isContentBlock() {}
 func (*Unknown) isContentBlock()          {}
-
-func writeContentBlock(e *codec.Encoder, v ContentBlock) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
 
 func readContentBlock(v *ContentBlock, d *codec.Decoder) error {
 	return codec.Tagged(v, d, "type", armContentBlock)
@@ -269,22 +233,21 @@ func armContentBlock(v *ContentBlock, d *codec.Decoder, tag []byte) error {
 type DetailedTask interface {
 	encodable
 	isDetailedTask()
+	extra() map[string]json.RawMessage
 }
 
-func (*WorkingTask) isDetailedTask()       {}
-func (*InputRequiredTask) isDetailedTask() {}
-func (*CompletedTask) isDetailedTask()     {}
-func (*FailedTask) isDetailedTask()        {}
-func (*CancelledTask) isDetailedTask()     {}
-func (*Unknown) isDetailedTask()           {}
-
-func writeDetailedTask(e *codec.Encoder, v DetailedTask) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
+func (*WorkingTask) isDetailedTask()                           {}
+func (v *WorkingTask) extra() map[string]json.RawMessage       { return v.Extra }
+func (*InputRequiredTask) isDetailedTask()                     {}
+func (v *InputRequiredTask) extra() map[string]json.RawMessage { return v.Extra }
+func (*CompletedTask) isDetailedTask()                         {}
+func (v *CompletedTask) extra() map[string]json.RawMessage     { return v.Extra }
+func (*FailedTask) isDetailedTask()                            {}
+func (v *FailedTask) extra() map[string]json.RawMessage        { return v.Extra }
+func (*CancelledTask) isDetailedTask()                         {}
+func (v *CancelledTask) extra() map[string]json.RawMessage     { return v.Extra }
+func (*Unknown) isDetailedTask()                               {}
+func (*Unknown) extra() map[string]json.RawMessage             { return nil }
 
 func readDetailedTask(v *DetailedTask, d *codec.Decoder) error {
 	return codec.Tagged(v, d, "status", armDetailedTask)
@@ -334,14 +297,6 @@ func (*ElicitRequestFormParams) isElicitRequestParams() {}
 func (*ElicitRequestURLParams) isElicitRequestParams()  {}
 func (*Unknown) isElicitRequestParams()                 {}
 
-func writeElicitRequestParams(e *codec.Encoder, v ElicitRequestParams) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
-
 func readElicitRequestParams(v *ElicitRequestParams, d *codec.Decoder) error {
 	return codec.TaggedOr(v, d, "mode", []codec.Shape{
 		{Tag: "url", Required: "message mode url"},
@@ -386,14 +341,6 @@ func (*TitledSingleSelectEnumSchema) isEnumSchema()   {}
 func (*UntitledMultiSelectEnumSchema) isEnumSchema()  {}
 func (*TitledMultiSelectEnumSchema) isEnumSchema()    {}
 func (*Unknown) isEnumSchema()                        {}
-
-func writeEnumSchema(e *codec.Encoder, v EnumSchema) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
 
 func readEnumSchema(v *EnumSchema, d *codec.Decoder) error {
 	return codec.Tagged(v, d, "type", armEnumSchema)
@@ -461,14 +408,6 @@ func (*ListRootsRequest) isInputRequest()     {}
 func (*ElicitRequest) isInputRequest()        {}
 func (*Unknown) isInputRequest()              {}
 
-func writeInputRequest(e *codec.Encoder, v InputRequest) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
-
 func readInputRequest(v *InputRequest, d *codec.Decoder) error {
 	return codec.Tagged(v, d, "method", armInputRequest)
 }
@@ -511,14 +450,6 @@ func (*ListRootsResult) isInputResponse()     {}
 func (*CreateMessageResult) isInputResponse() {}
 func (*ElicitResult) isInputResponse()        {}
 
-func writeInputResponse(e *codec.Encoder, v InputResponse) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
-
 func readInputResponse(v *InputResponse, d *codec.Decoder) error {
 	return codec.Untagged(v, d, "", []codec.Shape{
 		{Present: "roots", Required: "roots"},
@@ -558,14 +489,6 @@ type MultiSelectEnumSchema interface {
 
 func (*UntitledMultiSelectEnumSchema) isMultiSelectEnumSchema() {}
 func (*TitledMultiSelectEnumSchema) isMultiSelectEnumSchema()   {}
-
-func writeMultiSelectEnumSchema(e *codec.Encoder, v MultiSelectEnumSchema) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
 
 func readMultiSelectEnumSchema(v *MultiSelectEnumSchema, d *codec.Decoder) error {
 	return codec.Untagged(v, d, "", []codec.Shape{
@@ -610,14 +533,6 @@ func (*StringSchema) isPrimitiveSchemaDefinition()                   {}
 func (*NumberSchema) isPrimitiveSchemaDefinition()                   {}
 func (*BooleanSchema) isPrimitiveSchemaDefinition()                  {}
 func (*Unknown) isPrimitiveSchemaDefinition()                        {}
-
-func writePrimitiveSchemaDefinition(e *codec.Encoder, v PrimitiveSchemaDefinition) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
 
 func readPrimitiveSchemaDefinition(v *PrimitiveSchemaDefinition, d *codec.Decoder) error {
 	return codec.Tagged(v, d, "type", armPrimitiveSchemaDefinition)
@@ -704,14 +619,6 @@ func (*ToolResultContent) isSamplingContent()  {}
 func (SamplingContentList) isSamplingContent() {}
 func (*Unknown) isSamplingContent()            {}
 
-func writeSamplingContent(e *codec.Encoder, v SamplingContent) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
-
 func readSamplingContent(v *SamplingContent, d *codec.Decoder) error {
 	if d.IsList() {
 		var list SamplingContentList
@@ -772,14 +679,6 @@ func (*ToolUseContent) isSamplingMessageContentBlock()    {}
 func (*ToolResultContent) isSamplingMessageContentBlock() {}
 func (*Unknown) isSamplingMessageContentBlock()           {}
 
-func writeSamplingMessageContentBlock(e *codec.Encoder, v SamplingMessageContentBlock) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
-
 func readSamplingMessageContentBlock(v *SamplingMessageContentBlock, d *codec.Decoder) error {
 	return codec.Tagged(v, d, "type", armSamplingMessageContentBlock)
 }
@@ -828,14 +727,6 @@ type SingleSelectEnumSchema interface {
 func (*UntitledSingleSelectEnumSchema) isSingleSelectEnumSchema() {}
 func (*TitledSingleSelectEnumSchema) isSingleSelectEnumSchema()   {}
 
-func writeSingleSelectEnumSchema(e *codec.Encoder, v SingleSelectEnumSchema) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
-
 func readSingleSelectEnumSchema(v *SingleSelectEnumSchema, d *codec.Decoder) error {
 	return codec.Untagged(v, d, "", []codec.Shape{
 		{Present: "enum", Required: "enum type", Optional: "default description title"},
@@ -869,14 +760,6 @@ type TextOrBlobResourceContents interface {
 
 func (*TextResourceContents) isTextOrBlobResourceContents() {}
 func (*BlobResourceContents) isTextOrBlobResourceContents() {}
-
-func writeTextOrBlobResourceContents(e *codec.Encoder, v TextOrBlobResourceContents) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
 
 func readTextOrBlobResourceContents(v *TextOrBlobResourceContents, d *codec.Decoder) error {
 	return codec.Untagged(v, d, "", []codec.Shape{
@@ -938,12 +821,8 @@ func target(v any) func(*codec.Decoder) error {
 		return codec.Into(v, readInputRequest)
 	case *InputResponse:
 		return codec.Into(v, readInputResponse)
-	case *JSONValue:
-		return codec.Into(v, codec.JSON)
 	case *LoggingLevel:
 		return codec.Into(v, readLoggingLevel)
-	case *MetaObject:
-		return codec.Into(v, codec.Members)
 	case *ModelHint:
 		return codec.Into(v, decodeModelHint)
 	case *ModelPreferences:
@@ -984,21 +863,6 @@ func target(v any) func(*codec.Decoder) error {
 		return codec.Into(v, readTextOrBlobResourceContents)
 	case *ToolAnnotations:
 		return codec.Into(v, decodeToolAnnotations)
-	}
-	return nil
-}
-
-// plain returns the function that writes v, if its type has no encode method.
-func plain(v any) func(*codec.Encoder) {
-	switch v := v.(type) {
-	case JSONValue:
-		return func(e *codec.Encoder) { e.JSON(v) }
-	case *JSONValue:
-		return func(e *codec.Encoder) { e.JSON(*v) }
-	case MetaObject:
-		return func(e *codec.Encoder) { e.Members(v) }
-	case *MetaObject:
-		return func(e *codec.Encoder) { e.Members(*v) }
 	}
 	return nil
 }

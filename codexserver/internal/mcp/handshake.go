@@ -215,15 +215,6 @@ func (c *Connection) callTool(ctx context.Context, r *jsonrpc.Request) (any, err
 	if ctx.Err() == nil {
 		tc.Answered()
 	}
-	return encodeResult(result)
-}
-
-// encodeResult encodes a result into a buffer of about its size. The answer may be long,
-// and the peer's encoder would keep several copies of it while it validates the JSON.
-func encodeResult(r *mcptypes.CallToolResult) (json.RawMessage, error) {
-	size := len(r.StructuredContent) + 1<<10
-	for _, text := range tools.Texts(r) {
-		size += len(text) + len(text)/16 // room for escapes
-	}
-	return mcptypes.AppendJSON(make([]byte, 0, size), r)
+	text, err := mcptypes.Encode(result) // the peer's encoder would keep several copies of a long one while it validates it
+	return json.RawMessage(text), err
 }

@@ -32,9 +32,9 @@ func (v *box) decode(d *Decoder) error {
 	return d.ReadObject("type name", func(name []byte) error {
 		switch string(name) {
 		case "type":
-			return d.Got(0, d.Constant("box"))
+			return d.Constant("box")
 		case "name":
-			return d.Got(1, Str(&v.Name, d))
+			return Str(&v.Name, d)
 		case "size":
 			return IntBetween(&v.Size, d, 0, 9)
 		case "share":
@@ -85,11 +85,9 @@ func (v *plain) encode(e *Encoder) {
 func (v *tagged) encode(e *Encoder) { e.Object(json.RawMessage(v.Raw)) }
 
 func (v *box) encode(e *Encoder) {
-	if v == nil {
-		e.Absent()
+	if !e.Begin(v != nil, `{"type":"box"`) {
 		return
 	}
-	e.Open(`{"type":"box"`)
 	e.Name("name")
 	e.Str(v.Name)
 	if v.Share != nil {
@@ -109,7 +107,7 @@ func (v *box) encode(e *Encoder) {
 		v.In.encode(e)
 	}
 	if v.Arm != nil {
-		e.Beside(v.Arm.encode, nil, "type name")
+		e.Beside(v.Arm.encode, func() map[string]json.RawMessage { return nil }, "type name", "")
 	}
 	e.Guard(v.Extra, "name size")
 	e.End(v.Extra, "type name size share list map in arm")
@@ -193,14 +191,9 @@ func TestEncodeErrors(t *testing.T) {
 		if got, err := e.Bytes(); err == nil || !strings.HasPrefix(err.Error(), tt.want) || got != nil {
 			t.Errorf("%s, %v, want %s", got, err, tt.want)
 		}
-		a := NewAppender("box", []byte("before "))
-		tt.v.encode(a)
-		if got, err := a.Bytes(); err == nil || string(got) != "before " {
-			t.Errorf("appended %s, %v", got, err)
-		}
-		a = NewAppender("box", []byte("before "))
-		(&box{}).encode(a)
-		if got, err := a.Bytes(); err != nil || string(got) != `before {"type":"box","name":""}` {
+		e = NewEncoder("box")
+		(&box{}).encode(e)
+		if got, err := e.Bytes(); err != nil || string(got) != `{"type":"box","name":""}` {
 			t.Errorf("afterwards: %s, %v", got, err)
 		}
 	}

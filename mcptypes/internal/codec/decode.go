@@ -3,7 +3,6 @@ package codec
 import (
 	"encoding/json"
 	"fmt"
-	"math/bits"
 	"reflect"
 	"slices"
 	"strings"
@@ -96,10 +95,8 @@ func newDecoder(text []byte) *Decoder {
 
 // release makes the decoder available again.
 func (d *Decoder) release() {
-	found := d.beside.found
 	clear(d.list[:cap(d.list)])
-	clear(found[:cap(found)])
-	*d = Decoder{list: d.list, state: state{names: d.names[:0], beside: beside{found: found[:0]}}, recent: d.recent}
+	*d = Decoder{list: d.list, state: state{names: d.names[:0]}, recent: d.recent}
 	decoders.Put(d)
 }
 
@@ -116,12 +113,6 @@ func (d *Decoder) whole(into func(*Decoder) error) *Fault {
 		return f
 	}
 	return &Fault{Msg: err.Error(), Err: err}
-}
-
-// again reads a value a second time, from the state before it.
-func (d *Decoder) again(before state, read func(*Decoder) error) error {
-	d.state = before
-	return read(d)
 }
 
 // within adds the name of a member, or the number of an element, to the place of an error.
@@ -156,14 +147,13 @@ func missing(name string) error {
 }
 
 // ReadObject reads an object. It calls read for each member, with its name, to read its value.
-// The members that required names, with spaces between them, must be there: read reports number i
-// of them with Got. Of more than 64, ReadObject finds the others by itself.
+// The members that required names, with spaces between them, must be there.
 func (d *Decoder) ReadObject(required string, read func(name []byte) error) error {
 	if d.kind() != '{' {
 		return d.Wrong("an object")
 	}
-	seen, variant := d.seen, d.variant
-	d.seen, d.variant = 0, ""
+	variant := d.variant
+	d.variant = ""
 	o := object{mark: len(d.names)}
 	err := d.open()
 	if err != nil {
@@ -181,47 +171,21 @@ func (d *Decoder) ReadObject(required string, read func(name []byte) error) erro
 			return within(err, string(name))
 		}
 	}
-	if required != "" {
-		err = lacks(d.seen, required, o.more)
+	for member := range strings.FieldsSeq(required) {
+		if !has(d, &o, member) {
+			return missing(member)
+		}
 	}
-	if err == nil && d.variant != "" {
+	d.names = d.names[:o.mark]
+	if d.variant != "" {
 		err = within(d.Fail("differs from a member's name only by case"), d.variant)
 	}
-	d.seen, d.variant = seen, variant
+	d.variant = variant
 	return err
-}
-
-// Got records that the required member number i, below 64, is there, and returns err.
-func (d *Decoder) Got(i int, err error) error {
-	d.seen |= 1 << i
-	return err
-}
-
-// lacks returns an error about the first of the required members that is not among those that were
-// seen. An object with more than 64 members has its names in more.
-func lacks(seen uint64, required string, more map[string]struct{}) error {
-	if bits.OnesCount64(seen) == strings.Count(required, " ")+1 {
-		return nil
-	}
-	i := 0
-	for name := range strings.SplitSeq(required, " ") {
-		there := seen&(1<<i) != 0
-		if i >= 64 {
-			_, there = more[name]
-		}
-		if !there {
-			return missing(name)
-		}
-		i++
-	}
-	return nil
 }
 
 // Unknown keeps a member without a field in extra.
 func (d *Decoder) Unknown(extra *map[string]json.RawMessage, name []byte) error {
-	if d.isBeside(name) {
-		return d.SkipValue()
-	}
 	var value json.RawMessage
 	if err := Any(&value, d); err != nil {
 		return err

@@ -23,9 +23,6 @@ type Encoder struct {
 	pkg  string // the package of the types, which the error begins with
 
 	keys []string // of the maps that are being written
-
-	own  []byte // the pooled buffer while b is the caller's
-	from int    // the length of the caller's buffer
 }
 
 // step is the member or element of one object or array that is being written.
@@ -41,23 +38,13 @@ const (
 
 var encoders = sync.Pool{New: func() any { return new(Encoder) }}
 
-// NewEncoder returns an encoder for the types of the package pkg. Call Bytes or WriteTo
-// once, and then nothing more.
+// NewEncoder returns an encoder for the types of the package pkg. Call Bytes once, and then
+// nothing more.
 //
 //go:noinline
 func NewEncoder(pkg string) *Encoder {
 	e := encoders.Get().(*Encoder)
 	e.pkg = pkg
-	return e
-}
-
-// NewAppender returns an encoder whose Bytes returns b and what was written.
-func NewAppender(pkg string, b []byte) *Encoder {
-	e := NewEncoder(pkg)
-	e.own, e.b, e.from = e.b[:0:cap(e.b)], b, len(b)
-	if e.own == nil {
-		e.own = []byte{}
-	}
 	return e
 }
 
@@ -67,11 +54,6 @@ func (e *Encoder) Bytes() ([]byte, error) {
 	const large = 1 << 16
 	b, err := e.b, e.err
 	switch {
-	case e.own != nil:
-		e.b, e.own = e.own, nil
-		if err != nil {
-			b = b[:e.from]
-		}
 	case err != nil:
 		b = nil
 	case cap(b) > large:
@@ -81,7 +63,7 @@ func (e *Encoder) Bytes() ([]byte, error) {
 	}
 	e.release()
 	if err != nil {
-		return b, err
+		return nil, err
 	}
 	return b, nil
 }
@@ -142,6 +124,18 @@ func (e *Encoder) failAt(within string, err error) {
 //
 //go:noinline
 func (e *Encoder) Absent() { e.Fail(errNoValue) }
+
+// Begin begins an object as Open does, and reports whether it is there.
+//
+//go:noinline
+func (e *Encoder) Begin(there bool, start string) bool {
+	if there {
+		e.Open(start)
+	} else {
+		e.Absent()
+	}
+	return there
+}
 
 // Open begins an object or array. start is its text up to the first member that is not
 // constant.
@@ -236,7 +230,7 @@ func (e *Encoder) End(extra map[string]json.RawMessage, known string) {
 func writeSorted[T any](e *Encoder, members map[string]T, known string, write func(*Encoder, T)) {
 	mark := len(e.keys)
 	for name := range members {
-		if has(known, name) {
+		if listed(known, name) {
 			e.at("", between)
 			e.Fail(fmt.Errorf("%w: %q", errKnown, name))
 			return
@@ -252,8 +246,8 @@ func writeSorted[T any](e *Encoder, members map[string]T, known string, write fu
 	e.keys = e.keys[:mark]
 }
 
-// has reports whether names, with spaces between them, has name.
-func has(names, name string) bool {
+// listed reports whether names, with spaces between them, has name.
+func listed(names, name string) bool {
 	if names == "" {
 		return false
 	}
@@ -279,18 +273,20 @@ func (e *Encoder) Guard(extra map[string]json.RawMessage, names string) {
 }
 
 // Beside adds the members of the object that encode writes to the current object, which
-// already has the members names.
-func (e *Encoder) Beside(encode func(*Encoder), extra map[string]json.RawMessage, names string) {
+// already has the members names. Those among extra must not have a name of these, and must not
+// differ only by case from a guarded one.
+func (e *Encoder) Beside(encode func(*Encoder), extra func() map[string]json.RawMessage, names, guarded string) {
 	e.at("", between)
-	for name := range extra {
-		if has(names, name) {
-			e.Fail(fmt.Errorf("%w: %q", errKnown, name))
-			return
-		}
-	}
 	start := len(e.b)
 	if encode(e); e.err != nil {
 		return
+	}
+	e.Guard(extra(), guarded)
+	for name := range extra() {
+		if listed(names, name) {
+			e.Fail(fmt.Errorf("%w: %q", errKnown, name))
+			return
+		}
 	}
 	switch inner := e.b[start : len(e.b)-1]; {
 	case len(inner) == 1: // it had no members

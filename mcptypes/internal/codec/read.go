@@ -216,24 +216,16 @@ func Between(to *float64, d *Decoder, low, high float64) error {
 
 // Any reads a value unchanged.
 func Any(to *json.RawMessage, d *Decoder) error {
-	raw, err := d.raw()
-	if err == nil {
-		*to = bytes.Clone(raw)
-	}
-	return err
+	return ReadShape(to, d, (*Decoder).SkipValue)
 }
 
 // JSON is Any for the schema's JSONValue. A strict decoder refuses null and fractions in it,
 // because the schema does not have them.
 func JSON(to *json.RawMessage, d *Decoder) error {
-	if !d.strict {
-		return Any(to, d)
+	if d.strict {
+		return ReadShape(to, d, (*Decoder).checkJSON)
 	}
-	before := d.state
-	if err := d.checkJSON(); err != nil {
-		return err
-	}
-	return d.again(before, func(d *Decoder) error { return Any(to, d) })
+	return Any(to, d)
 }
 
 func (d *Decoder) checkJSON() error {
@@ -259,10 +251,7 @@ func (d *Decoder) checkJSON() error {
 
 // Object reads an object unchanged.
 func Object(to *json.RawMessage, d *Decoder) error {
-	if d.kind() != '{' {
-		return d.Wrong("an object")
-	}
-	return Any(to, d)
+	return ReadShape(to, d, (*Decoder).SkipObject)
 }
 
 // Members reads an object member by member.

@@ -36,10 +36,7 @@ type state struct {
 	names []span // of the members of the objects that are being read
 
 	strict  bool
-	seen    uint64 // the required members of the object that is being read
-	variant string // a name in it that differs only by case from one that is guarded
-
-	beside beside // set while ReadBeside reads an object
+	variant string // a name in the object that differs only by case from one that is guarded
 }
 
 // span is a member's name in the text, without its quotes.
@@ -92,7 +89,6 @@ func (d *Decoder) next(o *object) (name []byte, err error) {
 	if c == '}' {
 		d.pos++
 		d.depth--
-		d.names = d.names[:o.mark]
 		return nil, nil
 	}
 	if o.any {
@@ -125,26 +121,37 @@ func (d *Decoder) next(o *object) (name []byte, err error) {
 // remember adds a name to those of the object, and reports whether it is new.
 func (d *Decoder) remember(o *object, s span, name []byte) bool {
 	const many = 32 // a map is faster from there on
+	if has(d, o, name) {
+		return false
+	}
+	if d.names = append(d.names, s); len(d.names)-o.mark <= many {
+		return true
+	}
 	if o.more == nil {
-		before := d.names[o.mark:]
-		for i := range before {
-			if other := &before[i]; len(name) == other.end-other.start || other.escaped {
-				if string(d.nameAt(*other)) == string(name) {
-					return false
-				}
-			}
-		}
-		if d.names = append(d.names, s); len(before) < many {
-			return true
-		}
 		o.more = make(map[string]struct{})
-		for _, other := range before {
+		for _, other := range d.names[o.mark:] {
 			o.more[string(d.nameAt(other))] = struct{}{}
 		}
 	}
-	_, ok := o.more[string(name)]
 	o.more[string(name)] = struct{}{}
-	return !ok
+	return true
+}
+
+// has reports whether the object has had a member with that name.
+func has[T string | []byte](d *Decoder, o *object, name T) bool {
+	if o.more != nil {
+		_, ok := o.more[string(name)]
+		return ok
+	}
+	before := d.names[o.mark:]
+	for i := range before {
+		if other := &before[i]; len(name) == other.end-other.start || other.escaped {
+			if string(d.nameAt(*other)) == string(name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (d *Decoder) nameAt(s span) []byte {

@@ -6,15 +6,20 @@ import (
 	"strings"
 )
 
-// UnknownArm reads a union value with an unknown tag; a strict decoder and ReadBeside refuse it.
+// UnknownArm reads a union value with an unknown tag; a strict decoder refuses it.
 func (d *Decoder) UnknownArm(name *string, raw *json.RawMessage, member string, tag []byte) error {
 	*name = string(tag)
-	if !d.strict && d.depth+1 != d.beside.depth {
+	if !d.strict {
 		return Object(raw, d)
 	}
 	if err := d.SkipValue(); err != nil {
 		return err
 	}
+	return d.WrongTag(member, *name)
+}
+
+// WrongTag returns the error that no arm has that tag.
+func (d *Decoder) WrongTag(member, tag string) error {
 	return within(d.Fail("%q is not known", tag), member)
 }
 
@@ -77,71 +82,26 @@ func (d *Decoder) findTag(member string, shapes []Shape) (tag []byte, err error)
 	return []byte(shapes[last].Tag), nil
 }
 
-// Beside names the members of an object that do not belong to the union whose members stand beside
-// them. Names have spaces between them.
-type Beside struct {
-	Names    string // of the members
-	Required string // those that must be there; they are reported with Got
-	Guarded  string // see UnknownBut
-}
-
-// ReadBeside reads an object that has own members and those of a union, whose arm the member tag
-// selects. The arm's reader comes first and finds the own members among the unknown ones. own reads
-// the value of one of them.
-func ReadBeside[P any](to P, d *Decoder, tag string, read func(to P, d *Decoder, tag []byte) error, members Beside, own func(name []byte) error) error {
+// Beside reads an object that has own members and those of a union. readUnion comes first and returns
+// the members that the arm does not know, from which Beside then removes the own ones, whose names have
+// spaces between them. own reads the object again, and skips what is not its own.
+func (d *Decoder) Beside(readUnion func(*Decoder) (map[string]json.RawMessage, error), names string, own func(*Decoder) error) error {
 	before := d.state
-	value, err := d.findTag(tag, nil)
+	extra, err := readUnion(d)
 	if err != nil {
 		return err
 	}
 	d.state = before
-	d.beside = beside{names: members.Names, guarded: members.Guarded, depth: d.depth + 1, found: d.beside.found}
-	if err := read(to, d, value); err != nil {
-		return err
+	for name := range strings.SplitSeq(names, " ") {
+		delete(extra, name)
 	}
-	after, found := d.pos, d.beside.found
-	d.beside = before.beside
-	d.beside.found = found // those of objects within are appended
-	d.seen, d.depth = 0, d.depth+1
-	for _, m := range found[len(before.beside.found):] {
-		d.pos = m.pos
-		if err := own(m.name); err != nil {
-			return within(err, string(m.name))
-		}
-	}
-	if members.Required != "" {
-		err = lacks(d.seen, members.Required, nil)
-	}
-	d.beside.found = found[:len(before.beside.found)]
-	d.pos, d.seen, d.depth = after, before.seen, before.depth
-	return err
+	return own(d)
 }
 
-// beside are the members that ReadBeside looks for.
-type beside struct {
-	names, guarded string
-	depth          int // of the object
-	found          []besideMember
-}
-
-type besideMember struct {
-	name []byte
-	pos  int // of the value
-}
-
-// isBeside reports whether a member is one of those beside the union that is being read.
-func (d *Decoder) isBeside(name []byte) bool {
-	b := &d.beside
-	switch {
-	case d.depth != b.depth:
-		return false
-	case has(b.names, string(name)):
-		b.found = append(b.found, besideMember{name, d.pos})
-		return true
-	case b.guarded != "":
-		d.guard(b.guarded, name)
-	}
-	return false
+// Skip reads a member that is not kept, and refuses its name as UnknownBut does.
+func (d *Decoder) Skip(guarded string, name []byte) error {
+	d.guard(guarded, name)
+	return d.SkipValue()
 }
 
 // Shape describes an arm of a union. The names and values in it have spaces between them. A
@@ -156,7 +116,7 @@ type Shape struct {
 }
 
 // admits reports whether the arm may have that tag.
-func (s Shape) admits(tag string) bool { return (s.Tag == "" || s.Tag == tag) && !has(s.Not, tag) }
+func (s Shape) admits(tag string) bool { return (s.Tag == "" || s.Tag == tag) && !listed(s.Not, tag) }
 
 // Untagged reads a union whose arms differ by the members that are present. It uses the
 // first shape that fits. If none fits, the error names a member that the nearest arm lacks.
