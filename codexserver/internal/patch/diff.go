@@ -62,7 +62,7 @@ type changedFile struct {
 func (d *Diff) Add(p *Plan) {
 	for _, file := range p.files {
 		shown := file.shown
-		if file.movedFrom() != nil && file.before == nil { // it is shown with the old one
+		if file.from != nil && file.before == nil { // it is shown with the old one
 			continue
 		}
 		if !slices.ContainsFunc(d.files, func(f *changedFile) bool { return f.now == shown }) {
@@ -73,11 +73,10 @@ func (d *Diff) Add(p *Plan) {
 			d.files = append(d.files, changed)
 		}
 	}
-	for _, to := range p.files {
-		from := to.movedFrom()
+	for _, from := range p.files {
 		for _, f := range d.files {
-			if from != nil && f.now == from.shown {
-				f.now, f.real = to.shown, to.place().path
+			if from.to != nil && f.now == from.shown {
+				f.now, f.real = from.to.shown, from.to.place().path
 			}
 		}
 	}

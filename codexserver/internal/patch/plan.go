@@ -53,7 +53,7 @@ type plannedFile struct {
 	shown         string       // the path to show: the written one or, if that leads through links, the real one
 	before, after *string      // nil: no file
 	added         bool         // the patch has the whole content
-	from          *plannedFile // the file that moved here first
+	from, to      *plannedFile // the file that moved here and is shown with it, and the other way round
 	hardLinked    bool         // the file has other names, which a write changes too
 	mode          fs.FileMode  // of the file that moved here; 0 if none did
 }
@@ -64,14 +64,6 @@ func (f *plannedFile) place() *place {
 		return f.entry
 	}
 	return f.target
-}
-
-// movedFrom returns the file that moved here and is shown with it, or nil.
-func (f *plannedFile) movedFrom() *plannedFile {
-	if f.after != nil && f.from != nil && f.from.before != nil && f.from.after == nil {
-		return f.from
-	}
-	return nil
 }
 
 // writes reports whether Apply writes the file, which is not so if it removes it or leaves it
@@ -114,6 +106,12 @@ func (p *Patch) Plan(work Folder, dir string) (*Plan, error) {
 		}
 		if file.shown = file.written; path != file.path {
 			file.shown = path
+		}
+		// A file that moved to several places, because the patch made it again, is shown with the first.
+		if from := file.from; from != nil && from.to == nil && file.after != nil && from.before != nil && from.after == nil {
+			from.to = file
+		} else {
+			file.from = nil
 		}
 	}
 	return plan, nil
@@ -270,16 +268,11 @@ func (p *Plan) read(file *plannedFile) (err error) {
 // shown once, by its old path.
 func (p *Plan) Changes() map[string]protocol.FileChange {
 	changes := make(map[string]protocol.FileChange, len(p.files))
-	moved := map[*plannedFile]bool{}
-	for _, file := range p.files {
-		if from := file.movedFrom(); from != nil {
-			moved[file], moved[from] = true, true
-			changes[from.shown] = update(*from.before, *file.after, &file.shown)
-		}
-	}
 	for _, file := range p.files {
 		switch {
-		case moved[file], file.before == nil && file.after == nil:
+		case file.from != nil, file.before == nil && file.after == nil:
+		case file.to != nil:
+			changes[file.shown] = update(*file.before, *file.to.after, &file.to.shown)
 		case file.after == nil:
 			changes[file.shown] = protocol.FileChange{Delete: &protocol.FileContent{Content: strings.ToValidUTF8(*file.before, "\uFFFD")}}
 		case file.before == nil, file.added:
