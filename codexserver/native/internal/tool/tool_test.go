@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -157,9 +158,12 @@ func TestViewImage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.Symlink("/proc/self/environ", filepath.Join(dir, "secrets.png")); err != nil && runtime.GOOS != "windows" {
+		t.Fatal(err)
+	}
 	for path, wantURL := range map[string]string{
-		"a": "data:image/png;base64,iVBOR", "b.png": "data:image/png;base64,", filepath.Join(dir, "a"): "data:image/png;base64,iVBOR",
-		"c.txt": "", "missing.png": "", ".": "",
+		"a": "data:image/png;base64,iVBOR", filepath.Join(dir, "a"): "data:image/png;base64,iVBOR",
+		"b.png": "", "c.txt": "", "secrets.png": "", "missing.png": "", ".": "",
 	} {
 		turn, h := begin(t, dir)
 		arguments, _ := json.Marshal(map[string]string{"path": path})

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
@@ -52,13 +51,8 @@ func (t *Turn) viewImage(_ context.Context, call Call) (Result, error) {
 	}, nil
 }
 
-// imageKinds has the kinds of images by the ends of their names.
-var imageKinds = map[string]string{
-	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
-}
-
-// imageURL reads an image file as a data URL. It determines the kind by the content, or
-// else by the name.
+// imageURL reads an image file as a data URL. Only the content says that it is one: a command can give a link to
+// any file the name of an image.
 func imageURL(path string) (string, error) {
 	data, err := safefile.Read(path, maxImage)
 	if err != nil {
@@ -66,9 +60,7 @@ func imageURL(path string) (string, error) {
 	}
 	kind := http.DetectContentType(data)
 	if !strings.HasPrefix(kind, "image/") {
-		if kind = imageKinds[strings.ToLower(filepath.Ext(path))]; kind == "" {
-			return "", fmt.Errorf("%s is not an image: use PNG, JPEG, GIF or WebP", path)
-		}
+		return "", fmt.Errorf("%s is not an image: use PNG, JPEG, GIF or WebP", path)
 	}
 	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data), nil
 }
