@@ -450,8 +450,9 @@ func TestStalledTurnStart(t *testing.T) {
 				begin, cut := make(chan struct{}), make(chan string, 1)
 				f.mu.Lock()
 				f.on["thread/start"] = reply(map[string]any{"thread": map[string]any{"id": stalled}, "sandbox": map[string]any{"type": "readOnly"}})
-				f.on["turn/start"] = func(*run, *jsonrpc.Request) (any, error) {
+				f.on["turn/start"] = func(r *run, _ *jsonrpc.Request) (any, error) {
 					<-begin
+					r.notify("turn/started", `{"threadId":%q,"turn":{"id":%q}}`, stalled, late)
 					return map[string]any{"turn": map[string]any{"id": late}}, nil
 				}
 				f.on["turn/interrupt"] = func(r *run, req *jsonrpc.Request) (any, error) {

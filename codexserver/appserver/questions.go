@@ -140,8 +140,8 @@ func abortReason(out elicit.Outcome) error {
 
 // command decides about a command. An approval counts once: Codex would let the same words run again
 // outside its sandbox, whatever they name by then, and does not say where it runs a command.
-func (a *question) command(p *apptypes.CommandApproval) (apptypes.CommandDecision, error) {
-	var none apptypes.CommandDecision
+func (a *question) command(p *apptypes.CommandApproval) (apptypes.Decision, error) {
+	var none apptypes.Decision
 	switch p.Kind {
 	case "", apptypes.CommandExecutionApprovalKindCommand, apptypes.CommandExecutionApprovalKindWriteStdin, apptypes.CommandExecutionApprovalKindHumanCommand:
 	default:
@@ -169,12 +169,12 @@ func (a *question) command(p *apptypes.CommandApproval) (apptypes.CommandDecisio
 		out = elicit.Outcome{Decision: elicit.Denied, Feedback: "it may run only in the sandbox, which cannot be ensured"}
 	}
 	a.decided("`"+elicit.OneLine(elicit.ShowCommand(q.Command), 200)+"`", out)
-	return appclient.Decide(a.answer(out)), nil
+	return apptypes.Decision{Decision: a.answer(out)}, nil
 }
 
 // fileChange decides about a patch. It returns an error for one whose changes it cannot show.
-func (a *question) fileChange(p *apptypes.FileApproval) (apptypes.FileDecision, error) {
-	var none apptypes.FileDecision
+func (a *question) fileChange(p *apptypes.FileApproval) (apptypes.Decision, error) {
+	var none apptypes.Decision
 	o := a.item()
 	if o == nil || len(o.Changes) == 0 {
 		return none, errors.New("its changes were not announced")
@@ -189,7 +189,7 @@ func (a *question) fileChange(p *apptypes.FileApproval) (apptypes.FileDecision, 
 	q.Cwd = a.turn.grant.Cwd
 	out := a.turn.host.ApprovePatch(a.ctx, q)
 	a.decided("changes to files", out)
-	return apptypes.FileDecision{Decision: a.answer(out)}, nil
+	return apptypes.Decision{Decision: a.answer(out)}, nil
 }
 
 // answer returns the decision for the app-server. If the item is approved, it first emits the
@@ -258,7 +258,7 @@ func decisionOf(out elicit.Outcome) string {
 	return decline
 }
 
-// The decisions about commands. Those about patches are the same words.
+// The decisions about commands and patches.
 const (
 	accept     = apptypes.CommandExecutionApprovalDecisionAccept
 	decline    = apptypes.CommandExecutionApprovalDecisionDecline

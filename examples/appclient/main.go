@@ -26,17 +26,17 @@ func main() {
 
 func run(ctx context.Context, prompt string) error {
 	in, asking := bufio.NewReader(os.Stdin), make(chan struct{}, 1)
-	ask := func(_ context.Context, q *apptypes.CommandApproval) (apptypes.CommandDecision, error) {
+	ask := func(_ context.Context, q *apptypes.CommandApproval) (apptypes.Decision, error) {
 		if !appclient.OnlyCommand(q) {
-			return apptypes.CommandDecision{}, errors.New("it asks for more than a command") // declines
+			return apptypes.Decision{}, errors.New("it asks for more than a command") // declines
 		}
 		asking <- struct{}{} // one question at a time
 		defer func() { <-asking }()
 		fmt.Printf("run %q in %q? [y/N] ", q.Command, q.Cwd)
 		if line, err := in.ReadString('\n'); err != nil || strings.TrimSpace(line) != "y" {
-			return appclient.Decide(apptypes.CommandExecutionApprovalDecisionDecline), nil
+			return apptypes.Decision{Decision: apptypes.CommandExecutionApprovalDecisionDecline}, nil
 		}
-		return appclient.Decide(apptypes.CommandExecutionApprovalDecisionAccept), nil
+		return apptypes.Decision{Decision: apptypes.CommandExecutionApprovalDecisionAccept}, nil
 	}
 	c, err := appclient.Start(ctx, exec.Command("codex", "app-server"), &appclient.Options{Answers: appclient.Answers{Command: ask}})
 	if err != nil {

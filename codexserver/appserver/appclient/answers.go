@@ -13,26 +13,17 @@ import (
 // Answers answer the questions of the app-server. If a function is nil or returns an error, the
 // answer declines. Several questions may be open at a time.
 type Answers struct {
-	// Command decides whether a command runs, see [Decide].
-	Command func(context.Context, *apptypes.CommandApproval) (apptypes.CommandDecision, error)
+	// Command decides whether a command runs.
+	Command func(context.Context, *apptypes.CommandApproval) (apptypes.Decision, error)
 	// Patch decides whether a patch is applied. Its changes are in the item with the question's
 	// ItemID, which a notification has announced.
-	Patch func(context.Context, *apptypes.FileApproval) (apptypes.FileDecision, error)
+	Patch func(context.Context, *apptypes.FileApproval) (apptypes.Decision, error)
 	// Permissions grants permissions beyond the sandbox.
 	Permissions func(context.Context, *apptypes.Permissions) (apptypes.PermissionsReply, error)
 	// Input answers questions of the model.
 	Input func(context.Context, *apptypes.UserInput) (apptypes.UserInputReply, error)
 	// Elicit answers a question of an MCP server, or whether a tool of one may be called.
 	Elicit func(context.Context, *apptypes.Elicitation) (apptypes.ElicitationReply, error)
-}
-
-// Decide returns one of the words apptypes.CommandExecutionApprovalDecision… as an answer.
-func Decide(word string) apptypes.CommandDecision {
-	raw, err := jsontext.AppendQuote(nil, word)
-	if err != nil {
-		raw, _ = jsontext.AppendQuote(nil, apptypes.CommandExecutionApprovalDecisionDecline) // which is valid
-	}
-	return apptypes.CommandDecision{Decision: stdjson.RawMessage(raw)}
 }
 
 // NoPermissions returns the answer that grants nothing.
@@ -49,8 +40,9 @@ func Declined() apptypes.ElicitationReply {
 // mux routes the questions.
 func (a *Answers) mux() *jsonrpc.Mux {
 	m := &jsonrpc.Mux{}
-	handle(m, apptypes.AskItemCommandExecutionRequestApproval, a.Command, Decide(apptypes.CommandExecutionApprovalDecisionDecline))
-	handle(m, apptypes.AskItemFileChangeRequestApproval, a.Patch, apptypes.FileDecision{Decision: apptypes.FileChangeApprovalDecisionDecline})
+	declined := apptypes.Decision{Decision: apptypes.CommandExecutionApprovalDecisionDecline}
+	handle(m, apptypes.AskItemCommandExecutionRequestApproval, a.Command, declined)
+	handle(m, apptypes.AskItemFileChangeRequestApproval, a.Patch, declined)
 	handle(m, apptypes.AskItemPermissionsRequestApproval, a.Permissions, NoPermissions())
 	handle(m, apptypes.AskItemToolRequestUserInput, a.Input, apptypes.UserInputReply{Answers: map[string]apptypes.Answers{}})
 	handle(m, apptypes.AskMCPServerElicitationRequest, a.Elicit, Declined())

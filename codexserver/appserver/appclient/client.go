@@ -49,14 +49,14 @@ type Client struct {
 	peer    *jsonrpc.Peer
 	answers *jsonrpc.Mux
 
-	begin sync.Once
-	done  chan struct{} // closed when err is set
-	err   error
+	unknown sync.Map // methods that were reported as unknown
 
-	mu      sync.Mutex
-	server  Server
-	unknown map[string]bool  // methods that were reported as unknown
-	turns   map[string]*Turn // that have not ended, by thread
+	done chan struct{} // closed when err is set
+	err  error
+
+	mu     sync.Mutex
+	server Server
+	turns  map[string]*Turn // that have not ended, by thread
 }
 
 // maxMessage bounds a line of the app-server. Lists of models and images are long.
@@ -69,10 +69,10 @@ const closeLimit = time.Second
 // ended. It then ignores the answer.
 var withdrawal = &jsonrpc.CancelProfile{Method: apptypes.NoteServerRequestResolved, IDMember: "requestId", Answer: true, Inbound: true}
 
-// New returns a client that will own the transport. Call [Client.Initialize] before anything else, and
-// [Client.Close] in the end.
+// New returns a client that owns the transport, and begins to read. Call [Client.Initialize] before anything
+// else, and [Client.Close] in the end.
 func New(t jsonrpc.Transport, o *Options) *Client {
-	c := &Client{done: make(chan struct{}), unknown: map[string]bool{}, turns: map[string]*Turn{}}
+	c := &Client{done: make(chan struct{}), turns: map[string]*Turn{}}
 	if o != nil {
 		c.options = *o
 	}
@@ -87,6 +87,10 @@ func New(t jsonrpc.Transport, o *Options) *Client {
 		OmitVersion: true, MaxMessage: maxMessage, Cancellation: withdrawal,
 		DrainTimeout: time.Nanosecond, // nobody reads the answers
 	})
+	go func() {
+		defer close(c.done)
+		c.err = c.peer.Run(context.Background())
+	}()
 	return c
 }
 
@@ -110,15 +114,9 @@ func Start(ctx context.Context, cmd *exec.Cmd, o *Options) (*Client, error) {
 	return c, nil
 }
 
-// Initialize begins to read and tells the app-server who the client is. The error is a [*TooOldError]
+// Initialize tells the app-server who the client is. The error is a [*TooOldError]
 // for a version that this package does not drive; then, too, only Close may follow.
 func (c *Client) Initialize(ctx context.Context) error {
-	c.begin.Do(func() {
-		go func() {
-			defer close(c.done)
-			c.err = c.peer.Run(context.Background())
-		}()
-	})
 	var r apptypes.InitializeReply
 	p := apptypes.InitializeParams{ClientInfo: c.options.Info}
 	if c.options.Capabilities != (apptypes.Capabilities{}) {
@@ -168,7 +166,6 @@ func (c *Client) Err() error {
 // Close ends the connection in order, within about a second, and closes the transport. It returns
 // when both have ended. The error is that of Err. No function of the options may call it.
 func (c *Client) Close() error {
-	c.begin.Do(func() { close(c.done) }) // nothing was begun
 	ctx, stop := context.WithTimeout(context.Background(), closeLimit)
 	defer stop()
 	_ = c.peer.Shutdown(ctx) // closes the transport even if ctx ends first

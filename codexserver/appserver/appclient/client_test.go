@@ -1,11 +1,13 @@
 package appclient_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -234,11 +236,11 @@ func TestDeclines(t *testing.T) {
 		o := &appclient.Options{}
 		if wait != nil {
 			o.Answers = appclient.Answers{
-				Command: func(ctx context.Context, _ *apptypes.CommandApproval) (apptypes.CommandDecision, error) {
-					return appclient.Decide("accept"), wait(ctx)
+				Command: func(ctx context.Context, _ *apptypes.CommandApproval) (apptypes.Decision, error) {
+					return apptypes.Decision{Decision: "accept"}, wait(ctx)
 				},
-				Patch: func(ctx context.Context, _ *apptypes.FileApproval) (apptypes.FileDecision, error) {
-					return apptypes.FileDecision{Decision: "accept"}, wait(ctx)
+				Patch: func(ctx context.Context, _ *apptypes.FileApproval) (apptypes.Decision, error) {
+					return apptypes.Decision{Decision: "accept"}, wait(ctx)
 				},
 				Permissions: func(ctx context.Context, p *apptypes.Permissions) (apptypes.PermissionsReply, error) {
 					return apptypes.PermissionsReply{Permissions: p.Permissions, Scope: "session"}, wait(ctx)
@@ -272,8 +274,8 @@ func TestDeclines(t *testing.T) {
 // TestAnswers answers questions, and refuses other requests.
 func TestAnswers(t *testing.T) {
 	o := &appclient.Options{
-		Answers: appclient.Answers{Command: func(_ context.Context, q *apptypes.CommandApproval) (apptypes.CommandDecision, error) {
-			return appclient.Decide(q.Command), nil
+		Answers: appclient.Answers{Command: func(_ context.Context, q *apptypes.CommandApproval) (apptypes.Decision, error) {
+			return apptypes.Decision{Decision: q.Command}, nil
 		}},
 	}
 	f := &fake{}
@@ -284,9 +286,6 @@ func TestAnswers(t *testing.T) {
 		if got := f.ask(t.Context(), method, params); got != want {
 			t.Errorf("%s: answered %s", command, got)
 		}
-	}
-	if got := appclient.Decide("\xff"); string(got.Decision) != `"decline"` {
-		t.Errorf("no text: %s", got.Decision)
 	}
 	for method, tt := range asks {
 		f.ask(t.Context(), method, tt.params)
@@ -299,15 +298,17 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestNotes passes on all notifications that are understood, in order.
+// TestNotes passes on all notifications that are understood, in order. An unknown one is logged once.
 func TestNotes(t *testing.T) {
 	got := make(chan string, 10)
+	var logged bytes.Buffer
 	f := &fake{}
 	f.start(t, &appclient.Options{
-		Note: func(method string, n *apptypes.Note) { got <- method + " " + n.ThreadID },
+		Note:   func(method string, n *apptypes.Note) { got <- method + " " + n.ThreadID },
+		Logger: slog.New(slog.NewTextHandler(&logged, nil)),
 	})
 	for _, n := range []struct{ method, params string }{
-		{"turn/started", started}, {"new/notification", `{}`}, {"turn/started", `{"threadId":7}`},
+		{"turn/started", started}, {"new/notification", `{}`}, {"turn/started", `{"threadId":7}`}, {"new/notification", `{}`},
 		{"serverRequest/resolved", `{"threadId":"t","requestId":7}`}, {"serverRequest/resolved", `{"threadId":"t","requestId":[]}`},
 		{"turn/completed", `{"threadId":7}`}, {"warning", `{"message":"m"}`},
 	} {
@@ -317,6 +318,9 @@ func TestNotes(t *testing.T) {
 		if is := <-got; is != want {
 			t.Errorf("got %q, want %q", is, want)
 		}
+	}
+	if n := strings.Count(logged.String(), "unknown notification; this codexmcp is older than Codex"); n != 1 {
+		t.Errorf("logged %d times: %s", n, logged.String())
 	}
 }
 
@@ -408,6 +412,23 @@ func TestErrorKind(t *testing.T) {
 		kind, status := appclient.ErrorKind(&apptypes.TurnError{CodexErrorInfo: json.RawMessage(info)})
 		if got := fmt.Sprint(kind, " ", status); got != want {
 			t.Errorf("%s: %q, want %q", info, got, want)
+		}
+	}
+}
+
+// TestParseVersion has versions, and what looks like one.
+func TestParseVersion(t *testing.T) {
+	for text, want := range map[string]appclient.Version{
+		"1.2.3": {1, 2, 3}, " 0.118.0-alpha.3\n": {0, 118, 0},
+		"1.2": {}, "1.2.3.4": {}, "": {}, "1..3": {}, "1.2.x": {}, "1.2.+-3": {}, "v1.2.3": {},
+	} {
+		if got, err := appclient.ParseVersion(text); got != want || (err == nil) != (want != appclient.Version{}) {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	for _, n := range []string{"-1.2.3", "1.-2.3"} { // - begins what is not of the version
+		if got, err := appclient.ParseVersion(n); err == nil {
+			t.Errorf("%q: %v", n, got)
 		}
 	}
 }

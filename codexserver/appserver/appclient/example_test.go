@@ -18,9 +18,9 @@ func Example() {
 	go appServer(ctx, theirs)
 
 	c := appclient.New(ours, &appclient.Options{
-		Answers: appclient.Answers{Command: func(_ context.Context, q *apptypes.CommandApproval) (apptypes.CommandDecision, error) {
+		Answers: appclient.Answers{Command: func(_ context.Context, q *apptypes.CommandApproval) (apptypes.Decision, error) {
 			fmt.Printf("run %q in %q?\n", q.Command, q.Cwd)
-			return appclient.Decide(apptypes.CommandExecutionApprovalDecisionAccept), nil
+			return apptypes.Decision{Decision: apptypes.CommandExecutionApprovalDecisionAccept}, nil
 		}},
 	})
 	defer c.Close()
@@ -38,7 +38,7 @@ func Example() {
 
 	// Output:
 	// run "make install" in "/work"?
-	// decision: "accept"
+	// decision: accept
 	// 0.169.0 completed <nil>
 }
 
@@ -56,12 +56,12 @@ func appServer(ctx context.Context, t jsonrpc.Transport) {
 		if err := p.Notify(ctx, apptypes.NoteTurnStarted, begun); err != nil { // else the end could come before anything has named the turn
 			return nil, err
 		}
-		var reply apptypes.CommandDecision
+		var reply apptypes.Decision
 		question := json.RawMessage(`{"threadId":"t","turnId":"r","itemId":"i","startedAtMs":1,"command":"make install","cwd":"/work"}`)
 		if err := p.Call(ctx, apptypes.AskItemCommandExecutionRequestApproval, question, &reply); err != nil {
 			return nil, err
 		}
-		fmt.Println("decision:", string(reply.Decision))
+		fmt.Println("decision:", reply.Decision)
 		err := p.Notify(ctx, apptypes.NoteTurnCompleted, json.RawMessage(`{"threadId":"t","turn":{"id":"r","status":"completed","items":[]}}`))
 		return json.RawMessage(`{"turn":{"id":"r","status":"inProgress","items":[]}}`), err
 	})

@@ -45,23 +45,9 @@ func endOnly(params json.RawMessage, why error) apptypes.Note {
 	}}
 }
 
-// maxUnknownMethods bounds the unknown methods that are remembered, and maxMethod how much of one is.
-const (
-	maxUnknownMethods = 100
-	maxMethod         = 100
-)
-
 // warnUnknown reports a method that the schema does not have, once.
 func (c *Client) warnUnknown(kind, method string) {
-	method = method[:min(len(method), maxMethod)]
-	c.mu.Lock()
-	known := c.unknown[method] || len(c.unknown) >= maxUnknownMethods
-	if !known {
-		c.unknown[method] = true
-	}
-	version := c.server.Version
-	c.mu.Unlock()
-	if !known {
-		c.log.Warn("codex: unknown "+kind+"; this codexmcp is older than Codex", "method", method, "version", version.String())
+	if _, said := c.unknown.LoadOrStore(method, true); !said {
+		c.log.Warn("codex: unknown "+kind+"; this codexmcp is older than Codex", "method", method, "version", c.Server().Version.String())
 	}
 }

@@ -1,6 +1,7 @@
 package appclient
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,22 +32,6 @@ func (c *Client) Steer(ctx context.Context, p *apptypes.SteerParams) error {
 // refuses that if the turn has ended.
 func (c *Client) Interrupt(ctx context.Context, threadID, turnID string) error {
 	return c.Call(ctx, apptypes.CallTurnInterrupt, apptypes.InterruptParams{ThreadID: threadID, TurnID: turnID}, nil)
-}
-
-// EndError is the end of a turn that was not completed.
-type EndError struct {
-	// Status is apptypes.TurnStatusFailed, TurnStatusInterrupted or a word of a newer version.
-	Status string
-	// Reason is the app-server's; nil without one.
-	Reason *apptypes.TurnError
-}
-
-// Error implements error.
-func (e *EndError) Error() string {
-	if e.Reason == nil {
-		return "the turn ended with the status " + e.Status
-	}
-	return fmt.Sprintf("the turn ended with the status %s: %s", e.Status, e.Reason.Message)
 }
 
 // Turn is a turn that the app-server was asked to begin.
@@ -80,17 +65,12 @@ func (c *Client) Begin(p *apptypes.TurnParams, note func(method string, n *appty
 	}
 	c.turns[p.ThreadID] = t
 	go func() {
-		var r apptypes.TurnReply
-		err := c.Call(calling, apptypes.CallTurnStart, p, &r)
+		err := c.Call(calling, apptypes.CallTurnStart, p, nil)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		switch {
-		case c.turns[t.threadID] != t: // it is over
-		case err != nil:
+		if err != nil && c.turns[t.threadID] == t {
 			t.err = err
 			t.over()
-		default:
-			t.name(r.Turn.ID)
 		}
 	}()
 	return t, nil
@@ -105,14 +85,7 @@ func (c *Client) Settle(ctx context.Context, threadID string) error {
 	if t == nil {
 		return nil
 	}
-	select {
-	case <-t.ended:
-		return nil
-	case <-c.done:
-		return jsonrpc.ErrClosed
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return c.wait(ctx, t.ended)
 }
 
 // Begun is closed when the app-server has begun the turn, and takes messages to it, or has refused to.
@@ -135,54 +108,53 @@ func (t *Turn) End() (*apptypes.Turn, error) {
 	return t.end, t.err
 }
 
-// Turn runs a turn as [Client.Begin] does, and returns its end. A turn that is not completed is an
-// [*EndError], and its end is returned, too. When ctx ends, Turn interrupts the turn, waits for its end
+// Turn runs a turn as [Client.Begin] does, and returns its end. A turn that is not completed is an error,
+// and its end is returned, too. When ctx ends, Turn interrupts the turn, waits for its end
 // for at most ten seconds, and returns the cause of ctx.
 func (c *Client) Turn(ctx context.Context, p *apptypes.TurnParams, note func(method string, n *apptypes.Note)) (*apptypes.Turn, error) {
 	t, err := c.Begin(p, note)
 	if err != nil {
 		return nil, err
 	}
-	c.wait(ctx, t.ended)
-	end, err := t.End()
-	switch {
-	case err != nil:
-		return nil, err
-	case end != nil && end.Status == apptypes.TurnStatusCompleted:
-		return end, nil
-	case end != nil:
-		return end, &EndError{Status: end.Status, Reason: end.Error}
-	case ctx.Err() == nil && c.err != nil:
-		return nil, fmt.Errorf("codex app-server has ended: %w (%w)", jsonrpc.ErrClosed, c.err)
-	case ctx.Err() == nil:
-		return nil, fmt.Errorf("codex app-server has ended: %w", jsonrpc.ErrClosed)
+	over := c.wait(ctx, t.ended)
+	if end, err := t.End(); end != nil || err != nil || ctx.Err() == nil {
+		return end, cmp.Or(err, endError(end), over)
 	}
 	limited, stop := context.WithTimeout(context.WithoutCancel(ctx), interruptLimit)
 	defer stop()
-	c.wait(limited, t.begun)
+	_ = c.wait(limited, t.begun)
 	if id := t.ID(); id != "" {
 		_ = c.Interrupt(limited, t.threadID, id) // refused if the turn has just ended by itself
-		c.wait(limited, t.ended)
+		_ = c.wait(limited, t.ended)
 	}
-	end, _ = t.End()
-	return end, context.Cause(ctx)
+	end, _ := t.End()
+	return end, over
 }
 
-// wait waits for a channel, the end of the context or that of the connection.
-func (c *Client) wait(ctx context.Context, what <-chan struct{}) {
+// endError returns the error of the end of a turn, nil if the turn was completed, or has not ended.
+func endError(end *apptypes.Turn) error {
+	switch {
+	case end == nil, end.Status == apptypes.TurnStatusCompleted:
+		return nil
+	case end.Error == nil:
+		return fmt.Errorf("the turn ended with the status %s", end.Status)
+	}
+	return fmt.Errorf("the turn ended with the status %s: %s", end.Status, end.Error.Message)
+}
+
+// wait waits for a channel. The error is the cause of ctx or the end of the connection.
+func (c *Client) wait(ctx context.Context, what <-chan struct{}) error {
 	select {
 	case <-what:
+		return nil
 	case <-ctx.Done():
+		return context.Cause(ctx)
 	case <-c.done:
 	}
-}
-
-// name records the id, once. The answer and turn/started tell it, in any order. The client's lock is held.
-func (t *Turn) name(id string) {
-	if t.id == "" && id != "" {
-		t.id = id
-		close(t.begun)
+	if c.err == nil {
+		return fmt.Errorf("codex app-server has ended: %w", jsonrpc.ErrClosed)
 	}
+	return fmt.Errorf("codex app-server has ended: %w (%w)", jsonrpc.ErrClosed, c.err)
 }
 
 // over ends the turn, once. The client's lock is held.
@@ -203,8 +175,9 @@ func (c *Client) follow(method string, n *apptypes.Note) {
 	}
 	c.mu.Lock()
 	t := c.turns[n.ThreadID]
-	if t != nil && method == apptypes.NoteTurnStarted {
-		t.name(id)
+	if t != nil && t.id == "" && id != "" && method == apptypes.NoteTurnStarted {
+		t.id = id
+		close(t.begun)
 	}
 	about := t != nil && id != "" && t.id == id
 	c.mu.Unlock()

@@ -125,11 +125,6 @@ type Input struct {
 	URL  *string `json:"url,omitzero"`
 }
 
-// TurnReply answers turn/start.
-type TurnReply struct {
-	Turn Turn `json:"turn"`
-}
-
 // Turn is a turn of a thread. Status is one of TurnStatus….
 type Turn struct {
 	Error  *TurnError        `json:"error,omitzero"`

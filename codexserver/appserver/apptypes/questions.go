@@ -39,9 +39,9 @@ type Network struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
-// CommandDecision answers a CommandApproval: one of CommandExecutionApprovalDecision… as JSON.
-type CommandDecision struct {
-	Decision json.RawMessage `json:"decision"`
+// Decision answers a CommandApproval or a FileApproval: one of CommandExecutionApprovalDecision….
+type Decision struct {
+	Decision string `json:"decision"`
 }
 
 // FileApproval asks whether a patch may be applied. Its changes are in the item with ItemID.
@@ -55,11 +55,6 @@ type FileApproval struct {
 
 	// Unknown are the members that this type does not have, as an object.
 	Unknown jsontext.Value `json:",embed"`
-}
-
-// FileDecision answers a FileApproval: one of FileChangeApprovalDecision….
-type FileDecision struct {
-	Decision string `json:"decision"`
 }
 
 // Permissions asks for permissions beyond the sandbox.

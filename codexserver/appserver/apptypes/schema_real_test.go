@@ -28,7 +28,7 @@ var definitions = []struct {
 }{
 	{apptypes.Account{}, "Account"}, {apptypes.AccountParams{}, "GetAccountParams"}, {apptypes.AccountReply{}, "GetAccountResponse"},
 	{apptypes.Capabilities{}, "InitializeCapabilities"}, {apptypes.ClientInfo{}, "ClientInfo"}, {apptypes.ConfigParams{}, "ConfigReadParams"},
-	{apptypes.FileDecision{}, "FileChangeRequestApprovalResponse"}, {apptypes.InitializeParams{}, "InitializeParams"},
+	{apptypes.Decision{}, "FileChangeRequestApprovalResponse"}, {apptypes.InitializeParams{}, "InitializeParams"},
 	{apptypes.InitializeReply{}, "InitializeResponse"}, {apptypes.InterruptParams{}, "TurnInterruptParams"}, {apptypes.LimitsReply{}, "GetAccountRateLimitsResponse"},
 	{apptypes.ModelEffort{}, "ReasoningEffortOption"}, {apptypes.ModelsParams{}, "ModelListParams"}, {apptypes.PlanStep{}, "TurnPlanStep"},
 	{apptypes.RateLimits{}, "RateLimitSnapshot"}, {apptypes.RateWindow{}, "RateLimitWindow"}, {apptypes.ThreadsParams{}, "ThreadListParams"},
@@ -36,7 +36,7 @@ var definitions = []struct {
 	{apptypes.TokenCount{}, "TokenUsageBreakdown"}, {apptypes.TokenUsage{}, "ThreadTokenUsage"}, {apptypes.ToolError{}, "McpToolCallError"},
 	{apptypes.UserContent{}, "UserInput"}, {apptypes.Input{}, "UserInput"},
 	{apptypes.Answers{}, "ToolRequestUserInputAnswer"}, {apptypes.CommandAction{}, "CommandAction"},
-	{apptypes.CommandApproval{}, "CommandExecutionRequestApprovalParams"}, {apptypes.CommandDecision{}, "CommandExecutionRequestApprovalResponse"},
+	{apptypes.CommandApproval{}, "CommandExecutionRequestApprovalParams"}, {apptypes.Decision{}, "CommandExecutionRequestApprovalResponse"},
 	{apptypes.ConfigLayer{}, "ConfigLayer"}, {apptypes.ConfigReply{}, "ConfigReadResponse"}, {apptypes.Elicitation{}, "McpServerElicitationRequestParams"},
 	{apptypes.ElicitationReply{}, "McpServerElicitationRequestResponse"}, {apptypes.FileApproval{}, "FileChangeRequestApprovalParams"},
 	{apptypes.FileKind{}, "PatchChangeKind"}, {apptypes.FileMatch{}, "FuzzyFileSearchResult"}, {apptypes.FileUpdate{}, "FileUpdateChange"},
@@ -48,7 +48,7 @@ var definitions = []struct {
 	{apptypes.ThreadParams{}, "ThreadStartParams ThreadResumeParams ThreadForkParams"},
 	{apptypes.ThreadReply{}, "ThreadStartResponse ThreadResumeResponse ThreadForkResponse"},
 	{apptypes.ThreadsReply{}, "ThreadListResponse"}, {apptypes.Turn{}, "Turn"}, {apptypes.TurnError{}, "TurnError"}, {apptypes.TurnParams{}, "TurnStartParams"},
-	{apptypes.TurnReply{}, "TurnStartResponse"}, {apptypes.UserInput{}, "ToolRequestUserInputParams"},
+	{apptypes.UserInput{}, "ToolRequestUserInputParams"},
 	{apptypes.UserInputReply{}, "ToolRequestUserInputResponse"}, {apptypes.UserMessage{}, "ThreadItem"},
 	{apptypes.Note{}, "AccountRateLimitsUpdatedNotification AgentMessageDeltaNotification CommandExecutionOutputDeltaNotification " +
 		"ConfigWarningNotification DeprecationNoticeNotification ErrorNotification ItemCompletedNotification ItemStartedNotification " +
@@ -60,8 +60,8 @@ var definitions = []struct {
 // sent are the types that a client sends: they have each member that the schema requires.
 var sent = []any{
 	apptypes.AccountParams{}, apptypes.Capabilities{}, apptypes.ClientInfo{}, apptypes.ConfigParams{}, apptypes.InitializeParams{},
-	apptypes.InterruptParams{}, apptypes.ModelsParams{}, apptypes.ThreadsParams{}, apptypes.ThreadRef{}, apptypes.FileDecision{},
-	apptypes.Answers{}, apptypes.CommandDecision{}, apptypes.ElicitationReply{}, apptypes.InjectParams{}, apptypes.PermissionsReply{},
+	apptypes.InterruptParams{}, apptypes.ModelsParams{}, apptypes.ThreadsParams{}, apptypes.ThreadRef{}, apptypes.Decision{},
+	apptypes.Answers{}, apptypes.Decision{}, apptypes.ElicitationReply{}, apptypes.InjectParams{}, apptypes.PermissionsReply{},
 	apptypes.SearchParams{}, apptypes.SteerParams{}, apptypes.TurnParams{}, apptypes.UserInputReply{}, apptypes.ThreadParams{},
 }
 

@@ -75,12 +75,11 @@ const (
 	CodexErrorInfoUsageLimitExceeded    = "usageLimitExceeded"
 )
 
-// Answers about commands.
+// Answers about commands and patches.
 const (
-	CommandExecutionApprovalDecisionAccept           = "accept"
-	CommandExecutionApprovalDecisionAcceptForSession = "acceptForSession"
-	CommandExecutionApprovalDecisionCancel           = "cancel"
-	CommandExecutionApprovalDecisionDecline          = "decline"
+	CommandExecutionApprovalDecisionAccept  = "accept"
+	CommandExecutionApprovalDecisionCancel  = "cancel"
+	CommandExecutionApprovalDecisionDecline = "decline"
 )
 
 // What a [CommandApproval] is about.
@@ -92,18 +91,7 @@ const (
 
 // States of a command.
 const (
-	CommandExecutionStatusCompleted  = "completed"
-	CommandExecutionStatusDeclined   = "declined"
-	CommandExecutionStatusFailed     = "failed"
-	CommandExecutionStatusInProgress = "inProgress"
-)
-
-// Answers about patches.
-const (
-	FileChangeApprovalDecisionAccept           = "accept"
-	FileChangeApprovalDecisionAcceptForSession = "acceptForSession"
-	FileChangeApprovalDecisionCancel           = "cancel"
-	FileChangeApprovalDecisionDecline          = "decline"
+	CommandExecutionStatusDeclined = "declined"
 )
 
 // What fuzzyFileSearch found.
@@ -125,16 +113,12 @@ const (
 
 // States of a patch.
 const (
-	PatchApplyStatusCompleted  = "completed"
-	PatchApplyStatusDeclined   = "declined"
-	PatchApplyStatusFailed     = "failed"
-	PatchApplyStatusInProgress = "inProgress"
+	PatchApplyStatusCompleted = "completed"
 )
 
 // How long permissions are granted.
 const (
-	PermissionGrantScopeSession = "session"
-	PermissionGrantScopeTurn    = "turn"
+	PermissionGrantScopeTurn = "turn"
 )
 
 // Sandboxes of a thread.
@@ -146,9 +130,7 @@ const (
 
 // States of a step of a plan.
 const (
-	TurnPlanStepStatusCompleted  = "completed"
 	TurnPlanStepStatusInProgress = "inProgress"
-	TurnPlanStepStatusPending    = "pending"
 )
 
 // States of a turn.
