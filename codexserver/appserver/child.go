@@ -223,7 +223,7 @@ func (c *child) notification(method string, n *apptypes.Note) {
 	if t == nil {
 		return
 	}
-	t.announced(method, n)
+	t.announced(n)
 	if t.agent != "" { // the client passes those of the conversation itself to its turn
 		t.agentNotification(method, n)
 	}

@@ -31,17 +31,16 @@ func (r *turn) hold(it apptypes.Item) *openItem {
 }
 
 // notification emits the events of a notification of the turn's thread, or none.
-func (r *turn) notification(method string, n *apptypes.Note) error {
+func (r *turn) notification(method string, n *apptypes.Note) {
 	switch method {
 	case apptypes.NoteItemStarted, apptypes.NoteItemCompleted:
-		it, err := appclient.ReadItem(n.Item)
-		if err != nil {
-			return err
+		if n.Item == nil {
+			break
 		}
 		if method == apptypes.NoteItemStarted {
-			r.itemStarted(it)
+			r.itemStarted(*n.Item)
 		} else {
-			r.itemCompleted(it)
+			r.itemCompleted(*n.Item)
 		}
 	case apptypes.NoteItemAgentMessageDelta:
 		r.seen.coming.WriteString(n.Delta)
@@ -72,7 +71,6 @@ func (r *turn) notification(method string, n *apptypes.Note) error {
 	case apptypes.NoteError:
 		r.retries(n)
 	}
-	return nil
 }
 
 // itemStarted translates the start of an item.
@@ -114,7 +112,7 @@ func splitCommand(line string) []string {
 	return words
 }
 
-// said returns the events of what the model said or thought.
+// said returns the events of what the model said or thought, or the user said.
 func said(it *apptypes.Item) (all []protocol.EventMsg) {
 	switch it.Type {
 	case apptypes.ThreadItemAgentMessage:
@@ -123,9 +121,24 @@ func said(it *apptypes.Item) (all []protocol.EventMsg) {
 		for _, s := range it.Summary {
 			all = append(all, protocol.AgentReasoning{Text: s})
 		}
-		for _, s := range it.Content {
+		var content []string
+		_ = json.Unmarshal(it.Content, &content) // nil if it has none
+		for _, s := range content {
 			all = append(all, protocol.AgentReasoningRawContent{Text: s})
 		}
+	case apptypes.ThreadItemUserMessage:
+		m := protocol.UserMessage{Kind: protocol.UserPlain}
+		var content []apptypes.UserContent
+		_ = json.Unmarshal(it.Content, &content)
+		for _, c := range content {
+			switch c.Type {
+			case apptypes.UserInputText:
+				m.Message += c.Text
+			case apptypes.UserInputImage:
+				m.Images = append(m.Images, c.URL)
+			}
+		}
+		all = append(all, m)
 	}
 	return all
 }
@@ -133,7 +146,9 @@ func said(it *apptypes.Item) (all []protocol.EventMsg) {
 // itemCompleted translates the end of an item.
 func (r *turn) itemCompleted(it apptypes.Item) {
 	for _, m := range said(&it) {
-		r.host.Emit(m)
+		if u, is := m.(protocol.UserMessage); !is || r.letters.read(&u) {
+			r.host.Emit(m)
+		}
 	}
 	switch it.Type {
 	case apptypes.ThreadItemAgentMessage:
@@ -390,11 +405,14 @@ func declined(it apptypes.Item) protocol.BackgroundEvent {
 }
 
 // past returns the events of a thread's earlier turns.
-func past(turns []apptypes.Turn) []stdjson.RawMessage {
-	var all []stdjson.RawMessage
+func past(turns []apptypes.Turn) (all []stdjson.RawMessage) {
 	for _, t := range turns {
 		for _, raw := range t.Items {
-			for _, m := range pastItem(raw) {
+			var it apptypes.Item
+			if json.Unmarshal(raw, &it) != nil {
+				continue
+			}
+			for _, m := range said(&it) {
 				if b, err := protocol.AppendEvent(nil, m); err == nil {
 					all = append(all, b)
 				}
@@ -402,33 +420,4 @@ func past(turns []apptypes.Turn) []stdjson.RawMessage {
 		}
 	}
 	return all
-}
-
-func pastItem(raw stdjson.RawMessage) []protocol.EventMsg {
-	if m, ok := userMessage(raw); ok {
-		return []protocol.EventMsg{m}
-	}
-	it, err := appclient.ReadItem(raw)
-	if err != nil {
-		return nil
-	}
-	return said(&it)
-}
-
-// userMessage reads an item that is a message of the user.
-func userMessage(raw stdjson.RawMessage) (m protocol.UserMessage, ok bool) {
-	var user apptypes.UserMessage
-	if json.Unmarshal(raw, &user) != nil || user.Type != apptypes.ThreadItemUserMessage {
-		return m, false
-	}
-	m.Kind = protocol.UserPlain
-	for _, c := range user.Content {
-		switch c.Type {
-		case apptypes.UserInputText:
-			m.Message += c.Text
-		case apptypes.UserInputImage:
-			m.Images = append(m.Images, c.URL)
-		}
-	}
-	return m, true
 }

@@ -52,7 +52,7 @@ func TestNextCodex(t *testing.T) {
 		{name: "a member of another type", says: "done", turn: func(_ *testing.T, r *run) {
 			r.item(threadID, turnID, strings.Replace(command, `"/work"`, `{"path":"/work"}`, 1))
 			answered(r)
-		}, logs: []string{"item commandExecution"}},
+		}, logs: []string{"/item/cwd"}},
 		{name: "messages in no form", says: "done", turn: func(_ *testing.T, r *run) {
 			for _, line := range []string{
 				`not json`, `[]`, `{}`, `{"method":5}`, `{"id":77,"result":{}}`,

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -249,7 +248,7 @@ func (t *thread) agentNotification(method string, n *apptypes.Note) {
 			id = n.Turn.ID
 		}
 	case apptypes.NoteItemStarted, apptypes.NoteItemCompleted:
-		if it, err := appclient.ReadItem(n.Item); err == nil && (it.Type == apptypes.ThreadItemCommandExecution || it.Type == apptypes.ThreadItemFileChange) {
+		if it := n.Item; it != nil && (it.Type == apptypes.ThreadItemCommandExecution || it.Type == apptypes.ThreadItemFileChange) {
 			r.note(method, n)
 		}
 		if id == "" || method == apptypes.NoteItemCompleted {
@@ -268,13 +267,9 @@ func (t *thread) agentNotification(method string, n *apptypes.Note) {
 
 // announced records the threads of sub-agents that the notification announces. With the tools of
 // many models, also of the newest Codex, that is the result of the tool that starts them.
-func (t *thread) announced(method string, n *apptypes.Note) {
-	if method != apptypes.NoteItemStarted && method != apptypes.NoteItemCompleted || n.Item == nil {
-		return
-	}
-	it, err := appclient.ReadItem(n.Item)
-	switch {
-	case err != nil:
+func (t *thread) announced(n *apptypes.Note) {
+	switch it := n.Item; {
+	case it == nil:
 	case it.Type == apptypes.ThreadItemSubAgentActivity:
 		t.adopt(it.AgentThreadID, it.AgentPath)
 	case it.Type == apptypes.ThreadItemCollabAgentToolCall && it.SenderThreadID == n.ThreadID:

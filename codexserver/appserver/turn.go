@@ -176,15 +176,8 @@ func (r *turn) note(method string, n *apptypes.Note) {
 	if r.ended {
 		return
 	}
-	if method == apptypes.NoteItemCompleted && n.ThreadID == r.thread.id {
-		if m, ok := userMessage(n.Item); ok && r.letters.read(&m) {
-			r.host.Emit(m)
-		}
-	}
 	r.count(method)
-	if err := r.notification(method, n); err != nil {
-		r.thread.child.log.Warn("codex: notification not understood", "method", method, "error", err)
-	}
+	r.notification(method, n)
 }
 
 // count records whether the tokens of the model's last response have been counted. They are

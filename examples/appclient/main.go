@@ -43,13 +43,14 @@ func run(ctx context.Context, prompt string) error {
 		return err
 	}
 	defer c.Close()
-	thread, err := c.StartThread(ctx, &apptypes.ThreadParams{ApprovalPolicy: apptypes.AskForApprovalOnRequest, Sandbox: apptypes.SandboxModeReadOnly})
-	if err != nil {
+	var thread apptypes.ThreadReply
+	readOnly := &apptypes.ThreadParams{ApprovalPolicy: apptypes.AskForApprovalOnRequest, Sandbox: apptypes.SandboxModeReadOnly}
+	if err := c.Call(ctx, apptypes.CallThreadStart, readOnly, &thread); err != nil {
 		return err
 	}
 	input := appclient.Text(prompt)
 	_, err = c.Turn(ctx, &apptypes.TurnParams{ThreadID: thread.Thread.ID, Input: input}, func(method string, n *apptypes.Note) {
-		if item, err := appclient.ReadItem(n.Item); method == apptypes.NoteItemCompleted && err == nil && item.Text != "" {
+		if item := n.Item; method == apptypes.NoteItemCompleted && item != nil && item.Text != "" {
 			fmt.Printf("%s: %q\n", item.Type, item.Text)
 		}
 	})

@@ -7,7 +7,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Answers answer the questions of the app-server. If a function is nil or returns an error, the
@@ -83,12 +82,12 @@ func OnlyCommand(q *apptypes.CommandApproval) bool {
 	if q.Kind != "" && q.Kind != apptypes.CommandExecutionApprovalKindCommand {
 		return false
 	}
-	var unknown map[string]jsontext.Value
+	var unknown map[string]any
 	if len(q.Unknown) > 0 && json.Unmarshal(q.Unknown, &unknown) != nil {
 		return false
 	}
 	for _, value := range unknown {
-		if !isNull(value) {
+		if value != nil {
 			return false
 		}
 	}
@@ -97,4 +96,4 @@ func OnlyCommand(q *apptypes.CommandApproval) bool {
 }
 
 // isNull reports whether a member is missing or null.
-func isNull[T ~[]byte](raw T) bool { return len(raw) == 0 || string(raw) == "null" }
+func isNull(raw stdjson.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }

@@ -153,9 +153,6 @@ func (c *Client) Call(ctx context.Context, method string, params, result any) er
 	return c.peer.Call(ctx, method, params, result)
 }
 
-// Done is closed when the connection has ended.
-func (c *Client) Done() <-chan struct{} { return c.done }
-
 // Err waits for the end of the connection and returns its reason. It is nil if the app-server ended
 // its output, or after Close; for a program of [Start] it is its exit status, unless that is zero.
 func (c *Client) Err() error {

@@ -9,8 +9,8 @@
 //		return err
 //	}
 //	defer c.Close()
-//	thread, err := c.StartThread(ctx, &apptypes.ThreadParams{Cwd: dir})
-//	if err != nil {
+//	var thread apptypes.ThreadReply
+//	if err := c.Call(ctx, apptypes.CallThreadStart, &apptypes.ThreadParams{Cwd: dir}, &thread); err != nil {
 //		return err
 //	}
 //	_, err = c.Turn(ctx, &apptypes.TurnParams{ThreadID: thread.Thread.ID, Input: appclient.Text("Run the tests.")}, show)

@@ -28,8 +28,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	thread, err := c.StartThread(ctx, &apptypes.ThreadParams{Sandbox: apptypes.SandboxModeReadOnly})
-	if err != nil {
+	var thread apptypes.ThreadReply
+	if err := c.Call(ctx, apptypes.CallThreadStart, &apptypes.ThreadParams{Sandbox: apptypes.SandboxModeReadOnly}, &thread); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -61,7 +61,7 @@ func TestRealThreads(t *testing.T) {
 	defer c.Close()
 	said := ""
 	note := func(method string, n *apptypes.Note) {
-		if item, err := appclient.ReadItem(n.Item); method == apptypes.NoteItemCompleted && err == nil && item.Type == apptypes.ThreadItemAgentMessage {
+		if item := n.Item; method == apptypes.NoteItemCompleted && item.Type == apptypes.ThreadItemAgentMessage {
 			said = item.Text
 		}
 	}
@@ -71,8 +71,8 @@ func TestRealThreads(t *testing.T) {
 			t.Errorf("%v, said %q, want %q", err, said, want)
 		}
 	}
-	thread, err := c.StartThread(t.Context(), &apptypes.ThreadParams{Sandbox: apptypes.SandboxModeReadOnly})
-	if err != nil {
+	var thread apptypes.ThreadReply
+	if err := c.Call(t.Context(), apptypes.CallThreadStart, &apptypes.ThreadParams{Sandbox: apptypes.SandboxModeReadOnly}, &thread); err != nil {
 		t.Fatal(err)
 	}
 	turn(c, thread.Thread.ID, "one")

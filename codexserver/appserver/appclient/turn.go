@@ -14,15 +14,6 @@ import (
 // interruptLimit is how long an interrupted turn may take to end.
 const interruptLimit = 10 * time.Second
 
-// StartThread begins a thread.
-func (c *Client) StartThread(ctx context.Context, p *apptypes.ThreadParams) (*apptypes.ThreadReply, error) {
-	r := &apptypes.ThreadReply{}
-	if err := c.Call(ctx, apptypes.CallThreadStart, p, r); err != nil {
-		return nil, err
-	}
-	return r, nil
-}
-
 // Steer sends a message to a running turn. The app-server refuses it if the turn has ended.
 func (c *Client) Steer(ctx context.Context, p *apptypes.SteerParams) error {
 	return c.Call(ctx, apptypes.CallTurnSteer, p, nil)

@@ -2,32 +2,35 @@ package apptypes
 
 import (
 	"encoding/json"
+	"slices"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Note has the params of every notification that is read. Which members it has depends on the method.
 type Note struct {
-	Delta       string          `json:"delta,omitzero"`
-	Details     string          `json:"details,omitzero"`
-	Diff        string          `json:"diff,omitzero"`
-	Error       *TurnError      `json:"error,omitzero"`
-	Explanation *string         `json:"explanation,omitzero"`
-	Item        json.RawMessage `json:"item,omitzero"`
-	ItemID      string          `json:"itemId,omitzero"`
-	Message     string          `json:"message,omitzero"`
-	Plan        []PlanStep      `json:"plan,omitzero"`
-	RateLimits  *RateLimits     `json:"rateLimits,omitzero"`
-	Summary     string          `json:"summary,omitzero"`
-	ThreadID    string          `json:"threadId,omitzero"`
-	TokenUsage  *TokenUsage     `json:"tokenUsage,omitzero"`
-	Turn        *Turn           `json:"turn,omitzero"`
-	TurnID      string          `json:"turnId,omitzero"`
-	WillRetry   bool            `json:"willRetry,omitzero"`
+	Delta       string      `json:"delta,omitzero"`
+	Details     string      `json:"details,omitzero"`
+	Diff        string      `json:"diff,omitzero"`
+	Error       *TurnError  `json:"error,omitzero"`
+	Explanation *string     `json:"explanation,omitzero"`
+	Item        *Item       `json:"item,omitzero"`
+	ItemID      string      `json:"itemId,omitzero"`
+	Message     string      `json:"message,omitzero"`
+	Plan        []PlanStep  `json:"plan,omitzero"`
+	RateLimits  *RateLimits `json:"rateLimits,omitzero"`
+	Summary     string      `json:"summary,omitzero"`
+	ThreadID    string      `json:"threadId,omitzero"`
+	TokenUsage  *TokenUsage `json:"tokenUsage,omitzero"`
+	Turn        *Turn       `json:"turn,omitzero"`
+	TurnID      string      `json:"turnId,omitzero"`
+	WillRetry   bool        `json:"willRetry,omitzero"`
 }
 
 // Item is what happens in a turn: a message, a command, a patch, the call of a tool. Type is one of ThreadItem…,
-// and says which members it has.
+// and says which members it has. Of another type only Type and ID are read, because its members may have another
+// meaning. Content is a list of strings, or of [UserContent] in a message of the user.
 type Item struct {
 	AgentPath         string          `json:"agentPath,omitzero"`
 	AgentThreadID     string          `json:"agentThreadId,omitzero"`
@@ -36,7 +39,7 @@ type Item struct {
 	Changes           []FileUpdate    `json:"changes,omitzero"`
 	Command           string          `json:"command,omitzero"`
 	CommandActions    []CommandAction `json:"commandActions,omitzero"`
-	Content           []string        `json:"content,omitzero"`
+	Content           json.RawMessage `json:"content,omitzero"`
 	Cwd               string          `json:"cwd,omitzero"`
 	DurationMs        int64           `json:"durationMs,omitzero"`
 	Error             *ToolError      `json:"error,omitzero"`
@@ -55,6 +58,28 @@ type Item struct {
 	Text              string          `json:"text,omitzero"`
 	Tool              string          `json:"tool,omitzero"`
 	Type              string          `json:"type"`
+}
+
+// itemTypes are the types of items that are read whole.
+var itemTypes = []string{
+	ThreadItemAgentMessage, ThreadItemCollabAgentToolCall, ThreadItemCommandExecution, ThreadItemFileChange, ThreadItemImageView,
+	ThreadItemMCPToolCall, ThreadItemReasoning, ThreadItemSubAgentActivity, ThreadItemUserMessage, ThreadItemWebSearch,
+}
+
+// UnmarshalJSON reads an item.
+func (it *Item) UnmarshalJSON(b []byte) error {
+	var head struct {
+		ID   string `json:"id"`
+		Type string `json:"type"`
+	}
+	if err := jsonv2.Unmarshal(b, &head); err != nil {
+		return err
+	}
+	if *it = (Item{ID: head.ID, Type: head.Type}); !slices.Contains(itemTypes, it.Type) {
+		return nil
+	}
+	type plain Item
+	return jsonv2.Unmarshal(b, (*plain)(it))
 }
 
 // FileUpdate is the change of a file. Diff is the content of a file that is added or deleted, otherwise a
@@ -89,13 +114,6 @@ type CommandAction struct {
 // ToolError is why the call of a tool failed.
 type ToolError struct {
 	Message string `json:"message"`
-}
-
-// UserMessage is the item of a message of the user. ClientID is what a client gave as ClientUserMessageID.
-type UserMessage struct {
-	ClientID string        `json:"clientId,omitzero"`
-	Content  []UserContent `json:"content"`
-	Type     string        `json:"type"`
 }
 
 // UserContent is a part of a message of the user in the history.

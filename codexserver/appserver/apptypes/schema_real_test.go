@@ -49,7 +49,7 @@ var definitions = []struct {
 	{apptypes.ThreadReply{}, "ThreadStartResponse ThreadResumeResponse ThreadForkResponse"},
 	{apptypes.ThreadsReply{}, "ThreadListResponse"}, {apptypes.Turn{}, "Turn"}, {apptypes.TurnError{}, "TurnError"}, {apptypes.TurnParams{}, "TurnStartParams"},
 	{apptypes.UserInput{}, "ToolRequestUserInputParams"},
-	{apptypes.UserInputReply{}, "ToolRequestUserInputResponse"}, {apptypes.UserMessage{}, "ThreadItem"},
+	{apptypes.UserInputReply{}, "ToolRequestUserInputResponse"},
 	{apptypes.Note{}, "AccountRateLimitsUpdatedNotification AgentMessageDeltaNotification CommandExecutionOutputDeltaNotification " +
 		"ConfigWarningNotification DeprecationNoticeNotification ErrorNotification ItemCompletedNotification ItemStartedNotification " +
 		"ReasoningSummaryPartAddedNotification ReasoningSummaryTextDeltaNotification ReasoningTextDeltaNotification " +
@@ -201,7 +201,7 @@ func (s schema) members() (problems []string) {
 					switch {
 					case !is && whole:
 						problems = append(problems, typ.Name()+": the member "+member+" of "+name+" is missing")
-					case is && typ != reflect.TypeFor[apptypes.UserMessage]() && typ != reflect.TypeFor[apptypes.Item]():
+					case is && typ != reflect.TypeFor[apptypes.Item]():
 						if kind := s.misfit(goType, node, sends[typ]); kind != "" {
 							problems = append(problems, typ.Name()+": "+member+" of "+name+" is a "+kind)
 						}
