@@ -311,26 +311,21 @@ var (
 func redact(s string) string { return secrets.Get().ReplaceAllString(s, "[redacted]") }
 
 func (t *tail) Write(b []byte) (int, error) {
-	n := len(b)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for {
-		i := bytes.IndexByte(b, '\n')
-		if i < 0 {
-			break
+	for part := range bytes.Lines(b) {
+		t.part = append(t.part, part[:min(len(part), tailWidth-len(t.part))]...)
+		if bytes.HasSuffix(part, []byte("\n")) {
+			t.line()
 		}
-		t.line(append(t.part, b[:i]...))
-		t.part, b = t.part[:0], b[i+1:]
 	}
-	if room := tailWidth - len(t.part); len(b) > room {
-		b = b[:max(room, 0)]
-	}
-	t.part = append(t.part, b...)
-	return n, nil
+	return len(b), nil
 }
 
-func (t *tail) line(b []byte) {
-	s := strings.TrimSpace(colours.Get().ReplaceAllString(string(b[:min(len(b), tailWidth)]), ""))
+// line ends a line.
+func (t *tail) line() {
+	s := strings.TrimSpace(colours.Get().ReplaceAllString(string(t.part), ""))
+	t.part = t.part[:0]
 	if s == "" {
 		return
 	}
@@ -356,8 +351,7 @@ const lastMoment = 5 * time.Second
 func (t *tail) last(at time.Time) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.line(t.part)
-	t.part = nil
+	t.line()
 	if at.Sub(t.at) > lastMoment {
 		return ""
 	}

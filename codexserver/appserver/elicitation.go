@@ -15,36 +15,37 @@ import (
 )
 
 // elicitation asks a question of one of Codex's MCP servers, or whether a tool of one may be called.
-func (a *question) elicitation(p *apptypes.Elicitation) (none apptypes.ElicitationReply, err error) {
-	party := "server " + p.ServerName
-	reply := appclient.Declined()
+func (a *question) elicitation(p *apptypes.Elicitation) (reply apptypes.ElicitationReply, err error) {
+	var ask func() error
 	if isToolCall(p) {
 		q, err := toolQuestion(p)
 		if err != nil {
-			return none, err
+			return reply, err
 		}
-		err = a.queued(party, func() error {
+		ask = func() error {
 			out := a.turn.host.Approve(a.ctx, q)
 			a.decided("the call of a tool", out)
-			reply = toolAnswer(out)
+			if reply.Action = decisionOf(out); reply.Action == accept {
+				reply.Content = stdjson.RawMessage(`{}`)
+			}
 			return nil
-		})
-		if err != nil {
-			return none, err
 		}
 	} else {
 		f, err := serverQuestion(p)
 		if err != nil {
-			return none, err
+			return reply, err
 		}
-		result, err := a.foreign(party, f)
-		if err != nil {
-			return none, err
+		ask = func() error {
+			result, err := a.turn.host.Elicit(a.ctx, f)
+			reply = answered(result)
+			return err
 		}
-		reply = answered(result)
+	}
+	if err := a.queued("server "+p.ServerName, ask); err != nil {
+		return reply, err
 	}
 	if a.ctx.Err() != nil {
-		reply = apptypes.ElicitationReply{Action: apptypes.MCPServerElicitationActionCancel}
+		reply = apptypes.ElicitationReply{Action: cancelTurn}
 	}
 	if reply.Content == nil {
 		reply.Content = stdjson.RawMessage("null") // all versions were tried with it
@@ -80,26 +81,18 @@ func (a *question) queued(party string, ask func() error) error {
 	return ask()
 }
 
-// foreign asks a question of a party in its own words, and returns the client's answer.
-func (a *question) foreign(party string, f *approval.Foreign) (result stdjson.RawMessage, err error) {
-	err = a.queued(party, func() (err error) {
-		result, err = a.turn.host.Elicit(a.ctx, f)
-		return err
-	})
-	return result, err
-}
-
 // userInput asks the model's questions to the user.
-func (a *question) userInput(p *apptypes.UserInput) (none apptypes.UserInputReply, err error) {
+func (a *question) userInput(p *apptypes.UserInput) (reply apptypes.UserInputReply, err error) {
 	f, err := modelQuestion(p)
 	if err != nil {
-		return none, err
+		return reply, err
 	}
-	result, err := a.foreign("model", f)
-	if err != nil {
-		return none, err
-	}
-	return modelAnswers(p, result), nil
+	err = a.queued("model", func() error {
+		result, err := a.turn.host.Elicit(a.ctx, f)
+		reply = modelAnswers(p, result)
+		return err
+	})
+	return reply, err
 }
 
 // isToolCall reports whether the elicitation asks to approve the call of an MCP tool.
@@ -162,16 +155,6 @@ func toolQuestion(e *apptypes.Elicitation) (*elicit.Question, error) {
 // maxToolName bounds the name of a tool in _meta, in characters.
 const maxToolName = 200
 
-func toolAnswer(out elicit.Outcome) apptypes.ElicitationReply {
-	switch out.Decision {
-	case elicit.Approved, elicit.ApprovedForSession:
-		return apptypes.ElicitationReply{Action: apptypes.MCPServerElicitationActionAccept, Content: stdjson.RawMessage(`{}`)}
-	case elicit.Abort:
-		return apptypes.ElicitationReply{Action: apptypes.MCPServerElicitationActionCancel}
-	}
-	return appclient.Declined()
-}
-
 // serverQuestion returns the question as one of the MCP server. Modes that only Codex knows are an error.
 func serverQuestion(e *apptypes.Elicitation) (*approval.Foreign, error) {
 	params := map[string]any{"message": e.Message, "requestedSchema": e.RequestedSchema}
@@ -189,14 +172,11 @@ func serverQuestion(e *apptypes.Elicitation) (*approval.Foreign, error) {
 // declines.
 func answered(result stdjson.RawMessage) apptypes.ElicitationReply {
 	var r apptypes.ElicitationReply
-	if json.Unmarshal(result, &r) != nil {
-		return appclient.Declined()
-	}
-	switch r.Action {
-	case apptypes.MCPServerElicitationActionAccept:
+	switch err := json.Unmarshal(result, &r); {
+	case err == nil && r.Action == accept:
 		return r
-	case apptypes.MCPServerElicitationActionCancel:
-		return apptypes.ElicitationReply{Action: apptypes.MCPServerElicitationActionCancel}
+	case err == nil && r.Action == cancelTurn:
+		return apptypes.ElicitationReply{Action: cancelTurn}
 	}
 	return appclient.Declined()
 }

@@ -258,7 +258,7 @@ func decisionOf(out elicit.Outcome) string {
 	return decline
 }
 
-// The decisions about commands and patches.
+// The decisions. Those about commands and patches and those about elicitations are the same words.
 const (
 	accept     = apptypes.CommandExecutionApprovalDecisionAccept
 	decline    = apptypes.CommandExecutionApprovalDecisionDecline

@@ -33,7 +33,7 @@ func NoPermissions() apptypes.PermissionsReply {
 // Declined returns the answer that declines the question of an MCP server, in the form that all
 // versions were tried with.
 func Declined() apptypes.ElicitationReply {
-	return apptypes.ElicitationReply{Action: apptypes.MCPServerElicitationActionDecline, Content: stdjson.RawMessage("null")}
+	return apptypes.ElicitationReply{Action: apptypes.CommandExecutionApprovalDecisionDecline, Content: stdjson.RawMessage("null")}
 }
 
 // mux routes the questions.

@@ -144,7 +144,7 @@ type Elicitation struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
-// ElicitationReply answers an Elicitation. Action is one of MCPServerElicitationAction….
+// ElicitationReply answers an Elicitation. Action is one of CommandExecutionApprovalDecision…, too.
 type ElicitationReply struct {
 	Meta    json.RawMessage `json:"_meta,omitzero"`
 	Action  string          `json:"action"`

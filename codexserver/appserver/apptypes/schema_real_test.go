@@ -329,6 +329,9 @@ func (s schema) methods(t *testing.T) (problems []string) {
 	return problems
 }
 
+// sameWords are definitions with the values of another.
+var sameWords = map[string][]string{"CommandExecutionApprovalDecision": {"FileChangeApprovalDecision", "McpServerElicitationAction"}}
+
 // values compares the values, whose names begin with the name of a definition.
 func (s schema) values(t *testing.T) (problems []string) {
 	for name, value := range constants(t, "values.go") {
@@ -338,8 +341,10 @@ func (s schema) values(t *testing.T) (problems []string) {
 				definition = d
 			}
 		}
-		if !s.all(s[definition])[value] {
-			problems = append(problems, name+": the schema has no "+strconv.Quote(value))
+		for _, d := range append(sameWords[definition], definition) {
+			if !s.all(s[d])[value] {
+				problems = append(problems, name+": the schema has no "+strconv.Quote(value))
+			}
 		}
 	}
 	return problems

@@ -75,7 +75,7 @@ const (
 	CodexErrorInfoUsageLimitExceeded    = "usageLimitExceeded"
 )
 
-// Answers about commands and patches.
+// Answers about commands and patches, and to an [Elicitation].
 const (
 	CommandExecutionApprovalDecisionAccept  = "accept"
 	CommandExecutionApprovalDecisionCancel  = "cancel"
@@ -97,13 +97,6 @@ const (
 // What fuzzyFileSearch found.
 const (
 	FuzzyFileSearchMatchTypeFile = "file"
-)
-
-// Answers to an [Elicitation].
-const (
-	MCPServerElicitationActionAccept  = "accept"
-	MCPServerElicitationActionCancel  = "cancel"
-	MCPServerElicitationActionDecline = "decline"
 )
 
 // What a message of the model is.
