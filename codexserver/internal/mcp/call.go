@@ -21,7 +21,8 @@ type call struct {
 	tool    string
 	ctx     context.Context // of the turn
 	cancel  context.CancelCauseFunc
-	done    chan struct{} // closed when there is a result
+	pass    context.CancelCauseFunc // ends what the call waits for, before its turn
+	done    chan struct{}           // closed when there is a result
 	result  *mcptypes.CallToolResult
 	outlet  outlet // to the request that waits
 	state   state
@@ -56,7 +57,7 @@ func (s *Session) newCall(q *request, p *params) (*call, error) {
 	tc := c.of(q.ctx, q.rpc.ID)
 	s.survive(tc, c.tool, func() bool { return c.inbox.canAsk }, nil)
 	if c.mayTake(q) > 0 {
-		tc.Deadline = tools.NewDeadline(c.ctx)
+		tc.Until, c.pass = context.WithCancelCause(c.ctx)
 	}
 	arguments := stdjson.RawMessage(p.arguments)
 	stay := context.AfterFunc(s.present, c.clientLeft)
@@ -74,6 +75,7 @@ func (s *Session) unstarted(tool string, client elicit.Client) *call {
 		outlet: outlet{session: s}, changed: make(chan struct{}), done: make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
+	c.pass = func(error) {} // unless the call has a limit
 	return c
 }
 

@@ -203,8 +203,9 @@ func (c *Connection) callTool(ctx context.Context, r *jsonrpc.Request) (any, err
 	c.home.survive(tc, p.Name, c.canAsk, ask)
 	known := c.hello.Load().params != nil // nobody gives a call up without initialize
 	if most := c.session.server.Tools.MayTake(p.Name, c.Host(), false); known && most > 0 {
-		tc.Deadline = tools.NewDeadline(ctx)
-		defer tc.Deadline.Set(began.Add(most))()
+		until, stop := context.WithDeadlineCause(ctx, began.Add(most), tools.ErrLimit)
+		defer stop()
+		tc.Until = until
 	}
 	tc.Folder, tc.Folders, tc.Begun = c.folder, c.Folders, turn.Store
 	result := c.session.server.Tools.Call(ctx, tc, p.Name, p.Arguments)

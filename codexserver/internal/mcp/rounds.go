@@ -131,7 +131,8 @@ func (c *call) serve(q *request) (any, error) {
 		if !bound && !tasks {
 			bound = true
 			if most := c.mayTake(q); most > 0 {
-				defer c.call.Deadline.Set(began.Add(most))()
+				limit := time.AfterFunc(most-time.Since(began), func() { c.pass(tools.ErrLimit) })
+				defer limit.Stop()
 			}
 		}
 		reason := tools.Wait(wait, true, c)
@@ -191,16 +192,12 @@ func (c *call) round(wait context.Context, can bool) (any, tools.Reason) {
 	case rounds <= maxRounds:
 		text := c.session.calls.park(c, slices.Sorted(maps.Keys(requests)))
 		return &modern.InputRequiredResult{Meta: c.session.server.meta(), InputRequests: requests, RequestState: &text}, tools.Question
-	case turn == nil || !c.session.server.Tools.Has("codex-wait"):
+	case turn == nil || !c.session.server.Tools.Has("codex-wait") || !turn.Detach():
 		c.cancel(errRounds)
 		<-c.done
 		return c.session.server.complete(c.result), tools.Question
 	}
 	c.update(func() { c.attached.alone = true })
-	if !turn.Detach() {
-		<-c.done
-		return c.session.server.complete(c.result), tools.Question
-	}
 	return c.session.server.complete(turn.Interim("This call has asked as often as clients take it. Call codex-wait with this threadId: it asks, and has the result.")), tools.Question
 }
 

@@ -66,7 +66,7 @@ func (b bounds) repository(dir string) error {
 // revive returns the thread with an id. With bounds it ends and refuses a thread that works neither
 // in the bounds nor in a worktree of a repository there. The rollout may come from a user
 // who could name other folders. The thread is resumed with cfg.
-func (t *Table) revive(ctx context.Context, c *call, id string, a thread.Attend, cfg protocol.Config) (*thread.Thread, error) {
+func (t *Table) revive(ctx context.Context, c *Call, id string, a thread.Attend, cfg protocol.Config) (*thread.Thread, error) {
 	th, err := c.Threads.Revive(ctx, id, a, func() protocol.Config { return cfg })
 	if err != nil || t.bounds == nil {
 		return th, err

@@ -49,7 +49,7 @@ func (a *codexArguments) check(locked []string) error {
 	return cmp.Or(a.checkTurn(), unlockedConfig(a.Config, locked))
 }
 
-func (a *codexArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolResult, error) {
+func (a *codexArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolResult, error) {
 	t := c.table
 	cwd, err := c.workingFolder(ctx, a.Cwd)
 	if err != nil {
@@ -94,7 +94,7 @@ func (a *codexArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolRe
 
 // workingFolder makes a call's cwd absolute. A missing one is [Call.Folder]. With bounds it
 // returns the real path.
-func (c *call) workingFolder(ctx context.Context, cwd string) (string, error) {
+func (c *Call) workingFolder(ctx context.Context, cwd string) (string, error) {
 	if cwd == "" {
 		cwd = c.Folder(ctx)
 	}

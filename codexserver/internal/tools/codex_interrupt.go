@@ -20,7 +20,7 @@ type interruptArguments struct {
 	oldNames
 }
 
-func (a *interruptArguments) run(ctx context.Context, c *call) (_ *mcptypes.CallToolResult, err error) {
+func (a *interruptArguments) run(ctx context.Context, c *Call) (_ *mcptypes.CallToolResult, err error) {
 	if c.named, err = a.thread(a.ThreadID); err != nil {
 		return nil, err
 	}

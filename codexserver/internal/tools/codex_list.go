@@ -19,7 +19,7 @@ var listTool = &tool{
 	name: "codex-list", title: "Codex List", short: true, hints: reads,
 	description: "List conversations, the newest first, with the threadId for codex-reply. status and doing: the last turn here.",
 	purpose:     "find past conversations.",
-	offered:     func(t *Table) bool { return t.library() != nil },
+	offered:     can[engine.Library],
 	arguments:   func() arguments { return new(listArguments) },
 }
 
@@ -48,8 +48,8 @@ type listRow struct {
 	OpenIn    string              `json:"openIn,omitzero"` // who has it open
 }
 
-func (a *listArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolResult, error) {
-	library := c.table.library()
+func (a *listArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolResult, error) {
+	library := c.table.engine.(engine.Library)
 	page, err := a.page(ctx, library)
 	if errors.Is(err, engine.ErrCursor) {
 		err = fmt.Errorf("argument /cursor: %w", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -14,7 +15,7 @@ var modelsTool = &tool{
 	description: "List what codex takes as model, effort and profile.",
 	purpose:     "find the models that a task can be given to, and their efforts.",
 	hints:       mcptypes.ToolAnnotations{ReadOnlyHint: new(true), OpenWorldHint: new(true)},
-	offered:     func(t *Table) bool { return t.lister() != nil },
+	offered:     can[engine.ModelLister],
 	arguments:   func() arguments { return new(modelsArguments) },
 }
 
@@ -36,8 +37,8 @@ const (
 	maxModelEntries = 20     // elements of each list of a model
 )
 
-func (*modelsArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolResult, error) {
-	list, err := c.table.lister().Models(ctx)
+func (*modelsArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolResult, error) {
+	list, err := c.table.engine.(engine.ModelLister).Models(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func (a *oldNames) thread(named string) (string, error) {
 	return id, nil
 }
 
-func (a *replyArguments) run(ctx context.Context, c *call) (_ *mcptypes.CallToolResult, err error) {
+func (a *replyArguments) run(ctx context.Context, c *Call) (_ *mcptypes.CallToolResult, err error) {
 	if c.named, err = a.thread(a.ThreadID); err != nil {
 		return nil, err
 	}

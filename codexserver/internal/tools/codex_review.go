@@ -138,7 +138,7 @@ func (a *reviewArguments) end(answer string, did *protocol.TurnResult) (string, 
 	return words, err
 }
 
-func (a *reviewArguments) run(ctx context.Context, c *call) (_ *mcptypes.CallToolResult, err error) {
+func (a *reviewArguments) run(ctx context.Context, c *Call) (_ *mcptypes.CallToolResult, err error) {
 	c.named = thread.CanonicalID(a.ThreadID)
 	turn := c.newTurn(a.Background)
 	if a.ThreadID == "" {
@@ -152,7 +152,7 @@ func (a *reviewArguments) run(ctx context.Context, c *call) (_ *mcptypes.CallToo
 }
 
 // thread returns the thread that a call names, or a new read-only one.
-func (a *reviewArguments) thread(ctx context.Context, c *call, attend thread.Attend) (*thread.Thread, error) {
+func (a *reviewArguments) thread(ctx context.Context, c *Call, attend thread.Attend) (*thread.Thread, error) {
 	if a.ThreadID != "" {
 		th, err := c.table.revive(ctx, c, c.named, attend, protocol.Config{})
 		if err != nil {

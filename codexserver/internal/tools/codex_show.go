@@ -46,7 +46,7 @@ func (a *showArguments) check([]string) error {
 // maxPage is the size of the largest page in bytes of JSON, and pageCost the largest of one without its content.
 const maxPage, pageCost = 45_000, 1000
 
-func (a *showArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolResult, error) {
+func (a *showArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolResult, error) {
 	a.ThreadID = thread.CanonicalID(a.ThreadID)
 	c.named = text.Brief(a.ThreadID, maxBrief)
 	_ = c.open(a.ThreadID) // holds it
@@ -73,9 +73,6 @@ func (a *showArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolRes
 		}
 		p.Page, p.Command, err = tr.Output(p.Command, a.Offset, room)
 	}
-	if wrong, ok := errors.AsType[*transcript.RangeError](err); ok {
-		err = fmt.Errorf("argument /%s: %s", wrong.Argument, wrong.Reason)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +94,7 @@ func (a *showArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolRes
 // log returns the log of a thread that the client holds, or one read from a rollout. A
 // thread of another client is unknown. The rollout of a closed thread may belong to another
 // principal, so that clients of principals do not read any.
-func (a *showArguments) log(ctx context.Context, c *call) (*transcript.Log, error) {
+func (a *showArguments) log(ctx context.Context, c *Call) (*transcript.Log, error) {
 	if th := c.Threads.Find(a.ThreadID); th != nil {
 		return th.Log(), nil
 	}

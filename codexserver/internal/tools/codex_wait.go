@@ -52,7 +52,7 @@ func (a *waitArguments) wait() time.Duration {
 	return time.Duration(*a.Seconds * float64(time.Second))
 }
 
-func (a *waitArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolResult, error) {
+func (a *waitArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolResult, error) {
 	if c.Turns.shared && a.ThreadIDs == nil {
 		return nil, errors.New("argument /threadIds is missing: several clients share what runs here, so name the conversations to wait for")
 	}
@@ -85,7 +85,7 @@ func (a *waitArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolRes
 }
 
 // answers waits while the client has a question of the call. It returns false if there was none.
-func (c *call) answers(ctx context.Context) (waited bool) {
+func (c *Call) answers(ctx context.Context) (waited bool) {
 	for ; c.Open != nil; waited = true {
 		open, changed := c.Open()
 		if !open {
@@ -112,7 +112,7 @@ func (a *waitArguments) canonicalize() {
 }
 
 // turns returns the turns that a call waits for.
-func (c *call) turns(a *waitArguments) []*Turn {
+func (c *Call) turns(a *waitArguments) []*Turn {
 	if a.ThreadIDs == nil {
 		return c.Turns.unread()
 	}
@@ -134,7 +134,7 @@ type row struct {
 }
 
 // rows makes the result: a row for each thread.
-func (c *call) rows(ctx context.Context, a *waitArguments, turns []*Turn) *mcptypes.CallToolResult {
+func (c *Call) rows(ctx context.Context, a *waitArguments, turns []*Turn) *mcptypes.CallToolResult {
 	rows, words, hints, found := []any{}, []string(nil), []string(nil), map[string]bool{}
 	add := func(r row, whole any) {
 		rows, words = append(rows, whole), append(words, r.ThreadID+" ("+string(r.Status)+"): "+r.Content)
@@ -174,7 +174,7 @@ func (c *call) rows(ctx context.Context, a *waitArguments, turns []*Turn) *mcpty
 }
 
 // rest returns the row of a thread without a turn.
-func (c *call) rest(ctx context.Context, id string) row {
+func (c *Call) rest(ctx context.Context, id string) row {
 	r := row{ThreadID: id, Status: protocol.StatusUnknown, Content: "No turn of this conversation was started here. codex-reply continues one that has ended."}
 	if c.open(id) != nil {
 		r.Status, r.Content = protocol.StatusIdle, "No turn runs. codex-reply continues the conversation."

@@ -40,7 +40,7 @@ type outcome struct {
 }
 
 // maxResult returns how many bytes of JSON the answer in a result of the call has at most, and the structured content.
-func (c *call) maxResult() int {
+func (c *Call) maxResult() int {
 	most := cmp.Or(max(c.table.options.MaxResult, 0), setting.DefaultResult)
 	if c.MaxText > 0 {
 		most = min(most, c.MaxText)
@@ -224,7 +224,7 @@ func (t *Turn) interim(status protocol.TurnStatus, text string) *mcptypes.CallTo
 
 // still returns the result of a call that ends before its turn: what the turn does and has
 // done, and the question that it waits for. It returns nil if the turn has ended.
-func (t *Turn) still(c *call) *mcptypes.CallToolResult {
+func (t *Turn) still(c *Call) *mcptypes.CallToolResult {
 	s, did := t.State(), t.log.So()
 	words := "Still running: " + s.Words() + ". "
 	switch asked := c.place() != nil; {

@@ -89,8 +89,8 @@ func (t *Table) Continue(ctx context.Context, c *Call, u Unfinished, background 
 	}
 	before.Ended = u.Ended
 	t.sweep(c.Turns) // after what was killed
-	own := &call{Call: c, table: t}
-	turn := own.newTurn(false)
+	c.table = t
+	turn := c.newTurn(false)
 	turn.background, turn.resume = background, before
 	turn.in = protocol.TurnInput{OutputSchema: []byte(before.Schema), MaxTokens: maxTokens(before.Budget)}
 	if before.Schema != nil {
@@ -103,16 +103,16 @@ func (t *Table) Continue(ctx context.Context, c *Call, u Unfinished, background 
 		did = &protocol.TurnResult{}
 	}
 	turn.log.Continue(did, before.Began, before.Used)
-	if own.leave, err = t.limit.enter(); err != nil {
+	if c.leave, err = t.limit.enter(); err != nil {
 		return nil, err
 	}
-	if turn.thread, err = t.revive(ctx, own, u.Thread, turn.attend, protocol.Config{Continues: true}); err != nil {
-		own.leave()
+	if turn.thread, err = t.revive(ctx, c, u.Thread, turn.attend, protocol.Config{Continues: true}); err != nil {
+		c.leave()
 		return nil, err
 	}
 	return func() *mcptypes.CallToolResult {
-		defer func() { own.leave() }() // unless the turn has it
-		return own.run(ctx, turn)
+		defer func() { c.leave() }() // unless the turn has it
+		return c.run(ctx, turn)
 	}, nil
 }
 

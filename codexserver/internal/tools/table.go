@@ -37,9 +37,9 @@ type Call struct {
 	// MaxText is the size of the longest text of a result in bytes of JSON. 0 means no
 	// limit.
 	MaxText int
-	// Deadline, unless nil, is before the client would give up the call. The call then ends
-	// with what is known, and its turn continues in the background.
-	Deadline *Deadline
+	// Until, unless nil, ends with the call, or with the cause [ErrLimit] before the client would give it up.
+	// The call then ends with what is known, and its turn continues in the background.
+	Until context.Context
 	// Begun, unless nil, is called when the call has a thread and its turn is queued.
 	Begun func(*Turn)
 	// Survival is how turns outlive their server.
@@ -53,7 +53,10 @@ type Call struct {
 	// may ask the client. Nil means that there are none.
 	Folders func(context.Context) []string
 
-	read []*Turn // the turns whose results the call returns
+	table *Table
+	leave func()  // reports to [limit] that the turn does not begin; nil for tools without one
+	named string  // the id of the thread that the call is about, for its failure
+	read  []*Turn // the turns whose results the call returns
 }
 
 // Survival is how turns outlive their server.
@@ -73,14 +76,6 @@ func (c *Call) Answered() {
 	for _, t := range c.read {
 		t.take()
 	}
-}
-
-// call is a call in a table.
-type call struct {
-	*Call
-	table *Table
-	leave func() // reports to [limit] that the turn does not begin; nil for tools without one
-	named string // the id of the thread that the call is about, for its failure
 }
 
 // Options are the options of the tools. Nil is the zero value.
@@ -149,16 +144,10 @@ func (t *Table) lockedOf(one *tool) []string {
 	return nil
 }
 
-// library returns the engine as one that finds conversations, or nil.
-func (t *Table) library() engine.Library {
-	l, _ := t.engine.(engine.Library)
-	return l
-}
-
-// lister returns the engine as one that lists its models, or nil.
-func (t *Table) lister() engine.ModelLister {
-	l, _ := t.engine.(engine.ModelLister)
-	return l
+// can reports whether the engine of a table has an optional interface.
+func can[E any](t *Table) bool {
+	_, ok := t.engine.(E)
+	return ok
 }
 
 // Has reports whether the table has a tool.
@@ -222,27 +211,27 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 		return failure("", t.Unknown(name))
 	}
 	a, err := one.read(arguments, t.lockedOf(one))
-	own := &call{Call: c, table: t}
+	c.table = t
 	if err == nil && one.turn {
-		if err = own.enter(ctx); err == nil {
-			defer func() { own.leave() }() // unless the turn has it
+		if err = c.enter(ctx); err == nil {
+			defer func() { c.leave() }() // unless the turn has it
 		}
 	}
 	var r *mcptypes.CallToolResult
 	if err == nil {
-		r, err = a.run(ctx, own)
+		r, err = a.run(ctx, c)
 	}
 	switch {
 	case err == nil:
 		return r
 	case errors.Is(context.Cause(ctx), jsonrpc.ErrClosed): // that is the reason
-		return failure(own.named, "Turn aborted: "+clientGone)
+		return failure(c.named, "Turn aborted: "+clientGone)
 	}
-	return failure(own.named, name+": "+err.Error())
+	return failure(c.named, name+": "+err.Error())
 }
 
 // enter counts a turn, which the call is to begin. It fails if there is no room for one.
-func (c *call) enter(ctx context.Context) (err error) {
+func (c *Call) enter(ctx context.Context) (err error) {
 	o := c.table.options
 	if err := o.Room.Check(); err != nil {
 		return fmt.Errorf("there is no room to write to %s, so nothing was started: %w", o.Home, err)

@@ -52,7 +52,7 @@ var (
 type arguments interface {
 	// run runs the tool, and returns the result of the call, or the error without the name of the tool. The server
 	// checks before that it has room for a turn.
-	run(ctx context.Context, c *call) (*mcptypes.CallToolResult, error)
+	run(ctx context.Context, c *Call) (*mcptypes.CallToolResult, error)
 }
 
 // find returns the tool of a list with a name, or nil.

@@ -37,7 +37,7 @@ type Turn struct {
 }
 
 // newTurn returns a turn of a call.
-func (c *call) newTurn(background bool) *Turn {
+func (c *Call) newTurn(background bool) *Turn {
 	a := c.Awaited
 	if background {
 		a = c.Background
@@ -52,7 +52,7 @@ func (c *call) newTurn(background bool) *Turn {
 }
 
 // caller returns who calls, for threads. The folders that calls are limited to are the client's, too.
-func (c *call) caller() *thread.Caller {
+func (c *Call) caller() *thread.Caller {
 	o := c.table.options
 	worktrees := ""
 	if o.Home != "" {
@@ -69,12 +69,12 @@ func (c *call) caller() *thread.Caller {
 
 // run queues a turn, which runs in a goroutine of the server, and waits for it, unless it is one in the
 // background.
-func (c *call) run(ctx context.Context, t *Turn) *mcptypes.CallToolResult {
+func (c *Call) run(ctx context.Context, t *Turn) *mcptypes.CallToolResult {
 	background := t.background
 	if !c.Turns.add(t) {
 		return failure(t.ThreadID(), fmt.Sprintf("%d turns run in the background, and no more may: wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
 	}
-	if c.table.Continues() && t.review == nil && t.resume.Key == "" && (c.Survival.Durable || background || c.Deadline != nil) {
+	if c.table.Continues() && t.review == nil && t.resume.Key == "" && (c.Survival.Durable || background || c.Until != nil) {
 		t.resume.Key = rand.Text()
 	}
 	queued := t.queue()
@@ -91,7 +91,7 @@ func (c *call) run(ctx context.Context, t *Turn) *mcptypes.CallToolResult {
 		return t.interim(protocol.StatusRunning, "The turn runs in the background. Call codex-wait with this threadId for its result.")
 	}
 	parent := ctx // the turn ends with its call, before the next message of the client is read
-	if c.Deadline != nil {
+	if c.Until != nil {
 		parent = context.WithoutCancel(ctx) // it may outlive the call
 	}
 	own, stop := context.WithCancelCause(parent)
@@ -103,7 +103,7 @@ func (c *call) run(ctx context.Context, t *Turn) *mcptypes.CallToolResult {
 		defer stop(nil)
 		t.run(own, queued)
 	})
-	if Wait(c.until(ctx), false, t) == Limit && c.Turns.detach(t) && unfollow() {
+	if Wait(c.until(ctx), false, t) == Limit && t.Detach() && unfollow() {
 		follow(c.Turns.ctx)
 		if c.Survival.Kept != nil {
 			c.Survival.Kept(t)
@@ -211,16 +211,15 @@ func (t *Turn) State() turn.State {
 }
 
 // Detach moves a turn to the background, for a caller that leaves without ending it.
-// codex-wait then returns the result. Detach returns false if there already is a result.
+// codex-wait then returns the result. Detach returns false if there already is a result, or if too many run in the
+// background.
 func (t *Turn) Detach() bool {
 	t.owner.mu.Lock()
 	defer t.owner.mu.Unlock()
-	return t.detach()
-}
-
-// detach is Detach under the mutex of the owner.
-func (t *Turn) detach() bool {
-	t.background = t.background || !t.over()
+	if !t.background && !t.over() && !t.owner.full() {
+		t.background = true
+		t.owner.keep(t)
+	}
 	return t.background
 }
 

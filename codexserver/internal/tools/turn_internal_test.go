@@ -27,7 +27,7 @@ import (
 
 // bench returns a call with threads and turns of its own. The engine repeats the prompt. The
 // prompt "wait" waits for the end of the turn, and "fail" and "panic" do that.
-func bench(t *testing.T) *call {
+func bench(t *testing.T) *Call {
 	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
 		switch text := protocol.TextOf(in); text {
 		case "wait":
@@ -44,7 +44,7 @@ func bench(t *testing.T) *call {
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	share := thread.NewTable(e, &approve.Options{}).Share("")
-	c := &call{table: New(e, nil), Call: &Call{Threads: share, Turns: NewTurns(ctx)}}
+	c := &Call{table: New(e, nil), Threads: share, Turns: NewTurns(ctx)}
 	t.Cleanup(func() {
 		stop()
 		c.Turns.Wait()
@@ -56,14 +56,14 @@ func bench(t *testing.T) *call {
 }
 
 // begin begins a turn of a new thread.
-func (c *call) begin(t *testing.T, prompt string, background bool) (*Turn, *mcptypes.CallToolResult) {
+func (c *Call) begin(t *testing.T, prompt string, background bool) (*Turn, *mcptypes.CallToolResult) {
 	t.Helper()
 	j := c.prepare(t, prompt, background)
 	return j, c.run(t.Context(), j)
 }
 
 // prepare returns a turn of a new thread.
-func (c *call) prepare(t *testing.T, prompt string, background bool) *Turn {
+func (c *Call) prepare(t *testing.T, prompt string, background bool) *Turn {
 	t.Helper()
 	j := c.newTurn(background)
 	var err error
@@ -175,10 +175,10 @@ func TestTurnsAreLimited(t *testing.T) {
 		one := c.prepare(t, "wait", false)
 		go c.run(t.Context(), one)
 		synctest.Wait()
-		if c.Turns.detach(one) || one.InBackground() {
+		if one.Detach() || one.InBackground() {
 			t.Error("a turn that a call waits for becomes one too many")
 		}
-		other := &call{table: c.table, Call: &Call{Threads: c.Threads, Turns: c.Turns.Share(t.Context())}}
+		other := &Call{table: c.table, Threads: c.Threads, Turns: c.Turns.Share(t.Context())}
 		if _, answer := other.begin(t, "hello", true); answer.IsError != nil {
 			t.Errorf("of another client: %q", Texts(answer))
 		}
@@ -212,11 +212,12 @@ func TestAnswered(t *testing.T) {
 			answered bool
 			want     string
 		}{{false, "hello"}, {true, "hello"}, {true, ""}} {
-			one := *c.Call
+			one := *c
+			one.read = nil
 			var out struct {
 				Threads []row `json:"threads"`
 			}
-			r, err := new(waitArguments).run(t.Context(), &call{Call: &one, table: c.table})
+			r, err := new(waitArguments).run(t.Context(), &one)
 			if err == nil {
 				err = json.Unmarshal(r.StructuredContent, &out)
 			}
@@ -306,7 +307,7 @@ func TestSharedTurns(t *testing.T) {
 		defer stop()
 		first := NewSharedTurns(ctx, keeper)
 		client := table.Share("")
-		c.Call = &Call{Threads: client, Turns: first.Share(ctx)}
+		c = &Call{table: c.table, Threads: client, Turns: first.Share(ctx)}
 		other := first.Share(ctx)
 		if first.Works() || c.Turns.Busy() || !first.Stays() || NewTurns(ctx).Stays() {
 			t.Error("before the first turn")
@@ -430,7 +431,7 @@ func TestCanContinue(t *testing.T) {
 	}
 	c := bench(t)
 	for resume, want := range map[string]string{``: "continuing a turn", `{}`: "it has no key", `{"key":"k"}`: "no conversation", `{"key":"k","schema":{"type":7}}`: "type"} {
-		if run, err := c.table.Continue(t.Context(), c.Call, Unfinished{Thread: "7", Resume: jsontext.Value(resume)}, false); run != nil || err == nil || !strings.Contains(err.Error(), want) {
+		if run, err := c.table.Continue(t.Context(), c, Unfinished{Thread: "7", Resume: jsontext.Value(resume)}, false); run != nil || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", resume, err)
 		}
 	}

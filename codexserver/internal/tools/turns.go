@@ -152,18 +152,6 @@ func (ts *Turns) full() bool {
 	return len(ts.which(func(t *Turn) bool { return t.owner == ts && t.background && !t.over() })) >= maxRunning
 }
 
-// detach moves a turn to the background. It returns false if the turn has ended, or if too
-// many run in the background.
-func (ts *Turns) detach(t *Turn) bool {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	if ts.full() || !t.detach() {
-		return false
-	}
-	ts.keep(t)
-	return true
-}
-
 // ended keeps a turn that has ended. It removes the oldest ones if there are too many, and those of
 // the same thread that were answered. Lost is true if the caller gave up before. ts.mu is held.
 func (ts *Turns) ended(t *Turn, lost bool) {
@@ -198,7 +186,7 @@ func (ts *Turns) AnsweredLate(r *approval.Request, unsure bool) {
 }
 
 // place returns the client of the call as a place for questions, or nil if it cannot be asked.
-func (c *call) place() *approve.Place {
+func (c *Call) place() *approve.Place {
 	if ask := c.Awaited.Ask; ask != nil && ask.Can() {
 		return ask
 	}
@@ -207,7 +195,7 @@ func (c *call) place() *approve.Place {
 
 // attach makes the client a place for the questions of a turn: until leave is called, or, if it is
 // asked without a call, until the turn that another client began ends.
-func (c *call) attach(t *Turn) (leave func()) {
+func (c *Call) attach(t *Turn) (leave func()) {
 	place := c.place()
 	if place == nil || c.Background.Ask != nil && t.owner == c.Turns {
 		return func() {}
@@ -235,7 +223,7 @@ func (c *call) attach(t *Turn) (leave func()) {
 
 // open returns the open thread with an id that the client holds, or that has a turn of a client
 // that it shares its turns with. It returns nil if there is none.
-func (c *call) open(id string) *thread.Thread {
+func (c *Call) open(id string) *thread.Thread {
 	if t := c.Threads.Find(id); t != nil {
 		return t
 	}

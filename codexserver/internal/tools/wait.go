@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -84,35 +85,8 @@ func wait(ctx context.Context, questions bool, one Pending) Reason {
 	}
 }
 
-// Deadline is when a call ends although its turn continues: before its client gives up a request of it. Nil is
-// never.
-type Deadline struct {
-	ctx  context.Context // ends with the call, or with ErrLimit
-	pass context.CancelCauseFunc
-}
-
-// NewDeadline returns a deadline of a call that ends with ctx. It is not set.
-func NewDeadline(ctx context.Context) *Deadline {
-	ctx, pass := context.WithCancelCause(ctx)
-	return &Deadline{ctx, pass}
-}
-
-// Set lets the deadline pass at a time, unless stop is called before.
-func (d *Deadline) Set(at time.Time) (stop func()) {
-	if d == nil {
-		return func() {}
-	}
-	timer := time.AfterFunc(time.Until(at), func() { d.pass(ErrLimit) })
-	return func() { timer.Stop() }
-}
-
-// until returns the context of what the call waits for: ctx, or one that ends at the deadline, too.
-func (c *Call) until(ctx context.Context) context.Context {
-	if c.Deadline == nil {
-		return ctx
-	}
-	return c.Deadline.ctx
-}
+// until returns the context of what the call waits for: ctx, or one that ends at its limit, too.
+func (c *Call) until(ctx context.Context) context.Context { return cmp.Or(c.Until, ctx) }
 
 // underMinute is how long a call of a host may take that gives up every call after a minute.
 const underMinute = 50 * time.Second

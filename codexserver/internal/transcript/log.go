@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -167,7 +168,7 @@ func (l *Log) Diff(offset int64, most int) (Page, error) {
 }
 
 // Output returns a part of the output of a command, by its number in the thread. 0 is the
-// last one. It also returns the number.
+// last one. It also returns the number. The error of a missing part is for the caller of codex-show.
 func (l *Log) Output(command int, offset int64, most int) (p Page, number int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,11 +178,11 @@ func (l *Log) Output(command int, offset int64, most int) (p Page, number int, e
 	first := l.commands - len(l.list) + 1
 	switch {
 	case l.commands == 0:
-		return p, 0, &RangeError{"command", "no command has run"}
+		return p, 0, errors.New("argument /command: no command has run")
 	case command < 1 || command > l.commands:
-		return p, 0, &RangeError{"command", fmt.Sprintf("%d is not one of the %d that have run", command, l.commands)}
+		return p, 0, fmt.Errorf("argument /command: %d is not one of the %d that have run", command, l.commands)
 	case command < first:
-		return p, 0, &RangeError{"command", fmt.Sprintf("%d is no longer kept: the first that is is %d", command, first)}
+		return p, 0, fmt.Errorf("argument /command: %d is no longer kept: the first that is is %d", command, first)
 	}
 	o := l.list[command-first]
 	if p, err = l.printed(o, offset, most); err != nil {

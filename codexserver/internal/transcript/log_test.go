@@ -174,8 +174,7 @@ func TestPages(t *testing.T) {
 		t.Errorf("at the end: %+v, %v", p, err)
 	}
 	for _, offset := range []int64{total + 1, -1, 1<<63 - 1} {
-		var wrong *transcript.RangeError
-		if _, err := tr.Diff(offset, 100); !errors.As(err, &wrong) || wrong.Argument != "offset" {
+		if _, err := tr.Diff(offset, 100); err == nil || !strings.HasPrefix(err.Error(), "argument /offset: ") {
 			t.Errorf("%d: %v", offset, err)
 		}
 	}
@@ -227,8 +226,7 @@ func TestOutput(t *testing.T) {
 	}
 	wrong := func(command int) {
 		t.Helper()
-		var e *transcript.RangeError
-		if _, _, err := tr.Output(command, 0, 10); !errors.As(err, &e) || e.Argument != "command" {
+		if _, _, err := tr.Output(command, 0, 10); err == nil || !strings.HasPrefix(err.Error(), "argument /command: ") {
 			t.Errorf("command %d: %v", command, err)
 		}
 	}

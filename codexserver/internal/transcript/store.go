@@ -74,7 +74,7 @@ func (r *ring) read(at int64, b []byte) error {
 // is kept.
 func (r *ring) page(at, size, offset int64, most int) (p Page, err error) {
 	if offset < 0 || offset > size {
-		return Page{Total: size}, &RangeError{"offset", fmt.Sprintf("%d is not in the text, which has %d bytes", offset, size)}
+		return Page{Total: size}, fmt.Errorf("argument /offset: %d is not in the text, which has %d bytes", offset, size)
 	}
 	lost := min(max(0, r.start-at), size)
 	p = Page{Offset: max(offset, lost), Total: size, Cut: lost}
@@ -133,14 +133,3 @@ func (l *Log) rest() {
 		r.flush()
 	}
 }
-
-// RangeError reports an argument that names a missing part.
-type RangeError struct {
-	// Argument is "offset" or "command".
-	Argument string
-	// Reason is what is wrong with it.
-	Reason string
-}
-
-// Error implements error.
-func (e *RangeError) Error() string { return e.Argument + ": " + e.Reason }
