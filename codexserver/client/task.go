@@ -139,10 +139,11 @@ func encode(arguments any) (json.RawMessage, error) {
 // tasks reports whether the turn may become a task.
 func (w *Watch) tasks() bool { return w.Started != nil || w.Event == nil }
 
-// turn is a turn in progress. Its goroutine is that of the method.
+// turn is a turn in progress, or the call of a tool that begins none. Its goroutine is that of the method.
 type turn struct {
 	tool, prompt string
 	tasks        bool
+	calm         bool // the call may be sent twice
 	watch        *Watch
 	began        time.Time
 
@@ -189,7 +190,7 @@ func (c *Client) await(ctx context.Context, t *turn, call *mcpcall.Call) (json.R
 	for n := 0; ; n++ {
 		s, err := c.connected(ctx)
 		switch {
-		case err != nil && n > 0 && ctx.Err() == nil:
+		case err != nil && n > 0 && ctx.Err() == nil && !t.calm:
 			return nil, &LostError{t.thread, t.id, err}
 		case err != nil:
 			return nil, err
@@ -208,7 +209,7 @@ func (c *Client) await(ctx context.Context, t *turn, call *mcpcall.Call) (json.R
 			return nil, context.Cause(ctx)
 		case !unknown && !errors.As(err, &poll):
 			return raw, err // a result, or the server's error
-		case t.id == "" && sent:
+		case t.id == "" && sent && !t.calm:
 			c.find(ctx, t)
 			return nil, &LostError{t.thread, "", err}
 		case poll != nil && poll.Answered && time.Since(began) > time.Minute: // it was connected for a while
@@ -267,7 +268,7 @@ func (t *turn) notified(method string, params json.RawMessage) {
 // It is the only one with the prompt that began since.
 func (c *Client) find(ctx context.Context, t *turn) {
 	const few, most = 50, 50 // characters of the prompt, of which a preview has more, and conversations
-	if t.thread != "" || t.tool != "codex" {
+	if t.thread != "" || t.prompt == "" {
 		return
 	}
 	var page struct {

@@ -3,8 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,22 +87,9 @@ func (c *Client) Call(ctx context.Context, tool string, arguments map[string]any
 	if err != nil {
 		return err
 	}
-	var answer json.RawMessage
-	for n := 1; ; n++ {
-		s, err := c.connected(ctx)
-		if err == nil {
-			answer, err = s.Call(ctx, &mcpcall.Call{Tool: tool, Arguments: raw})
-		}
-		unknown, sent := lost(err)
-		if err == nil {
-			break
-		}
-		if again := slices.Contains(calm, tool); !unknown || !again || n == tries || ctx.Err() != nil {
-			if unknown && sent && !again && !errors.Is(context.Cause(ctx), ErrClosed) {
-				err = &LostError{Err: err}
-			}
-			return err
-		}
+	answer, err := c.await(ctx, &turn{tool: tool, calm: slices.Contains(calm, tool)}, &mcpcall.Call{Tool: tool, Arguments: raw})
+	if err != nil {
+		return err
 	}
 	r, texts, err := toolResult(answer)
 	switch {
