@@ -24,7 +24,7 @@ type Principal struct {
 	session *mcp.Session
 	life    context.Context // of turns in the background
 	threads *thread.Share   // holds the threads of turns in the background
-	clients crowd           // with a handshake; they share the turns of the session
+	turns   *tools.Turns    // of the session, which clients with a handshake share
 }
 
 // Principal returns the principal of that name, which the caller must close. Its turns end
@@ -34,7 +34,7 @@ func (s *Server) Principal(ctx context.Context, name string) *Principal {
 	threads := s.threads.Share(name)
 	turns := tools.NewSharedTurns(life, threads)
 	return &Principal{
-		server: s, name: name, end: end, life: life, threads: threads, clients: crowd{turns: turns},
+		server: s, name: name, end: end, life: life, threads: threads, turns: turns,
 		session: s.wire.NewSession(life, s.threads.Share(name), turns),
 	}
 }
@@ -56,7 +56,7 @@ func (p *Principal) Exchange(ctx context.Context, t jsonrpc.Transport) error {
 
 // Busy reports whether a turn runs, in the background too, or a call of [Principal.Exchange].
 func (p *Principal) Busy() bool {
-	return p.session.Busy() || p.clients.turns.Works() || p.clients.working() > 0
+	return p.session.Busy() || p.turns.Working() > 0
 }
 
 // Parked reports whether a call of [Principal.Exchange] has asked its client, and has not ended. Only this process
@@ -71,6 +71,6 @@ func (p *Principal) Reads(tool string) bool { return tools.Reads(tool) }
 func (p *Principal) Close() error {
 	p.end(jsonrpc.ErrClosed)
 	err := p.session.Close()
-	p.clients.turns.WaitForAll()
+	p.turns.WaitForAll()
 	return errors.Join(err, p.threads.Close())
 }

@@ -114,7 +114,7 @@ type Server struct {
 
 	observer Observer // nil without one
 
-	guests crowd // of ServeFrom
+	guests *tools.Turns // of the clients of ServeFrom
 }
 
 // New returns a server for e.
@@ -176,7 +176,7 @@ func New(e engine.Engine, o *Options) *Server {
 		trace:    *trace.Hooks(o.Trace),
 		log:      log,
 		observer: o.Observer,
-		guests:   crowd{turns: tools.NewSharedTurns(context.Background(), threads.Share(""))},
+		guests:   tools.NewSharedTurns(context.Background(), threads.Share("")),
 	}
 }
 
@@ -215,15 +215,13 @@ func (s *Server) serve(ctx context.Context, p *Principal, gone func(), t jsonrpc
 	}
 	handling, stop := context.WithCancelCause(ctx)
 	var turns *tools.Turns
-	var others *crowd
 	switch {
 	case p != nil:
-		others, turns = &p.clients, p.clients.turns.Share(p.life)
+		turns = p.turns.Share(p.life)
 	case gone != nil:
-		others, turns = &s.guests, s.guests.turns.Share(life)
+		turns = s.guests.Share(life)
 	}
 	session := s.wire.NewSession(life, s.threads.Share(principal), turns)
-	left := others.enter(session)
 	home := session
 	if p != nil {
 		home = p.session
@@ -246,7 +244,7 @@ func (s *Server) serve(ctx context.Context, p *Principal, gone func(), t jsonrpc
 	if cerr := client.Close(); cerr != nil {
 		s.log.Warn("closing threads", "error", cerr)
 	}
-	if left() && gone != nil { // the results remain, and their threads are found in files
+	if turns != nil && turns.Leave() && gone != nil { // the results remain, and their threads are found in files
 		if err := turns.Rekeep(s.threads.Share("")).Close(); err != nil {
 			s.log.Warn("closing threads", "error", err)
 		}

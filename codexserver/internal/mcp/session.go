@@ -69,12 +69,9 @@ func (s *Session) Leave() {
 	s.leave()
 }
 
-// Works reports whether a turn is running or queued.
-func (s *Session) Works() bool { return s.turns.Busy() }
-
 // Busy reports whether a turn is running or queued, or a call by a request of 2026-07-28 that may take
 // long is unfinished, whether or not a request waits for it.
-func (s *Session) Busy() bool { return s.calls.n.Load() > 0 || s.Works() }
+func (s *Session) Busy() bool { return s.calls.n.Load() > 0 || s.turns.Busy() }
 
 // Close waits for the turns of the client, and closes its threads. They end by themselves, or
 // with the session's context.

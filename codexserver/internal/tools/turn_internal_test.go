@@ -309,12 +309,12 @@ func TestSharedTurns(t *testing.T) {
 		client := table.Share("")
 		c = &Call{table: c.table, Threads: client, Turns: first.Share(ctx)}
 		other := first.Share(ctx)
-		if first.Works() || c.Turns.Busy() || !first.Stays() || NewTurns(ctx).Stays() {
+		if first.Working() > 0 || c.Turns.Busy() || !first.Stays() || NewTurns(ctx).Stays() {
 			t.Error("before the first turn")
 		}
 		j, _ := c.begin(t, "wait", true)
 		synctest.Wait()
-		if !c.Turns.Busy() || other.Busy() || !other.Works() || !first.Works() || other.of(j.ThreadID()) != j {
+		if !c.Turns.Busy() || other.Busy() || other.Working() != 1 || first.Working() != 1 || other.of(j.ThreadID()) != j {
 			t.Error("the turn of one client")
 		}
 		if err := client.Close(); err != nil {
@@ -341,8 +341,11 @@ func TestSharedTurns(t *testing.T) {
 		}
 		stop()
 		<-waited
-		if c.Turns.Busy() || other.Works() {
+		if c.Turns.Busy() || other.Working() > 0 {
 			t.Error("after the turn")
+		}
+		if c.Turns.Leave() || !other.Leave() {
+			t.Error("the last client")
 		}
 		if err := errors.Join(keeper.Close(), next.Close()); err != nil {
 			t.Error(err)

@@ -38,8 +38,9 @@ type common struct {
 	keeper  atomic.Pointer[thread.Share] // holds the threads of turns in the background; nil leaves that to their clients
 	running sync.WaitGroup
 
-	mu   sync.Mutex // also guards who gets the results of the turns
-	list []*Turn    // in order of creation
+	mu      sync.Mutex // also guards who gets the results of the turns
+	list    []*Turn    // in order of creation
+	clients int        // that share them, see [Turns.Share]
 }
 
 // NewTurns returns the turns of a client. Those in the background end with ctx.
@@ -58,9 +59,22 @@ func NewSharedTurns(ctx context.Context, keeper *thread.Share) *Turns {
 // the one that did.
 func (ts *Turns) Rekeep(keeper *thread.Share) (before *thread.Share) { return ts.keeper.Swap(keeper) }
 
-// Share returns the turns of another client, whose turns in the background end with ctx. Each of
+// Share returns the turns of another client, until [Turns.Leave]. Those in the background end with ctx. Each of
 // the two finds the turns of the other by the ids of their threads.
-func (ts *Turns) Share(ctx context.Context) *Turns { return &Turns{common: ts.common, ctx: ctx} }
+func (ts *Turns) Share(ctx context.Context) *Turns {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ts.clients++
+	return &Turns{common: ts.common, ctx: ctx}
+}
+
+// Leave reports that a client of [Turns.Share] has gone and its turns have ended, and returns whether it was the last one.
+func (ts *Turns) Leave() (last bool) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ts.clients--
+	return ts.clients == 0
+}
 
 // Wait waits for the turns of the client. They end by themselves, or with their context.
 func (ts *Turns) Wait() { ts.own.Wait() }
@@ -82,8 +96,14 @@ func (ts *Turns) Busy() bool {
 	return ts.all(func(t *Turn) bool { return t.owner == ts && !t.over() }) != nil
 }
 
-// Works reports whether a turn of any of the clients is running or queued.
-func (ts *Turns) Works() bool { return ts.all(func(t *Turn) bool { return !t.over() }) != nil }
+// Working returns how many of the clients have a turn that is running or queued.
+func (ts *Turns) Working() int {
+	working := map[*Turns]bool{}
+	for _, t := range ts.all(func(t *Turn) bool { return !t.over() }) {
+		working[t.owner] = true
+	}
+	return len(working)
+}
 
 // of returns the first turn of a thread whose result no caller has. If there is none, it
 // returns the last turn of the thread, or nil.
