@@ -30,11 +30,8 @@ func TestPatchForms(t *testing.T) {
 		{"function", "new.txt", tool.Call{Name: "apply_patch", Arguments: string(arguments)}},
 		{"free text", "new.txt", tool.Call{Name: "apply_patch", Arguments: addNew, Custom: true}},
 		{"program", "new.txt", shellCall("", "apply_patch", addNew)},
-		{"other program", "new.txt", shellCall("", "applypatch", addNew)},
 		{"working folder", "sub/new.txt", shellCall(`,"workdir":"sub"`, "apply_patch", addNew)},
 		{"script", "new.txt", shellCall("", "bash", "-lc", heredoc)},
-		{"script without a profile", "new.txt", shellCall("", "bash", "-c", heredoc)},
-		{"script of sh", "new.txt", shellCall("", "sh", "-c", heredoc)},
 		{"script with folder", "sub/new.txt", shellCall("", "bash", "-lc", "cd sub && "+heredoc)},
 		{"the model's own shell", "new.txt", tool.Call{Shell: &protocol.LocalShellAction{Command: []string{"apply_patch", addNew}}}},
 	} {

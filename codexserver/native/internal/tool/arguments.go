@@ -1,8 +1,10 @@
 package tool
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -36,27 +38,19 @@ func decodeArguments(text string, to any) error {
 	return &argumentError{reason: strings.TrimPrefix(err.Error(), "jsontext: ")}
 }
 
+// kinds are the JSON types of what arguments are decoded into.
+var kinds = map[reflect.Kind]string{
+	reflect.Slice: "an array", reflect.Struct: "an object", reflect.Float64: "a number", reflect.Int: "a number", reflect.Bool: "true or false", reflect.String: "a string",
+}
+
 // kindOf describes the expected JSON type, and the one that was found.
 func kindOf(e *json.SemanticError) string {
-	if e.GoType == nil {
-		return "another type"
+	kind := "another type"
+	if e.GoType != nil {
+		kind = cmp.Or(kinds[e.GoType.Kind()], kind)
 	}
-	got := ""
 	if e.JSONKind != 0 {
-		got = fmt.Sprintf(", found %s", e.JSONKind)
+		kind += fmt.Sprintf(", found %s", e.JSONKind)
 	}
-	kind := e.GoType.Kind().String()
-	switch {
-	case strings.HasPrefix(kind, "slice"):
-		kind = "an array"
-	case strings.HasPrefix(kind, "struct"), strings.HasPrefix(kind, "map"):
-		kind = "an object"
-	case strings.HasPrefix(kind, "float"), strings.HasPrefix(kind, "int"):
-		kind = "a number"
-	case kind == "bool":
-		kind = "true or false"
-	case kind == "string":
-		kind = "a string"
-	}
-	return kind + got
+	return kind
 }

@@ -43,18 +43,13 @@ func (t *Turn) read(ctx context.Context, call Call) (Result, error) {
 }
 
 func shownRange(first, last *int) string {
-	if first == nil && last == nil {
-		return ""
+	shown := func(n *int) string {
+		if n == nil {
+			return ""
+		}
+		return fmt.Sprint(*n)
 	}
-	text := "lines "
-	if first != nil {
-		text += fmt.Sprint(*first)
-	}
-	text += "-"
-	if last != nil {
-		text += fmt.Sprint(*last)
-	}
-	return text
+	return strings.TrimSuffix("lines "+shown(first)+"-"+shown(last), "lines -")
 }
 
 // content reads a text file.
