@@ -99,8 +99,7 @@ func (b *Before) Covers(file string) bool {
 		}
 		rel, ok := paths.Within(file, l.root)
 		for name := filepath.ToSlash(rel); ok && name != "."; name = path.Dir(name) {
-			e := l.index.entries[name]
-			ok = l.before.others[name+"/"] == other{} && (e == nil || e.mode != modeModule)
+			ok = l.before.others[name+"/"] == other{} && !l.modules[name]
 		}
 		return ok
 	})

@@ -3,7 +3,6 @@ package git
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"iter"
 	"os"
@@ -20,9 +19,6 @@ const maxArgs = 1000
 
 // diff returns at most max bytes of a diff of the changes, and gives the others a reason.
 func (l *look) diff(ctx context.Context, max int) (string, error) {
-	if err := l.restore(ctx); err != nil {
-		return "", err
-	}
 	all := map[string]string{}
 	err := l.sections(ctx, max, all, func(c Change) bool {
 		return c.Why == "" && (c.Kind != Add || l.after.seen[c.Path].size <= int64(max) || c.Lines == nil)
@@ -44,38 +40,6 @@ func (l *look) diff(ctx context.Context, max int) (string, error) {
 	return b.String(), err
 }
 
-// restore gives a reason to the changes of files that git would not write as they are now, line ends and
-// encoding included. One command of git writes them all.
-func (l *look) restore(ctx context.Context) error {
-	var list []*Change
-	var input strings.Builder
-	for i := range l.changes {
-		c, s := &l.changes[i], l.after.seen[l.changes[i].Path]
-		if c.Why == "" && c.converted && c.Kind != Delete && s.exists() && s.mode.IsRegular() {
-			c.Why = notRestored
-			if len(list) < maxLossy && !strings.Contains(c.Path, "\n") {
-				list = append(list, c)
-				input.WriteString(c.object + " " + c.Path + "\n")
-			}
-		}
-	}
-	if len(list) == 0 {
-		return nil
-	}
-	mark := rand.Text() // git says the size of what it has stored, not of what it writes
-	out, err := l.git(ctx, call{stdin: input.String(), cut: maxOutput}, "cat-file", "--batch="+mark, "--filters")
-	parts := strings.Split("\n"+out+mark+"\n", "\n"+mark+"\n")[1:]
-	if err != nil || len(parts) != len(list)+1 { // there is too much
-		return err
-	}
-	for i, c := range list {
-		if data, err := safefile.Read(l.path(c.Path), maxContent); err == nil && string(data) == parts[i] {
-			c.Why = ""
-		}
-	}
-	return nil
-}
-
 // plain reports whether a section can be in a text.
 func plain(section string) bool {
 	return utf8.ValidString(section) && !strings.Contains(section, "\x00")
@@ -90,7 +54,7 @@ var diffOptions = []string{"--no-color", "--no-ext-diff", "--no-textconv", "--un
 func (l *look) sections(ctx context.Context, max int, all map[string]string, some func(Change) bool) error {
 	binary := len(all) > 0
 	at := map[string]string{}
-	args := slices.Concat([]string{"diff-index", "--cached", "-p", "--binary", "--full-index", l.renames(), "--src-prefix=a/" + l.at, "--dst-prefix=b/" + l.at}, diffOptions, []string{l.before.tree, "--"})
+	args := slices.Concat([]string{"diff-index", "--cached", "-p", "--binary", "--full-index", l.renames(), "--src-prefix=a/" + l.at, "--dst-prefix=b/" + l.at}, diffOptions, []string{l.tree, "--"})
 	for _, c := range l.changes {
 		if some(c) {
 			at["diff --git "+Quote("a/"+l.at+cmp.Or(c.From, c.Path))+" "+Quote("b/"+l.at+c.Path)] = c.Path

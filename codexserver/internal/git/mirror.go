@@ -246,20 +246,5 @@ func readHead(gitDir, commonDir string) ([]byte, error) {
 	return head, nil
 }
 
-// attributes calls f for each file and attribute.
-func (l *look) attributes(ctx context.Context, files, names []string, f func(file, name, value string)) error {
-	if len(files) == 0 {
-		return nil
-	}
-	out, err := l.git(ctx, call{stdin: zeros(files)}, append([]string{"check-attr", "-z", "--stdin"}, names...)...)
-	if err != nil {
-		return err
-	}
-	for fields := strings.Split(out, "\x00"); len(fields) >= 3; fields = fields[3:] {
-		f(fields[0], fields[1], fields[2])
-	}
-	return nil
-}
-
 // zeros joins names as a command reads them from its input.
 func zeros(names []string) string { return strings.Join(names, "\x00") + "\x00" }

@@ -65,11 +65,7 @@ func Review(ctx context.Context, dir string, scratch Scratch, target protocol.Re
 			return nil, err
 		}
 	}
-	data, written, err := m.indexFile()
-	if err == nil {
-		err = m.putIndex(data, written)
-	}
-	if err != nil {
+	if err := m.copyIndex(); err != nil {
 		return nil, err
 	}
 	switch target {

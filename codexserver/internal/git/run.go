@@ -47,10 +47,9 @@ type call struct {
 	cut      int // how many bytes of the output to return; 0 is up to 64 MiB, or an error
 }
 
-// fixed are the variables of each call. Git does not prompt, does not use the network, takes no
-// lock, and fetches nothing that is missing.
+// fixed are the variables of each call. Git does not prompt, does not use the network, and fetches nothing that is missing.
 var fixed = []string{
-	"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1",
+	"GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1",
 	"GIT_LITERAL_PATHSPECS=1", "GIT_EDITOR=false", "GIT_PAGER=cat", "LC_ALL=C",
 }
 

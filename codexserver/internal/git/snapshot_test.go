@@ -196,3 +196,22 @@ func TestCovers(t *testing.T) {
 		t.Errorf("root %s", own.Root())
 	}
 }
+
+// TestLookStaysInside has an index that names a file outside of the working tree.
+func TestLookStaysInside(t *testing.T) {
+	r := newRepo(t)
+	r.write("bb/x", "x\n")
+	r.commit("first")
+	r.write("../x", "y\n")
+	file := filepath.Join(r.dir, ".git", "index")
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, []byte(strings.ReplaceAll(string(data), "bb/x", "../x")), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := git.Look(t.Context(), r.dir, &git.Options{Scratch: git.Scratch{Dir: t.TempDir()}}); err == nil {
+		t.Errorf("there is a look: %+v", s.Gaps())
+	}
+}
