@@ -58,22 +58,17 @@ func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, o *Options)
 	c := &child{log: o.Logger, gone: make(chan struct{}), stderr: stderr, threads: map[string]*thread{}}
 	c.app = appclient.New(t, c.clientOptions(o))
 	c.run.Go(func() { c.lost(c.app.Err()) })
-	if err := c.handshake(ctx); err != nil {
+	err := within(ctx, handshakeLimit, apptypes.CallInitialize, c.app.Initialize)
+	said := c.app.Server()
+	if c.home, c.version = said.Home, said.Version; err == nil && c.home == "" {
+		err = errors.New("codex app-server does not say which CODEX_HOME it has")
+	}
+	if err != nil {
 		err = c.explain(err) // before close records an end of its own
 		c.close()
 		return nil, err
 	}
 	return c, nil
-}
-
-func (c *child) handshake(ctx context.Context) error {
-	err := within(ctx, handshakeLimit, apptypes.CallInitialize, c.app.Initialize)
-	said := c.app.Server()
-	c.home, c.version = said.Home, said.Version
-	if err == nil && c.home == "" {
-		return errors.New("codex app-server does not say which CODEX_HOME it has")
-	}
-	return err
 }
 
 // clientName is the client's name in Codex's records and in its requests to providers.

@@ -1,6 +1,7 @@
 package appserver
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -10,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
@@ -38,9 +38,6 @@ func (e *Engine) openInstalled(ctx context.Context) (*child, error) {
 // program is codex-mcp and not Codex.
 func (e *Engine) openProgram(ctx context.Context, path string) (*child, error) {
 	c, err := e.spawn(ctx, path, e.args, e.defaults.policy)
-	if err == nil {
-		return c, nil
-	}
 	if ctx.Err() == nil && e.defaults.policy == "" && errors.Is(err, errUntrusted) {
 		// Today's Codex does not start with this word in config.toml, but takes it with
 		// each thread.
@@ -50,17 +47,16 @@ func (e *Engine) openProgram(ctx context.Context, path string) (*child, error) {
 			return c, nil
 		}
 	}
-	var old *TooOldError
-	if errors.As(err, &old) {
-		return nil, err
+	if _, old := errors.AsType[*TooOldError](err); old || err == nil {
+		return c, err
 	}
 	// The program may be an old version without an app-server, or not Codex.
 	v, unread := e.programVersion(ctx, path)
-	if errors.Is(unread, errOwn) {
-		return nil, unread
-	}
-	if unread == nil {
+	switch {
+	case unread == nil:
 		err = cmp.Or(v.Check(), err)
+	case errors.Is(unread, errOwn):
+		err = unread
 	}
 	return nil, err
 }
@@ -111,14 +107,11 @@ func (e *Engine) programVersion(ctx context.Context, path string) (version, erro
 	if err != nil {
 		return version{}, fmt.Errorf("%s --version: %w", path, err)
 	}
-	words := strings.Fields(string(out))
-	if len(words) == 0 {
-		return version{}, fmt.Errorf("%s --version says nothing", path)
-	}
-	if strings.Contains(string(out), ownName) {
+	if bytes.Contains(out, []byte(ownName)) {
 		return version{}, errOwn
 	}
-	return appclient.ParseVersion(words[len(words)-1])
+	out = bytes.TrimSpace(out)
+	return appclient.ParseVersion(string(out[bytes.LastIndexByte(out, ' ')+1:]))
 }
 
 // ownName is a part of what codex-mcp --version prints, even under another file name.

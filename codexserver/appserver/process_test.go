@@ -85,7 +85,7 @@ func TestOverridesOnTheCommandLine(t *testing.T) {
 		"model": `m"1`, "approval_policy": "never", "profile": "p", "limits": map[string]any{"wall_time": 1},
 		"a": map[string]any{"b": true, "n": 5, "list": []any{"x", map[string]any{"k": 1.5}}},
 	}})
-	want := `app-server -c a.b=true -c a.list=["x", {"k" = 1.5}] -c a.n=5 -c model="m\"1"`
+	want := `app-server -c a.b=true -c a.list=['x', {k = 1.5}] -c a.n=5 -c model='m"1'`
 	if got := e.Check(t.Context()).Model; got != want {
 		t.Errorf("arguments %s, want %s", got, want)
 	}

@@ -47,9 +47,7 @@ func (c *conversation) reviewer(ctx context.Context) (*conversation, *child, err
 	}
 	s.keepToReading(file.keys)
 	s.Cwd, s.Model = s.now.Cwd, cmp.Or(s.Model, c.model)
-	if c.provider != "" {
-		s.own = at(c.provider, providerKey).with(s.own)
-	}
+	s.own = at(s.now.Provider, providerKey).with(s.own)
 	conv, err := c.engine.begin(ctx, ch, apptypes.CallThreadStart, s.params(""), &s, silent{c.host})
 	if err != nil {
 		return nil, nil, fmt.Errorf("the reviewer's own thread: %w", err)
@@ -62,15 +60,6 @@ type silent struct{ engine.Host }
 
 func (silent) Emit(protocol.EventMsg) {}
 
-// isReadOnly returns an error unless Codex reports that the thread cannot write or reach
-// the network, and never asks for more.
-func isReadOnly(r *apptypes.ThreadReply) error {
-	if network := string(r.Sandbox.NetworkAccess); r.Sandbox.Type == apptypes.SandboxPolicyReadOnly && (network == "" || network == "false" || network == "null") && policyOf(r.ApprovalPolicy) == protocol.ApprovalNever {
-		return nil
-	}
-	return fmt.Errorf("no review: codex would not run it read-only, but in the sandbox %q under the approval policy %.100s", r.Sandbox.Type, r.ApprovalPolicy)
-}
-
 // learn adds what the reviewer found to the conversation's thread.
 func (c *conversation) learn(ctx context.Context, s *turn, r *protocol.Review) {
 	s.mu.Lock()
@@ -80,19 +69,16 @@ func (c *conversation) learn(ctx context.Context, s *turn, r *protocol.Review) {
 		return
 	}
 	words := strings.TrimSpace("Another reviewer has looked at the changes here: " + string(r.Target) + " " + r.Revision)
-	if err := c.inject(ctx, s, words+". What it found:\n\n"+*found); err != nil {
+	raw, err := protocol.AppendItem(nil, protocol.MessageItem{
+		Role: "user", Content: []protocol.ContentItem{{Type: "input_text", Text: words + ". What it found:\n\n" + *found}},
+	})
+	if err == nil {
+		p := apptypes.InjectParams{ThreadID: c.id, Items: []stdjson.RawMessage{raw}}
+		err = s.thread.child.control(ctx, apptypes.CallThreadInjectItems, p, nil)
+	}
+	if err != nil {
 		c.host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("what the review found could not be added to the conversation: %v", err)})
 	}
-}
-
-// inject adds words to the conversation's thread, in the app-server of a turn.
-func (c *conversation) inject(ctx context.Context, s *turn, words string) error {
-	raw, err := protocol.AppendItem(nil, protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "input_text", Text: words}}})
-	if err != nil {
-		return err
-	}
-	p := apptypes.InjectParams{ThreadID: c.id, Items: []stdjson.RawMessage{raw}}
-	return s.thread.child.control(ctx, apptypes.CallThreadInjectItems, p, nil)
 }
 
 // remove deletes the thread of a reviewer after its turn has ended in the

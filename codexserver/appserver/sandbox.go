@@ -54,24 +54,18 @@ func (s *settings) mode(file *configuration, cwd string) (mode string, plain boo
 }
 
 // workspace returns the sandbox workspace-write with the settings of its table.
-func workspace(all keys, cwd string) (protocol.SandboxPolicy, error) {
-	s := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite}
-	for key, to := range map[string]any{
-		"writable_roots": &s.WritableRoots, "network_access": &s.NetworkAccess,
-		"exclude_slash_tmp": &s.ExcludeSlashTmp, "exclude_tmpdir_env_var": &s.ExcludeTmpdirEnvVar,
-	} {
-		raw := all.text(workspaceTable, key)
-		if raw == nil {
-			continue
-		}
-		if err := json.Unmarshal(raw, to); err != nil {
-			return s, configErrorf("%s.%s: %w", workspaceTable, key, err)
-		}
+func workspace(all keys, cwd string) (s protocol.SandboxPolicy, err error) {
+	if raw := all.text(workspaceTable); raw != nil {
+		err = json.Unmarshal(raw, &s)
 	}
+	if fault, is := errors.AsType[*json.SemanticError](err); is {
+		return s, configErrorf("%s%s: %w", workspaceTable, strings.ReplaceAll(string(fault.JSONPointer), "/", "."), err)
+	}
+	s.Mode = protocol.SandboxWorkspaceWrite
 	for i, root := range s.WritableRoots {
 		s.WritableRoots[i] = absolute(root, cwd)
 	}
-	return s, nil
+	return s, err
 }
 
 // absolute returns the path that Codex makes of one in the keys of a thread, "" is the folder itself.

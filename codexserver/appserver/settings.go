@@ -1,14 +1,15 @@
 package appserver
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
@@ -17,7 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/pelletier/go-toml/v2"
 )
 
 // The names of keys that are read here.
@@ -74,37 +75,30 @@ func commandLine(overrides map[string]any) ([]string, defaults, error) {
 	args := []string{"app-server"}
 	passed := s.own.without(d.disabled).dotted()
 	for _, key := range slices.Sorted(maps.Keys(passed)) {
-		args = append(args, "-c", key+"="+tomlOf(jsontext.Value(passed[key])))
+		value, err := tomlOf(passed[key])
+		if err != nil {
+			return nil, d, fmt.Errorf("override %s: %w", key, err)
+		}
+		args = append(args, "-c", key+"="+value)
 	}
 	return args, d, nil
 }
 
 // tomlOf writes a JSON value as an inline TOML value.
-func tomlOf(v jsontext.Value) string {
-	switch v.Kind() {
-	case '{':
-		var members map[string]jsontext.Value
-		if json.Unmarshal(v, &members) != nil {
-			return "{}"
-		}
-		var parts []string
-		for _, k := range slices.Sorted(maps.Keys(members)) {
-			name, _ := jsontext.AppendQuote(nil, k) // k was decoded, so it is valid
-			parts = append(parts, string(name)+" = "+tomlOf(members[k]))
-		}
-		return "{" + strings.Join(parts, ", ") + "}"
-	case '[':
-		var elements []jsontext.Value
-		if json.Unmarshal(v, &elements) != nil {
-			return "[]"
-		}
-		parts := make([]string, len(elements))
-		for i, el := range elements {
-			parts[i] = tomlOf(el)
-		}
-		return "[" + strings.Join(parts, ", ") + "]"
+func tomlOf(raw stdjson.RawMessage) (string, error) {
+	var v any
+	in := stdjson.NewDecoder(bytes.NewReader(raw))
+	in.UseNumber()
+	if err := in.Decode(&v); err != nil {
+		return "", err
 	}
-	return string(v) // JSON and TOML write strings, numbers and booleans alike
+	var b strings.Builder
+	out := toml.NewEncoder(&b)
+	out.SetTablesInline(true)
+	out.SetMarshalJSONNumbers(true)
+	err := out.Encode(map[string]any{"": v})
+	_, text, _ := strings.Cut(b.String(), " = ")
+	return strings.TrimSpace(text), err
 }
 
 // configuration is Codex's for a folder.
@@ -265,11 +259,6 @@ func (e *Engine) translated(cfg protocol.Config, own keys, codexHome string) (*s
 		Model: cfg.Model, Cwd: cfg.Cwd, Sandbox: string(cfg.Sandbox), BaseInstructions: cfg.BaseInstructions,
 		ApprovalPolicy: string(cfg.ApprovalPolicy), DeveloperInstructions: cfg.DeveloperInstructions,
 	}}
-	if cfg.Cwd != "" {
-		if info, err := os.Stat(cfg.Cwd); err != nil || !info.IsDir() {
-			return nil, configErrorf("cwd %q is not a folder", cfg.Cwd)
-		}
-	}
 	name := cfg.Profile
 	if v, ok := own["profile"]; ok {
 		raw, _ := v.(stdjson.RawMessage)
@@ -370,10 +359,7 @@ func policyParam(policy protocol.ApprovalPolicy) stdjson.RawMessage {
 
 // sandboxOf returns a sandbox as a turn takes it.
 func sandboxOf(s protocol.SandboxPolicy) *apptypes.SandboxPolicy {
-	network := stdjson.RawMessage("false")
-	if s.NetworkAccess {
-		network = stdjson.RawMessage("true")
-	}
+	network := stdjson.RawMessage(strconv.FormatBool(s.NetworkAccess))
 	switch s.Mode {
 	case protocol.SandboxDangerFullAccess:
 		return &apptypes.SandboxPolicy{Type: apptypes.SandboxPolicyDangerFullAccess}
@@ -382,10 +368,8 @@ func sandboxOf(s protocol.SandboxPolicy) *apptypes.SandboxPolicy {
 			Type: apptypes.SandboxPolicyWorkspaceWrite, NetworkAccess: network, WritableRoots: s.WritableRoots,
 			ExcludeTmpdirEnvVar: s.ExcludeTmpdirEnvVar, ExcludeSlashTmp: s.ExcludeSlashTmp,
 		}
-	case protocol.SandboxReadOnly:
-		return &apptypes.SandboxPolicy{Type: apptypes.SandboxPolicyReadOnly, NetworkAccess: stdjson.RawMessage("false")}
 	}
-	return nil
+	return &apptypes.SandboxPolicy{Type: apptypes.SandboxPolicyReadOnly, NetworkAccess: stdjson.RawMessage("false")}
 }
 
 // strangers returns the keys that do nothing but to disable or enable MCP servers that are not configured. Codex

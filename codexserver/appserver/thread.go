@@ -27,7 +27,7 @@ type conversation struct {
 	settings *settings // to resume the thread with
 	path     string    // of the rollout
 
-	model, provider string // at the start
+	model string // at the start
 
 	// Turns run one after another.
 	effort  protocol.ReasoningEffort // the last change by a turn; "" without one
@@ -56,12 +56,11 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p *apptypes
 	if r.Thread.ID == "" {
 		return nil, fmt.Errorf("codex answered %s without the id of a thread", method)
 	}
-	if s.readOnly {
-		if err := isReadOnly(&r); err != nil {
-			return nil, err
-		}
+	confined, network := r.Sandbox.Type == apptypes.SandboxPolicyReadOnly, string(r.Sandbox.NetworkAccess)
+	if offline := network == "" || network == "false" || network == "null"; s.readOnly && (!confined || !offline || policyOf(r.ApprovalPolicy) != protocol.ApprovalNever) {
+		return nil, fmt.Errorf("no review: codex would not run it read-only, but in the sandbox %q under the approval policy %.100s", r.Sandbox.Type, r.ApprovalPolicy)
 	}
-	if method != apptypes.CallThreadResume && r.Sandbox.Type != apptypes.SandboxPolicyReadOnly {
+	if method != apptypes.CallThreadResume && !confined {
 		return nil, fmt.Errorf("codex was to start the thread read-only, and its sandbox is %q", r.Sandbox.Type)
 	}
 	s.now.Cwd = r.Cwd
@@ -77,7 +76,7 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p *apptypes
 	if err := e.reaches(s.now.Cwd, &s.now.Sandbox); err != nil {
 		return nil, err
 	}
-	conv := &conversation{engine: e, id: r.Thread.ID, host: host, settings: s, path: r.Thread.Path, model: r.Model, provider: r.ModelProvider}
+	conv := &conversation{engine: e, id: r.Thread.ID, host: host, settings: s, path: r.Thread.Path, model: r.Model}
 	word := s.now.Policy
 	if !slices.Contains(protocol.ApprovalPolicies(), word) {
 		word = "" // finer rules
@@ -131,7 +130,12 @@ func (c *conversation) run(ctx context.Context, start func(context.Context, *tur
 		}
 	}
 	err := r.end(ctx, failed)
-	c.unread = append(r.letters.unread(), c.unread...)
+	if !r.letters.prompted {
+		c.unread = append(r.letters.again, c.unread...)
+	}
+	for _, l := range r.letters.missed() {
+		c.unread = append(c.unread, l.input...)
+	}
 	if u := r.seen.usage; u != nil && u.ModelContextWindow != nil {
 		c.window = u.ModelContextWindow
 	}
@@ -241,28 +245,21 @@ func (t *thread) agentNotification(method string, n *apptypes.Note) {
 	if r == nil {
 		return
 	}
-	id := n.TurnID
-	switch method {
-	case apptypes.NoteTurnStarted, apptypes.NoteTurnCompleted:
-		if id = ""; method == apptypes.NoteTurnStarted && n.Turn != nil {
-			id = n.Turn.ID
-		}
-	case apptypes.NoteItemStarted, apptypes.NoteItemCompleted:
-		if it := n.Item; it != nil && (it.Type == apptypes.ThreadItemCommandExecution || it.Type == apptypes.ThreadItemFileChange) {
-			r.note(method, n)
-		}
-		if id == "" || method == apptypes.NoteItemCompleted {
-			return
-		}
-	case apptypes.NoteItemCommandExecutionOutputDelta:
-		r.note(method, n)
-		return
-	default:
-		return
+	id, over := n.TurnID, method == apptypes.NoteTurnCompleted // it may have started before it was announced
+	if method == apptypes.NoteTurnStarted && n.Turn != nil {
+		id = n.Turn.ID
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.agents[t.id] = id // it may have started before it was announced
+	if over || id != "" {
+		r.mu.Lock()
+		if r.agents[t.id] = id; over {
+			r.agents[t.id] = ""
+		}
+		r.mu.Unlock()
+	}
+	it := n.Item
+	if method == apptypes.NoteItemCommandExecutionOutputDelta || it != nil && (it.Type == apptypes.ThreadItemCommandExecution || it.Type == apptypes.ThreadItemFileChange) {
+		r.note(method, n)
+	}
 }
 
 // announced records the threads of sub-agents that the notification announces. With the tools of

@@ -147,8 +147,13 @@ func (r *turn) end(ctx context.Context, failed error) error {
 	for _, o := range r.seen.open {
 		o.timer.Stop()
 	}
-	for _, m := range r.letters.missed() {
-		r.host.Emit(m)
+	missed := r.letters.missed()
+	for _, l := range missed {
+		r.host.Emit(l.event())
+	}
+	if len(missed) > 0 {
+		r.host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf(
+			"the turn ended before the model read all messages to it; it will read %d in the next turn", len(missed))})
 	}
 	var end *apptypes.Turn
 	if failed == nil {
@@ -408,31 +413,14 @@ func (l *letters) read(m *protocol.UserMessage) bool {
 	return false
 }
 
-// unread returns the messages for the next turn: those that the model did not read.
-func (l *letters) unread() (left []apptypes.Input) {
-	if !l.prompted {
-		left = l.again
-	}
+// missed returns the messages that the model did not read.
+func (l *letters) missed() (left []*letter) {
 	for _, one := range l.sent {
 		if one.taken && !one.read {
-			left = append(left, one.input...)
+			left = append(left, one)
 		}
 	}
 	return left
-}
-
-// missed returns the events about messages that the model did not read before the turn's end.
-func (l *letters) missed() (events []protocol.EventMsg) {
-	for _, one := range l.sent {
-		if one.taken && !one.read {
-			events = append(events, one.event())
-		}
-	}
-	if len(events) > 0 {
-		events = append(events, protocol.BackgroundEvent{Message: fmt.Sprintf(
-			"the turn ended before the model read all messages to it; it will read %d in the next turn", len(events))})
-	}
-	return events
 }
 
 // event returns the message in the form in which the app-server reports that the model has read it.
