@@ -16,9 +16,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/internal/gobuild"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 )
 
-var moments = flag.Int("moments", 1, "end the server at this `number` of moments, in each way; the step soak has more")
+var moments = flag.Int("moments", nightly.Number(1, 50), "end the server at this `number` of moments, in each way; the step soak has more")
 
 // TestEndToEndNothingOutlivesADeadServer ends codex-mcp while the app-server
 // starts, and while it runs a command.

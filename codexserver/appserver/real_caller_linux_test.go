@@ -15,11 +15,12 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 )
 
 var (
 	oneClient = flag.String("client", "", "play hostile calls with the client of this `name` alone")
-	whole     = flag.Bool("whole", false, "play every hostile call with every client")
+	whole     = flag.Bool("whole", nightly.Tests(), "play every hostile call with every client")
 )
 
 // TestRealHostileCaller plays the table of hostile calls with the real Codex. Unless whole, three clients

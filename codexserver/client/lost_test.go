@@ -20,13 +20,14 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
 var (
-	manyTasks = flag.Int("tasks", 20, "hand over this `number` of tasks while the server is killed")
-	manyKills = flag.Int("kills", 4, "kill the server this `number` of times")
+	manyTasks = flag.Int("tasks", nightly.Number(20, 200), "hand over this `number` of tasks while the server is killed")
+	manyKills = flag.Int("kills", nightly.Number(4, 20), "kill the server this `number` of times")
 )
 
 // killer starts servers in processes of their own, and kills the newest one.

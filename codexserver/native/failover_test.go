@@ -21,6 +21,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 )
 
 // several is an engine with several providers, "a", "b" and so on, of which each has a key of its own.
@@ -312,7 +313,7 @@ func TestFailoverOptions(t *testing.T) {
 	}
 }
 
-var games = flag.Int("games", 12, "play this `number` of conversations in which providers refuse")
+var games = flag.Int("games", nightly.Number(12, 500), "play this `number` of conversations in which providers refuse")
 
 // TestFailoverRandom plays conversations with two to four providers, of which each refuses at random,
 // on either wire. Turns fail when all refuse, and processes end between turns. Each command runs once

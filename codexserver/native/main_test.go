@@ -13,10 +13,11 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/memdir"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-var whole = flag.Bool("whole", false, "cut every line, fail every write, play every task")
+var whole = flag.Bool("whole", nightly.Tests(), "cut every line, fail every write, play every task")
 
 // TestMain lets the test binary act as another program, which $PLAY names.
 func TestMain(m *testing.M) {

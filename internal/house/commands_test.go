@@ -37,8 +37,8 @@ func commandLines(t *testing.T) []typed {
 var elsewhere = map[string][2]string{
 	"go build ./...":   {".ci/run", "go build ./..."},
 	"go test ./...":    {".ci/run", "step_test()"},
-	".ci/run":          {".github/workflows/ci.yml", ".ci/run fmt"},
-	".ci/run vet race": {".github/workflows/ci.yml", ".ci/run race"},
+	".ci/run":          {".github/workflows/ci.yml", "- run: .ci/run\n"},
+	".ci/run vet race": {".github/workflows/ci.yml", ".ci/run build vet lint test race readme"},
 
 	"sh hello.sh  # ~/hello": {recordings, `"sh", "hello.sh"`},
 	"codex-mcp page":         {commandTests + "pagecommand_linux_test.go", `built(t), append([]string{"page"}`},

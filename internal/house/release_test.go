@@ -18,10 +18,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/nightly"
 )
 
 var (
-	whole  = flag.Bool("whole", false, "make the release for all six systems")
+	whole  = flag.Bool("whole", nightly.Tests(), "make the release for all six systems")
 	claude = flag.String("claude", "", "the `folder` of the program claude, to install the plugin")
 )
 

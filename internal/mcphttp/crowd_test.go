@@ -18,9 +18,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 )
 
-var whole = flag.Bool("whole", false, "serve 200 principals at once")
+var whole = flag.Bool("whole", nightly.Tests(), "serve 200 principals at once")
 
 // TestPrincipalsDoNotMix runs five turns for each of 40 principals, or 200: a call of a session, one
 // in its background, a call of 2026-07-28, one in the background, and a task. All turns ask

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -71,7 +72,7 @@ var clients = []struct {
 	{"Codex, both switches", modern, codexClient{modern: true}},
 }
 
-var whole = flag.Bool("whole", false, "run every cell of the tables")
+var whole = flag.Bool("whole", nightly.Tests(), "run every cell of the tables")
 
 // draw returns what the gate runs, by engine, client and cell. Every client runs every cell once, on the
 // engines and over the ways to them in turn. Then come cells for clients and for cells that a way lacks.

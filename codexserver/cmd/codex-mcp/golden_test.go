@@ -18,13 +18,14 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 	gocmp "github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 )
 
 var (
 	update = flag.Bool("update", false, "rewrite what clients get in the conversations, and the recordings")
-	whole  = flag.Bool("whole", false, "play every attack at every entry")
+	whole  = flag.Bool("whole", nightly.Tests(), "play every attack at every entry")
 )
 
 // eras are the ways in which a client talks to the server: with a handshake, with version

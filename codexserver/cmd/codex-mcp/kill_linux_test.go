@@ -23,9 +23,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/history"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 )
 
-var kills = flag.Int("kills", 5, "kill the server at this `number` of moments of its tasks")
+var kills = flag.Int("kills", nightly.Number(5, 200), "kill the server at this `number` of moments of its tasks")
 
 // worked matches the name of a task in a request to the model.
 var worked = regexp.MustCompile(`task-(n[0-9]+)`)

@@ -21,6 +21,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,7 +29,7 @@ import (
 const suidVar = "SANDBOX_TEST_SUID"
 
 // whole is for .ci/run soak.
-var whole = flag.Bool("whole", false, "run each row in every mode, and run every command")
+var whole = flag.Bool("whole", nightly.Tests(), "run each row in every mode, and run every command")
 
 func TestTable(t *testing.T) {
 	processes, others := boxtest.Starter(t), others(t)

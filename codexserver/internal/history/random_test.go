@@ -14,10 +14,11 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/internal/history"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 )
 
 var (
-	steps = flag.Int("steps", 5_000, "do this `number` of random steps")
+	steps = flag.Int("steps", nightly.Number(5_000, 1_000_000), "do this `number` of random steps")
 	seed  = flag.Uint64("seed", 0, "do the steps of this `seed` only; 0 means new seeds")
 )
 

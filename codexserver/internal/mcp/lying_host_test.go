@@ -28,6 +28,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/memdir"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -73,7 +74,7 @@ var lyingHosts = []lying{
 	{name: "shows the question", lies: []lie{{806 * time.Millisecond, servertest.Accept, false}}, asking: setting.Asking{Where: setting.WhereBoth}, alone: "approved approved", counts: true},
 }
 
-var whole = flag.Bool("whole", false, "play every lying host in every era, on every engine and next to every place")
+var whole = flag.Bool("whole", nightly.Tests(), "play every lying host in every era, on every engine and next to every place")
 
 // TestLyingHosts has hosts answer by themselves, in both eras and in tasks, on both engines. With a page
 // or the terminal of another client what is asked is done if and only if the person there approves, no

@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 	"golang.org/x/sys/unix"
 )
 
@@ -44,7 +45,7 @@ say fourth
 wait
 `
 
-var whole = flag.Bool("whole", false, "end more trees of processes")
+var whole = flag.Bool("whole", nightly.Tests(), "end more trees of processes")
 
 // TestTreeIsGone ends commands at every stage in every way. No process is left when Run returns, or soon after
 // the server was killed. After the launcher was killed, daemons may be left.

@@ -12,10 +12,11 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
-var seeds = flag.Int("seeds", 25, "ask about so many random patches")
+var seeds = flag.Int("seeds", nightly.Number(25, 2000), "ask about so many random patches")
 
 // TestPatchMessagesHideNothing asks about random patches. No question is over its bound. Each names the
 // files first that other programs run, and counts those that it does not name; if it does not show all of a

@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 )
 
 // turn is a turn in a repository, as an engine would report it.
@@ -139,7 +140,7 @@ func numstatOf(r protocol.TurnResult) string {
 	return strings.Join(lines, "\n")
 }
 
-var whole = flag.Bool("whole", false, "change 10,000 files")
+var whole = flag.Bool("whole", nightly.Tests(), "change 10,000 files")
 
 // TestTurnOfManyFiles checks that a turn with 1,000 changed files, or 10,000, and 50 MiB of output
 // has a report within the limit that counts what it leaves out.

@@ -27,13 +27,14 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/history"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
 var (
-	principals   = flag.Int("principals", 20, "the `number` of users of the service")
+	principals   = flag.Int("principals", nightly.Number(20, 100), "the `number` of users of the service")
 	tasksOfEach  = flag.Int("tasks", 10, "the `number` of tasks of each user")
-	faultsOfKind = flag.Int("faults", 1, "how often each kind of fault happens")
+	faultsOfKind = flag.Int("faults", nightly.Number(1, 10), "how often each kind of fault happens")
 )
 
 // script is the command of an attempt. It says when it begins and ends, and in which worker: the

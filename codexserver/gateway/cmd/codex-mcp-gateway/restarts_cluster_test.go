@@ -12,11 +12,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/codexmcp/codexmcp/internal/nightly"
 )
 
 var (
 	restarted  = flag.Int("restarted", 20, "the `number` of users of the service whose parts are restarted")
-	killedOnce = flag.Bool("killed", false, "kill the parts of the service, too, after their restarts")
+	killedOnce = flag.Bool("killed", nightly.Tests(), "kill the parts of the service, too, after their restarts")
 )
 
 // drainTime is the default of http.drain_timeout. A node kills the workers that are left after that.

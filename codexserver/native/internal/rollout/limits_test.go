@@ -46,3 +46,8 @@ func TestRateLimits(t *testing.T) {
 		}
 	}
 }
+
+// lineOf returns a line of a rollout.
+func lineOf(kind, payload string) string {
+	return `{"timestamp":"2025-09-30T10:11:12.000Z","type":"` + kind + `","payload":` + payload + "}\n"
+}

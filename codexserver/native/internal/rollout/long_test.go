@@ -1,3 +1,5 @@
+//go:build !race
+
 package rollout_test
 
 import (
@@ -42,10 +44,6 @@ func inUse() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
-}
-
-func lineOf(kind, payload string) string {
-	return `{"timestamp":"2025-09-30T10:11:12.000Z","type":"` + kind + `","payload":` + payload + "}\n"
 }
 
 // TestReadLong checks that a long rollout takes little memory, and what is read of it.

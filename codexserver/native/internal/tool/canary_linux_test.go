@@ -19,10 +19,11 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 	"github.com/google/go-cmp/cmp"
 )
 
-var whole = flag.Bool("whole", false, "run every command of the lists, and every attack in each way")
+var whole = flag.Bool("whole", nightly.Tests(), "run every command of the lists, and every attack in each way")
 
 // canary is a tree that must stay as it is: a repository, an empty home, a folder outside, and a folder bin
 // with the listed programs, and a witness in place of every other, which writes its name into the tree when it
