@@ -1,7 +1,6 @@
 package box
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,8 +19,8 @@ import (
 func (p *Programs) Outside(argv []string, commands [][]string, dir string, env []string, also ...string) (clean, environ []string, err error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	s := starts{dir: dir, roots: p.roots(append(also, p.temporary()...)...)}
-	s.path = unwritable(run.Value(env, "PATH"), s.roots)
+	roots := p.roots(append(also, p.temporary()...)...)
+	s := starts{dir, unwritable(run.Value(env, "PATH"), roots), roots}
 	program, err := s.program(argv[0])
 	if err != nil {
 		return nil, nil, err
@@ -29,10 +28,8 @@ func (p *Programs) Outside(argv []string, commands [][]string, dir string, env [
 	clean = append([]string{program}, argv[1:]...)
 	if len(commands) != 1 || !slices.Equal(commands[0], argv) {
 		clean[1] = "-c"
-		for _, words := range commands {
-			if err := s.inScript(words[0]); err != nil {
-				return nil, nil, err
-			}
+		if err := s.script(commands); err != nil {
+			return nil, nil, err
 		}
 	}
 	environ = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
@@ -45,9 +42,8 @@ func (p *Programs) Outside(argv []string, commands [][]string, dir string, env [
 // starts finds what a command starts.
 type starts struct {
 	dir   string
-	path  []string // folders that no command can write
-	roots []os.FileInfo
-	moved bool // a command of the script may have changed the folder
+	path  []string      // the folders of the PATH
+	roots []os.FileInfo // folders that commands can write
 }
 
 // program returns the path of a program. It fails for one that commands can write, also by its interpreter.
@@ -79,6 +75,26 @@ func (s *starts) find(name string) (string, error) {
 	return found[0], nil
 }
 
+// script checks the programs of the commands of a script, which may be built into the shell.
+func (s *starts) script(commands [][]string) error {
+	moved := false // a command may have changed the folder
+	for _, words := range commands {
+		name := words[0]
+		named := filepath.Base(name) != name
+		if moved && named && !filepath.IsAbs(name) {
+			return fmt.Errorf("%s depends on the folder that an earlier command chose", name)
+		}
+		moved = moved || slices.Contains([]string{"cd", "pushd", "popd"}, name)
+		if !named && len(programsNamed(name, s.dir, s.path)) == 0 { // the shell finds no other, or has it built in
+			continue
+		}
+		if _, err := s.program(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // programsNamed returns the programs with a name in the order in which the folders have them, or the one that a
 // path names. Its dir is not cleaned away: .. leads up from the target of a link.
 func programsNamed(name, dir string, folders []string) (found []string) {
@@ -106,36 +122,18 @@ func programsNamed(name, dir string, folders []string) (found []string) {
 func (p *Programs) Planted(programs []string, dir string, env []string, also ...string) string {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	s := starts{dir: dir, roots: p.roots(also...)}
-	for _, folder := range filepath.SplitList(run.Value(env, "PATH")) {
+	roots, folders := p.roots(also...), filepath.SplitList(run.Value(env, "PATH"))
+	for i, folder := range folders {
 		if !filepath.IsAbs(folder) { // a shell also searches there
-			folder = filepath.Join(dir, folder)
+			folders[i] = filepath.Join(dir, folder)
 		}
-		s.path = append(s.path, folder)
 	}
 	for _, name := range programs {
-		var planted *ProgramError
-		if _, err := s.find(name); errors.As(err, &planted) {
-			return filepath.Clean(planted.Path)
+		if found := programsNamed(name, dir, folders); len(found) > 0 && leadsThrough(found[0], roots) {
+			return filepath.Clean(found[0])
 		}
 	}
 	return ""
-}
-
-// inScript checks the program of a command of a script, which may be built into the shell.
-func (s *starts) inScript(name string) error {
-	named := filepath.Base(name) != name
-	if s.moved && named && !filepath.IsAbs(name) {
-		return fmt.Errorf("%s depends on the folder that an earlier command chose", name)
-	}
-	s.moved = s.moved || slices.Contains([]string{"cd", "pushd", "popd"}, name)
-	if _, err := s.find(name); err != nil && !named {
-		if _, planted := err.(*ProgramError); !planted { // the shell finds no other, or has it built in
-			return nil
-		}
-	}
-	_, err := s.program(name)
-	return err
 }
 
 // NamesProgram reports whether a variable names a program, code, or where both are found.

@@ -60,6 +60,8 @@ func (m *mentions) command(words []Word, fed bool, depth int) {
 		m.shell(words[1:], fed, depth)
 	case name == "eval":
 		m.eval(words[1:], depth)
+	case name == "source" || name == ".":
+		m.found = m.found || slices.ContainsFunc(words[1:], func(w Word) bool { return w.Open })
 	case name == "command" && len(words) > 1 && slices.Contains([]string{"-v", "-V"}, words[1].Text): // only looks it up
 	case name == "find" || name == "fd":
 		m.after(words[1:], depth)

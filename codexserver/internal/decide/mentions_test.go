@@ -166,6 +166,9 @@ func TestMentions(t *testing.T) {
 		{"bash|-lc|curl x | bash -s -- y", unclear},
 		{"bash|-lc|sh <x", unclear},
 		{"bash|-lc|bash <(echo ssh)", unclear},
+		{"bash|-lc|source <(echo ssh)", unclear},
+		{"bash|-lc|ls && . $X", unclear},
+		{"bash|-lc|. ./env.sh", no},
 		{"bash", unclear},
 
 		{"bash|-lc|echo 'it", unclear}, // it may be what another shell understands

@@ -3,7 +3,6 @@ package patch
 import (
 	"cmp"
 	"crypto/sha1"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/codexmcp/codexmcp/internal/paths"
-	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // unified returns a unified diff with context lines around each change, or "".
@@ -124,19 +122,11 @@ func (f *changedFile) write(b *strings.Builder, top string) {
 // read reads the file where it was written. It does not follow links that have since
 // replaced it or a folder above it.
 func (f *changedFile) read() (content *string, mode fs.FileMode, err error) {
-	if real, err := resolve(f.real, true); err != nil || real != f.real {
+	file, err := newPlan("").file(f.real)
+	if err != nil || file.target.path != f.real || file.before == nil {
 		return nil, 0, err
 	}
-	file, err := safefile.Open(f.real)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, nil
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	defer file.Close()
-	data, err := file.ReadAll(maxFileSize)
-	return new(string(data)), file.Info().Mode(), err
+	return file.before, file.target.info.Mode(), nil
 }
 
 func gitMode(m fs.FileMode) string {

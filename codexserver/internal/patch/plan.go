@@ -86,9 +86,7 @@ type Folder struct {
 //
 // The paths of files below work.Real are shown below work.Path.
 func (p *Patch) Plan(work Folder, dir string) (*Plan, error) {
-	plan := &Plan{
-		dir: dir, byPath: map[string]*plannedFile{}, folders: map[string]*folder{}, search: search{maxComparisons}, summary: map[rune][]string{},
-	}
+	plan := newPlan(dir)
 	for _, op := range p.files {
 		if err := plan.add(op); err != nil {
 			return nil, err
@@ -115,6 +113,12 @@ func (p *Patch) Plan(work Folder, dir string) (*Plan, error) {
 		}
 	}
 	return plan, nil
+}
+
+func newPlan(dir string) *Plan {
+	return &Plan{
+		dir: dir, byPath: map[string]*plannedFile{}, folders: map[string]*folder{}, search: search{maxComparisons}, summary: map[rune][]string{},
+	}
 }
 
 // Links returns the paths of [Plan.Changes] that the patch names through symbolic links,
