@@ -65,7 +65,7 @@ const maxPackedRefs = 256 << 20
 // the branch, and packed-refs. The branch is "" if none is checked out or it has no commit.
 // plainHead returns false for anything unusual, which git must read.
 func plainHead(gitDir, commonDir string) (commit, branch string, ok bool) {
-	text, err := readLine(filepath.Join(gitDir, "HEAD"))
+	text, err := readHead(gitDir)
 	if err != nil {
 		return "", "", false
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/internal/paths"
@@ -79,16 +80,14 @@ func (m *mirror) reserve() error {
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
-	for err == nil && m.held == nil {
-		var f *os.File
-		if m.scratch, err = os.MkdirTemp(dir, mirrorPrefix+"*"); err == nil {
-			f, err = os.Open(m.scratch)
-		}
-		if err == nil && !errors.Is(safefile.Share(f), safefile.ErrLocked) && exists(m.scratch) {
-			m.held = f
-		} else if _ = f.Close(); errors.Is(err, fs.ErrNotExist) {
-			err = nil // another process has taken it for one of a killed process
-		}
+	if err == nil {
+		m.scratch, err = os.MkdirTemp(dir, mirrorPrefix+"*")
+	}
+	if err == nil {
+		m.held, err = os.Open(m.scratch)
+	}
+	if err == nil {
+		_ = safefile.Share(m.held) // fails where folders cannot be locked
 	}
 	return err
 }
@@ -105,13 +104,15 @@ func (m *mirror) remove() (err error) {
 	}
 	if m.held != nil {
 		_ = m.held.Close() // which unlocks it
-		m.held = nil
 	}
-	m.scratch = ""
+	m.scratch, m.held = "", nil
 	return err
 }
 
-// Sweep removes the folders of processes that were killed.
+// unlocked is how long a new folder may be without a lock.
+const unlocked = time.Minute
+
+// Sweep removes the folders of processes that were killed more than a minute ago.
 func (s Scratch) Sweep(ctx context.Context) error {
 	entries, err := os.ReadDir(s.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,7 +122,8 @@ func (s Scratch) Sweep(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if !e.IsDir() || !strings.HasPrefix(e.Name(), mirrorPrefix) {
+		info, failed := e.Info()
+		if failed != nil || !e.IsDir() || !strings.HasPrefix(e.Name(), mirrorPrefix) || time.Since(info.ModTime()) < unlocked {
 			continue
 		}
 		dir := filepath.Join(s.Dir, e.Name())
@@ -152,7 +154,7 @@ func (m *mirror) git(ctx context.Context, c call, args ...string) (string, error
 		return "", err
 	}
 	c.dir, c.confined = m.root, m.confined
-	c.env = slices.Concat(withoutUser, []string{"GIT_DIR=" + m.folder(), "GIT_WORK_TREE=" + m.root, "GIT_INDEX_FILE=" + filepath.Join(m.scratch, cmp.Or(c.index, "index"))})
+	c.env = slices.Concat(withoutUser, []string{"GIT_DIR=" + m.folder(), "GIT_WORK_TREE=" + m.root, "GIT_INDEX_FILE=" + filepath.Join(m.scratch, "index")})
 	if file := m.excludes(); file != "" {
 		c.options = append([]string{"-c", "core.excludesFile=" + file}, c.options...)
 	}
@@ -162,9 +164,8 @@ func (m *mirror) git(ctx context.Context, c call, args ...string) (string, error
 // ownFiles are the files of a repository with its patterns of what to ignore, and its attributes.
 var ownFiles = []string{"info/exclude", "info/attributes"}
 
-// shared are the files and folders of a repository with its refs, where its history ends, and its objects,
-// by their names in the mirror. Git waits for none of them.
-var shared = map[string]string{"packed-refs": "packed-refs", "shallow": "shallow", "refs": "refs", "reftable": "reftable", "objects/info/alternates": "", "objects": "lent"}
+// shared are the files and folders of a repository with its refs, and where its history ends.
+var shared = []string{"packed-refs", "shallow", "refs", "reftable"}
 
 // make makes the mirror, without an index, unless it is made.
 func (m *mirror) make() (err error) {
@@ -177,18 +178,18 @@ func (m *mirror) make() (err error) {
 	for _, dir := range []string{"info", "objects/info", "objects/pack"} {
 		err = cmp.Or(err, os.MkdirAll(filepath.Join(m.folder(), dir), 0o700))
 	}
-	head := []byte("ref: refs/heads/main\n")
+	head := "ref: refs/heads/main"
 	switch {
 	case err != nil:
 	case m.gitDir == "": // there is no repository
 		err = os.Mkdir(filepath.Join(m.folder(), "refs"), 0o700)
 	default:
-		if head, err = readHead(m.gitDir, m.commonDir); err == nil {
-			err = m.share()
+		if head, err = readHead(m.gitDir); err == nil {
+			err = m.share(head)
 		}
 	}
-	for name, data := range map[string][]byte{"HEAD": head, "config": m.config(), "objects/info/alternates": []byte("../lent\n")} {
-		err = cmp.Or(err, os.WriteFile(filepath.Join(m.folder(), name), data, 0o600))
+	for name, text := range map[string]string{"HEAD": head, "config": m.config(), "objects/info/alternates": "../lent"} {
+		err = cmp.Or(err, os.WriteFile(filepath.Join(m.folder(), name), []byte(text+"\n"), 0o600))
 	}
 	if err != nil {
 		return errors.Join(err, m.remove())
@@ -196,8 +197,9 @@ func (m *mirror) make() (err error) {
 	return nil
 }
 
-// share copies the small files of the repository, and links what git reads of the others.
-func (m *mirror) share() error {
+// share copies the small files of the repository, and links what git reads of the others. Git would wait for files
+// that are not regular ones.
+func (m *mirror) share(head string) error {
 	for _, name := range ownFiles {
 		data, err := safefile.Read(filepath.Join(m.commonDir, name), maxSmallFile)
 		if err == nil {
@@ -207,43 +209,23 @@ func (m *mirror) share() error {
 			return err
 		}
 	}
-	for name, to := range shared {
-		file := filepath.Join(m.commonDir, name)
-		if special(file) {
+	branch := strings.TrimSpace(strings.TrimPrefix(head, "ref:"))
+	for _, name := range append([]string{branch, "objects/info/alternates"}, shared...) {
+		if file := filepath.Join(m.commonDir, filepath.FromSlash(name)); special(file) {
 			return fmt.Errorf("%s is not a regular file", file)
 		}
-		if to == "" {
-			continue
-		}
-		if err := os.Symlink(file, filepath.Join(m.folder(), to)); err != nil {
-			return err
-		}
 	}
-	return nil
+	err := os.Symlink(filepath.Join(m.commonDir, "objects"), filepath.Join(m.folder(), "lent"))
+	for _, name := range shared {
+		err = cmp.Or(err, os.Symlink(filepath.Join(m.commonDir, name), filepath.Join(m.folder(), name)))
+	}
+	return err
 }
 
 // special reports whether git could block on reading a file, or read it without end.
 func special(file string) bool {
 	info, err := os.Stat(file)
 	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
-}
-
-// readHead returns the content of HEAD. The file of a branch must be a regular one, or git would wait
-// for it.
-func readHead(gitDir, commonDir string) ([]byte, error) {
-	file := filepath.Join(gitDir, "HEAD")
-	var head []byte
-	if target, err := os.Readlink(file); err == nil && strings.HasPrefix(filepath.ToSlash(target), "refs/") {
-		head = []byte("ref: " + filepath.ToSlash(target) + "\n")
-	} else if head, err = safefile.Read(file, maxSmallFile); err != nil {
-		return nil, err
-	}
-	if name, ok := strings.CutPrefix(string(head), "ref:"); ok {
-		if file := filepath.Join(commonDir, filepath.FromSlash(strings.TrimSpace(name))); special(file) {
-			return nil, fmt.Errorf("%s is not a regular file", file)
-		}
-	}
-	return head, nil
 }
 
 // zeros joins names as a command reads them from its input.

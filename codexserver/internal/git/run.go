@@ -40,7 +40,6 @@ type program struct {
 type call struct {
 	dir      string
 	env      []string // added to the environment
-	index    string   // the name of one in the mirror
 	confined *box.Confinement
 	options  []string // before the command, such as "-c" and a setting
 	stdin    string

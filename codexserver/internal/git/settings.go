@@ -98,11 +98,11 @@ const constants = `[core]
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 // config returns the configuration.
-func (m *mirror) config() []byte {
-	text := []byte(constants)
+func (m *mirror) config() string {
+	text := constants
 	for name, section := range sections {
 		if value := m.settings[name]; value != "" && strings.Trim(value, letters) == "" {
-			text = fmt.Appendf(text, "[%s]\n\t%s = %s\n", section, name, value)
+			text += fmt.Sprintf("[%s]\n\t%s = %s\n", section, name, value)
 		}
 	}
 	return text
