@@ -24,10 +24,8 @@ const (
 	controlLimit   = 30 * time.Second
 	// startLimit is longer: a thread waits for the MCP servers of its configuration.
 	startLimit = 120 * time.Second
-	// aliveLimit bounds the wait for any answer at all, and obituaryLimit that for
-	// the end of a connection that does not answer any more.
-	aliveLimit    = 5 * time.Second
-	obituaryLimit = 5 * time.Second
+	// aliveLimit bounds the wait for any answer at all.
+	aliveLimit = 5 * time.Second
 )
 
 // child is one run of the app-server and the connection to it. It serves all threads.
@@ -242,19 +240,11 @@ func (c *child) lastLimits() *protocol.RateLimits {
 	return limitsOf(c.limits)
 }
 
-// obituary returns how the app-server ended. The caller has seen the connection fail. It waits until the reason is
-// known, for a bounded time.
+// obituary returns how the app-server ended. The caller has seen the connection end or fail; the process ends soon
+// after that.
 func (c *child) obituary() error {
-	limit := time.NewTimer(obituaryLimit)
-	defer limit.Stop()
-	var err error
-	var said string
-	select {
-	case <-c.gone:
-		said, err = c.stderr.last(c.ended), c.why
-	case <-limit.C:
-		said = c.stderr.last(time.Time{})
-	}
+	<-c.gone
+	err := c.why
 	var late *timeoutError
 	switch {
 	case errors.Is(err, errClosed):
@@ -270,7 +260,7 @@ func (c *child) obituary() error {
 	if errors.As(err, &exit) {
 		text += " (" + exit.Error() + ")"
 	}
-	if said != "" {
+	if said := c.stderr.last(c.ended); said != "" {
 		text += ": " + c.redact(said)
 	}
 	return told(text)

@@ -80,6 +80,11 @@ type launch struct {
 	err   error
 }
 
+// Main must be the first statement of the program's main function, and of TestMain in a
+// test. On Linux, [New] fails without it. The app-server and all that it starts end with the
+// program, however that ends. Main of package native does the same; call one of the two.
+func Main() { box.Main() }
+
 // New returns an engine. It starts nothing and does not look for the codex program. The
 // error is about Overrides, or says that main does not call [Main].
 func New(o *Options) (*Engine, error) {

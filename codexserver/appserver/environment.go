@@ -115,38 +115,35 @@ var namesVariable = map[string]bool{
 	"http_headers": false, "query_params": false, "experimental_bearer_token": false,
 }
 
-// credentials calls found with each value that is a secret or names the environment variable with one.
-func credentials(k keys, found func(word string, variable bool)) {
+// credentials returns the secrets in providers and MCP servers, and the names of the environment variables with one.
+func credentials(k keys) (names, values []string) {
 	for name, v := range k {
 		below, _ := v.(keys)
-		if variable, ok := namesVariable[name]; ok {
-			if word := get[string](k, name); word != "" {
-				found(word, variable)
-			}
-			for key := range below {
-				if word := get[string](below, key); word != "" {
-					found(word, variable)
-				}
-			}
+		variable, is := namesVariable[name]
+		found := []string{get[string](k, name)}
+		for key := range below {
+			found = append(found, get[string](below, key))
 		}
-		credentials(below, found)
+		found = slices.DeleteFunc(found, func(word string) bool { return word == "" })
+		switch {
+		case is && variable:
+			names = append(names, found...)
+		case is:
+			values = append(values, found...)
+		}
+		further, secrets := credentials(below)
+		names, values = append(names, further...), append(values, secrets...)
 	}
+	return names, values
 }
 
 // learn notes the secrets that providers and MCP servers get by a configuration and the further keys of a
 // conversation, so that no error has them. It returns the names of the variables that have one.
 func (c *child) learn(file, further keys) (names []string) {
 	var values []string
-	for _, k := range []keys{file, further} {
-		for _, table := range []string{providersTable, serversTable} {
-			credentials(k.table(table), func(word string, variable bool) {
-				if variable {
-					names = append(names, word)
-				} else {
-					values = append(values, word)
-				}
-			})
-		}
+	for _, k := range []keys{file.table(providersTable), file.table(serversTable), further.table(providersTable), further.table(serversTable)} {
+		n, v := credentials(k)
+		names, values = append(names, n...), append(values, v...)
 	}
 	for _, entry := range os.Environ() {
 		if name, value, _ := strings.Cut(entry, "="); slices.Contains(names, name) || run.MatchName(run.Secrets(), name) {

@@ -28,7 +28,7 @@ func (e *Engine) TrustTemporary() { e.programs.Temporary = []string{} }
 
 // FindAnywhere is Find with the folders for temporary files.
 func FindAnywhere(path string) (string, error) {
-	return findFirst(&box.Programs{Temporary: []string{}}, path)
+	return first(find(&box.Programs{Temporary: []string{}}, path))
 }
 
 // PID is the id of the app-server's process, 0 without one.

@@ -128,12 +128,10 @@ func own(path string) error { return fmt.Errorf("%s %w", path, errOwn) }
 // empty, else the name codex. It searches for a name without a folder in the PATH, but not
 // in folders for temporary files, and skips links to the running program. The error is a
 // [*NotFoundError].
-func Find(path string) (string, error) {
-	return findFirst(&box.Programs{}, path)
-}
+func Find(path string) (string, error) { return first(find(&box.Programs{}, path)) }
 
-func findFirst(programs *box.Programs, path string) (string, error) {
-	paths, err := find(programs, path)
+// first returns the first of the programs found.
+func first(paths []string, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}

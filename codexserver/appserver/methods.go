@@ -197,8 +197,8 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 				out.Efforts = append(out.Efforts, protocol.ReasoningEffort(e.ReasoningEffort))
 			}
 			if own != "" && m.Model == own {
-				known := &list.Models[0]
-				known.Description, known.Efforts, known.DefaultEffort = out.Description, out.Efforts, cmp.Or(known.DefaultEffort, out.DefaultEffort)
+				out.DefaultEffort, out.IsDefault = cmp.Or(list.Models[0].DefaultEffort, out.DefaultEffort), true
+				list.Models[0] = out
 				continue
 			}
 			if list.Models = append(list.Models, out); len(list.Models) == maxModels {
@@ -271,7 +271,7 @@ func (e *Engine) Check(ctx context.Context) *Report {
 
 func (e *Engine) check(ctx context.Context, r *Report) error {
 	var err error
-	if r.Path, err = findFirst(e.programs, e.options.Path); err != nil {
+	if r.Path, err = first(find(e.programs, e.options.Path)); err != nil {
 		return err
 	}
 	c, err := e.child(ctx)

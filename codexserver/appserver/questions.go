@@ -36,23 +36,26 @@ var errNobody = errors.New("it belongs to no running turn")
 // answer returns the function that answers the questions of a method. With an error, nothing is allowed. Several
 // questions of a turn may be open at a time.
 func answer[P, R any](c *child, method string, of func(*P) about, decide func(*question, *P) (R, error)) func(context.Context, *P) (R, error) {
-	return func(ctx context.Context, p *P) (R, error) {
-		var none R
+	return func(ctx context.Context, p *P) (answer R, err error) {
+		defer func() {
+			if err != nil {
+				c.log.Warn("codex: approval declined without asking", "method", method, "why", err)
+			}
+		}()
 		a, err := c.ask(ctx, of(p))
 		if err != nil {
-			c.refuse(method, err)
-			return none, err
+			return answer, err
 		}
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
 		defer context.AfterFunc(a.turn.ctx, stop)()
 		a.ctx = ctx
-		answer, err := decide(a, p)
-		switch {
-		case errors.Is(err, errQueue): // an event for each would be as many
-			c.refuse(method, err)
-		case err != nil:
-			a.refuse(method, err)
+		answer, err = decide(a, p)
+		if err != nil && ctx.Err() == nil && !errors.Is(err, errQueue) { // an event for each would be as many
+			a.turn.report(protocol.BackgroundEvent{
+				Message: "refused " + method + " of Codex: " + err.Error(),
+				Refused: &protocol.Refused{Tool: method, Cwd: a.turn.grant.Cwd, Reason: err.Error()},
+			})
 		}
 		return answer, err
 	}
@@ -88,11 +91,7 @@ func (a *question) decided(what string, out elicit.Outcome) {
 			r.aborted = abortReason(out)
 		}
 		r.mu.Unlock()
-		r.thread.child.run.Go(func() {
-			ctx, stop := context.WithTimeout(context.Background(), interruptLimit)
-			defer stop()
-			r.cut(ctx)
-		})
+		r.interrupt()
 	}
 	a.explain(what, out)
 }
@@ -129,13 +128,11 @@ func (a *question) explain(what string, out elicit.Outcome) {
 
 // abortReason returns the reason for the abort of a turn.
 func abortReason(out elicit.Outcome) error {
-	if text := out.ForCaller(); text != "" {
-		return errors.New(text)
+	text := out.ForCaller()
+	if text == "" && out.Reason != "" {
+		text = out.ForModel()
 	}
-	if text := out.ForModel(); text != "" && out.Reason != "" {
-		return errors.New(text)
-	}
-	return errors.New("the client chose to abort the turn")
+	return errors.New(cmp.Or(text, "the client chose to abort the turn"))
 }
 
 // command decides about a command. An approval counts once: Codex would let the same words run again
@@ -210,22 +207,6 @@ func (a *question) answer(out elicit.Outcome) string {
 	return d
 }
 
-// refuse declines a request that cannot be shown, and reports that to the caller.
-func (a *question) refuse(method string, why error) {
-	if a.ctx.Err() == nil { // and not withdrawn
-		a.turn.report(protocol.BackgroundEvent{
-			Message: "refused " + method + " of Codex: " + why.Error(),
-			Refused: &protocol.Refused{Tool: method, Cwd: a.turn.grant.Cwd, Reason: why.Error()},
-		})
-	}
-	a.turn.thread.child.refuse(method, why)
-}
-
-// refuse logs that a request is declined without a question.
-func (c *child) refuse(method string, why error) {
-	c.log.Warn("codex: approval declined without asking", "method", method, "why", why)
-}
-
 // permissions decides about permissions beyond the sandbox.
 func (a *question) permissions(p *apptypes.Permissions) (apptypes.PermissionsReply, error) {
 	out := a.turn.host.Approve(a.ctx, permissionsQuestion(p, a.agent))
@@ -290,9 +271,9 @@ func (a *question) execApproval(p *apptypes.CommandApproval) protocol.ExecApprov
 		about = append(about, "input for a command that is running")
 	}
 	members := []jsontext.Value{p.Unknown}
-	elsewhere := environment(p.EnvironmentID)
+	elsewhere := place(p.EnvironmentID)
 	if elsewhere != "" {
-		about = append(about, "in the environment "+elsewhere+", not on this machine")
+		about = append(about, elsewhere)
 	}
 	if n := p.NetworkApprovalContext; n != nil {
 		members = append(members, n.Unknown)
@@ -309,6 +290,14 @@ func (a *question) execApproval(p *apptypes.CommandApproval) protocol.ExecApprov
 	r.Reason = reason(about, p.Reason)
 	r.FromEngine = len(about) > 0 && p.Reason == ""
 	return r
+}
+
+// place returns words about where a command would run, "" for the app-server's own machine.
+func place(raw stdjson.RawMessage) string {
+	if e := environment(raw); e != "" {
+		return "in the environment " + e + ", not on this machine"
+	}
+	return ""
 }
 
 // environment returns where a command would run, "" for the app-server's own machine.
@@ -404,13 +393,11 @@ func permissionsQuestion(p *apptypes.Permissions, agent string) *elicit.Question
 		Notes:   []string{"This is not a command: it grants these permissions to the commands that follow."},
 	}).Question()
 	q.Once = true
-	if e := environment(p.EnvironmentID); e != "" {
-		q.Brief = nil // made from the message
-		q.Message += "\n" + elicit.ShowText("in the environment "+e+", not on this machine")
-	}
-	if more := unknown(p.Unknown); more != "" {
-		q.Brief = nil
-		q.Message += "\n" + elicit.ShowText(more)
+	for _, more := range []string{place(p.EnvironmentID), unknown(p.Unknown)} {
+		if more != "" {
+			q.Brief = nil // made from the message
+			q.Message += "\n" + elicit.ShowText(more)
+		}
 	}
 	if len(p.Permissions) > 0 {
 		q.Meta = map[string]any{"permissions": jsontext.Value(p.Permissions)} // whole

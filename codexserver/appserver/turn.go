@@ -49,9 +49,10 @@ type turn struct {
 	aborted error             // why an answer aborted the turn; no further question is asked
 	ended   bool              // no further event is emitted
 	counted chan struct{}     // closed when the tokens of the model's last response have been counted
-	reading bool              // they have not
 	agents  map[string]string // the turns of sub-agents by thread, "" where it has ended
 	seen    reported
+
+	interrupt func() (cleared <-chan struct{}) // calls ends, once
 }
 
 // reported is what the app-server has reported of a turn.
@@ -71,10 +72,11 @@ var errTurnEnded = errors.New("the turn has ended")
 // newTurn returns a turn. Its context ends with ctx at the latest.
 func newTurn(ctx context.Context, host engine.Host) *turn {
 	r := &turn{
-		host: host, started: make(chan struct{}), counted: make(chan struct{}), reading: true,
+		host: host, started: make(chan struct{}), counted: make(chan struct{}),
 		agents: map[string]string{}, seen: reported{open: map[string]*openItem{}, asked: map[string]bool{}},
 	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	r.interrupt = sync.OnceValue(r.ends)
 	return r
 }
 
@@ -97,41 +99,36 @@ func (r *turn) begin(ctx context.Context, t *thread, grant *box.Grant, p *apptyp
 	if err != nil {
 		return err
 	}
-	limit := time.NewTimer(controlLimit)
-	defer limit.Stop()
-	select {
-	case <-app.Begun():
-		if _, err = app.End(); errors.Is(err, jsonrpc.ErrClosed) {
-			err = c.obituary()
-		}
-		return err
-	case <-ctx.Done():
+	err = r.begun(ctx, controlLimit)
+	if _, late := errors.AsType[*timeoutError](err); late {
+		r.interrupt() // in case it begins later
+	} else if ctx.Err() != nil {
 		return nil
-	case <-limit.C:
 	}
-	late := &timeoutError{apptypes.CallTurnStart, controlLimit}
-	c.late(late)
-	r.interrupt() // in case it begins later
-	return late
+	return err
 }
 
-// begun waits until the app-server has begun the turn. It returns false if it never will. An app-server
-// that does not answer the start is killed, unless it answers other requests.
-func (r *turn) begun() bool {
+// begun waits until the app-server has begun the turn. An app-server that does not do so within the limit is killed,
+// unless it answers other requests.
+func (r *turn) begun(ctx context.Context, limit time.Duration) error {
+	timed, stop := context.WithTimeoutCause(ctx, limit, &timeoutError{apptypes.CallTurnStart, limit})
+	defer stop()
 	c := r.thread.child
-	limit := time.NewTimer(interruptLimit)
-	defer limit.Stop()
-	for {
-		select {
-		case <-r.app.Begun():
-			_, err := r.app.End()
-			return err == nil
-		case <-c.gone:
-			return false
-		case <-limit.C:
-			c.late(&timeoutError{apptypes.CallTurnStart, interruptLimit})
+	select {
+	case <-r.app.Begun():
+		if _, err := r.app.End(); !errors.Is(err, jsonrpc.ErrClosed) {
+			return err
 		}
+		return c.obituary()
+	case <-c.gone:
+		return c.obituary()
+	case <-timed.Done():
 	}
+	err := context.Cause(timed)
+	if late, is := errors.AsType[*timeoutError](err); is {
+		c.late(late)
+	}
+	return err
 }
 
 // end emits the last events, cancels the open questions, and returns the error of the turn. Nothing is emitted
@@ -191,15 +188,13 @@ func (r *turn) note(method string, n *apptypes.Note) {
 func (r *turn) count(method string) {
 	switch method {
 	case apptypes.NoteThreadTokenUsageUpdated:
-		if r.reading {
+		if !closed(r.counted) {
 			close(r.counted)
 		}
-		r.reading = false
 	case apptypes.NoteItemCompleted, apptypes.NoteItemAgentMessageDelta, apptypes.NoteItemReasoningSummaryTextDelta, apptypes.NoteItemReasoningTextDelta:
-		if !r.reading {
+		if closed(r.counted) {
 			r.counted = make(chan struct{})
 		}
-		r.reading = true
 	}
 }
 
@@ -239,69 +234,56 @@ func (r *turn) report(e protocol.EventMsg) {
 // await waits for the end of the turn. It interrupts the turn when ctx ends, and returns soon after that.
 func (r *turn) await(ctx context.Context) {
 	gone := r.thread.child.gone
-	var cleared <-chan struct{}
 	select {
 	case <-r.app.Ended():
-		if end, _ := r.app.End(); end != nil && end.Status == apptypes.TurnStatusInterrupted {
-			clearing, stop := context.WithTimeout(context.Background(), interruptGrace)
-			defer stop()
-			r.clear(clearing)
+		if end, _ := r.app.End(); end == nil || end.Status != apptypes.TurnStatusInterrupted {
+			return
 		}
-		return
 	case <-gone:
 		return
 	case <-ctx.Done():
-		cleared = r.interrupt()
 	}
 	grace := time.NewTimer(interruptGrace)
 	defer grace.Stop()
 	select {
-	case <-cleared:
+	case <-r.interrupt():
 	case <-gone:
 	case <-grace.C:
 	}
 }
 
-// clear ends the commands that an interrupted turn and its sub-agents left running. Codex
-// would keep them for a later turn. Versions without the method answer with an error.
-func (r *turn) clear(ctx context.Context) {
-	for thread := range r.turns() {
-		_ = r.thread.child.app.Call(ctx, apptypes.CallThreadBackgroundTerminalsClean, apptypes.ThreadRef{ThreadID: thread}, nil)
-	}
-}
-
-// interrupt ends the turn, its sub-agents' turns and their commands. It does not wait; cleared is
+// ends ends the turn, its sub-agents' turns and their commands. It does not wait; cleared is
 // closed when they have ended.
-func (r *turn) interrupt() (cleared <-chan struct{}) {
+func (r *turn) ends() (cleared <-chan struct{}) {
 	c := r.thread.child
 	done := make(chan struct{})
 	c.run.Go(func() {
 		defer close(done)
-		if !r.begun() {
+		err := r.begun(context.Background(), interruptLimit)
+		for late := new(timeoutError); errors.As(err, &late); {
+			err = r.begun(context.Background(), interruptLimit)
+		}
+		if err != nil {
 			return
 		}
 		ctx, stop := context.WithTimeout(context.Background(), interruptLimit)
 		defer stop()
-		r.cut(ctx)
+		for thread, turn := range r.turns() {
+			if turn != "" {
+				_ = c.app.Interrupt(ctx, thread, turn) // refused if the turn has just ended by itself
+			}
+		}
 		select {
 		case <-r.app.Ended():
-			r.clear(ctx)
+			for thread := range r.turns() { // Codex would keep their commands for a later turn
+				_ = c.app.Call(ctx, apptypes.CallThreadBackgroundTerminalsClean, apptypes.ThreadRef{ThreadID: thread}, nil)
+			}
 		case <-c.gone:
 		case <-ctx.Done():
 			c.kill(&timeoutError{apptypes.CallTurnInterrupt, interruptLimit})
 		}
 	})
 	return done
-}
-
-// cut interrupts the turn and its sub-agents' turns.
-func (r *turn) cut(ctx context.Context) {
-	for thread, turn := range r.turns() {
-		if turn != "" {
-			// Refused if the turn has just ended by itself; completed is closed then.
-			_ = r.thread.child.app.Interrupt(ctx, thread, turn)
-		}
-	}
 }
 
 // turns returns the ids of the turn and of its sub-agents' turns by thread.
