@@ -61,7 +61,7 @@ func (m *mentions) command(words []Word, fed bool, depth int) {
 	case name == "eval":
 		m.eval(words[1:], depth)
 	case name == "source" || name == ".":
-		m.found = m.found || slices.ContainsFunc(words[1:], func(w Word) bool { return w.Open })
+		m.found = m.found || slices.ContainsFunc(words[1:], func(w Word) bool { return w.Open || !fed && isInput(w) })
 	case name == "command" && len(words) > 1 && slices.Contains([]string{"-v", "-V"}, words[1].Text): // only looks it up
 	case name == "find" || name == "fd":
 		m.after(words[1:], depth)
@@ -115,7 +115,7 @@ func (m *mentions) shell(args []Word, fed bool, depth int) {
 		case cluster && strings.Contains(arg.Text, "s") && script == len(args) && !fed: // it reads its input
 			m.found = true
 		}
-		if !option {
+		if !option && !isInput(arg) {
 			operands++
 		}
 	}
@@ -203,6 +203,9 @@ func runsInput(words []Word) bool {
 		return w.Open || LooksLikeShell(name) || slices.Contains(unread, name) || slices.Contains([]string{"source", ".", "eval", "xargs", "parallel"}, name)
 	})
 }
+
+// isInput reports whether a word names what a shell reads, as /dev/stdin and /dev/fd/3.
+func isInput(w Word) bool { return strings.HasPrefix(w.Text, "/dev/") }
 
 // eval looks at the script that eval makes of its words.
 func (m *mentions) eval(args []Word, depth int) {

@@ -169,6 +169,8 @@ func TestMentions(t *testing.T) {
 		{"bash|-lc|source <(echo ssh)", unclear},
 		{"bash|-lc|ls && . $X", unclear},
 		{"bash|-lc|. ./env.sh", no},
+		{"bash|-lc|echo ssh host | . /dev/stdin", unclear},
+		{"bash|-lc|echo ssh host | bash /dev/fd/0", unclear},
 		{"bash", unclear},
 
 		{"bash|-lc|echo 'it", unclear}, // it may be what another shell understands
