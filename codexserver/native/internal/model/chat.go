@@ -18,18 +18,18 @@ func (chatWire) headers(http.Header, *Request) {}
 
 func (chatWire) read(s *stream) (*Response, error) {
 	a := &chatAnswer{stream: s, out: &Response{}}
-	for {
-		e, err := s.event()
-		switch {
-		case e.done, err != nil && a.finished && !isLimit(err): // some servers end without [DONE]
+	for e := range s.events {
+		if e.done {
 			return a.out, a.end()
-		case err != nil:
-			return nil, s.closed(err, "stream closed before the answer was finished")
 		}
 		if err := a.event(e); err != nil {
 			return nil, err
 		}
 	}
+	if a.finished && !isLimit(s.err) { // some servers end without [DONE]
+		return a.out, a.end()
+	}
+	return nil, s.closed("stream closed before the answer was finished")
 }
 
 // The member of a message that has the reasoning goes back with it. The type of a

@@ -111,19 +111,16 @@ func (w responsesWire) body(req *Request, before int) ([]byte, error) {
 func (responsesWire) read(s *stream) (*Response, error) {
 	s.emit(Event{Type: RateLimitsRead, RateLimits: rateLimits(s.header)})
 	a := &responsesAnswer{stream: s, out: &Response{}, seen: map[string]bool{}}
-	for {
-		e, err := s.event()
-		switch {
-		case err != nil:
-			return nil, s.closed(err, "stream closed before response.completed")
-		case !e.done:
+	for e := range s.events {
+		if !e.done {
 			if whole, err := a.event(e); whole || err != nil {
 				return a.out, err
 			}
-		case len(a.out.Items)+len(a.open)+a.text.Len() > 0: // from servers that mix the two wires
+		} else if len(a.out.Items)+len(a.open)+a.text.Len() > 0 { // from servers that mix the two wires
 			return a.out, a.end("response.done", value{})
 		}
 	}
+	return nil, s.closed("stream closed before response.completed")
 }
 
 // responsesAnswer collects the events of a response.

@@ -17,29 +17,23 @@ type stream struct {
 	hide    func(string) string     // removes secrets from the provider's words
 	header  http.Header
 
-	odd   []byte  // the last event that was no part of an answer, and may say why
-	queue []event // of which at were read
-	at    int
+	odd []byte // the last event that was no part of an answer, and may say why
+	err error  // that ended the stream, io.EOF at its end
 }
 
-// event returns the next event, io.EOF at the end of the stream.
-func (s *stream) event() (event, error) {
-	for s.at == len(s.queue) {
-		e, err := s.next()
-		if err == nil {
-			err = s.read(e)
-		}
-		if err != nil {
-			return event{}, err
+// events yields the objects of the stream until it ends, each of which is valid until the next one. Some servers leave
+// out the empty line between several ones.
+func (s *stream) events(yield func(event) bool) {
+	for s.err == nil {
+		var e event
+		if e, s.err = s.next(); s.err == nil && !s.objects(e, yield) {
+			return
 		}
 	}
-	s.at++
-	return s.queue[s.at-1], nil
 }
 
-// read queues the objects of an event: some servers leave out the empty line between several ones.
-func (s *stream) read(e event) error {
-	s.queue, s.at, s.parser.kept = s.queue[:0], 0, s.parser.kept[:0]
+// objects yields the objects of an event. It returns false if no more are wanted.
+func (s *stream) objects(e event, yield func(event) bool) bool {
 	whole := bytes.TrimSpace(e.data)
 	for data := whole; len(data) > 0; {
 		v, rest, ok := s.parser.parse(data)
@@ -53,30 +47,35 @@ func (s *stream) read(e event) error {
 		if !ok {
 			said, rest, _ = bytes.Cut(data, []byte("\n"))
 		}
-		switch last := len(rest) == 0; {
+		one := event{value: v, title: e.title, open: e.open && len(rest) == 0, body: e.body && len(v.raw) == len(whole)}
+		switch {
 		case v.kind() == '{':
-			s.queue = append(s.queue, event{value: v, title: e.title, open: e.open && last, body: e.body && len(v.raw) == len(whole)})
 		case bytes.EqualFold(bytes.Trim(said, "\" \t\r"), []byte("[DONE]")):
-			s.queue = append(s.queue, event{done: true})
+			one = event{done: true}
 		case string(e.title) == "error", e.body:
-			return s.failure(data)
+			s.err = s.failure(data)
+			return false
 		case data[0] != '{':
 			s.odd = slices.Clone(data)
-			return nil
+			return true
 		case e.open:
-			return nil
+			return true
 		default:
-			return broken("event cannot be read: " + shorten(string(data)))
+			s.err = broken("event cannot be read: " + shorten(string(data)))
+			return false
+		}
+		if !yield(one) {
+			return false
 		}
 		data = rest
 	}
-	return nil
+	return true
 }
 
-// closed returns the error for a stream that ended with err before the answer was whole.
-func (s *stream) closed(err error, reason string) error {
-	if !errors.Is(err, io.EOF) {
-		return err
+// closed returns the error for a stream that ended before the answer was whole.
+func (s *stream) closed(reason string) error {
+	if !errors.Is(s.err, io.EOF) {
+		return s.err
 	}
 	if said := refusalOf(s.odd); len(said.words) > 0 {
 		return s.failure(s.odd)

@@ -34,7 +34,7 @@ type parser struct {
 	from  bytes.Buffer // the data
 	left  int
 	stack []value // that belong to none yet
-	kept  []value // that belong to one; their memory is used again when nobody needs the values
+	kept  []value // that belong to one; their memory is that of the next text
 }
 
 // parse returns the first value in a text, and what follows it. ok is false if there is none.
@@ -42,7 +42,7 @@ func (p *parser) parse(data []byte) (v value, rest []byte, ok bool) {
 	if p.json == nil {
 		p.json = jsontext.NewDecoder(&p.from)
 	}
-	p.data, p.from, p.left, p.stack = data, *bytes.NewBuffer(data), maxValues, p.stack[:0]
+	p.data, p.from, p.left, p.stack, p.kept = data, *bytes.NewBuffer(data), maxValues, p.stack[:0], p.kept[:0]
 	p.json.Reset(&p.from, lenient...)
 	if err := p.value(nil); err != nil {
 		return value{}, data, false
