@@ -95,11 +95,9 @@ func (t *turn) compact(ctx context.Context) error {
 		return fmt.Errorf("summarising the conversation: %w", err)
 	}
 	unread = t.conv.history.unread() // another provider reads a shorter history
+	said, _ := t.conv.history.said(unread)
 	items := append(t.conv.opening(), t.conv.bridge(userTexts(t.conv.history.items[:unread]), summary))
-	for _, i := range t.conv.history.userMessages(unread) {
-		items = append(items, t.conv.history.items[i])
-	}
-	if err := t.conv.replaceHistory(summary, items); err != nil {
+	if err := t.conv.replaceHistory(summary, append(items, said...)); err != nil {
 		return err
 	}
 	t.conv.emitAs(submission, protocol.AgentMessage{Message: "The conversation was summarised to make room."})

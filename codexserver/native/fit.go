@@ -128,11 +128,12 @@ func (t *turn) refuse(err error) error {
 	if _, words, ok := strings.Cut(err.Error(), model.ErrContextWindow.Error()+": "); ok {
 		text += "; the provider says: " + words
 	}
-	unread := t.conv.history.userMessages(t.conv.history.unread())
-	if len(unread) == 0 {
+	unread := t.conv.history.unread()
+	said, others := t.conv.history.said(unread)
+	if len(said) == 0 {
 		return errors.New("the conversation " + text + ". " + adviceRoom)
 	}
-	if err := t.conv.cut(unread[0], len(unread)); err != nil {
+	if err := t.conv.withdraw(len(said), slices.Concat(t.conv.history.items[:unread], others)); err != nil {
 		return err
 	}
 	return errors.New("the message " + text + ". The conversation continues without it: send a shorter one.")

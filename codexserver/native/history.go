@@ -21,12 +21,14 @@ func (h *history) unread() int {
 	return i
 }
 
-// userMessages returns the indices of the user's own messages in the history, from an index on.
-func (h *history) userMessages(from int) (all []int) {
-	for i := from; i < len(h.items); i++ {
-		if m, ok := h.items[i].(protocol.MessageItem); ok && m.Role == "user" && fromUser(m) && !ownMessage(model.Text(m.Content)) {
-			all = append(all, i)
+// said returns the user's own messages in the history from an index on, and the others there.
+func (h *history) said(from int) (own, others []protocol.ResponseItem) {
+	for _, item := range h.items[from:] {
+		if m, ok := item.(protocol.MessageItem); ok && m.Role == "user" && fromUser(m) && !ownMessage(model.Text(m.Content)) {
+			own = append(own, item)
+		} else {
+			others = append(others, item)
 		}
 	}
-	return all
+	return own, others
 }
