@@ -1,7 +1,6 @@
 package native
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
@@ -30,11 +29,6 @@ func (c *conversation) writeNews(err error) (news string) {
 		return ""
 	}
 	log := c.engine.options.Logger.With("conversation", c.ID(), "rollout", c.saved.file.Path())
-	var line *rollout.LineError
-	if errors.As(err, &line) {
-		log.Error("a line of the conversation is lost", "error", err)
-		return fmt.Sprintf("a part of the conversation could not be written to its file and is lost there: %v", err)
-	}
 	switch {
 	case err == nil && c.saved.missing != nil:
 		c.saved.missing = nil

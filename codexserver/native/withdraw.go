@@ -1,23 +1,17 @@
 package native
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/go-json-experiment/json"
 )
 
 // withdraw leaves items of the history, without n messages of the user. The rollout keeps the lines of what is
 // removed. Codex shows it from the event, older versions from the history, without the messages.
 func (c *conversation) withdraw(n int, items []protocol.ResponseItem) error {
-	raw, err := json.Marshal(struct {
-		Type  string `json:"type"`
-		Turns int    `json:"num_turns"`
-	}{rolledBack, n})
-	if err != nil {
-		return err
-	}
+	raw := fmt.Appendf(nil, `{"type":%q,"num_turns":%d}`, rolledBack, n)
 	c.checkWrite(c.saved.file.Event(protocol.RawEvent{Type: rolledBack, Raw: raw}))
 	return c.replaceHistory("Messages that did not fit the context window were taken back.", items)
 }

@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -14,20 +13,6 @@ const timestampLayout = "2006-01-02T15:04:05.000Z"
 
 // Timestamp returns a time in the form of rollouts.
 func Timestamp(t time.Time) string { return t.UTC().Format(timestampLayout) }
-
-// LineError reports a line that cannot be encoded as JSON. Only this line is lost.
-type LineError struct {
-	// Type is the type of the line.
-	Type protocol.RolloutType
-	// Err says why it cannot be encoded.
-	Err error
-}
-
-// Error implements error.
-func (e *LineError) Error() string { return fmt.Sprintf("rollout: %s: %v", e.Type, e.Err) }
-
-// Unwrap returns Err.
-func (e *LineError) Unwrap() error { return e.Err }
 
 // appendLine appends a line of the file to b.
 func appendLine(b []byte, t protocol.RolloutType, payload func([]byte) ([]byte, error)) ([]byte, error) {

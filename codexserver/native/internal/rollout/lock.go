@@ -37,23 +37,21 @@ type Locks struct {
 	program string
 
 	mu     sync.Mutex
-	server *claim.Owner          // nil before the first claim
-	own    content               // of this server's claims
-	held   map[string]*HeldError // the errors for further claims, by the claim's name
+	server *claim.Owner    // nil before the first claim
+	own    content         // of this server's claims
+	held   map[string]bool // the names of the claims
 	closed bool
 }
 
 // NewLocks returns the locks of the rollouts of home. Program names this server in the
 // errors of other servers.
 func NewLocks(home, program string) *Locks {
-	return &Locks{dir: filepath.Join(home, lockFolder), program: program, held: map[string]*HeldError{}}
+	return &Locks{dir: filepath.Join(home, lockFolder), program: program, held: map[string]bool{}}
 }
 
 // HeldError reports a rollout that another server has claimed, or another conversation of
 // this server.
 type HeldError struct {
-	// Path is the rollout.
-	Path string `json:"-"`
 	// Program, PID and Host identify the server.
 	Program string `json:"program"`
 	PID     int    `json:"pid"`
@@ -81,18 +79,19 @@ func (l *Locks) Acquire(path string) (release func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	name := claimName(path)
-	switch own := l.held[name]; {
+	switch {
 	case l.closed:
 		return nil, os.ErrClosed
-	case own != nil:
-		return nil, own
+	case l.held[name]:
+		return nil, &l.own.HeldError
 	}
 	var other *HeldError
 	err = l.alone(func(root *os.Root) error {
-		if err := l.join(root); err != nil {
-			return err
+		err := l.join(root)
+		if err == nil {
+			other, err = l.other(root, name)
 		}
-		if other, err = l.other(root, path, name); other != nil || err != nil {
+		if other != nil || err != nil {
 			return err
 		}
 		text, err := json.Marshal(l.own)
@@ -107,16 +106,14 @@ func (l *Locks) Acquire(path string) (release func(), err error) {
 	case other != nil:
 		return nil, other
 	}
-	own := l.own.HeldError
-	own.Path, own.Own = path, true
-	l.held[name] = &own
-	return func() {
+	l.held[name] = true
+	return sync.OnceFunc(func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if l.held[name] == &own {
+		if l.held[name] { // Close has not ended it
 			l.release(name)
 		}
-	}, nil
+	}), nil
 }
 
 // release ends a claim of this server.
@@ -133,16 +130,18 @@ func (l *Locks) Holder(path string) (other *HeldError) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	name := claimName(path)
-	if own := l.held[name]; own != nil {
-		return own
+	switch {
+	case l.closed:
+		return nil
+	case l.held[name]:
+		return &l.own.HeldError
 	}
-	if _, err := os.Lstat(filepath.Join(l.dir, name)); err != nil || l.closed {
+	root, err := os.OpenRoot(l.dir)
+	if err != nil {
 		return nil
 	}
-	_ = l.alone(func(root *os.Root) (err error) {
-		other, err = l.other(root, path, name)
-		return err
-	})
+	defer root.Close()
+	other, _ = l.other(root, name)
 	return other
 }
 
@@ -172,20 +171,20 @@ func (l *Locks) join(root *os.Root) (err error) {
 		case strings.HasPrefix(name, serverPrefix):
 			l.alive(root, name)
 		case strings.HasPrefix(name, claimPrefix):
-			if other, err := l.other(root, "", name); other == nil && err == nil {
+			if other, err := l.other(root, name); other == nil && err == nil {
 				_ = root.Remove(name)
 			}
 		}
 	}
 	host, _ := os.Hostname() // "" is acceptable in a message
-	l.own = content{Server: serverPrefix + rand.Text(), HeldError: HeldError{Program: l.program, PID: os.Getpid(), Host: host}}
+	l.own = content{Server: serverPrefix + rand.Text(), HeldError: HeldError{Program: l.program, PID: os.Getpid(), Host: host, Own: true}}
 	l.server, err = claim.New(root, l.own.Server, "")
 	return err
 }
 
 // other returns the other server that has a claim, nil for none. A claim that does not parse does not count:
 // its server died while it wrote it.
-func (l *Locks) other(root *os.Root, path, name string) (*HeldError, error) {
+func (l *Locks) other(root *os.Root, name string) (*HeldError, error) {
 	text, err := safefile.Read(filepath.Join(l.dir, name), maxClaim)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -195,7 +194,6 @@ func (l *Locks) other(root *os.Root, path, name string) (*HeldError, error) {
 		c.Server == l.own.Server || !l.alive(root, c.Server) {
 		return nil, nil
 	}
-	c.Path = path
 	return &c.HeldError, nil
 }
 

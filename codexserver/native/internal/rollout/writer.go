@@ -184,7 +184,7 @@ func (w *Writer) append(t protocol.RolloutType, payload func([]byte) ([]byte, er
 	}
 	lines, err := appendLine(w.lines, t, payload)
 	if err != nil {
-		return &LineError{Type: t, Err: err}
+		return fmt.Errorf("rollout: %s: %w", t, err)
 	}
 	w.lines = lines
 	if w.behind { // otherwise a success would mean that the missing lines are there
