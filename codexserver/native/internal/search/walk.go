@@ -37,18 +37,11 @@ func (w *walker) folder(dir, path string, names []string, rules *Rules) {
 	if err != nil && len(entries) == 0 {
 		return // it is missing, or may not be read
 	}
-	rules = with(rules, dir, len(names), func(name string) bool {
-		_, ok := slices.BinarySearchFunc(entries, name, func(e os.DirEntry, name string) int {
-			switch {
-			case e.Name() < name:
-				return -1
-			case e.Name() > name:
-				return 1
-			}
-			return 0
-		})
-		return ok
-	})
+	for _, e := range entries {
+		if slices.Contains(ruleFiles, e.Name()) {
+			rules = rules.Read(filepath.Join(dir, e.Name()), len(names))
+		}
+	}
 	for _, e := range entries {
 		if w.ctx.Err() != nil {
 			return
@@ -68,16 +61,8 @@ func (w *walker) folder(dir, path string, names []string, rules *Rules) {
 	}
 }
 
-// with adds the rules of the files in dir, whose path has depth names. has reports whether
-// a file exists; with nil, with tries to read each.
-func with(r *Rules, dir string, depth int, has func(name string) bool) *Rules {
-	for _, name := range []string{".gitignore", ".ignore"} {
-		if has == nil || has(name) {
-			r = r.Read(filepath.Join(dir, name), depth)
-		}
-	}
-	return r
-}
+// ruleFiles have the rules of a folder; the second one overrides the first.
+var ruleFiles = []string{".gitignore", ".ignore"}
 
 // outer returns the rules of the folders above root, up to its repository, and the path of
 // root below the repository.
@@ -93,7 +78,9 @@ func outer(root string) (*Rules, []string) {
 	slices.Reverse(above)
 	r := (*Rules)(nil).Read(filepath.Join(dir, ".git", "info", "exclude"), 0)
 	for i, name := range above {
-		r = with(r, dir, i, nil)
+		for _, file := range ruleFiles {
+			r = r.Read(filepath.Join(dir, file), i)
+		}
 		dir = filepath.Join(dir, name)
 	}
 	return r, above
