@@ -158,7 +158,7 @@ func (c *conversation) elicit(server string) func(context.Context, stdjson.RawMe
 // left out.
 func (s *mcpServers) add(name string, server config.MCPServer, client *mcpclient.Client) (left int) {
 	s.clients = append(s.clients, client)
-	for _, t := range client.Tools() {
+	for _, t := range client.Tools {
 		if !server.Allows(t.Name) {
 			left++
 			continue
@@ -169,7 +169,8 @@ func (s *mcpServers) add(name string, server config.MCPServer, client *mcpclient
 			continue
 		}
 		s.tools[known] = mcpTool{client: client, server: name, tool: t.Name}
-		s.offer = append(s.offer, model.Tool{Name: known, Description: t.Description, Parameters: t.Schema, Foreign: true})
+		t.Name = known
+		s.offer = append(s.offer, t)
 	}
 	return left
 }

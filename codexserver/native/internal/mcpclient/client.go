@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/mcpcall"
 	"github.com/codexmcp/codexmcp/internal/webaddr"
@@ -45,8 +46,7 @@ type Options struct {
 	Environ []string
 	// Dir is the folder in which the server runs.
 	Dir string
-	// Programs finds the server's program. By default no folders count as writable by
-	// commands, except those for temporary files.
+	// Programs finds the server's program.
 	Programs *box.Programs
 	// Processes starts the server, and ends all that it started.
 	Processes *run.Starter
@@ -66,19 +66,13 @@ type Options struct {
 
 // Client is a connection to one server. It is safe for concurrent use.
 type Client struct {
+	// Tools are the server's tools. Their parameters are those of an object with type and properties.
+	Tools []model.Tool
+
 	options Options
 	session *mcpcall.Session
 	hide    func(string) string // hides the secrets of the server's requests
-	tools   []Tool
 	asking  *elicit.Slots
-}
-
-// Tool is a tool as its server describes it.
-type Tool struct {
-	Name        string
-	Description string
-	// Schema is the schema of the arguments: an object with type and properties.
-	Schema stdjson.RawMessage
 }
 
 // Start starts a server, or connects to it, and requests its tools. The server runs until
@@ -94,12 +88,8 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 	case o.Server.Command == "":
 		return nil, errors.New("it has neither a command nor a url")
 	}
-	programs := o.Programs
-	if programs == nil {
-		programs = &box.Programs{}
-	}
-	env, path := programs.Environ(run.EnvPolicy{Inherit: run.InheritCore, IgnoreDefaultExcludes: true, Set: o.Server.Env}.Environ(o.Environ))
-	name, err := programs.Find(o.Server.Command, o.Dir, path)
+	env, path := o.Programs.Environ(run.EnvPolicy{Inherit: run.InheritCore, IgnoreDefaultExcludes: true, Set: o.Server.Env}.Environ(o.Environ))
+	name, err := o.Programs.Find(o.Server.Command, o.Dir, path)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +97,7 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 	cmd.Args[0] = o.Server.Command
 	cmd.Dir, cmd.Env = o.Dir, env
 	var conn *run.Conn
-	err = programs.Start(cmd, func() (err error) {
+	err = o.Programs.Start(cmd, func() (err error) {
 		conn, err = o.Processes.Connect(ctx, cmd, run.Talk{Leave: closeGrace, Ask: closeGrace})
 		return err
 	})
@@ -194,7 +184,7 @@ func (c *Client) list(ctx context.Context) error {
 				c.options.Logger.Warn("tool of an MCP server is left out", "server", c.options.Name, "error", err)
 				continue
 			}
-			if c.tools = append(c.tools, t); len(c.tools) >= maxTools {
+			if c.Tools = append(c.Tools, t); len(c.Tools) >= maxTools {
 				return nil
 			}
 		}
@@ -208,17 +198,17 @@ func (c *Client) list(ctx context.Context) error {
 
 // readTool reads one tool of a list. It adds the members of the schema that providers require. A schema that
 // is none of an object says nothing about arguments.
-func readTool(raw jsontext.Value) (Tool, error) {
+func readTool(raw jsontext.Value) (model.Tool, error) {
 	var t struct {
 		Name        string         `json:"name"`
 		Description jsontext.Value `json:"description"`
 		InputSchema jsontext.Value `json:"inputSchema"`
 	}
 	if err := json.Unmarshal(raw, &t); err != nil {
-		return Tool{}, err
+		return model.Tool{}, err
 	}
 	if t.Name == "" {
-		return Tool{}, errors.New("name is empty")
+		return model.Tool{}, errors.New("name is empty")
 	}
 	var description string
 	_ = json.Unmarshal(t.Description, &description) // another type is none
@@ -232,11 +222,8 @@ func readTool(raw jsontext.Value) (Tool, error) {
 		members["properties"] = jsontext.Value(`{}`)
 	}
 	schema, err := json.Marshal(members, json.Deterministic(true))
-	return Tool{Name: t.Name, Description: description, Schema: schema}, err
+	return model.Tool{Name: t.Name, Description: description, Parameters: schema, Foreign: true}, err
 }
-
-// Tools returns the server's tools.
-func (c *Client) Tools() []Tool { return c.tools }
 
 // Call calls a tool and returns the server's result unchanged.
 func (c *Client) Call(ctx context.Context, tool string, arguments stdjson.RawMessage) (stdjson.RawMessage, error) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/mcpcall"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -75,35 +76,35 @@ func TestToolsOfAllPages(t *testing.T) {
 		`{"name":"b","inputSchema":{"properties":null}},{"name":""}`,
 		`{"name":"c"}`,
 		`{"name":"d","description":7,"inputSchema":{"type":"string"}},{"name":"e","inputSchema":"x"},{"name":"f","inputSchema":{"type":null,"properties":[]}}`), config.MCPServer{})
-	want := []Tool{
-		{Name: "a", Description: "does a", Schema: []byte(`{"properties":{"x":{"type":"string"}},"required":["x"],"type":"object"}`)},
-		{Name: "b", Schema: []byte(`{"properties":{},"type":"object"}`)},
-		{Name: "c", Schema: []byte(`{"properties":{},"type":"object"}`)},
-		{Name: "d", Schema: []byte(`{"properties":{},"type":"object"}`)},
-		{Name: "e", Schema: []byte(`{"properties":{},"type":"object"}`)},
-		{Name: "f", Schema: []byte(`{"properties":{},"type":"object"}`)},
+	want := []model.Tool{
+		{Name: "a", Description: "does a", Parameters: []byte(`{"properties":{"x":{"type":"string"}},"required":["x"],"type":"object"}`), Foreign: true},
+		{Name: "b", Parameters: []byte(`{"properties":{},"type":"object"}`), Foreign: true},
+		{Name: "c", Parameters: []byte(`{"properties":{},"type":"object"}`), Foreign: true},
+		{Name: "d", Parameters: []byte(`{"properties":{},"type":"object"}`), Foreign: true},
+		{Name: "e", Parameters: []byte(`{"properties":{},"type":"object"}`), Foreign: true},
+		{Name: "f", Parameters: []byte(`{"properties":{},"type":"object"}`), Foreign: true},
 	}
-	if d := cmp.Diff(want, c.Tools()); d != "" {
+	if d := cmp.Diff(want, c.Tools); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 
 func TestEndlessPagesEnd(t *testing.T) {
 	c := open(t, serve(t, `{"tools":{}}`, `{"name":"again"}`), config.MCPServer{})
-	if n := len(c.Tools()); n != maxPages {
+	if n := len(c.Tools); n != maxPages {
 		t.Errorf("%d tools, want one of each of %d pages", n, maxPages)
 	}
 }
 
 func TestManyTools(t *testing.T) {
 	page := strings.TrimSuffix(strings.Repeat(`{"name":"x"},`, 999), ",")
-	if n := len(open(t, serve(t, `{"tools":{}}`, page, `{"name":"a"},{"name":"b"}`), config.MCPServer{}).Tools()); n != 1000 {
+	if n := len(open(t, serve(t, `{"tools":{}}`, page, `{"name":"a"},{"name":"b"}`), config.MCPServer{}).Tools); n != 1000 {
 		t.Errorf("%d tools, want 1000", n)
 	}
 }
 
 func TestServerWithoutTools(t *testing.T) {
-	if n := len(open(t, serve(t, `{}`), config.MCPServer{}).Tools()); n != 0 {
+	if n := len(open(t, serve(t, `{}`), config.MCPServer{}).Tools); n != 0 {
 		t.Errorf("%d tools", n)
 	}
 }

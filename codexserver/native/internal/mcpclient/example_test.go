@@ -39,7 +39,7 @@ func Example() {
 		return
 	}
 	defer client.Close()
-	for _, tool := range client.Tools() {
+	for _, tool := range client.Tools {
 		fmt.Println(tool.Name+":", tool.Description)
 	}
 	result, err := client.Call(ctx, "find", json.RawMessage(`{"words":"approvals"}`))

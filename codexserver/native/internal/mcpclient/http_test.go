@@ -117,7 +117,7 @@ func TestServerByURL(t *testing.T) {
 				t.Errorf("the server is %q, near: %v", c.Server(), c.Near())
 			}
 			names := map[string]bool{}
-			for _, tool := range c.Tools() {
+			for _, tool := range c.Tools {
 				names[tool.Name] = true
 			}
 			if !names["codex"] || !names["codex-reply"] {
