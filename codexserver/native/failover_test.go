@@ -174,6 +174,20 @@ func TestFailoverWithoutKey(t *testing.T) {
 	diff(t, "reroutes", []string{"a/m0 > b/m1"}, f.rerouted())
 }
 
+// TestFailoverInACompaction has the first provider refuse to write the summary: the other one writes it.
+func TestFailoverInACompaction(t *testing.T) {
+	f := newSeveral(t, native.Options{}, "chat", "responses")
+	change(t, filepath.Join(f.home, "config.toml"), "approval_policy", "model_auto_compact_token_limit = 1000\napproval_policy")
+	f.scripts[0].Add(providertest.Turn{Text: []string{"first answer"}, Reasoning: []string{"a thought"}, Usage: filling}, limited(3600))
+	f.scripts[1].Add(providertest.Say("THE NOTE"), providertest.Say("done"))
+	says(t, f.start(f.host), "first wish", "second wish")
+	diff(t, "reroutes", []string{"a/m0 > b/m1"}, f.rerouted())
+	all := f.scripts[1].Requests()
+	inOrder(t, string(all[0].Body), "first wish", "first answer")
+	without(t, string(all[0].Body), "a thought")
+	inOrder(t, string(all[1].Body), "first wish", "THE NOTE", "second wish")
+}
+
 // TestNoFailover has refusals that another provider is not asked about.
 func TestNoFailover(t *testing.T) {
 	for name, refusal := range map[string]providertest.Turn{
