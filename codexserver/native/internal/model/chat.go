@@ -16,9 +16,9 @@ type chatWire struct{ form }
 func (chatWire) path() string                  { return chatPath }
 func (chatWire) headers(http.Header, *Request) {}
 
-func (chatWire) read(s *stream) (*Response, error) {
-	a := &chatAnswer{stream: s, out: &Response{}}
-	for e := range s.events {
+func (chatWire) read(to *attempt) (*Response, error) {
+	a := &chatAnswer{attempt: to, out: &Response{}}
+	for e := range to.events {
 		if e.done {
 			return a.out, a.end()
 		}
@@ -26,10 +26,10 @@ func (chatWire) read(s *stream) (*Response, error) {
 			return nil, err
 		}
 	}
-	if a.finished && !isLimit(s.err) { // some servers end without [DONE]
+	if a.finished && !isLimit(to.err) { // some servers end without [DONE]
 		return a.out, a.end()
 	}
-	return nil, s.closed("stream closed before the answer was finished")
+	return nil, to.closed("stream closed before the answer was finished")
 }
 
 // The member of a message that has the reasoning goes back with it. The type of a
@@ -52,7 +52,7 @@ type signs struct {
 
 // chatAnswer collects the pieces of an answer.
 type chatAnswer struct {
-	*stream
+	*attempt
 	out             *Response
 	text, reasoning pieces
 	member          string // of the first piece of reasoning
@@ -86,7 +86,7 @@ func (a *chatAnswer) event(e event) error {
 	if err := a.delta(delta); err != nil || word == "" && !whole {
 		return err
 	}
-	why, err := cutOf(word, a.hide)
+	why, err := cutOf(word, a.redact)
 	if err != nil && len(refusalOf(e.raw).words) > 0 {
 		return a.failure(e.raw)
 	}

@@ -92,12 +92,12 @@ func (c *Client) tryKey(ctx context.Context) error {
 	if c.keyless() {
 		return nil
 	}
-	wire := c.wire(form{})
-	target, err := c.target(wire.path())
+	a := &attempt{Client: c, wire: c.wire(form{}), req: &Request{}, begun: true, body: func() ([]byte, error) { return []byte("{}"), nil }}
+	target, err := c.target(a.wire.path())
 	if err != nil {
 		return err
 	}
-	resp, err := c.send(ctx, target, wire, &Request{}, func() ([]byte, error) { return []byte("{}"), nil }, c.refused)
+	resp, err := c.send(ctx, target, a)
 	if err == nil {
 		return resp.Body.Close()
 	}

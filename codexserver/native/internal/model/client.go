@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +16,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/internal/stack"
 	"github.com/codexmcp/codexmcp/internal/text"
 )
 
@@ -85,10 +83,10 @@ func (c *Client) Stream(ctx context.Context, req *Request, emit func(Event)) (*R
 
 // stream sends a request in a form. It returns another form that the provider may take if it refuses this one.
 func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(Event)) (out *Response, next *form, err error) {
-	p := c.Provider
-	idle := time.Duration(orDefault(p.StreamIdleTimeoutMS, 300_000)) * time.Millisecond
-	wire := c.wire(f)
-	target, err := c.target(wire.path())
+	idle := time.Duration(orDefault(c.Provider.StreamIdleTimeoutMS, 300_000)) * time.Millisecond
+	a := &attempt{Client: c, form: f, wire: c.wire(f), req: req, report: emit}
+	a.body = a.encode
+	target, err := c.target(a.wire.path())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -111,75 +109,37 @@ func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(Eve
 			next, err = nil, context.Cause(ctx)
 		}
 	}()
-	a := &attempt{Client: c, form: f, wire: wire, req: req}
-	resp, err := c.send(now.trace(ctx), target, wire, req, a.encode, a.refused)
+	resp, err := c.send(now.trace(ctx), target, a)
 	watch.Stop()
 	if err != nil {
-		return nil, a.next, err
+		return nil, a.other, err
 	}
 	defer resp.Body.Close()
 	now.now.Store(streaming)
-	out, err = a.read(resp, emit, func(b []byte) (n int, err error) {
+	a.header = resp.Header
+	a.next = newSSE(readFunc(func(b []byte) (n int, err error) {
 		watch.Reset(idle)
 		for n == 0 && err == nil { // nothing is silence
 			n, err = resp.Body.Read(b)
 		}
 		watch.Stop() // the time in emit does not count as silence
 		return n, err
-	})
-	return out, a.next, err
-}
-
-// attempt is a request in a form.
-type attempt struct {
-	*Client
-	form  form
-	wire  wire
-	req   *Request
-	begun bool  // the provider has begun to answer
-	next  *form // that the provider may take after it has refused this one
-}
-
-// encode returns the body of the request.
-func (a *attempt) encode() (body []byte, err error) {
-	stack.Apart(func() { body, err = a.wire.body(a.req, int(a.before.Load())) })
-	a.before.Store(int64(len(body)))
-	return body, err
-}
-
-// refused implements [refusedFunc].
-func (a *attempt) refused(status int, h http.Header, said []byte) error {
-	err := a.Client.refused(status, h, said)
-	if !a.begun && !errors.Is(err, ErrContextWindow) {
-		a.next = a.other(cmp.Or(status, http.StatusBadRequest), string(said))
-	}
-	return err
-}
-
-// read reads the answer.
-func (a *attempt) read(resp *http.Response, emit func(Event), body readFunc) (*Response, error) {
-	out, err := a.wire.read(&stream{
-		next: newSSE(body, a.MaxBytes).next, header: resp.Header, hide: a.redact,
-		emit:    func(e Event) { a.begun = a.begun || e.Type != RateLimitsRead; emit(e) },
-		failure: func(said []byte) error { return a.refused(0, nil, said) },
-	})
+	}), c.MaxBytes).next
+	out, err = a.wire.read(a)
 	if said, ok := errors.AsType[*ProviderError](err); ok {
-		said.Words = shorten(a.redact(said.Words))
+		said.Words = shorten(c.redact(said.Words))
 	}
 	if err != nil {
-		return nil, err
+		return nil, a.other, err
 	}
-	nameCalls(a.req.Items, out.Items)
-	return out, nil
+	nameCalls(req.Items, out.Items)
+	return out, nil, nil
 }
 
 // readFunc is a reader.
 type readFunc func([]byte) (int, error)
 
 func (f readFunc) Read(b []byte) (int, error) { return f(b) }
-
-// refusedFunc returns the error for a refusal with a status, 0 inside a stream.
-type refusedFunc func(status int, h http.Header, said []byte) error
 
 // body is a request's body. It drops what was sent: a response can take minutes.
 type body struct{ left []byte }
@@ -194,20 +154,20 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// send sends a request once: with what encode returns for a wire, which is asked again where net/http repeats it, or
-// else without a body. An answer with another status than 2xx becomes an error.
-func (c *Client) send(ctx context.Context, target *url.URL, wire wire, req *Request, encode func() ([]byte, error), refused refusedFunc) (*http.Response, error) {
-	method := http.MethodPost
-	if wire == nil {
-		method = http.MethodGet
+// send sends the request of an attempt once, or else one without a body. An answer with another status than 2xx
+// becomes an error.
+func (c *Client) send(ctx context.Context, target *url.URL, a *attempt) (*http.Response, error) {
+	method, refused := http.MethodGet, c.refused
+	if a != nil {
+		method, refused = http.MethodPost, a.refused
 	}
 	hr, err := http.NewRequestWithContext(ctx, method, target.String(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("base_url: %w", err)
 	}
-	if wire != nil {
-		hr.GetBody = func() (io.ReadCloser, error) {
-			left, err := encode()
+	if a != nil {
+		hr.GetBody = func() (io.ReadCloser, error) { // also where net/http repeats the request
+			left, err := a.body()
 			if err != nil {
 				return nil, fmt.Errorf("request to the model: %w", err)
 			}
@@ -218,14 +178,14 @@ func (c *Client) send(ctx context.Context, target *url.URL, wire wire, req *Requ
 			return nil, err
 		}
 	}
-	if err := c.setHeaders(hr.Header, wire, req); err != nil {
+	if err := c.setHeaders(hr.Header, a); err != nil {
 		return nil, err
 	}
 	resp, err := staying(c.HTTP).Do(hr)
 	if err != nil {
 		return nil, c.connectErr(hr, err)
 	}
-	c.answered.Store(c.answered.Load() || wire != nil)
+	c.answered.Store(c.answered.Load() || a != nil)
 	if resp.StatusCode/100 == 2 {
 		return resp, nil
 	}
@@ -293,14 +253,14 @@ func ShowURL(text string) string {
 	return shown(u)
 }
 
-func (c *Client) setHeaders(h http.Header, wire wire, req *Request) error {
+func (c *Client) setHeaders(h http.Header, a *attempt) error {
 	h.Set("Accept", "application/json")
 	h.Set("User-Agent", c.UserAgent)
 	h.Set("Originator", c.Originator)
-	if wire != nil {
+	if a != nil {
 		h.Set("Accept", "text/event-stream")
 		h.Set("Content-Type", "application/json")
-		wire.headers(h, req)
+		a.wire.headers(h, a.req)
 	}
 	key, err := c.key()
 	if err != nil {
@@ -402,5 +362,5 @@ type wire interface {
 	path() string
 	headers(http.Header, *Request)
 	body(req *Request, before int) ([]byte, error) // before is the size of the one before
-	read(*stream) (*Response, error)
+	read(*attempt) (*Response, error)
 }

@@ -97,8 +97,8 @@ var forms = []struct {
 // aboutTools are parts of refusals of a tool.
 var aboutTools = [][]string{{"schema"}, {"parameters"}, {"function_declaration"}, {"tools["}, {"tools."}, {"tools", "too long"}, {"tools", "too many"}, {"tools", "maximum"}, {"tools", "at most"}}
 
-// other returns the form in which a request is sent again that the provider refused in this one, nil for none.
-func (a *attempt) other(status int, answer string) *form {
+// otherForm returns the form in which a request is sent again that the provider refused in this one, nil for none.
+func (a *attempt) otherForm(status int, answer string) *form {
 	switch status {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity,
 		http.StatusInternalServerError, http.StatusNotImplemented:

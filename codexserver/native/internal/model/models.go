@@ -116,7 +116,7 @@ func contextOf(m value) int64 {
 
 // get returns the object in the answer to a request.
 func (c *Client) get(ctx context.Context, target *url.URL) (value, error) {
-	resp, err := c.send(ctx, target, nil, nil, nil, c.refused)
+	resp, err := c.send(ctx, target, nil)
 	if err != nil {
 		return value{}, err
 	}

@@ -108,10 +108,10 @@ func (w responsesWire) body(req *Request, before int) ([]byte, error) {
 	return append(b, tail...), nil
 }
 
-func (responsesWire) read(s *stream) (*Response, error) {
-	s.emit(Event{Type: RateLimitsRead, RateLimits: rateLimits(s.header)})
-	a := &responsesAnswer{stream: s, out: &Response{}, seen: map[string]bool{}}
-	for e := range s.events {
+func (responsesWire) read(to *attempt) (*Response, error) {
+	to.emit(Event{Type: RateLimitsRead, RateLimits: rateLimits(to.header)})
+	a := &responsesAnswer{attempt: to, out: &Response{}, seen: map[string]bool{}}
+	for e := range to.events {
 		if !e.done {
 			if whole, err := a.event(e); whole || err != nil {
 				return a.out, err
@@ -120,12 +120,12 @@ func (responsesWire) read(s *stream) (*Response, error) {
 			return a.out, a.end("response.done", value{})
 		}
 	}
-	return nil, s.closed("stream closed before response.completed")
+	return nil, to.closed("stream closed before response.completed")
 }
 
 // responsesAnswer collects the events of a response.
 type responsesAnswer struct {
-	*stream
+	*attempt
 	out   *Response
 	calls int
 	text  pieces          // of a message that has not ended
@@ -290,7 +290,7 @@ func (a *responsesAnswer) add(item protocol.ResponseItem) error {
 func (a *responsesAnswer) end(kind string, end value) error {
 	a.out.Usage = end.at("usage").usage()
 	reason := end.at("incomplete_details").word()
-	why, err := cutOf(reason, a.hide)
+	why, err := cutOf(reason, a.redact)
 	if err != nil {
 		return err
 	}
@@ -299,9 +299,9 @@ func (a *responsesAnswer) end(kind string, end value) error {
 		return a.failure(end.raw)
 	case why != "":
 	case kind == "response.incomplete" || status == "incomplete":
-		why = Cut(cmp.Or(shorten(a.hide(reason)), "without a reason"))
+		why = Cut(cmp.Or(shorten(a.redact(reason)), "without a reason"))
 	case !slices.Contains([]string{"", "completed", "in_progress", "queued"}, status):
-		why = Cut(shorten(a.hide(status)))
+		why = Cut(shorten(a.redact(status)))
 	}
 	a.out.Cut = why
 	seen := maps.Clone(a.seen)

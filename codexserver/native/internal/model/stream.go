@@ -2,41 +2,73 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
 	"slices"
+
+	"github.com/codexmcp/codexmcp/internal/stack"
 )
 
-// stream is an incoming response.
-type stream struct {
-	next    func() (event, error) // io.EOF at the end
-	parser  parser
-	emit    func(Event)
-	failure func(said []byte) error // the error for what the provider said
-	hide    func(string) string     // removes secrets from the provider's words
-	header  http.Header
+// attempt is a request in a form, and its answer.
+type attempt struct {
+	*Client
+	form  form
+	wire  wire
+	req   *Request
+	body  func() ([]byte, error)
+	begun bool  // the provider has begun to answer, or no other form is wanted
+	other *form // that the provider may take after it has refused this one
 
-	odd []byte // the last event that was no part of an answer, and may say why
-	err error  // that ended the stream, io.EOF at its end
+	report func(Event)
+	header http.Header           // of the answer
+	next   func() (event, error) // io.EOF at the end
+	parser parser
+	odd    []byte // the last event that was no part of an answer, and may say why
+	err    error  // that ended the stream, io.EOF at its end
+}
+
+// encode returns the body of the request.
+func (a *attempt) encode() (body []byte, err error) {
+	stack.Apart(func() { body, err = a.wire.body(a.req, int(a.before.Load())) })
+	a.before.Store(int64(len(body)))
+	return body, err
+}
+
+// refused returns the error for a refusal with a status, 0 inside a stream.
+func (a *attempt) refused(status int, h http.Header, said []byte) error {
+	err := a.Client.refused(status, h, said)
+	if !a.begun && !errors.Is(err, ErrContextWindow) {
+		a.other = a.otherForm(cmp.Or(status, http.StatusBadRequest), string(said))
+	}
+	return err
+}
+
+// failure returns the error for what the provider said in the stream.
+func (a *attempt) failure(said []byte) error { return a.refused(0, nil, said) }
+
+func (a *attempt) emit(e Event) {
+	a.begun = a.begun || e.Type != RateLimitsRead
+	a.report(e)
 }
 
 // events yields the objects of the stream until it ends, each of which is valid until the next one. Some servers leave
-// out the empty line between several ones.
-func (s *stream) events(yield func(event) bool) {
-	for s.err == nil {
+// out the empty line between several onea.
+func (a *attempt) events(yield func(event) bool) {
+	for a.err == nil {
 		var e event
-		if e, s.err = s.next(); s.err == nil && !s.objects(e, yield) {
+		if e, a.err = a.next(); a.err == nil && !a.objects(e, yield) {
 			return
 		}
 	}
 }
 
 // objects yields the objects of an event. It returns false if no more are wanted.
-func (s *stream) objects(e event, yield func(event) bool) bool {
+func (a *attempt) objects(e event, yield func(event) bool) bool {
 	whole := bytes.TrimSpace(e.data)
 	for data := whole; len(data) > 0; {
-		v, rest, ok := s.parser.parse(data)
+		v, rest, ok := a.parser.parse(data)
 		if !ok && data[0] == '{' {
 			if mended := withoutNaN(data); !bytes.Equal(mended, data) {
 				data = mended
@@ -53,15 +85,15 @@ func (s *stream) objects(e event, yield func(event) bool) bool {
 		case bytes.EqualFold(bytes.Trim(said, "\" \t\r"), []byte("[DONE]")):
 			one = event{done: true}
 		case string(e.title) == "error", e.body:
-			s.err = s.failure(data)
+			a.err = a.failure(data)
 			return false
 		case data[0] != '{':
-			s.odd = slices.Clone(data)
+			a.odd = slices.Clone(data)
 			return true
 		case e.open:
 			return true
 		default:
-			s.err = broken("event cannot be read: " + shorten(string(data)))
+			a.err = broken("event cannot be read: " + shorten(string(data)))
 			return false
 		}
 		if !yield(one) {
@@ -73,24 +105,24 @@ func (s *stream) objects(e event, yield func(event) bool) bool {
 }
 
 // closed returns the error for a stream that ended before the answer was whole.
-func (s *stream) closed(reason string) error {
-	if !errors.Is(s.err, io.EOF) {
-		return s.err
+func (a *attempt) closed(reason string) error {
+	if !errors.Is(a.err, io.EOF) {
+		return a.err
 	}
-	if said := refusalOf(s.odd); len(said.words) > 0 {
-		return s.failure(s.odd)
+	if said := refusalOf(a.odd); len(said.words) > 0 {
+		return a.failure(a.odd)
 	}
 	return broken(reason)
 }
 
 // trouble returns the error in an event that is no part of an answer, nil if it is none.
-func (s *stream) trouble(e event) error {
+func (a *attempt) trouble(e event) error {
 	said := refusalOf(e.raw)
 	if said.explicit || string(e.title) == "error" || e.body {
-		return s.failure(e.raw)
+		return a.failure(e.raw)
 	}
 	if len(said.words) > 0 {
-		s.odd = slices.Clone(e.raw)
+		a.odd = slices.Clone(e.raw)
 	}
 	return nil
 }
