@@ -1,10 +1,6 @@
 package native
 
-import (
-	"fmt"
-
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
-)
+import "fmt"
 
 // budget is what a turn may use of requests to the model and of tokens, and what it has used.
 type budget struct {
@@ -35,13 +31,4 @@ func (b *budget) spent() error {
 		}
 	}
 	return nil
-}
-
-// tokensOf returns the tokens of a usage, which may be nil. Some providers state only the
-// parts, some only the total.
-func tokensOf(u *protocol.TokenUsage) int64 {
-	if u == nil {
-		return 0
-	}
-	return max(u.TotalTokens, u.InputTokens+u.OutputTokens)
 }

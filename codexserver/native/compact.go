@@ -144,12 +144,7 @@ func (t *turn) summarise(ctx context.Context, submission string, history []proto
 				ConversationID: t.conv.ID(),
 			}
 		}
-		resp, err := t.stream(ctx, request, func(e model.Event) {
-			if e.Type == model.RateLimitsRead {
-				t.conv.meter.limits = e.RateLimits
-				t.conv.emitAs(submission, t.conv.meter.report())
-			}
-		})
+		resp, err := t.stream(ctx, submission, request)
 		if errors.Is(err, model.ErrContextWindow) && room/2 >= smallestRoom {
 			t.conv.learnWindow(ctx)
 			room /= 2
@@ -158,9 +153,6 @@ func (t *turn) summarise(ctx context.Context, submission string, history []proto
 		}
 		if err != nil {
 			return "", err
-		}
-		if resp.Usage != nil {
-			t.spend(*resp.Usage)
 		}
 		t.conv.emitAs(submission, t.conv.meter.report())
 		summary := lastMessage(resp.Items)

@@ -28,12 +28,7 @@ type provider struct {
 	name, model string // the model is "" for the first one, which has that of the turn
 	client      *model.Client
 	until       time.Time // it refuses until then, as far as it said
-}
-
-// refusal is what a provider said when it refused in a turn.
-type refusal struct {
-	from int // its index
-	err  error
+	said        error     // with which it refused in this turn, or nil
 }
 
 // providers returns the providers of a conversation.
@@ -83,6 +78,9 @@ func (c *conversation) away() bool { return c.providers.at > 0 }
 // known. If all have a limit, the same one answers as before.
 func (c *conversation) choose() {
 	p, now := &c.providers, time.Now()
+	for i := range p.list {
+		p.list[i].said = nil
+	}
 	first := p.list[0]
 	to := slices.IndexFunc(p.list, func(p provider) bool { return !now.Before(p.until) })
 	if to < 0 {
@@ -105,13 +103,12 @@ func (t *turn) goElsewhere(err error) bool {
 	if !ok && t.conv.client().Ready() == nil || len(p.list) == 1 { // no key is as one that is refused
 		return false
 	}
-	t.refusals = append(t.refusals, refusal{p.at, err})
-	if p.list[p.at].until = (time.Time{}); after > 0 {
-		p.list[p.at].until = now.Add(after)
+	refusing := &p.list[p.at]
+	if refusing.said, refusing.until = err, (time.Time{}); after > 0 {
+		refusing.until = now.Add(after)
 	}
 	for i, one := range p.list {
-		asked := slices.ContainsFunc(t.refusals, func(r refusal) bool { return r.from == i })
-		if !asked && !now.Before(one.until) {
+		if one.said == nil && !now.Before(one.until) {
 			t.conv.reroute(p.at, i, shorten(err.Error(), maxRefusal))
 			return true
 		}
@@ -136,17 +133,17 @@ func (c *conversation) reroute(from, to int, why string) {
 }
 
 // refused returns the error of a turn in which providers had refused before. It names each.
-func (t *turn) refused(err error) error {
+func (p *providers) refused(err error) error {
 	var before []string
-	for _, r := range t.refusals {
-		if r.err != err {
-			before = append(before, fmt.Sprintf("provider %s: %s", t.conv.providers.list[r.from].name, shorten(r.err.Error(), maxRefusal)))
+	for _, one := range p.list {
+		if one.said != nil && one.said != err {
+			before = append(before, fmt.Sprintf("provider %s: %s", one.name, shorten(one.said.Error(), maxRefusal)))
 		}
 	}
 	if len(before) == 0 {
 		return err
 	}
-	return fmt.Errorf("provider %s: %w; before it refused %s", t.conv.providers.list[t.conv.providers.at].name, err, strings.Join(before, "; "))
+	return fmt.Errorf("provider %s: %w; before it refused %s", p.list[p.at].name, err, strings.Join(before, "; "))
 }
 
 // portable returns the items that every provider can read: without reasoning and what one provider

@@ -4,7 +4,6 @@ import "github.com/codexmcp/codexmcp/codexserver/protocol"
 
 // meter counts what a conversation uses, and has what its provider said of limits.
 type meter struct {
-	turns       int // that began since the conversation was opened
 	compactions int
 	usage       *protocol.TokenUsageInfo // nil before the first response
 	limits      *protocol.RateLimits

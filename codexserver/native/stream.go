@@ -81,9 +81,18 @@ func (s *incoming) end(whole bool) (text, rest string) {
 }
 
 // stream requests a response, and again when it fails, as often as the provider's
-// settings allow. If the provider refuses, the next one is asked. Request makes the request for the
-// provider that answers. Nothing below it tries again.
-func (t *turn) stream(ctx context.Context, request func() *model.Request, progress func(model.Event)) (*model.Response, error) {
+// settings allow, and counts its tokens. If the provider refuses, the next one is asked. Request makes the request for
+// the provider that answers. Nothing below it tries again. A response to the turn is reported as it arrives, one to
+// another submission is not.
+func (t *turn) stream(ctx context.Context, submission string, request func() *model.Request) (*model.Response, error) {
+	progress := func(e model.Event) {
+		if e.Type == model.RateLimitsRead {
+			t.conv.meter.limits = e.RateLimits
+			t.conv.emitAs(submission, t.conv.meter.report())
+		} else if submission == "" {
+			t.progress(e)
+		}
+	}
 	began, lost := time.Now(), false // lost: the attempt before had no connection
 	for n := 0; ; n++ {
 		if err := t.budget.request(); err != nil {
@@ -91,6 +100,11 @@ func (t *turn) stream(ctx context.Context, request func() *model.Request, progre
 		}
 		resp, err := t.request(ctx, request(), progress)
 		text, rest := t.incoming.end(err == nil)
+		if err == nil && resp.Usage != nil {
+			u := *resp.Usage // of some providers it has only the parts, of some only the total
+			t.budget.tokens += max(u.TotalTokens, u.InputTokens+u.OutputTokens)
+			t.conv.meter.add(u, t.conv.contextWindow())
+		}
 		if err == nil {
 			return resp, nil
 		}
@@ -106,7 +120,7 @@ func (t *turn) stream(ctx context.Context, request func() *model.Request, progre
 			if !errors.Is(err, model.ErrContextWindow) {
 				t.keep(text, rest)
 			}
-			return nil, t.refused(err)
+			return nil, t.conv.providers.refused(err)
 		}
 		before := lost
 		if _, lost = errors.AsType[*model.ConnectError](err); say != "" && !(lost && before) {
@@ -161,9 +175,6 @@ func (t *turn) progress(e model.Event) {
 		if raw {
 			t.conv.emit(protocol.AgentReasoningRawContentDelta{Delta: e.Text})
 		}
-	case model.RateLimitsRead:
-		t.conv.meter.limits = e.RateLimits
-		t.conv.emit(t.conv.meter.report())
 	case model.WebSearchStarted:
 		t.conv.emit(protocol.WebSearchBegin{CallID: e.CallID})
 	case model.LeftOut:

@@ -28,10 +28,9 @@ type turn struct {
 	compacted bool
 	// round is the last response until it becomes part of the history. When the turn is
 	// aborted before any call ran, the round is dropped.
-	round    *model.Response
-	refusals []refusal // of providers
-	inbox    *inbox
-	form     *form // of the last message; nil leaves it open
+	round *model.Response
+	inbox *inbox
+	form  *form // of the last message; nil leaves it open
 
 	answer   final
 	incoming incoming
@@ -81,7 +80,6 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	}
 	c.choose()
 	c.inform()
-	c.meter.turns++
 	t.budget.most = in.MaxTokens
 	if t.form, err = newForm(in.OutputSchema); err == nil {
 		err = t.run(ctx, in)
@@ -222,7 +220,7 @@ func (t *turn) begin(in protocol.TurnInput) error {
 	return nil
 }
 
-// ask requests a response of the model and counts its tokens.
+// ask requests a response of the model to the history.
 func (t *turn) ask(ctx context.Context) (*model.Response, error) {
 	t.hear(t.inbox.take())
 	t.conv.checkWrite(t.conv.saved.file.TurnContext(t.conv.now))
@@ -230,14 +228,7 @@ func (t *turn) ask(ctx context.Context) (*model.Response, error) {
 	if err := t.conv.saved.kept(); err != nil {
 		return nil, err
 	}
-	resp, err := t.stream(ctx, t.nextRequest, t.progress)
-	if err != nil {
-		return nil, err
-	}
-	if resp.Usage != nil {
-		t.spend(*resp.Usage)
-	}
-	return resp, nil
+	return t.stream(ctx, "", t.nextRequest)
 }
 
 // nextRequest returns the request of [turn.ask] for the provider that answers.
@@ -260,12 +251,6 @@ func (t *turn) nextRequest() *model.Request {
 		req.Effort, req.Verbosity = "", ""
 	}
 	return req
-}
-
-// spend counts the tokens of a response.
-func (t *turn) spend(u protocol.TokenUsage) {
-	t.budget.tokens += tokensOf(&u)
-	t.conv.meter.add(u, t.conv.contextWindow())
 }
 
 // obey runs the calls of a response and reports whether it had any.
