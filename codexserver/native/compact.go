@@ -167,7 +167,7 @@ func (t *turn) summarise(ctx context.Context, submission string, history []proto
 func (c *conversation) opening() []protocol.ResponseItem {
 	items := c.prompts.developerMessage()
 	if c.prompts.rules != "" {
-		items = append(items, instructionsMessage(c.prompts.rules))
+		items = append(items, userMessage("<user_instructions>\n\n"+c.prompts.rules+"\n\n</user_instructions>"))
 	}
 	if m, ok := environmentMessage(c.now, nil, c.shell()); ok {
 		items = append(items, m)

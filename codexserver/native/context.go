@@ -146,10 +146,6 @@ func readDoc(open func(path string) (*safefile.File, error), path string, limit 
 	return strings.TrimSpace(strings.ToValidUTF8(string(data), "\uFFFD")), f.Info().Size() > limit, nil
 }
 
-func instructionsMessage(text string) protocol.MessageItem {
-	return userMessage("<user_instructions>\n\n" + text + "\n\n</user_instructions>")
-}
-
 func userMessage(text string) protocol.MessageItem {
 	return protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "input_text", Text: text}}}
 }

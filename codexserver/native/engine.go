@@ -214,16 +214,12 @@ func (e *Engine) warn(texts ...string) {
 
 // config reads the configuration, which users edit while the server runs.
 func (e *Engine) config(call protocol.Config) (*config.Config, error) {
-	return config.Load(e.layers(call))
-}
-
-func (e *Engine) layers(call protocol.Config) config.Layers {
-	return config.Layers{
+	return config.Load(config.Layers{
 		Home:          e.options.CodexHome,
 		Overrides:     e.options.Overrides,
 		Call:          call,
 		OpenAIBaseURL: e.getenv("OPENAI_BASE_URL"),
-	}
+	})
 }
 
 // configFor returns the configuration for a client's conversation or command.

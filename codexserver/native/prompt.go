@@ -21,22 +21,17 @@ var prompt string
 //go:embed prompts/files.md
 var filesPrompt string
 
-// builtIn returns the built-in instructions, for the file tools or for Codex's.
-func builtIn(files bool) string {
-	if !files {
-		return prompt
-	}
-	return withFiles()
-}
-
-// filesText is what withFiles returns, made once for all conversations.
+// filesText is what builtIn returns for the file tools, made once for all conversations.
 var filesText struct {
 	once sync.Once
 	text string
 }
 
-// withFiles returns the built-in instructions for the file tools.
-func withFiles() string {
+// builtIn returns the built-in instructions, for the file tools or for Codex's.
+func builtIn(files bool) string {
+	if !files {
+		return prompt
+	}
 	filesText.once.Do(func() {
 		before, rest, _ := strings.Cut(prompt, "# Tools\n")
 		_, after, _ := strings.Cut(rest, "# Permission\n")

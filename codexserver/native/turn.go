@@ -36,14 +36,6 @@ type turn struct {
 	incoming incoming
 }
 
-// newTurn makes a turn with its inbox.
-func (c *conversation) newTurn(durable bool, box *tool.Toolbox) *turn {
-	t := &turn{conv: c, box: box, durable: durable, budget: budget{limits: c.engine.options.Limits}, inbox: newInbox()}
-	t.incoming.conv = c
-	c.inbox.Store(t.inbox)
-	return t
-}
-
 // reviews reports whether the turn is a review, whose tools are its own.
 func (t *turn) reviews() bool { return t.box != t.conv.box }
 
@@ -60,9 +52,13 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	if in.Review != nil {
 		box = c.reviewBox()
 	}
-	t := c.newTurn(in.Key != "", box)
+	t := &turn{conv: c, box: box, durable: in.Key != "", budget: budget{limits: c.engine.options.Limits, most: in.MaxTokens}, inbox: newInbox()}
+	t.incoming.conv = c
+	c.inbox.Store(t.inbox)
 	defer t.inbox.close()
-	release, err := c.enter()
+	c.reach()
+	c.host.Emit(protocol.TaskStarted{ModelContextWindow: c.contextWindow()})
+	release, err := c.engine.claim(c.saved.file.Path()) // another server may have it
 	if err == nil {
 		defer release()
 		defer c.flush()
@@ -80,7 +76,6 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	}
 	c.choose()
 	c.inform()
-	t.budget.most = in.MaxTokens
 	if t.form, err = newForm(in.OutputSchema); err == nil {
 		err = t.run(ctx, in)
 	}
@@ -94,13 +89,6 @@ func (e *Engine) withWallTime(ctx context.Context, begun time.Time) (context.Con
 		return ctx, func() {}
 	}
 	return context.WithDeadlineCause(ctx, begun.Add(limit), &limitError{what: fmt.Sprintf("it took longer than %v", limit)})
-}
-
-// enter announces a turn, and claims the conversation's file for it until release is called.
-func (c *conversation) enter() (release func(), err error) {
-	c.reach()
-	c.host.Emit(protocol.TaskStarted{ModelContextWindow: c.contextWindow()})
-	return c.engine.claim(c.saved.file.Path())
 }
 
 // finish reports how a turn ended.

@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
 	"slices"
 
@@ -26,7 +27,7 @@ func (chatWire) read(to *attempt) (*Response, error) {
 			return nil, err
 		}
 	}
-	if a.finished && !isLimit(to.err) { // some servers end without [DONE]
+	if _, limit := errors.AsType[*LimitError](to.err); a.finished && !limit { // some servers end without [DONE]
 		return a.out, a.end()
 	}
 	return nil, to.closed("stream closed before the answer was finished")

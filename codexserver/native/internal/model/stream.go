@@ -126,8 +126,3 @@ func (a *attempt) trouble(e event) error {
 	}
 	return nil
 }
-
-func isLimit(err error) bool {
-	_, ok := errors.AsType[*LimitError](err)
-	return ok
-}

@@ -25,10 +25,6 @@ func appendLine(b []byte, t protocol.RolloutType, payload func([]byte) ([]byte, 
 	return append(b, "}\n"...), err
 }
 
-func metaLine(meta protocol.SessionMeta) ([]byte, error) {
-	return appendLine(nil, protocol.RolloutSessionMeta, func(b []byte) ([]byte, error) { return appendJSON(b, meta) })
-}
-
 func appendJSON(b []byte, payload any) ([]byte, error) {
 	raw, err := json.Marshal(payload, jsontext.AllowInvalidUTF8(true))
 	return append(b, raw...), err

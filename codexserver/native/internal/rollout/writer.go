@@ -52,7 +52,7 @@ type Writer struct {
 // it leaves no file. S also keeps the rollout, from the first Sync on; nil means that nothing
 // else does.
 func Create(path string, meta protocol.SessionMeta, s safefile.Mirror) (*Writer, error) {
-	line, err := metaLine(meta)
+	line, err := appendLine(nil, protocol.RolloutSessionMeta, func(b []byte) ([]byte, error) { return appendJSON(b, meta) })
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}
