@@ -53,15 +53,12 @@ func (e *Engine) environment() []string {
 // and the call exclude, and the keys of providers and MCP servers. File is the
 // configuration without s. Commands of a client of another origin get what remains of its
 // environment, and nothing of Codex's.
-func (s *settings) restrict(c *child, from *engine.Origin, file, call keys) error {
+func (s *settings) restrict(c *child, from *engine.Origin, file keys, call map[string]any) error {
 	var base config.ShellEnvironment
-	if raw := file.with(s.own).text(config.ShellEnvironmentKey); raw != nil {
-		if err := json.Unmarshal(raw, &base); err != nil {
-			return configErrorf("codex's configuration: %w", err)
-		}
+	if err := file.with(s.own).read(&base, config.ShellEnvironmentKey); err != nil {
+		return configErrorf("codex's configuration: %w", err)
 	}
-	table := keys{config.ShellEnvironmentKey: call}
-	narrowed, err := config.NarrowEnvironment(base, get[map[string]any](table, config.ShellEnvironmentKey))
+	narrowed, err := config.NarrowEnvironment(base, call)
 	if err != nil {
 		return configErrorf("config: %w", err)
 	}
@@ -69,43 +66,34 @@ func (s *settings) restrict(c *child, from *engine.Origin, file, call keys) erro
 	if !ok {
 		exclude = base.Exclude
 	}
-	given := c.learn(file, s.own)
-	names := slices.Concat(run.Secrets(), exclude, given)
+	names := slices.Concat(run.Secrets(), exclude, c.learn(file, s.own))
 	slices.Sort(names)
 	narrowed["exclude"] = slices.Compact(names)
 	if from != nil {
-		if narrowed, err = foreignEnvironment(base, narrowed, from.Environ); err != nil {
+		raw, err := json.Marshal(narrowed)
+		if err == nil {
+			err = json.Unmarshal(raw, &base)
+		}
+		if err != nil {
 			return err
+		}
+		set := map[string]string{}
+		for _, entry := range (run.EnvPolicy{
+			Inherit: run.Inherit(base.Inherit), IgnoreDefaultExcludes: base.IgnoreDefaultExcludes,
+			Exclude: base.Exclude, Set: base.Set, IncludeOnly: base.IncludeOnly,
+		}).Environ(from.Environ) {
+			name, value, _ := strings.Cut(entry, "=")
+			set[name] = value
+		}
+		narrowed = map[string]any{
+			"inherit": "none", "ignore_default_excludes": true, "exclude": []string{}, "include_only": []string{},
+			"set": set, "experimental_use_profile": base.UseProfile,
 		}
 	}
 	for key, v := range narrowed {
 		s.own = s.own.with(at(v, config.ShellEnvironmentKey, key))
 	}
 	return nil
-}
-
-// foreignEnvironment returns a policy with which commands get, of no environment but
-// environ, what the policy base and the keys narrowed leave.
-func foreignEnvironment(base config.ShellEnvironment, narrowed map[string]any, environ []string) (map[string]any, error) {
-	raw, err := json.Marshal(narrowed)
-	if err == nil {
-		err = json.Unmarshal(raw, &base)
-	}
-	if err != nil {
-		return nil, err
-	}
-	set := map[string]string{}
-	for _, entry := range (run.EnvPolicy{
-		Inherit: run.Inherit(base.Inherit), IgnoreDefaultExcludes: base.IgnoreDefaultExcludes,
-		Exclude: base.Exclude, Set: base.Set, IncludeOnly: base.IncludeOnly,
-	}).Environ(environ) {
-		name, value, _ := strings.Cut(entry, "=")
-		set[name] = value
-	}
-	return map[string]any{
-		"inherit": "none", "ignore_default_excludes": true, "exclude": []string{}, "include_only": []string{},
-		"set": set, "experimental_use_profile": base.UseProfile,
-	}, nil
 }
 
 // namesVariable has the keys of providers and MCP servers by which they get secrets, and whether a value there,

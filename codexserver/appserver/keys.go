@@ -138,10 +138,19 @@ func (k keys) text(path ...string) stdjson.RawMessage {
 	return stdjson.RawMessage(raw)
 }
 
+// read decodes a value, if there is one.
+func (k keys) read(to any, path ...string) error {
+	raw := k.text(path...)
+	if raw == nil {
+		return nil
+	}
+	return json.Unmarshal(raw, to)
+}
+
 // get returns a value, zero if it is missing or of another type.
 func get[T any](k keys, path ...string) (v T) {
 	var p *T
-	if raw := k.text(path...); raw != nil && json.Unmarshal(raw, &p) == nil && p != nil {
+	if k.read(&p, path...) == nil && p != nil {
 		v = *p
 	}
 	return v

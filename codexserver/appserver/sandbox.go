@@ -55,9 +55,7 @@ func (s *settings) mode(file *configuration, cwd string) (mode string, plain boo
 
 // workspace returns the sandbox workspace-write with the settings of its table.
 func workspace(all keys, cwd string) (s protocol.SandboxPolicy, err error) {
-	if raw := all.text(workspaceTable); raw != nil {
-		err = json.Unmarshal(raw, &s)
-	}
+	err = all.read(&s, workspaceTable)
 	if fault, is := errors.AsType[*json.SemanticError](err); is {
 		return s, configErrorf("%s%s: %w", workspaceTable, strings.ReplaceAll(string(fault.JSONPointer), "/", "."), err)
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/go-json-experiment/json"
 	"github.com/pelletier/go-toml/v2"
 )
 
@@ -61,7 +60,7 @@ func commandLine(overrides map[string]any) ([]string, defaults, error) {
 		return nil, d, fmt.Errorf("overrides: %w", err)
 	}
 	s := settings{own: maps.Clone(all)}
-	if raw := s.own.text("profile"); raw != nil && json.Unmarshal(raw, &d.profile) != nil {
+	if s.own.read(&d.profile, "profile") != nil {
 		return nil, d, errors.New("override profile: not a string")
 	}
 	delete(s.own, "profile")
@@ -180,9 +179,9 @@ func (e *Engine) settings(ctx context.Context, cfg protocol.Config, c *child, id
 	if err != nil {
 		return nil, configErrorf("config: %w", err)
 	}
-	var call keys // the call's shell_environment_policy
+	var call map[string]any // the call's shell_environment_policy
 	if cfg.FromCall {
-		call = own.table(config.ShellEnvironmentKey)
+		call = get[map[string]any](own, config.ShellEnvironmentKey)
 		delete(own, config.ShellEnvironmentKey)
 		own = own.without(strangers(own.table(serversTable), file.table(serversTable)))
 	}
@@ -260,13 +259,10 @@ func (e *Engine) translated(cfg protocol.Config, own keys, codexHome string) (*s
 		ApprovalPolicy: string(cfg.ApprovalPolicy), DeveloperInstructions: cfg.DeveloperInstructions,
 	}}
 	name := cfg.Profile
-	if v, ok := own["profile"]; ok {
-		raw, _ := v.(stdjson.RawMessage)
-		delete(own, "profile")
-		if name == "" && json.Unmarshal(raw, &name) != nil {
-			return nil, configErrorf("config: profile is not a string")
-		}
+	if name == "" && own.read(&name, "profile") != nil {
+		return nil, configErrorf("config: profile is not a string")
 	}
+	delete(own, "profile")
 	if name != "" {
 		table, err := config.Profile(codexHome, name)
 		if err != nil {
@@ -296,7 +292,7 @@ func (s *settings) translate() {
 	}
 	// Today's Codex takes the policy untrusted as a parameter, but not as a key.
 	var word string
-	if raw, ok := s.own[policyKey].(stdjson.RawMessage); ok && json.Unmarshal(raw, &word) == nil {
+	if s.own.read(&word, policyKey) == nil {
 		delete(s.own, policyKey)
 		s.ApprovalPolicy = cmp.Or(s.ApprovalPolicy, word)
 	}
