@@ -2,8 +2,6 @@ package appserver_test
 
 import (
 	"encoding/json"
-	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,7 +9,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	launching "github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -71,70 +68,6 @@ func TestEnvironmentOfAClientOnTheBridge(t *testing.T) {
 				t.Errorf("the policy of the thread (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// TestCallShapesOnTheBridge checks that the app-server gets only those keys of a call's
-// config that the server allows, in every shape of config.
-func TestCallShapesOnTheBridge(t *testing.T) {
-	b, err := os.ReadFile("../internal/config/testdata/calls.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	shapes := 0
-	for line := range strings.Lines(string(b)) {
-		what, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		parts := strings.Split(rest, " | ")
-		if what != "ok" && what != "warn" || strings.Contains(rest, "experimental_instructions_file") {
-			continue
-		}
-		shapes++
-		t.Run(parts[0], func(t *testing.T) {
-			var call map[string]json.RawMessage
-			if err := json.Unmarshal([]byte(parts[0]), &call); err != nil {
-				t.Fatal(err)
-			}
-			keys, _, err := config.CallKeys(call, "", false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := strings.TrimSpace(parts[1])
-			if want == "=" {
-				want = parts[0]
-			}
-			params, err := started(t, nil, `{"mcp_servers":{"files":{"command":"f"},"a.b":{"command":"c"},"happy":{"command":"h"}}}`,
-				appserver.Options{}, protocol.Config{FromCall: true, Overrides: keys})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, _ := params["config"].(map[string]any)
-			if policy, ok := params["approvalPolicy"]; ok { // today's Codex takes it there
-				got["approval_policy"] = policy
-			}
-			delete(got, excludeKey)
-			expected := map[string]any{}
-			leavesOf(expected, "", loose(t, want).(map[string]any))
-			delete(expected, excludeKey)
-			maps.DeleteFunc(expected, func(key string, _ any) bool { return strings.HasPrefix(key, "sandbox_") }) // each turn gets these
-			sent := map[string]any{}
-			leavesOf(sent, "", got)
-			if diff := cmp.Diff(expected, sent); diff != "" {
-				t.Errorf("(-let through +sent):\n%s", diff)
-			}
-		})
-	}
-	if shapes < 40 {
-		t.Errorf("%d shapes", shapes)
-	}
-}
-
-func leavesOf(dst map[string]any, prefix string, table map[string]any) {
-	for key, v := range table {
-		if sub, ok := v.(map[string]any); ok {
-			leavesOf(dst, prefix+key+".", sub)
-		} else {
-			dst[prefix+key] = v
-		}
 	}
 }
 

@@ -30,7 +30,6 @@ type Turn struct {
 	client       *Client
 	threadID     string
 	note         func(string, *apptypes.Note)
-	forget       context.CancelFunc // gives up the answer to the request
 	begun, ended chan struct{}
 
 	// The client's lock guards these.
@@ -46,17 +45,15 @@ var errBusy = errors.New("appclient: a turn of this thread runs")
 // Note, which may be nil, gets the notifications of the turn as [Options].Note does, and none of its sub-agents.
 // It is an error if another turn of the thread has not ended.
 func (c *Client) Begin(p *apptypes.TurnParams, note func(method string, n *apptypes.Note)) (*Turn, error) {
-	calling, forget := context.WithCancel(context.Background())
-	t := &Turn{client: c, threadID: p.ThreadID, note: note, forget: forget, begun: make(chan struct{}), ended: make(chan struct{})}
+	t := &Turn{client: c, threadID: p.ThreadID, note: note, begun: make(chan struct{}), ended: make(chan struct{})}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.turns[p.ThreadID] != nil {
-		forget()
 		return nil, errBusy
 	}
 	c.turns[p.ThreadID] = t
 	go func() {
-		err := c.Call(calling, apptypes.CallTurnStart, p, nil)
+		err := c.Call(context.Background(), apptypes.CallTurnStart, p, nil)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if err != nil && c.turns[t.threadID] == t {
@@ -155,7 +152,6 @@ func (t *Turn) over() {
 		close(t.begun)
 	}
 	close(t.ended)
-	t.forget()
 }
 
 // follow passes a notification to the turn that it is about. Codex sends turn/started before the others.
