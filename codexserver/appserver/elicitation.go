@@ -24,8 +24,7 @@ func (a *question) elicitation(p *apptypes.Elicitation) (reply apptypes.Elicitat
 		}
 		ask = func() error {
 			out := a.turn.host.Approve(a.ctx, q)
-			a.decided("the call of a tool", out)
-			if reply.Action = decisionOf(out); reply.Action == accept {
+			if reply.Action = a.decided("the call of a tool", out); reply.Action == accept {
 				reply.Content = stdjson.RawMessage(`{}`)
 			}
 			return nil

@@ -81,11 +81,13 @@ func (c *child) ask(ctx context.Context, what about) (*question, error) {
 	return &question{about: what, turn: r, agent: t.agent}, r.aborted
 }
 
-// decided does what follows from a decision about what, apart from the answer. An abort ends the whole turn, even if a
-// sub-agent asked; the model is told the reason of a refusal. The decision about a question that the app-server has
-// withdrawn is ignored.
-func (a *question) decided(what string, out elicit.Outcome) {
-	if r := a.turn; out.Decision == elicit.Abort && a.ctx.Err() == nil {
+// decided does what follows from a decision about what, and returns the answer for the app-server. Every unknown
+// decision declines. An approval counts once, also one for the session; the event that begins the approved item
+// is emitted first. An abort ends the whole turn, even if a sub-agent asked; the model is told the reason of a
+// refusal. The decision about a question that the app-server has withdrawn is ignored.
+func (a *question) decided(what string, out elicit.Outcome) string {
+	r := a.turn
+	if out.Decision == elicit.Abort && a.ctx.Err() == nil {
 		r.mu.Lock()
 		if r.aborted == nil {
 			r.aborted = abortReason(out)
@@ -94,6 +96,19 @@ func (a *question) decided(what string, out elicit.Outcome) {
 		r.interrupt()
 	}
 	a.explain(what, out)
+	r.mu.Lock()
+	aborted := r.aborted != nil
+	r.mu.Unlock()
+	switch {
+	case r.ctx.Err() != nil, aborted:
+		return cancelTurn // after a refusal Codex could ask the model again before the interrupt arrives
+	case a.ctx.Err() != nil:
+		return decline
+	case out.Decision == elicit.Approved, out.Decision == elicit.ApprovedForSession:
+		r.release(a.about.itemID, true)
+		return accept
+	}
+	return decline
 }
 
 // steerLimit is how long sending a reason may take.
@@ -137,8 +152,7 @@ func abortReason(out elicit.Outcome) error {
 
 // command decides about a command. An approval counts once: Codex would let the same words run again
 // outside its sandbox, whatever they name by then, and does not say where it runs a command.
-func (a *question) command(p *apptypes.CommandApproval) (apptypes.Decision, error) {
-	var none apptypes.Decision
+func (a *question) command(p *apptypes.CommandApproval) (none apptypes.Decision, err error) {
 	switch p.Kind {
 	case "", apptypes.CommandExecutionApprovalKindCommand, apptypes.CommandExecutionApprovalKindWriteStdin, apptypes.CommandExecutionApprovalKindHumanCommand:
 	default:
@@ -165,13 +179,11 @@ func (a *question) command(p *apptypes.CommandApproval) (apptypes.Decision, erro
 	if out.Confined { // Codex decides where it runs, and does not say
 		out = elicit.Outcome{Decision: elicit.Denied, Feedback: "it may run only in the sandbox, which cannot be ensured"}
 	}
-	a.decided("`"+elicit.OneLine(elicit.ShowCommand(q.Command), 200)+"`", out)
-	return apptypes.Decision{Decision: a.answer(out)}, nil
+	return apptypes.Decision{Decision: a.decided("`"+elicit.OneLine(elicit.ShowCommand(q.Command), 200)+"`", out)}, nil
 }
 
 // fileChange decides about a patch. It returns an error for one whose changes it cannot show.
-func (a *question) fileChange(p *apptypes.FileApproval) (apptypes.Decision, error) {
-	var none apptypes.Decision
+func (a *question) fileChange(p *apptypes.FileApproval) (none apptypes.Decision, err error) {
 	o := a.item()
 	if o == nil || len(o.Changes) == 0 {
 		return none, errors.New("its changes were not announced")
@@ -185,33 +197,13 @@ func (a *question) fileChange(p *apptypes.FileApproval) (apptypes.Decision, erro
 	}
 	q.Cwd = a.turn.grant.Cwd
 	out := a.turn.host.ApprovePatch(a.ctx, q)
-	a.decided("changes to files", out)
-	return apptypes.Decision{Decision: a.answer(out)}, nil
-}
-
-// answer returns the decision for the app-server. If the item is approved, it first emits the
-// event that begins the item.
-func (a *question) answer(out elicit.Outcome) string {
-	a.turn.mu.Lock()
-	aborted := a.turn.aborted != nil
-	a.turn.mu.Unlock()
-	d := decisionOf(out)
-	switch {
-	case a.turn.ctx.Err() != nil, aborted:
-		d = cancelTurn // after a refusal Codex could ask the model again before the interrupt arrives
-	case a.ctx.Err() != nil && d != cancelTurn:
-		d = decline
-	case d == accept:
-		a.turn.release(a.about.itemID, true)
-	}
-	return d
+	return apptypes.Decision{Decision: a.decided("changes to files", out)}, nil
 }
 
 // permissions decides about permissions beyond the sandbox.
 func (a *question) permissions(p *apptypes.Permissions) (apptypes.PermissionsReply, error) {
 	out := a.turn.host.Approve(a.ctx, permissionsQuestion(p, a.agent))
-	a.decided("further permissions", out)
-	if a.ctx.Err() != nil || decisionOf(out) != accept {
+	if a.decided("further permissions", out) != accept {
 		return appclient.NoPermissions(), nil
 	}
 	return apptypes.PermissionsReply{Permissions: p.Permissions, Scope: apptypes.PermissionGrantScopeTurn}, nil
@@ -225,18 +217,6 @@ func (a *question) item() *apptypes.Item {
 		return new(o.item)
 	}
 	return nil
-}
-
-// decisionOf returns the answer to the app-server. Every unknown decision declines. An approval
-// counts once, also one for the session.
-func decisionOf(out elicit.Outcome) string {
-	switch out.Decision {
-	case elicit.Approved, elicit.ApprovedForSession:
-		return accept
-	case elicit.Abort:
-		return cancelTurn
-	}
-	return decline
 }
 
 // The decisions. Those about commands and patches and those about elicitations are the same words.
