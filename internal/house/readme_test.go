@@ -191,7 +191,7 @@ func TestReadme(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, c := range commandLines(t) {
-		// The page of the gateway needs root, and three machines: nothing runs it.
+		// The gateway's own tests run the commands of its page for one machine, and those that make certificates; the others need three.
 		if c.page == "codexserver/gateway/README.md" || seen[c.line] {
 			continue
 		}

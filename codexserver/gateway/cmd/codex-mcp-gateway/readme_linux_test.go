@@ -1,0 +1,81 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// onThePage returns the first block of README.md that has the words.
+func onThePage(t *testing.T, words string) string {
+	t.Helper()
+	page, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range strings.Split(string(page), "\n```")[1:] {
+		if _, block, _ := strings.Cut(part, "\n"); strings.Contains(block, words) {
+			return block
+		}
+	}
+	t.Fatalf("README.md has no block with %q", words)
+	return ""
+}
+
+// TestReadmeOneMachine types the commands of README.md for one machine. The user can connect with the token.
+func TestReadmeOneMachine(t *testing.T) {
+	enclosuretest.Need(t)
+	dir, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := t.TempDir()
+	script := strings.ReplaceAll(onThePage(t, "--new-token ann"), "/srv/codex", filepath.Join(user, "srv"))
+	script, last, _ := strings.Cut(script, "\nCODEX_HOME=") // the last line, which starts the gateway: it takes the shell's place
+	script = "PATH='" + dir + "':$PATH\n" + script + "\nexec env CODEX_HOME=" + last + " --engine native --listen 127.0.0.1:0"
+	s := &httpServer{process: launch(t, folders{cwd: user, user: user}, exec.Command("sh", "-euc", script))}
+	until(t, "it does not serve", func() bool {
+		_, rest, _ := strings.Cut(s.errors(), "serving MCP at ")
+		url, users, ok := strings.Cut(rest, mcpPath+";")
+		s.url = url
+		return ok && strings.Contains(users, "number of users: 1")
+	})
+	printed, err := os.ReadFile(filepath.Join(user, "service", "ann.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.token, _, _ = strings.Cut(string(printed), "\n")
+	if status, body, err := s.request("codex-list", `"name":"codex-list","arguments":{}`, ""); status != 200 {
+		t.Errorf("status %d, %v, %s", status, err, body)
+	}
+}
+
+// TestReadmeThreeMachines makes the certificates of README.md, and reads the configuration of NATS with them.
+func TestReadmeThreeMachines(t *testing.T) {
+	if _, err := exec.LookPath("openssl"); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	cmd := exec.Command("sh", "-euc", onThePage(t, "openssl req"))
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	config := strings.NewReplacer("/etc/nats", dir, "/var/lib/nats", dir).Replace(onThePage(t, "server_name: m1"))
+	file := filepath.Join(dir, "nats.conf")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options, err := server.ProcessConfigFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if options.TLSConfig == nil || options.Cluster.TLSConfig == nil || len(options.Routes) != 3 || options.StoreDir != dir {
+		t.Errorf("%+v", options)
+	}
+}
