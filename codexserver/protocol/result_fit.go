@@ -3,7 +3,6 @@ package protocol
 import (
 	"math"
 	"slices"
-	"sort"
 
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
@@ -30,7 +29,7 @@ func (r *TurnResult) Fit(limit int) {
 	}
 	if r.Verdict != nil {
 		short := *r.Verdict
-		short.Explanation = head(short.Explanation, maxExplanation)
+		short.Explanation = text.HeadJSON(short.Explanation, maxExplanation)
 		r.Verdict = &short
 	}
 	see := r.Truncated.See
@@ -89,11 +88,6 @@ func encode(v any) jsontext.Value {
 	return b
 }
 
-func quote(s string) []byte {
-	b, _ := jsontext.AppendQuote(nil, s) // bytes that are not UTF-8 become U+FFFD
-	return b
-}
-
 // part is a member that can be cut.
 type part struct {
 	size int            // in bytes of JSON; it need not be exact if it exceeds the limit
@@ -149,18 +143,9 @@ func listPart[T any](list *[]T, left *int, tail bool, limit int) part {
 
 // textPart is a text that loses its end.
 func textPart(s *string, left *int, limit int) part {
-	return part{len(quote((*s)[:min(len(*s), limit)])), func(room int) {
-		kept := head(*s, room)
+	return part{text.SizeJSON((*s)[:min(len(*s), limit)]), func(room int) {
+		kept := text.HeadJSON(*s, room)
 		*left += len(*s) - len(kept)
 		*s = kept
 	}}
-}
-
-// head returns the beginning of a text that takes so many bytes in JSON.
-func head(s string, room int) string {
-	if len(s) <= room && len(quote(s)) <= room {
-		return s
-	}
-	// The length of the quoted text grows with the text.
-	return text.Head(s, sort.Search(min(len(s), room), func(n int) bool { return len(quote(s[:n+1])) > room }))
 }

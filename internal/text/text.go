@@ -7,8 +7,11 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Head returns the longest beginning of s that has at most n bytes and ends with a whole
@@ -38,6 +41,20 @@ func Brief(s string, n int) string {
 		return head + "…"
 	}
 	return s
+}
+
+// SizeJSON returns how many bytes s has as JSON.
+func SizeJSON(s string) int {
+	b, _ := jsontext.AppendQuote(nil, s) // bytes that are not UTF-8 become U+FFFD
+	return len(b)
+}
+
+// HeadJSON returns the longest beginning of s that has at most n bytes as JSON and ends with a whole character.
+func HeadJSON(s string, n int) string {
+	if len(s) <= n && SizeJSON(s) <= n {
+		return s
+	}
+	return Head(s, sort.Search(min(len(s), max(n, 0)), func(i int) bool { return SizeJSON(Head(s, i+1)) > n }))
 }
 
 // character returns where the character begins and ends that a cut before s[i] would split,

@@ -120,3 +120,20 @@ func TestOr(t *testing.T) {
 		}
 	}
 }
+
+// TestHeadJSON shortens texts of all kinds to their longest beginning that fits.
+func TestHeadJSON(t *testing.T) {
+	for _, s := range []string{"", "abc", strings.Repeat("x", 5000), strings.Repeat("\x00\x1b\"\\", 5000), strings.Repeat("é€😀", 3000), strings.Repeat("😀\x01", 3000)} {
+		for _, most := range []int{30, 31, 32, 33, 34, 35, 1000, 1 << 20} {
+			got := text.HeadJSON(s, most)
+			rest := s[len(got):]
+			_, size := utf8.DecodeRuneInString(rest)
+			if !strings.HasPrefix(s, got) || text.SizeJSON(got) > most || !utf8.ValidString(got) {
+				t.Errorf("%d of %.10q: %d bytes", most, s, len(got))
+			}
+			if rest != "" && text.SizeJSON(got+rest[:size]) <= most {
+				t.Errorf("%d of %.10q: there is room for more than %d bytes", most, s, len(got))
+			}
+		}
+	}
+}

@@ -77,7 +77,7 @@ func (ss *session) addListener(_ context.Context, p protocol.AddConversationList
 	if err != nil {
 		return nil, err
 	}
-	t.Listen(id.String(), ss.client.Listener(func(e protocol.Event) { ss.sendListenerEvent(t.ID(), e) }))
+	ss.listening.Store(id.String(), t.Listen(ss.client.Listener(func(e protocol.Event) { ss.sendListenerEvent(t.ID(), e) })))
 	return &protocol.AddConversationListenerResult{SubscriptionID: id.String()}, nil
 }
 
@@ -93,9 +93,11 @@ func (ss *session) removeListener(_ context.Context, p protocol.RemoveConversati
 	if err := required("/subscriptionId", p.SubscriptionID); err != nil {
 		return empty{}, err
 	}
-	if !ss.client.Session().Threads().Unlisten(p.SubscriptionID) {
+	stop, ok := ss.listening.LoadAndDelete(p.SubscriptionID)
+	if !ok {
 		return empty{}, refused("subscription not found: %s", p.SubscriptionID)
 	}
+	stop.(func())()
 	return empty{}, nil
 }
 

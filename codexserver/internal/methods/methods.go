@@ -34,8 +34,9 @@ type Server struct {
 
 // session is one client that uses the methods.
 type session struct {
-	client *mcp.Connection
-	server *Server
+	client    *mcp.Connection
+	server    *Server
+	listening sync.Map // by the id of a subscription, what ends it
 }
 
 // Register adds the methods of a client to m, as its default: each group only if the engine has its

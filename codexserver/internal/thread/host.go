@@ -57,7 +57,7 @@ var (
 func (h *host) begin(ctx context.Context, a *Attend, started chan struct{}) (leave func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.now = hostTurn{Attend: *a, ctx: ctx, id: turnID(), started: started}
+	h.now = hostTurn{Attend: *a, ctx: ctx, id: uuid.Must(uuid.NewV7()).String(), started: started}
 	if h.now.Submission == "" {
 		h.now.Submission = h.submit()
 	}
@@ -198,23 +198,6 @@ func (h *host) show(m protocol.EventMsg) {
 		metrics.Event(m)
 	}
 	h.desk.event(thread, m)
-}
-
-// info returns the engine's description of the thread when it began.
-func (h *host) info() protocol.SessionConfigured {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.configured
-}
-
-// turnID returns a unique id. If the system has no random bytes it returns "", and the events have
-// no id.
-func turnID() string {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return ""
-	}
-	return id.String()
 }
 
 // Elicit implements [engine.Host].

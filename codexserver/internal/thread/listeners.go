@@ -13,10 +13,10 @@ const backlogLimit = 4096
 // block.
 type Listener func(protocol.Event)
 
-// listeners are the subscriptions to one thread, by id. Events of turns that no call waits
+// listeners are the subscriptions to one thread. Events of turns that no call waits
 // for are kept for the first listener. The zero value is ready. host.mu guards it.
 type listeners struct {
-	byID    map[string]Listener
+	all     map[*Listener]bool
 	backlog []protocol.Event
 }
 
@@ -25,10 +25,10 @@ func (l *listeners) event(e Event, awaited bool) {
 	if _, first := e.Msg.(protocol.SessionConfigured); first || !e.Sent() {
 		return // listeners come later
 	}
-	for _, listen := range l.byID {
-		listen(e.Event)
+	for listen := range l.all {
+		(*listen)(e.Event)
 	}
-	if len(l.byID) > 0 || awaited {
+	if len(l.all) > 0 || awaited {
 		return
 	}
 	if len(l.backlog) == backlogLimit {
@@ -38,20 +38,13 @@ func (l *listeners) event(e Event, awaited bool) {
 }
 
 // add adds a listener and sends it the events that were kept.
-func (l *listeners) add(id string, listen Listener) {
-	if l.byID == nil {
-		l.byID = map[string]Listener{}
+func (l *listeners) add(listen *Listener) {
+	if l.all == nil {
+		l.all = map[*Listener]bool{}
 	}
-	l.byID[id] = listen
+	l.all[listen] = true
 	for _, e := range l.backlog {
-		listen(e)
+		(*listen)(e)
 	}
 	l.backlog = nil
-}
-
-// remove removes a listener and reports whether it existed.
-func (l *listeners) remove(id string) bool {
-	_, ok := l.byID[id]
-	delete(l.byID, id)
-	return ok
 }

@@ -94,7 +94,7 @@ func TestObservers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	th.Listen("l", func(e protocol.Event) { n.add("listener", "%s as %q", e.Msg.EventType(), e.ID) })
+	th.Listen(func(e protocol.Event) { n.add("listener", "%s as %q", e.Msg.EventType(), e.ID) })
 	n.lines = nil
 	if err := th.Begin(a, protocol.TurnInput{Items: protocol.TextInput("p")}).Run(t.Context()); err != nil {
 		t.Fatal(err)

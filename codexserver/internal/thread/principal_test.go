@@ -182,7 +182,7 @@ func TestBacklog(t *testing.T) {
 		}
 		var got [2][]string
 		for i := range got {
-			th.Listen(fmt.Sprint(i), func(e protocol.Event) {
+			th.Listen(func(e protocol.Event) {
 				if m, ok := e.Msg.(protocol.AgentMessage); ok {
 					got[i] = append(got[i], m.Message)
 				}

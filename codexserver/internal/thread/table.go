@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -203,19 +202,6 @@ func (s *Share) Find(id string) *Thread {
 // Elsewhere reports whether the thread with an id is open and the share does not hold it.
 func (s *Share) Elsewhere(id string) bool {
 	return s.open(id, func(t *Thread) bool { return !t.shares[s] }) != nil
-}
-
-// Unlisten removes a listener of any held thread and reports whether it existed.
-func (s *Share) Unlisten(id string) bool {
-	s.table.mu.Lock()
-	var held []*Thread
-	for _, t := range s.table.threads {
-		if t.shares[s] {
-			held = append(held, t)
-		}
-	}
-	s.table.mu.Unlock()
-	return slices.ContainsFunc(held, func(t *Thread) bool { return t.Unlisten(id) })
 }
 
 // End interrupts the running turn of a thread and closes the thread for every share. It

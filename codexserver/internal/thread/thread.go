@@ -46,7 +46,11 @@ var (
 func (t *Thread) ID() string { return t.conversation.ID() }
 
 // Info returns the engine's description of the thread when it began, with its current folder.
-func (t *Thread) Info() protocol.SessionConfigured { return t.host.info() }
+func (t *Thread) Info() protocol.SessionConfigured {
+	t.host.mu.Lock()
+	defer t.host.mu.Unlock()
+	return t.host.configured
+}
 
 // Usage returns the tokens that the thread has used by the engine's last count. It returns
 // nil before the first count.
@@ -60,9 +64,7 @@ func (t *Thread) Usage() *protocol.TokenUsage {
 func (t *Thread) Log() *transcript.Log { return t.host.kept }
 
 // Reviews reports whether the engine can review in the thread under any policy.
-func (t *Thread) Reviews() bool {
-	return t.host.traits.Reviews
-}
+func (t *Thread) Reviews() bool { return t.host.traits.Reviews }
 
 // Busy reports whether a turn is running.
 func (t *Thread) Busy() bool {
@@ -113,44 +115,38 @@ func (t *Thread) Warn(submission, words string) {
 	t.host.deliver(submission, protocol.BackgroundEvent{Message: words}, false)
 }
 
-// Listen adds a listener. It receives the events that were kept for the first listener,
+// Listen adds a listener, until stop is called. It receives the events that were kept for the first listener,
 // and then every event.
-func (t *Thread) Listen(id string, l Listener) {
-	t.host.mu.Lock()
-	defer t.host.mu.Unlock()
-	t.host.listeners.add(id, l)
+func (t *Thread) Listen(l Listener) (stop func()) {
+	h := t.host
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.listeners.add(&l)
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.listeners.all, &l)
+	}
 }
 
-// Unlisten removes a listener and reports whether it existed.
-func (t *Thread) Unlisten(id string) bool {
-	t.host.mu.Lock()
-	defer t.host.mu.Unlock()
-	return t.host.listeners.remove(id)
-}
-
-// close closes the engine's conversation after the queued turns. Later turns fail.
-func (t *Thread) close(ctx context.Context) error {
+// end closes the engine's conversation after the queued turns, and reports the end to the desk. Later turns fail.
+func (t *Thread) end(ctx context.Context) error {
 	last := t.join(&Turn{closes: true})
 	defer last.Leave()
-	if err := last.wait(ctx); err != nil {
-		return err
+	err := last.wait(ctx)
+	if err == nil {
+		t.mu.Lock()
+		t.closed = true
+		t.idle.Stop()
+		t.mu.Unlock()
+		err = t.release()
 	}
-	t.mu.Lock()
-	t.closed = true
-	t.idle.Stop()
-	t.mu.Unlock()
-	return t.release()
+	t.host.show(protocol.ShutdownComplete{})
+	return err
 }
 
 // release closes the log and the engine's conversation.
 func (t *Thread) release() error {
 	t.host.kept.Close()
 	return t.conversation.Close()
-}
-
-// end closes a thread and reports its end to the desk.
-func (t *Thread) end(ctx context.Context) error {
-	err := t.close(ctx)
-	t.host.show(protocol.ShutdownComplete{})
-	return err
 }

@@ -76,7 +76,7 @@ func (a *showArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRes
 	if err != nil {
 		return nil, err
 	}
-	p.Text = fit(p.Text, room)
+	p.Text = text.HeadJSON(p.Text, room)
 	end, words := p.Offset+int64(len(p.Text)), ""
 	if end < p.Total {
 		p.Next, words = end, fmt.Sprintf("; the next page has offset %d", end)

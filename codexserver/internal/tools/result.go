@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -352,23 +351,9 @@ func Texts(r *mcptypes.CallToolResult) []string {
 // joined joins the texts with empty lines.
 func joined(texts []string) string { return strings.Join(texts, "\n\n") }
 
-// quoted returns the size of a text as JSON.
-func quoted(s string) int {
-	b, _ := jsontext.AppendQuote(nil, s) // the error reports invalid UTF-8, which becomes U+FFFD
-	return len(b)
-}
-
-// fit returns the longest beginning of a text that has at most most bytes of JSON.
-func fit(s string, most int) string {
-	if quoted(s) <= most {
-		return s
-	}
-	return text.Head(s, sort.Search(len(s), func(n int) bool { return quoted(text.Head(s, n+1)) > most }))
-}
-
 // cut shortens the text to most bytes of JSON, with a note where to read the whole text.
 func (t *Turn) cut(s string, most int) string {
-	if quoted(s) <= most {
+	if text.SizeJSON(s) <= most {
 		return s
 	}
 	path, note := t.thread.Info().RolloutPath, "the answer is longer than limits.result"
@@ -381,5 +366,5 @@ func (t *Turn) cut(s string, most int) string {
 		note = "codex-show has the whole answer, in the transcript"
 	}
 	note = "\n\n[cut: " + note + "]"
-	return fit(s, most-quoted(note)+len(`""`)) + note
+	return text.HeadJSON(s, most-text.SizeJSON(note)+len(`""`)) + note
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	utf8text "github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -266,12 +267,12 @@ func TestCut(t *testing.T) {
 	} {
 		for _, most := range []int{100, 299, 300, 301, 2000, 10_000} {
 			got := j.cut(text, most)
-			whole := quoted(text) <= most
+			whole := utf8text.SizeJSON(text) <= most
 			switch {
 			case whole && got != text:
 				t.Errorf("%.20q within %d was cut", text, most)
-			case !whole && (quoted(got) > most || !strings.HasSuffix(got, "]") || !strings.Contains(got, "[cut: ")):
-				t.Errorf("%.20q within %d: %d bytes, %q", text, most, quoted(got), got)
+			case !whole && (utf8text.SizeJSON(got) > most || !strings.HasSuffix(got, "]") || !strings.Contains(got, "[cut: ")):
+				t.Errorf("%.20q within %d: %d bytes, %q", text, most, utf8text.SizeJSON(got), got)
 			case !whole && utf8.ValidString(text) && !utf8.ValidString(got):
 				t.Errorf("%.20q within %d: cut inside a letter", text, most)
 			}
@@ -495,21 +496,5 @@ func TestBudgetOfAContinuedTurn(t *testing.T) {
 				t.Errorf("after %v elsewhere it may take %v, want %v", passed, took, want)
 			}
 		})
-	}
-}
-
-func TestFit(t *testing.T) {
-	for _, text := range []string{"", "abc", strings.Repeat("x", 5000), strings.Repeat("\x00\x1b\"\\", 5000), strings.Repeat("é€😀", 3000), strings.Repeat("😀\x01", 3000)} {
-		for _, most := range []int{30, 31, 32, 33, 34, 35, 1000, 1 << 20} {
-			got := fit(text, most)
-			rest := text[len(got):]
-			_, size := utf8.DecodeRuneInString(rest)
-			if !strings.HasPrefix(text, got) || quoted(got) > most || !utf8.ValidString(got) {
-				t.Errorf("%d of %.10q: %d bytes", most, text, len(got))
-			}
-			if rest != "" && quoted(got+rest[:size]) <= most {
-				t.Errorf("%d of %.10q: there is room for more than %d bytes", most, text, len(got))
-			}
-		}
 	}
 }
