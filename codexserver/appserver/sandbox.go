@@ -86,9 +86,9 @@ func trusts(file keys, cwd string) (levels []string) {
 	if len(projects) == 0 || cwd == "" {
 		return nil
 	}
-	folders := []string{cwd, box.Real(cwd)}
+	folders := []string{cwd, paths.Real(cwd)}
 	if root := repository(cwd); root != "" {
-		folders = append(folders, root, box.Real(root))
+		folders = append(folders, root, paths.Real(root))
 	}
 	slices.Sort(folders)
 	for _, folder := range slices.Compact(folders) {
@@ -119,7 +119,7 @@ func repository(folder string) string {
 	}
 	trees := filepath.Dir(git)
 	back, err := box.Pointer(filepath.Join(git, "gitdir"), "")
-	if err != nil || filepath.Base(trees) != "worktrees" || filepath.Base(filepath.Dir(trees)) != ".git" || box.Real(back) != box.Real(entry) {
+	if err != nil || filepath.Base(trees) != "worktrees" || filepath.Base(filepath.Dir(trees)) != ".git" || paths.Real(back) != paths.Real(entry) {
 		return ""
 	}
 	return filepath.Dir(filepath.Dir(trees))
@@ -236,7 +236,7 @@ func (s *settings) keepToReading(file keys) {
 func (s *settings) openRoots(fromCall bool, home string) error {
 	p, cwd := &s.now.Sandbox, s.now.Cwd
 	sealed := filepath.Join(home, "codex-mcp") // rules, keys and sockets of this server
-	if paths.Below(box.Real(cwd), box.Real(sealed)) {
+	if paths.Below(paths.Real(cwd), paths.Real(sealed)) {
 		return configErrorf("argument /cwd: %s is or lies in %s, which is this server's, and Codex lets commands write in it", cwd, sealed)
 	}
 	const key = "writable_roots"
@@ -279,7 +279,7 @@ func unlinked(s *protocol.SandboxPolicy, cwd, home string) error {
 	}
 	for _, linked := range config.Linked(home) {
 		for _, folder := range box.Writable(*s, cwd, os.Environ()) {
-			if paths.Below(linked, folder) || paths.Below(box.Real(linked), folder) {
+			if paths.Below(linked, folder) || paths.Below(paths.Real(linked), folder) {
 				return configErrorf("a link in %s leads to %s, which commands could write; let it lead out of %s, or use the sandbox %s", home, linked, folder, protocol.SandboxReadOnly)
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
@@ -56,5 +55,5 @@ func openHere(path string) (*safefile.File, error) {
 // below reports whether path is the folder or in it, with symbolic links resolved. It is
 // false when folder is "".
 func below(path, folder string) bool {
-	return folder != "" && paths.Below(box.Real(path), box.Real(folder))
+	return folder != "" && paths.Below(paths.Real(path), paths.Real(folder))
 }

@@ -4,6 +4,14 @@ package paths
 
 import "path/filepath"
 
+// Real returns a path without symbolic links, or path itself if it leads nowhere.
+func Real(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return filepath.Clean(path)
+}
+
 // Below reports whether path is the folder, or lies in it. Both are absolute, or both
 // relative to the same folder.
 func Below(path, folder string) bool {

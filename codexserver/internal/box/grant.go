@@ -1,7 +1,6 @@
 package box
 
 import (
-	"path/filepath"
 	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -30,7 +29,7 @@ type Grant struct {
 // Beyond returns what g allows beyond base, which the configuration gives. The environment is that of
 // commands.
 func (g *Grant) Beyond(base *Grant, env []string) protocol.Access {
-	a := protocol.Access{Folder: Real(g.Cwd)}
+	a := protocol.Access{Folder: paths.Real(g.Cwd)}
 	mode, given := g.Sandbox.Mode, base.Sandbox.Mode
 	writes := mode == protocol.SandboxWorkspaceWrite
 	if writes || Width(mode) > Width(given) {
@@ -87,15 +86,7 @@ func Width(m protocol.SandboxMode) int { return slices.Index(protocol.SandboxMod
 func Writable(policy protocol.SandboxPolicy, cwd string, env []string) []string {
 	folders := AskedRoots(policy, cwd, env)
 	for i, folder := range folders {
-		folders[i] = Real(folder)
+		folders[i] = paths.Real(folder)
 	}
 	return folders
-}
-
-// Real returns a path without symbolic links, or path itself if it leads nowhere.
-func Real(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return filepath.Clean(path)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -45,7 +46,7 @@ func surrounds(folder string, roots []string) bool {
 // file of a worktree or a submodule, or the folder of a worktree.
 func gitPaths(dot string) []string {
 	found := []string{dot}
-	dir := Real(dot)
+	dir := paths.Real(dot)
 	if info, err := os.Stat(dir); err == nil && dir != dot && (info.IsDir() || info.Mode().IsRegular()) {
 		found = append(found, dir)
 	}

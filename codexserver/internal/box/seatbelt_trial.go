@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
 // trySeatbelt runs small commands under program, which is sandbox-exec except in tests.
@@ -27,7 +29,7 @@ func try(program string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	dir = Real(dir)
+	dir = paths.Real(dir)
 	root := filepath.Join(dir, "root")
 	kept := filepath.Join(root, "kept")
 	if err := os.MkdirAll(kept, 0o700); err != nil {

@@ -37,7 +37,7 @@ type Before struct{ parts []*look }
 // is too large, the error wraps [ErrLarge]. Without a sandbox on this system git does not run, and the
 // error wraps [box.ErrUnavailable]. Remove deletes the files of the look.
 func Look(ctx context.Context, dir string, o *Options) (*Before, error) {
-	dir = realPath(dir) // other paths are compared with the root
+	dir = paths.Real(dir) // other paths are compared with the root
 	first, err := take(ctx, cmp.Or(Root(dir), dir), o)
 	if err != nil {
 		return nil, fmt.Errorf("git: %w", err)
@@ -50,20 +50,12 @@ func Look(ctx context.Context, dir string, o *Options) (*Before, error) {
 		}
 	}
 	for _, root := range o.Roots {
-		root = realPath(root)
+		root = paths.Real(root)
 		if !b.Covers(root) && root != first.root {
 			b.add(ctx, root, cmp.Or(Root(root), root), o)
 		}
 	}
 	return b, nil
-}
-
-// realPath returns a path without links, or as it is.
-func realPath(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
 }
 
 // add looks at a further folder. At is its path as in the changes.

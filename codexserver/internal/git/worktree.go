@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
 // Worktrees returns the folder with the worktrees that [Scratch.AddWorktree] makes, in Codex's
@@ -152,7 +153,7 @@ func (w *Worktree) inside(root, dir string) (string, error) {
 	}
 	cwd := filepath.Join(w.Path, rel)
 	info, err := os.Stat(cwd)
-	if err != nil || !info.IsDir() || realPath(cwd) != cwd { // it is missing, or a symbolic link leads to it
+	if err != nil || !info.IsDir() || paths.Real(cwd) != cwd { // it is missing, or a symbolic link leads to it
 		return w.Path, nil
 	}
 	return cwd, nil

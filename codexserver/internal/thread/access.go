@@ -73,14 +73,12 @@ func homeIn(environ []string) string {
 // worktree. The homes, of the server and of its client, what contains them, and their hidden folders
 // do not count: programs that a person starts obey files there.
 func writable(folders []string, worktrees string, homes ...string) func(string) bool {
-	if real, err := filepath.EvalSymlinks(worktrees); err == nil && worktrees != "" {
-		worktrees = real
+	if worktrees != "" {
+		worktrees = paths.Real(worktrees)
 	}
 	homes = slices.DeleteFunc(slices.Clone(homes), func(home string) bool { return home == "" })
 	for i, home := range homes {
-		if real, err := filepath.EvalSymlinks(home); err == nil {
-			homes[i] = real
-		}
+		homes[i] = paths.Real(home)
 	}
 	private := func(path string) bool {
 		return path == filepath.Dir(path) || slices.ContainsFunc(homes, func(home string) bool {

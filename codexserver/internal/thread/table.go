@@ -93,6 +93,34 @@ func (t *Table) open(s *Share, thread *Thread) error {
 	return nil
 }
 
+// idleLimit is how long a thread stays open that nobody uses. [Share.Revive] resumes it later.
+const idleLimit = time.Hour
+
+// closeIdle closes a thread that nobody has used for [idleLimit], if it has a file.
+func (t *Table) closeIdle(th *Thread, r engine.Resumer) {
+	t.reviving <- struct{}{} // nobody resumes the thread before it is closed
+	defer func() { <-t.reviving }()
+	_, err := r.Find(context.Background(), th.ID())
+	t.mu.Lock()
+	th.mu.Lock()
+	used := th.idle.Stop() || len(th.queue) > 0 // the timer was set again
+	closes := err == nil && !used && !th.stays && !th.closed
+	if closes {
+		th.closed = true
+		delete(t.threads, CanonicalID(th.ID()))
+	} else if !th.closed {
+		th.idle.Reset(idleLimit)
+	}
+	th.mu.Unlock()
+	t.mu.Unlock()
+	if closes {
+		if err := th.release(); err != nil {
+			t.log.Warn("closing an idle conversation", "thread", th.ID(), "error", err)
+		}
+		th.host.show(protocol.ShutdownComplete{})
+	}
+}
+
 // ErrShareClosed is the error of a share that was closed.
 var ErrShareClosed = errors.New("the session has ended")
 

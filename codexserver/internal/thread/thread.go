@@ -73,6 +73,13 @@ func (t *Thread) Busy() bool {
 	return t.turn != nil
 }
 
+// Stay keeps the thread open however long nobody uses it, for a client that cannot resume it.
+func (t *Thread) Stay() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stays = true
+}
+
 // Stop interrupts the running turn, or the first queued one, without waiting. It returns a
 // channel that is closed when that turn has ended, or nil if there is no turn.
 func (t *Thread) Stop(cause error) (ended <-chan struct{}) {

@@ -17,12 +17,12 @@ func TestUnknownNames(t *testing.T) {
 	for arguments, want := range map[string]string{
 		`{"second":1}`: "did you mean seconds?", `{"Seconds":1}`: "did you mean seconds?", `{"seconds":1,"x/y":[]}`: "/x~1y: the arguments are",
 	} {
-		text := Texts(table.Call(t.Context(), &Call{Turns: turns}, "codex-wait", json.RawMessage(arguments)))[0]
+		text := textsOf(table.Call(t.Context(), &Call{Turns: turns}, "codex-wait", json.RawMessage(arguments)))[0]
 		if !strings.HasPrefix(text, "codex-wait: unknown argument /") || !strings.Contains(text, want) || strings.HasSuffix(want, "are") && !strings.Contains(text, "threadIds") {
 			t.Errorf("%s: %s", arguments, text)
 		}
 	}
-	if text := Texts(table.Call(t.Context(), &Call{Turns: turns}, "codex-wait", json.RawMessage(`{"seconds":0,"more":null}`)))[0]; !strings.Contains(text, "argument /threadIds is missing: several clients share") {
+	if text := textsOf(table.Call(t.Context(), &Call{Turns: turns}, "codex-wait", json.RawMessage(`{"seconds":0,"more":null}`)))[0]; !strings.Contains(text, "argument /threadIds is missing: several clients share") {
 		t.Errorf("null: %s", text)
 	}
 	for _, one := range all {

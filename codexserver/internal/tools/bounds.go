@@ -214,7 +214,7 @@ func (b bounds) config(cfg *protocol.Config) error {
 		if err != nil {
 			return fmt.Errorf("argument /%s/writable_roots/%d: %w", path, i, err)
 		}
-		roots[i] = realPath(root)
+		roots[i] = paths.Real(root)
 	}
 	var err error
 	if table["writable_roots"], err = json.Marshal(roots, json.FormatNilSliceAsNull(false)); err != nil {

@@ -6,13 +6,13 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -103,8 +103,8 @@ func (c *Call) workingFolder(ctx context.Context, cwd string) (string, error) {
 		return "", err
 	}
 	cwd, _, err = c.table.bounds.resolve(cwd)
-	if real, linked := filepath.EvalSymlinks(cwd); err == nil && linked == nil {
-		cwd = real // so that no link on its way can lead elsewhere later
+	if err != nil {
+		return "", err
 	}
-	return cwd, err
+	return paths.Real(cwd), nil // so that no link on its way can lead elsewhere later
 }

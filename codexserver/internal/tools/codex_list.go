@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -12,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -151,23 +151,15 @@ func (a *listArguments) matcher(ctx context.Context) (func(*protocol.Conversatio
 		if err != nil {
 			return nil, fmt.Errorf("argument /cwd: %w", err)
 		}
-		folder = realPath(abs)
+		folder = paths.Real(abs)
 	}
 	here := map[string]bool{} // by the folders of conversations, of which many are the same
 	return func(c *protocol.ConversationSummary) bool {
 		same, known := here[c.Cwd]
 		if !known {
-			same = folder == "" || c.Cwd != "" && realPath(c.Cwd) == folder
+			same = folder == "" || c.Cwd != "" && paths.Real(c.Cwd) == folder
 			here[c.Cwd] = same
 		}
 		return same && (strings.Contains(strings.ToLower(c.Title), search) || strings.Contains(strings.ToLower(c.Preview), search))
 	}, nil
-}
-
-// realPath returns a path without symbolic links, if there is such a file.
-func realPath(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return filepath.Clean(path)
 }

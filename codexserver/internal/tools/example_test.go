@@ -10,6 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
 // A connection passes a call of a tool with the threads that its client holds. What is wrong
@@ -26,7 +27,7 @@ func Example() {
 	c := &tools.Call{Threads: share, Turns: tools.NewTurns(ctx), Folder: func(context.Context) string { return "/work" }}
 	for _, arguments := range []string{`{"prompt":"hello"}`, `{"prompt":"hello","sandbox":"none"}`} {
 		r := table.Call(ctx, c, "codex", json.RawMessage(arguments))
-		fmt.Println(tools.Texts(r)[0])
+		fmt.Println(r.Content[0].(*mcptypes.TextContent).Text)
 	}
 	// Output:
 	// You said: hello

@@ -337,17 +337,6 @@ func forModel(r *mcptypes.CallToolResult, lines ...string) {
 	})
 }
 
-// Texts returns the text blocks of a result.
-func Texts(r *mcptypes.CallToolResult) []string {
-	var texts []string
-	for _, b := range r.Content {
-		if t, ok := b.(*mcptypes.TextContent); ok {
-			texts = append(texts, t.Text)
-		}
-	}
-	return texts
-}
-
 // joined joins the texts with empty lines.
 func joined(texts []string) string { return strings.Join(texts, "\n\n") }
 

@@ -26,6 +26,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// textsOf returns the text blocks of a result.
+func textsOf(r *mcptypes.CallToolResult) (texts []string) {
+	for _, b := range r.Content {
+		if t, ok := b.(*mcptypes.TextContent); ok {
+			texts = append(texts, t.Text)
+		}
+	}
+	return texts
+}
+
 // bench returns a call with threads and turns of its own. The engine repeats the prompt. The
 // prompt "wait" waits for the end of the turn, and "fail" and "panic" do that.
 func bench(t *testing.T) *Call {
@@ -107,7 +117,7 @@ func TestTurn(t *testing.T) {
 				}
 				synctest.Wait()
 			}
-			if got := Texts(j.outcome.call); j.State().Status != tt.status || got[0] != tt.text || (j.outcome.call.IsError != nil) != tt.failed || !j.over() {
+			if got := textsOf(j.outcome.call); j.State().Status != tt.status || got[0] != tt.text || (j.outcome.call.IsError != nil) != tt.failed || !j.over() {
 				t.Errorf("%q: %q %q", tt.prompt, j.State().Status, got)
 			}
 		})
@@ -167,11 +177,11 @@ func TestTurnsAreLimited(t *testing.T) {
 		for range maxRunning {
 			c.begin(t, "wait", true)
 		}
-		if _, answer := c.begin(t, "hello", true); answer.IsError == nil || !strings.Contains(Texts(answer)[0], fmt.Sprint(maxRunning)) {
-			t.Errorf("one more: %q", Texts(answer))
+		if _, answer := c.begin(t, "hello", true); answer.IsError == nil || !strings.Contains(textsOf(answer)[0], fmt.Sprint(maxRunning)) {
+			t.Errorf("one more: %q", textsOf(answer))
 		}
-		if _, answer := c.begin(t, "hello", false); Texts(answer)[0] != "hello" {
-			t.Errorf("in the foreground: %q", Texts(answer))
+		if _, answer := c.begin(t, "hello", false); textsOf(answer)[0] != "hello" {
+			t.Errorf("in the foreground: %q", textsOf(answer))
 		}
 		one := c.prepare(t, "wait", false)
 		go c.run(t.Context(), one)
@@ -181,7 +191,7 @@ func TestTurnsAreLimited(t *testing.T) {
 		}
 		other := &Call{table: c.table, Threads: c.Threads, Turns: c.Turns.Share(t.Context())}
 		if _, answer := other.begin(t, "hello", true); answer.IsError != nil {
-			t.Errorf("of another client: %q", Texts(answer))
+			t.Errorf("of another client: %q", textsOf(answer))
 		}
 		synctest.Wait()
 		first := c.Turns.list[0]
@@ -196,7 +206,7 @@ func TestTurnsAreLimited(t *testing.T) {
 			t.Error("the oldest is kept")
 		}
 		if _, answer := c.begin(t, "hello", true); answer.IsError != nil {
-			t.Errorf("then: %q", Texts(answer))
+			t.Errorf("then: %q", textsOf(answer))
 		}
 		synctest.Wait()
 	})
@@ -364,7 +374,7 @@ func TestPanic(t *testing.T) {
 			if background {
 				answer = j.outcome.call
 			}
-			if got := Texts(answer); len(got) == 0 || got[0] != "internal error: the turn panicked" || answer.IsError == nil || !j.over() || j.State().Status != protocol.StatusFailed {
+			if got := textsOf(answer); len(got) == 0 || got[0] != "internal error: the turn panicked" || answer.IsError == nil || !j.over() || j.State().Status != protocol.StatusFailed {
 				t.Errorf("background %t: %q, %+v", background, got, j.State())
 			}
 			if j.thread.Busy() {
@@ -372,7 +382,7 @@ func TestPanic(t *testing.T) {
 			}
 			again := c.newTurn(false)
 			again.thread, again.in.Items = j.thread, protocol.TextInput("hello")
-			if got := Texts(c.run(t.Context(), again)); got[0] != "hello" {
+			if got := textsOf(c.run(t.Context(), again)); got[0] != "hello" {
 				t.Errorf("the next turn: %q", got)
 			}
 		}
@@ -386,7 +396,7 @@ func TestEnded(t *testing.T) {
 		`{"changes":[{}],"commands":[{}]}`: "1 command ran and 1 file changed",
 	} {
 		r, line := Ended("7", jsontext.Value(did))
-		if text := Texts(r)[0]; line != want || !strings.Contains(text, "threadId 7") || !strings.Contains(text, want) || r.IsError == nil {
+		if text := textsOf(r)[0]; line != want || !strings.Contains(text, "threadId 7") || !strings.Contains(text, want) || r.IsError == nil {
 			t.Errorf("%s: %q, %s", did, line, text)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -104,10 +104,7 @@ func New(o changes.Options) *Turn {
 // Begin begins the turn. Begun is the event with which the thread began, and used is the thread's last
 // token count, or nil. Each Begin needs an End.
 func (t *Turn) Begin(ctx context.Context, begun protocol.SessionConfigured, used *protocol.TokenUsage) {
-	real := begun.Cwd
-	if resolved, err := filepath.EvalSymlinks(begun.Cwd); err == nil {
-		real = resolved
-	}
+	real := paths.Real(begun.Cwd)
 	t.mu.Lock()
 	t.time.began, t.status = time.Now(), protocol.StatusRunning
 	if t.folder.continued {

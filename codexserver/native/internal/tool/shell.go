@@ -20,6 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -163,7 +164,7 @@ func (t *Turn) run(call Call) (attempt, error) {
 		return attempt{}, &argumentError{"workdir", "has a NUL byte"}
 	}
 	// The user sees and approves the real folder, not a link to it.
-	r := attempt{turn: t, id: call.ID, dir: box.Real(dir), named: dir, shellArguments: args, argv: args.Command, env: t.box.options.Environ}
+	r := attempt{turn: t, id: call.ID, dir: paths.Real(dir), named: dir, shellArguments: args, argv: args.Command, env: t.box.options.Environ}
 	if shell := t.box.options.Shell; shell != "" { // it reads its profile and then executes the command
 		r.argv = append([]string{shell, "-lc", `exec "$@"`, shell}, args.Command...)
 	}
