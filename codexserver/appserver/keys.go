@@ -2,6 +2,7 @@ package appserver
 
 import (
 	stdjson "encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,65 +12,57 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// keys are configuration keys of Codex as nested tables, as Codex merges them: a value that is no table is a
-// [stdjson.RawMessage]. No function changes a table that it was given.
+// keys are configuration keys of Codex as nested tables, as Codex merges them. Other values are those of
+// encoding/json, numbers as in the text. No function changes a table that it was given.
 type keys map[string]any
+
+// exact leaves numbers as they are: a float has not each integer.
+var exact = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
+	if d.PeekKind() != '0' {
+		return errors.ErrUnsupported
+	}
+	number, err := d.ReadValue()
+	*v = number.Clone()
+	return err
+}))
 
 // parse reads keys, whose names may have dots between those of tables.
 func parse(dotted map[string]stdjson.RawMessage) (keys, error) {
-	k := keys{}
-	for _, name := range slices.Sorted(maps.Keys(dotted)) {
-		v, err := tables(dotted[name])
-		if err != nil {
+	values := map[string]any{}
+	for name, raw := range dotted {
+		var v any
+		if err := json.Unmarshal(raw, &v, exact); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		k = k.with(at(v, strings.Split(name, ".")...))
+		values[name] = v
 	}
-	return k, nil
+	return keysOf(values), nil
 }
 
-// tables reads a JSON value.
-func tables(raw stdjson.RawMessage) (any, error) {
-	if jsontext.Value(raw).Kind() != '{' {
-		return raw, nil
+// keysOf returns values as keys, whose names may have dots between those of tables.
+func keysOf(values map[string]any) keys {
+	k := keys{}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		k = k.with(at(tables(values[name]), strings.Split(name, ".")...))
 	}
-	var members map[string]stdjson.RawMessage
-	if err := json.Unmarshal(raw, &members); err != nil {
-		return nil, err
+	return k
+}
+
+// tables returns a value whose tables are keys.
+func tables(v any) any {
+	members, is := v.(map[string]any)
+	if !is {
+		return v
 	}
 	k := keys{}
 	for name, member := range members {
-		v, err := tables(member)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		k[name] = v
+		k[name] = tables(member)
 	}
-	return k, nil
+	return k
 }
 
-// keysOf returns nested tables of Go as keys.
-func keysOf(tables map[string]any) (keys, error) {
-	dotted := map[string]stdjson.RawMessage{}
-	for name, v := range tables {
-		raw, err := json.Marshal(v, json.Deterministic(true))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		dotted[name] = raw
-	}
-	return parse(dotted)
-}
-
-// at returns keys with one value. A value that is not keys becomes JSON; it must have such a form.
+// at returns keys with one value.
 func at(v any, path ...string) keys {
-	if _, ok := v.(keys); !ok {
-		raw, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true))
-		if err != nil {
-			raw = []byte("null")
-		}
-		v = stdjson.RawMessage(raw)
-	}
 	for _, name := range slices.Backward(path) {
 		v = keys{name: v}
 	}
@@ -86,7 +79,7 @@ func (k keys) with(others keys) keys {
 		was, isTable := all[name].(keys)
 		if below, ok := v.(keys); ok {
 			v = was.with(below)
-		} else if raw, ok := v.(stdjson.RawMessage); ok && isTable && string(raw) == "null" {
+		} else if v == nil && isTable {
 			continue
 		}
 		all[name] = v
@@ -127,13 +120,17 @@ func (k keys) table(path ...string) keys {
 
 // text returns a value as JSON, nil if it is missing or null.
 func (k keys) text(path ...string) stdjson.RawMessage {
-	v := k.find(path...)
-	if raw, ok := v.(stdjson.RawMessage); v == nil || ok && string(raw) == "null" {
-		return nil
+	if v := k.find(path...); v != nil {
+		return marshal(v)
 	}
-	raw, err := json.Marshal(v, json.Deterministic(true))
+	return nil
+}
+
+// marshal returns a value as JSON, nil for one that has no such form.
+func marshal(v any) stdjson.RawMessage {
+	raw, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
-		return nil // it was read from JSON
+		return nil
 	}
 	return stdjson.RawMessage(raw)
 }
@@ -163,7 +160,7 @@ func (k keys) dotted() map[string]stdjson.RawMessage {
 	for name, v := range k {
 		below, _ := v.(keys)
 		if len(below) == 0 || slices.ContainsFunc(slices.Collect(maps.Keys(below)), func(n string) bool { return strings.ContainsAny(n, `."`) }) {
-			all[name], _ = json.Marshal(v, json.Deterministic(true)) // it was read from JSON
+			all[name] = marshal(v)
 			continue
 		}
 		for rest, raw := range below.dotted() {

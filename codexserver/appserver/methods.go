@@ -36,21 +36,21 @@ func (e *Engine) control(ctx context.Context, method string, params, result any)
 
 // SearchFiles implements [engine.Searcher].
 func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
-	var r apptypes.SearchReply
-	err := e.control(ctx, apptypes.CallFuzzyFileSearch, apptypes.SearchParams{CancellationToken: p.CancellationToken, Query: p.Query, Roots: p.Roots}, &r)
+	var r struct {
+		Files []struct {
+			protocol.FuzzyFile
+			MatchType string `json:"match_type"`
+		} `json:"files"`
+	}
+	err := e.control(ctx, apptypes.CallFuzzyFileSearch, p, &r)
 	if err != nil && ctx.Err() == nil { // Codex tells nothing of a search that was ended
 		return nil, err
 	}
 	found := &protocol.FuzzyFileSearchResult{Files: []protocol.FuzzyFile{}}
 	for _, f := range r.Files {
-		if f.MatchType != "" && f.MatchType != apptypes.FuzzyFileSearchMatchTypeFile {
-			continue // newer versions find folders too
+		if f.MatchType == "" || f.MatchType == apptypes.FuzzyFileSearchMatchTypeFile { // newer versions find folders too
+			found.Files = append(found.Files, f.FuzzyFile)
 		}
-		file := protocol.FuzzyFile{Root: f.Root, Path: f.Path, FileName: f.FileName, Score: uint32(f.Score)}
-		for _, i := range f.Indices {
-			file.Indices = append(file.Indices, uint32(i))
-		}
-		found.Files = append(found.Files, file)
 	}
 	return found, nil
 }
@@ -69,7 +69,7 @@ type Account struct {
 // account returns who is signed in. The answer holds no token.
 func (c *child) account(ctx context.Context) (*Account, error) {
 	var r apptypes.AccountReply
-	if err := c.control(ctx, apptypes.CallAccountRead, apptypes.AccountParams{}, &r); err != nil {
+	if err := c.control(ctx, apptypes.CallAccountRead, struct{}{}, &r); err != nil {
 		return nil, err
 	}
 	a := &Account{Required: r.RequiresOpenaiAuth}

@@ -54,12 +54,8 @@ type defaults struct {
 func commandLine(overrides map[string]any) ([]string, defaults, error) {
 	codexs := maps.Clone(overrides)
 	maps.DeleteFunc(codexs, func(key string, _ any) bool { return config.Ours(key) })
-	all, err := keysOf(codexs)
-	d := defaults{keys: all}
-	if err != nil {
-		return nil, d, fmt.Errorf("overrides: %w", err)
-	}
-	s := settings{own: maps.Clone(all)}
+	d := defaults{keys: keysOf(codexs)}
+	s := settings{own: maps.Clone(d.keys)}
 	if s.own.read(&d.profile, "profile") != nil {
 		return nil, d, errors.New("override profile: not a string")
 	}
@@ -113,15 +109,9 @@ func (c *child) configuration(ctx context.Context, cwd string) (file configurati
 	if err := c.control(ctx, apptypes.CallConfigRead, apptypes.ConfigParams{Cwd: cwd, IncludeLayers: true}, &r); err != nil {
 		return file, err
 	}
-	if file.keys, err = parse(r.Config); err != nil {
-		return file, fmt.Errorf("codex's configuration: %w", err)
-	}
+	file.keys, _ = tables(r.Config).(keys)
 	for _, l := range r.Layers {
-		v, err := tables(l.Config)
-		if err != nil {
-			return file, fmt.Errorf("codex's configuration: %w", err)
-		}
-		if layer, ok := v.(keys); ok && l.DisabledReason == "" {
+		if layer, ok := tables(l.Config).(keys); ok && l.DisabledReason == "" {
 			file.layers = append(file.layers, layer)
 		}
 	}
@@ -183,7 +173,11 @@ func (e *Engine) settings(ctx context.Context, cfg protocol.Config, c *child, id
 	if cfg.FromCall {
 		call = get[map[string]any](own, config.ShellEnvironmentKey)
 		delete(own, config.ShellEnvironmentKey)
-		own = own.without(strangers(own.table(serversTable), file.table(serversTable)))
+		for name, server := range own.table(serversTable) { // Codex would refuse to disable or enable one that is not configured
+			if below, _ := server.(keys); len(below) == 1 && below["enabled"] != nil && file.table(serversTable, name) == nil {
+				own = own.without(at(below, serversTable, name))
+			}
+		}
 	}
 	if _, names := own["profile"]; cfg.Profile == "" && isNew && !names {
 		cfg.Profile = e.defaults.profile
@@ -268,11 +262,7 @@ func (e *Engine) translated(cfg protocol.Config, own keys, codexHome string) (*s
 		if err != nil {
 			return nil, configErrorf("profile %q: %w", name, err)
 		}
-		profile, err := keysOf(table)
-		if err != nil {
-			return nil, configErrorf("profile %q: %w", name, err)
-		}
-		own = profile.without(e.defaults.keys).with(own) // the app-server was started with the defaults
+		own = keysOf(table).without(e.defaults.keys).with(own) // the app-server was started with the defaults
 	}
 	if cfg.CompactPrompt != nil { // wins over the key in the caller's config
 		own = own.with(at(*cfg.CompactPrompt, "compact_prompt"))
@@ -366,18 +356,6 @@ func sandboxOf(s protocol.SandboxPolicy) *apptypes.SandboxPolicy {
 		}
 	}
 	return &apptypes.SandboxPolicy{Type: apptypes.SandboxPolicyReadOnly, NetworkAccess: stdjson.RawMessage("false")}
-}
-
-// strangers returns the keys that do nothing but to disable or enable MCP servers that are not configured. Codex
-// would refuse the conversation.
-func strangers(asked, configured keys) (found keys) {
-	for name, server := range asked {
-		below, _ := server.(keys)
-		if _, says := below["enabled"]; says && len(below) == 1 && configured[name] == nil {
-			found = found.with(keys{serversTable: keys{name: below}})
-		}
-	}
-	return found
 }
 
 // setServers disables MCP servers in a conversation: those that would start this program

@@ -160,19 +160,16 @@ type ConfigParams struct {
 
 // ConfigReply answers config/read. The layers are those that were asked for, the strongest first.
 type ConfigReply struct {
-	Config map[string]json.RawMessage `json:"config"`
-	Layers []ConfigLayer              `json:"layers,omitzero"`
+	Config map[string]any `json:"config"`
+	Layers []ConfigLayer  `json:"layers,omitzero"`
 }
 
 // ConfigLayer is a file or the flags of which a configuration is made. It counts unless DisabledReason says why
 // not.
 type ConfigLayer struct {
-	Config         json.RawMessage `json:"config"`
-	DisabledReason string          `json:"disabledReason,omitzero"`
+	Config         any    `json:"config"`
+	DisabledReason string `json:"disabledReason,omitzero"`
 }
-
-// AccountParams are those of account/read.
-type AccountParams struct{}
 
 // AccountReply answers account/read. RequiresOpenaiAuth is whether the configured provider needs an account;
 // Account is nil if nobody is signed in.
@@ -216,26 +213,4 @@ type Model struct {
 // ModelEffort is an effort that a model supports.
 type ModelEffort struct {
 	ReasoningEffort string `json:"reasoningEffort"`
-}
-
-// SearchParams are those of fuzzyFileSearch.
-type SearchParams struct {
-	CancellationToken string   `json:"cancellationToken,omitzero"`
-	Query             string   `json:"query"`
-	Roots             []string `json:"roots"`
-}
-
-// SearchReply answers fuzzyFileSearch.
-type SearchReply struct {
-	Files []FileMatch `json:"files"`
-}
-
-// FileMatch is a file that fuzzyFileSearch found.
-type FileMatch struct {
-	FileName  string  `json:"file_name"`
-	Indices   []int64 `json:"indices,omitzero"`
-	MatchType string  `json:"match_type"`
-	Path      string  `json:"path"`
-	Root      string  `json:"root"`
-	Score     int64   `json:"score"`
 }

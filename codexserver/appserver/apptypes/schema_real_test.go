@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 // definitions are the definitions of Codex's schema that each type is made of. A definition with several
@@ -26,7 +27,7 @@ var definitions = []struct {
 	typ any
 	of  string
 }{
-	{apptypes.Account{}, "Account"}, {apptypes.AccountParams{}, "GetAccountParams"}, {apptypes.AccountReply{}, "GetAccountResponse"},
+	{apptypes.Account{}, "Account"}, {apptypes.AccountReply{}, "GetAccountResponse"},
 	{apptypes.Capabilities{}, "InitializeCapabilities"}, {apptypes.ClientInfo{}, "ClientInfo"}, {apptypes.ConfigParams{}, "ConfigReadParams"},
 	{apptypes.Decision{}, "FileChangeRequestApprovalResponse"}, {apptypes.InitializeParams{}, "InitializeParams"},
 	{apptypes.InitializeReply{}, "InitializeResponse"}, {apptypes.InterruptParams{}, "TurnInterruptParams"}, {apptypes.LimitsReply{}, "GetAccountRateLimitsResponse"},
@@ -39,12 +40,12 @@ var definitions = []struct {
 	{apptypes.CommandApproval{}, "CommandExecutionRequestApprovalParams"}, {apptypes.Decision{}, "CommandExecutionRequestApprovalResponse"},
 	{apptypes.ConfigLayer{}, "ConfigLayer"}, {apptypes.ConfigReply{}, "ConfigReadResponse"}, {apptypes.Elicitation{}, "McpServerElicitationRequestParams"},
 	{apptypes.ElicitationReply{}, "McpServerElicitationRequestResponse"}, {apptypes.FileApproval{}, "FileChangeRequestApprovalParams"},
-	{apptypes.FileKind{}, "PatchChangeKind"}, {apptypes.FileMatch{}, "FuzzyFileSearchResult"}, {apptypes.FileUpdate{}, "FileUpdateChange"},
+	{apptypes.FileKind{}, "PatchChangeKind"}, {protocol.FuzzyFile{}, "FuzzyFileSearchResult"}, {apptypes.FileUpdate{}, "FileUpdateChange"},
 	{apptypes.InjectParams{}, "ThreadInjectItemsParams"}, {apptypes.Item{}, "ThreadItem"}, {apptypes.Model{}, "Model"}, {apptypes.ModelsReply{}, "ModelListResponse"},
 	{apptypes.Network{}, "NetworkApprovalContext"}, {apptypes.Permissions{}, "PermissionsRequestApprovalParams"},
 	{apptypes.PermissionsReply{}, "PermissionsRequestApprovalResponse"}, {apptypes.Question{}, "ToolRequestUserInputQuestion"},
-	{apptypes.QuestionOption{}, "ToolRequestUserInputOption"}, {apptypes.SandboxPolicy{}, "SandboxPolicy"}, {apptypes.SearchParams{}, "FuzzyFileSearchParams"},
-	{apptypes.SearchReply{}, "FuzzyFileSearchResponse"}, {apptypes.SteerParams{}, "TurnSteerParams"}, {apptypes.Thread{}, "Thread"},
+	{apptypes.QuestionOption{}, "ToolRequestUserInputOption"}, {apptypes.SandboxPolicy{}, "SandboxPolicy"}, {protocol.FuzzyFileSearchParams{}, "FuzzyFileSearchParams"},
+	{protocol.FuzzyFileSearchResult{}, "FuzzyFileSearchResponse"}, {apptypes.SteerParams{}, "TurnSteerParams"}, {apptypes.Thread{}, "Thread"},
 	{apptypes.ThreadParams{}, "ThreadStartParams ThreadResumeParams ThreadForkParams"},
 	{apptypes.ThreadReply{}, "ThreadStartResponse ThreadResumeResponse ThreadForkResponse"},
 	{apptypes.ThreadsReply{}, "ThreadListResponse"}, {apptypes.Turn{}, "Turn"}, {apptypes.TurnError{}, "TurnError"}, {apptypes.TurnParams{}, "TurnStartParams"},
@@ -59,10 +60,10 @@ var definitions = []struct {
 
 // sent are the types that a client sends: they have each member that the schema requires.
 var sent = []any{
-	apptypes.AccountParams{}, apptypes.Capabilities{}, apptypes.ClientInfo{}, apptypes.ConfigParams{}, apptypes.InitializeParams{},
+	apptypes.Capabilities{}, apptypes.ClientInfo{}, apptypes.ConfigParams{}, apptypes.InitializeParams{},
 	apptypes.InterruptParams{}, apptypes.ModelsParams{}, apptypes.ThreadsParams{}, apptypes.ThreadRef{}, apptypes.Decision{},
 	apptypes.Answers{}, apptypes.Decision{}, apptypes.ElicitationReply{}, apptypes.InjectParams{}, apptypes.PermissionsReply{},
-	apptypes.SearchParams{}, apptypes.SteerParams{}, apptypes.TurnParams{}, apptypes.UserInputReply{}, apptypes.ThreadParams{},
+	protocol.FuzzyFileSearchParams{}, apptypes.SteerParams{}, apptypes.TurnParams{}, apptypes.UserInputReply{}, apptypes.ThreadParams{},
 }
 
 // TestRealSchema compares the types, methods and values of this package with the schema of the installed
@@ -242,9 +243,9 @@ func (s schema) misfit(typ reflect.Type, node any, sent bool) (other string) {
 		typ = typ.Elem()
 	}
 	want := map[reflect.Kind]string{
-		reflect.String: "string", reflect.Bool: "boolean", reflect.Int64: "integer", reflect.Slice: "array", reflect.Map: "object", reflect.Struct: "object",
+		reflect.String: "string", reflect.Bool: "boolean", reflect.Int64: "integer", reflect.Uint32: "integer", reflect.Slice: "array", reflect.Map: "object", reflect.Struct: "object",
 	}[typ.Kind()]
-	if typ == reflect.TypeFor[json.RawMessage]() {
+	if typ == reflect.TypeFor[json.RawMessage]() || typ.Kind() == reflect.Interface {
 		return ""
 	}
 	for _, form := range s.follow(node) {
