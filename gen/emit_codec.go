@@ -305,15 +305,11 @@ func (e *emitter) encoders(s *source) error {
 		case kindList, kindMap:
 			s.line("func (v %s) encode(e *codec.Encoder) { %s }\n", t.name, e.write(t.content(), "v"))
 		case kindObject:
-			e.objectEncoder(s, t)
+			s.line("func (v *%s) encode(e *codec.Encoder) {", t.name)
+			e.objectBody(s, t)
 		}
 	}
 	return nil
-}
-
-func (e *emitter) objectEncoder(s *source, t *goType) {
-	s.line("func (v *%s) encode(e *codec.Encoder) {", t.name)
-	e.objectBody(s, t)
 }
 
 // objectBody writes the body of a function that writes the object v.
@@ -400,10 +396,8 @@ func (e *emitter) write(r ref, value string) string {
 			return "e.Between(" + value + ", " + r.bounds() + ")"
 		}
 		return "e.Number(" + value + ")"
-	case refAny:
+	case refAny, refJSON:
 		return "e.Any(" + value + ")"
-	case refJSON:
-		return "e.JSON(" + value + ")"
 	case refObject:
 		return "e.Object(" + value + ")"
 	case refMembers:

@@ -30,10 +30,8 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 func main() {
@@ -156,14 +154,8 @@ func (p project) unformatted(text []byte) (map[string][]byte, error) {
 		}
 		m.files = append(m.files, filepath.ToSlash(name))
 	}
-	pkg, err := importPath(out)
-	if err != nil {
-		return nil, err
-	}
-	_, err = os.Stat(filepath.Join(out, examples))
-	m.examples = err == nil
 	if p.base == "" {
-		return emit(m, pkg, pkg, nil)
+		return emit(m, basePath, nil)
 	}
 	baseText, err := os.ReadFile(p.base)
 	if err != nil {
@@ -173,29 +165,11 @@ func (p project) unformatted(text []byte) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.base, err)
 	}
-	return emit(m, pkg, path.Dir(pkg), baseModel)
+	return emit(m, basePath+"/"+filepath.Base(out), baseModel)
 }
 
 // examples is the file of a package with examples for its tests.
 const examples = "testdata/spec-examples.ndjson.gz"
-
-// importPath returns the import path of the package in dir.
-func importPath(dir string) (string, error) {
-	for root, rest := dir, ""; ; root, rest = filepath.Dir(root), path.Join(filepath.Base(root), rest) {
-		text, err := os.ReadFile(filepath.Join(root, "go.mod"))
-		switch {
-		case err == nil:
-			for line := range strings.Lines(string(text)) {
-				if module, ok := strings.CutPrefix(line, "module "); ok {
-					return path.Join(strings.TrimSpace(module), rest), nil
-				}
-			}
-			return "", fmt.Errorf("%s/go.mod has no module line", root)
-		case filepath.Dir(root) == root:
-			return "", fmt.Errorf("%s is not in a module", dir)
-		}
-	}
-}
 
 // write writes the files that differ from those in dir. With check it returns an error for
 // each of them instead.

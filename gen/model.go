@@ -12,7 +12,6 @@ type model struct {
 	methods []*method
 
 	extension map[string]bool // the definitions that extensions add
-	examples  bool            // the package has examples for its tests
 }
 
 // goType is one generated Go type.

@@ -113,7 +113,7 @@ type (
 	// Method is a request: its name and the types of its params and result.
 	Method[P, R any] = mcptypes.Method[P, R]
 	// UnionMethod is a request whose result is a union.
-	UnionMethod[P, R any] = mcptypes.UnionMethod[P, R]
+	UnionMethod[P any, R comparable] = mcptypes.UnionMethod[P, R]
 	// NotificationMethod is a notification: its name and the type of its params.
 	NotificationMethod[P any] = mcptypes.NotificationMethod[P]
 )
@@ -159,7 +159,7 @@ func encodeElicitValue(v *ElicitValue, e *codec.Encoder) {
 
 func idCodec(name string) string {
 	return `func decode` + name + `(v *` + name + `, d *codec.Decoder) error {
-	return codec.Parsed(v, d, "a string or an integer", mcptypes.Parse` + name + `)
+	return codec.Parsed(v, d, mcptypes.Parse` + name + `)
 }
 
 func encode` + name + `(v *` + name + `, e *codec.Encoder) {

@@ -48,22 +48,22 @@ func (id RequestID) String() string { return id.v.String() }
 func (id RequestID) AppendJSON(b []byte) []byte { return id.v.AppendJSON(b) }
 
 // MarshalJSON implements [encoding/json.Marshaler]. The absent id is an error.
-func (id RequestID) MarshalJSON() ([]byte, error) { return id.v.MarshalJSON() }
+func (id RequestID) MarshalJSON() ([]byte, error) { return marshal(&id) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler].
 func (id *RequestID) UnmarshalJSON(b []byte) error { return unmarshal(b, id) }
 
 // ProgressToken connects progress notifications with the request that asked for them
 // (https://modelcontextprotocol.io/specification/2025-06-18/basic/utilities/progress). It
-// has the same values as a [RequestID], but is a separate type: the sender chooses the
+// has the values and the methods of a [RequestID], but is a separate type: the sender chooses the
 // token, which may differ from the id. The zero value is the absent token.
-type ProgressToken struct{ v codec.Scalar }
+type ProgressToken struct{ RequestID }
 
 // IntToken returns the integer n as a token.
-func IntToken(n int64) ProgressToken { return ProgressToken{codec.IntScalar(n)} }
+func IntToken(n int64) ProgressToken { return ProgressToken{IntID(n)} }
 
 // StringToken returns the string s as a token.
-func StringToken(s string) ProgressToken { return ProgressToken{codec.StringScalar(s)} }
+func StringToken(s string) ProgressToken { return ProgressToken{StringID(s)} }
 
 // ParseProgressToken reads one JSON value as a token, as [ParseRequestID] does.
 func ParseProgressToken(raw []byte) (ProgressToken, error) {
@@ -71,37 +71,9 @@ func ParseProgressToken(raw []byte) (ProgressToken, error) {
 	if err != nil {
 		return ProgressToken{}, fmt.Errorf("mcptypes: progress token: %w", err)
 	}
-	return ProgressToken{v}, nil
+	return ProgressToken{RequestID{v}}, nil
 }
-
-// IsZero reports whether the token is absent.
-func (t ProgressToken) IsZero() bool { return t.v.IsZero() }
-
-// Int returns the token as an integer; ok is false if it is a string, absent, or does not
-// fit in an int64.
-func (t ProgressToken) Int() (n int64, ok bool) { return t.v.Int() }
-
-// Str returns the token as a string; ok is false if it is an integer or absent.
-func (t ProgressToken) Str() (s string, ok bool) { return t.v.Str() }
-
-// String returns the token as JSON, so that 1 and "1" print differently. For the absent
-// token it returns "".
-func (t ProgressToken) String() string { return t.v.String() }
-
-// AppendJSON appends the token to b, or null for the absent token.
-func (t ProgressToken) AppendJSON(b []byte) []byte { return t.v.AppendJSON(b) }
-
-// MarshalJSON implements [encoding/json.Marshaler]. The absent token is an
-// error.
-func (t ProgressToken) MarshalJSON() ([]byte, error) { return t.v.MarshalJSON() }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler].
-func (t *ProgressToken) UnmarshalJSON(b []byte) error { return unmarshal(b, t) }
 
 func (id *RequestID) decode(d *codec.Decoder) error { return codec.ReadScalar(&id.v, d) }
 
 func (id *RequestID) encode(e *codec.Encoder) { e.Scalar(id.v) }
-
-func (t *ProgressToken) decode(d *codec.Decoder) error { return codec.ReadScalar(&t.v, d) }
-
-func (t *ProgressToken) encode(e *codec.Encoder) { e.Scalar(t.v) }

@@ -73,50 +73,39 @@ func (m Method[P, R]) Call(ctx context.Context, c Caller, params *P) (*R, error)
 // Handle registers f to serve the request. If the params are optional and absent, f gets
 // the zero P.
 func (m Method[P, R]) Handle(r Registrar, f func(context.Context, *P) (*R, error)) {
-	r.HandleRaw(m.name, func(ctx context.Context, raw json.RawMessage) (any, error) {
-		params, err := m.DecodeParams(raw)
+	handle(r, m.name, m.required, f)
+}
+
+// handle registers f, whose result is not the zero R.
+func handle[P any, R comparable](r Registrar, method string, required bool, f func(context.Context, *P) (R, error)) {
+	r.HandleRaw(method, func(ctx context.Context, raw json.RawMessage) (any, error) {
+		params, err := decodeParams[P](raw, method, required)
 		if err != nil {
 			return nil, err
 		}
 		result, err := f(ctx, params)
-		if err != nil {
+		var none R
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if result == nil {
-			return nil, errNoResult(m.name)
+		case result == none:
+			return nil, fmt.Errorf("mcptypes: %s: handler returned neither result nor error", method)
 		}
 		return result, nil
 	})
 }
 
-func errNoResult(method string) error {
-	return fmt.Errorf("mcptypes: %s: handler returned neither result nor error", method)
-}
-
-// UnionMethod is a request whose result is a union R. This version of the protocol has no
+// UnionMethod is a [Method] whose result is a union R. This version of the protocol has no
 // such request; tools/call in package modern is one.
-type UnionMethod[P, R any] struct {
-	name     string
-	required bool
-	decode   func([]byte, any) error
+type UnionMethod[P any, R comparable] struct {
+	Method[P, R]
+	decode func([]byte, any) error
 }
 
 // NewUnionMethod returns the request with that name on the wire, as [NewMethod] does. decode reads
 // the result; pass the Decode of R's package.
-func NewUnionMethod[P, R any, D paramsOf[P]](name string, required bool, decode func([]byte, any) error) UnionMethod[P, R] {
-	return UnionMethod[P, R]{name, required, decode}
-}
-
-// Name returns the method's name on the wire.
-func (m UnionMethod[P, R]) Name() string { return m.name }
-
-// ParamsRequired reports whether the request must have params.
-func (m UnionMethod[P, R]) ParamsRequired() bool { return m.required }
-
-// DecodeParams decodes the params of the request; raw is empty if there are none. If they are
-// optional and absent, the result is the zero P. The error of wrong params wraps a [*DecodeError].
-func (m UnionMethod[P, R]) DecodeParams(raw []byte) (*P, error) {
-	return decodeParams[P](raw, m.name, m.required)
+func NewUnionMethod[P any, R comparable, D paramsOf[P]](name string, required bool, decode func([]byte, any) error) UnionMethod[P, R] {
+	return UnionMethod[P, R]{Method[P, R]{name, required}, decode}
 }
 
 // Call sends the request with c and returns its result. Without params, pass nil.
@@ -130,20 +119,7 @@ func (m UnionMethod[P, R]) Call(ctx context.Context, c Caller, params *P) (resul
 
 // Handle registers f to serve the request, as [Method.Handle] does.
 func (m UnionMethod[P, R]) Handle(r Registrar, f func(context.Context, *P) (R, error)) {
-	r.HandleRaw(m.name, func(ctx context.Context, raw json.RawMessage) (any, error) {
-		params, err := m.DecodeParams(raw)
-		if err != nil {
-			return nil, err
-		}
-		result, err := f(ctx, params)
-		if err != nil {
-			return nil, err
-		}
-		if any(result) == nil {
-			return nil, errNoResult(m.name)
-		}
-		return result, nil
-	})
+	handle(r, m.name, m.required, f)
 }
 
 // NotificationMethod is a notification of the protocol: its name and the type of its

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
 	"github.com/go-json-experiment/json/jsontext"
@@ -21,9 +22,7 @@ func Base64Of(data []byte) Base64 { return Base64(base64.StdEncoding.EncodeToStr
 func (v Base64) Bytes() ([]byte, error) { return base64.StdEncoding.DecodeString(string(v)) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Base64) MarshalJSON() ([]byte, error) {
-	return marshal(&v)
-}
+func (v Base64) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Base64) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
@@ -39,34 +38,17 @@ func (v *Base64) encode(e *codec.Encoder) { e.Str(string(*v)) }
 // package cannot read or write such a value. ElicitValue is comparable; the zero value is
 // absent.
 type ElicitValue struct {
-	text string // the string, or the text of the number or list
-	kind elicitKind
+	text string // the JSON, but of a string a quote and the string itself
 }
-
-type elicitKind uint8
-
-const (
-	elicitAbsent elicitKind = iota
-	elicitString
-	elicitNumber
-	elicitFalse
-	elicitTrue
-	elicitList
-)
 
 // ElicitString returns the string s as a value.
-func ElicitString(s string) ElicitValue { return ElicitValue{s, elicitString} }
+func ElicitString(s string) ElicitValue { return ElicitValue{`"` + s} }
 
 // ElicitInt returns the integer n as a value.
-func ElicitInt(n int64) ElicitValue { return ElicitValue{strconv.FormatInt(n, 10), elicitNumber} }
+func ElicitInt(n int64) ElicitValue { return ElicitValue{strconv.FormatInt(n, 10)} }
 
 // ElicitBool returns the boolean b as a value.
-func ElicitBool(b bool) ElicitValue {
-	if b {
-		return ElicitValue{kind: elicitTrue}
-	}
-	return ElicitValue{kind: elicitFalse}
-}
+func ElicitBool(b bool) ElicitValue { return ElicitValue{strconv.FormatBool(b)} }
 
 // ElicitStrings returns a list of strings as a value, for a field with several choices.
 func ElicitStrings(s ...string) ElicitValue {
@@ -77,7 +59,7 @@ func ElicitStrings(s ...string) ElicitValue {
 		}
 		b, _ = jsontext.AppendQuote(b, text) // bad UTF-8 becomes U+FFFD
 	}
-	return ElicitValue{string(append(b, ']')), elicitList}
+	return ElicitValue{string(append(b, ']'))}
 }
 
 // ParseElicitValue reads one JSON value: a string, a number, a boolean or an
@@ -95,24 +77,22 @@ func ParseElicitValue(raw []byte) (ElicitValue, error) {
 }
 
 // IsZero reports whether the value is absent.
-func (v ElicitValue) IsZero() bool { return v.kind == elicitAbsent }
+func (v ElicitValue) IsZero() bool { return v.text == "" }
 
 // Str returns the value as a string; ok is false if it is not a string.
 func (v ElicitValue) Str() (s string, ok bool) {
-	if v.kind != elicitString {
+	if !v.is(`"`) {
 		return "", false
 	}
-	return v.text, true
+	return v.text[1:], true
 }
 
 // Bool returns the value as a boolean; ok is false if it is not a boolean.
-func (v ElicitValue) Bool() (b, ok bool) {
-	return v.kind == elicitTrue, v.kind == elicitTrue || v.kind == elicitFalse
-}
+func (v ElicitValue) Bool() (b, ok bool) { return v.text == "true", v.is("tf") }
 
 // Number returns the text of the number; ok is false if the value is not a number.
 func (v ElicitValue) Number() (n json.Number, ok bool) {
-	if v.kind != elicitNumber {
+	if !v.is("-0123456789") {
 		return "", false
 	}
 	return json.Number(v.text), true
@@ -120,27 +100,31 @@ func (v ElicitValue) Number() (n json.Number, ok bool) {
 
 // Strings returns the value as a list of strings; ok is false if it is not a list.
 func (v ElicitValue) Strings() (list []string, ok bool) {
-	if v.kind != elicitList {
+	if !v.is("[") {
 		return nil, false
 	}
 	err := readStrings(&list, []byte(v.text))
 	return list, err == nil
 }
 
+// is reports whether the text begins with one of the characters.
+func (v ElicitValue) is(first string) bool {
+	return v.text != "" && strings.IndexByte(first, v.text[0]) >= 0
+}
+
 // String returns the value as JSON, and "" for the absent value.
 func (v ElicitValue) String() string {
-	if v.kind == elicitList {
+	s, ok := v.Str()
+	if !ok {
 		return v.text
 	}
-	b, _ := v.MarshalJSON()
+	b, _ := jsontext.AppendQuote(nil, s) // bad UTF-8 becomes U+FFFD
 	return string(b)
 }
 
 // MarshalJSON implements [encoding/json.Marshaler]. The absent value and a list
 // are errors.
-func (v ElicitValue) MarshalJSON() ([]byte, error) {
-	return marshal(&v)
-}
+func (v ElicitValue) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler].
 func (v *ElicitValue) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
@@ -151,23 +135,18 @@ func (v *ElicitValue) decode(d *codec.Decoder) (err error) {
 }
 
 // readElicitValue reads a value. With lists it also accepts an array of strings.
-func readElicitValue(d *codec.Decoder, lists bool) (ElicitValue, error) {
+func readElicitValue(d *codec.Decoder, lists bool) (v ElicitValue, err error) {
 	raw, err := d.FormValue(lists)
-	if err != nil {
-		return ElicitValue{}, err
-	}
-	switch raw[0] {
-	case '"':
-		s, err := jsontext.AppendUnquote(nil, raw)
-		return ElicitString(string(s)), err
-	case 't', 'f':
-		return ElicitBool(raw[0] == 't'), nil
-	case '[':
+	switch v.text = string(raw); {
+	case err != nil:
+	case v.is(`"`):
+		v = ElicitString(codec.Unquote(raw))
+	case v.is("["):
 		var list []string
-		err := readStrings(&list, raw)
-		return ElicitStrings(list...), err
+		err = readStrings(&list, raw)
+		v = ElicitStrings(list...)
 	}
-	return ElicitValue{string(raw), elicitNumber}, nil
+	return v, err
 }
 
 func readStrings(list *[]string, raw []byte) error {
@@ -177,16 +156,15 @@ func readStrings(list *[]string, raw []byte) error {
 var errList = errors.New("a list of strings is not a form value of this version")
 
 func (v *ElicitValue) encode(e *codec.Encoder) {
-	switch v.kind {
-	case elicitString:
-		e.Str(v.text)
-	case elicitNumber:
-		e.Raw(v.text)
-	case elicitFalse, elicitTrue:
-		e.Bool(v.kind == elicitTrue)
-	case elicitList:
+	s, isString := v.Str()
+	switch {
+	case isString:
+		e.Str(s)
+	case v.is("["):
 		e.Fail(errList)
-	default:
+	case v.IsZero():
 		e.Absent()
+	default:
+		e.Raw(v.text)
 	}
 }

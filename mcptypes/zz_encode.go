@@ -2,7 +2,9 @@
 
 package mcptypes
 
-import "github.com/codexmcp/codexmcp/mcptypes/internal/codec"
+import (
+	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
+)
 
 func (v *Annotations) encode(e *codec.Encoder) {
 	if !e.Begin(v != nil, `{`) {

@@ -104,8 +104,4 @@ func TestRoundTrips(t *testing.T) { schema.TestRoundTrips(t) }
 
 func TestVerdicts(t *testing.T) { schema.TestVerdicts(t) }
 
-func TestLedger(t *testing.T) { schema.TestLedger(t) }
-
 func TestExamples(t *testing.T) { schema.TestExamples(t) }
-
-func TestExamplesThroughBothPackages(t *testing.T) { schema.TestExamplesThroughBothPackages(t) }

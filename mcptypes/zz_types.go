@@ -2,7 +2,9 @@
 
 package mcptypes
 
-import "encoding/json"
+import (
+	"encoding/json"
+)
 
 // Annotations are hints on how to use a piece of content. They come from the
 // other side and may be wrong.

@@ -2,7 +2,9 @@
 
 package mcptypes
 
-import "github.com/codexmcp/codexmcp/mcptypes/internal/codec"
+import (
+	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
+)
 
 // CompleteReference names the prompt or the resource template whose argument
 // is typed.

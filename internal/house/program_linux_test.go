@@ -87,3 +87,22 @@ func TestProgram(t *testing.T) {
 	}
 	compare(t, file, packages, got)
 }
+
+// TestImporter weighs what a program gets that decodes one type of mcptypes.
+func TestImporter(t *testing.T) {
+	const most = 200_000
+	size := func(program string) int64 {
+		bin := filepath.Join(t.TempDir(), program)
+		if err := gobuild.Program(bin, "./mcptypes/testdata/programs/"+program); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(bin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	if more := size("decode") - size("print"); more > most {
+		t.Errorf("Decode adds %d bytes to a program, more than %d", more, most)
+	}
+}

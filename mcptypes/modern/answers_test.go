@@ -182,7 +182,7 @@ func TestLenient(t *testing.T) {
 			continue
 		}
 		out, err := json.Marshal(tt.v)
-		if want := cmp.Or(tt.want, tt.in); err != nil || !schematest.SameValue(schematest.Parse(t, string(out)), schematest.Parse(t, want)) {
+		if want := cmp.Or(tt.want, tt.in); err != nil || schematest.DiffJSON(t, want, string(out)) != "" {
 			t.Errorf("%T %s became %s, %v, want %s", tt.v, tt.in, out, err, want)
 		}
 	}

@@ -52,12 +52,7 @@ func (t Task) Failed(err Error) *FailedTask {
 }
 
 // Cancelled returns t as a task that was cancelled.
-func (t Task) Cancelled() *CancelledTask {
-	return &CancelledTask{
-		TaskID: t.TaskID, CreatedAt: t.CreatedAt, LastUpdatedAt: t.LastUpdatedAt, StatusMessage: t.StatusMessage,
-		TTLMs: t.TTLMs, PollIntervalMs: t.PollIntervalMs, Extra: t.Extra,
-	}
-}
+func (t Task) Cancelled() *CancelledTask { return (*CancelledTask)(t.Working()) }
 
 // TaskOf returns the members that a task has in every status; ok is false for nil and for a
 // status that this version does not have.

@@ -31,25 +31,30 @@ type decodable interface {
 }
 
 func decode(b []byte, v any, strict bool) error {
-	if err := codec.CheckTarget(name, v); err != nil {
-		return err
-	}
-	if v, ok := v.(decodable); ok {
-		return read(b, strict, v.decode)
-	}
 	into := target(v)
-	if into == nil {
-		return fmt.Errorf("%s: cannot decode into %T", name, v)
+	if v, ok := v.(decodable); ok {
+		into = v.decode
+	}
+	if into == nil || !codec.IsTarget(v) {
+		return wrongTarget(v)
 	}
 	return read(b, strict, into)
 }
 
 // unmarshal is [Decode] for a type with a decode method.
 func unmarshal(b []byte, v decodable) error {
-	if err := codec.CheckTarget(name, v); err != nil {
-		return err
+	if !codec.IsTarget(v) {
+		return wrongTarget(v)
 	}
 	return read(b, false, v.decode)
+}
+
+func wrongTarget(v any) error {
+	msg := fmt.Sprintf("cannot decode into %T", v)
+	if !codec.IsTarget(v) {
+		msg += ", want a pointer that is not nil"
+	}
+	return &DecodeError{Package: name, Msg: msg}
 }
 
 func read(b []byte, strict bool, into func(*codec.Decoder) error) error {

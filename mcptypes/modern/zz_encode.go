@@ -2,7 +2,9 @@
 
 package modern
 
-import "github.com/codexmcp/codexmcp/mcptypes/internal/codec"
+import (
+	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
+)
 
 func (v *AudioContent) encode(e *codec.Encoder) {
 	if !e.Begin(v != nil, `{"type":"audio"`) {
@@ -691,9 +693,9 @@ func (v *InvalidRequestError) encode(e *codec.Encoder) {
 	e.End(v.Extra, "code data message")
 }
 
-func (v JSONArray) encode(e *codec.Encoder) { codec.WriteList(e, v, (*codec.Encoder).JSON) }
+func (v JSONArray) encode(e *codec.Encoder) { codec.WriteList(e, v, (*codec.Encoder).Any) }
 
-func (v JSONObject) encode(e *codec.Encoder) { codec.WriteMap(e, v, (*codec.Encoder).JSON) }
+func (v JSONObject) encode(e *codec.Encoder) { codec.WriteMap(e, v, (*codec.Encoder).Any) }
 
 func (v *LegacyTitledEnumSchema) encode(e *codec.Encoder) {
 	if !e.Begin(v != nil, `{"type":"string"`) {

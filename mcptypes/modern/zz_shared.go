@@ -20,7 +20,7 @@ type (
 	// Method is a request: its name and the types of its params and result.
 	Method[P, R any] = mcptypes.Method[P, R]
 	// UnionMethod is a request whose result is a union.
-	UnionMethod[P, R any] = mcptypes.UnionMethod[P, R]
+	UnionMethod[P any, R comparable] = mcptypes.UnionMethod[P, R]
 	// NotificationMethod is a notification: its name and the type of its params.
 	NotificationMethod[P any] = mcptypes.NotificationMethod[P]
 )
@@ -386,7 +386,7 @@ func writeNumberSchemaType(e *codec.Encoder, v NumberSchemaType) {
 type ProgressToken = mcptypes.ProgressToken
 
 func decodeProgressToken(v *ProgressToken, d *codec.Decoder) error {
-	return codec.Parsed(v, d, "a string or an integer", mcptypes.ParseProgressToken)
+	return codec.Parsed(v, d, mcptypes.ParseProgressToken)
 }
 
 func encodeProgressToken(v *ProgressToken, e *codec.Encoder) {
@@ -441,7 +441,7 @@ func encodePromptArgument(v *PromptArgument, e *codec.Encoder) {
 type RequestID = mcptypes.RequestID
 
 func decodeRequestID(v *RequestID, d *codec.Decoder) error {
-	return codec.Parsed(v, d, "a string or an integer", mcptypes.ParseRequestID)
+	return codec.Parsed(v, d, mcptypes.ParseRequestID)
 }
 
 func encodeRequestID(v *RequestID, e *codec.Encoder) {

@@ -2,7 +2,9 @@
 
 package modern
 
-import "encoding/json"
+import (
+	"encoding/json"
+)
 
 // AudioContent is a recording sent to or received from a model.
 //

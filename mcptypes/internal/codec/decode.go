@@ -48,12 +48,10 @@ func appendToken(path []byte, token string) []byte {
 	return path
 }
 
-// CheckTarget returns an error unless v is a non-nil pointer. pkg is the package that reads.
-func CheckTarget(pkg string, v any) error {
-	if p := reflect.ValueOf(v); p.Kind() != reflect.Pointer || p.IsNil() {
-		return fmt.Errorf("%s: cannot decode into %T, want a pointer that is not nil", pkg, v)
-	}
-	return nil
+// IsTarget reports whether v is a pointer that is not nil.
+func IsTarget(v any) bool {
+	p := reflect.ValueOf(v)
+	return p.Kind() == reflect.Pointer && !p.IsNil()
 }
 
 // Read reads b, which must hold one value and nothing else.
@@ -107,7 +105,7 @@ func (d *Decoder) whole(into func(*Decoder) error) *Fault {
 		if d.kind(); d.pos == len(d.text) {
 			return nil
 		}
-		err = d.Fail("found %q after the value", d.text[d.pos])
+		err = fail("found %q after the value", d.text[d.pos])
 	}
 	if f, ok := err.(*Fault); ok {
 		return f
@@ -131,12 +129,10 @@ func (d *Decoder) Wrong(want string) error {
 			return err
 		}
 	}
-	return d.Fail("want %s, found %s", want, kindName(c))
+	return fail("want %s, found %s", want, kindName(c))
 }
 
-// Fail returns an error about the current value.
-func (d *Decoder) Fail(format string, args ...any) error { return fail(format, args...) }
-
+// fail returns an error about the current value.
 func fail(format string, args ...any) error {
 	return &Fault{Msg: fmt.Sprintf(format, args...)}
 }
@@ -171,14 +167,14 @@ func (d *Decoder) ReadObject(required string, read func(name []byte) error) erro
 			return within(err, string(name))
 		}
 	}
-	for member := range strings.FieldsSeq(required) {
+	for member, rest := word(required); member != ""; member, rest = word(rest) {
 		if !has(d, &o, member) {
 			return missing(member)
 		}
 	}
 	d.names = d.names[:o.mark]
 	if d.variant != "" {
-		err = within(d.Fail("differs from a member's name only by case"), d.variant)
+		err = within(fail("differs from a member's name only by case"), d.variant)
 	}
 	d.variant = variant
 	return err
@@ -207,7 +203,7 @@ func (d *Decoder) UnknownBut(guarded string, extra *map[string]json.RawMessage, 
 
 // guard makes ReadObject fail if name differs only by case from one of the guarded names.
 func (d *Decoder) guard(guarded string, name []byte) {
-	for g := range strings.SplitSeq(guarded, " ") {
+	for g, rest := word(guarded); g != ""; g, rest = word(rest) {
 		if d.variant == "" && strings.EqualFold(g, string(name)) {
 			d.variant = string(name)
 		}
@@ -220,7 +216,7 @@ func (d *Decoder) Empty() error {
 		if err := d.SkipValue(); err != nil {
 			return err
 		}
-		return d.Fail("not a member of this object")
+		return fail("not a member of this object")
 	})
 }
 

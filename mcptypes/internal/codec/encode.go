@@ -18,7 +18,7 @@ import (
 // code calls for each member is not inlined there, or the programs would be much larger.
 type Encoder struct {
 	b    []byte
-	err  *encodeError
+	err  error
 	path []step // into the object or array that is being written
 	pkg  string // the package of the types, which the error begins with
 
@@ -62,10 +62,7 @@ func (e *Encoder) Bytes() ([]byte, error) {
 		b = bytes.Clone(b)
 	}
 	e.release()
-	if err != nil {
-		return nil, err
-	}
-	return b, nil
+	return b, err
 }
 
 func (e *Encoder) release() {
@@ -74,22 +71,6 @@ func (e *Encoder) release() {
 	e.b, e.err, e.path, e.keys = e.b[:0], nil, e.path[:0], e.keys[:0]
 	encoders.Put(e)
 }
-
-// encodeError is the first error of an Encoder, with its place.
-type encodeError struct {
-	pkg  string
-	path string
-	err  error
-}
-
-func (e *encodeError) Error() string {
-	if e.path == "" {
-		return fmt.Sprintf("%s: encode: %v", e.pkg, e.err)
-	}
-	return fmt.Sprintf("%s: encode: %s: %v", e.pkg, e.path, e.err)
-}
-
-func (e *encodeError) Unwrap() error { return e.err }
 
 var (
 	errNoValue = errors.New("required, but absent")
@@ -117,7 +98,11 @@ func (e *Encoder) failAt(within string, err error) {
 			path = appendToken(path, strconv.Itoa(s.index))
 		}
 	}
-	e.err = &encodeError{e.pkg, string(path) + within, err}
+	place := string(path) + within
+	if place != "" {
+		place += ": "
+	}
+	e.err = fmt.Errorf("%s: encode: %s%w", e.pkg, place, err)
 }
 
 // Absent records that there is no value.
@@ -248,10 +233,7 @@ func writeSorted[T any](e *Encoder, members map[string]T, known string, write fu
 
 // listed reports whether names, with spaces between them, has name.
 func listed(names, name string) bool {
-	if names == "" {
-		return false
-	}
-	for n := range strings.SplitSeq(names, " ") {
+	for n, rest := word(names); n != ""; n, rest = word(rest) {
 		if n == name {
 			return true
 		}
@@ -259,11 +241,25 @@ func listed(names, name string) bool {
 	return false
 }
 
+// word returns the first of several names, with a space between them, and the others.
+func word(names string) (first, rest string) {
+	first, rest, _ = cut(names, ' ')
+	return first, rest
+}
+
+// cut is strings.Cut for one character, which takes much less of a program.
+func cut(text string, at byte) (before, after string, found bool) {
+	if i := strings.IndexByte(text, at); i >= 0 {
+		return text[:i], text[i+1:], true
+	}
+	return text, "", false
+}
+
 // Guard fails for an unknown member that differs only by case from one of the names: a
 // reader would refuse the object.
 func (e *Encoder) Guard(extra map[string]json.RawMessage, names string) {
 	for other := range extra {
-		for name := range strings.SplitSeq(names, " ") {
+		for name, rest := word(names); name != ""; name, rest = word(rest) {
 			if other != name && strings.EqualFold(other, name) {
 				e.at("", between)
 				e.Fail(fmt.Errorf("%w: %q", errVariant, other))
@@ -383,9 +379,6 @@ func (e *Encoder) Scalar(s Scalar) {
 
 // Any writes raw JSON unchanged, unless it has more than one line.
 func (e *Encoder) Any(raw json.RawMessage) { WriteShape(e, raw, (*Decoder).SkipValue) }
-
-// JSON is Any for the schema's JSONValue.
-func (e *Encoder) JSON(raw json.RawMessage) { e.Any(raw) }
 
 // Or returns *v, or otherwise if v is nil.
 func Or[T any](v *T, otherwise T) T {

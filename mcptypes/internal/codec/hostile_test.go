@@ -45,8 +45,7 @@ func sameNumber(t *testing.T, text string) {
 	if wantErr := json.Unmarshal([]byte(text), &wantF); (err == nil) != (wantErr == nil) || err == nil && f != wantF {
 		t.Errorf("%.100s: %v, %v, want %v, %v", text, f, err, wantF, wantErr)
 	}
-	num, _ := splitNumber([]byte(text))
-	if exp, ok := num.exponent(); !ok || exp > 5000 || exp < -5000 {
+	if _, exponent, _ := strings.Cut(strings.ToLower(text), "e"); len(exponent) > 5 {
 		return // too large for a big.Rat
 	}
 	want, ok := new(big.Rat).SetString(text)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // Generated code calls these functions to read values. After an error the target is not
@@ -46,7 +45,7 @@ func (d *Decoder) Constant(want string) error {
 	}
 	s, err := d.scratch()
 	if err == nil && string(s) != want {
-		return d.Fail("want %q, found %q", want, s)
+		return fail("want %q, found %q", want, s)
 	}
 	return err
 }
@@ -56,7 +55,7 @@ func (d *Decoder) ConstantInt(want int64) error {
 	var n int64
 	err := Int(&n, d)
 	if err == nil && n != want {
-		return d.Fail("want %d, found %d", want, n)
+		return fail("want %d, found %d", want, n)
 	}
 	return err
 }
@@ -81,21 +80,22 @@ func ReadEnum[T ~string](to *T, d *Decoder, values []T) error {
 	if err != nil {
 		return err
 	}
-	for _, v := range values {
-		if string(s) == string(v) {
-			*to = v
-			return nil
-		}
+	i := slices.Index(values, T(s))
+	if i < 0 {
+		return fail("want one of %s, found %q", listEnum(values), s)
 	}
-	return d.Fail("want one of %s, found %q", listEnum(values), s)
+	*to = values[i]
+	return nil
 }
 
-func listEnum[T ~string](values []T) string {
-	quoted := make([]string, len(values))
+func listEnum[T ~string](values []T) (list string) {
 	for i, v := range values {
-		quoted[i] = strconv.Quote(string(v))
+		if i > 0 {
+			list += ", "
+		}
+		list += strconv.Quote(string(v))
 	}
-	return strings.Join(quoted, ", ")
+	return list
 }
 
 // Bool reads a boolean.
@@ -113,20 +113,25 @@ func Bool(to *bool, d *Decoder) error {
 
 // ReadScalar reads an id or a token.
 func ReadScalar(to *Scalar, d *Decoder) error {
-	return Parsed(to, d, "a string or an integer", ParseScalar)
+	return Parsed(to, d, func(raw []byte) (Scalar, error) {
+		if raw[0] == '"' {
+			return StringScalar(Unquote(raw)), nil
+		}
+		return parseInteger(raw)
+	})
 }
 
-// Parsed reads a string or a number with a function that takes its text.
-func Parsed[T any](to *T, d *Decoder, want string, parse func([]byte) (T, error)) error {
+// Parsed reads a string or an integer with a function that takes its text.
+func Parsed[T any](to *T, d *Decoder, parse func([]byte) (T, error)) error {
 	if k := d.kind(); k != '"' && !isNumber(k) {
-		return d.Wrong(want)
+		return d.Wrong("a string or an integer")
 	}
 	raw, err := d.raw()
 	if err != nil {
 		return err
 	}
 	if *to, err = parse(raw); err != nil {
-		return d.Fail("%s", cmp.Or(errors.Unwrap(err), err)) // without the prefix that names the type
+		return fail("%s", cmp.Or(errors.Unwrap(err), err)) // without the prefix that names the type
 	}
 	return nil
 }
@@ -147,7 +152,7 @@ func (d *Decoder) FormValue(lists bool) ([]byte, error) {
 		}
 		if d.strict {
 			if _, err := parseInteger(raw); err != nil {
-				return nil, d.Fail("want a string, an integer or a boolean, found %.40s", raw)
+				return nil, fail("want a string, an integer or a boolean, found %.40s", raw)
 			}
 		}
 		return raw, nil
@@ -171,9 +176,9 @@ func Int(to *int64, d *Decoder) error {
 	s, err := parseInteger(raw)
 	switch {
 	case err != nil:
-		return d.Fail("want an integer, found %.40s", raw)
+		return fail("want an integer, found %.40s", raw)
 	case s.kind != kindInt:
-		return d.Fail("want an integer of 64 bits, found a larger one")
+		return fail("want an integer of 64 bits, found a larger one")
 	}
 	*to = s.num
 	return nil
@@ -183,7 +188,7 @@ func Int(to *int64, d *Decoder) error {
 func IntBetween(to *int64, d *Decoder, low, high int64) error {
 	err := Int(to, d)
 	if n := *to; err == nil && (n < low || n > high) {
-		return d.Fail("want an integer from %d to %d, found %d", low, high, n)
+		return fail("want an integer from %d to %d, found %d", low, high, n)
 	}
 	return err
 }
@@ -198,20 +203,18 @@ func Number(to *float64, d *Decoder) error {
 		return err
 	}
 	if *to, err = strconv.ParseFloat(string(raw), 64); err != nil {
-		return d.Fail("want a number of 64 bits, found a larger one")
+		return fail("want a number of 64 bits, found a larger one")
 	}
 	return nil
 }
 
 // Between reads a number that has bounds.
 func Between(to *float64, d *Decoder, low, high float64) error {
-	if err := Number(to, d); err != nil {
-		return err
+	err := Number(to, d)
+	if f := *to; err == nil && (f < low || f > high) {
+		return fail("want a number from %v to %v, found %v", low, high, f)
 	}
-	if f := *to; f < low || f > high {
-		return d.Fail("want a number from %v to %v, found %v", low, high, f)
-	}
-	return nil
+	return err
 }
 
 // Any reads a value unchanged.
@@ -244,7 +247,7 @@ func (d *Decoder) checkJSON() error {
 		return err
 	}
 	if _, err := parseInteger(raw); err != nil {
-		return d.Fail("want an integer, found %.40s", raw)
+		return fail("want an integer, found %.40s", raw)
 	}
 	return nil
 }
@@ -306,13 +309,12 @@ func OrNil[P any](to P, d *Decoder, read func(P, *Decoder) error) error {
 // it.
 func ListOrNull[T any](to *[]T, d *Decoder, max int, read func(*T, *Decoder) error) error {
 	null, err := d.Absent()
-	switch {
-	case null || err != nil:
+	if null || err != nil {
 		*to = []T{}
 		return err
 	}
 	if err = ReadList(to, d, read); err == nil && max > 0 && len(*to) > max {
-		return d.Fail("want at most %d elements, found %d", max, len(*to))
+		return fail("want at most %d elements, found %d", max, len(*to))
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"strings"
 	"unicode/utf16"
@@ -24,9 +25,9 @@ func (d *Decoder) unexpected(pos int, where string) error {
 	}
 	r, size := utf8.DecodeRune(d.text[pos:])
 	if r == utf8.RuneError && size == 1 {
-		return d.Fail(`invalid character '\x%x' %s`, d.text[pos], where)
+		return fail(`invalid character '\x%x' %s`, d.text[pos], where)
 	}
-	return d.Fail("invalid character %q %s", r, where)
+	return fail("invalid character %q %s", r, where)
 }
 
 // state is what a decoder has to restore to read a value again.
@@ -77,7 +78,7 @@ type object struct {
 // open begins to read an object or an array, whose text begins with a bracket.
 func (d *Decoder) open() error {
 	if d.depth++; d.depth > maxDepth {
-		return d.Fail("exceeded max depth")
+		return fail("exceeded max depth")
 	}
 	d.pos++
 	return nil
@@ -268,7 +269,7 @@ func (d *Decoder) skipString() (escaped bool, err error) {
 		case c == '\\':
 			size := escapeLength(b[n:])
 			if size == 0 {
-				return false, d.Fail("invalid escape sequence %q in string", b[n:min(n+6, len(b))])
+				return false, fail("invalid escape sequence %q in string", b[n:min(n+6, len(b))])
 			}
 			n += size
 			escaped = true
@@ -277,7 +278,7 @@ func (d *Decoder) skipString() (escaped bool, err error) {
 		default:
 			r, size := utf8.DecodeRune(b[n:])
 			if r == utf8.RuneError && size == 1 {
-				return false, d.Fail("invalid UTF-8")
+				return false, fail("invalid UTF-8")
 			}
 			n += size
 		}
@@ -330,6 +331,9 @@ func unit[T string | []byte](b T) (r rune, ok bool) {
 	return r, true
 }
 
+// Unquote returns the text of a JSON string that has been read.
+func Unquote(raw []byte) string { return unquote(raw[1 : len(raw)-1]) }
+
 // unquote returns the text of a JSON string that has been read, without its quotes. It allocates
 // once.
 func unquote(raw []byte) string {
@@ -343,18 +347,7 @@ func unquote(raw []byte) string {
 		s.Write(raw[:next])
 		raw = raw[next:]
 		size := 2
-		switch c := raw[1]; c {
-		case 'b':
-			s.WriteByte('\b')
-		case 'f':
-			s.WriteByte('\f')
-		case 'n':
-			s.WriteByte('\n')
-		case 'r':
-			s.WriteByte('\r')
-		case 't':
-			s.WriteByte('\t')
-		case 'u':
+		if c := raw[1]; c == 'u' {
 			size = 6
 			r, _ := unit(raw)
 			if utf16.IsSurrogate(r) {
@@ -362,7 +355,10 @@ func unquote(raw []byte) string {
 				r, size = utf16.DecodeRune(r, low), 12
 			}
 			s.WriteRune(r)
-		default:
+		} else {
+			if i := strings.IndexByte(shortEscapes, c); i >= 0 {
+				c = shortEscaped[i]
+			}
 			s.WriteByte(c)
 		}
 		raw = raw[size:]
@@ -371,19 +367,7 @@ func unquote(raw []byte) string {
 	return s.String()
 }
 
+var kindNames = map[byte]string{'n': "null", 't': "a boolean", 'f': "a boolean", '"': "a string", '[': "an array", '{': "an object"}
+
 // kindName names the kind of value that begins with c.
-func kindName(c byte) string {
-	switch c {
-	case 'n':
-		return "null"
-	case 't', 'f':
-		return "a boolean"
-	case '"':
-		return "a string"
-	case '[':
-		return "an array"
-	case '{':
-		return "an object"
-	}
-	return "a number"
-}
+func kindName(c byte) string { return cmp.Or(kindNames[c], "a number") }

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 )
@@ -20,7 +21,7 @@ func (d *Decoder) UnknownArm(name *string, raw *json.RawMessage, member string, 
 
 // WrongTag returns the error that no arm has that tag.
 func (d *Decoder) WrongTag(member, tag string) error {
-	return within(d.Fail("%q is not known", tag), member)
+	return within(fail("%q is not known", tag), member)
 }
 
 // Tagged reads a union whose arms differ by the value of one member.
@@ -76,7 +77,7 @@ func (d *Decoder) findTag(member string, shapes []Shape) (tag []byte, err error)
 		return nil, err
 	}
 	last := len(shapes) - 1
-	if _, lacks := names.lack(shapes[last].Required, false); lacks && nearest(shapes, names) != last {
+	if _, lacks := names.lack(shapes[last].Required, false); lacks && nearest(shapes, names, func(Shape) bool { return true }) != last {
 		return nil, missing(member)
 	}
 	return []byte(shapes[last].Tag), nil
@@ -92,7 +93,7 @@ func (d *Decoder) Beside(readUnion func(*Decoder) (map[string]json.RawMessage, e
 		return err
 	}
 	d.state = before
-	for name := range strings.SplitSeq(names, " ") {
+	for name, rest := word(names); name != ""; name, rest = word(rest) {
 		delete(extra, name)
 	}
 	return own(d)
@@ -146,16 +147,16 @@ func (d *Decoder) findArm(member string, shapes []Shape) (arm int, err error) {
 			}
 		}
 	}
-	candidates := slices.DeleteFunc(slices.Clone(shapes), func(s Shape) bool { return !s.admits(tag) })
-	name, _ := names.lack(candidates[nearest(candidates, names)].Present, false)
-	wrong := d.Fail("required, but absent")
+	near := nearest(shapes, names, func(s Shape) bool { return s.admits(tag) })
+	name, _ := names.lack(shapes[near].Present, false)
+	wrong := fail("required, but absent")
 	if _, null := names.has(name); null {
-		wrong = d.Fail("required, but null")
+		wrong = fail("required, but null")
 	}
-	for _, part := range slices.Backward(strings.Split(name, "/")) {
-		wrong = within(wrong, part)
+	if first, inner, deep := cut(name, '/'); deep {
+		return 0, within(within(wrong, inner), first)
 	}
-	return 0, wrong
+	return 0, within(wrong, name)
 }
 
 // names are the names of an object's members. They include paths of two names where shapes have
@@ -192,11 +193,8 @@ func (d *Decoder) readNames(member string, shapes []Shape) (list names, tag stri
 // looksInto reports whether a shape has a path that begins with member.
 func looksInto(shapes []Shape, member []byte) bool {
 	for i := range shapes {
-		if !strings.Contains(shapes[i].Present, "/") {
-			continue
-		}
-		for p := range strings.SplitSeq(shapes[i].Present, " ") {
-			if first, _, deep := strings.Cut(p, "/"); deep && first == string(member) {
+		for p, rest := word(shapes[i].Present); p != ""; p, rest = word(rest) {
+			if first, _, deep := cut(p, '/'); deep && first == string(member) {
 				return true
 			}
 		}
@@ -216,9 +214,9 @@ func (list names) has(name string) (ok, null bool) {
 
 // lack returns the first of members that is absent, or null unless that is allowed.
 func (list names) lack(members string, null bool) (name string, ok bool) {
-	for m := range strings.FieldsSeq(members) {
+	for m, rest := word(members); m != ""; m, rest = word(rest) {
 		if there, isNull := list.has(m); !there || isNull && !null {
-			first, _, _ := strings.Cut(m, "/")
+			first, _, _ := cut(m, '/')
 			if there, isNull := list.has(first); !there || isNull {
 				return first, true
 			}
@@ -228,38 +226,34 @@ func (list names) lack(members string, null bool) (name string, ok bool) {
 	return "", false
 }
 
-// nearest returns the arm that fits the names best. These criteria count in order: the
-// fewest missing required members, the most required members in another case, the most
-// members present, the fewest missing optional members.
-func nearest(shapes []Shape, names names) (arm int) {
-	there := func(members []string) (n int) {
-		for _, m := range members {
-			if ok, _ := names.has(m); ok {
-				n++
-			}
-		}
-		return n
-	}
-	var best [4]int
+// nearest returns the arm among those that are admitted that fits the names best. These criteria
+// count in order: the fewest missing required members, the most required members in another case,
+// the most members present, the fewest missing optional members.
+func nearest(shapes []Shape, list names, admits func(Shape) bool) (arm int) {
+	best := [4]int{math.MinInt}
 	for i, s := range shapes {
-		must, may := strings.Fields(s.Required), strings.Fields(s.Optional)
-		required, optional := there(must), there(may)
-		rank := [4]int{required - len(must), misspelled(must, names), required + optional, optional - len(may)}
-		if i == 0 || slices.Compare(rank[:], best[:]) > 0 {
+		required, there, otherCase := list.fit(s.Required)
+		optional, also, _ := list.fit(s.Optional)
+		rank := [4]int{there - required, otherCase, there + also, also - optional}
+		if admits(s) && slices.Compare(rank[:], best[:]) > 0 {
 			arm, best = i, rank
 		}
 	}
 	return arm
 }
 
-// misspelled counts the members that are there in another case.
-func misspelled(members []string, names names) (n int) {
-	for _, m := range members {
-		for i := range names {
-			if name := string(names[i].name); name != m && strings.EqualFold(name, m) {
-				n++
+// fit counts the members, those that are there, and names that differ from one only by case.
+func (list names) fit(members string) (wanted, there, otherCase int) {
+	for m, rest := word(members); m != ""; m, rest = word(rest) {
+		wanted++
+		for i := range list {
+			switch name := list[i].name; {
+			case string(name) == m:
+				there++
+			case strings.EqualFold(string(name), m):
+				otherCase++
 			}
 		}
 	}
-	return n
+	return wanted, there, otherCase
 }

@@ -1,7 +1,6 @@
 package schematest
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // instances makes random instances of schemas, as JSON text.
@@ -278,11 +279,9 @@ func literal(v any) string {
 }
 
 func quote(s string) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
+	b, err := jsontext.AppendQuote(nil, s)
+	if err != nil {
 		return err.Error()
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return string(b)
 }
