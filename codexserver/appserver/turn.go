@@ -135,6 +135,13 @@ func (r *turn) begun(ctx context.Context, limit time.Duration) error {
 // after it returns. Failed is why the turn was not started.
 func (r *turn) end(ctx context.Context, failed error) error {
 	defer r.cancel(errTurnEnded)
+	var end *apptypes.Turn
+	var died error
+	if failed == nil {
+		if end, _ = r.app.End(); end == nil && ctx.Err() == nil {
+			died = r.thread.child.obituary() // without the lock, because open questions end before
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended = true
@@ -152,10 +159,6 @@ func (r *turn) end(ctx context.Context, failed error) error {
 		r.host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf(
 			"the turn ended before the model read all messages to it; it will read %d in the next turn", len(missed))})
 	}
-	var end *apptypes.Turn
-	if failed == nil {
-		end, _ = r.app.End()
-	}
 	switch {
 	case end != nil && end.Status == apptypes.TurnStatusCompleted:
 		return r.finish(end)
@@ -168,7 +171,7 @@ func (r *turn) end(ctx context.Context, failed error) error {
 	case end != nil:
 		return r.finish(end)
 	}
-	return r.fail(r.thread.child.obituary().Error() + "; the conversation can continue in a new process")
+	return r.fail(died.Error() + "; the conversation can continue in a new process")
 }
 
 // note emits the events of a notification of the thread or of a sub-agent.
@@ -203,12 +206,11 @@ func (r *turn) whole(ctx context.Context) {
 	r.mu.Lock()
 	counted := r.counted
 	r.mu.Unlock()
-	limit := time.NewTimer(countLimit)
-	defer limit.Stop()
+	limited, stop := context.WithTimeout(ctx, countLimit)
+	defer stop()
 	select {
 	case <-counted:
-	case <-limit.C:
-	case <-ctx.Done():
+	case <-limited.Done():
 	}
 }
 
@@ -243,12 +245,10 @@ func (r *turn) await(ctx context.Context) {
 		return
 	case <-ctx.Done():
 	}
-	grace := time.NewTimer(interruptGrace)
-	defer grace.Stop()
 	select {
 	case <-r.interrupt():
 	case <-gone:
-	case <-grace.C:
+	case <-time.After(interruptGrace):
 	}
 }
 
