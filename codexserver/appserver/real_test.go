@@ -339,7 +339,7 @@ func TestRealRollout(t *testing.T) {
 		t.Fatal(err)
 	}
 	page, err := tr.Transcript(0, 1<<20)
-	want := "user:\n  one\ncodex:\n  hello\nuser:\n  two\ncommand: touch made.txt && echo made\ncommand: rm -rf /nonexistent\ncommand: touch made\ncodex:\n  again\n"
+	want := "user:\n  one\ncodex:\n  hello\nuser:\n  two\ncommand: bash -lc 'touch made.txt && echo made'\ncommand: bash -lc 'rm -rf /nonexistent'\ncommand: bash -lc 'touch made'\ncodex:\n  again\n"
 	if d := cmp.Diff(want, page.Text); d != "" || err != nil {
 		t.Errorf("%v: transcript (-want +got)\n%s", err, d)
 	}
