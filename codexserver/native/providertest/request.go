@@ -39,28 +39,27 @@ type message struct {
 	Output     jsontext.Value `json:"output"`
 }
 
-func (r Request) messages() []message {
-	var body struct {
-		Messages []message `json:"messages"`
-		Input    []message `json:"input"`
-	}
-	_ = json.Unmarshal(r.Body, &body, jsontext.AllowInvalidUTF8(true)) // a body that is not a request has no messages
-	return append(body.Messages, body.Input...)
+// body is what this package reads of a request's body.
+type body struct {
+	Model    string    `json:"model"`
+	Messages []message `json:"messages"`
+	Input    []message `json:"input"`
+}
+
+// read returns what a body has that is a request; another one has nothing.
+func (r Request) read() (b body) {
+	_ = json.Unmarshal(r.Body, &b, jsontext.AllowInvalidUTF8(true))
+	b.Messages = append(b.Messages, b.Input...)
+	return b
 }
 
 // Model returns the model that the request names.
-func (r Request) Model() string {
-	var body struct {
-		Model string `json:"model"`
-	}
-	_ = json.Unmarshal(r.Body, &body, jsontext.AllowInvalidUTF8(true)) // a body that is not a request names no model
-	return body.Model
-}
+func (r Request) Model() string { return r.read().Model }
 
 // ToolOutputs returns the outputs of tools in the request, oldest first.
 func (r Request) ToolOutputs() []ToolOutput {
 	var out []ToolOutput
-	for _, m := range r.messages() {
+	for _, m := range r.read().Messages {
 		switch {
 		case m.Role == "tool":
 			out = append(out, ToolOutput{m.ToolCallID, text(m.Content)})
@@ -94,7 +93,7 @@ func (r Request) LastToolOutput() string {
 // which the engine continues the turn of a killed server is not the user's.
 func (r Request) LastUserText() string {
 	last := ""
-	for _, m := range r.messages() {
+	for _, m := range r.read().Messages {
 		if m.Role != "user" {
 			continue
 		}

@@ -42,12 +42,10 @@ func (e *events) data(name string, v object) {
 	if err != nil {
 		text = []byte(err.Error()) // the client reports a stream that cannot be read
 	}
-	var b strings.Builder
 	if name != "" {
-		fmt.Fprintf(&b, "event: %s\n", name)
+		name = "event: " + name + "\n"
 	}
-	fmt.Fprintf(&b, "data: %s\n\n", text)
-	e.raw(b.String())
+	e.raw(name + "data: " + string(text) + "\n\n")
 }
 
 // stall waits for Stall and reports whether the stream continues.
@@ -119,8 +117,7 @@ func (e *events) chat(t Turn) {
 	if len(t.ToolCalls) > 0 {
 		finish = "tool_calls"
 	}
-	finish = cmp.Or(t.Cut, finish)
-	delta(object{}, finish)
+	delta(object{}, cmp.Or(t.Cut, finish))
 	if !t.NoUsage {
 		u := t.usage()
 		chunk([]any{}, object{

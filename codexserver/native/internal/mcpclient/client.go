@@ -19,6 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/mcpcall"
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/internal/webaddr"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -71,7 +72,7 @@ type Client struct {
 
 	options Options
 	session *mcpcall.Session
-	hide    func(string) string // hides the secrets of the server's requests
+	secrets text.Secrets // of the server's requests
 	asking  *elicit.Slots
 }
 
@@ -104,15 +105,13 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return connect(ctx, jsonrpc.Lines(conn.Out, conn.In, conn), o, mcpcall.Options{Protocol: mcptypes.ProtocolVersion}, asIs)
+	return connect(ctx, jsonrpc.Lines(conn.Out, conn.In, conn), o, mcpcall.Options{Protocol: mcptypes.ProtocolVersion}, text.Secrets{})
 }
 
-func asIs(text string) string { return text }
-
 // connect begins a session with a server over transport, which the client then owns.
-func connect(ctx context.Context, transport jsonrpc.Transport, o Options, session mcpcall.Options, hide func(string) string) (*Client, error) {
-	c := &Client{options: o, hide: hide, asking: elicit.NewSlots(1)}
-	session.Name, session.Version, session.Ask, session.Hide = "codex-mcp", o.Version, c.ask, hide
+func connect(ctx context.Context, transport jsonrpc.Transport, o Options, session mcpcall.Options, secrets text.Secrets) (*Client, error) {
+	c := &Client{options: o, secrets: secrets, asking: elicit.NewSlots(1)}
+	session.Name, session.Version, session.Ask, session.Hide = "codex-mcp", o.Version, c.ask, secrets.Hide
 	var err error
 	if c.session, err = mcpcall.Connect(ctx, transport, &session); err == nil {
 		if err = c.list(ctx); err != nil {
@@ -133,8 +132,8 @@ func (c *Client) hidden(err error) error {
 	if err == nil {
 		return nil
 	}
-	if text := c.hide(err.Error()); text != err.Error() {
-		return errors.New(text)
+	if said := c.secrets.Hide(err.Error()); said != err.Error() {
+		return errors.New(said)
 	}
 	return err
 }

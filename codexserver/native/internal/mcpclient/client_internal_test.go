@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/mcpcall"
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/google/go-cmp/cmp"
@@ -62,7 +63,7 @@ func serve(t *testing.T, capabilities string, pages ...string) jsonrpc.Transport
 
 func open(t *testing.T, transport jsonrpc.Transport, server config.MCPServer) *Client {
 	t.Helper()
-	c, err := connect(t.Context(), transport, Options{Name: "toy", Server: server, Logger: slog.New(slog.DiscardHandler)}, mcpcall.Options{Protocol: mcptypes.ProtocolVersion}, asIs)
+	c, err := connect(t.Context(), transport, Options{Name: "toy", Server: server, Logger: slog.New(slog.DiscardHandler)}, mcpcall.Options{Protocol: mcptypes.ProtocolVersion}, text.Secrets{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func TestStartupTimeout(t *testing.T) {
 	defer theirs.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := connect(ctx, ours, Options{Logger: slog.New(slog.DiscardHandler)}, mcpcall.Options{}, asIs); err == nil {
+	if _, err := connect(ctx, ours, Options{Logger: slog.New(slog.DiscardHandler)}, mcpcall.Options{}, text.Secrets{}); err == nil {
 		t.Error("connected although the server does not answer")
 	}
 }

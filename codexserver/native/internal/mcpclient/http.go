@@ -44,5 +44,5 @@ func dial(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return connect(ctx, transport, o, mcpcall.Options{MaxMessage: maxMessage}, text.NewSecrets(secrets...).Hide)
+	return connect(ctx, transport, o, mcpcall.Options{MaxMessage: maxMessage}, text.NewSecrets(secrets...))
 }

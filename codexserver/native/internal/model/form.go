@@ -197,12 +197,14 @@ const betweenToolAndUser = "I have read the result."
 func (f form) history(req *Request) (first string, items []protocol.ResponseItem) {
 	first, items = req.Instructions, make([]protocol.ResponseItem, 0, len(req.Items)+1)
 	for _, item := range req.Items {
-		call, _ := CallOf(item)
-		answer, _ := AnswerOf(item)
-		if id := cmp.Or(call.ID, answer.CallID); id != "" && f.has(idsOfCalls) {
-			sum := sha256.Sum256([]byte(id)) // only keeps ids apart
-			const most = 9                   // Mistral takes no other number
-			item = named(item, hex.EncodeToString(sum[:])[:most])
+		if f.has(idsOfCalls) {
+			call, _ := CallOf(item)
+			answer, _ := AnswerOf(item)
+			if id := cmp.Or(call.ID, answer.CallID); id != "" {
+				sum := sha256.Sum256([]byte(id)) // only keeps ids apart
+				const most = 9                   // Mistral takes no other number
+				item = named(item, hex.EncodeToString(sum[:])[:most])
+			}
 		}
 		var before protocol.ResponseItem
 		end := len(items) - 1

@@ -9,26 +9,20 @@ import (
 // The lines of newer versions of Codex have a number, and Codex does not read a file whose last line
 // has none. Lines that are added to such a file go on counting; those of other files have no number.
 
-// numbered is a file's numbering, as far as it is known.
-type numbered struct {
-	known bool
-	next  int64 // the number of the next line, 0 for a file without numbers
-}
-
 // number returns the lines as they are added to a file of that size.
 func (w *Writer) number(f io.ReaderAt, size int64) ([]byte, error) {
-	if !w.numbered.known || size != w.size {
+	if !w.counted || size != w.size {
 		line, err := lastLine(f, size)
 		if err != nil {
 			return nil, err
 		}
-		w.numbered = numbered{true, ordinalOf(line) + 1}
+		w.counted, w.next = true, ordinalOf(line)+1
 	}
-	next := w.numbered.next
-	if next == 0 {
+	if w.next == 0 {
 		return w.lines, nil
 	}
 	var out []byte
+	next := w.next
 	for line := range bytes.Lines(w.lines) {
 		head, rest, _ := bytes.Cut(line, []byte(`","type":"`)) // which follows the timestamp
 		out = append(append(out, head...), `","ordinal":`...)
@@ -45,8 +39,8 @@ func (w *Writer) wrote(out []byte, n int) {
 	if whole == 0 {
 		return
 	}
-	if w.numbered.next > 0 {
-		w.numbered.next += int64(whole)
+	if w.next > 0 {
+		w.next += int64(whole)
 	}
 	drop := 0
 	for range whole {

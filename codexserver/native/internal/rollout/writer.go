@@ -37,7 +37,8 @@ type Writer struct {
 	path  string
 	store safefile.Mirror // nil for files alone
 
-	numbered numbered
+	counted bool  // next is known
+	next    int64 // the number of the next line, 0 for a file without numbers
 
 	lines  []byte      // not yet in the file
 	info   fs.FileInfo // of the file
@@ -63,7 +64,7 @@ func Create(path string, meta protocol.SessionMeta, s safefile.Mirror) (*Writer,
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}
-	w := &Writer{path: path, store: s, numbered: numbered{known: true}, size: int64(len(line))}
+	w := &Writer{path: path, store: s, counted: true, size: int64(len(line))}
 	if w.info, err = f.Stat(); err == nil {
 		_, err = f.Write(line)
 	}
