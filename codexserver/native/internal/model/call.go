@@ -13,10 +13,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxCalls is how many calls of tools a response may have.
-const maxCalls = 128
+// maxCalls is how many calls of tools a response may have, and maxItems how many items: each later request has them.
+const maxCalls, maxItems = 128, 512
 
-var tooManyCalls = &LimitError{What: fmt.Sprintf("it has more than %d tool calls", maxCalls)}
+var (
+	tooManyCalls = &LimitError{What: fmt.Sprintf("it has more than %d tool calls", maxCalls)}
+	tooManyItems = &LimitError{What: fmt.Sprintf("it has more than %d items", maxItems)}
+)
 
 // call is a call that comes in pieces.
 type call struct {

@@ -259,6 +259,7 @@ func TestResponsesStreams(t *testing.T) {
 		{name: "failed", stream: sse(`{"type":"response.failed","response":{"error":{"code":"server_error","message":"sorry"}}}`), err: "sorry"},
 		{name: "error", stream: sse(`{"type":"error","message":"sorry"}`), err: "sorry"},
 		{name: "too long for the model", stream: sse(`{"type":"response.failed","response":{"error":{"code":"context_length_exceeded","message":"m"}}}`), err: "context window"},
+		{name: "too many items", stream: sse(slices.Repeat([]string{done(`{"type":"message","role":"assistant","content":"x"}`)}, 513)...), err: "more than 512 items"},
 		{name: "item of a wrong shape", stream: sse(done(`{"type":"local_shell_call","action":7}`)), err: "item cannot be read"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -273,6 +273,9 @@ func (a *responsesAnswer) add(item protocol.ResponseItem) error {
 	if !added {
 		return nil
 	}
+	if len(items) > maxItems {
+		return tooManyItems
+	}
 	if isCall(item) {
 		if a.calls++; a.calls > maxCalls {
 			return tooManyCalls
