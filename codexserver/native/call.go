@@ -96,7 +96,7 @@ func (t *turn) offer() []model.Tool {
 		return t.box.Offer(away)
 	}
 	tools := append(t.box.Offer(away), t.conv.work.servers.offer...)
-	if t.conv.cfg.Tools.WebSearch && !t.conv.chat() && !away {
+	if t.conv.provider().cfg.Tools.WebSearch && !t.conv.chat() {
 		tools = append(tools, model.Tool{Type: webSearchType, Settings: webSearch(t.conv.cfg.WebSearch)})
 	}
 	return tools

@@ -27,8 +27,8 @@ const (
 // compactLimit returns the number of tokens at which a summary replaces the history; 0
 // means never.
 func (c *conversation) compactLimit() int64 {
-	if c.cfg.AutoCompactTokenLimit > 0 && !c.away() {
-		return c.cfg.AutoCompactTokenLimit
+	if limit := c.provider().cfg.AutoCompactTokenLimit; limit > 0 {
+		return limit
 	}
 	if window := c.contextWindow(); window != nil {
 		return *window / 10 * 9
@@ -137,7 +137,7 @@ func (t *turn) summarise(ctx context.Context, submission string, history []proto
 				items = portable(items)
 			}
 			return &model.Request{
-				Model:          t.conv.model(),
+				Model:          t.conv.provider().cfg.Model,
 				Instructions:   t.conv.prompts.instructions,
 				Items:          append(slices.Clip(items), userMessage(t.conv.prompts.summaryPrompt())),
 				Reasoning:      t.conv.reasoning(),

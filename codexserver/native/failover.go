@@ -23,23 +23,28 @@ type providers struct {
 	at   int // the index of the one that answers
 }
 
-// provider is a provider with its model.
+// provider is a provider, and the configuration for it.
 type provider struct {
-	name, model string // the model is "" for the first one, which has that of the turn
-	client      *model.Client
-	until       time.Time // it refuses until then, as far as it said
-	said        error     // with which it refused in this turn, or nil
+	client *model.Client
+	cfg    *config.Config
+	until  time.Time // it refuses until then, as far as it said
+	said   error     // with which it refused in this turn, or nil
+	asked  bool      // for the window of its model
+	window int64     // that it said, in tokens, or 0
 }
 
 // providers returns the providers of a conversation.
 func (e *Engine) providers(cfg *config.Config) providers {
-	list := []provider{{name: cfg.ModelProvider, client: e.client(cfg.Provider())}}
+	list := []provider{{client: e.client(cfg.Provider()), cfg: cfg}}
 	for _, to := range e.options.Failover.To {
 		client, err := e.next(cfg, to)
 		if err != nil {
 			e.warn("failover: it leaves out provider " + to.Provider + ": " + err.Error())
 		} else if to.Provider != cfg.ModelProvider || to.Model != cfg.Model {
-			list = append(list, provider{name: to.Provider, model: to.Model, client: client})
+			own := *cfg // without what was chosen for another model
+			own.ModelProvider, own.Model, own.Verbosity, own.Tools.WebSearch = to.Provider, to.Model, "", false
+			own.ContextWindow, own.AutoCompactTokenLimit, own.SupportsReasoningSummaries = 0, 0, false
+			list = append(list, provider{client: client, cfg: &own})
 		}
 	}
 	for i := range list[:len(list)-1] { // the last one is worth any wait
@@ -58,18 +63,8 @@ func (e *Engine) next(cfg *config.Config, to FailoverTo) (*model.Client, error) 
 	return client, client.Ready()
 }
 
-// client returns the client of the provider that answers.
-func (c *conversation) client() *model.Client { return c.providers.list[c.providers.at].client }
-
-// model returns the model that answers.
-func (c *conversation) model() string { return c.modelOf(c.providers.at) }
-
-func (c *conversation) modelOf(i int) string {
-	if name := c.providers.list[i].model; name != "" {
-		return name
-	}
-	return c.now.Model
-}
+// provider returns the provider that answers.
+func (c *conversation) provider() *provider { return &c.providers.list[c.providers.at] }
 
 // away reports whether another provider answers than the configured one.
 func (c *conversation) away() bool { return c.providers.at > 0 }
@@ -89,9 +84,9 @@ func (c *conversation) choose() {
 	switch {
 	case to == 0 && !c.away():
 	case to == 0:
-		c.reroute(p.at, 0, "the limit of "+first.name+" may be over")
+		c.reroute(p.at, 0, "the limit of "+first.cfg.ModelProvider+" may be over")
 	default:
-		c.reroute(0, to, fmt.Sprintf("provider %s refuses until %s", first.name, first.until.Format(time.DateTime)))
+		c.reroute(0, to, fmt.Sprintf("provider %s refuses until %s", first.cfg.ModelProvider, first.until.Format(time.DateTime)))
 	}
 }
 
@@ -100,10 +95,10 @@ func (c *conversation) choose() {
 func (t *turn) goElsewhere(err error) bool {
 	p, now := &t.conv.providers, time.Now()
 	after, ok := model.Elsewhere(err)
-	if !ok && t.conv.client().Ready() == nil || len(p.list) == 1 { // no key is as one that is refused
+	if !ok && t.conv.provider().client.Ready() == nil || len(p.list) == 1 { // no key is as one that is refused
 		return false
 	}
-	refusing := &p.list[p.at]
+	refusing := t.conv.provider()
 	if refusing.said, refusing.until = err, (time.Time{}); after > 0 {
 		refusing.until = now.Add(after)
 	}
@@ -120,10 +115,8 @@ func (t *turn) goElsewhere(err error) bool {
 // every provider can.
 func (c *conversation) reroute(from, to int, why string) {
 	p := &c.providers
-	m := protocol.ModelReroute{
-		FromProvider: p.list[from].name, FromModel: c.modelOf(from),
-		ToProvider: p.list[to].name, ToModel: c.modelOf(to), Reason: why,
-	}
+	was, is := p.list[from].cfg, p.list[to].cfg
+	m := protocol.ModelReroute{FromProvider: was.ModelProvider, FromModel: was.Model, ToProvider: is.ModelProvider, ToModel: is.Model, Reason: why}
 	if p.at != to {
 		p.at = to
 		c.history.items = portable(c.history.items)
@@ -137,13 +130,13 @@ func (p *providers) refused(err error) error {
 	var before []string
 	for _, one := range p.list {
 		if one.said != nil && one.said != err {
-			before = append(before, fmt.Sprintf("provider %s: %s", one.name, shorten(one.said.Error(), maxRefusal)))
+			before = append(before, fmt.Sprintf("provider %s: %s", one.cfg.ModelProvider, shorten(one.said.Error(), maxRefusal)))
 		}
 	}
 	if len(before) == 0 {
 		return err
 	}
-	return fmt.Errorf("provider %s: %w; before it refused %s", p.list[p.at].name, err, strings.Join(before, "; "))
+	return fmt.Errorf("provider %s: %w; before it refused %s", p.list[p.at].cfg.ModelProvider, err, strings.Join(before, "; "))
 }
 
 // portable returns the items that every provider can read: without reasoning and what one provider

@@ -7,7 +7,6 @@ type meter struct {
 	compactions int
 	usage       *protocol.TokenUsageInfo // nil before the first response
 	limits      *protocol.RateLimits
-	window      window
 }
 
 // add adds the usage of a response of a model with a context window.

@@ -111,7 +111,7 @@ func (t *turn) stream(ctx context.Context, submission string, request func() *mo
 		if !model.BrokeOff(err) {
 			t.budget.requests-- // the model was not asked
 		}
-		wait, say, again := t.conv.client().Again(err, n, began)
+		wait, say, again := t.conv.provider().client.Again(err, n, began)
 		if !again && ctx.Err() == nil && t.goElsewhere(err) {
 			began, n = time.Now(), -1
 			continue
@@ -139,11 +139,13 @@ func (t *turn) request(ctx context.Context, req *model.Request, progress func(mo
 		return nil, err
 	}
 	defer leave()
-	return t.conv.client().Stream(ctx, req, progress)
+	return t.conv.provider().client.Stream(ctx, req, progress)
 }
 
 // chat reports whether the provider's wire is Chat Completions.
-func (c *conversation) chat() bool { return c.client().Provider.WireAPI != config.WireResponses }
+func (c *conversation) chat() bool {
+	return c.provider().cfg.Provider().WireAPI != config.WireResponses
+}
 
 // keep adds the text of a response that broke off to the history. The rest of it is in no event.
 func (t *turn) keep(text, rest string) {

@@ -222,21 +222,18 @@ func (t *turn) ask(ctx context.Context) (*model.Response, error) {
 // nextRequest returns the request of [turn.ask] for the provider that answers.
 func (t *turn) nextRequest() *model.Request {
 	req := &model.Request{
-		Model:          t.conv.model(),
+		Model:          t.conv.provider().cfg.Model,
 		Instructions:   t.conv.prompts.instructions,
 		Items:          t.conv.history.items,
 		Tools:          t.offer(),
 		SeveralCalls:   t.conv.engine.fileTools(t.conv.cfg),
 		Reasoning:      t.conv.reasoning(),
 		OutputSchema:   t.form.schema(),
-		Verbosity:      t.conv.cfg.Verbosity,
+		Verbosity:      t.conv.provider().cfg.Verbosity,
 		ConversationID: t.conv.ID(),
 	}
-	if t.conv.call.effort {
+	if t.conv.call.effort && !t.conv.away() { // chosen for the configured model
 		req.Effort = t.conv.now.Effort
-	}
-	if t.conv.away() { // the configuration chose them for another model
-		req.Effort, req.Verbosity = "", ""
 	}
 	return req
 }
@@ -334,7 +331,7 @@ func (t *turn) abandon(left []model.Call) {
 // reasoning returns the reasoning settings of a request, nil for models that do not
 // reason. For an unknown model it is only the effort, and only if a call chose it.
 func (c *conversation) reasoning() *model.Reasoning {
-	if (!c.cfg.SupportsReasoningSummaries || c.away()) && !model.FamilyOf(c.model()).Reasoning {
+	if cfg := c.provider().cfg; !cfg.SupportsReasoningSummaries && !model.FamilyOf(cfg.Model).Reasoning {
 		if c.call.effort && c.now.Effort != "" && !c.away() {
 			return &model.Reasoning{Effort: c.now.Effort}
 		}

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -15,36 +16,25 @@ const (
 	windowTimeout = 2 * time.Second
 )
 
-// window is the context window of a model.
-type window struct {
-	model  string // whose window this is
-	tokens int64  // 0 when unknown
-}
-
 // contextWindow returns the model's context window in tokens, nil when unknown.
 func (c *conversation) contextWindow() *int64 {
-	tokens := c.knownWindow()
-	if tokens == 0 && c.meter.window.model == c.model() {
-		tokens = c.meter.window.tokens
-	}
+	p := c.provider()
+	tokens := cmp.Or(p.knownWindow(), p.window)
 	if tokens <= 0 {
 		return nil
 	}
 	return &tokens
 }
 
-// knownWindow returns the window of the configuration, which is about its own model, or of the model's
-// family, or 0.
-func (c *conversation) knownWindow() int64 {
-	if c.cfg.ContextWindow != 0 && !c.away() {
-		return c.cfg.ContextWindow
-	}
-	return model.FamilyOf(c.model()).ContextWindow
+// knownWindow returns the window of the configuration or of the model's family, or 0.
+func (p *provider) knownWindow() int64 {
+	return cmp.Or(p.cfg.ContextWindow, model.FamilyOf(p.cfg.Model).ContextWindow)
 }
 
 // learnWindow asks the provider once for the window of a model that is not known.
 func (c *conversation) learnWindow(ctx context.Context) {
-	if c.meter.window.model == c.model() || c.knownWindow() != 0 {
+	p := c.provider()
+	if p.asked || p.knownWindow() != 0 {
 		return
 	}
 	ctx, stop := context.WithTimeout(ctx, windowTimeout)
@@ -54,7 +44,7 @@ func (c *conversation) learnWindow(ctx context.Context) {
 		return // the next turn asks again
 	}
 	defer leave()
-	c.meter.window = window{model: c.model(), tokens: c.client().Window(ctx, c.model())}
+	p.asked, p.window = true, p.client.Window(ctx, p.cfg.Model)
 }
 
 const (
