@@ -47,17 +47,13 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		head, err := readHead(path)
+		item, err := readHead(path)
 		if err != nil {
 			e.options.Logger.Debug("a rollout is left out of the list", "path", path, "error", err)
 			continue
 		}
-		item := protocol.ConversationSummary{ConversationID: head.id, Path: path, Preview: head.preview, Cwd: head.cwd, Origin: head.origin}
 		if held := e.locks.Holder(path); held != nil {
 			item.Holder = fmt.Sprintf("%s, process %d on %s, where a turn runs", held.Program, held.PID, held.Host)
-		}
-		if head.timestamp != "" {
-			item.Timestamp = &head.timestamp
 		}
 		r.Items = append(r.Items, item)
 		r.NextCursor = &here

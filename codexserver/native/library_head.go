@@ -16,37 +16,37 @@ const headLines = 64
 
 // head is the beginning of a rollout.
 type head struct {
-	id, timestamp, cwd, origin string
-	// preview is the user's first message.
-	preview string
-	said    bool // preview is set
+	protocol.ConversationSummary
+	said bool // the preview is set
 }
 
 // readHead reads a rollout up to the user's first message.
-func readHead(path string) (*head, error) {
+func readHead(path string) (protocol.ConversationSummary, error) {
 	h, n := &head{}, 0
 	err := rollout.Head(path, func(l protocol.RolloutLine) bool {
 		h.add(l)
 		n++
-		return n < headLines && !(h.said && h.id != "")
+		return n < headLines && !(h.said && h.ConversationID != "")
 	})
 	switch {
-	case err != nil:
-		return nil, err
-	case h.id == "":
-		return nil, errors.New("there is no session_meta line")
-	case !h.said:
-		return nil, errors.New("the user has said nothing yet")
+	case err == nil && h.ConversationID == "":
+		err = errors.New("there is no session_meta line")
+	case err == nil && !h.said:
+		err = errors.New("the user has said nothing yet")
 	}
-	return h, nil
+	h.Path = path
+	return h.ConversationSummary, err
 }
 
 func (h *head) add(l protocol.RolloutLine) {
 	switch l.Type {
 	case protocol.RolloutSessionMeta:
 		var meta protocol.SessionMeta
-		if json.Unmarshal(l.Payload, &meta) == nil && h.id == "" {
-			h.id, h.timestamp, h.cwd, h.origin = meta.ID, meta.Timestamp, meta.Cwd, meta.Originator
+		if json.Unmarshal(l.Payload, &meta) == nil && h.ConversationID == "" {
+			h.ConversationID, h.Cwd, h.Origin = meta.ID, meta.Cwd, meta.Originator
+			if meta.Timestamp != "" {
+				h.Timestamp = &meta.Timestamp
+			}
 		}
 	case protocol.RolloutResponseItem:
 		item, _ := protocol.ParseItem(l.Payload) // another one says nothing
@@ -81,6 +81,6 @@ func (h *head) say(text string) bool {
 	if _, request, ok := strings.Cut(text, "## My request for Codex:"); ok {
 		text = strings.TrimSpace(request)
 	}
-	h.preview, h.said = text, true
+	h.Preview, h.said = text, true
 	return true
 }
