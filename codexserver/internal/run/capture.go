@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -92,40 +93,33 @@ func (c *capture) close() {
 
 // headTail keeps the beginning and the end of what is written to it.
 type headTail struct {
-	head, tail []byte // tail is a ring once it is full
-	next       int    // where the ring continues
-	dropped    int
+	head, tail []byte // the tail may have as much again before it
+	written    int
 }
 
 func (h *headTail) write(b []byte) {
-	if room := keepHead - len(h.head); room > 0 {
-		n := min(room, len(b))
-		h.head = append(h.head, b[:n]...)
-		b = b[n:]
-	}
-	if room := keepTail - len(h.tail); room > 0 {
-		n := min(room, len(b))
-		h.tail = append(h.tail, b[:n]...)
-		b = b[n:]
-	}
-	h.dropped += len(b)
-	for len(b) > 0 {
-		n := copy(h.tail[h.next:], b)
-		h.next = (h.next + n) % keepTail
-		b = b[n:]
+	h.written += len(b)
+	n := min(keepHead-len(h.head), len(b))
+	h.head, b = append(h.head, b[:n]...), b[n:]
+	h.tail = append(h.tail, b[max(0, len(b)-keepTail):]...)
+	if len(h.tail) > 2*keepTail {
+		h.tail = append(h.tail[:0], h.tail[len(h.tail)-keepTail:]...)
 	}
 }
+
+// dropped returns how many bytes are not kept.
+func (h *headTail) dropped() int { return max(0, h.written-keepHead-keepTail) }
 
 // String returns what was written as valid UTF-8, with a line in place of what was dropped.
 func (h *headTail) String() string {
 	var b strings.Builder
-	head, tail := h.head, append(bytes.Clone(h.tail[h.next:]), h.tail[:h.next]...)
-	if h.dropped == 0 {
-		writeValid(&b, append(bytes.Clone(head), tail...)) // joined, since a rune may be split
+	tail := h.tail[max(0, len(h.tail)-keepTail):]
+	if h.dropped() == 0 {
+		writeValid(&b, slices.Concat(h.head, tail)) // joined, since a rune may be split
 		return b.String()
 	}
-	writeValid(&b, head)
-	fmt.Fprintf(&b, "\n[... omitted %d bytes ...]\n", h.dropped)
+	writeValid(&b, h.head)
+	fmt.Fprintf(&b, "\n[... omitted %d bytes ...]\n", h.dropped())
 	writeValid(&b, tail)
 	return b.String()
 }

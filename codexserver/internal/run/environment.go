@@ -58,11 +58,10 @@ func (p EnvPolicy) Environ(environ []string) []string {
 	if !p.IgnoreDefaultExcludes {
 		never = append(never, "*KEY*", "*SECRET*", "*TOKEN*")
 	}
-	excluded, only := newPatterns(never), newPatterns(p.IncludeOnly)
 	vars := map[string]string{} // entries by name
 	for _, entry := range environ {
 		name, _, ok := strings.Cut(entry, "=")
-		if ok && name != "" && p.inherits(name) && !excluded.match(name) {
+		if ok && name != "" && p.inherits(name) && !MatchName(never, name) {
 			vars[name] = entry
 		}
 	}
@@ -71,7 +70,7 @@ func (p EnvPolicy) Environ(environ []string) []string {
 	}
 	env := make([]string, 0, len(vars))
 	for name, entry := range vars {
-		if len(only) == 0 || only.match(name) {
+		if len(p.IncludeOnly) == 0 || MatchName(p.IncludeOnly, name) {
 			env = append(env, entry)
 		}
 	}
@@ -95,48 +94,9 @@ func coreNames() []string {
 }
 
 // MatchName reports whether a name matches one of the patterns, without regard to case.
-func MatchName(patterns []string, name string) bool { return newPatterns(patterns).match(name) }
-
-// pattern matches names of variables. It is folded.
-type pattern struct {
-	text  string
-	start string // before the first special character, with which a name must begin
-	word  string // of a pattern that is only *word*
-}
-
-type patterns []pattern
-
-func newPatterns(texts []string) patterns {
-	all := make(patterns, len(texts))
-	for i, text := range texts {
-		const special = `*?[\`
-		p := &all[i]
-		p.text = folded(text)
-		p.start = p.text
-		if at := strings.IndexAny(p.text, special); at >= 0 {
-			p.start = p.text[:at]
-		}
-		if word := strings.Trim(p.text, "*"); p.text == "*"+word+"*" && !strings.ContainsAny(word, special) {
-			p.word = word
-		}
-	}
-	return all
-}
-
-// match looks at the beginning of a name and for a word first, because each conversation compares the
-// whole environment.
-func (p patterns) match(name string) bool {
-	name = folded(name)
-	return slices.ContainsFunc(p, func(one pattern) bool {
-		switch {
-		case len(one.start) == len(one.text):
-			return name == one.text
-		case !strings.HasPrefix(name, one.start):
-			return false
-		case one.word != "":
-			return strings.Contains(name, one.word)
-		}
-		ok, err := path.Match(one.text, name)
+func MatchName(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		ok, err := path.Match(folded(pattern), folded(name))
 		return err == nil && ok
 	})
 }

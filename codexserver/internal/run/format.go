@@ -27,20 +27,16 @@ func FormatOutput(aggregated string) string {
 	if len(aggregated) <= maxModelBytes && len(lines) <= maxModelLines {
 		return aggregated
 	}
-	if len(lines) <= maxModelLines {
-		head := text.Head(aggregated, maxModelBytes/2)
-		tail := text.Tail(aggregated, maxModelBytes/2-maxMarker)
-		cut := len(aggregated) - len(head) - len(tail)
-		return withMarker(head, fmt.Sprintf("[... omitted %d of %d bytes ...]", cut, len(aggregated)), tail)
+	first, last, cut := aggregated, aggregated, len(lines)-maxModelLines
+	if cut > 0 {
+		first, last = strings.Join(lines[:maxModelLines/2], ""), strings.Join(lines[len(lines)-maxModelLines/2:], "")
 	}
-	head := text.Head(strings.Join(lines[:maxModelLines/2], ""), maxModelBytes/2)
-	tail := text.Tail(strings.Join(lines[len(lines)-maxModelLines/2:], ""), maxModelBytes-len(head)-maxMarker)
-	return withMarker(head, fmt.Sprintf("[... omitted %d of %d lines ...]", len(lines)-maxModelLines, len(lines)), tail)
-}
-
-// withMarker joins head and tail with marker on a line of its own. It removes the last
-// newline.
-func withMarker(head, marker, tail string) string {
+	head := text.Head(first, maxModelBytes/2)
+	tail := text.Tail(last, maxModelBytes-len(head)-maxMarker)
+	marker := fmt.Sprintf("[... omitted %d of %d lines ...]", cut, len(lines))
+	if cut <= 0 {
+		marker = fmt.Sprintf("[... omitted %d of %d bytes ...]", len(aggregated)-len(head)-len(tail), len(aggregated))
+	}
 	if head != "" && !strings.HasSuffix(head, "\n") {
 		head += "\n"
 	}

@@ -3,15 +3,11 @@ package run
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"os/signal"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -30,8 +26,8 @@ const name = "codex-mcp-launch"
 
 // launcherEnviron is the environment of a launcher. Starting a command occupies one of the
 // runtime's processors until the program is executed, which can take forever. So there are two,
-// also on a machine with one, and no garbage collection, which would wait for both.
-func launcherEnviron() []string { return []string{"GOMAXPROCS=2", "GOGC=off"} }
+// also on a machine with one, and no garbage collection, which would wait for both, unless killing takes long.
+func launcherEnviron() []string { return []string{"GOMAXPROCS=2", "GOGC=off", "GOMEMLIMIT=512MiB"} }
 
 // Main launches a command and does not return if this process was started to do that. Otherwise
 // it returns at once. It must be the first statement of the program.
@@ -59,18 +55,13 @@ func launch(server *os.File, confine Confine) error {
 	if err != nil {
 		return err
 	}
-	running := make(chan struct{})
-	go obey(server, running)
-	pid := 0
-	err = withRoom(func() (err error) {
-		pid, err = o.start(confine)
-		return err
-	})
+	go obey(server)
+	pid, err := o.start(confine)
 	if err != nil {
 		return err
 	}
+	leaveRoom(pid)
 	report{kind: reportStarted, value: uint32(pid)}.send(server)
-	close(running)
 	leave()
 	reap(pid, server)
 	return nil
@@ -78,9 +69,8 @@ func launch(server *os.File, confine Confine) error {
 
 // obey ends the command when the server asks for it or is gone, also before the child has become the
 // command: executing a program can take forever.
-func obey(server *os.File, running <-chan struct{}) {
-	ending := false
-	for {
+func obey(server *os.File) {
+	for ending := false; ; {
 		var request [1]byte
 		_, err := server.Read(request[:])
 		if err == nil && request[0] == askToEnd {
@@ -89,10 +79,11 @@ func obey(server *os.File, running <-chan struct{}) {
 		}
 		if !ending {
 			ending = true
-			go endOwn()
 			go func() {
-				<-running
-				debug.SetGCPercent(100) // killing can take long, but a collection would wait for the start
+				for ; ; time.Sleep(10 * time.Millisecond) {
+					end(own)
+					killHidden()
+				}
 			}()
 		}
 		if err != nil {
@@ -193,51 +184,16 @@ func prepareLauncher() error {
 	return nil
 }
 
-// threads is how many threads a launcher needs at most: one for each processor, and for each
-// system call that blocks: to start a command, to end it, to wait for it, for the server and for
-// signals.
-const threads = 8
-
-// withRoom runs start with a lower limit of processes, which the started process inherits.
-// The kernel counts all processes of the user, so a command that reaches its limit leaves
-// room for the server and its launchers. Root has no limit.
+// leaveRoom lowers a command's limit of processes, which its own inherit. The kernel counts all processes of the
+// user, so a command that reaches its limit leaves room for the server and its launchers. Root has no limit.
 //
-// It lowers only the soft limit, because the hard one cannot be restored. The confinement
-// prevents commands from raising it again.
-func withRoom(start func() error) error {
-	var own unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &own); err != nil || own.Cur == unix.RLIM_INFINITY {
-		return start()
+// It lowers only the soft limit. The confinement prevents commands from raising it again.
+func leaveRoom(pid int) {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &limit); err == nil && limit.Cur != unix.RLIM_INFINITY {
+		limit.Cur -= min(limit.Cur/2, max(32, min(limit.Cur/8, 256)))
+		_ = unix.Prlimit(pid, unix.RLIMIT_NPROC, &limit, nil) // fails for a setuid program, which may have another user's limit
 	}
-	makeThreads(threads)
-	lower := unix.Rlimit{Cur: own.Cur - reserve(own.Cur), Max: own.Max}
-	if err := unix.Setrlimit(unix.RLIMIT_NPROC, &lower); err != nil {
-		return err
-	}
-	defer func() { _ = unix.Setrlimit(unix.RLIMIT_NPROC, &own) }() // always allowed up to the hard limit
-	return start()
-}
-
-// reserve returns how many processes and threads of limit are not for commands.
-func reserve(limit uint64) uint64 { return min(limit/2, max(32, min(limit/8, 256))) }
-
-// makeThreads makes the runtime start n threads, which it keeps. While a launcher starts a
-// command it has the command's limit of processes. If the command has used that up before the
-// launcher runs again, the runtime can start no thread, and would end the process.
-func makeThreads(n int) {
-	var started sync.WaitGroup
-	release := make(chan struct{})
-	for range n {
-		started.Add(1)
-		go func() {
-			runtime.LockOSThread() // so that the others need threads of their own
-			defer runtime.UnlockOSThread()
-			started.Done()
-			<-release
-		}()
-	}
-	started.Wait()
-	close(release)
 }
 
 // leave replaces the standard streams and the folder of this process. They are the command's, and
@@ -258,15 +214,6 @@ func leave() {
 // inherited, except standard input, output and error. A program calls it once, before it
 // opens any file.
 func SealDescriptors() error {
-	if unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) == nil {
-		return nil
-	}
-	// Before Linux 5.9 the call is missing, and containers forbid it.
-	return sealEach()
-}
-
-// sealEach does the same with each descriptor.
-func sealEach() error {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return fmt.Errorf("the files that commands would inherit: %w", err)

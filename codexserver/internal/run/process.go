@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -132,26 +133,21 @@ func (s *Starter) Close() error {
 	s.closed = true
 	all := slices.Collect(maps.Keys(s.running))
 	s.mu.Unlock()
-	errs := make(chan error, len(all))
+	var alive atomic.Bool
+	var ending sync.WaitGroup
 	for _, p := range all {
-		go func() {
-			err := p.End()
-			if !within(p.over, Grace) { // soon after
-				err = ErrAlive
+		ending.Go(func() {
+			if err := p.End(); errors.Is(err, ErrAlive) || !within(p.over, Grace) { // soon after
+				alive.Store(true)
 			}
-			errs <- err
-		}()
+			_ = p.server.Close() // which the launcher notices
+		})
 	}
-	var err error
-	for range all {
-		if e := <-errs; errors.Is(e, ErrAlive) {
-			err = e
-		}
+	ending.Wait()
+	if alive.Load() {
+		return ErrAlive
 	}
-	for _, p := range all {
-		_ = p.server.Close() // which the launcher notices
-	}
-	return err
+	return nil
 }
 
 // Exited returns a channel that is closed when the first process has ended, or the launcher

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -142,23 +141,10 @@ func (p *Process) watch() {
 		}
 	}
 	if p.lost {
-		p.sweep()
+		end(p.command)
 	}
 	p.settle()
 	_ = p.cmd.Wait() // not before the sweep, because its PID names its session
-}
-
-// sweep kills what it finds of a command whose launcher was killed.
-func (p *Process) sweep() {
-	for deadline := time.Now().Add(lastGrace); time.Now().Before(deadline); {
-		stopAll(p.command)
-		left := p.command()
-		if len(left) == 0 {
-			return
-		}
-		signalAll(left, unix.SIGKILL)
-		time.Sleep(time.Millisecond)
-	}
 }
 
 // command returns the processes of the launcher's session, which is the command's too, the launcher's

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -56,27 +57,16 @@ func parse(pid int, stat string) (process, bool) {
 // descendants returns the processes among all for which first is true and those that descend from
 // them, without dead ones.
 func descendants(all []process, first func(process) bool) (found []process) {
-	children := map[int][]process{}
-	var queue []process
-	for _, p := range all {
-		children[p.parent] = append(children[p.parent], p)
-		if first(p) {
-			queue = append(queue, p)
+	in := map[int]bool{}
+	for grown := true; grown; {
+		grown = false
+		for _, p := range all {
+			if !in[p.pid] && (in[p.parent] || first(p)) {
+				in[p.pid], grown = true, true
+			}
 		}
 	}
-	seen := map[int]bool{}
-	for ; len(queue) > 0; queue = queue[1:] {
-		p := queue[0]
-		if seen[p.pid] {
-			continue
-		}
-		seen[p.pid] = true
-		queue = append(queue, children[p.pid]...)
-		if !p.dead {
-			found = append(found, p)
-		}
-	}
-	return found
+	return slices.DeleteFunc(slices.Clone(all), func(p process) bool { return p.dead || !in[p.pid] })
 }
 
 // own returns the descendants of this process.
@@ -85,16 +75,14 @@ func own() []process {
 	return descendants(processes(), func(p process) bool { return p.parent == self })
 }
 
-// endOwn kills the descendants of this process until it ends.
-func endOwn() {
-	stopAll(own)
-	for pause := time.Millisecond; ; {
-		signalAll(own(), unix.SIGKILL)
-		killHidden()
+// end kills the processes that find finds, until there are none.
+func end(find func() []process) {
+	stopAll(find)
+	deadline, pause := time.Now().Add(lastGrace), time.Millisecond
+	for left := find(); len(left) > 0 && time.Now().Before(deadline); left = find() {
+		signalAll(left, unix.SIGKILL)
 		time.Sleep(pause)
-		if pause < 100*time.Millisecond { // the rest cannot be killed, but may end
-			pause *= 2
-		}
+		pause = min(2*pause, 100*time.Millisecond) // the rest cannot be killed, but may end
 	}
 }
 

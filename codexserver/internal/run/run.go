@@ -108,7 +108,7 @@ func (s *Starter) Run(ctx context.Context, spec Spec, onOutput func(protocol.Out
 	}
 	cmd, err := prepare(spec)
 	if err != nil {
-		return Result{}, err
+		return Result{}, &StartError{Err: err, Program: strings.Join(spec.Argv[:min(1, len(spec.Argv))], "")}
 	}
 	out := newCapture(onOutput)
 	cmd.Stdout, cmd.Stderr = stream{out, protocol.Stdout}, stream{out, protocol.Stderr}
@@ -148,7 +148,7 @@ func (s *Starter) Run(ctx context.Context, spec Spec, onOutput func(protocol.Out
 		Stdout:     out.stdout.String(),
 		Stderr:     out.stderr.String(),
 		Aggregated: out.both.String(),
-		Omitted:    int64(out.both.dropped),
+		Omitted:    int64(out.both.dropped()),
 		ExitCode:   proc.Code(),
 		Duration:   time.Since(begin),
 		TimedOut:   timedOut,
@@ -185,25 +185,20 @@ func (s *Starter) startSpec(ctx context.Context, cmd *exec.Cmd, spec Spec) (p *P
 // prepare describes the process, without its streams.
 func prepare(spec Spec) (*exec.Cmd, error) {
 	if len(spec.Argv) == 0 || spec.Argv[0] == "" {
-		return nil, &StartError{Err: errors.New("the command is empty")}
+		return nil, errors.New("the command is empty")
 	}
-	for _, word := range spec.Argv {
-		if strings.ContainsRune(word, 0) {
-			return nil, &StartError{Program: spec.Argv[0], Err: errors.New("a word of the command contains a NUL byte")}
-		}
+	if strings.Contains(strings.Join(spec.Argv, ""), "\x00") {
+		return nil, errors.New("a word of the command contains a NUL byte")
 	}
 	if info, err := os.Stat(spec.Dir); err != nil {
-		return nil, &StartError{Program: spec.Argv[0], Err: fmt.Errorf("working folder: %w", err)}
+		return nil, fmt.Errorf("working folder: %w", err)
 	} else if !info.IsDir() {
-		return nil, &StartError{Program: spec.Argv[0], Err: fmt.Errorf("working folder: %s is not a folder", spec.Dir)}
+		return nil, fmt.Errorf("working folder: %s is not a folder", spec.Dir)
 	}
 	path, err := LookPath(spec.Argv[0], spec.Dir, spec.Env)
 	if err != nil {
-		return nil, &StartError{Program: spec.Argv[0], Err: err}
+		return nil, err
 	}
-	env := spec.Env
-	if env == nil {
-		env = []string{} // nil would inherit the server's
-	}
+	env := append([]string{}, spec.Env...) // nil would inherit the server's
 	return &exec.Cmd{Path: path, Args: spec.Argv, Dir: spec.Dir, Env: env}, nil
 }
