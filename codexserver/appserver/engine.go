@@ -68,7 +68,6 @@ type Engine struct {
 	left sync.Map // the disabled MCP servers that were logged
 
 	mu     sync.Mutex
-	closed bool
 	launch *launch     // the current or last run of the app-server
 	deaths []time.Time // when runs ended, within the last minute
 }
@@ -112,10 +111,9 @@ func New(o *Options) (*Engine, error) {
 // Close ends all turns, the app-server and everything that it started. It returns within
 // about a second. The error says that some processes could not be killed.
 func (e *Engine) Close() error {
-	e.mu.Lock()
-	e.closed = true
-	e.mu.Unlock()
+	e.mu.Lock() // no run starts after that
 	e.stop()
+	e.mu.Unlock()
 	e.work.Wait()
 	return e.processes.Close()
 }
@@ -127,7 +125,7 @@ const maxDeaths = 4
 // child returns the running app-server. It starts one if none runs.
 func (e *Engine) child(ctx context.Context) (*child, error) {
 	e.mu.Lock()
-	if e.closed {
+	if e.ctx.Err() != nil {
 		e.mu.Unlock()
 		return nil, errClosed
 	}

@@ -64,40 +64,35 @@ func (e *Engine) openProgram(ctx context.Context, path string) (*child, error) {
 // spawn starts an app-server whose conversations have a policy by default.
 func (e *Engine) spawn(ctx context.Context, path string, args []string, policy string) (*child, error) {
 	stderr := &tail{log: e.options.Logger}
-	cmd := exec.Command(path, args...)
-	cmd.Env = e.environment()
-	var wire jsonrpc.Transport
-	var pid int
-	err := e.programs.Start(cmd, func() error {
-		conn, err := e.processes.Connect(ctx, cmd, run.Talk{Stderr: stderr, Leave: leaveGrace})
-		if err == nil {
-			wire, pid = jsonrpc.Lines(conn.Out, conn.In, conn), conn.PID
-		}
-		return err
-	})
+	conn, err := e.talk(ctx, run.Talk{Stderr: stderr, Leave: leaveGrace}, path, args...)
 	if err != nil {
 		return nil, fmt.Errorf("codex app-server cannot be started: %w", err)
 	}
-	c, err := connect(ctx, wire, stderr, &e.options)
+	c, err := connect(ctx, jsonrpc.Lines(conn.Out, conn.In, conn), stderr, &e.options)
 	if err != nil {
 		return nil, err
 	}
-	c.path, c.pid, c.policy = path, pid, policy
-	c.log.Debug("codex: app-server started", "pid", pid, "path", path, "version", c.version.String())
+	c.path, c.pid, c.policy = path, conn.PID, policy
+	c.log.Debug("codex: app-server started", "pid", c.pid, "path", path, "version", c.version.String())
 	return c, nil
+}
+
+// talk starts a program unless a command can write it.
+func (e *Engine) talk(ctx context.Context, t run.Talk, path string, args ...string) (conn *run.Conn, err error) {
+	cmd := exec.Command(path, args...)
+	cmd.Env = e.environment()
+	err = e.programs.Start(cmd, func() (err error) {
+		conn, err = e.processes.Connect(ctx, cmd, t)
+		return err
+	})
+	return conn, err
 }
 
 // programVersion runs the program with --version, which prints "codex-cli 0.169.0".
 func (e *Engine) programVersion(ctx context.Context, path string) (version, error) {
 	ctx, stop := context.WithTimeout(ctx, versionLimit)
 	defer stop()
-	cmd := exec.Command(path, "--version")
-	var conn *run.Conn
-	cmd.Env = e.environment()
-	err := e.programs.Start(cmd, func() (err error) {
-		conn, err = e.processes.Connect(ctx, cmd, run.Talk{Leave: versionLimit})
-		return err
-	})
+	conn, err := e.talk(ctx, run.Talk{Leave: versionLimit}, path, "--version")
 	var out []byte
 	if err == nil {
 		defer context.AfterFunc(ctx, func() { _ = conn.End() })()

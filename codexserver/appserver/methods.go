@@ -124,16 +124,12 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 	if limit <= 0 {
 		return list, nil
 	}
-	c, err := e.child(ctx)
-	if err != nil {
-		return nil, err
-	}
 	var r apptypes.ThreadsReply
-	params := apptypes.ThreadsParams{Limit: int64(limit), Cursor: p.Cursor}
-	if err := c.control(ctx, apptypes.CallThreadList, params, &r); err != nil {
-		if errors.Is(err, errCursor) {
-			err = engine.ErrCursor
-		}
+	err := e.control(ctx, apptypes.CallThreadList, apptypes.ThreadsParams{Limit: int64(limit), Cursor: p.Cursor}, &r)
+	if errors.Is(err, errCursor) {
+		err = engine.ErrCursor
+	}
+	if err != nil {
 		return nil, err
 	}
 	if r.NextCursor != "" {

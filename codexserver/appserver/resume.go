@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -292,6 +293,9 @@ type rolloutLine struct {
 	} `json:"payload"`
 }
 
+// maxRollout is how long a rollout may be to be read, in bytes.
+const maxRollout = 1 << 30
+
 // rolloutLines calls add with each line of a rollout.
 func rolloutLines(path string, add func(line []byte)) error {
 	f, err := safefile.Open(path)
@@ -299,7 +303,10 @@ func rolloutLines(path string, add func(line []byte)) error {
 		return err
 	}
 	defer f.Close()
-	for in := bufio.NewReader(f); ; {
+	if f.Info().Size() > maxRollout {
+		return fmt.Errorf("%s is longer than %d bytes", path, maxRollout)
+	}
+	for in := bufio.NewReader(io.LimitReader(f, maxRollout)); ; {
 		line, err := in.ReadBytes('\n')
 		if err != nil { // the last line may not be whole
 			return nil

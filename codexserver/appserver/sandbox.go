@@ -258,15 +258,14 @@ func (s *settings) openRoots(fromCall bool, home string) error {
 	p.WritableRoots = nil
 	others := box.Writable(*p, cwd, os.Environ())
 	for _, path := range roots.Paths {
-		if slices.ContainsFunc(others, func(other string) bool { return paths.Below(path, other) }) {
+		inOther := slices.ContainsFunc(others, func(other string) bool { return paths.Below(path, other) })
+		if inOther || slices.ContainsFunc(roots.Paths, func(other string) bool { return other != path && paths.Below(path, other) }) {
 			continue
 		}
 		if i := slices.IndexFunc(others, func(other string) bool { return paths.Below(other, path) }); i >= 0 {
 			return configErrorf("argument /config/%s/%s: %s has %s in it, which is writable too and which a command could then replace", workspaceTable, key, path, others[i])
 		}
-		if !slices.ContainsFunc(roots.Paths, func(other string) bool { return other != path && paths.Below(path, other) }) {
-			p.WritableRoots = append(p.WritableRoots, path)
-		}
+		p.WritableRoots = append(p.WritableRoots, path)
 	}
 	return nil
 }

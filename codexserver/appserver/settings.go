@@ -174,7 +174,8 @@ func (e *Engine) settings(ctx context.Context, cfg protocol.Config, c *child, id
 		call = get[map[string]any](own, config.ShellEnvironmentKey)
 		delete(own, config.ShellEnvironmentKey)
 		for name, server := range own.table(serversTable) { // Codex would refuse to disable or enable one that is not configured
-			if below, _ := server.(keys); len(below) == 1 && below["enabled"] != nil && file.table(serversTable, name) == nil {
+			below, _ := server.(keys)
+			if _, says := below["enabled"]; says && len(below) == 1 && file.table(serversTable, name) == nil {
 				own = own.without(at(below, serversTable, name))
 			}
 		}
