@@ -52,8 +52,8 @@ func (s *starts) program(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	by, err := interpreterOf(path)
-	for _, name := range []string{by.program, by.searched} {
+	by, searched, _, err := interpreterOf(path)
+	for _, name := range []string{by, searched} {
 		if err == nil && name != "" {
 			if _, err = s.find(name); err != nil {
 				err = fmt.Errorf("the interpreter of %s: %w", path, err)

@@ -1,10 +1,6 @@
 package box
 
-import (
-	"path/filepath"
-
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
-)
+import "github.com/codexmcp/codexmcp/codexserver/protocol"
 
 // Confine prepares a confinement in which a program of the server writes only in the folders, and
 // has no network. The error wraps [ErrUnavailable] when this system cannot confine it.
@@ -14,16 +10,12 @@ func (p *Programs) Confine(folders ...string) (*Confinement, error) {
 	}
 	c := &Confinement{policy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}
 	for _, name := range folders {
-		path, err := filepath.EvalSymlinks(name)
-		if err != nil {
-			return nil, err
-		}
-		folder, err := openFolder(path)
+		folder, err := openFolder(Real(name))
 		if err != nil {
 			return nil, err
 		}
 		c.policy.Mode = protocol.SandboxWorkspaceWrite
-		c.roots.Paths, c.roots.folders = append(c.roots.Paths, path), append(c.roots.folders, folder)
+		c.roots.Paths, c.roots.folders = append(c.roots.Paths, folder.path), append(c.roots.folders, folder)
 	}
 	return c, c.compile()
 }

@@ -215,18 +215,18 @@ func (p *Programs) search(name, path string) ([]string, error) {
 // PATH: a command could put a program with its name into a folder there. The error is an
 // [*ProgramError] if commands can write the interpreter. The caller holds the lock.
 func (p *Programs) interpret(cmd *exec.Cmd) error {
-	by, err := interpreterOf(cmd.Path)
-	if err != nil || by.program == "" {
+	program, searched, args, err := interpreterOf(cmd.Path)
+	if err != nil || program == "" {
 		return err
 	}
-	if err := p.check(by.program); err != nil || by.searched == "" {
+	if err := p.check(program); err != nil || searched == "" {
 		return err
 	}
-	all, err := p.search(by.searched, run.Value(cmd.Environ(), "PATH"))
+	all, err := p.search(searched, run.Value(cmd.Environ(), "PATH"))
 	if err != nil {
 		return fmt.Errorf("the interpreter of %s: %w", cmd.Path, err)
 	}
-	cmd.Args = slices.Concat([]string{by.searched}, by.args, []string{cmd.Path}, cmd.Args[1:])
+	cmd.Args = slices.Concat([]string{searched}, args, []string{cmd.Path}, cmd.Args[1:])
 	cmd.Path = all[0]
 	return nil
 }
