@@ -1,6 +1,9 @@
 package box
 
-import "github.com/codexmcp/codexmcp/codexserver/protocol"
+import (
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/paths"
+)
 
 // Confine prepares a confinement in which a program of the server writes only in the folders, and
 // has no network. The error wraps [ErrUnavailable] when this system cannot confine it.
@@ -10,7 +13,7 @@ func (p *Programs) Confine(folders ...string) (*Confinement, error) {
 	}
 	c := &Confinement{policy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}
 	for _, name := range folders {
-		folder, err := openFolder(Real(name))
+		folder, err := openFolder(paths.Real(name))
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -143,14 +144,41 @@ func (m *mentions) script(text string, whole bool, depth int) {
 			}
 			continue // the shell runs what comes before the error
 		}
+		var data syntax.Node // of a here-document
 		syntax.Walk(stmt, func(n syntax.Node) bool {
-			if stmt, ok := n.(*syntax.Stmt); ok {
-				m.statement(stmt, depth)
+			switch n := n.(type) {
+			case *syntax.Stmt:
+				m.statement(n, depth)
+			case *syntax.SglQuoted:
+				m.computed(memberOf.Get().FindString(n.Value), depth)
+			case *syntax.Redirect:
+				if n.Hdoc != nil && len(n.Hdoc.Parts) > 0 {
+					data = n.Hdoc.Parts[0]
+				}
+			case *syntax.Lit:
+				if n != data {
+					m.computed(memberOf.Get().FindString(unescape(n.Value, "")), depth)
+				}
+			case *syntax.Assign:
+				if n.Value != nil { // PS4 is computed, and so is ${X@P}
+					m.computed(speak(n.Value).Text, depth)
+				}
+				m.found = m.found || n.Name != nil && slices.Contains([]string{"BASH_ALIASES", "BASH_CMDS"}, n.Name.Value)
 			}
 			return true
 		})
 	}
 }
+
+// computed looks at the substitutions in a text that the shell may compute although it is quoted.
+func (m *mentions) computed(text string, depth int) {
+	if strings.Contains(text, "$(") || strings.Contains(text, "`") {
+		m.script("cat <<EOF\n"+text+"\nEOF", false, depth-1)
+	}
+}
+
+// memberOf matches what may name a member of an array. Commands such as read and printf -v compute the brackets.
+var memberOf = lazyregexp.Regexp{Text: `(?s)\[.*`}
 
 // statement looks at the command of a statement, and at what it is fed.
 func (m *mentions) statement(stmt *syntax.Stmt, depth int) {
@@ -282,10 +310,10 @@ var unread = []string{"cmd", "csh", "elvish", "fish", "nu", "powershell", "pwsh"
 // starters are programs, and commands of shells, that start what their arguments name.
 var starters = []string{
 	"-", "alias", "arch", "at", "batch", "builtin", "bunx", "busybox", "bwrap", "caffeinate", "capsh", "catchsegv",
-	"choom", "chroot", "chrt", "command", "coproc", "cpulimit", "dbus-launch", "dbus-run-session", "doas",
-	"eatmydata", "entr", "env", "exec", "expect", "faketime", "fakeroot", "firejail", "flock", "gdb", "hash",
-	"i386", "ionice", "linux32", "linux64", "ltrace", "mise", "nice", "nocorrect", "noglob", "nohup", "npx",
-	"nsenter", "numactl", "parallel", "perf", "pkexec", "pnpx", "prlimit", "proot", "proxychains", "repeat",
+	"choom", "chroot", "chrt", "command", "compgen", "coproc", "cpulimit", "dbus-launch", "dbus-run-session", "doas",
+	"eatmydata", "entr", "env", "exec", "expect", "faketime", "fakeroot", "fc", "firejail", "flock", "gdb", "hash",
+	"i386", "ionice", "linux32", "linux64", "ltrace", "mapfile", "mise", "nice", "nocorrect", "noglob", "nohup", "npx",
+	"nsenter", "numactl", "parallel", "perf", "pkexec", "pnpx", "prlimit", "proot", "proxychains", "readarray", "repeat",
 	"rlwrap", "runuser", "script", "setarch", "setpriv", "setsid", "ssh-agent", "start-stop-daemon", "stdbuf",
 	"strace", "su", "sudo", "systemd-inhibit", "systemd-run", "taskset", "time", "timeout", "torsocks", "toybox",
 	"trap", "tsocks", "unbuffer", "unshare", "uvx", "valgrind", "watch", "x86_64", "xargs", "xvfb-run",
