@@ -66,6 +66,9 @@ type Account struct {
 	Required bool `json:"required"`
 }
 
+// signedIn reports whether the provider has what it needs.
+func (a *Account) signedIn() bool { return a.Method != "" || !a.Required }
+
 // account returns who is signed in. The answer holds no token.
 func (c *child) account(ctx context.Context) (*Account, error) {
 	var r apptypes.AccountReply
@@ -90,7 +93,7 @@ func (c *child) signedIn(ctx context.Context, r *apptypes.ThreadReply) error {
 	if err != nil {
 		return err
 	}
-	if a.Method != "" || !a.Required {
+	if a.signedIn() {
 		return nil
 	}
 	own := builtIn
@@ -294,7 +297,7 @@ func (e *Engine) check(ctx context.Context, r *Report) error {
 	if r.Account, err = c.account(ctx); err != nil {
 		return err
 	}
-	if r.Account.Method == "" && r.Account.Required {
+	if !r.Account.signedIn() {
 		return ErrNotSignedIn
 	}
 	return nil

@@ -194,7 +194,7 @@ func (s *settings) restore(was *apptypes.Thread, file keys) {
 		s.now.Policy = s.base.Policy
 	}
 	all := file.with(s.own)
-	s.ApprovalsReviewer = cmp.Or(get[string](all, "approvals_reviewer"), byUser)
+	s.ApprovalsReviewer = cmp.Or(get[string](all, "approvals_reviewer"), apptypes.ApprovalsReviewerUser)
 	if was.ModelProvider != "" {
 		s.now.Provider = was.ModelProvider
 		s.now.Address, s.now.Endpoint = provides(all, was.ModelProvider)

@@ -31,12 +31,8 @@ const (
 	providerKey    = "model_provider"
 )
 
-const (
-	// byUser is the reviewer of approvals that asks.
-	byUser = "user"
-	// builtIn is the model provider of an empty configuration.
-	builtIn = "openai"
-)
+// builtIn is the model provider of an empty configuration.
+const builtIn = "openai"
 
 // defaults are the overrides that the app-server does not take on its command line. They
 // hold for each conversation that does not set them itself.
@@ -206,7 +202,7 @@ func (e *Engine) settings(ctx context.Context, cfg protocol.Config, c *child, id
 		return nil, err
 	}
 	if e.options.AskUser {
-		s.ApprovalsReviewer = byUser
+		s.ApprovalsReviewer = apptypes.ApprovalsReviewerUser
 	}
 	e.setServers(c, file.keys, folder, s)
 	if err := s.restrict(c, engine.OriginOf(ctx), file.keys, call); err != nil {

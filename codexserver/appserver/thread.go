@@ -70,7 +70,7 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p *apptypes
 	if err := c.signedIn(ctx, &r); err != nil {
 		return nil, err
 	}
-	if r.ApprovalsReviewer != "" && r.ApprovalsReviewer != byUser {
+	if r.ApprovalsReviewer != "" && r.ApprovalsReviewer != apptypes.ApprovalsReviewerUser {
 		c.log.Warn("codex: approvals are decided by a reviewing model, not by the client", "reviewer", r.ApprovalsReviewer, "thread", r.Thread.ID)
 	}
 	if err := e.reaches(s.now.Cwd, &s.now.Sandbox); err != nil {

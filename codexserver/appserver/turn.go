@@ -313,24 +313,14 @@ func (c *conversation) Steer(ctx context.Context, items []protocol.InputItem) er
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if r.app == nil {
-		return engine.ErrNoTurn
-	}
-	select {
-	case <-r.app.Begun():
-	case <-r.thread.child.gone:
-	case <-r.ctx.Done():
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 	return r.steer(ctx, &letter{input: input})
 }
 
-// steer sends a message to the turn. It also returns [engine.ErrNoTurn] if the turn ended
+// steer sends a message to the turn, whose start is over. It also returns [engine.ErrNoTurn] if the turn ended
 // while the app-server's answer was on its way: the next turn then does not repeat the message.
 func (r *turn) steer(ctx context.Context, l *letter) error {
 	r.mu.Lock()
-	over := r.ended || r.app.ID() == ""
+	over := r.ended || r.app == nil || r.app.ID() == ""
 	if !over {
 		r.letters.sent = append(r.letters.sent, l)
 	}

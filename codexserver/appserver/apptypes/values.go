@@ -59,11 +59,9 @@ const (
 	ApprovalsReviewerUser = "user"
 )
 
-// The approval policies that are words.
+// An approval policy.
 const (
-	AskForApprovalNever     = "never"
 	AskForApprovalOnRequest = "on-request"
-	AskForApprovalUntrusted = "untrusted"
 )
 
 // Kinds of a [TurnError] that are told apart.
@@ -130,6 +128,5 @@ const (
 const (
 	TurnStatusCompleted   = "completed"
 	TurnStatusFailed      = "failed"
-	TurnStatusInProgress  = "inProgress"
 	TurnStatusInterrupted = "interrupted"
 )
