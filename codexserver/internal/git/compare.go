@@ -18,7 +18,7 @@ func (l *look) compare(ctx context.Context, max int) (diff string, err error) {
 		l.after, err = l.see(ctx)
 	}
 	if err == nil && len(l.after.seen) > 0 {
-		l.tree, err = l.git(ctx, call{}, "write-tree", "--missing-ok")
+		l.tree, err = l.call(ctx, call{}, "write-tree", "--missing-ok")
 		l.tree = strings.TrimSpace(l.tree)
 		if err == nil {
 			err = l.store(ctx, &l.after)
@@ -59,7 +59,7 @@ func (l *look) touched(ctx context.Context) ([]Change, error) {
 	if !l.converts {
 		return nil, nil
 	}
-	out, err := l.git(ctx, call{}, "diff-files", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=dirty")
+	out, err := l.call(ctx, call{}, "diff-files", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=dirty")
 	if err != nil {
 		return nil, err
 	}
@@ -70,9 +70,9 @@ func (l *look) touched(ctx context.Context) ([]Change, error) {
 // example in a partial clone: then no lines are counted.
 func (l *look) diffIndex(ctx context.Context) error {
 	args := []string{"diff-index", "--cached", "-r", "-z", "--raw", "--no-abbrev", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"}
-	out, err := l.git(ctx, call{}, slices.Concat(args, []string{l.renames(), "--numstat", l.tree})...)
+	out, err := l.call(ctx, call{}, slices.Concat(args, []string{l.renames(), "--numstat", l.tree})...)
 	if err != nil && ctx.Err() == nil {
-		out, err = l.git(ctx, call{}, slices.Concat(args, []string{"--no-renames", l.tree})...)
+		out, err = l.call(ctx, call{}, slices.Concat(args, []string{"--no-renames", l.tree})...)
 	}
 	if err == nil {
 		l.changes, err = parseChanges(out)
@@ -167,7 +167,7 @@ func (l *look) describe(ctx context.Context) error {
 		at[l.changes[i].Path] = &l.changes[i]
 		l.changes[i].converted = crlf != "" && !isFalse(crlf)
 	}
-	out, err := l.git(ctx, call{stdin: zeros(slices.Sorted(maps.Keys(at)))}, append([]string{"check-attr", "-z", "--stdin"}, conversions...)...)
+	out, err := l.call(ctx, call{stdin: zeros(slices.Sorted(maps.Keys(at)))}, append([]string{"check-attr", "-z", "--stdin"}, conversions...)...)
 	for fields := strings.Split(out, "\x00"); len(fields) > 3; fields = fields[3:] {
 		switch c, name := at[fields[0]], fields[1]; {
 		case fields[2] == "unspecified" || fields[2] == "unset":
@@ -200,7 +200,7 @@ func (l *look) restore(ctx context.Context) error {
 		return nil
 	}
 	mark := rand.Text() // git says the size of what it has stored, not of what it writes
-	out, err := l.git(ctx, call{stdin: input.String(), cut: maxOutput}, "cat-file", "--batch="+mark, "--filters")
+	out, err := l.call(ctx, call{stdin: input.String(), cut: maxOutput}, "cat-file", "--batch="+mark, "--filters")
 	parts := strings.Split("\n"+out+mark+"\n", "\n"+mark+"\n")[1:]
 	if err != nil || len(parts) != len(list)+1 { // there is too much
 		return err

@@ -76,7 +76,7 @@ func (l *look) sections(ctx context.Context, max int, all map[string]string, som
 		defer os.WriteFile(file, own, 0o600)
 	}
 	most := 2 * max
-	out, err := l.git(ctx, call{cut: most, options: []string{"-c", "core.quotePath=true", "-c", "core.looseCompression=6"}}, args...)
+	out, err := l.call(ctx, call{cut: most, options: []string{"-c", "core.quotePath=true", "-c", "core.looseCompression=6"}}, args...)
 	if err != nil {
 		return err
 	}

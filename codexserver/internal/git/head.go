@@ -46,7 +46,7 @@ func Head(ctx context.Context, dir string, scratch Scratch) *protocol.GitInfo {
 		return info
 	}
 	defer m.remove()
-	if out, err := m.git(ctx, call{}, "rev-parse", "HEAD", "--abbrev-ref", "HEAD"); err == nil {
+	if out, err := m.call(ctx, call{}, "rev-parse", "HEAD", "--abbrev-ref", "HEAD"); err == nil {
 		info.CommitHash, info.Branch, _ = strings.Cut(strings.TrimSpace(out), "\n")
 		if info.Branch == "HEAD" { // detached
 			info.Branch = ""

@@ -59,7 +59,7 @@ func (l *look) lay(ctx context.Context) error {
 	}
 	crlf := l.settings["autocrlf"]
 	l.converts = crlf != "" && !isFalse(crlf) || exists(filepath.Join(l.folder(), "info", "attributes"))
-	out, err := l.git(ctx, call{}, "ls-files", "-z", "-v", "-s")
+	out, err := l.call(ctx, call{}, "ls-files", "-z", "-v", "-s")
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (l *look) lay(ctx context.Context) error {
 		}
 	}
 	if flags.Len() > 0 {
-		_, err = l.git(ctx, call{stdin: flags.String()}, "update-index", "-z", "--index-info")
+		_, err = l.call(ctx, call{stdin: flags.String()}, "update-index", "-z", "--index-info")
 	}
 	return err
 }

@@ -119,22 +119,22 @@ func take(ctx context.Context, root string, o *Options) (*look, error) {
 	return l, nil
 }
 
-// git runs git on the mirror, which has the copy of the index.
-func (l *look) git(ctx context.Context, c call, args ...string) (string, error) {
+// call runs git on the mirror, which has the copy of the index.
+func (l *look) call(ctx context.Context, c call, args ...string) (string, error) {
 	if l.gitDir != "" && !exists(l.gitDir) {
 		return "", errors.New("its repository is gone")
 	}
-	return l.mirror.git(ctx, c, args...)
+	return l.mirror.call(ctx, c, args...)
 }
 
 // status asks git what differs from the index. The comparison with the commit, which nobody reads, fails if
 // its objects are missing. Then it is done without a commit.
 func (l *look) status(ctx context.Context) (string, error) {
 	args := []string{"status", "--porcelain=v2", "-z", "--no-renames", "--untracked-files=normal", "--ignored=traditional", "--ignore-submodules=dirty"}
-	out, err := l.git(ctx, call{}, args...)
+	out, err := l.call(ctx, call{}, args...)
 	if err != nil && ctx.Err() == nil && l.scratch != "" {
 		if err = os.WriteFile(filepath.Join(l.folder(), "HEAD"), []byte("ref: refs/heads/none/codex-mcp\n"), 0o600); err == nil {
-			out, err = l.git(ctx, call{}, args...)
+			out, err = l.call(ctx, call{}, args...)
 		}
 	}
 	return out, err
@@ -299,6 +299,6 @@ func (l *look) update(ctx context.Context, names []string, flags ...string) erro
 	if len(names) == 0 {
 		return nil
 	}
-	_, err := l.git(ctx, call{options: onePack, stdin: zeros(names)}, slices.Concat([]string{"update-index"}, flags, []string{"-z", "--stdin"})...)
+	_, err := l.call(ctx, call{options: onePack, stdin: zeros(names)}, slices.Concat([]string{"update-index"}, flags, []string{"-z", "--stdin"})...)
 	return err
 }

@@ -23,12 +23,18 @@ type source struct {
 	// gitDir is the git folder of the working tree, commonDir the one that it shares with
 	// other working trees. They are often the same, and "" without a repository.
 	gitDir, commonDir string
-	program           program
+
+	git      string   // the program, an absolute path
+	env      []string // its environment
+	programs *box.Programs
 }
 
-// sourceOf finds the git folders of the working tree at root, by their real paths.
+// sourceOf finds the git folders of the working tree at root, if it is one, by their real paths.
 func sourceOf(root string) (r source, err error) {
 	r.root = root
+	if !isTop(root) {
+		return r, nil
+	}
 	if r.gitDir, r.commonDir, err = folders(root); err == nil {
 		r.gitDir, err = filepath.EvalSymlinks(r.gitDir)
 	}
@@ -43,7 +49,7 @@ func sourceOf(root string) (r source, err error) {
 // only in it. It is made when git first runs.
 type mirror struct {
 	source
-	place    Scratch
+	place    string            // contains the temporary folder
 	settings map[string]string // of the repository and the user
 	scratch  string            // the temporary folder, or "" before it is made
 	confined *box.Confinement
@@ -53,12 +59,9 @@ type mirror struct {
 // open returns the mirror of the working tree at root, or of a folder without a repository. The caller must
 // call remove.
 func (s Scratch) open(root string) (m *mirror, err error) {
-	m = &mirror{source: source{root: root}, place: s, settings: map[string]string{}}
-	if isTop(root) {
-		m.source, err = sourceOf(root)
-	}
-	if err == nil {
-		m.program, err = s.find(root)
+	m = &mirror{place: s.Dir, settings: map[string]string{}}
+	if m.source, err = sourceOf(root); err == nil {
+		err = m.find(s.Programs)
 	}
 	if err == nil {
 		err = m.configuration()
@@ -73,7 +76,7 @@ const mirrorPrefix = "git-"
 // process ends, so that [Scratch.Sweep] of another process leaves it. Where folders cannot be locked,
 // Sweep removes nothing.
 func (m *mirror) reserve() error {
-	dir, err := filepath.Abs(m.place.Dir) // git runs in another folder
+	dir, err := filepath.Abs(m.place) // git runs in another folder
 	if err == nil {
 		err = os.MkdirAll(dir, 0o700)
 	}
@@ -148,8 +151,8 @@ func (m *mirror) inScratch(name string) bool {
 // folder returns the git folder.
 func (m *mirror) folder() string { return filepath.Join(m.scratch, "git") }
 
-// git runs git on the mirror and the working tree.
-func (m *mirror) git(ctx context.Context, c call, args ...string) (string, error) {
+// call runs git on the mirror and the working tree.
+func (m *mirror) call(ctx context.Context, c call, args ...string) (string, error) {
 	if err := m.make(); err != nil {
 		return "", err
 	}
@@ -158,7 +161,7 @@ func (m *mirror) git(ctx context.Context, c call, args ...string) (string, error
 	if file := m.excludes(); file != "" {
 		c.options = append([]string{"-c", "core.excludesFile=" + file}, c.options...)
 	}
-	return m.program.run(ctx, c, args...)
+	return m.run(ctx, c, args...)
 }
 
 // ownFiles are the files of a repository with its patterns of what to ignore, and its attributes.
@@ -173,7 +176,7 @@ func (m *mirror) make() (err error) {
 		return nil
 	}
 	if err = m.reserve(); err == nil {
-		m.confined, err = m.program.programs.Confine(m.scratch)
+		m.confined, err = m.programs.Confine(m.scratch)
 	}
 	for _, dir := range []string{"info", "objects/info", "objects/pack"} {
 		err = cmp.Or(err, os.MkdirAll(filepath.Join(m.folder(), dir), 0o700))

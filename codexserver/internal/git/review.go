@@ -31,13 +31,7 @@ type Changes struct {
 }
 
 // RevisionError reports that a revision cannot be reviewed.
-type RevisionError struct{ Err error }
-
-// Error implements error.
-func (e *RevisionError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the reason.
-func (e *RevisionError) Unwrap() error { return e.Err }
+type RevisionError struct{ error }
 
 // Review returns changes in the repository that contains dir, an absolute path. Target
 // selects them: the uncommitted changes, including new files that are not ignored, the
@@ -91,7 +85,7 @@ func (m *mirror) commit(ctx context.Context, revision string) (string, error) {
 	if revision == "" || strings.HasPrefix(revision, "-") || strings.ContainsFunc(revision, func(r rune) bool { return r < ' ' }) {
 		return "", &RevisionError{fmt.Errorf("%q is not a revision", revision)}
 	}
-	out, err := m.git(ctx, call{}, "rev-parse", "--verify", "--quiet", revision+"^{commit}")
+	out, err := m.call(ctx, call{}, "rev-parse", "--verify", "--quiet", revision+"^{commit}")
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
@@ -115,19 +109,19 @@ func (m *mirror) orEmpty(ctx context.Context, revision string) string {
 // compareTo makes the diff of a commit against another, or against the working tree.
 func (m *mirror) compareTo(ctx context.Context, c *Changes, commits ...string) (err error) {
 	args := slices.Concat([]string{"diff", "--find-renames", "--src-prefix=a/", "--dst-prefix=b/"}, diffOptions, commits, []string{"--"})
-	c.Diff, err = m.git(ctx, call{cut: maxReview}, args...)
+	c.Diff, err = m.call(ctx, call{cut: maxReview}, args...)
 	c.Cut = len(c.Diff) == maxReview
 	return err
 }
 
 // addNew makes git show the files that are not in the index.
 func (m *mirror) addNew(ctx context.Context) error {
-	names, err := m.git(ctx, call{}, "ls-files", "--others", "--exclude-standard", "-z")
+	names, err := m.call(ctx, call{}, "ls-files", "--others", "--exclude-standard", "-z")
 	files := slices.DeleteFunc(strings.Split(names, "\x00"), func(name string) bool { // nor another repository
 		return name == "" || strings.HasSuffix(name, "/") || m.inScratch(name)
 	})
 	if err == nil && len(files) > 0 {
-		_, err = m.git(ctx, call{stdin: zeros(files)}, "add", "--intent-to-add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul")
+		_, err = m.call(ctx, call{stdin: zeros(files)}, "add", "--intent-to-add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul")
 	}
 	return err
 }

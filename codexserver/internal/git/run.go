@@ -29,13 +29,6 @@ type Scratch struct {
 	Programs *box.Programs
 }
 
-// program is git and its environment. See [Scratch.find].
-type program struct {
-	path     string // absolute
-	env      []string
-	programs *box.Programs
-}
-
 // call is a call of git.
 type call struct {
 	dir      string
@@ -55,17 +48,17 @@ var fixed = []string{
 // run runs git confined and returns what it prints. Git runs no hook and no monitor.
 //
 // The error is a [*box.ProgramError] if a command could have written git.
-func (p program) run(ctx context.Context, c call, args ...string) (string, error) {
+func (s source) run(ctx context.Context, c call, args ...string) (string, error) {
 	name := args[0]
 	args = slices.Concat([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, c.options, args)
-	cmd := exec.CommandContext(ctx, p.path, args...)
+	cmd := exec.CommandContext(ctx, s.git, args...)
 	cmd.Dir = c.dir
-	cmd.Env = slices.Concat(p.env, fixed, c.env)
+	cmd.Env = slices.Concat(s.env, fixed, c.env)
 	cmd.WaitDelay = time.Second
 	cmd.Stdin = strings.NewReader(c.stdin)
 	out, errs := &boundedBuffer{max: cmp.Or(c.cut, maxOutput)}, &boundedBuffer{max: 64 << 10}
 	cmd.Stdout, cmd.Stderr = out, errs
-	err := p.programs.Start(cmd, func() error { return c.confined.Start(cmd) })
+	err := s.programs.Start(cmd, func() error { return c.confined.Start(cmd) })
 	if err == nil {
 		err = cmd.Wait()
 	}
@@ -110,21 +103,20 @@ var variables = []string{"HOME", "XDG_CONFIG_HOME", "TMPDIR", "DEVELOPER_DIR", "
 // configuration and attributes.
 var withoutUser = []string{"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1"}
 
-// find returns git for the working trees at roots. It ignores programs in the roots, in
+// find finds git for the working tree at the root. It ignores programs there, in
 // folders that commands can write and in those for temporary files, because git could come
 // from the repository or from a command.
-func (s Scratch) find(roots ...string) (program, error) {
-	programs := cmp.Or(s.Programs, &box.Programs{})
-	programs.Given(roots...)
-	path, err := programs.Find("git", "", os.Getenv("PATH"))
-	if err != nil {
-		return program{}, fmt.Errorf("git: %w", err)
+func (s *source) find(programs *box.Programs) (err error) {
+	s.programs = cmp.Or(programs, &box.Programs{})
+	s.programs.Given(s.root)
+	if s.git, err = s.programs.Find("git", "", os.Getenv("PATH")); err != nil {
+		return fmt.Errorf("git: %w", err)
 	}
-	env, _ := programs.Environ([]string{"PATH=" + os.Getenv("PATH")})
+	s.env, _ = s.programs.Environ([]string{"PATH=" + os.Getenv("PATH")})
 	for _, name := range variables {
 		if value, ok := os.LookupEnv(name); ok {
-			env = append(env, name+"="+value)
+			s.env = append(s.env, name+"="+value)
 		}
 	}
-	return program{path, env, programs}, nil
+	return nil
 }

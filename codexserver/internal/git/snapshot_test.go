@@ -1,17 +1,14 @@
 package git_test
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/google/go-cmp/cmp"
 )
 
 // take takes a snapshot, which the test's end removes.
@@ -123,34 +120,6 @@ func TestCompareWithUserSettings(t *testing.T) {
 	}
 	if _, err := os.Stat(trap); err == nil {
 		t.Error("a filter was run")
-	}
-}
-
-// TestCompareWithoutRepository takes a snapshot of a small folder without a repository.
-func TestCompareWithoutRepository(t *testing.T) {
-	r := &fixture{t, t.TempDir()}
-	r.write("a", "a\n")
-	r.write("sub/b", "b\n")
-	if err := os.Mkdir(filepath.Join(r.dir, ".git"), 0o755); err != nil { // as sandboxes do
-		t.Fatal(err)
-	}
-	s := take(t, r.dir)
-	if s.Root() != r.dir || !s.Covers(filepath.Join(r.dir, "sub/b")) || s.Covers(filepath.Dir(r.dir)) {
-		t.Errorf("the snapshot of %s has the root %s", r.dir, s.Root())
-	}
-	r.write("a", "a\nb\n")
-	r.removeAll("sub")
-	r.git("init", "-q") // which does not make it another folder
-	if d := cmp.Diff("update >a +\ndelete >sub/b -\n", changes(t, s)); d != "" {
-		t.Error("(-want +got)\n" + d)
-	}
-
-	many := &fixture{t, t.TempDir()}
-	for i := range 6 {
-		many.write(strconv.Itoa(i), "")
-	}
-	if v, err := git.Look(t.Context(), many.dir, &git.Options{Scratch: git.Scratch{Dir: t.TempDir()}, Files: 100}); !errors.Is(err, git.ErrLarge) {
-		t.Errorf("of many files: %v, %v", v, err)
 	}
 }
 
