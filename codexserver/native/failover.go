@@ -94,13 +94,13 @@ func (c *conversation) choose() {
 // whether it does. A provider refuses once in a turn.
 func (t *turn) goElsewhere(err error) bool {
 	p, now := &t.conv.providers, time.Now()
-	after, ok := model.Elsewhere(err)
-	if !ok && t.conv.provider().client.Ready() == nil || len(p.list) == 1 { // no key is as one that is refused
+	said, ok := errors.AsType[*model.ProviderError](err)
+	if !(ok && said.Elsewhere) && t.conv.provider().client.Ready() == nil || len(p.list) == 1 { // no key is as one that is refused
 		return false
 	}
 	refusing := t.conv.provider()
-	if refusing.said, refusing.until = err, (time.Time{}); after > 0 {
-		refusing.until = now.Add(after)
+	if refusing.said, refusing.until = err, (time.Time{}); ok && said.After > 0 {
+		refusing.until = now.Add(said.After)
 	}
 	for i, one := range p.list {
 		if one.said == nil && !now.Before(one.until) {

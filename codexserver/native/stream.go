@@ -108,7 +108,7 @@ func (t *turn) stream(ctx context.Context, submission string, request func() *mo
 		if err == nil {
 			return resp, nil
 		}
-		if !model.BrokeOff(err) {
+		if said, ok := errors.AsType[*model.ProviderError](err); !ok || said.Status != 0 || !said.Again {
 			t.budget.requests-- // the model was not asked
 		}
 		wait, say, again := t.conv.provider().client.Again(err, n, began)

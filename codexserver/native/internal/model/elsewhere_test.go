@@ -47,13 +47,14 @@ func TestElsewhere(t *testing.T) {
 			t.Fatalf("%s: no error", name)
 		}
 		for _, err := range []error{err, fmt.Errorf("summarising: %w", err)} {
-			if after, ok := model.Elsewhere(err); ok != tt.ok || ok && after != tt.after {
-				t.Errorf("%s: %v, %t, want %v, %t", name, after, ok, tt.after, tt.ok)
+			said, ok := errors.AsType[*model.ProviderError](err)
+			if ok = ok && said.Elsewhere; ok != tt.ok || ok && said.After != tt.after {
+				t.Errorf("%s: %+v, want %v, %t", name, said, tt.after, tt.ok)
 			}
 		}
 	}
 	_, err := client(nil, config.Provider{EnvKey: "NO_KEY"}).Stream(t.Context(), &model.Request{}, func(model.Event) {})
-	if _, ok := model.Elsewhere(err); ok || err == nil {
-		t.Errorf("a missing key: %v, %t", err, ok)
+	if _, ok := errors.AsType[*model.ProviderError](err); ok || err == nil {
+		t.Errorf("a missing key: %v", err)
 	}
 }

@@ -68,21 +68,6 @@ func (e *ProviderError) answer() string {
 	return statusLine(e.Status) + ": " + e.Words
 }
 
-// BrokeOff reports whether err is that of an answer that had begun.
-func BrokeOff(err error) bool {
-	e, ok := errors.AsType[*ProviderError](err)
-	return ok && e.Status == 0 && e.Again
-}
-
-// Elsewhere reports whether another provider may answer the request that failed with err, and how long
-// this one refuses, 0 if unknown.
-func Elsewhere(err error) (after time.Duration, ok bool) {
-	if e, is := errors.AsType[*ProviderError](err); is && e.Elsewhere {
-		return e.After, true
-	}
-	return 0, false
-}
-
 // ErrContextWindow reports that the history is too long for the model. Errors that wrap it
 // have the provider's words.
 var ErrContextWindow = errors.New("the conversation is longer than the model's context window")
@@ -132,7 +117,7 @@ func (c *Client) Again(err error, n int, began time.Time) (wait time.Duration, s
 	default:
 		return 0, "", false
 	}
-	if after, other := Elsewhere(err); other && c.MaxWait > 0 && after > c.MaxWait {
+	if said != nil && said.Elsewhere && c.MaxWait > 0 && said.After > c.MaxWait {
 		return 0, "", false
 	}
 	return wait, say, int64(n) < most
