@@ -27,7 +27,9 @@ func (p *Programs) Outside(argv []string, commands [][]string, dir string, env [
 	}
 	clean = append([]string{program}, argv[1:]...)
 	if len(commands) != 1 || !slices.Equal(commands[0], argv) {
-		clean[1] = "-c"
+		if clean[1] = "-c"; filepath.Base(program) == "zsh" {
+			clean[1] = "-fc" // else it reads .zshenv
+		}
 		if err := s.script(commands); err != nil {
 			return nil, nil, err
 		}

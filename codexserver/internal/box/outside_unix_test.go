@@ -18,7 +18,7 @@ func TestOutside(t *testing.T) {
 	top := boxtest.Folder(t)
 	in := func(name string) string { return filepath.Join(top, name) }
 	for name, by := range map[string]string{
-		"work/run.sh": "", "work/node_modules/.bin/tool": "", "work/ls": "", "work/sub/x": "", "sys/tool": "", "sys/own": "", "late/own": "", "sys/byenv": "/usr/bin/env tool",
+		"work/run.sh": "", "work/node_modules/.bin/tool": "", "work/ls": "", "work/sub/x": "", "sys/tool": "", "sys/own": "", "late/own": "", "sys/zsh": "", "sys/byenv": "/usr/bin/env tool",
 		"sys/missing": "/usr/bin/env nosuchprogram", "sys/byplanted": in("work/run.sh"), "sys/unclear": "/usr/bin/env -S A=1 tool",
 	} {
 		boxtest.Lay(t, top, name+"=#!"+cmp.Or(by, "/bin/sh")+"\n")
@@ -46,6 +46,7 @@ func TestOutside(t *testing.T) {
 		{"../sys/own", ""}, // by a folder that commands can exchange
 		{"sh|-c|tool x", "/bin/sh|-c|tool x"},
 		{"bash|-lc|tool && own", "/bin/bash|-c|tool && own"},
+		{"zsh|-lc|tool && own", "/bin/zsh|-fc|tool && own"},
 		{"bash|-lc|cd sub && tool", "/bin/bash|-c|cd sub && tool"},
 		{"bash|-lc|cd sub && ./x", ""},
 		{"bash|-lc|tool && ./run.sh", ""},
