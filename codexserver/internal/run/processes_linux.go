@@ -75,12 +75,15 @@ func own() []process {
 	return descendants(processes(), func(p process) bool { return p.parent == self })
 }
 
-// end kills the processes that find finds, until there are none.
+// end kills the processes that find finds, until there are none. One whose parent has died may still be dying when find
+// no longer finds it.
 func end(find func() []process) {
 	stopAll(find)
 	deadline, pause := time.Now().Add(lastGrace), time.Millisecond
-	for left := find(); len(left) > 0 && time.Now().Before(deadline); left = find() {
+	var killed []process
+	for left := find(); (len(left) > 0 || slices.ContainsFunc(killed, process.alive)) && time.Now().Before(deadline); left = find() {
 		signalAll(left, unix.SIGKILL)
+		killed = append(killed, left...)
 		time.Sleep(pause)
 		pause = min(2*pause, 100*time.Millisecond) // the rest cannot be killed, but may end
 	}
@@ -107,6 +110,12 @@ func signalAll(all []process, sig unix.Signal) {
 	for _, p := range all {
 		p.signal(sig)
 	}
+}
+
+// alive reports whether p has not ended.
+func (p process) alive() bool {
+	now, is := readProcess(p.pid)
+	return is && now.start == p.start && !now.dead
 }
 
 // signal sends a signal to p, but not to a later process with its PID.
