@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -27,6 +28,7 @@ import (
 //	accept with one of the other decisions      that one
 //	accept with any other decision              denied, not understood
 //	accept with approved_always, not offered    denied, not understood
+//	accept, content against Question.Schema     denied, not understood
 //	decline                                     denied, the turn continues
 //	cancel                                      abort, the turn ends (OnCancel)
 //	another action                              denied, not understood
@@ -46,7 +48,34 @@ func (q *Question) Read(result json.RawMessage, o *Options) Outcome {
 	if out.Decision == ApprovedAlways && q.Always == nil {
 		return unread("a lasting rule, which was not offered")
 	}
+	if q.Schema != nil && out.Decision.Approves() {
+		var err error
+		if out.Values, err = q.values(result); err != nil {
+			return unread(err.Error())
+		}
+	}
 	return q.limit(out)
+}
+
+// values returns what was entered in the form.
+func (q *Question) values(result json.RawMessage) (values map[string]any, err error) {
+	var answer struct {
+		Content jsontext.Value `json:"content"`
+	}
+	if err := unmarshal(result, &answer); err != nil {
+		return nil, errSyntax
+	}
+	if answer.Content.Kind() != '{' {
+		answer.Content = jsontext.Value("{}")
+	}
+	form, err := outputschema.Compile(q.Schema)
+	if err != nil {
+		return nil, errors.New("the form has a faulty schema")
+	}
+	if _, err := form.Check(string(answer.Content)); err != nil {
+		return nil, errors.New("the content does not follow the form")
+	}
+	return values, unmarshal(answer.Content, &values)
 }
 
 // ReadInputResponse reads the answer to q: the raw value in inputResponses under the key of

@@ -23,6 +23,12 @@
 // A *jsonrpc.Peer is a Caller. For another SDK, pass a [CallFunc]: a function that sends
 // the request.
 //
+// # Forms
+//
+// A question with a [Question.Schema] asks for values, such as an environment to deploy to. An
+// accepted form is [Outcome.Values]. An answer that lacks a required value, or has one that the
+// schema does not allow, denies.
+//
 // # Questions in results
 //
 // Since MCP 2026-07-28 a server sends no requests. It answers a call with its questions,

@@ -50,6 +50,19 @@ func ExampleQuestion_Params() {
 	// denied - the approval answer was not understood
 }
 
+// A question with a form asks for values.
+func ExampleOutcome() {
+	question := &elicit.Question{Message: "Deploy to which environment?", NotDone: "nothing was deployed", Schema: json.RawMessage(
+		`{"type":"object","properties":{"environment":{"type":"string","enum":["staging","production"]}},"required":["environment"]}`)}
+	for _, answer := range []string{`{"environment":"staging"}`, `{"environment":"both"}`} {
+		out := question.Read(json.RawMessage(`{"action":"accept","content":`+answer+`}`), nil)
+		fmt.Println(out.Decision, out.Values["environment"])
+	}
+	// Output:
+	// approved staging
+	// denied <nil>
+}
+
 // A server of MCP 2026-07-28 asks in the result of a call, and reads the answer when the
 // client repeats the call. requestState connects the two.
 func ExampleQuestion_InputRequest() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"reflect"
 	"testing"
 	"time"
 
@@ -81,7 +82,7 @@ func TestReadErrorTable(t *testing.T) {
 				t.Errorf("row %d, %s: %v: nothing for the log", tt.row, kind.name, tt.err)
 			}
 		}
-		if out := elicit.ReadError(tt.err, tt.options); out != kinds[0].question.ReadError(tt.err, tt.options) {
+		if out := elicit.ReadError(tt.err, tt.options); !reflect.DeepEqual(out, kinds[0].question.ReadError(tt.err, tt.options)) {
 			t.Errorf("row %d: %v: ReadError differs: %+v", tt.row, tt.err, out)
 		}
 	}

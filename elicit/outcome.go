@@ -11,6 +11,9 @@ type Outcome struct {
 	Decision Decision
 	// Reason is why; it is empty for a plain approval.
 	Reason Reason
+	// Values are what the human entered in the form, by name, if Question.Schema is one and the
+	// decision approves. They follow that schema. A number is a float64, a list an []any.
+	Values map[string]any
 	// Feedback is what the human wrote for the model when refusing. At most 2,000
 	// characters are kept.
 	Feedback string

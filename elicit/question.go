@@ -26,7 +26,8 @@ type Question struct {
 	// Default: made from Message.
 	Brief *Brief
 
-	// Schema is the requestedSchema. When nil, Options.Schema chooses one.
+	// Schema is the requestedSchema, a form whose values are those of the Outcome. An answer that does
+	// not follow it denies. When nil, Options.Schema chooses one, which asks for a decision only.
 	Schema json.RawMessage
 
 	// Extra holds members to send besides message and requestedSchema, such as

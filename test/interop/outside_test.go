@@ -21,7 +21,7 @@ func TestOutside(t *testing.T) {
 	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"me","version":"1"}}}` + "\n"
 	programs := map[string]struct{ folder, in, want string }{
 		"peer":     {"testdata/outside/peer", "", "seen [1 2]\n<nil> 3\n"},
-		"form":     {"testdata/outside/form", "", `{"action":"accept","content":{"environment":"test"}} <nil>` + "\n"},
+		"form":     {"testdata/outside/form", "", "approved test\n"},
 		"asking":   {"../../examples/minimal", hello + `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"launch"}}` + "\n", `"method":"elicitation/create","params":{"message":"Launch it?"`},
 		"embedded": {"testdata/outside/embedded", hello + `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"hello"}}}` + "\n", `"content":"You said: hello"`},
 	}

@@ -18,6 +18,6 @@ func main() {
 		Schema:  json.RawMessage(`{"type":"object","properties":{"environment":{"type":"string","enum":["test","live"]}}}`),
 	}
 	asker := elicit.NewAsker(person, elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{}}`)}, nil)
-	answer, err := asker.Forward(context.Background(), form)
-	fmt.Println(string(answer), err)
+	out := asker.Ask(context.Background(), form)
+	fmt.Println(out.Decision, out.Values["environment"])
 }
