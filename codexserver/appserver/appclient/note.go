@@ -1,8 +1,6 @@
 package appclient
 
 import (
-	"encoding/json"
-
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -18,31 +16,23 @@ func (c *Client) notification(r *jsonrpc.Request) {
 	var n apptypes.Note
 	if err := r.Bind(&n); err != nil {
 		c.log.Warn("codex: notification not understood", "method", r.Method, "error", err)
-		if r.Method != apptypes.NoteTurnCompleted {
+		var end struct { // of a turn, which must not wait for another
+			ThreadID string `json:"threadId"`
+			Turn     struct {
+				ID string `json:"id"`
+			} `json:"turn"`
+		}
+		if r.Method != apptypes.NoteTurnCompleted || r.Bind(&end) != nil {
 			return
 		}
-		n = endOnly(r.Params, err) // a turn must not wait for another end
+		n = apptypes.Note{ThreadID: end.ThreadID, Turn: &apptypes.Turn{
+			ID: end.Turn.ID, Status: apptypes.TurnStatusFailed, Error: &apptypes.TurnError{Message: "codex reported the end of the turn in an unknown form: " + err.Error()},
+		}}
 	}
 	if c.options.Note != nil {
 		c.options.Note(r.Method, &n)
 	}
 	c.follow(r.Method, &n)
-}
-
-// endOnly reads which turn has ended, and nothing else, from an end that is not understood.
-func endOnly(params json.RawMessage, why error) apptypes.Note {
-	var end struct {
-		ThreadID string `json:"threadId"`
-		Turn     struct {
-			ID string `json:"id"`
-		} `json:"turn"`
-	}
-	if json.Unmarshal(params, &end) != nil {
-		return apptypes.Note{}
-	}
-	return apptypes.Note{ThreadID: end.ThreadID, Turn: &apptypes.Turn{
-		ID: end.Turn.ID, Status: apptypes.TurnStatusFailed, Error: &apptypes.TurnError{Message: "codex reported the end of the turn in an unknown form: " + why.Error()},
-	}}
 }
 
 // warnUnknown reports a method that the schema does not have, once.

@@ -38,9 +38,6 @@ type Turn struct {
 	err error
 }
 
-// errBusy is the error of a second turn.
-var errBusy = errors.New("appclient: a turn of this thread runs")
-
 // Begin asks the app-server to begin a turn of a thread that this client started or resumed, and does not wait.
 // Note, which may be nil, gets the notifications of the turn as [Options].Note does, and none of its sub-agents.
 // It is an error if another turn of the thread has not ended.
@@ -49,7 +46,7 @@ func (c *Client) Begin(p *apptypes.TurnParams, note func(method string, n *appty
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.turns[p.ThreadID] != nil {
-		return nil, errBusy
+		return nil, errors.New("appclient: a turn of this thread runs")
 	}
 	c.turns[p.ThreadID] = t
 	go func() {

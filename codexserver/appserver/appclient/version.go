@@ -1,16 +1,13 @@
 package appclient
 
 import (
-	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// Version is a release of Codex. The zero value is an unknown one.
-type Version struct {
-	// Major, Minor and Patch are its numbers.
-	Major, Minor, Patch int
-}
+// Version is a release of Codex, its three numbers. The zero value is an unknown one.
+type Version [3]int
 
 // Oldest is the first version that this package drives: the first one without a server of its own, and
 // the oldest that is tested.
@@ -40,19 +37,19 @@ func (v Version) String() string {
 	if v == (Version{}) {
 		return "of unknown version"
 	}
-	return fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch)
+	return fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2])
 }
 
 // Less reports whether v is older than w.
 func (v Version) Less(w Version) bool {
-	return cmp.Or(cmp.Compare(v.Major, w.Major), cmp.Compare(v.Minor, w.Minor), cmp.Compare(v.Patch, w.Patch)) < 0
+	return slices.Compare(v[:], w[:]) < 0
 }
 
 // ParseVersion reads "0.169.0", also with a suffix as in "0.170.0-alpha.1".
 func ParseVersion(s string) (Version, error) {
 	var v Version
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "-")
-	if _, err := fmt.Sscanf(s, "%d.%d.%d", &v.Major, &v.Minor, &v.Patch); err != nil || v.String() != s {
+	if _, err := fmt.Sscanf(s, "%d.%d.%d", &v[0], &v[1], &v[2]); err != nil || v.String() != s {
 		return Version{}, fmt.Errorf("%q is not a version", s)
 	}
 	return v, nil
