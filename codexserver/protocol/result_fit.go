@@ -1,8 +1,7 @@
 package protocol
 
 import (
-	"math"
-	"slices"
+	"sort"
 
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
@@ -14,6 +13,9 @@ const MinResult = 4096
 
 // maxExplanation bounds a verdict's explanation, which is never left out, in bytes of JSON.
 const maxExplanation = 800
+
+// shares is how finely [TurnResult.Fit] divides the limit.
+const shares = 256
 
 // Fit shortens the result until its JSON has at most limit bytes; a limit below [MinResult] means that.
 // The longest lists and texts lose elements and bytes, which Truncated counts: first changes, last commands and
@@ -37,33 +39,9 @@ func (r *TurnResult) Fit(limit int) {
 	if len(encode(r)) <= limit {
 		return
 	}
-	fixed := *r
-	fixed.Content, fixed.Output, fixed.Findings, fixed.Plan = "", nil, nil, nil
-	fixed.Changes, fixed.Unknown, fixed.Commands, fixed.Refused = nil, nil, nil, nil
-	const most = math.MaxInt
-	fixed.Truncated = Truncated{most, most, most, most, most, most, most, most, see}
-	room := limit - len(encode(fixed)) - len(`"output":,"findings":,"plan":,"unknown":,`)
-	left := &r.Truncated
-	parts := []part{
-		textPart(&r.Content, &left.Content, limit),
-		{len(r.Output), func(room int) {
-			if len(r.Output) > room {
-				left.Output += len(r.Output)
-				r.Output = nil
-			}
-		}},
-		listPart(&r.Findings, &left.Findings, false, limit),
-		listPart(&r.Plan, &left.Plan, false, limit),
-		listPart(&r.Changes, &left.Changes, false, limit),
-		listPart(&r.Unknown, &left.Unknown, false, limit),
-		listPart(&r.Commands, &left.Commands, true, limit),
-		listPart(&r.Refused, &left.Refused, true, limit),
-	}
-	each := share(parts, room)
-	for _, p := range parts {
-		p.cut(each)
-	}
-	r.seeIfCut(see)
+	// No member may take more than a share of the limit: the largest with which all fit.
+	cut := func(i int) TurnResult { return r.cut(limit-i*limit/shares, see) }
+	*r = cut(sort.Search(shares, func(i int) bool { return len(encode(cut(i))) <= limit }))
 }
 
 // seeIfCut sets where the whole can be read, if something is left out.
@@ -88,64 +66,41 @@ func encode(v any) jsontext.Value {
 	return b
 }
 
-// part is a member that can be cut.
-type part struct {
-	size int            // in bytes of JSON; it need not be exact if it exceeds the limit
-	cut  func(room int) // leaves what fits into room
+// cut returns a result with what fits of each member into room.
+func (r TurnResult) cut(room int, see string) TurnResult {
+	left := &r.Truncated
+	kept := text.HeadJSON(r.Content, room)
+	left.Content += len(r.Content) - len(kept)
+	r.Content = kept
+	if len(r.Output) > room {
+		left.Output += len(r.Output)
+		r.Output = nil
+	}
+	r.Findings = some(r.Findings, false, room, &left.Findings)
+	r.Plan = some(r.Plan, false, room, &left.Plan)
+	r.Changes = some(r.Changes, false, room, &left.Changes)
+	r.Unknown = some(r.Unknown, false, room, &left.Unknown)
+	r.Commands = some(r.Commands, true, room, &left.Commands)
+	r.Refused = some(r.Refused, true, room, &left.Refused)
+	r.seeIfCut(see)
+	return r
 }
 
-// share returns how many bytes each part may take. If all fit, that is the size of the
-// largest. Otherwise the small parts stay whole and the others share the rest evenly.
-func share(parts []part, room int) (each int) {
-	sizes := make([]int, len(parts))
-	for i, p := range parts {
-		sizes[i] = p.size
+// some returns the first elements of a list, or the last ones, that fit into room. It adds to left how many do not.
+func some[T any](list []T, last bool, room int, left *int) []T {
+	n := 0
+	for room -= len("[]"); n < len(list); n++ {
+		next := list[n]
+		if last {
+			next = list[len(list)-1-n]
+		}
+		if room -= len(encode(next)) + len(","); room < 0 {
+			break
+		}
 	}
-	slices.Sort(sizes)
-	for i, size := range sizes {
-		each = room / (len(sizes) - i)
-		if size > each {
-			return each
-		}
-		room -= size
+	*left += len(list) - n
+	if last {
+		return list[len(list)-n:]
 	}
-	return max(each, sizes[len(sizes)-1])
-}
-
-// listPart is a list that loses elements at its end, or at its beginning if tail is true. It measures the
-// elements until they exceed limit.
-func listPart[T any](list *[]T, left *int, tail bool, limit int) part {
-	var sizes []int // of the elements, of those that stay first
-	whole := len("[]")
-	for i := 0; i < len(*list) && whole <= limit; i++ {
-		k := i
-		if tail {
-			k = len(*list) - 1 - i
-		}
-		size := len(encode((*list)[k])) + 1
-		sizes = append(sizes, size)
-		whole += size
-	}
-	return part{whole, func(room int) {
-		used, n := len("[]"), 0
-		for n < len(sizes) && used+sizes[n] <= room {
-			used += sizes[n]
-			n++
-		}
-		*left += len(*list) - n
-		if tail {
-			*list = (*list)[len(*list)-n:]
-		} else {
-			*list = (*list)[:n]
-		}
-	}}
-}
-
-// textPart is a text that loses its end.
-func textPart(s *string, left *int, limit int) part {
-	return part{text.SizeJSON((*s)[:min(len(*s), limit)]), func(room int) {
-		kept := text.HeadJSON(*s, room)
-		*left += len(*s) - len(kept)
-		*s = kept
-	}}
+	return list[:n]
 }
