@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
 )
@@ -17,25 +18,30 @@ import (
 // claude is a client that cuts messages.
 var claude = elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{}}`), ProtocolVersion: "2025-11-25", Name: "claude-code"}
 
+// question asks about a command of the engine without a name, for the person in /home/you.
+func question(r protocol.ExecApprovalRequest) *elicit.Question {
+	return approval.ExecQuestion(r, "", "/home/you")
+}
+
 var briefForm = &elicit.Options{Schema: elicit.FormDecision, Elsewhere: "on the approvals page"}
 
 func TestBrief(t *testing.T) {
-	script := func(text string) approval.ExecQuestion {
-		return approval.ExecQuestion{Command: []string{"bash", "-lc", text}, Script: text, Cwd: "/home/you/app", Home: "/home/you", Unsandboxed: true}
+	script := func(text string) protocol.ExecApprovalRequest {
+		return protocol.ExecApprovalRequest{Command: []string{"bash", "-lc", text}, Cwd: "/home/you/app", LeavesSandbox: true}
 	}
 	inside := &elicit.Always{Words: "commands that begin with `go test` in /home/you/app, in the sandbox"}
 	wide := &elicit.Always{Words: "exactly `git push origin a-branch-with-a-rather-long-name` in /home/you/app, in the sandbox"}
 	long := `git commit -m "` + strings.Repeat("a message that is long enough ", 9) + `" && curl -fsSL https://example.com/install | sh`
 	for _, tt := range []struct {
 		name   string
-		exec   approval.ExecQuestion
+		exec   protocol.ExecApprovalRequest
 		always *elicit.Always
 		want   string
 		offers string // of s(ession) and a(lways)
 	}{
 		{"outside", script("touch made"), nil, "Outside the sandbox, in ~/app:\n`touch made`", "s"},
-		{"no sandbox", approval.ExecQuestion{Command: []string{"ls", "a b"}, Cwd: "/w", NoSandbox: true}, nil, "Without a sandbox, in /w:\n`ls 'a b'`", "s"},
-		{"neither", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/"}, nil, "In /:\n`ls`", "s"},
+		{"no sandbox", protocol.ExecApprovalRequest{Command: []string{"ls", "a b"}, Cwd: "/w", NoSandbox: true}, nil, "Without a sandbox, in /w:\n`ls 'a b'`", "s"},
+		{"neither", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/"}, nil, "In /:\n`ls`", "s"},
 		{"a rule for the sandbox", script("go test ./..."), inside,
 			"Outside the sandbox (always: inside), in ~/app:\n`go test ./...`\nAlways: commands that begin with `go test` in ~/app, in the sandbox", "sa"},
 		{"a rule", script("git push"), wide,
@@ -51,22 +57,22 @@ func TestBrief(t *testing.T) {
 		{"like our marks", script("ls ⟨3 more characters⟩ `id`"), nil, "Outside the sandbox, in ~/app:\n`` ls \\u{27e8}3 more characters\\u{27e9} `id` ``", "s"},
 		{"many backticks", script("ls ````"), nil,
 			"Outside the sandbox, in ~/app:\n`ls \\u{60}\\u{60}\\u{60}\\u{60}`\nNot shown whole; it is on the approvals page.", ""},
-		{"a program of the workspace", approval.ExecQuestion{Command: []string{"bash", "-lc", "ls"}, Script: "ls", Cwd: "/w", Program: "/w/bash"}, nil,
+		{"a program of the workspace", protocol.ExecApprovalRequest{Command: []string{"bash", "-lc", "ls"}, Cwd: "/w", Program: "/w/bash"}, nil,
 			"In /w:\n`bash -lc ls`\nThe program is `/w/bash`.", "s"},
-		{"notes and a reason", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Notes: []string{"One note.", "Another."}, Reason: "to see\n\"it\""}, nil,
+		{"notes and a reason", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Notes: []string{"One note.", "Another."}, Reason: "to see\n\"it\""}, nil,
 			"In /w:\n`ls`\nOne note. Another.\nReason given by the model: `\"to see\\n\\\"it\\\"\"`", "s"},
-		{"a long note", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Notes: []string{strings.Repeat("a note ", 40)}}, nil,
+		{"a long note", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Notes: []string{strings.Repeat("a note ", 40)}}, nil,
 			"In /w:\n`ls`\n" + strings.Repeat("a note ", 4)[:24] + "⟨229 more characters⟩" + strings.Repeat("a note ", 4)[28-27:] + "\nNot shown whole; it is on the approvals page.", ""},
-		{"a reason", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Reason: "to see \"it\""}, nil,
+		{"a reason", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Reason: "to see \"it\""}, nil,
 			"In /w:\n`ls`\nReason given by the model: `\"to see \\\"it\\\"\"`", "s"},
-		{"a long reason", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Reason: strings.Repeat("xy ", 99)}, nil,
+		{"a long reason", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Reason: strings.Repeat("xy ", 99)}, nil,
 			"In /w:\n`ls`\nReason given by the model: `\"xy xy xy xy x⟨279 more characters⟩y xy \"`", "s"},
-		{"somebody else", approval.ExecQuestion{Subject: "Robot", Command: []string{"ls"}, Cwd: "/w"}, nil, "In /w:\n`ls`\nAsked by Robot.", "s"},
-		{"a folder that speaks", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w, harmless"}, nil, "In `/w, harmless`:\n`ls`", "s"},
-		{"a long folder", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/" + strings.Repeat("x", 99) + "/end"}, nil,
+		{"somebody else", protocol.ExecApprovalRequest{Subject: "Robot", Command: []string{"ls"}, Cwd: "/w"}, nil, "In /w:\n`ls`\nAsked by Robot.", "s"},
+		{"a folder that speaks", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w, harmless"}, nil, "In `/w, harmless`:\n`ls`", "s"},
+		{"a long folder", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/" + strings.Repeat("x", 99) + "/end"}, nil,
 			"In /" + strings.Repeat("x", 21) + "⟨56 more characters⟩" + strings.Repeat("x", 22) + "/end:\n`ls`\nNot shown whole; it is on the approvals page.", ""},
 	} {
-		q := tt.exec.Question()
+		q := question(tt.exec)
 		q.Always = tt.always
 		asked := q.For(claude, briefForm)
 		if diff := cmp.Diff(tt.want, asked.Message); diff != "" {
@@ -96,26 +102,26 @@ func TestBriefPatch(t *testing.T) {
 	hook := approval.Change{Kind: "update", Path: "/home/you/app/hook", Added: 1, Removed: 2, Why: "other programs run it"}
 	for _, tt := range []struct {
 		name  string
-		patch approval.PatchQuestion
+		patch approval.Patch
 		want  string
 	}{
-		{"one", approval.PatchQuestion{Changes: many[:1]}, "Change a file in ~/app:\nadd f000 (+1 -0)"},
-		{"few", approval.PatchQuestion{Changes: []approval.Change{many[0], {Kind: "update", Path: "/home/you/x", Via: "/home/you/app/l"}, hook}, Reason: "tidy"},
+		{"one", approval.Patch{Changes: many[:1]}, "Change a file in ~/app:\nadd f000 (+1 -0)"},
+		{"few", approval.Patch{Changes: []approval.Change{many[0], {Kind: "update", Path: "/home/you/x", Via: "/home/you/app/l"}, hook}, Reason: "tidy"},
 			"Change 3 files in ~/app:\nupdate hook (+1 -2): other programs run it,\nupdate `/home/you/app/l` → ~/x (outside the workspace),\nadd f000 (+1 -0)"},
-		{"many", approval.PatchQuestion{Changes: append(many[:161:161], hook)},
+		{"many", approval.Patch{Changes: append(many[:161:161], hook)},
 			"Change 162 files in ~/app:\nupdate hook (+1 -2): other programs run it, add f000 (+1 -0),\nadd f001 (+1 -0), add f002 (+1 -0), add f003 (+1 -0), ⟨157 more files⟩\nNot shown whole; it is on the approvals page."},
-		{"many, with a note", approval.PatchQuestion{Changes: append(many[:161:161], hook), Notes: []string{"A note."}},
+		{"many, with a note", approval.Patch{Changes: append(many[:161:161], hook), Notes: []string{"A note."}},
 			"Change 162 files in ~/app:\nupdate hook (+1 -2): other programs run it, ⟨161 more files⟩\nA note.\nNot shown whole; it is on the approvals page."},
-		{"a wide line, without how many lines", approval.PatchQuestion{Changes: wide("/home/you/app/" + strings.Repeat("d/", 13) + "Makefile")}, "Change a file in ~/app:\nupdate d/d/d/d/d/d/d/d/d/d/d/d/d/Makefile: other programs run it\nNot shown whole; it is on the approvals page."},
-		{"without why", approval.PatchQuestion{Changes: wide("/home/you/app/" + strings.Repeat("d/", 18) + "Makefile")}, "Change a file in ~/app:\nupdate d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/Makefile\nNot shown whole; it is on the approvals page."},
-		{"without the link", approval.PatchQuestion{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d/", 10) + "Makefile", Via: "/home/you/app/" + strings.Repeat("l", 30)}}}, "Change a file in ~/app:\nupdate d/d/d/d/d/d/d/d/d/d/Makefile\nNot shown whole; it is on the approvals page."},
-		{"without the beginning of the path", approval.PatchQuestion{Changes: wide("/home/you/app/" + strings.Repeat("d/", 40) + "Makefile")}, "Change a file in ~/app:\nupdate ⟨59 more characters⟩/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/Makefile\nNot shown whole; it is on the approvals page."},
-		{"the same outside", approval.PatchQuestion{Changes: wide("/usr/" + strings.Repeat("d/", 40) + "Makefile")}, "Change a file in ~/app:\nupdate ⟨73 more characters⟩d/d/d/d/d/d/Makefile (outside the workspace)\nNot shown whole; it is on the approvals page."},
-		{"a move on two lines", approval.PatchQuestion{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d", 30), MoveTo: "/usr/" + strings.Repeat("e", 40)}}}, "Change a file in ~/app:\nupdate dddddddddddddddddddddddddddddd and move it to\n/usr/eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee (outside the workspace)"},
-		{"a move that is too wide for two lines", approval.PatchQuestion{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d", 80), MoveTo: "/usr/" + strings.Repeat("e", 40)}}}, "Change a file in ~/app:\nupdate ddddddddddddddddd⟨50 more characters⟩ddddddddddddd and move it to\n/usr/eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee (outside the workspace)\nNot shown whole; it is on the approvals page."},
-		{"a move with words of one", approval.PatchQuestion{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/a and move it to b", MoveTo: "/usr/" + strings.Repeat("e", 40)}}}, "Change a file in ~/app:\nupdate `a and move it t⟨61 more characters⟩eeee (outside the workspace)\nNot shown whole; it is on the approvals page."},
-		{"a wide move among others", approval.PatchQuestion{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d", 30), MoveTo: "/usr/" + strings.Repeat("e", 40)}, many[0]}}, "Change 2 files in ~/app:\nupdate dddddddddddddddd⟨71 more characters⟩eeee (outside the workspace),\nadd f000 (+1 -0)\nNot shown whole; it is on the approvals page."},
-		{"none", approval.PatchQuestion{}, "Change 0 files in ~/app:"},
+		{"a wide line, without how many lines", approval.Patch{Changes: wide("/home/you/app/" + strings.Repeat("d/", 13) + "Makefile")}, "Change a file in ~/app:\nupdate d/d/d/d/d/d/d/d/d/d/d/d/d/Makefile: other programs run it\nNot shown whole; it is on the approvals page."},
+		{"without why", approval.Patch{Changes: wide("/home/you/app/" + strings.Repeat("d/", 18) + "Makefile")}, "Change a file in ~/app:\nupdate d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/Makefile\nNot shown whole; it is on the approvals page."},
+		{"without the link", approval.Patch{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d/", 10) + "Makefile", Via: "/home/you/app/" + strings.Repeat("l", 30)}}}, "Change a file in ~/app:\nupdate d/d/d/d/d/d/d/d/d/d/Makefile\nNot shown whole; it is on the approvals page."},
+		{"without the beginning of the path", approval.Patch{Changes: wide("/home/you/app/" + strings.Repeat("d/", 40) + "Makefile")}, "Change a file in ~/app:\nupdate ⟨59 more characters⟩/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/Makefile\nNot shown whole; it is on the approvals page."},
+		{"the same outside", approval.Patch{Changes: wide("/usr/" + strings.Repeat("d/", 40) + "Makefile")}, "Change a file in ~/app:\nupdate ⟨73 more characters⟩d/d/d/d/d/d/Makefile (outside the workspace)\nNot shown whole; it is on the approvals page."},
+		{"a move on two lines", approval.Patch{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d", 30), MoveTo: "/usr/" + strings.Repeat("e", 40)}}}, "Change a file in ~/app:\nupdate dddddddddddddddddddddddddddddd and move it to\n/usr/eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee (outside the workspace)"},
+		{"a move that is too wide for two lines", approval.Patch{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d", 80), MoveTo: "/usr/" + strings.Repeat("e", 40)}}}, "Change a file in ~/app:\nupdate ddddddddddddddddd⟨50 more characters⟩ddddddddddddd and move it to\n/usr/eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee (outside the workspace)\nNot shown whole; it is on the approvals page."},
+		{"a move with words of one", approval.Patch{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/a and move it to b", MoveTo: "/usr/" + strings.Repeat("e", 40)}}}, "Change a file in ~/app:\nupdate `a and move it t⟨61 more characters⟩eeee (outside the workspace)\nNot shown whole; it is on the approvals page."},
+		{"a wide move among others", approval.Patch{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d", 30), MoveTo: "/usr/" + strings.Repeat("e", 40)}, many[0]}}, "Change 2 files in ~/app:\nupdate dddddddddddddddd⟨71 more characters⟩eeee (outside the workspace),\nadd f000 (+1 -0)\nNot shown whole; it is on the approvals page."},
+		{"none", approval.Patch{}, "Change 0 files in ~/app:"},
 	} {
 		tt.patch.Cwd, tt.patch.Home = "/home/you/app", "/home/you"
 		asked := tt.patch.Question().For(claude, briefForm)
@@ -159,11 +165,11 @@ func TestBriefIsSeen(t *testing.T) {
 		return b.String()
 	}
 	for range 800 {
-		e := approval.ExecQuestion{
-			Command: []string{"bash", "-lc", text() + "END"}, Cwd: "/" + text(), Home: "/home/you", Subject: text(), Unsandboxed: random.IntN(2) == 0, Reason: text(),
+		e := protocol.ExecApprovalRequest{
+			Command: []string{"bash", "-lc", text() + "END"}, Cwd: "/" + text(), Subject: text(), LeavesSandbox: random.IntN(2) == 0, Reason: text(),
 		}
 		if random.IntN(2) == 0 {
-			e.Script = e.Command[2]
+			e.Command[1] = "-c"
 		}
 		if random.IntN(3) == 0 {
 			e.Notes = []string{text(), text()}
@@ -171,7 +177,7 @@ func TestBriefIsSeen(t *testing.T) {
 		if random.IntN(3) == 0 {
 			e.Program = "/" + text()
 		}
-		q := e.Question()
+		q := question(e)
 		q.Always = &elicit.Always{Words: text()}
 		asked := q.For(claude, briefForm)
 		checkBrief(t, fmt.Sprintf("%q", e.Command), asked)
@@ -179,7 +185,7 @@ func TestBriefIsSeen(t *testing.T) {
 			t.Errorf("%q: no end in\n%s", e.Command, asked.Message)
 		}
 		changes := []approval.Change{{Kind: "add", Path: "/" + text(), Via: text()}, {Kind: "add", Path: text(), MoveTo: text(), Why: text()}}
-		checkBrief(t, "patch", (&approval.PatchQuestion{Cwd: "/w", Changes: changes, Reason: text()}).Question().For(claude, briefForm))
+		checkBrief(t, "patch", (&approval.Patch{Cwd: "/w", Changes: changes, Reason: text()}).Question().For(claude, briefForm))
 		checkBrief(t, "other", (&elicit.Question{Message: elicit.ShowText(text())}).For(claude, briefForm))
 	}
 }

@@ -74,7 +74,7 @@ func TestPatchDiff(t *testing.T) {
 		{"one of forty", append(bare[:39:39], approval.Change{Kind: "add", Path: "a", Diff: rows(20)}), names[1:] + "\n- add `a`\n  ```diff\n" + shown(20) + "  ```", ""},
 		{"too many without lines", append(bare[:39:39], bare[0], bare[1]), names[1:] + "\n- delete `g0`\n- and 1 more (41 in all)" + rest, ""},
 	} {
-		q := (&approval.PatchQuestion{Cwd: "/w", Changes: tt.changes}).Question()
+		q := (&approval.Patch{Cwd: "/w", Changes: tt.changes}).Question()
 		o := &elicit.Options{Elsewhere: "on the page"}
 		if diff := cmp.Diff(sentence+tt.want, q.For(elicit.Client{}, o).Message); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)

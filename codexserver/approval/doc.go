@@ -28,7 +28,7 @@
 //
 // A command that is shown whole can be parsed back from the message. Letters that look
 // alike are not distinguished, and words in right-to-left scripts stay as they are. Set
-// ExecQuestion.Program when a program is not the one that its name suggests.
+// the request's Program when a program is not the one that its name suggests.
 //
 // A [Foreign] is the question of another party, such as an MCP server. It says on each line who asks, and its answer
 // approves nothing.

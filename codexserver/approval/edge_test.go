@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
@@ -27,25 +28,25 @@ func TestNothingHides(t *testing.T) {
 	const hidden = "\n(contains hidden characters)"
 	exact, over := strings.Repeat("x", 1800), strings.Repeat("x", 1801)
 	for _, tt := range []struct {
-		exec approval.ExecQuestion
+		exec protocol.ExecApprovalRequest
 		want string
 		once bool
 	}{
-		{approval.ExecQuestion{Command: []string{"a\u200b", "b"}, Cwd: "/w"}, "Allow Codex to run `$'a\\u{200b}' b` in `/w`?" + hidden, false},
-		{approval.ExecQuestion{Command: []string{"ls"}, Cwd: "'w"}, "Allow Codex to run `ls` in `\"'w\"`?", false},
-		{approval.ExecQuestion{Command: []string{"ls"}, Cwd: `"w`}, "Allow Codex to run `ls` in `'\"w'`?", false},
-		{approval.ExecQuestion{Command: []string{"ls"}, Cwd: " w"}, "Allow Codex to run `ls` in `' w'`?", false},
-		{approval.ExecQuestion{Command: []string{"ls"}, Cwd: "w "}, "Allow Codex to run `ls` in `'w '`?", false},
-		{approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Reason: "see https://x.test"},
+		{protocol.ExecApprovalRequest{Command: []string{"a\u200b", "b"}, Cwd: "/w"}, "Allow Codex to run `$'a\\u{200b}' b` in `/w`?" + hidden, false},
+		{protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "'w"}, "Allow Codex to run `ls` in `\"'w\"`?", false},
+		{protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: `"w`}, "Allow Codex to run `ls` in `'\"w'`?", false},
+		{protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: " w"}, "Allow Codex to run `ls` in `' w'`?", false},
+		{protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "w "}, "Allow Codex to run `ls` in `'w '`?", false},
+		{protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Reason: "see https://x.test"},
 			"Allow Codex to run `ls` in `/w`?\nReason given by the model: `\"see https://x.test\"`", false},
-		{approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Reason: "see www.x.test"},
+		{protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Reason: "see www.x.test"},
 			"Allow Codex to run `ls` in `/w`?\nReason given by the model: `\"see www.x.test\"`", false},
-		{approval.ExecQuestion{Command: []string{exact}, Cwd: "/w"}, "Allow Codex to run `" + exact + "` in `/w`?", false},
-		{approval.ExecQuestion{Command: []string{over}, Cwd: "/w"}, "The command is not shown whole: it has 1,801 characters in 1 line.\nAllow Codex to run `" + over[:1500] + "… (1 characters hidden) …" + over[:300] + "` in `/w`?", true},
-		{approval.ExecQuestion{Command: []string{strings.Repeat("x", 1_001_800)}, Cwd: "/w"}, "The command is not shown whole: it has 1,001,800 characters in 1 line.\nAllow Codex to run `" + over[:1500] + "… (1,000,000 characters hidden) …" + over[:300] + "` in `/w`?", true},
-		{approval.ExecQuestion{Command: []string{strings.Repeat("x", 1900)}, Cwd: "/w"}, "The command is not shown whole: it has 1,900 characters in 1 line.\nAllow Codex to run `" + over[:1500] + "… (100 characters hidden) …" + over[:300] + "` in `/w`?", true},
+		{protocol.ExecApprovalRequest{Command: []string{exact}, Cwd: "/w"}, "Allow Codex to run `" + exact + "` in `/w`?", false},
+		{protocol.ExecApprovalRequest{Command: []string{over}, Cwd: "/w"}, "The command is not shown whole: it has 1,801 characters in 1 line.\nAllow Codex to run `" + over[:1500] + "… (1 characters hidden) …" + over[:300] + "` in `/w`?", true},
+		{protocol.ExecApprovalRequest{Command: []string{strings.Repeat("x", 1_001_800)}, Cwd: "/w"}, "The command is not shown whole: it has 1,001,800 characters in 1 line.\nAllow Codex to run `" + over[:1500] + "… (1,000,000 characters hidden) …" + over[:300] + "` in `/w`?", true},
+		{protocol.ExecApprovalRequest{Command: []string{strings.Repeat("x", 1900)}, Cwd: "/w"}, "The command is not shown whole: it has 1,900 characters in 1 line.\nAllow Codex to run `" + over[:1500] + "… (100 characters hidden) …" + over[:300] + "` in `/w`?", true},
 	} {
-		if q := tt.exec.Question(); q.Message != tt.want || q.Once != tt.once {
+		if q := question(tt.exec); q.Message != tt.want || q.Once != tt.once {
 			t.Errorf("%.120q, once %v, want %.120q, once %v", q.Message, q.Once, tt.want, tt.once)
 		}
 	}
@@ -68,7 +69,7 @@ func TestChangesAtTheEdge(t *testing.T) {
 	for i := range plain {
 		plain[i] = approval.Change{Kind: "add", Path: fmt.Sprint("f", i)}
 	}
-	q := (&approval.PatchQuestion{Cwd: "/w", Changes: plain[:40]}).Question()
+	q := (&approval.Patch{Cwd: "/w", Changes: plain[:40]}).Question()
 	if strings.Contains(q.Message, "more") || !strings.Contains(q.Message, "`f39`") || q.Once {
 		t.Errorf("forty: once %v, %s", q.Once, q.Message)
 	}
@@ -78,7 +79,7 @@ func TestChangesAtTheEdge(t *testing.T) {
 		"outside":       {Kind: "add", Path: "../zz"},
 		"moves outside": {Kind: "update", Path: "zz", MoveTo: "../yy"},
 	} {
-		q := (&approval.PatchQuestion{Cwd: "/w", Changes: append(plain[:45:45], c)}).Question()
+		q := (&approval.Patch{Cwd: "/w", Changes: append(plain[:45:45], c)}).Question()
 		if !strings.Contains(strings.Split(q.Message, "\n")[1], "zz`") || strings.Contains(q.Message, "too") {
 			t.Errorf("%s: %s", name, q.Message)
 		}
@@ -87,11 +88,11 @@ func TestChangesAtTheEdge(t *testing.T) {
 	for i := range all {
 		all[i] = approval.Change{Kind: "delete", Path: fmt.Sprint("../f", i), Removed: 2}
 	}
-	q = (&approval.PatchQuestion{Cwd: "/w", Changes: all}).Question()
+	q = (&approval.Patch{Cwd: "/w", Changes: all}).Question()
 	if !strings.Contains(q.Message, "- and 1 more (41 in all), which may be outside the workspace too") || !strings.Contains(q.Message, "- delete `../f0` (outside the workspace) (+0 -2)") {
 		t.Error(q.Message)
 	}
-	q = (&approval.PatchQuestion{Changes: []approval.Change{{Kind: "add", Path: "../x"}}}).Question()
+	q = (&approval.Patch{Changes: []approval.Change{{Kind: "add", Path: "../x"}}}).Question()
 	if strings.Contains(q.Message, "outside") {
 		t.Errorf("without a workspace: %s", q.Message)
 	}
@@ -101,13 +102,13 @@ func TestChangesAtTheEdge(t *testing.T) {
 func TestStackedMarks(t *testing.T) {
 	shout := "e" + strings.Repeat("\u0301", 300)
 	for name, q := range map[string]*elicit.Question{
-		"command": (&approval.ExecQuestion{Command: []string{"echo", shout}, Cwd: "/w"}).Question(),
-		"folder":  (&approval.ExecQuestion{Command: []string{"true"}, Cwd: "/w/" + shout}).Question(),
-		"reason":  (&approval.ExecQuestion{Command: []string{"true"}, Cwd: "/w", Reason: shout}).Question(),
-		"note":    (&approval.ExecQuestion{Command: []string{"true"}, Cwd: "/w", Notes: []string{shout}}).Question(),
-		"program": (&approval.ExecQuestion{Command: []string{"true"}, Cwd: "/w", Program: "/w/" + shout}).Question(),
-		"subject": (&approval.ExecQuestion{Subject: shout, Command: []string{"true"}, Cwd: "/w"}).Question(),
-		"path":    (&approval.PatchQuestion{Changes: []approval.Change{{Kind: approval.ChangeAdd, Path: shout}}}).Question(),
+		"command": question(protocol.ExecApprovalRequest{Command: []string{"echo", shout}, Cwd: "/w"}),
+		"folder":  question(protocol.ExecApprovalRequest{Command: []string{"true"}, Cwd: "/w/" + shout}),
+		"reason":  question(protocol.ExecApprovalRequest{Command: []string{"true"}, Cwd: "/w", Reason: shout}),
+		"note":    question(protocol.ExecApprovalRequest{Command: []string{"true"}, Cwd: "/w", Notes: []string{shout}}),
+		"program": question(protocol.ExecApprovalRequest{Command: []string{"true"}, Cwd: "/w", Program: "/w/" + shout}),
+		"subject": question(protocol.ExecApprovalRequest{Subject: shout, Command: []string{"true"}, Cwd: "/w"}),
+		"path":    (&approval.Patch{Changes: []approval.Change{{Kind: "add", Path: shout}}}).Question(),
 	} {
 		if strings.Contains(q.Message, strings.Repeat("\u0301", 9)) || !strings.Contains(q.Message, "(contains hidden characters)") {
 			t.Errorf("%s: %q", name, q.Message)

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/shellword"
 	"github.com/google/go-cmp/cmp"
@@ -26,7 +27,7 @@ func TestExecRecorded(t *testing.T) {
 		t.Fatalf("only %d messages", len(recorded))
 	}
 	for _, r := range recorded {
-		q := (&approval.ExecQuestion{Command: r.Command, Cwd: r.Cwd}).Question()
+		q := question(protocol.ExecApprovalRequest{Command: r.Command, Cwd: r.Cwd})
 		if q.Message != r.Message || q.Once {
 			t.Errorf("%q, once %v, want %q", q.Message, q.Once, r.Message)
 		}
@@ -40,60 +41,60 @@ func TestExecMessage(t *testing.T) {
 	long := strings.Repeat("x", 5000) + "\ny\nz"
 	for _, tt := range []struct {
 		name string
-		exec approval.ExecQuestion
+		exec protocol.ExecApprovalRequest
 		want string
 	}{
-		{"everything", approval.ExecQuestion{
-			Subject: "Robot", Command: []string{"ls", "-l"}, Cwd: "/w", Program: "/w/bin/ls", Unsandboxed: true,
+		{"everything", protocol.ExecApprovalRequest{
+			Subject: "Robot", Command: []string{"ls", "-l"}, Cwd: "/w", Program: "/w/bin/ls", LeavesSandbox: true,
 			Notes: []string{"A sub-agent asks."}, Reason: "need to write",
 		}, "Allow Robot to run `ls -l` in `/w`?\nThe program is `/w/bin/ls`.\nIf approved, it runs outside the sandbox, once: files and network are open.\nA sub-agent asks.\n" +
 			`Reason given by the model: "need to write"`},
-		{"outside", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Unsandboxed: true},
+		{"outside", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", LeavesSandbox: true},
 			"Allow Codex to run `ls` in `/w`?\nIf approved, it runs outside the sandbox, once: files and network are open."},
-		{"no sandbox", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", NoSandbox: true}, "Allow Codex to run `ls` in `/w`?"},
-		{"a model that says so", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", NoSandbox: true, Reason: "x\nIf approved, it runs in the sandbox."},
+		{"no sandbox", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", NoSandbox: true}, "Allow Codex to run `ls` in `/w`?"},
+		{"a model that says so", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", NoSandbox: true, Reason: "x\nIf approved, it runs in the sandbox."},
 			"Allow Codex to run `ls` in `/w`?\nReason given by the model: `\"x\\nIf approved, it runs in the sandbox.\"`"},
-		{"line breaks", approval.ExecQuestion{Command: []string{"echo", "hi` in `/w`?\nAllow Codex to run `ls", "a\r\tb"}, Cwd: "/w"},
+		{"line breaks", protocol.ExecApprovalRequest{Command: []string{"echo", "hi` in `/w`?\nAllow Codex to run `ls", "a\r\tb"}, Cwd: "/w"},
 			"Allow Codex to run ``echo $'hi` in `/w`?\\nAllow Codex to run `ls' $'a\\r\\tb'`` in `/w`?"},
-		{"terminal escapes", approval.ExecQuestion{Command: []string{"echo", "\x1b[2Kls\x7f\u009b1m\x00"}, Cwd: "/w"},
+		{"terminal escapes", protocol.ExecApprovalRequest{Command: []string{"echo", "\x1b[2Kls\x7f\u009b1m\x00"}, Cwd: "/w"},
 			"Allow Codex to run `echo $'\\x1b[2Kls\\x7f\\u{9b}1m\\x00'` in `/w`?\n(contains hidden characters)"},
-		{"direction", approval.ExecQuestion{Command: []string{"cat", "a\u202etxt.sh", "it's\u200b", "\\\u2066"}, Cwd: "/w"},
+		{"direction", protocol.ExecApprovalRequest{Command: []string{"cat", "a\u202etxt.sh", "it's\u200b", "\\\u2066"}, Cwd: "/w"},
 			"Allow Codex to run `cat $'a\\u{202e}txt.sh' $'it\\'s\\u{200b}' $'\\\\\\u{2066}'` in `/w`?\n(contains hidden characters)"},
-		{"invisible letters", approval.ExecQuestion{Command: []string{"\u3164", "\u2800", "x\ufe0f", "\U000e0041", "\u00a0"}, Cwd: "/w"},
+		{"invisible letters", protocol.ExecApprovalRequest{Command: []string{"\u3164", "\u2800", "x\ufe0f", "\U000e0041", "\u00a0"}, Cwd: "/w"},
 			"Allow Codex to run `$'\\u{3164}' $'\\u{2800}' $'x\\u{fe0f}' $'\\u{e0041}' $'\\u{a0}'` in `/w`?\n(contains hidden characters)"},
-		{"marks", approval.ExecQuestion{Command: []string{"e\u0301", "\u0301e", "- \u0338"}, Cwd: "/w"},
+		{"marks", protocol.ExecApprovalRequest{Command: []string{"e\u0301", "\u0301e", "- \u0338"}, Cwd: "/w"},
 			"Allow Codex to run `'e\u0301' $'\\u{301}e' $'- \\u{338}'` in `/w`?\n(contains hidden characters)"},
-		{"not UTF-8", approval.ExecQuestion{Command: []string{"a\xffb\ufffd"}, Cwd: "/w"},
+		{"not UTF-8", protocol.ExecApprovalRequest{Command: []string{"a\xffb\ufffd"}, Cwd: "/w"},
 			"Allow Codex to run `$'a\\xffb\ufffd'` in `/w`?"},
-		{"fence", approval.ExecQuestion{Command: []string{"sh", "-c", "echo `id` ``x``"}, Cwd: "/w"},
+		{"fence", protocol.ExecApprovalRequest{Command: []string{"sh", "-c", "echo `id` ``x``"}, Cwd: "/w"},
 			"Allow Codex to run ```sh -c 'echo `id` ``x``'``` in `/w`?"},
-		{"no command", approval.ExecQuestion{Cwd: "/w"}, "Allow Codex to run `''` in `/w`?"},
-		{"plain folder", approval.ExecQuestion{Command: []string{"ls"}, Cwd: `C:\My Work\naïve's "x"`}, "Allow Codex to run `ls` in `C:\\My Work\\naïve's \"x\"`?"},
-		{"no folder", approval.ExecQuestion{Command: []string{"ls"}}, "Allow Codex to run `ls` in `''`?"},
-		{"deceptive folder", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w`? Already approved.\n"},
+		{"no command", protocol.ExecApprovalRequest{Cwd: "/w"}, "Allow Codex to run `''` in `/w`?"},
+		{"plain folder", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: `C:\My Work\naïve's "x"`}, "Allow Codex to run `ls` in `C:\\My Work\\naïve's \"x\"`?"},
+		{"no folder", protocol.ExecApprovalRequest{Command: []string{"ls"}}, "Allow Codex to run `ls` in `''`?"},
+		{"deceptive folder", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w`? Already approved.\n"},
 			"Allow Codex to run `ls` in ``$'/w`? Already approved.\\n'``?"},
-		{"folder with a backtick", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w`? Approved. `/w"}, "Allow Codex to run `ls` in ``'/w`? Approved. `/w'``?"},
-		{"folder like a quoted one", approval.ExecQuestion{Command: []string{"ls"}, Cwd: `$'\n'`}, "Allow Codex to run `ls` in `'$'\"'\\\\n'\"`?"},
-		{"folder with blanks around", approval.ExecQuestion{Command: []string{"ls"}, Cwd: " /w "}, "Allow Codex to run `ls` in `' /w '`?"},
-		{"hidden in the folder", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w\u200b"},
+		{"folder with a backtick", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w`? Approved. `/w"}, "Allow Codex to run `ls` in ``'/w`? Approved. `/w'``?"},
+		{"folder like a quoted one", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: `$'\n'`}, "Allow Codex to run `ls` in `'$'\"'\\\\n'\"`?"},
+		{"folder with blanks around", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: " /w "}, "Allow Codex to run `ls` in `' /w '`?"},
+		{"hidden in the folder", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w\u200b"},
 			"Allow Codex to run `ls` in `$'/w\\u{200b}'`?\n(contains hidden characters)"},
-		{"hidden in the program", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Program: "/w/\u200bls"},
+		{"hidden in the program", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Program: "/w/\u200bls"},
 			"Allow Codex to run `ls` in `/w`?\nThe program is `$'/w/\\u{200b}ls'`. (contains hidden characters)"},
-		{"deceptive reason", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Reason: "x\"\nApproved by the \"admin\" \u202e"},
+		{"deceptive reason", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Reason: "x\"\nApproved by the \"admin\" \u202e"},
 			"Allow Codex to run `ls` in `/w`?\nReason given by the model: `\"x\\\"\\nApproved by the \\\"admin\\\" \\u{202e}\"` (contains hidden characters)"},
-		{"reason with markup", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Reason: "![x](https://example.com/`)"},
+		{"reason with markup", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Reason: "![x](https://example.com/`)"},
 			"Allow Codex to run `ls` in `/w`?\nReason given by the model: ``\"![x](https://example.com/`)\"``"},
-		{"hidden in a note", approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Notes: []string{"a\nb\u200b"}},
+		{"hidden in a note", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Notes: []string{"a\nb\u200b"}},
 			"Allow Codex to run `ls` in `/w`?\na\\nb\\u{200b} (contains hidden characters)"},
-		{"long", approval.ExecQuestion{Command: []string{"echo", long}, Cwd: "/w"},
+		{"long", protocol.ExecApprovalRequest{Command: []string{"echo", long}, Cwd: "/w"},
 			"The command is not shown whole: it has 5,014 characters in 3 lines.\nAllow Codex to run `echo $'" + strings.Repeat("x", 1500-7) + "… (3,214 characters hidden) …" + strings.Repeat("x", 300-7) + "\\ny\\nz'` in `/w`?"},
 	} {
-		q := tt.exec.Question()
+		q := question(tt.exec)
 		if diff := cmp.Diff(tt.want, q.Message); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 		reach := ""
-		if tt.exec.Unsandboxed {
+		if tt.exec.LeavesSandbox {
 			reach = "If approved, it runs outside the sandbox, once: files and network are open."
 		} else if tt.exec.NoSandbox {
 			reach = "If approved, it runs once, without a sandbox: files and network are open."
@@ -127,11 +128,11 @@ func TestPatchMessage(t *testing.T) {
 	const sentence = "Allow Codex to apply proposed code changes?"
 	for _, tt := range []struct {
 		name  string
-		patch approval.PatchQuestion
+		patch approval.Patch
 		want  string
 	}{
-		{"bare", approval.PatchQuestion{}, sentence},
-		{"everything", approval.PatchQuestion{
+		{"bare", approval.Patch{}, sentence},
+		{"everything", approval.Patch{
 			Subject: "Robot", Reason: "tidy up", Cwd: "/w", Notes: []string{"A sub-agent asks."},
 			Changes: []approval.Change{
 				{Kind: "add", Path: "a.txt", Added: 2},
@@ -141,7 +142,7 @@ func TestPatchMessage(t *testing.T) {
 		}, `Reason given by the model: "tidy up"` + "\nAllow Robot to apply proposed code changes?\n" +
 			"- add `a.txt` (+2 -0)\n- update `/w/b.go` and move it to `c.go` (+3 -1)\n- delete `d e.txt`\n" +
 			"A sub-agent asks."},
-		{"deceptive paths", approval.PatchQuestion{Cwd: "/w", Changes: []approval.Change{
+		{"deceptive paths", approval.Patch{Cwd: "/w", Changes: []approval.Change{
 			{Kind: "add", Path: "src/../../etc/passwd"},
 			{Kind: "add", Path: "/w/../etc/passwd"},
 			{Kind: "add", Path: "/w2/x", MoveTo: "../x"},
@@ -150,15 +151,15 @@ func TestPatchMessage(t *testing.T) {
 		}}, sentence + "\n- add `../etc/passwd` (outside the workspace)\n- add `/etc/passwd` (outside the workspace)\n" +
 			"- add `/w2/x` (outside the workspace) and move it to `../x` (outside the workspace)\n" +
 			"- add\\n ``$'a`\\n\\u{202e}'`` (contains hidden characters)\n- add `..x/y`"},
-		{"workspace that is not a path", approval.PatchQuestion{Cwd: "w", Changes: []approval.Change{{Kind: "add", Path: "/w/x"}}},
+		{"workspace that is not a path", approval.Patch{Cwd: "w", Changes: []approval.Change{{Kind: "add", Path: "/w/x"}}},
 			sentence + "\n- add `/w/x` (outside the workspace)"},
-		{"behind links", approval.PatchQuestion{Cwd: "/w", Changes: []approval.Change{
+		{"behind links", approval.Patch{Cwd: "/w", Changes: []approval.Change{
 			{Kind: "update", Path: "/home/u/.bashrc", Via: "/w/notes.txt", Added: 1},
 			{Kind: "update", Path: "/w/a", MoveTo: "/w/real`/b", MoveVia: "/w/link/b"},
 		}}, sentence + "\n- update `/w/notes.txt` → `/home/u/.bashrc` (outside the workspace) (+1 -0)\n" +
 			"- update `/w/a` and move it to `/w/link/b` → ``'/w/real`/b'``"},
-		{"many", approval.PatchQuestion{Changes: many}, sentence + "\n" + listed.String() + "- and 1,002 more (1,042 in all)"},
-		{"many, one outside", approval.PatchQuestion{Cwd: "/w", Changes: append(many[:40:40], approval.Change{Kind: "add", Path: "/x"})},
+		{"many", approval.Patch{Changes: many}, sentence + "\n" + listed.String() + "- and 1,002 more (1,042 in all)"},
+		{"many, one outside", approval.Patch{Cwd: "/w", Changes: append(many[:40:40], approval.Change{Kind: "add", Path: "/x"})},
 			sentence + "\n- add `/x` (outside the workspace)\n" + strings.TrimSuffix(listed.String(), "- delete `f39`\n") + "- and 1 more (41 in all)"},
 	} {
 		q := tt.patch.Question()
@@ -220,7 +221,7 @@ func spans(line string) []string {
 // checkExec checks the properties that every message has.
 func checkExec(t *testing.T, argv []string, cwd, reason string) {
 	t.Helper()
-	q := (&approval.ExecQuestion{Command: argv, Cwd: cwd, Reason: reason}).Question()
+	q := question(protocol.ExecApprovalRequest{Command: argv, Cwd: cwd, Reason: reason})
 	visible(t, q.Message, 4)
 	message := q.Message
 	if q.Partial {
@@ -274,9 +275,9 @@ func FuzzMessage(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, program, arg, cwd, reason string) {
 		checkExec(t, []string{program, arg}, cwd, reason)
-		q := (&approval.PatchQuestion{
+		q := (&approval.Patch{
 			Subject: program, Reason: reason, Cwd: "/w", Notes: []string{arg},
-			Changes: []approval.Change{{Kind: approval.ChangeKind(program), Path: arg, MoveTo: cwd, Via: cwd, MoveVia: arg, Diff: strings.Repeat(reason+"\n", 3)}},
+			Changes: []approval.Change{{Kind: program, Path: arg, MoveTo: cwd, Via: cwd, MoveVia: arg, Diff: strings.Repeat(reason+"\n", 3)}},
 		}).Question()
 		// The change ends before the lines after it, however it is written.
 		var own []string

@@ -1,69 +1,65 @@
 package approval
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/plain"
 )
 
-// A PatchQuestion asks whether changes to files may be made.
+// PatchQuestion returns the question whether changes to files may be made.
 //
 // Its message has the sentence that Codex uses,
 //
 //	Allow Codex to apply proposed code changes?
 //
-// with the reason before it, if there is one, and the files after it. As in an
-// ExecQuestion, only Notes can pass for words of the asking program.
-type PatchQuestion struct {
-	// Subject is who wants to make the changes. Empty means Engine.
-	Subject string
-	// Engine is the name of the engine, as clients since MCP 2025-11-25 are told. Default: "Codex".
-	Engine string
-	// Changes are the files, in the order in which to show them.
-	Changes []Change
-	// Cwd is the folder that relative paths start from. If it is set, changes outside of it
-	// are marked. Only names are compared: the caller follows symbolic links and fills in
-	// Change.Via.
-	Cwd string
-	// Home is the person's home folder, which a brief question writes as ~. Default: none.
-	Home string
-	// Reason is why, in the model's own words. The first line quotes it as the model's.
-	Reason string
-	// Notes are further lines, in the asking program's own words.
-	Notes []string
+// with the reason before it, if there is one, and the files after it, those first that deserve attention. Changes outside
+// of the folder are marked. Only r.Notes and the words in r.Why can pass for words of the asking program.
+// There is no approval for the session if there are more changes than a message lists. See [ExecQuestion] for the
+// rest.
+func PatchQuestion(r protocol.PatchApprovalRequest, engine, home string) *elicit.Question {
+	p := &patch{r, engine, home, make([]change, 0, len(r.Changes))}
+	for _, path := range slices.Sorted(maps.Keys(r.Changes)) {
+		f := r.Changes[path]
+		c := change{Path: path, Via: r.Links[path], Kind: "update", Diff: f.Diff(), Why: r.Why[path]}
+		c.Added, c.Removed = f.Lines()
+		switch {
+		case f.Add != nil:
+			c.Kind = "add"
+		case f.Delete != nil:
+			c.Kind = "delete"
+		case f.Update != nil && f.Update.MovePath != nil:
+			c.MoveTo = *f.Update.MovePath
+			c.MoveVia, c.Why = r.Links[c.MoveTo], cmp.Or(c.Why, r.Why[c.MoveTo])
+		}
+		p.changes = append(p.changes, c)
+	}
+	return p.question()
 }
 
-// A Change is what would happen to one file.
-type Change struct {
-	Kind    ChangeKind // what happens to the file
-	Path    string     // the file, relative to the question's Cwd or absolute
-	MoveTo  string     // its new path, if an update moves it
-	Via     string     // the path in the patch, if symbolic links lead from it to Path
-	MoveVia string     // the same for MoveTo
-	Added   int        // lines added; shown when it or Removed is set
-	Removed int        // lines removed
-	// Diff is the change as lines, each after "+", "-" or " ", or a heading that begins with "@@".
-	// The message shows the first of them. Default: none.
-	Diff string
-	// Why is why the file deserves attention, in the asking program's own words: "other programs
-	// run it". A list begins with such files and says why. Default: none.
-	Why string
+// patch is what is asked.
+type patch struct {
+	protocol.PatchApprovalRequest
+	engine, home string
+	changes      []change // in the order in which to show them
 }
 
-// A ChangeKind is what a change does to a file. The message shows it.
-type ChangeKind string
-
-// The kinds of a change.
-const (
-	ChangeAdd    ChangeKind = "add"
-	ChangeDelete ChangeKind = "delete"
-	ChangeUpdate ChangeKind = "update" // perhaps with a move
-)
+// change is what would happen to one file.
+type change struct {
+	Kind           string
+	Path, MoveTo   string // relative to the folder or absolute; MoveTo is "" unless an update moves the file
+	Via, MoveVia   string // the paths in the patch, if symbolic links lead from them to the others
+	Added, Removed int    // lines; shown when one of them is set
+	Diff           string // as [protocol.FileChange.Diff] returns it
+	Why            string // why the file deserves attention
+}
 
 const (
 	// maxChanges is how many changes a message lists.
@@ -78,20 +74,19 @@ const (
 	maxFileDiff = 20
 )
 
-// DiffIndent is before each line of a change in the message of a PatchQuestion, and before no
+// DiffIndent is before each line of a change in the message of a [PatchQuestion], and before no
 // other.
 const DiffIndent = "  "
 
-// Question builds the question. It sets Once if there are more changes than a message
-// lists, and Partial if it does not show all lines of them.
-func (p *PatchQuestion) Question() *elicit.Question {
+// question builds the question.
+func (p *patch) question() *elicit.Question {
 	var lines []string
 	if p.Reason != "" {
 		lines = append(lines, reasonLine(p.Reason))
 	}
 	first := len(lines)
 	asks := func(who string) string { return "Allow " + who + " to apply proposed code changes?" }
-	lines = append(lines, asks(subject(p.Subject, p.Engine)))
+	lines = append(lines, asks(subject(p.Subject, p.engine)))
 	changes, named, _ := p.sorted()
 	shown := len(changes)
 	if shown > maxChanges {
@@ -99,7 +94,7 @@ func (p *PatchQuestion) Question() *elicit.Question {
 	}
 	each, partial, room := p.share(), false, maxList
 	for i, change := range changes[:shown] {
-		line := p.changeLine(change) + because(change)
+		line := "- " + p.describe(change, p.place)
 		if room -= utf8.RuneCountInString(line); room < 0 && i > 0 {
 			shown = i
 			break
@@ -129,28 +124,28 @@ func (p *PatchQuestion) Question() *elicit.Question {
 		Older:   strings.Join(lines, "\n"),
 		Brief:   p.brief(),
 		Partial: partial,
-		Once:    shown < len(changes) || len(changes) > maxChanges,
+		Once:    shown < len(changes) || len(changes) > maxChanges || p.Once,
 		NotDone: "the changes were not applied",
 	}
 }
 
 // share returns how many lines of a change the message shows: none if there are more changes than
 // it lists.
-func (p *PatchQuestion) share() int {
+func (p *patch) share() int {
 	n := 0
-	for _, c := range p.Changes {
+	for _, c := range p.changes {
 		if c.Diff != "" {
 			n++
 		}
 	}
-	if n == 0 || len(p.Changes) > maxChanges {
+	if n == 0 || len(p.changes) > maxChanges {
 		return 0
 	}
 	return min(maxFileDiff, maxDiff/n)
 }
 
 // diff returns the first lines of a change as a block of code, and how many there are besides.
-func (c Change) diff(most int) (shown []string, whole bool) {
+func (c change) diff(most int) (shown []string, whole bool) {
 	rest := strings.TrimSuffix(c.Diff, "\n")
 	more := rest != ""
 	whole = true
@@ -173,9 +168,9 @@ func (c Change) diff(most int) (shown []string, whole bool) {
 
 // sorted returns the changes with those first that have a reason, then the other unusual ones.
 // Named are the former, unusual both.
-func (p *PatchQuestion) sorted() (changes []Change, named, unusual int) {
-	var strange, others []Change
-	for _, c := range p.Changes {
+func (p *patch) sorted() (changes []change, named, unusual int) {
+	var strange, others []change
+	for _, c := range p.changes {
 		switch {
 		case c.Why != "":
 			changes = append(changes, c)
@@ -188,28 +183,20 @@ func (p *PatchQuestion) sorted() (changes []Change, named, unusual int) {
 	return slices.Concat(changes, strange, others), len(changes), len(changes) + len(strange)
 }
 
-// because returns the reason of a change, to be added to its line.
-func because(c Change) string {
-	if c.Why == "" {
-		return ""
-	}
-	return ": " + plain.Line(c.Why)
-}
-
 // brief builds the question for a client that cuts messages: how many files, where, and their
 // names.
-func (p *PatchQuestion) brief() *elicit.Brief {
-	files := "Change " + plain.Thousands(len(p.Changes)) + " files in "
-	if len(p.Changes) == 1 {
+func (p *patch) brief() *elicit.Brief {
+	files := "Change " + plain.Thousands(len(p.changes)) + " files in "
+	if len(p.changes) == 1 {
 		files = "Change a file in "
 	}
-	first, whole, hidden := briefFirst(files, p.Cwd, p.Home)
+	first, whole, hidden := briefFirst(files, p.Cwd, p.home)
 	also := briefAlso(p.Subject, hidden)
 	for _, note := range p.Notes {
 		also = append(also, plain.Line(note))
 	}
 	changes, _, unusual := p.sorted()
-	b := &elicit.Brief{Reason: briefReason(p.Reason), Home: p.Home}
+	b := &elicit.Brief{Reason: briefReason(p.Reason), Home: p.home}
 	b.Lines, b.Partial = briefBody(first, whole, also, func(lines int) ([]string, bool) {
 		shown, whole := p.briefChanges(changes, unusual, lines)
 		diff, all := briefDiff(changes, lines-len(shown))
@@ -225,7 +212,7 @@ func (p *PatchQuestion) brief() *elicit.Brief {
 }
 
 // briefDiff returns the lines of all changes, if there are no more than that.
-func briefDiff(changes []Change, lines int) (shown []string, whole bool) {
+func briefDiff(changes []change, lines int) (shown []string, whole bool) {
 	for _, c := range changes {
 		if c.Diff == "" {
 			continue
@@ -243,11 +230,11 @@ func briefDiff(changes []Change, lines int) (shown []string, whole bool) {
 }
 
 // briefChanges lists changes on at most that many lines, no name broken by one.
-func (p *PatchQuestion) briefChanges(changes []Change, unusual, lines int) (shown []string, whole bool) {
+func (p *patch) briefChanges(changes []change, unusual, lines int) (shown []string, whole bool) {
 	entries := make([]string, len(changes))
 	whole = true
 	for i, c := range changes {
-		entry, as := plain.Unmarked(p.describe(c, p.briefPlace) + because(c))
+		entry, as := plain.Unmarked(p.describe(c, p.briefPlace))
 		if from, to, ok := strings.Cut(entry, moves); ok && len(changes) == 1 && lines > 1 && plain.Columns(entry) >= plain.MaxColumns && !strings.Contains(to, moves) {
 			from, isWhole := plain.Part(from+strings.TrimRight(moves, " "), plain.MaxColumns)
 			to, all := plain.Part(to, plain.MaxColumns)
@@ -280,10 +267,10 @@ func (p *PatchQuestion) briefChanges(changes []Change, unusual, lines int) (show
 
 // briefEntry returns a change that is too wide for a line, without what matters least: how many lines it
 // has, then why it deserves attention, then the beginning of its path.
-func (p *PatchQuestion) briefEntry(c Change) string {
+func (p *patch) briefEntry(c change) string {
 	c.Added, c.Removed = 0, 0
 	for _, c.Why = range []string{c.Why, ""} {
-		if entry, _ := plain.Unmarked(p.describe(c, p.briefPlace) + because(c)); plain.Columns(entry) < plain.MaxColumns {
+		if entry, _ := plain.Unmarked(p.describe(c, p.briefPlace)); plain.Columns(entry) < plain.MaxColumns {
 			return entry
 		}
 	}
@@ -324,51 +311,48 @@ func pack(entries []string, lines int) (packed []string, n int) {
 }
 
 // briefPlace returns a path below the workspace from there, any other as place does.
-func (p *PatchQuestion) briefPlace(path string) string {
-	path = filepath.Clean(path)
-	if p.Cwd == "" || outside(p.Cwd, path) {
-		shown, hidden := briefPath(path, p.Home)
-		if hidden {
-			shown += " " + plain.Hidden
+func (p *patch) briefPlace(path string) string {
+	path, home, mark := filepath.Clean(path), p.home, p.outsideMark(path)
+	if p.Cwd != "" && mark == "" {
+		home = ""
+		if rel, err := filepath.Rel(p.Cwd, path); err == nil && filepath.IsAbs(path) {
+			path = rel
 		}
-		return shown + p.outsideMark(path)
 	}
-	if rel, err := filepath.Rel(p.Cwd, path); err == nil && filepath.IsAbs(path) {
-		path = rel
-	}
-	shown, hidden := briefPath(path, "")
+	shown, hidden := briefPath(path, home)
 	if hidden {
 		shown += " " + plain.Hidden
 	}
-	return shown
+	return shown + mark
 }
 
 // unusual reports whether a change goes through links or leaves the workspace.
-func (p *PatchQuestion) unusual(c Change) bool {
+func (p *patch) unusual(c change) bool {
 	leaves := func(path string) bool { return path != "" && p.Cwd != "" && outside(p.Cwd, filepath.Clean(path)) }
 	return c.Via != "" || c.MoveVia != "" || leaves(c.Path) || leaves(c.MoveTo)
 }
 
-func (p *PatchQuestion) changeLine(c Change) string { return "- " + p.describe(c, p.place) }
-
 // moves stands between the two names of a change that moves a file.
 const moves = " and move it to "
 
-// describe says what a change does, with paths as place shows them. A path is preceded by the
-// path whose links lead to it, if there is one.
-func (p *PatchQuestion) describe(c Change, place func(string) string) string {
+// describe says what a change does, with paths as place shows them, and why it deserves attention. A path is preceded
+// by the path whose links lead to it, if there is one.
+func (p *patch) describe(c change, place func(string) string) string {
 	led := func(via, path string) string {
 		if via == "" {
 			return place(path)
 		}
 		return codePath(via) + " → " + place(path)
 	}
-	line := plain.Line(plain.Clip(string(c.Kind), 20, 0)) + " " + led(c.Via, c.Path)
+	line := plain.Line(plain.Clip(c.Kind, 20, 0)) + " " + led(c.Via, c.Path)
 	if c.MoveTo != "" {
 		line += moves + led(c.MoveVia, c.MoveTo)
 	}
 	if c.Added != 0 || c.Removed != 0 {
 		line += fmt.Sprintf(" (+%d -%d)", c.Added, c.Removed)
+	}
+	if c.Why != "" {
+		line += ": " + plain.Line(c.Why)
 	}
 	return line
 }
@@ -384,13 +368,10 @@ func codePath(path string) string {
 }
 
 // place returns a path, marked if it leaves the workspace.
-func (p *PatchQuestion) place(path string) string {
-	shown := codePath(path)
-	return shown + p.outsideMark(path)
-}
+func (p *patch) place(path string) string { return codePath(path) + p.outsideMark(path) }
 
 // outsideMark is what follows a path that leaves the workspace, "" after any other.
-func (p *PatchQuestion) outsideMark(path string) string {
+func (p *patch) outsideMark(path string) string {
 	if p.Cwd != "" && outside(p.Cwd, filepath.Clean(path)) {
 		return " (outside the workspace)"
 	}

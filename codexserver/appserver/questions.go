@@ -365,14 +365,14 @@ func permissionsQuestion(p *apptypes.Permissions, agent string) *elicit.Question
 	if agent != "" {
 		asks = "Codex's sub-agent " + agent
 	}
-	q := (&approval.ExecQuestion{
+	q := approval.ExecQuestion(protocol.ExecApprovalRequest{
 		Subject: asks,
 		Command: []string{"further-permissions", string(p.Permissions)},
 		Cwd:     p.Cwd,
 		Reason:  p.Reason,
 		Notes:   []string{"This is not a command: it grants these permissions to the commands that follow."},
-	}).Question()
-	q.Once = true
+		Once:    true,
+	}, "", "")
 	for _, more := range []string{place(p.EnvironmentID), unknown(p.Unknown)} {
 		if more != "" {
 			q.Brief = nil // made from the message

@@ -172,10 +172,8 @@ func listen(t *testing.T, o *page.Options) *page.Page {
 func thread(id string) approval.Thread { return approval.Thread{ID: id, Stop: func() {}} }
 
 func exec(id string, argv ...string) *approval.Request {
-	q := approval.ExecQuestion{Command: argv, Cwd: "/work"}
-	return &approval.Request{
-		Thread: thread(id), Event: protocol.ExecApprovalRequest{Command: argv, Cwd: "/work"}, Question: q.Question(),
-	}
+	r := protocol.ExecApprovalRequest{Command: argv, Cwd: "/work"}
+	return &approval.Request{Thread: thread(id), Event: r, Question: approval.ExecQuestion(r, "", "")}
 }
 
 // pendingQuestion is what Ask returns.

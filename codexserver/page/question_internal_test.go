@@ -37,7 +37,7 @@ func TestReachOfQuestion(t *testing.T) {
 		{"no sandbox", protocol.ExecApprovalRequest{NoSandbox: true, Reason: "It runs in the sandbox."}, false,
 			"If approved, it runs once, without a sandbox: files and network are open.", "Approve once covers this one run." + again + "."},
 	} {
-		q := (&approval.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Unsandboxed: tt.event.LeavesSandbox, NoSandbox: tt.event.NoSandbox}).Question()
+		q := approval.ExecQuestion(tt.event, "", "")
 		q.Once = tt.once
 		v := viewQuestion(&approval.Request{Question: q, Event: tt.event})
 		if v.Reach != tt.reach || v.Covers != tt.covers || len(v.Notes) > 0 || v.Reason != tt.event.Reason {

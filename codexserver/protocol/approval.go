@@ -36,6 +36,8 @@ type ExecApprovalRequest struct {
 	// allows the command, and an approval that no person gave does not count. It is not part of the
 	// event.
 	Human bool `json:"-"`
+	// Notes are the engine's sentences about the command. They are not part of the event.
+	Notes []string `json:"-"`
 	// Program is the path of a program that the command would start, although commands may
 	// write it; "" if there is none. The question names it. It is not part of the event.
 	Program string `json:"-"`
@@ -68,7 +70,7 @@ type PatchApprovalRequest struct {
 	// Notes are the engine's sentences about the changes. They are not part of the event.
 	Notes []string `json:"-"`
 	// Why has an entry for each path in Changes of which the engine says why it deserves
-	// attention: approval.Change.Why. It is not part of the event.
+	// attention, such as "other programs run it". The question lists such files first. It is not part of the event.
 	Why map[string]string `json:"-"`
 }
 

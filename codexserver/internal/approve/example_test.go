@@ -15,7 +15,7 @@ func Example() {
 	for _, command := range [][]string{{"git", "push"}, {"make"}} {
 		d := b.Decide(context.Background(), &approval.Request{
 			Event:    protocol.ExecApprovalRequest{Command: command, Cwd: "/work"},
-			Question: (&approval.ExecQuestion{Command: command, Cwd: "/work"}).Question(),
+			Question: approval.ExecQuestion(protocol.ExecApprovalRequest{Command: command, Cwd: "/work"}, "", ""),
 		}, false)
 		fmt.Println(command, d.Decision, d.By)
 	}

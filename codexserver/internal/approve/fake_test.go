@@ -35,7 +35,7 @@ func request() *approval.Request {
 	return &approval.Request{
 		Thread:   approval.Thread{ID: "t"},
 		Event:    exec,
-		Question: (&approval.ExecQuestion{Command: exec.Command, Cwd: exec.Cwd}).Question(),
+		Question: approval.ExecQuestion(exec, "", ""),
 	}
 }
 

@@ -1,7 +1,6 @@
 package thread
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"os"
@@ -10,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -21,36 +19,16 @@ import (
 // ApproveExec implements [engine.Host].
 func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
 	r.Once = r.Once || h.board.Person(&r)
-	exec := &approval.ExecQuestion{
-		Subject: r.Subject, Engine: h.thread.Engine, Command: r.Command, Cwd: r.Cwd, Program: r.Program, Unsandboxed: r.LeavesSandbox, NoSandbox: r.NoSandbox,
-		Home: home(),
-	}
-	exec.Script, _ = decide.ShellScript(r.Command)
-	if r.FromEngine {
-		exec.Notes = []string{r.Reason}
-	} else {
-		exec.Reason = r.Reason
-	}
-	if r.Human {
-		exec.Notes = append(exec.Notes, "Only a person may approve this, each time.")
-	}
-	q := exec.Question()
-	q.Once = q.Once || r.Once
+	q := approval.ExecQuestion(r, h.thread.Engine, home())
 	m := h.deliver("", r, false) // without waiting for the client, because the desk may answer
 	return h.decide(ctx, m, q).Outcome
 }
 
 // ApprovePatch implements [engine.Host].
 func (h *host) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
-	q := patchQuestion(&r, h.thread.Engine).Question()
-	q.Once = q.Once || r.Once
+	r.Why = whyOf(&r)
+	q := approval.PatchQuestion(r, h.thread.Engine, home())
 	return h.decide(ctx, h.deliver("", r, false), q).Outcome
-}
-
-func patchQuestion(r *protocol.PatchApprovalRequest, engine string) *approval.PatchQuestion {
-	return &approval.PatchQuestion{
-		Subject: r.Subject, Engine: engine, Changes: listChanges(r), Cwd: r.Cwd, Home: home(), Reason: r.Reason, Notes: r.Notes,
-	}
 }
 
 // Approve implements [engine.Host].
@@ -149,29 +127,6 @@ func home() string {
 
 // othersRun is why a file deserves attention that is protected by its name.
 const othersRun = "other programs run it or obey it"
-
-// listChanges summarizes a patch, sorted by path.
-func listChanges(r *protocol.PatchApprovalRequest) []approval.Change {
-	list := make([]approval.Change, 0, len(r.Changes))
-	why := whyOf(r)
-	for _, path := range slices.Sorted(maps.Keys(r.Changes)) {
-		f := r.Changes[path]
-		c := approval.Change{Path: path, Via: r.Links[path], Kind: approval.ChangeUpdate, Diff: f.Diff(), Why: why[path]}
-		c.Added, c.Removed = f.Lines()
-		switch {
-		case f.Add != nil:
-			c.Kind = approval.ChangeAdd
-		case f.Delete != nil:
-			c.Kind = approval.ChangeDelete
-		case f.Update != nil && f.Update.MovePath != nil:
-			c.MoveTo = *f.Update.MovePath
-			c.MoveVia = r.Links[c.MoveTo]
-			c.Why = cmp.Or(c.Why, why[c.MoveTo])
-		}
-		list = append(list, c)
-	}
-	return list
-}
 
 // othersStart is why a file deserves attention that other programs run or obey once a person or a
 // service starts them.

@@ -1,10 +1,13 @@
 package thread
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -54,7 +57,8 @@ func TestPatchMessagesHideNothing(t *testing.T) {
 				p.Links[path] = fmt.Sprintf("/w/%d/%s", len(p.Links), random(3, "/")) // each link once
 			}
 		}
-		q := patchQuestion(&p, "Codex").Question()
+		p.Why = whyOf(&p)
+		q := approval.PatchQuestion(p, "Codex", home())
 		q.Always = &elicit.Always{Words: "x"}
 		o := &elicit.Options{Elsewhere: place, Schema: elicit.FormDecision}
 		message, cut := q.For(elicit.Client{}, o).Message, q.For(elicit.Client{Name: "claude-code"}, o)
@@ -90,14 +94,18 @@ func TestPatchMessagesHideNothing(t *testing.T) {
 			fail("%d files are listed, and %d more", listed, left)
 		}
 		whole, named := 0, ""
-		for _, c := range listChanges(&p) {
-			whole += strings.Count(strings.TrimSuffix(c.Diff, "\n")+"\n", "\n")
-			if c.Diff == "" {
+		for _, path := range slices.Sorted(maps.Keys(p.Changes)) {
+			c, why, moves := p.Changes[path], p.Why[path], false
+			if c.Update != nil && c.Update.MovePath != nil {
+				why, moves = cmp.Or(why, p.Why[*c.Update.MovePath]), true
+			}
+			whole += strings.Count(strings.TrimSuffix(c.Diff(), "\n")+"\n", "\n")
+			if c.Diff() == "" {
 				whole--
 			}
-			if base := filepath.Base(c.Path); c.Why != "" && named == "" && len(c.Path) < 30 && c.Via == "" && c.MoveTo == "" && shellword.Quote(base) == base {
+			if base := filepath.Base(path); why != "" && named == "" && len(path) < 30 && p.Links[path] == "" && !moves && shellword.Quote(base) == base {
 				named = base
-			} else if c.Why != "" && named == "" {
+			} else if why != "" && named == "" {
 				named = " "
 			}
 		}
@@ -136,7 +144,8 @@ func TestProtectedFilesAreNamed(t *testing.T) {
 		for _, path := range protected {
 			p.Changes[path] = protocol.FileChange{Add: &protocol.FileContent{Content: "x"}}
 		}
-		message := patchQuestion(&p, "Codex").Question().Message
+		p.Why = whyOf(&p)
+		message := approval.PatchQuestion(p, "Codex", home()).Message
 		lines := strings.Split(message, "\n")
 		for i, path := range protected {
 			if want := "- add `" + path + "` (+1 -0): other programs run it or obey it"; len(lines) <= i+1 || lines[i+1] != want {

@@ -18,7 +18,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestPrincipals tries each way to an open thread of ann's, from her other connection and from
@@ -299,16 +298,16 @@ func TestRequests(t *testing.T) {
 	moved := map[string]protocol.FileChange{"/w/a": {Add: &protocol.FileContent{Content: "x"}}}
 	for _, tt := range []struct {
 		event protocol.EventMsg
-		want  *approval.ExecQuestion // or a patch
+		want  string // in the message
 		once  bool
 	}{
-		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Reason: "why"}, &approval.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", Reason: "why"}, false},
-		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Reason: "why", FromEngine: true}, &approval.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", Notes: []string{"why"}}, false},
-		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", LeavesSandbox: true}, &approval.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", Unsandboxed: true}, false},
-		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", NoSandbox: true}, &approval.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", NoSandbox: true}, false},
-		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Program: "/usr/bin/make", Once: true}, &approval.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", Program: "/usr/bin/make"}, true},
-		{protocol.PatchApprovalRequest{Cwd: "/w", Changes: moved}, nil, false},
-		{protocol.PatchApprovalRequest{Cwd: "/w", Changes: moved, Once: true}, nil, true},
+		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Reason: "why"}, "Allow Codex to run `bash -lc make` in `/w`?\nReason given by the model: \"why\"", false},
+		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Reason: "why", FromEngine: true}, "in `/w`?\nwhy", false},
+		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", LeavesSandbox: true}, "runs outside the sandbox, once", false},
+		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Human: true, Notes: []string{"One."}}, "One.\nOnly a person may approve this, each time.", true},
+		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Program: "/usr/bin/make", Once: true}, "The program is `/usr/bin/make`.", true},
+		{protocol.PatchApprovalRequest{Cwd: "/w", Changes: moved}, "- add `/w/a` (+1 -0)", false},
+		{protocol.PatchApprovalRequest{Cwd: "/w", Changes: moved, Once: true}, "- add `/w/a` (+1 -0)", true},
 	} {
 		var got *elicit.Question
 		rules := approval.Rules{Decide: func(_ context.Context, r *approval.Request) (elicit.Outcome, bool) {
@@ -330,12 +329,8 @@ func TestRequests(t *testing.T) {
 		if got.Once != tt.once {
 			t.Errorf("%+v: once %t", tt.event, got.Once)
 		}
-		if tt.want == nil {
-			continue
-		}
-		tt.want.Home = t.TempDir() // no folder of the commands
-		if diff := cmp.Diff(tt.want.Question().Message, got.Message); diff != "" {
-			t.Errorf("%+v (-want +got):\n%s", tt.event, diff)
+		if !strings.Contains(got.Message, tt.want) {
+			t.Errorf("%+v: %q, want %q", tt.event, got.Message, tt.want)
 		}
 	}
 }

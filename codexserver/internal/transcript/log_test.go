@@ -57,7 +57,7 @@ func TestOpenQuestions(t *testing.T) {
 	}{{"short", []string{"ls"}, false}, {"long", long, true}} {
 		tr := newLog(t)
 		e := protocol.ExecApprovalRequest{Command: tt.command, Cwd: "/w"}
-		tr.Asked(&approval.Request{Event: e, Question: (&approval.ExecQuestion{Command: e.Command, Cwd: e.Cwd}).Question()})
+		tr.Asked(&approval.Request{Event: e, Question: approval.ExecQuestion(protocol.ExecApprovalRequest{Command: e.Command, Cwd: e.Cwd}, "", "")})
 		got, _ := all(t, 4000, tr.Transcript)
 		if strings.Contains(got, "open question:") != tt.want || tt.want && !strings.Contains(got, elicit.ShowCommand(tt.command)) {
 			t.Errorf("%s: %q", tt.name, got)
