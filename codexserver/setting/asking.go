@@ -1,7 +1,5 @@
 package setting
 
-import "fmt"
-
 // Asking says who is asked for approvals. The zero value asks the client, and the page if there is
 // one.
 type Asking struct {
@@ -45,19 +43,3 @@ func (a Asking) Pages() bool {
 	}
 	return a.Where == WherePage || a.Where == WhereBoth
 }
-
-// Validate returns an error that begins with the name of the first field with a value that does
-// not exist.
-func (a Asking) Validate() error {
-	if !a.Where.valid() {
-		return fmt.Errorf("where: %q is not client, page or both", a.Where)
-	}
-	for name, w := range a.Clients {
-		if w == "" || !w.valid() {
-			return fmt.Errorf("clients.%s: %q is not client, page or both", name, w)
-		}
-	}
-	return nil
-}
-
-func (w Where) valid() bool { return w == "" || w == WhereClient || w == WherePage || w == WhereBoth }

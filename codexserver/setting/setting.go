@@ -9,7 +9,6 @@ package setting
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 )
 
@@ -73,15 +72,6 @@ const (
 	FullAccessAllow FullAccess = "allow" // it gets what it asks for
 	FullAccessDeny  FullAccess = "deny"  // it is refused
 )
-
-// Validate returns an error for another value.
-func (f FullAccess) Validate() error {
-	switch f {
-	case "", FullAccessAsk, FullAccessAllow, FullAccessDeny:
-		return nil
-	}
-	return fmt.Errorf("%q is not ask, allow or deny", f)
-}
 
 // Changes say how the changes of a turn are found: its folder is read before and after the
 // turn. Where that is not possible, the result says so and has the changes of patches. The
