@@ -84,54 +84,55 @@ const (
 )
 
 // Config is the configuration that the caller of a conversation asks for. It overrides the
-// engine's own configuration, config.toml and its overrides. A zero field changes nothing.
+// engine's own configuration, config.toml and its overrides. A zero field changes nothing. Those with a JSON name are
+// the params of newConversation, of which every member may be absent or null.
 type Config struct {
 	// Model is the model's slug.
-	Model string
+	Model string `json:"model,omitzero"`
 	// Profile names a profile of config.toml.
-	Profile string
+	Profile string `json:"profile,omitzero"`
 	// Cwd is the working folder; the server has made it absolute.
-	Cwd string
+	Cwd string `json:"cwd,omitzero"`
 	// ApprovalPolicy overrides approval_policy.
-	ApprovalPolicy ApprovalPolicy
+	ApprovalPolicy ApprovalPolicy `json:"approvalPolicy,omitzero"`
 	// Sandbox overrides sandbox_mode.
-	Sandbox SandboxMode
+	Sandbox SandboxMode `json:"sandbox,omitzero"`
 	// Overrides are configuration keys, dotted or nested, that win over config.toml. The
 	// other fields win over them.
-	Overrides map[string]json.RawMessage
+	Overrides map[string]json.RawMessage `json:"config,omitzero"`
 	// FromCall is true when the overrides come from the caller of a tool, mostly a model,
 	// and not from the user. They can then narrow the configured
 	// shell_environment_policy, but not widen it. A writable root among them does not count
 	// as one of the user's, who alone can make the home and system folders writable.
-	FromCall bool
+	FromCall bool `json:"-"`
 	// Keep reports whether a resumed conversation may keep what its last turn had beyond the
 	// configuration. Nil keeps nothing. If it returns false, the conversation has no more than
 	// the configuration and the other fields give.
-	Keep func(Access) bool
+	Keep func(Access) bool `json:"-"`
 	// Continues is true when a turn continues that began in a process which has ended. No
 	// caller chooses then: its policies are those of the turn, as far as the configuration
 	// allows no less, and its model is that of the turn.
-	Continues bool
+	Continues bool `json:"-"`
 	// BaseInstructions replaces the model's instructions; empty is a value.
-	BaseInstructions *string
+	BaseInstructions *string `json:"baseInstructions,omitzero"`
 	// DeveloperInstructions overrides developer_instructions: a message with
 	// the role developer at the beginning of the history; empty is a value.
-	DeveloperInstructions *string
+	DeveloperInstructions *string `json:"-"`
 	// CompactPrompt overrides compact_prompt, the prompt that summarises the history. An
 	// empty one is the engine's own.
-	CompactPrompt *string
+	CompactPrompt *string `json:"-"`
 	// Effort overrides model_reasoning_effort. It is sent even to a model that is not known
 	// to take it.
-	Effort ReasoningEffort
+	Effort ReasoningEffort `json:"-"`
 	// WebSearch switches web searches on or off. Nil leaves it to the configuration. A call
 	// cannot switch them on if the configuration has web_search = "disabled".
-	WebSearch *bool
+	WebSearch *bool `json:"-"`
 	// IncludePlanTool offers the plan tool to the model.
-	IncludePlanTool *bool
+	IncludePlanTool *bool `json:"includePlanTool,omitzero"`
 	// IncludeApplyPatchTool offers the patch tool to the model.
-	IncludeApplyPatchTool *bool
+	IncludeApplyPatchTool *bool `json:"includeApplyPatchTool,omitzero"`
 	// ReadOnly leaves the model only commands: no MCP servers, web searches or patches.
 	// The conversation has [SandboxReadOnly] and [ApprovalNever], and nothing can widen
 	// them.
-	ReadOnly bool
+	ReadOnly bool `json:"-"`
 }

@@ -1,34 +1,10 @@
 package protocol
 
 import (
-	stdjson "encoding/json"
 	"fmt"
 
 	"github.com/go-json-experiment/json"
 )
-
-// NewConversationParams are the params of newConversation. Every member may be absent or null.
-type NewConversationParams struct {
-	// Model overrides model.
-	Model string `json:"model,omitzero"`
-	// Profile names a profile of config.toml.
-	Profile string `json:"profile,omitzero"`
-	// Cwd is the working folder. A relative one starts in the server's own folder, which
-	// is also the default.
-	Cwd string `json:"cwd,omitzero"`
-	// ApprovalPolicy overrides approval_policy.
-	ApprovalPolicy ApprovalPolicy `json:"approvalPolicy,omitzero"`
-	// Sandbox overrides sandbox_mode.
-	Sandbox SandboxMode `json:"sandbox,omitzero"`
-	// Config are keys of config.toml, dotted or nested; the members above win.
-	Config map[string]stdjson.RawMessage `json:"config,omitzero"`
-	// BaseInstructions replaces the model's instructions; empty is a value.
-	BaseInstructions *string `json:"baseInstructions,omitzero"`
-	// IncludePlanTool offers the plan tool to the model.
-	IncludePlanTool *bool `json:"includePlanTool,omitzero"`
-	// IncludeApplyPatchTool offers the patch tool to the model.
-	IncludeApplyPatchTool *bool `json:"includeApplyPatchTool,omitzero"`
-}
 
 // NewConversationResult is the result of newConversation.
 type NewConversationResult struct {

@@ -24,23 +24,18 @@ func (ss *session) addConversationMethods(m *jsonrpc.Mux) {
 	m.Handle("interruptConversation", jsonrpc.HandlerFunc(ss.interruptConversation))
 }
 
-func (ss *session) newConversation(ctx context.Context, p protocol.NewConversationParams) (*protocol.NewConversationResult, error) {
-	err := oneOf("/approvalPolicy", p.ApprovalPolicy, protocol.ApprovalPolicies())
+func (ss *session) newConversation(ctx context.Context, cfg protocol.Config) (*protocol.NewConversationResult, error) {
+	err := oneOf("/approvalPolicy", cfg.ApprovalPolicy, protocol.ApprovalPolicies())
 	if err == nil {
-		err = oneOf("/sandbox", p.Sandbox, protocol.SandboxModes())
+		err = oneOf("/sandbox", cfg.Sandbox, protocol.SandboxModes())
 	}
-	if err == nil && p.Cwd != "" {
-		if p.Cwd, err = engine.Abs(ctx, p.Cwd); err != nil {
+	if err == nil && cfg.Cwd != "" {
+		if cfg.Cwd, err = engine.Abs(ctx, cfg.Cwd); err != nil {
 			err = mcp.Invalid("/cwd", "%v", err)
 		}
 	}
 	if err != nil {
 		return nil, err
-	}
-	cfg := protocol.Config{
-		Model: p.Model, Profile: p.Profile, Cwd: p.Cwd, ApprovalPolicy: p.ApprovalPolicy, Sandbox: p.Sandbox,
-		Overrides: p.Config, BaseInstructions: p.BaseInstructions,
-		IncludePlanTool: p.IncludePlanTool, IncludeApplyPatchTool: p.IncludeApplyPatchTool,
 	}
 	folder, err := engine.Abs(ctx, ss.server.Folder)
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -286,4 +288,23 @@ func TestMethodsOfAPlainEngine(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestConfigOfTheWire checks that a client chooses no member of a configuration but those of newConversation.
+func TestConfigOfTheWire(t *testing.T) {
+	var names []string
+	for f := range reflect.TypeFor[protocol.Config]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" {
+			t.Errorf("%s has no name for JSON, so a client may set it", f.Name)
+		}
+		if name != "-" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	want := []string{"approvalPolicy", "baseInstructions", "config", "cwd", "includeApplyPatchTool", "includePlanTool", "model", "profile", "sandbox"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
 }
