@@ -54,7 +54,7 @@ func (s *Session) survive(tc *tools.Call, tool string, able func() bool, ask *ap
 			return
 		}
 		r := resume{Form: able(), Host: tc.Host, Background: true}
-		t, news, err := newTask(&call{session: s, tool: tool, turn: turn}, turn, r, taskfile.Working, "in the background")
+		t, news, err := newTask(&call{session: s, tool: tool, turn: turn}, turn, r, modern.TaskStatusWorking, "in the background")
 		if err != nil {
 			s.Log().Warn("a turn in the background would not survive this server", "error", err)
 			return
@@ -115,7 +115,7 @@ func (s *Session) continued(id string, ask *approve.Place) error {
 		if err = jsonv2.Unmarshal(f.Resume, &k); err != nil {
 			return err
 		}
-		if k.Life++; f.Status != taskfile.InputRequired {
+		if k.Life++; f.Status != modern.TaskStatusInputRequired {
 			k.Ended++
 		}
 		f.Resume, err = jsonv2.Marshal(k)

@@ -38,7 +38,7 @@ type task struct {
 
 // newTask writes the first file of a turn of a call, with a new id, and what it has done. News is closed when there is
 // some since.
-func newTask(c *call, turn *tools.Turn, r resume, status taskfile.Status, message string) (t *task, news <-chan struct{}, err error) {
+func newTask(c *call, turn *tools.Turn, r resume, status modern.TaskStatus, message string) (t *task, news <-chan struct{}, err error) {
 	_, news = turn.Asks() // before the file says what it is
 	t = &task{session: c.session, call: c, resume: r, file: taskfile.Task{
 		Principal: c.session.principal(), Tool: c.tool, Status: status, Message: message, Did: turn.Did(), Resume: r.encode(turn),
@@ -72,7 +72,7 @@ func (c *call) becomeTask(can bool) *modern.CreateTaskResult {
 	c.update(func() {
 		c.task, c.attached.alone = t, true
 		created = t.shared(c.words(true)).Created()
-		created.Meta, created.Status = c.session.server.meta(), modern.TaskStatus(c.status(can))
+		created.Meta, created.Status = c.session.server.meta(), c.status(can)
 	})
 	c.session.Go(func() { t.keep(news, c.done) })
 	return created
@@ -139,10 +139,10 @@ func (t *task) end() {
 		return
 	}
 	if cancelled {
-		file.Status, file.Message = taskfile.Cancelled, "cancelled by the client"
+		file.Status, file.Message = modern.TaskStatusCancelled, "cancelled by the client"
 	} else {
 		result, _ := modern.Encode(t.session.server.complete(t.answer())) // its parts always encode
-		file.Status, file.Message, file.Result = taskfile.Completed, "done", jsontext.Value(result)
+		file.Status, file.Message, file.Result = modern.TaskStatusCompleted, "done", jsontext.Value(result)
 		if isError(c.result) {
 			file.Message = "ended with an error"
 		}

@@ -113,11 +113,11 @@ func (s *Session) find(id string) (*task, error) {
 }
 
 // status returns the status for a client that can be asked, or not. The caller holds c.mu.
-func (c *call) status(can bool) taskfile.Status {
+func (c *call) status(can bool) modern.TaskStatus {
 	if can && len(c.inbox.open) > 0 {
-		return taskfile.InputRequired
+		return modern.TaskStatusInputRequired
 	}
-	return taskfile.Working
+	return modern.TaskStatusWorking
 }
 
 // words say what the turn does, and with timed for how long. The caller holds c.mu.
@@ -143,11 +143,11 @@ func (t *task) seen(can bool) (d modern.DetailedTask, over bool, changed <-chan 
 	switch {
 	case t.call != nil && !t.over:
 		now := t.shared(t.call.words(true))
-		if t.call.status(can) == taskfile.InputRequired {
+		if t.call.status(can) == modern.TaskStatusInputRequired {
 			return now.InputRequired(t.call.inbox.requests()), false, t.call.changed
 		}
 		return now.Working(), false, t.call.changed
-	case t.call != nil && t.call.turn != nil && f.Status == taskfile.Completed:
+	case t.call != nil && t.call.turn != nil && f.Status == modern.TaskStatusCompleted:
 		if late := t.call.turn.Afterwards(); len(late) > 0 {
 			f.Result = t.call.withTexts(late)
 		}
@@ -158,7 +158,7 @@ func (t *task) seen(can bool) (d modern.DetailedTask, over bool, changed <-chan 
 	}
 	ended := t.shared(elicit.OneLine(f.Message, 0))
 	ended.PollIntervalMs, ended.TTLMs = nil, new(f.Expires.Sub(f.Created).Milliseconds())
-	if f.Status == taskfile.Cancelled {
+	if f.Status == modern.TaskStatusCancelled {
 		return ended.Cancelled(), true, nil
 	}
 	return ended.Completed(stdjson.RawMessage(f.Result)), true, nil
@@ -204,7 +204,7 @@ func (t *task) lost() taskfile.Task {
 		did = "; " + did
 	}
 	result, _ := modern.Encode(t.session.server.complete(answer)) // its parts always encode
-	f.Status, f.Message, f.Result = taskfile.Completed, "the server ended while this task ran"+did, jsontext.Value(result)
+	f.Status, f.Message, f.Result = modern.TaskStatusCompleted, "the server ended while this task ran"+did, jsontext.Value(result)
 	if f.Expires.IsZero() {
 		f.Expires = time.Now().Add(taskfile.Keep)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
 
 const secret = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -31,10 +32,10 @@ func TestHostileIDs(t *testing.T) {
 		strings.Repeat("x", 1<<20) + "." + secret,
 	} {
 		unknown(t, s, id)
-		if _, err := s.Create(taskfile.Task{ID: id, Status: taskfile.Working}); err == nil || len(err.Error()) > 2000 {
+		if _, err := s.Create(taskfile.Task{ID: id, Status: modern.TaskStatusWorking}); err == nil || len(err.Error()) > 2000 {
 			t.Errorf("%.300q was created, or the error is %.300v", id, err)
 		}
-		if _, err := s.Update(taskfile.Task{ID: id, Status: taskfile.Working}); !errors.Is(err, taskfile.ErrNotServed) {
+		if _, err := s.Update(taskfile.Task{ID: id, Status: modern.TaskStatusWorking}); !errors.Is(err, taskfile.ErrNotServed) {
 			t.Errorf("%.300q: %v", id, err)
 		}
 	}
@@ -143,7 +144,7 @@ func TestNoFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newStore(t, home)
-	if _, err := s.Create(taskfile.Task{ID: newID(t), Status: taskfile.Working}); err == nil {
+	if _, err := s.Create(taskfile.Task{ID: newID(t), Status: modern.TaskStatusWorking}); err == nil {
 		t.Error("a task was made")
 	}
 	if _, _, err := s.Get(newID(t)); err == nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
 
 func TestNamedPipe(t *testing.T) {
@@ -104,10 +105,10 @@ func TestFullDisk(t *testing.T) {
 	before := names(t, home)
 	id := newID(t)
 	changed := task
-	changed.Status, changed.Result, changed.Resume = taskfile.Completed, []byte(`{}`), nil
+	changed.Status, changed.Result, changed.Resume = modern.TaskStatusCompleted, []byte(`{}`), nil
 	for size := range uint64(100) {
 		room(syscall.Rlimit{Cur: size, Max: was.Max})
-		_, failed := s.Create(taskfile.Task{ID: id, Status: taskfile.Working})
+		_, failed := s.Create(taskfile.Task{ID: id, Status: modern.TaskStatusWorking})
 		_, kept := s.Update(changed)
 		room(was)
 		if failed == nil || kept == nil {
@@ -120,7 +121,7 @@ func TestFullDisk(t *testing.T) {
 	unknown(t, other, id)
 	found(t, other, task, taskfile.Other)
 	found(t, other, update(t, s, changed), taskfile.NoOwner)
-	if _, err := s.Create(taskfile.Task{ID: id, Status: taskfile.Working}); err != nil {
+	if _, err := s.Create(taskfile.Task{ID: id, Status: modern.TaskStatusWorking}); err != nil {
 		t.Errorf("with room again: %v", err)
 	}
 }

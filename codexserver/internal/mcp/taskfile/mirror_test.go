@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
 
 // failing is a store that fails while err is set.
@@ -64,13 +65,13 @@ func TestMirror(t *testing.T) {
 	found(t, kept, task, taskfile.Gone)
 	id := newID(t)
 	f.err = worker.ErrUnavailable
-	if _, err := s.Create(taskfile.Task{ID: id, Tool: "codex", Status: taskfile.Working}); !errors.Is(err, f.err) {
+	if _, err := s.Create(taskfile.Task{ID: id, Tool: "codex", Status: modern.TaskStatusWorking}); !errors.Is(err, f.err) {
 		t.Error(err)
 	}
 	unknown(t, s, id)
 	unknown(t, kept, id)
 	changed := task
-	changed.Status, changed.Result, changed.Resume = taskfile.Completed, []byte(`{}`), nil
+	changed.Status, changed.Result, changed.Resume = modern.TaskStatusCompleted, []byte(`{}`), nil
 	if _, err := s.Update(changed); !errors.Is(err, f.err) {
 		t.Error(err)
 	}

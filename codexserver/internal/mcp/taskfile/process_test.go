@@ -15,6 +15,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/internal/nightly"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -63,7 +64,7 @@ func oneTask(s *taskfile.Store) error {
 	if err != nil {
 		return err
 	}
-	task, err := s.Create(taskfile.Task{ID: id, Tool: "codex", Status: taskfile.Working})
+	task, err := s.Create(taskfile.Task{ID: id, Tool: "codex", Status: modern.TaskStatusWorking})
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func oneTask(s *taskfile.Store) error {
 	if task, err = s.Update(task); err != nil {
 		return err
 	}
-	task.Message, task.Status, task.Result = "", taskfile.Completed, result(id)
+	task.Message, task.Status, task.Result = "", modern.TaskStatusCompleted, result(id)
 	if _, err = s.Update(task); err != nil {
 		return err
 	}
@@ -110,11 +111,11 @@ func check(t *testing.T, s *taskfile.Store, word, id string) {
 	switch {
 	case err != nil:
 		t.Errorf("%s, and then: %v", word, err)
-	case task.Status.Finished() != (owner == taskfile.NoOwner), !task.Status.Finished() && owner != taskfile.Gone:
+	case isFinished(task) != (owner == taskfile.NoOwner), !isFinished(task) && owner != taskfile.Gone:
 		t.Errorf("%s, and then: %s, served by %v", word, task.Status, owner)
-	case word == "finished" && !task.Status.Finished():
+	case word == "finished" && !isFinished(task):
 		t.Errorf("finished, and then: %s", task.Status)
-	case task.Status.Finished() && string(task.Result) != string(result(id)):
+	case isFinished(task) && string(task.Result) != string(result(id)):
 		t.Errorf("%s, and then the result is %s", word, task.Result)
 	}
 }
@@ -176,7 +177,7 @@ func TestTwoProcesses(t *testing.T) {
 		}
 		task, owner, err := s.Get(id)
 		want := taskfile.NoOwner
-		if !task.Status.Finished() {
+		if !isFinished(task) {
 			want = taskfile.Other // it ends when its tasks have
 		}
 		if err != nil || owner != want {
@@ -204,3 +205,5 @@ func TestTwoProcesses(t *testing.T) {
 		check(t, s, "finished", id)
 	}
 }
+
+func isFinished(t taskfile.Task) bool { return t.Status == modern.TaskStatusCompleted }

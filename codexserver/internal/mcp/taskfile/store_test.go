@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 )
@@ -46,7 +47,7 @@ func newID(t testing.TB) string {
 
 func create(t testing.TB, s *taskfile.Store) taskfile.Task {
 	t.Helper()
-	task, err := s.Create(taskfile.Task{ID: newID(t), Tool: "codex", Status: taskfile.Working, Resume: jsontext.Value(`{"turn":{}}`)})
+	task, err := s.Create(taskfile.Task{ID: newID(t), Tool: "codex", Status: modern.TaskStatusWorking, Resume: jsontext.Value(`{"turn":{}}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func update(t testing.TB, s *taskfile.Store, task taskfile.Task) taskfile.Task {
 
 func complete(t testing.TB, s *taskfile.Store, task taskfile.Task) taskfile.Task {
 	t.Helper()
-	task.Status, task.Result, task.Resume = taskfile.Completed, jsontext.Value(`{"content":[]}`), nil
+	task.Status, task.Result, task.Resume = modern.TaskStatusCompleted, jsontext.Value(`{"content":[]}`), nil
 	return update(t, s, task)
 }
 
@@ -97,7 +98,7 @@ func TestTask(t *testing.T) {
 	}
 	found(t, one, task, taskfile.Self)
 	found(t, two, task, taskfile.Other)
-	task.Status, task.Message = taskfile.InputRequired, "waiting for approval of \xff"
+	task.Status, task.Message = modern.TaskStatusInputRequired, "waiting for approval of \xff"
 	task = update(t, one, task)
 	found(t, two, task, taskfile.Other)
 	if task.Message != "waiting for approval of \uFFFD" {
@@ -136,7 +137,7 @@ func TestClose(t *testing.T) {
 	if _, err := one.Update(task); !errors.Is(err, taskfile.ErrNotServed) {
 		t.Errorf("Update: %v", err)
 	}
-	if _, err := one.Create(taskfile.Task{ID: newID(t), Status: taskfile.Working}); !errors.Is(err, os.ErrClosed) {
+	if _, err := one.Create(taskfile.Task{ID: newID(t), Status: modern.TaskStatusWorking}); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Create: %v", err)
 	}
 }

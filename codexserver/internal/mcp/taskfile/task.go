@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -15,19 +16,10 @@ import (
 // Keep is how long a finished task is kept.
 const Keep = 24 * time.Hour
 
-// Status is the progress of a task.
-type Status string
-
-// The statuses of MCP.
-const (
-	Working       Status = "working"
-	InputRequired Status = "input_required"
-	Completed     Status = "completed"
-	Cancelled     Status = "cancelled"
-)
-
-// Finished reports whether a task with this status no longer changes.
-func (s Status) Finished() bool { return s == Completed || s == Cancelled }
+// finished reports whether the task no longer changes.
+func (t *Task) finished() bool {
+	return t.Status == modern.TaskStatusCompleted || t.Status == modern.TaskStatusCancelled
+}
 
 // Task is a task as in its file.
 type Task struct {
@@ -43,8 +35,8 @@ type Task struct {
 	// Expires is when the task may be removed. It is zero until the task is finished. The
 	// store sets it.
 	Expires time.Time `json:"expires,omitzero"`
-	// Status is the progress of the task.
-	Status Status `json:"status"`
+	// Status is the progress of the task. A task never fails: its result says so.
+	Status modern.TaskStatus `json:"status"`
 	// Message describes the status to a person.
 	Message string `json:"message,omitzero"`
 	// Did is what an unfinished task has done so far, a JSON object, or nil. It is for the
@@ -156,8 +148,8 @@ func check(t Task) error {
 	if err := checkID(t.ID); err != nil {
 		return fmt.Errorf("member id: %w", err)
 	}
-	finished := t.Status.Finished()
-	if !finished && t.Status != Working && t.Status != InputRequired {
+	finished := t.finished()
+	if !finished && t.Status != modern.TaskStatusWorking && t.Status != modern.TaskStatusInputRequired {
 		return fmt.Errorf("member status: %.100q is unknown", t.Status)
 	}
 	notObject := func(v jsontext.Value) bool { return v != nil && v.Kind() != jsontext.KindBeginObject }
@@ -172,7 +164,7 @@ func check(t Task) error {
 		{!isSecret(t.Server.Instance), "server.instance is not made of letters and digits, or too short or long"},
 		{finished && t.Did != nil, "did must be missing with this status"},
 		{finished && t.Resume != nil, "resume must be missing with this status"},
-		{(t.Status == Completed) != (t.Result != nil), "result must be there with the status completed alone"},
+		{(t.Status == modern.TaskStatusCompleted) != (t.Result != nil), "result must be there with the status completed alone"},
 		{notObject(t.Did), "did is not an object"},
 		{notObject(t.Resume), "resume is not an object"},
 		{notObject(t.Result), "result is not an object"},

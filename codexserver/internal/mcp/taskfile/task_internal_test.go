@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -23,7 +24,7 @@ func TestDecode(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Task{
-		ID: testID, Tool: "codex", Created: at, Updated: at.Add(time.Second), Status: Working, Message: "running go test",
+		ID: testID, Tool: "codex", Created: at, Updated: at.Add(time.Second), Status: modern.TaskStatusWorking, Message: "running go test",
 		Server: Server{Instance: testInstance, PID: 7, Host: "h", Started: at.Add(-time.Hour)},
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -55,7 +56,7 @@ func TestDecodeErrors(t *testing.T) {
 		{testInstance, `../../../../../../../../../tmp/lock`, "member server.instance"},
 		{testInstance, strings.Repeat("A", 129), "member server.instance"},
 		{`"pid":7`, `"pid":7.5`, `"/server/pid"`},
-		{`"working"`, `"Working"`, "member status"},
+		{`"working"`, `"Working"`, "/status"},
 		{`"working"`, `"completed"`, "member expires"},
 		{`"working"`, `"completed","expires":"2026-11-21T10:00:00Z"`, "member result"},
 		{`"working"`, `"completed","expires":"2026-11-21T10:00:00Z","result":[]`, "member result"},
@@ -90,7 +91,7 @@ func FuzzDecode(f *testing.F) {
 		if id, ok := fileID(fileName(task.ID)); !ok || id != task.ID || strings.ContainsAny(fileName(task.ID)+lockPrefix+task.Server.Instance, "/\\\x00:") {
 			t.Errorf("the id %q or the instance %q is not a plain name", task.ID, task.Server.Instance)
 		}
-		if task.Status.Finished() && task.Expires.IsZero() {
+		if task.finished() && task.Expires.IsZero() {
 			t.Errorf("a finished task never expires: %s", data)
 		}
 		text, err := encode(task)
@@ -120,9 +121,9 @@ func TestSweepKeepsNewest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		made, err := s.Create(Task{ID: id, Status: Working})
+		made, err := s.Create(Task{ID: id, Status: modern.TaskStatusWorking})
 		if err == nil && n > 0 {
-			made.Status, made.Result = Completed, []byte(`{}`)
+			made.Status, made.Result = modern.TaskStatusCompleted, []byte(`{}`)
 			_, err = s.Update(made)
 		}
 		if err != nil {
