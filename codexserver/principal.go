@@ -50,8 +50,8 @@ func (p *Principal) Serve(ctx context.Context, t jsonrpc.Transport) error {
 // ended and all requests are answered. Tool calls may continue afterwards. When ctx ends
 // with the cause [jsonrpc.ErrCancelled], they are cancelled.
 func (p *Principal) Exchange(ctx context.Context, t jsonrpc.Transport) error {
-	handler := p.server.observed(p.name, t, p.session.Handler(approval.MayAsk(ctx)))
-	return verdict(ctx, p.session.Peer(t, handler, p.server.trace).Run(ctx))
+	client := p.session.Connect(p.session, approval.MayAsk(ctx), func() {})
+	return verdict(ctx, client.Peer(t, p.server.observed(p.name, t, client.Handler(nil)), p.server.trace).Run(ctx))
 }
 
 // Busy reports whether a turn runs, in the background too, or a call of [Principal.Exchange].

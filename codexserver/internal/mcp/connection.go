@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/era"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -28,14 +29,13 @@ const (
 	maxOver = 64
 )
 
-// Connection is one connection to a client of both eras, from its first message to its last.
+// Connection is one connection to a client of one era or both, from its first message to its last.
 type Connection struct {
 	session *Session
 	home    *Session // where turns of servers that were killed continue
 	peer    *jsonrpc.Peer
 	asks    bool   // the client may approve
 	stop    func() // ends the handling of requests
-	handed  limit  // requests with a handshake that may take long
 
 	hello atomic.Pointer[hello] // one without params before initialize
 
@@ -86,23 +86,32 @@ func (c *Connection) Mux() *jsonrpc.Mux {
 }
 
 // Handler returns the handler of both eras. A request with the _meta of 2026-07-28 goes to the session, any
-// other to before.
+// other to before. If that is nil, there are only requests of 2026-07-28: others are refused, because the version is
+// missing, and notifications, which their clients do not send, are ignored.
 func (c *Connection) Handler(before jsonrpc.Handler) jsonrpc.Handler {
 	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
 		var meta jsontext.Value
 		if !r.IsNotification() {
 			meta = era.Meta(r.Params)
 		}
-		if meta == nil {
+		switch {
+		case before != nil && meta == nil:
 			return before.ServeRPC(ctx, r)
+		case before != nil:
+			c.note(&c.began)
+		case r.IsNotification():
+			return nil, nil
+		case meta == nil:
+			meta = jsontext.Value(`{}`)
 		}
-		c.note(&c.began)
 		return c.session.serve(ctx, r, meta, c.asks)
 	})
 }
 
 // Peer sets the peer of the connection and returns it. Its handler is that of [Connection.Handler], or only of
-// [Connection.Mux]. Methods inline are also handled on its read loop, see [Session.Peer].
+// [Connection.Mux]. The methods with which clients poll, those whose order matters, and those in inline are handled on
+// its read loop. They return at once. A retry of a call is too, so that of two answers to one question the first
+// counts.
 func (c *Connection) Peer(t jsonrpc.Transport, h jsonrpc.Handler, hooks jsonrpc.Hooks, inline ...string) *jsonrpc.Peer {
 	hooks.InputEnd = func(error) { c.note(&c.ended) }
 	problem := hooks.Problem
@@ -112,10 +121,23 @@ func (c *Connection) Peer(t jsonrpc.Transport, h jsonrpc.Handler, hooks jsonrpc.
 			problem(err, line)
 		}
 	}
-	o := c.session.options(&hooks, append(inline, mcptypes.Ping.Name(), mcptypes.ToolsList.Name(), mcptypes.LoggingSetLevel.Name())...)
-	o.Batches = func() bool { return c.hello.Load().client.ProtocolVersion == batches }
-	o.MaxConcurrent += maxLong + spare
-	c.peer = jsonrpc.NewPeer(t, h, o)
+	named := jsonrpc.Methods(append(inline,
+		mcptypes.Ping.Name(), mcptypes.ToolsList.Name(), mcptypes.LoggingSetLevel.Name(), modern.ServerDiscover.Name(),
+		modern.TasksGet.Name(), modern.TasksUpdate.Name(), modern.TasksCancel.Name(),
+	)...)
+	c.peer = jsonrpc.NewPeer(t, h, &jsonrpc.Options{
+		Cancellation: jsonrpc.MCPCancel,
+		Inline: func(r *jsonrpc.Request) bool {
+			return named(r) || r.Method == modern.ToolsCall.Name() && era.HasMember(jsontext.Value(r.Params), "requestState") && era.Meta(r.Params) != nil
+		},
+		Batches:        func() bool { return c.hello.Load().client.ProtocolVersion == batches },
+		MaxConcurrent:  maxLong + spare,
+		MaxUnsent:      2 * c.session.server.MaxUnread,
+		LenientVersion: true, // as the server of 2025 did
+		DrainTimeout:   -1,   // the session decides
+		Logger:         c.session.Log(),
+		Hooks:          &hooks,
+	})
 	return c.peer
 }
 
@@ -142,9 +164,9 @@ func (c *Connection) Close() error {
 }
 
 // enter counts a request that may take long, and fails if too many are handled. After a success
-// the caller must leave c.handed.
+// the caller must leave the session's open.
 func (c *Connection) enter() error {
-	return c.handed.enter(jsonrpc.CodeOverloaded, "overloaded: "+tooMany)
+	return c.session.open.enter(jsonrpc.CodeOverloaded, "overloaded: "+tooMany)
 }
 
 // Limited returns the handler of a method that may take long. It counts the method's requests.
@@ -154,7 +176,7 @@ func (c *Connection) Limited(h jsonrpc.Handler) jsonrpc.Handler {
 			if err := c.enter(); err != nil {
 				return nil, err
 			}
-			defer c.handed.leave()
+			defer c.session.open.leave()
 		}
 		return h.ServeRPC(ctx, r)
 	})

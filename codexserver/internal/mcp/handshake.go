@@ -185,7 +185,7 @@ func (c *Connection) callTool(ctx context.Context, r *jsonrpc.Request) (any, err
 		if err := c.enter(); err != nil {
 			return nil, err
 		}
-		defer c.handed.leave()
+		defer c.session.open.leave()
 	}
 	began, to := time.Now(), &recipient{request: r.ID, events: true}
 	if p.Meta != nil {

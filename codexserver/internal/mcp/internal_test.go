@@ -146,7 +146,8 @@ func TestManyUnknownTasks(t *testing.T) {
 	threads := thread.NewTable(nil, &approve.Options{}).Share("")
 	s := (&Server{Tasks: tasks, Logger: slog.New(slog.DiscardHandler)}).NewSession(t.Context(), threads, nil)
 	ours, theirs := jsonrpc.Pipe()
-	peer := s.Peer(theirs, s.Handler(true), jsonrpc.Hooks{})
+	client := s.Connect(s, true, func() {})
+	peer := client.Peer(theirs, client.Handler(nil), jsonrpc.Hooks{})
 	served := make(chan error, 1)
 	go func() { served <- peer.Run(t.Context()) }()
 	for range maxReads {

@@ -11,14 +11,13 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
-	"github.com/codexmcp/codexmcp/internal/era"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 const (
-	// maxLong is how many requests that may take long are handled at a time, in each era, and how many
+	// maxLong is how many requests that may take long are handled at a time, of both eras, and how many
 	// calls of 2026-07-28 may be unfinished, including those that wait for their client. More are refused,
 	// because they would wait for calls that may never end.
 	maxLong = 4096
@@ -99,45 +98,6 @@ func (s *Session) Go(f func()) { s.running.Go(f) }
 
 // principal returns the owner of the turns, "" if the server has one user.
 func (s *Session) principal() string { return s.threads.Principal() }
-
-// Peer returns the peer of a connection that has only requests of 2026-07-28, see [Session.Handler].
-// The methods with which clients poll, and those whose order matters, are handled on its read loop. They
-// return at once. A retry of a call is too, so that of two answers to one question the first counts.
-func (s *Session) Peer(t jsonrpc.Transport, h jsonrpc.Handler, hooks jsonrpc.Hooks) *jsonrpc.Peer {
-	return jsonrpc.NewPeer(t, h, s.options(&hooks))
-}
-
-func (s *Session) options(hooks *jsonrpc.Hooks, inline ...string) *jsonrpc.Options {
-	named := jsonrpc.Methods(append(inline, modern.ServerDiscover.Name(), modern.TasksGet.Name(), modern.TasksUpdate.Name(), modern.TasksCancel.Name())...)
-	return &jsonrpc.Options{
-		Cancellation: jsonrpc.MCPCancel,
-		Inline: func(r *jsonrpc.Request) bool {
-			return named(r) || r.Method == modern.ToolsCall.Name() && era.HasMember(jsontext.Value(r.Params), "requestState") && era.Meta(r.Params) != nil
-		},
-		MaxConcurrent:  maxLong,
-		MaxUnsent:      2 * s.server.MaxUnread,
-		LenientVersion: true, // as the server of 2025 did
-		DrainTimeout:   -1,   // the session decides
-		Logger:         s.Log(),
-		Hooks:          hooks,
-	}
-}
-
-// Handler returns a handler for connections that have only requests of 2026-07-28. It ignores
-// notifications, which their clients do not send. If asks is false, the client may not approve and is not
-// asked.
-func (s *Session) Handler(asks bool) jsonrpc.Handler {
-	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
-		if r.IsNotification() {
-			return nil, nil
-		}
-		meta := era.Meta(r.Params)
-		if meta == nil {
-			meta = jsontext.Value(`{}`) // refused, because the version is missing
-		}
-		return s.serve(ctx, r, meta, asks)
-	})
-}
 
 // serve answers a request with its _meta. It answers unknown and removed methods with -32601.
 func (s *Session) serve(ctx context.Context, r *jsonrpc.Request, meta jsontext.Value, asks bool) (any, error) {
