@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -217,34 +218,18 @@ func unknownOfOurs(from layer, keys []key) error {
 }
 
 // nearestOfOurs returns the key that a user may have meant by another one, "" for none: one that is a typo away, or
-// one whose last part has a word of it, which may stand in another table now.
-func nearestOfOurs(name string, keys []key) (nearest string) {
-	var names []string
+// whose name in its table is.
+func nearestOfOurs(name string, keys []key) string {
+	meant := map[string]string{}
+	for _, table := range ourTables {
+		meant[table] = table
+	}
 	for _, k := range keys {
-		names = append(names, k.name)
+		meant[k.name], meant[k.name[strings.Index(k.name, ".")+1:]] = k.name, k.name
 	}
-	if near := text.Nearest(name, slices.Values(slices.Concat(names, ourTables))); near != "" {
-		return near
-	}
-	segments := strings.Split(name, ".")
-	words, best := strings.FieldsFunc(name, func(r rune) bool { return r == '.' || r == '_' }), 0
-	for _, k := range names {
-		last, score := k[strings.Index(k, ".")+1:], 0
-		for _, word := range words {
-			if slices.Contains(strings.Split(last, "_"), word) {
-				score += 3
-			}
-		}
-		if last == segments[len(segments)-1] {
-			score += 2
-		} else if last == segments[0] {
-			score++
-		}
-		if score > best {
-			nearest, best = k, score
-		}
-	}
-	return nearest
+	names := slices.Sorted(maps.Keys(meant))
+	near := text.Nearest(name, slices.Values(names))
+	return meant[cmp.Or(near, text.Nearest(name[strings.LastIndex(name, ".")+1:], slices.Values(names)))]
 }
 
 func oneOf[W ~string](words ...W) check {

@@ -265,12 +265,12 @@ func TestSettingsAtTheirLimits(t *testing.T) {
 	}
 }
 
-// TestOldKeys checks that a key that is gone is unknown, and which key its error names.
-func TestOldKeys(t *testing.T) {
+// TestUnknownOfOurs checks which key the error for an unknown one names.
+func TestUnknownOfOurs(t *testing.T) {
 	for file, meant := range map[string]string{
-		"trusted_calls = true": "calls.trusted", "locked_arguments = []": "calls.locked_arguments", "always_load = true": "calls.always_load",
-		"tools = []": "calls.tools", "[tools]\nx = 1": "calls.tools", "tasks.mode = 'never'": "calls.tasks", "tasks.grace = 0": "calls.grace", "tasks.resume = false": "calls.resume",
-		"changes.track = false": "calls.changes", "changes.files = 1": "calls.changes", "drain.timeout = 0": "http.drain_timeout", "keep.log = 0": "approvals.log",
+		"trusted_calls = true": "", "locked_arguments = []": "calls.locked_arguments", "always_load = true": "calls.always_load",
+		"tools = []": "calls.tools", "[tools]\nx = 1": "calls.tools", "tasks.mode = 'never'": "", "tasks.grace = 0": "calls.grace", "tasks.resume = false": "calls.resume",
+		"changes.track = false": "", "full_acces = 'deny'": "calls.full_access", "drain.timeout = 0": "http.drain_timeout", "keep.log = 0": "approvals.log",
 		"approvals.max_pending = 1": "", "approvals.legacy_flat = true": "", "limits.response_bytes = 1": "", "failover.wait = '1s'": "",
 		"notify.after = 0": "", "approvals.on_eror = 'deny'": "approvals.on_error", "[aprovals]": "approvals", "nonsense = 1": "",
 	} {
