@@ -4,18 +4,15 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // Log is an [io.Writer] of lines to the file at a path, as [safefile.Log] writes them. A decision is on the
-// disk when Write returns. It is safe for concurrent use.
+// disk when Write returns. One goroutine at a time may use it before its first line is written.
 type Log struct {
 	path string
 	most int64
-
-	mu   sync.Mutex
 	file *safefile.Log // nil before the first line
 }
 
@@ -28,8 +25,6 @@ func On(file *safefile.Log) *Log { return &Log{file: file} }
 
 // Open makes the file now.
 func (l *Log) Open() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.file != nil {
 		return nil
 	}
@@ -58,8 +53,6 @@ func (l *Log) Write(line []byte) (int, error) {
 
 // Close closes the file. Nothing may be written afterwards.
 func (l *Log) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.file == nil {
 		return nil
 	}
