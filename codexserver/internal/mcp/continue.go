@@ -11,8 +11,6 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // The work of a server that was killed is in the files of its tasks, and of its turns in the
@@ -20,29 +18,12 @@ import (
 // client makes the first call: a client that starts a server only to see what it offers
 // makes none.
 
-// resume is what the file of a task has for the next server.
-type resume struct {
-	// Turn is [tools.Turn.Resume].
-	Turn jsontext.Value `json:"turn"`
-	// Form is true if the client can be asked, and Host is its name. Other clients get the questions of a
-	// turn in the background.
-	Form bool   `json:"form,omitzero"`
-	Host string `json:"host,omitzero"`
-	// Background is true for a turn in the background.
-	Background bool `json:"background,omitzero"`
-	// Life is how many servers have continued the turn, and Ended is how many have ended while it did not wait
-	// for a person, who may be the reason.
-	Life  int `json:"life,omitzero"`
-	Ended int `json:"ended,omitzero"`
-}
-
-// encode returns r for a turn, or nil if no other server can continue it.
-func (r resume) encode(t *tools.Turn) jsontext.Value {
+// resumeOf returns r for a turn, or nil if no other server can continue it.
+func resumeOf(t *tools.Turn, r taskfile.Resume) *taskfile.Resume {
 	if r.Turn = t.Resume(); r.Turn == nil {
 		return nil
 	}
-	raw, _ := jsonv2.Marshal(r, jsontext.AllowInvalidUTF8(true)) // which always encodes
-	return raw
+	return &r
 }
 
 // survive lets the turns of a call of a tool in the background survive this server, and those of others
@@ -53,7 +34,7 @@ func (s *Session) survive(tc *tools.Call, tool string, able func() bool, ask *ap
 		if !s.server.Tasks.continues() || turn.Resume() == nil {
 			return
 		}
-		r := resume{Form: able(), Host: tc.Host, Background: true}
+		r := taskfile.Resume{Form: able(), Host: tc.Host, Background: true}
 		t, news, err := newTask(&call{session: s, tool: tool, turn: turn}, turn, r, modern.TaskStatusWorking, "in the background")
 		if err != nil {
 			s.Log().Warn("a turn in the background would not survive this server", "error", err)
@@ -110,20 +91,11 @@ func (s *Session) continued(id string, ask *approve.Place) error {
 	if s.ctx.Err() != nil {
 		return nil // the next server continues it
 	}
-	var k resume
-	file, giveUp, err := tasks.store.Adopt(id, func(f *taskfile.Task) (err error) {
-		if err = jsonv2.Unmarshal(f.Resume, &k); err != nil {
-			return err
-		}
-		if k.Life++; f.Status != modern.TaskStatusInputRequired {
-			k.Ended++
-		}
-		f.Resume, err = jsonv2.Marshal(k)
-		return err
-	})
+	file, giveUp, err := tasks.store.Adopt(id)
 	if err != nil {
 		return err
 	}
+	k := *file.Resume
 	cut := tools.Unfinished{Thread: file.Thread(), Resume: k.Turn, Did: file.Did, Ended: k.Ended}
 	if k.Background {
 		err = s.continueInBackground(file, k, cut, ask)
@@ -137,7 +109,7 @@ func (s *Session) continued(id string, ask *approve.Place) error {
 }
 
 // continueCall continues the call of a task.
-func (s *Session) continueCall(file taskfile.Task, k resume, cut tools.Unfinished) error {
+func (s *Session) continueCall(file taskfile.Task, k taskfile.Resume, cut tools.Unfinished) error {
 	client := elicit.Client{ProtocolVersion: modern.ProtocolVersion, Name: k.Host}
 	if k.Form {
 		client.Capabilities = json.RawMessage(`{"elicitation":{}}`)
@@ -171,7 +143,7 @@ func (s *Session) continueCall(file taskfile.Task, k resume, cut tools.Unfinishe
 }
 
 // continueInBackground continues a turn in the background.
-func (s *Session) continueInBackground(file taskfile.Task, k resume, cut tools.Unfinished, ask *approve.Place) error {
+func (s *Session) continueInBackground(file taskfile.Task, k taskfile.Resume, cut tools.Unfinished, ask *approve.Place) error {
 	tasks := s.server.Tasks
 	a := thread.Attend{Ask: ask, Comes: s.comes(k.Form), Observer: thread.ObserverOf(tasks.observe(s.ctx, file.Principal, file.Tool))}
 	if !a.Comes {

@@ -28,20 +28,20 @@ const (
 // over. The call's mutex guards it.
 type task struct {
 	session   *Session
-	call      *call          // nil for a file
-	owner     taskfile.Owner // of a file
-	resume    resume         // for the next server, without the turn
-	file      taskfile.Task  // as last written
-	cancelled bool           // by the client
-	over      bool           // file has the result, perhaps only in memory
+	call      *call           // nil for a file
+	owner     taskfile.Owner  // of a file
+	resume    taskfile.Resume // for the next server, without the turn
+	file      taskfile.Task   // as last written
+	cancelled bool            // by the client
+	over      bool            // file has the result, perhaps only in memory
 }
 
 // newTask writes the first file of a turn of a call, with a new id, and what it has done. News is closed when there is
 // some since.
-func newTask(c *call, turn *tools.Turn, r resume, status modern.TaskStatus, message string) (t *task, news <-chan struct{}, err error) {
+func newTask(c *call, turn *tools.Turn, r taskfile.Resume, status modern.TaskStatus, message string) (t *task, news <-chan struct{}, err error) {
 	_, news = turn.Asks() // before the file says what it is
 	t = &task{session: c.session, call: c, resume: r, file: taskfile.Task{
-		Principal: c.session.principal(), Tool: c.tool, Status: status, Message: message, Did: turn.Did(), Resume: r.encode(turn),
+		Principal: c.session.principal(), Tool: c.tool, Status: status, Message: message, Did: turn.Did(), Resume: resumeOf(turn, r),
 	}}
 	if t.file.ID, err = taskfile.NewID(turn.ThreadID()); err == nil {
 		t.file, err = c.session.server.Tasks.store.Create(t.file)
@@ -60,7 +60,7 @@ func (c *call) becomeTask(can bool) *modern.CreateTaskResult {
 	if turn == nil || turn.InBackground() { // which is answered soon
 		return nil
 	}
-	t, news, err := newTask(c, turn, resume{Form: c.inbox.canAsk, Host: c.call.Host}, status, doing)
+	t, news, err := newTask(c, turn, taskfile.Resume{Form: c.inbox.canAsk, Host: c.call.Host}, status, doing)
 	if err != nil {
 		c.session.Log().Warn("a call does not become a task", "error", err)
 		c.outlet.speak()
@@ -99,7 +99,7 @@ func (t *task) keep(news, done <-chan struct{}) {
 		if turn != nil && (status != file.Status || acted || cancelled && file.Resume != nil || ticked && doing != file.Message) {
 			file.Status, file.Message, file.Did, file.Resume = status, doing, turn.Did(), nil
 			if !cancelled {
-				file.Resume = t.resume.encode(turn)
+				file.Resume = resumeOf(turn, t.resume)
 			}
 			written, err := c.session.server.Tasks.store.Update(file)
 			if err != nil { // the task is kept in memory

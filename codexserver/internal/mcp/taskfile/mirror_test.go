@@ -86,7 +86,7 @@ func TestMirror(t *testing.T) {
 
 	next, _ := mirrored(t, away, disk, 2)
 	found(t, next, task, taskfile.Gone)
-	adopted, _, err := next.Adopt(task.ID, asIs)
+	adopted, _, err := next.Adopt(task.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/internal/claim"
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
 
 var (
@@ -86,11 +87,11 @@ func (s *Store) Update(t Task) (Task, error) {
 	return t, err
 }
 
-// Adopt makes this store serve an unfinished task whose server is [Gone], and returns it as
-// written. Change changes the task before it is written; if it fails, nothing is. Of several
-// servers that try, one succeeds; for the others, and for a finished task, the error wraps [ErrNotServed].
+// Adopt makes this store serve an unfinished task whose server is [Gone] and that another can continue, and returns it as
+// written, with one life more. Of several servers that try, one succeeds; for the others, and for a finished task, the
+// error wraps [ErrNotServed].
 // GiveUp gives the task up for its server from before: the owner is [Gone] again.
-func (s *Store) Adopt(id string, change func(*Task) error) (t Task, giveUp func() error, err error) {
+func (s *Store) Adopt(id string) (t Task, giveUp func() error, err error) {
 	var before Server
 	err = s.change("taking over", id, func(root *os.Root, serves bool) (bool, error) {
 		err := claim.Alone(filepath.Join(s.dir, guardFile), func() error {
@@ -98,12 +99,12 @@ func (s *Store) Adopt(id string, change func(*Task) error) (t Task, giveUp func(
 			switch {
 			case err != nil:
 				return err
-			case owner != Gone:
+			case owner != Gone, found.Resume == nil:
 				return ErrNotServed
 			}
 			before = found.Server
-			if err := change(&found); err != nil {
-				return err
+			if found.Resume.Life++; found.Status != modern.TaskStatusInputRequired {
+				found.Resume.Ended++
 			}
 			t = s.own(found)
 			return s.put(root, t)

@@ -42,9 +42,8 @@ type Task struct {
 	// Did is what an unfinished task has done so far, a JSON object, or nil. It is for the
 	// client if the server ends before the task.
 	Did jsontext.Value `json:"did,omitzero"`
-	// Resume is what another server needs to continue an unfinished task, a JSON object, or
-	// nil if no other does.
-	Resume jsontext.Value `json:"resume,omitzero"`
+	// Resume is what another server needs to continue an unfinished task, or nil if no other does.
+	Resume *Resume `json:"resume,omitzero"`
 	// Result is the CallToolResult of a completed task, a JSON object.
 	Result jsontext.Value `json:"result,omitzero"`
 	// Server is the server that serves or served the task. The store sets it.
@@ -55,6 +54,22 @@ type Task struct {
 func (t Task) Thread() string {
 	thread, _, _ := strings.Cut(t.ID, ".")
 	return thread
+}
+
+// Resume is what another server needs to continue a task.
+type Resume struct {
+	// Turn is what it needs to know of the turn, a JSON object.
+	Turn jsontext.Value `json:"turn"`
+	// Form is true if the client can be asked, and Host is its name. Other clients get the questions of a
+	// turn in the background.
+	Form bool   `json:"form,omitzero"`
+	Host string `json:"host,omitzero"`
+	// Background is true for a turn in the background.
+	Background bool `json:"background,omitzero"`
+	// Life is how many servers have continued the turn, and Ended is how many have ended while it did not wait
+	// for a person, who may be the reason.
+	Life  int `json:"life,omitzero"`
+	Ended int `json:"ended,omitzero"`
 }
 
 // Server is a process that serves tasks.
@@ -125,7 +140,7 @@ func isSecret(s string) bool {
 
 // encode returns the content of the task's file.
 func encode(t Task) ([]byte, error) {
-	data, err := json.Marshal(t)
+	data, err := json.Marshal(t, jsontext.AllowInvalidUTF8(true)) // a client chooses its name
 	switch {
 	case err != nil:
 		return nil, err
@@ -166,7 +181,7 @@ func check(t Task) error {
 		{finished && t.Resume != nil, "resume must be missing with this status"},
 		{(t.Status == modern.TaskStatusCompleted) != (t.Result != nil), "result must be there with the status completed alone"},
 		{notObject(t.Did), "did is not an object"},
-		{notObject(t.Resume), "resume is not an object"},
+		{t.Resume != nil && (t.Resume.Turn == nil || notObject(t.Resume.Turn)), "resume.turn is not an object"},
 		{notObject(t.Result), "result is not an object"},
 	} {
 		if m.wrong {
