@@ -33,14 +33,13 @@ type call struct {
 	inbox    inbox
 	turn     *tools.Turn // nil before it is queued, and for tools without one
 	taskable bool        // the call may become a task
-	task     *task
 }
 
 // attachment is how a call reaches its client. The call's mutex guards it.
 type attachment struct {
 	client elicit.Client // of the newest request
 	waits  bool          // a request waits for the call
-	alone  bool          // the turn continues without a request that waits for it
+	alone  bool          // the turn continues without a request that waits for it, as that of a task does
 	late   bool          // the request waits longer than for a result, so the call becomes a task with its turn
 }
 
@@ -106,11 +105,11 @@ func (c *call) mayTake(q *request) time.Duration {
 	return c.session.server.Tools.MayTake(c.tool, q.client.Name, q.bare)
 }
 
-// clientLeft ends the call of a client that has left, unless it is a task.
+// clientLeft ends the call of a client that has left, unless its turn continues without it.
 func (c *call) clientLeft() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.task == nil {
+	if !c.attached.alone {
 		c.cancel(jsonrpc.ErrClosed)
 	}
 }

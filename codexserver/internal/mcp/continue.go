@@ -131,10 +131,10 @@ func (s *Session) continueCall(file taskfile.Task, k taskfile.Resume, cut tools.
 		tasks.leave(s.principal())
 		return err
 	}
-	c.task = &task{session: s, call: c, resume: k, file: file}
-	s.add(c.task)
+	t := &task{session: s, call: c, resume: k, file: file}
+	s.add(t)
 	c.run(run, func() { tasks.leave(s.principal()) })
-	s.Go(func() { c.task.keep(nil, c.done) })
+	s.Go(func() { t.keep(nil, c.done) })
 	select { // who waits for continueAll finds the turn
 	case <-begun:
 	case <-c.done:

@@ -70,7 +70,7 @@ func (c *call) becomeTask(can bool) *modern.CreateTaskResult {
 	c.session.add(t)
 	var created *modern.CreateTaskResult
 	c.update(func() {
-		c.task, c.attached.alone = t, true
+		c.attached.alone = true
 		created = t.shared(c.words(true)).Created()
 		created.Meta, created.Status = c.session.server.meta(), c.status(can)
 	})
