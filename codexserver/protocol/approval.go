@@ -1,12 +1,10 @@
 package protocol
 
-// ExecApprovalRequest asks whether a command may run. An engine passes it to its host, and
-// listeners receive it as an event.
+// ExecApprovalRequest asks whether a Command, an argv, may run for the call CallID of the turn TurnID. An engine passes
+// it to its host, and listeners receive it as an event.
 type ExecApprovalRequest struct {
-	// CallID is the model's id of the call, and TurnID is the turn's.
-	CallID string `json:"call_id"`
-	TurnID string `json:"turn_id,omitzero"`
-	// Command is the argv.
+	CallID  string   `json:"call_id"`
+	TurnID  string   `json:"turn_id,omitzero"`
 	Command []string `json:"command"`
 	// Cwd is the absolute path of the folder in which it would run.
 	Cwd string `json:"cwd"`
@@ -43,9 +41,8 @@ type ExecApprovalRequest struct {
 	Program string `json:"-"`
 }
 
-// PatchApprovalRequest asks whether a patch may be applied.
+// PatchApprovalRequest asks whether the patch of the call CallID of the turn TurnID may be applied.
 type PatchApprovalRequest struct {
-	// CallID is the model's id of the call, and TurnID is the turn's.
 	CallID string `json:"call_id"`
 	TurnID string `json:"turn_id,omitzero"`
 	// Changes is the patch by absolute path, with symbolic links resolved.

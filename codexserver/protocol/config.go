@@ -84,19 +84,17 @@ const (
 )
 
 // Config is the configuration that the caller of a conversation asks for. It overrides the
-// engine's own configuration, config.toml and its overrides. A zero field changes nothing. Those with a JSON name are
+// engine's own configuration, config.toml and its overrides, such as ApprovalPolicy, Sandbox and Model, a slug.
+// IncludePlanTool and IncludeApplyPatchTool offer these tools. A zero field changes nothing. Those with a JSON name are
 // the params of newConversation, of which every member may be absent or null.
 type Config struct {
-	// Model is the model's slug.
 	Model string `json:"model,omitzero"`
 	// Profile names a profile of config.toml.
 	Profile string `json:"profile,omitzero"`
 	// Cwd is the working folder; the server has made it absolute.
-	Cwd string `json:"cwd,omitzero"`
-	// ApprovalPolicy overrides approval_policy.
+	Cwd            string         `json:"cwd,omitzero"`
 	ApprovalPolicy ApprovalPolicy `json:"approvalPolicy,omitzero"`
-	// Sandbox overrides sandbox_mode.
-	Sandbox SandboxMode `json:"sandbox,omitzero"`
+	Sandbox        SandboxMode    `json:"sandbox,omitzero"`
 	// Overrides are configuration keys, dotted or nested, that win over config.toml. The
 	// other fields win over them.
 	Overrides map[string]json.RawMessage `json:"config,omitzero"`
@@ -126,10 +124,8 @@ type Config struct {
 	Effort ReasoningEffort `json:"-"`
 	// WebSearch switches web searches on or off. Nil leaves it to the configuration. A call
 	// cannot switch them on if the configuration has web_search = "disabled".
-	WebSearch *bool `json:"-"`
-	// IncludePlanTool offers the plan tool to the model.
-	IncludePlanTool *bool `json:"includePlanTool,omitzero"`
-	// IncludeApplyPatchTool offers the patch tool to the model.
+	WebSearch             *bool `json:"-"`
+	IncludePlanTool       *bool `json:"includePlanTool,omitzero"`
 	IncludeApplyPatchTool *bool `json:"includeApplyPatchTool,omitzero"`
 	// ReadOnly leaves the model only commands: no MCP servers, web searches or patches.
 	// The conversation has [SandboxReadOnly] and [ApprovalNever], and nothing can widen

@@ -12,6 +12,10 @@
 //
 // Events have names in snake_case, JSON-RPC methods in camelCase. An optional member without a value is left out, or
 // written as null where its comment says so. Fields with the name "-" are not on the wire: they are for the server only.
+// CallID is the model's id of a call, which ties the events of one call together, TurnID is the turn's, and ConversationID,
+// a UUID, the conversation's. Command is an argv. A patch has changes by path. Paths are absolute where no comment says
+// otherwise.
+//
 // The page "The wire" of the module's documentation lists all members, and when each event is sent.
 //
 // Package engine uses these types between an engine and the server, package codexserver between the server and clients.

@@ -18,18 +18,15 @@ type EventMsg interface {
 	EventType() string
 }
 
-// Event is an event with the id of its submission: the id of the tools/call request for a
+// Event is an event, Msg, with the ID of its submission: the id of the tools/call request for a
 // first turn, a counter for later turns, and "" outside of turns.
 type Event struct {
-	// ID is the submission's.
-	ID string
-	// Msg is what happened.
+	ID  string
 	Msg EventMsg
 }
 
-// RawEvent is an event of a type that this package does not know.
+// RawEvent is an event of a Type that this package does not know.
 type RawEvent struct {
-	// Type is the type on the wire.
 	Type string
 	// Raw is the whole flat object, type included.
 	Raw stdjson.RawMessage

@@ -32,12 +32,11 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// ParsedCommand is what a part of a command does, judged by its words.
+// ParsedCommand is what a part of a command, the shell text Cmd, does, judged by its words.
 type ParsedCommand struct {
 	// Type is "read", "list_files", "search" or "unknown".
 	Type string `json:"type"`
-	// Cmd is the part as shell text.
-	Cmd string `json:"cmd"`
+	Cmd  string `json:"cmd"`
 	// Name is the file that a read reads.
 	Name *string `json:"name,omitzero"`
 	// Query is what a search looks for. A search writes nil as null.
@@ -69,12 +68,10 @@ const (
 	Stderr OutputStream = "stderr"
 )
 
-// ExecCommandBegin says that a command was started.
+// ExecCommandBegin says that a Command, an argv, was started by the call CallID of the turn TurnID.
 type ExecCommandBegin struct {
-	// CallID ties the events of one call together, and TurnID is the turn's.
-	CallID string `json:"call_id"`
-	TurnID string `json:"turn_id,omitzero"`
-	// Command is the argv.
+	CallID  string   `json:"call_id"`
+	TurnID  string   `json:"turn_id,omitzero"`
 	Command []string `json:"command"`
 	// Cwd is the absolute folder that it runs in.
 	Cwd string `json:"cwd"`
@@ -82,19 +79,15 @@ type ExecCommandBegin struct {
 	ParsedCmd []ParsedCommand `json:"parsed_cmd"`
 }
 
-// ExecCommandOutputDelta is a piece of a running command's output.
+// ExecCommandOutputDelta is a piece of a running command's output: Chunk was written to Stream, by the call CallID.
 type ExecCommandOutputDelta struct {
-	// CallID ties the events of one call together.
-	CallID string `json:"call_id"`
-	// Stream is the stream that it was written to.
+	CallID string       `json:"call_id"`
 	Stream OutputStream `json:"stream"`
-	// Chunk is the bytes, base64 on the wire.
-	Chunk []byte `json:"chunk"`
+	Chunk  []byte       `json:"chunk"`
 }
 
-// ExecCommandEnd says that a command ended.
+// ExecCommandEnd says that the command of the call CallID of the turn TurnID ended, Duration after its start.
 type ExecCommandEnd struct {
-	// CallID ties the events of one call together, and TurnID is the turn's.
 	CallID string `json:"call_id"`
 	TurnID string `json:"turn_id,omitzero"`
 	// Stdout and Stderr are the output of each stream. A long one is shortened.
@@ -103,8 +96,7 @@ type ExecCommandEnd struct {
 	// AggregatedOutput is both streams in the order in which they arrived.
 	AggregatedOutput string `json:"aggregated_output"`
 	// ExitCode is the exit status, or 128 and more for a signal.
-	ExitCode int `json:"exit_code"`
-	// Duration is the time from the start to the end.
+	ExitCode int      `json:"exit_code"`
 	Duration Duration `json:"duration"`
 	// FormattedOutput is what the model sees.
 	FormattedOutput string `json:"formatted_output"`
@@ -113,14 +105,11 @@ type ExecCommandEnd struct {
 	Omitted int64 `json:"-"`
 }
 
-// FileChange is a patch's effect on one file: exactly one member is set.
+// FileChange is a patch's effect on one file: exactly one of Add, Delete and Update, which may move it, is set.
 type FileChange struct {
-	// Add creates a file.
-	Add *FileContent `json:"add,omitzero"`
-	// Delete removes a file.
+	Add    *FileContent `json:"add,omitzero"`
 	Delete *FileContent `json:"delete,omitzero"`
-	// Update changes a file, and may move it.
-	Update *FileUpdate `json:"update,omitzero"`
+	Update *FileUpdate  `json:"update,omitzero"`
 }
 
 // Diff returns the change as lines, each after "+", "-" or " ", or a heading that begins with "@@". A file that is
@@ -185,20 +174,17 @@ type FileUpdate struct {
 	MovePath *string `json:"move_path"`
 }
 
-// PatchApplyBegin says that a patch is about to be applied.
+// PatchApplyBegin says that the call CallID of the turn TurnID is about to apply a patch: Changes, by absolute path.
 type PatchApplyBegin struct {
-	// CallID ties the events of one call together, and TurnID is the turn's.
 	CallID string `json:"call_id"`
 	TurnID string `json:"turn_id,omitzero"`
 	// AutoApproved is true when no question was asked.
-	AutoApproved bool `json:"auto_approved"`
-	// Changes is the patch by absolute path.
-	Changes map[string]FileChange `json:"changes"`
+	AutoApproved bool                  `json:"auto_approved"`
+	Changes      map[string]FileChange `json:"changes"`
 }
 
-// PatchApplyEnd reports whether a patch was applied.
+// PatchApplyEnd reports whether the patch of the call CallID of the turn TurnID was applied.
 type PatchApplyEnd struct {
-	// CallID ties the events of one call together, and TurnID is the turn's.
 	CallID string `json:"call_id"`
 	TurnID string `json:"turn_id,omitzero"`
 	// Stdout lists what was changed, and Stderr is why the patch was not applied.
@@ -213,58 +199,47 @@ type TurnDiff struct {
 	UnifiedDiff string `json:"unified_diff"`
 }
 
-// PlanStep is one step of a plan.
+// PlanStep is one step of a plan, with the text Step.
 type PlanStep struct {
-	// Step is the text.
 	Step string `json:"step"`
 	// Status is "pending", "in_progress" or "completed".
 	Status string `json:"status"`
 }
 
-// PlanUpdate is the model's plan.
+// PlanUpdate is the model's Plan.
 type PlanUpdate struct {
 	// Explanation is nil, written as null, without one.
-	Explanation *string `json:"explanation"`
-	// Plan are the steps in their order.
-	Plan []PlanStep `json:"plan"`
+	Explanation *string    `json:"explanation"`
+	Plan        []PlanStep `json:"plan"`
 }
 
-// MCPInvocation is a call of a tool on one of the configured MCP servers.
+// MCPInvocation is a call of a Tool of a Server, by its name in the configuration.
 type MCPInvocation struct {
-	// Server is the server's name in the configuration.
 	Server string `json:"server"`
-	// Tool is the tool's name on its server.
-	Tool string `json:"tool"`
+	Tool   string `json:"tool"`
 	// Arguments is a JSON object, left out if there are none.
 	Arguments stdjson.RawMessage `json:"arguments,omitzero"`
 }
 
-// MCPToolCallBegin says that an MCP tool is being called.
+// MCPToolCallBegin says that the MCP tool of an Invocation is being called, by the call CallID.
 type MCPToolCallBegin struct {
-	// CallID ties the events of one call together.
-	CallID string `json:"call_id"`
-	// Invocation is the call.
+	CallID     string        `json:"call_id"`
 	Invocation MCPInvocation `json:"invocation"`
 }
 
 // MCPToolCallResult is a tool's result, or why there is none.
 type MCPToolCallResult struct {
-	// Ok is the server's CallToolResult.
 	Ok stdjson.RawMessage `json:"Ok,omitzero"`
 	// Err is why there is no result; nil with an Ok.
 	Err *string `json:"Err,omitzero"`
 }
 
-// MCPToolCallEnd says how a call of an MCP tool ended.
+// MCPToolCallEnd says with which Result the Invocation of an MCP tool by the call CallID ended, after Duration.
 type MCPToolCallEnd struct {
-	// CallID ties the events of one call together.
-	CallID string `json:"call_id"`
-	// Invocation says what was called.
-	Invocation MCPInvocation `json:"invocation"`
-	// Duration is from the call to its end.
-	Duration Duration `json:"duration"`
-	// Result is what came of it.
-	Result MCPToolCallResult `json:"result"`
+	CallID     string            `json:"call_id"`
+	Invocation MCPInvocation     `json:"invocation"`
+	Duration   Duration          `json:"duration"`
+	Result     MCPToolCallResult `json:"result"`
 }
 
 // WebSearchBegin says that the provider searches the web. CallID ties the events of one call together.

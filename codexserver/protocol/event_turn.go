@@ -13,9 +13,8 @@ type SessionConfigured struct {
 	SessionID string `json:"session_id"`
 	// ThreadID is the same under its newer name; the server fills it in.
 	ThreadID string `json:"thread_id,omitzero"`
-	// Model is the model that answers.
-	Model string `json:"model"`
-	// ModelProviderID is the provider's name in the configuration.
+	Model    string `json:"model"`
+	// ModelProviderID is the name in the configuration of the provider of Model, which answers.
 	ModelProviderID string `json:"model_provider_id,omitzero"`
 	// ApprovalPolicy is left out if it is not one of the words, as with the granular
 	// policies of today's Codex.
@@ -52,10 +51,9 @@ type TaskStarted struct {
 // text of such a result is empty, as in Codex; its structured content has the reason.
 const EmptyAnswer = "it is empty"
 
-// TaskComplete ends a turn that was not aborted. In a turn that failed, it follows the
+// TaskComplete ends the turn TurnID, which was not aborted. In a turn that failed, it follows the
 // [Error].
 type TaskComplete struct {
-	// TurnID is the turn's.
 	TurnID string `json:"turn_id,omitzero"`
 	// LastAgentMessage is the answer; nil, written as null, without one.
 	LastAgentMessage *string `json:"last_agent_message"`
@@ -70,11 +68,9 @@ type AbortReason string
 // AbortInterrupted is the only reason that this server gives.
 const AbortInterrupted AbortReason = "interrupted"
 
-// TurnAborted ends a turn that was interrupted, or aborted by an answer to a question.
+// TurnAborted ends the turn TurnID, which was interrupted, or aborted by an answer to a question, for a Reason.
 type TurnAborted struct {
-	// TurnID is the turn's.
-	TurnID string `json:"turn_id,omitzero"`
-	// Reason says why.
+	TurnID string      `json:"turn_id,omitzero"`
 	Reason AbortReason `json:"reason"`
 }
 
@@ -92,12 +88,10 @@ type TokenUsage struct {
 	TotalTokens int64 `json:"total_tokens"`
 }
 
-// TokenUsageInfo is the usage of a conversation and of its last model response.
+// TokenUsageInfo is the usage of a conversation, TotalTokenUsage, and of its last model response, LastTokenUsage.
 type TokenUsageInfo struct {
-	// TotalTokenUsage is the conversation's.
 	TotalTokenUsage TokenUsage `json:"total_token_usage"`
-	// LastTokenUsage is the last response's.
-	LastTokenUsage TokenUsage `json:"last_token_usage"`
+	LastTokenUsage  TokenUsage `json:"last_token_usage"`
 	// ModelContextWindow is in tokens; nil, written as null, when unknown.
 	ModelContextWindow *int64 `json:"model_context_window"`
 }
@@ -152,10 +146,9 @@ type UserMessageKind string
 // UserPlain is the kind of the user's own messages.
 const UserPlain UserMessageKind = "plain"
 
-// UserMessage is a message of the user, in rollouts, in initial messages, and in the events
+// UserMessage is a Message of the user, in rollouts, in initial messages, and in the events
 // of a desk.
 type UserMessage struct {
-	// Message is the text.
 	Message string `json:"message"`
 	// Kind is left out in rollouts of programs that do not record it.
 	Kind UserMessageKind `json:"kind,omitzero"`
@@ -211,10 +204,9 @@ type Refused struct {
 	// Command is the argv of a command, and Cwd its folder.
 	Command []string
 	Cwd     string
-	// Changes are those of a patch, by absolute path.
+	// Changes are those of a patch, by absolute path. Tool is the name of the tool if there is neither.
 	Changes map[string]FileChange
-	// Tool is the name of the tool if there is neither.
-	Tool string
+	Tool    string
 	// Reason is the text that the model received.
 	Reason string
 	// CallID is the model's id of the call, "" if the engine does not tell.
@@ -227,7 +219,7 @@ type StreamError struct {
 	Message string `json:"message"`
 }
 
-// ModelReroute says that another model, or another provider, answers from now on. What the first one
+// ModelReroute says that another model, or another provider, answers from now on, and the Reason. What the first one
 // had written of its message does not count.
 type ModelReroute struct {
 	// FromProvider and FromModel answered before. The provider is "", which is left out, where the
@@ -237,8 +229,7 @@ type ModelReroute struct {
 	// ToProvider and ToModel answer from now on.
 	ToProvider string `json:"to_provider,omitzero"`
 	ToModel    string `json:"to_model"`
-	// Reason says why.
-	Reason string `json:"reason"`
+	Reason     string `json:"reason"`
 }
 
 // Words returns a line for a person.

@@ -5,11 +5,9 @@ import (
 	"strings"
 )
 
-// InputItem is a part of a user's message. Its Type says which field is used.
+// InputItem is a part of a user's message. Its Type says which field is used, Text for an [InputText].
 type InputItem struct {
-	// Type says which of the other fields is used.
 	Type InputItemType
-	// Text is the text of an [InputText].
 	Text string
 	// ImageURL is the address, often a data URL, of an [InputImage].
 	ImageURL string
@@ -45,7 +43,6 @@ func TextOf(items []InputItem) string {
 
 // TurnInput is what starts a turn.
 type TurnInput struct {
-	// Items are the user's message, in order.
 	Items []InputItem
 	// Effort changes the effort for this and later turns; "" leaves it.
 	Effort ReasoningEffort
@@ -70,19 +67,14 @@ type TurnInput struct {
 	Review *Review
 }
 
-// TurnContext is the part of a conversation's configuration that holds for a turn, as its file
-// keeps it. Every field but Effort has a value.
+// TurnContext is the part of a conversation's configuration that holds for a turn, as its file keeps it: the absolute
+// folder Cwd, Model, ApprovalPolicy and SandboxPolicy, among others. Every field but Effort has a value.
 type TurnContext struct {
-	// Cwd is the absolute working folder.
-	Cwd string `json:"cwd"`
-	// ApprovalPolicy says when the user is asked.
-	ApprovalPolicy ApprovalPolicy `json:"approval_policy"`
-	// SandboxPolicy says what commands may touch.
-	SandboxPolicy SandboxPolicy `json:"sandbox_policy"`
-	// Model is the model's slug.
-	Model string `json:"model"`
-	// Effort is left out for models without one.
-	Effort ReasoningEffort `json:"effort,omitzero"`
+	Cwd            string          `json:"cwd"`
+	ApprovalPolicy ApprovalPolicy  `json:"approval_policy"`
+	SandboxPolicy  SandboxPolicy   `json:"sandbox_policy"`
+	Model          string          `json:"model"`
+	Effort         ReasoningEffort `json:"effort,omitzero"`
 	// Summary is how the reasoning is summarized.
 	Summary ReasoningSummary `json:"summary"`
 }

@@ -6,16 +6,14 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// NewConversationResult is the result of newConversation.
+// NewConversationResult is the result of newConversation: Model answers, and RolloutPath is the conversation's file.
 type NewConversationResult struct {
 	// ConversationID is a UUID, for the other methods.
 	ConversationID string `json:"conversationId"`
-	// Model is the model that answers.
-	Model string `json:"model"`
+	Model          string `json:"model"`
 	// ReasoningEffort is left out for models without one.
 	ReasoningEffort ReasoningEffort `json:"reasoningEffort,omitzero"`
-	// RolloutPath is the conversation's file.
-	RolloutPath string `json:"rolloutPath"`
+	RolloutPath     string          `json:"rolloutPath"`
 }
 
 // ListConversationsParams say which page of a list of conversations is wanted.
@@ -26,12 +24,10 @@ type ListConversationsParams struct {
 	Cursor string
 }
 
-// ConversationSummary is one conversation of a list.
+// ConversationSummary is one conversation of a list: ConversationID is its UUID, and Path its rollout.
 type ConversationSummary struct {
-	// ConversationID is the conversation's UUID.
 	ConversationID string
-	// Path is its rollout.
-	Path string
+	Path           string
 	// Preview is the user's first message.
 	Preview string
 	// Timestamp is when it started, RFC 3339; nil if that is not known.
@@ -44,9 +40,8 @@ type ConversationSummary struct {
 	Holder string
 }
 
-// ListConversationsResult is a page of a list of conversations, newest first.
+// ListConversationsResult is a page of a list of conversations: Items, newest first.
 type ListConversationsResult struct {
-	// Items are those of the page.
 	Items []ConversationSummary
 	// NextCursor asks for the next page; nil when there is none.
 	NextCursor *string
@@ -68,12 +63,10 @@ type RemoveConversationListenerParams struct {
 	SubscriptionID string `json:"subscriptionId"`
 }
 
-// SendUserMessageParams are the params of sendUserMessage.
+// SendUserMessageParams are the params of sendUserMessage: the message Items for the conversation ConversationID.
 type SendUserMessageParams struct {
-	// ConversationID names the conversation.
-	ConversationID string `json:"conversationId"`
-	// Items are the message, in order.
-	Items []InputItem `json:"items"`
+	ConversationID string      `json:"conversationId"`
+	Items          []InputItem `json:"items"`
 }
 
 // InterruptConversationParams are the params of interruptConversation for the conversation ConversationID.
@@ -87,30 +80,24 @@ type InterruptConversationResult struct {
 	AbortReason AbortReason `json:"abortReason"`
 }
 
-// ExecCommandApprovalParams are the params of the server's request
-// execCommandApproval.
+// ExecCommandApprovalParams are the params of the server's request execCommandApproval: Command is the argv of the call
+// CallID in the conversation ConversationID.
 type ExecCommandApprovalParams struct {
-	// ConversationID names the conversation.
-	ConversationID string `json:"conversation_id"`
-	// CallID is the model's id of the call.
-	CallID string `json:"call_id"`
-	// Command is the argv.
-	Command []string `json:"command"`
+	ConversationID string   `json:"conversation_id"`
+	CallID         string   `json:"call_id"`
+	Command        []string `json:"command"`
 	// Cwd is the absolute path of the folder in which it would run.
 	Cwd string `json:"cwd"`
 	// Reason is the model's or the engine's, left out without one.
 	Reason string `json:"reason,omitzero"`
 }
 
-// ApplyPatchApprovalParams are the params of the server's request
-// applyPatchApproval.
+// ApplyPatchApprovalParams are the params of the server's request applyPatchApproval: FileChanges, by absolute path, is the
+// patch of the call CallID in the conversation ConversationID.
 type ApplyPatchApprovalParams struct {
-	// ConversationID names the conversation.
-	ConversationID string `json:"conversation_id"`
-	// CallID is the model's id of the call.
-	CallID string `json:"call_id"`
-	// FileChanges is the patch by absolute path.
-	FileChanges map[string]FileChange `json:"file_changes"`
+	ConversationID string                `json:"conversation_id"`
+	CallID         string                `json:"call_id"`
+	FileChanges    map[string]FileChange `json:"file_changes"`
 	// Reason is the model's or the engine's, left out without one.
 	Reason string `json:"reason,omitzero"`
 	// GrantRoot is a folder. If the patch is approved for the session, later patches below

@@ -1,18 +1,16 @@
 package protocol
 
-// FuzzyFileSearchParams are the params of fuzzyFileSearch.
+// FuzzyFileSearchParams are the params of fuzzyFileSearch in the folders Roots.
 type FuzzyFileSearchParams struct {
 	// Query is letters of the path, in order.
-	Query string `json:"query"`
-	// Roots are the folders to search.
+	Query string   `json:"query"`
 	Roots []string `json:"roots"`
 	// CancellationToken ends an earlier search with the same token.
 	CancellationToken string `json:"cancellationToken,omitzero"`
 }
 
-// FuzzyFileSearchResult is the result of fuzzyFileSearch, best first.
+// FuzzyFileSearchResult is the result of fuzzyFileSearch: the Files that match, best first.
 type FuzzyFileSearchResult struct {
-	// Files are the matches.
 	Files []FuzzyFile `json:"files"`
 }
 
@@ -20,9 +18,8 @@ type FuzzyFileSearchResult struct {
 type FuzzyFile struct {
 	// Root is the root that it was found in.
 	Root string `json:"root"`
-	// Path is relative to the root.
-	Path string `json:"path"`
-	// FileName is the last part of the path.
+	// Path is relative to the root. FileName is its last part.
+	Path     string `json:"path"`
 	FileName string `json:"file_name"`
 	// Score orders the files. Its scale has no meaning.
 	Score uint32 `json:"score"`

@@ -8,9 +8,8 @@ type ModelList struct {
 	Notes []string
 }
 
-// Model is a model that can be chosen.
+// Model is a model that can be chosen by its Name, a slug.
 type Model struct {
-	// Name is the model's slug.
 	Name string
 	// Profiles are the profiles of config.toml that choose it.
 	Profiles []string

@@ -16,11 +16,10 @@ type ResponseItem interface {
 	ItemType() string
 }
 
-// MessageItem is a message of the user, of the assistant or of a developer.
+// MessageItem is a message of the user, of the assistant or of a developer: the parts Content.
 type MessageItem struct {
 	// Role is "user", "assistant", "developer" or "system".
-	Role string `json:"role"`
-	// Content are the parts in their order.
+	Role    string        `json:"role"`
 	Content []ContentItem `json:"content"`
 }
 
@@ -28,9 +27,8 @@ type MessageItem struct {
 type ContentItem struct {
 	// Type is "input_text", "output_text" or "input_image".
 	Type string `json:"type"`
-	// Text belongs to the text types.
 	Text string `json:"text,omitzero"`
-	// ImageURL belongs to "input_image"; it is often a data URL.
+	// ImageURL belongs to "input_image", Text to the others; it is often a data URL.
 	ImageURL string `json:"image_url,omitzero"`
 }
 
@@ -52,14 +50,12 @@ type ReasoningText struct {
 	Text string `json:"text"`
 }
 
-// FunctionCallItem is a call of a function tool.
+// FunctionCallItem is a call of the function tool Name. Its output repeats CallID, the model's id.
 type FunctionCallItem struct {
-	// Name is the tool's.
 	Name string `json:"name"`
 	// Arguments is JSON text as the model wrote it, which may not parse.
 	Arguments string `json:"arguments"`
-	// CallID is the model's id of the call, which the output repeats.
-	CallID string `json:"call_id"`
+	CallID    string `json:"call_id"`
 }
 
 // FunctionCallOutputItem answers a [FunctionCallItem] or a [LocalShellCallItem]: Output is what the model reads of the
@@ -69,16 +65,13 @@ type FunctionCallOutputItem struct {
 	Output string `json:"output"`
 }
 
-// CustomToolCallItem is a call of a tool whose input is free text.
+// CustomToolCallItem is a call of the tool Name, whose Input is free text. Its output repeats CallID, the model's id.
 type CustomToolCallItem struct {
 	// Status is the provider's status, such as "completed".
 	Status string `json:"status,omitzero"`
-	// CallID is the model's id of the call, which the output repeats.
 	CallID string `json:"call_id"`
-	// Name is the tool's.
-	Name string `json:"name"`
-	// Input is the free text.
-	Input string `json:"input"`
+	Name   string `json:"name"`
+	Input  string `json:"input"`
 }
 
 // CustomToolCallOutputItem answers a [CustomToolCallItem]: Output is what the model reads of the call CallID.
@@ -87,21 +80,17 @@ type CustomToolCallOutputItem struct {
 	Output string `json:"output"`
 }
 
-// LocalShellCallItem is a command of a model that was trained with its own shell tool.
+// LocalShellCallItem is a command, Action, of a model that was trained with a shell of its own. Its output repeats CallID.
 type LocalShellCallItem struct {
-	// CallID is the model's id of the call, which the output repeats.
 	CallID string `json:"call_id,omitzero"`
 	// Status is "completed", "in_progress" or "incomplete".
-	Status string `json:"status"`
-	// Action is the command.
+	Status string           `json:"status"`
 	Action LocalShellAction `json:"action"`
 }
 
-// LocalShellAction is what a [LocalShellCallItem] asks for.
+// LocalShellAction is what a [LocalShellCallItem] asks for: to run Command, an argv. The Type is "exec".
 type LocalShellAction struct {
-	// Type is "exec".
-	Type string `json:"type"`
-	// Command is the argv.
+	Type    string   `json:"type"`
 	Command []string `json:"command"`
 	// TimeoutMS is in milliseconds; nil leaves it to the engine.
 	TimeoutMS *int64 `json:"timeout_ms,omitzero"`
@@ -113,10 +102,9 @@ type LocalShellAction struct {
 	User *string `json:"user,omitzero"`
 }
 
-// RawItem is an item of a type that this package does not know. It is kept and sent back
+// RawItem is an item of a Type that this package does not know. It is kept and sent back
 // unchanged.
 type RawItem struct {
-	// Type is the type on the wire.
 	Type string
 	// Raw is the whole object, type included.
 	Raw stdjson.RawMessage

@@ -69,7 +69,7 @@ const (
 // Ended reports whether the turn does not continue.
 func (s TurnStatus) Ended() bool { return s != StatusRunning && s != StatusWaiting }
 
-// Rerouted is a change of what answers, see [ModelReroute].
+// Rerouted is a change of what answers, with its Reason, see [ModelReroute].
 type Rerouted struct {
 	// FromProvider and FromModel answered before. A provider that is not known is "".
 	FromProvider string `json:"fromProvider,omitzero"`
@@ -77,8 +77,7 @@ type Rerouted struct {
 	// ToProvider and ToModel answer from then on.
 	ToProvider string `json:"toProvider,omitzero"`
 	ToModel    string `json:"toModel"`
-	// Reason says why.
-	Reason string `json:"reason"`
+	Reason     string `json:"reason"`
 }
 
 // Worktree is a git worktree on a branch of its own.
@@ -152,12 +151,11 @@ func (c Change) String() string {
 	return s
 }
 
-// Unknown is a place where changes were not looked for.
+// Unknown is a place where changes were not looked for, and Why, for people.
 type Unknown struct {
 	// Path is a file, or a folder if it ends with a slash.
 	Path string `json:"path"`
-	// Why is for people.
-	Why string `json:"why"`
+	Why  string `json:"why"`
 }
 
 // Command is a command that ran.
@@ -234,9 +232,8 @@ type Finding struct {
 
 // Verdict is a reviewer's judgement of the whole change.
 type Verdict struct {
-	// Correct means that the reviewer sees no fault that must be corrected.
-	Correct bool `json:"correct"`
-	// Explanation is why.
+	// Correct means that the reviewer sees no fault that must be corrected, as the Explanation says.
+	Correct     bool   `json:"correct"`
 	Explanation string `json:"explanation"`
 	// Confidence is from 0 to 1; nil for none.
 	Confidence *float64 `json:"confidence,omitzero"`

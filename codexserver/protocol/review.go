@@ -15,9 +15,8 @@ const (
 
 // Review is what a conversation is asked to review.
 type Review struct {
-	// Target is what is compared.
 	Target ReviewTarget
-	// Revision is the branch of [ReviewBase], as the caller names it, or the hash of [ReviewCommit].
+	// Revision is the branch of the Target [ReviewBase], as the caller names it, or the hash of [ReviewCommit].
 	Revision string
 	// Instructions are the caller's own, or "".
 	Instructions string

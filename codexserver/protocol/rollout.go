@@ -7,10 +7,9 @@ import "encoding/json"
 // $CODEX_HOME.
 type RolloutLine struct {
 	// Timestamp is RFC 3339 in UTC with milliseconds.
-	Timestamp string `json:"timestamp"`
-	// Type says what Payload is.
-	Type RolloutType `json:"type"`
-	// Payload is a [SessionMeta], a [ResponseItem], a flat [EventMsg], a
+	Timestamp string      `json:"timestamp"`
+	Type      RolloutType `json:"type"`
+	// Payload is, as Type says, a [SessionMeta], a [ResponseItem], a flat [EventMsg], a
 	// [TurnContext], a [Compacted], or a record of the native engine.
 	Payload json.RawMessage `json:"payload"`
 }
@@ -27,9 +26,8 @@ const (
 	RolloutCompacted    RolloutType = "compacted"
 )
 
-// SessionMeta is the first line of a rollout.
+// SessionMeta is the first line of a rollout, for the conversation ID.
 type SessionMeta struct {
-	// ID is the conversation's id.
 	ID string `json:"id"`
 	// Timestamp is when the conversation started, RFC 3339.
 	Timestamp string `json:"timestamp"`
@@ -54,20 +52,17 @@ type SessionMeta struct {
 	Git *GitInfo `json:"git,omitzero"`
 }
 
-// GitInfo is the state of a repository when a conversation started. Members that git
+// GitInfo is the CommitHash and the Branch of a repository's HEAD when a conversation started. Members that git
 // cannot determine are left out.
 type GitInfo struct {
-	// CommitHash is that of HEAD, in hex.
 	CommitHash string `json:"commit_hash,omitzero"`
-	// Branch is the one that is checked out.
-	Branch string `json:"branch,omitzero"`
+	Branch     string `json:"branch,omitzero"`
 	// RepositoryURL is that of the remote origin.
 	RepositoryURL string `json:"repository_url,omitzero"`
 }
 
-// Compacted says that the history before it was replaced by a summary.
+// Compacted says that the history before it was replaced by the summary Message.
 type Compacted struct {
-	// Message is the summary.
 	Message string `json:"message"`
 	// ReplacementHistory are the items with which the history begins from here on.
 	// Programs that make them from the message leave it out.
