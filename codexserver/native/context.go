@@ -29,93 +29,66 @@ const maxOwnDoc = 1 << 20
 // are those in $CODEX_HOME, a separator, and the file of each folder from the git root
 // down to cwd. A warning says which file was cut or left out, and why.
 func userInstructions(cfg *config.Config) (text string, warnings []string, err error) {
-	project := projectDocs{cfg: cfg, root: git.Root(cfg.Cwd), left: cfg.ProjectDocMaxBytes}
-	project.home = below(cfg.Home, project.root)
-	own, err := project.own()
-	if err != nil {
-		return "", nil, err
+	root := git.Root(cfg.Cwd)
+	home := below(cfg.Home, root) // such as when the user's home is a repository
+	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
+	// The user's own file may be a link to any file, unless its folder is in the workspace.
+	open, inside := safefile.Open, home || root != cfg.Cwd && below(cfg.Home, cfg.Cwd)
+	if inside {
+		open = openHere
 	}
-	project.read()
-	docs := strings.Join(project.docs, "\n\n")
-	switch {
-	case own == "":
-		return docs, project.warnings, nil
-	case docs == "":
-		return own, project.warnings, nil
+	own := ""
+	for _, name := range []string{overrideName, docName} {
+		path := filepath.Join(cfg.Home, name)
+		doc, _, err := readDoc(open, path, maxOwnDoc)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil && !inside:
+			return "", nil, err
+		case err != nil:
+			warn("%s is left out: %v", path, err)
+		}
+		if own = doc; own != "" {
+			break
+		}
 	}
-	return own + "\n\n--- project-doc ---\n\n" + docs, project.warnings, nil
-}
-
-// projectDocs collects the rules of a project, and warnings.
-type projectDocs struct {
-	cfg      *config.Config
-	root     string // the top of the repository, or ""
-	home     bool   // whether Codex's home is in the repository
-	left     int64
-	docs     []string
-	warnings []string
-}
-
-func (p *projectDocs) read() {
-	whole := p.root != "" && !p.home
-	for _, dir := range foldersDown(p.root, p.cfg.Cwd) {
-		bound := p.root
-		if !whole { // such as when the user's home is a repository
+	var docs []string
+	left := cfg.ProjectDocMaxBytes
+	for _, dir := range foldersDown(root, cfg.Cwd) {
+		bound := root
+		if root == "" || home {
 			bound = dir
 		}
 		open := func(path string) (*safefile.File, error) { return openWithin(bound, path) }
 		// The first file that exists counts, even if it is empty.
-		for _, name := range append([]string{overrideName, docName}, p.cfg.ProjectDocFallbacks...) {
-			if p.left <= 0 {
-				return
+		for _, name := range append([]string{overrideName, docName}, cfg.ProjectDocFallbacks...) {
+			if left <= 0 {
+				break
 			}
 			path := filepath.Join(dir, name)
-			doc, cut, err := readDoc(open, path, p.left)
+			doc, cut, err := readDoc(open, path, left)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
 			if err != nil {
-				p.warn("%s is left out: %v", path, err)
+				warn("%s is left out: %v", path, err)
 				continue
 			}
 			if cut {
-				p.warn("%s is cut: together, the files are longer than project_doc_max_bytes (%d)", path, p.cfg.ProjectDocMaxBytes)
+				warn("%s is cut: together, the files are longer than project_doc_max_bytes (%d)", path, cfg.ProjectDocMaxBytes)
 			}
 			if doc != "" {
-				p.docs = append(p.docs, doc)
-				p.left -= int64(len(doc))
+				docs = append(docs, doc)
+				left -= int64(len(doc))
 			}
 			break
 		}
 	}
-}
-
-// own reads the user's rules, from the first file with text. The file may be a link to any
-// file, unless its folder is in the workspace.
-func (p *projectDocs) own() (string, error) {
-	inside := p.home || p.root != p.cfg.Cwd && below(p.cfg.Home, p.cfg.Cwd)
-	open := safefile.Open
-	if inside {
-		open = openHere
+	text = strings.Join(docs, "\n\n")
+	if own != "" && text != "" {
+		own += "\n\n--- project-doc ---\n\n"
 	}
-	for _, name := range []string{overrideName, docName} {
-		path := filepath.Join(p.cfg.Home, name)
-		text, _, err := readDoc(open, path, maxOwnDoc)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-		case err != nil && !inside:
-			return "", err
-		case err != nil:
-			p.warn("%s is left out: %v", path, err)
-		case text != "":
-			return text, nil
-		}
-	}
-	return "", nil
-}
-
-func (p *projectDocs) warn(format string, args ...any) {
-	p.warnings = append(p.warnings, fmt.Sprintf(format, args...))
+	return own + text, warnings, nil
 }
 
 // foldersDown returns the folders from root down to cwd; only cwd when root is "".
