@@ -29,13 +29,11 @@ const (
 
 // ConnectError reports a request without an answer.
 type ConnectError struct {
-	// URL is the URL without its query, which may contain a key.
-	URL string
 	// Proxy is the host of the proxy that should connect to it, or "".
 	Proxy string
 	Err   error
 
-	at *url.URL
+	at *url.URL // whose query may have a key
 }
 
 // Unwrap returns the cause.
@@ -65,15 +63,15 @@ func (e *ConnectError) Error() string {
 	case errors.As(e.Err, &unknown):
 		return fmt.Sprintf("the name %s cannot be resolved: there is no network, or a proxy is needed (set %s), or base_url is wrong", unknown.Name, variable)
 	case refused && e.here():
-		return fmt.Sprintf("no model server listens at %s: start it, or set the base_url of the provider to its address", e.URL)
+		return fmt.Sprintf("no model server listens at %s: start it, or set the base_url of the provider to its address", shown(e.at))
 	case refused:
-		return fmt.Sprintf("nothing listens at %s: start the model server there, or correct base_url", e.URL)
+		return fmt.Sprintf("nothing listens at %s: start the model server there, or correct base_url", shown(e.at))
 	case errors.Is(e.Err, syscall.ENETUNREACH), errors.Is(e.Err, syscall.EHOSTUNREACH), e.unconnected():
 		return fmt.Sprintf("%s cannot be reached (%s): there is no network, or a proxy is needed (set %s), or base_url is wrong", e.at.Host, innermost(e.Err), variable)
 	case e.Proxy != "":
 		return fmt.Sprintf("no answer of %s comes through the proxy %s (%s): correct %s or base_url", e.at.Host, e.Proxy, innermost(e.Err), variable)
 	}
-	return fmt.Sprintf("error sending request for url (%s): %v", e.URL, e.Err)
+	return fmt.Sprintf("error sending request for url (%s): %v", shown(e.at), e.Err)
 }
 
 // byProxy reports whether the proxy could not be reached.
@@ -129,7 +127,7 @@ func (c *Client) connectErr(r *http.Request, err error) error {
 			proxy = at.Host
 		}
 	}
-	return &ConnectError{URL: shown(r.URL), Proxy: proxy, Err: err, at: r.URL}
+	return &ConnectError{Proxy: proxy, Err: err, at: r.URL}
 }
 
 // unusable reports whether the variable of a proxy has a value that net/http ignores, because it is no address.

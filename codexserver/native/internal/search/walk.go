@@ -19,46 +19,40 @@ func Walk(ctx context.Context, root string, file func(path string)) {
 	if !filepath.IsAbs(root) {
 		return
 	}
-	w := walker{ctx: ctx, file: file}
+	// folder walks one folder. dir is its path in the system; path is its path below root, with a slash at its end;
+	// names is its path below the folder of the outermost rules.
+	var folder func(dir, path string, names []string, rules *Rules)
+	folder = func(dir, path string, names []string, rules *Rules) {
+		entries, err := os.ReadDir(dir)
+		if err != nil && len(entries) == 0 {
+			return // it is missing, or may not be read
+		}
+		for _, e := range entries {
+			if slices.Contains(ruleFiles, e.Name()) {
+				rules = rules.Read(filepath.Join(dir, e.Name()), len(names))
+			}
+		}
+		for _, e := range entries {
+			if ctx.Err() != nil {
+				return
+			}
+			name := e.Name()
+			names := append(names, name)
+			isDir := e.IsDir()
+			if name == ".git" || rules.Ignores(names, isDir) {
+				continue
+			}
+			switch {
+			case isDir:
+				folder(filepath.Join(dir, name), path+name+"/", names, rules)
+			case e.Type().IsRegular() || e.Type()&os.ModeSymlink != 0:
+				file(path + name)
+			}
+		}
+	}
 	root = filepath.Clean(root)
 	rules, above := outer(root)
-	w.folder(root, "", above, rules)
-}
-
-type walker struct {
-	ctx  context.Context // of this one walk
-	file func(string)
-}
-
-// folder walks one folder. dir is its path in the system; path is its path below root, with
-// a slash at its end; names is its path below the folder of the outermost rules.
-func (w *walker) folder(dir, path string, names []string, rules *Rules) {
-	entries, err := os.ReadDir(dir)
-	if err != nil && len(entries) == 0 {
-		return // it is missing, or may not be read
-	}
-	for _, e := range entries {
-		if slices.Contains(ruleFiles, e.Name()) {
-			rules = rules.Read(filepath.Join(dir, e.Name()), len(names))
-		}
-	}
-	for _, e := range entries {
-		if w.ctx.Err() != nil {
-			return
-		}
-		name := e.Name()
-		names := append(names, name)
-		isDir := e.IsDir()
-		if name == ".git" || rules.Ignores(names, isDir) {
-			continue
-		}
-		switch {
-		case isDir:
-			w.folder(filepath.Join(dir, name), path+name+"/", names, rules)
-		case e.Type().IsRegular() || e.Type()&os.ModeSymlink != 0:
-			w.file(path + name)
-		}
-	}
+	folder(root, "", above, rules)
 }
 
 // ruleFiles have the rules of a folder; the second one overrides the first.
