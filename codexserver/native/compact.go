@@ -156,10 +156,10 @@ func (t *turn) summarise(ctx context.Context, submission string, history []proto
 		}
 		t.conv.emitAs(submission, t.conv.meter.report())
 		summary := lastMessage(resp.Items)
-		if summary == nil {
+		if summary == "" {
 			return "", errors.New("the model returned an empty summary")
 		}
-		return *summary, nil
+		return summary, nil
 	}
 }
 

@@ -93,11 +93,8 @@ func userInstructions(cfg *config.Config) (text string, warnings []string, err e
 
 // foldersDown returns the folders from root down to cwd; only cwd when root is "".
 func foldersDown(root, cwd string) []string {
-	if root == "" {
-		return []string{cwd}
-	}
 	dirs := []string{cwd}
-	for dir := cwd; dir != root; {
+	for dir := cwd; root != "" && dir != root; {
 		dir = filepath.Dir(dir)
 		dirs = append(dirs, dir)
 	}

@@ -2,7 +2,6 @@ package native
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -16,20 +15,10 @@ type final struct {
 	full bool      // the context window is full
 }
 
-// drop removes the calls of a response that was cut off. A call may lack a part even if its
-// arguments can be read, and providers refuse a history with half a call.
-func drop(resp *model.Response) {
-	if resp.Cut != "" {
-		resp.Items = slices.DeleteFunc(resp.Items, func(item protocol.ResponseItem) bool { return messageText(item) == "" })
-	}
-}
-
 // take takes the answer from a response without calls.
 func (t *turn) take(resp *model.Response) {
-	t.answer = final{cut: resp.Cut, full: t.conv.full()}
-	if last := lastMessage(resp.Items); last != nil {
-		t.answer.text = *last
-	} else if t.answer.cut == "" {
+	t.answer = final{text: lastMessage(resp.Items), cut: resp.Cut, full: t.conv.full()}
+	if t.answer.text == "" && t.answer.cut == "" {
 		t.answer.cut = model.CutEmpty
 	}
 }

@@ -28,14 +28,6 @@ func newForm(schema json.RawMessage) (*form, error) {
 	return &form{raw: schema, check: check}, nil
 }
 
-// schema returns the schema for the request, nil without a form.
-func (f *form) schema() json.RawMessage {
-	if f == nil {
-		return nil
-	}
-	return f.raw
-}
-
 const (
 	correctionHead = "<output_schema>"
 	correction     = correctionHead + "\nYour answer does not fit the JSON schema that it has to follow: %v\nWrite the whole answer again: only JSON that follows the schema, with nothing around it.\n</output_schema>"

@@ -1,10 +1,11 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
@@ -43,8 +44,11 @@ func (t *turn) reviews() bool { return t.box != t.conv.box }
 func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	c.use.Lock()
 	defer c.use.Unlock()
-	ctx, cancel := c.engine.withWallTime(ctx, time.Now())
-	defer cancel()
+	if limit := c.engine.options.Limits.WallTime; limit > 0 {
+		bounded, cancel := context.WithTimeoutCause(ctx, limit, &limitError{what: fmt.Sprintf("it took longer than %v", limit)})
+		defer cancel()
+		ctx = bounded
+	}
 	if in.Effort != "" {
 		c.now.Effort, c.call.effort = in.Effort, true
 	}
@@ -80,15 +84,6 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 		err = t.run(ctx, in)
 	}
 	return t.finish(ctx, err)
-}
-
-// withWallTime bounds a turn that began at a time.
-func (e *Engine) withWallTime(ctx context.Context, begun time.Time) (context.Context, context.CancelFunc) {
-	limit := e.options.Limits.WallTime
-	if limit <= 0 {
-		return ctx, func() {}
-	}
-	return context.WithDeadlineCause(ctx, begun.Add(limit), &limitError{what: fmt.Sprintf("it took longer than %v", limit)})
 }
 
 // finish reports how a turn ended.
@@ -145,7 +140,17 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) error {
 			return err
 		}
 	}
-	t.tools = t.box.Turn(t.toolContext())
+	now := tool.Context{
+		Cwd:            t.conv.now.Cwd,
+		ApprovalPolicy: t.conv.now.ApprovalPolicy,
+		SandboxPolicy:  t.conv.now.SandboxPolicy,
+		Host:           t.conv.host,
+		Acting:         t.act,
+	}
+	if t.reviews() {
+		now.ApprovalPolicy, now.SandboxPolicy = protocol.ApprovalNever, protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
+	}
+	t.tools = t.box.Turn(now)
 	return t.loop(ctx)
 }
 
@@ -168,21 +173,6 @@ func (t *turn) loop(ctx context.Context) error {
 		}
 		t.answer = final{} // another response follows
 	}
-}
-
-// toolContext returns the folder, policies and host for the calls of the turn.
-func (t *turn) toolContext() tool.Context {
-	c := tool.Context{
-		Cwd:            t.conv.now.Cwd,
-		ApprovalPolicy: t.conv.now.ApprovalPolicy,
-		SandboxPolicy:  t.conv.now.SandboxPolicy,
-		Host:           t.conv.host,
-		Acting:         t.act,
-	}
-	if t.reviews() {
-		c.ApprovalPolicy, c.SandboxPolicy = protocol.ApprovalNever, protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
-	}
-	return c
 }
 
 // inform adds a message to the history when the policies or the folder have changed.
@@ -228,9 +218,11 @@ func (t *turn) nextRequest() *model.Request {
 		Tools:          t.offer(),
 		SeveralCalls:   t.conv.engine.fileTools(t.conv.cfg),
 		Reasoning:      t.conv.reasoning(),
-		OutputSchema:   t.form.schema(),
 		Verbosity:      t.conv.provider().cfg.Verbosity,
 		ConversationID: t.conv.ID(),
+	}
+	if t.form != nil {
+		req.OutputSchema = t.form.raw
 	}
 	if t.conv.call.effort && !t.conv.away() { // chosen for the configured model
 		req.Effort = t.conv.now.Effort
@@ -240,7 +232,9 @@ func (t *turn) nextRequest() *model.Request {
 
 // obey runs the calls of a response and reports whether it had any.
 func (t *turn) obey(ctx context.Context, resp *model.Response) (called bool, err error) {
-	drop(resp)
+	if resp.Cut != "" { // a call may lack a part even if it can be read, and providers refuse a history with half a call
+		resp.Items = slices.DeleteFunc(resp.Items, func(item protocol.ResponseItem) bool { return messageText(item) == "" })
+	}
 	if t.round = nil; resp.Items != nil {
 		t.round = resp
 	}
@@ -276,7 +270,10 @@ func (t *turn) obey(ctx context.Context, resp *model.Response) (called bool, err
 	t.commit()
 	t.conv.record(after...)
 	t.emitChat(resp.Items)
-	t.emitProgress()
+	t.emitUsage()
+	if diff := t.tools.UnifiedDiff(); diff != "" {
+		t.conv.emit(protocol.TurnDiff{UnifiedDiff: diff})
+	}
 	return len(calls) > 0, nil
 }
 
@@ -293,14 +290,6 @@ func (t *turn) emitChat(items []protocol.ResponseItem) {
 // emitUsage reports the tokens used so far, those of the last response included.
 func (t *turn) emitUsage() {
 	t.conv.emit(t.conv.meter.report())
-}
-
-// emitProgress reports what the calls of a response have used and changed.
-func (t *turn) emitProgress() {
-	t.emitUsage()
-	if diff := t.tools.UnifiedDiff(); diff != "" {
-		t.conv.emit(protocol.TurnDiff{UnifiedDiff: diff})
-	}
 }
 
 // commit adds the response to the history. It is called before each action that the
@@ -344,13 +333,10 @@ func (c *conversation) reasoning() *model.Reasoning {
 	return r
 }
 
-// lastMessage returns the text of the last message among items, nil without one.
-func lastMessage(items []protocol.ResponseItem) *string {
-	var last *string
+// lastMessage returns the text of the last message among items, "" without one.
+func lastMessage(items []protocol.ResponseItem) (last string) {
 	for _, item := range items {
-		if text := messageText(item); text != "" {
-			last = &text
-		}
+		last = cmp.Or(messageText(item), last)
 	}
 	return last
 }
