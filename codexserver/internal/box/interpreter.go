@@ -9,6 +9,9 @@ import (
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
+// maxScripts is how many scripts may be the interpreters of each other, as in the kernel.
+const maxScripts = 5
+
 // maxLine is how much of a script's first line the system reads.
 const maxLine = 256
 
@@ -36,7 +39,11 @@ func interpreterOf(path string) (program, searched string, args []string, err er
 		words = words[1:]
 	}
 	if len(words) == 0 || strings.HasPrefix(words[0], "-") || strings.ContainsAny(words[0], `=/\"'$`) {
-		return program, "", nil, fmt.Errorf("%s is a script whose interpreter is not clear: start the interpreter instead", path)
+		return program, "", nil, unclear(path)
 	}
 	return program, words[0], words[1:], nil
+}
+
+func unclear(path string) error {
+	return fmt.Errorf("%s is a script whose interpreter is not clear: start the interpreter instead", path)
 }

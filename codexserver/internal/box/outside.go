@@ -21,7 +21,7 @@ func (p *Programs) Outside(argv []string, commands [][]string, dir string, env [
 	defer p.mu.RUnlock()
 	roots := p.roots(append(also, p.temporary()...)...)
 	s := starts{dir, unwritable(run.Value(env, "PATH"), roots), roots}
-	program, err := s.program(argv[0])
+	program, err := s.program(argv[0], maxScripts)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -48,16 +48,20 @@ type starts struct {
 	roots []os.FileInfo // folders that commands can write
 }
 
-// program returns the path of a program. It fails for one that commands can write, also by its interpreter.
-func (s *starts) program(name string) (string, error) {
+// program returns the path of a program. It fails for one that commands can write, also by its interpreter, or
+// if more scripts than most are the interpreters of each other.
+func (s *starts) program(name string, most int) (string, error) {
 	path, err := s.find(name)
 	if err != nil {
 		return "", err
 	}
 	by, searched, _, err := interpreterOf(path)
+	if most == 0 && by != "" {
+		return "", unclear(path)
+	}
 	for _, name := range []string{by, searched} {
 		if err == nil && name != "" {
-			if _, err = s.find(name); err != nil {
+			if _, err = s.program(name, most-1); err != nil {
 				err = fmt.Errorf("the interpreter of %s: %w", path, err)
 			}
 		}
@@ -90,7 +94,7 @@ func (s *starts) script(commands [][]string) error {
 		if !named && len(programsNamed(name, s.dir, s.path)) == 0 { // the shell finds no other, or has it built in
 			continue
 		}
-		if _, err := s.program(name); err != nil {
+		if _, err := s.program(name, maxScripts); err != nil {
 			return err
 		}
 	}

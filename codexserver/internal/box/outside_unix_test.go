@@ -19,7 +19,7 @@ func TestOutside(t *testing.T) {
 	in := func(name string) string { return filepath.Join(top, name) }
 	for name, by := range map[string]string{
 		"work/run.sh": "", "work/node_modules/.bin/tool": "", "work/ls": "", "work/sub/x": "", "sys/tool": "", "sys/own": "", "late/own": "", "sys/zsh": "", "sys/byenv": "/usr/bin/env tool",
-		"sys/missing": "/usr/bin/env nosuchprogram", "sys/byplanted": in("work/run.sh"), "sys/unclear": "/usr/bin/env -S A=1 tool",
+		"sys/shim": in("sys/byplanted"), "sys/loop": in("sys/loop"), "sys/wrapped": in("sys/own"), "sys/missing": "/usr/bin/env nosuchprogram", "sys/byplanted": in("work/run.sh"), "sys/unclear": "/usr/bin/env -S A=1 tool",
 	} {
 		boxtest.Lay(t, top, name+"=#!"+cmp.Or(by, "/bin/sh")+"\n")
 	}
@@ -42,6 +42,9 @@ func TestOutside(t *testing.T) {
 		{"missing", ""},
 		{"byplanted", ""},
 		{"unclear", ""},
+		{"shim", ""},
+		{"loop", ""},
+		{"wrapped", in("sys/wrapped")},
 		{"nosuchprogram", ""},
 		{"../sys/own", ""}, // by a folder that commands can exchange
 		{"sh|-c|tool x", "/bin/sh|-c|tool x"},

@@ -212,21 +212,31 @@ func (p *Programs) search(name, path string) ([]string, error) {
 }
 
 // interpret makes cmd start the interpreter of a script, if env would search it in cmd's
-// PATH: a command could put a program with its name into a folder there. The error is an
-// [*ProgramError] if commands can write the interpreter. The caller holds the lock.
+// PATH: a command could put a program with its name into a folder there. The interpreter may be a script
+// too. The error is an [*ProgramError] if commands can write an interpreter. The caller holds the lock.
 func (p *Programs) interpret(cmd *exec.Cmd) error {
-	program, searched, args, err := interpreterOf(cmd.Path)
-	if err != nil || program == "" {
-		return err
+	path := cmd.Path
+	for range maxScripts {
+		program, searched, args, err := interpreterOf(path)
+		if err != nil || program == "" {
+			return err
+		}
+		if err := p.check(program); err != nil {
+			return err
+		}
+		if searched == "" { // the system starts it
+			path = program
+			continue
+		}
+		if path != cmd.Path {
+			break
+		}
+		all, err := p.search(searched, run.Value(cmd.Environ(), "PATH"))
+		if err != nil {
+			return fmt.Errorf("the interpreter of %s: %w", path, err)
+		}
+		cmd.Args = slices.Concat([]string{searched}, args, []string{path}, cmd.Args[1:])
+		path, cmd.Path = all[0], all[0]
 	}
-	if err := p.check(program); err != nil || searched == "" {
-		return err
-	}
-	all, err := p.search(searched, run.Value(cmd.Environ(), "PATH"))
-	if err != nil {
-		return fmt.Errorf("the interpreter of %s: %w", cmd.Path, err)
-	}
-	cmd.Args = slices.Concat([]string{searched}, args, []string{cmd.Path}, cmd.Args[1:])
-	cmd.Path = all[0]
-	return nil
+	return unclear(path)
 }

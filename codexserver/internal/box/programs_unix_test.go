@@ -156,6 +156,11 @@ func TestInterpreter(t *testing.T) {
 		{"a binary", "cp /usr/bin/printf safe/script", "x"},
 		{"env itself planted", "printf '#!%s/w/bin/env tool\n' \"$PWD\" >safe/script; program safe/tool; cp safe/tool w/bin/env", ""},
 		{"planted by its path", "printf '#!%s/w/bin/tool\n' \"$PWD\" >safe/script; program w/bin/tool", ""},
+		{"a script that env searches", "printf '#!/usr/bin/env shim\n' >safe/script; printf '#!/usr/bin/env tool\n' >safe/shim; chmod +x safe/shim; program safe/tool; program w/bin/tool", "safe/tool safe/shim SCRIPT x"},
+		{"a script by its path", "printf '#!%s/safe/shim\n' \"$PWD\" >safe/script; printf '#!/bin/sh\necho \"$@\"' >safe/shim; chmod +x safe/shim", "SCRIPT x"},
+		{"planted behind a script", "printf '#!%s/safe/shim\n' \"$PWD\" >safe/script; printf '#!%s/w/bin/tool\n' \"$PWD\" >safe/shim; chmod +x safe/shim; program w/bin/tool", ""},
+		{"env behind a script", "printf '#!%s/safe/shim\n' \"$PWD\" >safe/script; printf '#!/usr/bin/env tool\n' >safe/shim; chmod +x safe/shim; program w/bin/tool; program safe/tool", ""},
+		{"itself", "printf '#!%s/safe/script\n' \"$PWD\" >safe/script", ""},
 		{"not a script", "program w/bin/tool; program safe/script", "safe/script x"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -170,6 +175,7 @@ func TestInterpreter(t *testing.T) {
 				err = cmd.Wait()
 			}
 			got := strings.TrimSpace(strings.ReplaceAll(out.String(), b.at("safe/script"), "SCRIPT"))
+			got = strings.ReplaceAll(got, b.top+"/", "")
 			if got != tt.want || (err != nil) != (tt.want == "") {
 				t.Errorf("%q, %v, want %q", got, err, tt.want)
 			}
