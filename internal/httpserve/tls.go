@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
-	"os"
 	"sync"
 	"time"
 )
@@ -24,53 +23,34 @@ func (f *Flags) config() (*tls.Config, error) {
 	}, nil
 }
 
-// certificate is a certificate that is read again when its files change.
+// certificate is a certificate whose files are read again, since they may change.
 type certificate struct {
 	cert, key string // the files
 
-	mu       sync.Mutex
-	checked  time.Time    // when the files were last checked
-	modified [2]time.Time // the modification times of the files that were loaded
-	loaded   *tls.Certificate
+	mu     sync.Mutex
+	read   time.Time // when the files were last read
+	loaded *tls.Certificate
 }
 
-// checkInterval is the shortest time between two checks of the files.
-const checkInterval = time.Second
+// readInterval is the shortest time between two reads of the files.
+const readInterval = time.Second
 
-// current returns the certificate. If the files changed but cannot be read, it returns the
-// one from before: a program that replaces both files writes one after the other.
+// current returns the certificate. If the files cannot be read, it returns the one from
+// before: a program that replaces both files writes one after the other.
 func (c *certificate) current() (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.loaded != nil && time.Since(c.checked) < checkInterval {
+	if c.loaded != nil && time.Since(c.read) < readInterval {
 		return c.loaded, nil
 	}
-	c.checked = time.Now()
-	var modified [2]time.Time
-	for i, file := range []string{c.cert, c.key} {
-		info, err := os.Stat(file)
-		if err != nil {
-			return c.orLoaded(err)
-		}
-		modified[i] = info.ModTime()
-	}
-	if c.loaded != nil && modified == c.modified {
-		return c.loaded, nil
-	}
+	c.read = time.Now()
 	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
-	if err != nil {
-		return c.orLoaded(err)
+	if err == nil {
+		c.loaded = &pair
+	} else if c.loaded == nil {
+		return nil, err
 	}
-	c.loaded, c.modified = &pair, modified
 	return c.loaded, nil
-}
-
-// orLoaded returns the loaded certificate, or err if none is loaded.
-func (c *certificate) orLoaded(err error) (*tls.Certificate, error) {
-	if c.loaded != nil {
-		return c.loaded, nil
-	}
-	return nil, err
 }
 
 // Limit returns a listener that keeps at most n connections open. Accept waits until one

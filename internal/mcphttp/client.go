@@ -2,6 +2,7 @@ package mcphttp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -487,11 +488,8 @@ func stay(r *http.Request, via []*http.Request) error {
 // todaysHeaders returns the headers that mirror the body of a request of 2026-07-28. codex-mcp
 // requires that of the argument threadId for all of its tools, and for clients that list none.
 func (c *Client) todaysHeaders(e *envelope, line []byte) http.Header {
-	version, ok := metaVersion(e)
-	if !ok {
-		version = modern.ProtocolVersion // the server reports what is missing
-	}
-	h := http.Header{headerVersion: {coded(version)}, headerMethod: {coded(e.method)}}
+	version := cmp.Or(metaVersion(e), new(modern.ProtocolVersion)) // the server reports what is missing
+	h := http.Header{headerVersion: {coded(*version)}, headerMethod: {coded(e.method)}}
 	for _, name := range []*string{e.params.Name, e.params.URI, e.params.TaskID} {
 		if name != nil {
 			h[headerName] = []string{coded(*name)}

@@ -87,7 +87,7 @@ func (e *envelope) readParams(raw jsontext.Value) {
 	if e.kind == request {
 		e.meta = era.Meta(json.RawMessage(raw))
 	}
-	m, _ := top(raw)
+	m := top(raw)
 	e.params = params{
 		Name: text(m["name"]), URI: text(m["uri"]), TaskID: text(m["taskId"]), RequestState: text(m["requestState"]),
 		ThreadID: text(member(m["arguments"], "threadId")), ProgressToken: scalar(member(m["_meta"], "progressToken")),
@@ -133,29 +133,11 @@ func member(object jsontext.Value, name string) jsontext.Value {
 	return nil
 }
 
-// top returns the members of a valid object, and the name of a member that occurs twice.
-func top(object []byte) (members map[string]jsontext.Value, twice string) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(object), lenient())
-	members = map[string]jsontext.Value{}
-	if _, err := d.ReadToken(); err != nil {
-		return members, ""
-	}
-	for d.PeekKind() == '"' {
-		name, err := d.ReadToken()
-		if err != nil {
-			break
-		}
-		key := name.String()
-		v, err := d.ReadValue()
-		if err != nil {
-			break
-		}
-		if _, again := members[key]; again {
-			twice = key
-		}
-		members[key] = v.Clone()
-	}
-	return members, twice
+// top returns the members of an object; of what is none, what could be read. Of two with one name it has the last.
+func top(object []byte) map[string]jsontext.Value {
+	members := map[string]jsontext.Value{}
+	_ = jsonv2.Unmarshal(object, &members, lenient())
+	return members
 }
 
 // scalar returns a string or an integer as JSON in its only spelling, "" for other values.

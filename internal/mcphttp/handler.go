@@ -33,7 +33,6 @@ type Handler struct {
 	closed     bool // Close was called
 	principals map[string]*principal
 	idle       *time.Timer // calls sweep
-	sweeping   bool        // idle is running
 }
 
 // principal is the state of one user. The handler's mutex guards it.
@@ -53,8 +52,9 @@ func New(open func(ctx context.Context, name string) Service, o *Options) (*Hand
 	}
 	ctx, end := context.WithCancelCause(context.Background())
 	h := &Handler{open: open, o: guard.o, guard: guard, ctx: ctx, end: end, large: make(chan struct{}, maxLarge), principals: map[string]*principal{}}
-	h.idle = time.AfterFunc(time.Hour, h.sweep)
-	h.idle.Stop() // until there is a session
+	h.mu.Lock() // for sweep
+	defer h.mu.Unlock()
+	h.idle = time.AfterFunc(h.o.IdleTimeout/sweeps, h.sweep)
 	return h, nil
 }
 
@@ -298,10 +298,6 @@ func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, p *principa
 	}
 	p.sessions[s.id] = s
 	h.sessions.Add(1)
-	if !h.sweeping {
-		h.sweeping = true
-		h.idle.Reset(h.o.IdleTimeout)
-	}
 	h.mu.Unlock()
 	s.begin() // without the lock: the service may take long
 	if oldest != nil {
@@ -330,25 +326,23 @@ func (p *principal) evict(ran bool) (oldest *session) {
 	return oldest
 }
 
+// sweeps is how often the idle sessions are looked for within IdleTimeout.
+const sweeps = 64
+
 // sweep ends the sessions that have been idle for longer than IdleTimeout. One timer serves
 // all sessions.
 func (h *Handler) sweep() {
 	h.mu.Lock()
 	var idle []*session
-	next, any := h.o.IdleTimeout, false
 	for _, p := range h.principals {
 		for _, s := range p.sessions {
-			if left := s.left(); left <= 0 {
+			if s.left() <= 0 {
 				idle = append(idle, s)
-			} else {
-				next, any = min(next, left), true
 			}
 		}
 	}
-	// With a minimum, many sessions do not cause a sweep each. A session may live that much
-	// longer.
-	if h.sweeping = any && !h.closed; h.sweeping {
-		h.idle.Reset(max(next, h.o.IdleTimeout/64))
+	if !h.closed {
+		h.idle.Reset(h.o.IdleTimeout / sweeps)
 	}
 	h.mu.Unlock()
 	for _, s := range idle {

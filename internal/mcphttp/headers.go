@@ -33,8 +33,8 @@ func checkHeaders(h http.Header, e *envelope) *jsonrpc.Error {
 	if err != nil {
 		return err
 	}
-	if said, ok := metaVersion(e); ok && said != version {
-		return mismatch("%s is %q, and the body says %q", headerVersion, version, said)
+	if said := metaVersion(e); said != nil && *said != version {
+		return mismatch("%s is %q, and the body says %q", headerVersion, version, *said)
 	}
 	method, err := oneHeader(h, headerMethod)
 	if err != nil {
@@ -112,15 +112,8 @@ func oneHeader(h http.Header, name string) (string, *jsonrpc.Error) {
 	return values[0], nil
 }
 
-// metaVersion returns the version in the _meta of a request; ok is false if it is not a
-// string.
-func metaVersion(e *envelope) (version string, ok bool) {
-	said := text(member(e.meta, modern.MetaProtocolVersion))
-	if said == nil {
-		return "", false
-	}
-	return *said, true
-}
+// metaVersion returns the version in the _meta of a request, nil if it is not a string.
+func metaVersion(e *envelope) *string { return text(member(e.meta, modern.MetaProtocolVersion)) }
 
 func mismatch(format string, args ...any) *jsonrpc.Error {
 	return jsonrpc.Errorf(modern.CodeHeaderMismatch, "header mismatch: "+format, args...)

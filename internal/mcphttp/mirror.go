@@ -49,8 +49,8 @@ func (k *mirrors) learn(answer []byte) []byte {
 	if len(kept) == len(tools) {
 		return answer
 	}
-	message, _ := top(answer)
-	result, _ := top(message["result"])
+	message := top(answer)
+	result := top(message["result"])
 	exact := jsonv2.JoinOptions(lenient(), jsonv2.Deterministic(true))
 	result["tools"], _ = jsonv2.Marshal(kept, exact) // its parts were read, so this cannot fail
 	message["result"], _ = jsonv2.Marshal(result, exact)
@@ -166,7 +166,7 @@ func (m *mirror) headers(h http.Header, value jsontext.Value) {
 	text, kind := string(value), value.Kind()
 	switch kind {
 	case '{':
-		values, _ := top(value)
+		values := top(value)
 		for name, member := range m.members {
 			member.headers(h, values[name])
 		}

@@ -65,15 +65,6 @@ type Principal struct {
 	Scopes []Scope
 }
 
-const (
-	defaultMaxBody  = 64 << 20
-	defaultTimeout  = time.Minute
-	defaultStreams  = 256
-	defaultSessions = 64
-	defaultIdle     = time.Hour
-	defaultRetained = 4 << 20
-)
-
 var errNoAuthenticate = errors.New("mcphttp: Options.Authenticate is missing")
 
 func (o *Options) withDefaults() (Options, error) {
@@ -83,13 +74,13 @@ func (o *Options) withDefaults() (Options, error) {
 	c := *o
 	c.Challenge = cmp.Or(c.Challenge, "Bearer")
 	c.Principals = cmp.Or(max(c.Principals, 0), 1)
-	c.MaxBody = cmp.Or(max(c.MaxBody, 0), defaultMaxBody)
-	c.BodyTimeout = cmp.Or(max(c.BodyTimeout, 0), defaultTimeout)
-	c.WriteTimeout = cmp.Or(max(c.WriteTimeout, 0), defaultTimeout)
-	c.MaxStreams = cmp.Or(max(c.MaxStreams, 0), defaultStreams)
-	c.MaxSessions = cmp.Or(max(c.MaxSessions, 0), defaultSessions)
-	c.IdleTimeout = cmp.Or(max(c.IdleTimeout, 0), defaultIdle)
-	c.MaxRetained = cmp.Or(max(c.MaxRetained, 0), defaultRetained)
+	c.MaxBody = cmp.Or(max(c.MaxBody, 0), 64<<20)
+	c.BodyTimeout = cmp.Or(max(c.BodyTimeout, 0), time.Minute)
+	c.WriteTimeout = cmp.Or(max(c.WriteTimeout, 0), time.Minute)
+	c.MaxStreams = cmp.Or(max(c.MaxStreams, 0), 256)
+	c.MaxSessions = cmp.Or(max(c.MaxSessions, 0), 64)
+	c.IdleTimeout = cmp.Or(max(c.IdleTimeout, 0), time.Hour)
+	c.MaxRetained = cmp.Or(max(c.MaxRetained, 0), 4<<20)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -2,6 +2,7 @@ package mcphttp
 
 import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
 // route returns the stream for a message, nil for an answer to no request. s.mu is held.
@@ -32,23 +33,28 @@ func (s *session) route(out *summary) *stream {
 
 // related returns the stream of the request that a message names, nil without one.
 func (s *session) related(out *summary) *stream {
-	rel := out.relation()
+	if out.params.Kind() != '{' {
+		return nil
+	}
+	m := top(out.params)
 	switch out.method {
 	case "notifications/progress":
-		return s.find(func(e *envelope) bool { return rel.progressToken != "" && e.params.ProgressToken == rel.progressToken })
+		token := scalar(m["progressToken"])
+		return s.find(func(e *envelope) bool { return token != "" && e.params.ProgressToken == token })
 	case "notifications/cancelled":
-		st := s.calls[rel.cancelled].stream
-		remove(&s.calls, rel.cancelled)
+		id, _ := mcptypes.ParseRequestID(m["requestId"])
+		st := s.calls[id].stream
+		remove(&s.calls, id)
 		if st != nil && st.done {
 			return nil
 		}
 		return st
 	}
-	if rel.requestID != "" {
-		return s.find(func(e *envelope) bool { return e.id.String() == rel.requestID })
+	if id := scalar(member(m["_meta"], "requestId")); id != "" { // of codex/event
+		return s.find(func(e *envelope) bool { return e.id.String() == id })
 	}
-	if rel.call != "" {
-		return s.find(func(e *envelope) bool { return asText(e.id) == rel.call })
+	if call := text(m["codex_mcp_tool_call_id"]); call != nil {
+		return s.find(func(e *envelope) bool { return asText(e.id) == *call })
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package mcphttp
 
 import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/codexmcp/codexmcp/mcptypes"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -35,28 +34,6 @@ func summarize(m []byte) (out summary) {
 		out.path = *path
 	}
 	return out
-}
-
-// relation is what the params of a message say about the request to which it belongs.
-type relation struct {
-	progressToken string // as JSON
-	requestID     string // of codex/event, as JSON
-	cancelled     jsonrpc.ID
-	call          string // the id of a tools/call as text
-}
-
-func (out *summary) relation() (rel relation) {
-	if out.params.Kind() != '{' {
-		return rel
-	}
-	m, _ := top(out.params)
-	rel.progressToken = scalar(m["progressToken"])
-	rel.cancelled, _ = mcptypes.ParseRequestID(m["requestId"])
-	if call := text(m["codex_mcp_tool_call_id"]); call != nil {
-		rel.call = *call
-	}
-	rel.requestID = scalar(member(m["_meta"], "requestId"))
-	return rel
 }
 
 // versionOf returns the version in the answer to initialize, "" if that is an error.
