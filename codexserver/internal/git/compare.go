@@ -17,6 +17,14 @@ func (l *look) compare(ctx context.Context, max int) (diff string, err error) {
 	if err == nil {
 		l.after, err = l.see(ctx)
 	}
+	for name, before := range l.before.seen { // git does not see a file that was written twice in a second and set back
+		now := l.now(name)
+		now.known = before.known
+		if _, seen := l.after.seen[name]; err == nil && !seen && now != before {
+			now.known = true
+			l.after.seen[name] = now
+		}
+	}
 	if err == nil && len(l.after.seen) > 0 {
 		l.tree, err = l.call(ctx, call{}, "write-tree", "--missing-ok")
 		l.tree = strings.TrimSpace(l.tree)
@@ -53,8 +61,7 @@ func (l *look) compare(ctx context.Context, max int) (diff string, err error) {
 }
 
 // touched returns the files of the index whose times have changed since the look, if git may change files when
-// it stores them: what it stores may then be the same although their bytes differ. Git forgets them with the next
-// status.
+// it stores them: what it stores may then be the same although their bytes differ.
 func (l *look) touched(ctx context.Context) ([]Change, error) {
 	if !l.converts {
 		return nil, nil
@@ -63,7 +70,11 @@ func (l *look) touched(ctx context.Context) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseChanges(out)
+	changes, err := parseChanges(out)
+	return slices.DeleteFunc(changes, func(c Change) bool {
+		at := l.now(c.Path).changed
+		return at != 0 && at < l.begin.Add(-coarse).UnixNano()
+	}), err
 }
 
 // diffIndex compares the index with the tree before, file by file. Objects may be missing, for
@@ -136,7 +147,8 @@ func (l *look) compareBytes(ctx context.Context, touched []Change) error {
 		at[name] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.after.seen)) {
-		if s := l.after.seen[name]; l.converts && s.known && s.exists && s.mode.IsRegular() && !at[name] {
+		s, before := l.after.seen[name], l.before.seen[name]
+		if l.converts && s.known && s.exists && s.mode.IsRegular() && !at[name] && !(before.exists && s.size == before.size) {
 			at[name] = true
 			l.changes = append(l.changes, Change{Path: name, Kind: Update, Why: notRestored})
 		}

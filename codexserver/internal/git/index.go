@@ -59,7 +59,7 @@ func (l *look) lay(ctx context.Context) error {
 	}
 	crlf := l.settings["autocrlf"]
 	l.converts = crlf != "" && !isFalse(crlf) || exists(filepath.Join(l.folder(), "info", "attributes"))
-	out, err := l.call(ctx, call{}, "ls-files", "-z", "-v", "-s")
+	out, err := l.call(ctx, call{cut: maxIndex}, "ls-files", "-z", "-v", "-s")
 	if err != nil {
 		return err
 	}
@@ -99,8 +99,8 @@ const coarse = 2 * time.Second
 
 // age makes the index older than the look, so that git reads the files that were written shortly before it or
 // later. Git compares times in seconds.
-func (l *look) age(begin time.Time) error {
-	file, then := filepath.Join(l.scratch, "index"), begin.Add(-coarse)
+func (l *look) age() error {
+	file, then := filepath.Join(l.scratch, "index"), l.begin.Add(-coarse)
 	info, err := os.Stat(file)
 	if err == nil && info.ModTime().After(then) {
 		err = os.Chtimes(file, then, then)
@@ -110,6 +110,9 @@ func (l *look) age(begin time.Time) error {
 	}
 	return err
 }
+
+// inSecond reports whether git takes two times for the same.
+func inSecond(a, b int64) bool { return a/int64(time.Second) == b/int64(time.Second) }
 
 // gives reports whether a file may give attributes to others.
 func gives(name string) bool {

@@ -40,6 +40,7 @@ type look struct {
 	modules       map[string]bool // the submodules of the index
 	converts      bool            // git may change files when it stores them
 	tree          string          // of the index of the look
+	begin         time.Time
 	before, after content
 	changes       []Change // first those of stored files, in git's order
 }
@@ -95,7 +96,7 @@ const (
 
 // take looks at a folder. Then the index has all of its files.
 func take(ctx context.Context, root string, o *Options) (*look, error) {
-	l := &look{files: cmp.Or(o.Files, setting.DefaultFiles), modules: map[string]bool{}}
+	l := &look{files: cmp.Or(o.Files, setting.DefaultFiles), modules: map[string]bool{}, begin: time.Now()}
 	m, err := o.Scratch.open(root)
 	if err != nil {
 		return nil, err
@@ -103,7 +104,6 @@ func take(ctx context.Context, root string, o *Options) (*look, error) {
 	if l.mirror = m; m.gitDir == "" {
 		l.files /= ownShare
 	}
-	begin := time.Now()
 	if err = l.lay(ctx); err == nil {
 		l.before, err = l.see(ctx)
 	}
@@ -111,7 +111,7 @@ func take(ctx context.Context, root string, o *Options) (*look, error) {
 		err = l.store(ctx, &l.before)
 	}
 	if err == nil {
-		err = l.age(begin)
+		err = l.age()
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.remove())
@@ -160,7 +160,7 @@ func (l *look) see(ctx context.Context) (content, error) {
 			t.fresh[name] = true
 		case kind == "?":
 			t.add(name, l.now(name))
-		case len(kind) == 1 && line[3] != '.': // fields, as many as the kind has, and the name
+		case len(line) > 4 && line[3] != '.': // fields, as many as the kind has, and the name
 			fields := strings.SplitN(line, " ", map[string]int{"1": 9, "u": 11}[kind])
 			name = fields[len(fields)-1]
 			if !filepath.IsLocal(filepath.FromSlash(name)) {
@@ -244,12 +244,16 @@ func (l *look) split(r *content) (present, gone []string, err error) {
 		left = maxOwnBytes
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.seen)) {
-		switch s := r.seen[name]; {
+		s, before := r.seen[name], l.before.seen[name]
+		switch {
 		case s.isFile() && s.mode.IsRegular() && s.size > maxContent:
 			r.others[name] = other{notStored, s}
 		case s.isFile(), s.exists && s.mode.IsDir() && l.modules[name]:
 			left -= s.size
 			present = append(present, name)
+			if r == &l.after && before.exists && s.size == before.size && inSecond(s.changed, before.changed) {
+				gone = append(gone, name) // or git may take it for the one of the look
+			}
 		default:
 			gone = append(gone, name)
 		}

@@ -39,9 +39,10 @@ type call struct {
 	cut      int // how many bytes of the output to return; 0 is up to 64 MiB, or an error
 }
 
-// fixed are the variables of each call. Git does not prompt, does not use the network, and fetches nothing that is missing.
+// fixed are the variables of each call. Git does not prompt, does not use the network, fetches nothing that is missing,
+// and writes no times of files into an index unasked.
 var fixed = []string{
-	"GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1",
+	"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1",
 	"GIT_LITERAL_PATHSPECS=1", "GIT_EDITOR=false", "GIT_PAGER=cat", "LC_ALL=C",
 }
 

@@ -80,6 +80,7 @@ var kinds = []kind{
 	{name: "deleted before", shares: true, lay: "rm a.txt", act: "echo one > a.txt", want: "add a.txt +1-0\n"},
 	{name: "delete and make again", shares: true, act: "rm a.txt; printf 'one\\n2\\nthree\\n' > a.txt", want: "update a.txt +1-1\n"},
 	{name: "same size and time", act: "touch -r a.txt ../t; printf 'one\\nTWO\\nthree\\n' > a.txt; touch -r ../t a.txt", want: "update a.txt +1-1\n"},
+	{name: "same size and time, in a second", shares: true, lay: "echo one > d; touch -d 2001-01-01 d", act: "touch -r d t; echo two > d; touch -r t d; rm t", want: "update d +1-1\n"},
 	{name: "empty files", shares: true, lay: ": > e; git add e; git commit -q -m e", act: "rm e; : > new; : > a.txt", want: "update a.txt +0-3\nrename e>new +0-0\n"},
 	{name: "no final newline", shares: true, act: "printf 'one\\ntwo\\nthree' > a.txt; printf x > b", want: "update a.txt +1-1\nadd b +1-0\n"},
 	{name: "CRLF", shares: true, lay: "printf 'a\\r\\nb\\r\\n' > crlf; git add .; git commit -q -m c", act: "printf 'a\\r\\nB\\r\\n' > crlf; printf 'x\\r\\ny\\n' > mixed", want: "update crlf +1-1\nadd mixed +2-0\n"},
