@@ -15,7 +15,7 @@ import (
 func (l *look) compare(ctx context.Context, max int) (diff string, err error) {
 	touched, err := l.touched(ctx)
 	if err == nil {
-		l.after, err = l.see(ctx)
+		err = l.see(ctx, &l.after)
 	}
 	for name, before := range l.before.seen { // git does not see a file that was written twice in a second and set back
 		now := l.now(name)
@@ -26,8 +26,8 @@ func (l *look) compare(ctx context.Context, max int) (diff string, err error) {
 		}
 	}
 	if err == nil && len(l.after.seen) > 0 {
-		l.tree, err = l.call(ctx, call{}, "write-tree", "--missing-ok")
-		l.tree = strings.TrimSpace(l.tree)
+		l.before.tree, err = l.call(ctx, call{}, "write-tree", "--missing-ok")
+		l.before.tree = strings.TrimSpace(l.before.tree)
 		if err == nil {
 			err = l.store(ctx, &l.after)
 		}
@@ -63,7 +63,7 @@ func (l *look) compare(ctx context.Context, max int) (diff string, err error) {
 // touched returns the files of the index whose times have changed since the look, if git may change files when
 // it stores them: what it stores may then be the same although their bytes differ.
 func (l *look) touched(ctx context.Context) ([]Change, error) {
-	if !l.converts {
+	if !l.before.converts {
 		return nil, nil
 	}
 	out, err := l.call(ctx, call{}, "diff-files", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=dirty")
@@ -73,7 +73,7 @@ func (l *look) touched(ctx context.Context) ([]Change, error) {
 	changes, err := parseChanges(out)
 	return slices.DeleteFunc(changes, func(c Change) bool {
 		at := l.now(c.Path).changed
-		return at != 0 && at < l.begin.Add(-coarse).UnixNano()
+		return at != 0 && at < l.before.begin.Add(-coarse).UnixNano()
 	}), err
 }
 
@@ -81,9 +81,9 @@ func (l *look) touched(ctx context.Context) ([]Change, error) {
 // example in a partial clone: then no lines are counted.
 func (l *look) diffIndex(ctx context.Context) error {
 	args := []string{"diff-index", "--cached", "-r", "-z", "--raw", "--no-abbrev", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"}
-	out, err := l.call(ctx, call{}, slices.Concat(args, []string{l.renames(), "--numstat", l.tree})...)
+	out, err := l.call(ctx, call{}, slices.Concat(args, []string{l.renames(), "--numstat", l.before.tree})...)
 	if err != nil && ctx.Err() == nil {
-		out, err = l.call(ctx, call{}, slices.Concat(args, []string{"--no-renames", l.tree})...)
+		out, err = l.call(ctx, call{}, slices.Concat(args, []string{"--no-renames", l.before.tree})...)
 	}
 	if err == nil {
 		l.changes, err = parseChanges(out)
@@ -148,7 +148,7 @@ func (l *look) compareBytes(ctx context.Context, touched []Change) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.after.seen)) {
 		s, before := l.after.seen[name], l.before.seen[name]
-		if l.converts && s.known && s.exists && s.mode.IsRegular() && !at[name] && !(before.exists && s.size == before.size) {
+		if l.before.converts && s.known && s.exists && s.mode.IsRegular() && !at[name] && !(before.exists && s.size == before.size) {
 			at[name] = true
 			l.changes = append(l.changes, Change{Path: name, Kind: Update, Why: notRestored})
 		}
@@ -170,7 +170,7 @@ func (l *look) compareBytes(ctx context.Context, touched []Change) error {
 
 // describe finds out how git changes files when it stores them.
 func (l *look) describe(ctx context.Context) error {
-	if !l.converts || len(l.changes) == 0 {
+	if !l.before.converts || len(l.changes) == 0 {
 		return nil
 	}
 	crlf := l.settings["autocrlf"]

@@ -58,14 +58,14 @@ func (l *look) lay(ctx context.Context) error {
 		return err
 	}
 	crlf := l.settings["autocrlf"]
-	l.converts = crlf != "" && !isFalse(crlf) || exists(filepath.Join(l.folder(), "info", "attributes"))
+	l.before.converts = crlf != "" && !isFalse(crlf) || exists(filepath.Join(l.folder(), "info", "attributes"))
 	out, err := l.call(ctx, call{cut: maxIndex}, "ls-files", "-z", "-v", "-s")
 	if err != nil {
 		return err
 	}
 	var flags strings.Builder
 	for line := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
-		l.converts = l.converts || gives(line)
+		l.before.converts = l.before.converts || gives(line)
 		if strings.HasPrefix(line, "H 10") || strings.HasPrefix(line, "H 12") { // a file, or a link
 			continue
 		}
@@ -75,7 +75,7 @@ func (l *look) lay(ctx context.Context) error {
 			continue
 		}
 		if fields[1] == modeModule {
-			l.modules[name] = true
+			l.before.modules[name] = true
 		}
 		switch fields[0] {
 		case "H", "M":
@@ -100,7 +100,7 @@ const coarse = 2 * time.Second
 // age makes the index older than the look, so that git reads the files that were written shortly before it or
 // later. Git compares times in seconds.
 func (l *look) age() error {
-	file, then := filepath.Join(l.scratch, "index"), l.begin.Add(-coarse)
+	file, then := filepath.Join(l.scratch, "index"), l.before.begin.Add(-coarse)
 	info, err := os.Stat(file)
 	if err == nil && info.ModTime().After(then) {
 		err = os.Chtimes(file, then, then)

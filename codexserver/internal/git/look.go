@@ -33,14 +33,9 @@ var ErrLarge = errors.New("too large for a snapshot")
 // ignored files, or a folder without one.
 type look struct {
 	*mirror
-	at            string          // the path as in the changes, with a slash at its end; "" for the first
-	gone          string          // why it could not be looked at or compared
-	files         int             // how many files git may read
-	refused       int             // files that git could not store
-	modules       map[string]bool // the submodules of the index
-	converts      bool            // git may change files when it stores them
-	tree          string          // of the index of the look
-	begin         time.Time
+	at            string // the path as in the changes, with a slash at its end; "" for the first
+	gone          string // why it could not be looked at or compared
+	files         int    // how many files git may read
 	before, after content
 	changes       []Change // first those of stored files, in git's order
 }
@@ -52,6 +47,12 @@ type content struct {
 	others  map[string]other // what git does not store
 	ignored []string         // files that git ignores; a folder ends with a slash
 	unread  []Gap
+
+	// Of the look alone.
+	begin    time.Time
+	modules  map[string]bool // the submodules of the index
+	converts bool            // git may change files when it stores them
+	tree     string          // of the index
 }
 
 // stat is what the file system says of a file, without links. The zero value is that of no file.
@@ -96,7 +97,7 @@ const (
 
 // take looks at a folder. Then the index has all of its files.
 func take(ctx context.Context, root string, o *Options) (*look, error) {
-	l := &look{files: cmp.Or(o.Files, setting.DefaultFiles), modules: map[string]bool{}, begin: time.Now()}
+	l := &look{files: cmp.Or(o.Files, setting.DefaultFiles), before: content{begin: time.Now(), modules: map[string]bool{}}}
 	m, err := o.Scratch.open(root)
 	if err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ func take(ctx context.Context, root string, o *Options) (*look, error) {
 		l.files /= ownShare
 	}
 	if err = l.lay(ctx); err == nil {
-		l.before, err = l.see(ctx)
+		err = l.see(ctx, &l.before)
 	}
 	if err == nil {
 		err = l.store(ctx, &l.before)
@@ -141,21 +142,22 @@ func (l *look) status(ctx context.Context) (string, error) {
 }
 
 // see finds what differs from the index, and what git does not store.
-func (l *look) see(ctx context.Context) (content, error) {
-	t := tour{look: l, ctx: ctx, content: &content{seen: map[string]stat{}, others: map[string]other{}}, skip: map[string]bool{}, fresh: map[string]bool{}}
+func (l *look) see(ctx context.Context, r *content) error {
+	r.seen, r.others = map[string]stat{}, map[string]other{}
+	t := tour{l: l, r: r, ctx: ctx, skip: map[string]bool{}, fresh: map[string]bool{}}
 	if _, err := os.Stat(l.root); err != nil {
-		return *t.content, err
+		return err
 	}
 	out, err := l.status(ctx)
 	if err != nil {
-		return *t.content, err
+		return err
 	}
 	for line := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
 		kind, name, _ := strings.Cut(line, " ")
 		switch {
 		case kind == "!":
 			t.skip[name] = true
-			t.ignored = append(t.ignored, name)
+			r.ignored = append(r.ignored, name)
 		case kind == "?" && strings.HasSuffix(name, "/"):
 			t.fresh[name] = true
 		case kind == "?":
@@ -164,7 +166,7 @@ func (l *look) see(ctx context.Context) (content, error) {
 			fields := strings.SplitN(line, " ", map[string]int{"1": 9, "u": 11}[kind])
 			name = fields[len(fields)-1]
 			if !filepath.IsLocal(filepath.FromSlash(name)) {
-				return *t.content, errors.New("the index cannot be read")
+				return errors.New("the index cannot be read")
 			}
 			var s stat
 			if line[3] != 'D' { // or it is behind a link
@@ -175,13 +177,13 @@ func (l *look) see(ctx context.Context) (content, error) {
 		}
 	}
 	t.read("", false)
-	return *t.content, context.Cause(ctx)
+	return context.Cause(ctx)
 }
 
 // tour is a way through a folder.
 type tour struct {
-	*look
-	*content
+	l     *look
+	r     *content
 	ctx   context.Context
 	skip  map[string]bool // what git ignores
 	fresh map[string]bool // folders without files of the index
@@ -189,16 +191,16 @@ type tour struct {
 
 // add adds a file that differs.
 func (t *tour) add(name string, s stat) {
-	t.seen[name] = s
-	t.converts = t.converts || gives(name)
+	t.r.seen[name] = s
+	t.l.before.converts = t.l.before.converts || gives(name)
 }
 
 // read finds what git does not store in a folder, and all files if it is a new one. It does not look into other
 // repositories and into what git ignores.
 func (t *tour) read(dir string, fresh bool) {
-	entries, err := os.ReadDir(t.path(dir))
+	entries, err := os.ReadDir(t.l.path(dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.unread = append(t.unread, Gap{strings.TrimPrefix(dir+"/", "/"), "it cannot be read"})
+		t.r.unread = append(t.r.unread, Gap{strings.TrimPrefix(dir+"/", "/"), "it cannot be read"})
 	}
 	for _, e := range entries {
 		kind := e.Type()
@@ -211,9 +213,9 @@ func (t *tour) read(dir string, fresh bool) {
 		case kind.IsDir():
 			t.folder(name, fresh)
 		case !kind.IsRegular() && kind != fs.ModeSymlink:
-			t.others[name] = other{specialFile, stat{mode: kind}}
+			t.r.others[name] = other{specialFile, stat{mode: kind}}
 		case fresh:
-			t.add(name, t.now(name))
+			t.add(name, t.l.now(name))
 		}
 	}
 }
@@ -221,15 +223,15 @@ func (t *tour) read(dir string, fresh bool) {
 // folder looks at a folder in a folder.
 func (t *tour) folder(name string, fresh bool) {
 	switch {
-	case t.inScratch(name):
-	case isTop(t.path(name)):
-		t.others[name+"/"] = other{why: otherRepository}
-	case t.modules[name]:
-		if entries, err := os.ReadDir(t.path(name)); err == nil && len(entries) > 0 {
-			t.unread = append(t.unread, Gap{name + "/", "it is a submodule without a repository"})
+	case t.l.inScratch(name):
+	case isTop(t.l.path(name)):
+		t.r.others[name+"/"] = other{why: otherRepository}
+	case t.l.before.modules[name]:
+		if entries, err := os.ReadDir(t.l.path(name)); err == nil && len(entries) > 0 {
+			t.r.unread = append(t.r.unread, Gap{name + "/", "it is a submodule without a repository"})
 		}
 	default:
-		t.read(name, fresh || t.fresh[name+"/"] || t.seen[name].known) // or it was a file
+		t.read(name, fresh || t.fresh[name+"/"] || t.r.seen[name].known) // or it was a file
 	}
 }
 
@@ -248,7 +250,7 @@ func (l *look) split(r *content) (present, gone []string, err error) {
 		switch {
 		case s.isFile() && s.mode.IsRegular() && s.size > maxContent:
 			r.others[name] = other{notStored, s}
-		case s.isFile(), s.exists && s.mode.IsDir() && l.modules[name]:
+		case s.isFile(), s.exists && s.mode.IsDir() && l.before.modules[name]:
 			left -= s.size
 			present = append(present, name)
 			if r == &l.after && before.exists && s.size == before.size && inSecond(s.changed, before.changed) {
@@ -274,7 +276,8 @@ func (l *look) store(ctx context.Context, r *content) error {
 		err = l.update(ctx, gone, "--force-remove")
 	}
 	if err == nil {
-		err = l.storeEach(ctx, present, r)
+		left := maxRefused
+		err = l.storeEach(ctx, present, r, &left)
 	}
 	return err
 }
@@ -284,17 +287,17 @@ const maxRefused = 100
 
 // storeEach stores files. Git fails if it cannot read one, or if one does not have the encoding that
 // .gitattributes says: then it gets half of them.
-func (l *look) storeEach(ctx context.Context, names []string, r *content) error {
+func (l *look) storeEach(ctx context.Context, names []string, r *content, left *int) error {
 	err := l.update(ctx, names, "--add", "--remove", "--replace")
 	switch half := len(names) / 2; {
-	case err == nil || ctx.Err() != nil || l.refused == maxRefused:
+	case err == nil || ctx.Err() != nil || *left == 0:
 		return err
 	case half == 0:
-		l.refused++
+		*left--
 		r.others[names[0]] = other{notStored, r.seen[names[0]]}
 		return nil
 	default:
-		return cmp.Or(l.storeEach(ctx, names[:half], r), l.storeEach(ctx, names[half:], r))
+		return cmp.Or(l.storeEach(ctx, names[:half], r, left), l.storeEach(ctx, names[half:], r, left))
 	}
 }
 

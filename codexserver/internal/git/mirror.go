@@ -24,8 +24,7 @@ type source struct {
 	// other working trees. They are often the same, and "" without a repository.
 	gitDir, commonDir string
 
-	git      string   // the program, an absolute path
-	env      []string // its environment
+	git      string // the program, an absolute path
 	programs *box.Programs
 }
 

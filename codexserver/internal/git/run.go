@@ -54,7 +54,7 @@ func (s source) run(ctx context.Context, c call, args ...string) (string, error)
 	args = slices.Concat([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, c.options, args)
 	cmd := exec.CommandContext(ctx, s.git, args...)
 	cmd.Dir = c.dir
-	cmd.Env = slices.Concat(s.env, fixed, c.env)
+	cmd.Env = slices.Concat(s.environ(), fixed, c.env)
 	cmd.WaitDelay = time.Second
 	cmd.Stdin = strings.NewReader(c.stdin)
 	out, errs := &boundedBuffer{max: cmp.Or(c.cut, maxOutput)}, &boundedBuffer{max: 64 << 10}
@@ -113,11 +113,16 @@ func (s *source) find(programs *box.Programs) (err error) {
 	if s.git, err = s.programs.Find("git", "", os.Getenv("PATH")); err != nil {
 		return fmt.Errorf("git: %w", err)
 	}
-	s.env, _ = s.programs.Environ([]string{"PATH=" + os.Getenv("PATH")})
+	return nil
+}
+
+// environ returns git's environment.
+func (s source) environ() []string {
+	env, _ := s.programs.Environ([]string{"PATH=" + os.Getenv("PATH")})
 	for _, name := range variables {
 		if value, ok := os.LookupEnv(name); ok {
-			s.env = append(s.env, name+"="+value)
+			env = append(env, name+"="+value)
 		}
 	}
-	return nil
+	return env
 }

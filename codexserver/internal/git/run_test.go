@@ -18,7 +18,7 @@ func TestVariables(t *testing.T) {
 	if err := p.find(&box.Programs{Temporary: []string{}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, entry := range p.env {
+	for _, entry := range p.environ() {
 		if name, _, _ := strings.Cut(entry, "="); name != "PATH" && !slices.Contains(variables, name) {
 			t.Errorf("git gets %s", entry)
 		}

@@ -100,13 +100,14 @@ const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 // config returns the configuration.
 func (m *mirror) config() string {
-	text := constants
+	var text strings.Builder
+	text.WriteString(constants)
 	for name, section := range sections {
 		if value := m.settings[name]; value != "" && strings.Trim(value, letters) == "" {
-			text += fmt.Sprintf("[%s]\n\t%s = %s\n", section, name, value)
+			fmt.Fprintf(&text, "[%s]\n\t%s = %s\n", section, name, value)
 		}
 	}
-	return text
+	return text.String()
 }
 
 // excludes returns the user's global ignore patterns, or "" if git's default counts. Git does not read
