@@ -43,8 +43,8 @@
 // host's ApproveExec or ApprovePatch. Other questions, such as one about the call of an
 // MCP server's tool, go to Approve or Elicit. Everything but a clear approval declines: a
 // request of a thread without a host, a patch whose changes are unknown, a host that
-// cannot ask, a late answer. A turn has one open question at a time. An answer that aborts
-// ends the whole turn, even if a sub-agent asked.
+// cannot ask, a late answer. Questions of one MCP server, or of the model, come one after the
+// other. An answer that aborts ends the whole turn, even if a sub-agent asked.
 //
 // The answer to the app-server has no room for a reason. So the engine sends the reason,
 // what a person wrote or why no person was asked, as input to the turn before it declines.
@@ -52,8 +52,8 @@
 // # Messages to a running turn
 //
 // The app-server takes them with turn/steer. When a turn is interrupted, it drops those that
-// the model has not read. The engine sends them again with the next turn. It learns what the model has read from the app-server's items, which
-// report the user's messages in order.
+// the model has not read. The engine sends them again with the next turn. It learns what the
+// model has read from the app-server's items, which report the user's messages in order.
 //
 // # Sub-agents
 //
