@@ -146,7 +146,7 @@ func New(e engine.Engine, o *Options) *Server {
 		watch.Room = safefile.NewReserve(o.Home, turnRoom)
 	}
 	table := tools.New(e, &tools.Options{
-		Calls: o.Calls, Report: watch, Home: o.Home, Room: watch.Room, Store: o.Store,
+		Calls: o.Calls, Report: watch, Home: o.Home, Store: o.Store,
 		Continues: o.Home != "" && !o.Tasks.Never && !o.Tasks.NoResume,
 	})
 	folder := o.Folder

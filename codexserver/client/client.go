@@ -253,27 +253,26 @@ func lost(err error) (unknown, sent bool) {
 }
 
 // dialer returns the function that opens a connection to the server.
-func (o *Options) dialer() (dial func(context.Context) (jsonrpc.Transport, error), err error) {
-	ways := 0
-	for _, way := range []struct {
-		set  bool
-		dial func(context.Context) (jsonrpc.Transport, error)
-	}{
-		{o.Command != nil, o.child},
-		{o.Server != nil, func(context.Context) (jsonrpc.Transport, error) { return mcpcall.Join(o.Server.Serve), nil }},
-		{o.URL != "", func(context.Context) (jsonrpc.Transport, error) {
-			return mcphttp.NewClient(&mcphttp.ClientOptions{URL: o.URL, Token: o.Token})
-		}},
-		{o.Dial != nil, o.Dial},
-	} {
-		if way.set {
-			dial, ways = way.dial, ways+1
-		}
+func (o *Options) dialer() (func(context.Context) (jsonrpc.Transport, error), error) {
+	var ways []func(context.Context) (jsonrpc.Transport, error)
+	if o.Command != nil {
+		ways = append(ways, o.child)
 	}
-	if ways != 1 {
+	if o.Server != nil {
+		ways = append(ways, func(context.Context) (jsonrpc.Transport, error) { return mcpcall.Join(o.Server.Serve), nil })
+	}
+	if o.URL != "" {
+		ways = append(ways, func(context.Context) (jsonrpc.Transport, error) {
+			return mcphttp.NewClient(&mcphttp.ClientOptions{URL: o.URL, Token: o.Token})
+		})
+	}
+	if o.Dial != nil {
+		ways = append(ways, o.Dial)
+	}
+	if len(ways) != 1 {
 		return nil, errors.New("client: set one of Options.Command, Server, URL and Dial")
 	}
-	return dial, nil
+	return ways[0], nil
 }
 
 // child starts a copy of the command.

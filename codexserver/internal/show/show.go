@@ -24,11 +24,6 @@ const (
 // maxLooked bounds the bytes that are made readable before they are shortened.
 const maxLooked = 8 << 10
 
-// OneLine shows what breaks a line; the rest of the text stays.
-func OneLine(text string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(text, "\n", `\n`), "\t", `\t`)
-}
-
 // Text returns a text as one line with every control character visible, shortened to max
 // bytes.
 func Text(text string, max int) string {
@@ -37,7 +32,8 @@ func Text(text string, max int) string {
 		text = text[:maxLooked]
 	}
 	text = elicit.ShowText(text)
-	return shorten(OneLine(text), max, more)
+	text = strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(text)
+	return shorten(text, max, more)
 }
 
 // Command returns an argv as questions show it, shortened.

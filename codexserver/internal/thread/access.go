@@ -10,6 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -47,7 +48,7 @@ func (c *Caller) beyond(ctx context.Context, a protocol.Access) protocol.Access 
 	}
 	homes := []string{home()}
 	if o := engine.OriginOf(ctx); o != nil {
-		homes = append(homes, homeIn(o.Environ))
+		homes = append(homes, run.Value(o.Environ, "HOME"), run.Value(o.Environ, "USERPROFILE"))
 	}
 	within := writable(folders, c.Worktrees, homes...)
 	if within(a.Folder) {
@@ -55,18 +56,6 @@ func (c *Caller) beyond(ctx context.Context, a protocol.Access) protocol.Access 
 	}
 	a.Roots = slices.DeleteFunc(slices.Clone(a.Roots), within)
 	return a
-}
-
-// homeIn returns the home that an environment names.
-func homeIn(environ []string) string {
-	for _, entry := range slices.Backward(environ) {
-		for _, name := range []string{"HOME=", "USERPROFILE="} {
-			if path, ok := strings.CutPrefix(entry, name); ok {
-				return path
-			}
-		}
-	}
-	return ""
 }
 
 // writable returns a function that reports whether a real path lies in one of the folders or in a

@@ -269,7 +269,7 @@ func TestKindsOfTurns(t *testing.T) {
 			a.Turn = turn.New(changes.Options{})
 			err := tt.begin().Run(t.Context())
 			said := a.Turn.Said().Last
-			if at, _ := a.Turn.Began(); at.IsZero() || !a.Turn.So().Status.Ended() {
+			if at, _, _ := a.Turn.Began(); at.IsZero() || !a.Turn.So().Status.Ended() {
 				t.Errorf("%T: %s: the turn is %s, and began at %v", e, tt.name, a.Turn.So().Status, at)
 			}
 			if said != tt.want || (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) {

@@ -5,9 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 )
 
 // ProjectFolder returns the project folder of Claude Code, from CLAUDE_PROJECT_DIR in the
@@ -18,13 +18,9 @@ func ProjectFolder(ctx context.Context) string {
 	if o := engine.OriginOf(ctx); o != nil {
 		environ, folder = o.Environ, o.Folder
 	}
-	for _, entry := range slices.Backward(environ) {
-		if path, ok := strings.CutPrefix(entry, "CLAUDE_PROJECT_DIR="); ok {
-			if info, err := os.Stat(path); err == nil && info.IsDir() && filepath.IsAbs(path) {
-				return path
-			}
-			break
-		}
+	path := run.Value(environ, "CLAUDE_PROJECT_DIR")
+	if info, err := os.Stat(path); err == nil && info.IsDir() && filepath.IsAbs(path) {
+		return path
 	}
 	return folder
 }

@@ -53,9 +53,6 @@ func (t *Turn) shows() bool { return t.table.Has(showTool.name) }
 // conclude makes the result of a turn that ended with err.
 func (t *Turn) conclude(err error) {
 	spent, _ := errors.AsType[*turn.SpentError](err)
-	if err == nil && maxTokens(t.resume.Budget) > 0 && t.log.Tokens() == 0 {
-		t.log.Remark("The budget of tokens was not held: the model's provider does not count them.")
-	}
 	did := t.log.So()
 	if err == nil && t.resume.Schema != nil {
 		schema, fault := outputschema.Compile([]byte(t.resume.Schema)) // as before the turn

@@ -61,9 +61,8 @@ func (t *Table) CanContinue(ctx context.Context) error {
 // Resume returns what another process needs to continue the turn, or nil if none does, such
 // as for a turn that a person has aborted.
 func (t *Turn) Resume() jsontext.Value {
-	r := t.resume
-	r.Began, r.Used = t.log.Began()
-	if r.Key == "" || t.log.Stopped() {
+	r, stopped := t.resume, false
+	if r.Began, r.Used, stopped = t.log.Began(); r.Key == "" || stopped {
 		return nil
 	}
 	raw, err := json.Marshal(r, jsontext.AllowInvalidUTF8(true))

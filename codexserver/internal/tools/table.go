@@ -73,23 +73,23 @@ type Survival struct {
 // Answered records that the client has the results that the call returns. If the client no
 // longer waits for a call, its results are kept for the next one.
 func (c *Call) Answered() {
-	for _, t := range c.read {
-		t.take()
+	c.Turns.mu.Lock()
+	defer c.Turns.mu.Unlock()
+	for _, t := range c.read { // all share the mutex
+		t.answered = true
 	}
 }
 
 // Options are the options of the tools. Nil is the zero value.
 type Options struct {
 	setting.Calls
-	// Report says how the tools watch turns.
+	// Report says how the tools watch turns. Its Room, which is enough for what a turn writes before its first action, is
+	// checked before a turn begins.
 	Report changes.Options
 	// Store is asked before a turn begins. Nil is not.
 	Store safefile.Mirror
 	// Home is Codex's home. Without it there are no git worktrees and no reviews.
 	Home string
-	// Room is checked before a turn begins: enough for what a turn writes before its first
-	// action. It is given up when a turn fails because the disk is full, to record how it ended.
-	Room *safefile.Reserve
 	// Continues makes turns of tasks and in the background such that another process can
 	// continue them, if the engine can.
 	Continues bool
@@ -151,7 +151,7 @@ func can[E any](t *Table) bool {
 }
 
 // Has reports whether the table has a tool.
-func (t *Table) Has(name string) bool { return find(t.tools, name) != nil }
+func (t *Table) Has(name string) bool { return find(t.tools, name).name != "" }
 
 // List returns the tools as clients see them, in a fixed order.
 func (t *Table) List() []mcptypes.Tool {
@@ -207,7 +207,7 @@ func (t *Table) Unknown(name string) string {
 // turn that fails.
 func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjson.RawMessage) *mcptypes.CallToolResult {
 	one := find(t.tools, name)
-	if one == nil {
+	if one.name == "" {
 		return failure("", t.Unknown(name))
 	}
 	a, err := one.read(arguments, t.lockedOf(one))
@@ -233,7 +233,7 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 // enter counts a turn, which the call is to begin. It fails if there is no room for one.
 func (c *Call) enter(ctx context.Context) (err error) {
 	o := c.table.options
-	if err := o.Room.Check(); err != nil {
+	if err := o.Report.Room.Check(); err != nil {
 		return fmt.Errorf("there is no room to write to %s, so nothing was started: %w", o.Home, err)
 	}
 	if err := safefile.MirrorOf(o.Store).Ready(ctx); err != nil {

@@ -55,30 +55,24 @@ type arguments interface {
 	run(ctx context.Context, c *Call) (*mcptypes.CallToolResult, error)
 }
 
-// find returns the tool of a list with a name, or nil.
+// find returns the tool of a list with a name, or one without a name.
 func find(list []*tool, name string) *tool {
 	if i := slices.IndexFunc(list, func(one *tool) bool { return one.name == name }); i >= 0 {
 		return list[i]
 	}
-	return nil
+	return &tool{}
 }
 
 // IsTurn reports whether a tool runs a turn, which may take long.
-func IsTurn(name string) bool {
-	one := find(all, name)
-	return one != nil && one.turn
-}
+func IsTurn(name string) bool { return find(all, name).turn }
 
 // IsShort reports whether calls of a tool never take long.
-func IsShort(name string) bool {
-	one := find(all, name)
-	return one != nil && one.short
-}
+func IsShort(name string) bool { return find(all, name).short }
 
 // Reads reports whether calls of a tool only read what the server has.
 func Reads(name string) bool {
 	one := find(all, name)
-	return one != nil && !one.turn && *one.hints.ReadOnlyHint
+	return one.name != "" && !one.turn && *one.hints.ReadOnlyHint
 }
 
 // read decodes and checks the arguments of a call, of which those in locked may not be chosen. The error names

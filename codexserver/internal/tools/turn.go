@@ -229,10 +229,3 @@ func (t *Turn) InBackground() bool {
 	defer t.owner.mu.Unlock()
 	return t.background
 }
-
-// take records that a caller has the result.
-func (t *Turn) take() {
-	t.owner.mu.Lock()
-	defer t.owner.mu.Unlock()
-	t.answered = true
-}

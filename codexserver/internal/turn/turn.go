@@ -161,12 +161,12 @@ func (t *Turn) Continue(before *protocol.TurnResult, began time.Time, used *prot
 	t.dropped = protocol.Truncated{Commands: before.Truncated.Commands, Refused: before.Truncated.Refused}
 }
 
-// Began returns when the turn began, in the first process that ran it, and the thread's last token count then.
-// It returns zeros before.
-func (t *Turn) Began() (at time.Time, used *protocol.TokenUsage) {
+// Began returns when the turn began, in the first process that ran it, the thread's last token count then, and whether
+// the answer to a question has aborted it. The first two are zeros before.
+func (t *Turn) Began() (at time.Time, used *protocol.TokenUsage, stopped bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.time.first, t.tokens.given
+	return t.time.first, t.tokens.given, t.answer.stopped
 }
 
 // Remark keeps remarks for the caller, each once.
@@ -216,6 +216,9 @@ func (t *Turn) End(err error) {
 		return
 	}
 	t.folder.ends = true
+	if err == nil && t.budget.Tokens != nil && t.tokens.used() == 0 {
+		t.remark([]string{"The budget of tokens was not held: the model's provider does not count them."})
+	}
 	before, did := t.folder.before, changes.Did{
 		Begun: t.status != "", Patches: &t.folder.patches, Diff: t.folder.diff,
 		Acted: t.commands.acted, Ran: t.commands.ran, Commands: len(t.commands.list) > 0,
@@ -299,13 +302,6 @@ func reroutes(list []protocol.ModelReroute) (all []protocol.Rerouted) {
 	return all
 }
 
-// Tokens returns how many input and output tokens the turn has used, or 0 if they are not known.
-func (t *Turn) Tokens() int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.tokens.used()
-}
-
 // Said is what the model says in a turn.
 type Said struct {
 	// Text is the turn's last message at its end, and Lacks why it is incomplete, or "".
@@ -321,13 +317,6 @@ func (t *Turn) Said() Said {
 	said := t.answer.Said
 	said.Coming = t.answer.coming.String()
 	return said
-}
-
-// Stopped reports whether the answer to a question has aborted the turn.
-func (t *Turn) Stopped() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.answer.stopped
 }
 
 // cwd returns a command's folder for the result, "" for the working folder.

@@ -191,7 +191,7 @@ Error:
 			t.Errorf("what it did (-want +got):\n%s", diff)
 		}
 		said := w.Said()
-		if got := fmt.Sprint(said.Text, ", ", said.Lacks, ", ", said.Coming, ", ", said.Last, ", ", w.Tokens(), ", ", w.Stopped()); got != "hello, it is cut, by, hello, 7, false" {
+		if got := fmt.Sprint(said.Text, ", ", said.Lacks, ", ", said.Coming, ", ", said.Last, ", ", w.So().Usage.Turn); got != "hello, it is cut, by, hello, {5 0 2 0}" {
 			t.Error(got)
 		}
 		log.Changed(1, "its diff")
@@ -301,8 +301,9 @@ func TestRefused(t *testing.T) {
 			w.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: d, Reason: "declined", Feedback: "not\nnow"}, By: "desk"})
 			want := tt.want
 			want.By, want.Reason = "desk", "declined"
+			_, _, stopped := w.Began()
 			did := w.So()
-			if n := len(did.Refused); d.Approves() != (n == 0) || n > 1 || !asked || w.Asks(r) || unseen || w.Stopped() != (d == elicit.Abort) || did.Status != protocol.StatusRunning {
+			if n := len(did.Refused); d.Approves() != (n == 0) || n > 1 || !asked || w.Asks(r) || unseen || stopped != (d == elicit.Abort) || did.Status != protocol.StatusRunning {
 				t.Errorf("%s: %+v", d, did)
 			} else if n == 1 {
 				if !strings.HasSuffix(did.Refused[0].Why, `: not\nnow`) {
@@ -353,8 +354,8 @@ func TestAnswered(t *testing.T) {
 			w := turn.New(changes.Options{})
 			w.Begin(t.Context(), protocol.SessionConfigured{InitialMessages: []json.RawMessage{json.RawMessage(`{"type":"agent_message","message":"x"}`)}}, nil)
 			w.Add("", 0, m)
-			w.Add("", 0, protocol.TokenCount{Info: &protocol.TokenUsageInfo{TotalTokenUsage: protocol.TokenUsage{TotalTokens: 100}, LastTokenUsage: protocol.TokenUsage{TotalTokens: 10}}})
-			if got := w.Tokens(); got != want {
+			w.Add("", 0, protocol.TokenCount{Info: &protocol.TokenUsageInfo{TotalTokenUsage: protocol.TokenUsage{InputTokens: 100}, LastTokenUsage: protocol.TokenUsage{InputTokens: 10}}})
+			if got := w.So().Usage.Turn.Input; got != want {
 				t.Errorf("%T: %d tokens", m, got)
 			}
 		}
