@@ -28,6 +28,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/slots"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -137,7 +138,7 @@ func New(e engine.Engine, o *Options) *Server {
 	}
 	threads := thread.NewTable(e, approvals)
 	watch := changes.Options{
-		Announced: traits.Announces && !traits.Streams, Looks: make(chan struct{}, maxLooks), Logger: log,
+		Announced: traits.Announces && !traits.Streams, Looks: make(slots.Slots, maxLooks), Logger: log,
 		Changes: o.Changes,
 	}
 	if o.Home != "" {

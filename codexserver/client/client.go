@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/mcpcall"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/codexmcp/codexmcp/internal/slots"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -72,7 +73,7 @@ type Client struct {
 	leave context.CancelCauseFunc
 	calls sync.WaitGroup // the methods that run
 
-	connecting chan struct{} // has an element while no one connects
+	connecting slots.Slots // one, to connect
 
 	mu      sync.Mutex
 	closed  bool
@@ -98,7 +99,7 @@ const (
 
 // Start connects to the server. The caller must close the client.
 func Start(ctx context.Context, o *Options) (*Client, error) {
-	c := &Client{connecting: make(chan struct{}, 1)}
+	c := &Client{connecting: make(slots.Slots, 1)}
 	if o != nil {
 		c.o = *o
 	}
@@ -106,7 +107,6 @@ func Start(ctx context.Context, o *Options) (*Client, error) {
 	if c.dial, err = c.o.dialer(); err != nil {
 		return nil, err
 	}
-	c.connecting <- struct{}{}
 	c.life, c.leave = context.WithCancelCause(context.Background())
 	if c.session, err = c.connect(ctx); err != nil {
 		c.leave(ErrClosed)
@@ -192,12 +192,11 @@ func (c *Client) enter(ctx context.Context) (context.Context, func(), error) {
 
 // connected returns a session that has not ended, if need be a new one.
 func (c *Client) connected(ctx context.Context) (*mcpcall.Session, error) {
-	select {
-	case <-c.connecting:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	leave, err := c.connecting.Take(ctx)
+	if err != nil {
+		return nil, err
 	}
-	defer func() { c.connecting <- struct{}{} }()
+	defer leave()
 	c.mu.Lock()
 	last := c.session
 	c.mu.Unlock()

@@ -22,6 +22,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/slots"
 )
 
 // Options change what an [Engine] does. Nil is valid; the zero value of each
@@ -91,9 +92,9 @@ type Engine struct {
 	processes run.Starter
 	self      *self.Program
 	locks     *rollout.Locks
-	starts    slots // bounds the starts of conversations, which read files and run git
-	requests  slots // bounds the requests, each with a connection
-	searches  slots // bounds the searches for files, each of which may take a thread
+	starts    slots.Slots // bounds the starts of conversations, which read files and run git
+	requests  slots.Slots // bounds the requests, each with a connection
+	searches  slots.Slots // bounds the searches for files, each of which may take a thread
 	notify    []string
 
 	mu     sync.Mutex
@@ -123,8 +124,8 @@ func New(o *Options) (*Engine, error) {
 		return nil, fmt.Errorf("native: failover.%w", err)
 	}
 	limit := descriptors()
-	e.starts, e.requests = newSlots(limit/64, 2, 64), newSlots(limit/3, 16, 4096)
-	e.searches = make(slots, 8)
+	e.starts, e.requests = make(slots.Slots, min(max(limit/64, 2), 64)), make(slots.Slots, min(max(limit/3, 16), 4096))
+	e.searches = make(slots.Slots, 8)
 	e.locks = rollout.NewLocks(e.options.CodexHome, "codex-mcp "+e.options.Version)
 	for _, key := range config.Unknown(e.options.CodexHome, e.options.Overrides, false) {
 		e.options.Logger.Warn("unknown key", "at", key)
@@ -176,7 +177,7 @@ func (e *Engine) Close() error {
 
 // Start implements [engine.Engine].
 func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	leave, err := e.starts.take(ctx)
+	leave, err := e.starts.Take(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 
 // listed returns the models that the provider lists.
 func (e *Engine) listed(ctx context.Context, cfg *config.Config) ([]model.ListEntry, error) {
-	leave, err := e.requests.take(ctx)
+	leave, err := e.requests.Take(ctx)
 	if err != nil {
 		return nil, err
 	}

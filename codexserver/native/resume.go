@@ -30,7 +30,7 @@ func (e *Engine) Find(ctx context.Context, id string) (engine.Saved, error) {
 // last turn, unless cfg sets others. Resume fails with a [*engine.RefusedError] while
 // another server runs a turn of the conversation.
 func (e *Engine) Resume(ctx context.Context, s engine.Saved, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	leave, err := e.starts.take(ctx)
+	leave, err := e.starts.Take(ctx)
 	if err != nil {
 		return nil, err
 	}

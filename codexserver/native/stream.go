@@ -134,7 +134,7 @@ func (t *turn) stream(ctx context.Context, submission string, request func() *mo
 
 // request sends one request.
 func (t *turn) request(ctx context.Context, req *model.Request, progress func(model.Event)) (*model.Response, error) {
-	leave, err := t.conv.engine.requests.take(ctx)
+	leave, err := t.conv.engine.requests.Take(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func (c *conversation) learnWindow(ctx context.Context) {
 	}
 	ctx, stop := context.WithTimeout(ctx, windowTimeout)
 	defer stop()
-	leave, err := c.engine.requests.take(ctx)
+	leave, err := c.engine.requests.Take(ctx)
 	if err != nil {
 		return // the next turn asks again
 	}

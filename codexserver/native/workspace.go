@@ -28,7 +28,7 @@ func (e *Engine) Traits() engine.Traits {
 
 // SearchFiles implements [engine.Searcher]. It returns at most 50 files of each root.
 func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
-	leave, err := e.searches.take(ctx)
+	leave, err := e.searches.Take(ctx)
 	if err != nil { // ctx has ended, and nothing is found yet
 		return &protocol.FuzzyFileSearchResult{Files: []protocol.FuzzyFile{}}, nil
 	}

@@ -87,7 +87,7 @@ func (b *Before) After(did Did) Found {
 	defer stop()
 	var all []git.Change
 	var diff string
-	leave, err := b.place(ctx)
+	leave, err := b.options.Looks.Take(ctx)
 	if err == nil {
 		defer leave()
 		all, diff, err = s.Compare(ctx, maxDiff)

@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/slots"
 )
 
 // Options configure how a turn finds what it changes. The zero value takes the changes from events.
@@ -28,9 +29,8 @@ type Options struct {
 	// Changes say how the folder is read.
 	Changes setting.Changes
 	// Looks limits how many folders are read at a time, since each takes file
-	// descriptors: its capacity is the limit. A turn waits for a place within its own
-	// time limit. Nil means no limit.
-	Looks chan struct{}
+	// descriptors. A turn waits for a slot within its own time limit. Nil means no limit.
+	Looks slots.Slots
 	// Room is released when a turn ends because the disk is full. Nil is no room.
 	Room *safefile.Reserve
 	// Logger receives the reason why a snapshot failed. Default: nothing is logged.
@@ -131,7 +131,7 @@ func (b *Before) look() {
 	o := &b.options
 	ctx, stop := context.WithTimeoutCause(b.ctx, o.Changes.Before, slowError{o.Changes.Before})
 	defer stop()
-	leave, err := b.place(ctx)
+	leave, err := o.Looks.Take(ctx)
 	if err == nil {
 		defer leave()
 		b.snapshot, err = o.take(ctx, b.dir, &git.Options{Scratch: o.Scratch, Roots: b.roots, Files: o.Changes.Files})
@@ -141,19 +141,5 @@ func (b *Before) look() {
 	}
 	if b.failed = err; err != nil {
 		o.Logger.Info("no snapshot: the changes of the turn are those of its patches", "folder", b.dir, "error", err)
-	}
-}
-
-// place waits for a place in [Options].Looks.
-func (b *Before) place(ctx context.Context) (leave func(), err error) {
-	looks := b.options.Looks
-	if looks == nil {
-		return func() {}, nil
-	}
-	select {
-	case looks <- struct{}{}:
-		return func() { <-looks }, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
 	}
 }

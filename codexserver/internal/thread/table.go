@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/slots"
 	"github.com/codexmcp/codexmcp/internal/stack"
 	"github.com/google/uuid"
 )
@@ -26,7 +27,7 @@ type Table struct {
 	log       *slog.Logger
 	logs      string        // the folder of the threads' logs; "" keeps them in memory
 	server    func() string // a unique id, made for the first thread
-	reviving  chan struct{} // has an element while a thread is resumed from its rollout
+	reviving  slots.Slots   // one, to resume a thread from its rollout
 	grants    sync.Map      // what people approved, a protocol.Access for each grant
 
 	mu      sync.Mutex
@@ -36,7 +37,7 @@ type Table struct {
 // NewTable returns an empty table of threads that e runs. Approvals are the options for
 // their questions.
 func NewTable(e engine.Engine, approvals *approve.Options) *Table {
-	t := &Table{engine: e, approvals: approvals, log: approvals.Logger, server: sync.OnceValue(rand.Text), threads: map[string]*Thread{}, reviving: make(chan struct{}, 1)}
+	t := &Table{engine: e, approvals: approvals, log: approvals.Logger, server: sync.OnceValue(rand.Text), threads: map[string]*Thread{}, reviving: make(slots.Slots, 1)}
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
 	}
@@ -167,12 +168,11 @@ func (s *Share) begin(ctx context.Context, a Attend, start func(*host) (engine.C
 // is not open, Revive resumes it from its rollout with the configuration that config
 // returns.
 func (s *Share) Revive(ctx context.Context, id string, a Attend, config func() protocol.Config) (*Thread, error) {
-	select {
-	case s.table.reviving <- struct{}{}:
-		defer func() { <-s.table.reviving }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	leave, err := s.table.reviving.Take(ctx)
+	if err != nil {
+		return nil, err
 	}
+	defer leave()
 	if t := s.Hold(id); t != nil {
 		return t, nil
 	}

@@ -113,11 +113,10 @@ func (a *showArguments) log(ctx context.Context, c *Call) (*transcript.Log, erro
 	if a.What != "transcript" {
 		return nil, fmt.Errorf("conversation %q is not open in this session: of such a one only the transcript can be read, for diffs and outputs are not kept", a.ThreadID)
 	}
-	select {
-	case c.table.rollouts <- struct{}{}:
-		defer func() { <-c.table.rollouts }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	leave, err := c.table.rollouts.Take(ctx)
+	if err != nil {
+		return nil, err
 	}
+	defer leave()
 	return transcript.ReadRollout(ctx, saved.File, a.ThreadID)
 }

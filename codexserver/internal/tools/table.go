@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/slots"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -100,7 +101,7 @@ type Table struct {
 	options  *Options
 	bounds   bounds // in which the paths of a call must lie
 	engine   engine.Engine
-	rollouts chan struct{} // has an element while a rollout is read
+	rollouts slots.Slots // one, to read a rollout
 	tools    []*tool
 	// locked are the arguments that calls of tools that run a turn may not choose: those of the options, and those
 	// that need a tool that is not offered.
@@ -116,7 +117,7 @@ func New(e engine.Engine, o *Options) *Table {
 	if o == nil {
 		o = &Options{}
 	}
-	t := &Table{options: o, bounds: o.Folders, engine: e, rollouts: make(chan struct{}, 1), locked: slices.Clone(o.LockedArguments)}
+	t := &Table{options: o, bounds: o.Folders, engine: e, rollouts: make(slots.Slots, 1), locked: slices.Clone(o.LockedArguments)}
 	if o.Turns > 0 {
 		t.limit = make(limit, o.Turns)
 	}
