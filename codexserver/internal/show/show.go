@@ -32,8 +32,7 @@ func Text(text string, max int) string {
 		text = text[:maxLooked]
 	}
 	text = elicit.ShowText(text)
-	text = strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(text)
-	return shorten(text, max, more)
+	return shorten(strings.ReplaceAll(strings.ReplaceAll(text, "\n", `\n`), "\t", `\t`), max, more)
 }
 
 // Command returns an argv as questions show it, shortened.
