@@ -1,9 +1,11 @@
-// Package stack keeps the stacks of goroutines small that wait for minutes, such as that of a turn. A stack grows to
-// what the deepest call needs, and stays so.
+// Package stack keeps the stacks of goroutines small that wait for minutes, such as that of a turn, and calls what may
+// panic. A stack grows to what the deepest call needs, and stays so.
 package stack
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 )
 
@@ -23,4 +25,22 @@ func Apart(f func()) {
 	if <-done; panicked != "" {
 		panic(panicked)
 	}
+}
+
+// ErrPanicked is the error of a function that panicked.
+var ErrPanicked = errors.New("it panicked")
+
+// Guard calls a function, which has a name for people. If it panics, Guard logs the panic, unless log is nil, and returns
+// [ErrPanicked].
+func Guard(log *slog.Logger, name string, call func() error) (err error) {
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		if err = ErrPanicked; log != nil {
+			log.Error("panic", "in", name, "value", fmt.Sprint(v), "stack", string(debug.Stack()))
+		}
+	}()
+	return call()
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/stack"
 )
 
 // Options are shared by the boards of one server. The zero value denies everything that was
@@ -94,7 +94,7 @@ func (b *Board) Decide(ctx context.Context, r *approval.Request, comes bool) app
 	}
 	b.log.Log(ctx, max(d.Level, slog.LevelInfo), "approval", facts...)
 	if desk := b.options.Desk; desk != nil {
-		_ = guard(b.log, "Desk.Decided", func() error { desk.Decided(r, d); return nil })
+		_ = stack.Guard(b.log, "Desk.Decided", func() error { desk.Decided(r, d); return nil })
 	}
 	return d
 }
@@ -298,7 +298,7 @@ func (q *question) answer(ctx context.Context, at *Place) end {
 		b.Asks(q.request)
 	}
 	began := time.Now()
-	e.err = guard(b.log, "Place.Ask", func() (err error) {
+	e.err = stack.Guard(b.log, "Place.Ask", func() (err error) {
 		e.out, err = at.Ask(ctx, q.request)
 		return err
 	})
@@ -402,7 +402,7 @@ func (q *question) invite(e end) {
 	}
 	if inviter, ok := b.options.Desk.(approval.Inviter); ok {
 		var words string
-		_ = guard(b.log, "Desk.Invite", func() error { words = inviter.Invite(); return nil })
+		_ = stack.Guard(b.log, "Desk.Invite", func() error { words = inviter.Invite(); return nil })
 		if words != "" {
 			all = append(all, words)
 		}
@@ -460,17 +460,6 @@ func inWords(d elicit.Decision) string {
 		return "denied, and the turn stopped"
 	}
 	return "denied"
-}
-
-// guard calls foreign code. If that panics, guard logs the panic and returns an error.
-func guard(log *slog.Logger, name string, call func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			log.Error("panic", "in", name, "value", v, "stack", string(debug.Stack()))
-			err = errors.New("it panicked")
-		}
-	}()
-	return call()
 }
 
 // denied returns the outcome of a denial that no place gave.

@@ -8,13 +8,14 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/stack"
 )
 
 // record records a question with its decision, and sets the decision's id. V is what is known of how the
 // decision was made. An approval that cannot be recorded does not count: nothing runs that the record lacks.
 func (b *Board) record(r *approval.Request, d *approval.Decision, v record.Verdict) {
 	approves := d.Decision.Approves()
-	err := guard(b.log, "Record", func() error {
+	err := stack.Guard(b.log, "Record", func() error {
 		if b.options.Record == nil {
 			return nil
 		}
@@ -65,7 +66,7 @@ func lineOf(r *approval.Request) (l record.Line, err error) {
 func (b *Board) Note(thread approval.Thread, turn string, line record.Line) {
 	line.Thread, line.Principal, line.Turn = thread.ID, thread.Principal, turn
 	line.Bound()
-	err := guard(b.log, "Record", func() error {
+	err := stack.Guard(b.log, "Record", func() error {
 		_, err := b.options.Record.Add(line, false)
 		return err
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/stack"
 )
 
 // rule asks the rules. A rule that panics denies.
@@ -19,7 +20,7 @@ func (b *Board) rule(ctx context.Context, r *approval.Request) (d approval.Decis
 	if isAccess(r) { // no rule decides about the configuration
 		return d, false
 	}
-	err := guard(b.log, "Rules.Decide", func() error {
+	err := stack.Guard(b.log, "Rules.Decide", func() error {
 		d.Outcome, ruled = byRules(ctx, &b.options.Rules, r)
 		return nil
 	})
@@ -40,7 +41,7 @@ func (b *Board) kept(r *approval.Request) (out elicit.Outcome, ruled bool) {
 		return out, false
 	}
 	number := 0
-	err := guard(b.log, "Kept", func() (err error) {
+	err := stack.Guard(b.log, "Kept", func() (err error) {
 		number, ruled, err = b.options.Kept.Allows(&exec, r.Thread.Principal)
 		return err
 	})

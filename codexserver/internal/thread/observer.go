@@ -3,10 +3,10 @@ package thread
 import (
 	"context"
 	"log/slog"
-	"runtime/debug"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/stack"
 )
 
 // Event is an event of a thread, as its client receives it.
@@ -80,10 +80,5 @@ func (d desk) event(t approval.Thread, m protocol.EventMsg) {
 	if d.Desk == nil {
 		return
 	}
-	defer func() {
-		if v := recover(); v != nil {
-			d.log.Error("panic", "in", "Desk.Event", "value", v, "stack", string(debug.Stack()))
-		}
-	}()
-	d.Event(t, m)
+	_ = stack.Guard(d.log, "Desk.Event", func() error { d.Event(t, m); return nil })
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"runtime/debug"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/stack"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -133,10 +133,6 @@ func (t *Turn) queue() *thread.Turn {
 // aborted has an error result with the reason. The thread stays usable. A panic fails the turn and nothing else.
 func (t *Turn) run(ctx context.Context, queued *thread.Turn) {
 	defer func() {
-		v := recover()
-		if log := t.table.options.Report.Logger; v != nil && log != nil {
-			log.Error("panic", "in", "a turn", "value", fmt.Sprint(v), "stack", string(debug.Stack()))
-		}
 		if t.outcome.call == nil {
 			words := "internal error: the turn panicked"
 			t.outcome.did = protocol.TurnResult{ThreadID: t.ThreadID(), Status: protocol.StatusFailed, Content: words}
@@ -144,16 +140,18 @@ func (t *Turn) run(ctx context.Context, queued *thread.Turn) {
 		}
 		t.close(ctx.Err() != nil)
 	}()
-	t.log.Limit(t.resume.Budget)
-	var err error
-	if t.resume.Ended > maxContinued {
-		queued.Leave()
-		err = &engine.TurnError{Message: fmt.Sprintf("the server ended %d times while this turn ran, so it is not continued again; codex-reply continues the conversation", t.resume.Ended)}
-		t.log.End(err)
-	} else {
-		err = queued.Run(ctx)
-	}
-	t.conclude(err)
+	_ = stack.Guard(t.table.options.Report.Logger, "a turn", func() (err error) {
+		t.log.Limit(t.resume.Budget)
+		if t.resume.Ended > maxContinued {
+			queued.Leave()
+			err = &engine.TurnError{Message: fmt.Sprintf("the server ended %d times while this turn ran, so it is not continued again; codex-reply continues the conversation", t.resume.Ended)}
+			t.log.End(err)
+		} else {
+			err = queued.Run(ctx)
+		}
+		t.conclude(err)
+		return nil
+	})
 }
 
 // close ends the turn, which has its result, and gives up what it only needed until then: it may be kept for long.
