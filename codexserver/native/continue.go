@@ -9,6 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/cut"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/uuid"
 )
@@ -75,11 +76,11 @@ func (c *conversation) goesOn(in protocol.TurnInput) (message []protocol.InputIt
 	if err != nil {
 		return nil, nil, err
 	}
-	last := old.Last()
+	last, ran := old.Last(), slices.ContainsFunc(old.Turns, func(t rollout.Turn) bool { return t.ID == in.Key })
 	switch {
-	case !old.Ran(in.Key) && (old.Meta.Originator != originator || len(old.Turns) == 0 && old.Context != nil): // such as of an older version
+	case !ran && (old.Meta.Originator != originator || len(old.Turns) == 0 && old.Context != nil): // such as of an older version
 		return nil, nil, errors.New("the server ended before or while this turn ran, and another program may have run it: what it has done is not known, and was not repeated; codex-reply continues the conversation")
-	case !old.Ran(in.Key), last.ID == in.Key && last.End == nil && !last.Said:
+	case !ran, last.ID == in.Key && last.End == nil && !last.Said:
 		return nil, nil, errors.New("the server ended before this turn began: nothing of it ran, and its message is not in the conversation; send it again")
 	case last.ID != in.Key:
 		return nil, nil, errors.New("the server ended while this turn ran, and the conversation was continued before this turn could be")

@@ -37,16 +37,6 @@ func (r *Rollout) Last() *Turn {
 	return &r.Turns[len(r.Turns)-1]
 }
 
-// Ran reports whether one of the last turns has an id.
-func (r *Rollout) Ran(id string) bool {
-	for i := range r.Turns {
-		if r.Turns[i].ID == id {
-			return true
-		}
-	}
-	return false
-}
-
 // event reads an event. Those that begin or end a turn are no part of [Rollout.Events].
 func (r *reader) event(payload jsontext.Value) error {
 	kind, _, _ := bytes.Cut(payload[:min(len(payload), 64)], []byte(","))
