@@ -8,11 +8,11 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -44,10 +44,11 @@ type child struct {
 	ended  time.Time
 	stderr *tail // what the app-server wrote
 
+	limits atomic.Pointer[apptypes.RateLimits] // of the account, as last reported
+
 	mu      sync.Mutex
-	threads map[string]*thread   // that the app-server has in memory, by id
-	limits  *apptypes.RateLimits // of the account, as last reported
-	secrets text.Secrets         // see learn
+	threads map[string]*thread // that the app-server has in memory, by id
+	secrets text.Secrets       // see learn
 }
 
 // connect returns the child of a running app-server, whose process is at the other end of the transport, after the
@@ -205,7 +206,8 @@ func (c *child) notification(method string, n *apptypes.Note) {
 		c.log.Warn("codex: "+c.redact(n.Message+n.Summary), "thread", n.ThreadID, "details", c.redact(n.Details))
 		return
 	case apptypes.NoteAccountRateLimitsUpdated:
-		if c.limited(n.RateLimits) {
+		if limitsOf(n.RateLimits) != nil {
+			c.limits.Store(n.RateLimits)
 			for _, r := range c.turns() {
 				r.note(method, n)
 			}
@@ -220,24 +222,6 @@ func (c *child) notification(method string, n *apptypes.Note) {
 	if t.agent != "" { // the client passes those of the conversation itself to its turn
 		t.agentNotification(method, n)
 	}
-}
-
-// limited records the account's limits. It reports whether there are any.
-func (c *child) limited(r *apptypes.RateLimits) bool {
-	if limitsOf(r) == nil {
-		return false
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.limits = r
-	return true
-}
-
-// lastLimits returns the account's last known limits, or nil.
-func (c *child) lastLimits() *protocol.RateLimits {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return limitsOf(c.limits)
 }
 
 // obituary returns how the app-server ended. The caller has seen the connection end or fail; the process ends soon

@@ -59,17 +59,8 @@ var errQueue = errors.New("questions of the same party wait already")
 
 // queued asks while no other question of a party, an MCP server or the model, is asked in the thread.
 func (a *question) queued(party string, ask func() error) error {
-	t := a.turn.thread
-	t.child.mu.Lock()
-	slots := t.asking[party]
-	if slots == nil {
-		slots = elicit.NewSlots(1)
-		if t.asking == nil {
-			t.asking = map[string]*elicit.Slots{}
-		}
-		t.asking[party] = slots
-	}
-	t.child.mu.Unlock()
+	v, _ := a.turn.thread.asking.LoadOrStore(party, elicit.NewSlots(1))
+	slots := v.(*elicit.Slots)
 	if slots.Waiting() >= maxQueue {
 		return fmt.Errorf("%d %w", maxQueue, errQueue)
 	}

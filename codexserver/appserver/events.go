@@ -64,10 +64,10 @@ func (r *turn) notification(method string, n *apptypes.Note) {
 	case apptypes.NoteThreadTokenUsageUpdated:
 		if u := n.TokenUsage; u != nil {
 			r.seen.usage = &protocol.TokenUsageInfo{TotalTokenUsage: usageOf(u.Total), LastTokenUsage: usageOf(u.Last), ModelContextWindow: u.ModelContextWindow}
-			r.host.Emit(protocol.TokenCount{Info: r.seen.usage, RateLimits: r.thread.child.lastLimits()})
+			r.host.Emit(protocol.TokenCount{Info: r.seen.usage, RateLimits: limitsOf(r.thread.child.limits.Load())})
 		}
 	case apptypes.NoteAccountRateLimitsUpdated:
-		r.host.Emit(protocol.TokenCount{Info: r.seen.usage, RateLimits: r.thread.child.lastLimits()})
+		r.host.Emit(protocol.TokenCount{Info: r.seen.usage, RateLimits: limitsOf(r.thread.child.limits.Load())})
 	case apptypes.NoteError:
 		r.retries(n)
 	}
@@ -245,7 +245,7 @@ func (r *turn) finish(t *apptypes.Turn) error {
 	}
 	words := textOf(e)
 	if kind, _ := appclient.ErrorKind(e); kind == apptypes.CodexErrorInfoUsageLimitExceeded || kind == apptypes.CodexErrorInfoRateLimitExceeded {
-		if limits := r.thread.child.lastLimits(); limits != nil {
+		if limits := limitsOf(r.thread.child.limits.Load()); limits != nil {
 			words += "\nlimits of the account: " + limits.Words(0)
 		}
 	}

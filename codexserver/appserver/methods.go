@@ -169,7 +169,7 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 		return nil, err
 	}
 	list := &protocol.ModelList{}
-	if limits := c.lastLimits(); limits != nil { // asking anew could take seconds
+	if limits := limitsOf(c.limits.Load()); limits != nil { // asking anew could take seconds
 		if words := limits.Words(0); words != "" {
 			list.Notes = append(list.Notes, "limits of the account: "+words)
 		}

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/uuid"
@@ -200,8 +200,8 @@ type thread struct {
 	agent string  // the path of the sub-agent, such as /root/worker, or its id; "" for the conversation's own thread
 
 	// Of a conversation:
-	turn   *turn                    // the running one, or nil
-	asking map[string]*elicit.Slots // by who asks: see queue
+	turn   *turn    // the running one, or nil
+	asking sync.Map // the [elicit.Slots] by who asks: see queued
 }
 
 // settle waits for the end of the last turn of a thread in the app-server, which may have been interrupted, up to
