@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -139,7 +140,7 @@ type foreignOption struct {
 // foreignField is a field as it is shown, and as its party knows it.
 type foreignField struct {
 	shown, name string
-	kind        string // the type of its value, of an item for a list
+	kinds       string // those of JSON that its value may be, or an item of a list
 	list        bool
 	options     map[string]string // the values by how they are shown; nil if any is allowed
 }
@@ -172,11 +173,7 @@ func (f *Foreign) build(mark string, schema jsontext.Value) (*foreignForm, error
 		if _, taken := form.Properties[field.shown]; taken {
 			return nil, errors.New("two fields look alike")
 		}
-		title := s.Title
-		if title == "" {
-			title = name
-		}
-		s.Title = mark + ": " + plain.OneLine(title, foreignLabel)
+		s.Title = mark + ": " + plain.OneLine(cmp.Or(s.Title, name), foreignLabel)
 		if s.Description != "" {
 			s.Description = mark + ": " + plain.Quote(plain.OneLine(s.Description, plain.QuoteHead))
 		}
@@ -191,30 +188,29 @@ func (f *Foreign) build(mark string, schema jsontext.Value) (*foreignForm, error
 	return form, nil
 }
 
+// kinds are the kinds of JSON that a value of a type may be.
+var kinds = map[string]string{"string": `"`, "number": "0", "integer": "0", "boolean": "tf"}
+
 // clean checks the schema of a field, replaces its texts by what is shown, and sets the field's
-// kind and options.
+// kinds and options.
 func (s *foreignSchema) clean(f *foreignField) error {
-	if s.Type == "" {
-		s.Type = "string"
-	}
+	s.Type = cmp.Or(s.Type, "string")
 	of := s
-	switch s.Type {
-	case "string", "number", "integer", "boolean":
-		if s.Items != nil {
-			return errors.New("only a list has items")
-		}
-	case "array":
+	switch {
+	case kinds[s.Type] != "" && s.Items != nil:
+		return errors.New("only a list has items")
+	case s.Type == "array":
 		if of = s.Items; of == nil || of.Items != nil || of.Type != "" && of.Type != "string" || s.Enum != nil || s.OneOf != nil {
 			return errors.New("it is a list without options")
 		}
 		of.Type, of.Title, of.Description, of.Format, f.list = "string", "", "", "", true
-	default:
+	case kinds[s.Type] == "":
 		return fmt.Errorf("its type %s is not allowed", plain.Name(s.Type))
 	}
 	if !slices.Contains([]string{"email", "uri", "date", "date-time"}, s.Format) {
 		s.Format = ""
 	}
-	f.kind = of.Type
+	f.kinds = kinds[of.Type]
 	if err := of.choices(f); err != nil {
 		return err
 	}
@@ -310,26 +306,25 @@ var errForeignValue = errors.New("elicit: the value does not fit the form")
 
 // read returns the value of a field as its party knows it.
 func (f *foreignField) read(value jsontext.Value) (any, error) {
-	if f.list {
-		var all []jsontext.Value
-		if json.Unmarshal(value, &all) != nil || all == nil || len(all) > len(f.options) {
-			return nil, errForeignValue
-		}
-		values := make([]any, len(all))
-		for i, one := range all {
-			var err error
-			if values[i], err = f.one(one); err != nil {
-				return nil, err
-			}
-		}
-		return values, nil
+	if !f.list {
+		return f.one(value)
 	}
-	return f.one(value)
+	var all []jsontext.Value
+	if json.Unmarshal(value, &all) != nil || all == nil || len(all) > len(f.options) {
+		return nil, errForeignValue
+	}
+	values := make([]any, len(all))
+	for i, one := range all {
+		var err error
+		if values[i], err = f.one(one); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
 }
 
 func (f *foreignField) one(value jsontext.Value) (any, error) {
-	kinds := map[string]string{"string": `"`, "number": "0", "integer": "0", "boolean": "tf"}
-	if !strings.ContainsRune(kinds[f.kind], rune(value.Kind())) {
+	if !strings.ContainsRune(f.kinds, rune(value.Kind())) {
 		return nil, errForeignValue
 	}
 	if f.options == nil {
