@@ -80,7 +80,7 @@ func (e *TurnError) Error() string { return e.Message }
 // emitted.
 type AbortError struct {
 	// Reason is the event's reason; "" means [protocol.AbortInterrupted].
-	Reason protocol.AbortReason
+	Reason string
 	// Cause is why it ended: the cause of the turn's context, or the answer to an approval.
 	Cause error
 }

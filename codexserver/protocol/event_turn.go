@@ -62,16 +62,13 @@ type TaskComplete struct {
 	Incomplete string `json:"incomplete,omitzero"`
 }
 
-// AbortReason says why a turn was aborted.
-type AbortReason string
-
-// AbortInterrupted is the only reason that this server gives.
-const AbortInterrupted AbortReason = "interrupted"
+// AbortInterrupted is the only reason for which this server aborts a turn.
+const AbortInterrupted = "interrupted"
 
 // TurnAborted ends the turn TurnID, which was interrupted, or aborted by an answer to a question, for a Reason.
 type TurnAborted struct {
-	TurnID string      `json:"turn_id,omitzero"`
-	Reason AbortReason `json:"reason"`
+	TurnID string `json:"turn_id,omitzero"`
+	Reason string `json:"reason"`
 }
 
 // TokenUsage counts tokens.
@@ -140,18 +137,15 @@ type TokenCount struct {
 	RateLimits *RateLimits `json:"rate_limits"`
 }
 
-// UserMessageKind distinguishes the user's own messages from those that the engine adds.
-type UserMessageKind string
-
-// UserPlain is the kind of the user's own messages.
-const UserPlain UserMessageKind = "plain"
+// UserPlain is the kind of the user's own messages. Those that the engine adds have another.
+const UserPlain = "plain"
 
 // UserMessage is a Message of the user, in rollouts, in initial messages, and in the events
 // of a desk.
 type UserMessage struct {
 	Message string `json:"message"`
 	// Kind is left out in rollouts of programs that do not record it.
-	Kind UserMessageKind `json:"kind,omitzero"`
+	Kind string `json:"kind,omitzero"`
 	// Images are URLs, often data URLs.
 	Images []string `json:"images,omitempty"`
 }

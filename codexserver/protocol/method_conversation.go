@@ -75,9 +75,9 @@ type InterruptConversationParams struct {
 }
 
 // InterruptConversationResult is the result of interruptConversation, sent
-// after the turn_aborted event, whose AbortReason it has.
+// after the turn_aborted event, whose reason AbortReason is.
 type InterruptConversationResult struct {
-	AbortReason AbortReason `json:"abortReason"`
+	AbortReason string `json:"abortReason"`
 }
 
 // ExecCommandApprovalParams are the params of the server's request execCommandApproval: Command is the argv of the call
