@@ -18,7 +18,7 @@ func (chatWire) path() string                  { return chatPath }
 func (chatWire) headers(http.Header, *Request) {}
 
 func (chatWire) read(to *attempt) (*Response, error) {
-	a := &chatAnswer{attempt: to, out: &Response{}}
+	a := &chatAnswer{from: to, out: &Response{}}
 	for e := range to.events {
 		if e.done {
 			return a.out, a.end()
@@ -53,7 +53,7 @@ type signs struct {
 
 // chatAnswer collects the pieces of an answer.
 type chatAnswer struct {
-	*attempt
+	from            *attempt
 	out             *Response
 	text, reasoning pieces
 	member          string // of the first piece of reasoning
@@ -67,7 +67,7 @@ func (a *chatAnswer) event(e event) error {
 	a.usage(e.at("usage"))
 	choices := e.at("choices").list()
 	if len(choices) == 0 || e.at("error").fails() || choices[0].at("error").fails() { // the latter from OpenRouter
-		return a.trouble(e)
+		return a.from.trouble(e)
 	}
 	choice := choices[0]
 	word, message := choice.at("finish_reason").word(), choice.at("message")
@@ -87,9 +87,9 @@ func (a *chatAnswer) event(e event) error {
 	if err := a.delta(delta); err != nil || word == "" && !whole {
 		return err
 	}
-	why, err := cutOf(word, a.redact)
+	why, err := cutOf(word, a.from.client.redact)
 	if err != nil && len(refusalOf(e.raw).words) > 0 {
-		return a.failure(e.raw)
+		return a.from.failure(e.raw)
 	}
 	a.finished, a.out.Cut = true, cmp.Or(a.out.Cut, why)
 	return err
@@ -122,10 +122,10 @@ func (a *chatAnswer) delta(d value) error {
 		a.text.WriteString(text)
 	}
 	if piece := a.think(d, thinking); piece != "" {
-		a.emit(Event{Type: RawReasoningDelta, Text: piece})
+		a.from.emit(Event{Type: RawReasoningDelta, Text: piece})
 	}
 	if text != "" {
-		a.emit(Event{Type: TextDelta, Text: text})
+		a.from.emit(Event{Type: TextDelta, Text: text})
 	}
 	calls := d.at("tool_calls").list()
 	if only := d.at("function_call"); only.has() { // the one call of an answer, before there were several

@@ -92,7 +92,7 @@ func (c *Client) tryKey(ctx context.Context) error {
 	if c.keyless() {
 		return nil
 	}
-	a := &attempt{Client: c, wire: c.wire(form{}), req: &Request{}, begun: true, body: func() ([]byte, error) { return []byte("{}"), nil }}
+	a := &attempt{client: c, wire: c.wire(form{}), req: &Request{}, begun: true, body: func() ([]byte, error) { return []byte("{}"), nil }}
 	target, err := c.target(a.wire.path())
 	if err != nil {
 		return err

@@ -84,7 +84,7 @@ func (c *Client) Stream(ctx context.Context, req *Request, emit func(Event)) (*R
 // stream sends a request in a form. It returns another form that the provider may take if it refuses this one.
 func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(Event)) (out *Response, next *form, err error) {
 	idle := time.Duration(orDefault(c.Provider.StreamIdleTimeoutMS, 300_000)) * time.Millisecond
-	a := &attempt{Client: c, form: f, wire: c.wire(f), req: req, report: emit}
+	a := &attempt{client: c, form: f, wire: c.wire(f), req: req, report: emit}
 	a.body = a.encode
 	target, err := c.target(a.wire.path())
 	if err != nil {

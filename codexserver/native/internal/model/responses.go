@@ -110,7 +110,7 @@ func (w responsesWire) body(req *Request, before int) ([]byte, error) {
 
 func (responsesWire) read(to *attempt) (*Response, error) {
 	to.emit(Event{Type: RateLimitsRead, RateLimits: rateLimits(to.header)})
-	a := &responsesAnswer{attempt: to, out: &Response{}, seen: map[string]bool{}}
+	a := &responsesAnswer{from: to, out: &Response{}, seen: map[string]bool{}}
 	for e := range to.events {
 		if !e.done {
 			if whole, err := a.event(e); whole || err != nil {
@@ -125,7 +125,7 @@ func (responsesWire) read(to *attempt) (*Response, error) {
 
 // responsesAnswer collects the events of a response.
 type responsesAnswer struct {
-	*attempt
+	from  *attempt
 	out   *Response
 	calls int
 	text  pieces          // of a message that has not ended
@@ -157,12 +157,12 @@ func (a *responsesAnswer) event(e event) (whole bool, err error) {
 		kind, response = "response."+cmp.Or(e.at("status").text(), "completed"), e.value
 	}
 	if e.open && kind != "response.completed" && kind != "response.incomplete" && kind != "response.done" && !e.body {
-		return false, a.trouble(e) // a part of it may be missing
+		return false, a.from.trouble(e) // a part of it may be missing
 	}
 	switch kind {
 	case "response.output_text.delta", "response.refusal.delta":
 		if piece := a.text.say(e.at("delta")); piece != "" {
-			a.emit(Event{Type: TextDelta, Text: piece})
+			a.from.emit(Event{Type: TextDelta, Text: piece})
 		}
 	case "response.output_text.done", "response.refusal.done":
 		a.wholeText(cmp.Or(e.at("text").text(), e.at("refusal").text()))
@@ -170,16 +170,16 @@ func (a *responsesAnswer) event(e event) (whole bool, err error) {
 		text, _ := e.at("part").content()
 		a.wholeText(text)
 	case "response.reasoning_summary_text.delta":
-		a.emit(Event{Type: ReasoningDelta, Text: e.at("delta").text()})
+		a.from.emit(Event{Type: ReasoningDelta, Text: e.at("delta").text()})
 	case "response.reasoning_text.delta":
-		a.emit(Event{Type: RawReasoningDelta, Text: e.at("delta").text()})
+		a.from.emit(Event{Type: RawReasoningDelta, Text: e.at("delta").text()})
 	case "response.reasoning_summary_part.added":
-		a.emit(Event{Type: ReasoningSection})
+		a.from.emit(Event{Type: ReasoningSection})
 	case "response.output_item.added":
 		item := e.at("item")
 		switch id, kind := item.at("id").text(), item.at("type").text(); kind {
 		case "web_search_call":
-			a.emit(Event{Type: WebSearchStarted, CallID: id})
+			a.from.emit(Event{Type: WebSearchStarted, CallID: id})
 		case "function_call", "custom_tool_call":
 			c := a.call(id, e)
 			c.custom, c.id, c.name, c.first = kind == "custom_tool_call", item.at("call_id").text(), item.at("name").text(), item.at("arguments").text()
@@ -198,10 +198,10 @@ func (a *responsesAnswer) event(e event) (whole bool, err error) {
 	case "response.completed", "response.incomplete", "response.done":
 		return true, a.end(kind, response)
 	case "response.failed", "response.error", "error":
-		return false, a.failure(e.raw)
+		return false, a.from.failure(e.raw)
 	default:
 		if !strings.HasPrefix(kind, "response.") {
-			return false, a.trouble(e)
+			return false, a.from.trouble(e)
 		}
 	}
 	if len(a.open)+a.calls > maxCalls {
@@ -214,7 +214,7 @@ func (a *responsesAnswer) event(e event) (whole bool, err error) {
 func (a *responsesAnswer) wholeText(text string) {
 	if !strings.HasSuffix(a.text.end(), text) {
 		a.text.WriteString(text)
-		a.emit(Event{Type: TextDelta, Text: text})
+		a.from.emit(Event{Type: TextDelta, Text: text})
 	}
 }
 
@@ -285,7 +285,7 @@ func (a *responsesAnswer) add(item protocol.ResponseItem) error {
 		a.text = pieces{}
 	}
 	a.out.Items, a.seen[item.ItemType()] = items, true
-	a.emit(Event{Type: ItemDone, Item: item})
+	a.from.emit(Event{Type: ItemDone, Item: item})
 	return nil
 }
 
@@ -293,18 +293,18 @@ func (a *responsesAnswer) add(item protocol.ResponseItem) error {
 func (a *responsesAnswer) end(kind string, end value) error {
 	a.out.Usage = end.at("usage").usage()
 	reason := end.at("incomplete_details").word()
-	why, err := cutOf(reason, a.redact)
+	why, err := cutOf(reason, a.from.client.redact)
 	if err != nil {
 		return err
 	}
 	switch status := end.at("status").text(); {
 	case end.at("error").fails():
-		return a.failure(end.raw)
+		return a.from.failure(end.raw)
 	case why != "":
 	case kind == "response.incomplete" || status == "incomplete":
-		why = Cut(cmp.Or(shorten(a.redact(reason)), "without a reason"))
+		why = Cut(cmp.Or(shorten(a.from.client.redact(reason)), "without a reason"))
 	case !slices.Contains([]string{"", "completed", "in_progress", "queued"}, status):
-		why = Cut(shorten(a.redact(status)))
+		why = Cut(shorten(a.from.client.redact(status)))
 	}
 	a.out.Cut = why
 	seen := maps.Clone(a.seen)

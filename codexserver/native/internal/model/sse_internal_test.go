@@ -132,7 +132,7 @@ func FuzzStreams(f *testing.F) {
 		for _, w := range []wire{chatWire{}, responsesWire{}} {
 			c := &Client{Getenv: func(string) string { return "" }}
 			events := []string{said, said, `{"type":"response.completed"}`, "[DONE]"}
-			s := &attempt{Client: c, begun: true, report: func(Event) {}, next: func() (event, error) {
+			s := &attempt{client: c, begun: true, report: func(Event) {}, next: func() (event, error) {
 				if len(events) == 0 {
 					return event{}, io.EOF
 				}

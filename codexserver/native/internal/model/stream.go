@@ -13,13 +13,13 @@ import (
 
 // attempt is a request in a form, and its answer.
 type attempt struct {
-	*Client
-	form  form
-	wire  wire
-	req   *Request
-	body  func() ([]byte, error)
-	begun bool  // the provider has begun to answer, or no other form is wanted
-	other *form // that the provider may take after it has refused this one
+	client *Client
+	form   form
+	wire   wire
+	req    *Request
+	body   func() ([]byte, error)
+	begun  bool  // the provider has begun to answer, or no other form is wanted
+	other  *form // that the provider may take after it has refused this one
 
 	report func(Event)
 	header http.Header           // of the answer
@@ -31,14 +31,14 @@ type attempt struct {
 
 // encode returns the body of the request.
 func (a *attempt) encode() (body []byte, err error) {
-	stack.Apart(func() { body, err = a.wire.body(a.req, int(a.before.Load())) })
-	a.before.Store(int64(len(body)))
+	stack.Apart(func() { body, err = a.wire.body(a.req, int(a.client.before.Load())) })
+	a.client.before.Store(int64(len(body)))
 	return body, err
 }
 
 // refused returns the error for a refusal with a status, 0 inside a stream.
 func (a *attempt) refused(status int, h http.Header, said []byte) error {
-	err := a.Client.refused(status, h, said)
+	err := a.client.refused(status, h, said)
 	if !a.begun && !errors.Is(err, ErrContextWindow) {
 		a.other = a.otherForm(cmp.Or(status, http.StatusBadRequest), string(said))
 	}
