@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
@@ -17,7 +18,10 @@ import (
 )
 
 // notes are what observers receive, in order.
-type notes struct{ lines []string }
+type notes struct {
+	lines []string
+	waits atomic.Int32 // comes from another goroutine
+}
 
 func (n *notes) add(who, format string, args ...any) {
 	n.lines = append(n.lines, who+" "+fmt.Sprintf(format, args...))
@@ -37,7 +41,7 @@ func (n noter) Event(e thread.Event) {
 	n.add(n.name, "%s of %q as %q, notice %t", e.Msg.EventType(), e.Thread.ID, e.ID, e.Notice)
 }
 
-func (n noter) Waits() { n.add(n.name, "waits") }
+func (n noter) Waits() { n.waits.Add(1) }
 
 func (n noter) Decided(d approval.Decision) { n.add(n.name, "decided %s", d.Decision) }
 
@@ -116,12 +120,15 @@ func TestObservers(t *testing.T) {
 	want = append(want, event("exec_approval_request", "0", false)...)
 	want = append(want, "metrics asked")
 	want = append(want, event("background_event", "0", true)...) // the desk's invitation
-	want = append(want, "client waits", "desk decided denied", "client decided denied", "metrics decided denied")
+	want = append(want, "desk decided denied", "client decided denied", "metrics decided denied")
 	want = append(want, event("background_event", "0", false)...) // why no place was asked
 	want = append(want, "client ready task_complete")
 	want = append(want, event("task_complete", "0", false)...)
 	want = append(want, "metrics end <nil>")
 	want = append(want, `listener background_event as "w"`, fmt.Sprintf("desk background_event of %q", id), fmt.Sprintf("desk shutdown_complete of %q", id))
+	if n := n.waits.Load(); n != 1 {
+		t.Errorf("the client was told %d times that somebody sees the question", n)
+	}
 	if diff := cmp.Diff(want, n.lines); diff != "" {
 		t.Errorf("received (-want +got):\n%s\n%s", diff, strings.Join(n.lines, "\n"))
 	}
