@@ -3,7 +3,6 @@ package terminal
 import (
 	"io"
 	"os"
-	"syscall"
 
 	"golang.org/x/term"
 )
@@ -14,8 +13,6 @@ type Console struct {
 	Out, Err io.Writer
 	// OutTerminal and ErrTerminal say which of them is a terminal.
 	OutTerminal, ErrTerminal bool
-	// Unread reports whether the reader of Out is gone. With nil only a write detects that.
-	Unread func() bool
 	// Input is the terminal on standard input, nil without one. Then no question can be asked.
 	Input Input
 	// Home is the user's home folder, shown as a tilde; "" means none.
@@ -33,9 +30,6 @@ type Input interface {
 func Standard(stdin *os.File, stdout, stderr io.Writer) *Console {
 	home, _ := os.UserHomeDir() // without a home no path is shortened
 	c := &Console{Out: stdout, Err: stderr, OutTerminal: IsTerminal(stdout), ErrTerminal: IsTerminal(stderr), Home: home}
-	if f, ok := stdout.(*os.File); ok && !c.OutTerminal {
-		c.Unread = func() bool { return unread(f) }
-	}
 	if IsTerminal(stdin) {
 		c.Input = input{stdin}
 	}
@@ -91,33 +85,19 @@ func (t *typed) flush() error {
 	return err
 }
 
-// output is standard output. It fails for good after a failed write, and when its reader is gone.
+// output is standard output. It fails for good after a failed write.
 type output struct {
 	w      io.Writer
-	unread func() bool   // may be nil
 	failed chan struct{} // closed when the output has failed
 	err    error         // why
 }
 
 // Write implements [io.Writer].
-func (o *output) Write(b []byte) (n int, err error) {
+func (o *output) Write(b []byte) (n int, _ error) {
 	if o.err == nil {
-		n, err = o.w.Write(b)
-		o.fail(err)
+		if n, o.err = o.w.Write(b); o.err != nil {
+			close(o.failed)
+		}
 	}
 	return n, o.err
-}
-
-// look fails like a write if the reader is gone. A turn can be silent for a long time.
-func (o *output) look() {
-	if o.unread != nil && o.unread() {
-		o.fail(syscall.EPIPE)
-	}
-}
-
-func (o *output) fail(err error) {
-	if o.err == nil && err != nil {
-		o.err = err
-		close(o.failed)
-	}
 }

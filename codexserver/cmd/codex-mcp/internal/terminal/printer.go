@@ -17,7 +17,7 @@ import (
 
 // How much is shown.
 const (
-	headLines  = 10       // of a command's output, as they come
+	headLines  = 10       // of a command's output
 	tailLines  = 5        // of it, at its end
 	lineLength = 600      // characters of a line or a title
 	lineBytes  = 64 << 10 // that are looked at for a line: its control sequences are dropped
@@ -35,7 +35,6 @@ type printer struct {
 	mid   bool   // the cursor is not at the beginning of a line
 	begun bool   // a block was printed
 	block string // the key of the last block
-	still silence
 
 	message  message
 	failure  string          // the last error
@@ -44,12 +43,6 @@ type printer struct {
 	commands []*command      // that are running
 	plan     []protocol.PlanStep
 	usage    *protocol.TokenUsageInfo
-}
-
-// silence is the time since something was printed.
-type silence struct {
-	since time.Time
-	next  time.Duration // after which a sign is due
 }
 
 // message is the message that is being written, or was last.
@@ -62,24 +55,15 @@ type message struct {
 
 // command is a command that is running.
 type command struct {
-	id      string
-	title   string
-	began   time.Time
-	partial []byte // of its output: the incomplete line
-	shown   int    // lines
-	late    bool   // the rest is shown at its end
+	id, title string
 }
-
-// firstSign is the silence after which a line says that the turn goes on. The next one comes after twice
-// the time, until something else is printed.
-const firstSign = 10 * time.Second
 
 // write prints text that is safe to show.
 func (p *printer) write(text string) {
 	if text == "" {
 		return
 	}
-	p.mid, p.still = !strings.HasSuffix(text, "\n"), silence{time.Now(), firstSign}
+	p.mid = !strings.HasSuffix(text, "\n")
 	io.WriteString(p.w, text) // output records an error; lost progress does not matter
 }
 
@@ -139,11 +123,9 @@ func (p *printer) event(m protocol.EventMsg) {
 	case protocol.PatchApprovalRequest:
 		p.needs("changes to " + count(len(m.Changes), "file"))
 	case protocol.ExecCommandBegin:
-		c := &command{id: m.CallID, title: cut(elicit.ShowCommand(m.Command), lineLength) + "  # " + p.folder(m.Cwd), began: time.Now()}
+		c := &command{id: m.CallID, title: cut(elicit.ShowCommand(m.Command), lineLength) + "  # " + p.folder(m.Cwd)}
 		p.commands = append(p.commands, c)
 		p.command(c)
-	case protocol.ExecCommandOutputDelta:
-		p.prints(m.CallID, m.Chunk)
 	case protocol.ExecCommandEnd:
 		p.commandEnds(m)
 	case protocol.PatchApplyBegin:
@@ -273,41 +255,15 @@ func (p *printer) command(c *command) {
 	p.block = c.id
 }
 
-func (p *printer) running(id string) int {
-	return slices.IndexFunc(p.commands, func(c *command) bool { return c.id == id })
-}
-
-// prints takes a piece of a command's output. It shows the first lines, unless something else was printed
-// meanwhile.
-func (p *printer) prints(id string, piece []byte) {
-	i := p.running(id)
-	if i < 0 {
-		return
-	}
-	c := p.commands[i]
-	if c.late = c.late || c.shown >= headLines || p.block != id || len(c.partial)+len(piece) > lineBytes; c.late {
-		c.partial = nil
-		return
-	}
-	c.partial = append(c.partial, piece...)
-	end := strings.LastIndex(string(c.partial), "\n") + 1
-	all := linesOf(string(c.partial[:end]))
-	for _, line := range all[:min(len(all), headLines-c.shown)] {
-		p.output(line)
-		c.shown++
-	}
-	c.partial = c.partial[end:]
-}
-
 // output prints a line of a command's output.
 func (p *printer) output(line string) {
 	p.line("  ", cut(Prose(strings.ToValidUTF8(line[:min(len(line), lineBytes)], "\uFFFD")), lineLength))
 }
 
-// commandEnds prints the rest of a command's output, with what it has in the middle left out.
+// commandEnds prints a command's output, with what it has in the middle left out.
 func (p *printer) commandEnds(m protocol.ExecCommandEnd) {
 	c := &command{id: m.CallID, title: "(a command)"}
-	if i := p.running(m.CallID); i >= 0 {
+	if i := slices.IndexFunc(p.commands, func(c *command) bool { return c.id == m.CallID }); i >= 0 {
 		c = p.commands[i]
 		p.commands = slices.Delete(p.commands, i, i+1)
 	}
@@ -315,12 +271,12 @@ func (p *printer) commandEnds(m protocol.ExecCommandEnd) {
 		p.command(c)
 	}
 	all := linesOf(cmp.Or(m.AggregatedOutput, m.Stdout+m.Stderr))
-	from, left := min(c.shown, len(all)), len(all)-headLines-tailLines
-	for i, line := range all[from:] {
-		switch at := from + i; {
-		case left <= 1 || at < headLines || at >= headLines+left:
+	left := len(all) - headLines - tailLines
+	for i, line := range all {
+		switch {
+		case left <= 1 || i < headLines || i >= headLines+left:
 			p.output(line)
-		case at == headLines:
+		case i == headLines:
 			p.line("  ", fmt.Sprintf("… %d lines left out …", left))
 		}
 	}
@@ -390,19 +346,6 @@ func (p *printer) note(text string) {
 func (p *printer) alert(what, text string) {
 	p.open("alert")
 	p.line(what, trimmed(text))
-}
-
-// sign prints, in a long silence, that the turn, which began at a time, goes on.
-func (p *printer) sign(began time.Time) {
-	if p.mid || began.IsZero() || time.Since(p.still.since) < p.still.next {
-		return
-	}
-	what, next := "working", 2*p.still.next
-	if len(p.commands) > 0 {
-		what, began = "running", p.commands[0].began
-	}
-	p.line("  ", fmt.Sprintf("%s · %d s · ctrl-C stops", what, int(time.Since(began).Seconds())))
-	p.still.next = next
 }
 
 // end prints how the call ended; texts are the answer, or why there is none, and remarks.

@@ -124,9 +124,6 @@ func (d *dialogue) print() {
 	if d.always != "" {
 		d.p.line("  w: ", d.always)
 	}
-	if n := d.s.waiting.Load(); n > 0 {
-		d.p.line("  ", count(int(n), "more question")+" after this one")
-	}
 }
 
 // choices returns the answers.

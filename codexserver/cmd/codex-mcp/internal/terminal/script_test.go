@@ -3,7 +3,6 @@ package terminal_test
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -35,7 +34,6 @@ var update = flag.Bool("update", false, "rewrite what the scripts expect")
 //	comment   what it shows
 //	console   words: piped, log, json, nokeys, resume=ID
 //	script    the steps, see play
-//	transcript  the transcript of the conversation, for codex-show
 //	events    more events, one a line, for the step "events"
 //	stdout    all output
 //	stderr    the same for standard error
@@ -109,8 +107,6 @@ type playResult struct {
 //
 //	event JSON     send a codex/event notification with this msg
 //	events         send the events of the section events
-//	prints CALL TEXT   send a piece of a command's output; TEXT is quoted as in Go
-//	look TEXT      write TEXT as a line between what is shown before and after
 //	ask JSON       send elicitation/create with these params
 //	answer JSON    wait for the answer to the oldest open question
 //	withdraw WHY   cancel the oldest question that has no answer
@@ -122,9 +118,6 @@ type playResult struct {
 //	call METHOD JSON   wait for this request of the client
 //	cancelled      wait until the client has cancelled the call
 //	result JSON    answer the call
-//	shows TEXT     what codex-show adds to the transcript; TEXT is quoted as in Go
-//	busy           leave pings unanswered
-//	idle           answer the waiting pings
 //	gone           end the connection
 func play(t *testing.T, a *txtar.Archive) playResult {
 	var stdout, stderr lockedBuffer
@@ -151,7 +144,6 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 
 	here, there := jsonrpc.Pipe()
 	server := newFakeServer(t, there)
-	server.shows(servertest.Section(a, "transcript"))
 	signals := make(chan os.Signal, 4)
 	status := make(chan int, 1)
 	go func() { status <- terminal.Run(t.Context(), here, console, task, signals) }()
@@ -166,12 +158,6 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 			for line := range strings.Lines(servertest.Section(a, "events")) {
 				server.event(strings.TrimSpace(line))
 			}
-		case "prints":
-			call, text, _ := strings.Cut(rest, " ")
-			chunk := base64.StdEncoding.EncodeToString([]byte(unquote(t, text)))
-			server.event(fmt.Sprintf(`{"type":"exec_command_output_delta","call_id":%q,"stream":"stdout","chunk":%q}`, call, chunk))
-		case "look":
-			io.WriteString(&stdout, "<- "+rest+"\n")
 		case "ask":
 			server.ask(rest)
 		case "answer":
@@ -202,12 +188,6 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 			<-server.cancelled
 		case "result":
 			server.result <- json.RawMessage(rest)
-		case "shows":
-			server.shows(unquote(t, rest))
-		case "busy":
-			server.busy <- struct{}{}
-		case "idle":
-			<-server.busy
 		case "gone":
 			server.peer.Close()
 		default:
@@ -239,12 +219,8 @@ type fakeServer struct {
 	result    chan json.RawMessage
 	cancelled chan struct{}
 	call      atomic.Pointer[jsonrpc.ID] // of the task
-	busy      chan struct{}              // holds one while pings are not answered
 
 	questions []*pendingQuestion
-
-	mu    sync.Mutex
-	shown string // the transcript
 }
 
 type pendingQuestion struct {
@@ -255,28 +231,17 @@ type pendingQuestion struct {
 }
 
 func newFakeServer(t *testing.T, end jsonrpc.Transport) *fakeServer {
-	s := &fakeServer{t: t, ended: make(chan struct{}), requests: make(chan string, 10), result: make(chan json.RawMessage, 1), cancelled: make(chan struct{}), busy: make(chan struct{}, 1)}
+	s := &fakeServer{t: t, ended: make(chan struct{}), requests: make(chan string, 10), result: make(chan json.RawMessage, 1), cancelled: make(chan struct{})}
 	m := new(jsonrpc.Mux)
 	m.Handle("initialize", jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
 		s.requests <- r.Method + " " + string(r.Params)
 		return json.RawMessage(`{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"codex-mcp","version":"1","engine":{"name":"native","reason":"the command line says so"}}}`), nil
 	}))
 	m.Handle("notifications/initialized", jsonrpc.HandlerFunc(func(context.Context, *jsonrpc.Request) (any, error) { return nil, nil }))
-	m.Handle("ping", jsonrpc.HandlerFunc(func(context.Context, *jsonrpc.Request) (any, error) {
-		s.busy <- struct{}{}
-		<-s.busy
-		return struct{}{}, nil
-	}))
 	m.Handle("tools/call", jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
-		if strings.Contains(string(r.Params), `"codex-show"`) {
-			return s.transcript(r.Params), nil
-		}
 		s.requests <- r.Method + " " + string(r.Params)
 		if strings.Contains(string(r.Params), `"codex-list"`) {
 			return json.RawMessage(`{"content":[],"structuredContent":{"conversations":[{"threadId":"newest","preview":"what I said\u202e before"}]}}`), nil
-		}
-		if strings.Contains(string(r.Params), `"codex-interrupt"`) {
-			return json.RawMessage(`{"content":[],"structuredContent":{"threadId":"t1","content":"Interrupted."}}`), nil
 		}
 		s.call.Store(&r.ID)
 		select {
@@ -293,35 +258,6 @@ func newFakeServer(t *testing.T, end jsonrpc.Transport) *fakeServer {
 		s.peer.Run(context.WithoutCancel(t.Context()))
 	}()
 	return s
-}
-
-// shows adds to the transcript.
-func (s *fakeServer) shows(text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.shown += text
-}
-
-// transcript answers codex-show.
-func (s *fakeServer) transcript(params json.RawMessage) json.RawMessage {
-	var p struct{ Arguments struct{ Offset int } }
-	if err := json.Unmarshal(params, &p); err != nil {
-		s.t.Error(err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.shown == "" {
-		return json.RawMessage(`{"content":[],"isError":true,"structuredContent":{}}`)
-	}
-	const most = 3000
-	page := map[string]any{"offset": p.Arguments.Offset, "total": len(s.shown)}
-	rest := s.shown[p.Arguments.Offset:]
-	if len(rest) > most {
-		rest, page["next"] = rest[:most], p.Arguments.Offset+most
-	}
-	page["content"] = rest
-	raw, _ := json.Marshal(map[string]any{"content": []any{}, "structuredContent": page})
-	return raw
 }
 
 func (s *fakeServer) end() {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/client"
@@ -74,18 +73,16 @@ const (
 // session is one run of a task. Its printer and its input belong to whoever has put a value into busy: the
 // function that prints an event, or a question until it is decided, so that nothing scrolls it away.
 type session struct {
-	p       *printer
-	busy    chan struct{} // has room for one
-	task    *Task
-	out     *output
-	typed   *typed // nil if nobody can be asked
-	waiting atomic.Int32
-	signs   bool            // in a silence, a line says that the turn goes on
-	turn    context.Context // ends when the turn is interrupted
-	stops   chan os.Signal  // an answer that stops the turn, as a signal does
+	p     *printer
+	busy  chan struct{} // has room for one
+	task  *Task
+	out   *output
+	typed *typed          // nil if nobody can be asked
+	tells bool            // somebody sees what a signal does
+	turn  context.Context // ends when the turn is interrupted
+	stops chan os.Signal  // an answer that stops the turn, as a signal does
 
 	thread string
-	began  time.Time // when the running turn began; zero without one
 	// stopped says that an answer stopped the turn, and the screen shows it.
 	stopped bool
 	over    bool // the end was printed
@@ -96,16 +93,6 @@ func (s *session) hold() (release func()) {
 	return func() { <-s.busy }
 }
 
-// unlessAsked calls f, unless a question is open.
-func (s *session) unlessAsked(f func()) {
-	select {
-	case s.busy <- struct{}{}:
-		f()
-		<-s.busy
-	default:
-	}
-}
-
 // ended is how the call ended.
 type ended struct {
 	result client.Result
@@ -114,13 +101,13 @@ type ended struct {
 
 // Run runs a task on the server at the other end of t and returns the exit status. The
 // first os.Interrupt of signals interrupts the turn. A second one, or any other signal,
-// ends Run at once. When standard output cannot be written, or its reader is gone, Run
-// interrupts the turn and returns StatusFailed.
+// ends Run at once. When standard output cannot be written, Run interrupts the turn and
+// returns StatusFailed.
 func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signals <-chan os.Signal) int {
-	out := &output{w: c.Out, unread: c.Unread, failed: make(chan struct{})}
+	out := &output{w: c.Out, failed: make(chan struct{})}
 	s := &session{busy: make(chan struct{}, 1), task: task, out: out, stops: make(chan os.Signal, 1)}
 	s.p = &printer{w: c.Err, home: c.Home, cwd: task.Folder, asks: c.Asks(task.JSON), holds: !c.OutTerminal, asked: map[string]bool{}}
-	s.signs = (c.OutTerminal || c.ErrTerminal) && !task.JSON
+	s.tells = (c.OutTerminal || c.ErrTerminal) && !task.JSON
 	if c.OutTerminal && !task.JSON {
 		s.p.w = out
 	}
@@ -157,8 +144,6 @@ func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan o
 		s.over = true
 		return s.finish(e, interrupted)
 	}
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
 	failed, late := s.out.failed, (<-chan time.Time)(nil)
 	for {
 		var sig os.Signal
@@ -168,9 +153,6 @@ func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan o
 			return end(e)
 		case <-late:
 			return end(ended{err: context.Canceled})
-		case <-tick.C:
-			s.unlessAsked(s.tick)
-			continue
 		case sig = <-signals:
 		case sig = <-s.stops:
 			asked = true
@@ -186,26 +168,24 @@ func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan o
 		}
 		interrupted, late = true, time.After(abortTime)
 		if !asked { // an open question says itself what a signal does
-			s.unlessAsked(s.stopping)
+			s.stopping()
 		}
 		interrupt()
 	}
 }
 
-// tick looks whether somebody reads, and shows that the turn goes on.
-func (s *session) tick() {
-	s.out.look()
-	if s.signs {
-		s.p.sign(s.began)
-	}
-}
-
-// stopping says what a signal does.
+// stopping says what a signal does, unless a question is open.
 func (s *session) stopping() {
-	if s.signs && !s.over {
+	select {
+	case s.busy <- struct{}{}:
+	default:
+		return
+	}
+	if s.tells && !s.over {
 		s.p.mid = true // the terminal has shown ^C
 		s.p.line("", "stopping · ctrl-C leaves at once")
 	}
+	<-s.busy
 }
 
 // call connects over t, runs the task until call ends, and returns its result. The connection ends with
@@ -276,8 +256,7 @@ func (s *session) follow(engine string, e client.Event) {
 	if s.over {
 		return
 	}
-	switch m := e.Msg.(type) {
-	case protocol.SessionConfigured:
+	if m, ok := e.Msg.(protocol.SessionConfigured); ok {
 		s.thread = m.SessionID
 		text := Row(engine) + " engine"
 		if m.Model != "" {
@@ -287,10 +266,6 @@ func (s *session) follow(engine string, e client.Event) {
 			text += " · " + s.p.folder(s.p.cwd)
 		}
 		s.head(text)
-	case protocol.TaskStarted:
-		s.began, s.p.still.since = time.Now(), time.Now()
-	case protocol.TaskComplete, protocol.TurnAborted, protocol.ShutdownComplete:
-		s.began = time.Time{}
 	}
 	if s.task.JSON {
 		io.WriteString(s.out, Line(e.Raw)) // output records an error
@@ -313,10 +288,7 @@ func (s *session) ask(ctx context.Context, asked *client.Question) (json.RawMess
 	if err := jsonv2.Unmarshal(asked.Params, &d.params); err != nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%v", err)
 	}
-	s.waiting.Add(1)
-	release := s.hold()
-	defer release()
-	s.waiting.Add(-1)
+	defer s.hold()()
 	switch {
 	case ctx.Err() != nil:
 		if !s.over {
