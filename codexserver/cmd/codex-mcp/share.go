@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -46,7 +45,7 @@ func share(ctx context.Context, o *options, c *configuration) (*shared.Conn, err
 		return nil, err
 	}
 	defer folder.Close()
-	all, err := c.traits(o)
+	name, err := c.sharedServer(o)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +53,6 @@ func share(ctx context.Context, o *options, c *configuration) (*shared.Conn, err
 	if err != nil {
 		return nil, err
 	}
-	name := nameOf(all)
 	return folder.Connect(ctx, name, engine.Origin{Folder: wd, Environ: os.Environ()}, func() *exec.Cmd {
 		return &exec.Cmd{Path: self(), Args: append([]string{sharedName, name}, os.Args[1:]...)}
 	})
@@ -70,77 +68,41 @@ func sharedVersion(path string) string {
 	return v
 }
 
-// nameOf returns the name of the shared server with these traits.
-func nameOf(traits map[string]string) string {
-	sum := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(traits)) {
-		fmt.Fprintf(sum, "%d:%s%d:%s", len(name), name, len(traits[name]), traits[name])
-	}
-	return hex.EncodeToString(sum.Sum(nil)[:8])
-}
-
-// traits returns what makes another server: the version, the home, the flags, codex-mcp.toml, the
-// namespaces of this process, and the variables that the server itself reads, with those that config.toml
-// names.
-func (c *configuration) traits(o *options) (map[string]string, error) {
+// sharedServer returns the name of the shared server, a sum of what makes another one: the version, the home,
+// the flags, codex-mcp.toml, the namespaces of this process, and the variables that the server itself reads, with
+// those that config.toml names.
+func (c *configuration) sharedServer(o *options) (name string, err error) {
 	namespaces, err := shared.Namespaces()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	if err := o.makeAbsolute(); err != nil {
-		return nil, err
+		return "", err
 	}
 	settings, err := safefile.Read(filepath.Join(c.home, config.SettingsFile), maxConfiguration)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return "", err
 	}
 	cfg, err := config.Load(config.Layers{Home: c.home, Overrides: c.overrides})
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	flags := []string{o.engine, o.codex, o.trace, o.folder, o.log.String(), o.logFormat, fmt.Sprint(o.strict), strings.Join(o.overrides, "\x00")}
-	all := map[string]string{
-		"the version": sharedVersion(self()), "$CODEX_HOME": c.home, "the namespaces or the sandbox": namespaces, "the flags": fmt.Sprintf("%q", flags),
-		config.SettingsFile: string(settings),
-	}
-	for _, entry := range os.Environ() {
-		name, value, _ := strings.Cut(entry, "=")
-		if slices.Contains(cfg.KeyVariables, name) || slices.Contains(serverVariables(), strings.ToUpper(name)) {
-			all[name] = value
+	flags := []string{o.engine, o.codex, o.trace, o.folder, o.log.String(), o.logFormat, fmt.Sprint(o.strict)}
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%q", []any{sharedVersion(self()), c.home, namespaces, append(flags, o.overrides...), settings})
+	for _, entry := range slices.Sorted(slices.Values(os.Environ())) {
+		name, _, _ := strings.Cut(entry, "=")
+		if slices.Contains(cfg.KeyVariables, name) || slices.Contains(serverVariables, strings.ToUpper(name)) {
+			fmt.Fprintf(sum, "%q", entry)
 		}
 	}
-	return all, nil
+	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
 }
 
-// sums returns a sum of each trait that tells no value: it has 32 bits.
-func sums(traits map[string]string) map[string]string {
-	short := map[string]string{}
-	for name, value := range traits {
-		sum := sha256.Sum256([]byte(value))
-		short[name] = hex.EncodeToString(sum[:4])
-	}
-	return short
-}
-
-// differences returns the names in which two servers differ, sorted.
-func differences(a, b map[string]string) (names []string) {
-	all := maps.Clone(a)
-	maps.Copy(all, b)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if a[name] != b[name] {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// serverVariables returns the names of the variables that the server itself reads, besides those that
-// the configuration names.
-func serverVariables() []string {
-	return []string{
-		"PATH", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "CODEX_CA_CERTIFICATE", "SSL_CERT_FILE", "SSL_CERT_DIR", "CODEX_BIN",
-		"CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT", "AZURE_OPENAI_API_KEY",
-	}
+// serverVariables are the variables that the server itself reads, besides those that the configuration names.
+var serverVariables = []string{
+	"PATH", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "CODEX_CA_CERTIFICATE", "SSL_CERT_FILE", "SSL_CERT_DIR", "CODEX_BIN",
+	"CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT", "AZURE_OPENAI_API_KEY",
 }
 
 // makeAbsolute makes the paths of the command line independent of the working folder.
@@ -178,19 +140,15 @@ func serveShared(ctx context.Context, name string, o *options) error {
 	}
 	defer folder.Close()
 	c.warn(o, os.Stderr)
-	traits, err := c.traits(o)
-	if err != nil {
-		return err
-	}
 	// The folder of the first client may be removed.
-	if err := os.Chdir(c.home); err != nil {
+	if err := errors.Join(o.makeAbsolute(), os.Chdir(c.home)); err != nil {
 		return err
 	}
 	return c.withServer(ctx, o, func(s *codexserver.Server, e *choice) error {
 		server := &shared.Server{Folder: folder, Name: name, Idle: sharedIdle, Logger: c.log}
 		server.Status = func() shared.Status {
 			status := c.status(e.name)
-			status.Working, status.Traits = s.Working(), sums(traits)
+			status.Working = s.Working()
 			return status
 		}
 		server.Serve = func(ctx context.Context, conn io.ReadWriteCloser, from engine.Origin, left func()) {
@@ -240,14 +198,11 @@ func (o *options) listShared(want, words string) func(*cobra.Command, []string) 
 		}
 		defer folder.Close()
 		all, failed := answers(ctx, folder, names, want, stderr)
-		for i, s := range all {
+		for _, s := range all {
 			fmt.Fprintf(stdout, "%s %s: process %d, version %s, %s, since %s; %d with a turn that runs; log %s\n",
 				words, s.Name, s.PID, s.Version, s.About, s.Began.Local().Format(time.DateTime), s.Working, folder.Log(s.Name))
 			for _, client := range s.Clients {
 				fmt.Fprintf(stdout, "  a client in %s, process %d, since %s\n", terminal.Row(client.Folder), client.PID, client.Since.Local().Format(time.DateTime))
-			}
-			for _, other := range all[:i] {
-				fmt.Fprintf(stdout, "  differs from %s in %s\n", other.Name, strings.Join(differences(other.Traits, s.Traits), ", "))
 			}
 		}
 		if failed {

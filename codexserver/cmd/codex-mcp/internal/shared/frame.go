@@ -48,8 +48,6 @@ type Status struct {
 	Clients []Client `json:"connected"`
 	// Working is how many clients, connected or gone, have a turn that runs.
 	Working int `json:"working"`
-	// Traits has a sum of each thing in which servers differ, by its name.
-	Traits map[string]string `json:"traits,omitzero"`
 	// About describes the process, such as its engine.
 	About string `json:"about,omitzero"`
 	// Page is its approvals page, nil if it has none.
