@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide/rulefile"
@@ -83,7 +84,7 @@ func (o *doctorOptions) Run(ctx context.Context, stdout, stderr io.Writer) error
 		enc.SetIndent("", "  ")
 		_ = enc.Encode(d) // every part of it can be encoded
 	} else {
-		d.print(&report, width(stdout))
+		d.print(&report)
 	}
 	if _, err := stdout.Write(report.Bytes()); err != nil {
 		return err
@@ -169,31 +170,40 @@ var abilities = []string{"run and continue conversations", "resume", "list", "ac
 
 // print prints what a person needs: whether tasks run and with what, what is missing with all that
 // can be done about it, what commands may do, and what is wrong.
-func (d *diagnosis) print(w io.Writer, width int) {
-	s := screen{w, width}
+func (d *diagnosis) print(w io.Writer) {
 	if d.Problem == "" {
-		s.row("result", "tasks can run, with "+d.runs())
+		row(w, "result", "tasks can run, with "+d.runs())
 	} else {
-		s.row("result", "no task can run: "+d.Problem)
-		s.row("to do", d.remedies()...)
+		row(w, "result", "no task can run: "+d.Problem)
+		row(w, "to do", d.remedies()...)
 	}
 	if d.Native != nil && d.Engine == "native" {
-		s.row("commands", d.commands())
+		row(w, "commands", d.commands())
 	}
-	s.row("warning", d.warnings()...)
+	row(w, "warning", d.warnings()...)
 	if d.read {
 		recorded := "are recorded in " + d.Log
 		if d.Log == "" {
 			recorded = "are not recorded (approvals.log)"
 		}
-		s.row("approvals", append([]string{recorded}, d.Automatic...)...)
-		s.row("conversations", "are kept in "+filepath.Join(d.Home, "sessions"))
-		s.row("log", "goes to standard error, which a client keeps in its own logs; --log debug has more")
+		row(w, "approvals", append([]string{recorded}, d.Automatic...)...)
+		row(w, "conversations", "are kept in "+filepath.Join(d.Home, "sessions"))
+		row(w, "log", "goes to standard error, which a client keeps in its own logs; --log debug has more")
 	}
 	if d.Quota != nil && d.Quota.Unknown == "" {
-		s.row("quota", d.Quota.words)
+		row(w, "quota", d.Quota.words)
 	}
-	s.row("more", "codex-mcp doctor --json has each check")
+	row(w, "more", "codex-mcp doctor --json has each check")
+}
+
+// row prints the texts that are not empty, each as one line, the first with the name.
+func row(w io.Writer, name string, texts ...string) {
+	for _, text := range texts {
+		if text != "" {
+			fmt.Fprintf(w, "%-15s%s\n", name, terminal.Row(text))
+			name = ""
+		}
+	}
 }
 
 // runs says what a task runs with.

@@ -18,7 +18,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/page"
 	"github.com/codexmcp/codexmcp/internal/program"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 // hint is the advice for users of a client that cannot show questions.
@@ -187,7 +186,7 @@ func printLink(ctx context.Context, id string, stdout, stderr io.Writer) error {
 		listPages(stdout, found)
 		return errors.New("page: there are several; name one, as in codex-mcp page " + strconv.Itoa(found[0].PID))
 	}
-	if f, ok := stdout.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+	if !terminal.IsTerminal(stdout) {
 		return fmt.Errorf("page: %w", errNoTerminal)
 	}
 	s, err := folder.Ask(ctx, found[0].Name, shared.Link)

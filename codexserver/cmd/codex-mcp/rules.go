@@ -63,9 +63,7 @@ sandbox without a question, with any further words.`,
 			o.run = withRules(func(s *rulefile.Store, _ io.Writer) error { return s.Remove(number) })
 			return nil
 		},
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return ruleNumbers(args), cobra.ShellCompDirectiveNoFileComp
-		},
+		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.AddCommand(add, remove)
 	return cmd
@@ -91,19 +89,6 @@ func withRules(f func(s *rulefile.Store, out io.Writer) error) runner {
 		}
 		return f(rulefile.New(home, nil), stdout)
 	}
-}
-
-// ruleNumbers completes the number of a rule.
-func ruleNumbers(args []string) (numbers []cobra.Completion) {
-	home, err := config.Home(os.Getenv)
-	if err != nil || len(args) > 0 {
-		return nil
-	}
-	kept, _ := rulefile.New(home, nil).List()
-	for _, k := range kept {
-		numbers = append(numbers, cobra.CompletionWithDesc(strconv.Itoa(k.Number), terminal.Row(k.Rule.Words())))
-	}
-	return numbers
 }
 
 // listRules shows the rules.

@@ -77,16 +77,5 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestRulesComplete completes the numbers of rules.
-func TestRulesComplete(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("CODEX_HOME", home)
-	keptRules(t, home)
-	status, stdout, stderr := runLine(t, "codex-mcp", "__complete", "rules", "remove", "")
-	if status != 0 || !strings.HasPrefix(stdout, "1\texactly `go test`") || control.MatchString(strings.ReplaceAll(stdout, "\t", "")) {
-		t.Errorf("%d: %q %q", status, stdout, stderr)
-	}
-}
-
 // control matches characters that a terminal interprets.
 var control = regexp.MustCompile("[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u202a-\u202e\u2028\u2029]")

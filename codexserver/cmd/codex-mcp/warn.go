@@ -5,8 +5,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"golang.org/x/term"
 )
 
 // warn prints which flags have no effect and which overrides loosen the rules for
@@ -15,7 +15,7 @@ func (c *configuration) warn(o *options, stderr io.Writer) {
 	for _, w := range append(o.warnings, c.loosened()...) {
 		fmt.Fprintln(stderr, "codex-mcp: warning:", w)
 	}
-	if term.IsTerminal(int(os.Stdin.Fd())) {
+	if terminal.IsTerminal(os.Stdin) {
 		fmt.Fprintf(stderr, greeting, o.name)
 	}
 }
