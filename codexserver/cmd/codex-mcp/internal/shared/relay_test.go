@@ -37,8 +37,8 @@ func TestRelayServerKilled(t *testing.T) {
 		out.Close()
 	}()
 	for _, line := range []string{
-		`{"id":1,"method":"x"}`, `{"id":"two","method":"y"}`, `{"id":3,"method":"z"}`, `{"method":"n"}`,
-		`{"method":"notifications/cancelled","params":{"requestId":1}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"x"}`, `{"jsonrpc":"2.0","id":"two","method":"y"}`, `{"jsonrpc":"2.0","id":3,"method":"z"}`, `{"jsonrpc":"2.0","method":"n"}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
 	} {
 		io.WriteString(client, line+"\n")
 	}
