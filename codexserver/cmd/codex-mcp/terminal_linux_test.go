@@ -108,7 +108,6 @@ var volatile = []struct {
 }{
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`), "01997f2e-8c41-7d3a-9b52-6f0e4d1c8a37"},
 	{regexp.MustCompile(`(exit \d+) · [0-9.]+ m?s`), "$1 · 12 ms"},
-	{regexp.MustCompile(`· \d+ s ·`), "· 2 s ·"},
 }
 
 // TestTerminalAsk makes the recordings of docs/tasks.md and testdata/ask.txt; -update writes them there.
@@ -161,7 +160,7 @@ func TestTerminalAsk(t *testing.T) {
 	s.model.Reset(providertest.Call(providertest.Shell("c4", "sh", "-c", "seq 30; sleep 100")))
 	d = s.at("ask", "-a", "untrusted", "count to thirty, slowly")
 	d.answers("Allow codex-mcp to run", "y\n")
-	until(t, "it does not count", func() bool { return strings.Contains(d.shown(), "\n  10") })
+	until(t, "it does not count", func() bool { return strings.Contains(d.shown(), "\n$ sh -c") })
 	d.types("\x03")
 	d.ends(130)
 

@@ -13,6 +13,8 @@ type Console struct {
 	Out, Err io.Writer
 	// OutTerminal and ErrTerminal say which of them is a terminal.
 	OutTerminal, ErrTerminal bool
+	// Left waits until the reader of Out is gone, and reports whether it is. With nil only a write detects that.
+	Left func() bool
 	// Input is the terminal on standard input, nil without one. Then no question can be asked.
 	Input Input
 	// Home is the user's home folder, shown as a tilde; "" means none.
@@ -30,6 +32,9 @@ type Input interface {
 func Standard(stdin *os.File, stdout, stderr io.Writer) *Console {
 	home, _ := os.UserHomeDir() // without a home no path is shortened
 	c := &Console{Out: stdout, Err: stderr, OutTerminal: IsTerminal(stdout), ErrTerminal: IsTerminal(stderr), Home: home}
+	if f, ok := stdout.(*os.File); ok && !c.OutTerminal {
+		c.Left = func() bool { return readerLeaves(f) }
+	}
 	if IsTerminal(stdin) {
 		c.Input = input{stdin}
 	}
@@ -88,15 +93,15 @@ func (t *typed) flush() error {
 // output is standard output. It fails for good after a failed write.
 type output struct {
 	w      io.Writer
-	failed chan struct{} // closed when the output has failed
-	err    error         // why
+	failed chan error // has why, once the output has failed; has room for that of the reader too
+	err    error
 }
 
 // Write implements [io.Writer].
 func (o *output) Write(b []byte) (n int, _ error) {
 	if o.err == nil {
 		if n, o.err = o.w.Write(b); o.err != nil {
-			close(o.failed)
+			o.failed <- o.err
 		}
 	}
 	return n, o.err

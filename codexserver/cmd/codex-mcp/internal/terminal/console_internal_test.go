@@ -17,7 +17,7 @@ func (w *brokenWriter) Write([]byte) (int, error) { w.writes++; return 0, io.Err
 // TestOutput fails for good by a write.
 func TestOutput(t *testing.T) {
 	w := &brokenWriter{}
-	o := &output{w: w, failed: make(chan struct{})}
+	o := &output{w: w, failed: make(chan error, 1)}
 	for range 2 {
 		if _, err := o.Write([]byte("x")); !errors.Is(err, io.ErrShortWrite) {
 			t.Error(err)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/client"
@@ -85,7 +86,8 @@ type session struct {
 	thread string
 	// stopped says that an answer stopped the turn, and the screen shows it.
 	stopped bool
-	over    bool // the end was printed
+	over    bool  // the end was printed
+	failed  error // of standard output
 }
 
 func (s *session) hold() (release func()) {
@@ -101,10 +103,10 @@ type ended struct {
 
 // Run runs a task on the server at the other end of t and returns the exit status. The
 // first os.Interrupt of signals interrupts the turn. A second one, or any other signal,
-// ends Run at once. When standard output cannot be written, Run interrupts the turn and
-// returns StatusFailed.
+// ends Run at once. When standard output cannot be written, or its reader is gone, Run
+// interrupts the turn and returns StatusFailed.
 func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signals <-chan os.Signal) int {
-	out := &output{w: c.Out, failed: make(chan struct{})}
+	out := &output{w: c.Out, failed: make(chan error, 2)}
 	s := &session{busy: make(chan struct{}, 1), task: task, out: out, stops: make(chan os.Signal, 1)}
 	s.p = &printer{w: c.Err, home: c.Home, cwd: task.Folder, asks: c.Asks(task.JSON), holds: !c.OutTerminal, asked: map[string]bool{}}
 	s.tells = (c.OutTerminal || c.ErrTerminal) && !task.JSON
@@ -114,9 +116,16 @@ func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signa
 	if s.p.asks {
 		s.typed = &typed{in: c.Input, got: make(chan string, 1)}
 	}
+	if c.Left != nil {
+		go func() { // a turn can be silent for a long time
+			if c.Left() {
+				out.failed <- syscall.EPIPE
+			}
+		}()
+	}
 	code := s.run(ctx, t, signals)
-	if out.err != nil {
-		fmt.Fprintf(c.Err, "%s: standard output: %v\n", cmp.Or(task.Program, "ask"), out.err)
+	if err := cmp.Or(out.err, s.failed); err != nil {
+		fmt.Fprintf(c.Err, "%s: standard output: %v\n", cmp.Or(task.Program, "ask"), err)
 		return StatusFailed
 	}
 	return code
@@ -144,7 +153,7 @@ func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan o
 		s.over = true
 		return s.finish(e, interrupted)
 	}
-	failed, late := s.out.failed, (<-chan time.Time)(nil)
+	var late <-chan time.Time
 	for {
 		var sig os.Signal
 		asked := false // by an answer, which the screen shows
@@ -156,8 +165,8 @@ func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan o
 		case sig = <-signals:
 		case sig = <-s.stops:
 			asked = true
-		case <-failed:
-			if failed = nil; interrupted {
+		case s.failed = <-s.out.failed:
+			if interrupted {
 				continue
 			}
 			sig = os.Interrupt
