@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -85,5 +87,37 @@ func TestBoundedLists(t *testing.T) {
 		if l := v.parts[parts]; l.at != none+"/" || l.gone != want {
 			t.Errorf("%d parts: %+v", parts, l)
 		}
+	}
+}
+
+// TestUnchangedFolders compares folders long after they were written, so that those of the same times are not read
+// again.
+func TestUnchangedFolders(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"d/e/old", "f/gone"} {
+		err := os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o700)
+		if err == nil {
+			err = syscall.Mkfifo(filepath.Join(root, name), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := take(t.Context(), root, &Options{Scratch: Scratch{Dir: t.TempDir()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.remove()
+	l.before.begin = time.Now().Add(time.Hour)
+	if err := errors.Join(os.Remove(filepath.Join(root, "f/gone")), syscall.Mkfifo(filepath.Join(root, "d/new"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.compare(t.Context(), 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	SortChanges(l.changes)
+	want := []Change{{Path: "d/new", Kind: Add, Why: specialFile}, {Path: "f/gone", Kind: Delete, Why: specialFile}}
+	if d := cmp.Diff(want, l.changes, cmp.AllowUnexported(Change{})); d != "" {
+		t.Error("(-want +got)\n" + d)
 	}
 }

@@ -51,8 +51,9 @@ type content struct {
 	// Of the look alone.
 	begin    time.Time
 	modules  map[string]bool // the submodules of the index
-	converts bool            // git may change files when it stores them
-	tree     string          // of the index
+	folders  map[string]folder
+	converts bool   // git may change files when it stores them
+	tree     string // of the index
 }
 
 // stat is what the file system says of a file, without links. The zero value is that of no file.
@@ -97,7 +98,7 @@ const (
 
 // take looks at a folder. Then the index has all of its files.
 func take(ctx context.Context, root string, o *Options) (*look, error) {
-	l := &look{files: cmp.Or(o.Files, setting.DefaultFiles), before: content{begin: time.Now(), modules: map[string]bool{}}}
+	l := &look{files: cmp.Or(o.Files, setting.DefaultFiles), before: content{begin: time.Now(), modules: map[string]bool{}, folders: map[string]folder{}}}
 	m, err := o.Scratch.open(root)
 	if err != nil {
 		return nil, err
@@ -195,9 +196,36 @@ func (t *tour) add(name string, s stat) {
 	t.l.before.converts = t.l.before.converts || gives(name)
 }
 
+// folder is a folder at the look, and the folders in it.
+type folder struct {
+	is stat
+	in []string
+}
+
+// same reports whether a folder has the names that it had at the look, and visits the folders in it if so.
+func (t *tour) same(dir string) bool {
+	f, before := t.l.before.folders[dir], &t.l.before
+	if f.is.changed == 0 || f.is != t.l.now(dir) || f.is.changed >= before.begin.Add(-coarse).UnixNano() {
+		return false
+	}
+	for name, o := range before.others {
+		if o.why == specialFile && path.Dir(name) == path.Clean(dir) {
+			t.r.others[name] = o
+		}
+	}
+	for _, name := range f.in {
+		t.folder(name, false)
+	}
+	return true
+}
+
 // read finds what git does not store in a folder, and all files if it is a new one. It does not look into other
 // repositories and into what git ignores.
 func (t *tour) read(dir string, fresh bool) {
+	if t.r == &t.l.after && !fresh && t.same(dir) {
+		return
+	}
+	f := folder{is: t.l.now(dir)}
 	entries, err := os.ReadDir(t.l.path(dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.r.unread = append(t.r.unread, Gap{strings.TrimPrefix(dir+"/", "/"), "it cannot be read"})
@@ -209,8 +237,9 @@ func (t *tour) read(dir string, fresh bool) {
 		}
 		name := path.Join(dir, e.Name())
 		switch {
-		case e.Name() == ".git", t.skip[name], t.skip[name+"/"], t.ctx.Err() != nil:
+		case e.Name() == ".git", t.skip[name], t.ctx.Err() != nil:
 		case kind.IsDir():
+			f.in = append(f.in, name)
 			t.folder(name, fresh)
 		case !kind.IsRegular() && kind != fs.ModeSymlink:
 			t.r.others[name] = other{specialFile, stat{mode: kind}}
@@ -218,12 +247,15 @@ func (t *tour) read(dir string, fresh bool) {
 			t.add(name, t.l.now(name))
 		}
 	}
+	if err == nil && t.r == &t.l.before {
+		t.r.folders[dir] = f
+	}
 }
 
 // folder looks at a folder in a folder.
 func (t *tour) folder(name string, fresh bool) {
 	switch {
-	case t.l.inScratch(name):
+	case t.skip[name+"/"], t.l.inScratch(name):
 	case isTop(t.l.path(name)):
 		t.r.others[name+"/"] = other{why: otherRepository}
 	case t.l.before.modules[name]:
