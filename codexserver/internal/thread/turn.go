@@ -54,8 +54,8 @@ func (t *Thread) queued(q *Turn) *Turn {
 }
 
 // Run waits until the turn is the first, then runs it until it ends. It returns nil, an [*engine.TurnError] or an
-// [*engine.AbortError], with a [*turn.SpentError] if the budget has ended the turn. A turn that never began counts as aborted. After the turn, when the next one may run, its
-// diff is written into the transcript.
+// [*engine.AbortError], with a [*turn.SpentError] if the budget has ended the turn. A turn that never began counts as
+// aborted. After the turn, when the next one may run, its diff is written into the transcript.
 func (q *Turn) Run(ctx context.Context) error {
 	err := q.run(ctx)
 	q.attend.Turn.End(err)
