@@ -65,10 +65,8 @@ const (
 
 // A question is open from Ask to Decided.
 type question struct {
-	id           int
-	at           time.Time
+	asked
 	conversation *conversation
-	view         *questionView        // replaced when it changes, since readers share it
 	size         int                  // of the view while it is open
 	answered     chan json.RawMessage // buffered; its sender has set State before
 	revision     uint64
@@ -120,8 +118,9 @@ type asked struct {
 	// At is a Unix time in ms.
 	At int64 `json:"at"`
 	// Conversation is the id of the one that asks.
-	Conversation int           `json:"conversation"`
-	Question     *questionView `json:"question"`
+	Conversation int `json:"conversation"`
+	// Question is replaced when it changes, since readers share it.
+	Question *questionView `json:"question"`
 }
 
 // since returns what is newer than a revision, the current revision, and a channel that
@@ -137,7 +136,7 @@ func (b *board) since(seen uint64) (update, uint64, <-chan struct{}) {
 	}
 	for _, q := range b.questions {
 		if q.revision > seen {
-			u.Questions = append(u.Questions, asked{q.id, q.at.UnixMilli(), q.conversation.ID, q.view})
+			u.Questions = append(u.Questions, q.asked)
 		}
 	}
 	now, changed := b.revision, b.changed
@@ -269,7 +268,7 @@ func (b *board) ask(ctx context.Context, r *approval.Request) (*question, error)
 	}
 	c := b.conversation(r.Thread)
 	b.lastID++
-	q := &question{id: b.lastID, at: time.Now(), conversation: c, view: view, size: size, answered: make(chan json.RawMessage, 1)}
+	q := &question{asked: asked{b.lastID, time.Now().UnixMilli(), c.ID, view}, conversation: c, size: size, answered: make(chan json.RawMessage, 1)}
 	b.openBytes += size
 	b.questions = append(b.questions, q)
 	b.byRequest[r] = q
@@ -283,12 +282,12 @@ func (b *board) ask(ctx context.Context, r *approval.Request) (*question, error)
 func (b *board) answer(id int, raw json.RawMessage) (*end, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	i := slices.IndexFunc(b.questions, func(q *question) bool { return q.id == id })
+	i := slices.IndexFunc(b.questions, func(q *question) bool { return q.ID == id })
 	if i < 0 {
 		return nil, false
 	}
 	q := b.questions[i]
-	if how := q.view.end; how.State != stateOpen {
+	if how := q.Question.end; how.State != stateOpen {
 		return &how, true
 	}
 	b.finish(q, end{State: stateAnswered})
@@ -306,7 +305,7 @@ func (b *board) withdraw(q *question, cause error) (json.RawMessage, error) {
 		return raw, nil
 	default:
 	}
-	if q.view.State == stateOpen {
+	if q.Question.State == stateOpen {
 		b.finish(q, end{State: stateWithdrawn})
 	}
 	return nil, cause
@@ -325,7 +324,7 @@ func (b *board) decided(r *approval.Request, how end) {
 	b.finish(q, how)
 	over := len(b.questions) - len(b.byRequest) - maxDecided
 	b.questions = slices.DeleteFunc(b.questions, func(q *question) bool {
-		if over <= 0 || q.view.State != stateDecided {
+		if over <= 0 || q.Question.State != stateDecided {
 			return false
 		}
 		over--
@@ -335,6 +334,6 @@ func (b *board) decided(r *approval.Request, how end) {
 
 // finish changes the state of a question. The browser that shows it has the rest.
 func (b *board) finish(q *question, how end) {
-	q.view = &questionView{end: how}
+	q.Question = &questionView{end: how}
 	b.touch(&q.revision)
 }

@@ -12,10 +12,9 @@ import (
 // A door decides who has access: first by the secret of a link, which works once, then
 // by a token. A secret is compared in constant time, and with every known one.
 type door struct {
-	mu        sync.Mutex
-	links     []invite   // oldest first
-	sessions  []*session // least recently used first
-	announced invite     // the last one that was announced, until half of its lifetime has passed
+	mu       sync.Mutex
+	links    []invite   // oldest first
+	sessions []*session // least recently used first
 }
 
 const (
@@ -28,8 +27,9 @@ const (
 )
 
 type invite struct {
-	secret  string
-	expires time.Time // by the wall clock, which runs while the machine sleeps
+	secret    string
+	expires   time.Time // by the wall clock, which runs while the machine sleeps
+	announced bool
 }
 
 // session is a browser tab with a token.
@@ -43,7 +43,7 @@ type session struct {
 func (d *door) invite() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.add()
+	return d.add(false)
 }
 
 // announce returns the secret of the link that was announced last, or of a new one if that was used
@@ -51,17 +51,17 @@ func (d *door) invite() string {
 func (d *door) announce() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.tidy()
-	now := time.Now()
-	if now.After(d.announced.expires) || d.find(d.announced.secret) < 0 {
-		d.announced = invite{d.add(), now.Add(linkLifetime / 2)}
+	for _, l := range slices.Backward(d.links) {
+		if l.announced && time.Until(l.expires) >= linkLifetime/2 {
+			return l.secret
+		}
 	}
-	return d.announced.secret
+	return d.add(true)
 }
 
 // add adds a link, and returns its secret.
-func (d *door) add() string {
-	d.links = append(d.links, invite{newSecret(), time.Now().Round(0).Add(linkLifetime)})
+func (d *door) add(announced bool) string {
+	d.links = append(d.links, invite{newSecret(), time.Now().Round(0).Add(linkLifetime), announced})
 	if len(d.links) > maxLinks {
 		d.links = slices.Delete(d.links, 0, 1)
 	}

@@ -34,7 +34,7 @@ func FuzzAnswer(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:1/questions/"+strconv.Itoa(q.id), bytes.NewReader(sent))
+		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:1/questions/"+strconv.Itoa(q.ID), bytes.NewReader(sent))
 		r.Header.Set("Origin", "http://127.0.0.1:1")
 		r.Header.Set("Authorization", "Bearer "+token)
 		r.Header.Set("Content-Type", "application/json")
@@ -59,7 +59,7 @@ func FuzzAnswer(f *testing.F) {
 				t.Errorf("%q was read as %s", sent, d)
 			}
 		case http.StatusBadRequest:
-			if q.view.State != stateOpen {
+			if q.Question.State != stateOpen {
 				t.Error("a refused answer has closed the question")
 			}
 		default:

@@ -259,7 +259,7 @@ func TestAnswerBeatsWithdrawal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if end, found := b.answer(q.id, []byte(`{"action":"decline"}`)); end != nil || !found {
+	if end, found := b.answer(q.ID, []byte(`{"action":"decline"}`)); end != nil || !found {
 		t.Fatalf("the answer was not taken: %v, %v", end, found)
 	}
 	if raw, err := b.withdraw(q, context.Canceled); err != nil || string(raw) != `{"action":"decline"}` {
