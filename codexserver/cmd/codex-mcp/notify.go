@@ -18,6 +18,7 @@ import (
 	processes "github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	utf8text "github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -192,8 +193,5 @@ func (t *notifiedTurn) End(err error) {
 
 // brief returns the beginning of a text.
 func brief(text string) string {
-	if len(text) > notifyText {
-		text = text[:notifyText] + "\u2026"
-	}
-	return strings.ToValidUTF8(text, "\uFFFD")
+	return utf8text.Brief(strings.ToValidUTF8(text, "\uFFFD"), notifyText)
 }

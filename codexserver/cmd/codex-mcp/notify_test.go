@@ -103,9 +103,9 @@ func TestNotify(t *testing.T) {
 // same time.
 func TestNotified(t *testing.T) {
 	long := strings.Repeat("x", 1999)
-	for text, want := range map[string]string{long + "y": long + "y", long + "yz": long + "y\u2026", long + "\u00e9": long + "\uFFFD\u2026"} {
+	for text, want := range map[string]string{long + "y": long + "y", long + "yz": long + "y\u2026", long + "\u00e9": long + "\u2026", "\xff": "\uFFFD"} {
 		if got := brief(text); got != want {
-			t.Errorf("%d bytes: …%q", len(text), got[len(got)-8:])
+			t.Errorf("%d bytes: %.20q", len(text), got)
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
