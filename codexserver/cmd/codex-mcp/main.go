@@ -155,11 +155,11 @@ func (c *configuration) withServerOf(o *options, e *choice, f func(*codexserver.
 		so.Observer = n
 		defer n.Close()
 	}
-	page, err := c.openPage(so, os.Stderr, o.announcing)
+	closePage, err := c.openPage(so, os.Stderr, o.announcing)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(codexserver.New(e.Engine, so)), page.Close())
+	return errors.Join(f(codexserver.New(e.Engine, so)), closePage())
 }
 
 // serverOptions returns the options of a server without what is opened for it.

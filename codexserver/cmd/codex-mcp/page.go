@@ -32,20 +32,14 @@ const (
 	linkNever                   // standard error is the log of a shared server; codex-mcp page prints links
 )
 
-// closer is what ends something.
-type closer func() error
-
-// Close implements [io.Closer].
-func (c closer) Close() error { return c() }
-
 // openPage opens the approvals page, if the settings require it, prints its link to stderr,
-// and lets codex-mcp page print others.
-func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, when announcing) (io.Closer, error) {
+// lets codex-mcp page print others, and returns what ends this.
+func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, when announcing) (end func() error, err error) {
 	if !c.settings.Approvals.Pages() {
 		if o.Approvals.Hint == "" {
 			o.Approvals.Hint = hint
 		}
-		return io.NopCloser(nil), nil
+		return func() error { return nil }, nil
 	}
 	links := make(chan string, 1)
 	p, err := page.Listen(&page.Options{
@@ -63,7 +57,7 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, when 
 	}
 	o.Desk, c.page = p, p
 	o.Approvals.Elsewhere = "on the approvals page and in codex-show"
-	hide := closer(func() error { return nil })
+	hide := func() error { return nil }
 	if when != linkNever && c.observer == nil { // no person is at a worker's machine
 		hide = c.offerLinks(o.EngineName)
 	}
@@ -89,7 +83,7 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, when 
 			}
 		}
 	}()
-	return closer(func() error {
+	return func() error {
 		err := errors.Join(hide(), p.Close())
 		close(stop)
 		select {
@@ -97,11 +91,11 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, when 
 		case <-time.After(time.Second): // a write to stderr hangs
 		}
 		return err
-	}), nil
+	}, nil
 }
 
 // offerLinks lets codex-mcp page print links to the page, which is of use without them too.
-func (c *configuration) offerLinks(engine string) (end closer) {
+func (c *configuration) offerLinks(engine string) (end func() error) {
 	folder, err := shared.Open(c.home)
 	if err != nil {
 		c.log.Info("codex-mcp page prints no link to this page", "reason", err)

@@ -112,7 +112,7 @@ func announced(t *testing.T, stderr *deaf, when announcing) (ask, end func()) {
 		settings: &config.Settings{Approvals: config.ApprovalSettings{Asking: setting.Asking{Where: setting.WhereBoth}}},
 	}
 	var o codexserver.Options
-	p, err := c.openPage(&o, stderr, when)
+	closePage, err := c.openPage(&o, stderr, when)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func announced(t *testing.T, stderr *deaf, when announcing) (ask, end func()) {
 		_, _ = o.Desk.Ask(withdrawn, &approval.Request{Event: protocol.RawEvent{}, Question: &elicit.Question{}})
 	}
 	return ask, func() {
-		if err := p.Close(); err != nil {
+		if err := closePage(); err != nil {
 			t.Error(err)
 		}
 	}
