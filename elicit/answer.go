@@ -121,9 +121,7 @@ func read(result json.RawMessage, o *Options) Outcome {
 		if vote.unread && vote.decision == Denied {
 			return unread("an unknown decision in " + answer.keys)
 		}
-		out := answer.decided(vote, opt.Stopped)
-		out.flat = answer.action == ""
-		return out
+		return answer.decided(vote, opt.Stopped)
 	case answer.action == "decline", answer.action == "cancel":
 		out := Outcome{
 			Decision: Denied,
@@ -148,6 +146,9 @@ func read(result json.RawMessage, o *Options) Outcome {
 	return unread("an unknown action in " + answer.keys)
 }
 
+// legacyFlat is the detail of a flat answer that counts.
+const legacyFlat = "legacy flat approval answer"
+
 // decided turns a readable vote into an outcome. If no vote was cast, the action is accept
 // alone, which approves. Stopped is that of the options.
 func (a *answer) decided(v vote, stopped string) Outcome {
@@ -158,7 +159,7 @@ func (a *answer) decided(v vote, stopped string) Outcome {
 	case !v.cast:
 		out.Decision, out.Level, out.Detail = Approved, slog.LevelDebug, "approved by the client"
 	case a.action == "":
-		out.Detail = "legacy flat approval answer"
+		out.Detail = legacyFlat
 	case a.top.cast:
 		out.Detail = "approval answer with a decision next to the action"
 	case v.decision == Approved:

@@ -72,7 +72,7 @@ func (a *Asker) Ask(ctx context.Context, q *Question) Outcome {
 		if a.warnedUnsupported.Swap(true) {
 			out.Level = slog.LevelDebug
 		}
-	case out.flat && out.Level == slog.LevelInfo:
+	case out.Detail == legacyFlat:
 		if a.loggedFlat.Swap(true) {
 			out.Level = slog.LevelDebug
 		}

@@ -33,7 +33,6 @@ type Outcome struct {
 	Level slog.Level
 
 	model, caller string
-	flat          bool // a legacy flat answer was read
 }
 
 // A Reason names why an Outcome is not a plain approval:
