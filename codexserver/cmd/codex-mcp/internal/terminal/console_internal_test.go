@@ -83,37 +83,8 @@ func TestFlush(t *testing.T) {
 	})
 }
 
-// TestFormFields reads the answers that a person types, and the schemas that servers send.
-func TestFormFields(t *testing.T) {
-	words := field{Type: "string", Enum: []string{"a", "b"}}
-	words.OneOf = append(words.OneOf, struct {
-		Const string `json:"const"`
-		Title string `json:"title"`
-	}{"c", "C"})
-	for _, tt := range []struct {
-		field       field
-		typed, want string // "" is an error
-	}{
-		{field{Type: "boolean"}, "true", "true"},
-		{field{Type: "boolean"}, "false", "false"},
-		{field{Type: "boolean"}, "maybe", ""},
-		{field{Type: "integer"}, "-7", "-7"},
-		{field{Type: "integer"}, "1.5", ""},
-		{field{Type: "number"}, "1.5", "1.5"},
-		{field{Type: "number"}, "true", ""},
-		{field{Type: "number"}, "x", ""},
-		{field{Type: "string"}, "x", `"x"`},
-		{field{Type: "string"}, "", ""},
-		{words, "a", `"a"`},
-		{words, "c", `"c"`},
-		{words, "A", ""},
-	} {
-		v, ok := tt.field.read(tt.typed)
-		text, _ := v.MarshalJSON()
-		if got := string(text); ok == (tt.want == "") || ok && got != tt.want {
-			t.Errorf("%q as %s: %s, %t", tt.typed, tt.field.Type, got, ok)
-		}
-	}
+// TestForms reads the schemas that servers send. The script form has the answers that a person types.
+func TestForms(t *testing.T) {
 	for text, want := range map[string]int{
 		"{}": 0, `{"decision":{},"feedback":{}}`: 0, `{"decision":{},"name":{}}`: 2, `{"name":{"type":"string"}}`: 1,
 	} {
