@@ -82,7 +82,7 @@ func (s *Session) unstarted(tool string, client elicit.Client) *call {
 func (c *call) of(ctx context.Context, id jsonrpc.ID) *tools.Call {
 	awaited, others := c.attend(ctx)
 	c.call = c.session.call(id, c.attached.client.Name, awaited, others)
-	c.call.Begun, c.call.Open, c.call.Durable, c.call.MaxText = c.begin, c.Asks, c.taskable, maxText
+	c.call.Begun, c.call.Open, c.call.Survival.Durable, c.call.MaxText = c.begin, c.Asks, c.taskable, maxText
 	return c.call
 }
 

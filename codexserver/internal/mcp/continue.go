@@ -29,8 +29,8 @@ func resumeOf(t *tools.Turn, r taskfile.Resume) *taskfile.Resume {
 // survive lets the turns of a call of a tool in the background survive this server, and those of others
 // continue, see continueAll for ask. Able says whether the client can be asked.
 func (s *Session) survive(tc *tools.Call, tool string, able func() bool, ask *approve.Place) {
-	tc.Known = s.continueAll(ask)
-	tc.Kept = func(turn *tools.Turn) {
+	tc.Survival.Known = s.continueAll(ask)
+	tc.Survival.Kept = func(turn *tools.Turn) {
 		if !s.server.Tasks.continues() || turn.Resume() == nil {
 			return
 		}
@@ -152,7 +152,7 @@ func (s *Session) continueInBackground(file taskfile.Task, k taskfile.Resume, cu
 	tc := s.call(jsonrpc.ID{}, k.Host, a, a)
 	tc.MaxText = maxText
 	var turn *tools.Turn
-	tc.Durable, tc.Begun = true, func(begun *tools.Turn) { turn = begun }
+	tc.Survival.Durable, tc.Begun = true, func(begun *tools.Turn) { turn = begun }
 	run, err := s.server.Tools.Continue(s.ctx, tc, cut, true)
 	if err != nil {
 		return err

@@ -59,9 +59,9 @@ func (a *waitArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRes
 	a.canonicalize()
 	ctx = c.until(ctx)
 	turns := c.turns(a)
-	if len(turns) < max(len(a.ThreadIDs), 1) && c.Known != nil {
+	if len(turns) < max(len(a.ThreadIDs), 1) && c.Survival.Known != nil {
 		select {
-		case <-c.Known:
+		case <-c.Survival.Known:
 		case <-time.After(a.wait()):
 		case <-ctx.Done():
 		}

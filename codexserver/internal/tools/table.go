@@ -43,13 +43,8 @@ type Call struct {
 	Until context.Context
 	// Begun, unless nil, is called when the call has a thread and its turn is queued.
 	Begun func(*Turn)
-	// Durable is true if another process may continue the turn when this one is killed.
-	Durable bool
-	// Kept, unless nil, is called when a turn begins in the background or goes there, before
-	// the call is answered.
-	Kept func(*Turn)
-	// Known, unless nil, is closed when the turns of servers that were killed are known.
-	Known <-chan struct{}
+	// Survival is how turns outlive their server.
+	Survival Survival
 	// Host is the name that the client has in its clientInfo, or "", for those who keep the call.
 	Host string
 	// Folder returns the folder to work in if the call does not name one. "" is the
@@ -63,6 +58,17 @@ type Call struct {
 	leave func()  // reports to [limit] that the turn does not begin; nil for tools without one
 	named string  // the id of the thread that the call is about, for its failure
 	read  []*Turn // the turns whose results the call returns
+}
+
+// Survival is how turns outlive their server.
+type Survival struct {
+	// Durable is true if another process may continue the turn when this one is killed.
+	Durable bool
+	// Kept, unless nil, is called when a turn begins in the background or goes there, before
+	// the call is answered.
+	Kept func(*Turn)
+	// Known, unless nil, is closed when the turns of servers that were killed are known.
+	Known <-chan struct{}
 }
 
 // Answered records that the client has the results that the call returns. If the client no

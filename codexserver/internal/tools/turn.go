@@ -44,7 +44,7 @@ func (c *Call) newTurn(background bool) *Turn {
 	}
 	t := &Turn{
 		table: c.table, most: c.maxResult(), log: turn.New(c.table.options.Report),
-		done: make(chan struct{}), owner: c.Turns, polled: c.Durable, background: background,
+		done: make(chan struct{}), owner: c.Turns, polled: c.Survival.Durable, background: background,
 	}
 	a.Turn, a.Caller, a.Submission = t.log, c.caller(), ""
 	t.attend = a
@@ -74,13 +74,13 @@ func (c *Call) run(ctx context.Context, t *Turn) *mcptypes.CallToolResult {
 	if !c.Turns.add(t) {
 		return failure(t.ThreadID(), fmt.Sprintf("%d turns run in the background, and no more may: wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
 	}
-	if c.table.Continues() && t.review == nil && t.resume.Key == "" && (c.Durable || background || c.Until != nil) {
+	if c.table.Continues() && t.review == nil && t.resume.Key == "" && (c.Survival.Durable || background || c.Until != nil) {
 		t.resume.Key = rand.Text()
 	}
 	queued := t.queue()
 	t.leave, c.leave = c.leave, func() {}
-	if background && c.Kept != nil {
-		c.Kept(t)
+	if background && c.Survival.Kept != nil {
+		c.Survival.Kept(t)
 	}
 	if c.Begun != nil {
 		c.Begun(t)
@@ -105,8 +105,8 @@ func (c *Call) run(ctx context.Context, t *Turn) *mcptypes.CallToolResult {
 	})
 	if Wait(c.until(ctx), false, t) == Limit && t.Detach() && unfollow() {
 		follow(c.Turns.ctx)
-		if c.Kept != nil {
-			c.Kept(t)
+		if c.Survival.Kept != nil {
+			c.Survival.Kept(t)
 		}
 		if r := t.still(c); r != nil {
 			return r
