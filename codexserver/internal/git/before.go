@@ -91,7 +91,8 @@ func (b *Before) Covers(file string) bool {
 		}
 		rel, ok := paths.Within(file, l.root)
 		for name := filepath.ToSlash(rel); ok && name != "."; name = path.Dir(name) {
-			ok = l.before.others[name+"/"] == other{} && !l.before.modules[name]
+			e := l.index.entries[name]
+			ok = l.before.others[name+"/"] == other{} && (e == nil || e.mode != modeModule)
 		}
 		return ok
 	})

@@ -3,14 +3,13 @@
 package git
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -41,12 +40,12 @@ func TestSplit(t *testing.T) {
 		present, gone []string
 		err           error
 	}{
-		"as many bytes as may be":    {5, false, own, own, nil, nil},
-		"a byte more":                {5, false, []string{"a", "b", "c", "d", "two"}, nil, nil, ErrLarge},
-		"in a repository":            {5, true, []string{"a", "b", "c", "d", "two"}, []string{"a", "b", "c", "d", "two"}, nil, nil},
-		"a file more":                {4, false, own, nil, nil, ErrLarge},
-		"a large one":                {5, false, []string{"large", "one"}, []string{"one"}, nil, nil},
-		"a link, a folder, and gone": {5, false, []string{"link", "folder", "none"}, []string{"link"}, []string{"folder", "none"}, nil},
+		"as many bytes as may be": {5, false, own, own, nil, nil},
+		"a byte more":             {5, false, []string{"a", "b", "c", "d", "two"}, nil, nil, ErrLarge},
+		"in a repository":         {5, true, []string{"a", "b", "c", "d", "two"}, []string{"a", "b", "c", "d", "two"}, nil, nil},
+		"a file more":             {4, false, own, nil, nil, ErrLarge},
+		"a large one":             {5, false, []string{"large", "one"}, []string{"one"}, nil, nil},
+		"behind a link, and gone": {5, false, []string{"link/x", "link", "folder", "none"}, []string{"link"}, []string{"folder", "link/x", "none"}, nil},
 	} {
 		l := &look{mirror: &mirror{source: source{root: dir}}, files: tt.files}
 		if tt.repository {
@@ -56,7 +55,7 @@ func TestSplit(t *testing.T) {
 		for _, name := range tt.names {
 			r.seen[name] = l.now(name)
 		}
-		present, gone, err := l.split(&r)
+		present, gone, err := l.split(slices.Clone(tt.names), &r)
 		if !errors.Is(err, tt.err) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -66,6 +65,12 @@ func TestSplit(t *testing.T) {
 		if _, marked := r.others["large"]; marked != slices.Contains(tt.names, "large") {
 			t.Errorf("%s: the large file is marked: %t", name, marked)
 		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	l := &look{mirror: &mirror{source: source{root: dir}}}
+	if _, err := l.see(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %v", err)
 	}
 }
 
@@ -87,37 +92,5 @@ func TestBoundedLists(t *testing.T) {
 		if l := v.parts[parts]; l.at != none+"/" || l.gone != want {
 			t.Errorf("%d parts: %+v", parts, l)
 		}
-	}
-}
-
-// TestUnchangedFolders compares folders long after they were written, so that those of the same times are not read
-// again.
-func TestUnchangedFolders(t *testing.T) {
-	root := t.TempDir()
-	for _, name := range []string{"d/e/old", "f/gone"} {
-		err := os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o700)
-		if err == nil {
-			err = syscall.Mkfifo(filepath.Join(root, name), 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	l, err := take(t.Context(), root, &Options{Scratch: Scratch{Dir: t.TempDir()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.remove()
-	l.before.begin = time.Now().Add(time.Hour)
-	if err := errors.Join(os.Remove(filepath.Join(root, "f/gone")), syscall.Mkfifo(filepath.Join(root, "d/new"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.compare(t.Context(), 1<<20); err != nil {
-		t.Fatal(err)
-	}
-	SortChanges(l.changes)
-	want := []Change{{Path: "d/new", Kind: Add, Why: specialFile}, {Path: "f/gone", Kind: Delete, Why: specialFile}}
-	if d := cmp.Diff(want, l.changes, cmp.AllowUnexported(Change{})); d != "" {
-		t.Error("(-want +got)\n" + d)
 	}
 }

@@ -48,11 +48,9 @@ func SortChanges(list []Change) {
 // Lines are the lines of a change.
 type Lines struct{ Added, Removed int }
 
-// modeModule is git's mode of a submodule.
-const modeModule = "160000"
-
 // parseChanges parses the output of diff-tree: first the kinds, then the counts.
 func parseChanges(out string) ([]Change, error) {
+	const module = "160000"
 	var changes []Change
 	at := map[string]int{}
 	// Three fields more than there are, for what is cut off.
@@ -71,11 +69,8 @@ func parseChanges(out string) ([]Change, error) {
 				c.Kind, c.From, c.Path = Rename, fields[1], fields[2]
 				fields = fields[1:]
 			}
-			if words[0] == ":"+modeModule || words[1] == modeModule {
+			if words[0] == ":"+module || words[1] == module {
 				c.Why = otherRepository
-			}
-			if strings.Trim(c.object, "0") == "" { // it is gone, or git has not looked at it
-				c.object = words[2]
 			}
 			at[c.Path] = len(changes)
 			changes = append(changes, c)

@@ -1,46 +1,51 @@
 package git
 
 import (
+	"bytes"
 	"context"
-	"crypto/rand"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // compare finds the changes since the look, and returns at most max bytes of their diff.
 func (l *look) compare(ctx context.Context, max int) (diff string, err error) {
-	touched, err := l.touched(ctx)
-	if err == nil {
-		err = l.see(ctx, &l.after)
+	if l.after, err = l.see(ctx); err != nil {
+		return "", err
 	}
-	for name, before := range l.before.seen { // git does not see a file that was written twice in a second and set back
-		now := l.now(name)
-		now.known = before.known
-		if _, seen := l.after.seen[name]; err == nil && !seen && now != before {
-			now.known = true
-			l.after.seen[name] = now
+	var written []string
+	for name, s := range l.after.seen {
+		before, known := l.before.seen[name]
+		switch same := known && s == before; {
+		case same && !s.exists():
+		case same && !s.mode.IsDir() && !l.isRecent(s): // the commit of a submodule may change when its folder does not
+			if o, ok := l.before.others[name]; ok {
+				l.after.others[name] = o
+			}
+		default:
+			written = append(written, name)
 		}
 	}
-	if err == nil && len(l.after.seen) > 0 {
-		l.before.tree, err = l.call(ctx, call{}, "write-tree", "--missing-ok")
-		l.before.tree = strings.TrimSpace(l.before.tree)
-		if err == nil {
-			err = l.store(ctx, &l.after)
+	if len(written) > 0 {
+		var tree string
+		if tree, err = l.git(ctx, call{}, "write-tree", "--missing-ok"); err != nil {
+			return "", err
 		}
-		if err == nil {
+		l.before.tree = strings.TrimSpace(tree)
+		if err = l.store(ctx, written, &l.after); err == nil {
 			err = l.diffIndex(ctx)
 		}
-	}
-	if err != nil {
-		return "", err
+		if err != nil {
+			return "", err
+		}
 	}
 	others := l.compareOthers()
 	l.changes = slices.DeleteFunc(l.changes, func(c Change) bool { return others[c.Path].Kind != "" })
-	if err := l.compareBytes(ctx, touched); err != nil {
+	if err := l.compareEnds(ctx, written); err != nil {
 		return "", err
 	}
 	l.changes = slices.AppendSeq(l.changes, maps.Values(others))
@@ -60,30 +65,13 @@ func (l *look) compare(ctx context.Context, max int) (diff string, err error) {
 	return diff, nil
 }
 
-// touched returns the files of the index whose times have changed since the look, if git may change files when
-// it stores them: what it stores may then be the same although their bytes differ.
-func (l *look) touched(ctx context.Context) ([]Change, error) {
-	if !l.before.converts {
-		return nil, nil
-	}
-	out, err := l.call(ctx, call{}, "diff-files", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=dirty")
-	if err != nil {
-		return nil, err
-	}
-	changes, err := parseChanges(out)
-	return slices.DeleteFunc(changes, func(c Change) bool {
-		at := l.now(c.Path).changed
-		return at != 0 && at < l.before.begin.Add(-coarse).UnixNano()
-	}), err
-}
-
 // diffIndex compares the index with the tree before, file by file. Objects may be missing, for
 // example in a partial clone: then no lines are counted.
 func (l *look) diffIndex(ctx context.Context) error {
 	args := []string{"diff-index", "--cached", "-r", "-z", "--raw", "--no-abbrev", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"}
-	out, err := l.call(ctx, call{}, slices.Concat(args, []string{l.renames(), "--numstat", l.before.tree})...)
+	out, err := l.git(ctx, call{}, slices.Concat(args, []string{l.renames(), "--numstat", l.before.tree})...)
 	if err != nil && ctx.Err() == nil {
-		out, err = l.call(ctx, call{}, slices.Concat(args, []string{"--no-renames", l.before.tree})...)
+		out, err = l.git(ctx, call{}, slices.Concat(args, []string{"--no-renames", l.before.tree})...)
 	}
 	if err == nil {
 		l.changes, err = parseChanges(out)
@@ -115,9 +103,9 @@ func (l *look) compareOthers() map[string]Change {
 		isFolder := strings.HasSuffix(name, "/")
 		now := l.now(name)
 		switch {
-		case before.why == "" && (isFolder || !l.after.seen[name].known):
+		case before.why == "" && (isFolder || !l.had(name)):
 			c.Kind = Add
-		case after.why == "" && (isFolder || !now.exists || now.mode.IsDir()):
+		case after.why == "" && (isFolder || !now.exists() || now.mode.IsDir()):
 			c.Kind = Delete
 		}
 		changes[name] = c
@@ -125,102 +113,94 @@ func (l *look) compareOthers() map[string]Change {
 	return changes
 }
 
-// notRestored is why git does not show a change of line ends.
-const notRestored = "git would not restore its bytes, because it converts them"
-
-// maxLossy bounds the files whose line ends or encoding git converts, and that are read.
-const maxLossy = 1000
-
-// conversions are the attributes that change how git stores a file.
-var conversions = []string{"filter", "eol", "ident", "working-tree-encoding", "crlf", "text"}
-
-// compareBytes adds the files of which git stores the same although their bytes differ, because it converts
-// line ends and encodings: those of another size. It gives a reason to all changes that git would not write as
-// they are now, and names the touched files of the same size of which nobody knows the bytes of before. It removes
-// the counts of files that need a filter, such as those of LFS, because filters do not run.
-func (l *look) compareBytes(ctx context.Context, touched []Change) error {
-	at := map[string]bool{}
-	for _, c := range l.changes {
-		at[c.Path], at[c.From] = true, true
-	}
-	for name := range l.after.others {
-		at[name] = true
-	}
-	for _, name := range slices.Sorted(maps.Keys(l.after.seen)) {
-		s, before := l.after.seen[name], l.before.seen[name]
-		if l.before.converts && s.known && s.exists && s.mode.IsRegular() && !at[name] && !(before.exists && s.size == before.size) {
-			at[name] = true
-			l.changes = append(l.changes, Change{Path: name, Kind: Update, Why: notRestored})
-		}
-	}
-	stored := len(l.changes)
-	l.changes = append(l.changes, slices.DeleteFunc(touched, func(c Change) bool { return at[c.Path] || c.Kind != Update || c.Why != "" })...)
-	err := l.describe(ctx)
-	if err == nil {
-		err = l.restore(ctx)
-	}
-	for _, c := range l.changes[stored:] {
-		if c.Why == notRestored || c.encoded {
-			l.after.unread = append(l.after.unread, Gap{c.Path, "git converts its line ends or its encoding, so whether they changed is not known"})
-		}
-	}
-	l.changes = l.changes[:stored]
-	return err
+// had reports whether there was a file before that git stores.
+func (l *look) had(name string) bool {
+	s, seen := l.before.seen[name]
+	return s.exists() || !seen && l.index.entries[name] != nil
 }
 
-// describe finds out how git changes files when it stores them.
+// describe finds out how git changes files when it stores them. It removes the counts of files that
+// need a filter, such as those of LFS, because filters do not run.
 func (l *look) describe(ctx context.Context) error {
-	if !l.before.converts || len(l.changes) == 0 {
-		return nil
-	}
 	crlf := l.settings["autocrlf"]
 	at := map[string]*Change{}
 	for i := range l.changes {
 		at[l.changes[i].Path] = &l.changes[i]
 		l.changes[i].converted = crlf != "" && !isFalse(crlf)
 	}
-	out, err := l.call(ctx, call{stdin: zeros(slices.Sorted(maps.Keys(at)))}, append([]string{"check-attr", "-z", "--stdin"}, conversions...)...)
-	for fields := strings.Split(out, "\x00"); len(fields) > 3; fields = fields[3:] {
-		switch c, name := at[fields[0]], fields[1]; {
-		case fields[2] == "unspecified" || fields[2] == "unset":
-		case name == "filter":
-			c.filtered, c.Lines, c.Why = true, nil, "a filter changes how git stores it"
-		default:
-			c.converted = true
-			c.encoded = c.encoded || name == "ident" || name == "working-tree-encoding"
-		}
-	}
-	return err
-}
-
-// restore gives a reason to the changes of files that git would not write as they are now, line ends and
-// encoding included. One command of git writes them all.
-func (l *look) restore(ctx context.Context) error {
-	var list []*Change
-	var input strings.Builder
-	for i := range l.changes {
-		c := &l.changes[i]
-		if c.Why == "" && c.converted && c.Kind != Delete && l.now(c.Path).mode.IsRegular() {
-			c.Why = notRestored
-			if len(list) < maxLossy && !strings.Contains(c.Path, "\n") {
-				list = append(list, c)
-				input.WriteString(c.object + " " + c.Path + "\n")
-			}
-		}
-	}
-	if len(list) == 0 {
+	if !l.index.attributes && !exists(filepath.Join(l.folder(), "info", "attributes")) {
 		return nil
 	}
-	mark := rand.Text() // git says the size of what it has stored, not of what it writes
-	out, err := l.call(ctx, call{stdin: input.String(), cut: maxOutput}, "cat-file", "--batch="+mark, "--filters")
-	parts := strings.Split("\n"+out+mark+"\n", "\n"+mark+"\n")[1:]
-	if err != nil || len(parts) != len(list)+1 { // there is too much
+	return l.attributes(ctx, slices.Sorted(maps.Keys(at)), attributes, func(file, name, value string) {
+		c, set := at[file], value != "unspecified" && value != "unset"
+		switch {
+		case name == "filter" && set:
+			c.filtered, c.Lines, c.Why = true, nil, "a filter changes how git stores it"
+		case name != "text" && name != "crlf" || value != "unset":
+			c.converted = c.converted || set && name != "filter"
+			c.encoded = c.encoded || set && (name == "ident" || name == "working-tree-encoding")
+		default: // it is binary, which counts more than the attributes before
+			c.converted = false
+		}
+	})
+}
+
+// attributes are those that change how git stores a file. The last one decides whether it is binary.
+var attributes = []string{"filter", "eol", "ident", "working-tree-encoding", "crlf", "text"}
+
+// notRestored is why git does not show a change of line ends.
+const notRestored = "git would not restore its bytes, because it converts them"
+
+// maxLossy bounds the files whose line ends or encoding git converts, and that are read.
+const maxLossy = 1000
+
+// compareEnds describes the changes, and adds the files that were there before and were written since, of
+// which git stores the same although their bytes differ: git converts line ends and encodings.
+func (l *look) compareEnds(ctx context.Context, written []string) error {
+	differ := map[string]bool{}
+	for _, c := range l.changes {
+		differ[c.Path], differ[c.From] = true, true
+	}
+	stored := len(l.changes)
+	for _, name := range written {
+		s := l.after.seen[name]
+		if l.had(name) && s.exists() && s.mode.IsRegular() && s != l.before.seen[name] && l.after.others[name].why == "" && !differ[name] {
+			l.changes = append(l.changes, Change{Path: name, Kind: Update, Why: notRestored})
+		}
+	}
+	if err := l.describe(ctx); err != nil {
 		return err
 	}
-	for i, c := range list {
-		if data, err := safefile.Read(l.path(c.Path), maxContent); err == nil && string(data) == parts[i] {
-			c.Why = ""
+	added, read := l.changes[stored:], 0
+	l.changes = l.changes[:stored]
+	for _, c := range added {
+		if c.converted && !c.filtered && l.hasOtherEnds(c, &read) {
+			l.changes = append(l.changes, c)
 		}
 	}
 	return nil
+}
+
+// hasOtherEnds reports whether a file has another size. Nobody has the bytes of before. [Before.Gaps]
+// names the files of which the size does not tell.
+func (l *look) hasOtherEnds(c Change, read *int) bool {
+	now, before := l.after.seen[c.Path], l.before.seen[c.Path]
+	size, known := before.size, true
+	if !before.exists() {
+		e := l.index.entries[c.Path]
+		if size, known = int64(e.size), e.size != 0; e.changed%int64(time.Second) != 0 && e.changed == now.changed {
+			return false
+		}
+	}
+	if known && size != now.size {
+		return true
+	}
+	// Of the same size are the same bytes, if none of them can be part of a line end that git changes.
+	if *read++; !c.encoded && known && *read <= maxLossy {
+		if data, err := safefile.Read(l.path(c.Path), maxContent); err == nil && !bytes.ContainsRune(data, '\r') {
+			return false
+		}
+	}
+	l.after.unread = append(l.after.unread, Gap{c.Path, "git converts its line ends or its encoding, so whether they changed is not known"})
+	return false
 }

@@ -3,6 +3,7 @@ package git
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"iter"
 	"os"
@@ -19,6 +20,9 @@ const maxArgs = 1000
 
 // diff returns at most max bytes of a diff of the changes, and gives the others a reason.
 func (l *look) diff(ctx context.Context, max int) (string, error) {
+	if err := l.restore(ctx); err != nil {
+		return "", err
+	}
 	all := map[string]string{}
 	err := l.sections(ctx, max, all, func(c Change) bool {
 		return c.Why == "" && (c.Kind != Add || l.after.seen[c.Path].size <= int64(max) || c.Lines == nil)
@@ -38,6 +42,38 @@ func (l *look) diff(ctx context.Context, max int) (string, error) {
 		}
 	}
 	return b.String(), err
+}
+
+// restore gives a reason to the changes of files that git would not write as they are now, line ends and
+// encoding included. One command of git writes them all.
+func (l *look) restore(ctx context.Context) error {
+	var list []*Change
+	var input strings.Builder
+	for i := range l.changes {
+		c, s := &l.changes[i], l.after.seen[l.changes[i].Path]
+		if c.Why == "" && c.converted && c.Kind != Delete && s.exists() && s.mode.IsRegular() {
+			c.Why = notRestored
+			if len(list) < maxLossy && !strings.Contains(c.Path, "\n") {
+				list = append(list, c)
+				input.WriteString(c.object + " " + c.Path + "\n")
+			}
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	mark := rand.Text() // git says the size of what it has stored, not of what it writes
+	out, err := l.git(ctx, call{stdin: input.String(), cut: maxOutput}, "cat-file", "--batch="+mark, "--filters")
+	parts := strings.Split("\n"+out+mark+"\n", "\n"+mark+"\n")[1:]
+	if err != nil || len(parts) != len(list)+1 { // there is too much
+		return err
+	}
+	for i, c := range list {
+		if data, err := safefile.Read(l.path(c.Path), maxContent); err == nil && string(data) == parts[i] {
+			c.Why = ""
+		}
+	}
+	return nil
 }
 
 // plain reports whether a section can be in a text.
@@ -76,7 +112,7 @@ func (l *look) sections(ctx context.Context, max int, all map[string]string, som
 		defer os.WriteFile(file, own, 0o600)
 	}
 	most := 2 * max
-	out, err := l.call(ctx, call{cut: most, options: []string{"-c", "core.quotePath=true", "-c", "core.looseCompression=6"}}, args...)
+	out, err := l.git(ctx, call{cut: most, options: []string{"-c", "core.quotePath=true", "-c", "core.looseCompression=6"}}, args...)
 	if err != nil {
 		return err
 	}

@@ -15,8 +15,9 @@
 //
 // # What a turn changed
 //
-// [Look] asks git for the files that differ from a copy of the repository's index, and puts them into that
-// copy. [Before.Compare] does the same with the copy, and compares both.
+// [Look] reads the repository's index as data and finds the files whose size, inode or times differ
+// from it, or that are new. Git stores these in the mirror, so it does not start for a clean tree.
+// [Before.Compare] does the same again, from the first index, and compares both.
 // Large files are compared by size and times. Nobody looks into submodules, other repositories and
 // ignored files: [Before.Gaps] names them. A look starts git six times at most, and so does a
 // comparison, if git fails at no file and converts none.

@@ -46,7 +46,7 @@ func Head(ctx context.Context, dir string, scratch Scratch) *protocol.GitInfo {
 		return info
 	}
 	defer m.remove()
-	if out, err := m.call(ctx, call{}, "rev-parse", "HEAD", "--abbrev-ref", "HEAD"); err == nil {
+	if out, err := m.git(ctx, call{}, "rev-parse", "HEAD", "--abbrev-ref", "HEAD"); err == nil {
 		info.CommitHash, info.Branch, _ = strings.Cut(strings.TrimSpace(out), "\n")
 		if info.Branch == "HEAD" { // detached
 			info.Branch = ""
@@ -65,7 +65,7 @@ const maxPackedRefs = 256 << 20
 // the branch, and packed-refs. The branch is "" if none is checked out or it has no commit.
 // plainHead returns false for anything unusual, which git must read.
 func plainHead(gitDir, commonDir string) (commit, branch string, ok bool) {
-	text, err := readHead(gitDir)
+	text, err := readLine(filepath.Join(gitDir, "HEAD"))
 	if err != nil {
 		return "", "", false
 	}

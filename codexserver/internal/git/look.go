@@ -3,6 +3,7 @@ package git
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/internal/paths"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // Limits of a look. Those of a folder without a repository are lower, because git must
@@ -36,49 +39,19 @@ type look struct {
 	at            string // the path as in the changes, with a slash at its end; "" for the first
 	gone          string // why it could not be looked at or compared
 	files         int    // how many files git may read
+	index         index  // the repository's own, as it was
 	before, after content
 	changes       []Change // first those of stored files, in git's order
 }
 
-// content is what is in a folder, as far as it differs from the index: before from that of the repository,
-// and after from that of the look.
+// content is what is in a folder, as far as it differs from the first index.
 type content struct {
+	begin   time.Time        // when the look began
 	seen    map[string]stat  // the files that differ or are new, and those that are gone
 	others  map[string]other // what git does not store
 	ignored []string         // files that git ignores; a folder ends with a slash
 	unread  []Gap
-
-	// Of the look alone.
-	begin    time.Time
-	modules  map[string]bool // the submodules of the index
-	folders  map[string]folder
-	converts bool   // git may change files when it stores them
-	tree     string // of the index
-}
-
-// stat is what the file system says of a file, without links. The zero value is that of no file.
-type stat struct {
-	exists            bool
-	known             bool // the index has it
-	mode              fs.FileMode
-	size              int64
-	modified, changed int64 // in nanoseconds since 1970; a program cannot set changed, which is 0 where it is not known
-	inode             uint64
-}
-
-// now describes a file.
-func (m *mirror) now(name string) (s stat) {
-	file := m.path(name)
-	if info, err := os.Lstat(file); err == nil {
-		s = stat{exists: true, mode: info.Mode(), size: info.Size(), modified: info.ModTime().UnixNano()}
-		s.changed, s.inode = changed(file)
-	}
-	return s
-}
-
-// isFile reports whether there is a file that git stores.
-func (s stat) isFile() bool {
-	return s.exists && (s.mode.IsRegular() || s.mode.Type() == fs.ModeSymlink)
+	tree    string // of the index, if something was written later
 }
 
 // other is what git does not store: a file that is too large or cannot be read, a special file, or
@@ -96,24 +69,30 @@ const (
 	otherRepository = "another repository"
 )
 
-// take looks at a folder. Then the index has all of its files.
+// isRecent reports whether a file may have changed since the look, as the clock of its file system
+// and the one of this system show.
+func (l *look) isRecent(s stat) bool {
+	return s.changed == 0 || s.changed >= l.before.begin.Add(-coarse).UnixNano()
+}
+
+// take looks at a folder.
 func take(ctx context.Context, root string, o *Options) (*look, error) {
-	l := &look{files: cmp.Or(o.Files, setting.DefaultFiles), before: content{begin: time.Now(), modules: map[string]bool{}, folders: map[string]folder{}}}
+	l := &look{files: cmp.Or(o.Files, setting.DefaultFiles), before: content{begin: time.Now()}}
 	m, err := o.Scratch.open(root)
+	if err == nil {
+		_, err = m.program.programs.Confine() // git may not be needed before the comparison
+	}
 	if err != nil {
 		return nil, err
 	}
 	if l.mirror = m; m.gitDir == "" {
 		l.files /= ownShare
 	}
-	if err = l.lay(ctx); err == nil {
-		err = l.see(ctx, &l.before)
+	if err = l.readIndex(ctx); err == nil {
+		l.before, err = l.see(ctx)
 	}
 	if err == nil {
-		err = l.store(ctx, &l.before)
-	}
-	if err == nil {
-		err = l.age()
+		err = l.store(ctx, slices.Collect(maps.Keys(l.before.seen)), &l.before)
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.remove())
@@ -121,216 +100,249 @@ func take(ctx context.Context, root string, o *Options) (*look, error) {
 	return l, nil
 }
 
-// call runs git on the mirror, which has the copy of the index.
-func (l *look) call(ctx context.Context, c call, args ...string) (string, error) {
+// git runs git on the mirror, which has the copy of the index.
+func (l *look) git(ctx context.Context, c call, args ...string) (string, error) {
 	if l.gitDir != "" && !exists(l.gitDir) {
 		return "", errors.New("its repository is gone")
 	}
-	return l.mirror.call(ctx, c, args...)
-}
-
-// status asks git what differs from the index. The comparison with the commit, which nobody reads, fails if
-// its objects are missing. Then it is done without a commit.
-func (l *look) status(ctx context.Context) (string, error) {
-	args := []string{"status", "--porcelain=v2", "-z", "--no-renames", "--untracked-files=normal", "--ignored=traditional", "--ignore-submodules=dirty"}
-	out, err := l.call(ctx, call{}, args...)
-	if err != nil && ctx.Err() == nil && l.scratch != "" {
-		if err = os.WriteFile(filepath.Join(l.folder(), "HEAD"), []byte("ref: refs/heads/none/codex-mcp\n"), 0o600); err == nil {
-			out, err = l.call(ctx, call{}, args...)
-		}
+	if err := l.lay(ctx); err != nil {
+		return "", err
 	}
-	return out, err
+	return l.mirror.git(ctx, c, args...)
 }
 
-// see finds what differs from the index, and what git does not store.
-func (l *look) see(ctx context.Context, r *content) error {
-	r.seen, r.others = map[string]stat{}, map[string]other{}
-	t := tour{l: l, r: r, ctx: ctx, skip: map[string]bool{}, fresh: map[string]bool{}}
+// now describes a file, which is not behind a link.
+func (l *look) now(name string) stat {
+	file := l.path(name)
+	s, err := lstat(file)
+	if dir := filepath.Dir(file); err != nil || paths.Real(dir) != dir {
+		return stat{}
+	}
+	return s
+}
+
+// see finds what differs from the first index, and looks at what differed before. Git runs for it
+// once, if there are new files.
+func (l *look) see(ctx context.Context) (content, error) {
+	r := content{begin: time.Now(), seen: map[string]stat{}, others: map[string]other{}}
 	if _, err := os.Stat(l.root); err != nil {
-		return err
+		return r, err
 	}
-	out, err := l.status(ctx)
-	if err != nil {
-		return err
+	t := tour{l: l, r: &r, ctx: ctx, unknown: map[string]stat{}}
+	if err := t.read(""); err != nil {
+		return r, err
 	}
-	for line := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
-		kind, name, _ := strings.Cut(line, " ")
-		switch {
-		case kind == "!":
-			t.skip[name] = true
-			r.ignored = append(r.ignored, name)
-		case kind == "?" && strings.HasSuffix(name, "/"):
-			t.fresh[name] = true
-		case kind == "?":
-			t.add(name, l.now(name))
-		case len(line) > 4 && line[3] != '.': // fields, as many as the kind has, and the name
-			fields := strings.SplitN(line, " ", map[string]int{"1": 9, "u": 11}[kind])
-			name = fields[len(fields)-1]
-			if !filepath.IsLocal(filepath.FromSlash(name)) {
-				return errors.New("the index cannot be read")
-			}
-			var s stat
-			if line[3] != 'D' { // or it is behind a link
-				s = l.now(name)
-			}
-			s.known = true
-			t.add(name, s)
+	for name, e := range l.index.entries {
+		if !e.met { // it is gone, or has another name on a disk without cases
+			r.seen[name] = l.now(name)
+		}
+		e.met = false
+	}
+	if err := t.ask(); err != nil {
+		return r, err
+	}
+	for name, s := range t.unknown {
+		if err := t.visit(name, s); err != nil {
+			return r, err
 		}
 	}
-	t.read("", false)
-	return context.Cause(ctx)
+	for name := range l.before.seen {
+		if _, seen := r.seen[name]; !seen {
+			r.seen[name] = l.now(name)
+		}
+	}
+	return r, nil
 }
 
 // tour is a way through a folder.
 type tour struct {
-	l     *look
-	r     *content
-	ctx   context.Context
-	skip  map[string]bool // what git ignores
-	fresh map[string]bool // folders without files of the index
+	l        *look
+	r        *content
+	ctx      context.Context
+	unknown  map[string]stat // files and folders without files of the index
+	replaced bool            // a file of the index is a folder, or the reverse
+	skip     map[string]bool // what git ignores, once it has been asked
 }
 
-// add adds a file that differs.
-func (t *tour) add(name string, s stat) {
-	t.r.seen[name] = s
-	t.l.before.converts = t.l.before.converts || gives(name)
-}
-
-// folder is a folder at the look, and the folders in it.
-type folder struct {
-	is stat
-	in []string
-}
-
-// same reports whether a folder has the names that it had at the look, and visits the folders in it if so.
-func (t *tour) same(dir string) bool {
-	f, before := t.l.before.folders[dir], &t.l.before
-	if f.is.changed == 0 || f.is != t.l.now(dir) || f.is.changed >= before.begin.Add(-coarse).UnixNano() {
-		return false
+// read looks at what is in a folder, but for git's folder.
+func (t *tour) read(dir string) error {
+	if t.ctx.Err() != nil {
+		return context.Cause(t.ctx)
 	}
-	for name, o := range before.others {
-		if o.why == specialFile && path.Dir(name) == path.Clean(dir) {
-			t.r.others[name] = o
+	in, prefix := map[string]stat{}, strings.TrimPrefix(dir+"/", "/")
+	failed := readFolder(t.l.path(dir), func(base string, s stat) {
+		if name := prefix + base; s.mode.IsDir() {
+			in[name] = s
+		} else if base != ".git" {
+			_ = t.visit(name, s) // which fails only at folders
 		}
+	})
+	if failed != nil && !errors.Is(failed, fs.ErrNotExist) {
+		t.r.unread = append(t.r.unread, Gap{dir + "/", "it cannot be read"})
 	}
-	for _, name := range f.in {
-		t.folder(name, false)
-	}
-	return true
-}
-
-// read finds what git does not store in a folder, and all files if it is a new one. It does not look into other
-// repositories and into what git ignores.
-func (t *tour) read(dir string, fresh bool) {
-	if t.r == &t.l.after && !fresh && t.same(dir) {
-		return
-	}
-	f := folder{is: t.l.now(dir)}
-	entries, err := os.ReadDir(t.l.path(dir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.r.unread = append(t.r.unread, Gap{strings.TrimPrefix(dir+"/", "/"), "it cannot be read"})
-	}
-	for _, e := range entries {
-		kind := e.Type()
-		if kind.IsRegular() && !fresh {
+	for name, s := range in {
+		if path.Base(name) == ".git" {
 			continue
 		}
-		name := path.Join(dir, e.Name())
-		switch {
-		case e.Name() == ".git", t.skip[name], t.ctx.Err() != nil:
-		case kind.IsDir():
-			f.in = append(f.in, name)
-			t.folder(name, fresh)
-		case !kind.IsRegular() && kind != fs.ModeSymlink:
-			t.r.others[name] = other{specialFile, stat{mode: kind}}
-		case fresh:
-			t.add(name, t.l.now(name))
+		if err := t.visit(name, s); err != nil {
+			return err
 		}
 	}
-	if err == nil && t.r == &t.l.before {
-		t.r.folders[dir] = f
+	return nil
+}
+
+// visit looks at a file, or at what is in a folder. It does not look into other repositories and into what git
+// ignores. Git is asked about unknown files before they are visited again.
+func (t *tour) visit(name string, s stat) error {
+	e, folder := t.l.index.entries[name], t.l.index.folders[name]
+	isFile := s.mode.IsRegular() || s.isLink()
+	t.l.index.attributes = t.l.index.attributes || e == nil && gives(name)
+	switch {
+	case e != nil && isFile && e.mode != modeModule:
+		e.met = true
+		if !t.l.index.isClean(e, s) {
+			t.r.seen[name] = s
+		}
+	case e != nil && s.mode.IsDir() && e.mode == modeModule:
+		e.met = true
+		t.module(name, e, s)
+	case s.mode.IsDir() && t.l.inScratch(name):
+	case s.mode.IsDir() && folder:
+		return t.read(name)
+	case t.skip == nil:
+		t.replaced = t.replaced || e != nil || folder
+		t.unknown[name] = s
+	case t.skip[name], t.skip[name+"/"]:
+	case isFile:
+		t.r.seen[name] = s
+	case !s.mode.IsDir():
+		t.r.others[name] = other{specialFile, stat{mode: s.mode.Type()}}
+	case isTop(t.l.path(name)):
+		t.r.others[name+"/"] = other{why: otherRepository}
+	default:
+		return t.read(name)
+	}
+	return nil
+}
+
+// module looks at a submodule.
+func (t *tour) module(name string, e *entry, s stat) {
+	gitDir, commonDir, err := folders(t.l.path(name))
+	if err == nil {
+		t.r.others[name+"/"] = other{why: otherRepository}
+		if commit, _, ok := plainHead(gitDir, commonDir); !ok || commit != hex.EncodeToString([]byte(e.object)) {
+			t.r.seen[name] = s
+		}
+	} else if entries, err := os.ReadDir(t.l.path(name)); err == nil && len(entries) > 0 {
+		t.r.unread = append(t.r.unread, Gap{name + "/", "it is a submodule without a repository"})
 	}
 }
 
-// folder looks at a folder in a folder.
-func (t *tour) folder(name string, fresh bool) {
-	switch {
-	case t.skip[name+"/"], t.l.inScratch(name):
-	case isTop(t.l.path(name)):
-		t.r.others[name+"/"] = other{why: otherRepository}
-	case t.l.before.modules[name]:
-		if entries, err := os.ReadDir(t.l.path(name)); err == nil && len(entries) > 0 {
-			t.r.unread = append(t.r.unread, Gap{name + "/", "it is a submodule without a repository"})
-		}
-	default:
-		t.read(name, fresh || t.fresh[name+"/"] || t.r.seen[name].known) // or it was a file
+// maxNew is how many new files git looks at by name. With more it looks at all folders.
+const maxNew = 100
+
+// ask asks git which of the unknown files it ignores.
+func (t *tour) ask() error {
+	if len(t.unknown) == 0 {
+		return nil
 	}
+	args := []string{"ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"}
+	if !t.replaced && len(t.unknown) <= maxNew { // git need not look into all folders for a few names
+		args = slices.AppendSeq(append(args, "--"), maps.Keys(t.unknown))
+	}
+	out, err := t.l.git(t.ctx, call{}, args...)
+	t.skip = map[string]bool{}
+	within := "/" // a folder that git ignores, of which it lists the content too
+	for name := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+		if name == "" || strings.HasPrefix(name, within) {
+			continue
+		}
+		t.skip[name] = true
+		t.r.ignored = append(t.r.ignored, name)
+		if strings.HasSuffix(name, "/") {
+			within = name
+		}
+	}
+	return err
 }
 
 // onePack makes git write one pack. An object file for each of many files takes three times as long.
 // Git writes large files to a pack, so all files count as large.
 var onePack = []string{"-c", "core.bigFileThreshold=1"}
 
-// split says which of the files that differ git reads, and which it takes from the index.
-func (l *look) split(r *content) (present, gone []string, err error) {
+// maxEncoded bounds the files that are stored one by one because they have an encoding.
+const maxEncoded = 100
+
+// split says which of the named files git reads, and which it takes from the index.
+func (l *look) split(names []string, r *content) (present, gone []string, err error) {
 	left := int64(maxBytes)
 	if l.gitDir == "" {
 		left = maxOwnBytes
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.seen)) {
+	slices.Sort(names)
+	for _, name := range names {
 		s, before := r.seen[name], l.before.seen[name]
-		switch {
-		case s.isFile() && s.mode.IsRegular() && s.size > maxContent:
+		e := l.index.entries[name]
+		switch isFile := s.exists() && s.mode.IsRegular(); {
+		case isFile && s.size > maxContent:
 			r.others[name] = other{notStored, s}
-		case s.isFile(), s.exists && s.mode.IsDir() && l.before.modules[name]:
+			continue
+		case isFile:
 			left -= s.size
-			present = append(present, name)
-			if r == &l.after && before.exists && s.size == before.size && inSecond(s.changed, before.changed) {
-				gone = append(gone, name) // or git may take it for the one of the look
-			}
-		default:
+		case !s.isLink() && (!s.mode.IsDir() || e == nil || e.mode != modeModule):
+			gone = append(gone, name)
+			continue
+		}
+		present = append(present, name)
+		// Git may take it for the one of the look, whose time it has in seconds.
+		if r == &l.after && before.exists() && s.size == before.size && s.changed/int64(time.Second) == before.changed/int64(time.Second) {
 			gone = append(gone, name)
 		}
 	}
 	switch {
-	case len(r.seen) > l.files:
-		err = fmt.Errorf("%w: %d files, and at most %d may be read", ErrLarge, len(r.seen), l.files)
+	case len(names) > l.files:
+		err = fmt.Errorf("%w: %d files, and at most %d may be read", ErrLarge, len(names), l.files)
 	case left < 0:
 		err = fmt.Errorf("%w: its new and changed files have too many bytes", ErrLarge)
 	}
 	return present, gone, err
 }
 
-// store puts the files that differ into the index.
-func (l *look) store(ctx context.Context, r *content) error {
-	present, gone, err := l.split(r)
+// store puts the named files of the working tree into the index.
+func (l *look) store(ctx context.Context, names []string, r *content) error {
+	present, gone, err := l.split(names, r)
 	if err == nil {
 		err = l.update(ctx, gone, "--force-remove")
 	}
-	if err == nil {
-		left := maxRefused
-		err = l.storeEach(ctx, present, r, &left)
-	}
-	return err
-}
-
-// maxRefused bounds the files that git cannot store.
-const maxRefused = 100
-
-// storeEach stores files. Git fails if it cannot read one, or if one does not have the encoding that
-// .gitattributes says: then it gets half of them.
-func (l *look) storeEach(ctx context.Context, names []string, r *content, left *int) error {
-	err := l.update(ctx, names, "--add", "--remove", "--replace")
-	switch half := len(names) / 2; {
-	case err == nil || ctx.Err() != nil || *left == 0:
+	if err != nil {
 		return err
-	case half == 0:
-		*left--
-		r.others[names[0]] = other{notStored, r.seen[names[0]]}
-		return nil
-	default:
-		return cmp.Or(l.storeEach(ctx, names[:half], r, left), l.storeEach(ctx, names[half:], r, left))
 	}
+	add := []string{"--add", "--remove", "--replace"}
+	err = l.update(ctx, present, add...)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	// Git fails at a file that cannot be read, or does not have the encoding that .gitattributes says.
+	encoded := 0
+	err = l.attributes(ctx, present, []string{"working-tree-encoding"}, func(name, _, value string) {
+		if value != "unspecified" && value != "unset" {
+			if encoded++; encoded > maxEncoded || l.update(ctx, []string{name}, add...) != nil {
+				r.others[name] = other{notStored, r.seen[name]}
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	present = slices.DeleteFunc(present, func(name string) bool {
+		if f, err := safefile.Open(l.path(name)); err == nil {
+			_ = f.Close()
+		} else if r.seen[name].mode.IsRegular() {
+			r.others[name] = other{notStored, r.seen[name]}
+		}
+		return r.others[name].why != ""
+	})
+	return l.update(ctx, present, add...)
 }
 
 // update changes the files of the index that are named.
@@ -338,6 +350,6 @@ func (l *look) update(ctx context.Context, names []string, flags ...string) erro
 	if len(names) == 0 {
 		return nil
 	}
-	_, err := l.call(ctx, call{options: onePack, stdin: zeros(names)}, slices.Concat([]string{"update-index"}, flags, []string{"-z", "--stdin"})...)
+	_, err := l.git(ctx, call{options: onePack, stdin: zeros(names)}, slices.Concat([]string{"update-index"}, flags, []string{"-z", "--stdin"})...)
 	return err
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/internal/paths"
@@ -23,17 +22,12 @@ type source struct {
 	// gitDir is the git folder of the working tree, commonDir the one that it shares with
 	// other working trees. They are often the same, and "" without a repository.
 	gitDir, commonDir string
-
-	git      string // the program, an absolute path
-	programs *box.Programs
+	program           program
 }
 
-// sourceOf finds the git folders of the working tree at root, if it is one, by their real paths.
+// sourceOf finds the git folders of the working tree at root, by their real paths.
 func sourceOf(root string) (r source, err error) {
 	r.root = root
-	if !isTop(root) {
-		return r, nil
-	}
 	if r.gitDir, r.commonDir, err = folders(root); err == nil {
 		r.gitDir, err = filepath.EvalSymlinks(r.gitDir)
 	}
@@ -48,7 +42,7 @@ func sourceOf(root string) (r source, err error) {
 // only in it. It is made when git first runs.
 type mirror struct {
 	source
-	place    string            // contains the temporary folder
+	place    Scratch
 	settings map[string]string // of the repository and the user
 	scratch  string            // the temporary folder, or "" before it is made
 	confined *box.Confinement
@@ -58,9 +52,12 @@ type mirror struct {
 // open returns the mirror of the working tree at root, or of a folder without a repository. The caller must
 // call remove.
 func (s Scratch) open(root string) (m *mirror, err error) {
-	m = &mirror{place: s.Dir, settings: map[string]string{}}
-	if m.source, err = sourceOf(root); err == nil {
-		err = m.find(s.Programs)
+	m = &mirror{source: source{root: root}, place: s, settings: map[string]string{}}
+	if isTop(root) {
+		m.source, err = sourceOf(root)
+	}
+	if err == nil {
+		m.program, err = s.find(root)
 	}
 	if err == nil {
 		err = m.configuration()
@@ -75,21 +72,23 @@ const mirrorPrefix = "git-"
 // process ends, so that [Scratch.Sweep] of another process leaves it. Where folders cannot be locked,
 // Sweep removes nothing.
 func (m *mirror) reserve() error {
-	dir, err := filepath.Abs(m.place) // git runs in another folder
+	dir, err := filepath.Abs(m.place.Dir) // git runs in another folder
 	if err == nil {
 		err = os.MkdirAll(dir, 0o700)
 	}
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
-	if err == nil {
-		m.scratch, err = os.MkdirTemp(dir, mirrorPrefix+"*")
-	}
-	if err == nil {
-		m.held, err = os.Open(m.scratch)
-	}
-	if err == nil {
-		_ = safefile.Share(m.held) // fails where folders cannot be locked
+	for err == nil && m.held == nil {
+		var f *os.File
+		if m.scratch, err = os.MkdirTemp(dir, mirrorPrefix+"*"); err == nil {
+			f, err = os.Open(m.scratch)
+		}
+		if err == nil && !errors.Is(safefile.Share(f), safefile.ErrLocked) && exists(m.scratch) {
+			m.held = f
+		} else if _ = f.Close(); errors.Is(err, fs.ErrNotExist) {
+			err = nil // another process has taken it for one of a killed process
+		}
 	}
 	return err
 }
@@ -106,15 +105,13 @@ func (m *mirror) remove() (err error) {
 	}
 	if m.held != nil {
 		_ = m.held.Close() // which unlocks it
+		m.held = nil
 	}
-	m.scratch, m.held = "", nil
+	m.scratch = ""
 	return err
 }
 
-// unlocked is how long a new folder may be without a lock.
-const unlocked = time.Minute
-
-// Sweep removes the folders of processes that were killed more than a minute ago.
+// Sweep removes the folders of processes that were killed.
 func (s Scratch) Sweep(ctx context.Context) error {
 	entries, err := os.ReadDir(s.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -124,8 +121,7 @@ func (s Scratch) Sweep(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		info, failed := e.Info()
-		if failed != nil || !e.IsDir() || !strings.HasPrefix(e.Name(), mirrorPrefix) || time.Since(info.ModTime()) < unlocked {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), mirrorPrefix) {
 			continue
 		}
 		dir := filepath.Join(s.Dir, e.Name())
@@ -150,24 +146,25 @@ func (m *mirror) inScratch(name string) bool {
 // folder returns the git folder.
 func (m *mirror) folder() string { return filepath.Join(m.scratch, "git") }
 
-// call runs git on the mirror and the working tree.
-func (m *mirror) call(ctx context.Context, c call, args ...string) (string, error) {
+// git runs git on the mirror and the working tree.
+func (m *mirror) git(ctx context.Context, c call, args ...string) (string, error) {
 	if err := m.make(); err != nil {
 		return "", err
 	}
 	c.dir, c.confined = m.root, m.confined
-	c.env = slices.Concat(withoutUser, []string{"GIT_DIR=" + m.folder(), "GIT_WORK_TREE=" + m.root, "GIT_INDEX_FILE=" + filepath.Join(m.scratch, "index")})
+	c.env = slices.Concat(withoutUser, []string{"GIT_DIR=" + m.folder(), "GIT_WORK_TREE=" + m.root, "GIT_INDEX_FILE=" + filepath.Join(m.scratch, cmp.Or(c.index, "index"))})
 	if file := m.excludes(); file != "" {
 		c.options = append([]string{"-c", "core.excludesFile=" + file}, c.options...)
 	}
-	return m.run(ctx, c, args...)
+	return m.program.run(ctx, c, args...)
 }
 
 // ownFiles are the files of a repository with its patterns of what to ignore, and its attributes.
 var ownFiles = []string{"info/exclude", "info/attributes"}
 
-// shared are the files and folders of a repository with its refs, and where its history ends.
-var shared = []string{"packed-refs", "shallow", "refs", "reftable"}
+// shared are the files and folders of a repository with its refs, where its history ends, and its objects,
+// by their names in the mirror. Git waits for none of them.
+var shared = map[string]string{"packed-refs": "packed-refs", "shallow": "shallow", "refs": "refs", "reftable": "reftable", "objects/info/alternates": "", "objects": "lent"}
 
 // make makes the mirror, without an index, unless it is made.
 func (m *mirror) make() (err error) {
@@ -175,23 +172,23 @@ func (m *mirror) make() (err error) {
 		return nil
 	}
 	if err = m.reserve(); err == nil {
-		m.confined, err = m.programs.Confine(m.scratch)
+		m.confined, err = m.program.programs.Confine(m.scratch)
 	}
 	for _, dir := range []string{"info", "objects/info", "objects/pack"} {
 		err = cmp.Or(err, os.MkdirAll(filepath.Join(m.folder(), dir), 0o700))
 	}
-	head := "ref: refs/heads/main"
+	head := []byte("ref: refs/heads/main\n")
 	switch {
 	case err != nil:
 	case m.gitDir == "": // there is no repository
 		err = os.Mkdir(filepath.Join(m.folder(), "refs"), 0o700)
 	default:
-		if head, err = readHead(m.gitDir); err == nil {
-			err = m.share(head)
+		if head, err = readHead(m.gitDir, m.commonDir); err == nil {
+			err = m.share()
 		}
 	}
-	for name, text := range map[string]string{"HEAD": head, "config": m.config(), "objects/info/alternates": "../lent"} {
-		err = cmp.Or(err, os.WriteFile(filepath.Join(m.folder(), name), []byte(text+"\n"), 0o600))
+	for name, data := range map[string][]byte{"HEAD": head, "config": m.config(), "objects/info/alternates": []byte("../lent\n")} {
+		err = cmp.Or(err, os.WriteFile(filepath.Join(m.folder(), name), data, 0o600))
 	}
 	if err != nil {
 		return errors.Join(err, m.remove())
@@ -199,9 +196,8 @@ func (m *mirror) make() (err error) {
 	return nil
 }
 
-// share copies the small files of the repository, and links what git reads of the others. Git would wait for files
-// that are not regular ones.
-func (m *mirror) share(head string) error {
+// share copies the small files of the repository, and links what git reads of the others.
+func (m *mirror) share() error {
 	for _, name := range ownFiles {
 		data, err := safefile.Read(filepath.Join(m.commonDir, name), maxSmallFile)
 		if err == nil {
@@ -211,23 +207,58 @@ func (m *mirror) share(head string) error {
 			return err
 		}
 	}
-	branch := strings.TrimSpace(strings.TrimPrefix(head, "ref:"))
-	for _, name := range append([]string{branch, "objects/info/alternates"}, shared...) {
-		if file := filepath.Join(m.commonDir, filepath.FromSlash(name)); special(file) {
+	for name, to := range shared {
+		file := filepath.Join(m.commonDir, name)
+		if special(file) {
 			return fmt.Errorf("%s is not a regular file", file)
 		}
+		if to == "" {
+			continue
+		}
+		if err := os.Symlink(file, filepath.Join(m.folder(), to)); err != nil {
+			return err
+		}
 	}
-	err := os.Symlink(filepath.Join(m.commonDir, "objects"), filepath.Join(m.folder(), "lent"))
-	for _, name := range shared {
-		err = cmp.Or(err, os.Symlink(filepath.Join(m.commonDir, name), filepath.Join(m.folder(), name)))
-	}
-	return err
+	return nil
 }
 
 // special reports whether git could block on reading a file, or read it without end.
 func special(file string) bool {
 	info, err := os.Stat(file)
 	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
+}
+
+// readHead returns the content of HEAD. The file of a branch must be a regular one, or git would wait
+// for it.
+func readHead(gitDir, commonDir string) ([]byte, error) {
+	file := filepath.Join(gitDir, "HEAD")
+	var head []byte
+	if target, err := os.Readlink(file); err == nil && strings.HasPrefix(filepath.ToSlash(target), "refs/") {
+		head = []byte("ref: " + filepath.ToSlash(target) + "\n")
+	} else if head, err = safefile.Read(file, maxSmallFile); err != nil {
+		return nil, err
+	}
+	if name, ok := strings.CutPrefix(string(head), "ref:"); ok {
+		if file := filepath.Join(commonDir, filepath.FromSlash(strings.TrimSpace(name))); special(file) {
+			return nil, fmt.Errorf("%s is not a regular file", file)
+		}
+	}
+	return head, nil
+}
+
+// attributes calls f for each file and attribute.
+func (l *look) attributes(ctx context.Context, files, names []string, f func(file, name, value string)) error {
+	if len(files) == 0 {
+		return nil
+	}
+	out, err := l.git(ctx, call{stdin: zeros(files)}, append([]string{"check-attr", "-z", "--stdin"}, names...)...)
+	if err != nil {
+		return err
+	}
+	for fields := strings.Split(out, "\x00"); len(fields) >= 3; fields = fields[3:] {
+		f(fields[0], fields[1], fields[2])
+	}
+	return nil
 }
 
 // zeros joins names as a command reads them from its input.

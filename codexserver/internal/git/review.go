@@ -11,7 +11,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// maxReview is the size of the longest diff in bytes.
+// maxReview is the size of the longest diff in bytes, for tracked and for untracked files
+// each.
 const maxReview = 16 << 20
 
 // diffTimeout is how long [Review] may take.
@@ -31,7 +32,13 @@ type Changes struct {
 }
 
 // RevisionError reports that a revision cannot be reviewed.
-type RevisionError struct{ error }
+type RevisionError struct{ Err error }
+
+// Error implements error.
+func (e *RevisionError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *RevisionError) Unwrap() error { return e.Err }
 
 // Review returns changes in the repository that contains dir, an absolute path. Target
 // selects them: the uncommitted changes, including new files that are not ignored, the
@@ -58,19 +65,23 @@ func Review(ctx context.Context, dir string, scratch Scratch, target protocol.Re
 			return nil, err
 		}
 	}
-	if err := m.copyIndex(); err != nil {
+	data, written, err := m.indexFile()
+	if err == nil {
+		err = m.putIndex(data, written)
+	}
+	if err != nil {
 		return nil, err
 	}
 	switch target {
 	case protocol.ReviewCommit:
-		err = m.compareTo(ctx, c, m.orEmpty(ctx, c.Commit+"^1"), c.Commit)
+		err = m.compareTo(ctx, c, "", m.orEmpty(ctx, c.Commit+"^1"), c.Commit)
 	case protocol.ReviewBase:
-		if err = m.compareTo(ctx, c, "--merge-base", c.Commit); err != nil && strings.Contains(err.Error(), "no merge base") {
+		if err = m.compareTo(ctx, c, "", "--merge-base", c.Commit); err != nil && strings.Contains(err.Error(), "no merge base") {
 			return nil, &RevisionError{fmt.Errorf("%q has no commit in common with HEAD", revision)}
 		}
 	default:
-		if err = m.addNew(ctx); err == nil {
-			err = m.compareTo(ctx, c, m.orEmpty(ctx, "HEAD"))
+		if err = m.compareTo(ctx, c, "", m.orEmpty(ctx, "HEAD")); err == nil {
+			err = m.addNew(ctx, c)
 		}
 	}
 	if err != nil {
@@ -85,7 +96,7 @@ func (m *mirror) commit(ctx context.Context, revision string) (string, error) {
 	if revision == "" || strings.HasPrefix(revision, "-") || strings.ContainsFunc(revision, func(r rune) bool { return r < ' ' }) {
 		return "", &RevisionError{fmt.Errorf("%q is not a revision", revision)}
 	}
-	out, err := m.call(ctx, call{}, "rev-parse", "--verify", "--quiet", revision+"^{commit}")
+	out, err := m.git(ctx, call{}, "rev-parse", "--verify", "--quiet", revision+"^{commit}")
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
@@ -106,22 +117,33 @@ func (m *mirror) orEmpty(ctx context.Context, revision string) string {
 	return "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 }
 
-// compareTo makes the diff of a commit against another, or against the working tree.
-func (m *mirror) compareTo(ctx context.Context, c *Changes, commits ...string) (err error) {
+// compareTo adds the diff of a commit against another, or against the working tree with an index.
+func (m *mirror) compareTo(ctx context.Context, c *Changes, index string, commits ...string) error {
 	args := slices.Concat([]string{"diff", "--find-renames", "--src-prefix=a/", "--dst-prefix=b/"}, diffOptions, commits, []string{"--"})
-	c.Diff, err = m.call(ctx, call{cut: maxReview}, args...)
-	c.Cut = len(c.Diff) == maxReview
+	out, err := m.git(ctx, call{index: index, cut: maxReview}, args...)
+	c.Diff += out
+	if len(out) == maxReview {
+		c.Cut = true
+		c.Diff += "\n"
+	}
 	return err
 }
 
-// addNew makes git show the files that are not in the index.
-func (m *mirror) addNew(ctx context.Context) error {
-	names, err := m.call(ctx, call{}, "ls-files", "--others", "--exclude-standard", "-z")
+// addNew adds the diff of the files that are not in the index, by an index that has only those.
+func (m *mirror) addNew(ctx context.Context, c *Changes) error {
+	names, err := m.git(ctx, call{}, "ls-files", "--others", "--exclude-standard", "-z")
+	if err != nil {
+		return err
+	}
 	files := slices.DeleteFunc(strings.Split(names, "\x00"), func(name string) bool { // nor another repository
 		return name == "" || strings.HasSuffix(name, "/") || m.inScratch(name)
 	})
-	if err == nil && len(files) > 0 {
-		_, err = m.call(ctx, call{stdin: zeros(files)}, "add", "--intent-to-add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul")
+	if len(files) == 0 {
+		return nil
 	}
-	return err
+	const own = "new"
+	if _, err := m.git(ctx, call{index: own, stdin: zeros(files)}, "add", "--intent-to-add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
+		return err
+	}
+	return m.compareTo(ctx, c, own)
 }

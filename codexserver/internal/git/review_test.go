@@ -85,15 +85,17 @@ func TestChangesOf(t *testing.T) {
 	}
 }
 
-// TestChangesThatAreTooLong checks that a long diff is cut.
+// TestChangesThatAreTooLong checks that a long diff is cut, and that untracked files are
+// still in it.
 func TestChangesThatAreTooLong(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.write("big", "x\n")
 	r.commit("first")
 	r.write("big", strings.Repeat("0123456789abcde\n", 17<<16))
+	r.write("new", "x\n")
 	c, err := git.Review(t.Context(), r.dir, git.Scratch{Dir: t.TempDir()}, protocol.ReviewUncommitted, "")
-	if err != nil || !c.Cut || len(c.Diff) > 16<<20 || names(c.Diff) != "big" {
+	if err != nil || !c.Cut || len(c.Diff) > 17<<20 || names(c.Diff) != "big new" {
 		t.Errorf("%v, %d bytes, %s", err, len(c.Diff), names(c.Diff))
 	}
 }

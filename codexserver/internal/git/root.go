@@ -57,20 +57,15 @@ func isTop(dir string) bool {
 			return false
 		}
 	}
-	text, err := readHead(gitDir)
+	head := filepath.Join(gitDir, "HEAD")
+	if target, err := os.Readlink(head); err == nil { // the branch may have no commit yet
+		return strings.HasPrefix(filepath.ToSlash(target), "refs/")
+	}
+	text, err := readLine(head)
 	if name, ok := strings.CutPrefix(text, "ref:"); ok {
 		return err == nil && strings.HasPrefix(strings.TrimSpace(name), "refs/")
 	}
 	return err == nil && len(text) >= 40 && isHash(strings.ToLower(text[:40]))
-}
-
-// readHead returns the content of HEAD, which may be a link to a branch.
-func readHead(gitDir string) (string, error) {
-	file := filepath.Join(gitDir, "HEAD")
-	if target, err := os.Readlink(file); err == nil {
-		return "ref: " + filepath.ToSlash(target), nil
-	}
-	return readLine(file)
 }
 
 // folders returns the git folder of the working tree at root, and the one that it shares

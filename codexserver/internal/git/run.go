@@ -29,18 +29,26 @@ type Scratch struct {
 	Programs *box.Programs
 }
 
+// program is git and its environment. See [Scratch.find].
+type program struct {
+	path     string // absolute
+	env      []string
+	programs *box.Programs
+}
+
 // call is a call of git.
 type call struct {
 	dir      string
 	env      []string // added to the environment
+	index    string   // the name of one in the mirror
 	confined *box.Confinement
 	options  []string // before the command, such as "-c" and a setting
 	stdin    string
 	cut      int // how many bytes of the output to return; 0 is up to 64 MiB, or an error
 }
 
-// fixed are the variables of each call. Git does not prompt, does not use the network, fetches nothing that is missing,
-// and writes no times of files into an index unasked.
+// fixed are the variables of each call. Git does not prompt, does not use the network, takes no
+// lock, and fetches nothing that is missing.
 var fixed = []string{
 	"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1",
 	"GIT_LITERAL_PATHSPECS=1", "GIT_EDITOR=false", "GIT_PAGER=cat", "LC_ALL=C",
@@ -49,17 +57,17 @@ var fixed = []string{
 // run runs git confined and returns what it prints. Git runs no hook and no monitor.
 //
 // The error is a [*box.ProgramError] if a command could have written git.
-func (s source) run(ctx context.Context, c call, args ...string) (string, error) {
+func (p program) run(ctx context.Context, c call, args ...string) (string, error) {
 	name := args[0]
 	args = slices.Concat([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, c.options, args)
-	cmd := exec.CommandContext(ctx, s.git, args...)
+	cmd := exec.CommandContext(ctx, p.path, args...)
 	cmd.Dir = c.dir
-	cmd.Env = slices.Concat(s.environ(), fixed, c.env)
+	cmd.Env = slices.Concat(p.env, fixed, c.env)
 	cmd.WaitDelay = time.Second
 	cmd.Stdin = strings.NewReader(c.stdin)
 	out, errs := &boundedBuffer{max: cmp.Or(c.cut, maxOutput)}, &boundedBuffer{max: 64 << 10}
 	cmd.Stdout, cmd.Stderr = out, errs
-	err := s.programs.Start(cmd, func() error { return c.confined.Start(cmd) })
+	err := p.programs.Start(cmd, func() error { return c.confined.Start(cmd) })
 	if err == nil {
 		err = cmd.Wait()
 	}
@@ -104,25 +112,21 @@ var variables = []string{"HOME", "XDG_CONFIG_HOME", "TMPDIR", "DEVELOPER_DIR", "
 // configuration and attributes.
 var withoutUser = []string{"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1"}
 
-// find finds git for the working tree at the root. It ignores programs there, in
+// find returns git for the working trees at roots. It ignores programs in the roots, in
 // folders that commands can write and in those for temporary files, because git could come
 // from the repository or from a command.
-func (s *source) find(programs *box.Programs) (err error) {
-	s.programs = cmp.Or(programs, &box.Programs{})
-	s.programs.Given(s.root)
-	if s.git, err = s.programs.Find("git", "", os.Getenv("PATH")); err != nil {
-		return fmt.Errorf("git: %w", err)
+func (s Scratch) find(roots ...string) (program, error) {
+	programs := cmp.Or(s.Programs, &box.Programs{})
+	programs.Given(roots...)
+	path, err := programs.Find("git", "", os.Getenv("PATH"))
+	if err != nil {
+		return program{}, fmt.Errorf("git: %w", err)
 	}
-	return nil
-}
-
-// environ returns git's environment.
-func (s source) environ() []string {
-	env, _ := s.programs.Environ([]string{"PATH=" + os.Getenv("PATH")})
+	env, _ := programs.Environ([]string{"PATH=" + os.Getenv("PATH")})
 	for _, name := range variables {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}
 	}
-	return env
+	return program{path, env, programs}, nil
 }

@@ -14,11 +14,11 @@ func TestVariables(t *testing.T) {
 	for _, name := range []string{"GIT_DIR", "GIT_EXTERNAL_DIFF", "OPENAI_API_KEY", "LD_PRELOAD"} {
 		t.Setenv(name, "x")
 	}
-	p := source{root: dir}
-	if err := p.find(&box.Programs{Temporary: []string{}}); err != nil {
+	p, err := Scratch{Dir: dir, Programs: &box.Programs{Temporary: []string{}}}.find(dir)
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, entry := range p.environ() {
+	for _, entry := range p.env {
 		if name, _, _ := strings.Cut(entry, "="); name != "PATH" && !slices.Contains(variables, name) {
 			t.Errorf("git gets %s", entry)
 		}
@@ -28,8 +28,8 @@ func TestVariables(t *testing.T) {
 // TestRunBounds checks that a long output is cut off if requested, and else an error.
 func TestRunBounds(t *testing.T) {
 	dir := t.TempDir()
-	p := source{root: dir}
-	if err := p.find(nil); err != nil {
+	p, err := Scratch{Dir: dir}.find(dir)
+	if err != nil {
 		t.Fatal(err)
 	}
 	long := "[a]\n\tb = " + strings.Repeat("x", 100_000) + "\n"

@@ -48,7 +48,7 @@ func userFiles() []string {
 // configuration reads the settings of the system, the user and the repository, in git's order. They are
 // read as data, without the files that they include.
 func (m *mirror) configuration() error {
-	files := []string{"/etc/gitconfig", filepath.Join(filepath.Dir(filepath.Dir(paths.Real(m.git))), "etc/gitconfig")}
+	files := []string{"/etc/gitconfig", filepath.Join(filepath.Dir(filepath.Dir(paths.Real(m.program.path))), "etc/gitconfig")}
 	if file, ok := os.LookupEnv("GIT_CONFIG_SYSTEM"); ok {
 		files = []string{file}
 	}
@@ -99,15 +99,14 @@ const constants = `[core]
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 // config returns the configuration.
-func (m *mirror) config() string {
-	var text strings.Builder
-	text.WriteString(constants)
+func (m *mirror) config() []byte {
+	text := []byte(constants)
 	for name, section := range sections {
 		if value := m.settings[name]; value != "" && strings.Trim(value, letters) == "" {
-			fmt.Fprintf(&text, "[%s]\n\t%s = %s\n", section, name, value)
+			text = fmt.Appendf(text, "[%s]\n\t%s = %s\n", section, name, value)
 		}
 	}
-	return text.String()
+	return text
 }
 
 // excludes returns the user's global ignore patterns, or "" if git's default counts. Git does not read

@@ -2,16 +2,56 @@
 
 package git
 
-import "golang.org/x/sys/unix"
+import (
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
 
 // isPosix is false on systems where a file's mode does not show whether it is a program.
 const isPosix = true
 
-// changed returns when a file has changed, and its number.
-func changed(file string) (at int64, inode uint64) {
-	var s unix.Stat_t
-	if err := unix.Lstat(file, &s); err != nil {
-		return 0, 0
+// readFolder calls f for each file in a folder. A command may have put a pipe or a link in its place,
+// which it does not open.
+func readFolder(path string, f func(name string, s stat)) error {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	return s.Ctim.Nano(), s.Ino
+	folder := os.NewFile(uintptr(fd), path)
+	defer folder.Close()
+	names, err := folder.Readdirnames(-1)
+	for _, name := range names {
+		if s, err := statAt(fd, name); err == nil {
+			f(name, s)
+		}
+	}
+	return err
+}
+
+// lstat describes the file at a path.
+func lstat(path string) (stat, error) { return statAt(unix.AT_FDCWD, path) }
+
+// statAt describes a file in an open folder.
+func statAt(folder int, name string) (stat, error) {
+	var s unix.Stat_t
+	if err := unix.Fstatat(folder, name, &s, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return stat{}, &fs.PathError{Op: "lstat", Path: name, Err: err}
+	}
+	mode := fs.FileMode(s.Mode & 0o777)
+	switch s.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+	case unix.S_IFDIR:
+		mode |= fs.ModeDir
+	case unix.S_IFLNK:
+		mode |= fs.ModeSymlink
+	case unix.S_IFIFO:
+		mode |= fs.ModeNamedPipe
+	case unix.S_IFSOCK:
+		mode |= fs.ModeSocket
+	default:
+		mode |= fs.ModeDevice
+	}
+	return stat{mode, s.Size, s.Mtim.Nano(), s.Ctim.Nano(), s.Ino, uint64(s.Dev)}, nil
 }

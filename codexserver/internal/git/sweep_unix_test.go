@@ -7,24 +7,19 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
-// TestScratchSweep checks that only folders are removed that are ours, not new, and not locked by a process
+// TestScratchSweep checks that only folders are removed that are ours, and not locked by a process
 // that uses them.
 func TestScratchSweep(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"git-left", "git-used", "git-new", "arg0", "trail-1"} {
-		path, then := filepath.Join(dir, name), time.Now().Add(-2*time.Minute)
-		err := os.MkdirAll(filepath.Join(path, "git"), 0o700)
-		if err == nil && name != "git-new" {
-			err = os.Chtimes(path, then, then)
-		}
-		if err != nil {
+	for _, name := range []string{"git-left", "git-used", "arg0", "trail-1"} {
+		if err := os.MkdirAll(filepath.Join(dir, name, "git"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -42,12 +37,46 @@ func TestScratchSweep(t *testing.T) {
 	if err := (git.Scratch{Dir: dir}).Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for name, kept := range map[string]bool{"git-left": false, "git-used": true, "git-new": true, "arg0": true, "trail-1": true, "git-link": true} {
+	for name, kept := range map[string]bool{"git-left": false, "git-used": true, "arg0": true, "trail-1": true, "git-link": true} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); errors.Is(err, fs.ErrNotExist) == kept {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if err := (git.Scratch{Dir: filepath.Join(dir, "missing")}).Sweep(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestScratchSwept looks at a repository while others sweep all the time. A folder that they take
+// before it is locked is made again.
+func TestScratchSwept(t *testing.T) {
+	r := newRepo(t)
+	r.write("a", "one\n")
+	r.commit("x")
+	scratch := git.Scratch{Dir: t.TempDir()}
+	done := make(chan struct{})
+	var sweeping sync.WaitGroup
+	defer sweeping.Wait()
+	defer close(done)
+	for range 2 {
+		sweeping.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					_ = scratch.Sweep(t.Context())
+				}
+			}
+		})
+	}
+	for range 50 {
+		s, err := git.Look(t.Context(), r.dir, &git.Options{Scratch: scratch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Remove(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -73,10 +73,10 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 	if err := os.Mkdir(w.Path, 0o700); err != nil {
 		return nil, err
 	}
-	r.programs.Given(w.Path)
+	r.program.programs.Given(w.Path)
 	writes := []string{r.commonDir, w.Path}
 	add := func(branch string) error {
-		return r.call(ctx, root, writes, "worktree", "add", "--quiet", "--no-checkout", "--no-track", branch, w.Branch, w.Path, "HEAD")
+		return r.git(ctx, root, writes, "worktree", "add", "--quiet", "--no-checkout", "--no-track", branch, w.Branch, w.Path, "HEAD")
 	}
 	err = add("-b")
 	for n := 0; n < 5 && err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "commondir"); n++ {
@@ -88,7 +88,7 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 	}
 	// The files come in a second step, because only now git says which filters the worktree has: the
 	// configuration may depend on its folder and its branch.
-	err = r.call(ctx, w.Path, writes, "reset", "--hard", "--quiet", "--no-recurse-submodules")
+	err = r.git(ctx, w.Path, writes, "reset", "--hard", "--quiet", "--no-recurse-submodules")
 	if err == nil {
 		w.Cwd, err = w.inside(root, dir)
 	}
@@ -141,8 +141,8 @@ func (w *Worktree) Remove(ctx context.Context) error {
 	root, writes := w.source.root, []string{w.source.commonDir}
 	return errors.Join(
 		os.RemoveAll(w.Path), // which git may not do
-		w.source.call(ctx, root, writes, "worktree", "remove", "--force", w.Path),
-		w.source.call(ctx, root, writes, "branch", "--quiet", "-D", w.Branch))
+		w.source.git(ctx, root, writes, "worktree", "remove", "--force", w.Path),
+		w.source.git(ctx, root, writes, "branch", "--quiet", "-D", w.Branch))
 }
 
 // inside returns the folder of the worktree that corresponds to dir in the tree at root.
@@ -160,17 +160,18 @@ func (w *Worktree) inside(root, dir string) (string, error) {
 }
 
 // git runs git in dir, the top folder of a working tree, with hooks and filters off.
-func (s source) call(ctx context.Context, dir string, writes []string, args ...string) error {
-	confined, err := s.programs.Confine(writes...)
+func (s source) git(ctx context.Context, dir string, writes []string, args ...string) error {
+	p := s.program
+	confined, err := p.programs.Confine(writes...)
 	if err != nil {
 		return err
 	}
 	c := call{dir: dir, env: []string{"GIT_CEILING_DIRECTORIES=" + filepath.Dir(dir)}, confined: confined}
-	if slices.ContainsFunc(userFiles(), func(file string) bool { return exists(file) && s.programs.Writable(file) }) {
+	if slices.ContainsFunc(userFiles(), func(file string) bool { return exists(file) && p.programs.Writable(file) }) {
 		c.env = append(c.env, "GIT_CONFIG_GLOBAL="+os.DevNull)
 	}
 	// Git lists more than the filters, because it fails if none is set.
-	keys, err := s.run(ctx, c, "config", "--list", "--name-only", "-z")
+	keys, err := p.run(ctx, c, "config", "--list", "--name-only", "-z")
 	if err != nil {
 		return err
 	}
@@ -193,7 +194,7 @@ func (s source) call(ctx context.Context, dir string, writes []string, args ...s
 		c.env = append(c.env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i/2, set[i]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i/2, set[i+1]))
 	}
 	c.env = append(c.env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(set)/2))
-	_, err = s.run(ctx, c, args...)
+	_, err = p.run(ctx, c, args...)
 	return err
 }
 

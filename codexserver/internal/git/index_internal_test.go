@@ -1,0 +1,116 @@
+package git
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// layIndex makes an index as git writes it, of files with their flags. Times and sizes are those of
+// laidFile.
+func layIndex(version uint32, extensions string, files ...string) string {
+	b := binary.BigEndian.AppendUint32([]byte("DIRC"), version)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(files)))
+	for _, file := range files {
+		name, flags, _ := strings.Cut(file, ":")
+		begin := len(b)
+		for _, n := range []uint32{100, 5, 90, 7, 0, 11, 0o100644, 0, 0, 3} {
+			b = binary.BigEndian.AppendUint32(b, n)
+		}
+		b = append(b, strings.Repeat("o", 20)...)
+		switch flags {
+		case "assumed":
+			b = append(b, 0x80, 0)
+		case "hidden":
+			b = append(b, 0x40, 0, 0x40, 0)
+		case "conflict":
+			b = append(b, 0x20, 0)
+		default:
+			b = append(b, 0, 0)
+		}
+		b = append(b, name...)
+		b = append(b, make([]byte, 8-(len(b)-begin)%8)...)
+	}
+	return string(b) + extensions + strings.Repeat("h", 20)
+}
+
+var laidFile = stat{mode: 0o644, size: 3, modified: 90e9 + 7, changed: 100e9 + 5, inode: 11}
+
+func TestParseIndex(t *testing.T) {
+	plain := layIndex(2, "TREE\x00\x00\x00\x01x", "a", "d/b", "d/c")
+	for name, tt := range map[string]struct {
+		data, want string // the names, or "" if git must read the index
+		flags      int
+	}{
+		"plain":                     {plain, "a d/b d/c", 0},
+		"no files":                  {layIndex(2, ""), "-", 0},
+		"flags":                     {layIndex(3, "", "a:assumed", "b:hidden", "gone:hidden"), "a b", 3},
+		"a conflict":                {layIndex(2, "", "a:conflict", "a:conflict", "b"), "a b", 0},
+		"paths that share prefixes": {layIndex(4, "", "a"), "", 0},
+		"a shared index":            {layIndex(2, "link\x00\x00\x00\x00", "a"), "", 0},
+		"no name":                   {layIndex(2, "", ""), "", 0},
+		"a name from the top":       {layIndex(2, "", "/a"), "", 0},
+		"a name that leads out":     {layIndex(2, "", "../a"), "", 0},
+		"a name with a detour":      {layIndex(2, "", "a/../b"), "", 0},
+		"not an index":              {strings.Repeat("x", 100), "", 0},
+	} {
+		var x index
+		ok := x.parse([]byte(tt.data), false, func(name string) bool { return name == "gone" })
+		var names []string
+		for name := range x.entries {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		got := strings.Join(names, " ")
+		if !ok {
+			got = ""
+		}
+		if ok && got == "" {
+			got = "-"
+		}
+		if got != tt.want || ok != (tt.want != "") || strings.Count(x.flags, "\x00") != tt.flags {
+			t.Errorf("%s: %q, %t, flags %q", name, got, ok, x.flags)
+		}
+	}
+	for n := range len(plain) { // of a damaged one there are no other files
+		var x index
+		if x.parse([]byte(plain[:n]), false, nil) && x.entries["d/c"] == nil {
+			t.Errorf("cut off after %d bytes: %v", n, x.entries)
+		}
+	}
+}
+
+func TestIsClean(t *testing.T) {
+	x := index{written: int64(101 * time.Second), modes: true}
+	if !x.parse([]byte(layIndex(2, "", "a")), false, nil) {
+		t.Fatal("not read")
+	}
+	for name, tt := range map[string]struct {
+		change func(*entry, *stat, *index)
+		clean  bool
+	}{
+		"the same":                {func(*entry, *stat, *index) {}, true},
+		"another size":            {func(_ *entry, s *stat, _ *index) { s.size++ }, false},
+		"another inode":           {func(_ *entry, s *stat, _ *index) { s.inode++ }, false},
+		"another time":            {func(_ *entry, s *stat, _ *index) { s.modified++ }, false},
+		"a time set back":         {func(_ *entry, s *stat, _ *index) { s.changed++ }, false},
+		"a program":               {func(_ *entry, s *stat, _ *index) { s.mode |= 0o100 }, false},
+		"a program without modes": {func(_ *entry, s *stat, x *index) { s.mode |= 0o100; x.modes = false }, true},
+		"a link":                  {func(e *entry, s *stat, _ *index) { e.mode = modeLink }, false},
+		"a large inode":           {func(_ *entry, s *stat, _ *index) { s.inode += 1 << 32 }, true},
+		"a size of zero":          {func(e *entry, s *stat, _ *index) { e.size, s.size = 0, 0 }, false},
+		"an empty file":           {func(e *entry, s *stat, x *index) { e.size, s.size, e.object = 0, 0, emptyFile }, true},
+		"git without fractions":   {func(e *entry, _ *stat, _ *index) { e.modified, e.changed = 90e9, 100e9 }, false},
+		"the same, and later":     {func(e *entry, _ *stat, x *index) { e.modified, e.changed = 90e9, 100e9; x.written = 103e9 }, true},
+		"just before the index":   {func(_ *entry, _ *stat, x *index) { x.written = 100e9 + 5 + int64(tick) }, false},
+		"before the index":        {func(_ *entry, _ *stat, x *index) { x.written = 100e9 + 6 + int64(tick) }, true},
+	} {
+		e, s, x := *x.entries["a"], laidFile, x
+		tt.change(&e, &s, &x)
+		if x.isClean(&e, s) != tt.clean {
+			t.Errorf("%s: want %t", name, tt.clean)
+		}
+	}
+}

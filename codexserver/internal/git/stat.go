@@ -1,0 +1,25 @@
+package git
+
+import (
+	"io/fs"
+	"time"
+)
+
+// stat is what the file system says of a file, without links. The zero value is that of no file.
+type stat struct {
+	mode              fs.FileMode
+	size              int64
+	modified, changed int64 // in nanoseconds since 1970; a program cannot set changed, which is 0 where it is not known
+	inode, device     uint64
+}
+
+// exists reports whether there is a file.
+func (s stat) exists() bool { return s != stat{} }
+
+func (s stat) isLink() bool { return s.mode&fs.ModeSymlink != 0 }
+
+// coarse is how exact times are at least, if they are those of several clocks.
+const coarse = 2 * time.Second
+
+// tick is how exact the times of one file system are at least, if they have fractions of a second.
+const tick = 20 * time.Millisecond
