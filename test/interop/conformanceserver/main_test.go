@@ -106,7 +106,8 @@ func TestRounds(t *testing.T) {
 		code                  jsonrpc.Code
 	}{
 		{"accept", asksOK + arguments, `{"confirm":{"action":"accept","content":{"ok":true}}}`, "state-ok", 0},
-		{"accept and what was not asked", asksOK + arguments, `{"confirm":{"action":"accept"},"x":[7]}`, "state-ok", 0},
+		{"accept and what was not asked", asksOK + arguments, `{"confirm":{"action":"accept","content":{"ok":true}},"x":[7]}`, "state-ok", 0},
+		{"accept without what the form requires", asksOK + arguments, `{"confirm":{"action":"accept"}}`, "not done: the approval answer was not understood", 0},
 		{"decline", asksOK + arguments, `{"confirm":{"action":"decline"}}`, "not done: declined", 0},
 		{"cancel", asksOK + arguments, `{"confirm":{"action":"cancel"}}`, "not done: the client cancelled the approval request", 0},
 		{"flat", asksOK + arguments, `{"confirm":{"decision":"approved"}}`, "not done: the approval answer was not understood", 0},
