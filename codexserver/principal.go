@@ -56,7 +56,7 @@ func (p *Principal) Exchange(ctx context.Context, t jsonrpc.Transport) error {
 
 // Busy reports whether a turn runs, in the background too, or a call of [Principal.Exchange].
 func (p *Principal) Busy() bool {
-	return p.session.Busy() || p.turns.Working() > 0
+	return p.session.Busy() || len(p.turns.Working()) > 0
 }
 
 // Parked reports whether a call of [Principal.Exchange] has asked its client, and has not ended. Only this process

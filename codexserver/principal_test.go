@@ -174,8 +174,9 @@ func TestGuests(t *testing.T) {
 		working := func(when string, want int) {
 			t.Helper()
 			synctest.Wait()
-			if got := s.Working(); got != want {
-				t.Errorf("%s: %d clients work, want %d", when, got, want)
+			got := s.Working()
+			if len(got) != want {
+				t.Errorf("%s: %q, want %d turns", when, got, want)
 			}
 		}
 		working("before", 0)

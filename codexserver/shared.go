@@ -20,6 +20,6 @@ func (s *Server) ServeFrom(ctx context.Context, t jsonrpc.Transport, from engine
 	return s.serve(engine.WithOrigin(ctx, from), nil, left, t)
 }
 
-// Working returns how many clients of [Server.ServeFrom], present or gone, have a turn that
-// runs or is queued.
-func (s *Server) Working() int { return s.guests.Working() }
+// Working says, for a person, which turns of clients of [Server.ServeFrom], present or gone, run or are queued: a
+// line for each has the thread, the folder, and what the turn does.
+func (s *Server) Working() []string { return s.guests.Working() }

@@ -171,8 +171,8 @@ func (o *options) sharedCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shared",
 		Short: "Show the servers that clients share, and end them",
-		Long: `Shows the servers that --shared has started: how many clients are connected to each,
-and how many clients, connected or gone, have a turn that runs.`,
+		Long: `Shows the servers that --shared has started: which clients are connected to each and
+since when, and what the turns do that run, also those of clients that have gone.`,
 		Args: cobra.NoArgs,
 		RunE: o.listShared(shared.Look, "server"),
 	}
@@ -199,10 +199,13 @@ func (o *options) listShared(want, words string) func(*cobra.Command, []string) 
 		defer folder.Close()
 		all, failed := answers(ctx, folder, names, want, stderr)
 		for _, s := range all {
-			fmt.Fprintf(stdout, "%s %s: process %d, version %s, %s, since %s; %d with a turn that runs; log %s\n",
-				words, s.Name, s.PID, s.Version, s.About, s.Began.Local().Format(time.DateTime), s.Working, folder.Log(s.Name))
+			fmt.Fprintf(stdout, "%s %s: process %d, version %s, %s, since %s; log %s\n",
+				words, s.Name, s.PID, s.Version, s.About, s.Began.Local().Format(time.DateTime), folder.Log(s.Name))
 			for _, client := range s.Clients {
 				fmt.Fprintf(stdout, "  a client in %s, process %d, since %s\n", terminal.Row(client.Folder), client.PID, client.Since.Local().Format(time.DateTime))
+			}
+			for _, turn := range s.Working {
+				fmt.Fprintln(stdout, "  the turn of", terminal.Row(turn))
 			}
 		}
 		if failed {

@@ -46,14 +46,20 @@ func (s *sharing) log() string {
 	return fmt.Sprint(string(b), err)
 }
 
-// servers returns the process ids of the servers that run.
-func (s *sharing) servers() (pids []string) {
+// shown returns what codex-mcp shared prints.
+func (s *sharing) shown() string {
 	s.t.Helper()
 	out, err := s.f.command(s.t.Context(), built(s.t), "shared").Output()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for _, found := range regexp.MustCompile(`: process (\d+),`).FindAllStringSubmatch(string(out), -1) {
+	return string(out)
+}
+
+// servers returns the process ids of the servers that run.
+func (s *sharing) servers() (pids []string) {
+	s.t.Helper()
+	for _, found := range regexp.MustCompile(`: process (\d+),`).FindAllStringSubmatch(s.shown(), -1) {
 		pids = append(pids, found[1])
 	}
 	return pids
@@ -129,6 +135,14 @@ func TestEndToEndSharedComesBack(t *testing.T) {
 		v, ok := e.now.call("tools/call", fmt.Sprintf(`"name":"codex","arguments":{"prompt":%q,"approval-policy":"untrusted"},%s`, e.name, pollingClient))
 		if e.task = v.TaskID; !ok || e.task == "" {
 			t.Fatalf("%+v", v)
+		}
+	}
+	shown := s.shown()
+	for _, e := range editors {
+		turn := regexp.MustCompile(fmt.Sprintf(`(?m)^  the turn of %s in %s: [a-z]`, threadOf(e.task), regexp.QuoteMeta(e.dir)))
+		client := regexp.MustCompile(fmt.Sprintf(`(?m)^  a client in %s, process %d, since `, regexp.QuoteMeta(e.dir), e.now.p.cmd.Process.Pid))
+		if !turn.MatchString(shown) || !client.MatchString(shown) {
+			t.Errorf("codex-mcp shared does not show what %s does:\n%s", e.name, shown)
 		}
 	}
 	before := s.servers()

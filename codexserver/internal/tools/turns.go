@@ -9,6 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -96,13 +97,13 @@ func (ts *Turns) Busy() bool {
 	return ts.all(func(t *Turn) bool { return t.owner == ts && !t.over() }) != nil
 }
 
-// Working returns how many of the clients have a turn that is running or queued.
-func (ts *Turns) Working() int {
-	working := map[*Turns]bool{}
+// Working says, for a person, which turns of the clients are running or queued: the thread, the folder, and what
+// the turn does. The oldest one is the first.
+func (ts *Turns) Working() (all []string) {
 	for _, t := range ts.all(func(t *Turn) bool { return !t.over() }) {
-		working[t.owner] = true
+		all = append(all, fmt.Sprintf("%s in %s: %s", t.ThreadID(), show.Path(t.thread.Info().Cwd), t.State().Words()))
 	}
-	return len(working)
+	return all
 }
 
 // of returns the first turn of a thread whose result no caller has. If there is none, it

@@ -46,8 +46,8 @@ type Status struct {
 	Began   time.Time `json:"began"`
 	// Clients are connected, the first one first.
 	Clients []Client `json:"connected"`
-	// Working is how many clients, connected or gone, have a turn that runs.
-	Working int `json:"working"`
+	// Working has a line for each turn that runs, also of a client that has gone.
+	Working []string `json:"working"`
 	// About describes the process, such as its engine.
 	About string `json:"about,omitzero"`
 	// Page is its approvals page, nil if it has none.
