@@ -17,7 +17,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/internal/webaddr"
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -41,16 +40,15 @@ type ClientOptions struct {
 	Transport http.RoundTripper
 }
 
-// Client is a server over HTTP as a [jsonrpc.Transport]. It adds an initialize for the older versions if none is
-// written. The caller must close it.
+// Client is a server over HTTP as a [jsonrpc.Transport] of a [jsonrpc.Peer]. The caller must close it.
 type Client struct {
 	o      ClientOptions
 	client *http.Client
 	ctx    context.Context // the context of HTTP requests
 	cancel context.CancelFunc
-	work   sync.WaitGroup // the goroutine of listen
 
-	errands sync.WaitGroup // goroutines that wait for answers
+	listening sync.WaitGroup // the goroutines of listen
+	errands   sync.WaitGroup // goroutines that wait for answers
 
 	toServer, toClient chan []byte
 	closing            chan struct{}
@@ -68,7 +66,7 @@ type Client struct {
 // handshake is a session with a server of the older versions.
 type handshake struct {
 	id      string              // "" before initialize
-	hello   []byte              // the client's initialize, or that of greet
+	hello   message             // the client's initialize
 	asked   map[jsonrpc.ID]bool // requests of the server that the client has not answered
 	version string
 }
@@ -191,15 +189,14 @@ func (c *Client) forward() {
 	}
 	c.leave()
 	c.cancel()
-	c.work.Wait()
+	c.listening.Wait()
 	c.client.CloseIdleConnections()
 }
 
 func (c *Client) forwardOne(line []byte) {
 	e, fault := parse(line)
 	switch {
-	case fault != nil:
-		c.refuse(e.id, fault)
+	case fault != nil: // a peer writes none
 	case e.kind == request:
 		c.request(&e, line)
 	case e.kind == response:
@@ -255,16 +252,8 @@ func (c *Client) request(e *envelope, line []byte) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	r := &errand{cancel: cancel, today: e.meta != nil, fixed: e.method == "initialize"}
 	c.mu.Lock()
-	taken := c.open[e.id] != nil
-	if !taken {
-		c.open[e.id] = r
-	}
+	c.open[e.id] = r
 	c.mu.Unlock()
-	if taken {
-		cancel()
-		c.refuse(e.id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "id %s is already in use", e.id))
-		return
-	}
 	switch {
 	case r.today || c.o.Foreign: // a request of 2026-07-28 does not depend on those before it
 		c.errands.Go(func() {
@@ -284,7 +273,7 @@ func (c *Client) request(e *envelope, line []byte) {
 }
 
 // sent sends a request, and returns a function that forwards the answer. A request of the older versions is sent
-// in a new session if there is none or the server has forgotten it.
+// in a new session if the server has forgotten its own.
 func (c *Client) sent(ctx context.Context, e *envelope, r *errand, line []byte) (answer func()) {
 	if r.today {
 		got, err := c.send(ctx, http.MethodPost, line, c.todaysHeaders(e, line))
@@ -292,10 +281,10 @@ func (c *Client) sent(ctx context.Context, e *envelope, r *errand, line []byte) 
 	}
 	if r.fixed {
 		got, err := c.send(ctx, http.MethodPost, line, nil)
-		return func() { c.opened(ctx, e, r, line, got, err) }
+		return func() { c.opened(ctx, r, message{e, line}, got, err) }
 	}
 	session, version := c.current() // not every server has sessions
-	if session == "" && version == "" && e.method != "ping" {
+	if session == "" && version == "" {
 		c.greet(ctx)
 		session = c.sessionNow()
 	}
@@ -313,59 +302,60 @@ func (c *Client) sent(ctx context.Context, e *envelope, r *errand, line []byte) 
 }
 
 // opened handles the answer to the client's initialize.
-func (c *Client) opened(ctx context.Context, e *envelope, r *errand, line []byte, answer *http.Response, err error) {
+func (c *Client) opened(ctx context.Context, r *errand, hello message, answer *http.Response, err error) {
 	id := sessionOf(answer)
 	if id != "" {
-		c.begin(id, line)
+		c.begin(id, hello)
 		r.session = id
 	}
-	c.answer(ctx, e, r, answer, err)
+	c.answer(ctx, hello.envelope, r, answer, err)
 	if id != "" {
-		c.work.Go(func() { c.listen(id) })
+		c.listening.Go(func() { c.listen(id) })
 	}
 }
 
 // renew opens a session in place of one that the server has forgotten, once for all requests
-// that learn of it. It returns false if there can be none.
+// that learn of it. It returns false if there can be none: not while the client can still answer a
+// request of the server, because the answer would count for a request of the new session that has
+// the same id.
 func (c *Client) renew(ctx context.Context, forgotten string) bool {
 	c.renewing.Lock()
 	defer c.renewing.Unlock()
 	if c.sessionNow() != forgotten {
 		return true
 	}
-	if !c.lose() {
-		return false
+	c.mu.Lock()
+	may := forgotten != "" && len(c.session.asked) == 0
+	if may {
+		c.session.id, c.session.version = "", ""
 	}
-	c.greet(ctx)
-	return true
+	c.mu.Unlock()
+	if may {
+		c.greet(ctx)
+	}
+	return may
 }
 
 // greet opens a session with the client's initialize, in place of one that the server has
-// forgotten. For a client that sends requests without initialize it sends one of its own; like
-// such a client of the program itself, it gets no questions. If that fails, the answer to the
-// client's request reports why.
+// forgotten. If that fails, the answer to the client's request reports why.
 func (c *Client) greet(ctx context.Context) {
 	c.mu.Lock()
-	if c.session.hello == nil {
-		c.session.hello = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"codex-mcp","version":"0"}}}`, mcptypes.ProtocolVersion)
-	}
 	hello := c.session.hello
 	c.mu.Unlock()
-	e, fault := parse(hello)
-	if fault != nil {
-		return // does not happen: it was parsed before
+	if hello.envelope == nil {
+		return // the server's answer says that initialize is missing
 	}
-	answer, err := c.send(ctx, http.MethodPost, hello, nil)
+	answer, err := c.send(ctx, http.MethodPost, hello.body, nil)
 	id := sessionOf(answer)
 	if err == nil {
-		_, _ = c.consume(&e, &errand{}, answer, &position{}) // reads the version; no request waits for the answer
+		_, _ = c.consume(hello.envelope, &errand{}, answer, &position{}) // reads the version; no request waits for the answer
 	}
 	if id == "" {
 		return
 	}
 	c.begin(id, hello)
 	c.note([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`), false)
-	c.work.Go(func() { c.listen(id) })
+	c.listening.Go(func() { c.listen(id) })
 }
 
 func sessionOf(answer *http.Response) string {
@@ -376,7 +366,7 @@ func sessionOf(answer *http.Response) string {
 }
 
 // begin records a session and the initialize that began it.
-func (c *Client) begin(session string, hello []byte) {
+func (c *Client) begin(session string, hello message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.session.id, c.session.hello = session, hello
@@ -387,19 +377,6 @@ func (c *Client) current() (session, version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.session.id, c.session.version
-}
-
-// lose forgets the session, and reports whether another one may take its place. It may not
-// while the client can still answer a request of the server: the answer would count for a
-// request of the new session that has the same id.
-func (c *Client) lose() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.session.id == "" || len(c.session.asked) > 0 {
-		return false
-	}
-	c.session.id, c.session.version = "", ""
-	return true
 }
 
 // asks records a request of the server in a session. It returns false if the session is not

@@ -68,17 +68,6 @@ func TestClientSession(t *testing.T) {
 	}
 }
 
-// TestClientWithoutInitialize sends requests without a preceding initialize.
-func TestClientWithoutInitialize(t *testing.T) {
-	s := open(t, asking, nil, nil)
-	p := connect(t, s.url, nil)
-	for range 2 {
-		if got, err := tool(t, t.Context(), p, "go"); err != nil || !strings.Contains(got, "decided "+string(elicit.Denied)) {
-			t.Errorf("%s, %v", got, err)
-		}
-	}
-}
-
 // TestClientModern sends requests of 2026-07-28 by the transport.
 func TestClientModern(t *testing.T) {
 	s := open(t, echo, nil, nil)
