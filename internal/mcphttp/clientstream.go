@@ -229,8 +229,9 @@ func (c *Client) consume(e *envelope, r *errand, answer *http.Response, at *posi
 	if c.pass(e, r, body) {
 		return true, nil
 	}
-	if said := summarize(body).failed; said != nil && said.Code != 0 { // an error without an id
-		return false, said
+	m, _ := read(body)                                      // of what is no message, what could be read
+	if said := failure(&m); said != nil && said.Code != 0 { // an error without an id
+		return false, &jsonrpc.Error{Code: said.Code, Message: said.Message}
 	}
 	return false, errors.New(answer.Status)
 }
@@ -238,18 +239,18 @@ func (c *Client) consume(e *envelope, r *errand, answer *http.Response, at *posi
 // pass sends a message to the client, and reports whether it is the answer to the request.
 // It drops an answer for which the client does not wait any more.
 func (c *Client) pass(e *envelope, r *errand, m []byte) (answer bool) {
-	out := summarize(m)
-	if out.method != "" {
-		if out.id.IsZero() || r.today || c.asks(out.id, r.session) {
+	out, _ := read(m) // of what is no message, what could be read
+	if out.Method != "" {
+		if out.ID.IsZero() || r.today || c.asks(out.ID, r.session) {
 			c.write(m)
 		}
 		return false
 	}
-	if e == nil || out.id != e.id {
+	if e == nil || out.ID != e.id {
 		return false
 	}
 	if e.method == "initialize" {
-		c.negotiated(m)
+		c.negotiated(versionOf(&out))
 	}
 	if e.method == "tools/list" && r.today {
 		m = c.mirrors.learn(m)
@@ -261,10 +262,10 @@ func (c *Client) pass(e *envelope, r *errand, m []byte) (answer bool) {
 }
 
 // negotiated records the version of the session.
-func (c *Client) negotiated(m []byte) {
+func (c *Client) negotiated(version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.session.version = versionOf(m)
+	c.session.version = version
 }
 
 // events calls f with the data of each event until f returns true, and moves the position. It

@@ -148,3 +148,11 @@ func scalar(v jsontext.Value) string {
 	}
 	return id.String()
 }
+
+// versionOf returns the version in the answer to initialize, "" if that is an error.
+func versionOf(m *jsonrpc.Message) string {
+	if version := text(member(jsontext.Value(m.Result), "protocolVersion")); version != nil {
+		return *version
+	}
+	return ""
+}

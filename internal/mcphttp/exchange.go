@@ -100,16 +100,12 @@ func (x *exchange) write(m []byte) error {
 	if x.answered {
 		return errors.New("the request is answered")
 	}
-	out := summarize(m)
-	if out.method == "" {
+	out, _ := read(m) // the peer's own
+	if out.Method == "" {
 		x.answered = true
 	}
-	if !x.begun && out.method == "" {
-		status := http.StatusOK
-		if out.failed != nil {
-			status = statusOf(out.failed.Code, out.path)
-		}
-		return x.w.json(status, m)
+	if !x.begun && out.Method == "" {
+		return x.w.json(statusOf(&out), m)
 	}
 	if err := x.begin(); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -19,18 +20,29 @@ func refuse(w http.ResponseWriter, status int, words string) {
 	fmt.Fprintln(w, words)
 }
 
+// wireError is the error of an answer.
+type wireError struct {
+	Code    jsonrpc.Code   `json:"code"`
+	Message string         `json:"message"`
+	Data    jsontext.Value `json:"data,omitzero"`
+}
+
+// failure returns the error of an answer, which has no code if it cannot be read; nil for other messages.
+func failure(m *jsonrpc.Message) (e *wireError) {
+	if m.Error != nil {
+		e = &wireError{}
+		_ = jsonv2.Unmarshal(m.Error, e, lenient())
+	}
+	return e
+}
+
 // errorAnswer returns an answer that is an error. It omits the zero id.
 func errorAnswer(id jsonrpc.ID, e *jsonrpc.Error) ([]byte, error) {
-	type wire struct {
-		Code    jsonrpc.Code   `json:"code"`
-		Message string         `json:"message"`
-		Data    jsontext.Value `json:"data,omitzero"`
-	}
 	answer := struct {
 		Version string         `json:"jsonrpc"`
 		ID      jsontext.Value `json:"id,omitzero"`
-		Error   wire           `json:"error"`
-	}{Version: "2.0", Error: wire{e.Code, e.Message, jsontext.Value(e.Data)}}
+		Error   wireError      `json:"error"`
+	}{Version: "2.0", Error: wireError{e.Code, e.Message, jsontext.Value(e.Data)}}
 	if !id.IsZero() {
 		answer.ID = id.AppendJSON(nil)
 	}
@@ -49,18 +61,21 @@ func fail(w http.ResponseWriter, status int, id jsonrpc.ID, e *jsonrpc.Error) {
 	_, _ = w.Write(body) // fails only if the client has gone
 }
 
-// statusOf returns the HTTP status for a request of 2026-07-28 whose response is only an
-// error with that code. path is the faulty member of params.
-func statusOf(code jsonrpc.Code, path string) int {
-	switch code {
+// statusOf returns the HTTP status for a request of 2026-07-28 whose response is only an answer.
+func statusOf(answer *jsonrpc.Message) int {
+	e := failure(answer)
+	if e == nil {
+		return http.StatusOK
+	}
+	switch e.Code {
 	case jsonrpc.CodeMethodNotFound:
 		return http.StatusNotFound
 	case jsonrpc.CodeParseError, jsonrpc.CodeInvalidRequest, modern.CodeHeaderMismatch,
 		modern.CodeMissingRequiredClientCapability, modern.CodeUnsupportedProtocolVersion:
 		return http.StatusBadRequest
 	case jsonrpc.CodeInvalidParams:
-		if len(path) >= len("/_meta") && path[:len("/_meta")] == "/_meta" {
-			return http.StatusBadRequest
+		if path := text(member(e.Data, "path")); path != nil && strings.HasPrefix(*path, "/_meta") {
+			return http.StatusBadRequest // the faulty member of params
 		}
 	}
 	return http.StatusOK

@@ -11,9 +11,9 @@ import (
 // other message is sent on the stream of GET if the client reads it, otherwise on the stream of the
 // newest tool call. Without a call it is added to the stream of GET, where the client can read it
 // later.
-func (s *session) route(out *summary) *stream {
-	if out.method == "" {
-		if one := s.requests[out.id]; one != nil {
+func (s *session) route(out *jsonrpc.Message) *stream {
+	if out.Method == "" {
+		if one := s.requests[out.ID]; one != nil {
 			return one.stream
 		}
 		return nil
@@ -25,19 +25,16 @@ func (s *session) route(out *summary) *stream {
 	if st == nil {
 		st = &s.out.get
 	}
-	if !out.id.IsZero() {
-		put(&s.calls, out.id, ownRequest{st, out.method})
+	if !out.ID.IsZero() {
+		put(&s.calls, out.ID, ownRequest{st, out.Method})
 	}
 	return st
 }
 
 // related returns the stream of the request that a message names, nil without one.
-func (s *session) related(out *summary) *stream {
-	if out.params.Kind() != '{' {
-		return nil
-	}
-	m := top(out.params)
-	switch out.method {
+func (s *session) related(out *jsonrpc.Message) *stream {
+	m := top(out.Params)
+	switch out.Method {
 	case "notifications/progress":
 		token := scalar(m["progressToken"])
 		return s.find(func(e *envelope) bool { return token != "" && e.params.ProgressToken == token })

@@ -363,21 +363,21 @@ func (s *session) Write(ctx context.Context, messages [][]byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range messages {
-		out := summarize(m)
+		out, _ := read(m) // the peer's own
 		st := s.route(&out)
 		if st == nil {
-			s.handler.o.Logger.Debug("answer to no request", "id", out.id)
+			s.handler.o.Logger.Debug("answer to no request", "id", out.ID)
 			continue
 		}
 		if err := st.room(ctx); err != nil {
 			return err
 		}
-		st.add(bytes.Clone(m), out.method == "")
-		if out.method == "" {
-			if one := s.requests[out.id]; one != nil && one.method == "initialize" && s.version == "" {
-				s.version = versionOf(m)
+		st.add(bytes.Clone(m), out.Method == "")
+		if out.Method == "" {
+			if one := s.requests[out.ID]; one != nil && one.method == "initialize" && s.version == "" {
+				s.version = versionOf(&out)
 			}
-			st.answered(out.id)
+			st.answered(out.ID)
 		}
 	}
 	return nil
