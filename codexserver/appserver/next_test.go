@@ -32,7 +32,7 @@ func TestNextCodex(t *testing.T) {
 				}
 			}
 			answered(r)
-		}, logs: []string{"item/hologram/delta", "item/hologram/requestApproval"}},
+		}, logs: []string{"item/hologram/requestApproval"}},
 		{name: "methods that are known and not read", says: "done", turn: func(_ *testing.T, r *run) {
 			r.notify("thread/status/changed", `{"threadId":%q}`, threadID)
 			answered(r)

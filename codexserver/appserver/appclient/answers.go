@@ -69,10 +69,15 @@ func (c *Client) serve(ctx context.Context, r *jsonrpc.Request) (any, error) {
 		c.notification(r)
 		return nil, nil
 	}
-	if !apptypes.KnownAsk(r.Method) {
-		c.warnUnknown("request", r.Method)
-	}
 	return c.answers.ServeRPC(ctx, r)
+}
+
+// refuse refuses a request that no function of [Answers] is for.
+func (c *Client) refuse(_ context.Context, r *jsonrpc.Request) (any, error) {
+	if c.first(r.Method) {
+		c.log.Warn("codex: a request of a kind that this codexmcp does not answer was refused", "method", r.Method, "version", c.Server().Version.String())
+	}
+	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %s", r.Method)
 }
 
 // OnlyCommand reports whether a question asks for nothing but to run its command in its folder on

@@ -49,7 +49,7 @@ type Client struct {
 	peer    *jsonrpc.Peer
 	answers *jsonrpc.Mux
 
-	unknown sync.Map // methods that were reported as unknown
+	unread sync.Map // methods that were reported as not read
 
 	done chan struct{} // closed when err is set
 	err  error
@@ -83,6 +83,7 @@ func New(t jsonrpc.Transport, o *Options) *Client {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	c.answers = c.options.Answers.mux()
+	c.answers.Default(jsonrpc.HandlerFunc(c.refuse))
 	c.peer = jsonrpc.NewPeer(t, jsonrpc.HandlerFunc(c.serve), &jsonrpc.Options{
 		OmitVersion: true, MaxMessage: maxMessage, Cancellation: withdrawal,
 		DrainTimeout: time.Nanosecond, // nobody reads the answers

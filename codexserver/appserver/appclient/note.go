@@ -8,8 +8,8 @@ import (
 // notification handles one notification. It is called for one at a time.
 func (c *Client) notification(r *jsonrpc.Request) {
 	if !apptypes.UsesNote(r.Method) {
-		if !apptypes.KnownNote(r.Method) {
-			c.warnUnknown("notification", r.Method)
+		if c.first(r.Method) {
+			c.log.Debug("codex: notification not read", "method", r.Method)
 		}
 		return
 	}
@@ -35,9 +35,8 @@ func (c *Client) notification(r *jsonrpc.Request) {
 	c.follow(r.Method, &n)
 }
 
-// warnUnknown reports a method that the schema does not have, once.
-func (c *Client) warnUnknown(kind, method string) {
-	if _, said := c.unknown.LoadOrStore(method, true); !said {
-		c.log.Warn("codex: unknown "+kind+"; this codexmcp is older than Codex", "method", method, "version", c.Server().Version.String())
-	}
+// first reports whether a method comes for the first time.
+func (c *Client) first(method string) bool {
+	_, said := c.unread.LoadOrStore(method, true)
+	return !said
 }

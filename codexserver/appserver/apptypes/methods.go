@@ -1,5 +1,7 @@
 package apptypes
 
+import "slices"
+
 // The methods that a client calls.
 const (
 	CallAccountLogout                  = "account/logout"
@@ -54,125 +56,13 @@ const (
 	NoteWarning                         = "warning"
 )
 
+// read are the notifications that [Note] has the params of.
+var read = []string{
+	NoteAccountRateLimitsUpdated, NoteConfigWarning, NoteDeprecationNotice, NoteError, NoteItemAgentMessageDelta,
+	NoteItemCommandExecutionOutputDelta, NoteItemCompleted, NoteItemReasoningSummaryPartAdded,
+	NoteItemReasoningSummaryTextDelta, NoteItemReasoningTextDelta, NoteItemStarted, NoteThreadTokenUsageUpdated,
+	NoteTurnCompleted, NoteTurnDiffUpdated, NoteTurnPlanUpdated, NoteTurnStarted, NoteWarning,
+}
+
 // UsesNote reports whether [Note] has the params of a notification.
-func UsesNote(method string) bool {
-	switch method {
-	case NoteAccountRateLimitsUpdated,
-		NoteConfigWarning,
-		NoteDeprecationNotice,
-		NoteError,
-		NoteItemAgentMessageDelta,
-		NoteItemCommandExecutionOutputDelta,
-		NoteItemCompleted,
-		NoteItemReasoningSummaryPartAdded,
-		NoteItemReasoningSummaryTextDelta,
-		NoteItemReasoningTextDelta,
-		NoteItemStarted,
-		NoteThreadTokenUsageUpdated,
-		NoteTurnCompleted,
-		NoteTurnDiffUpdated,
-		NoteTurnPlanUpdated,
-		NoteTurnStarted,
-		NoteWarning:
-		return true
-	}
-	return false
-}
-
-// KnownNote reports whether a supported Codex has a notification. One that is known and not used says
-// nothing that a client of this package needs.
-func KnownNote(method string) bool {
-	switch method {
-	case "account/gatewayOAuth/changed",
-		"account/login/completed",
-		"account/updated",
-		"app/list/updated",
-		"autoApprovalReview/strictReviewRequired",
-		"command/exec/outputDelta",
-		"externalAgentConfig/import/completed",
-		"externalAgentConfig/import/progress",
-		"fs/changed",
-		"fuzzyFileSearch/sessionCompleted",
-		"fuzzyFileSearch/sessionUpdated",
-		"guardianWarning",
-		"hook/completed",
-		"hook/started",
-		"item/autoApprovalReview/completed",
-		"item/autoApprovalReview/started",
-		"item/commandExecution/terminalInteraction",
-		"item/fileChange/outputDelta",
-		"item/fileChange/patchUpdated",
-		"item/mcpToolCall/progress",
-		"item/plan/delta",
-		"mcpServer/event/stream/notification",
-		"mcpServer/oauthLogin/completed",
-		"mcpServer/startupStatus/updated",
-		"model/rerouted",
-		"model/safetyBuffering/updated",
-		"model/verification",
-		"modelProvider/authRecoveryCompleted",
-		"modelProvider/authRecoveryStarted",
-		"process/exited",
-		"process/outputDelta",
-		"project/changed",
-		"remoteControl/status/changed",
-		NoteServerRequestResolved,
-		"skills/changed",
-		"thread/archived",
-		"thread/attachment/updated",
-		"thread/closed",
-		"thread/compacted",
-		"thread/deleted",
-		"thread/environment/connected",
-		"thread/environment/disconnected",
-		"thread/goal/cleared",
-		"thread/goal/updated",
-		"thread/name/updated",
-		"thread/prediction/updated",
-		"thread/project/updated",
-		"thread/queue/changed",
-		"thread/readState/changed",
-		"thread/realtime/closed",
-		"thread/realtime/error",
-		"thread/realtime/item/completed",
-		"thread/realtime/item/started",
-		"thread/realtime/item/transcript/delta",
-		"thread/realtime/itemAdded",
-		"thread/realtime/outputAudio/delta",
-		"thread/realtime/sdp",
-		"thread/realtime/started",
-		"thread/realtime/transcript/delta",
-		"thread/realtime/transcript/done",
-		"thread/reverted",
-		"thread/search/partial",
-		"thread/section/changed",
-		"thread/settings/updated",
-		"thread/started",
-		"thread/status/changed",
-		"thread/unarchived",
-		"turn/moderationMetadata",
-		"windows/worldWritableWarning",
-		"windowsSandbox/setupCompleted":
-		return true
-	}
-	return UsesNote(method)
-}
-
-// KnownAsk reports whether a supported Codex has a request to the client. Package appclient refuses one
-// that is known and has no constant here.
-func KnownAsk(method string) bool {
-	switch method {
-	case AskItemCommandExecutionRequestApproval,
-		AskItemFileChangeRequestApproval,
-		AskItemPermissionsRequestApproval,
-		AskItemToolRequestUserInput,
-		AskMCPServerElicitationRequest,
-		"account/chatgptAuthTokens/refresh",
-		"applyPatchApproval",
-		"attestation/generate",
-		"execCommandApproval",
-		"item/tool/call":
-		return true
-	}
-	return false
-}
+func UsesNote(method string) bool { return slices.Contains(read, method) }

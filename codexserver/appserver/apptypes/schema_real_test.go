@@ -58,6 +58,33 @@ var definitions = []struct {
 		"TurnPlanUpdatedNotification TurnStartedNotification WarningNotification"},
 }
 
+// unused are the methods of the newest supported Codex that this package has no constant of: notifications that say
+// nothing that a client needs, and requests that it refuses. A new one in the schema is looked at, and then stands here.
+var unused = []string{
+	"account/gatewayOAuth/changed", "account/login/completed", "account/updated", "app/list/updated",
+	"autoApprovalReview/strictReviewRequired", "command/exec/outputDelta", "externalAgentConfig/import/completed",
+	"externalAgentConfig/import/progress", "fs/changed", "fuzzyFileSearch/sessionCompleted",
+	"fuzzyFileSearch/sessionUpdated", "guardianWarning", "hook/completed", "hook/started",
+	"item/autoApprovalReview/completed", "item/autoApprovalReview/started",
+	"item/commandExecution/terminalInteraction", "item/fileChange/outputDelta", "item/fileChange/patchUpdated",
+	"item/mcpToolCall/progress", "item/plan/delta", "mcpServer/event/stream/notification",
+	"mcpServer/oauthLogin/completed", "mcpServer/startupStatus/updated", "model/rerouted",
+	"model/safetyBuffering/updated", "model/verification", "modelProvider/authRecoveryCompleted",
+	"modelProvider/authRecoveryStarted", "process/exited", "process/outputDelta", "project/changed",
+	"remoteControl/status/changed", "skills/changed", "thread/archived", "thread/attachment/updated", "thread/closed",
+	"thread/compacted", "thread/deleted", "thread/environment/connected", "thread/environment/disconnected",
+	"thread/goal/cleared", "thread/goal/updated", "thread/name/updated", "thread/prediction/updated",
+	"thread/project/updated", "thread/queue/changed", "thread/readState/changed", "thread/realtime/closed",
+	"thread/realtime/error", "thread/realtime/item/completed", "thread/realtime/item/started",
+	"thread/realtime/item/transcript/delta", "thread/realtime/itemAdded", "thread/realtime/outputAudio/delta",
+	"thread/realtime/sdp", "thread/realtime/started", "thread/realtime/transcript/delta",
+	"thread/realtime/transcript/done", "thread/reverted", "thread/search/partial", "thread/section/changed",
+	"thread/settings/updated", "thread/started", "thread/status/changed", "thread/unarchived",
+	"turn/moderationMetadata", "windows/worldWritableWarning", "windowsSandbox/setupCompleted",
+	"account/chatgptAuthTokens/refresh", "applyPatchApproval", "attestation/generate", "execCommandApproval",
+	"item/tool/call",
+}
+
 // sent are the types that a client sends: they have each member that the schema requires.
 var sent = []any{
 	apptypes.Capabilities{}, apptypes.ClientInfo{}, apptypes.ConfigParams{}, apptypes.InitializeParams{},
@@ -104,7 +131,7 @@ func TestRealSchemaFails(t *testing.T) {
 		"a question is new": {func(s schema) {
 			o := s.object("ServerRequest")
 			o["oneOf"] = append(o["oneOf"].([]any), map[string]any{"properties": map[string]any{"method": map[string]any{"enum": []any{"ask/new"}}}})
-		}, "KnownAsk does not know ask/new"},
+		}, "ServerRequest has the new method ask/new"},
 		"a value has another name": {func(s schema) { s["TurnStatus"] = map[string]any{"enum": []any{"done"}} }, `TurnStatusCompleted: the schema has no "completed"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -315,15 +342,15 @@ func (s schema) all(node any, under ...string) map[string]bool {
 // methods compares the names of methods.
 func (s schema) methods(t *testing.T) (problems []string) {
 	for prefix, from := range map[string]string{"Call": "ClientRequest", "Ask": "ServerRequest", "Note": "ServerNotification"} {
-		has := s.all(s[from], "method")
+		has, used := s.all(s[from], "method"), map[string]bool{}
 		for name, value := range constants(t, "methods.go") {
-			if strings.HasPrefix(name, prefix) && !has[value] {
+			if used[value] = true; strings.HasPrefix(name, prefix) && !has[value] {
 				problems = append(problems, name+": the schema has no "+strconv.Quote(value))
 			}
 		}
 		for method := range has {
-			if prefix == "Ask" && !apptypes.KnownAsk(method) || prefix == "Note" && !apptypes.KnownNote(method) {
-				problems = append(problems, "Known"+prefix+" does not know "+method)
+			if prefix != "Call" && !used[method] && !slices.Contains(unused, method) {
+				problems = append(problems, from+" has the new method "+method)
 			}
 		}
 	}
