@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"errors"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -54,6 +55,31 @@ func TestLeftovers(t *testing.T) {
 	}
 	if now := find(mark); len(now) != 0 {
 		t.Errorf("left after Close: %v", now)
+	}
+}
+
+// TestTakenPID has a daemon give an orphan the process id of the command, which has ended. Its end is not the command's.
+func TestTakenPID(t *testing.T) {
+	const last = "/proc/sys/kernel/ns_last_pid"
+	if err := unix.Access(last, unix.W_OK); err != nil || os.Getuid() != 0 {
+		t.Skipf("only root chooses process ids: %v", err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	take := `while kill -0 $0; do :; done; for n in $(seq 99); do echo $(($0-1)) >` + last + `; sleep 0.1 & [ $! = $0 ] && echo taken && exit; done`
+	proc := startIn(t, boxtest.Starter(t), &exec.Cmd{
+		Path: "/bin/bash", Args: []string{"bash", "-c", `setsid bash -c "$0" $$ 2>/dev/null & exit 3`, take}, Dir: "/", Env: path, Stdout: w,
+	})
+	out, err := io.ReadAll(r)
+	if err != nil || string(out) != "taken\n" {
+		t.Fatalf("%q, %v", out, err) // others took it 99 times
+	}
+	<-proc.Exited()
+	if err := proc.End(); err != nil || proc.Code() != 3 {
+		t.Errorf("code %d, %v", proc.Code(), err)
 	}
 }
 

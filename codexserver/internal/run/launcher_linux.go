@@ -94,18 +94,24 @@ func obey(server *os.File) {
 }
 
 // reap collects the children of this process, the command's first process pid and its
-// orphans, until there are no more. It reports the end of the first one, and of all.
+// orphans, until there are no more. It reports the end of the first one, and of all. Both are one
+// report if nothing outlives the first one, so that the server does not ask for the end of what is gone.
 func reap(pid int, server *os.File) {
-	for {
+	end := report{kind: reportGone}
+	for flags := unix.WALL; ; {
 		var status unix.WaitStatus
-		ended, err := unix.Wait4(-1, &status, unix.WALL, nil)
+		ended, err := unix.Wait4(-1, &status, flags, nil)
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil: // ECHILD
-			report{kind: reportGone}.send(server)
+			end.send(server)
 			return
 		case ended == pid:
-			report{kind: reportExited, value: uint32(status)}.send(server)
+			pid = -1 // an orphan may have the same later
+			end, flags = report{kind: reportLast, value: uint32(status)}, unix.WALL|unix.WNOHANG
+		case ended == 0: // others are left
+			report{kind: reportExited, value: end.value}.send(server)
+			end, flags = report{kind: reportGone}, unix.WALL
 		}
 	}
 }

@@ -47,6 +47,7 @@ const (
 	reportFailed  = "failed"  // nothing was started; the value is the system's error
 	reportStarted = "started" // the value is the PID of the first process
 	reportExited  = "exited"  // the first process ended; the value is its status
+	reportLast    = "last"    // the same, and there is no other
 	reportGone    = "gone"    // all processes have ended
 )
 
@@ -132,10 +133,11 @@ func (p *Process) watch() {
 		case reportStarted:
 			p.PID, p.failure = int(r.value), nil
 			close(p.begun)
-		case reportExited:
+		case reportExited, reportLast:
 			p.status, p.known = syscall.WaitStatus(r.value), true
 			close(p.exited)
-		case reportGone:
+		}
+		if r.kind == reportLast || r.kind == reportGone {
 			p.lost = false
 			close(p.gone)
 		}
