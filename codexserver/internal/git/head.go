@@ -65,16 +65,12 @@ const maxPackedRefs = 256 << 20
 // the branch, and packed-refs. The branch is "" if none is checked out or it has no commit.
 // plainHead returns false for anything unusual, which git must read.
 func plainHead(gitDir, commonDir string) (commit, branch string, ok bool) {
-	text, err := readLine(filepath.Join(gitDir, "HEAD"))
-	if err != nil {
-		return "", "", false
+	name, commit, err := readHead(gitDir)
+	if isHash(commit) {
+		return commit, "", err == nil
 	}
-	if isHash(text) {
-		return text, "", true
-	}
-	name, symbolic := strings.CutPrefix(text, "ref: ")
 	branch, isBranch := strings.CutPrefix(name, "refs/heads/")
-	if !symbolic || !isBranch || branch == "" || branch == ".invalid" || strings.Contains(branch, "..") || !filepath.IsLocal(filepath.FromSlash(branch)) {
+	if err != nil || !isBranch || branch == "" || branch == ".invalid" || strings.Contains(branch, "..") || !filepath.IsLocal(filepath.FromSlash(branch)) {
 		return "", "", false
 	}
 	commit, err = readLine(filepath.Join(commonDir, filepath.FromSlash(name)))

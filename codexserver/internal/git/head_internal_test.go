@@ -1,6 +1,7 @@
 package git
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,6 +44,12 @@ func TestHead(t *testing.T) {
 		{"a packed branch", func(t *testing.T, dir string) { run(t, dir, "pack-refs", "--all") }, "main", true, true},
 		{"a branch in a folder", func(t *testing.T, dir string) { run(t, dir, "switch", "-qc", "a/b.c") }, "a/b.c", true, true},
 		{"detached", func(t *testing.T, dir string) { run(t, dir, "switch", "-q", "--detach") }, "", true, true},
+		{"a link to a branch", func(t *testing.T, dir string) {
+			head := filepath.Join(dir, ".git/HEAD")
+			if err := errors.Join(os.Remove(head), os.Symlink("refs/heads/main", head)); err != nil {
+				t.Fatal(err)
+			}
+		}, "main", true, true},
 		{"not born", func(t *testing.T, dir string) { run(t, dir, "switch", "-q", "--orphan", "new") }, "", false, true},
 		{"a branch that leads to another", func(t *testing.T, dir string) { write(t, dir, "refs/heads/main", "ref: refs/heads/x\n") }, "", false, false},
 		{"a branch that is no hash", func(t *testing.T, dir string) { write(t, dir, "refs/heads/main", "secret\n") }, "", false, false},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -163,8 +164,8 @@ func (m *mirror) git(ctx context.Context, c call, args ...string) (string, error
 var ownFiles = []string{"info/exclude", "info/attributes"}
 
 // shared are the files and folders of a repository with its refs, where its history ends, and its objects,
-// by their names in the mirror. Git waits for none of them.
-var shared = map[string]string{"packed-refs": "packed-refs", "shallow": "shallow", "refs": "refs", "reftable": "reftable", "objects/info/alternates": "", "objects": "lent"}
+// by their names in the mirror.
+var shared = map[string]string{"packed-refs": "packed-refs", "shallow": "shallow", "refs": "refs", "reftable": "reftable", "objects": "lent"}
 
 // make makes the mirror, without an index, unless it is made.
 func (m *mirror) make() (err error) {
@@ -177,17 +178,21 @@ func (m *mirror) make() (err error) {
 	for _, dir := range []string{"info", "objects/info", "objects/pack"} {
 		err = cmp.Or(err, os.MkdirAll(filepath.Join(m.folder(), dir), 0o700))
 	}
-	head := []byte("ref: refs/heads/main\n")
+	ref, commit := "refs/heads/main", ""
 	switch {
 	case err != nil:
 	case m.gitDir == "": // there is no repository
 		err = os.Mkdir(filepath.Join(m.folder(), "refs"), 0o700)
 	default:
-		if head, err = readHead(m.gitDir, m.commonDir); err == nil {
-			err = m.share()
+		if ref, commit, err = readHead(m.gitDir); err == nil {
+			err = m.share(ref)
 		}
 	}
-	for name, data := range map[string][]byte{"HEAD": head, "config": m.config(), "objects/info/alternates": []byte("../lent\n")} {
+	head := commit
+	if ref != "" {
+		head = "ref: " + ref
+	}
+	for name, data := range map[string][]byte{"HEAD": []byte(head + "\n"), "config": m.config(), "objects/info/alternates": []byte("../lent\n")} {
 		err = cmp.Or(err, os.WriteFile(filepath.Join(m.folder(), name), data, 0o600))
 	}
 	if err != nil {
@@ -196,8 +201,9 @@ func (m *mirror) make() (err error) {
 	return nil
 }
 
-// share copies the small files of the repository, and links what git reads of the others.
-func (m *mirror) share() error {
+// share copies the small files of the repository, and links what git reads of the others. Ref is the one of
+// HEAD. Git could wait for a special file, or read it without end.
+func (m *mirror) share(ref string) error {
 	for _, name := range ownFiles {
 		data, err := safefile.Read(filepath.Join(m.commonDir, name), maxSmallFile)
 		if err == nil {
@@ -207,43 +213,18 @@ func (m *mirror) share() error {
 			return err
 		}
 	}
-	for name, to := range shared {
+	for _, name := range append(slices.Collect(maps.Keys(shared)), "objects/info/alternates", ref) {
 		file := filepath.Join(m.commonDir, name)
-		if special(file) {
+		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 			return fmt.Errorf("%s is not a regular file", file)
 		}
-		if to == "" {
-			continue
-		}
-		if err := os.Symlink(file, filepath.Join(m.folder(), to)); err != nil {
+	}
+	for name, to := range shared {
+		if err := os.Symlink(filepath.Join(m.commonDir, name), filepath.Join(m.folder(), to)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// special reports whether git could block on reading a file, or read it without end.
-func special(file string) bool {
-	info, err := os.Stat(file)
-	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
-}
-
-// readHead returns the content of HEAD. The file of a branch must be a regular one, or git would wait
-// for it.
-func readHead(gitDir, commonDir string) ([]byte, error) {
-	file := filepath.Join(gitDir, "HEAD")
-	var head []byte
-	if target, err := os.Readlink(file); err == nil && strings.HasPrefix(filepath.ToSlash(target), "refs/") {
-		head = []byte("ref: " + filepath.ToSlash(target) + "\n")
-	} else if head, err = safefile.Read(file, maxSmallFile); err != nil {
-		return nil, err
-	}
-	if name, ok := strings.CutPrefix(string(head), "ref:"); ok {
-		if file := filepath.Join(commonDir, filepath.FromSlash(strings.TrimSpace(name))); special(file) {
-			return nil, fmt.Errorf("%s is not a regular file", file)
-		}
-	}
-	return head, nil
 }
 
 // attributes calls f for each file and attribute.

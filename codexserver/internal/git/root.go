@@ -57,15 +57,21 @@ func isTop(dir string) bool {
 			return false
 		}
 	}
-	head := filepath.Join(gitDir, "HEAD")
-	if target, err := os.Readlink(head); err == nil { // the branch may have no commit yet
-		return strings.HasPrefix(filepath.ToSlash(target), "refs/")
+	ref, commit, err := readHead(gitDir)
+	return err == nil && (strings.HasPrefix(ref, "refs/") || len(commit) >= 40 && isHash(strings.ToLower(commit[:40])))
+}
+
+// readHead reads HEAD: the name of a ref, to which HEAD may also be a link, or else a commit.
+func readHead(gitDir string) (ref, commit string, err error) {
+	file := filepath.Join(gitDir, "HEAD")
+	if target, err := os.Readlink(file); err == nil { // the branch may have no commit yet
+		return filepath.ToSlash(target), "", nil
 	}
-	text, err := readLine(head)
+	text, err := readLine(file)
 	if name, ok := strings.CutPrefix(text, "ref:"); ok {
-		return err == nil && strings.HasPrefix(strings.TrimSpace(name), "refs/")
+		return strings.TrimSpace(name), "", err
 	}
-	return err == nil && len(text) >= 40 && isHash(strings.ToLower(text[:40]))
+	return "", text, err
 }
 
 // folders returns the git folder of the working tree at root, and the one that it shares
