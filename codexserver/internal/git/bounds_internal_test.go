@@ -47,7 +47,7 @@ func TestSplit(t *testing.T) {
 		"a large one":             {5, false, []string{"large", "one"}, []string{"one"}, nil, nil},
 		"behind a link, and gone": {5, false, []string{"link/x", "link", "folder", "none"}, []string{"link"}, []string{"folder", "link/x", "none"}, nil},
 	} {
-		l := &look{mirror: &mirror{source: source{root: dir}}, files: tt.files}
+		l := &look{mirror: &mirror{root: dir}, files: tt.files}
 		if tt.repository {
 			l.gitDir = dir
 		}
@@ -68,7 +68,7 @@ func TestSplit(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	l := &look{mirror: &mirror{source: source{root: dir}}}
+	l := &look{mirror: &mirror{root: dir}}
 	if _, err := l.see(ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end: %v", err)
 	}

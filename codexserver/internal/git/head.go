@@ -29,16 +29,16 @@ func Head(ctx context.Context, dir string, scratch Scratch) *protocol.GitInfo {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	info := &protocol.GitInfo{}
-	r, err := sourceOf(root)
+	gitDir, commonDir, err := folders(root)
 	if err != nil {
 		return info
 	}
-	config, _ := safefile.Read(filepath.Join(r.commonDir, "config"), maxSmallFile)
+	config, _ := safefile.Read(filepath.Join(commonDir, "config"), maxSmallFile)
 	if m := originURL.Get().FindSubmatch(config); m != nil {
 		info.RepositoryURL = string(m[1])
 	}
 	var ok bool
-	if info.CommitHash, info.Branch, ok = plainHead(r.gitDir, r.commonDir); ok {
+	if info.CommitHash, info.Branch, ok = plainHead(gitDir, commonDir); ok {
 		return info
 	}
 	m, err := scratch.open(root)

@@ -89,10 +89,10 @@ func (l *look) readIndex(ctx context.Context) error {
 }
 
 // indexFile returns the repository's index, or nil without one, and when it was written.
-func (s source) indexFile() (data []byte, written time.Time, err error) {
-	file := filepath.Join(s.gitDir, "index")
+func (m *mirror) indexFile() (data []byte, written time.Time, err error) {
+	file := filepath.Join(m.gitDir, "index")
 	info, err := os.Stat(file)
-	if s.gitDir == "" || errors.Is(err, fs.ErrNotExist) {
+	if m.gitDir == "" || errors.Is(err, fs.ErrNotExist) {
 		return nil, written, nil
 	}
 	if err == nil {

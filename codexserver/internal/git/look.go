@@ -80,7 +80,7 @@ func take(ctx context.Context, root string, o *Options) (*look, error) {
 	l := &look{files: cmp.Or(o.Files, setting.DefaultFiles), before: content{begin: time.Now()}}
 	m, err := o.Scratch.open(root)
 	if err == nil {
-		_, err = m.program.programs.Confine() // git may not be needed before the comparison
+		_, err = m.programs.Confine() // git may not be needed before the comparison
 	}
 	if err != nil {
 		return nil, err

@@ -17,45 +17,33 @@ import (
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
-// source is a repository, or a folder without one.
-type source struct {
-	root string // the working tree
-	// gitDir is the git folder of the working tree, commonDir the one that it shares with
-	// other working trees. They are often the same, and "" without a repository.
-	gitDir, commonDir string
-	program           program
-}
-
-// sourceOf finds the git folders of the working tree at root, by their real paths.
-func sourceOf(root string) (r source, err error) {
-	r.root = root
-	if r.gitDir, r.commonDir, err = folders(root); err == nil {
-		r.gitDir, err = filepath.EvalSymlinks(r.gitDir)
-	}
-	if err == nil {
-		r.commonDir, err = filepath.EvalSymlinks(r.commonDir)
-	}
-	return r, err
-}
-
 // mirror is the git folder on which git runs instead of a repository's own. It has a
 // configuration of this package, and the repository's refs and objects by reference. Git writes
 // only in it. It is made when git first runs.
 type mirror struct {
-	source
-	place    Scratch
-	settings map[string]string // of the repository and the user
-	scratch  string            // the temporary folder, or "" before it is made
-	confined *box.Confinement
-	held     *os.File // the temporary folder, locked
+	program
+	place Scratch
+	root  string // the working tree, or a folder without a repository
+	// gitDir is the git folder of the working tree, commonDir the one that it shares with
+	// other working trees. They are often the same, and "" without a repository.
+	gitDir, commonDir string
+	settings          map[string]string // of the repository and the user
+	scratch           string            // the temporary folder, or "" before it is made
+	confined          *box.Confinement
+	held              *os.File // the temporary folder, locked
 }
 
 // open returns the mirror of the working tree at root, or of a folder without a repository. The caller must
 // call remove.
 func (s Scratch) open(root string) (m *mirror, err error) {
-	m = &mirror{source: source{root: root}, place: s, settings: map[string]string{}}
+	m = &mirror{root: root, place: s, settings: map[string]string{}}
 	if isTop(root) {
-		m.source, err = sourceOf(root)
+		if m.gitDir, m.commonDir, err = folders(root); err == nil {
+			m.gitDir, err = filepath.EvalSymlinks(m.gitDir)
+		}
+		if err == nil {
+			m.commonDir, err = filepath.EvalSymlinks(m.commonDir)
+		}
 	}
 	if err == nil {
 		m.program, err = s.find(root)
@@ -157,7 +145,7 @@ func (m *mirror) git(ctx context.Context, c call, args ...string) (string, error
 	if file := m.excludes(); file != "" {
 		c.options = append([]string{"-c", "core.excludesFile=" + file}, c.options...)
 	}
-	return m.program.run(ctx, c, args...)
+	return m.run(ctx, c, args...)
 }
 
 // ownFiles are the files of a repository with its patterns of what to ignore, and its attributes.
@@ -173,7 +161,7 @@ func (m *mirror) make() (err error) {
 		return nil
 	}
 	if err = m.reserve(); err == nil {
-		m.confined, err = m.program.programs.Confine(m.scratch)
+		m.confined, err = m.programs.Confine(m.scratch)
 	}
 	for _, dir := range []string{"info", "objects/info", "objects/pack"} {
 		err = cmp.Or(err, os.MkdirAll(filepath.Join(m.folder(), dir), 0o700))

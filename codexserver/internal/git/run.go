@@ -31,7 +31,7 @@ type Scratch struct {
 
 // program is git and its environment. See [Scratch.find].
 type program struct {
-	path     string // absolute
+	binary   string // its absolute path
 	env      []string
 	programs *box.Programs
 }
@@ -60,7 +60,7 @@ var fixed = []string{
 func (p program) run(ctx context.Context, c call, args ...string) (string, error) {
 	name := args[0]
 	args = slices.Concat([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, c.options, args)
-	cmd := exec.CommandContext(ctx, p.path, args...)
+	cmd := exec.CommandContext(ctx, p.binary, args...)
 	cmd.Dir = c.dir
 	cmd.Env = slices.Concat(p.env, fixed, c.env)
 	cmd.WaitDelay = time.Second
@@ -118,7 +118,7 @@ var withoutUser = []string{"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM
 func (s Scratch) find(roots ...string) (program, error) {
 	programs := cmp.Or(s.Programs, &box.Programs{})
 	programs.Given(roots...)
-	path, err := programs.Find("git", "", os.Getenv("PATH"))
+	binary, err := programs.Find("git", "", os.Getenv("PATH"))
 	if err != nil {
 		return program{}, fmt.Errorf("git: %w", err)
 	}
@@ -128,5 +128,5 @@ func (s Scratch) find(roots ...string) (program, error) {
 			env = append(env, name+"="+value)
 		}
 	}
-	return program{path, env, programs}, nil
+	return program{binary, env, programs}, nil
 }

@@ -48,7 +48,7 @@ func userFiles() []string {
 // configuration reads the settings of the system, the user and the repository, in git's order. They are
 // read as data, without the files that they include.
 func (m *mirror) configuration() error {
-	files := []string{"/etc/gitconfig", filepath.Join(filepath.Dir(filepath.Dir(paths.Real(m.program.path))), "etc/gitconfig")}
+	files := []string{"/etc/gitconfig", filepath.Join(filepath.Dir(filepath.Dir(paths.Real(m.binary))), "etc/gitconfig")}
 	if file, ok := os.LookupEnv("GIT_CONFIG_SYSTEM"); ok {
 		files = []string{file}
 	}

@@ -28,7 +28,7 @@ type Worktree struct {
 	// has no such folder.
 	Cwd string
 
-	source source // the repository
+	repository *mirror
 }
 
 // worktreeTimeout is how long making a worktree may take.
@@ -59,7 +59,6 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 	if err != nil {
 		return nil, err
 	}
-	r := m.source
 	if err := os.MkdirAll(trees, 0o700); err != nil {
 		return nil, err
 	}
@@ -69,14 +68,14 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 	var id [4]byte
 	_, _ = rand.Read(id[:]) // never fails
 	name := hex.EncodeToString(id[:])
-	w := &Worktree{Path: filepath.Join(trees, name), Branch: "codex/" + name, source: r}
+	w := &Worktree{Path: filepath.Join(trees, name), Branch: "codex/" + name, repository: m}
 	if err := os.Mkdir(w.Path, 0o700); err != nil {
 		return nil, err
 	}
-	r.program.programs.Given(w.Path)
-	writes := []string{r.commonDir, w.Path}
+	m.programs.Given(w.Path)
+	writes := []string{m.commonDir, w.Path}
 	add := func(branch string) error {
-		return r.git(ctx, root, writes, "worktree", "add", "--quiet", "--no-checkout", "--no-track", branch, w.Branch, w.Path, "HEAD")
+		return m.change(ctx, root, writes, "worktree", "add", "--quiet", "--no-checkout", "--no-track", branch, w.Branch, w.Path, "HEAD")
 	}
 	err = add("-b")
 	for n := 0; n < 5 && err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "commondir"); n++ {
@@ -88,7 +87,7 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 	}
 	// The files come in a second step, because only now git says which filters the worktree has: the
 	// configuration may depend on its folder and its branch.
-	err = r.git(ctx, w.Path, writes, "reset", "--hard", "--quiet", "--no-recurse-submodules")
+	err = m.change(ctx, w.Path, writes, "reset", "--hard", "--quiet", "--no-recurse-submodules")
 	if err == nil {
 		w.Cwd, err = w.inside(root, dir)
 	}
@@ -100,26 +99,26 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 
 // check refuses a repository without a commit, and a git folder that belongs to another working
 // tree, in whose repository the worktree would be.
-func (s *mirror) check() error {
-	if commit, _, plain := plainHead(s.gitDir, s.commonDir); plain && commit == "" {
-		return fmt.Errorf("the repository %s has no commit yet", s.root)
+func (m *mirror) check() error {
+	if commit, _, plain := plainHead(m.gitDir, m.commonDir); plain && commit == "" {
+		return fmt.Errorf("the repository %s has no commit yet", m.root)
 	}
-	if s.gitDir != s.commonDir {
-		back, err := box.Pointer(filepath.Join(s.gitDir, "gitdir"), "")
-		if err != nil || filepath.Dir(s.gitDir) != filepath.Join(s.commonDir, "worktrees") || !isSame(filepath.Dir(back), s.root) {
-			return fmt.Errorf("%s is not the git folder of the working tree %s", s.gitDir, s.root)
+	if m.gitDir != m.commonDir {
+		back, err := box.Pointer(filepath.Join(m.gitDir, "gitdir"), "")
+		if err != nil || filepath.Dir(m.gitDir) != filepath.Join(m.commonDir, "worktrees") || !isSame(filepath.Dir(back), m.root) {
+			return fmt.Errorf("%s is not the git folder of the working tree %s", m.gitDir, m.root)
 		}
 		return nil
 	}
-	if isTrue(s.settings["bare"]) {
-		return fmt.Errorf("the repository %s is bare", s.root)
+	if isTrue(m.settings["bare"]) {
+		return fmt.Errorf("the repository %s is bare", m.root)
 	}
-	tree := s.settings["worktree"] // a submodule has it
+	tree := m.settings["worktree"] // a submodule has it
 	if tree != "" && !filepath.IsAbs(tree) {
-		tree = filepath.Join(s.gitDir, tree)
+		tree = filepath.Join(m.gitDir, tree)
 	}
-	if s.gitDir != filepath.Join(s.root, ".git") && !isSame(tree, s.root) {
-		return fmt.Errorf("the .git of %s leads to %s, which does not name it", s.root, s.gitDir)
+	if m.gitDir != filepath.Join(m.root, ".git") && !isSame(tree, m.root) {
+		return fmt.Errorf("the .git of %s leads to %s, which does not name it", m.root, m.gitDir)
 	}
 	return nil
 }
@@ -138,11 +137,11 @@ func isSame(a, b string) bool {
 func (w *Worktree) Remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), worktreeTimeout)
 	defer cancel()
-	root, writes := w.source.root, []string{w.source.commonDir}
+	m := w.repository
 	return errors.Join(
 		os.RemoveAll(w.Path), // which git may not do
-		w.source.git(ctx, root, writes, "worktree", "remove", "--force", w.Path),
-		w.source.git(ctx, root, writes, "branch", "--quiet", "-D", w.Branch))
+		m.change(ctx, m.root, []string{m.commonDir}, "worktree", "remove", "--force", w.Path),
+		m.change(ctx, m.root, []string{m.commonDir}, "branch", "--quiet", "-D", w.Branch))
 }
 
 // inside returns the folder of the worktree that corresponds to dir in the tree at root.
@@ -159,19 +158,18 @@ func (w *Worktree) inside(root, dir string) (string, error) {
 	return cwd, nil
 }
 
-// git runs git in dir, the top folder of a working tree, with hooks and filters off.
-func (s source) git(ctx context.Context, dir string, writes []string, args ...string) error {
-	p := s.program
-	confined, err := p.programs.Confine(writes...)
+// change runs git on the repository itself in dir, the top folder of a working tree, with hooks and filters off.
+func (m *mirror) change(ctx context.Context, dir string, writes []string, args ...string) error {
+	confined, err := m.programs.Confine(writes...)
 	if err != nil {
 		return err
 	}
 	c := call{dir: dir, env: []string{"GIT_CEILING_DIRECTORIES=" + filepath.Dir(dir)}, confined: confined}
-	if slices.ContainsFunc(userFiles(), func(file string) bool { return exists(file) && p.programs.Writable(file) }) {
+	if slices.ContainsFunc(userFiles(), func(file string) bool { return exists(file) && m.programs.Writable(file) }) {
 		c.env = append(c.env, "GIT_CONFIG_GLOBAL="+os.DevNull)
 	}
 	// Git lists more than the filters, because it fails if none is set.
-	keys, err := p.run(ctx, c, "config", "--list", "--name-only", "-z")
+	keys, err := m.run(ctx, c, "config", "--list", "--name-only", "-z")
 	if err != nil {
 		return err
 	}
@@ -194,7 +192,7 @@ func (s source) git(ctx context.Context, dir string, writes []string, args ...st
 		c.env = append(c.env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i/2, set[i]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i/2, set[i+1]))
 	}
 	c.env = append(c.env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(set)/2))
-	_, err = p.run(ctx, c, args...)
+	_, err = m.run(ctx, c, args...)
 	return err
 }
 
