@@ -33,9 +33,8 @@ type Options struct {
 type Before struct{ parts []*look }
 
 // Look looks at the working tree that contains dir, an absolute path, or at dir itself outside of a
-// repository. What it cannot look at of the further folders is among [Before.Gaps]. If the folder
-// is too large, the error wraps [ErrLarge]. Without a sandbox on this system git does not run, and the
-// error wraps [box.ErrUnavailable]. Remove deletes the files of the look.
+// repository. What it cannot look at of the further folders is among [Before.Gaps]. Without a sandbox on this
+// system git does not run, and the error wraps [box.ErrUnavailable]. Remove deletes the files of the look.
 func Look(ctx context.Context, dir string, o *Options) (*Before, error) {
 	dir = paths.Real(dir) // other paths are compared with the root
 	first, err := take(ctx, cmp.Or(Root(dir), dir), o)

@@ -41,9 +41,9 @@ func TestSplit(t *testing.T) {
 		err           error
 	}{
 		"as many bytes as may be": {5, false, own, own, nil, nil},
-		"a byte more":             {5, false, []string{"a", "b", "c", "d", "two"}, nil, nil, ErrLarge},
+		"a byte more":             {5, false, []string{"a", "b", "c", "d", "two"}, nil, nil, errLarge},
 		"in a repository":         {5, true, []string{"a", "b", "c", "d", "two"}, []string{"a", "b", "c", "d", "two"}, nil, nil},
-		"a file more":             {4, false, own, nil, nil, ErrLarge},
+		"a file more":             {4, false, own, nil, nil, errLarge},
 		"a large one":             {5, false, []string{"large", "one"}, []string{"one"}, nil, nil},
 		"behind a link, and gone": {5, false, []string{"link/x", "link", "folder", "none"}, []string{"link"}, []string{"folder", "link/x", "none"}, nil},
 	} {

@@ -29,8 +29,8 @@ const (
 	maxContent  = 16 << 20 // bytes of one file; a larger one is compared by its size and times
 )
 
-// ErrLarge is wrapped by the error for a folder that is too large for a look.
-var ErrLarge = errors.New("too large for a snapshot")
+// errLarge begins the error for a folder that is too large for a look.
+var errLarge = errors.New("too large for a snapshot")
 
 // look is the content of one folder at a moment: the whole working tree of a repository without
 // ignored files, or a folder without one.
@@ -301,9 +301,9 @@ func (l *look) split(names []string, r *content) (present, gone []string, err er
 	}
 	switch {
 	case len(names) > l.files:
-		err = fmt.Errorf("%w: %d files, and at most %d may be read", ErrLarge, len(names), l.files)
+		err = fmt.Errorf("%w: %d files, and at most %d may be read", errLarge, len(names), l.files)
 	case left < 0:
-		err = fmt.Errorf("%w: its new and changed files have too many bytes", ErrLarge)
+		err = fmt.Errorf("%w: its new and changed files have too many bytes", errLarge)
 	}
 	return present, gone, err
 }
