@@ -73,6 +73,11 @@ func TestHostileRepository(t *testing.T) {
 			r.configure(all(script, traps...)...)
 			r.configure(setting{"filter.evil.required", "true"})
 		}},
+		{"another form of diffs, and attributes", 1, func(r *fixture, _ string) {
+			r.configure(all("true", "diff.noprefix", "diff.relative", "diff.suppressBlankEmpty")...)
+			r.configure(setting{"color.ui", "always"}, setting{"diff.context", "0"}, setting{"diff.interHunkContext", "9"})
+			r.write(".git/info/attributes", "* filter=evil diff=evil merge=evil\n")
+		}},
 		{"objects that a remote has promised", 1, func(r *fixture, script string) {
 			r.git("config", "remote.origin.url", "ext::sh -c '"+script+"'") // instead of the one it has
 			r.configure(setting{"remote.origin.promisor", "true"}, setting{"extensions.partialClone", "origin"}, setting{"protocol.ext.allow", "always"})
@@ -98,7 +103,8 @@ func TestHostileRepository(t *testing.T) {
 			r.write(".git/info/exclude", "node_modules\n")
 			r.t.Setenv("PATH", filepath.Join(r.dir, "node_modules/.bin")+":"+filepath.Join(r.dir, "..", "w", "node_modules", ".bin")+":"+os.Getenv("PATH"))
 		}},
-		{"another list of what is ignored, attributes that wait", 2, func(r *fixture, _ string) {
+		{"lists of what is ignored and attributes that wait, a user's configuration without an end", 2, func(r *fixture, _ string) {
+			r.t.Setenv("GIT_CONFIG_GLOBAL", "/dev/zero")
 			pipe := filepath.Join(filepath.Dir(r.dir), "pipe")
 			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 				r.t.Fatal(err)
@@ -124,7 +130,7 @@ func TestHostileRepository(t *testing.T) {
 	}
 	r := newRepo(t)
 	r.write(".gitattributes", "* filter=evil diff=evil merge=evil\nb* filter=EviL\n")
-	r.write("a.txt", "one\n")
+	r.write("a.txt", "\none\n")
 	r.commit("first")
 	r.push()
 	for i, r := range r.copies(t, 3) {
@@ -142,7 +148,7 @@ func TestHostileRepository(t *testing.T) {
 				t.Fatal(err)
 			}
 			hostile := take(t, r.dir)
-			r.write("a.txt", "two\n")
+			r.write("a.txt", "\ntwo\n")
 			r.write("b.txt", "new\n")
 			if got, want := changes(t, hostile), "update >a.txt\nadd >b.txt\n"; got != want {
 				t.Errorf("changes %q, want %q", got, want)
@@ -152,17 +158,19 @@ func TestHostileRepository(t *testing.T) {
 			}
 
 			info := git.Head(t.Context(), r.dir, git.Scratch{Dir: t.TempDir()})
-			got, err := uncommitted(t, r.dir, git.Scratch{Dir: t.TempDir()})
-			if err != nil {
-				t.Fatal(err)
-			}
 			if info == nil || info.CommitHash == "" || info.Branch != "main" || info.RepositoryURL == "" {
 				t.Errorf("%+v", info)
 			}
-			const want = "diff --git a/a.txt b/a.txt\nindex 5626abf..f719efd 100644\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n" +
-				"diff --git a/b.txt b/b.txt\nnew file mode 100644\nindex 0000000..3e75765\n--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+new\n"
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error("(-want +got)\n" + diff)
+			const changed = "diff --git a/a.txt b/a.txt\nindex a71c015..8ab457a 100644\n--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n \n-one\n+two\n"
+			const added = "diff --git a/b.txt b/b.txt\nnew file mode 100644\nindex 0000000..3e75765\n--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+new\n"
+			for target, want := range map[protocol.ReviewTarget]string{protocol.ReviewUncommitted: changed + added, protocol.ReviewBase: changed, protocol.ReviewCommit: "*"} {
+				c, err := git.Review(t.Context(), r.dir, git.Scratch{Dir: t.TempDir()}, target, "main")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d := cmp.Diff(want, c.Diff); d != "" && want != "*" {
+					t.Errorf("%s (-want +got)\n%s", target, d)
+				}
 			}
 			if _, err := os.Stat(trap); err == nil {
 				t.Error("a program of the repository was run")
@@ -215,90 +223,5 @@ func TestSpecialGitFiles(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-func TestRead(t *testing.T) {
-	r := newRepo(t)
-	scratch := filepath.Join(t.TempDir(), "a", "b")
-	read := func(dir string) *protocol.GitInfo { return git.Head(t.Context(), dir, git.Scratch{Dir: scratch}) }
-	check := func(name, dir string, want *protocol.GitInfo) {
-		t.Helper()
-		if diff := cmp.Diff(want, read(dir)); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", name, diff)
-		}
-	}
-	check("no repository", filepath.Dir(r.dir), nil)
-	check("no commit", r.dir, &protocol.GitInfo{})
-	r.write("sub/a.txt", "one\n")
-	sha := r.commit("first")
-	r.push()
-	check("a branch", r.dir, &protocol.GitInfo{CommitHash: sha, Branch: "main", RepositoryURL: "../o.git"})
-	check("a folder below", filepath.Join(r.dir, "sub"), &protocol.GitInfo{CommitHash: sha, Branch: "main", RepositoryURL: "../o.git"})
-	r.git("worktree", "add", "-q", "-b", "other", "../tree")
-	check("a worktree", filepath.Join(r.dir, "..", "tree"), &protocol.GitInfo{CommitHash: sha, Branch: "other", RepositoryURL: "../o.git"})
-	r.git("pack-refs", "--all")
-	check("packed", r.dir, &protocol.GitInfo{CommitHash: sha, Branch: "main", RepositoryURL: "../o.git"})
-	r.git("checkout", "-q", "--detach")
-	check("detached", r.dir, &protocol.GitInfo{CommitHash: sha, RepositoryURL: "../o.git"})
-	r.git("config", "--add", "remote.origin.url", "../second.git") // to which pushes go, too
-	check("two URLs", r.dir, &protocol.GitInfo{CommitHash: sha, RepositoryURL: "../o.git"})
-	r.git("config", "a.b", "c # d") // git quotes it, so that git must parse the file
-	check("two URLs and a quoted value", r.dir, &protocol.GitInfo{CommitHash: sha, RepositoryURL: "../o.git"})
-	if left, _ := os.ReadDir(scratch); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
-}
-
-// TestDiffOfOtherForms compares repositories with SHA-256, and with an odd name.
-func TestDiffOfOtherForms(t *testing.T) {
-	r := newRepo(t)
-	r.write("a.txt", "one\n")
-	r.commit("first")
-	r.push()
-	t.Run("sha256", func(t *testing.T) {
-		r := newRepo(t)
-		for _, dir := range []string{".git", "../o.git"} {
-			if err := os.RemoveAll(filepath.Join(r.dir, dir)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		r.git("init", "-q", "-b", "main", "--template=", "--object-format=sha256")
-		r.git("init", "-q", "--bare", "--template=", "--object-format=sha256", "../o.git")
-		r.write("a.txt", "one\n")
-		r.commit("first")
-		r.push()
-		r.write("a.txt", "two\n")
-		diff, err := uncommitted(t, r.dir, git.Scratch{Dir: t.TempDir()})
-		if err != nil || !strings.Contains(diff, "-one\n+two\n") {
-			t.Errorf("%q, %v", diff, err)
-		}
-	})
-	t.Run("a name that needs quotes", func(t *testing.T) {
-		r := r.in(t)
-		odd := filepath.Join(filepath.Dir(r.dir), "#\"o\nd\\d:ü")
-		if err := os.Rename(r.dir, odd); err != nil {
-			t.Fatal(err)
-		}
-		r.dir = odd
-		r.write("a.txt", "two\n")
-		diff, err := uncommitted(t, r.dir, git.Scratch{Dir: t.TempDir()})
-		if err != nil || !strings.Contains(diff, "-one\n+two\n") {
-			t.Errorf("%q, %v", diff, err)
-		}
-	})
-}
-
-// TestSpecialUserConfig reads a repository while the user's own configuration is not a
-// regular file.
-func TestSpecialUserConfig(t *testing.T) {
-	r := newRepo(t)
-	r.write("a.txt", "one\n")
-	r.commit("first")
-	r.push()
-	r.write("a.txt", "two\n")
-	t.Setenv("GIT_CONFIG_GLOBAL", "/dev/zero")
-	if diff, err := uncommitted(t, r.dir, git.Scratch{Dir: t.TempDir()}); err != nil || !strings.Contains(diff, "+two") {
-		t.Errorf("%q, %v", diff, err)
 	}
 }

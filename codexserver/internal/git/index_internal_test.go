@@ -2,6 +2,8 @@ package git
 
 import (
 	"encoding/binary"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +113,42 @@ func TestIsClean(t *testing.T) {
 		tt.change(&e, &s, &x)
 		if x.isClean(&e, s) != tt.clean {
 			t.Errorf("%s: want %t", name, tt.clean)
+		}
+	}
+}
+
+// TestIndexTime checks the time of the copied index. Git compares it with the times of files to see
+// which are unchanged, in seconds.
+func TestIndexTime(t *testing.T) {
+	root := t.TempDir()
+	dot := filepath.Join(root, ".git")
+	for _, err := range []error{
+		os.MkdirAll(filepath.Join(dot, "objects"), 0o700), os.Mkdir(filepath.Join(dot, "refs"), 0o700), os.WriteFile(filepath.Join(dot, "HEAD"), []byte("ref: refs/heads/main\n"), 0o600),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	written := time.Unix(1_700_000_000, 123456000)
+	for _, tt := range []struct{ begin, want time.Time }{
+		{written.Add(time.Minute), written},
+		{written.Add(coarse), written},
+		{written.Add(time.Second), written.Add(time.Second - coarse)},
+	} {
+		m, err := Scratch{Dir: t.TempDir()}.open(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &look{mirror: m, before: content{begin: tt.begin}, index: index{data: "DIRC", written: written.UnixNano()}}
+		if err := l.lay(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(filepath.Join(m.scratch, "index"))
+		if err != nil || !info.ModTime().Equal(tt.want) {
+			t.Errorf("%v, %v; want %v", info.ModTime(), err, tt.want)
+		}
+		if err := m.remove(); err != nil {
+			t.Error(err)
 		}
 	}
 }

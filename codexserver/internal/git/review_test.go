@@ -2,6 +2,7 @@ package git_test
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -82,6 +83,30 @@ func TestChangesOf(t *testing.T) {
 	}
 	if _, err := git.Review(t.Context(), t.TempDir(), git.Scratch{Dir: t.TempDir()}, protocol.ReviewUncommitted, ""); err == nil || !strings.Contains(err.Error(), "not in a git repository") {
 		t.Errorf("no repository: %v", err)
+	}
+}
+
+// TestReviewOfOtherForms reviews repositories of other forms.
+func TestReviewOfOtherForms(t *testing.T) {
+	for name, lay := range map[string]func(r *fixture){
+		"SHA-256": func(r *fixture) { r.shell("rm -r .git; git init -qb main --object-format=sha256") },
+		"a name that needs quotes": func(r *fixture) {
+			odd := filepath.Join(filepath.Dir(r.dir), "#\"o\nd\\d:ü")
+			if err := os.Rename(r.dir, odd); err != nil {
+				t.Fatal(err)
+			}
+			r.dir = odd
+		},
+	} {
+		r := newRepo(t)
+		lay(r)
+		for _, tt := range []struct{ text, want string }{{"one\n", "+one\n"}, {"two\n", "-one\n+two\n"}} {
+			r.write("a.txt", tt.text)
+			if diff, err := uncommitted(t, r.dir, git.Scratch{Dir: t.TempDir()}); err != nil || !strings.Contains(diff, tt.want) {
+				t.Errorf("%s: %q, %v", name, diff, err)
+			}
+			r.commit(tt.text)
+		}
 	}
 }
 

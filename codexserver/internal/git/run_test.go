@@ -1,29 +1,9 @@
 package git
 
 import (
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 )
-
-// TestVariables checks that git gets no variable that it does not need, and none that names a program.
-func TestVariables(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"GIT_DIR", "GIT_EXTERNAL_DIFF", "OPENAI_API_KEY", "LD_PRELOAD"} {
-		t.Setenv(name, "x")
-	}
-	p, err := Scratch{Dir: dir, Programs: &box.Programs{Temporary: []string{}}}.find(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range p.env {
-		if name, _, _ := strings.Cut(entry, "="); name != "PATH" && !slices.Contains(variables, name) {
-			t.Errorf("git gets %s", entry)
-		}
-	}
-}
 
 // TestRunBounds checks that a long output is cut off if requested, and else an error.
 func TestRunBounds(t *testing.T) {

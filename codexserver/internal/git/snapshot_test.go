@@ -1,12 +1,10 @@
 package git_test
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -26,8 +24,8 @@ func take(t *testing.T, dir string) *git.Before {
 		if err := s.Remove(); err != nil {
 			t.Error(err)
 		}
-		if left, err := os.ReadDir(scratch); err != nil || len(left) > 0 {
-			t.Errorf("left: %v, %v", left, err)
+		if left, _ := os.ReadDir(scratch); len(left) > 0 {
+			t.Errorf("left: %v", left)
 		}
 	})
 	return s
@@ -64,7 +62,9 @@ func TestLookWritesNothing(t *testing.T) {
 	if got, want := changes(t, s), "update >u +-\n"; got != want {
 		t.Errorf("changes %q, want %q", got, want)
 	}
-	same(t, "the repository", before, stamps(t, r.dir))
+	if d := cmp.Diff(before, stamps(t, r.dir)); d != "" {
+		t.Errorf("the repository (-want +got)\n%s", d)
+	}
 }
 
 // stamps returns what shows that a file in a folder was written, without its content.
@@ -89,13 +89,6 @@ func stamps(t *testing.T, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	return found
-}
-
-func (r *fixture) removeAll(name string) {
-	r.t.Helper()
-	if err := os.RemoveAll(filepath.Join(r.dir, name)); err != nil {
-		r.t.Fatal(err)
-	}
 }
 
 // TestCompareWithUserSettings checks that the user's filters do not run, and that the
@@ -126,34 +119,6 @@ func TestCompareWithUserSettings(t *testing.T) {
 	}
 }
 
-// TestCompareWithoutRepository takes a snapshot of a small folder without a repository.
-func TestCompareWithoutRepository(t *testing.T) {
-	r := &fixture{t, t.TempDir()}
-	r.write("a", "a\n")
-	r.write("sub/b", "b\n")
-	if err := os.Mkdir(filepath.Join(r.dir, ".git"), 0o755); err != nil { // as sandboxes do
-		t.Fatal(err)
-	}
-	s := take(t, r.dir)
-	if s.Root() != r.dir || !s.Covers(filepath.Join(r.dir, "sub/b")) || s.Covers(filepath.Dir(r.dir)) {
-		t.Errorf("the snapshot of %s has the root %s", r.dir, s.Root())
-	}
-	r.write("a", "a\nb\n")
-	r.removeAll("sub")
-	r.git("init", "-q") // which does not make it another folder
-	if d := cmp.Diff("update >a +\ndelete >sub/b -\n", changes(t, s)); d != "" {
-		t.Error("(-want +got)\n" + d)
-	}
-
-	many := &fixture{t, t.TempDir()}
-	for i := range 6 {
-		many.write(strconv.Itoa(i), "")
-	}
-	if v, err := git.Look(t.Context(), many.dir, &git.Options{Scratch: git.Scratch{Dir: t.TempDir()}, Files: 100}); !errors.Is(err, git.ErrLarge) {
-		t.Errorf("of many files: %v, %v", v, err)
-	}
-}
-
 // TestCompareIgnoresSnapshots checks that snapshots below the folder are not compared.
 func TestCompareIgnoresSnapshots(t *testing.T) {
 	r := newRepo(t)
@@ -178,21 +143,32 @@ func TestCompareIgnoresSnapshots(t *testing.T) {
 	}
 }
 
-// TestCovers checks that a snapshot does not cover other repositories in the folder.
+// TestCovers checks that a snapshot covers its folder, and no other repositories in it.
 func TestCovers(t *testing.T) {
 	r := newRepo(t)
 	r.write("a.txt", "one\n")
 	r.commit("first")
-	r.git("init", "-q", "nested")
-	r.write("nested/sub/x", "x")
-	s := take(t, r.dir)
-	for name, want := range map[string]bool{"a.txt": true, "new/x": true, "nested": false, "nested/sub/x": false, "nestedx": true, "../x": false} {
-		if got := s.Covers(filepath.Join(r.dir, name)); got != want {
-			t.Errorf("%s: %t", name, got)
-		}
+	r.shell("git init -q nested; mkdir -p nested/sub plain/.git")
+	plain := t.TempDir()
+	if err := os.Mkdir(filepath.Join(plain, ".git"), 0o755); err != nil { // as sandboxes do
+		t.Fatal(err)
 	}
-	own := take(t, filepath.Join(r.dir, "nested", "sub"))
-	if own.Root() != filepath.Join(r.dir, "nested") {
-		t.Errorf("root %s", own.Root())
+	for _, tt := range []struct {
+		dir, root string
+		covers    map[string]bool
+	}{
+		{r.dir, r.dir, map[string]bool{"a.txt": true, "new/x": true, "plain/x": true, "nested": false, "nested/sub/x": false, "nestedx": true, "../x": false}},
+		{filepath.Join(r.dir, "nested", "sub"), filepath.Join(r.dir, "nested"), map[string]bool{"sub/x": true, "x": true, "../a.txt": false}},
+		{plain, plain, map[string]bool{"sub/x": true, "../x": false}},
+	} {
+		s := take(t, tt.dir)
+		if s.Root() != tt.root {
+			t.Errorf("the root of %s is %s", tt.dir, s.Root())
+		}
+		for name, want := range tt.covers {
+			if got := s.Covers(filepath.Join(tt.root, name)); got != want {
+				t.Errorf("%s covers %s: %t", tt.dir, name, got)
+			}
+		}
 	}
 }

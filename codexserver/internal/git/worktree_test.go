@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -347,8 +348,8 @@ func TestWorktreeWaits(t *testing.T) {
 	}
 }
 
-// TestWorktreeWithoutKeys checks that git does not get what only the server may know.
-func TestWorktreeWithoutKeys(t *testing.T) {
+// TestVariablesOfGit checks that git gets no variable that it does not need, such as what only the server may know.
+func TestVariablesOfGit(t *testing.T) {
 	r := newRepo(t)
 	r.write("a", "one\n")
 	r.commit("x")
@@ -360,13 +361,22 @@ func TestWorktreeWithoutKeys(t *testing.T) {
 	seen := filepath.Join(r.dir, ".git", "seen") // where it may write
 	(&fixture{t, bin}).program("git", "env >> '"+seen+"'; exec '"+real+"' \"$@\"")
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	t.Setenv("OPENAI_API_KEY", "secret")
+	for _, name := range []string{"OPENAI_API_KEY", "GIT_DIR", "GIT_EXTERNAL_DIFF", "LD_PRELOAD"} {
+		t.Setenv(name, "unwanted")
+	}
 	home := t.TempDir()
 	scratch := git.Scratch{Dir: filepath.Join(home, "tmp"), Programs: &box.Programs{Temporary: []string{}}}
 	if _, err := scratch.AddWorktree(t.Context(), r.dir, filepath.Join(home, "trees")); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(seen); err != nil || !strings.Contains(string(text), "GIT_CONFIG_COUNT") || strings.Contains(string(text), "secret") {
+	known := regexp.MustCompile(`^(PATH|PWD|OLDPWD|SHLVL|_|HOME|XDG_CONFIG_HOME|TMPDIR|LC_ALL|GIT_\w+)=`)
+	text, err := os.ReadFile(seen)
+	for line := range strings.Lines(string(text)) {
+		if !known.MatchString(line) || strings.Contains(line, "unwanted") {
+			t.Errorf("git gets %s", line)
+		}
+	}
+	if err != nil || !strings.Contains(string(text), "GIT_CONFIG_COUNT") {
 		t.Errorf("git gets %s, %v", text, err)
 	}
 }
