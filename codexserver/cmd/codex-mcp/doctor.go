@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
@@ -124,9 +125,42 @@ func diagnose(ctx context.Context, o *options, c *configuration, err error) *dia
 	defer e.Close()
 	d.Engine, d.Reason, d.Can = e.name, e.reason, abilities
 	if d.Problem = d.problem(); d.Problem == "" {
-		d.Quota = quotaOf(ctx, e.Engine)
+		d.Quota = quotaOf(ctx, e.limits)
 	}
 	return d
+}
+
+// quota is what the account has used.
+type quota struct {
+	// Unknown says why that is not known, "" when it is.
+	Unknown string `json:"unknown,omitempty"`
+	// Reported is when the provider reported the limits; nil means now.
+	Reported *time.Time `json:"told,omitempty"`
+	// RateLimits are nil if they are not known.
+	*protocol.RateLimits
+	words string // what is left of them now, for people
+}
+
+// quotaOf returns what the account has used. It sends no request to a model.
+func quotaOf(ctx context.Context, limits func(context.Context) (*protocol.RateLimits, time.Time, error)) *quota {
+	const timeout = 5 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	reported, at, err := limits(ctx)
+	switch {
+	case err != nil:
+		return &quota{Unknown: err.Error()}
+	case reported == nil:
+		return &quota{Unknown: "no limits were reported"}
+	case at.IsZero():
+		return &quota{RateLimits: reported, words: reported.Words(0)}
+	}
+	q := &quota{RateLimits: reported, Reported: &at, words: reported.Words(time.Since(at))}
+	if q.words == "" {
+		return &quota{Unknown: "the limits that were reported last have been reset since"}
+	}
+	q.words += " (reported " + at.UTC().Format(time.RFC3339) + ")"
+	return q
 }
 
 // automatic returns what clients answered by themselves, from the newest part of a log of approvals.
@@ -190,7 +224,7 @@ func (d *diagnosis) print(w io.Writer) {
 		row(w, "conversations", "are kept in "+filepath.Join(d.Home, "sessions"))
 		row(w, "log", "goes to standard error, which a client keeps in its own logs; --log debug has more")
 	}
-	if d.Quota != nil && d.Quota.Unknown == "" {
+	if d.Quota != nil {
 		row(w, "quota", d.Quota.words)
 	}
 	row(w, "more", "codex-mcp doctor --json has each check")

@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/page"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/program"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
@@ -28,6 +29,8 @@ type choice struct {
 	io.Closer
 	name, reason string
 	notify       []string // the program of Codex's key, nil where Codex itself runs it
+	// limits returns what the account has used, and when a provider reported it; a zero time is now.
+	limits func(context.Context) (*protocol.RateLimits, time.Time, error)
 }
 
 // configuration is what the engine and the server need besides the command line.
@@ -86,7 +89,11 @@ func choose(ctx context.Context, o *options, c *configuration) (*choice, error) 
 	}
 	switch {
 	case err == nil:
-		return &choice{bridge, bridge, "codex", reason, nil}, nil
+		now := func(ctx context.Context) (limits *protocol.RateLimits, reported time.Time, err error) {
+			limits, err = bridge.RateLimits(ctx)
+			return limits, reported, err
+		}
+		return &choice{bridge, bridge, "codex", reason, nil, now}, nil
 	case o.engine == "codex":
 		return nil, err
 	}
@@ -118,7 +125,7 @@ func (c *configuration) native(reason string) (*choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &choice{e, e, "native", reason, e.Notify()}, nil
+	return &choice{e, e, "native", reason, e.Notify(), e.RateLimits}, nil
 }
 
 func (c *configuration) nativeOptions() *native.Options {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,11 +32,12 @@ func TestQuota(t *testing.T) {
 			{protocol.RateLimits{Primary: window(12.5, 300, 60)}, time.Hour, "unknown: the limits that were reported last have been reset since"},
 			{protocol.RateLimits{Secondary: window(100, 0, 60)}, 0, "100% used, resets in 1m0s"},
 		} {
-			var told time.Time
-			if tt.ago > 0 {
-				told = time.Now().Add(-tt.ago)
-			}
-			q := newQuota(&tt.limits, told)
+			q := quotaOf(t.Context(), func(context.Context) (*protocol.RateLimits, time.Time, error) {
+				if tt.ago > 0 {
+					return &tt.limits, time.Now().Add(-tt.ago), nil
+				}
+				return &tt.limits, time.Time{}, nil
+			})
 			got := q.words
 			if q.Unknown != "" {
 				got = "unknown: " + q.Unknown
