@@ -3,12 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -123,66 +121,6 @@ var repeated = providertest.Turn{Func: func(r providertest.Request) providertest
 	return providertest.Say("The tool said: " + r.LastToolOutput())
 }}
 
-// TestEndToEndAsk answers the server's questions: the answers decide what the engine
-// does. Package terminal tests what counts as an answer, and the screen.
-func TestEndToEndAsk(t *testing.T) {
-	t.Parallel()
-	touch := func(names ...string) providertest.Turn {
-		var calls []providertest.ToolCall
-		for _, name := range names {
-			calls = append(calls, providertest.Shell("call-"+name, "touch", name))
-		}
-		return providertest.Call(calls...)
-	}
-	for name, tt := range map[string]struct {
-		turns []providertest.Turn
-		args  []string
-		lines []string
-		code  int
-		shows []string
-		asked int    // how often
-		made  int    // files
-		told  string // what the model received last
-	}{
-		"approve": {
-			turns: []providertest.Turn{touch("one"), repeated}, lines: []string{"y"}, asked: 1, made: 1,
-			shows: []string{"native engine · mock-model", "Allow codex-mcp to run `touch one`", "✓ approved", "$ touch one", "exit 0", "The tool said:", "continue with: codex-mcp ask --resume "},
-		},
-		"for the session":    {turns: []providertest.Turn{touch("one"), touch("one"), repeated}, lines: []string{"a"}, asked: 1, made: 1, shows: []string{"✓ approved for this session"}},
-		"deny with a reason": {turns: []providertest.Turn{touch("one"), repeated}, lines: []string{"n use make instead"}, asked: 1, told: "use make instead"},
-		"two at once":        {turns: []providertest.Turn{touch("one", "two"), repeated}, lines: []string{"y", "n"}, asked: 2, made: 1, shows: []string{"✓ approved", "✗ denied"}},
-		"no answer": {
-			turns: []providertest.Turn{touch("one"), repeated}, args: []string{"-c", "approvals.timeout=1s"}, asked: 1,
-			shows: []string{"withdrawn: no answer within 1 s", "note: No answer within 1 s, so the command was not run."},
-		},
-		"stop": {turns: []providertest.Turn{touch("one")}, lines: []string{"s"}, code: terminal.StatusInterrupted, asked: 1, shows: []string{"■ stopped", "continue with: "}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := sit(t, tt.turns...)
-			done := s.types(tt.lines...)
-			if code := s.ask(s.terminal(), append(tt.args, "make", "files")...); code != tt.code {
-				t.Errorf("exit status %d", code)
-			}
-			done()
-			s.shows(tt.shows...)
-			if n := strings.Count(s.out.String(), "Allow codex-mcp to run"); n != tt.asked {
-				t.Errorf("asked %d times", n)
-			}
-			if files, err := os.ReadDir(s.f.cwd); err != nil || len(files) != tt.made {
-				t.Errorf("%v, %v: want %d files", files, err, tt.made)
-			}
-			requests := s.model.Requests()
-			if got := requests[0].LastUserText(); got != "make files" || len(requests) != len(tt.turns) {
-				t.Errorf("the model received %q, and %d requests", got, len(requests))
-			}
-			if got := requests[len(requests)-1].LastToolOutput(); !strings.Contains(got, tt.told) {
-				t.Errorf("the model received %q", got)
-			}
-		})
-	}
-}
-
 // TestEndToEndAskPiped has what ask writes without a terminal: each text of errs once, and no control sequences.
 // It does not send an argument that the server has locked, unless a flag sets it.
 func TestEndToEndAskPiped(t *testing.T) {
@@ -218,53 +156,6 @@ func TestEndToEndAskPiped(t *testing.T) {
 				t.Error("there are control sequences")
 			}
 		})
-	}
-}
-
-func TestEndToEndAskJSON(t *testing.T) {
-	t.Parallel()
-	s := sit(t, gitInit, providertest.Say("Refused."))
-	if code := s.ask(s.piped(), "-json", "make a repository"); code != 0 {
-		t.Errorf("exit status %d", code)
-	}
-	var types []string
-	var last struct {
-		Type, ThreadID, Text string
-		IsError              bool
-		Notes                []string
-	}
-	for line := range strings.Lines(s.out.String()) {
-		if err := json.Unmarshal([]byte(line), &last); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
-		types = append(types, last.Type)
-	}
-	slices.Sort(types)
-	if got := strings.Join(types, " "); got != "agent_message background_event exec_approval_request result session_configured task_complete task_started token_count token_count" {
-		t.Errorf("lines: %s", got)
-	}
-	if last.ThreadID == "" || last.Text != "Refused." || last.IsError || len(last.Notes) != 2 || !strings.HasPrefix(last.Notes[1], "not run: git init -q (") {
-		t.Errorf("result %+v", last)
-	}
-	if s.errs.String() != "" {
-		t.Errorf("standard error holds %q", s.errs.String())
-	}
-}
-
-// TestEndToEndAskProcess runs the program itself, with pipes.
-func TestEndToEndAskProcess(t *testing.T) {
-	t.Parallel()
-	s := sit(t, providertest.Say("Because."))
-	cmd := s.command(t, "ask", "-engine", "native", "-C", s.f.cwd)
-	cmd.Stdin = strings.NewReader("why?\n")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil || string(out) != "Because.\n" {
-		t.Errorf("%v, standard output %q, standard error:\n%s", err, out, &stderr)
-	}
-	if got := s.model.Requests()[0].LastUserText(); got != "why?" {
-		t.Errorf("the model received %q", got)
 	}
 }
 

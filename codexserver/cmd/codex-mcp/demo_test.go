@@ -38,21 +38,6 @@ func TestEndToEndDemo(t *testing.T) {
 	}
 }
 
-// TestDemoPiped plays the demo where nobody is there to ask.
-func TestDemoPiped(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	t.Setenv("CODEX_HOME", t.TempDir())
-	code, stdout, stderr := runLine(t, "codex-mcp", "ask", "--demo")
-	for _, want := range []string{"codex-mcp: demo: ", "There is no terminal to ask on", "hello.txt: not added", "mkdir greetings: not run", "rm hello.txt: not run", "This was a demo", "Next: "} {
-		if text := stdout + stderr; code != 0 || !strings.Contains(text, want) || strings.Contains(text, "\x1b") {
-			t.Errorf("exit status %d, no %q in\n%s", code, want, text)
-		}
-	}
-	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
-		t.Errorf("%v, %v: want nothing", left, err)
-	}
-}
-
 // TestDemoFolders has two demos at the same time, each with a folder of its own that others cannot read, and a
 // program that is not installed.
 func TestDemoFolders(t *testing.T) {

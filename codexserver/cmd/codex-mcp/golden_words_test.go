@@ -133,6 +133,8 @@ ask -a always hi
 ask -C /nosuch hi
 ask --engine other hi
 http --shared
+http --listen 0.0.0.0:80
+http --tls-cert x
 --approvals phone
 --log loud
 --log-format xml

@@ -16,32 +16,6 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// TestHTTPListens checks that other machines are not served without TLS.
-func TestHTTPListens(t *testing.T) {
-	for _, tt := range []struct {
-		args []string
-		want string // part of the error; "" for none
-	}{
-		{nil, ""},
-		{[]string{"--listen", "127.0.0.1:0"}, ""},
-		{[]string{"--listen", "[::1]:0"}, ""},
-		{[]string{"--listen", "localhost:0"}, ""},
-		{[]string{"--listen", "0.0.0.0:80"}, "--behind-proxy"},
-		{[]string{"--listen", ":80"}, "--behind-proxy"},
-		{[]string{"--listen", "192.0.2.1:80"}, "all messages; set --behind-proxy"},
-		{[]string{"--listen", "localhost.example.com:80"}, "all messages; set --behind-proxy"},
-		{[]string{"--listen", "80"}, "want an address"},
-		{[]string{"--tls-cert", "x"}, "unknown flag: --tls-cert"},
-		{[]string{"--behind-proxy", "proxy"}, "is not an IP address"},
-		{[]string{"--listen", "0.0.0.0:80", "--behind-proxy", "192.0.2.1"}, ""},
-	} {
-		_, err := parse("codex-mcp", append([]string{"http"}, tt.args...), io.Discard)
-		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
-			t.Errorf("%q: %v, want %q", tt.args, err, tt.want)
-		}
-	}
-}
-
 // TestHTTPLeavesTeamsToGateway checks that codex-mcp http does not start with users, an
 // authorization server or metrics in the configuration, and that codex-mcp does not mind.
 func TestHTTPLeavesTeamsToGateway(t *testing.T) {

@@ -50,7 +50,9 @@ func TestNewcomer(t *testing.T) {
 		{config, "bad-key", "doctor", 1, []string{"the provider refuses the key (401 Unauthorized"}},
 		{fmt.Sprintf(table, "http://model.invalid/v1"), "good-key", "doctor", 1, []string{"the name model.invalid cannot be resolved: there is no network"}},
 		{config, "good-key", "doctor", 0, []string{"tasks can run"}},
-		{config, "good-key", "ask hello", 0, []string{"Hello."}},
+		{config, "good-key", "ask hello", 0, []string{"\nHello.\n", "continue with: codex-mcp ask --resume "}},
+		{config, "good-key", "ask", 0, []string{"\nHello.\n"}}, // with a task on standard input
+		{config, "good-key", "ask --json hello", 0, []string{`{"type":"session_configured",`, `,"text":"Hello.","isError":false}`}},
 	} {
 		if err := os.Remove(filepath.Join(f.home, "config.toml")); err != nil && !errors.Is(err, os.ErrNotExist) {
 			t.Fatal(err)
@@ -59,6 +61,7 @@ func TestNewcomer(t *testing.T) {
 			writeConfig(t, f.home, step.config)
 		}
 		cmd := exec.CommandContext(t.Context(), built(t), strings.Fields(step.words)...)
+		cmd.Stdin = strings.NewReader("why?\n")
 		cmd.Dir, cmd.Env = f.cwd, []string{"PATH=/usr/bin:/bin", "HOME=" + f.user, "CODEX_HOME=" + f.home, "CODEX_BIN=/no/codex", "TMPDIR=" + tmp, "P_KEY=" + step.key}
 		out, _ := cmd.CombinedOutput()
 		for _, want := range step.want {
