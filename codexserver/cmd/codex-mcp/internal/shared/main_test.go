@@ -29,8 +29,6 @@ func TestMain(m *testing.M) {
 		os.Exit(memdir.Run(m))
 	case "server", "page":
 		serve()
-	case "broken":
-		os.Exit(3)
 	case "forger":
 		fmt.Fprintln(os.Stderr, forge(os.Args[1:]))
 		os.Exit(1)

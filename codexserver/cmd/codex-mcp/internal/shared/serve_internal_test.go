@@ -5,6 +5,7 @@ package shared
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -70,6 +71,18 @@ func TestRest(t *testing.T) {
 		}
 		left()
 		left() // counts once
+		if s.rest() != s.Idle {
+			t.Error("it ends while it works for a client that has gone")
+		}
+		at := s.Folder.socket
+		err := os.Rename(at("x"), at("z"))
+		if s.rest() != 0 {
+			t.Error("it does not end while it works, and nobody can find it")
+		}
+		if err = errors.Join(err, os.Rename(at("z"), at("x"))); err != nil {
+			t.Error(err)
+		}
+		s.until = time.Now().Add(time.Minute)
 	})
 	at := s.Folder.socket
 	for _, tt := range []struct {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/shared"
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 )
 
 // TestConnect shows that the second client finds the server of the first, and that each is
@@ -99,45 +97,6 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// TestGone removes the home of a server, or puts another one in its place. The server ends when its
-// client has gone, also with work, which nobody could ask for.
-func TestGone(t *testing.T) {
-	for name, gone := range map[string]func(home string) error{
-		"removed": os.RemoveAll,
-		"moved":   func(home string) error { return os.Rename(home, home+"2") },
-		"another": func(home string) error {
-			return errors.Join(os.Rename(home, home+"2"), os.MkdirAll(home+"/codex-mcp/run", 0o700), os.WriteFile(home+"/codex-mcp/run/test.sock", nil, 0o600))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			home := filepath.Join(t.TempDir(), "home")
-			p := newPlaceIn(t, home)
-			p.env = append(p.env, "SHARED_TEST_IDLE=20ms")
-			c := p.must(t.TempDir())
-			say(t, c, "work") // for ever
-			if err := gone(home); err != nil {
-				t.Fatal(err)
-			}
-			if got := say(t, c, "x"); !strings.HasPrefix(got, strconv.Itoa(c.PID())+" ") {
-				t.Errorf("the connected client got %s", got)
-			}
-			pid := c.PID()
-			c.Close()
-			for deadline := time.After(10 * time.Second); ; {
-				if ended, _ := syscall.Wait4(pid, nil, syscall.WNOHANG, nil); ended == pid { // it is a child of this process
-					break
-				}
-				select {
-				case <-time.After(time.Millisecond):
-				case <-deadline:
-					syscall.Kill(pid, syscall.SIGKILL)
-					t.Fatal("the server does not end")
-				}
-			}
-		})
-	}
-}
-
 // TestStop stops a server with its clients.
 func TestStop(t *testing.T) {
 	p := newPlace(t)
@@ -181,15 +140,6 @@ func TestPage(t *testing.T) {
 		if s, err := p.Ask(t.Context(), name, shared.Stop); (err == nil) != (i == 1) || err != nil && !strings.Contains(err.Error(), "does not do that") {
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
-	}
-}
-
-// TestBroken starts a server that ends at once.
-func TestBroken(t *testing.T) {
-	p := newPlace(t)
-	_, err := p.Connect(t.Context(), "test", engine.Origin{}, p.command("broken"))
-	if err == nil || !strings.Contains(err.Error(), "did not start") {
-		t.Errorf("got %v", err)
 	}
 }
 
@@ -281,24 +231,6 @@ func TestFolder(t *testing.T) {
 	if _, err := shared.Open("relative"); err == nil {
 		t.Error("a relative folder is accepted")
 	}
-}
-
-// TestSilent connects to a server that accepts connections but never answers.
-func TestSilent(t *testing.T) {
-	p := newPlace(t)
-	p.Patience = 100 * time.Millisecond
-	l, err := net.Listen("unix", filepath.Join(p.path, "test.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	// On a busy machine even the connection may take too long.
-	_, err = p.connect("")
-	if timed, ok := errors.AsType[net.Error](err); !ok || !timed.Timeout() {
-		t.Errorf("got %v, want a time-out", err)
-	}
-	l.Close()
-	os.Remove(filepath.Join(p.path, "test.sock")) // for the cleanup
 }
 
 // TestSweep removes the files of a server that has long ended, and of no other.
