@@ -62,18 +62,18 @@ func TestCrowd(t *testing.T) {
 			crowd(t, p, 300, say)
 			v := visit(t, p)
 			for _, path := range []string{"/", "/page.css", "/page.js"} {
-				if res, body := v.send(v.request(http.MethodGet, path, "")); res.StatusCode != http.StatusOK || body == "" {
+				if res, body := v.Send(v.Request(http.MethodGet, path, "")); res.StatusCode != http.StatusOK || body == "" {
 					t.Errorf("%s: %s", path, res.Status)
 				}
 			}
-			stream := v.events()
-			if _, ok := stream.next(); !ok {
+			stream := v.Events()
+			if _, ok := stream.Next(); !ok {
 				t.Fatal("the stream ended")
 			}
 			crowd(t, p, 100, say)
 			answer := ask(t.Context(), p, exec("1", "git", "init"))
-			open := stream.question("open")
-			if status, body := v.post(fmt.Sprintf("/questions/%d", open.ID), `{"action":"decline"}`); status != http.StatusNoContent {
+			open := stream.Question("open")
+			if status, body := v.Post(fmt.Sprintf("/questions/%d", open.ID), `{"action":"decline"}`); status != http.StatusNoContent {
 				t.Errorf("an answer: %d %s", status, body)
 			}
 			if got := <-answer; got.err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/page"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -21,8 +22,8 @@ func TestForged(t *testing.T) {
 	const secretTask = "the task nobody else may see"
 	p.Event(approval.Thread{ID: "1", Stop: func() { t.Error("a forged request stopped the turn") }}, protocol.UserMessage{Message: secretTask})
 	back := ask(t.Context(), p, exec("1", "git", "push"))
-	stream := v.events()
-	id := stream.question("open").ID
+	stream := v.Events()
+	id := stream.Question("open").ID
 	unused := p.Link()
 	_, secret, _ := strings.Cut(unused, "/#")
 
@@ -52,7 +53,7 @@ func TestForged(t *testing.T) {
 		return func(r *http.Request) { first(r); then(r) }
 	}
 	host := func(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }
-	port := v.origin[strings.LastIndex(v.origin, ":"):]
+	port := v.Origin[strings.LastIndex(v.Origin, ":"):]
 	method := func(name string) func(*http.Request) { return func(r *http.Request) { r.Method = name } }
 	const (
 		all   = iota
@@ -85,7 +86,7 @@ func TestForged(t *testing.T) {
 		{"the proxy's host with a dot at the end", all, host("approvals.example."), 403},
 		{"the proxy's host in capitals", all, host("APPROVALS.example"), 403},
 		{"the origin of the proxy at the page's own host", data, header("Origin", front), 403},
-		{"the page's own origin at the proxy", data, both(host("approvals.example"), header("Origin", v.origin)), 403},
+		{"the page's own origin at the proxy", data, both(host("approvals.example"), header("Origin", v.Origin)), 403},
 		{"the proxy's origin without TLS", data, both(host("approvals.example"), header("Origin", "http://approvals.example")), 403},
 		{"another origin at the proxy", data, both(host("approvals.example"), header("Origin", "https://evil.example")), 403},
 		{"another site at the proxy", data, both(host("approvals.example"), header("Sec-Fetch-Site", "cross-site")), 403},
@@ -97,10 +98,10 @@ func TestForged(t *testing.T) {
 		}), header("Authorization")), 401},
 		{"another origin", data, header("Origin", "http://evil.example"), 403},
 		{"an origin with another port", data, header("Origin", "http://127.0.0.1:1"), 403},
-		{"an origin with another scheme", data, header("Origin", "https://"+v.origin[len("http://"):]), 403},
+		{"an origin with another scheme", data, header("Origin", "https://"+v.Origin[len("http://"):]), 403},
 		{"the origin null", data, header("Origin", "null"), 403},
-		{"two origins", data, header("Origin", v.origin, "http://evil.example"), 403},
-		{"the same origin twice", data, header("Origin", v.origin, v.origin), 403},
+		{"two origins", data, header("Origin", v.Origin, "http://evil.example"), 403},
+		{"the same origin twice", data, header("Origin", v.Origin, v.Origin), 403},
 		{"cross-site", data, header("Sec-Fetch-Site", "cross-site"), 403},
 		{"same-site, as another port is", data, header("Sec-Fetch-Site", "same-site"), 403},
 		{"typed into the address bar", data, header("Sec-Fetch-Site", "none"), 403},
@@ -109,17 +110,17 @@ func TestForged(t *testing.T) {
 		{"an empty token", token, header("Authorization", "Bearer "), 401},
 		{"another token", token, header("Authorization", "Bearer "+strings.Repeat("A", 43)), 401},
 		{"a link's secret for a token", token, header("Authorization", "Bearer "+secret), 401},
-		{"a longer token", token, header("Authorization", "Bearer "+v.token+"A"), 401},
-		{"a shorter token", token, header("Authorization", "Bearer "+v.token[:42]), 401},
-		{"another scheme", token, header("Authorization", "Basic "+v.token), 401},
-		{"two tokens", token, header("Authorization", "Bearer "+v.token, "Bearer "+v.token), 401},
+		{"a longer token", token, header("Authorization", "Bearer "+v.Token+"A"), 401},
+		{"a shorter token", token, header("Authorization", "Bearer "+v.Token[:42]), 401},
+		{"another scheme", token, header("Authorization", "Basic "+v.Token), 401},
+		{"two tokens", token, header("Authorization", "Bearer "+v.Token, "Bearer "+v.Token), 401},
 		{"the token as a cookie", token, func(r *http.Request) {
 			r.Header.Del("Authorization")
-			r.Header.Set("Cookie", "token="+v.token)
+			r.Header.Set("Cookie", "token="+v.Token)
 		}, 401},
 		{"the token in the query", token, func(r *http.Request) {
 			r.Header.Del("Authorization")
-			r.URL.RawQuery = "token=" + v.token
+			r.URL.RawQuery = "token=" + v.Token
 		}, 401},
 		{"HEAD", all, method("HEAD"), 405},
 		{"PUT", all, method("PUT"), 405},
@@ -132,7 +133,7 @@ func TestForged(t *testing.T) {
 	}
 	for _, route := range routes {
 		if route.shell { // which anybody gets, and which holds nothing
-			res, body := v.send(v.request(route.method, route.path, ""))
+			res, body := v.Send(v.Request(route.method, route.path, ""))
 			checkHeaders(t, res)
 			if res.StatusCode != 200 || body == "" || strings.Contains(body, secretTask) || strings.Contains(body, "git push") {
 				t.Errorf("%s: %s %s", route.path, res.Status, body)
@@ -143,14 +144,14 @@ func TestForged(t *testing.T) {
 				continue
 			}
 			t.Run(route.name+"/"+f.name, func(t *testing.T) {
-				r := v.request(route.method, route.path, route.body)
+				r := v.Request(route.method, route.path, route.body)
 				f.forge(r)
-				res, body := v.send(r)
+				res, body := v.Send(r)
 				if res.StatusCode != f.want {
 					t.Errorf("status %d, want %d: %s", res.StatusCode, f.want, body)
 				}
 				checkHeaders(t, res)
-				if strings.Contains(body, secretTask) || strings.Contains(body, v.token) {
+				if strings.Contains(body, secretTask) || strings.Contains(body, v.Token) {
 					t.Errorf("it was told: %s", body)
 				}
 			})
@@ -159,7 +160,7 @@ func TestForged(t *testing.T) {
 	for name, body := range badBodies {
 		for _, path := range []string{"/session", question, "/conversations/1/stop"} {
 			t.Run(path+"/"+name, func(t *testing.T) {
-				res, text := v.send(v.request("POST", path, body))
+				res, text := v.Send(v.Request("POST", path, body))
 				if res.StatusCode != 400 {
 					t.Errorf("status %d, want 400: %s", res.StatusCode, text)
 				}
@@ -168,7 +169,7 @@ func TestForged(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/questions/", "/questions/x", "/questions/-1", "/questions/99999", "/questions/1/2", "/questions/99999999999999999999"} {
-		if status, _ := v.post(path, `{"action":"accept"}`); status != 404 {
+		if status, _ := v.Post(path, `{"action":"accept"}`); status != 404 {
 			t.Errorf("%s: %d, want 404", path, status)
 		}
 	}
@@ -179,15 +180,15 @@ func TestForged(t *testing.T) {
 		t.Fatalf("a forged request answered the question: %q, %v", got.answer, got.err)
 	default:
 	}
-	if status, body := v.post("/session", session); status != 200 {
+	if status, body := v.Post("/session", session); status != 200 {
 		t.Errorf("a forged request used the link up: %d %s", status, body)
 	}
-	if status, body := v.post("/session", session); status != 403 {
+	if status, body := v.Post("/session", session); status != 403 {
 		t.Errorf("the link worked twice: %d %s", status, body)
 	}
-	through := v.request("POST", question, `{"action":"decline"}`) // as the proxy passes it on
+	through := v.Request("POST", question, `{"action":"decline"}`) // as the proxy passes it on
 	both(host("approvals.example"), both(header("Origin", front), header("X-Forwarded-Host", "evil.example")))(through)
-	if res, body := v.send(through); res.StatusCode != 204 {
+	if res, body := v.Send(through); res.StatusCode != 204 {
 		t.Errorf("the question was not open any more, or not at the proxy: %s %s", res.Status, body)
 	}
 	get(t, back)
@@ -251,8 +252,8 @@ func TestLinkOpensOnce(t *testing.T) {
 	secret := func(link string) string { _, secret, _ := strings.Cut(link, "/#"); return secret }
 	v := visit(t, p)
 	other := visit(t, p) // another browser
-	open := func(v *visitor, secret string) int {
-		status, _ := v.post("/session", fmt.Sprintf(`{"secret":%q}`, secret))
+	open := func(v *servertest.Visitor, secret string) int {
+		status, _ := v.Post("/session", fmt.Sprintf(`{"secret":%q}`, secret))
 		return status
 	}
 	used := secret(p.Link())
@@ -272,7 +273,7 @@ func TestLinkOpensOnce(t *testing.T) {
 		"longer":                    fresh + "A",
 		"in other cases":            strings.ToLower(fresh),
 		"of another page":           secret(elsewhere.Link()),
-		"a token":                   other.token,
+		"a token":                   other.Token,
 		"none":                      "",
 	} {
 		if status := open(v, secret); status != http.StatusForbidden {
@@ -295,8 +296,8 @@ func TestRestartOnTheSamePort(t *testing.T) {
 	v := visit(t, before)
 	stale := before.Link()
 	back := ask(t.Context(), before, exec("1", "git", "status"))
-	id := v.events().question("open").ID
-	_, number, _ := strings.Cut(v.origin, "127.0.0.1:")
+	id := v.Events().Question("open").ID
+	_, number, _ := strings.Cut(v.Origin, "127.0.0.1:")
 	port, err := strconv.Atoi(number)
 	if err != nil {
 		t.Fatal(err)
@@ -312,8 +313,8 @@ func TestRestartOnTheSamePort(t *testing.T) {
 
 	after := listen(t, &page.Options{Port: port})
 	back = ask(t.Context(), after, exec("1", "rm", "-rf", "/"))
-	stream := visit(t, after).events()
-	if now := stream.question("open").ID; now != id {
+	stream := visit(t, after).Events()
+	if now := stream.Question("open").ID; now != id {
 		t.Fatalf("the question is number %d, it was %d", now, id)
 	}
 	_, secret, _ := strings.Cut(stale, "/#")
@@ -325,11 +326,11 @@ func TestRestartOnTheSamePort(t *testing.T) {
 		{"/conversations/1/stop", `{}`, http.StatusUnauthorized},
 		{"/session", fmt.Sprintf(`{"secret":%q}`, secret), http.StatusForbidden},
 	} {
-		if status, body := v.post(tt.path, tt.body); status != tt.want {
+		if status, body := v.Post(tt.path, tt.body); status != tt.want {
 			t.Errorf("%s: %d %s", tt.path, status, body)
 		}
 	}
-	if res, _ := v.send(v.request(http.MethodGet, "/events", "")); res.StatusCode != http.StatusUnauthorized {
+	if res, _ := v.Send(v.Request(http.MethodGet, "/events", "")); res.StatusCode != http.StatusUnauthorized {
 		t.Errorf("events: %s", res.Status)
 	}
 	select {

@@ -116,8 +116,9 @@ type golden struct {
 	waits        map[string]chan struct{} // of the model's turns
 	*goldenClient
 	clients    []*goldenClient
-	page       *visitor
-	onPage     int // the question that the page has shown
+	page       *servertest.Visitor
+	events     *servertest.PageEvents // of it
+	onPage     int                    // the question that the page has shown
 	out        strings.Builder
 	ids, polls int
 	calls      map[string]*goldenCall
@@ -428,16 +429,17 @@ func (g *golden) visit(what, answer string) {
 			link = goldenLink.FindString(g.p.errors())
 			return link != ""
 		})
-		g.page = visit(g.t, link)
+		g.page = servertest.Visit(g.t, link)
+		g.events = g.page.Events()
 	case "told":
 		methods := map[string][]string{"handshake": {"codex/event", "notifications/message"}, "modern": {"codex/event"}}
 		for _, method := range methods[g.era] {
 			g.p.await("a link", func(m map[string]any) bool { return m["method"] == method && goldenLink.MatchString(line(m)) })
 		}
 	case "answer":
-		g.page.answer(g.onPage, answer)
+		g.page.Answer(g.onPage, answer)
 	default:
-		q := g.page.await(what)
+		q := g.events.Question(what)
 		g.onPage = q.ID
 		fmt.Fprintf(&g.out, "# page %s\n%s\n", what, line(map[string]any{"command": q.Question.Command, "decision": q.Question.Decision, "by": q.Question.By}))
 	}

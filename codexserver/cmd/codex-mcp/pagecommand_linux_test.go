@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -55,8 +56,8 @@ func TestEndToEndPageLink(t *testing.T) {
 	s.await("a link, which nobody reads", func(m map[string]any) bool {
 		return contains(m, map[string]any{"method": "notifications/message", "params": map[string]any{"level": "warning"}}) && goldenLink.MatchString(line(m))
 	})
-	v := visit(t, atTerminal("")[0])
-	v.await("open")
+	v := servertest.Visit(t, atTerminal("")[0])
+	v.Events().Question("open")
 	if code, out := page(""); code != 1 || !strings.Contains(out, errNoTerminal.Error()) || strings.Contains(out, "/#") {
 		t.Errorf("without a terminal: %d %s", code, out)
 	}
@@ -77,9 +78,9 @@ func TestEndToEndPageLink(t *testing.T) {
 			t.Errorf("the list lacks %q: %d %s", want, code, out)
 		}
 	}
-	_, port, _ := strings.Cut(strings.TrimPrefix(v.origin, "http://"), ":")
+	_, port, _ := strings.Cut(strings.TrimPrefix(v.Origin, "http://"), ":")
 	for _, id := range []string{strconv.Itoa(s.cmd.Process.Pid), port} {
-		if link := atTerminal(id)[0]; !strings.HasPrefix(link, v.origin+"/#") {
+		if link := atTerminal(id)[0]; !strings.HasPrefix(link, v.Origin+"/#") {
 			t.Errorf("%s: the link is %s", id, link)
 		}
 	}
@@ -94,8 +95,8 @@ func TestEndToEndPageLink(t *testing.T) {
 	}
 
 	for _, link := range []string{atTerminal(port)[0], here} {
-		v := visit(t, link)
-		v.answer(v.await("open").ID, `{"action":"accept"}`)
+		v := servertest.Visit(t, link)
+		v.Answer(v.Events().Question("open").ID, `{"action":"accept"}`)
 	}
 	s.answer()
 	s.stdin.Close()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/shared"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -157,9 +158,9 @@ func TestEndToEndSharedComesBack(t *testing.T) {
 	if got := s.servers(); len(got) != 1 || len(before) != 1 || got[0] != before[0] {
 		t.Errorf("servers %v, before %v", got, before)
 	}
-	page := visit(t, s.link())
+	page := servertest.Visit(t, s.link()).Events()
 	close(released)
-	page.await("open")
+	page.Question("open")
 	for _, e := range editors {
 		until(t, e.name+" is not asked", func() bool { return get(e).Status == "input_required" })
 		<-time.After(approve.Instant) // the page asks, too, so that an approval at once is no person's
@@ -173,7 +174,7 @@ func TestEndToEndSharedComesBack(t *testing.T) {
 			t.Errorf("the command wrote %q, want %q (%v)", ran, want, err)
 		}
 	}
-	if q := page.await("decided"); q.Question.By != "client" {
+	if q := page.Question("decided"); q.Question.By != "client" {
 		t.Errorf("the page shows %+v", q)
 	}
 	editors[0].now.kill()
