@@ -150,29 +150,6 @@ func (s *site) raw(t *testing.T, parts ...string) (status []string) {
 
 const head = "POST / HTTP/1.1\r\nHost: HOST\r\nAuthorization: Bearer ann\r\nContent-Type: application/json\r\nMcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: codex\r\n"
 
-// TestSmuggling sends requests with an ambiguous length, each followed by another request.
-// The server must serve none of them.
-func TestSmuggling(t *testing.T) {
-	s := open(t, untouched(t), nil, nil)
-	body, _ := modern("1", "tools/call", "{}", call)
-	second := head + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body)
-	for name, request := range map[string]string{
-		"two lengths":            head + "Content-Length: 0\r\nContent-Length: 5\r\n\r\n" + second,
-		"a broken length":        head + "Content-Length: +5\r\n\r\n" + second,
-		"two hosts":              strings.Replace(head, "\r\n", "\r\nHost: evil.example\r\n", 1) + "Content-Length: 0\r\n\r\n",
-		"another coding":         head + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n" + second,
-		"two codings":            head + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n" + second,
-		"space before the colon": head + "Content-Length : 5\r\n\r\n" + second,
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := s.raw(t, request)
-			if len(got) == 0 || len(got) > 1 || !strings.Contains(got[0], " 400 ") && !strings.Contains(got[0], " 501 ") {
-				t.Errorf("%q", got)
-			}
-		})
-	}
-}
-
 // TestUnreadBodies sends the headers of a request whose body does not arrive, most of them refused. The
 // server must close the connection.
 func TestUnreadBodies(t *testing.T) {

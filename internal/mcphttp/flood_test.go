@@ -2,66 +2,15 @@ package mcphttp_test
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 )
-
-// heap returns the bytes in use after a collection.
-func heap() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
-}
-
-// TestTenThousandStreams opens more streams than a principal may have. Most are refused, and
-// the memory that they take is bounded.
-func TestTenThousandStreams(t *testing.T) {
-	const streams, most = 10_000, 64 << 20
-	s := open(t, echo, nil, nil)
-	s.post(`{}`, nil)
-	before := heap()
-	body, h := modern("1", "subscriptions/listen", "{}", `"notifications":{}`)
-	open, refused := 0, 0
-	for range streams {
-		answer, err := http.DefaultClient.Do(s.request(t.Context(), http.MethodPost, body, h))
-		if err != nil {
-			t.Fatal(err)
-		}
-		switch answer.StatusCode {
-		case http.StatusOK:
-			open++
-			defer answer.Body.Close()
-			continue
-		case http.StatusTooManyRequests:
-			refused++
-		default:
-			t.Fatalf("%s", answer.Status)
-		}
-		_, _ = io.Copy(io.Discard, answer.Body)
-		answer.Body.Close()
-	}
-	if open != 256 || refused != streams-open {
-		t.Errorf("%d are open, %d were refused", open, refused)
-	}
-	if after := heap(); after > before+most {
-		t.Errorf("%d MiB for %d streams", (after-before)>>20, streams)
-	}
-	h["Authorization"] = "Bearer bob"
-	body, _ = modern("1", "server/discover", "{}", "")
-	h["Mcp-Method"] = "server/discover"
-	if got := s.post(body, h); got.status != 200 {
-		t.Errorf("another principal: %+v", got)
-	}
-}
 
 // TestHTTP2 uses both eras over HTTP/2, and checks that it refuses the same requests as over
 // HTTP/1.

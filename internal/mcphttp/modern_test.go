@@ -40,6 +40,7 @@ func TestModern(t *testing.T) {
 		{"a name that the body lacks", "tools/call", ``, nil, 400, `"code":-32020`},
 		{"broken base64", "tools/call", call, headers{"Mcp-Name": "=?base64?***?="}, 400, `"code":-32020`},
 		{"other base64", "tools/call", call, headers{"Mcp-Name": "=?base64?bm9wZQ==?="}, 400, `"code":-32020`},
+		{"another task", "tasks/cancel", `"taskId":"t"`, headers{"Mcp-Name": "another"}, 400, `"code":-32020`},
 		{"not ASCII", "tools/call", call, headers{"Mcp-Name": "codéx"}, 400, `"code":-32020`},
 		{"a mirrored thread", "tools/call", ofThread, headers{"Mcp-Name": "codex-interrupt", "Mcp-Param-Thread-Id": "t"}, 200, `"result"`},
 		{"a mirrored thread in base64", "tools/call", ofThread, headers{"Mcp-Name": "codex-interrupt", "Mcp-Param-Thread-Id": "=?base64?dA==?="}, 200, `"result"`},
@@ -130,42 +131,6 @@ func TestTaskIsNotParked(t *testing.T) {
 	if l := s.handler.Load(); !l.Busy || l.Parked {
 		t.Errorf("load %+v", l)
 	}
-}
-
-// TestModernTask creates a task. It continues when its request is closed, and another
-// principal cannot see it.
-func TestModernTask(t *testing.T) {
-	e, began, ended := stuck()
-	s := open(t, e, &codexserver.Options{Home: t.TempDir(), Tasks: codexserver.TaskOptions{Grace: -1}}, nil)
-	tasks := `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
-	body, h := modern("1", "tools/call", tasks, call)
-	got := s.post(body, h)
-	wait(t, began)
-	id := found(t, got.body, "taskId")
-	named := `"taskId":"` + id + `"`
-	body, h = modern("2", "tasks/get", tasks, named)
-	if got := s.post(body, h); !strings.Contains(got.body, `"status":"working"`) {
-		t.Errorf("the task: %+v", got)
-	}
-	h["Authorization"] = "Bearer bob"
-	if got := s.post(body, h); !strings.Contains(got.body, "no such task") || strings.Contains(got.body, "working") {
-		t.Errorf("to another principal: %+v", got)
-	}
-	listen, lh := modern("3", "subscriptions/listen", tasks, `"notifications":{"taskIds":["`+id+`"]}`)
-	v := s.stream(http.MethodPost, listen, lh)
-	v.until("subscriptions/acknowledged")
-	v.until(`"working"`)
-	body, h = modern("4", "tasks/cancel", tasks, named)
-	h["Mcp-Name"] = "another"
-	if got := s.post(body, h); got.status != 400 {
-		t.Errorf("Mcp-Name is another task: %+v", got)
-	}
-	h["Mcp-Name"] = id
-	if got := s.post(body, h); got.status != 200 {
-		t.Errorf("cancel: %+v", got)
-	}
-	wait(t, ended)
-	v.until(`"cancelled"`)
 }
 
 // TestTasksLimit checks that a principal who has the maximum of tasks is refused one more, and

@@ -117,43 +117,6 @@ func TestClientCancels(t *testing.T) {
 	}
 }
 
-// TestClientResumesStreams breaks every connection in the middle of a call.
-func TestClientResumesStreams(t *testing.T) {
-	t.Parallel() // it waits
-	e, _, goOn := held(echo)
-	s := open(t, e, nil, nil)
-	_, over := started(t, s.url, "hello")
-	s.server.CloseClientConnections()
-	close(goOn)
-	if got := wait(t, over); !strings.Contains(got, "heard hello") {
-		t.Error(got)
-	}
-}
-
-// started begins a session and a call in it, whose turn has started. The channel gets the result, or
-// the error.
-func started(t *testing.T, url, prompt string) (p *jsonrpc.Peer, over chan string) {
-	t.Helper()
-	events, over := make(chan string, 64), make(chan string, 1)
-	m := &jsonrpc.Mux{}
-	m.HandleRaw("codex/event", func(_ context.Context, params json.RawMessage) (any, error) {
-		events <- string(params)
-		return nil, nil
-	})
-	p = connect(t, url, m)
-	initialize(t, p)
-	go func() {
-		text, err := tool(t, t.Context(), p, prompt)
-		if err != nil {
-			text = "error: " + err.Error()
-		}
-		over <- text
-	}()
-	for !strings.Contains(wait(t, events), "task_started") {
-	}
-	return p, over
-}
-
 // TestClientWithoutServer checks the errors for a server that cannot be reached, refuses the
 // token, or is not an MCP server.
 func TestClientWithoutServer(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -261,30 +260,6 @@ func TestClientOpenQuestionKeepsItsSession(t *testing.T) {
 			t.Errorf("afterwards: %s, %v, %d sessions", got, err, s.started.Load())
 		}
 	})
-}
-
-// TestClientServerRestarts ends the real server during a call and starts another one in its
-// place.
-func TestClientServerRestarts(t *testing.T) {
-	t.Parallel() // it waits
-	e, _, _ := stuck()
-	first := open(t, e, nil, nil)
-	second := open(t, echo, nil, nil)
-	var target atomic.Pointer[http.Handler]
-	var handler http.Handler = first.handler
-	target.Store(&handler)
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*target.Load()).ServeHTTP(w, r) }))
-	t.Cleanup(front.Close)
-	p, over := started(t, front.URL, "hang")
-	var next http.Handler = second.handler
-	target.Store(&next)
-	front.CloseClientConnections()
-	if got := wait(t, over); !strings.HasPrefix(got, "error: ") || !strings.Contains(got, "session has ended") {
-		t.Errorf("the call that was lost with the server: %s", got)
-	}
-	if got, err := tool(t, t.Context(), p, "hello"); err != nil || !strings.Contains(got, "heard hello") {
-		t.Errorf("afterwards: %s, %v", got, err)
-	}
 }
 
 // TestClientCloses closes the transport while the server does not answer, and while nobody reads what it sent.
