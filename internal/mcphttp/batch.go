@@ -17,8 +17,7 @@ const maxBatch = 256
 // errBatch is the answer to a batch outside of a session of batchVersion.
 var errBatch = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "batches are not accepted"}
 
-// postBatch serves a POST of a valid array. If a message of it is invalid or not allowed, none
-// is handled.
+// postBatch serves a POST of a valid array. If a message of it is invalid, none is handled.
 func (h *Handler) postBatch(w http.ResponseWriter, r *http.Request, p *principal, who Principal, body []byte) {
 	noteMessage(w, &envelope{method: "batch"})
 	s := h.session(p, r.Header.Get(headerSession))
@@ -38,19 +37,13 @@ func (h *Handler) postBatch(w http.ResponseWriter, r *http.Request, p *principal
 		if fault == nil && e.meta != nil {
 			fault = errBatch // that version has none
 		}
-		switch {
-		case fault != nil:
+		if fault != nil {
 			fail(w, http.StatusBadRequest, e.id, fault)
-			return
-		case !h.guard.allowInSession(w, who, e.id, s.needs(&e)):
-			return
-		case e.kind == request && h.refusing():
-			unavailable(w, e.id)
 			return
 		}
 		messages[i] = message{&e, body}
 	}
-	s.post(w, r, messages...)
+	h.postInSession(w, r, s, who, messages...)
 }
 
 // batches reports whether the client may send batches.

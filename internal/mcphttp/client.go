@@ -518,13 +518,6 @@ func (c *Client) forget(id jsonrpc.ID, r *errand) bool {
 	return true
 }
 
-// refuse sends the client an error in place of an answer of the server.
-func (c *Client) refuse(id jsonrpc.ID, fault *jsonrpc.Error) {
-	if m, err := errorAnswer(id, fault); err == nil {
-		c.write(m)
-	}
-}
-
 // write sends a message to the client.
 func (c *Client) write(m []byte) {
 	v := jsontext.Value(m)

@@ -33,7 +33,7 @@ func (c *Client) answer(ctx context.Context, e *envelope, r *errand, answer *htt
 		err = c.follow(ctx, e, r, answer)
 	}
 	if err != nil && c.forget(e.id, r) {
-		c.refuse(e.id, c.fault(err))
+		c.write(errorAnswer(e.id, c.fault(err)))
 	}
 }
 

@@ -163,10 +163,9 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, p *principal, who
 		fail(w, http.StatusBadRequest, e.id, fault)
 		return
 	}
-	id := r.Header.Get(headerSession)
-	version := r.Header.Values(headerVersion)
+	id, version := r.Header.Get(headerSession), r.Header.Values(headerVersion)
 	switch {
-	case e.meta != nil, len(version) == 1 && version[0] == modern.ProtocolVersion:
+	case e.meta != nil, slices.Equal(version, []string{modern.ProtocolVersion}):
 		h.postModern(w, r, p, who, &e, body)
 	case !legacyVersion(version):
 		fail(w, http.StatusBadRequest, e.id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s: unknown version", headerVersion))
@@ -176,16 +175,27 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, p *principal, who
 		fail(w, http.StatusBadRequest, e.id, noEra(&e))
 	default:
 		s := h.session(p, id)
-		switch {
-		case s == nil:
+		if s == nil {
 			fail(w, http.StatusNotFound, e.id, errEnded)
-		case !h.guard.allowInSession(w, who, e.id, s.needs(&e)):
-		case e.kind == request && h.refusing():
-			unavailable(w, e.id)
-		default:
-			s.post(w, r, message{&e, body})
+			return
+		}
+		h.postInSession(w, r, s, who, message{&e, body})
+	}
+}
+
+// postInSession serves a POST of a session: one message, or those of a batch. If one of them is not allowed, none is
+// handled.
+func (h *Handler) postInSession(w http.ResponseWriter, r *http.Request, s *session, who Principal, messages ...message) {
+	for _, m := range messages {
+		if !h.guard.allowInSession(w, who, m.id, s.needs(m.envelope)) {
+			return
+		}
+		if m.kind == request && h.refusing() {
+			unavailable(w, m.id)
+			return
 		}
 	}
+	s.post(w, r, messages...)
 }
 
 // noEra returns the answer to a message that has neither a session nor metadata, so that its

@@ -98,18 +98,16 @@ func checkText(h http.Header, header string, text *string) *jsonrpc.Error {
 	return nil
 }
 
-// oneHeader returns a header that must occur once, in printable ASCII.
+// oneHeader returns a header, which must be in printable ASCII. It occurs at most once, see once.
 func oneHeader(h http.Header, name string) (string, *jsonrpc.Error) {
-	values := h.Values(name)
+	value := h.Get(name)
 	switch {
-	case len(values) == 0:
+	case len(h.Values(name)) == 0:
 		return "", mismatch("%s is missing", name)
-	case len(values) > 1:
-		return "", mismatch("%s occurs twice", name)
-	case strings.ContainsFunc(values[0], func(r rune) bool { return r != '\t' && (r < ' ' || r > '~') }):
+	case strings.ContainsFunc(value, func(r rune) bool { return r != '\t' && (r < ' ' || r > '~') }):
 		return "", mismatch("%s has invalid characters", name)
 	}
-	return values[0], nil
+	return value, nil
 }
 
 // metaVersion returns the version in the _meta of a request, nil if it is not a string.
@@ -122,7 +120,7 @@ func mismatch(format string, args ...any) *jsonrpc.Error {
 // legacyVersion reports whether a request of a session may have these values of
 // Mcp-Protocol-Version: one supported version, or none, as before 2025-06-18.
 func legacyVersion(values []string) bool {
-	return len(values) == 0 || len(values) == 1 && values[0] != modern.ProtocolVersion && slices.Contains(era.Versions(), values[0])
+	return len(values) == 0 || values[0] != modern.ProtocolVersion && slices.Contains(era.Versions(), values[0])
 }
 
 // accepts reports whether the client accepts all of these media types.
