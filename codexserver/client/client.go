@@ -168,8 +168,12 @@ func (c *Client) Info() Info {
 		return Info{}
 	}
 	s := c.session.Server()
+	said := s.Extra["engine"]
+	if c.session.Modern() {
+		said = json.RawMessage(c.session.Meta("io.github.codexmcp/engine"))
+	}
 	var e struct{ Name, Reason string }
-	_ = json.Unmarshal(s.Extra["engine"], &e) // after an error there is no engine
+	_ = json.Unmarshal(said, &e) // after an error there is no engine
 	return Info{s.Name, s.Version, e.Name, e.Reason}
 }
 

@@ -59,6 +59,7 @@ type Session struct {
 	modern  bool
 	server  mcptypes.Implementation
 	offers  map[string]jsontext.Value // the server's capabilities
+	meta    map[string]jsontext.Value // of the answer to server/discover
 
 	mu    sync.Mutex
 	calls int
@@ -176,6 +177,10 @@ func (s *Session) Modern() bool { return s.modern }
 // Server returns what the server says about itself.
 func (s *Session) Server() mcptypes.Implementation { return s.server }
 
+// Meta returns a member of the _meta with which the server introduced itself, nil if it is missing. A handshake has
+// none.
+func (s *Session) Meta(name string) jsontext.Value { return s.meta[name] }
+
 // Offers reports whether the server has a capability, such as tools.
 func (s *Session) Offers(capability string) bool {
 	v, ok := s.offers[capability]
@@ -201,14 +206,8 @@ func (s *Session) greet(ctx context.Context) error {
 	var refused *jsonrpc.Error
 	switch {
 	case err == nil && slices.Contains(found.SupportedVersions, modern.ProtocolVersion):
-		s.modern, s.offers = true, found.Capabilities
+		s.modern, s.offers, s.meta = true, found.Capabilities, found.Meta
 		_ = jsonv2.Unmarshal(found.Meta[modern.MetaServerInfo], &s.server) // it may be missing
-		if e := found.Meta["io.github.codexmcp/engine"]; e != nil {
-			if s.server.Extra == nil {
-				s.server.Extra = map[string]json.RawMessage{}
-			}
-			s.server.Extra["engine"] = json.RawMessage(e) // where the handshake has it
-		}
 		return nil
 	case err == nil, errors.As(err, &refused), probe.Err() != nil && ctx.Err() == nil, errors.Is(err, ErrAnswer):
 		if err == nil {
