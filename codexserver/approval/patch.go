@@ -28,15 +28,9 @@ func PatchQuestion(r protocol.PatchApprovalRequest, engine, home string) *elicit
 	p := &patch{r, engine, home, make([]change, 0, len(r.Changes))}
 	for _, path := range slices.Sorted(maps.Keys(r.Changes)) {
 		f := r.Changes[path]
-		c := change{Path: path, Via: r.Links[path], Kind: "update", Diff: f.Diff(), Why: r.Why[path]}
+		c := change{Path: path, Via: r.Links[path], Kind: f.Kind(), Diff: f.Diff(), Why: r.Why[path]}
 		c.Added, c.Removed = f.Lines()
-		switch {
-		case f.Add != nil:
-			c.Kind = "add"
-		case f.Delete != nil:
-			c.Kind = "delete"
-		case f.Update != nil && f.Update.MovePath != nil:
-			c.MoveTo = *f.Update.MovePath
+		if c.MoveTo = f.MovedTo(); c.MoveTo != "" {
 			c.MoveVia, c.Why = r.Links[c.MoveTo], cmp.Or(c.Why, r.Why[c.MoveTo])
 		}
 		p.changes = append(p.changes, c)

@@ -164,17 +164,12 @@ func viewFiles(changes map[string]protocol.FileChange, cwd string) []file {
 	files := make([]file, 0, len(changes))
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
 		c := changes[name]
-		f := file{Kind: "update", Diff: elicit.ShowText(c.Diff())}
+		f := file{Kind: c.Kind(), Diff: elicit.ShowText(c.Diff())}
 		f.Path, f.Outside = place(name, cwd)
 		f.Added, f.Removed = c.Lines()
-		switch {
-		case c.Add != nil:
-			f.Kind = "add"
-		case c.Delete != nil:
-			f.Kind = "delete"
-		case c.Update != nil && c.Update.MovePath != nil:
+		if to := c.MovedTo(); to != "" {
 			var outside bool
-			f.MoveTo, outside = place(*c.Update.MovePath, cwd)
+			f.MoveTo, outside = place(to, cwd)
 			f.Outside = f.Outside || outside
 		}
 		files = append(files, f)

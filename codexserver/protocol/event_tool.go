@@ -112,6 +112,25 @@ type FileChange struct {
 	Update *FileUpdate  `json:"update,omitzero"`
 }
 
+// Kind returns "add", "delete" or "update".
+func (c FileChange) Kind() string {
+	switch {
+	case c.Add != nil:
+		return "add"
+	case c.Delete != nil:
+		return "delete"
+	}
+	return "update"
+}
+
+// MovedTo returns the path to which the change moves its file, or "".
+func (c FileChange) MovedTo() string {
+	if c.Update == nil || c.Update.MovePath == nil {
+		return ""
+	}
+	return *c.Update.MovePath
+}
+
 // Diff returns the change as lines, each after "+", "-" or " ", or a heading that begins with "@@". A file that is
 // added or removed and has no line break at its end has a last line that begins with a backslash, as in a patch.
 func (c FileChange) Diff() string {

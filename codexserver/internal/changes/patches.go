@@ -43,15 +43,10 @@ func (p *Patches) of(path string) *git.Change {
 }
 
 func patched(path string, f protocol.FileChange) git.Change {
-	c := git.Change{Path: path, Kind: git.Update, Lines: &git.Lines{}}
+	c := git.Change{Path: path, Kind: git.ChangeKind(f.Kind()), Lines: &git.Lines{}}
 	c.Lines.Added, c.Lines.Removed = f.Lines()
-	switch {
-	case f.Add != nil:
-		c.Kind = git.Add
-	case f.Delete != nil:
-		c.Kind = git.Delete
-	case f.Update != nil && f.Update.MovePath != nil && *f.Update.MovePath != path:
-		c.Kind, c.From, c.Path = git.Rename, path, *f.Update.MovePath
+	if to := f.MovedTo(); to != "" && to != path {
+		c.Kind, c.From, c.Path = git.Rename, path, to
 	}
 	return c
 }

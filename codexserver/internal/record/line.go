@@ -139,14 +139,9 @@ func (s *Subject) Bound() {
 func ChangesOf(patch map[string]protocol.FileChange, diffs bool) (all []Change) {
 	for _, path := range slices.Sorted(maps.Keys(patch)) {
 		f := patch[path]
-		c := Change{Path: path, Kind: "update"}
-		switch {
-		case f.Add != nil:
-			c.Kind = "add"
-		case f.Delete != nil:
-			c.Kind = "delete"
-		case f.Update != nil && f.Update.MovePath != nil && *f.Update.MovePath != path:
-			c.MoveTo = *f.Update.MovePath
+		c := Change{Path: path, Kind: f.Kind()}
+		if to := f.MovedTo(); to != path {
+			c.MoveTo = to
 		}
 		if diffs {
 			c.Diff = f.Diff()

@@ -158,8 +158,8 @@ func whyOf(r *protocol.PatchApprovalRequest) map[string]string {
 	real := make(map[string]string, len(r.Changes)) // by the name in the patch
 	for path, f := range r.Changes {
 		real[path] = path
-		if f.Update != nil && f.Update.MovePath != nil {
-			real[*f.Update.MovePath] = *f.Update.MovePath
+		if to := f.MovedTo(); to != "" {
+			real[to] = to
 		}
 	}
 	for path, via := range r.Links {

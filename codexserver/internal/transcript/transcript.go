@@ -164,14 +164,7 @@ func patchLines(changes map[string]protocol.FileChange) string {
 			lines = append(lines, "and "+strconv.Itoa(len(changes)-i)+" more files")
 			break
 		}
-		kind := "update "
-		switch c := changes[path]; {
-		case c.Add != nil:
-			kind = "add "
-		case c.Delete != nil:
-			kind = "delete "
-		}
-		lines = append(lines, kind+showLine(path))
+		lines = append(lines, changes[path].Kind()+" "+showLine(path))
 	}
 	return strings.Join(lines, "\n")
 }
