@@ -8,6 +8,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/stack"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
@@ -92,9 +93,7 @@ func (c *call) run(f func() *mcptypes.CallToolResult, leave func()) {
 		defer c.session.calls.end(c)
 		defer leave()
 		defer c.cancel(nil)
-		var err error
-		c.result, err = recovered(c.session.Log(), "a tool", func() (*mcptypes.CallToolResult, error) { return f(), nil })
-		if err != nil {
+		if stack.Guard(c.session.Log(), "a tool", func() error { c.result = f(); return nil }) != nil {
 			c.result = tools.Broken()
 		}
 	})

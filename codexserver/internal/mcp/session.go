@@ -2,15 +2,15 @@ package mcp
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/internal/stack"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json/jsontext"
@@ -148,26 +148,18 @@ func (s *Session) later(r *jsonrpc.Request, answer func() (any, error)) {
 	reply := r.Responder()
 	s.Go(func() {
 		defer s.open.leave()
-		result, err := recovered(s.Log(), r.Method, answer)
-		if err != nil {
-			result = nil
+		var result any
+		err := stack.Guard(s.Log(), r.Method, func() (err error) { // the peer does so only on its own goroutines
+			result, err = answer()
+			return err
+		})
+		if errors.Is(err, stack.ErrPanicked) {
+			err = jsonrpc.Errorf(jsonrpc.CodeInternalError, "internal error: the handler panicked")
 		}
 		if sent := reply.Reply(result, err); sent != nil {
 			s.Log().Debug(r.Method, "error", sent)
 		}
 	})
-}
-
-// recovered calls f and converts a panic to an error. The peer does that only on its own
-// goroutines.
-func recovered[R any](log *slog.Logger, in string, f func() (R, error)) (result R, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			log.Error("panic", "in", in, "value", fmt.Sprint(v), "stack", string(debug.Stack()))
-			err = jsonrpc.Errorf(jsonrpc.CodeInternalError, "internal error: the handler panicked")
-		}
-	}()
-	return f()
 }
 
 // limit counts up to [maxLong] requests or calls. The zero limit is ready.

@@ -49,9 +49,6 @@ func NewTable(e engine.Engine, approvals *approve.Options) *Table {
 // thread begins.
 func (t *Table) KeepIn(folder string) { t.logs = folder }
 
-// Engine returns the engine that runs the threads.
-func (t *Table) Engine() engine.Engine { return t.engine }
-
 // Share returns a new share of the table, which must be closed. Its threads belong to the
 // principal: shares of other principals can neither find nor resume an open one.
 func (t *Table) Share(principal string) *Share { return &Share{table: t, principal: principal} }
