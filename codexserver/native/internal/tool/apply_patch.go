@@ -117,8 +117,6 @@ func (b *Toolbox) folder(dir string) (patch.Folder, error) {
 	if err != nil {
 		return work, err
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	if work.Real = b.folders[dir]; work.Real == "" {
 		work.Real = real
 		b.folders[dir] = real

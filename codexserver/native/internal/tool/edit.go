@@ -113,8 +113,6 @@ const maxSeen = 10_000
 
 // sees remembers that the model knows the content of a file.
 func (b *Toolbox) sees(path, content string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	if len(b.seen) >= maxSeen {
 		clear(b.seen)
 	}
@@ -123,8 +121,6 @@ func (b *Toolbox) sees(path, content string) {
 
 // knows reports whether the model has seen a file, and whether that was its content.
 func (b *Toolbox) knows(path, content string) (seen, fresh bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	sum, seen := b.seen[path]
 	return seen, sum == sha256.Sum256([]byte(content))
 }

@@ -193,7 +193,7 @@ func (r attempt) judge() (decide.Verdict, Confinement) {
 		Strict:          r.turn.box.options.Strict,
 		Command:         r.Command,
 		Escalated:       r.Escalated,
-		SessionApproved: r.turn.box.approved(r.key()) && !r.person(),
+		SessionApproved: r.turn.box.session[r.key()] && !r.person(),
 	})
 }
 
@@ -268,7 +268,7 @@ func (r attempt) decide(ctx context.Context) (output string, err error) {
 	switch {
 	case action == decide.RunReadOnly:
 		after = decide.Verdict{Reason: "it ran in the read-only sandbox without network, which stopped it; the user is asked about commands that are not known to be safe"}
-	case r.turn.box.approved(r.key()):
+	case r.turn.box.session[r.key()]:
 		after = decide.Verdict{Action: decide.Ask, Reason: stoppedInside}
 	}
 	return r.start(ctx, c, after)
@@ -318,7 +318,7 @@ func (r *attempt) ask(ctx context.Context, reason string, then decide.Action, co
 			refusal = r.refuse(fmt.Sprintf("not run: a rule lets it run outside the sandbox, but %v", err))
 		}
 	case out.Decision == elicit.ApprovedForSession && !req.Once && !out.Confined:
-		r.turn.box.approve(r.key())
+		r.turn.box.session[r.key()] = true
 	}
 	return out.Confined, refusal, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -118,12 +117,10 @@ func (b *Toolbox) Roots(policy protocol.SandboxPolicy, cwd string) (box.Roots, e
 	return b.options.Sandbox.Roots(policy, cwd, b.options.Environ)
 }
 
-// Toolbox is the tools of one conversation. It is safe for concurrent use.
+// Toolbox is the tools of one conversation, for one goroutine at a time: that of its turn.
 type Toolbox struct {
-	options Options
-	line    []string // see [LineShell]
-
-	mu       sync.Mutex
+	options  Options
+	line     []string            // see [LineShell]
 	session  map[string]bool     // commands approved for the session
 	folders  map[string]string   // where each working folder led when it was first used
 	informed map[string]bool     // messages about the sandbox that were sent to the user
@@ -243,11 +240,8 @@ func (t *Turn) confineTo(p protocol.SandboxPolicy, tells bool) (c Confinement, e
 
 // inform sends the user a message about the sandbox, once in the conversation.
 func (t *Turn) inform(message string) {
-	t.box.mu.Lock()
-	known := t.box.informed[message]
-	t.box.informed[message] = true
-	t.box.mu.Unlock()
-	if !known {
+	if !t.box.informed[message] {
+		t.box.informed[message] = true
 		t.Host.Emit(protocol.BackgroundEvent{Message: message})
 	}
 }
@@ -265,25 +259,8 @@ func (t *Turn) refuse(r protocol.Refused) string {
 // roots returns the folders that the turn's policy leaves writable.
 func (t *Turn) roots() (box.Roots, error) { return t.box.Roots(t.SandboxPolicy, t.Cwd) }
 
-// approved reports whether the user approved a command for the session.
-func (b *Toolbox) approved(key string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.session[key]
-}
-
-func (b *Toolbox) approve(key string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.session[key] = true
-}
-
 // Forget removes all approvals for the session.
-func (b *Toolbox) Forget() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	clear(b.session)
-}
+func (b *Toolbox) Forget() { clear(b.session) }
 
 func readOutcome(what string, out elicit.Outcome) (refusal string, err error) {
 	switch out.Decision {
