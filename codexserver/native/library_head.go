@@ -9,8 +9,6 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-import ()
-
 // headLines is how many lines of a rollout a list reads.
 const headLines = 64
 
