@@ -85,12 +85,12 @@ func (s *incoming) end(whole bool) (text, rest string) {
 // the provider that answers. Nothing below it tries again. A response to the turn is reported as it arrives, one to
 // another submission is not.
 func (t *turn) stream(ctx context.Context, submission string, request func() *model.Request) (*model.Response, error) {
-	progress := func(e model.Event) {
-		if e.Type == model.RateLimitsRead {
-			t.conv.meter.limits = e.RateLimits
+	progress := func(m protocol.EventMsg) {
+		if count, ok := m.(protocol.TokenCount); ok {
+			t.conv.meter.limits = count.RateLimits
 			t.conv.emitAs(submission, t.conv.meter.report())
 		} else if submission == "" {
-			t.progress(e)
+			t.progress(m)
 		}
 	}
 	began, lost := time.Now(), false // lost: the attempt before had no connection
@@ -133,7 +133,7 @@ func (t *turn) stream(ctx context.Context, submission string, request func() *mo
 }
 
 // request sends one request.
-func (t *turn) request(ctx context.Context, req *model.Request, progress func(model.Event)) (*model.Response, error) {
+func (t *turn) request(ctx context.Context, req *model.Request, progress func(protocol.EventMsg)) (*model.Response, error) {
 	leave, err := t.conv.engine.requests.Take(ctx)
 	if err != nil {
 		return nil, err
@@ -159,33 +159,25 @@ func (t *turn) keep(text, rest string) {
 
 // progress reports a response while it arrives. With show_raw_agent_reasoning, each piece of a
 // text is reported at once, as in Codex.
-func (t *turn) progress(e model.Event) {
-	raw := t.conv.cfg.ShowRawAgentReasoning
-	summaries := !t.conv.cfg.HideAgentReasoning
-	switch e.Type {
-	case model.TextDelta:
-		t.incoming.add(e.Text, raw || !t.conv.chat())
-	case model.ReasoningDelta:
-		if summaries {
-			t.conv.emit(protocol.AgentReasoningDelta{Delta: e.Text})
-		}
-	case model.ReasoningSection:
-		if summaries {
-			t.conv.emit(protocol.AgentReasoningSectionBreak{})
-		}
-	case model.RawReasoningDelta:
-		if raw {
-			t.conv.emit(protocol.AgentReasoningRawContentDelta{Delta: e.Text})
-		}
-	case model.WebSearchStarted:
-		t.conv.emit(protocol.WebSearchBegin{CallID: e.CallID})
-	case model.LeftOut:
-		t.conv.emit(protocol.BackgroundEvent{Message: e.Text})
+func (t *turn) progress(m protocol.EventMsg) {
+	show := true
+	switch m := m.(type) {
+	case protocol.AgentMessageDelta:
+		t.incoming.add(m.Delta, t.conv.cfg.ShowRawAgentReasoning || !t.conv.chat())
+		return
 	case model.ItemDone:
-		t.emitItem(e.Item)
-		if _, ok := e.Item.(protocol.MessageItem); ok {
+		t.emitItem(m.Item)
+		if _, ok := m.Item.(protocol.MessageItem); ok {
 			t.incoming.message()
 		}
+		return
+	case protocol.AgentReasoningDelta, protocol.AgentReasoningSectionBreak:
+		show = !t.conv.cfg.HideAgentReasoning
+	case protocol.AgentReasoningRawContentDelta:
+		show = t.conv.cfg.ShowRawAgentReasoning
+	}
+	if show {
+		t.conv.emit(m)
 	}
 }
 

@@ -73,7 +73,7 @@ func TestCallsInPieces(t *testing.T) {
 			for _, p := range tt.after {
 				events = append(events, `{"choices":[{"delta":{"tool_calls":[`+p+`]},"finish_reason":"tool_calls"}]}`)
 			}
-			resp, err := client(&answers{all: []answer{{body: sse(append(events, "[DONE]")...)}}}, config.Provider{}).Stream(t.Context(), &model.Request{}, func(model.Event) {})
+			resp, err := client(&answers{all: []answer{{body: sse(append(events, "[DONE]")...)}}}, config.Provider{}).Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +89,7 @@ func TestOlderCalls(t *testing.T) {
 		"one object":                 {`{"choices":[{"delta":{"tool_calls":{"id":"a","function":{"name":"f","arguments":"{\"x\":"}}}}]}`, `{"choices":[{"delta":{"tool_calls":{"function":{"arguments":"1}"}}},"finish_reason":"tool_calls"}]}`},
 		"function_call of a message": {`{"choices":[{"message":{"content":null,"function_call":{"name":"f","arguments":"{\"x\":1}"}},"finish_reason":"stop"}]}`},
 	} {
-		resp, err := client(&answers{all: []answer{{body: sse(events...)}}}, config.Provider{}).Stream(t.Context(), &model.Request{}, func(model.Event) {})
+		resp, err := client(&answers{all: []answer{{body: sse(events...)}}}, config.Provider{}).Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -100,7 +100,7 @@ func TestOlderCalls(t *testing.T) {
 // TestCallsOfBothKinds has calls in both members for them: each counts.
 func TestCallsOfBothKinds(t *testing.T) {
 	stream := sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}],"function_call":{"name":"g","arguments":"{}"}},"finish_reason":"tool_calls"}]}`)
-	resp, err := client(&answers{all: []answer{{body: stream}}}, config.Provider{}).Stream(t.Context(), &model.Request{}, func(model.Event) {})
+	resp, err := client(&answers{all: []answer{{body: stream}}}, config.Provider{}).Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestIDsInTheHistory(t *testing.T) {
 			`{"type":"response.output_item.done","item":{"type":"function_call","name":"f","arguments":"{}","call_id":"new"}}`,
 			`{"type":"response.output_item.done","item":{"type":"function_call","name":"f","arguments":"{}","call_id":"`+long+`"}}`, `{"type":"response.completed"}`),
 	} {
-		resp, err := client(&answers{all: []answer{{body: stream}}}, config.Provider{WireAPI: wire}).Stream(t.Context(), &model.Request{Items: history}, func(model.Event) {})
+		resp, err := client(&answers{all: []answer{{body: stream}}}, config.Provider{WireAPI: wire}).Stream(t.Context(), &model.Request{Items: history}, func(protocol.EventMsg) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +219,7 @@ func TestResponsesParts(t *testing.T) {
 		"a refusal in deltas":                {[]string{`{"type":"response.refusal.delta","delta":"s"}`, `{"type":"response.refusal.delta","delta":"o"}`, completed}, so, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			resp, err := client(&answers{all: []answer{{body: sse(tt.events...)}}}, config.Provider{WireAPI: config.WireResponses}).Stream(t.Context(), &model.Request{}, func(model.Event) {})
+			resp, err := client(&answers{all: []answer{{body: sse(tt.events...)}}}, config.Provider{WireAPI: config.WireResponses}).Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -122,10 +122,10 @@ func (a *chatAnswer) delta(d value) error {
 		a.text.WriteString(text)
 	}
 	if piece := a.think(d, thinking); piece != "" {
-		a.from.emit(Event{Type: RawReasoningDelta, Text: piece})
+		a.from.emit(protocol.AgentReasoningRawContentDelta{Delta: piece})
 	}
 	if text != "" {
-		a.from.emit(Event{Type: TextDelta, Text: text})
+		a.from.emit(protocol.AgentMessageDelta{Delta: text})
 	}
 	calls := d.at("tool_calls").list()
 	if only := d.at("function_call"); only.has() { // the one call of an answer, before there were several

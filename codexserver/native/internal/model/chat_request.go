@@ -62,7 +62,7 @@ type chatPart struct {
 	ImageURL map[string]string `json:"image_url,omitempty"`
 }
 
-func (w chatWire) body(req *Request, _ int) ([]byte, error) {
+func (w chatWire) body(req *Request) ([]byte, error) {
 	first, items := w.history(req)
 	var m chatMessages
 	if !w.has(reasoning) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/text"
 )
 
@@ -41,9 +42,8 @@ type Client struct {
 	// wait longer is not worth it. Default: as long as the provider asks.
 	MaxWait time.Duration
 
-	forms    sync.Map     // the [form] of requests that the provider takes, by the model
-	answered atomic.Bool  // the provider has answered a request
-	before   atomic.Int64 // bytes of the request before, which is about as long as the next one
+	forms    sync.Map    // the [form] of requests that the provider takes, by the model
+	answered atomic.Bool // the provider has answered a request
 }
 
 // Ready returns why no request can be sent, such as a missing key, or nil. It sends nothing.
@@ -55,7 +55,7 @@ func (c *Client) Ready() error {
 // Stream sends a request once, or in each form that the provider may take, and calls emit with the
 // events of the response, on the caller's goroutine. It returns the whole response, an error of this
 // package, or the context's cause. [Client.Again] says whether another attempt is worth it.
-func (c *Client) Stream(ctx context.Context, req *Request, emit func(Event)) (*Response, error) {
+func (c *Client) Stream(ctx context.Context, req *Request, emit func(protocol.EventMsg)) (*Response, error) {
 	known, _ := c.forms.Load(req.Model)
 	f, _ := known.(form)
 	if c.Provider.WireAPI != config.WireResponses {
@@ -72,17 +72,17 @@ func (c *Client) Stream(ctx context.Context, req *Request, emit func(Event)) (*R
 			return resp, err
 		}
 		if next.has(images) && !f.has(images) {
-			emit(Event{Type: LeftOut, Text: "The model cannot take images: they were left out, with a remark to the model."})
+			emit(protocol.BackgroundEvent{Message: "The model cannot take images: they were left out, with a remark to the model."})
 		}
 		if left := next.tools[len(f.tools):]; len(left) > 0 {
-			emit(Event{Type: LeftOut, Text: "The model's provider refuses these tools, so the model does not have them: " + strings.Join(left, ", ")})
+			emit(protocol.BackgroundEvent{Message: "The model's provider refuses these tools, so the model does not have them: " + strings.Join(left, ", ")})
 		}
 		f = *next
 	}
 }
 
 // stream sends a request in a form. It returns another form that the provider may take if it refuses this one.
-func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(Event)) (out *Response, next *form, err error) {
+func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(protocol.EventMsg)) (out *Response, next *form, err error) {
 	idle := time.Duration(orDefault(c.Provider.StreamIdleTimeoutMS, 300_000)) * time.Millisecond
 	a := &attempt{client: c, form: f, wire: c.wire(f), req: req, report: emit}
 	a.body = a.encode
@@ -361,6 +361,6 @@ func (c *Client) wire(f form) wire {
 type wire interface {
 	path() string
 	headers(http.Header, *Request)
-	body(req *Request, before int) ([]byte, error) // before is the size of the one before
+	body(*Request) ([]byte, error)
 	read(*attempt) (*Response, error)
 }

@@ -122,7 +122,7 @@ func client(a *answers, p config.Provider) *model.Client {
 func persist(ctx context.Context, c *model.Client, said func(wait time.Duration, say string)) (*model.Response, error) {
 	began := time.Now()
 	for n := 0; ; n++ {
-		resp, err := c.Stream(ctx, &model.Request{}, func(model.Event) {})
+		resp, err := c.Stream(ctx, &model.Request{}, func(protocol.EventMsg) {})
 		wait, say, again := c.Again(err, n, began)
 		if err == nil || !again {
 			return resp, err
@@ -209,7 +209,7 @@ func TestChatStreams(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := client(&answers{all: []answer{{body: tt.stream}}}, config.Provider{})
-			resp, err := c.Stream(t.Context(), &model.Request{}, func(model.Event) {})
+			resp, err := c.Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
 			check(t, resp, err, tt.want, tt.usage, tt.err)
 		})
 	}
@@ -264,7 +264,7 @@ func TestResponsesStreams(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := client(&answers{all: []answer{{body: tt.stream}}}, config.Provider{WireAPI: config.WireResponses})
-			resp, err := c.Stream(t.Context(), &model.Request{}, func(model.Event) {})
+			resp, err := c.Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
 			check(t, resp, err, tt.want, usage, tt.err)
 		})
 	}
@@ -428,7 +428,7 @@ func TestDefaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		silent := client(&answers{all: []answer{{hang: true}}}, config.Provider{})
-		if _, err := silent.Stream(t.Context(), &model.Request{}, func(model.Event) {}); err == nil || time.Since(begin) != 5*time.Minute {
+		if _, err := silent.Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {}); err == nil || time.Since(begin) != 5*time.Minute {
 			t.Errorf("silent: %v after %v", err, time.Since(begin))
 		}
 		busy := &answers{all: []answer{{status: 503}}}
@@ -436,7 +436,7 @@ func TestDefaults(t *testing.T) {
 			t.Errorf("busy: %v after %d requests", err, len(busy.requests))
 		}
 		whole := client(&answers{all: []answer{{body: sse(`{"choices":[{"delta":{"content":"x"}}]}`, chatDone), slow: time.Second}}}, config.Provider{})
-		if _, err := whole.Stream(t.Context(), &model.Request{}, func(model.Event) { time.Sleep(time.Hour) }); err != nil {
+		if _, err := whole.Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) { time.Sleep(time.Hour) }); err != nil {
 			t.Errorf("a slow reader: %v", err)
 		}
 	})
@@ -459,7 +459,7 @@ func TestIdleTimeout(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begin := time.Now()
 				c := client(&answers{all: []answer{tt.a}}, config.Provider{StreamIdleTimeoutMS: &idle})
-				_, err := c.Stream(t.Context(), &model.Request{}, func(model.Event) {})
+				_, err := c.Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
 				if !retryable(err) || !strings.Contains(err.Error(), "idle timeout") || time.Since(begin) != tt.want {
 					t.Errorf("after %v: %v", time.Since(begin), err)
 				}
@@ -480,7 +480,7 @@ func TestSignsOfLife(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := client(&answers{all: []answer{{body: body + sse(chatDone), slow: 4 * time.Second}}}, config.Provider{StreamIdleTimeoutMS: &idle})
-				if _, err := c.Stream(t.Context(), &model.Request{}, func(model.Event) {}); err != nil {
+				if _, err := c.Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -509,7 +509,7 @@ func TestRequestLine(t *testing.T) {
 		QueryParams: map[string]string{"api-version": "1"}, HTTPHeaders: map[string]string{"X-A": "a"},
 		EnvHTTPHeaders: map[string]string{"X-B": "THE_HEADER", "X-C": "NOT_SET"},
 	})
-	if _, err := c.Stream(t.Context(), &model.Request{ConversationID: "id"}, func(model.Event) {}); err != nil {
+	if _, err := c.Stream(t.Context(), &model.Request{ConversationID: "id"}, func(protocol.EventMsg) {}); err != nil {
 		t.Fatal(err)
 	}
 	r := a.requests[0]
@@ -563,7 +563,7 @@ func TestBodies(t *testing.T) {
 	} {
 		t.Run(string(tt.wire), func(t *testing.T) {
 			a := &answers{all: []answer{{body: sse(`{"type":"response.completed"}`, chatDone)}}}
-			if _, err := client(a, config.Provider{WireAPI: tt.wire}).Stream(t.Context(), req, func(model.Event) {}); err != nil {
+			if _, err := client(a, config.Provider{WireAPI: tt.wire}).Stream(t.Context(), req, func(protocol.EventMsg) {}); err != nil {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(tt.want, a.bodies[0]); d != "" {
@@ -579,7 +579,7 @@ func TestProviderWithoutUsage(t *testing.T) {
 	a := &answers{all: []answer{{status: 422, body: `{"detail":"extra field stream_options"}`}, {body: sse(chatDone)}}}
 	c := client(a, config.Provider{})
 	for range 2 {
-		if _, err := c.Stream(t.Context(), &model.Request{}, func(model.Event) {}); err != nil {
+		if _, err := c.Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -617,7 +617,7 @@ func TestReasoningGoesBack(t *testing.T) {
 			a := &answers{all: []answer{{body: sse(`{"choices":[{"delta":`+tt.delta+`}]}`, chatDone)}}}
 			c := client(a, config.Provider{})
 			items := []protocol.ResponseItem{protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "input_text", Text: "go"}}}}
-			resp, err := c.Stream(t.Context(), &model.Request{Items: items}, func(model.Event) {})
+			resp, err := c.Stream(t.Context(), &model.Request{Items: items}, func(protocol.EventMsg) {})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -627,7 +627,7 @@ func TestReasoningGoesBack(t *testing.T) {
 				a.all = append(a.all, answer{status: 400, body: tt.refused}, answer{body: sse(chatDone)})
 			}
 			for range 2 {
-				if _, err := c.Stream(t.Context(), &model.Request{Items: items}, func(model.Event) {}); err != nil {
+				if _, err := c.Stream(t.Context(), &model.Request{Items: items}, func(protocol.EventMsg) {}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -648,7 +648,7 @@ func TestSignsOfDroppedCalls(t *testing.T) {
 	for name, between := range map[string]protocol.ResponseItem{"a message": text("so"), "reasoning": thought, "other signs": protocol.ReasoningItem{Content: []protocol.ReasoningText{{Type: model.CallSigns, Text: "broken"}}}} {
 		a := &answers{all: []answer{{body: sse(chatDone)}}}
 		req := &model.Request{Items: []protocol.ResponseItem{signs, between, call("c", "f", "{}"), call("d", "g", "{}")}}
-		if _, err := client(a, config.Provider{}).Stream(t.Context(), req, func(model.Event) {}); err != nil {
+		if _, err := client(a, config.Provider{}).Stream(t.Context(), req, func(protocol.EventMsg) {}); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(a.bodies[0], "SIG") || strings.Contains(a.bodies[0], "broken") {

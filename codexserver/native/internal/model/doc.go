@@ -1,7 +1,7 @@
 // Package model is a client of model providers. It implements the streaming APIs Chat
 // Completions and Responses of OpenAI.
 //
-//	Request ──▶ Client.Stream ──▶ Event*  ──▶ Response or an error
+//	Request ──▶ Client.Stream ──▶ events* ──▶ Response or an error
 //
 // [Client.Stream] requests one response. It returns only whole responses: if one breaks off it
 // returns an error, so that no part of it is executed. [Client.Again] says whether and when the

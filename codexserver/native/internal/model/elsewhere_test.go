@@ -9,6 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 // TestElsewhere has what providers refuse with: another one is asked only if the request itself is not
@@ -42,7 +43,7 @@ func TestElsewhere(t *testing.T) {
 		"too long":             {answer{status: 413}, 0, false},
 		"a limit of ours":      {answer{body: sse(`{"choices":[{"delta":{"tool_calls":[` + manyCalls(129) + `]}}]}`)}, 0, false},
 	} {
-		_, err := client(&answers{all: []answer{tt.answer}}, config.Provider{}).Stream(t.Context(), &model.Request{}, func(model.Event) {})
+		_, err := client(&answers{all: []answer{tt.answer}}, config.Provider{}).Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
 		if err == nil {
 			t.Fatalf("%s: no error", name)
 		}
@@ -53,7 +54,7 @@ func TestElsewhere(t *testing.T) {
 			}
 		}
 	}
-	_, err := client(nil, config.Provider{EnvKey: "NO_KEY"}).Stream(t.Context(), &model.Request{}, func(model.Event) {})
+	_, err := client(nil, config.Provider{EnvKey: "NO_KEY"}).Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
 	if _, ok := errors.AsType[*model.ProviderError](err); ok || err == nil {
 		t.Errorf("a missing key: %v", err)
 	}

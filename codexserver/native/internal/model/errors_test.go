@@ -49,8 +49,8 @@ func TestErrorsOfProviders(t *testing.T) {
 			}}}}
 			told := 0
 			stream := func() error {
-				_, err := c.Stream(t.Context(), req, func(e model.Event) {
-					if e.Type == model.LeftOut {
+				_, err := c.Stream(t.Context(), req, func(e protocol.EventMsg) {
+					if _, ok := e.(protocol.BackgroundEvent); ok {
 						told++
 					}
 				})

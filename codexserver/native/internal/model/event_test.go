@@ -88,7 +88,7 @@ func TestWholeAnswers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, status := range []int{200, 201, 203} {
-				resp, err := client(&answers{all: []answer{{body: tt.body, status: status}}}, config.Provider{WireAPI: tt.wire}).Stream(t.Context(), &model.Request{}, func(model.Event) {})
+				resp, err := client(&answers{all: []answer{{body: tt.body, status: status}}}, config.Provider{WireAPI: tt.wire}).Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
 				check(t, resp, err, []protocol.ResponseItem{text("so")}, tt.usage, "")
 			}
 		})
@@ -111,7 +111,7 @@ func TestBrokenAnswers(t *testing.T) {
 		"half a body":                              {"", `{"choices":[{"message":{"content":"so"}`},
 		"a part of the answer that cannot be read": {"", sse(`{"choices":[{"delta":{"content":"s`, chatText, chatDone)},
 	} {
-		resp, err := client(&answers{all: []answer{{body: tt.body}}}, config.Provider{WireAPI: tt.wire}).Stream(t.Context(), &model.Request{}, func(model.Event) {})
+		resp, err := client(&answers{all: []answer{{body: tt.body}}}, config.Provider{WireAPI: tt.wire}).Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
 		if again := retryable(err); err == nil || !again {
 			t.Errorf("%s: %+v, %v", name, resp, err)
 		}
@@ -132,9 +132,9 @@ func TestHalvesOfCharacters(t *testing.T) {
 			}
 		}
 		said := ""
-		resp, err := client(&answers{all: []answer{{body: sse(append(events, chatDone, `{"type":"response.completed"}`)...)}}}, config.Provider{WireAPI: wire}).Stream(t.Context(), &model.Request{}, func(e model.Event) {
-			if e.Type == model.TextDelta {
-				said += e.Text
+		resp, err := client(&answers{all: []answer{{body: sse(append(events, chatDone, `{"type":"response.completed"}`)...)}}}, config.Provider{WireAPI: wire}).Stream(t.Context(), &model.Request{}, func(e protocol.EventMsg) {
+			if m, ok := e.(protocol.AgentMessageDelta); ok {
+				said += m.Delta
 			}
 		})
 		if err != nil {
@@ -177,7 +177,7 @@ func TestWordsOfTheEnd(t *testing.T) {
 		"abort pause_turn MALFORMED_FUNCTION_CALL function_call_filter:MALFORMED_FUNCTION_CALL cancelled time_limit OTHER load stopped":                    "itself",
 	} {
 		for word := range strings.FieldsSeq(words) {
-			resp, err := client(&answers{all: []answer{{body: sse(chatText, `{"choices":[{"delta":{},"finish_reason":"`+word+`"}]}`)}}}, config.Provider{}).Stream(t.Context(), &model.Request{}, func(model.Event) {})
+			resp, err := client(&answers{all: []answer{{body: sse(chatText, `{"choices":[{"delta":{},"finish_reason":"`+word+`"}]}`)}}}, config.Provider{}).Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
 			want := cut
 			if cut == "itself" {
 				want = model.Cut(word)
@@ -188,7 +188,7 @@ func TestWordsOfTheEnd(t *testing.T) {
 		}
 	}
 	for _, tail := range []string{"[DONE]", `{"choices":[{"delta":{},"finish_reason":null}]}`} {
-		resp, err := client(&answers{all: []answer{{body: sse(chatText, tail, "[DONE]")}}}, config.Provider{}).Stream(t.Context(), &model.Request{}, func(model.Event) {})
+		resp, err := client(&answers{all: []answer{{body: sse(chatText, tail, "[DONE]")}}}, config.Provider{}).Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
 		if err != nil || resp.Cut != "" {
 			t.Errorf("no word before %s: %+v, %v", tail, resp, err)
 		}
@@ -242,7 +242,7 @@ func TestRefusalsInAnswers(t *testing.T) {
 		{"Gemini's list, with status 500", `[{"error":{"code":500,"message":"the account is empty","status":"INTERNAL"}}]`, 500, true, nil},
 	} {
 		for _, wire := range []config.WireAPI{config.WireChat, config.WireResponses} {
-			_, err := client(&answers{all: []answer{{body: tt.body, status: tt.status}}}, config.Provider{WireAPI: wire}).Stream(t.Context(), &model.Request{}, func(model.Event) {})
+			_, err := client(&answers{all: []answer{{body: tt.body, status: tt.status}}}, config.Provider{WireAPI: wire}).Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
 			if err == nil {
 				t.Errorf("%s, %s: no error", tt.name, wire)
 				continue
@@ -376,13 +376,13 @@ func TestFullContexts(t *testing.T) {
 		"This model supports at most 8 pictures in a request":                                       false,
 	} {
 		for _, status := range []int{400, 422, 500, 200} {
-			_, err := client(&answers{all: []answer{{status: status, body: `{"error":{"message":"` + words + `","type":"invalid_request_error"}}`}}}, config.Provider{}).Stream(t.Context(), &model.Request{}, func(model.Event) {})
+			_, err := client(&answers{all: []answer{{status: status, body: `{"error":{"message":"` + words + `","type":"invalid_request_error"}}`}}}, config.Provider{}).Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
 			if errors.Is(err, model.ErrContextWindow) != full {
 				t.Errorf("%s, with status %d: %v", words, status, err)
 			}
 		}
 	}
-	_, err := client(&answers{all: []answer{{status: 413, body: "Request Entity Too Large"}}}, config.Provider{}).Stream(t.Context(), &model.Request{}, func(model.Event) {})
+	_, err := client(&answers{all: []answer{{status: 413, body: "Request Entity Too Large"}}}, config.Provider{}).Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
 	if !errors.Is(err, model.ErrContextWindow) {
 		t.Errorf("status 413: %v", err)
 	}

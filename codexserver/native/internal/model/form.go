@@ -106,7 +106,7 @@ func (a *attempt) otherForm(status int, answer string) *form {
 		return nil
 	}
 	body := func(f form) (body []byte) {
-		stack.Apart(func() { body, _ = a.client.wire(f).body(a.req, 0) }) // the one that was sent could be encoded
+		stack.Apart(func() { body, _ = a.client.wire(f).body(a.req) }) // the one that was sent could be encoded
 		return body
 	}
 	now := body(a.form)

@@ -59,7 +59,7 @@ func TestMessagesForAnyTemplate(t *testing.T) {
 		"two calls": {"", []protocol.ResponseItem{call("c", "f", "{}"), output("c", "1"), call("d", "f", "{}"), output("d", "2")}, `[{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","content":"1","tool_call_id":"c"},{"role":"assistant","content":null,"tool_calls":[{"id":"d","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","content":"2","tool_call_id":"d"}]`},
 	} {
 		a := &answers{all: []answer{{body: sse(chatDone)}}}
-		if _, err := client(a, config.Provider{}).Stream(t.Context(), &model.Request{Instructions: tt.instructions, Items: tt.items}, func(model.Event) {}); err != nil {
+		if _, err := client(a, config.Provider{}).Stream(t.Context(), &model.Request{Instructions: tt.instructions, Items: tt.items}, func(protocol.EventMsg) {}); err != nil {
 			t.Fatal(err)
 		}
 		var body struct{ Messages json.RawMessage }
@@ -120,7 +120,7 @@ func TestRefusedForms(t *testing.T) {
 					req.OutputSchema = []byte(`{"type":"object"}`)
 				}
 				for range 2 {
-					if _, err := c.Stream(t.Context(), &req, func(model.Event) {}); err != nil {
+					if _, err := c.Stream(t.Context(), &req, func(protocol.EventMsg) {}); err != nil {
 						t.Fatalf("%s, %s, %q: %v", tt.name, wire, words, err)
 					}
 				}
@@ -164,7 +164,7 @@ func TestStrictRolesOfResponses(t *testing.T) {
 		}}
 		c := client(a, config.Provider{WireAPI: config.WireResponses})
 		for range 2 {
-			if _, err := c.Stream(t.Context(), req, func(model.Event) {}); err != nil {
+			if _, err := c.Stream(t.Context(), req, func(protocol.EventMsg) {}); err != nil {
 				t.Fatalf("%q: %v", words, err)
 			}
 		}
@@ -196,7 +196,7 @@ func TestSeveralRefusedForms(t *testing.T) {
 		return nil
 	}}
 	c := client(a, config.Provider{})
-	if _, err := c.Stream(t.Context(), req, func(model.Event) {}); err != nil || len(a.bodies) != 4 {
+	if _, err := c.Stream(t.Context(), req, func(protocol.EventMsg) {}); err != nil || len(a.bodies) != 4 {
 		t.Errorf("%d requests, %v", len(a.bodies), err)
 	}
 	a = &answers{all: []answer{{body: sse(chatDone)}}, refuse: func(string) *answer {
@@ -204,7 +204,7 @@ func TestSeveralRefusedForms(t *testing.T) {
 	}}
 	c = client(a, config.Provider{})
 	for n := 1; n <= 2; n++ {
-		if _, err := c.Stream(t.Context(), req, func(model.Event) {}); err == nil || !strings.Contains(err.Error(), "I do not like") || len(a.bodies) != 5*n {
+		if _, err := c.Stream(t.Context(), req, func(protocol.EventMsg) {}); err == nil || !strings.Contains(err.Error(), "I do not like") || len(a.bodies) != 5*n {
 			t.Errorf("%d requests, %v", len(a.bodies), err)
 		}
 	}
@@ -216,7 +216,7 @@ func TestFormsInAStream(t *testing.T) {
 	req := &model.Request{Items: []protocol.ResponseItem{call("c", "f", "{}"), output("c", "o")}}
 	for body, requests := range map[string]int{sse(refusal): 2, refusal: 2, sse(chatText, refusal): 1} {
 		a := &answers{all: []answer{{body: body}, {body: sse(chatDone)}}}
-		_, err := client(a, config.Provider{}).Stream(t.Context(), req, func(model.Event) {})
+		_, err := client(a, config.Provider{}).Stream(t.Context(), req, func(protocol.EventMsg) {})
 		if len(a.bodies) != requests || (err == nil) != (requests == 2) {
 			t.Errorf("%s: %d requests, %v", body, len(a.bodies), err)
 		}
@@ -272,9 +272,9 @@ func TestRefusedTools(t *testing.T) {
 			c := client(a, config.Provider{WireAPI: wire})
 			var left []string
 			for range 2 {
-				if _, err := c.Stream(t.Context(), &model.Request{Model: "m", Tools: tools}, func(e model.Event) {
-					if e.Type == model.LeftOut {
-						_, refused, _ := strings.Cut(e.Text, ": ")
+				if _, err := c.Stream(t.Context(), &model.Request{Model: "m", Tools: tools}, func(e protocol.EventMsg) {
+					if m, ok := e.(protocol.BackgroundEvent); ok {
+						_, refused, _ := strings.Cut(m.Message, ": ")
 						left = append(left, strings.Split(refused, ", ")...)
 					}
 				}); err != nil {
@@ -303,11 +303,11 @@ func TestRefusedTools(t *testing.T) {
 		}
 		return nil
 	}}
-	if _, err := client(first, config.Provider{}).Stream(t.Context(), &model.Request{Tools: many}, func(model.Event) {}); err != nil || len(first.bodies) > 20 {
+	if _, err := client(first, config.Provider{}).Stream(t.Context(), &model.Request{Tools: many}, func(protocol.EventMsg) {}); err != nil || len(first.bodies) > 20 {
 		t.Errorf("a hundred refused tools: %d requests, %v", len(first.bodies), err)
 	}
 	a := &answers{all: []answer{{status: 400, body: "Invalid schema for function 'shell'"}}}
-	if _, err := client(a, config.Provider{}).Stream(t.Context(), &model.Request{Tools: tools[:1]}, func(model.Event) {}); err == nil {
+	if _, err := client(a, config.Provider{}).Stream(t.Context(), &model.Request{Tools: tools[:1]}, func(protocol.EventMsg) {}); err == nil {
 		t.Error("a tool of the engine was left out")
 	}
 }
@@ -327,7 +327,7 @@ func TestBaseURLs(t *testing.T) {
 		"http://h/v1?":                            "http://h/v1/chat/completions?k=v",
 	} {
 		a := &answers{all: []answer{{body: sse(chatDone)}}}
-		if _, err := client(a, config.Provider{BaseURL: base, QueryParams: map[string]string{"k": "v"}}).Stream(t.Context(), &model.Request{}, func(model.Event) {}); err != nil {
+		if _, err := client(a, config.Provider{BaseURL: base, QueryParams: map[string]string{"k": "v"}}).Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {}); err != nil {
 			t.Fatal(err)
 		}
 		if got := fmt.Sprint(a.requests[0].URL); got != want {

@@ -47,7 +47,7 @@ func TestAsOpenAIReads(t *testing.T) {
 				HTTP:     http.DefaultClient, Getenv: func(string) string { return "" }, MaxBytes: 1 << 20,
 			}
 			var got read
-			resp, err := c.Stream(t.Context(), &model.Request{Model: "m"}, func(model.Event) {})
+			resp, err := c.Stream(t.Context(), &model.Request{Model: "m"}, func(protocol.EventMsg) {})
 			if err != nil {
 				got.Failed = true
 			} else {

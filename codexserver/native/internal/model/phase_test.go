@@ -11,6 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 // TestSilentProvider checks that the error names the phase in which the provider was
@@ -39,7 +40,7 @@ func TestSilentProvider(t *testing.T) {
 				transport := &http.Transport{DialContext: tt.dial}
 				c := client(nil, config.Provider{BaseURL: tt.url, StreamIdleTimeoutMS: &idle})
 				c.HTTP = &http.Client{Transport: transport}
-				_, err := c.Stream(t.Context(), &model.Request{}, func(model.Event) {})
+				_, err := c.Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
 				if !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret") {
 					t.Errorf("error %v, want %q", err, tt.want)
 				}

@@ -30,7 +30,7 @@ func TestReasoningOfResponses(t *testing.T) {
 			a := &answers{all: []answer{{body: sse(`{"type":"response.completed"}`)}}}
 			item := protocol.ReasoningItem{Summary: []protocol.ReasoningText{}, Content: tt.content, EncryptedContent: tt.encrypted}
 			req := &model.Request{Model: "m", Items: []protocol.ResponseItem{item}}
-			if _, err := client(a, config.Provider{WireAPI: config.WireResponses}).Stream(t.Context(), req, func(model.Event) {}); err != nil {
+			if _, err := client(a, config.Provider{WireAPI: config.WireResponses}).Stream(t.Context(), req, func(protocol.EventMsg) {}); err != nil {
 				t.Fatal(err)
 			}
 			if want := fmt.Sprintf(`"input":[%s],`, tt.want); !strings.Contains(a.bodies[0], want) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 // TestRedirects checks that neither the key nor the conversation is sent to another host.
@@ -39,7 +40,7 @@ func TestRedirects(t *testing.T) {
 				{body: sse(`{"choices":[{"delta":{"content":"hello"}}]}`) + "data: [DONE]\n\n"},
 			}}
 			c := client(a, config.Provider{BaseURL: tt.base, EnvKey: "THE_KEY", EnvHTTPHeaders: map[string]string{"api-key": "THE_HEADER"}})
-			_, err := c.Stream(t.Context(), &model.Request{Model: "m"}, func(model.Event) {})
+			_, err := c.Stream(t.Context(), &model.Request{Model: "m"}, func(protocol.EventMsg) {})
 			if tt.followed {
 				if err != nil || len(a.requests) != 2 || a.requests[1].Header.Get("api-key") == "" {
 					t.Errorf("error %v after %d requests", err, len(a.requests))
@@ -64,13 +65,13 @@ func TestRedirects(t *testing.T) {
 func TestRedirectsOfTheClient(t *testing.T) {
 	a := &answers{all: []answer{{status: 307, header: http.Header{"Location": {"/again"}}}}}
 	c := client(a, config.Provider{})
-	if _, err := c.Stream(t.Context(), &model.Request{Model: "m"}, func(model.Event) {}); err == nil || len(a.requests) != 10 {
+	if _, err := c.Stream(t.Context(), &model.Request{Model: "m"}, func(protocol.EventMsg) {}); err == nil || len(a.requests) != 10 {
 		t.Errorf("error %v after %d requests", err, len(a.requests))
 	}
 	a.requests = nil
 	enough := errors.New("enough")
 	c.HTTP.CheckRedirect = func(*http.Request, []*http.Request) error { return enough }
-	if _, err := c.Stream(t.Context(), &model.Request{Model: "m"}, func(model.Event) {}); !errors.Is(err, enough) || len(a.requests) != 1 {
+	if _, err := c.Stream(t.Context(), &model.Request{Model: "m"}, func(protocol.EventMsg) {}); !errors.Is(err, enough) || len(a.requests) != 1 {
 		t.Errorf("error %v after %d requests", err, len(a.requests))
 	}
 }

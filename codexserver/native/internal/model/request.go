@@ -60,34 +60,8 @@ type Response struct {
 	Cut Cut
 }
 
-// EventType is the type of an [Event].
-type EventType int
+// ItemDone has a whole item of a response, on the Responses wire. Clients do not get it.
+type ItemDone struct{ Item protocol.ResponseItem }
 
-// The events of a stream.
-const (
-	// TextDelta is a piece of the answer's text, in Text.
-	TextDelta EventType = iota + 1
-	// ReasoningDelta is a piece of a reasoning summary, in Text.
-	ReasoningDelta
-	// RawReasoningDelta is a piece of the reasoning itself, in Text.
-	RawReasoningDelta
-	// ReasoningSection begins another part of the reasoning summary.
-	ReasoningSection
-	// ItemDone has a whole Item, on the Responses wire.
-	ItemDone
-	// RateLimitsRead has the RateLimits of the response's headers, on the Responses wire.
-	RateLimitsRead
-	// WebSearchStarted has the search's CallID.
-	WebSearchStarted
-	// LeftOut says, in Text, what the model refused: this request and later ones lack it.
-	LeftOut
-)
-
-// Event is something that happens while a response arrives.
-type Event struct {
-	Type       EventType
-	Text       string
-	CallID     string
-	Item       protocol.ResponseItem
-	RateLimits *protocol.RateLimits
-}
+// EventType implements [protocol.EventMsg].
+func (ItemDone) EventType() string { return "item_done" }

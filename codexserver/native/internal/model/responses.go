@@ -55,7 +55,7 @@ type responsesTool struct {
 	Settings map[string]any `json:",embed"`
 }
 
-func (w responsesWire) body(req *Request, before int) ([]byte, error) {
+func (w responsesWire) body(req *Request) ([]byte, error) {
 	first, items := w.history(req)
 	body := responsesBody{Model: req.Model, Instructions: first, Stream: true}
 	if !w.has(extras) {
@@ -86,7 +86,7 @@ func (w responsesWire) body(req *Request, before int) ([]byte, error) {
 		return nil, err
 	}
 	head, tail, _ := bytes.Cut(b, []byte(`"input":[`)) // in a text the quotes are escaped
-	b = append(append(make([]byte, 0, len(b)+before+before/8), head...), `"input":[`...)
+	b = append(slices.Clone(head), `"input":[`...)
 	begin := len(b)
 	for _, item := range items {
 		if r, ok := item.(protocol.ReasoningItem); ok {
@@ -109,7 +109,7 @@ func (w responsesWire) body(req *Request, before int) ([]byte, error) {
 }
 
 func (responsesWire) read(to *attempt) (*Response, error) {
-	to.emit(Event{Type: RateLimitsRead, RateLimits: rateLimits(to.header)})
+	to.emit(protocol.TokenCount{RateLimits: rateLimits(to.header)})
 	a := &responsesAnswer{from: to, out: &Response{}, seen: map[string]bool{}}
 	for e := range to.events {
 		if !e.done {
@@ -162,7 +162,7 @@ func (a *responsesAnswer) event(e event) (whole bool, err error) {
 	switch kind {
 	case "response.output_text.delta", "response.refusal.delta":
 		if piece := a.text.say(e.at("delta")); piece != "" {
-			a.from.emit(Event{Type: TextDelta, Text: piece})
+			a.from.emit(protocol.AgentMessageDelta{Delta: piece})
 		}
 	case "response.output_text.done", "response.refusal.done":
 		a.wholeText(cmp.Or(e.at("text").text(), e.at("refusal").text()))
@@ -170,16 +170,16 @@ func (a *responsesAnswer) event(e event) (whole bool, err error) {
 		text, _ := e.at("part").content()
 		a.wholeText(text)
 	case "response.reasoning_summary_text.delta":
-		a.from.emit(Event{Type: ReasoningDelta, Text: e.at("delta").text()})
+		a.from.emit(protocol.AgentReasoningDelta{Delta: e.at("delta").text()})
 	case "response.reasoning_text.delta":
-		a.from.emit(Event{Type: RawReasoningDelta, Text: e.at("delta").text()})
+		a.from.emit(protocol.AgentReasoningRawContentDelta{Delta: e.at("delta").text()})
 	case "response.reasoning_summary_part.added":
-		a.from.emit(Event{Type: ReasoningSection})
+		a.from.emit(protocol.AgentReasoningSectionBreak{})
 	case "response.output_item.added":
 		item := e.at("item")
 		switch id, kind := item.at("id").text(), item.at("type").text(); kind {
 		case "web_search_call":
-			a.from.emit(Event{Type: WebSearchStarted, CallID: id})
+			a.from.emit(protocol.WebSearchBegin{CallID: id})
 		case "function_call", "custom_tool_call":
 			c := a.call(id, e)
 			c.custom, c.id, c.name, c.first = kind == "custom_tool_call", item.at("call_id").text(), item.at("name").text(), item.at("arguments").text()
@@ -214,7 +214,7 @@ func (a *responsesAnswer) event(e event) (whole bool, err error) {
 func (a *responsesAnswer) wholeText(text string) {
 	if !strings.HasSuffix(a.text.end(), text) {
 		a.text.WriteString(text)
-		a.from.emit(Event{Type: TextDelta, Text: text})
+		a.from.emit(protocol.AgentMessageDelta{Delta: text})
 	}
 }
 
@@ -285,7 +285,7 @@ func (a *responsesAnswer) add(item protocol.ResponseItem) error {
 		a.text = pieces{}
 	}
 	a.out.Items, a.seen[item.ItemType()] = items, true
-	a.from.emit(Event{Type: ItemDone, Item: item})
+	a.from.emit(ItemDone{item})
 	return nil
 }
 

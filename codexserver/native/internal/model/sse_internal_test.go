@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -132,7 +133,7 @@ func FuzzStreams(f *testing.F) {
 		for _, w := range []wire{chatWire{}, responsesWire{}} {
 			c := &Client{Getenv: func(string) string { return "" }}
 			events := []string{said, said, `{"type":"response.completed"}`, "[DONE]"}
-			s := &attempt{client: c, begun: true, report: func(Event) {}, next: func() (event, error) {
+			s := &attempt{client: c, begun: true, report: func(protocol.EventMsg) {}, next: func() (event, error) {
 				if len(events) == 0 {
 					return event{}, io.EOF
 				}
@@ -144,7 +145,7 @@ func FuzzStreams(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			if _, err := w.body(&Request{Items: resp.Items}, 0); err != nil {
+			if _, err := w.body(&Request{Items: resp.Items}); err != nil {
 				t.Errorf("the result cannot be sent: %v", err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/stack"
 )
 
@@ -21,7 +22,7 @@ type attempt struct {
 	begun  bool  // the provider has begun to answer, or no other form is wanted
 	other  *form // that the provider may take after it has refused this one
 
-	report func(Event)
+	report func(protocol.EventMsg)
 	header http.Header           // of the answer
 	next   func() (event, error) // io.EOF at the end
 	parser parser
@@ -31,8 +32,7 @@ type attempt struct {
 
 // encode returns the body of the request.
 func (a *attempt) encode() (body []byte, err error) {
-	stack.Apart(func() { body, err = a.wire.body(a.req, int(a.client.before.Load())) })
-	a.client.before.Store(int64(len(body)))
+	stack.Apart(func() { body, err = a.wire.body(a.req) })
 	return body, err
 }
 
@@ -48,13 +48,15 @@ func (a *attempt) refused(status int, h http.Header, said []byte) error {
 // failure returns the error for what the provider said in the stream.
 func (a *attempt) failure(said []byte) error { return a.refused(0, nil, said) }
 
-func (a *attempt) emit(e Event) {
-	a.begun = a.begun || e.Type != RateLimitsRead
-	a.report(e)
+func (a *attempt) emit(m protocol.EventMsg) {
+	if _, limits := m.(protocol.TokenCount); !limits {
+		a.begun = true
+	}
+	a.report(m)
 }
 
 // events yields the objects of the stream until it ends, each of which is valid until the next one. Some servers leave
-// out the empty line between several onea.
+// out the empty line between several.
 func (a *attempt) events(yield func(event) bool) {
 	for a.err == nil {
 		var e event

@@ -50,7 +50,7 @@ func TestStreamsOfProviders(t *testing.T) {
 				want.Usage = &protocol.TokenUsage{InputTokens: u.Input, CachedInputTokens: u.Cached, OutputTokens: u.Output, ReasoningOutputTokens: u.Reasoning, TotalTokens: u.Total}
 			}
 			c := client(&answers{all: []answer{{body: strings.Join(row.Lines, "\n\n") + "\n\n"}}}, config.Provider{WireAPI: row.Wire})
-			resp, err := c.Stream(t.Context(), &model.Request{}, func(model.Event) {})
+			resp, err := c.Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
 			got := streamed{}
 			if err != nil {
 				if got.Error = err.Error(); strings.Contains(got.Error, want.Error) && want.Error != "" {
