@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
@@ -21,23 +20,14 @@ var prompt string
 //go:embed prompts/files.md
 var filesPrompt string
 
-// filesText is what builtIn returns for the file tools, made once for all conversations.
-var filesText struct {
-	once sync.Once
-	text string
-}
-
 // builtIn returns the built-in instructions, for the file tools or for Codex's.
 func builtIn(files bool) string {
 	if !files {
 		return prompt
 	}
-	filesText.once.Do(func() {
-		before, rest, _ := strings.Cut(prompt, "# Tools\n")
-		_, after, _ := strings.Cut(rest, "# Permission\n")
-		filesText.text = strings.Replace(before, "Change files with apply_patch.", "Change files with edit and write.", 1) + filesPrompt + "# Permission\n" + after
-	})
-	return filesText.text
+	before, rest, _ := strings.Cut(prompt, "# Tools\n")
+	_, after, _ := strings.Cut(rest, "# Permission\n")
+	return strings.Replace(before, "Change files with apply_patch.", "Change files with edit and write.", 1) + filesPrompt + "# Permission\n" + after
 }
 
 // forShell returns the built-in instructions for the shell that runs lines.
