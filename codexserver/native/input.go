@@ -1,18 +1,13 @@
 package native
 
 import (
-	"encoding/base64"
 	"fmt"
-	"net/http"
 	"path/filepath"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/safefile"
 )
-
-// maxImage bounds an image file that is sent to the model.
-const maxImage = 20 << 20
 
 // maxShownURL bounds the URL of an image in an event, in bytes: a data URL holds the
 // whole image.
@@ -49,19 +44,10 @@ func readInput(cwd string, items []protocol.InputItem) (protocol.MessageItem, pr
 	return message, event, nil
 }
 
-// imageURL reads an image file as a data URL.
+// imageURL reads an image file as a data URL. If the content does not show its type, the name says it.
 func imageURL(cwd, path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(cwd, path)
 	}
-	data, err := safefile.Read(path, maxImage)
-	if err != nil {
-		return "", err
-	}
-	kind := http.DetectContentType(data)
-	if !strings.HasPrefix(kind, "image/") {
-		// The content does not show the type, so the name decides.
-		kind = "image/" + strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")
-	}
-	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data), nil
+	return tool.ImageURL(path, "image/"+strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), "."))
 }

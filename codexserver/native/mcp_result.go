@@ -98,7 +98,7 @@ func (b *block) plain(out *tool.Result) (text jsontext.Value, ok bool) {
 	}
 	size := base64.StdEncoding.DecodedLen(len(data))
 	remark := fmt.Sprintf("[%s, %s, about %d bytes: left out, because it is no text]", what, kind, size)
-	if _, err := base64.StdEncoding.DecodeString(data); err == nil && slices.Contains(pictureTypes, kind) && size <= maxImage && len(out.Items) < maxPictures {
+	if _, err := base64.StdEncoding.DecodeString(data); err == nil && slices.Contains(pictureTypes, kind) && size <= tool.MaxImage && len(out.Items) < maxPictures {
 		remark = fmt.Sprintf("[%s, %s: it follows as a picture]", what, kind)
 		out.Items = append(out.Items, protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "input_image", ImageURL: "data:" + kind + ";base64," + data}}})
 	}

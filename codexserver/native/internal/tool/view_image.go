@@ -20,8 +20,8 @@ var imageDefinition = model.Tool{
 },"required":["path"],"additionalProperties":false}`),
 }
 
-// maxImage is the size in bytes of the largest image file that is sent to the model.
-const maxImage = 20 << 20
+// MaxImage is the size in bytes of the largest image that is sent to the model.
+const MaxImage = 20 << 20
 
 func (t *Turn) viewImage(_ context.Context, call Call) (Result, error) {
 	var args struct {
@@ -34,7 +34,7 @@ func (t *Turn) viewImage(_ context.Context, call Call) (Result, error) {
 		return Result{Output: (&argumentError{"path", "missing"}).Error()}, nil
 	}
 	path := t.at(args.Path)
-	url, err := imageURL(path)
+	url, err := ImageURL(path, "") // only the content counts: a command can give a link to any file the name of an image
 	if err != nil {
 		return Result{Output: fmt.Sprintf("the image cannot be shown: %v", err)}, nil
 	}
@@ -51,16 +51,18 @@ func (t *Turn) viewImage(_ context.Context, call Call) (Result, error) {
 	}, nil
 }
 
-// imageURL reads an image file as a data URL. Only the content says that it is one: a command can give a link to
-// any file the name of an image.
-func imageURL(path string) (string, error) {
-	data, err := safefile.Read(path, maxImage)
+// ImageURL reads an image file as a data URL. Otherwise is the type of a content that does not show that it is one;
+// with "" such a file is an error.
+func ImageURL(path, otherwise string) (string, error) {
+	data, err := safefile.Read(path, MaxImage)
 	if err != nil {
 		return "", err
 	}
 	kind := http.DetectContentType(data)
 	if !strings.HasPrefix(kind, "image/") {
-		return "", fmt.Errorf("%s is not an image: use PNG, JPEG, GIF or WebP", path)
+		if kind = otherwise; kind == "" {
+			return "", fmt.Errorf("%s is not an image: use PNG, JPEG, GIF or WebP", path)
+		}
 	}
 	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data), nil
 }
