@@ -45,8 +45,9 @@ type conversation struct {
 
 	inbox atomic.Pointer[inbox] // the running turn's; between turns the last one's
 
-	use  sync.Mutex // held by a turn, and by work between turns
-	news []string   // messages for the user, sent at the next turn
+	use     sync.Mutex // held by a turn, and by work between turns
+	running bool       // a turn runs, and no other server has the conversation
+	news    []string   // messages for the user, sent at the next turn
 }
 
 // chosen says what a call chose for the turns of a conversation.
@@ -99,7 +100,7 @@ func (c *conversation) open(ctx context.Context) error {
 	for _, warning := range warnings {
 		c.emit(protocol.BackgroundEvent{Message: warning})
 	}
-	c.flush()
+	c.checkWrite(c.saved.file.Sync())
 	return nil
 }
 

@@ -36,22 +36,19 @@ func (e *Engine) holder(ctx context.Context, conversationID string) error {
 	return nil
 }
 
-// flush writes the lines that are missing in the rollout.
-func (c *conversation) flush() {
-	c.addNews(c.writeNews(c.saved.file.Sync()))
-}
-
-// addNews keeps a message for the user until the next turn.
-func (c *conversation) addNews(news string) {
-	if news != "" {
+// tell informs the user: at once in a turn, otherwise when the next one begins.
+func (c *conversation) tell(news string) {
+	if !c.running {
 		c.news = append(c.news, news)
+		return
 	}
+	c.host.Emit(protocol.BackgroundEvent{Message: news})
 }
 
 // refresh reads the history from the rollout if another program has continued it.
 func (c *conversation) refresh() error {
 	for _, news := range c.news {
-		c.host.Emit(protocol.BackgroundEvent{Message: news})
+		c.tell(news)
 	}
 	c.news = nil
 	err := c.saved.file.Check()
@@ -67,7 +64,7 @@ func (c *conversation) refresh() error {
 	c.providers.at = 0 // the file is for the configured provider
 	c.box.Forget()
 	c.meter.usage = old.Usage
-	c.host.Emit(protocol.BackgroundEvent{Message: "another program has written to this conversation's file; the conversation continues from there"})
+	c.tell("another program has written to this conversation's file; the conversation continues from there")
 	c.catchUp(old)
 	return nil
 }

@@ -52,7 +52,7 @@ func (e *Engine) Resume(ctx context.Context, s engine.Saved, cfg protocol.Config
 		return nil, errors.Join(err, c.Close())
 	}
 	c.introduce(old)
-	c.flush()
+	c.checkWrite(c.saved.file.Sync())
 	return c, nil
 }
 
@@ -109,7 +109,7 @@ func (c *conversation) remember(old *rollout.Rollout) {
 		items, said, left = items[n:], append(said, userTexts(items[:n])...), left+n
 		news := fmt.Sprintf("this conversation is too long: the model reads the last %d items of its history, and what the user wrote last; %d items are left out", len(items), left)
 		summary = strings.TrimSpace(summary + "\n\n[" + news + "]")
-		c.addNews(news)
+		c.tell(news)
 	}
 	if summary != "" {
 		items = append(append(c.opening(), c.bridge(said, summary)), items...)

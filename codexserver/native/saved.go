@@ -17,29 +17,17 @@ type saved struct {
 // checkWrite handles the result of a write to the rollout. The user is informed of an error
 // once. Until the lines are written, [saved.kept] fails.
 func (c *conversation) checkWrite(err error) {
-	if news := c.writeNews(err); news != "" {
-		c.host.Emit(protocol.BackgroundEvent{Message: news})
-	}
-}
-
-// writeNews returns the message for the user about the result of a write to the rollout,
-// "" for none.
-func (c *conversation) writeNews(err error) (news string) {
-	if err == nil && c.saved.missing == nil {
-		return ""
+	if (err == nil) == (c.saved.missing == nil) {
+		return
 	}
 	log := c.engine.options.Logger.With("conversation", c.ID(), "rollout", c.saved.file.Path())
-	switch {
-	case err == nil && c.saved.missing != nil:
-		c.saved.missing = nil
+	if c.saved.missing = err; err == nil {
 		log.Info("the conversation's file is complete again")
-		return "the conversation's file is complete again"
-	case err != nil && c.saved.missing == nil:
-		c.saved.missing = err
-		log.Error("the conversation cannot be written to its file", "error", err)
-		return fmt.Sprintf("the conversation cannot be written to its file; the missing lines are written as soon as that works: %v", err)
+		c.tell("the conversation's file is complete again")
+		return
 	}
-	return ""
+	log.Error("the conversation cannot be written to its file", "error", err)
+	c.tell(fmt.Sprintf("the conversation cannot be written to its file; the missing lines are written as soon as that works: %v", err))
 }
 
 // kept returns an error while the rollout lacks lines that were recorded, such as on a full

@@ -63,13 +63,17 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	c.reach()
 	c.host.Emit(protocol.TaskStarted{ModelContextWindow: c.contextWindow()})
 	release, err := c.engine.claim(c.saved.file.Path()) // another server may have it
-	if err == nil {
-		defer release()
-		defer c.flush()
-		err = c.refresh()
+	if err != nil {
+		return c.fail(err)
 	}
+	defer release()
+	c.running = true
+	defer func() {
+		c.running = false
+		c.checkWrite(c.saved.file.Sync())
+	}()
 	var over protocol.EventMsg
-	if err == nil && in.Continue != nil {
+	if err = c.refresh(); err == nil && in.Continue != nil {
 		in.Items, over, err = c.goesOn(in)
 	}
 	if err != nil {
