@@ -110,37 +110,6 @@ func TestServerWithoutTools(t *testing.T) {
 	}
 }
 
-func TestToolTimeout(t *testing.T) {
-	c := open(t, serve(t, `{}`), config.MCPServer{ToolTimeoutSec: 0.05})
-	if _, err := c.Call(t.Context(), "any", nil); err == nil || !strings.Contains(err.Error(), "no answer within 50ms") {
-		t.Errorf("Call: %v", err)
-	}
-}
-
-func TestStartupTimeout(t *testing.T) {
-	ours, theirs := jsonrpc.Pipe() // no answer comes
-	defer theirs.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if _, err := connect(ctx, ours, Options{Logger: slog.New(slog.DiscardHandler)}, mcpcall.Options{}, text.Secrets{}); err == nil {
-		t.Error("connected although the server does not answer")
-	}
-}
-
-func TestSeconds(t *testing.T) {
-	for _, tt := range []struct {
-		configured float64
-		otherwise  time.Duration
-		want       time.Duration
-	}{
-		{0, defaultStartup, 10 * time.Second}, {-1, defaultTool, time.Minute}, {0.5, defaultTool, 500 * time.Millisecond}, {1e300, defaultTool, 1e6 * time.Second},
-	} {
-		if got := seconds(tt.configured, tt.otherwise); got != tt.want {
-			t.Errorf("%v: %v, want %v", tt.configured, got, tt.want)
-		}
-	}
-}
-
 // TestNear tells servers of this machine from others. A command has no URL.
 func TestNear(t *testing.T) {
 	for url, want := range map[string]bool{

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -21,7 +20,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/google/go-cmp/cmp"
 )
 
 const token = "sk-secret-token"
@@ -338,122 +336,6 @@ func TestHostileStart(t *testing.T) {
 				if strings.Contains(err.Error(), secret) {
 					t.Errorf("the error has a secret: %v", err)
 				}
-			}
-		})
-	}
-}
-
-// TestServerThatHoldsOneCall checks that a call without an answer delays no other one, and that
-// the server learns when it is cancelled.
-func TestServerThatHoldsOneCall(t *testing.T) {
-	t.Parallel() // it waits
-	begun, cancelled := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	s := scripted(t, func(w http.ResponseWriter, r *http.Request, m message) {
-		switch {
-		case m.Method == "notifications/cancelled":
-			once.Do(func() { close(cancelled) })
-			<-r.Context().Done() // it holds that, too
-		case m.Params.Name == "hold":
-			close(begun)
-			<-r.Context().Done()
-		default:
-			reply(w, m, `{"content":[]}`)
-		}
-	})
-	c, err := reach(t, s.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	held := make(chan error, 1)
-	go func() {
-		_, err := c.Call(ctx, "hold", nil)
-		held <- err
-	}()
-	<-begun
-	for range 3 {
-		if got, err := c.Call(t.Context(), "echo", nil); err != nil {
-			t.Errorf("%s, %v", got, err)
-		}
-	}
-	cancel()
-	if err := <-held; !errors.Is(err, context.Canceled) {
-		t.Errorf("the held call: %v", err)
-	}
-	<-cancelled
-	if _, err := c.Call(t.Context(), "echo", nil); err != nil {
-		t.Errorf("afterwards: %v", err)
-	}
-}
-
-// TestForgottenSession checks that calls open one new session after the server has forgotten
-// theirs, and that a server without sessions is initialized once.
-func TestForgottenSession(t *testing.T) {
-	for _, tt := range []struct {
-		name     string
-		sessions bool
-		want     []string
-	}{
-		{"sessions", true, []string{"initialize", "notifications/initialized", "tools/list", "404", "initialize", "notifications/initialized", "tools/call", "tools/call"}},
-		{"none", false, []string{"initialize", "notifications/initialized", "tools/list", "tools/call", "tools/call"}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var mu sync.Mutex
-			var seen []string
-			current := 0
-			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				var m message
-				body, _ := io.ReadAll(r.Body)
-				if r.Method != http.MethodPost || json.Unmarshal(body, &m) != nil {
-					w.WriteHeader(http.StatusMethodNotAllowed)
-					return
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				if m.Method == "server/discover" {
-					http.Error(w, "unknown", http.StatusBadRequest)
-					return
-				}
-				if tt.sessions && m.Method == "tools/call" && current == 1 {
-					current = 2
-				}
-				name := fmt.Sprint("s", max(current, 1))
-				if m.Method != "initialize" && (tt.sessions && r.Header.Get("Mcp-Session-Id") != name || r.Header.Get("Mcp-Protocol-Version") != "2025-06-18") {
-					seen = append(seen, "404")
-					w.WriteHeader(http.StatusNotFound)
-					return
-				}
-				seen = append(seen, m.Method)
-				switch m.Method {
-				case "initialize":
-					current = max(current, 1)
-					if tt.sessions {
-						w.Header().Set("Mcp-Session-Id", fmt.Sprint("s", current))
-					}
-					reply(w, m, `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}}}`)
-				case "tools/list":
-					reply(w, m, `{"tools":[]}`)
-				case "tools/call":
-					reply(w, m, `{"content":[]}`)
-				default:
-					w.WriteHeader(http.StatusAccepted)
-				}
-			}))
-			defer s.Close()
-			c, err := reach(t, s.URL, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for range 2 {
-				if _, err := c.Call(t.Context(), "echo", nil); err != nil {
-					t.Error(err)
-				}
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if d := cmp.Diff(tt.want, seen); d != "" {
-				t.Errorf("requests (-want +got):\n%s", d)
 			}
 		})
 	}
