@@ -198,6 +198,7 @@ func TestIgnored(t *testing.T) {
 	}{
 		{"no repository", []string{"a.txt", "ig.txt", ".gitignore=ig.txt\n"}, "", []string{"a.txt"}},
 		{"the ignore file", []string{"a.txt", "ig.txt", ".ignore=ig.txt\n", ".gitignore=!ig.txt"}, "", []string{"a.txt"}},
+		{"a byte-order mark", []string{"a.txt", "ig.txt", ".gitignore=\uFEFFig.txt\n"}, "", []string{"a.txt"}},
 		{"nested", []string{"a.log.txt", "sub/a.log.txt", "sub/keep.log.txt", ".gitignore=*.log.txt\n", "sub/.gitignore=!keep.*"}, "", []string{"sub/keep.log.txt"}},
 		{"a folder", []string{"build/x.txt", "sub/build/x.txt", "b.txt", ".gitignore=build/"}, "", []string{"b.txt"}},
 		{"above the root", append(repository, ".gitignore=ig.txt\n/sub/no.txt\n", "sub/ig.txt", "sub/no.txt", "sub/a.txt"), "sub", []string{"a.txt"}},
@@ -217,8 +218,8 @@ func TestIgnored(t *testing.T) {
 
 // TestIgnoredAsByGit compares the files with those that git lists, for many .gitignore files.
 func TestIgnoredAsByGit(t *testing.T) {
-	files := []string{"a", "b.txt", "c.log", "d/a", "d/b.txt", "d/e/a", "d/e/c.log", "d/e/f/b.txt", "x y", "#h", "!i", "[z]", "d/a b/a", "e/d/a", "g*h/a", `back\slash`}
-	parts := []string{"a", "b.txt", "*.txt", "*", "?", "d", "e", "f", "**", "[a-d]", "[!a]", "[^b]*", "d*", "c.log", `\#h`, `\!i`, `\[z]`, "x y", `x\ y`, "a b", `g\*h`, "**a", "a**"}
+	files := []string{"a", "b.txt", "c.log", "d/a", "d/b.txt", "d/e/a", "d/e/c.log", "d/e/f/b.txt", "x y", "#h", "!i", "[z]", "d/a b/a", "e/d/a", "g*h/a", `back\slash`, "g{h"}
+	parts := []string{"a", "b.txt", "*.txt", "*", "?", "d", "e", "f", "**", "[a-d]", "[!a]", "[^b]*", "d*", "c.log", `\#h`, `\!i`, `\[z]`, "x y", `x\ y`, "a b", `g\*h`, "**a", "a**", "g{h"}
 	rng := rand.New(rand.NewPCG(1, 2))
 	pick := func() string { return parts[rng.IntN(len(parts))] }
 	root := tree(t, append(files, "d/.gitignore=!b.txt\n/a\n", ".gitignore=")...)
@@ -258,16 +259,5 @@ func TestIgnoredAsByGit(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q (-git +got)\n%s", lines.String(), diff)
 		}
-	}
-}
-
-func BenchmarkFiles(b *testing.B) {
-	var names []string
-	for i := range 2000 {
-		names = append(names, fmt.Sprintf("dir%02d/sub%d/file_name%04d.go", i%40, i%7, i))
-	}
-	root := tree(b, names...)
-	for b.Loop() {
-		search.Files(b.Context(), "dirname12", []string{root})
 	}
 }
