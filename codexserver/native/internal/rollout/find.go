@@ -46,7 +46,7 @@ func Paths(ctx context.Context, home string) ([]string, error) {
 		if err != nil {
 			return err
 		}
-		if _, ok := IDOf(path); ok && d.Type().IsRegular() {
+		if isRollout(path) && d.Type().IsRegular() {
 			paths = append(paths, path)
 		}
 		return nil
@@ -55,16 +55,14 @@ func Paths(ctx context.Context, home string) ([]string, error) {
 	return paths, err
 }
 
-// IDOf returns the conversation's id in the name of a rollout; ok is false for other
-// names.
-func IDOf(path string) (id string, ok bool) {
-	name, isRollout := strings.CutPrefix(filepath.Base(path), "rollout-")
+// isRollout reports whether a name is that of a rollout.
+func isRollout(path string) bool {
+	name, isNamed := strings.CutPrefix(filepath.Base(path), "rollout-")
 	name, isLines := strings.CutSuffix(name, ".jsonl")
 	const idLen, timeLen = 36, len("2006-01-02T15-04-05")
-	if !isRollout || !isLines || len(name) != timeLen+1+idLen {
-		return "", false
+	if !isNamed || !isLines || len(name) != timeLen+1+idLen {
+		return false
 	}
-	id = name[timeLen+1:]
-	_, err := uuid.Parse(id)
-	return id, err == nil
+	_, err := uuid.Parse(name[timeLen+1:])
+	return err == nil
 }

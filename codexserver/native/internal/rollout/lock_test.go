@@ -212,16 +212,3 @@ func TestTornClaim(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// TestNoLocks checks that the error is not a HeldError when nothing can be locked.
-func TestNoLocks(t *testing.T) {
-	home := t.TempDir()
-	if err := os.WriteFile(filepath.Join(home, "codex-mcp-locks"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	_, err := newLocks(t, home, "test").Acquire(filepath.Join(home, "a.jsonl"))
-	var held *rollout.HeldError
-	if err == nil || errors.As(err, &held) {
-		t.Errorf("Acquire: %v", err)
-	}
-}

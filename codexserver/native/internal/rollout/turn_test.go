@@ -82,15 +82,3 @@ func TestOldTurnsAreLeftOut(t *testing.T) {
 		t.Errorf("%v, %v", r.Turns, err)
 	}
 }
-
-func TestIDOf(t *testing.T) {
-	const begin = "rollout-2025-09-30T10-11-12-"
-	for name, want := range map[string]string{
-		begin + id + ".jsonl": id, "/a/" + begin + id + ".jsonl": id, begin[1:] + id + ".jsonl": "", begin + id: "", begin + id + ".json": "",
-		begin + id + "0.jsonl": "", begin + id[1:] + ".jsonl": "", begin + strings.Replace(id, "0", "x", 1) + ".jsonl": "",
-	} {
-		if got, ok := rollout.IDOf(name); ok != (want != "") || ok && got != want {
-			t.Errorf("%s: %q, %t", name, got, ok)
-		}
-	}
-}
