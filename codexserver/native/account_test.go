@@ -68,22 +68,3 @@ func TestLogout(t *testing.T) {
 		t.Error("auth.json is still there")
 	}
 }
-
-func TestUserAgent(t *testing.T) {
-	e, _ := inHome(t, native.Options{Version: "1.2.3"}, nil)
-	if got := e.UserAgent(); !strings.HasPrefix(got, "codex-mcp/1.2.3 (") {
-		t.Errorf("user agent %q", got)
-	}
-}
-
-func TestSearchFiles(t *testing.T) {
-	e, home := inHome(t, native.Options{}, map[string]string{"abexy": ""})
-	got, err := e.SearchFiles(t.Context(), protocol.FuzzyFileSearchParams{Query: "abe", Roots: []string{home}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range got.Files {
-		got.Files[i].Score = 0
-	}
-	diff(t, "files", []protocol.FuzzyFile{{Root: home, Path: "abexy", FileName: "abexy", Indices: []uint32{0, 1, 2}}}, got.Files)
-}

@@ -70,6 +70,9 @@ func TestFirstMessages(t *testing.T) {
 	c := b.start(t, h, protocol.Config{})
 	path := configured(t, h).RolloutPath
 	turn(t, c, say("hi"))
+	if agent := b.provider.Requests()[0].Header.Get("User-Agent"); !strings.HasPrefix(agent, "codex-mcp/dev (") {
+		t.Errorf("the user agent is %q", agent)
+	}
 	environment := "<environment_context>\n  <cwd>" + b.cwd + "</cwd>\n  <approval_policy>untrusted</approval_policy>\n" +
 		"  <sandbox_mode>danger-full-access</sandbox_mode>\n  <network_access>enabled</network_access>\n  <shell>bash</shell>\n</environment_context>"
 	want := []string{

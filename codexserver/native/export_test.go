@@ -6,9 +6,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 )
 
-// UserAgent is userAgent.
-func (e *Engine) UserAgent() string { return e.userAgent() }
-
 // EndLimits lets the limits of a conversation's providers be over.
 func EndLimits(c engine.Conversation) {
 	for i := range c.(*conversation).providers.list {
