@@ -50,10 +50,10 @@ var elsewhere = map[string][2]string{
 	"go run ./gen -schema schema/2027-01-31/schema.json -take upstream.json":                                                                                       contributing,
 	"go generate ./mcptypes/v20270131": contributing,
 
-	"npm install --global @codexmcp/codex-mcp":                                                                       {"internal/house/release_hostile_test.go", "npm install --global @"},
-	"npm install --global ./codexmcp-codex-mcp-linux-x64-0.2.0.tgz ./codexmcp-codex-mcp-0.2.0.tgz":                   {"internal/house/release_test.go", "func tryNPM("},
-	"sha256sum --ignore-missing -c SHA256SUMS":                                                                       {"internal/house/signature_test.go", "## Checking a release"},
-	"ssh-keygen -Y verify -f allowed_signers -I release@codexmcp -n codex-mcp-release -s SHA256SUMS.sig <SHA256SUMS": {"internal/house/signature_test.go", "## Checking a release"},
+	"npm install --global @codexmcp/codex-mcp":                                                                       {"packaging/hostile_test.go", "npm install --global @"},
+	"npm install --global ./codexmcp-codex-mcp-linux-x64-0.2.0.tgz ./codexmcp-codex-mcp-0.2.0.tgz":                   {"packaging/release_test.go", "func tryNPM("},
+	"sha256sum --ignore-missing -c SHA256SUMS":                                                                       {"packaging/signature_test.go", "## Checking a release"},
+	"ssh-keygen -Y verify -f allowed_signers -I release@codexmcp -n codex-mcp-release -s SHA256SUMS.sig <SHA256SUMS": {"packaging/signature_test.go", "## Checking a release"},
 }
 
 const (
@@ -66,16 +66,16 @@ var contributing = [2]string{"gen/versions_test.go", "func TestContributing("}
 
 // byHand has the commands that the gate does not run, with the reason.
 var byHand = map[string]string{
-	"go test ./codexserver/cmd/codex-mcp -update":                                                       "writes the files that the gate compares",
-	"CODEX_BIN=codex go test -tags realcodex ./codexserver/cmd/codex-mcp -run TestRealGolden -update":   "the same",
-	"go test ./codexserver/internal/config -update":                                                     "the same",
-	"go test ./codexserver/appserver -update":                                                           "the same",
-	"go test ./gen -update":                                                                             "the same",
-	"go test ./internal/house -run 'API|Arrows|Program|Limit' -update":                                  "the same",
-	"npm install --prefix /tmp/claude @anthropic-ai/claude-code@2.1.330":                                "Claude Code's licence does not let CI install it",
-	"go test -tags release -run '^TestRelease$' ./internal/house -claude /tmp/claude/node_modules/.bin": "the same",
-	"ssh -L 8765:127.0.0.1:8765 workstation":                                                            "needs a second machine",
-	"go mod edit -replace github.com/codexmcp/codexmcp=../..":                                           "changes go.mod, which the step tidy checks",
+	"go test ./codexserver/cmd/codex-mcp -update":                                                     "writes the files that the gate compares",
+	"CODEX_BIN=codex go test -tags realcodex ./codexserver/cmd/codex-mcp -run TestRealGolden -update": "the same",
+	"go test ./codexserver/internal/config -update":                                                   "the same",
+	"go test ./codexserver/appserver -update":                                                         "the same",
+	"go test ./gen -update":                                                                           "the same",
+	"go test ./internal/house -run 'API|Arrows|Program|Limit' -update":                                "the same",
+	"npm install --prefix /tmp/claude @anthropic-ai/claude-code@2.1.330":                              "Claude Code's licence does not let CI install it",
+	"go test -tags release -run '^TestRelease$' ./packaging -claude /tmp/claude/node_modules/.bin":    "the same",
+	"ssh -L 8765:127.0.0.1:8765 workstation":                                                          "needs a second machine",
+	"go mod edit -replace github.com/codexmcp/codexmcp=../..":                                         "changes go.mod, which the step tidy checks",
 	"go mod tidy": "the same",
 	"go mod edit -dropreplace github.com/codexmcp/codexmcp": "the same",
 }

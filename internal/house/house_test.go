@@ -146,7 +146,7 @@ func exported(t *testing.T) map[string]*types.Package {
 	all := map[string]*types.Package{}
 	for path, p := range loaded(t) {
 		own, ok := strings.CutPrefix(path, module+"/")
-		if ok && p.Name() != "main" && !strings.Contains("/"+own, "/internal/") {
+		if ok && p.Name() != "main" && p.Scope().Len() > 0 && !strings.Contains("/"+own, "/internal/") {
 			all[own] = p
 		}
 	}

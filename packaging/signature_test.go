@@ -1,6 +1,6 @@
 //go:build release
 
-package house_test
+package packaging_test
 
 import (
 	"encoding/json"
@@ -130,11 +130,4 @@ func resign(t *testing.T, dir, key, purpose string) {
 		t.Fatal(err)
 	}
 	command(t, dir, "ssh-keygen", "-q", "-Y", "sign", "-f", key, "-n", purpose, "SHA256SUMS")
-}
-
-func put(t *testing.T, file, text string) {
-	t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -1,6 +1,6 @@
 //go:build release
 
-package house_test
+package packaging_test
 
 import (
 	"archive/tar"
@@ -142,20 +142,12 @@ func runImage(t *testing.T, root, version string) {
 	_, nats, _ := strings.Cut(line, "connections on ")
 
 	home := filepath.Join(root, "etc/codex-mcp")
-	if err := os.MkdirAll(home, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	put := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put("codex-mcp.toml", "[http.principals.ann]\ntokens = ['sha256:"+strings.Repeat("0", 64)+"']\nfolders = ['/work/ann']\n")
-	put("codex-mcp-gateway.toml", fmt.Sprintf("nats = {url = 'nats://%s', roles = ['front']}\nlink = {ca = '%[2]s.pem', cert = '%[2]s.pem', key = '%[2]s.key'}\n",
+	put(t, filepath.Join(home, "codex-mcp.toml"), "[http.principals.ann]\ntokens = ['sha256:"+strings.Repeat("0", 64)+"']\nfolders = ['/work/ann']\n")
+	put(t, filepath.Join(home, "codex-mcp-gateway.toml"), fmt.Sprintf("nats = {url = 'nats://%s', roles = ['front']}\nlink = {ca = '%[2]s.pem', cert = '%[2]s.pem', key = '%[2]s.key'}\n",
 		nats, "/etc/codex-mcp/gateway"))
 	cert, key := certtest.New(t, "gateway.example.com")
-	put("gateway.pem", string(cert))
-	put("gateway.key", string(key))
+	put(t, filepath.Join(home, "gateway.pem"), string(cert))
+	put(t, filepath.Join(home, "gateway.key"), string(key))
 	t.Setenv("CODEX_HOME", "/etc/codex-mcp")
 	front := exec.Command(enter[0], append(enter[1:], "/usr/local/bin/codex-mcp-gateway", "--listen", "127.0.0.1:0")...)
 	_, url, _ := strings.Cut(begin(t, front, "serving MCP at "), "serving MCP at ")

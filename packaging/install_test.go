@@ -1,4 +1,4 @@
-package house_test
+package packaging_test
 
 import (
 	"encoding/base64"
@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -19,15 +18,21 @@ import (
 // which takes the module of this checkout for the published one.
 func publishedModules(t *testing.T) []string {
 	t.Helper()
-	out, err := exec.Command("git", "ls-files", "--", "*/go.work").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var folders []string
-	for file := range strings.FieldsSeq(string(out)) {
+	for _, file := range tracked(t, "*/go.work") {
 		folders = append(folders, path.Dir(file))
 	}
 	return folders
+}
+
+// tracked returns the files that git knows by a pattern.
+func tracked(t *testing.T, patterns ...string) []string {
+	t.Helper()
+	out, err := exec.Command("git", append([]string{"ls-files", "--"}, patterns...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(out))
 }
 
 // TestPublishedModules checks that go install and go get accept the published modules: they have
@@ -39,7 +44,7 @@ func TestPublishedModules(t *testing.T) {
 		t.Error(diff)
 	}
 	version := pluginVersion(t)
-	for _, file := range files(t, ".mod") {
+	for _, file := range tracked(t, "go.mod", "*/go.mod") {
 		for _, r := range modFile(t, file).Require {
 			if (r.Mod.Path == module || strings.HasPrefix(r.Mod.Path, module+"/")) && r.Mod.Version != "v"+version {
 				t.Errorf("%s requires %s, and the plugin has version %s", file, r.Mod, version)
@@ -64,6 +69,11 @@ func TestPublishedModules(t *testing.T) {
 func pluginVersion(t *testing.T) string {
 	t.Helper()
 	return readJSON(t, "packaging/plugin/.claude-plugin/plugin.json").(map[string]any)["version"].(string)
+}
+
+// TestRegistryEntry validates server.json, which .ci/release completes, against the schema of the MCP registry.
+func TestRegistryEntry(t *testing.T) {
+	validate(t, "server.schema.json", readJSON(t, "packaging/server.json"))
 }
 
 // TestPlugin checks that the marketplace has the plugin, under the names of
@@ -98,16 +108,6 @@ func TestPlugin(t *testing.T) {
 	if diff := cmp.Diff(want, plugin.MCPServers); diff != "" {
 		t.Error(diff)
 	}
-}
-
-// documented returns the only command of a page that begins with the words.
-func documented(t *testing.T, page, words string) string {
-	t.Helper()
-	found := regexp.MustCompile(regexp.QuoteMeta(words)+"[^\\s`]+").FindAllString(strings.Join(strings.Fields(read(t, page)), " "), -1)
-	if len(found) != 1 {
-		t.Fatalf("%s has %d commands %q: %q", page, len(found), words, found)
-	}
-	return found[0]
 }
 
 // TestInstallLinks decodes the links that add the server to editors: they are what the page says to write.
@@ -145,25 +145,6 @@ func TestInstallLinks(t *testing.T) {
 				t.Errorf("%s: %s", found[0], diff)
 			}
 		}
-	}
-}
-
-// TestDocsHosts checks that no set-up on the page of clients lets the host alone answer.
-func TestDocsHosts(t *testing.T) {
-	otherPlace := regexp.MustCompile(`--approvals[", ]+(page|both)`)
-	n := 0
-	for _, p := range pages(t) {
-		for _, b := range p.blocks {
-			if p.file == "docs/hosts.md" && slices.Contains([]string{"json", "toml", "sh"}, b.lang) && !strings.Contains(b.text, "inspector") {
-				n++
-				if !otherPlace.MatchString(b.text) {
-					t.Errorf("%s lets the host alone answer:\n%s", b.at, b.text)
-				}
-			}
-		}
-	}
-	if n < 5 {
-		t.Errorf("%d set-ups", n)
 	}
 }
 

@@ -1,6 +1,6 @@
 //go:build release
 
-package house_test
+package packaging_test
 
 import (
 	"archive/zip"
@@ -253,4 +253,19 @@ func command(t *testing.T, dir, name string, args ...string) string {
 		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
 	}
 	return string(out)
+}
+
+// put writes a file and its folder. A text that begins with #! can be started.
+func put(t *testing.T, file, text string) {
+	t.Helper()
+	mode := os.FileMode(0o644)
+	if strings.HasPrefix(text, "#!") {
+		mode = 0o755
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,6 +1,6 @@
 //go:build release
 
-package house_test
+package packaging_test
 
 import (
 	"encoding/base64"
@@ -82,9 +82,7 @@ func tryRegistry(t *testing.T, dist, repo, version string) {
 	t.Setenv("npm_config_update_notifier", "false")
 	t.Setenv("npm_config_noproxy", "127.0.0.1")
 	token := strings.TrimPrefix(r.url, "http:") + "/:_authToken=any\n" // npm publishes nothing without one
-	if err := os.WriteFile(filepath.Join(home, "npmrc"), []byte(token), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(t, filepath.Join(home, "npmrc"), token)
 	packages, err := filepath.Glob(filepath.Join(dist, "*.tgz"))
 	if err != nil || len(packages) < 2 {
 		t.Fatalf("%v, %v", packages, err)
@@ -121,9 +119,7 @@ func tryDebian(t *testing.T, dist, version string) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	put(t, filepath.Join(root, "var/lib/dpkg/status"), "")
 	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin")
 	dpkg := func(args ...string) string {
 		return command(t, root, "dpkg", append([]string{"--root=" + root, "--log=/dev/null", "--force-not-root"}, args...)...)

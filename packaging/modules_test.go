@@ -1,6 +1,6 @@
 //go:build release
 
-package house_test
+package packaging_test
 
 import (
 	"encoding/json"
@@ -51,9 +51,7 @@ func tryModules(t *testing.T, repo, version string) {
 		dir := t.TempDir()
 		text := "package m\n\nimport (\n\t\"" + module + "/codexserver\"\n\t\"" + module + "/contrib/gosdkmcp\"\n)\n\n" +
 			"var (\n\t_ codexserver.Server\n\t_ gosdkmcp.Transport\n)\n"
-		if err := os.WriteFile(filepath.Join(dir, "m.go"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		put(t, filepath.Join(dir, "m.go"), text)
 		run(t, dir, "go mod init example.test/m && go get . && go build .")
 		for _, m := range []string{"", "/contrib"} {
 			if got := run(t, dir, "go list -m -f '{{.Version}} {{.Replace}}' "+module+m); got != "v"+version+" <nil>\n" {
@@ -67,28 +65,21 @@ func tryModules(t *testing.T, repo, version string) {
 func goProxy(t *testing.T, repo, version string) string {
 	dir := t.TempDir()
 	for _, folder := range append(publishedModules(t), ".") {
-		tag, mod, sub := path.Join(folder, version), path.Join(module, folder), strings.TrimPrefix(folder, ".")
-		to := filepath.Join(dir, mod, "@v")
-		if err := os.MkdirAll(to, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		tag, name, sub := path.Join(folder, version), path.Join(module, folder), strings.TrimPrefix(folder, ".")
+		to := filepath.Join(dir, name, "@v")
 		info, err := json.Marshal(map[string]string{"Version": version, "Time": time.Now().UTC().Format(time.RFC3339)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		write := func(name, text string) {
-			if err := os.WriteFile(filepath.Join(to, name), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		write("list", version+"\n")
-		write(version+".info", string(info))
-		write(version+".mod", command(t, repo, "git", "show", "refs/tags/"+tag+":"+path.Join(folder, "go.mod")))
+		put(t, filepath.Join(to, "list"), version+"\n")
+		put(t, filepath.Join(to, version+".info"), string(info))
+		mod := command(t, repo, "git", "show", "refs/tags/"+tag+":"+path.Join(folder, "go.mod"))
+		put(t, filepath.Join(to, version+".mod"), mod)
 		f, err := os.Create(filepath.Join(to, version+".zip"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := zip.CreateFromVCS(f, gomodule.Version{Path: mod, Version: version}, repo, "refs/tags/"+tag, sub); err != nil {
+		if err := zip.CreateFromVCS(f, gomodule.Version{Path: name, Version: version}, repo, "refs/tags/"+tag, sub); err != nil {
 			t.Fatal(err)
 		}
 		if err := f.Close(); err != nil {

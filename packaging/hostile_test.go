@@ -1,6 +1,6 @@
 //go:build release
 
-package house_test
+package packaging_test
 
 import (
 	"encoding/json"
@@ -61,37 +61,24 @@ func TestReleaseInHostileProject(t *testing.T) {
 	npmrc := func(r *registry) string {
 		return "registry=" + r.url + "\nprefix=" + user + "/global\nupdate-notifier=false\nnoproxy=127.0.0.1\naudit=false\nfund=false\n" + strings.TrimPrefix(r.url, "http:") + "/:_authToken=any\n"
 	}
-	put := func(file, text string) {
-		t.Helper()
-		mode := os.FileMode(0o644)
-		if strings.HasPrefix(text, "#!") {
-			mode = 0o755
-		}
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
-	}
 	for r, word := range map[*registry]string{evil: "EVIL", r: "REAL"} {
-		put(filepath.Join(user, ".npmrc"), npmrc(r))
+		put(t, filepath.Join(user, ".npmrc"), npmrc(r))
 		dir := t.TempDir()
-		put(filepath.Join(dir, "program/package.json"), `{"name":"@codexmcp/codex-mcp-`+system+`","version":"`+version+`","files":["codex-mcp"]}`)
-		put(filepath.Join(dir, "program/codex-mcp"), "#!/bin/sh\necho "+word+" $0 $PWD\n")
+		put(t, filepath.Join(dir, "program/package.json"), `{"name":"@codexmcp/codex-mcp-`+system+`","version":"`+version+`","files":["codex-mcp"]}`)
+		put(t, filepath.Join(dir, "program/codex-mcp"), "#!/bin/sh\necho "+word+" $0 $PWD\n")
 		launcher := readJSON(t, "packaging/npm/package.json").(map[string]any)
 		launcher["version"], launcher["optionalDependencies"] = version, map[string]string{"@codexmcp/codex-mcp-" + system: version}
 		text, err := json.Marshal(launcher)
 		if err != nil {
 			t.Fatal(err)
 		}
-		put(filepath.Join(dir, "launcher/package.json"), string(text))
-		put(filepath.Join(dir, "launcher/codex-mcp.js"), read(t, "packaging/npm/codex-mcp.js"))
+		put(t, filepath.Join(dir, "launcher/package.json"), string(text))
+		put(t, filepath.Join(dir, "launcher/codex-mcp.js"), read(t, "packaging/npm/codex-mcp.js"))
 		for _, name := range []string{"program", "launcher"} {
 			command(t, filepath.Join(dir, name), "npm", "publish", "--access", "public")
 		}
 	}
-	put(filepath.Join(user, ".npmrc"), npmrc(r))
+	put(t, filepath.Join(user, ".npmrc"), npmrc(r))
 
 	var set struct {
 		MCPServers struct {
@@ -112,7 +99,7 @@ func TestReleaseInHostileProject(t *testing.T) {
 			work := filepath.Join(around, "work")
 			in := strings.NewReplacer("WORK", work, "REGISTRY", evil.url, "VERSION", version, "SYSTEM", system)
 			for file, text := range files {
-				put(filepath.Join(work, in.Replace(file)), in.Replace(text))
+				put(t, filepath.Join(work, in.Replace(file)), in.Replace(text))
 			}
 			run := func(name string, args ...string) string {
 				cmd := exec.Command(name, args...)
