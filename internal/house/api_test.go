@@ -2,7 +2,6 @@ package house_test
 
 import (
 	"fmt"
-	"go/ast"
 	"go/types"
 	"os"
 	"regexp"
@@ -41,7 +40,8 @@ func TestAPI(t *testing.T) {
 		}
 	}
 	if t.Failed() {
-		t.Log("if this is intended, run go test ./internal/house -run API -update and add a line to CHANGELOG.md; removed and changed names, and new methods in interfaces that users implement, need a minor version")
+		t.Log("if this is intended, run go test ./internal/house -run API -update and add a line to CHANGELOG.md; " +
+			"removed and changed names, and new methods in interfaces that users implement, need a minor version")
 	}
 }
 
@@ -130,81 +130,6 @@ func typeFacts(add func(string, ...any), named *types.Named, q types.Qualifier) 
 		if m.Exported() {
 			recv := types.TypeString(m.Signature().Recv().Type(), q)
 			add("method (%s) %s%s", recv, m.Name(), strings.TrimPrefix(types.TypeString(m.Type(), q), "func"))
-		}
-	}
-}
-
-// TestEveryNameIsDocumented checks every name that users can write, including fields and
-// methods. The comment of a group counts for its constants and variables, that of the first of several methods
-// with the same name for those that follow it. A comment that
-// mentions another field of its type counts for that field. The fields of the app-server's types need
-// none: Codex describes them, in prose that is not ours, under the definitions that the types name.
-func TestEveryNameIsDocumented(t *testing.T) {
-	public := exported(t)
-	for _, s := range sources(t) {
-		if public[s.pkg] == nil || s.test {
-			continue
-		}
-		missing := func(name string) { t.Errorf("%s: %s has no comment", s.file, name) }
-		for i, d := range s.syntax.Decls {
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				if before, ok := s.syntax.Decls[max(0, i-1)].(*ast.FuncDecl); ok && i > 0 && d.Recv != nil && before.Recv != nil && before.Name.Name == d.Name.Name {
-					continue
-				}
-				if d.Name.IsExported() && d.Doc == nil && (d.Recv == nil || ast.IsExported(strings.TrimPrefix(types.ExprString(d.Recv.List[0].Type), "*"))) {
-					missing(d.Name.Name)
-				}
-			case *ast.GenDecl:
-				for _, spec := range d.Specs {
-					switch spec := spec.(type) {
-					case *ast.TypeSpec:
-						if !spec.Name.IsExported() {
-							continue
-						}
-						if spec.Doc == nil && d.Doc == nil {
-							missing(spec.Name.Name)
-						}
-						if strings.HasPrefix(s.file, "codexserver/appserver/apptypes/") {
-							continue
-						}
-						members(spec.Name.Name, spec.Type, d.Doc.Text()+spec.Doc.Text(), missing)
-					case *ast.ValueSpec:
-						if spec.Names[0].IsExported() && spec.Doc == nil && spec.Comment == nil && d.Doc == nil {
-							missing(spec.Names[0].Name)
-						}
-					}
-				}
-			}
-		}
-	}
-}
-
-// members returns the exported fields and methods of a type that no comment mentions, doc
-// included.
-func members(path string, x ast.Expr, doc string, missing func(string)) {
-	var list *ast.FieldList
-	switch x := x.(type) {
-	case *ast.StructType:
-		list = x.Fields
-	case *ast.InterfaceType:
-		list = x.Methods
-	default:
-		return
-	}
-	for _, f := range list.List {
-		doc += f.Doc.Text()
-	}
-	for _, f := range list.List {
-		for _, name := range f.Names { // embedded types have their own comments
-			if !name.IsExported() {
-				continue
-			}
-			named := regexp.MustCompile(`\b` + name.Name + `\b`).MatchString(doc)
-			if !named && f.Comment == nil && (f.Doc == nil || len(f.Names) > 1) {
-				missing(path + "." + name.Name)
-			}
-			members(path+"."+name.Name, f.Type, "", missing)
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -21,14 +20,13 @@ import (
 
 const module = "github.com/codexmcp/codexmcp"
 
-var update = flag.Bool("update", false, "rewrite the files under internal/house/api, arrows.txt, program.txt and limits.txt")
+var update = flag.Bool("update", false, "rewrite the files under internal/house/api, arrows.txt and program.txt")
 
 // TestMain runs the tests in the root of the repository.
 func TestMain(m *testing.M) {
 	if err := os.Chdir("../.."); err != nil {
 		panic(err)
 	}
-	debug.SetGCPercent(400) // the syntax of all files stays until the end
 	os.Exit(m.Run())
 }
 
@@ -42,7 +40,8 @@ func files(t *testing.T, ext string) []string {
 		case err != nil:
 			return err
 		case d.IsDir():
-			if name := d.Name(); name != "." && (name[0] == '.' || slices.Contains([]string{"testdata", "node_modules", "dist", "prompts"}, name)) {
+			other := []string{"testdata", "node_modules", "dist", "prompts"}
+			if name := d.Name(); name != "." && (name[0] == '.' || slices.Contains(other, name)) {
 				return filepath.SkipDir
 			}
 		case filepath.Ext(file) == ext:
@@ -97,47 +96,31 @@ func compare(t *testing.T, file string, want, got []string) {
 // source is a Go file of the module.
 type source struct {
 	pkg, file string
-	test      bool
 	syntax    *ast.File
-	lines     int
 }
 
-// sources returns every Go file of the module, for every system, except nested modules. The tests share the syntax.
+// sources returns every Go file of the module, for every system, except tests and nested modules.
 func sources(t *testing.T) []source {
-	t.Helper()
-	parseOnce.Do(func() { parse(t) })
-	if len(parsed) == 0 {
-		t.Fatal("another test could not parse the files")
-	}
-	return parsed
-}
-
-var (
-	parseOnce sync.Once
-	parsed    []source
-)
-
-func parse(t *testing.T) {
 	t.Helper()
 	var all []source
 	var nested []string
-	fset := token.NewFileSet()
 	for _, file := range files(t, ".mod") {
 		if file != "go.mod" {
 			nested = append(nested, path.Dir(file)+"/")
 		}
 	}
 	for _, file := range files(t, ".go") {
-		if slices.ContainsFunc(nested, func(dir string) bool { return strings.HasPrefix(file, dir) }) {
+		within := func(dir string) bool { return strings.HasPrefix(file, dir) }
+		if strings.HasSuffix(file, "_test.go") || slices.ContainsFunc(nested, within) {
 			continue
 		}
-		syntax, err := parser.ParseFile(fset, file, nil, parser.ParseComments)
+		syntax, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, source{path.Dir(file), file, strings.HasSuffix(file, "_test.go"), syntax, fset.Position(syntax.FileEnd).Line})
+		all = append(all, source{path.Dir(file), file, syntax})
 	}
-	parsed = all
+	return all
 }
 
 // exported returns the packages that users can import, by the path within the module.
