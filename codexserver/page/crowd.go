@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"net"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -17,80 +18,69 @@ const (
 	patience = 200 * time.Millisecond
 )
 
-// A crowd is a listener that many may use at the same time. It never refuses a connection: if
-// there are too many without a token, a new one replaces the oldest. So a program that holds
-// connections does not keep the owner out. While there are too many, it accepts new ones
-// slowly, so that a flood cannot replace a connection before its request is read.
+// A crowd is the connections that have sent no token. None is refused: if there are too many, a new one replaces
+// the oldest. So a program that holds connections does not keep the owner out. While there are too many, new ones are
+// accepted slowly, so that a flood cannot replace a connection before its request is read.
 type crowd struct {
-	net.Listener
-
 	mu        sync.Mutex
-	strangers []*guest // the oldest first
+	strangers []stranger // the oldest first
 }
 
-// guest is a connection to the page.
-type guest struct {
+// stranger is a connection to the page.
+type stranger struct {
 	net.Conn
-	crowd *crowd
 	since time.Time
 }
 
-// Accept implements [net.Listener].
-func (c *crowd) Accept() (net.Conn, error) {
-	conn, err := c.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	for oldest := c.surplus(); oldest != nil; oldest = c.surplus() {
-		time.Sleep(time.Until(oldest.since.Add(patience)))
-		if c.remove(oldest) {
-			_ = oldest.Conn.Close()
+// follow is [http.Server].ConnState. The server accepts no other connection until it returns for a new one.
+func (c *crowd) follow(conn net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		for oldest, full := c.oldest(); full; oldest, full = c.oldest() {
+			time.Sleep(time.Until(oldest.since.Add(patience)))
+			if c.remove(oldest.Conn) {
+				_ = oldest.Close()
+			}
 		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.strangers = append(c.strangers, stranger{conn, time.Now()})
+	case http.StateClosed:
+		c.remove(conn)
 	}
-	g := &guest{Conn: conn, crowd: c, since: time.Now()}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.strangers = append(c.strangers, g)
-	return g, nil
 }
 
-// surplus returns the oldest stranger if there is no room for another one.
-func (c *crowd) surplus() *guest {
+// oldest returns the oldest stranger, and whether there is no room for another one.
+func (c *crowd) oldest() (oldest stranger, full bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.strangers) < maxStrangers {
-		return nil
+		return oldest, false
 	}
-	return c.strangers[0]
+	return c.strangers[0], true
 }
 
-// remove reports whether the guest was a stranger until now.
-func (c *crowd) remove(g *guest) bool {
+// remove reports whether a connection was a stranger until now.
+func (c *crowd) remove(conn net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := slices.Index(c.strangers, g)
+	i := slices.IndexFunc(c.strangers, func(s stranger) bool { return s.Conn == conn })
 	if i >= 0 {
 		c.strangers = slices.Delete(c.strangers, i, i+1)
 	}
 	return i >= 0
 }
 
-// Close implements [net.Conn].
-func (g *guest) Close() error {
-	g.crowd.remove(g)
-	return g.Conn.Close()
-}
+// connKey is the key of a request's connection in its context.
+type connKey struct{}
 
-// guestKey is the key of a request's *guest in its context.
-type guestKey struct{}
-
-func withGuest(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, guestKey{}, c)
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
 }
 
 // isKnown keeps the connection of a request that had a token.
-func isKnown(ctx context.Context) {
-	if g, ok := ctx.Value(guestKey{}).(*guest); ok {
-		g.crowd.remove(g)
+func (c *crowd) isKnown(r *http.Request) {
+	if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok {
+		c.remove(conn)
 	}
 }

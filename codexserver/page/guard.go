@@ -70,7 +70,7 @@ func (p *Page) known(next func(http.ResponseWriter, *http.Request, *session)) ht
 		if given := r.Header.Values("Authorization"); len(given) == 1 {
 			if token, ok := strings.CutPrefix(given[0], "Bearer "); ok {
 				if s := p.door.session(token); s != nil {
-					isKnown(r.Context())
+					p.crowd.isKnown(r)
 					next(w, r, s)
 					return
 				}

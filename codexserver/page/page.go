@@ -41,6 +41,7 @@ type Page struct {
 	options Options
 	board   board
 	door    door
+	crowd   crowd
 	work    work
 	handler http.Handler // of requests whose Host was checked
 
@@ -76,7 +77,8 @@ func Listen(o *Options) (*Page, error) {
 // listen serves a listener until Close.
 func (p *Page) listen(l net.Listener) {
 	p.server = &http.Server{
-		ConnContext:                  withGuest,
+		ConnContext:                  withConn,
+		ConnState:                    p.crowd.follow,
 		Handler:                      http.HandlerFunc(p.serve),
 		DisableGeneralOptionsHandler: true,
 		ReadHeaderTimeout:            5 * time.Second,
@@ -88,7 +90,7 @@ func (p *Page) listen(l net.Listener) {
 	}
 	go func() {
 		defer close(p.served)
-		_ = p.server.Serve(&crowd{Listener: l}) // ends with Close, which is not an error
+		_ = p.server.Serve(l) // ends with Close, which is not an error
 	}()
 }
 

@@ -53,7 +53,7 @@ func (p *Page) admit(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusForbidden, "this link was used already, or is too old: open the page by a new link")
 		return
 	}
-	isKnown(r.Context())
+	p.crowd.isKnown(r)
 	reply(w, http.StatusOK, map[string]string{"token": token})
 }
 
