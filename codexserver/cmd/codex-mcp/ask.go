@@ -17,10 +17,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/program"
-	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -29,12 +27,8 @@ import (
 // askOptions are the options of codex-mcp ask.
 type askOptions struct {
 	*options
-	task   []string // its words
-	resume string
-	cwd    string
-	// arguments are those of the tool codex: only those with a flag on the command line, since the server
-	// may have locked the others.
-	arguments  map[string]any
+	task       []string // its words
+	resume     string
 	demo, json bool
 }
 
@@ -42,7 +36,7 @@ type askOptions struct {
 var startFlags = []string{"cd", "model", "profile", "ask-for-approval", "sandbox"}
 
 func (o *options) askCommand() *cobra.Command {
-	a := &askOptions{options: o, arguments: map[string]any{planTool: true}}
+	a := &askOptions{options: o}
 	cmd := &cobra.Command{
 		Use:   "ask [flags] task",
 		Short: "Run one task from a terminal",
@@ -58,23 +52,14 @@ The task is the rest of the command line; - reads it from standard input.`,
 		},
 	}
 	fs := cmd.Flags()
-	set := func(name string) func(string) error {
-		return func(value string) error { a.arguments[name] = value; return nil }
-	}
-	policies, modes := words(protocol.ApprovalPolicies()), words(protocol.SandboxModes())
 	fs.StringVar(&a.resume, "resume", "", "continue the conversation with this `ID`; last means the newest one")
 	fs.BoolVar(&a.demo, "demo", false, "play a demo in a temporary folder: a script takes the place of the model, and needs no key and no network")
-	fs.StringVarP(&a.cwd, "cd", "C", "", "work in this `FOLDER`; default: the current one")
-	fs.FuncP("model", "m", "the `NAME` of the model", set("model"))
-	fs.FuncP("profile", "p", "the `NAME` of a profile in config.toml", set("profile"))
-	fs.FuncP("ask-for-approval", "a", "the `POLICY` that says when to ask before a command runs: "+text.Or(policies), oneOf(policies, set("approval-policy")))
-	fs.FuncP("sandbox", "s", "the `MODE` that says what commands may touch: "+text.Or(modes), oneOf(modes, set("sandbox")))
 	fs.BoolVar(&a.json, "json", false, "print events and the result as JSON, one on each line")
 	return cmd
 }
 
-// check fails for flags that cannot be used together.
-func (a *askOptions) check(fs *pflag.FlagSet) error {
+// check fails for flags that cannot be used together, and for a folder that does not exist.
+func (a *askOptions) check(fs *pflag.FlagSet) (err error) {
 	names, words := startFlags, "--%s is for new conversations, and --resume continues an old one; leave out one of the two"
 	switch {
 	case a.demo && len(a.task) > 0:
@@ -82,7 +67,8 @@ func (a *askOptions) check(fs *pflag.FlagSet) error {
 	case a.demo:
 		names, words = []string{"engine", "codex", "cd", "profile", "resume"}, "--demo has its own engine, configuration and folder; leave out --%s"
 	case !fs.Changed("resume"):
-		return nil
+		a.folder, err = existingFolder(a.folder)
+		return err
 	case a.resume == "":
 		return errors.New("--resume: want the id of a conversation, or last")
 	}
@@ -118,7 +104,7 @@ func (a *askOptions) read(stdin io.Reader) (string, error) {
 	return task, nil
 }
 
-// planTool is the one argument that ask passes without a flag.
+// planTool is the one argument that ask passes to the tool codex. Its flags are for the server.
 const planTool = "include-plan-tool"
 
 // Run runs codex-mcp ask on the standard streams.
@@ -158,12 +144,7 @@ func (a *askOptions) newTask(stdin io.Reader) (*terminal.Task, error) {
 	}
 	task := &terminal.Task{Prompt: prompt, Resume: a.resume, JSON: a.json, Program: a.name + " ask", Version: program.Version()}
 	if a.resume == "" { // a resumed conversation has its folder and its model
-		if task.Folder, err = existingFolder(a.cwd); err != nil {
-			return nil, err
-		}
-		if task.Arguments = a.arguments; a.cwd != "" {
-			task.Arguments["cwd"] = task.Folder
-		}
+		task.Folder, task.Arguments = a.folder, map[string]any{planTool: true}
 	}
 	return task, nil
 }
@@ -231,9 +212,6 @@ func (a *askOptions) forTerminal(c *configuration, console *terminal.Console) {
 	c.settings.Patience = -1                                            // the terminal waits for the end
 	if list := "codex-list"; !slices.Contains(c.settings.Tools, list) { // for --resume last; the settings are for models
 		c.settings.Tools = append(c.settings.Tools, list)
-	}
-	if a.resume == "" {
-		c.settings.FullAccess = setting.FullAccessAllow // the flags are the person's word, which a conversation's file is not
 	}
 	p := &c.settings.Approvals
 	p.Terminal = true

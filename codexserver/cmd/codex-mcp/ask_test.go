@@ -66,7 +66,7 @@ func (s *person) ask(c *terminal.Console, args ...string) int {
 		return -1
 	}
 	if o.ask.resume == "" {
-		o.ask.cwd = s.f.cwd
+		o.folder = s.f.cwd
 	}
 	task, err := o.ask.newTask(nil)
 	if err != nil {
@@ -122,7 +122,7 @@ var repeated = providertest.Turn{Func: func(r providertest.Request) providertest
 }}
 
 // TestEndToEndAskPiped has what ask writes without a terminal: each text of errs once, and no control sequences.
-// It does not send an argument that the server has locked, unless a flag sets it.
+// It sends no argument that the server has locked; a flag is no argument.
 func TestEndToEndAskPiped(t *testing.T) {
 	t.Parallel()
 	const lock = `calls.locked_arguments=["include-plan-tool", "model"]`
@@ -137,8 +137,7 @@ func TestEndToEndAskPiped(t *testing.T) {
 			turns: []providertest.Turn{{Text: []string{"I will try."}, ToolCalls: gitInit.ToolCalls}, providertest.Say("It was refused.")}, out: "It was refused.\n",
 			errs: []string{"I will try.", "· git init -q  needs an approval", "There is no terminal to ask on, so what needs an approval was not done.", "--ask-for-approval", "codex-mcp.toml", "--approvals page"},
 		},
-		"locked arguments": {turns: []providertest.Turn{providertest.Say("Fine.")}, args: []string{"-c", lock}, out: "Fine.\n"},
-		"a locked flag":    {args: []string{"-c", lock, "--model", "m"}, code: 1, errs: []string{"/model is locked"}},
+		"locked arguments": {turns: []providertest.Turn{providertest.Say("Fine.")}, args: []string{"-c", lock, "--model", "m"}, out: "Fine.\n", errs: []string{" · m · "}},
 		"fails":            {turns: []providertest.Turn{{Status: 400, Body: `{"error":{"message":"no such model"}}`}}, code: 1, errs: []string{"no such model"}},
 	} {
 		t.Run(name, func(t *testing.T) {

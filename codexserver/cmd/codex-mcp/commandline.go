@@ -93,7 +93,7 @@ func (o *options) commands(line []string) *cobra.Command {
 	common, settings, serving := o.commonFlags(), o.settingFlags(), o.serverFlags()
 	for cmd, sets := range map[*cobra.Command][]*pflag.FlagSet{
 		root: {common, settings, serving}, server: {common, settings, serving}, old: {common, settings, serving}, older: {common, settings, serving},
-		http: {common, settings}, doctor: {common, settings}, ask: {common},
+		http: {common, settings}, doctor: {common, settings}, ask: {common, settings},
 	} {
 		if line != nil && cmd != root && !slices.Contains(line, cmd.Name()) {
 			continue

@@ -83,11 +83,11 @@ func (o *options) settingFlags() *pflag.FlagSet {
 		return func(v string) error { o.set(key, v); return nil }
 	}
 	policies, modes := words(protocol.ApprovalPolicies()), words(protocol.SandboxModes())
-	fs.FuncP("model", "m", "the same as -c model=`NAME`", set("model"))
-	fs.FuncP("profile", "p", "the same as -c profile=`NAME`", set("profile"))
-	fs.FuncP("sandbox", "s", "the same as -c sandbox_mode=`MODE`: "+text.Or(modes), oneOf(modes, set("sandbox_mode")))
-	fs.FuncP("ask-for-approval", "a", "the same as -c approval_policy=`POLICY`: "+text.Or(policies), oneOf(policies, set("approval_policy")))
-	fs.StringVarP(&o.folder, "cd", "C", "", "the `FOLDER` of conversations that do not name one; default: the client's, else the current one")
+	fs.FuncP("model", "m", "the `NAME` of the model, as -c model", set("model"))
+	fs.FuncP("profile", "p", "the `NAME` of a profile in config.toml, as -c profile", set("profile"))
+	fs.FuncP("sandbox", "s", "the `MODE` that says what commands may touch, as -c sandbox_mode: "+text.Or(modes), oneOf(modes, set("sandbox_mode")))
+	fs.FuncP("ask-for-approval", "a", "the `POLICY` that says when to ask before a command runs, as -c approval_policy: "+text.Or(policies), oneOf(policies, set("approval_policy")))
+	fs.StringVarP(&o.folder, "cd", "C", "", "the `FOLDER` to work in, unless a call names one; default: the client's, else the current one")
 	return fs
 }
 
