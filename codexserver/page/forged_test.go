@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/page"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -242,49 +241,6 @@ func checkHeaders(t *testing.T, res *http.Response) {
 		if strings.HasPrefix(name, "Access-Control-") || name == "Set-Cookie" {
 			t.Errorf("there is a header %s", name)
 		}
-	}
-}
-
-// TestLinkOpensOnce plays everybody who has no fresh link, and one who has one.
-func TestLinkOpensOnce(t *testing.T) {
-	p := listen(t, nil)
-	elsewhere := listen(t, nil)
-	secret := func(link string) string { _, secret, _ := strings.Cut(link, "/#"); return secret }
-	v := visit(t, p)
-	other := visit(t, p) // another browser
-	open := func(v *servertest.Visitor, secret string) int {
-		status, _ := v.Post("/session", fmt.Sprintf(`{"secret":%q}`, secret))
-		return status
-	}
-	used := secret(p.Link())
-	if status := open(v, used); status != http.StatusOK {
-		t.Fatalf("a fresh link: %d", status)
-	}
-	replaced := secret(p.Link())
-	for range 8 {
-		p.Link()
-	}
-	fresh := secret(p.Link())
-	for name, secret := range map[string]string{
-		"used, in the same browser": used,
-		"pushed out by newer ones":  replaced,
-		"guessed":                   strings.Repeat("A", 43),
-		"cut":                       fresh[:42],
-		"longer":                    fresh + "A",
-		"in other cases":            strings.ToLower(fresh),
-		"of another page":           secret(elsewhere.Link()),
-		"a token":                   other.Token,
-		"none":                      "",
-	} {
-		if status := open(v, secret); status != http.StatusForbidden {
-			t.Errorf("a link that is %s: %d", name, status)
-		}
-	}
-	if status := open(other, used); status != http.StatusForbidden {
-		t.Errorf("a used link in another browser: %d", status)
-	}
-	if status := open(other, fresh); status != http.StatusOK {
-		t.Errorf("the fresh link, after all that: %d", status)
 	}
 }
 

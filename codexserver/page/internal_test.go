@@ -31,8 +31,14 @@ func TestDoor(t *testing.T) {
 		if !ok || d.session(token) == nil {
 			t.Fatal("a link does not open the door")
 		}
-		if _, ok := d.admit(first); ok {
-			t.Error("a link opens the door twice")
+		fresh := d.invite()
+		for name, wrong := range map[string]string{
+			"used": first, "guessed": strings.Repeat("A", 43), "cut": fresh[:42], "longer": fresh + "A", "in other cases": strings.ToLower(fresh),
+			"of another page": new(door).invite(), "a token": token, "none": "",
+		} {
+			if _, ok := d.admit(wrong); ok {
+				t.Errorf("a link that is %s opens the door", name)
+			}
 		}
 		for _, wrong := range []string{"", first, token[:42], token + "x", strings.ToLower(token)} {
 			if d.session(wrong) != nil {
