@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"time"
+
+	"github.com/codexmcp/codexmcp/internal/slots"
 )
 
 // method is the request that asks (MCP 2025-06-18, client/elicitation).
@@ -43,7 +45,7 @@ type Asker struct {
 	client  Client
 	can     bool
 	options *Options
-	open    *Slots
+	open    slots.Slots
 
 	warnedUnsupported, loggedFlat atomic.Bool
 }
@@ -52,13 +54,7 @@ type Asker struct {
 // and does not have to be closed.
 func NewAsker(caller Caller, client Client, o *Options) *Asker {
 	opt := o.resolved()
-	return &Asker{
-		caller:  caller,
-		client:  client,
-		can:     client.CanAsk(),
-		options: opt,
-		open:    NewSlots(opt.MaxPending),
-	}
+	return &Asker{caller: caller, client: client, can: client.CanAsk(), options: opt, open: slots.New(opt.MaxPending)}
 }
 
 // Ask asks q and returns how it ended. It always returns an outcome, at the latest soon
@@ -92,10 +88,11 @@ func (a *Asker) ask(ctx context.Context, q *Question) Outcome {
 	if err != nil {
 		return q.ReadError(err, a.options)
 	}
-	if err := a.open.Acquire(ctx); err != nil {
+	leave, err := a.open.Take(ctx)
+	if err != nil {
 		return q.ReadError(context.Canceled, a.options)
 	}
-	defer a.open.Release()
+	defer leave()
 
 	timed, cancel := a.options.WithTimeout(ctx)
 	defer cancel()
@@ -128,10 +125,11 @@ func (a *Asker) Forward(ctx context.Context, q *Question) (json.RawMessage, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := a.open.Acquire(ctx); err != nil {
-		return nil, err
+	leave, err := a.open.Take(ctx)
+	if err != nil {
+		return nil, ctx.Err()
 	}
-	defer a.open.Release()
+	defer leave()
 	ctx, cancel := a.options.WithTimeout(ctx)
 	defer cancel()
 	var result json.RawMessage

@@ -281,43 +281,6 @@ func TestAskQueueStress(t *testing.T) {
 	})
 }
 
-// between is a context that has ended, and calls a function when it is asked whether it has.
-type between struct {
-	context.Context
-	asked func()
-}
-
-func (b *between) Done() <-chan struct{} {
-	b.asked()
-	return b.Context.Done()
-}
-
-// TestSlotToOneThatLeaves hands a slot to a question at the moment at which its turn ends. Either the question has
-// the slot, or the next one gets it.
-func TestSlotToOneThatLeaves(t *testing.T) {
-	ended, end := context.WithCancel(t.Context())
-	end()
-	s := elicit.NewSlots(1)
-	left := false
-	for range 100 { // each of both happens half of the time
-		if err := s.Acquire(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Acquire(&between{ended, s.Release}); err == nil {
-			s.Release()
-			continue
-		}
-		left = true
-		if err := s.Acquire(ended); err != nil {
-			t.Fatalf("the slot of one that left is lost: %v", err)
-		}
-		s.Release()
-	}
-	if !left {
-		t.Error("no question left")
-	}
-}
-
 func TestCallFunc(t *testing.T) {
 	f := elicit.CallFunc(func(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
 		return params, nil

@@ -2,7 +2,6 @@ package appserver
 
 import (
 	stdjson "encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/slots"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -55,19 +55,14 @@ func (a *question) elicitation(p *apptypes.Elicitation) (reply apptypes.Elicitat
 // maxQueue is how many questions of a party may wait for the one that is asked.
 const maxQueue = 32
 
-var errQueue = errors.New("questions of the same party wait already")
-
 // queued asks while no other question of a party, an MCP server or the model, is asked in the thread.
 func (a *question) queued(party string, ask func() error) error {
-	v, _ := a.turn.thread.asking.LoadOrStore(party, elicit.NewSlots(1))
-	slots := v.(*elicit.Slots)
-	if slots.Waiting() >= maxQueue {
-		return fmt.Errorf("%d %w", maxQueue, errQueue)
-	}
-	if err := slots.Acquire(a.ctx); err != nil {
+	queue, _ := a.turn.thread.asking.LoadOrStore(party, slots.NewQueue(maxQueue))
+	leave, err := queue.(*slots.Queue).Take(a.ctx)
+	if err != nil {
 		return err
 	}
-	defer slots.Release()
+	defer leave()
 	return ask()
 }
 

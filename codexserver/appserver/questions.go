@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/slots"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -51,7 +52,7 @@ func answer[P, R any](c *child, method string, of func(*P) about, decide func(*q
 		defer context.AfterFunc(a.turn.ctx, stop)()
 		a.ctx = ctx
 		answer, err = decide(a, p)
-		if err != nil && ctx.Err() == nil && !errors.Is(err, errQueue) { // an event for each would be as many
+		if err != nil && ctx.Err() == nil && !errors.Is(err, slots.ErrFull) { // an event for each would be as many
 			a.turn.report(protocol.BackgroundEvent{
 				Message: "refused " + method + " of Codex: " + err.Error(),
 				Refused: &protocol.Refused{Tool: method, Cwd: a.turn.grant.Cwd, Reason: err.Error()},

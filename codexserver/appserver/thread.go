@@ -201,7 +201,7 @@ type thread struct {
 
 	// Of a conversation:
 	turn   *turn    // the running one, or nil
-	asking sync.Map // the [elicit.Slots] by who asks: see queued
+	asking sync.Map // the [slots.Queue] by who asks: see queued
 }
 
 // settle waits for the end of the last turn of a thread in the app-server, which may have been interrupted, up to

@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/slots"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -20,9 +21,9 @@ import (
 // inbox has the questions of a call, or of the task that it is: they go to the client in results, and
 // later requests have the answers. The mutex of the call guards it, but for what does not change.
 type inbox struct {
-	slots  *elicit.Slots // limit the open questions
-	canAsk bool          // the client of the first request can be asked
-	life   int           // how many servers have had the call before
+	slots  slots.Slots // limit the open questions
+	canAsk bool        // the client of the first request can be asked
+	life   int         // how many servers have had the call before
 
 	open    map[string]*question         // by key
 	expired map[string]*approval.Request // by the keys of questions that had no answer in time
@@ -41,7 +42,7 @@ type question struct {
 
 func (s *Server) newInbox(canAsk bool) inbox {
 	return inbox{
-		slots: elicit.NewSlots(cmp.Or(s.Approvals.MaxPending, elicit.DefaultMaxPending)), canAsk: canAsk,
+		slots: slots.New(cmp.Or(s.Approvals.MaxPending, elicit.DefaultMaxPending)), canAsk: canAsk,
 		open: map[string]*question{}, expired: map[string]*approval.Request{},
 	}
 }
@@ -117,10 +118,11 @@ func (c *call) exchange(ctx context.Context, r *approval.Request, build func(eli
 			c.cancel(errNoAnswer)
 		}
 	}()
-	if err := c.inbox.slots.Acquire(ctx); err != nil {
-		return nil, err
+	leave, err := c.inbox.slots.Take(ctx)
+	if err != nil {
+		return nil, ctx.Err()
 	}
-	defer c.inbox.slots.Release()
+	defer leave()
 	if r == nil { // the board limits the others
 		var cancel context.CancelFunc
 		ctx, cancel = c.session.server.Approvals.WithTimeout(ctx)

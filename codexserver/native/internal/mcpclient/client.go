@@ -17,8 +17,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/mcpcall"
+	"github.com/codexmcp/codexmcp/internal/slots"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/internal/webaddr"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -73,7 +73,7 @@ type Client struct {
 	options Options
 	session *mcpcall.Session
 	secrets text.Secrets // of the server's requests
-	asking  *elicit.Slots
+	asking  *slots.Queue
 }
 
 // Start starts a server, or connects to it, and requests its tools. The server runs until
@@ -110,7 +110,7 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 
 // connect begins a session with a server over transport, which the client then owns.
 func connect(ctx context.Context, transport jsonrpc.Transport, o Options, session mcpcall.Options, secrets text.Secrets) (*Client, error) {
-	c := &Client{options: o, secrets: secrets, asking: elicit.NewSlots(1)}
+	c := &Client{options: o, secrets: secrets, asking: slots.NewQueue(maxWaiting)}
 	session.Name, session.Version, session.Ask, session.Hide = "codex-mcp", o.Version, c.ask, secrets.Hide
 	var err error
 	if c.session, err = mcpcall.Connect(ctx, transport, &session); err == nil {
@@ -153,13 +153,14 @@ func (c *Client) ask(ctx context.Context, params stdjson.RawMessage) (stdjson.Ra
 	if c.options.Elicit == nil {
 		return stdjson.RawMessage(`{"action":"decline"}`), nil
 	}
-	if c.asking.Waiting() >= maxWaiting {
+	leave, err := c.asking.Take(ctx)
+	if errors.Is(err, slots.ErrFull) {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeOverloaded, "%d questions wait already", maxWaiting)
 	}
-	if err := c.asking.Acquire(ctx); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	defer c.asking.Release()
+	defer leave()
 	return c.options.Elicit(ctx, params)
 }
 

@@ -14,8 +14,8 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/mcpcall"
+	"github.com/codexmcp/codexmcp/internal/slots"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -127,7 +127,7 @@ func TestNear(t *testing.T) {
 func TestOneQuestionAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var open, asked, refused atomic.Int32
-		c := &Client{asking: elicit.NewSlots(1), options: Options{Elicit: func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		c := &Client{asking: slots.NewQueue(maxWaiting), options: Options{Elicit: func(context.Context, json.RawMessage) (json.RawMessage, error) {
 			if n := open.Add(1); n != 1 {
 				t.Errorf("%d at once", n)
 			}
