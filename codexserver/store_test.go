@@ -22,21 +22,11 @@ import (
 func fencedOff(t *testing.T, home string, use func(*worker.Mirror)) string {
 	t.Helper()
 	disk := t.TempDir()
-	d, err := workertest.OpenDir(disk, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	m, err := worker.Open(t.Context(), home, d, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, _ := workertest.Mirror(t, home, disk, 1)
 	use(m)
-	next, err := workertest.OpenDir(disk, 2)
-	if err != nil {
+	if _, err := workertest.OpenDir(disk, 2); err != nil {
 		t.Fatal(err)
 	}
-	defer next.Close()
 	use(m)
 	return disk
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -182,16 +181,7 @@ func TestCanContinue(t *testing.T) {
 func TestStore(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fake) {
 		disk, name := t.TempDir(), "sessions/2026/11/22/rollout-2026-11-22T10-00-00-"+threadID+".jsonl"
-		d, err := workertest.OpenDir(disk, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer d.Close()
-		m, err := worker.Open(t.Context(), f.home, d, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer m.Close()
+		m, _ := workertest.Mirror(t, f.home, disk, 1)
 		path := filepath.Join(f.home, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -220,11 +210,9 @@ func TestStore(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "is not known") {
 			t.Errorf("a turn that Codex does not have: %v", err)
 		}
-		next, err := workertest.OpenDir(disk, 2)
-		if err != nil {
+		if _, err := workertest.OpenDir(disk, 2); err != nil {
 			t.Fatal(err)
 		}
-		defer next.Close()
 		if err := conv.Turn(t.Context(), text("go")); err != nil || h.count("background_event") != 1 {
 			t.Errorf("%v; events %v", err, h.types())
 		}

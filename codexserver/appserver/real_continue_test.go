@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -123,20 +122,7 @@ func TestRealContinueNot(t *testing.T) {
 // keepIn gives Codex a home whose store is a folder. An empty home gets the conversations from it.
 func (r *real) keepIn(t *testing.T, disk string, epoch uint64) {
 	t.Helper()
-	d, err := workertest.OpenDir(disk, epoch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := worker.Open(t.Context(), r.home, d, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		m.Close()
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	m, _ := workertest.Mirror(t, r.home, disk, epoch)
 	r.options.CodexHome, r.options.Store = r.home, m
 	r.restart(t)
 }
@@ -164,11 +150,9 @@ func TestRealContinueElsewhere(t *testing.T) {
 		<-time.After(time.Millisecond)
 	}
 	// The machine sends nothing more.
-	next, err := workertest.OpenDir(disk, 2)
-	if err != nil {
+	if _, err := workertest.OpenDir(disk, 2); err != nil {
 		t.Fatal(err)
 	}
-	defer next.Close()
 	kill(t, r.engine.PID())
 	<-end
 	text, err := os.ReadFile(filepath.Join(r.home, "config.toml"))

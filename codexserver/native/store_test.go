@@ -1,13 +1,11 @@
 package native_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -19,68 +17,19 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// failing is a store whose writes fail from one on; that one may happen nevertheless.
-type failing struct {
-	worker.Store
-	mu     sync.Mutex
-	writes int
-	from   int // 0 for never
-	err    error
-	does   bool
-}
-
-func (f *failing) do(write func() error) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.writes++
-	if f.from == 0 || f.writes < f.from {
-		return write()
-	}
-	if f.does && f.writes == f.from {
-		if err := write(); err != nil {
-			return err
-		}
-	}
-	return f.err
-}
-
-func (f *failing) Append(ctx context.Context, name string, at int64, data []byte) error {
-	return f.do(func() error { return f.Store.Append(ctx, name, at, data) })
-}
-
-func (f *failing) Put(ctx context.Context, name string, data []byte) error {
-	return f.do(func() error { return f.Store.Put(ctx, name, data) })
-}
-
 // storeBench returns a bench whose home has a store in the folder disk.
-func storeBench(t *testing.T, disk string, turn providertest.Turn) (*bench, *failing) {
+func storeBench(t *testing.T, disk string, turn providertest.Turn) (*bench, *workertest.Dir) {
 	t.Helper()
 	b := setup(t, "", native.Limits{}, turn)
 	return b, b.keepIn(t, disk, 1)
 }
 
 // keepIn makes another engine, whose home has a store in the folder disk.
-func (b *bench) keepIn(t *testing.T, disk string, epoch uint64) *failing {
+func (b *bench) keepIn(t *testing.T, disk string, epoch uint64) (d *workertest.Dir) {
 	t.Helper()
-	d, err := workertest.OpenDir(disk, epoch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &failing{Store: d}
-	m, err := worker.Open(t.Context(), b.home, f, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.store = m
+	b.store, d = workertest.Mirror(t, b.home, disk, epoch)
 	b.reopen(t)
-	t.Cleanup(func() {
-		m.Close()
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	f.writes = 0
-	return f
+	return d
 }
 
 // elsewhere gives the bench an empty home with the same configuration, as on another machine.
@@ -125,16 +74,25 @@ func TestStoreFails(t *testing.T) {
 // storeFails reports whether the turn has made fewer writes.
 func storeFails(t *testing.T, kind error, does bool, from int) (over bool) {
 	disk := t.TempDir()
-	b, f := storeBench(t, disk, providertest.Turn{})
+	b, d := storeBench(t, disk, providertest.Turn{})
 	b.provider.Reset(stepModel(work(b.cwd)...))
-	f.from, f.err, f.does = from, kind, does
+	writes := 0 // they fail from one on; that one may happen nevertheless
+	d.Fail = func(method string) (error, bool) {
+		if method != "append" && method != "put" {
+			return nil, false
+		}
+		if writes++; writes < from {
+			return nil, false
+		}
+		return kind, does && writes == from
+	}
 	h := &host{exec: allow}
 	c := b.start(t, h, protocol.Config{})
 	in := say("go")
 	in.Key = "key"
 	requests := len(b.provider.Requests())
 	err := c.Turn(t.Context(), in)
-	over = f.writes < from
+	over = writes < from
 	ran := filepath.Join(b.cwd, "ran")
 	path := configured(t, h).RolloutPath
 	rel, rerr := filepath.Rel(b.home, path)

@@ -48,9 +48,9 @@ func connected(t *testing.T, s worker.Served) (*worker.Conn, *worker.Link) {
 // TestStore checks that a store behind the connection keeps the promises of a store.
 func TestStore(t *testing.T) {
 	workertest.Run(t, func(t *testing.T) workertest.Open {
-		open := openDir(t, t.TempDir())
+		dir := t.TempDir()
 		return func(epoch uint64) (worker.Store, error) {
-			d, err := open(epoch)
+			d, err := workertest.OpenDir(dir, epoch)
 			if err != nil {
 				return nil, err
 			}
@@ -261,17 +261,5 @@ func TestNames(t *testing.T) {
 				t.Errorf("%.20q: %v", name, err)
 			}
 		}
-	}
-}
-
-// openDir returns a function that opens a folder for writers.
-func openDir(t *testing.T, dir string) workertest.Open {
-	return func(epoch uint64) (worker.Store, error) {
-		d, err := workertest.OpenDir(dir, epoch)
-		if err != nil {
-			return nil, err
-		}
-		t.Cleanup(func() { _ = d.Close() })
-		return d, nil
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,64 +26,35 @@ const (
 	rules = "codex-mcp/rules.json"
 )
 
-// faulty is a store that fails on demand.
-type faulty struct {
-	worker.Store
-	mu    sync.Mutex
-	calls int
-	fail  func(call int, write string) (err error, after bool) // after: it happens nevertheless
-}
-
-func (f *faulty) do(ctx context.Context, write string, do func() error) error {
-	f.mu.Lock()
-	f.calls++
-	var err error
-	after := false
-	if f.fail != nil {
-		err, after = f.fail(f.calls, write)
-	}
-	f.mu.Unlock()
-	if err == nil || after {
-		if failed := do(); failed != nil {
-			return failed
-		}
-	}
-	return err
-}
-
-func (f *faulty) Append(ctx context.Context, name string, at int64, data []byte) error {
-	return f.do(ctx, name, func() error { return f.Store.Append(ctx, name, at, data) })
-}
-
-func (f *faulty) Put(ctx context.Context, name string, data []byte) error {
-	return f.do(ctx, name, func() error { return f.Store.Put(ctx, name, data) })
-}
-
-func (f *faulty) Delete(ctx context.Context, name string) error {
-	return f.do(ctx, name, func() error { return f.Store.Delete(ctx, name) })
-}
-
 // machine is a home on a machine, with a mirror in the store of a folder.
 type machine struct {
 	*testing.T
 	*worker.Mirror
 	home  string
-	store *faulty
+	store *workertest.Dir
+	calls int // that changed the store
 }
 
 func newMachine(t *testing.T, home, disk string, epoch uint64) *machine {
 	t.Helper()
-	s, err := openDir(t, disk)(epoch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &machine{T: t, home: home, store: &faulty{Store: s}}
-	if m.Mirror, err = worker.Open(t.Context(), home, m.store, nil); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(m.Close)
+	m := &machine{T: t, home: home}
+	m.Mirror, m.store = workertest.Mirror(t, home, disk, epoch)
 	return m
 }
+
+// fails lets the calls fail that change the store.
+func (m *machine) fails(fail func(call int) (err error, after bool)) {
+	m.calls, m.store.Fail = 0, func(method string) (error, bool) {
+		if method == "read" || method == "list" {
+			return nil, false
+		}
+		m.calls++
+		return fail(m.calls)
+	}
+}
+
+// full is a store that takes nothing.
+func full(int) (error, bool) { return worker.ErrFull, false }
 
 func (m *machine) path(name string) string { return filepath.Join(m.home, filepath.FromSlash(name)) }
 
@@ -269,11 +239,11 @@ func TestMirrorChanges(t *testing.T) {
 				m.Fatal(err)
 			}
 			m.write(talk, "new\n")
-			m.store.fail = func(int, string) (error, bool) { return worker.ErrFull, false }
+			m.fails(full)
 			if err := m.Sync(m.path(talk)); !errors.Is(err, worker.ErrFull) {
 				m.Error(err)
 			}
-			m.store.fail = nil
+			m.store.Fail = nil
 			if err := os.Remove(m.path("config.toml")); err != nil {
 				m.Fatal(err)
 			}
@@ -284,7 +254,7 @@ func TestMirrorChanges(t *testing.T) {
 		"another in the store": func(m *machine) { m.putDirectly(talk, "something\n"); m.add(talk, "x\n") },
 		"more in the store":    func(m *machine) { m.putDirectly(talk, "one\ntwo\nthree\n"); m.add(talk, "two\n") },
 		"none in the store": func(m *machine) {
-			if err := m.store.Store.Delete(m.Context(), talk); err != nil {
+			if err := m.store.Delete(m.Context(), talk); err != nil {
 				m.Fatal(err)
 			}
 			m.add(talk, "two\n")
@@ -306,7 +276,7 @@ func TestMirrorChanges(t *testing.T) {
 
 func (m *machine) putDirectly(name, text string) {
 	m.Helper()
-	if err := m.store.Store.Put(m.Context(), name, []byte(text)); err != nil {
+	if err := m.store.Put(m.Context(), name, []byte(text)); err != nil {
 		m.Fatal(err)
 	}
 }
@@ -319,18 +289,17 @@ func TestMirrorFails(t *testing.T) {
 				t.Run(fmt.Sprint(kind, at, after), func(t *testing.T) {
 					disk := t.TempDir()
 					m := newMachine(t, t.TempDir(), disk, 1)
-					begun := m.store.calls
-					m.store.fail = func(call int, _ string) (error, bool) {
-						if call == begun+at {
+					m.fails(func(call int) (error, bool) {
+						if call == at {
 							return kind, after
 						}
 						return nil, false
-					}
+					})
 					again := func(f func() error) {
 						t.Helper()
-						before := m.store.calls
-						if err := f(); (err == nil) == (before < begun+at && m.store.calls >= begun+at) || err != nil && !errors.Is(err, kind) {
-							t.Errorf("calls %d to %d: %v", before-begun, m.store.calls-begun, err)
+						before := m.calls
+						if err := f(); (err == nil) == (before < at && m.calls >= at) || err != nil && !errors.Is(err, kind) {
+							t.Errorf("calls %d to %d: %v", before, m.calls, err)
 						} else if err != nil {
 							if err := f(); err != nil {
 								t.Error(err)
@@ -365,12 +334,18 @@ func TestMirrorOpenFails(t *testing.T) {
 	next := t.TempDir()
 	writeFile(t, filepath.Join(next, other), "its own\n")
 	for n := 1; ; n++ {
-		s, err := openDir(t, disk)(2)
+		s, err := workertest.OpenDir(disk, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := &counting{Store: s, left: n}
-		if _, err = worker.Open(t.Context(), next, f, nil); err == nil {
+		left := n
+		s.Fail = func(string) (error, bool) {
+			if left--; left < 0 {
+				return worker.ErrUnavailable, false
+			}
+			return nil, false
+		}
+		if _, err = worker.Open(t.Context(), next, s, nil); err == nil {
 			break
 		}
 		if !errors.Is(err, worker.ErrUnavailable) || n > 50 {
@@ -380,46 +355,18 @@ func TestMirrorOpenFails(t *testing.T) {
 	want(t, next, map[string]string{talk: "one\n", rules: "", "codex-mcp/replaced/" + other: "its own\n"})
 }
 
-// counting is a store that fails after some calls.
-type counting struct {
+// hung is a store that does not answer while it is closed.
+type hung struct {
 	worker.Store
-	left int
+	closed bool
 }
 
-func (c *counting) spend() error {
-	if c.left--; c.left < 0 {
-		return worker.ErrUnavailable
+func (h *hung) Put(ctx context.Context, name string, data []byte) error {
+	if h.closed {
+		<-ctx.Done()
+		return ctx.Err()
 	}
-	return nil
-}
-
-func (c *counting) Put(ctx context.Context, name string, data []byte) error {
-	if err := c.spend(); err != nil {
-		return err
-	}
-	return c.Store.Put(ctx, name, data)
-}
-
-func (c *counting) Read(ctx context.Context, name string, at int64, most int) ([]byte, error) {
-	if err := c.spend(); err != nil {
-		return nil, err
-	}
-	return c.Store.Read(ctx, name, at, most)
-}
-
-func (c *counting) List(ctx context.Context, after string) ([]worker.Info, error) {
-	if err := c.spend(); err != nil {
-		return nil, err
-	}
-	return c.Store.List(ctx, after)
-}
-
-// hung is a store that does not answer.
-type hung struct{ worker.Store }
-
-func (hung) Put(ctx context.Context, _ string, _ []byte) error {
-	<-ctx.Done()
-	return ctx.Err()
+	return h.Store.Put(ctx, name, data)
 }
 
 // A store that does not answer costs one time limit, and then nothing for a while.
@@ -429,14 +376,13 @@ func TestMirrorHangs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer s.Close()
-		f := &faulty{Store: s}
-		m, err := worker.Open(t.Context(), t.TempDir(), f, &worker.Options{Timeout: 3 * time.Second})
+		h := &hung{Store: s}
+		m, err := worker.Open(t.Context(), t.TempDir(), h, &worker.Options{Timeout: 3 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer m.Close()
-		f.Store = hung{s}
+		h.closed = true
 		began := time.Now()
 		for range 100 {
 			if err := m.Ready(t.Context()); !errors.Is(err, worker.ErrUnavailable) {
@@ -446,7 +392,7 @@ func TestMirrorHangs(t *testing.T) {
 		if took := time.Since(began); took != 3*time.Second {
 			t.Errorf("it took %v", took)
 		}
-		f.Store = s
+		h.closed = false
 		time.Sleep(2 * time.Second)
 		if err := m.Ready(t.Context()); err != nil {
 			t.Error(err)
@@ -454,31 +400,14 @@ func TestMirrorHangs(t *testing.T) {
 	})
 }
 
-// endable is a store whose connection may end.
-type endable struct {
-	worker.Store
-	ended chan struct{}
-}
-
-func (e endable) Ended() <-chan struct{} { return e.ended }
-
 // A store behind a connection that has ended takes no write any more.
 func TestMirrorEnds(t *testing.T) {
-	s, err := workertest.OpenDir(t.TempDir(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	e := endable{s, make(chan struct{})}
-	m, err := worker.Open(t.Context(), t.TempDir(), e, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
+	m := newMachine(t, t.TempDir(), t.TempDir(), 1)
+	m.store.End = make(chan struct{})
 	if err := m.Err(); err != nil {
 		t.Error(err)
 	}
-	close(e.ended)
+	close(m.store.End)
 	if err := m.Err(); !errors.Is(err, worker.ErrUnavailable) {
 		t.Errorf("its connection has ended: %v", err)
 	}
@@ -512,7 +441,7 @@ func TestMirrorRefuses(t *testing.T) {
 // A store cannot make an opening write outside of the home.
 func TestMirrorDistrusts(t *testing.T) {
 	disk, home, outside := t.TempDir(), t.TempDir(), t.TempDir()
-	s, err := openDir(t, disk)(1)
+	s, err := workertest.OpenDir(disk, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -543,7 +472,7 @@ func TestDecisions(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	m.store.fail = func(int, string) (error, bool) { return worker.ErrFull, false }
+	m.fails(full)
 	if _, err := fmt.Fprintln(w, "3"); !errors.Is(err, worker.ErrFull) {
 		t.Error(err)
 	}

@@ -299,19 +299,7 @@ func TestWhoseRules(t *testing.T) {
 func TestMirror(t *testing.T) {
 	home, disk := t.TempDir(), t.TempDir()
 	open := func(home string, epoch uint64) *rulefile.Store {
-		d, err := workertest.OpenDir(disk, epoch)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := worker.Open(t.Context(), home, d, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := d.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+		m, _ := workertest.Mirror(t, home, disk, epoch)
 		return rulefile.New(home, &rulefile.Options{Mirror: m})
 	}
 	s := open(home, 1)

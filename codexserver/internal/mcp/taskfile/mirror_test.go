@@ -1,7 +1,6 @@
 package taskfile_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -14,73 +13,50 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
 
-// failing is a store that fails while err is set.
-type failing struct {
-	worker.Store
-	err error
-}
-
-func (f *failing) Put(ctx context.Context, name string, data []byte) error {
-	if f.err != nil {
-		return f.err
-	}
-	return f.Store.Put(ctx, name, data)
-}
-
-func (f *failing) Delete(ctx context.Context, name string) error {
-	if f.err != nil {
-		return f.err
-	}
-	return f.Store.Delete(ctx, name)
-}
-
 // mirrored returns a store of tasks that are also in the folder disk, which has the form of a home.
-func mirrored(t *testing.T, home, disk string, epoch uint64) (*taskfile.Store, *failing) {
+func mirrored(t *testing.T, home, disk string, epoch uint64) (*taskfile.Store, *workertest.Dir) {
 	t.Helper()
-	d, err := workertest.OpenDir(disk, epoch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &failing{Store: d}
-	m, err := worker.Open(t.Context(), home, f, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, d := workertest.Mirror(t, home, disk, epoch)
 	s := taskfile.New(home, m)
 	t.Cleanup(func() {
-		if err := errors.Join(s.Close(), d.Close()); err != nil {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return s, f
+	return s, d
+}
+
+// failing lets a store fail.
+func failing(err error) func(string) (error, bool) {
+	return func(string) (error, bool) { return err, false }
 }
 
 // A change is in the store before it is in the file, and in neither if the store fails. Another
 // machine finds the task without its server.
 func TestMirror(t *testing.T) {
 	home, disk, away := t.TempDir(), t.TempDir(), t.TempDir()
-	s, f := mirrored(t, home, disk, 1)
+	s, d := mirrored(t, home, disk, 1)
 	kept := newStore(t, disk)
 	task := create(t, s)
 	found(t, kept, task, taskfile.Gone)
 	id := newID(t)
-	f.err = worker.ErrUnavailable
-	if _, err := s.Create(taskfile.Task{ID: id, Tool: "codex", Status: modern.TaskStatusWorking}); !errors.Is(err, f.err) {
+	d.Fail = failing(worker.ErrUnavailable)
+	if _, err := s.Create(taskfile.Task{ID: id, Tool: "codex", Status: modern.TaskStatusWorking}); !errors.Is(err, worker.ErrUnavailable) {
 		t.Error(err)
 	}
 	unknown(t, s, id)
 	unknown(t, kept, id)
 	changed := task
 	changed.Status, changed.Result, changed.Resume = modern.TaskStatusCompleted, []byte(`{}`), nil
-	if _, err := s.Update(changed); !errors.Is(err, f.err) {
+	if _, err := s.Update(changed); !errors.Is(err, worker.ErrUnavailable) {
 		t.Error(err)
 	}
 	found(t, s, task, taskfile.Self)
-	if err := s.Remove(task.ID); !errors.Is(err, f.err) {
+	if err := s.Remove(task.ID); !errors.Is(err, worker.ErrUnavailable) {
 		t.Error(err)
 	}
 	found(t, s, task, taskfile.Self)
-	f.err = nil
+	d.Fail = nil
 	task = create(t, s)
 	found(t, kept, task, taskfile.Gone)
 
@@ -100,17 +76,17 @@ func TestMirror(t *testing.T) {
 // What a sweep removes is removed from the store, too.
 func TestMirrorSweeps(t *testing.T) {
 	home, disk := t.TempDir(), t.TempDir()
-	s, f := mirrored(t, home, disk, 1)
+	s, d := mirrored(t, home, disk, 1)
 	kept := newStore(t, disk)
 	task := complete(t, s, create(t, s))
 	found(t, kept, task, taskfile.NoOwner)
 	later := time.Now().Add(2 * taskfile.Keep)
-	f.err = worker.ErrFull
-	if err := s.Sweep(later); !errors.Is(err, f.err) {
+	d.Fail = failing(worker.ErrFull)
+	if err := s.Sweep(later); !errors.Is(err, worker.ErrFull) {
 		t.Error(err)
 	}
 	found(t, s, task, taskfile.NoOwner)
-	f.err = nil
+	d.Fail = nil
 	if err := s.Sweep(later); err != nil {
 		t.Error(err)
 	}

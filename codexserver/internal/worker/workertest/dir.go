@@ -1,108 +1,101 @@
 package workertest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
-	"github.com/codexmcp/codexmcp/internal/claim"
-	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
-// Names of files that are not of the store. They begin with a dot, as no component does.
-const (
-	lockFile  = ".lock"
-	epochFile = ".epoch"
-	tempFile  = ".tmp"
-)
+// epochFile is not of the store. It begins with a dot, as no component does.
+const epochFile = ".epoch"
 
-// Dir is a [worker.Store] in a folder, such as one on a disk of another machine. Its files are those of
-// a home. Processes on several machines may use the folder if its file system has locks. A crash
-// of the system that has the disk may lose the newest files.
+// Dir is a [worker.Store] in a folder, whose files are those of a home. A test may open the folder for
+// several writers, and read its files.
 type Dir struct {
-	root  *os.Root
-	epoch uint64
+	// Fail is called before each call of a method, with its name, one at a time. If it returns an error the
+	// method returns that. After reports that the method does its work nevertheless. Nil does not fail.
+	Fail func(method string) (err error, after bool)
+	// End is closed when the connection to the store has ended. Nil has none.
+	End chan struct{}
 
-	mu   sync.Mutex
-	lock *os.File // locked by each call
+	dir   string
+	epoch uint64
 }
 
 var _ worker.Store = (*Dir)(nil)
 
-// OpenDir opens the store in a folder, which it makes if missing, for a writer with an epoch.
-// Earlier writers with a lower epoch are fenced from then on. It fails with [worker.ErrFenced] if there
-// was one with a higher epoch.
+// OpenDir opens the store in a folder for a writer with an epoch. Earlier writers with a lower epoch are
+// fenced from then on. It fails with [worker.ErrFenced] if there was one with a higher epoch.
 func OpenDir(dir string, epoch uint64) (*Dir, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	d := &Dir{root: root, epoch: epoch}
-	if d.lock, err = root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-		return nil, errors.Join(err, root.Close())
-	}
-	err = d.change(context.Background(), func() error { return d.replace(epochFile, strconv.AppendUint(nil, epoch, 10)) })
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("store %s: %w", dir, err), d.Close())
-	}
-	return d, nil
+	d := &Dir{dir: dir, epoch: epoch}
+	return d, d.change(context.Background(), "open", func() error { return d.replace(epochFile, strconv.AppendUint(nil, epoch, 10)) })
 }
 
-// Close closes the folder.
-func (d *Dir) Close() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return errors.Join(d.lock.Close(), d.root.Close())
+// Mirror opens the store in a folder for a home, and its mirror, which ends with the test.
+func Mirror(t testing.TB, home, dir string, epoch uint64) (*worker.Mirror, *Dir) {
+	t.Helper()
+	d, err := OpenDir(dir, epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := worker.Open(t.Context(), home, d, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return m, d
 }
 
-// change calls f while no other writer changes the store, unless this one is fenced.
-func (d *Dir) change(ctx context.Context, f func() error) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := ctx.Err(); err != nil {
-		return unavailable(err)
-	}
-	if err := claim.Wait(ctx, d.lock); err != nil {
-		return unavailable(err)
-	}
-	defer func() { _ = safefile.Unlock(d.lock) }() // at the latest when it is closed
-	text, err := d.root.ReadFile(epochFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return unavailable(err)
-	}
-	if err == nil {
-		last, err := strconv.ParseUint(string(text), 10, 64)
-		if err != nil {
-			return unavailable(err)
-		}
-		if last > d.epoch {
+// Ended returns [Dir.End].
+func (d *Dir) Ended() <-chan struct{} { return d.End }
+
+func (d *Dir) path(name string) string { return filepath.Join(d.dir, filepath.FromSlash(name)) }
+
+// alone is held by each call. It is one for all folders, which writers of one test share.
+var alone sync.Mutex
+
+// change calls f while no other writer uses a store, unless this one is fenced.
+func (d *Dir) change(ctx context.Context, method string, f func() error) error {
+	return d.look(ctx, method, func() error {
+		text, err := os.ReadFile(d.path(epochFile))
+		if last, _ := strconv.ParseUint(string(text), 10, 64); err == nil && last > d.epoch {
 			return worker.ErrFenced
 		}
-	}
-	return unavailable(f())
+		return f()
+	})
 }
 
-// unavailable returns an error of the system as one of the store.
-func unavailable(err error) error {
-	for _, known := range []error{nil, worker.ErrFull, worker.ErrFenced, worker.ErrNotFound, worker.ErrOrder, worker.ErrName} {
-		if errors.Is(err, known) {
+// look calls f while no other writer uses a store.
+func (d *Dir) look(ctx context.Context, method string, f func() error) error {
+	alone.Lock()
+	defer alone.Unlock()
+	if d.Fail != nil {
+		if err, after := d.Fail(method); err != nil && after {
+			return cmp.Or(f(), err)
+		} else if err != nil {
 			return err
 		}
 	}
-	if safefile.IsFull(err) {
-		return fmt.Errorf("%w: %w", worker.ErrFull, err)
+	err := ctx.Err()
+	if err == nil {
+		err = f()
+	}
+	switch {
+	case err == nil, errors.Is(err, worker.ErrFenced), errors.Is(err, worker.ErrOrder):
+		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: %w", worker.ErrNotFound, err)
 	}
 	return fmt.Errorf("%w: %w", worker.ErrUnavailable, err)
 }
@@ -112,33 +105,15 @@ func (d *Dir) Append(ctx context.Context, name string, at int64, data []byte) er
 	if err := worker.CheckWrite(name, data, worker.MaxData); err != nil {
 		return err
 	}
-	return d.change(ctx, func() error {
-		flag := os.O_RDWR
-		if at == 0 {
-			flag |= os.O_CREATE
-			if err := d.root.MkdirAll(path.Dir(name), 0o700); err != nil {
-				return err
-			}
-		}
-		f, err := d.root.OpenFile(name, flag, 0o600)
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%w: %s has none, not %d bytes", worker.ErrOrder, name, at)
-		}
-		if err != nil {
+	return d.change(ctx, "append", func() error {
+		there, err := os.ReadFile(d.path(name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		info, err := f.Stat()
-		if err == nil && info.Size() != at {
-			err = fmt.Errorf("%w: %s has %d, not %d bytes", worker.ErrOrder, name, info.Size(), at)
-		} else if err == nil {
-			if _, err = f.WriteAt(data, at); err == nil {
-				err = f.Sync()
-			}
-			if err != nil {
-				err = errors.Join(err, f.Truncate(at))
-			}
+		if size := int64(len(there)); size != at || at > 0 && err != nil {
+			return fmt.Errorf("%w: %s has %d, not %d bytes", worker.ErrOrder, name, size, at)
 		}
-		return errors.Join(err, f.Close())
+		return d.replace(name, append(there, data...))
 	})
 }
 
@@ -147,24 +122,11 @@ func (d *Dir) Put(ctx context.Context, name string, data []byte) error {
 	if err := worker.CheckWrite(name, data, worker.MaxValue); err != nil {
 		return err
 	}
-	return d.change(ctx, func() error { return d.replace(name, data) })
+	return d.change(ctx, "put", func() error { return d.replace(name, data) })
 }
 
 func (d *Dir) replace(name string, data []byte) error {
-	if err := d.root.MkdirAll(path.Dir(name), 0o700); err != nil {
-		return err
-	}
-	f, err := d.root.OpenFile(tempFile, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	if _, err = f.Write(data); err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return d.root.Rename(tempFile, name)
+	return errors.Join(os.MkdirAll(filepath.Dir(d.path(name)), 0o700), os.WriteFile(d.path(name), data, 0o600))
 }
 
 // Delete implements [worker.Store].
@@ -172,59 +134,34 @@ func (d *Dir) Delete(ctx context.Context, name string) error {
 	if err := worker.CheckName(name); err != nil {
 		return err
 	}
-	return d.change(ctx, func() error {
-		if err := d.root.Remove(name); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
-	})
+	return d.change(ctx, "delete", func() error { return os.RemoveAll(d.path(name)) })
 }
 
 // Read implements [worker.Store].
-func (d *Dir) Read(ctx context.Context, name string, at int64, most int) ([]byte, error) {
+func (d *Dir) Read(ctx context.Context, name string, at int64, most int) (data []byte, err error) {
 	if err := worker.CheckName(name); err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, unavailable(err)
-	}
-	f, err := d.root.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w", name, worker.ErrNotFound)
-	}
-	if err != nil {
-		return nil, unavailable(err)
-	}
-	data, err := io.ReadAll(io.NewSectionReader(f, max(at, 0), int64(max(min(most, worker.MaxData), 0))))
-	return data, unavailable(errors.Join(err, f.Close()))
+	err = d.look(ctx, "read", func() (err error) { data, err = os.ReadFile(d.path(name)); return err })
+	data = data[min(max(at, 0), int64(len(data))):]
+	return data[:min(len(data), max(most, 0), worker.MaxData)], err
 }
 
 // List implements [worker.Store].
-func (d *Dir) List(ctx context.Context, after string) ([]worker.Info, error) {
-	var all []worker.Info
-	err := fs.WalkDir(d.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist): // removed meanwhile
-			return nil
-		case err != nil:
+func (d *Dir) List(ctx context.Context, after string) (all []worker.Info, err error) {
+	err = d.look(ctx, "list", func() error {
+		return filepath.WalkDir(d.dir, func(path string, e fs.DirEntry, err error) error {
+			name := filepath.ToSlash(strings.TrimPrefix(path, d.dir+string(filepath.Separator)))
+			if err != nil || e.IsDir() || name <= after || worker.CheckName(name) != nil {
+				return err
+			}
+			info, err := e.Info()
+			if err == nil {
+				all = append(all, worker.Info{Name: name, Size: info.Size()})
+			}
 			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case !e.Type().IsRegular() || name <= after || worker.CheckName(name) != nil:
-			return nil
-		}
-		info, err := e.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err == nil {
-			all = append(all, worker.Info{Name: name, Size: info.Size()})
-		}
-		return err
+		})
 	})
-	if err != nil {
-		return nil, unavailable(err)
-	}
 	slices.SortFunc(all, func(a, b worker.Info) int { return strings.Compare(a.Name, b.Name) })
-	return all[:min(len(all), worker.MaxList)], nil
+	return all[:min(len(all), worker.MaxList)], err
 }

@@ -9,20 +9,11 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
 )
 
-// openDir returns a function that opens a folder for writers.
-func openDir(t *testing.T, dir string) workertest.Open {
-	return func(epoch uint64) (worker.Store, error) {
-		d, err := workertest.OpenDir(dir, epoch)
-		if err != nil {
-			return nil, err
-		}
-		t.Cleanup(func() { _ = d.Close() })
-		return d, nil
-	}
-}
-
 func TestDir(t *testing.T) {
-	workertest.Run(t, func(t *testing.T) workertest.Open { return openDir(t, t.TempDir()) })
+	workertest.Run(t, func(t *testing.T) workertest.Open {
+		dir := t.TempDir()
+		return func(epoch uint64) (worker.Store, error) { return workertest.OpenDir(dir, epoch) }
+	})
 }
 
 // TestCheckName has names at the bounds. Package workertest has the others.

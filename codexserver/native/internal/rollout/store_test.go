@@ -1,7 +1,6 @@
 package rollout_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -14,50 +13,13 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// full is a store that takes no writes while it is full, and whose connection may end.
-type full struct {
-	worker.Store
-	is    bool
-	ended chan struct{}
-}
-
-func (f *full) Ended() <-chan struct{} { return f.ended }
-
-func (f *full) Append(ctx context.Context, name string, at int64, data []byte) error {
-	if f.is {
-		return worker.ErrFull
-	}
-	return f.Store.Append(ctx, name, at, data)
-}
-
-func (f *full) Put(ctx context.Context, name string, data []byte) error {
-	if f.is {
-		return worker.ErrFull
-	}
-	return f.Store.Put(ctx, name, data)
-}
-
 // stored returns a mirror of a home, its store, and a function that fails the test unless the
 // store has what a file has.
-func stored(t *testing.T, home string) (*worker.Mirror, *full, func(path string)) {
+func stored(t *testing.T, home string) (*worker.Mirror, *workertest.Dir, func(path string)) {
 	t.Helper()
 	disk := t.TempDir()
-	d, err := workertest.OpenDir(disk, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &full{Store: d, ended: make(chan struct{})}
-	m, err := worker.Open(t.Context(), home, f, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		m.Close()
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return m, f, func(path string) {
+	m, d := workertest.Mirror(t, home, disk, 1)
+	return m, d, func(path string) {
 		t.Helper()
 		rel, err := filepath.Rel(home, path)
 		if err != nil {
@@ -75,7 +37,7 @@ func stored(t *testing.T, home string) (*worker.Mirror, *full, func(path string)
 // write fails until the store has all lines, although the file has them.
 func TestStore(t *testing.T) {
 	home := t.TempDir()
-	m, f, same := stored(t, home)
+	m, d, same := stored(t, home)
 	meta := protocol.SessionMeta{ID: "0199a213-81c0-7800-8aa1-bbab2a035a53"}
 	path := rollout.Path(home, meta.ID, time.Now())
 	w, err := rollout.Create(path, meta, m)
@@ -91,7 +53,8 @@ func TestStore(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		same(path)
-		if f.is = true; event() != nil {
+		d.Fail = func(string) (error, bool) { return worker.ErrFull, false }
+		if event() != nil {
 			t.Errorf("before %s: an event waits for the store", name)
 		}
 		for range 2 {
@@ -102,7 +65,7 @@ func TestStore(t *testing.T) {
 				t.Errorf("after %s: %v", name, err)
 			}
 		}
-		if f.is = false; event() != nil {
+		if d.Fail = nil; event() != nil {
 			t.Errorf("after %s: the store is not full any more", name)
 		}
 		same(path)
@@ -126,7 +89,8 @@ func TestStore(t *testing.T) {
 // while it ends is not in the file: the next server would take it for what happened.
 func TestStoreEnded(t *testing.T) {
 	home := t.TempDir()
-	m, f, same := stored(t, home)
+	m, d, same := stored(t, home)
+	d.End = make(chan struct{})
 	meta := protocol.SessionMeta{ID: "0199a213-81c0-7800-8aa1-bbab2a035a53"}
 	path := rollout.Path(home, meta.ID, time.Now())
 	w, err := rollout.Create(path, meta, m)
@@ -136,7 +100,7 @@ func TestStoreEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	close(f.ended)
+	close(d.End)
 	for i, write := range []func() error{
 		w.Durable, // with nothing to write
 		func() error { return w.Event(protocol.AgentMessage{Message: "aborted"}) },
