@@ -20,14 +20,10 @@ func (l *look) compare(ctx context.Context, max int) (diff string, err error) {
 	var written []string
 	for name, s := range l.after.seen {
 		before, known := l.before.seen[name]
-		switch same := known && s == before; {
-		case same && !s.exists():
-		case same && !s.mode.IsDir() && !l.isRecent(s): // the commit of a submodule may change when its folder does not
-			if o, ok := l.before.others[name]; ok {
-				l.after.others[name] = o
-			}
-		default:
+		if !known || s != before || s.mode.IsDir() || s.changed >= l.since.UnixNano() { // a submodule's commit may change when its folder does not
 			written = append(written, name)
+		} else if o, ok := l.before.others[name]; ok {
+			l.after.others[name] = o
 		}
 	}
 	if len(written) > 0 {
@@ -35,7 +31,7 @@ func (l *look) compare(ctx context.Context, max int) (diff string, err error) {
 		if tree, err = l.git(ctx, call{}, "write-tree", "--missing-ok"); err != nil {
 			return "", err
 		}
-		l.before.tree = strings.TrimSpace(tree)
+		l.tree = strings.TrimSpace(tree)
 		if err = l.store(ctx, written, &l.after); err == nil {
 			err = l.diffIndex(ctx)
 		}
@@ -69,9 +65,9 @@ func (l *look) compare(ctx context.Context, max int) (diff string, err error) {
 // example in a partial clone: then no lines are counted.
 func (l *look) diffIndex(ctx context.Context) error {
 	args := []string{"diff-index", "--cached", "-r", "-z", "--raw", "--no-abbrev", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"}
-	out, err := l.git(ctx, call{}, slices.Concat(args, []string{l.renames(), "--numstat", l.before.tree})...)
+	out, err := l.git(ctx, call{}, slices.Concat(args, []string{l.renames(), "--numstat", l.tree})...)
 	if err != nil && ctx.Err() == nil {
-		out, err = l.git(ctx, call{}, slices.Concat(args, []string{"--no-renames", l.before.tree})...)
+		out, err = l.git(ctx, call{}, slices.Concat(args, []string{"--no-renames", l.tree})...)
 	}
 	if err == nil {
 		l.changes, err = parseChanges(out)

@@ -90,7 +90,7 @@ var diffOptions = []string{"--no-color", "--no-ext-diff", "--no-textconv", "--un
 func (l *look) sections(ctx context.Context, max int, all map[string]string, some func(Change) bool) error {
 	binary := len(all) > 0
 	at := map[string]string{}
-	args := slices.Concat([]string{"diff-index", "--cached", "-p", "--binary", "--full-index", l.renames(), "--src-prefix=a/" + l.at, "--dst-prefix=b/" + l.at}, diffOptions, []string{l.before.tree, "--"})
+	args := slices.Concat([]string{"diff-index", "--cached", "-p", "--binary", "--full-index", l.renames(), "--src-prefix=a/" + l.at, "--dst-prefix=b/" + l.at}, diffOptions, []string{l.tree, "--"})
 	for _, c := range l.changes {
 		if some(c) {
 			at["diff --git "+Quote("a/"+l.at+cmp.Or(c.From, c.Path))+" "+Quote("b/"+l.at+c.Path)] = c.Path

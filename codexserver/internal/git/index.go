@@ -66,7 +66,7 @@ func (l *look) readIndex(ctx context.Context) error {
 	}
 	// Modes count if the file system keeps them, whatever the setting: else git's own files seem to be programs.
 	config, _ := lstat(filepath.Join(l.commonDir, "config"))
-	l.index.modes = config.mode&0o111 == 0 && isPosix || !isFalse(l.settings["filemode"])
+	l.index.modes = config.mode&0o111 == 0 || !isFalse(l.settings["filemode"])
 	if l.index.modes {
 		l.settings["filemode"] = "true"
 	}
@@ -110,8 +110,8 @@ func (l *look) lay(ctx context.Context) error {
 	}
 	l.index.laid = true
 	at := time.Unix(0, l.index.written)
-	if then := l.before.begin.Add(-coarse); at.After(then) {
-		at = then
+	if at.After(l.since) {
+		at = l.since
 	}
 	err := l.putIndex([]byte(l.index.data), at)
 	if err != nil || l.index.flags == "" {

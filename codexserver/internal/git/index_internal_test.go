@@ -139,7 +139,7 @@ func TestIndexTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := &look{mirror: m, before: content{begin: tt.begin}, index: index{data: "DIRC", written: written.UnixNano()}}
+		l := &look{mirror: m, since: tt.begin.Add(-coarse), index: index{data: "DIRC", written: written.UnixNano()}}
 		if err := l.lay(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -36,22 +36,24 @@ var errLarge = errors.New("too large for a snapshot")
 // ignored files, or a folder without one.
 type look struct {
 	*mirror
-	at            string // the path as in the changes, with a slash at its end; "" for the first
-	gone          string // why it could not be looked at or compared
-	files         int    // how many files git may read
-	index         index  // the repository's own, as it was
+	at    string // the path as in the changes, with a slash at its end; "" for the first
+	gone  string // why it could not be looked at or compared
+	files int    // how many files git may read
+	// What was written from this moment on may have been written after the look, as the clock of the
+	// file system and the one of this system show.
+	since         time.Time
+	index         index // the repository's own, as it was
 	before, after content
+	tree          string   // of the index, if something was written since
 	changes       []Change // first those of stored files, in git's order
 }
 
 // content is what is in a folder, as far as it differs from the first index.
 type content struct {
-	begin   time.Time        // when the look began
 	seen    map[string]stat  // the files that differ or are new, and those that are gone
 	others  map[string]other // what git does not store
 	ignored []string         // files that git ignores; a folder ends with a slash
 	unread  []Gap
-	tree    string // of the index, if something was written later
 }
 
 // other is what git does not store: a file that is too large or cannot be read, a special file, or
@@ -69,15 +71,9 @@ const (
 	otherRepository = "another repository"
 )
 
-// isRecent reports whether a file may have changed since the look, as the clock of its file system
-// and the one of this system show.
-func (l *look) isRecent(s stat) bool {
-	return s.changed == 0 || s.changed >= l.before.begin.Add(-coarse).UnixNano()
-}
-
 // take looks at a folder.
 func take(ctx context.Context, root string, o *Options) (*look, error) {
-	l := &look{files: cmp.Or(o.Files, setting.DefaultFiles), before: content{begin: time.Now()}}
+	l := &look{files: cmp.Or(o.Files, setting.DefaultFiles), since: time.Now().Add(-coarse)}
 	m, err := o.Scratch.open(root)
 	if err == nil {
 		_, err = m.programs.Confine() // git may not be needed before the comparison
@@ -124,7 +120,7 @@ func (l *look) now(name string) stat {
 // see finds what differs from the first index, and looks at what differed before. Git runs for it
 // once, if there are new files.
 func (l *look) see(ctx context.Context) (content, error) {
-	r := content{begin: time.Now(), seen: map[string]stat{}, others: map[string]other{}}
+	r := content{seen: map[string]stat{}, others: map[string]other{}}
 	if _, err := os.Stat(l.root); err != nil {
 		return r, err
 	}

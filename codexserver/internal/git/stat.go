@@ -9,7 +9,7 @@ import (
 type stat struct {
 	mode              fs.FileMode
 	size              int64
-	modified, changed int64 // in nanoseconds since 1970; a program cannot set changed, which is 0 where it is not known
+	modified, changed int64 // in nanoseconds since 1970; a program cannot set changed
 	inode, device     uint64
 }
 

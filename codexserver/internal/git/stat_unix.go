@@ -9,9 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isPosix is false on systems where a file's mode does not show whether it is a program.
-const isPosix = true
-
 // readFolder calls f for each file in a folder. A command may have put a pipe or a link in its place,
 // which it does not open.
 func readFolder(path string, f func(name string, s stat)) error {
