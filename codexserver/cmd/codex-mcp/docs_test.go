@@ -118,6 +118,93 @@ func TestDocsConfigurations(t *testing.T) {
 	})
 }
 
+// TestHosts checks the configuration of each host in testdata/hosts.json: it has the members that the host's documentation
+// names, of which a ! marks those that it needs, starts the server, and also asks on the page. docs/hosts.md says the same.
+func TestHosts(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("testdata", "hosts.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hosts []struct {
+		Host, File, Members string
+		At                  []string
+		Shown               bool // the page has it whole
+		Set                 any
+	}
+	if err := json.Unmarshal(raw, &hosts); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "docs", "hosts.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]bool{} // the blocks of the page
+	for lang, unmarshal := range map[string]func([]byte, any) error{"json": json.Unmarshal, "toml": toml.Unmarshal} {
+		for _, b := range blocks(string(text), lang) {
+			var v any
+			if err := unmarshal([]byte(b), &v); err != nil {
+				t.Fatal(err)
+			}
+			shown[normal(t, v)] = true
+		}
+	}
+	for _, h := range hosts {
+		server := h.Set
+		for _, name := range h.At {
+			if list, is := server.([]any); is {
+				server = list[0]
+			} else {
+				server = server.(map[string]any)[name]
+			}
+		}
+		members := server.(map[string]any)
+		for name := range strings.FieldsSeq(h.Members) {
+			name, needed := strings.CutSuffix(name, "!")
+			if needed && members[name] == nil {
+				t.Errorf("%s: there is no %s", h.Host, name)
+			}
+		}
+		for name := range members {
+			if !slices.Contains(strings.Fields(strings.ReplaceAll(h.Members, "!", "")), name) {
+				t.Errorf("%s: its documentation does not name %s", h.Host, name)
+			}
+		}
+		var line []string
+		for _, part := range []any{members["command"], members["args"]} {
+			switch part := part.(type) {
+			case string:
+				line = append(line, part)
+			case []any:
+				for _, word := range part {
+					line = append(line, word.(string))
+				}
+			}
+		}
+		asks := func(override string) bool {
+			return override == "approvals.where=both" || override == "approvals.where=page"
+		}
+		if o, err := parse(line[0], line[1:], io.Discard); err != nil || line[0] != "codex-mcp" || !slices.ContainsFunc(o.overrides, asks) {
+			t.Errorf("%s: %q: %v, or it does not ask on the page", h.Host, line, err)
+		}
+		if h.Shown && !shown[normal(t, h.Set)] || h.Host != "Claude Code" && !strings.Contains(string(text), "`"+h.File+"`") {
+			t.Errorf("%s: docs/hosts.md does not show its configuration, or does not name %s", h.Host, h.File)
+		}
+	}
+	if len(hosts) != 12 {
+		t.Errorf("%d hosts", len(hosts))
+	}
+}
+
+// normal returns a value as JSON that does not depend on its source.
+func normal(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // blocks returns the fenced blocks of a language.
 func blocks(text, lang string) (all []string) {
 	for _, m := range regexp.MustCompile("(?ms)^```"+lang+"\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
