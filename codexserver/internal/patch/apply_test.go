@@ -13,19 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func plan(t *testing.T, dir, text string) *patch.Plan {
-	t.Helper()
-	p, err := patch.Parse("*** Begin Patch\n" + text + "\n*** End Patch")
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := p.Plan(patch.Folder{Path: dir}, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plan
-}
-
 // TestApplyIsWhole checks that a patch whose last file fails changes nothing, whether Apply
 // notices before it writes or when it has written all others.
 func TestApplyIsWhole(t *testing.T) {
@@ -204,42 +191,19 @@ func TestChange(t *testing.T) {
 	}
 }
 
-func TestApplyKeepsModeAndLink(t *testing.T) {
-	dir := t.TempDir()
-	writeTree(t, dir, map[string]string{"run.sh": "one\n"})
-	script := filepath.Join(dir, "run.sh")
-	if err := os.Chmod(script, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("run.sh", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := plan(t, dir, "*** Update File: link\n@@\n-one\n+1").Apply(); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]string{"run.sh": "1\n", "link": "1\n"}, readTree(t, dir, dir)); diff != "" {
-		t.Errorf("tree (-want +got):\n%s", diff)
-	}
-	if info, err := os.Lstat(script); err != nil || info.Mode() != 0o755 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
-	}
-	if to, err := os.Readlink(filepath.Join(dir, "link")); err != nil || to != "run.sh" {
-		t.Errorf("the link leads to %q, %v", to, err)
-	}
-}
-
-func TestPlanReadsOnlyRegularFiles(t *testing.T) {
+// TestPlanRefuses has patches of what is no regular text file, and of one file by two names.
+func TestPlanRefuses(t *testing.T) {
 	for _, text := range []string{
+		"*** Update File: a.txt\n@@\n-one\n+two\n*** Update File: link\n@@\n-one\n+three",
 		"*** Update File: /dev/zero\n@@\n-x\n+y", "*** Delete File: /dev/null", "*** Update File: .\n@@\n-x\n+y",
 		"*** Add File: a\x00b\n+x", "*** Update File: binary\n@@\n-x\n+y", "*** Delete File: /proc/self/environ",
 	} {
 		dir := t.TempDir()
-		writeTree(t, dir, map[string]string{"binary": "x\n\xff\n"})
-		p, err := patch.Parse("*** Begin Patch\n" + text + "\n*** End Patch")
-		if err != nil {
+		writeTree(t, dir, map[string]string{"binary": "x\n\xff\n", "a.txt": "one\n"})
+		if err := os.Symlink("a.txt", filepath.Join(dir, "link")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.Plan(patch.Folder{Path: dir}, dir); err == nil {
+		if _, err := planOf(dir, text); err == nil {
 			t.Errorf("%q was planned", text)
 		}
 	}
@@ -292,11 +256,7 @@ func TestWithin(t *testing.T) {
 		{"*** Add File: new\n+x\n*** Add File: ../new\n+x", false, false},
 	}
 	for _, tt := range tests {
-		p, err := patch.Parse("*** Begin Patch\n" + tt.text + "\n*** End Patch")
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan, err := p.Plan(patch.Folder{Path: work}, work)
+		plan, err := planOf(work, tt.text)
 		if err != nil {
 			if !tt.within {
 				continue // a patch without a plan is not applied

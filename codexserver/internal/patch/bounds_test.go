@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 )
 
 // TestPlanBounds plans small patches that would take hours without a bound.
@@ -41,11 +39,7 @@ func TestPlanBounds(t *testing.T) {
 			continue // the race detector makes them take longer, and finds nothing in one goroutine
 		}
 		t.Run(name, func(t *testing.T) {
-			p, err := patch.Parse("*** Begin Patch\n" + tt.sections + "*** End Patch")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := p.Plan(patch.Folder{Path: dir}, dir); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := planOf(dir, strings.TrimSuffix(tt.sections, "\n")); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v, want %s", err, tt.want)
 			}
 		})

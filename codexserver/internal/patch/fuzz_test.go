@@ -56,10 +56,12 @@ func FuzzThereAndBack(f *testing.F) {
 		if err := os.WriteFile(path, []byte(before), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		apply(t, path, change(before, after))
-		check(t, path, after)
-		apply(t, path, change(after, before))
-		check(t, path, before)
+		for _, texts := range [][2]string{{before, after}, {after, before}} {
+			if err := plan(t, filepath.Dir(path), change(texts[0], texts[1])).Apply(); err != nil {
+				t.Fatal(err)
+			}
+			check(t, path, texts[1])
+		}
 	})
 }
 
@@ -81,7 +83,7 @@ func change(before, after string) string {
 		n++
 	}
 	var out strings.Builder
-	out.WriteString("*** Begin Patch\n*** Update File: a.txt\n@@\n")
+	out.WriteString("*** Update File: a.txt\n@@\n")
 	for _, part := range []struct {
 		sign  string
 		lines []string
@@ -90,22 +92,7 @@ func change(before, after string) string {
 			out.WriteString(part.sign + line)
 		}
 	}
-	return out.String() + "*** End Patch"
-}
-
-func apply(t *testing.T, path, text string) {
-	t.Helper()
-	p, err := patch.Parse(text)
-	if err != nil {
-		t.Fatalf("%q: %v", text, err)
-	}
-	plan, err := p.Plan(patch.Folder{Path: filepath.Dir(path)}, filepath.Dir(path))
-	if err != nil {
-		t.Fatalf("%q: %v", text, err)
-	}
-	if err := plan.Apply(); err != nil {
-		t.Fatalf("%q: %v", text, err)
-	}
+	return strings.TrimSuffix(out.String(), "\n")
 }
 
 func check(t *testing.T, path, want string) {

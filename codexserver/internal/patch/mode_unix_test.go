@@ -3,16 +3,15 @@
 package patch_test
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 )
 
-// TestModes checks that a file keeps its mode when it changes and when it moves, also over another one,
-// and that a patch that fails leaves the modes as they were.
+// TestModes checks that a file keeps its mode when it changes, also by a link, and when it moves, also over
+// another one.
 func TestModes(t *testing.T) {
 	const change, move = "*** Update File: f\n@@\n-a\n+A", "*** Update File: f\n*** Move to: "
 	for name, tt := range map[string]struct {
@@ -22,6 +21,7 @@ func TestModes(t *testing.T) {
 		modeOf fs.FileMode
 	}{
 		"a program that changes":           {0o755, change, "f", 0o755},
+		"a program that changes by a link": {0o755, "*** Update File: link\n@@\n-a\n+A", "f", 0o755},
 		"a program that moves":             {0o755, move + "sub/g\n@@\n-a\n+A", "sub/g", 0o755},
 		"a program that moves alone":       {0o755, move + "g", "g", 0o755},
 		"a secret that moves":              {0o600, move + "g\n@@\n-a\n+A", "g", 0o600},
@@ -34,19 +34,12 @@ func TestModes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			writeTree(t, dir, map[string]string{"f": "a\n", "there": "there\n"})
-			if err := os.Chmod(filepath.Join(dir, "f"), tt.mode); err != nil {
+			link := filepath.Join(dir, "link")
+			if err := errors.Join(os.Chmod(filepath.Join(dir, "f"), tt.mode), os.Symlink("f", link), plan(t, dir, tt.text).Apply()); err != nil {
 				t.Fatal(err)
 			}
-			p, err := patch.Parse("*** Begin Patch\n" + tt.text + "\n*** End Patch")
-			if err != nil {
-				t.Fatal(err)
-			}
-			plan, err := p.Plan(patch.Folder{Path: dir}, dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := plan.Apply(); err != nil {
-				t.Fatal(err)
+			if to, err := os.Readlink(link); err != nil || to != "f" {
+				t.Errorf("the link leads to %q, %v", to, err)
 			}
 			if info, err := os.Stat(filepath.Join(dir, tt.want)); err != nil || info.Mode().Perm() != tt.modeOf {
 				t.Errorf("%v, %v, want %v", info, err, tt.modeOf)

@@ -95,6 +95,45 @@ func TestPatchesAsRecorded(t *testing.T) {
 	}
 }
 
+// TestParse checks which texts are no patch, and which line is wrong.
+func TestParse(t *testing.T) {
+	for text, want := range map[string]string{
+		"more\n*** Add File: b\n+x\n*** End Patch":                                "invalid patch: line 1: the first line must be",
+		"*** Begin Patch\n*** Add File: b\n+x":                                    "invalid patch: line 3: the last line must be",
+		"*** Begin Patch\n*** Add File: b\n+x\n*** Rename File: b\n*** End Patch": "invalid patch: line 4: \"*** Rename File: b\" is not one of",
+		"<<EOF\nmore\n*** Add File: b\n+x\n*** End Patch\nEOF":                    "invalid patch: line 2: the first line must be",
+		"<<EOF\n*** Begin Patch\n*** Add File: b\n+x\nEOF":                        "invalid patch: line 4: the last line must be",
+		"<<EOF\n*** Begin Patch\n*** Rename File: b\n*** End Patch\nEOF":          "invalid patch: line 3: ",
+		"<<EOF\n*** Begin Patch\n*** Add File: b\n+x\n*** End Patch\nPATCH":       "invalid patch: line 1: ",
+		"<<EOF\nEOF": "invalid patch: line 1: ",
+		"<<EOF\n*** Begin Patch\n*** End Patch\nEOF": "",
+	} {
+		switch p, err := patch.Parse(text); {
+		case want == "" && (err != nil || !p.IsEmpty()), want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)):
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// planOf plans a patch in a folder. The text lacks the first and the last line.
+func planOf(dir, text string) (*patch.Plan, error) {
+	p, err := patch.Parse("*** Begin Patch\n" + text + "\n*** End Patch")
+	if err != nil {
+		return nil, err
+	}
+	return p.Plan(patch.Folder{Path: dir}, dir)
+}
+
+// plan is [planOf] of a patch that can be planned.
+func plan(t *testing.T, dir, text string) *patch.Plan {
+	t.Helper()
+	plan, err := planOf(dir, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
 func writeTree(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o777); err != nil {

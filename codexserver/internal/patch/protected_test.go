@@ -53,11 +53,7 @@ func TestProtected(t *testing.T) {
 		{"wired/HEAD", true}, {"wired/main.go", false},
 	}
 	for _, tt := range tests {
-		p, err := patch.Parse("*** Begin Patch\n*** Add File: " + tt.path + "\n+x\n*** End Patch")
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan, err := p.Plan(patch.Folder{Path: work}, work)
+		plan, err := planOf(work, "*** Add File: "+tt.path+"\n+x")
 		if err != nil {
 			if tt.want || tt.path != "." {
 				t.Errorf("%q: %v", tt.path, err)
@@ -118,22 +114,6 @@ func TestProtectedNewRepository(t *testing.T) {
 		if got := len(plan(t, dir, text).Protected([]string{dir})) > 0; got != want {
 			t.Errorf("%q is protected: %t", text, got)
 		}
-	}
-}
-
-// TestOneFileTwice checks that a patch is refused if two of its names lead to one file.
-func TestOneFileTwice(t *testing.T) {
-	dir := t.TempDir()
-	writeTree(t, dir, map[string]string{"a.txt": "one\n"})
-	if err := os.Symlink("a.txt", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
-	p, err := patch.Parse("*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+two\n*** Update File: link\n@@\n-one\n+three\n*** End Patch")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.Plan(patch.Folder{Path: dir}, dir); err == nil {
-		t.Error("the patch was planned")
 	}
 }
 

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-
-	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 )
 
 // TestApplyInARace replaces folders with links while patches are applied, and checks that
@@ -49,11 +47,7 @@ func TestApplyInARace(t *testing.T) {
 			"*** Update File: dir/file\n@@\n-0\n+0\n+1", "*** Update File: dir/file\n@@\n-1",
 			fmt.Sprintf("*** Add File: dir/new%d\n+x", i), fmt.Sprintf("*** Add File: dir/deep%d/new\n+x", i),
 		} {
-			p, err := patch.Parse("*** Begin Patch\n" + text + "\n*** End Patch")
-			if err != nil {
-				t.Fatal(err)
-			}
-			plan, err := p.Plan(patch.Folder{Path: work, Real: work}, work)
+			plan, err := planOf(work, text)
 			if err != nil || !plan.Within([]string{work}) {
 				continue
 			}

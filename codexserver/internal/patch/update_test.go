@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -14,23 +13,16 @@ func patched(t *testing.T, files map[string]string, text string) (map[string]str
 	t.Helper()
 	dir := t.TempDir()
 	writeTree(t, dir, files)
-	p, err := patch.Parse("*** Begin Patch\n" + text + "\n*** End Patch")
-	if err != nil {
-		return nil, err
+	plan, err := planOf(dir, text)
+	if err == nil {
+		err = plan.Apply()
 	}
-	plan, err := p.Plan(patch.Folder{Path: dir}, dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := plan.Apply(); err != nil {
-		t.Fatal(err)
-	}
-	return readTree(t, dir, dir), nil
+	return readTree(t, dir, dir), err
 }
 
-// TestWhatStays has updates of files whose lines the patch has a little differently: it changes only
-// what it says.
-func TestWhatStays(t *testing.T) {
+// TestUpdates has updates of files whose lines the patch has a little differently: it changes only what it
+// says. The strictest comparison that finds a hunk decides.
+func TestUpdates(t *testing.T) {
 	for name, tt := range map[string]struct{ file, hunks, want string }{
 		"CR LF, replaced":                   {"a\r\nb\r\nc\r\n", "@@\n a\n-b\n+B\n c", "a\r\nB\r\nc\r\n"},
 		"CR LF, two for one":                {"a\r\nb\r\n", "@@\n-b\n+1\n+2", "a\r\n1\r\n2\r\n"},
@@ -74,6 +66,22 @@ func TestWhatStays(t *testing.T) {
 		"lines like such names, and a hunk": {"-- x\nb\n", "--- x\n+++ f\n@@\n-b\n+B", "++ f\nB\n"},
 		"the remark about the newline":      {"a\nb", "@@ -1,2 +1,2 @@\n-a\n+A\n b\n\\ No newline at end of file", "A\nb"},
 		"a line that looks like a header":   {"@@ -1 x\nb\n", "@@ @@ -1 x\n-b\n+B", "@@ -1 x\nB\n"},
+
+		"equal before blanks at the end":    {"x \nx\n", "@@\n-x\n+y", "x \ny\n"},
+		"blanks at the end before others":   {" x\nx \n", "@@\n-x\n+y", " x\ny\n"},
+		"blanks around before punctuation":  {"‘x’\n 'x'\n", "@@\n-'x'\n+y", "‘x’\ny\n"},
+		"all plain punctuation":             {"\u2010\u2015\u2212\u2018\u201b\u201c\u201fa\u00a0\u2002\u200a\u202f\u205f\u3000b\n", "@@\n----''\"\"a      b\n+y", "y\n"},
+		"additions before a hunk":           {"a\nb\n", "@@\n+c\n@@\n-a\n+1\n@@\n+d", "1\nb\nc\nd\n"},
+		"shared after":                      {"a\nb\n", "@@\n-a\n+1\n b\n@@\n-b\n+2\n*** End of File", "1\n2\n"},
+		"shared before":                     {"a\nb\nc\n", "@@\n-a\n-b\n+1\n+b\n@@\n b\n-c\n+3\n*** End of File", "1\nb\n3\n"},
+		"shared before by one that removes": {"a\nb\nc\nd\n", "@@\n-a\n-b\n@@\n b\n-c\n d\n*** End of File", "d\n"},
+		"a blank line that the file lacks":  {"one\ntwo\n", "@@\n-two\n-", "one\n"},
+		"such a line, kept":                 {"one\ntwo\n", "@@\n-two\n ", "one\n"},
+		"such a line, replaced":             {"one\ntwo\n", "@@\n-two\n-\n+x", "one\nx\n"},
+		"such a line, at the end":           {"two\none\ntwo\n", "@@\n-two\n+2\n \n*** End of File", "two\none\n2\n"},
+		"a blank line before the hunks":     {"one\n", "\n@@\n-one\n+1", "1\n"},
+		"a blank line after the hunks":      {"one\n", "@@\n-one\n+1\n*** End of File\n", "1\n"},
+		"the same as the line before":       {"one\ntwo\none\n", "@@ one\n-one\n+1", "one\ntwo\n1\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := patched(t, map[string]string{"f": tt.file}, "*** Update File: f\n"+tt.hunks)
@@ -81,6 +89,23 @@ func TestWhatStays(t *testing.T) {
 				t.Errorf("%v (-want +got):\n%s", err, d)
 			}
 		})
+	}
+}
+
+// TestUpdatesRefused has updates whose hunks do not fit.
+func TestUpdatesRefused(t *testing.T) {
+	for name, tt := range map[string]struct{ file, hunks, want string }{
+		"no dash before U+2010":      {"a\u200fb\n", "@@\n-a-b\n+y", "does not have"},
+		"no blank after U+200A":      {"a\u200bb\n", "@@\n-a b\n+y", "does not have"},
+		"no blank before U+2002":     {"a\u2001b\n", "@@\n-a b\n+y", "does not have"},
+		"the same line, at the end":  {"a\n", "@@\n-a\n+1\n@@\n-a\n+2\n*** End of File", "two hunks change these lines:\na"},
+		"no @@ after the first hunk": {"one\ntwo\n", "@@\n-two\n+2\n*** End of File\n-one\n+1", "line 7: expected a line that begins with @@"},
+		"only the line before":       {"one\ntwo\n", "@@ one\n-one\n+1", "does not have these lines in this place:\none"},
+		"a missing line before":      {"one\n", "@@ two\n-one\n+1", "does not have these lines in this place:\ntwo"},
+	} {
+		if _, err := patched(t, map[string]string{"f": tt.file}, "*** Update File: f\n"+tt.hunks); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %s", name, err, tt.want)
+		}
 	}
 }
 
