@@ -297,15 +297,6 @@ func TestEndToEndCluster(t *testing.T) {
 			t.Errorf("the status: %+v", all)
 		}
 	})
-	t.Run("a fence dies", func(t *testing.T) {
-		n := c.nodes[c.nodeOf("ann")]
-		before := c.workersOf(n)
-		if out, err := exec.Command("pkill", "-KILL", "-P", strconv.Itoa(n.cmd.Process.Pid), "-f", "^codex-mcp-gateway-fence").CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		until(t, "the worker goes on without a fence", func() bool { return !slices.Equal(c.workersOf(n), before) })
-		c.recover("ann", "") // a call may reach the worker while it dies
-	})
 	t.Run("drain", func(t *testing.T) {
 		name := c.nodeOf("bob")
 		dir, err := programs()

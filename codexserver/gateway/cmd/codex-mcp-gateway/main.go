@@ -28,7 +28,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	processes "github.com/codexmcp/codexmcp/codexserver/internal/run"
@@ -42,13 +41,6 @@ const program = "codex-mcp-gateway"
 
 func main() {
 	enclosure.Main() // first: this process may become the enclosure of a worker
-	if os.Args[0] == workers.FenceName {
-		if err := workers.RunFence(); err != nil {
-			fmt.Fprintf(os.Stderr, "%s: %v\n", workers.FenceName, err)
-			os.Exit(1)
-		}
-		return
-	}
 	// Workers must not get this process's inherited files, its environment or its memory.
 	if err := errors.Join(processes.SealDescriptors(), box.HideProcess()); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", program, err)

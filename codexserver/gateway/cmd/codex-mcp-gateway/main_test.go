@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
@@ -45,13 +44,6 @@ var programs = sync.OnceValues(func() (dir string, err error) {
 
 func TestMain(m *testing.M) {
 	enclosure.Main()
-	if os.Args[0] == workers.FenceName {
-		if err := workers.RunFence(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
 	code := m.Run()
 	if dir, _ := programs(); dir != "" && os.Getenv(builtPrograms) == "" {
 		os.RemoveAll(dir)

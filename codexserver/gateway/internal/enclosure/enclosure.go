@@ -29,6 +29,8 @@ type Enclosure struct {
 	Writable, Hidden []string
 	// Temp is one of the folders in Writable, or lies in one.
 	Temp string
+	// Life bounds how long the enclosure lasts. Nil is no bound.
+	Life *Life
 }
 
 // ErrUnavailable is wrapped by errors that report that this system can make no enclosures.

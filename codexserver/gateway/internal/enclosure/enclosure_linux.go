@@ -43,6 +43,8 @@ type spec struct {
 
 	Args  []string `json:"args"`           // of the program
 	Files int      `json:"files,omitzero"` // how many descriptors it inherits, from 3 on; the next one is the program
+
+	Limited bool `json:"limited,omitzero"` // the next descriptors are those of a [Life]
 }
 
 // Start starts a program in the enclosure, with the Path, Args, Env, Dir, standard streams and
@@ -62,13 +64,16 @@ func (e *Enclosure) Start(cmd *exec.Cmd) error {
 	defer program.Close()
 	text, err := json.Marshal(spec{
 		Writable: e.Writable, Hidden: e.Hidden, Temp: e.Temp, Dir: cmd.Dir,
-		User: os.Geteuid(), Group: os.Getegid(), Args: cmd.Args, Files: len(cmd.ExtraFiles),
+		User: os.Geteuid(), Group: os.Getegid(), Args: cmd.Args, Files: len(cmd.ExtraFiles), Limited: e.Life != nil,
 	})
 	if err != nil {
 		return err
 	}
 	cmd.Path, cmd.Args, cmd.Dir = "/proc/self/exe", []string{encloserName}, "/"
 	cmd.ExtraFiles = append(slices.Clone(cmd.ExtraFiles), program)
+	if e.Life != nil {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, e.Life.timer, e.Life.lasts)
+	}
 	for part := range slices.Chunk(text, maxArgument) { // there may be thousands of paths
 		cmd.Args = append(cmd.Args, string(part))
 	}
@@ -173,7 +178,7 @@ func becomeFirst(text string) error {
 	if err := dropCapabilities(); err != nil {
 		return err
 	}
-	rest, err := json.Marshal(spec{Args: s.Args, Files: s.Files})
+	rest, err := json.Marshal(spec{Args: s.Args, Files: s.Files, Limited: s.Limited})
 	if err != nil {
 		return err
 	}
@@ -245,6 +250,11 @@ func serve(text string) (int, error) {
 	}
 	program := 3 + s.Files
 	unix.CloseOnExec(program)
+	if s.Limited {
+		unix.CloseOnExec(program + 1)
+		unix.CloseOnExec(program + 2)
+		go endWith(program+1, program+2)
+	}
 	cmd := &exec.Cmd{Path: fmt.Sprintf("/proc/self/fd/%d", program), Args: s.Args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	for i := range s.Files {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, os.NewFile(uintptr(3+i), "inherited"))

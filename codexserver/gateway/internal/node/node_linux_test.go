@@ -54,8 +54,6 @@ func TestMain(m *testing.M) {
 	enclosure.Main()
 	var err error
 	switch {
-	case os.Args[0] == workers.FenceName:
-		err = workers.RunFence()
 	case os.Args[0] == worker.Name:
 		err = work()
 	case slices.Equal(os.Args[1:], []string{"--version"}): // a pool tries the program of its workers
@@ -373,8 +371,7 @@ func workersOf(t *testing.T) (running []int) {
 			continue // it has ended
 		}
 		words := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-		line, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
-		if len(words) < 2 || words[0] == "Z" || words[1] != strconv.Itoa(os.Getpid()) || strings.HasPrefix(string(line), workers.FenceName) {
+		if len(words) < 2 || words[0] == "Z" || words[1] != strconv.Itoa(os.Getpid()) {
 			continue
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))

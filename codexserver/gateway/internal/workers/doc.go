@@ -18,6 +18,6 @@
 // not reach the workers of others. So the pool limits the size or the time of everything
 // that a worker sends, and only the pool can connect to a worker.
 //
-// Another machine may run the worker later: another process, the fence, kills a worker when its time is over
-// ([Pool.Extend], [RunFence]).
+// Another machine may run the worker later: the first process of the enclosure ends when the time of the worker is over
+// ([Pool.Extend], [enclosure.Life]).
 package workers

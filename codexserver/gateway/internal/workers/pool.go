@@ -3,7 +3,6 @@ package workers
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -56,7 +55,6 @@ type Pool struct {
 	keeps   func(ctx context.Context, user string) (worker.Store, error)
 
 	mu     sync.Mutex
-	fence  *fence
 	slots  map[string]*slot // by user; none is removed
 	closed bool
 }
@@ -90,10 +88,6 @@ func New(o Options) (*Pool, error) {
 	}
 	p := newPool(o)
 	p.start = p.startProcess
-	var err error
-	if p.fence, err = startFence(o.Stderr); err != nil {
-		return nil, fmt.Errorf("start the fence of the workers: %w", err)
-	}
 	return p, nil
 }
 
@@ -110,44 +104,14 @@ func (p *Pool) Keep(open func(ctx context.Context, user string) (worker.Store, e
 }
 
 // Extend sets the time until which the worker of a user may run, since the machine was started.
-// The worker must have a time before it starts. If the fence has ended, the worker is killed.
+// The worker must have a time before it starts.
 func (p *Pool) Extend(name string, deadline time.Duration) {
 	p.mu.Lock()
-	s := p.slots[name]
-	if s == nil {
-		p.mu.Unlock()
-		return
-	}
-	s.deadline = deadline
-	w := s.worker
-	p.mu.Unlock()
-	if w == nil || !w.alive() || w.fence == nil {
-		return
-	}
-	if err := w.fence.extend(w.fenced, deadline); err != nil {
-		p.log.Error("worker killed", "principal", name, "error", err)
-		_ = w.kill() // the fence has ended
-	}
-}
-
-// addToFence makes the fence kill a process after the deadline of a user. If the fence has ended,
-// it starts another one.
-func (p *Pool) addToFence(name string, pid int) (f *fence, number uint64, err error) {
-	p.mu.Lock()
 	defer p.mu.Unlock()
-	deadline := p.slots[name].deadline
-	if number, err = p.fence.add(pid, deadline); err == nil {
-		return p.fence, number, nil
+	if s := p.slots[name]; s != nil {
+		s.deadline = deadline
+		s.worker.extend(deadline)
 	}
-	p.log.Error("the fence of the workers starts again", "error", err)
-	if f, err = startFence(p.o.Stderr); err != nil {
-		return nil, 0, err
-	}
-	p.fence.kill()
-	_ = p.fence.close() // its status is not looked at
-	p.fence = f
-	number, err = f.add(pid, deadline)
-	return f, number, err
 }
 
 // Serve answers a request of a user whom a front has admitted. Its context ends when the pool may no longer run the
@@ -303,8 +267,7 @@ func (p *Pool) fill(ctx context.Context, name string, s *slot, a *attempt) {
 	s.attempt, a.err = nil, err
 	if err == nil {
 		s.worker = w
-		deadline := s.deadline
-		defer p.running.Go(func() { p.Extend(name, max(deadline, p.deadline(name))) }) // it may have changed meanwhile
+		w.extend(s.deadline) // it may have changed meanwhile
 		p.log.Info("worker started", "principal", name, "process", w.pid)
 		p.startIdleTimer(name, s)
 	}
@@ -438,8 +401,5 @@ func (p *Pool) Close() error {
 	}
 	ending.Wait()
 	p.running.Wait()
-	if p.fence != nil {
-		return p.fence.close()
-	}
 	return nil
 }

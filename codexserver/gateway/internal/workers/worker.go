@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 )
@@ -38,10 +39,9 @@ type process struct {
 	conn      *worker.Conn
 	kill      func() error
 	pid       int
-	fence     *fence        // nil only in tests
-	fenced    uint64        // the number at the fence
-	exited    chan struct{} // closed when the process has ended
-	began     begun         // what it was started with
+	life      *enclosure.Life // nil only in tests
+	exited    chan struct{}   // closed when the process has ended
+	began     begun           // what it was started with
 }
 
 // newWorker returns a worker without a process, whose requests go to what dial returns.
@@ -134,16 +134,17 @@ func (p *Pool) launch(name string, paths *userPaths, kept worker.Store) (_ *proc
 		Path: paths.program, Args: []string{worker.Name}, Env: environ(os.Environ(), paths.homes[name]), Dir: paths.folders[name][0], Stderr: p.o.Stderr,
 		ExtraFiles: []*os.File{end, listener}, // in the order of ConnFD and ListenerFD
 	}
-	if err := paths.enclosure(name).Start(cmd); err != nil {
+	in := paths.enclosure(name)
+	if in.Life, err = enclosure.NewLife(p.deadline(name)); err != nil {
 		socket.close()
 		return nil, errors.Join(err, conn.Close())
 	}
-	w := p.newWorker(socket.dial)
-	w.pid, w.kill = cmd.Process.Pid, cmd.Process.Kill
-	if w.fence, w.fenced, err = p.addToFence(name, w.pid); err != nil { // before anybody waits for the process
+	if err := in.Start(cmd); err != nil {
 		socket.close()
-		return nil, errors.Join(err, w.kill(), cmd.Wait(), conn.Close())
+		return nil, errors.Join(err, conn.Close(), in.Life.Close())
 	}
+	w := p.newWorker(socket.dial)
+	w.pid, w.kill, w.life = cmd.Process.Pid, cmd.Process.Kill, in.Life
 	w.conn = worker.NewConn(conn, p.served(name, kept, func(err error) { // a command has taken the worker over
 		p.log.Warn("a worker sends nonsense and is killed", "principal", name, "error", err)
 		_ = w.kill()
@@ -153,7 +154,7 @@ func (p *Pool) launch(name string, paths *userPaths, kept worker.Store) (_ *proc
 		err := cmd.Wait()
 		socket.close()
 		w.transport.CloseIdleConnections()
-		_ = w.fence.extend(w.fenced, 0) // else the fence keeps a descriptor of the process
+		_ = w.life.Close()
 		w.conn.Close()
 		p.log.Info("worker ended", "principal", name, "status", fmt.Sprint(err))
 	})
@@ -168,6 +169,13 @@ func environ(all []string, home string) []string {
 		return slices.Contains([]string{"CODEX_HOME", "DBUS_SESSION_BUS_ADDRESS", "NOTIFY_SOCKET", "SSH_AUTH_SOCK", "TMPDIR", "WATCHDOG_PID", "WATCHDOG_USEC", "XDG_RUNTIME_DIR"}, name) || strings.HasPrefix(name, "NATS_") || strings.HasPrefix(name, "NKEYS_")
 	})
 	return append(all, "CODEX_HOME="+home)
+}
+
+// extend changes the time until which the worker may run, if there is one.
+func (w *process) extend(deadline time.Duration) {
+	if w != nil && w.life != nil {
+		_ = w.life.Extend(deadline) // fails if the worker has ended
+	}
 }
 
 // alive reports whether the process is still running.

@@ -1,0 +1,180 @@
+//go:build amd64 || arm64
+
+package enclosure_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
+	"golang.org/x/sys/unix"
+)
+
+// patience bounds each wait. Only a failing test reaches it.
+const patience = time.Minute
+
+// sinceBoot returns the time of the clock of a life.
+func sinceBoot(t *testing.T) time.Duration {
+	t.Helper()
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(now.Nano())
+}
+
+// living starts an enclosure with a life. Its first process, all others of it, and the test share a pipe: it ends when none of
+// them is left. The commands in it try to reach the first process.
+func living(t *testing.T, deadline time.Duration) (life *enclosure.Life, ended <-chan struct{}) {
+	t.Helper()
+	e := newRooms(t)
+	life, err := enclosure.NewLife(deadline)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Life = life
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := shell(`trap "" TERM HUP INT; kill -9 1; kill -STOP 1; ls /proc/self/fd/4 /proc/self/fd/5 /proc/1/fd/4 && exit; setsid sleep 1000000 & echo begun; wait`)
+	cmd.Dir, cmd.Stdout = e.own, in
+	if err := e.Start(cmd); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		text, _ := io.ReadAll(out)
+		_ = cmd.Wait() // killed
+		if string(text) != "begun\n" && deadline > 1 {
+			t.Errorf("the enclosure says %q", text)
+		}
+	}()
+	t.Cleanup(func() {
+		_ = life.Close() // the test may have closed it
+		<-closed
+		out.Close()
+	})
+	return life, closed
+}
+
+func ends(t *testing.T, ended <-chan struct{}, why string) {
+	t.Helper()
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		t.Fatalf("the enclosure goes on: %s", why)
+	}
+}
+
+// TestLife checks that an enclosure ends with its latest deadline, and with its life, although what runs in it does not want to,
+// and not earlier.
+func TestLife(t *testing.T) {
+	enclosuretest.Need(t)
+	now := sinceBoot(t)
+	far := now + 10*patience
+	for name, tt := range map[string]struct {
+		first time.Duration
+		then  func(*enclosure.Life) error // nil if the first deadline has passed
+	}{
+		"it has passed":   {1, nil},
+		"there is none":   {0, nil},
+		"it is changed":   {far, func(l *enclosure.Life) error { return l.Extend(now) }},
+		"it is removed":   {far, func(l *enclosure.Life) error { return l.Extend(0) }},
+		"the life closes": {far, (*enclosure.Life).Close},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			life, ended := living(t, tt.first)
+			if tt.then != nil {
+				if err := life.Extend(far + time.Second); err != nil {
+					t.Fatal(err)
+				}
+				select {
+				case <-ended:
+					t.Error("it ends although its deadline is far")
+				case <-time.After(300 * time.Millisecond):
+				}
+				if err := tt.then(life); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ends(t, ended, name)
+			if err := life.Close(); err == nil && life.Extend(far) == nil {
+				t.Error("a closed life is extended")
+			}
+		})
+	}
+}
+
+// makerOf tells a process of [TestLifeOfAStoppedMaker] how long the enclosure may last that it makes.
+const makerOf = "ENCLOSURE_MAKER"
+
+// TestLifeOfAStoppedMaker checks that an enclosure ends in time although the process that has made it is stopped, and at once
+// when that process is killed.
+func TestLifeOfAStoppedMaker(t *testing.T) {
+	if left, err := time.ParseDuration(os.Getenv(makerOf)); err == nil {
+		living(t, sinceBoot(t)+left)
+		select {}
+	}
+	enclosuretest.Need(t)
+	for _, tt := range []struct {
+		sig  syscall.Signal
+		left time.Duration
+	}{{syscall.SIGSTOP, 3 * time.Second}, {syscall.SIGKILL, 10 * patience}} {
+		t.Run(tt.sig.String(), func(t *testing.T) {
+			maker := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()[:strings.Index(t.Name(), "/")]+"$")
+			maker.Env = append(os.Environ(), makerOf+"="+tt.left.String())
+			maker.Stderr = os.Stderr
+			if err := maker.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				_ = maker.Process.Kill()
+				_ = maker.Wait()
+			})
+			children := func() (all []string) {
+				paths, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", maker.Process.Pid))
+				for _, path := range paths {
+					text, _ := os.ReadFile(path)
+					all = append(all, strings.Fields(string(text))...)
+				}
+				return all
+			}
+			first := ""
+			wait(t, "there is no enclosure", func() bool {
+				if all := children(); len(all) == 1 {
+					first = all[0]
+				}
+				return first != ""
+			})
+			if err := maker.Process.Signal(tt.sig); err != nil {
+				t.Fatal(err)
+			}
+			wait(t, "the enclosure goes on", func() bool {
+				text, err := os.ReadFile("/proc/" + first + "/stat")
+				return err != nil || strings.Contains(string(text), ") Z ")
+			})
+		})
+	}
+}
+
+// wait waits for a condition.
+func wait(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); <-time.After(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal(what)
+		}
+	}
+}
