@@ -29,18 +29,36 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) (body []byte, rel
 		refuse(w, http.StatusUnsupportedMediaType, "want a body without Content-Encoding")
 		return nil, nil, false
 	}
-	if r.ContentLength > int64(h.o.MaxBody) {
-		h.tooLong(w)
+	if body, release, ok = h.bodies.Read(w, r); ok {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the deadline was for the body only
+	}
+	return body, release, ok
+}
+
+// Bodies reads the bodies of requests into memory, and few long ones at a time. It is safe for concurrent use.
+type Bodies struct {
+	most  int
+	large chan struct{} // holds a token for each long body
+}
+
+// NewBodies returns a reader of bodies of at most so many bytes.
+func NewBodies(most int) *Bodies { return &Bodies{most, make(chan struct{}, maxLarge)} }
+
+// Read reads the whole body of a request. If that fails, Read has answered the request and ok is
+// false. A long body counts against the others until release is called.
+func (b *Bodies) Read(w http.ResponseWriter, r *http.Request) (body []byte, release func(), ok bool) {
+	if r.ContentLength > int64(b.most) {
+		b.tooLong(w)
 		return nil, nil, false
 	}
 	release = func() {}
-	var b bytes.Buffer
-	in := http.MaxBytesReader(w, r.Body, int64(h.o.MaxBody))
-	_, err := io.CopyN(&b, in, longBody)
+	var read bytes.Buffer
+	in := http.MaxBytesReader(w, r.Body, int64(b.most))
+	_, err := io.CopyN(&read, in, longBody)
 	if err == nil {
 		select {
-		case h.large <- struct{}{}:
-			release = func() { <-h.large }
+		case b.large <- struct{}{}:
+			release = func() { <-b.large }
 		default:
 			w.Header().Set("Retry-After", "1")
 			w.Header().Set("Connection", "close")
@@ -48,28 +66,25 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) (body []byte, rel
 			return nil, nil, false
 		}
 		if r.ContentLength > longBody {
-			b.Grow(int(r.ContentLength) - b.Len() + bytes.MinRead)
+			read.Grow(int(r.ContentLength) - read.Len() + bytes.MinRead)
 		}
-		_, err = io.Copy(&b, in)
+		_, err = io.Copy(&read, in)
 	}
 	var long *http.MaxBytesError
 	switch {
 	case err == nil || errors.Is(err, io.EOF):
+		return read.Bytes(), release, true
 	case errors.As(err, &long):
-		release()
-		h.tooLong(w)
-		return nil, nil, false
+		b.tooLong(w)
 	default:
-		release()
 		w.Header().Set("Connection", "close")
 		refuse(w, http.StatusRequestTimeout, "the body did not arrive in time")
-		return nil, nil, false
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the deadline was for the body only
-	return b.Bytes(), release, true
+	release()
+	return nil, nil, false
 }
 
-func (h *Handler) tooLong(w http.ResponseWriter) {
+func (b *Bodies) tooLong(w http.ResponseWriter) {
 	w.Header().Set("Connection", "close")
-	fail(w, http.StatusRequestEntityTooLarge, jsonrpc.ID{}, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "message is longer than %d bytes", h.o.MaxBody))
+	fail(w, http.StatusRequestEntityTooLarge, jsonrpc.ID{}, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "message is longer than %d bytes", b.most))
 }

@@ -18,12 +18,12 @@ import (
 
 // Handler serves MCP at one path. It is safe for concurrent use.
 type Handler struct {
-	open  func(ctx context.Context, name string) Service
-	o     Options
-	guard *Guard
-	ctx   context.Context // ends when the handler is closed
-	end   context.CancelCauseFunc
-	large chan struct{} // holds a token for each long message in memory
+	open   func(ctx context.Context, name string) Service
+	o      Options
+	guard  *Guard
+	ctx    context.Context // ends when the handler is closed
+	end    context.CancelCauseFunc
+	bodies *Bodies
 
 	serving  sync.WaitGroup // HTTP requests
 	sessions sync.WaitGroup // sessions that have not ended
@@ -51,7 +51,9 @@ func New(open func(ctx context.Context, name string) Service, o *Options) (*Hand
 		return nil, err
 	}
 	ctx, end := context.WithCancelCause(context.Background())
-	h := &Handler{open: open, o: guard.o, guard: guard, ctx: ctx, end: end, large: make(chan struct{}, maxLarge), principals: map[string]*principal{}}
+	h := &Handler{
+		open: open, o: guard.o, guard: guard, ctx: ctx, end: end, bodies: NewBodies(guard.o.MaxBody), principals: map[string]*principal{},
+	}
 	h.mu.Lock() // for sweep
 	defer h.mu.Unlock()
 	h.idle = time.AfterFunc(h.o.IdleTimeout/sweeps, h.sweep)

@@ -64,7 +64,7 @@ func (s *machines) followLeases(js jetstream.JetStream, persons []*person) *oldF
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	client := link.NewClient(link.Certificates{CA: s.certificate, Cert: s.certificate, Key: s.certificate}, nil, slog.New(slog.DiscardHandler))
+	client := link.NewClient(link.Certificates{CA: s.certificate, Cert: s.certificate, Key: s.certificate}, slog.New(slog.DiscardHandler))
 	f := &oldFront{s: s, leases: lease.New(bucket, placement.New(nodes), time.Second), client: client, addresses: map[string]string{}, past: map[string][]lease.Lease{}}
 	ctx, stop := context.WithCancel(s.t.Context())
 	f.stop = stop

@@ -49,17 +49,16 @@ type Front struct {
 	users  settings.Users
 	// reloads counts those of the users.
 	reloads atomic.Uint64
+	open    atomic.Int64 // the open requests that are not streams without an end
 
 	mu       sync.Mutex
 	usage    map[string]*usage  // by principal
 	admitted map[*admitted]bool // the open requests
-	open     int                // those that are not streams without an end
-	quiet    chan struct{}      // closed when open is 0; nil unless somebody waits
 }
 
 // New returns a front. The caller must close it.
 func New(o Options) *Front {
-	f := &Front{o: o, client: link.NewClient(o.Certificates, nil, o.Logger), usage: map[string]*usage{}, admitted: map[*admitted]bool{}}
+	f := &Front{o: o, client: link.NewClient(o.Certificates, o.Logger), usage: map[string]*usage{}, admitted: map[*admitted]bool{}}
 	f.routes = routes{conn: o.Conn, leases: o.Leases, nodes: o.Nodes, known: map[string]lease.Lease{}}
 	f.users.Set(o.Principals)
 	return f
@@ -75,10 +74,10 @@ func (f *Front) Hurry() { f.routes.hurry.Store(true) }
 // ServeHTTP implements [http.Handler].
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
-		f.begin()
-		defer f.end()
+		f.open.Add(1)
+		defer f.open.Add(-1)
 	}
-	answer := newAnswer(w, r)
+	answer := newAnswer(w)
 	defer func() { f.o.Metrics.Answered(answer.status) }() // an answer that breaks off panics
 	f.serve(answer, r)
 }
@@ -105,12 +104,12 @@ func (f *Front) serve(w *answer, r *http.Request) {
 		return
 	}
 	defer end()
-	body, release, ok := used.readBody(w, r)
+	body, release, ok := used.bodies.Read(w, r) // whole: a node may refuse the request, and another one gets it then
 	if !ok {
 		return
 	}
 	defer release()
-	w.extend() // reading the body may have used up the timeout
+	w.received()
 	if err := f.forward(w, r, body, principal); err != nil {
 		f.unanswered(w, r, principal.Name, err)
 	}
@@ -188,39 +187,20 @@ func (f *Front) unanswered(w http.ResponseWriter, r *http.Request, user string, 
 	http.Error(w, workers.UnansweredText, http.StatusBadGateway)
 }
 
-func (f *Front) begin() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.open++
-}
-
-func (f *Front) end() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.open--
-	if f.open == 0 && f.quiet != nil {
-		close(f.quiet)
-		f.quiet = nil
-	}
-}
+// drainInterval is how often Drain looks.
+const drainInterval = 20 * time.Millisecond
 
 // Drain waits until no request is open, except for streams without an end. Clients continue
 // those at another front.
 func (f *Front) Drain(ctx context.Context) error {
-	f.mu.Lock()
-	if f.open == 0 {
-		f.mu.Unlock()
-		return nil
+	tick := time.NewTicker(drainInterval)
+	defer tick.Stop()
+	for f.open.Load() > 0 {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	if f.quiet == nil {
-		f.quiet = make(chan struct{})
-	}
-	quiet := f.quiet
-	f.mu.Unlock()
-	select {
-	case <-quiet:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return nil
 }

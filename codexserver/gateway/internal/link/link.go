@@ -111,15 +111,15 @@ type sendingKey struct{}
 // other word for it.
 const goAway = "cannot retry err [http2: Transport received Server's graceful shutdown GOAWAY]"
 
-// NewClient returns a client with these certificates. The caller must close it. copies are buffers for answers, or nil.
-func NewClient(certificates Certificates, copies httputil.BufferPool, log *slog.Logger) *Client {
+// NewClient returns a client with these certificates. The caller must close it.
+func NewClient(certificates Certificates, log *slog.Logger) *Client {
 	c := &Client{}
 	protocols, config := http2()
 	c.transport = &http.Transport{
 		Protocols: protocols, HTTP2: config, DialTLSContext: certificates.dial, DisableCompression: true, IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: maxHead,
 	}
 	c.proxy = &httputil.ReverseProxy{
-		Transport: c.transport, BufferPool: copies, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		Transport: c.transport, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		Rewrite: func(r *httputil.ProxyRequest) {
 			s := r.In.Context().Value(sendingKey{}).(*sending)
 			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host, r.Out.GetBody = "https", s.address, "localhost", nil

@@ -78,7 +78,7 @@ func pairOf(t *testing.T, n *node, files, others link.Certificates) *pair {
 	if others == (link.Certificates{}) {
 		others = files
 	}
-	p.client = link.NewClient(others, nil, log)
+	p.client = link.NewClient(others, log)
 	p.front = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		epoch := uint64(7)
 		if r.URL.Path == "/old" {

@@ -138,7 +138,7 @@ func start(t *testing.T) *service {
 	s := &service{t: t, broker: natstest.Embedded(t), users: map[string]settings.Principal{}}
 	s.bucket, s.leases, s.nodes = natstest.Buckets(t, s.broker, ttl)
 	s.files = linktest.Certificates(t)
-	s.client = link.NewClient(s.files, nil, slog.New(slog.DiscardHandler))
+	s.client = link.NewClient(s.files, slog.New(slog.DiscardHandler))
 	s.front = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		one, _ := s.heads.Load(r.Header.Get("Test-Head"))
 		to := one.(*sent)
