@@ -77,7 +77,7 @@ func (o *options) newService(ctx context.Context, c *configuration, files *files
 	roles := c.service.NATS
 	var who *access.Access
 	if roles.Has(settings.RoleFront) {
-		if who, err = access.New(c.http, &access.Options{BehindProxy: o.Proxy != "", Logger: from.Logger}); err != nil {
+		if who, err = access.New(c.http, from.Logger); err != nil {
 			return nil, err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,22 +14,8 @@ import (
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 )
 
-// Options configure an [Access]. Nil is valid.
-type Options struct {
-	// BehindProxy means that requests come from a proxy, which appends the address of
-	// the client to X-Forwarded-For.
-	BehindProxy bool
-	// Logger receives warnings for the operator. Default: nothing is logged.
-	Logger *slog.Logger
-}
-
 // Access identifies the users of one server. It is safe for concurrent use.
-type Access struct {
-	known    atomic.Pointer[known]
-	failures failures
-	proxy    bool
-	log      *slog.Logger
-}
+type Access struct{ known atomic.Pointer[known] }
 
 // known are the users and their credentials. It never changes.
 type known struct {
@@ -44,23 +29,18 @@ type principal struct {
 	scopes []mcphttp.Scope // from the configuration, never nil
 }
 
-// New returns an Access for the principals of settings. It fails if there are none.
-func New(of settings.HTTP, o *Options) (*Access, error) {
-	if o == nil {
-		o = &Options{}
-	}
-	a := &Access{proxy: o.BehindProxy, log: o.Logger}
-	if a.log == nil {
-		a.log = slog.New(slog.DiscardHandler)
-	}
+// New returns an Access for the principals of settings. It fails if there are none. log receives what is wrong with the
+// authorization server.
+func New(of settings.HTTP, log *slog.Logger) (*Access, error) {
 	var keys *keySet
 	if of.OAuth.Issuer != "" {
-		keys = newKeySet(of.OAuth.Issuer, a.log)
+		keys = newKeySet(of.OAuth.Issuer, log)
 	}
 	k, err := newKnown(of.Principals, of.OAuth, keys)
 	if err != nil {
 		return nil, err
 	}
+	a := &Access{}
 	a.known.Store(k)
 	return a, nil
 }
@@ -100,21 +80,10 @@ func (a *Access) Reload(principals map[string]settings.Principal) (apply func(),
 }
 
 // Still reports whether a request with these headers, which was admitted for a principal, would be
-// admitted for it now, with the same scopes. It counts no failure.
+// admitted for it now, with the same scopes.
 func (a *Access) Still(ctx context.Context, h http.Header, before mcphttp.Principal) bool {
-	token, ok := bearer(h)
-	if !ok {
-		return false
-	}
-	k := a.known.Load()
-	if who := k.tokens.find(token); who != nil {
-		return who.name == before.Name && slices.Equal(who.scopes, before.Scopes)
-	}
-	if k.oauth == nil || !looksSigned(token) {
-		return false
-	}
-	who, scopes, err := k.oauth.verify(ctx, token)
-	return err == nil && who.name == before.Name && slices.Equal(scopes, before.Scopes)
+	now, err := a.identify(ctx, h)
+	return err == nil && now.Name == before.Name && slices.Equal(now.Scopes, before.Scopes)
 }
 
 var (
@@ -125,43 +94,27 @@ var (
 // Identify returns the principal that sent a request, with the scopes of its token. Every
 // error is a [*mcphttp.Refusal]. Use it as [mcphttp.Options].Authenticate.
 func (a *Access) Identify(r *http.Request) (mcphttp.Principal, error) {
-	token, ok := bearer(r.Header)
+	return a.identify(r.Context(), r.Header)
+}
+
+// identify returns the owner of the token in the headers of a request, and the scopes that the token allows.
+func (a *Access) identify(ctx context.Context, h http.Header) (mcphttp.Principal, error) {
+	token, ok := bearer(h)
 	if !ok {
 		return mcphttp.Principal{}, &mcphttp.Refusal{Err: errMissing}
 	}
-	who, scopes, err := a.verify(r, token)
+	k := a.known.Load()
+	if who := k.tokens.find(token); who != nil {
+		return mcphttp.Principal{Name: who.name, Scopes: who.scopes}, nil
+	}
+	if k.oauth == nil || !looksSigned(token) {
+		return mcphttp.Principal{}, invalid(errUnknown)
+	}
+	who, scopes, err := k.oauth.verify(ctx, token)
 	if err != nil {
 		return mcphttp.Principal{}, err
 	}
 	return mcphttp.Principal{Name: who.name, Scopes: scopes}, nil
-}
-
-// verify returns the owner of a token and the scopes that the token allows.
-func (a *Access) verify(r *http.Request, token string) (*principal, []mcphttp.Scope, error) {
-	// Checking a static token costs one hash. It is checked before the failures are
-	// counted, so that one client's guesses do not lock out a user at the same address.
-	k := a.known.Load()
-	if who := k.tokens.find(token); who != nil {
-		return who, who.scopes, nil
-	}
-	remote := a.remote(r)
-	if wait := a.failures.wait(remote); wait > 0 {
-		return nil, nil, &mcphttp.Refusal{
-			Status: http.StatusTooManyRequests, RetryAfter: wait, Words: "too many requests without a valid token", Err: errors.New("too many refused tokens from this address"),
-		}
-	}
-	err := invalid(errUnknown)
-	if k.oauth != nil && looksSigned(token) {
-		who, scopes, refused := k.oauth.verify(r.Context(), token)
-		if refused == nil {
-			return who, scopes, nil
-		}
-		err = refused
-	}
-	if !unavailable(err) {
-		a.failures.count(remote)
-	}
-	return nil, nil, err
 }
 
 // bearer returns the token of the header Authorization, which must come exactly once.
@@ -172,21 +125,4 @@ func bearer(h http.Header) (string, bool) {
 	}
 	scheme, token, ok := strings.Cut(values[0], " ")
 	return token, ok && strings.EqualFold(scheme, "Bearer") && token != ""
-}
-
-// remote returns the address that a request's failure is counted for.
-func (a *Access) remote(r *http.Request) string {
-	if a.proxy {
-		// The proxy appends the last address. The client may have written the others.
-		values := r.Header.Values("X-Forwarded-For")
-		if len(values) > 0 {
-			all := strings.Split(values[len(values)-1], ",")
-			return strings.TrimSpace(all[len(all)-1])
-		}
-	}
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
 }

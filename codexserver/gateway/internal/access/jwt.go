@@ -151,12 +151,6 @@ func invalid(err error) error {
 	return &mcphttp.Refusal{Code: "invalid_token", Err: fmt.Errorf("access token: %w", err)}
 }
 
-// unavailable reports whether a request was refused because the issuer cannot be reached.
-func unavailable(err error) bool {
-	var why *mcphttp.Refusal
-	return errors.As(err, &why) && why.Status == http.StatusServiceUnavailable
-}
-
 // forbidden returns the refusal of a valid token whose owner is not a user of this server.
 func forbidden(err error) error {
 	return &mcphttp.Refusal{Status: http.StatusForbidden, Words: "you are not a user of this server", Err: err}

@@ -3,7 +3,6 @@ package access_test
 import (
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/google/go-cmp/cmp"
@@ -16,7 +15,7 @@ const run, approve, read = mcphttp.ScopeRun, mcphttp.ScopeApprove, mcphttp.Scope
 func TestAccessTokens(t *testing.T) {
 	i := newIssuer(t)
 	s, _, _ := i.settings(nil)
-	a := enter(t, s, nil)
+	a := enter(t, s)
 	for name, tt := range map[string]struct {
 		token  string
 		who    string
@@ -41,7 +40,7 @@ func TestAccessTokens(t *testing.T) {
 		"no kid, elliptic":     {i.signed(header().with(object{"alg": "ES256", "kid": nil}), i.claims(), es256(t, i.ec)), "ann", mcphttp.Scopes()},
 		"jku, not followed":    {i.token(object{"jku": "http://127.0.0.1:1/keys"}, nil), "ann", mcphttp.Scopes()},
 	} {
-		got, err := a.Identify(from("192.0.2.1:1", "Bearer "+tt.token))
+		got, err := a.Identify(with("Bearer " + tt.token))
 		if diff := cmp.Diff(mcphttp.Principal{Name: tt.who, Scopes: tt.scopes}, got); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
@@ -69,8 +68,8 @@ func TestClaim(t *testing.T) {
 		{"preferred_username", object{"sub": "ann", "preferred_username": []string{"ann"}}, ""},
 	} {
 		s, _, _ := i.settings(func(s *settings.HTTP) { s.OAuth.Claim = tt.claim })
-		a := enter(t, s, nil)
-		r := from("192.0.2.1:1", "Bearer "+i.token(nil, tt.claims))
+		a := enter(t, s)
+		r := with("Bearer " + i.token(nil, tt.claims))
 		if tt.want == "" {
 			if why := refusal(t, a, r); why.Status != 403 {
 				t.Errorf("%s %v: %+v", tt.claim, tt.claims, why)
@@ -89,21 +88,21 @@ func TestIssuerDown(t *testing.T) {
 	i := newIssuer(t)
 	i.down.Store(true)
 	s, ann, _ := i.settings(nil)
-	a := enter(t, s, &access.Options{})
+	a := enter(t, s)
 	for range 100 {
-		why := refusal(t, a, from("192.0.2.1:1", "Bearer "+i.token(nil, nil)))
+		why := refusal(t, a, with("Bearer "+i.token(nil, nil)))
 		if why.Status != 503 || why.RetryAfter <= 0 {
 			t.Fatalf("%+v", why)
 		}
 	}
-	if _, err := a.Identify(from("192.0.2.1:1", "Bearer "+ann)); err != nil {
+	if _, err := a.Identify(with("Bearer " + ann)); err != nil {
 		t.Errorf("a static token: %v", err)
 	}
 	i.down.Store(false)
-	if why := refusal(t, a, from("192.0.2.1:1", "Bearer "+i.token(nil, nil))); why.Status != 503 {
+	if why := refusal(t, a, with("Bearer "+i.token(nil, nil))); why.Status != 503 {
 		t.Errorf("the keys are fetched again at once: %+v", why)
 	}
-	if why := refusal(t, a, from("192.0.2.1:1", "Bearer "+i.token(nil, object{"iss": "https://other.example.com"}))); why.Code != "invalid_token" {
+	if why := refusal(t, a, with("Bearer "+i.token(nil, object{"iss": "https://other.example.com"}))); why.Code != "invalid_token" {
 		t.Errorf("a token of another issuer causes a fetch of the keys: %+v", why)
 	}
 }

@@ -1,7 +1,6 @@
 package access
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -15,8 +14,6 @@ import (
 	"log/slog"
 	"math/big"
 	"net/http"
-	"net/http/httptest"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +21,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/go-jose/go-jose/v4"
 )
 
@@ -120,6 +118,12 @@ func (s *keySet) count(t *testing.T, kid string) (int, error) {
 	t.Helper()
 	keys, err := s.find(t.Context(), kid, "ES256")
 	return len(keys), err
+}
+
+// unavailable reports whether a request is refused because the issuer cannot be reached.
+func unavailable(err error) bool {
+	why, ok := errors.AsType[*mcphttp.Refusal](err)
+	return ok && why.Status == http.StatusServiceUnavailable
 }
 
 // TestKeysAreFetchedSeldom checks that unknown kids cause few fetches, and that a withdrawn
@@ -270,24 +274,6 @@ func TestIssuerFaults(t *testing.T) {
 	}
 }
 
-// TestIssuerLog checks that each failed fetch logs its error once.
-func TestIssuerLog(t *testing.T) {
-	var log bytes.Buffer
-	s, _ := asking(t, where, map[string]string{})
-	s.log = slog.New(slog.NewTextHandler(&log, nil))
-	for range 5 {
-		if _, err := s.count(t, "a"); !unavailable(err) {
-			t.Fatal(err)
-		}
-	}
-	if n := strings.Count(log.String(), "issuer.example.com/team/.well-known"); n != 1 {
-		t.Errorf("logged %s", log.String())
-	}
-	if unavailable(errors.New("x")) {
-		t.Error("unavailable reports true for any error")
-	}
-}
-
 // TestPlain tells which URLs need no TLS: those of this machine.
 func TestPlain(t *testing.T) {
 	for text, want := range map[string][2]bool{ // plain, secure
@@ -298,23 +284,6 @@ func TestPlain(t *testing.T) {
 		if got := [2]bool{plain(text), secure(text)}; got != want {
 			t.Errorf("%q: plain, secure: %v", text, got)
 		}
-	}
-}
-
-// TestGet fetches documents with other answers, and at the bound.
-func TestGet(t *testing.T) {
-	for _, tt := range []struct {
-		status, size int
-		want         bool
-	}{{200, 2, true}, {200, maxDocument, true}, {200, maxDocument + 1, false}, {201, 2, false}, {404, 2, false}, {500, 2, false}} {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(tt.status)
-			_, _ = w.Write(make([]byte, tt.size))
-		}))
-		if body, err := get(t.Context(), s.Client(), s.URL); (err == nil) != tt.want || tt.want && len(body) != tt.size {
-			t.Errorf("status %d, %d bytes: %d bytes, %v", tt.status, tt.size, len(body), err)
-		}
-		s.Close()
 	}
 }
 
@@ -336,37 +305,4 @@ func TestFits(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestFailuresOfMany has more addresses than get a limiter of their own. The others share one, until those
-// before have had time.
-func TestFailuresOfMany(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var f failures
-		address := func(i int) string { return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}).String() }
-		for i := range maxRemotes {
-			f.count(address(i))
-		}
-		fails := func(i int) {
-			for range failureBurst {
-				f.count(address(i))
-			}
-		}
-		fails(maxRemotes)
-		for i, want := range map[int]time.Duration{0: 0, maxRemotes: failureInterval, maxRemotes + 1: failureInterval} {
-			if got := f.wait(address(i)); got != want {
-				t.Errorf("address %d waits for %v, want %v", i, got, want)
-			}
-		}
-		time.Sleep(time.Minute)
-		fails(maxRemotes + 2)
-		for i, want := range map[int]time.Duration{0: 0, maxRemotes: 0, maxRemotes + 2: failureInterval} {
-			if got := f.wait(address(i)); got != want {
-				t.Errorf("later, address %d waits for %v, want %v", i, got, want)
-			}
-		}
-		if len(f.remotes) != 1 {
-			t.Errorf("%d addresses are kept", len(f.remotes))
-		}
-	})
 }

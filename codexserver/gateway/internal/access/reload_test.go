@@ -43,10 +43,10 @@ func TestReload(t *testing.T) {
 		}, []string{"ann", "ann's JWT", "bob's JWT"}, []string{"ann's JWT", "bob's JWT"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := enter(t, s, nil)
+			a := enter(t, s)
 			before := map[string]mcphttp.Principal{}
 			for token, text := range tokens {
-				if who, err := a.Identify(from("192.0.2.1:1", "Bearer "+text)); err == nil {
+				if who, err := a.Identify(with("Bearer " + text)); err == nil {
 					before[token] = who
 				}
 			}
@@ -57,14 +57,14 @@ func TestReload(t *testing.T) {
 				t.Fatal(err)
 			}
 			for token, who := range before { // until it is applied nothing has changed
-				if !a.Still(t.Context(), from("", "Bearer "+tokens[token]).Header, who) {
+				if !a.Still(t.Context(), with("Bearer "+tokens[token]).Header, who) {
 					t.Errorf("%s does not go on before the users are replaced", token)
 				}
 			}
 			apply()
 			var entered, still []string
 			for _, token := range slices.Sorted(maps.Keys(tokens)) {
-				r := from("192.0.2.1:1", "Bearer "+tokens[token])
+				r := with("Bearer " + tokens[token])
 				if _, err := a.Identify(r); err == nil {
 					entered = append(entered, token)
 				}
@@ -75,7 +75,7 @@ func TestReload(t *testing.T) {
 			if diff := cmp.Diff([][]string{tt.enter, tt.still}, [][]string{entered, still}); diff != "" {
 				t.Errorf("who enters, and who goes on (-want +got):\n%s", diff)
 			}
-			if a.Still(t.Context(), nil, mcphttp.Principal{Name: "bob"}) || a.Still(t.Context(), from("", "Bearer "+tokens["bob's JWT"]+"x").Header, before["bob's JWT"]) {
+			if a.Still(t.Context(), nil, mcphttp.Principal{Name: "bob"}) || a.Still(t.Context(), with("Bearer "+tokens["bob's JWT"]+"x").Header, before["bob's JWT"]) {
 				t.Error("a request without a valid token goes on")
 			}
 		})
@@ -85,13 +85,13 @@ func TestReload(t *testing.T) {
 // TestReloadRefused checks that users who are refused at the start are refused later, and change nothing.
 func TestReloadRefused(t *testing.T) {
 	s, ann, _ := team(t, nil)
-	a := enter(t, s, nil)
+	a := enter(t, s)
 	for _, all := range []map[string]settings.Principal{nil, {"ann": {Tokens: []string{"sha256:x"}}}} {
 		if _, err := a.Reload(all); err == nil {
 			t.Errorf("%v is accepted", all)
 		}
 	}
-	if who, err := a.Identify(from("192.0.2.1:1", "Bearer "+ann)); err != nil || who.Name != "ann" {
+	if who, err := a.Identify(with("Bearer " + ann)); err != nil || who.Name != "ann" {
 		t.Errorf("%+v, %v", who, err)
 	}
 }

@@ -1,11 +1,9 @@
 package settings
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"net"
 	"net/url"
@@ -21,7 +19,6 @@ import (
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/internal/webaddr"
 	"github.com/go-json-experiment/json"
-	"github.com/pelletier/go-toml/v2"
 )
 
 // ServiceFile is the file in $CODEX_HOME with the settings of this process as a part of a
@@ -90,8 +87,6 @@ var Roles = []string{RoleFront, RoleNode}
 const (
 	defaultLease = 15 * time.Second
 	minLease     = 3 * time.Second
-	// maxServiceFile bounds the file, in bytes.
-	maxServiceFile = 1 << 20
 )
 
 // Has reports whether the process has a role.
@@ -105,7 +100,7 @@ func (s *Service) Files() []string {
 // LoadService reads codex-mcp-gateway.toml in home, which need not exist, and applies those
 // key=value arguments that are for it. It returns the others.
 func LoadService(home string, args []string) (s Service, rest []string, err error) {
-	tables, err := readTables(filepath.Join(home, ServiceFile))
+	tables, err := config.ReadFile(filepath.Join(home, ServiceFile))
 	if err != nil {
 		return s, nil, err
 	}
@@ -162,29 +157,6 @@ func cutTable(key string) (table, rest string) {
 	}
 	table, rest, _ = strings.Cut(key, ".")
 	return strings.TrimSpace(table), rest
-}
-
-// readTables reads a file of TOML that need not exist.
-func readTables(path string) (tables map[string]any, err error) {
-	tables = map[string]any{}
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return tables, nil
-	}
-	if err == nil && info.Size() > maxServiceFile {
-		err = fmt.Errorf("%s is longer than %d bytes", path, maxServiceFile)
-	}
-	if err != nil {
-		return nil, err
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := toml.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &tables); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return tables, nil
 }
 
 func (s *Service) check() error {

@@ -169,8 +169,11 @@ func (t *httpTable) check() error {
 			return fmt.Errorf("%s.subject: %s has the subject %q too; want a different one for each user", key, other, subject)
 		}
 		subjects[subject] = name
+		if err := checkFolders(name, p.Folders); err != nil {
+			return fmt.Errorf("%s.folders%w", key, err)
+		}
 	}
-	return t.checkFolders(names)
+	return nil
 }
 
 func (t *httpTable) checkOAuth() error {
@@ -261,32 +264,15 @@ func (t *httpTable) checkPrincipal(name string, p *Principal) error {
 	return nil
 }
 
-// checkFolders fails if a user's folder lies in a folder of another user, because it could
-// not be hidden from that user. Users may share a folder. It looks up the folders around a
-// folder, and does not compare all users with each other.
-func (t *httpTable) checkFolders(names []string) error {
-	owners := map[string][]string{} // the first two users of a folder: one of them is another than any user
-	for _, name := range names {
-		for _, folder := range t.Principals[name].Folders {
-			if users := owners[folder]; len(users) < 2 && !slices.Contains(users, name) {
-				owners[folder] = append(users, name)
-			}
-		}
+// checkFolders checks the folders of one principal. That they lie in none of another user is checked where workers start, when
+// their symbolic links are known. The caller puts the key before the errors.
+func checkFolders(name string, folders []string) error {
+	if len(folders) == 0 {
+		return errors.New(": missing; name the folders that the user works in")
 	}
-	for _, name := range names {
-		folders := t.Principals[name].Folders
-		if len(folders) == 0 {
-			return fmt.Errorf("http.principals.%s.folders: missing; name the folders that the user works in", name)
-		}
-		for _, folder := range folders {
-			if !filepath.IsAbs(folder) || filepath.Clean(folder) != folder || filepath.Dir(folder) == folder {
-				return fmt.Errorf("http.principals.%s.folders: %q is not an absolute path such as /work/%s", name, folder, name)
-			}
-			for at := filepath.Dir(folder); filepath.Dir(at) != at; at = filepath.Dir(at) {
-				if i := slices.IndexFunc(owners[at], func(other string) bool { return other != name }); i >= 0 {
-					return fmt.Errorf("http.principals.%s.folders: %s lies in %s of %s", name, folder, at, owners[at][i])
-				}
-			}
+	for _, folder := range folders {
+		if !filepath.IsAbs(folder) || filepath.Clean(folder) != folder || filepath.Dir(folder) == folder {
+			return fmt.Errorf(": %q is not an absolute path such as /work/%s", folder, name)
 		}
 	}
 	return nil
