@@ -1,4 +1,4 @@
-// Package httpserve runs an HTTP server that other machines reach only with TLS: its flags,
+// Package httpserve runs an HTTP server that other machines reach only by a proxy with TLS: its flags,
 // its limits, its health checks and its end after a signal.
 package httpserve
 
@@ -15,12 +15,8 @@ import (
 type Flags struct {
 	// Listen is the address.
 	Listen string
-	// Cert and Key are the files for TLS, or "". See AddTLS.
-	Cert, Key string
 	// Proxy is the IP address of a proxy, or "".
 	Proxy string
-
-	tls bool // there are flags for TLS
 }
 
 // defaultListen is the default of --listen.
@@ -32,32 +28,16 @@ func (f *Flags) Add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Proxy, "behind-proxy", "", "the IP `ADDRESS` of a proxy with TLS; requests from other addresses are refused")
 }
 
-// AddTLS adds the flags for TLS of its own to fs. Only a server for several users has them.
-func (f *Flags) AddTLS(fs *pflag.FlagSet) {
-	f.tls = true
-	fs.StringVar(&f.Cert, "tls-cert", "", "the `FILE` of a certificate with its chain, read again when it changes")
-	fs.StringVar(&f.Key, "tls-key", "", "the `FILE` of the certificate's key")
-}
-
 // Check fails if other machines could connect without TLS.
 func (f *Flags) Check() error {
 	host, _, err := net.SplitHostPort(f.Listen)
 	switch {
 	case err != nil:
 		return fmt.Errorf("--listen: want an address such as %s: %w", defaultListen, err)
-	case (f.Cert == "") != (f.Key == ""):
-		return errors.New("--tls-cert and --tls-key belong together: set both, or neither")
 	case f.Proxy != "" && net.ParseIP(f.Proxy) == nil:
 		return fmt.Errorf("--behind-proxy: %q is not an IP address", f.Proxy)
-	case f.Cert != "" || f.Proxy != "":
-		return nil
-	}
-	if !webaddr.Loopback(host) {
-		own := ""
-		if f.tls {
-			own = "--tls-cert and --tls-key, or "
-		}
-		return fmt.Errorf("--listen %s: others on the network could read the token and all messages; set %s--behind-proxy with the address of a proxy with TLS", f.Listen, own)
+	case f.Proxy == "" && !webaddr.Loopback(host):
+		return fmt.Errorf("--listen %s: others on the network could read the token and all messages; set --behind-proxy with the address of a proxy with TLS", f.Listen)
 	}
 	return nil
 }
@@ -71,10 +51,4 @@ func (f *Flags) CheckHosts(hosts []string) error {
 }
 
 // URL returns the URL of a path for clients on this machine.
-func (f *Flags) URL(path string) string {
-	scheme := "http"
-	if f.Cert != "" {
-		scheme = "https"
-	}
-	return scheme + "://" + f.Listen + path
-}
+func (f *Flags) URL(path string) string { return "http://" + f.Listen + path }

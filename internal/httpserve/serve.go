@@ -61,10 +61,6 @@ type Server struct {
 // Serve serves until a signal arrives or ctx ends. After a signal it drains the backend,
 // until its work ends, the time for that expires, or a second signal arrives.
 func (s *Server) Serve(ctx context.Context) error {
-	config, err := s.config()
-	if err != nil {
-		return errors.Join(err, s.Backend.Close())
-	}
 	l, err := net.Listen("tcp", s.Listen)
 	if err != nil {
 		return errors.Join(err, s.Backend.Close())
@@ -76,16 +72,8 @@ func (s *Server) Serve(ctx context.Context) error {
 	defer signal.Stop(signals)
 	var draining atomic.Bool
 	server := newServer(onlyFrom(s.Proxy, withHealth(s.Mux, &draining, s.Check)), s.Logger)
-	server.TLSConfig = config
 	serving := make(chan error, 1)
-	go func() {
-		l := Limit(l, maxConnections)
-		if config != nil {
-			serving <- server.ServeTLS(l, "", "")
-			return
-		}
-		serving <- server.Serve(l)
-	}()
+	go func() { serving <- server.Serve(Limit(l, maxConnections)) }()
 	s.Ready()
 	select {
 	case err = <-serving:

@@ -6,8 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -27,17 +27,12 @@ func TestFlags(t *testing.T) {
 		{"--listen=:1", "", "others on the network", "missing"},
 		{"--listen=192.0.2.1:1", "", "others on the network", "missing"},
 		{"--listen=server:1", "", "others on the network", "missing"},
-		{"--listen=:1 --tls-cert=c --tls-key=k", "https://:1/x", "", "missing"},
-		{"--tls-cert=c", "", "belong together", ""},
-		{"--tls-key=k", "", "belong together", ""},
-		{"--listen=:1 --tls-key=k --behind-proxy=192.0.2.1", "", "belong together", "missing"},
 		{"--listen=:1 --behind-proxy=192.0.2.1", "http://:1/x", "", "missing"},
 		{"--behind-proxy=proxy", "", "not an IP address", ""},
 	} {
 		var f Flags
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)
 		f.Add(set)
-		f.AddTLS(set)
 		if err := set.Parse(strings.Fields(tt.args)); err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +89,6 @@ func TestServe(t *testing.T) {
 		{"the backend fails", Flags{Listen: "127.0.0.1:0"}, errBackend, "the backend"},
 		{"only for a proxy", Flags{Listen: "127.0.0.1:0", Proxy: "192.0.2.1"}, nil, "proxy"},
 		{"no address", Flags{Listen: "127.0.0.1:x"}, errBackend, "listen"},
-		{"no certificate", Flags{Listen: "127.0.0.1:0", Cert: filepath.Join(t.TempDir(), "none"), Key: "k"}, errBackend, "--tls-cert"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -206,5 +200,34 @@ func TestPrintClients(t *testing.T) {
 	}
 	if err := PrintClients(w, "https://host/mcp", "t0k"); err == nil {
 		t.Error("the error of the writer is lost")
+	}
+}
+
+// TestOnlyFrom checks that only the proxy's address is served, in each of its forms.
+func TestOnlyFrom(t *testing.T) {
+	for _, tt := range []struct {
+		proxy, remote string
+		status        int
+	}{
+		{"", "192.0.2.1:1", 204},
+		{"192.0.2.1", "192.0.2.1:1", 204},
+		{"192.0.2.1", "[::ffff:192.0.2.1]:1", 204},
+		{"::ffff:192.0.2.1", "192.0.2.1:1", 204},
+		{"2001:db8::1", "[2001:db8:0::1]:1", 204},
+		{"192.0.2.1", "192.0.2.10:1", 403},
+		{"192.0.2.1", "127.0.0.1:1", 403},
+		{"127.0.0.1", "[::1]:1", 403},
+		{"192.0.2.1", "192.0.2.1", 403},
+		{"192.0.2.1", "", 403},
+		{"fe80::1", "[fe80::1%eth0]:1", 403},
+	} {
+		h := onlyFrom(tt.proxy, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }))
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
+		r.RemoteAddr = tt.remote
+		h.ServeHTTP(w, r)
+		if w.Code != tt.status {
+			t.Errorf("%q from %q: %d, want %d", tt.proxy, tt.remote, w.Code, tt.status)
+		}
 	}
 }

@@ -71,7 +71,6 @@ func (o *options) flags() *pflag.FlagSet {
 	fs := pflag.NewFlagSet(program, pflag.ContinueOnError)
 	fs.SortFlags = false
 	o.Add(fs)
-	o.AddTLS(fs)
 	fs.StringVar(&o.newToken, "new-token", "", "make a token for the principal `NAME`, print it with its hash for codex-mcp.toml, and exit")
 	fs.StringVar(&o.codexMCP, "codex-mcp", "", "the `PROGRAM` codex-mcp, from the same release; default: the one in the folder of this program")
 	fs.FuncP("config", "c", "set a configuration `KEY=VALUE`; repeatable, keys may be dotted, values are TOML or plain text", func(s string) error {
@@ -92,8 +91,8 @@ func (o *options) flags() *pflag.FlagSet {
 const about = `codex-mcp-gateway serves MCP over HTTP to the users of http.principals in
 $CODEX_HOME/codex-mcp.toml. Each user has a codex-mcp of its own, in an enclosure.
 
-By default only this machine can connect. For other machines set http.hosts, and
---tls-cert with --tls-key, or --behind-proxy.
+By default only this machine can connect. For other machines set http.hosts and
+--behind-proxy.
 
 Usage: codex-mcp-gateway [flags]
        codex-mcp-gateway status [--json]      prints the nodes and the users of a service

@@ -165,9 +165,6 @@ func (o *options) hiddenFiles(c *configuration, f *files) (paths []string, err e
 			paths = append(paths, file.Name())
 		}
 	}
-	if o.Key != "" {
-		paths = append(paths, o.Key)
-	}
 	for i, path := range paths {
 		if paths[i], err = filepath.Abs(path); err != nil {
 			return nil, err

@@ -19,7 +19,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
-	"github.com/codexmcp/codexmcp/internal/httpserve"
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -154,7 +153,6 @@ func TestStartFails(t *testing.T) {
 		"leases of another time":           {[]string{"-c", "nats.lease=60s"}, "nats.lease must be the same"},
 		"an address of metrics in use":     {[]string{"-c", "http.metrics=" + taken}, "http.metrics: "},
 		"an address in use":                {[]string{"--listen", taken, "-c", "http.metrics=127.0.0.1:0"}, "address already in use"},
-		"no certificate":                   {[]string{"--tls-cert", absent, "--tls-key", absent}, absent},
 		"an address in use, for a front":   {[]string{"--listen", taken, "-c", "nats.roles=['front']"}, "address already in use"},
 		"an address in use, without a URL": {[]string{"--listen", taken, "-c", "nats.url=", "-c", noLink}, "address already in use"},
 		"an address of links in use":       {[]string{"-c", "link.listen='" + taken + "'"}, "link.listen: "},
@@ -225,13 +223,13 @@ func TestForWorkers(t *testing.T) {
 	c.settings = &config.Settings{Approvals: config.ApprovalSettings{Log: new("log")}}
 	c.service.NATS = settings.NATS{Credentials: "/creds", Key: "/key", CA: "/ca", Cert: "/cert"}
 	c.service.Link = settings.Link{CA: "/ca", Cert: "/cert", Key: "/link"}
-	o := &options{Flags: httpserve.Flags{Cert: "cert.pem", Key: "key.pem"}, trace: filepath.Join(dir, "trace")}
+	o := &options{trace: filepath.Join(dir, "trace")}
 	f, err := o.openFiles(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := o.hiddenFiles(c, f)
-	if diff := cmp.Diff([]string{"/creds", "/key", "/link", dir + "/log", dir + "/trace", dir + "/key.pem"}, got); diff != "" || err != nil {
+	if diff := cmp.Diff([]string{"/creds", "/key", "/link", dir + "/log", dir + "/trace"}, got); diff != "" || err != nil {
 		t.Errorf("%v; the files (-want +got):\n%s", err, diff)
 	}
 	if err := f.close(); err != nil {
