@@ -5,7 +5,6 @@
 //	codex-mcp-gateway --new-token NAME
 //	codex-mcp-gateway status [--json]
 //	codex-mcp-gateway drain NODE
-//	codex-mcp-gateway user list [--json]
 //	codex-mcp-gateway user forget NAME
 //
 // The users are in the tables http.principals of $CODEX_HOME/codex-mcp.toml. --help lists all
@@ -83,7 +82,7 @@ func (o *options) flags() *pflag.FlagSet {
 	fs.TextVar(&o.log, "log", slog.LevelWarn, "the lowest `LEVEL` that is logged to standard error: debug, info, warn or error")
 	fs.StringVar(&o.logFormat, "log-format", "text", "the `FORMAT` of log lines: text or json")
 	fs.StringVar(&o.trace, "trace", "", "append every message to this `FILE`, without secrets")
-	fs.BoolVar(&o.json, "json", false, "print the status, or the users, as JSON")
+	fs.BoolVar(&o.json, "json", false, "print the status as JSON")
 	fs.BoolVarP(&o.version, "version", "V", false, "print the version and exit")
 	return fs
 }
@@ -97,7 +96,6 @@ By default only this machine can connect. For other machines set http.hosts and
 Usage: codex-mcp-gateway [flags]
        codex-mcp-gateway status [--json]      prints the nodes and the users of a service
        codex-mcp-gateway drain NODE           gives the users of a node to other nodes
-       codex-mcp-gateway user list [--json]   prints all users of whom something is kept
        codex-mcp-gateway user forget NAME     removes what is kept of a former user
 
 `
@@ -127,20 +125,14 @@ func (o *options) check(fs *pflag.FlagSet) error {
 func (o *options) checkCommand(args []string) error {
 	o.command = args
 	switch {
-	case len(args) == 0 && o.json:
-		return errors.New("--json: only for status and user list")
-	case len(args) == 0:
+	case len(args) == 1 && args[0] == statusCommand:
 		return nil
-	case args[0] == drainCommand && len(args) != 2:
-		return errors.New("drain: want the name of one node")
-	case args[0] == statusCommand && len(args) == 1 || args[0] == drainCommand && !o.json:
+	case o.json:
+		return errors.New("--json: only for status")
+	case len(args) == 0, len(args) == 2 && args[0] == drainCommand, len(args) == 3 && args[0] == userCommand && args[1] == "forget":
 		return nil
-	case args[0] == userCommand && len(args) == 2 && args[1] == listUsers, args[0] == userCommand && len(args) == 3 && args[1] == forgetUser && !o.json:
-		return nil
-	case args[0] == userCommand:
-		return errors.New("user: want list, or forget with the name of one user")
 	}
-	return fmt.Errorf("unexpected argument %q", args[0])
+	return fmt.Errorf("unexpected arguments %q; want status, drain NODE, or user forget NAME", args)
 }
 
 // run runs the program on other streams and returns the exit status.

@@ -27,8 +27,6 @@ const (
 	statusCommand = "status"
 	drainCommand  = "drain"
 	userCommand   = "user"
-	listUsers     = "list"
-	forgetUser    = "forget"
 )
 
 // operate carries out a command of the operator.
@@ -40,20 +38,18 @@ func (o *options) operate(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if c.service.NATS.URL == "" && o.command[0] != userCommand { // those of users reach it while no gateway runs
+	if c.service.NATS.URL == "" && o.command[0] != userCommand { // that one reaches it while no gateway runs
 		return errors.New("nats.url: missing; without it nobody can reach the server in the process of the gateway")
 	}
 	s, err := join(ctx, c, workers.Options{Logger: log})
 	if err != nil {
 		return err
 	}
-	switch {
-	case o.command[0] == drainCommand:
+	switch o.command[0] {
+	case drainCommand:
 		err = s.drainNode(ctx, o.command[1], stdout)
-	case o.command[0] == statusCommand:
+	case statusCommand:
 		err = s.printStatus(ctx, o.json, stdout)
-	case o.command[1] == listUsers:
-		err = s.printUsers(ctx, c, o.json, stdout)
 	default:
 		err = s.forgetUser(ctx, c, o.command[2], log, stdout)
 	}
@@ -107,7 +103,11 @@ func (s *service) printStatus(ctx context.Context, asJSON bool, w io.Writer) err
 		return err
 	}
 	if asJSON {
-		return printJSON(all, w)
+		text, err := json.Marshal(all, jsontext.WithIndent("  "))
+		if err == nil {
+			_, err = fmt.Fprintf(w, "%s\n", text)
+		}
+		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NODE\tPROCESS\tUSERS\tWORKERS\tCAPACITY\tSTATE\tVERSION")
@@ -146,14 +146,4 @@ func (s *service) drainNode(ctx context.Context, name string, w io.Writer) error
 		return fmt.Errorf("no node has the name %q", name)
 	}
 	return nil
-}
-
-// printJSON prints what a command of the operator found.
-func printJSON(found any, w io.Writer) error {
-	text, err := json.Marshal(found, jsontext.WithIndent("  "))
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%s\n", text)
-	return err
 }

@@ -140,7 +140,7 @@ func (c *configuration) checkPlace(path string) error {
 		return err
 	}
 	for name, user := range c.http.Principals {
-		folders := append(slices.Clone(user.Folders), cmp.Or(user.Home, filepath.Join(c.home, "codex-mcp", "principals", name)))
+		folders := append(slices.Clone(user.Folders), cmp.Or(user.Home, c.homeOf(name)))
 		if box.Reaches(dir, folders...) {
 			return fmt.Errorf("commands of %s can write on the way to %s; name a file elsewhere", name, path)
 		}

@@ -1,19 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"text/tabwriter"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
@@ -21,78 +16,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 )
 
-// userStatus is what is known about a user.
-type userStatus struct {
-	Name string `json:"name"`
-	// Configured means that the configuration on this machine has the user.
-	Configured bool `json:"configured"`
-	// Node has the user's lease; "" means none.
-	Node string `json:"node"`
-	// State is whether NATS keeps something, and Home whether this machine has a home.
-	State bool `json:"state"`
-	Home  bool `json:"home"`
-}
-
 // homeOf returns the home of a user on this machine that is not configured elsewhere.
 func (c *configuration) homeOf(name string) string {
 	return filepath.Join(c.home, "codex-mcp", "principals", name)
-}
-
-// users returns all users that are configured, or of whom something is left.
-func (s *service) users(ctx context.Context, c *configuration) (all []userStatus, err error) {
-	kept, err := jetstore.Users(ctx, s.broker.Stream)
-	if err != nil {
-		return nil, err
-	}
-	leases, err := s.leases.All(ctx)
-	if err != nil {
-		return nil, err
-	}
-	homes, err := os.ReadDir(c.homeOf(""))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	found := map[string]*userStatus{}
-	user := func(name string) *userStatus {
-		if found[name] == nil {
-			found[name] = &userStatus{Name: name}
-		}
-		return found[name]
-	}
-	for name := range c.http.Principals {
-		user(name).Configured = true
-	}
-	for _, name := range kept {
-		user(name).State = true
-	}
-	for _, l := range leases {
-		user(l.User).Node = l.Node
-	}
-	for _, home := range homes {
-		user(home.Name()).Home = true
-	}
-	for _, name := range slices.Sorted(maps.Keys(found)) {
-		all = append(all, *found[name])
-	}
-	return all, nil
-}
-
-// printUsers prints all users, as JSON or as a table.
-func (s *service) printUsers(ctx context.Context, c *configuration, asJSON bool, w io.Writer) error {
-	all, err := s.users(ctx, c)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return printJSON(all, w)
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "USER\tCONFIGURED\tNODE\tSTATE\tHOME")
-	word := map[bool]string{true: "yes", false: "no"}
-	for _, u := range all {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", u.Name, word[u.Configured], cmp.Or(u.Node, "-"), word[u.State], word[u.Home])
-	}
-	return t.Flush()
 }
 
 // forgetUser removes what NATS and this machine keep of a user. It keeps the user's lease meanwhile, so

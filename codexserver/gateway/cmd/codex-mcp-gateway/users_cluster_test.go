@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -13,7 +14,7 @@ import (
 	"syscall"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // changeUsers changes the users on all machines while they run, the fronts first. It calls then when those do not know
@@ -116,9 +117,8 @@ func (w *work) forget(gone *person) {
 			w.t.Errorf("%s keeps files of %s: %v", m.name, gone.name, err)
 		}
 	}
-	kept, err := jetstore.Users(w.t.Context(), w.stream)
-	if found := slices.Contains(kept, gone.name); err != nil || found {
-		w.t.Errorf("NATS keeps something of %s: %v, %v", gone.name, found, err)
+	if _, err := w.stream.Stream(w.t.Context(), "codexmcp_state_"+gone.name); !errors.Is(err, jetstream.ErrStreamNotFound) {
+		w.t.Errorf("NATS keeps something of %s: %v", gone.name, err)
 	}
 	if text := ran(); strings.Contains(text, " ends ") {
 		w.t.Errorf("the command of %s has gone on: %s", gone.name, text)

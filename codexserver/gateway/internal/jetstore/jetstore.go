@@ -40,6 +40,9 @@ type Store struct {
 
 var _ worker.Store = (*Store)(nil)
 
+// streamPrefix begins the names of streams. The user follows it.
+const streamPrefix = "codexmcp_state_"
+
 const (
 	// maxPart is the size of the parts of a large record, in bytes. NATS accepts messages of
 	// 1 MiB by default.
@@ -108,6 +111,16 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error
 		}
 	}
 	return nil, s.failed(err)
+}
+
+// Remove removes what NATS keeps of a user, and reports whether there was something. No writer may be
+// left: one that opens the state later begins with what its home has.
+func Remove(ctx context.Context, js jetstream.JetStream, user string) (removed bool, err error) {
+	err = js.DeleteStream(ctx, streamPrefix+user)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Append implements [worker.Store].
