@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/metrics"
@@ -21,6 +20,8 @@ import (
 type HolderOptions struct {
 	// ID is that of the process.
 	ID string
+	// Capacity returns how many users the process may have. Nil is no limit.
+	Capacity func() int
 	// Describe returns what the process writes about itself, apart from the ID and the term. The holder calls it for
 	// each renewal.
 	Describe func() placement.Node
@@ -47,9 +48,7 @@ type Holder struct {
 	ctx     context.Context // ends with stop
 	running sync.WaitGroup
 
-	changes    atomic.Uint64 // the calls of Publish so far
-	publishing sync.Mutex
-	published  uint64 // those that the entry includes; only with publishing
+	publishing sync.Mutex // held while the entry is written
 
 	mu       sync.Mutex
 	term     uint64        // 0 without an entry
@@ -76,6 +75,7 @@ var ErrLost = errors.New("this node has lost the lease of the user")
 
 var (
 	errClosing = errors.New("the node is shutting down")
+	errFull    = errors.New("it is full")
 	errNoEntry = errors.New("this node has lost its own entry")
 )
 
@@ -100,22 +100,13 @@ func (h *Holder) Join(ctx context.Context) error {
 }
 
 // Publish writes the entry of the process as it is now, which renews it. At most one call does so at a time: otherwise
-// an older state could replace a newer one. A call has nothing to do if another one has begun after it.
+// an older state could replace a newer one.
 func (h *Holder) Publish(ctx context.Context) error {
-	mine := h.changes.Add(1)
 	h.publishing.Lock()
 	defer h.publishing.Unlock()
-	if h.published >= mine {
-		return nil
-	}
-	all := h.changes.Load()
 	ctx, cancel := context.WithTimeout(ctx, h.leases.ttl/6)
 	defer cancel()
-	err := h.write(ctx)
-	if err == nil {
-		h.published = all
-	}
-	return err
+	return h.write(ctx)
 }
 
 // write writes the entry. The caller holds h.publishing.

@@ -78,6 +78,9 @@ func (h *Holder) begin(ctx context.Context, mine *Lease) (*Lease, error) {
 			if h.expired() {
 				return &Lease{}, errNoEntry
 			}
+			if h.full() {
+				return &Lease{}, errFull
+			}
 			mine.Term = h.term
 			h.taking[mine.User] = make(chan struct{})
 			return nil, nil
@@ -89,6 +92,20 @@ func (h *Holder) begin(ctx context.Context, mine *Lease) (*Lease, error) {
 			return &Lease{}, ctx.Err()
 		}
 	}
+}
+
+// full reports whether the node may not have one more user. The caller holds h.mu.
+func (h *Holder) full() bool {
+	if h.o.Capacity == nil {
+		return false
+	}
+	have := len(h.taking)
+	for user, x := range h.held {
+		if x.gone == nil && h.taking[user] == nil { // a lease is held shortly before its Take has ended
+			have++
+		}
+	}
+	return have >= h.o.Capacity()
 }
 
 // end lets others take the lease.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
@@ -87,41 +86,10 @@ func (n *Node) takeLease(ctx context.Context, user string) (lease.Lease, error) 
 	switch {
 	case !n.fits(user):
 		return lease.Lease{}, errors.New("the user does not belong on it")
-	case n.holder.Epoch(user) != 0:
-	case n.isDraining():
+	case n.draining.Load() && n.holder.Epoch(user) == 0:
 		return lease.Lease{}, errors.New("it drains")
-	case !n.reserve(user):
-		return lease.Lease{}, errors.New("it is full")
-	default:
-		defer n.unreserve(user)
 	}
 	return n.holder.Take(ctx, user)
-}
-
-// reserve keeps a place for a user whose lease is being taken, if there is one. Each call that returns
-// true needs one of unreserve.
-func (n *Node) reserve(user string) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	have := n.holder.Users()
-	for other := range n.coming {
-		if !slices.Contains(have, other) {
-			have = append(have, other)
-		}
-	}
-	if len(have) >= n.capacity() && !slices.Contains(have, user) {
-		return false
-	}
-	n.coming[user]++
-	return true
-}
-
-func (n *Node) unreserve(user string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.coming[user]--; n.coming[user] == 0 {
-		delete(n.coming, user)
-	}
 }
 
 func (n *Node) answer(m *nats.Msg, a takeAnswer) {
@@ -142,7 +110,7 @@ func Drain(ctx context.Context, conn *nats.Conn, id string) error {
 
 // drain handles the request of [Drain].
 func (n *Node) drain(m *nats.Msg) {
-	n.beginDraining()
+	n.draining.Store(true)
 	n.o.Logger.Info("the node drains")
 	n.publish(context.Background())
 	_ = m.Respond(nil) // the operator's program has a timeout

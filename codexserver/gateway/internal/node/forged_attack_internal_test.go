@@ -22,7 +22,7 @@ func newForgedNode(t *testing.T) (n *Node, conn *nats.Conn, epoch uint64) {
 	log := slog.New(slog.DiscardHandler)
 	b := natstest.Embedded(t)
 	_, leases, _ := natstest.Buckets(t, b, time.Minute)
-	holder := leases.NewHolder(lease.HolderOptions{ID: "a", Describe: func() placement.Node { return placement.Node{} }, Lost: func(string) {}, Logger: log})
+	holder := leases.NewHolder(lease.HolderOptions{ID: "a", Capacity: func() int { return 1 }, Describe: func() placement.Node { return placement.Node{} }, Lost: func(string) {}, Logger: log})
 	t.Cleanup(func() { _ = holder.Close(context.Background()) })
 	if err := holder.Join(t.Context()); err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func newForgedNode(t *testing.T) (n *Node, conn *nats.Conn, epoch uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n = &Node{o: Options{Capacity: 1, Logger: log}, holder: holder, taking: make(chan struct{}, maxTaking)}
+	n = &Node{o: Options{Logger: log}, holder: holder, taking: make(chan struct{}, maxTaking)}
 	n.users.Set(map[string]settings.Principal{"ann": {}, "ben": {}, "full": {}})
 	return n, b.Conn, got.Epoch
 }

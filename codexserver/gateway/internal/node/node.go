@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -61,25 +62,27 @@ type Node struct {
 	users  settings.Users
 	subs   []*nats.Subscription
 	taking chan struct{} // holds a token for each lease that is being taken
-	ending atomic.Bool   // the process ends, and with it all sessions
+	// draining means that the node takes no more users, and gives away idle ones, and ending that the process ends, and with
+	// it all sessions.
+	draining, ending atomic.Bool
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
 
-	mu       sync.Mutex
-	draining bool
-	coming   map[string]int  // the calls that take the lease of a user
-	unused   map[string]bool // users whose lease had no worker and no request at the last look
+	sweeping sync.Mutex
+	unused   map[string]bool // users whose lease had no worker and no request at the last look; with sweeping
 }
 
 // New starts a node. The caller must close it.
 func New(ctx context.Context, o Options) (*Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	n := &Node{o: o, taking: make(chan struct{}, maxTaking), coming: map[string]int{}, unused: map[string]bool{}}
+	n := &Node{o: o, taking: make(chan struct{}, maxTaking)}
 	n.users.Set(o.Principals)
 	n.server = link.NewServer(handler{n}, o.Logger)
-	n.holder = o.Leases.NewHolder(lease.HolderOptions{ID: n.server.ID(), Describe: n.describe, Lost: o.Pool.Kill, Metrics: o.Metrics, Renewed: n.renewed, Logger: o.Logger})
+	n.holder = o.Leases.NewHolder(lease.HolderOptions{
+		ID: n.server.ID(), Capacity: n.capacity, Describe: n.describe, Lost: o.Pool.Kill, Metrics: o.Metrics, Renewed: n.renewed, Logger: o.Logger,
+	})
 	o.Pool.Keep(n.open)
 	serving, stop := context.WithCancel(context.Background())
 	n.stop = stop
@@ -103,6 +106,24 @@ func New(ctx context.Context, o Options) (*Node, error) {
 	return n, nil
 }
 
+// handler handles the requests of fronts.
+type handler struct{ n *Node }
+
+var errSender = errors.New("the sender is not a user of this node")
+
+// Admit implements [link.Handler].
+func (h handler) Admit(ctx context.Context, head link.Head) (context.Context, func(), error) {
+	if !h.n.fits(head.User.Name) {
+		return nil, nil, errSender
+	}
+	return h.n.holder.Hold(ctx, head.User.Name, head.Epoch)
+}
+
+// Serve implements [link.Handler].
+func (h handler) Serve(w http.ResponseWriter, r *http.Request, head link.Head) {
+	h.n.o.Pool.Serve(w, r, head.User)
+}
+
 // Server receives the requests for the node.
 func (n *Node) Server() *link.Server { return n.server }
 
@@ -123,9 +144,9 @@ func (n *Node) open(ctx context.Context, user string) (worker.Store, error) {
 
 // describe returns what the node publishes.
 func (n *Node) describe() placement.Node {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return placement.Node{Name: n.o.Name, Address: n.o.Address, Capacity: n.o.Capacity, Workers: len(n.o.Pool.Running()), Draining: n.draining, Version: n.o.Version}
+	return placement.Node{
+		Name: n.o.Name, Address: n.o.Address, Capacity: n.o.Capacity, Workers: len(n.o.Pool.Running()), Draining: n.draining.Load(), Version: n.o.Version,
+	}
 }
 
 // tend releases leases that are not used, until ctx ends.
@@ -154,56 +175,34 @@ func (n *Node) publish(ctx context.Context) {
 // sweep releases the leases without a worker and without a request. A lease that has just been
 // taken gets time for its request.
 func (n *Node) sweep(ctx context.Context) {
-	n.mu.Lock()
-	draining, before := n.draining, n.unused
-	n.mu.Unlock()
-	unused := map[string]bool{}
+	n.sweeping.Lock()
+	defer n.sweeping.Unlock()
+	draining, unused := n.draining.Load(), map[string]bool{}
 	running := n.o.Pool.Running()
 	for _, user := range n.holder.Users() {
 		if slices.Contains(running, user) {
 			continue
 		}
-		if !before[user] && !draining {
+		if !n.unused[user] && !draining {
 			unused[user] = true
 			continue
 		}
-		n.releaseUnused(ctx, user)
+		used := func() bool { return slices.Contains(n.o.Pool.Running(), user) }
+		if err := n.holder.ReleaseUnused(ctx, user, used); err != nil {
+			n.o.Logger.Warn("a lease could not be released", "principal", user, "error", err)
+		}
 	}
-	n.mu.Lock()
 	n.unused = unused
-	n.mu.Unlock()
 	if draining {
 		n.move(ctx, running)
 	}
-}
-
-// releaseUnused releases the lease of a user who has neither a worker nor a request.
-func (n *Node) releaseUnused(ctx context.Context, user string) {
-	used := func() bool { return slices.Contains(n.o.Pool.Running(), user) }
-	if err := n.holder.ReleaseUnused(ctx, user, used); err != nil {
-		n.o.Logger.Warn("a lease could not be released", "principal", user, "error", err)
-	}
-}
-
-// beginDraining makes the node take no more users, and give away idle ones.
-func (n *Node) beginDraining() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.draining = true
-}
-
-// isDraining reports whether the node drains.
-func (n *Node) isDraining() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.draining
 }
 
 // Drain waits until nothing runs that must not be interrupted. If other nodes exist, users whose turns
 // only wait for answers go to those at once, others when their running work has ended. A user who is here
 // can work meanwhile.
 func (n *Node) Drain(ctx context.Context) error {
-	n.beginDraining()
+	n.draining.Store(true)
 	n.ending.Store(true)
 	n.publish(ctx)
 	tick := time.NewTicker(drainInterval)
@@ -236,7 +235,7 @@ const (
 // Close kills the workers, as if the node had died, sends the last answers, and gives back the leases: another node, or the
 // next process of this one, continues the turns, which would end otherwise.
 func (n *Node) Close() error {
-	n.beginDraining()
+	n.draining.Store(true)
 	n.ending.Store(true)
 	n.stop()
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
@@ -264,7 +263,7 @@ func (n *Node) Figures(ctx context.Context) (f metrics.Figures) {
 	for _, l := range n.o.Pool.Loads(ctx) {
 		f.Requests, f.Sessions, f.Turns = f.Requests+max(l.Requests, 0), f.Sessions+max(l.Sessions, 0), f.Turns+max(l.Turns, 0)
 	}
-	f.Workers, f.Leases, f.Draining = len(n.o.Pool.Running()), len(n.holder.Users()), n.isDraining()
+	f.Workers, f.Leases, f.Draining = len(n.o.Pool.Running()), len(n.holder.Users()), n.draining.Load()
 	return f
 }
 
