@@ -6,13 +6,14 @@
 // loopback; no account and no key are needed, and the caller's home is not touched.
 //
 //	npm install --prefix /tmp/claude @anthropic-ai/claude-code@2.1.330
-//	cd interop
+//	cd test/interop
 //	go test -tags claudecode -parallel 1 ./claudecode -claude /tmp/claude/node_modules/.bin
-//	go test -tags claudecode ./claudecode -claude ... -run /task -keep
+//	go test -tags claudecode -parallel 1 ./claudecode -claude ... -terminal -run /task -keep
 //
 // With -update what the scripts compare screens with is rewritten: look at it. With -keep the folder of each script remains, with its
-// screens, the trace of codex-mcp and what the model received. It needs Linux or macOS with tmux, and for the scripts page_ Chromium. The gate does not run it; the
-// step claude installs the versions of package.json, with the Agent SDK, and plays the scripts without a terminal.
+// screens, the trace of codex-mcp and what the model received. It needs Linux or macOS, for the scripts page_ Chromium, and
+// with -terminal, which adds the scripts of testdata/terminal, tmux. The gate does not run it; the step hosts installs the
+// versions of package.json, with the Agent SDK.
 package claudecode
 
 import (
@@ -41,6 +42,7 @@ var (
 	folder = flag.String("claude", "", "the `folder` of the program claude")
 	update = flag.Bool("update", false, "rewrite what the scripts compare screens with")
 	keep   = flag.Bool("keep", false, "keep the folders of the scripts")
+	inTmux = flag.Bool("terminal", false, "play the scripts that need a terminal, too")
 )
 
 // limit bounds each script.
@@ -49,7 +51,7 @@ const limit = 5 * time.Minute
 // key takes the place of a key of Anthropic's.
 const key = "sk-ant-api03-no-key-the-model-is-a-script-on-loopback"
 
-// TestScripts runs the scripts in testdata. Each begins in an empty folder. Their commands are
+// TestScripts runs the scripts. Each begins in an empty folder. Their commands are
 // those of testscript, and those below. The file "hook" of a script answers questions, "flags" has arguments of codex-mcp, "shared" has
 // it outlive Claude Code, and with "npm.js", in place of the npm package, the plugin of this checkout starts it.
 //
@@ -100,8 +102,20 @@ func TestScripts(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	dirs := []string{"testdata"}
+	if *inTmux {
+		dirs = append(dirs, filepath.Join("testdata", "terminal"))
+	}
+	files := []string{}
+	for _, dir := range dirs {
+		found, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s has no scripts: %v", dir, err)
+		}
+		files = append(files, found...)
+	}
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata", TestWork: *keep, UpdateScripts: *update,
+		Files: files, TestWork: *keep, UpdateScripts: *update,
 		Setup: func(e *testscript.Env) error {
 			e.Vars = []string{"SDK=" + filepath.Join(here, "sdk.mjs"), "REPOSITORY=" + filepath.Join(here, "..", "..", "..")}
 			return setup(e, bin, number, server)
