@@ -37,6 +37,7 @@ func (r *real) takeUp(t *testing.T, conv engine.Conversation, h engine.Host, end
 // TestRealContinue kills the real Codex while a turn waits for the model, while a command runs,
 // and while a question is open. Another one continues the turn, and no command runs twice.
 func TestRealContinue(t *testing.T) {
+	needs(t, newQuestions)
 	for name, told := range map[string]int{"model": 0, "command": 1, "question": 1} {
 		t.Run(name, func(t *testing.T) {
 			rest := []providertest.Turn{providertest.Say("went on")}
@@ -77,6 +78,7 @@ func ran(r *real) int {
 // TestRealContinueNot continues turns that need it not or cannot be: one that had ended, one
 // that never began, one after which the conversation went on, and one that had failed.
 func TestRealContinueNot(t *testing.T) {
+	needs(t, newQuestions)
 	r := newReal(t, "", providertest.Say("one"), providertest.Say("two"), providertest.Turn{Status: 400, Body: "no such word"})
 	h := &recorder{}
 	conv := r.start(t, h, protocol.Config{})
@@ -131,6 +133,7 @@ func (r *real) keepIn(t *testing.T, disk string, epoch uint64) {
 // Codex on another machine continues the conversation, and does not say that nothing of that
 // turn ran.
 func TestRealContinueElsewhere(t *testing.T) {
+	needs(t, newQuestions)
 	disk := t.TempDir()
 	run := providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": "echo ran >> ran.txt; sleep 600"}))
 	r := newReal(t, "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"", providertest.Say("one"), run, providertest.Say("three"))

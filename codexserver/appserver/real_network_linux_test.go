@@ -49,6 +49,7 @@ func (r *real) manage(t *testing.T, requirements string) {
 
 // TestRealNetwork has a command reach a host that no rule allows. Codex asks about the host.
 func TestRealNetwork(t *testing.T) {
+	needs(t, newQuestions)
 	for _, test := range []struct {
 		decides elicit.Decision
 		reached bool

@@ -27,6 +27,7 @@ import (
 // has not. No supported version sends execCommandApproval and applyPatchApproval. A second environment
 // needs an exec-server.
 func TestRealQuestions(t *testing.T) {
+	needs(t, newQuestions)
 	call := func(id, tool string, arguments map[string]any) providertest.Turn {
 		return providertest.Call(providertest.Tool(id, tool, arguments))
 	}

@@ -18,6 +18,7 @@ import (
 // administrator's or those of docs/rules.md in the user's folder. Codex would run it in the sandbox
 // without one. Each time is asked, and only a question that says so needs a person.
 func TestRealRules(t *testing.T) {
+	needs(t, newQuestions)
 	const (
 		person = "[rules]\nprefix_rules = [{pattern = [{token = \"touch\"}], decision = \"prompt-user\"}]\n"
 		anyone = "[rules]\nprefix_rules = [{pattern = [{token = \"touch\"}], decision = \"prompt\"}]\n"

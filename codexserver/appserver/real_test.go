@@ -288,6 +288,17 @@ type fact [3]int
 // newAgents: the model gpt-6.1-sol is known, whose sub-agents announce themselves.
 var newAgents = fact{0, 169, 0}
 
+// newQuestions: Codex asks about hosts, permissions and input, and its rollouts name the message of a turn.
+var newQuestions = fact{0, 169, 0}
+
+// needs skips a test with a Codex that is older than the fact's version.
+func needs(t *testing.T, f fact) {
+	t.Helper()
+	if !can(t, f) {
+		t.Skipf("needs Codex %d.%d.%d", f[0], f[1], f[2])
+	}
+}
+
 // can reports whether the installed Codex is of the fact's version or newer.
 func can(t *testing.T, f fact) bool {
 	t.Helper()
