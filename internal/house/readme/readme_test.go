@@ -1,12 +1,14 @@
 //go:build readme && unix
 
-package house_test
+// Package readme_test runs the commands of the pages, as their readers would type them.
+package readme_test
 
 import (
 	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// tested says how a command of a page is tested: testdata/commands.txt has the forms.
+// tested says how a command of a page is tested: commands.txt has the forms.
 type tested struct {
 	line   string
 	as     []string // a script in place of the line
@@ -22,11 +24,11 @@ type tested struct {
 	runs   bool // by this test
 }
 
-// commands returns the entries of testdata/commands.txt, and the functions for their scripts. It fails if a file that
+// commands returns the entries of commands.txt, and the functions for their scripts. It fails if a file that
 // runs a command has not the words.
 func commands(t *testing.T) (all []tested, functions string) {
 	t.Helper()
-	text := read(t, "internal/house/testdata/commands.txt")
+	text := read(t, "internal/house/readme/commands.txt")
 	functions, text, _ = strings.Cut(text, "\n$ ")
 	for entry := range strings.SplitSeq(text, "\n$ ") {
 		line, rest, _ := strings.Cut(entry, "\n")
@@ -52,24 +54,28 @@ func commands(t *testing.T) (all []tested, functions string) {
 	return all, functions
 }
 
+// block is the text between two fences of a page.
+var block = regexp.MustCompile("(?ms)^ *```(sh|text)\n(.*?)^ *```$")
+
 // commandLines returns the lines of scripts, and the lines after "$ " in recordings, with their pages.
 func commandLines(t *testing.T) map[string]string {
 	t.Helper()
+	// The gateway's own tests run the commands of its page for one machine, and those that make certificates; the others need three.
+	pages, err := exec.Command("git", "ls-files", "*.md", ":!codexserver/gateway", ":!.github", ":!testdata", ":!*/testdata/*", ":!*/prompts/*").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
 	all := map[string]string{}
-	for _, p := range pages(t) {
-		// The gateway's own tests run the commands of its page for one machine, and those that make certificates; the others need three.
-		if p.file == "codexserver/gateway/README.md" {
-			continue
-		}
-		for _, b := range p.blocks {
-			for line := range strings.Lines(b.text) {
+	for page := range strings.FieldsSeq(string(pages)) {
+		for _, b := range block.FindAllStringSubmatch(read(t, page), -1) {
+			for line := range strings.Lines(b[2]) {
 				line = strings.TrimSpace(line)
 				prompted, ok := strings.CutPrefix(line, "$ ")
 				switch {
-				case b.lang == "sh" && line != "" && line[0] != '#':
-					all[line] = p.file
-				case b.lang == "text" && ok:
-					all[prompted] = p.file
+				case b[1] == "sh" && line != "" && line[0] != '#':
+					all[line] = page
+				case b[1] == "text" && ok:
+					all[prompted] = page
 				}
 			}
 		}
@@ -77,9 +83,19 @@ func commandLines(t *testing.T) map[string]string {
 	return all
 }
 
+func read(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
 // TestReadme runs the commands of the README and of the documents as a newcomer does: they find the program where the
 // README installs it. It fails for a command that neither it nor another test runs.
 func TestReadme(t *testing.T) {
+	t.Chdir("../../..") // the root of the repository
 	bin, home, top := t.TempDir(), t.TempDir(), t.TempDir()
 	model := providertest.New(providertest.Turn{Text: []string{"Hello."}, Repeat: true})
 	defer model.Close()

@@ -1,6 +1,7 @@
 //go:build systems
 
-package house_test
+// Package systems_test checks the types of the code for the systems that the gate does not run on.
+package systems_test
 
 import (
 	"go/ast"
@@ -17,7 +18,7 @@ import (
 // TestSystems checks that the packages and their tests compile for the systems that the gate does
 // not run on. It checks their types from source: to compile them takes many times as long.
 func TestSystems(t *testing.T) {
-	root, err := filepath.Abs(".")
+	root, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,7 @@ func TestSystems(t *testing.T) {
 				roots, err := packages.Load(&packages.Config{
 					Mode: packages.NeedName | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedDeps |
 						packages.NeedTypes | packages.NeedSyntax | packages.NeedModule,
-					Dir:   dir,
+					Dir:   filepath.Join(root, dir),
 					Env:   append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0"),
 					Tests: true,
 					ParseFile: func(fset *token.FileSet, name string, text []byte) (*ast.File, error) {

@@ -1,0 +1,86 @@
+# shellcheck shell=bash
+# Steps that are not of the gate, because they take long or need much. .ci/run reads this file.
+nightly=(install systems versions types cluster models release fuzz hosts soak)
+
+step_systems() { # the types of the code for systems that this is not
+  go test -tags systems -count=1 ./internal/house/systems
+}
+
+step_versions() { # the bridge on the oldest supported Codex
+  real $codex_earlier
+}
+
+step_types() { # 30,000 random instances of each schema, whether its types are checked in or not
+  go test -count=1 -timeout 60m ./mcptypes ./mcptypes/modern ./gen -roundtrips 30000
+}
+
+step_cluster() { # three nodes, three NATS servers, two fronts behind HAProxy: each part dies once, nightly ten times, while tasks run
+  needs haproxy
+  (cd codexserver/gateway && go test -json -tags cluster -count=1 -timeout 60m ./cmd/codex-mcp-gateway) | go run ./internal/skips
+}
+
+step_models() { # the native engine on the real llama-server, also with a strict chat template, and behind Portkey's gateway
+  locked codexserver/cmd/codex-mcp/testdata/models # a gateway and a tokenizer
+  [[ -x $CODEX_NPM/llama/llama-server ]] || .ci/llama-server "$CODEX_NPM/llama"
+  go test -tags models -count=1 -timeout 20m ./codexserver/cmd/codex-mcp
+}
+
+step_release() { # the commit, twice; for all systems nightly. Changes that are not committed are not in it
+  needs zip ruby skopeo
+  go test -tags release -count=1 -timeout 30m ./packaging
+}
+
+step_fuzz() { # every fuzz test for $FUZZ, or those of a share such as FUZZ_SHARE=2/4
+  local dir name share=${FUZZ_SHARE:-1/1} log
+  log=$(mktemp)
+  git grep -E '^func Fuzz' -- '*_test.go' | sed -nE 's,^(.*)/[^/]*:func (Fuzz[A-Za-z0-9]+)\(.*,\1 \2,p' |
+    awk -v of="${share#*/}" -v nth="${share%/*}" 'NR % of == nth % of' | while read -r dir name; do
+    # On a slow machine the end of the time is reported as a failure, without an input.
+    (cd "$dir" && go test -vet=off -run '^$' -fuzz "^$name\$" -fuzztime "${FUZZ:-1s}" . </dev/null >"$log" 2>&1) ||
+      ! grep -qvE '^(fuzz: elapsed|--- FAIL: Fuzz|    context deadline exceeded$|FAIL|exit status|$)' "$log" || { cat "$log"; return 1; }
+  done
+}
+
+step_hosts() { # Copilot CLI, Gemini CLI, opencode, Cline, Continue, and Claude Code with its Agent SDK, whose licence you accept: 1.5 GB from npm
+  locked test/interop/hosts/programs
+  (cd test/interop && go test -count=1 -parallel 6 -timeout 30m . -hosts)
+  local bin
+  bin=$(mktemp -d)
+  go build -o "$bin" ./codexserver/cmd/codex-mcp
+  go build -C test/bench -o "$bin" ./tasks
+  "$bin/tasks" -program "$bin/codex-mcp" -opencode "$CODEX_NPM/programs/node_modules/opencode-linux-x64/bin/opencode"
+  rm -rf "$bin"
+  locked test/interop/claudecode
+  (cd test/interop && go test -tags claudecode -count=1 -parallel 1 -timeout 10m ./claudecode -claude "$CODEX_NPM/claudecode/node_modules/@anthropic-ai/claude-code-linux-x64")
+}
+
+step_soak() { # both engines' servers under faults for $SOAK, at least 2m, and every test with all that it can do, once more with the detector
+  local bin
+  bin=$(mktemp -d)
+  go build -o "$bin" ./codexserver/cmd/codex-mcp
+  go build -C test/bench -o "$bin" ./soak
+  "$bin/soak" -for "${SOAK:-15m}" "$bin/codex-mcp"
+  rm -rf "$bin"
+  export CODEXMCP_NIGHTLY=1
+  (TMPDIR=$(mktemp -d /var/tmp/ci.XXXXXX) && export TMPDIR && chmod 1777 "$TMPDIR" && go test -tags soak -count=1 -timeout 3h ./... && rm -rf "$TMPDIR") # on the disk
+  CGO_ENABLED=1 go test -race -vet=off -count=1 -timeout 3h ./codexserver/... ./internal/... ./jsonrpc ./elicit
+  (cd codexserver/gateway && CGO_ENABLED=1 go test -race -tags cluster -count=1 -timeout 2h ./...)
+  CGO_ENABLED=1 real $codex_newest -race
+  (cd test/interop && CGO_ENABLED=1 go test -race -count=1 -parallel 6 -timeout 40m ./...)
+}
+
+step_vulns() { # known flaws, from the database of Go's vulnerabilities
+  local m
+  for m in . codexserver/gateway; do (cd "$m" && go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...); done
+}
+
+step_bench() { # start, memory and turns of the commit $base and of the working tree, in turns
+  local dir
+  dir=$(mktemp -d)
+  git archive --prefix=base/ "$base" | tar -x -C "$dir"
+  go build -C "$dir/base" -buildvcs=false -trimpath -ldflags="-s -w" -o "$dir/before" ./codexserver/cmd/codex-mcp
+  go build -buildvcs=false -trimpath -ldflags="-s -w" -o "$dir/now" ./codexserver/cmd/codex-mcp
+  go build -C test/bench -o "$dir" ./compare
+  "$dir/compare" "$dir/before" -engine native -- "$dir/now" -engine native
+  rm -rf "$dir"
+}
