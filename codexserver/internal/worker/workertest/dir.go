@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -39,7 +40,7 @@ var _ worker.Store = (*Dir)(nil)
 // fenced from then on. It fails with [worker.ErrFenced] if there was one with a higher epoch.
 func OpenDir(dir string, epoch uint64) (*Dir, error) {
 	d := &Dir{dir: dir, epoch: epoch}
-	return d, d.change(context.Background(), "open", func() error { return d.replace(epochFile, strconv.AppendUint(nil, epoch, 10)) })
+	return d, d.change(context.Background(), "open", func() error { return d.write(epochFile, os.O_TRUNC, strconv.AppendUint(nil, epoch, 10)) })
 }
 
 // Mirror opens the store in a folder for a home, and its mirror, which ends with the test.
@@ -106,14 +107,11 @@ func (d *Dir) Append(ctx context.Context, name string, at int64, data []byte) er
 		return err
 	}
 	return d.change(ctx, "append", func() error {
-		there, err := os.ReadFile(d.path(name))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+		info, err := os.Stat(d.path(name))
+		if err == nil && info.Size() != at || errors.Is(err, fs.ErrNotExist) && at > 0 {
+			return fmt.Errorf("%w: %s does not have %d bytes", worker.ErrOrder, name, at)
 		}
-		if size := int64(len(there)); size != at || at > 0 && err != nil {
-			return fmt.Errorf("%w: %s has %d, not %d bytes", worker.ErrOrder, name, size, at)
-		}
-		return d.replace(name, append(there, data...))
+		return d.write(name, os.O_APPEND, data)
 	})
 }
 
@@ -122,11 +120,19 @@ func (d *Dir) Put(ctx context.Context, name string, data []byte) error {
 	if err := worker.CheckWrite(name, data, worker.MaxValue); err != nil {
 		return err
 	}
-	return d.change(ctx, "put", func() error { return d.replace(name, data) })
+	return d.change(ctx, "put", func() error { return d.write(name, os.O_TRUNC, data) })
 }
 
-func (d *Dir) replace(name string, data []byte) error {
-	return errors.Join(os.MkdirAll(filepath.Dir(d.path(name)), 0o700), os.WriteFile(d.path(name), data, 0o600))
+func (d *Dir) write(name string, flag int, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(d.path(name)), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(d.path(name), os.O_WRONLY|os.O_CREATE|flag, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
 }
 
 // Delete implements [worker.Store].
@@ -142,9 +148,15 @@ func (d *Dir) Read(ctx context.Context, name string, at int64, most int) (data [
 	if err := worker.CheckName(name); err != nil {
 		return nil, err
 	}
-	err = d.look(ctx, "read", func() (err error) { data, err = os.ReadFile(d.path(name)); return err })
-	data = data[min(max(at, 0), int64(len(data))):]
-	return data[:min(len(data), max(most, 0), worker.MaxData)], err
+	err = d.look(ctx, "read", func() error {
+		f, err := os.Open(d.path(name))
+		if err != nil {
+			return err
+		}
+		data, err = io.ReadAll(io.NewSectionReader(f, max(at, 0), int64(max(min(most, worker.MaxData), 0))))
+		return errors.Join(err, f.Close())
+	})
+	return data, err
 }
 
 // List implements [worker.Store].
