@@ -57,7 +57,7 @@ func (p *Programs) Add(folders ...string) {
 func (p *Programs) Given(folders ...string) {
 	home, err := os.UserHomeDir()
 	p.Add(slices.DeleteFunc(slices.Clone(folders), func(folder string) bool {
-		return err == nil && filepath.IsAbs(folder) && Reaches(home, folder)
+		return err == nil && filepath.IsAbs(folder) && below(home, folder) // a home that is missing has no programs
 	})...)
 }
 

@@ -214,10 +214,13 @@ func TestGiven(t *testing.T) {
 	if !find() {
 		t.Error("given /, no program is found")
 	}
-	t.Setenv("HOME", "")
-	b.programs.Given(b.at("safe"))
-	if !b.programs.Writable(b.at("safe")) {
-		t.Error("without a home a working folder is not recorded")
+	for folder, home := range map[string]string{"safe": "", "safe2": b.at("none")} {
+		b.sh("mkdir -p " + folder)
+		t.Setenv("HOME", home)
+		b.programs.Given(b.at(folder))
+		if !b.programs.Writable(b.at(folder)) {
+			t.Errorf("with the home %q a working folder is not recorded", home)
+		}
 	}
 	b.programs.Add(b.at("home/user"))
 	if find() {
