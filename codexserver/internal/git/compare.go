@@ -20,7 +20,8 @@ func (l *look) compare(ctx context.Context, max int) (diff string, err error) {
 	var written []string
 	for name, s := range l.after.seen {
 		before, known := l.before.seen[name]
-		if !known || s != before || s.mode.IsDir() || s.changed >= l.since.UnixNano() { // a submodule's commit may change when its folder does not
+		// The commit of a submodule may change when its folder does not.
+		if !known || s != before || s.mode.IsDir() || s.changed >= l.since.UnixNano() {
 			written = append(written, name)
 		} else if o, ok := l.before.others[name]; ok {
 			l.after.others[name] = o

@@ -125,12 +125,9 @@ func (m *mirror) check() error {
 
 // isSame reports whether two paths lead to one folder.
 func isSame(a, b string) bool {
-	first, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	second, err := os.Stat(b)
-	return err == nil && os.SameFile(first, second)
+	first, _ := os.Stat(a)
+	second, _ := os.Stat(b)
+	return os.SameFile(first, second) // not if one is missing
 }
 
 // Remove removes the worktree and its branch, with all that is in them.

@@ -22,7 +22,9 @@ import (
 func (r *fixture) worktree(ctx context.Context, dir string) (w *git.Worktree, trees string, err error) {
 	home := r.t.TempDir()
 	trees = git.Worktrees(home)
-	w, err = git.Scratch{Dir: filepath.Join(home, "tmp")}.AddWorktree(ctx, dir, trees)
+	programs := &box.Programs{Temporary: []string{}}
+	programs.Add(filepath.Join(r.dir, "../writable"))
+	w, err = git.Scratch{Dir: filepath.Join(home, "tmp"), Programs: programs}.AddWorktree(ctx, dir, trees)
 	return w, trees, err
 }
 
@@ -220,11 +222,40 @@ func TestHostileWorktree(t *testing.T) {
 			r.configure(setting{"includeIf." + condition + ".path", "more"})
 		}
 	}
+	// user lets the filters count as the user's configuration, by a file that commands can write.
+	user := func(file string, lay func(r *fixture, path string)) func(*fixture, string) {
+		return func(r *fixture, script string) {
+			r.write(file, "")
+			path := filepath.Join(r.dir, file)
+			configure(r.t, path, filters(script)...)
+			r.write("../home/.config/x", "")
+			r.t.Setenv("HOME", filepath.Join(r.dir, "../home"))
+			r.t.Setenv("XDG_CONFIG_HOME", "")
+			if err := os.Unsetenv("GIT_CONFIG_GLOBAL"); err != nil {
+				r.t.Fatal(err)
+			}
+			lay(r, path)
+		}
+	}
 	rows := []struct {
 		name string
 		lay  func(r *fixture, script string)
 		tame bool // this git does not start it
 	}{
+		{"the user's file includes one of the working tree", user("evil.inc", func(r *fixture, path string) {
+			configure(r.t, filepath.Join(r.dir, "../home/.gitconfig"), setting{"include.path", path})
+		}), false},
+		{"the user's file includes one of the working tree, on a condition", user("evil.inc", func(r *fixture, path string) {
+			configure(r.t, filepath.Join(r.dir, "../home/.gitconfig"), setting{"includeIf.gitdir:/**.path", path})
+		}), false},
+		{"the user's file is in a writable folder", user("../writable/git/config", func(r *fixture, _ string) {
+			r.t.Setenv("XDG_CONFIG_HOME", filepath.Join(r.dir, "../writable"))
+		}), false},
+		{"the user's file is a link to a writable folder", user("../writable/evil", func(r *fixture, path string) {
+			if err := os.Symlink(path, filepath.Join(r.dir, "../home/.gitconfig")); err != nil {
+				r.t.Fatal(err)
+			}
+		}), false},
 		{"hooks", func(r *fixture, script string) {
 			for _, name := range []string{"post-checkout", "post-index-change", "reference-transaction", "fsmonitor-watchman"} {
 				r.program(".git/hooks/"+name, script)
