@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -59,10 +58,7 @@ func (d *dialogue) run() (answer *mcptypes.ElicitResult, err error) {
 	switch {
 	case errors.Is(err, errStopped):
 		d.s.stopped = true
-		select {
-		case d.s.stops <- os.Interrupt:
-		default: // it stops already
-		}
+		d.s.stop()
 		d.p.line("  ", "■ stopped")
 		return &mcptypes.ElicitResult{Action: mcptypes.ElicitResultActionCancel}, nil
 	case d.ctx.Err() != nil:

@@ -81,7 +81,7 @@ type session struct {
 	typed *typed          // nil if nobody can be asked
 	tells bool            // somebody sees what a signal does
 	turn  context.Context // ends when the turn is interrupted
-	stops chan os.Signal  // an answer that stops the turn, as a signal does
+	stop  func()          // interrupts the turn
 
 	thread string
 	// stopped says that an answer stopped the turn, and the screen shows it.
@@ -107,7 +107,7 @@ type ended struct {
 // interrupts the turn and returns StatusFailed.
 func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signals <-chan os.Signal) int {
 	out := &output{w: c.Out, failed: make(chan error, 2)}
-	s := &session{busy: make(chan struct{}, 1), task: task, out: out, stops: make(chan os.Signal, 1)}
+	s := &session{busy: make(chan struct{}, 1), task: task, out: out}
 	s.p = &printer{w: c.Err, home: c.Home, cwd: task.Folder, asks: c.Asks(task.JSON), holds: !c.OutTerminal, asked: map[string]bool{}}
 	s.tells = (c.OutTerminal || c.ErrTerminal) && !task.JSON
 	if c.OutTerminal && !task.JSON {
@@ -134,18 +134,18 @@ func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signa
 // run waits until the call has ended, or is to be left.
 func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan os.Signal) int {
 	running, leave := context.WithCancel(ctx)
-	call, interrupt := context.WithCancel(running)
-	defer interrupt()
-	s.turn = call
+	call, stop := context.WithCancel(running)
+	defer stop()
+	s.turn, s.stop = call, stop
 	done := make(chan ended, 1)
 	var work sync.WaitGroup
 	work.Go(func() {
 		result, err := s.call(running, call, t)
 		done <- ended{result, err}
 	})
-	interrupted := false
 	end := func(e ended) int {
-		interrupt() // so that an open question ends
+		interrupted := call.Err() != nil
+		stop() // so that an open question ends
 		defer work.Wait()
 		defer leave()
 		defer s.hold()()
@@ -153,38 +153,33 @@ func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan o
 		s.over = true
 		return s.finish(e, interrupted)
 	}
+	stopped := call.Done()
 	var late <-chan time.Time
 	for {
-		var sig os.Signal
-		asked := false // by an answer, which the screen shows
-		select {       // at random, so that a flood of events does not delay the others
+		select { // at random, so that a flood of events does not delay the others
 		case e := <-done:
 			return end(e)
 		case <-late:
 			return end(ended{err: context.Canceled})
-		case sig = <-signals:
-		case sig = <-s.stops:
-			asked = true
+		case <-stopped: // by a signal, by an answer, or since the output has failed
+			stopped, late = nil, time.After(abortTime)
 		case s.failed = <-s.out.failed:
-			if interrupted {
-				continue
+			s.stopping()
+		case sig := <-signals:
+			if sig != os.Interrupt || call.Err() != nil {
+				return end(ended{err: context.Canceled})
 			}
-			sig = os.Interrupt
-		}
-		if sig != os.Interrupt || interrupted {
-			interrupted = true
-			return end(ended{err: context.Canceled})
-		}
-		interrupted, late = true, time.After(abortTime)
-		if !asked { // an open question says itself what a signal does
 			s.stopping()
 		}
-		interrupt()
 	}
 }
 
-// stopping says what a signal does, unless a question is open.
+// stopping interrupts the turn, and says what a signal does, unless a question is open, which says it itself.
 func (s *session) stopping() {
+	if s.turn.Err() != nil {
+		return
+	}
+	defer s.stop()
 	select {
 	case s.busy <- struct{}{}:
 	default:
