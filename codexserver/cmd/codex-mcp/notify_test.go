@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
@@ -52,84 +53,62 @@ func question(words string) *approval.Request {
 
 // TestNotify checks when the program runs, and what it gets.
 func TestNotify(t *testing.T) {
+	asked := notification{Type: "approval-requested", ThreadID: "t1", TurnID: "1", Cwd: "/work", Question: "Run it?"}
+	ended := func(status string) []notification {
+		done := "done"
+		return []notification{{Type: "agent-turn-complete", ThreadID: "t1", TurnID: "7", InputMessages: []string{}, LastAssistantMessage: &done, Status: status}}
+	}
+	hostile := asked
+	hostile.Question = "(long)"
 	for _, tt := range []struct {
 		name string
-		play func(codexTurn)
-		want string // the types, the questions and the states
+		play func(codexserver.TurnObserver)
+		want []notification
 	}{
-		{"an open question", func(u codexTurn) { u.Asked(question("Run it?")); pass(11) }, "approval-requested Run it?"},
-		{"an answered question", func(u codexTurn) {
+		{"an open question", func(u codexserver.TurnObserver) { u.Asked(question("Run it?")); pass(11) }, []notification{asked}},
+		{"an answered question", func(u codexserver.TurnObserver) {
 			q := question("Run it?")
 			u.Asked(q)
 			time.Sleep(notifyAfter - 1)
 			u.Decided(q, approval.Decision{})
 			pass(9)
-		}, ""},
-		{"a question that its turn ended", func(u codexTurn) {
+		}, nil},
+		{"a question that its turn ended", func(u codexserver.TurnObserver) {
 			q := question("Run it?")
 			u.Asked(q)
 			u.Decided(q, approval.Decision{})
 			u.End(nil)
 			pass(11)
-		}, "agent-turn-complete completed"},
-		{"one that failed", func(u codexTurn) { pass(11); u.End(&engine.TurnError{}) }, "agent-turn-complete failed"},
-		{"one that was stopped", func(u codexTurn) { pass(11); u.End(&engine.AbortError{}) }, "agent-turn-complete aborted"},
-		{"hostile text", func(u codexTurn) {
+		}, ended("completed")},
+		{"one that failed", func(u codexserver.TurnObserver) { pass(11); u.End(&engine.TurnError{}) }, ended("failed")},
+		{"one that was stopped", func(u codexserver.TurnObserver) { pass(11); u.End(&engine.AbortError{}) }, ended("aborted")},
+		{"hostile text", func(u codexserver.TurnObserver) {
 			u.Asked(question("\x1b[31m$(touch /tmp/x)\n\x00`id`\xff\u202e" + strings.Repeat("A", 1<<20)))
 			pass(11)
-		}, "approval-requested "},
+		}, []notification{hostile}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n, sent := newTestNotifier(0)
 				defer n.Close()
-				tt.play(n.Begin(t.Context(), nil).Turn("t1", protocol.TokenUsage{}))
-				var got []string
-				for _, m := range sent() {
-					if m.ThreadID != "t1" || strings.ContainsAny(m.Question, "\x00\x1b\n\u202e") || len(m.Question) > 2000+len("\u2026") {
+				turn := n.Begin(t.Context(), nil).Turn("t1", protocol.TokenUsage{})
+				turn.Event(protocol.TaskStarted{TurnID: "7"})
+				turn.Event(protocol.AgentMessage{Message: "done"})
+				tt.play(turn)
+				got := sent()
+				for i, m := range got {
+					if strings.ContainsAny(m.Question, "\x00\x1b\n\u202e") || len(m.Question) > 2000+len("\u2026") {
 						t.Errorf("%+v", m)
+					} else if len(m.Question) > 1000 {
+						got[i].Question = "(long)"
 					}
-					got = append(got, strings.TrimSpace(m.Type+" "+m.Question+m.Status))
 				}
-				if all := strings.Join(got, ", "); tt.want == "" && all != "" || !strings.HasPrefix(all, tt.want) {
-					t.Errorf("%q, want %q", all, tt.want)
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
 				}
 			})
 		})
 	}
-}
-
-// TestNotified has the whole of what the program gets, and a turn whose questions and events come at the
-// same time.
-func TestNotified(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n, sent := newTestNotifier(0)
-		defer n.Close()
-		turn := n.Begin(t.Context(), nil).Turn("t1", protocol.TokenUsage{})
-		var all sync.WaitGroup
-		for i := range 8 {
-			all.Go(func() {
-				q := question("Run it?")
-				turn.Event(protocol.TaskStarted{TurnID: "7"})
-				turn.Asked(q)
-				if i > 0 {
-					turn.Decided(q, approval.Decision{})
-				}
-				turn.Event(protocol.AgentMessage{Message: "done"})
-			})
-		}
-		all.Wait()
-		pass(11)
-		turn.End(nil)
-		done := "done"
-		want := []notification{
-			{Type: "approval-requested", ThreadID: "t1", TurnID: "1", Cwd: "/work", Question: "Run it?"},
-			{Type: "agent-turn-complete", ThreadID: "t1", TurnID: "7", InputMessages: []string{}, LastAssistantMessage: &done, Status: "completed"},
-		}
-		if diff := cmp.Diff(want, sent()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-	})
 }
 
 // TestNotifiedAsByCodex runs the program of Codex's key at the end of each complete turn, with the whole
@@ -156,12 +135,6 @@ func TestNotifiedAsByCodex(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
-}
-
-type codexTurn = interface {
-	Asked(*approval.Request)
-	Decided(*approval.Request, approval.Decision)
-	End(error)
 }
 
 func pass(seconds int) { time.Sleep(time.Duration(seconds) * time.Second) }

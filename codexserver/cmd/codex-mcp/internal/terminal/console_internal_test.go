@@ -2,32 +2,12 @@ package terminal
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
 )
-
-type brokenWriter struct{ writes int }
-
-func (w *brokenWriter) Write([]byte) (int, error) { w.writes++; return 0, io.ErrShortWrite }
-
-// TestOutput fails for good by a write.
-func TestOutput(t *testing.T) {
-	w := &brokenWriter{}
-	o := &output{w: w, failed: make(chan error, 1)}
-	for range 2 {
-		if _, err := o.Write([]byte("x")); !errors.Is(err, io.ErrShortWrite) {
-			t.Error(err)
-		}
-	}
-	<-o.failed
-	if w.writes != 1 {
-		t.Errorf("%d writes", w.writes)
-	}
-}
 
 // TestConsoles has no terminal, and what stands for one.
 func TestConsoles(t *testing.T) {
