@@ -8,9 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,15 +18,8 @@ import (
 type workerSocket struct{ file *os.File }
 
 // socketFolder is a folder in the server's home that workers cannot see. A socket has a
-// path in it only while listenWorker runs.
+// path in it only while listenWorker runs: one that a killed server has left is nobody's, and does no harm.
 var socketFolder = filepath.Join("codex-mcp", "workers")
-
-const (
-	socketPrefix = "worker-"
-	// staleAge is the age from which a socket in socketFolder belongs to a server that
-	// was killed in listenWorker.
-	staleAge = time.Minute
-)
 
 // listenWorker returns a listener for a worker and the socket for connecting to it. The
 // caller closes both. home is the server's home.
@@ -42,14 +33,13 @@ func listenWorker(home string) (l *net.UnixListener, s *workerSocket, err error)
 		return nil, nil, err
 	}
 	defer root.Close()
-	removeStale(root)
 	folder, err := root.Open(".")
 	if err != nil {
 		return nil, nil, err
 	}
 	defer folder.Close()
 	// The address of a socket has at most 108 bytes. The path of the home can be longer.
-	name := socketPrefix + rand.Text()
+	name := rand.Text()
 	path := descriptorPath(folder.Fd()) + "/" + name
 	if l, err = net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}); err != nil {
 		return nil, nil, err
@@ -66,23 +56,6 @@ func listenWorker(home string) (l *net.UnixListener, s *workerSocket, err error)
 		return nil, nil, errors.Join(err, l.Close())
 	}
 	return l, s, nil
-}
-
-// removeStale removes the sockets of killed servers. It ignores errors, because such a
-// socket does no harm.
-func removeStale(root *os.Root) {
-	folder, err := root.Open(".")
-	if err != nil {
-		return
-	}
-	defer folder.Close()
-	entries, _ := folder.ReadDir(-1)
-	for _, e := range entries {
-		info, err := e.Info()
-		if err == nil && strings.HasPrefix(e.Name(), socketPrefix) && info.Mode().Type() == os.ModeSocket && time.Since(info.ModTime()) > staleAge {
-			_ = root.Remove(e.Name())
-		}
-	}
 }
 
 // descriptorPath returns a path of the file to which a descriptor of this process is open.
