@@ -37,7 +37,7 @@ func (s *spec) mount() error {
 	if err != nil {
 		return err
 	}
-	if err := ownTerminals(); err != nil {
+	if err := ownDevices(); err != nil {
 		return err
 	}
 	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
@@ -175,37 +175,6 @@ func ownFiles(mode string) (int, error) {
 	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 }
 
-// ownTerminals mounts a /dev as [ownDevices] does, and adds new terminals for programs
-// that want one. /dev/tty is the terminal of the process that opens it.
-func ownTerminals() error {
-	tty, err := openName(unix.AT_FDCWD, "/dev/tty")
-	if err != nil {
-		return fmt.Errorf("open /dev/tty: %w", err)
-	}
-	defer unix.Close(tty)
-	tree, err := copyMount(tty)
-	if err != nil {
-		return fmt.Errorf("copy /dev/tty: %w", err)
-	}
-	defer unix.Close(tree)
-	if err := ownDevices(); err != nil {
-		return err
-	}
-	if err := os.WriteFile("/dev/tty", nil, 0o600); err != nil {
-		return err
-	}
-	if err := unix.MoveMount(tree, "", unix.AT_FDCWD, "/dev/tty", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
-		return fmt.Errorf("mount /dev/tty: %w", err)
-	}
-	if err := os.Mkdir("/dev/pts", 0o755); err != nil {
-		return err
-	}
-	if err := unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,mode=600,ptmxmode=666"); err != nil {
-		return fmt.Errorf("mount /dev/pts: %w", err)
-	}
-	return os.Symlink("pts/ptmx", "/dev/ptmx")
-}
-
 // ownProcesses mounts a /proc that has only the enclosure's processes. Root cannot change
 // the machine through it.
 func ownProcesses() error {
@@ -259,11 +228,12 @@ func putMount(tree, fd int) error {
 	return unix.MoveMount(tree, "", fd, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
-// ownDevices replaces /dev by one without terminals and disks.
+// ownDevices replaces /dev by one without disks, and with new terminals for programs that want one. /dev/tty is the terminal of
+// the process that opens it.
 func ownDevices() error {
 	trees := map[string]int{}
-	for _, path := range []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/shm"} {
-		fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	for _, path := range []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"} {
+		fd, err := openName(unix.AT_FDCWD, path)
 		if errors.Is(err, unix.ENOENT) {
 			continue
 		}
@@ -274,30 +244,31 @@ func ownDevices() error {
 		if err != nil {
 			return fmt.Errorf("copy %s: %w", path, err)
 		}
+		defer unix.Close(trees[path])
 	}
 	if err := unix.Mount("tmpfs", "/dev", "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=755,size=64k"); err != nil {
 		return fmt.Errorf("mount /dev: %w", err)
 	}
 	for path, tree := range trees {
-		var err error
-		if path == "/dev/shm" {
-			err = os.Mkdir(path, 0o755)
-		} else {
-			err = os.WriteFile(path, nil, 0o600)
-		}
+		err := os.WriteFile(path, nil, 0o600)
 		if err == nil {
 			err = unix.MoveMount(tree, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH)
-			unix.Close(tree)
 		}
 		if err != nil {
 			return fmt.Errorf("mount %s: %w", path, err)
 		}
 	}
-	for i, name := range []string{"stdin", "stdout", "stderr", "fd"} {
-		to := "/proc/self/fd"
-		if i < 3 {
-			to = fmt.Sprintf("%s/%d", to, i)
+	for _, folder := range []string{"/dev/shm", "/dev/pts"} { // the first one is mounted later
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			return err
 		}
+	}
+	if err := unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,mode=600,ptmxmode=666"); err != nil {
+		return fmt.Errorf("mount /dev/pts: %w", err)
+	}
+	for name, to := range map[string]string{
+		"ptmx": "pts/ptmx", "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
+	} {
 		if err := os.Symlink(to, "/dev/"+name); err != nil {
 			return err
 		}

@@ -27,53 +27,39 @@ type index struct {
 type message struct {
 	seq  uint64
 	size int64
+	end  int64 // where its bytes end in the entry; 0 while it is pending
 }
 
 // entry is a log or a record.
 type entry struct {
 	parts bool // it has messages of the part subject
 	all   []message
-	ends  []int64 // where each message ends
 }
 
 func newIndex() index { return index{entries: map[string]*entry{}, pending: map[string][]message{}} }
 
 func (e *entry) size() int64 {
-	if len(e.ends) == 0 {
+	if len(e.all) == 0 {
 		return 0
 	}
-	return e.ends[len(e.ends)-1]
+	return e.all[len(e.all)-1].end
 }
 
 func (e *entry) add(all ...message) {
 	for _, m := range all {
-		e.all, e.ends = append(e.all, m), append(e.ends, e.size()+m.size)
+		m.end = e.size() + m.size
+		e.all = append(e.all, m)
 	}
 }
 
-// between returns the indexes of the messages that have the bytes from a to b.
-func (e *entry) between(a, b int64) *passage {
-	p := &passage{e: e}
-	p.first = sort.Search(len(e.ends), func(i int) bool { return e.ends[i] > a })
-	p.end = p.first
-	if a < b {
-		p.end = 1 + sort.Search(len(e.ends), func(i int) bool { return e.ends[i] >= b })
+// between returns the messages that have the bytes from a to b, and where they begin in the entry.
+func (e *entry) between(a, b int64) (all []message, begin int64) {
+	first := sort.Search(len(e.all), func(i int) bool { return e.all[i].end > a })
+	if a == b {
+		return nil, a
 	}
-	return p
-}
-
-// passage is some messages of an entry, from first to before end.
-type passage struct {
-	e          *entry
-	first, end int
-}
-
-// begin returns where the passage begins in its entry.
-func (p *passage) begin() int64 {
-	if p.first == 0 {
-		return 0
-	}
-	return p.e.ends[p.first-1]
+	last := sort.Search(len(e.all), func(i int) bool { return e.all[i].end >= b })
+	return e.all[first : last+1], e.all[first].end - e.all[first].size
 }
 
 func (x *index) size(name string) int64 {
@@ -143,7 +129,7 @@ func (s *Store) load(ctx context.Context) error {
 			if err != nil || size < 0 {
 				return fmt.Errorf("message %d of the stream has a wrong size", seq)
 			}
-			s.add(strings.TrimPrefix(m.Subject(), s.prefix), m.Headers(), message{seq, size})
+			s.add(strings.TrimPrefix(m.Subject(), s.prefix), m.Headers(), message{seq: seq, size: size})
 			return nil
 		})
 		if err != nil {
@@ -257,10 +243,10 @@ const (
 // scanTimeout is how long NATS keeps the consumer of a scan whose process has ended.
 const scanTimeout = 30 * time.Second
 
-// bytes reads size bytes of a name from at on, which are in a passage.
-func (s *Store) bytes(ctx context.Context, name string, p *passage, at, size int64) ([]byte, error) {
+// bytes reads size bytes of a name, which has as many, from at on.
+func (s *Store) bytes(ctx context.Context, name string, e *entry, at, size int64) ([]byte, error) {
 	var data []byte
-	all := p.e.all[p.first:p.end]
+	all, begin := e.between(at, at+size)
 	if len(all) <= 2 {
 		for _, m := range all {
 			got, err := s.stream.GetMsg(ctx, m.seq)
@@ -272,7 +258,7 @@ func (s *Store) bytes(ctx context.Context, name string, p *passage, at, size int
 		}
 	} else {
 		subjects := []string{s.at(name)}
-		if p.e.parts {
+		if e.parts {
 			subjects = append(subjects, s.part(name))
 		}
 		err := s.scan(ctx, jetstream.ConsumerConfig{FilterSubjects: subjects, OptStartSeq: all[0].seq}, func(m jetstream.Msg, seq uint64) error {
@@ -289,7 +275,7 @@ func (s *Store) bytes(ctx context.Context, name string, p *passage, at, size int
 			return nil, s.failed(err)
 		}
 	}
-	skip := at - p.begin()
+	skip := at - begin
 	if int64(len(data)) < skip+size {
 		s.unsure = true
 		return nil, s.failed(errors.New("the stream has fewer bytes than its messages said"))

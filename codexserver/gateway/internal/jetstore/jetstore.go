@@ -208,7 +208,7 @@ func (s *Store) Read(ctx context.Context, name string, at int64, most int) ([]by
 		at = min(max(at, 0), e.size())
 		most := min(int64(max(min(most, worker.MaxData), 0)), e.size()-at)
 		var err error
-		data, err = s.bytes(ctx, name, e.between(at, at+most), at, most)
+		data, err = s.bytes(ctx, name, e, at, most)
 		return err
 	})
 	return data, err
@@ -289,7 +289,7 @@ func (s *Store) publish(ctx context.Context, subject, kind string, data []byte, 
 		s.unsure = true
 		return 0, s.failed(err)
 	}
-	s.add(strings.TrimPrefix(subject, s.prefix), head, message{seq, int64(len(data))})
+	s.add(strings.TrimPrefix(subject, s.prefix), head, message{seq: seq, size: int64(len(data))})
 	return seq, nil
 }
 

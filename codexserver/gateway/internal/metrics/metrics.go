@@ -86,32 +86,25 @@ func (m *Metrics) Watch(figures func(context.Context) Figures) {
 // watched is a [prometheus.Collector] of figures.
 type watched func(context.Context) Figures
 
-func about(name, help string) *prometheus.Desc {
-	return prometheus.NewDesc("codex_mcp_"+name, help, nil, nil)
-}
-
-var (
-	requestsOpen = about("http_requests_open", "HTTP requests that are not answered to their end, streams among them.")
-	sessions     = about("sessions", "Sessions of clients with a handshake.")
-	turns        = about("turns_running", "Turns that run now.")
-	workers      = about("workers", "Workers that run now.")
-	leases       = about("leases", "Users whose lease this node has.")
-	draining     = about("draining", "1 when the process takes no more users.")
-)
-
 // Describe implements [prometheus.Collector].
-func (watched) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{requestsOpen, sessions, turns, workers, leases, draining} {
-		to <- d
-	}
-}
+func (w watched) Describe(to chan<- *prometheus.Desc) { prometheus.DescribeByCollect(w, to) }
 
 // Collect implements [prometheus.Collector].
 func (w watched) Collect(to chan<- prometheus.Metric) {
 	f := w(context.Background())
-	is := map[bool]int{true: 1}[f.Draining]
-	for d, value := range map[*prometheus.Desc]int{requestsOpen: f.Requests, sessions: f.Sessions, turns: f.Turns, workers: f.Workers, leases: f.Leases, draining: is} {
-		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value))
+	for _, figure := range []struct {
+		name, help string
+		value      int
+	}{
+		{"http_requests_open", "HTTP requests that are not answered to their end, streams among them.", f.Requests},
+		{"sessions", "Sessions of clients with a handshake.", f.Sessions},
+		{"turns_running", "Turns that run now.", f.Turns},
+		{"workers", "Workers that run now.", f.Workers},
+		{"leases", "Users whose lease this node has.", f.Leases},
+		{"draining", "1 when the process takes no more users.", map[bool]int{true: 1}[f.Draining]},
+	} {
+		about := prometheus.NewDesc("codex_mcp_"+figure.name, figure.help, nil, nil)
+		to <- prometheus.MustNewConstMetric(about, prometheus.GaugeValue, float64(figure.value))
 	}
 }
 
