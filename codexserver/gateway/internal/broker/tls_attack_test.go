@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"errors"
 	"log/slog"
 	"net"
 	"os"
@@ -16,11 +15,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
-	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/internal/certtest"
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
@@ -311,60 +306,5 @@ func TestRenewedCredentials(t *testing.T) {
 	until("no connection with the new file", b.Conn.IsConnected)
 	if _, err := b.Stream.AccountInfo(t.Context()); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestAccounts lets two gateways use two accounts of one server. Neither sees anything of the other,
-// although they have the same users.
-func TestAccounts(t *testing.T) {
-	dir := t.TempDir()
-	o := newOperator(t, dir)
-	address := ""
-	type gateway struct {
-		*broker.Broker
-		leases *lease.Leases
-		nodes  *placement.Nodes
-		state  *jetstore.Store
-	}
-	var all [2]gateway
-	files := []string{"a.creds", "b.creds"}
-	for _, file := range files {
-		account, _ := o.account(file, true)
-		o.user(file, account, time.Time{})
-	}
-	address = serveNATS(t, nil, o)
-	log := slog.New(slog.DiscardHandler)
-	for i, file := range files {
-		g := &all[i]
-		var err error
-		if g.Broker, err = broker.Connect(broker.Options{URL: "nats://" + address, Credentials: filepath.Join(dir, file), Name: "test", Logger: log}); err != nil {
-			t.Fatal(err)
-		}
-		defer g.Close()
-		_, g.leases, g.nodes = natstest.Buckets(t, g.Broker, time.Minute)
-		if g.state, err = jetstore.Open(t.Context(), g.Stream, jetstore.Options{User: "ann", Epoch: uint64(9 - i)}); err != nil { // the later one is not fenced
-			t.Fatal(err)
-		}
-	}
-	a, b := all[0], all[1]
-	holder := a.leases.NewHolder(lease.HolderOptions{ID: "a", Describe: func() placement.Node { return placement.Node{Name: "a", Capacity: 1} }, Lost: func(string) {}, Logger: log})
-	if err := holder.Join(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := holder.Take(t.Context(), "ann"); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = holder.Close(t.Context()) }()
-	if err := a.state.Put(t.Context(), "a", []byte("secret")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.leases.Get(t.Context(), "ann"); !errors.Is(err, lease.ErrFree) {
-		t.Errorf("the lease: %v", err)
-	}
-	if nodes, err := b.nodes.All(t.Context()); err != nil || len(nodes) > 0 {
-		t.Errorf("the nodes: %+v, %v", nodes, err)
-	}
-	if _, err := b.state.Read(t.Context(), "a", 0, 9); !errors.Is(err, worker.ErrNotFound) {
-		t.Errorf("the state: %v", err)
 	}
 }

@@ -489,42 +489,6 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestClientLeaves checks that the request ends at the node when its client leaves, and is not sent
-// again.
-func TestClientLeaves(t *testing.T) {
-	s := start(t)
-	a := s.join("a")
-	began, ended := make(chan struct{}), make(chan struct{})
-	a.set(func(_ http.ResponseWriter, r *http.Request) {
-		close(began)
-		<-r.Context().Done()
-		close(ended)
-	})
-	ctx, leave := context.WithCancel(t.Context())
-	r := s.request(ctx, http.MethodPost, "ann", "", "{}")
-	left := make(chan error, 1)
-	go func() {
-		answer, err := http.DefaultClient.Do(r)
-		if err == nil {
-			answer.Body.Close()
-		}
-		left <- err
-	}()
-	<-began
-	leave()
-	if err := <-left; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	select {
-	case <-ended:
-	case <-time.After(patience):
-		t.Fatal("the request goes on at the node")
-	}
-	if served, _ := a.count(); served != 1 {
-		t.Errorf("the node has carried it out %d times", served)
-	}
-}
-
 // TestDrain checks that a front that drains waits for its requests, and not for streams.
 func TestDrain(t *testing.T) {
 	s := start(t)

@@ -183,30 +183,6 @@ func TestStolen(t *testing.T) {
 	}
 }
 
-// TestUsersDoNotMix keeps the same names for users whose own names contain each other's.
-func TestUsersDoNotMix(t *testing.T) {
-	js := connect(t, one(t))
-	users := []string{"a", "a-b", "a_b", "a-b-at", "at", "part", "epoch", "state"}
-	for i, user := range users {
-		s, err := jetstore.Open(t.Context(), js, jetstore.Options{User: user, Epoch: uint64(100 - i)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Put(t.Context(), "at/part.epoch", []byte(user)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for i, user := range users {
-		s, err := jetstore.Open(t.Context(), js, jetstore.Options{User: user, Epoch: uint64(100 - i)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := whole(t, s, "at/part.epoch"); string(got) != user {
-			t.Errorf("%s has %q", user, got)
-		}
-	}
-}
-
 // TestLongNames writes under the longest names, and under names that look like others.
 func TestLongNames(t *testing.T) {
 	js := connect(t, one(t))

@@ -243,29 +243,6 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// BenchmarkAppend appends lines of a conversation, to one server and to three, and to one that writes to the disk
-// before it acknowledges.
-func BenchmarkAppend(b *testing.B) {
-	for name, servers := range map[string]func(testing.TB) []*server.Server{
-		"one":   func(t testing.TB) []*server.Server { return []*server.Server{one(t)} },
-		"three": natstest.Cluster,
-		"synced": func(t testing.TB) []*server.Server {
-			return []*server.Server{natstest.Start(t, server.Options{JetStream: true, SyncAlways: true})}
-		},
-	} {
-		b.Run(name, func(b *testing.B) {
-			all := servers(b)
-			s := open(b, connect(b, all[0]), jetstore.Options{Epoch: 1, Replicas: len(all)})
-			line := bytes.Repeat([]byte("x"), 1000)
-			for at := int64(0); b.Loop(); at += int64(len(line)) {
-				if err := s.Append(b.Context(), "log", at, line); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 // TestLostAnswer loses the answer to each write. It is written once, and counts.
 func TestLostAnswer(t *testing.T) {
 	js := connect(t, one(t))

@@ -300,22 +300,6 @@ func (w waiting) Done() <-chan struct{} {
 	return w.Context.Done()
 }
 
-// TestRenew checks that a lease that is renewed lasts, with its epoch.
-func TestRenew(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	a, b := join(t, s, "a", long, nil), join(t, s, "b", long, nil)
-	want := a.take(t, "ann")
-	for end := time.Now().Add(2 * long); time.Now().Before(end); <-time.After(ttl / 10) {
-		if got := b.take(t, "ann"); got != want {
-			t.Fatalf("the lease is %+v, want %+v", got, want)
-		}
-	}
-	if len(a.lost) > 0 {
-		t.Error("the node gave it up")
-	}
-}
-
 // TestNeverTwo lets two nodes take a lease again and again, while the one that has it loses its
 // connection, its lease or its clock. At no time may two workers run.
 func TestNeverTwo(t *testing.T) {

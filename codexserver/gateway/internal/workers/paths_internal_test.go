@@ -1,73 +1,11 @@
 package workers
 
 import (
-	"fmt"
-	"math/rand/v2"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/codexmcp/codexmcp/internal/paths"
 )
-
-// TestPathsApart compares check with a plain comparison of all users, for random paths.
-func TestPathsApart(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	path := func() string {
-		p := "/"
-		for range 1 + random.IntN(3) {
-			p = filepath.Join(p, []string{"a", "b", "ab", "c"}[random.IntN(4)])
-		}
-		return p
-	}
-	verdicts := map[bool]int{}
-	for range 20_000 {
-		p := &userPaths{server: "/server", program: "/bin/codex-mcp", hidden: []string{"/run/user"}, homes: map[string]string{}, folders: map[string][]string{}}
-		for i := range 2 + random.IntN(2) {
-			name := fmt.Sprintf("u%d", i)
-			p.homes[name] = []string{"/server/" + name, path()}[random.IntN(2)]
-			for range 1 + random.IntN(2) {
-				p.folders[name] = append(p.folders[name], path())
-			}
-		}
-		err := p.check()
-		verdicts[err == nil]++
-		if want := p.apart(); (err == nil) != want {
-			t.Fatalf("homes %v, folders %v: apart is %t, check says: %v", p.homes, p.folders, want, err)
-		}
-	}
-	if verdicts[true] < 100 || verdicts[false] < 100 {
-		t.Errorf("the cases are too alike: %v", verdicts)
-	}
-}
-
-// apart reports whether no user can write what another one has.
-func (p *userPaths) apart() bool {
-	for name, home := range p.homes {
-		for other, theirs := range p.homes {
-			for _, own := range p.folders[name] {
-				if paths.Below(theirs, own) {
-					return false
-				}
-			}
-			if other == name {
-				continue
-			}
-			if paths.Below(theirs, home) {
-				return false
-			}
-			for _, folder := range p.folders[other] {
-				if paths.Below(folder, home) || slices.ContainsFunc(p.folders[name], func(own string) bool { return folder != own && paths.Below(folder, own) }) {
-					return false
-				}
-			}
-		}
-	}
-	return true
-}
 
 // TestPathsRefused checks the paths of the server, and that the error names who has the path.
 func TestPathsRefused(t *testing.T) {
