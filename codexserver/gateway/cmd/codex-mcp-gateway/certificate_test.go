@@ -21,15 +21,14 @@ func linked(t *testing.T) string {
 	return fmt.Sprintf("{address = '127.0.0.1:0', listen = '127.0.0.1:0', ca = %[1]q, cert = %[1]q, key = %[1]q}", file)
 }
 
-// certificate returns a certificate of servers on loopback and at more addresses, of the clients
-// of NATS, and of fronts and nodes, and its key, in PEM.
-func certificate(t *testing.T, more ...net.IP) []byte {
+// certificate returns a certificate of servers on loopback, of the clients of NATS, and of fronts and nodes, and its key, in PEM.
+func certificate(t *testing.T) []byte {
 	t.Helper()
 	var self *certtest.Authority
 	cert, key, _ := self.Issue(t, &x509.Certificate{
 		IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		DNSNames: []string{"gateway.example.com"}, IPAddresses: append(more, net.IPv4(127, 0, 0, 1)),
+		DNSNames: []string{"gateway.example.com"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	})
 	return append(cert, key...)
 }

@@ -1,5 +1,3 @@
-//go:build cluster
-
 package main
 
 import (
@@ -19,10 +17,10 @@ import (
 
 // changeUsers changes the users on all machines while they run, the fronts first. It calls then when those do not know
 // the former users any more.
-func (s *machines) changeUsers(change func(string) string, then func()) {
+func (s *site) changeUsers(change func(string) string, then func()) {
 	s.t.Helper()
-	for _, machines := range [][]*machine{s.fronts, s.nodes} {
-		for _, m := range machines {
+	for _, parts := range [][]*part{s.fronts, s.nodes} {
+		for _, m := range parts {
 			file := filepath.Join(m.home, "codex-mcp.toml")
 			text, err := os.ReadFile(file)
 			if err == nil {
@@ -44,7 +42,7 @@ func (s *machines) changeUsers(change func(string) string, then func()) {
 }
 
 // replaceTokens gives other tokens to some persons in the middle of their turns, which go on.
-func (s *machines) replaceTokens(persons []*person) {
+func (s *site) replaceTokens(persons []*person) {
 	s.t.Helper()
 	var pairs []string
 	revoked, next := map[*person]string{}, map[*person]string{}
@@ -76,7 +74,7 @@ func (p *person) bearer() string {
 }
 
 // checkRefused checks that a front takes a token for a wrong one. After many of those it says that they are too many.
-func (p *person) checkRefused(front *machine, token string) {
+func (p *person) checkRefused(front *part, token string) {
 	p.t.Helper()
 	other := &person{t: p.t, s: p.s, name: p.name, client: p.client, token: token}
 	status, body, err := other.send(p.t.Context(), front.url, asking, "tools/list", "", "")
@@ -112,7 +110,7 @@ func (w *work) forget(gone *person) {
 		gone.checkRefused(front, gone.token)
 	}
 	for _, m := range slices.Concat(w.nodes, w.fronts) {
-		mustRun(w.t, m.operate("user", "forget", gone.name))
+		w.operate(m, "user", "forget", gone.name)
 		if _, err := os.Stat(filepath.Join(m.home, "codex-mcp", "principals", gone.name)); !os.IsNotExist(err) {
 			w.t.Errorf("%s keeps files of %s: %v", m.name, gone.name, err)
 		}

@@ -1,5 +1,3 @@
-//go:build cluster
-
 package main
 
 import (
@@ -37,51 +35,50 @@ const (
 
 // faults returns all faults. Those of nodes hit a node whose workers run commands,
 // if there is one. Some of the persons get another token.
-func (s *machines) faults(persons []*person) (all []fault) {
-	at := func(name string, lasts time.Duration, choose func() *machine, begin, end func(*machine)) {
-		var m *machine
+func (s *site) faults(persons []*person) (all []fault) {
+	at := func(name string, lasts time.Duration, choose func() *part, begin, end func(*part)) {
+		var m *part
 		all = append(all, fault{name, lasts, func() { m = choose(); begin(m) }, func() { end(m) }})
 	}
-	one := func(of []*machine) func() *machine { return func() *machine { return of[rand.N(len(of))] } }
-	busy := func() *machine {
+	one := func(of []*part) func() *part { return func() *part { return of[rand.N(len(of))] } }
+	busy := func() *part {
 		if working := s.busy(); len(working) > 0 {
 			return working[rand.N(len(working))]
 		}
 		return s.nodes[rand.N(len(s.nodes))]
 	}
-	kill, begin := func(m *machine) { m.kill(s.t) }, func(m *machine) { m.begin(s.t) }
-	cut := func(name string, lasts time.Duration, choose func() *machine, cables int) {
+	kill, begin := func(m *part) { m.kill(s.t) }, func(m *part) { m.begin(s.t) }
+	cut := func(name string, lasts time.Duration, choose func() *part, everything bool) {
 		w := []way{bothWays, toIt, fromIt}[rand.N(3)]
-		at(name+string(w), lasts, choose, func(m *machine) { m.cut(true, cables, w) }, func(m *machine) { m.cut(false, cables, w) })
+		at(name+string(w), lasts, choose, func(m *part) { m.cut(true, everything, w) }, func(m *part) { m.cut(false, everything, w) })
 	}
-	send := func(sig syscall.Signal) func(*machine) { return func(m *machine) { m.signal(sig) } }
+	send := func(sig syscall.Signal) func(*part) { return func(m *part) { m.signal(sig) } }
 	for range *faultsOfKind {
 		at("a node is killed", faultTime, busy, kill, begin)
-		cut("a node is cut off from NATS", silence, busy, 1)
+		cut("a node is cut off from NATS", silence, busy, false)
 		at("a node is stopped", silence, busy, send(syscall.SIGSTOP), send(syscall.SIGCONT))
-		at("a node ends", faultTime, busy, send(syscall.SIGTERM), func(m *machine) {
+		at("a node ends", faultTime, busy, send(syscall.SIGTERM), func(m *part) {
 			m.awaitEnd()
 			m.begin(s.t)
 		})
 		at("a NATS server is killed", faultTime, one(s.nats), kill, begin)
-		at("the disk of a NATS server is full", faultTime, one(s.nats), func(m *machine) { m.fill(true) }, func(m *machine) { // as codexserver/gateway/README.md says
+		at("the disk of a NATS server is full", faultTime, one(s.nats), func(m *part) { m.fill(true) }, func(m *part) { // as codexserver/gateway/README.md says
 			m.fill(false)
 			kill(m)
 			begin(m)
 		})
 		at("a front is killed", faultTime, one(s.fronts), kill, begin)
-		cut("a front is cut off from NATS", faultTime, one(s.fronts), 1)
-		cut("a node is cut off from everything", silence, busy, 2)
-		cut("a front is cut off from everything", faultTime, one(s.fronts), 2)
-		at("a node reads its users again", 0, busy, send(syscall.SIGHUP), func(*machine) {})
-		at("a front reads its users again", 0, one(s.fronts), send(syscall.SIGHUP), func(*machine) {})
+		cut("a front is cut off from NATS", faultTime, one(s.fronts), false)
+		cut("a node is cut off from everything", silence, busy, true)
+		at("a node reads its users again", 0, busy, send(syscall.SIGHUP), func(*part) {})
+		at("a front reads its users again", 0, one(s.fronts), send(syscall.SIGHUP), func(*part) {})
 		all = append(all, fault{"tokens are revoked", 0, func() { s.replaceTokens(persons) }, func() {}})
 	}
 	return all
 }
 
 // workAndFail begins tasks before and during each fault and more of them, in random order, and waits for all tasks.
-func (s *machines) workAndFail(persons []*person, more ...fault) {
+func (s *site) workAndFail(persons []*person, more ...fault) {
 	s.t.Helper()
 	others := slices.Clone(persons)
 	all := append(s.faults(others), more...)
@@ -130,13 +127,13 @@ func (s *machines) workAndFail(persons []*person, more ...fault) {
 }
 
 // busy returns the nodes whose workers run commands of attempts.
-func (s *machines) busy() (found []*machine) {
+func (s *site) busy() (found []*part) {
 	s.t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	seen := map[*machine]bool{}
+	seen := map[*part]bool{}
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil || !bytes.HasPrefix(text, []byte("sh\x00-c\x00n=u")) { // a process may have ended

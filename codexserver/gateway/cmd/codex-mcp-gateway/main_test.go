@@ -44,6 +44,13 @@ var programs = sync.OnceValues(func() (dir string, err error) {
 
 func TestMain(m *testing.M) {
 	enclosure.Main()
+	if os.Args[0] == natsName {
+		if err := runNATS(os.Args[1]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	code := m.Run()
 	if dir, _ := programs(); dir != "" && os.Getenv(builtPrograms) == "" {
 		os.RemoveAll(dir)

@@ -1,10 +1,7 @@
-//go:build cluster
-
 package main
 
 import (
 	"context"
-	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -16,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -23,7 +21,7 @@ import (
 // oldFront is a front that remembers all leases, and sends requests by those that have ended. No
 // node may carry them out.
 type oldFront struct {
-	s         *machines
+	s         *site
 	leases    *lease.Leases
 	client    *link.Client
 	addresses map[string]string        // of nodes, by id
@@ -35,7 +33,7 @@ type oldFront struct {
 }
 
 // stateStream connects to the NATS servers. It stays connected until the end of the test.
-func (s *machines) stateStream() jetstream.JetStream {
+func (s *site) stateStream() jetstream.JetStream {
 	s.t.Helper()
 	var urls []string
 	for _, server := range s.nats {
@@ -54,7 +52,7 @@ func (s *machines) stateStream() jetstream.JetStream {
 }
 
 // followLeases starts an old front. The caller must call end.
-func (s *machines) followLeases(js jetstream.JetStream, persons []*person) *oldFront {
+func (s *site) followLeases(js jetstream.JetStream, persons []*person) *oldFront {
 	s.t.Helper()
 	bucket, err := js.KeyValue(s.t.Context(), lease.Bucket)
 	if err != nil {

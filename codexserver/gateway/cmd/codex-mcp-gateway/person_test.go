@@ -1,17 +1,13 @@
-//go:build cluster
-
 package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
-	"os"
-	"os/exec"
 	"regexp"
 	"strings"
 	"sync"
@@ -73,7 +69,7 @@ const (
 // person is a user with a client. Its fields other than the last two are set before it begins.
 type person struct {
 	t      *testing.T
-	s      *machines
+	s      *site
 	name   string
 	token  string
 	client *http.Client
@@ -167,13 +163,13 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// callOwn calls through HAProxy, and follows the task.
+// callOwn calls, and follows the task.
 func (p *person) callOwn(ctx context.Context, a *attempt) {
 	if turnOf(a.name) == 4 && a.open == nil {
 		p.callRounds(ctx, a)
 		return
 	}
-	status, body, err := p.send(ctx, p.proxy(), asking, "tools/call", "codex", codexParams(a))
+	status, body, err := p.send(ctx, "", asking, "tools/call", "codex", codexParams(a))
 	a.told = fmt.Sprint(status, " ", body, err)
 	_, id, isTask := strings.Cut(body, `"taskId":"`)
 	id, _, _ = strings.Cut(id, `"`)
@@ -204,7 +200,7 @@ func (p *person) callRounds(ctx context.Context, a *attempt) {
 	const able = `"elicitation":{"form":{}}`
 	more := ""
 	for again := 0; ; {
-		status, body, err := p.send(ctx, p.proxy(), able, "tools/call", "codex", codexParams(a)+more)
+		status, body, err := p.send(ctx, "", able, "tools/call", "codex", codexParams(a)+more)
 		a.told = fmt.Sprint(status, " ", body, err)
 		_, state, asked := strings.Cut(body, `"requestState":"`)
 		state, _, _ = strings.Cut(state, `"`)
@@ -235,7 +231,7 @@ func (p *person) callRounds(ctx context.Context, a *attempt) {
 func (p *person) follow(ctx context.Context, a *attempt) {
 	a.end = lost
 	for ; ctx.Err() == nil; pause(ctx, 50*time.Millisecond) {
-		status, body, err := p.send(ctx, p.proxy(), asking, "tasks/get", a.task, `"taskId":"`+a.task+`"`)
+		status, body, err := p.send(ctx, "", asking, "tasks/get", a.task, `"taskId":"`+a.task+`"`)
 		if err != nil || status != http.StatusOK {
 			if strings.Contains(body, goneText) {
 				a.end, a.told = failed, body
@@ -279,7 +275,7 @@ func (p *person) answer(ctx context.Context, a *attempt, key string) {
 	a.says = append(a.says, says...)
 	var answers sync.WaitGroup
 	for i, word := range says {
-		url := p.proxy()
+		url := ""
 		if len(says) > 1 {
 			url = p.s.fronts[i].url
 		}
@@ -290,12 +286,37 @@ func (p *person) answer(ctx context.Context, a *attempt, key string) {
 	answers.Wait()
 }
 
-func (p *person) proxy() string { return "https://" + p.s.address }
+// maxTries is how often a proxy sends a request that no front has begun.
+const maxTries = 4
 
-// send sends a request of 2026-07-28, of a client with capabilities.
+// send sends a request of 2026-07-28, of a client with capabilities, to the front at a URL. If that is "", it is sent as by the
+// proxy of README.md: to a front that is ready, and to the next one if it cannot be reached or answers with 503.
 func (p *person) send(ctx context.Context, url, able, method, name, params string) (status int, body string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, bounded)
 	defer cancel()
+	if url != "" {
+		return p.sendTo(ctx, url, able, method, name, params)
+	}
+	began := time.Now()
+	defer func() { p.answers.note(began, method, status, err) }()
+	for i, first := 0, rand.N(frontCount); i < maxTries; i++ {
+		front := p.s.fronts[(first+i)%frontCount]
+		if answer, failed := p.client.Get(front.health); failed != nil {
+			continue
+		} else if answer.Body.Close(); answer.StatusCode != http.StatusOK {
+			continue
+		}
+		var refused *net.OpError
+		status, body, err = p.sendTo(ctx, front.url, able, method, name, params)
+		if status != http.StatusServiceUnavailable && !(errors.As(err, &refused) && refused.Op == "dial") {
+			return status, body, err
+		}
+	}
+	return http.StatusServiceUnavailable, body, nil
+}
+
+// sendTo sends a request to a front.
+func (p *person) sendTo(ctx context.Context, url, able, method, name, params string) (status int, body string, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+mcpPath, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+
 		`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{`+able+`}}}}`))
 	if err != nil {
@@ -306,10 +327,6 @@ func (p *person) send(ctx context.Context, url, able, method, name, params strin
 	} {
 		r.Header.Set(header, value)
 	}
-	if url == p.proxy() { // it has other fronts, if one restarts
-		began := time.Now()
-		defer func() { p.answers.note(began, method, status, err) }()
-	}
 	answer, err := p.client.Do(r)
 	if err != nil {
 		return 0, "", err
@@ -318,33 +335,4 @@ func (p *person) send(ctx context.Context, url, able, method, name, params strin
 	read, err := io.ReadAll(answer.Body)
 	p.see(string(read))
 	return answer.StatusCode, string(read), err
-}
-
-// meet gives the persons their clients.
-func (s *machines) meet(persons []*person) {
-	s.t.Helper()
-	pool := x509.NewCertPool()
-	text, err := os.ReadFile(s.certificate)
-	if err != nil || !pool.AppendCertsFromPEM(text) {
-		s.t.Fatalf("no certificate: %v", err)
-	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, MaxIdleConnsPerHost: len(persons)}
-	s.t.Cleanup(transport.CloseIdleConnections)
-	for _, p := range persons {
-		p.s, p.client = s, &http.Client{Transport: transport}
-	}
-}
-
-// clusterPrograms builds what the test runs, in one folder.
-func clusterPrograms(t *testing.T) (dir string) {
-	t.Helper()
-	dir, err := programs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if os.Getenv(builtPrograms) != "" {
-		return dir
-	}
-	mustRun(t, exec.Command("go", "build", "-o", dir+"/", "github.com/nats-io/nats-server/v2"))
-	return dir
 }

@@ -1,5 +1,3 @@
-//go:build cluster
-
 package main
 
 import (
@@ -29,8 +27,8 @@ const maxRefused = 5 * time.Second
 
 // TestRestarts restarts all parts of a service, one after the other, while its users work and have open
 // questions: nobody is refused for long, no question is lost, and what is left passes the checks of
-// [TestClusterHistory].
-func TestRestarts(t *testing.T) { inNetwork(t, restarts) }
+// [TestChaos].
+func TestRestarts(t *testing.T) { withDisks(t, restarts) }
 
 func restarts(t *testing.T) {
 	w := startWork(t, *restarted, func(string) string { return "1" })
@@ -71,7 +69,7 @@ func restarts(t *testing.T) {
 func (w *work) restartAll(ctx context.Context, kill bool) {
 	w.t.Helper()
 	for _, of := range []struct {
-		parts []*machine
+		parts []*part
 		node  bool
 		// loses says that NATS may lose what passes the part when it ends.
 		loses bool
@@ -111,7 +109,7 @@ func (w *work) restartAll(ctx context.Context, kill bool) {
 }
 
 // restart restarts a part, and returns what the users had to bear.
-func (w *work) restart(m *machine, kill bool) (worst outage) {
+func (w *work) restart(m *part, kill bool) (worst outage) {
 	w.t.Helper()
 	begun := time.Now()
 	if kill {
@@ -151,7 +149,7 @@ func (w *work) checkWhole(after int) {
 }
 
 // awaitWork waits until commands of users run, and at a node if it has users.
-func (w *work) awaitWork(m *machine, node bool) {
+func (w *work) awaitWork(m *part, node bool) {
 	w.t.Helper()
 	until(w.t, "nothing runs", func() bool {
 		busy := w.busy()

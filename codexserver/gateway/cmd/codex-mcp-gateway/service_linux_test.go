@@ -6,8 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -27,20 +25,16 @@ import (
 
 // ownProcess runs gateways in the process of the test, with a NATS server.
 type ownProcess struct {
-	t     *testing.T
 	nats  *server.Server
 	top   string // has all folders
 	args  []string
 	nodes *placement.Nodes
-	open  []string // descriptors, without gateways
 }
 
 func newOwnProcess(t *testing.T) *ownProcess {
 	t.Helper()
 	enclosuretest.Need(t)
-	collect := debug.SetGCPercent(-1) // a collection closes descriptors that nobody has closed
-	t.Cleanup(func() { debug.SetGCPercent(collect) })
-	o := &ownProcess{t: t, nats: natstest.Start(t, server.Options{JetStream: true}), top: boxtest.Outside(t)}
+	o := &ownProcess{nats: natstest.Start(t, server.Options{JetStream: true}), top: boxtest.Outside(t)}
 	home, ann := filepath.Join(o.top, "home"), filepath.Join(o.top, "ann")
 	for _, dir := range []string{home, ann} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
@@ -54,16 +48,15 @@ func newOwnProcess(t *testing.T) *ownProcess {
 	t.Setenv("CODEX_HOME", home)
 	const unused = "/bin/true" // no worker starts, but the gateway tries the program
 	o.args = []string{"--engine", "native", "--listen", "127.0.0.1:0", "--codex-mcp", unused, "-c", "nats.url=" + o.nats.ClientURL(), "-c", "link=" + linked(t), "-c", "node.name=n"}
+	p, stop := o.start(t) // it makes the buckets
+	until(t, "it does not serve", func() bool { return strings.Contains(p.errors(), "serving MCP") })
+	stop()
+	p.wait()
 	conn, err := nats.Connect("", nats.InProcessServer(o.nats))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(conn.Close)
-	o.open = o.descriptors()
-	p, stop := o.start() // it makes the buckets
-	until(t, "it does not serve", func() bool { return strings.Contains(p.errors(), "serving MCP") })
-	stop()
-	p.wait()
 	js, err := jetstream.New(conn)
 	if err != nil {
 		t.Fatal(err)
@@ -73,79 +66,45 @@ func newOwnProcess(t *testing.T) *ownProcess {
 		t.Fatal(err)
 	}
 	o.nodes = placement.New(bucket)
-	until(t, "the first gateway stays connected", func() bool { return o.nats.NumClients() == 1 })
 	return o
 }
 
-// descriptors returns what the descriptors of this process are, without those of the broker's files:
-// it closes them when they are idle, and opens them again.
-func (o *ownProcess) descriptors() (all []string) {
-	o.t.Helper()
-	paths, err := filepath.Glob("/proc/self/fd/*")
+// published returns how many nodes the service has.
+func (o *ownProcess) published(t *testing.T) int {
+	t.Helper()
+	all, err := o.nodes.All(t.Context())
 	if err != nil {
-		o.t.Fatal(err)
-	}
-	for _, path := range paths {
-		if to, err := os.Readlink(path); err == nil && !strings.HasPrefix(to, o.nats.StoreDir()) { // that of the folder is closed
-			all = append(all, filepath.Base(path)+" "+to)
-		}
-	}
-	return all
-}
-
-// published returns how many nodes the service has, or -1 if that is not known.
-func (o *ownProcess) published() int {
-	all, err := o.nodes.All(o.t.Context())
-	if err != nil {
-		return -1
+		t.Fatal(err)
 	}
 	return len(all)
 }
 
-// checkClosed checks that a gateway that has ended has left nothing: connections, files, the fence
-// of its workers, its entry.
-func (o *ownProcess) checkClosed() {
-	o.t.Helper()
-	if n := o.published(); n != 0 {
-		o.t.Errorf("%d nodes are published", n)
-	}
-	until(o.t, "it is connected to NATS", func() bool { return o.nats.NumClients() == 1 }) // that of the test
-	var got []string
-	defer func() {
-		if len(got) != len(o.open) {
-			o.t.Errorf("the descriptors (-before +after):\n%s", cmp.Diff(o.open, got))
-		}
-	}()
-	until(o.t, "descriptors stay open", func() bool { got = o.descriptors(); return len(got) == len(o.open) })
-	runtime.GC()
-}
-
 // start starts a gateway with more arguments. It serves until stop.
-func (o *ownProcess) start(args ...string) (p *process, stop func()) {
-	ctx, cancel := context.WithCancel(o.t.Context())
-	p = &process{t: o.t, exited: make(chan struct{})}
+func (o *ownProcess) start(t *testing.T, args ...string) (p *process, stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	p = &process{t: t, exited: make(chan struct{})}
 	go func() {
 		defer close(p.exited)
 		p.code = run(ctx, slices.Concat(o.args, args), io.Discard, p)
 	}()
-	o.t.Cleanup(func() { cancel(); <-p.exited })
+	t.Cleanup(func() { cancel(); <-p.exited })
 	return p, cancel
 }
 
 // noLink unsets the keys of link.
 const noLink = "link={address = '', listen = '', ca = '', cert = '', key = ''}"
 
-// TestStartFails checks that a gateway that cannot start says why, and closes what it has opened.
+// TestStartFails checks that a gateway that cannot start says why, and that fronts do not find it.
 func TestStartFails(t *testing.T) {
 	o := newOwnProcess(t)
-	taken, absent := o.nats.Addr().String(), filepath.Join(o.top, "absent", "file")
+	top, taken, absent := o.top, o.nats.Addr().String(), filepath.Join(o.top, "absent", "file")
 	for name, tt := range map[string]struct {
 		args []string
 		want string
 	}{
 		"an app-server for all":            {[]string{"--codex", "unix:///run/codex.sock"}, "--codex: "},
 		"no folder for the record":         {[]string{"-c", "approvals.log=" + absent}, "approvals.log: "},
-		"no folder for the trace":          {[]string{"-c", "approvals.log=" + o.top + "/log", "--trace", absent}, "--trace: "},
+		"no folder for the trace":          {[]string{"-c", "approvals.log=" + top + "/log", "--trace", absent}, "--trace: "},
 		"no program":                       {[]string{"--codex-mcp", absent}, "--codex-mcp: "},
 		"no NATS":                          {[]string{"-c", "nats.url=nats://127.0.0.1:1"}, "nats.url: "},
 		"no NATS for a front":              {[]string{"-c", "nats.url=nats://127.0.0.1:1", "-c", "nats.roles=['front']"}, "nats.url: "},
@@ -160,16 +119,15 @@ func TestStartFails(t *testing.T) {
 		"no certificate for fronts":        {[]string{"-c", "link.ca=''", "-c", "link.cert=''", "-c", "link.key=''"}, "link.ca, link.cert, link.key: missing"},
 		"no key for nodes":                 {[]string{"-c", "nats.roles=['front']", "-c", "link.key='" + absent + "'"}, "link.cert, link.key: "},
 	} {
-		if !t.Run(name, func(t *testing.T) {
-			o.t = t
-			p, _ := o.start(tt.args...)
+		t.Run(name, func(t *testing.T) {
+			p, _ := o.start(t, tt.args...)
 			if code := p.wait(); code != 1 || !strings.Contains(p.errors(), tt.want) || strings.Contains(p.errors(), "serving MCP") {
 				t.Errorf("status %d: %.300s, want %q", code, p.errors(), tt.want)
 			}
-			o.checkClosed()
-		}) {
-			break // the others would wait for what this one has left
-		}
+			if n := o.published(t); n != 0 {
+				t.Errorf("%d nodes are published", n)
+			}
+		})
 	}
 }
 
@@ -187,8 +145,7 @@ func TestRoles(t *testing.T) {
 		"alone":   {[]string{"-c", "nats.url=", "-c", noLink}, 401, 0, "serving MCP at "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o.t = t
-			p, stop := o.start(append(tt.args, "-c", "http.metrics=127.0.0.1:0", "-c", "approvals.log="+o.top+"/log", "--trace", o.top+"/trace")...)
+			p, stop := o.start(t, append(tt.args, "-c", "http.metrics=127.0.0.1:0", "-c", "approvals.log="+o.top+"/log", "--trace", o.top+"/trace")...)
 			url := func(after, path string) string {
 				_, rest, _ := strings.Cut(p.errors(), after)
 				rest, _, _ = strings.Cut(rest, path)
@@ -197,16 +154,13 @@ func TestRoles(t *testing.T) {
 			until(t, "it does not serve", func() bool { return url(tt.says, "; number of users: 1\n") != "" })
 			own := servertest.HTTPClient{URL: "http://" + strings.Split(url(tt.says, ";"), "/")[2]}
 			metrics := servertest.HTTPClient{URL: url("serving metrics at ", "/metrics")}
-			got := []int{own.Status(t, "/mcp"), own.Status(t, "/healthz"), own.Status(t, "/readyz"), metrics.Status(t, "/metrics"), o.published()}
+			got := []int{own.Status(t, "/mcp"), own.Status(t, "/healthz"), own.Status(t, "/readyz"), metrics.Status(t, "/metrics"), o.published(t)}
 			if diff := cmp.Diff([]int{tt.mcp, 200, 200, 200, tt.nodes}, got); diff != "" {
 				t.Errorf("/mcp, /healthz, /readyz, /metrics and the nodes (-want +got):\n%s", diff)
 			}
 			stop()
-			if code := p.wait(); code != 0 {
-				t.Errorf("status %d", code)
-			}
-			if n := o.published(); n != 0 {
-				t.Errorf("%d nodes are published", n)
+			if code, n := p.wait(), o.published(t); code != 0 || n != 0 {
+				t.Errorf("status %d, %d nodes are published", code, n)
 			}
 		})
 	}

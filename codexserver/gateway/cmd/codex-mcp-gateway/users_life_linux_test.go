@@ -232,36 +232,6 @@ func TestEndToEndUsersDrain(t *testing.T) {
 	}
 }
 
-// TestEndToEndUsersCancel closes a call's stream. That must end its turn, the only one that
-// ann's limits allow.
-func TestEndToEndUsersCancel(t *testing.T) {
-	model, held := waiting(t)
-	defer close(held)
-	u := startUsers(t, model, "", "-c", "http.principals.ann.limits.turns=1")
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	s := u.as("ann")
-	go func() {
-		defer close(ended)
-		_, _, _ = s.client().Call(ctx, "codex", `"name":"codex","arguments":{"prompt":"wait"}`, "")
-	}()
-	await, stop := context.WithTimeout(t.Context(), patience)
-	defer stop()
-	if err := model.Await(await, 1); err != nil {
-		t.Fatal(err)
-	}
-	status, body, err := s.call("one more")
-	if status != 200 || err != nil || !strings.Contains(body, "codex: 1 turns are under way") {
-		t.Errorf("one more: %d %s %v", status, body, err)
-	}
-	cancel()
-	<-ended
-	until(t, "the turn goes on", func() bool {
-		_, body, _ := s.call("again")
-		return strings.Contains(body, "the answer to again")
-	})
-}
-
 // TestEndToEndUsersStart checks that a failed start of a worker is reported, and that the
 // worker starts when the cause is gone.
 func TestEndToEndUsersStart(t *testing.T) {
