@@ -44,12 +44,6 @@ step_fuzz() { # every fuzz test for $FUZZ, or those of a share such as FUZZ_SHAR
 step_hosts() { # Copilot CLI, Gemini CLI, opencode, Cline, Continue, and Claude Code with its Agent SDK, whose licence you accept: 1.5 GB from npm
   locked test/interop/hosts/programs
   (cd test/interop && go test -count=1 -parallel 6 -timeout 30m . -hosts)
-  local bin
-  bin=$(mktemp -d)
-  go build -o "$bin" ./codexserver/cmd/codex-mcp
-  go build -C test/bench -o "$bin" ./tasks
-  "$bin/tasks" -program "$bin/codex-mcp" -opencode "$CODEX_NPM/programs/node_modules/opencode-linux-x64/bin/opencode"
-  rm -rf "$bin"
   locked test/interop/claudecode
   (cd test/interop && go test -tags claudecode -count=1 -parallel 1 -timeout 10m ./claudecode -claude "$CODEX_NPM/claudecode/node_modules/@anthropic-ai/claude-code-linux-x64")
 }

@@ -8,14 +8,6 @@
 //	go run ./tasks -scripted    # the tasks' own solutions: all pass
 //	go run ./tasks -wrong       # solutions that only look right: all fail
 //
-// With -opencode the solutions are played in codex-mcp and in opencode, whose model is the same
-// script with the names of each one's own tools. It prints the requests, the tokens, the time
-// and the memory of both, and the ratios. It reads /proc and runs on Linux only.
-//
-//	go build -o /tmp/codex-mcp ./codexserver/cmd/codex-mcp
-//	npm install --prefix /tmp/opencode opencode-linux-x64@1.18.33
-//	go run ./tasks -program /tmp/codex-mcp -opencode /tmp/opencode/node_modules/opencode-linux-x64/bin/opencode
-//
 // Each task runs in its own folder with the policy never and the sandbox workspace-write, so
 // that no questions are asked. The tests then run the model's code outside the sandbox:
 // measure only models that you trust, or use a container. It needs Go, and no network but
@@ -24,13 +16,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/native"
@@ -41,7 +31,6 @@ import (
 type options struct {
 	baseURL, model, wire, envKey string
 	task                         string
-	program, opencode            string
 	scripted, wrong, verbose     bool
 	timeout                      time.Duration
 }
@@ -56,8 +45,6 @@ func main() {
 	flag.StringVar(&o.task, "task", "", "run only this task")
 	flag.BoolVar(&o.scripted, "scripted", false, "play the tasks' own solutions instead of asking a model")
 	flag.BoolVar(&o.wrong, "wrong", false, "play a wrong solution of each task instead of asking a model")
-	flag.StringVar(&o.program, "program", "", "with -opencode: the program codex-mcp")
-	flag.StringVar(&o.opencode, "opencode", "", "play the solutions in -program and in this program opencode, and compare what they need")
 	flag.BoolVar(&o.verbose, "v", false, "show what the model says and runs, and why a task failed")
 	flag.DurationVar(&o.timeout, "timeout", 10*time.Minute, "for each task")
 	flag.Parse()
@@ -78,17 +65,6 @@ func measure(ctx context.Context, o *options, out io.Writer) (passed, all int, e
 	tasks, err := load(o.task)
 	if err != nil {
 		return 0, 0, err
-	}
-	if o.opencode != "" {
-		if o.program == "" {
-			return 0, 0, errors.New("set -program to the program codex-mcp")
-		}
-		ours, err := filepath.Abs(o.program) // it runs in other folders
-		theirs, err2 := filepath.Abs(o.opencode)
-		if err := errors.Join(err, err2); err != nil {
-			return 0, 0, err
-		}
-		return 0, 0, beside(ctx, tasks, [2]agent{codexMCP(ours), opencode(theirs)}, out)
 	}
 	if o.model == "" && !o.scripted && !o.wrong {
 		return 0, 0, fmt.Errorf("set -model, or use -scripted")

@@ -11,9 +11,6 @@ import (
 
 func TestMain(m *testing.M) {
 	native.Main() // does not return if the engine started this process to run commands
-	if url := os.Getenv(agentOf); url != "" {
-		os.Exit(asAgent(url))
-	}
 	os.Exit(m.Run())
 }
 
