@@ -101,52 +101,6 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestRaces asks at up to five places, which answer at once or one after the other. The
-// first answer counts, or the strictest of those that arrive together. It is recorded once.
-func TestRaces(t *testing.T) {
-	answers := []struct {
-		words string
-		want  elicit.Decision
-	}{{servertest.ForSession, elicit.ApprovedForSession}, {servertest.Accept, elicit.Approved}, {servertest.Decline, elicit.Denied}, {servertest.Cancel, elicit.Abort}}
-	for n := 2; n <= 5; n++ {
-		for seed := range 200 {
-			synctest.Test(t, func(t *testing.T) {
-				var lines servertest.Journal
-				b := approve.New(&approve.Options{Record: record.To(&lines)}, nil)
-				possible := map[elicit.Decision]bool{}
-				strictest, first := 0, seed%n
-				for i := range n {
-					kind := (seed/(i+1) + i) % len(answers)
-					delay := time.Duration(0)
-					together := seed%2 == 0
-					if !together && i != first {
-						delay = time.Duration(i+1) * time.Second
-					}
-					if together || i == first {
-						possible[answers[kind].want] = true
-						strictest = max(strictest, kind)
-					}
-					p := &approve.Place{By: approval.Decider(fmt.Sprint("place", i)), Ask: func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-						words, err := servertest.After(delay, answers[kind].words)(ctx)
-						if err != nil {
-							return r.Question.ReadError(err, nil), nil
-						}
-						return r.Question.Read([]byte(words), nil), nil
-					}}
-					defer b.Attach(p)()
-				}
-				got := b.Decide(t.Context(), request(), false)
-				if !possible[got.Decision] {
-					t.Errorf("%d places, seed %d: %q, possible were %v", n, seed, got.Decision, possible)
-				}
-				if strings.Count(lines.String(), "\n") != 1 {
-					t.Errorf("recorded %q", lines.String())
-				}
-			})
-		}
-	}
-}
-
 // TestStricterAnswerCounts has one place answer when it learns that another one has, which is the
 // latest moment of an answer that still counts.
 func TestStricterAnswerCounts(t *testing.T) {

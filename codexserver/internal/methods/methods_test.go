@@ -16,7 +16,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -133,20 +132,6 @@ func TestInterrupt(t *testing.T) {
 	})
 }
 
-func TestReplyToAnEarlierConversation(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, nil), nil)
-		got := c.Ask(t, "tools/call", `{"name":"codex-reply","arguments":{"prompt":"again","sessionId":"past"}}`)
-		if !strings.Contains(got, `"text":"again"`) || strings.Contains(got, "isError") {
-			t.Errorf("reply to an earlier process's conversation: %s", got)
-		}
-		got = c.Ask(t, "tools/call", `{"name":"codex-reply","arguments":{"prompt":"again","threadId":"nosuch"}}`)
-		if !strings.Contains(got, `"isError":true`) {
-			t.Errorf("reply to nothing: %s", got)
-		}
-	})
-}
-
 // TestLogout tells the client that nobody is signed in, after the answer.
 func TestLogout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -156,52 +141,6 @@ func TestLogout(t *testing.T) {
 		}
 		if got := strings.Join(c.Heard(), " "); got != "authStatusChange" {
 			t.Errorf("told %q", got)
-		}
-	})
-}
-
-func TestSearchCancelsPreviousSearch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, nil), nil)
-		var slow []*jsonrpc.Call
-		for range 2 { // the end of the first one does not hide the second one
-			slow = append(slow, c.Start(t.Context(), "fuzzyFileSearch", json.RawMessage(`{"query":"slow","roots":["/"],"cancellationToken":"t"}`)))
-			synctest.Wait()
-		}
-		other := c.Start(t.Context(), "fuzzyFileSearch", json.RawMessage(`{"query":"slow","roots":["/"],"cancellationToken":"u"}`))
-		synctest.Wait()
-		if got := c.Ask(t, "fuzzyFileSearch", `{"query":"x","roots":["/"],"cancellationToken":"t"}`); got != `{"files":[]}` {
-			t.Error(got)
-		}
-		synctest.Wait()
-		select {
-		case <-other.Done():
-			t.Error("a search with another token has ended")
-		default:
-		}
-		if got := c.Ask(t, "fuzzyFileSearch", `{"query":"x","roots":["/"],"cancellationToken":"u"}`); got != `{"files":[]}` {
-			t.Error(got)
-		}
-		for _, call := range slow {
-			if err := call.Result(nil); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-}
-
-// TestRemovedTwice removes what is not there any more.
-func TestRemovedTwice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.Echo), nil), nil)
-		_, id, _ := strings.Cut(c.Ask(t, "newConversation", `{}`), `"conversationId":"`)
-		id, _, _ = strings.Cut(id, `"`)
-		_, listener, _ := strings.Cut(c.Ask(t, "addConversationListener", `{"conversationId":"`+id+`"}`), `"subscriptionId":"`)
-		listener, _, _ = strings.Cut(listener, `"`)
-		for _, want := range []string{`{}`, "subscription not found"} {
-			if got := c.Ask(t, "removeConversationListener", `{"subscriptionId":"`+listener+`"}`); !strings.Contains(got, want) {
-				t.Errorf("%s, want %s", got, want)
-			}
 		}
 	})
 }

@@ -3,7 +3,6 @@ package thread_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -125,33 +124,5 @@ func TestThreadsOfServers(t *testing.T) {
 	}
 	if len(seen) != 2 {
 		t.Errorf("two servers are %v", seen)
-	}
-}
-
-// TestDeskWithMessageMethods uses a desk with a client of the methods of 2025.
-func TestDeskWithMessageMethods(t *testing.T) {
-	for _, tt := range []struct {
-		client, desk, want string
-	}{
-		{`{"decision":"approved"}`, "", "approved by client"},
-		{`{"decision":"denied"}`, "", "denied by client"},
-		{`{"decision":"maybe"}`, "", "denied by client"},
-		{`{}`, "", "denied by client"},
-		{`{"decision":"approved"}`, `{"action":"decline"}`, "denied by desk"},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			d := &servertest.Desk{Answer: servertest.Never}
-			if tt.desk != "" {
-				d.Answer = servertest.Say(tt.desk)
-			}
-			c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.AskExec), &codexserver.Options{Desk: d}), nil)
-			c.Decide(string([]byte(tt.client)))
-			id := c.NewConversation(t)
-			c.Ask(t, "sendUserMessage", fmt.Sprintf(`{"conversationId":%q,"items":[]}`, id))
-			synctest.Wait()
-			if len(d.Decisions()) != 1 || d.Decisions()[0] != tt.want {
-				t.Errorf("client %s, desk %s: %q, want %q", tt.client, tt.desk, d.Decisions(), tt.want)
-			}
-		})
 	}
 }
