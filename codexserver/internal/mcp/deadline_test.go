@@ -293,17 +293,6 @@ func TestDeadlineMoment(t *testing.T) {
 	t.Log(seen)
 }
 
-// TestDeadlineEnd ends the session of a turn that no call waits for.
-func TestDeadlineEnd(t *testing.T) {
-	eras(t, "@cline/core", nil, nil, func(t *testing.T, h *host, w *servertest.Worker) {
-		h.codex("wait:1h")
-		h.End()
-		if !w.Ended() {
-			t.Error("the turn runs on")
-		}
-	})
-}
-
 // TestDeadlineMany keeps calls waiting when too many turns run in the background: they must not
 // be a way around that limit.
 func TestDeadlineMany(t *testing.T) {
@@ -325,42 +314,6 @@ func TestDeadlineMany(t *testing.T) {
 			}
 		})
 	})
-}
-
-// TestTurnPanics fails the turns of an engine that panics: those that a call waits for, those
-// whose call ended before, and those in the background. The server goes on.
-func TestTurnPanics(t *testing.T) {
-	const want = "internal error: the turn panicked"
-	for _, patience := range []time.Duration{-1, time.Minute} {
-		synctest.Test(t, func(t *testing.T) {
-			e := engine.TurnFunc(func(_ context.Context, _ engine.Host, in []protocol.InputItem) error {
-				if protocol.TextOf(in) == "late" {
-					pass(time.Hour)
-				}
-				panic("a bug")
-			})
-			h := join(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{Patience: patience}}), servertest.Host{Era: servertest.Handshake})
-			for _, prompt := range []string{"now", "late"} {
-				r := h.codex(prompt)
-				if r.Content != want && (prompt == "now" || patience < 0) {
-					t.Errorf("%s: %+v", prompt, r)
-				}
-				if prompt == "now" {
-					if r = h.call("codex-reply", fmt.Sprintf(`{"prompt":"now","threadId":%q}`, r.ThreadID)); r.Content != want {
-						t.Errorf("the same thread: %+v", r)
-					}
-				}
-				h.call("codex", fmt.Sprintf(`{"prompt":%q,"background":true}`, prompt))
-				pass(2 * time.Hour)
-				if got := h.rows(1); !strings.HasPrefix(got, "failed: "+want) {
-					t.Errorf("%s: %s", prompt, got)
-				}
-			}
-			if got := h.rows(1); got != "" {
-				t.Errorf("a turn goes on: %s", got)
-			}
-		})
-	}
 }
 
 // TestDeadlineTask leaves tasks alone: their calls have been answered.

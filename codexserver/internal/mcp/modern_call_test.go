@@ -177,83 +177,6 @@ func TestUnansweredRounds(t *testing.T) {
 	})
 }
 
-// TestHugeArguments accepts large arguments and refuses deeply nested ones.
-func TestHugeArguments(t *testing.T) {
-	ours := servertest.Lines(t, codexserver.New(servertest.Script(), nil))
-	for more, want := range map[string]string{
-		`"` + strings.Repeat("x", 8<<20) + `"`:                              `"text":"codex: unknown argument /more`,
-		`{` + members(50_000) + `}`:                                         `"text":"codex: unknown argument /more`,
-		strings.Repeat(`[`, 5000) + strings.Repeat(`]`, 5000):               `"message":"nesting is deeper`,
-		strings.Repeat(`{"a":`, 20_000) + `1` + strings.Repeat(`}`, 20_000): `"message":"nesting is deeper`,
-	} {
-		writeAll(t, ours, line(1, "tools/call", `"name":"codex","arguments":{"prompt":"say:hi","more":`+more+`}`))
-		if got := servertest.Read(t, ours, ""); !strings.Contains(got, want) || !strings.Contains(got, `"isError":true`) && !strings.Contains(got, `"code":-32600`) {
-			t.Errorf("%.20s: %.200s, want %s", more, got, want)
-		}
-	}
-	writeAll(t, ours, line(2, "tools/call", `"name":"codex","arguments":{"prompt":"say:hi"}`))
-	servertest.Read(t, ours, `"text":"hi"`)
-}
-
-// members are so many members in the worst order.
-func members(n int) string {
-	b := []string{}
-	for i := n; i > 0; i-- {
-		b = append(b, fmt.Sprintf(`"k%d":1`, i))
-	}
-	return strings.Join(b, ",")
-}
-
-// TestDuplicateRequestIDs sends one id twice. The first request keeps it; after its answer the
-// retry may use it again.
-func TestDuplicateRequestIDs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const call = `"name":"codex","arguments":{"prompt":"wait:1m git"}`
-		w := &servertest.Worker{}
-		ours := servertest.Lines(t, codexserver.New(w.Engine(), nil))
-		writeAll(t, ours, line(1, "tools/call", call))
-		synctest.Wait()
-		writeAll(t, ours, line(1, "tools/call", call))
-		servertest.Read(t, ours, `"code":-32600`)
-		var asked struct{ Result askedCall }
-		if err := json.Unmarshal([]byte(until(t, ours, `"requestState"`)), &asked); err != nil {
-			t.Fatal(err)
-		}
-		writeAll(t, ours, line(1, "tools/call", fmt.Sprintf(`%s,"requestState":%q,"inputResponses":%s`, call, asked.Result.RequestState, acceptOne)))
-		servertest.Read(t, ours, "git: approved")
-		if w.Did() != "1 git" {
-			t.Error(w.Did())
-		}
-	})
-}
-
-// TestManyParkedCalls starts many calls whose questions the client never answers. All of
-// them end.
-func TestManyParkedCalls(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const most = 1000
-		w := &servertest.Worker{}
-		c := connectModern(t, w.Engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}})
-		var calls []*exchange
-		for range most {
-			calls = append(calls, c.starts("git"))
-		}
-		first := calls[0].wait()
-		for _, x := range calls[1:] {
-			if a := x.wait(); a.RequestState == "" {
-				t.Fatalf("%s", a.text())
-			}
-		}
-		if a := c.again("git", first, acceptOne); a.text() != "git: approved" {
-			t.Errorf("an answer: %s", a.text())
-		}
-		pass(time.Hour)
-		if !w.Ended() || w.Did() != "1000 git" {
-			t.Errorf("ended %t, %q", w.Ended(), w.Did())
-		}
-	})
-}
-
 // TestRounds answers the questions of one call, with a retry for each answer.
 func TestRounds(t *testing.T) {
 	const session = `{"action":"accept","content":{"decision":"approved_for_session"}}`
@@ -409,30 +332,6 @@ func TestAbandonedRounds(t *testing.T) {
 					t.Errorf("turns and commands %q", w.Did())
 				}
 			})
-		})
-	}
-}
-
-// TestAlwaysInARound accepts a lasting rule that the form of a result offers. A form without it
-// denies the same answer.
-func TestAlwaysInARound(t *testing.T) {
-	for form, want := range map[elicit.Form]elicit.Decision{elicit.FormDecision: elicit.Approved, elicit.FormEmpty: elicit.Denied, elicit.FormAuto: elicit.Denied} {
-		dir, home := t.TempDir(), t.TempDir()
-		e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-			out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"make"}, Cwd: dir, Confinable: true})
-			host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
-			return nil
-		})
-		synctest.Test(t, func(t *testing.T) {
-			c := connectModern(t, e, &codexserver.Options{Home: home, Approvals: elicit.Options{Schema: form}})
-			a := c.codex("p")
-			if offered := strings.Contains(string(a.raw), "Always allow exactly `make`"); offered != (want == elicit.Approved) {
-				t.Errorf("%s: %s", form, a.raw)
-			}
-			a = c.again("p", a, `{"q1":{"action":"accept","content":{"decision":"approved_always"}}}`)
-			if a.text() != string(want) {
-				t.Errorf("%s: %s, want %s", form, a.text(), want)
-			}
 		})
 	}
 }

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,21 +18,15 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/google/go-cmp/cmp"
 )
 
-// pollers connects n clients that poll tasks to one server.
-func pollers(t testing.TB, n int, e engine.Engine, o *codexserver.Options) []*servertest.Client {
+// poller connects a client that polls tasks to a server.
+func poller(t testing.TB, e engine.Engine, o *codexserver.Options) *servertest.Client {
 	t.Helper()
 	o.Home, o.Changes.Off = t.TempDir(), true
-	server := codexserver.New(e, o)
-	clients := make([]*servertest.Client, n)
-	for i := range clients {
-		clients[i] = servertest.Join(t, server, servertest.Host{Era: servertest.Polls, Answer: servertest.Never})
-	}
-	return clients
+	return servertest.Join(t, codexserver.New(e, o), servertest.Host{Era: servertest.Polls, Answer: servertest.Never})
 }
 
 const polling = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
@@ -67,65 +59,6 @@ func getTask(t testing.TB, p *servertest.Client, id string) modern.DetailedTask 
 	return r.Task
 }
 
-// TestTasksAnsweredTwice answers the questions of 64 tasks from two connections. Each
-// question gets four different answers at once. It is decided once, and the turn gets the
-// decision that is recorded.
-func TestTasksAnsweredTwice(t *testing.T) {
-	const tasks = 64
-	w := &servertest.Worker{}
-	var record servertest.Journal
-	peers := pollers(t, 2, w.Engine(), &codexserver.Options{Record: &record, Approvals: elicit.Options{Timeout: time.Minute}})
-	var ids []string
-	for i := range tasks {
-		ids = append(ids, newTask(t, peers[i%2], fmt.Sprintf("file%d", i)))
-	}
-	rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
-	var answers sync.WaitGroup
-	for _, id := range ids {
-		for i := range 4 {
-			action := []string{"accept", "decline"}[rand.IntN(2)]
-			answers.Go(func() {
-				_, err := peers[i%2].Send(t.Context(), "tasks/update", fmt.Sprintf(`"taskId":%q,"inputResponses":{"q1":{"action":%q}}`, id, action))
-				if err != nil {
-					t.Error(err)
-				}
-			})
-		}
-	}
-	answers.Wait()
-	for _, id := range ids {
-		var done *modern.CompletedTask
-		for done == nil {
-			switch task := getTask(t, peers[rand.IntN(2)], id).(type) {
-			case *modern.CompletedTask:
-				done = task
-			case *modern.WorkingTask: // the turn is about to end
-			default:
-				t.Fatalf("the task is a %T", task)
-			}
-		}
-		var result struct {
-			Content []struct{ Text string }
-		}
-		if err := json.Unmarshal(done.Result, &result); err != nil {
-			t.Fatal(err)
-		}
-		_, heard, _ := strings.Cut(result.Content[0].Text, ": ") // the command
-		thread, _, _ := strings.Cut(id, ".")
-		lines := record.String()
-		if n := strings.Count(lines, `"threadId":"`+thread+`"`); n != 1 {
-			t.Errorf("the record has %d decisions of thread %s, want 1", n, thread)
-		}
-		_, line, _ := strings.Cut(lines, `"threadId":"`+thread+`"`)
-		if line, _, _ = strings.Cut(line, "\n"); !strings.Contains(line, `"decision":"`+heard+`"`) {
-			t.Errorf("the turn heard %q, the record has %s", heard, line)
-		}
-	}
-	if turns, _, _ := strings.Cut(w.Did(), " "); turns != fmt.Sprint(tasks) {
-		t.Errorf("%s turns ran, want %d", turns, tasks)
-	}
-}
-
 // TestMemoryOfFinishedTasks finishes many tasks with results of 40 kB, of which the
 // server keeps little in memory: 2 to 4 kB a task, depending on what the runtime keeps at the moment.
 func TestMemoryOfFinishedTasks(t *testing.T) {
@@ -137,7 +70,7 @@ func TestMemoryOfFinishedTasks(t *testing.T) {
 		host.Emit(protocol.TaskComplete{LastAgentMessage: &words})
 		return nil
 	})
-	p := pollers(t, 1, e, &codexserver.Options{Tasks: codexserver.TaskOptions{Grace: -1}})[0]
+	p := poller(t, e, &codexserver.Options{Tasks: codexserver.TaskOptions{Grace: -1}})
 	var before uint64
 	for i := range warm + tasks {
 		if i == warm {
@@ -175,7 +108,7 @@ func TestTaskFileStatus(t *testing.T) {
 			return ctx.Err()
 		})
 		o := &codexserver.Options{}
-		p := pollers(t, 1, e, o)[0]
+		p := poller(t, e, o)
 		id := newTask(t, p, "go")
 		<-time.After(20 * time.Second)
 		synctest.Wait()
