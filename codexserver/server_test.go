@@ -4,132 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
 )
-
-func TestApprovalsAlwaysEnd(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		answer servertest.Answer
-		first  string
-		blocks int
-		failed bool
-	}{
-		{"accept", servertest.Say(servertest.Accept), "approved", 1, false},
-		{"decline", servertest.Say(servertest.Decline), "denied", 1, false},
-		{"cancel", servertest.Say(servertest.Cancel), "", 1, true},
-		{"no capability", nil, "denied", 2, false},
-		{"error", servertest.Fail, "denied", 2, false},
-		{"silence", servertest.Never, "denied", 2, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := servertest.Connect(t, codexserver.New(engine.TurnFunc(servertest.AskExec), &codexserver.Options{Approvals: elicit.Options{Timeout: 2 * time.Second}}), tt.answer)
-				got, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "p"})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if len(got.Texts) != tt.blocks || got.IsError != tt.failed || got.Thread == "" {
-					t.Errorf("got %+v", got)
-				}
-				if tt.first != "" && got.Texts[0] != tt.first {
-					t.Errorf("first block %q, want %q", got.Texts[0], tt.first)
-				}
-			})
-		})
-	}
-}
-
-// TestQuestionWithoutTimeoutEnds ends a question without a time-out with its call or its
-// session. The end is not an approval.
-func TestQuestionWithoutTimeoutEnds(t *testing.T) {
-	for _, end := range []string{"cancelled", "closed"} {
-		synctest.Test(t, func(t *testing.T) {
-			d := &servertest.Desk{Answer: servertest.After(48*time.Hour, `{"action":"accept"}`)}
-			c := servertest.Connect(t, codexserver.New(engine.TurnFunc(servertest.AskExec), &codexserver.Options{Desk: d, Approvals: elicit.Options{Timeout: -1}}), nil)
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			go func() { _, _ = c.Tool(ctx, "codex", map[string]any{"prompt": "p"}) }()
-			<-time.After(24 * time.Hour)
-			if end == "cancelled" {
-				cancel()
-			} else {
-				c.Close()
-			}
-			<-time.After(time.Second) // a session's end leaves turns a moment
-			if len(d.Decisions()) != 1 || d.Decisions()[0] != "abort by nobody" {
-				t.Errorf("%s: decided %q", end, d.Decisions())
-			}
-		})
-	}
-}
-
-func TestRulesAndRecord(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, tt := range []struct {
-			rules approval.Rules
-			want  string
-		}{
-			{approval.Rules{Allow: []approval.Rule{{Command: []string{"git"}, Outside: true}}}, "approved"},
-			{approval.Rules{Allow: []approval.Rule{{Command: []string{"git"}, Outside: true}}, Deny: [][]string{{"git", "init"}}}, "denied"},
-		} {
-			var record strings.Builder
-			c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.AskExec), &codexserver.Options{Rules: tt.rules, Record: &record}), nil)
-			got := c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`)
-			if !strings.Contains(got, `"text":"`+tt.want+`"`) {
-				t.Errorf("%v: %s", tt.rules, got)
-			}
-			for _, line := range c.Heard() {
-				if strings.HasPrefix(line, "elicitation") {
-					t.Errorf("%v: the client was asked", tt.rules)
-				}
-			}
-			for _, part := range []string{`"decision":"` + tt.want + `"`, `"command":["git","init"]`, `"threadId":"`} {
-				if !strings.Contains(record.String(), part) {
-					t.Errorf("the record lacks %s: %s", part, record.String())
-				}
-			}
-		}
-	})
-}
-
-func TestTurnsOfAConversationAreSequential(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := servertest.Connect(t, codexserver.New(servertest.Script(), nil), nil)
-		begun, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "say:0"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		began := time.Now()
-		var all sync.WaitGroup
-		for i := range 3 {
-			all.Go(func() {
-				got, err := c.Tool(t.Context(), "codex-reply", map[string]any{"prompt": fmt.Sprintf("wait:1m say:%d", i), "conversationId": begun.Thread})
-				if err != nil || got.Content != fmt.Sprint(i) {
-					t.Errorf("prompt %d was answered %q, %v", i, got.Content, err)
-				}
-			})
-		}
-		all.Wait()
-		if took := time.Since(began); took != 3*time.Minute {
-			t.Errorf("three turns took %v", took)
-		}
-	})
-}
 
 func TestCancelledCallIsNotAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
