@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 )
 
@@ -25,13 +26,7 @@ type Range struct{ Start, End int }
 // ParseDiff reads a diff in git's form.
 func ParseDiff(diff string) []File {
 	var files []File
-	for diff != "" {
-		part := diff
-		// No line of a file begins so there, because a sign or a space stands before each.
-		if at := strings.Index(diff, "\ndiff --git "); at >= 0 {
-			part = diff[:at+1]
-		}
-		diff = diff[len(part):]
+	for part := range git.Sections(diff) {
 		files = append(files, parseFile(part))
 	}
 	return files
