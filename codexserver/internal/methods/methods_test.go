@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -193,27 +192,6 @@ func TestBadParamsNameTheMember(t *testing.T) {
 			if got := c.Ask(t, tt.method, strings.ReplaceAll(tt.params, "%s", id)); strings.Contains(got, "(-32") {
 				t.Errorf("%s %s: %s", tt.method, tt.params, got)
 			}
-		}
-	})
-}
-
-// TestFolders checks where conversations work that name a folder or none.
-func TestFolders(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server, own := filepath.FromSlash("/server"), filepath.FromSlash("/own")
-		var cwd []string
-		c := servertest.Dial(t, codexserver.New(engine.TurnFunc(func(ctx context.Context, _ engine.Host, _ []protocol.InputItem) error {
-			cwd = append(cwd, engine.ConfigOf(ctx).Cwd)
-			return nil
-		}), &codexserver.Options{Folder: server}), nil)
-		for _, params := range []string{`{}`, fmt.Sprintf(`{"cwd":%q}`, own)} {
-			_, id, _ := strings.Cut(c.Ask(t, "newConversation", params), `"conversationId":"`)
-			id, _, _ = strings.Cut(id, `"`)
-			c.Ask(t, "sendUserMessage", fmt.Sprintf(`{"conversationId":%q,"items":[]}`, id))
-			synctest.Wait()
-		}
-		if diff := cmp.Diff([]string{server, own}, cwd); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
 }
