@@ -39,7 +39,7 @@ func ExecQuestion(r protocol.ExecApprovalRequest, engine, home string) *elicit.Q
 	var lines []string
 	if cut != shown {
 		lines = append(lines, fmt.Sprintf("The command is not shown whole: it has %s characters in %s.",
-			plain.Thousands(utf8.RuneCountInString(shown)), plain.Counted(countLines(r.Command), "line")))
+			plain.Thousands(utf8.RuneCountInString(shown)), plain.Counted(1+strings.Count(strings.Join(r.Command, ""), "\n"), "line")))
 	}
 	first := len(lines)
 	asks := func(who string) string {
@@ -132,13 +132,4 @@ func subject(name, engine string) string { return plain.Line(cmp.Or(name, engine
 // reasonLine returns the line that quotes the model's reason.
 func reasonLine(reason string) string {
 	return "Reason given by the model: " + plain.Quote(reason)
-}
-
-// countLines returns how many lines argv has before it is escaped.
-func countLines(argv []string) int {
-	n := 1
-	for _, word := range argv {
-		n += strings.Count(word, "\n")
-	}
-	return n
 }

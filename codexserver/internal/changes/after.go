@@ -129,17 +129,12 @@ func (b *Before) unseen(did Did, why error) Found {
 // or nil, and ran is true if the turn ran commands or tools.
 func originOf(c git.Change, said *git.Change, ran bool) protocol.ChangeOrigin {
 	switch {
-	case said != nil && explains(said, c):
-		return protocol.ByPatch
+	case said != nil && said.Lines != nil && c.Lines != nil && c.Lines.Added <= said.Lines.Added && c.Lines.Removed <= said.Lines.Removed:
+		return protocol.ByPatch // the patches have changed as many lines as the file shows
 	case ran:
 		return protocol.ByCommand
 	}
 	return protocol.ByOther
-}
-
-// explains reports whether patches have changed as many lines as a file shows.
-func explains(said *git.Change, c git.Change) bool {
-	return c.Lines != nil && said.Lines != nil && c.Lines.Added <= said.Lines.Added && c.Lines.Removed <= said.Lines.Removed
 }
 
 // changed returns a change for the result.
