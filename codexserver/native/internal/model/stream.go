@@ -25,9 +25,8 @@ type attempt struct {
 	report func(protocol.EventMsg)
 	header http.Header           // of the answer
 	next   func() (event, error) // io.EOF at the end
-	parser parser
-	odd    []byte // the last event that was no part of an answer, and may say why
-	err    error  // that ended the stream, io.EOF at its end
+	odd    []byte                // the last event that was no part of an answer, and may say why
+	err    error                 // that ended the stream, io.EOF at its end
 }
 
 // encode returns the body of the request.
@@ -70,7 +69,7 @@ func (a *attempt) events(yield func(event) bool) {
 func (a *attempt) objects(e event, yield func(event) bool) bool {
 	whole := bytes.TrimSpace(e.data)
 	for data := whole; len(data) > 0; {
-		v, rest, ok := a.parser.parse(data)
+		v, rest, ok := read(data)
 		if !ok && data[0] == '{' {
 			if mended := withoutNaN(data); !bytes.Equal(mended, data) {
 				data = mended
