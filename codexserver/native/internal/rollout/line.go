@@ -15,17 +15,21 @@ const timestampLayout = "2006-01-02T15:04:05.000Z"
 func Timestamp(t time.Time) string { return t.UTC().Format(timestampLayout) }
 
 // appendLine appends a line of the file to b.
-func appendLine(b []byte, t protocol.RolloutType, payload func([]byte) ([]byte, error)) ([]byte, error) {
+func appendLine(b []byte, t protocol.RolloutType, payload any) (_ []byte, err error) {
 	b = append(b, `{"timestamp":"`...)
 	b = time.Now().UTC().AppendFormat(b, timestampLayout)
 	b = append(b, `","type":"`...)
 	b = append(b, t...)
 	b = append(b, `","payload":`...)
-	b, err := payload(b)
+	switch payload := payload.(type) {
+	case protocol.ResponseItem:
+		b, err = protocol.AppendItem(b, payload)
+	case protocol.EventMsg:
+		b, err = protocol.AppendEvent(b, payload)
+	default:
+		var raw []byte
+		raw, err = json.Marshal(payload, jsontext.AllowInvalidUTF8(true))
+		b = append(b, raw...)
+	}
 	return append(b, "}\n"...), err
-}
-
-func appendJSON(b []byte, payload any) ([]byte, error) {
-	raw, err := json.Marshal(payload, jsontext.AllowInvalidUTF8(true))
-	return append(b, raw...), err
 }

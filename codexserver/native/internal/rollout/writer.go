@@ -53,7 +53,7 @@ type Writer struct {
 // it leaves no file. S also keeps the rollout, from the first Sync on; nil means that nothing
 // else does.
 func Create(path string, meta protocol.SessionMeta, s safefile.Mirror) (*Writer, error) {
-	line, err := appendLine(nil, protocol.RolloutSessionMeta, func(b []byte) ([]byte, error) { return appendJSON(b, meta) })
+	line, err := appendLine(nil, protocol.RolloutSessionMeta, meta)
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}
@@ -156,30 +156,26 @@ func (w *Writer) Path() string {
 
 // Item appends an item of the history.
 func (w *Writer) Item(item protocol.ResponseItem) error {
-	return w.append(protocol.RolloutResponseItem, func(b []byte) ([]byte, error) { return protocol.AppendItem(b, item) })
+	return w.append(protocol.RolloutResponseItem, item)
 }
 
 // Event appends an event.
 func (w *Writer) Event(m protocol.EventMsg) error {
-	return w.append(protocol.RolloutEventMsg, func(b []byte) ([]byte, error) { return protocol.AppendEvent(b, m) })
+	return w.append(protocol.RolloutEventMsg, m)
 }
 
 // TurnContext appends the context of a request to the model.
 func (w *Writer) TurnContext(c protocol.TurnContext) error {
-	return w.appendJSON(protocol.RolloutTurnContext, c)
+	return w.append(protocol.RolloutTurnContext, c)
 }
 
 // Compacted appends the items that replace the history so far.
 func (w *Writer) Compacted(c protocol.Compacted) error {
-	return w.appendJSON(protocol.RolloutCompacted, c)
-}
-
-func (w *Writer) appendJSON(t protocol.RolloutType, payload any) error {
-	return w.append(t, func(b []byte) ([]byte, error) { return appendJSON(b, payload) })
+	return w.append(protocol.RolloutCompacted, c)
 }
 
 // append adds one line, and writes it with the lines that are not yet written.
-func (w *Writer) append(t protocol.RolloutType, payload func([]byte) ([]byte, error)) error {
+func (w *Writer) append(t protocol.RolloutType, payload any) error {
 	if w.closed {
 		return fmt.Errorf("rollout: %w", os.ErrClosed)
 	}
