@@ -205,22 +205,7 @@ func (c *conversation) introduce(old *rollout.Rollout) {
 		}
 	}
 	for _, raw := range old.Events {
-		configured.InitialMessages = append(configured.InitialMessages, c.past(json.RawMessage(raw)))
+		configured.InitialMessages = append(configured.InitialMessages, json.RawMessage(raw))
 	}
 	c.emit(configured)
-}
-
-// past returns an event of the past in the form for clients: without the tokens of earlier
-// responses on the Chat wire.
-func (c *conversation) past(raw json.RawMessage) json.RawMessage {
-	m, err := protocol.ParseEvent(raw)
-	count, ok := m.(protocol.TokenCount)
-	if err != nil || !ok || !c.chat() {
-		return raw
-	}
-	count.Info = nil
-	if shown, err := protocol.AppendEvent(nil, count); err == nil {
-		return shown
-	}
-	return raw
 }
