@@ -3,7 +3,6 @@ package native
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
@@ -74,18 +73,18 @@ func Check(ctx context.Context, o *Options) (*Report, error) {
 	if name == "" && p.RequiresOpenAIAuth {
 		name = "OPENAI_API_KEY"
 	}
-	if name != "" {
+	signedIn, _ := auth.APIKey(cfg.Home) // a file that cannot be read has none
+	switch {
+	case name == "":
+	case e.getenv(name) != "":
 		r.Key = "set in " + name
-		if e.getenv(name) == "" {
-			r.Key = "missing: set " + name
-		}
-	}
-	if key, err := auth.APIKey(cfg.Home); strings.HasPrefix(r.Key, "missing") && p.RequiresOpenAIAuth && err == nil && key != "" {
+	case p.RequiresOpenAIAuth && signedIn != "":
 		r.Key = "from auth.json"
+	default:
+		r.Key, r.Reach = "missing: set "+name, "not tried without the key"
+		return r, nil
 	}
-	if strings.HasPrefix(r.Key, "missing") {
-		r.Reach = "not tried without the key"
-	} else if err := e.client(p).Check(ctx, cfg.Model); err != nil {
+	if err := e.client(p).Check(ctx, cfg.Model); err != nil {
 		r.Reach = err.Error()
 	}
 	return r, nil
