@@ -185,7 +185,7 @@ func (w *Writer) append(t protocol.RolloutType, payload any) error {
 	}
 	w.lines = lines
 	if w.behind { // otherwise a success would mean that the missing lines are there
-		return w.sync()
+		return w.Sync()
 	}
 	return w.flush()
 }
@@ -193,13 +193,6 @@ func (w *Writer) append(t protocol.RolloutType, payload any) error {
 // Sync writes the lines that could not be written before, and returns nil when the store has all
 // lines. What depends on a line must not happen before.
 func (w *Writer) Sync() error {
-	if w.closed {
-		return nil
-	}
-	return w.sync()
-}
-
-func (w *Writer) sync() error {
 	if err := w.flush(); err != nil || w.store == nil {
 		return err
 	}
@@ -253,7 +246,7 @@ func (w *Writer) Durable() error {
 // when the file is unchanged and complete, [ErrGone], [ErrChanged], or the error of the
 // write.
 func (w *Writer) Check() error {
-	if err := w.sync(); err != nil {
+	if err := w.Sync(); err != nil {
 		return err
 	}
 	err := w.open(func(*os.File, int64) error { return nil })
@@ -268,7 +261,7 @@ func (w *Writer) Close() error {
 	if w.closed {
 		return nil
 	}
-	err := w.sync()
+	err := w.Sync()
 	w.closed, w.lines = true, nil
 	return err
 }
