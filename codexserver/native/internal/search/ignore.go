@@ -34,11 +34,6 @@ func (r *Rules) Read(file string, depth int) *Rules {
 	if err != nil {
 		return r
 	}
-	return r.parse(data, depth)
-}
-
-// parse adds the rules of the content of a file.
-func (r *Rules) parse(data []byte, depth int) *Rules {
 	added := &Rules{above: r, depth: depth}
 	for line := range bytes.Lines(bytes.TrimPrefix(data, []byte("\uFEFF"))) {
 		if one, ok := parseRule(string(line)); ok {
