@@ -184,6 +184,9 @@ func newBox(o tool.Options) *tool.Toolbox {
 	if o.Processes == nil {
 		o.Processes = &processes
 	}
+	if o.Programs == nil {
+		o.Programs = &box.Programs{}
+	}
 	if o.Sandbox == nil {
 		o.Sandbox = &fakeSandbox{missing: box.ErrUnavailable}
 	}

@@ -57,7 +57,6 @@ type Options struct {
 	// ReadOnly refuses every patch under all policies.
 	ReadOnly bool
 	// Programs knows the folders that commands can write, also those of other conversations.
-	// Default: it knows the folders for temporary files.
 	Programs *box.Programs
 }
 
@@ -129,9 +128,6 @@ type Toolbox struct {
 
 // New makes a conversation's tools.
 func New(o Options) *Toolbox {
-	if o.Programs == nil {
-		o.Programs = &box.Programs{}
-	}
 	return &Toolbox{options: o, line: lineShell(o.Environ), session: map[string]bool{}, folders: map[string]string{}, informed: map[string]bool{}, seen: map[string][32]byte{}}
 }
 
