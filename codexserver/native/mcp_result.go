@@ -33,14 +33,11 @@ func resultOf(result stdjson.RawMessage) (out tool.Result) {
 		Content    jsontext.Value `json:"content"`
 		Structured jsontext.Value `json:"structuredContent"`
 	}
-	switch err := json.Unmarshal(result, &r); {
-	case err != nil, r.Content == nil && r.Structured == nil:
+	if json.Unmarshal(result, &r) != nil || r.Content == nil && r.Structured == nil {
 		r.Content = jsontext.Value(result)
-	case r.Content == nil:
-		r.Content = jsontext.Value(`[]`)
 	}
 	var blocks []jsontext.Value
-	if json.Unmarshal(r.Content, &blocks) == nil { // null has no blocks
+	if r.Content == nil || json.Unmarshal(r.Content, &blocks) == nil { // null has no blocks
 		blank, data := true, false
 		for i, raw := range blocks {
 			var b block
@@ -48,20 +45,17 @@ func resultOf(result stdjson.RawMessage) (out tool.Result) {
 				blank = false
 				continue
 			}
-			text, ok := b.plain(&out)
+			remark, ok := b.plain(&out)
 			if ok {
-				blocks[i], data = text, true
+				blocks[i], data = textBlock(remark), true
 			}
 			blank = blank && (ok || b.Type == "text") && strings.TrimSpace(b.Text) == ""
 		}
 		structured := blank && len(r.Structured) > 0 && r.Structured.Kind() != 'n'
 		if structured && data && len(r.Structured) <= maxBeside {
-			text, _ := json.Marshal(map[string]string{"type": "text", "text": string(r.Structured)}, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
-			blocks = append(blocks, text)
+			blocks = append(blocks, textBlock(string(r.Structured)))
 		}
-		if text, err := json.Marshal(blocks, jsontext.AllowInvalidUTF8(true)); err == nil {
-			r.Content = text
-		}
+		r.Content, _ = json.Marshal(blocks, jsontext.AllowInvalidUTF8(true)) // they were read
 		if structured && !data {
 			r.Content = r.Structured
 		}
@@ -71,6 +65,12 @@ func resultOf(result stdjson.RawMessage) (out tool.Result) {
 	}
 	out.Output = cutOutput(string(r.Content))
 	return out
+}
+
+// textBlock returns a content block of text.
+func textBlock(text string) jsontext.Value {
+	raw, _ := json.Marshal(map[string]string{"type": "text", "text": text}, json.Deterministic(true), jsontext.AllowInvalidUTF8(true)) // texts can be written
+	return raw
 }
 
 // block is a content block of a result.
@@ -86,18 +86,18 @@ type block struct {
 	} `json:"resource"`
 }
 
-// plain returns a block of text in the place of one with data, and adds a picture to out. ok is false
+// plain returns the text in the place of a block with data, and adds a picture to out. ok is false
 // for a block that stays as it is.
-func (b *block) plain(out *tool.Result) (text jsontext.Value, ok bool) {
+func (b *block) plain(out *tool.Result) (remark string, ok bool) {
 	data, kind, what := b.Data, b.MIMEType, b.Type
 	switch {
 	case b.Resource.Blob != nil:
 		data, kind, what = *b.Resource.Blob, b.Resource.MIMEType, "resource "+b.Resource.URI
 	case data == "":
-		return nil, false
+		return "", false
 	}
 	size := base64.StdEncoding.DecodedLen(len(data))
-	remark := fmt.Sprintf("[%s, %s, about %d bytes: left out, because it is no text]", what, kind, size)
+	remark = fmt.Sprintf("[%s, %s, about %d bytes: left out, because it is no text]", what, kind, size)
 	if _, err := base64.StdEncoding.DecodeString(data); err == nil && slices.Contains(pictureTypes, kind) && size <= tool.MaxImage && len(out.Items) < maxPictures {
 		remark = fmt.Sprintf("[%s, %s: it follows as a picture]", what, kind)
 		out.Items = append(out.Items, protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "input_image", ImageURL: "data:" + kind + ";base64," + data}}})
@@ -105,8 +105,7 @@ func (b *block) plain(out *tool.Result) (text jsontext.Value, ok bool) {
 	if b.Text != "" {
 		remark = b.Text + "\n" + remark
 	}
-	text, err := json.Marshal(map[string]string{"type": "text", "text": remark}, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
-	return text, err == nil
+	return remark, true
 }
 
 // cutOutput bounds a text of a server.
