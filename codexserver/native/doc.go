@@ -18,14 +18,7 @@
 //	return codexserver.New(e, nil).Serve(ctx, jsonrpc.Stdio())
 //
 // Without a server, pass an [engine.Host] of your own, which receives events and answers
-// questions. The package example has one in twelve lines:
-//
-//	c, err := e.Start(ctx, protocol.Config{Cwd: dir}, host)
-//	if err != nil {
-//		return err
-//	}
-//	defer c.Close()
-//	err = c.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput("Tidy up.")})
+// questions, as the package's example does.
 //
 // # Configuration
 //
