@@ -2,8 +2,6 @@ package native
 
 import (
 	"context"
-	"fmt"
-	"runtime"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/auth"
@@ -39,8 +37,3 @@ func (e *Engine) AuthStatus(_ context.Context, p protocol.GetAuthStatusParams) (
 
 // Logout implements [engine.Accounts].
 func (e *Engine) Logout(context.Context) error { return auth.Remove(e.options.CodexHome) }
-
-// userAgent is the User-Agent of requests to model providers.
-func (e *Engine) userAgent() string {
-	return fmt.Sprintf("codex-mcp/%s (%s; %s)", e.options.Version, runtime.GOOS, runtime.GOARCH)
-}

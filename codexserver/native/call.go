@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
@@ -58,15 +59,8 @@ func (e *Engine) fileTools(cfg *config.Config) bool {
 
 // newSandbox makes the sandbox of a conversation, or of a command outside conversations.
 func (e *Engine) newSandbox(cfg *config.Config) *box.Sandbox {
-	private := append([]string{e.options.CodexHome}, e.options.Guarded...)
-	if home, err := os.UserHomeDir(); err == nil {
-		private = append(private, home)
-	}
-	if home := e.getenv("HOME"); filepath.IsAbs(home) {
-		private = append(private, home)
-	}
-	linked := config.Linked(e.options.CodexHome)
-	private = append(private, linked...) // a sandbox cannot keep a file in a writable folder
+	linked := config.Linked(e.options.CodexHome) // a sandbox cannot keep a file in a writable folder
+	private := slices.Concat([]string{e.options.CodexHome}, e.options.Guarded, e.homes(), linked)
 	return box.New(box.Options{
 		Helper:    e.options.Sandbox.Helper,
 		Find:      func(name string) (string, error) { return e.programs.Find(name, "", e.getenv("PATH")) },
@@ -79,11 +73,15 @@ func (e *Engine) newSandbox(cfg *config.Config) *box.Sandbox {
 	})
 }
 
-// reach records the folders that the commands of a turn can write. If the sandbox has an error, each command
-// fails with it.
-func (c *conversation) reach() {
-	_, _ = c.box.Roots(c.now.SandboxPolicy, c.now.Cwd)
-	c.engine.programs.Given(c.now.Cwd)
+// homes returns the user's home, as the environment of the engine has it and as the system does.
+func (e *Engine) homes() (all []string) {
+	if home := e.getenv("HOME"); filepath.IsAbs(home) {
+		all = append(all, home)
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		all = append(all, home)
+	}
+	return all
 }
 
 // webSearchType is the type of the search tool, which the provider runs.

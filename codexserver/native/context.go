@@ -116,9 +116,11 @@ func readDoc(open func(path string) (*safefile.File, error), path string, limit 
 	return strings.TrimSpace(strings.ToValidUTF8(string(data), "\uFFFD")), f.Info().Size() > limit, nil
 }
 
-func userMessage(text string) protocol.MessageItem {
-	return protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "input_text", Text: text}}}
+func message(role, text string) protocol.MessageItem {
+	return protocol.MessageItem{Role: role, Content: []protocol.ContentItem{{Type: "input_text", Text: text}}}
 }
+
+func userMessage(text string) protocol.MessageItem { return message("user", text) }
 
 // environmentMessage describes the folder, the policies and the shell to the model. With
 // old, it describes only what has changed; ok is false when nothing has.

@@ -11,7 +11,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/google/uuid"
 )
 
 // The conversation's file has the beginning and the end of a turn, and each call of the model before it
@@ -25,19 +24,6 @@ func (e *Engine) canContinue(context.Context) error {
 		return err
 	}
 	return e.client(cfg.Provider()).Ready()
-}
-
-// begins records the beginning of the turn, which may have a key.
-func (t *turn) begins(key string) {
-	if t.id = key; key == "" {
-		t.id = uuid.NewString()
-	}
-	t.conv.checkWrite(t.conv.saved.file.Event(protocol.TaskStarted{TurnID: t.id, ModelContextWindow: t.conv.contextWindow()}))
-	if t.durable {
-		// Otherwise another process could continue the turn with looser policies: without a
-		// turn's context those of the configuration count.
-		t.conv.checkWrite(t.conv.saved.file.TurnContext(t.conv.now))
-	}
 }
 
 // ends records the end of a turn that has begun, before anybody is told. It fails if there is a store and it

@@ -1,8 +1,10 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -67,10 +69,10 @@ func (e *Engine) start(ctx context.Context, cfg *config.Config, call *protocol.C
 		return nil, err
 	}
 	c.call.effort = call.Effort != ""
-	if err := c.judge(call); err != nil {
-		return nil, errors.Join(err, c.Close())
+	if err = c.judge(call); err == nil {
+		err = c.open(ctx)
 	}
-	if err := c.open(ctx); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
@@ -114,10 +116,6 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, meta protoco
 		cfg.Cwd = cwd
 	}
 	e.programs.Given(cfg.Cwd)
-	summary := cfg.ReasoningSummary
-	if summary == "" {
-		summary = protocol.SummaryAuto
-	}
 	c := &conversation{
 		engine:    e,
 		cfg:       cfg,
@@ -137,7 +135,7 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, meta protoco
 		SandboxPolicy:  cfg.Sandbox(),
 		Model:          cfg.Model,
 		Effort:         cfg.ReasoningEffort,
-		Summary:        summary,
+		Summary:        cmp.Or(cfg.ReasoningSummary, protocol.SummaryAuto),
 	}
 	c.history.sent = c.now
 	c.work.life, c.work.end = context.WithCancel(context.Background())
@@ -152,7 +150,7 @@ func (e *Engine) client(p config.Provider) *model.Client {
 		HTTP:       e.options.HTTPClient,
 		Getenv:     e.getenv,
 		APIKey:     e.openAIKey,
-		UserAgent:  e.userAgent(),
+		UserAgent:  fmt.Sprintf("codex-mcp/%s (%s; %s)", e.options.Version, runtime.GOOS, runtime.GOARCH),
 		Originator: originator,
 		MaxBytes:   e.options.Limits.ResponseBytes,
 	}
@@ -182,13 +180,10 @@ func (e *Engine) openAIKey() (string, error) {
 		return key, nil
 	}
 	key, err := auth.APIKey(e.options.CodexHome)
-	if err != nil {
-		return "", err
+	if err == nil && key == "" {
+		err = errors.New("there is no key for OpenAI: set OPENAI_API_KEY, sign in with codex login, or set another model_provider in config.toml")
 	}
-	if key == "" {
-		return "", errors.New("there is no key for OpenAI: set OPENAI_API_KEY, sign in with codex login, or set another model_provider in config.toml")
-	}
-	return key, nil
+	return key, err
 }
 
 // shell returns the name of the user's shell, for the model; of one that lines run in if it is unknown.
@@ -218,11 +213,9 @@ func (c *conversation) Close() error {
 
 // record appends items to the history and to the rollout.
 func (c *conversation) record(items ...protocol.ResponseItem) {
-	for _, item := range items {
-		c.history.items = append(c.history.items, item)
-		for _, kept := range c.kept(item) {
-			c.checkWrite(c.saved.file.Item(kept))
-		}
+	c.history.items = append(c.history.items, items...)
+	for _, item := range c.kept(items...) {
+		c.checkWrite(c.saved.file.Item(item))
 	}
 }
 

@@ -23,14 +23,6 @@ func (t *turn) take(resp *model.Response) {
 	}
 }
 
-// message returns the text of the answer, nil without one.
-func (a *final) message() *string {
-	if a.text == "" {
-		return nil
-	}
-	return &a.text
-}
-
 // incomplete returns why the answer is incomplete, "" if it is whole.
 func (a *final) incomplete() string {
 	switch {

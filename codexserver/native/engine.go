@@ -97,8 +97,7 @@ type Engine struct {
 	searches  slots.Slots // bounds the searches for files, each of which may take a thread
 	notify    []string
 
-	mu     sync.Mutex
-	warned map[string]bool // the warnings that were logged
+	warned sync.Map // the texts of the warnings that were logged
 }
 
 // New makes an engine. It fails when main does not call [Main], and when config.toml cannot
@@ -199,17 +198,10 @@ func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Hos
 // warn logs each text once in the engine's life, although the configuration is read for
 // each conversation.
 func (e *Engine) warn(texts ...string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	for _, text := range texts {
-		if e.warned[text] {
-			continue
+		if _, known := e.warned.LoadOrStore(text, true); !known {
+			e.options.Logger.Warn(text)
 		}
-		if e.warned == nil {
-			e.warned = map[string]bool{}
-		}
-		e.warned[text] = true
-		e.options.Logger.Warn(text)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -126,13 +125,7 @@ func (e *Engine) folderOf(server config.MCPServer, cwd string) string {
 	case server.Cwd != "":
 		return filepath.Join(cwd, server.Cwd)
 	}
-	if home := e.getenv("HOME"); filepath.IsAbs(home) {
-		return home
-	}
-	if home, err := os.UserHomeDir(); err == nil {
-		return home
-	}
-	return e.options.CodexHome
+	return append(e.homes(), e.options.CodexHome)[0]
 }
 
 // elicit returns the function with which a server asks the user, nil when the configuration

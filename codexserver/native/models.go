@@ -44,7 +44,12 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 		}
 		addModel(list, profile.Model, name)
 	}
-	listed, err := e.listed(ctx, cfg)
+	var listed []model.ListEntry
+	leave, err := e.requests.Take(ctx)
+	if err == nil {
+		defer leave()
+		listed, err = e.client(cfg.Provider()).Models(ctx)
+	}
 	if err != nil {
 		list.Notes = append(list.Notes, fmt.Sprintf("the provider %q does not list its models: %v", cfg.ModelProvider, err))
 	}
@@ -56,16 +61,6 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 		addModel(list, m.Name, "")
 	}
 	return list, nil
-}
-
-// listed returns the models that the provider lists.
-func (e *Engine) listed(ctx context.Context, cfg *config.Config) ([]model.ListEntry, error) {
-	leave, err := e.requests.Take(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	return e.client(cfg.Provider()).Models(ctx)
 }
 
 // addModel adds a model unless it is in the list, and the profile, if any, that chooses it.

@@ -23,10 +23,7 @@ func (p *prompts) developerMessage() []protocol.ResponseItem {
 	if p.developer == "" {
 		return nil
 	}
-	text := strings.ToValidUTF8(p.developer, "\uFFFD")
-	return []protocol.ResponseItem{protocol.MessageItem{
-		Role: "developer", Content: []protocol.ContentItem{{Type: "input_text", Text: text}},
-	}}
+	return []protocol.ResponseItem{message("developer", strings.ToValidUTF8(p.developer, "\uFFFD"))}
 }
 
 // summaryPrompt returns the prompt of a compaction.

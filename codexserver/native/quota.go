@@ -20,9 +20,6 @@ func (e *Engine) RateLimits(ctx context.Context) (limits *protocol.RateLimits, r
 		return nil, reported, err
 	}
 	for _, path := range paths[:min(len(paths), newestRollouts)] {
-		if ctx.Err() != nil {
-			return nil, reported, context.Cause(ctx)
-		}
 		l, at, err := rollout.RateLimits(path)
 		if err != nil {
 			e.options.Logger.Debug("a rollout cannot be searched for rate limits", "path", path, "error", err)

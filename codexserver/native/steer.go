@@ -24,11 +24,6 @@ type inbox struct {
 	messages []inboxMessage
 }
 
-func newInbox() *inbox { return &inbox{ready: make(chan struct{})} }
-
-// open begins to accept messages. The history has the turn's own message by then.
-func (b *inbox) open() { close(b.ready) }
-
 // take returns the messages since the last take, oldest first.
 func (b *inbox) take() []inboxMessage {
 	b.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/uuid"
 )
 
 // turn is a running turn. It sends requests to the model and runs the calls of each
@@ -45,9 +46,9 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	c.use.Lock()
 	defer c.use.Unlock()
 	if limit := c.engine.options.Limits.WallTime; limit > 0 {
-		bounded, cancel := context.WithTimeoutCause(ctx, limit, &limitError{what: fmt.Sprintf("it took longer than %v", limit)})
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, &limitError{what: fmt.Sprintf("it took longer than %v", limit)})
 		defer cancel()
-		ctx = bounded
 	}
 	if in.Effort != "" {
 		c.now.Effort, c.call.effort = in.Effort, true
@@ -56,11 +57,11 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	if in.Review != nil {
 		box = c.reviewBox()
 	}
-	t := &turn{conv: c, box: box, durable: in.Key != "", budget: budget{limits: c.engine.options.Limits, most: in.MaxTokens}, inbox: newInbox()}
-	t.incoming.conv = c
+	t := &turn{conv: c, box: box, durable: in.Key != "", inbox: &inbox{ready: make(chan struct{})}, incoming: incoming{conv: c}}
+	t.budget = budget{limits: c.engine.options.Limits, most: in.MaxTokens}
 	c.inbox.Store(t.inbox)
 	defer t.inbox.close()
-	c.reach()
+	_, _ = c.box.Roots(c.now.SandboxPolicy, c.now.Cwd) // records what its commands can write; each fails with the error
 	c.host.Emit(protocol.TaskStarted{ModelContextWindow: c.contextWindow()})
 	release, err := c.engine.claim(c.saved.file.Path()) // another server may have it
 	if err != nil {
@@ -102,7 +103,10 @@ func (t *turn) finish(ctx context.Context, err error) error {
 	var limit *limitError
 	switch {
 	case err == nil:
-		end := protocol.TaskComplete{TurnID: t.id, LastAgentMessage: last.message(), Incomplete: last.incomplete()}
+		end := protocol.TaskComplete{TurnID: t.id, Incomplete: last.incomplete()}
+		if last.text != "" {
+			end.LastAgentMessage = &last.text
+		}
 		if err := t.ends(end); err != nil {
 			return c.fail(err)
 		}
@@ -138,7 +142,7 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) error {
 	if err := t.begin(in); err != nil || len(in.Items) == 0 {
 		return err
 	}
-	t.inbox.open()
+	close(t.inbox.ready) // the history has the turn's own message
 	if !t.reviews() {
 		if err := t.awaitServers(ctx); err != nil {
 			return err
@@ -187,7 +191,7 @@ func (c *conversation) inform() {
 	c.history.sent = c.now
 }
 
-// begin adds the user's message to the history.
+// begin records the beginning of the turn, which may have a key, and adds the user's message to the history.
 func (t *turn) begin(in protocol.TurnInput) error {
 	if len(in.Items) == 0 {
 		return nil
@@ -196,7 +200,15 @@ func (t *turn) begin(in protocol.TurnInput) error {
 	if err != nil {
 		return err
 	}
-	t.begins(in.Key)
+	if t.id = in.Key; t.id == "" {
+		t.id = uuid.NewString()
+	}
+	t.conv.checkWrite(t.conv.saved.file.Event(protocol.TaskStarted{TurnID: t.id, ModelContextWindow: t.conv.contextWindow()}))
+	if t.durable {
+		// Otherwise another process could continue the turn with looser policies: without a
+		// turn's context those of the configuration count.
+		t.conv.checkWrite(t.conv.saved.file.TurnContext(t.conv.now))
+	}
 	t.conv.record(message)
 	t.conv.checkWrite(t.conv.saved.file.Event(event))
 	return nil
@@ -253,7 +265,7 @@ func (t *turn) obey(ctx context.Context, resp *model.Response) (called bool, err
 			t.commit()
 			t.abandon(calls)
 			t.emitChat(resp.Items)
-			t.emitUsage()
+			t.conv.emit(t.conv.meter.report())
 			return true, err
 		}
 	}
@@ -263,7 +275,7 @@ func (t *turn) obey(ctx context.Context, resp *model.Response) (called bool, err
 		if err != nil {
 			t.abandon(calls[i:])
 			if ctx.Err() == nil { // after an interrupt Codex sends turn_aborted alone
-				t.emitUsage()
+				t.conv.emit(t.conv.meter.report())
 			}
 			return true, err
 		}
@@ -274,7 +286,7 @@ func (t *turn) obey(ctx context.Context, resp *model.Response) (called bool, err
 	t.commit()
 	t.conv.record(after...)
 	t.emitChat(resp.Items)
-	t.emitUsage()
+	t.conv.emit(t.conv.meter.report())
 	if diff := t.tools.UnifiedDiff(); diff != "" {
 		t.conv.emit(protocol.TurnDiff{UnifiedDiff: diff})
 	}
@@ -289,11 +301,6 @@ func (t *turn) emitChat(items []protocol.ResponseItem) {
 			t.emitItem(item)
 		}
 	}
-}
-
-// emitUsage reports the tokens used so far, those of the last response included.
-func (t *turn) emitUsage() {
-	t.conv.emit(t.conv.meter.report())
 }
 
 // commit adds the response to the history. It is called before each action that the

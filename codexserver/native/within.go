@@ -34,22 +34,21 @@ func openWithin(bound, path string) (*safefile.File, error) {
 	if slices.ContainsFunc(strings.Split(rel, string(filepath.Separator)), func(name string) bool { return strings.EqualFold(name, ".git") }) {
 		return nil, fmt.Errorf("%s leads into a git folder", path)
 	}
-	root, err := os.OpenRoot(bound)
+	return openIn(bound, rel)
+}
+
+// openHere opens the regular file at path, which must not be a symbolic link.
+func openHere(path string) (*safefile.File, error) {
+	return openIn(filepath.Dir(path), filepath.Base(path))
+}
+
+func openIn(dir, rel string) (*safefile.File, error) {
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
 	return safefile.OpenIn(root, rel, os.O_RDONLY)
-}
-
-// openHere opens the regular file at path, which must not be a symbolic link.
-func openHere(path string) (*safefile.File, error) {
-	root, err := os.OpenRoot(filepath.Dir(path))
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	return safefile.OpenIn(root, filepath.Base(path), os.O_RDONLY)
 }
 
 // below reports whether path is the folder or in it, with symbolic links resolved. It is

@@ -216,7 +216,7 @@ func (f form) history(req *Request) (first string, items []protocol.ResponseItem
 		switch last, follows := before.(protocol.MessageItem); {
 		case f.has(signsOfCalls) && isSigns(item):
 			continue
-		case isMessage && isSystem(m.Role) && f.has(rolesInARow):
+		case isMessage && (m.Role == "developer" || m.Role == "system") && f.has(rolesInARow):
 			first = join(first, Text(m.Content))
 			continue
 		case isMessage && follows && m.Role == last.Role && f.has(rolesInARow):
@@ -236,8 +236,6 @@ func (f form) history(req *Request) (first string, items []protocol.ResponseItem
 	}
 	return first, items
 }
-
-func isSystem(role string) bool { return role == "developer" || role == "system" }
 
 // join returns two texts with an empty line between them.
 func join(a, b string) string {
