@@ -306,15 +306,6 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func TestApprovedForSessionIsRemembered(t *testing.T) {
-	call := providertest.Call(providertest.Shell("", "touch", "a"))
-	other := providertest.Call(providertest.Shell("", "touch", "b"))
-	b := setup(t, "", native.Limits{}, call, call, other, providertest.Say("ok"))
-	h := &host{exec: always(elicit.ApprovedForSession)}
-	turn(t, b.start(t, h, protocol.Config{}), say("go"))
-	diff(t, "questions, one for each command", 2, h.asked)
-}
-
 func TestParallelCallsAndTheirText(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Turn{
 		Text: []string{"Looking ", "around."},

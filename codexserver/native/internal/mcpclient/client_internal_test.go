@@ -90,23 +90,21 @@ func TestToolsOfAllPages(t *testing.T) {
 	}
 }
 
-func TestEndlessPagesEnd(t *testing.T) {
-	c := open(t, serve(t, `{"tools":{}}`, `{"name":"again"}`), config.MCPServer{})
-	if n := len(c.Tools); n != maxPages {
-		t.Errorf("%d tools, want one of each of %d pages", n, maxPages)
-	}
-}
-
-func TestManyTools(t *testing.T) {
-	page := strings.TrimSuffix(strings.Repeat(`{"name":"x"},`, 999), ",")
-	if n := len(open(t, serve(t, `{"tools":{}}`, page, `{"name":"a"},{"name":"b"}`), config.MCPServer{}).Tools); n != 1000 {
-		t.Errorf("%d tools, want 1000", n)
-	}
-}
-
-func TestServerWithoutTools(t *testing.T) {
-	if n := len(open(t, serve(t, `{}`), config.MCPServer{}).Tools); n != 0 {
-		t.Errorf("%d tools", n)
+// TestBounds has lists of tools that end only by our limits, and a server without tools.
+func TestBounds(t *testing.T) {
+	page := strings.TrimSuffix(strings.Repeat(`{"name":"x"},`, maxTools-1), ",")
+	for _, tt := range []struct {
+		capabilities string
+		pages        []string
+		want         int
+	}{
+		{`{"tools":{}}`, []string{`{"name":"again"}`}, maxPages}, // each page names another one
+		{`{"tools":{}}`, []string{page, `{"name":"a"},{"name":"b"}`}, maxTools},
+		{`{}`, []string{`{"name":"a"}`}, 0},
+	} {
+		if n := len(open(t, serve(t, tt.capabilities, tt.pages...), config.MCPServer{}).Tools); n != tt.want {
+			t.Errorf("%d tools, want %d", n, tt.want)
+		}
 	}
 }
 

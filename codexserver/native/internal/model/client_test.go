@@ -178,18 +178,6 @@ func TestChatStreams(t *testing.T) {
 			delta(`{"tool_calls":[{"index":1,"function":{"arguments":"{\"y\""}},{"index":0,"function":{"arguments":"{\"x\":"}}]}`),
 			delta(`{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]}`), delta(`{"tool_calls":[{"index":1,"function":{"arguments":":2}"}}]}`), chatDone),
 			want: []protocol.ResponseItem{call("a", "f", `{"x":1}`), call("b", "g", `{"y":2}`)}},
-		{name: "whole calls that all have index 0", stream: sse(
-			delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`),
-			delta(`{"tool_calls":[{"index":0,"id":"b","function":{"name":"f","arguments":"{}"}}]}`), chatDone),
-			want: []protocol.ResponseItem{call("a", "f", "{}"), call("b", "f", "{}")}},
-		{name: "calls without index", stream: sse(
-			delta(`{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{"}}]}`), delta(`{"tool_calls":[{"function":{"arguments":"}"}}]}`),
-			delta(`{"tool_calls":[{"id":"b","function":{"name":"g","arguments":"{}"}}]}`), chatDone),
-			want: []protocol.ResponseItem{call("a", "f", "{}"), call("b", "g", "{}")}},
-		{name: "the name in each piece", stream: sse(
-			delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}]}`),
-			delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"}"}}]}`), chatDone),
-			want: []protocol.ResponseItem{call("a", "f", "{}")}},
 		{name: "arguments as an object", stream: sse(delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":{"x":1}}}]}`), chatDone),
 			want: []protocol.ResponseItem{call("a", "f", `{"x":1}`)}},
 		{name: "reasoning in each spelling", stream: sse(delta(`{"reasoning":"a"}`), delta(`{"reasoning_content":"b"}`), delta(`{"reasoning":{"text":"c"}}`), delta(`{"content":"d"}`), chatDone),

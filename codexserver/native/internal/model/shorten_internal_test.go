@@ -4,25 +4,10 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 )
-
-// TestShorten checks that a rune is not split.
-func TestShorten(t *testing.T) {
-	for n := range 4 {
-		if got := shorten(strings.Repeat("x", n) + strings.Repeat("€", 1000)); !utf8.ValidString(got) {
-			t.Errorf("after %d bytes: it ends with %q", n, got[len(got)-8:])
-		}
-	}
-}
 
 // TestBounds has texts that are as long as they may be, and longer ones.
 func TestBounds(t *testing.T) {
-	for n, want := range map[int]int{2000: 2000, 2001: 2000 + len("…"), 5000: 2000 + len("…")} {
-		if got := shorten(strings.Repeat("x", n)); len(got) != want {
-			t.Errorf("%d bytes become %d", n, len(got))
-		}
-	}
 	const full = "prompt is too long"
 	for _, tt := range []struct {
 		status int
