@@ -298,6 +298,108 @@ func TestApprovedOnce(t *testing.T) {
 	}
 }
 
+// TestItemsWithOneID has the model give its patch the id of another one, in its own thread or in that of a sub-agent. A
+// question shows the patch that it is about, or is declined.
+func TestItemsWithOneID(t *testing.T) {
+	another := strings.Replace(patchItem, "x\\n", "y\\n", 1)
+	ended := strings.Replace(patchItem, "inProgress", "failed", 1)
+	for name, tt := range map[string]struct {
+		play func(*run)
+		of   string // whose patch is asked about
+		want string // the content that the question shows, "" for none
+	}{
+		"of a sub-agent": {func(r *run) {
+			withAgent(r)
+			r.item(threadID, turnID, patchItem)
+			r.item(agentID, "agent-turn", another)
+		}, ofTurn, "x\n"},
+		"of the conversation": {func(r *run) {
+			withAgent(r)
+			r.item(agentID, "agent-turn", another)
+			r.item(threadID, turnID, patchItem)
+		}, ofAgent, "y\n"},
+		"of another patch": {func(r *run) { r.item(threadID, turnID, another); r.item(threadID, turnID, patchItem) }, ofTurn, ""},
+		"of the third": {func(r *run) {
+			r.item(threadID, turnID, another)
+			r.item(threadID, turnID, patchItem)
+			r.item(threadID, turnID, patchItem)
+		}, ofTurn, ""},
+		"reported twice": {func(r *run) { r.item(threadID, turnID, patchItem); r.item(threadID, turnID, patchItem) }, ofTurn, "x\n"},
+		"of one that has ended": {func(r *run) {
+			r.item(threadID, turnID, patchItem)
+			r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":%s}`, threadID, turnID, ended)
+			r.item(threadID, turnID, another)
+		}, ofTurn, "y\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shown, answer := "", ""
+			h := &recorder{patch: func(_ context.Context, q protocol.PatchApprovalRequest) elicit.Outcome {
+				shown = q.Changes["/repo/a"].Add.Content
+				return elicit.Outcome{Decision: elicit.Approved}
+			}}
+			if err := turn(t, h, func(r *run) {
+				tt.play(r)
+				answer = r.ask(askPatch, "%s", strings.Replace(patchParams, ofTurn, tt.of, 1))
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if want := map[bool]string{true: `{"decision":"accept"}`, false: denied}[tt.want != ""]; shown != tt.want || answer != want {
+				t.Errorf("shown %q, want %q; answered %s, want %s", shown, tt.want, answer, want)
+			}
+		})
+	}
+}
+
+// TestQuestionsWithOneID asks two questions whose items have one id, the second while the first is open or has just been
+// approved, as by a rule. Codex would count an approval of the one for the other, so both are declined.
+func TestQuestionsWithOneID(t *testing.T) {
+	const (
+		accepted = `{"decision":"accept"}`
+		first    = `{` + ofTurn + `,"itemId":"c1","command":"make","cwd":"/work"%s}`
+	)
+	for name, tt := range map[string]struct {
+		slow           bool   // the first is answered when it is withdrawn, by an approval
+		more           string // of the first
+		method, params string // of the second
+		answers        [2]string
+	}{
+		"a command approved at once": {false, "", askCommand, execParams, [2]string{denied, denied}},
+		"a command that waits":       {true, "", askCommand, execParams, [2]string{denied, denied}},
+		"a patch":                    {false, "", askPatch, strings.Replace(patchParams, "p1", "c1", 1), [2]string{denied, denied}},
+		"permissions":                {false, "", askMore, strings.Replace(moreParams, `"x"`, `"c1"`, 1), [2]string{denied, `{"permissions":{},"scope":"turn"}`}},
+		"of a sub-agent":             {false, "", askCommand, strings.Replace(execParams, ofTurn, ofAgent, 1), [2]string{accepted, accepted}},
+		"an approval of its own":     {false, `,"approvalId":"a1"`, askCommand, execParams, [2]string{accepted, accepted}},
+		"no approval of its own":     {false, `,"approvalId":null`, askCommand, execParams, [2]string{denied, denied}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := decide(elicit.Approved)
+			h.exec = func(ctx context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
+				if tt.slow && q.Command[0] == "make" {
+					<-ctx.Done()
+				}
+				return elicit.Outcome{Decision: elicit.Approved}
+			}
+			var answers [2]string
+			if err := turn(t, h, func(r *run) {
+				withAgent(r)
+				var asked sync.WaitGroup
+				asked.Go(func() { answers[0] = r.ask(askCommand, first, tt.more) })
+				time.Sleep(20 * time.Millisecond)
+				asked.Go(func() { answers[1] = r.ask(tt.method, "%s", tt.params) })
+				asked.Wait()
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.answers, answers); diff != "" {
+				t.Errorf("answers (-want +got):\n%s", diff)
+			}
+			if told := h.count("background_event"); (told == 1) != (tt.answers[0] == denied) {
+				t.Errorf("the client was told %d times", told)
+			}
+		})
+	}
+}
+
 // TestWithdrawnQuestion checks that the answer to a withdrawn question approves nothing.
 func TestWithdrawnQuestion(t *testing.T) {
 	asked, got := 0, ""

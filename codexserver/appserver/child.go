@@ -183,11 +183,13 @@ func (c *child) clientOptions(o *Options) *appclient.Options {
 		Capabilities: apptypes.Capabilities{ExperimentalAPI: true, RequiredHumanApproval: true},
 		Answers: appclient.Answers{
 			Command: answer(c, apptypes.AskItemCommandExecutionRequestApproval,
-				func(p *apptypes.CommandApproval) about { return about{p.ThreadID, p.TurnID, p.ItemID} }, (*question).command),
+				func(p *apptypes.CommandApproval) about {
+					return about{p.ThreadID, p.TurnID, p.ItemID, strings.TrimPrefix(string(p.ApprovalID), "null")} // text, or null
+				}, (*question).command),
 			Patch: answer(c, apptypes.AskItemFileChangeRequestApproval,
-				func(p *apptypes.FileApproval) about { return about{p.ThreadID, p.TurnID, p.ItemID} }, (*question).fileChange),
+				func(p *apptypes.FileApproval) about { return about{p.ThreadID, p.TurnID, p.ItemID, ""} }, (*question).fileChange),
 			Permissions: answer(c, apptypes.AskItemPermissionsRequestApproval,
-				func(p *apptypes.Permissions) about { return about{p.ThreadID, p.TurnID, p.ItemID} }, (*question).permissions),
+				func(p *apptypes.Permissions) about { return about{p.ThreadID, p.TurnID, p.ItemID, ""} }, (*question).permissions),
 			Input: answer(c, apptypes.AskItemToolRequestUserInput,
 				func(p *apptypes.UserInput) about { return about{threadID: p.ThreadID, turnID: p.TurnID} }, (*question).userInput),
 			Elicit: answer(c, apptypes.AskMCPServerElicitationRequest,

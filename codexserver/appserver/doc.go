@@ -46,6 +46,10 @@
 // cannot ask, a late answer. Questions of one MCP server, or of the model, come one after the
 // other. An answer that aborts ends the whole turn, even if a sub-agent asked.
 //
+// The model chooses the id of an item, and Codex counts an answer for the question with that id that came
+// last. So questions that are open at the same time with one id are declined. An approval waits for such a
+// question for at most a tenth of a second, which only one without a person feels.
+//
 // The answer to the app-server has no room for a reason. So the engine sends the reason,
 // what a person wrote or why no person was asked, as input to the turn before it declines.
 //

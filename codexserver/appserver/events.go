@@ -3,6 +3,7 @@ package appserver
 import (
 	"cmp"
 	stdjson "encoding/json"
+	"reflect"
 	"strings"
 	"time"
 
@@ -21,13 +22,26 @@ type openItem struct {
 	item  apptypes.Item
 	held  bool
 	timer *time.Timer // releases it
+	twice bool        // another item with its id was open, so a question may be about either
 }
 
+// itemKey names an item. The model chooses the id, and a sub-agent may choose the same.
+type itemKey struct{ thread, id string }
+
 // hold records an item that has started, and holds back its event.
-func (r *turn) hold(it apptypes.Item) *openItem {
-	o := &openItem{item: it, held: true, timer: time.AfterFunc(holdBack, func() { r.release(it.ID, false) })}
-	r.seen.open[it.ID] = o
+func (r *turn) hold(key itemKey, it apptypes.Item) *openItem {
+	o := &openItem{item: it, held: true, timer: time.AfterFunc(holdBack, func() { r.release(key, false) })}
+	if was := r.seen.open[key]; was != nil {
+		was.timer.Stop()
+		o.twice = was.twice || !sameAct(&was.item, &it)
+	}
+	r.seen.open[key] = o
 	return o
+}
+
+// sameAct reports whether a question about two items shows the same.
+func sameAct(a, b *apptypes.Item) bool {
+	return a.Command == b.Command && a.Cwd == b.Cwd && reflect.DeepEqual(a.Changes, b.Changes)
 }
 
 // notification emits the events of a notification of the turn's thread, or none.
@@ -37,10 +51,11 @@ func (r *turn) notification(method string, n *apptypes.Note) {
 		if n.Item == nil {
 			break
 		}
+		key := itemKey{n.ThreadID, n.Item.ID}
 		if method == apptypes.NoteItemStarted {
-			r.itemStarted(*n.Item)
+			r.itemStarted(key, *n.Item)
 		} else {
-			r.itemCompleted(*n.Item)
+			r.itemCompleted(key, *n.Item)
 		}
 	case apptypes.NoteItemAgentMessageDelta:
 		r.seen.coming.WriteString(n.Delta)
@@ -52,7 +67,7 @@ func (r *turn) notification(method string, n *apptypes.Note) {
 	case apptypes.NoteItemReasoningTextDelta:
 		r.host.Emit(protocol.AgentReasoningRawContentDelta{Delta: n.Delta})
 	case apptypes.NoteItemCommandExecutionOutputDelta:
-		r.begins(n.ItemID)
+		r.begins(itemKey{n.ThreadID, n.ItemID})
 		r.host.Emit(protocol.ExecCommandOutputDelta{CallID: n.ItemID, Stream: protocol.Stdout, Chunk: []byte(n.Delta)})
 	case apptypes.NoteTurnDiffUpdated:
 		if n.Diff != r.seen.diff {
@@ -74,10 +89,10 @@ func (r *turn) notification(method string, n *apptypes.Note) {
 }
 
 // itemStarted translates the start of an item.
-func (r *turn) itemStarted(it apptypes.Item) {
+func (r *turn) itemStarted(key itemKey, it apptypes.Item) {
 	switch it.Type {
 	case apptypes.ThreadItemCommandExecution, apptypes.ThreadItemFileChange:
-		r.hold(it)
+		r.hold(key, it)
 	case apptypes.ThreadItemMCPToolCall:
 		r.host.Emit(protocol.MCPToolCallBegin{CallID: it.ID, Invocation: invocation(&it)})
 	case apptypes.ThreadItemWebSearch:
@@ -86,19 +101,19 @@ func (r *turn) itemStarted(it apptypes.Item) {
 }
 
 // begins emits the event that was held back for an item, once.
-func (r *turn) begins(id string) {
-	o := r.seen.open[id]
+func (r *turn) begins(key itemKey) {
+	o := r.seen.open[key]
 	if o == nil || !o.held {
 		return
 	}
 	o.held = false
 	it := &o.item
 	if it.Type == apptypes.ThreadItemFileChange {
-		r.host.Emit(protocol.PatchApplyBegin{CallID: id, AutoApproved: !r.seen.asked[id], Changes: fileChanges(it.Changes)})
+		r.host.Emit(protocol.PatchApplyBegin{CallID: key.id, AutoApproved: !r.seen.asked[key], Changes: fileChanges(it.Changes)})
 		return
 	}
 	r.host.Emit(protocol.ExecCommandBegin{
-		CallID: id, Command: splitCommand(it.Command), Cwd: it.Cwd, ParsedCmd: parsedCommands(it.CommandActions),
+		CallID: key.id, Command: splitCommand(it.Command), Cwd: it.Cwd, ParsedCmd: parsedCommands(it.CommandActions),
 	})
 }
 
@@ -144,7 +159,7 @@ func said(it *apptypes.Item) (all []protocol.EventMsg) {
 }
 
 // itemCompleted translates the end of an item.
-func (r *turn) itemCompleted(it apptypes.Item) {
+func (r *turn) itemCompleted(key itemKey, it apptypes.Item) {
 	for _, m := range said(&it) {
 		if u, is := m.(protocol.UserMessage); !is || r.letters.read(&u) {
 			r.host.Emit(m)
@@ -158,7 +173,7 @@ func (r *turn) itemCompleted(it apptypes.Item) {
 			r.seen.final = &it.Text
 		}
 	case apptypes.ThreadItemCommandExecution, apptypes.ThreadItemFileChange:
-		r.ran(it)
+		r.ran(key, it)
 	case apptypes.ThreadItemMCPToolCall:
 		r.host.Emit(protocol.MCPToolCallEnd{
 			CallID: it.ID, Invocation: invocation(&it), Duration: milliseconds(it.DurationMs), Result: toolResult(&it),
@@ -172,20 +187,20 @@ func (r *turn) itemCompleted(it apptypes.Item) {
 
 // ran translates the end of a command or a patch. If it was declined, it never began. Then
 // there is only an event if Codex declined it by itself.
-func (r *turn) ran(it apptypes.Item) {
-	o := r.seen.open[it.ID]
+func (r *turn) ran(key itemKey, it apptypes.Item) {
+	o := r.seen.open[key]
 	if o == nil { // no start was reported
-		o = r.hold(it)
+		o = r.hold(key, it)
 	}
 	o.timer.Stop()
-	defer delete(r.seen.open, it.ID)
+	defer delete(r.seen.open, key)
 	if it.Status == apptypes.CommandExecutionStatusDeclined && o.held {
-		if !r.seen.asked[it.ID] {
+		if !r.seen.asked[key] {
 			r.host.Emit(declined(it))
 		}
 		return
 	}
-	r.begins(it.ID)
+	r.begins(key)
 	if it.Type == apptypes.ThreadItemFileChange {
 		end := protocol.PatchApplyEnd{CallID: it.ID, Success: it.Status == apptypes.PatchApplyStatusCompleted}
 		if end.Success {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -27,12 +28,30 @@ type question struct {
 	turn  *turn
 	agent string // the path of the sub-agent that asks; "" for the conversation itself
 	ctx   context.Context
+	stop  context.CancelFunc // ends ctx, after which no answer approves
+	alone time.Time          // when an approval may be sent, see twinTime
 }
 
-// about is what a request is about, by ids.
-type about struct{ threadID, turnID, itemID string }
+// about is what a request is about, by ids. An item may have several approvals, which then have ids of their own, as JSON.
+type about struct{ threadID, turnID, itemID, approvalID string }
 
-var errNobody = errors.New("it belongs to no running turn")
+func (a *about) item() itemKey { return itemKey{a.threadID, a.itemID} }
+
+// answered names the question for which Codex counts an answer.
+func (a *about) answered() itemKey { return itemKey{a.threadID, cmp.Or(a.approvalID, a.itemID)} }
+
+var (
+	errNobody = errors.New("it belongs to no running turn")
+	errTwice  = errors.New("two items have its id, so what it is about is not known")
+	errTwins  = errors.New("another question has its id, so that an answer could count for either")
+)
+
+// twinTime is how long an approval waits at least for another question with its id. The model chooses the id of an item,
+// and Codex counts an answer for the question with the id that came last: of two calls in one response, an approval
+// of the one would run the other. So questions that are open at the same time with one id are declined. They come
+// within milliseconds, but a rule may approve the first before the second has arrived. The time is not always
+// the same, so that a provider cannot send the second call just when it is over.
+const twinTime = 50 * time.Millisecond
 
 // answer returns the function that answers the questions of a method. With an error, nothing is allowed. Several
 // questions of a turn may be open at a time.
@@ -44,15 +63,15 @@ func answer[P, R any](c *child, method string, of func(*P) about, decide func(*q
 			}
 		}()
 		a, err := c.ask(ctx, of(p))
-		if err != nil {
+		if a == nil {
 			return answer, err
 		}
-		ctx, stop := context.WithCancel(ctx)
-		defer stop()
-		defer context.AfterFunc(a.turn.ctx, stop)()
-		a.ctx = ctx
-		answer, err = decide(a, p)
-		if err != nil && ctx.Err() == nil && !errors.Is(err, slots.ErrFull) { // an event for each would be as many
+		defer a.close()
+		defer context.AfterFunc(a.turn.ctx, a.stop)()
+		if err == nil {
+			answer, err = decide(a, p)
+		}
+		if err != nil && a.ctx.Err() == nil && !errors.Is(err, slots.ErrFull) { // an event for each would be as many
 			a.turn.report(protocol.BackgroundEvent{
 				Message: "refused " + method + " of Codex: " + err.Error(),
 				Refused: &protocol.Refused{Tool: method, Cwd: a.turn.grant.Cwd, Reason: err.Error()},
@@ -62,8 +81,8 @@ func answer[P, R any](c *child, method string, of func(*P) about, decide func(*q
 	}
 }
 
-// ask finds the turn of a request. It returns an error, and the request is declined, if the turn takes no question
-// any more, since it has ended or an earlier answer aborted it.
+// ask finds the turn of a request. It returns no question, and the request is declined, if the turn takes none any more,
+// since it has ended or an earlier answer aborted it. With an error, the question is declined, too, and the client is told.
 func (c *child) ask(ctx context.Context, what about) (*question, error) {
 	t := c.find(what.threadID)
 	if t == nil || ctx.Err() != nil { // withdrawn already
@@ -78,8 +97,31 @@ func (c *child) ask(ctx context.Context, what about) (*question, error) {
 	if r.ended {
 		return nil, errNobody
 	}
-	r.seen.asked[what.itemID] = true
-	return &question{about: what, turn: r, agent: t.agent}, r.aborted
+	r.seen.asked[what.item()] = true
+	if r.aborted != nil {
+		return nil, r.aborted
+	}
+	a := &question{about: what, turn: r, agent: t.agent, alone: time.Now().Add(twinTime + rand.N(twinTime))}
+	a.ctx, a.stop = context.WithCancel(ctx)
+	if what.itemID == "" { // of an MCP server or the model
+		return a, nil
+	}
+	if twin := r.seen.questions[what.answered()]; twin != nil {
+		twin.stop()
+		return a, errTwins
+	}
+	r.seen.questions[what.answered()] = a
+	return a, nil
+}
+
+// close ends a question whose answer is about to be sent.
+func (a *question) close() {
+	a.stop()
+	a.turn.mu.Lock()
+	defer a.turn.mu.Unlock()
+	if key := a.about.answered(); a.turn.seen.questions[key] == a {
+		delete(a.turn.seen.questions, key)
+	}
 }
 
 // decided does what follows from a decision about what, and returns the answer for the app-server. Every unknown
@@ -97,6 +139,12 @@ func (a *question) decided(what string, out elicit.Outcome) string {
 		r.interrupt()
 	}
 	a.explain(what, out)
+	if out.Decision.Approves() && a.about.itemID != "" {
+		select {
+		case <-time.After(time.Until(a.alone)):
+		case <-a.ctx.Done():
+		}
+	}
 	r.mu.Lock()
 	aborted := r.aborted != nil
 	r.mu.Unlock()
@@ -106,7 +154,7 @@ func (a *question) decided(what string, out elicit.Outcome) string {
 	case a.ctx.Err() != nil:
 		return decline
 	case out.Decision == elicit.Approved, out.Decision == elicit.ApprovedForSession:
-		r.release(a.about.itemID, true)
+		r.release(a.about.item(), true)
 		return accept
 	}
 	return decline
@@ -162,7 +210,10 @@ func (a *question) command(p *apptypes.CommandApproval) (none apptypes.Decision,
 	if len(p.AdditionalPermissions) > 0 && string(p.AdditionalPermissions) != "null" {
 		return none, errors.New("it asks for further permissions, which a question about a command does not show")
 	}
-	q := a.execApproval(p)
+	q, err := a.execApproval(p)
+	if err != nil {
+		return none, err
+	}
 	if len(q.Command) == 0 {
 		return none, errors.New("it names no command")
 	}
@@ -185,8 +236,11 @@ func (a *question) command(p *apptypes.CommandApproval) (none apptypes.Decision,
 
 // fileChange decides about a patch. It returns an error for one whose changes it cannot show.
 func (a *question) fileChange(p *apptypes.FileApproval) (none apptypes.Decision, err error) {
-	o := a.item()
-	if o == nil || len(o.Changes) == 0 {
+	o, err := a.item()
+	if err != nil {
+		return none, err
+	}
+	if len(o.Changes) == 0 {
 		return none, errors.New("its changes were not announced")
 	}
 	if err := shows(o.Changes); err != nil {
@@ -210,14 +264,18 @@ func (a *question) permissions(p *apptypes.Permissions) (apptypes.PermissionsRep
 	return apptypes.PermissionsReply{Permissions: p.Permissions, Scope: apptypes.PermissionGrantScopeTurn}, nil
 }
 
-// item returns a copy of the open item that the question is about, or nil.
-func (a *question) item() *apptypes.Item {
+// item returns a copy of the open item that the question is about, an empty one if none is open.
+func (a *question) item() (*apptypes.Item, error) {
 	a.turn.mu.Lock()
 	defer a.turn.mu.Unlock()
-	if o := a.turn.seen.open[a.about.itemID]; o != nil {
-		return new(o.item)
+	switch o := a.turn.seen.open[a.about.item()]; {
+	case o == nil:
+		return &apptypes.Item{}, nil
+	case o.twice:
+		return nil, errTwice
+	default:
+		return new(o.item), nil
 	}
-	return nil
 }
 
 // The decisions. Those about commands and patches and those about elicitations are the same words.
@@ -239,8 +297,11 @@ func (a *question) asker() (about []string) {
 }
 
 // execApproval returns the question about a command.
-func (a *question) execApproval(p *apptypes.CommandApproval) protocol.ExecApprovalRequest {
-	o := cmp.Or(a.item(), &apptypes.Item{})
+func (a *question) execApproval(p *apptypes.CommandApproval) (protocol.ExecApprovalRequest, error) {
+	o, err := a.item()
+	if err != nil {
+		return protocol.ExecApprovalRequest{}, err
+	}
 	r := protocol.ExecApprovalRequest{CallID: p.ItemID, Cwd: cmp.Or(p.Cwd, o.Cwd)}
 	r.Human = p.Kind == apptypes.CommandExecutionApprovalKindHumanCommand
 	line := cmp.Or(p.Command, o.Command)
@@ -270,7 +331,7 @@ func (a *question) execApproval(p *apptypes.CommandApproval) protocol.ExecApprov
 	r.Human = r.Human || elsewhere != "" || more != ""
 	r.Reason = reason(about, p.Reason)
 	r.FromEngine = len(about) > 0 && p.Reason == ""
-	return r
+	return r, nil
 }
 
 // place returns words about where a command would run, "" for the app-server's own machine.

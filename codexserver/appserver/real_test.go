@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -221,6 +222,46 @@ func TestRealApprovals(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestRealItemsWithOneID has the model give two calls of a response the same id. The real Codex asks about both at once, and
+// counts an answer for the one that came last. What nobody approved is not done.
+func TestRealItemsWithOneID(t *testing.T) {
+	tool := func(arguments map[string]any) providertest.ToolCall {
+		return providertest.Tool("c1", "exec_command", arguments)
+	}
+	for name, call := range map[string]func(file string) providertest.ToolCall{
+		"command": func(file string) providertest.ToolCall {
+			return tool(map[string]any{"cmd": "touch " + file, "sandbox_permissions": "require_escalated", "justification": "to write"})
+		},
+		"patch": func(file string) providertest.ToolCall {
+			return tool(map[string]any{"cmd": "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: " + file + "\n+x\n*** End Patch\nEOF\n"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReal(t, "approval_policy = \"on-request\"\nsandbox_mode = \"read-only\"", providertest.Call(call("made.txt"), call("other.txt")), report)
+			approves := func(shown string) elicit.Outcome { // as a rule does: at once
+				if strings.Contains(shown, "made.txt") {
+					return elicit.Outcome{Decision: elicit.Approved}
+				}
+				return elicit.Outcome{Decision: elicit.Denied}
+			}
+			h := &recorder{
+				exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
+					return approves(fmt.Sprint(q.Command))
+				},
+				patch: func(_ context.Context, q protocol.PatchApprovalRequest) elicit.Outcome {
+					return approves(fmt.Sprint(slices.Collect(maps.Keys(q.Changes))))
+				},
+			}
+			if err := r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(filepath.Join(r.cwd, "other.txt")); err == nil {
+				t.Errorf("other.txt was made: %v", h.types())
+			}
+		})
 	}
 }
 

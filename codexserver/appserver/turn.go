@@ -57,14 +57,15 @@ type turn struct {
 
 // reported is what the app-server has reported of a turn.
 type reported struct {
-	open   map[string]*openItem // items that have started and not completed
-	asked  map[string]bool      // the commands and patches that were asked about
-	diff   string               // the last one emitted
-	last   *string              // the model's last message
-	final  *string              // the last message that the model marked as its answer
-	coming strings.Builder      // the message that is being written
-	usage  *protocol.TokenUsageInfo
-	failed *apptypes.TurnError // of an error notification
+	open      map[itemKey]*openItem // items that have started and not completed
+	asked     map[itemKey]bool      // the commands and patches that were asked about
+	questions map[itemKey]*question // the open ones about items, by what Codex counts an answer for
+	diff      string                // the last one emitted
+	last      *string               // the model's last message
+	final     *string               // the last message that the model marked as its answer
+	coming    strings.Builder       // the message that is being written
+	usage     *protocol.TokenUsageInfo
+	failed    *apptypes.TurnError // of an error notification
 }
 
 var errTurnEnded = errors.New("the turn has ended")
@@ -73,7 +74,7 @@ var errTurnEnded = errors.New("the turn has ended")
 func newTurn(ctx context.Context, host engine.Host) *turn {
 	r := &turn{
 		host: host, started: make(chan struct{}), counted: make(chan struct{}),
-		agents: map[string]string{}, seen: reported{open: map[string]*openItem{}, asked: map[string]bool{}},
+		agents: map[string]string{}, seen: reported{open: map[itemKey]*openItem{}, asked: map[itemKey]bool{}, questions: map[itemKey]*question{}},
 	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	r.interrupt = sync.OnceValue(r.ends)
@@ -216,11 +217,11 @@ func (r *turn) whole(ctx context.Context) {
 
 // release emits the event that begins an item, if it is still held back. An
 // item that was asked about waits for the decision.
-func (r *turn) release(itemID string, decided bool) {
+func (r *turn) release(key itemKey, decided bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.ended && (decided || !r.seen.asked[itemID]) {
-		r.begins(itemID)
+	if !r.ended && (decided || !r.seen.asked[key]) {
+		r.begins(key)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // them.
 type CommandApproval struct {
 	AdditionalPermissions           json.RawMessage `json:"additionalPermissions,omitzero"`
-	ApprovalID                      json.RawMessage `json:"approvalId,omitzero"`         // not used
+	ApprovalID                      json.RawMessage `json:"approvalId,omitzero"`
 	AvailableDecisions              json.RawMessage `json:"availableDecisions,omitzero"` // not used
 	Command                         string          `json:"command,omitzero"`
 	CommandActions                  json.RawMessage `json:"commandActions,omitzero"` // not used
