@@ -105,14 +105,14 @@ func (r *fixture) push() {
 	r.git("push", "-q", "origin", "main")
 }
 
-// uncommitted returns the diff of the uncommitted changes of the repository that contains dir.
-func uncommitted(t testing.TB, dir string, scratch git.Scratch) (string, error) {
-	t.Helper()
-	c, err := git.Review(t.Context(), dir, scratch, protocol.ReviewUncommitted, "")
-	if err != nil {
-		return "", err
-	}
-	return c.Diff, nil
+// scratch is where git works. Programs in the folders for temporary files count as any others.
+func scratch(t testing.TB) git.Scratch {
+	return git.Scratch{Dir: t.TempDir(), Programs: &box.Programs{Temporary: []string{}}}
+}
+
+// review reviews changes of the repository.
+func (r *fixture) review(target protocol.ReviewTarget, revision string) (*git.Changes, error) {
+	return git.Review(r.t.Context(), r.dir, scratch(r.t), target, revision)
 }
 
 // setting is a line of a configuration.

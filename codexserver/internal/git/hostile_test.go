@@ -157,14 +157,14 @@ func TestHostileRepository(t *testing.T) {
 				t.Errorf("changes %q, want %q among them", got, want)
 			}
 
-			info := git.Head(t.Context(), r.dir, git.Scratch{Dir: t.TempDir()})
+			info := git.Head(t.Context(), r.dir, scratch(t))
 			if info == nil || info.CommitHash == "" || info.Branch != "main" || info.RepositoryURL == "" {
 				t.Errorf("%+v", info)
 			}
 			const changed = "diff --git a/a.txt b/a.txt\nindex a71c015..8ab457a 100644\n--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n \n-one\n+two\n"
 			const added = "diff --git a/b.txt b/b.txt\nnew file mode 100644\nindex 0000000..3e75765\n--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+new\n"
 			for target, want := range map[protocol.ReviewTarget]string{protocol.ReviewUncommitted: changed + added, protocol.ReviewBase: changed, protocol.ReviewCommit: "*"} {
-				c, err := git.Review(t.Context(), r.dir, git.Scratch{Dir: t.TempDir()}, target, "main")
+				c, err := r.review(target, "main")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -208,13 +208,13 @@ func TestSpecialGitFiles(t *testing.T) {
 					t.Fatal(err)
 				}
 				// For git, HEAD and commondir make a repository.
-				if info := git.Head(t.Context(), r.dir, git.Scratch{Dir: t.TempDir()}); info == nil && name != "HEAD" && name != "commondir" {
+				if info := git.Head(t.Context(), r.dir, scratch(t)); info == nil && name != "HEAD" && name != "commondir" {
 					t.Error("there is no repository")
 				}
-				if _, err := uncommitted(t, r.dir, git.Scratch{Dir: t.TempDir()}); err != nil && strings.Contains(err.Error(), "deadline") {
+				if _, err := r.in(t).review(protocol.ReviewUncommitted, ""); err != nil && strings.Contains(err.Error(), "deadline") {
 					t.Error(err)
 				}
-				s, err := git.Look(t.Context(), r.dir, &git.Options{Scratch: git.Scratch{Dir: t.TempDir()}})
+				s, err := git.Look(t.Context(), r.dir, &git.Options{Scratch: scratch(t)})
 				if err == nil {
 					err = s.Remove()
 				}

@@ -27,7 +27,7 @@ func TestChangesOf(t *testing.T) {
 	r := newRepo(t)
 	check := func(what string, target protocol.ReviewTarget, revision, want string) *git.Changes {
 		t.Helper()
-		c, err := git.Review(t.Context(), filepath.Join(r.dir), git.Scratch{Dir: t.TempDir()}, target, revision)
+		c, err := r.review(target, revision)
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
@@ -73,15 +73,15 @@ func TestChangesOf(t *testing.T) {
 	var wrong *git.RevisionError
 	for _, revision := range []string{"", "-", "--output=x", "-Sx", "nope", "main^{tree}", "main:a", "main..work", "main\x00", "a b\n"} {
 		for _, target := range []protocol.ReviewTarget{protocol.ReviewBase, protocol.ReviewCommit} {
-			if _, err := git.Review(t.Context(), r.dir, git.Scratch{Dir: t.TempDir()}, target, revision); !errors.As(err, &wrong) {
+			if _, err := r.review(target, revision); !errors.As(err, &wrong) {
 				t.Errorf("%s %q: %v", target, revision, err)
 			}
 		}
 	}
-	if _, err := git.Review(t.Context(), r.dir, git.Scratch{Dir: t.TempDir()}, protocol.ReviewBase, "main"); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "no commit in common") {
+	if _, err := r.review(protocol.ReviewBase, "main"); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "no commit in common") {
 		t.Errorf("nothing in common: %v", err)
 	}
-	if _, err := git.Review(t.Context(), t.TempDir(), git.Scratch{Dir: t.TempDir()}, protocol.ReviewUncommitted, ""); err == nil || !strings.Contains(err.Error(), "not in a git repository") {
+	if _, err := git.Review(t.Context(), t.TempDir(), scratch(t), protocol.ReviewUncommitted, ""); err == nil || !strings.Contains(err.Error(), "not in a git repository") {
 		t.Errorf("no repository: %v", err)
 	}
 }
@@ -102,8 +102,8 @@ func TestReviewOfOtherForms(t *testing.T) {
 		lay(r)
 		for _, tt := range []struct{ text, want string }{{"one\n", "+one\n"}, {"two\n", "-one\n+two\n"}} {
 			r.write("a.txt", tt.text)
-			if diff, err := uncommitted(t, r.dir, git.Scratch{Dir: t.TempDir()}); err != nil || !strings.Contains(diff, tt.want) {
-				t.Errorf("%s: %q, %v", name, diff, err)
+			if c, err := r.review(protocol.ReviewUncommitted, ""); err != nil || !strings.Contains(c.Diff, tt.want) {
+				t.Errorf("%s: %+v, %v", name, c, err)
 			}
 			r.commit(tt.text)
 		}
@@ -119,7 +119,7 @@ func TestChangesThatAreTooLong(t *testing.T) {
 	r.commit("first")
 	r.write("big", strings.Repeat("0123456789abcde\n", 17<<16))
 	r.write("new", "x\n")
-	c, err := git.Review(t.Context(), r.dir, git.Scratch{Dir: t.TempDir()}, protocol.ReviewUncommitted, "")
+	c, err := r.review(protocol.ReviewUncommitted, "")
 	if err != nil || !c.Cut || len(c.Diff) > 17<<20 || names(c.Diff) != "big new" {
 		t.Errorf("%v, %d bytes, %s", err, len(c.Diff), names(c.Diff))
 	}

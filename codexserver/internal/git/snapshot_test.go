@@ -15,8 +15,8 @@ import (
 // take takes a snapshot, which the test's end removes.
 func take(t *testing.T, dir string) *git.Before {
 	t.Helper()
-	scratch := filepath.Join(t.TempDir(), "scratch")
-	s, err := git.Look(t.Context(), dir, &git.Options{Scratch: git.Scratch{Dir: scratch}})
+	scratch := scratch(t)
+	s, err := git.Look(t.Context(), dir, &git.Options{Scratch: scratch})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func take(t *testing.T, dir string) *git.Before {
 		if err := s.Remove(); err != nil {
 			t.Error(err)
 		}
-		if left, _ := os.ReadDir(scratch); len(left) > 0 {
+		if left, _ := os.ReadDir(scratch.Dir); len(left) > 0 {
 			t.Errorf("left: %v", left)
 		}
 	})
@@ -124,19 +124,17 @@ func TestCompareIgnoresSnapshots(t *testing.T) {
 	r := newRepo(t)
 	r.write("a.txt", "one\n")
 	r.commit("first")
-	scratch := filepath.Join(r.dir, "tmp")
-	first, err := git.Look(t.Context(), r.dir, &git.Options{Scratch: git.Scratch{Dir: scratch}})
-	if err != nil {
-		t.Fatal(err)
+	var both []*git.Before
+	for range 2 {
+		s, err := git.Look(t.Context(), r.dir, &git.Options{Scratch: git.Scratch{Dir: filepath.Join(r.dir, "tmp")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Remove()
+		both = append(both, s)
 	}
-	defer first.Remove()
-	second, err := git.Look(t.Context(), r.dir, &git.Options{Scratch: git.Scratch{Dir: scratch}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer second.Remove()
 	r.write("u", "u\n")
-	for _, s := range []*git.Before{second, first} {
+	for _, s := range both {
 		if got, want := changes(t, s), "add >u +\n"; got != want {
 			t.Errorf("changes %q, want %q", got, want)
 		}

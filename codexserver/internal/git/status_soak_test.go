@@ -65,7 +65,7 @@ func TestTurnAgainstStatus(t *testing.T) {
 				r.git("--no-optional-locks", "status", "--short")
 				status = append(status, used(t)-begin)
 				begin = used(t)
-				s, err := git.Look(t.Context(), r.dir, &git.Options{Scratch: git.Scratch{Dir: t.TempDir()}})
+				s, err := git.Look(t.Context(), r.dir, &git.Options{Scratch: scratch(t)})
 				if err != nil {
 					t.Fatal(err)
 				}

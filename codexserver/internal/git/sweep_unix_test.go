@@ -53,7 +53,7 @@ func TestScratchSwept(t *testing.T) {
 	r := newRepo(t)
 	r.write("a", "one\n")
 	r.commit("x")
-	scratch := git.Scratch{Dir: t.TempDir()}
+	scratch := scratch(t)
 	done := make(chan struct{})
 	var sweeping sync.WaitGroup
 	defer sweeping.Wait()
