@@ -12,23 +12,16 @@ import (
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
-// ChangedError reports that a file or a folder was changed after the plan was made.
-type ChangedError struct {
-	// Path is the absolute path.
-	Path string
-}
-
-// Error implements error.
-func (e *ChangedError) Error() string {
-	return e.Path + " was changed after the patch was read; read it again"
+// errChanged reports that the file or the folder at a path was changed after the plan was made.
+func errChanged(path string) error {
+	return errors.New(path + " was changed after the patch was read; read it again")
 }
 
 // Apply writes the plan's files where they were when the plan was made. It follows no
 // symbolic link on the way, and makes missing folders.
 //
-// If a file or a folder above it was changed, Apply writes nothing and returns a
-// [*ChangedError]. If a file cannot be written, Apply restores the files that it has
-// written, and the error wraps an [*fs.PathError].
+// If a file or a folder above it was changed, Apply writes nothing. If a file cannot be written, Apply
+// restores the files that it has written, and the error wraps an [*fs.PathError].
 func (p *Plan) Apply() error {
 	for _, file := range p.files {
 		if err := file.check(); err != nil {
@@ -73,7 +66,7 @@ func (f *plannedFile) changed(err error) error {
 	var size *safefile.SizeError
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) || errors.Is(err, safefile.ErrReplaced) ||
 		errors.As(err, &kind) || errors.As(err, &size) {
-		return &ChangedError{Path: f.shown}
+		return errChanged(f.shown)
 	}
 	return err
 }
@@ -114,23 +107,24 @@ func (f *plannedFile) checkEntry(root *os.Root) error {
 // writer writes the files of one plan.
 type writer struct {
 	made map[string]*folder // by path
-	undo []func() error     // restores each file, in the order of writing
+	undo []undo             // in the order of writing
+}
+
+// undo restores a file or folder in a folder.
+type undo struct {
+	at *folder
+	do func(root *os.Root) error
 }
 
 // putBack undoes everything, the last first.
 func (w *writer) putBack() error {
 	var failed []error
-	for _, undo := range slices.Backward(w.undo) {
-		if err := undo(); err != nil {
+	for _, u := range slices.Backward(w.undo) {
+		if err := u.at.do(u.do); err != nil {
 			failed = append(failed, fmt.Errorf("put back: %w", err))
 		}
 	}
 	return errors.Join(failed...)
-}
-
-// undoIn appends what restores a file or folder in a folder.
-func (w *writer) undoIn(at *folder, undo func(root *os.Root) error) {
-	w.undo = append(w.undo, func() error { return at.do(undo) })
 }
 
 // put writes, makes or removes a file, unless it stays.
@@ -161,7 +155,7 @@ func (w *writer) write(f *plannedFile, root *os.Root) error {
 	if err != nil {
 		return err
 	}
-	w.undoIn(f.target.folder, func(root *os.Root) error {
+	w.undo = append(w.undo, undo{f.target.folder, func(root *os.Root) error {
 		file, err := safefile.OpenIn(root, f.target.name(), os.O_RDWR)
 		if err != nil {
 			return err
@@ -170,7 +164,7 @@ func (w *writer) write(f *plannedFile, root *os.Root) error {
 			return errors.Join(f.changed(nil), file.Close())
 		}
 		return errors.Join(file.Overwrite(*f.before), setMode(file, f.target.info.Mode().Perm()), file.Close())
-	})
+	}})
 	return errors.Join(file.Overwrite(*f.after), setMode(file, f.mode), file.Close())
 }
 
@@ -187,7 +181,7 @@ func (w *writer) makeFolder(f *plannedFile, at *folder, root *os.Root, name stri
 	if err := root.Mkdir(name, 0o777); err != nil {
 		return f.changed(err)
 	}
-	w.undoIn(at, func(root *os.Root) error { return root.Remove(name) })
+	w.undo = append(w.undo, undo{at, func(root *os.Root) error { return root.Remove(name) }})
 	info, err := root.Lstat(name)
 	if err != nil || !info.IsDir() {
 		return f.changed(err)
@@ -201,7 +195,7 @@ func (w *writer) create(f *plannedFile, at *folder, root *os.Root) error {
 	if err := fill(root, f.target.name(), *f.after, f.mode); err != nil {
 		return f.changed(err)
 	}
-	w.undoIn(at, func(root *os.Root) error { return root.Remove(f.target.name()) })
+	w.undo = append(w.undo, undo{at, func(root *os.Root) error { return root.Remove(f.target.name()) }})
 	return nil
 }
 
@@ -233,7 +227,7 @@ func (w *writer) remove(f *plannedFile, root *os.Root) error {
 	if err := root.Remove(name); err != nil {
 		return err
 	}
-	w.undoIn(f.entry.folder, func(root *os.Root) (err error) {
+	w.undo = append(w.undo, undo{f.entry.folder, func(root *os.Root) (err error) {
 		if f.entry.link != "" {
 			err = root.Symlink(f.entry.link, name)
 		} else {
@@ -243,6 +237,6 @@ func (w *writer) remove(f *plannedFile, root *os.Root) error {
 			f.entry.info, err = root.Lstat(name)
 		}
 		return err
-	})
+	}})
 	return nil
 }

@@ -135,8 +135,7 @@ func TestApplyAfterChange(t *testing.T) {
 			}
 			before := readTree(t, dir, dir)
 			err = p.Apply()
-			var changed *patch.ChangedError
-			named := errors.As(err, &changed) && strings.HasPrefix(changed.Path, dir)
+			named := err != nil && strings.HasPrefix(err.Error(), dir) && strings.HasSuffix(err.Error(), "read it again")
 			if (err == nil) != tt.applied || err != nil && !named && !strings.HasSuffix(name, "a circle of links") {
 				t.Errorf("error %v", err)
 			}

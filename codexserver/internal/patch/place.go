@@ -95,25 +95,24 @@ func lstat(path string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// do opens the folder for f. It fails with a [*ChangedError] if the path no longer leads there,
-// or leads through symbolic links.
+// do opens the folder for f. It fails if the path no longer leads there, or leads through symbolic links.
 func (f *folder) do(use func(root *os.Root) error) error {
 	if real, err := resolve(f.path, true); err != nil {
 		return err
 	} else if real != f.path {
-		return &ChangedError{Path: f.path}
+		return errChanged(f.path)
 	}
 	// With the dot, opening fails instead of blocking if the folder is now a named pipe.
 	root, err := os.OpenRoot(f.path + string(filepath.Separator) + ".")
 	if errors.Is(err, fs.ErrNotExist) {
-		return &ChangedError{Path: f.path}
+		return errChanged(f.path)
 	}
 	if err != nil {
 		return err
 	}
 	defer root.Close()
 	if info, err := root.Stat("."); err != nil || !os.SameFile(info, f.info) {
-		return &ChangedError{Path: f.path}
+		return errChanged(f.path)
 	}
 	return use(root)
 }
