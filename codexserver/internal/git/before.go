@@ -160,29 +160,24 @@ func (b *Before) Gaps() []Gap {
 // gaps returns where the comparison did not look.
 func (l *look) gaps(ignored []string) []Gap {
 	gaps := slices.Concat(l.before.unread, l.after.unread)
-	sort := func(a, b Gap) int { return cmp.Or(cmp.Compare(a.Why, b.Why), cmp.Compare(a.Path, b.Path)) }
-	slices.SortFunc(gaps, sort)
-	gaps = slices.Compact(gaps)
 	for _, c := range l.changes {
 		if c.filtered && c.Kind == Update {
 			gaps = append(gaps, Gap{c.Path, "a filter changes how git stores it, so its content may be the same"})
 		}
 	}
-	var repositories []Gap
 	for name, o := range l.before.others {
 		if o.why == otherRepository && o == l.after.others[name] {
-			repositories = append(repositories, Gap{name, o.why})
+			gaps = append(gaps, Gap{name, o.why})
 		}
 	}
-	slices.SortFunc(repositories, sort)
-	gaps = append(gaps, repositories...)
 	if why := ignoredWhy(ignored); why != "" {
 		gaps = append(gaps, Gap{"", why})
 	}
 	if isFalse(l.settings["filemode"]) {
 		gaps = append(gaps, Gap{"", "core.fileMode is false, so changed modes do not show"})
 	}
-	return gaps
+	slices.SortFunc(gaps, func(a, b Gap) int { return cmp.Or(cmp.Compare(a.Why, b.Why), cmp.Compare(a.Path, b.Path)) })
+	return slices.Compact(gaps)
 }
 
 // maxIgnored bounds the ignored files that a gap names.

@@ -76,7 +76,8 @@ func (l *look) diffIndex(ctx context.Context) error {
 	return err
 }
 
-// renames returns the option that says whether git looks for renames: only in the first folder.
+// renames returns the option that says whether git looks for renames: only in the first folder, because git
+// writes both names of a rename without the path of another.
 func (l *look) renames() string {
 	if l.at != "" {
 		return "--no-renames"
