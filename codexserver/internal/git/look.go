@@ -307,22 +307,17 @@ func (l *look) split(names []string, r *content) (present, gone []string, err er
 // store puts the named files of the working tree into the index.
 func (l *look) store(ctx context.Context, names []string, r *content) error {
 	present, gone, err := l.split(names, r)
-	if err == nil {
-		err = l.update(ctx, gone, "--force-remove")
-	}
 	if err != nil {
 		return err
 	}
-	add := []string{"--add", "--remove", "--replace"}
-	err = l.update(ctx, present, add...)
-	if err == nil || ctx.Err() != nil {
+	if err = l.update(ctx, gone, present); err == nil || ctx.Err() != nil {
 		return err
 	}
 	// Git fails at a file that cannot be read, or does not have the encoding that .gitattributes says.
 	encoded := 0
 	err = l.attributes(ctx, present, []string{"working-tree-encoding"}, func(name, _, value string) {
 		if value != "unspecified" && value != "unset" {
-			if encoded++; encoded > maxEncoded || l.update(ctx, []string{name}, add...) != nil {
+			if encoded++; encoded > maxEncoded || l.update(ctx, nil, []string{name}) != nil {
 				r.others[name] = other{notStored, r.seen[name]}
 			}
 		}
@@ -338,14 +333,28 @@ func (l *look) store(ctx context.Context, names []string, r *content) error {
 		}
 		return r.others[name].why != ""
 	})
-	return l.update(ctx, present, add...)
+	return l.update(ctx, gone, present)
 }
 
-// update changes the files of the index that are named.
-func (l *look) update(ctx context.Context, names []string, flags ...string) error {
-	if len(names) == 0 {
+// maxNames bounds the bytes of the names that git gets as arguments.
+const maxNames = 100 << 10
+
+// update takes the gone files out of the index, and puts the present ones into it as they are.
+func (l *look) update(ctx context.Context, gone, present []string) error {
+	args := []string{"update-index", "--force-remove"}
+	switch names := zeros(gone); {
+	case len(gone)+len(present) == 0:
 		return nil
+	case len(names) > maxNames:
+		if _, err := l.git(ctx, call{stdin: names}, append(args, "-z", "--stdin")...); err != nil {
+			return err
+		}
+	default: // in one call with the others
+		for _, name := range gone {
+			args = append(args, "./"+name) // it may begin with a hyphen
+		}
 	}
-	_, err := l.git(ctx, call{options: onePack, stdin: zeros(names)}, slices.Concat([]string{"update-index"}, flags, []string{"-z", "--stdin"})...)
+	args = append(args, "--no-force-remove", "--add", "--remove", "--replace", "-z", "--stdin")
+	_, err := l.git(ctx, call{options: onePack, stdin: zeros(present)}, args...)
 	return err
 }

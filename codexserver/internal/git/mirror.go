@@ -230,5 +230,11 @@ func (l *look) attributes(ctx context.Context, files, names []string, f func(fil
 	return nil
 }
 
-// zeros joins names as a command reads them from its input.
-func zeros(names []string) string { return strings.Join(names, "\x00") + "\x00" }
+// zeros returns names as a command reads them from its input.
+func zeros(names []string) string {
+	var b strings.Builder
+	for _, name := range names {
+		b.WriteString(name + "\x00")
+	}
+	return b.String()
+}
