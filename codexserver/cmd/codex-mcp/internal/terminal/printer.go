@@ -299,18 +299,13 @@ func (p *printer) ended() {
 func (p *printer) changes(changes map[string]protocol.FileChange, whole bool) {
 	for _, path := range slices.Sorted(maps.Keys(changes)) {
 		c := changes[path]
-		verb := "edit "
-		if c.Add != nil {
-			verb = "new file "
-		} else if c.Delete != nil {
-			verb = "delete "
-		}
+		verb := map[string]string{"add": "new file", "delete": "delete", "update": "edit"}[c.Kind()]
 		name := p.path(path)
-		if u := c.Update; u != nil && u.MovePath != nil {
-			name += " → " + p.path(*u.MovePath)
+		if to := c.MovedTo(); to != "" {
+			name += " → " + p.path(to)
 		}
 		added, removed := c.Lines()
-		p.line("", fmt.Sprintf("%s%s  +%d -%d", verb, name, added, removed))
+		p.line("", fmt.Sprintf("%s %s  +%d -%d", verb, name, added, removed))
 		if whole {
 			for line := range strings.SplitSeq(strings.TrimSuffix(c.Diff(), "\n"), "\n") {
 				p.line("  ", elicit.ShowText(line)) // escaped, but complete: the user decides by it
