@@ -18,7 +18,7 @@ func TestRealAttacks(t *testing.T) {
 		}
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
-			if got := a.try(newVictim(t, start, true)); got != "" {
+			if got := a.try(newVictim(t, true)); got != "" {
 				t.Error(got)
 			}
 		})

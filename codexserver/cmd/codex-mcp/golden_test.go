@@ -18,15 +18,11 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/codexmcp/codexmcp/internal/nightly"
 	gocmp "github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 )
 
-var (
-	update = flag.Bool("update", false, "rewrite what clients get in the conversations, and the recordings")
-	whole  = flag.Bool("whole", nightly.Tests(), "play every attack at every entry")
-)
+var update = flag.Bool("update", false, "rewrite what clients get in the conversations, and the recordings")
 
 // eras are the ways in which a client talks to the server: with a handshake, with version
 // 2026-07-28, and with its tasks. In the era raw, which a conversation names, its script is all that the client says: there the

@@ -12,8 +12,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
-	"github.com/codexmcp/codexmcp/internal/mcphttp"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 // TestHTTPLeavesTeamsToGateway checks that codex-mcp http does not start with users, an
@@ -182,33 +180,5 @@ func TestHTTPServes(t *testing.T) {
 	}
 	if strings.Contains(stderr.String(), token) {
 		t.Error("standard error has the token")
-	}
-}
-
-// The variables of a process that is a proxy in front of a server over HTTP.
-const (
-	proxyTo = "CODEX_MCP_TEST_PROXY_TO"
-	tokenOf = "CODEX_MCP_TEST_PROXY_TOKEN"
-)
-
-// proxy relays messages between the standard streams and a server over HTTP.
-func proxy(url string) error {
-	server, err := mcphttp.NewClient(&mcphttp.ClientOptions{URL: url, Token: os.Getenv(tokenOf)})
-	if err != nil {
-		return err
-	}
-	client := jsonrpc.Stdio()
-	go relay(server, client)
-	relay(client, server)
-	return server.Close()
-}
-
-// relay writes the messages of a transport to another one, until one of them fails.
-func relay(from, to jsonrpc.Transport) {
-	for {
-		m, err := from.Read(context.Background())
-		if err != nil || to.Write(context.Background(), [][]byte{m}) != nil {
-			return
-		}
 	}
 }

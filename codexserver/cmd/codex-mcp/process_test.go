@@ -70,13 +70,6 @@ func built(t *testing.T) string {
 
 func TestMain(m *testing.M) {
 	box.Main() // so that package boxtest can try the sandbox
-	if url := os.Getenv(proxyTo); url != "" {
-		if err := proxy(url); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
 	// Children inherit ignored signals, as under nohup and in the background of a script.
 	for _, sig := range []os.Signal{syscall.SIGHUP, os.Interrupt} {
 		if signal.Ignored(sig) {
