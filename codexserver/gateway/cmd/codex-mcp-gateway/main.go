@@ -230,10 +230,10 @@ func (o *options) workerProgram() (string, error) {
 	path := o.codexMCP
 	if path == "" {
 		own, err := os.Executable()
-		if err != nil {
-			return "", fmt.Errorf("--codex-mcp: missing; this program does not know its own folder: %w", err)
+		if err == nil {
+			own, err = filepath.EvalSymlinks(own)
 		}
-		if own, err = filepath.EvalSymlinks(own); err != nil {
+		if err != nil {
 			return "", fmt.Errorf("--codex-mcp: missing; this program does not know its own folder: %w", err)
 		}
 		path = filepath.Join(filepath.Dir(own), "codex-mcp")

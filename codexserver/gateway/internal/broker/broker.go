@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -176,8 +177,14 @@ func (b *Broker) start(o Options) (err error) {
 	if err := os.Chmod(o.Folder, 0o700); err != nil {
 		return err
 	}
-	if b.lock, err = lock(filepath.Join(o.Folder, "lock")); err != nil {
+	if b.lock, err = os.OpenFile(filepath.Join(o.Folder, "lock"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 		return err
+	}
+	if err := safefile.Lock(b.lock); err != nil {
+		if errors.Is(err, safefile.ErrLocked) {
+			err = errors.New("another codex-mcp-gateway with the same $CODEX_HOME is running")
+		}
+		return fmt.Errorf("%s: %w", b.lock.Name(), err)
 	}
 	if b.server, err = server.NewServer(&server.Options{
 		ServerName: "codex-mcp-gateway", DontListen: true, NoSigs: true, NoLog: true, NoSystemAccount: true,
