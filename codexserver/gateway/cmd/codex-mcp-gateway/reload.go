@@ -7,13 +7,10 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"reflect"
 	"sync"
-	"syscall"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
-	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // reloader replaces the users of a service while it runs.
@@ -24,14 +21,6 @@ type reloader struct {
 	service *service
 	stderr  io.Writer
 	log     *slog.Logger
-}
-
-// hangups returns the signals that make the process reload, until stop is called. Of several that wait
-// one is enough. Without it such a signal ends the process.
-func hangups() (signals chan os.Signal, stop func()) {
-	signals = make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGHUP)
-	return signals, func() { signal.Stop(signals) }
 }
 
 // on reloads at each signal until stop is called.
@@ -64,8 +53,10 @@ func (r *reloader) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := now.checkPlaces(r.files); err != nil {
-		return err
+	for key, file := range r.files.all() {
+		if err := now.checkPlace(file.Name()); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
 	}
 	if !reflect.DeepEqual(withoutUsers(r.began), withoutUsers(now)) {
 		r.log.Warn("other keys of http, nats, link, node or worker have changed: they count after a restart")
@@ -85,19 +76,6 @@ func withoutUsers(c *configuration) any {
 		HTTP    settings.HTTP
 		Service settings.Service
 	}{http, c.service}
-}
-
-// checkPlaces returns an error if a user's commands could replace an open log.
-func (c *configuration) checkPlaces(f *files) error {
-	for key, file := range map[string]*safefile.Log{"approvals.log": f.record, "--trace": f.trace} {
-		if file == nil {
-			continue
-		}
-		if err := c.checkPlace(file.Name()); err != nil {
-			return fmt.Errorf("%s: %w", key, err)
-		}
-	}
-	return nil
 }
 
 // reload replaces the users. If one part of the process refuses them, none has changed.

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
@@ -36,8 +39,9 @@ const challenge = `Bearer realm="codex-mcp"`
 // serve serves the users of http.principals until a signal.
 func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 	log := o.logger(stderr)
-	reload, stop := hangups() // one that comes before the end of the start waits for it
-	defer stop()
+	hangups := make(chan os.Signal, 1) // one that comes before the end of the start waits for it, and of several one is enough
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	c, err := o.configure(log)
 	if err != nil {
 		return err
@@ -63,7 +67,7 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
-	defer (&reloader{o, c, files, s, stderr, log}).on(reload)()
+	defer (&reloader{o, c, files, s, stderr, log}).on(hangups)()
 	err = (&httpserve.Server{
 		Flags: &o.Flags, Mux: s.mux, Backend: s, Check: s.broker.Check, Drain: c.http.Drain, Signals: common.EndingSignals(), Logger: log,
 		Ready: func() {
@@ -83,7 +87,7 @@ func (o *options) newPool(c *configuration, files *files, from workers.Options) 
 	if from.Program, err = o.workerProgram(); err != nil {
 		return nil, err
 	}
-	if from.Hidden, err = o.hiddenFiles(c, files); err != nil {
+	if from.Hidden, err = hiddenFiles(c, files); err != nil {
 		return nil, err
 	}
 	from.Home, from.HTTP, from.Record, from.Trace, from.Challenge = c.home, c.http, files.record, files.trace, challenge
@@ -107,6 +111,13 @@ func (c *configuration) forWorkers() []string {
 // files are the logs of all workers. One that is not configured is nil.
 type files struct{ record, trace *safefile.Log }
 
+// all returns the logs that are configured, by key.
+func (f *files) all() map[string]*safefile.Log {
+	all := map[string]*safefile.Log{"approvals.log": f.record, "--trace": f.trace}
+	maps.DeleteFunc(all, func(_ string, log *safefile.Log) bool { return log == nil })
+	return all
+}
+
 func (o *options) openFiles(c *configuration) (*files, error) {
 	f := &files{}
 	for _, file := range []struct {
@@ -116,14 +127,14 @@ func (o *options) openFiles(c *configuration) (*files, error) {
 		if file.path == "" {
 			continue
 		}
-		err := c.checkPlace(file.path)
+		log, err := (*safefile.Log)(nil), c.checkPlace(file.path)
 		if err == nil {
-			*file.to, err = safefile.OpenLog(file.path, 0) // a file that is renamed would no longer be hidden from users
+			log, err = safefile.OpenLog(file.path, 0) // a file that is renamed would no longer be hidden from users
 		}
 		if err != nil {
-			*file.to = nil
 			return nil, errors.Join(fmt.Errorf("%s: %w", file.key, err), f.close())
 		}
+		*file.to = log
 	}
 	return f, nil
 }
@@ -149,27 +160,23 @@ func (c *configuration) checkPlace(path string) error {
 }
 
 func (f *files) close() (err error) {
-	for _, file := range []*safefile.Log{f.record, f.trace} {
-		if file != nil {
-			err = errors.Join(err, file.Close())
-		}
+	for _, log := range f.all() {
+		err = errors.Join(err, log.Close())
 	}
 	return err
 }
 
 // hiddenFiles returns the absolute paths of the server's files that users must not see.
-func (o *options) hiddenFiles(c *configuration, f *files) (paths []string, err error) {
+func hiddenFiles(c *configuration, f *files) (paths []string, err error) {
 	paths = c.service.Files()
-	for _, file := range []*safefile.Log{f.record, f.trace} {
-		if file != nil {
-			paths = append(paths, file.Name())
-		}
-	}
-	for i, path := range paths {
-		if paths[i], err = filepath.Abs(path); err != nil {
+	for _, log := range f.all() {
+		path, err := filepath.Abs(log.Name())
+		if err != nil {
 			return nil, err
 		}
+		paths = append(paths, path)
 	}
+	slices.Sort(paths)
 	return paths, nil
 }
 
