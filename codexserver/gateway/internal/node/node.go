@@ -127,9 +127,9 @@ func (h handler) Serve(w http.ResponseWriter, r *http.Request, head link.Head) {
 // Server receives the requests for the node.
 func (n *Node) Server() *link.Server { return n.server }
 
-// renewed sets the time when the fence kills the worker, if this process has not done it before.
+// renewed sets the time when the enclosure of the worker ends by itself, if this process has not ended it before.
 func (n *Node) renewed(user string, deadline time.Duration) {
-	n.o.Pool.Extend(user, deadline+n.o.Interval/fenceShare)
+	n.o.Pool.Extend(user, deadline+n.o.Interval/graceShare)
 }
 
 // open opens the store of a user, whose lease this node holds. Its epoch
@@ -221,8 +221,8 @@ func (n *Node) Drain(ctx context.Context) error {
 }
 
 const (
-	// fenceShare is the part of an interval that this process has for killing a worker itself.
-	fenceShare = 4
+	// graceShare is the part of an interval that this process has for ending a worker itself.
+	graceShare = 4
 	// drainInterval is how often a node that ends looks for users that it can give away.
 	drainInterval = 200 * time.Millisecond
 	// startTimeout bounds how long a node takes to publish itself.

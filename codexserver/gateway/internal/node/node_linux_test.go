@@ -417,32 +417,6 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// TestCapacity has many users come at the same time to a node that has place for a few.
-func TestCapacity(t *testing.T) {
-	s := start(t)
-	const users, place = 60, 5
-	many := map[string]settings.Principal{}
-	for i := range users {
-		many["user"+strconv.Itoa(i)] = settings.Principal{}
-	}
-	a := s.join("a", func(o *node.Options) { o.Capacity, o.Interval, o.Principals = place, time.Hour, many })
-	var taking sync.WaitGroup
-	var taken atomic.Int32
-	for user := range many {
-		taking.Go(func() {
-			if _, err := node.Take(t.Context(), s.broker.Conn, a.id, user); err == nil {
-				taken.Add(1)
-			} else if !errors.Is(err, node.ErrRefused) || !strings.Contains(err.Error(), "it is full") {
-				t.Error(err)
-			}
-		})
-	}
-	taking.Wait()
-	if taken.Load() != place {
-		t.Errorf("the node has taken %d; want %d", taken.Load(), place)
-	}
-}
-
 // TestAdmit checks which requests reach a worker, and what the worker learns of the sender.
 func TestAdmit(t *testing.T) {
 	s := start(t)
