@@ -61,14 +61,6 @@ func (s *httpServer) initialize() string {
 	return session
 }
 
-// ping sends a request of a session.
-func (s *httpServer) ping(session string) (status int) {
-	s.t.Helper()
-	answer := s.send(http.MethodPost, session, "", `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
-	answer.Body.Close()
-	return answer.StatusCode
-}
-
 // TestEndToEndCluster uses a service by two fronts in turns, and drains a node as its operator. [TestChaos] and [TestRestarts] end
 // its parts.
 func TestEndToEndCluster(t *testing.T) {

@@ -200,12 +200,6 @@ func (s *httpServer) client() servertest.HTTPClient {
 	return servertest.HTTPClient{URL: s.url, Token: s.token}
 }
 
-// get returns the status of a path.
-func (s *httpServer) get(path string) int {
-	s.t.Helper()
-	return s.client().Status(s.t, path)
-}
-
 // call calls the tool codex with a prompt.
 func (s *httpServer) call(prompt string) (status int, body string, err error) {
 	return s.request("codex", `"name":"codex","arguments":{"prompt":"`+prompt+`"}`, "")

@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	restarted  = flag.Int("restarted", 20, "the `number` of users of the service whose parts are restarted")
+	restarted  = flag.Int("restarted", nightly.Number(6, 20), "the `number` of users of the service whose parts are restarted")
 	killedOnce = flag.Bool("killed", nightly.Tests(), "kill the parts of the service, too, after their restarts")
 )
 

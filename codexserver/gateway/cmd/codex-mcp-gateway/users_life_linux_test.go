@@ -124,114 +124,6 @@ func TestEndToEndUsersWorkerKilled(t *testing.T) {
 	}
 }
 
-// TestEndToEndUsersIdle checks that an idle worker ends and starts again with the next
-// request. A worker with a background turn or a session must not end.
-func TestEndToEndUsersIdle(t *testing.T) {
-	model, held := waiting(t)
-	u := startUsers(t, model, "[http]\nworker_idle = \"1ms\"\n")
-	ann, bob := u.as("ann"), u.as("bob")
-	_, begun := bob.ask("tools/call", "codex", `"name":"codex","arguments":{"prompt":"wait","background":true}`)
-	thread := member(t, begun, "threadId")
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if err := model.Await(ctx, 1); err != nil {
-		t.Fatal(err)
-	}
-	before := u.workers()["bob"]
-	for range 20 {
-		if status, body, err := ann.call("hello"); status != 200 || err != nil || !strings.Contains(body, "the answer to hello") {
-			t.Fatalf("a call: %d %s %v", status, body, err)
-		}
-	}
-	until(t, "ann's worker does not end", func() bool { return u.workers()["ann"] == 0 })
-	if after := u.workers()["bob"]; after != before {
-		t.Errorf("bob's worker was %d and is %d", before, after)
-	}
-	close(held)
-	if _, got := bob.ask("tools/call", "codex-wait", `"name":"codex-wait","arguments":{"threadIds":["`+thread+`"]}`); !strings.Contains(got, "the answer to wait") {
-		// The worker may end between the turn and this request.
-		if _, got = bob.ask("tools/call", "codex-reply", `"name":"codex-reply","arguments":{"prompt":"more","threadId":"`+thread+`"}`); !strings.Contains(got, "the answer to more") {
-			t.Errorf("bob's conversation: %s", got)
-		}
-	}
-	until(t, "bob's worker does not end", func() bool { return u.workers()["bob"] == 0 })
-	session := ann.initialize()
-	before = u.workers()["ann"]
-	for range 20 {
-		if status := ann.ping(session); status != 200 {
-			t.Fatalf("a request of the session: %d", status)
-		}
-	}
-	if after := u.workers()["ann"]; before == 0 || after != before {
-		t.Errorf("the worker of a session was %d and is %d", before, after)
-	}
-}
-
-// TestEndToEndUsersServerKilled checks that workers and their sockets do not outlive the
-// server.
-func TestEndToEndUsersServerKilled(t *testing.T) {
-	model, held := waiting(t)
-	defer close(held)
-	u := startUsers(t, model, "")
-	u.begin("ann", model, 1)
-	u.begin("bob", model, 2)
-	pids := u.workers()
-	if err := u.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	for name, pid := range pids {
-		until(t, "the worker of "+name+" continues", func() bool { return syscall.Kill(pid, 0) != nil || dead(pid) })
-	}
-	if left, err := os.ReadDir(filepath.Join(u.f.home, "codex-mcp", "workers")); err != nil || len(left) > 0 {
-		t.Errorf("the server leaves %v, %v", left, err)
-	}
-}
-
-// dead reports whether a process has exited, even if its parent has not waited for it.
-func dead(pid int) bool {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err != nil || strings.Contains(string(text), ") Z ")
-}
-
-// TestEndToEndUsersDrain sends SIGTERM while both users have work in progress.
-func TestEndToEndUsersDrain(t *testing.T) {
-	for name, impatient := range map[string]bool{"one signal": false, "two signals": true} {
-		t.Run(name, func(t *testing.T) {
-			model, held := waiting(t)
-			u := startUsers(t, model, "", "-c", "http.drain_timeout=1h")
-			results := []<-chan reply{u.begin("ann", model, 1), u.begin("bob", model, 2)}
-			if err := u.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
-			until(t, "it does not drain", func() bool { return u.get("/readyz") == 503 })
-			if got := u.get("/healthz"); got != 200 {
-				t.Errorf("/healthz: %d", got)
-			}
-			if impatient {
-				if err := u.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-					t.Fatal(err)
-				}
-				defer close(held)
-			} else {
-				close(held)
-			}
-			for _, result := range results {
-				if got := u.receive(result); strings.Contains(got.body, "the answer to wait") == impatient {
-					t.Errorf("the call: %+v", got)
-				}
-			}
-			select {
-			case <-u.exited:
-				if u.code != 0 {
-					t.Errorf("status %d", u.code)
-				}
-			case <-time.After(patience):
-				t.Fatal("it does not end")
-			}
-		})
-	}
-}
-
 // TestEndToEndUsersStart checks that a failed start of a worker is reported, and that the
 // worker starts when the cause is gone.
 func TestEndToEndUsersStart(t *testing.T) {
@@ -299,9 +191,7 @@ func TestEndToEndUsersRefused(t *testing.T) {
 		args     []string
 		want     string
 	}{
-		"a file":                                 {`folders = ["TOP/ann"]`, `folders = ["TOP/home/codex-mcp.toml"]`, nil, "http.principals.bob.folders: not a folder"},
 		"a link into another's folder":           {`folders = ["TOP/ann"]`, `folders = ["TOP/link"]`, nil, "lies in " + top + "/ann of ann"},
-		"the server's home as a home":            {"home = \"TOP/home\"\nfolders = [\"TOP/ann\"]", `folders = ["TOP/bob"]`, nil, "http.principals.ann.home: "},
 		"a program in a folder that is a user's": {`folders = ["TOP/ann"]`, `folders = ["TOP/bob"]`, []string{"--codex-mcp", top + "/ann/codex-mcp"}, "http.principals.ann.folders: "},
 		"a system without namespaces":            {`folders = ["TOP/ann"]`, `folders = ["TOP/bob"]`, nil, "cannot keep several users apart"},
 		"a record in a folder that is a user's":  {`folders = ["TOP/ann"]`, `folders = ["TOP/bob"]`, []string{"-c", "approvals.log=" + top + "/ann/log"}, "approvals.log: commands of ann can write on the way to "},
