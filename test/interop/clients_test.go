@@ -62,12 +62,6 @@ var clients = []struct {
 	{"TypeScript SDK 2 with tasks", modern, typescript{taskClient, modern}},
 	{"Go SDK", modern, gosdk{}},
 	{"Go SDK, pinned", legacy, gosdk{legacy}},
-	{"mcp-go", modern, mcpgo{}},
-	{"mcp-go, pinned", legacy, mcpgo{legacy}},
-	{"Inspector --cli", legacy, inspectorCLI{"legacy"}},
-	{"Inspector --cli, modern", modern, inspectorCLI{"modern"}},
-	{"Inspector mcpdo", legacy, inspectorMcpdo{"legacy"}},
-	{"Inspector mcpdo, modern", modern, inspectorMcpdo{"modern"}},
 	{"Codex", older, codexClient{}},
 	{"Codex, both switches", modern, codexClient{modern: true}},
 }
@@ -87,7 +81,7 @@ func draw(engines []engine) map[[3]string]bool {
 		for k, cell := range cells {
 			var names []string
 			for _, e := range engines {
-				if runs(client.client, cell, e.over) {
+				if cannot(client.client, cell, e.over) == "" {
 					names = append(names, e.name)
 				}
 			}
@@ -99,26 +93,13 @@ func draw(engines []engine) map[[3]string]bool {
 	for _, e := range engines {
 		for _, client := range clients {
 			for _, cell := range cells {
-				if runs(client.client, cell, e.over) && (!met[[2]string{e.name, client.name}] || !met[[2]string{e.name, cell.name}]) {
+				if cannot(client.client, cell, e.over) == "" && (!met[[2]string{e.name, client.name}] || !met[[2]string{e.name, cell.name}]) {
 					add(e.name, client.name, cell.name)
 				}
 			}
 		}
 	}
 	return drawn
-}
-
-// runs reports whether the gate may run a cell.
-func runs(c client, cell cell, over way) bool {
-	return cannot(c, cell, over) == "" && !slow(c, cell.name, over)
-}
-
-// slow reports whether the gate never runs a cell: mcpdo starts a Node for each step, so its cells
-// are the slowest, and those over HTTP repeat what others show there. On a busy machine ten
-// approvals take more than the minute that it gives a call.
-func slow(c client, cell string, over way) bool {
-	_, mcpdo := c.(inspectorMcpdo)
-	return mcpdo && (over != overStdio && cell != "accept" || cell == "ten approvals")
 }
 
 // cannot returns why a cell does not apply, or "" if it does.
@@ -139,7 +120,7 @@ func TestDraw(t *testing.T) {
 	for _, client := range clients {
 		for _, cell := range cells {
 			for _, e := range all {
-				if !runs(client.client, cell, e.over) {
+				if cannot(client.client, cell, e.over) != "" {
 					continue
 				}
 				apply++
@@ -161,45 +142,31 @@ func TestDraw(t *testing.T) {
 }
 
 // TestClients runs the cells of a table with every official client on every engine: those that are drawn, or all with -whole.
-// It logs the table.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	server := ours(t)
-	seen := &table{engines: engines(t), cells: map[[3]string]string{}}
+	all := engines(t)
 	for _, c := range clients {
-		seen.releases = append(seen.releases, c.client.release(t))
+		t.Logf("%s: %s, MCP %s", c.name, c.client.release(t), c.version)
 	}
-	drawn := draw(seen.engines)
-	t.Run("cells", func(t *testing.T) {
-		t.Run("background", func(t *testing.T) {
-			t.Parallel()
-			background(t, server, seen.engines)
-		})
-		for _, e := range seen.engines {
-			for _, c := range clients {
-				for _, cell := range cells {
-					if why := cannot(c.client, cell, e.over); why != "" {
-						seen.put(e.name, c.name, cell.name, why)
-						continue
-					}
-					if !*whole && !drawn[[3]string{e.name, c.name, cell.name}] {
-						seen.put(e.name, c.name, cell.name, "Not drawn: -whole plays it.")
-						continue
-					}
-					t.Run(e.name+"/"+c.name+"/"+cell.name, func(t *testing.T) {
-						t.Parallel()
-						defer func() { seen.put(e.name, c.name, cell.name, map[bool]string{false: "yes", true: "NO"}[t.Failed()]) }()
-						meet(t, server, e, c.client, c.version, cell)
-					})
+	drawn := draw(all)
+	t.Run("background", func(t *testing.T) {
+		t.Parallel()
+		background(t, server, all)
+	})
+	for _, e := range all {
+		for _, c := range clients {
+			for _, cell := range cells {
+				if cannot(c.client, cell, e.over) != "" || !*whole && !drawn[[3]string{e.name, c.name, cell.name}] {
+					continue
 				}
+				t.Run(e.name+"/"+c.name+"/"+cell.name, func(t *testing.T) {
+					t.Parallel()
+					meet(t, server, e, c.client, c.version, cell)
+				})
 			}
 		}
-	})
-	if got, want := len(seen.cells), len(cells)*len(clients)*len(seen.engines); got != want {
-		t.Logf("%d of %d cells ran: the table is not whole", got, want) // -run chose some
-		return
 	}
-	t.Log("\n" + seen.markdown())
 }
 
 // meeting is a client's session with the server, and what both saw.

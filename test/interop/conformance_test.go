@@ -1,14 +1,15 @@
 package interop
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -55,53 +56,51 @@ func (s selection) title(t *testing.T) string {
 	return version
 }
 
-// column is a selection that tests a subject.
-type column struct {
-	selection
-	on subject
-}
-
 // TestConformance has the official suite test over HTTP: codex-mcp itself, a server with
-// every feature that the suite asks for, and a client. It logs the table of verdicts.
+// every feature that the suite asks for, and a client. Each gap is of a scenario.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	seen := &verdicts{}
-	for _, s := range selections {
-		seen.titles = append(seen.titles, s.title(t))
-		for side, names := range s.scenarios(t) {
-			seen.add(side, names)
-		}
-	}
 	program := buildCommand(t, "conformanceclient")
 	server := withServer(t)
-	t.Run("columns", func(t *testing.T) {
+	var mu sync.Mutex
+	unused := maps.Clone(gaps)
+	t.Run("suites", func(t *testing.T) {
 		for _, on := range []subject{featured, itself, caller} {
 			for _, s := range selections {
 				t.Run(string(on)+", "+s.title(t), func(t *testing.T) {
 					t.Parallel()
-					c := column{s, on}
 					names, results := s.scenarios(t)[on.side()], t.TempDir()
+					prefix, blind := "", []string(nil)
 					if on == caller {
 						// What does not apply fails, so its exit status says nothing.
 						_, _ = s.run(t, "client", "--command", program, "--output-dir", results)
-						seen.put(c, read(t, results, "", names, nil))
-						return
+					} else {
+						w := watchCalls(t, server(t, on), results)
+						out, err := s.run(t, "server", "--url", w.url, "--output-dir", results)
+						if on == featured && err != nil {
+							t.Errorf("the suite: %v\n%s", err, out)
+						}
+						prefix, blind = "server-", w.blind(t)
 					}
-					w := watchCalls(t, server(t, on), results)
-					out, err := s.run(t, "server", "--url", w.url, "--output-dir", results)
-					if on == featured && err != nil {
-						t.Errorf("the suite: %v\n%s", err, out)
+					kinds := map[kind]int{}
+					for scenario, o := range read(t, results, prefix, names, blind) {
+						key, g := gapOf(on, scenario)
+						mu.Lock()
+						delete(unused, key)
+						mu.Unlock()
+						k, fault := o.judge(g)
+						if kinds[k]++; fault != "" {
+							t.Errorf("%s: %s\n%s", scenario, fault, strings.Join(o.why, "\n"))
+						}
 					}
-					seen.put(c, read(t, results, "server-", names, w.blind(t)))
+					t.Logf("%v", kinds)
 				})
 			}
 		}
 	})
-	var b bytes.Buffer
-	for _, fault := range seen.write(&b) {
-		t.Error(fault)
+	for key := range unused {
+		t.Errorf("no suite has the scenario %s for the %s", key.scenario, key.on)
 	}
-	t.Log("\n" + b.String())
 }
 
 // withServer returns a function that returns the address of a server. The test server

@@ -2,7 +2,6 @@ package interop
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,11 +12,11 @@ import (
 
 // engine is what runs the turns, on a scripted model, and how clients reach it.
 type engine struct {
-	name, title string
-	is          string   // its name on the wire
-	over        way      // from the client to the server
-	flags       []string // of codex-mcp
-	wire        string   // the model's
+	name  string
+	is    string   // its name on the wire
+	over  way      // from the client to the server
+	flags []string // of codex-mcp
+	wire  string   // the model's
 	// run is the model's call of a command.
 	run func(id string, argv ...string) providertest.ToolCall
 	// declined is the model's text after a plain refusal.
@@ -34,8 +33,8 @@ const (
 )
 
 // by returns the engine with another way to it.
-func (e engine) by(over way, name, title string) engine {
-	e.over, e.name, e.title = over, name, title
+func (e engine) by(over way, name string) engine {
+	e.over, e.name = over, name
 	return e
 }
 
@@ -62,17 +61,12 @@ func (e engine) open(t *testing.T, server []string, home, cwd string, flags ...s
 func engines(t *testing.T) []engine {
 	t.Helper()
 	codex := newest(t)
-	version, err := exec.Command(codex, "--version").Output() // "codex-cli 0.169.0"
-	if err != nil {
-		t.Fatalf("%s --version: %v", codex, err)
-	}
-	_, number, _ := strings.Cut(strings.TrimSpace(string(version)), " ")
-	native := engine{"native", "`-engine native`", "native", overStdio, []string{"-engine", "native"}, "chat", providertest.Shell, "declined"}
-	bridge := engine{"codex", "`-engine codex`, Codex " + number, "codex", overStdio, []string{"-engine", "codex", "-codex", codex}, "responses", execCommand, "rejected by user"}
+	native := engine{"native", "native", overStdio, []string{"-engine", "native"}, "chat", providertest.Shell, "declined"}
+	bridge := engine{"codex", "codex", overStdio, []string{"-engine", "codex", "-codex", codex}, "responses", execCommand, "rejected by user"}
 	return []engine{
 		native, bridge,
-		native.by(overHTTP, "http", "`codex-mcp http -engine native`, by its URL and token"),
-		bridge.by(overHTTP, "http-codex", "`codex-mcp http -engine codex`, by its URL and token, Codex "+number),
+		native.by(overHTTP, "http"),
+		bridge.by(overHTTP, "http-codex"),
 	}
 }
 

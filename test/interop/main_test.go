@@ -35,8 +35,7 @@ func runTests(m *testing.M) (code int, err error) {
 	if err := os.Setenv(nodeCache, installed(".cache", "node")); err != nil {
 		return 0, err
 	}
-	code = m.Run()
-	return code, mcpdo.stop()
+	return m.Run(), nil
 }
 
 // nodeCache is the variable that names Node's folder for compiled modules.

@@ -26,9 +26,9 @@ func TestShared(t *testing.T) {
 	t.Parallel()
 	server := ours(t)
 	for _, e := range engines(t)[:2] {
-		e = e.by(overShared, "shared-"+e.is, "")
+		e = e.by(overShared, "shared-"+e.is)
 		for _, c := range clients {
-			if !slices.Contains([]string{"TypeScript SDK 1", "TypeScript SDK 2 with tasks", "Go SDK", "mcp-go"}, c.name) {
+			if !slices.Contains([]string{"TypeScript SDK 1", "TypeScript SDK 2 with tasks", "Go SDK"}, c.name) {
 				continue
 			}
 			for _, cell := range cells {
