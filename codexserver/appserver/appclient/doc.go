@@ -23,7 +23,8 @@
 // its own. Whatever is not a clear answer declines: no function, an error, and a context that has ended.
 // The context of a question ends when the app-server no longer needs the answer: another client has
 // answered, or the turn has ended. Look at the member Unknown of a question: what is in it, this
-// package cannot show. Requests of other methods are refused.
+// package cannot show. Requests of other methods are refused. Codex counts an answer for the last question of a
+// thread with the same ApprovalID, or else ItemID, which the model chooses: approve none of two that are open.
 //
 // # Versions
 //
