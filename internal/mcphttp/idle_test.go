@@ -2,9 +2,11 @@ package mcphttp_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,6 +102,35 @@ func TestIdleTimeout(t *testing.T) {
 		}
 		if w := l.do(http.MethodPost, unused, ping); w.Code != http.StatusNotFound {
 			t.Errorf("unused: %d %s", w.Code, w.Body)
+		}
+	})
+}
+
+// worked is a service with work that no request waits for.
+type worked struct {
+	mcphttp.Service
+	busy *atomic.Bool
+}
+
+func (w worked) Busy() bool { return w.busy.Load() }
+
+// TestDrainWaitsForTheBackground checks that Drain waits for work for which no request waits.
+func TestDrainWaitsForTheBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var busy atomic.Bool
+		l := openLocal(t, func(p *codexserver.Principal) mcphttp.Service { return worked{p, &busy} }, nil)
+		defer l.close()
+		l.begin()
+		busy.Store(true)
+		late, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		if err := l.handler.Drain(late); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("work runs, and Drain returned %v", err)
+		}
+		time.AfterFunc(time.Hour, func() { busy.Store(false) })
+		began := time.Now()
+		if err := l.handler.Drain(t.Context()); err != nil || time.Since(began) < time.Hour {
+			t.Errorf("Drain returned %v after %v", err, time.Since(began))
 		}
 	})
 }

@@ -2,12 +2,10 @@ package mcphttp_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -239,44 +237,5 @@ func TestDrain(t *testing.T) {
 	v.until("decided approved")
 	if err := wait(t, drained); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestDrainWaitsForTheBackground checks in both eras that Drain waits for turns in the
-// background, for which no request waits.
-func TestDrainWaitsForTheBackground(t *testing.T) {
-	const background = `"name":"codex","arguments":{"prompt":"work","background":true}`
-	for name, begin := range map[string]func(*site) reply{
-		"a request of today": func(s *site) reply {
-			body, h := modern("1", "tools/call", "{}", background)
-			return s.post(body, h)
-		},
-		"a session": func(s *site) reply {
-			return s.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+background+`}}`, s.initialize(nil))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var ended atomic.Bool
-			e, began, goOn := held(func(context.Context, engine.Host, []protocol.InputItem) error {
-				ended.Store(true)
-				return nil
-			})
-			s := open(t, e, nil, nil)
-			if got := begin(s); !strings.Contains(got.body, "runs in the background") {
-				t.Fatalf("%+v", got)
-			}
-			wait(t, began)
-			gone, leave := context.WithCancel(t.Context())
-			leave()
-			if err := s.handler.Drain(gone); !errors.Is(err, context.Canceled) {
-				t.Errorf("the turn runs, and Drain returned %v", err)
-			}
-			close(goOn)
-			ctx, cancel := context.WithTimeout(t.Context(), limit)
-			defer cancel()
-			if err := s.handler.Drain(ctx); err != nil || !ended.Load() {
-				t.Errorf("Drain returned %v, and the turn has ended: %t", err, ended.Load())
-			}
-		})
 	}
 }
