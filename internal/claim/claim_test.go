@@ -3,7 +3,6 @@ package claim_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -129,22 +128,6 @@ func TestWait(t *testing.T) {
 			t.Errorf("a closed file: %v", err)
 		}
 	})
-}
-
-func Example() {
-	dir, _ := os.MkdirTemp("", "")
-	defer os.RemoveAll(dir)
-	root, _ := os.OpenRoot(dir)
-	defer root.Close()
-	o, _ := claim.New(root, "server-1", "")
-	lives, _ := claim.Lives(root, "server-1")
-	fmt.Println(lives)
-	_ = o.Close() // as if the process had been killed
-	lives, _ = claim.Lives(root, "server-1")
-	fmt.Println(lives)
-	// Output:
-	// true
-	// false
 }
 
 // TestAlone has many change a number in a file, each alone.

@@ -1,17 +1,11 @@
 package paths_test
 
 import (
-	"fmt"
 	"path/filepath"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/paths"
 )
-
-func ExampleBelow() {
-	fmt.Println(paths.Below("/work/src/a.go", "/work"), paths.Below("/workshop", "/work"))
-	// Output: true false
-}
 
 func TestBelow(t *testing.T) {
 	for _, tt := range []struct {

@@ -1,7 +1,6 @@
 package text_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -10,12 +9,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/internal/text"
 )
-
-func Example() {
-	const s = "naïve 🦊"
-	fmt.Println(text.Head(s, 3), text.Brief(s, 8), text.Brief(s, 11), text.Tail(s, 5))
-	// Output: na naïve … naïve 🦊  🦊
-}
 
 func TestCuts(t *testing.T) {
 	const fox, family = "🦊", "👩\u200d👧" // four bytes; four, three and four
