@@ -89,6 +89,7 @@ func TestLinked(t *testing.T) {
 		os.Symlink("../dots/prompts", filepath.Join(home, "prompts")),
 		os.Symlink("../texts/one.md", filepath.Join(top, "dots", "prompts", "one.md")), // which is below dots, not below home
 		os.Symlink("loop", filepath.Join(home, "loop")),
+		os.Symlink("../dots/none/../../odd/one", filepath.Join(home, "odd")), os.Mkdir(filepath.Join(top, "odd"), 0o755), // which dots decides
 		os.WriteFile(filepath.Join(home, "auth.json"), nil, 0o600),
 	} {
 		if err != nil && !errors.Is(err, errors.ErrUnsupported) {
@@ -102,7 +103,7 @@ func TestLinked(t *testing.T) {
 		}
 	}
 	slices.Sort(got)
-	want := []string{"dots/first", "dots/missing", "dots/prompts", "dots/rules", "dots/second", "dots/texts/one.md", "home/loop"}
+	want := []string{"dots", "dots/first", "dots/missing", "dots/prompts", "dots/rules", "dots/second", "dots/texts/one.md", "home/loop"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
