@@ -80,7 +80,9 @@ func (e *FaultError) below(token string) *FaultError {
 
 // Check returns an answer as a JSON value. The error is a [*FaultError] if the answer is
 // not JSON, or does not fit the schema.
-func (s *Schema) Check(answer string) (jsontext.Value, error) {
+func (s *Schema) Check(answer string) (jsontext.Value, error) { return s.checkWithin(answer, maxSteps) }
+
+func (s *Schema) checkWithin(answer string, steps int) (jsontext.Value, error) {
 	if len(answer) > maxAnswer {
 		return nil, fault("the answer has %d bytes, more than the %d that are checked", len(answer), maxAnswer)
 	}
@@ -89,7 +91,7 @@ func (s *Schema) Check(answer string) (jsontext.Value, error) {
 	if err != nil {
 		return nil, fault("the answer is not JSON alone: %v", err)
 	}
-	if f := check(s.root, value); f != nil {
+	if f := check(s.root, value, steps); f != nil {
 		f.Path = brief(f.Path)
 		return nil, f
 	}

@@ -41,8 +41,8 @@ type run struct {
 	visits int // nested
 }
 
-// check checks a value. Its faults have a path.
-func check(root *node, value any) (f *FaultError) {
+// check checks a value within a number of steps. Its faults have a path.
+func check(root *node, value any, steps int) (f *FaultError) {
 	defer func() {
 		if e := recover(); e == errSteps || e == errDeep {
 			f = fault("%v", e)
@@ -50,7 +50,7 @@ func check(root *node, value any) (f *FaultError) {
 			panic(e)
 		}
 	}()
-	r := &run{steps: maxSteps}
+	r := &run{steps: steps}
 	return r.visit(root, value)
 }
 
