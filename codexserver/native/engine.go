@@ -110,9 +110,7 @@ func New(o *Options) (*Engine, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	switch o.Tools {
-	case "", setting.ToolsAuto, setting.ToolsFiles, setting.ToolsCodex:
-	default:
+	if !slices.Contains([]setting.Tools{"", setting.ToolsAuto, setting.ToolsFiles, setting.ToolsCodex}, o.Tools) {
 		return nil, fmt.Errorf("native: tools: %q is not auto, files or codex", o.Tools)
 	}
 	e := &Engine{options: *o, programs: &box.Programs{}, self: self.New(o.Self)}

@@ -99,14 +99,11 @@ func (c *conversation) startServer(name string, server config.MCPServer) (*mcpcl
 		Elicit:    c.elicit(name),
 		Logger:    c.engine.options.Logger,
 	})
-	if err == nil && c.engine.self != nil && client.Near() && client.Server() == ownName {
+	if err == nil && c.engine.self != nil && client.Near() && client.Server() == "codex-mcp" { // the name that it gives itself
 		return nil, errors.Join(errors.New("it is a codex-mcp of this machine, perhaps this server, which would call itself without end"), client.Close())
 	}
 	return client, err
 }
-
-// ownName is the name that codex-mcp gives itself.
-const ownName = "codex-mcp"
 
 // startsSelf reports whether a configured server is this program.
 func (e *Engine) startsSelf(server config.MCPServer, cwd string) bool {

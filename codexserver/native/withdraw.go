@@ -11,13 +11,11 @@ import (
 // withdraw leaves items of the history, without n messages of the user. The rollout keeps the lines of what is
 // removed. Codex shows it from the event, older versions from the history, without the messages.
 func (c *conversation) withdraw(n int, items []protocol.ResponseItem) error {
+	const rolledBack = "thread_rolled_back" // Codex's event for turns that were taken back
 	raw := fmt.Appendf(nil, `{"type":%q,"num_turns":%d}`, rolledBack, n)
 	c.checkWrite(c.saved.file.Event(protocol.RawEvent{Type: rolledBack, Raw: raw}))
 	return c.replaceHistory("Messages that did not fit the context window were taken back.", items)
 }
-
-// rolledBack is the type of Codex's event in a rollout for turns that were taken back.
-const rolledBack = "thread_rolled_back"
 
 // fromUser reports whether an item is a message of the user, or one that the engine adds to
 // those. A summary is not, and neither is the image of a tool.
