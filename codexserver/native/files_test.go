@@ -3,8 +3,6 @@ package native_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -63,71 +61,5 @@ func TestOfferedTools(t *testing.T) {
 	}
 	if _, err := native.New(&native.Options{CodexHome: t.TempDir(), Tools: "all"}); err == nil {
 		t.Error("unknown tools are accepted")
-	}
-}
-
-// TestManyReads checks that several reads of one answer end in the order of the calls.
-func TestManyReads(t *testing.T) {
-	var calls []providertest.ToolCall
-	var want []string
-	for i := range 6 {
-		calls = append(calls, providertest.Tool(fmt.Sprint("c", i), "read", map[string]any{"path": fmt.Sprint("f", i)}))
-		want = append(want, fmt.Sprintf("begin c%d", i), fmt.Sprintf("end c%d 1\ttext %d\n", i, i))
-	}
-	b := setup(t, "", native.Limits{}, providertest.Call(calls...), providertest.Say("done"))
-	for i := range 6 {
-		write(t, filepath.Join(b.cwd, fmt.Sprint("f", i)), fmt.Sprintf("text %d\n", i))
-	}
-	h := &host{exec: allow} // asked where there is no sandbox
-	turn(t, b.start(t, h, protocol.Config{}), say("read"))
-	var got []string
-	for _, m := range h.events {
-		switch m := m.(type) {
-		case protocol.ExecCommandBegin:
-			got = append(got, "begin "+m.CallID)
-		case protocol.ExecCommandEnd:
-			got = append(got, "end "+m.CallID+" "+m.Stdout)
-		}
-	}
-	diff(t, "events", want, got)
-	validRequests(t, b.provider)
-}
-
-// TestContinueFileTools cuts the file of a turn with the file tools after each of its lines, where
-// each call that the file has is done, and continues the turn. No change is made twice.
-func TestContinueFileTools(t *testing.T) {
-	t.Parallel()
-	b := setup(t, "", native.Limits{})
-	path, lines := b.linesOf(t, protocol.Config{},
-		providertest.Tool("c1", "write", map[string]any{"path": "a", "content": "x\n"}),
-		providertest.Tool("c2", "edit", map[string]any{"path": "a", "old": "x", "new": "xy"}),
-		providertest.Tool("c3", "read", map[string]any{"path": "a"}),
-	)
-	begun := false
-	for i, line := range lines {
-		begun = begun || strings.Contains(line, `"user_message"`)
-		if !begun {
-			continue
-		}
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			text := strings.Join(lines[:i+1], "")
-			write(t, path, text)
-			file := filepath.Join(b.cwd, "a")
-			_ = os.Remove(file)
-			for _, done := range []struct{ id, content string }{{"c1", "x\n"}, {"c2", "xy\n"}} {
-				if strings.Contains(text, `"call_id":"`+done.id) {
-					write(t, file, done.content)
-				}
-			}
-			h := &host{exec: allow}
-			answer, _, err := continued(t, b, path, "key", h)
-			content, _ := os.ReadFile(file)
-			if err != nil || string(content) != "xy\n" || !strings.HasPrefix(answer, "done: ") {
-				t.Errorf("%q, %v; the file has %q", answer, err, content)
-			}
-		})
-	}
-	if !begun {
-		t.Error("the turn is not in the file")
 	}
 }

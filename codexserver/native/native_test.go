@@ -457,16 +457,6 @@ func TestStartErrorsNameTheFault(t *testing.T) {
 	}
 }
 
-func TestNewNamesTheLineOfABrokenFile(t *testing.T) {
-	home := t.TempDir()
-	path := filepath.Join(home, "config.toml")
-	write(t, path, "model = \"x\"\nbroken = = 1\n")
-	_, err := native.New(&native.Options{CodexHome: home})
-	if err == nil || !strings.Contains(err.Error(), path+":2:") {
-		t.Errorf("New: %v, want the file and line 2", err)
-	}
-}
-
 // parse reads JSON.
 func parse(t testing.TB, text []byte, into any) {
 	t.Helper()

@@ -36,34 +36,6 @@ func configured(t testing.TB, h *host) protocol.SessionConfigured {
 	panic("unreachable")
 }
 
-func TestResume(t *testing.T) {
-	onEachWire(t, func(t *testing.T, wire string) {
-		b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{},
-			providertest.Turn{Text: []string{"on it"}, ToolCalls: []providertest.ToolCall{providertest.Shell("c1", "echo", "one")}},
-			providertest.Say("first answer"), providertest.Say("second answer"))
-		h := &host{}
-		c := b.start(t, h, protocol.Config{})
-		turn(t, c, say("first question"))
-		first := configured(t, h)
-		closed(t, c)
-		b.reopen(t)
-
-		path := fileOf(t, b.engine, c.ID())
-		diff(t, "file", first.RolloutPath, path)
-		h = &host{}
-		c = b.resume(t, path, protocol.Config{}, h)
-		again := configured(t, h)
-		if again.SessionID != first.SessionID || again.RolloutPath != path || len(again.InitialMessages) == 0 {
-			t.Errorf("resumed as %+v", again)
-		}
-		turn(t, c, say("second question"))
-		closed(t, c)
-		inOrder(t, lastRequest(b), "first question", "on it", "c1", "first answer", "second question")
-
-		validRequests(t, b.provider)
-	})
-}
-
 func lastRequest(b *bench) string {
 	all := b.provider.Requests()
 	return string(all[len(all)-1].Body)
@@ -79,19 +51,6 @@ func inOrder(t testing.TB, text string, parts ...string) {
 			t.Fatalf("want %q, after the parts before it, in %s", p, text)
 		}
 		rest = after
-	}
-}
-
-func TestResumeOfAMissingRollout(t *testing.T) {
-	b := setup(t, "", native.Limits{})
-	_, err := b.engine.Resume(t.Context(), engine.Saved{File: filepath.Join(b.home, "none.jsonl")}, protocol.Config{}, &host{})
-	if !isNotFound(err) {
-		t.Errorf("Resume: %v, want not found", err)
-	}
-	for _, id := range []string{"01995a2b-0000-7000-8000-000000000000", "*", "../x"} {
-		if _, err := b.engine.Find(t.Context(), id); !isNotFound(err) {
-			t.Errorf("Find(%q): %v, want not found", id, err)
-		}
 	}
 }
 
@@ -151,8 +110,6 @@ func endProcess(t *testing.T, id string) {
 		t.Error(err)
 	}
 }
-
-func isNotFound(err error) bool { return errors.Is(err, engine.ErrNotFound) }
 
 var _ engine.Resumer = (*native.Engine)(nil)
 

@@ -82,9 +82,11 @@ func TestCallsInPieces(t *testing.T) {
 	}
 }
 
-// TestOlderCalls has calls that come otherwise than as a list of them.
+// TestOlderCalls has calls that come otherwise than as a list of them, or beside one: each counts.
 func TestOlderCalls(t *testing.T) {
+	const one, both = `* f {"x":1}`, `{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}],"function_call":{"name":"g","arguments":"{}"}},"finish_reason":"stop"}]}`
 	for name, events := range map[string][]string{
+		"in both members":            {both},
 		"function_call":              {`{"choices":[{"delta":{"function_call":{"name":"f","arguments":""}}}]}`, `{"choices":[{"delta":{"function_call":{"arguments":"{\"x\":"}}}]}`, `{"choices":[{"delta":{"function_call":{"arguments":"1}"}},"finish_reason":"function_call"}]}`},
 		"one object":                 {`{"choices":[{"delta":{"tool_calls":{"id":"a","function":{"name":"f","arguments":"{\"x\":"}}}}]}`, `{"choices":[{"delta":{"tool_calls":{"function":{"arguments":"1}"}}},"finish_reason":"tool_calls"}]}`},
 		"function_call of a message": {`{"choices":[{"message":{"content":null,"function_call":{"name":"f","arguments":"{\"x\":1}"}},"finish_reason":"stop"}]}`},
@@ -93,18 +95,12 @@ func TestOlderCalls(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		diffCalls(t, []string{`* f {"x":1}`}, resp.Items)
+		want := []string{one}
+		if name == "in both members" {
+			want = append(want, `* g {}`)
+		}
+		diffCalls(t, want, resp.Items)
 	}
-}
-
-// TestCallsOfBothKinds has calls in both members for them: each counts.
-func TestCallsOfBothKinds(t *testing.T) {
-	stream := sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}],"function_call":{"name":"g","arguments":"{}"}},"finish_reason":"tool_calls"}]}`)
-	resp, err := client(&answers{all: []answer{{body: stream}}}, config.Provider{}).Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	diffCalls(t, []string{`a f {}`, `* g {}`}, resp.Items)
 }
 
 // diffCalls compares calls, whose ids must differ.

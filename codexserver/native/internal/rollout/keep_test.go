@@ -27,49 +27,42 @@ func load(t *testing.T, w *rollout.Writer) (texts []string) {
 	return texts
 }
 
-// TestMissedLines makes the file unwritable for a time: the lines are written afterwards.
+// TestMissedLines makes the file unwritable for a time: the lines are written with the next one, or at the end.
 func TestMissedLines(t *testing.T) {
-	w := create(t)
-	if err := w.Item(userMessage("before")); err != nil {
-		t.Fatal(err)
-	}
-	aside := w.Path() + ".aside"
-	if err := errors.Join(os.Rename(w.Path(), aside), os.Mkdir(w.Path(), 0o700)); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 3 {
-		if err := w.Item(userMessage(fmt.Sprint("missed ", i))); err == nil {
-			t.Error("a folder was written to")
-		}
-	}
-	if err := errors.Join(os.Remove(w.Path()), os.Rename(aside, w.Path())); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Item(userMessage("after")); err != nil {
-		t.Error(err)
-	}
-	if d := cmp.Diff([]string{"before", "missed 0", "missed 1", "missed 2", "after"}, load(t, w)); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
-	if err := w.Check(); err != nil {
-		t.Errorf("Check: %v", err)
-	}
-}
-
-func TestCloseWritesWhatIsLeft(t *testing.T) {
-	w := create(t)
-	aside := w.Path() + ".aside"
-	if err := errors.Join(os.Rename(w.Path(), aside), os.Mkdir(w.Path(), 0o700)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Item(userMessage("missed")); err == nil {
-		t.Error("a folder was written to")
-	}
-	if err := errors.Join(os.Remove(w.Path()), os.Rename(aside, w.Path()), w.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff([]string{"missed"}, load(t, w)); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
+	for _, then := range []string{"another line", "the end"} {
+		t.Run(then, func(t *testing.T) {
+			w := create(t)
+			if err := w.Item(userMessage("before")); err != nil {
+				t.Fatal(err)
+			}
+			aside := w.Path() + ".aside"
+			if err := errors.Join(os.Rename(w.Path(), aside), os.Mkdir(w.Path(), 0o700)); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 3 {
+				if err := w.Item(userMessage(fmt.Sprint("missed ", i))); err == nil {
+					t.Error("a folder was written to")
+				}
+			}
+			if err := errors.Join(os.Remove(w.Path()), os.Rename(aside, w.Path())); err != nil {
+				t.Fatal(err)
+			}
+			want := []string{"before", "missed 0", "missed 1", "missed 2", "after"}
+			switch then {
+			case "another line":
+				if err := errors.Join(w.Item(userMessage("after")), w.Check()); err != nil {
+					t.Error(err)
+				}
+			case "the end":
+				want = want[:4]
+				if err := w.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			if d := cmp.Diff(want, load(t, w)); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
 	}
 }
 

@@ -231,6 +231,11 @@ func TestFindAndArchive(t *testing.T) {
 	if err != nil || found != paths[1] {
 		t.Errorf("Find: %s, %v", found, err)
 	}
+	for _, id := range []string{id, "*", "../x"} {
+		if _, err := rollout.Find(t.Context(), home, id); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Find %s: %v", id, err)
+		}
+	}
 }
 
 func FuzzRead(f *testing.F) {

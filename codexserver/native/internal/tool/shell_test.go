@@ -265,16 +265,6 @@ func TestPlantedProgram(t *testing.T) {
 	}
 }
 
-// TestOtherConversations checks that folders which other conversations can write count.
-func TestOtherConversations(t *testing.T) {
-	h := &host{answer: elicit.Approved}
-	o := tool.Options{Programs: &box.Programs{More: func() []string { return []string{"/bin", "/usr/bin"} }}}
-	called(t, turnOf(o, h, t.TempDir(), "untrusted", "read-only"), shellCall("", "uname"))
-	if req, ok := h.all[0].(protocol.ExecApprovalRequest); !ok || filepath.Base(req.Program) != "uname" {
-		t.Errorf("asked %+v", h.all[0])
-	}
-}
-
 // TestStoppedReadOnly checks that the model learns why a command that is known to be safe
 // was stopped, and that the user is not asked to run it outside of the sandbox.
 func TestStoppedReadOnly(t *testing.T) {
