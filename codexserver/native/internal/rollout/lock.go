@@ -150,14 +150,12 @@ func (l *Locks) alone(f func(root *os.Root) error) error {
 	if err := os.MkdirAll(l.dir, 0o700); err != nil {
 		return err
 	}
-	return claim.Alone(filepath.Join(l.dir, guardFile), func() error {
-		root, err := os.OpenRoot(l.dir)
-		if err != nil {
-			return err
-		}
-		defer root.Close()
-		return f(root)
-	})
+	root, err := os.OpenRoot(l.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return claim.Alone(filepath.Join(l.dir, guardFile), func() error { return f(root) })
 }
 
 // join makes this server's file before its first claim, and removes what dead servers left.
