@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,7 +15,8 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// TestApprovals answers a question in every way, on both engines. Some of the answers Codex's own MCP server took for denials or hung on.
+// TestApprovals answers a question in every way on the native engine, and in one for each outcome on Codex. Some of the
+// answers Codex's own MCP server took for denials or hung on.
 func TestApprovals(t *testing.T) {
 	t.Parallel()
 	server := ours(t)
@@ -24,38 +26,45 @@ func TestApprovals(t *testing.T) {
 		made   bool
 		failed bool
 		blocks int
+		codex  bool
 	}{
-		{"accept", `{"action":"accept"}`, true, false, 1},
-		{"accept with content", `{"action":"accept","content":{}}`, true, false, 1},
-		{"accept with null content", `{"action":"accept","content":null}`, true, false, 1},
-		{"accept and approved", `{"action":"accept","content":{"decision":"approved"}}`, true, false, 1},
-		{"the old form", `{"decision":"approved"}`, true, false, 1},
-		{"both forms", `{"action":"accept","decision":"approved"}`, true, false, 1},
-		{"accept and denied", `{"action":"accept","content":{"decision":"denied"}}`, false, false, 1},
-		{"decline", `{"action":"decline"}`, false, false, 1},
-		{"decline and approved", `{"action":"decline","content":{"decision":"approved"}}`, false, false, 1},
-		{"cancel", `{"action":"cancel"}`, false, true, 2},
-		{"the old abort", `{"decision":"abort"}`, false, true, 2},
-		{"case", `{"action":"Accept"}`, false, false, 1},
-		{"twice", `{"action":"decline","action":"accept"}`, false, false, 1},
-		{"unknown", `{"decision":"Approved!"}`, false, false, 1},
-		{"nothing", `{}`, false, false, 1},
-		{"null", `null`, false, false, 1},
-		{"error", "error", false, false, 2},
-		{"never", "never", false, false, 2},
-		{"cannot be asked", "", false, false, 2},
+		{"accept", `{"action":"accept"}`, true, false, 1, true},
+		{"accept with content", `{"action":"accept","content":{}}`, true, false, 1, false},
+		{"accept with null content", `{"action":"accept","content":null}`, true, false, 1, false},
+		{"accept and approved", `{"action":"accept","content":{"decision":"approved"}}`, true, false, 1, false},
+		{"the old form", `{"decision":"approved"}`, true, false, 1, false},
+		{"both forms", `{"action":"accept","decision":"approved"}`, true, false, 1, false},
+		{"accept and denied", `{"action":"accept","content":{"decision":"denied"}}`, false, false, 1, false},
+		{"decline", `{"action":"decline"}`, false, false, 1, true},
+		{"decline and approved", `{"action":"decline","content":{"decision":"approved"}}`, false, false, 1, false},
+		{"cancel", `{"action":"cancel"}`, false, true, 2, true},
+		{"the old abort", `{"decision":"abort"}`, false, true, 2, false},
+		{"case", `{"action":"Accept"}`, false, false, 1, false},
+		{"twice", `{"action":"decline","action":"accept"}`, false, false, 1, false},
+		{"unknown", `{"decision":"Approved!"}`, false, false, 1, false},
+		{"nothing", `{}`, false, false, 1, false},
+		{"null", `null`, false, false, 1, false},
+		{"error", "error", false, false, 2, true},
+		{"never", "never", false, false, 2, true},
+		{"cannot be asked", "", false, false, 2, true},
 	}
 	for _, e := range engines(t) {
 		if e.over == overHTTP {
 			continue // the client of this test starts a program
 		}
 		for _, tt := range answers {
+			if e.is != "native" && !tt.codex {
+				continue
+			}
 			t.Run(e.name+"/"+tt.name, func(t *testing.T) {
 				t.Parallel()
 				model := providertest.New(providertest.Call(e.run("call_1", "touch", "made")), providertest.Say("done"))
 				t.Cleanup(model.Close)
 				cwd := t.TempDir()
-				result := callOnce(t, e.open(t, server, newHome(t, model, e.wire), cwd, "-c", "approvals.timeout=2s"), tt.answer)
+				asked, result := callOnce(t, e.open(t, server, newHome(t, model, e.wire), cwd, "-c", "approvals.timeout=2s"), tt.answer)
+				if len(asked) > 1 || len(asked) == 1 && !strings.Contains(asked[0], "touch made") {
+					t.Errorf("asked %q", asked)
+				}
 				if _, err := os.Stat(filepath.Join(cwd, "made")); (err == nil) != tt.made {
 					t.Errorf("made: %v", err)
 				}
@@ -71,18 +80,21 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
-// callOnce connects, calls codex, and answers its question.
-func callOnce(t *testing.T, s setup, answer string) (r result) {
+// callOnce connects, calls codex, and answers its questions. It returns what was asked.
+func callOnce(t *testing.T, s setup, answer string) (asked []string, r result) {
 	t.Helper()
 	transport, err := jsonrpc.Command(s.command(t.Context()), 5*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
+	var mu sync.Mutex
 	mux := &jsonrpc.Mux{}
 	mux.HandleRaw("elicitation/create", func(ctx context.Context, params json.RawMessage) (any, error) {
-		if !strings.Contains(string(params), "touch made") {
-			t.Errorf("asked %s", params)
-		}
+		var q struct{ Message string }
+		err := json.Unmarshal(params, &q)
+		mu.Lock()
+		asked = append(asked, q.Message)
+		mu.Unlock()
 		switch answer {
 		case "error":
 			return nil, jsonrpc.CodeMethodNotFound
@@ -90,7 +102,7 @@ func callOnce(t *testing.T, s setup, answer string) (r result) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
-		return json.RawMessage(answer), nil
+		return json.RawMessage(answer), err
 	})
 	peer := jsonrpc.NewPeer(transport, mux, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
 	ended := make(chan error, 1)
@@ -120,5 +132,7 @@ func callOnce(t *testing.T, s setup, answer string) (r result) {
 			t.Fatalf("%s: %v", call.method, err)
 		}
 	}
-	return r
+	mu.Lock()
+	defer mu.Unlock()
+	return asked, r
 }

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	turnLength = flag.Duration("turn-length", 30*time.Second, "how long the turns take that TestClients delegates to the background")
+	turnLength = flag.Duration("turn-length", 18*time.Second, "how long the turns take that TestClients delegates to the background")
 	callLimit  = flag.Duration("call-limit", 6*time.Second, "how long each of its calls may take there")
 )
 

@@ -12,10 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -56,7 +54,10 @@ func TestServers(t *testing.T) {
 				t.Cleanup(model.Close)
 				home := newHome(t, model, "chat")
 				appendTo(t, filepath.Join(home, "config.toml"), fmt.Sprintf("[mcp_servers.docs]\nurl = %q\n", s.url(t)))
-				asked := callWithServer(t, engines(t)[0].open(t, server, home, t.TempDir()), tt.answer)
+				asked, r := callOnce(t, engines(t)[0].open(t, server, home, t.TempDir()), tt.answer)
+				if r.IsError || len(r.Content) == 0 || !strings.Contains(r.Content[0].Text, "done") {
+					t.Errorf("the result is %+v", r)
+				}
 				if len(asked) != 1 || asked[0] != `The MCP server "docs" asks: "Deploy to production?"` {
 					t.Errorf("asked %q", asked)
 				}
@@ -111,47 +112,4 @@ func appendTo(t *testing.T, file, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// callWithServer connects, calls codex, answers the questions, and returns their messages.
-func callWithServer(t *testing.T, s setup, answer string) (asked []string) {
-	t.Helper()
-	transport, err := jsonrpc.Command(s.command(t.Context()), 5*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mux := &jsonrpc.Mux{}
-	mux.HandleRaw("elicitation/create", func(_ context.Context, params json.RawMessage) (any, error) {
-		var q struct{ Message string }
-		err := json.Unmarshal(params, &q)
-		asked = append(asked, q.Message)
-		return json.RawMessage(answer), err
-	})
-	peer := jsonrpc.NewPeer(transport, mux, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
-	ended := make(chan error, 1)
-	go func() { ended <- peer.Run(context.Background()) }()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	var r result
-	for _, call := range []struct {
-		method, params string
-		result         any
-	}{
-		{"initialize", `{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"interop","version":"1"}}`, nil},
-		{"tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"deploy","cwd":%q}}`, s.Cwd), &r},
-	} {
-		if err := peer.Call(ctx, call.method, json.RawMessage(call.params), call.result); err != nil {
-			t.Errorf("%s: %v", call.method, err)
-		}
-	}
-	if err := peer.Close(); err != nil {
-		t.Errorf("close: %v", err)
-	}
-	if err := <-ended; err != nil {
-		t.Errorf("run: %v", err)
-	}
-	if r.IsError || len(r.Content) == 0 || !strings.Contains(r.Content[0].Text, "done") {
-		t.Errorf("the result is %+v", r)
-	}
-	return asked
 }
