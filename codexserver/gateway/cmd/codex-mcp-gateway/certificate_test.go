@@ -1,9 +1,7 @@
 package main
 
 import (
-	"crypto/x509"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -24,11 +22,6 @@ func linked(t *testing.T) string {
 // certificate returns a certificate of servers on loopback, of the clients of NATS, and of fronts and nodes, and its key, in PEM.
 func certificate(t *testing.T) []byte {
 	t.Helper()
-	var self *certtest.Authority
-	cert, key, _ := self.Issue(t, &x509.Certificate{
-		IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		DNSNames: []string{"gateway.example.com"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	})
+	cert, key := certtest.New(t, "gateway.example.com")
 	return append(cert, key...)
 }

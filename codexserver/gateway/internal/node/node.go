@@ -69,15 +69,15 @@ type Node struct {
 	stop    context.CancelFunc
 	running sync.WaitGroup
 
-	sweeping sync.Mutex
-	unused   map[string]bool // users whose lease had no worker and no request at the last look; with sweeping
+	sweeping chan struct{}   // full while a sweep uses unused
+	unused   map[string]bool // users whose lease had no worker and no request at the last look
 }
 
 // New starts a node. The caller must close it.
 func New(ctx context.Context, o Options) (*Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	n := &Node{o: o, taking: make(chan struct{}, maxTaking)}
+	n := &Node{o: o, taking: make(chan struct{}, maxTaking), sweeping: make(chan struct{}, 1)}
 	n.users.Set(o.Principals)
 	n.server = link.NewServer(handler{n}, o.Logger)
 	n.holder = o.Leases.NewHolder(lease.HolderOptions{
@@ -175,8 +175,12 @@ func (n *Node) publish(ctx context.Context) {
 // sweep releases the leases without a worker and without a request. A lease that has just been
 // taken gets time for its request.
 func (n *Node) sweep(ctx context.Context) {
-	n.sweeping.Lock()
-	defer n.sweeping.Unlock()
+	select {
+	case n.sweeping <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	defer func() { <-n.sweeping }()
 	draining, unused := n.draining.Load(), map[string]bool{}
 	running := n.o.Pool.Running()
 	for _, user := range n.holder.Users() {
