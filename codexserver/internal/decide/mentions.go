@@ -77,7 +77,7 @@ func begins(rule []string, words []Word) bool {
 	switch {
 	case words[0].Open:
 		return true
-	case words[0].Text != rule[0] && (strings.Contains(rule[0], "/") || programName(words[0].Text) != programName(rule[0])):
+	case !names(rule[0], words[0].Text):
 		return false
 	}
 	// now has what holds for the rest of the words after each word, for the rest of the rule after next.
@@ -96,10 +96,26 @@ func begins(rule []string, words []Word) bool {
 	return next[1]
 }
 
+// names reports whether the program of a rule may be the one of a command. If the rule names a folder, so must the
+// command. A path of Windows stands for all names of its program, which a PATH may find too.
+func names(rule, program string) bool {
+	windows := len(rule) > 1 && rule[1] == ':'
+	return plainName(rule) == plainName(program) || (windows || !strings.Contains(rule, "/")) && programName(rule) == programName(program)
+}
+
 // programName returns the name of a program without its folder, so that names can be compared.
-func programName(program string) string {
-	name := path.Base(strings.ReplaceAll(strings.TrimPrefix(program, "="), `\`, "/")) // zsh finds =ssh in PATH
-	return strings.TrimSuffix(strings.ToLower(name), ".exe")
+func programName(program string) string { return path.Base(plainName(program)) }
+
+// plainName returns one of the names by which Windows knows a program: it does not distinguish letter case and the two
+// slashes, adds extensions, and leaves out dots and spaces at the end. Other systems distinguish the names, and
+// rules that deny and ask do not.
+func plainName(program string) string {
+	name := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(program, "="), `\`, "/")) // zsh finds =ssh in PATH
+	name = strings.TrimRight(name, ". ")
+	for _, extension := range []string{".exe", ".com", ".cmd", ".bat"} {
+		name = strings.TrimSuffix(name, extension)
+	}
+	return name
 }
 
 // shell looks at the arguments of a shell.
@@ -305,7 +321,9 @@ func (m *mentions) after(args []Word, depth int) {
 }
 
 // unread are shells whose scripts have another syntax.
-var unread = []string{"cmd", "csh", "elvish", "fish", "nu", "powershell", "pwsh", "tcsh", "xonsh"}
+var unread = []string{
+	"cmd", "cscript", "csh", "elvish", "fish", "nu", "powershell", "pwsh", "tcsh", "wscript", "wsl", "xonsh",
+}
 
 // starters are programs, and commands of shells, that start what their arguments name.
 var starters = []string{

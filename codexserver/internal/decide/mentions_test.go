@@ -9,6 +9,21 @@ import (
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
+// TestNames has rules that name a program of Windows, each in one way, and commands that name it in all.
+func TestNames(t *testing.T) {
+	names := []string{"tool", "TOOL", "tool.exe", "Tool.CMD", `C:\bin\tool.exe`, "C:/bin/tool", `c:\other\TOOL.bat`}
+	for _, rule := range names {
+		for _, program := range names {
+			if !decide.Mentions([][]string{{rule}}, []string{program}) {
+				t.Errorf("a rule for %s does not cover %s", rule, program)
+			}
+		}
+		if decide.Mentions([][]string{{rule}}, []string{"tools"}) {
+			t.Errorf("a rule for %s covers tools", rule)
+		}
+	}
+}
+
 // TestMentions looks for ssh, git push, docker compose up and ./deploy in commands that hide them, and in
 // those that only look so. A command is words after bars, or a script of bash -lc.
 func TestMentions(t *testing.T) {
@@ -23,8 +38,19 @@ func TestMentions(t *testing.T) {
 		{"/usr/bin/ssh|host", yes},
 		{"../bin/ssh", yes},
 		{`C:\tools\SSH.exe|host`, yes},
+		{"C:/tools/ssh.COM|host", yes},
+		{`\\host\share\ssh.cmd|host`, yes},
+		{"ssh.bat", yes},
+		{"SSH.exe. |host", yes},
+		{"ssh.sh", no},
+		{"cmd|/c|ls", unclear},
+		{`C:\Windows\System32\CMD.EXE|/c|ls`, unclear},
+		{"wsl|ls", unclear},
+		{"cscript|x.js", unclear},
+		{"env|WScript.exe|x.js", unclear},
 		{"|ssh", no}, // a program without a name
 		{"./deploy", yes},
+		{`.\Deploy.cmd`, yes},
 		{"deploy", no},
 		{"/work/deploy", no},
 		{"git|push|--force", yes},
