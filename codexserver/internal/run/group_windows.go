@@ -2,6 +2,7 @@ package run
 
 import (
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"syscall"
 
@@ -17,7 +18,11 @@ func terminateGroup(int) {} // nothing asks
 
 // killGroup ends the process tree below leader.
 func killGroup(leader int) {
-	kill := exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(leader))
+	system, err := windows.GetSystemDirectory() // by its name another one may be found
+	if err != nil {
+		return
+	}
+	kill := exec.Command(filepath.Join(system, "taskkill.exe"), "/T", "/F", "/PID", strconv.Itoa(leader))
 	kill.SysProcAttr = &syscall.SysProcAttr{HideWindow: true}
 	_ = kill.Run() // fails when it has ended
 }

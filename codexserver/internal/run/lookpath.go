@@ -14,24 +14,20 @@ import (
 )
 
 // LookPath finds a program as a shell in dir with the environment env would. It ignores
-// relative folders in PATH.
+// relative folders in PATH, and on Windows the working folder, which may be a repository.
 func LookPath(program, dir string, env []string) (string, error) {
-	if runtime.GOOS == "windows" {
-		return exec.LookPath(program)
-	}
-	if strings.Contains(program, "/") {
+	if filepath.Base(program) != program {
 		if !filepath.IsAbs(program) {
 			program = filepath.Join(dir, program)
 		}
-		return program, executable(program)
+		return executable(program)
 	}
 	var denied error
 	for _, folder := range filepath.SplitList(Value(env, "PATH")) {
 		if !filepath.IsAbs(folder) {
 			continue
 		}
-		path := filepath.Join(folder, program)
-		switch err := executable(path); {
+		switch path, err := executable(filepath.Join(folder, program)); {
 		case err == nil:
 			return path, nil
 		case errors.Is(err, fs.ErrPermission):
@@ -44,13 +40,29 @@ func LookPath(program, dir string, env []string) (string, error) {
 	return "", fmt.Errorf("not found in PATH: %w", syscall.ENOENT)
 }
 
-func executable(path string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
+// executable returns the path of a file that may be executed. Windows finds it without its extension.
+func executable(path string) (string, error) {
+	if runtime.GOOS == "windows" {
+		return exec.LookPath(path)
 	}
-	if info.IsDir() || info.Mode()&0o111 == 0 {
-		return fmt.Errorf("%s: %w", path, syscall.EACCES)
+	info, err := os.Stat(path)
+	if err == nil && (info.IsDir() || info.Mode()&0o111 == 0) {
+		err = fmt.Errorf("%s: %w", path, syscall.EACCES)
+	}
+	return path, err
+}
+
+// checkBatch returns an error if Windows starts a program by cmd.exe, because it is a batch file, and cmd.exe
+// would read its words again: as a pipe, as another command, or as a variable. System is a [runtime.GOOS].
+func checkBatch(system string, cmd *exec.Cmd) error {
+	program := strings.ToLower(strings.TrimRight(cmd.Path, ". ")) // which Windows does not see
+	if system != "windows" || !strings.HasSuffix(program, ".bat") && !strings.HasSuffix(program, ".cmd") {
+		return nil
+	}
+	for _, word := range append([]string{cmd.Path}, cmd.Args...) {
+		if i := strings.IndexAny(word, "\"%&|<>^!\r\n"); i >= 0 {
+			return fmt.Errorf("%s is a batch file, and cmd.exe reads %q in its words again: start the program behind it", cmd.Path, word[i])
+		}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ package run
 
 import (
 	"os/exec"
+	"runtime"
 	"syscall"
 )
 
@@ -21,7 +22,13 @@ const canLeave = false
 
 // launch starts the command.
 func (p *Process) launch(cmd *exec.Cmd, _ string) error {
+	if err := checkBatch(runtime.GOOS, cmd); err != nil {
+		return err
+	}
 	p.cmd, cmd.SysProcAttr = cmd, groupAttr()
+	if runtime.GOOS == "windows" { // else a batch file starts programs of the working folder, which may be a repository
+		cmd.Env = append(cmd.Environ(), "NoDefaultCurrentDirectoryInExePath=1")
+	}
 	cmd.WaitDelay = stragglerGrace // the first process has ended then
 	if err := cmd.Start(); err != nil {
 		return err
