@@ -3,10 +3,12 @@ package native
 import (
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
 // maxShownURL bounds the URL of an image in an event, in bytes: a data URL holds the
@@ -48,6 +50,9 @@ func readInput(cwd string, items []protocol.InputItem) (protocol.MessageItem, pr
 func imageURL(cwd, path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(cwd, path)
+	}
+	if err := paths.Local(runtime.GOOS, path, cwd); err != nil {
+		return "", err
 	}
 	return tool.ImageURL(path, "image/"+strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), "."))
 }

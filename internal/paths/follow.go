@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -43,6 +44,9 @@ func Follow(path string, visit func(at string, info fs.FileInfo) error) (real st
 		}
 		to, err := os.Readlink(next)
 		if err != nil {
+			return "", nil, err
+		}
+		if err := Local(runtime.GOOS, to, path); err != nil {
 			return "", nil, err
 		}
 		names := strings.Split(filepath.ToSlash(to), "/")

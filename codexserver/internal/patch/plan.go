@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -36,6 +37,7 @@ func Change(path string, change func(before *string) (after string, err error)) 
 
 // Plan is the effect of a patch on the current files.
 type Plan struct {
+	work    string // whose share of the network may be used
 	dir     string
 	files   []*plannedFile // in the order in which the patch first names them
 	byPath  map[string]*plannedFile
@@ -86,7 +88,7 @@ type Folder struct {
 //
 // The paths of files below work.Real are shown below work.Path.
 func (p *Patch) Plan(work Folder, dir string) (*Plan, error) {
-	plan := newPlan(dir)
+	plan := newPlan(work.Path, dir)
 	for _, op := range p.files {
 		if err := plan.add(op); err != nil {
 			return nil, err
@@ -115,9 +117,9 @@ func (p *Patch) Plan(work Folder, dir string) (*Plan, error) {
 	return plan, nil
 }
 
-func newPlan(dir string) *Plan {
+func newPlan(work, dir string) *Plan {
 	return &Plan{
-		dir: dir, byPath: map[string]*plannedFile{}, folders: map[string]*folder{}, search: search{maxComparisons}, summary: map[rune][]string{},
+		work: work, dir: dir, byPath: map[string]*plannedFile{}, folders: map[string]*folder{}, search: search{maxComparisons}, summary: map[rune][]string{},
 	}
 }
 
@@ -224,6 +226,9 @@ func (p *Plan) file(name string) (*plannedFile, error) {
 		written = strings.TrimSuffix(p.dir, string(filepath.Separator)) + string(filepath.Separator) + name
 	}
 	path := filepath.Clean(written)
+	if err := paths.Local(runtime.GOOS, path, p.work); err != nil {
+		return nil, err
+	}
 	if file := p.byPath[path]; file != nil {
 		return file, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/internal/paths"
@@ -93,6 +94,9 @@ func dataOf(url string, most int64) ([]byte, error) {
 func readImage(cwd, path string, most int64, b bounds) ([]byte, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(cwd, path)
+	}
+	if err := paths.Local(runtime.GOOS, path, cwd); err != nil {
+		return nil, err
 	}
 	within := b
 	if b == nil {

@@ -2,15 +2,19 @@ package tool
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -112,6 +116,19 @@ func (t *Turn) at(path string) string {
 		return filepath.Clean(path)
 	}
 	return filepath.Join(t.Cwd, path)
+}
+
+// near is at for a path that is opened. It fails for one that leads to the network or to a device.
+func (t *Turn) near(path string) (string, error) {
+	path = t.at(path)
+	err := paths.Local(runtime.GOOS, path, t.Cwd)
+	if err == nil && runtime.GOOS == "windows" {
+		_, _, err = paths.Follow(path, func(string, fs.FileInfo) error { return nil })
+	}
+	if errors.Is(err, paths.ErrNetwork) {
+		return "", err
+	}
+	return path, nil
 }
 
 // judgeLook decides about a call that only reads, as about a command that is known to be safe. Look runs

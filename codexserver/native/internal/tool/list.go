@@ -55,7 +55,10 @@ func (t *Turn) openFolder(path string) (*os.Root, error) {
 	if strings.ContainsRune(path, 0) {
 		return nil, &fault{what: fmt.Sprintf("%q is not a path", path)}
 	}
-	real, err := filepath.EvalSymlinks(t.at(path))
+	real, err := t.near(path)
+	if err == nil {
+		real, err = filepath.EvalSymlinks(real)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, t.missing(path)
 	}

@@ -39,7 +39,11 @@ func (t *Turn) search(ctx context.Context, call Call) (Result, error) {
 		return Result{Output: err.Error()}, nil
 	}
 	return t.look(ctx, call, words("search", args.Pattern, args.Path, args.Files), protocol.ParsedCommand{Type: "search", Cmd: "search " + args.Pattern, Query: &args.Pattern, Path: &args.Path}, func() (string, error) {
-		if info, err := os.Stat(t.at(args.Path)); err == nil && !info.IsDir() {
+		path, err := t.near(args.Path)
+		if err != nil {
+			return "", &fault{what: err.Error()}
+		}
+		if info, err := os.Stat(path); err == nil && !info.IsDir() {
 			content, err := t.content(args.Path)
 			if err != nil {
 				return "", err

@@ -159,9 +159,12 @@ func (t *Turn) run(call Call) (attempt, error) {
 	if err != nil {
 		return attempt{}, err
 	}
-	dir := t.at(args.Workdir)
-	if strings.Contains(dir, "\x00") {
+	if strings.Contains(args.Workdir, "\x00") {
 		return attempt{}, &argumentError{"workdir", "has a NUL byte"}
+	}
+	dir, err := t.near(args.Workdir)
+	if err != nil {
+		return attempt{}, &argumentError{"workdir", err.Error()}
 	}
 	// The user sees and approves the real folder, not a link to it.
 	r := attempt{turn: t, id: call.ID, dir: paths.Real(dir), named: dir, shellArguments: args, argv: args.Command, env: t.box.options.Environ}

@@ -33,8 +33,11 @@ func (t *Turn) viewImage(_ context.Context, call Call) (Result, error) {
 	if args.Path == "" {
 		return Result{Output: (&argumentError{"path", "missing"}).Error()}, nil
 	}
-	path := t.at(args.Path)
-	url, err := ImageURL(path, "") // only the content counts: a command can give a link to any file the name of an image
+	url := ""
+	path, err := t.near(args.Path)
+	if err == nil {
+		url, err = ImageURL(path, "") // only the content counts: a command can give a link to any file the name of an image
+	}
 	if err != nil {
 		return Result{Output: fmt.Sprintf("the image cannot be shown: %v", err)}, nil
 	}
