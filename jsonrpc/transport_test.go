@@ -194,31 +194,6 @@ func (h headerReads) Read(ctx context.Context) ([]byte, error) {
 	return m, err
 }
 
-func TestHeaderPeers(t *testing.T) {
-	ar, bw := io.Pipe()
-	br, aw := io.Pipe()
-	a := jsonrpc.NewPeer(jsonrpc.Header(ar, aw, both{ar, aw}), nil, nil)
-	b := jsonrpc.NewPeer(jsonrpc.Header(br, bw, both{br, bw}), echoMux(), &jsonrpc.Options{MaxMessage: 1000})
-	for _, p := range []*jsonrpc.Peer{a, b} {
-		go func() { _ = p.Run(context.Background()) }()
-	}
-	var got text
-	for range 3 {
-		if err := a.Call(context.Background(), "echo", text{"x"}, &got); err != nil || got.Text != "x" {
-			t.Errorf("got %+v, %v", got, err)
-		}
-		if err := a.Notify(context.Background(), "echo", text{strings.Repeat("x", 1000)}); err != nil {
-			t.Error(err)
-		}
-	}
-	for _, p := range []*jsonrpc.Peer{a, b} {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-		<-p.Done()
-	}
-}
-
 func TestPipeEnds(t *testing.T) {
 	ctx := context.Background()
 	a, b := jsonrpc.Pipe()

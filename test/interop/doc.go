@@ -5,7 +5,7 @@
 // Each client (clients_test.go) has an adapter in a file client_*_test.go and runs every
 // cell of a table (cells_test.go) on both engines, started by the client and over HTTP
 // (engines_test.go). Then the test reads what went over the wire (wire_test.go).
-// `go test -v -run '^Test(Clients|Conformance)$' -whole` prints the tables of what it saw.
+// With -whole it runs all cells, and without those that are drawn.
 //
 // The official SDKs sign in to codex-mcp-gateway by OAuth, with an authorization server
 // that runs in the test (oauth_test.go).
