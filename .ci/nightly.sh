@@ -6,8 +6,8 @@ step_systems() { # the types of the code for systems that this is not
   go test -tags systems -count=1 ./internal/house/systems
 }
 
-step_versions() { # the bridge on the oldest supported Codex
-  real $codex_earlier
+step_versions() { # the bridge on the oldest supported Codex; what needs a newer one is skipped
+  CI=false real $codex_earlier
 }
 
 step_types() { # 30,000 random instances of each schema, whether its types are checked in or not
