@@ -71,17 +71,12 @@ func segmentioUnmarshal(b []byte, v any) error {
 func unmarshalV2(b []byte, v any) error { return jsonv2.Unmarshal(b, v) }
 func marshalV2(v any) ([]byte, error)   { return jsonv2.Marshal(v) }
 
-// codecs returns the codecs for a message of 2025-06-18, with the types of each library. The
-// codec of goJSONSchema may be missing.
-func codecs(plain_, mcptypes_, gosdk_, mcpgo_, goJSONSchema func() any) []codec {
-	all := append(others(plain_, gosdk_, mcpgo_),
+// codecs returns the codecs for a message of 2025-06-18, with the types of each library.
+func codecs(plain_, mcptypes_, gosdk_, mcpgo_ func() any) []codec {
+	return append(others(plain_, gosdk_, mcpgo_),
 		codec{"mcptypes", mcptypes_, mcptypes.Decode, mcptypes.Encode},
 		codec{"mcptypes-jsonv2", mcptypes_, unmarshalV2, marshalV2},
 		codec{"mcptypes-jsonv1", mcptypes_, json.Unmarshal, json.Marshal})
-	if goJSONSchema != nil {
-		all = append(all, codec{"gojsonschema-jsonv1", goJSONSchema, json.Unmarshal, json.Marshal})
-	}
-	return all
 }
 
 // modernCodecs returns the codecs for a message of 2026-07-28.
@@ -116,15 +111,13 @@ var messages = []message{
 		func() any { return new(plainCall) },
 		func() any { return new(mcptypes.CallToolRequestParams) },
 		func() any { return new(gosdk.CallToolParamsRaw) },
-		func() any { return new(mcpgo.CallToolParams) },
-		goJSONSchema["CallToolRequestParams"])},
+		func() any { return new(mcpgo.CallToolParams) })},
 	{"result", callResult, results},
 	{"list", toolsList, codecs(
 		func() any { return new(plainList) },
 		func() any { return new(mcptypes.ListToolsResult) },
 		func() any { return new(gosdk.ListToolsResult) },
-		func() any { return new(mcpgo.ListToolsResult) },
-		goJSONSchema["ListToolsResult"])},
+		func() any { return new(mcpgo.ListToolsResult) })},
 	{"text", bigText, results},
 	{"modern-call", modernCall, modernCodecs(
 		func() any { return new(plainCall) },
@@ -152,8 +145,7 @@ var results = codecs(
 	func() any { return new(plainResult) },
 	func() any { return new(mcptypes.CallToolResult) },
 	func() any { return new(gosdk.CallToolResult) },
-	func() any { return new(mcpgo.CallToolResult) },
-	goJSONSchema["CallToolResult"])
+	func() any { return new(mcpgo.CallToolResult) })
 
 func BenchmarkDecode(b *testing.B) {
 	for _, m := range messages {

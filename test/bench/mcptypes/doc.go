@@ -1,7 +1,7 @@
 // Package bench compares the types of mcptypes and of mcptypes/modern with those of other Go
 // libraries. It is a separate module, so that the project does not depend on them.
 //
-//	go generate ./... && go test -tags gojsonschema -bench . -count 6
+//	go test -bench . -count 6
 //
 // The messages of 2025-06-18: call, the params of tools/call with 0.9 kB; result,
 // its result with two blocks and structured content; list, a tools/list of 100
@@ -11,8 +11,7 @@
 // modern-questions, that of a task with two questions;
 // modern-list, the list of 100 tools.
 //
-// The codecs: plain structs, which check nothing, with both JSON packages; mcptypes with Decode and Encode and with each JSON package; go-sdk with
-// encoding/json and with the decoder of its own connection; mcp-go; and, with the build tag,
-// the types that go-jsonschema makes from the same schema. go-sdk has no tasks, so
+// The codecs: plain structs, which check nothing, with both JSON packages; mcptypes with Decode and Encode and with each JSON
+// package; go-sdk with encoding/json and with the decoder of its own connection; mcp-go. go-sdk has no tasks, so
 // modern-task uses a struct in its style.
 package bench
