@@ -98,6 +98,7 @@ var readers = []string{
 	"codexserver/cmd/codex-mcp/internal/shared/",    // files in its own folder, what /proc says
 	"codexserver/internal/git/mirror.go",            // folders and indexes of its own, for locking and writing
 	"codexserver/internal/worker/decisions.go",      // a file of its own, for writing
+	"codexserver/internal/worker/workertest/",       // a test's server, what it wrote
 	"codexserver/native/internal/rollout/writer.go", // conversations, for writing
 	"codexserver/native/internal/rollout/lock.go",   // files of its own, for locking
 }
