@@ -353,19 +353,6 @@ func TestDroppedThreadIsResumed(t *testing.T) {
 	})
 }
 
-func TestFlood(t *testing.T) {
-	const n = 20000
-	h := &recorder{}
-	err := turn(t, h, func(r *run) {
-		for range n {
-			r.notify("item/agentMessage/delta", `{"threadId":%q,"turnId":%q,"itemId":"m1","delta":"x"}`, threadID, turnID)
-		}
-	})
-	if got := h.count("agent_message_delta"); err != nil || got != n {
-		t.Errorf("%v, %d deltas", err, got)
-	}
-}
-
 // TestTurnsOfAThreadAreSerial begins two turns of a thread at once, which the server does not do. The second one waits or
 // is refused.
 func TestTurnsOfAThreadAreSerial(t *testing.T) {
