@@ -19,7 +19,8 @@ func linked(t *testing.T) string {
 	return fmt.Sprintf("{address = '127.0.0.1:0', listen = '127.0.0.1:0', ca = %[1]q, cert = %[1]q, key = %[1]q}", file)
 }
 
-// certificate returns a certificate of servers on loopback, of the clients of NATS, and of fronts and nodes, and its key, in PEM.
+// certificate returns a certificate of servers on loopback, of the clients of NATS, and of fronts and nodes, and its
+// key, in PEM.
 func certificate(t *testing.T) []byte {
 	t.Helper()
 	cert, key := certtest.New(t, "gateway.example.com")

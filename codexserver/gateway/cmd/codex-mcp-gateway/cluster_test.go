@@ -61,8 +61,8 @@ func (s *httpServer) initialize() string {
 	return session
 }
 
-// TestEndToEndCluster uses a service by two fronts in turns, and drains a node as its operator. [TestChaos] and [TestRestarts] end
-// its parts.
+// TestEndToEndCluster uses a service by two fronts in turns, and drains a node as its operator. [TestChaos] and
+// [TestRestarts] end its parts.
 func TestEndToEndCluster(t *testing.T) {
 	enclosuretest.Need(t)
 	top, tokens := boxtest.Outside(t), map[string]string{}

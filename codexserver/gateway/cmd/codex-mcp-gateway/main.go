@@ -129,7 +129,9 @@ func (o *options) checkCommand(args []string) error {
 		return nil
 	case o.json:
 		return errors.New("--json: only for status")
-	case len(args) == 0, len(args) == 2 && args[0] == drainCommand, len(args) == 3 && args[0] == userCommand && args[1] == "forget":
+	case len(args) == 0, len(args) == 2 && args[0] == drainCommand:
+		return nil
+	case len(args) == 3 && args[0] == userCommand && args[1] == "forget":
 		return nil
 	}
 	return fmt.Errorf("unexpected arguments %q; want status, drain NODE, or user forget NAME", args)

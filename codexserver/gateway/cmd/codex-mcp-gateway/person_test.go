@@ -289,8 +289,9 @@ func (p *person) answer(ctx context.Context, a *attempt, key string) {
 // maxTries is how often a proxy sends a request that no front has begun.
 const maxTries = 4
 
-// send sends a request of 2026-07-28, of a client with capabilities, to the front at a URL. If that is "", it is sent as by the
-// proxy of README.md: to a front that is ready, and to the next one if it cannot be reached or answers with 503.
+// send sends a request of 2026-07-28, of a client with capabilities, to the front at a URL. If that is "", it is sent
+// as by the proxy of README.md: to a front that is ready, and to the next one if it cannot be reached or answers with
+// 503.
 func (p *person) send(ctx context.Context, url, able, method, name, params string) (status int, body string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, bounded)
 	defer cancel()

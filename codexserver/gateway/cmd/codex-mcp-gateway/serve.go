@@ -39,7 +39,8 @@ const challenge = `Bearer realm="codex-mcp"`
 // serve serves the users of http.principals until a signal.
 func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 	log := o.logger(stderr)
-	hangups := make(chan os.Signal, 1) // one that comes before the end of the start waits for it, and of several one is enough
+	// A signal that comes before the end of the start waits for it, and of several one is enough.
+	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
 	c, err := o.configure(log)

@@ -28,7 +28,8 @@ const (
 	frontCount  = 2
 )
 
-// site is a service: NATS servers, nodes and fronts. Each of them is a process, which can be killed, and cables lead from it.
+// site is a service: NATS servers, nodes and fronts. Each of them is a process, which can be killed, and cables lead
+// from it.
 type site struct {
 	t     *testing.T
 	top   string
@@ -76,7 +77,8 @@ func runNATS(file string) error {
 	return nil
 }
 
-// withDisks runs a test in a process that may mount disks for the NATS servers. Nothing of that is left when it has ended.
+// withDisks runs a test in a process that may mount disks for the NATS servers. Nothing of that is left when it has
+// ended.
 func withDisks(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) {
@@ -210,7 +212,8 @@ func (m *part) cut(off, everything bool, w way) {
 	}
 }
 
-// startSite starts a service for users, which are tables of codex-mcp.toml. newDisk makes the folders of the NATS servers.
+// startSite starts a service for users, which are tables of codex-mcp.toml. newDisk makes the folders of the NATS
+// servers.
 func startSite(t *testing.T, top, users string, model *providertest.Server, newDisk func(*testing.T) string) *site {
 	t.Helper()
 	s := &site{t: t, top: top, model: model, certificate: filepath.Join(t.TempDir(), "certificate.pem")}

@@ -239,8 +239,8 @@ func (c *commander) probe(u *users, variables map[string]any, probes []probe) (o
 	return output, done
 }
 
-// secureNATS starts a NATS server that wants the certificate in a file, and returns its port and arguments of a gateway with
-// credentials. They are in a folder that users could see.
+// secureNATS starts a NATS server that wants the certificate in a file, and returns its port and arguments of a gateway
+// with credentials. They are in a folder that users could see.
 func secureNATS(t *testing.T) (nats *server.Server, port int, key, creds, seed string, args []string) {
 	t.Helper()
 	secrets, err := os.MkdirTemp(".", "nats")

@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Life bounds how long an enclosure lasts: to a deadline, and to the end of the process that has made the Life. The first
-// process of the enclosure waits for both, and nobody in the enclosure reaches it. So a deadline also counts while the
-// process that could extend it is stopped.
+// Life bounds how long an enclosure lasts: to a deadline, and to the end of the process that has made the Life. The
+// first process of the enclosure waits for both, and nobody in the enclosure reaches it. So a deadline also counts
+// while the process that could extend it is stopped.
 type Life struct {
 	timer       *os.File // both processes have it
 	lasts, ends *os.File // a pipe: nobody but the maker has its second end
 }
 
-// NewLife returns a life with a deadline, as the time since the machine was started. Unlike Go's monotonic clock that goes
-// on while the machine is suspended. The caller must close the life.
+// NewLife returns a life with a deadline, as the time since the machine was started. Unlike Go's monotonic clock that
+// goes on while the machine is suspended. The caller must close the life.
 func NewLife(deadline time.Duration) (*Life, error) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_BOOTTIME, unix.TFD_CLOEXEC)
 	if err != nil {
@@ -57,10 +57,12 @@ func (l *Life) Close() error {
 	return err
 }
 
-// endWith ends this process, the first one of an enclosure, when the timer fires or the other end of the pipe is closed.
+// endWith ends this process, the first one of an enclosure, when the timer fires or the other end of the pipe is
+// closed.
 func endWith(timer, pipe int) {
 	for {
-		_, err := unix.Poll([]unix.PollFd{{Fd: int32(timer), Events: unix.POLLIN}, {Fd: int32(pipe), Events: unix.POLLIN}}, -1)
+		ends := []unix.PollFd{{Fd: int32(timer), Events: unix.POLLIN}, {Fd: int32(pipe), Events: unix.POLLIN}}
+		_, err := unix.Poll(ends, -1)
 		if !errors.Is(err, unix.EINTR) {
 			unix.Exit(128 + int(unix.SIGKILL))
 		}

@@ -31,8 +31,8 @@ func sinceBoot(t *testing.T) time.Duration {
 	return time.Duration(now.Nano())
 }
 
-// living starts an enclosure with a life. Its first process, all others of it, and the test share a pipe: it ends when none of
-// them is left. The commands in it try to reach the first process.
+// living starts an enclosure with a life. Its first process, all others of it, and the test share a pipe: it ends when
+// none of them is left. The commands in it try to reach the first process.
 func living(t *testing.T, deadline time.Duration) (life *enclosure.Life, ended <-chan struct{}) {
 	t.Helper()
 	e := newRooms(t)
@@ -77,8 +77,8 @@ func ends(t *testing.T, ended <-chan struct{}, why string) {
 	}
 }
 
-// TestLife checks that an enclosure ends with its latest deadline, and with its life, although what runs in it does not want to,
-// and not earlier.
+// TestLife checks that an enclosure ends with its latest deadline, and with its life, although what runs in it does not
+// want to, and not earlier.
 func TestLife(t *testing.T) {
 	enclosuretest.Need(t)
 	now := sinceBoot(t)
@@ -120,8 +120,8 @@ func TestLife(t *testing.T) {
 // makerOf tells a process of [TestLifeOfAStoppedMaker] how long the enclosure may last that it makes.
 const makerOf = "ENCLOSURE_MAKER"
 
-// TestLifeOfAStoppedMaker checks that an enclosure ends in time although the process that has made it is stopped, and at once
-// when that process is killed.
+// TestLifeOfAStoppedMaker checks that an enclosure ends in time although the process that has made it is stopped, and
+// at once when that process is killed.
 func TestLifeOfAStoppedMaker(t *testing.T) {
 	if left, err := time.ParseDuration(os.Getenv(makerOf)); err == nil {
 		living(t, sinceBoot(t)+left)

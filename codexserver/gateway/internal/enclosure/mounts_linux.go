@@ -228,8 +228,8 @@ func putMount(tree, fd int) error {
 	return unix.MoveMount(tree, "", fd, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
-// ownDevices replaces /dev by one without disks, and with new terminals for programs that want one. /dev/tty is the terminal of
-// the process that opens it.
+// ownDevices replaces /dev by one without disks, and with new terminals for programs that want one. /dev/tty is the
+// terminal of the process that opens it.
 func ownDevices() error {
 	trees := map[string]int{}
 	for _, path := range []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"} {
@@ -267,7 +267,8 @@ func ownDevices() error {
 		return fmt.Errorf("mount /dev/pts: %w", err)
 	}
 	for name, to := range map[string]string{
-		"ptmx": "pts/ptmx", "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
+		"ptmx": "pts/ptmx", "fd": "/proc/self/fd",
+		"stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
 	} {
 		if err := os.Symlink(to, "/dev/"+name); err != nil {
 			return err

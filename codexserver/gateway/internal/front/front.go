@@ -58,7 +58,10 @@ type Front struct {
 
 // New returns a front. The caller must close it.
 func New(o Options) *Front {
-	f := &Front{o: o, client: link.NewClient(o.Certificates, o.Logger), usage: map[string]*usage{}, admitted: map[*admitted]bool{}}
+	f := &Front{
+		o: o, client: link.NewClient(o.Certificates, o.Logger),
+		usage: map[string]*usage{}, admitted: map[*admitted]bool{},
+	}
 	f.routes = routes{conn: o.Conn, leases: o.Leases, nodes: o.Nodes, known: map[string]lease.Lease{}}
 	f.users.Set(o.Principals)
 	return f

@@ -14,8 +14,8 @@
 //
 // A node that could not renew its entry calls [HolderOptions].Lost for all its users after two thirds of the TTL,
 // counted from before the renewal was sent, so its workers end before another node can take the users.
-// [HolderOptions].Renewed tells enclosures the same time, in case the process of the node is stopped. The clock of a node
-// goes on while the machine is suspended.
+// [HolderOptions].Renewed tells enclosures the same time, in case the process of the node is stopped. The clock of a
+// node goes on while the machine is suspended.
 //
 // This assumes that Lost needs less than a third of the time, and that the clocks of NATS
 // servers differ by less than what remains of it: after a change of the leader, another clock

@@ -208,8 +208,8 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// TestCapacity has many users come at the same time to a node that has place for a few. Who has a place keeps it, and the end of one
-// makes room.
+// TestCapacity has many users come at the same time to a node that has place for a few. Who has a place keeps it, and
+// the end of one makes room.
 func TestCapacity(t *testing.T) {
 	a := join(t, start(t), "a", forever, nil)
 	const users, place = 30, 3

@@ -62,8 +62,8 @@ type Node struct {
 	users  settings.Users
 	subs   []*nats.Subscription
 	taking chan struct{} // holds a token for each lease that is being taken
-	// draining means that the node takes no more users, and gives away idle ones, and ending that the process ends, and with
-	// it all sessions.
+	// draining means that the node takes no more users, and gives away idle ones, and ending that the process ends, and
+	// with it all sessions.
 	draining, ending atomic.Bool
 
 	stop    context.CancelFunc
@@ -81,7 +81,8 @@ func New(ctx context.Context, o Options) (*Node, error) {
 	n.users.Set(o.Principals)
 	n.server = link.NewServer(handler{n}, o.Logger)
 	n.holder = o.Leases.NewHolder(lease.HolderOptions{
-		ID: n.server.ID(), Capacity: n.capacity, Describe: n.describe, Lost: o.Pool.Kill, Metrics: o.Metrics, Renewed: n.renewed, Logger: o.Logger,
+		ID: n.server.ID(), Capacity: n.capacity, Describe: n.describe, Lost: o.Pool.Kill, Renewed: n.renewed,
+		Metrics: o.Metrics, Logger: o.Logger,
 	})
 	o.Pool.Keep(n.open)
 	serving, stop := context.WithCancel(context.Background())
@@ -145,7 +146,8 @@ func (n *Node) open(ctx context.Context, user string) (worker.Store, error) {
 // describe returns what the node publishes.
 func (n *Node) describe() placement.Node {
 	return placement.Node{
-		Name: n.o.Name, Address: n.o.Address, Capacity: n.o.Capacity, Workers: len(n.o.Pool.Running()), Draining: n.draining.Load(), Version: n.o.Version,
+		Name: n.o.Name, Address: n.o.Address, Capacity: n.o.Capacity, Version: n.o.Version,
+		Workers: len(n.o.Pool.Running()), Draining: n.draining.Load(),
 	}
 }
 

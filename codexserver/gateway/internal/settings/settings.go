@@ -264,8 +264,8 @@ func (t *httpTable) checkPrincipal(name string, p *Principal) error {
 	return nil
 }
 
-// checkFolders checks the folders of one principal. That they lie in none of another user is checked where workers start, when
-// their symbolic links are known. The caller puts the key before the errors.
+// checkFolders checks the folders of one principal. That they lie in none of another user is checked where workers
+// start, when their symbolic links are known. The caller puts the key before the errors.
 func checkFolders(name string, folders []string) error {
 	if len(folders) == 0 {
 		return errors.New(": missing; name the folders that the user works in")
