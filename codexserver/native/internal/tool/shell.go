@@ -159,7 +159,7 @@ func (t *Turn) run(call Call) (attempt, error) {
 	if err != nil {
 		return attempt{}, err
 	}
-	if strings.Contains(args.Workdir, "\x00") {
+	if strings.Contains(t.at(args.Workdir), "\x00") {
 		return attempt{}, &argumentError{"workdir", "has a NUL byte"}
 	}
 	dir, err := t.near(args.Workdir)
