@@ -15,18 +15,19 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/codexmcp/codexmcp/internal/nightly"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTorture makes 100,000 calls in 50 connections. Handlers are slow, hang, panic, fail, end
-// their goroutine and call back. Callers give up. The wire between the peers adds nonsense,
-// and some connections are cut at random. Each connection lives in a bubble, which fails if a
-// goroutine is left at its end.
+// TestTorture makes 40,000 calls in 20 connections, and at night 100,000 in 50. Handlers are slow,
+// hang, panic, fail, end their goroutine and call back. Callers give up. The wire between the peers
+// adds nonsense, and some connections are cut at random. Each connection lives in a bubble, which
+// fails if a goroutine is left at its end.
 func TestTorture(t *testing.T) {
 	t.Parallel()
 	const callers, each = 50, 40
-	rounds := 50
+	rounds := nightly.Number(20, 50)
 	if testing.Short() {
 		rounds = 10
 	}
@@ -243,10 +244,7 @@ type counted struct{ Sent, Refused int }
 // requests. It is not parallel, because it looks at the heap of the whole process.
 func TestFlood(t *testing.T) {
 	const requests = 2000
-	all, limit := 1_000_000, 8<<20
-	if testing.Short() {
-		all, limit = 200_000, 2<<20
-	}
+	all, limit := nightly.Number(200_000, 1_000_000), nightly.Number(2<<20, 8<<20)
 	o := &jsonrpc.Options{
 		DrainTimeout: time.Hour, // of a slow machine
 		MaxUnsent:    limit,
