@@ -40,28 +40,24 @@ func TestOwnAuthority(t *testing.T) {
 			}},
 			Environ: []string{"CODEX_CA_CERTIFICATE=" + tt.file, "PATH=" + os.Getenv("PATH")},
 		}
-		check := func(door, got string) {
+		said := map[string]string{} // at each door
+		if report, err := native.Check(t.Context(), &o); err != nil {
+			said["Check"] = err.Error()
+		} else {
+			said["Check"] = report.Reach
+		}
+		if e, err := native.New(&o); err != nil {
+			said["New"] = err.Error()
+		} else {
+			defer e.Close()
+			err := (&bench{engine: e, cwd: t.TempDir()}).start(t, &host{}, protocol.Config{}).Turn(t.Context(), say("hi"))
+			said["Turn"] = strings.TrimSuffix(fmt.Sprint(err), "<nil>")
+		}
+		for door, got := range said {
 			if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 				t.Errorf("%s with the file %q: %q, want %q", door, tt.file, got, tt.want)
 			}
 		}
-		report, err := native.Check(t.Context(), &o)
-		if err != nil {
-			check("Check", err.Error())
-		} else {
-			check("Check", report.Reach)
-		}
-		e, err := native.New(&o)
-		if err != nil {
-			check("New", err.Error())
-			continue
-		}
-		defer e.Close()
-		got := ""
-		if err := (&bench{engine: e, cwd: t.TempDir()}).start(t, &host{}, protocol.Config{}).Turn(t.Context(), say("hi")); err != nil {
-			got = err.Error()
-		}
-		check("Turn", got)
 	}
 }
 

@@ -14,46 +14,32 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// TestRateLimits has the limits that were reported last, whichever conversation is the newest. A list of models tells
+// those that are not over.
 func TestRateLimits(t *testing.T) {
 	home := t.TempDir()
 	e := open(t, native.Options{CodexHome: home})
-	limits := func() (*protocol.RateLimits, string) {
+	keep := func(n int, at string, percent float64, resets int) {
+		line := fmt.Sprintf(`{"timestamp":%q,"type":"event_msg","payload":{"type":"token_count","rate_limits":{"primary":{"used_percent":%g,"window_minutes":300,"resets_in_seconds":%d}}}}`, at, percent, resets)
+		write(t, filepath.Join(home, "sessions", "2026", "11", "20", fmt.Sprintf("rollout-2026-11-20T%02d-00-00-0199e0ad-0000-7000-8000-%012[1]d.jsonl", n)), line+"\n")
+	}
+	check := func(want float64, told string) {
 		t.Helper()
-		l, reported, err := e.RateLimits(t.Context())
-		if err != nil {
-			t.Fatal(err)
+		limits, reported, err := e.RateLimits(t.Context())
+		if err != nil || (limits != nil) != (want > 0) || limits != nil && (limits.Primary.UsedPercent != want || reported.IsZero()) {
+			t.Errorf("%+v at %v, %v, want %g", limits, reported, err, want)
 		}
-		return l, reported.UTC().Format(time.RFC3339)
+		list, err := e.Models(t.Context())
+		if notes := strings.Join(list.Notes, " "); err != nil || strings.Contains(notes, "limits of the account") != (told != "") || !strings.Contains(notes, told) {
+			t.Errorf("notes %q, %v, want %q", notes, err, told)
+		}
 	}
-	if l, _ := limits(); l != nil {
-		t.Errorf("without conversations: %+v", l)
-	}
-	write := func(name string, lines ...string) {
-		t.Helper()
-		write(t, filepath.Join(home, "sessions", "2026", "11", "20", name), strings.Join(lines, "\n")+"\n")
-	}
-	reported := func(at string, percent float64) string {
-		return fmt.Sprintf(`{"timestamp":"2026-11-20T%sZ","type":"event_msg","payload":{"type":"token_count","info":null,"rate_limits":{"primary":{"used_percent":%g,"window_minutes":300,"resets_in_seconds":60},"secondary":null}}}`, at, percent)
-	}
-	const none = `{"timestamp":"2026-11-20T23:00:00Z","type":"event_msg","payload":{"type":"token_count","info":null,"rate_limits":%s}}`
-	// The older conversation has the later limits; lines that are not JSON, or far from
-	// the end, are skipped.
-	write("rollout-2026-11-20T01-00-00-0199e0ad-0000-7000-8000-000000000001.jsonl", reported("20:00:00", 9), strings.Repeat("x", 2<<20), reported("10:00:00", 1), reported("12:00:00", 42),
-		fmt.Sprintf(none, "null"), fmt.Sprintf(none, "{}"), `{"timestamp":"soon"`, `{"timestamp":"2026-11-20T21:00:00Z","type":"event_msg","payload":{"type":"token_count","rate_limits":5}}`)
-	write("rollout-2026-11-20T02-00-00-0199e0ad-0000-7000-8000-000000000002.jsonl", reported("11:00:00", 7))
-	got, at := limits()
-	want := &protocol.RateLimits{Primary: &protocol.RateLimitWindow{UsedPercent: 42, WindowMinutes: new(int64(300)), ResetsInSeconds: new(int64(60))}}
-	if diff := cmp.Diff(want, got); diff != "" || at != "2026-11-20T12:00:00Z" {
-		t.Errorf("reported at %s (-want +got):\n%s", at, diff)
-	}
-	if list, err := e.Models(t.Context()); err != nil || strings.Contains(strings.Join(list.Notes, " "), "limits of the account") {
-		t.Errorf("limits that are over: %+v, %v", list, err)
-	}
-	now := time.Now().UTC().Format("T15:04:05")
-	write("rollout-2026-11-20T03-00-00-0199e0ad-0000-7000-8000-000000000003.jsonl", strings.Replace(strings.Replace(reported("XX", 77), "2026-11-20TXX", time.Now().UTC().Format("2006-01-02")+now, 1), `in_seconds":60`, `in_seconds":3600`, 1))
-	if list, err := e.Models(t.Context()); err != nil || !strings.Contains(strings.Join(list.Notes, " "), "77% used of 5h0m0s, resets in ") {
-		t.Errorf("limits: %+v, %v", list, err)
-	}
+	check(0, "")
+	keep(1, "2025-11-20T12:00:00Z", 42, 60)
+	keep(2, "2025-11-20T11:00:00Z", 7, 60)
+	check(42, "")
+	keep(3, time.Now().UTC().Format(time.RFC3339), 77, 3600)
+	check(77, "77% used of 5h0m0s, resets in ")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := e.RateLimits(ctx); err == nil {
