@@ -128,14 +128,6 @@ func (c *Client) Cancel(ctx context.Context, task string) error {
 	return s.CancelTask(ctx, task)
 }
 
-func encode(arguments any) (json.RawMessage, error) {
-	raw, err := jsonv2.Marshal(arguments, jsontext.AllowInvalidUTF8(true), jsonv2.Deterministic(true))
-	if err != nil {
-		return nil, fmt.Errorf("client: arguments: %w", err)
-	}
-	return json.RawMessage(raw), nil
-}
-
 // tasks reports whether the turn may become a task.
 func (w *Watch) tasks() bool { return w.Started != nil || w.Event == nil }
 
@@ -159,16 +151,10 @@ func (c *Client) turn(ctx context.Context, t *turn, arguments any) (Result, erro
 		return Result{}, err
 	}
 	defer leave()
-	raw, err := encode(arguments)
-	if err != nil {
-		return Result{}, err
-	}
 	t.began = time.Now()
 	c.interrupted.Delete(t.thread)
-	answer, err := c.await(ctx, t, &mcpcall.Call{
-		Tool: t.tool, Arguments: raw, Tasks: t.tasks,
-		Progress: t.watch.Progress, Notify: t.notified, Open: func() bool { return t.runs },
-		Started: t.started,
+	answer, err := c.await(ctx, t, arguments, &mcpcall.Call{
+		Tasks: t.tasks, Progress: t.watch.Progress, Notify: t.notified, Open: func() bool { return t.runs }, Started: t.started,
 	})
 	switch {
 	case err == nil:
@@ -184,9 +170,14 @@ func (c *Client) turn(ctx context.Context, t *turn, arguments any) (Result, erro
 	return Result{TurnResult: protocol.TurnResult{ThreadID: t.thread}, Task: t.id}, err
 }
 
-// await waits for the answer to a call. If the connection ends, it continues with the task, if
+// await makes the call and waits for the answer. If the connection ends, it continues with the task, if
 // there is one.
-func (c *Client) await(ctx context.Context, t *turn, call *mcpcall.Call) (json.RawMessage, error) {
+func (c *Client) await(ctx context.Context, t *turn, arguments any, call *mcpcall.Call) (json.RawMessage, error) {
+	encoded, err := jsonv2.Marshal(arguments, jsontext.AllowInvalidUTF8(true), jsonv2.Deterministic(true))
+	if err != nil {
+		return nil, fmt.Errorf("client: arguments: %w", err)
+	}
+	call.Tool, call.Arguments = t.tool, json.RawMessage(encoded)
 	for n := 0; ; n++ {
 		s, err := c.connected(ctx)
 		switch {

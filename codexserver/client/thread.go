@@ -83,11 +83,7 @@ func (c *Client) Call(ctx context.Context, tool string, arguments map[string]any
 		return err
 	}
 	defer leave()
-	raw, err := encode(arguments)
-	if err != nil {
-		return err
-	}
-	answer, err := c.await(ctx, &turn{tool: tool, calm: slices.Contains(calm, tool)}, &mcpcall.Call{Tool: tool, Arguments: raw})
+	answer, err := c.await(ctx, &turn{tool: tool, calm: slices.Contains(calm, tool)}, arguments, &mcpcall.Call{})
 	if err != nil {
 		return err
 	}
