@@ -120,13 +120,8 @@ type Server struct {
 
 // New returns a server for e.
 func New(e engine.Engine, o *Options) *Server {
-	if o == nil {
-		o = &Options{}
-	}
-	log := o.Logger
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	o = cmp.Or(o, &Options{})
+	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	asking := o.Approvals
 	asking.Elsewhere = cmp.Or(asking.Elsewhere, "in the transcript, which your agent can show")
 	approvals := &approve.Options{

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -54,7 +55,7 @@ func (c *funcConversation) Close() error { return nil }
 func (c *funcConversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	last := &lastMessage{Host: c.host}
 	c.host.Emit(protocol.TaskStarted{})
-	c.change(in)
+	c.cfg.Effort = cmp.Or(in.Effort, c.cfg.Effort) // for later turns, too
 	err := c.f(context.WithValue(ctx, configKey{}, c.cfg), last, in.Items)
 	var abort *AbortError
 	switch {
@@ -73,13 +74,6 @@ func (c *funcConversation) Turn(ctx context.Context, in protocol.TurnInput) erro
 	abort = abort.complete()
 	c.host.Emit(protocol.TurnAborted{Reason: abort.Reason})
 	return abort
-}
-
-// change makes the changes of a turn, for it and later ones.
-func (c *funcConversation) change(in protocol.TurnInput) {
-	if in.Effort != "" {
-		c.cfg.Effort = in.Effort
-	}
 }
 
 // lastMessage remembers the last agent message that passes through it.

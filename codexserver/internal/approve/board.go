@@ -56,10 +56,7 @@ type Board struct {
 // question, the board calls invite with the desk's words, and with where it can be answered if a client has
 // answered by itself, else "". Nil ignores them.
 func New(o *Options, invite func(words, where string)) *Board {
-	b := &Board{options: o, log: o.Logger, invite: invite, questions: map[*question]bool{}}
-	if b.log == nil {
-		b.log = slog.New(slog.DiscardHandler)
-	}
+	b := &Board{options: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), invite: invite, questions: map[*question]bool{}}
 	if o.Desk != nil {
 		b.Attach(placeOf(o.Desk, o.Questions))
 	}

@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,9 +87,7 @@ func reason(err error) string {
 // Look takes the snapshot of a folder, and of further ones where commands may write, in a bounded time, unless
 // [Before.Ready] is to take it. The caller must call [Before.After].
 func Look(ctx context.Context, dir string, roots []string, o Options) *Before {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.take == nil {
 		o.take = git.Look
 	}

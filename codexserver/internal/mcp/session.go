@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -50,11 +51,8 @@ type Session struct {
 // With turns, unless nil, its turns in the background do not, and it finds those of the sessions that
 // share them.
 func (s *Server) NewSession(ctx context.Context, threads *thread.Share, turns *tools.Turns) *Session {
-	if turns == nil {
-		turns = tools.NewTurns(ctx)
-	}
 	own := &Session{
-		server: s, ctx: ctx, threads: threads, turns: turns, hosts: approve.NewHosts(s.Asking),
+		server: s, ctx: ctx, threads: threads, turns: cmp.Or(turns, tools.NewTurns(ctx)), hosts: approve.NewHosts(s.Asking),
 		pace: make(pace, 1), reads: make(chan struct{}, maxReads), known: make(chan struct{}),
 	}
 	own.present, own.leave = context.WithCancel(context.Background())

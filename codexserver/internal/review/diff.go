@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -62,10 +63,7 @@ func parseFile(part string) File {
 // show adds the lines of a hunk.
 func (f *File) show(first, count string) {
 	start, _ := strconv.Atoi(first) // these are digits
-	n := 1
-	if count != "" {
-		n, _ = strconv.Atoi(count)
-	}
+	n, _ := strconv.Atoi(cmp.Or(count, "1"))
 	r := Range{start, start + n - 1}
 	if n == 0 { // lines were only removed: use the two around them
 		r = Range{max(start, 1), start + 1}

@@ -37,11 +37,10 @@ type Table struct {
 // NewTable returns an empty table of threads that e runs. Approvals are the options for
 // their questions.
 func NewTable(e engine.Engine, approvals *approve.Options) *Table {
-	t := &Table{engine: e, approvals: approvals, log: approvals.Logger, server: sync.OnceValue(rand.Text), threads: map[string]*Thread{}, reviving: make(slots.Slots, 1)}
-	if t.log == nil {
-		t.log = slog.New(slog.DiscardHandler)
+	return &Table{
+		engine: e, approvals: approvals, log: cmp.Or(approvals.Logger, slog.New(slog.DiscardHandler)),
+		server: sync.OnceValue(rand.Text), threads: map[string]*Thread{}, reviving: make(slots.Slots, 1),
 	}
-	return t
 }
 
 // KeepIn makes threads keep their logs in files in a folder instead of in memory.

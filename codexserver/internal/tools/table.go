@@ -4,6 +4,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	stdjson "encoding/json"
 	"errors"
@@ -114,9 +115,7 @@ type Table struct {
 
 // New returns the tools that e can serve.
 func New(e engine.Engine, o *Options) *Table {
-	if o == nil {
-		o = &Options{}
-	}
+	o = cmp.Or(o, &Options{})
 	t := &Table{options: o, bounds: o.Folders, engine: e, rollouts: make(slots.Slots, 1), locked: slices.Clone(o.LockedArguments)}
 	if o.Turns > 0 {
 		t.limit = make(limit, o.Turns)

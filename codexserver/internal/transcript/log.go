@@ -37,7 +37,7 @@ type Log struct {
 // made if missing. Without a folder, or if there can be no such file, it keeps less, in memory. The caller must close
 // it.
 func New(folder string) *Log {
-	l := &Log{folder: folder}
+	l := &Log{folder: folder, open: map[string]*output{}}
 	l.transcript = ring{log: l, size: MaxTranscript}
 	l.diffs = ring{log: l, base: MaxTranscript, size: MaxDiffs}
 	l.outputs = ring{log: l, base: MaxTranscript + MaxDiffs, size: MaxOutputs}

@@ -30,9 +30,6 @@ type output struct {
 // begin writes the begin of a command, and returns its number in the thread.
 func (l *Log) begin(m protocol.ExecCommandBegin) int {
 	l.commands++
-	if l.open == nil {
-		l.open = map[string]*output{}
-	}
 	o := &output{number: l.commands, runs: true}
 	l.list, l.open[m.CallID] = append(l.list, o), o
 	if len(l.list) > maxCommands {
