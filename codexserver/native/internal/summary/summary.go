@@ -23,11 +23,14 @@ func Of(argv []string) []protocol.ParsedCommand {
 	return parts
 }
 
-// commandsOf returns the commands of a script, nil for a script of bash of more than plain words. As Codex does, it
-// leaves out what only prints or formats beside others.
+// commandsOf returns the commands of a script, nil for a script of bash -lc of more than plain words. As Codex
+// does, it takes bash -c by its words alone, and leaves out what only prints or formats beside others.
 func commandsOf(argv []string) (commands [][]string) {
 	if len(argv) != 3 || argv[0] != "bash" {
 		return [][]string{argv}
+	}
+	if words, ok := shellword.Split(argv[2]); ok && argv[1] == "-c" {
+		return split(words)
 	}
 	text, ok := decide.ScriptOf(argv)
 	if !ok {
@@ -45,6 +48,21 @@ func commandsOf(argv []string) (commands [][]string) {
 	}
 	if len(commands) > 1 && commands[0][0] == "echo" {
 		commands = commands[1:]
+	}
+	return commands
+}
+
+// split splits words at those that join commands.
+func split(words []string) (commands [][]string) {
+	for len(words) > 0 {
+		n := slices.IndexFunc(words, func(w string) bool { return slices.Contains([]string{"&&", "||", "|", ";"}, w) })
+		if n < 0 {
+			n = len(words)
+		}
+		if n > 0 {
+			commands = append(commands, words[:n])
+		}
+		words = words[min(n+1, len(words)):]
 	}
 	return commands
 }
