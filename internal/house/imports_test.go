@@ -11,7 +11,8 @@ import (
 
 // light are the packages that import no other module than the one for JSON.
 var light = []string{
-	"mcptypes", "mcptypes/internal/codec", "mcptypes/modern", "jsonrpc", "internal/shellword", "elicit", "codexserver/protocol",
+	"mcptypes", "mcptypes/internal/codec", "mcptypes/modern", "jsonrpc", "elicit", "codexserver/protocol",
+	"internal/shellword",
 }
 
 const jsonModule = "github.com/go-json-experiment/json"
@@ -103,8 +104,8 @@ var readers = []string{
 	"codexserver/native/internal/rollout/lock.go",   // files of its own, for locking
 }
 
-// TestFilesAreReadByOneReader looks for functions of os that can block or read without end: a file whose name comes from
-// a workspace, a configuration or a client can be a named pipe, a device or endless.
+// TestFilesAreReadByOneReader looks for functions of os that can block or read without end: a file
+// whose name comes from a workspace, a configuration or a client can be a named pipe, a device or endless.
 func TestFilesAreReadByOneReader(t *testing.T) {
 	const protected = "codexserver/internal/box/protect.go" // reads what a workspace has
 	for _, s := range sources(t) {

@@ -49,7 +49,9 @@ func pages(t *testing.T) map[string]page {
 			line := 1 + strings.Count(p.text[:m[0]], "\n")
 			p.blocks = append(p.blocks, block{fmt.Sprintf("%s:%d", p.file, line), p.text[m[2]:m[3]], p.text[m[4]:m[5]]})
 		}
-		p.text = fence.ReplaceAllStringFunc(p.text, func(block string) string { return strings.ReplaceAll(block, "#", "") })
+		p.text = fence.ReplaceAllStringFunc(p.text, func(block string) string {
+			return strings.ReplaceAll(block, "#", "")
+		})
 		p.headings = heading.FindAllStringSubmatchIndex(p.text, -1)
 		for _, m := range p.headings {
 			slug := strings.Map(func(r rune) rune {
@@ -95,8 +97,9 @@ func TestDocsLinks(t *testing.T) {
 	}
 }
 
-// TestDocsQuestions checks that users find the answers to questions in two clicks: README.md leads to the page, and the section
-// has the words. Each line of testdata/questions.txt is a question, its section and the words. A section ends at the next heading.
+// TestDocsQuestions checks that users find the answers to questions in two clicks: README.md leads to
+// the page, and the section has the words. Each line of testdata/questions.txt is a question, its
+// section and the words. A section ends at the next heading.
 func TestDocsQuestions(t *testing.T) {
 	all := pages(t)
 	words := func(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -60,8 +60,10 @@ var block = regexp.MustCompile("(?ms)^ *```(sh|text)\n(.*?)^ *```$")
 // commandLines returns the lines of scripts, and the lines after "$ " in recordings, with their pages.
 func commandLines(t *testing.T) map[string]string {
 	t.Helper()
-	// The gateway's own tests run the commands of its page for one machine, and those that make certificates; the others need three.
-	pages, err := exec.Command("git", "ls-files", "*.md", ":!codexserver/gateway", ":!.github", ":!testdata", ":!*/testdata/*", ":!*/prompts/*").Output()
+	// The gateway's own tests run the commands of its page for one machine, and those that make
+	// certificates; the others need three.
+	args := []string{"ls-files", "*.md", ":!codexserver/gateway", ":!.github", ":!*/testdata/*", ":!*/prompts/*"}
+	pages, err := exec.Command("git", args...).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +101,8 @@ func TestReadme(t *testing.T) {
 	bin, home, top := t.TempDir(), t.TempDir(), t.TempDir()
 	model := providertest.New(providertest.Turn{Text: []string{"Hello."}, Repeat: true})
 	defer model.Close()
-	config := "model = \"m\"\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url = \"" + model.BaseURL() + "\"\nwire_api = \"chat\"\n"
+	config := "model = \"m\"\nmodel_provider = \"p\"\n" +
+		"[model_providers.p]\nbase_url = \"" + model.BaseURL() + "\"\nwire_api = \"chat\"\n"
 	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
