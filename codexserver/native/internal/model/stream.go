@@ -25,8 +25,9 @@ type attempt struct {
 	report func(protocol.EventMsg)
 	header http.Header           // of the answer
 	next   func() (event, error) // io.EOF at the end
-	odd    []byte                // the last event that was no part of an answer, and may say why
-	err    error                 // that ended the stream, io.EOF at its end
+	parser parser
+	odd    []byte // the last event that was no part of an answer, and may say why
+	err    error  // that ended the stream, io.EOF at its end
 }
 
 // encode returns the body of the request.
@@ -69,7 +70,7 @@ func (a *attempt) events(yield func(event) bool) {
 func (a *attempt) objects(e event, yield func(event) bool) bool {
 	whole := bytes.TrimSpace(e.data)
 	for data := whole; len(data) > 0; {
-		v, rest, ok := read(data)
+		v, rest, ok := a.parser.parse(data)
 		if !ok && data[0] == '{' {
 			if mended := withoutNaN(data); !bytes.Equal(mended, data) {
 				data = mended

@@ -27,57 +27,65 @@ var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.Al
 // maxValues is how many values a text may have. Each takes more memory than its text.
 const maxValues = 1 << 18
 
-// parser reads the values of a text.
+// parser reads the values of one text after another.
 type parser struct {
-	json *jsontext.Decoder
-	data []byte
-	left int
+	json  *jsontext.Decoder
+	data  []byte
+	from  bytes.Buffer // the data
+	left  int
+	stack []value // that belong to none yet
+	kept  []value // that belong to one; their memory is that of the next text
 }
 
-// read returns the first value in a text, and what follows it. ok is false if there is none.
-func read(data []byte) (v value, rest []byte, ok bool) {
-	p := parser{jsontext.NewDecoder(bytes.NewBuffer(data), lenient...), data, maxValues}
-	v, err := p.value()
-	if err != nil {
+// parse returns the first value in a text, and what follows it. ok is false if there is none.
+func (p *parser) parse(data []byte) (v value, rest []byte, ok bool) {
+	if p.json == nil {
+		p.json = jsontext.NewDecoder(&p.from)
+	}
+	p.data, p.from, p.left, p.stack, p.kept = data, *bytes.NewBuffer(data), maxValues, p.stack[:0], p.kept[:0]
+	p.json.Reset(&p.from, lenient...)
+	if err := p.value(nil); err != nil {
 		return value{}, data, false
 	}
-	return v, bytes.TrimSpace(data[p.json.InputOffset():]), true
+	return p.stack[0], bytes.TrimSpace(data[p.json.InputOffset():]), true
 }
 
-// value returns the next value.
-func (p *parser) value() (v value, err error) {
+// value adds the next value to the stack.
+func (p *parser) value(name jsontext.Value) (err error) {
 	if p.left--; p.left < 0 {
-		return v, tooLong("one event", maxValues)
+		return tooLong("one event", maxValues)
 	}
+	v := value{name: name}
 	kind := p.json.PeekKind()
 	if kind != '{' && kind != '[' {
 		v.raw, err = p.json.ReadValue()
-		return v, err
+		p.stack = append(p.stack, v)
+		return err
 	}
 	_, err = p.json.ReadToken()
-	from := p.json.InputOffset() - 1
+	from, inside := p.json.InputOffset()-1, len(p.stack)
 	for err == nil && p.json.PeekKind() != kind+2 { // its end
-		var name jsontext.Value
-		var inside value
+		name = nil
 		if kind == '{' {
 			name, err = p.json.ReadValue()
 		}
 		if err == nil {
-			inside, err = p.value()
+			err = p.value(name)
 		}
-		inside.name = name
-		v.all = append(v.all, inside)
 	}
 	if err == nil {
 		_, err = p.json.ReadToken()
 	}
-	v.raw = p.data[from:p.json.InputOffset()]
-	return v, err
+	kept := len(p.kept)
+	p.kept = append(p.kept, p.stack[inside:]...)
+	v.raw, v.all = p.data[from:p.json.InputOffset()], slices.Clip(p.kept[kept:])
+	p.stack = append(p.stack[:inside], v)
+	return err
 }
 
 // parse returns the one value that a text is, the zero value for any other text.
 func parse(data []byte) value {
-	v, rest, _ := read(data)
+	v, rest, _ := new(parser).parse(data)
 	if len(rest) > 0 {
 		return value{}
 	}
