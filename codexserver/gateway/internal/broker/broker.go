@@ -42,7 +42,7 @@ type Broker struct {
 	Conn   *nats.Conn
 	Stream jetstream.JetStream
 
-	pulse  *pulse         // nil unless the server runs elsewhere
+	pulse  *pulse
 	server *server.Server // nil unless it runs in this process
 	lock   *os.File
 }
@@ -93,9 +93,7 @@ func Connect(o Options) (*Broker, error) {
 	if !b.Embedded() && !b.Conn.AuthRequired() && o.Cert == "" {
 		o.Logger.Warn("the NATS server wants no credentials: whoever can connect to it can act as any user, and so can a command that has the network")
 	}
-	if !b.Embedded() {
-		b.pulse = newPulse(b.Conn.FlushWithContext)
-	}
+	b.pulse = newPulse(b.Conn.FlushWithContext)
 	return b, nil
 }
 
@@ -203,12 +201,7 @@ func (b *Broker) start(o Options) (err error) {
 func (b *Broker) Embedded() bool { return b.server != nil }
 
 // Check fails if NATS has not answered for a while. It does not wait.
-func (b *Broker) Check() error {
-	if b.pulse == nil {
-		return nil
-	}
-	return b.pulse.check()
-}
+func (b *Broker) Check() error { return b.pulse.check() }
 
 // Close closes the connection, and ends the server of this process.
 func (b *Broker) Close() error {

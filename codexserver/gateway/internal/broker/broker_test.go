@@ -127,7 +127,7 @@ func TestBounds(t *testing.T) {
 // TestOpen checks that a bucket is opened again as it is, and refused with another time.
 func TestOpen(t *testing.T) {
 	b := connect(t, broker.Options{Folder: t.TempDir()})
-	o := broker.Bucket{Name: "leases", TTL: time.Minute, MaxValue: 1024, Replicas: 3}
+	o := broker.Bucket{Name: "leases", TTL: time.Minute, MaxValue: 1024}
 	for i := range 2 {
 		kv, err := b.Open(t.Context(), o)
 		if err != nil {

@@ -67,7 +67,7 @@ func (b *Broker) open(ctx context.Context, o Bucket) (jetstream.KeyValue, error)
 	if status.TTL() != o.TTL {
 		return nil, fmt.Errorf("%w: the bucket %s keeps its keys for %v, not for %v: nats.lease must be the same for all, and so must the version; to change them, stop all and delete the bucket", errOther, o.Name, status.TTL(), o.TTL)
 	}
-	if stored := replicas(status); o.Replicas > 0 && stored != o.Replicas && !b.Embedded() {
+	if stored := replicas(status); o.Replicas > 0 && stored != o.Replicas {
 		return nil, fmt.Errorf("%w: the bucket %s is stored with %d replicas, not with %d: nats.replicas must be the same for all, or missing; to change it, stop all and run nats stream edit KV_%[2]s --replicas %[4]d", errOther, o.Name, stored, o.Replicas)
 	}
 	return kv, nil
@@ -78,11 +78,8 @@ const usualReplicas = 3
 
 // create makes the stream of a bucket.
 func (b *Broker) create(ctx context.Context, c jetstream.StreamConfig) error {
-	if b.Embedded() {
-		c.Replicas = 1
-		if c.MaxAge > 0 {
-			c.Storage = jetstream.MemoryStorage
-		}
+	if b.Embedded() && c.MaxAge > 0 {
+		c.Storage = jetstream.MemoryStorage
 	}
 	if c.Replicas > 0 {
 		_, err := b.Stream.CreateStream(ctx, c)
