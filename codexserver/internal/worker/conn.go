@@ -122,24 +122,20 @@ type Conn struct {
 // NewConn returns the connection over conn, and serves it until it ends. The caller must close it.
 func NewConn(conn net.Conn, s Served) *Conn {
 	m := new(jsonrpc.Mux)
-	jsonrpc.Handle(m, methodAppend, func(ctx context.Context, e entry) (nothing, error) {
-		if err := CheckWrite(e.Name, e.Data, MaxData); err != nil {
+	write := func(method string, most int, do func(context.Context, entry) error) {
+		jsonrpc.Handle(m, method, func(ctx context.Context, e entry) (nothing, error) {
+			err := CheckWrite(e.Name, e.Data, most)
+			if err == nil {
+				err = do(ctx, e)
+			}
 			return nothing{}, coded(err)
-		}
-		return nothing{}, coded(s.Store.Append(ctx, e.Name, e.At, e.Data))
+		})
+	}
+	write(methodAppend, MaxData, func(ctx context.Context, e entry) error {
+		return s.Store.Append(ctx, e.Name, e.At, e.Data)
 	})
-	jsonrpc.Handle(m, methodPut, func(ctx context.Context, e entry) (nothing, error) {
-		if err := CheckWrite(e.Name, e.Data, MaxValue); err != nil {
-			return nothing{}, coded(err)
-		}
-		return nothing{}, coded(s.Store.Put(ctx, e.Name, e.Data))
-	})
-	jsonrpc.Handle(m, methodDelete, func(ctx context.Context, e entry) (nothing, error) {
-		if err := CheckName(e.Name); err != nil {
-			return nothing{}, coded(err)
-		}
-		return nothing{}, coded(s.Store.Delete(ctx, e.Name))
-	})
+	write(methodPut, MaxValue, func(ctx context.Context, e entry) error { return s.Store.Put(ctx, e.Name, e.Data) })
+	write(methodDelete, 0, func(ctx context.Context, e entry) error { return s.Store.Delete(ctx, e.Name) })
 	jsonrpc.Handle(m, methodRead, func(ctx context.Context, e entry) (bytesOf, error) {
 		if err := CheckName(e.Name); err != nil {
 			return bytesOf{}, coded(err)
@@ -245,17 +241,11 @@ func (r *Remote) call(ctx context.Context, method string, e entry, result any) e
 
 // Append implements [Store].
 func (r *Remote) Append(ctx context.Context, name string, at int64, data []byte) error {
-	if err := CheckWrite(name, data, MaxData); err != nil {
-		return err
-	}
 	return r.call(ctx, methodAppend, entry{Name: name, At: at, Data: data}, nil)
 }
 
 // Put implements [Store].
 func (r *Remote) Put(ctx context.Context, name string, data []byte) error {
-	if err := CheckWrite(name, data, MaxValue); err != nil {
-		return err
-	}
 	return r.call(ctx, methodPut, entry{Name: name, Data: data}, nil)
 }
 
