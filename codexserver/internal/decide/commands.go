@@ -49,10 +49,9 @@ func Begins(rule, argv []string) bool {
 	return len(rule) > 0 && len(rule) <= len(argv) && slices.Equal(rule, argv[:len(rule)])
 }
 
-// LooksLikeShell reports whether a program has the name of a shell, in any folder.
+// LooksLikeShell reports whether a program has one of the names of a shell, in any folder.
 func LooksLikeShell(program string) bool {
-	name := strings.ToLower(path.Base(strings.ReplaceAll(program, `\`, "/")))
-	name = strings.TrimPrefix(strings.TrimSuffix(name, ".exe"), "-")
+	name := strings.TrimPrefix(programName(program), "-")
 	return slices.Contains(shells, name) || slices.Contains(otherShells, name)
 }
 

@@ -12,7 +12,7 @@ import (
 func TestEveryShell(t *testing.T) {
 	known := []string{"bash", "sh", "zsh", "dash", "ksh"}
 	for _, shell := range append(slices.Clone(known), "ash", "csh", "fish", "mksh", "pdksh", "rbash", "tcsh", "yash") {
-		for _, name := range []string{shell, "/bin/" + shell, `C:\tools\` + shell + ".EXE", "-" + shell, shell + ".exe"} {
+		for _, name := range []string{shell, "/bin/" + shell, `C:\tools\` + shell + ".EXE", "-" + shell, shell + ".exe", shell + ".Com. "} {
 			if !decide.Mentions([][]string{{"rm", "x"}}, []string{name, "-c", "ls; rm x"}) {
 				t.Errorf("%s: rm is not mentioned", name)
 			}
