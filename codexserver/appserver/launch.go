@@ -41,7 +41,7 @@ func (e *Engine) openProgram(ctx context.Context, path string) (*child, error) {
 	if ctx.Err() == nil && e.defaults.policy == "" && errors.Is(err, errUntrusted) {
 		// Today's Codex does not start with this word in config.toml, but takes it with
 		// each thread.
-		args := append(slices.Clone(e.args), "-c", `approval_policy="on-request"`)
+		args := append(slices.Clone(e.args), "-c", `approval_policy='on-request'`)
 		if c, again := e.spawn(ctx, path, args, string(protocol.ApprovalUntrusted)); again == nil {
 			c.log.Info(`codex: approval_policy = "untrusted" of config.toml is sent with each conversation`)
 			return c, nil

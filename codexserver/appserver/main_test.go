@@ -118,7 +118,7 @@ func codex(kind string, args []string) int {
 		fmt.Fprintln(os.Stderr, "\x1b[33mWARN\x1b[0m something else")
 		fmt.Fprintln(os.Stderr, "Error: the key sk-abcdefghij is broken")
 		return 1
-	case kind == "untrusted" && !slices.Contains(args, `approval_policy="on-request"`):
+	case kind == "untrusted" && !slices.Contains(args, `approval_policy='on-request'`):
 		fmt.Fprintln(os.Stderr, `Error: approval_policy = "untrusted" is no longer supported; remove this setting`)
 		return 1
 	}
