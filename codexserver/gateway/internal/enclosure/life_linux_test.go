@@ -3,11 +3,11 @@
 package enclosure_test
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,9 +31,9 @@ func sinceBoot(t *testing.T) time.Duration {
 	return time.Duration(now.Nano())
 }
 
-// living starts an enclosure with a life. Its first process, all others of it, and the test share a pipe: it ends when
-// none of them is left. The commands in it try to reach the first process.
-func living(t *testing.T, deadline time.Duration) (life *enclosure.Life, ended <-chan struct{}) {
+// living starts an enclosure with a life. All processes in it have a pipe: it has ended when none of them is left. The
+// commands in it try to reach the first process, and say then that they have begun.
+func living(t *testing.T, deadline time.Duration) (life *enclosure.Life, begun, ended <-chan struct{}) {
 	t.Helper()
 	e := newRooms(t)
 	life, err := enclosure.NewLife(deadline)
@@ -45,27 +45,30 @@ func living(t *testing.T, deadline time.Duration) (life *enclosure.Life, ended <
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := shell(`trap "" TERM HUP INT; kill -9 1; kill -STOP 1; ls /proc/self/fd/4 /proc/self/fd/5 /proc/1/fd/4 && exit; setsid sleep 1000000 & echo begun; wait`)
+	cmd := shell(`trap "" TERM HUP INT; kill -9 1; kill -STOP 1
+ls /proc/self/fd/4 /proc/self/fd/5 /proc/1/fd/4 && exit
+setsid sleep 1000000 & echo begun; wait`)
 	cmd.Dir, cmd.Stdout = e.own, in
 	if err := e.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	in.Close()
-	closed := make(chan struct{})
+	said, closed := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(closed)
-		text, _ := io.ReadAll(out)
-		_ = cmd.Wait() // killed
-		if string(text) != "begun\n" && deadline > 1 {
-			t.Errorf("the enclosure says %q", text)
+		lines := bufio.NewReader(out)
+		if line, _ := lines.ReadString('\n'); line == "begun\n" {
+			close(said)
 		}
+		_, _ = io.Copy(io.Discard, lines)
+		_ = cmd.Wait() // killed
 	}()
 	t.Cleanup(func() {
 		_ = life.Close() // the test may have closed it
 		<-closed
 		out.Close()
 	})
-	return life, closed
+	return life, said, closed
 }
 
 func ends(t *testing.T, ended <-chan struct{}, why string) {
@@ -95,15 +98,15 @@ func TestLife(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			life, ended := living(t, tt.first)
+			life, begun, ended := living(t, tt.first)
 			if tt.then != nil {
 				if err := life.Extend(far + time.Second); err != nil {
 					t.Fatal(err)
 				}
 				select {
+				case <-begun:
 				case <-ended:
 					t.Error("it ends although its deadline is far")
-				case <-time.After(300 * time.Millisecond):
 				}
 				if err := tt.then(life); err != nil {
 					t.Fatal(err)
@@ -124,7 +127,12 @@ const makerOf = "ENCLOSURE_MAKER"
 // at once when that process is killed.
 func TestLifeOfAStoppedMaker(t *testing.T) {
 	if left, err := time.ParseDuration(os.Getenv(makerOf)); err == nil {
-		living(t, sinceBoot(t)+left)
+		life, begun, _ := living(t, sinceBoot(t)+10*patience)
+		<-begun
+		if err := life.Extend(sinceBoot(t) + left); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println("begun")
 		select {}
 	}
 	enclosuretest.Need(t)
@@ -136,28 +144,25 @@ func TestLifeOfAStoppedMaker(t *testing.T) {
 			maker := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()[:strings.Index(t.Name(), "/")]+"$")
 			maker.Env = append(os.Environ(), makerOf+"="+tt.left.String())
 			maker.Stderr = os.Stderr
-			if err := maker.Start(); err != nil {
+			out, err := maker.StdoutPipe()
+			if err == nil {
+				err = maker.Start()
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() {
 				_ = maker.Process.Kill()
 				_ = maker.Wait()
 			})
-			children := func() (all []string) {
-				paths, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", maker.Process.Pid))
-				for _, path := range paths {
-					text, _ := os.ReadFile(path)
-					all = append(all, strings.Fields(string(text))...)
-				}
-				return all
+			if line, err := bufio.NewReader(out).ReadString('\n'); line != "begun\n" {
+				t.Fatalf("the maker says %q, %v", line, err)
 			}
-			first := ""
-			wait(t, "there is no enclosure", func() bool {
-				if all := children(); len(all) == 1 {
-					first = all[0]
-				}
-				return first != ""
-			})
+			text, err := exec.Command("pgrep", "-P", fmt.Sprint(maker.Process.Pid)).Output()
+			first := strings.TrimSpace(string(text))
+			if err != nil || strings.Contains(first, "\n") {
+				t.Fatalf("the enclosures %q, %v", first, err)
+			}
 			if err := maker.Process.Signal(tt.sig); err != nil {
 				t.Fatal(err)
 			}
