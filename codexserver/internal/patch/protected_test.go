@@ -36,18 +36,15 @@ func TestProtected(t *testing.T) {
 
 		{".git/config", true}, {".git", true}, {"a/b/c/.git", true}, {"a/.git/x", true}, {".GIT/x", true}, {".gIt", true},
 		{".git /x", true}, {".git.../x", true}, {".git . /x", true}, {".git::$INDEX_ALLOCATION/x", true}, {".git:stream", true},
-		{"git~1/x", true}, {"GIT~2/config", true}, {"gi7eba~1/x", true}, {"x~1", true}, // they may be any name {`a\.git\x`, true}, {`.git\x`, true},
+		{"git~1/x", true}, {"GIT~2/config", true}, {"gi7eba~1/x", true}, {"x~1", true}, // they may be any name
+		{`a\.git\x`, true}, {`.git\x`, true},
 		{".g\u200cit/x", true}, {".\u200dgit/x", true}, {"\ufeff.git/x", true}, {".gi\u00adt/x", true}, {".gi\u034ft/x", true}, {".gıt/x", true}, {".g\u0130t/x", true},
 		{".zed/tasks.json", true}, // although the folder has another name
 		{"hooks/pre-commit", true}, {"plain/../.git/x", true},
 
-		{".codex/config.toml", true}, {"a/.CODEX/x", true}, {"codex-mcp.toml", true}, {"CODEX-~1.TOM", true}, {"codex~1/x", true},
-		{".claude/settings.json", true}, {"CLAUDE~1/x", true}, {".mcp.json", true}, {"MCP~1.JSO", true}, {".mcp.j\u017fon", true},
-		{".vscode/tasks.json", true}, {"VSCODE~3/x", true}, {".v\u017fcode/x", true}, {".cursor/mcp.json", true}, {"sub/.envrc", true}, {"ENVRC~1", true},
-		{".husky/pre-push", true}, {".hus\u212ay/x", true}, {".devcontainer/devcontainer.json", true}, {"DEVCON~1/x", true}, {".idea/x", true},
-
-		{".opencode/plugin/x.ts", true}, {"opencode.json", true}, {"sub/opencode.jsonc", true}, {"OPENCO~1/x", true}, {".pi/extensions/x.ts", true}, {".roo/mcp.json", true},
-		{".kiro/settings/mcp.json", true}, {".windsurf/hooks.json", true}, {".amp/settings.json", true}, {".continue/mcpServers/x.yaml", true}, {".clinerules/hooks/x", true}, {"opencode/x", false}, {".pip/x", false},
+		// Each name of the list has a row of TestProtectedNames.
+		{"CODEX-~1.TOM", true}, {"MCP~1.JSO", true}, {".mcp.j\u017fon", true}, {".v\u017fcode/x", true}, {".hus\u212ay/x", true}, {"OPENCO~1/x", true},
+		{"opencode/x", false}, {".pip/x", false},
 
 		{"bare/config", true}, {"bare/Config", true}, {"bare/hooks/x", true}, {"bare/HEAD", true}, {"bare/main.go", false}, {"b/config", true},
 		{"wired/HEAD", true}, {"wired/main.go", false},
