@@ -21,7 +21,7 @@ func (l *look) compare(ctx context.Context, max int) (diff string, err error) {
 	for name, s := range l.after.seen {
 		before, known := l.before.seen[name]
 		// The commit of a submodule may change when its folder does not.
-		if !known || s != before || s.mode.IsDir() || s.changed >= l.since.UnixNano() {
+		if !known || s != before || s.is(modeFolder) || s.changed >= l.since.UnixNano() {
 			written = append(written, name)
 		} else if o, ok := l.before.others[name]; ok {
 			l.after.others[name] = o
@@ -103,7 +103,7 @@ func (l *look) compareOthers() map[string]Change {
 		switch {
 		case before.why == "" && (isFolder || !l.had(name)):
 			c.Kind = Add
-		case after.why == "" && (isFolder || !now.exists() || now.mode.IsDir()):
+		case after.why == "" && (isFolder || !now.exists() || now.is(modeFolder)):
 			c.Kind = Delete
 		}
 		changes[name] = c
@@ -162,7 +162,7 @@ func (l *look) compareEnds(ctx context.Context, written []string) error {
 	stored := len(l.changes)
 	for _, name := range written {
 		s := l.after.seen[name]
-		if l.had(name) && s.exists() && s.mode.IsRegular() && s != l.before.seen[name] && l.after.others[name].why == "" && !differ[name] {
+		if l.had(name) && s.is(modeFile) && s != l.before.seen[name] && l.after.others[name].why == "" && !differ[name] {
 			l.changes = append(l.changes, Change{Path: name, Kind: Update, Why: notRestored})
 		}
 	}

@@ -51,7 +51,7 @@ func (l *look) restore(ctx context.Context) error {
 	var input strings.Builder
 	for i := range l.changes {
 		c, s := &l.changes[i], l.after.seen[l.changes[i].Path]
-		if c.Why == "" && c.converted && c.Kind != Delete && s.exists() && s.mode.IsRegular() {
+		if c.Why == "" && c.converted && c.Kind != Delete && s.is(modeFile) {
 			c.Why = notRestored
 			if len(list) < maxLossy && !strings.Contains(c.Path, "\n") {
 				list = append(list, c)

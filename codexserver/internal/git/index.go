@@ -42,12 +42,14 @@ type entry struct {
 	met               bool // the last tour has met it
 }
 
-// Modes of git.
+// Modes of git. Those of the first three types are those of systems too.
 const (
-	modeProgram = 0o100755
+	modeType    = 0o170000
+	modeFile    = 0o100000
 	modeLink    = 0o120000
+	modeFolder  = 0o040000 // in a sparse index
 	modeModule  = 0o160000
-	modeFolder  = 0o040000 // of a sparse index
+	modeProgram = 0o100755
 )
 
 // Flags of an entry, and of an extended one.
@@ -223,7 +225,7 @@ const emptyFile = "\xe6\x9d\xe2\x9b\xb2\xd1\xd6\x43\x4b\x8b\x29\xae\x77\x5a\xd8\
 // doubt git compares.
 func (x *index) isClean(e *entry, s stat) bool {
 	switch {
-	case e.mode == modeLink && !s.isLink(), e.mode != modeLink && !s.mode.IsRegular():
+	case e.mode == modeLink && !s.is(modeLink), e.mode != modeLink && !s.is(modeFile):
 		return false
 	case e.mode != modeLink && x.modes && (e.mode == modeProgram) != (s.mode&0o100 != 0):
 		return false

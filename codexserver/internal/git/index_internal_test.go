@@ -38,7 +38,7 @@ func layIndex(version uint32, extensions string, files ...string) string {
 	return string(b) + extensions + strings.Repeat("h", 20)
 }
 
-var laidFile = stat{mode: 0o644, size: 3, modified: 90e9 + 7, changed: 100e9 + 5, inode: 11}
+var laidFile = stat{mode: modeFile | 0o644, size: 3, modified: 90e9 + 7, changed: 100e9 + 5, inode: 11}
 
 func TestParseIndex(t *testing.T) {
 	plain := layIndex(2, "TREE\x00\x00\x00\x01x", "a", "d/b", "d/c")

@@ -167,7 +167,7 @@ func (t *tour) read(dir string) error {
 	}
 	in, prefix := map[string]stat{}, strings.TrimPrefix(dir+"/", "/")
 	failed := readFolder(t.l.path(dir), func(base string, s stat) {
-		if name := prefix + base; s.mode.IsDir() {
+		if name := prefix + base; s.is(modeFolder) {
 			in[name] = s
 		} else if base != ".git" {
 			_ = t.visit(name, s) // which fails only at folders
@@ -191,7 +191,7 @@ func (t *tour) read(dir string) error {
 // ignores. Git is asked about unknown files before they are visited again.
 func (t *tour) visit(name string, s stat) error {
 	e, folder := t.l.index.entries[name], t.l.index.folders[name]
-	isFile := s.mode.IsRegular() || s.isLink()
+	isFile := s.is(modeFile) || s.is(modeLink)
 	t.l.index.attributes = t.l.index.attributes || e == nil && gives(name)
 	switch {
 	case e != nil && isFile && e.mode != modeModule:
@@ -199,11 +199,11 @@ func (t *tour) visit(name string, s stat) error {
 		if !t.l.index.isClean(e, s) {
 			t.r.seen[name] = s
 		}
-	case e != nil && s.mode.IsDir() && e.mode == modeModule:
+	case e != nil && s.is(modeFolder) && e.mode == modeModule:
 		e.met = true
 		t.module(name, e, s)
-	case s.mode.IsDir() && t.l.inScratch(name):
-	case s.mode.IsDir() && folder:
+	case s.is(modeFolder) && t.l.inScratch(name):
+	case s.is(modeFolder) && folder:
 		return t.read(name)
 	case t.skip == nil:
 		t.replaced = t.replaced || e != nil || folder
@@ -211,8 +211,8 @@ func (t *tour) visit(name string, s stat) error {
 	case t.skip[name], t.skip[name+"/"]:
 	case isFile:
 		t.r.seen[name] = s
-	case !s.mode.IsDir():
-		t.r.others[name] = other{specialFile, stat{mode: s.mode.Type()}}
+	case !s.is(modeFolder):
+		t.r.others[name] = other{specialFile, stat{mode: s.mode & modeType}}
 	case isTop(t.l.path(name)):
 		t.r.others[name+"/"] = other{why: otherRepository}
 	default:
@@ -279,13 +279,13 @@ func (l *look) split(names []string, r *content) (present, gone []string, err er
 	for _, name := range names {
 		s, before := r.seen[name], l.before.seen[name]
 		e := l.index.entries[name]
-		switch isFile := s.exists() && s.mode.IsRegular(); {
+		switch isFile := s.is(modeFile); {
 		case isFile && s.size > maxContent:
 			r.others[name] = other{notStored, s}
 			continue
 		case isFile:
 			left -= s.size
-		case !s.isLink() && (!s.mode.IsDir() || e == nil || e.mode != modeModule):
+		case !s.is(modeLink) && (!s.is(modeFolder) || e == nil || e.mode != modeModule):
 			gone = append(gone, name)
 			continue
 		}
@@ -328,7 +328,7 @@ func (l *look) store(ctx context.Context, names []string, r *content) error {
 	present = slices.DeleteFunc(present, func(name string) bool {
 		if f, err := safefile.Open(l.path(name)); err == nil {
 			_ = f.Close()
-		} else if r.seen[name].mode.IsRegular() {
+		} else if r.seen[name].is(modeFile) {
 			r.others[name] = other{notStored, r.seen[name]}
 		}
 		return r.others[name].why != ""

@@ -1,13 +1,10 @@
 package git
 
-import (
-	"io/fs"
-	"time"
-)
+import "time"
 
 // stat is what the file system says of a file, without links. The zero value is that of no file.
 type stat struct {
-	mode              fs.FileMode
+	mode              uint32 // as the system and git write it
 	size              int64
 	modified, changed int64 // in nanoseconds since 1970; a program cannot set changed
 	inode, device     uint64
@@ -16,7 +13,8 @@ type stat struct {
 // exists reports whether there is a file.
 func (s stat) exists() bool { return s != stat{} }
 
-func (s stat) isLink() bool { return s.mode&fs.ModeSymlink != 0 }
+// is reports whether a file has a type, such as modeFile.
+func (s stat) is(mode uint32) bool { return s.mode&modeType == mode }
 
 // coarse is how exact times are at least, if they are those of several clocks.
 const coarse = 2 * time.Second

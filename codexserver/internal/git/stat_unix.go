@@ -36,19 +36,5 @@ func statAt(folder int, name string) (stat, error) {
 	if err := unix.Fstatat(folder, name, &s, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return stat{}, &fs.PathError{Op: "lstat", Path: name, Err: err}
 	}
-	mode := fs.FileMode(s.Mode & 0o777)
-	switch s.Mode & unix.S_IFMT {
-	case unix.S_IFREG:
-	case unix.S_IFDIR:
-		mode |= fs.ModeDir
-	case unix.S_IFLNK:
-		mode |= fs.ModeSymlink
-	case unix.S_IFIFO:
-		mode |= fs.ModeNamedPipe
-	case unix.S_IFSOCK:
-		mode |= fs.ModeSocket
-	default:
-		mode |= fs.ModeDevice
-	}
-	return stat{mode, s.Size, s.Mtim.Nano(), s.Ctim.Nano(), s.Ino, uint64(s.Dev)}, nil
+	return stat{uint32(s.Mode), s.Size, s.Mtim.Nano(), s.Ctim.Nano(), s.Ino, uint64(s.Dev)}, nil
 }
