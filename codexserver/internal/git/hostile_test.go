@@ -141,7 +141,8 @@ func TestHostileRepository(t *testing.T) {
 			clean := take(t, r.dir)
 			for _, tt := range rows {
 				if tt.in == in {
-					tt.lay(r, "touch '"+trap+"'; cat")
+					// In the sandbox it may write in git's folder alone, where take finds it.
+					tt.lay(r, "touch '"+trap+"' ${GIT_DIR:+$GIT_DIR/ran}; cat")
 				}
 			}
 			if err := os.Remove(trap); err != nil && !os.IsNotExist(err) {

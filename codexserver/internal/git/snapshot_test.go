@@ -21,6 +21,9 @@ func take(t *testing.T, dir string) *git.Before {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if ran, _ := filepath.Glob(filepath.Join(scratch.Dir, "git-*", "git", "ran")); len(ran) > 0 {
+			t.Error("a program of the repository ran in the sandbox")
+		}
 		if err := s.Remove(); err != nil {
 			t.Error(err)
 		}
