@@ -79,8 +79,6 @@ type Client struct {
 	closed  bool
 	session *mcpcall.Session // the last one; it may have ended
 	ended   error            // of the last Close of a session
-
-	interrupted sync.Map // has the conversations whose last turn a context's end interrupted
 }
 
 // ErrClosed is the error of a method after [Client.Close].

@@ -98,7 +98,7 @@ func (c *Client) task(ctx context.Context, t *Task, background bool) (Result, er
 		Task       `json:",embed"`
 		Background bool `json:"background,omitzero"`
 	}{said, background}
-	return c.turn(ctx, &turn{tool: tool, prompt: t.Prompt, thread: t.Thread, watch: &t.Watch, tasks: !background && t.tasks()}, arguments)
+	return c.turn(ctx, &turn{tool: tool, thread: t.Thread, watch: &t.Watch, tasks: !background && t.tasks()}, arguments)
 }
 
 // Review asks for a review of changes in a repository and waits for its end. A review changes
@@ -133,11 +133,10 @@ func (w *Watch) tasks() bool { return w.Started != nil || w.Event == nil }
 
 // turn is a turn in progress, or the call of a tool that begins none. Its goroutine is that of the method.
 type turn struct {
-	tool, prompt string
-	tasks        bool
-	calm         bool // the call may be sent twice
-	watch        *Watch
-	began        time.Time
+	tool  string
+	tasks bool
+	calm  bool // the call may be sent twice
+	watch *Watch
 
 	thread string // "" until it is known
 	id     string // of the task, or ""
@@ -151,8 +150,6 @@ func (c *Client) turn(ctx context.Context, t *turn, arguments any) (Result, erro
 		return Result{}, err
 	}
 	defer leave()
-	t.began = time.Now()
-	c.interrupted.Delete(t.thread)
 	answer, err := c.await(ctx, t, arguments, &mcpcall.Call{
 		Tasks: t.tasks, Progress: t.watch.Progress, Notify: t.notified, Open: func() bool { return t.runs }, Started: t.started,
 	})
@@ -163,9 +160,6 @@ func (c *Client) turn(ctx context.Context, t *turn, arguments any) (Result, erro
 		return r, err
 	case errors.Is(err, mcpcall.ErrCancelled):
 		return Result{TurnResult: protocol.TurnResult{ThreadID: t.thread, Status: protocol.StatusAborted}, Task: t.id, Answer: "the task was cancelled"}, nil
-	}
-	if ctx.Err() != nil {
-		c.interrupted.Store(t.thread, true)
 	}
 	return Result{TurnResult: protocol.TurnResult{ThreadID: t.thread}, Task: t.id}, err
 }
@@ -201,7 +195,6 @@ func (c *Client) await(ctx context.Context, t *turn, arguments any, call *mcpcal
 		case !unknown && !errors.As(err, &poll):
 			return raw, err // a result, or the server's error
 		case t.id == "" && sent && !t.calm:
-			c.find(ctx, t)
 			return nil, &LostError{t.thread, "", err}
 		case poll != nil && poll.Answered && time.Since(began) > time.Minute: // it was connected for a while
 			n = 0
@@ -253,41 +246,4 @@ func (t *turn) notified(method string, params json.RawMessage) {
 	if t.watch.Event != nil {
 		t.watch.Event(Event{msg, p.Msg})
 	}
-}
-
-// find looks for the new conversation of a turn whose connection was lost before it said which.
-// It is the only one with the prompt that began since.
-func (c *Client) find(ctx context.Context, t *turn) {
-	const few, most = 50, 50 // characters of the prompt, of which a preview has more, and conversations
-	if t.thread != "" || t.prompt == "" {
-		return
-	}
-	var page struct {
-		Conversations []struct {
-			ThreadID  string `json:"threadId"`
-			Preview   string `json:"preview"`
-			Timestamp string `json:"timestamp"`
-		} `json:"conversations"`
-	}
-	ctx, stop := context.WithTimeout(ctx, farewell)
-	defer stop()
-	_ = c.Call(ctx, "codex-list", map[string]any{"pageSize": most}, &page) // after an error there is none
-	prompt := []rune(strings.Join(strings.Fields(t.prompt), " "))
-	search := string(prompt[:min(len(prompt), few)])
-	found, looked := "", 0
-	for _, row := range page.Conversations { // the newest come first
-		if began, _ := time.Parse(time.RFC3339, row.Timestamp); began.Before(t.began.Truncate(time.Second)) {
-			break
-		}
-		if looked++; looked == most {
-			return // there may be more
-		}
-		if strings.HasPrefix(strings.Join(strings.Fields(row.Preview), " "), search) {
-			if found != "" {
-				return
-			}
-			found = row.ThreadID
-		}
-	}
-	t.thread = found
 }

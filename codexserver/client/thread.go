@@ -14,9 +14,9 @@ import (
 )
 
 // Wait waits until one of the conversations has no running turn, and returns the results of all
-// of them; those that continue are running or waiting. Without an id it waits for the turns of
-// [Client.Background] whose results have not been returned; without such turns it returns at
-// once. A turn of [Client.Run] that was interrupted is not among them.
+// of them; those that continue are running or waiting. Without an id it waits for the turns whose
+// results have not been returned: those of [Client.Background], and of [Client.Run] that the end of a
+// context interrupted. Without such turns it returns at once.
 func (c *Client) Wait(ctx context.Context, threads ...string) ([]Result, error) {
 	ctx, leave, err := c.enter(ctx)
 	if err != nil {
@@ -36,12 +36,8 @@ func (c *Client) Wait(ctx context.Context, threads ...string) ([]Result, error) 
 		}
 		results, ended := make([]Result, 0, len(rows.Threads)), len(rows.Threads) == 0
 		for i := range rows.Threads {
-			r := Result{TurnResult: rows.Threads[i], Answer: rows.Threads[i].Content}
-			if len(threads) == 0 && c.gaveUp(&r) {
-				continue
-			}
-			results = append(results, r)
-			ended = ended || r.Status.Ended()
+			results = append(results, Result{TurnResult: rows.Threads[i], Answer: rows.Threads[i].Content})
+			ended = ended || rows.Threads[i].Status.Ended()
 		}
 		if ended {
 			return results, nil
@@ -52,17 +48,6 @@ func (c *Client) Wait(ctx context.Context, threads ...string) ([]Result, error) 
 			return nil, context.Cause(ctx)
 		}
 	}
-}
-
-// gaveUp reports whether a result is that of a turn that was interrupted by the end of a context:
-// its method has returned the error. The server, which only knows that no one waits for the
-// answer, keeps it for Wait.
-func (c *Client) gaveUp(r *Result) bool {
-	_, is := c.interrupted.Load(r.ThreadID)
-	if is && r.Status.Ended() {
-		c.interrupted.Delete(r.ThreadID)
-	}
-	return is
 }
 
 // Interrupt interrupts the turn of a conversation, if one runs.

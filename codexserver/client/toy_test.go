@@ -330,32 +330,6 @@ func TestImpatientServer(t *testing.T) {
 	})
 }
 
-// TestLostConversation has a server whose connection ends before it says which conversation
-// began. The client finds it in the list, unless two could be it.
-func TestLostConversation(t *testing.T) {
-	for want, previews := range map[string][]string{"id0": {"Fix it.  All of it.", "Other"}, "": {"Fix it. All", "Fix it. All of"}} {
-		synctest.Test(t, func(t *testing.T) {
-			s := newToy(false)
-			var rows []string
-			for i, preview := range previews {
-				rows = append(rows, fmt.Sprintf(`{"threadId":"id%d","preview":%q,"timestamp":%q}`, i, preview, time.Now().Format(time.RFC3339)))
-			}
-			rows = append(rows, fmt.Sprintf(`{"threadId":"old","preview":"Fix it. All of it.","timestamp":%q}`, time.Now().Add(-time.Hour).Format(time.RFC3339)))
-			s.mux.Handle("tools/call", jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
-				if strings.Contains(string(r.Params), `"codex-list"`) {
-					return json.RawMessage(result(`{"conversations":[` + strings.Join(rows, ",") + `]}`)), nil
-				}
-				return nil, r.Peer().Close()
-			}))
-			c := start(t, client.Options{Server: s})
-			var lost *client.LostError
-			if _, err := c.Run(t.Context(), client.Task{Prompt: "Fix it. All"}); !errors.As(err, &lost) || lost.Thread != want {
-				t.Errorf("%v, want %q", err, want)
-			}
-		})
-	}
-}
-
 // TestQuestionAfterEvents has a function that is slower than the server. A question is asked when the
 // events before it have been handled, and all arrive before the result.
 func TestQuestionAfterEvents(t *testing.T) {
