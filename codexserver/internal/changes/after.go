@@ -1,9 +1,11 @@
 package changes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
@@ -83,7 +85,7 @@ func (b *Before) After(did Did) Found {
 			log.Warn("snapshot not removed", "error", err)
 		}
 	}()
-	ctx, stop := context.WithTimeoutCause(context.Background(), limit, slowError{limit})
+	ctx, stop := bounded(context.Background(), limit)
 	defer stop()
 	var all []git.Change
 	var diff string
@@ -93,6 +95,7 @@ func (b *Before) After(did Did) Found {
 		all, diff, err = s.Compare(ctx, maxDiff)
 	}
 	if err != nil {
+		err = cmp.Or(context.Cause(ctx), err)
 		log.Info("no look after the turn: its changes are those of its patches", "folder", s.Root(), "error", err)
 		return b.unseen(did, err)
 	}
@@ -117,7 +120,7 @@ func (b *Before) unseen(did Did, why error) Found {
 		f.From = ""
 	}
 	if did.Acted || !errors.Is(why, errEnded) { // a turn that ran nothing may end before the snapshot
-		f.Unknown = unknown(git.Gap{Path: b.folder(), Why: reason(why)})
+		f.Unknown = unknown(git.Gap{Path: b.folder(), Why: strings.TrimPrefix(why.Error(), "git: ")})
 	}
 	if did.Commands && !errors.Is(why, errOff) && !errors.Is(why, errNone) && len(f.Unknown) > 0 {
 		f.Untold = "What the commands of this turn changed is not known: " + f.Unknown[0].Why + "."

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -67,21 +66,9 @@ var (
 	errCut = errors.New("the server ended during the turn, and what was there before it is not known any more")
 )
 
-// slowError means that reading a folder took too long.
-type slowError struct{ limit time.Duration }
-
-// Error implements error.
-func (e slowError) Error() string {
-	return fmt.Sprintf("reading the folder takes longer than %v", e.limit)
-}
-
-// reason returns why a folder could not be read, for people.
-func reason(err error) string {
-	var slow slowError
-	if errors.As(err, &slow) {
-		return slow.Error()
-	}
-	return strings.TrimPrefix(err.Error(), "git: ")
+// bounded returns a context for reading a folder, which ends after a time.
+func bounded(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("reading the folder takes longer than %v", limit))
 }
 
 // Look takes the snapshot of a folder, and of further ones where commands may write, in a bounded time, unless
@@ -128,15 +115,17 @@ func (b *Before) Ready() {
 
 func (b *Before) look() {
 	o := &b.options
-	ctx, stop := context.WithTimeoutCause(b.ctx, o.Changes.Before, slowError{o.Changes.Before})
+	ctx, stop := bounded(b.ctx, o.Changes.Before)
 	defer stop()
 	leave, err := o.Looks.Take(ctx)
 	if err == nil {
 		defer leave()
 		b.snapshot, err = o.take(ctx, b.dir, &git.Options{Scratch: o.Scratch, Roots: b.roots, Files: o.Changes.Files})
 	}
-	if err != nil && b.ctx.Err() != nil {
-		err = errEnded // whatever has ended the turn
+	if err != nil && ctx.Err() != nil {
+		if err = context.Cause(ctx); b.ctx.Err() != nil {
+			err = errEnded // whatever has ended the turn
+		}
 	}
 	if b.failed = err; err != nil {
 		o.Logger.Info("no snapshot: the changes of the turn are those of its patches", "folder", b.dir, "error", err)

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ type listArguments struct {
 
 const (
 	defaultListed = 25
-	maxTitle      = 120  // characters of a title
+	maxTitle      = 120  // characters of a title, one of them for the sign that it is cut
 	maxLooked     = 2000 // conversations that a search looks at in one call
 	lookPage      = 500  // of these, how many at a time
 )
@@ -68,8 +69,9 @@ func (a *listArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRes
 		NextCursor    *string   `json:"nextCursor,omitzero"`
 	}{[]listRow{}, page.NextCursor}
 	for _, item := range page.Items {
+		title := cmp.Or(strings.TrimSpace(item.Title), item.Preview)
 		row := listRow{
-			ThreadID: item.ConversationID, Preview: titleOf(&item), Cwd: elicit.OneLine(item.Cwd, 0), Timestamp: item.Timestamp,
+			ThreadID: item.ConversationID, Preview: elicit.OneLine(title, maxTitle-1), Cwd: elicit.OneLine(item.Cwd, 0), Timestamp: item.Timestamp,
 			Origin: elicit.OneLine(item.Origin, maxTitle), OpenIn: elicit.OneLine(item.Holder, maxTitle),
 		}
 		if t := c.Turns.of(thread.CanonicalID(item.ConversationID)); t != nil {
@@ -85,15 +87,6 @@ func (a *listArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRes
 		out.Conversations = append(out.Conversations, row)
 	}
 	return structured(out), nil
-}
-
-// titleOf returns the title of a conversation, or else the beginning of its first message.
-func titleOf(c *protocol.ConversationSummary) string {
-	text := c.Title
-	if strings.TrimSpace(text) == "" {
-		text = c.Preview
-	}
-	return elicit.OneLine(text, maxTitle-1) // and one for the sign that it is cut
 }
 
 // page returns the page that the arguments name. Not every engine can search, and those that

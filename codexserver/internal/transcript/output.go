@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	utf8text "github.com/codexmcp/codexmcp/internal/text"
@@ -81,16 +80,7 @@ func (l *Log) printed(o *output, offset int64, most int) (Page, error) {
 	if !o.runs {
 		return l.outputs.page(o.at, o.size, offset, most)
 	}
-	whole := len(o.begins)
-	for n := 1; n < utf8.UTFMax && n <= whole; n++ { // a rune may continue in the next piece
-		if last := o.begins[whole-n:]; utf8.RuneStart(last[0]) {
-			if !utf8.FullRune(last) {
-				whole -= n
-			}
-			break
-		}
-	}
-	now := ring{tail: []byte(valid(string(o.begins[:whole])))}
+	now := ring{tail: []byte(strings.TrimSuffix(valid(string(o.begins)), "\uFFFD"))} // which may be half a rune that continues
 	now.end = int64(len(now.tail))
 	return now.page(0, now.end, offset, most)
 }

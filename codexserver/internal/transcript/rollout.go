@@ -165,19 +165,14 @@ func (l *Log) line(r protocol.RolloutLine, said *message) {
 		switch i := item.(type) {
 		case protocol.LocalShellCallItem:
 			l.entry("command: "+commandLine(i.Action.Command), "")
-		case protocol.FunctionCallItem:
-			l.entry(shownCall(i), "")
+		case protocol.FunctionCallItem: // only a command is shown: other arguments may contain secrets
+			if c := cut.Of(i.Name, i.Arguments); c.Command != nil {
+				l.entry("command: "+commandLine(c.Command), "")
+			} else {
+				l.entry("tool: "+showLine(i.Name), "")
+			}
 		case protocol.CustomToolCallItem:
 			l.entry("tool: "+showLine(i.Name), "")
 		}
 	}
-}
-
-// shownCall returns the command that a call runs. For other calls it returns only the name,
-// because the arguments may contain secrets.
-func shownCall(i protocol.FunctionCallItem) string {
-	if c := cut.Of(i.Name, i.Arguments); c.Command != nil {
-		return "command: " + commandLine(c.Command)
-	}
-	return "tool: " + showLine(i.Name)
 }
