@@ -39,6 +39,7 @@ func TestOneLine(t *testing.T) {
 	}{
 		{"", 0, ""},
 		{"plain  text", 0, "plain  text"},
+		{"one\nword  more", 0, "one word  more"},
 		{" \n\t a\r\n\r\n b\t c \n", 0, "a b c"},
 		{"a\x1b]2;T\x07\u202eb\u009b31m\xff\u2028c\v", 0, `a\x1b]2;T\x07\u{202e}b\u{9b}31m\xff\u{2028}c\x0b`},
 		{"e" + strings.Repeat("\u0301", 9), 0, "e" + strings.Repeat("\u0301", 8) + `\u{301}`},
