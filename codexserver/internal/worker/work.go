@@ -6,8 +6,11 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json"
 )
 
 // Work are the turns of a worker's server. It is a [codexserver.Observer]. The zero value has none.
@@ -31,14 +34,38 @@ func (w *Work) Begin(_ context.Context, r *codexserver.Request) codexserver.Call
 	if r.Continues == "" && (r.RPC == nil || r.RPC.Method != mcptypes.ToolsCall.Name()) {
 		return nil
 	}
-	return &call{work: w, turns: map[*turn]bool{}}
+	c := &call{work: w, turns: map[*turn]bool{}}
+	if r.RPC != nil && beginsTurn(r.RPC) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		c.begins = true
+		w.busy++
+	}
+	return c
+}
+
+// beginsTurn reports whether a tools/call is one of a tool that runs a turn.
+func beginsTurn(r *jsonrpc.Request) bool {
+	var p struct {
+		Name string `json:"name"`
+	}
+	return json.Unmarshal(r.Params, &p) == nil && tools.IsTurn(p.Name)
 }
 
 // call is a tools/call. Its turns may end later.
 type call struct {
-	work  *Work
-	turns map[*turn]bool
-	ended bool
+	work   *Work
+	turns  map[*turn]bool
+	begins bool // it counts as busy until it has a turn
+	ended  bool
+}
+
+// begun ends the time before the first turn. The caller holds the lock.
+func (c *call) begun() {
+	if c.begins {
+		c.begins = false
+		c.work.busy--
+	}
 }
 
 // End implements [codexserver.CallObserver].
@@ -46,6 +73,7 @@ func (c *call) End(error) {
 	c.work.mu.Lock()
 	defer c.work.mu.Unlock()
 	c.ended = true
+	c.begun()
 	for t := range c.turns {
 		t.judge()
 	}
@@ -59,6 +87,7 @@ func (c *call) Turn(string, protocol.TokenUsage) codexserver.TurnObserver {
 	c.turns[t] = true
 	c.work.running++
 	t.judge()
+	c.begun()
 	return t
 }
 

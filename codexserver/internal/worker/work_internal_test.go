@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"encoding/json"
 	"errors"
 	"testing"
 
@@ -38,7 +39,7 @@ func TestWork(t *testing.T) {
 		{"a question and a turn that runs", "eqn", 2, 1, Busy},
 	} {
 		w := &Work{}
-		c := w.Begin(t.Context(), &codexserver.Request{RPC: &jsonrpc.Request{Method: "tools/call"}})
+		c := w.Begin(t.Context(), &codexserver.Request{RPC: &jsonrpc.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"codex"}`)}})
 		turn := c.Turn("thread", protocol.TokenUsage{})
 		for _, step := range tt.steps {
 			switch step {
@@ -85,6 +86,17 @@ func TestLoad(t *testing.T) {
 	}
 	if w.Begin(t.Context(), &codexserver.Request{Continues: "codex"}) == nil {
 		t.Error("a turn that continues is not observed")
+	}
+	// A call is busy before its turn has begun: who waits for another answer meanwhile must stay.
+	for name, want := range map[string]Activity{"codex": Busy, "codex-reply": Busy, "codex-wait": Idle} {
+		c := w.Begin(t.Context(), &codexserver.Request{RPC: &jsonrpc.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"` + name + `"}`)}})
+		none := func() mcphttp.Load { return mcphttp.Load{} }
+		if got := w.Load(none).Activity; got != want {
+			t.Errorf("a call of %s: %s, want %s", name, got, want)
+		}
+		if c.End(nil); w.Load(none).Activity != Idle {
+			t.Errorf("after a call of %s", name)
+		}
 	}
 	for want, of := range map[Load]mcphttp.Load{
 		{Activity: Idle}:                           {},

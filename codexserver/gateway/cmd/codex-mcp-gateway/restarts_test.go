@@ -1,8 +1,3 @@
-//go:build !race
-
-// A node that ends waits half a second for calls that have come, before it gives a user to another one. With the race
-// detector a turn may begin later, and is interrupted.
-
 package main
 
 import (
