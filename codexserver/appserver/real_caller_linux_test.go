@@ -4,7 +4,6 @@ package appserver_test
 
 import (
 	"flag"
-	"slices"
 	"testing"
 	"time"
 
@@ -18,30 +17,13 @@ import (
 	"github.com/codexmcp/codexmcp/internal/nightly"
 )
 
-var (
-	oneClient = flag.String("client", "", "play hostile calls with the client of this `name` alone")
-	whole     = flag.Bool("whole", nightly.Tests(), "play every hostile call with every client")
-)
+var whole = flag.Bool("whole", nightly.Tests(), "play every hostile call with every client")
 
-// TestRealHostileCaller plays the table of hostile calls with the real Codex. Unless whole, three clients
-// make the calls that need no question, because Codex takes long for each of their commands, and two
-// begin conversations by the methods of 2025.
+// TestRealHostileCaller plays the table of hostile calls with the real Codex, which takes long for each of their commands.
+// The native engine's test plays it whole in any case: what a client can do is the same for both.
 func TestRealHostileCaller(t *testing.T) {
 	boxtest.Need(t)
-	hostileEngine.TestHostileCalls(t, func(call *servertest.HostileCall, client *servertest.HostileClient, era string) bool {
-		simple := slices.Contains([]string{"cannot ask", "declines"}, client.Name)
-		switch {
-		case *oneClient != "":
-			return client.Name == *oneClient
-		case *whole:
-			return true
-		case call.Asks&servertest.Codex != 0:
-			return simple || era != servertest.Methods
-		case era == servertest.Methods:
-			return client.Name == "declines"
-		}
-		return simple || client.Name == "never answers"
-	})
+	hostileEngine.TestHostileCalls(t, *whole)
 }
 
 // TestRealAskedCaller approves what calls ask for.

@@ -79,7 +79,7 @@ func TestHostileArguments(t *testing.T) {
 // TestHostileCaller plays the table of hostile calls.
 func TestHostileCaller(t *testing.T) {
 	boxtest.Need(t)
-	hostileEngine.TestHostileCalls(t, func(*servertest.HostileCall, *servertest.HostileClient, string) bool { return true })
+	hostileEngine.TestHostileCalls(t, true)
 }
 
 // TestAskedCaller approves what calls ask for.

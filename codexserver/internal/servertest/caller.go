@@ -1,6 +1,7 @@
 package servertest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -214,31 +215,31 @@ type HostileEngine struct {
 
 // TestHostileCalls plays the table of hostile calls against an engine, with clients in each way of
 // calling. Nothing is written or started outside, nothing hangs, and the result of a call that needed a
-// question says why nothing was started.
-func (e *HostileEngine) TestHostileCalls(t *testing.T, plays func(call *HostileCall, client *HostileClient, era string) bool) {
+// question says why nothing was started. Unless whole, each call is made by some clients, in some ways, and each
+// client makes some calls in each way.
+func (e *HostileEngine) TestHostileCalls(t *testing.T, whole bool) {
 	yards := NewYards(t)
-	groups := map[string][]HostileCall{}
+	calls := HostileCalls()
+	groups := map[string][]int{} // of calls
 	var order []string
-	for _, call := range HostileCalls() {
-		if call.Configuration == "" {
-			call.Configuration = Confined
+	for at := range calls {
+		configuration := cmp.Or(calls[at].Configuration, Confined)
+		if groups[configuration] == nil {
+			order = append(order, configuration)
 		}
-		if groups[call.Configuration] == nil {
-			order = append(order, call.Configuration)
-		}
-		groups[call.Configuration] = append(groups[call.Configuration], call)
+		groups[configuration] = append(groups[configuration], at)
 	}
 	for i, configuration := range order {
 		t.Run(fmt.Sprint("configuration ", i), func(t *testing.T) {
 			t.Parallel()
 			y := yards.New(t, configuration, e.Model)
-			g := &hostileGroup{engine: e, t: t, yard: y, serve: e.Open(t, y), turn: make(chan struct{}, maxWaiting)}
+			g := &hostileGroup{engine: e, whole: whole, t: t, yard: y, serve: e.Open(t, y), turn: make(chan struct{}, maxWaiting)}
 			t.Run("calls", func(t *testing.T) {
-				for _, call := range groups[configuration] {
-					t.Run(call.Name, func(t *testing.T) {
+				for _, at := range groups[configuration] {
+					t.Run(calls[at].Name, func(t *testing.T) {
 						t.Parallel()
-						for _, client := range Clients() {
-							g.play(t, &call, &client, plays)
+						for i, client := range Clients() {
+							g.play(t, &calls[at], &client, at+i)
 						}
 					})
 				}
@@ -251,6 +252,7 @@ func (e *HostileEngine) TestHostileCalls(t *testing.T, plays func(call *HostileC
 // hostileGroup plays calls under the same configuration.
 type hostileGroup struct {
 	engine  *HostileEngine
+	whole   bool
 	t       *testing.T
 	yard    *Yard
 	serve   func(time.Duration, setting.FullAccess) Server
@@ -265,23 +267,33 @@ const maxWaiting = 12
 const (
 	legacy  = "the tool of 2025"
 	modern  = "the tool of 2026"
-	Methods = "the methods of 2025"
+	methods = "the methods of 2025"
+)
+
+// One in so many of the clients and ways is played with a call, unless all are: fewer with one that needs no question,
+// since its commands take long.
+const (
+	shareAsking = 6
+	shareFree   = 12
 )
 
 // play has a client make a call in each way. A client that waits does so in the background.
-func (g *hostileGroup) play(t *testing.T, call *HostileCall, client *HostileClient, plays func(*HostileCall, *HostileClient, string) bool) {
-	asks := call.Asks&g.engine.Kind != 0
+func (g *hostileGroup) play(t *testing.T, call *HostileCall, client *HostileClient, turn int) {
+	asks, share := call.Asks&g.engine.Kind != 0, shareFree
+	if asks {
+		share = shareAsking
+	}
 	switch {
 	case client.approves && !asks: // its commands may run
 		return
 	case client.slow && asks:
 		client.Answer = Delay(considered, client.Answer)
 	}
-	for _, era := range []string{legacy, modern, Methods} {
+	for way, era := range []string{legacy, modern, methods} {
 		switch {
-		case !plays(call, client, era):
+		case !g.whole && (turn+way)%share != 0:
 		case client.forges && era != modern:
-		case era == Methods && (client.slow || client.late || !call.isConversation()):
+		case era == methods && (client.slow || client.late || !call.isConversation()):
 		case client.slow || client.late:
 			g.waiting.Go(func() {
 				g.turn <- struct{}{}
@@ -348,7 +360,7 @@ func (h *HostileClient) play(t *testing.T, s Server, name, era, prompt, argument
 		return c.ask(ctx, mcptypes.ToolsCall.Name(), fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, arguments))
 	}
 	var result string
-	if era == Methods {
+	if era == methods {
 		result = c.converse(ctx, prompt, arguments)
 	} else {
 		result = tool("codex", fmt.Sprintf(`{"prompt":%q,%s}`, prompt, arguments))

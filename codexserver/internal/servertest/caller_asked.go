@@ -13,7 +13,7 @@ import (
 // in a server that starts later the conversation has no more than the configuration gives.
 func (e *HostileEngine) TestAskedCalls(t *testing.T) {
 	const full = `"sandbox":"danger-full-access","approval-policy":"never"`
-	approves := After(considered, Accept)
+	approves, yards := After(considered, Accept), NewYards(t)
 	for _, tt := range []struct {
 		name, arguments string
 		questions       int  // -1 is some
@@ -29,7 +29,8 @@ func (e *HostileEngine) TestAskedCalls(t *testing.T) {
 		{"nothing", `"approval-policy":"never"`, 0, false, false, "", approves},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			y := NewYards(t).New(t, Confined, e.Model)
+			t.Parallel()
+			y := yards.New(t, Confined, e.Model)
 			thread := ""
 			t.Run("asked", func(t *testing.T) {
 				id := y.ID()
