@@ -3,6 +3,7 @@ package appserver_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -66,6 +67,7 @@ func runTests(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	programs = dir
+	_ = flag.Set("test.parallel", "4") // most of those that are parallel wait for Codex
 	return memdir.Run(m)
 }
 

@@ -50,11 +50,13 @@ func (r *real) manage(t *testing.T, requirements string) {
 // TestRealNetwork has a command reach a host that no rule allows. Codex asks about the host.
 func TestRealNetwork(t *testing.T) {
 	needs(t, newQuestions)
+	noProfile(t)
 	for _, test := range []struct {
 		decides elicit.Decision
 		reached bool
 	}{{elicit.Approved, true}, {elicit.ApprovedForSession, true}, {elicit.Denied, false}, {elicit.Abort, false}} {
 		t.Run(string(test.decides), func(t *testing.T) {
+			t.Parallel()
 			reached := make(chan string, 9)
 			site := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { reached <- r.Host }))
 			defer site.Close()

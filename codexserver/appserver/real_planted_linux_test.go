@@ -21,6 +21,7 @@ import (
 // starts, and the user's config.toml stays as it is. In a repository that the user has trusted in
 // Codex, they do start.
 func TestRealStartsNothing(t *testing.T) {
+	noProfile(t)
 	const write, full = protocol.SandboxWorkspaceWrite, protocol.SandboxDangerFullAccess
 	for _, tt := range []struct {
 		name   string
@@ -40,6 +41,7 @@ func TestRealStartsNothing(t *testing.T) {
 	} {
 		for _, below := range []string{"", "a/b"} {
 			t.Run(tt.name+"/"+below, func(t *testing.T) {
+				t.Parallel()
 				marks := filepath.Join(t.TempDir(), "marks")
 				r := newReal(t, tt.file)
 				more := "[sandbox_workspace_write]\nexclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n"
@@ -54,8 +56,9 @@ func TestRealStartsNothing(t *testing.T) {
 				}
 				r.initGit(t)
 				program := servertest.Plant(t, r.cwd, marks)
-				tt.cfg.Cwd = filepath.Join(r.cwd, below)
-				if err := os.MkdirAll(tt.cfg.Cwd, 0o755); err != nil {
+				cfg := tt.cfg
+				cfg.Cwd = filepath.Join(r.cwd, below)
+				if err := os.MkdirAll(cfg.Cwd, 0o755); err != nil {
 					t.Fatal(err)
 				}
 				check := func(when string) {
@@ -83,7 +86,7 @@ func TestRealStartsNothing(t *testing.T) {
 					}
 					check(when)
 				}
-				conv := r.start(t, h, tt.cfg)
+				conv := r.start(t, h, cfg)
 				check("at the start")
 				turn("after a turn", conv)
 				turn("after another turn", conv)

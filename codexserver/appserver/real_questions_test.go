@@ -28,6 +28,7 @@ import (
 // needs an exec-server.
 func TestRealQuestions(t *testing.T) {
 	needs(t, newQuestions)
+	noProfile(t)
 	call := func(id, tool string, arguments map[string]any) providertest.Turn {
 		return providertest.Call(providertest.Tool(id, tool, arguments))
 	}
@@ -70,6 +71,7 @@ func TestRealQuestions(t *testing.T) {
 		}, elicit.Approved, "Which colour?", false, `"answers":["red"]`, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			r := newReal(t, "approval_policy = \"on-request\"\nsandbox_mode = \"read-only\"\n[features]\nrequest_permissions_tool = true\nexec_permission_approvals = true\ndefault_mode_request_user_input = true")
 			for _, turn := range append(test.turns(r.cwd), report) {
 				r.Add(turn)

@@ -19,6 +19,7 @@ import (
 // without one. Each time is asked, and only a question that says so needs a person.
 func TestRealRules(t *testing.T) {
 	needs(t, newQuestions)
+	noProfile(t)
 	const (
 		person = "[rules]\nprefix_rules = [{pattern = [{token = \"touch\"}], decision = \"prompt-user\"}]\n"
 		anyone = "[rules]\nprefix_rules = [{pattern = [{token = \"touch\"}], decision = \"prompt\"}]\n"
@@ -45,6 +46,7 @@ func TestRealRules(t *testing.T) {
 		{"the user's rule but nobody is to be asked", "", ours, never + anywhere, elicit.Approved, 0, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			touch := func(id string) providertest.Turn {
 				return providertest.Call(providertest.Tool(id, "exec_command", map[string]any{"cmd": "touch made.txt"}))
 			}

@@ -17,8 +17,10 @@ import (
 // TestRealLeavesItselfOut checks that Codex does not start the bridge's own program as an
 // MCP server, whether its config.toml or the project's names it.
 func TestRealLeavesItselfOut(t *testing.T) {
+	noProfile(t)
 	for _, self := range []bool{false, true} {
 		t.Run(fmt.Sprint(self), func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			server := filepath.Join(dir, "codex-mcp")
 			script := "#!/bin/sh\necho \"$1\" >> " + filepath.Join(dir, "started") + "\nexec cat\n"

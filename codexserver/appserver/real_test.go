@@ -47,11 +47,25 @@ func newReal(t *testing.T, configuration string, turns ...providertest.Turn) *re
 	}
 	r := &real{Server: providertest.New(turns...), home: t.TempDir(), cwd: t.TempDir()}
 	t.Cleanup(r.Close)
-	t.Setenv("HOME", t.TempDir()) // whose shell profile would run with every command
+	noProfile(t)
 	writeFile(t, filepath.Join(r.home, "config.toml"), servertest.CodexConfig(r.BaseURL(), configuration))
 	r.options = &appserver.Options{CodexHome: r.home}
 	r.restart(t)
 	return r
+}
+
+// noProfile gives the user an empty home, because the shell's profile runs with every command. A test calls it whose
+// subtests are parallel.
+func noProfile(t *testing.T) {
+	t.Helper()
+	home := filepath.Join(programs, "home")
+	if os.Getenv("HOME") == home {
+		return
+	}
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", home)
 }
 
 // configure adds to the configuration of Codex, and starts it anew.
@@ -157,6 +171,7 @@ func TestRealApprovals(t *testing.T) {
 		return providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": cmd}))
 	}
 	patch := run("apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: made.txt\n+hello\n*** End Patch\nEOF\n")
+	noProfile(t)
 	for _, tt := range []struct {
 		name, configuration, model string
 		turns                      []providertest.Turn
@@ -172,6 +187,7 @@ func TestRealApprovals(t *testing.T) {
 	} {
 		for _, decision := range []elicit.Decision{elicit.Denied, elicit.Approved, elicit.Abort, elicit.ApprovedForSession, ""}[:tt.decisions] {
 			t.Run(tt.name+" "+string(decision), func(t *testing.T) {
+				t.Parallel()
 				r := newReal(t, tt.configuration, tt.turns...)
 				var asked atomic.Int32
 				ask := func(shown string) elicit.Outcome {
