@@ -4,13 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
-	"maps"
-	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,12 +18,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
-	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/memdir"
-	"github.com/codexmcp/codexmcp/internal/nightly"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -74,18 +67,16 @@ var lyingHosts = []lying{
 	{name: "shows the question", lies: []lie{{806 * time.Millisecond, servertest.Accept, false}}, asking: setting.Asking{Where: setting.WhereBoth}, alone: "approved approved", counts: true},
 }
 
-var whole = flag.Bool("whole", nightly.Tests(), "play every lying host in every era, on every engine and next to every place")
-
-// TestLyingHosts has hosts answer by themselves, in both eras and in tasks, on both engines. With a page
-// or the terminal of another client what is asked is done if and only if the person there approves, no
-// call hangs, and the result says who decided. Without another place their answers count as they are
-// given, but for what only a person may approve.
+// TestLyingHosts has hosts answer by themselves, in both eras and in tasks. With a page or the terminal of
+// another client what is asked is done if and only if the person there approves, no call hangs, and the
+// result says who decided. Without another place their answers count as they are given, but for what only
+// a person may approve.
 func TestLyingHosts(t *testing.T) {
 	t.Parallel()
 	n := 0
 	for _, tt := range lyingHosts {
 		for _, era := range []servertest.Era{servertest.Handshake, servertest.Rounds, servertest.Polls} {
-			for _, on := range slices.Sorted(maps.Keys(askingEngines)) {
+			for _, human := range []bool{false, true} {
 				for _, place := range []string{"", "page approves", "page declines", "terminal approves", "terminal declines"} {
 					first := tt.lies[0]
 					last := tt.lies[len(tt.lies)-1]
@@ -93,15 +84,15 @@ func TestLyingHosts(t *testing.T) {
 					if first.fails && era != servertest.Handshake || drops && era == servertest.Rounds && place == "" {
 						continue // it could only say nothing, or never comes back
 					}
-					if n++; !servertest.Plays(n, *whole) || testing.Short() && n%14 != 7 {
+					if n++; testing.Short() && n%14 != 7 {
 						continue
 					}
-					t.Run(strings.Join([]string{tt.name, string(era), on, place}, "/"), func(t *testing.T) {
+					t.Run(fmt.Sprintf("%s/%s/human %t/%s", tt.name, era, human, place), func(t *testing.T) {
 						tt := tt
-						if on == "a person" {
+						if human {
 							tt = tt.forPerson()
 						}
-						synctest.Test(t, func(t *testing.T) { tt.play(t, era, on, place) })
+						synctest.Test(t, func(t *testing.T) { tt.play(t, era, human, place) })
 					})
 				}
 			}
@@ -122,7 +113,7 @@ func (l lying) forPerson() lying {
 }
 
 // play has the host answer the questions of an engine in an era, next to another place.
-func (l lying) play(t *testing.T, era servertest.Era, on, place string) {
+func (l lying) play(t *testing.T, era servertest.Era, human bool, place string) {
 	o := &codexserver.Options{Asking: l.asking}
 	where, says, _ := strings.Cut(place, " ")
 	answer := map[string]string{"approves": servertest.Accept, "declines": servertest.Decline}[says]
@@ -135,8 +126,7 @@ func (l lying) play(t *testing.T, era servertest.Era, on, place string) {
 	o.Changes.Off = true
 	var record servertest.Journal
 	o.Record = &record
-	e := askingEngines[on](t)
-	o.Folder = e.folder
+	e := newAsking(human)
 	began := time.Now()
 	result, asked := askTwice(t, o, e, era, l, where, answer)
 	took := time.Since(began)
@@ -202,10 +192,10 @@ func decided(t *testing.T, record string) (decisions, approved string) {
 // askTwice runs a turn of an engine that asks twice, with a host in an era and perhaps a second client, whose
 // person answers. It returns the result as JSON, and how often the host was asked.
 func askTwice(t *testing.T, o *codexserver.Options, e *asking, era servertest.Era, l lying, where, answer string) (result string, asked int) {
-	server := codexserver.New(e.engine, o)
+	server := codexserver.New(e, o)
 	s := servertest.Server(server)
 	if where == "terminal" { // both are clients of a shared server
-		g := &guests{Server: server, folder: e.folder}
+		g := &guests{Server: server}
 		defer g.serving.Wait()
 		s = g
 	}
@@ -248,125 +238,40 @@ func (one lie) tell(ctx context.Context, era servertest.Era) (string, error) {
 	return one.result, ctx.Err()
 }
 
-func TestMain(m *testing.M) {
-	native.Main() // does not return in a launcher
-	os.Exit(memdir.Run(m))
-}
+func TestMain(m *testing.M) { os.Exit(memdir.Run(m)) }
 
-// asking is an engine of which a turn asks about two actions, one after the other, unless the first
-// answer aborts it.
+// asking is an engine of which a turn asks about two commands, one after the other, unless the first
+// answer aborts it. It asks as the bridge does, and runs those that are approved.
 type asking struct {
-	engine engine.Engine
-	folder string // of the work
+	servertest.Engine
 	// ready, unless nil, is called with the conversation's id, before the first question.
 	ready func(conversation string)
-
-	mu   sync.Mutex
-	done []string // the actions that were carried out: one, two
+	done  []string // the commands that were run: one, two
 }
 
-// did records an action.
-func (a *asking) did(what string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.done = append(a.done, what)
-}
+// ran returns the commands that were run.
+func (a *asking) ran() string { return strings.Join(a.done, " ") }
 
-// ran returns the actions that were carried out.
-func (a *asking) ran() string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return strings.Join(a.done, " ")
-}
-
-// askingEngines are the engines by name.
-var askingEngines = map[string]func(t *testing.T) *asking{
-	"native":   askingModel,
-	"codex":    func(*testing.T) *asking { return askingAsCodex(false) },
-	"a person": func(*testing.T) *asking { return askingAsCodex(true) },
-}
-
-// askingModel returns the native engine with a model that adds two files.
-func askingModel(t *testing.T) *asking {
-	home, work := t.TempDir(), t.TempDir()
-	config := "model = \"m\"\nmodel_provider = \"p\"\napproval_policy = \"untrusted\"\nsandbox_mode = \"danger-full-access\"\n" +
-		"[model_providers.p]\nbase_url = \"http://provider.test\"\nwire_api = \"chat\"\n"
-	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	a, requests := &asking{folder: work}, 0
-	provider := roundTrip(func(r *http.Request) (*http.Response, error) {
-		if _, err := io.Copy(io.Discard, r.Body); err != nil {
-			return nil, err
-		}
-		names := []string{"one", "two"}
-		if requests == 0 && a.ready != nil {
-			rollouts, err := filepath.Glob(filepath.Join(home, "sessions", "*", "*", "*", "*.jsonl"))
-			if err != nil || len(rollouts) != 1 {
-				return nil, fmt.Errorf("rollouts %v: %w", rollouts, err)
-			}
-			name := strings.TrimSuffix(filepath.Base(rollouts[0]), ".jsonl")
-			a.ready(name[len(name)-36:])
-		}
-		if requests > 0 && requests <= len(names) {
-			if _, err := os.Stat(filepath.Join(work, names[requests-1])); err == nil {
-				a.did(names[requests-1])
-			}
-		}
-		delta, end := `"content":"done"`, "stop"
-		if requests < len(names) {
-			patch, err := json.Marshal(map[string][]string{"command": {"apply_patch", "*** Begin Patch\n*** Add File: " + names[requests] + "\n+x\n*** End Patch\n"}})
-			if err != nil {
-				return nil, err
-			}
-			delta, end = fmt.Sprintf(`"tool_calls":[{"index":0,"id":"c%d","type":"function","function":{"name":"shell","arguments":%q}}]`, requests, patch), "tool_calls"
-		}
-		requests++
-		stream := fmt.Sprintf("data: {\"choices\":[{\"index\":0,\"delta\":{%s}}]}\n\ndata: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}]}\n\ndata: [DONE]\n\n", delta, end)
-		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(stream)), Request: r}, nil
-	})
-	e, err := native.New(&native.Options{CodexHome: home, Environ: []string{"HOME=" + home}, HTTPClient: &http.Client{Transport: provider}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.engine = e
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return a
-}
-
-// roundTrip is the transport of a provider without a network.
-type roundTrip func(*http.Request) (*http.Response, error)
-
-// RoundTrip implements [http.RoundTripper].
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// askingAsCodex returns an engine that asks about two commands as the bridge does, of a person only if
-// human, and runs those that are approved.
-func askingAsCodex(human bool) *asking {
-	a := &asking{folder: "/work"}
-	e := &servertest.Engine{}
-	e.Turn = func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+// newAsking returns an engine that asks any place, or a person only.
+func newAsking(human bool) *asking {
+	a := &asking{}
+	a.Turn = func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
 		if a.ready != nil {
-			a.ready(e.Started()[0].ID)
+			a.ready(a.Started()[0].ID)
 		}
 		for _, name := range []string{"one", "two"} {
 			out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{
 				CallID: name, Command: []string{"/bin/bash", "-lc", "touch " + name},
-				Cwd: a.folder, LeavesSandbox: true, Once: true, Human: human,
+				Cwd: "/work", LeavesSandbox: true, Once: true, Human: human,
 			})
 			switch {
 			case out.Decision == elicit.Abort:
 				return &engine.AbortError{Cause: errors.New("the client chose to abort the turn")}
 			case out.Decision.Approves():
-				a.did(name)
+				a.done = append(a.done, name)
 			}
 		}
 		return nil
 	}
-	a.engine = e
 	return a
 }

@@ -1,7 +1,6 @@
 package mcp_test
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,7 +23,6 @@ import (
 // although its turns run on.
 type guests struct {
 	*codexserver.Server
-	folder  string // default: /
 	serving sync.WaitGroup
 }
 
@@ -32,7 +30,7 @@ type guests struct {
 func (g *guests) Serve(ctx context.Context, t jsonrpc.Transport) error {
 	left, end := make(chan struct{}), make(chan error, 1)
 	g.serving.Go(func() {
-		end <- g.ServeFrom(ctx, t, engine.Origin{Folder: cmp.Or(g.folder, "/")}, func() { close(left) })
+		end <- g.ServeFrom(ctx, t, engine.Origin{Folder: "/"}, func() { close(left) })
 	})
 	select {
 	case <-left:

@@ -150,9 +150,9 @@ func (c *Client) Send(ctx context.Context, method, members string) (answer json.
 	return answer, err
 }
 
-// How often a client polls, and how long one without an answer waits until it comes back.
+// How soon a client polls, ever less often, and how long one without an answer waits until it comes back.
 const (
-	pollEvery = 500 * time.Millisecond
+	firstPoll = 500 * time.Millisecond
 	comesBack = 11 * time.Second
 )
 
@@ -161,6 +161,7 @@ const (
 func (c *Client) Use(ctx context.Context, tool, arguments string) string {
 	call := fmt.Sprintf(`"name":%q,"arguments":%s`, tool, arguments)
 	raw, err := c.Send(ctx, mcptypes.ToolsCall.Name(), call)
+	poll := firstPoll
 	for task, known := "", map[string]bool{}; err == nil; {
 		var r struct {
 			TaskID, Status, RequestState string
@@ -177,7 +178,8 @@ func (c *Client) Use(ctx context.Context, tool, arguments string) string {
 			if len(answers) > 0 {
 				_, err = c.Send(ctx, "tasks/update", fmt.Sprintf(`"taskId":%q%s`, task, responses))
 			}
-			if err = errors.Join(err, Wait(ctx, pollEvery)); err == nil {
+			if err = errors.Join(err, Wait(ctx, poll)); err == nil {
+				poll += poll / 8
 				raw, err = c.Send(ctx, "tasks/get", fmt.Sprintf(`"taskId":%q`, task))
 			}
 		case task == "" && r.RequestState != "":
