@@ -132,21 +132,22 @@ func TestQuestions(t *testing.T) {
 	})
 }
 
+// TestEvents makes calls at once. Each gets its own events and result.
 func TestEvents(t *testing.T) {
 	everywhere(t, func(t *testing.T, start func(client.Options) *client.Client, modern bool) {
 		c := start(client.Options{Ask: outcome(elicit.Approved)})
 		var all sync.WaitGroup
-		for range 4 {
+		for i := range 8 {
 			all.Go(func() {
 				var types []string
-				r, err := c.Run(t.Context(), client.Task{Prompt: "say:a ls say:b", Watch: client.Watch{Event: func(e client.Event) {
+				r, err := c.Run(t.Context(), client.Task{Prompt: fmt.Sprintf("say:%da ls say:%[1]db", i), Watch: client.Watch{Event: func(e client.Event) {
 					types = append(types, e.Msg.EventType())
-					if done, ok := e.Msg.(protocol.TaskComplete); ok && *done.LastAgentMessage == "" {
-						t.Error("no message")
+					if m, ok := e.Msg.(protocol.AgentMessage); ok && !strings.HasPrefix(m.Message, fmt.Sprint(i)) {
+						t.Errorf("call %d got %q", i, m.Message)
 					}
 				}}})
-				if err != nil || r.Status != protocol.StatusCompleted {
-					t.Errorf("%+v, %v", r, err)
+				if want := fmt.Sprintf("%da, ls: approved, %[1]db", i); err != nil || r.Status != protocol.StatusCompleted || r.Answer != want {
+					t.Errorf("%+v, %v, want %s", r, err, want)
 				}
 				want := []string{"session_configured", "task_started", "agent_message", "exec_approval_request", "agent_message", "agent_message", "task_complete"}
 				if d := cmp.Diff(want, types); d != "" {

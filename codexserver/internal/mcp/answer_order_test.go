@@ -25,8 +25,8 @@ import (
 const (
 	cancels = "tasks/cancel"
 	goCall  = `"name":"codex","arguments":{"prompt":"go"}`
-	rounds  = 20  // in which an order would be seen that is left to chance
-	more    = 100 // answers after the first
+	rounds  = 5  // in which an order would be seen that is left to chance
+	more    = 20 // answers after the first
 )
 
 // orders are two answers to one question, and the decision if the first counts.

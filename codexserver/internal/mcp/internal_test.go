@@ -118,27 +118,6 @@ func TestEndedCallsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestUnfinishedCallsAreLimited checks the limit for calls that have not ended.
-func TestUnfinishedCallsAreLimited(t *testing.T) {
-	s := &Session{threads: &thread.Share{}, server: &Server{}}
-	var leave func()
-	for i := range maxLong {
-		var err error
-		if leave, err = (&call{session: s, tool: "codex"}).enter(false); err != nil {
-			t.Fatalf("call %d: %v", i, err)
-		}
-	}
-	for tool, refused := range map[string]bool{"codex": true, "codex-wait": true, "codex-list": false, "codex-interrupt": false} {
-		if _, err := (&call{session: s, tool: tool}).enter(false); (err != nil) != refused {
-			t.Errorf("one more of %s: %v", tool, err)
-		}
-	}
-	leave()
-	if _, err := (&call{session: s, tool: "codex"}).enter(false); err != nil {
-		t.Errorf("with a free place: %v", err)
-	}
-}
-
 // TestManyUnknownTasks asks for more unknown tasks than may be looked up at a time, while no
 // file can be read.
 func TestManyUnknownTasks(t *testing.T) {
