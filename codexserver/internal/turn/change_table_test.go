@@ -16,21 +16,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
-	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// TestChangesOfTheNativeEngine runs every kind of change with the native engine.
-func TestChangesOfTheNativeEngine(t *testing.T) {
+// TestKindsOfChange has a turn make every kind of change.
+func TestKindsOfChange(t *testing.T) {
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	t.Setenv("GIT_TEMPLATE_DIR", "")                              // else each repository, and each copy, has a dozen sample files
@@ -100,34 +95,24 @@ func (k *kind) run(t *testing.T, template string) {
 	options := changes.Options{Changes: k.options}
 	options.Changes.Before, options.Changes.After = cmp.Or(k.options.Before, time.Minute), cmp.Or(k.options.After, time.Minute)
 	options.Scratch = git.Scratch{Dir: filepath.Join(top, "scratch")}
-	mode, roots := "danger-full-access", []string{}
+	options.Announced = true
+	turn := &work{t: t, dir: p.dir, c: newWatch(options)}
+	begun := protocol.SessionConfigured{Cwd: filepath.Join(p.dir, k.cwd)}
 	if k.roots {
-		mode, roots = "workspace-write", []string{p.root}
+		begun.WritableRoots = []string{p.root}
 	}
-	model := providertest.New(
-		providertest.Call(providertest.Shell("1", "sh", "-c", "set -e; cd '"+p.dir+"'; "+k.act)),
-		providertest.Turn{Func: func(providertest.Request) providertest.Turn {
-			shell(t, p.dir, k.user)
-			return providertest.Say("done")
-		}},
-	)
-	e := newNative(t, model, map[string]any{"sandbox_mode": mode, "sandbox_workspace_write.writable_roots": roots})
-	options.Announced = engine.TraitsOf(e).Announces
-	c := turn.New(options)
-	if err := runTurn(t, e, &approve.Options{}, filepath.Join(p.dir, k.cwd), thread.Attend{Turn: c}); err != nil {
-		t.Fatal(err)
+	turn.c.Begin(t.Context(), begun, nil)
+	turn.run(func() { shell(t, p.dir, k.act) }, "sh")
+	if k.user != "" {
+		shell(t, p.dir, k.user)
 	}
-	r := c.So()
-	for _, command := range r.Commands {
-		if command.ExitCode == nil || *command.ExitCode != 0 {
-			t.Errorf("the command failed: %+v", command)
-		}
-	}
+	turn.c.End(nil)
+	r := turn.c.So()
 	if left, err := os.ReadDir(options.Scratch.Dir); err == nil && len(left) > 0 {
 		t.Errorf("left in scratch: %v", left)
 	}
 	p.paths(&r)
-	diff := c.Found().Diff
+	diff := turn.c.Found().Diff
 	if k.want != anything {
 		if d := gocmp.Diff(k.want, p.shown(&r, diff)); d != "" {
 			t.Errorf("(-want +got)\n%s\n%s", d, diff)

@@ -2,7 +2,6 @@ package turn_test
 
 import (
 	"errors"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -63,19 +62,5 @@ func TestDiffWithoutSnapshot(t *testing.T) {
 				t.Errorf("%d bytes: %.200q", len(got), got)
 			}
 		})
-	}
-}
-
-func TestDiffIsBounded(t *testing.T) {
-	tt := newTurn(t, func(tt *work) { tt.write("a.go", "a\n") })
-	tt.run(func() {
-		for i := range 3 {
-			tt.write(fmt.Sprintf("f%d", i), strings.Repeat("0123456789abcde\n", 2<<20/16))
-		}
-	}, "make")
-	tt.c.End(nil)
-	got := tt.c.Found().Diff
-	if len(got) > 4<<20+1000 || strings.Count(got, "diff --git ") != 1 || !strings.HasSuffix(got, "+0123456789abcde\n# not in this diff (too large): add f1\n# not in this diff (too large): add f2\n") {
-		t.Errorf("%d bytes, …%.200q", len(got), got[max(0, len(got)-200):])
 	}
 }

@@ -2,7 +2,6 @@ package turn_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
-	"github.com/codexmcp/codexmcp/internal/nightly"
 )
 
 // turn is a turn in a repository, as an engine would report it.
@@ -138,51 +136,6 @@ func numstatOf(r protocol.TurnResult) string {
 		lines = append(lines, added+"\t"+removed+"\t"+c.Path)
 	}
 	return strings.Join(lines, "\n")
-}
-
-var whole = flag.Bool("whole", nightly.Tests(), "change 10,000 files")
-
-// TestTurnOfManyFiles checks that a turn with 1,000 changed files, or 10,000, and 50 MiB of output
-// has a report within the limit that counts what it leaves out.
-func TestTurnOfManyFiles(t *testing.T) {
-	files := 1_000
-	if *whole {
-		files = 10_000
-	}
-	tt := newTurn(t, func(tt *work) { tt.write("a.go", "a\n") })
-	output := strings.Repeat("0123456789abcdef", 1<<20/16)
-	tt.run(func() {
-		for i := range files {
-			tt.write(fmt.Sprintf("out/%d/%d.txt", i%100, i), fmt.Sprintln(i))
-		}
-	}, "make", output)
-	for range 49 {
-		id := tt.call()
-		tt.emit(protocol.ExecCommandBegin{CallID: id, Command: []string{"cat", output}, Cwd: tt.dir})
-		tt.emit(protocol.ExecCommandOutputDelta{CallID: id, Stream: protocol.Stdout, Chunk: []byte(output)})
-		tt.emit(protocol.ExecCommandEnd{CallID: id, Stdout: output, Stderr: output, AggregatedOutput: output, FormattedOutput: output})
-	}
-	tt.emit(protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: output, Status: "completed"}}})
-	tt.c.End(nil)
-	r := tt.c.So()
-	r.Content = strings.Repeat(output, 50)
-	out := r.JSON(setting.DefaultResult)
-	check(t, schema(t), out, 80_000)
-	got := readBack(t, out)
-	if n := len(got.Changes) + got.Truncated.Changes; n != files || len(got.Changes) < 100 {
-		t.Errorf("%d changes of %d", len(got.Changes), n)
-	}
-	if n := len(got.Content) + got.Truncated.Content; n != 50<<20 || len(got.Content) < 10_000 {
-		t.Errorf("%d bytes of content of %d", len(got.Content), n)
-	}
-	if n := len(got.Commands) + got.Truncated.Commands; n != 50 || len(got.Commands) < 20 {
-		t.Errorf("%d commands of %d", len(got.Commands), n)
-	}
-	diff := tt.c.Found().Diff
-	if n := strings.Count(diff, "diff --git "); n != files || strings.Contains(diff, "# ") || !strings.Contains(diff, fmt.Sprintf("+%d\n", files-1)) {
-		t.Errorf("the diff has %d files and %d bytes: %.300s", n, len(diff), diff)
-	}
-	t.Logf("%d bytes: %d changes, %d commands, %d bytes of content, truncated %v", len(out), len(got.Changes), len(got.Commands), len(got.Content), got.Truncated)
 }
 
 // TestOrigins checks what a change is attributed to: a patch that explains it, else the commands
