@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"time"
+
+	"github.com/codexmcp/codexmcp/internal/group"
 )
 
 // Command starts a child process, in a process group of its own, and returns a transport of
@@ -14,8 +16,9 @@ import (
 // Close closes the child's input and waits grace for it to exit, asks it to terminate and waits
 // grace again, then kills it, and whatever is left of its group in any case. A grace of 0 or less
 // is two seconds. The error is the child's exit status when it is not zero, and also what
-// [Peer.Run] returns then, unless the connection was closed from this side. Systems other than
-// Unix have no group and cannot ask.
+// [Peer.Run] returns then, unless the connection was closed from this side. Windows cannot ask,
+// and ends the child at once. There the group is a job object: no process leaves it, and it ends with
+// this program.
 func Command(cmd *exec.Cmd, grace time.Duration) (Transport, error) {
 	if cmd.Stdin != nil || cmd.Stdout != nil {
 		return nil, errors.New("jsonrpc: standard input or output of the command is already set")
@@ -38,8 +41,7 @@ func Command(cmd *exec.Cmd, grace time.Duration) (Transport, error) {
 		return nil, fmt.Errorf("jsonrpc: start %s: %w", cmd.Path, err)
 	}
 	cmd.Stdin, cmd.Stdout = childIn, childOut
-	ownGroup(cmd)
-	err = cmd.Start()
+	processes, err := group.Start(cmd, false)
 	// The child has its own copies. Ours would keep the pipes open after its end, and Read would
 	// never see it.
 	_, _ = childIn.Close(), childOut.Close()
@@ -47,7 +49,7 @@ func Command(cmd *exec.Cmd, grace time.Duration) (Transport, error) {
 		_, _ = in.Close(), out.Close()
 		return nil, fmt.Errorf("jsonrpc: start %s: %w", cmd.Path, err)
 	}
-	c := &child{cmd: cmd, in: in, out: out, grace: grace, exited: make(chan struct{})}
+	c := &child{cmd: cmd, group: processes, in: in, out: out, grace: grace, exited: make(chan struct{})}
 	go c.wait()
 	return Lines(out, in, c), nil
 }
@@ -56,6 +58,7 @@ func Command(cmd *exec.Cmd, grace time.Duration) (Transport, error) {
 // process, and Close waits for it: no child is left as a zombie.
 type child struct {
 	cmd     *exec.Cmd
+	group   *group.Group
 	in, out *os.File
 	grace   time.Duration
 	exited  chan struct{}
@@ -67,7 +70,7 @@ func (c *child) wait() {
 	c.err = c.cmd.Wait()
 	// The leader has gone, but others of its group may remain. The number of the group is not
 	// used again while one of them lives; if none does, the kill fails.
-	killGroup(c.cmd)
+	c.group.Kill()
 	close(c.exited)
 }
 
@@ -76,9 +79,9 @@ func (c *child) wait() {
 func (c *child) Close() error {
 	_ = c.in.Close() // the child sees the end of its input
 	if !c.exitsWithin(c.grace) {
-		terminate(c.cmd)
+		c.group.Terminate()
 		if !c.exitsWithin(c.grace) {
-			killGroup(c.cmd)
+			c.group.Kill()
 			<-c.exited
 		}
 	}

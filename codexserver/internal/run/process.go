@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/codexmcp/codexmcp/internal/group"
 )
 
 // Grace is how long it may take to kill the processes of a command. Those that are left then
@@ -61,7 +63,8 @@ type Process struct {
 	known   bool // the status is that of the first process
 	lost    bool // the launcher ended before the command
 
-	server *os.File // the connection to the launcher
+	server *os.File     // the connection to the launcher
+	group  *group.Group // on other systems than Linux
 }
 
 // Start starts a command with the words and the descriptor of its [Confinement], "" for none. It

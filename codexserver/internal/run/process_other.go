@@ -6,6 +6,9 @@ import (
 	"os/exec"
 	"runtime"
 	"syscall"
+	"time"
+
+	"github.com/codexmcp/codexmcp/internal/group"
 )
 
 // Ready reports whether this program can start processes.
@@ -25,15 +28,16 @@ func (p *Process) launch(cmd *exec.Cmd, _ string) error {
 	if err := checkBatch(runtime.GOOS, cmd); err != nil {
 		return err
 	}
-	p.cmd, cmd.SysProcAttr = cmd, groupAttr()
+	p.cmd = cmd
 	if runtime.GOOS == "windows" { // else a batch file starts programs of the working folder, which may be a repository
 		cmd.Env = append(cmd.Environ(), "NoDefaultCurrentDirectoryInExePath=1")
 	}
 	cmd.WaitDelay = stragglerGrace // the first process has ended then
-	if err := cmd.Start(); err != nil {
+	started, err := group.Start(cmd, true)
+	if err != nil {
 		return err
 	}
-	p.PID = cmd.Process.Pid
+	p.group, p.PID = started, cmd.Process.Pid
 	close(p.begun)
 	return nil
 }
@@ -49,12 +53,17 @@ func (p *Process) watch() {
 func (p *Process) resume() error { return nil }
 
 // Terminate asks the process and its group to end.
-func (p *Process) Terminate() { terminateGroup(p.PID) }
+func (p *Process) Terminate() { p.group.Terminate() }
 
-// End kills the process and its group. It returns [ErrAlive] if the process cannot be
-// killed.
+// End kills the process and its group, and waits until the group is empty. It returns [ErrAlive] if the
+// process cannot be killed.
 func (p *Process) End() error {
-	killGroup(p.PID)
+	p.group.Kill()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(Grace); !p.group.Empty() && time.Now().Before(deadline); {
+		<-tick.C
+	}
 	if !within(p.gone, Grace) {
 		return ErrAlive
 	}
