@@ -62,18 +62,38 @@ type Pool struct {
 // slot holds the worker of a user.
 type slot struct {
 	worker    *process      // the latest; nil before the first start
-	attempt   *attempt      // the start that is under way, or nil
-	idleCheck chan struct{} // nil unless an idle check is under way; closed at its end
+	change    *change       // that is under way, or nil
 	requests  int           // open ones
 	deadline  time.Duration // of Extend
 	idleTimer *time.Timer   // runs while no request is open; nil before its first use
 }
 
-// attempt is one start of a worker.
-type attempt struct {
-	done   chan struct{} // closed at the end of the start, after err is set
-	err    error
-	cancel context.CancelFunc // ends the start early
+// change is a start of a worker, or an idle check, which may end it. Requests wait for its end.
+type change struct {
+	done   chan struct{} // closed at the end, after err is set
+	err    error         // why a worker did not start
+	cancel context.CancelFunc
+}
+
+// begin begins a change of a slot that has none. do makes it, and returns the next worker, or the same. The caller
+// holds p.mu.
+func (p *Pool) begin(name string, s *slot, do func(context.Context) (*process, error)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &change{done: make(chan struct{}), cancel: cancel}
+	s.change = c
+	p.running.Go(func() {
+		defer cancel()
+		defer close(c.done)
+		w, err := do(ctx)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		s.change, c.err = nil, err
+		if err == nil {
+			s.worker = w
+			w.extend(s.deadline) // it may have changed meanwhile
+			p.startIdleTimer(name, s)
+		}
+	})
 }
 
 // New returns a pool without workers. The caller must close it. New fails if this system
@@ -163,47 +183,45 @@ func (p *Pool) acquire(ctx context.Context, name string) (*process, error) {
 		if _, known := p.http.Load().Principals[name]; s == nil || !known {
 			return nil, errUnknown
 		}
-		var changed <-chan struct{}
-		var a *attempt
-		switch {
-		case s.idleCheck != nil:
-			changed = s.idleCheck
-		case s.worker != nil && s.worker.alive():
-			s.requests++
-			if s.idleTimer != nil {
-				s.idleTimer.Stop()
+		if s.change == nil {
+			switch {
+			case s.worker != nil && s.worker.alive():
+				s.requests++
+				if s.idleTimer != nil {
+					s.idleTimer.Stop()
+				}
+				return s.worker, nil
+			case p.closed:
+				return nil, errClosed
+			case ctx.Err() != nil: // the request of a lease that is lost must not start a worker
+				return nil, context.Cause(ctx)
 			}
-			return s.worker, nil
-		case p.closed:
-			return nil, errClosed
-		case ctx.Err() != nil: // the request of a lease that is lost must not start a worker
-			return nil, context.Cause(ctx)
-		default:
-			a = s.attempt
-			if a == nil {
-				a = &attempt{done: make(chan struct{})}
-				starting, cancel := context.WithCancel(context.Background())
-				a.cancel = cancel
-				s.attempt = a
-				p.running.Go(func() { p.fill(starting, name, s, a) })
-			}
-			changed = a.done
+			p.begin(name, s, func(ctx context.Context) (*process, error) { return p.startWorker(ctx, name) })
 		}
+		c := s.change
 		p.mu.Unlock()
 		var err error
 		select {
-		case <-changed:
+		case <-c.done:
+			err = c.err
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
 		p.mu.Lock()
-		if err == nil && a != nil {
-			err = a.err
-		}
 		if err != nil {
 			return nil, err
 		}
 	}
+}
+
+// startWorker starts the worker of a user, counts it and logs it.
+func (p *Pool) startWorker(ctx context.Context, name string) (*process, error) {
+	w, err := p.start(ctx, name)
+	p.o.Metrics.Started(err)
+	if err == nil {
+		p.log.Info("worker started", "principal", name, "process", w.pid)
+	}
+	return w, err
 }
 
 // release ends the use of a worker that [Pool.acquire] returned.
@@ -234,43 +252,17 @@ func (p *Pool) EndIdle(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.slots[name]
-	if s == nil || s.requests > 0 || s.idleCheck != nil || s.worker == nil || !s.worker.alive() || p.closed {
+	if s == nil || s.requests > 0 || s.change != nil || s.worker == nil || !s.worker.alive() || p.closed {
 		return
 	}
 	w := s.worker
-	s.idleCheck = make(chan struct{})
-	p.running.Go(func() {
-		load, err := w.load(context.Background())
-		idle := err == nil && load.Activity == worker.Idle
-		if idle {
+	p.begin(name, s, func(ctx context.Context) (*process, error) {
+		if load, err := w.load(ctx); err == nil && load.Activity == worker.Idle {
 			p.log.Info("worker is idle", "principal", name)
 			w.end(endTimeout)
 		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		close(s.idleCheck)
-		s.idleCheck = nil
-		if !idle {
-			p.startIdleTimer(name, s)
-		}
+		return w, nil
 	})
-}
-
-// fill starts a worker for a slot. Requests wait for the end of the attempt.
-func (p *Pool) fill(ctx context.Context, name string, s *slot, a *attempt) {
-	defer close(a.done)
-	defer a.cancel()
-	w, err := p.start(ctx, name)
-	p.o.Metrics.Started(err)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s.attempt, a.err = nil, err
-	if err == nil {
-		s.worker = w
-		w.extend(s.deadline) // it may have changed meanwhile
-		p.log.Info("worker started", "principal", name, "process", w.pid)
-		p.startIdleTimer(name, s)
-	}
 }
 
 // deadline returns the time until which the worker of a user may run.
@@ -283,26 +275,27 @@ func (p *Pool) deadline(name string) time.Duration {
 // Kill kills the worker of a user, and returns when the worker and all its processes have
 // ended. Its turns have no end, so the next worker continues them. The contexts of all requests for the user must have ended before.
 func (p *Pool) Kill(name string) {
-	p.mu.Lock()
-	s := p.slots[name]
-	if s == nil {
-		p.mu.Unlock()
-		return
-	}
-	a, w := s.attempt, s.worker
-	p.mu.Unlock()
-	if a != nil {
-		a.cancel()
-		<-a.done
+	for {
 		p.mu.Lock()
-		w = s.worker
+		var c *change
+		var w *process
+		if s := p.slots[name]; s != nil {
+			c, w = s.change, s.worker
+		}
 		p.mu.Unlock()
-	}
-	if w != nil {
-		_ = w.kill()
-		// It must not learn that it ends: it would record the ends of its turns. The signal goes to the first
-		// process of the enclosure, and the worker runs until that one is gone.
-		<-w.exited
+		if c != nil {
+			c.cancel()
+		}
+		if w != nil {
+			_ = w.kill()
+			// It must not learn that it ends: it would record the ends of its turns. The signal goes to the first
+			// process of the enclosure, and the worker runs until that one is gone.
+			<-w.exited
+		}
+		if c == nil {
+			return
+		}
+		<-c.done // perhaps with another worker
 	}
 }
 
@@ -311,7 +304,7 @@ func (p *Pool) Running() (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for name, s := range p.slots {
-		if s.requests > 0 || s.attempt != nil || s.worker != nil && s.worker.alive() {
+		if s.requests > 0 || s.change != nil || s.worker != nil && s.worker.alive() {
 			names = append(names, name)
 		}
 	}
@@ -319,8 +312,8 @@ func (p *Pool) Running() (names []string) {
 	return names
 }
 
-// Activity returns what the worker of a user does. A user without a worker is idle. A worker that does not answer
-// is busy.
+// Activity returns what the worker of a user does. A user without a worker is idle. A worker that starts, or does not
+// answer, is busy.
 func (p *Pool) Activity(ctx context.Context, name string) worker.Activity {
 	p.mu.Lock()
 	s := p.slots[name]
@@ -328,10 +321,10 @@ func (p *Pool) Activity(ctx context.Context, name string) worker.Activity {
 	if s != nil {
 		w = s.worker
 	}
-	starts := s != nil && s.attempt != nil
+	changes := s != nil && s.change != nil
 	p.mu.Unlock()
 	switch {
-	case starts:
+	case changes:
 		return worker.Busy
 	case w == nil || !w.alive():
 		return worker.Idle
@@ -385,21 +378,21 @@ func (p *Pool) workers() map[string]*process {
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	p.closed = true
-	slots := maps.Clone(p.slots)
+	slots := slices.Collect(maps.Values(p.slots))
 	p.mu.Unlock()
 	for _, s := range slots {
-		p.mu.Lock()
-		a := s.attempt
-		p.mu.Unlock()
-		if a != nil {
-			<-a.done
-		}
+		p.running.Go(func() {
+			p.mu.Lock()
+			c := s.change
+			p.mu.Unlock()
+			if c != nil {
+				<-c.done
+			}
+			if w := s.worker; w != nil { // the last one
+				w.end(endTimeout)
+			}
+		})
 	}
-	var ending sync.WaitGroup
-	for _, w := range p.workers() {
-		ending.Go(func() { w.end(endTimeout) })
-	}
-	ending.Wait()
 	p.running.Wait()
 	return nil
 }
