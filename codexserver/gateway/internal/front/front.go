@@ -46,24 +46,19 @@ type Front struct {
 	o      Options
 	client *link.Client
 	routes routes
-	users  settings.Users
 	// reloads counts those of the users.
 	reloads atomic.Uint64
 	open    atomic.Int64 // the open requests that are not streams without an end
 
-	mu       sync.Mutex
-	usage    map[string]*usage  // by principal
-	admitted map[*admitted]bool // the open requests
+	mu    sync.Mutex
+	users map[string]*user
 }
 
 // New returns a front. The caller must close it.
 func New(o Options) *Front {
-	f := &Front{
-		o: o, client: link.NewClient(o.Certificates, o.Logger),
-		usage: map[string]*usage{}, admitted: map[*admitted]bool{},
-	}
+	f := &Front{o: o, client: link.NewClient(o.Certificates, o.Logger)}
 	f.routes = routes{conn: o.Conn, leases: o.Leases, nodes: o.Nodes, known: map[string]lease.Lease{}}
-	f.users.Set(o.Principals)
+	f.setUsers(o.Principals)
 	return f
 }
 
@@ -93,21 +88,14 @@ func (f *Front) serve(w *answer, r *http.Request) {
 		return
 	}
 	a := &admitted{principal: principal, headers: http.Header{"Authorization": r.Header.Values("Authorization")}}
-	r, used, leave := f.enter(r, a)
-	if used == nil {
-		http.Error(w, "the user is not configured", http.StatusForbidden)
+	if r, ok = f.enter(w, r, a); !ok {
 		return
 	}
-	defer leave()
+	defer f.leave(a)
 	if f.reloads.Load() != reloads { // Reload may not have seen the request, nor the guard the new users
 		f.check(r.Context(), a)
 	}
-	end, ok := used.begin(w)
-	if !ok {
-		return
-	}
-	defer end()
-	body, release, ok := used.bodies.Read(w, r) // whole: a node may refuse the request, and another one gets it then
+	body, release, ok := a.user.bodies.Read(w, r) // whole: a node may refuse the request, and another one gets it then
 	if !ok {
 		return
 	}

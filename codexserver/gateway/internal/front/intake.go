@@ -3,36 +3,7 @@ package front
 import (
 	"net/http"
 	"time"
-
-	"github.com/codexmcp/codexmcp/internal/mcphttp"
 )
-
-// usage is what one user has open. It is safe for concurrent use.
-type usage struct {
-	requests chan struct{} // holds a token for each open request
-	bodies   *mcphttp.Bodies
-}
-
-// The limits for each user. They are those of a worker, see [mcphttp.Options].
-const (
-	maxOpen = 256      // requests
-	maxBody = 64 << 20 // bytes
-)
-
-func newUsage() *usage { return &usage{make(chan struct{}, maxOpen), mcphttp.NewBodies(maxBody)} }
-
-// begin counts a request until end is called. If the user has too many open requests, it
-// answers this one, and ok is false.
-func (u *usage) begin(w http.ResponseWriter) (end func(), ok bool) {
-	select {
-	case u.requests <- struct{}{}:
-		return func() { <-u.requests }, true
-	default:
-		w.Header().Set("Retry-After", "1")
-		http.Error(w, "too many of your requests are open; send this one again when another has ended", http.StatusTooManyRequests)
-		return nil, false
-	}
-}
 
 // clientTimeout limits how long a client may take to send a message, and how long each
 // write to the client may take.

@@ -4,25 +4,32 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 )
 
-// TestUsage bounds what a user has open, until it ends.
-func TestUsage(t *testing.T) {
-	u := newUsage()
-	var ends []func()
-	for range maxOpen {
-		end, ok := u.begin(httptest.NewRecorder())
-		if !ok {
+// TestOpen bounds what a user has open, until it ends.
+func TestOpen(t *testing.T) {
+	f := &Front{}
+	f.setUsers(map[string]settings.Principal{"ann": {}})
+	enter := func() (a *admitted, w *httptest.ResponseRecorder, ok bool) {
+		a = &admitted{principal: mcphttp.Principal{Name: "ann"}}
+		w = httptest.NewRecorder()
+		_, ok = f.enter(w, httptest.NewRequest(http.MethodPost, "/", nil), a)
+		return a, w, ok
+	}
+	for range maxOpen - 1 {
+		if _, _, ok := enter(); !ok {
 			t.Fatal("it is refused")
 		}
-		ends = append(ends, end)
 	}
-	w := httptest.NewRecorder()
-	if _, ok := u.begin(w); ok || w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" {
-		t.Errorf("one more: %v, %d", ok, w.Code)
+	last, _, _ := enter()
+	if _, w, ok := enter(); ok || w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" {
+		t.Errorf("one more: %v, %d, %v", ok, w.Code, w.Header())
 	}
-	ends[0]()
-	if _, ok := u.begin(httptest.NewRecorder()); !ok {
+	f.leave(last)
+	if _, _, ok := enter(); !ok {
 		t.Error("another one after an end is refused")
 	}
 }
