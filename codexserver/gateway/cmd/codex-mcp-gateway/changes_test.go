@@ -66,18 +66,10 @@ func (s *site) replaceTokens(persons []*person) {
 	}
 }
 
-// bearer returns the token of the person.
-func (p *person) bearer() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.token
-}
-
 // checkRefused checks that a front takes a token for a wrong one. After many of those it says that they are too many.
 func (p *person) checkRefused(front *part, token string) {
 	p.t.Helper()
-	other := &person{t: p.t, s: p.s, name: p.name, client: p.client, token: token}
-	status, body, err := other.send(p.t.Context(), front.url, asking, "tools/list", "", "")
+	status, body, err := client{p.t, front.url, token}.ask(p.t.Context(), asking, "tools/list", "", "")
 	if err != nil || status != http.StatusUnauthorized && status != http.StatusTooManyRequests {
 		p.t.Errorf("a token of %s is revoked, and %s answers %d %s, %v", p.name, front.name, status, body, err)
 	}

@@ -7,18 +7,15 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
@@ -53,9 +50,13 @@ func secondsOf(name string) string {
 
 // workModel asks for one command, and then says what it was told of it. It takes its time, so that
 // parts of the service die meanwhile.
-func workModel(seconds func(name string) string) providertest.Turn {
+// A prompt that is not of an attempt is only answered, and if it begins with wait, after held is closed.
+func workModel(held <-chan struct{}, seconds func(name string) string) providertest.Turn {
 	return providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
 		name := string(attemptName.Find(r.Body))
+		if name == "" {
+			return answerOf(r, held)
+		}
 		thought := make(chan struct{})
 		time.AfterFunc(rand.N(time.Second), func() { close(thought) })
 		outputs := r.ToolOutputs()
@@ -85,12 +86,11 @@ func workModel(seconds func(name string) string) providertest.Turn {
 func TestChaos(t *testing.T) { withDisks(t, chaos) }
 
 func chaos(t *testing.T) {
-	w := startWork(t, *principals+1, secondsOf)
+	w := startWork(t, *principals+1, nil, secondsOf)
 	gone := w.persons[*principals]
 	w.persons = w.persons[:*principals]
 	w.workAndFail(w.persons, fault{"a user is forgotten", 0, func() { w.forget(gone) }, func() {}},
 		fault{"a lease is stolen", faultTime, w.steal, func() {}}, fault{"a lease is removed", faultTime, w.takeAway, func() {}})
-	w.followLost(w.persons)
 	w.end()
 }
 
@@ -102,7 +102,7 @@ func (w *work) someLease() (kv jetstream.KeyValue, user string) {
 		w.t.Fatal(err)
 	}
 	user = w.persons[rand.N(len(w.persons))].name
-	if all, err := w.old.leases.All(w.t.Context()); err == nil && len(all) > 0 {
+	if all, err := w.leases.All(w.t.Context()); err == nil && len(all) > 0 {
 		user = all[rand.N(len(all))].User
 	}
 	return kv, user
@@ -124,50 +124,42 @@ func (w *work) takeAway() {
 	}
 }
 
-// work is a service whose users work, and a front that lags behind.
+// work is a service whose users work.
 type work struct {
 	*site
 	persons []*person
 	stream  jetstream.JetStream
-	old     *oldFront
+	leases  *lease.Leases
 	begun   time.Time
 	ends    []string // of the parts, in their order
 }
 
 // startWork starts a service for a number of users, whose commands last so many seconds.
-func startWork(t *testing.T, number int, seconds func(name string) string) *work {
+func startWork(t *testing.T, number int, held <-chan struct{}, seconds func(name string) string) *work {
 	t.Helper()
 	enclosuretest.Need(t)
-	top := boxtest.Outside(t)
-	model := providertest.New(workModel(seconds))
-	t.Cleanup(model.Close)
 	w := &work{begun: time.Now()}
-	var users strings.Builder
-	for i := range number {
-		token, hash := access.NewToken()
-		p := &person{t: t, name: fmt.Sprintf("u%02d", i), token: token}
-		if err := os.Mkdir(filepath.Join(top, p.name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(&users, "\n[http.principals.%s]\ntokens = [%q]\nfolders = [%q]\n", p.name, hash, filepath.Join(top, p.name))
-		w.persons = append(w.persons, p)
+	names := make([]string, number)
+	for i := range names {
+		names[i] = fmt.Sprintf("u%02d", i)
 	}
-	w.site = startSite(t, top, users.String(), model, newDisk)
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // no request goes over a connection that a front has just closed
-	for _, p := range w.persons {
-		p.s, p.client = w.site, client
+	model := providertest.New(workModel(held, seconds))
+	t.Cleanup(model.Close)
+	top := boxtest.Outside(t)
+	tables, tokens := newUsers(t, top, names...)
+	w.site = startSite(t, top, tables, model)
+	for _, name := range names {
+		w.persons = append(w.persons, &person{t: t, s: w.site, name: name, token: tokens[name]})
 	}
 	t.Logf("the service runs after %v", time.Since(w.begun).Round(time.Millisecond))
 	w.begun = time.Now()
-	w.stream = w.stateStream()
-	w.old = w.followLeases(w.stream, w.persons)
+	w.stream, w.leases = w.connect()
 	return w
 }
 
 // end ends the nodes, and checks what is left of all users.
 func (w *work) end() {
 	w.t.Helper()
-	w.old.end()
 	w.t.Logf("all tasks have ended after %v", time.Since(w.begun).Round(time.Millisecond))
 	for _, m := range w.nodes {
 		m.signal(syscall.SIGTERM)
@@ -179,54 +171,6 @@ func (w *work) end() {
 		w.check(w.stream, p)
 	}
 	tally(w.t, w.persons)
-}
-
-// followLost follows the tasks whose ids their clients did not get, to their ends.
-func (s *site) followLost(persons []*person) {
-	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
-	defer cancel()
-	var following sync.WaitGroup
-	for _, p := range persons {
-		known := map[string]bool{}
-		for _, a := range p.attempts {
-			known[a.task] = true
-		}
-		for _, node := range s.nodes {
-			home := filepath.Join(s.top, node.name, "codex-mcp", "principals", p.name, "codex-mcp")
-			for _, at := range []string{filepath.Join(home, "tasks"), filepath.Join(home, "replaced", "*", "tasks"), filepath.Join(home, "replaced", "codex-mcp", "tasks")} {
-				paths, err := filepath.Glob(filepath.Join(at, "task-*.json"))
-				if err != nil {
-					s.t.Fatal(err)
-				}
-				for _, path := range paths {
-					id := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "task-"), ".json")
-					if !known[id] {
-						known[id] = true
-						following.Go(func() { s.followOne(ctx, p, id) })
-					}
-				}
-			}
-		}
-	}
-	following.Wait()
-}
-
-func (s *site) followOne(ctx context.Context, p *person, id string) {
-	a := &attempt{task: id}
-	p.follow(ctx, a)
-	if a.end == lost {
-		s.t.Errorf("%s: the task %s, whose id the client did not get, has no end", p.name, id)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, known := range p.attempts {
-		if strings.Contains(a.told, "done "+known.name+" ") || known.name == a.name {
-			a.name = known.name
-			a.settle(a.told)
-			known.task, known.status, known.end, known.told, known.says = a.task, a.status, a.end, a.told, append(known.says, a.says...)
-		}
-	}
 }
 
 // check checks what is left of a user: in NATS, and in the user's folder.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,9 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/internal/certtest"
 )
 
 // patience bounds each wait. Only a failing test reaches it.
@@ -58,19 +63,17 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// configOf is the format of a configuration, without a policy, for a provider's address.
-const configOf = `model = "mock-model"
-sandbox_mode = "danger-full-access"
-model_provider = "mock"
-[model_providers.mock]
-name = "mock"
-base_url = %q
-`
+// gateway returns the program with arguments.
+func gateway(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	dir, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exec.Command(filepath.Join(dir, program), args...)
+}
 
-// folders are the folders of a run of the program.
-type folders struct{ home, cwd, user string }
-
-// process is one run of the program.
+// process is one run of a program.
 type process struct {
 	t   *testing.T
 	cmd *exec.Cmd
@@ -93,6 +96,17 @@ func (p *process) errors() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.stderr.String()
+}
+
+// serves waits until the gateway says where it serves MCP, and returns the URL without the path.
+func (p *process) serves() (url string) {
+	p.t.Helper()
+	until(p.t, "it does not serve", func() (ok bool) {
+		_, rest, _ := strings.Cut(p.errors(), "serving MCP at ")
+		url, _, ok = strings.Cut(rest, mcpPath+";")
+		return ok
+	})
+	return url
 }
 
 // wait waits for the end of the process and returns its exit status.
@@ -121,15 +135,12 @@ func (p *process) children() (all []int) {
 	return all
 }
 
-// launch starts a command, and kills it at the end of the test.
-func launch(t *testing.T, f folders, cmd *exec.Cmd) *process {
+// launch starts a command in a folder, which is also its user's, and kills it at the end of the test.
+func launch(t *testing.T, dir, home string, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{t: t, cmd: cmd, exited: make(chan struct{})}
-	cmd.Dir = f.cwd
-	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + f.user, "CODEX_HOME=" + f.home,
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + filepath.Join(f.user, ".gitconfig"), "LANG=C.UTF-8",
-	}
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "CODEX_HOME=" + home, "LANG=C.UTF-8"}
 	for _, v := range os.Environ() {
 		if strings.HasPrefix(v, "NATS_") || strings.HasPrefix(v, "NKEYS_") {
 			cmd.Env = append(cmd.Env, v)
@@ -155,34 +166,6 @@ func launch(t *testing.T, f folders, cmd *exec.Cmd) *process {
 	return p
 }
 
-// httpServer is a running gateway, and the token of one of its users.
-type httpServer struct {
-	*process
-	url   string // without the path
-	token string
-}
-
-// startHTTP starts the gateway for a model and waits until it serves.
-func startHTTP(t *testing.T, f folders, model *providertest.Server, args ...string) *httpServer {
-	t.Helper()
-	dir, err := programs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(f.home, "config.toml"), fmt.Appendf(nil, configOf, model.BaseURL()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	args = append([]string{"--engine", "native", "--listen", "127.0.0.1:0"}, args...)
-	s := &httpServer{process: launch(t, f, exec.Command(filepath.Join(dir, program), args...))}
-	until(t, "it does not serve", func() bool {
-		_, rest, _ := strings.Cut(s.errors(), "serving MCP at ")
-		url, _, ok := strings.Cut(rest, mcpPath+";")
-		s.url = url
-		return ok
-	})
-	return s
-}
-
 // until waits for a condition.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
@@ -195,19 +178,144 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// client returns a client with the server's token.
-func (s *httpServer) client() servertest.HTTPClient {
-	return servertest.HTTPClient{URL: s.url, Token: s.token}
+// newUsers makes the folders of users below top, and returns their tables of codex-mcp.toml and their tokens.
+func newUsers(t *testing.T, top string, names ...string) (tables string, tokens map[string]string) {
+	t.Helper()
+	tokens = map[string]string{}
+	for _, name := range names {
+		token, hash := access.NewToken()
+		boxtest.Lay(t, top, name+"/")
+		tokens[name] = token
+		tables += fmt.Sprintf("\n[http.principals.%s]\ntokens = [%q]\nfolders = [%q]\n", name, hash, filepath.Join(top, name))
+	}
+	return tables, tokens
 }
 
-// call calls the tool codex with a prompt.
-func (s *httpServer) call(prompt string) (status int, body string, err error) {
-	return s.request("codex", `"name":"codex","arguments":{"prompt":"`+prompt+`"}`, "")
+// configFor returns a configuration, without a policy, for the address of a model.
+func configFor(url string) string {
+	return fmt.Sprintf(`model = "mock-model"
+sandbox_mode = "danger-full-access"
+model_provider = "mock"
+[model_providers.mock]
+name = "mock"
+base_url = %q
+`, url)
 }
 
-// request sends a tools/call with these members in its params and in its _meta.
-func (s *httpServer) request(name, params, meta string) (status int, body string, err error) {
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+// waiting starts a model. It answers prompts that begin with wait after held is closed.
+func waiting(t *testing.T) (model *providertest.Server, held chan struct{}) {
+	t.Helper()
+	held = make(chan struct{})
+	model = providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn { return answerOf(r, held) }})
+	t.Cleanup(model.Close)
+	return model, held
+}
+
+// answerOf returns the answer to a prompt, after held is closed if the prompt begins with wait.
+func answerOf(r providertest.Request, held <-chan struct{}) providertest.Turn {
+	turn := providertest.Say("the answer to " + r.LastUserText())
+	if strings.HasPrefix(r.LastUserText(), "wait") {
+		turn.Wait = held
+	}
+	return turn
+}
+
+// client is a client of a user.
+type client struct {
+	t          *testing.T
+	url, token string // the URL of a gateway is without a path
+}
+
+// The capabilities of a client: it has tasks, and it shows questions.
+const (
+	hasTasks = `"extensions":{"io.modelcontextprotocol/tasks":{}}`
+	asking   = `"elicitation":{"form":{}},` + hasTasks
+)
+
+// ask sends a request of MCP 2026-07-28 of a client with these capabilities and params, to which it adds their metadata.
+func (c client) ask(ctx context.Context, able, method, name, params string) (status int, body string, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+mcpPath, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+
+		`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{`+able+`}}}}`))
+	if err != nil {
+		return 0, "", err
+	}
+	for header, value := range map[string]string{
+		"Authorization": "Bearer " + c.token, "Content-Type": "application/json", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name,
+	} {
+		r.Header.Set(header, value)
+	}
+	servertest.MirrorThread(r, params)
+	answer, err := eachAlone.Do(r)
+	if err != nil {
+		return 0, "", err
+	}
+	defer answer.Body.Close()
+	read, err := io.ReadAll(answer.Body)
+	return answer.StatusCode, string(read), err
+}
+
+// eachAlone sends no request over a connection that a gateway has just closed.
+var eachAlone = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
+// do is ask for a client with tasks that gets an answer.
+func (c client) do(method, name, params string) (status int, body string) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
-	return s.client().Call(ctx, name, params, meta)
+	status, body, err := c.ask(ctx, hasTasks, method, name, params)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return status, body
+}
+
+// call calls the tool codex with a prompt, without tasks.
+func (c client) call(prompt string) (status int, body string, err error) {
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	return c.ask(ctx, "", "tools/call", "codex", `"name":"codex","arguments":{"prompt":"`+prompt+`"}`)
+}
+
+// begin makes a task of a prompt, and returns its id.
+func (c client) begin(prompt string) string {
+	c.t.Helper()
+	_, body := c.do("tools/call", "codex", `"name":"codex","arguments":{"prompt":"`+prompt+`"}`)
+	return member(c.t, body, "taskId")
+}
+
+// member returns the value of the first string member with a name.
+func member(t *testing.T, body, name string) string {
+	t.Helper()
+	text, ok := textOf(body, `"`+name+`":"`)
+	if !ok {
+		t.Fatalf("no %s in %s", name, body)
+	}
+	return text
+}
+
+// textOf returns what is between some words and the next quotation mark.
+func textOf(body, after string) (text string, ok bool) {
+	_, rest, ok := strings.Cut(body, after)
+	text, _, _ = strings.Cut(rest, `"`)
+	return text, ok
+}
+
+// linked returns the settings of a process of a service in a table: a node listens on loopback.
+func linked(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "link.pem")
+	writeCertificate(t, file)
+	return fmt.Sprintf("{address = '127.0.0.1:0', listen = '127.0.0.1:0', ca = %[1]q, cert = %[1]q, key = %[1]q}", file)
+}
+
+// writeCertificate writes a certificate of servers on loopback, of the clients of NATS, and of fronts and nodes, and its
+// key, in PEM.
+func writeCertificate(t *testing.T, file string) []byte {
+	t.Helper()
+	cert, key := certtest.New(t, "gateway.example.com")
+	text := append(cert, key...)
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return text
 }

@@ -30,28 +30,20 @@ func onThePage(t *testing.T, words string) string {
 // TestReadmeOneMachine types the commands of README.md for one machine. The user can connect with the token.
 func TestReadmeOneMachine(t *testing.T) {
 	enclosuretest.Need(t)
-	dir, err := programs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := filepath.Dir(gateway(t).Path)
 	user := t.TempDir()
 	script := strings.ReplaceAll(onThePage(t, "--new-token ann"), "/srv/codex", filepath.Join(user, "srv"))
 	script, last, _ := strings.Cut(script, "\nCODEX_HOME=") // the last line, which starts the gateway: it takes the shell's place
 	script = "PATH='" + dir + "':$PATH\n" + script + "\nexec env CODEX_HOME=" + last + " --engine native --listen 127.0.0.1:0"
-	s := &httpServer{process: launch(t, folders{cwd: user, user: user}, exec.Command("sh", "-euc", script))}
-	until(t, "it does not serve", func() bool {
-		_, rest, _ := strings.Cut(s.errors(), "serving MCP at ")
-		url, users, ok := strings.Cut(rest, mcpPath+";")
-		s.url = url
-		return ok && strings.Contains(users, "number of users: 1")
-	})
+	p := launch(t, user, "", exec.Command("sh", "-euc", script))
+	c := client{t: t, url: p.serves()}
 	printed, err := os.ReadFile(filepath.Join(user, "service", "ann.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.token, _, _ = strings.Cut(string(printed), "\n")
-	if status, body, err := s.request("codex-list", `"name":"codex-list","arguments":{}`, ""); status != 200 {
-		t.Errorf("status %d, %v, %s", status, err, body)
+	c.token, _, _ = strings.Cut(string(printed), "\n")
+	if status, body := c.do("tools/call", "codex-list", `"name":"codex-list","arguments":{}`); status != 200 || !strings.Contains(p.errors(), "number of users: 1") {
+		t.Errorf("status %d, %s", status, body)
 	}
 }
 

@@ -23,13 +23,15 @@ const drainTime = 30 * time.Second
 // maxRefused is how long a user may get 503 while an operator restarts one part of the service after the other.
 const maxRefused = 5 * time.Second
 
-// TestRestarts restarts all parts of a service, one after the other, while its users work and have open
-// questions: nobody is refused for long, no question is lost, and what is left passes the checks of
+// TestRestarts uses a service by both fronts and drains a node of it. Then it restarts all parts of the service, one after the other, while its users
+// work and have open questions: nobody is refused for long, no question is lost, and what is left passes the checks of
 // [TestChaos].
 func TestRestarts(t *testing.T) { withDisks(t, restarts) }
 
 func restarts(t *testing.T) {
-	w := startWork(t, *restarted, func(string) string { return "1" })
+	held := make(chan struct{})
+	w := startWork(t, *restarted, held, func(string) string { return "1" })
+	w.useFronts(held)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*patience)
 	defer cancel()
 	answer := make(chan struct{}) // the open questions, when it is closed
@@ -152,7 +154,7 @@ func (w *work) awaitWork(m *part, node bool) {
 	until(w.t, "nothing runs", func() bool {
 		busy := w.busy()
 		if node && !slices.Contains(busy, m) {
-			all, err := w.old.leases.All(w.t.Context())
+			all, err := w.leases.All(w.t.Context())
 			for _, l := range all {
 				if l.Node == m.name {
 					return false

@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,21 +35,17 @@ func newOwnProcess(t *testing.T) *ownProcess {
 	t.Helper()
 	enclosuretest.Need(t)
 	o := &ownProcess{nats: natstest.Start(t, server.Options{JetStream: true}), top: boxtest.Outside(t)}
-	home, ann := filepath.Join(o.top, "home"), filepath.Join(o.top, "ann")
-	for _, dir := range []string{home, ann} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	text := fmt.Sprintf("[http.principals.ann]\ntokens = ['sha256:%s']\nfolders = [%q]\n", strings.Repeat("a", 64), ann)
-	if err := os.WriteFile(filepath.Join(home, "codex-mcp.toml"), []byte(text), 0o600); err != nil {
+	const unused = "/bin/true" // no worker starts, but the gateway tries the program
+	program, err := os.ReadFile(unused)
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("CODEX_HOME", home)
-	const unused = "/bin/true" // no worker starts, but the gateway tries the program
+	tables, _ := newUsers(t, o.top, "ann")
+	boxtest.Lay(t, o.top, "home/codex-mcp.toml="+tables, "ann/inner/", "ann/codex-mcp="+string(program), "link -> @/ann/inner")
+	t.Setenv("CODEX_HOME", filepath.Join(o.top, "home"))
 	o.args = []string{"--engine", "native", "--listen", "127.0.0.1:0", "--codex-mcp", unused, "-c", "nats.url=" + o.nats.ClientURL(), "-c", "link=" + linked(t), "-c", "node.name=n"}
 	p, stop := o.start(t) // it makes the buckets
-	until(t, "it does not serve", func() bool { return strings.Contains(p.errors(), "serving MCP") })
+	p.serves()
 	stop()
 	p.wait()
 	conn, err := nats.Connect("", nats.InProcessServer(o.nats))
@@ -118,6 +114,9 @@ func TestStartFails(t *testing.T) {
 		"no address for fronts":            {[]string{"-c", "link.address=''"}, "link.address: missing"},
 		"no certificate for fronts":        {[]string{"-c", "link.ca=''", "-c", "link.cert=''", "-c", "link.key=''"}, "link.ca, link.cert, link.key: missing"},
 		"no key for nodes":                 {[]string{"-c", "nats.roles=['front']", "-c", "link.key='" + absent + "'"}, "link.cert, link.key: "},
+		"a link into another's folder":     {[]string{"-c", "http.principals.bob={tokens=['sha256:" + strings.Repeat("b", 64) + "'], folders=['" + top + "/link']}"}, "lies in " + top + "/ann of ann"},
+		"a program in a user's folder":     {[]string{"--codex-mcp", top + "/ann/codex-mcp"}, "http.principals.ann.folders: "},
+		"a record in a user's folder":      {[]string{"-c", "approvals.log=" + top + "/ann/log"}, "approvals.log: commands of ann can write on the way to "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, _ := o.start(t, tt.args...)
@@ -128,6 +127,20 @@ func TestStartFails(t *testing.T) {
 				t.Errorf("%d nodes are published", n)
 			}
 		})
+	}
+}
+
+// TestEndToEndRefused checks that the gateway does not start where it cannot keep users apart.
+func TestEndToEndRefused(t *testing.T) {
+	enclosuretest.Need(t)
+	top := boxtest.Outside(t)
+	tables, _ := newUsers(t, top, "ann")
+	boxtest.Lay(t, top, "home/codex-mcp.toml="+tables)
+	const script = `echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" "$@"`
+	args := append([]string{"-Ur", "sh", "-c", script}, gateway(t, "--engine", "native", "--listen", "127.0.0.1:0").Args...)
+	p := launch(t, top, top+"/home", exec.Command("unshare", args...))
+	if code := p.wait(); code != 1 || !strings.Contains(p.errors(), "cannot keep several users apart") || strings.Contains(p.errors(), "serving MCP") {
+		t.Errorf("status %d: %s", code, p.errors())
 	}
 }
 

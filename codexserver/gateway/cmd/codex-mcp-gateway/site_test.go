@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -15,10 +16,15 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // The parts of a service.
@@ -212,15 +218,12 @@ func (m *part) cut(off, everything bool, w way) {
 	}
 }
 
-// startSite starts a service for users, which are tables of codex-mcp.toml. newDisk makes the folders of the NATS
-// servers.
-func startSite(t *testing.T, top, users string, model *providertest.Server, newDisk func(*testing.T) string) *site {
+// startSite starts a service for users, which are tables of codex-mcp.toml. It is for [withDisks].
+func startSite(t *testing.T, top, users string, model *providertest.Server) *site {
 	t.Helper()
 	s := &site{t: t, top: top, model: model, certificate: filepath.Join(t.TempDir(), "certificate.pem")}
-	if err := os.WriteFile(s.certificate, certificate(t), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s.startNATS(newDisk)
+	writeCertificate(t, s.certificate)
+	s.startNATS()
 	for i := range nodeCount {
 		name := "node" + strconv.Itoa(i)
 		s.nodes = append(s.nodes, s.add(name, fmt.Sprintf("roles = ['node']\n[node]\nname = %q\n", name), users, "running workers"))
@@ -232,7 +235,7 @@ func startSite(t *testing.T, top, users string, model *providertest.Server, newD
 }
 
 // startNATS starts a cluster of NATS servers.
-func (s *site) startNATS(newDisk func(*testing.T) string) {
+func (s *site) startNATS() {
 	t := s.t
 	t.Helper()
 	var routes []string
@@ -250,7 +253,7 @@ func (s *site) startNATS(newDisk func(*testing.T) string) {
 		}
 		m := &part{name: "NATS server " + strconv.Itoa(i), disk: dir, url: address, health: "http://" + monitor + "/healthz", ready: "Server is ready"}
 		m.start = func() *process {
-			return launch(t, folders{cwd: dir}, &exec.Cmd{Path: "/proc/self/exe", Args: []string{natsName, config}})
+			return launch(t, dir, "", &exec.Cmd{Path: "/proc/self/exe", Args: []string{natsName, config}})
 		}
 		m.begin(t)
 		s.nats = append(s.nats, m)
@@ -265,12 +268,35 @@ func (s *site) startNATS(newDisk func(*testing.T) string) {
 	})
 }
 
+// connect connects to the NATS servers, until the end of the test, and returns the leases in them.
+func (s *site) connect() (jetstream.JetStream, *lease.Leases) {
+	t := s.t
+	t.Helper()
+	var urls []string
+	for _, server := range s.nats {
+		urls = append(urls, "tls://"+server.url)
+	}
+	b, err := broker.Connect(broker.Options{URL: strings.Join(urls, ","), CA: s.certificate, Cert: s.certificate, Key: s.certificate, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	users, err := b.Stream.KeyValue(t.Context(), lease.Bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := b.Stream.KeyValue(t.Context(), placement.Bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Stream, lease.New(users, placement.New(nodes), time.Second)
+}
+
 // add starts the program with a service file.
 func (s *site) add(name, service, users, ready string) *part {
 	t := s.t
 	t.Helper()
-	f := folders{home: filepath.Join(s.top, name), cwd: s.top, user: filepath.Join(s.top, "user")}
-	m := &part{name: name, home: f.home, ready: ready}
+	m := &part{name: name, home: filepath.Join(s.top, name), ready: ready}
 	var servers []string
 	for _, server := range s.nats {
 		c := newCable(t, server.url, false)
@@ -284,43 +310,22 @@ func (s *site) add(name, service, users, ready string) *part {
 	model, listen, address := newCable(t, provider.Host, false), freeAddress(t), freeAddress(t)
 	link := newCable(t, listen, true)
 	m.others = []*cable{model, link}
-	for _, dir := range []string{f.home, f.user} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for file, text := range map[string]string{
-		"codex-mcp.toml": users, "config.toml": fmt.Sprintf(configOf, strings.Replace(s.model.BaseURL(), provider.Host, model.address, 1)),
-		"codex-mcp-gateway.toml": fmt.Sprintf("[nats]\nurl = %q\nca = %[2]q\ncert = %[2]q\nkey = %[2]q\nreplicas = %[3]d\nlease = '3s'\n%[4]s[link]\naddress = %[5]q\nlisten = %[6]q\n",
-			strings.Join(servers, ","), s.certificate, natsServers, service, link.address, listen),
-	} {
-		if err := os.WriteFile(filepath.Join(f.home, file), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	boxtest.Lay(t, m.home, "codex-mcp.toml="+users, "config.toml="+configFor(strings.Replace(s.model.BaseURL(), provider.Host, model.address, 1)), "codex-mcp-gateway.toml="+
+		fmt.Sprintf("[nats]\nurl = %q\nca = %[2]q\ncert = %[2]q\nkey = %[2]q\nreplicas = %[3]d\nlease = '3s'\n%[4]s[link]\naddress = %[5]q\nlisten = %[6]q\n",
+			strings.Join(servers, ","), s.certificate, natsServers, service, link.address, listen))
 	m.url = "http://" + address
 	m.health = m.url + "/readyz"
 	m.start = func() *process {
-		return launch(t, f, s.program("--engine", "native", "--listen", address, "-c", "approval_policy=untrusted", "-c", "sandbox_mode=workspace-write", "-c", "calls.grace=0s"))
+		return launch(t, s.top, m.home, gateway(t, "--engine", "native", "--listen", address, "-c", "approval_policy=untrusted", "-c", "sandbox_mode=workspace-write", "-c", "calls.grace=0s"))
 	}
 	m.begin(t)
 	return m
 }
 
-// program returns the program with arguments.
-func (s *site) program(args ...string) *exec.Cmd {
-	s.t.Helper()
-	dir, err := programs()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return exec.Command(filepath.Join(dir, program), args...)
-}
-
 // operate runs the program with arguments of an operator on the machine of a part, and returns what it prints.
 func (s *site) operate(m *part, args ...string) []byte {
 	s.t.Helper()
-	cmd := s.program(args...)
+	cmd := gateway(s.t, args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.top, "CODEX_HOME=" + m.home}
 	out, err := cmd.Output()
 	if err != nil {
