@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -179,15 +179,26 @@ func prepareLauncher() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become the subreaper: %w", err)
 	}
-	// No signal ends a launcher, only the end of the server. Catch those that would, instead of
-	// ignoring them: commands inherit ignored signals, but not caught ones.
-	caught := make(chan os.Signal, 1)
-	for _, sig := range []os.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGTERM, unix.SIGSTKFLT, unix.SIGSYS} {
-		if !signal.Ignored(sig) {
-			signal.Notify(caught, sig)
+	// No signal ends a launcher, only the end of the server. The command does not inherit that: Go gives it the usual
+	// action of each signal for which Go had a handler. A handler of [os/signal] would cost a thread, and two switches
+	// to it for each signal.
+	ignore := struct {
+		handler, flags, restorer uintptr
+		mask                     uint64
+	}{handler: 1} // SIG_IGN
+	for _, sig := range deadly {
+		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&ignore)), 0, 8, 0, 0)
+		if errno != 0 {
+			return fmt.Errorf("ignore %v: %w", sig, errno)
 		}
 	}
 	return nil
+}
+
+// deadly are the signals that would end a launcher.
+var deadly = []unix.Signal{
+	unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE,
+	unix.SIGSEGV, unix.SIGTERM, unix.SIGSTKFLT, unix.SIGSYS,
 }
 
 // leaveRoom lowers a command's limit of processes, which its own inherit. The kernel counts all processes of the

@@ -39,14 +39,14 @@ func startIn(t *testing.T, p *run.Starter, cmd *exec.Cmd) *run.Process {
 }
 
 // TestOneLauncherEach runs several commands, each under a launcher that has another parent's
-// process id, and nothing of the environment of this process.
+// process id, and nothing of the environment of this process. No signal of the command ends it.
 func TestOneLauncherEach(t *testing.T) {
 	t.Setenv("RUN_TEST_SECRET", "secret")
 	var p run.Starter
 	defer p.Close()
 	launchers := map[string]bool{}
 	for n := range 5 {
-		cmd, r := script(t, `(sleep 1000 &); echo $PPID $(tr '\0' '\n' < /proc/$PPID/environ | grep -c TEST_SECRE[T]); exit `+strconv.Itoa(n))
+		cmd, r := script(t, `(sleep 1000 &); for s in 1 2 3 4 5 6 7 8 11 15 16 31; do kill -$s $PPID; done; echo $PPID $(tr '\0' '\n' < /proc/$PPID/environ | grep -c TEST_SECRE[T]); exit `+strconv.Itoa(n))
 		proc := startIn(t, &p, cmd)
 		<-proc.Exited()
 		if err := proc.End(); err != nil {
