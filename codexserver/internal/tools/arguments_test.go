@@ -3,7 +3,6 @@ package tools_test
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -190,13 +189,11 @@ func TestTurnArgumentsRefused(t *testing.T) {
 	t.Parallel()
 	dir, outside := t.TempDir(), t.TempDir()
 	boxtest.Lay(t, outside, "secret.png="+png)
-	boxtest.Lay(t, dir, "text.png=a text", "link.png -> "+filepath.Join(outside, "secret.png"), "folder -> "+outside, "large.png")
-	if err := os.Truncate(filepath.Join(dir, "large.png"), 20<<20+1); err != nil {
-		t.Fatal(err)
-	}
-	fit, err := json.Marshal("data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte(png+strings.Repeat("x", 20<<20-len(png)))))
-	if err != nil {
-		t.Fatal(err)
+	boxtest.Lay(t, dir, "text.png=a text", "link.png -> "+filepath.Join(outside, "secret.png"), "folder -> "+outside, "large.png", "fit.png="+png, "rest.png="+png)
+	for name, size := range map[string]int64{"large.png": 20<<20 + 1, "fit.png": 20 << 20, "rest.png": 12<<20 - 8} {
+		if err := os.Truncate(filepath.Join(dir, name), size); err != nil {
+			t.Fatal(err)
+		}
 	}
 	e := says("ok")
 	c := servertest.Dial(t, codexserver.New(e, nil), nil)
@@ -222,21 +219,15 @@ func TestTurnArgumentsRefused(t *testing.T) {
 		`"images":["link.png"]`:                                  "/images/0: " + filepath.Join(dir, "link.png") + " leads out of the working folder",
 		`"images":["folder/secret.png"]`:                         "leads out of the working folder",
 		`"images":["large.png"]`:                                 "/images/0: it has more than 20971520 bytes",
-		`"images":[` + string(fit) + `,` + string(fit) + `]`:     "/images/1: it has more than 12582912 bytes, or the images together",
+		`"images":["fit.png","fit.png"]`:                         "/images/1: it has more than 12582912 bytes, or the images together",
+		`"images":["fit.png","rest.png","` + pngURL() + `"]`:     "/images/2: it has more than 8 bytes, or the images together",
 		`"images":["data:image/png;base64,AAAA"]`:                "/images/0: not an image",
 		`"images":["data:image/png,abc"]`:                        "/images/0: want a data URL with base64",
 		`"images":["data:image/png;base64,***"]`:                 "/images/0: its base64 cannot be read",
 		`"images":["data:image/svg+xml;base64,PHN2Zy8+"]`:        "/images/0: not an image",
 		`"images":["1","2","3","4","5","6","7","8","9","a","b"]`: "/images: 11 are more than 10",
 	} {
-		long := len(arguments) > 1<<20 // the same code of both tools refuses it
-		if testing.Short() && long {
-			continue
-		}
-		for i, tool := range []string{`{"name":"codex","arguments":{"prompt":"p","cwd":` + fmt.Sprintf("%q", dir), `{"name":"codex-reply","arguments":{"prompt":"p","threadId":` + fmt.Sprintf("%q", turn)} {
-			if long && i > 0 {
-				continue
-			}
+		for _, tool := range []string{`{"name":"codex","arguments":{"prompt":"p","cwd":` + fmt.Sprintf("%q", dir), `{"name":"codex-reply","arguments":{"prompt":"p","threadId":` + fmt.Sprintf("%q", turn)} {
 			got := c.Ask(t, "tools/call", tool+","+arguments+`}}`)
 			if !strings.Contains(got, want) || !strings.Contains(got, `"isError":true`) {
 				t.Errorf("%.60s %.80s: %.400s, want %s", tool, arguments, got, want)

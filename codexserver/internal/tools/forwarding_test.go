@@ -210,14 +210,18 @@ var outcomes = []ending{
 
 // engineForwarding checks that a model that sees only a part of a result knows the answer, the
 // thread, what has changed and what to call next, and can do that. start returns an engine that
-// asks for every command, with the model; run is the model's call of a command.
+// asks for every command, with the model; run is the model's call of a command. An outcome that every
+// era has in the same way is played in one.
 func engineForwarding(t *testing.T, start func(*testing.T, *providertest.Server) engine.Engine, run func(id, script string) providertest.ToolCall, more ...ending) {
-	for _, era := range append(slices.Clone(eras), servertest.Polls) {
+	for at, era := range append(slices.Clone(eras), servertest.Polls) {
 		t.Run(string(era), func(t *testing.T) {
 			model := providertest.New()
 			t.Cleanup(model.Close)
 			e := start(t, model)
-			for _, o := range slices.Concat(outcomes, more) {
+			for i, o := range slices.Concat(outcomes, more) {
+				if i%3 != at && o.timeout == 0 && o.end == (note{}) && len(o.answers) > 0 {
+					continue
+				}
 				if o.timeout > 0 && era == servertest.Rounds { // the call ends after some rounds
 					o.want, o.end = note{"touch made", "", "", "codex-wait", "", ""}, o.want
 				}

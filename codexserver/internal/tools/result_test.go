@@ -544,6 +544,9 @@ func TestWhileRunning(t *testing.T) {
 				if got := c.Ask(t, "tools/call", `{"name":"codex-wait","arguments":{}}`); !strings.Contains(got, tt.first) {
 					t.Errorf("the first turn: %s", got)
 				}
+				if got := c.CallTool(t, "codex-interrupt", fmt.Sprintf(`{"threadId":%q}`, id)); !strings.Contains(got, "Nothing was running.") {
+					t.Errorf("an interrupt of nothing: %s", got)
+				}
 				if got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"threadId":%q,"prompt":"the end","while-running":"steer"}}`, id)); !strings.Contains(got, `"content":"the end"`) {
 					t.Errorf("a reply while nothing runs: %s", got)
 				}

@@ -1,7 +1,6 @@
 package tools_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,72 +8,14 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
-
-func TestProgress(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		slow := engine.TurnFunc(func(context.Context, engine.Host, []protocol.InputItem) error {
-			<-time.After(50 * time.Second)
-			return nil
-		})
-		c := servertest.Dial(t, codexserver.New(slow, nil), nil)
-		c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"},"_meta":{"progressToken":"t"}}`)
-		n := 0
-		for _, line := range c.Heard() {
-			if strings.HasPrefix(line, "notifications/progress") {
-				n++
-			}
-		}
-		if n != 4 { // the start of the turn, and a heartbeat every 15 s before its end
-			t.Errorf("%d progress notifications in 50 s", n)
-		}
-		c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`)
-		for _, line := range c.Heard() {
-			if strings.HasPrefix(line, "notifications/progress") {
-				t.Error("progress without a token")
-			}
-		}
-	})
-}
-
-func TestSessionTools(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		waiting := engine.TurnFunc(func(ctx context.Context, _ engine.Host, _ []protocol.InputItem) error {
-			<-ctx.Done()
-			return ctx.Err()
-		})
-		c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: waiting}, nil), nil)
-		if got := c.Ask(t, "tools/list", `{}`); !strings.Contains(got, `"codex-list"`) || !strings.Contains(got, `"codex-interrupt"`) {
-			t.Errorf("tools: %s", got)
-		}
-		if got := c.Ask(t, "tools/call", `{"name":"codex-list","arguments":{}}`); !strings.Contains(got, `"structuredContent":{"conversations":[{"threadId":"past","preview":"before"}]}`) {
-			t.Errorf("codex-list: %s", got)
-		}
-		id := c.NewConversation(t)
-		named := fmt.Sprintf(`{"name":"codex-interrupt","arguments":{"threadId":%q}}`, id)
-		if got := c.Ask(t, "tools/call", named); !strings.Contains(got, "Nothing was running.") {
-			t.Errorf("interrupt of nothing: %s", got)
-		}
-		call := c.Start(t.Context(), "tools/call", json.RawMessage(fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"p","threadId":%q}}`, id)))
-		synctest.Wait()
-		if got := c.Ask(t, "tools/call", named); !strings.Contains(got, "Interrupted.") {
-			t.Errorf("interrupt: %s", got)
-		}
-		var result json.RawMessage
-		if err := call.Result(&result); err != nil || !strings.Contains(string(result), "Turn aborted: interrupted by the client") {
-			t.Errorf("the interrupted call: %s, %v", result, err)
-		}
-	})
-}
 
 // TestChosenTools offers some of the tools. Arguments whose results need another tool are
 // not offered.
