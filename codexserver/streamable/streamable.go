@@ -9,7 +9,6 @@ package streamable
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -63,15 +62,16 @@ type Handler struct{ h *mcphttp.Handler }
 // New returns a handler of s. The caller must close it. New fails without
 // [Options].Authenticate.
 func New(s *codexserver.Server, o *Options) (*Handler, error) {
-	if o == nil || o.Authenticate == nil {
-		return nil, errors.New("streamable: Options.Authenticate is missing")
-	}
-	authenticate := o.Authenticate
-	h, err := mcphttp.New(func(ctx context.Context, name string) mcphttp.Service { return s.Principal(ctx, name) }, &mcphttp.Options{
-		Authenticate: func(r *http.Request) (mcphttp.Principal, error) {
-			user, err := authenticate(r)
+	o = cmp.Or(o, &Options{})
+	var authenticate func(*http.Request) (mcphttp.Principal, error)
+	if o.Authenticate != nil {
+		authenticate = func(r *http.Request) (mcphttp.Principal, error) {
+			user, err := o.Authenticate(r)
 			return mcphttp.Principal{Name: user}, err
-		},
+		}
+	}
+	h, err := mcphttp.New(func(ctx context.Context, name string) mcphttp.Service { return s.Principal(ctx, name) }, &mcphttp.Options{
+		Authenticate: authenticate,
 		Challenge:    o.Challenge,
 		Hosts:        o.Hosts,
 		Origins:      o.Origins,

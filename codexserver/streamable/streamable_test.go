@@ -26,9 +26,8 @@ func TestOptions(t *testing.T) {
 	t.Parallel()
 	server := codexserver.New(engine.TurnFunc(nil), nil)
 	for _, o := range []*streamable.Options{nil, {}} {
-		if h, err := streamable.New(server, o); err == nil {
-			h.Close()
-			t.Errorf("%+v: no error without Authenticate", o)
+		if h, err := streamable.New(server, o); h != nil || err == nil {
+			t.Errorf("%+v: no error without Authenticate: %v", o, h)
 		}
 	}
 	h, err := streamable.New(server, &streamable.Options{
