@@ -1,24 +1,40 @@
 package codexserver_test
 
 import (
+	"context"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestNoHome asks a question without a home. Nothing is written anywhere.
-func TestNoHome(t *testing.T) {
-	t.Chdir(t.TempDir())
-	c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.AskExec), nil), nil)
-	got := c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"},"_meta":`+servertest.Capable(`"elicitation":{}`)+`}`)
-	if !strings.Contains(got, `"inputRequests"`) {
-		t.Error(got)
-	}
-	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
-		t.Errorf("left %v, %v", left, err)
+// TestHome asks a question and says much. Without a home nothing is written anywhere; with one, the log of the
+// conversation is kept in its folder for temporary files.
+func TestHome(t *testing.T) {
+	for _, home := range []string{"", "home"} {
+		t.Chdir(t.TempDir())
+		o := &codexserver.Options{Changes: codexserver.ChangeOptions{Off: true}, Calls: codexserver.CallOptions{Tools: []string{}}}
+		if home != "" {
+			o.Home = filepath.Join(t.TempDir(), home)
+		}
+		c := servertest.Dial(t, codexserver.New(engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
+			host.Emit(protocol.AgentMessage{Message: strings.Repeat("x", 1<<20)})
+			return servertest.AskExec(ctx, host, in)
+		}), o), nil)
+		got := c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"},"_meta":`+servertest.Capable(`"elicitation":{}`)+`}`)
+		if !strings.Contains(got, `"inputRequests"`) {
+			t.Error(got)
+		}
+		if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+			t.Errorf("left %v, %v", left, err)
+		}
+		if _, err := os.Stat(filepath.Join(o.Home, "tmp")); (err == nil) != (home != "") {
+			t.Errorf("home %q: %v", home, err)
+		}
 	}
 }
