@@ -47,6 +47,11 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 	switch {
 	case from == onReadLoop:
 		c = regardless // waiting for room would be waiting for the other side to read, which may wait for us
+		// With more to handle, the answers leave with one write. Otherwise the reader saves starting the writer, which is
+		// a quarter of the time of a call between two processes that share a core.
+		if t := p.out.p; t != nil && !t.more() {
+			w = ifPrompt
+		}
 	case !alone: // the writer sends more with one write
 	case from == onHandler:
 		w = bySender

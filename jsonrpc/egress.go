@@ -13,7 +13,9 @@ import (
 // A sender appends its message under a short lock and continues. The writer, a goroutine
 // that exists while messages are queued, passes everything that has gathered to the
 // transport in one Write. When the line is idle, a goroutine that has nothing else to do
-// writes its message itself (see writer), which saves starting the writer.
+// writes its message itself (see writer), which saves starting the writer: a write for each message
+// would double the time of 64 callers in memory and take 2.7 times as long for a flood; the writer for
+// each, 30 % longer for one call after another over pipes.
 //
 // Messages leave in the order in which senders took mu. Three rules keep that order: only
 // the goroutine that has set writing calls the transport; a sender that writes itself does
@@ -93,13 +95,13 @@ func newEgress(t Transport, most int) *egress {
 type writer uint8
 
 const (
-	// The writer goroutine: for the reader, which must never block, and for messages that
-	// others are likely to follow, because one Write for several is cheaper.
+	// The writer goroutine: for messages that others are likely to follow, because one Write
+	// for several is cheaper.
 	byWriter writer = iota
 	// The sender, even if that blocks it: for a handler's goroutine, which ends with it.
 	bySender
-	// The sender, if the transport can do it without blocking: for callers, whose contexts
-	// must be able to end their waiting.
+	// The sender, if the transport can do it without blocking: for the reader, which must never
+	// block, and for callers, whose contexts must be able to end their waiting.
 	ifPrompt
 )
 
@@ -185,7 +187,8 @@ func (e *egress) append(b *bytes.Buffer) {
 // idle reports whether nothing is queued.
 func (e *egress) idle() bool { return e.queue.len() == 0 }
 
-// chunks holds chunks for all peers: a burst needs several, an idle peer none.
+// chunks holds chunks for all peers: a burst needs several, an idle peer none. Without it 64 callers
+// over pipes take eight times as long.
 var chunks = sync.Pool{New: func() any { return &chunk{buf: make([]byte, 0, chunkSize)} }}
 
 // recycle puts a written chunk back. The transport has returned the slices, see Transport.

@@ -40,6 +40,7 @@ func (w *slowWire) Write(_ context.Context, messages [][]byte) error {
 }
 
 func (w *slowWire) prompts() bool { return true }
+func (w *slowWire) more() bool    { return false }
 
 func (w *slowWire) prompt(m []byte) (bool, error) {
 	if w.within.Swap(true) {

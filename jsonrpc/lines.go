@@ -193,6 +193,9 @@ func (t *lineReader) fill() {
 	t.err = io.ErrNoProgress
 }
 
+// more implements prompter.
+func (t *lineReader) more() bool { return t.start < len(t.buf) }
+
 // promptBytes is how much a pipe takes at once when it is ready at all
 // (PIPE_BUF); sockets have more room than that.
 const promptBytes = 4096

@@ -86,6 +86,9 @@ func (t *pipe) Write(_ context.Context, messages [][]byte) error {
 	return io.ErrClosedPipe
 }
 
+// more implements prompter.
+func (t *pipe) more() bool { return len(t.rest) > 0 || len(t.in) > 0 }
+
 // prompts implements prompter.
 func (t *pipe) prompts() bool { return true }
 

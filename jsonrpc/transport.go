@@ -36,4 +36,7 @@ type prompter interface {
 
 	// prompt reports whether it has written the message.
 	prompt(m []byte) (bool, error)
+
+	// more reports whether something of the next message has arrived. Only the goroutine that reads calls it.
+	more() bool
 }
