@@ -154,15 +154,6 @@ func TestSandboxOfTurns(t *testing.T) {
 	}
 }
 
-// TestStartedWider refuses a thread that Codex has not started read-only.
-func TestStartedWider(t *testing.T) {
-	f := newFake(t)
-	f.sandbox = writes
-	if _, err := f.engine(appserver.Options{}).Start(t.Context(), protocol.Config{Cwd: t.TempDir()}, &recorder{}); err == nil || !strings.Contains(err.Error(), "was to start the thread read-only") {
-		t.Error(err)
-	}
-}
-
 // TestAccess compares what a call asks for with the configuration.
 func TestAccess(t *testing.T) {
 	base := t.TempDir()

@@ -23,11 +23,12 @@ import (
 // question is a request during a turn, and the expected answer.
 type question struct {
 	name   string
-	host   engine.Host
-	before func(*run) // what happens before
+	host   engine.Host // nil is one that approves what it shows
+	before func(*run)  // what happens before
 	method string
 	params string
 	want   string
+	shown  string // a part of what that host shows each time, "" for nothing
 }
 
 const (
@@ -48,6 +49,7 @@ const (
 	inputParams = `{` + ofTurn + `,"itemId":"q","isBlocking":true,"questions":[{"id":"q1","header":"Pick","question":"Which one?","options":[{"label":"A","description":"first"},{"label":"B","description":"second"}]}]}`
 	spawn       = `{"type":"subAgentActivity","id":"s1","kind":"started","agentThreadId":"` + agentID + `","agentPath":"/root/worker"}`
 	denied      = `{"decision":"decline"}`
+	accepted    = `{"decision":"accept"}`
 )
 
 func withItems(r *run) {
@@ -90,13 +92,12 @@ func questions() []question {
 	} {
 		answer := fmt.Sprintf(`{"decision":%q}`, want)
 		list = append(list,
-			question{"patch " + string(word), decide(word), withItems, askPatch, patchParams, answer},
-			question{"command " + string(word), decide(word), withItems, askCommand, execParams, answer},
-			question{"sub-agent " + string(word), decide(word), withAgent, askCommand, strings.Replace(execParams, ofTurn, ofAgent, 1), answer},
-			question{"sub-agent by a tool " + string(word), decide(word), withOldAgent, askCommand, strings.Replace(execParams, ofTurn, ofAgent, 1), answer},
+			question{"patch " + string(word), decide(word), withItems, askPatch, patchParams, answer, ""},
+			question{"command " + string(word), decide(word), withItems, askCommand, execParams, answer, ""},
+			question{"sub-agent " + string(word), decide(word), withAgent, askCommand, strings.Replace(execParams, ofTurn, ofAgent, 1), answer, ""},
+			question{"sub-agent by a tool " + string(word), decide(word), withOldAgent, askCommand, strings.Replace(execParams, ofTurn, ofAgent, 1), answer, ""},
 		)
 	}
-	yes := decide(elicit.Approved)
 	for word, want := range map[elicit.Decision][2]string{
 		elicit.Approved:           {`{"permissions":{"network":{"enabled":true}},"scope":"turn"}`, `{"action":"accept","content":{}}`},
 		elicit.ApprovedForSession: {`{"permissions":{"network":{"enabled":true}},"scope":"turn"}`, `{"action":"accept","content":{}}`},
@@ -104,66 +105,120 @@ func questions() []question {
 		elicit.Abort:              {`{"permissions":{},"scope":"turn"}`, `{"action":"cancel","content":null}`},
 	} {
 		list = append(list,
-			question{"permissions " + string(word), decide(word), nil, askMore, moreParams, want[0]},
-			question{"tool call " + string(word), decide(word), nil, askElicit, toolParams, want[1]},
+			question{"permissions " + string(word), decide(word), nil, askMore, moreParams, want[0], ""},
+			question{"tool call " + string(word), decide(word), nil, askElicit, toolParams, want[1], ""},
 		)
 	}
+	patch := func(from, to string) func(*run) {
+		return func(r *run) { r.item(threadID, turnID, strings.Replace(patchItem, from, to, 1)) }
+	}
 	return append(list, []question{
-		{"unknown thread", yes, withItems, askCommand, strings.Replace(execParams, threadID, "other", 1), denied},
-		{"agent nobody announced", yes, withItems, askCommand, strings.Replace(execParams, ofTurn, ofAgent, 1), denied},
-		{"unknown kind", yes, withItems, askCommand, strings.Replace(execParams, `{`, `{"kind":"robotCommand",`, 1), denied},
-		{"only a person", yes, nil, askCommand, humanParams, `{"decision":"accept"}`},
-		{"only a person, for the session", decide(elicit.ApprovedForSession), nil, askCommand, humanParams, `{"decision":"accept"}`},
-		{"only a person, always", decide(elicit.ApprovedAlways), nil, askCommand, humanParams, denied},
-		{"only a person, denied", decide(elicit.Denied), nil, askCommand, humanParams, denied},
-		{"only a person, cancelled", decide(elicit.Abort), nil, askCommand, humanParams, `{"decision":"cancel"}`},
-		{"a NUL byte", yes, nil, askCommand, `{` + ofTurn + `,"itemId":"c9","command":"ls 'a\u0000b'","cwd":"/work"}`, denied},
-		{"a NUL byte in the folder", yes, nil, askCommand, `{` + ofTurn + `,"itemId":"c9","command":"ls","cwd":"/work\u0000"}`, denied},
-		{"further permissions", yes, withItems, askCommand, strings.Replace(execParams, `{`, `{"additionalPermissions":{"fileSystem":{"write":["/"]}},`, 1), denied},
+		{"unknown thread", nil, withItems, askCommand, strings.Replace(execParams, threadID, "other", 1), denied, ""},
+		{"agent nobody announced", nil, withItems, askCommand, strings.Replace(execParams, ofTurn, ofAgent, 1), denied, ""},
+		{"unknown kind", nil, withItems, askCommand, strings.Replace(execParams, `{`, `{"kind":"robotCommand",`, 1), denied, ""},
+		{"only a person", nil, nil, askCommand, humanParams, accepted, "rm x"},
+		{"only a person, for the session", decide(elicit.ApprovedForSession), nil, askCommand, humanParams, accepted, ""},
+		{"only a person, always", decide(elicit.ApprovedAlways), nil, askCommand, humanParams, denied, ""},
+		{"only a person, denied", decide(elicit.Denied), nil, askCommand, humanParams, denied, ""},
+		{"only a person, cancelled", decide(elicit.Abort), nil, askCommand, humanParams, `{"decision":"cancel"}`, ""},
+		{"a NUL byte", nil, nil, askCommand, `{` + ofTurn + `,"itemId":"c9","command":"ls 'a\u0000b'","cwd":"/work"}`, denied, ""},
+		{"a NUL byte in the folder", nil, nil, askCommand, `{` + ofTurn + `,"itemId":"c9","command":"ls","cwd":"/work\u0000"}`, denied, ""},
+		{"further permissions", nil, withItems, askCommand, strings.Replace(execParams, `{`, `{"additionalPermissions":{"fileSystem":{"write":["/"]}},`, 1), denied, ""},
 		{"approved only for the sandbox", // Codex may run it outside
 			&recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
 				return elicit.Outcome{Decision: elicit.Approved, Confined: true}
-			}}, withItems, askCommand, execParams, denied},
-		{"no further permissions", yes, withItems, askCommand, strings.Replace(execParams, `{`, `{"additionalPermissions":null,`, 1), `{"decision":"accept"}`},
-		{"a patch that changes a file twice", yes, func(r *run) {
+			}}, withItems, askCommand, execParams, denied, ""},
+		{"no further permissions", nil, withItems, askCommand, strings.Replace(execParams, `{`, `{"additionalPermissions":null,`, 1), accepted, "rm x"},
+		{"a patch that changes a file twice", nil, func(r *run) {
 			r.item(threadID, turnID, strings.Replace(patchItem, `[`, `[{"path":"/repo/a","kind":{"type":"add"},"diff":"y\n"},`, 1))
-		}, askPatch, patchParams, denied},
-		{"a host for the session", decide(elicit.ApprovedForSession), nil, askCommand, `{` + ofTurn + `,"itemId":"c9","cwd":"/work","networkApprovalContext":{"host":"h","protocol":"https"}}`, `{"decision":"accept"}`},
-		{"no command", yes, nil, askCommand, `{` + ofTurn + `,"itemId":"c9"}`, denied},
-		{"patch nobody announced", yes, nil, askPatch, patchParams, denied},
-		{"no params", yes, withItems, askCommand, `{}`, denied},
-		{"wrong types", yes, withItems, askCommand, `{` + ofTurn + `,"itemId":5}`, "error: invalid params"},
-		{"duplicate members", yes, withItems, askCommand, `{` + ofTurn + `,"itemId":"c1","command":"ls","command":"rm x","cwd":"/work"}`, "error: invalid params"},
-		{"permissions of a deaf host", deaf{}, nil, askMore, moreParams, `{"permissions":{},"scope":"turn"}`},
-		{"tool call of a deaf host", deaf{}, nil, askElicit, toolParams, `{"action":"decline","content":null}`},
-		{"input of a deaf host", deaf{}, nil, askInput, inputParams, `{"answers":{}}`},
-		{"form accepted", answering(`{"action":"accept","content":{"a":"b"}}`, nil), nil, askElicit, formParams, `{"action":"accept","content":{"a":"b"}}`},
-		{"form declined", answering(`{"action":"decline"}`, nil), nil, askElicit, formParams, `{"action":"decline","content":null}`},
-		{"form answered by nonsense", answering(`{"action":"perhaps"}`, nil), nil, askElicit, formParams, `{"action":"decline","content":null}`},
-		{"form answered twice over", answering(`{"action":"decline","action":"accept"}`, nil), nil, askElicit, formParams, `{"action":"decline","content":null}`},
-		{"form not shown", answering("", elicit.ErrUnsupported), nil, askElicit, formParams, `{"action":"decline","content":null}`},
-		{"form of Codex's own", answering(`{"action":"accept"}`, nil), nil, askElicit, strings.Replace(formParams, `"form"`, `"openai/form"`, 1), `{"action":"decline","content":null}`},
-		{"input", answering(`{"action":"accept","content":{"q1":"A"}}`, nil), nil, askInput, inputParams, `{"answers":{"q1":{"answers":["A"]}}}`},
-		{"input declined", answering(`{"action":"decline"}`, nil), nil, askInput, inputParams, `{"answers":{}}`},
-		{"input secret", answering(`{"action":"accept","content":{"q1":"A"}}`, nil), nil, askInput, strings.Replace(inputParams, `"header"`, `"isSecret":true,"header"`, 1), `{"answers":{}}`},
-		{"unknown request", yes, nil, "item/tool/call", `{` + ofTurn + `}`, "error: method not found"},
+		}, askPatch, patchParams, denied, ""},
+		{"a host for the session", decide(elicit.ApprovedForSession), nil, askCommand, `{` + ofTurn + `,"itemId":"c9","cwd":"/work","networkApprovalContext":{"host":"h","protocol":"https"}}`, accepted, ""},
+		{"no command", nil, nil, askCommand, `{` + ofTurn + `,"itemId":"c9"}`, denied, ""},
+		{"patch nobody announced", nil, nil, askPatch, patchParams, denied, ""},
+		{"no params", nil, withItems, askCommand, `{}`, denied, ""},
+		{"wrong types", nil, withItems, askCommand, `{` + ofTurn + `,"itemId":5}`, "error: invalid params", ""},
+		{"duplicate members", nil, withItems, askCommand, `{` + ofTurn + `,"itemId":"c1","command":"ls","command":"rm x","cwd":"/work"}`, "error: invalid params", ""},
+		{"permissions of a deaf host", deaf{}, nil, askMore, moreParams, `{"permissions":{},"scope":"turn"}`, ""},
+		{"tool call of a deaf host", deaf{}, nil, askElicit, toolParams, `{"action":"decline","content":null}`, ""},
+		{"input of a deaf host", deaf{}, nil, askInput, inputParams, `{"answers":{}}`, ""},
+		{"form accepted", answering(`{"action":"accept","content":{"a":"b"}}`, nil), nil, askElicit, formParams, `{"action":"accept","content":{"a":"b"}}`, ""},
+		{"form declined", answering(`{"action":"decline"}`, nil), nil, askElicit, formParams, `{"action":"decline","content":null}`, ""},
+		{"form answered by nonsense", answering(`{"action":"perhaps"}`, nil), nil, askElicit, formParams, `{"action":"decline","content":null}`, ""},
+		{"form answered twice over", answering(`{"action":"decline","action":"accept"}`, nil), nil, askElicit, formParams, `{"action":"decline","content":null}`, ""},
+		{"form not shown", answering("", elicit.ErrUnsupported), nil, askElicit, formParams, `{"action":"decline","content":null}`, ""},
+		{"form of Codex's own", answering(`{"action":"accept"}`, nil), nil, askElicit, strings.Replace(formParams, `"form"`, `"openai/form"`, 1), `{"action":"decline","content":null}`, ""},
+		{"input", answering(`{"action":"accept","content":{"q1":"A"}}`, nil), nil, askInput, inputParams, `{"answers":{"q1":{"answers":["A"]}}}`, ""},
+		{"input declined", answering(`{"action":"decline"}`, nil), nil, askInput, inputParams, `{"answers":{}}`, ""},
+		{"input secret", answering(`{"action":"accept","content":{"q1":"A"}}`, nil), nil, askInput, strings.Replace(inputParams, `"header"`, `"isSecret":true,"header"`, 1), `{"answers":{}}`, ""},
+		{"unknown request", nil, nil, "item/tool/call", `{` + ofTurn + `}`, "error: method not found", ""},
+		// Members and words that this package does not know. What a person cannot judge is refused.
+		{"a new member of a command", nil, withItems, askCommand, strings.Replace(execParams, `{`, `{"asRoot":true,`, 1), accepted, "asRoot = true"},
+		{"a new member that is null", nil, withItems, askCommand, strings.Replace(execParams, `{`, `{"asRoot":null,`, 1), accepted, "rm x"},
+		{"another environment", nil, withItems, askCommand, strings.Replace(execParams, `{`, `{"environmentId":"devbox-1",`, 1), accepted, `the environment "devbox-1"`},
+		{"another environment for permissions", nil, nil, askMore, strings.Replace(moreParams, `{`, `{"environmentId":"devbox-1",`, 1), `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`, `the environment "devbox-1"`},
+		{"this environment", nil, withItems, askCommand, strings.Replace(execParams, `{`, `{"environmentId":"local","approvalId":null,`, 1), accepted, "rm x"},
+		{"a new member of a host", nil, nil, askCommand, `{` + ofTurn + `,"itemId":"c9","networkApprovalContext":{"host":"h","protocol":"quic","ports":[1]}}`, accepted, "ports = [1]"},
+		{"permissions under another name", nil, withItems, askCommand, strings.Replace(execParams, `{`, `{"morePermissions":{"fileSystem":{"write":["/"]}},`, 1), accepted, `morePermissions = {"fileSystem"`},
+		{"a new member of a patch", nil, withItems, askPatch, strings.Replace(patchParams, `{`, `{"asRoot":true,`, 1), accepted, "asRoot = true"},
+		{"a new member of a change", nil, patch(`"diff"`, `"mode":"0777","diff"`), askPatch, patchParams, accepted, `mode = "0777"`},
+		{"a new kind of change", nil, patch(`"add"`, `"symlink"`), askPatch, patchParams, denied, ""},
+		{"a change under another name", nil, patch(`"diff"`, `"content"`), askPatch, patchParams, denied, ""},
+		{"a change of another type", nil, patch(`"x\n"`, `["x"]`), askPatch, patchParams, denied, ""},
+		{"a new member of permissions", nil, nil, askMore, strings.Replace(moreParams, `{`, `{"until":"tomorrow",`, 1), `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`, `until = "tomorrow"`},
+		{"a new member of a tool call", nil, nil, askElicit, strings.Replace(toolParams, `{`, `{"asRoot":true,`, 1), `{"action":"accept","content":{}}`, "asRoot = true"},
+		{"a new mode of a form", nil, nil, askElicit, strings.Replace(formParams, `"form"`, `"hologram"`, 1), `{"action":"decline","content":null}`, ""},
+		{"a secret under another name", nil, nil, askInput, strings.Replace(inputParams, `"header"`, `"secret":true,"header"`, 1), `{"answers":{}}`, ""},
+		{"a new member of the model's questions", nil, nil, askInput, strings.Replace(inputParams, `{`, `{"urgent":true,`, 1), `{"answers":{"q1":{"answers":["A"]}}}`, "Which one?"},
 	}...)
 }
 
+// shows returns a host that approves each question, and keeps what it shows of it.
+func shows(t *testing.T, shown *[]string) *recorder {
+	show := func(text string) elicit.Outcome {
+		*shown = append(*shown, text)
+		return elicit.Outcome{Decision: elicit.Approved}
+	}
+	return &recorder{
+		exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
+			if strings.Contains(q.Reason, "does not know") && (!q.Human || !q.Once) {
+				t.Errorf("a rule may decide about %+v", q)
+			}
+			return show(strings.Join(append(q.Command, q.Reason), " "))
+		},
+		patch: func(_ context.Context, q protocol.PatchApprovalRequest) elicit.Outcome {
+			return show(strings.Join(q.Notes, " "))
+		},
+		approve: func(_ context.Context, q *elicit.Question) elicit.Outcome { return show(q.Message) },
+		elicit: func(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
+			show(string(params))
+			return json.RawMessage(`{"action":"accept","content":{"q1":"A"}}`), nil
+		},
+	}
+}
+
+// TestQuestions asks each question, and twice if the host shows it.
 func TestQuestions(t *testing.T) {
 	for _, q := range questions() {
 		t.Run(q.name, func(t *testing.T) {
-			var got string
-			_ = turn(t, q.host, func(r *run) {
+			var shown []string
+			host, asks := q.host, 1
+			if host == nil {
+				host, asks = shows(t, &shown), 2
+			}
+			_ = turn(t, host, func(r *run) {
 				if q.before != nil {
 					q.before(r)
 				}
-				got = r.ask(q.method, "%s", q.params)
-			})
-			if !strings.HasPrefix(q.want, "error: ") || !strings.HasPrefix(got, q.want) {
-				if diff := cmp.Diff(q.want, got); diff != "" {
-					t.Errorf("answer (-want +got):\n%s", diff)
+				for range asks {
+					if got := r.ask(q.method, "%s", q.params); !strings.HasPrefix(q.want, "error: ") || !strings.HasPrefix(got, q.want) {
+						if diff := cmp.Diff(q.want, got); diff != "" {
+							t.Errorf("answer (-want +got):\n%s", diff)
+						}
+					}
 				}
+			})
+			if n := len(shown); (n > 0) != (q.shown != "") || n > 0 && (n != asks || !strings.Contains(shown[0], q.shown)) {
+				t.Errorf("a person sees %q, want %q each time", shown, q.shown)
 			}
 		})
 	}
@@ -353,10 +408,7 @@ func TestItemsWithOneID(t *testing.T) {
 // TestQuestionsWithOneID asks two questions whose items have one id, the second while the first is open or has just been
 // approved, as by a rule. Codex would count an approval of the one for the other, so both are declined.
 func TestQuestionsWithOneID(t *testing.T) {
-	const (
-		accepted = `{"decision":"accept"}`
-		first    = `{` + ofTurn + `,"itemId":"c1","command":"make","cwd":"/work"%s}`
-	)
+	const first = `{` + ofTurn + `,"itemId":"c1","command":"make","cwd":"/work"%s}`
 	for name, tt := range map[string]struct {
 		slow           bool   // the first is answered when it is withdrawn, by an approval
 		more           string // of the first

@@ -3,14 +3,12 @@ package appserver_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 )
 
 // TestNextCodex runs turns of a Codex that is newer than this package.
@@ -102,95 +100,6 @@ func TestNextCodex(t *testing.T) {
 			}
 			if len(tt.logs) == 0 && logged.Len() > 0 {
 				t.Errorf("logged: %s", &logged)
-			}
-		})
-	}
-}
-
-// TestNextApprovals asks for approvals with members and words that this package does not know.
-// What a person cannot judge is refused; the rest is shown, each time.
-func TestNextApprovals(t *testing.T) {
-	patch := func(from, to string) func(*run) {
-		return func(r *run) { r.item(threadID, turnID, strings.Replace(patchItem, from, to, 1)) }
-	}
-	const accepted = `{"decision":"accept"}`
-	for _, tt := range []struct {
-		name, method, params string
-		before               func(*run)
-		want                 string
-		shown                string // "" if nobody is asked
-	}{
-		{"a new member of a command", askCommand, strings.Replace(execParams, `{`, `{"asRoot":true,`, 1), withItems, accepted, "asRoot = true"},
-		{"a new member that is null", askCommand, strings.Replace(execParams, `{`, `{"asRoot":null,`, 1), withItems, accepted, "rm x"},
-		{"another environment", askCommand, strings.Replace(execParams, `{`, `{"environmentId":"devbox-1",`, 1), withItems, accepted, `the environment "devbox-1"`},
-		{"another environment for permissions", askMore, strings.Replace(moreParams, `{`, `{"environmentId":"devbox-1",`, 1), nil, `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`, `the environment "devbox-1"`},
-		{"this environment", askCommand, strings.Replace(execParams, `{`, `{"environmentId":"local","approvalId":null,`, 1), withItems, accepted, "rm x"},
-		{"a new member of a host", askCommand, `{` + ofTurn + `,"itemId":"c9","networkApprovalContext":{"host":"h","protocol":"quic","ports":[1]}}`, nil, accepted, "ports = [1]"},
-		{"permissions under another name", askCommand, strings.Replace(execParams, `{`, `{"morePermissions":{"fileSystem":{"write":["/"]}},`, 1), withItems, accepted, `morePermissions = {"fileSystem"`},
-		{"a new kind of command", askCommand, strings.Replace(execParams, `{`, `{"kind":"hologram",`, 1), withItems, denied, ""},
-		{"a new member of a patch", askPatch, strings.Replace(patchParams, `{`, `{"asRoot":true,`, 1), withItems, accepted, "asRoot = true"},
-		{"a new member of a change", askPatch, patchParams, patch(`"diff"`, `"mode":"0777","diff"`), accepted, `mode = "0777"`},
-		{"a new kind of change", askPatch, patchParams, patch(`"add"`, `"symlink"`), denied, ""},
-		{"a change under another name", askPatch, patchParams, patch(`"diff"`, `"content"`), denied, ""},
-		{"a change of another type", askPatch, patchParams, patch(`"x\n"`, `["x"]`), denied, ""},
-		{"a new member of permissions", askMore, strings.Replace(moreParams, `{`, `{"until":"tomorrow",`, 1), nil, `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`, `until = "tomorrow"`},
-		{"a new member of a tool call", askElicit, strings.Replace(toolParams, `{`, `{"asRoot":true,`, 1), nil, `{"action":"accept","content":{}}`, "asRoot = true"},
-		{"a new mode of a form", askElicit, strings.Replace(formParams, `"form"`, `"hologram"`, 1), nil, `{"action":"decline","content":null}`, ""},
-		{"a secret under another name", askInput, strings.Replace(inputParams, `"header"`, `"secret":true,"header"`, 1), nil, `{"answers":{}}`, ""},
-		{"a new member of the model's questions", askInput, strings.Replace(inputParams, `{`, `{"urgent":true,`, 1), nil, `{"answers":{"q1":{"answers":["A"]}}}`, "Which one?"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var answers []string
-			var shown []string
-			show := func(text string) elicit.Outcome {
-				shown = append(shown, text)
-				return elicit.Outcome{Decision: elicit.ApprovedForSession}
-			}
-			h := &recorder{
-				exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
-					if strings.Contains(q.Reason, "does not know") && (!q.Human || !q.Once) {
-						t.Errorf("a rule may decide about %+v", q)
-					}
-					out := show(strings.Join(append(q.Command, q.Reason), " "))
-					if q.Once {
-						out.Decision = elicit.Approved // as the board does
-					}
-					return out
-				},
-				patch: func(_ context.Context, q protocol.PatchApprovalRequest) elicit.Outcome {
-					show(strings.Join(q.Notes, " "))
-					return elicit.Outcome{Decision: elicit.Approved}
-				},
-				approve: func(_ context.Context, q *elicit.Question) elicit.Outcome {
-					show(q.Message)
-					return elicit.Outcome{Decision: elicit.Approved}
-				},
-				elicit: func(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
-					show(string(params))
-					return json.RawMessage(`{"action":"accept","content":{"q1":"A"}}`), nil
-				},
-			}
-			if err := turn(t, h, func(r *run) {
-				if tt.before != nil {
-					tt.before(r)
-				}
-				for range 2 {
-					answers = append(answers, r.ask(tt.method, "%s", tt.params))
-				}
-			}); err != nil {
-				t.Fatal(err)
-			}
-			for _, got := range answers {
-				if got != tt.want {
-					t.Errorf("answer %s, want %s", got, tt.want)
-				}
-			}
-			times := 2
-			if tt.shown == "" {
-				times = 0
-			}
-			if len(shown) != times || times > 0 && !strings.Contains(shown[0], tt.shown) {
-				t.Errorf("a person sees %q, want %d times %q", shown, times, tt.shown)
 			}
 		})
 	}

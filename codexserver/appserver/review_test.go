@@ -89,17 +89,22 @@ func TestReview(t *testing.T) {
 	}
 }
 
-// TestReviewNeedsReadOnly fails if Codex would not run the review read-only.
-func TestReviewNeedsReadOnly(t *testing.T) {
-	for name, tt := range map[string][2]string{ // the policy and the sandbox
-		"sandbox": {`"never"`, `{"type":"workspaceWrite"}`},
-		"network": {`"never"`, `{"type":"readOnly","networkAccess":true}`},
-		"policy":  {`"on-request"`, `{"type":"readOnly"}`},
-		"rules":   {`{"granular":{}}`, `{"type":"readOnly"}`},
+// TestStartedWider refuses a thread that Codex has not started read-only, and a review that could do more than read.
+func TestStartedWider(t *testing.T) {
+	const review, start = "no review: codex would not run it read-only", "was to start the thread read-only"
+	for name, tt := range map[string]struct {
+		cfg                  protocol.Config
+		policy, sandbox, say string
+	}{
+		"any thread": {protocol.Config{}, `"on-request"`, writes, start},
+		"sandbox":    {readOnly, `"never"`, writes, review},
+		"network":    {readOnly, `"never"`, `{"type":"readOnly","networkAccess":true}`, review},
+		"policy":     {readOnly, `"on-request"`, reads, review},
+		"rules":      {readOnly, `{"granular":{}}`, reads, review},
 	} {
 		f := newFake(t)
-		f.policy, f.sandbox = tt[0], tt[1]
-		if _, err := f.engine(appserver.Options{}).Start(t.Context(), readOnly, &recorder{}); err == nil || !strings.Contains(err.Error(), "no review: codex would not run it read-only") {
+		f.policy, f.sandbox = tt.policy, tt.sandbox
+		if _, err := f.engine(appserver.Options{}).Start(t.Context(), tt.cfg, &recorder{}); err == nil || !strings.Contains(err.Error(), tt.say) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
