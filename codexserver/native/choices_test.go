@@ -23,11 +23,11 @@ func TestChoicesReachTheModel(t *testing.T) {
 	const image = "data:image/png;base64,iVBORw0KGgo="
 	for wire, want := range map[string][]string{
 		"chat": {
-			`{"type":"image_url","image_url":{"url":"` + image + `"}}`, `"reasoning_effort":"high"`,
+			`{"type":"image_url","image_url":{"url":"` + image + `"}},{"type":"image_url","image_url":{"url":"` + image + `"}}`, `"reasoning_effort":"high"`,
 			`"response_format":{"type":"json_schema","json_schema":{"name":"codex_output_schema","strict":true,"schema":` + choicesSchema + `}}`,
 		},
 		"responses": {
-			`{"type":"input_image","image_url":"` + image + `"}`, `{"type":"web_search"}`, `"reasoning":{"effort":"high"}`,
+			`{"type":"input_image","image_url":"` + image + `"},{"type":"input_image","image_url":"` + image + `"}`, `{"type":"web_search"}`, `"reasoning":{"effort":"high"}`,
 			`"text":{"format":{"type":"json_schema","name":"codex_output_schema","strict":true,"schema":` + choicesSchema + `}}`,
 		},
 	} {
@@ -45,7 +45,8 @@ func TestChoicesReachTheModel(t *testing.T) {
 			h := &host{}
 			c := b.start(t, h, cfg)
 			in := say("look")
-			in.Items = append(in.Items, protocol.InputItem{Type: protocol.InputImage, ImageURL: image})
+			write(t, filepath.Join(b.cwd, "a.png"), "\x89PNG\r\n\x1a\n") // the same
+			in.Items = append(in.Items, protocol.InputItem{Type: protocol.InputImage, ImageURL: image}, protocol.InputItem{Type: protocol.InputLocalImage, Path: "a.png"})
 			in.Effort, in.OutputSchema = "high", json.RawMessage(choicesSchema)
 			turn(t, c, in)
 			inOrder(t, lastRequest(b), want...)

@@ -60,14 +60,6 @@ func TestCompactionThatDoesNotHelp(t *testing.T) {
 	}
 }
 
-func TestCompactionAfterAnErrorOfTheProvider(t *testing.T) {
-	tooLong := providertest.Turn{Status: 400, Body: `{"error":{"code":"context_length_exceeded","message":"too long"}}`}
-	b := setup(t, "", native.Limits{}, providertest.Say("one"), tooLong, tooLong, providertest.Say("NOTE"), providertest.Say("two"))
-	c := b.start(t, &host{}, protocol.Config{})
-	says(t, c, "first", "second")
-	inOrder(t, lastRequest(b), "first", "NOTE", "second")
-}
-
 // full is the answer of a real llama.cpp to a request that does not fit.
 var full = providertest.Turn{Status: 400, Body: `{"error":{"code":400,"message":"request (4602 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":4602,"n_ctx":4096}}`}
 

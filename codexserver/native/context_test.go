@@ -141,19 +141,6 @@ func TestRulesOfAFolder(t *testing.T) {
 	}
 }
 
-func TestImages(t *testing.T) {
-	b := setup(t, "---\nwire_api = \"responses\"", native.Limits{}, providertest.Say("ok"))
-	write(t, filepath.Join(b.cwd, "a.png"), "\x89PNG\r\n\x1a\n")
-	in := protocol.TurnInput{Items: []protocol.InputItem{
-		{Type: protocol.InputText, Text: "look"},
-		{Type: protocol.InputImage, ImageURL: "data:image/png;base64,AAAA"},
-		{Type: protocol.InputLocalImage, Path: "a.png"},
-	}}
-	turn(t, b.start(t, &host{}, protocol.Config{}), in)
-	inOrder(t, lastRequest(b), `"look"`, `{"type":"input_image","image_url":"data:image/png;base64,AAAA"}`,
-		`{"type":"input_image","image_url":"data:image/png;base64,iVBORw0KGgo="}`)
-}
-
 func TestRolloutIsComplete(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Call(providertest.Shell("c1", "echo", "x")), providertest.Say("ok"))
 	h := &host{}

@@ -154,13 +154,15 @@ func TestListPages(t *testing.T) {
 		}
 		diff(t, fmt.Sprint("pages of ", size), all, got)
 	}
-	for _, cursor := range []string{"bogus", "|", "2025-09-20T10-00-05", "2025-09-20T10:00:05Z|" + conversationID(5), "2025-09-20T10-00-05|x"} {
+	for _, cursor := range []string{"bogus", "|", "2025-09-20T10-00-05", "2025-09-20T10:00:05Z|" + conversationID(5), "2025-09-20T10-00-05|x",
+		"2025-02-30T10-00-05|" + conversationID(5)} {
 		if _, err := e.List(t.Context(), protocol.ListConversationsParams{Cursor: cursor}); !errors.Is(err, engine.ErrCursor) {
 			t.Errorf("cursor %q: %v", cursor, err)
 		}
 	}
 	for cursor, want := range map[string]int{
 		"2025-09-20T10-00-05|" + conversationID(5): 26, "2025-09-20T10-00-05|" + strings.ToUpper(conversationID(5)): 26,
+		"2025-09-20T10-00-05.5|" + conversationID(5): 26, "2025-09-20T10-00-05|{" + conversationID(5) + "}": 26,
 		"2030-01-01T00-00-00|" + conversationID(0): 31, "2000-01-01T00-00-00|" + conversationID(0): 0,
 	} {
 		got, _ := list(100, cursor)
