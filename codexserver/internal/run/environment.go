@@ -54,14 +54,15 @@ func ClientSecrets() []string {
 // Environ applies the policy to environ, NAME=value each, and returns the
 // command's environment, sorted.
 func (p EnvPolicy) Environ(environ []string) []string {
-	never := slices.Concat(Secrets(), p.Exclude) // of what is inherited
-	if !p.IgnoreDefaultExcludes {
-		never = append(never, "*KEY*", "*SECRET*", "*TOKEN*")
+	secret := func(name string) bool {
+		name = strings.ToUpper(name)
+		return strings.Contains(name, "KEY") || strings.Contains(name, "SECRET") || strings.Contains(name, "TOKEN")
 	}
-	vars := map[string]string{} // entries by name
+	never := slices.Concat(Secrets(), p.Exclude) // of what is inherited
+	vars := map[string]string{}                  // entries by name
 	for _, entry := range environ {
 		name, _, ok := strings.Cut(entry, "=")
-		if ok && name != "" && p.inherits(name) && !MatchName(never, name) {
+		if ok && name != "" && p.inherits(name) && (p.IgnoreDefaultExcludes || !secret(name)) && !MatchName(never, name) {
 			vars[name] = entry
 		}
 	}
@@ -95,8 +96,9 @@ func coreNames() []string {
 
 // MatchName reports whether a name matches one of the patterns, without regard to case.
 func MatchName(patterns []string, name string) bool {
+	name = folded(name)
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		ok, err := path.Match(folded(pattern), folded(name))
+		ok, err := path.Match(folded(pattern), name)
 		return err == nil && ok
 	})
 }
