@@ -97,6 +97,7 @@ func (c *conversation) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer c.release()
 	c.record(c.opening()...)
 	c.emit(c.configured())
 	for _, warning := range warnings {

@@ -18,7 +18,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/self"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
-	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -91,9 +90,9 @@ type Engine struct {
 	programs  *box.Programs // shared by all conversations
 	processes run.Starter
 	self      *self.Program
-	locks     *rollout.Locks
 	starts    slots.Slots // bounds the starts of conversations, which read files and run git
 	requests  slots.Slots // bounds the requests, each with a connection
+	turns     slots.Slots // bounds the turns, each with an open rollout
 	searches  slots.Slots // bounds the searches for files, each of which may take a thread
 	notify    []string
 
@@ -122,8 +121,8 @@ func New(o *Options) (*Engine, error) {
 	}
 	limit := descriptors()
 	e.starts, e.requests = make(slots.Slots, min(max(limit/64, 2), 64)), make(slots.Slots, min(max(limit/3, 16), 4096))
+	e.turns = make(slots.Slots, min(max(limit/3, 16), 1<<16))
 	e.searches = make(slots.Slots, 8)
-	e.locks = rollout.NewLocks(e.options.CodexHome, "codex-mcp "+e.options.Version)
 	for _, key := range config.Unknown(e.options.CodexHome, e.options.Overrides, false) {
 		e.options.Logger.Warn("unknown key", "at", key)
 	}
@@ -167,7 +166,7 @@ func (e *Engine) resolve() (err error) {
 // Close frees the engine's connections, and ends running commands. It does not close
 // conversations; their callers do.
 func (e *Engine) Close() error {
-	err := errors.Join(e.locks.Close(), e.processes.Close())
+	err := e.processes.Close()
 	e.options.HTTPClient.CloseIdleConnections()
 	return err
 }

@@ -52,8 +52,8 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 			e.options.Logger.Debug("a rollout is left out of the list", "path", path, "error", err)
 			continue
 		}
-		if held := e.locks.Holder(path); held != nil {
-			item.Holder = fmt.Sprintf("%s, process %d on %s, where a turn runs", held.Program, held.PID, held.Host)
+		if rollout.IsClaimed(path) {
+			item.Holder = "a server where a turn runs"
 		}
 		r.Items = append(r.Items, item)
 		r.NextCursor = &here

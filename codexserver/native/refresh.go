@@ -12,26 +12,32 @@ import (
 // Between turns other programs may continue a conversation's rollout. The next turn then reads
 // the history from there. The configuration stays as it is, so that nothing in a file can loosen it.
 
-// claim keeps other servers from writing to a rollout until release is called. It fails
-// with a [*rollout.HeldError] when another server has the rollout.
-func (e *Engine) claim(path string) (release func(), err error) {
-	release, err = e.locks.Acquire(path)
-	var held *rollout.HeldError
-	if err == nil || errors.As(err, &held) {
-		return release, err
+// claim keeps other servers from writing to a rollout until it is released. It fails with [rollout.ErrClaimed] when
+// another one has it.
+func (e *Engine) claim(w *rollout.Writer) error {
+	err := w.Claim()
+	if err == nil || errors.Is(err, rollout.ErrClaimed) {
+		return err
 	}
 	e.warn(fmt.Sprintf("conversations cannot be locked; another server could write to one at the same time: %v", err))
-	return func() {}, nil
+	return nil
 }
 
-// holder returns an error that names the server that runs a turn of a conversation, or nil.
+// release ends the claim of a turn.
+func (c *conversation) release() {
+	if err := c.saved.file.Release(); err != nil {
+		c.checkWrite(err)
+	}
+}
+
+// holder returns [rollout.ErrClaimed] while a turn of a conversation runs, or nil.
 func (e *Engine) holder(ctx context.Context, conversationID string) error {
 	path, err := rollout.Find(ctx, e.options.CodexHome, conversationID)
 	if err != nil {
 		return nil // nobody can have it
 	}
-	if held := e.locks.Holder(path); held != nil && !held.Own {
-		return held
+	if rollout.IsClaimed(path) {
+		return rollout.ErrClaimed
 	}
 	return nil
 }
@@ -70,20 +76,16 @@ func (c *conversation) refresh() error {
 }
 
 // reload reads the history from the rollout.
-func (c *conversation) reload() (*rollout.Rollout, error) {
-	path := c.saved.file.Path()
-	file, err := rollout.Open(path, c.engine.options.Store)
-	if err != nil {
-		return nil, err
+func (c *conversation) reload() (old *rollout.Rollout, err error) {
+	err = c.saved.file.Take(func() error {
+		path := c.saved.file.Path()
+		if old, err = load(path); err == nil && old.Meta.ID != c.ID() {
+			err = fmt.Errorf("%s belongs to another conversation", path)
+		}
+		return err
+	})
+	if err == nil {
+		c.remember(old)
 	}
-	old, err := load(path)
-	if err != nil {
-		return nil, err
-	}
-	if old.Meta.ID != c.ID() {
-		return nil, fmt.Errorf("%s belongs to another conversation", path)
-	}
-	c.saved.file = file
-	c.remember(old)
-	return old, nil
+	return old, err
 }

@@ -35,33 +35,41 @@ func (e *Engine) Resume(ctx context.Context, s engine.Saved, cfg protocol.Config
 		return nil, err
 	}
 	defer leave()
-	release, err := e.claim(s.File)
-	if err != nil {
+	file := rollout.At(s.File, e.options.Store)
+	if err := e.claim(file); err != nil {
 		return nil, &engine.RefusedError{Err: err}
 	}
-	defer release()
-	old, err := load(s.File)
+	var old *rollout.Rollout
+	err = file.Take(func() error {
+		old, err = load(s.File)
+		return err
+	})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(missing(s.File, err), file.Release())
 	}
 	c, err := e.reopen(ctx, old, cfg, host)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, file.Release())
 	}
-	if c.saved.file, err = rollout.Open(s.File, e.options.Store); err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
+	c.saved.file = file
+	defer c.release()
 	c.introduce(old)
-	c.checkWrite(c.saved.file.Sync())
+	c.checkWrite(file.Sync())
 	return c, nil
 }
 
+// load reads a rollout.
 func load(path string) (*rollout.Rollout, error) {
 	r, err := rollout.Load(path)
+	return r, missing(path, err)
+}
+
+// missing returns an error of a rollout's file. One that is not there is a conversation that is not found.
+func missing(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w", path, engine.ErrNotFound)
+		return fmt.Errorf("%s: %w", path, engine.ErrNotFound)
 	}
-	return r, err
+	return err
 }
 
 // reopen makes a conversation with the history of a rollout, without its file.

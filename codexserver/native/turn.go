@@ -63,11 +63,15 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	defer t.inbox.close()
 	_, _ = c.box.Roots(c.now.SandboxPolicy, c.now.Cwd) // records what its commands can write; each fails with the error
 	c.host.Emit(protocol.TaskStarted{ModelContextWindow: c.contextWindow()})
-	release, err := c.engine.claim(c.saved.file.Path()) // another server may have it
+	leave, err := c.engine.turns.Take(ctx)
 	if err != nil {
+		return t.finish(ctx, err)
+	}
+	defer leave()
+	if err := c.engine.claim(c.saved.file); err != nil { // another server has it
 		return c.fail(err)
 	}
-	defer release()
+	defer c.release()
 	c.running = true
 	defer func() {
 		c.running = false

@@ -35,8 +35,8 @@ func TestOrdinals(t *testing.T) {
 				}
 			}
 			write(0, stamp+`"ordinal":0,"type":"session_meta","payload":{}}`+"\n"+tt.last+"\n")
-			w, err := rollout.Open(path, nil)
-			if err != nil {
+			w := rollout.At(path, nil)
+			if err := w.Take(func() error { return nil }); err != nil {
 				t.Fatal(err)
 			}
 			for i := range 3 {

@@ -123,11 +123,8 @@ func TestTornAtEveryByte(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		again, err := rollout.Open(w.Path(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(again.Item(userMessage("after")), again.Close()); err != nil {
+		again := rollout.At(w.Path(), nil)
+		if err := errors.Join(again.Take(func() error { return nil }), again.Item(userMessage("after")), again.Close()); err != nil {
 			t.Fatal(err)
 		}
 		r, err := rollout.Load(w.Path())

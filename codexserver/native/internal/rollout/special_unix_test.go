@@ -20,7 +20,7 @@ func TestNamedPipe(t *testing.T) {
 	if _, err := rollout.Load(path); err == nil || !strings.Contains(err.Error(), "rollout.jsonl is a named pipe") {
 		t.Errorf("load: %v", err)
 	}
-	if _, err := rollout.Open(path, nil); err == nil || !strings.Contains(err.Error(), "rollout.jsonl is not a regular file") {
+	if err := rollout.At(path, nil).Take(func() error { return nil }); err == nil || !strings.Contains(err.Error(), "rollout.jsonl is not a regular file") {
 		t.Errorf("open: %v", err)
 	}
 }

@@ -74,7 +74,8 @@ func TestStore(t *testing.T) {
 		t.Error(err)
 	}
 	same(path)
-	if w, err = rollout.Open(path, m); err != nil {
+	w = rollout.At(path, m)
+	if err := w.Take(func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(path); err != nil {

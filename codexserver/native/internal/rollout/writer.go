@@ -31,14 +31,18 @@ var ErrChanged = errors.New("another program has written to the conversation's f
 // Writer appends to a rollout. Its methods must not run at the same time: a conversation has one
 // writer and calls it under the locks of its turn.
 //
-// It opens the file for each write, so conversations hold no descriptors. It keeps the
-// lines that it cannot write, and writes them before the next line.
+// It keeps the file open while it has claimed it, which is during a turn, and otherwise opens it for each
+// write: an idle conversation holds no descriptor. It keeps the lines that it cannot write, and writes them
+// before the next line.
 type Writer struct {
 	path  string
 	store safefile.Mirror // nil for files alone
 
 	counted bool  // next is known
 	next    int64 // the number of the next line, 0 for a file without numbers
+
+	held     *os.File    // the open file of a claim, or nil
+	heldInfo fs.FileInfo // tells whether the path still leads to it
 
 	lines  []byte      // not yet in the file
 	info   fs.FileInfo // of the file
@@ -49,7 +53,7 @@ type Writer struct {
 	behind bool // the last Sync failed
 }
 
-// Create makes the rollout at path, which must not exist, with its first line. If it fails
+// Create makes the rollout at path, which must not exist, with its first line, and claims it. If it fails
 // it leaves no file. S also keeps the rollout, from the first Sync on; nil means that nothing
 // else does.
 func Create(path string, meta protocol.SessionMeta, s safefile.Mirror) (*Writer, error) {
@@ -60,57 +64,72 @@ func Create(path string, meta protocol.SessionMeta, s safefile.Mirror) (*Writer,
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}
-	w := &Writer{path: path, store: s, counted: true, size: int64(len(line))}
-	if w.info, err = f.Stat(); err == nil {
+	w := &Writer{path: path, store: s, counted: true, size: int64(len(line)), held: f}
+	if w.heldInfo, err = f.Stat(); err == nil {
 		_, err = f.Write(line)
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("rollout: %w", errors.Join(err, os.Remove(path)))
+	if err != nil {
+		return nil, fmt.Errorf("rollout: %w", errors.Join(err, f.Close(), os.Remove(path)))
 	}
+	_ = safefile.Lock(f) // a turn says it if the file system has no locks
+	w.info = w.heldInfo
 	return w, nil
 }
 
-// Open continues the rollout at path. It cuts off a torn last line. S is that of [Create].
-func Open(path string, s safefile.Mirror) (*Writer, error) {
-	w := &Writer{path: path, store: s, torn: true}
+// At returns a writer for the rollout at path. It does not touch the file: [Writer.Take] must come before the
+// first line. S is that of [Create].
+func At(path string, s safefile.Mirror) *Writer { return &Writer{path: path, store: s, torn: true} }
+
+// Take continues a file that another writer has written: it cuts off a torn last line, and calls read. Unless
+// read fails, the file counts as known up to where it ended before that.
+func (w *Writer) Take(read func() error) error {
+	var failed error
 	err := w.open(func(_ *os.File, size int64) error {
-		w.size, w.other = size, false
+		if failed = read(); failed == nil {
+			w.size, w.other = size, false
+		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return w, nil
+	return errors.Join(failed, err)
 }
 
-// open opens the file, cuts off a torn line, and calls do with the file's size.
-func (w *Writer) open(do func(f *os.File, size int64) error) error {
-	f, err := os.OpenFile(w.path, os.O_RDWR|os.O_APPEND, 0)
+// open opens the file, unless it is claimed, cuts off a torn line, and calls do with the file's size.
+func (w *Writer) open(do func(f *os.File, size int64) error) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("rollout: %w", err)
+		}
+	}()
+	info, err := os.Stat(w.path)
 	if errors.Is(err, fs.ErrNotExist) && w.size > 0 {
 		err = ErrGone
 	}
 	if err != nil {
-		return fmt.Errorf("rollout: %w", err)
+		return err
 	}
-	size, err := w.look(f)
-	if err == nil {
-		err = do(f, size)
+	f := w.held
+	if f == nil || !os.SameFile(info, w.heldInfo) {
+		if f, err = os.OpenFile(w.path, os.O_RDWR|os.O_APPEND, 0); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		if info, err = f.Stat(); err != nil {
+			return err
+		}
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("rollout: %w", err)
+	size, err := w.look(f, info)
+	if err != nil {
+		return err
 	}
-	return nil
+	return do(f, size)
 }
 
-func (w *Writer) look(f *os.File) (size int64, err error) {
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
+// look compares the file with what it was after the last write.
+func (w *Writer) look(f *os.File, info fs.FileInfo) (size int64, err error) {
 	if !info.Mode().IsRegular() {
 		return 0, fmt.Errorf("%s is not a regular file", w.path)
 	}
@@ -256,12 +275,12 @@ func (w *Writer) Check() error {
 	return err
 }
 
-// Close writes the missing lines. An error means that they are lost.
+// Close writes the missing lines, and ends a claim. An error means that they are lost.
 func (w *Writer) Close() error {
 	if w.closed {
 		return nil
 	}
-	err := w.Sync()
+	err := errors.Join(w.Sync(), w.Release())
 	w.closed, w.lines = true, nil
 	return err
 }

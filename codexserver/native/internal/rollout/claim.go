@@ -1,0 +1,65 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/codexmcp/codexmcp/internal/claim"
+	"github.com/codexmcp/codexmcp/internal/safefile"
+)
+
+// ErrClaimed reports a rollout that another writer has claimed.
+var ErrClaimed = errors.New("a turn of this conversation is running elsewhere; it can continue here when that turn has ended")
+
+// patience is how long [Writer.Claim] waits for somebody who only looks, see [IsClaimed].
+const patience = 50 * time.Millisecond
+
+// Claim opens the file and locks it, until [Writer.Release] or the end of the process. It fails with
+// [ErrClaimed] while another writer has it, of any process. After any other error it works without a lock, such as
+// on a file system that has none. A file that cannot be opened is reported by the next write.
+func (w *Writer) Claim() error {
+	f, err := os.OpenFile(w.path, os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		return nil
+	}
+	info, err := f.Stat()
+	if err == nil {
+		ctx, stop := context.WithTimeout(context.Background(), patience)
+		defer stop()
+		err = claim.Wait(ctx, f)
+	}
+	switch {
+	case err == nil:
+		w.held, w.heldInfo = f, info
+		return nil
+	case errors.Is(err, safefile.ErrLocked):
+		err = ErrClaimed
+	default:
+		err = fmt.Errorf("locking the conversation: %w", err)
+	}
+	return errors.Join(err, f.Close())
+}
+
+// Release ends a claim. It does nothing without one. An error means that lines may be lost.
+func (w *Writer) Release() error {
+	if w.held == nil {
+		return nil
+	}
+	err := safefile.Unlock(w.held) // a process that is about to start may have a copy of the descriptor for a moment
+	err = errors.Join(err, w.held.Close())
+	w.held = nil
+	return err
+}
+
+// IsClaimed reports whether a writer has claimed the rollout at path.
+func IsClaimed(path string) bool {
+	f, err := safefile.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close() // which unlocks it
+	return errors.Is(safefile.Share(f), safefile.ErrLocked)
+}
