@@ -32,8 +32,8 @@ func readWord(w *syntax.Word) (Word, bool) {
 	}
 	switch part := w.Parts[0].(type) {
 	case *syntax.Lit:
-		odd := unquoted(part.Value, "[]{}") || strings.HasSuffix(part.Value, `\`)
-		return Word{unescape(part.Value, ""), unquoted(part.Value, "*?~")}, !odd
+		odd := unquoted(part.Value, "[]{}") >= 0 || strings.HasSuffix(part.Value, `\`)
+		return Word{unescape(part.Value, ""), unquoted(part.Value, "*?~") >= 0}, !odd
 	case *syntax.SglQuoted:
 		return Word{Text: part.Value}, !part.Dollar
 	case *syntax.DblQuoted:
@@ -73,37 +73,23 @@ func speak(w *syntax.Word) Word {
 	return Word{Text: b.String()}
 }
 
-// unquoted reports whether an unquoted text has one of some characters without a backslash.
-func unquoted(lit, chars string) bool {
+// unquoted returns where an unquoted text first has one of some characters without a backslash, or -1.
+func unquoted(lit, chars string) int {
 	for i := 0; i < len(lit); i++ {
 		if lit[i] == '\\' {
 			i++
 		} else if strings.IndexByte(chars, lit[i]) >= 0 {
-			return true
+			return i
 		}
 	}
-	return false
+	return -1
 }
 
 // isPattern reports whether the shell makes other words of an unquoted text: by the names of files, or
 // by braces.
 func isPattern(lit string) bool {
-	braces := 0
-	for i := 0; i < len(lit); i++ {
-		switch lit[i] {
-		case '\\':
-			i++
-		case '*', '?', '[':
-			return true
-		case '{':
-			braces++
-		case ',', '.':
-			if braces > 0 {
-				return true
-			}
-		}
-	}
-	return false
+	brace := unquoted(lit, "{")
+	return unquoted(lit, "*?[") >= 0 || brace >= 0 && unquoted(lit[brace:], ",.") >= 0
 }
 
 // inQuotes are the characters that a backslash escapes in double quotes.
