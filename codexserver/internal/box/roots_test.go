@@ -54,7 +54,7 @@ func write(roots ...string) protocol.SandboxPolicy {
 
 func TestRoots(t *testing.T) {
 	base := tree(t,
-		"work/sub/", "work/file", "other/", "home/.codex/sessions/", "home/.codex/codex-mcp/run/", "home/project/",
+		"work/sub/", "work/file", "other/", "home/.codex/sessions/", "home/.codex/codex-mcp/run/", "home/.codex/trees/one/sub/", "home/.codex/trees/two/", "home/project/",
 		"alias -> @/work", "above -> @", "work/link -> @/other", "work/sub/up -> ../..", "work/home -> @/home", "loop -> loop",
 		"repo/.git/hooks/", "repo/.git/tree/src/", "repo/.git/tree/.git/", "x/.GIT/", "bare/objects/", "bare/refs/", "bare/sub/", "bare/HEAD", "wired/HEAD", "wired/commondir", "half/HEAD", "half/objects/",
 		"toGit -> @/repo/.git",
@@ -103,6 +103,8 @@ func TestRoots(t *testing.T) {
 		{name: "$CODEX_HOME", cwd: "@/home/.codex", notes: []string{"@/home/.codex is read-only for commands: it is or holds @/home/.codex; sandbox_workspace_write.writable_roots in config.toml can name it"}},
 		{name: "below $CODEX_HOME", cwd: "@/home/.codex/sessions", notes: []string{"@/home/.codex/sessions is read-only for commands: it lies in @/home/.codex; sandbox_workspace_write.writable_roots in config.toml can name it"}},
 		{name: "below $CODEX_HOME, named", cwd: "@/home/.codex/sessions", named: []string{"@/home/.codex/sessions"}, want: []string{"@/home/.codex/sessions"}},
+		{name: "a worktree of the server", cwd: "@/home/.codex/trees/one/sub", roots: []string{"@/home/.codex/trees/two"}, want: []string{"@/home/.codex/trees/one/sub", "@/home/.codex/trees/two"}},
+		{name: "all worktrees of the server", cwd: "@/home/.codex/trees", notes: []string{"@/home/.codex/trees is read-only for commands: it lies in @/home/.codex; sandbox_workspace_write.writable_roots in config.toml can name it"}},
 		{name: "of the server, named", cwd: "@/home/.codex/codex-mcp", named: []string{"@/home/.codex/codex-mcp"},
 			notes: []string{"@/home/.codex/codex-mcp is read-only for commands: it is or lies in @/home/.codex/codex-mcp, which is this server's"}},
 		{name: "below that of the server, named", cwd: "@/work", roots: []string{"@/home/.codex/codex-mcp/run"}, named: []string{"@/home/.codex/codex-mcp/run"}, want: []string{"@/work"},
@@ -144,7 +146,9 @@ func TestRoots(t *testing.T) {
 				policy.ExcludeTmpdirEnvVar = false
 				env = []string{"@/home/project", "TMPDIR=" + tt.tmpdir, "OTHER=@/home/project"}
 			}
-			s := box.New(box.Options{Private: in("@/home", "@/home/.codex"), Protected: in("@/home/.codex"), Sealed: in("@/home/.codex/codex-mcp"), Named: in(tt.named...)})
+			s := box.New(box.Options{
+				Private: in("@/home", "@/home/.codex"), Protected: in("@/home/.codex"), Trees: in("@/home/.codex/trees")[0], Sealed: in("@/home/.codex/codex-mcp"), Named: in(tt.named...),
+			})
 			got, err := s.Roots(policy, in(tt.cwd)[0], in(env...))
 			if err != nil {
 				t.Fatal(err)
