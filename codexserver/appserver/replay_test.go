@@ -13,8 +13,6 @@ import (
 	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
-	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
@@ -166,7 +164,7 @@ func TestRecordings(t *testing.T) {
 			var got []byte
 			synctest.Test(t, func(t *testing.T) {
 				h := decide(recorded(steps))
-				err := play(t, steps, h, new(engine.Conversation))
+				err := play(t, steps, h)
 				got = fmt.Appendf(h.lines(t), "%q\n", fmt.Sprint(err))
 			})
 			golden := filepath.Join("testdata/events", name+".ndjson")
@@ -186,8 +184,8 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// play runs one turn against a recording, in a conversation that it sets, and returns its error.
-func play(t *testing.T, steps []step, h *recorder, conv *engine.Conversation) error {
+// play runs one turn against a recording, and returns its error.
+func play(t *testing.T, steps []step, h *recorder) error {
 	ours, theirs := jsonrpc.Pipe()
 	r := &replay{t: t, wire: theirs, ids: map[string]json.RawMessage{}}
 	done := make(chan struct{})
@@ -197,10 +195,7 @@ func play(t *testing.T, steps []step, h *recorder, conv *engine.Conversation) er
 		t.Fatal(err)
 	}
 	e.Dial(func(context.Context) (jsonrpc.Transport, error) { return ours, nil })
-	if *conv, err = e.Start(t.Context(), protocol.Config{}, h); err != nil {
-		t.Fatal(err)
-	}
-	err = (*conv).Turn(t.Context(), text("go"))
+	err = start(t, e, h).Turn(t.Context(), text("go"))
 	e.Close()
 	<-done
 	return err

@@ -13,57 +13,11 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 func steer(ctx context.Context, c engine.Conversation, words string) error {
 	return c.(engine.Steerer).Steer(ctx, protocol.TextInput(words))
-}
-
-// TestSteerRecordings plays recordings of the real app-server in which a message came
-// while a question was open, and compares what the client saw.
-func TestSteerRecordings(t *testing.T) {
-	for _, test := range []struct {
-		file     string
-		decision elicit.Decision
-		want     string
-	}{
-		// The model reads the message after the command that was asked about.
-		{"asked-accept", elicit.Approved, `exec_approval_request exec_command_begin exec_command_end user_message "use tabs"`},
-		// The message is lost over there.
-		{"asked-cancel", elicit.Abort, `exec_approval_request user_message "use tabs" background_event turn_aborted`},
-	} {
-		t.Run(test.file, func(t *testing.T) {
-			steps := readRecording(t, "testdata/steered/"+test.file+".ndjson")
-			synctest.Test(t, func(t *testing.T) {
-				var conv engine.Conversation
-				h := &recorder{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Outcome {
-					if err := steer(ctx, conv, "use tabs"); err != nil {
-						t.Errorf("Steer: %v", err)
-					}
-					synctest.Wait()
-					if ctx.Err() != nil {
-						t.Error("the message ended the question")
-					}
-					return elicit.Outcome{Decision: test.decision}
-				}}
-				err := play(t, steps, h, &conv)
-				var got []string
-				for _, m := range h.all() {
-					switch m := m.(type) {
-					case protocol.UserMessage:
-						got = append(got, fmt.Sprintf("user_message %q", m.Message))
-					case protocol.ExecApprovalRequest, protocol.ExecCommandBegin, protocol.ExecCommandEnd, protocol.BackgroundEvent, protocol.TurnAborted:
-						got = append(got, m.EventType())
-					}
-				}
-				if strings.Join(got, " ") != test.want {
-					t.Errorf("error %v, events %q, want %s", err, got, test.want)
-				}
-			})
-		})
-	}
 }
 
 // TestSteerRefused checks that the sender of a message gets the app-server's error, and that

@@ -135,6 +135,17 @@ func TestApprovalOfOtherWords(t *testing.T) {
 	}
 }
 
+// TestUnknownDecision answers a question with a word that is no decision.
+func TestUnknownDecision(t *testing.T) {
+	dir := t.TempDir()
+	turn, h := begin(t, dir)
+	turn.ApprovalPolicy, h.answer = protocol.ApprovalUntrusted, "yes"
+	res := called(t, turn, shellCall("", "touch", "made"))
+	if _, err := os.Stat(filepath.Join(dir, "made")); err == nil || h.steps() != "ask" || !strings.HasPrefix(res.Output, "the command was not run") {
+		t.Errorf("%q, steps %s, made %v", res.Output, h.steps(), err)
+	}
+}
+
 func TestUpdatePlan(t *testing.T) {
 	turn, h := begin(t, t.TempDir())
 	res, err := turn.Call(t.Context(), tool.Call{ID: "c1", Name: "update_plan", Arguments: `{"plan":[{"step":"a","status":"in_progress"},{"step":"b","status":"pending"}]}`})
