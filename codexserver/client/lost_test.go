@@ -5,14 +5,15 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -342,10 +343,23 @@ func TestBrokenHTTP(t *testing.T) {
 func TestHTTPServerStartsAgain(t *testing.T) {
 	t.Parallel() // it waits
 	home := t.TempDir()
-	door, url := newDoor(t)
-	s := serveHTTP(t, home)
-	door.leadTo(s.Listener.Addr())
-	c := start(t, client.Options{URL: url, Token: "secret"})
+	serve := func() *streamable.Handler { return serveHTTP(t, home).Config.Handler.(*streamable.Handler) }
+	var server atomic.Pointer[streamable.Handler]
+	server.Store(serve())
+	refused := make(chan struct{}, 1)
+	address := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s := server.Load(); s != nil {
+			s.ServeHTTP(w, r)
+			return
+		}
+		select {
+		case refused <- struct{}{}:
+		default:
+		}
+		panic(http.ErrAbortHandler) // breaks the connection
+	}))
+	t.Cleanup(address.Close)
+	c := start(t, client.Options{URL: address.URL, Token: "secret"})
 	started, ended := make(chan string, 1), make(chan struct{})
 	var r client.Result
 	var err error
@@ -354,79 +368,12 @@ func TestHTTPServerStartsAgain(t *testing.T) {
 		r, err = c.Run(t.Context(), client.Task{Prompt: "wait:1h", Watch: client.Watch{Started: func(id string) { started <- id }}})
 	}()
 	<-started
-	door.leadTo(nil)
-	_ = s.Config.Handler.(*streamable.Handler).Close() // interrupts the turn
-	s.CloseClientConnections()
-	<-door.refused // the client tries in vain
-	door.leadTo(serveHTTP(t, home).Listener.Addr())
+	_ = server.Swap(nil).Close() // interrupts the turn
+	address.CloseClientConnections()
+	<-refused // the client tries in vain
+	server.Store(serve())
 	<-ended
 	if err != nil || r.Status == protocol.StatusCompleted || r.ThreadID == "" {
 		t.Errorf("%+v, %v", r, err)
 	}
-}
-
-// door is an address that servers have one after the other. A port that is closed and opened
-// again may be taken in between.
-type door struct {
-	mu      sync.Mutex
-	to      net.Addr
-	refused chan struct{} // gets a value if there is no server for a connection
-}
-
-// newDoor returns a door that leads to no server, and the URL of MCP there. It is open until the
-// end of the test.
-func newDoor(t *testing.T) (*door, string) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &door{refused: make(chan struct{}, 1)}
-	var work sync.WaitGroup
-	t.Cleanup(func() {
-		l.Close()
-		work.Wait()
-	})
-	work.Go(func() {
-		for {
-			in, err := l.Accept()
-			if err != nil {
-				return
-			}
-			work.Go(func() { d.pass(in) })
-		}
-	})
-	return d, "http://" + l.Addr().String()
-}
-
-func (d *door) leadTo(server net.Addr) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.to = server
-}
-
-func (d *door) pass(in net.Conn) {
-	defer in.Close()
-	d.mu.Lock()
-	to := d.to
-	d.mu.Unlock()
-	if to == nil {
-		select {
-		case d.refused <- struct{}{}:
-		default:
-		}
-		return
-	}
-	out, err := net.Dial(to.Network(), to.String())
-	if err != nil {
-		return
-	}
-	defer out.Close()
-	var back sync.WaitGroup
-	defer back.Wait()
-	back.Go(func() {
-		_, _ = io.Copy(in, out)
-		in.Close()
-	})
-	_, _ = io.Copy(out, in)
-	out.Close()
 }
