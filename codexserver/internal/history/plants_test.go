@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"context"
 	"regexp"
-	"slices"
-	"strings"
-	"sync"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
@@ -42,23 +39,9 @@ func drop(word string) func([]byte) [][]byte {
 	return func(line []byte) [][]byte { return [][]byte{line}[:b(!bytes.Contains(line, []byte(word)))] }
 }
 
-// remember makes a session remember commands.
-func remember(commands func(command string, d elicit.Decision) []string) func(*session, string, elicit.Decision) {
-	return func(s *session, command string, d elicit.Decision) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for _, c := range commands(command, d) {
-			s.approved[c] = true
-		}
-	}
-}
-
-func plain(s *session, turn string, a act, unasked bool) {
-	s.world.model.Ran(a.Call, s.id, turn, strings.Join(a.Command, " "), unasked)
-}
-
 var (
 	firstCall = regexp.MustCompile(`"callId":"(t\d+)\.0"`)
+	firstDone = regexp.MustCompile(` t\d+\.0=`)
 	requestID = regexp.MustCompile(`"id":(\d+)`)
 )
 
@@ -73,44 +56,10 @@ func plants() map[string]struct {
 		}}
 	}
 	everything, nothing := decide(elicit.Approved), approval.Rules{Allow: configured.Allow}
-	var mu sync.Mutex
-	approvedAnywhere := map[string]bool{}
-	earlier := "turn"
 	return map[string]struct {
 		fault faulty
 		want  history.Kind
 	}{
-		"it runs whatever was decided": {faulty{run: func(bool) bool { return true }}, history.AfterDenial},
-		"it runs without a question":   {faulty{free: func(_ *session, command string) bool { return command == "make" }}, history.Unapproved},
-		"it runs twice": {faulty{perform: func(_ *world, s *session, turn string, a act, unasked bool) {
-			plain(s, turn, a, unasked)
-			plain(s, turn, a, unasked)
-		}}, history.Twice},
-		"another provider runs it again": {faulty{repeats: true}, history.Twice},
-		"it runs something else": {faulty{perform: func(_ *world, s *session, turn string, a act, unasked bool) {
-			a.Command = append(slices.Clone(a.Command), "-x")
-			plain(s, turn, a, unasked)
-		}}, history.Exchanged},
-		"it runs in another conversation": {faulty{perform: func(w *world, s *session, turn string, a act, unasked bool) {
-			w.model.Ran(a.Call, "other", turn, strings.Join(a.Command, " "), unasked)
-		}}, history.Exchanged},
-		"it runs after its turn": {faulty{ended: func(w *world, s *session, turn string) {
-			w.model.Ended(turn)
-			plain(s, turn, act{Call: turn + ".9", Command: []string{"ls"}}, true)
-		}}, history.Late},
-		"an end is lost":                  {faulty{ended: func(*world, *session, string) {}}, history.NoEnd},
-		"an end comes twice":              {faulty{ended: func(w *world, _ *session, turn string) { w.model.Ended(turn); w.model.Ended(turn) }}, history.TwoEnds},
-		"a turn continues after its end":  {faulty{deaf: true}, history.AfterDenial},
-		"once counts for the session":     {faulty{remember: remember(func(c string, d elicit.Decision) []string { return []string{c}[:b(d.Approves())] })}, history.Unapproved},
-		"a denial counts for the session": {faulty{remember: remember(func(c string, d elicit.Decision) []string { return []string{c}[:b(d == elicit.Denied)] })}, history.Unapproved},
-		"the session covers a longer command": {faulty{remember: remember(func(c string, d elicit.Decision) []string {
-			return []string{c, c + " -k"}[:2*b(d == elicit.ApprovedForSession)]
-		})}, history.Unapproved},
-		"the session covers all conversations": {faulty{remember: func(_ *session, c string, d elicit.Decision) {
-			mu.Lock()
-			approvedAnywhere[c] = approvedAnywhere[c] || d == elicit.ApprovedForSession
-			mu.Unlock()
-		}, free: func(_ *session, c string) bool { mu.Lock(); defer mu.Unlock(); return approvedAnywhere[c] }}, history.Unapproved},
 		"the host approves what was denied": {faulty{host: hostOf(func(ctx context.Context, host engine.Host, r protocol.ExecApprovalRequest) elicit.Outcome {
 			out := host.ApproveExec(ctx, r)
 			if out.Decision == elicit.Denied {
@@ -140,7 +89,6 @@ func plants() map[string]struct {
 			}
 			return swap(`"decisionId"`, `"other"`)(line)
 		}}, history.Unjustified},
-		"the record has what does not run": {faulty{perform: func(*world, *session, string, act, bool) {}}, history.Invented},
 		"the record has a line twice":      {faulty{record: func(line []byte) [][]byte { return [][]byte{line, line} }}, history.Redecided},
 		"the record says the opposite":     {faulty{record: swap(`"decision":"denied"`, `"decision":"approved"`)}, history.Unjustified},
 		"the record names another place":   {faulty{record: swap(`"by":"client"`, `"by":"desk"`)}, history.Unjustified},
@@ -160,9 +108,9 @@ func plants() map[string]struct {
 			}
 			return [][]byte{line, requestID.ReplaceAll(line, []byte(`"id":9${1}`))}
 		}}, history.TwoStarts},
-		"it says that it ran":       {faulty{said: func(words string) string { return strings.ReplaceAll(words, "=not", "=ran") }}, history.Missing},
-		"it says that it did not":   {faulty{said: func(words string) string { return strings.ReplaceAll(words, "=ran", "=not") }}, history.Untold},
-		"it says what another says": {faulty{said: func(words string) string { mu.Lock(); defer mu.Unlock(); words, earlier = earlier, words; return words }}, history.Foreign},
+		"a result says that it ran":     {faulty{line: swap("=not", "=ran")}, history.Missing},
+		"a result says that it did not": {faulty{line: swap("=ran", "=not")}, history.Untold},
+		"a result is another's":         {faulty{line: func(line []byte) [][]byte { return [][]byte{firstDone.ReplaceAll(line, []byte(" t0.0="))} }}, history.Foreign},
 	}
 }
 
@@ -173,7 +121,7 @@ func b(v bool) int {
 	return 0
 }
 
-// TestModelFinds plants a fault in a server, its engine, its record or its connections. The model
+// TestModelFinds plants a fault in a server, its record or its connections. The model
 // finds it in one of some runs.
 func TestModelFinds(t *testing.T) {
 	for name, tt := range plants() {

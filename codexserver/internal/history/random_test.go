@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	steps = flag.Int("steps", nightly.Number(5_000, 1_000_000), "do this `number` of random steps")
+	steps = flag.Int("steps", nightly.Number(2_000, 1_000_000), "do this `number` of random steps")
 	seed  = flag.Uint64("seed", 0, "do the steps of this `seed` only; 0 means new seeds")
 )
 

@@ -61,18 +61,10 @@ func newModel() *history.Model {
 
 var configured = approval.Rules{Allow: []approval.Rule{{Command: []string{"dd"}, Outside: true}}, Deny: [][]string{{"rm"}}}
 
-// faulty are the places where a test can plant a fault. The zero value has none.
+// faulty are the places where a test can plant a fault of the server. The zero value has none.
 type faulty struct {
 	// host wraps what the engine talks to.
 	host func(engine.Host) engine.Host
-	// run reports whether a command runs.
-	run func(approves bool) bool
-	// perform replaces how a command takes effect.
-	perform func(w *world, s *session, turn string, a act, unasked bool)
-	// free reports whether a command runs without a question, besides those that may.
-	free func(s *session, command string) bool
-	// remember changes for what a session is approved.
-	remember func(s *session, command string, d elicit.Decision)
 	// record changes a line of the record.
 	record func(line []byte) [][]byte
 	// rules are other rules than those of the configuration.
@@ -81,14 +73,6 @@ type faulty struct {
 	line func(line []byte) [][]byte
 	// answered is called before a client sends an answer about a call.
 	answered func(w *world, call string)
-	// ended replaces the report of a turn's end.
-	ended func(w *world, s *session, turn string)
-	// said changes what a turn says.
-	said func(string) string
-	// repeats lets another provider run the command before again.
-	repeats bool
-	// deaf lets turns continue after a decision that ends them.
-	deaf bool
 }
 
 // world is a server with its clients.
@@ -133,15 +117,8 @@ func (s *session) turn(ctx context.Context, host engine.Host, in []protocol.Inpu
 		return err
 	}
 	w.model.Begun(p.Turn, s.id)
-	defer func() {
-		if w.faults.ended != nil {
-			w.faults.ended(w, s, p.Turn)
-		} else {
-			w.model.Ended(p.Turn)
-		}
-	}()
+	defer w.model.Ended(p.Turn)
 	said := []string{"turn " + p.Turn}
-	var last *act // that ran
 	for i := 0; i < len(p.Acts); i++ {
 		together := p.Acts[i : i+1]
 		for ; p.Acts[i].With && i+1 < len(p.Acts); i++ {
@@ -153,7 +130,7 @@ func (s *session) turn(ctx context.Context, host engine.Host, in []protocol.Inpu
 			return context.Cause(ctx)
 		}
 		if together[0].Refused {
-			s.elsewhere(host, last, p.Turn)
+			s.elsewhere(host)
 		}
 		did := make([]string, len(together))
 		outs := make([]elicit.Decision, len(together))
@@ -162,7 +139,7 @@ func (s *session) turn(ctx context.Context, host engine.Host, in []protocol.Inpu
 			all.Go(func() { outs[i] = s.ask(ctx, host, p.Turn, a) })
 		}
 		all.Wait()
-		if slices.Contains(outs, elicit.Abort) && !w.faults.deaf {
+		if slices.Contains(outs, elicit.Abort) {
 			return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: errors.New("aborted")}
 		}
 		for i, a := range together {
@@ -170,37 +147,27 @@ func (s *session) turn(ctx context.Context, host engine.Host, in []protocol.Inpu
 				return context.Cause(ctx)
 			}
 			did[i] = s.do(host, p.Turn, a, outs[i])
-			if strings.HasSuffix(did[i], "=ran") {
-				last = &together[i]
-			}
 		}
 		said = append(said, did...)
 	}
-	words := strings.Join(said, " ")
-	if w.faults.said != nil {
-		words = w.faults.said(words)
-	}
-	host.Emit(protocol.AgentMessage{Message: words})
+	host.Emit(protocol.AgentMessage{Message: strings.Join(said, " ")})
 	return nil
 }
 
 // elsewhere has another provider go on with a turn. Its engine reads what was done, and does not know what
 // the first one remembered for the session.
-func (s *session) elsewhere(host engine.Host, last *act, turn string) {
+func (s *session) elsewhere(host engine.Host) {
 	host.Emit(protocol.ModelReroute{FromModel: "m", ToModel: "n", ToProvider: "other", Reason: "no more"})
 	s.mu.Lock()
 	clear(s.approved)
 	s.mu.Unlock()
-	if last != nil && s.world.faults.repeats {
-		s.do(host, turn, *last, elicit.Approved)
-	}
 }
 
 // ask returns the decision about a command, "" if it needs none.
 func (s *session) ask(ctx context.Context, host engine.Host, turn string, a act) elicit.Decision {
 	w, command := s.world, strings.Join(a.Command, " ")
 	s.mu.Lock()
-	unasked := command == "ls" || s.approved[command] || w.faults.free != nil && w.faults.free(s, command)
+	unasked := command == "ls" || s.approved[command]
 	s.mu.Unlock()
 	if unasked {
 		return ""
@@ -210,9 +177,7 @@ func (s *session) ask(ctx context.Context, host engine.Host, turn string, a act)
 		CallID: a.Call, Command: a.Command, Cwd: w.dir, Confinable: true, LeavesSandbox: true,
 	})
 	w.model.Told(a.Call, string(out.Decision))
-	if w.faults.remember != nil {
-		w.faults.remember(s, command, out.Decision)
-	} else if out.Decision == elicit.ApprovedForSession {
+	if out.Decision == elicit.ApprovedForSession {
 		s.mu.Lock()
 		s.approved[command] = true
 		s.mu.Unlock()
@@ -223,19 +188,11 @@ func (s *session) ask(ctx context.Context, host engine.Host, turn string, a act)
 // do runs a command if it may run.
 func (s *session) do(host engine.Host, turn string, a act, d elicit.Decision) string {
 	w := s.world
-	runs := d == "" || d.Approves()
-	if w.faults.run != nil {
-		runs = w.faults.run(runs)
-	}
-	if !runs {
+	if d != "" && !d.Approves() {
 		return a.Call + "=not"
 	}
 	host.Emit(protocol.ExecCommandBegin{CallID: a.Call, Command: a.Command, Cwd: w.dir})
-	if w.faults.perform != nil {
-		w.faults.perform(w, s, turn, a, d == "")
-	} else {
-		w.model.Ran(a.Call, s.id, turn, strings.Join(a.Command, " "), d == "")
-	}
+	w.model.Ran(a.Call, s.id, turn, strings.Join(a.Command, " "), d == "")
 	if !strings.HasSuffix(a.Call, ".1") { // an engine need not report each end
 		host.Emit(protocol.ExecCommandEnd{CallID: a.Call})
 	}
