@@ -164,7 +164,7 @@ func TestBriefIsSeen(t *testing.T) {
 		}
 		return b.String()
 	}
-	for range 800 {
+	for range 200 {
 		e := protocol.ExecApprovalRequest{
 			Command: []string{"bash", "-lc", text() + "END"}, Cwd: "/" + text(), Subject: text(), LeavesSandbox: random.IntN(2) == 0, Reason: text(),
 		}

@@ -254,7 +254,7 @@ func checkExec(t *testing.T, argv []string, cwd, reason string) {
 
 func TestExecProperties(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for range 5000 {
+	for range 1500 {
 		pieces := nasty
 		if r.IntN(2) == 0 {
 			pieces = append(slices.Clone(nasty), hiding...)

@@ -26,7 +26,7 @@ func TestInterruptRightAfterTheMessage(t *testing.T) {
 		}
 		_, id, _ := strings.Cut(servertest.Read(t, end, `"conversationId"`), `"conversationId":"`)
 		id, _, _ = strings.Cut(id, `"`)
-		for range 100 {
+		for range 30 {
 			err := end.Write(t.Context(), [][]byte{
 				fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"sendUserMessage","params":{"conversationId":%q,"items":[]}}`, id),
 				fmt.Appendf(nil, `{"jsonrpc":"2.0","id":2,"method":"interruptConversation","params":{"conversationId":%q}}`, id),

@@ -126,34 +126,3 @@ func TestPatchMessagesHideNothing(t *testing.T) {
 		}
 	}
 }
-
-// TestProtectedFilesAreNamed asks about more files than a question lists. Those that other
-// programs run are named first, with the reason, whatever their number and their names.
-func TestProtectedFilesAreNamed(t *testing.T) {
-	for _, protected := range [][]string{{"/work/src/.vscode/tasks.json"}, {"/work/z/.git/config", "/work/zz/.husky/pre-commit"}, nil} {
-		p := protocol.PatchApprovalRequest{Cwd: "/work", Changes: map[string]protocol.FileChange{}}
-		all := protected == nil
-		for i := len(protected); i < 162; i++ {
-			path := fmt.Sprintf("/work/a%03d.txt", i)
-			if all {
-				path = fmt.Sprintf("/work/.vscode/%03d.json", i)
-				protected = append(protected, path)
-			}
-			p.Changes[path] = protocol.FileChange{Add: &protocol.FileContent{Content: "x"}}
-		}
-		for _, path := range protected {
-			p.Changes[path] = protocol.FileChange{Add: &protocol.FileContent{Content: "x"}}
-		}
-		p.Why = whyOf(&p)
-		message := approval.PatchQuestion(p, "Codex", home()).Message
-		lines := strings.Split(message, "\n")
-		for i, path := range protected {
-			if want := "- add `" + path + "` (+1 -0): other programs run it or obey it"; len(lines) <= i+1 || lines[i+1] != want {
-				t.Fatalf("line %d is not %s:\n%s", i, want, message)
-			}
-		}
-		if more := strings.Contains(message, "\n- and 122 more (162 in all)"); more == all {
-			t.Errorf("%d protected: says how many more: %t", len(protected), more)
-		}
-	}
-}

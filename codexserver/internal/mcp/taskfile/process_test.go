@@ -19,7 +19,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-var kills = flag.Int("kills", nightly.Number(24, 400), "how many servers are killed")
+var kills = flag.Int("kills", nightly.Number(12, 400), "how many servers are killed")
 
 // childHome is the environment variable with the home of the server that TestChild runs.
 const childHome = "TASKFILE_TEST_HOME"

@@ -231,7 +231,7 @@ func unserved(t *testing.T, home string) taskfile.Task {
 // TestAdopt lets many stores take over one task. One does; the others see that it serves the task.
 func TestAdopt(t *testing.T) {
 	home := t.TempDir()
-	for range 20 {
+	for range 6 {
 		task := unserved(t, home)
 		var won atomic.Int32
 		var all sync.WaitGroup
@@ -349,7 +349,7 @@ func TestConcurrent(t *testing.T) {
 func TestFinishThenClose(t *testing.T) {
 	home := t.TempDir()
 	reader := newStore(t, home)
-	for range 25 {
+	for range 10 {
 		s := newStore(t, home)
 		task := create(t, s)
 		done := make(chan struct{})
@@ -377,7 +377,7 @@ func TestFinishThenClose(t *testing.T) {
 func TestCloseWaits(t *testing.T) {
 	home := t.TempDir()
 	reader := newStore(t, home)
-	for range 50 {
+	for range 15 {
 		s := newStore(t, home)
 		task := create(t, s)
 		var changes sync.WaitGroup
@@ -415,7 +415,7 @@ func TestReadersAgree(t *testing.T) {
 	for range 8 {
 		s := newStore(t, home)
 		all.Go(func() {
-			for range 100 {
+			for range 30 {
 				if _, o, err := s.Get(task.ID); err != nil || o != taskfile.Gone {
 					t.Errorf("%v, %v", o, err)
 					return
