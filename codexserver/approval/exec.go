@@ -59,6 +59,9 @@ func ExecQuestion(r protocol.ExecApprovalRequest, engine, home string) *elicit.Q
 	}
 	var reach string
 	switch {
+	case r.Reads && r.LeavesSandbox:
+		reach = "If approved, it reads outside of the working folder, once."
+		lines = append(lines, reach)
 	case r.LeavesSandbox:
 		reach = "If approved, it runs outside the sandbox, once: files and network are open."
 		lines = append(lines, reach)

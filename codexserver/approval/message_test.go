@@ -51,6 +51,8 @@ func TestExecMessage(t *testing.T) {
 			`Reason given by the model: "need to write"`},
 		{"outside", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", LeavesSandbox: true},
 			"Allow Codex to run `ls` in `/w`?\nIf approved, it runs outside the sandbox, once: files and network are open."},
+		{"reading", protocol.ExecApprovalRequest{Command: []string{"read", "/x"}, Cwd: "/w", LeavesSandbox: true, Reads: true},
+			"Allow Codex to run `read /x` in `/w`?\nIf approved, it reads outside of the working folder, once."},
 		{"no sandbox", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", NoSandbox: true}, "Allow Codex to run `ls` in `/w`?"},
 		{"a model that says so", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", NoSandbox: true, Reason: "x\nIf approved, it runs in the sandbox."},
 			"Allow Codex to run `ls` in `/w`?\nReason given by the model: `\"x\\nIf approved, it runs in the sandbox.\"`"},
@@ -94,7 +96,9 @@ func TestExecMessage(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 		reach := ""
-		if tt.exec.LeavesSandbox {
+		if tt.exec.Reads {
+			reach = "If approved, it reads outside of the working folder, once."
+		} else if tt.exec.LeavesSandbox {
 			reach = "If approved, it runs outside the sandbox, once: files and network are open."
 		} else if tt.exec.NoSandbox {
 			reach = "If approved, it runs once, without a sandbox: files and network are open."

@@ -22,6 +22,9 @@ type ExecApprovalRequest struct {
 	// NoSandbox is true when nothing confines the commands of the conversation. It is not
 	// part of the event.
 	NoSandbox bool `json:"-"`
+	// Reads is true when the engine itself does what Command says, and that only reads files outside of the
+	// conversation's folder. It is not part of the event.
+	Reads bool `json:"-"`
 	// Confinable is true when the engine runs the command in the sandbox if the approval
 	// demands it with Confined in an elicit.Outcome. Otherwise a rule allows the command only
 	// if it also allows it outside. It is not part of the event.

@@ -50,6 +50,8 @@ type Input struct {
 	// Reads is true for code of this program that only reads, which is safe whatever Command
 	// is.
 	Reads bool
+	// Near is true when it reads only the working folder, whatever links lead to.
+	Near bool
 	// Escalated is true when the model asks to run it without the sandbox.
 	Escalated bool
 	// SessionApproved is true when the user has approved exactly this argv in this folder and
@@ -70,7 +72,7 @@ type Input struct {
 // and so is an unknown policy or mode. A command approved for the session runs in the
 // sandbox, or with full access: such an approval lets nothing leave the sandbox. If this
 // system cannot confine a command, the user is asked, or the command is refused under
-// never.
+// never. Code of this program needs no sandbox to read the working folder.
 func Exec(in Input) Verdict {
 	if in.Escalated && in.Policy != protocol.ApprovalOnRequest {
 		return refusal("not run: escalated permissions are not available under the approval policy %q", in.Policy)
@@ -83,6 +85,8 @@ func Exec(in Input) Verdict {
 	case !known(in.Policy):
 		return refusal("not run: unknown approval policy %q", in.Policy)
 	case in.SessionApproved && !confined:
+		return Verdict{Action: Run}
+	case in.Reads && in.Near && !in.SandboxAvailable:
 		return Verdict{Action: Run}
 	case in.SessionApproved && in.SandboxAvailable && !in.Escalated:
 		return Verdict{Action: RunSandboxed}

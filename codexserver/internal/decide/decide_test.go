@@ -31,6 +31,10 @@ func TestDecide(t *testing.T) {
 		{"git", decide.Input{Policy: "untrusted", Sandbox: readOnly, Command: git, SandboxAvailable: true}, decide.RunReadOnly},
 		{"git, by the strict rules", decide.Input{Policy: "untrusted", Sandbox: readOnly, Command: git, SandboxAvailable: true, Strict: true}, decide.Ask},
 		{"code of this program that reads", decide.Input{Policy: "untrusted", Sandbox: readOnly, Command: plain, SandboxAvailable: true, Reads: true}, decide.RunReadOnly},
+		{"code that reads the working folder", decide.Input{Policy: "untrusted", Sandbox: readOnly, SandboxAvailable: true, Reads: true, Near: true}, decide.RunReadOnly},
+		{"code that reads the working folder, without a sandbox", decide.Input{Policy: "never", Sandbox: readOnly, Reads: true, Near: true}, decide.Run},
+		{"code that reads elsewhere, without a sandbox", decide.Input{Policy: "untrusted", Sandbox: readOnly, Reads: true}, decide.Ask},
+		{"a command in the working folder, without a sandbox", decide.Input{Policy: "never", Sandbox: readOnly, Command: safe, Near: true}, decide.Refuse},
 	} {
 		if got := decide.Exec(tt.in); got.Action != tt.want || got.Action == decide.Refuse && got.Reason == "" {
 			t.Errorf("%s: %v (%s), want %v", tt.name, got.Action, got.Reason, tt.want)

@@ -67,7 +67,7 @@ func (t *Turn) change(ctx context.Context, call Call, path string, edit func(bef
 	if err != nil {
 		return Result{Output: "rejected: " + err.Error()}, nil
 	}
-	_, look := t.judgeLook()
+	_, look := t.judgeLook(false)
 	shows := look != nil
 	if !shows {
 		// The file is read as for any patch. An answer tells whether it has a text, so it must be

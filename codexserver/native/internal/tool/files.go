@@ -133,8 +133,9 @@ func (t *Turn) near(path string) (string, error) {
 
 // judgeLook decides about a call that only reads, as about a command that is known to be safe. Look runs
 // a function that only reads within the limits of a command. It is nil unless the call may run without a question.
-func (t *Turn) judgeLook() (verdict decide.Verdict, look func(f func() error) error) {
-	verdict, c := t.judge(decide.Input{Reads: true})
+// Near is true for a function that reads nothing outside of the working folder.
+func (t *Turn) judgeLook(near bool) (verdict decide.Verdict, look func(f func() error) error) {
+	verdict, c := t.judge(decide.Input{Reads: true, Near: near})
 	switch {
 	case c != nil:
 		return verdict, c.Read
@@ -146,11 +147,41 @@ func (t *Turn) judgeLook() (verdict decide.Verdict, look func(f func() error) er
 
 func unconfined(f func() error) error { return f() }
 
-// look runs a call that only reads, and asks the user first where a command would need that.
-// argv is what the user sees of the call. An error of f is the answer to the model.
-func (t *Turn) look(ctx context.Context, call Call, argv []string, parsed protocol.ParsedCommand, f func() (string, error)) (Result, error) {
-	verdict, look := t.judgeLook()
+// bound returns the working folder without links, if a path of a call leads into it. Else it is "".
+func (t *Turn) bound(path string) string {
+	work, err := t.box.folder(t.Cwd)
+	path, failed := t.near(path)
+	if err != nil || failed != nil {
+		return ""
+	}
+	follow := func(path string) (string, error) {
+		real, _, err := paths.Follow(path, func(_ string, info fs.FileInfo) error {
+			if info.Mode()&fs.ModeIrregular != 0 { // a junction of Windows, which is no link
+				return errElsewhere
+			}
+			return nil
+		})
+		if errors.Is(err, fs.ErrNotExist) && real != "" {
+			err = nil
+		}
+		return real, err
+	}
+	cwd, err := follow(t.Cwd)
+	real, failed := follow(path)
+	if err != nil || failed != nil || !paths.Below(real, cwd) {
+		return ""
+	}
+	return work.Real
+}
+
+// look runs a call that only reads, and asks the user first where a command would need that, unless path
+// leads into the working folder. Argv is what the user sees of the call. F opens nothing outside of bound,
+// unless that is "". Its error is the answer to the model.
+func (t *Turn) look(ctx context.Context, call Call, path string, argv []string, parsed protocol.ParsedCommand, f func(bound string) (string, error)) (Result, error) {
+	bound := t.bound(path)
+	verdict, look := t.judgeLook(bound != "")
 	if look == nil {
+		bound = ""
 		if verdict.Action != decide.Ask {
 			return Result{Output: t.refuse(protocol.Refused{Command: argv, Reason: verdict.Reason, CallID: call.ID})}, nil
 		}
@@ -158,6 +189,7 @@ func (t *Turn) look(ctx context.Context, call Call, argv []string, parsed protoc
 			CallID: call.ID, Command: argv, Cwd: t.Cwd, Reason: verdict.Reason, FromEngine: true, Once: true,
 			LeavesSandbox: t.SandboxPolicy.Mode != protocol.SandboxDangerFullAccess,
 			NoSandbox:     t.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess,
+			Reads:         true,
 		})
 		if refusal, err := readOutcome("the command was not run", out); err != nil || refusal != "" {
 			return Result{Output: refusal}, err
@@ -173,7 +205,7 @@ func (t *Turn) look(ctx context.Context, call Call, argv []string, parsed protoc
 	t.Host.Emit(protocol.ExecCommandBegin{CallID: call.ID, Command: argv, Cwd: t.Cwd, ParsedCmd: []protocol.ParsedCommand{parsed}})
 	var text string
 	err := look(func() (err error) {
-		text, err = f()
+		text, err = f(bound)
 		return err
 	})
 	end := protocol.ExecCommandEnd{CallID: call.ID}

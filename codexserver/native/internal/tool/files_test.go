@@ -26,36 +26,42 @@ func TestReadMatrix(t *testing.T) {
 		answer   elicit.Decision
 		want     string
 		confined bool
-		inside   bool // the approval is one for the sandbox only
+		inside   bool   // the approval is one for the sandbox only
+		path     string // of the folder that is read
 	}{
-		{"untrusted", "read-only", &fakeSandbox{}, elicit.Denied, "begin, end 0", true, false},
-		{"untrusted", "danger-full-access", &fakeSandbox{}, elicit.Denied, "begin, end 0", true, false},
-		{"on-request", "workspace-write", &fakeSandbox{}, elicit.Denied, "begin, end 0", true, false},
-		{"never", "read-only", &fakeSandbox{}, elicit.Denied, "begin, end 0", true, false},
-		{"on-request", "danger-full-access", &fakeSandbox{}, elicit.Denied, "begin, end 0", false, false},
-		{"on-request", "workspace-write", &fakeSandbox{unread: box.ErrUnavailable}, elicit.Approved, asked, false, false},
-		{"on-request", "workspace-write", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Approved, asked, false, false},
-		{"on-request", "workspace-write", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Denied, "ask: there is no sandbox on this system", false, false},
-		{"untrusted", "danger-full-access", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Approved, asked, false, false},
-		{"on-request", "read-only", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Approved, "ask: there is no sandbox on this system", false, true},
-		{"never", "read-only", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Approved, "refused", false, false},
-		{"never", "read-only", &fakeSandbox{missing: os.ErrInvalid}, elicit.Approved, "refused", false, false},
+		{"untrusted", "read-only", &fakeSandbox{}, elicit.Denied, "begin, end 0", true, false, "."},
+		{"untrusted", "danger-full-access", &fakeSandbox{}, elicit.Denied, "begin, end 0", true, false, "."},
+		{"on-request", "workspace-write", &fakeSandbox{}, elicit.Denied, "begin, end 0", true, false, "."},
+		{"never", "read-only", &fakeSandbox{}, elicit.Denied, "begin, end 0", true, false, "."},
+		{"on-request", "danger-full-access", &fakeSandbox{}, elicit.Denied, "begin, end 0", false, false, "."},
+		{"on-request", "workspace-write", &fakeSandbox{unread: box.ErrUnavailable}, elicit.Approved, asked, false, false, "."},
+		{"on-request", "workspace-write", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Approved, asked, false, false, "../out"},
+		{"on-request", "workspace-write", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Denied, "ask: there is no sandbox on this system", false, false, "../out"},
+		{"untrusted", "danger-full-access", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Approved, asked, false, false, "../out"},
+		{"on-request", "read-only", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Approved, "ask: there is no sandbox on this system", false, true, "../out"},
+		{"never", "read-only", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Approved, "refused", false, false, "../out"},
+		{"never", "read-only", &fakeSandbox{missing: os.ErrInvalid}, elicit.Approved, "refused", false, false, "."},
+		{"never", "read-only", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Denied, "begin, end 0", false, false, "."},
+		{"untrusted", "workspace-write", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Denied, "begin, end 0", false, false, "near"},
+		{"on-request", "workspace-write", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Denied, "ask: there is no sandbox on this system", false, false, "link"},
 	} {
 		for _, call := range []tool.Call{
-			{ID: "c", Name: "read", Arguments: `{"path":"file"}`}, {ID: "c", Name: "list", Arguments: `{}`}, {ID: "c", Name: "search", Arguments: `{"pattern":"o"}`},
+			{ID: "c", Name: "read", Arguments: `{"path":"DIR/file"}`}, {ID: "c", Name: "list", Arguments: `{"path":"DIR"}`}, {ID: "c", Name: "search", Arguments: `{"path":"DIR","pattern":"o"}`},
 		} {
+			call.Arguments = strings.ReplaceAll(call.Arguments, "DIR", tt.path)
 			h := &host{answer: tt.answer, inside: tt.inside}
 			tt.sandbox.host = h
 			tt.sandbox.reads.Store(0)
-			dir := t.TempDir()
-			boxtest.Lay(t, dir, "file=one\n")
+			top := t.TempDir()
+			dir := filepath.Join(top, "work")
+			boxtest.Lay(t, top, "work/file=one\n", "out/file=one\n", "work/link -> ../out", "work/near -> .")
 			turn := turnOf(tool.Options{Environ: environ, FileTools: true, Sandbox: tt.sandbox}, h, dir, tt.policy, tt.mode)
 			res := called(t, turn, call)
 			if h.steps() != tt.want || tt.sandbox.reads.Load() == 2 != tt.confined { // once to try
-				t.Errorf("%s %s %s: steps %q, want %q; confined %d", tt.policy, tt.mode, call.Name, h.steps(), tt.want, tt.sandbox.reads.Load())
+				t.Errorf("%s %s %s %s: steps %q, want %q; confined %d", tt.policy, tt.mode, call.Name, tt.path, h.steps(), tt.want, tt.sandbox.reads.Load())
 			}
 			if shows := strings.Contains(res.Output, "one") || strings.Contains(res.Output, "file\n"); shows != strings.HasSuffix(tt.want, "end 0") || strings.HasPrefix(res.Output, "not run: it may run only in the sandbox") != tt.inside {
-				t.Errorf("%s %s %s: %q", tt.policy, tt.mode, call.Name, res.Output)
+				t.Errorf("%s %s %s %s: %q", tt.policy, tt.mode, call.Name, tt.path, res.Output)
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/search"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -33,8 +34,8 @@ func (t *Turn) list(ctx context.Context, call Call) (Result, error) {
 	if args.Path == "" {
 		args.Path = "."
 	}
-	return t.look(ctx, call, words("list", args.Path, args.Pattern), protocol.ParsedCommand{Type: "list_files", Cmd: "list " + args.Path, Path: &args.Path}, func() (string, error) {
-		root, err := t.openFolder(args.Path)
+	return t.look(ctx, call, args.Path, words("list", args.Path, args.Pattern), protocol.ParsedCommand{Type: "list_files", Cmd: "list " + args.Path, Path: &args.Path}, func(bound string) (string, error) {
+		root, err := t.openFolder(args.Path, bound)
 		if err != nil {
 			return "", err
 		}
@@ -50,8 +51,9 @@ func (t *Turn) list(ctx context.Context, call Call) (Result, error) {
 	})
 }
 
-// openFolder opens a folder without following links that change meanwhile.
-func (t *Turn) openFolder(path string) (*os.Root, error) {
+// openFolder opens a folder without following links that change meanwhile. It fails if the folder lies outside
+// of bound, unless that is "".
+func (t *Turn) openFolder(path, bound string) (*os.Root, error) {
 	if strings.ContainsRune(path, 0) {
 		return nil, &fault{what: fmt.Sprintf("%q is not a path", path)}
 	}
@@ -71,7 +73,7 @@ func (t *Turn) openFolder(path string) (*os.Root, error) {
 	}
 	var root *os.Root
 	if err == nil {
-		root, err = os.OpenRoot(real + string(filepath.Separator) + ".")
+		root, err = openRoot(real, bound)
 	}
 	if err != nil {
 		return nil, &fault{what: fmt.Sprintf("%s cannot be opened: %v", path, err)}
@@ -92,6 +94,23 @@ func (t *Turn) openFolder(path string) (*os.Root, error) {
 		return nil, err
 	}
 	return root, nil
+}
+
+// openRoot opens a folder without links in its path, from bound on unless that is "".
+func openRoot(path, bound string) (*os.Root, error) {
+	if bound == "" {
+		return os.OpenRoot(path + string(filepath.Separator) + ".")
+	}
+	rel, ok := paths.Within(path, bound)
+	if !ok {
+		return nil, errElsewhere
+	}
+	outer, err := os.OpenRoot(bound)
+	if err != nil {
+		return nil, err
+	}
+	defer outer.Close()
+	return outer.OpenRoot(rel)
 }
 
 // entries returns the names in a folder, sorted, those of folders with a slash. More is true

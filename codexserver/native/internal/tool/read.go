@@ -32,8 +32,8 @@ func (t *Turn) read(ctx context.Context, call Call) (Result, error) {
 		return Result{Output: err.Error()}, nil
 	}
 	shown := shownRange(args.First, args.Last)
-	return t.look(ctx, call, words("read", args.Path, shown), protocol.ParsedCommand{Type: "read", Cmd: "read " + args.Path, Name: &args.Path}, func() (string, error) {
-		content, err := t.content(args.Path)
+	return t.look(ctx, call, args.Path, words("read", args.Path, shown), protocol.ParsedCommand{Type: "read", Cmd: "read " + args.Path, Name: &args.Path}, func(bound string) (string, error) {
+		content, err := t.content(args.Path, bound)
 		if err != nil {
 			return "", err
 		}
@@ -52,19 +52,25 @@ func shownRange(first, last *int) string {
 	return strings.TrimSuffix("lines "+shown(first)+"-"+shown(last), "lines -")
 }
 
-// content reads a text file.
-func (t *Turn) content(path string) (content string, err error) {
+// errElsewhere is the error of a path that led into the working folder before.
+var errElsewhere = errors.New("it leads out of the working folder now")
+
+// content reads a text file. It fails if the file lies outside of bound, unless that is "".
+func (t *Turn) content(path, bound string) (content string, err error) {
 	work, err := t.box.folder(t.Cwd)
 	if err != nil {
 		return "", &fault{what: err.Error()}
 	}
-	_, err = patch.Change(path, func(before *string) (string, error) {
+	plan, err := patch.Change(path, func(before *string) (string, error) {
 		if before == nil {
 			return "", t.missing(path)
 		}
 		content = *before
 		return content, isText(path, content)
 	}).Plan(work, t.Cwd)
+	if err == nil && bound != "" && !plan.Within([]string{bound}) {
+		return "", &fault{what: fmt.Sprintf("%s: %v", path, errElsewhere)}
+	}
 	return content, t.explain(path, err)
 }
 

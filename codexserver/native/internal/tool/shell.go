@@ -222,6 +222,7 @@ func (t *Turn) judge(in decide.Input) (decide.Verdict, Confinement) {
 	}
 	c, err := t.confineTo(p, !asks) // no answer may need the sandbox
 	if err == nil && in.Reads {
+		in.Near = false // there is a sandbox, and what it hides is hidden there, too
 		err = c.Read(func() error { return nil })
 	}
 	switch {
