@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -147,6 +148,7 @@ func environmentMessage(now protocol.TurnContext, old *protocol.TurnContext, she
 		}
 		b.WriteString("  </writable_roots>\n")
 	}
+	line(all && runtime.GOOS == "windows", "operating_system", "Windows")
 	line(all && shell != "", "shell", shell)
 	if b.Len() == 0 {
 		return m, false

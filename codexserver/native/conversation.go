@@ -189,11 +189,8 @@ func (e *Engine) openAIKey() (string, error) {
 
 // shell returns the name of the user's shell, for the model; of one that lines run in if it is unknown.
 func (c *conversation) shell() string {
-	if sh := c.engine.getenv("SHELL"); sh != "" {
+	if sh := c.engine.getenv("SHELL"); sh != "" && runtime.GOOS != "windows" { // where Git's bash sets it
 		return filepath.Base(sh)
-	}
-	if runtime.GOOS == "windows" {
-		return ""
 	}
 	return c.box.LineShell()[0]
 }

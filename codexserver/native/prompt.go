@@ -35,7 +35,7 @@ func forShell(text string, shell []string) string {
 	if shell[0] == "bash" {
 		return text
 	}
-	return strings.ReplaceAll(text, `["bash", "-lc", "…"]`, fmt.Sprintf(`[%q, %q, "…"]`, shell[0], shell[1]))
+	return strings.ReplaceAll(text, `["bash", "-lc", "…"]`, `["`+strings.Join(shell, `", "`)+`", "…"]`)
 }
 
 // maxInstructions bounds model_instructions_file, in bytes.

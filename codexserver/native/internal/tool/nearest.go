@@ -35,7 +35,7 @@ func (t *Turn) missing(name string) error {
 
 // names returns the names in a folder for an answer, "" if it cannot be read.
 func (t *Turn) names(dir string) string {
-	root, err := t.openFolder(dir)
+	root, err := t.openFolder(dir, "")
 	if err != nil {
 		return ""
 	}
@@ -70,7 +70,7 @@ func (t *Turn) nearestNames(missing string) (paths []string) {
 		}
 		dir, want = filepath.Dir(dir), filepath.Base(dir)
 	}
-	if root, err := t.openFolder(dir); err == nil {
+	if root, err := t.openFolder(dir, ""); err == nil {
 		names, _, _ := entries(root)
 		root.Close()
 		for _, i := range nearest(want, names) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -27,8 +28,8 @@ import (
 
 // shellDefinition returns the definition of the shell tool.
 func (b *Toolbox) shellDefinition() model.Tool {
-	line := fmt.Sprintf(`[\"%s\",\"%s\",SCRIPT]`, b.line[0], b.line[1])
-	if b.line[0] != "bash" {
+	line := `[\"` + strings.Join(b.line, `\",\"`) + `\",SCRIPT]`
+	if b.line[0] == "sh" {
 		line += ", because there is no bash"
 	}
 	return model.Tool{
@@ -79,14 +80,22 @@ func (c *command) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // LineShell returns the beginning of the list that runs a line.
 func (b *Toolbox) LineShell() []string { return b.line }
 
-// lineShell finds the shell for lines: bash, or sh where there is none in the PATH of commands.
-func lineShell(environ []string) []string {
-	if _, err := run.LookPath("bash", "/", environ); err != nil {
-		if _, err := run.LookPath("sh", "/", environ); err == nil {
-			return []string{"sh", "-c"}
+// lineShell finds the shell for lines, the first that the PATH of commands has. A bash that Windows brings along
+// runs in another system, with other paths. The system is a [runtime.GOOS].
+func lineShell(system string, environ []string) []string {
+	otherwise, shells := []string{"bash", "-lc"}, [][]string{{"bash", "-lc"}, {"sh", "-c"}}
+	if system == "windows" {
+		otherwise = []string{"cmd", "/c"}
+		shells = [][]string{{"pwsh", "-NoProfile", "-Command"}, {"powershell", "-NoProfile", "-Command"}, {"bash", "-lc"}}
+	}
+	for _, shell := range shells {
+		path, err := run.LookPath(shell[0], "/", environ)
+		folder := strings.ToLower(filepath.Base(filepath.Dir(path)))
+		if err == nil && (system != "windows" || shell[0] != "bash" || folder != "system32" && folder != "windowsapps") {
+			return shell
 		}
 	}
-	return []string{"bash", "-lc"}
+	return otherwise
 }
 
 // shellArgumentsOf reads the arguments of either shell tool. A line becomes the list that runs it, before

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -128,7 +129,7 @@ type Toolbox struct {
 
 // New makes a conversation's tools.
 func New(o Options) *Toolbox {
-	return &Toolbox{options: o, line: lineShell(o.Environ), session: map[string]bool{}, folders: map[string]string{}, informed: map[string]bool{}, seen: map[string][32]byte{}}
+	return &Toolbox{options: o, line: lineShell(runtime.GOOS, o.Environ), session: map[string]bool{}, folders: map[string]string{}, informed: map[string]bool{}, seen: map[string][32]byte{}}
 }
 
 // kind is a tool.

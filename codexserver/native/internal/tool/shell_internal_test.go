@@ -1,0 +1,43 @@
+package tool
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestLineShellOfWindows checks which shell runs lines there, and that it is not one of another system.
+func TestLineShellOfWindows(t *testing.T) {
+	for programs, want := range map[string][]string{
+		"ps/pwsh git/bash":                    {"pwsh", "-NoProfile", "-Command"},
+		"System32/bash System32/powershell":   {"powershell", "-NoProfile", "-Command"},
+		"git/bash":                            {"bash", "-lc"},
+		"System32/bash":                       {"cmd", "/c"},
+		"WindowsApps/bash System32/sh git/sh": {"cmd", "/c"},
+		"":                                    {"cmd", "/c"},
+	} {
+		top := t.TempDir()
+		var folders []string
+		for _, program := range strings.Fields(programs) {
+			path := filepath.Join(top, program)
+			if runtime.GOOS == "windows" {
+				path += ".exe"
+			}
+			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, nil, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			folders = append(folders, filepath.Dir(path))
+		}
+		path := "PATH=" + strings.Join(folders, string(filepath.ListSeparator))
+		if diff := cmp.Diff(want, lineShell("windows", []string{path})); diff != "" {
+			t.Errorf("with %q (-want +got):\n%s", programs, diff)
+		}
+	}
+}
