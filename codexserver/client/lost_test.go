@@ -3,14 +3,10 @@ package client_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,14 +17,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/internal/nightly"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
-)
-
-var (
-	manyTasks = flag.Int("tasks", nightly.Number(20, 200), "hand over this `number` of tasks while the server is killed")
-	manyKills = flag.Int("kills", nightly.Number(4, 20), "kill the server this `number` of times")
 )
 
 // killer starts servers in processes of their own, and kills the newest one.
@@ -37,7 +27,6 @@ type killer struct {
 
 	mu     sync.Mutex
 	newest *exec.Cmd
-	starts int
 }
 
 func (k *killer) dial(context.Context) (jsonrpc.Transport, error) {
@@ -49,7 +38,6 @@ func (k *killer) dial(context.Context) (jsonrpc.Transport, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.newest = cmd
-	k.starts++
 	return killed{t}, nil
 }
 
@@ -61,105 +49,11 @@ func (k killed) Close() error {
 	return nil
 }
 
-// kill kills the newest server. It returns false if that was killed before.
-func (k *killer) kill() bool {
+// kill kills the newest server.
+func (k *killer) kill() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.newest == nil {
-		return false
-	}
 	_ = k.newest.Process.Kill()
-	k.newest = nil
-	return true
-}
-
-// effects returns how often each task did what it was to do once.
-func (k *killer) effects(t *testing.T) (each map[string]int, all int) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(k.home, "effects"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		t.Fatal(err)
-	}
-	each = map[string]int{}
-	for line := range strings.Lines(string(text)) {
-		each[strings.TrimSpace(line)]++
-		all++
-	}
-	return each, all
-}
-
-// TestTasksOfAKilledServer hands over tasks while the server is killed again and again. Each task
-// has a result, or an error that says what is known of it, and none runs twice.
-func TestTasksOfAKilledServer(t *testing.T) {
-	t.Parallel()
-	for era, version := range map[string]string{"modern": "", "handshake": mcptypes.ProtocolVersion} {
-		t.Run(era, func(t *testing.T) {
-			t.Parallel()
-			k := &killer{home: t.TempDir()}
-			c := start(t, client.Options{Dial: k.dial, Protocol: version})
-			work := make(chan string)
-			var workers sync.WaitGroup
-			var mu sync.Mutex
-			ended := map[string]string{} // how each task ended
-			for range 4 {
-				workers.Go(func() {
-					for name := range work {
-						how := how(c.Run(t.Context(), client.Task{Prompt: "once " + name}))
-						mu.Lock()
-						ended[name] = how
-						mu.Unlock()
-					}
-				})
-			}
-			killed, handed := make(chan struct{}), make(chan struct{})
-			tasks, stop := 0, killed
-			go func() { // at least so many, and as long as the server is killed
-				defer close(handed)
-				for more := true; more || tasks < *manyTasks; {
-					select {
-					case work <- fmt.Sprint("task-", tasks):
-						tasks++
-					case <-stop:
-						more, stop = false, nil
-					}
-				}
-				close(work)
-				workers.Wait()
-			}()
-			for n, all := 0, 0; n < *manyKills; n++ {
-				for next := all + *manyTasks/(*manyKills+1); all < next; _, all = k.effects(t) {
-					<-time.After(time.Millisecond)
-				}
-				<-time.After(time.Duration(n%4) * 15 * time.Millisecond) // in other states of the tasks
-				for !k.kill() {
-					<-time.After(time.Millisecond)
-				}
-			}
-			close(killed)
-			<-handed
-			each, _ := k.effects(t)
-			counts := map[string]int{}
-			for i := range tasks {
-				name := fmt.Sprint("task-", i)
-				counts[ended[name]]++
-				switch {
-				case each[name] > 1:
-					t.Errorf("%s ran %d times", name, each[name])
-				case ended[name] == "done" && each[name] != 1:
-					t.Errorf("%s is done and did not run", name)
-				case !slices.Contains([]string{"done", "server ended", "lost", "lost thread"}, ended[name]):
-					t.Errorf("%s: %s", name, ended[name])
-				}
-			}
-			if k.starts < *manyKills || k.starts > *manyKills+1 { // no task may be left after the last kill
-				t.Errorf("%d servers for %d kills", k.starts, *manyKills)
-			}
-			if counts["done"] == 0 || counts["done"] == tasks {
-				t.Errorf("how the tasks ended: %v", counts)
-			}
-			t.Log(counts)
-		})
-	}
 }
 
 // how says in a word how a task ended.
@@ -168,12 +62,8 @@ func how(r client.Result, err error) string {
 	switch {
 	case errors.As(err, &lost) && lost.Thread != "":
 		return "lost thread"
-	case errors.As(err, &lost):
-		return "lost"
 	case err != nil:
 		return err.Error()
-	case r.Status == protocol.StatusCompleted && strings.HasPrefix(r.Answer, "did "):
-		return "done"
 	case strings.HasPrefix(r.Answer, "The server ended while this task ran."):
 		return "server ended"
 	}
@@ -212,29 +102,33 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestResumeAfterTheServer asks for a task whose server was killed.
+// TestResumeAfterTheServer asks for a task whose server was killed. A call without a task is lost. Neither is begun
+// again: its question is asked once.
 func TestResumeAfterTheServer(t *testing.T) {
 	t.Parallel() // it waits
-	k := &killer{home: t.TempDir()}
-	asked, killed := make(chan struct{}), make(chan struct{})
-	first := start(t, client.Options{Dial: k.dial, Ask: func(ctx context.Context, _ *client.Question) elicit.Outcome {
-		close(asked)
-		<-killed
-		return elicit.Outcome{Decision: elicit.Approved}
-	}})
-	go func() {
-		defer close(killed)
-		<-asked
-		k.kill()
-	}()
-	var id string
-	r, err := first.Run(t.Context(), client.Task{Prompt: "rm", Watch: client.Watch{Started: func(task string) { id = task }}})
-	if got := how(r, err); got != "server ended" || r.Task != id {
-		t.Fatal(got)
-	}
-	r, err = start(t, client.Options{Dial: k.dial}).Resume(t.Context(), id, client.Watch{})
-	if got := how(r, err); got != "server ended" || r.ThreadID == "" {
-		t.Error(got)
+	for version, want := range map[string]string{"": "server ended", mcptypes.ProtocolVersion: "lost thread"} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			k := &killer{home: t.TempDir()}
+			var questions atomic.Int32
+			first := start(t, client.Options{Dial: k.dial, Protocol: version, Ask: func(ctx context.Context, _ *client.Question) elicit.Outcome {
+				questions.Add(1)
+				k.kill()
+				return elicit.Outcome{Decision: elicit.Approved}
+			}})
+			var id string
+			r, err := first.Run(t.Context(), client.Task{Prompt: "rm", Watch: client.Watch{Started: func(task string) { id = task }}})
+			if got := how(r, err); got != want || r.Task != id || questions.Load() != 1 {
+				t.Fatalf("%s, after %d questions", got, questions.Load())
+			}
+			if id == "" {
+				return
+			}
+			r, err = start(t, client.Options{Dial: k.dial}).Resume(t.Context(), id, client.Watch{})
+			if got := how(r, err); got != want || r.ThreadID == "" {
+				t.Error(got)
+			}
+		})
 	}
 }
 

@@ -10,15 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/client"
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/memdir"
@@ -36,7 +33,7 @@ func TestMain(m *testing.M) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := newServer(home, script(home)).Serve(ctx, jsonrpc.Stdio()); err != nil {
+	if err := newServer(home).Serve(ctx, jsonrpc.Stdio()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -45,36 +42,11 @@ func TestMain(m *testing.M) {
 // grace is how long a call of a test's server runs before it becomes a task.
 const grace = 10 * time.Millisecond
 
-func newServer(home string, turn engine.TurnFunc) *codexserver.Server {
-	return codexserver.New(turn, &codexserver.Options{
+func newServer(home string) *codexserver.Server {
+	return codexserver.New(servertest.Script(), &codexserver.Options{
 		Home: home, Changes: codexserver.ChangeOptions{Off: true}, Tasks: codexserver.TaskOptions{Grace: grace},
 		Approvals: elicit.Options{OnUnsupported: elicit.PolicyDeny}, // over HTTP a question would wait for another client
 	})
-}
-
-// script is [servertest.Script], except that a prompt that begins with "once " adds the rest as a
-// line to a file, says so, and takes a while.
-func script(home string) engine.TurnFunc {
-	others := servertest.Script()
-	return func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
-		text := protocol.TextOf(in)
-		if len(text) < 5 || text[:5] != "once " {
-			return others(ctx, host, in)
-		}
-		f, err := os.OpenFile(filepath.Join(home, "effects"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-		if err == nil {
-			_, err = f.WriteString(text[5:] + "\n")
-		}
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		if err := servertest.Wait(ctx, 60*time.Millisecond); err != nil {
-			return err
-		}
-		host.Emit(protocol.AgentMessage{Message: "did " + text[5:]})
-		return nil
-	}
 }
 
 // places are the ways to start a server.
@@ -82,7 +54,7 @@ func places() map[string]func(t *testing.T, o client.Options) client.Options {
 	return map[string]func(t *testing.T, o client.Options) client.Options{
 		"in-process": func(t *testing.T, o client.Options) client.Options {
 			home := t.TempDir()
-			o.Server = newServer(home, script(home))
+			o.Server = newServer(home)
 			return o
 		},
 		"child": func(t *testing.T, o client.Options) client.Options {
@@ -100,7 +72,7 @@ func places() map[string]func(t *testing.T, o client.Options) client.Options {
 // serveHTTP serves the script over HTTP until the end of the test, or until the server is closed.
 func serveHTTP(t *testing.T, home string) *httptest.Server {
 	t.Helper()
-	h, err := streamable.New(newServer(home, script(home)), &streamable.Options{Authenticate: func(r *http.Request) (string, error) {
+	h, err := streamable.New(newServer(home), &streamable.Options{Authenticate: func(r *http.Request) (string, error) {
 		if r.Header.Get("Authorization") != "Bearer secret" {
 			return "", errors.New("no token")
 		}

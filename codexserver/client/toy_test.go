@@ -336,7 +336,7 @@ func TestQuestionAfterEvents(t *testing.T) {
 	for _, version := range []string{"", mcptypes.ProtocolVersion} {
 		synctest.Test(t, func(t *testing.T) {
 			var seen []string
-			c := start(t, client.Options{Server: newServer("", script("")), Protocol: version, Ask: func(context.Context, *client.Question) elicit.Outcome {
+			c := start(t, client.Options{Server: newServer(""), Protocol: version, Ask: func(context.Context, *client.Question) elicit.Outcome {
 				seen = append(seen, "question")
 				return elicit.Outcome{Decision: elicit.Approved}
 			}})
