@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
@@ -36,15 +36,7 @@ func operated(t *testing.T) *service {
 		{ID: "P3", Name: "a", Capacity: 3, Draining: true, Version: "1.2.3"},
 		{ID: "P1", Name: "b", Capacity: 1, Version: "1.2.2"},
 	} {
-		h := s.leases.NewHolder(lease.HolderOptions{ID: n.ID, Describe: func() placement.Node { return n }, Lost: func(string) {}, Logger: slog.New(slog.DiscardHandler)})
-		t.Cleanup(func() {
-			if err := h.Close(context.Background()); err != nil {
-				t.Error(err)
-			}
-		})
-		if err := h.Join(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		h := clustertest.Hold(t, s.leases, lease.HolderOptions{ID: n.ID, Describe: func() placement.Node { return n }})
 		if user := map[string]string{"P1": "bob", "P2": "ann"}[n.ID]; user != "" {
 			if _, err := h.Take(t.Context(), user); err != nil {
 				t.Fatal(err)

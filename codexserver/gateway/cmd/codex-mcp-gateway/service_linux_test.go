@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
@@ -19,8 +19,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // ownProcess runs gateways in the process of the test, with a NATS server.
@@ -34,7 +32,7 @@ type ownProcess struct {
 func newOwnProcess(t *testing.T) *ownProcess {
 	t.Helper()
 	enclosuretest.Need(t)
-	o := &ownProcess{nats: natstest.Start(t, server.Options{JetStream: true}), top: boxtest.Outside(t)}
+	o := &ownProcess{nats: clustertest.Start(t, server.Options{JetStream: true}), top: boxtest.Outside(t)}
 	const unused = "/bin/true" // no worker starts, but the gateway tries the program
 	program, err := os.ReadFile(unused)
 	if err != nil {
@@ -48,15 +46,7 @@ func newOwnProcess(t *testing.T) *ownProcess {
 	p.serves()
 	stop()
 	p.wait()
-	conn, err := nats.Connect("", nats.InProcessServer(o.nats))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, js := clustertest.Connect(t, o.nats)
 	bucket, err := js.KeyValue(t.Context(), placement.Bucket)
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/internal/shellword"
 	"github.com/google/go-cmp/cmp"
@@ -103,7 +103,7 @@ func secureNATS(t *testing.T) (nats *server.Server, port int, secrets, seed stri
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(text)
-	nats = natstest.Start(t, server.Options{
+	nats = clustertest.Start(t, server.Options{
 		JetStream: true, TLS: true, TLSVerify: true, TLSTimeout: 5,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12},
 	})
@@ -112,7 +112,7 @@ func secureNATS(t *testing.T) (nats *server.Server, port int, secrets, seed stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	seed = natstest.Credentials(t, creds, account, time.Time{}) // which this server does not ask for
+	seed = clustertest.Credentials(t, creds, account, time.Time{}) // which this server does not ask for
 	if err := os.Symlink(creds, creds+".link"); err != nil {
 		t.Fatal(err)
 	}

@@ -11,13 +11,10 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 )
-
-// patience bounds each wait. Only a failing test reaches it.
-const patience = time.Minute
 
 func connect(t *testing.T, o broker.Options) *broker.Broker {
 	t.Helper()
@@ -142,7 +139,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("the value: %v", err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
 	defer cancel()
 	for _, o.TTL = range []time.Duration{time.Minute - 1, time.Minute + 1} {
 		if _, err := b.Open(ctx, o); err == nil || !strings.Contains(err.Error(), "nats.lease must be the same") || ctx.Err() != nil {
@@ -154,9 +151,9 @@ func TestOpen(t *testing.T) {
 // TestReplicas opens buckets with other numbers of replicas than they have. In a cluster a new bucket
 // has three, on a server alone one.
 func TestReplicas(t *testing.T) {
-	all := natstest.Cluster(t)
+	all := clustertest.Cluster(t)
 	cluster := connect(t, broker.Options{URL: all[0].ClientURL()})
-	alone := connect(t, broker.Options{URL: natstest.Start(t, server.Options{JetStream: true}).ClientURL()})
+	alone := connect(t, broker.Options{URL: clustertest.Start(t, server.Options{JetStream: true}).ClientURL()})
 	for _, tt := range []struct {
 		at           *broker.Broker
 		name         string
@@ -172,7 +169,7 @@ func TestReplicas(t *testing.T) {
 		{alone, "usual", 0, 0, 1, ""},
 		{alone, "said", 1, 1, 1, ""},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
 		_, err := tt.at.Open(ctx, broker.Bucket{Name: tt.name, MaxValue: 100, Replicas: tt.made})
 		if err != nil {
 			t.Fatal(err)
@@ -191,7 +188,7 @@ func TestReplicas(t *testing.T) {
 
 // TestOpenWaits checks that a bucket is opened when NATS can do it, and not later than its context.
 func TestOpenWaits(t *testing.T) {
-	s := natstest.Start(t, server.Options{})
+	s := clustertest.Start(t, server.Options{})
 	b := connect(t, broker.Options{URL: s.ClientURL(), Name: "test"})
 	if b.Embedded() {
 		t.Error("the server is in this process")
@@ -202,7 +199,7 @@ func TestOpenWaits(t *testing.T) {
 		t.Errorf("without JetStream: %v", err)
 	}
 	opened := make(chan error, 1)
-	ctx, stop := context.WithTimeout(t.Context(), patience)
+	ctx, stop := context.WithTimeout(t.Context(), clustertest.Patience)
 	defer stop()
 	go func() {
 		_, err := b.Open(ctx, broker.Bucket{Name: "leases", Replicas: 1})

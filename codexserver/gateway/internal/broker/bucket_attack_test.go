@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 )
 
@@ -23,11 +23,8 @@ func TestBucketAgain(t *testing.T) {
 	defer b.Close()
 	last := uint64(0)
 	for _, ttl := range []time.Duration{time.Minute, time.Minute, time.Hour} {
-		_, leases, _ := natstest.Buckets(t, b, ttl)
-		h := leases.NewHolder(lease.HolderOptions{ID: "a", Describe: func() placement.Node { return placement.Node{} }, Lost: func(string) {}, Logger: log})
-		if err := h.Join(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		_, leases, _ := clustertest.Buckets(t, b, ttl)
+		h := clustertest.Hold(t, leases, lease.HolderOptions{ID: "a"})
 		for range 5 {
 			got, err := h.Take(t.Context(), "ann")
 			if err != nil {

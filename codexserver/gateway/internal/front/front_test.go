@@ -15,20 +15,16 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/front"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/linktest"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 )
-
-// patience bounds each wait. Only a failing test reaches it.
-const patience = time.Minute
 
 // ttl is how long a node lasts.
 const ttl = 30 * time.Second
@@ -54,9 +50,9 @@ func start(t *testing.T) *service { return startWith(t, nil) }
 // startWith is start with a node in the process of the front.
 func startWith(t *testing.T, local *fakeNode) *service {
 	t.Helper()
-	b := natstest.Embedded(t)
-	s := &service{t: t, broker: b, files: linktest.Certificates(t)}
-	_, s.leases, s.nodes = natstest.Buckets(t, b, ttl)
+	b := clustertest.Embedded(t)
+	s := &service{t: t, broker: b, files: clustertest.Certificates(t)}
+	_, s.leases, s.nodes = clustertest.Buckets(t, b, ttl)
 	var inside *link.Server
 	if local != nil {
 		local.s, local.server = s, link.NewServer(local, slog.New(slog.DiscardHandler))
@@ -119,7 +115,7 @@ func (s *service) join(name string) *fakeNode {
 	s.t.Helper()
 	n := &fakeNode{s: s, name: name}
 	n.server = link.NewServer(n, slog.New(slog.DiscardHandler))
-	l, address := linktest.Listen(s.t)
+	l, address := clustertest.Listen(s.t)
 	n.server.Listen(l, s.files)
 	s.add(n, address)
 	return n
@@ -128,24 +124,14 @@ func (s *service) join(name string) *fakeNode {
 // add publishes a node, which has a server.
 func (s *service) add(n *fakeNode, address string) {
 	s.t.Helper()
-	name := n.name
-	n.holder = s.leases.NewHolder(lease.HolderOptions{
-		ID: n.server.ID(), Describe: func() placement.Node {
-			return placement.Node{Name: name, Address: address}
-		}, Lost: func(string) {}, Logger: slog.New(slog.DiscardHandler),
-	})
 	if _, err := s.broker.Conn.Subscribe("codexmcp.node."+n.server.ID()+".take", n.take); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := n.holder.Join(s.t.Context()); err != nil {
-		s.t.Fatal(err)
-	}
+	name := n.name
+	n.holder = clustertest.Hold(s.t, s.leases, lease.HolderOptions{ID: n.server.ID(), Describe: func() placement.Node { return placement.Node{Name: name, Address: address} }})
 	s.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), clustertest.Patience)
 		defer cancel()
-		if err := n.holder.Close(ctx); err != nil {
-			s.t.Error(err)
-		}
 		if err := n.server.Close(ctx); err != nil {
 			s.t.Error(err)
 		}
@@ -263,7 +249,7 @@ func (s *service) request(ctx context.Context, method, token, path, body string)
 
 func (s *service) send(method, token, path, body string) answer {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), clustertest.Patience)
 	defer cancel()
 	r := s.request(ctx, method, token, path, body)
 	got, err := http.DefaultClient.Do(r)
@@ -458,7 +444,7 @@ func TestNoNode(t *testing.T) {
 	if got.Header.Get("Retry-After") == "" {
 		t.Error("the client does not learn when to send it again")
 	}
-	if took := time.Since(began); took > patience/2 { // far above what it needs, far below a minute
+	if took := time.Since(began); took > clustertest.Patience/2 { // far above what it needs, far below a minute
 		t.Errorf("it took %v", took)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/google/go-cmp/cmp"
 )
@@ -54,7 +55,7 @@ func TestReload(t *testing.T) {
 	n.set(func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	silent := make(chan answer, 1)
 	go func() { silent <- s.send(http.MethodPost, "bob", "", "{}") }()
-	until(t, func() bool { served, _ := n.count(); return served == 5 })
+	clustertest.Until(t, "the nodes are not asked", func() bool { served, _ := n.count(); return served == 5 })
 	gone := "ann:codex:read"
 	s.revoked.Store(&gone)
 	s.front.Reload(t.Context(), map[string]settings.Principal{"ann": {}, "eve": {}})
@@ -64,7 +65,7 @@ func TestReload(t *testing.T) {
 			if err == nil || err == io.EOF {
 				t.Errorf("%s: the answer ends as if it were whole: %v", name, err)
 			}
-		case <-time.After(patience):
+		case <-time.After(clustertest.Patience):
 			t.Fatalf("%s: the request goes on", name)
 		}
 	}
@@ -99,15 +100,5 @@ func TestReloadMeanwhile(t *testing.T) {
 	s.admitting = nil
 	if diff := cmp.Diff(200, s.send(http.MethodPost, "ann:codex:read", "", "{}").Status); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// until waits for a condition.
-func until(t *testing.T, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); <-time.After(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it does not happen")
-		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
 	"github.com/nats-io/nats-server/v2/server"
@@ -34,20 +34,12 @@ func TestStore(t *testing.T) {
 // one starts a server.
 func one(t testing.TB) *server.Server {
 	t.Helper()
-	return natstest.Start(t, server.Options{DontListen: true, NoSystemAccount: true, JetStream: true})
+	return clustertest.Start(t, server.Options{DontListen: true, NoSystemAccount: true, JetStream: true})
 }
 
 func connect(t testing.TB, s *server.Server) jetstream.JetStream {
 	t.Helper()
-	conn, err := nats.Connect("", nats.InProcessServer(s), nats.MaxReconnects(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, js := clustertest.Connect(t, s)
 	return js
 }
 
@@ -132,7 +124,7 @@ func messages(t *testing.T, js jetstream.JetStream) uint64 {
 
 // TestFull fills a server. Writes fail with the reason, and what is there stays.
 func TestFull(t *testing.T) {
-	s := open(t, connect(t, natstest.Start(t, server.Options{DontListen: true, NoSystemAccount: true, JetStream: true, JetStreamMaxStore: 1 << 20})), jetstore.Options{Epoch: 1})
+	s := open(t, connect(t, clustertest.Start(t, server.Options{DontListen: true, NoSystemAccount: true, JetStream: true, JetStreamMaxStore: 1 << 20})), jetstore.Options{Epoch: 1})
 	var size int64
 	block := make([]byte, 100<<10)
 	for {
@@ -180,7 +172,7 @@ func TestLongLog(t *testing.T) {
 // acknowledged is there, what a fenced writer writes is not. A writer that wants fewer replicas lowers
 // nothing.
 func TestCluster(t *testing.T) {
-	servers := natstest.Cluster(t)
+	servers := clustertest.Cluster(t)
 	js := connect(t, servers[0])
 	first := open(t, js, jetstore.Options{Epoch: 1, Replicas: 3})
 	var want []byte

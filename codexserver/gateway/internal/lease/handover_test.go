@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 )
 
@@ -38,7 +39,7 @@ func TestHandOver(t *testing.T) {
 					return tt.may
 				})
 			}()
-			until(t, "requests are still admitted", func() bool {
+			clustertest.Until(t, "requests are still admitted", func() bool {
 				_, release, err := a.Hold(t.Context(), "ann", l.Epoch)
 				if err == nil {
 					release()

@@ -4,24 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
-
-// patience bounds each wait. Only a failing test reaches it.
-const patience = 20 * time.Second
 
 const (
 	// ttl is that of the tests: the shortest that is sensible.
@@ -35,7 +31,7 @@ const (
 // start starts a NATS server.
 func start(t *testing.T) *server.Server {
 	t.Helper()
-	return natstest.Start(t, server.Options{DontListen: true, JetStream: true})
+	return clustertest.Start(t, server.Options{DontListen: true, JetStream: true})
 }
 
 // node is a node with a connection of its own. A user's worker is a number in running.
@@ -51,14 +47,7 @@ type node struct {
 
 func join(t *testing.T, s *server.Server, id string, ttl time.Duration, stop func(user string)) *node {
 	t.Helper()
-	conn, err := nats.Connect("", nats.InProcessServer(s))
-	if err != nil {
-		t.Fatal(err)
-	}
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn, js := clustertest.Connect(t, s)
 	users, err := js.CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: lease.Bucket, LimitMarkerTTL: time.Second, Storage: jetstream.MemoryStorage})
 	if err != nil {
 		t.Fatal(err)
@@ -70,8 +59,7 @@ func join(t *testing.T, s *server.Server, id string, ttl time.Duration, stop fun
 	n := &node{id: id, users: users, nodes: nodes, conn: conn, lost: make(chan string, 64), clock: &atomic.Int64{}}
 	n.leases = lease.New(users, placement.New(nodes), ttl)
 	begin := time.Now()
-	t.Cleanup(conn.Close)
-	n.Holder = hold(t, n.leases, lease.HolderOptions{
+	n.Holder = clustertest.Hold(t, n.leases, lease.HolderOptions{
 		ID: id, Clock: func() time.Duration { return time.Since(begin) + time.Duration(n.clock.Load()) },
 		Lost: func(user string) {
 			if stop != nil {
@@ -83,49 +71,19 @@ func join(t *testing.T, s *server.Server, id string, ttl time.Duration, stop fun
 	return n
 }
 
-// hold returns a holder that has joined, and says of itself that it has its id as its name.
-func hold(t *testing.T, leases *lease.Leases, o lease.HolderOptions) *lease.Holder {
-	t.Helper()
-	o.Describe = func() placement.Node { return placement.Node{Name: o.ID, Address: o.ID + ":1"} }
-	o.Logger = slog.New(slog.DiscardHandler)
-	if o.Lost == nil {
-		o.Lost = func(string) {}
-	}
-	h := leases.NewHolder(o)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		_ = h.Close(ctx) // fails where the test has closed the connection
-	})
-	if err := h.Join(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return h
-}
-
-// until waits for a condition.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); <-time.After(ttl / 100) {
-		if time.Now().After(deadline) {
-			t.Fatal(what)
-		}
-	}
-}
-
 // loses waits until the node has stopped the worker of a user.
 func (n *node) loses(t *testing.T) {
 	t.Helper()
 	select {
 	case <-n.lost:
-	case <-time.After(patience):
+	case <-time.After(clustertest.Patience):
 		t.Fatal("the node goes on")
 	}
 }
 
 func (n *node) take(t *testing.T, user string) lease.Lease {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
 	defer cancel()
 	got, err := n.Take(ctx, user)
 	if err != nil {
@@ -213,7 +171,7 @@ func TestTake(t *testing.T) {
 func TestCapacity(t *testing.T) {
 	a := join(t, start(t), "a", forever, nil)
 	const users, place = 30, 3
-	h := hold(t, a.leases, lease.HolderOptions{ID: "b", Capacity: func() int { return place }})
+	h := clustertest.Hold(t, a.leases, lease.HolderOptions{ID: "b", Capacity: func() int { return place }})
 	var taking sync.WaitGroup
 	for i := range users {
 		taking.Go(func() {
@@ -255,7 +213,7 @@ func (e ending) Create(ctx context.Context, key string, value []byte, o ...jetst
 func TestTakeAtTheEnd(t *testing.T) {
 	var h *lease.Holder
 	a := join(t, start(t), "a", ttl, nil)
-	h = hold(t, lease.New(ending{a.users, func() {
+	h = clustertest.Hold(t, lease.New(ending{a.users, func() {
 		if err := h.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -272,7 +230,7 @@ func TestRelease(t *testing.T) {
 	ended := make(chan struct{})
 	n := join(t, start(t), "a", forever, func(string) { <-ended })
 	first := n.take(t, "ann")
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
 	defer cancel()
 	request, left := context.WithCancel(ctx)
 	held, release, err := n.Hold(request, "ann", first.Epoch)
@@ -364,7 +322,7 @@ func TestNeverTwo(t *testing.T) {
 				}
 			}
 			var got lease.Lease
-			until(t, "the other node never gets it", func() bool { got = b.take(t, "ann"); return got.ID == "b" })
+			clustertest.Until(t, "the other node never gets it", func() bool { got = b.take(t, "ann"); return got.ID == "b" })
 			if got.Epoch <= first.Epoch {
 				t.Errorf("the epoch %d follows %d", got.Epoch, first.Epoch)
 			}
@@ -411,7 +369,7 @@ func TestManyUsers(t *testing.T) {
 	for range users {
 		<-a.lost
 	}
-	until(t, "the node does not join again", func() bool { return a.term(t) != before })
+	clustertest.Until(t, "the node does not join again", func() bool { return a.term(t) != before })
 	for i := range users {
 		if got := b.take(t, fmt.Sprint("user-", i)); got.ID != "b" {
 			t.Fatalf("%+v", got)

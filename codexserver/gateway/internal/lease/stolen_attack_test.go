@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/nats-io/nats.go/jetstream"
@@ -70,7 +71,7 @@ func TestStolen(t *testing.T) {
 				}
 			}
 			var got lease.Lease
-			until(t, "nobody gets the lease", func() bool { got, err = b.Take(t.Context(), "ann"); return err == nil && got.ID == "b" })
+			clustertest.Until(t, "nobody gets the lease", func() bool { got, err = b.Take(t.Context(), "ann"); return err == nil && got.ID == "b" })
 			if got.Epoch <= first.Epoch {
 				t.Errorf("the epoch %d follows %d", got.Epoch, first.Epoch)
 			}
@@ -123,7 +124,7 @@ func TestEntryStolen(t *testing.T) {
 			}
 			a.loses(t)
 			var again lease.Lease
-			until(t, "the node does not join again", func() bool {
+			clustertest.Until(t, "the node does not join again", func() bool {
 				ctx, cancel := context.WithTimeout(t.Context(), ttl)
 				defer cancel()
 				again, err = a.Take(ctx, "bob")
@@ -151,7 +152,7 @@ func TestBehind(t *testing.T) {
 	s := start(t)
 	a, b := join(t, s, "a", long, nil), join(t, s, "b", long, nil)
 	first := a.take(t, "ann")
-	h := hold(t, lease.New(b.users, placement.New(behind{b.nodes}), long), lease.HolderOptions{ID: "c"})
+	h := clustertest.Hold(t, lease.New(b.users, placement.New(behind{b.nodes}), long), lease.HolderOptions{ID: "c"})
 	if got, err := h.Take(t.Context(), "ann"); err == nil {
 		t.Errorf("taken: %+v", got)
 	}
@@ -175,14 +176,14 @@ func (d deaf) Create(ctx context.Context, key string, value []byte, o ...jetstre
 func TestLostAnswer(t *testing.T) {
 	s := start(t)
 	b := join(t, s, "b", long, nil)
-	h := hold(t, lease.New(deaf{b.users}, placement.New(b.nodes), long), lease.HolderOptions{ID: "c"})
+	h := clustertest.Hold(t, lease.New(deaf{b.users}, placement.New(b.nodes), long), lease.HolderOptions{ID: "c"})
 	if _, err := h.Take(t.Context(), "ann"); !errors.Is(err, errDeaf) {
 		t.Fatal(err)
 	}
 	if got := b.take(t, "ann"); got.ID != "c" {
 		t.Fatalf("the lease is %+v", got)
 	}
-	until(t, "the other node never gets the user", func() bool { return b.take(t, "ann").ID == "b" })
+	clustertest.Until(t, "the other node never gets the user", func() bool { return b.take(t, "ann").ID == "b" })
 	if len(h.Users()) > 0 {
 		t.Errorf("the node has %q", h.Users())
 	}
@@ -261,7 +262,7 @@ func TestFullBucket(t *testing.T) {
 		}
 	}
 	full(lease.Bucket)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
 	defer cancel()
 	var answer *jetstream.APIError
 	if got, err := a.Take(ctx, "bob"); !errors.As(err, &answer) || !strings.Contains(err.Error(), "bob") {

@@ -11,20 +11,16 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/linktest"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 )
-
-// patience bounds each wait. Only a failing test reaches it.
-const patience = time.Minute
 
 // node is a handler with the leases of all users, in the epoch 7.
 type node struct {
@@ -50,99 +46,89 @@ func (n *node) Serve(w http.ResponseWriter, r *http.Request, h link.Head) {
 	n.handle(w, r)
 }
 
-// pair is a node and a front that connects to it.
+// pair is a node and a front that sends it requests of ann.
 type pair struct {
+	*clustertest.Front
 	t       *testing.T
 	node    *node
 	server  *link.Server
-	client  *link.Client
 	files   link.Certificates
 	address string
-	err     error            // of the latest request
-	front   *httptest.Server // sends each request to the node, as ann
 }
 
 func newPair(t *testing.T, handle http.HandlerFunc) *pair {
 	t.Helper()
-	return pairOf(t, &node{handle: handle}, linktest.Certificates(t), link.Certificates{})
+	files := clustertest.Certificates(t)
+	return pairOf(t, &node{handle: handle}, files, files)
 }
 
-// pairOf returns a pair with these files. The front has those of the node if it has none.
+// pairOf returns a pair with files of the node and of the front.
 func pairOf(t *testing.T, n *node, files, others link.Certificates) *pair {
 	t.Helper()
-	log := slog.New(slog.DiscardHandler)
-	p := &pair{t: t, node: n, server: link.NewServer(n, log), files: files}
-	l, address := linktest.Listen(t)
+	p := &pair{t: t, node: n, server: link.NewServer(n, slog.New(slog.DiscardHandler)), files: files}
+	l, address := clustertest.Listen(t)
 	p.address = address
 	p.server.Listen(l, files)
-	if others == (link.Certificates{}) {
-		others = files
-	}
-	p.client = link.NewClient(others, log)
-	p.front = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		epoch := uint64(7)
-		if r.URL.Path == "/old" {
-			epoch = 6
-		}
-		r.GetBody = nil
-		if p.err = p.client.Do(w, r, p.address, link.Head{Node: p.server.ID(), Epoch: epoch, User: mcphttp.Principal{Name: "ann", Scopes: []mcphttp.Scope{}}}); p.err != nil {
-			w.WriteHeader(http.StatusTeapot)
-		}
-	}))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		p.front.Close()
-		p.client.Close()
 		if err := p.server.Close(ctx); err != nil {
 			t.Error(err)
 		}
 	})
+	p.Front = clustertest.NewFront(t, others)
 	return p
 }
 
-// send sends a request with headers, and returns its answer.
-func (p *pair) send(path, body string, h http.Header) (*http.Response, string) {
+// begin sends a request with the epoch 7, and with the headers. The caller closes the body of the answer.
+func (p *pair) begin(ctx context.Context, path, body string, h http.Header) (*http.Response, error) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.front.URL+path, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+path, strings.NewReader(body))
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	maps.Copy(r.Header, h)
-	answer, err := http.DefaultTransport.RoundTrip(r)
+	epoch := uint64(7)
+	if path == "/old" {
+		epoch--
+	}
+	return p.Send(r, p.address, link.Head{Node: p.server.ID(), Epoch: epoch, User: mcphttp.Principal{Name: "ann", Scopes: []mcphttp.Scope{}}})
+}
+
+// send sends a request, and returns its answer, or an answer without a status.
+func (p *pair) send(path, body string, h http.Header) (*http.Response, string, error) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), clustertest.Patience)
+	defer cancel()
+	answer, err := p.begin(ctx, path, body, h)
 	if err != nil {
-		p.t.Fatal(err)
+		return &http.Response{}, "", err
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return answer, string(text)
+	return answer, string(text), err
 }
 
 // TestPeers checks whom a front and a node talk to.
 func TestPeers(t *testing.T) {
-	a, other := linktest.New(t), linktest.New(t)
+	a, other := clustertest.NewAuthority(t), clustertest.NewAuthority(t)
 	about := func(names ...string) *x509.Certificate { return &x509.Certificate{DNSNames: names} }
-	own, foreign := a.Issue(about(linktest.Service)), other.Issue(about(linktest.Service))
+	own, foreign := a.Issue(about(clustertest.Service)), other.Issue(about(clustertest.Service))
 	for name, tt := range map[string]struct {
 		files link.Certificates
 		bad   string // what Check says; "" if nothing
 		ok    bool
 	}{
 		"a gateway":                      {own, "", true},
-		"another key of the service":     {a.Issue(about(linktest.Service, "m1.example.com")), "", true},
+		"another key of the service":     {a.Issue(about(clustertest.Service, "m1.example.com")), "", true},
 		"a NATS server":                  {a.Issue(about("m1.example.com")), "", false},
-		"the name of the service second": {a.Issue(about("m1.example.com", linktest.Service)), "", false},
+		"the name of the service second": {a.Issue(about("m1.example.com", clustertest.Service)), "", false},
 		"no name":                        {a.Issue(&x509.Certificate{}), "no DNS name", false},
 		"another authority":              {foreign, "", false},
 		"another authority, trusts ours": {link.Certificates{CA: own.CA, Cert: foreign.Cert, Key: foreign.Key}, "would refuse it", false},
-		"no longer valid":                {a.Issue(&x509.Certificate{DNSNames: []string{linktest.Service}, NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(-time.Hour)}), "would refuse it", false},
-		"only for servers":               {a.Issue(&x509.Certificate{DNSNames: []string{linktest.Service}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}), "would refuse it", false},
-		"only for clients":               {a.Issue(&x509.Certificate{DNSNames: []string{linktest.Service}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}), "would refuse it", false},
+		"no longer valid":                {a.Issue(&x509.Certificate{DNSNames: []string{clustertest.Service}, NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(-time.Hour)}), "would refuse it", false},
+		"only for servers":               {a.Issue(&x509.Certificate{DNSNames: []string{clustertest.Service}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}), "would refuse it", false},
+		"only for clients":               {a.Issue(&x509.Certificate{DNSNames: []string{clustertest.Service}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}), "would refuse it", false},
 		"another's key":                  {link.Certificates{CA: own.CA, Cert: own.Cert, Key: foreign.Key}, "link.cert, link.key: ", false},
 		"no files":                       {link.Certificates{}, "missing", false},
 		"no authority":                   {link.Certificates{CA: own.Key, Cert: own.Cert, Key: own.Key}, "link.ca: ", false},
@@ -157,9 +143,9 @@ func TestPeers(t *testing.T) {
 			for _, files := range [][2]link.Certificates{{own, tt.files}, {tt.files, own}} {
 				var carried atomic.Int32
 				p := pairOf(t, &node{handle: func(http.ResponseWriter, *http.Request) { carried.Add(1) }}, files[0], files[1])
-				answer, _ := p.send("/mcp", "", nil)
+				answer, _, err := p.send("/mcp", "", nil)
 				if got := carried.Load() > 0; got != tt.ok || got != (answer.StatusCode == 200) {
-					t.Errorf("carried out: %t, %v, %v", got, answer.StatusCode, p.err)
+					t.Errorf("carried out: %t, %v, %v", got, answer.StatusCode, err)
 				}
 			}
 		})
@@ -168,10 +154,10 @@ func TestPeers(t *testing.T) {
 
 // TestNewCertificates replaces the files. Connections after that use them.
 func TestNewCertificates(t *testing.T) {
-	a := linktest.New(t)
+	a := clustertest.NewAuthority(t)
 	p := newPair(t, func(http.ResponseWriter, *http.Request) {})
 	for range 2 {
-		next := a.Issue(&x509.Certificate{DNSNames: []string{linktest.Service}})
+		next := a.Issue(&x509.Certificate{DNSNames: []string{clustertest.Service}})
 		for from, to := range map[string]string{next.CA: p.files.CA, next.Cert: p.files.Cert, next.Key: p.files.Key} {
 			text, err := os.ReadFile(from)
 			if err == nil {
@@ -181,9 +167,9 @@ func TestNewCertificates(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		p.client.Close()
-		if answer, _ := p.send("/mcp", "", nil); answer.StatusCode != 200 {
-			t.Errorf("%d, %v", answer.StatusCode, p.err)
+		p.Client.Close()
+		if answer, _, err := p.send("/mcp", "", nil); answer.StatusCode != 200 {
+			t.Errorf("%d, %v", answer.StatusCode, err)
 		}
 	}
 }
@@ -211,9 +197,9 @@ func TestHostileHeaders(t *testing.T) {
 		"retries":              {"Idempotency-Key": {"x"}, "X-Idempotency-Key": {"x"}},
 	} {
 		h["Kept"] = []string{"1"}
-		answer, body := p.send("/mcp", "body", h)
+		answer, body, err := p.send("/mcp", "body", h)
 		// The answer of a handler that says that it was refused is not believed: the handler is not the server.
-		if name == "the head" && !errors.Is(p.err, link.ErrRefused) && answer.Header.Get("Codex-Mcp-Link") != "" {
+		if name == "the head" && !errors.Is(err, link.ErrRefused) && answer.Header.Get("Codex-Mcp-Link") != "" {
 			t.Errorf("%s: %v", name, answer.Header)
 		}
 		at := *got.Load()
@@ -225,7 +211,7 @@ func TestHostileHeaders(t *testing.T) {
 		if head := p.node.got.Load(); head.User.Name != "ann" || head.Epoch != 7 || head.User.Scopes == nil || len(head.User.Scopes) != 0 {
 			t.Errorf("%s: the head: %+v", name, head)
 		}
-		if at.Get("Kept") != "1" || body == "" && p.err == nil {
+		if at.Get("Kept") != "1" || body == "" && err == nil {
 			t.Errorf("%s: %v, %q", name, at, body)
 		}
 	}
@@ -294,32 +280,32 @@ func TestNotCarriedOut(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}
 	})
-	if answer, _ := p.send("/mcp", "body", nil); answer.StatusCode != 200 || p.err != nil {
-		t.Fatalf("%d, %v", answer.StatusCode, p.err)
+	if answer, _, err := p.send("/mcp", "body", nil); answer.StatusCode != 200 {
+		t.Fatal(err)
 	}
-	if p.send("/old", "body", nil); !errors.Is(p.err, link.ErrRefused) || !strings.Contains(p.err.Error(), "another epoch") {
-		t.Errorf("another epoch: %v", p.err)
+	if _, _, err := p.send("/old", "body", nil); !errors.Is(err, link.ErrRefused) || !strings.Contains(err.Error(), "another epoch") {
+		t.Errorf("another epoch: %v", err)
 	}
 	for _, h := range []http.Header{nil, {"Idempotency-Key": {"x"}}, {"X-Idempotency-Key": {"x"}}} {
 		before := carried.Load()
-		if p.send("/mcp", "body", h); p.err == nil || errors.Is(p.err, link.ErrRefused) || errors.Is(p.err, link.ErrAbsent) {
-			t.Errorf("an answer that breaks off: %v", p.err)
+		if _, _, err := p.send("/mcp", "body", h); err == nil || errors.Is(err, link.ErrRefused) || errors.Is(err, link.ErrAbsent) {
+			t.Errorf("an answer that breaks off: %v", err)
 		}
 		if n := carried.Load() - before; n != 1 {
 			t.Errorf("carried out %d times", n)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
 	defer cancel()
 	if err := p.server.Close(ctx); err != nil {
 		t.Error(err)
 	}
-	if p.send("/mcp", "body", nil); !errors.Is(p.err, link.ErrAbsent) && !errors.Is(p.err, link.ErrRefused) {
-		t.Errorf("a server that has ended: %v", p.err)
+	if _, _, err := p.send("/mcp", "body", nil); !errors.Is(err, link.ErrAbsent) && !errors.Is(err, link.ErrRefused) {
+		t.Errorf("a server that has ended: %v", err)
 	}
 	p.address = ""
-	if p.send("/mcp", "body", nil); !errors.Is(p.err, link.ErrAbsent) {
-		t.Errorf("no address: %v", p.err)
+	if _, _, err := p.send("/mcp", "body", nil); !errors.Is(err, link.ErrAbsent) {
+		t.Errorf("no address: %v", err)
 	}
 }
 
@@ -329,6 +315,7 @@ func TestEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			began, ended := make(chan struct{}), make(chan struct{})
 			lost, lose := context.WithCancel(t.Context())
+			files := clustertest.Certificates(t)
 			p := pairOf(t, &node{lost: lost, handle: func(w http.ResponseWriter, r *http.Request) {
 				close(began)
 				for r.Context().Err() == nil { // the client reads nothing
@@ -336,14 +323,10 @@ func TestEnds(t *testing.T) {
 				}
 				close(ended)
 				panic(http.ErrAbortHandler) // as a proxy does
-			}}, linktest.Certificates(t), link.Certificates{})
+			}}, files, files)
 			ctx, leave := context.WithCancel(t.Context())
 			defer leave()
-			r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.front.URL+"/mcp", strings.NewReader("x"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			answer, err := http.DefaultTransport.RoundTrip(r)
+			answer, err := p.begin(ctx, "/mcp", "x", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -364,7 +347,7 @@ func TestEnds(t *testing.T) {
 			lose()
 			select {
 			case <-ended:
-			case <-time.After(patience):
+			case <-time.After(clustertest.Patience):
 				t.Fatal("the request goes on")
 			}
 			if _, err := io.ReadAll(answer.Body); err == nil {
@@ -388,15 +371,15 @@ func TestSlowReader(t *testing.T) {
 		}
 	})
 	for range 3 {
-		answer, err := http.Get(p.front.URL + "/slow")
+		answer, err := p.begin(t.Context(), "/slow", "", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer answer.Body.Close()
 	}
 	for range 20 {
-		if _, body := p.send("/mcp", strings.Repeat("x", 1<<20), nil); body != "quick" {
-			t.Errorf("%q, %v", body, p.err)
+		if _, body, err := p.send("/mcp", strings.Repeat("x", 1<<20), nil); body != "quick" {
+			t.Errorf("%q, %v", body, err)
 		}
 	}
 }

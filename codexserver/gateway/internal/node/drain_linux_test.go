@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/node"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
@@ -36,7 +37,7 @@ func TestDrain(t *testing.T) {
 			return errors.Is(err, lease.ErrFree)
 		}
 	}
-	until(t, "the idle user stays", free("ann"))
+	clustertest.Until(t, "the idle user stays", free("ann"))
 	if free("bob")() {
 		t.Error("the user with work is gone")
 	}
@@ -44,7 +45,7 @@ func TestDrain(t *testing.T) {
 	if err := os.Remove(work); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the user without work stays", free("bob"))
+	clustertest.Until(t, "the user without work stays", free("bob"))
 }
 
 // TestHandOver checks that a node that drains gives a user whose turn waits for an answer to another node,
@@ -61,7 +62,7 @@ func TestHandOver(t *testing.T) {
 			l := a.take("cid")
 			breaksOff := a.hold(l)
 			a.asks(l)
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
 			defer cancel()
 			if err := a.Drain(ctx); err != nil {
 				t.Fatal(err)
@@ -101,7 +102,7 @@ func TestDrainWithoutAnswer(t *testing.T) {
 		o.Nodes = placement.New(silent{nodes})
 	})
 	a.asks(a.use("ann"))
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
 	defer cancel()
 	if err := errors.Join(a.Drain(ctx), ctx.Err()); err != nil {
 		t.Error(err)
@@ -114,7 +115,7 @@ func TestEnd(t *testing.T) {
 	s := start(t)
 	a := s.join("a", nil)
 	a.use("ann")
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
 	defer cancel()
 	if err := a.Drain(ctx); err != nil {
 		t.Fatal(err)

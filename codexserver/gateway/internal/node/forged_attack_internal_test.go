@@ -1,15 +1,13 @@
 package node
 
 import (
-	"context"
 	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/nats-io/nats.go"
 )
@@ -17,18 +15,13 @@ import (
 // newForgedNode returns a node without a pool, which holds the lease of ann. ben is another user.
 func newForgedNode(t *testing.T) (n *Node, conn *nats.Conn) {
 	t.Helper()
-	log := slog.New(slog.DiscardHandler)
-	b := natstest.Embedded(t)
-	_, leases, _ := natstest.Buckets(t, b, time.Minute)
-	holder := leases.NewHolder(lease.HolderOptions{ID: "a", Capacity: func() int { return 1 }, Describe: func() placement.Node { return placement.Node{} }, Lost: func(string) {}, Logger: log})
-	t.Cleanup(func() { _ = holder.Close(context.Background()) })
-	if err := holder.Join(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	b := clustertest.Embedded(t)
+	_, leases, _ := clustertest.Buckets(t, b, time.Minute)
+	holder := clustertest.Hold(t, leases, lease.HolderOptions{ID: "a", Capacity: func() int { return 1 }})
 	if _, err := holder.Take(t.Context(), "ann"); err != nil {
 		t.Fatal(err)
 	}
-	n = &Node{o: Options{Logger: log}, holder: holder, taking: make(chan struct{}, maxTaking)}
+	n = &Node{o: Options{Logger: slog.New(slog.DiscardHandler)}, holder: holder, taking: make(chan struct{}, maxTaking)}
 	n.users.Set(map[string]settings.Principal{"ann": {}, "ben": {}, "full": {}})
 	return n, b.Conn
 }

@@ -2,32 +2,28 @@ package node_test
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/linktest"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/node"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
@@ -37,9 +33,6 @@ import (
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/nats-io/nats.go/jetstream"
 )
-
-// patience bounds each wait. Only a failing test reaches it.
-const patience = time.Minute
 
 const (
 	// ttl is how long a lease lasts. A third of it passes until a node notices that another one
@@ -117,39 +110,19 @@ type service struct {
 	bucket jetstream.KeyValue
 	leases *lease.Leases
 	nodes  *placement.Nodes
-	client *link.Client
 	files  link.Certificates
+	front  *clustertest.Front
 	users  map[string]settings.Principal
-	front  *httptest.Server // sends each request by the head in its context
-	heads  sync.Map         // by the name in a header: of *sent
-}
-
-// sent is a request on its way.
-type sent struct {
-	head    link.Head
-	address string
-	err     error
 }
 
 // start starts a service for its users.
 func start(t *testing.T) *service {
 	t.Helper()
 	enclosuretest.Need(t)
-	s := &service{t: t, broker: natstest.Embedded(t), users: map[string]settings.Principal{}}
-	s.bucket, s.leases, s.nodes = natstest.Buckets(t, s.broker, ttl)
-	s.files = linktest.Certificates(t)
-	s.client = link.NewClient(s.files, slog.New(slog.DiscardHandler))
-	s.front = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		one, _ := s.heads.Load(r.Header.Get("Test-Head"))
-		to := one.(*sent)
-		if to.err = s.client.Do(w, r, to.address, to.head); to.err != nil {
-			w.WriteHeader(http.StatusTeapot)
-		}
-	}))
-	t.Cleanup(func() {
-		s.front.Close()
-		s.client.Close()
-	})
+	s := &service{t: t, broker: clustertest.Embedded(t), users: map[string]settings.Principal{}}
+	s.bucket, s.leases, s.nodes = clustertest.Buckets(t, s.broker, ttl)
+	s.files = clustertest.Certificates(t)
+	s.front = clustertest.NewFront(t, s.files)
 	top := boxtest.Outside(t)
 	for name, p := range map[string]settings.Principal{"ann": {}, "bob": {}, "cid": {}, "eve": {}} {
 		p.Folders = []string{filepath.Join(top, name)}
@@ -188,7 +161,7 @@ func (s *service) join(name string, change func(*node.Options)) *member {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	l, address := linktest.Listen(s.t)
+	l, address := clustertest.Listen(s.t)
 	o := node.Options{
 		Listener: l, Certificates: s.files, Address: address,
 		Conn: s.broker.Conn, Stream: s.broker.Stream, Leases: s.leases, Nodes: s.nodes, Pool: pool, Principals: s.users,
@@ -255,22 +228,11 @@ func (m *member) take(user string) lease.Lease {
 func (m *member) send(head link.Head, path string) (*http.Response, error) {
 	m.s.t.Helper()
 	head.Node = m.id
-	one, name := &sent{head: head, address: m.address}, rand.Text()
-	m.s.heads.Store(name, one)
 	r, err := http.NewRequestWithContext(m.s.t.Context(), http.MethodPost, m.s.front.URL+path, strings.NewReader("{}"))
 	if err != nil {
 		m.s.t.Fatal(err)
 	}
-	r.Header.Set("Test-Head", name)
-	answer, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		return nil, err
-	}
-	if answer.StatusCode == http.StatusTeapot {
-		answer.Body.Close()
-		return nil, one.err
-	}
-	return answer, nil
+	return m.s.front.Send(r, m.address, head)
 }
 
 // ask sends a request, and returns what the worker says.
@@ -324,7 +286,7 @@ func (m *member) asks(l lease.Lease) {
 		m.s.t.Fatal(err)
 	}
 	answer.Body.Close()
-	until(m.s.t, "the node does not learn of the question", func() bool { return m.pool.Activity(m.s.t.Context(), l.User) == worker.Waiting })
+	clustertest.Until(m.s.t, "the node does not learn of the question", func() bool { return m.pool.Activity(m.s.t.Context(), l.User) == worker.Waiting })
 }
 
 // use makes the node take the lease of a user, and sends a request. A node gives back a lease
@@ -346,16 +308,6 @@ func (m *member) use(user string) lease.Lease {
 
 func headOf(l lease.Lease) link.Head {
 	return link.Head{User: mcphttp.Principal{Name: l.User, Scopes: []mcphttp.Scope{mcphttp.ScopeRead}}, Epoch: l.Epoch}
-}
-
-// until waits for a condition.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); <-time.After(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal(what)
-		}
-	}
 }
 
 // workersOf returns the processes of this program's workers.
@@ -465,7 +417,7 @@ func TestLostLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	breaksOff()
-	until(t, "the worker runs", func() bool { return len(workersOf(t)) == 1 })
+	clustertest.Until(t, "the worker runs", func() bool { return len(workersOf(t)) == 1 })
 	if took := time.Since(begun); took > ttl*2/3 {
 		t.Errorf("the worker ended after %v, by the fence", took)
 	}
@@ -494,7 +446,7 @@ func TestDeadWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	breaksOff()
-	until(t, "no worker answers", func() bool {
+	clustertest.Until(t, "no worker answers", func() bool {
 		answer, err := a.send(headOf(l), "/")
 		if err != nil {
 			t.Fatal(err)
@@ -513,7 +465,7 @@ func TestUnusedLease(t *testing.T) {
 	a := s.join("a", nil)
 	a.take("bob")
 	used := a.use("ann")
-	until(t, "the lease is kept", func() bool {
+	clustertest.Until(t, "the lease is kept", func() bool {
 		_, err := s.leases.Get(t.Context(), "bob")
 		return errors.Is(err, lease.ErrFree)
 	})

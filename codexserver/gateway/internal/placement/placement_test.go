@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
@@ -56,16 +56,7 @@ func TestPick(t *testing.T) {
 
 // TestForged writes nodes that no node publishes. The others are still found.
 func TestForged(t *testing.T) {
-	s := natstest.Start(t, server.Options{DontListen: true, JetStream: true})
-	conn, err := nats.Connect("", nats.InProcessServer(s))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn, js := clustertest.Connect(t, clustertest.Start(t, server.Options{DontListen: true, JetStream: true}))
 	kv, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: placement.Bucket, Storage: jetstream.MemoryStorage, MaxValueSize: placement.MaxValue})
 	if err != nil {
 		t.Fatal(err)

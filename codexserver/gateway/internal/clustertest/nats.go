@@ -1,5 +1,6 @@
-// Package natstest starts NATS servers for tests, and opens the buckets of a service in them.
-package natstest
+// Package clustertest has the parts of a service for tests: NATS servers, buckets, holders of leases, certificates, and
+// fronts that send what the test says.
+package clustertest
 
 import (
 	"context"
@@ -23,8 +24,18 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// patience bounds the start of a server. Only a failing test reaches it.
-const patience = time.Minute
+// Patience bounds each wait. Only a failing test reaches it.
+const Patience = time.Minute
+
+// Until waits for a condition.
+func Until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(Patience); !ok(); <-time.After(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal(what)
+		}
+	}
+}
 
 // Start starts a server with these options, until the end of the test. Unless they say otherwise, it
 // listens on a port of loopback, and keeps its streams in a folder of the test.
@@ -49,14 +60,29 @@ func Start(t testing.TB, o server.Options) *server.Server {
 		s.Shutdown()
 		s.WaitForShutdown()
 	})
-	if !s.ReadyForConnections(patience) {
+	if !s.ReadyForConnections(Patience) {
 		t.Fatal("NATS does not start")
 	}
 	return s
 }
 
-// Routed starts three servers that form a cluster with JetStream, and keep their streams in folders of the test.
-func Routed(t testing.TB) (all []*server.Server) {
+// Connect connects to a server in this process, until the end of the test.
+func Connect(t testing.TB, s *server.Server) (*nats.Conn, jetstream.JetStream) {
+	t.Helper()
+	conn, err := nats.Connect("", nats.InProcessServer(s), nats.MaxReconnects(-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn, js
+}
+
+// Cluster starts three servers that form a cluster with JetStream, and waits until it answers.
+func Cluster(t testing.TB) (all []*server.Server) {
 	t.Helper()
 	var routes []*url.URL
 	var ports []int
@@ -80,33 +106,14 @@ func Routed(t testing.TB) (all []*server.Server) {
 			Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: port}, Routes: routes,
 		}))
 	}
-	return all
-}
-
-// Cluster is Routed, and waits until JetStream answers.
-func Cluster(t testing.TB) []*server.Server {
-	t.Helper()
-	all := Routed(t)
-	conn, err := nats.Connect("", nats.InProcessServer(all[0]), nats.MaxReconnects(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
+	_, js := Connect(t, all[0])
+	Until(t, "JetStream does not answer", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
 		_, err := js.AccountInfo(ctx)
-		cancel()
-		if err == nil {
-			return all
-		}
-		if t.Context().Err() != nil {
-			t.Fatal(err)
-		}
-	}
+		return err == nil
+	})
+	return all
 }
 
 // Credentials writes a file with credentials of a new user of an account, until they expire, and returns the secret in them.
@@ -171,4 +178,27 @@ func Buckets(t testing.TB, b *broker.Broker, ttl time.Duration) (users jetstream
 	}
 	nodes = placement.New(entries)
 	return users, lease.New(users, nodes, ttl), nodes
+}
+
+// Hold returns a holder that has joined. Unless the options say otherwise, it has its id as its name. It is closed at the end
+// of the test.
+func Hold(t testing.TB, leases *lease.Leases, o lease.HolderOptions) *lease.Holder {
+	t.Helper()
+	if o.Describe == nil {
+		o.Describe = func() placement.Node { return placement.Node{Name: o.ID, Address: o.ID + ":1"} }
+	}
+	if o.Lost == nil {
+		o.Lost = func(string) {}
+	}
+	o.Logger = slog.New(slog.DiscardHandler)
+	h := leases.NewHolder(o)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = h.Close(ctx) // fails where the test has closed the connection
+	})
+	if err := h.Join(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return h
 }

@@ -1,0 +1,126 @@
+package clustertest
+
+import (
+	"crypto/rand"
+	"crypto/x509"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
+	"github.com/codexmcp/codexmcp/internal/certtest"
+)
+
+// Service is the name of the service in the certificates of fronts and nodes.
+const Service = "gateway.example.com"
+
+// Authority signs certificates.
+type Authority struct {
+	t  testing.TB
+	ca string // its file
+	*certtest.Authority
+}
+
+// NewAuthority returns an authority.
+func NewAuthority(t testing.TB) *Authority {
+	t.Helper()
+	a := &Authority{t: t, ca: filepath.Join(t.TempDir(), "ca.pem")}
+	cert, _, as := a.Authority.Issue(t, &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
+	a.Authority = as
+	write(t, a.ca, cert)
+	return a
+}
+
+func write(t testing.TB, file string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Certificates returns the files of a front or a node of a new authority.
+func Certificates(t testing.TB) link.Certificates {
+	t.Helper()
+	return NewAuthority(t).Issue(&x509.Certificate{DNSNames: []string{Service}})
+}
+
+// Issue signs a certificate of loopback with a new key for what about says. It is valid now, unless about says when.
+func (a *Authority) Issue(about *x509.Certificate) link.Certificates {
+	a.t.Helper()
+	if about.IPAddresses == nil {
+		about.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	}
+	cert, key, _ := a.Authority.Issue(a.t, about)
+	file := filepath.Join(filepath.Dir(a.ca), rand.Text())
+	write(a.t, file+".pem", cert)
+	write(a.t, file+".key", key)
+	return link.Certificates{CA: a.ca, Cert: file + ".pem", Key: file + ".key"}
+}
+
+// Listen returns a listener on loopback, and its address.
+func Listen(t testing.TB) (net.Listener, string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, l.Addr().String()
+}
+
+// Front sends each request to the node that the test says.
+type Front struct {
+	// Client has the connections to nodes.
+	Client *link.Client
+	// URL is where the requests arrive.
+	URL string
+
+	sent sync.Map // by what is in the header numbered: of *sent
+}
+
+// numbered is the header that tells requests apart.
+const numbered = "Test-Number"
+
+// sent is a request on its way.
+type sent struct {
+	address string
+	head    link.Head
+	err     error
+}
+
+// NewFront starts a front with these files, until the end of the test.
+func NewFront(t testing.TB, files link.Certificates) *Front {
+	t.Helper()
+	f := &Front{Client: link.NewClient(files, slog.New(slog.DiscardHandler))}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		value, _ := f.sent.LoadAndDelete(r.Header.Get(numbered))
+		one := value.(*sent)
+		if one.err = f.Client.Do(w, r, one.address, one.head); one.err != nil {
+			w.WriteHeader(http.StatusTeapot)
+		}
+	}))
+	f.URL = server.URL
+	t.Cleanup(func() {
+		server.Close()
+		f.Client.Close()
+	})
+	return f
+}
+
+// Send sends a request to the node at an address. It returns the answer, whose body the caller closes, or the error of
+// [link.Client.Do].
+func (f *Front) Send(r *http.Request, address string, head link.Head) (*http.Response, error) {
+	one, number := &sent{address: address, head: head}, rand.Text()
+	f.sent.Store(number, one)
+	r.Header.Set(numbered, number)
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil && answer.StatusCode == http.StatusTeapot {
+		answer.Body.Close()
+		return nil, one.err
+	}
+	return answer, err
+}
