@@ -184,16 +184,15 @@ func (s *search) find(lines, pattern []string, at int, atEnd bool) int {
 	if atEnd {
 		at = last
 	}
-	for _, same := range []func(a, b string) bool{
-		func(a, b string) bool { return a == b },
-		func(a, b string) bool { return trimRight(a) == trimRight(b) },
-		func(a, b string) bool { return strings.TrimSpace(a) == strings.TrimSpace(b) },
-		func(a, b string) bool { return plain(a) == plain(b) },
-	} {
+	for _, form := range []func(string) string{asWritten, trimRight, strings.TrimSpace, plain} {
+		want := make([]string, len(pattern))
+		for i, line := range pattern {
+			want[i] = form(line)
+		}
 		for i := at; i <= last && s.left >= 0; i++ {
-			if slices.EqualFunc(lines[i:i+len(pattern)], pattern, func(a, b string) bool {
+			if slices.EqualFunc(lines[i:i+len(want)], want, func(line, want string) bool {
 				s.left--
-				return s.left >= 0 && same(a, b)
+				return s.left >= 0 && form(line) == want
 			}) {
 				return i
 			}
@@ -201,6 +200,8 @@ func (s *search) find(lines, pattern []string, at int, atEnd bool) int {
 	}
 	return -1
 }
+
+func asWritten(s string) string { return s }
 
 func trimRight(s string) string { return strings.TrimRightFunc(s, unicode.IsSpace) }
 
