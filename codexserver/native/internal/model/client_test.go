@@ -345,6 +345,7 @@ func TestFirstConnection(t *testing.T) {
 	}{
 		{"here", "http://localhost:11434/v1", []answer{{err: refused}}, 1, "no model server listens at http://localhost:11434/v1/chat/completions: start it"},
 		{"here by address", "http://127.8.9.1:1", []answer{{err: refused}}, 1, "no model server listens at"},
+		{"here, on Windows", "http://localhost:11434/v1", []answer{{err: os.NewSyscallError("connectex", syscall.Errno(10061))}}, 1, "no model server listens at"},
 		{"elsewhere", "http://model.test/v1", []answer{{err: refused}}, 2, "nothing listens at http://model.test/v1/chat/completions: start the model server there"},
 		{"elsewhere, started", "http://model.test/v1", []answer{{err: refused}, {body: sse(chatDone)}}, 2, ""},
 		{"here, restarted", "http://[::1]:1", []answer{{status: 503}, {err: refused}, {body: sse(chatDone)}}, 3, ""},

@@ -46,7 +46,7 @@ func (e *ConnectError) Error() string {
 	var certificate *tls.CertificateVerificationError
 	var unknown *net.DNSError
 	var proxy *proxyError
-	refused := errors.Is(e.Err, syscall.ECONNREFUSED)
+	refused := isRefused(e.Err)
 	switch {
 	case errors.As(e.Err, &authority):
 		return fmt.Sprintf("the certificate of %s has an unknown authority, perhaps of a company's proxy: set CODEX_CA_CERTIFICATE or SSL_CERT_FILE to a file with that authority's certificate", e.at.Host)
@@ -98,7 +98,13 @@ func (e *ConnectError) here() bool { return webaddr.Loopback(e.at.Hostname()) }
 func (e *ConnectError) lasting() bool {
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](e.Err)
 	_, proxy := errors.AsType[*proxyError](e.Err)
-	return certificate || proxy || errors.Is(e.Err, http.ErrSchemeMismatch) || errors.Is(e.Err, syscall.ECONNREFUSED) && e.here() && !e.byProxy()
+	return certificate || proxy || errors.Is(e.Err, http.ErrSchemeMismatch) || isRefused(e.Err) && e.here() && !e.byProxy()
+}
+
+// isRefused reports whether nothing listens at an address.
+func isRefused(err error) bool {
+	const windows = syscall.Errno(10061) // WSAECONNREFUSED, where ECONNREFUSED is an invention of package syscall
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, windows)
 }
 
 // innermost returns the words of the cause alone.
