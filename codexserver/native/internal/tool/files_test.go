@@ -146,6 +146,7 @@ func TestFileTools(t *testing.T) {
 		{"edit", `{"path":"server.go","old":"Stop() error {\n\treturn nil\n","new":"Stop() error {\n\treturn err\n"}`, "Success", "server.go", "Stop() error {\n\treturn err\n"},
 		{"edit", `{"path":"server.go","old":"return nil","new":"return err","all":true}`, "Success", "server.go", "prepare()\n\treturn err\n}\n\nfunc Stop() error {\n\treturn err\n"},
 		{"edit", `{"path":"crlf.txt","old":"one\ntwo","new":"1\n2"}`, "Success", "crlf.txt", "1\r\n2\r\n"},
+		{"edit", `{"path":"crlf.txt","old":"two","new":"2\nzwei"}`, "Success", "crlf.txt", "one\r\n2\r\nzwei\r\n"},
 		{"edit", `{"path":"notes.txt","old":"last line","new":"the end\n"}`, "Success", "notes.txt", "first line\nthe end\n"},
 		{"write", `{"path":"a/new.txt","content":"one"}`, "Success. Updated the following files:\nA a/new.txt\nThe file does not end with a newline.\nNext: ", "a/new.txt", "one"},
 	} {

@@ -19,6 +19,11 @@ type replacement struct {
 
 // apply returns the new content. The error is a [*fault].
 func (r replacement) apply(content string) (string, error) {
+	// In a file whose lines all end with CR LF, a line of the model that ends without CR does not stay so.
+	ends := strings.Count(content, "\r\n")
+	if ends > 0 && (ends == strings.Count(content, "\n") || !strings.Contains(content, r.Old)) {
+		r.Old, r.New = withCRLF(r.Old), withCRLF(r.New)
+	}
 	switch {
 	case r.Old == "":
 		return "", &fault{what: "old is empty", next: "give in old a line beside the place and repeat it in new; write makes a whole file."}
@@ -26,9 +31,6 @@ func (r replacement) apply(content string) (string, error) {
 		return "", &fault{what: "old and new are the same, so nothing would change", next: "give the changed text in new."}
 	case strings.ContainsRune(r.New, 0):
 		return "", &fault{what: "new has a NUL byte, so it is not text", next: "leave it out."}
-	}
-	if strings.Contains(content, "\r\n") && !strings.Contains(content, r.Old) {
-		r.Old, r.New = withCRLF(r.Old), withCRLF(r.New)
 	}
 	switch n := strings.Count(content, r.Old); {
 	case n == 0:
