@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
@@ -81,6 +82,9 @@ func (e *Engine) spawn(ctx context.Context, path string, args []string, policy s
 func (e *Engine) talk(ctx context.Context, t run.Talk, path string, args ...string) (conn *run.Conn, err error) {
 	cmd := exec.Command(path, args...)
 	cmd.Env = e.environment()
+	if runtime.GOOS == "windows" { // where a batch file looks for programs in the folder that it runs in
+		cmd.Dir = filepath.Dir(path)
+	}
 	err = e.programs.Start(cmd, func() (err error) {
 		conn, err = e.processes.Connect(ctx, cmd, t)
 		return err
