@@ -55,20 +55,24 @@ type Holder struct {
 	revision uint64        // of the entry, or of the one that it replaces
 	deadline time.Duration // of the entry, on the clock
 	renewing bool
-	held     map[string]*held         // by user
-	taking   map[string]chan struct{} // by user; closed at the end of Take
+	held     map[string]*held // by user
 	closing  bool
 }
 
-// held is a lease of this node.
+// held is a lease of this node, or one that it is taking, which has no epoch yet.
 type held struct {
 	lease   Lease
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	open    int           // contexts of Hold that have not ended
-	leaving bool          // Hold refuses
-	gone    chan struct{} // closed when Lost has returned; nil before the lease is lost
+	open    map[*request]bool // of Hold
+	leaving bool              // Hold refuses
+	// changes is not nil while the lease is taken, and from the time when it is lost on. It is closed when Take has
+	// ended, or Lost has returned.
+	changes chan struct{}
 }
+
+// request is one for which Hold was called.
+type request struct{ cancel context.CancelCauseFunc }
+
+func (x *held) taken() bool { return x.lease.Epoch != 0 }
 
 // ErrLost is the cause of a context of [Holder.Hold] whose lease was lost.
 var ErrLost = errors.New("this node has lost the lease of the user")
@@ -84,7 +88,7 @@ func (l *Leases) NewHolder(o HolderOptions) *Holder {
 	if o.Clock == nil {
 		o.Clock = newClock()
 	}
-	h := &Holder{leases: l, o: o, held: map[string]*held{}, taking: map[string]chan struct{}{}}
+	h := &Holder{leases: l, o: o, held: map[string]*held{}}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	return h
 }
@@ -114,7 +118,7 @@ func (h *Holder) write(ctx context.Context) error {
 	n := h.o.Describe()
 	h.mu.Lock()
 	term, last := h.term, h.revision
-	ending := term == 0 && len(h.held) > 0 // workers of the term before
+	ending := term == 0 && h.count((*held).taken) > 0 // workers of the term before
 	h.mu.Unlock()
 	if ending || h.ctx.Err() != nil {
 		return errNoEntry
@@ -140,6 +144,16 @@ func (h *Holder) write(ctx context.Context) error {
 		h.renewed(user)
 	}
 	return nil
+}
+
+// count returns how many leases are as is says. The caller holds h.mu.
+func (h *Holder) count(is func(*held) bool) (n int) {
+	for _, x := range h.held {
+		if is(x) {
+			n++
+		}
+	}
+	return n
 }
 
 // compare looks at the entry after a write has failed that was to replace the value with the number last.
@@ -228,8 +242,8 @@ func (h *Holder) lose(why string) {
 
 // loseUser stops the worker of a lease that is lost. The caller holds h.mu. Close waits for the end.
 func (h *Holder) loseUser(x *held) {
-	if x.gone == nil {
-		x.gone = make(chan struct{}) // from now on Hold refuses
+	if x.changes == nil {
+		x.changes = make(chan struct{}) // from now on Hold refuses
 		h.o.Metrics.Lost()
 		go h.stopWorker(x)
 	}
@@ -240,43 +254,27 @@ func (h *Holder) loseUser(x *held) {
 // once when the request has ended, which ends the context.
 func (h *Holder) Hold(ctx context.Context, user string, epoch uint64) (holding context.Context, release func(), err error) {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	x := h.held[user]
-	if x == nil || x.gone != nil || x.lease.Epoch != epoch || x.leaving || h.expired() {
-		h.mu.Unlock()
+	if x == nil || x.changes != nil || x.lease.Epoch != epoch || x.leaving || h.expired() {
 		return nil, nil, fmt.Errorf("this node does not hold the lease of %s with the epoch %d", user, epoch)
 	}
-	x.open++
-	h.mu.Unlock()
-	held, cancel := context.WithCancelCause(x.ctx) // ends at once with the lease, before Lost is called
-	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
-	return both{held, ctx}, func() {
-		stop()
-		cancel(nil)
+	r := &request{}
+	holding, r.cancel = context.WithCancelCause(ctx)
+	x.open[r] = true
+	return holding, func() {
+		r.cancel(nil)
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		x.open--
+		delete(x.open, r)
 	}, nil
-}
-
-// both is a context that ends with the first one, and also has the values of the second one.
-type both struct {
-	context.Context
-	values context.Context
-}
-
-// Value implements [context.Context].
-func (b both) Value(key any) any {
-	if v := b.Context.Value(key); v != nil {
-		return v
-	}
-	return b.values.Value(key)
 }
 
 // Epoch returns the epoch of a user's lease, or 0 if the node does not hold it.
 func (h *Holder) Epoch(user string) uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if x := h.held[user]; x != nil && x.gone == nil {
+	if x := h.held[user]; x != nil && x.changes == nil {
 		return x.lease.Epoch
 	}
 	return 0
@@ -287,7 +285,7 @@ func (h *Holder) Users() (users []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for user, x := range h.held {
-		if x.gone == nil {
+		if x.changes == nil {
 			users = append(users, user)
 		}
 	}
@@ -303,7 +301,7 @@ func (h *Holder) Release(ctx context.Context, user string) error {
 // ReleaseUnused gives back the lease of a user, unless a context of [Holder.Hold] has not ended
 // or used returns true.
 func (h *Holder) ReleaseUnused(ctx context.Context, user string, used func() bool) error {
-	return h.release(ctx, user, func(x *held) bool { return x.open > 0 || used() })
+	return h.release(ctx, user, func(x *held) bool { return len(x.open) > 0 || used() })
 }
 
 // HandOver gives back the lease of a user whose worker may be interrupted now, for another node. From its
@@ -312,7 +310,7 @@ func (h *Holder) ReleaseUnused(ctx context.Context, user string, used func() boo
 func (h *Holder) HandOver(ctx context.Context, user string, may func() bool) error {
 	h.mu.Lock()
 	x := h.held[user]
-	if x == nil || x.gone != nil || x.leaving {
+	if x == nil || x.changes != nil || x.leaving {
 		h.mu.Unlock()
 		return nil
 	}
@@ -344,7 +342,7 @@ func (h *Holder) settle(ctx context.Context, x *held) {
 	defer tick.Stop()
 	for {
 		h.mu.Lock()
-		open := x.open
+		open := len(x.open)
 		h.mu.Unlock()
 		if open == 0 {
 			return
@@ -360,24 +358,29 @@ func (h *Holder) settle(ctx context.Context, x *held) {
 func (h *Holder) release(ctx context.Context, user string, keep func(*held) bool) error {
 	h.mu.Lock()
 	x := h.held[user]
-	if x == nil || x.gone != nil || keep(x) {
+	if x == nil || x.changes != nil || keep(x) {
 		h.mu.Unlock()
 		return nil
 	}
-	x.gone = make(chan struct{}) // from now on Hold refuses
+	x.changes = make(chan struct{}) // from now on Hold refuses
 	h.mu.Unlock()
 	h.stopWorker(x)
 	return h.leases.remove(ctx, x.lease)
 }
 
-// stopWorker ends the contexts of a lease, whose gone is set, and then the worker.
+// stopWorker ends the contexts of a lease that is lost, and then the worker.
 func (h *Holder) stopWorker(x *held) {
-	x.cancel(ErrLost)
+	h.mu.Lock()
+	open := slices.Collect(maps.Keys(x.open))
+	h.mu.Unlock()
+	for _, r := range open {
+		r.cancel(ErrLost)
+	}
 	h.o.Lost(x.lease.User)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.held, x.lease.User)
-	close(x.gone)
+	close(x.changes)
 }
 
 // Close releases all leases, at the same time, removes the entry, and ends the holder. It waits for the ends of the
@@ -385,7 +388,7 @@ func (h *Holder) stopWorker(x *held) {
 func (h *Holder) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closing = true
-	all := slices.Collect(maps.Values(h.held))
+	all := slices.DeleteFunc(slices.Collect(maps.Values(h.held)), func(x *held) bool { return !x.taken() })
 	h.mu.Unlock()
 	failed := make([]error, len(all)+1)
 	var releasing sync.WaitGroup
@@ -393,7 +396,7 @@ func (h *Holder) Close(ctx context.Context) error {
 		releasing.Go(func() {
 			failed[i] = h.Release(ctx, x.lease.User)
 			h.mu.Lock()
-			gone := x.gone
+			gone := x.changes
 			h.mu.Unlock()
 			<-gone
 		})

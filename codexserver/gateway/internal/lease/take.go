@@ -31,18 +31,21 @@ func pause(ctx context.Context) error {
 // Take takes the lease of a user if it is free. It returns the lease that holds then, which
 // may be that of another node.
 func (h *Holder) Take(ctx context.Context, user string) (Lease, error) {
-	n := h.o.Describe()
-	mine := Lease{User: user, Node: n.Name, ID: h.o.ID}
-	got, err := h.begin(ctx, &mine)
-	if err != nil || got != nil {
-		return *got, err
+	x, err := h.begin(ctx, user)
+	if err != nil {
+		return Lease{}, err
 	}
-	defer h.end(user)
+	if x.taken() {
+		return x.lease, nil
+	}
+	defer h.end(x)
+	n, mine := h.o.Describe(), x.lease
+	mine.Node, mine.ID = n.Name, h.o.ID
 	for range maxAttempts {
 		got, err := h.leases.take(ctx, mine)
 		if err == nil && got.ID == mine.ID && got.Term == mine.Term {
 			got.Address = n.Address
-			return got, h.add(got)
+			return got, h.add(x, got)
 		}
 		if err == nil {
 			return got, nil
@@ -57,67 +60,58 @@ func (h *Holder) Take(ctx context.Context, user string) (Lease, error) {
 	return Lease{}, fmt.Errorf("take the lease of %s: other nodes take and release it all the time", user)
 }
 
-// begin returns the lease that the node holds already, or nil. In that case it sets the term of mine, and no
-// other call takes the lease before end. If a lease is just being taken or lost, begin waits until that has ended.
-func (h *Holder) begin(ctx context.Context, mine *Lease) (*Lease, error) {
+// begin returns the lease that the node holds already, or else one that it is taking. Then no other call takes it before
+// end. If a lease is just being taken or lost, begin waits until that has ended.
+func (h *Holder) begin(ctx context.Context, user string) (*held, error) {
 	for {
 		h.mu.Lock()
-		x := h.held[mine.User]
-		wait := h.taking[mine.User]
+		x := h.held[user]
 		switch {
 		case h.closing:
 			h.mu.Unlock()
-			return &Lease{}, errClosing
-		case x != nil && x.gone == nil:
-			h.mu.Unlock()
-			return &x.lease, nil
-		case x != nil:
-			wait = x.gone
-		case wait == nil:
+			return nil, errClosing
+		case x == nil:
 			defer h.mu.Unlock()
 			if h.expired() {
-				return &Lease{}, errNoEntry
+				return nil, errNoEntry
 			}
 			if h.full() {
-				return &Lease{}, errFull
+				return nil, errFull
 			}
-			mine.Term = h.term
-			h.taking[mine.User] = make(chan struct{})
-			return nil, nil
+			x = &held{lease: Lease{User: user, Term: h.term}, open: map[*request]bool{}, changes: make(chan struct{})}
+			h.held[user] = x
+			return x, nil
+		case x.changes == nil:
+			h.mu.Unlock()
+			return x, nil
 		}
+		changes := x.changes
 		h.mu.Unlock()
 		select {
-		case <-wait:
+		case <-changes:
 		case <-ctx.Done():
-			return &Lease{}, ctx.Err()
+			return nil, ctx.Err()
 		}
 	}
 }
 
 // full reports whether the node may not have one more user. The caller holds h.mu.
 func (h *Holder) full() bool {
-	if h.o.Capacity == nil {
-		return false
-	}
-	have := len(h.taking)
-	for user, x := range h.held {
-		if x.gone == nil && h.taking[user] == nil { // a lease is held shortly before its Take has ended
-			have++
-		}
-	}
-	return have >= h.o.Capacity()
+	return h.o.Capacity != nil && h.count(func(x *held) bool { return x.changes == nil || !x.taken() }) >= h.o.Capacity()
 }
 
-// end lets others take the lease.
-func (h *Holder) end(user string) {
+// end lets others take the lease, unless the node holds it now.
+func (h *Holder) end(x *held) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	close(h.taking[user])
-	delete(h.taking, user)
+	if !x.taken() {
+		delete(h.held, x.lease.User)
+		close(x.changes)
+	}
 }
 
-// add notes a new lease.
-func (h *Holder) add(l Lease) error {
+// add makes a lease that was taken one that the node holds.
+func (h *Holder) add(x *held, l Lease) error {
 	h.mu.Lock()
 	switch {
 	case h.closing:
@@ -127,9 +121,9 @@ func (h *Holder) add(l Lease) error {
 		h.mu.Unlock()
 		return errNoEntry
 	}
-	x := &held{lease: l}
-	x.ctx, x.cancel = context.WithCancelCause(context.Background())
-	h.held[l.User] = x
+	x.lease = l
+	close(x.changes)
+	x.changes = nil
 	h.mu.Unlock()
 	h.publishing.Lock()
 	defer h.publishing.Unlock()
@@ -235,7 +229,7 @@ func (h *Holder) follow() error {
 func (h *Holder) replaced(entry jetstream.KeyValueEntry) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if x := h.held[entry.Key()]; x != nil && x.gone == nil && x.lease.Epoch < entry.Revision() {
+	if x := h.held[entry.Key()]; x != nil && x.changes == nil && x.lease.Epoch < entry.Revision() {
 		h.o.Logger.Warn("the lease of a user is lost", "principal", entry.Key(), "epoch", x.lease.Epoch, "error", "somebody has replaced or removed it")
 		h.loseUser(x)
 	}
@@ -244,7 +238,7 @@ func (h *Holder) replaced(entry jetstream.KeyValueEntry) {
 // sweep removes a lease from the bucket that the node does not hold.
 func (h *Holder) sweep(l Lease) {
 	h.mu.Lock()
-	used := h.held[l.User] != nil || h.taking[l.User] != nil
+	used := h.held[l.User] != nil
 	h.mu.Unlock()
 	if used {
 		return
