@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/codexmcp/codexmcp/internal/webaddr"
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -86,7 +87,7 @@ func discover(ctx context.Context, c *http.Client, issuer string) (string, error
 			faults = append(faults, fmt.Errorf("%s: %w", at, err))
 		case m.Issuer != issuer:
 			faults = append(faults, fmt.Errorf("%s: issuer is %q, want %q", at, m.Issuer, issuer))
-		case !secure(m.Keys) && !(plain(issuer) && plain(m.Keys)):
+		case !trusted(m.Keys, issuer):
 			faults = append(faults, fmt.Errorf("%s: jwks_uri is not an https URL", at))
 		default:
 			return m.Keys, nil
@@ -109,20 +110,14 @@ func wellKnown(issuer string) []string {
 	return []string{origin + oauth + path, origin + oidc + path, origin + path + oidc}
 }
 
-// secure reports whether a URL is an https URL without a user.
-func secure(text string) bool {
+// trusted reports whether the keys of an issuer may come from a URL: by https, or from this machine if the issuer is
+// there, too. The configuration has no other issuer with http.
+func trusted(text, issuer string) bool {
 	u, err := url.Parse(text)
-	return err == nil && u.Scheme == "https" && u.Hostname() != "" && u.User == nil
-}
-
-// plain reports whether a URL is an http URL of this machine without a user.
-func plain(text string) bool {
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" || u.User != nil {
+	if err != nil || u.Hostname() == "" || u.User != nil {
 		return false
 	}
-	name := u.Hostname()
-	return name == "localhost" || name == "127.0.0.1" || name == "::1"
+	return u.Scheme == "https" || u.Scheme == "http" && webaddr.Loopback(u.Hostname()) && strings.HasPrefix(issuer, "http://")
 }
 
 // get fetches a JSON document of at most maxDocument bytes.

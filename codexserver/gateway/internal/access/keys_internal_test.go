@@ -274,15 +274,15 @@ func TestIssuerFaults(t *testing.T) {
 	}
 }
 
-// TestPlain tells which URLs need no TLS: those of this machine.
-func TestPlain(t *testing.T) {
-	for text, want := range map[string][2]bool{ // plain, secure
+// TestTrusted tells from where keys may come: only those of an issuer on this machine need no TLS.
+func TestTrusted(t *testing.T) {
+	for text, want := range map[string][2]bool{ // for an issuer on this machine, and elsewhere
 		"http://localhost:1/x": {true, false}, "http://127.0.0.1": {true, false}, "http://[::1]:8": {true, false},
 		"http://127.0.0.1.example.com": {}, "http://example.com": {}, "http://user@localhost": {}, "http://": {}, "": {}, "%": {}, "ftp://localhost": {},
-		"https://example.com": {false, true}, "https://localhost": {false, true}, "https://user@example.com": {}, "https://": {},
+		"https://example.com": {true, true}, "https://localhost": {true, true}, "https://user@example.com": {}, "https://": {},
 	} {
-		if got := [2]bool{plain(text), secure(text)}; got != want {
-			t.Errorf("%q: plain, secure: %v", text, got)
+		if got := [2]bool{trusted(text, "http://localhost:2"), trusted(text, "https://example.com")}; got != want {
+			t.Errorf("%q: here, elsewhere: %v", text, got)
 		}
 	}
 }
