@@ -19,18 +19,13 @@ type Certificates struct {
 
 // Check fails if the others would refuse the certificate.
 func (c Certificates) Check() error {
-	_, err := c.load()
+	_, err := c.config()
 	return err
 }
 
-// identity is what the files have.
-type identity struct {
-	pair tls.Certificate
-	ca   *x509.CertPool
-	name string // of the service
-}
-
-func (c Certificates) load() (*identity, error) {
+// config returns the configuration of both sides for one connection. Each side checks that the other one
+// has a certificate of the authority, with the name of the service.
+func (c Certificates) config() (*tls.Config, error) {
 	if c.CA == "" || c.Cert == "" || c.Key == "" {
 		return nil, errors.New("link.ca, link.cert, link.key: missing; fronts and nodes need them to connect to one another, or nats.ca, nats.cert and nats.key")
 	}
@@ -42,14 +37,14 @@ func (c Certificates) load() (*identity, error) {
 	if err != nil {
 		return nil, fmt.Errorf("link.ca: %w", err)
 	}
-	i := &identity{pair: pair, ca: x509.NewCertPool()}
-	if !i.ca.AppendCertsFromPEM(text) {
+	ca := x509.NewCertPool()
+	if !ca.AppendCertsFromPEM(text) {
 		return nil, fmt.Errorf("link.ca: %s has no certificate", c.CA)
 	}
 	if len(pair.Leaf.DNSNames) == 0 {
 		return nil, fmt.Errorf("link.cert: %s has no DNS name; the first one must be the same for all fronts and nodes, and nobody else's", c.Cert)
 	}
-	i.name = pair.Leaf.DNSNames[0]
+	name := pair.Leaf.DNSNames[0] // of the service
 	between := x509.NewCertPool()
 	for _, der := range pair.Certificate[1:] {
 		if more, err := x509.ParseCertificate(der); err == nil { // the others ignore it too
@@ -57,29 +52,19 @@ func (c Certificates) load() (*identity, error) {
 		}
 	}
 	for _, use := range []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth} {
-		if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: i.ca, Intermediates: between, DNSName: i.name, KeyUsages: []x509.ExtKeyUsage{use}}); err != nil {
+		if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: ca, Intermediates: between, DNSName: name, KeyUsages: []x509.ExtKeyUsage{use}}); err != nil {
 			return nil, fmt.Errorf("link.cert: the other fronts and nodes would refuse it: %w", err)
 		}
 	}
-	return i, nil
-}
-
-// config returns the configuration of both sides for one connection. Each side checks that the other one
-// has a certificate of the authority, with the name of the service.
-func (c Certificates) config() (*tls.Config, error) {
-	i, err := c.load()
-	if err != nil {
-		return nil, err
-	}
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"}, SessionTicketsDisabled: true,
-		Certificates: []tls.Certificate{i.pair}, ServerName: i.name, RootCAs: i.ca,
-		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: i.ca,
+		Certificates: []tls.Certificate{pair}, ServerName: name, RootCAs: ca,
+		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca,
 		VerifyConnection: func(s tls.ConnectionState) error {
 			if len(s.VerifiedChains) == 0 {
 				return errors.New("the certificate is not verified")
 			}
-			return s.PeerCertificates[0].VerifyHostname(i.name)
+			return s.PeerCertificates[0].VerifyHostname(name)
 		},
 	}, nil
 }
