@@ -14,7 +14,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/node"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -30,7 +29,7 @@ const (
 )
 
 // operate carries out a command of the operator.
-func (o *options) operate(ctx context.Context, stdout, stderr io.Writer) error {
+func (o *options) operate(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, operateTimeout)
 	defer cancel()
 	log := o.logger(stderr)
@@ -41,19 +40,19 @@ func (o *options) operate(ctx context.Context, stdout, stderr io.Writer) error {
 	if c.service.NATS.URL == "" && o.command[0] != userCommand { // that one reaches it while no gateway runs
 		return errors.New("nats.url: missing; without it nobody can reach the server in the process of the gateway")
 	}
-	s, err := join(ctx, c, workers.Options{Logger: log})
-	if err != nil {
+	s := &service{}
+	defer func() { err = errors.Join(err, s.end()) }()
+	if err := s.join(ctx, c, log); err != nil {
 		return err
 	}
 	switch o.command[0] {
 	case drainCommand:
-		err = s.drainNode(ctx, o.command[1], stdout)
+		return s.drainNode(ctx, o.command[1], stdout)
 	case statusCommand:
-		err = s.printStatus(ctx, o.json, stdout)
+		return s.printStatus(ctx, o.json, stdout)
 	default:
-		err = s.forgetUser(ctx, c, o.command[2], log, stdout)
+		return s.forgetUser(ctx, c, o.command[2], log, stdout)
 	}
-	return errors.Join(err, s.end())
 }
 
 // status is the state of the service.

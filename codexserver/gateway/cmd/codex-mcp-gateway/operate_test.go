@@ -13,7 +13,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
@@ -22,7 +21,8 @@ import (
 // operated returns a service with two nodes, whose program is not there.
 func operated(t *testing.T) *service {
 	t.Helper()
-	s, err := join(t.Context(), &configuration{home: t.TempDir(), service: settings.Service{NATS: settings.NATS{Replicas: 1, Lease: config.Duration(time.Minute)}}}, workers.Options{Logger: slog.New(slog.DiscardHandler)})
+	s := &service{}
+	err := s.join(t.Context(), &configuration{home: t.TempDir(), service: settings.Service{NATS: settings.NATS{Replicas: 1, Lease: config.Duration(time.Minute)}}}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

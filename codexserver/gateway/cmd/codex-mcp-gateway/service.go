@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -42,14 +43,14 @@ type service struct {
 // joinTimeout bounds how long the start waits for NATS.
 const joinTimeout = 30 * time.Second
 
-// join connects to NATS and opens the buckets.
-func join(ctx context.Context, c *configuration, from workers.Options) (s *service, err error) {
+// join connects to NATS and opens the buckets. The caller ends the service, also after an error.
+func (s *service) join(ctx context.Context, c *configuration, log *slog.Logger) (err error) {
 	n := c.service.NATS
-	s = &service{mux: http.NewServeMux()}
 	if s.broker, err = broker.Connect(broker.Options{
-		URL: n.URL, Credentials: n.Credentials, CA: n.CA, Cert: n.Cert, Key: n.Key, Name: program + " " + c.service.Node.Name, Folder: filepath.Join(c.home, "codex-mcp", "nats"), Logger: from.Logger,
+		URL: n.URL, Credentials: n.Credentials, CA: n.CA, Cert: n.Cert, Key: n.Key,
+		Name: program + " " + c.service.Node.Name, Folder: filepath.Join(c.home, "codex-mcp", "nats"), Logger: log,
 	}); err != nil {
-		return nil, err
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
@@ -63,50 +64,51 @@ func join(ctx context.Context, c *configuration, from workers.Options) (s *servi
 		nodes, err = s.broker.Open(ctx, broker.Bucket{Name: placement.Bucket, About: "codex-mcp-gateway: the nodes", TTL: ttl, Replicas: s.replicas, MaxValue: placement.MaxValue})
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("NATS: %w", err), s.end())
+		return fmt.Errorf("NATS: %w", err)
 	}
 	s.nodes = placement.New(nodes)
 	s.leases = lease.New(leases, s.nodes, ttl)
-	return s, nil
+	return nil
 }
 
 // newService returns the service of this process. from has the fields that the configuration
 // does not set.
-func (o *options) newService(ctx context.Context, c *configuration, files *files, from workers.Options) (s *service, err error) {
-	var pool *workers.Pool
-	roles := c.service.NATS
-	var who *access.Access
-	if roles.Has(settings.RoleFront) {
-		if who, err = access.New(c.http, from.Logger); err != nil {
+func (o *options) newService(ctx context.Context, c *configuration, files *files, from workers.Options) (_ *service, err error) {
+	s := &service{mux: http.NewServeMux()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close(), s.end())
+		}
+	}()
+	if c.service.NATS.Has(settings.RoleFront) {
+		if s.access, err = access.New(c.http, from.Logger); err != nil {
 			return nil, err
 		}
 	}
-	if roles.Has(settings.RoleNode) { // before NATS, because its errors are those of the configuration
-		if pool, err = o.newPool(c, files, from); err != nil {
+	if c.service.NATS.Has(settings.RoleNode) { // before NATS, because its errors are those of the configuration
+		if s.pool, err = o.newPool(c, files, from); err != nil {
 			return nil, err
 		}
 	}
 	l, err := listen(c)
-	if err == nil {
-		if s, err = join(ctx, c, from); err != nil && l != nil {
-			err = errors.Join(err, l.Close())
-		}
-	}
 	if err != nil {
-		if pool != nil {
-			err = errors.Join(err, pool.Close())
+		return nil, err
+	}
+	if err := s.join(ctx, c, from.Logger); err != nil {
+		if l != nil {
+			err = errors.Join(err, l.Close())
 		}
 		return nil, err
 	}
-	if pool != nil {
-		if err = s.addNode(ctx, c, pool, l, from); err != nil {
-			return nil, errors.Join(err, s.end())
+	if s.pool != nil {
+		if err := s.addNode(ctx, c, l, from); err != nil {
+			return nil, err
 		}
 		from.Metrics.Watch(s.node.Figures)
 	}
-	if who != nil {
-		if err = s.addFront(c, who, from); err != nil {
-			return nil, errors.Join(err, s.Close(), s.end())
+	if s.access != nil {
+		if err := s.addFront(c, from); err != nil {
+			return nil, err
 		}
 	}
 	return s, nil
@@ -149,21 +151,20 @@ func address(c *configuration, l net.Listener) string {
 }
 
 // newGuard returns what admits the requests of clients.
-func newGuard(c *configuration, who *access.Access, from workers.Options) (*mcphttp.Guard, error) {
+func (s *service) newGuard(c *configuration, log *slog.Logger) (*mcphttp.Guard, error) {
 	hosts := c.http.Hosts
 	if len(hosts) > 0 {
 		hosts = append(slices.Clip(hosts), "localhost", "127.0.0.1", "::1")
 	}
 	return mcphttp.NewGuard(&mcphttp.Options{
-		Authenticate: who.Identify, Challenge: challenge, Metadata: access.MetadataURL(c.http), Hosts: hosts, Origins: c.http.Origins, Logger: from.Logger,
+		Authenticate: s.access.Identify, Challenge: challenge, Metadata: access.MetadataURL(c.http), Hosts: hosts, Origins: c.http.Origins, Logger: log,
 	})
 }
 
 // addNode makes the process a node, which closes the pool.
-func (s *service) addNode(ctx context.Context, c *configuration, pool *workers.Pool, l net.Listener, from workers.Options) (err error) {
-	s.pool = pool
+func (s *service) addNode(ctx context.Context, c *configuration, l net.Listener, from workers.Options) (err error) {
 	s.node, err = node.New(ctx, node.Options{
-		Conn: s.broker.Conn, Stream: s.broker.Stream, Replicas: s.replicas, Leases: s.leases, Nodes: s.nodes, Pool: pool, Principals: c.http.Principals, Name: c.service.Node.Name, Capacity: c.service.Node.Capacity,
+		Conn: s.broker.Conn, Stream: s.broker.Stream, Replicas: s.replicas, Leases: s.leases, Nodes: s.nodes, Pool: s.pool, Principals: c.http.Principals, Name: c.service.Node.Name, Capacity: c.service.Node.Capacity,
 		Listener: l, Certificates: certificates(c), Address: address(c, l),
 		Version: common.Version(), Interval: time.Duration(c.service.NATS.Lease) / 3, Metrics: from.Metrics, Logger: from.Logger,
 	})
@@ -171,18 +172,17 @@ func (s *service) addNode(ctx context.Context, c *configuration, pool *workers.P
 }
 
 // addFront makes the process a front.
-func (s *service) addFront(c *configuration, who *access.Access, from workers.Options) error {
-	guard, err := newGuard(c, who, from)
+func (s *service) addFront(c *configuration, from workers.Options) error {
+	guard, err := s.newGuard(c, from.Logger)
 	if err != nil {
 		return err
 	}
-	s.access = who
 	var local *link.Server
 	if s.node != nil {
 		local = s.node.Server()
 	}
 	s.front = front.New(front.Options{
-		Local: local, Certificates: certificates(c), Conn: s.broker.Conn, Leases: s.leases, Nodes: s.nodes, Guard: guard, Still: who.Still, Principals: c.http.Principals, Metrics: from.Metrics, Logger: from.Logger,
+		Local: local, Certificates: certificates(c), Conn: s.broker.Conn, Leases: s.leases, Nodes: s.nodes, Guard: guard, Still: s.access.Still, Principals: c.http.Principals, Metrics: from.Metrics, Logger: from.Logger,
 	})
 	s.mux.Handle(mcpPath, s.front)
 	s.mux.Handle(mcpPath+"/{$}", s.front) // as many people write it
@@ -218,6 +218,9 @@ func (s *service) Close() error {
 	if s.node != nil {
 		return s.node.Close()
 	}
+	if s.pool != nil { // the start has failed
+		return s.pool.Close()
+	}
 	return nil
 }
 
@@ -225,6 +228,9 @@ func (s *service) Close() error {
 func (s *service) end() error {
 	if s.front != nil {
 		s.front.Close()
+	}
+	if s.broker == nil {
+		return nil
 	}
 	return s.broker.Close()
 }
