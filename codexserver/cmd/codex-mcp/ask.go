@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/program"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/spf13/cobra"
@@ -218,7 +218,7 @@ func (a *askOptions) forTerminal(c *configuration, console *terminal.Console) {
 	if p.Where == setting.WherePage {
 		p.Where = setting.WhereBoth // a person is there, who can be asked in any case
 	}
-	p.Schema = cmp.Or(p.Schema, "decision") // the client takes each decision
+	p.Schema = elicit.FormDecision // the client takes each decision; the setting is for hosts
 	if !console.Asks(a.json) {
 		p.Unable = "there is no terminal to ask on"
 		p.Hint = "Allow the command in codex-mcp.toml (approvals.allow), choose another --ask-for-approval, or answer in a browser with --approvals page."

@@ -1,7 +1,6 @@
 package terminal
 
 import (
-	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -61,20 +60,4 @@ func TestFlush(t *testing.T) {
 			t.Errorf("%q answers, want the later line", text)
 		}
 	})
-}
-
-// TestForms reads the schemas that servers send. The script form has the answers that a person types.
-func TestForms(t *testing.T) {
-	for text, want := range map[string]int{
-		"{}": 0, `{"decision":{},"feedback":{}}`: 0, `{"decision":{},"name":{}}`: 2, `{"name":{"type":"string"}}`: 1,
-	} {
-		d := &dialogue{}
-		d.params.Schema.Required = []string{"name"}
-		if err := json.Unmarshal([]byte(text), &d.params.Schema.Properties); err != nil {
-			t.Fatal(err)
-		}
-		if all := d.form(); len(all) != want || len(all) > 0 && !all[len(all)-1].required {
-			t.Errorf("%s: %+v", text, all)
-		}
-	}
 }

@@ -7,72 +7,88 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/codexmcp/codexmcp/internal/outputschema"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // field is a field of a question's form. Questions of MCP servers have forms; approvals
 // have only the fields of package elicit.
 type field struct {
-	name        string
-	required    bool
-	Type        string   `json:"type"`
-	Title       string   `json:"title"`
-	Description string   `json:"description"`
-	Enum        []string `json:"enum"`
-	EnumNames   []string `json:"enumNames"`
-	OneOf       []struct {
-		Const string `json:"const"`
-		Title string `json:"title"`
-	} `json:"oneOf"`
+	name     string
+	required bool
+	allows   *outputschema.Schema
+
+	Type        string `json:"type"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	values
+	Items values `json:"items"` // of a list
 }
 
-// values returns the values that the field allows, nil when it allows any, and the title of one of them.
-func (f *field) values(one string) (all []string, title string) {
-	all = slices.Clone(f.Enum)
-	if i := slices.Index(all, one); i >= 0 && i < len(f.EnumNames) {
-		title = f.EnumNames[i]
+// values are the values that a field allows, none if it allows any.
+type values struct {
+	Enum  []string `json:"enum"`
+	OneOf []value  `json:"oneOf"`
+	AnyOf []value  `json:"anyOf"` // of items
+}
+
+type value struct {
+	Const string `json:"const"`
+	Title string `json:"title"`
+}
+
+func (v *values) words() []string {
+	words := slices.Clone(v.Enum)
+	for _, one := range slices.Concat(v.OneOf, v.AnyOf) {
+		words = append(words, one.Const)
 	}
-	for _, v := range f.OneOf {
-		all = append(all, v.Const)
-		if v.Const == one {
-			title = v.Title
+	return words
+}
+
+// form reads the fields to fill in, by their names. It reads none of an approval, whose fields are those of package
+// elicit, but what it offers besides once.
+func (d *dialogue) form() error {
+	schema, approval := &d.params.Schema, true
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		f := field{name: name, required: slices.Contains(schema.Required, name)}
+		err := json.Unmarshal(schema.Properties[name], &f)
+		if err == nil {
+			f.allows, err = outputschema.Compile([]byte(schema.Properties[name]))
 		}
+		if err != nil {
+			return err
+		}
+		if name == "decision" {
+			d.offers(&f)
+		}
+		approval = approval && (name == "decision" || name == "feedback")
+		d.fields = append(d.fields, f)
 	}
-	return all, title
-}
-
-// form returns the fields to fill in, by their names. It returns nil for an approval, whose fields are
-// those of package elicit.
-func (d *dialogue) form() (all []field) {
-	form := false
-	for _, name := range slices.Sorted(maps.Keys(d.params.Schema.Properties)) {
-		f := d.params.Schema.Properties[name]
-		f.name, f.required = name, slices.Contains(d.params.Schema.Required, name)
-		form = form || name != "decision" && name != "feedback"
-		all = append(all, f)
+	if approval {
+		d.fields = nil
 	}
-	if !form {
-		return nil
-	}
-	return all
+	return nil
 }
 
 // offers reads what an approval offers besides once.
-func (d *dialogue) offers() {
-	decision := d.params.Schema.Properties["decision"]
-	if words, title := decision.values(string(elicit.ApprovedForSession)); slices.Contains(words, string(elicit.ApprovedForSession)) {
-		d.again = "for this session"
-		if inside := ", in the sandbox"; strings.HasSuffix(title, inside) {
-			d.again += inside
+func (d *dialogue) offers(decision *field) {
+	for _, one := range decision.OneOf {
+		switch elicit.Decision(one.Const) {
+		case elicit.ApprovedForSession:
+			d.again = "for this session"
+			if inside := ", in the sandbox"; strings.HasSuffix(one.Title, inside) {
+				d.again += inside
+			}
+		case elicit.ApprovedAlways:
+			d.always = Row(one.Title)
 		}
 	}
-	_, always := decision.values(string(elicit.ApprovedAlways))
-	d.always = Row(always)
 }
 
 // fillIn reads the fields one after another.
-func (d *dialogue) fillIn() (map[string]mcptypes.ElicitValue, error) {
-	content := map[string]mcptypes.ElicitValue{}
+func (d *dialogue) fillIn() (map[string]any, error) {
+	content := map[string]any{}
 	for _, f := range d.fields {
 		for {
 			text, err := d.read(f.ask())
@@ -98,7 +114,9 @@ func (f *field) ask() string {
 	if f.Description != "" {
 		about = append(about, f.Description)
 	}
-	if words, _ := f.values(""); len(words) > 0 {
+	if f.Type == "array" {
+		about = append(about, "any of "+strings.Join(f.Items.words(), ", ")+", between commas")
+	} else if words := f.words(); len(words) > 0 {
 		about = append(about, "one of "+strings.Join(words, ", "))
 	} else if f.Type != "" && f.Type != "string" {
 		about = append(about, "a JSON "+f.Type)
@@ -109,18 +127,21 @@ func (f *field) ask() string {
 	return "  " + Row(strings.Join(about, "; ")) + ": "
 }
 
-// read converts the typed text to the field's type, and reports whether it fits.
-func (f *field) read(text string) (v mcptypes.ElicitValue, ok bool) {
-	words, _ := f.values("")
-	switch {
-	case text == "" || len(words) > 0 && !slices.Contains(words, text):
-		return v, false
-	case f.Type == "boolean":
-		return mcptypes.ElicitBool(text == "true"), text == "true" || text == "false"
-	case f.Type == "number", f.Type == "integer":
-		ok = v.UnmarshalJSON([]byte(text)) == nil
-		_, number := v.Number()
-		return v, ok && number && (f.Type == "number" || !strings.ContainsAny(text, ".eE"))
+// read returns the typed text as a value that the field allows: the text itself, as JSON, or as a list of words
+// between commas.
+func (f *field) read(text string) (v jsontext.Value, ok bool) {
+	list := strings.Split(text, ",")
+	for i, word := range list {
+		list[i] = strings.TrimSpace(word)
 	}
-	return mcptypes.ElicitString(text), true
+	for _, typed := range []any{text, jsontext.Value(text), list} {
+		raw, err := json.Marshal(typed)
+		if err == nil {
+			v, err = f.allows.Check(string(raw))
+		}
+		if err == nil && text != "" {
+			return v, true
+		}
+	}
+	return nil, false
 }

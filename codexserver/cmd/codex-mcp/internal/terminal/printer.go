@@ -40,7 +40,7 @@ type printer struct {
 	failure  string          // the last error
 	remark   string          // the last note
 	asked    map[string]bool // the calls that a question has shown
-	commands []*command      // that are running
+	running  []call          // in the order of their beginnings
 	plan     []protocol.PlanStep
 	usage    *protocol.TokenUsageInfo
 }
@@ -53,10 +53,8 @@ type message struct {
 	last   string
 }
 
-// command is a command that is running.
-type command struct {
-	id, title string
-}
+// call is a command or a call of a tool.
+type call struct{ id, title string }
 
 // write prints text that is safe to show.
 func (p *printer) write(text string) {
@@ -123,11 +121,11 @@ func (p *printer) event(m protocol.EventMsg) {
 	case protocol.PatchApprovalRequest:
 		p.needs("changes to " + count(len(m.Changes), "file"))
 	case protocol.ExecCommandBegin:
-		c := &command{id: m.CallID, title: cut(elicit.ShowCommand(m.Command), lineLength) + "  # " + p.folder(m.Cwd)}
-		p.commands = append(p.commands, c)
-		p.command(c)
+		p.begins(m.CallID, "$ "+cut(elicit.ShowCommand(m.Command), lineLength)+"  # "+p.folder(m.Cwd))
 	case protocol.ExecCommandEnd:
-		p.commandEnds(m)
+		p.ends(m.CallID, "$ (a command)")
+		p.output(linesOf(cmp.Or(m.AggregatedOutput, m.Stdout+m.Stderr)))
+		p.line("  ", fmt.Sprintf("exit %d · %s", m.ExitCode, took(m.Duration)))
 	case protocol.PatchApplyBegin:
 		if !p.asked[m.CallID] {
 			p.open("")
@@ -144,13 +142,9 @@ func (p *printer) event(m protocol.EventMsg) {
 	case protocol.PlanUpdate:
 		p.checklist(m)
 	case protocol.MCPToolCallBegin:
-		p.open("")
-		p.line("* ", word(m.Invocation.Server)+" "+word(m.Invocation.Tool)+"  "+cut(Row(string(m.Invocation.Arguments)), lineLength))
-		p.block = m.CallID
+		p.begins(m.CallID, tool(m.Invocation)+"  "+cut(Row(string(m.Invocation.Arguments)), lineLength))
 	case protocol.MCPToolCallEnd:
-		if p.open(m.CallID) {
-			p.line("* ", word(m.Invocation.Server)+" "+word(m.Invocation.Tool))
-		}
+		p.ends(m.CallID, tool(m.Invocation))
 		if m.Result.Err != nil {
 			p.line("  ", "failed: "+cut(Row(*m.Result.Err), lineLength))
 			return
@@ -248,51 +242,48 @@ func (p *printer) needs(what string) {
 	}
 }
 
-// command begins the block of a command.
-func (p *printer) command(c *command) {
+func tool(i protocol.MCPInvocation) string { return "* " + word(i.Server) + " " + word(i.Tool) }
+
+// begins begins the block of a call.
+func (p *printer) begins(id, title string) {
+	p.running = append(p.running, call{id, title})
 	p.open("")
-	p.line("$ ", c.title)
-	p.block = c.id
+	p.line("", title)
+	p.block = id
 }
 
-// output prints a line of a command's output.
-func (p *printer) output(line string) {
-	p.line("  ", cut(Prose(strings.ToValidUTF8(line[:min(len(line), lineBytes)], "\uFFFD")), lineLength))
+// ends continues the block of a call that has ended, or begins another one if something came between. Without a
+// beginning the title is otherwise.
+func (p *printer) ends(id, otherwise string) {
+	if i := slices.IndexFunc(p.running, func(c call) bool { return c.id == id }); i >= 0 {
+		otherwise = p.running[i].title
+		p.running = slices.Delete(p.running, i, i+1)
+	}
+	if p.open(id) {
+		p.line("", otherwise)
+	}
 }
 
-// commandEnds prints a command's output, with what it has in the middle left out.
-func (p *printer) commandEnds(m protocol.ExecCommandEnd) {
-	c := &command{id: m.CallID, title: "(a command)"}
-	if i := slices.IndexFunc(p.commands, func(c *command) bool { return c.id == m.CallID }); i >= 0 {
-		c = p.commands[i]
-		p.commands = slices.Delete(p.commands, i, i+1)
-	}
-	if p.block != c.id {
-		p.command(c)
-	}
-	all := linesOf(cmp.Or(m.AggregatedOutput, m.Stdout+m.Stderr))
+// output prints a command's output, with what it has in the middle left out.
+func (p *printer) output(all []string) {
 	left := len(all) - headLines - tailLines
 	for i, line := range all {
 		switch {
 		case left <= 1 || i < headLines || i >= headLines+left:
-			p.output(line)
+			p.line("  ", cut(Prose(strings.ToValidUTF8(line[:min(len(line), lineBytes)], "\uFFFD")), lineLength))
 		case i == headLines:
 			p.line("  ", fmt.Sprintf("… %d lines left out …", left))
 		}
 	}
-	p.line("  ", fmt.Sprintf("exit %d · %s", m.ExitCode, took(m.Duration)))
 }
 
 // ended prints the end of a turn.
 func (p *printer) ended() {
 	p.broken()
-	for _, c := range p.commands {
-		if p.block != c.id {
-			p.command(c)
-		}
+	for len(p.running) > 0 {
+		p.ends(p.running[0].id, "")
 		p.line("  ", "ended with the turn")
 	}
-	p.commands = nil
 }
 
 // changes prints what a patch does to each file, and with whole its lines.

@@ -12,7 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // dialogue is the dialogue for one question, an elicitation.
@@ -23,8 +23,8 @@ type dialogue struct {
 	params struct {
 		Message string `json:"message"`
 		Schema  struct {
-			Properties map[string]field `json:"properties"`
-			Required   []string         `json:"required"`
+			Properties map[string]jsontext.Value `json:"properties"`
+			Required   []string                  `json:"required"`
 		} `json:"requestedSchema"`
 		Meta struct {
 			Approval struct {
@@ -43,16 +43,19 @@ type dialogue struct {
 // errStopped means that the user stops the turn.
 var errStopped = errors.New("stopped")
 
+// answer is the result of elicitation/create.
+type answer struct {
+	Action  string         `json:"action"`
+	Content map[string]any `json:"content,omitzero"`
+}
+
 // run prints the question and reads lines until one answers it. An error means that it was withdrawn, or
 // cannot be asked.
-func (d *dialogue) run() (answer *mcptypes.ElicitResult, err error) {
-	if d.fields = d.form(); d.fields == nil {
-		d.offers()
-	}
+func (d *dialogue) run() (answered *answer, err error) {
 	d.print()
-	for answer == nil && err == nil {
+	for answered == nil && err == nil {
 		if err = d.quiet(); err == nil {
-			answer, err = d.decide()
+			answered, err = d.decide()
 		}
 	}
 	switch {
@@ -60,12 +63,12 @@ func (d *dialogue) run() (answer *mcptypes.ElicitResult, err error) {
 		d.s.stopped = true
 		d.s.stop()
 		d.p.line("  ", "■ stopped")
-		return &mcptypes.ElicitResult{Action: mcptypes.ElicitResultActionCancel}, nil
+		return &answer{Action: "cancel"}, nil
 	case d.ctx.Err() != nil:
 		_ = d.s.typed.flush() // the next program does not get what was typed
 		d.p.line("  ", "· "+d.withdrawn())
 	}
-	return answer, err
+	return answered, err
 }
 
 // withdrawn says that the server no longer waits for an answer, and why: what another answer was, and
@@ -138,22 +141,19 @@ func (d *dialogue) choices() string {
 }
 
 // decide reads a line and returns the answer that it is, or nil.
-func (d *dialogue) decide() (*mcptypes.ElicitResult, error) {
+func (d *dialogue) decide() (*answer, error) {
 	text, err := d.read(d.choices() + "\n  > ")
 	if err != nil {
 		return nil, err
 	}
-	answer := &mcptypes.ElicitResult{Action: mcptypes.ElicitResultActionAccept}
-	with := func(field, value string) {
-		answer.Content = map[string]mcptypes.ElicitValue{field: mcptypes.ElicitString(value)}
-	}
+	answer := &answer{Action: "accept"}
 	key, why, _ := strings.Cut(text, " ")
 	key, said := strings.ToLower(key), ""
 	switch {
 	case key == "n" && (why == "" || d.fields == nil):
-		answer.Action, said = mcptypes.ElicitResultActionDecline, "✗ denied"
+		answer.Action, said = "decline", "✗ denied"
 		if why != "" {
-			with("feedback", strings.TrimSpace(why))
+			answer.Content = map[string]any{"feedback": strings.TrimSpace(why)}
 			said += ", with your reason"
 		}
 	case why != "":
@@ -165,10 +165,10 @@ func (d *dialogue) decide() (*mcptypes.ElicitResult, error) {
 	case key == "y":
 		said = "✓ approved"
 	case key == "a" && d.again != "":
-		with("decision", string(elicit.ApprovedForSession))
+		answer.Content = map[string]any{"decision": elicit.ApprovedForSession}
 		said = "✓ approved " + d.again
 	case key == "w" && d.always != "":
-		with("decision", string(elicit.ApprovedAlways))
+		answer.Content = map[string]any{"decision": elicit.ApprovedAlways}
 		said = "✓ approved, always"
 	}
 	switch {

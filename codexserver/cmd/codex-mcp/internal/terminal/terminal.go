@@ -289,7 +289,11 @@ func (s *session) head(text string) {
 // ask asks the user a question, after those before it.
 func (s *session) ask(ctx context.Context, asked *client.Question) (json.RawMessage, error) {
 	d := &dialogue{s: s, p: s.p, ctx: ctx}
-	if err := jsonv2.Unmarshal(asked.Params, &d.params); err != nil {
+	err := jsonv2.Unmarshal(asked.Params, &d.params)
+	if err == nil {
+		err = d.form()
+	}
+	if err != nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%v", err)
 	}
 	defer s.hold()()
