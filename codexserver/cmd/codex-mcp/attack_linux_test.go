@@ -77,10 +77,10 @@ var attacks = []attack{
 		return v.proven()
 	}, native: true},
 	{name: "a session approval of a script that changes", try: func(v *victim) string {
-		return v.changing("approved_for_session", "find . -name build.sh -exec sh {} +", "cd . && sh ./build.sh", "python3 build.py", "perl -- build.pl", "sh build.s?")
+		return v.changing("approved_for_session", "find . -name build.sh -exec sh {} +", "sh build.s?")
 	}},
 	{name: "a lasting rule of a script that changes", try: func(v *victim) string {
-		return v.changing("approved_always", "python3 build.py", "sh ./build.sh", "touch -c made")
+		return v.changing("approved_always", "sh ./build.sh", "touch -c made")
 	}},
 	{name: "a rule that lets a planted program out", try: func(v *victim) string {
 		v.write(filepath.Join(v.cwd, "sub", "file"), "text")
@@ -271,16 +271,12 @@ func (v *victim) changing(decision string, commands ...string) string {
 	v.serve(untrusted, "[approvals]\nschema = \"decision\"\n")
 	for i, command := range commands {
 		v.write(filepath.Join(v.cwd, "build.sh"), "true\n")
-		v.write(filepath.Join(v.cwd, "build.py"), "pass\n")
-		v.write(filepath.Join(v.cwd, "build.pl"), "1;\n")
 		v.answer = func(map[string]any) string {
 			return fmt.Sprintf(`{"action":"accept","content":{"decision":%q}}`, decision)
 		}
 		v.says(v.command(fmt.Sprint("first", i), command))
 		thread := v.call("codex", map[string]any{"prompt": "go"})
 		v.write(filepath.Join(v.cwd, "build.sh"), "touch "+v.proof()+"\n")
-		v.write(filepath.Join(v.cwd, "build.py"), "open('"+v.proof()+"', 'w')\n")
-		v.write(filepath.Join(v.cwd, "build.pl"), "open(F, '>', '"+v.proof()+"');\n")
 		v.answer = nil
 		asked := len(v.asked)
 		v.says(v.command(fmt.Sprint("again", i), command))

@@ -56,7 +56,7 @@ var oneDash = []string{"approvals", "codex", "engine", "json", "log", "resume", 
 
 // twoDashes adds the second dash of the flags in oneDash.
 func twoDashes(args []string) []string {
-	args = slices.Clone(args)
+	args = append([]string{}, args...) // never nil: cobra would take those of the process
 	for i, arg := range args {
 		if arg == "--" {
 			break
