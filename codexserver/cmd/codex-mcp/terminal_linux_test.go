@@ -107,7 +107,7 @@ var volatile = []struct {
 	text    string
 }{
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`), "01997f2e-8c41-7d3a-9b52-6f0e4d1c8a37"},
-	{regexp.MustCompile(`(exit \d+) · [0-9.]+ m?s`), "$1 · 12 ms"},
+	{regexp.MustCompile(`(exit \d+) · [0-9.]+m?s`), "$1 · 12ms"},
 }
 
 // TestTerminalAsk makes the recordings of docs/tasks.md and testdata/ask.txt; -update writes them there.

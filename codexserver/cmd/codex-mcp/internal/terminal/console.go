@@ -17,8 +17,6 @@ type Console struct {
 	Left func() bool
 	// Input is the terminal on standard input, nil without one. Then no question can be asked.
 	Input Input
-	// Home is the user's home folder, shown as a tilde; "" means none.
-	Home string
 }
 
 // An Input is a terminal whose Read returns a line when it is complete.
@@ -30,8 +28,7 @@ type Input interface {
 
 // Standard returns the console of the standard streams.
 func Standard(stdin *os.File, stdout, stderr io.Writer) *Console {
-	home, _ := os.UserHomeDir() // without a home no path is shortened
-	c := &Console{Out: stdout, Err: stderr, OutTerminal: IsTerminal(stdout), ErrTerminal: IsTerminal(stderr), Home: home}
+	c := &Console{Out: stdout, Err: stderr, OutTerminal: IsTerminal(stdout), ErrTerminal: IsTerminal(stderr)}
 	if f, ok := stdout.(*os.File); ok && !c.OutTerminal {
 		c.Left = func() bool { return readerLeaves(f) }
 	}

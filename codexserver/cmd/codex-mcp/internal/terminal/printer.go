@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -27,7 +26,6 @@ const (
 // One goroutine uses it.
 type printer struct {
 	w     io.Writer
-	home  string // shown as a tilde
 	cwd   string // paths below it are shown relative
 	asks  bool   // the user can be asked
 	holds bool   // the last message is not printed here: it goes to standard output
@@ -36,13 +34,13 @@ type printer struct {
 	begun bool   // a block was printed
 	block string // the key of the last block
 
-	message  message
-	failure  string          // the last error
-	remark   string          // the last note
-	asked    map[string]bool // the calls that a question has shown
-	running  []call          // in the order of their beginnings
-	plan     []protocol.PlanStep
-	usage    *protocol.TokenUsageInfo
+	message message
+	failure string          // the last error
+	remark  string          // the last note
+	asked   map[string]bool // the calls that a question has shown
+	running []call          // in the order of their beginnings
+	plan    []protocol.PlanStep
+	usage   *protocol.TokenUsageInfo
 }
 
 // message is the message that is being written, or was last.
@@ -119,9 +117,9 @@ func (p *printer) event(m protocol.EventMsg) {
 	case protocol.ExecApprovalRequest:
 		p.needs(elicit.ShowCommand(m.Command))
 	case protocol.PatchApprovalRequest:
-		p.needs("changes to " + count(len(m.Changes), "file"))
+		p.needs(fmt.Sprintf("a patch of %d files", len(m.Changes)))
 	case protocol.ExecCommandBegin:
-		p.begins(m.CallID, "$ "+cut(elicit.ShowCommand(m.Command), lineLength)+"  # "+p.folder(m.Cwd))
+		p.begins(m.CallID, "$ "+cut(elicit.ShowCommand(m.Command), lineLength)+"  # "+word(m.Cwd))
 	case protocol.ExecCommandEnd:
 		p.ends(m.CallID, "$ (a command)")
 		p.output(linesOf(cmp.Or(m.AggregatedOutput, m.Stdout+m.Stderr)))
@@ -366,21 +364,5 @@ func (p *printer) path(path string) string {
 	return word(path)
 }
 
-// folder returns a folder for users, with a tilde for the home.
-func (p *printer) folder(dir string) string {
-	shown := word(dir)
-	if rel, ok := paths.Within(dir, p.home); ok && p.home != "" && shown == dir {
-		return filepath.Join("~", rel)
-	}
-	return shown
-}
-
 // took formats a duration.
-func took(d protocol.Duration) string {
-	if d := time.Duration(d); d < time.Second {
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	} else if d < time.Minute {
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	}
-	return time.Duration(d).Round(time.Second).String()
-}
+func took(d protocol.Duration) string { return time.Duration(d).Round(time.Millisecond).String() }

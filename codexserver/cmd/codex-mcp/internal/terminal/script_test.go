@@ -122,7 +122,7 @@ type playResult struct {
 func play(t *testing.T, a *txtar.Archive) playResult {
 	var stdout, stderr lockedBuffer
 	keys := newKeyboard(&stdout)
-	console := &terminal.Console{Out: &stdout, Err: &stderr, OutTerminal: true, ErrTerminal: true, Input: keys, Home: "/home/me"}
+	console := &terminal.Console{Out: &stdout, Err: &stderr, OutTerminal: true, ErrTerminal: true, Input: keys}
 	task := &terminal.Task{Prompt: "do it", Program: "codex-mcp ask", Folder: "/home/me/work", Arguments: map[string]any{"cwd": "/home/me/work"}}
 	for word := range strings.FieldsSeq(servertest.Section(a, "console")) {
 		name, value, _ := strings.Cut(word, "=")

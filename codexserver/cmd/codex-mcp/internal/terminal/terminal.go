@@ -108,7 +108,7 @@ type ended struct {
 func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signals <-chan os.Signal) int {
 	out := &output{w: c.Out, failed: make(chan error, 2)}
 	s := &session{busy: make(chan struct{}, 1), task: task, out: out}
-	s.p = &printer{w: c.Err, home: c.Home, cwd: task.Folder, asks: c.Asks(task.JSON), holds: !c.OutTerminal, asked: map[string]bool{}}
+	s.p = &printer{w: c.Err, cwd: task.Folder, asks: c.Asks(task.JSON), holds: !c.OutTerminal, asked: map[string]bool{}}
 	s.tells = (c.OutTerminal || c.ErrTerminal) && !task.JSON
 	if c.OutTerminal && !task.JSON {
 		s.p.w = out
@@ -267,7 +267,7 @@ func (s *session) follow(engine string, e client.Event) {
 			text += " · " + word(m.Model)
 		}
 		if s.p.cwd != "" {
-			text += " · " + s.p.folder(s.p.cwd)
+			text += " · " + word(s.p.cwd)
 		}
 		s.head(text)
 	}

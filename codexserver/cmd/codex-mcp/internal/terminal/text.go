@@ -30,30 +30,10 @@ func Line(raw []byte) string { return strings.ReplaceAll(program.Line(raw), mark
 // mark begins a question, and stands nowhere else.
 const mark = "◆"
 
-// plain returns text that is safe to show as it is printed: without the mark of a question, and with
-// spaces for tabs, after which a terminal would write over its last cell.
+// plain returns text that is safe to show as it is printed: without the mark of a question, and with spaces for tabs, after
+// which a terminal would write over its last cell.
 func plain(text string) string {
-	text = strings.ReplaceAll(text, mark, `\u{25c6}`)
-	if !strings.Contains(text, "\t") {
-		return text
-	}
-	const stop = 8
-	var b strings.Builder
-	col := 0
-	for _, r := range text {
-		switch r {
-		case '\t':
-			n := stop - col%stop
-			b.WriteString(strings.Repeat(" ", n))
-			col += n
-			continue
-		case '\n':
-			col = -1
-		}
-		b.WriteRune(r)
-		col++
-	}
-	return b.String()
+	return strings.ReplaceAll(strings.ReplaceAll(text, mark, `\u{25c6}`), "\t", "    ")
 }
 
 // cut shortens a line to about limit characters and adds how many it left out.
@@ -77,12 +57,4 @@ func linesOf(text string) []string {
 	}
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-}
-
-// count formats a number of things.
-func count(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
 }
