@@ -74,6 +74,6 @@ step_bench() { # start, memory and turns of the commit $base and of the working 
   go build -C "$dir/base" -buildvcs=false -trimpath -ldflags="-s -w" -o "$dir/before" ./codexserver/cmd/codex-mcp
   go build -buildvcs=false -trimpath -ldflags="-s -w" -o "$dir/now" ./codexserver/cmd/codex-mcp
   go build -C test/bench -o "$dir" ./compare
-  "$dir/compare" "$dir/before" -engine native -- "$dir/now" -engine native
+  "$dir/compare" "$dir/before" --engine native -- "$dir/now" --engine native
   rm -rf "$dir"
 }

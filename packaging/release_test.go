@@ -162,7 +162,7 @@ func tryNPM(t *testing.T, dist, version string) {
 			"SIGTERM":        {func(cmd *exec.Cmd, _ io.Closer) error { return cmd.Process.Signal(syscall.SIGTERM) }, 0},
 		} {
 			t.Run(name, func(t *testing.T) {
-				cmd := exec.Command(filepath.Join(dir, "node_modules/.bin/codex-mcp"), "-engine", "native")
+				cmd := exec.Command(filepath.Join(dir, "node_modules/.bin/codex-mcp"), "--engine", "native")
 				cmd.Env = append(os.Environ(), "CODEX_HOME="+t.TempDir())
 				in, err := cmd.StdinPipe()
 				if err != nil {
@@ -210,12 +210,12 @@ const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol
 // try asks a program for its version and says hello to it over stdio.
 func try(t *testing.T, program, version string) {
 	t.Helper()
-	line := command(t, ".", program, "-version")
+	line := command(t, ".", program, "--version")
 	want := regexp.MustCompile(`^codex-mcp ` + regexp.QuoteMeta(version) + ` \([0-9a-f]{12}, go1\.\S+, ` + runtime.GOOS + "/" + runtime.GOARCH + `\)\n$`)
 	if !want.MatchString(line) {
 		t.Errorf("-version: %q", line)
 	}
-	cmd := exec.Command(program, "-engine", "native")
+	cmd := exec.Command(program, "--engine", "native")
 	cmd.Env = append(os.Environ(), "CODEX_HOME="+t.TempDir())
 	cmd.Stdin = strings.NewReader(hello)
 	out, err := cmd.Output()

@@ -41,7 +41,7 @@ func server(t *testing.T) func(t *testing.T, busy bool, args ...string) *exec.Cm
 	bin := build(t)
 	return func(t *testing.T, busy bool, args ...string) *exec.Cmd {
 		kind := map[bool]string{true: "busy", false: "fine"}[busy]
-		cmd := exec.Command(bin, append(args, "-engine", "codex", "-codex", codex)...)
+		cmd := exec.Command(bin, append(args, "--engine", "codex", "--codex", codex)...)
 		cmd.Env = []string{"CODEX_HOME=" + openHome(t), asCodex + "=" + kind}
 		return cmd
 	}

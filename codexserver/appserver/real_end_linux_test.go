@@ -38,7 +38,7 @@ func realServer(t *testing.T) func(t *testing.T, busy bool, args ...string) *exe
 	return func(t *testing.T, busy bool, args ...string) *exec.Cmd {
 		home := openHome(t)
 		writeFile(t, filepath.Join(home, "config.toml"), servertest.CodexConfig(models[busy].BaseURL(), ""))
-		cmd := exec.Command(bin, append(args, "-engine", "codex", "-codex", codex)...)
+		cmd := exec.Command(bin, append(args, "--engine", "codex", "--codex", codex)...)
 		cmd.Env = []string{"CODEX_HOME=" + home}
 		return cmd
 	}

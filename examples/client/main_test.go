@@ -112,7 +112,7 @@ func build(t *testing.T, baseURL string) func() *exec.Cmd {
 		t.Fatal(err)
 	}
 	return func() *exec.Cmd {
-		cmd := exec.Command(bin, "-engine", "native")
+		cmd := exec.Command(bin, "--engine", "native")
 		cmd.Dir, cmd.Env = cwd, append(os.Environ(), "CODEX_HOME="+home)
 		return cmd
 	}

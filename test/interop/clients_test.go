@@ -199,7 +199,7 @@ func meet(t *testing.T, server []string, e engine, c client, version string, cel
 	}
 	home := newHome(t, m.model, e.wire)
 	// With the installed Codex a trace below /tmp is refused, unless commands cannot write there.
-	traced := []string{"-trace", m.path, "-c", "sandbox_workspace_write.exclude_slash_tmp=true", "-c", "sandbox_workspace_write.exclude_tmpdir_env_var=true"}
+	traced := []string{"--trace", m.path, "-c", "sandbox_workspace_write.exclude_slash_tmp=true", "-c", "sandbox_workspace_write.exclude_tmpdir_env_var=true"}
 	s := e.open(t, server, home, m.cwd, slices.Concat(cell.flags, traced)...)
 	s.Asks, s.Dir, s.Codex = cell.answer != "", dir, newest(t)
 	defer func() {

@@ -106,7 +106,7 @@ func TestConformance(t *testing.T) {
 // withServer returns a function that returns the address of a server. The test server
 // announces changes to all who listen, so each column has its own.
 func withServer(t *testing.T) func(*testing.T, subject) remote {
-	ours := serveHTTP(t, ours(t), newHome(t, silentModel(t), "chat"), "-engine", "native")
+	ours := serveHTTP(t, ours(t), newHome(t, silentModel(t), "chat"), "--engine", "native")
 	program := buildCommand(t, "conformanceserver")
 	return func(t *testing.T, on subject) remote {
 		if on == itself {

@@ -61,8 +61,8 @@ func (e engine) open(t *testing.T, server []string, home, cwd string, flags ...s
 func engines(t *testing.T) []engine {
 	t.Helper()
 	codex := newest(t)
-	native := engine{"native", "native", overStdio, []string{"-engine", "native"}, "chat", providertest.Shell, "declined"}
-	bridge := engine{"codex", "codex", overStdio, []string{"-engine", "codex", "-codex", codex}, "responses", execCommand, "rejected by user"}
+	native := engine{"native", "native", overStdio, []string{"--engine", "native"}, "chat", providertest.Shell, "declined"}
+	bridge := engine{"codex", "codex", overStdio, []string{"--engine", "codex", "--codex", codex}, "responses", execCommand, "rejected by user"}
 	return []engine{
 		native, bridge,
 		native.by(overHTTP, "http"),

@@ -35,7 +35,7 @@ func execAlone(t *testing.T, server []string) {
 			}}, providertest.Say("done"))
 			defer theirs.Close()
 			trace := filepath.Join(home, "trace")
-			args := append([]string{"-engine", "native", "-trace", trace}, tt.server...)
+			args := append([]string{"--engine", "native", "--trace", trace}, tt.server...)
 			config := fmt.Sprintf("model = \"mock-model\"\nmodel_provider = \"mock\"\n[model_providers.mock]\nname = \"mock\"\nbase_url = %q\nwire_api = \"responses\"\n[mcp_servers.codex]\ncommand = %q\nargs = %s\nenv = { CODEX_HOME = %q }\n",
 				theirs.BaseURL(), server[0], inline(args), newHome(t, ours, "chat"))
 			if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {

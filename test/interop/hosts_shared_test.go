@@ -50,7 +50,7 @@ func shareOne(t *testing.T, server []string, names ...string) {
 		})
 		defer model.close()
 		cmd := h.command(ctx, t, hostSetup{
-			setup: setup{Command: slices.Concat(server, []string{"--shared", "-engine", "native"}), Cwd: work, Env: maps.Clone(env)},
+			setup: setup{Command: slices.Concat(server, []string{"--shared", "--engine", "native"}), Cwd: work, Env: maps.Clone(env)},
 			pkg:   below(h.folder(), h.pkg), openai: model.openai.BaseURL(), gemini: model.gemini.URL, home: home, prompt: "Please delegate the task.",
 		})
 		out, err := cmd.CombinedOutput()

@@ -226,7 +226,7 @@ func (h host) play(t *testing.T, server []string, patient bool, next func(task o
 	defer model.close()
 	s := hostSetup{
 		setup: setup{
-			Command: slices.Concat(server, []string{"-engine", "native", "-trace", m.path}), Cwd: m.cwd,
+			Command: slices.Concat(server, []string{"--engine", "native", "--trace", m.path}), Cwd: m.cwd,
 			Env: map[string]string{"CODEX_HOME": newHome(t, m.model, "chat"), "HOME": home, "PATH": os.Getenv("PATH")},
 		},
 		Patient: patient, pkg: below(h.folder(), h.pkg), openai: model.openai.BaseURL(), gemini: model.gemini.URL, home: home, prompt: "Please delegate the task.",

@@ -60,7 +60,7 @@ func (s *person) getenv(name string) string {
 
 // ask runs codex-mcp ask on a console and returns the exit status.
 func (s *person) ask(c *terminal.Console, args ...string) int {
-	o, err := parse("codex-mcp", append([]string{"-engine", "native", "ask"}, args...), &s.errs)
+	o, err := parse("codex-mcp", append([]string{"--engine", "native", "ask"}, args...), &s.errs)
 	if err != nil {
 		s.t.Errorf("%v: %s", err, s.errs.String())
 		return -1

@@ -21,7 +21,7 @@ func TestEndToEndCalledCodex(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, model := prepare(t, "never", providertest.Say("Served."))
-	cmd := exec.CommandContext(t.Context(), link, "-m", "gpt-5.3-codex", "mcp-server", "-log", "info")
+	cmd := exec.CommandContext(t.Context(), link, "-m", "gpt-5.3-codex", "mcp-server", "--log", "info")
 	cmd.Dir, cmd.Env = f.cwd, []string{"PATH=" + dir, "HOME=" + f.user, "CODEX_HOME=" + f.home, "CODEX_BIN="} // the PATH has no other Codex
 	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"work"}}}` + "\n")
 	out, err := cmd.CombinedOutput()

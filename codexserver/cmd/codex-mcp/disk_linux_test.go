@@ -80,7 +80,7 @@ func newSmallDisk(t *testing.T) *smallDisk {
 // serve starts the program.
 func (d *smallDisk) serve(args ...string) {
 	d.Helper()
-	d.p = start(d.T, d.f, append([]string{"-engine", "native"}, args...)...)
+	d.p = start(d.T, d.f, append([]string{"--engine", "native"}, args...)...)
 	d.p.hello(`{"elicitation":{}}`)
 }
 

@@ -174,7 +174,7 @@ func TestDoctorBrokenRules(t *testing.T) {
 	file := filepath.Join(f.home, "codex-mcp", "rules.json")
 	for text, broken := range map[string]bool{`{"version":3,"rules":null}`: false, `{"version":3,`: true} {
 		write(t, file, text)
-		code, screen, _ := runLine(t, "codex-mcp", "-engine", "native", "doctor")
+		code, screen, _ := runLine(t, "codex-mcp", "--engine", "native", "doctor")
 		row := regexp.MustCompile(`(?m)^warning +` + regexp.QuoteMeta(file) + `: .*; none of these rules counts$`)
 		if code != 0 || row.MatchString(screen) != broken {
 			t.Errorf("%s: exit status %d:\n%s", text, code, screen)
@@ -189,7 +189,7 @@ func TestDoctorFailover(t *testing.T) {
 	writeConfig(t, f.home, fmt.Sprintf(configOf+"[model_providers.paid]\nbase_url = %[1]q\nenv_key = \"CODEXMCP_TEST_NO_SUCH_KEY\"\n", model.BaseURL()))
 	settings := `failover.to = [{provider="mock",model="n"},{provider="paid",model="p"},{provider="none",model="x"}]`
 	write(t, filepath.Join(f.home, "codex-mcp.toml"), settings)
-	code, screen, stderr := runLine(t, "codex-mcp", "-engine", "native", "doctor", "--json")
+	code, screen, stderr := runLine(t, "codex-mcp", "--engine", "native", "doctor", "--json")
 	if code != 0 {
 		t.Errorf("exit status %d:\n%s%s", code, screen, stderr)
 	}

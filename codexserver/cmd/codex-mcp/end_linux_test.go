@@ -24,7 +24,7 @@ func TestEndToEndNothingOutlivesADeadServer(t *testing.T) {
 	servertest.AtAnyMoment(t, *moments, func(t *testing.T) *exec.Cmd {
 		home := t.TempDir()
 		writeConfig(t, home, fmt.Sprintf(configOf, model.BaseURL()))
-		cmd := exec.Command(bin, "-engine", "native")
+		cmd := exec.Command(bin, "--engine", "native")
 		cmd.Env = []string{"CODEX_HOME=" + home}
 		return cmd
 	})
@@ -50,7 +50,7 @@ func TestEndToEndReaderLeaves(t *testing.T) {
 	servertest.ReaderLeaves(t, *moments, func(t *testing.T, busy bool, args ...string) *exec.Cmd {
 		home := t.TempDir()
 		writeConfig(t, home, fmt.Sprintf(configOf, models[busy].BaseURL()))
-		cmd := exec.Command(bin, append(args, "-engine", "native")...)
+		cmd := exec.Command(bin, append(args, "--engine", "native")...)
 		cmd.Env = []string{"CODEX_HOME=" + home}
 		return cmd
 	})

@@ -70,7 +70,7 @@ func TestEndToEndAskBlockedOutput(t *testing.T) {
 	if _, err := w.Write(make([]byte, 1<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("the pipe is not full: %v", err)
 	}
-	cmd := s.command(t, "ask", "-engine", "native", "-json", "wait for ever")
+	cmd := s.command(t, "ask", "--engine", "native", "--json", "wait for ever")
 	cmd.Stdout = w
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestEndToEndNohup(t *testing.T) {
 	bin := built(t)
 	wait := make(chan struct{})
 	s := sit(t, providertest.Turn{Wait: wait, Text: []string{"Still here."}})
-	p := launch(t, s.f, exec.Command("sh", "-c", `trap "" HUP; exec "$0" -engine native`, bin))
+	p := launch(t, s.f, exec.Command("sh", "-c", `trap "" HUP; exec "$0" --engine native`, bin))
 	p.hello(`{}`)
 	p.call("codex", map[string]any{"prompt": "wait"})
 	awaitRequests(t, s.model, 1)
@@ -121,7 +121,7 @@ func midCommand(t *testing.T) (*process, *os.File) {
 	}
 	t.Cleanup(func() { alive.Close() })
 	_ = alive.SetReadDeadline(time.Now().Add(2 * limit)) // where the system can
-	p := start(t, f, "-engine", "native")
+	p := start(t, f, "--engine", "native")
 	p.hello(`{}`)
 	p.call("codex", map[string]any{"prompt": "wait"})
 	until(t, "the command did not start", func() bool {

@@ -50,7 +50,7 @@ func TestServerEnvironment(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(config), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			p := launch(t, f, as(user, exec.Command(everybodys(t), "-engine", "native", "-c", "sandbox_mode=read-only")))
+			p := launch(t, f, as(user, exec.Command(everybodys(t), "--engine", "native", "-c", "sandbox_mode=read-only")))
 			p.send(`{"jsonrpc":"2.0","id":"p","method":"ping"}`)
 			p.expect(map[string]any{"id": "p", "result": map[string]any{}})
 			out, err := as(user, exec.Command("cat", fmt.Sprintf("/proc/%d/environ", p.cmd.Process.Pid))).CombinedOutput()

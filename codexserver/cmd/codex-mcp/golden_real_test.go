@@ -14,5 +14,5 @@ func TestRealGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	playGolden(t, "codex", "-codex", codex)
+	playGolden(t, "codex", "--codex", codex)
 }

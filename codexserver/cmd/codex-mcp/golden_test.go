@@ -224,10 +224,10 @@ func newGolden(t *testing.T, era, engine string, a *txtar.Archive, args []string
 			}
 		}
 	}
-	g.args = append([]string{"-engine", engine, "-c", "calls.grace=0s"}, args...)
+	g.args = append([]string{"--engine", engine, "-c", "calls.grace=0s"}, args...)
 	if era == "raw" {
 		writeConfig(t, g.f.home, strings.ReplaceAll(usualConfig, "$BASE_URL", g.model.BaseURL()))
-		g.args = []string{"-engine", engine}
+		g.args = []string{"--engine", engine}
 	}
 	g.args = append(g.args, strings.Fields(strings.ReplaceAll(servertest.Section(a, "args"), "$CWD", g.f.cwd))...)
 	g.use("")

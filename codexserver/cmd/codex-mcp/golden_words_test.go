@@ -59,7 +59,7 @@ func TestGoldenDoctor(t *testing.T) {
 	t.Setenv("TMPDIR", "/tmp")
 	var all strings.Builder
 	for _, words := range [][]string{{"doctor"}, {"doctor", "--json"}, {"doctor", "-c", "calls.trusted=true"}} {
-		code, stdout, stderr := runLine(t, "codex-mcp", append(words, "-engine", "native", "-C", f.cwd)...)
+		code, stdout, stderr := runLine(t, "codex-mcp", append(words, "--engine", "native", "-C", f.cwd)...)
 		fmt.Fprintf(&all, "$ codex-mcp %s\n%s%sexit %d\n\n", strings.Join(words, " "), stdout, stderr, code)
 	}
 	text := strings.NewReplacer(f.home, "$CODEX_HOME", f.cwd, "$CWD", f.user, "$HOME", model.BaseURL(), "$BASE_URL").Replace(all.String())

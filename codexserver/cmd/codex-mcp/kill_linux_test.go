@@ -300,7 +300,7 @@ type mortal struct {
 
 func (k *killer) start(args ...string) *mortal {
 	k.t.Helper()
-	words := append([]string{k.mark, built(k.t), "-engine", "native", "-c", "calls.grace=0s"}, args...)
+	words := append([]string{k.mark, built(k.t), "--engine", "native", "-c", "calls.grace=0s"}, args...)
 	return &mortal{killer: k, p: launch(k.t, k.f, exec.Command("env", words...))}
 }
 

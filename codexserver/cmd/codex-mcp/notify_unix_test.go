@@ -42,7 +42,7 @@ func TestEndToEndNotify(t *testing.T) {
 			settings := fmt.Sprintf("[notify]\ncommand = [%q, \"first\"]\n", tt.at(f))
 			write(t, filepath.Join(f.home, "codex-mcp.toml"), settings)
 			t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "secret=1")
-			p := start(t, f, "-engine", "native")
+			p := start(t, f, "--engine", "native")
 			p.hello(`{}`)
 			p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"work"%s}}}`, tt.config))
 			p.expect(map[string]any{"id": 1.0})

@@ -20,7 +20,7 @@ import (
 func TestEndToEndPageLink(t *testing.T) {
 	turns := []providertest.Turn{providertest.Call(providertest.Shell("c", "mkdir", "made")), providertest.Say("hello")}
 	f, _ := prepare(t, "untrusted", turns...)
-	s := start(t, f, "-engine", "native", "--approvals", "page")
+	s := start(t, f, "--engine", "native", "--approvals", "page")
 	s.hello(`{}`)
 	s.call("codex", map[string]any{"prompt": "make a folder"})
 	command := func(id string) *exec.Cmd {
@@ -68,7 +68,7 @@ func TestEndToEndPageLink(t *testing.T) {
 	}
 	model := providertest.New(turns...)
 	t.Cleanup(model.Close)
-	asking := launch(t, g, exec.Command(built(t), "-engine", "native", "ask", "--approvals", "page", "-c", "approvals.page_port="+freePort(t),
+	asking := launch(t, g, exec.Command(built(t), "--engine", "native", "ask", "--approvals", "page", "-c", "approvals.page_port="+freePort(t),
 		"-c", "approvals.page_origin=https://approvals.example.com", "-c", "model_providers.mock.base_url="+model.BaseURL(), "make a folder"))
 	until(t, "ask has no page", func() bool { return strings.Contains(asking.errors(), "https://approvals.example.com/#") })
 

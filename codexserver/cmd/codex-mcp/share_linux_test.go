@@ -117,7 +117,7 @@ func TestEndToEndSharedComesBack(t *testing.T) {
 	open := func(e *editor) {
 		of := f
 		of.cwd = e.dir
-		e.now = &mortal{killer: k, p: launch(t, of, exec.Command("env", "EDITOR_NAME="+e.name, bin, "--shared", "-engine", "native", "-c", "calls.grace=0s"))}
+		e.now = &mortal{killer: k, p: launch(t, of, exec.Command("env", "EDITOR_NAME="+e.name, bin, "--shared", "--engine", "native", "-c", "calls.grace=0s"))}
 	}
 	get := func(e *editor) taskView {
 		v, ok := e.now.call("tasks/get", fmt.Sprintf(`"taskId":%q,%s`, e.task, pollingClient))
@@ -214,7 +214,7 @@ func TestSharedUnsure(t *testing.T) {
 	if err := os.Chmod(f.home, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	p := launch(t, f, exec.Command(built(t), "--shared", "-engine", "native"))
+	p := launch(t, f, exec.Command(built(t), "--shared", "--engine", "native"))
 	p.hello(`{}`)
 	p.stdin.Close()
 	if code := p.wait(); code != 0 || !strings.Contains(p.errors(), "this process serves its client itself: it cannot share a server") {

@@ -27,7 +27,7 @@ func TestTurnWritesItsRecords(t *testing.T) {
 	if out, err := lay.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	p := launch(t, f, exec.Command("env", "TMPDIR="+filepath.Join(top, "temporary"), built(t), "-engine", "native"))
+	p := launch(t, f, exec.Command("env", "TMPDIR="+filepath.Join(top, "temporary"), built(t), "--engine", "native"))
 	p.hello(`{}`)
 	call := func(command ...string) {
 		answers := []providertest.Turn{providertest.Say("done")}

@@ -46,7 +46,7 @@ func TestOfficialClient(t *testing.T) {
 			home := t.TempDir()
 			cmd := exec.Command(bin,
 				"-c", "model=mock", "-c", "model_provider=mock", "-c", "approval_policy=untrusted",
-				"-engine", "native", "-c", "sandbox_mode=danger-full-access",
+				"--engine", "native", "-c", "sandbox_mode=danger-full-access",
 				"-c", "model_providers.mock.name=mock", "-c", "model_providers.mock.wire_api=chat",
 				"-c", "model_providers.mock.base_url="+model.BaseURL())
 			cmd.Dir = cwd

@@ -2,13 +2,13 @@
 // of turns. The model is a script in this process, so that servers work under the same conditions:
 //
 //	go build -o /tmp/codex-mcp ./codexserver/cmd/codex-mcp
-//	go run ./compare /tmp/codex-mcp -engine native
+//	go run ./compare /tmp/codex-mcp --engine native
 //	go run ./compare codex mcp-server
 //
 // Several servers are measured in turns, and printed with the ratios of the last one's medians to those of the others.
 // `.ci/run bench COMMIT` does so with the program of a commit and that of the working tree:
 //
-//	go run ./compare /tmp/codex-mcp-before -engine native -- /tmp/codex-mcp -engine native
+//	go run ./compare /tmp/codex-mcp-before --engine native -- /tmp/codex-mcp --engine native
 //
 // -only measures the figures that match a pattern, -files 0 in a folder without a repository, and -busy while other
 // processes keep the processors busy.

@@ -22,7 +22,7 @@ func TestMeasures(t *testing.T) {
 	}
 	defer os.RemoveAll(folder)
 	for _, m := range measurements {
-		values, err := m.measure(t.Context(), []string{bin, "-engine", "native"}, folder)
+		values, err := m.measure(t.Context(), []string{bin, "--engine", "native"}, folder)
 		if err != nil || len(values) != len(m.figures) || slices.Min(values) <= 0 {
 			t.Errorf("%q: %v, %v", m.figures, values, err)
 		}

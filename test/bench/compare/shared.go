@@ -27,7 +27,7 @@ func sharing(ctx context.Context, program string) error {
 	var took, sums [2]float64
 	var relay float64
 	for i, flags := range [][]string{nil, {"--shared"}} {
-		argv := append([]string{program, "-engine", "native"}, flags...)
+		argv := append([]string{program, "--engine", "native"}, flags...)
 		home, err := os.MkdirTemp("", "compare-")
 		if err != nil {
 			return err

@@ -178,7 +178,7 @@ func setup(e *testscript.Env, bin, version, server string) error {
 	if _, err := os.Stat(in("hook")); err == nil { // a program of the user's that is text of each question
 		settings["hooks"] = object{"Elicitation": []object{{"hooks": []object{{"type": "command", "command": "sh " + in("hook")}}}}}
 	}
-	args, variables := []string{"-engine", "native", "-trace", in("trace.txt")}, object{"CODEX_HOME": in("codex")}
+	args, variables := []string{"--engine", "native", "--trace", in("trace.txt")}, object{"CODEX_HOME": in("codex")}
 	if flags, err := os.ReadFile(in("flags")); err == nil {
 		args = append(args, strings.Fields(string(flags))...)
 	}
