@@ -5,6 +5,9 @@ import (
 	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
+// Available returns why this system cannot confine programs, an error that wraps [ErrUnavailable], or nil.
+func Available() error { return system() }
+
 // Confine prepares a confinement in which a program of the server writes only in the folders, and
 // has no network. The error wraps [ErrUnavailable] when this system cannot confine it.
 func (p *Programs) Confine(folders ...string) (*Confinement, error) {

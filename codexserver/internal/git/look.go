@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -76,7 +77,7 @@ func take(ctx context.Context, root string, o *Options) (*look, error) {
 	l := &look{files: cmp.Or(o.Files, setting.DefaultFiles), since: time.Now().Add(-coarse)}
 	m, err := o.Scratch.open(root)
 	if err == nil {
-		_, err = m.programs.Confine() // git may not be needed before the comparison
+		err = box.Available() // git may not be needed before the comparison
 	}
 	if err != nil {
 		return nil, err
