@@ -20,14 +20,14 @@ type exchange struct {
 
 	mu       sync.Mutex
 	body     []byte // nil after Read has returned it
-	begun    bool   // the response is a stream of events
 	answered bool   // the answer was written, or is being written
 	gone     bool   // the client has closed the stream
 }
 
 // exchange serves a request of 2026-07-28 until it is answered.
 func (h *Handler) exchange(w http.ResponseWriter, r *http.Request, p *principal, who Principal, body []byte) {
-	x := &exchange{w: newWriter(w, h.o.WriteTimeout), post: r.Context(), body: body}
+	x := &exchange{post: r.Context(), body: body}
+	x.w = newWriter(w, h.o.WriteTimeout, func() string { return "" }) // a client cannot resume it
 	ctx := h.ctx
 	if !who.may(ScopeApprove) {
 		ctx = approval.WithoutQuestions(ctx)
@@ -53,7 +53,7 @@ func (h *Handler) exchange(w http.ResponseWriter, r *http.Request, p *principal,
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.begun && !x.answered && !x.gone {
+	if !x.w.begun && !x.answered && !x.gone {
 		refuse(w, http.StatusServiceUnavailable, "the server is shutting down")
 	}
 }
@@ -88,7 +88,7 @@ func (x *exchange) Write(_ context.Context, messages [][]byte) error {
 			return err
 		}
 	}
-	if x.begun {
+	if x.w.begun {
 		return x.w.flush()
 	}
 	return nil
@@ -104,22 +104,10 @@ func (x *exchange) write(m []byte) error {
 	if out.Method == "" {
 		x.answered = true
 	}
-	if !x.begun && out.Method == "" {
+	if !x.w.begun && out.Method == "" {
 		return x.w.json(statusOf(&out), m)
 	}
-	if err := x.begin(); err != nil {
-		return err
-	}
 	return x.w.event("", m)
-}
-
-// begin makes the response a stream of events. x.mu is held.
-func (x *exchange) begin() error {
-	if x.begun {
-		return nil
-	}
-	x.begun = true
-	return x.w.stream("") // a client cannot resume it
 }
 
 // beat sends a comment at each heartbeat until ctx ends.
@@ -133,7 +121,7 @@ func (x *exchange) beat(ctx context.Context) {
 			return
 		}
 		x.mu.Lock()
-		if !x.answered && !x.gone && x.begin() == nil {
+		if !x.answered && !x.gone {
 			_ = x.w.beat() // if the client has gone, the request's context ends
 		}
 		x.mu.Unlock()

@@ -81,16 +81,18 @@ func statusOf(answer *jsonrpc.Message) int {
 // close connections that are silent for long.
 const heartbeat = 15 * time.Second
 
-// writer writes a response. Each write has a deadline, so that a client that does not read
-// cannot block it.
+// writer writes a response: one JSON text, or a stream of events, as which it begins with the first event or beat.
+// Each write has a deadline, so that a client that does not read cannot block it.
 type writer struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	timeout time.Duration
+	first   func() string // the id of an empty event at the begin of a stream; "" for none
+	begun   bool          // it is a stream
 }
 
-func newWriter(w http.ResponseWriter, timeout time.Duration) *writer {
-	return &writer{w, http.NewResponseController(w), timeout}
+func newWriter(w http.ResponseWriter, timeout time.Duration, first func() string) *writer {
+	return &writer{ResponseWriter: w, control: http.NewResponseController(w), timeout: timeout, first: first}
 }
 
 // json writes a whole response.
@@ -106,13 +108,18 @@ func (w *writer) json(status int, body []byte) error {
 // retryDelay is how long a client waits before it resumes a broken stream.
 const retryDelay = time.Second
 
-// stream starts a response of events. If id is not "", the first event is empty and has that
-// id, so that the client can resume the stream before the first message. The caller flushes.
-func (w *writer) stream(id string) error {
+// begin makes the response a stream of events. If the first is empty and has an id, the client can resume the stream
+// before the first message. The caller flushes.
+func (w *writer) begin() error {
+	if w.begun {
+		return nil
+	}
+	w.begun = true
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
 	w.deadline()
 	w.WriteHeader(http.StatusOK)
+	id := w.first()
 	if id == "" {
 		return nil
 	}
@@ -122,6 +129,9 @@ func (w *writer) stream(id string) error {
 
 // event writes an event. An event with the id "" cannot be resumed from.
 func (w *writer) event(id string, message []byte) error {
+	if err := w.begin(); err != nil {
+		return err
+	}
 	b := make([]byte, 0, len(message)+len(id)+32)
 	if id != "" {
 		b = append(append(append(b, "id: "...), id...), '\n')
@@ -143,6 +153,9 @@ func (w *writer) event(id string, message []byte) error {
 
 // beat writes a comment, which clients ignore.
 func (w *writer) beat() error {
+	if err := w.begin(); err != nil {
+		return err
+	}
 	w.deadline()
 	_, err := w.Write([]byte(":\n\n"))
 	return errors.Join(err, w.flush())

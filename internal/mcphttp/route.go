@@ -26,7 +26,7 @@ func (s *session) route(out *jsonrpc.Message) *stream {
 		st = &s.out.get
 	}
 	if !out.ID.IsZero() {
-		put(&s.calls, out.ID, ownRequest{st, out.Method})
+		s.calls[out.ID] = ownRequest{st, out.Method}
 	}
 	return st
 }
@@ -41,7 +41,7 @@ func (s *session) related(out *jsonrpc.Message) *stream {
 	case "notifications/cancelled":
 		id, _ := mcptypes.ParseRequestID(m["requestId"])
 		st := s.calls[id].stream
-		remove(&s.calls, id)
+		delete(s.calls, id)
 		if st != nil && st.done {
 			return nil
 		}

@@ -17,19 +17,18 @@ import (
 // session is a client with a handshake, as a [jsonrpc.Transport]. The client sends its
 // messages by POST. The server answers on the response to the POST. A message that belongs
 // to a request is sent on the stream of that request; route decides where others are sent.
-//
-// An idle session has few objects: a server may have many of them. So maps and channels are made
-// when they are used.
 type session struct {
 	id          string
 	handler     *Handler
 	owner       *principal
-	noQuestions bool // the client's token lacks codex:approve
+	noQuestions bool          // the client's token lacks codex:approve
+	in          chan []byte   // has the message that the peer has not read yet
+	closing     chan struct{} // closed when no message is accepted any more
+	end         func()        // closes closing, after which the peer ends the session. It does not wait for that
 
 	// The handler's mutex may be held while this one is taken, not the other way round. The
 	// peer is never called with either: it may write, which takes this one.
 	mu       sync.Mutex
-	closing  bool                      // no message is accepted any more
 	ended    bool                      // the peer has ended
 	version  string                    // the version of MCP; "" before the answer to initialize
 	requests map[jsonrpc.ID]*asked     // the client's requests without an answer
@@ -38,7 +37,6 @@ type session struct {
 	ran      bool                      // a request needed codex:run
 	open     int                       // HTTP requests being served
 	lastUsed time.Time
-	waiting  []byte // a message that the peer has not read yet
 	out      streams
 }
 
@@ -69,10 +67,13 @@ var errSessionClosed = errors.New("the session has ended")
 // newSession returns a session with one open request: the caller has entered it, and must
 // leave it.
 func (h *Handler) newSession(id string, owner *principal, who Principal) *session {
+	closing := make(chan struct{})
 	s := &session{
 		id: id, handler: h, owner: owner, noQuestions: !who.may(ScopeApprove), lastUsed: time.Now(), open: 1,
+		in: make(chan []byte, 1), closing: closing, end: sync.OnceFunc(func() { close(closing) }),
+		requests: map[jsonrpc.ID]*asked{}, calls: map[jsonrpc.ID]ownRequest{},
 	}
-	s.out.get.session = s
+	s.out.get.session, s.out.of = s, map[int]*stream{}
 	return s
 }
 
@@ -91,7 +92,7 @@ func (s *session) over(err error) {
 	if err != nil {
 		s.handler.o.Logger.Debug("session ended", "error", err)
 	}
-	_ = s.Close()
+	s.end()
 	s.handler.forget(s)
 	s.mu.Lock()
 	s.ended = true
@@ -99,21 +100,12 @@ func (s *session) over(err error) {
 	s.mu.Unlock()
 }
 
-// end ends the client's input, after which the peer ends the session. It does not wait for
-// that. The handler's mutex must not be held.
-func (s *session) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closing = true
-	s.change()
-}
-
 // awaitEnd waits until the session has ended.
 func (s *session) awaitEnd(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for !s.ended {
-		if err := s.wait(ctx); err != nil {
+		if err := s.wait(ctx, nil); err != nil {
 			return err
 		}
 	}
@@ -165,32 +157,18 @@ func (s *session) change() {
 	}
 }
 
-// wait waits for the next change. s.mu is held, except while it waits.
-func (s *session) wait(ctx context.Context) error {
+// wait waits for the next change. It fails when closing is closed. s.mu is held, except while it waits.
+func (s *session) wait(ctx context.Context, closing <-chan struct{}) error {
 	changed := s.changes()
 	s.mu.Unlock()
 	defer s.mu.Lock()
 	select {
 	case <-changed:
 		return nil
+	case <-closing:
+		return errSessionClosed
 	case <-ctx.Done():
 		return ctx.Err()
-	}
-}
-
-// put sets a member of a map. It makes the map if there is none.
-func put[K comparable, V any](m *map[K]V, key K, v V) {
-	if *m == nil {
-		*m = map[K]V{}
-	}
-	(*m)[key] = v
-}
-
-// remove deletes a member of a map, and the map with its last member. Idle sessions would
-// otherwise hold several empty maps each.
-func remove[K comparable, V any](m *map[K]V, key K) {
-	if delete(*m, key); len(*m) == 0 {
-		*m = nil
 	}
 }
 
@@ -202,25 +180,25 @@ func (s *session) drop(st *stream) {
 	}
 	s.out.kept = slices.DeleteFunc(s.out.kept, func(e *event) bool { return e.stream == st })
 	st.events = nil
-	remove(&s.out.of, st.number)
+	delete(s.out.of, st.number)
 	s.change()
 }
 
 // push hands a message of the client to Read. It waits until the one before has been read.
 func (s *session) push(ctx context.Context, body []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for !s.closing && s.waiting != nil {
-		if err := s.wait(ctx); err != nil {
-			return err
-		}
-	}
-	if s.closing {
+	select {
+	case <-s.closing:
 		return errSessionClosed
+	default:
 	}
-	s.waiting = body
-	s.change()
-	return nil
+	select {
+	case s.in <- body:
+		return nil
+	case <-s.closing:
+		return errSessionClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // attach makes a response the reader of a stream. The reader starts after the event with the
@@ -267,11 +245,11 @@ func (s *session) post(w http.ResponseWriter, r *http.Request, messages ...messa
 			return
 		}
 		s.ran = s.ran || slices.Contains(m.needs(), ScopeRun)
-		put(&s.requests, m.id, &asked{m.envelope, st})
+		s.requests[m.id] = &asked{m.envelope, st}
 		if st.open++; st.open == 1 {
 			s.out.number++
 			st.number, first = s.out.number, m.id
-			put(&s.out.of, st.number, st)
+			s.out.of[st.number] = st
 		}
 	}
 	// Before the push: the answer may be written before push returns.
@@ -301,7 +279,7 @@ func (s *session) note(e *envelope) {
 	defer s.mu.Unlock()
 	switch one := s.requests[e.params.RequestID]; {
 	case e.kind == response:
-		remove(&s.calls, e.id)
+		delete(s.calls, e.id)
 	case e.kind == notification && e.method == "notifications/cancelled" && one != nil && one.method != "initialize":
 		one.stream.answered(one.id) // a cancelled request has no answer
 	}
@@ -340,20 +318,19 @@ func (s *session) stream(number int) *stream {
 
 // Read implements [jsonrpc.Transport].
 func (s *session) Read(ctx context.Context) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for s.waiting == nil && !s.closing {
-		if err := s.wait(ctx); err != nil {
-			return nil, err
-		}
+	select {
+	case body := <-s.in:
+		return body, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-s.closing:
 	}
-	if s.waiting == nil {
+	select {
+	case body := <-s.in: // accepted before the end
+		return body, nil
+	default:
 		return nil, io.EOF
 	}
-	body := s.waiting
-	s.waiting = nil
-	s.change()
-	return body, nil
 }
 
 // Write implements [jsonrpc.Transport]. If the reader of a stream is far behind, Write waits
@@ -385,9 +362,6 @@ func (s *session) Write(ctx context.Context, messages [][]byte) error {
 
 // Close implements [jsonrpc.Transport]. It does not call the peer, which may be its caller.
 func (s *session) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closing = true
-	s.change()
+	s.end()
 	return nil
 }

@@ -107,7 +107,7 @@ func (st *stream) forget(old *event) {
 	st.events = st.events[1:]
 	st.lost = old.number
 	if st.done && len(st.events) == 0 {
-		remove(&st.session.out.of, st.number)
+		delete(st.session.out.of, st.number)
 	}
 }
 
@@ -117,13 +117,13 @@ func (st *stream) answered(id jsonrpc.ID) {
 	if one := st.session.requests[id]; one == nil || one.stream != st {
 		return
 	}
-	remove(&st.session.requests, id)
+	delete(st.session.requests, id)
 	if st.open--; st.open > 0 {
 		return
 	}
 	st.done = true
 	if len(st.events) == 0 {
-		remove(&st.session.out.of, st.number)
+		delete(st.session.out.of, st.number)
 	}
 	st.session.change()
 }
@@ -163,13 +163,9 @@ func (st *stream) prime(me *reader) string {
 // that the response must be a stream; otherwise a lone answer is sent as JSON.
 func (st *stream) serve(w http.ResponseWriter, r *http.Request, me *reader, begun bool) {
 	s := st.session
-	out := newWriter(w, s.handler.o.WriteTimeout)
+	out := newWriter(w, s.handler.o.WriteTimeout, func() string { return st.prime(me) })
 	defer s.detach(st, me)
-	begin := func() error {
-		begun = true
-		return out.stream(st.prime(me))
-	}
-	if begun && (begin() != nil || out.flush() != nil) {
+	if begun && (out.begin() != nil || out.flush() != nil) {
 		return
 	}
 	ticker := time.NewTicker(heartbeat)
@@ -183,19 +179,16 @@ func (st *stream) serve(w http.ResponseWriter, r *http.Request, me *reader, begu
 		}
 		s.mu.Unlock()
 		if ended && len(events) == 0 {
-			if !begun {
+			if !out.begun {
 				fail(w, http.StatusNotFound, jsonrpc.ID{}, errEnded)
 			}
 			return
 		}
-		if !begun && len(events) == 1 && events[0].answer && events[0].number == 1 {
+		if !out.begun && len(events) == 1 && events[0].answer && events[0].number == 1 {
 			s.mu.Lock()
 			s.drop(st)
 			s.mu.Unlock()
 			_ = out.json(http.StatusOK, events[0].data) // a client that has gone reads nothing
-			return
-		}
-		if len(events) > 0 && !begun && begin() != nil {
 			return
 		}
 		for _, e := range events {
@@ -214,7 +207,7 @@ func (st *stream) serve(w http.ResponseWriter, r *http.Request, me *reader, begu
 			continue // events may have been added meanwhile
 		}
 		if done {
-			if !begun { // the request was cancelled
+			if !out.begun { // the request was cancelled
 				w.WriteHeader(http.StatusAccepted)
 			}
 			return
@@ -222,7 +215,7 @@ func (st *stream) serve(w http.ResponseWriter, r *http.Request, me *reader, begu
 		select {
 		case <-changed:
 		case <-ticker.C:
-			if !begun && begin() != nil || out.beat() != nil {
+			if out.beat() != nil {
 				return
 			}
 		case <-r.Context().Done():
@@ -242,10 +235,7 @@ var errEnded = &jsonrpc.Error{
 func (st *stream) room(ctx context.Context) error {
 	s := st.session
 	for st.unread() > maxUnread {
-		if s.closing {
-			return errSessionClosed
-		}
-		if err := s.wait(ctx); err != nil {
+		if err := s.wait(ctx, s.closing); err != nil {
 			return err
 		}
 	}
