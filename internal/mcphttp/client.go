@@ -15,10 +15,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/internal/slots"
 	"github.com/codexmcp/codexmcp/internal/webaddr"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // ClientOptions configure a [Client].
@@ -56,7 +56,7 @@ type Client struct {
 
 	mirrors mirrors // what the server's tools ask for
 
-	renewing sync.Mutex // held while a session takes the place of another one
+	renewing slots.Slots // taken while a session takes the place of another one
 
 	mu      sync.Mutex
 	session handshake
@@ -110,7 +110,7 @@ func NewClient(o *ClientOptions) (*Client, error) {
 		transport = copied
 	}
 	c := &Client{
-		o: own, ctx: ctx, cancel: cancel, open: map[jsonrpc.ID]*errand{}, session: handshake{asked: map[jsonrpc.ID]bool{}},
+		o: own, ctx: ctx, cancel: cancel, open: map[jsonrpc.ID]*errand{}, renewing: slots.New(1), session: handshake{asked: map[jsonrpc.ID]bool{}},
 		toServer: make(chan []byte, depth), toClient: make(chan []byte, depth), closing: make(chan struct{}),
 		client: &http.Client{Transport: transport, CheckRedirect: stay},
 	}
@@ -254,15 +254,15 @@ func (c *Client) request(e *envelope, line []byte) {
 	c.mu.Lock()
 	c.open[e.id] = r
 	c.mu.Unlock()
-	switch {
-	case r.today || c.o.Foreign: // a request of 2026-07-28 does not depend on those before it
-		c.errands.Go(func() {
-			defer cancel()
-			c.sent(ctx, e, r, line)()
-		})
-	case r.fixed: // further requests need the version in the answer
+	whole := func() {
 		defer cancel()
 		c.sent(ctx, e, r, line)()
+	}
+	switch {
+	case r.today || c.o.Foreign: // a request of 2026-07-28 does not depend on those before it
+		c.errands.Go(whole)
+	case r.fixed: // further requests need the version in the answer
+		whole()
 	default:
 		answer := c.sent(ctx, e, r, line)
 		c.errands.Go(func() {
@@ -281,13 +281,22 @@ func (c *Client) sent(ctx context.Context, e *envelope, r *errand, line []byte) 
 	}
 	if r.fixed {
 		got, err := c.send(ctx, http.MethodPost, line, nil)
-		return func() { c.opened(ctx, r, message{e, line}, got, err) }
+		return func() {
+			if id := c.opened(ctx, r, message{e, line}, got, err); id != "" {
+				c.listening.Go(func() { c.listen(id) })
+			}
+		}
+	}
+	leave, err := c.renewing.Take(ctx) // no request is sent while another one opens a session
+	if err != nil {
+		return func() { c.answer(ctx, e, r, nil, err) }
 	}
 	session, version := c.current() // not every server has sessions
 	if session == "" && version == "" {
 		c.greet(ctx)
 		session = c.sessionNow()
 	}
+	leave()
 	// With Prefer: stream the server sends the head of the response when it has accepted
 	// the request. So the next message cannot overtake this one.
 	prefer := http.Header{headerPrefer: {preferStream}}
@@ -301,17 +310,19 @@ func (c *Client) sent(ctx context.Context, e *envelope, r *errand, line []byte) 
 	return func() { c.answer(ctx, e, r, got, err) }
 }
 
-// opened handles the answer to the client's initialize.
-func (c *Client) opened(ctx context.Context, r *errand, hello message, answer *http.Response, err error) {
-	id := sessionOf(answer)
+// opened handles the answer to initialize, and returns the id of the session that it opens, "" if it opens none.
+func (c *Client) opened(ctx context.Context, r *errand, hello message, answer *http.Response, err error) (id string) {
+	if err == nil && answer.StatusCode == http.StatusOK {
+		id = answer.Header.Get(headerSession)
+	}
 	if id != "" {
-		c.begin(id, hello)
+		c.mu.Lock()
+		c.session.id, c.session.hello = id, hello
+		c.mu.Unlock()
 		r.session = id
 	}
 	c.answer(ctx, hello.envelope, r, answer, err)
-	if id != "" {
-		c.listening.Go(func() { c.listen(id) })
-	}
+	return id
 }
 
 // renew opens a session in place of one that the server has forgotten, once for all requests
@@ -319,8 +330,11 @@ func (c *Client) opened(ctx context.Context, r *errand, hello message, answer *h
 // request of the server, because the answer would count for a request of the new session that has
 // the same id.
 func (c *Client) renew(ctx context.Context, forgotten string) bool {
-	c.renewing.Lock()
-	defer c.renewing.Unlock()
+	leave, err := c.renewing.Take(ctx)
+	if err != nil {
+		return false
+	}
+	defer leave()
 	if c.sessionNow() != forgotten {
 		return true
 	}
@@ -337,7 +351,7 @@ func (c *Client) renew(ctx context.Context, forgotten string) bool {
 }
 
 // greet opens a session with the client's initialize, in place of one that the server has
-// forgotten. If that fails, the answer to the client's request reports why.
+// forgotten. If that fails, the answer to the client's request reports why. The caller has taken c.renewing.
 func (c *Client) greet(ctx context.Context) {
 	c.mu.Lock()
 	hello := c.session.hello
@@ -346,30 +360,11 @@ func (c *Client) greet(ctx context.Context) {
 		return // the server's answer says that initialize is missing
 	}
 	answer, err := c.send(ctx, http.MethodPost, hello.body, nil)
-	id := sessionOf(answer)
-	if err == nil {
-		_, _ = c.consume(hello.envelope, &errand{}, answer, &position{}) // reads the version; no request waits for the answer
+	// No request of the client waits for the answer, which is not open.
+	if id := c.opened(ctx, &errand{}, hello, answer, err); id != "" {
+		c.note([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`), false)
+		c.listening.Go(func() { c.listen(id) })
 	}
-	if id == "" {
-		return
-	}
-	c.begin(id, hello)
-	c.note([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`), false)
-	c.listening.Go(func() { c.listen(id) })
-}
-
-func sessionOf(answer *http.Response) string {
-	if answer == nil || answer.StatusCode != http.StatusOK {
-		return ""
-	}
-	return answer.Header.Get(headerSession)
-}
-
-// begin records a session and the initialize that began it.
-func (c *Client) begin(session string, hello message) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.session.id, c.session.hello = session, hello
 }
 
 // current returns the session and its version.
@@ -520,12 +515,8 @@ func (c *Client) forget(id jsonrpc.ID, r *errand) bool {
 
 // write sends a message to the client.
 func (c *Client) write(m []byte) {
-	v := jsontext.Value(m)
-	if v.Compact(lenient()) != nil {
-		return // not JSON, so the client could not read it
-	}
 	select {
-	case c.toClient <- v:
+	case c.toClient <- m:
 	case <-c.closing:
 	}
 }

@@ -39,7 +39,8 @@ func answerOf(status int, kind string, body io.Reader) *http.Response {
 // nil response means that the server cannot be reached.
 type scriptedServer struct {
 	post, resume func(id string) *http.Response
-	started      atomic.Int64 // sessions
+	started      atomic.Int64  // sessions
+	hold         chan struct{} // closed when all but the first session may begin; nil for at once
 }
 
 func (s *scriptedServer) serve(r *http.Request) *http.Response {
@@ -64,7 +65,9 @@ func (s *scriptedServer) serve(r *http.Request) *http.Response {
 	case err != nil:
 		return answerOf(http.StatusBadRequest, "text/plain", strings.NewReader(err.Error()))
 	case m.Method == "initialize":
-		s.started.Add(1)
+		if s.started.Add(1) > 1 && s.hold != nil {
+			<-s.hold
+		}
 		return answerOf(http.StatusOK, "application/json", strings.NewReader(
 			`{"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}},"id":`+string(m.ID)+`,"jsonrpc":"2.0"}`))
 	case m.ID == nil, m.Method == "":
@@ -224,6 +227,44 @@ func TestClientOpensANewSession(t *testing.T) {
 	})
 }
 
+// TestClientOpensOneSession sends a request while another one opens a session in place of one that the server has
+// forgotten, and gives up a third.
+func TestClientOpensOneSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scriptedServer{hold: make(chan struct{})}
+		s.post = func(id string) *http.Response {
+			if s.started.Load() == 1 {
+				return answerOf(404, "text/plain", strings.NewReader("no such session"))
+			}
+			return answerOf(200, "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":`+id+`,"result":{}}`))
+		}
+		p := connectWith(t, &mcphttp.ClientOptions{URL: "http://127.0.0.1:1/", Foreign: true, Transport: handlerTransport(s.serve)}, nil)
+		initialize(t, p)
+		results := make(chan error, 2)
+		for range cap(results) {
+			go func() {
+				_, err := tool(t, t.Context(), p, "go")
+				results <- err
+			}()
+			synctest.Wait()
+		}
+		brief, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := tool(t, brief, p, "go"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the request that was given up: %v", err)
+		}
+		close(s.hold)
+		for range cap(results) {
+			if err := <-results; err != nil {
+				t.Error(err)
+			}
+		}
+		if n := s.started.Load(); n != 2 {
+			t.Errorf("%d sessions", n)
+		}
+	})
+}
+
 // TestClientOpenQuestionKeepsItsSession restarts the server while the client has a question. No
 // session takes the place of the old one before the client has answered, because the answer
 // could count for a question of the new session.
@@ -299,7 +340,12 @@ func TestClientCloses(t *testing.T) {
 // connectBy is [connect] with a transport for HTTP.
 func connectBy(t *testing.T, url string, h jsonrpc.Handler, by http.RoundTripper) *jsonrpc.Peer {
 	t.Helper()
-	c, err := mcphttp.NewClient(&mcphttp.ClientOptions{URL: url, Token: "ann", Transport: by})
+	return connectWith(t, &mcphttp.ClientOptions{URL: url, Token: "ann", Transport: by}, h)
+}
+
+func connectWith(t *testing.T, o *mcphttp.ClientOptions, h jsonrpc.Handler) *jsonrpc.Peer {
+	t.Helper()
+	c, err := mcphttp.NewClient(o)
 	if err != nil {
 		t.Fatal(err)
 	}
