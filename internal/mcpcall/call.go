@@ -69,7 +69,7 @@ func (s *Session) begin(c *Call) (r *running, end func()) {
 	})
 	return r, func() {
 		deaf()
-		r.box.done(-1)
+		close(r.box.over)
 	}
 }
 
@@ -205,8 +205,11 @@ func (r *running) farewell() {
 // read handles the notifications that have arrived.
 func (r *running) read() error {
 	notes, err := r.box.take()
-	defer r.box.done(len(notes))
 	for _, n := range notes {
+		if n.reached != nil {
+			close(n.reached)
+			continue
+		}
 		if n.method != mcptypes.NotificationsProgress.Name() {
 			if r.c.Notify != nil {
 				r.c.Notify(n.method, n.params)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math"
 	"slices"
 	"sync"
 
@@ -26,28 +25,27 @@ var errUnread = errors.New("the client does not handle the server's notification
 type inbox struct {
 	news chan struct{} // has an element if there is something new
 	most int           // how many bytes may wait
+	over chan struct{} // closed when the call has ended
 
-	mu      sync.Mutex
-	notes   []notification
-	unread  int           // bytes
-	got     int           // how many notifications have arrived
-	handled int           // how many the call has handled
-	changed chan struct{} // closed when handled changes
+	mu     sync.Mutex
+	notes  []notification
+	unread int // bytes
 }
 
+// notification is one of the server, or a mark between them.
 type notification struct {
-	method string
-	params json.RawMessage
+	method  string
+	params  json.RawMessage
+	reached chan struct{} // of a mark: closed when the call has handled what was before it
 }
 
 func newInbox(maxMessage int) *inbox {
-	return &inbox{news: make(chan struct{}, 1), most: max(maxUnread, maxMessage), changed: make(chan struct{})}
+	return &inbox{news: make(chan struct{}, 1), most: max(maxUnread, maxMessage), over: make(chan struct{})}
 }
 
 // put adds a notification. Beyond the limit it is lost, and take fails.
 func (b *inbox) put(n notification) {
 	b.mu.Lock()
-	b.got++
 	if b.unread <= b.most {
 		if b.unread += len(n.params); b.unread <= b.most {
 			b.notes = append(b.notes, n)
@@ -72,29 +70,14 @@ func (b *inbox) take() ([]notification, error) {
 	return notes, nil
 }
 
-// done notes that the call has handled n notifications, or all with a negative n.
-func (b *inbox) done(n int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.handled += n; n < 0 {
-		b.handled = math.MaxInt
-	}
-	close(b.changed)
-	b.changed = make(chan struct{})
-}
-
-// settle waits until the call has handled what has arrived, or ctx ends.
+// settle waits until the call has handled what has arrived, or has ended, or ctx ends.
 func (b *inbox) settle(ctx context.Context) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for got := b.got; b.handled < got && ctx.Err() == nil; {
-		changed := b.changed
-		b.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		}
-		b.mu.Lock()
+	mark := notification{reached: make(chan struct{})}
+	b.put(mark)
+	select {
+	case <-mark.reached:
+	case <-b.over:
+	case <-ctx.Done():
 	}
 }
 
@@ -143,6 +126,6 @@ func (s *Session) notified(r *jsonrpc.Request) {
 	box := s.open[name]
 	s.mu.Unlock()
 	if box != nil {
-		box.put(notification{r.Method, slices.Clone(r.Params)})
+		box.put(notification{method: r.Method, params: slices.Clone(r.Params)})
 	}
 }

@@ -131,8 +131,7 @@ func (p *poller) run(ctx, asking context.Context, t task) (json.RawMessage, erro
 		select {
 		case <-time.After(t.interval()):
 		case <-p.r.box.news: // a notification is not a state, but a reason to poll
-			notes, _ := p.r.box.take()
-			p.r.box.done(len(notes))
+			_, _ = p.r.box.take()
 			select {
 			case <-time.After(fastest):
 			case <-ctx.Done():
