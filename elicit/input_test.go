@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -46,25 +45,6 @@ func TestRequestClient(t *testing.T) {
 		if got.CanAsk() != tt.can {
 			t.Errorf("%s: CanAsk is %t", tt.name, got.CanAsk())
 		}
-	}
-}
-
-// TestCapabilities has capabilities as a handler of initialize gets them. TestCanAsk has them as they arrive.
-func TestCapabilities(t *testing.T) {
-	for raw, want := range map[string]bool{
-		`{}`: false, `{"elicitation":{}}`: true, `{"elicitation":{"form":{}}}`: true, `{"elicitation":{"url":{}}}`: false,
-		`{"elicitation":{"form":{},"url":{}}}`: true, `{"elicitation":{"form":null}}`: false, `{"roots":{"listChanged":true},"sampling":{}}`: false,
-	} {
-		params, err := mcptypes.Initialize.DecodeParams(json.RawMessage(`{"protocolVersion":"2025-06-18","clientInfo":{"name":"t","version":"1"},"capabilities":` + raw + `}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := (elicit.Client{Capabilities: params.Capabilities}); got.CanAsk() != want {
-			t.Errorf("%s: CanAsk is %t, want %t", raw, got.CanAsk(), want)
-		}
-	}
-	if (elicit.Client{Capabilities: unencodable{}}).CanAsk() {
-		t.Error("a client whose capabilities cannot be encoded can be asked")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -164,6 +165,14 @@ func TestCanAsk(t *testing.T) {
 				t.Errorf("%s at %s: %v, want %v", capabilities, version, got, want)
 			}
 		}
+		// As a handler of initialize gets them, which refuses some.
+		params, err := mcptypes.Initialize.DecodeParams(json.RawMessage(`{"protocolVersion":"2025-06-18","clientInfo":{"name":"t","version":"1"},"capabilities":` + capabilities + `}`))
+		if err == nil && (elicit.Client{Capabilities: params.Capabilities}).CanAsk() != want || err != nil && want {
+			t.Errorf("%s in initialize: not %v, %v", capabilities, want, err)
+		}
+	}
+	if (elicit.Client{Capabilities: unencodable{}}).CanAsk() {
+		t.Error("a client whose capabilities cannot be encoded can be asked")
 	}
 }
 

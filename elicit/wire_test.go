@@ -65,106 +65,86 @@ func begin(ctx context.Context, a *elicit.Asker, q *elicit.Question) <-chan elic
 	return out
 }
 
-// TestWireAnswers sends the rows that have a result over a pipe.
-func TestWireAnswers(t *testing.T) {
-	for _, tt := range answers {
-		if !json.Valid([]byte(tt.result)) || strings.Contains(tt.result, "\xff") {
-			continue // not JSON: the peer refuses the line
-		}
-		for _, kind := range kinds {
-			synctest.Test(t, func(t *testing.T) {
-				a, client := connect(t, nil)
-				out := begin(t.Context(), a, kind.question)
-				asked := receive(t, client)
-				var params struct{ Message string }
-				if err := json.Unmarshal(asked.Params, &params); err != nil || asked.Method != "elicitation/create" || params.Message != kind.question.Message {
-					t.Fatalf("asked %s %s", asked.Method, asked.Params)
-				}
-				answer(t, client, string(asked.ID), `"result":`+tt.result)
-				if got := <-out; got.Decision != tt.decision || got.Reason != tt.reason || got.Feedback != tt.feedback {
-					t.Errorf("row %d, %s: %s: %+v", tt.row, kind.name, tt.result, got)
-				}
-			})
-		}
-	}
-}
-
 // Nothing that is not an answer to the question may approve it. An error says why, if it has a code.
-func TestWireNoAnswer(t *testing.T) {
+func TestWire(t *testing.T) {
 	const yes = `"result":{"action":"accept"}`
 	const unshown = "the client could not show the approval request"
-	for _, tt := range []struct{ name, id, members, model string }{
-		{"the id as a string", `"0"`, yes, ""},
-		{"another id", `1`, yes, ""},
-		{"no id", `null`, yes, ""},
-		{"both a result and an error", `0`, yes + `,"error":{"code":1,"message":"x"}`, ""},
-		{"two results", `0`, yes + `,` + yes, ""},
-		{"two ids", `1,"id":0`, yes, ""},
-		{"a request of theirs", `0`, `"method":"elicitation/create",` + yes, ""},
-		{"no such method", `0`, `"error":{"code":-32601,"message":"Method not found"}`, unshown + " (-32601)"},
-		{"no handler", `0`, `"error":{"code":-32602,"message":"no handler"}`, unshown + " (-32602)"},
-		{"code 0", `0`, `"error":{"code":0,"message":"thrown"}`, unshown},
-		{"no code", `0`, `"error":{"message":"no code"}`, unshown},
-		{"an error of text", `0`, `"error":"Method not found"`, unshown},
+	for _, tt := range []struct {
+		name, id, members string
+		want              elicit.Decision
+		model             string // "" for any words
+	}{
+		{"an approval", `0`, yes, approved, ""},
+		{"a refusal", `0`, `"result":{"action":"decline","content":{"feedback":"use make"}}`, denied, "declined: use make"},
+		{"a result that is none", `0`, `"result":[]`, denied, "the approval answer was not understood"},
+		{"the id as a string", `"0"`, yes, denied, ""},
+		{"another id", `1`, yes, denied, ""},
+		{"no id", `null`, yes, denied, ""},
+		{"both a result and an error", `0`, yes + `,"error":{"code":1,"message":"x"}`, denied, ""},
+		{"two results", `0`, yes + `,` + yes, denied, ""},
+		{"two ids", `1,"id":0`, yes, denied, ""},
+		{"a request of theirs", `0`, `"method":"elicitation/create",` + yes, denied, ""},
+		{"no such method", `0`, `"error":{"code":-32601,"message":"Method not found"}`, denied, unshown + " (-32601)"},
+		{"no handler", `0`, `"error":{"code":-32602,"message":"no handler"}`, denied, unshown + " (-32602)"},
+		{"code 0", `0`, `"error":{"code":0,"message":"thrown"}`, denied, unshown},
+		{"no code", `0`, `"error":{"message":"no code"}`, denied, unshown},
+		{"an error of text", `0`, `"error":"Method not found"`, denied, unshown},
 	} {
-		for _, kind := range kinds {
-			synctest.Test(t, func(t *testing.T) {
-				a, client := connect(t, nil)
-				out := begin(t.Context(), a, kind.question)
-				receive(t, client)
-				answer(t, client, tt.id, tt.members)
-				if got := <-out; got.Decision != denied || tt.model != "" && (got.ForModel() != tt.model || got.ForCaller() == "") {
-					t.Errorf("%s, %s: %+v", tt.name, kind.name, got)
-				}
-			})
-		}
+		synctest.Test(t, func(t *testing.T) {
+			a, client := connect(t, nil)
+			out := begin(t.Context(), a, &elicit.Question{Message: "Sure?"})
+			asked := receive(t, client)
+			if asked.Method != "elicitation/create" || !strings.Contains(string(asked.Params), `"message":"Sure?"`) {
+				t.Errorf("asked %s %s", asked.Method, asked.Params)
+			}
+			answer(t, client, tt.id, tt.members)
+			got := <-out
+			if got.Decision != tt.want || tt.model != "" && got.ForModel() != tt.model || strings.HasPrefix(tt.model, unshown) && got.ForCaller() == "" {
+				t.Errorf("%s: %+v", tt.name, got)
+			}
+		})
 	}
 }
 
 // A question that times out is cancelled, and a late answer to it is ignored.
 func TestWireTimeout(t *testing.T) {
-	for _, kind := range kinds {
-		synctest.Test(t, func(t *testing.T) {
-			a, client := connect(t, &elicit.Options{Timeout: 2 * time.Second})
-			out := begin(t.Context(), a, kind.question)
-			asked := receive(t, client)
-			if got := <-out; got.Decision != denied || got.ForModel() != "no answer within 2 s" {
-				t.Errorf("%s: %+v", kind.name, got)
-			}
-			told := receive(t, client)
-			var params struct{ RequestID json.RawMessage }
-			if err := json.Unmarshal(told.Params, &params); err != nil || told.Method != "notifications/cancelled" || string(params.RequestID) != string(asked.ID) {
-				t.Errorf("%s %s for the question %s", told.Method, told.Params, asked.ID)
-			}
-			out = begin(t.Context(), a, kind.question)
-			next := receive(t, client)
-			answer(t, client, string(asked.ID), `"result":{"action":"accept"}`)
-			synctest.Wait()
-			answer(t, client, string(next.ID), `"result":{"action":"decline"}`)
-			if got := <-out; got.Decision != denied || got.Reason != "declined" {
-				t.Errorf("%s: %+v", kind.name, got)
-			}
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		a, client := connect(t, &elicit.Options{Timeout: 2 * time.Second})
+		out := begin(t.Context(), a, new(elicit.Question))
+		asked := receive(t, client)
+		if got := <-out; got.Decision != denied || got.ForModel() != "no answer within 2 s" {
+			t.Errorf("%+v", got)
+		}
+		told := receive(t, client)
+		var params struct{ RequestID json.RawMessage }
+		if err := json.Unmarshal(told.Params, &params); err != nil || told.Method != "notifications/cancelled" || string(params.RequestID) != string(asked.ID) {
+			t.Errorf("%s %s for the question %s", told.Method, told.Params, asked.ID)
+		}
+		out = begin(t.Context(), a, new(elicit.Question))
+		next := receive(t, client)
+		answer(t, client, string(asked.ID), `"result":{"action":"accept"}`)
+		synctest.Wait()
+		answer(t, client, string(next.ID), `"result":{"action":"decline"}`)
+		if got := <-out; got.Decision != denied || got.Reason != "declined" {
+			t.Errorf("%+v", got)
+		}
+	})
 }
 
 func TestWireClientGone(t *testing.T) {
-	for _, kind := range kinds {
-		synctest.Test(t, func(t *testing.T) {
-			a, client := connect(t, nil)
-			out := begin(t.Context(), a, kind.question)
-			receive(t, client)
-			if err := client.Close(); err != nil {
-				t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		a, client := connect(t, nil)
+		out := begin(t.Context(), a, new(elicit.Question))
+		receive(t, client)
+		if err := client.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, got := range []elicit.Outcome{<-out, a.Ask(t.Context(), new(elicit.Question))} {
+			if got.Decision != abort || got.Reason != "peer_gone" {
+				t.Errorf("%+v", got)
 			}
-			if got := <-out; got.Decision != abort || got.Reason != "peer_gone" {
-				t.Errorf("%s: %+v", kind.name, got)
-			}
-			if got := a.Ask(t.Context(), kind.question); got.Decision != abort || got.Reason != "peer_gone" {
-				t.Errorf("%s, afterwards: %+v", kind.name, got)
-			}
-		})
-	}
+		}
+	})
 }
 
 // Answers go to their own questions, in whatever order they come.
