@@ -90,6 +90,7 @@ func TestNotificationsEnd(t *testing.T) {
 	for method, problem := range map[string]string{
 		"well": "", "reply": "", "panic": "notification panic: internal error: the handler panicked (-32603)",
 		"exit": "notification exit: handler ended its goroutine", "fail": "notification fail: x", "unknown": "",
+		"nil *Error": "", "Error panics": "notification Error panics: %!v(PANIC=Error method: in Error)", "Is panics": "",
 	} {
 		for _, inline := range []bool{false, true} {
 			t.Run(method, func(t *testing.T) {
@@ -107,6 +108,12 @@ func TestNotificationsEnd(t *testing.T) {
 							runtime.Goexit()
 						case "panic":
 							panic("x")
+						case "nil *Error":
+							return nil, (*jsonrpc.Error)(nil)
+						case "Error panics":
+							return nil, panicError{}
+						case "Is panics":
+							return nil, panicIs{errors.New("x")}
 						case "fail":
 							return nil, errors.New("x")
 						}

@@ -239,43 +239,6 @@ func TestUnreadAnswers(t *testing.T) {
 	})
 }
 
-func TestEgressPolicy(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		o := &jsonrpc.Options{
-			Cancellation: jsonrpc.MCPCancel,
-			MaxUnsent:    200,
-			Logger:       slog.New(slog.DiscardHandler),
-		}
-		r := newRaw(t, nil, o)
-		r.run(context.Background())
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		var err error
-		sent := 0
-		for ; err == nil; sent++ {
-			err = r.p.Notify(ctx, "n", text{"0123456789"})
-		}
-		if !errors.Is(err, jsonrpc.ErrFull) || sent < 2 {
-			t.Errorf("the %d. notification: %v", sent, err)
-		}
-		if err := r.p.Call(ctx, "c", nil, nil); !errors.Is(err, jsonrpc.ErrFull) {
-			t.Errorf("call: %v", err)
-		}
-		if err := r.p.Flush(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("flush: %v", err)
-		}
-		if err := r.p.Call(context.Background(), "c", text{strings.Repeat("x", 100)}, nil); !errors.Is(err, jsonrpc.ErrFull) {
-			t.Errorf("call without room: %v", err)
-		}
-		for range sent - 1 {
-			r.want(`{"jsonrpc":"2.0","method":"n","params":{"text":"0123456789"}}`)
-		}
-		if err := r.p.Flush(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 func TestHooksAndLogger(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var log bytes.Buffer

@@ -20,6 +20,7 @@ type (
 	nilError     struct{ text string }
 	panicMarshal struct{}
 	exitMarshal  struct{}
+	exit         struct{} // instead of a result
 )
 
 func (panicError) Error() string                  { panic("in Error") }
@@ -39,6 +40,7 @@ func TestPanics(t *testing.T) {
 		want   string
 		logged string // the panic in the log
 	}{
+		"it ends its goroutine":     {exit{}, nil, "internal error: handler ended its goroutine", ""},
 		"nil *Error":                {nil, (*jsonrpc.Error)(nil), "internal error: the handler returned a nil *Error", ""},
 		"nil of another type":       {nil, (*nilError)(nil), encoding, "runtime error: invalid memory address or nil pointer dereference"},
 		"Error panics":              {nil, panicError{}, encoding, "in Error"},
@@ -52,11 +54,17 @@ func TestPanics(t *testing.T) {
 				bubble(t, func(t *testing.T) {
 					var log bytes.Buffer
 					h := jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
-						switch r.Method {
-						case "well":
+						if r.Method == "well" {
 							return 1, nil
-						case "detached":
-							w := r.Responder()
+						}
+						var w *jsonrpc.Responder
+						if r.Method == "detached" {
+							w = r.Responder()
+						}
+						if _, exits := tc.result.(exit); exits {
+							runtime.Goexit()
+						}
+						if w != nil {
 							go func() { _ = w.Reply(tc.result, tc.err) }()
 							return nil, nil
 						}
@@ -88,54 +96,6 @@ func TestPanics(t *testing.T) {
 			})
 		}
 	}
-}
-
-func TestPanicsOfNotifications(t *testing.T) {
-	for name, err := range map[string]error{
-		"nil *Error":   (*jsonrpc.Error)(nil),
-		"Error panics": panicError{},
-		"Is panics":    panicIs{errors.New("x")},
-	} {
-		for _, how := range []string{"note", "inline"} {
-			t.Run(name+"/"+how, func(t *testing.T) {
-				bubble(t, func(t *testing.T) {
-					h := jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
-						if r.IsNotification() {
-							return nil, err
-						}
-						return 1, nil
-					})
-					r := newRaw(t, h, &jsonrpc.Options{Inline: jsonrpc.Methods("inline")})
-					ended := r.run(context.Background())
-					r.send(`{"jsonrpc":"2.0","method":"`+how+`"}`, `{"jsonrpc":"2.0","id":2,"method":"well"}`)
-					r.want(`{"jsonrpc":"2.0","id":2,"result":1}`)
-					_ = r.in.Close()
-					if err := <-ended; err != nil {
-						t.Error(err)
-					}
-				})
-			})
-		}
-	}
-}
-
-// TestInlineGoexit checks that reading continues after a handler on the read loop ended its
-// goroutine.
-func TestInlineGoexit(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		h := jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
-			if r.Method == "exit" {
-				runtime.Goexit()
-			}
-			return 1, nil
-		})
-		r := newRaw(t, h, &jsonrpc.Options{Inline: jsonrpc.Methods("exit")})
-		r.run(context.Background())
-		r.send(`{"jsonrpc":"2.0","id":1,"method":"exit"}`)
-		r.want(`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"internal error: handler ended its goroutine"}}`)
-		r.send(`{"jsonrpc":"2.0","id":2,"method":"well"}`)
-		r.want(`{"jsonrpc":"2.0","id":2,"result":1}`)
-	})
 }
 
 // TestPanicInCause has a cause that panics. The cause belongs to the caller, and a goroutine
