@@ -22,7 +22,7 @@ func newForgedNode(t *testing.T) (n *Node, conn *nats.Conn) {
 		t.Fatal(err)
 	}
 	n = &Node{o: Options{Logger: slog.New(slog.DiscardHandler)}, holder: holder, taking: make(chan struct{}, maxTaking)}
-	n.users.Set(map[string]settings.Principal{"ann": {}, "ben": {}, "full": {}})
+	n.users.Store(&map[string]settings.Principal{"ann": {}, "ben": {}, "full": {}})
 	return n, b.Conn
 }
 

@@ -59,7 +59,7 @@ type Node struct {
 	o      Options
 	server *link.Server
 	holder *lease.Holder
-	users  settings.Users
+	users  atomic.Pointer[map[string]settings.Principal] // see Reload
 	subs   []*nats.Subscription
 	taking chan struct{} // holds a token for each lease that is being taken
 	// draining means that the node takes no more users, and gives away idle ones, and ending that the process ends, and
@@ -78,7 +78,7 @@ func New(ctx context.Context, o Options) (*Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	n := &Node{o: o, taking: make(chan struct{}, maxTaking), sweeping: make(chan struct{}, 1)}
-	n.users.Set(o.Principals)
+	n.users.Store(&o.Principals)
 	n.server = link.NewServer(handler{n}, o.Logger)
 	n.holder = o.Leases.NewHolder(lease.HolderOptions{
 		ID: n.server.ID(), Capacity: n.capacity, Describe: n.describe, Lost: o.Pool.Kill, Renewed: n.renewed,
@@ -262,7 +262,7 @@ func (n *Node) Close() error {
 }
 
 // capacity returns how many users the node can have.
-func (n *Node) capacity() int { return cmp.Or(n.o.Capacity, len(n.users.All())) }
+func (n *Node) capacity() int { return cmp.Or(n.o.Capacity, len(*n.users.Load())) }
 
 // Figures returns what the node has.
 func (n *Node) Figures(ctx context.Context) (f metrics.Figures) {
@@ -277,7 +277,7 @@ func (n *Node) Figures(ctx context.Context) (f metrics.Figures) {
 // workers that may not go on, and gives back the leases of users who no longer belong on this node:
 // another one takes them, and continues their tasks.
 func (n *Node) Reload(ctx context.Context, principals map[string]settings.Principal, apply func() (end []string)) error {
-	n.users.Set(principals)
+	n.users.Store(&principals)
 	end := apply()
 	var err error
 	for _, user := range n.holder.Users() {
@@ -290,7 +290,7 @@ func (n *Node) Reload(ctx context.Context, principals map[string]settings.Princi
 
 // fits reports whether a user may come to this node.
 func (n *Node) fits(user string) bool {
-	_, known := n.users.Get(user)
+	_, known := (*n.users.Load())[user]
 	return known
 }
 
