@@ -111,7 +111,7 @@ func (o *Options) files() (all []nats.Option) {
 		if file.path != "" {
 			all = append(all, func(n *nats.Options) error {
 				if err := file.option()(n); err != nil {
-					return &fileError{file.key, err}
+					return fileError{fmt.Errorf("%s: %w", file.key, err)}
 				}
 				return nil
 			})
@@ -120,17 +120,8 @@ func (o *Options) files() (all []nats.Option) {
 	return all
 }
 
-// fileError is about the file that a key of the configuration names.
-type fileError struct {
-	key string
-	err error
-}
-
-// Error implements error.
-func (e *fileError) Error() string { return e.key + ": " + e.err.Error() }
-
-// Unwrap is for [errors.Is].
-func (e *fileError) Unwrap() error { return e.err }
+// fileError is about a file that the configuration names.
+type fileError struct{ error }
 
 // credentials checks a file before the client sends what is in it.
 func credentials(path string) nats.Option {
@@ -149,7 +140,7 @@ func credentials(path string) nats.Option {
 
 // explain adds the key of the configuration to an error of the first connection.
 func explain(err error) error {
-	var file *fileError
+	var file fileError
 	var check *tls.CertificateVerificationError
 	var remote *net.OpError
 	switch {
