@@ -17,7 +17,7 @@ import (
 type reloader struct {
 	o       *options
 	began   *configuration // that of the start
-	files   *files
+	files   files
 	service *service
 	stderr  io.Writer
 	log     *slog.Logger
@@ -53,7 +53,7 @@ func (r *reloader) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for key, file := range r.files.all() {
+	for key, file := range r.files {
 		if err := now.checkPlace(file.Name()); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -83,7 +82,7 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 }
 
 // newPool returns the pool of workers. from has the fields that the configuration does not set.
-func (o *options) newPool(c *configuration, files *files, from workers.Options) (*workers.Pool, error) {
+func (o *options) newPool(c *configuration, files files, from workers.Options) (*workers.Pool, error) {
 	var err error
 	if from.Program, err = o.workerProgram(); err != nil {
 		return nil, err
@@ -91,7 +90,7 @@ func (o *options) newPool(c *configuration, files *files, from workers.Options) 
 	if from.Hidden, err = hiddenFiles(c, files); err != nil {
 		return nil, err
 	}
-	from.Home, from.HTTP, from.Record, from.Trace, from.Challenge = c.home, c.http, files.record, files.trace, challenge
+	from.Home, from.HTTP, from.Record, from.Trace, from.Challenge = c.home, c.http, files[recordKey], files[traceKey], challenge
 	from.Settings = worker.Settings{
 		Engine: o.engine, Codex: o.codex, Strict: o.strict, Log: o.log, LogFormat: o.logFormat, Locked: c.settings.LockedArguments, Overrides: c.forWorkers(),
 		Metadata: access.MetadataURL(c.http),
@@ -109,33 +108,28 @@ func (c *configuration) forWorkers() []string {
 	return slices.DeleteFunc(slices.Clone(c.overrides), func(override string) bool { return settings.Table(override) == "http" })
 }
 
-// files are the logs of all workers. One that is not configured is nil.
-type files struct{ record, trace *safefile.Log }
+// files are the logs of all workers that are configured, by key.
+type files map[string]*safefile.Log
 
-// all returns the logs that are configured, by key.
-func (f *files) all() map[string]*safefile.Log {
-	all := map[string]*safefile.Log{"approvals.log": f.record, "--trace": f.trace}
-	maps.DeleteFunc(all, func(_ string, log *safefile.Log) bool { return log == nil })
-	return all
-}
+const (
+	recordKey = "approvals.log"
+	traceKey  = "--trace"
+)
 
-func (o *options) openFiles(c *configuration) (*files, error) {
-	f := &files{}
-	for _, file := range []struct {
-		key, path string
-		to        **safefile.Log
-	}{{"approvals.log", c.settings.Approvals.NamedLog(), &f.record}, {"--trace", o.trace, &f.trace}} {
-		if file.path == "" {
+func (o *options) openFiles(c *configuration) (files, error) {
+	f := files{}
+	for key, path := range map[string]string{recordKey: c.settings.Approvals.NamedLog(), traceKey: o.trace} {
+		if path == "" {
 			continue
 		}
-		log, err := (*safefile.Log)(nil), c.checkPlace(file.path)
+		log, err := (*safefile.Log)(nil), c.checkPlace(path)
 		if err == nil {
-			log, err = safefile.OpenLog(file.path, 0) // a file that is renamed would no longer be hidden from users
+			log, err = safefile.OpenLog(path, 0) // a file that is renamed would no longer be hidden from users
 		}
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: %w", file.key, err), f.close())
+			return nil, errors.Join(fmt.Errorf("%s: %w", key, err), f.close())
 		}
-		*file.to = log
+		f[key] = log
 	}
 	return f, nil
 }
@@ -160,17 +154,17 @@ func (c *configuration) checkPlace(path string) error {
 	return nil
 }
 
-func (f *files) close() (err error) {
-	for _, log := range f.all() {
+func (f files) close() (err error) {
+	for _, log := range f {
 		err = errors.Join(err, log.Close())
 	}
 	return err
 }
 
 // hiddenFiles returns the absolute paths of the server's files that users must not see.
-func hiddenFiles(c *configuration, f *files) (paths []string, err error) {
+func hiddenFiles(c *configuration, f files) (paths []string, err error) {
 	paths = c.service.Files()
-	for _, log := range f.all() {
+	for _, log := range f {
 		path, err := filepath.Abs(log.Name())
 		if err != nil {
 			return nil, err

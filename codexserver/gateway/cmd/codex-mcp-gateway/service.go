@@ -73,7 +73,7 @@ func (s *service) join(ctx context.Context, c *configuration, log *slog.Logger) 
 
 // newService returns the service of this process. from has the fields that the configuration
 // does not set.
-func (o *options) newService(ctx context.Context, c *configuration, files *files, from workers.Options) (_ *service, err error) {
+func (o *options) newService(ctx context.Context, c *configuration, files files, from workers.Options) (_ *service, err error) {
 	s := &service{mux: http.NewServeMux()}
 	defer func() {
 		if err != nil {
