@@ -126,6 +126,10 @@ func (h *headTail) String() string {
 
 // writeValid writes p with U+FFFD in place of each invalid sequence.
 func writeValid(to *strings.Builder, p []byte) {
+	if utf8.Valid(p) { // as most output is, which is quickly seen
+		to.Write(p)
+		return
+	}
 	to.Grow(len(p))
 	for len(p) > 0 {
 		r, n := utf8.DecodeRune(p)
