@@ -7,6 +7,21 @@ import (
 	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
+// TestDrive has names of the same folder.
+func TestDrive(t *testing.T) {
+	for path, want := range map[string]string{
+		`\\?\C:\work`: `C:\work`, `//?/C:/work`: `C:\work`, `C:\work`: `C:\work`, `C:/work`: `C:/work`,
+		`\\?\C:`: `\\?\C:`, `\\?\UNC\host\share`: `\\?\UNC\host\share`, `\\.\C:\work`: `\\.\C:\work`,
+	} {
+		if got := paths.Drive("windows", path); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+		if got := paths.Drive("linux", path); got != path {
+			t.Errorf("%s on Linux: %s", path, got)
+		}
+	}
+}
+
 // TestLocal has names that Windows looks for in the network or among devices.
 func TestLocal(t *testing.T) {
 	const drive, shared = `C:\work`, `\\host\share\work`

@@ -6,6 +6,7 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
@@ -98,7 +99,7 @@ func (c *Call) workingFolder(ctx context.Context, cwd string) (string, error) {
 	if cwd == "" {
 		cwd = c.Folder(ctx)
 	}
-	cwd, err := engine.Abs(ctx, cwd)
+	cwd, err := engine.Abs(ctx, paths.Drive(runtime.GOOS, cwd))
 	if err != nil {
 		return "", err
 	}
