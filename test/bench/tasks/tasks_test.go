@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 )
 
 func TestMain(m *testing.M) {
@@ -23,9 +24,12 @@ func TestTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	real := 0
-	for _, task := range tasks {
+	for i, task := range tasks {
 		if task.module.path != "" {
 			real++
+		}
+		if i%4 > 0 && !nightly.Tests() { // each compiles a module three times
+			continue
 		}
 		t.Run(task.name, func(t *testing.T) {
 			dir := t.TempDir()
