@@ -78,7 +78,8 @@ func (r *turn) notification(method string, n *apptypes.Note) {
 		r.host.Emit(plan(n))
 	case apptypes.NoteThreadTokenUsageUpdated:
 		if u := n.TokenUsage; u != nil {
-			r.seen.usage = &protocol.TokenUsageInfo{TotalTokenUsage: usageOf(u.Total), LastTokenUsage: usageOf(u.Last), ModelContextWindow: u.ModelContextWindow}
+			total, last := protocol.TokenUsage(u.Total), protocol.TokenUsage(u.Last)
+			r.seen.usage = &protocol.TokenUsageInfo{TotalTokenUsage: total, LastTokenUsage: last, ModelContextWindow: u.ModelContextWindow}
 			r.host.Emit(protocol.TokenCount{Info: r.seen.usage, RateLimits: limitsOf(r.thread.child.limits.Load())})
 		}
 	case apptypes.NoteAccountRateLimitsUpdated:
@@ -305,13 +306,6 @@ func plan(n *apptypes.Note) protocol.PlanUpdate {
 		p.Plan = append(p.Plan, protocol.PlanStep{Step: s.Step, Status: s.Status})
 	}
 	return p
-}
-
-func usageOf(c apptypes.TokenCount) protocol.TokenUsage {
-	return protocol.TokenUsage{
-		InputTokens: c.InputTokens, CachedInputTokens: c.CachedInputTokens, OutputTokens: c.OutputTokens,
-		ReasoningOutputTokens: c.ReasoningOutputTokens, TotalTokens: c.TotalTokens,
-	}
 }
 
 // limitsOf translates the account's limits as they are now. It returns nil if there are none.

@@ -1,7 +1,9 @@
 package native
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
@@ -12,73 +14,67 @@ import (
 // headLines is how many lines of a rollout a list reads.
 const headLines = 64
 
-// head is the beginning of a rollout.
-type head struct {
-	protocol.ConversationSummary
-	said bool // the preview is set
-}
-
 // readHead reads a rollout up to the user's first message.
-func readHead(path string) (protocol.ConversationSummary, error) {
-	h, n := &head{}, 0
-	err := rollout.Head(path, func(l protocol.RolloutLine) bool {
-		h.add(l)
-		n++
-		return n < headLines && !(h.said && h.ConversationID != "")
-	})
-	switch {
-	case err == nil && h.ConversationID == "":
-		err = errors.New("there is no session_meta line")
-	case err == nil && !h.said:
-		err = errors.New("the user has said nothing yet")
-	}
-	h.Path = path
-	return h.ConversationSummary, err
-}
-
-func (h *head) add(l protocol.RolloutLine) {
-	switch l.Type {
-	case protocol.RolloutSessionMeta:
+func readHead(path string) (head protocol.ConversationSummary, err error) {
+	var said *string
+	n := 0
+	err = rollout.Head(path, func(l protocol.RolloutLine) bool {
 		var meta protocol.SessionMeta
-		if json.Unmarshal(l.Payload, &meta) == nil && h.ConversationID == "" {
-			h.ConversationID, h.Cwd, h.Origin = meta.ID, meta.Cwd, meta.Originator
+		switch {
+		case l.Type != protocol.RolloutSessionMeta:
+			said = cmp.Or(said, saidIn(l))
+		case json.Unmarshal(l.Payload, &meta) == nil && head.ConversationID == "":
+			head.ConversationID, head.Cwd, head.Origin = meta.ID, meta.Cwd, meta.Originator
 			if meta.Timestamp != "" {
-				h.Timestamp = &meta.Timestamp
+				head.Timestamp = &meta.Timestamp
 			}
 		}
+		n++
+		return n < headLines && (said == nil || head.ConversationID == "")
+	})
+	switch head.Path = path; {
+	case err != nil:
+	case head.ConversationID == "":
+		err = errors.New("there is no session_meta line")
+	case said == nil:
+		err = errors.New("the user has said nothing yet")
+	default:
+		head.Preview = *said
+	}
+	return head, err
+}
+
+// saidIn returns what the user says in a line, nil for nothing. Context that an engine has added is none.
+func saidIn(l protocol.RolloutLine) *string {
+	var texts []string
+	switch l.Type {
 	case protocol.RolloutResponseItem:
 		item, _ := protocol.ParseItem(l.Payload) // another one says nothing
 		if m, ok := item.(protocol.MessageItem); ok && m.Role == "user" {
 			for _, c := range m.Content {
-				if c.Type == "input_text" && h.say(c.Text) {
-					return
+				if c.Type == "input_text" {
+					texts = append(texts, c.Text)
 				}
 			}
 		}
 	case protocol.RolloutEventMsg:
 		event, _ := protocol.ParseEvent(l.Payload)
 		if m, ok := event.(protocol.UserMessage); ok && (m.Kind == "" || m.Kind == protocol.UserPlain) {
-			h.say(m.Message)
+			texts = append(texts, m.Message)
 		}
 	}
-}
-
-// say sets the preview if text is the user's first message. It returns false for context
-// that an engine has added.
-func (h *head) say(text string) bool {
-	trimmed := strings.TrimSpace(text)
-	for _, tag := range []string{"user_instructions>", "environment_context>"} {
-		if strings.HasPrefix(trimmed, "<"+tag) && strings.HasSuffix(trimmed, "</"+tag) {
-			return false
+	for _, text := range texts {
+		trimmed := strings.TrimSpace(text)
+		if slices.ContainsFunc([]string{"user_instructions>", "environment_context>"}, func(tag string) bool {
+			return strings.HasPrefix(trimmed, "<"+tag) && strings.HasSuffix(trimmed, "</"+tag)
+		}) {
+			continue
 		}
+		// Editors put their own context before the request, under this heading.
+		if _, request, ok := strings.Cut(text, "## My request for Codex:"); ok {
+			text = strings.TrimSpace(request)
+		}
+		return &text
 	}
-	if h.said {
-		return true
-	}
-	// Editors put their own context before the request, under this heading.
-	if _, request, ok := strings.Cut(text, "## My request for Codex:"); ok {
-		text = strings.TrimSpace(request)
-	}
-	h.Preview, h.said = text, true
-	return true
+	return nil
 }

@@ -138,8 +138,8 @@ type TokenUsage struct {
 
 // TokenCount counts tokens.
 type TokenCount struct {
-	CachedInputTokens     int64 `json:"cachedInputTokens"`
 	InputTokens           int64 `json:"inputTokens"`
+	CachedInputTokens     int64 `json:"cachedInputTokens"`
 	OutputTokens          int64 `json:"outputTokens"`
 	ReasoningOutputTokens int64 `json:"reasoningOutputTokens"`
 	TotalTokens           int64 `json:"totalTokens"`

@@ -4,14 +4,10 @@ package apptypes
 // versions of Codex have further values.
 
 // The kind of an [Account].
-const (
-	AccountAPIKey = "apiKey"
-)
+const AccountAPIKey = "apiKey"
 
 // Kinds of a [CommandAction].
-const (
-	CommandActionListFiles = "listFiles"
-)
+const CommandActionListFiles = "listFiles"
 
 // Kinds of the change of a file.
 const (
@@ -55,14 +51,10 @@ const (
 )
 
 // Who reviews approvals.
-const (
-	ApprovalsReviewerUser = "user"
-)
+const ApprovalsReviewerUser = "user"
 
 // An approval policy.
-const (
-	AskForApprovalOnRequest = "on-request"
-)
+const AskForApprovalOnRequest = "on-request"
 
 // Kinds of a [TurnError] that are told apart.
 const (
@@ -88,29 +80,19 @@ const (
 )
 
 // States of a command.
-const (
-	CommandExecutionStatusDeclined = "declined"
-)
+const CommandExecutionStatusDeclined = "declined"
 
 // What fuzzyFileSearch found.
-const (
-	FuzzyFileSearchMatchTypeFile = "file"
-)
+const FuzzyFileSearchMatchTypeFile = "file"
 
 // What a message of the model is.
-const (
-	MessagePhaseFinalAnswer = "final_answer"
-)
+const MessagePhaseFinalAnswer = "final_answer"
 
 // States of a patch.
-const (
-	PatchApplyStatusCompleted = "completed"
-)
+const PatchApplyStatusCompleted = "completed"
 
 // How long permissions are granted.
-const (
-	PermissionGrantScopeTurn = "turn"
-)
+const PermissionGrantScopeTurn = "turn"
 
 // Sandboxes of a thread.
 const (
@@ -120,9 +102,7 @@ const (
 )
 
 // States of a step of a plan.
-const (
-	TurnPlanStepStatusInProgress = "inProgress"
-)
+const TurnPlanStepStatusInProgress = "inProgress"
 
 // States of a turn.
 const (
