@@ -125,11 +125,14 @@ func TestClaimsExclude(t *testing.T) {
 func TestClaimOfADeadProcess(t *testing.T) {
 	const child = "ROLLOUT_TEST_CLAIM"
 	if path := os.Getenv(child); path != "" {
-		if err := rollout.At(path, nil).Claim(); err != nil {
+		w := rollout.At(path, nil)
+		if err := w.Claim(); err != nil {
 			t.Fatal(err)
 		}
 		fmt.Println("claimed")
-		select {}
+		_, _ = os.Stdin.Read(make([]byte, 1)) // until it is killed; a process that only selects ends as a deadlock
+		_ = w.Release()
+		return
 	}
 	w := create(t)
 	if err := w.Release(); err != nil {
@@ -137,6 +140,11 @@ func TestClaimOfADeadProcess(t *testing.T) {
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestClaimOfADeadProcess$")
 	cmd.Env = append(os.Environ(), child+"="+w.Path())
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
