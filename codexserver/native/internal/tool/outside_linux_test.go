@@ -20,6 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 )
 
 // server is a server with a conversation of a hostile model and a person who answers anything. Two of them
@@ -153,10 +154,7 @@ func (s *server) step() {
 // a person approves once, for the session and always, or denies. No command runs outside the sandbox without a
 // question of its own.
 func TestNothingLeavesUnasked(t *testing.T) {
-	conversations := 1000
-	if testing.Short() {
-		conversations = 100
-	}
+	conversations := nightly.Number(250, 1000)
 	inside, outside := 0, 0
 	home, dir := "", ""
 	for seed := range conversations {
