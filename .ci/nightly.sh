@@ -68,13 +68,19 @@ step_vulns() { # known flaws, from the database of Go's vulnerabilities
   for m in . codexserver/gateway; do (cd "$m" && go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...); done
 }
 
-step_bench() { # start, memory and turns of the commit $base and of the working tree, in turns
-  local dir
+step_bench() { # start, memory and turns, and the gateway beside a plain proxy, of the commit $base and of the working tree, in turns
+  local dir name at
   dir=$(mktemp -d)
   git archive --prefix=base/ "$base" | tar -x -C "$dir"
-  go build -C "$dir/base" -buildvcs=false -trimpath -ldflags="-s -w" -o "$dir/before" ./codexserver/cmd/codex-mcp
-  go build -buildvcs=false -trimpath -ldflags="-s -w" -o "$dir/now" ./codexserver/cmd/codex-mcp
-  go build -C test/bench -o "$dir" ./compare
-  "$dir/compare" "$dir/before" --engine native -- "$dir/now" --engine native
+  for name in before now; do
+    at=$PWD
+    [[ $name == now ]] || at=$dir/base
+    mkdir "$dir/$name"
+    go build -C "$at" -buildvcs=false -trimpath -ldflags="-s -w" -o "$dir/$name/" ./codexserver/cmd/codex-mcp
+    go build -C "$at/codexserver/gateway" -buildvcs=false -trimpath -ldflags="-s -w" -o "$dir/$name/" ./cmd/codex-mcp-gateway github.com/nats-io/nats-server/v2
+  done
+  go build -C test/bench -o "$dir/" ./compare ./gateway
+  "$dir/compare" "$dir/before/codex-mcp" --engine native -- "$dir/now/codex-mcp" --engine native
+  "$dir/gateway" "$dir/before" "$dir/now"
   rm -rf "$dir"
 }
