@@ -142,7 +142,7 @@ func (a *askOptions) newTask(stdin io.Reader) (*terminal.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	task := &terminal.Task{Prompt: prompt, Resume: a.resume, JSON: a.json, Program: a.name + " ask", Version: program.Version()}
+	task := &terminal.Task{Prompt: prompt, Resume: a.resume, JSON: a.json, Program: a.name + " ask"}
 	if a.resume == "" { // a resumed conversation has its folder and its model
 		task.Folder, task.Arguments = a.folder, map[string]any{planTool: true}
 	}

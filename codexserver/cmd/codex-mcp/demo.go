@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
-	"github.com/codexmcp/codexmcp/internal/program"
 )
 
 // playDemo runs a turn in which a script takes the place of the model, in a temporary folder with a
@@ -33,7 +31,7 @@ func (a *askOptions) playDemo(signalled context.Context, console *terminal.Conso
 	}, a.overrides...), "model_provider=demo", "model_providers.dema.name=demo",
 		"model_providers.demo.base_url=http://demo.invalid/v1", "model_providers.demo.wire_api=responses")
 	fmt.Fprintf(console.Err, "codex-mcp: demo: a script takes the place of the model; it works in %s, which is removed at the end\n", a.folder)
-	task := &terminal.Task{Prompt: "Show what codex-mcp does.", Folder: a.folder, JSON: a.json, Told: true, Version: program.Version(), Arguments: map[string]any{planTool: true}}
+	task := &terminal.Task{Prompt: "Show what codex-mcp does.", Folder: a.folder, JSON: a.json, Told: true, Arguments: map[string]any{planTool: true}}
 	getenv := func(name string) string {
 		if name == "CODEX_HOME" {
 			return home
@@ -48,11 +46,7 @@ func (a *askOptions) playDemo(signalled context.Context, console *terminal.Conso
 
 // demoFolder makes the folder of a demo, with home and work in it.
 func demoFolder() (dir string, err error) {
-	dir = filepath.Join(os.TempDir(), "codex-mcp-demo")          // the questions name it
-	if err = os.Mkdir(dir, 0o700); errors.Is(err, fs.ErrExist) { // another demo has it
-		dir, err = os.MkdirTemp("", "codex-mcp-demo")
-	}
-	if err != nil {
+	if dir, err = os.MkdirTemp("", "codex-mcp-demo"); err != nil {
 		return "", err
 	}
 	for _, name := range []string{"home", "work"} {

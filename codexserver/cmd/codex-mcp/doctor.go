@@ -48,9 +48,8 @@ type diagnosis struct {
 	// TrustedCalls reports whether a call may set every key.
 	TrustedCalls bool `json:"trustedCalls"`
 
-	Engine string   `json:"engine,omitempty"`
-	Reason string   `json:"reason,omitempty"`
-	Can    []string `json:"can,omitempty"`
+	Engine string `json:"engine,omitempty"`
+	Reason string `json:"reason,omitempty"`
 
 	Codex   *appserver.Report `json:"codex,omitempty"`
 	Native  *native.Report    `json:"native,omitempty"`
@@ -123,7 +122,7 @@ func diagnose(ctx context.Context, o *options, c *configuration, err error) *dia
 		return d
 	}
 	defer e.Close()
-	d.Engine, d.Reason, d.Can = e.name, e.reason, abilities
+	d.Engine, d.Reason = e.name, e.reason
 	if d.Problem = d.problem(); d.Problem == "" {
 		d.Quota = quotaOf(ctx, e.limits)
 	}
@@ -198,9 +197,6 @@ func unconfined() string {
 	}
 	return ""
 }
-
-// abilities are what every engine can do.
-var abilities = []string{"run and continue conversations", "resume", "list", "account", "file search"}
 
 // print prints what a person needs: whether tasks run and with what, what is missing with all that
 // can be done about it, what commands may do, and what is wrong.

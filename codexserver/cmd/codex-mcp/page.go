@@ -204,11 +204,7 @@ func hasPage(s *shared.Status, id string) bool {
 // listPages prints one line for each process.
 func listPages(w io.Writer, all []*shared.Status) {
 	for _, s := range all {
-		questions := fmt.Sprintf("%d open questions", s.Page.Open)
-		if s.Page.Open == 1 {
-			questions = "1 open question"
-		}
-		fmt.Fprintf(w, "process %d: %s in %s, %s, %d conversations, since %s\n",
-			s.PID, terminal.Row(s.Page.Address), terminal.Row(s.Page.Folder), questions, len(s.Page.Threads), s.Began.Local().Format(time.DateTime))
+		fmt.Fprintf(w, "process %d: %s in %s, open questions %d, conversations %d, since %s\n",
+			s.PID, terminal.Row(s.Page.Address), terminal.Row(s.Page.Folder), s.Page.Open, len(s.Page.Threads), s.Began.Local().Format(time.DateTime))
 	}
 }

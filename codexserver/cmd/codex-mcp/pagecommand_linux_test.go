@@ -73,7 +73,7 @@ func TestEndToEndPageLink(t *testing.T) {
 	until(t, "ask has no page", func() bool { return strings.Contains(asking.errors(), "https://approvals.example.com/#") })
 
 	code, out := page("")
-	for _, want := range []string{fmt.Sprintf("process %d: http://127.0.0.1:", s.cmd.Process.Pid), "in " + f.cwd + ", 1 open question, 1 conversations", "in " + g.cwd + ", ", "there are several"} {
+	for _, want := range []string{fmt.Sprintf("process %d: http://127.0.0.1:", s.cmd.Process.Pid), "in " + f.cwd + ", open questions 1, conversations 1", "in " + g.cwd + ", ", "there are several"} {
 		if code != 1 || !strings.Contains(out, want) || strings.Contains(out, "/#") {
 			t.Errorf("the list lacks %q: %d %s", want, code, out)
 		}

@@ -71,19 +71,15 @@ func (d *dialogue) run() (answered *answer, err error) {
 	return answered, err
 }
 
-// withdrawn says that the server no longer waits for an answer, and why: what another answer was, and
-// where it was given, if the server says so.
+// withdrawn says that the server no longer waits for an answer, and why, if the server says so.
 func (d *dialogue) withdrawn() string {
 	err := context.Cause(d.ctx)
-	if !errors.Is(err, jsonrpc.ErrCancelled) {
-		return "withdrawn: the server is gone"
-	}
 	_, reason, _ := strings.Cut(err.Error(), jsonrpc.ErrCancelled.Error()+": ")
-	if reason == "" || reason == context.Canceled.Error() {
-		return "withdrawn: it was answered elsewhere, or the turn is over"
-	}
-	if answer, elsewhere := strings.CutPrefix(reason, approval.ErrElsewhere.Error()); elsewhere {
-		return "answered elsewhere" + Row(answer)
+	switch {
+	case !errors.Is(err, jsonrpc.ErrCancelled):
+		reason = "the server is gone"
+	case reason == "", reason == context.Canceled.Error():
+		reason = "it was answered elsewhere, or the turn is over"
 	}
 	return "withdrawn: " + Row(reason)
 }

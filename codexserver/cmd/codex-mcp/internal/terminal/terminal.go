@@ -15,6 +15,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/program"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -39,8 +40,6 @@ type Task struct {
 	Program string
 	// Told means that the answer itself says what was not run and why. Then no remark says it again.
 	Told bool
-	// Version is the client's version.
-	Version string
 	// Pause is how long no line may come before a question offers its answers. 0 means
 	// 300 ms.
 	Pause time.Duration
@@ -203,7 +202,7 @@ func (s *session) call(running, call context.Context, t jsonrpc.Transport) (resu
 			}
 			return once, nil
 		},
-		Name: ClientName, Version: s.task.Version, Protocol: "2025-11-25", MaxMessage: maxMessage,
+		Name: ClientName, Version: program.Version(), Protocol: "2025-11-25", MaxMessage: maxMessage,
 	}
 	if s.typed != nil {
 		o.AskRaw = s.ask
