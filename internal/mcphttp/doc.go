@@ -10,7 +10,7 @@
 // cannot see the sessions, tasks, open questions and open threads of another one.
 //
 //	Handler ─── Guard      checks Host, Origin and principal, and the scopes of each message
-//	  ├─ exchange          a request of 2026-07-28 with its answer, a JSON text or a stream
+//	  ├─ exchange          a request of 2026-07-28 with its answer: a session of one stream
 //	  └─ session           a client with a handshake
 //	       └─ stream       the messages for one request, or for none; resumed by Last-Event-ID
 //

@@ -241,7 +241,7 @@ func (h *Handler) postModern(w http.ResponseWriter, r *http.Request, p *principa
 		unavailable(w, e.id)
 		return
 	}
-	h.exchange(w, r, p, who, body)
+	h.exchange(w, r, p, who, e, body)
 }
 
 // withSession serves a GET or a DELETE, which only sessions have.

@@ -139,9 +139,6 @@ func (h *Handler) log(a *answer) {
 
 // RequestContext returns the context of the POST with an MCP request. Package codexserver
 // traces requests with it.
-func (x *exchange) RequestContext(jsonrpc.ID) context.Context { return x.post }
-
-// RequestContext returns the context of the POST with an MCP request, as for an exchange.
 func (s *session) RequestContext(id jsonrpc.ID) context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,13 +5,19 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// route returns the stream for a message, nil for an answer to no request. s.mu is held.
+// route returns the stream for a message, nil for an answer to no request, and after that of an exchange. s.mu is held.
 //
 // An answer, and a message that names a request, is sent on the stream of that request. Any
 // other message is sent on the stream of GET if the client reads it, otherwise on the stream of the
 // newest tool call. Without a call it is added to the stream of GET, where the client can read it
 // later.
 func (s *session) route(out *jsonrpc.Message) *stream {
+	if s.only != nil {
+		if s.only.done {
+			return nil
+		}
+		return s.only
+	}
 	if out.Method == "" {
 		if one := s.requests[out.ID]; one != nil {
 			return one.stream

@@ -22,6 +22,7 @@ type session struct {
 	handler     *Handler
 	owner       *principal
 	noQuestions bool          // the client's token lacks codex:approve
+	only        *stream       // takes every message, of an exchange; nil for a client with a handshake
 	in          chan []byte   // has the message that the peer has not read yet
 	closing     chan struct{} // closed when no message is accepted any more
 	end         func()        // closes closing, after which the peer ends the session. It does not wait for that

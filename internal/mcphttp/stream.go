@@ -64,7 +64,13 @@ func (st *stream) unread() (n int) {
 // eventID returns the id of an event, as in Last-Event-ID.
 func eventID(stream, number int) string { return strconv.Itoa(stream) + "-" + strconv.Itoa(number) }
 
-func (e *event) id() string { return eventID(e.stream.number, e.number) }
+// id returns the id of the event, "" for that of an exchange, which no client can resume.
+func (e *event) id() string {
+	if e.stream.session.only != nil {
+		return ""
+	}
+	return eventID(e.stream.number, e.number)
+}
 
 // parseEventID is the reverse of [eventID].
 func parseEventID(id string) (stream, number int, ok bool) {
@@ -89,7 +95,11 @@ func (st *stream) add(m []byte, answer bool) {
 
 // trim drops the oldest events while the session keeps too many bytes, but none that a reader is about to write.
 func (s *session) trim() {
-	for s.out.keptBytes > s.handler.o.MaxRetained && len(s.out.kept) > 1 {
+	most := s.handler.o.MaxRetained
+	if s.only != nil {
+		most = 0 // no client can resume it
+	}
+	for s.out.keptBytes > most && len(s.out.kept) > 1 {
 		old := s.out.kept[0]
 		if r := old.stream.reader; r != nil && r.read < old.number {
 			break
@@ -179,7 +189,11 @@ func (st *stream) serve(w http.ResponseWriter, r *http.Request, me *reader, begu
 		}
 		s.mu.Unlock()
 		if ended && len(events) == 0 {
-			if !out.begun {
+			switch {
+			case out.begun:
+			case s.only != nil:
+				refuse(w, http.StatusServiceUnavailable, "the server is shutting down")
+			default:
 				fail(w, http.StatusNotFound, jsonrpc.ID{}, errEnded)
 			}
 			return
@@ -188,7 +202,11 @@ func (st *stream) serve(w http.ResponseWriter, r *http.Request, me *reader, begu
 			s.mu.Lock()
 			s.drop(st)
 			s.mu.Unlock()
-			_ = out.json(http.StatusOK, events[0].data) // a client that has gone reads nothing
+			status := http.StatusOK
+			if s.only != nil {
+				status = statusOf(events[0].data)
+			}
+			_ = out.json(status, events[0].data) // a client that has gone reads nothing
 			return
 		}
 		for _, e := range events {
