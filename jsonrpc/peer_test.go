@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -116,34 +115,6 @@ func TestCancel(t *testing.T) {
 		defer cancel()
 		if err := a.Call(ctx, "x", nil, nil); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("without cancellation: %v", err)
-		}
-	})
-}
-
-func TestEOFDrains(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		pr, pw := io.Pipe()
-		or, ow := io.Pipe()
-		h := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
-			if r.Method == "ask" {
-				return nil, r.Peer().Call(ctx, "question", nil, nil)
-			}
-			<-time.After(time.Second)
-			return text{"slow"}, nil
-		})
-		p := jsonrpc.NewPeer(jsonrpc.Lines(pr, ow, ow), h, nil)
-		go func() {
-			_, _ = io.WriteString(pw, `{"jsonrpc":"2.0","id":1,"method":"slow"}`+"\n"+`{"jsonrpc":"2.0","id":2,"method":"slow"}`)
-			_ = pw.Close()
-		}()
-		go func() { _ = p.Run(context.Background()) }()
-		out, _ := io.ReadAll(or)
-		if got, want := len(out), len(`{"jsonrpc":"2.0","id":1,"result":{"text":"slow"}}`+"\n")*2; got != want {
-			t.Errorf("answers: %s", out)
-		}
-		<-p.Done()
-		if p.Err() != nil {
-			t.Error(p.Err())
 		}
 	})
 }

@@ -124,8 +124,18 @@ func TestPolled(t *testing.T) {
 		if (l.own != nil) != want.reopened {
 			t.Errorf("%s: Lines has opened it again: %t", kind, l.own != nil)
 		}
+		read := make(chan error, 1)
+		if want.reopened {
+			go func() {
+				_, err := l.Read(t.Context())
+				read <- err
+			}()
+		}
 		if err := l.Close(); err != nil {
 			t.Error(err)
+		}
+		if want.reopened && <-read == nil {
+			t.Errorf("%s: a Read of Lines ends without an error", kind)
 		}
 		p, ok := polled(r, os.O_RDONLY)
 		if ok != want.polled {

@@ -231,28 +231,6 @@ func TestStdio(t *testing.T) {
 	}
 }
 
-// TestLinesOverBlockingPipe checks that Close unblocks a Read of a pipe in blocking mode, as the
-// standard input is.
-func TestLinesOverBlockingPipe(t *testing.T) {
-	in, out, other := pipeEnds(t)
-	_ = in.Fd() // sets blocking mode
-	p := jsonrpc.NewPeer(jsonrpc.Lines(in, out, nil), echoMux(), &jsonrpc.Options{
-		Hooks: &jsonrpc.Hooks{Problem: func(err error, _ []byte) { t.Error(err) }},
-	})
-	ended := make(chan error, 1)
-	go func() { ended <- p.Run(context.Background()) }()
-	if _, err := io.WriteString(other, `{"jsonrpc":"2.0","id":1,"method":"raw","params":[1]}`+"\n"); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(other).ReadString('\n')
-	if diff := cmp.Diff(`{"jsonrpc":"2.0","id":1,"result":[1]}`+"\n", line); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-	if err := errors.Join(p.Close(), <-ended, in.Close(), out.Close(), other.Close()); err != nil {
-		t.Error(err)
-	}
-}
-
 // replace makes in and out the standard input and output until the test ends.
 func replace(t *testing.T, in, out *os.File) {
 	t.Helper()
