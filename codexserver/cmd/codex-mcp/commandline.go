@@ -26,7 +26,7 @@ func parse(name string, args []string, stderr io.Writer) (*options, error) {
 	var said bytes.Buffer
 	root.SetOut(&said)
 	root.SetErr(stderr)
-	root.SetArgs(append([]string{}, args...)) // never nil: cobra would take those of the process
+	root.SetArgs(twoDashes(args))
 	cmd, err := root.ExecuteC()
 	if said.Len() > 0 || o.run == nil {
 		o.run = prints(said.String())
@@ -49,6 +49,24 @@ func prints(text string) runner {
 		}
 		return nil
 	}
+}
+
+// oneDash are long flags that may have one dash.
+var oneDash = []string{"approvals", "codex", "engine", "json", "log", "resume", "shared", "trace", "version"}
+
+// twoDashes adds the second dash of the flags in oneDash.
+func twoDashes(args []string) []string {
+	args = append([]string{}, args...) // never nil: cobra would take those of the process
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
+		if slices.Contains(oneDash, name) && strings.HasPrefix(arg, "-") {
+			args[i] = "-" + arg
+		}
+	}
+	return args
 }
 
 // programName returns the program's name in its own texts. It is codex if a link with that
