@@ -281,15 +281,3 @@ func (c *client) interrupts(s *shop, model *providertest.Server, requests int) {
 	}
 	c.wait(id, "aborted", 0)
 }
-
-// TestTask runs a long review as a task.
-func TestTask(t *testing.T) {
-	s := newShop(t)
-	stall := make(chan struct{})
-	c := connect(t, newNative(t, providertest.New(providertest.Turn{Text: []string{"thinking"}, Stall: stall}), nil), servertest.Polls)
-	defer close(stall)
-	got, err := c.Send(t.Context(), "tools/call", fmt.Sprintf(`"name":"codex-review","arguments":{"target":"uncommitted","cwd":%q}`, s.repo))
-	if err != nil || !strings.Contains(string(got), `"taskId"`) {
-		t.Errorf("%s, %v", got, err)
-	}
-}

@@ -453,22 +453,6 @@ func TestBrokenOffAnswer(t *testing.T) {
 	})
 }
 
-// TestReroutedAnswer has another model answer: the result says which, and why.
-func TestReroutedAnswer(t *testing.T) {
-	moves := engine.TurnFunc(func(_ context.Context, h engine.Host, _ []protocol.InputItem) error {
-		h.Emit(protocol.ModelReroute{FromModel: "k", ToProvider: "b", ToModel: "m", Reason: "its limit"})
-		h.Emit(protocol.TaskComplete{LastAgentMessage: new("done")})
-		return nil
-	})
-	c := servertest.Dial(t, codexserver.New(moves, nil), nil)
-	got := c.CallTool(t, "codex", `{"prompt":"p"}`)
-	for _, want := range []string{`"text":"\nm of b answers from now on, in place of k: its limit."`, `"rerouted":[{"fromModel":"k","toProvider":"b","toModel":"m","reason":"its limit"}]`, `"model":"m"`} {
-		if !strings.Contains(got, want) {
-			t.Errorf("the result lacks %s: %s", want, got)
-		}
-	}
-}
-
 // quoted returns words as they are within JSON.
 func quoted(words string) string {
 	return strings.ReplaceAll(words, "\n", `\n`)
