@@ -92,6 +92,12 @@ func newEgress(t Transport, most int) *egress {
 // Writing it oneself saves a switch of goroutines, and between processes often the waking of
 // a thread. But a Write may block until the other side reads. So only a goroutine on which
 // nothing depends may take that risk.
+//
+// In memory a Write always waits for the other side, so callers and the reader start the writer, and
+// one call after another takes up to a quarter longer than in go.lsp.dev/jsonrpc2, whose callers and
+// reader write (0.76 to 0.96 of our time). Two other ways did not change that: a caller whose context
+// cannot end writes (0.74 to 1.02, but it would stay in Write after the end of the input), and the
+// reader writes while a new goroutine reads on (0.73 to 0.80).
 type writer uint8
 
 const (
