@@ -10,9 +10,9 @@ import (
 // answers are those to the requests of a user.
 type answers struct {
 	mu      sync.Mutex
-	refused time.Time // the first 503 since the last success, zero without one
-	polled  time.Time // the last successful poll of a task
-	worst   outage
+	refused time.Time     // the first 503 since the last success, zero without one
+	worst   time.Duration // the longest from a first 503 to the next success
+	polled  time.Time     // the last successful poll of a task
 	lost    []loss
 }
 
@@ -20,12 +20,6 @@ type answers struct {
 type loss struct {
 	began time.Time
 	text  string
-}
-
-// outage is the longest time that a user was without the service, in two ways.
-type outage struct {
-	refused time.Duration // from the first 503 until the next success
-	silent  time.Duration // from one successful poll of a task to the next
 }
 
 // note notes the answer to a request.
@@ -40,13 +34,10 @@ func (a *answers) note(began time.Time, method string, status int, err error) {
 		}
 	case err == nil && status == http.StatusOK:
 		if !a.refused.IsZero() {
-			a.worst.refused = max(a.worst.refused, now.Sub(a.refused))
+			a.worst = max(a.worst, now.Sub(a.refused))
 			a.refused = time.Time{}
 		}
 		if method == "tasks/get" {
-			if !a.polled.IsZero() {
-				a.worst.silent = max(a.worst.silent, now.Sub(a.polled))
-			}
 			a.polled = now
 		}
 	default:
@@ -54,11 +45,11 @@ func (a *answers) note(began time.Time, method string, status int, err error) {
 	}
 }
 
-// take returns the worst that was since the last call.
-func (a *answers) take() (worst outage) {
+// take returns for how long the user was refused since the last call, at worst.
+func (a *answers) take() (worst time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	worst, a.worst = a.worst, outage{}
+	worst, a.worst = a.worst, 0
 	return worst
 }
 

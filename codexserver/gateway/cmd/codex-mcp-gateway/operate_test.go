@@ -49,23 +49,6 @@ func operated(t *testing.T) *service {
 // TestStatus checks what the operator sees: all nodes and users in order.
 func TestStatus(t *testing.T) {
 	s := operated(t)
-	all, err := s.status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	type row struct {
-		User, Node, ID string
-	}
-	var got []row
-	for _, l := range all.Leases {
-		if l.Epoch == 0 {
-			t.Errorf("%s has no epoch", l.User)
-		}
-		got = append(got, row{l.User, l.Node, l.ID})
-	}
-	if diff := cmp.Diff([]row{{"ann", "b", "P2"}, {"bob", "b", "P1"}}, got); diff != "" {
-		t.Errorf("the users (-want +got):\n%s", diff)
-	}
 	var table, object bytes.Buffer
 	if err := s.printStatus(t.Context(), false, &table); err != nil {
 		t.Fatal(err)
@@ -73,7 +56,7 @@ func TestStatus(t *testing.T) {
 	var lines []string
 	for line := range strings.Lines(table.String()) {
 		words := strings.Fields(line)
-		if (len(words) == 4 || len(words) == 5) && words[0] != "USER" {
+		if len(words) == 4 && words[0] != "USER" && words[3] != "0" { // an epoch
 			words[3] = "N"
 		}
 		lines = append(lines, strings.Join(words, " "))
@@ -88,7 +71,7 @@ func TestStatus(t *testing.T) {
 	if err := s.printStatus(t.Context(), true, &object); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{`"id": "P3"`, `"draining": true`, `"user": "ann"`, `"workers": 1`, `"users": 1`} {
+	for _, part := range []string{`"id": "P3"`, `"draining": true`, `"user": "ann"`, `"workers": 1`, `"users": 1`, `"node": "b"`} {
 		if !strings.Contains(object.String(), part) {
 			t.Errorf("the JSON lacks %s:\n%s", part, &object)
 		}

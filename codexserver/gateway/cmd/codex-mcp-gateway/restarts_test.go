@@ -12,10 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/nightly"
 )
 
-var (
-	restarted  = flag.Int("restarted", nightly.Number(6, 20), "the `number` of users of the service whose parts are restarted")
-	killedOnce = flag.Bool("killed", nightly.Tests(), "kill the parts of the service, too, after their restarts")
-)
+var restarted = flag.Int("restarted", nightly.Number(6, 20), "the `number` of users of the service whose parts are restarted")
 
 // drainTime is the default of http.drain_timeout. A node kills the workers that are left after that.
 const drainTime = 30 * time.Second
@@ -51,10 +48,7 @@ func restarts(t *testing.T) {
 			t.Fatalf("%s is not asked: %+v", p.name, a)
 		}
 	}
-	w.restartAll(ctx, false)
-	if *killedOnce {
-		w.restartAll(ctx, true)
-	}
+	w.restartAll(ctx)
 	close(answer)
 	asking.Wait()
 	for _, p := range w.persons {
@@ -65,8 +59,8 @@ func restarts(t *testing.T) {
 	w.end()
 }
 
-// restartAll ends each part of the service, and starts it again. A part that is killed has no time for anything.
-func (w *work) restartAll(ctx context.Context, kill bool) {
+// restartAll ends each part of the service, and starts it again.
+func (w *work) restartAll(ctx context.Context) {
 	w.t.Helper()
 	for _, of := range []struct {
 		parts []*part
@@ -87,14 +81,14 @@ func (w *work) restartAll(ctx context.Context, kill bool) {
 				p.answers.take()
 			}
 			from := time.Now()
-			if worst := w.restart(m, kill); worst.refused > maxRefused && !kill {
-				w.t.Errorf("%s is restarted: a user got 503 for %v", m.name, worst.refused)
+			if worst := w.restart(m); worst > maxRefused {
+				w.t.Errorf("%s is restarted: a user got 503 for %v", m.name, worst)
 			}
 			defer func(to time.Time) {
 				for _, p := range w.persons {
 					if lost := p.answers.between(from, to); len(lost) > 0 {
 						w.t.Logf("%s: requests of %s without an answer: %q", m.name, p.name, lost)
-						if !kill && !of.loses {
+						if !of.loses {
 							w.t.Errorf("%s loses requests", m.name)
 						}
 					}
@@ -102,24 +96,20 @@ func (w *work) restartAll(ctx context.Context, kill bool) {
 			}(time.Now())
 		}
 		working.Wait()
-		if !kill && !of.loses {
+		if !of.loses {
 			w.checkWhole(begun)
 		}
 	}
 }
 
-// restart restarts a part, and returns what the users had to bear.
-func (w *work) restart(m *part, kill bool) (worst outage) {
+// restart restarts a part, and returns for how long the user with the worst luck was refused.
+func (w *work) restart(m *part) (worst time.Duration) {
 	w.t.Helper()
 	begun := time.Now()
-	if kill {
-		m.kill(w.t)
-	} else {
-		m.signal(syscall.SIGTERM)
-		m.awaitEnd()
-	}
+	m.signal(syscall.SIGTERM)
+	m.awaitEnd()
 	ended := time.Now()
-	if !kill && ended.Sub(begun) >= drainTime {
+	if ended.Sub(begun) >= drainTime {
 		w.t.Errorf("%s does not come to an end by itself", m.name)
 	}
 	m.begin(w.t)
@@ -127,12 +117,10 @@ func (w *work) restart(m *part, kill bool) (worst outage) {
 	healthy := time.Now()
 	for _, p := range w.persons {
 		until(w.t, p.name+" gets no answer", func() bool { return p.answers.since(healthy) || w.t.Failed() })
-		o := p.answers.take()
-		worst.refused, worst.silent = max(worst.refused, o.refused), max(worst.silent, o.silent)
+		worst = max(worst, p.answers.take())
 	}
-	w.t.Logf("%s is %s: it ended after %v, and was healthy after %v; for the user with the worst luck 503 lasted for %v, and no poll was answered for %v",
-		m.name, map[bool]string{false: "restarted", true: "killed"}[kill], ended.Sub(begun).Round(time.Millisecond), healthy.Sub(ended).Round(time.Millisecond),
-		worst.refused.Round(time.Millisecond), worst.silent.Round(time.Millisecond))
+	w.t.Logf("%s ended after %v, and was healthy after %v; 503 lasted for %v at worst",
+		m.name, ended.Sub(begun).Round(time.Millisecond), healthy.Sub(ended).Round(time.Millisecond), worst.Round(time.Millisecond))
 	return worst
 }
 

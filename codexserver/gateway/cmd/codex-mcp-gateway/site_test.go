@@ -122,12 +122,20 @@ func freeAddress(t *testing.T) string {
 	return ""
 }
 
-// begin starts the process, and waits until it is ready.
+// begin starts the process, and waits until it is ready. As systemd does, it starts a process again that cannot start, such as
+// one that does not reach NATS in time.
 func (m *part) begin(t *testing.T) {
 	t.Helper()
-	p := m.start()
-	until(t, m.name+" does not start", func() bool { return strings.Contains(p.errors(), m.ready) })
-	m.process = p
+	m.process = m.start()
+	until(t, m.name+" does not start", func() bool {
+		select {
+		case <-m.exited:
+			t.Logf("%s cannot start: %s", m.name, m.errors())
+			m.process = m.start()
+		default:
+		}
+		return strings.Contains(m.errors(), m.ready)
+	})
 }
 
 // kill kills the process.

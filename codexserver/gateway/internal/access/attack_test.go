@@ -1,6 +1,8 @@
 package access_test
 
 import (
+	"crypto"
+	"crypto/rsa"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
@@ -12,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/go-jose/go-jose/v4"
 )
 
@@ -94,8 +97,8 @@ func badTokens(t *testing.T, i *issuer) map[string]string {
 		"HS256, the oct key":      hmac([]byte("secretsecretsecretsecret"), object{"kid": "oct"}),
 		"alg dir":                 hmac(asPEM, object{"alg": "dir"}),
 		"alg rs256":               i.token(object{"alg": "rs256"}, nil),
-		"PS256 for an RS256 key":  i.signed(header().with(object{"alg": "PS256"}), i.claims(), ps256(t, i.rsa)),
-		"RS256, signed PS256":     i.signed(header(), i.claims(), ps256(t, i.rsa)),
+		"PS256 for an RS256 key":  i.signed(header().with(object{"alg": "PS256"}), i.claims(), by(t, i.rsa, &rsa.PSSOptions{Hash: crypto.SHA256})),
+		"RS256, signed PS256":     i.signed(header(), i.claims(), by(t, i.rsa, &rsa.PSSOptions{Hash: crypto.SHA256})),
 		"ES256 with the RSA key":  i.signed(header().with(object{"alg": "ES256"}), i.claims(), rs256(t, i.rsa)),
 		"ES384 with P-256":        i.signed(header().with(object{"alg": "ES384", "kid": "e1"}), i.claims(), es256(t, i.ec)),
 		"ES256, a zero signature": i.signed(header().with(object{"alg": "ES256", "kid": "e1"}), i.claims(), func([]byte) []byte { return make([]byte, 64) }),
@@ -171,7 +174,8 @@ func TestForgedTokens(t *testing.T) {
 	bad := badTokens(t, i)
 	maps.Copy(bad, map[string]string{
 		"a static token's hash": s.Principals["ann"].Tokens[0], "a longer static token": ann + "A", "a shorter one": ann[:len(ann)-1],
-		"a static token in lower case": strings.ToLower(ann), "one that begins like ann's": ann[:20] + bob[20:], "a name": "ann", "null": "null", "a star": "*",
+		"a static token in lower case": strings.ToLower(ann), "one in upper case": strings.ToUpper(ann), "one that begins like ann's": ann[:20] + bob[20:], "a name": "ann", "null": "null", "a star": "*",
+		"the digits of its hash": strings.TrimPrefix(access.Hash(ann), "sha256:"), "both": ann + bob, "with a comma": ann + ", Bearer " + bob, "a space before it": " " + ann,
 	})
 	for status, tokens := range map[int]map[string]string{0: bad, http.StatusForbidden: strangers(i)} {
 		for name, token := range tokens {
@@ -179,8 +183,8 @@ func TestForgedTokens(t *testing.T) {
 			if why.Status != status || (why.Code == "invalid_token") != (status == 0) {
 				t.Errorf("%s: %+v", name, why)
 			}
-			for _, secret := range []string{"ann", "bob", "exp", "aud", "iss", "kid", i.url} {
-				if strings.Contains(why.Words, secret) {
+			for _, secret := range []string{"ann", "bob", "exp", "aud", "iss", "kid", i.url, ann} {
+				if strings.Contains(why.Words, secret) || secret == ann && strings.Contains(why.Error(), ann) {
 					t.Errorf("%s: the answer contains %q: %s", name, secret, why.Words)
 				}
 			}
@@ -230,6 +234,9 @@ func TestMisplacedToken(t *testing.T) {
 			},
 			"Codex-Mcp-Principal": set("Codex-Mcp-Principal", "ann"),
 			"Forwarded":           set("Forwarded", "for=127.0.0.1;by=ann"),
+			"an empty header":     set("Authorization", ""),
+			"no token":            set("Authorization", "Bearer"),
+			"an empty token":      set("Authorization", "Bearer "),
 			"no scheme":           set("Authorization", token),
 			"Basic":               set("Authorization", "Basic "+token),
 			"Digest":              set("Authorization", "Digest "+token),
@@ -253,8 +260,8 @@ func TestMisplacedToken(t *testing.T) {
 		} {
 			r := with()
 			change(r)
-			if who, err := a.Identify(r); err == nil {
-				t.Errorf("%s, %s: %+v", kind, name, who)
+			if why := refusal(t, a, r); why.Status != 0 {
+				t.Errorf("%s, %s: %+v", kind, name, why)
 			}
 		}
 	}

@@ -141,10 +141,11 @@ func (i *issuer) signed(h, c any, sign func([]byte) []byte) string {
 	return input + "." + base64.RawURLEncoding.EncodeToString(sign([]byte(input)))
 }
 
-func rs256(t *testing.T, key *rsa.PrivateKey) func([]byte) []byte {
+// by returns a signature of RSA, in the way that the options say.
+func by(t *testing.T, key *rsa.PrivateKey, o crypto.SignerOpts) func([]byte) []byte {
 	return func(input []byte) []byte {
 		sum := sha256.Sum256(input)
-		b, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
+		b, err := key.Sign(rand.Reader, sum[:], o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,16 +153,7 @@ func rs256(t *testing.T, key *rsa.PrivateKey) func([]byte) []byte {
 	}
 }
 
-func ps256(t *testing.T, key *rsa.PrivateKey) func([]byte) []byte {
-	return func(input []byte) []byte {
-		sum := sha256.Sum256(input)
-		b, err := rsa.SignPSS(rand.Reader, key, crypto.SHA256, sum[:], nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}
-}
+func rs256(t *testing.T, key *rsa.PrivateKey) func([]byte) []byte { return by(t, key, crypto.SHA256) }
 
 func es256(t *testing.T, key *ecdsa.PrivateKey) func([]byte) []byte {
 	return func(input []byte) []byte {

@@ -95,8 +95,16 @@ func (l *Leases) NewHolder(o HolderOptions) *Holder {
 
 // Join makes the entry of the process. From then on the holder renews it.
 func (h *Holder) Join(ctx context.Context) error {
-	if err := h.Publish(ctx); err != nil {
-		return err
+	for {
+		err := h.Publish(ctx)
+		if err == nil {
+			break
+		}
+		select {
+		case <-time.After(h.leases.ttl / 6): // NATS may have no leader for a moment
+		case <-ctx.Done():
+			return fmt.Errorf("publish this node: %w", err)
+		}
 	}
 	h.running.Go(h.renew)
 	h.running.Go(h.watch)

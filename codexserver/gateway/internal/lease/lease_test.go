@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -100,6 +102,38 @@ func (n *node) term(t *testing.T) uint64 {
 		t.Fatal(err)
 	}
 	return entry.Term
+}
+
+// leaderless is a bucket of nodes that cannot be written at first.
+type leaderless struct {
+	jetstream.KeyValue
+	fails int
+}
+
+// Create implements [jetstream.KeyValue].
+func (l *leaderless) Create(ctx context.Context, key string, value []byte, o ...jetstream.KVCreateOpt) (uint64, error) {
+	if l.fails--; l.fails >= 0 {
+		return 0, jetstream.ErrNoStreamResponse
+	}
+	return l.KeyValue.Create(ctx, key, value, o...)
+}
+
+// TestJoinLate checks that a node waits for a NATS that has no leader for a moment, and says what it waits for.
+func TestJoinLate(t *testing.T) {
+	a := join(t, start(t), "a", ttl, nil)
+	bucket := &leaderless{a.nodes, 3}
+	leases := lease.New(a.users, placement.New(bucket), ttl)
+	h := clustertest.Hold(t, leases, lease.HolderOptions{ID: "b"})
+	if got, err := h.Take(t.Context(), "ann"); err != nil || got.ID != "b" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	bucket.fails = 1 << 20
+	ctx, cancel := context.WithTimeout(t.Context(), ttl)
+	defer cancel()
+	never := leases.NewHolder(lease.HolderOptions{ID: "c", Describe: func() placement.Node { return placement.Node{} }, Logger: slog.New(slog.DiscardHandler)})
+	if err := never.Join(ctx); !errors.Is(err, jetstream.ErrNoStreamResponse) || !strings.Contains(err.Error(), "publish this node") {
+		t.Errorf("without a leader: %v", err)
+	}
 }
 
 // TestTake checks that one of two nodes gets a lease, that the other learns of it, and that
@@ -291,18 +325,11 @@ func (w waiting) Done() <-chan struct{} {
 }
 
 // TestNeverTwo lets two nodes take a lease again and again, while the one that has it loses its
-// connection, its lease or its clock. At no time may two workers run.
+// connection or its clock. At no time may two workers run.
 func TestNeverTwo(t *testing.T) {
-	for name, lose := range map[string]func(t *testing.T, n *node){
-		"no connection": func(_ *testing.T, n *node) { n.conn.Close() },
-		"deleted": func(t *testing.T, n *node) {
-			if err := n.users.Delete(t.Context(), "ann"); err != nil {
-				t.Fatal(err)
-			}
-			n.loses(t) // the one loss that the node can only notice afterwards: nobody does that
-			n.lost <- "ann"
-		},
-		"suspended": func(_ *testing.T, n *node) { n.clock.Store(int64(long)) },
+	for name, lose := range map[string]func(n *node){
+		"no connection": func(n *node) { n.conn.Close() },
+		"suspended":     func(n *node) { n.clock.Store(int64(long)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -315,7 +342,7 @@ func TestNeverTwo(t *testing.T) {
 			a, b := join(t, s, "a", long, stop), join(t, s, "b", long, stop)
 			first := a.take(t, "ann")
 			running.Add(1)
-			lose(t, a)
+			lose(a)
 			if name == "suspended" { // before anything else has looked at the clock
 				if _, _, err := a.Hold(t.Context(), "ann", first.Epoch); err == nil {
 					t.Error("a request is admitted after the deadline")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
@@ -31,6 +32,9 @@ func TestDrain(t *testing.T) {
 	if !a.describe().Draining {
 		t.Error("fronts do not learn before the operator that the node drains")
 	}
+	if _, err := node.Take(t.Context(), s.broker.Conn, a.id, "eve"); !errors.Is(err, node.ErrRefused) || !strings.Contains(err.Error(), "it drains") {
+		t.Errorf("it takes a user: %v", err)
+	}
 	free := func(user string) func() bool {
 		return func() bool {
 			_, err := s.leases.Get(t.Context(), user)
@@ -50,7 +54,7 @@ func TestDrain(t *testing.T) {
 
 // TestHandOver checks that a node that drains gives a user whose turn waits for an answer to another node,
 // although a stream is open, and that it keeps the user if there is none. The worker of a node that ends
-// is killed, and learns nothing.
+// is killed, and learns nothing; neither a lease nor an entry is left, and the node takes no user.
 func TestHandOver(t *testing.T) {
 	for name, other := range map[string]bool{"another node": true, "no other node": false} {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +63,7 @@ func TestHandOver(t *testing.T) {
 			if other {
 				s.join("b", nil) // it takes none on its own
 			}
-			l := a.take("cid")
+			l := a.use("cid")
 			breaksOff := a.hold(l)
 			a.asks(l)
 			ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
@@ -78,6 +82,12 @@ func TestHandOver(t *testing.T) {
 			breaksOff()
 			if got, err := s.leases.Get(t.Context(), "cid"); !errors.Is(err, lease.ErrFree) {
 				t.Errorf("the lease afterwards: %+v, %v", got, err)
+			}
+			if left := workersOf(t); len(left) > 0 || a.describe().ID != "" {
+				t.Errorf("left are the workers %v, and %+v", left, a.describe())
+			}
+			if _, err := node.Take(t.Context(), s.broker.Conn, a.id, "cid"); err == nil {
+				t.Error("the node takes a lease")
 			}
 		})
 	}
@@ -106,31 +116,5 @@ func TestDrainWithoutAnswer(t *testing.T) {
 	defer cancel()
 	if err := errors.Join(a.Drain(ctx), ctx.Err()); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestEnd checks that a node that ends has no worker, no lease and no entry, and refuses to drain
-// or to take.
-func TestEnd(t *testing.T) {
-	s := start(t)
-	a := s.join("a", nil)
-	a.use("ann")
-	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
-	defer cancel()
-	if err := a.Drain(ctx); err != nil {
-		t.Fatal(err)
-	}
-	a.close()
-	if left := workersOf(t); len(left) > 0 {
-		t.Errorf("the workers %v are left", left)
-	}
-	if got, err := s.leases.Get(t.Context(), "ann"); !errors.Is(err, lease.ErrFree) {
-		t.Errorf("the lease: %+v, %v", got, err)
-	}
-	if left := s.published(); len(left) > 0 {
-		t.Errorf("the nodes: %+v", left)
-	}
-	if _, err := node.Take(ctx, s.broker.Conn, a.id, "ann"); err == nil {
-		t.Error("the node takes a lease")
 	}
 }

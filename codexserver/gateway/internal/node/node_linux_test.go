@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -31,7 +30,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 const (
@@ -107,7 +105,6 @@ func work() error {
 type service struct {
 	t      *testing.T
 	broker *broker.Broker
-	bucket jetstream.KeyValue
 	leases *lease.Leases
 	nodes  *placement.Nodes
 	files  link.Certificates
@@ -120,7 +117,7 @@ func start(t *testing.T) *service {
 	t.Helper()
 	enclosuretest.Need(t)
 	s := &service{t: t, broker: clustertest.Embedded(t), users: map[string]settings.Principal{}}
-	s.bucket, s.leases, s.nodes = clustertest.Buckets(t, s.broker, ttl)
+	_, s.leases, s.nodes = clustertest.Buckets(t, s.broker, ttl)
 	s.files = clustertest.Certificates(t)
 	s.front = clustertest.NewFront(t, s.files)
 	top := boxtest.Outside(t)
@@ -335,40 +332,6 @@ func workersOf(t *testing.T) (running []int) {
 	return running
 }
 
-// TestTake checks whose leases a node takes.
-func TestTake(t *testing.T) {
-	s := start(t)
-	a := s.join("a", func(o *node.Options) { o.Capacity, o.Interval = 2, time.Hour }) // it does not give back unused leases
-	b := s.join("b", func(o *node.Options) { o.Interval = time.Hour })
-	first := a.take("ann")
-	if first.Node != "a" || first.ID != a.id || first.Epoch == 0 || first.User != "ann" {
-		t.Errorf("the lease: %+v", first)
-	}
-	for _, m := range []*member{a, b} { // the lease that holds already
-		if got := m.take("ann"); got != first {
-			t.Errorf("%s: %+v, want %+v", m.name, got, first)
-		}
-	}
-	if got := b.take("cid"); got.Node != "b" {
-		t.Errorf("the lease: %+v", got)
-	}
-	a.take("bob")
-	for user, why := range map[string]string{"eve": "it is full", "nobody": "does not belong", "": "does not belong"} {
-		if got, err := node.Take(t.Context(), s.broker.Conn, a.id, user); !errors.Is(err, node.ErrRefused) || !strings.Contains(err.Error(), why) {
-			t.Errorf("%q: %+v, %v", user, got, err)
-		}
-	}
-	if got := a.take("ann"); got != first {
-		t.Errorf("a full node: %+v, want %+v", got, first)
-	}
-	if err := node.Drain(t.Context(), s.broker.Conn, b.id); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := node.Take(t.Context(), s.broker.Conn, b.id, "eve"); !errors.Is(err, node.ErrRefused) || !strings.Contains(err.Error(), "it drains") {
-		t.Errorf("a node that drains: %v", err)
-	}
-}
-
 // TestAdmit checks which requests reach a worker, and what the worker learns of the sender.
 func TestAdmit(t *testing.T) {
 	s := start(t)
@@ -398,64 +361,6 @@ func TestAdmit(t *testing.T) {
 			}
 			tt.at.refused(name, tt.head)
 		})
-	}
-}
-
-// TestLostLease checks that a node whose lease another one has ends the requests of the user,
-// kills the worker, and carries out no more requests.
-func TestLostLease(t *testing.T) {
-	s := start(t)
-	a := s.join("a", nil)
-	begun := time.Now()
-	l, other := a.use("ann"), a.use("bob")
-	breaksOff := a.hold(l)
-	before := workersOf(t)
-	if len(before) != 2 {
-		t.Fatalf("the workers: %v", before)
-	}
-	if _, err := s.bucket.Put(t.Context(), "ann", []byte(`{"node":"x","id":"x","term":1}`)); err != nil {
-		t.Fatal(err)
-	}
-	breaksOff()
-	clustertest.Until(t, "the worker runs", func() bool { return len(workersOf(t)) == 1 })
-	if took := time.Since(begun); took > ttl*2/3 {
-		t.Errorf("the worker ended after %v, by the fence", took)
-	}
-	a.refused("a request after the loss", headOf(l))
-	if got := a.take("ann"); got.ID != a.id || got.Epoch <= l.Epoch { // the other process is not there
-		t.Errorf("the lease: %+v, before the epoch %d", got, l.Epoch)
-	}
-	a.ask(headOf(other)) // nothing happens to others
-	if after := workersOf(t); len(after) != 1 || !slices.Contains(before, after[0]) {
-		t.Errorf("the workers: %v, before %v", after, before)
-	}
-}
-
-// TestDeadWorker checks what a request learns whose worker dies, and that the next one gets a
-// worker.
-func TestDeadWorker(t *testing.T) {
-	s := start(t)
-	a := s.join("a", nil)
-	l := a.use("ann")
-	breaksOff := a.hold(l)
-	first := workersOf(t)
-	if len(first) != 1 {
-		t.Fatalf("the workers: %v", first)
-	}
-	if err := syscall.Kill(first[0], syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	breaksOff()
-	clustertest.Until(t, "no worker answers", func() bool {
-		answer, err := a.send(headOf(l), "/")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer answer.Body.Close()
-		return answer.StatusCode == http.StatusOK
-	})
-	if second := workersOf(t); len(second) != 1 || second[0] == first[0] {
-		t.Errorf("the workers: %v after %v", second, first)
 	}
 }
 
