@@ -13,8 +13,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"github.com/codexmcp/codexmcp/internal/group"
 )
 
 // Grace is how long it may take to kill the processes of a command. Those that are left then
@@ -63,8 +61,7 @@ type Process struct {
 	known   bool // the status is that of the first process
 	lost    bool // the launcher ended before the command
 
-	server *os.File     // the connection to the launcher
-	group  *group.Group // on other systems than Linux
+	hold // by what the system keeps the processes together
 }
 
 // Start starts a command with the words and the descriptor of its [Confinement], "" for none. It
@@ -143,7 +140,7 @@ func (s *Starter) Close() error {
 			if err := p.End(); errors.Is(err, ErrAlive) || !within(p.over, Grace) { // soon after
 				alive.Store(true)
 			}
-			_ = p.server.Close() // which the launcher notices
+			p.release()
 		})
 	}
 	ending.Wait()

@@ -60,6 +60,12 @@ func (r *report) read(from *bufio.Reader) error {
 	return err
 }
 
+// hold is the connection to the launcher.
+type hold struct{ server *os.File }
+
+// release closes the connection, which the launcher notices.
+func (h hold) release() { _ = h.server.Close() }
+
 // launchError is an error that a launcher reported.
 type launchError struct {
 	text  string

@@ -23,6 +23,12 @@ func SealDescriptors() error { return nil }
 // canLeave reports that processes which a command leaves running could not be found later.
 const canLeave = false
 
+// hold is the group of the process.
+type hold struct{ group *group.Group }
+
+// release does nothing: End has killed the group.
+func (hold) release() {}
+
 // launch starts the command.
 func (p *Process) launch(cmd *exec.Cmd, _ string) error {
 	if err := checkBatch(runtime.GOOS, cmd); err != nil {
