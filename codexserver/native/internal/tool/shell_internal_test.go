@@ -22,7 +22,7 @@ func TestLineShellOfWindows(t *testing.T) {
 	} {
 		top := t.TempDir()
 		var folders []string
-		for _, program := range strings.Fields(programs) {
+		for program := range strings.FieldsSeq(programs) {
 			path := filepath.Join(top, program)
 			if runtime.GOOS == "windows" {
 				path += ".exe"
