@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Steps that are not of the gate, because they take long or need much. .ci/run reads this file.
-nightly=(install systems versions types cluster models release fuzz hosts soak)
+nightly=(install systems versions types cluster models release fuzz hosts soak windows)
 
 step_systems() { # the types of the code for systems that this is not
   go test -tags systems -count=1 ./internal/house/systems
@@ -61,6 +61,24 @@ step_soak() { # both engines' servers under faults for $SOAK, at least 2m, and e
   (cd test/bench && go test -count=1 -timeout 20m ./...)
   CGO_ENABLED=1 real $codex_newest -race
   (cd test/interop && CGO_ENABLED=1 go test -race -count=1 -parallel 6 -timeout 40m ./...)
+}
+
+# on_windows are the packages whose tests pass whole there. The tests of the others assume paths with slashes, modes of files,
+# links or programs of Unix, or need longer than Wine's start of each process allows.
+on_windows=(
+  codexserver/appserver/appclient codexserver/appserver/apptypes codexserver/internal/cut codexserver/internal/decide
+  codexserver/internal/record codexserver/internal/trace
+  codexserver/native/internal/auth codexserver/native/internal/summary codexserver/native/internal/tool
+  codexserver/protocol codexserver/setting elicit internal/era internal/group internal/hosts
+  internal/httpserve internal/lazyregexp internal/mcpcall internal/outputschema internal/paths
+  internal/plain internal/program internal/shellword internal/stack internal/text internal/webaddr
+  jsonrpc mcptypes mcptypes/internal/codec mcptypes/modern
+)
+
+step_windows() { # as root, the tests of the Windows build under Wine
+  needs mmdebstrap
+  .ci/wine "$CODEX_NPM/wine"
+  GOOS=windows GOTMPDIR=$CODEX_NPM/wine/tmp go test -p 1 -count=1 -short -vet=off -exec "$CODEX_NPM/wine/exec" "${on_windows[@]/#/./}"
 }
 
 step_vulns() { # known flaws, from the database of Go's vulnerabilities
