@@ -233,9 +233,6 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// pass advances the clock of a bubble.
-func pass(d time.Duration) { <-time.After(d) }
-
 // TestAbortWithoutReason: the error of an engine need not say why the turn was aborted.
 func TestAbortWithoutReason(t *testing.T) {
 	if got := abortCause(&engine.AbortError{}); got != "interrupted" {
