@@ -101,7 +101,6 @@ var readers = []string{
 	"codexserver/internal/worker/decisions.go",      // a file of its own, for writing
 	"codexserver/internal/worker/workertest/",       // a test's server, what it wrote
 	"codexserver/native/internal/rollout/writer.go", // conversations, for writing
-	"codexserver/native/internal/rollout/lock.go",   // files of its own, for locking
 }
 
 // TestFilesAreReadByOneReader looks for functions of os that can block or read without end: a file

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/codexmcp/codexmcp/internal/claim"
@@ -21,16 +20,13 @@ const patience = 50 * time.Millisecond
 // [ErrClaimed] while another writer has it, of any process. After any other error it works without a lock, such as
 // on a file system that has none. A file that cannot be opened is reported by the next write.
 func (w *Writer) Claim() error {
-	f, err := os.OpenFile(w.path, os.O_RDWR|os.O_APPEND, 0)
+	f, info, err := w.reopen()
 	if err != nil {
 		return nil
 	}
-	info, err := f.Stat()
-	if err == nil {
-		ctx, stop := context.WithTimeout(context.Background(), patience)
-		defer stop()
-		err = claim.Wait(ctx, f)
-	}
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	defer stop()
+	err = claim.Wait(ctx, f)
 	switch {
 	case err == nil:
 		w.held, w.heldInfo = f, info

@@ -104,22 +104,14 @@ func (w *Writer) open(do func(f *os.File, size int64) error) (err error) {
 			err = fmt.Errorf("rollout: %w", err)
 		}
 	}()
-	info, err := os.Stat(w.path)
-	if errors.Is(err, fs.ErrNotExist) && w.size > 0 {
-		err = ErrGone
-	}
-	if err != nil {
-		return err
-	}
-	f := w.held
-	if f == nil || !os.SameFile(info, w.heldInfo) {
-		if f, err = os.OpenFile(w.path, os.O_RDWR|os.O_APPEND, 0); err != nil {
+	f, info := w.held, w.heldInfo
+	if now, failed := os.Stat(w.path); f == nil || failed != nil || !os.SameFile(now, info) {
+		if f, info, err = w.reopen(); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, f.Close()) }()
-		if info, err = f.Stat(); err != nil {
-			return err
-		}
+	} else {
+		info = now
 	}
 	size, err := w.look(f, info)
 	if err != nil {
@@ -128,11 +120,29 @@ func (w *Writer) open(do func(f *os.File, size int64) error) (err error) {
 	return do(f, size)
 }
 
+// reopen opens the file that the path leads to now.
+func (w *Writer) reopen() (f *os.File, info fs.FileInfo, err error) {
+	if info, err = os.Stat(w.path); err == nil && info.Mode().IsRegular() { // opening a device can have effects
+		if f, err = os.OpenFile(w.path, os.O_RDWR|os.O_APPEND, 0); err == nil {
+			info, err = f.Stat()
+		}
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && w.size > 0:
+		err = ErrGone
+	case err == nil && !info.Mode().IsRegular():
+		err = fmt.Errorf("%s is not a regular file", w.path)
+	case err == nil:
+		return f, info, nil
+	}
+	if f != nil {
+		err = errors.Join(err, f.Close())
+	}
+	return nil, nil, err
+}
+
 // look compares the file with what it was after the last write.
 func (w *Writer) look(f *os.File, info fs.FileInfo) (size int64, err error) {
-	if !info.Mode().IsRegular() {
-		return 0, fmt.Errorf("%s is not a regular file", w.path)
-	}
 	if size = info.Size(); w.torn {
 		whole, err := lineBefore(f, size)
 		if err == nil && whole < size {
