@@ -63,8 +63,8 @@ step_soak() { # both engines' servers under faults for $SOAK, at least 2m, and e
   (cd test/interop && CGO_ENABLED=1 go test -race -count=1 -parallel 6 -timeout 40m ./...)
 }
 
-# on_windows are the packages whose tests pass whole there. The tests of the others assume paths with slashes, modes of files,
-# links or programs of Unix, or need longer than Wine's start of each process allows.
+# on_windows are the packages whose tests pass whole there. Of others some fail, for example because they assume paths
+# with slashes or the HOME of Unix, and not all were tried.
 on_windows=(
   codexserver/appserver/appclient codexserver/appserver/apptypes codexserver/internal/cut codexserver/internal/decide
   codexserver/internal/record codexserver/internal/trace

@@ -124,11 +124,11 @@ func (s *service) join(name string) *fakeNode {
 // add publishes a node, which has a server.
 func (s *service) add(n *fakeNode, address string) {
 	s.t.Helper()
-	if _, err := s.broker.Conn.Subscribe("codexmcp.node."+n.server.ID()+".take", n.take); err != nil {
-		s.t.Fatal(err)
-	}
 	name := n.name
 	n.holder = clustertest.Hold(s.t, s.leases, lease.HolderOptions{ID: n.server.ID(), Describe: func() placement.Node { return placement.Node{Name: name, Address: address} }})
+	if _, err := s.broker.Conn.Subscribe("codexmcp.node."+n.server.ID()+".take", n.take); err != nil { // which uses the holder
+		s.t.Fatal(err)
+	}
 	s.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), clustertest.Patience)
 		defer cancel()

@@ -286,6 +286,17 @@ func TestActivity(t *testing.T) {
 				t.Errorf("%q, silent %v: %v", tt.does, tt.silent, got)
 			}
 		}
+		made[0].set(worker.Waiting, false)
+		_, one := connect(t, p)
+		_, two := connect(t, p) // the worker says that it has one
+		if got := p.Activity(t.Context(), "ann"); got != worker.Busy {
+			t.Errorf("with a request on its way: %v", got)
+		}
+		one()
+		if got := p.Activity(t.Context(), "ann"); got != worker.Waiting {
+			t.Errorf("with the request that it has: %v", got)
+		}
+		two()
 		made[0].set(worker.Idle, false)
 		p.EndIdle("ann")
 		<-made[0].exited

@@ -313,13 +313,14 @@ func (p *Pool) Running() (names []string) {
 }
 
 // Activity returns what the worker of a user does. A user without a worker is idle. A worker that starts, or does not
-// answer, is busy.
+// answer, or to which a request is on its way, is busy.
 func (p *Pool) Activity(ctx context.Context, name string) worker.Activity {
 	p.mu.Lock()
 	s := p.slots[name]
 	var w *process
+	var sent int
 	if s != nil {
-		w = s.worker
+		w, sent = s.worker, s.requests
 	}
 	changes := s != nil && s.change != nil
 	p.mu.Unlock()
@@ -330,7 +331,8 @@ func (p *Pool) Activity(ctx context.Context, name string) worker.Activity {
 		return worker.Idle
 	}
 	load, err := w.load(ctx)
-	if err != nil || !slices.Contains([]worker.Activity{worker.Waiting, worker.Connected, worker.Idle}, load.Activity) {
+	known := []worker.Activity{worker.Waiting, worker.Connected, worker.Idle}
+	if err != nil || load.Requests < sent || !slices.Contains(known, load.Activity) {
 		return worker.Busy
 	}
 	return load.Activity
