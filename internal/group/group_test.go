@@ -81,25 +81,6 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestServerIsKilled checks that a group ends with the program that has started it.
-func TestServerIsKilled(t *testing.T) {
-	if runtime.GOOS != "windows" {
-		t.Skip("a process group outlives the program that has started it")
-	}
-	cmd := as("server")
-	out := output(t, cmd)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Stdout.(io.Closer).Close()
-	want(t, out, "child\n", "ready\n")
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
-	if _, err := out.Read(make([]byte, 1)); err != io.EOF {
-		t.Errorf("the child's output: %v", err)
-	}
-}
-
 // output returns what a command and its children will write. The other end is open here, too.
 func output(t *testing.T, cmd *exec.Cmd) *os.File {
 	t.Helper()
