@@ -66,15 +66,16 @@ func work() error {
 		return err
 	}
 	var waits atomic.Bool
+	var open atomic.Int64 // requests
 	l.Ready(func() worker.Load {
 		_, missing := os.Stat(filepath.Join(l.Settings.Folders[0], "busy"))
 		switch {
 		case missing == nil:
 			return worker.Load{Activity: worker.Busy}
 		case waits.Load():
-			return worker.Load{Activity: worker.Waiting}
+			return worker.Load{Activity: worker.Waiting, Requests: int(open.Load())}
 		}
-		return worker.Load{Activity: worker.Idle}
+		return worker.Load{Activity: worker.Idle, Requests: int(open.Load())}
 	})
 	go func() {
 		select {
@@ -85,6 +86,8 @@ func work() error {
 		}
 	}()
 	return http.Serve(l.Listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		open.Add(1)
+		defer open.Add(-1)
 		who, err := l.Authenticate(r)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusUnauthorized)
