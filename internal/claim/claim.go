@@ -1,6 +1,6 @@
 // Package claim tells whether the process that owns something still lives.
 //
-// What a process owns, such as a conversation or a task, names a file that the process has locked as
+// What a process owns, such as a task, names a file that the process has locked as
 // long as it lives. The system removes the lock when the process ends, however it ends. So a process
 // needs one descriptor for all that it owns, and what a dead process owned is free.
 package claim
