@@ -2,7 +2,12 @@ package native_test
 
 import (
 	"context"
+	"encoding/json"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -117,13 +122,26 @@ func TestLostConnection(t *testing.T) {
 				said = append(said, m.Message)
 			}
 		}}
-		c := b.start(t, h, protocol.Config{Overrides: rawConfig("model_providers.test.request_max_retries", "2")})
+		at := "127.0.0.1:0"
+		if runtime.GOOS == "linux" {
+			at = "127.8.9.1:0" // where no test that runs beside this one listens on the port afterwards
+		}
+		listener, err := net.Listen("tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: b.provider}}
+		server.Start()
+		c := b.start(t, h, protocol.Config{Overrides: map[string]json.RawMessage{
+			"model_providers.test.request_max_retries": json.RawMessage("2"),
+			"model_providers.test.base_url":            json.RawMessage(strconv.Quote(server.URL + "/v1")),
+		}})
 		if answers {
 			if err := c.Turn(t.Context(), say("go")); err != nil {
 				t.Fatal(err)
 			}
 		}
-		b.provider.Close()
+		server.Close()
 		began := time.Now()
 		_ = c.Turn(t.Context(), say("go on")) // it says why
 		waited := time.Since(began) > time.Second

@@ -57,13 +57,17 @@ func TestDoctorCauses(t *testing.T) {
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
-	closed := httptest.NewServer(nil)
-	closed.Close()
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { mute.Close() })
+	taken, err := net.Dial("tcp", mute.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { taken.Close() })
+	closed := taken.LocalAddr().String() // nobody can listen there
 	proxy := func(at string) string { return "HTTP_PROXY=http://me:hunter2@" + at }
 	for name, tt := range map[string]struct {
 		at, model, env string
@@ -113,10 +117,10 @@ func TestDoctorCauses(t *testing.T) {
 			w.Header().Set("Location", "http://login.invalid/")
 			return 302, ""
 		}), code: 1, want: "redirects to another host, http://login.invalid"},
-		"nothing listens":       {at: closed.URL, code: 1, want: "no model server listens at " + closed.URL, ask: true},
+		"nothing listens":       {at: "http://" + closed, code: 1, want: "no model server listens at http://" + closed, ask: true},
 		"no name":               {at: "http://model.invalid", code: 1, want: "the name model.invalid cannot be resolved: there is no network, or a proxy is needed (set HTTP_PROXY)", ask: true},
 		"an unknown authority":  {at: secure.URL, code: 1, want: "has an unknown authority, perhaps of a company's proxy: set CODEX_CA_CERTIFICATE or SSL_CERT_FILE", ask: true},
-		"a dead proxy":          {at: "http://model.invalid", env: proxy(closed.Listener.Addr().String()), code: 1, want: "the proxy " + closed.Listener.Addr().String() + " does not answer (connection refused): correct or unset HTTP_PROXY", ask: true},
+		"a dead proxy":          {at: "http://model.invalid", env: proxy(closed), code: 1, want: "the proxy " + closed + " does not answer (connection refused): correct or unset HTTP_PROXY", ask: true},
 		"no address of a proxy": {at: "http://model.invalid", env: "HTTP_PROXY=ht tp://me:hunter2@proxy", code: 1, want: "HTTP_PROXY is no address of a proxy: correct or unset it", ask: true},
 		"silence":               {at: "http://" + mute.Addr().String(), code: 1, want: "no answer within 5s"},
 		"a silent proxy":        {at: "https://model.invalid", env: "HTTPS_PROXY=http://" + mute.Addr().String(), code: 1, want: "the proxy " + mute.Addr().String() + " does not answer (no connection within 5s)"},

@@ -382,19 +382,22 @@ func TestProxies(t *testing.T) {
 		t.Cleanup(s.Close)
 		return s.Listener.Addr().String()
 	}
-	closed := httptest.NewServer(nil)
-	closed.Close()
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { mute.Close() })
+	taken, err := net.Dial("tcp", mute.Addr().String()) // nobody can listen at its own address
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { taken.Close() })
 	for host, want := range map[string]string{
-		answering(407):                  "wants a log-in (407 Proxy Authentication Required): put a name and a password into HTTPS_PROXY",
-		answering(403):                  "does not connect to model.test (403 Forbidden): correct HTTPS_PROXY or base_url",
-		closed.Listener.Addr().String(): "does not answer (connection refused): correct or unset HTTPS_PROXY",
-		mute.Addr().String():            "does not answer (no connection within 2.5s): correct or unset HTTPS_PROXY",
-		"a b":                           "HTTPS_PROXY is no address of a proxy",
+		answering(407):             "wants a log-in (407 Proxy Authentication Required): put a name and a password into HTTPS_PROXY",
+		answering(403):             "does not connect to model.test (403 Forbidden): correct HTTPS_PROXY or base_url",
+		taken.LocalAddr().String(): "does not answer (connection refused): correct or unset HTTPS_PROXY",
+		mute.Addr().String():       "does not answer (no connection within 2.5s): correct or unset HTTPS_PROXY",
+		"a b":                      "HTTPS_PROXY is no address of a proxy",
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
