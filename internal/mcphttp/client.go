@@ -1,13 +1,11 @@
 package mcphttp
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -30,18 +28,21 @@ type ClientOptions struct {
 	Token string
 	// Header is sent with each request. Headers of the protocol take precedence.
 	Header http.Header
-	// Foreign means that the server need not be codex-mcp: it may hold the head of a response
-	// until it has the answer, or never answer. So no message waits for the answer to another
-	// one, except for those of the handshake.
-	Foreign bool
 	// MaxMessage is the longest message of the server, in bytes. Default: 128 MiB.
 	MaxMessage int
 	// Transport sends the HTTP requests. Default: a copy of [http.DefaultTransport].
 	Transport http.RoundTripper
 }
 
-// Client is a server over HTTP as a [jsonrpc.Transport] of a [jsonrpc.Peer]. The caller must close it.
+// Client is a server over HTTP as a [jsonrpc.Transport] of a [jsonrpc.Peer]. The caller must close it. A write does not
+// wait until the server has the messages.
+//
+// The server may hold the head of a response until it has the answer, or never answer. So a message waits only until the
+// server has the notifications before it.
 type Client struct {
+	jsonrpc.Transport                   // the peer's end of a pipe
+	pipe              jsonrpc.Transport // the other end
+
 	o      ClientOptions
 	client *http.Client
 	ctx    context.Context // the context of HTTP requests
@@ -49,10 +50,8 @@ type Client struct {
 
 	listening sync.WaitGroup // the goroutines of listen
 	errands   sync.WaitGroup // goroutines that wait for answers
-
-	toServer, toClient chan []byte
-	closing            chan struct{}
-	close              func() // closes closing, and waits for forward
+	notes     sync.WaitGroup // goroutines of note
+	forwarded chan struct{}  // closed when forward has returned
 
 	mirrors mirrors // what the server's tools ask for
 
@@ -111,27 +110,16 @@ func NewClient(o *ClientOptions) (*Client, error) {
 	}
 	c := &Client{
 		o: own, ctx: ctx, cancel: cancel, open: map[jsonrpc.ID]*errand{}, renewing: slots.New(1), session: handshake{asked: map[jsonrpc.ID]bool{}},
-		toServer: make(chan []byte, depth), toClient: make(chan []byte, depth), closing: make(chan struct{}),
-		client: &http.Client{Transport: transport, CheckRedirect: stay},
+		client: &http.Client{Transport: transport, CheckRedirect: stay}, forwarded: make(chan struct{}),
 	}
-	forwarded := make(chan struct{})
-	go func() {
-		defer close(forwarded)
-		c.forward()
-	}()
-	c.close = sync.OnceFunc(func() {
-		close(c.closing)
-		defer time.AfterFunc(2*farewell, c.cancel).Stop() // for a server that does not answer
-		<-forwarded
-	})
+	c.Transport, c.pipe = jsonrpc.Pipe()
+	go c.forward()
 	return c, nil
 }
 
 const (
 	// farewell is how long open requests may take after the client has gone.
 	farewell = time.Second
-	// depth is how many messages may wait in each direction.
-	depth = 16
 	// maxLine is the longest message of the server by default, in bytes.
 	maxLine = 128 << 20
 	// noteTime bounds the answer to a notification of the client, or to its answer to a
@@ -139,53 +127,24 @@ const (
 	noteTime = 30 * time.Second
 )
 
-// Read implements [jsonrpc.Transport].
-func (c *Client) Read(ctx context.Context) ([]byte, error) {
-	select {
-	case m := <-c.toClient:
-		return m, nil
-	case <-c.closing:
-		return nil, io.ErrClosedPipe
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-// Write implements [jsonrpc.Transport]. It does not wait until the server has the messages.
-func (c *Client) Write(ctx context.Context, messages [][]byte) error {
-	for _, m := range messages {
-		select {
-		case <-c.closing:
-			return io.ErrClosedPipe
-		default:
-		}
-		select {
-		case c.toServer <- bytes.Clone(m):
-		case <-c.closing:
-			return io.ErrClosedPipe
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	return nil
-}
-
 // Close implements [jsonrpc.Transport]. It forwards what was written, ends the session, and cancels the requests
 // without an answer.
 func (c *Client) Close() error {
-	c.close()
+	_ = c.Transport.Close()                           // never fails
+	defer time.AfterFunc(2*farewell, c.cancel).Stop() // for a server that does not answer
+	<-c.forwarded
 	return nil
 }
 
 // forward forwards the messages of the client in order, until it is closed.
 func (c *Client) forward() {
-	for open := true; open || len(c.toServer) > 0; {
-		select {
-		case line := <-c.toServer:
-			c.forwardOne(line)
-		case <-c.closing:
-			open = false
+	defer close(c.forwarded)
+	for {
+		line, err := c.pipe.Read(c.ctx)
+		if err != nil {
+			break
 		}
+		c.forwardOne(line)
 	}
 	c.leave()
 	c.cancel()
@@ -201,15 +160,16 @@ func (c *Client) forwardOne(line []byte) {
 		c.request(&e, line)
 	case e.kind == response:
 		if c.answered(e.id) {
-			c.note(line, c.o.Foreign)
+			c.notes.Go(func() { c.note(line) })
 		}
 	case !c.cancelled(&e, line):
-		c.note(line, false)
+		c.note(line)
 	}
 }
 
-// leave ends the session, and waits up to farewell for the open requests.
+// leave ends the session, and waits up to farewell for the open requests. The server first gets the last answers.
 func (c *Client) leave() {
+	c.notes.Wait()
 	if c.sessionNow() != "" {
 		ctx, cancel := context.WithTimeout(c.ctx, farewell)
 		if answer, err := c.send(ctx, http.MethodDelete, nil, nil); err == nil {
@@ -239,7 +199,7 @@ func (c *Client) cancelled(e *envelope, line []byte) bool {
 	}
 	c.mu.Unlock()
 	if r == nil || !r.today {
-		c.note(line, c.o.Foreign)
+		c.notes.Go(func() { c.note(line) })
 	}
 	if r != nil {
 		r.cancel()
@@ -254,42 +214,26 @@ func (c *Client) request(e *envelope, line []byte) {
 	c.mu.Lock()
 	c.open[e.id] = r
 	c.mu.Unlock()
-	whole := func() {
+	c.errands.Go(func() {
 		defer cancel()
-		c.sent(ctx, e, r, line)()
-	}
-	switch {
-	case r.today || c.o.Foreign: // a request of 2026-07-28 does not depend on those before it
-		c.errands.Go(whole)
-	case r.fixed: // further requests need the version in the answer
-		whole()
-	default:
-		answer := c.sent(ctx, e, r, line)
-		c.errands.Go(func() {
-			defer cancel()
-			answer()
-		})
-	}
+		switch {
+		case r.today:
+			got, err := c.send(ctx, http.MethodPost, line, c.todaysHeaders(e, line))
+			c.answer(ctx, e, r, got, err)
+		case r.fixed:
+			c.begin(ctx, r, message{e, line})
+		default:
+			got, err := c.inSession(ctx, r, line)
+			c.answer(ctx, e, r, got, err)
+		}
+	})
 }
 
-// sent sends a request, and returns a function that forwards the answer. A request of the older versions is sent
-// in a new session if the server has forgotten its own.
-func (c *Client) sent(ctx context.Context, e *envelope, r *errand, line []byte) (answer func()) {
-	if r.today {
-		got, err := c.send(ctx, http.MethodPost, line, c.todaysHeaders(e, line))
-		return func() { c.answer(ctx, e, r, got, err) }
-	}
-	if r.fixed {
-		got, err := c.send(ctx, http.MethodPost, line, nil)
-		return func() {
-			if id := c.opened(ctx, r, message{e, line}, got, err); id != "" {
-				c.listening.Go(func() { c.listen(id) })
-			}
-		}
-	}
+// inSession sends a request of the older versions, in a new session if the server has forgotten its own.
+func (c *Client) inSession(ctx context.Context, r *errand, line []byte) (*http.Response, error) {
 	leave, err := c.renewing.Take(ctx) // no request is sent while another one opens a session
 	if err != nil {
-		return func() { c.answer(ctx, e, r, nil, err) }
+		return nil, err
 	}
 	session, version := c.current() // not every server has sessions
 	if session == "" && version == "" {
@@ -297,32 +241,32 @@ func (c *Client) sent(ctx context.Context, e *envelope, r *errand, line []byte) 
 		session = c.sessionNow()
 	}
 	leave()
-	// With Prefer: stream the server sends the head of the response when it has accepted
-	// the request. So the next message cannot overtake this one.
-	prefer := http.Header{headerPrefer: {preferStream}}
-	got, err := c.send(ctx, http.MethodPost, line, prefer)
+	got, err := c.send(ctx, http.MethodPost, line, nil)
 	if err == nil && got.StatusCode == http.StatusNotFound && c.renew(ctx, session) {
 		// The server has forgotten the session, and so has not accepted the request.
 		got.Body.Close()
-		got, err = c.send(ctx, http.MethodPost, line, prefer)
+		got, err = c.send(ctx, http.MethodPost, line, nil)
 	}
 	r.session = c.sessionNow()
-	return func() { c.answer(ctx, e, r, got, err) }
+	return got, err
 }
 
-// opened handles the answer to initialize, and returns the id of the session that it opens, "" if it opens none.
-func (c *Client) opened(ctx context.Context, r *errand, hello message, answer *http.Response, err error) (id string) {
+// begin sends initialize and forwards the answer. It reports whether that has opened a session.
+func (c *Client) begin(ctx context.Context, r *errand, hello message) (opened bool) {
+	answer, err := c.send(ctx, http.MethodPost, hello.body, nil)
 	if err == nil && answer.StatusCode == http.StatusOK {
-		id = answer.Header.Get(headerSession)
+		r.session = answer.Header.Get(headerSession)
 	}
-	if id != "" {
+	if opened = r.session != ""; opened {
 		c.mu.Lock()
-		c.session.id, c.session.hello = id, hello
+		c.session.id, c.session.hello = r.session, hello
 		c.mu.Unlock()
-		r.session = id
 	}
 	c.answer(ctx, hello.envelope, r, answer, err)
-	return id
+	if opened {
+		c.listening.Go(func() { c.listen(r.session) })
+	}
+	return opened
 }
 
 // renew opens a session in place of one that the server has forgotten, once for all requests
@@ -359,11 +303,8 @@ func (c *Client) greet(ctx context.Context) {
 	if hello.envelope == nil {
 		return // the server's answer says that initialize is missing
 	}
-	answer, err := c.send(ctx, http.MethodPost, hello.body, nil)
-	// No request of the client waits for the answer, which is not open.
-	if id := c.opened(ctx, &errand{}, hello, answer, err); id != "" {
-		c.note([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`), false)
-		c.listening.Go(func() { c.listen(id) })
+	if c.begin(ctx, &errand{}, hello) { // no request of the client waits for the answer
+		c.note([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
 	}
 }
 
@@ -483,22 +424,14 @@ func coded(s string) string {
 	return s
 }
 
-// note forwards a notification or a response. Unless apart is set, the next message waits
-// until the server has it.
-func (c *Client) note(line []byte, apart bool) {
-	send := func() {
-		ctx, cancel := context.WithTimeout(c.ctx, noteTime)
-		defer cancel()
-		answer, err := c.send(ctx, http.MethodPost, line, nil)
-		if err == nil { // if the server cannot be reached, open requests report that
-			answer.Body.Close()
-		}
+// note forwards a notification or a response, and waits until the server has it.
+func (c *Client) note(line []byte) {
+	ctx, cancel := context.WithTimeout(c.ctx, noteTime)
+	defer cancel()
+	answer, err := c.send(ctx, http.MethodPost, line, nil)
+	if err == nil { // if the server cannot be reached, open requests report that
+		answer.Body.Close()
 	}
-	if apart {
-		c.errands.Go(send)
-		return
-	}
-	send()
 }
 
 // forget removes an open request. It reports false if the request was not open any more: the
@@ -513,10 +446,5 @@ func (c *Client) forget(id jsonrpc.ID, r *errand) bool {
 	return true
 }
 
-// write sends a message to the client.
-func (c *Client) write(m []byte) {
-	select {
-	case c.toClient <- m:
-	case <-c.closing:
-	}
-}
+// write sends a message to the client, unless that has closed the transport.
+func (c *Client) write(m []byte) { _ = c.pipe.Write(c.ctx, [][]byte{m}) }

@@ -19,13 +19,6 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// With Prefer: stream (RFC 7240) the handler sends the head of the response to a request of a
-// session as soon as the peer has accepted the request.
-const (
-	headerPrefer = "Prefer"
-	preferStream = "stream"
-)
-
 // answer forwards the messages of a response up to the answer. If there is none, the client
 // receives an error, unless it has cancelled the request.
 func (c *Client) answer(ctx context.Context, e *envelope, r *errand, answer *http.Response, err error) {
@@ -47,9 +40,6 @@ func (c *Client) fault(err error) *jsonrpc.Error {
 		said = jsonrpc.Errorf(jsonrpc.CodeInternalError, "the connection to %s was closed", c.place())
 	default:
 		said = jsonrpc.Errorf(jsonrpc.CodeInternalError, "the server at %s: %v", c.place(), err)
-		if !c.o.Foreign {
-			said.Message += "; start it with codex-mcp http"
-		}
 	}
 	said.Data = stdjson.RawMessage(unanswered)
 	var dial *net.OpError

@@ -271,7 +271,7 @@ func (s *session) post(w http.ResponseWriter, r *http.Request, messages ...messa
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	st.serve(w, r, me, len(messages) > 1 || r.Header.Get(headerPrefer) == preferStream && messages[0].method != "initialize")
+	st.serve(w, r, me, len(messages) > 1)
 }
 
 // note records a notification or a response that the peer has.

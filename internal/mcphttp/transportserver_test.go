@@ -238,7 +238,7 @@ func TestClientOpensOneSession(t *testing.T) {
 			}
 			return answerOf(200, "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":`+id+`,"result":{}}`))
 		}
-		p := connectWith(t, &mcphttp.ClientOptions{URL: "http://127.0.0.1:1/", Foreign: true, Transport: handlerTransport(s.serve)}, nil)
+		p := connectWith(t, &mcphttp.ClientOptions{URL: "http://127.0.0.1:1/", Transport: handlerTransport(s.serve)}, nil)
 		initialize(t, p)
 		results := make(chan error, 2)
 		for range cap(results) {

@@ -119,7 +119,7 @@ func TestTasksOfSDK(t *testing.T) {
 type ownTasks struct{ s *mcpcall.Session }
 
 func dialTasks(ctx context.Context, server remote, w *witness) (session, error) {
-	transport, err := mcphttp.NewClient(&mcphttp.ClientOptions{URL: server.URL, Foreign: true})
+	transport, err := mcphttp.NewClient(&mcphttp.ClientOptions{URL: server.URL})
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ const maxMessage = 16 << 20
 // handshake otherwise.
 func dial(ctx context.Context, o Options) (*Client, error) {
 	p := mcphttp.ClientOptions{
-		URL: o.Server.URL, Header: http.Header{}, Foreign: true, MaxMessage: maxMessage, Transport: o.HTTP,
+		URL: o.Server.URL, Header: http.Header{}, MaxMessage: maxMessage, Transport: o.HTTP,
 	}
 	if err := p.Validate(); err != nil { // before a missing token
 		return nil, err
