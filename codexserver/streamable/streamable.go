@@ -47,8 +47,8 @@ type Options struct {
 	// ends the one that has been idle for longest. It is refused if all are in use.
 	// Default: 64.
 	MaxSessions int
-	// IdleTimeout is how long a session lives without an open request. It may live a few
-	// percent longer. 0 or less means an hour.
+	// IdleTimeout is how long a session lives without an open request, up to twice as long if
+	// a request has no answer then. 0 or less means an hour.
 	IdleTimeout time.Duration
 
 	// Logger receives a record for each request, and what an operator should know.

@@ -32,7 +32,6 @@ type Handler struct {
 	draining   bool // Drain was called: no new work is accepted
 	closed     bool // Close was called
 	principals map[string]*principal
-	idle       *time.Timer // calls sweep
 }
 
 // principal is the state of one user. The handler's mutex guards it.
@@ -51,13 +50,9 @@ func New(open func(ctx context.Context, name string) Service, o *Options) (*Hand
 		return nil, err
 	}
 	ctx, end := context.WithCancelCause(context.Background())
-	h := &Handler{
+	return &Handler{
 		open: open, o: guard.o, guard: guard, ctx: ctx, end: end, bodies: NewBodies(guard.o.MaxBody), principals: map[string]*principal{},
-	}
-	h.mu.Lock() // for sweep
-	defer h.mu.Unlock()
-	h.idle = time.AfterFunc(h.o.IdleTimeout/sweeps, h.sweep)
-	return h, nil
+	}, nil
 }
 
 // ServeHTTP implements [http.Handler].
@@ -338,30 +333,6 @@ func (p *principal) evict(ran bool) (oldest *session) {
 	return oldest
 }
 
-// sweeps is how often the idle sessions are looked for within IdleTimeout.
-const sweeps = 64
-
-// sweep ends the sessions that have been idle for longer than IdleTimeout. One timer serves
-// all sessions.
-func (h *Handler) sweep() {
-	h.mu.Lock()
-	var idle []*session
-	for _, p := range h.principals {
-		for _, s := range p.sessions {
-			if s.left() <= 0 {
-				idle = append(idle, s)
-			}
-		}
-	}
-	if !h.closed {
-		h.idle.Reset(h.o.IdleTimeout / sweeps)
-	}
-	h.mu.Unlock()
-	for _, s := range idle {
-		s.end()
-	}
-}
-
 // forget removes a session that has ended. Another one cannot have its id.
 func (h *Handler) forget(s *session) {
 	h.mu.Lock()
@@ -417,7 +388,6 @@ func (h *Handler) busy() bool {
 func (h *Handler) Close() error {
 	h.mu.Lock()
 	h.draining, h.closed = true, true
-	h.idle.Stop()
 	var open []*session
 	for _, p := range h.principals {
 		open = slices.AppendSeq(open, maps.Values(p.sessions))

@@ -44,8 +44,8 @@ type Options struct {
 	// session ends the one that has been idle for longest. It is refused if all are in
 	// use. Default: 64.
 	MaxSessions int
-	// IdleTimeout is how long a session lives without an open request. It may live a few
-	// percent longer. Default: an hour.
+	// IdleTimeout is how long a session lives without an open request, up to twice as long if
+	// a request has no answer then. Default: an hour.
 	IdleTimeout time.Duration
 	// MaxRetained is how many bytes of events a session keeps so that clients can resume
 	// streams. Default: 4 MiB.

@@ -38,6 +38,7 @@ type session struct {
 	ran      bool                      // a request needed codex:run
 	open     int                       // HTTP requests being served
 	lastUsed time.Time
+	idle     *time.Timer // calls expire; nil for an exchange
 	out      streams
 }
 
@@ -84,6 +85,9 @@ func (s *session) begin() {
 	if s.noQuestions {
 		ctx = approval.WithoutQuestions(ctx)
 	}
+	s.mu.Lock() // for expire
+	s.idle = time.AfterFunc(s.handler.o.IdleTimeout, s.expire)
+	s.mu.Unlock()
 	go func() { s.over(s.owner.own.Serve(ctx, s)) }()
 }
 
@@ -97,6 +101,7 @@ func (s *session) over(err error) {
 	s.handler.forget(s)
 	s.mu.Lock()
 	s.ended = true
+	s.idle.Stop()
 	s.change()
 	s.mu.Unlock()
 }
@@ -113,14 +118,15 @@ func (s *session) awaitEnd(ctx context.Context) error {
 	return nil
 }
 
-// left returns how long the session lives from now on if it is not used.
-func (s *session) left() time.Duration {
+// expire ends the session if it is idle.
+func (s *session) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.busy() {
-		return s.handler.o.IdleTimeout
+	if s.busy() && !s.ended {
+		s.idle.Reset(s.handler.o.IdleTimeout)
+		return
 	}
-	return s.handler.o.IdleTimeout - time.Since(s.lastUsed)
+	s.end()
 }
 
 // busy reports whether an HTTP request is open or an MCP request has no answer. s.mu is
@@ -140,6 +146,9 @@ func (s *session) leave() {
 	defer s.mu.Unlock()
 	s.open--
 	s.lastUsed = time.Now()
+	if s.idle != nil && !s.ended {
+		s.idle.Reset(s.handler.o.IdleTimeout)
+	}
 }
 
 // changes returns a channel that is closed at the next change. s.mu is held.
