@@ -2,24 +2,19 @@ package mcphttp
 
 import (
 	"context"
-	"io"
 	"net/http"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// exchange is one POST of 2026-07-28, as a [jsonrpc.Transport]. It is a session that nobody can find: the peer reads the
+// exchange serves a request of 2026-07-28 until it is answered. It is a session that nobody can find: the peer reads the
 // body as its only message, and what it writes is on the stream of that request.
-type exchange struct {
-	*session
-	body []byte // nil after Read has returned it
-}
-
-// exchange serves a request of 2026-07-28 until it is answered.
 func (h *Handler) exchange(w http.ResponseWriter, r *http.Request, p *principal, who Principal, e *envelope, body []byte) {
-	x := &exchange{h.newSession("", p, who), body}
-	st := &stream{session: x.session, open: 1, post: r.Context()}
+	x := h.newSession("", p, who)
+	x.in <- body
+	close(x.in)
+	st := &stream{session: x, open: 1, post: r.Context()}
 	x.only, x.requests[e.id] = st, &asked{e, st}
 	ctx := h.ctx
 	if x.noQuestions {
@@ -54,13 +49,4 @@ func (h *Handler) exchange(w http.ResponseWriter, r *http.Request, p *principal,
 	st.serve(w, r, me, false)
 	left() // also if a write has failed
 	<-served
-}
-
-// Read implements [jsonrpc.Transport].
-func (x *exchange) Read(context.Context) ([]byte, error) {
-	body := x.body
-	if x.body = nil; body == nil {
-		return nil, io.EOF
-	}
-	return body, nil
 }

@@ -23,7 +23,7 @@ type session struct {
 	owner       *principal
 	noQuestions bool          // the client's token lacks codex:approve
 	only        *stream       // takes every message, of an exchange; nil for a client with a handshake
-	in          chan []byte   // has the message that the peer has not read yet
+	in          chan []byte   // has the message that the peer has not read yet; closed after that of an exchange
 	closing     chan struct{} // closed when no message is accepted any more
 	end         func()        // closes closing, after which the peer ends the session. It does not wait for that
 
@@ -185,11 +185,10 @@ func (s *session) wait(ctx context.Context, closing <-chan struct{}) error {
 // drop removes an answered stream. The client cannot resume it, because it has not received
 // the id of an event. s.mu is held.
 func (s *session) drop(st *stream) {
-	for _, e := range st.events {
+	for _, e := range st.after(0) {
 		s.out.keptBytes -= len(e.data) + overhead
 	}
 	s.out.kept = slices.DeleteFunc(s.out.kept, func(e *event) bool { return e.stream == st })
-	st.events = nil
 	delete(s.out.of, st.number)
 	s.change()
 }
@@ -328,19 +327,21 @@ func (s *session) stream(number int) *stream {
 
 // Read implements [jsonrpc.Transport].
 func (s *session) Read(ctx context.Context) ([]byte, error) {
+	var body []byte
 	select {
-	case body := <-s.in:
-		return body, nil
+	case body = <-s.in:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-s.closing:
+		select {
+		case body = <-s.in: // accepted before the end
+		default:
+		}
 	}
-	select {
-	case body := <-s.in: // accepted before the end
-		return body, nil
-	default:
+	if body == nil {
 		return nil, io.EOF
 	}
+	return body, nil
 }
 
 // Write implements [jsonrpc.Transport]. If the reader of a stream is far behind, Write waits
