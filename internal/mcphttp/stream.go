@@ -18,9 +18,8 @@ type stream struct {
 	number  int
 	open    int             // requests without an answer: several of a batch; 0 for the stream of a GET
 	post    context.Context // the context of the POST with the requests
-	events  []*event        // the kept events, oldest first
 	last    int             // the number of the newest event
-	lost    int             // the number of the newest event that is no longer kept
+	lost    int             // the number of the newest event that the session no longer keeps
 	done    bool            // no event follows
 	reader  *reader         // the response that reads the stream; nil for none
 }
@@ -50,11 +49,8 @@ const maxUnread = 1 << 20
 
 // unread returns the number of bytes that the reader has not written, 0 without a reader.
 func (st *stream) unread() (n int) {
-	if st.reader == nil {
-		return 0
-	}
-	for _, e := range st.events {
-		if e.number > st.reader.read {
+	if st.reader != nil {
+		for _, e := range st.after(st.reader.read) {
 			n += len(e.data)
 		}
 	}
@@ -85,9 +81,7 @@ func parseEventID(id string) (stream, number int, ok bool) {
 func (st *stream) add(m []byte, answer bool) {
 	s := st.session
 	st.last++
-	e := &event{stream: st, number: st.last, data: m, answer: answer}
-	st.events = append(st.events, e)
-	s.out.kept = append(s.out.kept, e)
+	s.out.kept = append(s.out.kept, &event{stream: st, number: st.last, data: m, answer: answer})
 	s.out.keptBytes += len(m) + overhead
 	s.trim()
 	s.change()
@@ -107,16 +101,14 @@ func (s *session) trim() {
 		s.out.kept[0] = nil
 		s.out.kept = s.out.kept[1:]
 		s.out.keptBytes -= len(old.data) + overhead
-		old.stream.forget(old)
+		old.stream.lost = old.number
+		old.stream.forget()
 	}
 }
 
-// forget drops the oldest event of the stream, and an answered stream with its last event.
-func (st *stream) forget(old *event) {
-	st.events[0] = nil
-	st.events = st.events[1:]
-	st.lost = old.number
-	if st.done && len(st.events) == 0 {
+// forget removes an answered stream of which no event is kept.
+func (st *stream) forget() {
+	if st.done && st.lost == st.last {
 		delete(st.session.out.of, st.number)
 	}
 }
@@ -132,9 +124,7 @@ func (st *stream) answered(id jsonrpc.ID) {
 		return
 	}
 	st.done = true
-	if len(st.events) == 0 {
-		delete(st.session.out.of, st.number)
-	}
+	st.forget()
 	st.session.change()
 }
 
@@ -145,14 +135,17 @@ func (st *stream) forsake(messages []message) {
 	}
 }
 
-// after returns the events with a higher number.
-func (st *stream) after(number int) []*event {
-	for i, e := range st.events {
-		if e.number > number {
-			return st.events[i:len(st.events):len(st.events)]
+// after returns the kept events with a higher number.
+func (st *stream) after(number int) (events []*event) {
+	if number == st.last {
+		return nil
+	}
+	for _, e := range st.session.out.kept {
+		if e.stream == st && e.number > number {
+			events = append(events, e)
 		}
 	}
-	return nil
+	return events
 }
 
 // prime returns the id of the last event that the reader has. The response starts with an
