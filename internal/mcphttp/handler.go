@@ -57,7 +57,7 @@ func New(open func(ctx context.Context, name string) Service, o *Options) (*Hand
 
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a := h.newAnswer(w, r)
+	a := &answer{ResponseWriter: w, method: word(r.Method), began: time.Now()}
 	defer h.log(a)
 	w = a
 	w.Header().Set("X-Content-Type-Options", "nosniff")

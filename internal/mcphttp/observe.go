@@ -2,8 +2,6 @@ package mcphttp
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -21,8 +19,6 @@ type Load struct {
 	Busy bool
 	// Parked reports that a call has asked its client, which comes back to this process with the answer.
 	Parked bool
-	// Draining reports that the handler accepts no new work.
-	Draining bool
 }
 
 // Load returns the current figures.
@@ -30,7 +26,7 @@ func (h *Handler) Load() Load {
 	busy := h.busy()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	l := Load{Busy: busy, Draining: h.draining}
+	l := Load{Busy: busy}
 	for _, p := range h.principals {
 		l.Parked = l.Parked || p.own.Parked()
 		l.Requests += p.open
@@ -43,32 +39,11 @@ func (h *Handler) Load() Load {
 type answer struct {
 	http.ResponseWriter
 	principal string // "" for a request that was refused before it was known
-	// session is the start of the SHA-256 of the session's id, "" without a session. It identifies the session in a
-	// log, but is not a key to it.
-	session string
-	// id and method are those of the message, or GET or DELETE, and tool is the name in a tools/call. They come from the
-	// client. Each is "invalid" if it is not a short word.
+	// id and method are those of the message, or method is that of the request if there is none, and tool is the name in
+	// a tools/call. They come from the client. Each is "invalid" if it is not a short word.
 	id, method, tool string
 	status           int // 200 for a stream, even if it contained an error
 	began            time.Time
-}
-
-func (h *Handler) newAnswer(w http.ResponseWriter, r *http.Request) *answer {
-	a := &answer{ResponseWriter: w, began: time.Now()}
-	if r.Method == http.MethodGet || r.Method == http.MethodDelete {
-		a.method = r.Method
-	}
-	a.session = hashed(r.Header.Get(headerSession))
-	return a
-}
-
-// hashed returns the start of the SHA-256 of a session's id.
-func hashed(id string) string {
-	if id == "" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(id))
-	return hex.EncodeToString(sum[:4])
 }
 
 // maxWord is the longest word of a client in a log record, in bytes.
@@ -126,15 +101,12 @@ func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 // log logs a request. Those that start work or a session or were refused are logged as
 // info, others as debug: there are many polls, notifications and streams.
 func (h *Handler) log(a *answer) {
-	if a.session == "" {
-		a.session = hashed(a.Header().Get(headerSession)) // of initialize
-	}
 	level := slog.LevelDebug
 	if a.method == "tools/call" || a.method == "initialize" || a.method == http.MethodDelete || a.status >= http.StatusBadRequest {
 		level = slog.LevelInfo
 	}
-	h.o.Logger.Log(context.Background(), level, "request", "principal", a.principal, "session", a.session, "id", a.id,
-		"method", a.method, "tool", a.tool, "status", a.status, "duration", time.Since(a.began))
+	h.o.Logger.Log(context.Background(), level, "request", "principal", a.principal, "id", a.id, "method", a.method,
+		"tool", a.tool, "status", a.status, "duration", time.Since(a.began))
 }
 
 // RequestContext returns the context of the POST with an MCP request. Package codexserver
