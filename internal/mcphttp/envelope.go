@@ -29,6 +29,7 @@ type envelope struct {
 	params params
 	meta   jsontext.Value // the _meta of a request of 2026-07-28, else nil
 	reads  bool           // a call of a tool that only reads, see [Service]
+	stream *stream        // of a request: the one with its answer
 }
 
 // params are the members of params that this package uses. A member of an unexpected type

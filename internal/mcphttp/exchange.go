@@ -15,7 +15,7 @@ func (h *Handler) exchange(w http.ResponseWriter, r *http.Request, p *principal,
 	x.in <- body
 	close(x.in)
 	st := &stream{session: x, open: 1, post: r.Context()}
-	x.only, x.requests[e.id] = st, &asked{e, st}
+	x.only, x.requests[e.id], e.stream = st, e, st
 	ctx := h.ctx
 	if x.noQuestions {
 		ctx = approval.WithoutQuestions(ctx)

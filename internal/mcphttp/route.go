@@ -65,7 +65,7 @@ func (s *session) related(out *jsonrpc.Message) *stream {
 // find returns the stream of a request without an answer.
 func (s *session) find(is func(*envelope) bool) *stream {
 	for _, one := range s.requests {
-		if is(one.envelope) {
+		if is(one) {
 			return one.stream
 		}
 	}

@@ -32,7 +32,7 @@ type session struct {
 	mu       sync.Mutex
 	ended    bool                      // the peer has ended
 	version  string                    // the version of MCP; "" before the answer to initialize
-	requests map[jsonrpc.ID]*asked     // the client's requests without an answer
+	requests map[jsonrpc.ID]*envelope  // the client's requests without an answer
 	calls    map[jsonrpc.ID]ownRequest // the server's requests without an answer
 	changed  chan struct{}             // closed at the next change; nil if nothing waits for it
 	ran      bool                      // a request needed codex:run
@@ -58,12 +58,6 @@ type message struct {
 	body []byte
 }
 
-// asked is a request of the client.
-type asked struct {
-	*envelope
-	stream *stream
-}
-
 var errSessionClosed = errors.New("the session has ended")
 
 // newSession returns a session with one open request: the caller has entered it, and must
@@ -73,7 +67,7 @@ func (h *Handler) newSession(id string, owner *principal, who Principal) *sessio
 	s := &session{
 		id: id, handler: h, owner: owner, noQuestions: !who.may(ScopeApprove), lastUsed: time.Now(), open: 1,
 		in: make(chan []byte, 1), closing: closing, end: sync.OnceFunc(func() { close(closing) }),
-		requests: map[jsonrpc.ID]*asked{}, calls: map[jsonrpc.ID]ownRequest{},
+		requests: map[jsonrpc.ID]*envelope{}, calls: map[jsonrpc.ID]ownRequest{},
 	}
 	s.out.get.session, s.out.of = s, map[int]*stream{}
 	return s
@@ -213,12 +207,9 @@ func (s *session) push(ctx context.Context, body []byte) error {
 // attach makes a response the reader of a stream. The reader starts after the event with the
 // number read. An earlier reader stops. s.mu is held.
 func (s *session) attach(st *stream, read int) *reader {
-	me := &reader{read: read, replaced: make(chan struct{})}
-	if st.reader != nil {
-		close(st.reader.replaced)
-	}
-	st.reader = me
-	return me
+	st.reader = &reader{read: read}
+	s.change()
+	return st.reader
 }
 
 // detach removes the reader, unless another one has replaced it.
@@ -254,7 +245,7 @@ func (s *session) post(w http.ResponseWriter, r *http.Request, messages ...messa
 			return
 		}
 		s.ran = s.ran || slices.Contains(m.needs(), ScopeRun)
-		s.requests[m.id] = &asked{m.envelope, st}
+		s.requests[m.id], m.stream = m.envelope, st
 		if st.open++; st.open == 1 {
 			s.out.number++
 			st.number, first = s.out.number, m.id

@@ -34,8 +34,7 @@ type event struct {
 
 // reader is an HTTP response that reads a stream.
 type reader struct {
-	read     int           // the last event that was written to the response
-	replaced chan struct{} // closed when another response reads the stream
+	read int // the last event that was written to the response
 }
 
 // primedSince is the version of MCP in which a stream begins with an empty event.
@@ -175,12 +174,15 @@ func (st *stream) serve(w http.ResponseWriter, r *http.Request, me *reader, begu
 	defer ticker.Stop()
 	for {
 		s.mu.Lock()
-		events, done, ended := st.after(me.read), st.done, s.ended
+		events, done, ended, replaced := st.after(me.read), st.done, s.ended, st.reader != me
 		var changed <-chan struct{}
 		if len(events) == 0 && !done && !ended {
 			changed = s.changes()
 		}
 		s.mu.Unlock()
+		if replaced {
+			return
+		}
 		if ended && len(events) == 0 {
 			switch {
 			case out.begun:
@@ -230,8 +232,6 @@ func (st *stream) serve(w http.ResponseWriter, r *http.Request, me *reader, begu
 				return
 			}
 		case <-r.Context().Done():
-			return
-		case <-me.replaced:
 			return
 		}
 	}
