@@ -182,7 +182,7 @@ func (s *service) addFront(c *configuration, from workers.Options) error {
 		local = s.node.Server()
 	}
 	s.front = front.New(front.Options{
-		Local: local, Certificates: certificates(c), Conn: s.broker.Conn, Leases: s.leases, Nodes: s.nodes, Guard: guard, Still: s.access.Still, Principals: c.http.Principals, Metrics: from.Metrics, Logger: from.Logger,
+		Local: local, Certificates: certificates(c), Leases: s.leases, Nodes: s.nodes, Guard: guard, Still: s.access.Still, Principals: c.http.Principals, Metrics: from.Metrics, Logger: from.Logger,
 	})
 	s.mux.Handle(mcpPath, s.front)
 	s.mux.Handle(mcpPath+"/{$}", s.front) // as many people write it

@@ -18,12 +18,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
-	"github.com/nats-io/nats.go"
 )
 
 // Options configure a [Front]. All are required, except for Local, Certificates, Still and Metrics.
 type Options struct {
-	Conn   *nats.Conn
 	Leases *lease.Leases
 	Nodes  *placement.Nodes
 	// Local is the node of this process, or nil. Other nodes are reached with Certificates.
@@ -57,7 +55,7 @@ type Front struct {
 // New returns a front. The caller must close it.
 func New(o Options) *Front {
 	f := &Front{o: o, client: link.NewClient(o.Certificates, o.Logger)}
-	f.routes = routes{conn: o.Conn, leases: o.Leases, nodes: o.Nodes, known: map[string]lease.Lease{}}
+	f.routes = routes{leases: o.Leases, nodes: o.Nodes, known: map[string]lease.Lease{}}
 	f.setUsers(o.Principals)
 	return f
 }
@@ -107,10 +105,10 @@ func (f *Front) serve(w *answer, r *http.Request) {
 }
 
 const (
-	// routeTimeout bounds how long a front looks for the node of a user. A node that has just
-	// given back the lease is not found at once.
+	// routeTimeout bounds how long a front looks for a node that takes a user: one may be giving back its users, or
+	// starting.
 	routeTimeout = 8 * time.Second
-	// retryTimeout bounds how long a front sends a request again that was not carried out.
+	// retryTimeout bounds how long a front sends a request again that the node with the lease did not carry out.
 	retryTimeout = 3 * time.Second
 	// retryInterval is the time between two attempts.
 	retryInterval = 100 * time.Millisecond
@@ -125,33 +123,10 @@ func (f *Front) forward(w http.ResponseWriter, r *http.Request, body []byte, use
 	if user.Scopes == nil {
 		user.Scopes = mcphttp.Scopes()
 	}
-	began := time.Now()
-	for {
-		finding, cancel := context.WithTimeout(r.Context(), routeTimeout)
-		to, err := f.routes.find(finding, user.Name)
-		cancel()
-		if err != nil {
-			return errors.Join(errNotSent, err)
-		}
-		r.Body, r.ContentLength, r.TransferEncoding = http.NoBody, int64(len(body)), nil
-		if len(body) > 0 {
-			r.Body = io.NopCloser(bytes.NewReader(body))
-		}
-		head := link.Head{Node: to.ID, Epoch: to.Epoch, User: user}
-		if f.o.Local != nil && f.o.Local.ID() == to.ID {
-			err = f.o.Local.Do(w, r, head)
-		} else {
-			err = f.client.Do(w, r, to.Address, head)
-		}
-		if err == nil {
-			return nil
-		}
-		f.routes.forget(to) // another node may have taken over
-		if !errors.Is(err, link.ErrAbsent) && !errors.Is(err, link.ErrRefused) {
+	for began := time.Now(); ; {
+		patience, err := f.try(w, r, body, user)
+		if !errors.Is(err, errNotSent) || time.Since(began) > patience {
 			return err
-		}
-		if time.Since(began) > retryTimeout {
-			return errors.Join(errNotSent, err)
 		}
 		select {
 		case <-time.After(retryInterval):
@@ -159,6 +134,42 @@ func (f *Front) forward(w http.ResponseWriter, r *http.Request, body []byte, use
 			return r.Context().Err()
 		}
 	}
+}
+
+// try sends a request to the node of the user, or to the nodes that may take the user, until one carries it out. If none has done so,
+// the error wraps [errNotSent], and patience is how long others may be looked for.
+func (f *Front) try(w http.ResponseWriter, r *http.Request, body []byte, user mcphttp.Principal) (patience time.Duration, err error) {
+	finding, cancel := context.WithTimeout(r.Context(), routeTimeout)
+	defer cancel()
+	all, err := f.routes.find(finding, user.Name)
+	if !f.routes.hurry.Load() && (err == nil || errors.Is(err, errNoNode)) {
+		patience = routeTimeout
+	}
+	for _, to := range all {
+		if err = f.send(w, r, body, link.Head{Node: to.ID, Epoch: to.Epoch, User: user}, to.Address); err == nil {
+			return 0, nil
+		}
+		f.routes.forget(to) // another node may have taken over
+		if !errors.Is(err, link.ErrAbsent) && !errors.Is(err, link.ErrRefused) {
+			return 0, err
+		}
+		if to.Epoch != 0 {
+			patience = retryTimeout
+		}
+	}
+	return patience, errors.Join(errNotSent, err)
+}
+
+// send sends a request once to the node at an address.
+func (f *Front) send(w http.ResponseWriter, r *http.Request, body []byte, head link.Head, address string) error {
+	r.Body, r.ContentLength, r.TransferEncoding = http.NoBody, int64(len(body)), nil
+	if len(body) > 0 {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	if f.o.Local != nil && f.o.Local.ID() == head.Node {
+		return f.o.Local.Do(w, r, head)
+	}
+	return f.client.Do(w, r, address, head)
 }
 
 // unanswered answers a request that no node has answered.

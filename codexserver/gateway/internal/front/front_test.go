@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/front"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
@@ -22,8 +21,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
-	"github.com/go-json-experiment/json"
-	"github.com/nats-io/nats.go"
 )
 
 // ttl is how long a node lasts.
@@ -32,7 +29,6 @@ const ttl = 30 * time.Second
 // service is a front with nodes of the test.
 type service struct {
 	t      *testing.T
-	broker *broker.Broker
 	leases *lease.Leases
 	nodes  *placement.Nodes
 	front  *front.Front
@@ -51,7 +47,7 @@ func start(t *testing.T) *service { return startWith(t, nil) }
 func startWith(t *testing.T, local *fakeNode) *service {
 	t.Helper()
 	b := clustertest.Embedded(t)
-	s := &service{t: t, broker: b, files: clustertest.Certificates(t)}
+	s := &service{t: t, files: clustertest.Certificates(t)}
 	_, s.leases, s.nodes = clustertest.Buckets(t, b, ttl)
 	var inside *link.Server
 	if local != nil {
@@ -77,7 +73,7 @@ func startWith(t *testing.T, local *fakeNode) *service {
 		t.Fatal(err)
 	}
 	s.front = front.New(front.Options{
-		Local: inside, Certificates: s.files, Conn: b.Conn, Leases: s.leases, Nodes: s.nodes, Guard: guard, Logger: slog.New(slog.DiscardHandler),
+		Local: inside, Certificates: s.files, Leases: s.leases, Nodes: s.nodes, Guard: guard, Logger: slog.New(slog.DiscardHandler),
 		Still: func(_ context.Context, h http.Header, _ mcphttp.Principal) bool {
 			gone := s.revoked.Load()
 			return gone == nil || h.Get("Authorization") != "Bearer "+*gone
@@ -107,7 +103,7 @@ type fakeNode struct {
 	refuses string           // why it takes no users, or ""
 	served  []string         // the bodies of the requests
 	refused int              // requests that were not admitted
-	taken   int              // requests to take a user
+	taken   atomic.Int32     // requests for users that it had to take
 }
 
 // join adds a node.
@@ -125,47 +121,33 @@ func (s *service) join(name string) *fakeNode {
 func (s *service) add(n *fakeNode, address string) {
 	s.t.Helper()
 	name := n.name
+	n.mu.Lock() // a front may find it before the holder is there
 	n.holder = clustertest.Hold(s.t, s.leases, lease.HolderOptions{ID: n.server.ID(), Describe: func() placement.Node { return placement.Node{Name: name, Address: address} }})
-	if _, err := s.broker.Conn.Subscribe("codexmcp.node."+n.server.ID()+".take", n.take); err != nil { // which uses the holder
-		s.t.Fatal(err)
-	}
+	n.mu.Unlock()
 	s.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), clustertest.Patience)
 		defer cancel()
+		s.front.Close() // a server that ends waits a second for the front to do so
 		if err := n.server.Close(ctx); err != nil {
 			s.t.Error(err)
 		}
 	})
 }
 
-// take answers the question of a front.
-func (n *fakeNode) take(m *nats.Msg) {
-	n.mu.Lock()
-	n.taken++
-	answer := struct {
-		Lease lease.Lease `json:"lease,omitzero"`
-		Error string      `json:"error,omitzero"`
-	}{Error: n.refuses}
-	n.mu.Unlock()
-	var r struct {
-		User string `json:"user"`
-	}
-	err := json.Unmarshal(m.Data, &r)
-	if err == nil && answer.Error == "" {
-		answer.Lease, err = n.holder.Take(context.Background(), r.User)
-	}
-	text, failed := json.Marshal(answer)
-	if err = errors.Join(err, failed); err == nil {
-		err = m.Respond(text)
-	}
-	if err != nil {
-		n.s.t.Error(err)
-	}
-}
-
 // Admit implements [link.Handler].
 func (n *fakeNode) Admit(ctx context.Context, h link.Head) (context.Context, func(), error) {
-	held, release, err := n.holder.Hold(ctx, h.User.Name, h.Epoch)
+	n.mu.Lock()
+	refuses, holder := n.refuses, n.holder
+	n.mu.Unlock()
+	if h.Epoch == 0 && refuses == "" {
+		n.taken.Add(1)
+		got, err := holder.Take(ctx, h.User.Name)
+		if err != nil {
+			return nil, nil, err
+		}
+		h.Epoch = got.Epoch
+	}
+	held, release, err := holder.Hold(ctx, h.User.Name, h.Epoch)
 	if err != nil {
 		n.mu.Lock()
 		defer n.mu.Unlock()
@@ -468,10 +450,8 @@ func TestPlace(t *testing.T) {
 	for _, user := range []string{"ann", "bob", "eve", "ann"} {
 		s.post(user, "", 200, "free: "+user)
 	}
-	free.mu.Lock()
-	defer free.mu.Unlock()
-	if free.taken != 3 {
-		t.Errorf("it was asked %d times", free.taken)
+	if n := free.taken.Load(); n != 3 {
+		t.Errorf("it was asked %d times", n)
 	}
 }
 

@@ -23,5 +23,5 @@
 //
 // Every lease has an epoch, which is larger than that of all leases of the bucket before it. A front puts the
 // epoch that it knows into each request, and a node refuses a request with any other epoch than
-// its own ([Holder.Hold]).
+// its own ([Holder.Hold]). If nobody holds the lease, the front sends the request to a node that takes it.
 package lease

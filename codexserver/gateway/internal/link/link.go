@@ -21,7 +21,7 @@ import (
 type Head struct {
 	// Node is the id of the server.
 	Node string
-	// Epoch is that of the user's lease, as the front knows it.
+	// Epoch is that of the user's lease, as the front knows it. 0 asks the node to take the lease if it is free.
 	Epoch uint64
 	// User is who sent the request, with the scopes that the front has found. Without any the request may do nothing.
 	User mcphttp.Principal

@@ -18,7 +18,7 @@ import (
 
 // Handler carries out the requests of a [Server].
 type Handler interface {
-	// Admit decides whether a request is carried out, without waiting. The context that it
+	// Admit decides whether a request is carried out. It waits for nothing but the lease of the user. The context that it
 	// returns is that of the request: it derives from ctx. When it ends, so does the request. The server calls
 	// release when the request has ended. An error refuses the request, and its text is for the log of the front.
 	Admit(ctx context.Context, h Head) (admitted context.Context, release func(), err error)

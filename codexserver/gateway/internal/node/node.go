@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,8 +59,7 @@ type Node struct {
 	server *link.Server
 	holder *lease.Holder
 	users  atomic.Pointer[map[string]settings.Principal] // see Reload
-	subs   []*nats.Subscription
-	taking chan struct{} // holds a token for each lease that is being taken
+	drains *nats.Subscription                            // see Drain
 	// draining means that the node takes no more users, and gives away idle ones, and ending that the process ends, and
 	// with it all sessions.
 	draining, ending atomic.Bool
@@ -69,15 +67,14 @@ type Node struct {
 	stop    context.CancelFunc
 	running sync.WaitGroup
 
-	sweeping chan struct{}   // full while a sweep uses unused
-	unused   map[string]bool // users whose lease had no worker and no request at the last look
+	sweeping chan struct{} // full during a sweep
 }
 
 // New starts a node. The caller must close it.
 func New(ctx context.Context, o Options) (*Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	n := &Node{o: o, taking: make(chan struct{}, maxTaking), sweeping: make(chan struct{}, 1)}
+	n := &Node{o: o, sweeping: make(chan struct{}, 1)}
 	n.users.Store(&o.Principals)
 	n.server = link.NewServer(handler{n}, o.Logger)
 	n.holder = o.Leases.NewHolder(lease.HolderOptions{
@@ -88,14 +85,9 @@ func New(ctx context.Context, o Options) (*Node, error) {
 	serving, stop := context.WithCancel(context.Background())
 	n.stop = stop
 	n.server.Listen(o.Listener, o.Certificates)
-	for subject, handle := range map[string]nats.MsgHandler{
-		takeSubject(n.server.ID()): n.take, drainSubject(n.server.ID()): n.drain,
-	} {
-		sub, err := o.Conn.Subscribe(subject, handle)
-		if err != nil {
-			return nil, errors.Join(err, n.Close())
-		}
-		n.subs = append(n.subs, sub)
+	var err error
+	if n.drains, err = o.Conn.Subscribe(drainSubject(n.server.ID()), n.drain); err != nil {
+		return nil, errors.Join(err, n.Close())
 	}
 	if err := o.Conn.FlushWithContext(ctx); err != nil { // others find the node only when it can be reached
 		return nil, errors.Join(err, n.Close())
@@ -110,14 +102,42 @@ func New(ctx context.Context, o Options) (*Node, error) {
 // handler handles the requests of fronts.
 type handler struct{ n *Node }
 
-var errSender = errors.New("the sender is not a user of this node")
+var (
+	errSender   = errors.New("the sender is not a user of this node")
+	errDraining = errors.New("it drains")
+	errOther    = errors.New("another node has the lease")
+)
 
-// Admit implements [link.Handler].
+// takeTimeout bounds how long a node takes for a lease.
+const takeTimeout = 5 * time.Second
+
+// Admit implements [link.Handler]. For a front that knows no lease of the user, which says the epoch 0, the node takes it.
 func (h handler) Admit(ctx context.Context, head link.Head) (context.Context, func(), error) {
-	if !h.n.fits(head.User.Name) {
+	user, epoch := head.User.Name, head.Epoch
+	if !h.n.fits(user) {
 		return nil, nil, errSender
 	}
-	return h.n.holder.Hold(ctx, head.User.Name, head.Epoch)
+	if epoch == 0 {
+		var err error
+		if epoch, err = h.n.take(ctx, user); err != nil {
+			return nil, nil, err
+		}
+	}
+	return h.n.holder.Hold(ctx, user, epoch)
+}
+
+// take makes the node hold the lease of a user, if it is free, and returns its epoch.
+func (n *Node) take(ctx context.Context, user string) (epoch uint64, err error) {
+	if n.draining.Load() && n.holder.Epoch(user) == 0 {
+		return 0, errDraining
+	}
+	ctx, cancel := context.WithTimeout(ctx, takeTimeout)
+	defer cancel()
+	got, err := n.holder.Take(ctx, user)
+	if err == nil && got.ID != n.server.ID() {
+		err = errOther
+	}
+	return got.Epoch, err
 }
 
 // Serve implements [link.Handler].
@@ -174,8 +194,7 @@ func (n *Node) publish(ctx context.Context) {
 	}
 }
 
-// sweep releases the leases without a worker and without a request. A lease that has just been
-// taken gets time for its request.
+// sweep releases the leases without a worker and without a request.
 func (n *Node) sweep(ctx context.Context) {
 	select {
 	case n.sweeping <- struct{}{}:
@@ -183,54 +202,20 @@ func (n *Node) sweep(ctx context.Context) {
 		return
 	}
 	defer func() { <-n.sweeping }()
-	draining, unused := n.draining.Load(), map[string]bool{}
-	running := n.o.Pool.Running()
 	for _, user := range n.holder.Users() {
-		if slices.Contains(running, user) {
-			continue
-		}
-		if !n.unused[user] && !draining {
-			unused[user] = true
-			continue
-		}
 		used := func() bool { return slices.Contains(n.o.Pool.Running(), user) }
 		if err := n.holder.ReleaseUnused(ctx, user, used); err != nil {
 			n.o.Logger.Warn("a lease could not be released", "principal", user, "error", err)
 		}
 	}
-	n.unused = unused
-	if draining {
-		n.move(ctx, running)
-	}
-}
-
-// Drain waits until nothing runs that must not be interrupted. If other nodes exist, users whose turns
-// only wait for answers go to those at once, others when their running work has ended. A user who is here
-// can work meanwhile.
-func (n *Node) Drain(ctx context.Context) error {
-	n.draining.Store(true)
-	n.ending.Store(true)
-	n.publish(ctx)
-	tick := time.NewTicker(drainInterval)
-	defer tick.Stop()
-	for {
-		n.sweep(ctx)
-		if n.settled(ctx) {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
+	if n.draining.Load() {
+		n.move(ctx)
 	}
 }
 
 const (
 	// graceShare is the part of an interval that this process has for ending a worker itself.
 	graceShare = 4
-	// drainInterval is how often a node that ends looks for users that it can give away.
-	drainInterval = 200 * time.Millisecond
 	// startTimeout bounds how long a node takes to publish itself.
 	startTimeout = 10 * time.Second
 	// endTimeout bounds how long a node that ends sends its last answers and gives back its
@@ -251,8 +236,8 @@ func (n *Node) Close() error {
 	ctx, cancel = context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
 	err = errors.Join(err, n.server.Close(ctx)) // answers to clients that do not read them are cut off
-	for _, sub := range n.subs {
-		err = errors.Join(err, sub.Unsubscribe())
+	if n.drains != nil {
+		err = errors.Join(err, n.drains.Unsubscribe())
 	}
 	n.running.Wait()
 	if failed != nil {
@@ -293,12 +278,3 @@ func (n *Node) fits(user string) bool {
 	_, known := (*n.users.Load())[user]
 	return known
 }
-
-// subject returns a subject of a node.
-func subject(id, last string) string {
-	return strings.Join([]string{"codexmcp", "node", id, last}, ".")
-}
-
-func takeSubject(id string) string { return subject(id, "take") }
-
-func drainSubject(id string) string { return subject(id, "drain") }

@@ -189,6 +189,7 @@ func (m *member) close() {
 		return
 	}
 	m.ended = true
+	m.s.front.Client.Close() // a node that ends waits a second for the front to do so
 	if err := m.Close(); err != nil {
 		m.s.t.Errorf("the node %s ends with %v", m.name, err)
 	}
@@ -212,16 +213,6 @@ func (m *member) describe() placement.Node {
 		}
 	}
 	return placement.Node{}
-}
-
-// take makes the node take the lease of a user.
-func (m *member) take(user string) lease.Lease {
-	m.s.t.Helper()
-	got, err := node.Take(m.s.t.Context(), m.s.broker.Conn, m.id, user)
-	if err != nil {
-		m.s.t.Fatal(err)
-	}
-	return got
 }
 
 // send sends a request. The caller closes the body of the answer.
@@ -289,21 +280,15 @@ func (m *member) asks(l lease.Lease) {
 	clustertest.Until(m.s.t, "the node does not learn of the question", func() bool { return m.pool.Activity(m.s.t.Context(), l.User) == worker.Waiting })
 }
 
-// use makes the node take the lease of a user, and sends a request. A node gives back a lease
-// without a request, which a slow machine may send too late.
+// use sends a request with which the node takes the lease of a user.
 func (m *member) use(user string) lease.Lease {
 	m.s.t.Helper()
-	for {
-		l := m.take(user)
-		answer, err := m.send(headOf(l), "/")
-		if err == nil {
-			answer.Body.Close()
-			return l
-		}
-		if !errors.Is(err, link.ErrRefused) {
-			m.s.t.Fatal(err)
-		}
+	m.ask(headOf(lease.Lease{User: user}))
+	l, err := m.s.leases.Get(m.s.t.Context(), user)
+	if err != nil || l.ID != m.id {
+		m.s.t.Fatalf("the lease: %+v, %v", l, err)
 	}
+	return l
 }
 
 func headOf(l lease.Lease) link.Head {
@@ -352,7 +337,9 @@ func TestAdmit(t *testing.T) {
 		"a user of no node":       {a, link.Head{User: mcphttp.Principal{Name: "bob"}, Epoch: l.Epoch}, ""},
 		"an older epoch":          {a, link.Head{User: mcphttp.Principal{Name: "ann"}, Epoch: l.Epoch - 1}, ""},
 		"a later epoch":           {a, link.Head{User: mcphttp.Principal{Name: "ann"}, Epoch: l.Epoch + 1}, ""},
-		"no epoch":                {a, link.Head{User: mcphttp.Principal{Name: "ann"}}, ""},
+		"no lease is known":       {a, link.Head{User: mcphttp.Principal{Name: "ann"}}, "ann for ann with []"},
+		"no lease, unknown user":  {a, link.Head{User: mcphttp.Principal{Name: "dan"}}, ""},
+		"a user of another node":  {b, link.Head{User: mcphttp.Principal{Name: "ann"}}, ""},
 		"another node":            {b, link.Head{User: mcphttp.Principal{Name: "ann"}, Epoch: l.Epoch}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -371,8 +358,9 @@ func TestAdmit(t *testing.T) {
 func TestUnusedLease(t *testing.T) {
 	s := start(t)
 	a := s.join("a", nil)
-	a.take("bob")
+	a.use("bob")
 	used := a.use("ann")
+	a.pool.EndIdle("bob")
 	clustertest.Until(t, "the lease is kept", func() bool {
 		_, err := s.leases.Get(t.Context(), "bob")
 		return errors.Is(err, lease.ErrFree)
@@ -410,9 +398,7 @@ func TestReload(t *testing.T) {
 		t.Errorf("the lease of bob: %+v, %v", got, err)
 	}
 	a.refused("a request of bob", headOf(bob))
-	if _, err := node.Take(t.Context(), s.broker.Conn, a.id, "bob"); !errors.Is(err, node.ErrRefused) {
-		t.Errorf("the node takes bob: %v", err)
-	}
+	a.refused("the node takes bob", headOf(lease.Lease{User: "bob"}))
 	a.ask(headOf(ann))
 }
 

@@ -8,14 +8,56 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
+	"github.com/nats-io/nats.go"
 )
+
+// Drain makes the node with an id take no more users, and give away those without running work.
+func Drain(ctx context.Context, conn *nats.Conn, id string) error {
+	_, err := conn.RequestWithContext(ctx, drainSubject(id), nil)
+	return err
+}
+
+func drainSubject(id string) string { return "codexmcp.node." + id + ".drain" }
+
+// drain handles the request of [Drain].
+func (n *Node) drain(m *nats.Msg) {
+	n.draining.Store(true)
+	n.o.Logger.Info("the node drains")
+	n.publish(context.Background())
+	_ = m.Respond(nil) // the operator's program has a timeout
+}
+
+// drainInterval is how often a node that ends looks for users that it can give away.
+const drainInterval = 200 * time.Millisecond
+
+// Drain waits until nothing runs that must not be interrupted. If other nodes exist, users whose turns
+// only wait for answers go to those at once, others when their running work has ended. A user who is here
+// can work meanwhile.
+func (n *Node) Drain(ctx context.Context) error {
+	n.draining.Store(true)
+	n.ending.Store(true)
+	n.publish(ctx)
+	tick := time.NewTicker(drainInterval)
+	defer tick.Stop()
+	for {
+		n.sweep(ctx)
+		if n.settled(ctx) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
 
 // move gives the users who run here to other nodes, as far as nothing is interrupted that could not go on
 // there. It does so in the way of a node that dies: the worker is killed, so that its turns have no end,
 // and the next one asks their open questions again.
-func (n *Node) move(ctx context.Context, running []string) {
-	here := slices.DeleteFunc(n.holder.Users(), func(user string) bool { return !slices.Contains(running, user) })
-	if len(here) == 0 {
+func (n *Node) move(ctx context.Context) {
+	users := n.holder.Users()
+	if len(users) == 0 {
 		return
 	}
 	looking, cancel := context.WithTimeout(ctx, lookTimeout)
@@ -27,7 +69,7 @@ func (n *Node) move(ctx context.Context, running []string) {
 	}
 	var moving sync.WaitGroup
 	defer moving.Wait()
-	for _, user := range here {
+	for _, user := range users {
 		moving.Go(func() {
 			may := func() bool { return n.movable(ctx, user) }
 			switch {
