@@ -34,7 +34,7 @@ var forgeries = map[string]forged{
 	"fewer parts than none":       {"at.big", nats.Header{"Codexmcp-Kind": {"parts"}, "Codexmcp-Parts": {"-1"}}, ""},
 	"very few parts":              {"at.big", nats.Header{"Codexmcp-Kind": {"parts"}, "Codexmcp-Parts": {"-9223372036854775808"}}, ""},
 	"more parts than there are":   {"at.big", nats.Header{"Codexmcp-Kind": {"parts"}, "Codexmcp-Parts": {"9223372036854775807"}}, ""},
-	"a part without its value":    {"part.big", nats.Header{"Codexmcp-Kind": {"part"}}, "x"},
+	"a part without its value":    {"at.big", nats.Header{"Codexmcp-Kind": {"part"}}, "x"},
 	"a number of parts in words":  {"at.big", nats.Header{"Codexmcp-Kind": {"parts"}, "Codexmcp-Parts": {"many"}}, ""},
 	"an epoch in words":           {"at.log", nats.Header{"Codexmcp-Epoch": {"many"}}, "x"},
 	"an epoch below zero":         {"epoch", nats.Header{"Codexmcp-Epoch": {"-1"}, "Codexmcp-Kind": {"epoch"}}, ""},

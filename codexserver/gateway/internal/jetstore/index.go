@@ -31,10 +31,7 @@ type message struct {
 }
 
 // entry is a log or a record.
-type entry struct {
-	parts bool // it has messages of the part subject
-	all   []message
-}
+type entry struct{ all []message }
 
 func newIndex() index { return index{entries: map[string]*entry{}, pending: map[string][]message{}} }
 
@@ -77,18 +74,13 @@ func (x *index) add(rest string, head nats.Header, m message) {
 	}
 	room, tokens, _ := strings.Cut(rest, ".")
 	name := nameOf(tokens)
-	if worker.CheckName(name) != nil {
+	if room != "at" || worker.CheckName(name) != nil {
 		return // of the epoch, or not of a store
-	}
-	if room == "part" {
-		x.pending[name] = append(x.pending[name], m)
-		return
-	}
-	if room != "at" {
-		return
 	}
 	parts := x.pending[name]
 	switch head.Get(headKind) {
+	case kindPart:
+		x.pending[name] = append(parts, m)
 	case kindGone:
 		delete(x.entries, name)
 		delete(x.pending, name)
@@ -103,7 +95,7 @@ func (x *index) add(rest string, head nats.Header, m message) {
 		delete(x.pending, name)
 	case kindParts:
 		n, err := strconv.Atoi(head.Get(headParts))
-		x.entries[name] = &entry{parts: true}
+		x.entries[name] = &entry{}
 		if err == nil && 0 <= n && n <= len(parts) {
 			x.entries[name].add(parts[len(parts)-n:]...)
 		}
@@ -257,11 +249,7 @@ func (s *Store) bytes(ctx context.Context, name string, e *entry, at, size int64
 			data = append(data, got.Data...)
 		}
 	} else {
-		subjects := []string{s.at(name)}
-		if e.parts {
-			subjects = append(subjects, s.part(name))
-		}
-		err := s.scan(ctx, jetstream.ConsumerConfig{FilterSubjects: subjects, OptStartSeq: all[0].seq}, func(m jetstream.Msg, seq uint64) error {
+		err := s.scan(ctx, jetstream.ConsumerConfig{FilterSubject: s.at(name), OptStartSeq: all[0].seq}, func(m jetstream.Msg, seq uint64) error {
 			if len(all) > 0 && all[0].seq == seq {
 				data, all = append(data, m.Data()...), all[1:]
 			}

@@ -67,8 +67,8 @@ const (
 	kindEpoch  = "epoch"
 	kindAppend = "append"
 	kindPut    = "put"
-	kindParts  = "parts" // a put whose bytes are in the last messages of its part subject
-	kindPart   = "part"
+	kindPart   = "part"  // of a record that is too large for one message
+	kindParts  = "parts" // a put whose bytes are in the last parts
 	kindGone   = "gone"
 )
 
@@ -143,29 +143,32 @@ func (s *Store) Put(ctx context.Context, name string, data []byte) error {
 		return err
 	}
 	return s.write(ctx, func() error {
-		large := s.entries[name] != nil && s.entries[name].parts
-		kind, head := kindPut, rollup()
-		var first uint64
-		if len(data) > maxPart {
-			parts := slices.Collect(slices.Chunk(data, maxPart))
-			for i, part := range parts { // without the last message they are not there
-				seq, err := s.publish(ctx, s.part(name), kindPart, part, nil)
-				if err != nil {
-					return err
-				}
-				if i == 0 {
-					first = seq
-				}
-			}
-			kind, data = kindParts, nil
-			head.Set(headParts, strconv.Itoa(len(parts)))
+		if len(data) <= maxPart {
+			_, err := s.publish(ctx, s.at(name), kindPut, data, rollup())
+			return err
 		}
-		seq, err := s.publish(ctx, s.at(name), kind, data, head)
-		if err == nil && (large || first > 0) {
-			s.clean(ctx, name, cmp.Or(first, seq))
+		parts := slices.Collect(slices.Chunk(data, maxPart))
+		var first uint64
+		for _, part := range parts { // without the last message they are not there
+			seq, err := s.publish(ctx, s.at(name), kindPart, part, nil)
+			if err != nil {
+				return err
+			}
+			first = cmp.Or(first, seq)
+		}
+		_, err := s.publish(ctx, s.at(name), kindParts, nil, nats.Header{headParts: {strconv.Itoa(len(parts))}})
+		if err == nil {
+			s.clean(ctx, name, first)
 		}
 		return err
 	})
+}
+
+// clean removes the messages of a name before a sequence number. What it leaves is only in the way.
+func (s *Store) clean(ctx context.Context, name string, before uint64) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
+	defer cancel()
+	_ = s.stream.Purge(ctx, jetstream.WithPurgeSubject(s.at(name)), jetstream.WithPurgeSequence(before))
 }
 
 // Delete implements [worker.Store].
@@ -174,24 +177,12 @@ func (s *Store) Delete(ctx context.Context, name string) error {
 		return err
 	}
 	return s.write(ctx, func() error {
-		e := s.entries[name]
-		if e == nil {
+		if s.entries[name] == nil {
 			return nil
 		}
-		large := e.parts
-		seq, err := s.publish(ctx, s.at(name), kindGone, nil, rollup(), jetstream.WithMsgTTL(goneFor))
-		if err == nil && large {
-			s.clean(ctx, name, seq)
-		}
+		_, err := s.publish(ctx, s.at(name), kindGone, nil, rollup(), jetstream.WithMsgTTL(goneFor))
 		return err
 	})
-}
-
-// clean removes the parts of a name before a sequence number. What it leaves is only in the way.
-func (s *Store) clean(ctx context.Context, name string, before uint64) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
-	defer cancel()
-	_ = s.stream.Purge(ctx, jetstream.WithPurgeSubject(s.part(name)), jetstream.WithPurgeSequence(before))
 }
 
 // Read implements [worker.Store].
@@ -358,9 +349,8 @@ func (s *Store) failed(err error) error {
 	return fmt.Errorf("%w: %w", worker.ErrUnavailable, err)
 }
 
-// at and part return the subjects of a name.
-func (s *Store) at(name string) string   { return s.prefix + "at." + token(name) }
-func (s *Store) part(name string) string { return s.prefix + "part." + token(name) }
+// at returns the subject of a name.
+func (s *Store) at(name string) string { return s.prefix + "at." + token(name) }
 
 // A name has no =, and a component of a subject no dot.
 func token(name string) string {
