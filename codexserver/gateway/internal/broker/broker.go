@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -42,7 +43,7 @@ type Broker struct {
 	Conn   *nats.Conn
 	Stream jetstream.JetStream
 
-	pulse  *pulse
+	cutOff atomic.Bool    // between the end of a connection and the next one
 	server *server.Server // nil unless it runs in this process
 	lock   *os.File
 }
@@ -52,8 +53,12 @@ const (
 	connectTimeout = 10 * time.Second
 	// reconnectWait is the time between two attempts to connect again.
 	reconnectWait = 250 * time.Millisecond
-	// pingInterval is how often a connection without messages is tried. Two failures break it.
-	pingInterval = 5 * time.Second
+	// pingInterval is how often a connection is tried. It breaks after maxPings of them without an answer: then another server may
+	// be there in time for the lease of a node.
+	pingInterval = time.Second
+	maxPings     = 3
+	// writeTimeout is how long a server may read nothing. The connection does not notice meanwhile that it has no answers.
+	writeTimeout = 5 * time.Second
 	// maxMemory bounds what the server in this process keeps in memory, in bytes.
 	maxMemory = 64 << 20
 )
@@ -63,13 +68,18 @@ const (
 func Connect(o Options) (*Broker, error) {
 	b := &Broker{}
 	options := []nats.Option{
-		nats.Name(o.Name), nats.Timeout(connectTimeout), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait), nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(2),
+		nats.Name(o.Name), nats.Timeout(connectTimeout), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
+		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(maxPings), nats.FlusherTimeout(writeTimeout),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			b.cutOff.Store(true)
 			if err != nil {
 				o.Logger.Warn("the connection to NATS broke", "error", err)
 			}
 		}),
-		nats.ReconnectHandler(func(c *nats.Conn) { o.Logger.Info("connected to NATS again", "server", c.ConnectedUrlRedacted()) }),
+		nats.ReconnectHandler(func(c *nats.Conn) {
+			b.cutOff.Store(false)
+			o.Logger.Info("connected to NATS again", "server", c.ConnectedUrlRedacted())
+		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { o.Logger.Warn("NATS", "error", err) }),
 		nats.IgnoreAuthErrorAbort(), // a file with credentials may be renewed
 	}
@@ -93,7 +103,6 @@ func Connect(o Options) (*Broker, error) {
 	if !b.Embedded() && !b.Conn.AuthRequired() && o.Cert == "" {
 		o.Logger.Warn("the NATS server wants no credentials: whoever can connect to it can act as any user, and so can a command that has the network")
 	}
-	b.pulse = newPulse(b.Conn.FlushWithContext)
 	return b, nil
 }
 
@@ -191,16 +200,18 @@ func (b *Broker) start(o Options) (err error) {
 // Embedded reports whether the server runs in this process.
 func (b *Broker) Embedded() bool { return b.server != nil }
 
-// Check fails if NATS has not answered for a while. It does not wait.
-func (b *Broker) Check() error { return b.pulse.check() }
+// Check fails if NATS has not answered for a while. It does not wait, as the connection may while it writes.
+func (b *Broker) Check() error {
+	if b.cutOff.Load() {
+		return errors.New("cut off from NATS")
+	}
+	return nil
+}
 
 // Close closes the connection, and ends the server of this process.
 func (b *Broker) Close() error {
 	if b.Conn != nil {
 		b.Conn.Close()
-	}
-	if b.pulse != nil {
-		b.pulse.close()
 	}
 	if b.server != nil {
 		b.server.Shutdown()
