@@ -90,11 +90,11 @@ func (a *askOptions) read(stdin io.Reader) (string, error) {
 			stdin = os.Stdin
 		}
 		b, err := io.ReadAll(io.LimitReader(stdin, terminal.MaxTask+1))
-		if err != nil {
+		switch {
+		case err != nil:
 			return "", fmt.Errorf("reading the task: %w", err)
-		}
-		if len(b) > terminal.MaxTask {
-			return "", terminal.ErrTaskTooLong
+		case len(b) > terminal.MaxTask:
+			return "", errors.New("the task has more than 8 MiB; put it into a file, and name that in the task")
 		}
 		task = string(b)
 	}
@@ -103,9 +103,6 @@ func (a *askOptions) read(stdin io.Reader) (string, error) {
 	}
 	return task, nil
 }
-
-// planTool is the one argument that ask passes to the tool codex. Its flags are for the server.
-const planTool = "include-plan-tool"
 
 // Run runs codex-mcp ask on the standard streams.
 func (a *askOptions) Run(ctx context.Context, stdout, stderr io.Writer) error {
@@ -143,8 +140,8 @@ func (a *askOptions) newTask(stdin io.Reader) (*terminal.Task, error) {
 		return nil, err
 	}
 	task := &terminal.Task{Prompt: prompt, Resume: a.resume, JSON: a.json, Program: a.name + " ask"}
-	if a.resume == "" { // a resumed conversation has its folder and its model
-		task.Folder, task.Arguments = a.folder, map[string]any{planTool: true}
+	if a.resume == "" { // a resumed conversation has its folder
+		task.Folder = a.folder
 	}
 	return task, nil
 }
@@ -167,9 +164,6 @@ func (a *askOptions) askOn(signalled context.Context, task *terminal.Task, conso
 		fmt.Fprintln(console.Err, "codex-mcp: warning: unknown key:", terminal.Prose(key))
 	}
 	a.forTerminal(c, console)
-	if slices.Contains(c.settings.LockedArguments, planTool) {
-		delete(task.Arguments, planTool)
-	}
 	e, err := choose(signalled, a.options, c)
 	switch {
 	case signalled.Err() != nil:

@@ -122,13 +122,10 @@ var repeated = providertest.Turn{Func: func(r providertest.Request) providertest
 }}
 
 // TestEndToEndAskPiped has what ask writes without a terminal: each text of errs once, and no control sequences.
-// It sends no argument that the server has locked; a flag is no argument.
 func TestEndToEndAskPiped(t *testing.T) {
 	t.Parallel()
-	const lock = `calls.locked_arguments=["include-plan-tool", "model"]`
 	for name, tt := range map[string]struct {
 		turns []providertest.Turn
-		args  []string
 		code  int
 		out   string
 		errs  []string
@@ -137,13 +134,12 @@ func TestEndToEndAskPiped(t *testing.T) {
 			turns: []providertest.Turn{{Text: []string{"I will try."}, ToolCalls: gitInit.ToolCalls}, providertest.Say("It was refused.")}, out: "It was refused.\n",
 			errs: []string{"I will try.", "· git init -q  needs an approval", "There is no terminal to ask on, so what needs an approval was not done.", "--ask-for-approval", "codex-mcp.toml", "--approvals page"},
 		},
-		"locked arguments": {turns: []providertest.Turn{providertest.Say("Fine.")}, args: []string{"-c", lock, "--model", "m"}, out: "Fine.\n", errs: []string{" · m · "}},
-		"fails":            {turns: []providertest.Turn{{Status: 400, Body: `{"error":{"message":"no such model"}}`}}, code: 1, errs: []string{"no such model"}},
+		"fails": {turns: []providertest.Turn{{Status: 400, Body: `{"error":{"message":"no such model"}}`}}, code: 1, errs: []string{"no such model"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := sit(t, tt.turns...)
-			if code := s.ask(s.piped(), append(tt.args, "make a repository")...); code != tt.code || s.out.String() != tt.out {
+			if code := s.ask(s.piped(), "make a repository"); code != tt.code || s.out.String() != tt.out {
 				t.Errorf("exit status %d, standard output %q", code, s.out.String())
 			}
 			for _, want := range tt.errs {

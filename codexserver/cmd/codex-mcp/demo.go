@@ -31,7 +31,7 @@ func (a *askOptions) playDemo(signalled context.Context, console *terminal.Conso
 	}, a.overrides...), "model_provider=demo", "model_providers.dema.name=demo",
 		"model_providers.demo.base_url=http://demo.invalid/v1", "model_providers.demo.wire_api=responses")
 	fmt.Fprintf(console.Err, "codex-mcp: demo: a script takes the place of the model; it works in %s, which is removed at the end\n", a.folder)
-	task := &terminal.Task{Prompt: "Show what codex-mcp does.", Folder: a.folder, JSON: a.json, Told: true, Arguments: map[string]any{planTool: true}}
+	task := &terminal.Task{Prompt: "Show what codex-mcp does.", Folder: a.folder, JSON: a.json}
 	getenv := func(name string) string {
 		if name == "CODEX_HOME" {
 			return home

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"runtime"
@@ -19,8 +18,7 @@ type demoModel struct{}
 func (demoModel) RoundTrip(r *http.Request) (*http.Response, error) {
 	var body struct {
 		Input []struct {
-			Type   string `json:"type"`
-			Output any    `json:"output"`
+			Type string `json:"type"`
 		} `json:"input"`
 	}
 	if r.Body != nil { // else it is no turn
@@ -29,50 +27,44 @@ func (demoModel) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	var results []string
+	done := 0
 	for _, item := range body.Input {
 		if item.Type == "function_call_output" {
-			text, _ := item.Output.(string)
-			results = append(results, text)
+			done++
 		}
 	}
 	return &http.Response{
 		StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Request: r, ContentLength: -1,
-		Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(demoAnswer(results))),
+		Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(demoAnswer(done))),
 	}, nil
 }
 
-// demoSteps are what the script says, the tool that it calls, and what is reported of it.
-var demoSteps = []struct{ text, tool, arguments, what, did, not string }{
+// demoSteps are what the script says, and the tool that it calls.
+var demoSteps = []struct{ text, tool, arguments string }{
 	{
 		"This is a demo: I am a script. I ask for three things. The first is a new file.",
-		"apply_patch", `{"input":"*** Begin Patch\n*** Add File: hello.txt\n+hello\n*** End Patch\n"}`, "hello.txt", "added", "not added",
+		"apply_patch", `{"input":"*** Begin Patch\n*** Add File: hello.txt\n+hello\n*** End Patch\n"}`,
 	},
-	{"The second is a command. If you approve it, it runs.", "shell", `{"command":["mkdir","greetings"]}`, "mkdir greetings", "ran", "not run"},
+	{"The second is a command. If you approve it, it runs.", "shell", `{"command":["mkdir","greetings"]}`},
 	{
 		"The third is a command to refuse. If you refuse it, it does not run, and I get the refusal as its result.",
-		"shell", `{"command":["rm","hello.txt"]}`, "rm hello.txt", "ran", "not run",
+		"shell", `{"command":["rm","hello.txt"]}`,
 	},
 }
 
-// demoAnswer returns the next step of the script, one for each result of a tool, on the wire of the
-// Responses API.
-func demoAnswer(results []string) string {
+// demoAnswer returns what comes after that many steps of the script, on the wire of the Responses API.
+func demoAnswer(done int) string {
 	quote := func(text string) string {
 		quoted, _ := jsontext.AppendQuote(nil, text) // the script is UTF-8
 		return string(quoted)
 	}
-	text, call := "This was a demo: a script asked, not a model. What became of it:\n", ""
-	if len(results) < len(demoSteps) {
-		s := demoSteps[len(results)]
+	text, call := "This was a demo: a script asked, not a model.", ""
+	if done < len(demoSteps) {
+		s := demoSteps[done]
 		if runtime.GOOS == "windows" { // both are commands of its shell
 			s.arguments = strings.NewReplacer(`["mkdir"`, `["cmd","/c","mkdir"`, `["rm"`, `["cmd","/c","del"`).Replace(s.arguments)
 		}
 		text, call = s.text, demoEvent("output_item.done", `"item":{"type":"function_call","call_id":"demo","name":"`+s.tool+`","arguments":`+quote(s.arguments)+`}`)
-	} else {
-		for i, s := range demoSteps {
-			text += "\n- " + s.what + ": " + demoResult(results[i], s.did, s.not)
-		}
 	}
 	return demoEvent("output_item.done", `"item":{"type":"message","role":"assistant","content":[{"type":"output_text","text":`+quote(text)+`}]}`) +
 		call + demoEvent("completed", `"response":{"id":"demo"}`)
@@ -80,20 +72,4 @@ func demoAnswer(results []string) string {
 
 func demoEvent(name, members string) string {
 	return "event: response." + name + "\ndata: {\"type\":\"response." + name + "\"," + members + "}\n\n"
-}
-
-// demoResult describes the result of a tool. Only that of a tool that ran has an exit status.
-func demoResult(text, did, not string) string {
-	var result struct {
-		Metadata struct {
-			ExitCode *int `json:"exit_code"`
-		} `json:"metadata"`
-	}
-	if json.Unmarshal([]byte(text), &result) != nil || result.Metadata.ExitCode == nil {
-		if _, why, ok := strings.Cut(text, ": "); ok { // "the command was not run: declined"
-			text = why
-		}
-		return not + " (" + text + ")"
-	}
-	return fmt.Sprintf("%s, exit status %d", did, *result.Metadata.ExitCode)
 }

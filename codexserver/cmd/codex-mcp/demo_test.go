@@ -22,7 +22,7 @@ func TestEndToEndDemo(t *testing.T) {
 		t.Errorf("exit status %d: %s", code, s.errs.String())
 	}
 	s.shows("native engine · demo-script", "new file hello.txt", "+hello", "✓ approved", "$ mkdir greetings", "exit 0", "✗ denied",
-		"hello.txt: added, exit status 0", "mkdir greetings: ran, exit status 0", "rm hello.txt: not run")
+		"applied", "not run: rm hello.txt (declined)")
 	if strings.Contains(s.errs.String(), "lways") {
 		t.Errorf("a rule is offered, which goes at the end: %s", s.errs.String())
 	}

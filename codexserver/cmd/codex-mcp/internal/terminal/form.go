@@ -1,7 +1,6 @@
 package terminal
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -17,33 +16,8 @@ import (
 type field struct {
 	name     string
 	required bool
+	schema   jsontext.Value
 	allows   *outputschema.Schema
-
-	Type        string `json:"type"`
-	Title       string `json:"title"`
-	Description string `json:"description"`
-	values
-	Items values `json:"items"` // of a list
-}
-
-// values are the values that a field allows, none if it allows any.
-type values struct {
-	Enum  []string `json:"enum"`
-	OneOf []value  `json:"oneOf"`
-	AnyOf []value  `json:"anyOf"` // of items
-}
-
-type value struct {
-	Const string `json:"const"`
-	Title string `json:"title"`
-}
-
-func (v *values) words() []string {
-	words := slices.Clone(v.Enum)
-	for _, one := range slices.Concat(v.OneOf, v.AnyOf) {
-		words = append(words, one.Const)
-	}
-	return words
 }
 
 // form reads the fields to fill in, by their names. It reads none of an approval, whose fields are those of package
@@ -51,16 +25,16 @@ func (v *values) words() []string {
 func (d *dialogue) form() error {
 	schema, approval := &d.params.Schema, true
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
-		f := field{name: name, required: slices.Contains(schema.Required, name)}
-		err := json.Unmarshal(schema.Properties[name], &f)
-		if err == nil {
-			f.allows, err = outputschema.Compile([]byte(schema.Properties[name]))
-		}
-		if err != nil {
+		f := field{name: name, required: slices.Contains(schema.Required, name), schema: schema.Properties[name]}
+		var err error
+		if f.allows, err = outputschema.Compile([]byte(f.schema)); err != nil {
 			return err
 		}
 		if name == "decision" {
-			d.offers(&f)
+			err = d.offers(f.schema)
+		}
+		if err != nil {
+			return err
 		}
 		approval = approval && (name == "decision" || name == "feedback")
 		d.fields = append(d.fields, f)
@@ -72,9 +46,16 @@ func (d *dialogue) form() error {
 }
 
 // offers reads what an approval offers besides once.
-func (d *dialogue) offers(decision *field) {
+func (d *dialogue) offers(schema jsontext.Value) error {
+	var decision struct {
+		OneOf []struct {
+			Const elicit.Decision `json:"const"`
+			Title string          `json:"title"`
+		} `json:"oneOf"`
+	}
+	err := json.Unmarshal(schema, &decision)
 	for _, one := range decision.OneOf {
-		switch elicit.Decision(one.Const) {
+		switch one.Const {
 		case elicit.ApprovedForSession:
 			d.again = "for this session"
 			if inside := ", in the sandbox"; strings.HasSuffix(one.Title, inside) {
@@ -84,21 +65,31 @@ func (d *dialogue) offers(decision *field) {
 			d.always = Row(one.Title)
 		}
 	}
+	return err
 }
 
-// fillIn reads the fields one after another.
+// fillIn reads the fields one after another, each as the text that was typed, or as JSON. Its schema says what it takes.
 func (d *dialogue) fillIn() (map[string]any, error) {
 	content := map[string]any{}
 	for _, f := range d.fields {
+		leave := ""
+		if !f.required {
+			leave = ", Enter leaves it out"
+		}
 		for {
-			text, err := d.read(f.ask())
+			text, err := d.read("  " + Row(f.name+" "+string(f.schema)) + leave + ": ")
 			if err != nil {
 				return nil, err
 			}
 			if text == "" && !f.required {
 				break
 			}
-			if v, ok := f.read(text); ok {
+			quoted, _ := jsontext.AppendQuote(nil, text) // what was read is UTF-8
+			v, err := f.allows.Check(string(quoted))
+			if err != nil {
+				v, err = f.allows.Check(text)
+			}
+			if err == nil && text != "" {
 				content[f.name] = v
 				break
 			}
@@ -106,42 +97,4 @@ func (d *dialogue) fillIn() (map[string]any, error) {
 		}
 	}
 	return content, nil
-}
-
-// ask returns the text before the input.
-func (f *field) ask() string {
-	about := []string{cmp.Or(f.Title, f.name)}
-	if f.Description != "" {
-		about = append(about, f.Description)
-	}
-	if f.Type == "array" {
-		about = append(about, "any of "+strings.Join(f.Items.words(), ", ")+", between commas")
-	} else if words := f.words(); len(words) > 0 {
-		about = append(about, "one of "+strings.Join(words, ", "))
-	} else if f.Type != "" && f.Type != "string" {
-		about = append(about, "a JSON "+f.Type)
-	}
-	if !f.required {
-		about = append(about, "Enter leaves it out")
-	}
-	return "  " + Row(strings.Join(about, "; ")) + ": "
-}
-
-// read returns the typed text as a value that the field allows: the text itself, as JSON, or as a list of words
-// between commas.
-func (f *field) read(text string) (v jsontext.Value, ok bool) {
-	list := strings.Split(text, ",")
-	for i, word := range list {
-		list[i] = strings.TrimSpace(word)
-	}
-	for _, typed := range []any{text, jsontext.Value(text), list} {
-		raw, err := json.Marshal(typed)
-		if err == nil {
-			v, err = f.allows.Check(string(raw))
-		}
-		if err == nil && text != "" {
-			return v, true
-		}
-	}
-	return nil, false
 }

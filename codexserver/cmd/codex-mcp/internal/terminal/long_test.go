@@ -11,34 +11,17 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// TestLong sends tasks that are about as long as a message to a server may be, and gets an answer
-// that is longer.
+// TestLong sends a task that is as long as one may be, of bytes that take six in a message, and gets an answer that is longer.
 func TestLong(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		task   string
-		answer int // bytes
-		status int
-		says   string // on standard error
-	}{
-		{"a task", strings.Repeat("x", terminal.MaxTask-16<<10), 1, terminal.StatusAnswered, ""},
-		{"a task when quoted", strings.Repeat(`"`, terminal.MaxTask/2), 0, terminal.StatusFailed, "the task is too long"},
-		{"an answer", "x", terminal.MaxTask + 1, terminal.StatusAnswered, ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			here, there := jsonrpc.Pipe()
-			server := newFakeServer(t, there)
-			defer server.end()
-			server.result <- json.RawMessage(`{"content":[{"type":"text","text":"` + strings.Repeat("y", tt.answer) + `"}]}`)
-			var out, stderr lockedBuffer
-			code := terminal.Run(t.Context(), here, &terminal.Console{Out: &out, Err: &stderr}, &terminal.Task{Prompt: tt.task}, nil)
-			printed := out.b.Len()
-			if tt.answer > 0 {
-				printed-- // the end of the line
-			}
-			if code != tt.status || printed != tt.answer || !strings.Contains(stderr.visible(), tt.says) {
-				t.Errorf("exit status %d, %d bytes, %.1000s", code, printed, stderr.visible())
-			}
-		})
+	here, there := jsonrpc.Pipe()
+	server := newFakeServer(t, there)
+	defer server.end()
+	const answer = 64<<20 + 1
+	server.result <- json.RawMessage(`{"content":[{"type":"text","text":"` + strings.Repeat("y", answer) + `"}]}`)
+	var out, stderr lockedBuffer
+	task := &terminal.Task{Prompt: strings.Repeat("\x01", terminal.MaxTask)}
+	code := terminal.Run(t.Context(), here, &terminal.Console{Out: &out, Err: &stderr}, task, nil)
+	if code != terminal.StatusAnswered || out.b.Len() != answer+len("\n") {
+		t.Errorf("exit status %d, %d bytes, %.1000s", code, out.b.Len(), stderr.visible())
 	}
 }

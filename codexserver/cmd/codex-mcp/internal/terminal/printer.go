@@ -35,11 +35,10 @@ type printer struct {
 	block string // the key of the last block
 
 	message message
-	failure string          // the last error
-	remark  string          // the last note
-	asked   map[string]bool // the calls that a question has shown
-	running []call          // in the order of their beginnings
-	plan    []protocol.PlanStep
+	failure string            // the last error
+	remark  string            // the last note
+	asked   map[string]bool   // the calls that a question has shown
+	titles  map[string]string // of the calls that run
 	usage   *protocol.TokenUsageInfo
 }
 
@@ -50,9 +49,6 @@ type message struct {
 	held   string // what is not printed until it is known whether it is the answer
 	last   string
 }
-
-// call is a command or a call of a tool.
-type call struct{ id, title string }
 
 // write prints text that is safe to show.
 func (p *printer) write(text string) {
@@ -106,7 +102,7 @@ func (p *printer) release() {
 func (p *printer) event(m protocol.EventMsg) {
 	switch m := m.(type) {
 	case protocol.TaskComplete, protocol.TurnAborted, protocol.ShutdownComplete:
-		p.ended()
+		p.broken()
 	case protocol.AgentMessageDelta:
 		p.piece(m.Delta)
 	case protocol.AgentMessage:
@@ -121,7 +117,7 @@ func (p *printer) event(m protocol.EventMsg) {
 	case protocol.ExecCommandBegin:
 		p.begins(m.CallID, "$ "+cut(elicit.ShowCommand(m.Command), lineLength)+"  # "+word(m.Cwd))
 	case protocol.ExecCommandEnd:
-		p.ends(m.CallID, "$ (a command)")
+		p.ends(m.CallID)
 		p.output(linesOf(cmp.Or(m.AggregatedOutput, m.Stdout+m.Stderr)))
 		p.line("  ", fmt.Sprintf("exit %d · %s", m.ExitCode, took(m.Duration)))
 	case protocol.PatchApplyBegin:
@@ -138,11 +134,14 @@ func (p *printer) event(m protocol.EventMsg) {
 		}
 		p.line("  ", "not applied: "+trimmed(m.Stderr))
 	case protocol.PlanUpdate:
-		p.checklist(m)
+		p.open("")
+		for _, step := range m.Plan {
+			p.line("plan: ", Row(step.Step)+" ("+word(step.Status)+")")
+		}
 	case protocol.MCPToolCallBegin:
-		p.begins(m.CallID, tool(m.Invocation)+"  "+cut(Row(string(m.Invocation.Arguments)), lineLength))
+		p.begins(m.CallID, "* "+word(m.Invocation.Server)+" "+word(m.Invocation.Tool)+"  "+cut(Row(string(m.Invocation.Arguments)), lineLength))
 	case protocol.MCPToolCallEnd:
-		p.ends(m.CallID, tool(m.Invocation))
+		p.ends(m.CallID)
 		if m.Result.Err != nil {
 			p.line("  ", "failed: "+cut(Row(*m.Result.Err), lineLength))
 			return
@@ -240,26 +239,20 @@ func (p *printer) needs(what string) {
 	}
 }
 
-func tool(i protocol.MCPInvocation) string { return "* " + word(i.Server) + " " + word(i.Tool) }
-
 // begins begins the block of a call.
 func (p *printer) begins(id, title string) {
-	p.running = append(p.running, call{id, title})
+	p.titles[id] = title
 	p.open("")
 	p.line("", title)
 	p.block = id
 }
 
-// ends continues the block of a call that has ended, or begins another one if something came between. Without a
-// beginning the title is otherwise.
-func (p *printer) ends(id, otherwise string) {
-	if i := slices.IndexFunc(p.running, func(c call) bool { return c.id == id }); i >= 0 {
-		otherwise = p.running[i].title
-		p.running = slices.Delete(p.running, i, i+1)
-	}
+// ends continues the block of a call that has ended, or begins another one if something came between.
+func (p *printer) ends(id string) {
 	if p.open(id) {
-		p.line("", otherwise)
+		p.line("", cmp.Or(p.titles[id], "(a call)"))
 	}
+	delete(p.titles, id)
 }
 
 // output prints a command's output, with what it has in the middle left out.
@@ -272,15 +265,6 @@ func (p *printer) output(all []string) {
 		case i == headLines:
 			p.line("  ", fmt.Sprintf("… %d lines left out …", left))
 		}
-	}
-}
-
-// ended prints the end of a turn.
-func (p *printer) ended() {
-	p.broken()
-	for len(p.running) > 0 {
-		p.ends(p.running[0].id, "")
-		p.line("  ", "ended with the turn")
 	}
 }
 
@@ -303,20 +287,6 @@ func (p *printer) changes(changes map[string]protocol.FileChange, whole bool) {
 	}
 }
 
-// checklist prints the plan whenever it changes.
-func (p *printer) checklist(m protocol.PlanUpdate) {
-	if slices.Equal(p.plan, m.Plan) {
-		return
-	}
-	p.plan = slices.Clone(m.Plan)
-	p.open("")
-	p.line("", "Plan")
-	signs := map[string]string{"completed": "✓", "in_progress": "▸"}
-	for _, step := range m.Plan {
-		p.line("  "+cmp.Or(signs[step.Status], "·")+" ", Row(step.Step))
-	}
-}
-
 // note prints a remark of the server, unless it is the same as the last one.
 func (p *printer) note(text string) {
 	if text == p.remark {
@@ -334,11 +304,8 @@ func (p *printer) alert(what, text string) {
 
 // end prints how the call ended; texts are the answer, or why there is none, and remarks.
 func (p *printer) end(failed bool, texts []string) {
-	p.ended()
-	text, remarks := "", []string(nil)
-	if len(texts) > 0 {
-		text, remarks = texts[0], texts[1:]
-	}
+	p.broken()
+	text, remarks := texts[0], texts[1:]
 	switch {
 	case failed && text != "" && text != p.failure:
 		p.alert("", text)

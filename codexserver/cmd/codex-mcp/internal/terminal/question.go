@@ -60,7 +60,6 @@ func (d *dialogue) run() (answered *answer, err error) {
 	}
 	switch {
 	case errors.Is(err, errStopped):
-		d.s.stopped = true
 		d.s.stop()
 		d.p.line("  ", "■ stopped")
 		return &answer{Action: "cancel"}, nil

@@ -123,7 +123,7 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 	var stdout, stderr lockedBuffer
 	keys := newKeyboard(&stdout)
 	console := &terminal.Console{Out: &stdout, Err: &stderr, OutTerminal: true, ErrTerminal: true, Input: keys}
-	task := &terminal.Task{Prompt: "do it", Program: "codex-mcp ask", Folder: "/home/me/work", Arguments: map[string]any{"cwd": "/home/me/work"}}
+	task := &terminal.Task{Prompt: "do it", Program: "codex-mcp ask", Folder: "/home/me/work"}
 	for word := range strings.FieldsSeq(servertest.Section(a, "console")) {
 		name, value, _ := strings.Cut(word, "=")
 		switch name {
@@ -136,7 +136,7 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 		case "nokeys":
 			console.Input = nil
 		case "resume":
-			task.Resume, task.Arguments, task.Folder = value, nil, ""
+			task.Resume, task.Folder = value, ""
 		default:
 			t.Fatalf("console: unknown word %q", word)
 		}

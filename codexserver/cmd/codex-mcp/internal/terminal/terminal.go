@@ -28,8 +28,6 @@ type Task struct {
 	// Resume continues the conversation with this id, or the newest one when it is
 	// "last". Empty begins a new one.
 	Resume string
-	// Arguments are further arguments of the tool codex, for a new conversation.
-	Arguments map[string]any
 	// Folder is the folder of a new conversation, as far as the client knows.
 	Folder string
 	// JSON writes every event and the result to standard output, each as one line of
@@ -38,23 +36,18 @@ type Task struct {
 	// Program is the command that continues the conversation, such as "codex-mcp ask". Empty
 	// means that none can.
 	Program string
-	// Told means that the answer itself says what was not run and why. Then no remark says it again.
-	Told bool
 	// Pause is how long no line may come before a question offers its answers. 0 means
 	// 300 ms.
 	Pause time.Duration
 }
-
-// ErrTaskTooLong means that a task does not fit into a message.
-var ErrTaskTooLong = errors.New("the task is too long: with its quoting it may have 64 MiB; put it into a file, and name that in the task")
 
 const (
 	// ClientName is the name that a terminal has for servers.
 	ClientName = "codex-mcp-ask"
 	// Last means the newest conversation in [Task].Resume.
 	Last = "last"
-	// MaxTask is the longest message with a task that the server accepts, in bytes.
-	MaxTask = 64 << 20
+	// MaxTask is the longest task, in bytes. The server accepts messages of 64 MiB, in which one byte takes up to six.
+	MaxTask = 8 << 20
 )
 
 // The exit statuses of Run.
@@ -65,7 +58,6 @@ const (
 )
 
 const (
-	envelope   = 4 << 10 // of a message with a task, without its arguments
 	maxMessage = 1 << 30 // the server is a part of this program, and repeats the answer in its result
 	abortTime  = 5 * time.Second
 )
@@ -78,15 +70,12 @@ type session struct {
 	task  *Task
 	out   *output
 	typed *typed          // nil if nobody can be asked
-	tells bool            // somebody sees what a signal does
 	turn  context.Context // ends when the turn is interrupted
 	stop  func()          // interrupts the turn
 
 	thread string
-	// stopped says that an answer stopped the turn, and the screen shows it.
-	stopped bool
-	over    bool  // the end was printed
-	failed  error // of standard output
+	over   bool  // the end was printed
+	failed error // of standard output
 }
 
 func (s *session) hold() (release func()) {
@@ -107,8 +96,7 @@ type ended struct {
 func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signals <-chan os.Signal) int {
 	out := &output{w: c.Out, failed: make(chan error, 2)}
 	s := &session{busy: make(chan struct{}, 1), task: task, out: out}
-	s.p = &printer{w: c.Err, cwd: task.Folder, asks: c.Asks(task.JSON), holds: !c.OutTerminal, asked: map[string]bool{}}
-	s.tells = (c.OutTerminal || c.ErrTerminal) && !task.JSON
+	s.p = &printer{w: c.Err, cwd: task.Folder, asks: c.Asks(task.JSON), holds: !c.OutTerminal, asked: map[string]bool{}, titles: map[string]string{}}
 	if c.OutTerminal && !task.JSON {
 		s.p.w = out
 	}
@@ -184,7 +172,7 @@ func (s *session) stopping() {
 	default:
 		return
 	}
-	if s.tells && !s.over {
+	if !s.task.JSON && !s.over {
 		s.p.mid = true // the terminal has shown ^C
 		s.p.line("", "stopping · ctrl-C leaves at once")
 	}
@@ -215,7 +203,7 @@ func (s *session) call(running, call context.Context, t jsonrpc.Transport) (resu
 	defer context.AfterFunc(running, func() { c.Close() })()
 	engine := cmp.Or(c.Info().Engine, c.Info().Name)
 	task := client.Task{
-		Prompt: s.task.Prompt, Thread: s.task.Resume, Arguments: s.task.Arguments,
+		Prompt: s.task.Prompt, Thread: s.task.Resume,
 		Watch: client.Watch{Event: func(e client.Event) { s.follow(engine, e) }},
 	}
 	if s.task.Resume == Last {
@@ -225,13 +213,6 @@ func (s *session) call(running, call context.Context, t jsonrpc.Transport) (resu
 		}
 		task.Thread = id
 		s.head("continuing: " + cut(Row(title), 100))
-	}
-	raw, err := json.Marshal([]any{task.Prompt, task.Arguments})
-	if err != nil {
-		return result, err
-	}
-	if len(raw) > MaxTask-envelope {
-		return result, ErrTaskTooLong
 	}
 	return c.Run(call, task)
 }
@@ -333,10 +314,8 @@ func (s *session) finish(e ended, interrupted bool) int {
 	switch {
 	case e.err == nil:
 		texts = append(texts, e.result.Notes...)
-		if !s.task.Told {
-			for _, refusal := range e.result.Refused {
-				texts = append(texts, refusal.String())
-			}
+		for _, refusal := range e.result.Refused {
+			texts = append(texts, refusal.String())
 		}
 		if e.result.Status == protocol.StatusFailed || e.result.Status == protocol.StatusAborted {
 			code = StatusFailed
@@ -362,9 +341,6 @@ func (s *session) finish(e ended, interrupted bool) int {
 			if reason, ok := strings.CutPrefix(texts[0], tool); ok && code == StatusFailed {
 				texts[0] = "error: " + reason
 			}
-		}
-		if s.stopped {
-			texts = texts[:0] // the screen shows it
 		}
 		s.p.end(code != StatusAnswered, texts)
 		if s.p.holds && code == StatusAnswered { // then there is a text
