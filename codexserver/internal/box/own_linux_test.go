@@ -74,8 +74,7 @@ func TestPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache, built := tree(t), builtRuntime(t)
-	dir := tree(t, "tmp/")
+	cache, dir := tree(t), tree(t, "tmp/")
 	c := confine(t, write(cache), dir)
 	env := []string{
 		"PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir + "/tmp",
@@ -87,8 +86,6 @@ func TestPrograms(t *testing.T) {
 		`set -e; echo x | tee /dev/stderr > /dev/stdout; test -r /dev/fd/0; head -c 3 /dev/zero > /dev/null; mkdir -p d; install -m 755 out d/; cp -p d/out d/two; mv d/two three`,
 		`set -e; ulimit -c 0; nice -n 1 true; taskset -p $$ > /dev/null`,
 		`set -e; mkdir repo; cd repo; git init -q; seq 5000 > a; git add a; git commit -qm a; git grep -q --threads=4 4999; git gc -q; git status --short`,
-		`set -e; mkdir prog; cd prog; printf 'package main\nfunc main() { c := make(chan int); go func() { c <- 7 }(); println(<-c) }\n' > main.go
-		go tool compile -p main -importcfg ` + built + ` -o main.a main.go && go tool link -importcfg ` + built + ` -o prog main.a && ./prog 2>&1 | grep -q 7`,
 		`set -e; mkdir lib; cd lib; printf 'module m\ngo 1.26\n' > go.mod; printf 'package m\nfunc F() int { return 7 }\n' > m.go
 		go build . && test -n "$(ls $GOCACHE)"`,
 	} {
@@ -97,19 +94,4 @@ func TestPrograms(t *testing.T) {
 			t.Errorf("%s\n%d %s", script, res.ExitCode, res.Aggregated)
 		}
 	}
-}
-
-// builtRuntime returns a file that lists the packages of the runtime in the user's cache, so
-// that a program can be linked without compiling them.
-func builtRuntime(t *testing.T) string {
-	t.Helper()
-	list, err := exec.Command("go", "list", "-deps", "-export", "-f", "{{if .Export}}packagefile {{.ImportPath}}={{.Export}}{{end}}", "runtime").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "importcfg")
-	if err := os.WriteFile(file, list, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
 }

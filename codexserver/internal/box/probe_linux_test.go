@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,36 +19,64 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/internal/memdir"
+	"github.com/go-json-experiment/json"
 	"golang.org/x/sys/unix"
 )
 
 // probeWord makes the test program try one thing and print the result.
 const probeWord = "sandbox-probe"
 
+// eachProbe makes it make the attempts of a file, each on a thread of its own, and print a line for each.
+const eachProbe = "each"
+
 // parent as an argument of a probe stands for the process id of its parent.
 const parent = "the-parent"
 
-// probe prints "ok", or the name of the error number.
-func probe(name string, args []string) {
-	f, ok := probes[name]
-	if !ok {
-		f, ok = callProbes[name]
-	}
-	if !ok {
-		f, ok = attackProbes[name]
+// probe returns "ok", or the name of the error number.
+func probe(name string, args ...string) string {
+	for i, arg := range args {
+		if arg == parent {
+			args[i] = strconv.Itoa(os.Getppid())
+		}
 	}
 	err := fmt.Errorf("no probe is called %s", name)
-	if ok {
-		err = f(args)
+	for _, some := range []map[string]func([]string) error{probes, callProbes, attackProbes} {
+		if f, ok := some[name]; ok {
+			err = f(args)
+		}
 	}
 	var errno syscall.Errno
 	switch {
 	case err == nil:
-		fmt.Print("ok")
+		return "ok"
 	case errors.As(err, &errno):
-		fmt.Print(unix.ErrnoName(errno))
-	default:
-		fmt.Print(err)
+		return unix.ErrnoName(errno)
+	}
+	return err.Error()
+}
+
+// probeEach makes the attempts of a file. What an attempt changes of its thread ends with the thread, and so
+// does what the thread traces.
+func probeEach(file string) {
+	runtime.LockOSThread() // so that no attempt gets the main thread, which does not end
+	var all []attempt
+	list, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(list, &all)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, one := range all {
+		if err := os.Chdir(filepath.Join(one.Base, "work")); err != nil {
+			log.Fatal(err)
+		}
+		said := make(chan string)
+		go func() {
+			runtime.LockOSThread()
+			said <- probe(one.Probe[0], one.Probe[1:]...)
+		}()
+		fmt.Println(<-said)
 	}
 }
 
@@ -322,13 +353,11 @@ func raw(nr, a, b, c uintptr) error {
 func TestMain(m *testing.M) {
 	box.Main()
 	if len(os.Args) > 1 && os.Args[1] == probeWord {
-		args := os.Args[3:]
-		for i, arg := range args {
-			if arg == parent {
-				args[i] = strconv.Itoa(os.Getppid())
-			}
+		if os.Args[2] == eachProbe {
+			probeEach(os.Args[3])
+		} else {
+			fmt.Print(probe(os.Args[2], os.Args[3:]...))
 		}
-		probe(os.Args[2], args)
 		syscall.Exit(0) // os.Exit takes a second under the race detector
 	}
 	os.Exit(memdir.Run(m))

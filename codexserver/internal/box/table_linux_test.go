@@ -17,11 +17,11 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/nightly"
+	"github.com/go-json-experiment/json"
 	"golang.org/x/sys/unix"
 )
 
@@ -29,8 +29,9 @@ import (
 const suidVar = "SANDBOX_TEST_SUID"
 
 // whole is for .ci/run soak.
-var whole = flag.Bool("whole", nightly.Tests(), "run each row in every mode, and run every command")
+var whole = flag.Bool("whole", nightly.Tests(), "run more commands at the same time")
 
+// TestTable tries every row in every mode, all rows of a mode in one process.
 func TestTable(t *testing.T) {
 	processes, others := boxtest.Starter(t), others(t)
 	others["@suid"] = os.Getenv(suidVar)
@@ -43,53 +44,34 @@ func TestTable(t *testing.T) {
 	if !isRoot {
 		t.Run("root", func(t *testing.T) { t.Skip("only root can run these rows, and make a program of root") })
 	}
-	// One column is enough for the race detector, and for another user if root tries all.
-	sample := testing.Short() || others["@suid"] != "" && !*whole
-	top, n := t.TempDir(), 0
-	for _, kind := range kinds {
-		for _, row := range slices.Concat(kind.rows, attacks[kind.name]) {
-			n++
-			if row.user && (isRoot || others["@suid"] == "") || row.root && !isRoot || row.initial && !initial {
-				continue
-			}
-			for i, column := range row.columns() {
-				if !*whole && (sample && !row.user && i != n%3 || !sample && column.mode != protocol.SandboxWorkspaceWrite && i != n%2) {
-					continue
-				}
-				base := fmt.Sprintf("%s/%d.%d", top, n, i)
-				t.Run(row.name+"/"+column.name, func(t *testing.T) {
-					t.Parallel()
-					fixtureIn(t, base)
-					policy := write()
-					policy.Mode = column.mode
-					got := try(t, processes, base, policy, others, row.probe)
-					if got == "ok" && column.want == denied || column.want != denied && !slices.Contains(strings.Split(column.want, "|"), got) {
-						t.Errorf("%s, want %s", got, column.want)
+	for _, mode := range protocol.SandboxModes() {
+		t.Run(string(mode), func(t *testing.T) {
+			var rows []row
+			var all []attempt
+			for _, kind := range kinds {
+				for _, row := range slices.Concat(kind.rows, attacks[kind.name]) {
+					if row.user && (isRoot || others["@suid"] == "") || row.root && !isRoot || row.initial && !initial {
+						continue
 					}
-				})
+					rows, all = append(rows, row), append(all, attempt{fixture(t), row.probe})
+				}
 			}
-		}
+			policy := write()
+			policy.Mode = mode
+			for i, got := range try(t, processes, policy, others, all) {
+				want := map[protocol.SandboxMode]string{
+					protocol.SandboxReadOnly: rows[i].readOnly, protocol.SandboxWorkspaceWrite: rows[i].write, protocol.SandboxDangerFullAccess: cmp.Or(rows[i].free, "ok"),
+				}[mode]
+				if !slices.Contains(strings.Split(want, "|"), got) {
+					t.Errorf("%s: %s, want %s", rows[i].name, got, want)
+				}
+			}
+		})
 	}
 }
 
-// denied stands for the name of any error number.
+// denied is the word of SECURITY.md for what no command may do.
 const denied = "denied"
-
-// column is the wanted result of a row in one mode.
-type column struct {
-	name string
-	mode protocol.SandboxMode
-	want string
-}
-
-// columns returns the columns. The step test tries the last, and one of the others.
-func (r row) columns() []column {
-	return []column{
-		{"free", protocol.SandboxDangerFullAccess, cmp.Or(r.free, "ok")},
-		{"read-only", protocol.SandboxReadOnly, r.readOnly},
-		{"workspace-write", protocol.SandboxWorkspaceWrite, r.write},
-	}
-}
 
 // allows reports whether an outcome means that the attempt is allowed.
 func (r row) allows(want string) bool {
@@ -100,18 +82,17 @@ func (r row) allows(want string) bool {
 // TestTableAsUser runs the table as a user without rights.
 func TestTableAsUser(t *testing.T) {
 	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) {
-		dir := boxtest.AsUser(t, cmd, "/var/tmp")
-		program, err := os.ReadFile("/proc/self/exe")
+		boxtest.AsUser(t, cmd, os.TempDir())
+		dir, err := os.MkdirTemp("/var/tmp", "sandbox-test-") // where setuid counts
 		if err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		program, err := os.ReadFile("/proc/self/exe")
 		suid := filepath.Join(dir, "suid")
-		for _, err := range []error{os.WriteFile(suid, program, 0o755), os.Chmod(suid, 0o755|os.ModeSetuid)} {
-			if err != nil {
-				t.Fatal(err)
-			}
+		if err := errors.Join(err, os.Chmod(dir, 0o755), os.WriteFile(suid, program, 0o755), os.Chmod(suid, 0o755|os.ModeSetuid)); err != nil {
+			t.Fatal(err)
 		}
-		cmd.Args = append(cmd.Args, fmt.Sprint("-whole=", *whole))
 		cmd.Env = append(cmd.Env, suidVar+"="+suid)
 	}, tableAsUser)
 }
@@ -131,12 +112,7 @@ func tableAsUser(t *testing.T) {
 // fixture makes a workspace and a folder outside.
 func fixture(t *testing.T) string {
 	t.Helper()
-	return fixtureIn(t, t.TempDir())
-}
-
-func fixtureIn(t *testing.T, base string) string {
-	t.Helper()
-	boxtest.Lay(t, base,
+	base := tree(t,
 		"work/.git/hooks/", "work/sub/", "work/home/", "work/file=x", "work/symlink -> ../outside/file", "work/dirlink -> ../outside", "outside/dir/", "outside/file=x", "outside/hard=x")
 	if err := errors.Join(os.Link(filepath.Join(base, "outside/hard"), filepath.Join(base, "work/hardlink")), os.Chmod(filepath.Join(base, "work/file"), 0o666)); err != nil { // no program
 		t.Fatal(err)
@@ -255,33 +231,48 @@ func TestNetworkAccess(t *testing.T) {
 	processes, others := boxtest.Starter(t), others(t)
 	policy := write()
 	policy.NetworkAccess = true
+	var all []attempt
 	for _, probe := range [][]string{{"family", "2", "1", "0"}, {"family", "2", "2", "0"}, {"family", "16", "3", "0"}, {"dial", "tcp", "@tcp"}} {
-		if got := try(t, processes, fixture(t), policy, others, probe); got != "ok" {
-			t.Errorf("%q: %s", probe, got)
+		all = append(all, attempt{fixture(t), probe})
+	}
+	for i, got := range try(t, processes, policy, others, all) {
+		if got != "ok" {
+			t.Errorf("%q: %s", all[i].Probe, got)
 		}
 	}
 }
 
-// try runs a probe in base/work.
-func try(t *testing.T, processes *run.Starter, base string, policy protocol.SandboxPolicy, others map[string]string, words []string) string {
+// attempt is a probe in the working folder of a fixture.
+type attempt struct {
+	Base  string
+	Probe []string
+}
+
+// try makes the attempts, one after the other in one process, and returns what they print. The working
+// folders are the process' roots.
+func try(t *testing.T, processes *run.Starter, policy protocol.SandboxPolicy, others map[string]string, all []attempt) []string {
 	t.Helper()
-	dir := filepath.Join(base, "work")
-	names := []string{"@outside", filepath.Join(base, "outside"), "@unique", strconv.FormatInt(time.Now().UnixNano(), 36)}
-	for name, stands := range others {
-		names = append(names, name, stands)
+	for i, one := range all {
+		names := []string{"@outside", filepath.Join(one.Base, "outside"), "@unique", strconv.FormatInt(time.Now().UnixNano(), 36)}
+		for name, stands := range others {
+			names = append(names, name, stands)
+		}
+		words := slices.Clone(one.Probe)
+		for k, word := range words {
+			words[k] = strings.NewReplacer(names...).Replace(word)
+		}
+		all[i].Probe = words
+		policy.WritableRoots = append(policy.WritableRoots, filepath.Join(one.Base, "work"))
 	}
-	argv := []string{"/proc/self/exe", probeWord}
-	for _, word := range words {
-		argv = append(argv, strings.NewReplacer(names...).Replace(word))
+	list, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
 	}
-	spec := run.Spec{Argv: argv, Dir: dir, Timeout: 30 * time.Second}
+	dir := tree(t, "attempts="+string(list))
+	spec := run.Spec{Argv: []string{"/proc/self/exe", probeWord, eachProbe, filepath.Join(dir, "attempts")}, Dir: "/", Timeout: time.Minute}
 	spec.Env = run.EnvPolicy{}.Environ(append(os.Environ(), "SOME_TOKEN=secret", "some_api_key_file=secret", "MYSECRETS=secret"))
 	if policy.Mode != protocol.SandboxDangerFullAccess {
-		s := box.New(box.Options{Protected: []string{filepath.Join(dir, "home")}})
-		c, err := s.Confine(policy, dir, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := confine(t, policy, policy.WritableRoots[0])
 		spec.Confinement = c
 		spec.Env = append(spec.Env, c.Environ()...)
 	}
@@ -289,5 +280,9 @@ func try(t *testing.T, processes *run.Starter, base string, policy protocol.Sand
 	if err != nil {
 		t.Fatal(err)
 	}
-	return res.Aggregated
+	got := strings.Split(strings.TrimSuffix(res.Stdout, "\n"), "\n")
+	if len(got) != len(all) || res.ExitCode != 0 {
+		t.Fatalf("%d of %d attempts, exit code %d: %s", len(got), len(all), res.ExitCode, res.Stderr)
+	}
+	return got
 }
