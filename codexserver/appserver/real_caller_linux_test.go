@@ -3,7 +3,6 @@
 package appserver_test
 
 import (
-	"flag"
 	"testing"
 	"time"
 
@@ -17,13 +16,15 @@ import (
 	"github.com/codexmcp/codexmcp/internal/nightly"
 )
 
-var whole = flag.Bool("whole", nightly.Tests(), "play every hostile call with every client")
-
 // TestRealHostileCaller plays the table of hostile calls with the real Codex, which takes long for each of their commands.
-// The native engine's test plays it whole in any case: what a client can do is the same for both.
+// The native engine's test plays more of it: what a client can do is the same for both.
 func TestRealHostileCaller(t *testing.T) {
 	boxtest.Need(t)
-	hostileEngine.TestHostileCalls(t, *whole)
+	share := 12
+	if nightly.Tests() {
+		share = 1
+	}
+	hostileEngine.TestHostileCalls(t, share)
 }
 
 // TestRealAskedCaller approves what calls ask for.

@@ -76,10 +76,14 @@ func TestHostileArguments(t *testing.T) {
 	}
 }
 
-// TestHostileCaller plays the table of hostile calls.
+// TestHostileCaller plays the table of hostile calls, whole at night.
 func TestHostileCaller(t *testing.T) {
 	boxtest.Need(t)
-	hostileEngine.TestHostileCalls(t, true)
+	share := 4
+	if *whole {
+		share = 1
+	}
+	hostileEngine.TestHostileCalls(t, share)
 }
 
 // TestAskedCaller approves what calls ask for.

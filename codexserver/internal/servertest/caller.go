@@ -215,9 +215,9 @@ type HostileEngine struct {
 
 // TestHostileCalls plays the table of hostile calls against an engine, with clients in each way of
 // calling. Nothing is written or started outside, nothing hangs, and the result of a call that needed a
-// question says why nothing was started. Unless whole, each call is made by some clients, in some ways, and each
-// client makes some calls in each way.
-func (e *HostileEngine) TestHostileCalls(t *testing.T, whole bool) {
+// question says why nothing was started. A call is made by one in share of the clients and ways, all for 1, and each
+// client makes some calls in each way. One that needs no question is made by half as many, since its commands take long.
+func (e *HostileEngine) TestHostileCalls(t *testing.T, share int) {
 	yards := NewYards(t)
 	calls := HostileCalls()
 	groups := map[string][]int{} // of calls
@@ -233,7 +233,7 @@ func (e *HostileEngine) TestHostileCalls(t *testing.T, whole bool) {
 		t.Run(fmt.Sprint("configuration ", i), func(t *testing.T) {
 			t.Parallel()
 			y := yards.New(t, configuration, e.Model)
-			g := &hostileGroup{engine: e, whole: whole, t: t, yard: y, serve: e.Open(t, y), turn: make(chan struct{}, maxWaiting)}
+			g := &hostileGroup{engine: e, share: share, t: t, yard: y, serve: e.Open(t, y), turn: make(chan struct{}, maxWaiting)}
 			t.Run("calls", func(t *testing.T) {
 				for _, at := range groups[configuration] {
 					t.Run(calls[at].Name, func(t *testing.T) {
@@ -252,7 +252,7 @@ func (e *HostileEngine) TestHostileCalls(t *testing.T, whole bool) {
 // hostileGroup plays calls under the same configuration.
 type hostileGroup struct {
 	engine  *HostileEngine
-	whole   bool
+	share   int
 	t       *testing.T
 	yard    *Yard
 	serve   func(time.Duration, setting.FullAccess) Server
@@ -270,18 +270,11 @@ const (
 	methods = "the methods of 2025"
 )
 
-// One in so many of the clients and ways is played with a call, unless all are: fewer with one that needs no question,
-// since its commands take long.
-const (
-	shareAsking = 6
-	shareFree   = 12
-)
-
 // play has a client make a call in each way. A client that waits does so in the background.
 func (g *hostileGroup) play(t *testing.T, call *HostileCall, client *HostileClient, turn int) {
-	asks, share := call.Asks&g.engine.Kind != 0, shareFree
-	if asks {
-		share = shareAsking
+	asks, share := call.Asks&g.engine.Kind != 0, g.share
+	if !asks && share > 1 {
+		share *= 2
 	}
 	switch {
 	case client.approves && !asks: // its commands may run
@@ -291,7 +284,7 @@ func (g *hostileGroup) play(t *testing.T, call *HostileCall, client *HostileClie
 	}
 	for way, era := range []string{legacy, modern, methods} {
 		switch {
-		case !g.whole && (turn+way)%share != 0:
+		case (turn+way)%share != 0:
 		case client.forges && era != modern:
 		case era == methods && (client.slow || client.late || !call.isConversation()):
 		case client.slow || client.late:
