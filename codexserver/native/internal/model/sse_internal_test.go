@@ -8,7 +8,6 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -94,62 +93,6 @@ func (zeros) Read(p []byte) (int, error) {
 		p[i] = '0'
 	}
 	return len(p), nil
-}
-
-func FuzzSSE(f *testing.F) {
-	for _, s := range []string{"data: a\n\n", "data: a\r\n\r\n", "data\rdata:b\n\r", ": c\n\ndata: x\ndata: y\n\n", "\ufeffdata: a\n\n"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, in string) {
-		whole, err := readAll(strings.NewReader(in), 1<<20)
-		bytewise, err2 := readAll(iotest.OneByteReader(strings.NewReader(in)), 1<<20)
-		if d := cmp.Diff(whole, bytewise); d != "" {
-			t.Errorf("the result depends on how the bytes arrive (-whole +bytewise):\n%s", d)
-		}
-		if !errors.Is(err, io.EOF) || !errors.Is(err2, io.EOF) {
-			t.Errorf("ended with %v and %v", err, err2)
-		}
-		for _, e := range whole {
-			if strings.Contains(e, "\r") {
-				t.Errorf("event %q contains a line break", e)
-			}
-		}
-		short, _ := readAll(strings.NewReader(in), int64(len(in)/2))
-		if len(short) > len(whole) {
-			t.Errorf("half of the stream has more events")
-		}
-	})
-}
-
-// FuzzStreams checks that reading any response ends, and that its result can be sent
-// back.
-func FuzzStreams(f *testing.F) {
-	f.Add(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"n","arguments":"{}"}}]},"finish_reason":"stop"}]}`)
-	f.Add(`{"type":"response.output_item.done","item":{"type":"function_call","name":"n","arguments":"{}","call_id":"c"}}`)
-	f.Add(`{"type":"response.failed","response":{"error":{"code":"x","message":"try again in 1.5s"}}}`)
-	f.Add(`{"error":{"message":5}}`)
-	f.Add("[DONE]")
-	f.Fuzz(func(t *testing.T, said string) {
-		for _, w := range []wire{chatWire{}, responsesWire{}} {
-			c := &Client{Getenv: func(string) string { return "" }}
-			events := []string{said, said, `{"type":"response.completed"}`, "[DONE]"}
-			s := &attempt{client: c, begun: true, report: func(protocol.EventMsg) {}, next: func() (event, error) {
-				if len(events) == 0 {
-					return event{}, io.EOF
-				}
-				e := event{data: []byte(events[0])}
-				events = events[1:]
-				return e, nil
-			}}
-			resp, err := w.read(s)
-			if err != nil {
-				continue
-			}
-			if _, err := w.body(&Request{Items: resp.Items}); err != nil {
-				t.Errorf("the result cannot be sent: %v", err)
-			}
-		}
-	})
 }
 
 // TestManyParts checks that a content of many parts takes memory in proportion to them: a provider may send any number.

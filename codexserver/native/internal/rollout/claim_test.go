@@ -1,14 +1,9 @@
 package rollout_test
 
 import (
-	"bufio"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
@@ -83,85 +78,5 @@ func TestClaimFollowsThePath(t *testing.T) {
 	}
 	if err := w.Item(userMessage("three")); !errors.Is(err, rollout.ErrGone) {
 		t.Errorf("Item: %v", err)
-	}
-}
-
-// TestClaimsExclude claims one rollout many times at once, while others look: one claim at a time works.
-func TestClaimsExclude(t *testing.T) {
-	w := create(t)
-	path := w.Path()
-	if err := w.Release(); err != nil {
-		t.Fatal(err)
-	}
-	var holders, claims atomic.Int64
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			w := rollout.At(path, nil)
-			for range 50 {
-				err := w.Claim()
-				if errors.Is(err, rollout.ErrClaimed) {
-					continue
-				}
-				if n := holders.Add(1); err != nil || n > 1 {
-					t.Errorf("%d have the claim, %v", n, err)
-				}
-				claims.Add(1)
-				holders.Add(-1)
-				if err := w.Release(); err != nil {
-					t.Error(err)
-				}
-				rollout.IsClaimed(path)
-			}
-		})
-	}
-	all.Wait()
-	if claims.Load() == 0 {
-		t.Error("no claim worked")
-	}
-}
-
-// TestClaimOfADeadProcess kills a process with a claim: the rollout is free.
-func TestClaimOfADeadProcess(t *testing.T) {
-	const child = "ROLLOUT_TEST_CLAIM"
-	if path := os.Getenv(child); path != "" {
-		w := rollout.At(path, nil)
-		if err := w.Claim(); err != nil {
-			t.Fatal(err)
-		}
-		fmt.Println("claimed")
-		_, _ = os.Stdin.Read(make([]byte, 1)) // until it is killed; a process that only selects ends as a deadlock
-		_ = w.Release()
-		return
-	}
-	w := create(t)
-	if err := w.Release(); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestClaimOfADeadProcess$")
-	cmd.Env = append(os.Environ(), child+"="+w.Path())
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for lines := bufio.NewScanner(out); lines.Scan() && lines.Text() != "claimed"; {
-	}
-	if err := w.Claim(); !errors.Is(err, rollout.ErrClaimed) {
-		t.Errorf("Claim: %v", err)
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // it was killed
-	if err := w.Claim(); err != nil {
-		t.Error(err)
 	}
 }

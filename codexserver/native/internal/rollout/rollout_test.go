@@ -234,30 +234,3 @@ func TestFindAndArchive(t *testing.T) {
 		}
 	}
 }
-
-func FuzzRead(f *testing.F) {
-	head := `{"timestamp":"t","type":"session_meta","payload":{"id":"` + id + `"}}` + "\n"
-	f.Add(head + `{"timestamp":"t","type":"response_item","payload":{"type":"message","role":"user","content":[]}}` + "\n")
-	f.Add(head + `{"timestamp":"t","type":"compacted","payload":{"message":"x","replacement_history":[{}]}}` + "\n")
-	f.Add(head + `{"timestamp":"t","type":"event_msg","payload":{"type":"token_count","info":null}}`)
-	f.Add("{}\n" + head)
-	f.Fuzz(func(t *testing.T, in string) {
-		r, err := rollout.Read(strings.NewReader(in))
-		if err != nil {
-			return
-		}
-		for _, item := range append(r.Items, r.Before...) {
-			if _, err := protocol.AppendItem(nil, item); err != nil {
-				t.Errorf("an item that was read cannot be written: %v", err)
-			}
-		}
-		// Text after the last line break changes only the count.
-		torn, err := rollout.Read(strings.NewReader(in[:strings.LastIndexByte(in, '\n')+1] + `{"torn":`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(r.Items, torn.Items); d != "" {
-			t.Errorf("a torn line makes a difference:\n%s", d)
-		}
-	})
-}

@@ -20,16 +20,3 @@ func TestManyStarsEnd(t *testing.T) {
 		t.Error("did not match")
 	}
 }
-
-func FuzzRule(f *testing.F) {
-	for _, s := range []string{"*.txt", "!/a/**/b/", `\#a\ `, "[!a", "**", "/", "a//b"} {
-		f.Add(s, "d/e/f")
-	}
-	f.Fuzz(func(t *testing.T, line, path string) {
-		one, ok := parseRule(line)
-		if !ok || path == "" {
-			return
-		}
-		one.match(strings.Split(path, "/"), true)
-	})
-}

@@ -95,28 +95,6 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// FuzzMatch checks the bounds of what a match has.
-func FuzzMatch(f *testing.F) {
-	for _, s := range [][2]string{{"abe", "abe.go"}, {"foo bar", "FooBar.go"}, {"é", "Über é"}, {"K", "\u212a"}, {"\xff", "a\xff"}, {"\uFFFD", "a\xff"}} {
-		f.Add(s[0], s[1])
-	}
-	f.Fuzz(func(t *testing.T, query, name string) {
-		if len(name) > 200 || !filepath.IsLocal(name) || strings.ContainsAny(name, "/\\\x00") {
-			return
-		}
-		root := t.TempDir()
-		if err := os.WriteFile(filepath.Join(root, name), nil, 0o600); err != nil {
-			return
-		}
-		for _, file := range search.Files(t.Context(), query, []string{root}) {
-			runes := []rune(file.Path)
-			if !slices.IsSorted(file.Indices) || len(file.Indices) > 0 && int(file.Indices[len(file.Indices)-1]) >= len(runes) {
-				t.Errorf("%q in %q: %v", query, file.Path, file.Indices)
-			}
-		}
-	})
-}
-
 func TestRoots(t *testing.T) {
 	root := tree(t, "a.txt", "sub/b.txt")
 	sub := filepath.Join(root, "sub")
