@@ -63,21 +63,6 @@ func TestTwoServers(t *testing.T) {
 	inOrder(t, b.resumed(t, path), "one", "two", "three", "four")
 }
 
-// TestOtherProgramWrites lets another program write to the rollout between turns, such as Codex,
-// which ignores our locks.
-func TestOtherProgramWrites(t *testing.T) {
-	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("two"))
-	h := &host{}
-	c := b.start(t, h, protocol.Config{})
-	path := configured(t, h).RolloutPath
-	turn(t, c, say("first"))
-	appendTo(t, path, `{"timestamp":"2026-01-01T00:00:00.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"from elsewhere"}]}}`+"\n")
-	h.take()
-	turn(t, c, say("second"))
-	inOrder(t, lastRequest(b), "first", "one", "from elsewhere", "second")
-	h.told(t, "another program has written")
-}
-
 // TestRolloutDoesNotLoosen writes a looser policy into the rollout: the conversation keeps its own.
 func TestRolloutDoesNotLoosen(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Call(providertest.Shell("c1", "touch", "made")), providertest.Say("two"))

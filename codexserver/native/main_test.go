@@ -9,9 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/memdir"
 	"github.com/codexmcp/codexmcp/internal/nightly"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -31,8 +29,6 @@ func TestMain(m *testing.M) {
 		os.Exit(memdir.Run(m))
 	case "mcp server":
 		playServer()
-	case "engine":
-		playEngine()
 	}
 }
 
@@ -79,26 +75,4 @@ func playServer() {
 		return map[string]any{"content": []block{{"text", text}}}, nil
 	})
 	_ = peer.Run(context.Background())
-}
-
-// playEngine runs one turn, in the folders that the environment names, and writes the
-// conversation's file and what the command prints. The test kills it then.
-func playEngine() {
-	e, err := native.New(&native.Options{CodexHome: os.Getenv("PLAY_HOME")})
-	if err != nil {
-		panic(err)
-	}
-	h := &host{exec: allow, on: func(m protocol.EventMsg) {
-		switch m := m.(type) {
-		case protocol.SessionConfigured:
-			fmt.Println(m.RolloutPath)
-		case protocol.ExecCommandOutputDelta: // its process id
-			fmt.Print(string(m.Chunk))
-		}
-	}}
-	var c engine.Conversation
-	if c, err = e.Start(context.Background(), protocol.Config{Cwd: os.Getenv("PLAY_CWD")}, h); err != nil {
-		panic(err)
-	}
-	_ = c.Turn(context.Background(), say("the task"))
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -270,28 +269,6 @@ func change(t testing.TB, path, old, replacement string) {
 		t.Fatalf("%s lacks %q", path, old)
 	}
 	write(t, path, strings.Replace(text, old, replacement, 1))
-}
-
-func TestParallelCallsAndTheirText(t *testing.T) {
-	b := setup(t, "", native.Limits{}, providertest.Turn{
-		Text: []string{"Looking ", "around."},
-		ToolCalls: []providertest.ToolCall{
-			providertest.Shell("c1", "echo", "one"), providertest.Shell("c2", "echo", "two"),
-		},
-	}, providertest.Say("ok"))
-	h := &host{}
-	turn(t, b.start(t, h, protocol.Config{}), say("go"))
-	last := b.provider.Requests()[1]
-	duration := regexp.MustCompile(`"duration_seconds":[0-9.]+`)
-	outputs := last.ToolOutputs()
-	for i := range outputs {
-		outputs[i].Output = duration.ReplaceAllString(outputs[i].Output, `"duration_seconds":0`)
-	}
-	diff(t, "outputs", []providertest.ToolOutput{
-		{CallID: "c1", Output: `{"output":"one\n","metadata":{"exit_code":0,"duration_seconds":0}}`},
-		{CallID: "c2", Output: `{"output":"two\n","metadata":{"exit_code":0,"duration_seconds":0}}`},
-	}, outputs)
-	inOrder(t, string(last.Body), `"role":"assistant","content":"Looking around.","tool_calls":[{"id":"c1"`)
 }
 
 func TestInterrupt(t *testing.T) {

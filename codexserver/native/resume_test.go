@@ -1,15 +1,10 @@
 package native_test
 
 import (
-	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -51,63 +46,6 @@ func inOrder(t testing.TB, text string, parts ...string) {
 			t.Fatalf("want %q, after the parts before it, in %s", p, text)
 		}
 		rest = after
-	}
-}
-
-// TestResumeAfterKill kills the process while a command runs: the conversation can continue,
-// and the model learns that the command did not finish.
-func TestResumeAfterKill(t *testing.T) {
-	b := setup(t, "", native.Limits{},
-		providertest.Call(providertest.Shell("c1", "sh", "-c", "echo $$; exec sleep 600"), providertest.Shell("c2", "echo", "never")),
-		providertest.Say("recovered"))
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "PLAY=engine", "PLAY_HOME="+b.home, "PLAY_CWD="+b.cwd)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
-	var said []string // the file, and the command's process id
-	for len(said) < 2 && lines.Scan() {
-		said = append(said, lines.Text())
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // it was killed
-	if len(said) < 2 {
-		t.Fatalf("the engine wrote %q", said)
-	}
-	path := said[0]
-	endProcess(t, said[1])
-
-	// Its last line is torn.
-	appendTo(t, path, `{"timestamp":"2025-09-30T00:00:00.000Z","type":"response_item","payl`)
-
-	h := &host{}
-	says(t, b.resume(t, path, protocol.Config{}, h), "go on")
-	inOrder(t, lastRequest(b), "the task", "c1", "c2", "aborted", "aborted", "go on")
-	validRequests(t, b.provider)
-	diff(t, "last event", "task_complete recovered", h.last())
-	without(t, read(t, path), `"payl`+"\n") // the torn line
-}
-
-// endProcess ends the command that the killed engine left running.
-func endProcess(t *testing.T, id string) {
-	t.Helper()
-	pid, err := strconv.Atoi(id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := os.FindProcess(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) { // its launcher may have been faster
-		t.Error(err)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -166,66 +165,5 @@ func TestSteerRefused(t *testing.T) {
 	}
 	if err := <-refused; !errors.Is(err, engine.ErrNoTurn) {
 		t.Errorf("error %v", err)
-	}
-}
-
-// TestSteerAtAnyMoment checks that the model reads each accepted message once, and no refused
-// message.
-func TestSteerAtAnyMoment(t *testing.T) {
-	const rounds, perRound = 50, 6
-	b := setup(t, "", native.Limits{}, providertest.Turn{Repeat: true, Text: []string{"well"}})
-	var c engine.Conversation
-	var mu sync.Mutex
-	var senders sync.WaitGroup
-	taken := map[string]bool{}
-	left := 0
-	send := func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if left == 0 {
-			return
-		}
-		left--
-		words := fmt.Sprintf("message-%d.", len(taken))
-		taken[words] = false
-		senders.Go(func() {
-			err := steer(context.Background(), c, words)
-			if err != nil && !errors.Is(err, engine.ErrNoTurn) {
-				t.Error(err)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			taken[words] = err == nil
-		})
-	}
-	h := &host{on: func(m protocol.EventMsg) {
-		switch m.(type) {
-		case protocol.TaskStarted, protocol.AgentMessage, protocol.TokenCount, protocol.TaskComplete:
-			send()
-		}
-	}}
-	c = b.start(t, h, protocol.Config{})
-	for range rounds {
-		mu.Lock()
-		left = perRound
-		mu.Unlock()
-		turn(t, c, say("go"))
-		senders.Wait()
-	}
-	mu.Lock()
-	left = 0
-	mu.Unlock()
-	turn(t, c, say("go"))
-	last, yes := lastRequest(b), 0
-	for words, was := range taken {
-		want := 0
-		if was {
-			want, yes = 1, yes+1
-		}
-		diff(t, words+" in the history", want, strings.Count(last, words))
-	}
-	t.Logf("%d messages taken, %d refused", yes, len(taken)-yes)
-	if yes == 0 {
-		t.Error("no message was taken")
 	}
 }
