@@ -72,7 +72,7 @@ func (p *person) ApprovePatch(ctx context.Context, r protocol.PatchApprovalReque
 
 // TestTasks plays the recorded turns of coding tasks: with a person who approves each
 // question, and with one who accepts each rule. No question is asked that an accepted rule
-// covers. Unless whole, it plays half of the tasks.
+// covers. Unless whole, it plays a quarter of the tasks.
 func TestTasks(t *testing.T) {
 	boxtest.Need(t)
 	// A folder that holds the home of this process is not writable as a whole. If /tmp were one,
@@ -82,7 +82,7 @@ func TestTasks(t *testing.T) {
 	asked := make([]servertest.Asked, len(tasks))
 	t.Run("each", func(t *testing.T) {
 		for i := range tasks {
-			if !*update && !servertest.Plays(i, *whole) {
+			if !*update && !*whole && (i%4 < 2 || !servertest.Plays(i, false)) {
 				continue
 			}
 			t.Run(tasks[i].Name, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -173,7 +174,7 @@ func TestReadInARace(t *testing.T) {
 	})
 	defer swaps.Wait()
 	defer close(stop)
-	for range 200 {
+	for range nightly.Number(40, 200) {
 		for name, arguments := range map[string]string{
 			"read": `{"path":"sub/target"}`, "search": `{"path":"sub","pattern":"sk-|P[A]TH=|one"}`, "edit": `{"path":"sub/target","old":"sk-","new":"x"}`,
 		} {

@@ -154,7 +154,7 @@ func (s *server) step() {
 // a person approves once, for the session and always, or denies. No command runs outside the sandbox without a
 // question of its own.
 func TestNothingLeavesUnasked(t *testing.T) {
-	conversations := nightly.Number(250, 1000)
+	conversations := nightly.Number(100, 1000)
 	inside, outside := 0, 0
 	home, dir := "", ""
 	for seed := range conversations {
