@@ -473,32 +473,6 @@ func TestWithdrawnQuestion(t *testing.T) {
 	}
 }
 
-// TestQuestionOfInterruptedTurn interrupts a turn while its question is open. The answer
-// cancels the turn, because Codex would ask the model again after a refusal.
-func TestQuestionOfInterruptedTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, interrupt := context.WithCancel(t.Context())
-		f := newFake(t)
-		answer := make(chan string, 1)
-		f.turn = func(r *run) {
-			withItems(r)
-			answer <- r.ask(askCommand, "%s", execParams)
-		}
-		h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
-			interrupt()
-			return elicit.ReadError(context.DeadlineExceeded, nil)
-		}}
-		err := start(t, f.engine(appserver.Options{}), h).Turn(ctx, text("go"))
-		var abort *engine.AbortError
-		if !errors.As(err, &abort) {
-			t.Errorf("error %v", err)
-		}
-		if got := <-answer; got != `{"decision":"cancel"}` || slices.Contains(f.methods(), "turn/steer") {
-			t.Errorf("answer %s, methods %v", got, f.methods())
-		}
-	})
-}
-
 // TestAbortBySubAgent checks that an abort ends the whole turn, no matter which agent
 // asked.
 func TestAbortBySubAgent(t *testing.T) {

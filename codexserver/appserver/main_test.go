@@ -28,8 +28,7 @@ const (
 	asMCPServer = "CODEX_TEST_MCP_SERVER"
 	// asCodex makes it a codex, of the kind that the value says: fine, old,
 	// none (a version without app-server), broken, untrusted (does not start
-	// with that word in its configuration), deaf (does not end by itself), busy
-	// (runs servertest.Daemons in its turns).
+	// with that word in its configuration), deaf (does not end by itself).
 	asCodex = "CODEX_TEST_CODEX"
 	// ofTest identifies the processes of a test.
 	ofTest = "CODEX_TEST_RUN"
@@ -138,13 +137,6 @@ func codex(kind string, args []string) int {
 			return map[string]any{"config": map[string]any{"model": strings.Join(args, " ")}}, nil
 		},
 	}}
-	if kind == "busy" {
-		f.turn = func(*run) {
-			if err := exec.Command("bash", "-c", servertest.Daemons).Run(); err != nil {
-				fmt.Fprintln(os.Stderr, "Error:", err)
-			}
-		}
-	}
 	wire := jsonrpc.Stdio()
 	r := &run{fake: f, wire: wire, n: 1}
 	r.ctx, r.cancel = context.WithCancel(context.Background())

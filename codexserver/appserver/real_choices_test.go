@@ -96,21 +96,3 @@ func TestRealResumeWithinTheConfiguration(t *testing.T) {
 		})
 	}
 }
-
-// TestRealModels lists the models of the real Codex.
-func TestRealModels(t *testing.T) {
-	r := newReal(t, `model_reasoning_effort = "high"`)
-	list, err := r.engine.Models(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(list.Models) < 2 || list.Models[0].Name != "mock-model" || !list.Models[0].IsDefault || list.Models[0].DefaultEffort != "high" {
-		t.Errorf("%+v", list)
-	}
-	if m := list.Models[1]; len(m.Efforts) == 0 || m.DefaultEffort == "" || m.IsDefault {
-		t.Errorf("%+v", m)
-	}
-	for _, m := range list.Models {
-		t.Log(m.Name, m.Efforts, m.DefaultEffort)
-	}
-}

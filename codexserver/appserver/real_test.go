@@ -302,32 +302,6 @@ func TestRealApprovedForSession(t *testing.T) {
 	}
 }
 
-// TestRealLeavesTheSandbox checks what rules and questions must know: under untrusted Codex
-// runs an approved command that fails in the sandbox again outside. It asks once, and
-// nothing in the question says so. It does not do that each time, so the command is tried ten
-// times; it may still stay inside.
-func TestRealLeavesTheSandbox(t *testing.T) {
-	const tries = 10
-	var turns []providertest.Turn
-	for i := range tries {
-		turns = append(turns, providertest.Call(providertest.Tool(fmt.Sprint("c", i), "exec_command", map[string]any{"cmd": "touch made.txt"})), report)
-	}
-	r := newReal(t, "", turns...)
-	h := decide(elicit.Approved)
-	conv := r.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalUntrusted, Sandbox: protocol.SandboxReadOnly})
-	n := 0
-	for n < tries && !made(r) {
-		n++
-		if err := conv.Turn(t.Context(), text("go")); err != nil || h.count("exec_approval_request") != n {
-			t.Fatalf("%v, %d turns, events %v", err, n, h.types())
-		}
-	}
-	t.Logf("made %t, after %d turns", made(r), n)
-	if q, ok := h.wait(t, "exec_approval_request").(protocol.ExecApprovalRequest); !ok || !q.LeavesSandbox || q.Confinable || q.Reason != "" {
-		t.Errorf("asked %+v", q)
-	}
-}
-
 // fileOf returns the file of a conversation.
 func fileOf(t testing.TB, e engine.Resumer, id string) (string, error) {
 	t.Helper()

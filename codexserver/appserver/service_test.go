@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -172,31 +171,6 @@ func TestResumeUnknown(t *testing.T) {
 		var refused *engine.RefusedError
 		if _, err := e.Resume(t.Context(), savedAt("/etc/passwd"), protocol.Config{}, &recorder{}); !errors.As(err, &refused) {
 			t.Error(err)
-		}
-	})
-}
-
-// TestRateLimitsOfASilentCodex asks a Codex that does not answer.
-func TestRateLimitsOfASilentCodex(t *testing.T) {
-	bubble(t, func(t *testing.T, f *fake) {
-		over := make(chan struct{})
-		defer close(over)
-		f.on["account/rateLimits/read"] = func(*run, *jsonrpc.Request) (any, error) {
-			<-over
-			return nil, errors.New("too late")
-		}
-		e := f.engine(appserver.Options{})
-		begin := time.Now()
-		if _, err := e.RateLimits(t.Context()); err == nil || time.Since(begin) != 10*time.Second {
-			t.Errorf("%v after %v", err, time.Since(begin))
-		}
-		ctx, stop := context.WithTimeout(t.Context(), time.Second)
-		defer stop()
-		if _, err := e.RateLimits(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v, want the end of the context", err)
-		}
-		if _, err := e.Start(t.Context(), protocol.Config{}, &recorder{}); err != nil {
-			t.Errorf("it answers else: %v", err)
 		}
 	})
 }

@@ -402,33 +402,3 @@ func TestOnlyCommand(t *testing.T) {
 		}
 	}
 }
-
-// TestErrorKind reads the forms of an error's kind.
-func TestErrorKind(t *testing.T) {
-	for info, want := range map[string]string{
-		`"unauthorized"`: "unauthorized 0", `{"httpConnectionFailed":{"httpStatusCode":401}}`: "httpConnectionFailed 401",
-		`null`: " 0", ``: " 0", `7`: " 0", `{}`: " 0", `{"a":7}`: " 0",
-	} {
-		kind, status := appclient.ErrorKind(&apptypes.TurnError{CodexErrorInfo: json.RawMessage(info)})
-		if got := fmt.Sprint(kind, " ", status); got != want {
-			t.Errorf("%s: %q, want %q", info, got, want)
-		}
-	}
-}
-
-// TestParseVersion has versions, and what looks like one.
-func TestParseVersion(t *testing.T) {
-	for text, want := range map[string]appclient.Version{
-		"1.2.3": {1, 2, 3}, " 0.118.0-alpha.3\n": {0, 118, 0},
-		"1.2": {}, "1.2.3.4": {}, "": {}, "1..3": {}, "1.2.x": {}, "1.2.+-3": {}, "v1.2.3": {},
-	} {
-		if got, err := appclient.ParseVersion(text); got != want || (err == nil) != (want != appclient.Version{}) {
-			t.Errorf("%q: %v, %v", text, got, err)
-		}
-	}
-	for _, n := range []string{"-1.2.3", "1.-2.3"} { // - begins what is not of the version
-		if got, err := appclient.ParseVersion(n); err == nil {
-			t.Errorf("%q: %v", n, got)
-		}
-	}
-}

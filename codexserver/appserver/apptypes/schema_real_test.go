@@ -4,6 +4,7 @@ package apptypes_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -15,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
@@ -148,16 +150,25 @@ func TestRealSchemaFails(t *testing.T) {
 // schema are the definitions of Codex's schema by name.
 type schema map[string]any
 
-// schemaOf asks the Codex that CODEX_BIN names for its schema.
+// schemaText is the schema of the Codex that CODEX_BIN names.
+var schemaText = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	cmd := exec.Command(os.Getenv("CODEX_BIN"), "app-server", "generate-json-schema", "--experimental", "--out", dir)
+	cmd.Env = append(os.Environ(), "CODEX_HOME="+dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, out)
+	}
+	return os.ReadFile(filepath.Join(dir, "codex_app_server_protocol.schemas.json"))
+})
+
+// schemaOf returns a copy of the schema, which a test may change.
 func schemaOf(t *testing.T) schema {
 	t.Helper()
-	dir := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), os.Getenv("CODEX_BIN"), "app-server", "generate-json-schema", "--experimental", "--out", dir)
-	cmd.Env = append(os.Environ(), "CODEX_HOME="+t.TempDir())
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "codex_app_server_protocol.schemas.json"))
+	text, err := schemaText()
 	if err != nil {
 		t.Fatal(err)
 	}

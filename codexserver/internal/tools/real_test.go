@@ -22,19 +22,13 @@ func newCodex(t *testing.T, model *providertest.Server, configuration string) en
 	return e
 }
 
-func runByCodex(id, script string) providertest.ToolCall {
-	return providertest.Tool(id, "exec_command", map[string]any{"cmd": script})
-}
-
-func TestRealForwarding(t *testing.T) {
-	engineForwarding(t, func(t *testing.T, model *providertest.Server) engine.Engine {
-		return newCodex(t, model, asksAlways)
-	}, runByCodex)
-}
-
 func TestRealBudget(t *testing.T) {
 	model := providertest.New(budgetScript(runByCodex)...)
 	t.Cleanup(model.Close)
 	e := newCodex(t, model, "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"")
 	engineBudget(t, e, func() int { return len(model.Requests()) }, 3)
+}
+
+func runByCodex(id, script string) providertest.ToolCall {
+	return providertest.Tool(id, "exec_command", map[string]any{"cmd": script})
 }
