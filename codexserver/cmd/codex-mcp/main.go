@@ -55,6 +55,7 @@ import (
 
 func main() {
 	box.Main() // first: this process may be a launcher, or a command that it confines
+	growStack(len(os.Args))
 	// Commands must not get this process's inherited files, its environment or its memory.
 	if err := errors.Join(processes.SealDescriptors(), box.HideProcess()); err != nil {
 		fmt.Fprintln(os.Stderr, "codex-mcp:", err)
@@ -67,6 +68,16 @@ func main() {
 		os.Exit(exit(os.Stderr, runShared(context.Background(), os.Args[1], os.Args[2:], os.Stderr)))
 	}
 	os.Exit(run(context.Background(), programName(os.Args[0]), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// growStack grows the stack of the main goroutine at once to 16 KiB, which reading the configuration needs. If it grows
+// there, each of some twenty frames is moved by tables that are spread over the whole program, and half a MiB of them
+// stays in memory.
+//
+//go:noinline
+func growStack(n int) byte {
+	var room [9 << 10]byte
+	return room[n%len(room)]
 }
 
 // run runs the program on other streams and returns the exit status.
