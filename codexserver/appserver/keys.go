@@ -17,21 +17,23 @@ import (
 type keys map[string]any
 
 // exact leaves numbers as they are: a float has not each integer.
-var exact = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
-	if d.PeekKind() != '0' {
-		return errors.ErrUnsupported
-	}
-	number, err := d.ReadValue()
-	*v = number.Clone()
-	return err
-}))
+func exact() json.Options {
+	return json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
+		if d.PeekKind() != '0' {
+			return errors.ErrUnsupported
+		}
+		number, err := d.ReadValue()
+		*v = number.Clone()
+		return err
+	}))
+}
 
 // parse reads keys, whose names may have dots between those of tables.
 func parse(dotted map[string]stdjson.RawMessage) (keys, error) {
 	values := map[string]any{}
 	for name, raw := range dotted {
 		var v any
-		if err := json.Unmarshal(raw, &v, exact); err != nil {
+		if err := json.Unmarshal(raw, &v, exact()); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		values[name] = v

@@ -42,8 +42,17 @@ type Options struct {
 // Sandbox confines what runs in one conversation. It is safe for concurrent use.
 type Sandbox struct{ options Options }
 
-// system returns what this system lacks. It is tried once in a process.
-var system = sync.OnceValue(lacks)
+// tried is what this system lacks. It is tried once in a process.
+var tried struct {
+	once sync.Once
+	err  error
+}
+
+// system returns what this system lacks.
+func system() error {
+	tried.once.Do(func() { tried.err = lacks() })
+	return tried.err
+}
 
 // New makes a conversation's sandbox.
 func New(o Options) *Sandbox {

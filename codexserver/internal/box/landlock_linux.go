@@ -12,7 +12,7 @@ import (
 
 // handled are the rights that Landlock takes away, by the version of its ABI that introduced them.
 // Listing folders and executing are not restricted.
-var handled = map[int]uint64{
+var handled = [...]uint64{
 	1: unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
 		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
 		unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_DIR |

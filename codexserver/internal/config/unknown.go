@@ -20,8 +20,6 @@ type document struct {
 	Features map[string]bool   `json:"features"`
 }
 
-var documentType = reflect.TypeFor[document]()
-
 // known returns the keys of a table of config.toml that need no warning. codex is true where those do not that
 // only Codex reads.
 func known(table reflect.Type, codex bool) (names []string) {
@@ -29,7 +27,7 @@ func known(table reflect.Type, codex bool) (names []string) {
 		names = append(names, name)
 	}
 	switch table {
-	case documentType, reflect.TypeFor[Config]():
+	case reflect.TypeFor[document](), reflect.TypeFor[Config]():
 		if names = append(names, strings.Fields(ignoredKeys)...); codex {
 			names = append(names, strings.Fields(codexKeys)...)
 		}
@@ -42,7 +40,7 @@ func known(table reflect.Type, codex bool) (names []string) {
 }
 
 // knownTop reports whether Codex or the native engine knows a top key of config.toml.
-func knownTop(key string) bool { return slices.Contains(known(documentType, true), key) }
+func knownTop(key string) bool { return slices.Contains(known(reflect.TypeFor[document](), true), key) }
 
 // unknown is a key that is not among the known ones of its table.
 type unknown struct {
@@ -70,7 +68,7 @@ func unknownKeys(v any, t reflect.Type, path []string, codex bool) (found []unkn
 	if t.Kind() == reflect.Struct {
 		names := known(t, codex)
 		candidates := names
-		if t == documentType {
+		if t == reflect.TypeFor[document]() {
 			candidates = slices.Concat(names, ourTables)
 		}
 		for _, key := range keys {
@@ -106,9 +104,9 @@ func unknownKey(meant string, path []string) error {
 func Unknown(home string, overrides map[string]any, codex bool) (found []string) {
 	path := filepath.Join(home, "config.toml")
 	in := func(l layer, place func(key []string) string) {
-		for _, u := range unknownKeys(l, documentType, nil, codex) {
-			why, is := decidesElsewhere[u.path[len(u.path)-1]]
-			if is {
+		for _, u := range unknownKeys(l, reflect.TypeFor[document](), nil, codex) {
+			why := decidesElsewhere(u.path[len(u.path)-1])
+			if why != "" {
 				why = ": " + why
 			} else if u.meant != "" {
 				why = ": do you mean " + u.meant + "?"
@@ -123,9 +121,16 @@ func Unknown(home string, overrides map[string]any, codex bool) (found []string)
 }
 
 // decidesElsewhere says, for some keys of Codex that the native engine does not read, what decides instead.
-var decidesElsewhere = map[string]string{
-	"approvals_reviewer": "the user is asked", "auto_review": "the user is asked", "hooks": "no hook runs",
-	"default_permissions": "sandbox_mode decides what commands may touch", "permissions": "sandbox_mode decides what commands may touch",
+func decidesElsewhere(key string) string {
+	switch key {
+	case "approvals_reviewer", "auto_review":
+		return "the user is asked"
+	case "hooks":
+		return "no hook runs"
+	case "default_permissions", "permissions":
+		return "sandbox_mode decides what commands may touch"
+	}
+	return ""
 }
 
 // workspaceTable has the keys of the sandbox mode workspace-write.
@@ -140,7 +145,7 @@ var guardedOfOurs = []string{"calls.full_access", "calls.locked_arguments", "cal
 // misspelt returns an error for the first of the overrides that is a typo away from one of guardedKeys or of
 // the keys of workspaceTable: who wrote it would believe that it counts.
 func misspelt(overrides layer) error {
-	for _, u := range unknownKeys(overrides, documentType, nil, true) {
+	for _, u := range unknownKeys(overrides, reflect.TypeFor[document](), nil, true) {
 		if len(u.path) == 1 && !slices.Contains(guardedKeys, u.meant) {
 			if u.meant = nearestOfOurs(u.path[0], new(Settings).keys()); !slices.Contains(guardedOfOurs, u.meant) {
 				continue

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -153,7 +152,9 @@ var ownFiles = []string{"info/exclude", "info/attributes"}
 
 // shared are the files and folders of a repository with its refs, where its history ends, and its objects,
 // by their names in the mirror.
-var shared = map[string]string{"packed-refs": "packed-refs", "shallow": "shallow", "refs": "refs", "reftable": "reftable", "objects": "lent"}
+var shared = []struct{ name, to string }{
+	{"packed-refs", "packed-refs"}, {"shallow", "shallow"}, {"refs", "refs"}, {"reftable", "reftable"}, {"objects", "lent"},
+}
 
 // make makes the mirror, without an index, unless it is made.
 func (m *mirror) make() (err error) {
@@ -201,14 +202,18 @@ func (m *mirror) share(ref string) error {
 			return err
 		}
 	}
-	for _, name := range append(slices.Collect(maps.Keys(shared)), "objects/info/alternates", ref) {
+	names := []string{"objects/info/alternates", ref}
+	for _, s := range shared {
+		names = append(names, s.name)
+	}
+	for _, name := range names {
 		file := filepath.Join(m.commonDir, name)
 		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 			return fmt.Errorf("%s is not a regular file", file)
 		}
 	}
-	for name, to := range shared {
-		if err := os.Symlink(filepath.Join(m.commonDir, name), filepath.Join(m.folder(), to)); err != nil {
+	for _, s := range shared {
+		if err := os.Symlink(filepath.Join(m.commonDir, s.name), filepath.Join(m.folder(), s.to)); err != nil {
 			return err
 		}
 	}

@@ -19,9 +19,9 @@ var yes, no = []string{"true", "yes", "on", "1"}, []string{"false", "no", "off",
 // sections are those of the settings that the mirror has from the configuration of the repository and
 // of the user: the formats of the repository and the properties of its file system. None names a
 // program, a file or an address.
-var sections = map[string]string{
-	"objectformat": "extensions", "refstorage": "extensions", "filemode": "core", "symlinks": "core",
-	"ignorecase": "core", "precomposeunicode": "core", "autocrlf": "core", "eol": "core",
+var sections = []struct{ name, settings string }{
+	{"extensions", "objectformat refstorage"},
+	{"core", "filemode symlinks ignorecase precomposeunicode autocrlf eol"},
 }
 
 // settingLine is a line of a configuration that has one of the settings, or a path that this package reads. No
@@ -101,9 +101,11 @@ const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 // config returns the configuration.
 func (m *mirror) config() []byte {
 	text := []byte(constants)
-	for name, section := range sections {
-		if value := m.settings[name]; value != "" && strings.Trim(value, letters) == "" {
-			text = fmt.Appendf(text, "[%s]\n\t%s = %s\n", section, name, value)
+	for _, section := range sections {
+		for name := range strings.FieldsSeq(section.settings) {
+			if value := m.settings[name]; value != "" && strings.Trim(value, letters) == "" {
+				text = fmt.Appendf(text, "[%s]\n\t%s = %s\n", section.name, name, value)
+			}
 		}
 	}
 	return text

@@ -86,8 +86,8 @@ func (o *schema) encode() []byte {
 // schema returns the schema of the arguments without some of them.
 func (t *tool) schema(without []string) *schema {
 	o := schemaOf(reflect.TypeOf(t.arguments()), func(name string, member *schema) bool {
-		if words, ok := t.about[name]; ok {
-			member.Description = words
+		if i := slices.Index(t.about, name); i >= 0 && i%2 == 0 {
+			member.Description = t.about[i+1]
 		}
 		return !slices.Contains(without, name)
 	})
@@ -113,8 +113,20 @@ func unlocked[V any](given map[string]V, locked []string) error {
 	return nil
 }
 
-// kinds are the types of JSON values, as schemas name them.
-var kinds = map[jsontext.Kind]string{'{': "object", '[': "array", '"': "string", '0': "number", 't': "boolean", 'f': "boolean", 'n': "null"}
+// typeOf returns the type of a JSON value, as schemas name it.
+func typeOf(value jsontext.Value) string {
+	switch value.Kind() {
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case '0':
+		return "number"
+	case 't', 'f':
+		return "boolean"
+	}
+	return value.Kind().String() // string, null
+}
 
 // read returns a value as the schema wants it. A text may have another value as JSON, see [schema.ofText], and a
 // number outside its bounds counts as the nearest one inside. The error names an argument that is locked, is missing,
@@ -125,7 +137,7 @@ func (o *schema) read(path jsontext.Pointer, value jsontext.Value, locked []stri
 			return value, nil
 		}
 	}
-	switch got := kinds[value.Kind()]; {
+	switch got := typeOf(value); {
 	case got == o.Type, got == "number" && o.Type == "integer":
 	case path == "":
 		return nil, errors.New("the arguments are no object")
@@ -289,6 +301,6 @@ func (o *schema) ofText(given jsontext.Value) jsontext.Value {
 
 // wants reports whether the schema wants a value. Null is a value that is missing.
 func (o *schema) wants(value jsontext.Value) bool {
-	kind := kinds[value.Kind()]
+	kind := typeOf(value)
 	return value.IsValid() && (kind == "null" || kind == o.Type || kind == "number" && o.Type == "integer")
 }

@@ -21,7 +21,7 @@ import (
 // servers of September 2025 and September 2026 together, the descriptions are
 // ours.
 var codexTool = &tool{
-	name: "codex", title: "Codex", turn: true, output: turn.Schema, hints: works,
+	name: "codex", title: "Codex", turn: true, output: turn.Schema, hints: &works,
 	description: "Hand a coding task to Codex, an agent that works in the folder cwd and answers when it is done. This begins a new conversation; to continue it, call codex-reply with the threadId of the result.",
 	purpose:     "hand over a task. Say what is to be done, where (cwd), and how to check it; the answer comes when it is done. With background it comes at once, for tasks that take longer than a call may.",
 	arguments:   func() arguments { return new(codexArguments) },

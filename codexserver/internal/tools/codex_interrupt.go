@@ -11,7 +11,7 @@ var interruptTool = &tool{
 	name: "codex-interrupt", title: "Codex Interrupt", short: true, open: true, unsaid: []string{"conversationId", "sessionId"},
 	description: "Stop what a conversation does now. codex-reply continues it.",
 	purpose:     "stop what a conversation does now.",
-	hints:       mcptypes.ToolAnnotations{ReadOnlyHint: new(false), DestructiveHint: new(false), IdempotentHint: new(true), OpenWorldHint: new(false)},
+	hints:       &mcptypes.ToolAnnotations{ReadOnlyHint: &no, DestructiveHint: &no, IdempotentHint: &yes, OpenWorldHint: &no},
 	arguments:   func() arguments { return new(interruptArguments) },
 }
 

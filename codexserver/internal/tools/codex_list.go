@@ -17,7 +17,7 @@ import (
 )
 
 var listTool = &tool{
-	name: "codex-list", title: "Codex List", short: true, hints: reads,
+	name: "codex-list", title: "Codex List", short: true, hints: &reads,
 	description: "List conversations, the newest first, with the threadId for codex-reply. status and doing: the last turn here.",
 	purpose:     "find past conversations.",
 	offered:     can[engine.Library],

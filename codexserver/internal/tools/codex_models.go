@@ -14,7 +14,7 @@ var modelsTool = &tool{
 	name: "codex-models", title: "Codex Models", open: true,
 	description: "List what codex takes as model, effort and profile.",
 	purpose:     "find the models that a task can be given to, and their efforts.",
-	hints:       mcptypes.ToolAnnotations{ReadOnlyHint: new(true), OpenWorldHint: new(true)},
+	hints:       &mcptypes.ToolAnnotations{ReadOnlyHint: &yes, OpenWorldHint: &yes},
 	offered:     can[engine.ModelLister],
 	arguments:   func() arguments { return new(modelsArguments) },
 }

@@ -17,13 +17,13 @@ import (
 // replyTool continues a conversation. Older clients write conversationId or sessionId
 // instead of threadId.
 var replyTool = &tool{
-	name: "codex-reply", title: "Codex Reply", turn: true, open: true, output: turn.ShortSchema, hints: works,
+	name: "codex-reply", title: "Codex Reply", turn: true, open: true, output: turn.ShortSchema, hints: &works,
 	description: "Continue a conversation that codex began: a correction, an answer, the next step. Codex remembers what was said and done.",
 	purpose:     "say more in a conversation (threadId): an answer, a correction, the next step.",
 	arguments:   func() arguments { return new(replyArguments) },
-	about: map[string]string{
-		"budget": "Of this turn. It stops there; codex-reply continues.", "effort": "As codex's, from now on.",
-		"output-schema": "As codex's, for this answer.", "images": "",
+	about: []string{
+		"budget", "Of this turn. It stops there; codex-reply continues.", "effort", "As codex's, from now on.",
+		"output-schema", "As codex's, for this answer.", "images", "",
 	},
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 var reviewTool = &tool{
-	name: "codex-review", title: "Codex Review", turn: true, hints: mcptypes.ToolAnnotations{ReadOnlyHint: new(true)},
+	name: "codex-review", title: "Codex Review", turn: true, hints: &mcptypes.ToolAnnotations{ReadOnlyHint: &yes},
 	description: "Have Codex look for faults in changes of a git repository. Read-only, asks nothing.",
 	purpose:     "have changes of a git repository looked at for faults, read-only.",
 	offered:     func(t *Table) bool { return t.options.Home != "" },

@@ -14,7 +14,7 @@ import (
 
 // waitTool is for clients whose calls must be short.
 var waitTool = &tool{
-	name: "codex-wait", title: "Codex Wait", hints: reads,
+	name: "codex-wait", title: "Codex Wait", hints: &reads,
 	description: "Wait for conversations that run in the background. Returns when the first has its result, or the time is over, with the status of each; waiting is for a person's approval. Call it again for those that still run.",
 	purpose:     "wait for conversations that run in the background, and read their results.",
 	arguments:   func() arguments { return new(waitArguments) },

@@ -158,7 +158,7 @@ func (t *Table) List() []mcptypes.Tool {
 	all := make([]mcptypes.Tool, len(t.tools))
 	for i, one := range t.tools {
 		all[i] = mcptypes.Tool{
-			Name: one.name, Title: &one.title, Description: &one.description, Annotations: &one.hints,
+			Name: one.name, Title: &one.title, Description: &one.description, Annotations: one.hints,
 			InputSchema: one.schema(slices.Concat(one.unsaid, t.lockedOf(one))).encode(), Meta: t.meta(one),
 		}
 		if one.output != "" {

@@ -21,7 +21,7 @@ var all = []*tool{codexTool, replyTool, waitTool, showTool, reviewTool, listTool
 type tool struct {
 	// name, title, description and hints are for clients, and output is the schema of a result, "" for none.
 	name, title, description, output string
-	hints                            mcptypes.ToolAnnotations
+	hints                            *mcptypes.ToolAnnotations
 	// purpose says what the tool is for in the server's instructions.
 	purpose string
 	// turn is true for a tool that runs a turn, which may take long, and short for one that never takes long.
@@ -31,9 +31,8 @@ type tool struct {
 	// open is true for a tool that ignores unknown arguments, but not its own misspelt: Codex's codex-reply does,
 	// codex-interrupt takes the same old names, and some hosts send one to a tool without any.
 	open bool
-	// unsaid are arguments that clients do not see, and about are descriptions in place of those of the type.
-	unsaid []string
-	about  map[string]string
+	// unsaid are arguments that clients do not see. about has names, each with a description in place of that of the type.
+	unsaid, about []string
 
 	// arguments returns the arguments of a call before they are read. Their type has the schema.
 	arguments func() arguments
@@ -44,8 +43,10 @@ type tool struct {
 
 // works and reads are the hints of several tools.
 var (
-	works = mcptypes.ToolAnnotations{ReadOnlyHint: new(false), DestructiveHint: new(true), IdempotentHint: new(false), OpenWorldHint: new(true)}
-	reads = mcptypes.ToolAnnotations{ReadOnlyHint: new(true), OpenWorldHint: new(false)}
+	yes, no = true, false
+
+	works = mcptypes.ToolAnnotations{ReadOnlyHint: &no, DestructiveHint: &yes, IdempotentHint: &no, OpenWorldHint: &yes}
+	reads = mcptypes.ToolAnnotations{ReadOnlyHint: &yes, OpenWorldHint: &no}
 )
 
 // arguments are those of a call, decoded and checked.

@@ -78,9 +78,11 @@ const (
 	maxError = 4096
 )
 
-// errorCodes are the errors of a store. The code of an answer is errorCode less the index. Other errors are
+// errorCodes returns the errors of a store. The code of an answer is errorCode less the index. Other errors are
 // ErrUnavailable.
-var errorCodes = []error{ErrUnavailable, ErrFull, ErrFenced, ErrNotFound, ErrOrder, ErrName}
+func errorCodes() []error {
+	return []error{ErrUnavailable, ErrFull, ErrFenced, ErrNotFound, ErrOrder, ErrName}
+}
 
 const errorCode jsonrpc.Code = -32040
 
@@ -90,7 +92,7 @@ func coded(err error) error {
 		return nil
 	}
 	code := errorCode
-	for i, known := range errorCodes {
+	for i, known := range errorCodes() {
 		if errors.Is(err, known) {
 			code = errorCode - jsonrpc.Code(i)
 		}
@@ -228,8 +230,8 @@ func (r *Remote) call(ctx context.Context, method string, e entry, result any) e
 	kind := ErrUnavailable
 	answer := new(jsonrpc.Error)
 	if errors.As(err, &answer) {
-		if i := int(errorCode - answer.Code); i >= 0 && i < len(errorCodes) {
-			kind = errorCodes[i]
+		if i := int(errorCode - answer.Code); i >= 0 && i < len(errorCodes()) {
+			kind = errorCodes()[i]
 		}
 		return fmt.Errorf("%w: the node says: %s", kind, oneLine(answer.Message, maxError))
 	}

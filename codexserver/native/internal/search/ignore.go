@@ -58,7 +58,7 @@ func parseRule(line string) (rule, bool) {
 	line, one.keep = strings.CutPrefix(line, "!")
 	line, one.dirOnly = strings.CutSuffix(line, "/")
 	one.anywhere = !strings.Contains(line, "/")
-	one.pattern = below(literal.Replace(strings.TrimPrefix(line, "/")))
+	one.pattern = below(literal(strings.TrimPrefix(line, "/")))
 	return one, line != ""
 }
 
@@ -71,7 +71,12 @@ func below(pattern string) string {
 }
 
 // literal escapes the braces, which mean nothing to git.
-var literal = strings.NewReplacer(`\\`, `\\`, `\{`, `\{`, "{", `\{`)
+func literal(line string) string {
+	if !strings.Contains(line, "{") {
+		return line
+	}
+	return strings.NewReplacer(`\\`, `\\`, `\{`, `\{`, "{", `\{`).Replace(line)
+}
 
 // Ignores reports whether the file or folder with the path names is ignored. The last
 // matching line of the innermost folder decides.

@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -38,16 +37,22 @@ func decodeArguments(text string, to any) error {
 	return &argumentError{reason: strings.TrimPrefix(err.Error(), "jsontext: ")}
 }
 
-// kinds are the JSON types of what arguments are decoded into.
-var kinds = map[reflect.Kind]string{
-	reflect.Slice: "an array", reflect.Struct: "an object", reflect.Float64: "a number", reflect.Int: "a number", reflect.Bool: "true or false", reflect.String: "a string",
-}
-
 // kindOf describes the expected JSON type, and the one that was found.
 func kindOf(e *json.SemanticError) string {
 	kind := "another type"
 	if e.GoType != nil {
-		kind = cmp.Or(kinds[e.GoType.Kind()], kind)
+		switch e.GoType.Kind() {
+		case reflect.Slice:
+			kind = "an array"
+		case reflect.Struct:
+			kind = "an object"
+		case reflect.Float64, reflect.Int:
+			kind = "a number"
+		case reflect.Bool:
+			kind = "true or false"
+		case reflect.String:
+			kind = "a string"
+		}
 	}
 	if e.JSONKind != 0 {
 		kind += fmt.Sprintf(", found %s", e.JSONKind)
