@@ -102,8 +102,8 @@ func (b *Before) Covers(file string) bool {
 // recorded. It must be called once.
 //
 // Compare returns at most max bytes of a diff, in git's format. `git apply` takes the diff: it has every
-// section whole, and files that are not UTF-8 as binary patches. Changes outside of the root are
-// not in the diff.
+// section whole. Text that is not UTF-8, files that git converts, and changes outside of the root are not in
+// the diff.
 func (b *Before) Compare(ctx context.Context, max int) (changes []Change, diff string, err error) {
 	for i, l := range b.parts {
 		if l.gone != "" {
@@ -161,8 +161,8 @@ func (b *Before) Gaps() []Gap {
 func (l *look) gaps(ignored []string) []Gap {
 	gaps := slices.Concat(l.before.unread, l.after.unread)
 	for _, c := range l.changes {
-		if c.filtered && c.Kind == Update {
-			gaps = append(gaps, Gap{c.Path, "a filter changes how git stores it, so its content may be the same"})
+		if c.Kind == Update && c.Why == converted {
+			gaps = append(gaps, Gap{c.Path, converted + ", so its content may be the same"})
 		}
 	}
 	for name, o := range l.before.others {

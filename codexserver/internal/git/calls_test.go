@@ -18,17 +18,16 @@ func TestCalls(t *testing.T) {
 	first := newRepo(t)
 	first.shell("for f in a b c d; do echo $f > $f; done")
 	first.commit("first")
-	const some = "ls-files write-tree update-index diff-index diff-index"
+	const some = "ls-files write-tree update-index diff-index"
 	rows := []struct{ name, lay, act, look, compare string }{
 		{"nothing", "", "", "", ""},
-		{"an edit", "", "echo x >> a", "", "write-tree update-index diff-index diff-index"},
-		{"a file less", "", "rm a", "", "write-tree update-index diff-index diff-index"},
+		{"an edit", "", "echo x >> a", "", "write-tree update-index diff-index"},
+		{"a file less", "", "rm a", "", "write-tree update-index diff-index"},
 		{"many files less", "n=$(printf %0200d 0); mkdir $n; for i in $(seq 600); do : > $n/$n$i; done; git add $n; touch -t 210001010000 .git/index", "rm -r 0*",
-			"", "write-tree update-index update-index diff-index diff-index"},
+			"", "write-tree update-index update-index diff-index"},
 		{"a file more", "", "echo n > n", "", some},
 		{"changes before", "echo x > b; rm c; echo n > n", "echo y > b", "ls-files update-index", some},
-		{"attributes", "echo '*.x -diff' > .gitattributes", "echo x >> a", "ls-files update-index", "ls-files write-tree update-index diff-index check-attr diff-index"},
-		{"text that is not UTF-8", "echo x > b; rm c; echo n > n", "echo x >> a; rm b; rm d; mkdir d; printf '\\377\\n' > d/u", "ls-files update-index", some + " diff-index"},
+		{"attributes", "echo '*.x -diff' > .gitattributes", "echo x >> a", "ls-files update-index", "ls-files write-tree update-index diff-index check-attr"},
 	}
 	program, err := exec.LookPath("git")
 	if err != nil {

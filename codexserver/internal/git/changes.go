@@ -27,16 +27,11 @@ type Change struct {
 	From string
 	// Kind is what happened.
 	Kind ChangeKind
-	// Lines are counted as git does. Nil means that the file is not text, or that a filter
-	// changes how git stores it.
+	// Lines are counted as git does. Nil means that the file is not text, or that its lines before
+	// are not known.
 	Lines *Lines
 	// Why is why it is not in the diff, or "".
 	Why string
-
-	object    string // of git, as it is now
-	filtered  bool   // a filter changes how git stores it
-	converted bool   // git changes its line ends or its encoding
-	encoded   bool   // git changes its encoding, or writes its name into it
 }
 
 // SortChanges sorts by path. It does not use package slices, whose functions the compiler
@@ -48,7 +43,7 @@ func SortChanges(list []Change) {
 // Lines are the lines of a change.
 type Lines struct{ Added, Removed int }
 
-// parseChanges parses the output of diff-tree: first the kinds, then the counts.
+// parseChanges parses the output of diff-index: first the kinds, then the counts.
 func parseChanges(out string) ([]Change, error) {
 	const module = "160000"
 	var changes []Change
@@ -59,7 +54,7 @@ func parseChanges(out string) ([]Change, error) {
 		words := strings.Fields(fields[0]) // two modes, two objects and a letter
 		switch {
 		case strings.HasPrefix(fields[0], ":") && len(words) == 5:
-			c := Change{Kind: Update, Path: fields[1], object: words[3]}
+			c := Change{Kind: Update, Path: fields[1]}
 			switch words[4][0] {
 			case 'A':
 				c.Kind = Add

@@ -3,138 +3,86 @@ package git
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"iter"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
-// maxArgs bounds the files that one call names.
-const maxArgs = 1000
-
-// diff returns at most max bytes of a diff of the changes, and gives the others a reason.
-func (l *look) diff(ctx context.Context, max int) (string, error) {
-	if err := l.restore(ctx); err != nil {
-		return "", err
-	}
-	all := map[string]string{}
-	err := l.sections(ctx, max, all, func(c Change) bool {
-		return c.Why == "" && (c.Kind != Add || l.after.seen[c.Path].size <= int64(max) || c.Lines == nil)
-	})
-	if err == nil {
-		err = l.sections(ctx, max, all, func(c Change) bool { return !plain(all[c.Path]) })
-	}
-	var b strings.Builder
-	for i := range l.changes {
-		c := &l.changes[i]
-		switch section := all[c.Path]; {
-		case c.Why != "" || err != nil:
-		case section == "" || !plain(section) || len(section) > max-b.Len():
-			c.Why = tooLarge
-		default:
-			b.WriteString(section)
-		}
-	}
-	return b.String(), err
-}
-
-// restore gives a reason to the changes of files that git would not write as they are now, line ends and
-// encoding included. One command of git writes them all.
-func (l *look) restore(ctx context.Context) error {
-	var list []*Change
-	var input strings.Builder
-	for i := range l.changes {
-		c, s := &l.changes[i], l.after.seen[l.changes[i].Path]
-		if c.Why == "" && c.converted && c.Kind != Delete && s.is(modeFile) {
-			c.Why = notRestored
-			if len(list) < maxLossy && !strings.Contains(c.Path, "\n") {
-				list = append(list, c)
-				input.WriteString(c.object + " " + c.Path + "\n")
-			}
-		}
-	}
-	if len(list) == 0 {
-		return nil
-	}
-	mark := rand.Text() // git says the size of what it has stored, not of what it writes
-	out, err := l.git(ctx, call{stdin: input.String(), cut: maxOutput}, "cat-file", "--batch="+mark, "--filters")
-	parts := strings.Split("\n"+out+mark+"\n", "\n"+mark+"\n")[1:]
-	if err != nil || len(parts) != len(list)+1 { // there is too much
-		return err
-	}
-	for i, c := range list {
-		if data, err := safefile.Read(l.path(c.Path), maxContent); err == nil && string(data) == parts[i] {
-			c.Why = ""
-		}
-	}
-	return nil
-}
-
-// plain reports whether a section can be in a text.
-func plain(section string) bool {
-	return utf8.ValidString(section) && !strings.Contains(section, "\x00")
-}
+// maxDiff bounds what git prints of all changes, in bytes.
+const maxDiff = 32 << 20
 
 // diffOptions make a diff that does not depend on a configuration.
 var diffOptions = []string{"--no-color", "--no-ext-diff", "--no-textconv", "--unified=3", "--inter-hunk-context=0",
 	"--no-relative", "--submodule=short", "--ignore-submodules=dirty"}
 
-// sections adds the sections of some changes by their paths, unless they are cut off. Of those that all has
-// already it makes binary patches.
-func (l *look) sections(ctx context.Context, max int, all map[string]string, some func(Change) bool) error {
-	binary := len(all) > 0
+// diffIndex compares the index with a tree, file by file, and returns the sections of the diff by their paths. It
+// returns nil if git cannot make one because objects are missing, for example in a partial clone.
+func (l *look) diffIndex(ctx context.Context, tree string) (sections map[string]string, err error) {
+	args := []string{"diff-index", "--cached", "-r", "-z", "--raw", "--no-abbrev", "--ignore-submodules=dirty"}
+	more := slices.Concat(diffOptions, []string{"--numstat"})
+	if !filepath.IsAbs(l.at) { // what is outside of the first folder is not in the diff
+		more = append(more, "-p", "--binary", "--full-index", "--src-prefix=a/"+l.at, "--dst-prefix=b/"+l.at)
+	}
+	if l.at == "" { // git writes both names of a rename without the path of another folder
+		more = append(more, "--find-renames")
+	}
+	quoted := []string{"-c", "core.quotePath=true", "-c", "core.looseCompression=6"}
+	out, err := l.git(ctx, call{cut: maxDiff, options: quoted}, slices.Concat(args, more, []string{tree})...)
+	list, diff, whole := strings.Cut(out, "\x00\x00")
+	cut := len(out) == maxDiff
+	if err == nil && (whole || !cut) {
+		l.changes, err = parseChanges(list)
+		return l.sections(diff, cut), err
+	}
+	if ctx.Err() == nil {
+		if out, err = l.git(ctx, call{}, append(args, "--no-renames", tree)...); err == nil {
+			l.changes, err = parseChanges(out)
+		}
+	}
+	return nil, err
+}
+
+// sections returns the sections of a diff by their paths, without the last one if it may be cut off.
+func (l *look) sections(diff string, cut bool) map[string]string {
 	at := map[string]string{}
-	args := slices.Concat([]string{"diff-index", "--cached", "-p", "--binary", "--full-index", l.renames(), "--src-prefix=a/" + l.at, "--dst-prefix=b/" + l.at}, diffOptions, []string{l.tree, "--"})
 	for _, c := range l.changes {
-		if some(c) {
-			at["diff --git "+Quote("a/"+l.at+cmp.Or(c.From, c.Path))+" "+Quote("b/"+l.at+c.Path)] = c.Path
-			args = append(args, c.Path, cmp.Or(c.From, c.Path))
-		}
+		at["diff --git "+Quote("a/"+l.at+cmp.Or(c.From, c.Path))+" "+Quote("b/"+l.at+c.Path)] = c.Path
 	}
-	switch names := args[len(args)-2*len(at):]; {
-	case len(at) == 0:
-		return nil
-	case len(at) > maxArgs || !binary && len(at) == len(l.changes):
-		args = args[:len(args)-len(names)]
-	}
-	if binary { // give all files an attribute
-		file := filepath.Join(l.folder(), "info", "attributes")
-		own, _ := safefile.Read(file, maxSmallFile)
-		if err := os.WriteFile(file, fmt.Appendf(slices.Clone(own), "\n* -diff\n"), 0o600); err != nil {
-			return err
-		}
-		defer os.WriteFile(file, own, 0o600)
-	}
-	most := 2 * max
-	out, err := l.git(ctx, call{cut: most, options: []string{"-c", "core.quotePath=true", "-c", "core.looseCompression=6"}}, args...)
-	if err != nil {
-		return err
-	}
-	if binary {
-		for _, name := range at {
-			delete(all, name)
-		}
-	}
-	last := ""
-	for section := range Sections(out) {
+	sections, last := map[string]string{}, ""
+	for section := range Sections(diff) {
 		head, _, _ := strings.Cut(section, "\n")
-		if name, known := at[head]; known {
-			all[name] += section
-			last = name
-		} else {
-			last = ""
+		last = at[head]
+		sections[last] += section
+	}
+	if cut {
+		delete(sections, last)
+	}
+	return sections
+}
+
+// join returns at most max bytes of a diff, and gives the changes that are not in it a reason.
+func (l *look) join(sections map[string]string, max int) string {
+	var b strings.Builder
+	for i := range l.changes {
+		c, section := &l.changes[i], sections[l.changes[i].Path]
+		switch {
+		case filepath.IsAbs(l.at):
+			c.Why = "outside of the folder"
+		case c.Why != "":
+		case sections == nil:
+			c.Why = "git could not make the diff"
+		case section == "" || len(section) > max-b.Len():
+			c.Why = tooLarge
+		case !utf8.ValidString(section) || strings.Contains(section, "\x00"):
+			c.Why = "it is not text"
+		default:
+			b.WriteString(section)
 		}
 	}
-	if len(out) == most && last != "" {
-		delete(all, last)
-	}
-	return nil
+	return b.String()
 }
 
 // Sections yields the sections of a diff. In other lines git begins with another character, or

@@ -20,7 +20,7 @@ func TestDiffIsBounded(t *testing.T) {
 	for range bounds {
 		looks = append(looks, take(t, r.dir))
 	}
-	r.write("a.txt", "one\n\xff\n")
+	r.write("a.txt", "one\n2\n")
 	r.write("b.bin", "\x00\x02")
 	r.write("é.txt", "n\n")
 	r.git("mv", "moved.txt", "there.txt")

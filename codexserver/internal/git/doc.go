@@ -19,9 +19,9 @@
 // from it, or that are new. Git stores these in the mirror, so it does not start for a clean tree.
 // [Before.Compare] does the same again, from the first index, and compares both.
 // Large files are compared by size and times. Nobody looks into submodules, other repositories and
-// ignored files: [Before.Gaps] names them. A look starts git six times at most, and so does a comparison, if
-// git fails at no file and converts none, and few files go. With attributes, a seventh time makes binary
-// patches of text that is not UTF-8.
+// ignored files: [Before.Gaps] names them. Git stores files as they are, whatever the attributes and the
+// configuration say. So of a file that git converts the index may have another form, and it is named, too.
+// A look starts git six times at most, and so does a comparison.
 //
 // # Worktrees
 //

@@ -105,7 +105,7 @@ func (m *mirror) indexFile() (data []byte, written time.Time, err error) {
 }
 
 // lay makes the mirror and writes the copy of the index for git. Git takes files that were written shortly before the
-// look or later for ones that it must read, because it compares times in seconds.
+// look or later for ones that it must read, because it compares times in seconds. It stores files as they are.
 func (l *look) lay(ctx context.Context) error {
 	if l.index.laid {
 		return nil
@@ -116,6 +116,9 @@ func (l *look) lay(ctx context.Context) error {
 		at = l.since
 	}
 	err := l.putIndex([]byte(l.index.data), at)
+	if err == nil {
+		err = l.setAttributes("* -text -ident -filter !working-tree-encoding")
+	}
 	if err != nil || l.index.flags == "" {
 		return err
 	}

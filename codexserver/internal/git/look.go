@@ -18,7 +18,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/paths"
-	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // Limits of a look. Those of a folder without a repository are lower, because git must
@@ -45,7 +44,6 @@ type look struct {
 	since         time.Time
 	index         index // the repository's own, as it was
 	before, after content
-	tree          string   // of the index, if something was written since
 	changes       []Change // first those of stored files, in git's order
 }
 
@@ -267,9 +265,6 @@ func (t *tour) ask() error {
 // Git writes large files to a pack, so all files count as large.
 var onePack = []string{"-c", "core.bigFileThreshold=1"}
 
-// maxEncoded bounds the files that are stored one by one because they have an encoding.
-const maxEncoded = 100
-
 // split says which of the named files git reads, and which it takes from the index.
 func (l *look) split(names []string, r *content) (present, gone []string, err error) {
 	left := int64(maxBytes)
@@ -281,7 +276,7 @@ func (l *look) split(names []string, r *content) (present, gone []string, err er
 		s, before := r.seen[name], l.before.seen[name]
 		e := l.index.entries[name]
 		switch isFile := s.is(modeFile); {
-		case isFile && s.size > maxContent:
+		case isFile && (s.size > maxContent || !readable(l.path(name))):
 			r.others[name] = other{notStored, s}
 			continue
 		case isFile:
@@ -305,43 +300,15 @@ func (l *look) split(names []string, r *content) (present, gone []string, err er
 	return present, gone, err
 }
 
-// store puts the named files of the working tree into the index.
+// maxNames bounds the bytes of the names that git gets as arguments.
+const maxNames = 100 << 10
+
+// store puts the named files of the working tree into the index as they are, and takes those that are gone out of it.
 func (l *look) store(ctx context.Context, names []string, r *content) error {
 	present, gone, err := l.split(names, r)
 	if err != nil {
 		return err
 	}
-	if err = l.update(ctx, gone, present); err == nil || ctx.Err() != nil {
-		return err
-	}
-	// Git fails at a file that cannot be read, or does not have the encoding that .gitattributes says.
-	encoded := 0
-	err = l.attributes(ctx, present, []string{"working-tree-encoding"}, func(name, _, value string) {
-		if value != "unspecified" && value != "unset" {
-			if encoded++; encoded > maxEncoded || l.update(ctx, nil, []string{name}) != nil {
-				r.others[name] = other{notStored, r.seen[name]}
-			}
-		}
-	})
-	if err != nil {
-		return err
-	}
-	present = slices.DeleteFunc(present, func(name string) bool {
-		if f, err := safefile.Open(l.path(name)); err == nil {
-			_ = f.Close()
-		} else if r.seen[name].is(modeFile) {
-			r.others[name] = other{notStored, r.seen[name]}
-		}
-		return r.others[name].why != ""
-	})
-	return l.update(ctx, gone, present)
-}
-
-// maxNames bounds the bytes of the names that git gets as arguments.
-const maxNames = 100 << 10
-
-// update takes the gone files out of the index, and puts the present ones into it as they are.
-func (l *look) update(ctx context.Context, gone, present []string) error {
 	args := []string{"update-index", "--force-remove"}
 	switch names := zeros(gone); {
 	case len(gone)+len(present) == 0:
@@ -356,6 +323,6 @@ func (l *look) update(ctx context.Context, gone, present []string) error {
 		}
 	}
 	args = append(args, "--no-force-remove", "--add", "--remove", "--replace", "-z", "--stdin")
-	_, err := l.git(ctx, call{options: onePack, stdin: zeros(present)}, args...)
+	_, err = l.git(ctx, call{options: onePack, stdin: zeros(present)}, args...)
 	return err
 }

@@ -27,6 +27,7 @@ type mirror struct {
 	// other working trees. They are often the same, and "" without a repository.
 	gitDir, commonDir string
 	settings          map[string]string // of the repository and the user
+	attributes        []byte            // the repository's own, which are in no file of the working tree
 	scratch           string            // the temporary folder, or "" before it is made
 	confined          *box.Confinement
 	held              *os.File // the temporary folder, locked
@@ -147,9 +148,6 @@ func (m *mirror) git(ctx context.Context, c call, args ...string) (string, error
 	return m.run(ctx, c, args...)
 }
 
-// ownFiles are the files of a repository with its patterns of what to ignore, and its attributes.
-var ownFiles = []string{"info/exclude", "info/attributes"}
-
 // shared are the files and folders of a repository with its refs, where its history ends, and its objects,
 // by their names in the mirror.
 var shared = []struct{ name, to string }{
@@ -190,17 +188,21 @@ func (m *mirror) make() (err error) {
 	return nil
 }
 
-// share copies the small files of the repository, and links what git reads of the others. Ref is the one of
+// share copies what the repository ignores and its attributes, and links what git reads of the others. Ref is the one of
 // HEAD. Git could wait for a special file, or read it without end.
 func (m *mirror) share(ref string) error {
-	for _, name := range ownFiles {
-		data, err := safefile.Read(filepath.Join(m.commonDir, name), maxSmallFile)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(m.folder(), name), data, 0o600)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+	exclude, err := m.small("info/exclude")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(m.folder(), "info", "exclude"), exclude, 0o600)
+	}
+	if err == nil {
+		m.attributes, err = m.small("info/attributes")
+	}
+	if err == nil {
+		err = m.setAttributes("")
+	}
+	if err != nil {
+		return err
 	}
 	names := []string{"objects/info/alternates", ref}
 	for _, s := range shared {
@@ -220,19 +222,18 @@ func (m *mirror) share(ref string) error {
 	return nil
 }
 
-// attributes calls f for each file and attribute.
-func (l *look) attributes(ctx context.Context, files, names []string, f func(file, name, value string)) error {
-	if len(files) == 0 {
-		return nil
+// small returns a small file of the repository, which may be missing.
+func (m *mirror) small(name string) ([]byte, error) {
+	data, err := safefile.Read(filepath.Join(m.commonDir, name), maxSmallFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
-	out, err := l.git(ctx, call{stdin: zeros(files)}, append([]string{"check-attr", "-z", "--stdin"}, names...)...)
-	if err != nil {
-		return err
-	}
-	for fields := strings.Split(out, "\x00"); len(fields) >= 3; fields = fields[3:] {
-		f(fields[0], fields[1], fields[2])
-	}
-	return nil
+	return data, err
+}
+
+// setAttributes makes the repository's own attributes count, and before them those of another line.
+func (m *mirror) setAttributes(line string) error {
+	return os.WriteFile(filepath.Join(m.folder(), "info", "attributes"), fmt.Appendf(nil, "%s\n%s\n", m.attributes, line), 0o600)
 }
 
 // zeros returns names as a command reads them from its input.

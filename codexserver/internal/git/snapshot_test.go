@@ -114,7 +114,7 @@ func TestCompareWithUserSettings(t *testing.T) {
 	s := take(t, r.dir)
 	r.write("a", "a\n")
 	r.write("x.tmp", "x\n")
-	if got, want := changes(t, s), "add >a\n"; got != want {
+	if got, want := changes(t, s), "add >a +\n"; got != want {
 		t.Errorf("changes %q, want %q", got, want)
 	}
 	if _, err := os.Stat(trap); err == nil {

@@ -9,3 +9,6 @@ func readFolder(string, func(name string, s stat)) error { return box.ErrUnavail
 
 // lstat fails for the same reason.
 func lstat(string) (stat, error) { return stat{}, box.ErrUnavailable }
+
+// readable is not asked.
+func readable(string) bool { return false }

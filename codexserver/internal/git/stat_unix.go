@@ -3,6 +3,7 @@
 package git
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 
@@ -38,3 +39,6 @@ func statAt(folder int, name string) (stat, error) {
 	}
 	return stat{uint32(s.Mode), s.Size, s.Mtim.Nano(), s.Ctim.Nano(), s.Ino, uint64(s.Dev)}, nil
 }
+
+// readable reports whether a file can be read, or is not there any more.
+func readable(path string) bool { return !errors.Is(unix.Access(path, unix.R_OK), fs.ErrPermission) }

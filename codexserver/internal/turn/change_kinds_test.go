@@ -42,7 +42,8 @@ func inFolders(all []kind) kind {
 	commits := func(k kind) bool { return strings.Contains(k.lay, "git commit") }
 	all = slices.Concat(slices.DeleteFunc(slices.Clone(all), func(k kind) bool { return !commits(k) }), slices.DeleteFunc(slices.Clone(all), commits))
 	one := kind{name: "in folders"}
-	var folders, lay, unknown, notes string
+	var folders, lay, notes string
+	var unknown []string
 	for i, k := range all {
 		dir := fmt.Sprintf("k%02d", i)
 		folders += " " + dir
@@ -52,7 +53,7 @@ func inFolders(all []kind) kind {
 		for line := range strings.Lines(k.want) {
 			switch {
 			case strings.HasPrefix(line, "? "):
-				unknown += in.Replace(line)
+				unknown = append(unknown, in.Replace(line))
 			case strings.HasPrefix(line, "# "):
 				notes += in.Replace(line)
 			default:
@@ -60,7 +61,8 @@ func inFolders(all []kind) kind {
 			}
 		}
 	}
-	one.want += unknown + notes
+	slices.SortStableFunc(unknown, func(a, b string) int { return strings.Compare(a[strings.Index(a, ": "):], b[strings.Index(b, ": "):]) })
+	one.want += strings.Join(unknown, "") + notes
 	one.lay = "for d in" + folders + "; do mkdir $d; cp -p a.txt $d; done; git add .; git commit -q -m folders\n" + lay
 	return one
 }
@@ -86,8 +88,8 @@ var kinds = []kind{
 	{name: "CRLF", shares: true, lay: "printf 'a\\r\\nb\\r\\n' > crlf; git add .; git commit -q -m c", act: "printf 'a\\r\\nB\\r\\n' > crlf; printf 'x\\r\\ny\\n' > mixed", want: "update crlf +1-1\nadd mixed +2-0\n"},
 	{name: "a very long line", shares: true, act: "head -c 300000 /dev/zero | tr '\\0' x > long", want: "add long +1-0\n"},
 	{name: "binary files", shares: true, lay: "printf '\\0\\1\\2' > b; git add b; git commit -q -m b", act: "printf '\\0\\1\\3\\4' > b; head -c 5000 /dev/urandom > c; echo y >> a.txt", want: "update a.txt +1-0\nupdate b\nadd c\n"},
-	{name: "a NUL late in a text", shares: true, act: "(seq 5000; printf 'x\\0y\\n') > late", want: "add late +5001-0\n"},
-	{name: "invalid UTF-8", shares: true, lay: "printf 'caf\\351\\nb\\n' > l1; git add .; git commit -q -m l", act: "printf 'caf\\351s\\nb\\n' > l1; printf '\\377\\376x\\n' > bom; echo x > plain", want: "add bom +1-0\nupdate l1 +1-1\nadd plain +1-0\n"},
+	{name: "a NUL late in a text", shares: true, act: "(seq 5000; printf 'x\\0y\\n') > late", want: "add late +5001-0\n# not in this diff (it is not text): add late\n"},
+	{name: "invalid UTF-8", shares: true, lay: "printf 'caf\\351\\nb\\n' > l1; git add .; git commit -q -m l", act: "printf 'caf\\351s\\nb\\n' > l1; printf '\\377\\376x\\n' > bom; echo x > plain", want: "add bom +1-0\nupdate l1 +1-1\nadd plain +1-0\n# not in this diff (it is not text): add bom\n# not in this diff (it is not text): update l1\n"},
 	{name: "a large file", shares: true, act: "seq 900000 > big; echo x > small", want: "add big +900000-0\nadd small +1-0\n# not in this diff (too large): add big\n"},
 	{name: "a huge file", shares: true, lay: "truncate -s 20M huge", act: "printf x | dd of=huge bs=1 seek=100 conv=notrunc status=none; echo x > small", want: "update huge\nadd small +1-0\n# not in this diff (too large, or it cannot be read): update huge\n"},
 
@@ -97,7 +99,7 @@ var kinds = []kind{
 	// Names, modes and types.
 	{name: "odd names", shares: true, act: "echo 1 > 'a\"b'; echo 2 > \"$(printf 'tab\\there')\"; echo 3 > \"$(printf 'new\\nline')\"; echo 4 > ' lead'; echo 5 > 'back\\slash'; echo 6 > -dash; echo 7 > ':(top)x'; echo 8 > 'a b'; echo 9 > 'é'",
 		want: "add  lead +1-0\nadd -dash +1-0\nadd :(top)x +1-0\nadd a b +1-0\nadd a\"b +1-0\nadd back\\slash +1-0\nadd new\nline +1-0\nadd tab\there +1-0\nadd é +1-0\n"},
-	{name: "a name that is not UTF-8", shares: true, act: "echo x > \"$(printf 'n\\377')\"; printf '\\377' > \"$(printf 'm\\376')\"", want: "add m\xfe +1-0\nadd n\xff +1-0\n"},
+	{name: "a name that is not UTF-8", shares: true, act: "echo x > \"$(printf 'n\\377')\"; printf y > \"$(printf 'm\\376')\"", want: "add m\xfe +1-0\nadd n\xff +1-0\n"},
 	{name: "odd names without a repository", noGit: true, act: "echo x > \"$(printf 'n\\377')\"; echo 1 > 'a\"b'; echo 2 > '\"q\"'; echo 3 > \"$(printf 'new\\nline')\"; echo 4 > 'new\\nline'; echo 5 > \"$(printf 'esc\\033[2J')\"",
 		want: "add \"q\" +1-0\nadd a\"b +1-0\nadd esc\x1b[2J +1-0\nadd new\nline +1-0\nadd new\\nline +1-0\nadd n\xff +1-0\n"},
 	{name: "names that read alike", shares: true, act: "echo 1 > \"$(printf 'a\\342\\200\\256b')\"; echo 2 > 'a\\u{202e}b'; echo 3 > \"$(printf 'a\\342\\200\\213')\"", want: "add a\\u{202e}b +1-0\nadd a\u200b +1-0\nadd a\u202eb +1-0\n"},
@@ -156,26 +158,26 @@ var kinds = []kind{
 	// Attributes.
 	{name: "no diff attribute", shares: true, lay: "printf '*.txt -diff\\n*.svg binary\\n' > .gitattributes; echo s > s.svg; git add .; git commit -q -m a", act: "echo x >> a.txt; echo y >> s.svg", want: "update a.txt\nupdate s.svg\n"},
 	{name: "a diff driver", shares: true, lay: "echo '*.txt diff=evil' > .gitattributes; git config diff.evil.textconv 'touch ran; cat'; git config diff.evil.command 'touch ran'; git add .; git commit -q -m a", act: "echo x >> a.txt", want: "update a.txt +1-0\n"},
-	{name: "eol", shares: true, lay: "echo '*.txt text eol=crlf' > .gitattributes; git add .; git commit -q -m a; rm a.txt; git checkout -q a.txt", act: "printf 'one\\r\\n2\\r\\nthree\\r\\n' > a.txt; printf 'n\\r\\n' > n.txt", want: "update a.txt +1-1\nadd n.txt +1-0\n"},
-	{name: "eol that git does not restore", shares: true, lay: "echo '* text=auto' > .gitattributes; git add .; git commit -q -m a", act: "printf 'x\\r\\ny\\n' > mixed; echo z > z", want: "add mixed +2-0\nadd z +1-0\n# not in this diff (git would not restore its bytes, because it converts them): add mixed\n"},
+	{name: "eol", shares: true, lay: "echo '*.txt text eol=crlf' > .gitattributes; git add .; git commit -q -m a; rm a.txt; git checkout -q a.txt", act: "printf 'one\\r\\n2\\r\\nthree\\r\\n' > a.txt; printf 'n\\r\\n' > n.txt", want: "update a.txt\nadd n.txt +1-0\n? a.txt: git stores it in another form, so its content may be the same\n# not in this diff (git stores it in another form): update a.txt\n# not in this diff (git stores it in another form): add n.txt\n"},
+	{name: "eol that git does not restore", shares: true, lay: "echo '* text=auto' > .gitattributes; git add .; git commit -q -m a", act: "printf 'x\\r\\ny\\n' > mixed; echo z > z", want: "add mixed +2-0\nadd z +1-0\n# not in this diff (git stores it in another form): add mixed\n"},
 	{name: "line ends only, text=auto", shares: true, lay: "echo '* text=auto' > .gitattributes; echo b > b; git add .; git commit -q -m a", act: "printf 'one\\r\\ntwo\\r\\nthree\\r\\n' > a.txt; touch b",
-		want: "update a.txt\n# not in this diff (git would not restore its bytes, because it converts them): update a.txt\n"},
+		want: "update a.txt\n? a.txt: git stores it in another form, so its content may be the same\n# not in this diff (git stores it in another form): update a.txt\n"},
 	{name: "line ends only, core.autocrlf", lay: "git config core.autocrlf true; rm a.txt; git checkout -q a.txt; echo u > u", act: "printf 'one\\ntwo\\nthree\\n' > a.txt; printf 'u\\r\\n' > u",
-		want: "update a.txt\nupdate u\n# not in this diff (git would not restore its bytes, because it converts them): update a.txt\n# not in this diff (git would not restore its bytes, because it converts them): update u\n"},
+		want: "update a.txt\nupdate u\n? a.txt: git stores it in another form, so its content may be the same\n? u: git stores it in another form, so its content may be the same\n# not in this diff (git stores it in another form): update a.txt\n# not in this diff (git stores it in another form): update u\n"},
 	{name: "line ends only, core.autocrlf=input", lay: "git config core.autocrlf input", act: "printf 'one\\r\\ntwo\\nthree\\n' > a.txt",
-		want: "update a.txt\n# not in this diff (git would not restore its bytes, because it converts them): update a.txt\n"},
+		want: "update a.txt\n? a.txt: git stores it in another form, so its content may be the same\n# not in this diff (git stores it in another form): update a.txt\n"},
 	{name: "line ends only, of the same size", lay: "git config core.autocrlf input; printf 'a\\r\\nb\\n' > m; git add m; git commit -q -m m", act: "printf 'a\\nb\\r\\n' > m",
-		want: "? m: git converts its line ends or its encoding, so whether they changed is not known\n"},
+		want: "update m\n? m: git stores it in another form, so its content may be the same\n# not in this diff (git stores it in another form): update m\n"},
 	{name: "an encoding that git refuses", shares: true, lay: "echo '*.u16 text working-tree-encoding=UTF-16' > .gitattributes; echo k > k; git add .; git commit -q -m a; printf 'a\\0\\n\\0' > old.u16", act: "printf 'b\\0\\n\\0' > x.u16; printf 'c\\0\\n\\0' > old.u16; echo l >> k",
-		want: "update k +1-0\nupdate old.u16\nadd x.u16\n# not in this diff (too large, or it cannot be read): update old.u16\n# not in this diff (too large, or it cannot be read): add x.u16\n"},
+		want: "update k +1-0\nupdate old.u16\nadd x.u16\n? old.u16: git stores it in another form, so its content may be the same\n# not in this diff (git stores it in another form): update old.u16\n# not in this diff (git stores it in another form): add x.u16\n"},
 	{name: "an encoding that git refuses later", shares: true, lay: "echo '*.u16 text working-tree-encoding=UTF-16' > .gitattributes; printf '\\377\\376a\\0\\n\\0' > x.u16; cp x.u16 y.u16; git add .; git commit -q -m a", act: "printf 'a\\0\\n\\0' > x.u16; echo x >> a.txt",
-		want: "update a.txt +1-0\nupdate x.u16\n# not in this diff (too large, or it cannot be read): update x.u16\n"},
+		want: "update a.txt +1-0\nupdate x.u16\n? x.u16: git stores it in another form, so its content may be the same\n# not in this diff (git stores it in another form): update x.u16\n"},
 	{name: "an encoding that nobody knows", lay: "echo '*.x text working-tree-encoding=none-such' > .gitattributes; git add .; git commit -q -m a; echo a > a.x", act: "echo b > b.x; echo c > a.x", want: anything},
-	{name: "encoding", shares: true, lay: "echo '*.u16 text working-tree-encoding=UTF-16LE' > .gitattributes; printf 'a\\0\\n\\0' > x.u16; git add .; git commit -q -m a", act: "printf 'a\\0b\\0\\n\\0' > x.u16", want: "update x.u16 +1-1\n"},
+	{name: "encoding", shares: true, lay: "echo '*.u16 text working-tree-encoding=UTF-16LE' > .gitattributes; printf 'a\\0\\n\\0' > x.u16; git add .; git commit -q -m a", act: "printf 'a\\0b\\0\\n\\0' > x.u16", want: "update x.u16\n? x.u16: git stores it in another form, so its content may be the same\n# not in this diff (git stores it in another form): update x.u16\n"},
 	{name: "a filter", shares: true, lay: "echo '*.big filter=lfs' > .gitattributes; git config filter.lfs.clean 'sha1sum'; git config filter.lfs.smudge cat; echo b > x.big; git add .; git commit -q -m a", act: "echo c > x.big; echo d > y.big; echo x >> a.txt",
-		want: "update a.txt +1-0\nupdate x.big\nadd y.big\n? x.big: a filter changes how git stores it, so its content may be the same\n# not in this diff (a filter changes how git stores it): update x.big\n# not in this diff (a filter changes how git stores it): add y.big\n"},
+		want: "update a.txt +1-0\nupdate x.big\nadd y.big +1-0\n? x.big: git stores it in another form, so its content may be the same\n# not in this diff (git stores it in another form): update x.big\n# not in this diff (git stores it in another form): add y.big\n"},
 	{name: "a filtered file is touched", shares: true, lay: "echo '*.big filter=lfs' > .gitattributes; git config filter.lfs.clean 'sha1sum'; git config filter.lfs.smudge cat; echo b > x.big; touch -d 2001-01-01 x.big; git add .; git commit -q -m a", act: "touch x.big",
-		want: "update x.big\n? x.big: a filter changes how git stores it, so its content may be the same\n# not in this diff (a filter changes how git stores it): update x.big\n"},
+		want: "update x.big\n? x.big: git stores it in another form, so its content may be the same\n# not in this diff (git stores it in another form): update x.big\n"},
 
 	// Other repositories and folders.
 	{name: "submodule edit", lay: submodule, act: "echo m >> sub/l.txt; echo n > sub/n; echo x >> a.txt", want: "update a.txt +1-0\n? sub/: another repository\n"},
@@ -216,9 +218,9 @@ var kinds = []kind{
 	{name: "a worktree is made below", act: "git worktree add -q below", want: "add below/\n# not in this diff (another repository): add below/\n"},
 	{name: "a link that leads out", lay: "mkdir ../out; echo o > ../out/o; ln -s ../out l; git add .; git commit -q -m l", act: "echo x >> l/o; ln -s ../out m", want: "add m +1-0\n"},
 	{name: "an expanded keyword", lay: "echo '*.c ident' > .gitattributes; echo '$Id$' > a.c; git add .; git commit -q -m i; rm a.c; git checkout -q a.c", act: "echo '$Id: mine $' > a.c",
-		want: "update a.c\n# not in this diff (git would not restore its bytes, because it converts them): update a.c\n"},
+		want: "update a.c\n? a.c: git stores it in another form, so its content may be the same\n# not in this diff (git stores it in another form): update a.c\n"},
 	{name: "a filter hides a change", lay: "echo '*.key filter=hide' > .gitattributes; git config filter.hide.clean 'echo hidden'; echo a > a.key; git add .; git commit -q -m h", act: "echo b > a.key",
-		want: "update a.key\n? a.key: a filter changes how git stores it, so its content may be the same\n# not in this diff (a filter changes how git stores it): update a.key\n"},
+		want: "update a.key\n? a.key: git stores it in another form, so its content may be the same\n# not in this diff (git stores it in another form): update a.key\n"},
 	{name: "a submodule has another commit already", lay: submodule + "(cd sub; echo 1 >> l.txt; git commit -q -a -m 1)", act: "cd sub; echo 2 >> l.txt; git commit -q -a -m 2", want: "update sub +1-1\n? sub/: another repository\n# not in this diff (another repository): update sub\n"},
 
 	// Limits, and the user at the same time.
