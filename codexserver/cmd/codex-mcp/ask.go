@@ -126,7 +126,8 @@ func (a *askOptions) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	signalled, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
 	defer context.AfterFunc(signalled, func() { // a write that nobody reads does not keep the program from ending
-		time.AfterFunc(3*endTime, func() { os.Exit(terminal.StatusInterrupted) })
+		const all = 2*endTime + time.Second // of the turn and of the server
+		time.AfterFunc(all, func() { os.Exit(terminal.StatusInterrupted) })
 	})()
 	if a.demo {
 		return status(a.playDemo(signalled, console, signals))
