@@ -458,7 +458,8 @@ func quoted(words string) string {
 	return strings.ReplaceAll(words, "\n", `\n`)
 }
 
-// TestRefusedByPolicy checks that the result has what the engine refused by itself, and that a client gets an event only about a refusal with a remark.
+// TestRefusedByPolicy checks that the result has what the engine refused by itself, as data and in the text for the model,
+// and that a client gets an event only about a refusal with a remark.
 func TestRefusedByPolicy(t *testing.T) {
 	e := engine.TurnFunc(func(_ context.Context, host engine.Host, _ []protocol.InputItem) error {
 		host.Emit(protocol.BackgroundEvent{Refused: &protocol.Refused{Command: []string{"rm", "x"}, Cwd: "/work", Reason: "not run: no one may ask"}})
@@ -473,7 +474,8 @@ func TestRefusedByPolicy(t *testing.T) {
 		`{"kind":"patch","what":"/work/y","why":"patch rejected: outside","by":"policy","reason":"policy"},` +
 		`{"kind":"other","what":"write","why":"rejected: a review","by":"policy","reason":"policy"},` +
 		`{"kind":"command","what":"mv z","why":"no","by":"policy","reason":"policy"}]`
-	if !strings.Contains(result, want) {
+	hints := "codex-reply continues it]\\nNot run: `rm x` (no one may ask)\\nNot applied: changes of `/work/y` (patch rejected: outside)\\nNot done: `write` (rejected: a review)"
+	if !strings.Contains(result, want) || !strings.Contains(result, hints) {
 		t.Errorf("the result is %s", result)
 	}
 	got := ""

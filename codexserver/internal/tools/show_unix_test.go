@@ -4,7 +4,6 @@ package tools_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -37,49 +36,6 @@ func newShop(t *testing.T, turns ...providertest.Turn) *shop {
 func (s *shop) connect(era servertest.Era) *servertest.Client {
 	s.t.Helper()
 	return servertest.Join(s.t, s.server, servertest.Host{Era: era})
-}
-
-// TestShowOfABigTurn reads a turn with 1,500 changed files and 10 MiB of output page by
-// page. Its result stays under the limit.
-func TestShowOfABigTurn(t *testing.T) {
-	files, printed := 1500, int64(10<<20)
-	script := fmt.Sprintf(`seq 1 %d | sed 's/^/é /' | split -a 4 -l 1 - f; echo first; yes 0123456789abcde | head -c %d; echo last`, files, printed)
-	s := newShop(t, providertest.Call(providertest.Tool("1", "shell", map[string]any{"command": []string{"sh", "-c", script}, "timeout_ms": 600_000})), providertest.Say("all done"))
-	var r struct {
-		ThreadID  string
-		Commands  []struct{ ID int }
-		Changes   []json.RawMessage
-		Truncated struct {
-			Changes int
-			See     string
-		}
-	}
-	c := s.connect(servertest.Rounds)
-	done := use(t, c, "codex", map[string]any{"prompt": "make many", "cwd": s.dir}, &r)
-	if done.IsError || len(done.StructuredContent) > 80_000 || len(r.Changes)+r.Truncated.Changes != files || r.Truncated.See != "codex-show has the rest" || len(r.Commands) != 1 || r.Commands[0].ID != 1 {
-		t.Fatalf("%d bytes, %d changes, %+v, commands %+v", len(done.StructuredContent), len(r.Changes), r.Truncated, r.Commands)
-	}
-	diff, _ := show(t, c, map[string]any{"threadId": r.ThreadID, "what": "diff"})
-	if n := strings.Count(diff, "\ndiff --git "); n != files || strings.Count(diff, "\n+é ") != files || !strings.HasPrefix(diff, "# turn 1\n") {
-		t.Errorf("the diff has %d files: %.200s", n, diff)
-	}
-	output, last := show(t, c, map[string]any{"threadId": r.ThreadID, "what": "output", "command": r.Commands[0].ID})
-	if !strings.HasPrefix(output, "first\n0123456789abcde\n") || !strings.HasSuffix(output, "\nlast\n") || last.Command != 1 ||
-		last.Cut < printed-2<<20 || last.Cut > printed || last.Total < 1<<20 {
-		t.Errorf("%d bytes of output, %d cut: %.50q…", len(output), last.Cut, output)
-	}
-	if again, _ := show(t, c, map[string]any{"threadId": strings.ToUpper(r.ThreadID), "what": "output"}); again != output {
-		t.Errorf("the last output has %d bytes", len(again))
-	}
-	transcript, _ := show(t, c, map[string]any{"threadId": r.ThreadID, "what": "transcript"})
-	if n := strings.Count(transcript, "user:\n"); n != 1 {
-		t.Errorf("%d messages of the user", n)
-	}
-	for _, part := range []string{"=== turn 1, ", "user:\n  make many\n", "command 1: sh -c ", "command 1 ended: exit code 0 after ", "codex:\n  all done\n"} {
-		if !strings.Contains(transcript, part) {
-			t.Errorf("the transcript lacks %q: %s", part, transcript)
-		}
-	}
 }
 
 // TestShow reads what a thread has, and checks the errors for what it has not, in both eras.
