@@ -57,28 +57,6 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestElicitationCapability asks only clients that declared forms.
-func TestElicitationCapability(t *testing.T) {
-	for capabilities, asked := range map[string]bool{
-		`{}`:                                   false,
-		`{"elicitation":null}`:                 false,
-		`{"elicitation":{}}`:                   true,
-		`{"elicitation":{"form":{}}}`:          true,
-		`{"elicitation":{"url":{}}}`:           false,
-		`{"elicitation":{"form":{},"url":{}}}`: true,
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.AskExec), nil), nil)
-			c.Ask(t, "initialize", fmt.Sprintf(`{"protocolVersion":"2025-11-25","capabilities":%s,"clientInfo":{"name":"t","version":"1"}}`, capabilities))
-			c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`)
-			was := slices.ContainsFunc(c.Heard(), func(line string) bool { return strings.HasPrefix(line, "elicitation/create") })
-			if was != asked {
-				t.Errorf("%s: asked %v, want %v", capabilities, was, asked)
-			}
-		})
-	}
-}
-
 // TestFolder checks the working folder of calls without cwd: that of the options, and without one the root of the client,
 // which is asked only then.
 func TestFolder(t *testing.T) {

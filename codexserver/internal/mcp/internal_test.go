@@ -1,9 +1,7 @@
 package mcp
 
 import (
-	"bytes"
 	stdjson "encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -13,11 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
-	"github.com/codexmcp/codexmcp/internal/era"
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/codexmcp/codexmcp/mcptypes/modern"
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // parkOne returns a session with one call that waits for answers, and the state of the call.
@@ -25,72 +19,6 @@ func parkOne() (*Session, *call, string) {
 	s := &Session{threads: &thread.Share{}, server: &Server{}}
 	c := &call{session: s, tool: "codex", state: state{digest: digest{1, 2, 3}}, done: make(chan struct{})}
 	return s, c, s.calls.park(c, []string{"q1"})
-}
-
-// FuzzResume resumes with a state that the server did not send.
-func FuzzResume(f *testing.F) {
-	_, _, state := parkOne()
-	for _, text := range []string{state, "", state[:20], state + "\n", strings.ToLower(state)} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		s, c, state := parkOne()
-		if got, _, err := s.calls.resume(text, c.state.digest); got != nil || err == nil {
-			t.Fatalf("%q: %v, %v", text, got, err)
-		}
-		if _, _, err := s.calls.resume(state, digest{}); err == nil {
-			t.Error("with another digest")
-		}
-		if got, _, err := s.calls.resume(state, c.state.digest); err != nil || got != c {
-			t.Fatalf("the state itself: %v", err)
-		}
-		if got, _, err := s.calls.resume(state, c.state.digest); got != nil || err == nil {
-			t.Error("twice")
-		}
-	})
-}
-
-// FuzzRequest decodes params. If they decode, they must be recognized as a request of this
-// era. If they do not, the error must have a code of the specification.
-func FuzzRequest(f *testing.F) {
-	for _, params := range []string{
-		``, `null`, `[]`, `{}`, `{"_meta":null}`, `{"_meta":{}}`,
-		`{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`,
-		`{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}},"extensions":{"io.modelcontextprotocol/tasks":{}}},"progressToken":1,"io.modelcontextprotocol/logLevel":"info"}}`,
-		`{"_meta":{"io.modelcontextprotocol/clientInfo":7}}`,
-		`{"a":1,"a":2,"_meta":{"io.modelcontextprotocol/protocolVersion":"x"}}`,
-		`{"_meta":{},"_meta":{"io.modelcontextprotocol/clientCapabilities":[]}}`,
-		"{\"a\":\"\xff\",\"\\u005fmeta\":{\"io.modelcontextprotocol/protocolVersion\":1}}",
-	} {
-		f.Add([]byte(params))
-	}
-	f.Fuzz(func(t *testing.T, params []byte) {
-		meta := era.Meta(params)
-		speaks := meta != nil
-		var p struct {
-			Meta map[string]jsontext.Value `json:"_meta"`
-		}
-		if json.Unmarshal(params, &p) == nil && bytes.HasPrefix(bytes.TrimLeft(params, " \t\r\n"), []byte("{")) {
-			want := p.Meta[modern.MetaProtocolVersion] != nil || p.Meta[modern.MetaClientInfo] != nil || p.Meta[modern.MetaClientCapabilities] != nil
-			if speaks != want {
-				t.Errorf("%q: of this era %t, want %t", params, speaks, want)
-			}
-		}
-		if !speaks {
-			return
-		}
-		q, err := newMetadata(meta)
-		if err == nil {
-			if *q.meta.ProtocolVersion != modern.ProtocolVersion {
-				t.Errorf("%q: read with version %q", params, *q.meta.ProtocolVersion)
-			}
-			return
-		}
-		var e *jsonrpc.Error
-		if !errors.As(err, &e) || e.Code != modern.CodeInvalidParams && e.Code != modern.CodeUnsupportedProtocolVersion || !stdjson.Valid(e.Data) {
-			t.Errorf("%q: %v", params, err)
-		}
-	})
 }
 
 // TestEndedCallsAreForgotten parks calls that end before a client resumes them.

@@ -4,53 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
-
-// FuzzSession sends lines of the fuzzer, and checks that the server still answers.
-func FuzzSession(f *testing.F) {
-	for _, line := range []string{
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"f","version":"1"}}}`,
-		`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"codex","arguments":{"prompt":"p","config":{"a.b":1}}}}`,
-		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"codex-reply","arguments":{"prompt":"p","threadId":"past"},"_meta":{"progressToken":"t"}}}`,
-		`{"jsonrpc":"2.0","id":3,"method":"newConversation","params":{"approvalPolicy":"never","sandbox":"read-only"}}`,
-		`{"jsonrpc":"2.0","id":5,"method":"addConversationListener","params":{"conversationId":"past"}}`,
-		`{"jsonrpc":"2.0","id":6,"method":"sendUserMessage","params":{"conversationId":"past","items":[{"type":"text","data":{"text":"x"}}]}}`,
-		`{"jsonrpc":"2.0","id":9,"method":"fuzzyFileSearch","params":{"query":"q","roots":["/"],"cancellationToken":"t"}}`,
-		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
-		`{"jsonrpc":"2.0","id":0,"result":{"action":"accept"}}`,
-	} {
-		f.Add([]byte(line))
-	}
-	f.Fuzz(func(t *testing.T, in []byte) {
-		ours := servertest.Lines(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, nil))
-		const probe = `{"jsonrpc":"2.0","id":"probe \u2713","method":"ping"}`
-		lines := append(strings.Split(string(in), "\n"), probe)
-		for _, line := range lines {
-			writeAll(t, ours, line)
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		for alive := false; !alive; {
-			answer, err := ours.Read(ctx)
-			if err != nil {
-				t.Fatalf("no sign of life: %v", err)
-			}
-			alive = strings.Contains(string(answer), "probe ")
-		}
-	})
-}
 
 // oneListed is an engine that lists one conversation, however many it has.
 type oneListed struct{ *servertest.Engine }
@@ -100,28 +62,4 @@ func TestStalledCalls(t *testing.T) {
 			t.Errorf("with a free place: %s", got)
 		}
 	})
-}
-
-// TestMemoryOfALongAnswer serves an answer of 8 MiB to a client that reads, and bounds the
-// memory for it. The answer is sent twice, in two events, and cut in the result.
-func TestMemoryOfALongAnswer(t *testing.T) {
-	const size = 8 << 20
-	text := strings.Repeat("x", size)
-	e := engine.TurnFunc(func(_ context.Context, host engine.Host, _ []protocol.InputItem) error {
-		host.Emit(protocol.AgentMessage{Message: text})
-		return nil
-	})
-	n := 0
-	count := writer(func(b []byte) (int, error) { n += len(b); return len(b), nil })
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	if err := codexserver.New(e, nil).Serve(t.Context(), jsonrpc.Lines(strings.NewReader(oneJob+"\n"), count, io.NopCloser(nil))); err != nil || n < 2*size || n > 2*size+1<<18 {
-		t.Errorf("%d bytes on the wire, %v", n, err)
-	}
-	runtime.ReadMemStats(&after)
-	if times := float64(after.TotalAlloc-before.TotalAlloc) / size; times > 20 { // it was 23; the race detector adds to the 11 that it is without
-		t.Errorf("memory of %.1f times the answer was used", times)
-	} else {
-		t.Logf("memory of %.1f times the answer was used, %.1f held", times, float64(after.HeapSys)/size)
-	}
 }

@@ -113,7 +113,7 @@ func TestCancelledRequests(t *testing.T) {
 // TestCancelDuringAQuestion cancels a request at about the time when its question is sent.
 // Either the request is answered, or its turn ends.
 func TestCancelDuringAQuestion(t *testing.T) {
-	for i := range 60 {
+	for i := range 6 {
 		play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: time.Hour}}, func(t *testing.T, c *host, w *servertest.Worker) {
 			x := c.starts("git")
 			pass(20*time.Millisecond + time.Duration(i%3-1))

@@ -15,7 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
-	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -166,28 +166,6 @@ func comeBack(t *testing.T, first servertest.Era, shows bool, second servertest.
 	}
 }
 
-// TestNobodyComesBack checks that a question for which nobody comes is denied in time, and that the
-// configuration decides where it says what happens if a client cannot be asked.
-func TestNobodyComesBack(t *testing.T) {
-	for set, want := range map[elicit.Policy]string{"": "timeout", "deny": "unsupported"} {
-		synctest.Test(t, func(t *testing.T) {
-			o := &codexserver.Options{Home: t.TempDir(), Changes: codexserver.ChangeOptions{Off: true}}
-			o.Approvals.OnUnsupported = set
-			p := codexserver.New(&servertest.Engine{}, o).Principal(t.Context(), "ann")
-			defer p.Close()
-			a := arrive(t, p, servertest.Handshake, false)
-			thread, _ := begin(t, a, servertest.Handshake, "touch")
-			a.End()
-			pass(o.Approvals.Timeout + 20*60e9)
-			b := arrive(t, p, servertest.Handshake, true)
-			defer b.End()
-			if got := b.Use(t.Context(), "codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, thread)); !strings.Contains(got, want) {
-				t.Errorf("%q: %s", set, got)
-			}
-		})
-	}
-}
-
 // TestStrangersDoNotComeBack checks that another principal, and a client that may not approve, get
 // no question.
 func TestStrangersDoNotComeBack(t *testing.T) {
@@ -258,5 +236,28 @@ func TestLastClientDeclines(t *testing.T) {
 				t.Errorf("began %t: after %s: %s", began, time.Since(start), got)
 			}
 		})
+	}
+}
+
+// TestHostThatAnswersByItself has a host accept sooner than a person can, in each way of calling. Beside a page the
+// person there decides, and the result says so. Without one nothing runs.
+func TestHostThatAnswersByItself(t *testing.T) {
+	for _, era := range []servertest.Era{servertest.Handshake, servertest.Rounds, servertest.Polls} {
+		for page, want := range map[string]string{servertest.Accept: "git: approved", servertest.Decline: "git: denied", "": "git: denied"} {
+			synctest.Test(t, func(t *testing.T) {
+				o := &codexserver.Options{Home: t.TempDir(), Asking: setting.Asking{Where: setting.WhereBoth}}
+				o.Changes.Off = true
+				if page != "" {
+					o.Desk = &servertest.Desk{Called: approval.ByPage, Answer: servertest.After(5*time.Second, page)}
+				}
+				w := &servertest.Worker{}
+				host := servertest.Host{Era: era, Answer: servertest.After(5*time.Millisecond, servertest.Accept)}
+				got := servertest.Join(t, codexserver.New(w.Engine(), o), host).Use(t.Context(), "codex", promptOf("git"))
+				told := strings.Contains(got, "after the question. That did not count; the decision came from the approvals page.")
+				if ran := strings.Contains(w.Did(), "git"); !strings.Contains(got, want) || told != (page != "") || ran != (page == servertest.Accept) {
+					t.Errorf("%s, the page says %q: ran %t: %s", era, page, ran, got)
+				}
+			})
+		}
 	}
 }

@@ -355,29 +355,6 @@ func TestTaskPolledWhileItIsTakenOver(t *testing.T) {
 	})
 }
 
-// TestAskingTaskIsTakenOver kills a server whose task asks. At first the task has another state
-// in the next server, which continues it.
-func TestAskingTaskIsTakenOver(t *testing.T) {
-	for range 5 { // it may take another way each time
-		synctest.Test(t, func(t *testing.T) {
-			left, id := killedTask(t, servertest.Script()) // it asks about go
-			next := heir{servertest.Script(), make(chan struct{}), make(chan struct{}, 1)}
-			close(next.may)
-			p := serveHome(t, next, left, nil)
-			defer p.End()
-			task := getTask(t, p, id)
-			for range 10 {
-				if _, done := task.(*modern.CompletedTask); done {
-					return
-				}
-				<-time.After(time.Second)
-				task = getTask(t, p, id)
-			}
-			t.Errorf("it did not end: %+v", task)
-		})
-	}
-}
-
 // TestStoppedTaskIsNotContinued stops a task, by a cancellation or by the answer to a question,
 // and looks at its file before the turn has ended: the next server would not continue it.
 func TestStoppedTaskIsNotContinued(t *testing.T) {

@@ -183,14 +183,24 @@ func TestReportIsACopy(t *testing.T) {
 	}
 }
 
-// TestDoing checks the line that a person sees of an event.
+// TestDoing checks the line that a person sees of an event. A text that would set a terminal's title, change its colour, the
+// direction of writing and the line, or cover other lines has every hidden character visible.
 func TestDoing(t *testing.T) {
+	const (
+		hostile  = "a\x1b]2;PWNED\x07\x1b[31mR\u202eE\nD\r\tx\u009by\u2028z\u0000"
+		harmless = `a\x1b]2;PWNED\x07\x1b[31mR\u{202e}E D x\u{9b}y\u{2028}z\x00`
+	)
 	for _, tt := range []struct {
 		event protocol.EventMsg
 		want  string
 	}{
 		{protocol.ExecCommandBegin{Command: []string{"echo", "b" + strings.Repeat("🦊", 300)}}, "running echo 'b" + strings.Repeat("🦊", 185) + "…"},
-		{protocol.BackgroundEvent{Message: "one\ntwo"}, "one two"},
+		{protocol.ExecCommandBegin{Command: []string{"echo", hostile, "two words"}}, `running echo $'a\x1b]2;PWNED\x07\x1b[31mR\u{202e}E\nD\r\tx\u{9b}y\u{2028}z\x00' 'two words'`},
+		{protocol.MCPToolCallBegin{Invocation: protocol.MCPInvocation{Server: hostile, Tool: "t"}}, "calling " + harmless + "/t"},
+		{protocol.BackgroundEvent{Message: hostile}, harmless},
+		{protocol.AgentMessage{Message: hostile}, harmless},
+		{protocol.AgentMessage{Message: "\n \n" + strings.Repeat("\u202e", 1000)}, strings.Repeat(`\u{202e}`, 25) + "…"},
+		{protocol.AgentMessage{Message: "✔\ufe0f done"}, "✔ done"},
 		{protocol.StreamError{Message: "asking again in 7s: the provider answered 429"}, "asking again in 7s: the provider answered 429"},
 		{protocol.ModelReroute{FromProvider: "a", FromModel: "k", ToProvider: "b", ToModel: "m", Reason: "its limit"}, "m of b answers from now on, in place of k of a: its limit"},
 		{protocol.ModelReroute{FromModel: "k", ToModel: "m", Reason: "its limit"}, "m answers from now on, in place of k: its limit"},
