@@ -40,8 +40,7 @@ type inbound struct {
 	active int // accepted and not finished: requests and notifications
 
 	// bytes counts only what waits. What is being handled is bounded by running.
-	bytes   int // size of queue and waiting
-	dropped uint64
+	bytes int // size of queue and waiting
 
 	refusing bool          // the peer is shutting down
 	ended    bool          // no handler starts any more
@@ -197,12 +196,9 @@ func (p *Peer) admit(r *Request, wait bool) *Error {
 // reject answers a request that was not admitted, or reports the loss of a
 // notification.
 func (p *Peer) reject(r *Request, e *Error) {
-	// A notification has no answer in which its sender could see the loss. So it is counted and
-	// reported on this side.
+	// A notification has no answer in which its sender could see the loss. So it is reported on
+	// this side.
 	if r.IsNotification() {
-		p.mu.Lock()
-		p.in.dropped++
-		p.mu.Unlock()
 		p.problem(fmt.Errorf("notification %s dropped: %w", r.Method, e), nil)
 		return
 	}

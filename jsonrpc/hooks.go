@@ -21,17 +21,6 @@ type Hooks struct {
 	InputEnd func(err error)
 }
 
-// Stats is a snapshot of a peer.
-type Stats struct {
-	Pending     int    // outgoing calls without an answer yet
-	Running     int    // inbound requests being handled, and detached ones not answered yet
-	Waiting     int    // inbound requests and notifications waiting to be handled
-	Received    uint64 // messages read from it
-	Sent        uint64 // messages handed to the transport
-	Dropped     uint64 // inbound notifications dropped at [Options].MaxMessage
-	EgressBytes int    // queued or being written
-}
-
 // problem reports what is wrong with the traffic. No lock is held, and the message is only lent to
 // the hook. Only its length is logged, since its content may
 // be secret.

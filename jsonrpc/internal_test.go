@@ -22,6 +22,21 @@ func (b *syncBuffer) Write(p []byte) (int, error) {
 	return b.b.Write(p)
 }
 
+// Stats is what tests see of a peer: what waits and runs, and how many messages were read and handed to the transport.
+type Stats struct {
+	Pending, Running, Waiting int
+	Received, Sent            uint64
+}
+
+// Stats returns the figures of now.
+func (p *Peer) Stats() Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.out.mu.Lock()
+	defer p.out.mu.Unlock()
+	return Stats{len(p.calls.pending), p.in.running, p.in.queue.len() + p.in.waiting.len(), p.received.Load(), p.out.amount.sent}
+}
+
 // TestIntern checks that the names of methods that the other side invents take bounded memory.
 func TestIntern(t *testing.T) {
 	x, _ := Pipe()

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Options configure a [Peer]. A nil *Options and the zero value of each field
-// mean the default named there.
+// Options configure a [Peer]. Nil and zero values mean the defaults.
 type Options struct {
 	// Cancellation says how requests are cancelled over the wire. Default: not at all.
 	Cancellation *CancelProfile
@@ -30,7 +29,7 @@ type Options struct {
 	// MaxMessage is the longest message accepted, in bytes; arrays and objects may nest 512 deep. A longer or
 	// deeper one is skipped: a request is answered, a response fails its call, a notification is reported. It
 	// also bounds all that wait to be handled: beyond it a request is answered with CodeOverloaded and a
-	// notification dropped, which Hooks.Problem and [Stats] report. Default: 64 MiB.
+	// notification dropped, which Hooks.Problem reports. Default: 64 MiB.
 	MaxMessage int
 
 	// MaxConcurrent is how many requests are handled at the same time; further ones wait. A request holds its
@@ -66,7 +65,7 @@ const (
 	leaveBehind          = time.Second // grace for handlers whose context has ended
 )
 
-// Methods returns a function for [Options].Inline that reports whether a request is of one of the methods.
+// Methods returns an [Options].Inline that is true for these methods.
 func Methods(names ...string) func(*Request) bool {
 	return func(r *Request) bool { return slices.Contains(names, r.Method) }
 }

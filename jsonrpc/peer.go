@@ -109,8 +109,8 @@ func notFound(_ context.Context, r *Request) (any, error) {
 	return nil, Errorf(CodeMethodNotFound, "method not found: %s", r.Method)
 }
 
-// Notify queues a notification, in order with everything else sent. Beyond [Options].MaxUnsent the
-// error is [ErrFull].
+// Notify queues a notification, in order with all else that is sent. It fails with [ErrFull] beyond
+// [Options].MaxUnsent.
 func (p *Peer) Notify(ctx context.Context, method string, params any) error {
 	b := getBuffer()
 	if err := p.writeCall(b, ID{}, method, params); err != nil {
@@ -144,19 +144,9 @@ func (p *Peer) Err() error {
 	}
 }
 
-// Stats returns figures about the peer as it is now.
-func (p *Peer) Stats() Stats {
-	var s Stats
-	p.mu.Lock()
-	s.Pending = len(p.calls.pending)
-	s.Running = p.in.running
-	s.Waiting = p.in.queue.len() + p.in.waiting.len()
-	s.Dropped = p.in.dropped
-	p.mu.Unlock()
+// Unsent returns how many bytes wait for the other side to read.
+func (p *Peer) Unsent() int {
 	p.out.mu.Lock()
-	s.Sent = p.out.amount.sent
-	s.EgressBytes = p.out.amount.bytes
-	p.out.mu.Unlock()
-	s.Received = p.received.Load()
-	return s
+	defer p.out.mu.Unlock()
+	return p.out.amount.bytes
 }

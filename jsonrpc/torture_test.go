@@ -285,11 +285,11 @@ func TestFlood(t *testing.T) {
 	for i := range requests {
 		say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"echo","params":[%d]}`, i, i))
 	}
-	for p.Stats().EgressBytes < limit/2 {
+	for p.Unsent() < limit/2 {
 		runtime.Gosched()
 	}
 	c := <-flooded // all of them were refused or queued before anything was read
-	if n := p.Stats().EgressBytes; n > limit {
+	if n := p.Unsent(); n > limit {
 		t.Errorf("%d bytes are queued, the limit is %d", n, limit)
 	}
 	var during runtime.MemStats
@@ -318,8 +318,8 @@ func TestFlood(t *testing.T) {
 	if diff := cmp.Diff([]int{requests + 1, c.Sent, all}, []int{answers, ticks, c.Sent + c.Refused}); diff != "" {
 		t.Errorf("answers, ticks, sent and refused (-want +got):\n%s", diff)
 	}
-	if s := p.Stats(); s.EgressBytes != 0 {
-		t.Errorf("stats %+v", s)
+	if n := p.Unsent(); n != 0 {
+		t.Errorf("%d bytes are queued at the end", n)
 	}
 	if c.Refused == 0 {
 		t.Error("nothing was refused: the limit was never reached")

@@ -232,7 +232,7 @@ type pace chan struct{}
 
 // wait waits until the client has read enough or ctx ends.
 func (p pace) wait(ctx context.Context, peer *jsonrpc.Peer, most int) {
-	ahead := func() bool { return peer.Stats().EgressBytes >= most/8 }
+	ahead := func() bool { return peer.Unsent() >= most/8 }
 	if !ahead() {
 		return
 	}
@@ -253,7 +253,7 @@ type gap struct{ missed int }
 // send sends an event, unless it is a delta and the client is too far behind. After a gap
 // it first sends an event with the number of deltas left out.
 func (g *gap) send(peer *jsonrpc.Peer, most int, e protocol.Event, send func(protocol.Event)) {
-	if strings.HasSuffix(e.Msg.EventType(), "_delta") && peer.Stats().EgressBytes >= most {
+	if strings.HasSuffix(e.Msg.EventType(), "_delta") && peer.Unsent() >= most {
 		g.missed++
 		return
 	}
