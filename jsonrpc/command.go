@@ -11,14 +11,14 @@ import (
 )
 
 // Command starts a child process, in a process group of its own, and returns a transport of
-// lines over its standard input and output, which cmd must leave unset.
+// lines over its input and output, which cmd must leave unset.
 //
 // Close closes the child's input and waits grace for it to exit, asks it to terminate and waits
 // grace again, then kills it, and whatever is left of its group in any case. A grace of 0 or less
 // is two seconds. The error is the child's exit status when it is not zero, and also what
 // [Peer.Run] returns then, unless the connection was closed from this side. Windows cannot ask,
-// and ends the child at once. There the group is a job object: no process leaves it, and it ends with
-// this program.
+// and ends the child at once. There the group is a job object: no process leaves it, and it ends
+// with this program.
 func Command(cmd *exec.Cmd, grace time.Duration) (Transport, error) {
 	if cmd.Stdin != nil || cmd.Stdout != nil {
 		return nil, errors.New("jsonrpc: standard input or output of the command is already set")

@@ -1,5 +1,5 @@
 // Package jsonrpc is a JSON-RPC 2.0 peer for any protocol, such as MCP or LSP, over any
-// transport. Both ends of a connection are equal: each may call the other.
+// transport. Each end of a connection may call the other.
 //
 //	m := new(jsonrpc.Mux)
 //	jsonrpc.Handle(m, "add", func(ctx context.Context, p [2]int) (int, error) {
@@ -32,10 +32,10 @@
 //
 // The peer handles notifications one by one, as they come. A request starts when the
 // notifications before it have been handled; requests run concurrently and delay nothing.
-// Answers, cancel notifications and what [Options].Inline chooses do not wait in that queue.
+// Answers, cancel notifications and what [Options].Inline chooses do not wait.
 //
-// A handler of a notification that calls the other side holds up what waits behind it. Two
-// sides with such handlers can wait for each other, so call on another goroutine.
+// A handler of a notification that calls the other side holds up what waits behind it, and two
+// such sides can wait for each other. So call on another goroutine.
 //
 // Messages that one goroutine sends leave in that order. A notification from a handler is
 // on the wire before the handler's answer.
@@ -43,7 +43,7 @@
 // # Messages
 //
 // The peer scans a message once: JSON grammar, UTF-8, nesting, and the members of the envelope
-// by their exact names. No message ends the connection. Each of these is answered with a code:
+// by their exact names. No message ends the connection. These are answered with a code:
 //
 //   - [CodeParseError], with the id null: text that is not JSON;
 //   - [CodeInvalidRequest], with the id if it is known: JSON that is not a message, a duplicate
@@ -51,7 +51,7 @@
 //     what is too long or too deep, which the peer skips;
 //   - [CodeMethodNotFound]: a request without a handler;
 //   - [CodeInvalidParams], with the JSON path of the fault: params that do not fit;
-//   - [CodeInternalError]: a panic of a handler, or of the encoding of what it returns.
+//   - [CodeInternalError]: a panic of a handler, or of the encoding of its result.
 //
 // Broken notifications and responses are not answered, see [Hooks].Problem. An answer completes
 // the call with the same id: "1" is not 1.
@@ -61,11 +61,11 @@
 // When the context of a call ends, the call returns at once, and a [CancelProfile] says how
 // the other side learns of it. [Options] bound what the other side does not read, and what it
 // sends; beyond a limit the peer refuses one message, not the connection. [Peer.Run] lists the
-// reasons to end. The peer waits for every goroutine that it started, except for a handler
-// that ignores the end of its context for more than a second.
+// reasons to end. The peer waits for every goroutine that it started, but for a handler that
+// outlives its context by a second.
 //
 // # What it does not do
 //
 // It sends no batches, does not listen, dial, reconnect or retry, knows no protocol's methods,
-// and does not spread one connection over several streams, as Streamable HTTP does.
+// and does not spread one connection over several streams.
 package jsonrpc

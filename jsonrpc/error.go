@@ -11,7 +11,7 @@ import (
 // which errors.Is finds in an [*Error] with that code.
 type Code int64
 
-// Codes of JSON-RPC 2.0, section 5.1, and the others that this package answers with.
+// The codes of JSON-RPC 2.0, section 5.1, and others that a peer answers with.
 const (
 	CodeParseError       Code = -32700 // the line is not JSON
 	CodeInvalidRequest   Code = -32600 // JSON, but not a message; a duplicate id; a batch; a limit exceeded

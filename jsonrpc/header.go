@@ -12,7 +12,7 @@ import (
 
 // Header returns a transport of the base protocol of LSP: each message follows a header with the
 // field Content-Length. Other fields are ignored. A header that cannot be read ends the
-// connection. c is closed when the transport is; nil closes nothing.
+// connection. Close closes c, if any.
 func Header(r io.Reader, w io.Writer, c io.Closer) Transport {
 	return &header{r: bufio.NewReaderSize(r, slabSize), w: w, c: c}
 }

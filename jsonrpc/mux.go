@@ -7,8 +7,7 @@ import (
 	"sync"
 )
 
-// Mux is a [Handler] that chooses by method. The zero Mux is ready for use; methods may be added
-// while it serves.
+// Mux is a [Handler] that chooses by method. It may change while it serves.
 type Mux struct {
 	mu       sync.RWMutex // guards the fields; not held while a handler runs
 	methods  map[string]Handler
@@ -28,7 +27,7 @@ func Handle[P, R any](m *Mux, method string, f func(context.Context, P) (R, erro
 }
 
 // HandleNotify adds a notification whose params are a P. Errors go to [Hooks].Problem. A request by
-// that name is answered with null, or with the error.
+// that name is answered with null or the error.
 func HandleNotify[P any](m *Mux, method string, f func(context.Context, P) error) {
 	m.Handle(method, HandlerFunc(func(ctx context.Context, r *Request) (any, error) {
 		var p P
@@ -39,8 +38,8 @@ func HandleNotify[P any](m *Mux, method string, f func(context.Context, P) error
 	}))
 }
 
-// HandleRaw adds a method that decodes its params itself, nil if absent. An error of package
-// mcptypes, with a method InvalidParams() (path, why string), is answered like one of [Request.Bind].
+// HandleRaw adds a method that decodes its params itself, nil if absent. An error with a
+// method InvalidParams() (path, why string) is answered like one of [Request.Bind].
 func (m *Mux) HandleRaw(method string, f func(ctx context.Context, params json.RawMessage) (any, error)) {
 	m.Handle(method, HandlerFunc(func(ctx context.Context, r *Request) (any, error) {
 		result, err := f(ctx, r.Params)

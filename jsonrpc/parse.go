@@ -3,7 +3,7 @@ package jsonrpc
 import "encoding/json"
 
 // Message is one message of JSON-RPC 2.0. A request has an ID and a Method, a notification a Method, and a
-// response an ID, if it is known to what it belongs, and a Result or an Error.
+// response a Result or an Error, and an ID if it is known.
 type Message struct {
 	ID     ID
 	Method string
@@ -14,7 +14,7 @@ type Message struct {
 
 // Parse reads a message as a peer with the options does, for a transport that must know what it
 // moves. The members are slices of text. If it is no message, as an array is none, the error is
-// what a peer answers, and the Message has what is known all the same.
+// what a peer answers, and the Message has what is known.
 func Parse(text []byte, o *Options) (Message, *Error) {
 	var m message
 	m.parse(text, dialect{depth: maxDepth, lenient: o != nil && (o.LenientVersion || o.OmitVersion)})

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Pipe returns two transports connected to each other in memory, which block on channels only, as
-// testing/synctest needs. After one is closed the other reads what was written, then io.EOF.
+// Pipe returns two transports connected in memory, which block on channels only, as testing/synctest
+// needs. After one is closed the other reads the rest, then io.EOF.
 func Pipe() (Transport, Transport) {
 	ab, ba := make(chan [][]byte, pipeDepth), make(chan [][]byte, pipeDepth)
 	a := &pipe{in: ba, out: ab, closed: make(chan struct{})}

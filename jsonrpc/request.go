@@ -28,7 +28,7 @@ type HandlerFunc func(ctx context.Context, r *Request) (any, error)
 func (f HandlerFunc) ServeRPC(ctx context.Context, r *Request) (any, error) { return f(ctx, r) }
 
 // Request is an inbound request or notification. It belongs to the handler and may be kept; Params
-// may share memory with other messages, so what is kept for long is better cloned.
+// may share memory with other messages: clone what you keep.
 type Request struct {
 	ID     ID              // the zero ID for a notification
 	Method string          // never ""
@@ -52,13 +52,13 @@ type Request struct {
 // IsNotification reports whether no answer is expected.
 func (r *Request) IsNotification() bool { return r.ID.IsZero() }
 
-// Peer returns the peer that received the request, to call the other side back.
+// Peer returns the peer that received the request, to call back.
 func (r *Request) Peer() *Peer { return r.peer }
 
 // Bind decodes the params into v, strictly: exact member names, no duplicate
 // members, valid UTF-8. Absent params are read as {}. The error is an
-// [*Error] with CodeInvalidParams that names the JSON path of the fault in
-// its message and, as {"path": "/a/0"}, in its data.
+// [*Error] with CodeInvalidParams that has the JSON path of the fault in its
+// message and, as {"path": "/a/0"}, its data.
 func (r *Request) Bind(v any) error { return bind(r.Params, v) }
 
 func bind(params json.RawMessage, v any) error {
@@ -202,7 +202,7 @@ var errAnswered = errors.New("jsonrpc: request is already answered")
 
 // Reply answers the request as a return from ServeRPC would. It waits while [Options].MaxUnsent
 // bytes wait for the other side. A second Reply is an error; a Reply to a notification, or to a
-// request that was cancelled and must not be answered, does nothing.
+// cancelled request that must not be answered, does nothing.
 func (w *Responder) Reply(result any, err error) error {
 	if !w.r.peer.answer(w.r, result, err, elsewhere) {
 		return errAnswered
@@ -284,7 +284,7 @@ func (c *lazyContext) Value(key any) any {
 // requestKey is the key under which the context of a request holds it.
 type requestKey struct{}
 
-// RequestFrom returns the request or notification that is handled with ctx, nil if there is none.
+// RequestFrom returns the request or notification that ctx is of, or nil.
 func RequestFrom(ctx context.Context) *Request {
 	r, _ := ctx.Value(requestKey{}).(*Request)
 	return r

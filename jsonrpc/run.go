@@ -15,8 +15,8 @@ import (
 var errRunTwice = errors.New("jsonrpc: Run called twice")
 
 // Run reads and handles messages until the connection ends, once. It returns
-//   - nil when the other side has ended its input and all that was accepted before has been
-//     answered (see [Options].DrainTimeout), or after Close or Shutdown;
+//   - nil when the other side has ended its input and all that came before has been answered
+//     (see [Options].DrainTimeout), or after Close or Shutdown;
 //   - [context.Cause] of ctx when ctx ends, and with it the contexts of handlers; what they
 //     answer in the following second is still sent;
 //   - what went wrong on the transport otherwise.
@@ -201,7 +201,7 @@ func (p *Peer) broke(err error) {
 }
 
 // Close ends the connection at once: pending calls fail with [ErrClosed], contexts of handlers
-// end, what is queued is lost. It waits for the transport's Close alone.
+// end, what is queued is lost. It waits for the transport.
 func (p *Peer) Close() error {
 	p.mu.Lock()
 	// A peer that never ran has no Run to close done.
