@@ -54,17 +54,9 @@ func TestMatchName(t *testing.T) {
 		{"*key*", "KEY/a/B", true},
 		{"*TOKEN", "CODEX_/x/TOKEN", true},
 		{"A?B", "A/B", true},
-		{"A[^B]C", "A/C", true},
-		{"A/B", "a/b", true},
 		{"A/*", "a/b/c", true},
 		{"A/B", "AB", false},
 		{"*KEY", "A/KEYS", false},
-		{"*A?*", "BAC", true},
-		{"*A[", "A[", false},
-		{"A_[B]*", "A_BC", true},
-		{"A_B*", "A_C", false},
-		{"A\\*", "A*", true},
-		{"**", "A", true},
 	} {
 		if got := run.MatchName([]string{tt.pattern}, tt.name); got != tt.want {
 			t.Errorf("%q, %q: %t", tt.pattern, tt.name, got)

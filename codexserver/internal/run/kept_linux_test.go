@@ -1,7 +1,6 @@
 package run_test
 
 import (
-	"errors"
 	"io"
 	"maps"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
@@ -87,69 +85,6 @@ func TestTakenPID(t *testing.T) {
 // one line for a moment.
 func commandLines(found map[string]string) []string {
 	return slices.Compact(slices.Sorted(maps.Values(found)))
-}
-
-// TestLeftoversOfAnEndedCommand times out a command. Its daemon ends with it.
-func TestLeftoversOfAnEndedCommand(t *testing.T) {
-	mark := "78" + strconv.Itoa(os.Getpid())
-	var left run.Leftovers
-	defer left.Close()
-	res, err := boxtest.Starter(t).Run(t.Context(), run.Spec{
-		Argv: []string{"sh", "-c", `(setsid sleep 1000.$0 > /dev/null 2>&1 &) ; sleep 1000.$0`, mark},
-		Dir:  "/", Env: path, Timeout: 200 * time.Millisecond, Leftovers: &left,
-	}, nil)
-	if err != nil || !res.TimedOut {
-		t.Errorf("%+v, %v", res, err)
-	}
-	if now := find(mark); len(now) != 0 {
-		t.Errorf("left: %v", now)
-	}
-}
-
-// TestLauncherKilled has a command kill its launcher. The command ends with an explanation.
-func TestLauncherKilled(t *testing.T) {
-	mark := "79" + strconv.Itoa(os.Getpid())
-	processes := boxtest.Starter(t)
-	var left run.Leftovers // which do not take what cannot be found later
-	defer left.Close()
-	spec := run.Spec{
-		Leftovers: &left,
-		Argv:      []string{"sh", "-c", `sleep 1000.$0 & echo up; sleep 0.1; kill -KILL $PPID; sleep 1000.$0`, mark},
-		Dir:       "/", Env: path, Timeout: time.Minute,
-	}
-	res, err := processes.Run(t.Context(), spec, nil)
-	if err != nil || res.ExitCode != -1 || !strings.Contains(res.Stderr, run.ErrLost.Error()) || res.Stdout != "up\n" {
-		t.Errorf("%+v, %v", res, err)
-	}
-	if now := find(mark); len(now) != 0 {
-		t.Errorf("left: %v", now)
-	}
-	// The command may kill the launcher before the launcher reports the start.
-	spec.Argv[2] = `kill -KILL $PPID; sleep 1000.$0 & sleep 1000.$0`
-	for range 8 {
-		var start *run.StartError
-		if res, err := processes.Run(t.Context(), spec, nil); res.ExitCode != -1 && !errors.As(err, &start) {
-			t.Errorf("%+v, %v", res, err)
-		}
-		if now := find(mark); len(now) != 0 {
-			t.Fatalf("left: %v", now)
-		}
-	}
-	// A daemon in a session of its own, which only its launcher knew, is left, unless the server notices the
-	// end of the launcher before the kernel has given its children away.
-	spec.Argv[2] = `(setsid setsid env -i /bin/bash -c "exec 2>&- >&- <&-; sleep 1000.$0 & sleep 1000.$0" &); until [ $(pgrep -fc "^sleep 1000.$0") = 2 ]; do :; done; kill -KILL $PPID; sleep 1000.$0`
-	if res, err := processes.Run(t.Context(), spec, nil); err != nil || res.ExitCode != -1 {
-		t.Errorf("%+v, %v", res, err)
-	}
-	daemon := find(mark)
-	if len(daemon) != 3 && len(daemon) != 0 {
-		t.Errorf("left of a daemon: %v", daemon)
-	}
-	killByMark(mark, "")
-	spec.Argv = []string{"true"}
-	if res, err = processes.Run(t.Context(), spec, nil); err != nil || res.ExitCode != 0 {
-		t.Errorf("%+v, %v", res, err)
-	}
 }
 
 // TestKeptRunsAsOwn compares a command's process with one that this process starts.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"strconv"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
-	"golang.org/x/sys/unix"
 )
 
 func script(t *testing.T, text string) (*exec.Cmd, io.Reader) {
@@ -72,28 +70,6 @@ func TestOneLauncherEach(t *testing.T) {
 	if len(launchers) != 5 {
 		t.Errorf("%d launchers for five commands", len(launchers))
 	}
-}
-
-func TestCannotStart(t *testing.T) {
-	var p run.Starter
-	defer p.Close()
-	for name, tt := range map[string]struct {
-		cmd *exec.Cmd
-		is  error
-	}{
-		"no such program": {&exec.Cmd{Path: "/no/such", Args: []string{"x"}}, fs.ErrNotExist},
-		"no program":      {&exec.Cmd{Path: "/bin/true"}, nil},
-		"NUL":             {&exec.Cmd{Path: "/bin/true", Args: []string{"true"}, Env: []string{"A=\x00"}}, nil},
-		"too long":        {&exec.Cmd{Path: "/bin/true", Args: []string{"true", strings.Repeat("x", 1<<20)}}, unix.E2BIG},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if _, err := p.Start(t.Context(), tt.cmd, ""); err == nil || tt.is != nil && !errors.Is(err, tt.is) {
-				t.Errorf("error %v", err)
-			}
-		})
-	}
-	cmd, _ := script(t, "exit 0") // the starter still works
-	<-startIn(t, &p, cmd).Exited()
 }
 
 // TestLauncherStoppedAtTheStart starts a command that stops its launcher before the launcher has
