@@ -19,8 +19,6 @@ type row struct {
 	Safe    bool     `json:"safe"`
 }
 
-func readRows(t testing.TB) []row { return readLines[row](t, "testdata/commands.ndjson") }
-
 // judgment is one line of testdata/judged.ndjson: what must happen to a command, and why.
 // Package approval tests Rules.
 type judgment struct {
@@ -31,7 +29,7 @@ type judgment struct {
 	Why       string   `json:"why"`
 }
 
-func readLines[T any](t testing.TB, file string) []T {
+func readLines[T any](t *testing.T, file string) []T {
 	t.Helper()
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -82,7 +80,7 @@ func TestKnownSafeAsRecorded(t *testing.T) {
 		// No version of rg has this option.
 		{"rg", "--prefix", "x"},
 	}
-	for _, r := range readRows(t) {
+	for _, r := range readLines[row](t, "testdata/commands.ndjson") {
 		want := r.Safe && !slices.ContainsFunc(away, func(c []string) bool { return slices.Equal(c, r.Command) })
 		if got := decide.KnownSafe(r.Command, false); got != want {
 			t.Errorf("%q: known to be safe: %t, want %t", r.Command, got, want)
@@ -119,20 +117,4 @@ func TestKnownSafeEdges(t *testing.T) {
 	if decide.KnownSafe(nil, false) || decide.KnownSafe([]string{}, false) {
 		t.Error("no command is known to be safe")
 	}
-}
-
-func FuzzScripts(f *testing.F) {
-	for _, r := range readRows(f) {
-		if len(r.Command) == 3 {
-			f.Add(r.Command[1], r.Command[2])
-		}
-	}
-	f.Fuzz(func(t *testing.T, flag, text string) {
-		for _, argv := range [][]string{{"bash", flag, text}, {flag, text}, {text}} {
-			decide.Mentions([][]string{{"rm"}, {"git", "push"}}, argv)
-			if decide.KnownSafe(argv, true) && !decide.KnownSafe(argv, false) {
-				t.Errorf("%q is safe by the strict rules alone", argv)
-			}
-		}
-	})
 }
