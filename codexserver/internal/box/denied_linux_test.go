@@ -56,21 +56,12 @@ func TestDeniedMessages(t *testing.T) {
 	processes := boxtest.Starter(t)
 	c := confine(t, write(), dir)
 	for script, want := range map[string]bool{
-		"echo x > ../outside/new":              true,
-		"touch ../outside/new":                 true,
-		"mkdir " + base + "/outside/new":       true,
-		"cp file ../outside/new":               true,
-		"rm ../outside/file":                   true,
-		"mv file ../outside/":                  true,
-		"cd ../outside && touch new":           true,
-		"echo x > new && exit 3":               false,
-		"cat missing":                          false,
-		"./file":                               false,
-		"exit 64":                              false,
-		"kill -KILL $$":                        false,
-		"no-such-program":                      false,
-		"echo x > " + base + "/missing/new":    false,
-		"echo 'Permission denied' >&2; exit 1": true,
+		"echo x > ../outside/new": true,
+		"touch ../outside/new":    true,
+		"cp file ../outside/new":  true,
+		"echo x > new && exit 3":  false,
+		"cat missing":             false,
+		"./file":                  false,
 	} {
 		res, err := processes.Run(t.Context(), run.Spec{Argv: []string{"bash", "-c", script}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}, Confinement: c}, nil)
 		if err != nil {

@@ -17,66 +17,58 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// TestHelper runs commands by a helper, which the caller's search finds each time. This one prints its
+// arguments, and runs the command.
 func TestHelper(t *testing.T) {
-	dir := boxtest.Folder(t)
-	// This one prints its arguments, and runs the command.
-	helper := []string{"sh", "-c", `printf '%s %s\n' "$1" "$2"; shift 2; exec "$@"`, "helper"}
-	s := box.New(box.Options{Helper: helper})
-	policy := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, NetworkAccess: true, ExcludeSlashTmp: true}
-	c, err := s.Confine(policy, dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res := ran(t, run.Spec{
-		Argv: []string{"echo", "a b"}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c,
-	})
-	want := `{"cwd":"` + dir + `","mode":"workspace-write","network_access":true,"writable_roots":["` + dir + `"]} --` + "\na b\n"
-	if diff := cmp.Diff(want, res.Stdout); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if c.Environ() != nil {
-		t.Errorf("environment %q with network", c.Environ())
-	}
-	for name, run := range map[string]func(func() error) error{"Do": c.Do, "Read": c.Read} {
-		if err := run(func() error { t.Error("it ran"); return nil }); !errors.Is(err, box.ErrUnavailable) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// TestHelperIsFound checks that only the caller's search decides which helper runs, each time.
-func TestHelperIsFound(t *testing.T) {
+	const script = `helper=#!/bin/sh
+printf '%s %s\n' "$1" "$2"; shift 2; exec "$@"
+`
+	dir, helper := boxtest.Folder(t), filepath.Join(tree(t, script), "helper")
 	missing := errors.New("missing")
 	var lost error
-	helper := filepath.Join(tree(t, "helper=#!/bin/sh\nprintf %s \"$1\" >&2\n"), "helper")
 	find := func(string) (string, error) { return helper, lost }
 	s := box.New(box.Options{Helper: []string{"no-such-helper"}, Find: find})
-	confine := func() (*box.Confinement, error) {
-		return s.Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, "/", nil)
-	}
-	c, err := confine()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out strings.Builder
-	cmd := exec.CommandContext(t.Context(), "/bin/true", "x")
-	cmd.Stderr = &out
-	if err := errors.Join(c.Start(cmd), cmd.Wait()); err != nil || out.String() != `{"cwd":"/","mode":"read-only","network_access":false,"writable_roots":[]}` {
-		t.Errorf("%s, %v", out.String(), err)
-	}
-	res := ran(t, run.Spec{Argv: []string{"/bin/true"}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c})
-	if res.Stderr != out.String() {
-		t.Errorf("by way of a launcher: %q", res.Stderr)
-	}
-	if diff := cmp.Diff([]string{"CODEX_SANDBOX_NETWORK_DISABLED=1"}, c.Environ()); diff != "" {
-		t.Errorf("environment (-want +got):\n%s", diff)
-	}
-	lost = missing
-	if err := c.Start(exec.CommandContext(t.Context(), "/bin/true")); !errors.Is(err, missing) {
-		t.Errorf("a helper that is lost: %v", err)
-	}
-	if _, err := confine(); !errors.Is(err, box.ErrUnavailable) {
-		t.Errorf("a helper that is not found: %v", err)
+	writes := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, NetworkAccess: true, ExcludeSlashTmp: true}
+	for _, tt := range []struct {
+		policy  protocol.SandboxPolicy
+		said    string
+		environ []string
+	}{
+		{writes, `{"cwd":"` + dir + `","mode":"workspace-write","network_access":true,"writable_roots":["` + dir + `"]}`, nil},
+		{protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, `{"cwd":"` + dir + `","mode":"read-only","network_access":false,"writable_roots":[]}`,
+			[]string{"CODEX_SANDBOX_NETWORK_DISABLED=1"}},
+	} {
+		c, err := s.Confine(tt.policy, dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := tt.said + " --\na b\n"
+		res := ran(t, run.Spec{Argv: []string{"echo", "a b"}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c})
+		if diff := cmp.Diff(want, res.Stdout); diff != "" {
+			t.Errorf("by a launcher (-want +got):\n%s", diff)
+		}
+		var out strings.Builder
+		cmd := exec.CommandContext(t.Context(), "/bin/echo", "a b")
+		cmd.Stdout = &out
+		if err := errors.Join(c.Start(cmd), cmd.Wait()); err != nil || out.String() != want {
+			t.Errorf("by this process: %s, %v", &out, err)
+		}
+		if diff := cmp.Diff(tt.environ, c.Environ()); diff != "" {
+			t.Errorf("environment (-want +got):\n%s", diff)
+		}
+		for name, run := range map[string]func(func() error) error{"Do": c.Do, "Read": c.Read} {
+			if err := run(func() error { t.Error("it ran"); return nil }); !errors.Is(err, box.ErrUnavailable) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		lost = missing
+		if err := c.Start(exec.CommandContext(t.Context(), "/bin/true")); !errors.Is(err, missing) {
+			t.Errorf("a helper that is lost: %v", err)
+		}
+		if _, err := s.Confine(tt.policy, dir, nil); !errors.Is(err, box.ErrUnavailable) {
+			t.Errorf("a helper that is not found: %v", err)
+		}
+		lost = nil
 	}
 }
 
