@@ -188,18 +188,8 @@ func (f *Foreign) build(mark string, schema jsontext.Value) (*foreignForm, error
 	return form, nil
 }
 
-// kinds returns the kinds of JSON that a value of a type may be, "" for other types than those of fields.
-func kinds(of string) string {
-	switch of {
-	case "string":
-		return `"`
-	case "number", "integer":
-		return "0"
-	case "boolean":
-		return "tf"
-	}
-	return ""
-}
+// kinds are the kinds of JSON that a value of a type may be.
+var kinds = map[string]string{"string": `"`, "number": "0", "integer": "0", "boolean": "tf"}
 
 // clean checks the schema of a field, replaces its texts by what is shown, and sets the field's
 // kinds and options.
@@ -207,20 +197,20 @@ func (s *foreignSchema) clean(f *foreignField) error {
 	s.Type = cmp.Or(s.Type, "string")
 	of := s
 	switch {
-	case kinds(s.Type) != "" && s.Items != nil:
+	case kinds[s.Type] != "" && s.Items != nil:
 		return errors.New("only a list has items")
 	case s.Type == "array":
 		if of = s.Items; of == nil || of.Items != nil || of.Type != "" && of.Type != "string" || s.Enum != nil || s.OneOf != nil {
 			return errors.New("it is a list without options")
 		}
 		of.Type, of.Title, of.Description, of.Format, f.list = "string", "", "", "", true
-	case kinds(s.Type) == "":
+	case kinds[s.Type] == "":
 		return fmt.Errorf("its type %s is not allowed", plain.Name(s.Type))
 	}
 	if !slices.Contains([]string{"email", "uri", "date", "date-time"}, s.Format) {
 		s.Format = ""
 	}
-	f.kinds = kinds(of.Type)
+	f.kinds = kinds[of.Type]
 	if err := of.choices(f); err != nil {
 		return err
 	}

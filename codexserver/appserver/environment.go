@@ -96,26 +96,27 @@ func (s *settings) restrict(c *child, from *engine.Origin, file keys, call map[s
 	return nil
 }
 
-// Keys of providers and MCP servers by which they get secrets: a value there, or below, names an environment variable
-// with one, or is one: a header, a query or a token.
-var (
-	variableKeys = []string{"env_key", "bearer_token_env_var", "env_http_headers"}
-	secretKeys   = []string{"http_headers", "query_params", "experimental_bearer_token"}
-)
+// namesVariable has the keys of providers and MCP servers by which they get secrets, and whether a value there,
+// or below, names an environment variable with one. Else it is one: a header, a query or a token.
+var namesVariable = map[string]bool{
+	"env_key": true, "bearer_token_env_var": true, "env_http_headers": true,
+	"http_headers": false, "query_params": false, "experimental_bearer_token": false,
+}
 
 // credentials returns the secrets in providers and MCP servers, and the names of the environment variables with one.
 func credentials(k keys) (names, values []string) {
 	for name, v := range k {
 		below, _ := v.(keys)
+		variable, is := namesVariable[name]
 		found := []string{get[string](k, name)}
 		for key := range below {
 			found = append(found, get[string](below, key))
 		}
 		found = slices.DeleteFunc(found, func(word string) bool { return word == "" })
 		switch {
-		case slices.Contains(variableKeys, name):
+		case is && variable:
 			names = append(names, found...)
-		case slices.Contains(secretKeys, name):
+		case is:
 			values = append(values, found...)
 		}
 		further, secrets := credentials(below)

@@ -69,43 +69,33 @@ var (
 	errCursor        = errors.New("the cursor cannot be read")
 )
 
-// fault is an error of Codex.
-type fault struct {
+// faults are Codex's errors that are told apart, by a part of their text: what they are, nil if only the
+// words count, and what to do about each.
+var faults = []struct {
 	said  string
 	is    error
 	write string
+}{
+	{`approval_policy = "untrusted" is no longer supported`, errUntrusted, `take approval_policy = "untrusted" out of config.toml and pass approval-policy "untrusted" with the call, or write "on-request"`},
+	{"legacy `profile", nil, "pass the profile with the call, or move the table [profiles.NAME] to the file NAME.config.toml next to config.toml"},
+	{`wire_api = "chat"`, nil, `write wire_api = "responses" for a provider that has it, or use the native engine (--engine native)`},
+	{"active writer", errWriter, "another Codex has this conversation open: close it there first"},
+	{"CODEX_HOME points to", nil, "make that folder, or unset CODEX_HOME"},
+	{"failed to load configuration", errConfiguration, ""},
+	{"failed to read configuration", errConfiguration, ""},
+	{"invalid config", errConfiguration, ""},
+	{"no rollout found", errNoRollout, ""},
+	{"thread not loaded", errNoRollout, ""}, // nor in a file
+	{"thread not found", errNotLoaded, ""},
+	{"no active turn", errNoTurn, ""},
+	{"expected active turn", errNoTurn, ""},
+	{"invalid cursor", errCursor, ""},
 }
 
-// faults returns Codex's errors that are told apart, by a part of their text: what they are, nil if only the
-// words count, and what to do about each.
-func faults() []fault {
-	return []fault{
-		{`approval_policy = "untrusted" is no longer supported`, errUntrusted, `take approval_policy = "untrusted" out of config.toml and pass approval-policy "untrusted" with the call, or write "on-request"`},
-		{"legacy `profile", nil, "pass the profile with the call, or move the table [profiles.NAME] to the file NAME.config.toml next to config.toml"},
-		{`wire_api = "chat"`, nil, `write wire_api = "responses" for a provider that has it, or use the native engine (--engine native)`},
-		{"active writer", errWriter, "another Codex has this conversation open: close it there first"},
-		{"CODEX_HOME points to", nil, "make that folder, or unset CODEX_HOME"},
-		{"failed to load configuration", errConfiguration, ""},
-		{"failed to read configuration", errConfiguration, ""},
-		{"invalid config", errConfiguration, ""},
-		{"no rollout found", errNoRollout, ""},
-		{"thread not loaded", errNoRollout, ""}, // nor in a file
-		{"thread not found", errNotLoaded, ""},
-		{"no active turn", errNoTurn, ""},
-		{"expected active turn", errNoTurn, ""},
-		{"invalid cursor", errCursor, ""},
-	}
-}
-
-// hintOf says what to do about an error of Codex at the end of a turn, by its kind; "" for most.
-func hintOf(kind string) string {
-	switch kind {
-	case apptypes.CodexErrorInfoContextWindowExceeded:
-		return hintRoom
-	case apptypes.CodexErrorInfoUnauthorized:
-		return hintLogin
-	}
-	return ""
+// kinds are the kinds of Codex's errors at the end of a turn that are told apart, with what to do about each.
+var kinds = map[string]string{
+	apptypes.CodexErrorInfoContextWindowExceeded: hintRoom,
+	apptypes.CodexErrorInfoUnauthorized:          hintLogin,
 }
 
 // faultError is an error of Codex.
@@ -124,7 +114,7 @@ func (e *faultError) Unwrap() []error { return e.is }
 func told(words string) error {
 	e := &faultError{text: words}
 	advised := false
-	for _, f := range faults() {
+	for _, f := range faults {
 		if !strings.Contains(words, f.said) {
 			continue
 		}
@@ -172,10 +162,10 @@ func textOf(e *apptypes.TurnError) string {
 	if kind != "" && kind != apptypes.CodexErrorInfoOther {
 		text += " (" + kind + ")"
 	}
-	if status == http.StatusUnauthorized && hintOf(kind) == "" {
+	if status == http.StatusUnauthorized && kinds[kind] == "" {
 		kind = apptypes.CodexErrorInfoUnauthorized
 	}
-	if hint := hintOf(kind); hint != "" {
+	if hint := kinds[kind]; hint != "" {
 		text += "\n" + hint
 	}
 	return text

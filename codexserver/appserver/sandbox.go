@@ -19,17 +19,11 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// profileMode returns the sandbox mode of one of Codex's own profiles of permissions, "" for others.
-func profileMode(profile string) string {
-	switch profile {
-	case ":read-only":
-		return apptypes.SandboxModeReadOnly
-	case ":workspace":
-		return apptypes.SandboxModeWorkspaceWrite
-	case ":danger-full-access":
-		return apptypes.SandboxModeDangerFullAccess
-	}
-	return ""
+// profileModes are the sandbox modes of Codex's own profiles of permissions.
+var profileModes = map[string]string{
+	":read-only":          apptypes.SandboxModeReadOnly,
+	":workspace":          apptypes.SandboxModeWorkspaceWrite,
+	":danger-full-access": apptypes.SandboxModeDangerFullAccess,
 }
 
 // mode returns the sandbox mode as Codex chooses it: by the parameter, else by the strongest layer
@@ -41,7 +35,7 @@ func (s *settings) mode(file *configuration, cwd string) (mode string, plain boo
 	}
 	for _, layer := range append([]keys{s.own}, file.layers...) {
 		if raw := layer.text(profileKey); raw != nil {
-			if mode = profileMode(get[string](layer, profileKey)); mode == "" {
+			if mode = profileModes[get[string](layer, profileKey)]; mode == "" {
 				return "", false, configErrorf("%s: the profile of permissions %.200s cannot be given to a turn of Codex; pass the argument sandbox, or write %s in its place", profileKey, raw, modeKey)
 			}
 			return mode, true, nil

@@ -295,25 +295,15 @@ func withoutTexts(v any, t reflect.Type) any {
 	}
 	text = strings.TrimSpace(text)
 	read, err := tableOf(map[string]jsontext.Value{"": jsontext.Value(text)})
-	if kinds := jsonOf(t.Kind()); err != nil || kinds == "" || !strings.Contains(kinds, string(jsontext.Value(text).Kind())) {
+	if kinds := jsonOf[t.Kind()]; err != nil || kinds == "" || !strings.Contains(kinds, string(jsontext.Value(text).Kind())) {
 		return v
 	}
 	return withoutTexts(read[""], t)
 }
 
-// jsonOf returns the kinds of JSON that a Go kind may be, but no text.
-func jsonOf(kind reflect.Kind) string {
-	switch kind {
-	case reflect.Bool:
-		return "tf"
-	case reflect.Int, reflect.Int64, reflect.Float64:
-		return "0"
-	case reflect.Slice:
-		return "["
-	case reflect.Map, reflect.Struct:
-		return "{"
-	}
-	return ""
+// jsonOf has the kinds of JSON that a Go kind may be, but no text.
+var jsonOf = [reflect.UnsafePointer + 1]string{
+	reflect.Bool: "tf", reflect.Int: "0", reflect.Int64: "0", reflect.Float64: "0", reflect.Slice: "[", reflect.Map: "{", reflect.Struct: "{",
 }
 
 // Chooses reports whether a call's configuration, which [ReadCall] returned, has a dotted key, or a key

@@ -113,20 +113,8 @@ func unlocked[V any](given map[string]V, locked []string) error {
 	return nil
 }
 
-// typeOf returns the type of a JSON value, as schemas name it.
-func typeOf(value jsontext.Value) string {
-	switch value.Kind() {
-	case '{':
-		return "object"
-	case '[':
-		return "array"
-	case '0':
-		return "number"
-	case 't', 'f':
-		return "boolean"
-	}
-	return value.Kind().String() // string, null
-}
+// kinds are the types of JSON values, as schemas name them.
+var kinds = [256]string{'{': "object", '[': "array", '"': "string", '0': "number", 't': "boolean", 'f': "boolean", 'n': "null"}
 
 // read returns a value as the schema wants it. A text may have another value as JSON, see [schema.ofText], and a
 // number outside its bounds counts as the nearest one inside. The error names an argument that is locked, is missing,
@@ -137,7 +125,7 @@ func (o *schema) read(path jsontext.Pointer, value jsontext.Value, locked []stri
 			return value, nil
 		}
 	}
-	switch got := typeOf(value); {
+	switch got := kinds[value.Kind()]; {
 	case got == o.Type, got == "number" && o.Type == "integer":
 	case path == "":
 		return nil, errors.New("the arguments are no object")
@@ -301,6 +289,6 @@ func (o *schema) ofText(given jsontext.Value) jsontext.Value {
 
 // wants reports whether the schema wants a value. Null is a value that is missing.
 func (o *schema) wants(value jsontext.Value) bool {
-	kind := typeOf(value)
+	kind := kinds[value.Kind()]
 	return value.IsValid() && (kind == "null" || kind == o.Type || kind == "number" && o.Type == "integer")
 }

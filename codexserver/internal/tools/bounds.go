@@ -106,20 +106,13 @@ func (t *Table) addWorktree(ctx context.Context, cwd string) (*git.Worktree, err
 	return w, nil
 }
 
-// sameInConfig returns the keys of the argument config that choose what an argument chooses. A key holds for what is
-// below it.
-func sameInConfig(argument string) []string {
-	switch argument {
-	case "approval-policy":
-		return []string{"approval_policy"}
-	case "model", "profile":
-		return []string{argument}
-	case "sandbox":
-		return []string{"sandbox_mode", "sandbox_workspace_write", "sandbox_permissions", "permissions", "default_permissions"}
-	case "web-search":
-		return []string{"web_search", "tools.web_search", "tools.web_search_request", "features.web_search_request"}
-	}
-	return nil
+// sameInConfig are an argument and the keys of the argument config that choose the same. A key holds for what is below it.
+var sameInConfig = [][]string{
+	{"approval-policy", "approval_policy"},
+	{"model", "model"},
+	{"profile", "profile"},
+	{"sandbox", "sandbox_mode", "sandbox_workspace_write", "sandbox_permissions", "permissions", "default_permissions"},
+	{"web-search", "web_search", "tools.web_search", "tools.web_search_request", "features.web_search_request"},
 }
 
 // unlockedConfig reads the texts of the argument config, and refuses keys that choose the same as a locked argument.
@@ -128,10 +121,10 @@ func unlockedConfig(overrides map[string]stdjson.RawMessage, locked []string) er
 	if err != nil {
 		return fmt.Errorf("argument /config: %w", err)
 	}
-	for _, name := range locked {
-		for _, key := range sameInConfig(name) {
-			if config.Chooses(call, key) {
-				return fmt.Errorf("argument /config: %s is locked with the argument /%s: the server's own configuration decides", key, name)
+	for _, same := range sameInConfig {
+		for _, key := range same[1:] {
+			if slices.Contains(locked, same[0]) && config.Chooses(call, key) {
+				return fmt.Errorf("argument /config: %s is locked with the argument /%s: the server's own configuration decides", key, same[0])
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"strings"
 	"unicode/utf16"
@@ -366,19 +367,7 @@ func unquote(raw []byte) string {
 	return s.String()
 }
 
+var kindNames = [256]string{'n': "null", 't': "a boolean", 'f': "a boolean", '"': "a string", '[': "an array", '{': "an object"}
+
 // kindName names the kind of value that begins with c.
-func kindName(c byte) string {
-	switch c {
-	case 'n':
-		return "null"
-	case 't', 'f':
-		return "a boolean"
-	case '"':
-		return "a string"
-	case '[':
-		return "an array"
-	case '{':
-		return "an object"
-	}
-	return "a number"
-}
+func kindName(c byte) string { return cmp.Or(kindNames[c], "a number") }

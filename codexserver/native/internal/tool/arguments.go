@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -37,22 +38,16 @@ func decodeArguments(text string, to any) error {
 	return &argumentError{reason: strings.TrimPrefix(err.Error(), "jsontext: ")}
 }
 
+// kinds are the JSON types of what arguments are decoded into.
+var kinds = [reflect.UnsafePointer + 1]string{
+	reflect.Slice: "an array", reflect.Struct: "an object", reflect.Float64: "a number", reflect.Int: "a number", reflect.Bool: "true or false", reflect.String: "a string",
+}
+
 // kindOf describes the expected JSON type, and the one that was found.
 func kindOf(e *json.SemanticError) string {
 	kind := "another type"
 	if e.GoType != nil {
-		switch e.GoType.Kind() {
-		case reflect.Slice:
-			kind = "an array"
-		case reflect.Struct:
-			kind = "an object"
-		case reflect.Float64, reflect.Int:
-			kind = "a number"
-		case reflect.Bool:
-			kind = "true or false"
-		case reflect.String:
-			kind = "a string"
-		}
+		kind = cmp.Or(kinds[e.GoType.Kind()], kind)
 	}
 	if e.JSONKind != 0 {
 		kind += fmt.Sprintf(", found %s", e.JSONKind)

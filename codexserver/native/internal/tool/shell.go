@@ -273,7 +273,7 @@ func (r attempt) decide(ctx context.Context) (output string, err error) {
 	case (action == decide.Run) != (c == nil):
 		return "", errors.New("a command has a sandbox that the policy does not want, or lacks one")
 	case r.person():
-		if _, refusal, err := r.ask(ctx, "a rule of the user asks about this command"+ifApproved(action), action, false); err != nil || refusal != "" {
+		if _, refusal, err := r.ask(ctx, "a rule of the user asks about this command"+ifApproved[action], action, false); err != nil || refusal != "" {
 			return refusal, err
 		}
 	}
@@ -293,14 +293,9 @@ func (r attempt) refuse(reason string) string {
 }
 
 // ifApproved says where a command runs after a question that a rule wants about what the policy would let run.
-func ifApproved(action decide.Action) string {
-	switch action {
-	case decide.RunSandboxed:
-		return "; if approved, it runs in the sandbox"
-	case decide.RunReadOnly:
-		return "; if approved, it runs in the read-only sandbox"
-	}
-	return ""
+var ifApproved = [decide.Run + 1]string{
+	decide.RunSandboxed: "; if approved, it runs in the sandbox",
+	decide.RunReadOnly:  "; if approved, it runs in the read-only sandbox",
 }
 
 // stoppedInside is the reason of a question about a command that a rule, or an approval for the
