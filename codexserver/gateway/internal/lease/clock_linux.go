@@ -6,12 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newClock returns the time since the machine was started. Unlike Go's monotonic clock it goes
+// sinceBoot returns the time since the machine was started. Unlike Go's monotonic clock it goes
 // on while the machine is suspended.
-func newClock() func() time.Duration {
-	return func() time.Duration {
-		var t unix.Timespec
-		_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) // every kernel that Go supports has it
-		return time.Duration(t.Nano())
-	}
+func sinceBoot() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) // every kernel that Go supports has it
+	return time.Duration(t.Nano())
 }

@@ -51,10 +51,9 @@ type Holder struct {
 	publishing sync.Mutex // held while the entry is written
 
 	mu       sync.Mutex
-	term     uint64        // 0 without an entry
-	revision uint64        // of the entry, or of the one that it replaces
-	deadline time.Duration // of the entry, on the clock
-	renewing bool
+	term     uint64           // 0 without an entry
+	revision uint64           // of the entry, or of the one that it replaces
+	deadline time.Duration    // of the entry, on the clock
 	held     map[string]*held // by user
 	closing  bool
 }
@@ -86,7 +85,7 @@ var (
 // NewHolder returns a holder without an entry. The caller must call Join before Take, and close it.
 func (l *Leases) NewHolder(o HolderOptions) *Holder {
 	if o.Clock == nil {
-		o.Clock = newClock()
+		o.Clock = sinceBoot
 	}
 	h := &Holder{leases: l, o: o, held: map[string]*held{}}
 	h.ctx, h.stop = context.WithCancel(context.Background())
@@ -106,7 +105,8 @@ func (h *Holder) Join(ctx context.Context) error {
 			return fmt.Errorf("publish this node: %w", err)
 		}
 	}
-	h.running.Go(h.renew)
+	h.running.Go(func() { h.regularly(func() { h.expire() }) })
+	h.running.Go(func() { h.regularly(h.renew) })
 	h.running.Go(h.watch)
 	return nil
 }
@@ -203,40 +203,43 @@ func (h *Holder) expired() bool {
 	return h.term == 0 || h.o.Clock() >= h.deadline
 }
 
-// watchInterval is how often the deadline of the entry is looked at.
-const watchInterval = 100 * time.Millisecond
+// lookInterval is how often the deadline of the entry is looked at.
+const lookInterval = 100 * time.Millisecond
 
-// renew renews the entry, and stops all workers if it could not be renewed. It makes another entry when they have ended.
-func (h *Holder) renew() {
-	tick := time.NewTicker(min(watchInterval, h.leases.ttl/30))
+// regularly does something at short intervals until the end.
+func (h *Holder) regularly(do func()) {
+	tick := time.NewTicker(min(lookInterval, h.leases.ttl/30))
 	defer tick.Stop()
 	for {
 		select {
 		case <-h.ctx.Done():
 			return
 		case <-tick.C:
+			do()
 		}
-		h.mu.Lock()
-		if h.term != 0 && h.expired() {
-			h.lose("it could not be renewed in time")
-		}
-		if !h.renewing && (h.term == 0 || h.o.Clock() >= h.deadline-h.fence()+h.leases.ttl/3) {
-			h.renewing = true
-			h.running.Go(h.renewOnce)
-		}
-		h.mu.Unlock()
 	}
 }
 
-// renewOnce renews the entry once. If that fails, [Holder.renew] tries again after a moment.
-func (h *Holder) renewOnce() {
+// expire stops all workers if the entry could not be renewed, and reports whether it is time to renew it. It does not wait for
+// NATS.
+func (h *Holder) expire() (due bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.term != 0 && h.expired() {
+		h.lose("it could not be renewed in time")
+	}
+	return h.term == 0 || h.o.Clock() >= h.deadline-h.fence()+h.leases.ttl/3
+}
+
+// renew renews the entry if it is time, and makes another one when the workers of one that was lost have ended.
+func (h *Holder) renew() {
+	if !h.expire() {
+		return
+	}
 	if err := h.Publish(h.ctx); err != nil && h.ctx.Err() == nil {
 		h.o.Logger.Warn("the entry of this node was not renewed", "error", err)
 		_ = pause(h.ctx)
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.renewing = false
 }
 
 // lose gives up the entry, and stops all workers. why is for the log. The caller holds h.mu.
@@ -334,30 +337,17 @@ func (h *Holder) HandOver(ctx context.Context, user string, may func() bool) err
 	return h.Release(ctx, user)
 }
 
-const (
-	// settleTimeout bounds how long HandOver waits for open requests. It is much shorter than the time for
-	// which a front sends a request again.
-	settleTimeout = 500 * time.Millisecond
-	// settleInterval is how often it looks.
-	settleInterval = 10 * time.Millisecond
-)
+// settleAttempts bounds how long HandOver waits for open requests. It is much shorter than the time for which a front sends a
+// request again.
+const settleAttempts = 10
 
 // settle waits until no context of Hold is open, but not for streams that stay open.
 func (h *Holder) settle(ctx context.Context, x *held) {
-	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
-	defer cancel()
-	tick := time.NewTicker(settleInterval)
-	defer tick.Stop()
-	for {
+	for range settleAttempts {
 		h.mu.Lock()
 		open := len(x.open)
 		h.mu.Unlock()
-		if open == 0 {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		if open == 0 || pause(ctx) != nil {
 			return
 		}
 	}

@@ -66,15 +66,13 @@ type Node struct {
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
-
-	sweeping chan struct{} // full during a sweep
 }
 
 // New starts a node. The caller must close it.
 func New(ctx context.Context, o Options) (*Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	n := &Node{o: o, sweeping: make(chan struct{}, 1)}
+	n := &Node{o: o}
 	n.users.Store(&o.Principals)
 	n.server = link.NewServer(handler{n}, o.Logger)
 	n.holder = o.Leases.NewHolder(lease.HolderOptions{
@@ -180,7 +178,9 @@ func (n *Node) tend(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			n.sweep(ctx)
+			if !n.ending.Load() { // else Drain does
+				n.sweep(ctx)
+			}
 		}
 	}
 }
@@ -196,12 +196,6 @@ func (n *Node) publish(ctx context.Context) {
 
 // sweep releases the leases without a worker and without a request.
 func (n *Node) sweep(ctx context.Context) {
-	select {
-	case n.sweeping <- struct{}{}:
-	case <-ctx.Done():
-		return
-	}
-	defer func() { <-n.sweeping }()
 	for _, user := range n.holder.Users() {
 		used := func() bool { return slices.Contains(n.o.Pool.Running(), user) }
 		if err := n.holder.ReleaseUnused(ctx, user, used); err != nil {
