@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"strings"
 	"sync"
@@ -104,33 +103,54 @@ func (n *node) term(t *testing.T) uint64 {
 	return entry.Term
 }
 
-// leaderless is a bucket of nodes that cannot be written at first.
-type leaderless struct {
+// meddled is a bucket whose answers are those of the test.
+type meddled struct {
 	jetstream.KeyValue
-	fails int
+	create func(make func() (uint64, error)) (uint64, error) // nil makes the key
+	get    error                                             // of each Get; nil gets the key
 }
 
 // Create implements [jetstream.KeyValue].
-func (l *leaderless) Create(ctx context.Context, key string, value []byte, o ...jetstream.KVCreateOpt) (uint64, error) {
-	if l.fails--; l.fails >= 0 {
-		return 0, jetstream.ErrNoStreamResponse
+func (m meddled) Create(ctx context.Context, key string, value []byte, o ...jetstream.KVCreateOpt) (uint64, error) {
+	create := func() (uint64, error) { return m.KeyValue.Create(ctx, key, value, o...) }
+	if m.create == nil {
+		return create()
 	}
-	return l.KeyValue.Create(ctx, key, value, o...)
+	return m.create(create)
+}
+
+// Get implements [jetstream.KeyValue].
+func (m meddled) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
+	if m.get != nil {
+		return nil, m.get
+	}
+	return m.KeyValue.Get(ctx, key)
+}
+
+// holder returns a holder with an id and with these buckets.
+func holder(t *testing.T, id string, users, nodes jetstream.KeyValue) *lease.Holder {
+	t.Helper()
+	return clustertest.Hold(t, lease.New(users, placement.New(nodes), ttl), lease.HolderOptions{ID: id})
 }
 
 // TestJoinLate checks that a node waits for a NATS that has no leader for a moment, and says what it waits for.
 func TestJoinLate(t *testing.T) {
+	t.Parallel()
 	a := join(t, start(t), "a", ttl, nil)
-	bucket := &leaderless{a.nodes, 3}
-	leases := lease.New(a.users, placement.New(bucket), ttl)
-	h := clustertest.Hold(t, leases, lease.HolderOptions{ID: "b"})
-	if got, err := h.Take(t.Context(), "ann"); err != nil || got.ID != "b" {
+	fails := 3
+	nodes := meddled{KeyValue: a.nodes, create: func(create func() (uint64, error)) (uint64, error) {
+		if fails--; fails >= 0 {
+			return 0, jetstream.ErrNoStreamResponse
+		}
+		return create()
+	}}
+	if got, err := holder(t, "b", a.users, nodes).Take(t.Context(), "ann"); err != nil || got.ID != "b" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	bucket.fails = 1 << 20
-	ctx, cancel := context.WithTimeout(t.Context(), ttl)
+	fails = 1 << 20
+	ctx, cancel := context.WithTimeout(t.Context(), ttl/2)
 	defer cancel()
-	never := leases.NewHolder(lease.HolderOptions{ID: "c", Describe: func() placement.Node { return placement.Node{} }, Logger: slog.New(slog.DiscardHandler)})
+	never := lease.New(a.users, placement.New(nodes), ttl).NewHolder(lease.HolderOptions{ID: "c", Describe: func() placement.Node { return placement.Node{} }})
 	if err := never.Join(ctx); !errors.Is(err, jetstream.ErrNoStreamResponse) || !strings.Contains(err.Error(), "publish this node") {
 		t.Errorf("without a leader: %v", err)
 	}
@@ -148,7 +168,7 @@ func TestTake(t *testing.T) {
 	}
 	a, b := join(t, s, "a", forever, stop), join(t, s, "b", forever, stop)
 	last := uint64(0)
-	for range 20 {
+	for range 5 {
 		var got [2]lease.Lease
 		var both sync.WaitGroup
 		for i, n := range []*node{a, b} {
@@ -183,9 +203,6 @@ func TestTake(t *testing.T) {
 		var err error
 		if held, release, err = winner.Hold(t.Context(), "ann", last); err != nil {
 			t.Fatal(err)
-		}
-		if err := winner.ReleaseUnused(t.Context(), "ann", func() bool { return false }); err != nil || winner.Epoch("ann") != last {
-			t.Errorf("a lease with a request is released: %v", err)
 		}
 		if err := winner.Release(t.Context(), "ann"); err != nil {
 			t.Fatal(err)
@@ -232,26 +249,16 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-// ending is a bucket in which a lease is taken just when its holder is closed.
-type ending struct {
-	jetstream.KeyValue
-	end func()
-}
-
-func (e ending) Create(ctx context.Context, key string, value []byte, o ...jetstream.KVCreateOpt) (uint64, error) {
-	e.end()
-	return e.KeyValue.Create(ctx, key, value, o...)
-}
-
 // TestTakeAtTheEnd checks that a closed holder holds no lease, also if it was being taken.
 func TestTakeAtTheEnd(t *testing.T) {
 	var h *lease.Holder
 	a := join(t, start(t), "a", ttl, nil)
-	h = clustertest.Hold(t, lease.New(ending{a.users, func() {
+	h = holder(t, "b", meddled{KeyValue: a.users, create: func(create func() (uint64, error)) (uint64, error) {
 		if err := h.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-	}}, placement.New(a.nodes), ttl), lease.HolderOptions{ID: "b"})
+		return create()
+	}}, a.nodes)
 	for range 2 {
 		if _, err := h.Take(t.Context(), "ann"); err == nil || len(h.Users()) > 0 {
 			t.Errorf("taken: %v, users %q", err, h.Users())
@@ -369,40 +376,103 @@ func TestNeverTwo(t *testing.T) {
 	}
 }
 
-// TestManyUsers checks that users who do nothing cost NATS nothing, and that a node that joins again has none of
-// them: another one gets them at once.
-func TestManyUsers(t *testing.T) {
+// TestHandOver gives a lease to another node. Requests that come meanwhile are refused; those that are
+// open get a moment.
+func TestHandOver(t *testing.T) {
 	t.Parallel()
-	const users = 60
+	for name, tt := range map[string]struct {
+		ends bool // the open request, before the moment is over
+		may  bool
+	}{
+		"quick": {true, true}, "a stream": {false, true}, "it works again": {true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t)
+			a, b := join(t, s, "a", forever, nil), join(t, s, "b", forever, nil)
+			l := a.take(t, "ann")
+			held, release, err := a.Hold(t.Context(), "ann", l.Epoch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked := 0
+			handed := make(chan error, 1)
+			go func() {
+				handed <- a.HandOver(t.Context(), "ann", func() bool {
+					asked++
+					if held.Err() == nil == tt.ends {
+						t.Errorf("the open request: %v", held.Err())
+					}
+					return tt.may
+				})
+			}()
+			clustertest.Until(t, "requests are still admitted", func() bool {
+				_, release, err := a.Hold(t.Context(), "ann", l.Epoch)
+				if err == nil {
+					release()
+				}
+				return err != nil
+			})
+			if tt.ends {
+				release()
+			}
+			if err := <-handed; err != nil || asked != 1 {
+				t.Fatalf("%v, asked %d times", err, asked)
+			}
+			if !tt.may {
+				after, _, err := a.Hold(t.Context(), "ann", l.Epoch)
+				if err != nil || after.Err() != nil || len(a.lost) > 0 {
+					t.Errorf("the node does not keep the user: %v, %d workers are stopped", err, len(a.lost))
+				}
+				return
+			}
+			if cause := context.Cause(held); !tt.ends && !errors.Is(cause, lease.ErrLost) || len(a.lost) != 1 {
+				t.Errorf("the stream: %v; %d workers are stopped", cause, len(a.lost))
+			}
+			if got := b.take(t, "ann"); got.ID != "b" || got.Epoch <= l.Epoch {
+				t.Errorf("the next lease: %+v", got)
+			}
+		})
+	}
+}
+
+// TestCloseWhileHandedOver checks that the end of a holder waits for the worker of a lease that is just being handed
+// over.
+func TestCloseWhileHandedOver(t *testing.T) {
 	s := start(t)
-	a, b := join(t, s, "a", long, nil), join(t, s, "b", long, nil)
-	for i := range users {
-		a.take(t, fmt.Sprint("user-", i))
+	stops, stop := make(chan struct{}), make(chan struct{})
+	var stopped atomic.Bool
+	a := join(t, s, "a", forever, func(string) {
+		close(stops)
+		<-stop
+		stopped.Store(true)
+	})
+	a.take(t, "ann")
+	handed := make(chan error, 1)
+	go func() { handed <- a.HandOver(t.Context(), "ann", func() bool { return true }) }()
+	<-stops
+	time.AfterFunc(50*time.Millisecond, func() { close(stop) })
+	if err := a.Close(t.Context()); err != nil || !stopped.Load() {
+		t.Errorf("the worker is stopped: %v, %v", stopped.Load(), err)
 	}
-	all, err := b.leases.All(t.Context())
-	if err != nil || len(all) != users || all[0].Address != "a:1" {
-		t.Fatalf("%d leases, %v", len(all), err)
+	if err := <-handed; err != nil {
+		t.Error(err)
 	}
-	written, err := b.conn.SubscribeSync("$KV.>")
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-time.After(2 * long)
-	if n, _, err := written.Pending(); err != nil || n < 4 || n > 14 { // two nodes, at a third of the time
-		t.Errorf("%d writes, %v", n, err)
-	}
-	before := a.term(t)
-	a.clock.Add(int64(long))
-	for range users {
-		<-a.lost
-	}
-	clustertest.Until(t, "the node does not join again", func() bool { return a.term(t) != before })
-	for i := range users {
-		if got := b.take(t, fmt.Sprint("user-", i)); got.ID != "b" {
-			t.Fatalf("%+v", got)
+}
+
+// TestReleaseWhileHandedOver checks that a lease is given back, although it is just being handed over and
+// then is not.
+func TestReleaseWhileHandedOver(t *testing.T) {
+	s := start(t)
+	a := join(t, s, "a", forever, nil)
+	a.take(t, "ann")
+	err := a.HandOver(t.Context(), "ann", func() bool {
+		if err := a.Release(t.Context(), "ann"); err != nil {
+			t.Error(err)
 		}
-	}
-	if all, err = b.leases.All(t.Context()); err != nil || len(all) != users || all[0].ID != "b" {
-		t.Errorf("%d leases, %v", len(all), err)
+		return false
+	})
+	if _, free := a.leases.Get(t.Context(), "ann"); err != nil || !errors.Is(free, lease.ErrFree) || len(a.lost) != 1 {
+		t.Errorf("%v, %v, %d workers are stopped", err, free, len(a.lost))
 	}
 }
