@@ -1,15 +1,17 @@
 package clustertest
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/x509"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"sync"
+	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
@@ -72,55 +74,34 @@ func Listen(t testing.TB) (net.Listener, string) {
 	return l, l.Addr().String()
 }
 
-// Front sends each request to the node that the test says.
-type Front struct {
-	// Client has the connections to nodes.
-	Client *link.Client
-	// URL is where the requests arrive.
-	URL string
-
-	sent sync.Map // by what is in the header numbered: of *sent
-}
-
-// numbered is the header that tells requests apart.
-const numbered = "Test-Number"
-
-// sent is a request on its way.
-type sent struct {
-	address string
-	head    link.Head
-	err     error
-}
-
-// NewFront starts a front with these files, until the end of the test.
-func NewFront(t testing.TB, files link.Certificates) *Front {
+// NewClient returns a client with these files, until the end of the test.
+func NewClient(t testing.TB, files link.Certificates) *link.Client {
 	t.Helper()
-	f := &Front{Client: link.NewClient(files, slog.New(slog.DiscardHandler))}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		value, _ := f.sent.LoadAndDelete(r.Header.Get(numbered))
-		one := value.(*sent)
-		if one.err = f.Client.Do(w, r, one.address, one.head); one.err != nil {
+	c := link.NewClient(files, slog.New(slog.DiscardHandler))
+	t.Cleanup(c.Close)
+	return c
+}
+
+// Post sends a request to the node at an address as a front does. It returns the answer, whose body the caller closes, or the
+// error of [link.Client.Do].
+func Post(ctx context.Context, t testing.TB, c *link.Client, address string, head link.Head, path, body string, h http.Header) (*http.Response, error) {
+	t.Helper()
+	var failed error
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if failed = c.Do(w, r, address, head); failed != nil {
 			w.WriteHeader(http.StatusTeapot)
 		}
 	}))
-	f.URL = server.URL
-	t.Cleanup(func() {
-		server.Close()
-		f.Client.Close()
-	})
-	return f
-}
-
-// Send sends a request to the node at an address. It returns the answer, whose body the caller closes, or the error of
-// [link.Client.Do].
-func (f *Front) Send(r *http.Request, address string, head link.Head) (*http.Response, error) {
-	one, number := &sent{address: address, head: head}, rand.Text()
-	f.sent.Store(number, one)
-	r.Header.Set(numbered, number)
+	t.Cleanup(front.Close)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, front.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(r.Header, h)
 	answer, err := http.DefaultTransport.RoundTrip(r)
 	if err == nil && answer.StatusCode == http.StatusTeapot {
 		answer.Body.Close()
-		return nil, one.err
+		return nil, failed
 	}
 	return answer, err
 }

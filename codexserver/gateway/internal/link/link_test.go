@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -48,8 +47,8 @@ func (n *node) Serve(w http.ResponseWriter, r *http.Request, h link.Head) {
 
 // pair is a node and a front that sends it requests of ann.
 type pair struct {
-	*clustertest.Front
 	t       *testing.T
+	client  *link.Client
 	node    *node
 	server  *link.Server
 	files   link.Certificates
@@ -76,23 +75,19 @@ func pairOf(t *testing.T, n *node, files, others link.Certificates) *pair {
 			t.Error(err)
 		}
 	})
-	p.Front = clustertest.NewFront(t, others)
+	p.client = clustertest.NewClient(t, others)
 	return p
 }
 
 // begin sends a request with the epoch 7, and with the headers. The caller closes the body of the answer.
 func (p *pair) begin(ctx context.Context, path, body string, h http.Header) (*http.Response, error) {
 	p.t.Helper()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+path, strings.NewReader(body))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	maps.Copy(r.Header, h)
 	epoch := uint64(7)
 	if path == "/old" {
 		epoch--
 	}
-	return p.Send(r, p.address, link.Head{Node: p.server.ID(), Epoch: epoch, User: mcphttp.Principal{Name: "ann", Scopes: []mcphttp.Scope{}}})
+	head := link.Head{Node: p.server.ID(), Epoch: epoch, User: mcphttp.Principal{Name: "ann", Scopes: []mcphttp.Scope{}}}
+	return clustertest.Post(ctx, p.t, p.client, p.address, head, path, body, h)
 }
 
 // send sends a request, and returns its answer, or an answer without a status.
@@ -167,7 +162,7 @@ func TestNewCertificates(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		p.Client.Close()
+		p.client.Close()
 		if answer, _, err := p.send("/mcp", "", nil); answer.StatusCode != 200 {
 			t.Errorf("%d, %v", answer.StatusCode, err)
 		}

@@ -42,7 +42,7 @@ func TestDrain(t *testing.T) {
 	if free("bob")() {
 		t.Error("the user with work is gone")
 	}
-	a.ask(headOf(busy))
+	a.ask(headOf(busy), "/")
 	if err := os.Remove(work); err != nil {
 		t.Fatal(err)
 	}
@@ -72,16 +72,16 @@ func TestHandOver(t *testing.T) {
 			if other != errors.Is(err, lease.ErrFree) || !other && got != l {
 				t.Errorf("the lease: %+v, %v", got, err)
 			}
-			if left := len(workersOf(t)); left != map[bool]int{true: 0, false: 1}[other] {
-				t.Errorf("%d workers", left)
+			if left := a.pool.Running(); len(left) != map[bool]int{true: 0, false: 1}[other] {
+				t.Errorf("the workers of %q run", left)
 			}
 			a.close()
 			breaksOff()
 			if got, err := s.leases.Get(t.Context(), "cid"); !errors.Is(err, lease.ErrFree) {
 				t.Errorf("the lease afterwards: %+v, %v", got, err)
 			}
-			if left := workersOf(t); len(left) > 0 || a.describe().ID != "" {
-				t.Errorf("left are the workers %v, and %+v", left, a.describe())
+			if left := a.pool.Running(); len(left) > 0 || a.describe().ID != "" {
+				t.Errorf("left are the workers of %q, and %+v", left, a.describe())
 			}
 		})
 	}

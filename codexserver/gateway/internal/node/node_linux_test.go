@@ -1,7 +1,6 @@
 package node_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,8 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -30,6 +27,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/google/go-cmp/cmp"
 )
 
 const (
@@ -65,6 +63,7 @@ func work() error {
 	if err != nil {
 		return err
 	}
+	began := time.Now()
 	var waits atomic.Bool
 	var open atomic.Int64 // requests
 	l.Ready(func() worker.Load {
@@ -96,6 +95,10 @@ func work() error {
 		if r.URL.Path == "/ask" {
 			waits.Store(true)
 		}
+		if r.URL.Path == "/since" {
+			fmt.Fprint(w, began)
+			return
+		}
 		fmt.Fprintf(w, "%s for %s with %v", who.Name, l.Settings.Principal, who.Scopes)
 		if r.URL.Path == "/hold" {
 			_ = http.NewResponseController(w).Flush()
@@ -111,7 +114,7 @@ type service struct {
 	leases *lease.Leases
 	nodes  *placement.Nodes
 	files  link.Certificates
-	front  *clustertest.Front
+	client *link.Client
 	users  map[string]settings.Principal
 }
 
@@ -122,7 +125,7 @@ func start(t *testing.T) *service {
 	s := &service{t: t, broker: clustertest.Embedded(t), users: map[string]settings.Principal{}}
 	_, s.leases, s.nodes = clustertest.Buckets(t, s.broker, ttl)
 	s.files = clustertest.Certificates(t)
-	s.front = clustertest.NewFront(t, s.files)
+	s.client = clustertest.NewClient(t, s.files)
 	top := boxtest.Outside(t)
 	for name, p := range map[string]settings.Principal{"ann": {}, "bob": {}, "cid": {}, "eve": {}} {
 		p.Folders = []string{filepath.Join(top, name)}
@@ -189,7 +192,7 @@ func (m *member) close() {
 		return
 	}
 	m.ended = true
-	m.s.front.Client.Close() // a node that ends waits a second for the front to do so
+	m.s.client.Close() // a node that ends waits a second for the front to do so
 	if err := m.Close(); err != nil {
 		m.s.t.Errorf("the node %s ends with %v", m.name, err)
 	}
@@ -219,17 +222,13 @@ func (m *member) describe() placement.Node {
 func (m *member) send(head link.Head, path string) (*http.Response, error) {
 	m.s.t.Helper()
 	head.Node = m.id
-	r, err := http.NewRequestWithContext(m.s.t.Context(), http.MethodPost, m.s.front.URL+path, strings.NewReader("{}"))
-	if err != nil {
-		m.s.t.Fatal(err)
-	}
-	return m.s.front.Send(r, m.address, head)
+	return clustertest.Post(m.s.t.Context(), m.s.t, m.s.client, m.address, head, path, "{}", nil)
 }
 
 // ask sends a request, and returns what the worker says.
-func (m *member) ask(head link.Head) string {
+func (m *member) ask(head link.Head, path string) string {
 	m.s.t.Helper()
-	answer, err := m.send(head, "/")
+	answer, err := m.send(head, path)
 	if err != nil {
 		m.s.t.Fatal(err)
 	}
@@ -272,18 +271,14 @@ func (m *member) hold(l lease.Lease) (breaksOff func()) {
 // asks gives the worker a turn that waits for an answer, and waits until the node knows of it.
 func (m *member) asks(l lease.Lease) {
 	m.s.t.Helper()
-	answer, err := m.send(headOf(l), "/ask")
-	if err != nil {
-		m.s.t.Fatal(err)
-	}
-	answer.Body.Close()
+	m.ask(headOf(l), "/ask")
 	clustertest.Until(m.s.t, "the node does not learn of the question", func() bool { return m.pool.Activity(m.s.t.Context(), l.User) == worker.Waiting })
 }
 
 // use sends a request with which the node takes the lease of a user.
 func (m *member) use(user string) lease.Lease {
 	m.s.t.Helper()
-	m.ask(headOf(lease.Lease{User: user}))
+	m.ask(headOf(lease.Lease{User: user}), "/")
 	l, err := m.s.leases.Get(m.s.t.Context(), user)
 	if err != nil || l.ID != m.id {
 		m.s.t.Fatalf("the lease: %+v, %v", l, err)
@@ -293,31 +288,6 @@ func (m *member) use(user string) lease.Lease {
 
 func headOf(l lease.Lease) link.Head {
 	return link.Head{User: mcphttp.Principal{Name: l.User, Scopes: []mcphttp.Scope{mcphttp.ScopeRead}}, Epoch: l.Epoch}
-}
-
-// workersOf returns the processes of this program's workers.
-func workersOf(t *testing.T) (running []int) {
-	t.Helper()
-	paths, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue // it has ended
-		}
-		words := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-		if len(words) < 2 || words[0] == "Z" || words[1] != strconv.Itoa(os.Getpid()) {
-			continue
-		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		running = append(running, pid)
-	}
-	return running
 }
 
 // TestAdmit checks which requests reach a worker, and what the worker learns of the sender.
@@ -344,7 +314,7 @@ func TestAdmit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tt.want != "" {
-				if got := tt.at.ask(tt.head); got != tt.want {
+				if got := tt.at.ask(tt.head, "/"); got != tt.want {
 					t.Errorf("the worker learns %q, want %q", got, tt.want)
 				}
 				return
@@ -379,8 +349,8 @@ func TestReload(t *testing.T) {
 	s := start(t)
 	a := s.join("a", func(o *node.Options) { o.Capacity = 0 })
 	ann, bob := a.use("ann"), a.use("bob")
+	before := a.ask(headOf(ann), "/since")
 	breaksOff := a.hold(bob)
-	before := workersOf(t)
 	all := maps.Clone(s.users)
 	delete(all, "bob")
 	apply, err := a.pool.Reload(all)
@@ -391,38 +361,15 @@ func TestReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	breaksOff()
-	if after := workersOf(t); len(after) != 1 || !slices.Contains(before, after[0]) {
-		t.Errorf("the workers: %v, before %v", after, before)
+	if diff := cmp.Diff([]string{"ann"}, a.pool.Running()); diff != "" {
+		t.Errorf("the workers (-want +got):\n%s", diff)
 	}
 	if got, err := s.leases.Get(t.Context(), "bob"); !errors.Is(err, lease.ErrFree) {
 		t.Errorf("the lease of bob: %+v, %v", got, err)
 	}
 	a.refused("a request of bob", headOf(bob))
 	a.refused("the node takes bob", headOf(lease.Lease{User: "bob"}))
-	a.ask(headOf(ann))
-}
-
-// TestStart checks that a node that cannot publish itself does not start.
-func TestStart(t *testing.T) {
-	s := start(t)
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool, err := workers.New(workers.Options{Home: boxtest.Outside(t), HTTP: settings.HTTP{Principals: s.users}, Program: program, Stderr: os.Stderr, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.broker.Stream.DeleteKeyValue(t.Context(), placement.Bucket); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	n, err := node.New(ctx, node.Options{Conn: s.broker.Conn, Stream: s.broker.Stream, Leases: s.leases, Nodes: s.nodes, Pool: pool, Name: "a", Interval: interval, Logger: slog.New(slog.DiscardHandler)})
-	if err == nil {
-		t.Errorf("a node that nobody can find starts: %v", n.Close())
-	}
-	if n != nil {
-		t.Error("it returns a node and an error")
+	if got := a.ask(headOf(ann), "/since"); got != before {
+		t.Errorf("the worker of ann is %q, and was %q", got, before)
 	}
 }
