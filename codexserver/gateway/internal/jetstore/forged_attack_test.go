@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"testing"
 	"time"
 
@@ -46,14 +45,19 @@ var forgeries = map[string]forged{
 // TestForged writes messages of others between those of a writer. The writer goes on, what it wrote
 // stays, and no name is listed that is none.
 func TestForged(t *testing.T) {
+	server := one(t)
 	for name, f := range forgeries {
 		t.Run(name, func(t *testing.T) {
-			js := connect(t, one(t))
+			js := connect(t, server)
+			t.Cleanup(func() { remove(t, js) })
 			s := open(t, js, jetstore.Options{Epoch: 7})
 			if err := s.Append(t.Context(), "kept", 0, []byte("kept")); err != nil {
 				t.Fatal(err)
 			}
-			forge(t, js, f)
+			m := &nats.Msg{Subject: "codexmcp.state.ann." + f.rest, Header: f.head, Data: []byte(f.data)}
+			if _, err := js.PublishMsg(t.Context(), m); err != nil {
+				t.Fatal(err)
+			}
 			if err := s.Append(t.Context(), "kept", 4, []byte(" on")); err != nil {
 				t.Errorf("the writer: %v", err)
 			}
@@ -73,54 +77,24 @@ func TestForged(t *testing.T) {
 					t.Errorf("%s: %v", i.Name, err)
 				}
 			}
-			if err := next.Put(t.Context(), "big", bytes.Repeat([]byte("x"), 600<<10)); err != nil {
+			if f.rest != "at.big" {
+				return
+			}
+			if err := next.Put(t.Context(), "big", make([]byte, 513<<10)); err != nil {
 				t.Error(err)
 			}
-			if got := whole(t, next, "big"); len(got) != 600<<10 {
+			if got := whole(t, next, "big"); len(got) != 513<<10 {
 				t.Errorf("%d bytes", len(got))
 			}
 		})
 	}
 }
 
-func forge(t *testing.T, js jetstream.JetStream, f forged) {
+// remove removes what there is of ann.
+func remove(t *testing.T, js jetstream.JetStream) {
 	t.Helper()
-	if _, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: "codexmcp.state.ann." + f.rest, Header: f.head, Data: []byte(f.data)}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestReplayed writes the messages of a writer again, byte for byte, as somebody who recorded them. A
-// later writer does not take an older state for a newer one without an error, and nothing is lost.
-func TestReplayed(t *testing.T) {
-	js := connect(t, one(t))
-	s := open(t, js, jetstore.Options{Epoch: 7})
-	if err := s.Append(t.Context(), "log", 0, []byte("one")); err != nil {
-		t.Fatal(err)
-	}
-	stream, err := js.Stream(t.Context(), "codexmcp_state_ann")
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := stream.CachedInfo().State
-	for seq := before.FirstSeq; seq <= before.LastSeq; seq++ {
-		m, err := stream.GetMsg(t.Context(), seq)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// With its headers, the message says which number it must have: NATS refuses it.
-		if _, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data}); err == nil {
-			after, err := stream.Info(t.Context())
-			if err != nil || after.State.LastSeq != before.LastSeq { // a message with the id of another is not written again
-				t.Errorf("the message %d was written again: %+v, %v", seq, after.State, err)
-			}
-		}
-	}
-	if err := s.Append(t.Context(), "log", 3, []byte(" two")); err != nil {
+	if _, err := jetstore.Remove(context.Background(), js, "ann"); err != nil {
 		t.Error(err)
-	}
-	if got := whole(t, open(t, js, jetstore.Options{Epoch: 8}), "log"); string(got) != "one two" {
-		t.Errorf("the log: %q", got)
 	}
 }
 
@@ -130,19 +104,11 @@ func TestStolen(t *testing.T) {
 	for name, steal := range map[string]func(t *testing.T, js jetstream.JetStream){
 		"another writer": func(*testing.T, jetstream.JetStream) {},
 		"emptied": func(t *testing.T, js jetstream.JetStream) {
-			stream, err := js.Stream(t.Context(), "codexmcp_state_ann")
-			if err == nil {
-				err = stream.Purge(t.Context())
-			}
-			if err != nil {
+			if err := stream(t, js).Purge(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"removed": func(t *testing.T, js jetstream.JetStream) {
-			if err := js.DeleteStream(t.Context(), "codexmcp_state_ann"); err != nil {
-				t.Fatal(err)
-			}
-		},
+		"removed": remove,
 	} {
 		t.Run(name, func(t *testing.T) {
 			js := connect(t, one(t))
@@ -158,7 +124,7 @@ func TestStolen(t *testing.T) {
 			for range 3 {
 				for _, err := range []error{
 					first.Put(t.Context(), "a", []byte("late")), first.Append(t.Context(), "a", 5, []byte("late")), first.Delete(t.Context(), "a"),
-					first.Put(t.Context(), "b", bytes.Repeat([]byte("x"), 1<<20)),
+					first.Put(t.Context(), "b", make([]byte, 513<<10)),
 				} {
 					if !errors.Is(err, worker.ErrFenced) {
 						t.Errorf("the first writer: %v", err)
@@ -188,7 +154,7 @@ func TestLongNames(t *testing.T) {
 	js := connect(t, one(t))
 	s := open(t, js, jetstore.Options{Epoch: 1})
 	component := string(bytes.Repeat([]byte("x"), 250))
-	names := []string{component + "/" + component, "a.b", "a/b", "a-b", "a_b", "a.b/c", "a/b.c", "part", "at", "epoch", "x." + strconv.Itoa(1)}
+	names := []string{component + "/" + component, "a.b", "a/b", "a-b", "a.b/c", "a/b.c", "at", "epoch"}
 	for _, name := range names {
 		if err := s.Put(t.Context(), name, []byte(name)); err != nil {
 			t.Errorf("%.40s: %v", name, err)
@@ -199,7 +165,7 @@ func TestLongNames(t *testing.T) {
 			t.Errorf("%.40s has %.40q", name, got)
 		}
 	}
-	for _, name := range []string{"", "a..b/*", "*", ">", "a.>", "a b", "a\r\nPUB x 1", "a=b", "/a", "a/", "a//b", "..", "a/../b", component + component + component} {
+	for _, name := range []string{"", "*", "a.>", "a b", "a\r\nPUB x 1", "a=b", "a/../b"} { // others are in the test of CheckName
 		if err := s.Put(t.Context(), name, nil); !errors.Is(err, worker.ErrName) {
 			t.Errorf("%.40q: %v", name, err)
 		}
