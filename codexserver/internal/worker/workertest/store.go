@@ -112,7 +112,7 @@ func (s *suite) order() {
 }
 
 func (s *suite) puts() {
-	for _, text := range []string{"long content", "short", "", strings.Repeat("y", worker.MaxValue)} {
+	for _, text := range []string{"long content", "short", "", strings.Repeat("y", worker.MaxData+1)} {
 		s.must(s.Put(s.Context(), "codex-mcp/tasks/t.json", []byte(text)), nil)
 		s.has(s, "codex-mcp/tasks/t.json", text)
 	}
