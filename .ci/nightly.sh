@@ -44,6 +44,7 @@ step_hosts() { # Copilot CLI, Gemini CLI, opencode, Cline, Continue, and Claude 
   locked test/interop/hosts/programs
   (cd test/interop && go test -count=1 -parallel 6 -timeout 30m . -hosts)
   locked test/interop/claudecode
+  needs tmux
   (cd test/interop && go test -tags claudecode -count=1 -parallel 1 -timeout 10m ./claudecode -claude "$CODEX_NPM/claudecode/node_modules/@anthropic-ai/claude-code-linux-x64")
 }
 

@@ -11,8 +11,8 @@
 //	go test -tags claudecode -parallel 1 ./claudecode -claude ... -terminal -run /task -keep
 //
 // With -update what the scripts compare screens with is rewritten: look at it. With -keep the folder of each script remains, with its
-// screens, the trace of codex-mcp and what the model received. It needs Linux or macOS, for the scripts page_ Chromium, and
-// with -terminal, which adds the scripts of testdata/terminal, tmux. The gate does not run it; the step hosts installs the
+// screens, the trace of codex-mcp and what the model received. It needs Linux or macOS, for the scripts page_ and both_ Chromium,
+// and tmux for both_ and with -terminal, which adds the scripts of testdata/terminal. The gate does not run it; the step hosts installs the
 // versions of package.json, with the Agent SDK.
 package claudecode
 
@@ -65,11 +65,13 @@ const key = "sk-ant-api03-no-key-the-model-is-a-script-on-loopback"
 //	claude [ARGUMENT...]                start Claude Code in a terminal, and wait for its prompt
 //	says TEXT, press KEY...             type
 //	size COLUMNS LINES                  those of the next terminals, 120 and 50 by default
-//	sees PATTERN                        wait for a screen
+//	sees PATTERN, unseen PATTERN        wait for a screen, or until none is left
 //	shows FILE PATTERN                  wait for a question, and write what is seen of it to FILE
 //	leaves PATTERN KEY                  press a key until the screen does not match
 //	accepts PATTERN, declines PATTERN   answer a question on the screen
 //	decides [-picture] COMMAND BUTTON   answer a question on the approvals page, in Chromium
+//	watches COMMAND, told TEXT          wait until the page has a question, and until it says how it ended
+//	closes                              close the page
 //	hears PART...                       wait until the model receives what contains all parts
 //	unheard PART...                     check that this has none of the parts
 //	knows FILE PART...                  the same, and compare the result in it with FILE
@@ -136,6 +138,7 @@ type stage struct {
 	size     []string // of terminals: columns and lines
 	started  int      // terminals
 	opened   int      // links to the page
+	page     *visit   // the open page, nil if there is none
 	heard    string   // what the last "hears" found
 	pid      int      // of "runs"
 }
@@ -151,6 +154,7 @@ func setup(e *testscript.Env, bin, version, server string) error {
 	e.Values["stage"] = s
 	e.Defer(func() {
 		s.quit()
+		s.leave()
 		cancel()
 		s.claude.Close()
 		s.codex.Close()
@@ -238,13 +242,23 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"claude":  func(ts *testscript.TestScript, _ bool, args []string) { stageOf(ts).start(ts, args) },
 	"size":    func(ts *testscript.TestScript, _ bool, args []string) { stageOf(ts).size = args },
 	"sees":    func(ts *testscript.TestScript, _ bool, args []string) { stageOf(ts).sees(ts, args[0]) },
-	"shows":   func(ts *testscript.TestScript, _ bool, args []string) { stageOf(ts).shows(ts, args[0], args[1]) },
-	"press":   func(ts *testscript.TestScript, _ bool, args []string) { ts.Check(stageOf(ts).terminal.press(args...)) },
+	"unseen": func(ts *testscript.TestScript, _ bool, args []string) {
+		s, re := stageOf(ts), regexp.MustCompile(args[0])
+		s.until(ts, "screen without "+args[0], func() bool {
+			screen, err := s.terminal.screen()
+			return err == nil && !re.MatchString(screen)
+		})
+	},
+	"shows": func(ts *testscript.TestScript, _ bool, args []string) { stageOf(ts).shows(ts, args[0], args[1]) },
+	"press": func(ts *testscript.TestScript, _ bool, args []string) { ts.Check(stageOf(ts).terminal.press(args...)) },
 	"leaves": func(ts *testscript.TestScript, _ bool, args []string) {
 		stageOf(ts).pressUntil(ts, args[0], args[1], false)
 	},
 	"quit":    func(ts *testscript.TestScript, _ bool, _ []string) { ts.Check(stageOf(ts).quit()) },
 	"kill":    func(ts *testscript.TestScript, _ bool, _ []string) { ts.Check(stageOf(ts).terminal.kill()) },
+	"watches": func(ts *testscript.TestScript, _ bool, args []string) { stageOf(ts).watches(ts, args[0]) },
+	"told":    func(ts *testscript.TestScript, _ bool, args []string) { stageOf(ts).told(ts, args[0]) },
+	"closes":  func(ts *testscript.TestScript, _ bool, _ []string) { stageOf(ts).leave() },
 	"decides": func(ts *testscript.TestScript, _ bool, args []string) { stageOf(ts).decides(ts, args) },
 	"hears":   func(ts *testscript.TestScript, _ bool, args []string) { stageOf(ts).hears(ts, args) },
 	"knows":   func(ts *testscript.TestScript, _ bool, args []string) { stageOf(ts).knows(ts, args[0], args[1:]) },
