@@ -7,12 +7,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/codexmcp/codexmcp/internal/nightly"
 )
 
 // fault is a part of the service that fails.
@@ -29,16 +30,15 @@ const (
 	// silence is how long a node cannot be reached that goes on working. It is longer than another
 	// node needs to take its users and to start their workers.
 	silence = 2 * faultTime
-	// usersOfFault is how many users begin a task during a fault.
-	usersOfFault = 5
 )
 
-// faults returns all faults. Those of nodes hit a node whose workers run commands,
-// if there is one. Some of the persons get another token.
-func (s *site) faults(persons []*person) (all []fault) {
-	at := func(name string, lasts time.Duration, choose func() *part, begin, end func(*part)) {
+// faults returns the faults of nodes and leases, and those of NATS servers and fronts. A node that fails is one whose
+// workers run commands, if there is one.
+func (w *work) faults() (ofNodes, others []fault) {
+	s := w.site
+	at := func(to *[]fault, name string, lasts time.Duration, choose func() *part, begin, end func(*part)) {
 		var m *part
-		all = append(all, fault{name, lasts, func() { m = choose(); begin(m) }, func() { end(m) }})
+		*to = append(*to, fault{name, lasts, func() { m = choose(); begin(m) }, func() { end(m) }})
 	}
 	one := func(of []*part) func() *part { return func() *part { return of[rand.N(len(of))] } }
 	busy := func() *part {
@@ -48,82 +48,88 @@ func (s *site) faults(persons []*person) (all []fault) {
 		return s.nodes[rand.N(len(s.nodes))]
 	}
 	kill, begin := func(m *part) { m.kill(s.t) }, func(m *part) { m.begin(s.t) }
-	cut := func(name string, lasts time.Duration, choose func() *part, everything bool) {
+	cut := func(to *[]fault, name string, lasts time.Duration, choose func() *part, everything bool) {
 		w := []way{bothWays, toIt, fromIt}[rand.N(3)]
-		at(name+string(w), lasts, choose, func(m *part) { m.cut(true, everything, w) }, func(m *part) { m.cut(false, everything, w) })
+		at(to, name+string(w), lasts, choose, func(m *part) { m.cut(true, everything, w) }, func(m *part) { m.cut(false, everything, w) })
 	}
 	send := func(sig syscall.Signal) func(*part) { return func(m *part) { m.signal(sig) } }
-	for range *faultsOfKind {
-		at("a node is killed", faultTime, busy, kill, begin)
-		cut("a node is cut off from NATS", silence, busy, false)
-		at("a node is stopped", silence, busy, send(syscall.SIGSTOP), send(syscall.SIGCONT))
-		at("a node ends", faultTime, busy, send(syscall.SIGTERM), func(m *part) {
+	for range nightly.Number(1, 10) {
+		at(&ofNodes, "a node is killed", faultTime, busy, kill, begin)
+		cut(&ofNodes, "a node is cut off from NATS", silence, busy, false)
+		cut(&ofNodes, "a node is cut off from everything", silence, busy, true)
+		at(&ofNodes, "a node is stopped", silence, busy, send(syscall.SIGSTOP), send(syscall.SIGCONT))
+		at(&ofNodes, "a node ends", faultTime, busy, send(syscall.SIGTERM), func(m *part) {
 			m.awaitEnd()
 			m.begin(s.t)
 		})
-		at("a NATS server is killed", faultTime, one(s.nats), kill, begin)
-		at("the disk of a NATS server is full", faultTime, one(s.nats), func(m *part) { m.fill(true) }, func(m *part) { // as codexserver/gateway/README.md says
+		at(&others, "a NATS server is killed", faultTime, one(s.nats), kill, begin)
+		at(&others, "the disk of a NATS server is full", faultTime, one(s.nats), func(m *part) { m.fill(true) }, func(m *part) { // as codexserver/gateway/README.md says
 			m.fill(false)
 			kill(m)
 			begin(m)
 		})
-		at("a front is killed", faultTime, one(s.fronts), kill, begin)
-		cut("a front is cut off from NATS", faultTime, one(s.fronts), false)
-		cut("a node is cut off from everything", silence, busy, true)
-		at("a node reads its users again", 0, busy, send(syscall.SIGHUP), func(*part) {})
-		at("a front reads its users again", 0, one(s.fronts), send(syscall.SIGHUP), func(*part) {})
-		all = append(all, fault{"tokens are revoked", 0, func() { s.replaceTokens(persons) }, func() {}})
+		at(&others, "a front is killed", faultTime, one(s.fronts), kill, begin)
+		cut(&others, "a front is cut off from NATS", faultTime, one(s.fronts), false)
+		others = append(others, fault{"a lease is stolen", faultTime, w.steal, func() {}}, fault{"a lease is removed", faultTime, w.takeAway, func() {}})
 	}
-	return all
+	return ofNodes, others
 }
 
-// workAndFail begins tasks before and during each fault and more of them, in random order, and waits for all tasks.
-func (s *site) workAndFail(persons []*person, more ...fault) {
-	s.t.Helper()
-	others := slices.Clone(persons)
-	all := append(s.faults(others), more...)
-	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	phases := make([]chan struct{}, 2*len(all)) // before each fault, and during it
-	for i := range phases {
-		phases[i] = make(chan struct{})
-	}
-	ctx, cancel := context.WithTimeout(s.t.Context(), time.Duration(len(all))*2*silence+4*patience)
+// workAndFail begins tasks before and during each fault, and waits for all tasks. The two kinds of faults, each in
+// random order, happen side by side.
+func (w *work) workAndFail() {
+	w.t.Helper()
+	ofNodes, others := w.faults()
+	count := len(ofNodes) + len(others)
+	phases := make(chan struct{}, 2*count) // has an entry before each fault, and during it
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Duration(count)*2*silence+4*patience)
 	defer cancel()
-	var working sync.WaitGroup
-	for i, p := range persons {
-		for task := range *tasksOfEach {
-			working.Go(func() {
-				select {
-				case <-phases[(task*len(phases)/(*tasksOfEach)+i)%len(phases)]:
-				case <-ctx.Done():
+	var working, failing sync.WaitGroup
+	for _, kind := range [][]fault{ofNodes, others} {
+		rand.Shuffle(len(kind), func(i, j int) { kind[i], kind[j] = kind[j], kind[i] })
+		failing.Go(func() {
+			defer func() {
+				if w.t.Failed() { // it may have left the loop
+					cancel()
 				}
-				p.work(ctx, task)
-			})
-		}
-	}
-	for i, f := range all {
-		close(phases[2*i])
-		begun := time.Now()
-		if rand.N(4) > 0 { // while commands run
-			for len(s.busy()) == 0 && time.Since(begun) < faultTime {
-				pause(ctx, 5*time.Millisecond)
+			}()
+			for _, f := range kind {
+				w.fail(ctx, f, phases)
 			}
-		}
-		if rand.N(2) > 0 {
-			pause(ctx, rand.N(600*time.Millisecond))
-		}
-		after := time.Since(begun)
-		s.t.Logf("%v after tasks began, %s; commands run at %d nodes", after.Round(time.Millisecond), f.name, len(s.busy()))
-		f.begin()
-		close(phases[2*i+1])
-		rand.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
-		for _, p := range others[:min(len(others), usersOfFault)] {
-			working.Go(func() { p.work(ctx, *tasksOfEach+i) })
-		}
-		pause(ctx, f.lasts)
-		f.end()
+		})
 	}
+	todo := tasksOfEach * len(w.persons)
+	for phase := range cap(phases) {
+		select {
+		case <-phases:
+		case <-ctx.Done():
+		}
+		for n := todo * phase / cap(phases); n < todo*(phase+1)/cap(phases); n++ {
+			p := w.persons[n%len(w.persons)]
+			working.Go(func() { p.work(ctx, n/len(w.persons)) })
+		}
+	}
+	failing.Wait()
 	working.Wait()
+}
+
+// fail lets a part fail for a while. It announces the time before that, and the time of the fault.
+func (w *work) fail(ctx context.Context, f fault, phases chan<- struct{}) {
+	phases <- struct{}{}
+	begun := time.Now()
+	if rand.N(4) > 0 { // while commands run
+		for len(w.busy()) == 0 && time.Since(begun) < faultTime {
+			pause(ctx, 20*time.Millisecond)
+		}
+	}
+	if rand.N(2) > 0 {
+		pause(ctx, rand.N(600*time.Millisecond))
+	}
+	w.t.Logf("%v after tasks began, %s; commands run at %d nodes", time.Since(begun).Round(time.Millisecond), f.name, len(w.busy()))
+	f.begin()
+	phases <- struct{}{}
+	pause(ctx, f.lasts)
+	f.end()
 }
 
 // busy returns the nodes whose workers run commands of attempts.

@@ -313,14 +313,7 @@ func (p *person) send(ctx context.Context, url, able, method, name, params strin
 
 // sendTo sends a request to a front.
 func (p *person) sendTo(ctx context.Context, url, able, method, name, params string) (status int, body string, err error) {
-	status, body, err = client{p.t, url, p.bearer()}.ask(ctx, able, method, name, params)
+	status, body, err = client{p.t, url, p.token}.ask(ctx, able, method, name, params)
 	p.see(body)
 	return status, body, err
-}
-
-// bearer returns the token of the person.
-func (p *person) bearer() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.token
 }

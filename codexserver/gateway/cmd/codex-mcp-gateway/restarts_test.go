@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"slices"
 	"sync"
 	"syscall"
@@ -11,8 +10,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/internal/nightly"
 )
-
-var restarted = flag.Int("restarted", nightly.Number(6, 20), "the `number` of users of the service whose parts are restarted")
 
 // drainTime is the default of http.drain_timeout. A node kills the workers that are left after that.
 const drainTime = 30 * time.Second
@@ -23,11 +20,14 @@ const maxRefused = 5 * time.Second
 // TestRestarts uses a service by both fronts and drains a node of it. Then it restarts all parts of the service, one after the other, while its users
 // work and have open questions: nobody is refused for long, no question is lost, and what is left passes the checks of
 // [TestChaos].
-func TestRestarts(t *testing.T) { withDisks(t, restarts) }
+func TestRestarts(t *testing.T) {
+	t.Parallel()
+	withDisks(t, restarts)
+}
 
 func restarts(t *testing.T) {
 	held := make(chan struct{})
-	w := startWork(t, *restarted, held, func(string) string { return "1" })
+	w := startWork(t, nightly.Number(6, 20), held, func(string) string { return "1" })
 	w.useFronts(held)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*patience)
 	defer cancel()
