@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,19 +32,21 @@ type issuer struct {
 	ec      *ecdsa.PrivateKey // kid e1
 	enc     *rsa.PrivateKey   // kid enc, not for signatures
 	weak    *rsa.PrivateKey   // kid weak
-	others  []any             // further keys
 	down    atomic.Bool
 	fetches atomic.Int64
 }
 
-func rsaKey(t *testing.T, bits int) *rsa.PrivateKey {
-	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, bits)
-	if err != nil {
-		t.Fatal(err)
+// rsaKeys are made once, because that takes long: two of the issuer, one of another issuer, and a short one.
+var rsaKeys = sync.OnceValue(func() (keys [4]*rsa.PrivateKey) {
+	for i, bits := range []int{2048, 2048, 2048, 1024} {
+		key, err := rsa.GenerateKey(rand.Reader, bits)
+		if err != nil {
+			panic(err)
+		}
+		keys[i] = key
 	}
-	return key
-}
+	return keys
+})
 
 func newIssuer(t *testing.T) *issuer {
 	t.Helper()
@@ -51,7 +54,8 @@ func newIssuer(t *testing.T) *issuer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := &issuer{t: t, rsa: rsaKey(t, 2048), ec: ec, enc: rsaKey(t, 2048), weak: rsaKey(t, 1024)}
+	keys := rsaKeys()
+	i := &issuer{t: t, rsa: keys[0], ec: ec, enc: keys[1], weak: keys[3]}
 	m := http.NewServeMux()
 	m.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
 		if i.down.Load() {
@@ -62,14 +66,14 @@ func newIssuer(t *testing.T) *issuer {
 	})
 	m.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
 		i.fetches.Add(1)
-		keys := append([]any{
+		keys := []any{
 			jose.JSONWebKey{Key: i.rsa.Public(), KeyID: "r1", Use: "sig", Algorithm: "RS256"},
 			jose.JSONWebKey{Key: i.ec.Public(), KeyID: "e1", Use: "sig"},
 			jose.JSONWebKey{Key: i.enc.Public(), KeyID: "enc", Use: "enc"},
 			jose.JSONWebKey{Key: i.weak.Public(), KeyID: "weak", Use: "sig"},
 			map[string]string{"kty": "oct", "kid": "oct", "k": "c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0", "alg": "HS256"},
 			map[string]string{"kty": "unheard-of", "kid": "new"},
-		}, i.others...)
+		}
 		_ = json.NewEncoder(w).Encode(map[string]any{"keys": keys})
 	})
 	server := httptest.NewServer(m)

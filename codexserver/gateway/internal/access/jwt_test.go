@@ -22,23 +22,17 @@ func TestAccessTokens(t *testing.T) {
 		scopes []mcphttp.Scope
 	}{
 		"all":                  {i.token(nil, nil), "ann", mcphttp.Scopes()},
-		"some":                 {i.token(nil, object{"scope": "codex:read"}), "ann", []mcphttp.Scope{read}},
 		"none":                 {i.token(nil, object{"scope": "openid"}), "ann", []mcphttp.Scope{}},
 		"no scope":             {i.token(nil, object{"scope": nil}), "ann", []mcphttp.Scope{}},
 		"a scope that is none": {i.token(nil, object{"scope": []string{"codex:run"}}), "ann", []mcphttp.Scope{}},
 		"scp, a text":          {i.token(nil, object{"scope": nil, "scp": "codex:run x"}), "ann", []mcphttp.Scope{run}},
 		"scp, a list":          {i.token(nil, object{"scope": nil, "scp": []any{"codex:run", 5, "codex:read"}}), "ann", []mcphttp.Scope{run, read}},
-		"scp beside scope":     {i.token(nil, object{"scope": "codex:read", "scp": "codex:run"}), "ann", []mcphttp.Scope{read}},
-		"bounded":              {i.token(nil, object{"sub": "bob@example.com"}), "bob", []mcphttp.Scope{run, read}},
 		"bounded and some":     {i.token(nil, object{"sub": "bob@example.com", "scope": "codex:approve codex:read"}), "bob", []mcphttp.Scope{read}},
 		"several audiences":    {i.token(nil, object{"aud": []string{"other", resource}}), "ann", mcphttp.Scopes()},
-		"the longer typ":       {i.token(object{"typ": "application/at+jwt"}, nil), "ann", mcphttp.Scopes()},
 		"typ in capitals":      {i.token(object{"typ": "AT+JWT"}, nil), "ann", mcphttp.Scopes()},
 		"within the leeway":    {i.token(nil, object{"exp": i.claims()["exp"].(int64) - 310, "nbf": i.claims()["iat"].(int64) + 10}), "ann", mcphttp.Scopes()},
 		"an elliptic key":      {i.signed(header().with(object{"alg": "ES256", "kid": "e1"}), i.claims(), es256(t, i.ec)), "ann", mcphttp.Scopes()},
 		"no kid":               {i.token(object{"kid": nil}, nil), "ann", mcphttp.Scopes()},
-		"no kid, elliptic":     {i.signed(header().with(object{"alg": "ES256", "kid": nil}), i.claims(), es256(t, i.ec)), "ann", mcphttp.Scopes()},
-		"jku, not followed":    {i.token(object{"jku": "http://127.0.0.1:1/keys"}, nil), "ann", mcphttp.Scopes()},
 	} {
 		got, err := a.Identify(with("Bearer " + tt.token))
 		if diff := cmp.Diff(mcphttp.Principal{Name: tt.who, Scopes: tt.scopes}, got); err != nil || diff != "" {
@@ -60,12 +54,9 @@ func TestClaim(t *testing.T) {
 	}{
 		{"email", object{"sub": "1", "email": "bob@example.com", "email_verified": true}, "bob"},
 		{"email", object{"sub": "1", "email": "bob@example.com", "email_verified": false}, ""},
-		{"email", object{"sub": "1", "email": "bob@example.com", "email_verified": "true"}, ""},
 		{"email", object{"sub": "1", "email": "bob@example.com"}, ""},
-		{"email", object{"sub": "bob@example.com"}, ""},
 		{"preferred_username", object{"sub": "1", "preferred_username": "ann"}, "ann"},
 		{"preferred_username", object{"sub": "ann"}, ""},
-		{"preferred_username", object{"sub": "ann", "preferred_username": []string{"ann"}}, ""},
 	} {
 		s, _, _ := i.settings(func(s *settings.HTTP) { s.OAuth.Claim = tt.claim })
 		a := enter(t, s)
