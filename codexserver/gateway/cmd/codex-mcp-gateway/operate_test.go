@@ -3,12 +3,10 @@ package main
 import (
 	"bytes"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
@@ -117,27 +115,5 @@ func TestDrainNode(t *testing.T) {
 	}
 	if err := s.drainNode(t.Context(), "b", &out); err == nil || !strings.Contains(err.Error(), "P1") {
 		t.Errorf("a process that does not answer: %v", err)
-	}
-}
-
-// TestOperateAlone checks that the operator's commands say why they do not reach a gateway
-// without NATS servers.
-func TestOperateAlone(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("CODEX_HOME", home)
-	b, err := broker.Connect(broker.Options{Folder: filepath.Join(home, "codex-mcp", "nats"), Logger: slog.New(slog.DiscardHandler)}) // as a gateway that runs
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	for _, args := range [][]string{{"status"}, {"status", "--json"}, {"drain", "a"}} {
-		var out, errs bytes.Buffer
-		if code := run(t.Context(), args, &out, &errs); code != 1 || !strings.Contains(errs.String(), "nats.url: missing") || out.Len() > 0 {
-			t.Errorf("%v: status %d: %s%s", args, code, &out, &errs)
-		}
 	}
 }
