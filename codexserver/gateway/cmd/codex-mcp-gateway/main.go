@@ -201,11 +201,11 @@ tokens in the table http.principals.%[2]s of codex-mcp.toml:
 
 // configuration is the configuration of the server.
 type configuration struct {
-	home      string
-	settings  *config.Settings
-	http      settings.HTTP
-	service   settings.Service
-	overrides []string // those of -c, without those of service
+	home     string
+	settings *config.Settings
+	http     settings.HTTP
+	service  settings.Service
+	workers  []string // those of -c that are for workers
 }
 
 func (o *options) configure(log *slog.Logger) (*configuration, error) {
@@ -214,16 +214,19 @@ func (o *options) configure(log *slog.Logger) (*configuration, error) {
 		return nil, err
 	}
 	c := &configuration{home: home}
-	if c.service, c.overrides, err = settings.LoadService(home, o.overrides); err != nil {
+	if c.workers, err = settings.ForWorkers(o.overrides); err != nil {
 		return nil, err
 	}
-	if c.settings, _, err = config.LoadSettings(home, c.overrides); err != nil {
+	if c.service, err = settings.LoadService(home); err != nil {
+		return nil, err
+	}
+	if c.settings, _, err = config.LoadSettings(home, o.overrides); err != nil {
 		return nil, err
 	}
 	for _, ignored := range c.settings.Ignored {
 		log.Warn(ignored)
 	}
-	c.http, err = settings.Load(home, c.overrides, c.settings)
+	c.http, err = settings.Load(home, o.overrides, c.settings)
 	return c, err
 }
 

@@ -300,14 +300,6 @@ func textOf(body, after string) (text string, ok bool) {
 	return text, ok
 }
 
-// linked returns the settings of a process of a service in a table: a node listens on loopback.
-func linked(t *testing.T) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "link.pem")
-	writeCertificate(t, file)
-	return fmt.Sprintf("{address = '127.0.0.1:0', listen = '127.0.0.1:0', ca = %[1]q, cert = %[1]q, key = %[1]q}", file)
-}
-
 // writeCertificate writes a certificate of servers on loopback, of the clients of NATS, and of fronts and nodes, and its
 // key, in PEM.
 func writeCertificate(t *testing.T, file string) []byte {

@@ -19,7 +19,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/metrics"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
@@ -92,7 +91,7 @@ func (o *options) newPool(c *configuration, files files, from workers.Options) (
 	}
 	from.Home, from.HTTP, from.Record, from.Trace, from.Challenge = c.home, c.http, files[recordKey], files[traceKey], challenge
 	from.Settings = worker.Settings{
-		Engine: o.engine, Codex: o.codex, Strict: o.strict, Log: o.log, LogFormat: o.logFormat, Locked: c.settings.LockedArguments, Overrides: c.forWorkers(),
+		Engine: o.engine, Codex: o.codex, Strict: o.strict, Log: o.log, LogFormat: o.logFormat, Locked: c.settings.LockedArguments, Overrides: c.workers,
 		Metadata: access.MetadataURL(c.http),
 	}
 	pool, err := workers.New(from)
@@ -100,12 +99,6 @@ func (o *options) newPool(c *configuration, files files, from workers.Options) (
 		return nil, fmt.Errorf("%w; start a server for each user, as an OS user or in a container of its own (codexserver/gateway/README.md)", err)
 	}
 	return pool, err
-}
-
-// forWorkers returns the overrides that are for the workers: not those of the table http, which has
-// hashes of tokens, and which only the server needs.
-func (c *configuration) forWorkers() []string {
-	return slices.DeleteFunc(slices.Clone(c.overrides), func(override string) bool { return settings.Table(override) == "http" })
 }
 
 // files are the logs of all workers that are configured, by key.

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"io"
-	"os"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -24,7 +24,8 @@ import (
 // ownProcess runs gateways in the process of the test, with a NATS server.
 type ownProcess struct {
 	nats  *server.Server
-	top   string // has all folders
+	top   string            // has all folders
+	keys  map[string]string // of codex-mcp-gateway.toml
 	args  []string
 	nodes *placement.Nodes
 }
@@ -34,15 +35,17 @@ func newOwnProcess(t *testing.T) *ownProcess {
 	enclosuretest.Need(t)
 	o := &ownProcess{nats: clustertest.Start(t, server.Options{JetStream: true}), top: boxtest.Outside(t)}
 	const unused = "/bin/true" // no worker starts, but the gateway tries the program
-	program, err := os.ReadFile(unused)
-	if err != nil {
-		t.Fatal(err)
-	}
 	tables, _ := newUsers(t, o.top, "ann")
-	boxtest.Lay(t, o.top, "home/codex-mcp.toml="+tables, "ann/inner/", "ann/codex-mcp="+string(program), "link -> @/ann/inner")
+	boxtest.Lay(t, o.top, "home/codex-mcp.toml="+tables, "ann/inner/", "link -> @/ann/inner")
 	t.Setenv("CODEX_HOME", filepath.Join(o.top, "home"))
-	o.args = []string{"--engine", "native", "--listen", "127.0.0.1:0", "--codex-mcp", unused, "-c", "nats.url=" + o.nats.ClientURL(), "-c", "link=" + linked(t), "-c", "node.name=n"}
-	p, stop := o.start(t) // it makes the buckets
+	o.args = []string{"--engine", "native", "--listen", "127.0.0.1:0", "--codex-mcp", unused}
+	file := filepath.Join(t.TempDir(), "link.pem")
+	writeCertificate(t, file)
+	o.keys = map[string]string{
+		"nats.url": "'" + o.nats.ClientURL() + "'", "node.name": "'n'", "link.address": "'127.0.0.1:0'", "link.listen": "'127.0.0.1:0'",
+		"link.ca": "'" + file + "'", "link.cert": "'" + file + "'", "link.key": "'" + file + "'",
+	}
+	p, stop := o.start(t, nil) // it makes the buckets
 	p.serves()
 	stop()
 	p.wait()
@@ -65,8 +68,17 @@ func (o *ownProcess) published(t *testing.T) int {
 	return len(all)
 }
 
-// start starts a gateway with more arguments. It serves until stop.
-func (o *ownProcess) start(t *testing.T, args ...string) (p *process, stop func()) {
+// start starts a gateway with other keys of its process than o.keys, and more arguments. It serves until stop.
+func (o *ownProcess) start(t *testing.T, keys map[string]string, args ...string) (p *process, stop func()) {
+	all, text := maps.Clone(o.keys), ""
+	maps.Copy(all, keys)
+	for key, value := range all {
+		if _, alone := all["link"]; alone && strings.HasPrefix(key, "link") {
+			continue
+		}
+		text += key + " = " + value + "\n"
+	}
+	boxtest.Lay(t, o.top, "home/codex-mcp-gateway.toml="+text)
 	ctx, cancel := context.WithCancel(t.Context())
 	p = &process{t: t, exited: make(chan struct{})}
 	go func() {
@@ -77,39 +89,33 @@ func (o *ownProcess) start(t *testing.T, args ...string) (p *process, stop func(
 	return p, cancel
 }
 
-// noLink unsets the keys of link.
-const noLink = "link={address = '', listen = '', ca = '', cert = '', key = ''}"
-
 // TestStartFails checks that a gateway that cannot start says why, and that fronts do not find it.
 func TestStartFails(t *testing.T) {
 	o := newOwnProcess(t)
 	top, taken, absent := o.top, o.nats.Addr().String(), filepath.Join(o.top, "absent", "file")
 	for name, tt := range map[string]struct {
+		keys map[string]string
 		args []string
 		want string
 	}{
-		"an app-server for all":            {[]string{"--codex", "unix:///run/codex.sock"}, "--codex: "},
-		"no folder for the record":         {[]string{"-c", "approvals.log=" + absent}, "approvals.log: "},
-		"no folder for the trace":          {[]string{"-c", "approvals.log=" + top + "/log", "--trace", absent}, "--trace: "},
-		"no program":                       {[]string{"--codex-mcp", absent}, "--codex-mcp: "},
-		"no NATS":                          {[]string{"-c", "nats.url=nats://127.0.0.1:1"}, "nats.url: "},
-		"no NATS for a front":              {[]string{"-c", "nats.url=nats://127.0.0.1:1", "-c", "nats.roles=['front']"}, "nats.url: "},
-		"other replicas":                   {[]string{"-c", "nats.replicas=3"}, "nats.replicas must be the same"},
-		"leases of another time":           {[]string{"-c", "nats.lease=60s"}, "nats.lease must be the same"},
-		"an address of metrics in use":     {[]string{"-c", "http.metrics=" + taken}, "http.metrics: "},
-		"an address in use":                {[]string{"--listen", taken, "-c", "http.metrics=127.0.0.1:0"}, "address already in use"},
-		"an address in use, for a front":   {[]string{"--listen", taken, "-c", "nats.roles=['front']"}, "address already in use"},
-		"an address in use, without a URL": {[]string{"--listen", taken, "-c", "nats.url=", "-c", noLink}, "address already in use"},
-		"an address of links in use":       {[]string{"-c", "link.listen='" + taken + "'"}, "link.listen: "},
-		"no address for fronts":            {[]string{"-c", "link.address=''"}, "link.address: missing"},
-		"no certificate for fronts":        {[]string{"-c", "link.ca=''", "-c", "link.cert=''", "-c", "link.key=''"}, "link.ca, link.cert, link.key: missing"},
-		"no key for nodes":                 {[]string{"-c", "nats.roles=['front']", "-c", "link.key='" + absent + "'"}, "link.cert, link.key: "},
-		"a link into another's folder":     {[]string{"-c", "http.principals.bob={tokens=['sha256:" + strings.Repeat("b", 64) + "'], folders=['" + top + "/link']}"}, "lies in " + top + "/ann of ann"},
-		"a program in a user's folder":     {[]string{"--codex-mcp", top + "/ann/codex-mcp"}, "http.principals.ann.folders: "},
-		"a record in a user's folder":      {[]string{"-c", "approvals.log=" + top + "/ann/log"}, "approvals.log: commands of ann can write on the way to "},
+		"an app-server for all":        {nil, []string{"--codex", "unix:///run/codex.sock"}, "--codex: "},
+		"no folder for the record":     {nil, []string{"-c", "approvals.log=" + absent}, "approvals.log: "},
+		"no folder for the trace":      {nil, []string{"-c", "approvals.log=" + top + "/log", "--trace", absent}, "--trace: "},
+		"no program":                   {nil, []string{"--codex-mcp", absent}, "--codex-mcp: "},
+		"no NATS":                      {map[string]string{"nats.url": "'nats://127.0.0.1:1'"}, nil, "nats.url: "},
+		"other replicas":               {map[string]string{"nats.replicas": "3"}, nil, "nats.replicas must be the same"},
+		"leases of another time":       {map[string]string{"nats.lease": "'60s'"}, nil, "nats.lease must be the same"},
+		"an address of metrics in use": {nil, []string{"-c", "http.metrics=" + taken}, "http.metrics: "},
+		"an address in use":            {nil, []string{"--listen", taken, "-c", "http.metrics=127.0.0.1:0"}, "address already in use"},
+		"an address of links in use":   {map[string]string{"link.listen": "'" + taken + "'"}, nil, "link.listen: "},
+		"no address for fronts":        {map[string]string{"link.address": "''"}, nil, "link.address: missing"},
+		"no certificate for fronts":    {map[string]string{"link.ca": "''", "link.cert": "''", "link.key": "''"}, nil, "link.ca, link.cert, link.key: missing"},
+		"no key for nodes":             {map[string]string{"nats.roles": "['front']", "link.key": "'" + absent + "'"}, nil, "link.cert, link.key: "},
+		"a link into another's folder": {nil, []string{"-c", "http.principals.bob={tokens=['sha256:" + strings.Repeat("b", 64) + "'], folders=['" + top + "/link']}"}, "lies in " + top + "/ann of ann"},
+		"a record in a user's folder":  {nil, []string{"-c", "approvals.log=" + top + "/ann/log"}, "approvals.log: commands of ann can write on the way to "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, _ := o.start(t, tt.args...)
+			p, _ := o.start(t, tt.keys, tt.args...)
 			if code := p.wait(); code != 1 || !strings.Contains(p.errors(), tt.want) || strings.Contains(p.errors(), "serving MCP") {
 				t.Errorf("status %d: %.300s, want %q", code, p.errors(), tt.want)
 			}
@@ -138,17 +144,18 @@ func TestEndToEndRefused(t *testing.T) {
 func TestRoles(t *testing.T) {
 	o := newOwnProcess(t)
 	for name, tt := range map[string]struct {
+		keys       map[string]string
 		args       []string
 		mcp, nodes int // the status of a request without a token; how many nodes the service has
 		says       string
 	}{
-		"both":    {nil, 401, 1, "serving MCP at "},
-		"a front": {[]string{"-c", "nats.roles=['front']", "--codex-mcp", "/absent"}, 401, 0, "serving MCP at "},
-		"a node":  {[]string{"-c", "nats.roles=['node']"}, 404, 1, "running workers as the node n; health at "},
-		"alone":   {[]string{"-c", "nats.url=", "-c", noLink}, 401, 0, "serving MCP at "},
+		"both":    {nil, nil, 401, 1, "serving MCP at "},
+		"a front": {map[string]string{"nats.roles": "['front']"}, []string{"--codex-mcp", "/absent"}, 401, 0, "serving MCP at "},
+		"a node":  {map[string]string{"nats.roles": "['node']"}, nil, 404, 1, "running workers as the node n; health at "},
+		"alone":   {map[string]string{"nats.url": "''", "link": ""}, nil, 401, 0, "serving MCP at "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, stop := o.start(t, append(tt.args, "-c", "http.metrics=127.0.0.1:0", "-c", "approvals.log="+o.top+"/log", "--trace", o.top+"/trace")...)
+			p, stop := o.start(t, tt.keys, append(tt.args, "-c", "http.metrics=127.0.0.1:0", "-c", "approvals.log="+o.top+"/log", "--trace", o.top+"/trace")...)
 			url := func(after, path string) string {
 				_, rest, _ := strings.Cut(p.errors(), after)
 				rest, _, _ = strings.Cut(rest, path)
@@ -169,12 +176,9 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestForWorkers checks which arguments workers get, and which files they must not see.
-func TestForWorkers(t *testing.T) {
-	c := &configuration{overrides: []string{"model=x", "http.hosts=[]", " http .principals={}", "'http'={}", "httpx.a=1"}}
-	if diff := cmp.Diff([]string{"model=x", "httpx.a=1"}, c.forWorkers()); diff != "" {
-		t.Errorf("the arguments (-want +got):\n%s", diff)
-	}
+// TestHiddenFiles checks which files workers must not see.
+func TestHiddenFiles(t *testing.T) {
+	c := &configuration{}
 	dir := t.TempDir()
 	t.Chdir(dir)
 	c.settings = &config.Settings{Approvals: config.ApprovalSettings{Log: new("log")}}

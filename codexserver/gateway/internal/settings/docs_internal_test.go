@@ -66,7 +66,7 @@ func TestDocsService(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(home, ServiceFile), block[1], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if s, _, err := LoadService(home, nil); err != nil || s.NATS.URL == "" {
+		if s, err := LoadService(home); err != nil || s.NATS.URL == "" {
 			t.Errorf("%v, %+v in\n%s", err, s, block[1])
 		}
 	}

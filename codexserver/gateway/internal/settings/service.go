@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -97,36 +96,11 @@ func (s *Service) Files() []string {
 	return slices.DeleteFunc(slices.Compact([]string{s.NATS.Credentials, s.NATS.Key, s.Link.Key}), func(file string) bool { return file == "" })
 }
 
-// LoadService reads codex-mcp-gateway.toml in home, which need not exist, and applies those
-// key=value arguments that are for it. It returns the others.
-func LoadService(home string, args []string) (s Service, rest []string, err error) {
+// LoadService reads codex-mcp-gateway.toml in home, which need not exist.
+func LoadService(home string) (s Service, err error) {
 	tables, err := config.ReadFile(filepath.Join(home, ServiceFile))
 	if err != nil {
-		return s, nil, err
-	}
-	for _, arg := range args {
-		if table := Table(arg); !slices.Contains([]string{"nats", "node", "link"}, table) {
-			rest = append(rest, arg)
-			continue
-		}
-		path, value, err := config.ParseOverride(arg)
-		if err != nil {
-			return s, nil, err
-		}
-		table, key := cutTable(path)
-		keys, ok := tables[table].(map[string]any)
-		if !ok {
-			keys = map[string]any{}
-			tables[table] = keys
-		}
-		switch all, is := value.(map[string]any); {
-		case key != "":
-			keys[key] = value
-		case is: // the whole table
-			maps.Copy(keys, all)
-		default:
-			return s, nil, fmt.Errorf("-c %s: want %s.KEY=VALUE", table, table)
-		}
+		return s, err
 	}
 	text, err := json.Marshal(tables)
 	if err == nil {
@@ -136,27 +110,36 @@ func LoadService(home string, args []string) (s Service, rest []string, err erro
 		err = s.check()
 	}
 	if err != nil {
-		return s, nil, fmt.Errorf("%s: %w", ServiceFile, err)
+		return s, fmt.Errorf("%s: %w", ServiceFile, err)
 	}
-	return s, rest, s.setDefaults()
+	return s, s.setDefaults()
 }
 
-// Table returns the table of a key=value argument, such as http for http.hosts=['x'].
-func Table(arg string) string {
+// ForWorkers returns those key=value arguments that are for workers. It leaves out the table http, which has hashes of
+// tokens and which only the server needs, and fails for a key of [ServiceFile], which can be a password of NATS.
+func ForWorkers(args []string) (rest []string, err error) {
+	for _, arg := range args {
+		switch table := table(arg); table {
+		case "http":
+		case "nats", "link", "node":
+			return nil, fmt.Errorf("-c %s: only the file %s has this table", table, ServiceFile)
+		default:
+			rest = append(rest, arg)
+		}
+	}
+	return rest, nil
+}
+
+// table returns the table of a key=value argument, such as http for http.hosts=['x']. The key may be quoted.
+func table(arg string) string {
 	key, _, _ := strings.Cut(arg, "=")
-	table, _ := cutTable(key)
-	return table
-}
-
-// cutTable cuts a dotted key after its first part, which may be quoted.
-func cutTable(key string) (table, rest string) {
 	key = strings.TrimSpace(key)
 	if strings.HasPrefix(key, `"`) || strings.HasPrefix(key, "'") {
-		table, rest, _ = strings.Cut(key[1:], key[:1])
-		return table, strings.TrimPrefix(strings.TrimSpace(rest), ".")
+		key, _, _ = strings.Cut(key[1:], key[:1])
+		return key
 	}
-	table, rest, _ = strings.Cut(key, ".")
-	return strings.TrimSpace(table), rest
+	key, _, _ = strings.Cut(key, ".")
+	return strings.TrimSpace(key)
 }
 
 func (s *Service) check() error {

@@ -13,7 +13,7 @@ import (
 )
 
 // loadService reads the settings of a service from a file with this text.
-func loadService(t *testing.T, text string, args ...string) (settings.Service, []string, error) {
+func loadService(t *testing.T, text string) (settings.Service, error) {
 	t.Helper()
 	home := t.TempDir()
 	if text != "" {
@@ -21,23 +21,27 @@ func loadService(t *testing.T, text string, args ...string) (settings.Service, [
 			t.Fatal(err)
 		}
 	}
-	return settings.LoadService(home, args)
+	return settings.LoadService(home)
 }
 
-// TestService reads settings from the file and from arguments.
+// TestService reads settings from the file.
 func TestService(t *testing.T) {
-	got, rest, err := loadService(t, `
+	got, err := loadService(t, `
 [nats]
 url = "nats://127.0.0.1:4222, tls://nats.example.com"
 credentials = "/etc/nats.creds"
 ca = "/etc/ca"
 cert = "/etc/cert"
 key = "/etc/key"
+roles = ["front"]
+replicas = 3
+lease = "3s"
 [link]
 address = "a.example.com:4520"
 [node]
 name = "a"
-`, "-", "nats.lease='3s'", "nats.replicas=3", "http.hosts=['x']", "node.capacity=7", "nats.roles=['front']", "natsy.x=1")
+capacity = 7
+`)
 	want := settings.Service{
 		NATS: settings.NATS{
 			URL: "nats://127.0.0.1:4222, tls://nats.example.com", Credentials: "/etc/nats.creds", CA: "/etc/ca", Cert: "/etc/cert", Key: "/etc/key",
@@ -49,38 +53,24 @@ name = "a"
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if diff := cmp.Diff([]string{"-", "http.hosts=['x']", "natsy.x=1"}, rest); diff != "" {
-		t.Errorf("the other arguments (-want +got):\n%s", diff)
-	}
 	if diff := cmp.Diff([]string{"/etc/nats.creds", "/etc/key"}, got.Files()); diff != "" {
 		t.Errorf("the hidden files (-want +got):\n%s", diff)
 	}
-	alone, _, err := loadService(t, "")
+	alone, err := loadService(t, "")
 	if err != nil || alone.NATS.URL != "" || time.Duration(alone.NATS.Lease) != 15*time.Second || !alone.NATS.Has(settings.RoleFront) || !alone.NATS.Has(settings.RoleNode) || settings.CheckPrincipalName(alone.Node.Name) != nil {
 		t.Errorf("without a file: %+v, %v", alone, err)
 	}
 }
 
-// TestServiceArguments checks that each way to write a key of these tables reaches them. Workers get
-// the other arguments, and must not get a password of NATS.
-func TestServiceArguments(t *testing.T) {
-	for _, arg := range []string{
-		"nats.url=nats://u:p@127.0.0.1", " nats.url = 'nats://u:p@127.0.0.1'", `"nats".url=nats://u:p@127.0.0.1`, "'nats' .url=nats://u:p@127.0.0.1", "nats .url=nats://u:p@127.0.0.1",
-		"nats={url='nats://u:p@127.0.0.1'}", `"nats"={url='nats://u:p@127.0.0.1'}`,
-	} {
-		got, rest, err := loadService(t, "[nats]\nreplicas = 3\n", arg)
-		if err != nil || len(rest) > 0 || got.NATS.URL != "nats://u:p@127.0.0.1" || got.NATS.Replicas != 3 {
-			t.Errorf("%q: %+v, %q, %v", arg, got.NATS, rest, err)
-		}
+// TestForWorkers checks which arguments workers get, in each way to write a key: no hash of a token, and no password of NATS.
+func TestForWorkers(t *testing.T) {
+	got, err := settings.ForWorkers([]string{"-", "model=x", "http.hosts=[]", " http .principals={}", "'http'={}", `"http".hosts=[]`, "httpx.a=1", `"a.http".b=1`, "a.http=1", `"http`})
+	if diff := cmp.Diff([]string{"-", "model=x", "httpx.a=1", `"a.http".b=1`, "a.http=1"}, got); diff != "" || err != nil {
+		t.Errorf("%v; the arguments (-want +got):\n%s", err, diff)
 	}
-	for _, arg := range []string{"nats=u:p@127.0.0.1", "nats", "nats.url", "nats.'url'=u:p@127.0.0.1", "nats.url.x=u:p@127.0.0.1", "nats.=u:p@127.0.0.1", "nats={x='u:p@127.0.0.1'}"} {
-		if _, rest, err := loadService(t, "", arg); err == nil || len(rest) > 0 || strings.Contains(err.Error(), "u:p") {
-			t.Errorf("%q: %q, %v", arg, rest, err)
-		}
-	}
-	for arg, want := range map[string]string{"http.hosts=[]": "http", `"http".hosts=[]`: "http", " http .hosts=[]": "http", "http={}": "http", "httpx.a=1": "httpx", "a.http=1": "a", `"a.http".b=1`: "a.http", `"http`: "http", "": "", "=": "", "-": "-"} {
-		if got := settings.Table(arg); got != want {
-			t.Errorf("%q is of the table %q, want %q", arg, got, want)
+	for _, arg := range []string{"nats.url=nats://u:p@127.0.0.1", " nats .url=u:p", `"nats".url=u:p`, "'nats' .url=u:p", "nats={url='u:p'}", "nats", "link.key=u:p", "node.name=u:p"} {
+		if got, err := settings.ForWorkers([]string{"a=b", arg}); err == nil || got != nil || strings.Contains(err.Error(), "u:p") {
+			t.Errorf("%q: %q, %v", arg, got, err)
 		}
 	}
 }
@@ -114,14 +104,14 @@ func TestInvalidService(t *testing.T) {
 		"nats = 1\n":                                                  "nats",
 		"[nats\n":                                                     settings.ServiceFile,
 	} {
-		if _, _, err := loadService(t, text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := loadService(t, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %v, want %s", text, err, want)
 		} else if strings.Contains(err.Error(), "secret") {
 			t.Errorf("%.60q: the error has the password: %v", text, err)
 		}
 	}
 	for _, url := range []string{"nats://localhost", "nats://[::1]:4222", "nats://u:p@127.0.0.1:4222, tls://nats.example.com", "nats://nats.example.com'\nca = '/etc/ca.pem"} {
-		if _, _, err := loadService(t, "[nats]\nurl = '"+url+"'\n"); err != nil {
+		if _, err := loadService(t, "[nats]\nurl = '"+url+"'\n"); err != nil {
 			t.Errorf("%s: %v", url, err)
 		}
 	}

@@ -127,7 +127,7 @@ func TestSubjectsOfNames(t *testing.T) {
 		}
 		if text, err := json.Marshal(name); err != nil || name == "" {
 			continue // the name of the machine is taken
-		} else if _, _, err := loadService(t, "[node]\nname = "+string(text)+"\n"); err == nil {
+		} else if _, err := loadService(t, "[node]\nname = "+string(text)+"\n"); err == nil {
 			t.Errorf("%q is the name of a node", name)
 		}
 	}
