@@ -67,34 +67,22 @@ func TestSeatbeltNames(t *testing.T) {
 // TestSeatbeltTrial tries programs that deny too little or too much.
 func TestSeatbeltTrial(t *testing.T) {
 	dir := t.TempDir()
-	// The script reads its arguments: $root is the root, "$@" the command.
-	const read = `#!/bin/bash
-while [ "$1" != -- ]; do case "$1" in ROOT_0=*) root=${1#ROOT_0=};; esac; shift; done; shift
-last=${!#}
-`
 	for _, tt := range []struct{ name, script, want string }{
-		{"denies as it should", `case "$last" in "$root"/kept/*) exit 1;; "$root"/*) test -n "$root" && exec "$@";; esac; exit 1`, ""},
-		{"denies nothing", `exec "$@"`, "it does not deny writing"},
-		{"denies everything", `exit 71`, "it denies writing that its profile allows: exit status 71"},
-		{"does not know what is protected", `case "$last" in "$root"/*) test -n "$root" && exec "$@";; esac; exit 1`, "it does not deny writing"},
-		{"fails but writes", `"$@"; case "$last" in "$root"/new) exit;; esac; exit 1`, "it does not deny writing"},
-		{"leaves the network open", `case "$last" in "$root"/kept/*) exit 1;; "$root"/*) test -n "$root" || exit 1;; /*) exit 1;; esac; exec "$@"`, "it does not deny connecting"},
+		{"denies as it should", "echo write", ""},
+		{"denies nothing", `while [ "$1" != -- ]; do shift; done; shift; exec "$@"`, `could do "write, write a protected folder, write outside, connect"`},
+		{"does not know what is protected", "echo write; echo write a protected folder", `could do "write, write a protected folder"`},
+		{"does not let the command write", "true", `could do ""`},
+		{"runs nothing", "exit 71", "exit status 71"},
 		{"is not there", "", "no such file"},
 	} {
 		program := filepath.Join(dir, tt.name)
 		if tt.script != "" {
-			if err := os.WriteFile(program, []byte(read+tt.script), 0o700); err != nil {
+			if err := os.WriteFile(program, []byte("#!/bin/bash\n"+tt.script), 0o700); err != nil {
 				t.Fatal(err)
 			}
 		}
 		err := trySeatbelt(program)
-		if tt.want == "" {
-			if err != nil {
-				t.Errorf("%s: %v", tt.name, err)
-			}
-			continue
-		}
-		if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), tt.want) {
+		if tt.want == "" && err != nil || tt.want != "" && (!errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: %v, want %s", tt.name, err, tt.want)
 		}
 	}
