@@ -19,13 +19,13 @@ var attacks = map[string][]row{
 		{name: "write outside by a descriptor", probe: []string{"reopen to write", "../outside/file"}, readOnly: "EACCES", write: "EACCES"},
 		{name: "truncate outside by a descriptor", probe: []string{"truncate by descriptor", "../outside/file"}, readOnly: "EACCES", write: "EACCES"},
 		{name: "create outside by a descriptor of the folder", probe: []string{"create by descriptor", "../outside/new"}, readOnly: "EACCES", write: "EACCES"},
-		{name: "exchange a file with one outside", probe: []string{"exchange", "file", "../outside/file"}, readOnly: "EACCES|EXDEV", write: "EACCES|EXDEV"},
-		{name: "leave a device in the place of a file outside", probe: []string{"whiteout", "../outside/file", "../outside/new"}, root: true, readOnly: "EACCES|EPERM", write: "EACCES|EPERM"},
+		{name: "exchange a file with one outside", probe: []string{"call", "renameat2", "-100", "text:file", "-100", "text:../outside/file", "2"}, readOnly: "EACCES|EXDEV", write: "EACCES|EXDEV"},
+		{name: "leave a device in the place of a file outside", probe: []string{"call", "renameat2", "-100", "text:../outside/file", "-100", "text:../outside/new", "4"}, root: true, readOnly: "EACCES|EPERM", write: "EACCES|EPERM"},
 	},
 	"write into a `.git` at any depth, or `$CODEX_HOME`, in a writable folder, or put others in their place": {
-		{name: "exchange .git with another folder", probe: []string{"exchange", ".git", "sub"}, readOnly: "EACCES|EXDEV", write: "ok"},
+		{name: "exchange .git with another folder", probe: []string{"call", "renameat2", "-100", "text:.git", "-100", "text:sub", "2"}, readOnly: "EACCES|EXDEV", write: "ok"},
 		{name: "create in .git by a descriptor", probe: []string{"create by descriptor", ".git/hooks/evil"}, readOnly: "EACCES", write: "ok"},
-		{name: "exchange the configuration with another folder", probe: []string{"exchange", "home", "sub"}, readOnly: "EACCES|EXDEV", write: "ok"},
+		{name: "exchange the configuration with another folder", probe: []string{"call", "renameat2", "-100", "text:home", "-100", "text:sub", "2"}, readOnly: "EACCES|EXDEV", write: "ok"},
 	},
 	"change the mode, owner, times or extended attributes of a file elsewhere": {
 		{name: "chmod outside by a descriptor", probe: []string{"chmod by descriptor", "../outside/file", "600"}, readOnly: "EPERM", write: "ok"},
@@ -40,22 +40,22 @@ var attacks = map[string][]row{
 		{name: "chmod a folder to setgid by a descriptor", probe: []string{"chmod by descriptor", "sub", "2755"}, readOnly: "EPERM", write: "EPERM"},
 	},
 	"change a file's attributes, as `chattr` does": {
-		{name: "FS_IOC_SETFLAGS of 32 bits", probe: []string{"ioctl", "0x40046602"}, free: "ENOTTY", readOnly: "EPERM", write: "EPERM"},
-		{name: "FS_IOC_SETFLAGS with other high bits", probe: []string{"ioctl", "0x140086602"}, free: "ENOTTY|EFAULT", readOnly: "EPERM", write: "EPERM"},
+		{name: "FS_IOC_SETFLAGS of 32 bits", probe: []string{"call", "ioctl", "0", "0x40046602", "words:0"}, free: "ENOTTY", readOnly: "EPERM", write: "EPERM"},
+		{name: "FS_IOC_SETFLAGS with other high bits", probe: []string{"call", "ioctl", "0", "0x140086602", "words:0"}, free: "ENOTTY|EFAULT", readOnly: "EPERM", write: "EPERM"},
 	},
 	"open a network connection, ask a name server": {
-		{name: "socket of multipath TCP", probe: []string{"family", "2", "1", "262"}, free: "ok|EPROTONOSUPPORT|ENOPROTOOPT", readOnly: "EPERM", write: "EPERM"},
-		{name: "socket of a virtual machine", probe: []string{"family", "40", "1", "0"}, free: "ok|EAFNOSUPPORT", readOnly: "EPERM", write: "EPERM"},
-		{name: "socket of the kernel's ciphers", probe: []string{"family", "38", "5", "0"}, free: "ok|EAFNOSUPPORT", readOnly: "EPERM", write: "EPERM"},
-		{name: "socket inet with other flags", probe: []string{"family", "2", "0x80801", "0"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "socket of multipath TCP", probe: []string{"call", "socket", "2", "1", "262"}, free: "ok|EPROTONOSUPPORT|ENOPROTOOPT", readOnly: "EPERM", write: "EPERM"},
+		{name: "socket of a virtual machine", probe: []string{"call", "socket", "40", "1", "0"}, free: "ok|EAFNOSUPPORT", readOnly: "EPERM", write: "EPERM"},
+		{name: "socket of the kernel's ciphers", probe: []string{"call", "socket", "38", "5", "0"}, free: "ok|EAFNOSUPPORT", readOnly: "EPERM", write: "EPERM"},
+		{name: "socket inet with other flags", probe: []string{"call", "socket", "2", "0x80801", "0"}, readOnly: "EPERM", write: "EPERM"},
 	},
 	"connect to a local socket (a container engine, an agent)": {
-		{name: "socket unix datagram with other flags", probe: []string{"family", "1", "0x80802", "0"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "socket unix datagram with other flags", probe: []string{"call", "socket", "1", "0x80802", "0"}, readOnly: "EPERM", write: "EPERM"},
 		{name: "connect to a named socket of another kind", probe: []string{"dial", "unixpacket", "@socket"}, free: "EPROTOTYPE", readOnly: "EPERM", write: "EPERM"},
 	},
 	"open sockets between its own processes": {
-		{name: "socket unix with other flags", probe: []string{"family", "1", "0x80801", "0"}, readOnly: "ok", write: "ok"},
-		{name: "socket unix of packets", probe: []string{"family", "1", "5", "0"}, readOnly: "ok", write: "ok"},
+		{name: "socket unix with other flags", probe: []string{"call", "socket", "1", "0x80801", "0"}, readOnly: "ok", write: "ok"},
+		{name: "socket unix of packets", probe: []string{"call", "socket", "1", "5", "0"}, readOnly: "ok", write: "ok"},
 	},
 	"use the shared memory, semaphores and message queues of others": {
 		{name: "remove a message queue", probe: []string{"call", "msgctl", "0x7ffffff0", "0"}, free: "EINVAL", readOnly: "EPERM", write: "EPERM"},
@@ -63,7 +63,7 @@ var attacks = map[string][]row{
 	},
 	"signal, trace or read the server": {
 		{name: "signal the server by a descriptor", probe: []string{"signal by descriptor", "@pid"}, readOnly: "ENOSYS|EPERM", write: "ENOSYS|EPERM"},
-		{name: "queue a signal for the server", probe: []string{"queue a signal", "@pid"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "queue a signal for the server", probe: []string{"call", "rt_sigqueueinfo", "@pid", "0", "words:0,0xffffffff,0,0,0,0,0,0,0,0,0,0,0,0,0,0"}, readOnly: "EPERM", write: "EPERM"},
 		{name: "take a descriptor of the server", probe: []string{"take a descriptor", "@pid"}, free: "ok|EPERM", readOnly: "EPERM", write: "EPERM"},
 		{name: "signal the launcher", probe: []string{"signal", parent}, readOnly: "EPERM", write: "EPERM"},
 		{name: "signal the launcher's threads", probe: []string{"signal threads", parent}, readOnly: "EPERM", write: "EPERM"},
@@ -75,7 +75,7 @@ var attacks = map[string][]row{
 	},
 	"signal, trace or read your other processes": {
 		{name: "signal another process by a descriptor", probe: []string{"signal by descriptor", "@other"}, readOnly: "ENOSYS|EPERM", write: "ENOSYS|EPERM"},
-		{name: "queue a signal for another process", probe: []string{"queue a signal", "@other"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "queue a signal for another process", probe: []string{"call", "rt_sigqueueinfo", "@other", "0", "words:0,0xffffffff,0,0,0,0,0,0,0,0,0,0,0,0,0,0"}, readOnly: "EPERM", write: "EPERM"},
 		{name: "take a descriptor of another process", probe: []string{"take a descriptor", "@other"}, free: "ok|EPERM", readOnly: "EPERM", write: "EPERM"},
 	},
 	"change the priority, limits or processors of other processes": {
@@ -84,7 +84,7 @@ var attacks = map[string][]row{
 	},
 	"put words into a terminal": {
 		{name: "TIOCSTI on another descriptor", probe: []string{"call", "ioctl", "1", "0x5412"}, free: "ENOTTY", readOnly: "EPERM", write: "EPERM"},
-		{name: "TIOCLINUX with other high bits", probe: []string{"ioctl", "0x10000541c"}, free: "ENOTTY", readOnly: "EPERM", write: "EPERM"},
+		{name: "TIOCLINUX with other high bits", probe: []string{"call", "ioctl", "0", "0x10000541c", "words:0"}, free: "ENOTTY", readOnly: "EPERM", write: "EPERM"},
 	},
 	"gain privileges by a setuid program": {
 		{name: "program of root's again", probe: []string{"setuid", "/proc/self/root@suid"}, free: "0 instead of 65534", guards: true, user: true, readOnly: "ok", write: "ok"},

@@ -232,7 +232,7 @@ func TestNetworkAccess(t *testing.T) {
 	policy := write()
 	policy.NetworkAccess = true
 	var all []attempt
-	for _, probe := range [][]string{{"family", "2", "1", "0"}, {"family", "2", "2", "0"}, {"family", "16", "3", "0"}, {"dial", "tcp", "@tcp"}} {
+	for _, probe := range [][]string{{"call", "socket", "2", "1", "0"}, {"call", "socket", "2", "2", "0"}, {"call", "socket", "16", "3", "0"}, {"dial", "tcp", "@tcp"}} {
 		all = append(all, attempt{fixture(t), probe})
 	}
 	for i, got := range try(t, processes, policy, others, all) {
