@@ -2,11 +2,12 @@
 // sample by sample in turn. It compares them with a bare pipe and with a naive loop over
 // encoding/json.
 //
-//	go run . > results.md            # all of it, some minutes
-//	go run . -work seq -link pipe    # one cell
-//	go run . -cases ../../../jsonrpc/testdata
+//	go run ./jsonrpc > results.md            # all of it, some minutes
+//	go run ./jsonrpc -work seq -link pipe    # one cell
+//	go run ./jsonrpc -tricks                 # jsonrpc without each of its tricks, some minutes
+//	go run ./jsonrpc -cases ../../jsonrpc/testdata
 //
-// The last one measures nothing: it sends the raw and nasty cases that the tests of jsonrpc have to a server of each
+// They run in the folder of the module. The last one measures nothing: it sends the raw and nasty cases that the tests of jsonrpc have to a server of each
 // peer, a child process for each case, and prints how many are answered as they should be. A minute without reading
 // is six seconds here.
 //
@@ -37,13 +38,14 @@ import (
 
 func main() {
 	serve := flag.String("serve", "", "be the server of this peer on standard input and output")
-	links := flag.String("link", "mem,pipe,child", "links to measure")
+	links := flag.String("link", "mem,pipe,near,far", "links to measure")
 	works := flag.String("work", "seq,par,flood,big,twoway", "work to measure")
 	only := flag.String("peer", "", "peers to measure; all if empty")
-	samples := flag.Int("samples", 21, "samples per peer")
-	span := flag.Duration("span", 20*time.Millisecond, "length of a sample")
+	samples := flag.Int("samples", 9, "samples per peer")
+	span := flag.Duration("span", 100*time.Millisecond, "length of a sample")
 	cpu := flag.String("cpuprofile", "", "write a CPU profile here")
 	cases := flag.String("cases", "", "run the cases in this `folder` instead of measuring")
+	undo := flag.Bool("tricks", false, "measure jsonrpc without each of its tricks")
 	tools := flag.String("tools", "", "be the server of this peer for the cases, on standard input and output")
 	flag.Parse()
 	switch {
@@ -52,6 +54,9 @@ func main() {
 		return
 	case *cases != "":
 		runCases(os.Stdout, *cases, *only)
+		return
+	case *undo:
+		ablate(os.Stdout, *samples, *span)
 		return
 	}
 	if *serve != "" {
