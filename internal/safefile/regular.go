@@ -1,6 +1,7 @@
 package safefile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -163,14 +164,13 @@ func (f *File) ReadAll(max int64) ([]byte, error) {
 	if f.info.Size() > max {
 		return nil, &SizeError{Path: f.path, Max: max}
 	}
-	data, err := io.ReadAll(io.LimitReader(f, max+1))
-	if err != nil {
+	data := bytes.NewBuffer(make([]byte, 0, f.info.Size()+bytes.MinRead)) // so that it need not grow
+	if n, err := data.ReadFrom(io.LimitReader(f, max+1)); err != nil {
 		return nil, err
-	}
-	if int64(len(data)) > max {
+	} else if n > max {
 		return nil, &SizeError{Path: f.path, Max: max}
 	}
-	return data, nil
+	return data.Bytes(), nil
 }
 
 // Overwrite replaces the content of a file that is open for writing.
