@@ -31,8 +31,8 @@ type Scratch struct {
 
 // program is git and its environment. See [Scratch.find].
 type program struct {
-	binary   string // its absolute path
-	env      []string
+	binary   string   // its absolute path
+	env      []string // made when git first runs
 	programs *box.Programs
 }
 
@@ -57,12 +57,12 @@ var fixed = []string{
 // run runs git confined and returns what it prints. Git runs no hook and no monitor.
 //
 // The error is a [*box.ProgramError] if a command could have written git.
-func (p program) run(ctx context.Context, c call, args ...string) (string, error) {
+func (p *program) run(ctx context.Context, c call, args ...string) (string, error) {
 	name := args[0]
 	args = slices.Concat([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, c.options, args)
 	cmd := exec.CommandContext(ctx, p.binary, args...)
 	cmd.Dir = c.dir
-	cmd.Env = slices.Concat(p.env, fixed, c.env)
+	cmd.Env = slices.Concat(p.environ(), fixed, c.env)
 	cmd.WaitDelay = time.Second
 	cmd.Stdin = strings.NewReader(c.stdin)
 	out, errs := &boundedBuffer{max: cmp.Or(c.cut, maxOutput)}, &boundedBuffer{max: 64 << 10}
@@ -122,11 +122,18 @@ func (s Scratch) find(roots ...string) (program, error) {
 	if err != nil {
 		return program{}, fmt.Errorf("git: %w", err)
 	}
-	env, _ := programs.Environ([]string{"PATH=" + os.Getenv("PATH")})
-	for _, name := range variables {
-		if value, ok := os.LookupEnv(name); ok {
-			env = append(env, name+"="+value)
+	return program{binary: binary, programs: programs}, nil
+}
+
+// environ returns the environment of git. Its PATH has no folder that commands can write.
+func (p *program) environ() []string {
+	if p.env == nil {
+		p.env, _ = p.programs.Environ([]string{"PATH=" + os.Getenv("PATH")})
+		for _, name := range variables {
+			if value, ok := os.LookupEnv(name); ok {
+				p.env = append(p.env, name+"="+value)
+			}
 		}
 	}
-	return program{binary, env, programs}, nil
+	return p.env
 }
