@@ -90,7 +90,7 @@ func (b *Before) Covers(file string) bool {
 		}
 		rel, ok := paths.Within(file, l.root)
 		for name := filepath.ToSlash(rel); ok && name != "."; name = path.Dir(name) {
-			e := l.index.entries[name]
+			e := l.index.entry(name)
 			ok = l.before.others[name+"/"] == other{} && (e == nil || e.mode != modeModule)
 		}
 		return ok

@@ -80,7 +80,7 @@ func (l *look) compareOthers() map[string]Change {
 // had reports whether there was a file before that git stores.
 func (l *look) had(name string) bool {
 	s, seen := l.before.seen[name]
-	return s.exists() || !seen && l.index.entries[name] != nil
+	return s.exists() || !seen && l.index.entry(name) != nil
 }
 
 // converted is why a change is not shown: git or a filter converts the file's line ends, its encoding or all of it,
@@ -122,7 +122,7 @@ func (l *look) markConverted(ctx context.Context, written []string, sections map
 		}
 	}
 	for _, name := range written {
-		s, e := l.after.seen[name], l.index.entries[name]
+		s, e := l.after.seen[name], l.index.entry(name)
 		_, seen := l.before.seen[name]
 		if !seen && !differ[name] && e != nil && e.mode != modeModule && s.is(modeFile) && uint32(s.size) != e.size && l.after.others[name].why == "" {
 			l.changes = append(l.changes, Change{Path: name, Kind: Update, Why: converted})

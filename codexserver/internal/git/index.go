@@ -22,13 +22,12 @@ const maxIndex = 1 << 30
 
 // index is the content of an index. The zero value is that of none.
 type index struct {
-	data    string // as it was, or as git has written it anew
-	written int64  // when it was written, in nanoseconds since 1970
-	entries map[string]*entry
-	folders map[string]bool // those with files
-	flags   string          // what is to change in a copy, as git reads it
-	modes   bool            // the modes of files count
-	laid    bool            // git has a copy
+	data    string                       // as it was, or as git has written it anew
+	written int64                        // when it was written, in nanoseconds since 1970
+	folders map[string]map[string]*entry // the files in each folder that has some below it, by their names there
+	flags   string                       // what is to change in a copy, as git reads it
+	modes   bool                         // the modes of files count
+	laid    bool                         // git has a copy
 	// attributes is true if a file gives attributes to others, of the index or not.
 	attributes bool
 }
@@ -164,8 +163,8 @@ func (x *index) parse(data []byte, long bool, absent func(name string) bool) boo
 	var flags strings.Builder
 	count, fixed := int(number(8)), 40+hash+2
 	data = data[:len(data)-hash]
-	list := make([]entry, 0, min(count, len(data)/fixed))
-	x.entries, x.folders = make(map[string]*entry, cap(list)), map[string]bool{}
+	list := make([]entry, 0, min(count, len(data)/fixed)) // which does not grow, so that entries stay in place
+	x.folders = map[string]map[string]*entry{}
 	at := 12
 	for range count {
 		if len(data) < at+fixed+2 {
@@ -196,14 +195,23 @@ func (x *index) parse(data []byte, long bool, absent func(name string) bool) boo
 		if hidden || flag&flagAssumed != 0 {
 			fmt.Fprintf(&flags, "%o %x %d\t%s\x00", e.mode, e.object, flag>>12&3, name)
 		}
-		if x.entries[name] == nil { // a file in conflict has many
+		dir, base := splitName(name)
+		files := x.folders[dir]
+		if files == nil {
+			files = map[string]*entry{}
+			x.folders[dir] = files
+		}
+		for known := false; dir != "" && !known; { // those above it may have no files
+			dir, _ = splitName(dir)
+			if _, known = x.folders[dir]; !known {
+				x.folders[dir] = nil
+			}
+		}
+		if files[base] == nil { // a file in conflict has many
 			list = append(list, e)
-			x.entries[name] = &list[len(list)-1]
+			files[base] = &list[len(list)-1]
 		}
 		x.attributes = x.attributes || gives(name)
-		for end := strings.LastIndexByte(name, '/'); end >= 0 && !x.folders[name[:end]]; end = strings.LastIndexByte(name[:end], '/') {
-			x.folders[name[:end]] = true
-		}
 	}
 	for at+8 <= len(data) { // an extension that git must know has a lower letter
 		if data[at] < 'A' || data[at] > 'Z' {
@@ -213,6 +221,18 @@ func (x *index) parse(data []byte, long bool, absent func(name string) bool) boo
 	}
 	x.flags = flags.String()
 	return true
+}
+
+// splitName splits a name into its folder, which is "" at the top, and its name there.
+func splitName(name string) (dir, base string) {
+	end := strings.LastIndexByte(name, '/')
+	return name[:max(end, 0)], name[end+1:]
+}
+
+// entry returns the entry of a file, or nil.
+func (x *index) entry(name string) *entry {
+	dir, base := splitName(name)
+	return x.folders[dir][base]
 }
 
 // gives reports whether a file may give attributes to others.

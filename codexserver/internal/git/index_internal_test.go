@@ -3,6 +3,7 @@ package git
 import (
 	"encoding/binary"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -61,8 +62,10 @@ func TestParseIndex(t *testing.T) {
 		var x index
 		ok := x.parse([]byte(tt.data), false, func(name string) bool { return name == "gone" })
 		var names []string
-		for name := range x.entries {
-			names = append(names, name)
+		for dir, files := range x.folders {
+			for base := range files {
+				names = append(names, path.Join(dir, base))
+			}
 		}
 		slices.Sort(names)
 		got := strings.Join(names, " ")
@@ -78,8 +81,8 @@ func TestParseIndex(t *testing.T) {
 	}
 	for n := range len(plain) { // of a damaged one there are no other files
 		var x index
-		if x.parse([]byte(plain[:n]), false, nil) && x.entries["d/c"] == nil {
-			t.Errorf("cut off after %d bytes: %v", n, x.entries)
+		if x.parse([]byte(plain[:n]), false, nil) && x.entry("d/c") == nil {
+			t.Errorf("cut off after %d bytes: %v", n, x.folders)
 		}
 	}
 }
@@ -109,7 +112,7 @@ func TestIsClean(t *testing.T) {
 		"just before the index":   {func(_ *entry, _ *stat, x *index) { x.written = 100e9 + 5 + int64(tick) }, false},
 		"before the index":        {func(_ *entry, _ *stat, x *index) { x.written = 100e9 + 6 + int64(tick) }, true},
 	} {
-		e, s, x := *x.entries["a"], laidFile, x
+		e, s, x := *x.entry("a"), laidFile, x
 		tt.change(&e, &s, &x)
 		if x.isClean(&e, s) != tt.clean {
 			t.Errorf("%s: want %t", name, tt.clean)

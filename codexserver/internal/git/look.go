@@ -127,11 +127,14 @@ func (l *look) see(ctx context.Context) (content, error) {
 	if err := t.read(""); err != nil {
 		return r, err
 	}
-	for name, e := range l.index.entries {
-		if !e.met { // it is gone, or has another name on a disk without cases
-			r.seen[name] = l.now(name)
+	for dir, files := range l.index.folders {
+		for base, e := range files {
+			if !e.met { // it is gone, or has another name on a disk without cases
+				name := path.Join(dir, base)
+				r.seen[name] = l.now(name)
+			}
+			e.met = false
 		}
-		e.met = false
 	}
 	if err := t.ask(); err != nil {
 		return r, err
@@ -164,12 +167,15 @@ func (t *tour) read(dir string) error {
 	if t.ctx.Err() != nil {
 		return context.Cause(t.ctx)
 	}
-	in, prefix := map[string]stat{}, strings.TrimPrefix(dir+"/", "/")
+	in, prefix, files := map[string]stat{}, strings.TrimPrefix(dir+"/", "/"), t.l.index.folders[dir]
 	failed := readFolder(t.l.path(dir), func(base string, s stat) {
-		if name := prefix + base; s.is(modeFolder) {
-			in[name] = s
-		} else if base != ".git" {
-			_ = t.visit(name, s) // which fails only at folders
+		switch e := files[base]; {
+		case e != nil && t.l.index.isClean(e, s):
+			e.met = true
+		case s.is(modeFolder):
+			in[prefix+base] = s
+		case base != ".git":
+			_ = t.visit(prefix+base, s) // which fails only at folders
 		}
 	})
 	if failed != nil && !errors.Is(failed, fs.ErrNotExist) {
@@ -189,15 +195,14 @@ func (t *tour) read(dir string) error {
 // visit looks at a file, or at what is in a folder. It does not look into other repositories and into what git
 // ignores. Git is asked about unknown files before they are visited again.
 func (t *tour) visit(name string, s stat) error {
-	e, folder := t.l.index.entries[name], t.l.index.folders[name]
+	e := t.l.index.entry(name)
+	_, folder := t.l.index.folders[name]
 	isFile := s.is(modeFile) || s.is(modeLink)
 	t.l.index.attributes = t.l.index.attributes || e == nil && gives(name)
 	switch {
 	case e != nil && isFile && e.mode != modeModule:
 		e.met = true
-		if !t.l.index.isClean(e, s) {
-			t.r.seen[name] = s
-		}
+		t.r.seen[name] = s
 	case e != nil && s.is(modeFolder) && e.mode == modeModule:
 		e.met = true
 		t.module(name, e, s)
@@ -274,7 +279,7 @@ func (l *look) split(names []string, r *content) (present, gone []string, err er
 	slices.Sort(names)
 	for _, name := range names {
 		s, before := r.seen[name], l.before.seen[name]
-		e := l.index.entries[name]
+		e := l.index.entry(name)
 		switch isFile := s.is(modeFile); {
 		case isFile && (s.size > maxContent || !readable(l.path(name))):
 			r.others[name] = other{notStored, s}

@@ -5,7 +5,6 @@ package git
 import (
 	"errors"
 	"io/fs"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,15 +16,27 @@ func readFolder(path string, f func(name string, s stat)) error {
 	if err != nil {
 		return &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	folder := os.NewFile(uintptr(fd), path)
-	defer folder.Close()
-	names, err := folder.Readdirnames(-1)
+	defer unix.Close(fd)
+	var names []string
+	for buf := make([]byte, 16<<10); ; {
+		n, err := unix.ReadDirent(fd, buf)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return &fs.PathError{Op: "readdir", Path: path, Err: err}
+		}
+		if n == 0 {
+			break
+		}
+		_, _, names = unix.ParseDirent(buf[:n], -1, names)
+	}
 	for _, name := range names {
 		if s, err := statAt(fd, name); err == nil {
 			f(name, s)
 		}
 	}
-	return err
+	return nil
 }
 
 // lstat describes the file at a path.
