@@ -201,6 +201,7 @@ var badBodies = map[string]string{
 	"not JSON":                      `{"action":accept}`,
 	"cut":                           `{"action":"accept"`,
 	"two values":                    `{}{}`,
+	"a byte after it":               "{\"action\":\"accept\"}\x00",
 	"an unknown member":             `{"action":"accept","secret":"","x":1}`,
 	"a duplicate member":            `{"action":"decline","action":"accept","secret":"","secret":""}`,
 	"a duplicate below":             `{"action":"accept","content":{"decision":"denied","decision":"approved"}}`,

@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -366,45 +364,4 @@ func TestState(t *testing.T) {
 			t.Errorf("%T: %+v, news %t", tt.event, c, now > before)
 		}
 	}
-}
-
-// TestNoGoroutineIsLeft has thousands of questions and events, streams with and without
-// readers, answers and withdrawals, and then closes the page. synctest finds goroutines
-// that are left.
-func TestNoGoroutineIsLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := make(pipes)
-		p := newPage("127.0.0.1:1", &Options{})
-		p.listen(l)
-		unread, read := connect(t, p, l), connect(t, p, l)
-		var reading, asking sync.WaitGroup
-		reading.Go(func() { _, _ = io.Copy(io.Discard, read) })
-		for i := range 3000 {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%7)*time.Millisecond)
-			asking.Go(func() {
-				defer cancel()
-				r := request(fmt.Sprint(i%50), "true")
-				p.Event(r.Thread, protocol.BackgroundEvent{Message: "x"})
-				_, err := p.Ask(ctx, r)
-				p.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied}, By: approval.ByClient})
-				if err == nil {
-					t.Error("a question that nobody saw has an answer")
-				}
-			})
-		}
-		asking.Wait()
-		if n := len(p.board.byRequest); n != 0 || p.board.openBytes != 0 {
-			t.Errorf("%d questions, %d bytes of them, are open after the last", n, p.board.openBytes)
-		}
-		last := request("last", "true")
-		asking.Go(func() { _, _ = p.Ask(context.Background(), last) })
-		synctest.Wait()
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-		asking.Wait()
-		unread.Close()
-		read.Close()
-		reading.Wait()
-	})
 }

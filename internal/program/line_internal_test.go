@@ -32,24 +32,3 @@ func TestLogLines(t *testing.T) {
 		}
 	}
 }
-
-// FuzzLine writes any string as a line of JSON. The line must mean the same, and must not have anything that a terminal
-// interprets.
-func FuzzLine(f *testing.F) {
-	f.Add("right\u202eleft \u009b \U000e0001 \U0001f600 é \\ \" \n")
-	f.Fuzz(func(t *testing.T, s string) {
-		s = strings.ToValidUTF8(s, "?")
-		raw, err := json.Marshal(map[string]string{"text": s})
-		if err != nil {
-			t.Fatal(err)
-		}
-		line, ok := strings.CutSuffix(Line(raw), "\n")
-		if !ok || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
-			t.Errorf("%q becomes %q", s, line)
-		}
-		var back map[string]string
-		if err := json.Unmarshal([]byte(line), &back); err != nil || back["text"] != s {
-			t.Errorf("%q became %q: %v", s, back["text"], err)
-		}
-	})
-}

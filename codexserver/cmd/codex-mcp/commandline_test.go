@@ -163,14 +163,10 @@ func TestFullDevice(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{ // "" for a wrong line
 		"completion bash":                          "complete -o default -F __start_codex-mcp codex-mcp",
-		"completion zsh":                           "#compdef codex-mcp",
-		"completion fish":                          "complete -c codex-mcp",
-		"completion bash zsh":                      "",
 		"__complete mcp-s":                         "mcp-server\t",
 		"__complete mcp-server --sandbox wor":      "workspace-write\n",
 		"__complete --engine nat":                  "native\n",
 		"__complete ask --approvals b":             "both\n",
-		"__complete completion z":                  "zsh\n",
 		"__complete mcp-server --ask-for-approval": "--ask-for-approval\t",
 	} {
 		code, stdout, stderr := runLine(t, "codex-mcp", strings.Fields(line)...)

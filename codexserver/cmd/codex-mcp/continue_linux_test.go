@@ -29,7 +29,6 @@ func TestEndToEndContinued(t *testing.T) {
 		"runs a command":           {prompt: "please run", want: "It may have run or not, and was not run again."},
 		"asks":                     {prompt: "please ask", want: "done: ", runs: 1},
 		"waits, in the background": {prompt: "please wait", arguments: `,"background":true`, want: "waited"},
-		"runs, in the background":  {prompt: "please run", arguments: `,"background":true`, want: "may have run or not"},
 		"asks, ended orderly":      {prompt: "please ask", end: term, want: `"isError":true`},
 		"asks, by calls.resume":    {prompt: "please ask", args: []string{"-c", "calls.resume=false"}, want: "The server ended while this task ran"},
 		"asks, without the key":    {prompt: "please ask", args: []string{"-c", `model_providers.mock.env_key="ABSENT_KEY"`}, want: "The server ended while this task ran"},

@@ -11,7 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/nightly"
 )
 
-var moments = flag.Int("moments", nightly.Number(2, 50), "end the server or its command at this `number` of moments, in each way; the step soak has more")
+var moments = flag.Int("moments", nightly.Number(1, 50), "end the server or its command at this `number` of moments, in each way; the step soak has more")
 
 // TestEndToEndNothingOutlivesADeadServer ends the server while it starts, and
 // while it runs a command. The bridge has the same test in its package.

@@ -43,7 +43,7 @@ func TestNewcomer(t *testing.T) {
 		code               int
 		want               []string
 	}{
-		{"", "", "ask --demo", 0, []string{"codex-mcp: demo: ", "There is no terminal to ask on", "note: not applied: ", "note: not run: mkdir greetings (", "note: not run: rm hello.txt (", "This was a demo", "Next: "}},
+		{"", "", "ask --demo", 0, []string{"codex-mcp: demo: ", "There is no terminal to ask on", "note: not applied: ", "note: not run: mkdir greetings (", "note: not run: rm hello.txt (", "This was a demo", "--ask-for-approval", "codex-mcp.toml", "--approvals page", "Next: codex-mcp doctor", "README.md says how to install codex-mcp."}},
 		{"", "", "doctor", 1, []string{"no task can run", "OPENAI_API_KEY"}},
 		{"", "", "ask hello", 1, []string{"there is no key for OpenAI: set OPENAI_API_KEY"}},
 		{config, "", "doctor", 1, []string{"the model provider needs a key: set P_KEY"}},

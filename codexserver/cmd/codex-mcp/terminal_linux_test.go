@@ -172,6 +172,35 @@ func TestTerminalAsk(t *testing.T) {
 	}
 }
 
+// TestTerminalDemo answers the questions of codex-mcp ask --demo: what was approved ran, and what was refused did not.
+func TestTerminalDemo(t *testing.T) {
+	built(t)
+	s := sit(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	d := s.at("ask", "--demo")
+	d.answers("Allow codex-mcp to apply", "y\n")
+	d.answers("Allow codex-mcp to run `mkdir greetings`", "y\n")
+	d.answers("Allow codex-mcp to run `rm hello.txt`", "n\n")
+	screen := d.ends(0)
+	for _, want := range []string{
+		"native engine · demo-script", "new file hello.txt", "+hello", "applied", "$ mkdir greetings", "exit 0", "not run: rm hello.txt (declined)",
+		"Next: codex-mcp doctor",
+	} {
+		if !strings.Contains(screen, want) {
+			t.Errorf("the screen lacks %q:\n%s", want, screen)
+		}
+	}
+	if strings.Contains(screen, "lways") {
+		t.Errorf("a rule is offered, which goes at the end:\n%s", screen)
+	}
+	if len(s.model.Requests()) > 0 {
+		t.Error("the demo asked the configured model")
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v: want nothing", left, err)
+	}
+}
+
 // TestTerminalIsOutOfReach runs a command that tries to write to the terminal and to read what the user types.
 func TestTerminalIsOutOfReach(t *testing.T) {
 	s := sit(t, providertest.Call(providertest.Shell("c", "sh", "-c", "exec 2>/dev/null; echo forged >/dev/tty || head -c1 </dev/tty || tty")), repeated)
@@ -182,20 +211,16 @@ func TestTerminalIsOutOfReach(t *testing.T) {
 	}
 }
 
-// TestTerminalQuestion types an answer before the question is there, whole and in part, and ends the program during a
-// question in every way. Nothing runs.
+// TestTerminalQuestion types an answer before the question is there, and ends the program by keys during a question. Nothing runs.
 func TestTerminalQuestion(t *testing.T) {
 	for name, tt := range map[string]struct {
 		before string // typed before the question
 		end    func(d *desk)
 		status int
 	}{
-		"typed before":         {before: "y\n", end: func(d *desk) { d.types("n\n") }},
 		"typed before in part": {before: "y", end: func(d *desk) { d.types("n\n") }},
 		"ctrl-C":               {end: func(d *desk) { d.types("\x03") }, status: 130},
 		"ctrl-D":               {end: func(d *desk) { d.types("\x04") }, status: 130},
-		"SIGTERM":              {end: func(d *desk) { d.cmd.Process.Signal(syscall.SIGTERM) }, status: 130},
-		"SIGINT":               {end: func(d *desk) { d.cmd.Process.Signal(syscall.SIGINT) }, status: 130},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

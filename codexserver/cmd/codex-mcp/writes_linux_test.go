@@ -18,7 +18,7 @@ import (
 // made. They write no more bytes than these, the answers and the requests need.
 func TestTurnWritesItsRecords(t *testing.T) {
 	t.Parallel()
-	const turns, most = 20, 64 << 10 // bytes of a turn
+	const turns, most = 5, 64 << 10 // bytes of a turn
 	f, model := prepare(t, "on-request")
 	top := filepath.Dir(f.home)
 	script := "git init -q; echo x > a; echo '*.o' > .gitignore; git add .; git -c user.name=a -c user.email=a@b commit -qm a; echo y > a; echo z > new; mkdir out; touch out/x x.o; mkdir ../temporary"

@@ -196,11 +196,7 @@ func (d *dialogue) read(ask string) (string, error) {
 // quiet waits until no line has come for the pause, and discards what was typed: it belongs to something
 // else that the user is typing.
 func (d *dialogue) quiet() error {
-	const usual = 300 * time.Millisecond
-	pause := d.s.task.Pause
-	if pause == 0 {
-		pause = usual
-	}
+	const pause = 300 * time.Millisecond
 	if _, err := d.lull(pause); err != nil {
 		return err
 	}

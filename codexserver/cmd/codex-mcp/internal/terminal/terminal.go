@@ -36,9 +36,6 @@ type Task struct {
 	// Program is the command that continues the conversation, such as "codex-mcp ask". Empty
 	// means that none can.
 	Program string
-	// Pause is how long no line may come before a question offers its answers. 0 means
-	// 300 ms.
-	Pause time.Duration
 }
 
 const (
