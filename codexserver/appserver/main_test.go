@@ -3,11 +3,13 @@ package appserver_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -55,8 +57,8 @@ func TestMain(m *testing.M) {
 	os.Exit(runTests(m))
 }
 
-// programs is a folder for the programs that tests build.
-var programs string
+// programs is a folder for the programs that tests build. UserHome is the home of who runs them.
+var programs, userHome string
 
 func runTests(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "codexmcp-programs-")
@@ -65,7 +67,12 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	programs = dir
+	programs, userHome = dir, os.Getenv("HOME")
+	// An empty home, because the shell's profile runs with every command of Codex.
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "home"), 0o700), os.Setenv("HOME", filepath.Join(dir, "home"))); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	_ = flag.Set("test.parallel", "4") // most of those that are parallel wait for Codex
 	return memdir.Run(m)
 }

@@ -59,6 +59,7 @@ func demo(t *testing.T, kind string) string {
 // TestRealPosing has an MCP server of the real Codex ask questions that try to look like
 // approvals. Each that Codex passes on says who asks.
 func TestRealPosing(t *testing.T) {
+	t.Parallel()
 	r := newReal(t, "approval_policy = \"on-request\"\n"+demo(t, "poses"), mcpCall, report)
 	var asked, approvals atomic.Int32
 	h := &recorder{

@@ -18,6 +18,7 @@ import (
 // TestRealChoices checks that the choices of a call reach the model through the real Codex,
 // which keeps the effort for a later process.
 func TestRealChoices(t *testing.T) {
+	t.Parallel()
 	const (
 		image  = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 		schema = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`
@@ -73,6 +74,7 @@ func TestRealChoices(t *testing.T) {
 // TestRealResumeWithinTheConfiguration resumes a thread that had full access without questions. It
 // keeps that only if the server says so.
 func TestRealResumeWithinTheConfiguration(t *testing.T) {
+	t.Parallel()
 	for keeps, want := range map[bool]int{true: 2, false: 1} {
 		t.Run(fmt.Sprint(keeps), func(t *testing.T) {
 			r := newReal(t, "")

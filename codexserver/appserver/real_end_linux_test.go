@@ -25,7 +25,9 @@ func TestRealNothingOutlivesADeadServer(t *testing.T) {
 }
 
 // TestRealReaderLeaves closes the reading ends of the output of codex-mcp with the real Codex.
-func TestRealReaderLeaves(t *testing.T) { servertest.ReaderLeaves(t, *moments, realServer(t)) }
+func TestRealReaderLeaves(t *testing.T) {
+	servertest.ReaderLeaves(t, *moments, realServer(t))
+}
 
 // realServer returns commands that start codex-mcp with the real Codex, whose turns answer unless they are to be busy.
 func realServer(t *testing.T) func(t *testing.T, busy bool, args ...string) *exec.Cmd {
@@ -39,6 +41,7 @@ func realServer(t *testing.T) func(t *testing.T, busy bool, args ...string) *exe
 	models := map[bool]*providertest.Server{true: providertest.New(works), false: providertest.New(answers)}
 	t.Cleanup(models[true].Close)
 	t.Cleanup(models[false].Close)
+	t.Setenv("HOME", userHome) // the go command has what it compiled there
 	bin := build(t)
 	return func(t *testing.T, busy bool, args ...string) *exec.Cmd {
 		home := openHome(t)

@@ -14,6 +14,7 @@ import (
 
 // TestRealEngine tests that the real Codex keeps the promises of package engine.
 func TestRealEngine(t *testing.T) {
+	t.Parallel()
 	enginetest.Run(t, func(t *testing.T) *enginetest.Subject {
 		var mu sync.Mutex
 		var steps []enginetest.Step

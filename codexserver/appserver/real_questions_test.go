@@ -28,7 +28,6 @@ import (
 // needs an exec-server.
 func TestRealQuestions(t *testing.T) {
 	needs(t, newQuestions)
-	noProfile(t)
 	call := func(id, tool string, arguments map[string]any) providertest.Turn {
 		return providertest.Call(providertest.Tool(id, tool, arguments))
 	}

@@ -12,12 +12,12 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 )
 
 // TestRealLeavesItselfOut checks that Codex does not start the bridge's own program as an
 // MCP server, whether its config.toml or the project's names it.
 func TestRealLeavesItselfOut(t *testing.T) {
-	noProfile(t)
 	for _, self := range []bool{false, true} {
 		t.Run(fmt.Sprint(self), func(t *testing.T) {
 			t.Parallel()
@@ -62,11 +62,15 @@ func TestRealLeavesItselfOut(t *testing.T) {
 // TestRealPrompts checks that developer instructions and the compact prompt reach the model
 // in every form, and also after a compaction.
 func TestRealPrompts(t *testing.T) {
+	t.Parallel()
 	for name, cfg := range map[string]protocol.Config{
 		"arguments": {DeveloperInstructions: new("BE AN EXPERT"), CompactPrompt: new("SUM IT UP"),
 			Overrides: raw("model_auto_compact_token_limit", `10`)},
 		"keys": {Overrides: raw("model_auto_compact_token_limit", `10`, "developer_instructions", `"BE AN EXPERT"`, "compact_prompt", `"SUM IT UP"`)},
 	} {
+		if name == "keys" && !nightly.Tests() {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			full := &providertest.Usage{Input: 900, Output: 100, Total: 1000}
 			r := newReal(t, "", providertest.Turn{Text: []string{"one"}, Usage: full}, providertest.Say("NOTE"), providertest.Say("two"))

@@ -23,6 +23,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -47,25 +48,10 @@ func newReal(t *testing.T, configuration string, turns ...providertest.Turn) *re
 	}
 	r := &real{Server: providertest.New(turns...), home: t.TempDir(), cwd: t.TempDir()}
 	t.Cleanup(r.Close)
-	noProfile(t)
 	writeFile(t, filepath.Join(r.home, "config.toml"), servertest.CodexConfig(r.BaseURL(), configuration))
 	r.options = &appserver.Options{CodexHome: r.home}
 	r.restart(t)
 	return r
-}
-
-// noProfile gives the user an empty home, because the shell's profile runs with every command. A test calls it whose
-// subtests are parallel.
-func noProfile(t *testing.T) {
-	t.Helper()
-	home := filepath.Join(programs, "home")
-	if os.Getenv("HOME") == home {
-		return
-	}
-	if err := os.MkdirAll(home, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("HOME", home)
 }
 
 // configure adds to the configuration of Codex, and starts it anew.
@@ -152,6 +138,7 @@ func made(r *real) bool {
 
 // TestRealIncomplete has the real Codex report a response that the provider cuts off.
 func TestRealIncomplete(t *testing.T) {
+	t.Parallel()
 	r := newReal(t, `approval_policy = "never"`, providertest.Turn{Text: []string{"half ", "an"}, Cut: "length"})
 	h := &recorder{}
 	if err := start(t, r.engine, h).Turn(t.Context(), protocol.TurnInput{Items: protocol.TextInput("go")}); err != nil {
@@ -171,21 +158,23 @@ func TestRealApprovals(t *testing.T) {
 		return providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": cmd}))
 	}
 	patch := run("apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: made.txt\n+hello\n*** End Patch\nEOF\n")
-	noProfile(t)
 	for _, tt := range []struct {
 		name, configuration, model string
 		turns                      []providertest.Turn
-		decisions, asked           int    // how many of the list; the questions, of which an abort leaves one
+		decisions, byDay, asked    int    // how many of the list; the questions, of which an abort leaves one
 		shown, answer, ended       string // a part of the question, the beginning of the answer, and the event of an end
 	}{
-		{"command", asks, "", []providertest.Turn{escalated("c1"), report}, 5, 1, "touch made.txt", "seen: ", "exec_command_end"},
-		{"untrusted", "approval_policy = \"untrusted\"\nsandbox_mode = \"workspace-write\"", "", []providertest.Turn{run("touch made.txt"), report}, 1, 1, "touch made.txt", "seen: ", "exec_command_end"},
-		{"patch", asks, "", []providertest.Turn{patch, report}, 4, 1, "made.txt: hello\n", "", "patch_apply_end"},
-		{"tool", "approval_policy = \"on-request\"\n" + demo(t, "1"), "", []providertest.Turn{mcpCall, mcpCall, report}, 4, 2, "write_thing", "", ""},
-		{"sub-agent", asks + agents, "gpt-6.1-sol", []providertest.Turn{spawned()}, 3, 1, "sub-agent /root/worker", "all done", ""},
-		{"sub-agent by a tool", asks + agents, "", []providertest.Turn{spawnedByTool()}, 3, 1, "sub-agent 01", "all done", ""}, // the id of its thread
+		{"command", asks, "", []providertest.Turn{escalated("c1"), report}, 5, 3, 1, "touch made.txt", "seen: ", "exec_command_end"},
+		{"untrusted", "approval_policy = \"untrusted\"\nsandbox_mode = \"workspace-write\"", "", []providertest.Turn{run("touch made.txt"), report}, 1, 1, 1, "touch made.txt", "seen: ", "exec_command_end"},
+		{"patch", asks, "", []providertest.Turn{patch, report}, 4, 3, 1, "made.txt: hello\n", "", "patch_apply_end"},
+		{"tool", "approval_policy = \"on-request\"\n" + demo(t, "1"), "", []providertest.Turn{mcpCall, mcpCall, report}, 4, 3, 2, "write_thing", "", ""},
+		{"sub-agent", asks + agents, "gpt-6.1-sol", []providertest.Turn{spawned()}, 3, 3, 1, "sub-agent /root/worker", "all done", ""},
+		{"sub-agent by a tool", asks + agents, "", []providertest.Turn{spawnedByTool()}, 3, 2, 1, "sub-agent 01", "all done", ""}, // the id of its thread
 	} {
-		for _, decision := range []elicit.Decision{elicit.Denied, elicit.Approved, elicit.Abort, elicit.ApprovedForSession, ""}[:tt.decisions] {
+		for n, decision := range []elicit.Decision{elicit.Denied, elicit.Approved, elicit.Abort, elicit.ApprovedForSession, ""}[:tt.decisions] {
+			if !nightly.Tests() && n >= tt.byDay {
+				continue
+			}
 			t.Run(tt.name+" "+string(decision), func(t *testing.T) {
 				t.Parallel()
 				r := newReal(t, tt.configuration, tt.turns...)
@@ -244,6 +233,7 @@ func TestRealApprovals(t *testing.T) {
 // TestRealItemsWithOneID has the model give two calls of a response the same id. The real Codex asks about both at once, and
 // counts an answer for the one that came last. What nobody approved is not done.
 func TestRealItemsWithOneID(t *testing.T) {
+	t.Parallel()
 	tool := func(arguments map[string]any) providertest.ToolCall {
 		return providertest.Tool("c1", "exec_command", arguments)
 	}
@@ -284,6 +274,7 @@ func TestRealItemsWithOneID(t *testing.T) {
 // TestRealApprovedForSession approves a command for the session, for which Codex also proposes a rule.
 // It asks about the same command again, in the same turn and in another process.
 func TestRealApprovedForSession(t *testing.T) {
+	t.Parallel()
 	run := func(id string) providertest.Turn {
 		return providertest.Call(providertest.Tool(id, "exec_command", map[string]any{
 			"cmd": "ls .", "sandbox_permissions": "require_escalated", "justification": "to look",
@@ -357,6 +348,7 @@ var installed = sync.OnceValues(func() (v fact, err error) {
 // TestRealRollout checks what the real Codex writes to a rollout: the messages, of which a
 // transcript after a restart is made. Another process lists and continues the conversation.
 func TestRealRollout(t *testing.T) {
+	t.Parallel()
 	r := newReal(t, "approval_policy = \"never\"\nsandbox_mode = \"workspace-write\"",
 		providertest.Say("hello"), escalated("e1"),
 		providertest.Call(providertest.Tool("e2", "exec_command", map[string]any{"cmd": "rm -rf /nonexistent"})),

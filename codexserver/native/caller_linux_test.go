@@ -89,7 +89,7 @@ func TestHostileCaller(t *testing.T) {
 // TestAskedCaller approves what calls ask for.
 func TestAskedCaller(t *testing.T) {
 	boxtest.Need(t)
-	hostileEngine.TestAskedCalls(t)
+	hostileEngine.TestAskedCalls(t, 1)
 }
 
 // TestHostileBackground begins a turn that nobody waits for: its question stays open until a codex-wait

@@ -10,11 +10,11 @@ import (
 )
 
 // TestAskedCalls approves what a call asks for, once: it holds for the conversation on this server, and
-// in a server that starts later the conversation has no more than the configuration gives.
-func (e *HostileEngine) TestAskedCalls(t *testing.T) {
+// in a server that starts later the conversation has no more than the configuration gives. One in share of the calls is made.
+func (e *HostileEngine) TestAskedCalls(t *testing.T, share int) {
 	const full = `"sandbox":"danger-full-access","approval-policy":"never"`
 	approves, yards := After(considered, Accept), NewYards(t)
-	for _, tt := range []struct {
+	for n, tt := range []struct {
 		name, arguments string
 		questions       int  // -1 is some
 		writes, again   bool // outside, in the first turn, and in one of another server
@@ -28,6 +28,9 @@ func (e *HostileEngine) TestAskedCalls(t *testing.T) {
 		{"less", `"sandbox":"read-only","approval-policy":"untrusted"`, -1, false, false, "", Say(Decline)}, // about commands and a patch
 		{"nothing", `"approval-policy":"never"`, 0, false, false, "", approves},
 	} {
+		if n%share != 0 {
+			continue
+		}
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			y := yards.New(t, Confined, e.Model)
