@@ -224,7 +224,7 @@ func TestPlacesComeAndGo(t *testing.T) {
 // TestPlaceAttachedAtTheEnd attaches a place while the last one fails. The new place may or
 // may not be asked, but the question always ends.
 func TestPlaceAttachedAtTheEnd(t *testing.T) {
-	for range 200 {
+	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
 			b := approve.New(&approve.Options{}, nil)
 			defer b.Attach(newClient(nil, nil))()

@@ -3,7 +3,6 @@ package approve
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,33 +14,6 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
 )
-
-// TestRecordedAnswers judges the answers of the recorded conversations, by how long they took in
-// milliseconds: none of a person is automatic, and all of programs are.
-func TestRecordedAnswers(t *testing.T) {
-	persons := []int{838, 1402, 1805, 3057, 2304, 908, 12636, 928, 806, 8755, 350}
-	programs := []int{7, 1, 2, 6, 0}
-	for _, where := range []setting.Where{"", setting.WhereClient, setting.WhereBoth} {
-		for _, out := range []elicit.Outcome{
-			{Decision: elicit.Approved}, {Decision: elicit.ApprovedForSession}, {Decision: elicit.Denied, Reason: elicit.ReasonDeclined},
-			{Decision: elicit.Abort, Reason: elicit.ReasonCancelled}, {Decision: elicit.Denied, Reason: elicit.ReasonNotUnderstood},
-		} {
-			h := NewHosts(setting.Asking{Where: where}).Host("claude-code")
-			for _, took := range slices.Concat(persons, persons) {
-				out.Took = time.Duration(took) * time.Millisecond
-				if v := h.judge(out, func() bool { return true }); v != (verdict{}) {
-					t.Errorf("%s, a person after %d ms: %+v", out.Decision, took, v)
-				}
-			}
-			for _, took := range programs {
-				out.Took = time.Duration(took)*time.Millisecond + time.Microsecond
-				if v := h.judge(out, func() bool { return false }); v.automatic == "" {
-					t.Errorf("%s, a program after %d ms: %+v", out.Decision, took, v)
-				}
-			}
-		}
-	}
-}
 
 // TestJudge has hosts answer several times, where another place could answer. A letter is an
 // answer that no person gave: accept, decline, cancel, an error or none that is understood; in

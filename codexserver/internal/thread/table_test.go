@@ -201,33 +201,6 @@ func TestTurnsInOrder(t *testing.T) {
 	})
 }
 
-// TestManyShares has a hundred connections that use ten threads and close in any order.
-func TestManyShares(t *testing.T) {
-	m := &memory{}
-	table := newTable(m)
-	var wait sync.WaitGroup
-	for i := range 100 {
-		wait.Go(func() {
-			s := table.Share("")
-			th, err := s.Revive(t.Context(), strconv.Itoa(i%10), thread.Attend{}, plain)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if err := say(t, th, "hello"); err != nil {
-				t.Error(err)
-			}
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wait.Wait()
-	if got := len(strings.Fields(m.ends())); got != m.resume {
-		t.Errorf("%d conversations were closed, %d resumed", got, m.resume)
-	}
-}
-
 // TestTurnWaits checks that a turn waits for the one before it, which can be interrupted, and whose
 // questions then are answered at once.
 func TestTurnWaits(t *testing.T) {
