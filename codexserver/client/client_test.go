@@ -201,55 +201,6 @@ func TestDeafAsk(t *testing.T) {
 	}
 }
 
-// interrupted runs a turn that is interrupted by the end of its context, and returns its thread.
-func interrupted(t *testing.T, c *client.Client) (thread string) {
-	t.Helper()
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	r, err := c.Run(ctx, client.Task{Prompt: "wait:1h", Watch: client.Watch{Event: func(e client.Event) {
-		if e.Msg.EventType() == "task_started" {
-			stop()
-		}
-	}}})
-	if !errors.Is(err, context.Canceled) || r.ThreadID == "" {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	return r.ThreadID
-}
-
-// TestWaitAfterInterrupt interrupts a turn by the end of its context. The next turn of its conversation takes its
-// place. Beside that of another conversation, Wait returns it once.
-func TestWaitAfterInterrupt(t *testing.T) {
-	t.Parallel()
-	everywhere(t, func(t *testing.T, start func(client.Options) *client.Client, modern bool) {
-		c := start(client.Options{})
-		for _, same := range []bool{true, false} {
-			thread := interrupted(t, c)
-			task := client.Task{Prompt: "wait:100ms say:b"}
-			if same {
-				task.Thread = thread
-			}
-			b, err := c.Background(t.Context(), task)
-			if err != nil || same != (b.ThreadID == thread) {
-				t.Fatalf("%+v, %v", b, err)
-			}
-			if !same { // the first row is that of the turn that began first
-				if rows, err := c.Wait(t.Context(), thread, b.ThreadID); err != nil || len(rows) != 2 || rows[0].Status != protocol.StatusAborted {
-					t.Errorf("the interrupted turn: %+v, %v", rows, err)
-				}
-			}
-			var ids []string // needed over a URL, where clients share the server
-			if strings.Contains(t.Name(), "url") {
-				ids = []string{b.ThreadID}
-			}
-			rows, err := c.Wait(t.Context(), ids...)
-			if err != nil || len(rows) != 1 || rows[0].ThreadID != b.ThreadID || rows[0].Status != protocol.StatusCompleted || rows[0].Answer != "b" {
-				t.Errorf("the same conversation %t: %+v, %v", same, rows, err)
-			}
-		}
-	})
-}
-
 // TestCloseOfAChild compares how children end with what Close reports.
 func TestCloseOfAChild(t *testing.T) {
 	t.Parallel()

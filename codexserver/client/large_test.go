@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -60,30 +59,5 @@ func TestLongErrors(t *testing.T) {
 				t.Errorf("an error of %d bytes", len(fmt.Sprint(err)))
 			}
 		})
-	}
-}
-
-// TestBigState measures what a requestState takes that is nearly as long as a message may be.
-func TestBigState(t *testing.T) {
-	const size = 60 << 20
-	answer := json.RawMessage(`{"resultType":"input_required","requestState":"` + strings.Repeat("x", size) + `"}`)
-	s := newToy(true)
-	calls := 0
-	s.mux.HandleRaw("tools/call", func(context.Context, json.RawMessage) (any, error) {
-		calls++
-		return answer, nil
-	})
-	c := start(t, client.Options{Server: s})
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	r, err := c.Run(t.Context(), client.Task{Prompt: "p"})
-	runtime.ReadMemStats(&after)
-	if err == nil || calls != 1 {
-		t.Errorf("%d calls, %+v, %v", calls, r, err)
-	}
-	if took := after.TotalAlloc - before.TotalAlloc; took > 6*size {
-		t.Errorf("client and server allocated %d MiB for %d MiB", took>>20, size>>20)
-	} else {
-		t.Logf("client and server allocated %d MiB", took>>20)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os/exec"
 	"strings"
 	"sync"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -229,45 +226,5 @@ func TestBrokenHTTP(t *testing.T) {
 	}
 	if r, err := c.Run(t.Context(), client.Task{Thread: lost.Thread, Prompt: "say:on"}); err != nil || r.Answer != "on" {
 		t.Errorf("then %+v, %v", r, err)
-	}
-}
-
-// TestHTTPServerStartsAgain ends a server over HTTP while a task runs. The next one, at the same
-// address, has the end of the task.
-func TestHTTPServerStartsAgain(t *testing.T) {
-	t.Parallel() // it waits
-	home := t.TempDir()
-	serve := func() *streamable.Handler { return serveHTTP(t, home).Config.Handler.(*streamable.Handler) }
-	var server atomic.Pointer[streamable.Handler]
-	server.Store(serve())
-	refused := make(chan struct{}, 1)
-	address := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s := server.Load(); s != nil {
-			s.ServeHTTP(w, r)
-			return
-		}
-		select {
-		case refused <- struct{}{}:
-		default:
-		}
-		panic(http.ErrAbortHandler) // breaks the connection
-	}))
-	t.Cleanup(address.Close)
-	c := start(t, client.Options{URL: address.URL, Token: "secret"})
-	started, ended := make(chan string, 1), make(chan struct{})
-	var r client.Result
-	var err error
-	go func() {
-		defer close(ended)
-		r, err = c.Run(t.Context(), client.Task{Prompt: "wait:1h", Watch: client.Watch{Started: func(id string) { started <- id }}})
-	}()
-	<-started
-	_ = server.Swap(nil).Close() // interrupts the turn
-	address.CloseClientConnections()
-	<-refused // the client tries in vain
-	server.Store(serve())
-	<-ended
-	if err != nil || r.Status == protocol.StatusCompleted || r.ThreadID == "" {
-		t.Errorf("%+v, %v", r, err)
 	}
 }

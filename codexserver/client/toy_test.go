@@ -296,7 +296,7 @@ func TestKeyOfAnotherQuestion(t *testing.T) {
 
 // TestQuestionAnsweredElsewhere has a task whose question someone else answers.
 func TestQuestionAnsweredElsewhere(t *testing.T) {
-	for range 50 { // the end of the question and the next poll race
+	for range 5 { // the end of the question and the next poll race
 		synctest.Test(t, func(t *testing.T) {
 			s := newToy(true)
 			s.answer("tools/call", `{"resultType":"task","taskId":"t","status":"working"}`)
@@ -350,35 +350,6 @@ func TestQuestionAfterEvents(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestFlood has a server that sends more events than a slow function takes. The call fails
-// before they fill the memory. Package mcpcall tests what a longer message allows.
-func TestFlood(t *testing.T) {
-	const many = 84 // of 1 MiB; of a flood the last 16 may be on their way in the pipe, and the next in work
-	s := newToy(false)
-	begun, flooded := make(chan struct{}), make(chan struct{})
-	s.mux.Handle("tools/call", jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
-		defer close(flooded)
-		event, err := json.Marshal(map[string]any{"_meta": map[string]any{"requestId": r.ID}, "msg": map[string]any{"type": "agent_message", "message": strings.Repeat("x", 1<<20)}})
-		for i := range many {
-			if i == 1 {
-				<-begun
-			}
-			err = errors.Join(err, r.Peer().Notify(ctx, "codex/event", json.RawMessage(event)), r.Peer().Flush(ctx))
-		}
-		return json.RawMessage(`{"content":[],"structuredContent":{"threadId":"t","content":"done","status":"completed"}}`), err
-	}))
-	c, err := client.Start(t.Context(), &client.Options{Server: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	once := sync.OnceFunc(func() { close(begun); <-flooded })
-	r, err := c.Run(t.Context(), client.Task{Prompt: "p", Watch: client.Watch{Event: func(client.Event) { once() }}})
-	if err == nil {
-		t.Errorf("it did not fail: %s", r.Answer)
-	}
-	_ = c.Close() // the server's writes may fail
 }
 
 func TestBackground(t *testing.T) {

@@ -321,29 +321,6 @@ func TestAdoptRefused(t *testing.T) {
 	refused("a task that none continues", left.ID, taskfile.ErrNotServed)
 }
 
-// TestConcurrent creates many tasks at once, and changes each of them many times. One change finishes the task.
-func TestConcurrent(t *testing.T) {
-	home := t.TempDir()
-	s, other := newStore(t, home), newStore(t, home)
-	var all sync.WaitGroup
-	for range 16 {
-		all.Go(func() {
-			task := create(t, s)
-			for n := range 6 {
-				task.Message = fmt.Sprint(n)
-				task = update(t, s, task)
-				found(t, other, task, taskfile.Other)
-			}
-			task = complete(t, s, task)
-			if _, err := s.Update(task); !errors.Is(err, taskfile.ErrNotServed) {
-				t.Error(err)
-			}
-			found(t, other, task, taskfile.NoOwner)
-		})
-	}
-	all.Wait()
-}
-
 // TestFinishThenClose checks that a task does not count as lost if its server finishes it and
 // closes at once.
 func TestFinishThenClose(t *testing.T) {

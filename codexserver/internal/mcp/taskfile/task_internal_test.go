@@ -75,40 +75,6 @@ func TestDecodeErrors(t *testing.T) {
 	}
 }
 
-// FuzzDecode checks that a decoded task is encoded as the same task.
-func FuzzDecode(f *testing.F) {
-	for _, status := range []string{
-		`"working"`, `"input_required","principal":"someone"`, `"cancelled","expires":"2026-11-21T10:00:00.000000001+01:00"`,
-		`"completed","expires":"2026-11-21T10:00:00Z","result":{"content":[],"isError":true}`,
-	} {
-		f.Add([]byte(strings.Replace(testFile, `"working"`, status, 1)))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		task, err := decode(data)
-		if err != nil {
-			return
-		}
-		if id, ok := fileID(fileName(task.ID)); !ok || id != task.ID || strings.ContainsAny(fileName(task.ID)+lockPrefix+task.Server.Instance, "/\\\x00:") {
-			t.Errorf("the id %q or the instance %q is not a plain name", task.ID, task.Server.Instance)
-		}
-		if task.finished() && task.Expires.IsZero() {
-			t.Errorf("a finished task never expires: %s", data)
-		}
-		text, err := encode(task)
-		if err != nil {
-			t.Fatalf("%s\ncannot be encoded: %v", data, err)
-		}
-		again, err := decode(text)
-		if err != nil {
-			t.Fatalf("%s\ncannot be decoded: %v", text, err)
-		}
-		second, err := encode(again)
-		if err != nil || string(second) != string(text) {
-			t.Errorf("%s\nbecomes %s, %v", text, second, err)
-		}
-	})
-}
-
 // TestSweepKeepsNewest checks that a sweep removes the oldest finished tasks if there are too many,
 // and no unfinished one.
 func TestSweepKeepsNewest(t *testing.T) {
