@@ -3,7 +3,6 @@ package approval_test
 import (
 	"encoding/json"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -102,29 +101,6 @@ func seen(t *testing.T, text string) {
 	}
 	if !utf8.ValidString(text) {
 		t.Error("not UTF-8")
-	}
-}
-
-// TestForeignMemory has a message as long as MCP messages may be.
-func TestForeignMemory(t *testing.T) {
-	const size = 16 << 20
-	params, err := json.Marshal(map[string]string{"message": strings.Repeat("x\n", size/2)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f, err := approval.ServerQuestion("evil", params)
-	if err != nil {
-		t.Fatal(err)
-	}
-	runtime.ReadMemStats(&after)
-	if took := after.TotalAlloc - before.TotalAlloc; took > 6*size {
-		t.Errorf("%d MiB for %d", took>>20, size>>20)
-	}
-	shown, err := f.Question().Params(elicit.Client{}, nil)
-	if want := fmt.Sprintf(`(%s more bytes are not shown)`, "16,711,680"); err != nil || len(shown) > 20<<10 || !strings.Contains(string(shown), want) {
-		t.Errorf("%.4000s, %v, want %s", shown, err, want)
 	}
 }
 

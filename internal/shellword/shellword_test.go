@@ -110,20 +110,3 @@ func TestSplit(t *testing.T) {
 		}
 	}
 }
-
-// FuzzSplit checks that the words are no longer than the line.
-func FuzzSplit(f *testing.F) {
-	for _, s := range []string{"ls -a", "a 'b c' \"d\\\"e\"", "'", "\\", "a\\\nb", "\"\\", "@@@@\"\""} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, line string) {
-		words, _ := shellword.Split(line)
-		total := 0
-		for _, w := range words {
-			total += len(w)
-		}
-		if total > len(line) {
-			t.Errorf("%q splits into %q", line, words)
-		}
-	})
-}

@@ -150,52 +150,6 @@ func canonical(t *testing.T, text string) any {
 	return v
 }
 
-// FuzzCallKeys checks that an accepted config is accepted again without a change, and sets no
-// key of another table.
-func FuzzCallKeys(f *testing.F) {
-	for _, shape := range callShapes(f) {
-		f.Add(shape[1])
-	}
-	free := []string{
-		"approval_policy", "compact_prompt", "developer_instructions", "experimental_use_exec_command_tool",
-		"experimental_use_unified_exec_tool", "features", "hide_agent_reasoning", "mcp_servers", "model",
-		"model_auto_compact_token_limit", "model_context_window", "model_provider", "model_reasoning_effort",
-		"model_reasoning_summary", "model_reasoning_summary_format", "model_verbosity", "sandbox_mode",
-		"sandbox_workspace_write", "shell_environment_policy", "show_raw_agent_reasoning", "tools",
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		var call map[string]json.RawMessage
-		if json.Unmarshal([]byte(text), &call) != nil {
-			return
-		}
-		keys, _, err := config.CallKeys(call, "", false)
-		if err != nil {
-			return
-		}
-		for key := range keys {
-			if !slices.Contains(free, key) {
-				t.Errorf("%q is accepted", key)
-			}
-		}
-		again, warnings, err := config.CallKeys(quoted(keys), "", false)
-		if err != nil || len(warnings) > 0 {
-			t.Fatalf("again: %v, %q", err, warnings)
-		}
-		if diff := cmp.Diff(keys, again); diff != "" {
-			t.Errorf("again (-first +second):\n%s", diff)
-		}
-	})
-}
-
-// quoted quotes the top keys, so that each is one segment.
-func quoted(keys map[string]json.RawMessage) map[string]json.RawMessage {
-	out := map[string]json.RawMessage{}
-	for key, value := range keys {
-		out[`"`+key+`"`] = value
-	}
-	return out
-}
-
 // TestCallShapesInTheNativeEngine checks that a call's config cannot change a setting that a
 // call may not change, in any of its shapes.
 func TestCallShapesInTheNativeEngine(t *testing.T) {

@@ -362,23 +362,6 @@ func TestCheckFolder(t *testing.T) {
 	}
 }
 
-func FuzzParseOverride(f *testing.F) {
-	for _, s := range []string{"a=1", `a."b.c"=[1]`, "a=\"", "=", "a.b.c={x=1}", "a=1979-05-27"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		key, value, err := config.ParseOverride(s)
-		if err != nil {
-			return
-		}
-		// An accepted override changes the configuration, or the error names its key.
-		_, err = config.Load(config.Layers{Home: t.TempDir(), Overrides: map[string]any{key: value}})
-		if err != nil && err.Error() == "" {
-			t.Error("an error without a message")
-		}
-	})
-}
-
 const granular = "approval_policy = { granular = { sandbox_approval = true, rules = true, mcp_elicitations = true } }\n"
 
 func TestTodaysConfig(t *testing.T) {

@@ -90,13 +90,3 @@ func TestRealThread(t *testing.T) {
 		t.Error(list)
 	}
 }
-
-// TestRealInterrupt stops a review whose model does not end.
-func TestRealInterrupt(t *testing.T) {
-	s := newShop(t)
-	stall := make(chan struct{})
-	model := providertest.New(providertest.Turn{Text: []string{"thinking"}, Stall: stall})
-	e := newRealCodex(t, model, "")
-	defer close(stall)
-	connect(t, e, servertest.Handshake).interrupts(s, model, 1)
-}

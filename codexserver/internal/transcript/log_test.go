@@ -329,32 +329,6 @@ func TestDiffNotes(t *testing.T) {
 	}
 }
 
-func FuzzTranscript(f *testing.F) {
-	f.Add("a\nb", []byte("c\xffd"), uint(3))
-	f.Add("\r\n=== turn\u2028", []byte("\n\n"), uint(4))
-	f.Fuzz(func(t *testing.T, words string, output []byte, most uint) {
-		tr := newLog(t)
-		tr.Begin(words)
-		tr.Add(protocol.ExecCommandBegin{CallID: words, Command: []string{words, string(output)}, Cwd: words})
-		for _, b := range output {
-			tr.Add(protocol.ExecCommandOutputDelta{CallID: words, Chunk: []byte{b}})
-		}
-		tr.Add(protocol.ViewImageToolCall{Path: words})
-		size := int(most%1000) + utf8.UTFMax
-		text, _ := all(t, size, tr.Transcript)
-		for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
-			own := i == 0 || line == "user:" || strings.HasPrefix(line, "command 1: ") || strings.HasPrefix(line, "image: ")
-			if !own && !strings.HasPrefix(line, "  ") {
-				t.Errorf("line %d is %q", i, line)
-			}
-		}
-		all(t, size, func(offset int64, most int) (transcript.Page, error) {
-			p, _, err := tr.Output(0, offset, most)
-			return p, err
-		})
-	})
-}
-
 // TestLast returns whole lines.
 func TestLast(t *testing.T) {
 	l := transcript.New("")
