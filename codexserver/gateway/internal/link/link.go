@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -95,17 +96,8 @@ func http2() (*http.Protocols, *http.HTTP2Config) {
 // Client sends requests to servers. It is safe for concurrent use.
 type Client struct {
 	transport *http.Transport
-	proxy     *httputil.ReverseProxy
+	log       *log.Logger // of the proxy
 }
-
-// sending is a request that is being sent, in its context.
-type sending struct {
-	address string
-	head    Head
-	err     error
-}
-
-type sendingKey struct{}
 
 // goAway is in the error of a request that a server has not begun because it ends. HTTP/2 promises that, and package http has no
 // other word for it.
@@ -113,37 +105,10 @@ const goAway = "cannot retry err [http2: Transport received Server's graceful sh
 
 // NewClient returns a client with these certificates. The caller must close it.
 func NewClient(certificates Certificates, log *slog.Logger) *Client {
-	c := &Client{}
 	protocols, config := http2()
-	c.transport = &http.Transport{
+	return &Client{&http.Transport{
 		Protocols: protocols, HTTP2: config, DialTLSContext: certificates.dial, DisableCompression: true, IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: maxHead,
-	}
-	c.proxy = &httputil.ReverseProxy{
-		Transport: c.transport, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-		Rewrite: func(r *httputil.ProxyRequest) {
-			s := r.In.Context().Value(sendingKey{}).(*sending)
-			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host, r.Out.GetBody = "https", s.address, "localhost", nil
-			for _, name := range []string{"Authorization", "Cookie", "Expect"} {
-				r.Out.Header.Del(name)
-			}
-			r.Out.Header.Set(headHeader, s.head.String())
-		},
-		ModifyResponse: func(r *http.Response) error {
-			if r.Header.Get(headHeader) == refused {
-				reason, _ := io.ReadAll(io.LimitReader(r.Body, maxReason)) // only for the log
-				return fmt.Errorf("%w: %s", ErrRefused, reason)
-			}
-			r.Header.Del(headHeader)
-			return nil
-		},
-		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) {
-			if strings.Contains(err.Error(), goAway) {
-				err = fmt.Errorf("%w: %w", ErrRefused, err)
-			}
-			r.Context().Value(sendingKey{}).(*sending).err = err
-		},
-	}
-	return c
+	}, slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 }
 
 // Close closes the connections. All requests must have ended.
@@ -151,13 +116,37 @@ func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
 // Do sends a request to the server at an address, and passes the answer on to w. An error means that nothing was written
 // to w. An answer that breaks off later panics with [http.ErrAbortHandler].
-func (c *Client) Do(w http.ResponseWriter, r *http.Request, address string, head Head) error {
+func (c *Client) Do(w http.ResponseWriter, r *http.Request, address string, head Head) (err error) {
 	if address == "" {
 		return fmt.Errorf("%w: its address is not known", ErrAbsent)
 	}
-	s := &sending{address: address, head: head}
-	c.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), sendingKey{}, s)))
-	return s.err
+	proxy := httputil.ReverseProxy{
+		Transport: c.transport, ErrorLog: c.log, ModifyResponse: accept,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host, r.Out.GetBody = "https", address, "localhost", nil
+			for _, name := range []string{"Authorization", "Cookie", "Expect"} {
+				r.Out.Header.Del(name)
+			}
+			r.Out.Header.Set(headHeader, head.String())
+		},
+		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, failed error) {
+			if err = failed; strings.Contains(err.Error(), goAway) {
+				err = fmt.Errorf("%w: %w", ErrRefused, err)
+			}
+		},
+	}
+	proxy.ServeHTTP(w, r)
+	return err
+}
+
+// accept fails for an answer which says that the request was not carried out.
+func accept(r *http.Response) error {
+	if r.Header.Get(headHeader) == refused {
+		reason, _ := io.ReadAll(io.LimitReader(r.Body, maxReason)) // only for the log
+		return fmt.Errorf("%w: %s", ErrRefused, reason)
+	}
+	r.Header.Del(headHeader)
+	return nil
 }
 
 // dial connects to a server, and checks its certificate.
