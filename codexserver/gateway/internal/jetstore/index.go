@@ -35,8 +35,9 @@ type entry struct{ all []message }
 
 func newIndex() index { return index{entries: map[string]*entry{}, pending: map[string][]message{}} }
 
+// size returns how many bytes an entry has. One that is not there has none.
 func (e *entry) size() int64 {
-	if len(e.all) == 0 {
+	if e == nil || len(e.all) == 0 {
 		return 0
 	}
 	return e.all[len(e.all)-1].end
@@ -57,13 +58,6 @@ func (e *entry) between(a, b int64) (all []message, begin int64) {
 	}
 	last := sort.Search(len(e.all), func(i int) bool { return e.all[i].end >= b })
 	return e.all[first : last+1], e.all[first].end - e.all[first].size
-}
-
-func (x *index) size(name string) int64 {
-	if e := x.entries[name]; e != nil {
-		return e.size()
-	}
-	return 0
 }
 
 // add adds a message of the stream, whose subject has a rest after the prefix.

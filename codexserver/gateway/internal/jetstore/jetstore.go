@@ -129,7 +129,7 @@ func (s *Store) Append(ctx context.Context, name string, at int64, data []byte) 
 		return err
 	}
 	return s.write(ctx, func() error {
-		if size := s.size(name); size != at {
+		if size := s.entries[name].size(); size != at {
 			return fmt.Errorf("%w: %s has %d, not %d bytes", worker.ErrOrder, name, size, at)
 		}
 		_, err := s.publish(ctx, s.at(name), kindAppend, data, nil)
