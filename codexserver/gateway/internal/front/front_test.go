@@ -201,7 +201,7 @@ func (n *fakeNode) has(user string) {
 // loses makes the node give back a user's lease.
 func (n *fakeNode) loses(user string) {
 	n.s.t.Helper()
-	if err := n.holder.Release(n.s.t.Context(), user); err != nil {
+	if err := n.holder.Release(n.s.t.Context(), user, nil); err != nil {
 		n.s.t.Fatal(err)
 	}
 }
@@ -335,7 +335,7 @@ func TestEffect(t *testing.T) {
 		"no answer": {func(*fakeNode, http.ResponseWriter, *http.Request) {}, http.StatusBadGateway},
 		"the node ends": {func(n *fakeNode, _ http.ResponseWriter, r *http.Request) {
 			go func() {
-				if err := n.holder.Release(context.Background(), "ann"); err != nil {
+				if err := n.holder.Release(context.Background(), "ann", nil); err != nil {
 					n.s.t.Error(err)
 				}
 			}()

@@ -99,9 +99,7 @@ func (h *Holder) Join(ctx context.Context) error {
 		if err == nil {
 			break
 		}
-		select {
-		case <-time.After(h.leases.ttl / 6): // NATS may have no leader for a moment
-		case <-ctx.Done():
+		if pause(ctx, h.leases.ttl/6) != nil { // NATS may have no leader for a moment
 			return fmt.Errorf("publish this node: %w", err)
 		}
 	}
@@ -238,7 +236,7 @@ func (h *Holder) renew() {
 	}
 	if err := h.Publish(h.ctx); err != nil && h.ctx.Err() == nil {
 		h.o.Logger.Warn("the entry of this node was not renewed", "error", err)
-		_ = pause(h.ctx)
+		_ = pause(h.ctx, retryInterval)
 	}
 }
 
@@ -303,16 +301,19 @@ func (h *Holder) Users() (users []string) {
 	return users
 }
 
-// Release gives back the lease of a user. It first stops the worker, as [HolderOptions].Lost
-// does.
-func (h *Holder) Release(ctx context.Context, user string) error {
-	return h.release(ctx, user, func(*held) bool { return false })
-}
-
-// ReleaseUnused gives back the lease of a user, unless a context of [Holder.Hold] has not ended
-// or used returns true.
-func (h *Holder) ReleaseUnused(ctx context.Context, user string, used func() bool) error {
-	return h.release(ctx, user, func(x *held) bool { return len(x.open) > 0 || used() })
+// Release gives back the lease of a user. It first stops the worker, as [HolderOptions].Lost does. It keeps the lease if keep
+// returns true for the number of contexts of [Holder.Hold] that have not ended. keep may be nil.
+func (h *Holder) Release(ctx context.Context, user string, keep func(open int) bool) error {
+	h.mu.Lock()
+	x := h.held[user]
+	if x == nil || x.changes != nil || keep != nil && keep(len(x.open)) {
+		h.mu.Unlock()
+		return nil
+	}
+	x.changes = make(chan struct{}) // from now on Hold refuses
+	h.mu.Unlock()
+	h.stopWorker(x)
+	return h.leases.remove(ctx, x.lease)
 }
 
 // HandOver gives back the lease of a user whose worker may be interrupted now, for another node. From its
@@ -334,7 +335,7 @@ func (h *Holder) HandOver(ctx context.Context, user string, may func() bool) err
 		x.leaving = false
 		return nil
 	}
-	return h.Release(ctx, user)
+	return h.Release(ctx, user, nil)
 }
 
 // settleAttempts bounds how long HandOver waits for open requests. It is much shorter than the time for which a front sends a
@@ -347,23 +348,10 @@ func (h *Holder) settle(ctx context.Context, x *held) {
 		h.mu.Lock()
 		open := len(x.open)
 		h.mu.Unlock()
-		if open == 0 || pause(ctx) != nil {
+		if open == 0 || pause(ctx, retryInterval) != nil {
 			return
 		}
 	}
-}
-
-func (h *Holder) release(ctx context.Context, user string, keep func(*held) bool) error {
-	h.mu.Lock()
-	x := h.held[user]
-	if x == nil || x.changes != nil || keep(x) {
-		h.mu.Unlock()
-		return nil
-	}
-	x.changes = make(chan struct{}) // from now on Hold refuses
-	h.mu.Unlock()
-	h.stopWorker(x)
-	return h.leases.remove(ctx, x.lease)
 }
 
 // stopWorker ends the contexts of a lease that is lost, and then the worker.
@@ -392,7 +380,7 @@ func (h *Holder) Close(ctx context.Context) error {
 	var releasing sync.WaitGroup
 	for i, x := range all {
 		releasing.Go(func() {
-			failed[i] = h.Release(ctx, x.lease.User)
+			failed[i] = h.Release(ctx, x.lease.User, nil)
 			h.mu.Lock()
 			gone := x.changes
 			h.mu.Unlock()

@@ -204,7 +204,7 @@ func TestTake(t *testing.T) {
 		if held, release, err = winner.Hold(t.Context(), "ann", last); err != nil {
 			t.Fatal(err)
 		}
-		if err := winner.Release(t.Context(), "ann"); err != nil {
+		if err := winner.Release(t.Context(), "ann", nil); err != nil {
 			t.Fatal(err)
 		}
 		if !errors.Is(context.Cause(held), lease.ErrLost) {
@@ -239,7 +239,7 @@ func TestCapacity(t *testing.T) {
 	if _, err := h.Take(t.Context(), taken[0]); err != nil {
 		t.Errorf("a full node: %v", err)
 	}
-	if err := h.Release(t.Context(), taken[0]); err != nil {
+	if err := h.Release(t.Context(), taken[0], nil); err != nil {
 		t.Fatal(err)
 	}
 	for i, user := range []string{"ann", "bob"} {
@@ -281,11 +281,11 @@ func TestRelease(t *testing.T) {
 	left()
 	<-held.Done()
 	// The client has left, but what it has sent still runs.
-	if err := n.ReleaseUnused(ctx, "ann", func() bool { return false }); err != nil || n.Epoch("ann") == 0 {
+	if err := n.Release(ctx, "ann", func(open int) bool { return open > 0 }); err != nil || n.Epoch("ann") == 0 {
 		t.Errorf("a lease with a request is released: %v", err)
 	}
 	release()
-	if err := n.ReleaseUnused(ctx, "ann", func() bool { return true }); err != nil || n.Epoch("ann") == 0 {
+	if err := n.Release(ctx, "ann", func(int) bool { return true }); err != nil || n.Epoch("ann") == 0 {
 		t.Errorf("a lease that is used is released: %v", err)
 	}
 	if diff := cmp.Diff([]string{"ann"}, n.Users()); diff != "" {
@@ -293,7 +293,7 @@ func TestRelease(t *testing.T) {
 	}
 	var over sync.WaitGroup
 	over.Go(func() {
-		if err := n.ReleaseUnused(ctx, "ann", func() bool { return false }); err != nil {
+		if err := n.Release(ctx, "ann", func(open int) bool { return open > 0 }); err != nil {
 			t.Error(err)
 		}
 	})
@@ -303,7 +303,7 @@ func TestRelease(t *testing.T) {
 	if n.Epoch("ann") != 0 || len(n.Users()) > 0 {
 		t.Errorf("while the worker ends: epoch %d, users %q", n.Epoch("ann"), n.Users())
 	}
-	if err := n.Release(t.Context(), "ann"); err != nil {
+	if err := n.Release(t.Context(), "ann", nil); err != nil {
 		t.Error(err)
 	}
 	w := waiting{ctx, make(chan struct{}, 1)}
@@ -366,7 +366,7 @@ func TestNeverTwo(t *testing.T) {
 			if a.Epoch("ann") != 0 {
 				t.Error("both nodes hold the lease")
 			}
-			if err := b.Release(t.Context(), "ann"); err != nil {
+			if err := b.Release(t.Context(), "ann", nil); err != nil {
 				t.Fatal(err)
 			}
 			if n := running.Load(); n != 0 {
@@ -467,7 +467,7 @@ func TestReleaseWhileHandedOver(t *testing.T) {
 	a := join(t, s, "a", forever, nil)
 	a.take(t, "ann")
 	err := a.HandOver(t.Context(), "ann", func() bool {
-		if err := a.Release(t.Context(), "ann"); err != nil {
+		if err := a.Release(t.Context(), "ann", nil); err != nil {
 			t.Error(err)
 		}
 		return false

@@ -18,10 +18,10 @@ const (
 	retryInterval = 50 * time.Millisecond
 )
 
-// pause waits before another attempt.
-func pause(ctx context.Context) error {
+// pause waits for a time, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
 	select {
-	case <-time.After(retryInterval):
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -53,7 +53,7 @@ func (h *Holder) Take(ctx context.Context, user string) (Lease, error) {
 		if !errors.Is(err, errBehind) {
 			return Lease{}, fmt.Errorf("take the lease of %s: %w", user, err)
 		}
-		if err := pause(ctx); err != nil {
+		if err := pause(ctx, retryInterval); err != nil {
 			return Lease{}, err
 		}
 	}
@@ -183,10 +183,7 @@ func (h *Holder) watch() {
 		if err := h.follow(); err != nil && h.ctx.Err() == nil {
 			h.o.Logger.Warn("the leases of users cannot be watched", "error", err)
 		}
-		select {
-		case <-time.After(sweepInterval):
-		case <-h.ctx.Done():
-		}
+		_ = pause(h.ctx, sweepInterval)
 	}
 }
 

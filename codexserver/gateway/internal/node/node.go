@@ -197,8 +197,8 @@ func (n *Node) publish(ctx context.Context) {
 // sweep releases the leases without a worker and without a request.
 func (n *Node) sweep(ctx context.Context) {
 	for _, user := range n.holder.Users() {
-		used := func() bool { return slices.Contains(n.o.Pool.Running(), user) }
-		if err := n.holder.ReleaseUnused(ctx, user, used); err != nil {
+		used := func(open int) bool { return open > 0 || slices.Contains(n.o.Pool.Running(), user) }
+		if err := n.holder.Release(ctx, user, used); err != nil {
 			n.o.Logger.Warn("a lease could not be released", "principal", user, "error", err)
 		}
 	}
@@ -261,7 +261,7 @@ func (n *Node) Reload(ctx context.Context, principals map[string]settings.Princi
 	var err error
 	for _, user := range n.holder.Users() {
 		if !n.fits(user) || slices.Contains(end, user) {
-			err = errors.Join(err, n.holder.Release(ctx, user))
+			err = errors.Join(err, n.holder.Release(ctx, user, nil))
 		}
 	}
 	return err
