@@ -7,9 +7,9 @@
 //	go run ./jsonrpc -tricks                 # jsonrpc without each of its tricks, some minutes
 //	go run ./jsonrpc -cases ../../jsonrpc/testdata
 //
-// They run in the folder of the module. The last one measures nothing: it sends the raw and nasty cases that the tests of jsonrpc have to a server of each
-// peer, a child process for each case, and prints how many are answered as they should be. A minute without reading
-// is six seconds here.
+// They run in the folder of the module. The last one measures nothing: it sends the raw and nasty cases that the tests of
+// jsonrpc have to a server of each peer, a child process for each case, and prints how many are answered as they should
+// be. A minute without reading is six seconds here.
 //
 // Links: mem is net.Pipe in one process, pipe is two kernel pipes in one process, child
 // is the standard input and output of a child process. On Linux near is child with both
