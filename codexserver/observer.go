@@ -14,9 +14,7 @@ import (
 // concurrent use, and its methods must not block.
 type Observer interface {
 	// Begin reports the start of a request and returns its observer; nil observes
-	// nothing. ctx is the context of the call of [Server.Run] or of the connection. If
-	// the transport has a method RequestContext(jsonrpc.ID) context.Context, ctx is its
-	// result, which may have the values of an HTTP request.
+	// nothing. ctx is the context of the call of [Server.Run] or of the connection.
 	Begin(ctx context.Context, r *Request) CallObserver
 }
 
@@ -75,16 +73,10 @@ func (o *Options) continued(ctx context.Context, principal, tool string) context
 	})
 }
 
-// requestContext is a transport that knows the context of a request.
-type requestContext interface {
-	RequestContext(id jsonrpc.ID) context.Context
-}
-
 var errPanicked = errors.New("the handler panicked")
 
-// observed returns a handler that reports each request over t to the server's observer
-// and calls h.
-func (s *Server) observed(principal string, t jsonrpc.Transport, h jsonrpc.Handler) jsonrpc.Handler {
+// observed returns a handler that reports each request to the server's observer and calls h.
+func (s *Server) observed(principal string, h jsonrpc.Handler) jsonrpc.Handler {
 	if s.observer == nil {
 		return h
 	}
@@ -92,11 +84,7 @@ func (s *Server) observed(principal string, t jsonrpc.Transport, h jsonrpc.Handl
 		if r.IsNotification() {
 			return h.ServeRPC(ctx, r)
 		}
-		came := ctx
-		if t, ok := t.(requestContext); ok {
-			came = t.RequestContext(r.ID)
-		}
-		o := s.observer.Begin(came, &Request{Principal: principal, RPC: r})
+		o := s.observer.Begin(ctx, &Request{Principal: principal, RPC: r})
 		if o == nil {
 			return h.ServeRPC(ctx, r)
 		}

@@ -229,7 +229,7 @@ func (s *Server) serve(ctx context.Context, p *Principal, gone func(), t jsonrpc
 		s.methods.Register(mux, client)
 		inline = methods.Inline()
 	}
-	peer := client.Peer(t, s.observed(principal, t, client.Handler(mux)), s.trace, inline...)
+	peer := client.Peer(t, s.observed(principal, client.Handler(mux)), s.trace, inline...)
 	err := peer.Run(handling)
 	if gone != nil {
 		session.Leave()

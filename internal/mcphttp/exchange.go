@@ -14,7 +14,7 @@ func (h *Handler) exchange(w http.ResponseWriter, r *http.Request, p *principal,
 	x := h.newSession("", p, who)
 	x.in <- body
 	close(x.in)
-	st := &stream{session: x, open: 1, post: r.Context()}
+	st := &stream{session: x, open: 1}
 	x.only, x.requests[e.id], e.stream = st, e, st
 	ctx := h.ctx
 	if x.noQuestions {

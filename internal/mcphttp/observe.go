@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-
-	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 // Load is the number of open requests and sessions of a [Handler].
@@ -107,15 +105,4 @@ func (h *Handler) log(a *answer) {
 	}
 	h.o.Logger.Log(context.Background(), level, "request", "principal", a.principal, "id", a.id, "method", a.method,
 		"tool", a.tool, "status", a.status, "duration", time.Since(a.began))
-}
-
-// RequestContext returns the context of the POST with an MCP request. Package codexserver
-// traces requests with it.
-func (s *session) RequestContext(id jsonrpc.ID) context.Context {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if one := s.requests[id]; one != nil {
-		return one.stream.post
-	}
-	return context.Background()
 }

@@ -1,7 +1,6 @@
 package mcphttp_test
 
 import (
-	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -9,7 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/google/go-cmp/cmp"
@@ -94,43 +92,4 @@ func TestLoad(t *testing.T) {
 		t.Errorf("load %+v, want %+v", got, want)
 	}
 	stream.close()
-}
-
-type traceKey struct{}
-
-// contextObserver is an observer that records a value of the HTTP request of each MCP request.
-type contextObserver struct {
-	codexserver.CallObserver
-	seen chan any
-}
-
-func (c contextObserver) Begin(ctx context.Context, _ *codexserver.Request) codexserver.CallObserver {
-	c.seen <- ctx.Value(traceKey{})
-	return nil
-}
-
-// TestRequestContext checks, in both eras, that an observer sees the values of the HTTP request
-// that brought an MCP request.
-func TestRequestContext(t *testing.T) {
-	c := contextObserver{seen: make(chan any, 1)}
-	site := open(t, engine.TurnFunc(nil), &codexserver.Options{Observer: c}, nil)
-	inner := site.server.Config.Handler
-	site.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		inner.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), traceKey{}, r.Header.Get("Traceparent"))))
-	})
-	seen := func(want string) {
-		t.Helper()
-		if got := wait(t, c.seen); got != want {
-			t.Errorf("the observer saw %q, want %q", got, want)
-		}
-	}
-	body, h := modern("1", "tools/list", "{}", "")
-	h["Traceparent"] = "one"
-	site.post(body, h)
-	seen("one")
-	session := site.initialize(headers{"Traceparent": "two"})
-	seen("two")
-	session["Traceparent"] = "three"
-	site.post(`{"jsonrpc":"2.0","id":2,"method":"ping"}`, session)
-	seen("three")
 }

@@ -231,7 +231,7 @@ func (s *session) detach(st *stream, me *reader) {
 func (s *session) post(w http.ResponseWriter, r *http.Request, messages ...message) {
 	s.enter()
 	defer s.leave()
-	st := &stream{session: s, post: context.WithoutCancel(r.Context())}
+	st := &stream{session: s}
 	first := jsonrpc.ID{}
 	s.mu.Lock()
 	for _, m := range messages {

@@ -16,12 +16,11 @@ import (
 type stream struct {
 	session *session
 	number  int
-	open    int             // requests without an answer: several of a batch; 0 for the stream of a GET
-	post    context.Context // the context of the POST with the requests
-	last    int             // the number of the newest event
-	lost    int             // the number of the newest event that the session no longer keeps
-	done    bool            // no event follows
-	reader  *reader         // the response that reads the stream; nil for none
+	open    int     // requests without an answer: several of a batch; 0 for the stream of a GET
+	last    int     // the number of the newest event
+	lost    int     // the number of the newest event that the session no longer keeps
+	done    bool    // no event follows
+	reader  *reader // the response that reads the stream; nil for none
 }
 
 // event is one message to a client.
