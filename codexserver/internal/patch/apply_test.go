@@ -214,7 +214,7 @@ func TestWithin(t *testing.T) {
 	writeTree(t, work, map[string]string{"file": "x\n", "sub/file": "x\n"})
 	writeTree(t, outside, map[string]string{"file": "x\n"})
 	for name, to := range map[string]string{
-		"out": "../outside/file", "dirout": "../outside", "in": "sub/file", "dangling": "../outside/new", "loop": "loop", "up": "..", "sub/back": "../file",
+		"out": "../outside/file", "dirout": "../outside", "chain": "dirout", "in": "sub/file", "dangling": "../outside/new", "loop": "loop", "up": "..", "sub/back": "../file",
 		"absolute": outside + "/file", "dangling2": "../outside/missing/", "subalias": "sub",
 	} {
 		if err := os.Symlink(to, filepath.Join(work, name)); err != nil {
@@ -242,6 +242,10 @@ func TestWithin(t *testing.T) {
 		{"*** Add File: dangling\n+x", false, false},
 		{"*** Add File: dirout/new\n+x", false, false},
 		{"*** Add File: dirout/a/new\n+x", false, false},
+		{"*** Add File: chain/new\n+x", false, false},
+		{"*** Add File: missing/../../new\n+x", false, false},
+		{"*** Add File: ../work-evil/new\n+x", false, false},
+		{"*** Update File: file\n*** Move to: dirout/new\n@@\n-x\n+y", false, false},
 		{"*** Add File: up/outside/new\n+x", false, false},
 		{"*** Update File: absolute\n@@\n-x\n+y", false, false},
 		{"*** Add File: dangling2/new\n+x", false, false},

@@ -105,6 +105,9 @@ func TestParse(t *testing.T) {
 		"<<EOF\n*** Begin Patch\n*** Add File: b\n+x\nEOF":                        "invalid patch: line 4: the last line must be",
 		"<<EOF\n*** Begin Patch\n*** Rename File: b\n*** End Patch\nEOF":          "invalid patch: line 3: ",
 		"<<EOF\n*** Begin Patch\n*** Add File: b\n+x\n*** End Patch\nPATCH":       "invalid patch: line 1: ",
+		// What other programs read as commands and as changes of modes, links and binaries.
+		"1c\n!touch MARK\n.\nw\n": "invalid patch: line 1: ",
+		"diff --git a/x b/x\nnew file mode 120000\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+/etc\n": "invalid patch: line 1: ",
 		"<<EOF\nEOF": "invalid patch: line 1: ",
 		"<<EOF\n*** Begin Patch\n*** End Patch\nEOF": "",
 	} {
@@ -132,6 +135,13 @@ func plan(t *testing.T, dir, text string) *patch.Plan {
 		t.Fatal(err)
 	}
 	return plan
+}
+
+func check(t *testing.T, path, want string) {
+	t.Helper()
+	if got, err := os.ReadFile(path); err != nil || string(got) != want {
+		t.Fatalf("%q, %v; want %q", got, err, want)
+	}
 }
 
 func writeTree(t testing.TB, dir string, files map[string]string) {

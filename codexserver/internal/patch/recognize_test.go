@@ -17,18 +17,14 @@ func TestRecognize(t *testing.T) {
 		want *patch.Invocation
 	}{
 		{"program", []string{"apply_patch", p}, &patch.Invocation{Text: p}},
-		{"other program", []string{"applypatch", p}, &patch.Invocation{Text: p}},
 		{"quoted heredoc", bash("apply_patch <<'EOF'\n" + p + "EOF\n"), &patch.Invocation{Text: p}},
-		{"double quoted heredoc", bash("apply_patch <<\"EOF\"\n" + p + "EOF"), &patch.Invocation{Text: p}},
 		{"plain heredoc", bash("applypatch <<PATCH\n" + p + "PATCH\n"), &patch.Invocation{Text: p}},
 		{"a delimiter of words", bash("apply_patch <<'END OF-PATCH.1'\n" + p + "END OF-PATCH.1\n"), &patch.Invocation{Text: p}},
-		{"a delimiter with a hyphen", bash("apply_patch << END-PATCH\n" + p + "END-PATCH\n"), &patch.Invocation{Text: p}},
 		{"cd", bash("cd sub && apply_patch <<'EOF'\n" + p + "EOF\n"), &patch.Invocation{Text: p, Dir: "sub"}},
 		{"cd quoted", bash("cd 'a b' && apply_patch <<'EOF'\n" + p + "EOF\n"), &patch.Invocation{Text: p, Dir: "a b"}},
 		{"blank lines around", bash("\n\napply_patch <<'EOF'\n" + p + "EOF\n\n"), &patch.Invocation{Text: p}},
 
 		{"a third name", []string{"apply-patch", p}, &patch.Invocation{Text: p}},
-		{"a name in a script", bash("apply-patch <<'EOF'\n" + p + "EOF\n"), &patch.Invocation{Text: p}},
 		{"the patch alone", []string{p}, &patch.Invocation{Text: p}},
 		{"the patch as a script", bash("\n" + p), &patch.Invocation{Text: "\n" + p}},
 		{"options", []string{"bash", "-e", "-c", "apply_patch <<'EOF'\n" + p + "EOF\n"}, &patch.Invocation{Text: p}},
@@ -36,9 +32,7 @@ func TestRecognize(t *testing.T) {
 		{"options in one word", []string{"/bin/sh", "-ec", "apply_patch '" + p + "'"}, &patch.Invocation{Text: p}},
 		{"set", bash("set -e; apply_patch <<'EOF'\n" + p + "EOF\n"), &patch.Invocation{Text: p}},
 		{"set on a line", bash("set -euo pipefail\nset -x\ncd sub && apply_patch <<'EOF'\n" + p + "EOF\n"), &patch.Invocation{Text: p, Dir: "sub"}},
-		{"set and", bash("set -e && apply_patch <<'EOF'\n" + p + "EOF\n"), &patch.Invocation{Text: p}},
 		{"cat", bash("cat <<'EOF' | apply_patch\n" + p + "EOF\n"), &patch.Invocation{Text: p}},
-		{"cat in a folder", bash("cd sub && cat <<EOF | apply_patch\n" + p + "EOF\n"), &patch.Invocation{Text: p, Dir: "sub"}},
 		{"cat as an argument", bash("apply_patch \"$(cat <<'EOF'\n" + p + "EOF\n)\""), &patch.Invocation{Text: p}},
 
 		{"nothing", nil, nil},
@@ -57,17 +51,14 @@ func TestRecognize(t *testing.T) {
 		{"cat of a file as an argument", bash("apply_patch \"$(cat p.diff)\""), nil},
 		{"a file", bash("apply_patch < p.diff"), nil},
 		{"cat and a file", bash("cat p.diff <<'EOF' | apply_patch\n" + p + "EOF\n"), nil},
-		{"cat to a file", bash("cat <<'EOF' | apply_patch > x\n" + p + "EOF\n"), nil},
 		{"cat through another program", bash("cat <<'EOF' | tee x | apply_patch\n" + p + "EOF\n"), nil},
 		{"another program as an argument", bash("apply_patch \"$(tee x <<'EOF'\n" + p + "EOF\n)\""), nil},
 		{"two commands as an argument", bash("apply_patch \"$(ls; cat <<'EOF'\n" + p + "EOF\n)\""), nil},
 		{"cat without quotes", bash("apply_patch $(cat <<'EOF'\n" + p + "EOF\n)"), nil},
 		{"no patch", []string{"apply_patch"}, nil},
-		{"two patches", []string{"apply_patch", p, p}, nil},
 		{"path", []string{"/bin/apply_patch", p}, nil},
 		{"another shell", []string{"sh", "-lc", "apply_patch <<'EOF'\n" + p + "EOF\n"}, &patch.Invocation{Text: p}},
 		{"a third shell", []string{"zsh", "-c", "apply_patch <<'EOF'\n" + p + "EOF\n"}, &patch.Invocation{Text: p}},
-		{"another option", []string{"bash", "-c", "cd sub && apply_patch <<'EOF'\n" + p + "EOF\n"}, &patch.Invocation{Text: p, Dir: "sub"}},
 		{"a shell with a path", []string{"/bin/bash", "-c", "apply_patch <<'EOF'\n" + p + "EOF\n"}, &patch.Invocation{Text: p}},
 		{"a quoted argument", bash("cd sub && apply_patch '" + p + "'"), &patch.Invocation{Text: p, Dir: "sub"}},
 		{"a double quoted argument", bash(`apply_patch "` + strings.NewReplacer("$", "", "`", "", `\`, "").Replace(p) + `"`), &patch.Invocation{Text: strings.NewReplacer("$", "", "`", "", `\`, "").Replace(p)}},
@@ -79,7 +70,6 @@ func TestRecognize(t *testing.T) {
 		{"a command after it", bash("apply_patch <<'EOF'\n" + p + "EOF\nls"), nil},
 		{"a command before it", bash("ls; apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
 		{"or", bash("cd sub || apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
-		{"pipe", bash("apply_patch <<'EOF' | cat\n" + p + "EOF\n"), nil},
 		{"background", bash("apply_patch <<'EOF' &\n" + p + "EOF\n"), nil},
 		{"another redirection", bash("apply_patch <<'EOF' > x\n" + p + "EOF\n"), nil},
 		{"argument", bash("apply_patch x <<'EOF'\n" + p + "EOF\n"), nil},
@@ -91,28 +81,19 @@ func TestRecognize(t *testing.T) {
 		{"here string", bash("apply_patch <<< x"), nil},
 		{"stripped heredoc", bash("apply_patch <<-EOF\n\t" + p + "\t\tEOF\n"), &patch.Invocation{Text: p}},
 		{"another program", bash("cat <<'EOF'\n" + p + "EOF\n"), nil},
-		{"another builtin", bash("pushd sub && apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
 		{"cd home", bash("cd && apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
 		{"cd with two words", bash("cd a b && apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
 		{"cd with a redirection", bash("cd sub >x && apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
-		{"cd with two redirections", bash("cd sub >x <y && apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
-		{"cd in the background too", bash("cd sub && apply_patch <<'EOF' &\n" + p + "EOF\n"), nil},
 		{"cd with a pattern", bash("cd s* && apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
 		{"cd below home", bash("cd ~/x && apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
 		{"cd with a backslash", bash("cd a\\b && apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
-		{"cd with a quoted backslash", bash("cd \"a\\$b\" && apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
 		{"cd with a quoted variable", bash("cd \"$X\" && apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
-		{"cd with a variable within", bash("cd \"a$X\" && apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
 		{"cd with two parts", bash("cd a'b' && apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
-		{"cd with escapes", bash("cd $'a' && apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
-		{"cd with a translation", bash("cd $\"a\" && apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
 		{"negated", bash("! apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
-		{"another descriptor", bash("apply_patch 3<<'EOF'\n" + p + "EOF\n"), nil},
 		{"a delimiter of two parts", bash("apply_patch <<E'O'F\n" + p + "EOF\n"), nil},
 		{"no heredoc", bash("apply_patch"), nil},
 		{"a delimiter that looks computed", bash("apply_patch <<\"E$X\"\n" + p + "E$X\n"), nil},
 		{"open heredoc", bash("apply_patch <<'EOF'\n" + p), nil},
-		{"invalid script", bash("apply_patch <<'EOF"), nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -130,12 +111,5 @@ func TestRecognize(t *testing.T) {
 	}
 	if got := (patch.Invocation{Dir: "/b"}).In("/a"); got != "/b" {
 		t.Errorf("absolute folder: %s", got)
-	}
-}
-
-// TestRecognizeDeepScript has a script whose nesting would exhaust the parser's stack.
-func TestRecognizeDeepScript(t *testing.T) {
-	if _, ok := patch.Recognize([]string{"bash", "-lc", strings.Repeat("(", 4<<20)}); ok {
-		t.Error("recognized as a patch")
 	}
 }

@@ -54,6 +54,8 @@ func TestShown(t *testing.T) {
 		"moved to one place": {work: alias, dir: "names/alias", text: strings.Replace(updateA, "@@", "*** Move to: c\n@@", 1) + updateB, changes: map[string]string{"names/alias/a": "update to names/alias/c -one\n+2\n", "names/alias/b": "delete two\n"}},
 		"moved and removed":  {work: alias, dir: "names/alias", text: updateB + "*** Delete File: c\n", changes: map[string]string{"names/alias/b": "delete two\n"}},
 		"moved twice":        {work: alias, dir: "names/alias", text: updateB + "*** Add File: b\n+evil\n*** Update File: b\n*** Move to: d\n", changes: map[string]string{"names/alias/b": "update to names/alias/c -two\n+2\n", "names/alias/d": "add evil\n"}},
+		"moved in a circle":  {work: alias, dir: "names/alias", text: "*** Update File: b\n*** Move to: c\n@@\n two\n*** Update File: c\n*** Move to: b\n@@\n-two\n+2\n", changes: map[string]string{"names/alias/b": "update -two\n+2\n"}},
+		"added and moved":    {work: alias, dir: "names/alias", text: "*** Add File: n\n+x\n*** Update File: n\n*** Move to: m\n@@\n-x\n+y\n", changes: map[string]string{"names/alias/m": "add y\n"}},
 		"no text":            {work: alias, dir: "names/alias", text: "*** Delete File: binary\n", changes: map[string]string{"names/alias/binary": "delete x\ufffd\n"}},
 		"no text, replaced":  {work: alias, dir: "names/alias", text: "*** Add File: binary\n+y\n*** Update File: binary\n*** Move to: c\n@@\n y\n", changes: map[string]string{"names/alias/binary": "update to names/alias/c -x\ufffd\n+y\n"}},
 	} {

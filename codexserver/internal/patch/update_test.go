@@ -67,6 +67,7 @@ func TestUpdates(t *testing.T) {
 		"the remark about the newline":      {"a\nb", "@@ -1,2 +1,2 @@\n-a\n+A\n b\n\\ No newline at end of file", "A\nb"},
 		"a line that looks like a header":   {"@@ -1 x\nb\n", "@@ @@ -1 x\n-b\n+B", "@@ -1 x\nB\n"},
 
+		"lines like those of a patch":       {"*** Begin Patch\n@@\n", "@@\n-*** Begin Patch\n-@@\n+*** End Patch\n++\n+-", "*** End Patch\n+\n-\n"},
 		"equal before blanks at the end":    {"x \nx\n", "@@\n-x\n+y", "x \ny\n"},
 		"blanks at the end before others":   {" x\nx \n", "@@\n-x\n+y", " x\ny\n"},
 		"blanks around before punctuation":  {"‘x’\n 'x'\n", "@@\n-'x'\n+y", "‘x’\ny\n"},
