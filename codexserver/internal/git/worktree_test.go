@@ -74,13 +74,6 @@ func TestAddWorktree(t *testing.T) {
 			r.configure(setting{"submodule.recurse", "true"})
 			return r.dir
 		}, ""},
-		{"sha256", func(r *fixture) string {
-			r.git("init", "-q", "--template=", "--object-format=sha256", "../sha256")
-			other := &fixture{r.t, filepath.Join(r.dir, "../sha256")}
-			other.write("a", "one\n")
-			other.commit("x")
-			return other.dir
-		}, ""},
 		{"a name that needs quotes, behind a link", func(r *fixture) string {
 			r.git("clone", "-q", "--shared", ".", "../#\"o d\\d:ü")
 			if err := os.Symlink("#\"o d\\d:ü", filepath.Join(r.dir, "../link")); err != nil {
@@ -214,14 +207,6 @@ func TestHostileWorktree(t *testing.T) {
 	filters := func(script string) []setting {
 		return append(all(script, "filter.evil.smudge", "filter.a=b.smudge", "core.fsmonitor"), all("true", "filter.evil.required", "filter.a=b.required")...)
 	}
-	// included adds the filters in a file that is included on a condition, which only the worktree
-	// fulfils.
-	included := func(condition string) func(*fixture, string) {
-		return func(r *fixture, script string) {
-			configure(r.t, filepath.Join(r.dir, ".git", "more"), filters(script)...)
-			r.configure(setting{"includeIf." + condition + ".path", "more"})
-		}
-	}
 	// user lets the filters count as the user's configuration, by a file that commands can write.
 	user := func(file string, lay func(r *fixture, path string)) func(*fixture, string) {
 		return func(r *fixture, script string) {
@@ -245,9 +230,6 @@ func TestHostileWorktree(t *testing.T) {
 		{"the user's file includes one of the working tree", user("evil.inc", func(r *fixture, path string) {
 			configure(r.t, filepath.Join(r.dir, "../home/.gitconfig"), setting{"include.path", path})
 		}), false},
-		{"the user's file includes one of the working tree, on a condition", user("evil.inc", func(r *fixture, path string) {
-			configure(r.t, filepath.Join(r.dir, "../home/.gitconfig"), setting{"includeIf.gitdir:/**.path", path})
-		}), false},
 		{"the user's file is in a writable folder", user("../writable/git/config", func(r *fixture, _ string) {
 			r.t.Setenv("XDG_CONFIG_HOME", filepath.Join(r.dir, "../writable"))
 		}), false},
@@ -261,11 +243,6 @@ func TestHostileWorktree(t *testing.T) {
 				r.program(".git/hooks/"+name, script)
 			}
 		}, false},
-		{"hooks elsewhere", func(r *fixture, script string) {
-			r.program(".git/own/post-checkout", script)
-			r.program(".git/own/reference-transaction", script)
-			r.configure(setting{"core.hooksPath", filepath.Join(r.dir, ".git/own")})
-		}, false},
 		{"hooks of the configuration", func(r *fixture, script string) {
 			for _, event := range []string{"post-checkout", "post-index-change", "reference-transaction"} {
 				r.configure(setting{"hook.evil.command", script}, setting{"hook.evil.event", event})
@@ -275,15 +252,9 @@ func TestHostileWorktree(t *testing.T) {
 		{"a filter that is a process", func(r *fixture, script string) {
 			r.configure(setting{"filter.evil.process", script}, setting{"filter.a=b.process", script})
 		}, false},
-		{"an included file", func(r *fixture, script string) {
+		{"a file that is included on a condition, which only the worktree fulfils", func(r *fixture, script string) {
 			configure(r.t, filepath.Join(r.dir, ".git", "more"), filters(script)...)
-			r.configure(setting{"include.path", "more"})
-		}, false},
-		{"a file that is included in worktrees", included("gitdir:**/worktrees/**"), false},
-		{"a file that is included on the branch", included("onbranch:codex/**"), false},
-		{"a worktree's configuration", func(r *fixture, script string) {
-			r.configure(setting{"extensions.worktreeConfig", "true"})
-			configure(r.t, filepath.Join(r.dir, ".git", "config.worktree"), filters(script)...)
+			r.configure(setting{"includeIf.gitdir:**/worktrees/**.path", "more"})
 		}, false},
 		{"programs and aliases", func(r *fixture, script string) {
 			r.configure(all(script, traps...)...)
