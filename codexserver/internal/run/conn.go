@@ -79,12 +79,8 @@ func (c *Conn) Close() error {
 	err := c.End()
 	within(c.over, drainGrace+Grace) // it has written its last words by then
 	_ = c.Out.Close()
-	if err != nil {
-		return err
-	}
-	status, err := c.Status()
-	if err == nil && status.ExitStatus() != 0 {
-		err = &ExitError{status}
+	if err == nil && c.status.ExitStatus() != 0 {
+		err = &ExitError{c.status}
 	}
 	return err
 }

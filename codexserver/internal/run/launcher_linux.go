@@ -18,7 +18,7 @@ import (
 // follows.
 const controlFD = 3
 
-// lastGrace is how long a launcher without a server tries to kill its command.
+// lastGrace is how long a launcher tries to kill its command.
 const lastGrace = 30 * time.Second
 
 // name is os.Args[0] of this program when it is started as a launcher.
@@ -70,27 +70,12 @@ func launch(server *os.File, confine Confine) error {
 // obey ends the command when the server asks for it or is gone, also before the child has become the
 // command: executing a program can take forever.
 func obey(server *os.File) {
-	for ending := false; ; {
-		var request [1]byte
-		_, err := server.Read(request[:])
-		if err == nil && request[0] == askToEnd {
-			signalAll(own(), unix.SIGTERM)
-			continue
-		}
-		if !ending {
-			ending = true
-			go func() {
-				for ; ; time.Sleep(10 * time.Millisecond) {
-					end(own)
-					killHidden()
-				}
-			}()
-		}
-		if err != nil {
-			time.Sleep(lastGrace)
-			syscall.Exit(0)
-		}
+	_, _ = server.Read(make([]byte, 1))
+	for deadline := time.Now().Add(lastGrace); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		end(own)
+		killHidden()
 	}
+	syscall.Exit(0)
 }
 
 // reap collects the children of this process, the command's first process pid and its

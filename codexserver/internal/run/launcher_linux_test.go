@@ -50,9 +50,8 @@ func TestOneLauncherEach(t *testing.T) {
 		if err := proc.End(); err != nil {
 			t.Fatal(err)
 		}
-		status, err := proc.Status()
-		if err != nil || status.ExitStatus() != n {
-			t.Errorf("exit status %d, %v, want %d", status.ExitStatus(), err, n)
+		if proc.Code() != n {
+			t.Errorf("exit code %d, want %d", proc.Code(), n)
 		}
 		out, err := io.ReadAll(r)
 		if err != nil {
@@ -94,9 +93,11 @@ func TestSlowStart(t *testing.T) {
 	for _, how := range []string{never, forking} {
 		t.Run(how, func(t *testing.T) {
 			var p run.Starter
-			p.SetLimit(200 * time.Millisecond)
 			cmd, r := script(t, "exec sleep 1000")
-			if _, err := p.Start(t.Context(), cmd, how); !errors.Is(err, run.ErrSlow) {
+			slow := errors.New("slow")
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 200*time.Millisecond, slow)
+			defer cancel()
+			if _, err := p.Start(ctx, cmd, how); !errors.Is(err, slow) {
 				t.Errorf("error %v", err)
 			}
 			cmd.Stdout.(*os.File).Close()

@@ -15,7 +15,7 @@ type Leftovers struct {
 
 // add takes the rest of a command whose first process has ended. It returns false after Close, and if the rest could not be found later.
 func (l *Leftovers) add(p *Process) bool {
-	if _, err := p.Status(); err != nil || !canLeave {
+	if !p.known || !canLeave {
 		return false
 	}
 	l.mu.Lock()

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,8 +38,6 @@ var ErrAlive = errors.New("processes of the command cannot be killed")
 // with its group, and cannot find a process that has left the group. The zero value is ready.
 // It is safe for concurrent use.
 type Starter struct {
-	limit time.Duration // of a start; 0 is startLimit
-
 	mu      sync.Mutex
 	running map[*Process]bool // that have not ended
 	closed  bool
@@ -73,7 +70,7 @@ func (s *Starter) Start(ctx context.Context, cmd *exec.Cmd, confinement string) 
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(s.limit, startLimit), ErrSlow)
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, ErrSlow)
 	defer cancel()
 	tick := time.NewTicker(resumeTime)
 	defer tick.Stop()
@@ -153,16 +150,6 @@ func (s *Starter) Close() error {
 // Exited returns a channel that is closed when the first process has ended, or the launcher
 // is lost.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
-
-// Status waits until the first process has ended and returns its status. The error is
-// [ErrLost] if the launcher ended first.
-func (p *Process) Status() (status syscall.WaitStatus, err error) {
-	<-p.exited
-	if !p.known {
-		return status, ErrLost
-	}
-	return p.status, nil
-}
 
 // Code returns the exit code of the first process as shells report it: its own, or 128 plus
 // the number of the signal that ended it. It is -1 if the process has not ended or its launcher

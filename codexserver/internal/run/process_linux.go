@@ -30,12 +30,6 @@ func Ready() error {
 // canLeave reports that a launcher finds the processes that a command leaves running.
 const canLeave = true
 
-// The server sends single bytes.
-const (
-	askToEnd = 't'
-	endNow   = 'e'
-)
-
 // report is what a launcher says about its command.
 type report struct {
 	kind  string
@@ -169,17 +163,21 @@ func (p *Process) command() []process {
 func (p *Process) resume() error { return p.cmd.Process.Signal(unix.SIGCONT) }
 
 // Terminate asks the processes of the command to end.
-func (p *Process) Terminate() { p.send(askToEnd) }
+func (p *Process) Terminate() { p.signal(unix.SIGTERM) }
 
-// send fails when the launcher is gone, and with it the command.
-func (p *Process) send(request byte) { _, _ = p.server.Write([]byte{request}) }
+// signal sends a signal to the processes of the command.
+func (p *Process) signal(sig unix.Signal) {
+	if command := p.command(); p.resume() == nil { // otherwise another process may have the launcher's PID by now
+		signalAll(command, sig)
+	}
+}
 
 // End kills all processes of the command and waits until they are gone, at most [Grace]. It
 // returns [ErrLost] if the launcher ended before the command, and [ErrAlive] if there are
 // processes that the launcher cannot kill.
 func (p *Process) End() error {
 	if !isClosed(p.gone) {
-		p.send(endNow)
+		_, _ = p.server.Write([]byte{0}) // fails when the launcher is gone
 	}
 	for range int(Grace / resumeTime) {
 		_ = p.resume()
@@ -190,9 +188,7 @@ func (p *Process) End() error {
 			return nil
 		}
 		// The launcher may not be able to do it, because a command can stop its launcher again and again.
-		if command := p.command(); p.resume() == nil { // otherwise another process may have its PID by now
-			signalAll(command, unix.SIGSTOP)
-		}
+		p.signal(unix.SIGSTOP)
 	}
 	return ErrAlive
 }
