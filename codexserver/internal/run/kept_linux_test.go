@@ -108,24 +108,3 @@ func TestKeptRunsAsOwn(t *testing.T) {
 		t.Errorf("without a launcher:\n%s%s\nwith one:\n%s%s", &out, &errs, kept.Stdout, kept.Stderr)
 	}
 }
-
-// TestCommandsLeaveRoom gives a command fewer processes than the server may have.
-func TestCommandsLeaveRoom(t *testing.T) {
-	var own unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &own); err != nil || own.Cur < 4000 {
-		t.Skipf("this process may have %d processes: %v", own.Cur, err)
-	}
-	less := unix.Rlimit{Cur: 4000, Max: own.Max}
-	if err := unix.Setrlimit(unix.RLIMIT_NPROC, &less); err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Setrlimit(unix.RLIMIT_NPROC, &own)
-	var p run.Starter
-	defer p.Close()
-	r, err := p.Run(t.Context(), run.Spec{
-		Argv: []string{"sh", "-c", "until grep '^Max processes *3744 ' /proc/self/limits; do :; done"}, Dir: "/", Env: os.Environ(),
-	}, nil)
-	if err != nil || r.ExitCode != 0 {
-		t.Errorf("%+v, %v", r, err)
-	}
-}
