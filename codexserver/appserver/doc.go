@@ -69,7 +69,7 @@
 //   - If there is no codex program, if it is older than 0.154 or if no user is signed in,
 //     the first call fails at once and says what to do. [Engine.Check] reports the same.
 //   - If the app-server dies, its turns fail. The next call continues the conversation in
-//     a new app-server. The engine starts at most four in a minute.
+//     a new app-server.
 //   - If the app-server hangs, it is killed: after half a minute without an answer, or ten
 //     seconds after an interrupt.
 //   - The errors of a dead app-server quote the last lines of its standard error, without

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -68,8 +67,7 @@ type Engine struct {
 	left sync.Map // the disabled MCP servers that were logged
 
 	mu     sync.Mutex
-	launch *launch     // the current or last run of the app-server
-	deaths []time.Time // when runs ended, within the last minute
+	launch *launch // the current or last run of the app-server
 }
 
 // launch is one run of the app-server. Child and err are set when done is closed.
@@ -118,10 +116,6 @@ func (e *Engine) Close() error {
 	return e.processes.Close()
 }
 
-// maxDeaths is how many runs may end within a minute before the engine gives up
-// starting new ones.
-const maxDeaths = 4
-
 // child returns the running app-server. It starts one if none runs.
 func (e *Engine) child(ctx context.Context) (*child, error) {
 	e.mu.Lock()
@@ -131,10 +125,6 @@ func (e *Engine) child(ctx context.Context) (*child, error) {
 	}
 	l := e.launch
 	if l == nil || l.over() {
-		if err := e.exhausted(l); err != nil {
-			e.mu.Unlock()
-			return nil, err
-		}
 		l = &launch{done: make(chan struct{})}
 		e.launch = l
 		e.work.Go(func() { e.start(l) })
@@ -151,17 +141,6 @@ func (e *Engine) child(ctx context.Context) (*child, error) {
 // over reports whether the run has failed or ended.
 func (l *launch) over() bool { return closed(l.done) && (l.err != nil || closed(l.child.gone)) }
 
-// exhausted returns an error if the app-server has died too often. e.mu is held.
-func (e *Engine) exhausted(last *launch) error {
-	for len(e.deaths) > 0 && time.Since(e.deaths[0]) > time.Minute {
-		e.deaths = e.deaths[1:]
-	}
-	if len(e.deaths) < maxDeaths {
-		return nil
-	}
-	return fmt.Errorf("codex app-server ended %d times within a minute; try again in a minute; the last time: %w", len(e.deaths), last.child.obituary())
-}
-
 // start runs the app-server until it ends or the engine is closed.
 func (e *Engine) start(l *launch) {
 	l.child, l.err = e.open(e.ctx)
@@ -172,9 +151,6 @@ func (e *Engine) start(l *launch) {
 	c := l.child
 	select {
 	case <-c.gone:
-		e.mu.Lock()
-		e.deaths = append(e.deaths, time.Now())
-		e.mu.Unlock()
 		if err := c.obituary(); !errors.Is(err, errClosed) {
 			c.log.Warn("codex: " + err.Error())
 		}

@@ -143,18 +143,9 @@ func said(it *apptypes.Item) (all []protocol.EventMsg) {
 			all = append(all, protocol.AgentReasoningRawContent{Text: s})
 		}
 	case apptypes.ThreadItemUserMessage:
-		m := protocol.UserMessage{Kind: protocol.UserPlain}
-		var content []apptypes.UserContent
+		var content []apptypes.Input
 		_ = json.Unmarshal(it.Content, &content)
-		for _, c := range content {
-			switch c.Type {
-			case apptypes.UserInputText:
-				m.Message += c.Text
-			case apptypes.UserInputImage:
-				m.Images = append(m.Images, c.URL)
-			}
-		}
-		all = append(all, m)
+		all = append(all, userMessage(content))
 	}
 	return all
 }

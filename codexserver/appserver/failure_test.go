@@ -248,33 +248,6 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-func TestGivesUpRestarting(t *testing.T) {
-	bubble(t, func(t *testing.T, f *fake) {
-		f.turn = func(r *run) { r.cancel() }
-		e := f.engine(appserver.Options{})
-		conv := start(t, e, &recorder{})
-		var err error
-		for range 6 {
-			err = conv.Turn(t.Context(), text("go"))
-			synctest.Wait()
-		}
-		if err == nil || !strings.Contains(err.Error(), "4 times within a minute") || len(f.runs) != 4 {
-			t.Errorf("%d runs, error %v", len(f.runs), err)
-		}
-		f.mu.Lock()
-		f.turn = answered
-		f.mu.Unlock()
-		<-time.After(time.Minute)
-		if err := conv.Turn(t.Context(), text("go")); err == nil {
-			t.Error("a fifth run within a minute")
-		}
-		<-time.After(time.Nanosecond)
-		if err := conv.Turn(t.Context(), text("go")); err != nil {
-			t.Errorf("a minute later: %v", err)
-		}
-	})
-}
-
 func TestHangAfterInterruptEndsTheProcess(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fake) {
 		f.on["turn/interrupt"] = never

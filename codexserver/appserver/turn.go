@@ -154,7 +154,7 @@ func (r *turn) end(ctx context.Context, failed error) error {
 	}
 	missed := r.letters.missed()
 	for _, l := range missed {
-		r.host.Emit(l.event())
+		r.host.Emit(userMessage(l.input))
 	}
 	if len(missed) > 0 {
 		r.host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf(
@@ -378,7 +378,7 @@ func (l *letters) read(m *protocol.UserMessage) bool {
 		return false
 	}
 	for _, one := range l.sent {
-		if !one.read && one.event().Message == m.Message {
+		if !one.read && userMessage(one.input).Message == m.Message {
 			one.read = true
 			return true
 		}
@@ -396,10 +396,10 @@ func (l *letters) missed() (left []*letter) {
 	return left
 }
 
-// event returns the message in the form in which the app-server reports that the model has read it.
-func (l *letter) event() protocol.UserMessage {
+// userMessage returns a message of the user with its texts and images.
+func userMessage(input []apptypes.Input) protocol.UserMessage {
 	m := protocol.UserMessage{Kind: protocol.UserPlain}
-	for _, it := range l.input {
+	for _, it := range input {
 		if it.Text != nil {
 			m.Message += *it.Text
 		}

@@ -30,7 +30,7 @@ type Note struct {
 
 // Item is what happens in a turn: a message, a command, a patch, the call of a tool. Type is one of ThreadItem…,
 // and says which members it has. Of another type only Type and ID are read, because its members may have another
-// meaning. Content is a list of strings, or of [UserContent] in a message of the user.
+// meaning. Content is a list of strings, or of [Input] in a message of the user.
 type Item struct {
 	AgentPath         string          `json:"agentPath,omitzero"`
 	AgentThreadID     string          `json:"agentThreadId,omitzero"`
@@ -114,13 +114,6 @@ type CommandAction struct {
 // ToolError is why the call of a tool failed.
 type ToolError struct {
 	Message string `json:"message"`
-}
-
-// UserContent is a part of a message of the user in the history.
-type UserContent struct {
-	Text string `json:"text,omitzero"`
-	Type string `json:"type"`
-	URL  string `json:"url,omitzero"`
 }
 
 // PlanStep is a step of the model's plan. Status is one of TurnPlanStepStatus….

@@ -37,7 +37,7 @@ var definitions = []struct {
 	{apptypes.RateLimits{}, "RateLimitSnapshot"}, {apptypes.RateWindow{}, "RateLimitWindow"}, {apptypes.ThreadsParams{}, "ThreadListParams"},
 	{apptypes.ThreadRef{}, "ThreadBackgroundTerminalsCleanParams ThreadDeleteParams ThreadReadParams"}, {apptypes.ThreadStatus{}, "ThreadStatus"},
 	{apptypes.TokenCount{}, "TokenUsageBreakdown"}, {apptypes.TokenUsage{}, "ThreadTokenUsage"}, {apptypes.ToolError{}, "McpToolCallError"},
-	{apptypes.UserContent{}, "UserInput"}, {apptypes.Input{}, "UserInput"},
+	{apptypes.Input{}, "UserInput"},
 	{apptypes.Answers{}, "ToolRequestUserInputAnswer"}, {apptypes.CommandAction{}, "CommandAction"},
 	{apptypes.CommandApproval{}, "CommandExecutionRequestApprovalParams"}, {apptypes.Decision{}, "CommandExecutionRequestApprovalResponse"},
 	{apptypes.ConfigLayer{}, "ConfigLayer"}, {apptypes.ConfigReply{}, "ConfigReadResponse"}, {apptypes.Elicitation{}, "McpServerElicitationRequestParams"},

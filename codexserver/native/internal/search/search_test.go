@@ -4,11 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -190,52 +187,6 @@ func TestIgnored(t *testing.T) {
 		got := paths(search.Files(t.Context(), "txt", []string{filepath.Join(root, tt.sub)}))
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", tt.name, diff)
-		}
-	}
-}
-
-// TestIgnoredAsByGit compares the files with those that git lists, for many .gitignore files.
-func TestIgnoredAsByGit(t *testing.T) {
-	files := []string{"a", "b.txt", "c.log", "d/a", "d/b.txt", "d/e/a", "d/e/c.log", "d/e/f/b.txt", "x y", "#h", "!i", "[z]", "d/a b/a", "e/d/a", "g*h/a", `back\slash`, "g{h"}
-	parts := []string{"a", "b.txt", "*.txt", "*", "?", "d", "e", "f", "**", "[a-d]", "[!a]", "[^b]*", "d*", "c.log", `\#h`, `\!i`, `\[z]`, "x y", `x\ y`, "a b", `g\*h`, "**a", "a**", "g{h"}
-	rng := rand.New(rand.NewPCG(1, 2))
-	pick := func() string { return parts[rng.IntN(len(parts))] }
-	root := tree(t, append(files, "d/.gitignore=!b.txt\n/a\n", ".gitignore=")...)
-	git := func(args ...string) string {
-		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", root, "-c", "core.excludesFile="}, args...)...)
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(out)
-	}
-	git("init", "-q")
-	for range 60 {
-		var lines strings.Builder
-		for range 1 + rng.IntN(4) {
-			if rng.IntN(3) == 0 {
-				lines.WriteByte('!')
-			}
-			if rng.IntN(3) == 0 {
-				lines.WriteByte('/')
-			}
-			lines.WriteString(pick())
-			for rng.IntN(2) == 0 {
-				lines.WriteString("/" + pick())
-			}
-			lines.WriteString([]string{"", "", "/", " ", "  ", "\r"}[rng.IntN(6)] + "\n")
-		}
-		if err := os.WriteFile(filepath.Join(root, ".gitignore"), []byte(lines.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		want := strings.Split(strings.TrimRight(git("ls-files", "-o", "--exclude-standard", "-z"), "\x00"), "\x00")
-		slices.Sort(want)
-		if want[0] == "" {
-			want = []string{}
-		}
-		got := paths(search.Files(t.Context(), " ", []string{root}))
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q (-git +got)\n%s", lines.String(), diff)
 		}
 	}
 }
