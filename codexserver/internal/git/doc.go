@@ -19,9 +19,9 @@
 // from it, or that are new. Git stores these in the mirror, so it does not start for a clean tree.
 // [Before.Compare] does the same again, from the first index, and compares both.
 // Large files are compared by size and times. Nobody looks into submodules, other repositories and
-// ignored files: [Before.Gaps] names them. Git stores files as they are, whatever the attributes and the
-// configuration say. So of a file that git converts the index may have another form, and it is named, too.
-// A look starts git six times at most, and so does a comparison.
+// ignored files: [Before.Gaps] names them. No filter and no encoding counts when git stores a file. A file that
+// git would not write again as it is has no section in the diff: it may have other line ends, or the index from
+// before may have another form. A look starts git six times at most, and so does a comparison.
 //
 // # Worktrees
 //

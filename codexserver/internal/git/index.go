@@ -104,7 +104,8 @@ func (m *mirror) indexFile() (data []byte, written time.Time, err error) {
 }
 
 // lay makes the mirror and writes the copy of the index for git. Git takes files that were written shortly before the
-// look or later for ones that it must read, because it compares times in seconds. It stores files as they are.
+// look or later for ones that it must read, because it compares times in seconds. It stores files as
+// they are, but for line ends.
 func (l *look) lay(ctx context.Context) error {
 	if l.index.laid {
 		return nil
@@ -116,7 +117,7 @@ func (l *look) lay(ctx context.Context) error {
 	}
 	err := l.putIndex([]byte(l.index.data), at)
 	if err == nil {
-		err = l.setAttributes("* -text -ident -filter !working-tree-encoding")
+		err = l.setAttributes("* -filter -ident !working-tree-encoding")
 	}
 	if err != nil || l.index.flags == "" {
 		return err
