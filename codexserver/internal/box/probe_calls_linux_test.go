@@ -3,6 +3,7 @@ package box_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -24,7 +25,7 @@ var calls = map[string]uintptr{
 	"rt_sigqueueinfo": unix.SYS_RT_SIGQUEUEINFO, "sched_setaffinity": unix.SYS_SCHED_SETAFFINITY, "sched_setattr": unix.SYS_SCHED_SETATTR,
 	"sched_setparam": unix.SYS_SCHED_SETPARAM, "sched_setscheduler": unix.SYS_SCHED_SETSCHEDULER, "semget": unix.SYS_SEMGET, "setns": unix.SYS_SETNS,
 	"setpriority": unix.SYS_SETPRIORITY, "setxattr": unix.SYS_SETXATTR, "setxattrat": unix.SYS_SETXATTRAT, "shmat": unix.SYS_SHMAT,
-	"shmget": unix.SYS_SHMGET, "socket": unix.SYS_SOCKET, "socketpair": unix.SYS_SOCKETPAIR, "umount2": unix.SYS_UMOUNT2,
+	"shmget": unix.SYS_SHMGET, "socket": unix.SYS_SOCKET, "socketpair": unix.SYS_SOCKETPAIR, "truncate": unix.SYS_TRUNCATE, "umount2": unix.SYS_UMOUNT2,
 	"unshare": unix.SYS_UNSHARE, "userfaultfd": unix.SYS_USERFAULTFD, "utimensat": unix.SYS_UTIMENSAT, "x32": 0x40000000 + 39,
 
 	"old open": 2, "old creat": 85, "old chmod": 90, "old chown": 92, "old lchown": 94, "old utime": 132, "old mknod": 133, "old utimes": 235,
@@ -32,7 +33,8 @@ var calls = map[string]uintptr{
 }
 
 // call makes one system call. An argument is a number, the address of some ("words:1,2") or of a text
-// ("text:x"), or the descriptor of a file that is open for reading ("file:x").
+// ("text:x"), the descriptor of a file that is open for reading ("file:x"), or the link in /proc of one that
+// only names a file ("link:x"), through which an attacker opens it again.
 func call(a []string) error {
 	nr, ok := calls[a[0]]
 	if !ok || strings.HasPrefix(a[0], "old ") && runtime.GOARCH != "amd64" {
@@ -48,6 +50,14 @@ func call(a []string) error {
 			alive, n[i] = append(alive, words), uintptr(unsafe.Pointer(&words[0]))
 		case "text":
 			text := append([]byte(value), 0)
+			alive, n[i] = append(alive, text), uintptr(unsafe.Pointer(&text[0]))
+		case "link":
+			fd, err := unix.Open(value, unix.O_PATH|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			text := fmt.Appendf(nil, "/proc/self/fd/%d\x00", fd)
 			alive, n[i] = append(alive, text), uintptr(unsafe.Pointer(&text[0]))
 		case "file":
 			file, err := os.Open(value)
@@ -103,6 +113,23 @@ var callProbes = map[string]func(args []string) error{
 		arg := unix.FsverityEnableArg{Version: 1, Hash_algorithm: 1, Block_size: 4096}
 		return control(fd, unix.FS_IOC_ENABLE_VERITY, unsafe.Pointer(&arg))
 	}),
+	"create by descriptor": func(a []string) error {
+		dir, err := unix.Open(filepath.Dir(a[0]), unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(dir)
+		return closed(unix.Open(fmt.Sprintf("/proc/self/fd/%d/%s", dir, filepath.Base(a[0])), unix.O_CREAT|unix.O_WRONLY, 0o600))
+	},
+	"signal by descriptor": func(a []string) error { return signalled(unix.PidfdOpen(pid(a), 0)) },
+	"take a descriptor": func(a []string) error {
+		fd, err := unix.PidfdOpen(pid(a), 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		return closed(unix.PidfdGetfd(fd, 2, 0))
+	},
 	// Limits of a process, or of this one if it is 0.
 	"prlimit": func(a []string) error {
 		var limit unix.Rlimit
@@ -162,4 +189,19 @@ func openQueue(name string, flags int) (int, error) {
 		return -1, errno
 	}
 	return int(fd), nil
+}
+
+// numbers reads numbers in any base, also those that need all bits.
+func numbers(args []string) []uint64 {
+	all := make([]uint64, len(args))
+	for i, a := range args {
+		n, err := strconv.ParseUint(strings.TrimPrefix(a, "-"), 0, 64)
+		if err != nil {
+			panic(err)
+		}
+		if all[i] = n; a[0] == '-' {
+			all[i] = -n
+		}
+	}
+	return all
 }

@@ -40,7 +40,7 @@ func probe(name string, args ...string) string {
 		}
 	}
 	err := fmt.Errorf("no probe is called %s", name)
-	for _, some := range []map[string]func([]string) error{probes, callProbes, attackProbes} {
+	for _, some := range []map[string]func([]string) error{probes, callProbes} {
 		if f, ok := some[name]; ok {
 			err = f(args)
 		}
