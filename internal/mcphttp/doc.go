@@ -14,6 +14,6 @@
 //	  └─ session           a client with a handshake
 //	       └─ stream       the messages for one request, or for none; resumed by Last-Event-ID
 //
-// A session and an exchange are [jsonrpc.Transport]s, so the server behind them works as on
-// standard input and output.
+// A session is a [jsonrpc.Transport], so the server behind it works as on standard input and
+// output.
 package mcphttp

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -16,11 +15,7 @@ func (h *Handler) exchange(w http.ResponseWriter, r *http.Request, p *principal,
 	close(x.in)
 	st := &stream{session: x, open: 1}
 	x.only, x.requests[e.id], e.stream = st, e, st
-	ctx := h.ctx
-	if x.noQuestions {
-		ctx = approval.WithoutQuestions(ctx)
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancelCause(h.ctx)
 	defer cancel(nil)
 	// If the client closes the stream before the answer, it cancels the request. After the
 	// answer it may close the stream at once and send the next request.
@@ -35,13 +30,7 @@ func (h *Handler) exchange(w http.ResponseWriter, r *http.Request, p *principal,
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		if err := p.own.Exchange(ctx, x); err != nil {
-			h.o.Logger.Debug("request ended", "error", err)
-		}
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		x.ended = true
-		x.change()
+		x.run(ctx, p.own.Exchange)
 	}()
 	x.mu.Lock()
 	me := x.attach(st, 0)

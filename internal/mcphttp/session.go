@@ -75,29 +75,32 @@ func (h *Handler) newSession(id string, owner *principal, who Principal) *sessio
 
 // begin starts to serve the session.
 func (s *session) begin() {
-	ctx := s.handler.ctx
-	if s.noQuestions {
-		ctx = approval.WithoutQuestions(ctx)
-	}
 	s.mu.Lock() // for expire
 	s.idle = time.AfterFunc(s.handler.o.IdleTimeout, s.expire)
 	s.mu.Unlock()
-	go func() { s.over(s.owner.own.Serve(ctx, s)) }()
+	go func() {
+		defer s.handler.sessions.Done()
+		s.run(s.handler.ctx, s.owner.own.Serve)
+	}()
 }
 
-// over removes the session, which has ended.
-func (s *session) over(err error) {
-	defer s.handler.sessions.Done()
-	if err != nil {
+// run serves the session until it has ended, and removes it.
+func (s *session) run(ctx context.Context, serve func(context.Context, jsonrpc.Transport) error) {
+	if s.noQuestions {
+		ctx = approval.WithoutQuestions(ctx)
+	}
+	if err := serve(ctx, s); err != nil {
 		s.handler.o.Logger.Debug("session ended", "error", err)
 	}
 	s.end()
 	s.handler.forget(s)
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.ended = true
-	s.idle.Stop()
+	if s.idle != nil {
+		s.idle.Stop()
+	}
 	s.change()
-	s.mu.Unlock()
 }
 
 // awaitEnd waits until the session has ended.
