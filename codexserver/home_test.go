@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,8 +35,16 @@ func TestHome(t *testing.T) {
 		if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
 			t.Errorf("left %v, %v", left, err)
 		}
-		if _, err := os.Stat(filepath.Join(o.Home, "tmp")); (err == nil) != (home != "") {
-			t.Errorf("home %q: %v", home, err)
+		open, err := filepath.Glob("/proc/self/fd/*") // the log has no name any more
+		if runtime.GOOS != "linux" {
+			continue
+		}
+		kept := slices.ContainsFunc(open, func(fd string) bool {
+			file, _ := os.Readlink(fd)
+			return strings.HasPrefix(file, filepath.Join(o.Home, "tmp", "log-"))
+		})
+		if kept != (home != "") || err != nil {
+			t.Errorf("home %q: the log is in a file of it: %t, %v", home, kept, err)
 		}
 	}
 }
