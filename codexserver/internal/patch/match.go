@@ -32,6 +32,9 @@ func split(content string) (lines []line, texts []string) {
 // take. Each hunk may need several for each line of its file.
 const maxComparisons = 50_000_000
 
+// splitCost is how many comparisons of lines take as long as splitting one off.
+const splitCost = 8
+
 // errComparisons is the error of a patch that needs more.
 var errComparisons = errors.New("finding its hunks takes too long: split the patch, or add the exact lines around each change")
 
@@ -54,7 +57,7 @@ const byteOrderMark = "\ufeff"
 func (s *search) rewrite(content, path string, hunks []hunk) (string, error) {
 	content, marked := strings.CutPrefix(content, byteOrderMark)
 	lines, texts := split(content)
-	if s.left -= len(lines) + 1; s.left < 0 {
+	if s.left -= splitCost * (len(lines) + 1); s.left < 0 {
 		return "", errComparisons
 	}
 	gone, inserted, at := make([]bool, len(lines)), map[int][]line{}, 0
