@@ -58,9 +58,19 @@ func (g *Guard) Admit(w http.ResponseWriter, r *http.Request) (Principal, bool) 
 	return who, true
 }
 
-// challenge returns the value of WWW-Authenticate.
+// challenge returns the value of WWW-Authenticate, without the parameters that are empty.
 func (g *Guard) challenge(code, scopes string) string {
-	return parameters(g.o.Challenge, "error", code, "scope", scopes, "resource_metadata", g.o.Metadata)
+	value, separator := g.o.Challenge, " "
+	if strings.Contains(value, " ") {
+		separator = ", "
+	}
+	for _, p := range [][2]string{{"error", code}, {"scope", scopes}, {"resource_metadata", g.o.Metadata}} {
+		if p[1] != "" {
+			value += separator + p[0] + `="` + p[1] + `"`
+			separator = ", "
+		}
+	}
+	return value
 }
 
 // CheckOrigin refuses a request that a web page could have sent by DNS rebinding. It reports

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -49,21 +48,4 @@ func (r *Refusal) answer(w http.ResponseWriter, challenge string) {
 		w.Header().Set("WWW-Authenticate", challenge)
 	}
 	refuse(w, status, cmp.Or(r.Words, noToken))
-}
-
-// parameters adds parameters to a challenge, except those with an empty value.
-func parameters(challenge string, pairs ...string) string {
-	var b strings.Builder
-	b.WriteString(challenge)
-	separator := " "
-	if strings.Contains(challenge, " ") {
-		separator = ", "
-	}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			b.WriteString(separator + pairs[i] + `="` + pairs[i+1] + `"`)
-			separator = ", "
-		}
-	}
-	return b.String()
 }

@@ -92,10 +92,6 @@ type writer struct {
 	begun   bool          // it is a stream
 }
 
-func newWriter(w http.ResponseWriter, timeout time.Duration, first func() string) *writer {
-	return &writer{ResponseWriter: w, control: http.NewResponseController(w), timeout: timeout, first: first}
-}
-
 // json writes a whole response.
 func (w *writer) json(status int, body []byte) error {
 	w.Header().Set("Content-Type", "application/json")

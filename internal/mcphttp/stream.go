@@ -164,7 +164,10 @@ func (st *stream) prime(me *reader) string {
 // that the response must be a stream; otherwise a lone answer is sent as JSON.
 func (st *stream) serve(w http.ResponseWriter, r *http.Request, me *reader, begun bool) {
 	s := st.session
-	out := newWriter(w, s.handler.o.WriteTimeout, func() string { return st.prime(me) })
+	out := &writer{
+		ResponseWriter: w, control: http.NewResponseController(w), timeout: s.handler.o.WriteTimeout,
+		first: func() string { return st.prime(me) },
+	}
 	defer s.detach(st, me)
 	if begun && (out.begin() != nil || out.flush() != nil) {
 		return
