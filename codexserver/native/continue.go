@@ -76,7 +76,11 @@ func (c *conversation) goesOn(in protocol.TurnInput) (message []protocol.InputIt
 	}
 	var open []cut.Call
 	for _, call := range unanswered(old.Items[max(len(old.Items)-last.Items, 0):]) {
-		open = append(open, shown(call))
+		shown := cut.Of(call.Name, call.Arguments)
+		if call.Shell != nil {
+			shown.Command = call.Shell.Command
+		}
+		open = append(open, shown)
 	}
 	message = cut.Message(open, in.Continue)
 	if last.End != nil { // in a process that was killed before it could tell the caller of them
@@ -98,14 +102,6 @@ func unanswered(items []protocol.ResponseItem) (open []model.Call) {
 		}
 	}
 	return open
-}
-
-// shown returns a call as a person and the model are told of it.
-func shown(call model.Call) cut.Call {
-	if call.Shell != nil {
-		return cut.Call{Name: call.Name, Command: call.Shell.Command}
-	}
-	return cut.Of(call.Name, call.Arguments)
 }
 
 // endAgain reports the end of a turn that ended just before its process did.

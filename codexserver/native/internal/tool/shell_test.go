@@ -4,7 +4,6 @@ package tool_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -22,7 +21,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestShell(t *testing.T) {
@@ -103,61 +101,6 @@ func TestTimeout(t *testing.T) {
 	offer := tool.New(tool.Options{Timeout: 90 * time.Second}).Offer(false)
 	if text := string(offer[0].Parameters); !strings.Contains(text, "90000 by default, at most 3600000") {
 		t.Errorf("the model is offered %s", text)
-	}
-}
-
-// TestLine checks that a line for the shell is decided, asked and run like the same line after
-// bash -lc in a list.
-func TestLine(t *testing.T) {
-	dir := t.TempDir()
-	lines := []string{
-		"ls", "ls && pwd", "git status", "rm -rf x", "cat x > y", "echo $(touch made)", "./run.sh", "true; ./run.sh",
-		"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: new\n+x\n*** End Patch\nEOF", "bash -lc 'touch made'", "-c touch", "--rcfile x", "ls\ntouch made",
-	}
-	type seen struct {
-		Steps  string
-		Events []protocol.EventMsg
-	}
-	try := func(policy protocol.ApprovalPolicy, mode protocol.SandboxMode, members string, command any) seen {
-		if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o777)); err != nil {
-			t.Fatal(err)
-		}
-		h := &host{answer: elicit.Denied}
-		turn := turnOf(tool.Options{Environ: append(environ, "HOME="+dir), Sandbox: &fakeSandbox{host: h}}, h, dir, policy, mode)
-		text, err := json.Marshal(command)
-		if err != nil {
-			t.Fatal(err)
-		}
-		called(t, turn, tool.Call{ID: "c1", Name: "shell", Arguments: `{"command":` + string(text) + members + `}`})
-		var events []protocol.EventMsg
-		for _, m := range h.all {
-			switch m.(type) {
-			case protocol.ExecApprovalRequest, protocol.PatchApprovalRequest, protocol.ExecCommandBegin:
-				events = append(events, m)
-			}
-		}
-		return seen{h.steps(), events}
-	}
-	for _, tt := range []struct {
-		policy  protocol.ApprovalPolicy
-		mode    protocol.SandboxMode
-		members string
-	}{
-		{protocol.ApprovalUntrusted, protocol.SandboxReadOnly, ""},
-		{protocol.ApprovalUntrusted, protocol.SandboxDangerFullAccess, ""},
-		{protocol.ApprovalOnRequest, protocol.SandboxWorkspaceWrite, ""},
-		{protocol.ApprovalOnRequest, protocol.SandboxReadOnly, `,"with_escalated_permissions":true,"justification":"please"`},
-		{protocol.ApprovalNever, protocol.SandboxReadOnly, `,"with_escalated_permissions":true`},
-	} {
-		for _, line := range lines {
-			want := try(tt.policy, tt.mode, tt.members, []string{"bash", "-lc", line})
-			if want.Steps == "" && tt.policy != protocol.ApprovalNever {
-				t.Errorf("%v %q: nothing was asked, and nothing ran", tt, line)
-			}
-			if diff := cmp.Diff(want, try(tt.policy, tt.mode, tt.members, line)); diff != "" {
-				t.Errorf("%v %q (-list +line):\n%s", tt, line, diff)
-			}
-		}
 	}
 }
 
