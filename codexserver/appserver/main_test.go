@@ -18,15 +18,13 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	launching "github.com/codexmcp/codexmcp/codexserver/internal/run"
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/internal/memdir"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 // By its environment the test binary is another program.
 const (
-	// asMCPServer makes it an MCP server with one tool; with the value "poses" the tool asks
-	// the questions of servertest.Poses.
+	// asMCPServer makes it an MCP server with one tool.
 	asMCPServer = "CODEX_TEST_MCP_SERVER"
 	// asCodex makes it a codex, of the kind that the value says: fine, old,
 	// none (a version without app-server), broken, untrusted (does not start
@@ -92,17 +90,8 @@ func mcpServer() int {
 		return json.RawMessage(`{"tools":[{"name":"write_thing","description":"writes","inputSchema":{"type":"object","properties":{}},
 			"annotations":{"readOnlyHint":false,"destructiveHint":true}}]}`), nil
 	})
-	mux.HandleRaw("tools/call", func(ctx context.Context, _ json.RawMessage) (any, error) {
-		if os.Getenv(asMCPServer) != "poses" {
-			return json.RawMessage(`{"content":[{"type":"text","text":"wrote it"}]}`), nil
-		}
-		var text strings.Builder
-		for name, pose := range servertest.Poses() {
-			var answer json.RawMessage
-			err := peer.Call(ctx, "elicitation/create", json.RawMessage(pose), &answer)
-			text.WriteString(fmt.Sprintf("%s: %s %v\n", name, answer, err))
-		}
-		return map[string]any{"content": []map[string]string{{"type": "text", "text": text.String()}}}, nil
+	mux.HandleRaw("tools/call", func(context.Context, json.RawMessage) (any, error) {
+		return json.RawMessage(`{"content":[{"type":"text","text":"wrote it"}]}`), nil
 	})
 	_ = peer.Run(context.Background())
 	return 0

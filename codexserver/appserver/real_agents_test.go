@@ -3,18 +3,13 @@
 package appserver_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 )
 
 // items is a model's response of the Responses wire, item by item, unchanged.
@@ -46,45 +41,14 @@ var mcpCall = providertest.Turn{Func: func(r providertest.Request) providertest.
 	return providertest.Say("no such tool")
 }}
 
-// demo is the configuration of the MCP server demo, of a kind.
-func demo(t *testing.T, kind string) string {
+// demo is the configuration of the MCP server demo.
+func demo(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("[mcp_servers.demo]\ncommand = %q\nenv = { %s = %q }\n", self, asMCPServer, kind)
-}
-
-// TestRealPosing has an MCP server of the real Codex ask questions that try to look like
-// approvals. Each that Codex passes on says who asks.
-func TestRealPosing(t *testing.T) {
-	t.Parallel()
-	r := newReal(t, "approval_policy = \"on-request\"\n"+demo(t, "poses"), mcpCall, report)
-	var asked, approvals atomic.Int32
-	h := &recorder{
-		approve: func(_ context.Context, q *elicit.Question) elicit.Outcome {
-			approvals.Add(1)
-			params, err := q.Params(elicit.Client{}, nil)
-			if err != nil {
-				t.Error(err)
-			}
-			servertest.CheckPose(t, `"demo"`, params)
-			return elicit.Outcome{Decision: elicit.Approved}
-		},
-		elicit: func(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
-			asked.Add(1)
-			servertest.CheckPose(t, `"demo"`, params)
-			return json.RawMessage(`{"action":"accept","content":{}}`), nil
-		},
-	}
-	if err := r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")); err != nil {
-		t.Error(err)
-	}
-	t.Logf("%d questions and %d approvals, the server got:\n%.6000s", asked.Load(), approvals.Load(), h.answer())
-	if asked.Load() < 8 || approvals.Load() < 1 {
-		t.Errorf("%d questions and %d approvals", asked.Load(), approvals.Load())
-	}
+	return fmt.Sprintf("[mcp_servers.demo]\ncommand = %q\nenv = { %s = \"1\" }\n", self, asMCPServer)
 }
 
 // spawned is the script of a model whose sub-agent runs a command. Both use the same

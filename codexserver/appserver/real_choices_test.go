@@ -70,31 +70,3 @@ func TestRealChoices(t *testing.T) {
 		t.Errorf("after a restart: %s", got)
 	}
 }
-
-// TestRealResumeWithinTheConfiguration resumes a thread that had full access without questions. It
-// keeps that only if the server says so.
-func TestRealResumeWithinTheConfiguration(t *testing.T) {
-	t.Parallel()
-	for keeps, want := range map[bool]int{true: 2, false: 1} {
-		t.Run(fmt.Sprint(keeps), func(t *testing.T) {
-			r := newReal(t, "")
-			made := filepath.Join(t.TempDir(), "made")
-			turn := func(c engine.Conversation) {
-				t.Helper()
-				r.Add(
-					providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": "echo >> " + made, "yield_time_ms": 20000})),
-					providertest.Say("done"))
-				if err := c.Turn(t.Context(), text("go")); err != nil {
-					t.Fatal(err)
-				}
-			}
-			conv := r.start(t, &recorder{}, protocol.Config{ApprovalPolicy: protocol.ApprovalNever, Sandbox: protocol.SandboxDangerFullAccess})
-			turn(conv)
-			r.restart(t)
-			turn(r.resume(t, conv, &recorder{}, protocol.Config{Keep: func(a protocol.Access) bool { return keeps && a.Mode == protocol.SandboxDangerFullAccess }}))
-			if written, _ := os.ReadFile(made); len(written) != want {
-				t.Errorf("written %d times, want %d", len(written), want)
-			}
-		})
-	}
-}
