@@ -85,7 +85,7 @@ type Confinement struct {
 
 // Confine prepares a confinement for commands in cwd with the environment env. The error
 // wraps [ErrUnavailable] when this system cannot enforce the policy. After any other
-// error, such as a [*ReplacedError], nothing may run.
+// error, such as [ErrReplaced], nothing may run.
 func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []string) (*Confinement, error) {
 	switch policy.Mode {
 	case protocol.SandboxReadOnly, protocol.SandboxWorkspaceWrite:

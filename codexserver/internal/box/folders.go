@@ -21,26 +21,12 @@ type folder struct {
 	file *os.File    // the open folder, on systems that can use it
 }
 
-// ReplacedError reports that the name of a writable folder no longer leads where it first
+// ErrReplaced reports that the name of a writable folder no longer leads where it first
 // led. Nothing may run until it does again.
-type ReplacedError struct {
-	// Folder is the name. First is where it led, Now where it leads.
-	Folder, First, Now string
-}
+var ErrReplaced = errors.New("was replaced")
 
-// Error implements error.
-func (e *ReplacedError) Error() string {
-	return fmt.Sprintf("the folder %s was replaced: it was %s and is now %s", e.Folder, e.First, e.Now)
-}
-
-// linkError reports a symbolic link that a command may have made.
-type linkError struct {
-	link, area string
-}
-
-func (e *linkError) Error() string {
-	return fmt.Sprintf("%s is a symbolic link in the writable folder %s", e.link, e.area)
-}
+// errLink reports a symbolic link that a command may have made.
+var errLink = errors.New("is a symbolic link in the writable folder")
 
 // judge returns the folder that each name leads to, or why it must not become writable. It holds each from its
 // first use on, so that a command cannot make another folder writable by changing names. The names must be
@@ -71,14 +57,13 @@ func (p *Programs) judge(names []string, refuse func(name, path string, info fs.
 func (p *Programs) hold(known areas, name string, refuse func(name, path string, info fs.FileInfo) error) (*folder, error) {
 	first := p.held[name]
 	path, info, err := known.follow(name)
-	var link *linkError
 	switch {
-	case first != nil && errors.As(err, &link):
-		return nil, &ReplacedError{Folder: name, First: first.path, Now: "behind a symbolic link, " + link.link}
+	case first != nil && errors.Is(err, errLink):
+		return nil, fmt.Errorf("the folder %s %w: it was %s, and now %w", name, ErrReplaced, first.path, err)
 	case err != nil:
 		return nil, err
 	case first != nil && first.path != path:
-		return nil, &ReplacedError{Folder: name, First: first.path, Now: path}
+		return nil, fmt.Errorf("the folder %s %w: it was %s and is now %s", name, ErrReplaced, first.path, path)
 	}
 	if err := refuse(name, path, info); err != nil {
 		return nil, err
@@ -123,8 +108,8 @@ func (a areas) find(info fs.FileInfo) *folder {
 	return nil
 }
 
-// follow returns the folder that a clean absolute name leads to. It fails with a
-// [*linkError] when the way leads through a symbolic link in one of the areas.
+// follow returns the folder that a clean absolute name leads to. The error wraps
+// errLink when the way leads through a symbolic link in one of the areas.
 func (a areas) follow(name string) (path string, info fs.FileInfo, err error) {
 	path, info, err = paths.Follow(name, func(link string, info fs.FileInfo) error {
 		if info.Mode()&fs.ModeSymlink == 0 {
@@ -132,7 +117,7 @@ func (a areas) follow(name string) (path string, info fs.FileInfo, err error) {
 		}
 		_, _, err := paths.Follow(filepath.Dir(link), func(_ string, info fs.FileInfo) error {
 			if within := a.find(info); within != nil {
-				return &linkError{link, within.path}
+				return fmt.Errorf("%s %w %s", link, errLink, within.path)
 			}
 			return nil
 		})

@@ -51,7 +51,7 @@ func AskedRoots(policy protocol.SandboxPolicy, cwd string, env []string) (names 
 
 // Roots returns the folders that a policy leaves writable for a command in cwd with the
 // environment env, whether or not this system can enforce the policy. Full access has no
-// roots. The error is a [*ReplacedError].
+// roots. The error wraps [ErrReplaced].
 func (s *Sandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []string) (Roots, error) {
 	names := AskedRoots(policy, cwd, env)
 	policy.ExcludeSlashTmp, policy.ExcludeTmpdirEnvVar = true, true
@@ -59,9 +59,8 @@ func (s *Sandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []string)
 	var roots Roots
 	folders, errs := s.options.Programs.judge(names, s.refuse)
 	for i, err := range errs {
-		var replaced *ReplacedError
 		switch {
-		case errors.As(err, &replaced):
+		case errors.Is(err, ErrReplaced):
 			return Roots{}, err
 		case err == nil:
 			if path := folders[i].path; !slices.Contains(roots.Paths, path) {

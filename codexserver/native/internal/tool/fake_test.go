@@ -117,9 +117,8 @@ func (s *fakeSandbox) Confine(p protocol.SandboxPolicy, _ string, _ []string) (t
 }
 
 func (s *fakeSandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []string) (box.Roots, error) {
-	var replaced *box.ReplacedError
-	if errors.As(s.missing, &replaced) {
-		return box.Roots{}, replaced
+	if errors.Is(s.missing, box.ErrReplaced) {
+		return box.Roots{}, s.missing
 	}
 	return box.New(box.Options{}).Roots(policy, cwd, env)
 }

@@ -174,7 +174,7 @@ func TestWithoutSandbox(t *testing.T) {
 // TestReplacedFolder checks that nothing runs and no question is asked after a writable folder
 // was replaced, neither for a known safe command nor for one that would leave the sandbox.
 func TestReplacedFolder(t *testing.T) {
-	replaced := &box.ReplacedError{Folder: "/work", First: "/work", Now: "/elsewhere"}
+	replaced := fmt.Errorf("the folder /work %w: it was /work and is now /elsewhere", box.ErrReplaced)
 	for _, policy := range protocol.ApprovalPolicies() {
 		h := &host{answer: elicit.Approved}
 		turn := turnOf(tool.Options{Environ: environ, Sandbox: &fakeSandbox{missing: replaced}}, h, t.TempDir(), policy, "workspace-write")
