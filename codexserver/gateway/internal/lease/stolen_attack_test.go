@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -193,31 +192,27 @@ func TestCloseAfterALostRenewal(t *testing.T) {
 
 // TestForgedKeys writes keys that are no users. Listing the leases goes on.
 func TestForgedKeys(t *testing.T) {
-	s := start(t)
-	a := join(t, s, "a", forever, nil)
+	a := join(t, start(t), "a", forever, nil)
 	want := a.take(t, "ann")
 	for subject, value := range map[string]string{
-		"a.b": "{}", "=": "x", "a/b": `{"node":"x"}`, "*": "{}", ">": "{}", "bob": "x", "_kv": `{"node":"x","id":"y","term":3}`, "cat": fmt.Sprintf(`{"node":"a","id":"a","term":%d}`, want.Term+1), strings.Repeat("x", 300): "{}",
+		"a.b": "{}", "=": "x", "a/b": `{"node":"x"}`, "bob": "x", "_kv": `{"node":"x","id":"y","term":3}`, "cat": fmt.Sprintf(`{"node":"a","id":"a","term":%d}`, want.Term+1), strings.Repeat("x", 300): "{}",
 	} {
 		if err := a.conn.Publish("$KV."+lease.Bucket+"."+subject, []byte(value)); err != nil {
-			t.Logf("%q: %v", subject, err) // the client refuses it
+			t.Fatalf("%q: %v", subject, err)
 		}
 	}
 	if err := a.conn.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	all, err := a.leases.All(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Contains(all, want) {
-		t.Errorf("the lease of ann is not in %+v", all)
+	if err != nil || len(all) != 1 || all[0] != want {
+		t.Errorf("%+v, %v, want the lease of ann", all, err)
 	}
 	if got, err := a.leases.Get(t.Context(), "ann"); err != nil || got != want {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for _, user := range []string{"bob", "a.b", "*", ">", "", "a b", strings.Repeat("x", 5000)} {
-		if _, err := a.leases.Get(t.Context(), user); err == nil && user != "a.b" {
+	for _, user := range []string{"bob", "*", ">", "", "a b"} {
+		if _, err := a.leases.Get(t.Context(), user); err == nil {
 			t.Errorf("%q has a lease", user)
 		}
 	}

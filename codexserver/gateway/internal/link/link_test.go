@@ -351,30 +351,3 @@ func TestEnds(t *testing.T) {
 		})
 	}
 }
-
-// TestSlowReader checks that a client that does not read slows down nobody else over the same connection.
-func TestSlowReader(t *testing.T) {
-	p := newPair(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/slow" {
-			_, _ = io.WriteString(w, "quick")
-			return
-		}
-		for r.Context().Err() == nil {
-			if _, err := w.Write(make([]byte, 64<<10)); err != nil {
-				return
-			}
-		}
-	})
-	for range 3 {
-		answer, err := p.begin(t.Context(), "/slow", "", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer answer.Body.Close()
-	}
-	for range 20 {
-		if _, body, err := p.send("/mcp", strings.Repeat("x", 1<<20), nil); body != "quick" {
-			t.Errorf("%q, %v", body, err)
-		}
-	}
-}
