@@ -46,8 +46,6 @@ const MaxValue = 1024
 var (
 	// ErrFree means that no node has the lease of a user.
 	ErrFree = errors.New("no node has the lease")
-	// errForged is wrapped by the error about a value that no node writes.
-	errForged = errors.New("not a lease")
 	// errBehind means that a server has answered that lags behind, or that another node was faster.
 	errBehind = errors.New("what NATS answers is changing")
 )
@@ -106,8 +104,11 @@ func (l *Leases) get(ctx context.Context, user string) (Lease, error) {
 // read reads a value of the bucket.
 func read(entry jetstream.KeyValueEntry) (got Lease, err error) {
 	err = json.Unmarshal(entry.Value(), &got, json.RejectUnknownMembers(true))
-	if err != nil || got.ID == "" || got.Term == 0 || got.Epoch != 0 || got.Address != "" {
-		return Lease{}, fmt.Errorf("the lease of %s: %w; if no node is of a later version, remove the key: %v", entry.Key(), errForged, err)
+	if err == nil && (got.ID == "" || got.Term == 0 || got.Epoch != 0 || got.Address != "") {
+		err = errors.New("not a lease")
+	}
+	if err != nil {
+		return Lease{}, fmt.Errorf("the lease of %s; if no node is of a later version, remove the key: %w", entry.Key(), err)
 	}
 	got.User, got.Epoch = entry.Key(), entry.Revision()
 	return got, nil

@@ -23,8 +23,8 @@ func drainSubject(id string) string { return "codexmcp.node." + id + ".drain" }
 func (n *Node) drain(m *nats.Msg) {
 	n.draining.Store(true)
 	n.o.Logger.Info("the node drains")
-	n.publish(context.Background())
-	_ = m.Respond(nil) // the operator's program has a timeout
+	_ = n.holder.Publish(context.Background()) // else the next renewal says it
+	_ = m.Respond(nil)                         // the operator's program has a timeout
 }
 
 // drainInterval is how often a node that ends looks for users that it can give away.
@@ -36,7 +36,7 @@ const drainInterval = 200 * time.Millisecond
 func (n *Node) Drain(ctx context.Context) error {
 	n.draining.Store(true)
 	n.ending.Store(true)
-	n.publish(ctx)
+	_ = n.holder.Publish(ctx) // else the next renewal says it
 	tick := time.NewTicker(drainInterval)
 	defer tick.Stop()
 	for {

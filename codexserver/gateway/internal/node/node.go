@@ -185,15 +185,6 @@ func (n *Node) tend(ctx context.Context) {
 	}
 }
 
-// publish publishes the node as it is now.
-func (n *Node) publish(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, n.o.Interval)
-	defer cancel()
-	if err := n.holder.Publish(ctx); err != nil && ctx.Err() == nil {
-		n.o.Logger.Warn("the node cannot publish itself", "error", err)
-	}
-}
-
 // sweep releases the leases without a worker and without a request.
 func (n *Node) sweep(ctx context.Context) {
 	for _, user := range n.holder.Users() {
