@@ -22,7 +22,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	common "github.com/codexmcp/codexmcp/internal/program"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // service is what this process does: it serves HTTP, runs workers, or both. It is an
@@ -55,14 +54,13 @@ func (s *service) join(ctx context.Context, c *configuration, log *slog.Logger) 
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	ttl := time.Duration(n.Lease)
-	var nodes jetstream.KeyValue
-	leases, err := s.broker.Open(ctx, broker.Bucket{Name: lease.Bucket, About: "codex-mcp-gateway: the node of each user", Replicas: n.Replicas, MaxValue: lease.MaxValue})
-	if s.replicas = n.Replicas; err == nil && s.replicas == 0 {
-		s.replicas, err = broker.Replicas(ctx, leases)
+	users := &broker.Bucket{Name: lease.Bucket, About: "codex-mcp-gateway: the node of each user", Replicas: n.Replicas, MaxValue: lease.MaxValue}
+	leases, err := s.broker.Open(ctx, users)
+	if err != nil {
+		return fmt.Errorf("NATS: %w", err)
 	}
-	if err == nil {
-		nodes, err = s.broker.Open(ctx, broker.Bucket{Name: placement.Bucket, About: "codex-mcp-gateway: the nodes", TTL: ttl, Replicas: s.replicas, MaxValue: placement.MaxValue})
-	}
+	s.replicas = users.Replicas
+	nodes, err := s.broker.Open(ctx, &broker.Bucket{Name: placement.Bucket, About: "codex-mcp-gateway: the nodes", TTL: ttl, Replicas: s.replicas, MaxValue: placement.MaxValue})
 	if err != nil {
 		return fmt.Errorf("NATS: %w", err)
 	}

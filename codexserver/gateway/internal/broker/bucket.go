@@ -16,7 +16,7 @@ type Bucket struct {
 	// TTL is how long a key lasts that is not written again. 0 means no limit.
 	TTL time.Duration
 	// Replicas is how many servers of a cluster store it. 0 means as many as store it already, and for
-	// a new one 3 in a cluster, otherwise 1.
+	// a new one 3 in a cluster, otherwise 1. [Broker.Open] sets it to how many it is then.
 	Replicas int
 	// MaxValue bounds a value, in bytes.
 	MaxValue int32
@@ -29,7 +29,7 @@ var errOther = errors.New("another configuration")
 // again until ctx ends: a cluster that starts has no leader, or not enough servers, at first. It
 // fails if the bucket has another TTL, or other replicas. The server of this process keeps one with a TTL in memory: when
 // it starts, all that is in it is out of date.
-func (b *Broker) Open(ctx context.Context, o Bucket) (jetstream.KeyValue, error) {
+func (b *Broker) Open(ctx context.Context, o *Bucket) (jetstream.KeyValue, error) {
 	for {
 		kv, err := b.open(ctx, o)
 		if err == nil || errors.Is(err, errOther) || ctx.Err() != nil {
@@ -48,7 +48,7 @@ func (b *Broker) Open(ctx context.Context, o Bucket) (jetstream.KeyValue, error)
 const openTimeout = 3 * time.Second
 
 // open tries to open a bucket once.
-func (b *Broker) open(ctx context.Context, o Bucket) (jetstream.KeyValue, error) {
+func (b *Broker) open(ctx context.Context, o *Bucket) (jetstream.KeyValue, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	kv, err := b.Stream.KeyValue(ctx, o.Name)
@@ -67,9 +67,11 @@ func (b *Broker) open(ctx context.Context, o Bucket) (jetstream.KeyValue, error)
 	if status.TTL() != o.TTL {
 		return nil, fmt.Errorf("%w: the bucket %s keeps its keys for %v, not for %v: nats.lease must be the same for all, and so must the version; to change them, stop all and delete the bucket", errOther, o.Name, status.TTL(), o.TTL)
 	}
-	if stored := replicas(status); o.Replicas > 0 && stored != o.Replicas {
+	stored := status.(*jetstream.KeyValueBucketStatus).StreamInfo().Config.Replicas
+	if o.Replicas > 0 && stored != o.Replicas {
 		return nil, fmt.Errorf("%w: the bucket %s is stored with %d replicas, not with %d: nats.replicas must be the same for all, or missing; to change it, stop all and run nats stream edit KV_%[2]s --replicas %[4]d", errOther, o.Name, stored, o.Replicas)
 	}
+	o.Replicas = stored
 	return kv, nil
 }
 
@@ -96,19 +98,6 @@ func (b *Broker) create(ctx context.Context, c jetstream.StreamConfig) error {
 
 // notClustered is the code with which a server without a cluster refuses more than one replica.
 const notClustered = 10074
-
-// Replicas returns how many servers store a bucket.
-func Replicas(ctx context.Context, kv jetstream.KeyValue) (int, error) {
-	status, err := kv.Status(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("the bucket %s: %w", kv.Bucket(), err)
-	}
-	return replicas(status), nil
-}
-
-func replicas(s jetstream.KeyValueStatus) int {
-	return s.(*jetstream.KeyValueBucketStatus).StreamInfo().Config.Replicas
-}
 
 // stream returns the stream of a bucket, as clients of NATS make it. Its first number is new: epochs
 // are such numbers, and those of a bucket that is made again must be higher than those before.

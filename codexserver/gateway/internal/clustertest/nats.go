@@ -168,11 +168,11 @@ func Embedded(t testing.TB) *broker.Broker {
 // Buckets opens the buckets of a service, whose nodes last for a time without a renewal.
 func Buckets(t testing.TB, b *broker.Broker, ttl time.Duration) (users jetstream.KeyValue, leases *lease.Leases, nodes *placement.Nodes) {
 	t.Helper()
-	users, err := b.Open(t.Context(), broker.Bucket{Name: lease.Bucket, Replicas: 1, MaxValue: lease.MaxValue})
+	users, err := b.Open(t.Context(), &broker.Bucket{Name: lease.Bucket, Replicas: 1, MaxValue: lease.MaxValue})
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, err := b.Open(t.Context(), broker.Bucket{Name: placement.Bucket, TTL: ttl, Replicas: 1, MaxValue: placement.MaxValue})
+	entries, err := b.Open(t.Context(), &broker.Bucket{Name: placement.Bucket, TTL: ttl, Replicas: 1, MaxValue: placement.MaxValue})
 	if err != nil {
 		t.Fatal(err)
 	}
