@@ -64,11 +64,13 @@ type Load struct {
 
 // Load returns the load of a server, of which of returns its part.
 func (w *Work) Load(of func() mcphttp.Load) Load {
-	turns, busy := w.turns() // first: a turn that begins counts as busy before
+	turns, busy, begun := w.turns()
 	now := of()
+	_, _, last := w.turns()
 	l := Load{Activity: Connected, Requests: now.Requests, Sessions: now.Sessions, Turns: turns}
 	switch {
-	case busy > 0, now.Parked: // no other worker could take the answer of a call that is parked
+	case busy > 0, now.Parked, last != begun:
+		// No other worker could take the answer of a call that is parked. One that began meanwhile may be that answer.
 		l.Activity = Busy
 	case turns > 0:
 		l.Activity = Waiting

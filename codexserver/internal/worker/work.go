@@ -17,15 +17,16 @@ import (
 type Work struct {
 	mu            sync.Mutex
 	running, busy int // how many turns there are, and how many must not be interrupted
+	begun         int // how many calls have begun
 }
 
 var _ codexserver.Observer = (*Work)(nil)
 
-// turns returns how many turns run, and how many of them must not be interrupted.
-func (w *Work) turns() (running, busy int) {
+// turns returns how many turns run, how many of them must not be interrupted, and how many calls have begun so far.
+func (w *Work) turns() (running, busy, begun int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.running, w.busy
+	return w.running, w.busy, w.begun
 }
 
 // Begin implements [codexserver.Observer]. It observes only tools/call, and the turns of such calls that
@@ -35,9 +36,10 @@ func (w *Work) Begin(_ context.Context, r *codexserver.Request) codexserver.Call
 		return nil
 	}
 	c := &call{work: w, turns: map[*turn]bool{}}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.begun++
 	if r.RPC != nil && beginsTurn(r.RPC) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
 		c.begins = true
 		w.busy++
 	}

@@ -69,7 +69,7 @@ func TestWork(t *testing.T) {
 				c.Turn("thread", protocol.TokenUsage{})
 			}
 		}
-		turns, busy := w.turns()
+		turns, busy, _ := w.turns()
 		if got := w.Load(func() mcphttp.Load { return mcphttp.Load{} }).Activity; turns != tt.turns || busy != tt.busy || got != tt.want {
 			t.Errorf("%s: %d turns, %d busy, %s; want %d, %d, %s", tt.name, turns, busy, got, tt.turns, tt.busy, tt.want)
 		}
@@ -97,6 +97,14 @@ func TestLoad(t *testing.T) {
 		if c.End(nil); w.Load(none).Activity != Idle {
 			t.Errorf("after a call of %s", name)
 		}
+	}
+	// The next call takes the state of one that is parked, and may have ended before anybody looks again.
+	answers := func() mcphttp.Load {
+		w.Begin(t.Context(), &codexserver.Request{RPC: &jsonrpc.Request{Method: "tools/call"}}).End(nil)
+		return mcphttp.Load{}
+	}
+	if got := w.Load(answers).Activity; got != Busy {
+		t.Errorf("a call that begins meanwhile: %s", got)
 	}
 	for want, of := range map[Load]mcphttp.Load{
 		{Activity: Idle}:                           {},
