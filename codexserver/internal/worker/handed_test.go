@@ -91,20 +91,6 @@ tasks = 7
 	if err := worker.Take(own, map[string][]byte{"../config.toml": nil}); err == nil {
 		t.Error("a file outside of the home was written")
 	}
-	for _, folder := range []string{"full.config.toml/x", "AGENTS.override.md/x"} {
-		from, to := t.TempDir(), t.TempDir()
-		write(from, map[string]string{folder: ""})
-		write(to, map[string]string{folder: ""})
-		if files, err := worker.Hand(from); err == nil {
-			t.Errorf("a folder in place of a file was handed: %q", files)
-		}
-		if err := worker.Take(to, nil); err == nil {
-			t.Error("an earlier file stays without an error")
-		}
-	}
-	if err := worker.Take(filepath.Join(own, "other"), files); err == nil {
-		t.Error("files were written into a file")
-	}
 	write(server, map[string]string{"codex-mcp.toml": "tools = ["})
 	if files, err := worker.Hand(server); err == nil {
 		t.Errorf("settings that cannot be read were handed: %q", files)

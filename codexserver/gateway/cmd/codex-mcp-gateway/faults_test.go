@@ -62,6 +62,11 @@ func (w *work) faults() (ofNodes, others []fault) {
 			m.awaitEnd()
 			m.begin(s.t)
 		})
+		at(&ofNodes, "a worker is killed", faultTime, busy, func(m *part) {
+			if workers := m.children(); len(workers) > 0 {
+				_ = syscall.Kill(workers[rand.N(len(workers))], syscall.SIGKILL) // it may have ended
+			}
+		}, func(*part) {})
 		at(&others, "a NATS server is killed", faultTime, one(s.nats), kill, begin)
 		at(&others, "the disk of a NATS server is full", faultTime, one(s.nats), func(m *part) { m.fill(true) }, func(m *part) { // as codexserver/gateway/README.md says
 			m.fill(false)

@@ -231,19 +231,16 @@ func (o *options) configure(log *slog.Logger) (*configuration, error) {
 }
 
 // workerProgram returns the path of codex-mcp, without symbolic links.
-func (o *options) workerProgram() (string, error) {
-	path := o.codexMCP
-	if path == "" {
-		own, err := os.Executable()
-		if err == nil {
-			own, err = filepath.EvalSymlinks(own)
+func (o *options) workerProgram() (path string, err error) {
+	if path = o.codexMCP; path == "" {
+		if path, err = os.Executable(); err == nil {
+			path, err = filepath.EvalSymlinks(path)
 		}
-		if err != nil {
-			return "", fmt.Errorf("--codex-mcp: missing; this program does not know its own folder: %w", err)
-		}
-		path = filepath.Join(filepath.Dir(own), "codex-mcp")
+		path = filepath.Join(filepath.Dir(path), "codex-mcp")
 	}
-	path, err := filepath.Abs(path)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
 	if err == nil {
 		path, err = filepath.EvalSymlinks(path)
 	}

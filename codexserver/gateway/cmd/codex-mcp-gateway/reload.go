@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"reflect"
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
@@ -16,7 +15,6 @@ import (
 // reloader replaces the users of a service while it runs.
 type reloader struct {
 	o       *options
-	began   *configuration // that of the start
 	files   files
 	service *service
 	stderr  io.Writer
@@ -58,24 +56,11 @@ func (r *reloader) reload(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", key, err)
 		}
 	}
-	if !reflect.DeepEqual(withoutUsers(r.began), withoutUsers(now)) {
-		r.log.Warn("other keys of http, nats, link, node or worker have changed: they count after a restart")
-	}
 	if err := r.service.reload(ctx, now.http.Principals); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(r.stderr, "%s: reloaded the users; their number: %d\n", program, len(now.http.Principals))
 	return err
-}
-
-// withoutUsers returns the settings of a process that a reload does not change.
-func withoutUsers(c *configuration) any {
-	http := c.http
-	http.Principals = nil
-	return struct {
-		HTTP    settings.HTTP
-		Service settings.Service
-	}{http, c.service}
 }
 
 // reload replaces the users. If one part of the process refuses them, none has changed.

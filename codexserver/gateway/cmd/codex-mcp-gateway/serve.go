@@ -66,7 +66,7 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
-	defer (&reloader{o, c, files, s, stderr, log}).on(hangups)()
+	defer (&reloader{o, files, s, stderr, log}).on(hangups)()
 	err = (&httpserve.Server{
 		Flags: &o.Flags, Mux: s.mux, Backend: s, Check: s.broker.Check, Drain: c.http.Drain, Signals: common.EndingSignals(), Logger: log,
 		Ready: func() {

@@ -183,49 +183,6 @@ func TestEndToEndUsersRequests(t *testing.T) {
 	}
 }
 
-// TestEndToEndUsersWorkerKilled kills the worker of ann. Bob's worker must continue. Ann must
-// get a new one, which continues ann's task.
-func TestEndToEndUsersWorkerKilled(t *testing.T) {
-	model, held := waiting(t)
-	u := startUsers(t, model, "")
-	first := u.begin("bob", model, 1)
-	task := u.as("ann").begin("wait")
-	second := u.begin("ann", model, 3)
-	before := u.workers()
-	if len(before) != 2 {
-		t.Fatalf("the workers: %v", before)
-	}
-	if err := syscall.Kill(before["ann"], syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	if got := u.receive(second); got.status != http.StatusBadGateway {
-		t.Errorf("the call of the worker that was killed: %+v", got)
-	}
-	var next reply
-	until(t, "the next call gets no answer", func() bool { // a process that is about to end may accept one more connection
-		next.status, next.body, next.err = u.as("ann").call("again")
-		return next.status != http.StatusBadGateway
-	})
-	if next.status != 200 || next.err != nil || !strings.Contains(next.body, "the answer to again") {
-		t.Errorf("the next call: %+v", next)
-	}
-	poll := func() string {
-		_, got := u.as("ann").do("tasks/get", task, `"taskId":"`+task+`"`)
-		return got
-	}
-	if got := poll(); !strings.Contains(got, `"status":"working"`) {
-		t.Errorf("the task of the worker that was killed: %s", got)
-	}
-	close(held)
-	until(t, "the task of the worker that was killed does not end", func() bool { return strings.Contains(poll(), "the answer to wait") })
-	if got := u.receive(first); got.status != 200 || !strings.Contains(got.body, "the answer to wait") {
-		t.Errorf("the call of the other worker: %+v", got)
-	}
-	if after := u.workers(); after["bob"] != before["bob"] || after["ann"] == before["ann"] {
-		t.Errorf("the workers were %v and are %v", before, after)
-	}
-}
-
 // rewrite replaces words of codex-mcp.toml.
 func (u *users) rewrite(change ...string) {
 	u.t.Helper()
