@@ -80,18 +80,11 @@ func TestIssuerDown(t *testing.T) {
 	i.down.Store(true)
 	s, ann, _ := i.settings(nil)
 	a := enter(t, s)
-	for range 100 {
-		why := refusal(t, a, with("Bearer "+i.token(nil, nil)))
-		if why.Status != 503 || why.RetryAfter <= 0 {
-			t.Fatalf("%+v", why)
-		}
+	if why := refusal(t, a, with("Bearer "+i.token(nil, nil))); why.Status != 503 || why.RetryAfter <= 0 {
+		t.Errorf("%+v", why)
 	}
 	if _, err := a.Identify(with("Bearer " + ann)); err != nil {
 		t.Errorf("a static token: %v", err)
-	}
-	i.down.Store(false)
-	if why := refusal(t, a, with("Bearer "+i.token(nil, nil))); why.Status != 503 {
-		t.Errorf("the keys are fetched again at once: %+v", why)
 	}
 	if why := refusal(t, a, with("Bearer "+i.token(nil, object{"iss": "https://other.example.com"}))); why.Code != "invalid_token" {
 		t.Errorf("a token of another issuer causes a fetch of the keys: %+v", why)

@@ -34,7 +34,6 @@ func TestEnclosureAsUser(t *testing.T) {
 func TestEnclosureInUserNamespace(t *testing.T) {
 	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) {
 		enclosuretest.Need(t)
-		mayMap(t)
 		cmd.SysProcAttr = &syscall.SysProcAttr{
 			Cloneflags:  unix.CLONE_NEWUSER,
 			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
@@ -45,19 +44,4 @@ func TestEnclosureInUserNamespace(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-// mayMap lets the test map the ids of a process that it starts. The files in /proc of a process that
-// is not dumpable belong to root, and only root can write the mappings of its child. Other tests make
-// this process not dumpable.
-func mayMap(t *testing.T) {
-	t.Helper()
-	dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, uintptr(dumpable), 0, 0, 0) })
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,5 +45,13 @@ func TestSocket(t *testing.T) {
 		if conn, err := s.dial(t.Context()); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("socket %d, which is closed: %v, %v", i, conn, err)
 		}
+	}
+}
+
+// TestEnviron checks what a worker does not learn of the user and the unit that run the server.
+func TestEnviron(t *testing.T) {
+	got := environ([]string{"PATH=/bin", "CODEX_HOME=/server", "SSH_AUTH_SOCK=/agent", "NATS_PASSWORD=x", "NOTIFY_SOCKET=/notify", "WATCHDOG_PID=1", "WATCHDOG_USEC=2"}, "/own")
+	if want := []string{"PATH=/bin", "CODEX_HOME=/own"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
