@@ -42,7 +42,9 @@ func (n *Node) Drain(ctx context.Context) error {
 	for {
 		n.sweep(ctx)
 		if n.settled(ctx) {
-			return nil
+			if n.holder.Settle(ctx); n.settled(ctx) {
+				return nil
+			}
 		}
 		select {
 		case <-ctx.Done():
