@@ -37,16 +37,10 @@ type diagnosis struct {
 	Home    string `json:"codexHome"`
 	// Configuration says what is wrong with the configuration, "" when nothing is.
 	Configuration string `json:"configuration,omitempty"`
-	// UnknownKeys are the keys of config.toml that neither Codex nor we know.
-	UnknownKeys []string `json:"unknownKeys,omitempty"`
-	// Rules is what is wrong with the rules that people accepted, none of which then counts.
-	Rules string `json:"rules,omitempty"`
 	// Log is the path of the log of approvals, "" if there is none.
 	Log string `json:"approvalsLog"`
 	// Automatic is what clients answered by themselves, by the newest part of that log.
 	Automatic []string `json:"automatic,omitempty"`
-	// TrustedCalls reports whether a call may set every key.
-	TrustedCalls bool `json:"trustedCalls"`
 
 	Engine string `json:"engine,omitempty"`
 	Reason string `json:"reason,omitempty"`
@@ -58,8 +52,52 @@ type diagnosis struct {
 	// Quota is what the account of the engine has left.
 	Quota *quota `json:"quota,omitempty"`
 
+	// Checks are what is wrong, by the names of the checks that found it.
+	Checks map[string]string `json:"checks,omitempty"`
 	// Problem says why no turn can run, "" when turns can run.
 	Problem string `json:"problem,omitempty"`
+}
+
+// check is one of the things that doctor looks at.
+type check struct {
+	name string
+	// look fills in its part of the diagnosis, and says what is wrong.
+	look func(ctx context.Context, o *options, c *configuration, d *diagnosis) error
+	// remedies returns what helps when no turn can run; each of them is enough. Nil means that turns run in spite of
+	// the problem, which is a warning then.
+	remedies func(d *diagnosis) []string
+}
+
+// checks are all but the choice of the engine. The remedies and the warnings have their order.
+var checks = []check{
+	{"native", checkNative, (*diagnosis).helpNative},
+	{"codex", checkCodex, (*diagnosis).helpCodex},
+	{"keys", func(_ context.Context, _ *options, c *configuration, _ *diagnosis) (err error) {
+		for _, key := range config.Unknown(c.home, c.overrides, true) {
+			err = errors.Join(err, errors.New("unknown key: "+key))
+		}
+		return err
+	}, nil},
+	{"rules", func(_ context.Context, _ *options, c *configuration, _ *diagnosis) error {
+		_, err := rulefile.New(c.home, nil).List()
+		if err != nil {
+			err = fmt.Errorf("%w; none of these rules counts", err)
+		}
+		return err
+	}, nil},
+	{"sandbox", func(_ context.Context, _ *options, _ *configuration, d *diagnosis) error {
+		_, err := box.New(box.Options{}).Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, os.TempDir(), os.Environ())
+		if err != nil {
+			d.Sandbox, err = err.Error(), fmt.Errorf("the sandbox does not work: %w", err)
+		}
+		return err
+	}, nil},
+	{"calls", func(_ context.Context, _ *options, c *configuration, _ *diagnosis) error {
+		if !c.settings.TrustedCalls {
+			return nil
+		}
+		return errors.New("calls.trusted: the argument config of a call may set every key, and so start any program")
+	}, nil},
 }
 
 // doctorOptions are the options of codex-mcp doctor.
@@ -97,24 +135,18 @@ func (o *doctorOptions) Run(ctx context.Context, stdout, stderr io.Writer) error
 
 // diagnose looks at everything. An error is that of the configuration.
 func diagnose(ctx context.Context, o *options, c *configuration, err error) *diagnosis {
-	d := &diagnosis{Version: program.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Sandbox: unconfined()}
+	d := &diagnosis{Version: program.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Checks: map[string]string{}}
 	d.Home, _ = config.Home(os.Getenv)
 	if err != nil {
-		d.Configuration, d.Problem = err.Error(), err.Error()
+		d.Configuration, d.Problem, d.Sandbox = err.Error(), err.Error(), "not checked"
 		return d
 	}
-	d.read, d.Log, d.TrustedCalls = true, c.logFile(), c.settings.TrustedCalls
+	d.read, d.Log = true, c.logFile()
 	d.Automatic = automatic(d.Log)
-	if bridge, err := c.bridge(o.codex); err == nil {
-		d.Codex = c.look(ctx, bridge, o.codex)
-		_ = bridge.Close() // only its report was needed
-	}
-	d.UnknownKeys = config.Unknown(c.home, c.overrides, true)
-	if _, err := rulefile.New(c.home, nil).List(); err != nil {
-		d.Rules = err.Error() + "; none of these rules counts"
-	}
-	if d.Native, err = native.Check(ctx, c.nativeOptions()); err != nil {
-		d.Configuration = err.Error()
+	for _, check := range checks {
+		if err := check.look(ctx, o, c, d); err != nil {
+			d.Checks[check.name] = err.Error()
+		}
 	}
 	e, err := choose(ctx, o, c)
 	if err != nil {
@@ -123,10 +155,60 @@ func diagnose(ctx context.Context, o *options, c *configuration, err error) *dia
 	}
 	defer e.Close()
 	d.Engine, d.Reason = e.name, e.reason
-	if d.Problem = d.problem(); d.Problem == "" {
+	if d.Problem = d.Checks[e.name]; d.Problem == "" {
 		d.Quota = quotaOf(ctx, e.limits)
 	}
 	return d
+}
+
+func checkNative(ctx context.Context, _ *options, c *configuration, d *diagnosis) (err error) {
+	if d.Native, err = native.Check(ctx, c.nativeOptions()); err != nil {
+		d.Configuration = err.Error()
+		return err
+	}
+	if missing, is := strings.CutPrefix(d.Native.Key, "missing: "); is {
+		return errors.New("the model provider needs a key: " + missing)
+	}
+	if d.Native.Reach != "" {
+		return errors.New(d.Native.Reach)
+	}
+	return nil
+}
+
+// helpNative returns what helps the native engine.
+func (d *diagnosis) helpNative() (all []string) {
+	name, missing := strings.CutPrefix(d.Native.Key, "missing: set ")
+	switch {
+	case missing:
+		all = append(all, "set "+name+" to a key of the provider")
+	case d.Native.Reach != "":
+		all = append(all, "mend what the first line names")
+	}
+	if at, err := url.Parse(d.Native.BaseURL); err != nil || !webaddr.Loopback(at.Hostname()) {
+		all = append(all, "use a model server of your own, such as Ollama: -c model_provider=oss -m NAME")
+	}
+	return all
+}
+
+func checkCodex(ctx context.Context, o *options, c *configuration, d *diagnosis) error {
+	bridge, err := c.bridge(o.codex)
+	if err != nil {
+		return err
+	}
+	defer bridge.Close() // only its report is needed
+	d.Codex = c.look(ctx, bridge, o.codex)
+	return d.Codex.Err
+}
+
+// helpCodex returns what lets the installed Codex run the turns.
+func (d *diagnosis) helpCodex() []string {
+	switch {
+	case d.Codex == nil:
+		return nil
+	case d.Codex.Path != "":
+		return []string{"let the installed Codex run them: " + d.Codex.Problem}
+	}
+	return []string{"install Codex and sign in: npm i -g @openai/codex, then codex login"}
 }
 
 // quota is what the account has used.
@@ -173,29 +255,6 @@ func automatic(path string) []string {
 		return []string{err.Error()}
 	}
 	return record.Automatic(lines[max(len(lines)-newest, 0):], 3)
-}
-
-func (d *diagnosis) problem() string {
-	switch {
-	case d.Engine == "codex" && d.Codex != nil:
-		return d.Codex.Problem
-	case d.Configuration != "":
-		return d.Configuration
-	case d.Native == nil:
-		return ""
-	case strings.HasPrefix(d.Native.Key, "missing"):
-		return "the model provider needs a key: " + strings.TrimPrefix(d.Native.Key, "missing: ")
-	}
-	return d.Native.Reach
-}
-
-// unconfined says why the sandbox confines no command here, or returns "".
-func unconfined() string {
-	_, err := box.New(box.Options{}).Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, os.TempDir(), os.Environ())
-	if err != nil {
-		return err.Error()
-	}
-	return ""
 }
 
 // print prints what a person needs: whether tasks run and with what, what is missing with all that
@@ -258,28 +317,14 @@ func (d *diagnosis) remedies() (all []string) {
 	if d.Engine == "codex" || d.Native == nil {
 		return []string{"correct that; codex-mcp ask --demo shows how it works meanwhile"}
 	}
-	codex := "install Codex and sign in: npm i -g @openai/codex, then codex login"
-	if c := d.Codex; c != nil && c.Path != "" {
-		codex = "let the installed Codex run them: " + c.Problem
-	}
-	name, missing := strings.CutPrefix(d.Native.Key, "missing: set ")
-	at, err := url.Parse(d.Native.BaseURL)
-	for _, r := range []struct {
-		helps bool
-		text  string
-	}{
-		{d.Native.Reach != "" && !missing, "mend what the first line names"},
-		{d.Codex != nil, codex},
-		{missing, "set " + name + " to a key of the provider"},
-		{err != nil || !webaddr.Loopback(at.Hostname()), "use a model server of your own, such as Ollama: -c model_provider=oss -m NAME"},
-		{true, "see it work without any of these: codex-mcp ask --demo"},
-	} {
-		switch {
-		case r.helps && all == nil:
-			all = []string{r.text}
-		case r.helps:
-			all = append(all, "or "+r.text)
+	for _, check := range checks {
+		if check.remedies != nil {
+			all = append(all, check.remedies(d)...)
 		}
+	}
+	all = append(all, "see it work without any of these: codex-mcp ask --demo")
+	for i := range all[1:] {
+		all[i+1] = "or " + all[i+1]
 	}
 	return all
 }
@@ -323,15 +368,10 @@ func (d *diagnosis) warnings() (all []string) {
 	if d.Configuration != d.Problem {
 		all = append(all, d.Configuration)
 	}
-	for _, key := range d.UnknownKeys {
-		all = append(all, "unknown key: "+key)
-	}
-	all = append(all, d.Rules)
-	if d.Sandbox != "" {
-		all = append(all, "the sandbox does not work: "+d.Sandbox)
-	}
-	if d.TrustedCalls {
-		all = append(all, "calls.trusted: the argument config of a call may set every key, and so start any program")
+	for _, check := range checks {
+		if check.remedies == nil {
+			all = append(all, strings.Split(d.Checks[check.name], "\n")...)
+		}
 	}
 	return all
 }

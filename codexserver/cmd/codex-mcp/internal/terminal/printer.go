@@ -168,7 +168,8 @@ func (p *printer) event(m protocol.EventMsg) {
 	case protocol.Error:
 		p.broken()
 		p.failure = m.Message
-		p.alert("error: ", m.Message)
+		p.open("alert")
+		p.line("error: ", trimmed(m.Message))
 	}
 }
 
@@ -297,18 +298,14 @@ func (p *printer) note(text string) {
 	p.line("note: ", trimmed(text))
 }
 
-func (p *printer) alert(what, text string) {
-	p.open("alert")
-	p.line(what, trimmed(text))
-}
-
 // end prints how the call ended; texts are the answer, or why there is none, and remarks.
 func (p *printer) end(failed bool, texts []string) {
 	p.broken()
 	text, remarks := texts[0], texts[1:]
 	switch {
 	case failed && text != "" && text != p.failure:
-		p.alert("", text)
+		p.open("alert")
+		p.line("", trimmed(text))
 	case !failed && p.holds && p.message.held == trimmed(text):
 		p.message.held = "" // it goes to standard output
 	case !failed && !p.holds && text != "" && text != p.message.last:
@@ -318,10 +315,6 @@ func (p *printer) end(failed bool, texts []string) {
 		p.note(remark)
 	}
 }
-
-// worked reports whether there is something to continue: a turn that failed before the model said
-// anything leaves nothing.
-func (p *printer) worked() bool { return p.failure == "" || p.usage != nil || p.message.last != "" }
 
 // path returns a path for users: relative if it is below the folder of the conversation.
 func (p *printer) path(path string) string {

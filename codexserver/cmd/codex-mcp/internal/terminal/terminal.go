@@ -357,7 +357,8 @@ func (s *session) foot() {
 	if s.p.usage != nil {
 		rows = append(rows, fmt.Sprintf("tokens: %d in, %d out", s.p.usage.TotalTokenUsage.InputTokens, s.p.usage.TotalTokenUsage.OutputTokens))
 	}
-	if s.thread != "" && s.task.Program != "" && (s.task.Resume != "" || s.p.worked()) {
+	worked := s.p.failure == "" || s.p.usage != nil || s.p.message.last != "" // else there is nothing to continue
+	if s.thread != "" && s.task.Program != "" && (s.task.Resume != "" || worked) {
 		rows = append(rows, fmt.Sprintf(`continue with: %s --resume %s "…"`, s.task.Program, word(s.thread)))
 	}
 	if len(rows) > 0 {
