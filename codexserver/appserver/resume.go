@@ -191,14 +191,14 @@ func (c *conversation) cutTurn(turns []*rolloutTurn) (*rolloutTurn, error) {
 			return t, nil
 		case t.said, t.done:
 			if slices.ContainsFunc(turns, func(t *rolloutTurn) bool { return t.own }) {
-				return nil, errors.New("the server ended while this turn ran, and the conversation was continued before this turn could be")
+				return nil, cut.ErrOvertaken
 			}
 		}
 	}
 	if c.engine.options.Store != nil {
 		return nil, errTurnLost
 	}
-	return nil, errors.New("the server ended before this turn began: nothing of it ran, and its message is not in the conversation; send it again")
+	return nil, cut.ErrNotBegun
 }
 
 // rolloutTurn is a turn in a rollout.

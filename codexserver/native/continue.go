@@ -67,9 +67,9 @@ func (c *conversation) goesOn(in protocol.TurnInput) (message []protocol.InputIt
 	case !ran && (old.Meta.Originator != originator || len(old.Turns) == 0 && old.Context != nil): // such as of an older version
 		return nil, nil, errors.New("the server ended before or while this turn ran, and another program may have run it: what it has done is not known, and was not repeated; codex-reply continues the conversation")
 	case !ran, last.ID == in.Key && last.End == nil && !last.Said:
-		return nil, nil, errors.New("the server ended before this turn began: nothing of it ran, and its message is not in the conversation; send it again")
+		return nil, nil, cut.ErrNotBegun
 	case last.ID != in.Key:
-		return nil, nil, errors.New("the server ended while this turn ran, and the conversation was continued before this turn could be")
+		return nil, nil, cut.ErrOvertaken
 	}
 	if _, aborted := last.End.(protocol.TurnAborted); aborted { // nobody ended its calls but who aborted it
 		return nil, last.End, nil

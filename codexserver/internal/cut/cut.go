@@ -3,6 +3,7 @@
 package cut
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -11,6 +12,12 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The reasons why a turn is not continued.
+var (
+	ErrNotBegun  = errors.New("the server ended before this turn began: nothing of it ran, and its message is not in the conversation; send it again")
+	ErrOvertaken = errors.New("the server ended while this turn ran, and the conversation was continued before this turn could be")
 )
 
 // Call is a call of the model without a result. The model, or who else wrote the conversation's file, chose
