@@ -6,9 +6,19 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// Asked is what all questions have.
+type Asked struct {
+	ThreadID string `json:"threadId"`
+	TurnID   string `json:"turnId,omitzero"`
+
+	// Unknown are the members that the type of the question does not have, as an object.
+	Unknown jsontext.Value `json:",embed"`
+}
+
 // CommandApproval asks whether a command may run. Command and Cwd may be missing; then the item with ItemID has
 // them.
 type CommandApproval struct {
+	Asked
 	AdditionalPermissions           json.RawMessage `json:"additionalPermissions,omitzero"`
 	ApprovalID                      json.RawMessage `json:"approvalId,omitzero"`
 	AvailableDecisions              json.RawMessage `json:"availableDecisions,omitzero"` // not used
@@ -23,11 +33,6 @@ type CommandApproval struct {
 	ProposedNetworkPolicyAmendments json.RawMessage `json:"proposedNetworkPolicyAmendments,omitzero"` // not used
 	Reason                          string          `json:"reason,omitzero"`
 	StartedAtMs                     json.RawMessage `json:"startedAtMs"` // not used
-	ThreadID                        string          `json:"threadId"`
-	TurnID                          string          `json:"turnId"`
-
-	// Unknown are the members that this type does not have, as an object.
-	Unknown jsontext.Value `json:",embed"`
 }
 
 // Network is the host that a command wants to reach.
@@ -46,30 +51,22 @@ type Decision struct {
 
 // FileApproval asks whether a patch may be applied. Its changes are in the item with ItemID.
 type FileApproval struct {
+	Asked
 	GrantRoot   string          `json:"grantRoot,omitzero"`
 	ItemID      string          `json:"itemId"`
 	Reason      string          `json:"reason,omitzero"`
 	StartedAtMs json.RawMessage `json:"startedAtMs"` // not used
-	ThreadID    string          `json:"threadId"`
-	TurnID      string          `json:"turnId"`
-
-	// Unknown are the members that this type does not have, as an object.
-	Unknown jsontext.Value `json:",embed"`
 }
 
 // Permissions asks for permissions beyond the sandbox.
 type Permissions struct {
+	Asked
 	Cwd           string          `json:"cwd"`
 	EnvironmentID json.RawMessage `json:"environmentId,omitzero"`
 	ItemID        string          `json:"itemId"`
 	Permissions   json.RawMessage `json:"permissions"`
 	Reason        string          `json:"reason,omitzero"`
 	StartedAtMs   json.RawMessage `json:"startedAtMs"` // not used
-	ThreadID      string          `json:"threadId"`
-	TurnID        string          `json:"turnId"`
-
-	// Unknown are the members that this type does not have, as an object.
-	Unknown jsontext.Value `json:",embed"`
 }
 
 // PermissionsReply answers a Permissions with what is granted, for a turn or the session.
@@ -80,15 +77,11 @@ type PermissionsReply struct {
 
 // UserInput asks questions of the model.
 type UserInput struct {
+	Asked
 	AutoResolutionMs json.RawMessage `json:"autoResolutionMs,omitzero"` // not used
 	IsBlocking       json.RawMessage `json:"isBlocking"`                // not used
 	ItemID           json.RawMessage `json:"itemId"`                    // not used
 	Questions        []Question      `json:"questions"`
-	ThreadID         string          `json:"threadId"`
-	TurnID           string          `json:"turnId"`
-
-	// Unknown are the members that this type does not have, as an object.
-	Unknown jsontext.Value `json:",embed"`
 }
 
 // Question is one question of the model to the user.
@@ -126,6 +119,7 @@ type Answers struct {
 // Elicitation is a question of an MCP server, or of Codex about the call of one of its tools. Which members it
 // has depends on Mode.
 type Elicitation struct {
+	Asked
 	Meta            json.RawMessage `json:"_meta,omitzero"`
 	Challenge       json.RawMessage `json:"challenge,omitzero"`   // not used
 	Description     json.RawMessage `json:"description,omitzero"` // not used
@@ -135,13 +129,8 @@ type Elicitation struct {
 	Mode            string          `json:"mode"`
 	RequestedSchema json.RawMessage `json:"requestedSchema,omitzero"`
 	ServerName      string          `json:"serverName"`
-	ThreadID        string          `json:"threadId"`
 	Title           json.RawMessage `json:"title,omitzero"` // not used
-	TurnID          string          `json:"turnId,omitzero"`
 	URL             string          `json:"url,omitzero"`
-
-	// Unknown are the members that this type does not have, as an object.
-	Unknown jsontext.Value `json:",embed"`
 }
 
 // ElicitationReply answers an Elicitation. Action is one of CommandExecutionApprovalDecision…, too.

@@ -266,8 +266,8 @@ func (s schema) members() (problems []string) {
 
 func fields(typ reflect.Type) func(func(reflect.StructField) bool) {
 	return func(yield func(reflect.StructField) bool) {
-		for i := range typ.NumField() {
-			if !yield(typ.Field(i)) {
+		for _, f := range reflect.VisibleFields(typ) {
+			if !f.Anonymous && !yield(f) {
 				return
 			}
 		}
