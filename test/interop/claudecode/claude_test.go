@@ -137,7 +137,7 @@ type stage struct {
 	terminal *terminal
 	size     []string // of terminals: columns and lines
 	started  int      // terminals
-	opened   int      // links to the page
+	opened   string   // the last link to the page
 	page     *visit   // the open page, nil if there is none
 	heard    string   // what the last "hears" found
 	pid      int      // of "runs"
