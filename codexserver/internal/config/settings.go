@@ -148,17 +148,6 @@ func (r *Rule) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// instead says what to write in place of a table of ours that is set like a key of Codex.
-func instead(table string) string {
-	switch table {
-	case "sandbox":
-		return "; write sandbox_mode"
-	case "approvals":
-		return "; write approval_policy"
-	}
-	return ""
-}
-
 // sources are our settings before they are decoded.
 type sources struct {
 	file          place
@@ -180,7 +169,8 @@ func readSources(home string, args []string) (s sources, err error) {
 		one, table := nest(segments, value), segments[0]
 		switch {
 		case len(segments) == 1 && slices.Contains(ourTables, table) && !isTable(value): // meant for Codex, which ignores unknown keys
-			s.ignored = append(s.ignored, fmt.Sprintf("-c %s is ignored: %s is a table of %s, and no key of Codex%s", key, table, SettingsFile, instead(table)))
+			instead := map[string]string{"sandbox": "; write sandbox_mode", "approvals": "; write approval_policy"}[table]
+			s.ignored = append(s.ignored, fmt.Sprintf("-c %s is ignored: %s is a table of %s, and no key of Codex%s", key, table, SettingsFile, instead))
 		case slices.Contains(overridable, table):
 			merge(s.flags, one)
 		case isOurs(table) || table == notifyTable && isTable(one[table]):

@@ -122,15 +122,10 @@ func Unknown(home string, overrides map[string]any, codex bool) (found []string)
 
 // decidesElsewhere says, for some keys of Codex that the native engine does not read, what decides instead.
 func decidesElsewhere(key string) string {
-	switch key {
-	case "approvals_reviewer", "auto_review":
-		return "the user is asked"
-	case "hooks":
-		return "no hook runs"
-	case "default_permissions", "permissions":
-		return "sandbox_mode decides what commands may touch"
-	}
-	return ""
+	return map[string]string{
+		"approvals_reviewer": "the user is asked", "auto_review": "the user is asked", "hooks": "no hook runs",
+		"default_permissions": "sandbox_mode decides what commands may touch", "permissions": "sandbox_mode decides what commands may touch",
+	}[key]
 }
 
 // workspaceTable has the keys of the sandbox mode workspace-write.
