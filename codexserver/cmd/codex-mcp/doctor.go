@@ -85,6 +85,9 @@ var checks = []check{
 		}
 		return err
 	}, nil},
+	{"folder", func(_ context.Context, _ *options, c *configuration, _ *diagnosis) error {
+		return exposed(runtime.GOOS, c.home, profile())
+	}, nil},
 	{"sandbox", func(_ context.Context, _ *options, _ *configuration, d *diagnosis) error {
 		_, err := box.New(box.Options{}).Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, os.TempDir(), os.Environ())
 		if err != nil {
