@@ -51,10 +51,12 @@ The task is the rest of the command line; - reads it from standard input.`,
 			return a.check(cmd.Flags())
 		},
 	}
-	fs := cmd.Flags()
-	fs.StringVar(&a.resume, "resume", "", "continue the conversation with this `ID`; last means the newest one")
-	fs.BoolVar(&a.demo, "demo", false, "play a demo in a temporary folder: a script takes the place of the model, and needs no key and no network")
-	fs.BoolVar(&a.json, "json", false, "print events and the result as JSON, one on each line")
+	if o.names(cmd) {
+		fs := cmd.Flags()
+		fs.StringVar(&a.resume, "resume", "", "continue the conversation with this `ID`; last means the newest one")
+		fs.BoolVar(&a.demo, "demo", false, "play a demo in a temporary folder: a script takes the place of the model, and needs no key and no network")
+		fs.BoolVar(&a.json, "json", false, "print events and the result as JSON, one on each line")
+	}
 	return cmd
 }
 

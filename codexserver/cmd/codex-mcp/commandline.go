@@ -84,6 +84,7 @@ replaces codex mcp-server and takes the same flags.`
 // commands builds the tree of commands, which fill in o. A command has the flags that it uses; those that the
 // command line does not name have none, since clients start the server often. Nil names all.
 func (o *options) commands(line []string) *cobra.Command {
+	o.line = line
 	root := o.rootCommand()
 	root.SetGlobalNormalizationFunc(rename)
 	// Codex up to 0.42 has the commands mcp and mcp serve.
@@ -95,7 +96,7 @@ func (o *options) commands(line []string) *cobra.Command {
 		root: {common, settings, serving}, server: {common, settings, serving}, old: {common, settings, serving}, older: {common, settings, serving},
 		http: {common, settings}, doctor: {common, settings}, ask: {common, settings},
 	} {
-		if line != nil && cmd != root && !slices.Contains(line, cmd.Name()) {
+		if cmd != root && !o.names(cmd) {
 			continue
 		}
 		for _, set := range sets {
@@ -114,6 +115,11 @@ func (o *options) commands(line []string) *cobra.Command {
 	old.AddCommand(older)
 	root.AddCommand(server, old, http, ask, o.sharedCommand(), o.pageCommand(), o.rulesCommand(), doctor)
 	return root
+}
+
+// names reports whether the command line may name a command.
+func (o *options) names(cmd *cobra.Command) bool {
+	return o.line == nil || slices.Contains(o.line, cmd.Name())
 }
 
 func (o *options) rootCommand() *cobra.Command {
@@ -198,6 +204,8 @@ is 1 when no task can run.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&d.json, "json", false, "print JSON")
+	if o.names(cmd) {
+		cmd.Flags().BoolVar(&d.json, "json", false, "print JSON")
+	}
 	return cmd
 }

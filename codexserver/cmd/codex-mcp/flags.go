@@ -20,8 +20,9 @@ import (
 // options are what the server, and every other command that runs an engine, takes from the command line. A command with
 // more has a struct of its own around them.
 type options struct {
-	name string // the program's name; codex when a link with that name started it
-	run  runner // the command
+	name string   // the program's name; codex when a link with that name started it
+	line []string // the command line, nil for none
+	run  runner   // the command
 
 	overrides []string // key=value, in order
 	engine    string
