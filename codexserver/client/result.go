@@ -142,4 +142,4 @@ func (e *LostError) Error() string {
 func (e *LostError) Unwrap() error { return e.Err }
 
 // ErrAnswer is the error of an answer that cannot be read. The turn may have run.
-var ErrAnswer = mcpcall.ErrAnswer
+var ErrAnswer error = mcpcall.ErrAnswer

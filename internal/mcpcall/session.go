@@ -68,15 +68,29 @@ type Session struct {
 
 // Errors that callers decide on.
 var (
-	// ErrAnswer means that the server sent an answer that MCP does not allow.
-	ErrAnswer = errors.New("the server's answer cannot be read")
 	// ErrUnsent is a [jsonrpc.ErrClosed] for a request that was not sent.
-	ErrUnsent = fmt.Errorf("%w before the request", jsonrpc.ErrClosed)
+	ErrUnsent error = unsentError{}
 	// ErrCancelled means that the task was cancelled.
 	ErrCancelled = errors.New("the task was cancelled")
 	// ErrLeave is the cause of a context that ends without an end of its task.
 	ErrLeave = errors.New("the client leaves")
 )
+
+// ErrAnswer means that the server sent an answer that MCP does not allow.
+const ErrAnswer answerError = "the server's answer cannot be read"
+
+type answerError string
+
+// Error implements error.
+func (e answerError) Error() string { return string(e) }
+
+type unsentError struct{}
+
+// Error implements error.
+func (unsentError) Error() string { return jsonrpc.ErrClosed.Error() + " before the request" }
+
+// Unwrap returns [jsonrpc.ErrClosed].
+func (unsentError) Unwrap() error { return jsonrpc.ErrClosed }
 
 const defaultSilence = 3 * time.Second
 
