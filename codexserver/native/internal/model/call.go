@@ -16,10 +16,9 @@ import (
 // maxCalls is how many calls of tools a response may have, and maxItems how many items: each later request has them.
 const maxCalls, maxItems = 128, 512
 
-var (
-	tooManyCalls = &LimitError{What: fmt.Sprintf("it has more than %d tool calls", maxCalls)}
-	tooManyItems = &LimitError{What: fmt.Sprintf("it has more than %d items", maxItems)}
-)
+func tooMany(most int, what string) error {
+	return &LimitError{What: fmt.Sprintf("it has more than %d %s", most, what)}
+}
 
 // call is a call that comes in pieces.
 type call struct {

@@ -133,7 +133,7 @@ func (a *chatAnswer) delta(d value) error {
 	}
 	for _, c := range calls {
 		if a.calls.add(c); len(a.calls) > maxCalls {
-			return tooManyCalls
+			return tooMany(maxCalls, "tool calls")
 		}
 	}
 	return nil
@@ -184,7 +184,7 @@ func (a *chatAnswer) end() error {
 		if !added {
 			continue
 		}
-		text, err := json.Marshal(c.signs, json.JoinOptions(lenient...))
+		text, err := json.Marshal(c.signs, lenient())
 		if err != nil {
 			return err
 		}

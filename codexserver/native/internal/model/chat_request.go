@@ -194,7 +194,7 @@ func (m *chatMessages) call(call protocol.FunctionCallItem) {
 	}
 	var own signs
 	if len(m.signs) > 0 {
-		_ = json.Unmarshal([]byte(m.signs[0]), &own, json.JoinOptions(lenient...)) // a file that was changed has none
+		_ = json.Unmarshal([]byte(m.signs[0]), &own, lenient()) // a file that was changed has none
 		m.signs = m.signs[1:]
 	}
 	to.ToolCalls = append(to.ToolCalls, chatCall{

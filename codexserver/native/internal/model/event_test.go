@@ -213,7 +213,7 @@ func TestRefusalsInAnswers(t *testing.T) {
 		{"a list of details", `{"detail":[{"loc":["body"],"msg":"the account is empty","type":"x"}]}`, 200, true, nil},
 		{"a problem", `{"type":"about:blank","title":"No","detail":"the account is empty","status":403}`, 200, true, nil},
 		{"plain text", "the account is empty", 200, true, nil},
-		{"a page", "<!DOCTYPE html><html><head><title>\n the account &#105;s\nempty </title></head><body>x</body></html>", 200, false, []string{"HTML page", "login page of a proxy"}},
+		{"a page", "<!DOCTYPE html><html><head><title>\n the account is\nempty </title></head><body>x</body></html>", 200, false, []string{"HTML page", "login page of a proxy"}},
 		{"a page with status 403", "<html><head><title>the account is empty</title></head></html>", 403, false, []string{"HTML page", "403"}},
 		{"a page with status 502", "<html><title>the account is empty</title></html>", 502, true, []string{"HTML page", "502"}},
 		{"an object in the stream", sse(`{"object":"error","message":"the account is empty","type":"BadRequestError","code":400}`), 200, false, nil},

@@ -78,7 +78,7 @@ var forms = []struct {
 	{answerSchema, [][]string{{"response_format"}, {"json_schema"}, {"text.format"}, {"structured output"}}, "Invalid schema"},
 	{idsOfCalls, [][]string{{"tool call id"}, {"tool_call_id"}, {"tool_call.id"}, {"tool_use.id"}, {"tool_use_id"}, {"call_id"}, {"tool_calls", ".id"}, {"tool_calls", "].id"}}, ""},
 	{strictMember, [][]string{{"strict"}}, ""},
-	{wholeSchemas, aboutTools, "response_format"},
+	{wholeSchemas, [][]string{{"schema"}, {"parameters"}, {"function_declaration"}, {"tools["}, {"tools."}, {"tools", "too long"}, {"tools", "too many"}, {"tools", "maximum"}, {"tools", "at most"}}, "response_format"},
 	{systemRole, [][]string{{"system role"}, {"role system"}, {"role 'system'"}, {"support 'system'"}}, ""},
 	{rolesInARow, [][]string{{"role"}, {"alternat"}, {"system message"}, {"developer"}, {"template"}, {"jinja"}, {"order"}}, ""},
 	{userAfterTool, [][]string{{"role"}, {"alternat"}, {"template"}, {"jinja"}, {"order"}, {"after", "tool"}, {"follow", "tool"}}, ""},
@@ -94,9 +94,6 @@ var forms = []struct {
 	}, ""},
 }
 
-// aboutTools are parts of refusals of a tool.
-var aboutTools = [][]string{{"schema"}, {"parameters"}, {"function_declaration"}, {"tools["}, {"tools."}, {"tools", "too long"}, {"tools", "too many"}, {"tools", "maximum"}, {"tools", "at most"}}
-
 // otherForm returns the form in which a request is sent again that the provider refused in this one, nil for none.
 func (a *attempt) otherForm(status int, answer string) *form {
 	switch status {
@@ -110,13 +107,17 @@ func (a *attempt) otherForm(status int, answer string) *form {
 		return body
 	}
 	now := body(a.form)
+	aboutTools := false
 	for _, one := range forms {
-		next := form{a.form.without | one.without, a.form.tools}
-		if says(answer, one.said) && (one.but == "" || !strings.Contains(answer, one.but)) && !bytes.Equal(body(next), now) {
+		if !says(answer, one.said) || one.but != "" && strings.Contains(answer, one.but) {
+			continue
+		}
+		if next := (form{a.form.without | one.without, a.form.tools}); !bytes.Equal(body(next), now) {
 			return &next
 		}
+		aboutTools = aboutTools || one.without == wholeSchemas
 	}
-	if says(answer, aboutTools) && !strings.Contains(answer, "response_format") {
+	if aboutTools {
 		if refused := a.form.refusedTools(answer, a.req.Tools); len(refused) > 0 {
 			return &form{a.form.without, slices.Concat(a.form.tools, refused)}
 		}

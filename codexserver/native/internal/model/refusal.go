@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"html"
 	"net/http"
 	"slices"
 	"strconv"
@@ -160,7 +159,7 @@ func pageWords(page []byte) (words string) {
 		said = m[1]
 	}
 	const most = 300
-	words = text.Brief(strings.Join(strings.Fields(html.UnescapeString(string(said))), " "), most)
+	words = text.Brief(strings.Join(strings.Fields(string(said)), " "), most)
 	if words != "" && !isHTML.Get().Match(page) {
 		return words
 	}

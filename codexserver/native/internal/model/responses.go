@@ -205,7 +205,7 @@ func (a *responsesAnswer) event(e event) (whole bool, err error) {
 		}
 	}
 	if len(a.open)+a.calls > maxCalls {
-		return false, tooManyCalls
+		return false, tooMany(maxCalls, "tool calls")
 	}
 	return false, nil
 }
@@ -274,11 +274,11 @@ func (a *responsesAnswer) add(item protocol.ResponseItem) error {
 		return nil
 	}
 	if len(items) > maxItems {
-		return tooManyItems
+		return tooMany(maxItems, "items")
 	}
 	if isCall(item) {
 		if a.calls++; a.calls > maxCalls {
-			return tooManyCalls
+			return tooMany(maxCalls, "tool calls")
 		}
 	}
 	if _, ok := item.(protocol.MessageItem); ok {

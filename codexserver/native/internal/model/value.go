@@ -10,6 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -22,28 +23,31 @@ type value struct {
 }
 
 // lenient accepts JSON of providers that repeat members, or split a character between two events.
-var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+func lenient() json.Options {
+	return json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
 
 // maxValues is how many values a text may have. Each takes more memory than its text.
 const maxValues = 1 << 18
 
 // parser reads the values of one text after another.
 type parser struct {
-	json  *jsontext.Decoder
-	data  []byte
-	from  bytes.Buffer // the data
-	left  int
-	stack []value // that belong to none yet
-	kept  []value // that belong to one; their memory is that of the next text
+	json    *jsontext.Decoder
+	lenient json.Options
+	data    []byte
+	from    bytes.Buffer // the data
+	left    int
+	stack   []value // that belong to none yet
+	kept    []value // that belong to one; their memory is that of the next text
 }
 
 // parse returns the first value in a text, and what follows it. ok is false if there is none.
 func (p *parser) parse(data []byte) (v value, rest []byte, ok bool) {
 	if p.json == nil {
-		p.json = jsontext.NewDecoder(&p.from)
+		p.json, p.lenient = jsontext.NewDecoder(&p.from), lenient()
 	}
 	p.data, p.from, p.left, p.stack, p.kept = data, *bytes.NewBuffer(data), maxValues, p.stack[:0], p.kept[:0]
-	p.json.Reset(&p.from, lenient...)
+	p.json.Reset(&p.from, p.lenient)
 	if err := p.value(nil); err != nil {
 		return value{}, data, false
 	}
