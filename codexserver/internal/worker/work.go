@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
@@ -10,15 +11,21 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json"
 )
 
 // Work are the turns of a worker's server. It is a [codexserver.Observer]. The zero value has none.
 type Work struct {
 	mu            sync.Mutex
-	running, busy int // how many turns there are, and how many must not be interrupted
-	begun         int // how many calls have begun
+	running, busy int       // how many turns there are, and how many must not be interrupted
+	begun         int       // how many calls have begun
+	answers       int       // how many answers are being taken
+	answered      time.Time // when the last one was taken
 }
+
+// settling is how long an answer that was taken may need to reach its turn, which waits until then.
+const settling = time.Second
 
 var _ codexserver.Observer = (*Work)(nil)
 
@@ -26,12 +33,22 @@ var _ codexserver.Observer = (*Work)(nil)
 func (w *Work) turns() (running, busy, begun int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.running, w.busy, w.begun
+	if busy = w.busy; w.answers > 0 || time.Since(w.answered) < settling {
+		busy++
+	}
+	return w.running, busy, w.begun
 }
 
-// Begin implements [codexserver.Observer]. It observes only tools/call, and the turns of such calls that
-// continue: clients poll with the other methods.
+// Begin implements [codexserver.Observer]. It observes only tools/call, the turns of such calls that
+// continue, and answers to the questions of a task: clients poll with the other methods.
 func (w *Work) Begin(_ context.Context, r *codexserver.Request) codexserver.CallObserver {
+	if r.RPC != nil && r.RPC.Method == modern.TasksUpdate.Name() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.begun++
+		w.answers++
+		return &answer{w}
+	}
 	if r.Continues == "" && (r.RPC == nil || r.RPC.Method != mcptypes.ToolsCall.Name()) {
 		return nil
 	}
@@ -45,6 +62,20 @@ func (w *Work) Begin(_ context.Context, r *codexserver.Request) codexserver.Call
 	}
 	return c
 }
+
+// answer is an answer that is being taken.
+type answer struct{ work *Work }
+
+// End implements [codexserver.CallObserver].
+func (a *answer) End(error) {
+	a.work.mu.Lock()
+	defer a.work.mu.Unlock()
+	a.work.answers--
+	a.work.answered = time.Now()
+}
+
+// Turn implements [codexserver.CallObserver]. An answer has none.
+func (a *answer) Turn(string, protocol.TokenUsage) codexserver.TurnObserver { return nil }
 
 // beginsTurn reports whether a tools/call is one of a tool that runs a turn.
 func beginsTurn(r *jsonrpc.Request) bool {

@@ -3,7 +3,10 @@ package worker
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
@@ -106,6 +109,19 @@ func TestLoad(t *testing.T) {
 	if got := w.Load(answers).Activity; got != Busy {
 		t.Errorf("a call that begins meanwhile: %s", got)
 	}
+	// An answer needs a moment to reach its turn.
+	synctest.Test(t, func(t *testing.T) {
+		none := func() mcphttp.Load { return mcphttp.Load{} }
+		w := &Work{}
+		answer := w.Begin(t.Context(), &codexserver.Request{RPC: &jsonrpc.Request{Method: "tasks/update"}})
+		got := []Activity{w.Load(none).Activity}
+		answer.End(nil)
+		got = append(got, w.Load(none).Activity)
+		time.Sleep(settling)
+		if got = append(got, w.Load(none).Activity); !slices.Equal(got, []Activity{Busy, Busy, Idle}) {
+			t.Errorf("an answer comes: %q", got)
+		}
+	})
 	for want, of := range map[Load]mcphttp.Load{
 		{Activity: Idle}:                           {},
 		{Activity: Connected, Sessions: 2}:         {Sessions: 2},
