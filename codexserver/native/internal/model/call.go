@@ -16,10 +16,6 @@ import (
 // maxCalls is how many calls of tools a response may have, and maxItems how many items: each later request has them.
 const maxCalls, maxItems = 128, 512
 
-func tooMany(most int, what string) error {
-	return &LimitError{What: fmt.Sprintf("it has more than %d %s", most, what)}
-}
-
 // call is a call that comes in pieces.
 type call struct {
 	id, name, index string

@@ -133,7 +133,7 @@ func (a *chatAnswer) delta(d value) error {
 	}
 	for _, c := range calls {
 		if a.calls.add(c); len(a.calls) > maxCalls {
-			return tooMany(maxCalls, "tool calls")
+			return tooMuch("it", maxCalls, "tool calls")
 		}
 	}
 	return nil

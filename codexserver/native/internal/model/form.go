@@ -117,10 +117,8 @@ func (a *attempt) otherForm(status int, answer string) *form {
 		}
 		aboutTools = aboutTools || one.without == wholeSchemas
 	}
-	if aboutTools {
-		if refused := a.form.refusedTools(answer, a.req.Tools); len(refused) > 0 {
-			return &form{a.form.without, slices.Concat(a.form.tools, refused)}
-		}
+	if refused := a.form.refusedTools(answer, a.req.Tools); aboutTools && len(refused) > 0 {
+		return &form{a.form.without, slices.Concat(a.form.tools, refused)}
 	}
 	return nil
 }

@@ -205,7 +205,7 @@ func (a *responsesAnswer) event(e event) (whole bool, err error) {
 		}
 	}
 	if len(a.open)+a.calls > maxCalls {
-		return false, tooMany(maxCalls, "tool calls")
+		return false, tooMuch("it", maxCalls, "tool calls")
 	}
 	return false, nil
 }
@@ -274,11 +274,11 @@ func (a *responsesAnswer) add(item protocol.ResponseItem) error {
 		return nil
 	}
 	if len(items) > maxItems {
-		return tooMany(maxItems, "items")
+		return tooMuch("it", maxItems, "items")
 	}
 	if isCall(item) {
 		if a.calls++; a.calls > maxCalls {
-			return tooMany(maxCalls, "tool calls")
+			return tooMuch("it", maxCalls, "tool calls")
 		}
 	}
 	if _, ok := item.(protocol.MessageItem); ok {

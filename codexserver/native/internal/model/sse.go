@@ -92,9 +92,9 @@ func (s *sse) next() (event, error) {
 	}
 	switch err := s.lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return event{}, tooLong("one event", maxEvent)
+		return event{}, tooMuch("one event", maxEvent, "bytes")
 	case s.left.N <= 0:
-		return event{}, tooLong("the response", s.max)
+		return event{}, tooMuch("the response", s.max, "bytes")
 	case err != nil:
 		return event{}, broken(err.Error())
 	}
@@ -129,11 +129,11 @@ func (s *sse) field(line []byte) error {
 		s.rest = append(append(s.rest, line...), '\n')
 	}
 	if len(s.data)+len(s.rest) > maxEvent {
-		return tooLong("one event", maxEvent)
+		return tooMuch("one event", maxEvent, "bytes")
 	}
 	return nil
 }
 
-func tooLong(what string, limit int64) error {
-	return &LimitError{What: fmt.Sprintf("%s has more than %d bytes", what, limit)}
+func tooMuch(what string, limit int64, of string) error {
+	return &LimitError{What: fmt.Sprintf("%s has more than %d %s", what, limit, of)}
 }

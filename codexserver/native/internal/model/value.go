@@ -57,7 +57,7 @@ func (p *parser) parse(data []byte) (v value, rest []byte, ok bool) {
 // value adds the next value to the stack.
 func (p *parser) value(name jsontext.Value) (err error) {
 	if p.left--; p.left < 0 {
-		return tooLong("one event", maxValues)
+		return tooMuch("one event", maxValues, "values")
 	}
 	v := value{name: name}
 	kind := p.json.PeekKind()
