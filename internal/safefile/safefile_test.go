@@ -285,3 +285,22 @@ func TestReserve(t *testing.T) {
 		t.Error("no reserve fails")
 	}
 }
+
+// TestExposed checks who is told that others may read the secrets in a folder.
+func TestExposed(t *testing.T) {
+	profile := t.TempDir()
+	t.Setenv("HOME", profile)
+	t.Setenv("USERPROFILE", profile)
+	for _, tt := range []struct {
+		system, folder string
+		want           bool
+	}{
+		{"windows", filepath.Join(profile, ".codex"), false},
+		{"windows", profile + "s", true},
+		{"linux", profile + "s", false}, // the file's mode decides
+	} {
+		if err := safefile.Exposed(tt.system, tt.folder); (err != nil) != tt.want {
+			t.Errorf("%s, %s: %v", tt.system, tt.folder, err)
+		}
+	}
+}

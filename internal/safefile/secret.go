@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
 // LoadSecret returns the secret in a file of at most limit bytes. If there is no file, it
@@ -46,4 +48,14 @@ func ReadSecret(path string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return Read(path, limit)
+}
+
+// Exposed returns an error if other users may read the secrets in a folder. On Windows no mode says who may read a file:
+// its folder does, and only the user's profile is closed to others. Elsewhere [ReadSecret] looks at the mode.
+func Exposed(system, folder string) error {
+	profile, err := os.UserHomeDir()
+	if system != "windows" || err == nil && paths.Below(folder, profile) {
+		return nil
+	}
+	return fmt.Errorf("%s is outside of your profile: other users of this computer may read the secrets in it", folder)
 }

@@ -86,7 +86,7 @@ var checks = []check{
 		return err
 	}, nil},
 	{"folder", func(_ context.Context, _ *options, c *configuration, _ *diagnosis) error {
-		return exposed(runtime.GOOS, c.home, profile())
+		return safefile.Exposed(runtime.GOOS, c.home)
 	}, nil},
 	{"sandbox", func(_ context.Context, _ *options, _ *configuration, d *diagnosis) error {
 		_, err := box.New(box.Options{}).Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, os.TempDir(), os.Environ())
@@ -227,8 +227,7 @@ type quota struct {
 
 // quotaOf returns what the account has used. It sends no request to a model.
 func quotaOf(ctx context.Context, limits func(context.Context) (*protocol.RateLimits, time.Time, error)) *quota {
-	const timeout = 5 * time.Second
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	reported, at, err := limits(ctx)
 	switch {
@@ -249,7 +248,6 @@ func quotaOf(ctx context.Context, limits func(context.Context) (*protocol.RateLi
 
 // automatic returns what clients answered by themselves, from the newest part of a log of approvals.
 func automatic(path string) []string {
-	const newest = 1 << 20
 	lines, err := safefile.Read(path, 2*maxLog)
 	switch {
 	case path == "", errors.Is(err, fs.ErrNotExist):
@@ -257,7 +255,7 @@ func automatic(path string) []string {
 	case err != nil:
 		return []string{err.Error()}
 	}
-	return record.Automatic(lines[max(len(lines)-newest, 0):], 3)
+	return record.Automatic(lines[max(len(lines)-1<<20, 0):], 3)
 }
 
 // print prints what a person needs: whether tasks run and with what, what is missing with all that

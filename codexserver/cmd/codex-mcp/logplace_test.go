@@ -91,21 +91,3 @@ func TestLogPlaces(t *testing.T) {
 }
 
 const excludeTmp = "[sandbox_workspace_write]\nexclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n"
-
-// TestExposed checks who is told that others may read the keys in the configuration's folder.
-func TestExposed(t *testing.T) {
-	profile := filepath.FromSlash("/users/ann")
-	for _, tt := range []struct {
-		system, home string
-		want         bool
-	}{
-		{"windows", "/users/ann/.codex", false},
-		{"windows", "/users/anne/.codex", true},
-		{"windows", "/codex", true},
-		{"linux", "/codex", false}, // the file's mode decides
-	} {
-		if err := exposed(tt.system, filepath.FromSlash(tt.home), profile); (err != nil) != tt.want {
-			t.Errorf("%s, %s: %v", tt.system, tt.home, err)
-		}
-	}
-}

@@ -8,18 +8,17 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/paths"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // warn prints which flags have no effect and which overrides loosen the rules for
 // commands. At a terminal it also prints what this program is.
 func (c *configuration) warn(o *options, stderr io.Writer) {
-	warnings := append(o.warnings, c.loosened()...)
-	if err := exposed(runtime.GOOS, c.home, profile()); err != nil {
-		warnings = append(warnings, err.Error())
-	}
-	for _, w := range warnings {
+	for _, w := range append(o.warnings, c.loosened()...) {
 		fmt.Fprintln(stderr, "codex-mcp: warning:", w)
+	}
+	if err := safefile.Exposed(runtime.GOOS, c.home); err != nil {
+		fmt.Fprintln(stderr, "codex-mcp: warning:", err)
 	}
 	if terminal.IsTerminal(os.Stdin) {
 		fmt.Fprintf(stderr, greeting, o.name)
@@ -32,21 +31,6 @@ To see it work without a key:       %[1]s ask --demo
 To check whether tasks can run:     %[1]s doctor
 To see how a client starts it:      %[1]s --help
 `
-
-// profile returns the user's own folder, "" if it is not known.
-func profile() string {
-	folder, _ := os.UserHomeDir()
-	return folder
-}
-
-// exposed returns an error if others may read the keys in the folder home. On Windows no mode says who may read a file:
-// its folder does, and only the user's profile is closed to others.
-func exposed(system, home, profile string) error {
-	if system != "windows" || paths.Below(home, profile) {
-		return nil
-	}
-	return fmt.Errorf("%s is outside of your profile %s: other users of this computer may read the keys in it, and the log", home, profile)
-}
 
 // loosened returns a warning for each override that loosens the rules for commands in all
 // conversations.
