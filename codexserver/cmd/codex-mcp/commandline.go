@@ -199,10 +199,7 @@ It says whether tasks can run, with what, and what is missing. The exit status
 is 1 when no task can run.`,
 		SuggestFor: []string{"login", "auth", "config", "models", "setup"},
 		Args:       cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			o.run = d.Run
-			return nil
-		},
+		Run:        func(*cobra.Command, []string) { o.run = d.Run },
 	}
 	if o.names(cmd) {
 		cmd.Flags().BoolVar(&d.json, "json", false, "print JSON")

@@ -106,8 +106,7 @@ func (c *configuration) look(ctx context.Context, bridge *appserver.Engine, at s
 	if _, err := appserver.Find(at); err != nil {
 		return &appserver.Report{Err: err, Problem: err.Error()}
 	}
-	const timeout = 15 * time.Second
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	return bridge.Check(ctx)
 }
@@ -151,7 +150,7 @@ func (c *configuration) nativeOptions() *native.Options {
 
 // bridge returns an engine for the Codex at a path. With "" it looks for Codex in the PATH.
 func (c *configuration) bridge(at string) (*appserver.Engine, error) {
-	o := &appserver.Options{
+	return appserver.New(&appserver.Options{
 		Path:      at,
 		CodexHome: c.home,
 		Store:     c.store,
@@ -160,8 +159,7 @@ func (c *configuration) bridge(at string) (*appserver.Engine, error) {
 		Self:      self(),
 		Version:   program.Version(),
 		Logger:    c.log,
-	}
-	return appserver.New(o)
+	})
 }
 
 // self returns the path of this program's file, "" when the system does not know it.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,10 +121,8 @@ func (c *configuration) status(engine string) shared.Status {
 	s := shared.Status{Version: program.Version(), About: "engine " + engine}
 	if c.page != nil {
 		threads, open := c.page.Shown()
-		s.Page = &shared.Page{Address: c.page.Address(), Threads: threads, Open: open}
-		if s.Page.Folder, _ = os.Getwd(); s.Page.Folder == "" {
-			s.Page.Folder = "a folder that has gone"
-		}
+		folder, _ := os.Getwd()
+		s.Page = &shared.Page{Address: c.page.Address(), Threads: threads, Open: open, Folder: cmp.Or(folder, "a folder that has gone")}
 	}
 	return s
 }

@@ -28,9 +28,8 @@ added, for all servers with the same $CODEX_HOME. They let commands run in the s
 without a question, never outside. Rules of codex-mcp.toml are not listed: they are yours
 to read there.`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		Run: func(*cobra.Command, []string) {
 			o.run = withRules(func(s *rulefile.Store, out io.Writer) error { return listRules(s, inJSON, out) })
-			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&inJSON, "json", false, "print each rule as one line of JSON")
@@ -45,9 +44,8 @@ sandbox without a question, with any further words.`,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		Run: func(_ *cobra.Command, args []string) {
 			o.run = withRules(func(s *rulefile.Store, out io.Writer) error { return addRule(s, args, out) })
-			return nil
 		},
 	}
 	remove := &cobra.Command{

@@ -125,12 +125,8 @@ func runShared(ctx context.Context, name string, args []string, stderr io.Writer
 	if err != nil {
 		return err
 	}
-	return serveShared(ctx, name, o)
-}
-
-func serveShared(ctx context.Context, name string, o *options) error {
 	o.announcing = linkNever
-	c, err := configure(o, os.Getenv, o.logger(os.Stderr))
+	c, err := configure(o, os.Getenv, o.logger(stderr))
 	if err != nil {
 		return err
 	}
@@ -139,7 +135,7 @@ func serveShared(ctx context.Context, name string, o *options) error {
 		return err
 	}
 	defer folder.Close()
-	c.warn(o, os.Stderr)
+	c.warn(o, stderr)
 	// The folder of the first client may be removed.
 	if err := errors.Join(o.makeAbsolute(), os.Chdir(c.home)); err != nil {
 		return err
@@ -174,21 +170,21 @@ func (o *options) sharedCommand() *cobra.Command {
 		Long: `Shows the servers that --shared has started: which clients are connected to each and
 since when, and what the turns do that run, also those of clients that have gone.`,
 		Args: cobra.NoArgs,
-		RunE: o.listShared(shared.Look, "server"),
+		Run:  o.listShared(shared.Look, "server"),
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "stop",
 		Short: "End the shared servers and all their turns",
 		Long:  `Ends every shared server. Their turns are interrupted, and their tasks say so.`,
 		Args:  cobra.NoArgs,
-		RunE:  o.listShared(shared.Stop, "ended"),
+		Run:   o.listShared(shared.Stop, "ended"),
 	})
 	return cmd
 }
 
 // listShared returns the function of a command that asks every shared server of the user for something,
 // and prints what it does.
-func (o *options) listShared(want, words string) func(*cobra.Command, []string) error {
+func (o *options) listShared(want, words string) func(*cobra.Command, []string) {
 	list := func(ctx context.Context, stdout, stderr io.Writer) error {
 		ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 		defer stop()
@@ -216,10 +212,7 @@ func (o *options) listShared(want, words string) func(*cobra.Command, []string) 
 		}
 		return nil
 	}
-	return func(*cobra.Command, []string) error {
-		o.run = list
-		return nil
-	}
+	return func(*cobra.Command, []string) { o.run = list }
 }
 
 // sockets opens the folder of the user's sockets, and returns those names in it that match.
