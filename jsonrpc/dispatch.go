@@ -332,8 +332,8 @@ func (p *Peer) serve(r *Request) {
 
 // growStack grows the stack of a new goroutine at once to 8 KiB, which most handlers need. If it grows
 // where the handler is deep, all its frames are moved twice, by tables of their functions that are
-// spread over the whole program and stay in memory afterwards. One call after another in memory takes
-// 26 % longer without it.
+// spread over the whole program and stay in memory afterwards. Without it 64 callers over pipes take 13 %
+// longer.
 //
 //go:noinline
 func growStack(p *Peer) byte {
