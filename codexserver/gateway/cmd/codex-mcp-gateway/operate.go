@@ -109,13 +109,13 @@ func (s *service) printStatus(ctx context.Context, asJSON bool, w io.Writer) err
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "NODE\tPROCESS\tUSERS\tWORKERS\tCAPACITY\tSTATE\tVERSION")
+	fmt.Fprintln(t, "NODE\tPROCESS\tUSERS\tSTATE\tVERSION")
 	for _, n := range all.Nodes {
 		state := "ready"
 		if n.Draining {
 			state = "draining"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%s\t%s\n", n.Name, n.ID, n.Users, n.Workers, n.Capacity, state, n.Version)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\n", n.Name, n.ID, n.Users, state, n.Version)
 	}
 	fmt.Fprintln(t, "\nUSER\tNODE\tPROCESS\tEPOCH")
 	for _, l := range all.Leases {

@@ -30,9 +30,9 @@ func operated(t *testing.T) *service {
 		}
 	})
 	for _, n := range []placement.Node{
-		{ID: "P2", Name: "b", Capacity: 20, Workers: 1, Version: "1.2.3"},
-		{ID: "P3", Name: "a", Capacity: 3, Draining: true, Version: "1.2.3"},
-		{ID: "P1", Name: "b", Capacity: 1, Version: "1.2.2"},
+		{ID: "P2", Name: "b", Version: "1.2.3"},
+		{ID: "P3", Name: "a", Draining: true, Version: "1.2.3"},
+		{ID: "P1", Name: "b", Version: "1.2.2"},
 	} {
 		h := clustertest.Hold(t, s.leases, lease.HolderOptions{ID: n.ID, Describe: func() placement.Node { return n }})
 		if user := map[string]string{"P1": "bob", "P2": "ann"}[n.ID]; user != "" {
@@ -60,8 +60,8 @@ func TestStatus(t *testing.T) {
 		lines = append(lines, strings.Join(words, " "))
 	}
 	if diff := cmp.Diff([]string{
-		"NODE PROCESS USERS WORKERS CAPACITY STATE VERSION",
-		"a P3 0 0 3 draining 1.2.3", "b P1 1 0 1 ready 1.2.2", "b P2 1 1 20 ready 1.2.3", "",
+		"NODE PROCESS USERS STATE VERSION",
+		"a P3 0 draining 1.2.3", "b P1 1 ready 1.2.2", "b P2 1 ready 1.2.3", "",
 		"USER NODE PROCESS EPOCH", "ann b P2 N", "bob b P1 N",
 	}, lines); diff != "" {
 		t.Errorf("the tables (-want +got):\n%s", diff)
@@ -69,7 +69,7 @@ func TestStatus(t *testing.T) {
 	if err := s.printStatus(t.Context(), true, &object); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{`"id": "P3"`, `"draining": true`, `"user": "ann"`, `"workers": 1`, `"users": 1`, `"node": "b"`} {
+	for _, part := range []string{`"id": "P3"`, `"draining": true`, `"user": "ann"`, `"users": 1`, `"node": "b"`} {
 		if !strings.Contains(object.String(), part) {
 			t.Errorf("the JSON lacks %s:\n%s", part, &object)
 		}

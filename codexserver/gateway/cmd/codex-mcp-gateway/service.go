@@ -162,7 +162,7 @@ func (s *service) newGuard(c *configuration, log *slog.Logger) (*mcphttp.Guard, 
 // addNode makes the process a node, which closes the pool.
 func (s *service) addNode(ctx context.Context, c *configuration, l net.Listener, from workers.Options) (err error) {
 	s.node, err = node.New(ctx, node.Options{
-		Conn: s.broker.Conn, Stream: s.broker.Stream, Replicas: s.replicas, Leases: s.leases, Nodes: s.nodes, Pool: s.pool, Principals: c.http.Principals, Name: c.service.Node.Name, Capacity: c.service.Node.Capacity,
+		Conn: s.broker.Conn, Stream: s.broker.Stream, Replicas: s.replicas, Leases: s.leases, Nodes: s.nodes, Pool: s.pool, Principals: c.http.Principals, Name: c.service.Node.Name,
 		Listener: l, Certificates: certificates(c), Address: address(c, l),
 		Version: common.Version(), Interval: time.Duration(c.service.NATS.Lease) / 3, Metrics: from.Metrics, Logger: from.Logger,
 	})

@@ -20,8 +20,6 @@ import (
 type HolderOptions struct {
 	// ID is that of the process.
 	ID string
-	// Capacity returns how many users the process may have. Nil is no limit.
-	Capacity func() int
 	// Describe returns what the process writes about itself, apart from the ID and the term. The holder calls it for
 	// each renewal.
 	Describe func() placement.Node
@@ -78,7 +76,6 @@ var ErrLost = errors.New("this node has lost the lease of the user")
 
 var (
 	errClosing = errors.New("the node is shutting down")
-	errFull    = errors.New("it is full")
 	errNoEntry = errors.New("this node has lost its own entry")
 )
 
@@ -124,7 +121,7 @@ func (h *Holder) write(ctx context.Context) error {
 	n := h.o.Describe()
 	h.mu.Lock()
 	term, last := h.term, h.revision
-	ending := term == 0 && h.count((*held).taken) > 0 // workers of the term before
+	ending := term == 0 && slices.ContainsFunc(slices.Collect(maps.Values(h.held)), (*held).taken) // workers of the term before
 	h.mu.Unlock()
 	if ending || h.ctx.Err() != nil {
 		return errNoEntry
@@ -150,16 +147,6 @@ func (h *Holder) write(ctx context.Context) error {
 		h.renewed(user)
 	}
 	return nil
-}
-
-// count returns how many leases are as is says. The caller holds h.mu.
-func (h *Holder) count(is func(*held) bool) (n int) {
-	for _, x := range h.held {
-		if is(x) {
-			n++
-		}
-	}
-	return n
 }
 
 // compare looks at the entry after a write has failed that was to replace the value with the number last.

@@ -3,7 +3,6 @@ package lease_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"strings"
 	"sync"
@@ -213,38 +212,6 @@ func TestTake(t *testing.T) {
 		release()
 		if _, err := loser.leases.Get(t.Context(), "ann"); !errors.Is(err, lease.ErrFree) {
 			t.Errorf("a released lease: %v", err)
-		}
-	}
-}
-
-// TestCapacity has many users come at the same time to a node that has place for a few. Who has a place keeps it, and
-// the end of one makes room.
-func TestCapacity(t *testing.T) {
-	a := join(t, start(t), "a", forever, nil)
-	const users, place = 30, 3
-	h := clustertest.Hold(t, a.leases, lease.HolderOptions{ID: "b", Capacity: func() int { return place }})
-	var taking sync.WaitGroup
-	for i := range users {
-		taking.Go(func() {
-			if _, err := h.Take(t.Context(), fmt.Sprint("user-", i)); err != nil && err.Error() != "it is full" {
-				t.Error(err)
-			}
-		})
-	}
-	taking.Wait()
-	taken := h.Users()
-	if len(taken) != place {
-		t.Fatalf("the node has taken %q", taken)
-	}
-	if _, err := h.Take(t.Context(), taken[0]); err != nil {
-		t.Errorf("a full node: %v", err)
-	}
-	if err := h.Release(t.Context(), taken[0], nil); err != nil {
-		t.Fatal(err)
-	}
-	for i, user := range []string{"ann", "bob"} {
-		if _, err := h.Take(t.Context(), user); (err == nil) != (i == 0) {
-			t.Errorf("%s after a release: %v", user, err)
 		}
 	}
 }

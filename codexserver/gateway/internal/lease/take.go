@@ -75,9 +75,6 @@ func (h *Holder) begin(ctx context.Context, user string) (*held, error) {
 			if h.expired() {
 				return nil, errNoEntry
 			}
-			if h.full() {
-				return nil, errFull
-			}
 			x = &held{lease: Lease{User: user, Term: h.term}, open: map[*request]bool{}, changes: make(chan struct{})}
 			h.held[user] = x
 			return x, nil
@@ -93,11 +90,6 @@ func (h *Holder) begin(ctx context.Context, user string) (*held, error) {
 			return nil, ctx.Err()
 		}
 	}
-}
-
-// full reports whether the node may not have one more user. The caller holds h.mu.
-func (h *Holder) full() bool {
-	return h.o.Capacity != nil && h.count(func(x *held) bool { return x.changes == nil || !x.taken() }) >= h.o.Capacity()
 }
 
 // end lets others take the lease, unless the node holds it now.

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -24,7 +23,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Options configure a [Node]. All are required, except for Capacity, Listener and Metrics.
+// Options configure a [Node]. All are required, except for Listener and Metrics.
 type Options struct {
 	Conn   *nats.Conn
 	Stream jetstream.JetStream
@@ -34,11 +33,9 @@ type Options struct {
 	Pool *workers.Pool
 	// Principals are the users at the start. See [Node.Reload].
 	Principals map[string]settings.Principal
-	// Name and Capacity are the settings of the node, and Version that of the program. Without
-	// a capacity all users may come.
-	Name     string
-	Capacity int
-	Version  string
+	// Name is that of the node, and Version that of the program.
+	Name    string
+	Version string
 	// Listener is where fronts of other processes connect, with Certificates, and Address how they find it. The node
 	// closes it. Without it only a front of this process reaches the node.
 	Listener     net.Listener
@@ -76,7 +73,7 @@ func New(ctx context.Context, o Options) (*Node, error) {
 	n.users.Store(&o.Principals)
 	n.server = link.NewServer(handler{n}, o.Logger)
 	n.holder = o.Leases.NewHolder(lease.HolderOptions{
-		ID: n.server.ID(), Capacity: n.capacity, Describe: n.describe, Lost: o.Pool.Kill, Renewed: n.renewed,
+		ID: n.server.ID(), Describe: n.describe, Lost: o.Pool.Kill, Renewed: n.renewed,
 		Metrics: o.Metrics, Logger: o.Logger,
 	})
 	o.Pool.Keep(n.open)
@@ -163,10 +160,7 @@ func (n *Node) open(ctx context.Context, user string) (worker.Store, error) {
 
 // describe returns what the node publishes.
 func (n *Node) describe() placement.Node {
-	return placement.Node{
-		Name: n.o.Name, Address: n.o.Address, Capacity: n.o.Capacity, Version: n.o.Version,
-		Workers: len(n.o.Pool.Running()), Draining: n.draining.Load(),
-	}
+	return placement.Node{Name: n.o.Name, Address: n.o.Address, Version: n.o.Version, Draining: n.draining.Load()}
 }
 
 // tend releases leases that are not used, until ctx ends.
@@ -230,9 +224,6 @@ func (n *Node) Close() error {
 	}
 	return err
 }
-
-// capacity returns how many users the node can have.
-func (n *Node) capacity() int { return cmp.Or(n.o.Capacity, len(*n.users.Load())) }
 
 // Figures returns what the node has.
 func (n *Node) Figures(ctx context.Context) (f metrics.Figures) {

@@ -168,7 +168,7 @@ func (s *service) join(name string, change func(*node.Options)) *member {
 	o := node.Options{
 		Listener: l, Certificates: s.files, Address: address,
 		Conn: s.broker.Conn, Stream: s.broker.Stream, Leases: s.leases, Nodes: s.nodes, Pool: pool, Principals: s.users,
-		Name: name, Capacity: len(s.users), Version: "1", Replicas: 1, Interval: interval, Logger: log,
+		Name: name, Version: "1", Replicas: 1, Interval: interval, Logger: log,
 	}
 	if change != nil {
 		change(&o)
@@ -344,7 +344,7 @@ func TestUnusedLease(t *testing.T) {
 // their workers, and that the others stay.
 func TestReload(t *testing.T) {
 	s := start(t)
-	a := s.join("a", func(o *node.Options) { o.Capacity = 0 })
+	a := s.join("a", nil)
 	ann, bob := a.use("ann"), a.use("bob")
 	before := a.ask(headOf(ann), "/since")
 	breaksOff := a.hold(bob)

@@ -26,9 +26,6 @@ type Node struct {
 	Name string `json:"name"`
 	// Address is where fronts reach it, a host and a port. "" means that only those of its process do.
 	Address string `json:"address,omitzero"`
-	// Capacity is how many users the node can have, and Workers for how many a worker runs. 0 is as many as there are.
-	Capacity int `json:"capacity"`
-	Workers  int `json:"workers"`
 	// Draining means that the node takes no more users.
 	Draining bool `json:"draining"`
 	// Version is that of the program.

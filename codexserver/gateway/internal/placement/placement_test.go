@@ -62,12 +62,12 @@ func TestForged(t *testing.T) {
 		t.Fatal(err)
 	}
 	nodes := placement.New(kv)
-	want := placement.Node{ID: strings.Repeat("A", 26), Name: "a", Capacity: 3, Workers: 1}
+	want := placement.Node{ID: strings.Repeat("A", 26), Name: "a"}
 	if want.Term, err = nodes.Write(t.Context(), want, 0); err != nil {
 		t.Fatal(err)
 	}
 	want.Revision = want.Term
-	if _, err := nodes.Write(t.Context(), placement.Node{ID: "B", Name: "b", Capacity: 7, Ended: true}, 0); err != nil {
+	if _, err := nodes.Write(t.Context(), placement.Node{ID: "B", Name: "b", Ended: true}, 0); err != nil {
 		t.Fatal(err)
 	}
 	for _, revision := range []uint64{0, want.Revision + 1} {
@@ -76,7 +76,7 @@ func TestForged(t *testing.T) {
 		}
 	}
 	for subject, value := range map[string]string{
-		"x": "x", "empty": "", "number": "7", "capacity": `{"capacity":"many"}`, "twice": `{"name":"x","name":"y"}`, "a.b": `{"workers":"many"}`, "=": "[]", "*": `{"capacity":"x"}`, ">": "[]",
+		"x": "x", "empty": "", "number": "7", "term": `{"term":"many"}`, "twice": `{"name":"x","name":"y"}`, "a.b": `{"name":7}`, "=": "[]", "*": `{"draining":"x"}`, ">": "[]",
 	} {
 		if err := conn.Publish("$KV."+placement.Bucket+"."+subject, []byte(value)); err != nil {
 			t.Logf("%q: %v", subject, err) // the client refuses it

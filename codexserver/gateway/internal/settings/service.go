@@ -70,8 +70,6 @@ type NATS struct {
 type Node struct {
 	// Name is for the operator. Default: the name of the machine.
 	Name string `json:"name"`
-	// Capacity is how many users it can have. Default: all.
-	Capacity int `json:"capacity"`
 }
 
 // The roles of a process: to serve HTTP, and to run workers.
@@ -182,8 +180,6 @@ func (s *Service) check() error {
 		return errors.New("nats.replicas: want 1 to 5")
 	case n.Lease != 0 && time.Duration(n.Lease) < minLease:
 		return fmt.Errorf("nats.lease: want at least %v", minLease)
-	case s.Node.Capacity < 0:
-		return errors.New("node.capacity: want at least 1")
 	case s.Node.Name != "" && !principalName().MatchString(s.Node.Name):
 		return errors.New("node.name: want a name of small letters, digits, - and _")
 	}

@@ -40,7 +40,6 @@ lease = "3s"
 address = "a.example.com:4520"
 [node]
 name = "a"
-capacity = 7
 `)
 	want := settings.Service{
 		NATS: settings.NATS{
@@ -48,7 +47,7 @@ capacity = 7
 			Roles: []string{"front"}, Replicas: 3, Lease: config.Duration(3 * time.Second),
 		},
 		Link: settings.Link{Address: "a.example.com:4520", Listen: ":4520", CA: "/etc/ca", Cert: "/etc/cert", Key: "/etc/key"},
-		Node: settings.Node{Name: "a", Capacity: 7},
+		Node: settings.Node{Name: "a"},
 	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -95,7 +94,6 @@ func TestInvalidService(t *testing.T) {
 		url + "lease = 5\n":                                           "duration",
 		url + "unknown = 1\n":                                         "unknown",
 		"[node]\nname = 'A b'\n":                                      "node.name",
-		"[node]\ncapacity = -1\n":                                     "node.capacity",
 		"[nats\n":                                                     settings.ServiceFile,
 	} {
 		if _, err := loadService(t, text); err == nil || !strings.Contains(err.Error(), want) {
