@@ -1,7 +1,6 @@
 package jetstore_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,21 +24,15 @@ type forged struct {
 // forgeries are messages that anybody with the account of NATS can write to the stream of ann.
 var forgeries = map[string]forged{
 	"no headers":                  {"at.log", nil, "x"},
-	"an unknown kind":             {"at.log", nats.Header{"Codexmcp-Kind": {"z"}}, "x"},
 	"an unknown subject":          {"other.log", nats.Header{"Codexmcp-Kind": {"append"}}, "x"},
 	"no name":                     {"at", nats.Header{"Codexmcp-Kind": {"put"}}, "x"},
 	"a name that leads out":       {"at.==.==.etc.passwd", nats.Header{"Codexmcp-Kind": {"put"}}, "x"},
-	"a name with an empty part":   {"at.a=.=b", nats.Header{"Codexmcp-Kind": {"put"}}, "x"},
 	"fewer parts than none":       {"at.big", nats.Header{"Codexmcp-Kind": {"parts"}, "Codexmcp-Parts": {"-1"}}, ""},
-	"very few parts":              {"at.big", nats.Header{"Codexmcp-Kind": {"parts"}, "Codexmcp-Parts": {"-9223372036854775808"}}, ""},
 	"more parts than there are":   {"at.big", nats.Header{"Codexmcp-Kind": {"parts"}, "Codexmcp-Parts": {"9223372036854775807"}}, ""},
 	"a part without its value":    {"at.big", nats.Header{"Codexmcp-Kind": {"part"}}, "x"},
 	"a number of parts in words":  {"at.big", nats.Header{"Codexmcp-Kind": {"parts"}, "Codexmcp-Parts": {"many"}}, ""},
 	"an epoch in words":           {"at.log", nats.Header{"Codexmcp-Epoch": {"many"}}, "x"},
-	"an epoch below zero":         {"epoch", nats.Header{"Codexmcp-Epoch": {"-1"}, "Codexmcp-Kind": {"epoch"}}, ""},
-	"an epoch with a gap":         {"epoch", nats.Header{"Codexmcp-Epoch": {"1", "9"}, "Codexmcp-Kind": {"epoch"}}, ""},
 	"a size that is not its size": {"at.other", nats.Header{"Codexmcp-Kind": {"append"}, "Nats-Msg-Size": {"9223372036854775807"}}, "x"},
-	"a size below zero":           {"at.other", nats.Header{"Codexmcp-Kind": {"append"}, "Nats-Msg-Size": {"-5"}}, "x"},
 }
 
 // TestForged writes messages of others between those of a writer. The writer goes on, what it wrote
@@ -98,11 +91,10 @@ func remove(t *testing.T, js jetstream.JetStream) {
 	}
 }
 
-// TestStolen lets a node that has lost its lease write on, at the same time as the next one, and with
-// the stream emptied or removed in between. What the first one writes does not count.
+// TestStolen lets a node that has lost its lease write on, after somebody has emptied or removed the stream and the next node has
+// opened it. What the first one writes does not count.
 func TestStolen(t *testing.T) {
 	for name, steal := range map[string]func(t *testing.T, js jetstream.JetStream){
-		"another writer": func(*testing.T, jetstream.JetStream) {},
 		"emptied": func(t *testing.T, js jetstream.JetStream) {
 			if err := stream(t, js).Purge(t.Context()); err != nil {
 				t.Fatal(err)
@@ -146,29 +138,6 @@ func TestStolen(t *testing.T) {
 				t.Errorf("opened with an old epoch: %v", err)
 			}
 		})
-	}
-}
-
-// TestLongNames writes under the longest names, and under names that look like others.
-func TestLongNames(t *testing.T) {
-	js := connect(t, one(t))
-	s := open(t, js, jetstore.Options{Epoch: 1})
-	component := string(bytes.Repeat([]byte("x"), 250))
-	names := []string{component + "/" + component, "a.b", "a/b", "a-b", "a.b/c", "a/b.c", "at", "epoch"}
-	for _, name := range names {
-		if err := s.Put(t.Context(), name, []byte(name)); err != nil {
-			t.Errorf("%.40s: %v", name, err)
-		}
-	}
-	for _, name := range names {
-		if got := whole(t, open(t, js, jetstore.Options{Epoch: 1}), name); string(got) != name {
-			t.Errorf("%.40s has %.40q", name, got)
-		}
-	}
-	for _, name := range []string{"", "*", "a.>", "a b", "a\r\nPUB x 1", "a=b", "a/../b"} { // others are in the test of CheckName
-		if err := s.Put(t.Context(), name, nil); !errors.Is(err, worker.ErrName) {
-			t.Errorf("%.40q: %v", name, err)
-		}
 	}
 }
 

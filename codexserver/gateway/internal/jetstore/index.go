@@ -1,6 +1,7 @@
 package jetstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ type index struct {
 	epoch   uint64 // the highest of a writer
 	last    uint64 // the sequence number up to which the index has all messages
 	unsure  bool   // there may be later ones
-	entries map[string]*entry
+	entries map[string]entry
 	pending map[string][]message // parts, by name
 }
 
@@ -30,34 +31,36 @@ type message struct {
 	end  int64 // where its bytes end in the entry; 0 while it is pending
 }
 
-// entry is a log or a record.
-type entry struct{ all []message }
+// entry is a log or a record: the messages that have its bytes.
+type entry []message
 
-func newIndex() index { return index{entries: map[string]*entry{}, pending: map[string][]message{}} }
+func newIndex() index { return index{entries: map[string]entry{}, pending: map[string][]message{}} }
 
 // size returns how many bytes an entry has. One that is not there has none.
-func (e *entry) size() int64 {
-	if e == nil || len(e.all) == 0 {
+func (e entry) size() int64 {
+	if len(e) == 0 {
 		return 0
 	}
-	return e.all[len(e.all)-1].end
+	return e[len(e)-1].end
 }
 
-func (e *entry) add(all ...message) {
+// with returns the entry with the bytes of further messages.
+func (e entry) with(all ...message) entry {
 	for _, m := range all {
 		m.end = e.size() + m.size
-		e.all = append(e.all, m)
+		e = append(e, m)
 	}
+	return e
 }
 
 // between returns the messages that have the bytes from a to b, and where they begin in the entry.
-func (e *entry) between(a, b int64) (all []message, begin int64) {
-	first := sort.Search(len(e.all), func(i int) bool { return e.all[i].end > a })
+func (e entry) between(a, b int64) (all []message, begin int64) {
 	if a == b {
 		return nil, a
 	}
-	last := sort.Search(len(e.all), func(i int) bool { return e.all[i].end >= b })
-	return e.all[first : last+1], e.all[first].end - e.all[first].size
+	first := sort.Search(len(e), func(i int) bool { return e[i].end > a })
+	last := sort.Search(len(e), func(i int) bool { return e[i].end >= b })
+	return e[first : last+1], e[first].end - e[first].size
 }
 
 // add adds a message of the stream, whose subject has a rest after the prefix.
@@ -75,26 +78,25 @@ func (x *index) add(rest string, head nats.Header, m message) {
 	switch head.Get(headKind) {
 	case kindPart:
 		x.pending[name] = append(parts, m)
+		return
+	case kindAppend:
+		x.entries[name] = x.entries[name].with(m)
+		return
 	case kindGone:
 		delete(x.entries, name)
-		delete(x.pending, name)
-	case kindAppend:
-		if x.entries[name] == nil {
-			x.entries[name] = &entry{}
-		}
-		x.entries[name].add(m)
 	case kindPut:
-		x.entries[name] = &entry{}
-		x.entries[name].add(m)
-		delete(x.pending, name)
+		x.entries[name] = entry{}.with(m)
 	case kindParts:
-		n, err := strconv.Atoi(head.Get(headParts))
-		x.entries[name] = &entry{}
-		if err == nil && 0 <= n && n <= len(parts) {
-			x.entries[name].add(parts[len(parts)-n:]...)
+		if n, err := strconv.Atoi(head.Get(headParts)); err != nil || n < 0 || n > len(parts) {
+			parts = nil
+		} else {
+			parts = parts[len(parts)-n:]
 		}
-		delete(x.pending, name)
+		x.entries[name] = entry{}.with(parts...)
+	default:
+		return
 	}
+	delete(x.pending, name)
 }
 
 // load reads what the stream has and the index lacks. The error wraps [worker.ErrFenced] if there
@@ -106,8 +108,8 @@ func (s *Store) load(ctx context.Context) error {
 	}
 	deadline := time.Now().Add(findTimeout)
 	for {
-		err = s.scan(ctx, jetstream.ConsumerConfig{HeadersOnly: true, OptStartSeq: s.last + 1}, func(m jetstream.Msg, seq uint64) error {
-			sizes := m.Headers()["Nats-Msg-Size"] // that of NATS is the last one
+		err = s.scan(ctx, s.prefix+">", s.last+1, func(m *nats.Msg, seq uint64) error {
+			sizes := m.Header["Nats-Msg-Size"] // that of NATS is the last one
 			if len(sizes) == 0 {
 				return fmt.Errorf("message %d of the stream has no size", seq)
 			}
@@ -115,9 +117,9 @@ func (s *Store) load(ctx context.Context) error {
 			if err != nil || size < 0 {
 				return fmt.Errorf("message %d of the stream has a wrong size", seq)
 			}
-			s.add(strings.TrimPrefix(m.Subject(), s.prefix), m.Headers(), message{seq: seq, size: size})
+			s.add(strings.TrimPrefix(m.Subject, s.prefix), m.Header, message{seq: seq, size: size})
 			return nil
-		})
+		}, nats.HeadersOnly())
 		if err != nil {
 			return s.failed(err)
 		}
@@ -146,91 +148,43 @@ func (s *Store) load(ctx context.Context) error {
 	return nil
 }
 
-// maxFetch is how many messages are fetched at a time.
-const maxFetch = 256
-
-// errGap means that messages of a consumer were lost on their way.
-var errGap = errors.New("messages of NATS were lost")
-
-// scan calls f for the messages from a sequence number on that the stream has now, in their order,
-// and once for each.
-func (s *Store) scan(ctx context.Context, config jetstream.ConsumerConfig, f func(m jetstream.Msg, seq uint64) error) (err error) {
-	config.DeliverPolicy, config.AckPolicy, config.MemoryStorage, config.InactiveThreshold = jetstream.DeliverByStartSequencePolicy, jetstream.AckNonePolicy, true, scanTimeout
-	for range maxAttempts {
-		if err = s.scanOnce(ctx, &config, f); !errors.Is(err, errGap) {
-			return err
-		}
-	}
-	return err
-}
-
-// scanOnce scans with one consumer. NATS does not know which of its messages arrive, and sends some
-// of them again if another server takes over the consumer. config.OptStartSeq follows f.
-func (s *Store) scanOnce(ctx context.Context, config *jetstream.ConsumerConfig, f func(m jetstream.Msg, seq uint64) error) error {
-	c, err := s.stream.CreateConsumer(ctx, *config)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
-		defer cancel()
-		_ = s.stream.DeleteConsumer(ctx, c.CachedInfo().Name) // else it ends by itself
-	}()
-	deadline, delivered := time.Now().Add(findTimeout), uint64(0)
-	for left := c.CachedInfo().NumPending; left > 0; {
-		batch, err := c.FetchNoWait(int(min(left, maxFetch)))
-		if err != nil {
-			return err
-		}
-		got := false
-		for m := range batch.Messages() {
-			about, err := m.Metadata()
-			if err != nil {
-				return err
-			}
-			got, left = true, about.NumPending
-			seq := about.Sequence.Stream
-			if seq < config.OptStartSeq {
-				continue
-			}
-			if delivered++; about.Sequence.Consumer != delivered {
-				return errGap
-			}
-			if err := f(m, seq); err != nil {
-				return err
-			}
-			config.OptStartSeq = seq + 1
-		}
-		if !got && ctx.Err() == nil && errors.Is(batch.Error(), nats.ErrNoResponders) && time.Now().Before(deadline) {
-			pause(ctx, findInterval)
-			continue
-		}
-		if err := errors.Join(batch.Error(), ctx.Err()); err != nil {
-			return err
-		}
-		if !got { // some were removed meanwhile
-			info, err := c.Info(ctx)
-			if err != nil {
-				return err
-			}
-			left = info.NumPending
-		}
-	}
-	return nil
-}
-
-// In a cluster the server with a new consumer says that it is there before all others know where:
-// a request for its messages may find nobody at first.
 const (
+	// findTimeout bounds how long messages may not be there that the stream has, and findInterval is between two looks for them.
 	findTimeout  = 2 * time.Second
 	findInterval = 20 * time.Millisecond
 )
 
-// scanTimeout is how long NATS keeps the consumer of a scan whose process has ended.
-const scanTimeout = 30 * time.Second
+// scan calls f for the messages of a subject from a sequence number on that the stream has now, in their order, and once for
+// each. An ordered consumer of the client notices that messages are lost on their way, or come twice, and has them sent again.
+// scan may miss the last ones if those are lost.
+func (s *Store) scan(ctx context.Context, subject string, from uint64, f func(m *nats.Msg, seq uint64) error, options ...nats.SubOpt) error {
+	options = append(options, nats.OrderedConsumer(), nats.BindStream(s.stream.CachedInfo().Config.Name), nats.StartSequence(from), nats.Context(ctx))
+	sub, err := s.push.SubscribeSync(subject, options...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = sub.Unsubscribe() }() // else the consumer ends by itself
+	left, err := sub.InitialConsumerPending()
+	for err == nil && left > 0 {
+		var m *nats.Msg
+		var about *nats.MsgMetadata
+		if m, err = sub.NextMsg(findTimeout); err == nil {
+			about, err = m.Metadata()
+		}
+		if err == nil {
+			left, err = about.NumPending, f(m, about.Sequence.Stream)
+		}
+	}
+	if errors.Is(err, nats.ErrTimeout) {
+		if now, failed := sub.ConsumerInfo(); failed == nil && now.NumPending == 0 { // some were removed meanwhile
+			return nil
+		}
+	}
+	return cmp.Or(ctx.Err(), err)
+}
 
 // bytes reads size bytes of a name, which has as many, from at on.
-func (s *Store) bytes(ctx context.Context, name string, e *entry, at, size int64) ([]byte, error) {
+func (s *Store) bytes(ctx context.Context, name string, e entry, at, size int64) ([]byte, error) {
 	var data []byte
 	all, begin := e.between(at, at+size)
 	if len(all) <= 2 {
@@ -243,9 +197,9 @@ func (s *Store) bytes(ctx context.Context, name string, e *entry, at, size int64
 			data = append(data, got.Data...)
 		}
 	} else {
-		err := s.scan(ctx, jetstream.ConsumerConfig{FilterSubject: s.at(name), OptStartSeq: all[0].seq}, func(m jetstream.Msg, seq uint64) error {
+		err := s.scan(ctx, s.at(name), all[0].seq, func(m *nats.Msg, seq uint64) error {
 			if len(all) > 0 && all[0].seq == seq {
-				data, all = append(data, m.Data()...), all[1:]
+				data, all = append(data, m.Data...), all[1:]
 			}
 			return nil
 		})

@@ -30,6 +30,7 @@ type Options struct {
 // Store is the state of one user, for one writer. It is safe for concurrent use.
 type Store struct {
 	js     jetstream.JetStream
+	push   nats.JetStreamContext // has the ordered consumers with which the client watches buckets
 	stream jetstream.Stream
 	prefix string // of all subjects, with the dot
 	epoch  uint64
@@ -82,7 +83,11 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error
 		Subjects: []string{s.prefix + ">"}, Storage: jetstream.FileStorage, Replicas: max(o.Replicas, 1), Discard: jetstream.DiscardNew,
 		AllowRollup: true, AllowMsgTTL: true, DenyDelete: true,
 	}
-	before, err := js.Stream(ctx, config.Name)
+	var before jetstream.Stream
+	var err error
+	if s.push, err = js.Conn().JetStream(); err == nil {
+		before, err = js.Stream(ctx, config.Name)
+	}
 	switch {
 	case err == nil:
 		config.FirstSeq = before.CachedInfo().Config.FirstSeq
@@ -177,7 +182,7 @@ func (s *Store) Delete(ctx context.Context, name string) error {
 		return err
 	}
 	return s.write(ctx, func() error {
-		if s.entries[name] == nil {
+		if _, ok := s.entries[name]; !ok {
 			return nil
 		}
 		_, err := s.publish(ctx, s.at(name), kindGone, nil, rollup(), jetstream.WithMsgTTL(goneFor))
@@ -192,8 +197,8 @@ func (s *Store) Read(ctx context.Context, name string, at int64, most int) ([]by
 	}
 	var data []byte
 	err := s.use(ctx, func() error {
-		e := s.entries[name]
-		if e == nil {
+		e, ok := s.entries[name]
+		if !ok {
 			return fmt.Errorf("%s: %w", name, worker.ErrNotFound)
 		}
 		at = min(max(at, 0), e.size())

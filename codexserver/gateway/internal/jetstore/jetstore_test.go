@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
@@ -68,43 +68,36 @@ func whole(t *testing.T, s worker.Store, name string) []byte {
 	}
 }
 
-// TestLarge puts records that need several messages, and continues them. Nothing of the old ones stays.
+// TestLarge puts records that need several messages under the longest name, and continues them. Nothing of the old ones stays.
 func TestLarge(t *testing.T) {
 	js := connect(t, one(t))
 	s := open(t, js, jetstore.Options{Epoch: 1})
-	content := func(seed byte, size int) []byte {
-		data := make([]byte, size)
-		rand.NewChaCha8([32]byte{seed}).Read(data)
-		return data
-	}
-	last := content(0, 700<<10)
-	for _, data := range [][]byte{content(1, 1<<20+1), content(2, 600<<10), content(3, 10), last} {
-		if err := s.Put(t.Context(), "a.b/c-d", data); err != nil {
+	name := strings.Repeat("x", 255) + "/" + strings.Repeat("y.z-", 63)
+	var last []byte
+	for i, size := range []int{1<<20 + 1, 600 << 10, 10, 700 << 10} {
+		last = make([]byte, size)
+		rand.NewChaCha8([32]byte{byte(i)}).Read(last)
+		if err := s.Put(t.Context(), name, last); err != nil {
 			t.Fatal(err)
 		}
-		if got := whole(t, s, "a.b/c-d"); !bytes.Equal(got, data) {
-			t.Errorf("%d bytes, want %d", len(got), len(data))
+		if got := whole(t, s, name); !bytes.Equal(got, last) {
+			t.Errorf("%d bytes, want %d", len(got), len(last))
 		}
 	}
 	for i := range 3 {
-		if err := s.Append(t.Context(), "a.b/c-d", int64(len(last)), []byte{byte(i)}); err != nil {
+		if err := s.Append(t.Context(), name, int64(len(last)), []byte{byte(i)}); err != nil {
 			t.Fatal(err)
 		}
 		last = append(last, byte(i))
 	}
-	for _, s := range []worker.Store{s, open(t, js, jetstore.Options{Epoch: 2})} {
-		if got := whole(t, s, "a.b/c-d"); !bytes.Equal(got, last) {
-			t.Errorf("%d bytes, want %d", len(got), len(last))
-		}
-		for _, at := range []int64{0, 1, 512<<10 - 1, 512 << 10, 700<<10 - 1, 700 << 10, 700<<10 + 2} {
-			got, err := s.Read(t.Context(), "a.b/c-d", at, 9)
-			if err != nil || !bytes.Equal(got, last[at:min(int(at)+9, len(last))]) {
-				t.Errorf("9 bytes at %d: %x, %v", at, got, err)
-			}
+	next := open(t, js, jetstore.Options{Epoch: 2})
+	for _, at := range []int64{0, 1, 512<<10 - 1, 512 << 10, 700<<10 - 1, 700 << 10, 700<<10 + 2} {
+		got, err := next.Read(t.Context(), name, at, 9)
+		if err != nil || !bytes.Equal(got, last[at:min(int(at)+9, len(last))]) {
+			t.Errorf("9 bytes at %d: %x, %v", at, got, err)
 		}
 	}
-	next := open(t, js, jetstore.Options{Epoch: 3})
-	if err := next.Delete(t.Context(), "a.b/c-d"); err != nil {
+	if err := next.Delete(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
 	if n := stream(t, js).CachedInfo().State.Msgs; n != 2 { // the epoch, and that the name is gone
@@ -145,26 +138,6 @@ func TestFull(t *testing.T) {
 	}
 	if _, err := s.Read(t.Context(), "record", 0, 1); !errors.Is(err, worker.ErrNotFound) {
 		t.Errorf("the record: %v", err)
-	}
-}
-
-// TestLongLog opens a stream with many messages.
-func TestLongLog(t *testing.T) {
-	js := connect(t, one(t))
-	s := open(t, js, jetstore.Options{Epoch: 1})
-	var want []byte
-	for i := range 300 { // more than are fetched at a time
-		line := fmt.Appendf(nil, "%d\n", i)
-		if err := s.Append(t.Context(), "log", int64(len(want)), line); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Put(t.Context(), "record", line); err != nil { // between, and replaced
-			t.Fatal(err)
-		}
-		want = append(want, line...)
-	}
-	if got := whole(t, open(t, js, jetstore.Options{Epoch: 2}), "log"); !bytes.Equal(got, want) {
-		t.Errorf("%d bytes, want %d", len(got), len(want))
 	}
 }
 
