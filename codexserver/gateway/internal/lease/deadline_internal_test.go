@@ -3,7 +3,6 @@ package lease
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
@@ -38,25 +37,5 @@ func TestDeadlineOfARenewal(t *testing.T) {
 	want := time.Minute + h.fence()
 	if h.deadline != want || renewed["ann"] != want || renewed["bob"] != want || h.revision != 8 || h.term != 3 {
 		t.Errorf("the deadline is %v, and %v for the worker, want %v; revision %d, term %d", h.deadline, renewed, want, h.revision, h.term)
-	}
-}
-
-// TestSettle checks that an answer which is on its way ends before a node does, and that one does not wait for streams.
-func TestSettle(t *testing.T) {
-	for name, tt := range map[string]struct{ ends, want time.Duration }{
-		"an answer": {3*retryInterval - 1, 3 * retryInterval}, "a stream": {time.Hour, settleAttempts * retryInterval},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			h := &Holder{held: map[string]*held{"ann": {open: map[*request]bool{new(request): true}}, "bob": {}}}
-			time.AfterFunc(tt.ends, func() {
-				h.mu.Lock()
-				defer h.mu.Unlock()
-				clear(h.held["ann"].open)
-			})
-			began := time.Now()
-			if h.Settle(t.Context()); time.Since(began) != tt.want {
-				t.Errorf("%s: it took %v, want %v", name, time.Since(began), tt.want)
-			}
-		})
 	}
 }

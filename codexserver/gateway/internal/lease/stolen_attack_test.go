@@ -10,13 +10,16 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
 // TestStolen lets another process write the key of a user. The node that had the user stops the worker, and
 // admits no request with a forged epoch. Another node gets the user, unless a later version may have written the value.
 func TestStolen(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	b, a := join(t, s, "b", forever, nil), join(t, s, "a", forever, nil)
+	b.take(t, "bob")
 	for name, tt := range map[string]struct {
 		value string // A stands for the term of a, B for that of b
 		read  bool   // by nodes
@@ -25,54 +28,47 @@ func TestStolen(t *testing.T) {
 		"the same process and term":   {`{"node":"a","id":"a","term":A}`, true},
 		"the process that asks":       {`{"node":"b","id":"b","term":B}`, true},
 		"an earlier term":             {`{"node":"a","id":"a","term":1}`, true},
-		"a later term":                {`{"node":"x","id":"x","term":18446744073709551615}`, true},
 		"a later term of a process":   {`{"node":"a","id":"a","term":18446744073709551615}`, false},
 		"no term":                     {`{"node":"a","id":"a"}`, false},
 		"no process":                  {`{"node":"a","term":7}`, false},
-		"a process that is no key":    {`{"node":"x","id":"a b","term":7}`, false},
 		"an epoch":                    {`{"node":"x","id":"x","term":7,"epoch":9}`, false},
 		"an address":                  {`{"node":"x","id":"x","term":7,"address":"x:1"}`, false},
 		"another member":              {`{"node":"a","id":"a","term":1,"user":"bob"}`, false},
-		"a member twice":              {`{"node":"a","id":"a","id":"x","term":1}`, false},
 		"not JSON":                    {"x", false},
-		"a value that is too long":    {`{"node":"` + strings.Repeat("x", lease.MaxValue) + `"}`, false},
 		"the key is removed":          {"", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := start(t)
-			b, a := join(t, s, "b", long, nil), join(t, s, "a", long, nil)
-			b.take(t, "bob")
-			first := a.take(t, "ann")
+			user := strings.ReplaceAll(name, " ", "-")
+			first := a.take(t, user)
 			var err error
-			if name == "the key is removed" {
-				err = b.users.Delete(t.Context(), "ann")
+			if tt.value == "" {
+				err = b.users.Delete(t.Context(), user)
 			} else {
-				_, err = b.users.PutString(t.Context(), "ann", strings.NewReplacer("A", fmt.Sprint(first.Term), "B", fmt.Sprint(b.term(t))).Replace(tt.value))
+				_, err = b.users.PutString(t.Context(), user, strings.NewReplacer("A", fmt.Sprint(first.Term), "B", fmt.Sprint(b.term(t))).Replace(tt.value))
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 			a.loses(t)
 			for _, epoch := range []uint64{0, 1, first.Epoch, first.Epoch + 1, 9999, 1<<64 - 1} {
-				if _, _, err := a.Hold(t.Context(), "ann", epoch); err == nil {
+				if _, _, err := a.Hold(t.Context(), user, epoch); err == nil {
 					t.Errorf("a request with the epoch %d is admitted", epoch)
 				}
 			}
 			if !tt.read {
-				if got, err := b.Take(t.Context(), "ann"); err == nil {
+				if got, err := b.Take(t.Context(), user); err == nil {
 					t.Errorf("taken: %+v", got)
 				}
-				if err := b.users.Delete(t.Context(), "ann"); err != nil { // as the error says
+				if err := b.users.Delete(t.Context(), user); err != nil { // as the error says
 					t.Fatal(err)
 				}
 			}
 			var got lease.Lease
-			clustertest.Until(t, "nobody gets the lease", func() bool { got, err = b.Take(t.Context(), "ann"); return err == nil && got.ID == "b" })
+			clustertest.Until(t, "nobody gets the lease", func() bool { got, err = b.Take(t.Context(), user); return err == nil && got.ID == "b" })
 			if got.Epoch <= first.Epoch {
 				t.Errorf("the epoch %d follows %d", got.Epoch, first.Epoch)
 			}
-			if a.Epoch("ann") != 0 {
+			if a.Epoch(user) != 0 {
 				t.Error("both nodes hold the lease")
 			}
 			if b.Epoch("bob") == 0 || len(b.lost) > 0 {
@@ -168,25 +164,6 @@ func TestLostAnswer(t *testing.T) {
 	clustertest.Until(t, "the other node never gets the user", func() bool { return b.take(t, "ann").ID == "b" })
 	if len(h.Users()) > 0 {
 		t.Errorf("the node has %q", h.Users())
-	}
-}
-
-// TestCloseAfterALostRenewal closes a node whose last renewal arrived, but not its answer. The entry goes.
-func TestCloseAfterALostRenewal(t *testing.T) {
-	a := join(t, start(t), "a", forever, nil)
-	nodes := placement.New(a.nodes)
-	entry, err := nodes.Get(t.Context(), a.id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := nodes.Write(t.Context(), entry, entry.Revision); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if left, err := nodes.All(t.Context()); err != nil || len(left) > 0 {
-		t.Errorf("left: %v, %v", left, err)
 	}
 }
 
