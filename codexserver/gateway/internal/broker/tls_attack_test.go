@@ -128,7 +128,7 @@ func TestConnectSecurely(t *testing.T) {
 	at := func(file string) string { return filepath.Join(dir, file) }
 	o, stranger := newOperator(t), newOperator(t)
 	account, theirs := o.account("A", true), stranger.account("A", true)
-	right, foreignUser, missing := at("right.creds"), at("other.creds"), at("missing")
+	right, foreignUser := at("right.creds"), at("other.creds")
 	secrets := []string{
 		clustertest.Credentials(t, right, account, time.Time{}), clustertest.Credentials(t, foreignUser, theirs, time.Time{}),
 		"SECRET",
@@ -164,16 +164,12 @@ func TestConnectSecurely(t *testing.T) {
 		{"no client certificate", "tls", "all", own.CA, "", "", right, "nats.cert"},
 		{"a client certificate of another authority", "tls", "all", own.CA, foreign.Cert, foreign.Key, right, "nats.cert"},
 		{"the key of another", "tls", "all", own.CA, own.Cert, foreign.Key, right, "nats.cert, nats.key"},
-		{"no key", "tls", "all", own.CA, own.Cert, missing, right, "nats.cert, nats.key"},
 		{"no certificates in the file", "tls", "all", at("wrong.pem"), own.Cert, own.Key, right, "nats.ca"},
-		{"no file of authorities", "tls", "all", missing, own.Cert, own.Key, right, "nats.ca"},
 		{"no credentials", "tls", "all", own.CA, own.Cert, own.Key, "", "nats.credentials"},
 		{"credentials of another operator", "tls", "all", own.CA, own.Cert, own.Key, foreignUser, "nats.credentials"},
 		{"credentials without a seed", "tls", "all", own.CA, own.Cert, own.Key, at("cut.creds"), "nats.credentials"},
 		{"another file as credentials", "tls", "all", own.CA, own.Cert, own.Key, at("wrong.creds"), "nats.credentials"},
-		{"no file of credentials", "tls", "all", own.CA, own.Cert, own.Key, missing, "nats.credentials"},
 		{"a server without TLS", "tls", "plain", own.CA, "", "", right, "nats.url"},
-		{"TLS of nats.ca with a server without", "nats", "plain", own.CA, "", "", right, "nats.url"},
 		{"nobody listens", "nats", "", "", "", "", right, "nats.url"},
 		{"a server without accounts", "nats", "open", "", "", "", "", ""},
 	} {

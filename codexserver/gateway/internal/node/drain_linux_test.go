@@ -28,25 +28,19 @@ func TestDrain(t *testing.T) {
 	if err := node.Drain(t.Context(), s.broker.Conn, a.id); err != nil {
 		t.Fatal(err)
 	}
-	if !a.describe().Draining {
-		t.Error("fronts do not learn before the operator that the node drains")
+	if n, err := s.nodes.Get(t.Context(), a.id); !n.Draining {
+		t.Errorf("fronts do not learn before the operator that the node drains: %v", err)
 	}
 	a.refused("it takes a user", headOf(lease.Lease{User: "eve"}))
-	free := func(user string) func() bool {
-		return func() bool {
-			_, err := s.leases.Get(t.Context(), user)
-			return errors.Is(err, lease.ErrFree)
-		}
-	}
-	clustertest.Until(t, "the idle user stays", free("ann"))
-	if free("bob")() {
+	clustertest.Until(t, "the idle user stays", func() bool { return s.free("ann") })
+	if s.free("bob") {
 		t.Error("the user with work is gone")
 	}
 	a.ask(headOf(busy), "/")
 	if err := os.Remove(work); err != nil {
 		t.Fatal(err)
 	}
-	clustertest.Until(t, "the user without work stays", free("bob"))
+	clustertest.Until(t, "the user without work stays", func() bool { return s.free("bob") })
 }
 
 // TestHandOver checks that a node that drains gives a user whose turn waits for an answer to another node,
@@ -60,7 +54,7 @@ func TestHandOver(t *testing.T) {
 			if other {
 				s.join("b", nil) // it takes none on its own
 			}
-			l := a.use("cid")
+			l := a.use("ann")
 			breaksOff := a.hold(l)
 			a.asks(l)
 			ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
@@ -68,20 +62,14 @@ func TestHandOver(t *testing.T) {
 			if err := a.Drain(ctx); err != nil {
 				t.Fatal(err)
 			}
-			got, err := s.leases.Get(t.Context(), "cid")
-			if other != errors.Is(err, lease.ErrFree) || !other && got != l {
-				t.Errorf("the lease: %+v, %v", got, err)
-			}
-			if left := a.pool.Running(); len(left) != map[bool]int{true: 0, false: 1}[other] {
-				t.Errorf("the workers of %q run", left)
+			if left := a.pool.Running(); s.free("ann") != other || (len(left) == 0) != other {
+				t.Errorf("the lease is free: %v, the workers of %q run", s.free("ann"), left)
 			}
 			a.close()
 			breaksOff()
-			if got, err := s.leases.Get(t.Context(), "cid"); !errors.Is(err, lease.ErrFree) {
-				t.Errorf("the lease afterwards: %+v, %v", got, err)
-			}
-			if left := a.pool.Running(); len(left) > 0 || a.describe().ID != "" {
-				t.Errorf("left are the workers of %q, and %+v", left, a.describe())
+			entry, err := s.nodes.Get(t.Context(), a.id)
+			if left := a.pool.Running(); len(left) > 0 || !s.free("ann") || !errors.Is(err, jetstream.ErrKeyNotFound) {
+				t.Errorf("left are the workers of %q, and %+v, %v", left, entry, err)
 			}
 		})
 	}
