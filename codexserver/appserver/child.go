@@ -57,7 +57,7 @@ func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, o *Options)
 	c := &child{log: o.Logger, gone: make(chan struct{}), stderr: stderr, threads: map[string]*thread{}}
 	c.app = appclient.New(t, c.clientOptions(o))
 	c.run.Go(func() { c.lost(c.app.Err()) })
-	err := within(ctx, handshakeLimit, apptypes.CallInitialize, c.app.Initialize)
+	err := limited(ctx, handshakeLimit, apptypes.CallInitialize, c.app.Initialize)
 	said := c.app.Server()
 	if c.home, c.version = said.Home, said.Version; err == nil && c.home == "" {
 		err = errors.New("codex app-server does not say which CODEX_HOME it has")
@@ -73,12 +73,17 @@ func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, o *Options)
 // clientName is the client's name in Codex's records and in its requests to providers.
 const clientName = "codex_mcp"
 
-// call calls a method within a limit. It kills an app-server that answers neither this request nor any other, so
-// that the next call starts a new one. An app-server that still answers others keeps running.
+// call calls a method within a limit, see within.
 func (c *child) call(ctx context.Context, limit time.Duration, method string, params, result any) error {
-	err := within(ctx, limit, method, func(ctx context.Context) error { return c.app.Call(ctx, method, params, result) })
-	if late, is := errors.AsType[*timeoutError](err); is {
-		c.late(late)
+	return c.within(ctx, limit, method, func(ctx context.Context) error { return c.app.Call(ctx, method, params, result) })
+}
+
+// within waits for what call waits for within a limit. It kills an app-server that answers neither this request nor
+// any other, so that the next call starts a new one. An app-server that still answers others keeps running.
+func (c *child) within(ctx context.Context, limit time.Duration, method string, call func(context.Context) error) error {
+	err := limited(ctx, limit, method, call)
+	if late, is := errors.AsType[*timeoutError](err); is && !c.answers() {
+		c.kill(late)
 	}
 	return c.explain(err)
 }
@@ -88,9 +93,9 @@ func (c *child) control(ctx context.Context, method string, params, result any) 
 	return c.call(ctx, controlLimit, method, params, result)
 }
 
-// within calls a method within a limit. It returns a *timeoutError when the app-server
+// limited calls a method within a limit. It returns a *timeoutError when the app-server
 // does not answer in time.
-func within(ctx context.Context, limit time.Duration, method string, call func(context.Context) error) error {
+func limited(ctx context.Context, limit time.Duration, method string, call func(context.Context) error) error {
 	timed, stop := context.WithTimeoutCause(ctx, limit, &timeoutError{method, limit})
 	defer stop()
 	err := call(timed)
@@ -117,13 +122,6 @@ type timeoutError struct {
 
 func (e *timeoutError) Error() string {
 	return fmt.Sprintf("codex app-server did not answer %s within %s", e.method, e.after)
-}
-
-// late kills an app-server that has not answered in time, unless it answers other requests.
-func (c *child) late(why *timeoutError) {
-	if !c.answers() {
-		c.kill(why)
-	}
 }
 
 // kill ends a child that does not answer.

@@ -14,7 +14,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/uuid"
 )
 
@@ -209,11 +208,8 @@ type thread struct {
 func (c *child) settle(ctx context.Context, id string) error {
 	limited, stop := context.WithTimeoutCause(ctx, controlLimit, errStillStarting)
 	defer stop()
-	err := c.app.Settle(limited, id)
-	switch {
-	case errors.Is(err, jsonrpc.ErrClosed):
-		return c.obituary()
-	case errors.Is(err, errStillStarting) && len(c.turns()) == 0:
+	err := c.explain(c.app.Settle(limited, id))
+	if errors.Is(err, errStillStarting) && len(c.turns()) == 0 {
 		c.kill(err) // the next turn starts a new one
 	}
 	return err

@@ -109,27 +109,9 @@ func (r *turn) begin(ctx context.Context, t *thread, grant *box.Grant, p *apptyp
 	return err
 }
 
-// begun waits until the app-server has begun the turn. An app-server that does not do so within the limit is killed,
-// unless it answers other requests.
+// begun waits until the app-server has begun the turn.
 func (r *turn) begun(ctx context.Context, limit time.Duration) error {
-	timed, stop := context.WithTimeoutCause(ctx, limit, &timeoutError{apptypes.CallTurnStart, limit})
-	defer stop()
-	c := r.thread.child
-	select {
-	case <-r.app.Begun():
-		if _, err := r.app.End(); !errors.Is(err, jsonrpc.ErrClosed) {
-			return err
-		}
-		return c.obituary()
-	case <-c.gone:
-		return c.obituary()
-	case <-timed.Done():
-	}
-	err := context.Cause(timed)
-	if late, is := errors.AsType[*timeoutError](err); is {
-		c.late(late)
-	}
-	return err
+	return r.thread.child.within(ctx, limit, apptypes.CallTurnStart, r.app.Begun)
 }
 
 // end emits the last events, cancels the open questions, and returns the error of the turn. Nothing is emitted
@@ -236,19 +218,12 @@ func (r *turn) report(e protocol.EventMsg) {
 
 // await waits for the end of the turn. It interrupts the turn when ctx ends, and returns soon after that.
 func (r *turn) await(ctx context.Context) {
-	gone := r.thread.child.gone
-	select {
-	case <-r.app.Ended():
-		if end, _ := r.app.End(); end == nil || end.Status != apptypes.TurnStatusInterrupted {
-			return
-		}
-	case <-gone:
+	if end, _ := r.app.Wait(ctx); end == nil && ctx.Err() == nil || end != nil && end.Status != apptypes.TurnStatusInterrupted {
 		return
-	case <-ctx.Done():
 	}
 	select {
 	case <-r.interrupt():
-	case <-gone:
+	case <-r.thread.child.gone:
 	case <-time.After(interruptGrace):
 	}
 }
@@ -274,14 +249,12 @@ func (r *turn) ends() (cleared <-chan struct{}) {
 				_ = c.app.Interrupt(ctx, thread, turn) // refused if the turn has just ended by itself
 			}
 		}
-		select {
-		case <-r.app.Ended():
+		if _, err = r.app.Wait(ctx); err != nil && ctx.Err() != nil {
+			c.kill(&timeoutError{apptypes.CallTurnInterrupt, interruptLimit})
+		} else if err == nil {
 			for thread := range r.turns() { // Codex would keep their commands for a later turn
 				_ = c.app.Call(ctx, apptypes.CallThreadBackgroundTerminalsClean, apptypes.ThreadRef{ThreadID: thread}, nil)
 			}
-		case <-c.gone:
-		case <-ctx.Done():
-			c.kill(&timeoutError{apptypes.CallTurnInterrupt, interruptLimit})
 		}
 	})
 	return done
@@ -330,7 +303,7 @@ func (r *turn) steer(ctx context.Context, l *letter) error {
 		return engine.ErrNoTurn
 	}
 	c := r.thread.child
-	err := within(ctx, controlLimit, apptypes.CallTurnSteer, func(ctx context.Context) error {
+	err := limited(ctx, controlLimit, apptypes.CallTurnSteer, func(ctx context.Context) error {
 		return c.app.Steer(ctx, &apptypes.SteerParams{ThreadID: r.thread.id, ExpectedTurnID: r.app.ID(), Input: l.input})
 	})
 	r.mu.Lock()

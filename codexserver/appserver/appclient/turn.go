@@ -73,11 +73,26 @@ func (c *Client) Settle(ctx context.Context, threadID string) error {
 	return c.wait(ctx, t.ended)
 }
 
-// Begun is closed when the app-server has begun the turn, and takes messages to it, or has refused to.
-func (t *Turn) Begun() <-chan struct{} { return t.begun }
+// Begun waits until the app-server has begun the turn, and takes messages to it. The error is why it did not, as of
+// [Turn.Wait].
+func (t *Turn) Begun(ctx context.Context) error {
+	if err := t.client.wait(ctx, t.begun); err != nil {
+		return err
+	}
+	_, err := t.End()
+	return err
+}
 
-// Ended is closed when the turn has ended, or was refused. It may stay open if the connection ends.
-func (t *Turn) Ended() <-chan struct{} { return t.ended }
+// Wait waits for the end of the turn. The error is the app-server's refusal to begin it, [jsonrpc.ErrClosed] if the
+// connection has ended, or the cause of ctx.
+func (t *Turn) Wait(ctx context.Context) (*apptypes.Turn, error) {
+	over := t.client.wait(ctx, t.ended)
+	end, err := t.End()
+	if end != nil {
+		over = nil
+	}
+	return end, cmp.Or(err, over)
+}
 
 // ID returns the turn's id, "" before it has begun.
 func (t *Turn) ID() string {
@@ -101,19 +116,17 @@ func (c *Client) Turn(ctx context.Context, p *apptypes.TurnParams, note func(met
 	if err != nil {
 		return nil, err
 	}
-	over := c.wait(ctx, t.ended)
-	if end, err := t.End(); end != nil || err != nil || ctx.Err() == nil {
-		return end, cmp.Or(err, endError(end), over)
+	end, err := t.Wait(ctx)
+	if end != nil || ctx.Err() == nil {
+		return end, cmp.Or(err, endError(end))
 	}
 	limited, stop := context.WithTimeout(context.WithoutCancel(ctx), interruptLimit)
 	defer stop()
-	_ = c.wait(limited, t.begun)
-	if id := t.ID(); id != "" {
-		_ = c.Interrupt(limited, t.threadID, id) // refused if the turn has just ended by itself
-		_ = c.wait(limited, t.ended)
+	if t.Begun(limited) == nil {
+		_ = c.Interrupt(limited, t.threadID, t.ID()) // refused if the turn has just ended by itself
+		end, _ = t.Wait(limited)
 	}
-	end, _ := t.End()
-	return end, over
+	return end, err
 }
 
 // endError returns the error of the end of a turn, nil if the turn was completed, or has not ended.
