@@ -143,26 +143,27 @@ func (e *Engine) canContinue(ctx context.Context) error {
 // goesOn runs a turn that continues one whose server was killed.
 func (c *conversation) goesOn(ctx context.Context, in protocol.TurnInput) error {
 	turns, err := rolloutTurns(c.path, in.Key)
-	var last *rolloutTurn
+	var last *cut.Turn
 	if err == nil {
-		last, err = c.cutTurn(turns)
+		last, err = cut.Last(turns)
+	}
+	if errors.Is(err, cut.ErrNotBegun) && c.engine.options.Store != nil {
+		err = errTurnLost
 	}
 	if err == nil {
 		var open []cut.Call
 		for _, t := range turns {
-			for _, call := range t.open {
-				if t.own {
-					open = append(open, call.Call)
-				}
+			if t.Own {
+				open = append(open, t.Open...)
 			}
 		}
 		in.Items = cut.Message(open, in.Continue) // the last turn may have ended in a server that was killed before it could tell of them
-		if last.done && last.failed == nil {      // just before its server ended
+		if end, completed := last.End.(protocol.TaskComplete); completed {
 			c.host.Emit(protocol.TaskStarted{})
-			if last.answer != nil {
-				c.host.Emit(protocol.AgentMessage{Message: *last.answer})
+			if end.LastAgentMessage != nil {
+				c.host.Emit(protocol.AgentMessage{Message: *end.LastAgentMessage})
 			}
-			c.host.Emit(protocol.TaskComplete{LastAgentMessage: last.answer})
+			c.host.Emit(end)
 			return nil
 		}
 	}
@@ -170,56 +171,21 @@ func (c *conversation) goesOn(ctx context.Context, in protocol.TurnInput) error 
 		if err != nil {
 			return err
 		}
-		if last.failed != nil {
+		if failed, is := last.End.(protocol.Error); is {
 			ch, err := c.engine.child(ctx)
 			if err != nil {
 				return err
 			}
-			return errors.New(ch.redact(last.failed.Message))
+			return errors.New(ch.redact(failed.Message))
 		}
 		c.host.Emit(cut.Event())
 		return c.start(ctx, r, in)
 	}, nil)
 }
 
-// cutTurn returns the last turn that the message with the key began. Turns after it without a message do not count: a
-// server was killed as soon as it had begun to continue.
-func (c *conversation) cutTurn(turns []*rolloutTurn) (*rolloutTurn, error) {
-	for _, t := range slices.Backward(turns) {
-		switch {
-		case t.own:
-			return t, nil
-		case t.said, t.done:
-			if slices.ContainsFunc(turns, func(t *rolloutTurn) bool { return t.own }) {
-				return nil, cut.ErrOvertaken
-			}
-		}
-	}
-	if c.engine.options.Store != nil {
-		return nil, errTurnLost
-	}
-	return nil, cut.ErrNotBegun
-}
-
-// rolloutTurn is a turn in a rollout.
-type rolloutTurn struct {
-	own    bool           // a message with the key began it: the turn, or one that continued it
-	said   bool           // it has a message of the user
-	open   []*rolloutCall // without a result
-	done   bool           // it has ended by itself, with the answer or the failure
-	answer *string
-	failed *apptypes.TurnError
-}
-
-// rolloutCall is a call of the model.
-type rolloutCall struct {
-	id string
-	cut.Call
-}
-
-// rolloutTurns reads the turns of a rollout.
-func rolloutTurns(path, key string) (turns []*rolloutTurn, err error) {
-	last := &rolloutTurn{} // before the first
+// rolloutTurns reads the turns of a rollout. Those that the message with the key began are the own ones.
+func rolloutTurns(path, key string) (turns []cut.Turn, err error) {
+	last := &cut.Turn{} // before the first
 	err = rolloutLines(path, func(line []byte) {
 		var l rolloutLine
 		if json.Unmarshal(line, &l, jsontext.AllowInvalidUTF8(true)) != nil {
@@ -227,19 +193,23 @@ func rolloutTurns(path, key string) (turns []*rolloutTurn, err error) {
 		}
 		switch p := &l.Payload; {
 		case l.Type == protocol.RolloutEventMsg && p.Type == "task_started":
-			last = &rolloutTurn{}
-			turns = append(turns, last)
+			turns = append(turns, cut.Turn{})
+			last = &turns[len(turns)-1]
 		case l.Type == protocol.RolloutEventMsg && p.Type == "item_completed":
-			last.own = last.own || p.Item.ClientID == key
-			last.said = last.said || p.Item.Type == "UserMessage"
+			last.Own = last.Own || p.Item.ClientID == key
+			last.Said = last.Said || p.Item.Type == "UserMessage"
 		case l.Type == protocol.RolloutEventMsg && p.Type == "task_complete":
-			last.done, last.answer, last.failed = true, p.Answer, p.Error
+			if last.End = protocol.EventMsg(protocol.TaskComplete{LastAgentMessage: p.Answer}); p.Error != nil {
+				last.End = protocol.Error{Message: p.Error.Message}
+			}
 		case p.Type == "function_call" || p.Type == "custom_tool_call":
 			var input string
 			_ = json.Unmarshal(p.Input, &input, jsontext.AllowInvalidUTF8(true)) // "" if it is not text
-			last.open = append(last.open, &rolloutCall{p.CallID, cut.Of(p.Name, p.Arguments+input)})
+			call := cut.Of(p.Name, p.Arguments+input)
+			call.ID = p.CallID
+			last.Open = append(last.Open, call)
 		case (p.Type == "function_call_output" || p.Type == "custom_tool_call_output") && !bytes.HasSuffix(p.Output, []byte(`aborted by user"`)):
-			last.open = slices.DeleteFunc(last.open, func(c *rolloutCall) bool { return c.id == p.CallID })
+			last.Open = slices.DeleteFunc(last.Open, func(c cut.Call) bool { return c.ID == p.CallID })
 		}
 	})
 	return turns, err

@@ -62,27 +62,29 @@ func (c *conversation) goesOn(in protocol.TurnInput) (message []protocol.InputIt
 	if err != nil {
 		return nil, nil, err
 	}
-	last, ran := old.Last(), slices.ContainsFunc(old.Turns, func(t rollout.Turn) bool { return t.ID == in.Key })
-	switch {
-	case !ran && (old.Meta.Originator != originator || len(old.Turns) == 0 && old.Context != nil): // such as of an older version
+	ran := slices.ContainsFunc(old.Turns, func(t rollout.Turn) bool { return t.ID == in.Key })
+	if !ran && (old.Meta.Originator != originator || len(old.Turns) == 0 && old.Context != nil) { // such as of an older version
 		return nil, nil, errors.New("the server ended before or while this turn ran, and another program may have run it: what it has done is not known, and was not repeated; codex-reply continues the conversation")
-	case !ran, last.ID == in.Key && last.End == nil && !last.Said:
-		return nil, nil, cut.ErrNotBegun
-	case last.ID != in.Key:
-		return nil, nil, cut.ErrOvertaken
+	}
+	turns := make([]cut.Turn, len(old.Turns))
+	for i, t := range old.Turns {
+		turns[i] = cut.Turn{Own: t.ID == in.Key && (t.Said || t.End != nil), Said: t.Said, End: t.End}
+		for _, call := range unanswered(old.Items[max(len(old.Items)-t.Items, 0):]) {
+			shown := cut.Of(call.Name, call.Arguments)
+			if call.Shell != nil {
+				shown.Command = call.Shell.Command
+			}
+			turns[i].Open = append(turns[i].Open, shown)
+		}
+	}
+	last, err := cut.Last(turns)
+	if err != nil {
+		return nil, nil, err
 	}
 	if _, aborted := last.End.(protocol.TurnAborted); aborted { // nobody ended its calls but who aborted it
 		return nil, last.End, nil
 	}
-	var open []cut.Call
-	for _, call := range unanswered(old.Items[max(len(old.Items)-last.Items, 0):]) {
-		shown := cut.Of(call.Name, call.Arguments)
-		if call.Shell != nil {
-			shown.Command = call.Shell.Command
-		}
-		open = append(open, shown)
-	}
-	message = cut.Message(open, in.Continue)
+	message = cut.Message(last.Open, in.Continue)
 	if last.End != nil { // in a process that was killed before it could tell the caller of them
 		return nil, last.End, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -20,9 +21,39 @@ var (
 	ErrOvertaken = errors.New("the server ended while this turn ran, and the conversation was continued before this turn could be")
 )
 
+// Turn is a turn as the conversation's file shows it.
+type Turn struct {
+	// Own is true if it began with the message whose turn is continued, or with one that continued it.
+	Own bool
+	// Said is true if it has a message of the user.
+	Said bool
+	// End is how it ended, nil if its process ended before it did.
+	End protocol.EventMsg
+	// Open are its calls without a result.
+	Open []Call
+}
+
+// Last returns the last of the own turns. Turns after it without a message do not count: a process was killed as soon
+// as it had begun to continue.
+func Last(turns []Turn) (*Turn, error) {
+	for i, t := range slices.Backward(turns) {
+		switch {
+		case t.Own:
+			return &turns[i], nil
+		case t.Said, t.End != nil:
+			if slices.ContainsFunc(turns, func(t Turn) bool { return t.Own }) {
+				return nil, ErrOvertaken
+			}
+		}
+	}
+	return nil, ErrNotBegun
+}
+
 // Call is a call of the model without a result. The model, or who else wrote the conversation's file, chose
 // its words.
 type Call struct {
+	// ID names it.
+	ID string
 	// Name is the name of the tool.
 	Name string
 	// Command is the command, nil for another tool.
