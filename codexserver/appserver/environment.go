@@ -106,7 +106,7 @@ var namesVariable = map[string]bool{
 // credentials returns the secrets in providers and MCP servers, and the names of the environment variables with one.
 func credentials(k keys) (names, values []string) {
 	for name, v := range k {
-		below, _ := v.(keys)
+		below := tableOf(v)
 		variable, is := namesVariable[name]
 		found := []string{get[string](k, name)}
 		for key := range below {

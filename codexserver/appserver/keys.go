@@ -12,9 +12,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// keys are configuration keys of Codex as nested tables, as Codex merges them. Other values are those of
+// keys are configuration keys of Codex as nested tables, as Codex merges them. Values are those of
 // encoding/json, numbers as in the text. No function changes a table that it was given.
 type keys map[string]any
+
+// tableOf returns a value that is a table, else nil.
+func tableOf(v any) keys {
+	table, _ := v.(map[string]any)
+	return table
+}
 
 // exact leaves numbers as they are: a float has not each integer.
 func exact() json.Options {
@@ -45,20 +51,7 @@ func parse(dotted map[string]stdjson.RawMessage) (keys, error) {
 func keysOf(values map[string]any) keys {
 	k := keys{}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		k = k.with(at(tables(values[name]), strings.Split(name, ".")...))
-	}
-	return k
-}
-
-// tables returns a value whose tables are keys.
-func tables(v any) any {
-	members, is := v.(map[string]any)
-	if !is {
-		return v
-	}
-	k := keys{}
-	for name, member := range members {
-		k[name] = tables(member)
+		k = k.with(at(values[name], strings.Split(name, ".")...))
 	}
 	return k
 }
@@ -66,9 +59,9 @@ func tables(v any) any {
 // at returns keys with one value.
 func at(v any, path ...string) keys {
 	for _, name := range slices.Backward(path) {
-		v = keys{name: v}
+		v = map[string]any{name: v}
 	}
-	return v.(keys)
+	return tableOf(v)
 }
 
 // with returns k with other keys in it, which win. Null says nothing about a table.
@@ -78,10 +71,10 @@ func (k keys) with(others keys) keys {
 		all = keys{}
 	}
 	for name, v := range others {
-		was, isTable := all[name].(keys)
-		if below, ok := v.(keys); ok {
-			v = was.with(below)
-		} else if v == nil && isTable {
+		was := tableOf(all[name])
+		if below := tableOf(v); below != nil {
+			v = map[string]any(was.with(below))
+		} else if v == nil && was != nil {
 			continue
 		}
 		all[name] = v
@@ -93,32 +86,27 @@ func (k keys) with(others keys) keys {
 func (k keys) without(others keys) keys {
 	rest := maps.Clone(k)
 	for name, v := range others {
-		was, ok := rest[name].(keys)
-		if below, both := v.(keys); ok && both {
-			if left := was.without(below); len(left) > 0 {
-				rest[name] = left
-				continue
+		delete(rest, name)
+		if below := tableOf(v); below != nil {
+			if left := tableOf(k[name]).without(below); len(left) > 0 {
+				rest[name] = map[string]any(left)
 			}
 		}
-		delete(rest, name)
 	}
 	return rest
 }
 
 // find returns a value, nil if it is missing.
 func (k keys) find(path ...string) any {
-	last := len(path) - 1
-	for _, name := range path[:last] {
-		k, _ = k[name].(keys)
+	var v any = map[string]any(k)
+	for _, name := range path {
+		v = tableOf(v)[name]
 	}
-	return k[path[last]]
+	return v
 }
 
 // table returns a table, nil if there is none.
-func (k keys) table(path ...string) keys {
-	below, _ := k.find(path...).(keys)
-	return below
-}
+func (k keys) table(path ...string) keys { return tableOf(k.find(path...)) }
 
 // text returns a value as JSON, nil if it is missing or null.
 func (k keys) text(path ...string) stdjson.RawMessage {
@@ -160,7 +148,7 @@ func get[T any](k keys, path ...string) (v T) {
 func (k keys) dotted() map[string]stdjson.RawMessage {
 	all := map[string]stdjson.RawMessage{}
 	for name, v := range k {
-		below, _ := v.(keys)
+		below := tableOf(v)
 		if len(below) == 0 || slices.ContainsFunc(slices.Collect(maps.Keys(below)), func(n string) bool { return strings.ContainsAny(n, `."`) }) {
 			all[name] = marshal(v)
 			continue

@@ -59,7 +59,7 @@ func commandLine(overrides map[string]any) ([]string, defaults, error) {
 	s.translate()
 	d.policy = s.ApprovalPolicy
 	for name, server := range s.own.table(serversTable) {
-		if below, ok := server.(keys); ok && string(below.text("enabled")) == "false" {
+		if string(tableOf(server).text("enabled")) == "false" {
 			d.disabled = d.disabled.with(at(false, serversTable, name, "enabled"))
 		}
 	}
@@ -105,9 +105,9 @@ func (c *child) configuration(ctx context.Context, cwd string) (file configurati
 	if err := c.control(ctx, apptypes.CallConfigRead, apptypes.ConfigParams{Cwd: cwd, IncludeLayers: true}, &r); err != nil {
 		return file, err
 	}
-	file.keys, _ = tables(r.Config).(keys)
+	file.keys = r.Config
 	for _, l := range r.Layers {
-		if layer, ok := tables(l.Config).(keys); ok && l.DisabledReason == "" {
+		if layer := tableOf(l.Config); layer != nil && l.DisabledReason == "" {
 			file.layers = append(file.layers, layer)
 		}
 	}
@@ -170,9 +170,9 @@ func (e *Engine) settings(ctx context.Context, cfg protocol.Config, c *child, id
 		call = get[map[string]any](own, config.ShellEnvironmentKey)
 		delete(own, config.ShellEnvironmentKey)
 		for name, server := range own.table(serversTable) { // Codex would refuse to disable or enable one that is not configured
-			below, _ := server.(keys)
+			below := tableOf(server)
 			if _, says := below["enabled"]; says && len(below) == 1 && file.table(serversTable, name) == nil {
-				own = own.without(at(below, serversTable, name))
+				own = own.without(at(server, serversTable, name))
 			}
 		}
 	}
