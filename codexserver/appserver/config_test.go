@@ -151,12 +151,11 @@ func TestServersOfAConversation(t *testing.T) {
 			fmt.Sprintf(`{"mcp_servers.codex.enabled":false,"mcp_servers.me.enabled":false,"mcp_servers.me.command":"env","mcp_servers.me.args":["A=b",%q]}`, self)},
 		{"an address in its place", appserver.Options{Self: self}, raw("mcp_servers.codex.command", `"other"`),
 			`{"mcp_servers.codex.command":"other"}`},
-		{"disabled by the command line", appserver.Options{Overrides: off}, nil,
-			`{"mcp_servers.other.enabled":false,"mcp_servers.gone.enabled":false,"mcp_servers.gone.command":"disabled"}`},
+		{"disabled by the command line", appserver.Options{Overrides: off}, nil, `{"mcp_servers.other.enabled":false}`},
 		{"the call knows better", appserver.Options{Overrides: off}, raw("mcp_servers.other.enabled", `true`, "mcp_servers.gone.command", `"x"`),
 			`{"mcp_servers.other.enabled":true,"mcp_servers.gone.enabled":false,"mcp_servers.gone.command":"x"}`},
 		{"disabled by the call", appserver.Options{}, raw("mcp_servers.web.enabled", `false`, "mcp_servers.gone.enabled", `false`),
-			`{"mcp_servers.web.enabled":false,"mcp_servers.gone.enabled":false,"mcp_servers.gone.command":"disabled"}`},
+			`{"mcp_servers.web.enabled":false}`},
 	} {
 		inBubble(t, test.name, func(t *testing.T, f *fake) {
 			var log bytes.Buffer

@@ -169,12 +169,6 @@ func (e *Engine) settings(ctx context.Context, cfg protocol.Config, c *child, id
 	if cfg.FromCall {
 		call = get[map[string]any](own, config.ShellEnvironmentKey)
 		delete(own, config.ShellEnvironmentKey)
-		for name, server := range own.table(serversTable) { // Codex would refuse to disable or enable one that is not configured
-			below := tableOf(server)
-			if _, says := below["enabled"]; says && len(below) == 1 && file.table(serversTable, name) == nil {
-				own = own.without(at(server, serversTable, name))
-			}
-		}
 	}
 	if _, names := own["profile"]; cfg.Profile == "" && isNew && !names {
 		cfg.Profile = e.defaults.profile
@@ -356,18 +350,19 @@ func sandboxOf(s protocol.SandboxPolicy) *apptypes.SandboxPolicy {
 }
 
 // setServers disables MCP servers in a conversation: those that would start this program
-// again, and those that the command line disables. Codex refuses an entry without a
-// command, so a disabled server that is not configured gets one, which never runs. File is
-// Codex's configuration for the folder.
+// again, and those that the command line disables. Codex would refuse to disable or enable one that is not
+// configured. File is Codex's configuration for the folder.
 func (e *Engine) setServers(c *child, file keys, cwd string, s *settings) {
 	s.own = e.defaults.disabled.with(s.own)
+	for name, server := range s.own.table(serversTable) {
+		if below := tableOf(server); len(below) == 1 && below["enabled"] != nil && file.table(serversTable, name) == nil {
+			s.own = s.own.without(at(server, serversTable, name))
+		}
+	}
 	servers := file.with(s.own).table(serversTable)
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		server := servers.table(name)
 		command := get[string](server, "command")
-		if command == "" && get[string](server, "url") == "" && string(s.own.text(serversTable, name, "enabled")) == "false" {
-			s.own = s.own.with(at("disabled", serversTable, name, "command"))
-		}
 		args, env := get[[]string](server, "args"), get[map[string]string](server, "env")
 		if command == "" || !e.self.StartedBy(append([]string{command}, args...), absolute(get[string](server, "cwd"), cwd), env) {
 			continue
