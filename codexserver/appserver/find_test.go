@@ -20,7 +20,7 @@ func fineCodex(self string) string {
 
 // TestFindSkipsOwnProgram puts programs called codex into the folders of a PATH: a link to
 // the running program, a script that answers like codex-mcp, and a script around Codex. The
-// last one must be found.
+// last one must be run.
 func TestFindSkipsOwnProgram(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -40,15 +40,11 @@ func TestFindSkipsOwnProgram(t *testing.T) {
 		run     string // by the engine
 		says    string
 	}{
-		{"link real", "", "real", "real", ""},
-		{"linked link empty real", "", "real", "real", ""},
-		{"copy real", "", "copy", "real", ""},
-		{"copied real", "", "copied", "real", ""},
-		{"linked copy real", "codex", "copy", "real", ""},
-		{"link linked", "", "", "", at("linked") + " is codex-mcp itself, and not Codex"},
-		{"copy", "", "copy", "", at("copy") + " is codex-mcp itself, and not Codex"},
+		{"link real", "", "link", "real", ""},
+		{"linked link empty copied real", "", "linked", "real", ""},
+		{"copy real", "codex", "copy", "real", ""},
+		{"copy link", "", "copy", "", at("copy") + " is codex-mcp itself, and not Codex"},
 		{"copied", "", "copied", "", at("copied") + " is codex-mcp itself, and not Codex"},
-		{"copy link", "", "copy", "", "is codex-mcp itself, and not Codex"},
 		{"real", at("copy"), "copy", "", at("copy") + " is codex-mcp itself, and not Codex"},
 		{"empty", "", "", "", "codex is not in the PATH"},
 	} {

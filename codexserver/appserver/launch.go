@@ -32,7 +32,7 @@ func (e *Engine) openInstalled(ctx context.Context) (*child, error) {
 			return c, err
 		}
 	}
-	return nil, &NotFoundError{Path: paths[0], Err: own(paths[0])}
+	return nil, &NotFoundError{Path: paths[0], Err: fmt.Errorf("%s %w", paths[0], errOwn)}
 }
 
 // openProgram starts the program at path as an app-server. The error is errOwn if the
@@ -120,13 +120,9 @@ const ownName = "codex-mcp"
 // around it. Users make those for clients that always start codex.
 var errOwn = errors.New("is codex-mcp itself, and not Codex")
 
-// own returns errOwn with the program's path.
-func own(path string) error { return fmt.Errorf("%s %w", path, errOwn) }
-
 // Find returns the path of the codex program. It takes path, or $CODEX_BIN if that is
 // empty, else the name codex. It searches for a name without a folder in the PATH, but not
-// in folders for temporary files, and skips links to the running program. The error is a
-// [*NotFoundError].
+// in folders for temporary files. The error is a [*NotFoundError].
 func Find(path string) (string, error) { return first(find(&box.Programs{}, path)) }
 
 // first returns the first of the programs found.
@@ -141,40 +137,15 @@ func first(paths []string, err error) (string, error) {
 func find(programs *box.Programs, path string) ([]string, error) {
 	path = cmp.Or(path, os.Getenv("CODEX_BIN"), "codex")
 	dir, err := os.Getwd()
-	if err != nil && !filepath.IsAbs(path) {
-		return nil, &NotFoundError{Path: path, Err: err}
-	}
-	programs.Given(dir) // where a repository may have brought a Codex along
-	all, err := programs.FindAll(path, dir, os.Getenv("PATH"))
-	var refused *box.ProgramError
-	if errors.As(err, &refused) && isOwn(refused.Path) && filepath.Base(path) == path {
-		err = own(refused.Path)
+	var all []string
+	if err == nil || filepath.IsAbs(path) {
+		programs.Given(dir) // where a repository may have brought a Codex along
+		all, err = programs.FindAll(path, dir, os.Getenv("PATH"))
 	}
 	if err != nil {
 		return nil, &NotFoundError{Path: path, Err: err}
 	}
-	if filepath.Base(path) != path {
-		return all, nil
-	}
-	others := slices.DeleteFunc(slices.Clone(all), isOwn)
-	if len(others) == 0 {
-		return nil, &NotFoundError{Path: path, Err: own(all[len(all)-1])}
-	}
-	return others, nil
-}
-
-// isOwn reports whether path is the running program, by any link.
-func isOwn(path string) bool {
-	self, err := os.Executable()
-	if err != nil {
-		return false
-	}
-	a, err := os.Stat(self)
-	if err != nil {
-		return false
-	}
-	b, err := os.Stat(path)
-	return err == nil && os.SameFile(a, b)
+	return all, nil
 }
 
 type version = appclient.Version

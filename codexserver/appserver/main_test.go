@@ -40,6 +40,12 @@ func TestMain(m *testing.M) {
 	}
 	appserver.Main()
 	switch {
+	case filepath.Base(os.Args[0]) == "codex": // a link, as users make one to codex-mcp
+		if !slices.Contains(os.Args, "--version") {
+			os.Exit(2)
+		}
+		fmt.Println("codex-mcp 1.2.3 (go1.26, linux/amd64)")
+		os.Exit(0)
 	case os.Getenv(asMCPServer) != "":
 		os.Exit(mcpServer())
 	case os.Getenv(asCodex) != "":

@@ -25,7 +25,7 @@ func TestEndToEndCalledCodex(t *testing.T) {
 	cmd.Dir, cmd.Env = f.cwd, []string{"PATH=" + dir, "HOME=" + f.user, "CODEX_HOME=" + f.home, "CODEX_BIN="} // the PATH has no other Codex
 	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"work"}}}` + "\n")
 	out, err := cmd.CombinedOutput()
-	for _, want := range []string{"Served.", "name=native", "is codex-mcp itself, and not Codex"} {
+	for _, want := range []string{"Served.", "name=native", "Codex cannot be used: "} {
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Errorf("%v, no %q in\n%s", err, want, out)
 		}
