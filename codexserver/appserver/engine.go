@@ -32,9 +32,6 @@ type Options struct {
 	// machine dies is then reported as lost elsewhere. It must be that of the server. Default:
 	// the rollouts are only files.
 	Store safefile.Mirror
-	// AskUser has the user decide all approvals, even if the configuration leaves them to
-	// a reviewing model (approvals_reviewer). Default: as configured.
-	AskUser bool
 	// Guarded are files that this program writes, absolute paths. A turn or command that may
 	// write a folder that holds one is refused. Default: none.
 	Guarded []string

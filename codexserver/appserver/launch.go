@@ -150,10 +150,7 @@ func find(programs *box.Programs, path string) ([]string, error) {
 
 type version = appclient.Version
 
-// keepsSnapshot is the first version measured whose snapshot of the shell leaves out the variables
-// that commands must not get.
-var keepsSnapshot = version{0, 169, 0}
-
 // continuesTurns is the first version measured whose rollouts have the id that a client gave to
-// its message, and which lets no other process write to the conversation meanwhile.
+// its message, and which lets no other process write to the conversation meanwhile. It is also the first one
+// whose snapshot of the shell leaves out the variables that commands must not get.
 var continuesTurns = version{0, 169, 0}

@@ -182,10 +182,8 @@ func (a *question) explain(what string, out elicit.Outcome) {
 	ctx, stop := context.WithTimeout(a.ctx, steerLimit)
 	defer stop()
 	c := a.turn.thread.child
-	err := c.app.Steer(ctx, &apptypes.SteerParams{
-		ThreadID: a.about.threadID, ExpectedTurnID: a.about.turnID, Input: appclient.Text(text),
-	})
-	if err != nil {
+	p := &apptypes.SteerParams{ThreadID: a.about.threadID, ExpectedTurnID: a.about.turnID, Input: appclient.Text(text)}
+	if err := c.app.Call(ctx, apptypes.CallTurnSteer, p, nil); err != nil {
 		c.log.Debug("codex: the model did not get the reason", "error", err)
 	}
 }
@@ -210,17 +208,41 @@ func (a *question) command(p *apptypes.CommandApproval) (none apptypes.Decision,
 	if len(p.AdditionalPermissions) > 0 && string(p.AdditionalPermissions) != "null" {
 		return none, errors.New("it asks for further permissions, which a question about a command does not show")
 	}
-	q, err := a.execApproval(p)
+	o, err := a.item()
 	if err != nil {
 		return none, err
 	}
+	about, elsewhere, members := a.asker(), place(p.EnvironmentID), []jsontext.Value{p.Unknown}
+	q := protocol.ExecApprovalRequest{CallID: p.ItemID, Cwd: cmp.Or(p.Cwd, o.Cwd), Once: true}
+	line := cmp.Or(p.Command, o.Command)
+	if line != "" {
+		q.Command = splitCommand(line)
+	}
+	if p.Kind == apptypes.CommandExecutionApprovalKindWriteStdin {
+		about = append(about, "input for a command that is running")
+	}
+	if elsewhere != "" {
+		about = append(about, elsewhere)
+	}
+	if n := p.NetworkApprovalContext; n != nil {
+		members = append(members, n.Unknown)
+		about = append(about, fmt.Sprintf("network access to %s by %s", n.Host, n.Protocol))
+		if line == "" {
+			q.Command = []string{networkAccess, n.Protocol, n.Host}
+		}
+	}
+	more := unknown(members...)
+	if more != "" {
+		about = append(about, more)
+	}
+	q.Human = p.Kind == apptypes.CommandExecutionApprovalKindHumanCommand || elsewhere != "" || more != ""
+	q.Reason, q.FromEngine = reason(about, p.Reason), len(about) > 0 && p.Reason == ""
 	if len(q.Command) == 0 {
 		return none, errors.New("it names no command")
 	}
 	if strings.Contains(strings.Join(q.Command, "")+q.Cwd, "\x00") {
 		return none, errors.New("its command or folder has a NUL byte")
 	}
-	q.Once = true
 	if hosts := p.NetworkApprovalContext != nil && q.Command[0] == networkAccess; !hosts { // which names no program
 		// Codex does not say which of its questions are about leaving the sandbox. Under the policy untrusted, it
 		// first tries in the sandbox, and if the command fails, runs it again outside without a further question.
@@ -246,11 +268,23 @@ func (a *question) fileChange(p *apptypes.FileApproval) (none apptypes.Decision,
 	if err := shows(o.Changes); err != nil {
 		return none, err
 	}
-	q := a.patchApproval(p, o)
+	q := protocol.PatchApprovalRequest{
+		CallID: p.ItemID, Changes: fileChanges(o.Changes), Cwd: a.turn.grant.Cwd, GrantRoot: p.GrantRoot, Once: true,
+		Reason: reason(a.asker(), p.Reason),
+	}
 	if len(q.Changes) != len(o.Changes) {
 		return none, errors.New("it changes a file twice, of which a question shows one change")
 	}
-	q.Cwd = a.turn.grant.Cwd
+	all := []jsontext.Value{p.Unknown}
+	for _, u := range o.Changes {
+		all = append(all, u.Unknown, u.Kind.Unknown)
+	}
+	if more := unknown(all...); more != "" {
+		q.Notes = append(q.Notes, more)
+	}
+	if p.GrantRoot != "" {
+		q.Notes = append(q.Notes, "Codex names "+p.GrantRoot+" for later changes, which this approval is not for")
+	}
 	out := a.turn.host.ApprovePatch(a.ctx, q)
 	return apptypes.Decision{Decision: a.decided("changes to files", out)}, nil
 }
@@ -296,44 +330,6 @@ func (a *question) asker() (about []string) {
 	return about
 }
 
-// execApproval returns the question about a command.
-func (a *question) execApproval(p *apptypes.CommandApproval) (protocol.ExecApprovalRequest, error) {
-	o, err := a.item()
-	if err != nil {
-		return protocol.ExecApprovalRequest{}, err
-	}
-	r := protocol.ExecApprovalRequest{CallID: p.ItemID, Cwd: cmp.Or(p.Cwd, o.Cwd)}
-	r.Human = p.Kind == apptypes.CommandExecutionApprovalKindHumanCommand
-	line := cmp.Or(p.Command, o.Command)
-	if line != "" {
-		r.Command = splitCommand(line)
-	}
-	about := a.asker()
-	if p.Kind == apptypes.CommandExecutionApprovalKindWriteStdin {
-		about = append(about, "input for a command that is running")
-	}
-	members := []jsontext.Value{p.Unknown}
-	elsewhere := place(p.EnvironmentID)
-	if elsewhere != "" {
-		about = append(about, elsewhere)
-	}
-	if n := p.NetworkApprovalContext; n != nil {
-		members = append(members, n.Unknown)
-		about = append(about, fmt.Sprintf("network access to %s by %s", n.Host, n.Protocol))
-		if line == "" {
-			r.Command = []string{networkAccess, n.Protocol, n.Host}
-		}
-	}
-	more := unknown(members...)
-	if more != "" {
-		about = append(about, more)
-	}
-	r.Human = r.Human || elsewhere != "" || more != ""
-	r.Reason = reason(about, p.Reason)
-	r.FromEngine = len(about) > 0 && p.Reason == ""
-	return r, nil
-}
-
 // place returns words about where a command would run, "" for the app-server's own machine.
 func place(raw stdjson.RawMessage) string {
 	if e := environment(raw); e != "" {
@@ -354,24 +350,6 @@ func environment(raw stdjson.RawMessage) string {
 		return ""
 	}
 	return fmt.Sprintf("%q", id)
-}
-
-// patchApproval returns the question about a patch.
-func (a *question) patchApproval(p *apptypes.FileApproval, o *apptypes.Item) protocol.PatchApprovalRequest {
-	r := protocol.PatchApprovalRequest{
-		CallID: p.ItemID, Changes: fileChanges(o.Changes), GrantRoot: p.GrantRoot, Once: true, Reason: reason(a.asker(), p.Reason),
-	}
-	all := []jsontext.Value{p.Unknown}
-	for _, u := range o.Changes {
-		all = append(all, u.Unknown, u.Kind.Unknown)
-	}
-	if more := unknown(all...); more != "" {
-		r.Notes = append(r.Notes, more)
-	}
-	if p.GrantRoot != "" {
-		r.Notes = append(r.Notes, "Codex names "+p.GrantRoot+" for later changes, which this approval is not for")
-	}
-	return r
 }
 
 // maxUnknown bounds what is shown of unknown members, in bytes.

@@ -195,14 +195,11 @@ func (e *Engine) settings(ctx context.Context, cfg protocol.Config, c *child, id
 	if err := s.openRoots(cfg.FromCall, c.home); err != nil {
 		return nil, err
 	}
-	if e.options.AskUser {
-		s.ApprovalsReviewer = apptypes.ApprovalsReviewerUser
-	}
 	e.setServers(c, file.keys, folder, s)
 	if err := s.restrict(c, engine.OriginOf(ctx), file.keys, call); err != nil {
 		return nil, err
 	}
-	if c.version.Less(keepsSnapshot) {
+	if c.version.Less(continuesTurns) {
 		s.own = s.own.with(at(false, "features", "shell_snapshot"))
 	}
 	if cfg.ReadOnly {

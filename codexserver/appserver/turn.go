@@ -246,7 +246,8 @@ func (r *turn) ends() (cleared <-chan struct{}) {
 		defer stop()
 		for thread, turn := range r.turns() {
 			if turn != "" {
-				_ = c.app.Interrupt(ctx, thread, turn) // refused if the turn has just ended by itself
+				p := apptypes.InterruptParams{ThreadID: thread, TurnID: turn}
+				_ = c.app.Call(ctx, apptypes.CallTurnInterrupt, p, nil) // refused if the turn has just ended by itself
 			}
 		}
 		if _, err = r.app.Wait(ctx); err != nil && ctx.Err() != nil {
@@ -303,8 +304,9 @@ func (r *turn) steer(ctx context.Context, l *letter) error {
 		return engine.ErrNoTurn
 	}
 	c := r.thread.child
+	p := &apptypes.SteerParams{ThreadID: r.thread.id, ExpectedTurnID: r.app.ID(), Input: l.input}
 	err := limited(ctx, controlLimit, apptypes.CallTurnSteer, func(ctx context.Context) error {
-		return c.app.Steer(ctx, &apptypes.SteerParams{ThreadID: r.thread.id, ExpectedTurnID: r.app.ID(), Input: l.input})
+		return c.app.Call(ctx, apptypes.CallTurnSteer, p, nil)
 	})
 	r.mu.Lock()
 	if !r.ended {

@@ -92,8 +92,10 @@ func TestRealThreads(t *testing.T) {
 	params := &apptypes.TurnParams{ThreadID: thread.Thread.ID, Input: appclient.Text("wait")}
 	end, err := c.Turn(t.Context(), params, func(method string, n *apptypes.Note) {
 		if method == apptypes.NoteTurnStarted {
-			refused = c.Steer(t.Context(), &apptypes.SteerParams{ThreadID: n.ThreadID, ExpectedTurnID: "another", Input: appclient.Text("and on")})
-			go func() { _ = c.Interrupt(t.Context(), n.ThreadID, n.Turn.ID) }()
+			refused = c.Call(t.Context(), apptypes.CallTurnSteer, &apptypes.SteerParams{ThreadID: n.ThreadID, ExpectedTurnID: "another", Input: appclient.Text("and on")}, nil)
+			go func() {
+				_ = c.Call(t.Context(), apptypes.CallTurnInterrupt, apptypes.InterruptParams{ThreadID: n.ThreadID, TurnID: n.Turn.ID}, nil)
+			}()
 		}
 	})
 	if err == nil || end.Status != apptypes.TurnStatusInterrupted || refused == nil {

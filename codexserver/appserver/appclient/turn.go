@@ -14,17 +14,6 @@ import (
 // interruptLimit is how long an interrupted turn may take to end.
 const interruptLimit = 10 * time.Second
 
-// Steer sends a message to a running turn. The app-server refuses it if the turn has ended.
-func (c *Client) Steer(ctx context.Context, p *apptypes.SteerParams) error {
-	return c.Call(ctx, apptypes.CallTurnSteer, p, nil)
-}
-
-// Interrupt asks the app-server to end a turn, which ends with a notification. The app-server
-// refuses that if the turn has ended.
-func (c *Client) Interrupt(ctx context.Context, threadID, turnID string) error {
-	return c.Call(ctx, apptypes.CallTurnInterrupt, apptypes.InterruptParams{ThreadID: threadID, TurnID: turnID}, nil)
-}
-
 // Turn is a turn that the app-server was asked to begin.
 type Turn struct {
 	client       *Client
@@ -123,7 +112,8 @@ func (c *Client) Turn(ctx context.Context, p *apptypes.TurnParams, note func(met
 	limited, stop := context.WithTimeout(context.WithoutCancel(ctx), interruptLimit)
 	defer stop()
 	if t.Begun(limited) == nil {
-		_ = c.Interrupt(limited, t.threadID, t.ID()) // refused if the turn has just ended by itself
+		p := apptypes.InterruptParams{ThreadID: t.threadID, TurnID: t.ID()}
+		_ = c.Call(limited, apptypes.CallTurnInterrupt, p, nil) // refused if the turn has just ended by itself
 		end, _ = t.Wait(limited)
 	}
 	return end, err
