@@ -59,15 +59,12 @@ type Holder struct {
 // held is a lease of this node, or one that it is taking, which has no epoch yet.
 type held struct {
 	lease   Lease
-	open    map[*request]bool // of Hold
-	leaving bool              // Hold refuses
+	open    map[context.Context]context.CancelCauseFunc // of Hold
+	leaving bool                                        // Hold refuses
 	// changes is not nil while the lease is taken, and from the time when it is lost on. It is closed when Take has
 	// ended, or Lost has returned.
 	changes chan struct{}
 }
-
-// request is one for which Hold was called.
-type request struct{ cancel context.CancelCauseFunc }
 
 func (x *held) taken() bool { return x.lease.Epoch != 0 }
 
@@ -255,14 +252,13 @@ func (h *Holder) Hold(ctx context.Context, user string, epoch uint64) (holding c
 	if x == nil || x.changes != nil || x.lease.Epoch != epoch || x.leaving || h.expired() {
 		return nil, nil, fmt.Errorf("this node does not hold the lease of %s with the epoch %d", user, epoch)
 	}
-	r := &request{}
-	holding, r.cancel = context.WithCancelCause(ctx)
-	x.open[r] = true
+	holding, cancel := context.WithCancelCause(ctx)
+	x.open[holding] = cancel
 	return holding, func() {
-		r.cancel(nil)
+		cancel(nil)
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		delete(x.open, r)
+		delete(x.open, holding)
 	}, nil
 }
 
@@ -352,10 +348,10 @@ func (h *Holder) settle(ctx context.Context, all []*held) {
 // stopWorker ends the contexts of a lease that is lost, and then the worker.
 func (h *Holder) stopWorker(x *held) {
 	h.mu.Lock()
-	open := slices.Collect(maps.Keys(x.open))
+	open := slices.Collect(maps.Values(x.open))
 	h.mu.Unlock()
-	for _, r := range open {
-		r.cancel(ErrLost)
+	for _, cancel := range open {
+		cancel(ErrLost)
 	}
 	h.o.Lost(x.lease.User)
 	h.mu.Lock()

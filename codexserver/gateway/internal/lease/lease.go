@@ -70,9 +70,9 @@ func (l *Leases) All(ctx context.Context) ([]Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	address := map[Lease]string{} // by ID and Term
+	byID := map[string]placement.Node{}
 	for _, n := range nodes {
-		address[Lease{ID: n.ID, Term: n.Term}] = n.Address
+		byID[n.ID] = n
 	}
 	entries, err := placement.Entries(ctx, l.users)
 	if err != nil {
@@ -80,9 +80,8 @@ func (l *Leases) All(ctx context.Context) ([]Lease, error) {
 	}
 	var all []Lease
 	for _, entry := range entries {
-		got, err := read(entry)
-		if held, ok := address[Lease{ID: got.ID, Term: got.Term}]; err == nil && ok {
-			got.Address = held
+		if got, err := read(entry); err == nil && byID[got.ID].Term == got.Term {
+			got.Address = byID[got.ID].Address
 			all = append(all, got)
 		}
 	}

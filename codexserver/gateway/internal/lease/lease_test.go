@@ -3,7 +3,6 @@ package lease_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -90,6 +89,22 @@ func (n *node) take(t *testing.T, user string) lease.Lease {
 	return got
 }
 
+// admits reports whether the node admits a request.
+func (n *node) admits(user string, epoch uint64) bool {
+	_, release, err := n.Hold(context.Background(), user, epoch)
+	if err == nil {
+		release()
+	}
+	return err == nil
+}
+
+// free reports whether nobody has the lease of a user.
+func (n *node) free(t *testing.T, user string) bool {
+	t.Helper()
+	_, err := n.leases.Get(t.Context(), user)
+	return errors.Is(err, lease.ErrFree)
+}
+
 // term returns that of the node's entry.
 func (n *node) term(t *testing.T) uint64 {
 	t.Helper()
@@ -130,29 +145,6 @@ func holder(t *testing.T, id string, users, nodes jetstream.KeyValue) *lease.Hol
 	return clustertest.Hold(t, lease.New(users, placement.New(nodes), ttl), lease.HolderOptions{ID: id})
 }
 
-// TestJoinLate checks that a node waits for a NATS that has no leader for a moment, and says what it waits for.
-func TestJoinLate(t *testing.T) {
-	t.Parallel()
-	a := join(t, start(t), "a", ttl, nil)
-	fails := 3
-	nodes := meddled{KeyValue: a.nodes, create: func(create func() (uint64, error)) (uint64, error) {
-		if fails--; fails >= 0 {
-			return 0, jetstream.ErrNoStreamResponse
-		}
-		return create()
-	}}
-	if got, err := holder(t, "b", a.users, nodes).Take(t.Context(), "ann"); err != nil || got.ID != "b" {
-		t.Errorf("%+v, %v", got, err)
-	}
-	fails = 1 << 20
-	ctx, cancel := context.WithTimeout(t.Context(), ttl/2)
-	defer cancel()
-	never := lease.New(a.users, placement.New(nodes), ttl).NewHolder(lease.HolderOptions{ID: "c", Describe: func() placement.Node { return placement.Node{} }})
-	if err := never.Join(ctx); !errors.Is(err, jetstream.ErrNoStreamResponse) || !strings.Contains(err.Error(), "publish this node") {
-		t.Errorf("without a leader: %v", err)
-	}
-}
-
 // TestTake checks that one of two nodes gets a lease, that the other learns of it, and that
 // each lease has a larger epoch.
 func TestTake(t *testing.T) {
@@ -172,45 +164,31 @@ func TestTake(t *testing.T) {
 			both.Go(func() { got[i] = n.take(t, "ann") })
 		}
 		both.Wait()
-		if got[0] != got[1] || got[0].Epoch <= last || got[0].User != "ann" {
-			t.Fatalf("the leases %+v, after the epoch %d", got, last)
-		}
-		last = got[0].Epoch
 		winner, loser := a, b
 		if got[0].ID == "b" {
 			winner, loser = b, a
 		}
-		if again := winner.take(t, "ann"); again != got[0] {
-			t.Errorf("taken again: %+v", again)
+		if again := winner.take(t, "ann"); got[0] != got[1] || again != got[0] || again.Epoch <= last || again.User != "ann" {
+			t.Fatalf("the leases %+v and %+v, after the epoch %d", got, again, last)
 		}
-		for _, tt := range []struct {
-			n     *node
-			epoch uint64
-			want  bool
-		}{{winner, last, true}, {winner, last - 1, false}, {winner, last + 1, false}, {winner, 0, false}, {loser, last, false}} {
-			_, release, err := tt.n.Hold(t.Context(), "ann", tt.epoch)
-			if (err == nil) != tt.want {
-				t.Errorf("a request with the epoch %d of %d: %v", tt.epoch, last, err)
-			}
-			if err == nil {
-				release()
+		last = got[0].Epoch
+		for _, epoch := range []uint64{0, last - 1, last + 1} {
+			if winner.admits("ann", epoch) {
+				t.Errorf("a request with the epoch %d of %d is admitted", epoch, last)
 			}
 		}
 		var release func()
 		var err error
-		if held, release, err = winner.Hold(t.Context(), "ann", last); err != nil {
-			t.Fatal(err)
+		if held, release, err = winner.Hold(t.Context(), "ann", last); err != nil || loser.admits("ann", last) {
+			t.Fatalf("who admits a request: %v", err)
 		}
 		if err := winner.Release(t.Context(), "ann", nil); err != nil {
 			t.Fatal(err)
 		}
-		if !errors.Is(context.Cause(held), lease.ErrLost) {
-			t.Errorf("the request of a released lease: %v", context.Cause(held))
+		if cause := context.Cause(held); !errors.Is(cause, lease.ErrLost) || !loser.free(t, "ann") {
+			t.Errorf("the request of a released lease: %v", cause)
 		}
 		release()
-		if _, err := loser.leases.Get(t.Context(), "ann"); !errors.Is(err, lease.ErrFree) {
-			t.Errorf("a released lease: %v", err)
-		}
 	}
 }
 
@@ -303,20 +281,14 @@ func TestNeverTwo(t *testing.T) {
 			running.Add(1)
 			lose(a)
 			if name == "suspended" { // before anything else has looked at the clock
-				if _, _, err := a.Hold(t.Context(), "ann", first.Epoch); err == nil {
+				if a.admits("ann", first.Epoch) {
 					t.Error("a request is admitted after the deadline")
 				}
 			}
 			var got lease.Lease
 			clustertest.Until(t, "the other node never gets it", func() bool { got = b.take(t, "ann"); return got.ID == "b" })
-			if got.Epoch <= first.Epoch {
-				t.Errorf("the epoch %d follows %d", got.Epoch, first.Epoch)
-			}
-			if n := running.Add(1); n != 1 {
-				t.Errorf("%d workers run", n)
-			}
-			if a.Epoch("ann") != 0 {
-				t.Error("both nodes hold the lease")
+			if n := running.Add(1); n != 1 || got.Epoch <= first.Epoch || a.Epoch("ann") != 0 {
+				t.Errorf("%d workers run, the epoch %d follows %d", n, got.Epoch, first.Epoch)
 			}
 			if err := b.Release(t.Context(), "ann", nil); err != nil {
 				t.Fatal(err)
@@ -336,53 +308,30 @@ func TestHandOver(t *testing.T) {
 		ends bool // the open request, before the moment is over
 		may  bool
 	}{
-		"quick": {true, true}, "a stream": {false, true}, "it works again": {true, false},
+		"an answer": {true, true}, "a stream": {false, true}, "it works again": {true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t)
-			a, b := join(t, s, "a", forever, nil), join(t, s, "b", forever, nil)
-			l := a.take(t, "ann")
-			held, release, err := a.Hold(t.Context(), "ann", l.Epoch)
+			n := join(t, start(t), "a", forever, nil)
+			l := n.take(t, "ann")
+			held, release, err := n.Hold(t.Context(), "ann", l.Epoch)
 			if err != nil {
 				t.Fatal(err)
 			}
-			asked := 0
-			handed := make(chan error, 1)
-			go func() {
-				handed <- a.HandOver(t.Context(), "ann", func() bool {
-					asked++
-					if held.Err() == nil == tt.ends {
-						t.Errorf("the open request: %v", held.Err())
-					}
-					return tt.may
-				})
-			}()
-			clustertest.Until(t, "requests are still admitted", func() bool {
-				_, release, err := a.Hold(t.Context(), "ann", l.Epoch)
-				if err == nil {
-					release()
-				}
-				return err != nil
-			})
 			if tt.ends {
-				release()
+				time.AfterFunc(ttl/20, release)
 			}
-			if err := <-handed; err != nil || asked != 1 {
-				t.Fatalf("%v, asked %d times", err, asked)
-			}
-			if !tt.may {
-				after, _, err := a.Hold(t.Context(), "ann", l.Epoch)
-				if err != nil || after.Err() != nil || len(a.lost) > 0 {
-					t.Errorf("the node does not keep the user: %v, %d workers are stopped", err, len(a.lost))
+			err = n.HandOver(t.Context(), "ann", func() bool {
+				if (held.Err() != nil) != tt.ends || n.admits("ann", l.Epoch) {
+					t.Errorf("the open request: %v; or another one is admitted", held.Err())
 				}
-				return
+				return tt.may
+			})
+			if err != nil || n.admits("ann", l.Epoch) == tt.may || n.free(t, "ann") != tt.may || (len(n.lost) > 0) != tt.may {
+				t.Errorf("%v, the lease is free: %v, %d workers are stopped", err, n.free(t, "ann"), len(n.lost))
 			}
-			if cause := context.Cause(held); !tt.ends && !errors.Is(cause, lease.ErrLost) || len(a.lost) != 1 {
-				t.Errorf("the stream: %v; %d workers are stopped", cause, len(a.lost))
-			}
-			if got := b.take(t, "ann"); got.ID != "b" || got.Epoch <= l.Epoch {
-				t.Errorf("the next lease: %+v", got)
+			if cause := context.Cause(held); !tt.ends && !errors.Is(cause, lease.ErrLost) {
+				t.Errorf("the stream: %v", cause)
 			}
 		})
 	}

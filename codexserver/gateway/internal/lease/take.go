@@ -75,7 +75,7 @@ func (h *Holder) begin(ctx context.Context, user string) (*held, error) {
 			if h.expired() {
 				return nil, errNoEntry
 			}
-			x = &held{lease: Lease{User: user, Term: h.term}, open: map[*request]bool{}, changes: make(chan struct{})}
+			x = &held{lease: Lease{User: user, Term: h.term}, open: map[context.Context]context.CancelCauseFunc{}, changes: make(chan struct{})}
 			h.held[user] = x
 			return x, nil
 		case x.changes == nil:
