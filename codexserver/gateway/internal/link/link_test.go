@@ -5,10 +5,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -171,13 +169,12 @@ func TestNewCertificates(t *testing.T) {
 
 // TestHostileHeaders sends what clients may send. Nothing of it changes for whom the request is, nor the connection.
 func TestHostileHeaders(t *testing.T) {
-	var got atomic.Pointer[http.Header]
+	var got http.Header
 	p := newPair(t, func(w http.ResponseWriter, r *http.Request) {
-		h := r.Header.Clone()
-		got.Store(&h)
+		got = r.Header.Clone()
 		w.WriteHeader(http.StatusEarlyHints)
-		w.Header().Set("Codex-Mcp-Link", "refused")
-		w.Header().Set("Kept", "1")
+		w.Header().Set("Codex-Mcp-Link", "refused") // which only the server may say
+		w.WriteHeader(http.StatusOK)
 		_, _ = io.Copy(w, r.Body)
 	})
 	forged := p.server.ID() + " 7 bob codex:run"
@@ -189,33 +186,27 @@ func TestHostileHeaders(t *testing.T) {
 		"Expect":               {"Expect": {"100-continue"}},
 		"trailers":             {"Te": {"trailers"}},
 		"secrets":              {"Authorization": {"Bearer x"}, "Cookie": {"a=b"}, "Proxy-Authorization": {"x"}, "Proxy-Connection": {"keep-alive"}, "Keep-Alive": {"9"}},
-		"retries":              {"Idempotency-Key": {"x"}, "X-Idempotency-Key": {"x"}},
 	} {
 		h["Kept"] = []string{"1"}
 		answer, body, err := p.send("/mcp", "body", h)
-		// The answer of a handler that says that it was refused is not believed: the handler is not the server.
-		if name == "the head" && !errors.Is(err, link.ErrRefused) && answer.Header.Get("Codex-Mcp-Link") != "" {
-			t.Errorf("%s: %v", name, answer.Header)
+		if err != nil || body != "body" || answer.Header.Get("Codex-Mcp-Link") != "" || got.Get("Kept") != "1" {
+			t.Errorf("%s: %q, %v, %v; the node gets %v", name, body, err, answer.Header, got)
 		}
-		at := *got.Load()
 		for _, bad := range []string{"Connection", "X-Gone", "Upgrade", "Expect", "Trailer", "Authorization", "Cookie", "Proxy-Authorization", "Proxy-Connection", "Keep-Alive"} {
-			if at[bad] != nil {
-				t.Errorf("%s: the node gets %s: %q", name, bad, at[bad])
+			if got[bad] != nil {
+				t.Errorf("%s: the node gets %s: %q", name, bad, got[bad])
 			}
 		}
 		if head := p.node.got.Load(); head.User.Name != "ann" || head.Epoch != 7 || head.User.Scopes == nil || len(head.User.Scopes) != 0 {
 			t.Errorf("%s: the head: %+v", name, head)
-		}
-		if at.Get("Kept") != "1" || body == "" && err == nil {
-			t.Errorf("%s: %v, %q", name, at, body)
 		}
 	}
 }
 
 // TestForgedHeads sends heads that no front sends, with its certificate. Only those that are whole are carried out.
 func TestForgedHeads(t *testing.T) {
-	var carried atomic.Int32
-	p := newPair(t, func(http.ResponseWriter, *http.Request) { carried.Add(1) })
+	carried := 0
+	p := newPair(t, func(http.ResponseWriter, *http.Request) { carried++ })
 	pair, err := tls.LoadX509KeyPair(p.files.Cert, p.files.Key)
 	if err != nil {
 		t.Fatal(err)
@@ -223,71 +214,51 @@ func TestForgedHeads(t *testing.T) {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true}, ForceAttemptHTTP2: true}
 	defer transport.CloseIdleConnections()
 	id := p.server.ID()
-	for _, tt := range []struct {
-		name   string
-		heads  []string
-		status int
-	}{
-		{"none", nil, 421},
-		{"two", []string{id + " 7 ann", id + " 7 ann"}, 421},
-		{"no user", []string{id + " 7"}, 421},
-		{"an epoch that is none", []string{id + " 7x ann"}, 421},
-		{"a negative epoch", []string{id + " -7 ann"}, 421},
-		{"a long epoch", []string{id + " 18446744073709551623 ann"}, 421},
-		{"another node", []string{"x 7 ann"}, 421},
-		{"another epoch", []string{id + " 6 ann"}, 421},
-		{"whole", []string{id + " 7 ann codex:read codex:all"}, 200},
+	for name, heads := range map[string][]string{
+		"none":                  nil,
+		"two":                   {id + " 7 ann", id + " 7 ann"},
+		"no user":               {id + " 7"},
+		"an epoch that is none": {id + " 7x ann"},
+		"a negative epoch":      {id + " -7 ann"},
+		"a long epoch":          {id + " 18446744073709551623 ann"},
+		"another node":          {"x 7 ann"},
+		"another epoch":         {id + " 6 ann"},
+		"whole":                 {id + " 7 ann codex:read codex:all"},
 	} {
-		before := carried.Load()
+		carried = 0
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+p.address+"/mcp", http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header["Codex-Mcp-Link"] = tt.heads
+		r.Header["Codex-Mcp-Link"] = heads
 		answer, err := transport.RoundTrip(r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		answer.Body.Close()
-		if answer.StatusCode != tt.status || carried.Load()-before != map[bool]int32{true: 1}[tt.status == 200] {
-			t.Errorf("%s: %d, carried out %d times", tt.name, answer.StatusCode, carried.Load()-before)
+		if whole := name == "whole"; (answer.StatusCode == 200) != whole || (carried == 1) != whole {
+			t.Errorf("%s: %d, carried out %d times", name, answer.StatusCode, carried)
 		}
 	}
 	if got := p.node.got.Load().User.Scopes; len(got) != 1 || got[0] != mcphttp.ScopeRead {
 		t.Errorf("the scopes: %v", got)
 	}
-	plain, err := net.Dial("tcp", p.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer plain.Close()
-	_, _ = fmt.Fprint(plain, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-	if text, _ := io.ReadAll(plain); strings.Contains(string(text), "200") {
-		t.Errorf("without TLS: %q", text)
-	}
 }
 
-// TestNotCarriedOut checks which errors say that a request was not carried out, and that no request is sent twice.
+// TestNotCarriedOut checks which errors say that a request was not carried out, and that no request is sent twice, whatever makes
+// net/http do so.
 func TestNotCarriedOut(t *testing.T) {
-	var carried atomic.Int32
-	p := newPair(t, func(w http.ResponseWriter, _ *http.Request) {
-		if carried.Add(1) > 1 {
-			panic(http.ErrAbortHandler)
-		}
+	carried := 0
+	p := newPair(t, func(http.ResponseWriter, *http.Request) {
+		carried++
+		panic(http.ErrAbortHandler)
 	})
-	if answer, _, err := p.send("/mcp", "body", nil); answer.StatusCode != 200 {
-		t.Fatal(err)
-	}
 	if _, _, err := p.send("/old", "body", nil); !errors.Is(err, link.ErrRefused) || !strings.Contains(err.Error(), "another epoch") {
 		t.Errorf("another epoch: %v", err)
 	}
-	for _, h := range []http.Header{nil, {"Idempotency-Key": {"x"}}, {"X-Idempotency-Key": {"x"}}} {
-		before := carried.Load()
-		if _, _, err := p.send("/mcp", "body", h); err == nil || errors.Is(err, link.ErrRefused) || errors.Is(err, link.ErrAbsent) {
-			t.Errorf("an answer that breaks off: %v", err)
-		}
-		if n := carried.Load() - before; n != 1 {
-			t.Errorf("carried out %d times", n)
+	for i, h := range []http.Header{nil, {"Idempotency-Key": {"x"}}, {"X-Idempotency-Key": {"x"}}} {
+		if _, _, err := p.send("/mcp", "body", h); err == nil || errors.Is(err, link.ErrRefused) || errors.Is(err, link.ErrAbsent) || carried != i+1 {
+			t.Errorf("an answer that breaks off: %v, carried out %d times", err, carried-i)
 		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)

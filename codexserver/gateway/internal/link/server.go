@@ -168,12 +168,14 @@ func (s *Server) Do(w http.ResponseWriter, r *http.Request, head Head) error {
 	return nil
 }
 
-// final passes the final answer of a handler on, and none before it, which nobody has looked at.
+// final passes the final answer of a handler on, and none before it, which nobody has looked at. The handler cannot say that the
+// request was not carried out.
 type final struct{ http.ResponseWriter }
 
 // WriteHeader implements [http.ResponseWriter].
 func (f final) WriteHeader(status int) {
 	if status >= http.StatusOK {
+		f.Header().Del(headHeader)
 		f.ResponseWriter.WriteHeader(status)
 	}
 }
