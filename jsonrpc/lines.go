@@ -10,13 +10,13 @@ import (
 
 // Lines returns a transport of one message a line, the framing of MCP's stdio. Empty lines are
 // skipped, CRLF is accepted, and a last line without a line feed is a message too. c is closed
-// when the transport is; if it is nil, something else must unblock a Read at the end. On Linux a
-// pipe in blocking mode, such as os.Stdin, is opened again, so that Close always unblocks Read.
+// when the transport is; if it is nil, something else must unblock a Read at the end. On Linux Close
+// also unblocks the Read of a file in blocking mode, such as os.Stdin.
 func Lines(r io.Reader, w io.Writer, c io.Closer) Transport {
 	t := &lines{lineReader: lineReader{r: r}, lineWriter: lineWriter{w: w, ready: newReadiness(w)}, c: c}
 	if f, ok := r.(*os.File); ok && !nonBlocking(f) {
-		if again, ok := reopen(f, os.O_RDONLY); ok {
-			t.r, t.own = again, again
+		if in, ok := newStoppable(f); ok {
+			t.r, t.own = in, in
 		}
 	}
 	return t
@@ -28,7 +28,7 @@ type lines struct {
 	lineReader
 	lineWriter
 	c   io.Closer
-	own *os.File // the input, if it was opened again
+	own io.Closer // unblocks the input; nil if c does
 }
 
 func (t *lines) Close() error {

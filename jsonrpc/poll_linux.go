@@ -10,19 +10,21 @@ import (
 	"unsafe"
 )
 
-// polled returns f for use through the runtime's poller, so that Close unblocks it and no
-// thread waits in the kernel for it.
+// polled returns f, which must be open for writing, for use through the runtime's poller, so that Close
+// unblocks it and no thread waits in the kernel for it.
 //
-// A socket cannot be opened again; but the end of a socket pair that a
-// child inherits is the child's alone.
-func polled(f *os.File, flag int) (io.ReadWriteCloser, bool) {
+// A pipe in blocking mode is opened again: setting the mode of f itself would do so for every process that
+// shares it. A socket cannot be opened again; but the end of a socket pair that a child inherits is the
+// child's alone.
+func polled(f *os.File) (io.WriteCloser, bool) {
 	fi, err := f.Stat()
 	if err != nil {
 		return nil, false
 	}
 	switch fi.Mode() & os.ModeType {
 	case os.ModeNamedPipe:
-		return reopen(f, flag)
+		p, err := os.OpenFile("/proc/self/fd/"+strconv.Itoa(int(f.Fd())), os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		return p, err == nil
 	case os.ModeSocket:
 		c, err := net.FileConn(f)
 		return c, err == nil
@@ -30,16 +32,82 @@ func polled(f *os.File, flag int) (io.ReadWriteCloser, bool) {
 	return nil, false
 }
 
-// reopen opens a pipe in blocking mode again, in non-blocking mode. Setting the mode of f itself
-// would do so for every process that shares it.
-func reopen(f *os.File, flag int) (*os.File, bool) {
-	fi, err := f.Stat()
-	if err != nil || fi.Mode()&os.ModeType != os.ModeNamedPipe {
+// stoppable reads a file of any kind, and its Close unblocks a Read. It does not close the file.
+//
+// A thread waits in the kernel for input. Through the runtime's poller each wait would cost a read that finds
+// nothing and a switch of goroutines, and one call after another between processes on one core a third more.
+type stoppable struct {
+	conn syscall.RawConn
+	// stop is closed by Close, which the kernel reports at the other end. That is left to the garbage
+	// collector: a Read may be asking for it.
+	stop, stopped *os.File
+
+	read func(fd uintptr) // bound once, to save an allocation per read
+	fds  [2]pollFD
+	b    []byte
+	n    int
+	err  error
+}
+
+// newStoppable returns false if f is closed.
+func newStoppable(f *os.File) (io.ReadCloser, bool) {
+	conn, err := f.SyscallConn()
+	if err != nil || conn.Control(func(uintptr) {}) != nil {
 		return nil, false
 	}
-	p, err := os.OpenFile("/proc/self/fd/"+strconv.Itoa(int(f.Fd())), flag|syscall.O_NONBLOCK, 0)
-	return p, err == nil
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, false
+	}
+	s := &stoppable{conn: conn, stop: w, stopped: r}
+	s.fds[1] = pollFD{fd: int32(r.Fd()), events: pollIn}
+	s.read = s.readFD
+	return s, true
 }
+
+// Read implements io.Reader. It returns os.ErrClosed after Close, also if there is input.
+func (s *stoppable) Read(b []byte) (int, error) {
+	s.b = b
+	err := s.conn.Control(s.read) // during which the descriptor is not closed
+	s.b = nil
+	if err != nil {
+		return 0, err
+	}
+	return s.n, s.err
+}
+
+func (s *stoppable) readFD(fd uintptr) {
+	for {
+		s.fds[0], s.fds[1].revents = pollFD{fd: int32(fd), events: pollIn}, 0
+		_, _, errno := syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&s.fds)), uintptr(len(s.fds)), 0, 0, 0, 0)
+		switch {
+		case errno == syscall.EINTR:
+			continue
+		case errno != 0:
+			s.n, s.err = 0, os.NewSyscallError("ppoll", errno)
+			return
+		case s.fds[1].revents != 0:
+			s.n, s.err = 0, os.ErrClosed
+			return
+		}
+		n, err := syscall.Read(int(fd), s.b)
+		switch {
+		// Nothing else reads the file; but a process that shares it may have set non-blocking mode.
+		case errors.Is(err, syscall.EINTR), errors.Is(err, syscall.EAGAIN):
+			continue
+		case err != nil:
+			s.n, s.err = 0, os.NewSyscallError("read", err)
+		case n == 0:
+			s.n, s.err = 0, io.EOF
+		default:
+			s.n, s.err = n, nil
+		}
+		return
+	}
+}
+
+// Close implements io.Closer.
+func (s *stoppable) Close() error { return s.stop.Close() }
 
 // nonBlocking reports whether f is in non-blocking mode. In blocking mode no deadline interrupts
 // a Read.
@@ -129,15 +197,21 @@ func (r *readiness) writable() bool {
 	return r.conn.Control(r.ask) == nil && r.yes
 }
 
-const pollOut = 4 // POLLOUT
+// pollFD is the kernel's struct pollfd.
+type pollFD struct {
+	fd              int32
+	events, revents int16
+}
+
+const (
+	pollIn  = 1 // POLLIN
+	pollOut = 4 // POLLOUT
+)
 
 // poll asks the kernel without waiting. RawSyscall is allowed because it does not block; it
 // saves the work of the scheduler around a system call.
 func poll(fd uintptr) bool {
-	p := struct {
-		fd              int32
-		events, revents int16
-	}{int32(fd), pollOut, 0}
+	p := pollFD{fd: int32(fd), events: pollOut}
 	var now syscall.Timespec
 	n, _, _ := syscall.RawSyscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&p)), 1, uintptr(unsafe.Pointer(&now)), 0, 0, 0)
 	return n == 1 && p.revents == pollOut

@@ -114,52 +114,72 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
-// TestPolled checks which descriptors go through the runtime's poller, and that Close ends their Read.
+// TestPolled checks which descriptors are written through the runtime's poller.
 func TestPolled(t *testing.T) {
-	for kind, want := range map[string]struct{ polled, reopened bool }{
-		"pipe": {true, false}, "blocking pipe": {true, true}, "socket": {polled: true}, "file": {},
-	} {
-		r, _ := opened(t, kind)
-		l := Lines(r, nil, nil).(*lines)
-		if (l.own != nil) != want.reopened {
-			t.Errorf("%s: Lines has opened it again: %t", kind, l.own != nil)
+	for kind, want := range map[string]bool{"pipe": true, "blocking pipe": true, "socket": true, "file": false} {
+		_, w := opened(t, kind)
+		p, ok := polled(w)
+		if ok != want {
+			t.Errorf("%s is polled: %t", kind, ok)
 		}
-		read := make(chan error, 1)
-		if want.reopened {
+		if ok {
+			_ = p.Close()
+		}
+		_ = w.Close()
+		if _, ok := polled(w); ok || nonBlocking(w) {
+			t.Errorf("%s is open after Close", kind)
+		}
+	}
+}
+
+// TestStoppable checks that input of every kind is read to its end, also when another process has set
+// non-blocking mode, and that Close ends a Read that waits and every later one.
+func TestStoppable(t *testing.T) {
+	for _, kind := range []string{"pipe", "blocking pipe", "socket", "file"} {
+		r, w := opened(t, kind)
+		s, ok := newStoppable(r)
+		if !ok {
+			t.Fatalf("%s is not stoppable", kind)
+		}
+		if _, err := w.WriteString("in"); err != nil {
+			t.Fatal(err)
+		}
+		_ = w.Close()
+		if got, err := io.ReadAll(s); string(got) != "in" || err != nil {
+			t.Errorf("%s: read %q, %v", kind, got, err)
+		}
+		r, w = opened(t, kind)
+		l := Lines(r, nil, nil).(*lines)
+		if own := kind != "pipe"; (l.own != nil) != own {
+			t.Errorf("%s: Lines has a Close of its own: %t", kind, !own)
+		}
+		if l.own == nil {
+			continue
+		}
+		ended := make(chan error, 1)
+		if kind != "file" { // which never waits
 			go func() {
 				_, err := l.Read(t.Context())
-				read <- err
+				ended <- err
 			}()
 		}
 		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
-		if want.reopened && <-read == nil {
-			t.Errorf("%s: a Read of Lines ends without an error", kind)
-		}
-		p, ok := polled(r, os.O_RDONLY)
-		if ok != want.polled {
-			t.Errorf("%s is polled: %t", kind, ok)
-		}
-		if ok {
-			ended := make(chan error)
-			go func() {
-				_, err := p.Read(make([]byte, 1))
-				ended <- err
-			}()
-			if err := p.Close(); err != nil {
-				t.Error(err)
+		if kind != "file" {
+			if err := <-ended; !errors.Is(err, os.ErrClosed) {
+				t.Errorf("%s: a Read ends with %v", kind, err)
 			}
-			if err := <-ended; err == nil {
-				t.Errorf("%s: a Read ends without an error", kind)
-			}
+		}
+		if _, err := w.WriteString("late"); err != nil {
+			t.Error(err)
+		}
+		if n, err := l.r.Read(make([]byte, 1)); n != 0 || !errors.Is(err, os.ErrClosed) {
+			t.Errorf("%s: read after Close: %d, %v", kind, n, err)
 		}
 		_ = r.Close()
-		if _, ok := polled(r, os.O_RDONLY); ok {
-			t.Errorf("%s is polled after Close", kind)
-		}
-		if _, ok := reopen(r, os.O_RDONLY); ok || nonBlocking(r) {
-			t.Errorf("%s is open after Close", kind)
+		if _, ok := newStoppable(r); ok {
+			t.Errorf("%s is stoppable after Close", kind)
 		}
 	}
 }

@@ -8,10 +8,10 @@ import (
 )
 
 // polled would return f for use through the runtime's poller.
-func polled(*os.File, int) (io.ReadWriteCloser, bool) { return nil, false }
+func polled(*os.File) (io.WriteCloser, bool) { return nil, false }
 
-// reopen would open a pipe in blocking mode again.
-func reopen(*os.File, int) (*os.File, bool) { return nil, false }
+// newStoppable would return a reader of f whose Close unblocks a Read.
+func newStoppable(*os.File) (io.ReadCloser, bool) { return nil, false }
 
 // nonBlocking would report whether f is in non-blocking mode.
 func nonBlocking(*os.File) bool { return false }

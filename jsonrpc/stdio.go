@@ -12,16 +12,15 @@ import (
 // Unix file descriptor 1 as a whole, is the standard error, so that a stray print, also one of a
 // child process, does not come between the messages.
 func Stdio() Transport {
-	// Close must unblock a Read. The runtime's poller can do that for pipes and sockets; for a
-	// terminal or a file a goroutine is needed.
-	in, ok := polled(os.Stdin, os.O_RDONLY)
+	// Close must unblock a Read, for which a goroutine is needed where the kernel cannot be asked.
+	in, ok := newStoppable(os.Stdin)
 	if !ok {
 		in = &pump{r: os.Stdin, chunks: make(chan []byte), errs: make(chan error, 1), closed: make(chan struct{})}
 	}
 	// Before anything can print between two messages.
 	out := claimStdout()
 	var w io.WriteCloser = out
-	if p, ok := polled(out, os.O_WRONLY); ok {
+	if p, ok := polled(out); ok {
 		_ = out.Close() // p has taken its place
 		w = p
 	}
@@ -85,9 +84,6 @@ func (s *pump) Read(b []byte) (int, error) {
 	s.rest = s.rest[n:]
 	return n, nil
 }
-
-// Write makes pump an io.ReadWriteCloser, as polled files are.
-func (s *pump) Write([]byte) (int, error) { return 0, os.ErrInvalid }
 
 // Close unblocks Read, and lets run end with its current read.
 func (s *pump) Close() error {
