@@ -108,21 +108,17 @@ func (k keys) find(path ...string) any {
 // table returns a table, nil if there is none.
 func (k keys) table(path ...string) keys { return tableOf(k.find(path...)) }
 
-// text returns a value as JSON, nil if it is missing or null.
+// text returns a value as JSON, nil if it is missing or null, or has no such form.
 func (k keys) text(path ...string) stdjson.RawMessage {
-	if v := k.find(path...); v != nil {
-		return marshal(v)
+	v := k.find(path...)
+	if v == nil {
+		return nil
 	}
-	return nil
-}
-
-// marshal returns a value as JSON, nil for one that has no such form.
-func marshal(v any) stdjson.RawMessage {
 	raw, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return nil
 	}
-	return stdjson.RawMessage(raw)
+	return raw
 }
 
 // read decodes a value, if there is one.
@@ -145,16 +141,16 @@ func get[T any](k keys, path ...string) (v T) {
 
 // dotted returns the values with the names of their tables, as Codex takes them. A table stays one value if it
 // is empty or a name in it has a dot or a quote.
-func (k keys) dotted() map[string]stdjson.RawMessage {
-	all := map[string]stdjson.RawMessage{}
+func (k keys) dotted() map[string]any {
+	all := map[string]any{}
 	for name, v := range k {
 		below := tableOf(v)
 		if len(below) == 0 || slices.ContainsFunc(slices.Collect(maps.Keys(below)), func(n string) bool { return strings.ContainsAny(n, `."`) }) {
-			all[name] = marshal(v)
+			all[name] = v
 			continue
 		}
-		for rest, raw := range below.dotted() {
-			all[name+"."+rest] = raw
+		for rest, value := range below.dotted() {
+			all[name+"."+rest] = value
 		}
 	}
 	return all

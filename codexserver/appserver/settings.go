@@ -1,7 +1,6 @@
 package appserver
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	stdjson "encoding/json"
@@ -75,18 +74,11 @@ func commandLine(overrides map[string]any) ([]string, defaults, error) {
 	return args, d, nil
 }
 
-// tomlOf writes a JSON value as an inline TOML value.
-func tomlOf(raw stdjson.RawMessage) (string, error) {
-	var v any
-	in := stdjson.NewDecoder(bytes.NewReader(raw))
-	in.UseNumber()
-	if err := in.Decode(&v); err != nil {
-		return "", err
-	}
+// tomlOf writes a value as an inline TOML value.
+func tomlOf(v any) (string, error) {
 	var b strings.Builder
 	out := toml.NewEncoder(&b)
 	out.SetTablesInline(true)
-	out.SetMarshalJSONNumbers(true)
 	err := out.Encode(map[string]any{"": v})
 	_, text, _ := strings.Cut(b.String(), " = ")
 	return strings.TrimSpace(text), err

@@ -32,16 +32,16 @@ type InitializeReply struct {
 // ThreadParams are those of thread/start and thread/resume. Only the last one has a ThreadID, and
 // may leave out the turns of the answer.
 type ThreadParams struct {
-	ApprovalPolicy        string                     `json:"approvalPolicy,omitzero"`
-	ApprovalsReviewer     string                     `json:"approvalsReviewer,omitzero"`
-	BaseInstructions      *string                    `json:"baseInstructions,omitzero"`
-	Config                map[string]json.RawMessage `json:"config,omitzero"`
-	Cwd                   string                     `json:"cwd,omitzero"`
-	DeveloperInstructions *string                    `json:"developerInstructions,omitzero"`
-	ExcludeTurns          bool                       `json:"excludeTurns,omitzero"`
-	Model                 string                     `json:"model,omitzero"`
-	Sandbox               string                     `json:"sandbox,omitzero"`
-	ThreadID              string                     `json:"threadId,omitzero"`
+	ApprovalPolicy        string         `json:"approvalPolicy,omitzero"`
+	ApprovalsReviewer     string         `json:"approvalsReviewer,omitzero"`
+	BaseInstructions      *string        `json:"baseInstructions,omitzero"`
+	Config                map[string]any `json:"config,omitzero"`
+	Cwd                   string         `json:"cwd,omitzero"`
+	DeveloperInstructions *string        `json:"developerInstructions,omitzero"`
+	ExcludeTurns          bool           `json:"excludeTurns,omitzero"`
+	Model                 string         `json:"model,omitzero"`
+	Sandbox               string         `json:"sandbox,omitzero"`
+	ThreadID              string         `json:"threadId,omitzero"`
 }
 
 // ThreadReply answers thread/start and thread/resume with the settings of the thread.
