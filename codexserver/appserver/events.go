@@ -84,8 +84,10 @@ func (r *turn) notification(method string, n *apptypes.Note) {
 		}
 	case apptypes.NoteAccountRateLimitsUpdated:
 		r.host.Emit(protocol.TokenCount{Info: r.seen.usage, RateLimits: limitsOf(r.thread.child.limits.Load())})
-	case apptypes.NoteError:
-		r.retries(n)
+	case apptypes.NoteError: // one after which Codex does not try again ends the turn, whose end has it
+		if n.WillRetry && n.Error != nil {
+			r.host.Emit(protocol.StreamError{Message: r.redact(wordsOf(n.Error))})
+		}
 	}
 }
 
@@ -211,20 +213,6 @@ func (r *turn) ran(key itemKey, it apptypes.Item) {
 	})
 }
 
-// retries translates an error after which Codex tries again. Another error ends the
-// turn and is reported at its end.
-func (r *turn) retries(n *apptypes.Note) {
-	e := n.Error
-	if e == nil {
-		e = &apptypes.TurnError{}
-	}
-	if !n.WillRetry {
-		r.seen.failed = e
-		return
-	}
-	r.host.Emit(protocol.StreamError{Message: r.redact(wordsOf(e))})
-}
-
 // finish translates the end of the turn, and returns the error that it ends with.
 func (r *turn) finish(t *apptypes.Turn) error {
 	answer := r.answer()
@@ -235,7 +223,7 @@ func (r *turn) finish(t *apptypes.Turn) error {
 	case apptypes.TurnStatusInterrupted:
 		return r.abort(nil)
 	}
-	e := cmp.Or(t.Error, r.seen.failed, &apptypes.TurnError{Message: "the turn ended as " + t.Status})
+	e := cmp.Or(t.Error, &apptypes.TurnError{Message: "the turn ended as " + t.Status})
 	if _, reason, cut := strings.Cut(e.Message, incomplete); cut {
 		if r.seen.coming.Len() > 0 {
 			answer = new(r.seen.coming.String())

@@ -193,6 +193,8 @@ func (r *run) serve(_ context.Context, req *jsonrpc.Request) (any, error) {
 	case "turn/interrupt":
 		r.complete("interrupted")
 		return struct{}{}, nil
+	case "model/list":
+		return json.RawMessage(`{"data":[]}`), nil
 	case "initialized":
 		return nil, nil
 	}

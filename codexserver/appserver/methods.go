@@ -152,10 +152,8 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 	return list, nil
 }
 
-const (
-	maxModels   = 200 // in a list
-	modelsLimit = 20 * time.Second
-)
+// maxModels is how many models a list has.
+const maxModels = 200
 
 // Models implements [engine.ModelLister] with the models that Codex lists. The default is
 // the configured model, if there is one, which is the first.
@@ -178,15 +176,10 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 	if own != "" {
 		list.Models = []protocol.Model{{Name: own, DefaultEffort: get[protocol.ReasoningEffort](file.keys, "model_reasoning_effort"), IsDefault: true}}
 	}
-	end, cursor := time.Now().Add(modelsLimit), ""
-	for {
+	for cursor := ""; ; {
 		var r apptypes.ModelsReply
-		if err := c.call(ctx, time.Until(end), apptypes.CallModelList, apptypes.ModelsParams{Cursor: cursor}, &r); err != nil {
-			if len(list.Models) == 0 {
-				return nil, err
-			}
-			list.Notes = append(list.Notes, fmt.Sprintf("codex did not list its models: %v", err))
-			return list, nil
+		if err := c.control(ctx, apptypes.CallModelList, apptypes.ModelsParams{Cursor: cursor}, &r); err != nil {
+			return nil, err
 		}
 		for _, m := range r.Data {
 			out := protocol.Model{

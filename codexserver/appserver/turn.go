@@ -65,7 +65,6 @@ type reported struct {
 	final     *string               // the last message that the model marked as its answer
 	coming    strings.Builder       // the message that is being written
 	usage     *protocol.TokenUsageInfo
-	failed    *apptypes.TurnError // of an error notification
 }
 
 var errTurnEnded = errors.New("the turn has ended")
@@ -250,9 +249,9 @@ func (r *turn) ends() (cleared <-chan struct{}) {
 				_ = c.app.Call(ctx, apptypes.CallTurnInterrupt, p, nil) // refused if the turn has just ended by itself
 			}
 		}
-		if _, err = r.app.Wait(ctx); err != nil && ctx.Err() != nil {
+		if end, _ := r.app.Wait(ctx); end == nil && ctx.Err() != nil {
 			c.kill(&timeoutError{apptypes.CallTurnInterrupt, interruptLimit})
-		} else if err == nil {
+		} else if end != nil {
 			for thread := range r.turns() { // Codex would keep their commands for a later turn
 				_ = c.app.Call(ctx, apptypes.CallThreadBackgroundTerminalsClean, apptypes.ThreadRef{ThreadID: thread}, nil)
 			}

@@ -49,10 +49,14 @@ func run(ctx context.Context, prompt string) error {
 		return err
 	}
 	input := appclient.Text(prompt)
-	_, err = c.Turn(ctx, &apptypes.TurnParams{ThreadID: thread.Thread.ID, Input: input}, func(method string, n *apptypes.Note) {
+	turn, err := c.Begin(&apptypes.TurnParams{ThreadID: thread.Thread.ID, Input: input}, func(method string, n *apptypes.Note) {
 		if item := n.Item; method == apptypes.NoteItemCompleted && item != nil && item.Text != "" {
 			fmt.Printf("%s: %q\n", item.Type, item.Text)
 		}
 	})
+	if err != nil {
+		return err
+	}
+	_, err = turn.Wait(ctx)
 	return err
 }

@@ -27,7 +27,7 @@ type Options struct {
 	Answers Answers
 
 	// Note gets the notifications of the app-server, one at a time and in order, whatever their
-	// thread; [Client.Turn] also passes on those of its turn. It must not wait. Default: nothing.
+	// thread; [Client.Begin] also passes on those of its turn. It must not wait. Default: nothing.
 	Note func(method string, n *apptypes.Note)
 
 	// Logger logs what the client does not understand. Default: nothing is logged.

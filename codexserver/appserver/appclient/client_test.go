@@ -112,7 +112,7 @@ func TestTurn(t *testing.T) {
 			}
 			var mu sync.Mutex
 			var got []string
-			end, err := c.Turn(t.Context(), &apptypes.TurnParams{ThreadID: "t", Input: appclient.Text("go")}, func(method string, n *apptypes.Note) {
+			turn, err := c.Begin(&apptypes.TurnParams{ThreadID: "t", Input: appclient.Text("go")}, func(method string, n *apptypes.Note) {
 				if method == "item/completed" {
 					if n.Item == nil || n.Item.Text != "hello" {
 						t.Errorf("item %+v", n.Item)
@@ -122,6 +122,10 @@ func TestTurn(t *testing.T) {
 				defer mu.Unlock()
 				got = append(got, method)
 			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			end, err := turn.Wait(t.Context())
 			if tt.err == "" && (err != nil || end.Status != "completed") || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
 				t.Errorf("end %v, error %v, want %q", end, err, tt.err)
 			}
@@ -134,62 +138,8 @@ func TestTurn(t *testing.T) {
 	}
 }
 
-// TestInterrupt ends the context of a turn. An app-server that does not end the turn is waited for.
-func TestInterrupt(t *testing.T) {
-	why := errors.New("enough")
-	for name, tt := range map[string]struct {
-		id     string
-		ends   bool
-		waited time.Duration
-	}{
-		"it ends":          {"r", true, 0},
-		"it has no id yet": {"", true, 0},
-		"it does not end":  {"r", false, 10 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				interrupted := ""
-				f := &fake{on: map[string]func(*fake, *jsonrpc.Request) (any, error){
-					"turn/start": func(f *fake, _ *jsonrpc.Request) (any, error) {
-						f.notify("turn/started", started)
-						return json.RawMessage(`{"turn":{"id":"` + tt.id + `","status":"inProgress","items":[]}}`), nil
-					},
-					"turn/interrupt": func(f *fake, r *jsonrpc.Request) (any, error) {
-						interrupted = string(r.Params)
-						if tt.ends {
-							f.notify("turn/completed", strings.Replace(completed, "completed", "interrupted", 1))
-						}
-						return struct{}{}, nil
-					},
-				}}
-				c := f.start(t, nil)
-				ctx, stop := context.WithCancelCause(t.Context())
-				begun := make(chan struct{})
-				go func() { <-begun; stop(why) }()
-				var second error
-				before := time.Now()
-				end, err := c.Turn(ctx, &apptypes.TurnParams{ThreadID: "t", Input: appclient.Text("go")}, func(method string, _ *apptypes.Note) {
-					if method == "turn/started" {
-						_, second = c.Turn(ctx, &apptypes.TurnParams{ThreadID: "t"}, nil)
-						close(begun)
-					}
-				})
-				if !errors.Is(err, why) || (end != nil) != tt.ends || interrupted != `{"threadId":"t","turnId":"r"}` {
-					t.Errorf("end %v, error %v, interrupted %s", end, err, interrupted)
-				}
-				if waited := time.Since(before); waited != tt.waited {
-					t.Errorf("waited %v, want %v", waited, tt.waited)
-				}
-				if second == nil || second.Error() != "appclient: a turn of this thread runs" {
-					t.Errorf("a second turn: %v", second)
-				}
-			})
-		})
-	}
-}
-
-// TestUnanswered ends the context of a turn whose start is never answered, although the app-server
-// reports things of the thread. Later notifications must still arrive.
+// TestUnanswered ends the wait for a turn whose start is never answered, although the app-server reports things of
+// the thread. No other turn begins meanwhile. Later notifications must still arrive.
 func TestUnanswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{on: map[string]func(*fake, *jsonrpc.Request) (any, error){
@@ -203,12 +153,16 @@ func TestUnanswered(t *testing.T) {
 		c := f.start(t, &appclient.Options{Note: func(method string, _ *apptypes.Note) { got <- method }})
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
-		before := time.Now()
-		if end, err := c.Turn(ctx, &apptypes.TurnParams{ThreadID: "t", Input: appclient.Text("go")}, nil); end != nil || !errors.Is(err, context.DeadlineExceeded) {
+		p := &apptypes.TurnParams{ThreadID: "t", Input: appclient.Text("go")}
+		turn, err := c.Begin(p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end, err := turn.Wait(ctx); end != nil || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("end %v, error %v", end, err)
 		}
-		if waited := time.Since(before); waited != time.Minute+10*time.Second {
-			t.Errorf("waited %v", waited)
+		if _, err := c.Begin(p, nil); err == nil || err.Error() != "appclient: a turn of this thread runs" {
+			t.Errorf("a second turn: %v", err)
 		}
 		f.notify("warning", `{"message":"m"}`)
 		synctest.Wait()

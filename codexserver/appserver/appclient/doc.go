@@ -13,7 +13,11 @@
 //	if err := c.Call(ctx, apptypes.CallThreadStart, &apptypes.ThreadParams{Cwd: dir}, &thread); err != nil {
 //		return err
 //	}
-//	_, err = c.Turn(ctx, &apptypes.TurnParams{ThreadID: thread.Thread.ID, Input: appclient.Text("Run the tests.")}, show)
+//	turn, err := c.Begin(&apptypes.TurnParams{ThreadID: thread.Thread.ID, Input: appclient.Text("Run the tests.")}, show)
+//	if err != nil {
+//		return err
+//	}
+//	_, err = turn.Wait(ctx)
 //
 // [New] connects over any transport; then [Client.Initialize] comes first. [Client.Call] calls the methods that have none here.
 //

@@ -67,17 +67,21 @@ func TestRealThreads(t *testing.T) {
 			said = item.Text
 		}
 	}
-	turn := func(c *appclient.Client, id, want string) {
+	run := func(id, input string, note func(string, *apptypes.Note)) (*apptypes.Turn, error) {
 		t.Helper()
-		if _, err := c.Turn(t.Context(), &apptypes.TurnParams{ThreadID: id, Input: appclient.Text("go")}, note); err != nil || said != want {
-			t.Errorf("%v, said %q, want %q", err, said, want)
+		turn, err := c.Begin(&apptypes.TurnParams{ThreadID: id, Input: appclient.Text(input)}, note)
+		if err != nil {
+			t.Fatal(err)
 		}
+		return turn.Wait(t.Context())
 	}
 	var thread apptypes.ThreadReply
 	if err := c.Call(t.Context(), apptypes.CallThreadStart, &apptypes.ThreadParams{Sandbox: apptypes.SandboxModeReadOnly}, &thread); err != nil {
 		t.Fatal(err)
 	}
-	turn(c, thread.Thread.ID, "one")
+	if _, err := run(thread.Thread.ID, "go", note); err != nil || said != "one" {
+		t.Errorf("%v, said %q", err, said)
+	}
 	if err := c.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}
@@ -89,8 +93,7 @@ func TestRealThreads(t *testing.T) {
 		t.Fatal(err)
 	}
 	var refused error
-	params := &apptypes.TurnParams{ThreadID: thread.Thread.ID, Input: appclient.Text("wait")}
-	end, err := c.Turn(t.Context(), params, func(method string, n *apptypes.Note) {
+	end, err := run(thread.Thread.ID, "wait", func(method string, n *apptypes.Note) {
 		if method == apptypes.NoteTurnStarted {
 			refused = c.Call(t.Context(), apptypes.CallTurnSteer, &apptypes.SteerParams{ThreadID: n.ThreadID, ExpectedTurnID: "another", Input: appclient.Text("and on")}, nil)
 			go func() {

@@ -5,14 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
-
-// interruptLimit is how long an interrupted turn may take to end.
-const interruptLimit = 10 * time.Second
 
 // Turn is a turn that the app-server was asked to begin.
 type Turn struct {
@@ -72,13 +68,14 @@ func (t *Turn) Begun(ctx context.Context) error {
 	return err
 }
 
-// Wait waits for the end of the turn. The error is the app-server's refusal to begin it, [jsonrpc.ErrClosed] if the
-// connection has ended, or the cause of ctx.
+// Wait waits for the end of the turn, and returns it with an error if the turn was not completed. Without an end, the
+// error is the app-server's refusal to begin the turn, [jsonrpc.ErrClosed] if the connection has ended, or the cause of
+// ctx. The turn then goes on until apptypes.CallTurnInterrupt ends it.
 func (t *Turn) Wait(ctx context.Context) (*apptypes.Turn, error) {
 	over := t.client.wait(ctx, t.ended)
 	end, err := t.End()
 	if end != nil {
-		over = nil
+		over = endError(end)
 	}
 	return end, cmp.Or(err, over)
 }
@@ -97,32 +94,10 @@ func (t *Turn) End() (*apptypes.Turn, error) {
 	return t.end, t.err
 }
 
-// Turn runs a turn as [Client.Begin] does, and returns its end. A turn that is not completed is an error,
-// and its end is returned, too. When ctx ends, Turn interrupts the turn, waits for its end
-// for at most ten seconds, and returns the cause of ctx.
-func (c *Client) Turn(ctx context.Context, p *apptypes.TurnParams, note func(method string, n *apptypes.Note)) (*apptypes.Turn, error) {
-	t, err := c.Begin(p, note)
-	if err != nil {
-		return nil, err
-	}
-	end, err := t.Wait(ctx)
-	if end != nil || ctx.Err() == nil {
-		return end, cmp.Or(err, endError(end))
-	}
-	limited, stop := context.WithTimeout(context.WithoutCancel(ctx), interruptLimit)
-	defer stop()
-	if t.Begun(limited) == nil {
-		p := apptypes.InterruptParams{ThreadID: t.threadID, TurnID: t.ID()}
-		_ = c.Call(limited, apptypes.CallTurnInterrupt, p, nil) // refused if the turn has just ended by itself
-		end, _ = t.Wait(limited)
-	}
-	return end, err
-}
-
-// endError returns the error of the end of a turn, nil if the turn was completed, or has not ended.
+// endError returns the error of the end of a turn, nil if the turn was completed.
 func endError(end *apptypes.Turn) error {
 	switch {
-	case end == nil, end.Status == apptypes.TurnStatusCompleted:
+	case end.Status == apptypes.TurnStatusCompleted:
 		return nil
 	case end.Error == nil:
 		return fmt.Errorf("the turn ended with the status %s", end.Status)
