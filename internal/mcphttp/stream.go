@@ -3,6 +3,7 @@ package mcphttp
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -133,16 +134,17 @@ func (st *stream) forsake(messages []message) {
 	}
 }
 
-// after returns the kept events with a higher number.
+// after returns the kept events with a higher number. They are the last ones of the session, unless a client resumes.
 func (st *stream) after(number int) (events []*event) {
-	if number == st.last {
-		return nil
-	}
-	for _, e := range st.session.out.kept {
-		if e.stream == st && e.number > number {
+	for _, e := range slices.Backward(st.session.out.kept) {
+		if len(events) == st.last-number {
+			break
+		}
+		if e.stream == st {
 			events = append(events, e)
 		}
 	}
+	slices.Reverse(events)
 	return events
 }
 
