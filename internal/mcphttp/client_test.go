@@ -25,14 +25,9 @@ const limit = time.Minute
 
 // site is a handler on loopback, as one principal uses it.
 type site struct {
-	t       testing.TB
+	t       *testing.T
 	url     string
 	handler *mcphttp.Handler
-	server  *httptest.Server
-	who     string // whose token the requests have
-	client  *http.Client
-	limit   time.Duration
-	heard   func(text string) // gets everything that is received
 }
 
 // open serves an engine to the principals ann and bob, whose tokens are their names.
@@ -63,7 +58,7 @@ func open(t *testing.T, e engine.Engine, so *codexserver.Options, change func(*m
 		server.CloseClientConnections()
 		server.Close()
 	})
-	return &site{t, server.URL, h, server, "ann", http.DefaultClient, limit, func(string) {}}
+	return &site{t, server.URL, h}
 }
 
 // reply is a response with its whole body.
@@ -83,7 +78,7 @@ func (s *site) request(ctx context.Context, method, body string, more headers) *
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	r.Header.Set("Authorization", "Bearer "+s.who)
+	r.Header.Set("Authorization", "Bearer ann")
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	for name, value := range more {
@@ -108,9 +103,9 @@ func (s *site) do(method, body string, more headers) reply {
 // send sends a request and reads its response. A stream of events may be left out: some do not end.
 func (s *site) send(method, body string, more headers, events bool) reply {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), s.limit)
+	ctx, cancel := context.WithTimeout(s.t.Context(), limit)
 	defer cancel()
-	answer, err := s.client.Do(s.request(ctx, method, body, more))
+	answer, err := http.DefaultClient.Do(s.request(ctx, method, body, more))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -122,7 +117,6 @@ func (s *site) send(method, body string, more headers, events bool) reply {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.heard(string(read))
 	return reply{answer.StatusCode, answer.Header, string(read)}
 }
 
@@ -134,8 +128,7 @@ func (s *site) post(body string, more headers) reply {
 
 // sse is an open response of events.
 type sse struct {
-	t      testing.TB
-	heard  func(string)
+	t      *testing.T
 	answer *http.Response
 	lines  *bufio.Reader
 	cancel context.CancelFunc
@@ -145,13 +138,13 @@ type sse struct {
 // stream sends a request whose response is a stream of events.
 func (s *site) stream(method, body string, more headers) *sse {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), s.limit)
-	answer, err := s.client.Do(s.request(ctx, method, body, more))
+	ctx, cancel := context.WithTimeout(s.t.Context(), limit)
+	answer, err := http.DefaultClient.Do(s.request(ctx, method, body, more))
 	if err != nil {
 		cancel()
 		s.t.Fatal(err)
 	}
-	v := &sse{t: s.t, heard: s.heard, answer: answer, lines: bufio.NewReader(answer.Body), cancel: cancel}
+	v := &sse{t: s.t, answer: answer, lines: bufio.NewReader(answer.Body), cancel: cancel}
 	s.t.Cleanup(v.close)
 	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "text/event-stream" {
 		read, _ := io.ReadAll(answer.Body)
@@ -176,7 +169,6 @@ func (v *sse) next() (data string) {
 			data = d
 		}
 		if line == "" && data != "" {
-			v.heard(data)
 			return data
 		}
 	}
@@ -230,7 +222,7 @@ func (s *site) initialize(more headers) headers {
 // initializeAs begins a session with a version of MCP.
 func (s *site) initializeAs(version string, more headers) headers {
 	s.t.Helper()
-	got := s.post(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"`+version+`","capabilities":{"elicitation":{}},"clientInfo":{"name":"`+s.who+`","version":"1"}}}`, more)
+	got := s.post(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"`+version+`","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}}`, more)
 	id := got.header.Get("Mcp-Session-Id")
 	if got.status != http.StatusOK || id == "" || !strings.Contains(got.body, `"protocolVersion":"`+version+`"`) {
 		s.t.Fatalf("initialize: %+v", got)
@@ -241,7 +233,7 @@ func (s *site) initializeAs(version string, more headers) headers {
 }
 
 // found returns the first text of this name in an answer.
-func found(t testing.TB, body, name string) string {
+func found(t *testing.T, body, name string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(body, `"`+name+`":"`)
 	if !ok {
@@ -254,7 +246,7 @@ func found(t testing.TB, body, name string) string {
 // soon waits until a condition holds.
 func (s *site) soon(what string, holds func() bool) {
 	s.t.Helper()
-	for until := time.Now().Add(s.limit); !holds(); {
+	for until := time.Now().Add(limit); !holds(); {
 		if time.Now().After(until) {
 			s.t.Fatalf("it does not happen: %s", what)
 		}

@@ -183,23 +183,23 @@ func TestClientLeavesToolsOut(t *testing.T) {
 	}
 }
 
-// TestClientForgetsTools checks that a server with very many tools cannot fill the memory, and
+// TestClientForgetsTools checks that a server with very long tools cannot fill the memory, and
 // that the transport learns of others after that.
 func TestClientForgetsTools(t *testing.T) {
-	t.Parallel()
-	var b strings.Builder
-	for i := range 50_000 {
-		fmt.Fprintf(&b, `{"name":"t%d","inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}},`, i)
+	const many = 40
+	var tools []string
+	for i := range many { // together they are too long to be remembered
+		tools = append(tools, fmt.Sprintf(`{"name":"t%d","description":%q,"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}`, i, strings.Repeat("x", 30_000)))
 	}
-	s := &toolServer{tools: strings.TrimSuffix(b.String(), ",")}
+	s := &toolServer{tools: strings.Join(tools, ",")}
 	p := connectTools(t, s)
-	if _, names := listTools(t, p, `{`+todaysMeta+`}`); len(names) != 50_000 {
+	if _, names := listTools(t, p, `{`+todaysMeta+`}`); len(names) != many {
 		t.Errorf("%d tools", len(names))
 	}
 	if got := s.mirrored(t, p, "t0", `{"a":"x"}`); len(got) > 0 {
 		t.Errorf("the first tool is remembered: %v", got)
 	}
-	if diff := cmp.Diff(map[string]string{"A": "x"}, s.mirrored(t, p, "t49999", `{"a":"x"}`)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"A": "x"}, s.mirrored(t, p, fmt.Sprint("t", many-1), `{"a":"x"}`)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -132,24 +132,3 @@ func TestTaskIsNotParked(t *testing.T) {
 		t.Errorf("load %+v", l)
 	}
 }
-
-// TestTasksLimit checks that a principal who has the maximum of tasks is refused one more, and
-// that another principal may still create tasks.
-func TestTasksLimit(t *testing.T) {
-	e, began, _ := stuck()
-	s := open(t, e, &codexserver.Options{Home: t.TempDir(), Tasks: codexserver.TaskOptions{Grace: -1, Limit: 1}}, nil)
-	begin := func(who string) string {
-		body, h := modern("1", "tools/call", `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`, call)
-		h["Authorization"] = "Bearer " + who
-		return s.post(body, h).body
-	}
-	for _, who := range []string{"ann", "bob"} {
-		if got := begin(who); !strings.Contains(got, `"taskId"`) {
-			t.Errorf("the first task of %s: %s", who, got)
-		}
-		wait(t, began)
-		if got := begin(who); !strings.Contains(got, "limits.tasks: 1 tasks are unfinished") {
-			t.Errorf("the second task of %s: %s", who, got)
-		}
-	}
-}

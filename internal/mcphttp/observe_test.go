@@ -2,6 +2,7 @@ package mcphttp_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -44,12 +45,15 @@ func (l *requests) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// TestServed checks that the log has a line for each request, with no content of it.
+// TestServed checks that the log has a line for each request, with no content of it, and that neither it nor an answer has
+// a token or the id of a session.
 func TestServed(t *testing.T) {
-	log := &requests{all: make(chan request, 1)}
+	log := &requests{all: make(chan request, 2)}
 	site := open(t, engine.TurnFunc(nil), nil, func(o *mcphttp.Options) {
 		o.Logger = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
+	session := site.initialize(nil)
+	wait(t, log.all)
 	body, h := modern("7", "tools/call", "{}", `"name":"codex-wait","arguments":{"threadIds":["a-prompt"]}`)
 	h["Mcp-Name"] = "codex-wait"
 	strange, strangeHeaders := modern("8", "a-method", "{}", "")
@@ -60,13 +64,17 @@ func TestServed(t *testing.T) {
 		want               request
 	}{
 		{"a call", "POST", body, h, request{Principal: "ann", ID: "7", Method: "tools/call", Tool: "codex-wait", Status: 200}},
+		{"in a session", "POST", ping, session, request{Principal: "ann", ID: "1", Method: "ping", Status: 200}},
 		{"no token", "POST", body, headers{"Authorization": "Bearer a-secret"}, request{Method: "POST", Status: 401}},
 		{"no JSON", "POST", "a-prompt", nil, request{Principal: "ann", Status: 400}},
 		{"an unknown method", "POST", strange, strangeHeaders, request{Principal: "ann", ID: "invalid", Method: "a-method", Status: 404}},
 		{"an unknown session", "GET", "", headers{"Mcp-Session-Id": "a-session"}, request{Principal: "ann", Method: "GET", Status: 404}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			site.do(tt.method, tt.body, tt.headers)
+			got := site.do(tt.method, tt.body, tt.headers)
+			if text := fmt.Sprint(got.header, got.body); strings.Contains(text, "a-secret") || strings.Contains(text, "a-session") || strings.Contains(text, session["Mcp-Session-Id"]) {
+				t.Errorf("the answer: %s", text)
+			}
 			if diff := cmp.Diff(tt.want, wait(t, log.all)); diff != "" {
 				t.Errorf("logged (-want +got):\n%s", diff)
 			}
@@ -74,7 +82,7 @@ func TestServed(t *testing.T) {
 	}
 	log.mu.Lock()
 	defer log.mu.Unlock()
-	for _, secret := range []string{"a-prompt", "a-secret", "a-session", "with words"} {
+	for _, secret := range []string{"a-prompt", "a-secret", "a-session", "Bearer", session["Mcp-Session-Id"], "with words"} {
 		if strings.Contains(log.text, secret) {
 			t.Errorf("the log has %q: %s", secret, log.text)
 		}

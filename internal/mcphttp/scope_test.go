@@ -2,7 +2,6 @@ package mcphttp_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
@@ -253,26 +252,6 @@ func TestScopeOfEviction(t *testing.T) {
 	}
 }
 
-// TestScopeOfCancelling checks that a token may cancel only requests that it may send.
-func TestScopeOfCancelling(t *testing.T) {
-	e, began, ended := stuck()
-	s := open(t, e, nil, withScopes)
-	h := s.initialize(nil)
-	v := s.stream(http.MethodPost, codex("1", "p", `"progressToken":"t"`), h)
-	wait(t, began)
-	cancel := func(id string, scopes ...mcphttp.Scope) int {
-		return s.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+id+`}}`, as(h, scopes...)).status
-	}
-	if got := cancel("1", read, approve); got != 403 {
-		t.Errorf("a turn is cancelled without codex:run: %d", got)
-	}
-	if got := cancel("1", run); got != 202 {
-		t.Errorf("with codex:run: %d", got)
-	}
-	wait(t, ended)
-	v.close()
-}
-
 // TestUnaskedClient checks that a client is not asked if its token lacks codex:approve,
 // whatever capabilities it declares.
 func TestUnaskedClient(t *testing.T) {
@@ -319,36 +298,6 @@ func TestUnaskedClient(t *testing.T) {
 	})
 	if !strings.Contains(end.body, "decided approved") {
 		t.Errorf("the end of the task: %+v", end)
-	}
-}
-
-// TestAnswersNeedApprove checks that a question stays open when a token without codex:approve
-// answers it, and that the record says who decided.
-func TestAnswersNeedApprove(t *testing.T) {
-	var record strings.Builder
-	s := open(t, asking, &codexserver.Options{Record: &record}, withScopes)
-	h := s.initialize(nil)
-	v := s.stream(http.MethodPost, codex("1", "go", ""), as(h, run))
-	v.until(`"elicitation/create"`)
-	for _, answer := range []string{
-		`{"jsonrpc":"2.0","id":0,"result":{"action":"accept","content":{"decision":"approved"}}}`,
-		`{"jsonrpc":"2.0","id":0,"result":{"action":"decline"}}`,
-		`{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"no"}}`,
-	} {
-		if got := s.post(answer, as(h, run, read)); got.status != 403 {
-			t.Errorf("%s: %+v", answer, got)
-		}
-	}
-	if got := s.post(`{"jsonrpc":"2.0","id":0,"result":{"action":"accept","content":{"decision":"approved"}}}`, as(h, approve)); got.status != 202 {
-		t.Errorf("the answer: %+v", got)
-	}
-	v.until("decided approved")
-	var line struct{ Principal, By, Decision string }
-	if err := json.Unmarshal([]byte(record.String()), &line); err != nil {
-		t.Fatal(err)
-	}
-	if line.Principal != "ann" || line.By != "client" || line.Decision != "approved" {
-		t.Errorf("recorded %s", record.String())
 	}
 }
 

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 )
 
@@ -140,32 +138,6 @@ func TestResume(t *testing.T) {
 	if rest := again.next(); rest != "" {
 		t.Errorf("after the answer: %s", rest)
 	}
-}
-
-// TestRetainedEventsAreBounded checks that the oldest events are dropped while the client is
-// away.
-func TestRetainedEventsAreBounded(t *testing.T) {
-	written := make(chan struct{})
-	e, _, goOn := held(func(_ context.Context, host engine.Host, _ []protocol.InputItem) error {
-		for range 100 {
-			host.Emit(protocol.AgentMessage{Message: strings.Repeat("x", 1000)})
-		}
-		close(written)
-		return nil
-	})
-	s := open(t, e, nil, func(o *mcphttp.Options) { o.MaxRetained = 10_000 })
-	h := s.initialize(nil)
-	v := s.stream(http.MethodPost, codex("5", "hello", ""), h)
-	v.next()
-	h["Last-Event-ID"] = v.lastID
-	v.close()
-	s.post(`{"jsonrpc":"2.0","id":6,"method":"ping"}`, headers{"Mcp-Session-Id": h["Mcp-Session-Id"]})
-	close(goOn)
-	wait(t, written)
-	s.soon("the event is no longer kept", func() bool { // the last ones may not have been added yet
-		got := s.do(http.MethodGet, "", h)
-		return got.status == 400 && strings.Contains(got.body, "not kept")
-	})
 }
 
 // TestSessionLimit checks that a further session ends the one that was idle for longest, and

@@ -2,12 +2,14 @@ package mcphttp_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -73,5 +75,65 @@ func TestSessionIDsAreTheServers(t *testing.T) {
 	}
 	if a, b := s.initialize(nil)["Mcp-Session-Id"], s.initialize(nil)["Mcp-Session-Id"]; a == b || len(a) < 43 {
 		t.Errorf("sessions %q and %q", a, b)
+	}
+}
+
+const (
+	asks  = `{"elicitation":{}}`
+	tasks = `{"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}`
+)
+
+// TestStrangersWork has a principal try to use the open work of another one, of both eras, in every way. It does not
+// exist for that one, and its questions stay open.
+func TestStrangersWork(t *testing.T) {
+	s := open(t, asking, &codexserver.Options{Home: t.TempDir(), Tasks: codexserver.TaskOptions{Grace: -1}}, nil)
+	today := func(who, method, name, capabilities, params string) string {
+		body, h := modern("1", method, capabilities, params)
+		h["Authorization"], h["Mcp-Name"] = "Bearer "+who, name
+		return s.post(body, h).body
+	}
+	const work = `"name":"codex","arguments":{"prompt":"go"`
+	session, stranger := s.initialize(nil), s.initialize(headers{"Authorization": "Bearer bob"})
+	v := s.stream(http.MethodPost, codex("1", "go", ""), session)
+	v.until(`"elicitation/create"`)
+	back := s.post(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{`+work+`,"background":true}}}`, session).body
+	state := found(t, today("ann", "tools/call", "codex", asks, work+`}`), "requestState")
+	id := found(t, today("ann", "tools/call", "codex", tasks, work+`}`), "taskId")
+	later := today("ann", "tools/call", "codex", asks, work+`,"background":true}`)
+
+	stolen := headers{"Mcp-Session-Id": session["Mcp-Session-Id"], "Authorization": "Bearer bob"}
+	for method, body := range map[string]string{http.MethodPost: `{"jsonrpc":"2.0","id":0,"result":{"action":"accept"}}`, http.MethodGet: "", http.MethodDelete: ""} {
+		if got := s.do(method, body, stolen); got.status != http.StatusNotFound {
+			t.Errorf("%s in the session: %+v", method, got)
+		}
+	}
+	const yes = `"inputResponses":{"q1":{"action":"accept"}}`
+	for name, got := range map[string]string{
+		"tasks/get":    today("bob", "tasks/get", id, tasks, `"taskId":"`+id+`"`),
+		"tasks/update": today("bob", "tasks/update", id, tasks, `"taskId":"`+id+`",`+yes),
+		"tasks/cancel": today("bob", "tasks/cancel", id, tasks, `"taskId":"`+id+`"`),
+		"requestState": today("bob", "tools/call", "codex", asks, work+`},"requestState":"`+state+`",`+yes),
+	} {
+		if !strings.Contains(got, `"error"`) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	for _, thread := range []string{found(t, back, "threadId"), found(t, later, "threadId")} {
+		for _, tool := range []struct{ name, arguments, unknown string }{
+			{"codex-wait", `"threadIds":[%q],"seconds":0`, `"status":"unknown"`},
+			{"codex-reply", `"threadId":%q,"prompt":"x"`, "no conversation"},
+			{"codex-interrupt", `"threadId":%q`, "no conversation"},
+			{"codex-show", `"threadId":%q,"what":"transcript"`, "no conversation"},
+		} {
+			params := fmt.Sprintf(`"name":%q,"arguments":{%s}`, tool.name, fmt.Sprintf(tool.arguments, thread))
+			got := today("bob", "tools/call", tool.name, asks, params) + s.post(`{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{`+params+`}}`, stranger).body
+			if strings.Count(got, tool.unknown) < 2 {
+				t.Errorf("%s: %s", tool.name, got)
+			}
+		}
+	}
+	s.post(`{"jsonrpc":"2.0","id":0,"result":{"action":"decline"}}`, session)
+	if got := v.until(`"result"`); !strings.Contains(got, "decided denied") {
+		t.Errorf("the call: %s", got)
 	}
 }
