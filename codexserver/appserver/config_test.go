@@ -54,7 +54,6 @@ func TestConfig(t *testing.T) {
 		{"policy twice", protocol.Config{ApprovalPolicy: protocol.ApprovalNever, Overrides: raw("approval_policy", `"untrusted"`)}, appserver.Options{}, "", `{"approvalPolicy":"never"}`, ""},
 		{"policy by default", protocol.Config{}, appserver.Options{Overrides: map[string]any{"approval_policy": "on-failure"}}, "", `{"approvalPolicy":"on-request"}`, ""},
 		{"finer policy", protocol.Config{Overrides: raw("approval_policy", `{"granular":{"rules":true}}`)}, appserver.Options{}, "", `{"config":{"approval_policy.granular.rules":true}}`, ""},
-		{"removed keys", protocol.Config{Overrides: raw("include_plan_tool", `true`, "include_apply_patch_tool", `false`)}, appserver.Options{}, "", `{}`, ""},
 		{"profile", protocol.Config{Profile: "old"}, appserver.Options{}, "", `{"approvalPolicy":"untrusted","config":{"model":"old-model","tools.web_search":true}}`, ""},
 		{"profile as a key", protocol.Config{Overrides: raw("profile", `"old"`, "model", `"mine"`)}, appserver.Options{}, "", `{"approvalPolicy":"untrusted","config":{"model":"mine","tools.web_search":true}}`, ""},
 		{"profile by default", protocol.Config{}, appserver.Options{Overrides: map[string]any{"profile": "new"}}, "", `{"config":{"model":"new-model"}}`, ""},

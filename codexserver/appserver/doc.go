@@ -32,7 +32,6 @@
 //	on-failure             sent as on-request, which Codex has in its place
 //	untrusted              sent with each thread, where Codex still takes it
 //	profile                its keys are read here and sent as overrides
-//	include_plan_tool, …   left out: today's Codex ignores them
 //	wire_api = "chat"      refused
 //
 // Package apptypes has the types of the protocol.

@@ -252,14 +252,8 @@ func (e *Engine) translated(cfg protocol.Config, own keys, codexHome string) (*s
 	return s, nil
 }
 
-// removed are keys that today's Codex ignores.
-var removed = []string{"include_plan_tool", "include_apply_patch_tool"}
-
 // translate moves configuration keys to the parameters that today's Codex has for them.
 func (s *settings) translate() {
-	for _, key := range removed {
-		delete(s.own, key)
-	}
 	// Today's Codex takes the policy untrusted as a parameter, but not as a key.
 	var word string
 	if s.own.read(&word, policyKey) == nil {
