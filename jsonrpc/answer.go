@@ -49,7 +49,7 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 		c = regardless // waiting for room would be waiting for the other side to read, which may wait for us
 		// With more to handle, the answers leave with one write. Otherwise the reader saves starting the writer, which is
 		// a quarter of the time of a call between two processes that share a core.
-		if t := p.out.p; t != nil && !t.more() {
+		if p.more != nil && !p.more() {
 			w = ifPrompt
 		}
 	case !alone: // the writer sends more with one write

@@ -157,6 +157,11 @@ func (p *Peer) accept(r *Request) {
 	// No place is free. vacate starts it.
 	case wait:
 		in.waiting.push(r)
+	// Nothing more has arrived, for which alone the reader would go on, see read.
+	case p.more != nil && r.batch == nil && !p.more():
+		in.running++
+		p.handlers.Add(1)
+		p.mine = r
 	default:
 		in.running++
 		p.spawn(r)

@@ -193,7 +193,7 @@ func (t *lineReader) fill() {
 	t.err = io.ErrNoProgress
 }
 
-// more implements prompter.
+// more implements looker.
 func (t *lineReader) more() bool { return t.start < len(t.buf) }
 
 // promptBytes is how much a pipe takes at once when it is ready at all

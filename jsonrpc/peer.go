@@ -39,8 +39,11 @@ type Peer struct {
 
 	received atomic.Uint64
 
-	methods map[string]string // belongs to the goroutine that reads
-	unread  chan struct{}     // closed when that has returned
+	// These belong to the goroutine that reads.
+	methods map[string]string
+	mine    *Request      // the request that this goroutine handles, while a new one reads on
+	unread  chan struct{} // closed when the last such goroutine has returned
+	more    func() bool   // of the transport; nil if it cannot tell
 
 	ctx contexts
 	// finish waits for them, after endInbound has let no more start. For that reason a
@@ -97,6 +100,9 @@ func NewPeer(t Transport, h Handler, o *Options) *Peer {
 	p.out = newEgress(t, p.o.MaxUnsent)
 	p.out.ctx = &p.ctx.conn
 	p.out.broken = p.broke
+	if l, ok := t.(looker); ok {
+		p.more = l.more
+	}
 	// Before the first Read. A message beyond the limit is then never in memory as a
 	// whole.
 	if l, ok := t.(limiter); ok {

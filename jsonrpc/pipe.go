@@ -86,7 +86,7 @@ func (t *pipe) Write(_ context.Context, messages [][]byte) error {
 	return io.ErrClosedPipe
 }
 
-// more implements prompter.
+// more implements looker.
 func (t *pipe) more() bool { return len(t.rest) > 0 || len(t.in) > 0 }
 
 // prompts implements prompter.

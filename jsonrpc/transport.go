@@ -21,7 +21,7 @@ type Transport interface {
 	Close() error
 }
 
-// The peer finds the following two by a type assertion, so a type that wraps a Transport hides them.
+// The peer finds the following three by a type assertion, so a type that wraps a Transport hides them.
 // Each saves something and none is needed.
 
 // limiter is a transport that can refuse a long message before it is in memory. The peer
@@ -36,7 +36,10 @@ type prompter interface {
 
 	// prompt reports whether it has written the message.
 	prompt(m []byte) (bool, error)
+}
 
+// looker is a transport that knows what has arrived.
+type looker interface {
 	// more reports whether something of the next message has arrived. Only the goroutine that reads calls it.
 	more() bool
 }

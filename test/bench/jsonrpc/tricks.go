@@ -40,6 +40,9 @@ var tricks = []trick{
 		{"\tr, w, err := os.Pipe()\n", "\tif p, err := os.OpenFile(\"/proc/self/fd/\"+strconv.Itoa(int(f.Fd())), syscall.O_NONBLOCK, 0); err == nil {\n" +
 			"\t\treturn p, true\n\t}\n\tr, w, err := os.Pipe()\n"},
 	}, []cell{{"near", "seq", "jsonrpc"}, {"near", "seq", "jsonrpc inline"}}},
+	{"the reader handles a request after which nothing has arrived", "dispatch.go", [][2]string{
+		{"r.batch == nil && !p.more():", "r.batch == nil && !p.more() && false:"},
+	}, []cell{{"near", "seq", "jsonrpc"}, {"pipe", "seq", "jsonrpc"}, {"mem", "seq", "jsonrpc"}}},
 	{"a pool of chunks", "egress.go", [][2]string{
 		{"chunks.Get().(*chunk)", "chunks.New().(*chunk)"},
 	}, []cell{{"mem", "seq", "jsonrpc"}, {"pipe", "par", "jsonrpc"}}},
