@@ -44,6 +44,7 @@ type Front struct {
 	o      Options
 	client *link.Client
 	routes routes
+	hurry  atomic.Bool // nobody waits for a node
 	// reloads counts those of the users.
 	reloads atomic.Uint64
 	open    atomic.Int64 // the open requests that are not streams without an end
@@ -65,7 +66,7 @@ func (f *Front) Close() { f.client.Close() }
 
 // Hurry makes the front refuse a request at once if no node has its user. It is for the end of
 // the process.
-func (f *Front) Hurry() { f.routes.hurry.Store(true) }
+func (f *Front) Hurry() { f.hurry.Store(true) }
 
 // ServeHTTP implements [http.Handler].
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -105,11 +106,9 @@ func (f *Front) serve(w *answer, r *http.Request) {
 }
 
 const (
-	// routeTimeout bounds how long a front looks for a node that takes a user: one may be giving back its users, or
+	// routeTimeout bounds how long a front looks for a node that carries out a request: one may be giving back its users, or
 	// starting.
 	routeTimeout = 8 * time.Second
-	// retryTimeout bounds how long a front sends a request again that the node with the lease did not carry out.
-	retryTimeout = 3 * time.Second
 	// retryInterval is the time between two attempts.
 	retryInterval = 100 * time.Millisecond
 )
@@ -123,41 +122,35 @@ func (f *Front) forward(w http.ResponseWriter, r *http.Request, body []byte, use
 	if user.Scopes == nil {
 		user.Scopes = mcphttp.Scopes()
 	}
-	for began := time.Now(); ; {
-		patience, err := f.try(w, r, body, user)
-		if !errors.Is(err, errNotSent) || time.Since(began) > patience {
+	finding, cancel := context.WithTimeout(r.Context(), routeTimeout)
+	defer cancel()
+	for {
+		err := f.try(finding, w, r, body, user)
+		if !errors.Is(err, errNotSent) || f.hurry.Load() {
 			return err
 		}
 		select {
 		case <-time.After(retryInterval):
-		case <-r.Context().Done():
-			return r.Context().Err()
+		case <-finding.Done():
+			return err
 		}
 	}
 }
 
 // try sends a request to the node of the user, or to the nodes that may take the user, until one carries it out. If none has done so,
-// the error wraps [errNotSent], and patience is how long others may be looked for.
-func (f *Front) try(w http.ResponseWriter, r *http.Request, body []byte, user mcphttp.Principal) (patience time.Duration, err error) {
-	finding, cancel := context.WithTimeout(r.Context(), routeTimeout)
-	defer cancel()
+// the error wraps [errNotSent].
+func (f *Front) try(finding context.Context, w http.ResponseWriter, r *http.Request, body []byte, user mcphttp.Principal) error {
 	all, err := f.routes.find(finding, user.Name)
-	if !f.routes.hurry.Load() && (err == nil || errors.Is(err, errNoNode)) {
-		patience = routeTimeout
-	}
 	for _, to := range all {
 		if err = f.send(w, r, body, link.Head{Node: to.ID, Epoch: to.Epoch, User: user}, to.Address); err == nil {
-			return 0, nil
+			return nil
 		}
 		f.routes.forget(to) // another node may have taken over
 		if !errors.Is(err, link.ErrAbsent) && !errors.Is(err, link.ErrRefused) {
-			return 0, err
-		}
-		if to.Epoch != 0 {
-			patience = retryTimeout
+			return err
 		}
 	}
-	return patience, errors.Join(errNotSent, err)
+	return errors.Join(errNotSent, err)
 }
 
 // send sends a request once to the node at an address.

@@ -20,7 +20,6 @@ type answer struct {
 // newAnswer returns the response to a request. Its body has to arrive in time.
 func newAnswer(w http.ResponseWriter) *answer {
 	a := &answer{ResponseWriter: w, control: http.NewResponseController(w)}
-	a.extend()
 	_ = a.control.SetReadDeadline(time.Now().Add(clientTimeout))
 	return a
 }
@@ -30,14 +29,12 @@ func newAnswer(w http.ResponseWriter) *answer {
 func (a *answer) extend() { _ = a.control.SetWriteDeadline(time.Now().Add(clientTimeout)) }
 
 // received lets the answer take longer than the body, which has arrived.
-func (a *answer) received() {
-	a.extend() // reading the body may have used up the timeout
-	_ = a.control.SetReadDeadline(time.Time{})
-}
+func (a *answer) received() { _ = a.control.SetReadDeadline(time.Time{}) }
 
 // WriteHeader implements [http.ResponseWriter].
 func (a *answer) WriteHeader(status int) {
 	a.status = status
+	a.extend()
 	a.ResponseWriter.WriteHeader(status)
 }
 

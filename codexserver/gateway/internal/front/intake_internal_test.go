@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
@@ -32,4 +34,28 @@ func TestOpen(t *testing.T) {
 	if _, _, ok := enter(); !ok {
 		t.Error("another one after an end is refused")
 	}
+}
+
+// timed is a response that notes its deadline.
+type timed struct {
+	*httptest.ResponseRecorder
+	deadline time.Time
+}
+
+// SetWriteDeadline is for [http.ResponseController].
+func (w *timed) SetWriteDeadline(t time.Time) error {
+	w.deadline = t
+	return nil
+}
+
+// TestLateStatus answers a request without a body after longer than a write may take.
+func TestLateStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &timed{ResponseRecorder: httptest.NewRecorder()}
+		a := newAnswer(w)
+		time.Sleep(2 * clientTimeout)
+		if a.WriteHeader(http.StatusAccepted); time.Until(w.deadline) != clientTimeout {
+			t.Errorf("the deadline is in %v", time.Until(w.deadline))
+		}
+	})
 }

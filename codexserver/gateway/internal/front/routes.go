@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
@@ -16,13 +15,9 @@ type routes struct {
 	leases *lease.Leases
 	nodes  *placement.Nodes
 
-	hurry atomic.Bool // nobody waits for a node
 	mu    sync.Mutex
 	known map[string]lease.Lease // by user; may be out of date
 }
-
-// errNoNode means that no node takes users.
-var errNoNode = errors.New("no node takes the user")
 
 // find returns where a request of a user may go: to the node with the lease, or, if it is free, to the first of several nodes that
 // takes it. Those have no epoch.
@@ -51,7 +46,7 @@ func (r *routes) find(ctx context.Context, user string) (to []lease.Lease, err e
 		to = append(to, lease.Lease{User: user, Node: n.Name, ID: n.ID, Address: n.Address})
 	}
 	if len(to) == 0 {
-		return nil, fmt.Errorf("%w: of %d nodes, all drain", errNoNode, len(nodes))
+		return nil, fmt.Errorf("no node takes the user: of %d nodes, all drain", len(nodes))
 	}
 	return to, nil
 }

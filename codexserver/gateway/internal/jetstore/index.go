@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -51,16 +50,6 @@ func (e entry) with(all ...message) entry {
 		e = append(e, m)
 	}
 	return e
-}
-
-// between returns the messages that have the bytes from a to b, and where they begin in the entry.
-func (e entry) between(a, b int64) (all []message, begin int64) {
-	if a == b {
-		return nil, a
-	}
-	first := sort.Search(len(e), func(i int) bool { return e[i].end > a })
-	last := sort.Search(len(e), func(i int) bool { return e[i].end >= b })
-	return e[first : last+1], e[first].end - e[first].size
 }
 
 // add adds a message of the stream, whose subject has a rest after the prefix.
@@ -185,8 +174,17 @@ func (s *Store) scan(ctx context.Context, subject string, from uint64, f func(m 
 
 // bytes reads size bytes of a name, which has as many, from at on.
 func (s *Store) bytes(ctx context.Context, name string, e entry, at, size int64) ([]byte, error) {
+	if size == 0 {
+		return nil, nil
+	}
+	var all []message
+	for _, m := range e {
+		if m.end > at && m.end-m.size < at+size {
+			all = append(all, m)
+		}
+	}
 	var data []byte
-	all, begin := e.between(at, at+size)
+	skip := at - all[0].end + all[0].size
 	if len(all) <= 2 {
 		for _, m := range all {
 			got, err := s.stream.GetMsg(ctx, m.seq)
@@ -211,7 +209,6 @@ func (s *Store) bytes(ctx context.Context, name string, e entry, at, size int64)
 			return nil, s.failed(err)
 		}
 	}
-	skip := at - begin
 	if int64(len(data)) < skip+size {
 		s.unsure = true
 		return nil, s.failed(errors.New("the stream has fewer bytes than its messages said"))
