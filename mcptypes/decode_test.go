@@ -109,6 +109,8 @@ func TestDecodeErrors(t *testing.T) {
 		{`{"content":[{"text":"x"}]}`, new(mcptypes.CallToolResult), `mcptypes: /content/0/type: required, but absent`},
 		{`{"content":[{"text":5,"type":"text"}]}`, new(mcptypes.CallToolResult), `mcptypes: /content/0/text: want a string, found a number`},
 		{`{"content":[{"type":5}]}`, new(mcptypes.CallToolResult), `mcptypes: /content/0/type: want a string, found a number`},
+		{`{"content":[{"type":"text","text":"x","type":"image"}]}`, new(mcptypes.CallToolResult), `mcptypes: /content/0/type: duplicate member`},
+		{`{"content":[{"typ\u0065":"te\u0078t","text":5}]}`, new(mcptypes.CallToolResult), `mcptypes: /content/0/text: want a string, found a number`},
 		{`{"content":[5]}`, new(mcptypes.CallToolResult), `mcptypes: /content/0: want an object, found a number`},
 		{`{"contents":[{"uri":"x"}]}`, new(mcptypes.ReadResourceResult), `mcptypes: /contents/0/text: required, but absent`},
 		{`{"contents":[{"uri":"x","blob":null}]}`, new(mcptypes.ReadResourceResult), `mcptypes: /contents/0/blob: want a string, found null`},

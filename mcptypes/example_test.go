@@ -92,23 +92,6 @@ func Example_elicitation() {
 	// mcptypes: /action: duplicate member
 }
 
-// Members that are not in the schema are written back unchanged.
-func Example_unknownMembers() {
-	const text = `{"name":"codex","version":"1.0","user_agent":"codex/1.0 (linux)"}`
-	var server mcptypes.Implementation
-	if err := json.Unmarshal([]byte(text), &server); err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(string(server.Extra["user_agent"]))
-	server.Extra["build"] = json.RawMessage(`42`)
-	again, err := json.Marshal(server)
-	fmt.Println(string(again), err)
-	// Output:
-	// "codex/1.0 (linux)"
-	// {"name":"codex","version":"1.0","build":42,"user_agent":"codex/1.0 (linux)"} <nil>
-}
-
 // printer replaces a connection: it prints what is sent.
 type printer struct{}
 
@@ -148,24 +131,4 @@ func ExampleNewOutput() {
 	fmt.Println(string(text), err)
 	// Output:
 	// {"content":[{"type":"text","text":"{\"city\":\"Bern\",\"degrees\":7.5}"}],"structuredContent":{"city":"Bern","degrees":7.5}} <nil>
-}
-
-func ExampleDecodeError() {
-	var list mcptypes.ListToolsResult
-	fmt.Println(mcptypes.Decode([]byte(`{"tools":[{"name":"add","inputSchema":{"type":["object"]}}]}`), &list))
-	// Output:
-	// mcptypes: /tools/0/inputSchema/type: want "object", found an array
-}
-
-func ExampleRequestID() {
-	for _, text := range []string{`1`, `1.0`, `"1"`, `9007199254740993`, `1.5`} {
-		id, err := mcptypes.ParseRequestID([]byte(text))
-		fmt.Println(id, id == mcptypes.IntID(1), err)
-	}
-	// Output:
-	// 1 true <nil>
-	// 1 true <nil>
-	// "1" false <nil>
-	// 9007199254740993 false <nil>
-	//  false mcptypes: request id: want a string or an integer, found a fraction
 }

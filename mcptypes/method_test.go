@@ -85,28 +85,6 @@ func TestMethod(t *testing.T) {
 	}
 }
 
-func TestMethodWithoutParams(t *testing.T) {
-	w, calls := make(wire), 0
-	mcptypes.ToolsList.Handle(w, func(_ context.Context, p *mcptypes.ListToolsRequestParams) (*mcptypes.ListToolsResult, error) {
-		calls++
-		if diff := cmp.Diff(&mcptypes.ListToolsRequestParams{}, p); diff != "" {
-			return nil, fmt.Errorf("params (-want +got)\n%s", diff)
-		}
-		return &mcptypes.ListToolsResult{}, nil
-	})
-	if _, err := mcptypes.ToolsList.Call(context.Background(), w, nil); err != nil {
-		t.Error(err)
-	}
-	for _, params := range []string{``, `null`, `{}`} {
-		if _, err := w["tools/list"](context.Background(), raw(params)); err != nil {
-			t.Errorf("%q: %v", params, err)
-		}
-	}
-	if calls != 4 {
-		t.Errorf("%d calls", calls)
-	}
-}
-
 func TestNotification(t *testing.T) {
 	w := make(wire)
 	var got mcptypes.ProgressNotificationParams

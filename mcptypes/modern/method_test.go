@@ -4,11 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"os"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -83,39 +78,6 @@ func TestCallOfUnion(t *testing.T) {
 	}
 	if path, _ := wrong.InvalidParams(); path != "/_meta" {
 		t.Errorf("got %v", err)
-	}
-}
-
-// TestDocNamesAliases checks that the package's comment lists exactly the aliases of types
-// in mcptypes.
-func TestDocNamesAliases(t *testing.T) {
-	text, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, list, ok1 := strings.Cut(strings.ReplaceAll(string(text), "\n// ", " "), "in Go: RequestID")
-	list, _, ok2 := strings.Cut("RequestID"+list, "So are")
-	if !ok1 || !ok2 {
-		t.Fatal("doc.go has no list of aliases")
-	}
-	file, err := parser.ParseFile(token.NewFileSet(), "zz_shared.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	aliases := make(map[string]bool)
-	for _, d := range file.Decls {
-		if g, ok := d.(*ast.GenDecl); ok && !g.Lparen.IsValid() && g.Tok == token.TYPE {
-			aliases[g.Specs[0].(*ast.TypeSpec).Name.Name] = true
-		}
-	}
-	for _, name := range regexp.MustCompile(`\b[A-Z]\w+`).FindAllString(list, -1) {
-		if !aliases[name] {
-			t.Errorf("%s is not an alias", name)
-		}
-		delete(aliases, name)
-	}
-	for name := range aliases {
-		t.Errorf("%s is an alias that doc.go does not name", name)
 	}
 }
 

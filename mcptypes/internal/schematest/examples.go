@@ -11,13 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 )
 
-func (p *Package) readExamples(t testing.TB) []example {
-	if p.examples != nil {
-		return p.examples
-	}
+func (p *Package) readExamples(t *testing.T) []example {
 	f, err := os.Open(p.Examples)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // a new version need not have any
@@ -48,7 +46,6 @@ func (p *Package) readExamples(t testing.TB) []example {
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
 	}
-	p.examples = list
 	return list
 }
 
@@ -135,4 +132,18 @@ func DiffJSON(t *testing.T, want, got string) string {
 		y, ok2 := new(big.Rat).SetString(string(b))
 		return ok1 && ok2 && x.Cmp(y) == 0
 	})))
+}
+
+// bothPackagesAgree checks that encoding/json and json/v2 accept what Decode accepts, and refuse
+// it at the same place.
+func bothPackagesAgree(t *testing.T, make func() any, in []byte, err error) {
+	v1, v2 := make(), make()
+	if _, ok := v1.(json.Unmarshaler); !ok {
+		return // an interface has no methods to decode with
+	}
+	for name, other := range map[string]error{"encoding/json": json.Unmarshal(in, v1), "json/v2": jsonv2.Unmarshal(in, v2)} {
+		if (err == nil) != (other == nil) || err != nil && json.Valid(in) && PathOf(err) != PathOf(other) {
+			t.Fatalf("%s: Decode: %v, %s: %v", in, err, name, other)
+		}
+	}
 }

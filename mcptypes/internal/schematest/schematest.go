@@ -1,5 +1,5 @@
 // Package schematest has the tests that every version of mcptypes has: random instances of its
-// schema, examples and any text, each compared with an independent validator of the schema.
+// schema, and examples, each compared with an independent validator of the schema.
 package schematest
 
 import (
@@ -28,8 +28,7 @@ type Package struct {
 	RoundTrips *int // random instances for each schema file
 	Seed       *uint64
 
-	read     *schema // nil before the first test that needs it
-	examples []example
+	read *schema // nil before the first test that needs it
 }
 
 // TestRoundTrips makes random instances of the schema, decodes them with DecodeStrict and with Decode,
@@ -134,7 +133,7 @@ type schema struct {
 	names       map[string][]string // of the definitions that each file adds, sorted
 }
 
-func (p *Package) readSchema(t testing.TB) *schema {
+func (p *Package) readSchema(t *testing.T) *schema {
 	if p.read != nil {
 		return p.read
 	}
@@ -156,7 +155,7 @@ func (p *Package) readSchema(t testing.TB) *schema {
 }
 
 // read adds the definitions of a schema file that no earlier file had.
-func (s *schema) read(t testing.TB, file string) {
+func (s *schema) read(t *testing.T, file string) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +216,7 @@ func (s *schema) judge(name, text string) error {
 }
 
 // Parse returns a JSON value whose numbers keep their text.
-func Parse(t testing.TB, text string) (v any) {
+func Parse(t *testing.T, text string) (v any) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	if err := d.Decode(&v); err != nil {
