@@ -44,6 +44,12 @@ func AppendEvent(b []byte, m EventMsg) ([]byte, error) {
 	if err != nil {
 		return b, fmt.Errorf("protocol: event type: %w", err)
 	}
+	if delta, ok := m.(AgentMessageDelta); ok { // nearly all events of a turn
+		if head, err = jsontext.AppendQuote(append(head, `,"delta":`...), delta.Delta); err != nil {
+			return b, fmt.Errorf("protocol: event %s: %w", m.EventType(), err)
+		}
+		return append(head, '}'), nil
+	}
 	out := appending(head)
 	brace := len(out) // the object is written here without a copy, since it may be long; its brace becomes a comma
 	if err := json.MarshalWrite(&out, m, json.Deterministic(true)); err != nil {

@@ -71,6 +71,11 @@ func TestUnknownEventIsKept(t *testing.T) {
 }
 
 func TestEventErrors(t *testing.T) {
+	for _, m := range []protocol.EventMsg{protocol.AgentMessageDelta{Delta: "a\xff"}, protocol.AgentMessage{Message: "a\xff"}} {
+		if b, err := protocol.AppendEvent([]byte("before"), m); err == nil || string(b) != "before" {
+			t.Errorf("%#v: %s, %v", m, b, err)
+		}
+	}
 	for _, in := range []string{`5`, `{}x`, `{"type":5}`, `{"type":"agent_message","message":5}`, `{"type":"agent_message","message":"a","message":"b"}`} {
 		if m, err := protocol.ParseEvent([]byte(in)); err == nil {
 			t.Errorf("%s: read as %#v", in, m)
