@@ -236,51 +236,6 @@ func TestAskQueue(t *testing.T) {
 	}
 }
 
-// Slots are not lost or duplicated when turns end while questions wait.
-func TestAskQueueStress(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		open, most := 0, 0
-		slow := elicit.CallFunc(func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
-			mu.Lock()
-			open++
-			most = max(most, open)
-			mu.Unlock()
-			defer func() { mu.Lock(); open--; mu.Unlock() }()
-			select {
-			case <-time.After(time.Second):
-				return json.RawMessage(`{"action":"accept"}`), nil
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
-		})
-		a := elicit.NewAsker(slow, able, &elicit.Options{MaxPending: 3})
-		var wg sync.WaitGroup
-		for i := range 100 {
-			wg.Go(func() {
-				// Many end at the very moment a slot is handed to them.
-				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+i%7)*time.Second)
-				defer cancel()
-				if out := a.Ask(ctx, &elicit.Question{Message: "?"}); out.Decision != approved && out.Decision != abort {
-					t.Errorf("%+v", out)
-				}
-			})
-		}
-		wg.Wait()
-		for range 3 {
-			wg.Go(func() {
-				if out := a.Ask(t.Context(), &elicit.Question{Message: "?"}); out.Decision != approved {
-					t.Errorf("afterwards: %+v", out)
-				}
-			})
-		}
-		wg.Wait()
-		if most != 3 {
-			t.Errorf("%d open at most", most)
-		}
-	})
-}
-
 func TestCallFunc(t *testing.T) {
 	f := elicit.CallFunc(func(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
 		return params, nil

@@ -32,37 +32,6 @@ func Example() {
 	// denied - declined: use the makefile
 }
 
-// Without an Asker, a program uses the two pure halves and sends the params itself.
-func ExampleQuestion_Params() {
-	question := &elicit.Question{Message: "Allow Robot to add a.txt?"}
-	question.Extra = map[string]any{"robot_call_id": "7"}
-	params, err := question.Params(elicit.Client{}, nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(string(params))
-
-	out := question.Read(json.RawMessage(`{"action":"accept","content":{"decision":"sure"}}`), nil)
-	fmt.Println(out.Decision, "-", out.ForModel())
-	// Output:
-	// {"message":"Allow Robot to add a.txt?","requestedSchema":{"type":"object","properties":{}},"robot_call_id":"7"}
-	// denied - the approval answer was not understood
-}
-
-// A question with a form asks for values.
-func ExampleOutcome() {
-	question := &elicit.Question{Message: "Deploy to which environment?", NotDone: "nothing was deployed", Schema: json.RawMessage(
-		`{"type":"object","properties":{"environment":{"type":"string","enum":["staging","production"]}},"required":["environment"]}`)}
-	for _, answer := range []string{`{"environment":"staging"}`, `{"environment":"both"}`} {
-		out := question.Read(json.RawMessage(`{"action":"accept","content":`+answer+`}`), nil)
-		fmt.Println(out.Decision, out.Values["environment"])
-	}
-	// Output:
-	// approved staging
-	// denied <nil>
-}
-
 // A server of MCP 2026-07-28 asks in the result of a call, and reads the answer when the
 // client repeats the call. requestState connects the two.
 func ExampleQuestion_InputRequest() {

@@ -1,158 +1,63 @@
 package elicit_test
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/elicit"
+	jsonv2 "github.com/go-json-experiment/json"
 )
-
-// A field is one member of an object, in the reference reader below.
-type field struct {
-	name  string
-	value any // []field, []any, string, json.Number, bool, nil
-}
-
-// tree reads one JSON value with the older encoding/json, token by token, so
-// that objects keep all their members.
-func tree(dec *json.Decoder) (any, error) {
-	token, err := dec.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch token {
-	case json.Delim('{'):
-		fields := []field{}
-		for dec.More() {
-			name, err := dec.Token()
-			if err != nil {
-				return nil, err
-			}
-			value, err := tree(dec)
-			if err != nil {
-				return nil, err
-			}
-			fields = append(fields, field{name.(string), value})
-		}
-		_, err := dec.Token()
-		return fields, err
-	case json.Delim('['):
-		items := []any{}
-		for dec.More() {
-			item, err := tree(dec)
-			if err != nil {
-				return nil, err
-			}
-			items = append(items, item)
-		}
-		_, err := dec.Token()
-		return items, err
-	}
-	return token, nil
-}
-
-// duplicates reports whether any object below v has two members of one name.
-func duplicates(v any) bool {
-	seen := make(map[string]bool)
-	switch v := v.(type) {
-	case []any:
-		if slices.ContainsFunc(v, duplicates) {
-			return true
-		}
-	case []field:
-		for _, f := range v {
-			if seen[f.name] || duplicates(f.value) {
-				return true
-			}
-			seen[f.name] = true
-		}
-	}
-	return false
-}
 
 // mayApprove is a second implementation of the decision table. It only finds whether an
 // answer approves (rows 1 to 3, 10 and 11), and how.
-func mayApprove(result []byte) (yes, forSession bool, err error) {
-	if !utf8.Valid(result) {
-		return false, false, errors.New("not UTF-8")
+func mayApprove(result []byte) (yes, forSession bool) {
+	var top map[string]any
+	if jsonv2.Unmarshal(result, &top) != nil { // nor with duplicates, at any depth
+		return false, false
 	}
-	dec := json.NewDecoder(bytes.NewReader(result))
-	dec.UseNumber()
-	v, err := tree(dec)
-	if err != nil {
-		return false, false, err
+	content, isObject := top["content"].(map[string]any)
+	if top["content"] != nil && !isObject {
+		return false, false
 	}
-	if _, err := dec.Token(); err != io.EOF {
-		return false, false, errors.New("more than one value")
-	}
-	top, ok := v.([]field)
-	if !ok || duplicates(v) {
-		return false, false, nil
+	for _, object := range []map[string]any{top, content} {
+		for name := range object {
+			for _, known := range []string{"action", "decision", "content"} {
+				if name != known && strings.EqualFold(name, known) {
+					return false, false
+				}
+			}
+		}
 	}
 	var words []string // every decision there is, canonical
-	action, content := "", []field(nil)
-	for _, f := range top {
-		text, isText := f.value.(string)
-		switch {
-		case f.name == "action":
-			if text != "accept" {
-				return false, false, nil
-			}
-			action = text
-		case f.name == "decision":
-			if !isText || text != "approved" && text != "approved_for_session" {
-				return false, false, nil
-			}
-			words = append(words, text)
-		case f.name == "content":
-			if f.value != nil {
-				if content, ok = f.value.([]field); !ok {
-					return false, false, nil
-				}
-			}
-		case strings.EqualFold(f.name, "action"), strings.EqualFold(f.name, "decision"), strings.EqualFold(f.name, "content"):
-			return false, false, nil
-		}
+	action, acts := top["action"]
+	flat, decides := top["decision"]
+	switch {
+	case acts && action != "accept", !acts && !decides, decides && flat != "approved" && flat != "approved_for_session":
+		return false, false
+	case decides:
+		words = append(words, flat.(string))
 	}
-	if action == "" && len(words) == 0 {
-		return false, false, nil
-	}
-	for _, f := range content {
-		text, _ := f.value.(string)
-		switch f.name {
-		case "decision":
-			switch strings.Trim(strings.ToLower(text), " \t\r\n") {
-			case "approved", "accept", "allow", "yes", "approve":
-				words = append(words, "approved")
-			case "approved_for_session", "approved-for-session", "approvedforsession", "acceptforsession":
-				words = append(words, "approved_for_session")
-			default:
-				return false, false, nil
-			}
-		case "approved", "approve", "confirm", "confirmed", "allow", "allowed":
-			if f.value != true {
-				return false, false, nil
-			}
+	if decision, said := content["decision"]; said {
+		text, _ := decision.(string)
+		switch strings.Trim(strings.ToLower(text), " \t\r\n") {
+		case "approved", "accept", "allow", "yes", "approve":
 			words = append(words, "approved")
+		case "approved_for_session", "approved-for-session", "approvedforsession", "acceptforsession":
+			words = append(words, "approved_for_session")
 		default:
-			for _, name := range []string{"action", "decision", "content"} {
-				if f.name != name && strings.EqualFold(f.name, name) {
-					return false, false, nil
-				}
-			}
+			return false, false
 		}
 	}
-	forSession = len(words) > 0
-	for _, word := range words {
-		forSession = forSession && word == "approved_for_session"
+	for _, name := range []string{"approved", "approve", "confirm", "confirmed", "allow", "allowed"} {
+		if flag, said := content[name]; said && flag != true {
+			return false, false
+		} else if said {
+			words = append(words, "approved")
+		}
 	}
-	return true, forSession, nil
+	return true, len(words) > 0 && !slices.Contains(words, "approved")
 }
 
 func FuzzRead(f *testing.F) {
@@ -164,10 +69,10 @@ func FuzzRead(f *testing.F) {
 		if !out.Decision.Valid() {
 			t.Fatalf("%q: decision %q", result, out.Decision)
 		}
-		yes, forSession, err := mayApprove(result)
+		yes, forSession := mayApprove(result)
 		switch {
 		case out.Decision == approved && !yes, out.Decision == session && !(yes && forSession):
-			t.Fatalf("%q: %s, but the table says approve %v, for the session %v (%v)", result, out.Decision, yes, forSession, err)
+			t.Fatalf("%q: %s, but the table says approve %v, for the session %v", result, out.Decision, yes, forSession)
 		case (out.ForModel() == "") != (out.Decision == approved || out.Decision == session):
 			t.Fatalf("%q: %s, told the model %q", result, out.Decision, out.ForModel())
 		case strings.ContainsAny(out.Detail, "\n\r\x1b") || !utf8.ValidString(out.Detail):
@@ -186,9 +91,9 @@ func FuzzRead(f *testing.F) {
 // The reference and the reader agree on the whole table, both ways.
 func TestReferenceAgrees(t *testing.T) {
 	for _, tt := range answers {
-		yes, forSession, _ := mayApprove([]byte(tt.result))
-		if tt.row == 13 || strings.Contains(tt.result, `"Approved":`) {
-			continue // encoding/json and the reference are laxer there
+		yes, forSession := mayApprove([]byte(tt.result))
+		if strings.Contains(tt.result, `"Approved":`) {
+			continue // the reference is laxer there
 		}
 		if want := tt.decision == approved || tt.decision == session; yes != want || forSession != (tt.decision == session) {
 			t.Errorf("row %d: %s: reference says %v, for the session %v; want %s", tt.row, tt.result, yes, forSession, tt.decision)

@@ -3,7 +3,6 @@ package elicit_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -142,34 +141,6 @@ func TestWireClientGone(t *testing.T) {
 		for _, got := range []elicit.Outcome{<-out, a.Ask(t.Context(), new(elicit.Question))} {
 			if got.Decision != abort || got.Reason != "peer_gone" {
 				t.Errorf("%+v", got)
-			}
-		}
-	})
-}
-
-// Answers go to their own questions, in whatever order they come.
-func TestWireReverseOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a, client := connect(t, nil)
-		const n = 20
-		outs := make([]<-chan elicit.Outcome, n)
-		for i := range outs {
-			outs[i] = begin(t.Context(), a, &elicit.Question{Message: fmt.Sprint(i)})
-		}
-		ids := make(map[string]string, n)
-		for range n {
-			asked := receive(t, client)
-			var params struct{ Message string }
-			if err := json.Unmarshal(asked.Params, &params); err != nil {
-				t.Fatal(err)
-			}
-			ids[params.Message] = string(asked.ID)
-		}
-		for i := n - 1; i >= 0; i-- {
-			action := []string{"accept", "decline", "cancel"}[i%3]
-			answer(t, client, ids[fmt.Sprint(i)], `"result":{"action":"`+action+`"}`)
-			if got := <-outs[i]; got.Decision != []elicit.Decision{approved, denied, abort}[i%3] {
-				t.Errorf("question %d: %+v", i, got)
 			}
 		}
 	})
