@@ -1,8 +1,6 @@
 package tool_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"flag"
 	"maps"
 	"os"
@@ -184,37 +182,4 @@ func TestListedOptions(t *testing.T) {
 			}
 		}
 	}
-}
-
-// FuzzKnownSafe runs commands that are known to be safe in a repository without configuration. Such a command
-// changes nothing, and starts only listed programs. What a hostile repository or profile starts is tried by
-// [TestAttacksOnTheTable].
-//
-// The words of a command are joined by the unit separator. Every fourth judged command is a seed, with
-// the race detector others, or each if whole.
-func FuzzKnownSafe(f *testing.F) {
-	judged, err := os.ReadFile("../../../internal/decide/testdata/judged.ndjson")
-	if err != nil {
-		f.Fatal(err)
-	}
-	n, share := 0, 1
-	if testing.Short() {
-		share = 3
-	}
-	for line := range bytes.Lines(judged) {
-		if n++; !*whole && n%4 != share {
-			continue
-		}
-		var r struct{ Command []string }
-		if err := json.Unmarshal(line, &r); err != nil {
-			f.Fatal(err)
-		}
-		f.Add(strings.Join(r.Command, "\x1f"))
-	}
-	c := newCanary(f)
-	f.Fuzz(func(t *testing.T, words string) {
-		if argv := strings.Split(words, "\x1f"); decide.KnownSafe(argv, false) {
-			c.run(t, argv)
-		}
-	})
 }
