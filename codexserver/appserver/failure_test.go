@@ -281,30 +281,6 @@ func TestHangAfterInterruptEndsTheProcess(t *testing.T) {
 	})
 }
 
-func TestTurnStartNeverAnswered(t *testing.T) {
-	bubble(t, func(t *testing.T, f *fake) {
-		f.on["turn/start"] = never
-		h := &recorder{}
-		begun := time.Now()
-		conv := start(t, f.engine(appserver.Options{}), h)
-		err := conv.Turn(t.Context(), text("go"))
-		if err == nil || !strings.Contains(err.Error(), "did not answer turn/start within 30s") || time.Since(begun) > 32*time.Second {
-			t.Errorf("after %v: %v", time.Since(begun), err)
-		}
-		// An app-server with nothing else to do is replaced.
-		if err := conv.Turn(t.Context(), text("go")); err == nil || !strings.Contains(err.Error(), "has not ended the previous, interrupted turn") {
-			t.Errorf("error %v", err)
-		}
-		f.mu.Lock()
-		f.turn = answered
-		delete(f.on, "turn/start")
-		f.mu.Unlock()
-		if err := conv.Turn(t.Context(), text("go")); err != nil || h.answer() != "done" || len(f.runs) != 2 {
-			t.Errorf("%v, %q, %d runs", err, h.answer(), len(f.runs))
-		}
-	})
-}
-
 func TestDroppedThreadIsResumed(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fake) {
 		f.turn = answered
@@ -322,40 +298,6 @@ func TestDroppedThreadIsResumed(t *testing.T) {
 		}
 		if h.count("task_started") != 1 {
 			t.Errorf("events %v", h.types())
-		}
-	})
-}
-
-// TestTurnsOfAThreadAreSerial begins two turns of a thread at once, which the server does not do. The second one waits or
-// is refused.
-func TestTurnsOfAThreadAreSerial(t *testing.T) {
-	bubble(t, func(t *testing.T, f *fake) {
-		running, most := 0, 0
-		f.turn = func(r *run) {
-			r.mu.Lock()
-			running++
-			most = max(most, running)
-			r.mu.Unlock()
-			<-time.After(time.Second)
-			r.mu.Lock()
-			running--
-			r.mu.Unlock()
-			r.complete("completed")
-		}
-		e := f.engine(appserver.Options{})
-		// Two conversations may be the same thread.
-		a, b := start(t, e, &recorder{}), start(t, e, &recorder{})
-		done := make(chan error, 2)
-		for _, c := range []engine.Conversation{a, b} {
-			go func() { done <- c.Turn(t.Context(), text("go")) }()
-		}
-		for range 2 {
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-		}
-		if most != 1 {
-			t.Errorf("%d turns at once", most)
 		}
 	})
 }
