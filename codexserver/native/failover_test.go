@@ -178,40 +178,6 @@ func TestFailoverWithoutKey(t *testing.T) {
 	diff(t, "reroutes", []string{"a/m0 > b/m1"}, f.rerouted())
 }
 
-// TestFailoverInACompaction has the first provider refuse to write the summary: the other one writes it.
-func TestFailoverInACompaction(t *testing.T) {
-	f := newSeveral(t, native.Options{}, "chat", "responses")
-	change(t, filepath.Join(f.home, "config.toml"), "approval_policy", "model_auto_compact_token_limit = 1000\napproval_policy")
-	f.scripts[0].Add(providertest.Turn{Text: []string{"first answer"}, Reasoning: []string{"a thought"}, Usage: filling}, limited(3600))
-	f.scripts[1].Add(providertest.Say("THE NOTE"), providertest.Say("done"))
-	says(t, f.start(f.host), "first wish", "second wish")
-	diff(t, "reroutes", []string{"a/m0 > b/m1"}, f.rerouted())
-	all := f.scripts[1].Requests()
-	inOrder(t, string(all[0].Body), "first wish", "first answer")
-	without(t, string(all[0].Body), "a thought")
-	inOrder(t, string(all[1].Body), "first wish", "THE NOTE", "second wish")
-}
-
-// TestNoFailover has refusals that another provider is not asked about.
-func TestNoFailover(t *testing.T) {
-	for name, refusal := range map[string]providertest.Turn{
-		"wrong request":   {Repeat: true, Status: 400, Body: `{"error":{"message":"invalid_request"}}`},
-		"content":         {Repeat: true, Status: 403, Body: `{"error":{"message":"flagged"}}`},
-		"content, stream": {Repeat: true, Body: `data: {"error":{"code":"invalid_prompt","message":"flagged"}}` + "\n\n"},
-		"broken stream":   {Repeat: true, Body: `data: {"choices":[{"delta":{"content":"ha"}}]}` + "\n\n"},
-		"server fault":    {Repeat: true, Status: 500},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := newSeveral(t, native.Options{}, "chat", "chat")
-			f.scripts[0].Add(refusal)
-			if err := f.conv.Turn(t.Context(), say("go")); err == nil || strings.Contains(err.Error(), "provider a") {
-				t.Errorf("Turn: %v", err)
-			}
-			diff(t, "requests of the next provider", 0, len(f.scripts[1].Requests()))
-		})
-	}
-}
-
 // TestAllRefuse has every provider refuse: the turn ends with the words of each, after one request to
 // each, and the conversation continues once one has room.
 func TestAllRefuse(t *testing.T) {

@@ -41,7 +41,7 @@ func playServer() {
 	})
 	mux.HandleRaw("tools/list", func(context.Context, json.RawMessage) (any, error) {
 		return json.RawMessage(`{"tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"x":{"type":"string"}}}},
-{"name":"ask me","inputSchema":{}},{"name":"pose","inputSchema":{}},{"name":"fail","inputSchema":{"type":"object"}},{"name":"flood","inputSchema":{"type":"object"}},{"name":"die","inputSchema":{"type":"object"}},{"inputSchema":7}]}`), nil
+{"name":"ask me","inputSchema":{}},{"name":"fail","inputSchema":{"type":"object"}},{"name":"flood","inputSchema":{"type":"object"}},{"name":"die","inputSchema":{"type":"object"}},{"inputSchema":7}]}`), nil
 	})
 	mux.HandleRaw("tools/call", func(ctx context.Context, params json.RawMessage) (any, error) {
 		var call struct {
@@ -56,10 +56,6 @@ func playServer() {
 		case "ask me":
 			var answer json.RawMessage
 			err := peer.Call(ctx, "elicitation/create", json.RawMessage(`{"message":"May I?","requestedSchema":{"type":"object","properties":{}}}`), &answer)
-			text = fmt.Sprintf("%s %v", answer, err)
-		case "pose": // with a question of its argument
-			var answer json.RawMessage
-			err := peer.Call(ctx, "elicitation/create", json.RawMessage(call.Arguments.X), &answer)
 			text = fmt.Sprintf("%s %v", answer, err)
 		case "fail":
 			return nil, &jsonrpc.Error{Code: -32000, Message: "out of order"}

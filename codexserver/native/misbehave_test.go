@@ -3,16 +3,11 @@ package native_test
 import (
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -83,67 +78,4 @@ func TestWallTime(t *testing.T) {
 	if !errors.As(err, &failed) || !strings.Contains(failed.Message, "longer than 100ms") {
 		t.Errorf("Turn: %v, want the limit", err)
 	}
-}
-
-// TestCutStream cuts the connection in a response with a call, at each byte around the ends of its
-// lines and in between at every seventh: the engine requests it again, and runs the call once.
-// Unless whole, each place is cut on one of the two wires.
-func TestCutStream(t *testing.T) {
-	t.Parallel()
-	for n, wire := range []string{"chat", "responses"} {
-		t.Run(wire, func(t *testing.T) {
-			b := setup(t, "include_plan_tool = true\n---\nwire_api = \""+wire+"\"", native.Limits{})
-			call := providertest.Turn{Text: []string{"hm"}, ToolCalls: []providertest.ToolCall{
-				providertest.Tool("c1", "update_plan", map[string]any{"plan": []any{map[string]string{"step": "s", "status": "pending"}}}),
-			}}
-			retrying := protocol.Config{BaseInstructions: new(""), Overrides: rawConfig("model_providers.test.stream_max_retries", "3")}
-			stream := streamOf(wire, call)
-			var mu sync.Mutex
-			seen := map[string]bool{}
-			b.provider.Add(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
-				if len(r.ToolOutputs()) > 0 {
-					return providertest.Say("done")
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				mark := r.LastUserText()
-				if seen[mark] {
-					return call
-				}
-				seen[mark] = true
-				broken := call
-				broken.TruncateAt, _ = strconv.Atoi(mark) // the mark is the number
-				return broken
-			}})
-			var all sync.WaitGroup
-			slots := make(chan struct{}, 100) // the waits before the second attempts overlap
-			for cut := 1; cut <= len(stream); cut++ {
-				if !servertest.Plays(cut+n, *whole) || cut%7 != 0 && !strings.Contains(stream[max(cut-3, 0):min(cut+3, len(stream))], "\n") {
-					continue
-				}
-				mark := strconv.Itoa(cut)
-				slots <- struct{}{}
-				all.Go(func() {
-					defer func() { <-slots }()
-					h := &host{}
-					if err := b.start(t, h, retrying).Turn(t.Context(), say(mark)); err != nil {
-						t.Errorf("cut at %s: %v", mark, err)
-					}
-					diff(t, "calls after the cut at "+mark, 1, strings.Count(strings.Join(h.take(), "\n"), "plan_update"))
-				})
-			}
-			all.Wait()
-			validRequests(t, b.provider)
-		})
-	}
-}
-
-// streamOf returns the bytes of a turn on a wire.
-func streamOf(wire string, turn providertest.Turn) string {
-	p := providertest.New(turn)
-	defer p.Close()
-	path := map[string]string{"chat": "/v1/chat/completions", "responses": "/v1/responses"}[wire]
-	got := httptest.NewRecorder()
-	p.ServeHTTP(got, httptest.NewRequest(http.MethodPost, path, strings.NewReader("{}")))
-	return got.Body.String()
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
@@ -333,24 +332,6 @@ func TestMissingKey(t *testing.T) {
 	err := b.start(t, &host{}, protocol.Config{}).Turn(t.Context(), say("go"))
 	if !as[*engine.TurnError](err) || !strings.HasPrefix(err.Error(), "Missing environment variable: `NO_SUCH_KEY`.") || len(b.provider.Requests()) > 0 {
 		t.Errorf("Turn: %v, %d requests", err, len(b.provider.Requests()))
-	}
-}
-
-// TestCommandLimit checks that the model is told how long a command may run, and that a
-// longer one ends.
-func TestCommandLimit(t *testing.T) {
-	for _, tt := range []struct {
-		limit         native.Limits
-		command       string
-		offer, output string
-	}{
-		{native.Limits{}, "echo done", "120000 by default, at most 3600000", "done"},
-		{native.Limits{Command: 70 * time.Millisecond}, "sleep 60", "70 by default, at most 3600000", "command timed out after "},
-	} {
-		b := setup(t, "", tt.limit, providertest.Call(providertest.Shell("c1", "sh", "-c", tt.command)), providertest.Say("ok"))
-		turn(t, b.start(t, &host{}, protocol.Config{ApprovalPolicy: protocol.ApprovalNever}), say("hi"))
-		inOrder(t, string(b.provider.Requests()[0].Body), tt.offer)
-		inOrder(t, lastRequest(b), tt.output)
 	}
 }
 

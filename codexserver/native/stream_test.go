@@ -82,30 +82,6 @@ func TestBrokenOffText(t *testing.T) {
 	}
 }
 
-// TestWaitIsReported checks that the client learns, on both wires, that a provider refuses the request and
-// when it is sent again.
-func TestWaitIsReported(t *testing.T) {
-	onEachWire(t, func(t *testing.T, wire string) {
-		b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{}, providertest.Turn{
-			Status: 429, Body: `{"error":{"message":"slow down"}}`, Header: http.Header{"Retry-After": {"90"}},
-		})
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		var said []string
-		h := &host{on: func(m protocol.EventMsg) {
-			if m, ok := m.(protocol.StreamError); ok {
-				said = append(said, m.Message)
-				cancel()
-			}
-		}}
-		c := b.start(t, h, protocol.Config{Overrides: rawConfig("model_providers.test.request_max_retries", "1")})
-		if err := c.Turn(ctx, say("go")); !as[*engine.AbortError](err) {
-			t.Errorf("the turn ended with %v", err)
-		}
-		diff(t, "events", []string{"asking again in 1m30s: the provider answered 429 Too Many Requests: slow down"}, said)
-	})
-}
-
 // TestLostConnection stops a provider that has answered: the turn waits, says so once, and fails with
 // the cause and what to do. One that has not answered is not waited for.
 func TestLostConnection(t *testing.T) {
