@@ -23,12 +23,6 @@ type known struct {
 	oauth  *verifier // nil without an authorization server
 }
 
-// principal is one user.
-type principal struct {
-	name   string
-	scopes []mcphttp.Scope // from the configuration, never nil
-}
-
 // New returns an Access for the principals of settings. It fails if there are none. log receives what is wrong with the
 // authorization server.
 func New(of settings.HTTP, log *slog.Logger) (*Access, error) {
@@ -52,11 +46,11 @@ func newKnown(principals map[string]settings.Principal, oauth settings.OAuth, ke
 	}
 	k := &known{}
 	if keys != nil {
-		k.oauth = &verifier{oauth: oauth, keys: keys, subjects: map[string]*principal{}}
+		k.oauth = &verifier{oauth: oauth, keys: keys, subjects: map[string]mcphttp.Principal{}}
 	}
 	for _, name := range slices.Sorted(maps.Keys(principals)) {
 		p := principals[name]
-		who := &principal{name: name, scopes: mcphttp.ParseScopes(strings.Join(p.Scopes, " "))}
+		who := mcphttp.Principal{Name: name, Scopes: mcphttp.ParseScopes(strings.Join(p.Scopes, " "))}
 		if err := k.tokens.add(who, p.Tokens); err != nil {
 			return nil, err
 		}
@@ -104,17 +98,13 @@ func (a *Access) identify(ctx context.Context, h http.Header) (mcphttp.Principal
 		return mcphttp.Principal{}, &mcphttp.Refusal{Err: errMissing}
 	}
 	k := a.known.Load()
-	if who := k.tokens.find(token); who != nil {
-		return mcphttp.Principal{Name: who.name, Scopes: who.scopes}, nil
+	if who, known := k.tokens.find(token); known {
+		return who, nil
 	}
 	if k.oauth == nil || !looksSigned(token) {
 		return mcphttp.Principal{}, invalid(errUnknown)
 	}
-	who, scopes, err := k.oauth.verify(ctx, token)
-	if err != nil {
-		return mcphttp.Principal{}, err
-	}
-	return mcphttp.Principal{Name: who.name, Scopes: scopes}, nil
+	return k.oauth.verify(ctx, token)
 }
 
 // bearer returns the token of the header Authorization, which must come exactly once.

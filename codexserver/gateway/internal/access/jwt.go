@@ -32,7 +32,7 @@ var algorithms = []jose.SignatureAlgorithm{
 type verifier struct {
 	oauth    settings.OAuth
 	keys     *keySet
-	subjects map[string]*principal
+	subjects map[string]mcphttp.Principal // with the scopes from the configuration
 }
 
 // claims are the claims of an access token that the verifier reads.
@@ -46,33 +46,33 @@ type claims struct {
 // looksSigned reports whether a token has the form of a JWT.
 func looksSigned(token string) bool { return len(token) <= maxJWT && strings.Count(token, ".") == 2 }
 
-// verify checks an access token. It returns the token's owner and the scopes that the token
+// verify checks an access token. It returns the token's owner, with the scopes that the token
 // allows.
-func (v *verifier) verify(ctx context.Context, token string) (*principal, []mcphttp.Scope, error) {
+func (v *verifier) verify(ctx context.Context, token string) (nobody mcphttp.Principal, err error) {
 	parsed, err := jwt.ParseSigned(token, algorithms)
 	if err != nil {
-		return nil, nil, invalid(err)
+		return nobody, invalid(err)
 	}
 	header := parsed.Headers[0] // ParseSigned returns exactly one
 	if _, critical := header.ExtraHeaders["crit"]; critical {
-		return nil, nil, invalid(errors.New("crit: extensions are not supported"))
+		return nobody, invalid(errors.New("crit: extensions are not supported"))
 	}
 	// An ID token identifies a user to the client. It does not authorize requests.
 	if typ, _ := header.ExtraHeaders[jose.HeaderType].(string); !strings.EqualFold(typ, "at+jwt") && !strings.EqualFold(typ, "application/at+jwt") {
-		return nil, nil, invalid(errors.New("typ is not at+jwt"))
+		return nobody, invalid(errors.New("typ is not at+jwt"))
 	}
 	var c claims
 	// Check the issuer before the signature: a token of another issuer must not cause a
 	// request for this issuer's keys.
 	if err := parsed.UnsafeClaimsWithoutVerification(&c); err != nil {
-		return nil, nil, invalid(err)
+		return nobody, invalid(err)
 	}
 	if c.Issuer != v.oauth.Issuer {
-		return nil, nil, invalid(jwt.ErrInvalidIssuer)
+		return nobody, invalid(jwt.ErrInvalidIssuer)
 	}
 	keys, err := v.keys.find(ctx, header.KeyID, header.Algorithm)
 	if err != nil {
-		return nil, nil, err
+		return nobody, err
 	}
 	var others map[string]any
 	err = errUnsigned
@@ -85,10 +85,10 @@ func (v *verifier) verify(ctx context.Context, token string) (*principal, []mcph
 		}
 	}
 	if err != nil {
-		return nil, nil, invalid(err)
+		return nobody, invalid(err)
 	}
 	if err := v.check(&c); err != nil {
-		return nil, nil, invalid(err)
+		return nobody, invalid(err)
 	}
 	return v.owner(&c, others)
 }
@@ -105,23 +105,18 @@ func (v *verifier) check(c *claims) error {
 
 // owner returns the principal of the claims, with the scopes that both the token and
 // the configuration allow.
-func (v *verifier) owner(c *claims, others map[string]any) (*principal, []mcphttp.Scope, error) {
+func (v *verifier) owner(c *claims, others map[string]any) (nobody mcphttp.Principal, err error) {
 	subject, _ := others[v.oauth.Claim].(string)
 	if v.oauth.Claim == "email" && c.EmailVerified != true {
-		return nil, nil, forbidden(errors.New("email_verified of the access token is not true"))
+		return nobody, forbidden(errors.New("email_verified of the access token is not true"))
 	}
-	who := v.subjects[subject]
-	if subject == "" || who == nil {
-		return nil, nil, forbidden(fmt.Errorf("%s of the access token is not the subject of a principal", v.oauth.Claim))
+	who, known := v.subjects[subject]
+	if subject == "" || !known {
+		return nobody, forbidden(fmt.Errorf("%s of the access token is not the subject of a principal", v.oauth.Claim))
 	}
-	scopes := []mcphttp.Scope{}
 	granted := mcphttp.ParseScopes(scopeText(c))
-	for _, scope := range who.scopes {
-		if slices.Contains(granted, scope) {
-			scopes = append(scopes, scope)
-		}
-	}
-	return who, scopes, nil
+	who.Scopes = slices.DeleteFunc(slices.Clone(who.Scopes), func(scope mcphttp.Scope) bool { return !slices.Contains(granted, scope) })
+	return who, nil
 }
 
 // scopeText returns the scopes of a token, separated by spaces. It reads the claim scope

@@ -8,6 +8,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 )
 
 // maxToken bounds a static token, in bytes.
@@ -39,26 +41,26 @@ type tokens []tokenHash
 
 type tokenHash struct {
 	sum   [sha256.Size]byte
-	owner *principal
+	owner mcphttp.Principal
 }
 
-func (t *tokens) add(owner *principal, hashes []string) error {
+func (t *tokens) add(owner mcphttp.Principal, hashes []string) error {
 	for i, hash := range hashes {
 		digits, ok := strings.CutPrefix(hash, hashPrefix)
 		sum, err := hex.DecodeString(digits)
 		if !ok || err != nil || len(sum) != sha256.Size {
-			return fmt.Errorf("http.principals.%s.tokens[%d]: want sha256: and 64 hexadecimal digits", owner.name, i)
+			return fmt.Errorf("http.principals.%s.tokens[%d]: want sha256: and 64 hexadecimal digits", owner.Name, i)
 		}
 		*t = append(*t, tokenHash{[sha256.Size]byte(sum), owner})
 	}
 	return nil
 }
 
-// find returns the owner of a token, or nil for an unknown token. It compares the token with
+// find returns the owner of a token, if it is known. It compares the token with
 // every hash, so that the time does not depend on which one matches.
-func (t tokens) find(token string) (owner *principal) {
+func (t tokens) find(token string) (owner mcphttp.Principal, known bool) {
 	if len(token) > maxToken {
-		return nil
+		return owner, false
 	}
 	sum := sha256.Sum256([]byte(token))
 	at := -1
@@ -66,7 +68,7 @@ func (t tokens) find(token string) (owner *principal) {
 		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(sum[:], t[i].sum[:]), i, at)
 	}
 	if at < 0 {
-		return nil
+		return owner, false
 	}
-	return t[at].owner
+	return t[at].owner, true
 }
