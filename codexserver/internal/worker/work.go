@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"time"
 
@@ -76,6 +77,18 @@ func (a *answer) End(error) {
 
 // Turn implements [codexserver.CallObserver]. An answer has none.
 func (a *answer) Turn(string, protocol.TokenUsage) codexserver.TurnObserver { return nil }
+
+// MakesBusy reports whether a request with these headers begins a turn or answers a question of a task. Clients of
+// 2026-07-28 send them, and the worker refuses a message that they do not describe.
+func MakesBusy(h http.Header) bool {
+	switch h.Get("Mcp-Method") {
+	case modern.TasksUpdate.Name():
+		return true
+	case mcptypes.ToolsCall.Name():
+		return tools.IsTurn(h.Get("Mcp-Name"))
+	}
+	return false
+}
 
 // beginsTurn reports whether a tools/call is one of a tool that runs a turn.
 func beginsTurn(r *jsonrpc.Request) bool {

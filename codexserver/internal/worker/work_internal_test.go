@@ -3,6 +3,7 @@ package worker
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -75,6 +76,18 @@ func TestWork(t *testing.T) {
 		turns, busy, _ := w.turns()
 		if got := w.Load(func() mcphttp.Load { return mcphttp.Load{} }).Activity; turns != tt.turns || busy != tt.busy || got != tt.want {
 			t.Errorf("%s: %d turns, %d busy, %s; want %d, %d, %s", tt.name, turns, busy, got, tt.turns, tt.busy, tt.want)
+		}
+	}
+}
+
+// TestMakesBusy checks by which headers a gateway knows that a worker is about to be busy.
+func TestMakesBusy(t *testing.T) {
+	for headers, want := range map[[2]string]bool{
+		{"tools/call", "codex"}: true, {"tools/call", "codex-reply"}: true, {"tools/call", "codex-wait"}: false, {"tools/call", "other"}: false,
+		{"tasks/update", "t"}: true, {"tasks/get", "t"}: false, {"", "codex"}: false, {"subscriptions/listen", ""}: false,
+	} {
+		if got := MakesBusy(http.Header{"Mcp-Method": {headers[0]}, "Mcp-Name": {headers[1]}}); got != want {
+			t.Errorf("%q: %v", headers, got)
 		}
 	}
 }

@@ -95,11 +95,11 @@ func idlePool(idle time.Duration, made *[]*fakeWorker) *Pool {
 // connect begins a request of ann. It ends when leave is called.
 func connect(t *testing.T, p *Pool) (w *process, leave func()) {
 	t.Helper()
-	w, err := p.acquire(t.Context(), "ann")
+	w, err := p.acquire(t.Context(), "ann", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w, func() { p.release("ann") }
+	return w, func() { p.release("ann", false) }
 }
 
 // TestIdle checks that a worker ends when it has been idle for an hour, and not before.
@@ -163,7 +163,7 @@ func TestIdleUnused(t *testing.T) {
 				synctest.Wait()
 				return start(ctx, name)
 			}
-			if _, err := p.acquire(ctx, "ann"); !errors.Is(err, context.Canceled) {
+			if _, err := p.acquire(ctx, "ann", false); !errors.Is(err, context.Canceled) {
 				t.Errorf("the request: %v", err)
 			}
 			<-time.After(24 * time.Hour)
@@ -174,7 +174,7 @@ func TestIdleUnused(t *testing.T) {
 			if err := p.Close(); err != nil {
 				t.Error(err)
 			}
-			if _, err := p.acquire(t.Context(), "ann"); !alive && !errors.Is(err, errClosed) {
+			if _, err := p.acquire(t.Context(), "ann", false); !alive && !errors.Is(err, errClosed) {
 				t.Errorf("a request after the pool is closed: %v", err)
 			}
 		})
@@ -271,6 +271,16 @@ func TestActivity(t *testing.T) {
 			t.Errorf("with the request that it has: %v", got)
 		}
 		two()
+		if _, err := p.acquire(t.Context(), "ann", true); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Activity(t.Context(), "ann"); got != worker.Busy { // the worker may not know yet that it begins a turn
+			t.Errorf("with a request that makes it busy: %v", got)
+		}
+		p.release("ann", true)
+		if got := p.Activity(t.Context(), "ann"); got != worker.Waiting {
+			t.Errorf("after that request: %v", got)
+		}
 		made[0].set(worker.Idle, false)
 		p.EndIdle("ann")
 		<-made[0].exited

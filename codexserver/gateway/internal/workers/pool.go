@@ -64,6 +64,7 @@ type slot struct {
 	worker    *process      // the latest; nil before the first start
 	change    *change       // that is under way, or nil
 	requests  int           // open ones
+	changing  int           // those of them that [worker.MakesBusy]
 	deadline  time.Duration // of Extend
 	idleTimer *time.Timer   // runs while no request is open; nil before its first use
 }
@@ -137,11 +138,11 @@ func (p *Pool) Extend(name string, deadline time.Duration) {
 // Serve answers a request of a user whom a front has admitted. Its context ends when the pool may no longer run the
 // user's worker.
 func (p *Pool) Serve(w http.ResponseWriter, r *http.Request, user mcphttp.Principal) {
-	c := &call{user: user}
+	c := &call{user: user, changes: worker.MakesBusy(r.Header)}
 	r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 	r.Body = io.NopCloser(r.Body) // it may be for the next worker
 	for {
-		to, err := p.acquire(r.Context(), user.Name)
+		to, err := p.acquire(r.Context(), user.Name, c.changes)
 		if err == nil {
 			if err = p.send(w, r, to, c); err == nil {
 				return
@@ -162,7 +163,7 @@ func (p *Pool) Serve(w http.ResponseWriter, r *http.Request, user mcphttp.Princi
 // send sends a request to a worker that acquire returned. An error means that the worker could not get it, and that
 // nothing was written.
 func (p *Pool) send(w http.ResponseWriter, r *http.Request, to *process, c *call) error {
-	defer p.release(c.user.Name) // an answer that breaks off panics
+	defer p.release(c.user.Name, c.changes) // an answer that breaks off panics
 	c.unsent = nil
 	to.proxy.ServeHTTP(w, r)
 	return c.unsent
@@ -175,7 +176,7 @@ var (
 
 // acquire returns the worker of a user for a request, and starts one if necessary. The pool
 // does not end the worker for being idle before [Pool.release] is called.
-func (p *Pool) acquire(ctx context.Context, name string) (*process, error) {
+func (p *Pool) acquire(ctx context.Context, name string, changes bool) (*process, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
@@ -187,6 +188,9 @@ func (p *Pool) acquire(ctx context.Context, name string) (*process, error) {
 			switch {
 			case s.worker != nil && s.worker.alive():
 				s.requests++
+				if changes {
+					s.changing++
+				}
 				if s.idleTimer != nil {
 					s.idleTimer.Stop()
 				}
@@ -225,11 +229,14 @@ func (p *Pool) startWorker(ctx context.Context, name string) (*process, error) {
 }
 
 // release ends the use of a worker that [Pool.acquire] returned.
-func (p *Pool) release(name string) {
+func (p *Pool) release(name string, changes bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.slots[name]
 	s.requests--
+	if changes {
+		s.changing--
+	}
 	p.startIdleTimer(name, s)
 }
 
@@ -313,19 +320,20 @@ func (p *Pool) Running() (names []string) {
 }
 
 // Activity returns what the worker of a user does. A user without a worker is idle. A worker that starts, or does not
-// answer, or to which a request is on its way, is busy.
+// answer, or to which a request is on its way, is busy; and so is one with a request that begins a turn or answers a
+// question, because it has the request some time before it knows that.
 func (p *Pool) Activity(ctx context.Context, name string) worker.Activity {
 	p.mu.Lock()
 	s := p.slots[name]
 	var w *process
 	var sent int
+	var busy bool
 	if s != nil {
-		w, sent = s.worker, s.requests
+		w, sent, busy = s.worker, s.requests, s.change != nil || s.changing > 0
 	}
-	changes := s != nil && s.change != nil
 	p.mu.Unlock()
 	switch {
-	case changes:
+	case busy:
 		return worker.Busy
 	case w == nil || !w.alive():
 		return worker.Idle

@@ -17,8 +17,9 @@ import (
 
 // call is a request, in its context.
 type call struct {
-	user   mcphttp.Principal
-	unsent error // why the worker could not get it; nil if it could
+	user    mcphttp.Principal
+	changes bool  // it [worker.MakesBusy]
+	unsent  error // why the worker could not get it; nil if it could
 }
 
 type callKey struct{}

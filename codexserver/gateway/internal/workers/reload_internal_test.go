@@ -42,10 +42,10 @@ func reloadPool(t *testing.T) (p *Pool, top string) {
 		return f.process, nil
 	}
 	for _, name := range []string{"ann", "bob"} {
-		if _, err := p.acquire(t.Context(), name); err != nil {
+		if _, err := p.acquire(t.Context(), name, false); err != nil {
 			t.Fatal(err)
 		}
-		p.release(name)
+		p.release(name, false)
 	}
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
@@ -103,10 +103,10 @@ func TestReload(t *testing.T) {
 				}
 				for _, name := range []string{"bob", "carl"} {
 					_, known := all[name]
-					if _, err := p.acquire(t.Context(), name); (err == nil) != known {
+					if _, err := p.acquire(t.Context(), name, false); (err == nil) != known {
 						t.Errorf("%s: %v", name, err)
 					} else if known {
-						p.release(name)
+						p.release(name, false)
 					}
 				}
 			})
