@@ -51,8 +51,8 @@ func workFor(ctx context.Context, link *worker.Link, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	c.guarded = nil // the gateway writes the logs
-	c.record, c.trace = link.Record, link.Trace
+	c.guarded = nil // the gateway writes the log
+	c.record = link.Record
 	// Before anything reads the home.
 	mirror, err := worker.Open(ctx, c.home, link.Store, &worker.Options{Logger: c.log})
 	if err != nil {

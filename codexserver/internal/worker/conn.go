@@ -17,7 +17,7 @@ import (
 const Name = "codex-mcp-worker"
 
 // Version is the version of this protocol. The gateway and its workers must have the same.
-const Version = 5
+const Version = 6
 
 // The descriptors that a worker inherits: its connection to the gateway, and the socket that accepts the
 // requests of the user.
@@ -40,7 +40,7 @@ const (
 	methodStop  = "stop"
 )
 
-// The methods that the worker calls: those of [Store], and the logs.
+// The methods that the worker calls: those of [Store], and the log.
 const (
 	methodAppend = "append"
 	methodPut    = "put"
@@ -48,7 +48,6 @@ const (
 	methodRead   = "read"
 	methodList   = "list"
 	methodRecord = "record"
-	methodTrace  = "trace"
 )
 
 // entry are the params of a call of a store.
@@ -68,7 +67,7 @@ type bytesOf struct {
 type nothing struct{}
 
 const (
-	// maxMessage bounds a message, in bytes. Over HTTP a client may send 64 MiB, which a trace has, too.
+	// maxMessage bounds a message, in bytes. A line of the log may have a long patch.
 	maxMessage = 100 << 20
 	// maxCalls is how many calls of a worker the gateway runs at a time.
 	maxCalls = 16
@@ -109,8 +108,8 @@ func oneLine(text string, limit int) string {
 type Served struct {
 	// Store is that of the user. It gets only valid names and sizes.
 	Store Store
-	// Record and Trace append a line, without its end, to a log. Nil means that there is none.
-	Record, Trace func(line []byte) error
+	// Record appends a line, without its end, to the approval log. Nil means that there is none.
+	Record func(line []byte) error
 	// Nonsense learns of what no worker sends: a command has taken the worker over.
 	Nonsense func(error)
 }
@@ -152,10 +151,8 @@ func NewConn(conn net.Conn, s Served) *Conn {
 		list, err := s.Store.List(ctx, e.Name)
 		return list, coded(err)
 	})
-	for method, write := range map[string]func([]byte) error{methodRecord: s.Record, methodTrace: s.Trace} {
-		if write != nil {
-			jsonrpc.Handle(m, method, func(_ context.Context, b bytesOf) (nothing, error) { return nothing{}, write(b.Data) })
-		}
+	if s.Record != nil {
+		jsonrpc.Handle(m, methodRecord, func(_ context.Context, b bytesOf) (nothing, error) { return nothing{}, s.Record(b.Data) })
 	}
 	c := &Conn{ended: make(chan struct{})}
 	var ended atomic.Bool // nothing more comes from the worker

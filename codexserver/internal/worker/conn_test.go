@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -32,7 +32,7 @@ func connected(t *testing.T, s worker.Served) (*worker.Conn, *worker.Link) {
 	t.Cleanup(c.Close)
 	started := make(chan error, 1)
 	go func() {
-		started <- c.Start(t.Context(), worker.Settings{Version: worker.Version, Principal: "ann", Record: s.Record != nil, Trace: s.Trace != nil})
+		started <- c.Start(t.Context(), worker.Settings{Version: worker.Version, Principal: "ann", Record: s.Record != nil})
 	}()
 	l, err := worker.ConnectOver(far, nil)
 	if err != nil {
@@ -64,7 +64,7 @@ func TestStore(t *testing.T) {
 // TestMessages sends each message of the gateway.
 func TestMessages(t *testing.T) {
 	c, l := connected(t, worker.Served{})
-	if err := l.Check(); err != nil || l.Settings.Principal != "ann" || l.Record != nil || l.Trace != nil {
+	if err := l.Check(); err != nil || l.Settings.Principal != "ann" || l.Record != nil {
 		t.Errorf("%+v, %v", l.Settings, err)
 	}
 	if got, err := c.Load(t.Context()); err != nil || got != (worker.Load{Activity: worker.Waiting, Turns: 3}) {
@@ -122,35 +122,28 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// TestLogs appends lines to the logs, and learns what could not be written.
-func TestLogs(t *testing.T) {
-	var mu sync.Mutex
+// TestRecord appends lines to the log, and learns what could not be written.
+func TestRecord(t *testing.T) {
 	var lines []string
-	add := func(log string) func([]byte) error {
-		return func(line []byte) error {
-			mu.Lock()
-			defer mu.Unlock()
-			if string(line) == "full" {
-				return errors.New("no space")
-			}
-			lines = append(lines, log+string(line))
-			return nil
+	_, l := connected(t, worker.Served{Record: func(line []byte) error {
+		if string(line) == "full" {
+			return errors.New("no space")
+		}
+		lines = append(lines, string(line))
+		return nil
+	}})
+	long := strings.Repeat("x", 1<<20)
+	for _, line := range []string{"a\n", long + "\n"} {
+		if n, err := io.WriteString(l.Record, line); err != nil || n != len(line) {
+			t.Errorf("%d, %v", n, err)
 		}
 	}
-	_, l := connected(t, worker.Served{Record: add("record "), Trace: add("trace ")})
-	for _, line := range []string{"a\n", strings.Repeat("x", 1<<20) + "\n"} {
-		for _, w := range []io.Writer{l.Record, l.Trace} {
-			if n, err := io.WriteString(w, line); err != nil || n != len(line) {
-				t.Errorf("%d, %v", n, err)
-			}
-		}
-	}
-	for line, want := range map[string]string{"full\n": "no space", "": "whole line", "\n": "whole line", "half": "whole line"} {
+	for line, want := range map[string]string{"full\n": "no space", "\n": "whole line", "half": "whole line"} {
 		if _, err := io.WriteString(l.Record, line); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
-	if len(lines) != 4 || lines[0] != "record a" || lines[1] != "trace a" {
+	if !slices.Equal(lines, []string{"a", long}) {
 		t.Errorf("%d lines, %.40q", len(lines), lines)
 	}
 }

@@ -4,10 +4,10 @@
 //
 //	the gateway: [Conn] ── start, with the [Settings]; load; stop ──▶ the worker: [Link]
 //	                    ◀── append, put, delete, read, list ──         [Remote], the [Store] of the user
-//	                    ◀── record, trace ──                           lines of the logs
+//	                    ◀── record ──                                  lines of the approval log
 //
 // The gateway does not trust what a worker says: a command may have taken over the worker of its user. Such a worker can
-// write what it likes to the store of its own user and, under its user's name, lines in the logs, and nothing elsewhere.
+// write what it likes to the store of its own user and, under its user's name, lines in the log, and nothing elsewhere.
 //
 // The rest of the package keeps what must outlive a machine: conversations, tasks and decisions.
 //

@@ -21,9 +21,8 @@ type Link struct {
 	Settings Settings
 	// Listener accepts the requests of the user.
 	Listener net.Listener
-	// Record is the approval log and Trace the trace. The gateway stamps and writes their
-	// lines. A missing one is nil.
-	Record, Trace io.WriteCloser
+	// Record is the approval log, or nil without one. The gateway stamps and writes its lines.
+	Record io.WriteCloser
 	// Store is the store of the home.
 	Store *Remote
 	// Stop is closed when the gateway tells the worker to stop.
@@ -81,10 +80,7 @@ func connect(conn net.Conn, listener net.Listener) (*Link, error) {
 		return nil, errors.New("the gateway has ended")
 	}
 	if l.Settings.Record {
-		l.Record = &logOf{l.peer, methodRecord}
-	}
-	if l.Settings.Trace {
-		l.Trace = &logOf{l.peer, methodTrace}
+		l.Record = &approvalLog{l.peer}
 	}
 	return l, nil
 }
@@ -135,20 +131,17 @@ func (l *Link) Authenticate(r *http.Request) (mcphttp.Principal, error) {
 	return mcphttp.Principal{Name: names[0], Scopes: mcphttp.ParseScopes(r.Header.Get(ScopesHeader))}, nil
 }
 
-// logOf is a log of the gateway, to which a worker appends. It is safe for concurrent use.
-type logOf struct {
-	peer   *jsonrpc.Peer
-	method string
-}
+// approvalLog is the log of the gateway, to which a worker appends. It is safe for concurrent use.
+type approvalLog struct{ peer *jsonrpc.Peer }
 
 // Write implements [io.Writer] for a line with its end. It returns when the gateway has written the
 // line.
-func (l *logOf) Write(line []byte) (int, error) {
+func (l *approvalLog) Write(line []byte) (int, error) {
 	text := line[:max(len(line)-1, 0)]
 	if len(text) == 0 || line[len(text)] != '\n' {
 		return 0, errors.New("a log takes one whole line at a time")
 	}
-	err := l.peer.Call(context.Background(), l.method, bytesOf{text}, nil)
+	err := l.peer.Call(context.Background(), methodRecord, bytesOf{text}, nil)
 	if answer := new(jsonrpc.Error); errors.As(err, &answer) {
 		return 0, errors.New(answer.Message)
 	}
@@ -159,4 +152,4 @@ func (l *logOf) Write(line []byte) (int, error) {
 }
 
 // Close does nothing: the connection is that of the link.
-func (l *logOf) Close() error { return nil }
+func (l *approvalLog) Close() error { return nil }

@@ -31,10 +31,8 @@ type Settings struct {
 	Tasks   int      `json:"tasks"`
 	// Metadata is the URL of the server's metadata as an OAuth resource, or "".
 	Metadata string `json:"metadata"`
-	// Record and Trace report whether the gateway takes lines for the approval log and for the
-	// trace.
+	// Record reports whether the gateway takes lines for the approval log.
 	Record bool `json:"record"`
-	Trace  bool `json:"trace"`
 }
 
 // Activity is what a worker does.

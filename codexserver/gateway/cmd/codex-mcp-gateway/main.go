@@ -59,7 +59,6 @@ type options struct {
 	strict    bool
 	log       slog.Level
 	logFormat string
-	trace     string
 	version   bool
 	json      bool
 	command   []string // of the operator; empty to serve
@@ -81,7 +80,6 @@ func (o *options) flags() *pflag.FlagSet {
 	fs.BoolVar(&o.strict, "strict-config", false, "fail if config.toml has an unknown key (native engine)")
 	fs.TextVar(&o.log, "log", slog.LevelWarn, "the lowest `LEVEL` that is logged to standard error: debug, info, warn or error")
 	fs.StringVar(&o.logFormat, "log-format", "text", "the `FORMAT` of log lines: text or json")
-	fs.StringVar(&o.trace, "trace", "", "append every message to this `FILE`, without secrets")
 	fs.BoolVar(&o.json, "json", false, "print the status as JSON")
 	fs.BoolVarP(&o.version, "version", "V", false, "print the version and exit")
 	return fs

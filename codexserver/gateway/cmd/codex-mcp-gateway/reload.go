@@ -10,12 +10,13 @@ import (
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // reloader replaces the users of a service while it runs.
 type reloader struct {
 	o       *options
-	files   files
+	record  *safefile.Log // nil without one
 	service *service
 	stderr  io.Writer
 	log     *slog.Logger
@@ -51,9 +52,9 @@ func (r *reloader) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for key, file := range r.files {
-		if err := now.checkPlace(file.Name()); err != nil {
-			return fmt.Errorf("%s: %w", key, err)
+	if r.record != nil {
+		if err := now.checkPlace(r.record.Name()); err != nil {
+			return fmt.Errorf("approvals.log: %w", err)
 		}
 	}
 	if err := r.service.reload(ctx, now.http.Principals); err != nil {

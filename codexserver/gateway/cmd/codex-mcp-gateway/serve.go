@@ -52,12 +52,14 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 		return err
 	}
 	counted := metrics.New()
-	files, err := o.openFiles(c)
+	record, err := c.openRecord()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, files.close()) }()
-	s, err := o.newService(ctx, c, files, workers.Options{Metrics: counted, Stderr: stderr, Logger: log})
+	if record != nil {
+		defer func() { err = errors.Join(err, record.Close()) }()
+	}
+	s, err := o.newService(ctx, c, workers.Options{Record: record, Metrics: counted, Stderr: stderr, Logger: log})
 	if err != nil {
 		return err
 	}
@@ -66,7 +68,7 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
-	defer (&reloader{o, files, s, stderr, log}).on(hangups)()
+	defer (&reloader{o, record, s, stderr, log}).on(hangups)()
 	err = (&httpserve.Server{
 		Flags: &o.Flags, Mux: s.mux, Backend: s, Check: s.broker.Check, Drain: c.http.Drain, Signals: common.EndingSignals(), Logger: log,
 		Ready: func() {
@@ -81,15 +83,15 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 }
 
 // newPool returns the pool of workers. from has the fields that the configuration does not set.
-func (o *options) newPool(c *configuration, files files, from workers.Options) (*workers.Pool, error) {
+func (o *options) newPool(c *configuration, from workers.Options) (*workers.Pool, error) {
 	var err error
 	if from.Program, err = o.workerProgram(); err != nil {
 		return nil, err
 	}
-	if from.Hidden, err = hiddenFiles(c, files); err != nil {
+	if from.Hidden, err = hiddenFiles(c, from.Record); err != nil {
 		return nil, err
 	}
-	from.Home, from.HTTP, from.Record, from.Trace, from.Challenge = c.home, c.http, files[recordKey], files[traceKey], challenge
+	from.Home, from.HTTP, from.Challenge = c.home, c.http, challenge
 	from.Settings = worker.Settings{
 		Engine: o.engine, Codex: o.codex, Strict: o.strict, Log: o.log, LogFormat: o.logFormat, Locked: c.settings.LockedArguments, Overrides: c.workers,
 		Metadata: access.MetadataURL(c.http),
@@ -101,30 +103,20 @@ func (o *options) newPool(c *configuration, files files, from workers.Options) (
 	return pool, err
 }
 
-// files are the logs of all workers that are configured, by key.
-type files map[string]*safefile.Log
-
-const (
-	recordKey = "approvals.log"
-	traceKey  = "--trace"
-)
-
-func (o *options) openFiles(c *configuration) (files, error) {
-	f := files{}
-	for key, path := range map[string]string{recordKey: c.settings.Approvals.NamedLog(), traceKey: o.trace} {
-		if path == "" {
-			continue
-		}
-		log, err := (*safefile.Log)(nil), c.checkPlace(path)
-		if err == nil {
-			log, err = safefile.OpenLog(path, 0) // a file that is renamed would no longer be hidden from users
-		}
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: %w", key, err), f.close())
-		}
-		f[key] = log
+// openRecord opens the approval log of all workers, if one is configured.
+func (c *configuration) openRecord() (*safefile.Log, error) {
+	path := c.settings.Approvals.NamedLog()
+	if path == "" {
+		return nil, nil
 	}
-	return f, nil
+	log, err := (*safefile.Log)(nil), c.checkPlace(path)
+	if err == nil {
+		log, err = safefile.OpenLog(path, 0) // a file that is renamed would no longer be hidden from users
+	}
+	if err != nil {
+		return nil, fmt.Errorf("approvals.log: %w", err)
+	}
+	return log, nil
 }
 
 // checkPlace returns an error if a user's commands could replace the log at path, or a link on the way to
@@ -147,25 +139,14 @@ func (c *configuration) checkPlace(path string) error {
 	return nil
 }
 
-func (f files) close() (err error) {
-	for _, log := range f {
-		err = errors.Join(err, log.Close())
-	}
-	return err
-}
-
 // hiddenFiles returns the absolute paths of the server's files that users must not see.
-func hiddenFiles(c *configuration, f files) (paths []string, err error) {
+func hiddenFiles(c *configuration, record *safefile.Log) (paths []string, err error) {
 	paths = c.service.Files()
-	for _, log := range f {
-		path, err := filepath.Abs(log.Name())
-		if err != nil {
-			return nil, err
-		}
-		paths = append(paths, path)
+	if record == nil {
+		return paths, nil
 	}
-	slices.Sort(paths)
-	return paths, nil
+	path, err := filepath.Abs(record.Name())
+	return append(paths, path), err
 }
 
 func (o *options) logger(stderr io.Writer) *slog.Logger {

@@ -71,7 +71,7 @@ func (s *service) join(ctx context.Context, c *configuration, log *slog.Logger) 
 
 // newService returns the service of this process. from has the fields that the configuration
 // does not set.
-func (o *options) newService(ctx context.Context, c *configuration, files files, from workers.Options) (_ *service, err error) {
+func (o *options) newService(ctx context.Context, c *configuration, from workers.Options) (_ *service, err error) {
 	s := &service{mux: http.NewServeMux()}
 	defer func() {
 		if err != nil {
@@ -84,7 +84,7 @@ func (o *options) newService(ctx context.Context, c *configuration, files files,
 		}
 	}
 	if c.service.NATS.Has(settings.RoleNode) { // before NATS, because its errors are those of the configuration
-		if s.pool, err = o.newPool(c, files, from); err != nil {
+		if s.pool, err = o.newPool(c, from); err != nil {
 			return nil, err
 		}
 	}

@@ -100,7 +100,6 @@ func TestStartFails(t *testing.T) {
 	}{
 		"an app-server for all":        {nil, []string{"--codex", "unix:///run/codex.sock"}, "--codex: "},
 		"no folder for the record":     {nil, []string{"-c", "approvals.log=" + absent}, "approvals.log: "},
-		"no folder for the trace":      {nil, []string{"-c", "approvals.log=" + top + "/log", "--trace", absent}, "--trace: "},
 		"no program":                   {nil, []string{"--codex-mcp", absent}, "--codex-mcp: "},
 		"no NATS":                      {map[string]string{"nats.url": "'nats://127.0.0.1:1'"}, nil, "nats.url: "},
 		"other replicas":               {map[string]string{"nats.replicas": "3"}, nil, "nats.replicas must be the same"},
@@ -155,7 +154,7 @@ func TestRoles(t *testing.T) {
 		"alone":   {map[string]string{"nats.url": "''", "link": ""}, nil, 401, 0, "serving MCP at "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, stop := o.start(t, tt.keys, append(tt.args, "-c", "http.metrics=127.0.0.1:0", "-c", "approvals.log="+o.top+"/log", "--trace", o.top+"/trace")...)
+			p, stop := o.start(t, tt.keys, append(tt.args, "-c", "http.metrics=127.0.0.1:0", "-c", "approvals.log="+o.top+"/log")...)
 			url := func(after, path string) string {
 				_, rest, _ := strings.Cut(p.errors(), after)
 				rest, _, _ = strings.Cut(rest, path)
@@ -184,16 +183,15 @@ func TestHiddenFiles(t *testing.T) {
 	c.settings = &config.Settings{Approvals: config.ApprovalSettings{Log: new("log")}}
 	c.service.NATS = settings.NATS{Credentials: "/creds", Key: "/key", CA: "/ca", Cert: "/cert"}
 	c.service.Link = settings.Link{CA: "/ca", Cert: "/cert", Key: "/link"}
-	o := &options{trace: filepath.Join(dir, "trace")}
-	f, err := o.openFiles(c)
+	record, err := c.openRecord()
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := hiddenFiles(c, f)
-	if diff := cmp.Diff(slices.Sorted(slices.Values([]string{"/creds", "/key", "/link", dir + "/log", dir + "/trace"})), got); diff != "" || err != nil {
+	got, err := hiddenFiles(c, record)
+	if diff := cmp.Diff([]string{"/creds", "/key", "/link", dir + "/log"}, got); diff != "" || err != nil {
 		t.Errorf("%v; the files (-want +got):\n%s", err, diff)
 	}
-	if err := f.close(); err != nil {
+	if err := record.Close(); err != nil {
 		t.Error(err)
 	}
 }

@@ -32,9 +32,9 @@ type Options struct {
 	Hidden []string
 	// Settings are the settings that all workers share. The pool sets the fields that differ between users.
 	Settings worker.Settings
-	// Record is the approval log and Trace the trace file. The pool appends the lines of all
-	// workers, and stamps them. Nil means that there is no such file.
-	Record, Trace *safefile.Log
+	// Record is the approval log. The pool appends the lines of all workers, and stamps them. Nil means that there is
+	// none.
+	Record *safefile.Log
 	// Challenge begins the WWW-Authenticate header of refusals: scheme and realm.
 	Challenge string
 	// Metrics counts the starts of workers.
