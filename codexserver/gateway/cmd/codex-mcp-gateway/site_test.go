@@ -319,8 +319,8 @@ func (s *site) add(name, service, users, ready string) *part {
 	link := newCable(t, listen, true)
 	m.others = []*cable{model, link}
 	boxtest.Lay(t, m.home, "codex-mcp.toml="+users, "config.toml="+configFor(strings.Replace(s.model.BaseURL(), provider.Host, model.address, 1)), "codex-mcp-gateway.toml="+
-		fmt.Sprintf("[nats]\nurl = %q\nca = %[2]q\ncert = %[2]q\nkey = %[2]q\nreplicas = %[3]d\nlease = '3s'\n%[4]s[link]\naddress = %[5]q\nlisten = %[6]q\n",
-			strings.Join(servers, ","), s.certificate, natsServers, service, link.address, listen))
+		fmt.Sprintf("[nats]\nurl = %q\nca = %[2]q\ncert = %[2]q\nkey = %[2]q\nlease = '3s'\n%[3]s[link]\naddress = %[4]q\nlisten = %[5]q\n", // as many replicas as is usual
+			strings.Join(servers, ","), s.certificate, service, link.address, listen))
 	m.url = "http://" + address
 	m.health = m.url + "/readyz"
 	m.start = func() *process {

@@ -100,7 +100,7 @@ func TestNobodyElse(t *testing.T) {
 	}
 }
 
-// TestOpen checks that a bucket is opened again as it is, and refused with another time. One that was removed, as an operator
+// TestOpen checks that a bucket is opened again as it is, and refused with another time or other replicas. One that was removed, as an operator
 // does to change its time, begins with higher numbers than it had: those of leases are epochs.
 func TestOpen(t *testing.T) {
 	b := connect(t, broker.Options{Folder: t.TempDir()})
@@ -114,12 +114,16 @@ func TestOpen(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
 	defer cancel()
-	for _, o.TTL = range []time.Duration{time.Minute - 1, time.Minute + 1} {
-		if _, err := b.Open(ctx, &o); err == nil || !strings.Contains(err.Error(), "nats.lease must be the same") || ctx.Err() != nil {
-			t.Errorf("with the time %v: %v", o.TTL, err)
+	if o.Replicas != 1 {
+		t.Errorf("a server alone has %d replicas", o.Replicas)
+	}
+	for want, other := range map[string]broker.Bucket{
+		"nats.lease must be the same": {Name: o.Name, TTL: time.Minute - 1}, "stored with 1 replicas, not with 3: nats.replicas must be the same": {Name: o.Name, TTL: o.TTL, Replicas: 3},
+	} {
+		if _, err := b.Open(ctx, &other); err == nil || !strings.Contains(err.Error(), want) || ctx.Err() != nil {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	o.TTL = time.Minute
 	if err := b.Stream.DeleteKeyValue(t.Context(), o.Name); err != nil {
 		t.Fatal(err)
 	}
@@ -143,40 +147,6 @@ func TestCutOff(t *testing.T) {
 	clustertest.Until(t, "the process does not notice", func() bool { return b.Check() != nil })
 	clustertest.Start(t, o)
 	clustertest.Until(t, "the process does not go on", func() bool { return b.Check() == nil })
-}
-
-// TestReplicas opens buckets with other numbers of replicas than they have. In a cluster a new bucket
-// has three, on a server alone one.
-func TestReplicas(t *testing.T) {
-	t.Parallel()
-	all := clustertest.Cluster(t)
-	cluster := connect(t, broker.Options{URL: all[0].ClientURL()})
-	alone := connect(t, broker.Options{URL: clustertest.Start(t, server.Options{JetStream: true}).ClientURL()})
-	for _, tt := range []struct {
-		at           *broker.Broker
-		name         string
-		made, opened int
-		want         int
-		err          string
-	}{
-		{cluster, "usual", 0, 0, 3, ""},
-		{cluster, "less", 3, 1, 0, "the bucket less is stored with 3 replicas, not with 1: nats.replicas must be the same"},
-		{cluster, "kept", 1, 0, 1, ""},
-		{alone, "usual", 0, 0, 1, ""},
-	} {
-		bucket(t, tt.at, &broker.Bucket{Name: tt.name, MaxValue: 100, Replicas: tt.made})
-		ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
-		again := &broker.Bucket{Name: tt.name, MaxValue: 100, Replicas: tt.opened}
-		_, err := tt.at.Open(ctx, again)
-		if tt.err != "" {
-			if err == nil || !strings.Contains(err.Error(), tt.err) || ctx.Err() != nil {
-				t.Errorf("%s: %v, want %q", tt.name, err, tt.err)
-			}
-		} else if again.Replicas != tt.want || err != nil {
-			t.Errorf("%s: %d replicas, %v, want %d", tt.name, again.Replicas, err, tt.want)
-		}
-		cancel()
-	}
 }
 
 // TestOpenWaits checks that a bucket is opened when NATS can do it, and not later than its context.

@@ -2,6 +2,7 @@ package broker_test
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"log/slog"
@@ -34,66 +35,46 @@ func serverTLS(t *testing.T, a *clustertest.Authority, about *x509.Certificate) 
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients}
 }
 
-// operator makes the accounts of a server, and credentials for their users.
-type operator struct {
-	t      *testing.T
-	key    nkeys.KeyPair
-	claims *jwt.OperatorClaims
-	all    *server.MemAccResolver
-	system string
-}
-
-func public(t *testing.T, key nkeys.KeyPair, err error) string {
+// operator returns options of a server that knows an account with JetStream, and the account.
+func operator(t *testing.T) (o server.Options, account nkeys.KeyPair) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	name, err := key.PublicKey()
-	if err != nil {
-		t.Fatal(err)
+	create := func(kind nkeys.PrefixByte) (nkeys.KeyPair, string) {
+		t.Helper()
+		key, err := nkeys.CreatePair(kind)
+		must(err)
+		id, err := key.PublicKey()
+		must(err)
+		return key, id
 	}
-	return name
+	signer, id := create(nkeys.PrefixByteOperator)
+	all := &server.MemAccResolver{}
+	o.TrustedOperators, o.AccountResolver = []*jwt.OperatorClaims{jwt.NewOperatorClaims(id)}, all
+	for _, limits := range []jwt.JetStreamLimits{{}, {MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit}} {
+		account, id = create(nkeys.PrefixByteAccount)
+		claims := jwt.NewAccountClaims(id)
+		claims.Limits.JetStreamLimits = limits
+		text, err := claims.Encode(signer)
+		must(err)
+		must(all.Store(id, text))
+		o.SystemAccount = cmp.Or(o.SystemAccount, id) // the first one
+	}
+	return o, account
 }
 
-func newOperator(t *testing.T) *operator {
+// serveNATS starts a server that listens on loopback.
+func serveNATS(t *testing.T, c *tls.Config, o server.Options) (address string) {
 	t.Helper()
-	key, err := nkeys.CreateOperator()
-	o := &operator{t: t, key: key, claims: jwt.NewOperatorClaims(public(t, key, err)), all: &server.MemAccResolver{}}
-	o.system = public(t, o.account("SYS", false), nil)
-	return o
-}
-
-// account makes an account. It may have JetStream.
-func (o *operator) account(name string, stream bool) nkeys.KeyPair {
-	o.t.Helper()
-	key, err := nkeys.CreateAccount()
-	id := public(o.t, key, err)
-	claims := jwt.NewAccountClaims(id)
-	claims.Name = name
-	if stream {
-		claims.Limits.JetStreamLimits = jwt.JetStreamLimits{MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit}
-	}
-	text, err := claims.Encode(o.key)
-	if err == nil {
-		err = o.all.Store(id, text)
-	}
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	return key
-}
-
-// serveNATS starts a server that listens on loopback, with these accounts unless o is nil.
-func serveNATS(t *testing.T, c *tls.Config, o *operator) (address string) {
-	t.Helper()
-	options := server.Options{JetStream: true}
+	o.JetStream = true
 	if c != nil {
-		options.TLS, options.TLSVerify, options.TLSConfig, options.TLSTimeout = true, true, c, 5
+		o.TLS, o.TLSVerify, o.TLSConfig, o.TLSTimeout = true, true, c, 5
 	}
-	if o != nil {
-		options.TrustedOperators, options.AccountResolver, options.SystemAccount = []*jwt.OperatorClaims{o.claims}, o.all, o.system
-	}
-	return clustertest.Start(t, options).Addr().(*net.TCPAddr).AddrPort().String()
+	return clustertest.Start(t, o).Addr().String()
 }
 
 // journal keeps a log.
@@ -126,8 +107,8 @@ func TestConnectSecurely(t *testing.T) {
 	ca, other := clustertest.NewAuthority(t), clustertest.NewAuthority(t)
 	own, foreign := ca.Issue(&x509.Certificate{}), other.Issue(&x509.Certificate{})
 	at := func(file string) string { return filepath.Join(dir, file) }
-	o, stranger := newOperator(t), newOperator(t)
-	account, theirs := o.account("A", true), stranger.account("A", true)
+	o, account := operator(t)
+	_, theirs := operator(t)
 	right, foreignUser := at("right.creds"), at("other.creds")
 	secrets := []string{
 		clustertest.Credentials(t, right, account, time.Time{}), clustertest.Credentials(t, foreignUser, theirs, time.Time{}),
@@ -150,7 +131,7 @@ func TestConnectSecurely(t *testing.T) {
 		"all":   serveNATS(t, serverTLS(t, ca, &x509.Certificate{}), o),
 		"name":  serveNATS(t, serverTLS(t, ca, &x509.Certificate{DNSNames: []string{"nats.example.com"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 2)}}), o),
 		"plain": serveNATS(t, nil, o),
-		"open":  serveNATS(t, nil, nil),
+		"open":  serveNATS(t, nil, server.Options{}),
 		"":      "127.0.0.1:1",
 	}
 	for _, tt := range []struct {
@@ -210,8 +191,7 @@ func TestConnectSecurely(t *testing.T) {
 func TestRenewedCredentials(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "creds")
-	o := newOperator(t)
-	account := o.account("A", true)
+	o, account := operator(t)
 	clustertest.Credentials(t, file, account, time.Now().Add(2*time.Second))
 	var log journal
 	b, err := broker.Connect(broker.Options{URL: "nats://" + serveNATS(t, nil, o), Credentials: file, Name: "test", Logger: log.logger()})

@@ -4,13 +4,8 @@ package clustertest
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"math/rand/v2"
-	"net"
-	"net/url"
 	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -79,41 +74,6 @@ func Connect(t testing.TB, s *server.Server) (*nats.Conn, jetstream.JetStream) {
 		t.Fatal(err)
 	}
 	return conn, js
-}
-
-// Cluster starts three servers that form a cluster with JetStream, and waits until it answers.
-func Cluster(t testing.TB) (all []*server.Server) {
-	t.Helper()
-	var routes []*url.URL
-	var ports []int
-	var listeners []net.Listener
-	for len(ports) < 3 { // of those that no system gives to a connection, which could take one before NATS does
-		port := 10_000 + rand.IntN(20_000)
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err != nil {
-			continue
-		}
-		ports = append(ports, port)
-		routes = append(routes, &url.URL{Scheme: "nats", Host: l.Addr().String()})
-		listeners = append(listeners, l) // all ports are different
-	}
-	for i, port := range ports {
-		if err := listeners[i].Close(); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, Start(t, server.Options{
-			ServerName: fmt.Sprint("n", i), JetStream: true,
-			Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: port}, Routes: routes,
-		}))
-	}
-	_, js := Connect(t, all[0])
-	Until(t, "JetStream does not answer", func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err := js.AccountInfo(ctx)
-		return err == nil
-	})
-	return all
 }
 
 // Credentials writes a file with credentials of a new user of an account, until they expire, and returns the secret in them.

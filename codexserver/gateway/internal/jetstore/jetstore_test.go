@@ -141,18 +141,6 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestReplicas opens a stream of three servers as a writer that wants one. It stays with three. Chaos of the program kills
-// the servers while writers write.
-func TestReplicas(t *testing.T) {
-	js := connect(t, clustertest.Cluster(t)[0])
-	for _, replicas := range []int{3, 1} {
-		open(t, js, jetstore.Options{Epoch: 1, Replicas: replicas})
-		if got := stream(t, js).CachedInfo().Config.Replicas; got != 3 {
-			t.Errorf("%d replicas, after a writer that wants %d", got, replicas)
-		}
-	}
-}
-
 // TestLostAnswer loses the answer to each write. It is written once, and counts.
 func TestLostAnswer(t *testing.T) {
 	js := connect(t, one(t))

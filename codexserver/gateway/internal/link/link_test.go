@@ -85,7 +85,7 @@ func (p *pair) begin(ctx context.Context, path, body string, h http.Header) (*ht
 		epoch--
 	}
 	head := link.Head{Node: p.server.ID(), Epoch: epoch, User: mcphttp.Principal{Name: "ann", Scopes: []mcphttp.Scope{}}}
-	return clustertest.Post(ctx, p.t, p.client, p.address, head, path, body, h)
+	return clustertest.Post(ctx, p.t, func(w http.ResponseWriter, r *http.Request) error { return p.client.Do(w, r, p.address, head) }, path, body, h)
 }
 
 // send sends a request, and returns its answer, or an answer without a status.

@@ -18,7 +18,7 @@ import (
 // until the work has ended, and that both still answer.
 func TestDrain(t *testing.T) {
 	s := start(t)
-	a := s.join("a", nil)
+	a := s.join("a")
 	work := filepath.Join(s.users["bob"].Folders[0], "busy")
 	if err := os.WriteFile(work, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -50,9 +50,9 @@ func TestHandOver(t *testing.T) {
 	for name, other := range map[string]bool{"another node": true, "no other node": false} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t)
-			a := s.join("a", nil)
+			a := s.join("a")
 			if other {
-				s.join("b", nil) // it takes none on its own
+				s.join("b") // it takes none on its own
 			}
 			l := a.use("ann")
 			breaksOff := a.hold(l)
@@ -86,13 +86,12 @@ func (silent) WatchAll(ctx context.Context, _ ...jetstream.WatchOpt) (jetstream.
 // TestDrainWithoutAnswer checks that a node ends whose users could move, if NATS does not say where to.
 func TestDrainWithoutAnswer(t *testing.T) {
 	s := start(t)
-	a := s.join("a", func(o *node.Options) {
-		nodes, err := s.broker.Stream.KeyValue(t.Context(), placement.Bucket)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.Nodes = placement.New(silent{nodes})
-	})
+	nodes, err := s.broker.Stream.KeyValue(t.Context(), placement.Bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.nodes = placement.New(silent{nodes})
+	a := s.join("a")
 	a.asks(a.use("ann"))
 	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
 	defer cancel()
