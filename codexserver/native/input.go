@@ -3,7 +3,6 @@ package native
 import (
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
@@ -51,7 +50,7 @@ func imageURL(cwd, path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(cwd, path)
 	}
-	if err := paths.Local(runtime.GOOS, path, cwd); err != nil {
+	if err := paths.Near(path, cwd); err != nil {
 		return "", err
 	}
 	return tool.ImageURL(path, "image/"+strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), "."))

@@ -58,6 +58,22 @@ func Follow(path string, visit func(at string, info fs.FileInfo) error) (real st
 	return at, info, nil
 }
 
+// Near fails as [Local] does, also for a path that a link on its way leads to the network or to a device. It looks at
+// nothing on systems that have no such names.
+func Near(path, folder string) error {
+	if runtime.GOOS != "windows" {
+		return nil
+	}
+	err := Local(runtime.GOOS, path, folder)
+	if err == nil {
+		_, _, err = Follow(path, func(string, fs.FileInfo) error { return nil })
+	}
+	if errors.Is(err, ErrNetwork) {
+		return err
+	}
+	return nil // also if the path cannot be followed: then it cannot be opened
+}
+
 // split splits an absolute path into the root of its volume and the names below it. It keeps "..", which
 // leads up from the target of a link before it.
 func split(path string) (root string, names []string) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/internal/paths"
@@ -95,7 +94,7 @@ func readImage(cwd, path string, most int64, b bounds) ([]byte, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(cwd, path)
 	}
-	if err := paths.Local(runtime.GOOS, path, cwd); err != nil {
+	if err := paths.Near(path, cwd); err != nil {
 		return nil, err
 	}
 	within := b

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -121,14 +120,7 @@ func (t *Turn) at(path string) string {
 // near is at for a path that is opened. It fails for one that leads to the network or to a device.
 func (t *Turn) near(path string) (string, error) {
 	path = t.at(path)
-	err := paths.Local(runtime.GOOS, path, t.Cwd)
-	if err == nil && runtime.GOOS == "windows" {
-		_, _, err = paths.Follow(path, func(string, fs.FileInfo) error { return nil })
-	}
-	if errors.Is(err, paths.ErrNetwork) {
-		return "", err
-	}
-	return path, nil
+	return path, paths.Near(path, t.Cwd)
 }
 
 // judgeLook decides about a call that only reads, as about a command that is known to be safe. Look runs
