@@ -52,16 +52,17 @@ func executable(path string) (string, error) {
 	return path, err
 }
 
-// checkBatch returns an error if Windows starts a program by cmd.exe, because it is a batch file, and cmd.exe
-// would read its words again: as a pipe, as another command, or as a variable. System is a [runtime.GOOS].
-func checkBatch(system string, cmd *exec.Cmd) error {
-	program := strings.ToLower(strings.TrimRight(cmd.Path, ". ")) // which Windows does not see
+// CheckBatch returns an error if Windows starts the program at a path by cmd.exe, because it is a batch file, and
+// cmd.exe would read the words of argv again: as a pipe, as another command, or as a variable. System is a
+// [runtime.GOOS].
+func CheckBatch(system, path string, argv []string) error {
+	program := strings.ToLower(strings.TrimRight(path, ". ")) // which Windows does not see
 	if system != "windows" || !strings.HasSuffix(program, ".bat") && !strings.HasSuffix(program, ".cmd") {
 		return nil
 	}
-	for _, word := range append([]string{cmd.Path}, cmd.Args...) {
+	for _, word := range append([]string{path}, argv...) {
 		if i := strings.IndexAny(word, "\"%&|<>^!\r\n"); i >= 0 {
-			return fmt.Errorf("%s is a batch file, and cmd.exe reads %q in its words again: start the program behind it", cmd.Path, word[i])
+			return fmt.Errorf("%s is a batch file, and cmd.exe reads %q in its words again: start the program behind it", path, word[i])
 		}
 	}
 	return nil

@@ -31,7 +31,7 @@ func (hold) release() {}
 
 // launch starts the command.
 func (p *Process) launch(cmd *exec.Cmd, _ string) error {
-	if err := checkBatch(runtime.GOOS, cmd); err != nil {
+	if err := CheckBatch(runtime.GOOS, cmd.Path, cmd.Args); err != nil {
 		return err
 	}
 	p.cmd = cmd

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -254,8 +255,33 @@ func (r attempt) key() string {
 	return fmt.Sprintf("%q %q %#v", r.dir, r.Command, r.turn.SandboxPolicy)
 }
 
+// check fails for a command that Windows must not start, whoever lets it: one whose program lies in the network, since
+// a look at it already signs in there, and a batch file with words that are not what runs.
+func (r attempt) check() error {
+	if runtime.GOOS != "windows" {
+		return nil
+	}
+	program := r.Command[0]
+	if filepath.Base(program) != program {
+		if !filepath.IsAbs(program) {
+			program = filepath.Join(r.dir, program)
+		}
+		if err := paths.Near(program, r.turn.Cwd); err != nil {
+			return err
+		}
+	}
+	path, err := run.LookPath(program, r.dir, r.env)
+	if err != nil {
+		return nil // the start says so
+	}
+	return run.CheckBatch(runtime.GOOS, path, r.Command)
+}
+
 // decide has the policy decide about the command, and then runs it, asks or refuses.
 func (r attempt) decide(ctx context.Context) (output string, err error) {
+	if err := r.check(); err != nil {
+		return r.refuse(fmt.Sprintf("not run: %v", err)), nil
+	}
 	verdict, c := r.judge()
 	action := verdict.Action
 	switch {

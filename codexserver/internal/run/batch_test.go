@@ -1,8 +1,9 @@
-package run
+package run_test
 
 import (
-	"os/exec"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 )
 
 // TestBatch has words of batch files that cmd.exe would read again.
@@ -26,11 +27,11 @@ func TestBatch(t *testing.T) {
 		{`C:\bin\npm.cmd`, "a\rb", false},
 		{`C:\a&b\npm.cmd`, "test", false},
 	} {
-		cmd := &exec.Cmd{Path: tt.program, Args: []string{"npm", tt.word}}
-		if err := checkBatch("windows", cmd); (err == nil) != tt.starts {
+		argv := []string{"npm", tt.word}
+		if err := run.CheckBatch("windows", tt.program, argv); (err == nil) != tt.starts {
 			t.Errorf("%s %q: %v", tt.program, tt.word, err)
 		}
-		if err := checkBatch("linux", cmd); err != nil {
+		if err := run.CheckBatch("linux", tt.program, argv); err != nil {
 			t.Errorf("%s %q on Linux: %v", tt.program, tt.word, err)
 		}
 	}
