@@ -3,11 +3,14 @@
 package appserver_test
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine/enginetest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -52,6 +55,20 @@ func TestRealEngine(t *testing.T) {
 			},
 		}
 	})
+}
+
+// TestRealBudget gives a turn of the real Codex a budget of tokens, which a model that only calls commands spends.
+func TestRealBudget(t *testing.T) {
+	t.Parallel()
+	r := newReal(t, "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"\n", providertest.Turn{
+		Repeat: true, Usage: &providertest.Usage{Input: 40, Output: 20, Total: 60},
+		ToolCalls: []providertest.ToolCall{providertest.Tool("", "exec_command", map[string]any{"cmd": "sleep 600", "yield_time_ms": 250})},
+	})
+	c := servertest.Connect(t, codexserver.New(r.engine, &codexserver.Options{Changes: codexserver.ChangeOptions{Off: true}}), nil)
+	said := c.CallTool(t, "codex", fmt.Sprintf(`{"prompt":"go","cwd":%q,"budget":{"tokens":100}}`, r.cwd))
+	if n := len(r.Requests()); n != 2 && n != 3 || !strings.Contains(said, "budget of 100 tokens reached") { // the third one may begin before the count
+		t.Errorf("after %d requests: %s", n, said)
+	}
 }
 
 var failure = providertest.Turn{Status: 400, Body: `{"error":{"message":"the model has nothing to say"}}`}

@@ -3,7 +3,6 @@
 package appserver_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/nightly"
 )
 
 // TestRealLeavesItselfOut checks that Codex does not start the bridge's own program as an
@@ -53,56 +51,6 @@ func TestRealLeavesItselfOut(t *testing.T) {
 			for _, name := range []string{"home", "project"} {
 				if strings.Contains(string(started), name) == self {
 					t.Errorf("the server of the %s was started: %v", name, !self)
-				}
-			}
-		})
-	}
-}
-
-// TestRealPrompts checks that developer instructions and the compact prompt reach the model
-// in every form, and also after a compaction.
-func TestRealPrompts(t *testing.T) {
-	t.Parallel()
-	for name, cfg := range map[string]protocol.Config{
-		"arguments": {DeveloperInstructions: new("BE AN EXPERT"), CompactPrompt: new("SUM IT UP"),
-			Overrides: raw("model_auto_compact_token_limit", `10`)},
-		"keys": {Overrides: raw("model_auto_compact_token_limit", `10`, "developer_instructions", `"BE AN EXPERT"`, "compact_prompt", `"SUM IT UP"`)},
-	} {
-		if name == "keys" && !nightly.Tests() {
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			full := &providertest.Usage{Input: 900, Output: 100, Total: 1000}
-			r := newReal(t, "", providertest.Turn{Text: []string{"one"}, Usage: full}, providertest.Say("NOTE"), providertest.Say("two"))
-			conv := r.start(t, &recorder{}, cfg)
-			for _, words := range []string{"first", "second"} {
-				if err := conv.Turn(t.Context(), text(words)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			all := r.Requests()
-			if len(all) != 3 {
-				t.Fatalf("%d requests", len(all))
-			}
-			if !strings.Contains(all[1].LastUserText(), "SUM IT UP") {
-				t.Errorf("the compaction asked %q", all[1].LastUserText())
-			}
-			for n, request := range all {
-				var body struct {
-					Input []struct {
-						Role    string
-						Content json.RawMessage
-					}
-				}
-				if err := json.Unmarshal(request.Body, &body); err != nil {
-					t.Fatal(err)
-				}
-				found := false
-				for _, item := range body.Input {
-					found = found || item.Role == "developer" && strings.Contains(string(item.Content), "BE AN EXPERT")
-				}
-				if !found {
-					t.Errorf("request %d has no such developer message", n)
 				}
 			}
 		})
