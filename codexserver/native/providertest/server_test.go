@@ -1,8 +1,6 @@
 package providertest_test
 
 import (
-	"context"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -53,65 +51,6 @@ func TestScript(t *testing.T) {
 	}
 	if n := len(p.Requests()); n != 7 {
 		t.Errorf("%d requests, want 7", n)
-	}
-}
-
-func TestBrokenStreams(t *testing.T) {
-	full := len(whole(t, providertest.Say("hello")))
-	for _, at := range []int{1, full / 2, full} {
-		p := providertest.New(providertest.Turn{Text: []string{"hello"}, TruncateAt: at})
-		_, got, err := post(t, p.BaseURL()+"/chat/completions", "{}")
-		if err == nil || len(got) != at {
-			t.Errorf("cut at %d: %d bytes, %v", at, len(got), err)
-		}
-		p.Close()
-	}
-	if got := whole(t, providertest.Turn{Text: []string{"hello"}, Truncate: true}); strings.Contains(got, "DONE") || !strings.Contains(got, "hello") {
-		t.Errorf("truncated: %q", got)
-	}
-}
-
-func whole(t *testing.T, turn providertest.Turn) string {
-	t.Helper()
-	p := providertest.New(turn)
-	defer p.Close()
-	_, text, err := post(t, p.BaseURL()+"/chat/completions", "{}")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
-func TestWaitAndStall(t *testing.T) {
-	wait, stall := make(chan struct{}), make(chan struct{})
-	p := providertest.New(providertest.Turn{Text: []string{"x"}, Wait: wait, Stall: stall})
-	defer p.Close()
-	done := make(chan string)
-	go func() {
-		_, text, err := post(t, p.BaseURL()+"/chat/completions", "{}")
-		if err != nil {
-			text = err.Error()
-		}
-		done <- text
-	}()
-	if err := p.Await(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case text := <-done:
-		t.Fatalf("answered %q too early", text)
-	default:
-	}
-	close(wait)
-	close(stall)
-	if text := <-done; !strings.HasSuffix(text, "[DONE]\n\n") {
-		t.Errorf("answer %q", text)
-	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cause := errors.New("enough")
-	cancel(cause)
-	if err := p.Await(ctx, 2); !errors.Is(err, cause) {
-		t.Errorf("Await: %v", err)
 	}
 }
 
