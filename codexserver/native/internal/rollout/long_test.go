@@ -64,17 +64,17 @@ func TestReadLong(t *testing.T) {
 		items int // in the history
 		has   func(r *rollout.Rollout) bool
 	}{
-		{"without compactions", 1200, func(n int) string { return []string{user(n), small}[n%2] }, 1200,
-			func(r *rollout.Rollout) bool { return len(r.Items) > 250 && len(r.Before) > 300 && r.Summary == "" }},
-		{"with summaries", 1200, func(n int) string {
+		{"without compactions", 600, func(n int) string { return []string{user(n), small}[n%2] }, 600,
+			func(r *rollout.Rollout) bool { return len(r.Items) > 250 && len(r.Before) > 100 && r.Summary == "" }},
+		{"with summaries", 600, func(n int) string {
 			if n%100 == 99 {
 				return lineOf("compacted", fmt.Sprintf(`{"message":"summary %d"}`, n))
 			}
 			return []string{user(n), small}[n%2]
 		}, 0, func(r *rollout.Rollout) bool {
-			return r.Left == 0 && r.Summary == "summary 1199" && len(r.Before) == 600
+			return r.Left == 0 && r.Summary == "summary 599" && len(r.Before) == 300
 		}},
-		{"with new histories", 1201, func(n int) string {
+		{"with new histories", 601, func(n int) string {
 			if n%100 == 99 {
 				return lineOf("compacted", `{"message":"s","replacement_history":[{"type":"message","role":"user","content":[]}]}`)
 			}
@@ -87,9 +87,6 @@ func TestReadLong(t *testing.T) {
 		{"events", 600, func(int) string { return answer }, 0,
 			func(r *rollout.Rollout) bool { return len(r.Events) > 60 && r.EventsLeft == 600-len(r.Events) }},
 	} {
-		if testing.Short() && tt.lines > 1000 {
-			continue
-		}
 		t.Run(tt.name, func(t *testing.T) {
 			before := inUse()
 			in := &longRollout{line: func(n int) string {
@@ -106,7 +103,7 @@ func TestReadLong(t *testing.T) {
 				t.Fatal(err)
 			}
 			most := max(in.most, inUse())
-			if most > before+64<<20 {
+			if most > before+48<<20 {
 				t.Errorf("%d MiB in use", (most-before)>>20)
 			}
 			if r.Skipped != 0 || len(r.Items)+r.Left != tt.items || !tt.has(r) {
