@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/test/interop/internal/wire"
 )
 
 // cell is one column of the table: what the client does, what the model says,
@@ -288,13 +289,13 @@ func playTwo(ctx context.Context, t *testing.T, m *meeting) {
 
 // asksTwo reports whether two questions were open at the client at one time: two
 // requests, or one result with both.
-func asksTwo(messages []message) bool {
+func asksTwo(messages []wire.Message) bool {
 	open := 0
 	for _, m := range messages {
 		switch {
-		case m.sent && m.Method == "elicitation/create":
+		case m.Sent && m.Method == "elicitation/create":
 			open++
-		case !m.sent && m.Method == "":
+		case !m.Sent && m.Method == "":
 			open--
 		}
 		if open == 2 || len(m.Result.InputRequests) == 2 {

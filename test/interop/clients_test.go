@@ -11,7 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/internal/nightly"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/test/interop/internal/wire"
 )
 
 // A client is one of the official ones.
@@ -110,37 +110,6 @@ func cannot(c client, cell cell, over way) string {
 	return c.cannot(cell.name, over)
 }
 
-// TestDraw checks that the gate runs every client with every cell, and both on every engine over every
-// way, where the cells apply, and that this is less than all.
-func TestDraw(t *testing.T) {
-	all := engines(t)
-	drawn := draw(all)
-	want, got := map[[2]string]bool{}, map[[2]string]bool{}
-	apply := 0
-	for _, client := range clients {
-		for _, cell := range cells {
-			for _, e := range all {
-				if cannot(client.client, cell, e.over) != "" {
-					continue
-				}
-				apply++
-				for _, pair := range [][2]string{{client.name, cell.name}, {client.name, e.name}, {cell.name, e.name}} {
-					want[pair] = true
-					if drawn[[3]string{e.name, client.name, cell.name}] {
-						got[pair] = true
-					}
-				}
-			}
-		}
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the gate runs (-want +got):\n%s", diff)
-	}
-	if t.Logf("%d of %d cells", len(drawn), apply); len(drawn) > apply*2/5 {
-		t.Error("the gate runs too many")
-	}
-}
-
 // TestClients runs the cells of a table with every official client on every engine: those that are drawn, or all with -whole.
 func TestClients(t *testing.T) {
 	t.Parallel()
@@ -225,12 +194,12 @@ func meet(t *testing.T, server []string, e engine, c client, version string, cel
 		}()
 		cell.play(ctx, t, m)
 	}()
-	wire := m.wire(t)
-	if got := negotiated(wire); got != version {
+	messages := m.wire(t)
+	if got := wire.Negotiated(messages); got != version {
 		t.Errorf("they speak MCP %s, want %s", got, version)
 	}
 	if m.modern() {
-		for _, fault := range broken(wire) {
+		for _, fault := range wire.Broken(messages) {
 			t.Errorf("wire: %s", fault)
 		}
 	}

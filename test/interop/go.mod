@@ -6,7 +6,6 @@ require (
 	github.com/chromedp/cdproto v0.159.1
 	github.com/chromedp/chromedp v0.22.0
 	github.com/codexmcp/codexmcp v0.1.0
-	github.com/codexmcp/codexmcp/contrib v0.1.0
 	github.com/go-jose/go-jose/v4 v4.1.8
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/go-oauth2/oauth2/v4 v4.5.4
@@ -69,5 +68,3 @@ require (
 )
 
 replace github.com/codexmcp/codexmcp => ../..
-
-replace github.com/codexmcp/codexmcp/contrib => ../../contrib

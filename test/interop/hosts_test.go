@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/test/interop/internal/wire"
 )
 
 var everyHost = flag.Bool("hosts", false, "TestHosts also runs the hosts that are programs, and calls that take longer than hosts wait")
@@ -156,7 +157,7 @@ func delegates(t *testing.T, server []string, h host) (cells []string) {
 		arrived += "; not the thread"
 	}
 	return []string{
-		h.name, "`" + r.client(server) + "`", negotiated(r.messages()), r.progress(), r.answered(),
+		h.name, "`" + r.client(server) + "`", wire.Negotiated(r.messages()), r.progress(), r.answered(),
 		"`" + r.form() + "`", arrived,
 	}
 }
@@ -246,9 +247,9 @@ func (h host) play(t *testing.T, server []string, patient bool, next func(task o
 		t.Errorf("%v; the script came to its end: %v; %q", err, over, faults)
 	}
 	r := hostRun{outputs: outputs, turns: len(m.model.Requests())}
-	for _, wire := range m.wire(t) {
-		hm := hostMessage{message: wire}
-		if err := json.Unmarshal([]byte(wire.raw), &hm); err != nil {
+	for _, message := range m.wire(t) {
+		hm := hostMessage{Message: message}
+		if err := json.Unmarshal([]byte(message.Raw), &hm); err != nil {
 			t.Fatal(err)
 		}
 		r.wire = append(r.wire, hm)
@@ -313,7 +314,7 @@ type hostRun struct {
 
 // hostMessage is a message with the members that the tables need.
 type hostMessage struct {
-	message
+	wire.Message
 	Params struct {
 		Name       string `json:"name"`
 		ClientInfo named  `json:"clientInfo"`
@@ -332,9 +333,9 @@ type hostMessage struct {
 	} `json:"result"`
 }
 
-func (r hostRun) messages() (all []message) {
+func (r hostRun) messages() (all []wire.Message) {
 	for _, m := range r.wire {
-		all = append(all, m.message)
+		all = append(all, m.Message)
 	}
 	return all
 }
@@ -351,7 +352,7 @@ func (r hostRun) client(server []string) string {
 
 func (r hostRun) progress() string {
 	for _, m := range r.wire {
-		if !m.sent && m.Method == "tools/call" && m.Params.Meta.ProgressToken != nil {
+		if !m.Sent && m.Method == "tools/call" && m.Params.Meta.ProgressToken != nil {
 			return "yes"
 		}
 	}
@@ -364,7 +365,7 @@ func (r hostRun) answered() string {
 		for _, response := range m.Params.InputResponses {
 			return "`" + response.Action + "`"
 		}
-		if !m.sent && m.Result.Action != "" {
+		if !m.Sent && m.Result.Action != "" {
 			return "`" + m.Result.Action + "`"
 		}
 	}
@@ -376,7 +377,7 @@ func (r hostRun) answered() string {
 func (r hostRun) form() string {
 	form := r.outputs[1]
 	for _, m := range r.wire {
-		if !m.sent || len(m.Result.Content) < 2 || m.Result.Content[0].Text != "the second answer" {
+		if !m.Sent || len(m.Result.Content) < 2 || m.Result.Content[0].Text != "the second answer" {
 			continue
 		}
 		form = strings.ReplaceAll(form, string(m.Result.Structured), "{…}")
@@ -395,10 +396,10 @@ func (r hostRun) firstCall(t *testing.T) time.Duration {
 	var first hostMessage
 	for _, m := range r.wire {
 		switch {
-		case first.ID == nil && !m.sent && m.Method == "tools/call":
+		case first.ID == nil && !m.Sent && m.Method == "tools/call":
 			first = m
-		case first.ID != nil && m.sent && m.Method == "" && bytes.Equal(m.ID, first.ID):
-			return m.at.Sub(first.at)
+		case first.ID != nil && m.Sent && m.Method == "" && bytes.Equal(m.ID, first.ID):
+			return m.At.Sub(first.At)
 		}
 	}
 	t.Fatal("the call of the host has no answer")

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/test/interop/internal/wire"
 )
 
 // trace returns what went over the wire so far.
@@ -26,7 +27,14 @@ func (m *meeting) trace(t *testing.T) string {
 	return string(text)
 }
 
-func (m *meeting) wire(t *testing.T) []message { return readTrace(t, m.trace(t)) }
+func (m *meeting) wire(t *testing.T) []wire.Message {
+	t.Helper()
+	messages, err := wire.Read(m.trace(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return messages
+}
 
 // touching has the model make a file by a command, and then finish, for requests that
 // contain match.

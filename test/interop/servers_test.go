@@ -11,9 +11,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -112,4 +115,50 @@ func appendTo(t *testing.T, file, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// callOnce connects, calls codex, and answers its questions. It returns what was asked.
+func callOnce(t *testing.T, s setup, answer string) (asked []string, r result) {
+	t.Helper()
+	transport, err := jsonrpc.Command(s.command(t.Context()), 5*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	mux := &jsonrpc.Mux{}
+	mux.HandleRaw("elicitation/create", func(_ context.Context, params json.RawMessage) (any, error) {
+		var q struct{ Message string }
+		err := json.Unmarshal(params, &q)
+		mu.Lock()
+		asked = append(asked, q.Message)
+		mu.Unlock()
+		return json.RawMessage(answer), err
+	})
+	peer := jsonrpc.NewPeer(transport, mux, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
+	ended := make(chan error, 1)
+	go func() { ended <- peer.Run(context.Background()) }()
+	defer func() {
+		if err := peer.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("run: %v", err)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	for _, call := range []struct {
+		method, params string
+		result         any
+	}{
+		{"initialize", `{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"interop","version":"1"}}`, nil},
+		{"tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"go","cwd":%q,"approval-policy":"untrusted","sandbox":"workspace-write"}}`, s.Cwd), &r},
+	} {
+		if err := peer.Call(ctx, call.method, json.RawMessage(call.params), call.result); err != nil {
+			t.Fatalf("%s: %v", call.method, err)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	return asked, r
 }

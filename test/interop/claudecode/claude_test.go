@@ -34,6 +34,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/test/interop/internal/wire"
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -518,60 +519,20 @@ func (s *stage) knows(ts *testscript.TestScript, file string, parts []string) {
 func (s *stage) wire(ts *testscript.TestScript, era string, counts []string) {
 	raw, err := os.ReadFile(filepath.Join(s.work, "trace.txt"))
 	ts.Check(err)
-	w, err := parse(string(raw))
+	messages, err := wire.Read(string(raw))
 	ts.Check(err)
 	switch era {
 	case "modern":
-		ts.Check(w.modern())
+		ts.Check(modern(messages))
 	case "legacy":
-		ts.Check(w.legacy())
+		ts.Check(legacy(messages))
 	default:
 		ts.Fatalf("wire: unknown era %q", era)
 	}
-	for _, count := range counts {
-		kind, number, _ := strings.Cut(count, "=")
-		if got := strconv.Itoa(w.count(kind)); got != number {
+	for _, c := range counts {
+		kind, number, _ := strings.Cut(c, "=")
+		if got := strconv.Itoa(count(messages, kind)); got != number {
 			ts.Fatalf("%s messages are %s, want %s", got, kind, number)
 		}
 	}
-}
-
-// count returns how many messages are of a kind: "questions" are requests of the server,
-// "rounds" results that ask, "tasks" results that begin one. "accept", "decline" and "cancel"
-// are answers, in retries and in updates of tasks. Others are methods that the client sent.
-func (w wire) count(kind string) (n int) {
-	for _, m := range w {
-		switch kind {
-		case "questions":
-			n += one(m.fromServer && m.Method == "elicitation/create")
-		case "rounds":
-			n += one(m.fromServer && m.Result.Type == "input_required")
-		case "tasks":
-			n += one(m.fromServer && m.Result.Type == "task")
-		case "accept", "decline", "cancel":
-			for _, r := range m.Params.InputResponses {
-				n += one(r.Action == kind)
-			}
-		default:
-			n += one(!m.fromServer && m.Method == kind)
-		}
-	}
-	return n
-}
-
-func one(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
-}
-
-// legacy checks that the handshake was that of 2025-11-25.
-func (w wire) legacy() error {
-	for _, m := range w {
-		if m.fromServer && m.Result.Version == "2025-11-25" {
-			return nil
-		}
-	}
-	return fmt.Errorf("no answered initialize")
 }
