@@ -18,11 +18,19 @@ const maxConfiguration = 4 << 20
 // handed returns the configuration files in home other than [config.SettingsFile]. Other files in the folder are state.
 func handed(home string) (found []string, err error) {
 	for _, pattern := range []string{"config.toml", "*.config.toml", "AGENTS.md", "AGENTS.override.md", "rules/*.rules"} {
-		paths, err := filepath.Glob(filepath.Join(home, pattern))
-		if err != nil {
+		dir, pattern := filepath.Split(filepath.FromSlash(pattern))
+		dir = filepath.Join(home, dir) // no part of the pattern: it may have characters of one
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		found = append(found, paths...)
+		for _, e := range entries {
+			if is, err := filepath.Match(pattern, e.Name()); err != nil {
+				return nil, err
+			} else if is {
+				found = append(found, filepath.Join(dir, e.Name()))
+			}
+		}
 	}
 	return found, nil
 }

@@ -15,7 +15,7 @@ import (
 // TestHand checks that a principal's home receives the configuration without the settings by
 // which other principals sign in.
 func TestHand(t *testing.T) {
-	server, own := t.TempDir(), t.TempDir()
+	server, own := filepath.Join(t.TempDir(), "[server"), filepath.Join(t.TempDir(), "o[w]n*")
 	write := func(dir string, files map[string]string) {
 		t.Helper()
 		for name, text := range files {
@@ -46,8 +46,8 @@ tasks = 7
 		"auth.json": "secret", "codex-mcp/http-token": "secret",
 	})
 	write(own, map[string]string{"config.toml": "model = 'old'\n", "loose.config.toml": "sandbox_mode = 'danger-full-access'\n", "auth.json": "own", "other": "stays"})
-	for _, name := range []string{"AGENTS.md", "AGENTS.override.md"} {
-		if err := os.Symlink(own+"/other", filepath.Join(own, name)); err != nil {
+	for name, to := range map[string]string{"AGENTS.md": "other", "AGENTS.override.md": "made later"} {
+		if err := os.Symlink(filepath.Join(own, to), filepath.Join(own, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,6 +63,7 @@ tasks = 7
 	if err := worker.Take(own, files); err != nil {
 		t.Fatal(err)
 	}
+	write(own, map[string]string{"made later": "the principal's own"})
 	got := map[string]string{}
 	for _, name := range []string{"config.toml", "work.config.toml", "loose.config.toml", "AGENTS.md", "AGENTS.override.md", "rules/default.rules", "auth.json", "other"} {
 		if text, err := os.ReadFile(filepath.Join(own, name)); err == nil {
