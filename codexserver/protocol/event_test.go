@@ -88,13 +88,17 @@ func TestLinesOfChange(t *testing.T) {
 		name           string
 		change         protocol.FileChange
 		added, removed int
+		diff           string // "" for that of an update
 	}{
-		{"nothing", protocol.FileChange{}, 0, 0},
-		{"an empty file", protocol.FileChange{Add: &protocol.FileContent{}}, 0, 0},
-		{"a file", protocol.FileChange{Add: &protocol.FileContent{Content: "a\n\nb\n"}}, 3, 0},
-		{"a file without an end of line", protocol.FileChange{Delete: &protocol.FileContent{Content: "a\nb"}}, 0, 2},
-		{"an update", protocol.FileChange{Update: &protocol.FileUpdate{UnifiedDiff: "@@ -1,2 +1,3 @@\n a\n-b\n+c\n+d\n\\ No newline at end of file\n"}}, 2, 1},
+		{"nothing", protocol.FileChange{}, 0, 0, ""},
+		{"an empty file", protocol.FileChange{Add: &protocol.FileContent{}}, 0, 0, ""},
+		{"a file", protocol.FileChange{Add: &protocol.FileContent{Content: "a\n\nb\n"}}, 3, 0, "+a\n+\n+b"},
+		{"a file without an end of line", protocol.FileChange{Delete: &protocol.FileContent{Content: "a\nb"}}, 0, 2, "-a\n-b\n\\ No newline at end of file"},
+		{"an update", protocol.FileChange{Update: &protocol.FileUpdate{UnifiedDiff: "@@ -1,2 +1,3 @@\n a\n-b\n+c\n+d\n\\ No newline at end of file\n"}}, 2, 1, ""},
 	} {
+		if diff := tt.change.Diff(); tt.change.Update == nil && diff != tt.diff {
+			t.Errorf("%s: %q, want %q", tt.name, diff, tt.diff)
+		}
 		if added, removed := tt.change.Lines(); added != tt.added || removed != tt.removed {
 			t.Errorf("%s: +%d -%d, want +%d -%d", tt.name, added, removed, tt.added, tt.removed)
 		}

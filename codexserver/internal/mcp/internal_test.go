@@ -7,11 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/google/go-cmp/cmp"
 )
 
 // parkOne returns a session with one call that waits for answers, and the state of the call.
@@ -155,5 +158,20 @@ func TestFilePath(t *testing.T) {
 		if got != want && ok || ok != (want != "") {
 			t.Errorf("%q: %q %v, want %q", uri, got, ok, want)
 		}
+	}
+}
+
+// TestCodexMembers checks the members of a question about a patch that a client of Codex reads.
+func TestCodexMembers(t *testing.T) {
+	changes := map[string]protocol.FileChange{"/work/a": {}}
+	r := &approval.Request{Thread: approval.Thread{ID: "t"}, Turn: "2", Event: protocol.PatchApprovalRequest{
+		CallID: "1", Changes: changes, Reason: "tidy", GrantRoot: "/work",
+	}}
+	want := map[string]any{
+		"threadId": "t", "codex_elicitation": "patch-approval", "codex_call_id": "1", "codex_changes": changes, "codex_reason": "tidy",
+		"codex_grant_root": "/work", "codex_mcp_tool_call_id": "call", "codex_event_id": "2",
+	}
+	if diff := cmp.Diff(want, codexMembers("call", r)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
