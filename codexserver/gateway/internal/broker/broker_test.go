@@ -118,7 +118,8 @@ func TestOpen(t *testing.T) {
 		t.Errorf("a server alone has %d replicas", o.Replicas)
 	}
 	for want, other := range map[string]broker.Bucket{
-		"nats.lease must be the same": {Name: o.Name, TTL: time.Minute - 1}, "stored with 1 replicas, not with 3: nats.replicas must be the same": {Name: o.Name, TTL: o.TTL, Replicas: 3},
+		"nats.lease must be the same":                                        {Name: o.Name, TTL: time.Minute - 1},
+		"stored with 1 replicas, not with 3: nats.replicas must be the same": {Name: o.Name, TTL: o.TTL, Replicas: 3},
 	} {
 		if _, err := b.Open(ctx, &other); err == nil || !strings.Contains(err.Error(), want) || ctx.Err() != nil {
 			t.Errorf("%v, want %q", err, want)

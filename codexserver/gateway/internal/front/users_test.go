@@ -1,7 +1,6 @@
 package front_test
 
 import (
-	"bufio"
 	"context"
 	"io"
 	"net/http"
@@ -18,58 +17,44 @@ func TestReload(t *testing.T) {
 	s := start(t)
 	s.revoked.Store(new(string))
 	n := s.join("a")
-	release := make(chan struct{})
-	defer close(release)
+	begun, release := make(chan bool), make(chan struct{})
 	n.set(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, "begun\n")
-		if http.NewResponseController(w).Flush() != nil {
-			return
-		}
+		_, _ = io.WriteString(w, "begun")
+		_ = http.NewResponseController(w).Flush()
+		begun <- true
 		select {
 		case <-release:
 		case <-r.Context().Done():
 		}
 	})
-	ended := map[string]chan error{}
-	for name, token := range map[string]string{
-		"a token that goes": "ann:codex:read", "a token that stays": "ann", "a user who goes": "bob", "another user": "eve",
-	} {
-		answer, err := http.DefaultClient.Do(s.request(t.Context(), http.MethodPost, token, "{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer answer.Body.Close()
-		body := bufio.NewReader(answer.Body)
-		if line, err := body.ReadString('\n'); line != "begun\n" {
-			t.Fatalf("%s: %q, %v", name, line, err)
-		}
-		ended[name] = make(chan error, 1)
-		go func() {
-			_, err := body.ReadByte()
-			ended[name] <- err
-		}()
+	ended := map[string]chan answer{}
+	for _, token := range []string{"ann:codex:read", "ann", "bob", "eve"} {
+		ended[token] = make(chan answer, 1)
+		go func() { ended[token] <- s.send(http.MethodPost, token, "{}") }()
+		<-begun
 	}
 	gone := "ann:codex:read"
 	s.revoked.Store(&gone)
 	s.front.Reload(t.Context(), map[string]settings.Principal{"ann": {}, "eve": {}})
-	for _, name := range []string{"a token that goes", "a user who goes"} {
+	for _, token := range []string{gone, "bob"} {
 		select {
-		case err := <-ended[name]:
-			if err == nil || err == io.EOF {
-				t.Errorf("%s: the answer ends as if it were whole: %v", name, err)
+		case got := <-ended[token]:
+			if got.Err == nil {
+				t.Errorf("%s: the answer ends as if it were whole: %s", token, got.Body)
 			}
-		case <-time.After(clustertest.Patience):
-			t.Fatalf("%s: the request goes on", name)
+		case <-time.After(clustertest.Patience / 2): // the request has all of it
+			t.Fatalf("%s: the request goes on", token)
+		}
+	}
+	close(release)
+	for _, token := range []string{"ann", "eve"} {
+		if got := <-ended[token]; got.Err != nil {
+			t.Errorf("%s: the request ends: %v", token, got.Err)
 		}
 	}
 	n.set(nil)
 	s.post("bob", 403, "not configured")
 	s.post("ann", 200, "a: ann")
-	for _, name := range []string{"a token that stays", "another user"} {
-		if len(ended[name]) > 0 {
-			t.Errorf("%s: the request ends: %v", name, <-ended[name])
-		}
-	}
 }
 
 // TestReloadMeanwhile replaces the users after the guard has admitted a request, and before the front has

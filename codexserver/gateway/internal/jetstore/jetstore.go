@@ -343,13 +343,10 @@ const (
 
 // failed returns an error of NATS as one of the store.
 func (s *Store) failed(err error) error {
-	var answer *jetstream.APIError
-	if errors.As(err, &answer) {
-		switch {
-		case answer.ErrorCode == codeNoResources, answer.ErrorCode == codeNoStorage,
-			answer.ErrorCode == codeStoreFailed && strings.Contains(answer.Description, "maximum"):
-			return fmt.Errorf("%w: %w", worker.ErrFull, err)
-		}
+	answer, ok := errors.AsType[*jetstream.APIError](err)
+	if ok && (answer.ErrorCode == codeNoResources || answer.ErrorCode == codeNoStorage ||
+		answer.ErrorCode == codeStoreFailed && strings.Contains(answer.Description, "maximum")) {
+		return fmt.Errorf("%w: %w", worker.ErrFull, err)
 	}
 	return fmt.Errorf("%w: %w", worker.ErrUnavailable, err)
 }

@@ -185,7 +185,7 @@ func (h *Holder) follow() error {
 	if err != nil {
 		return err
 	}
-	defer placement.Stop(watcher)
+	defer func() { _ = watcher.Stop() }() // the connection may have ended
 	tick := time.NewTicker(sweepInterval)
 	defer tick.Stop()
 	named := map[string]Lease{} // those that name this process

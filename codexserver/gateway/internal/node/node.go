@@ -81,13 +81,13 @@ func New(ctx context.Context, o Options) (*Node, error) {
 	n.stop = stop
 	n.server.Listen(o.Listener, o.Certificates)
 	var err error
-	if n.drains, err = o.Conn.Subscribe(drainSubject(n.server.ID()), n.drain); err != nil {
-		return nil, errors.Join(err, n.Close())
+	if n.drains, err = o.Conn.Subscribe(drainSubject(n.server.ID()), n.drain); err == nil {
+		err = o.Conn.FlushWithContext(ctx) // others find the node only when it can be reached
 	}
-	if err := o.Conn.FlushWithContext(ctx); err != nil { // others find the node only when it can be reached
-		return nil, errors.Join(err, n.Close())
+	if err == nil {
+		err = n.holder.Join(ctx)
 	}
-	if err := n.holder.Join(ctx); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
 	n.running.Go(func() { n.tend(serving) })

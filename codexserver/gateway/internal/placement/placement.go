@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go/jetstream"
@@ -119,7 +118,7 @@ func Entries(ctx context.Context, kv jetstream.KeyValue) (all []jetstream.KeyVal
 	if err != nil {
 		return nil, err
 	}
-	defer Stop(watcher)
+	defer func() { _ = watcher.Stop() }() // the connection may have ended
 	for {
 		select {
 		case entry, ok := <-watcher.Updates():
@@ -132,22 +131,6 @@ func Entries(ctx context.Context, kv jetstream.KeyValue) (all []jetstream.KeyVal
 			all = append(all, entry)
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		}
-	}
-}
-
-// Stop ends a watcher, and takes what is still being delivered. The channel of a watcher whose context ended while it
-// was made is never closed.
-func Stop(w jetstream.KeyWatcher) {
-	_ = w.Stop()
-	for {
-		select {
-		case _, open := <-w.Updates():
-			if !open {
-				return
-			}
-		case <-time.After(100 * time.Millisecond):
-			return
 		}
 	}
 }

@@ -4,13 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -87,22 +85,4 @@ func TestForged(t *testing.T) {
 	if all, err := nodes.All(t.Context()); err == nil {
 		t.Errorf("without NATS: %v", all)
 	}
-}
-
-// unclosed is a watcher whose channel nobody closes.
-type unclosed struct {
-	jetstream.KeyWatcher
-	updates chan jetstream.KeyValueEntry
-}
-
-func (w unclosed) Stop() error                             { return nats.ErrBadSubscription }
-func (w unclosed) Updates() <-chan jetstream.KeyValueEntry { return w.updates }
-
-// TestStop stops a watcher whose context ended while it was made.
-func TestStop(t *testing.T) {
-	synctest.Test(t, func(*testing.T) {
-		w := unclosed{updates: make(chan jetstream.KeyValueEntry)}
-		go func() { w.updates <- nil }() // being delivered
-		placement.Stop(w)
-	})
 }
