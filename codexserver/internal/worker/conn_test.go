@@ -167,9 +167,10 @@ func TestFlood(t *testing.T) {
 		s := &crowded{}
 		near, far := net.Pipe()
 		c := worker.NewConn(near, worker.Served{Store: s, Nonsense: func(error) {}})
+		long := strings.Repeat("x", 10_000) // so that few answers fill what may be unread
 		go func() {
 			for id := 0; ; id++ {
-				if _, err := fmt.Fprintf(far, `{"jsonrpc":"2.0","id":%d,"method":"put","params":{"name":"a"}}`+"\n", id); err != nil {
+				if _, err := fmt.Fprintf(far, `{"jsonrpc":"2.0","id":"%d%s","method":"put","params":{"name":"a"}}`+"\n", id, long); err != nil {
 					return
 				}
 			}
