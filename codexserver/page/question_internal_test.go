@@ -18,42 +18,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestReachOfQuestion tells a command that a sandbox confines from one that nothing confines,
-// and says what an approval covers, apart from the words of a model.
-func TestReachOfQuestion(t *testing.T) {
-	const again = " For this session, the same words run again in this folder"
-	for _, tt := range []struct {
-		name          string
-		event         protocol.ExecApprovalRequest
-		once          bool
-		reach, covers string
-	}{
-		{"unknown", protocol.ExecApprovalRequest{}, false, "", "Approve once covers this one run."},
-		{"outside, once", protocol.ExecApprovalRequest{LeavesSandbox: true}, true,
-			"If approved, it runs outside the sandbox, once: files and network are open.", "Approve once covers this one run."},
-		{"outside", protocol.ExecApprovalRequest{LeavesSandbox: true}, false,
-			"If approved, it runs outside the sandbox, once: files and network are open.",
-			"Approve once covers this one run." + again + ", only inside the sandbox."},
-		{"no sandbox", protocol.ExecApprovalRequest{NoSandbox: true, Reason: "It runs in the sandbox."}, false,
-			"If approved, it runs once, without a sandbox: files and network are open.", "Approve once covers this one run." + again + "."},
-	} {
-		q := approval.ExecQuestion(tt.event, "", "")
-		q.Once = tt.once
-		v := viewQuestion(&approval.Request{Question: q, Event: tt.event})
-		if v.Reach != tt.reach || v.Covers != tt.covers || len(v.Notes) > 0 || v.Reason != tt.event.Reason {
-			t.Errorf("%s: reach %q, covers %q, notes %q, reason %q", tt.name, v.Reach, v.Covers, v.Notes, v.Reason)
-		}
-	}
-}
-
 var rewrite = flag.Bool("update", false, "rewrite what the tests expect")
 
-// TestQuestions compares what browsers get of questions, without their times, with testdata/questions.json.
+// TestQuestions compares what browsers get of questions, without their times, with testdata/questions.json. They tell a command
+// that a sandbox confines from one that nothing confines, and what an approval covers, apart from the words of a model.
 func TestQuestions(t *testing.T) {
 	p := newPage("127.0.0.1:1", &Options{})
 	ctx, cancel := context.WithDeadline(t.Context(), time.UnixMilli(4_000_000_000_000))
 	defer cancel()
 	moved := "/etc/b.txt"
+	outside := protocol.ExecApprovalRequest{Command: []string{"ls"}, LeavesSandbox: true}
+	unconfined := protocol.ExecApprovalRequest{Command: []string{"ls"}, NoSandbox: true, Reason: "It runs in the sandbox."}
 	requests := []*approval.Request{
 		{Event: protocol.ExecApprovalRequest{}, Question: &elicit.Question{}}, // which is decided then
 		{
@@ -64,6 +39,8 @@ func TestQuestions(t *testing.T) {
 			Event:    protocol.ExecApprovalRequest{Command: []string{"make"}, Cwd: "/work", Reason: "the sandbox denied it", FromEngine: true, Subject: "Codex's sub-agent x", Once: true, Program: "/work/bin/ma\u200bke"},
 			Question: &elicit.Question{Once: true},
 		},
+		{Event: outside, Question: approval.ExecQuestion(outside, "", "")},
+		{Event: unconfined, Question: approval.ExecQuestion(unconfined, "", "")},
 		{
 			Event: protocol.PatchApprovalRequest{Cwd: "/work", Reason: "as asked", Changes: map[string]protocol.FileChange{
 				"/work/new.txt":     {Add: &protocol.FileContent{Content: "one\n\ntwo"}},
