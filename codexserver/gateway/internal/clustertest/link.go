@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/x509"
-	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -72,14 +71,6 @@ func Listen(t testing.TB) (net.Listener, string) {
 		t.Fatal(err)
 	}
 	return l, l.Addr().String()
-}
-
-// NewClient returns a client with these files, until the end of the test.
-func NewClient(t testing.TB, files link.Certificates) *link.Client {
-	t.Helper()
-	c := link.NewClient(files, slog.New(slog.DiscardHandler))
-	t.Cleanup(c.Close)
-	return c
 }
 
 // Post sends a request as a front does, which passes it on by send. It returns the answer, whose body the caller closes, or the

@@ -128,7 +128,10 @@ func (s *Store) load(ctx context.Context) error {
 		if err != nil {
 			return s.failed(err)
 		}
-		pause(ctx, findInterval)
+		select {
+		case <-time.After(findInterval):
+		case <-ctx.Done(): // the next scan fails
+		}
 	}
 	s.unsure = false
 	if s.index.epoch > s.epoch {

@@ -304,7 +304,7 @@ func (s *Store) send(ctx context.Context, m *nats.Msg, options ...jetstream.Publ
 		errors.As(err, &answer)
 		early := errors.Is(err, jetstream.ErrNoStreamResponse) || answer != nil && answer.ErrorCode == codeInProcess
 		if early {
-			pause(attempt, ackTimeout)
+			<-attempt.Done()
 		}
 		cancel()
 		switch {
@@ -320,14 +320,6 @@ func (s *Store) send(ctx context.Context, m *nats.Msg, options ...jetstream.Publ
 		case !early && !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || i == maxAttempts:
 			return 0, err
 		}
-	}
-}
-
-// pause waits for a time, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
 	}
 }
 

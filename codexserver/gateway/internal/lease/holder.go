@@ -311,7 +311,14 @@ func (h *Holder) HandOver(ctx context.Context, user string, may func() bool) err
 	}
 	x.leaving = true
 	h.mu.Unlock()
-	h.settle(ctx, []*held{x})
+	for range settleAttempts {
+		h.mu.Lock()
+		open := len(x.open)
+		h.mu.Unlock()
+		if open == 0 || pause(ctx, retryInterval) != nil {
+			break
+		}
+	}
 	if !may() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -321,29 +328,9 @@ func (h *Holder) HandOver(ctx context.Context, user string, may func() bool) err
 	return h.Release(ctx, user, nil)
 }
 
-// settleAttempts bounds how long HandOver and Settle wait for open requests. It is much shorter than the time for which
+// settleAttempts bounds how long HandOver waits for open requests. It is much shorter than the time for which
 // a front sends a request again.
 const settleAttempts = 10
-
-// Settle gives the open requests of all users a moment to end: the answer of a call that has ended is on its way.
-func (h *Holder) Settle(ctx context.Context) {
-	h.mu.Lock()
-	all := slices.Collect(maps.Values(h.held))
-	h.mu.Unlock()
-	h.settle(ctx, all)
-}
-
-// settle waits until no context of Hold is open, but not for streams that stay open.
-func (h *Holder) settle(ctx context.Context, all []*held) {
-	for range settleAttempts {
-		h.mu.Lock()
-		open := slices.ContainsFunc(all, func(x *held) bool { return len(x.open) > 0 })
-		h.mu.Unlock()
-		if !open || pause(ctx, retryInterval) != nil {
-			return
-		}
-	}
-}
 
 // stopWorker ends the contexts of a lease that is lost, and then the worker.
 func (h *Holder) stopWorker(x *held) {

@@ -73,7 +73,8 @@ func pairOf(t *testing.T, n *node, files, others link.Certificates) *pair {
 			t.Error(err)
 		}
 	})
-	p.client = clustertest.NewClient(t, others)
+	p.client = link.NewClient(others, slog.New(slog.DiscardHandler))
+	t.Cleanup(p.client.Close)
 	return p
 }
 

@@ -27,8 +27,12 @@ func (n *Node) drain(m *nats.Msg) {
 	_ = m.Respond(nil)                         // the operator's program has a timeout
 }
 
-// drainInterval is how often a node that ends looks for users that it can give away.
-const drainInterval = 200 * time.Millisecond
+const (
+	// drainInterval is how often a node that ends looks for users that it can give away.
+	drainInterval = 200 * time.Millisecond
+	// settledLooks is how many looks in a row must find that nothing runs: the answer of a call that has ended is on its way.
+	settledLooks = 3
+)
 
 // Drain waits until nothing runs that must not be interrupted. If other nodes exist, users whose turns
 // only wait for answers go to those at once, others when their running work has ended. A user who is here
@@ -39,12 +43,13 @@ func (n *Node) Drain(ctx context.Context) error {
 	_ = n.holder.Publish(ctx) // else the next renewal says it
 	tick := time.NewTicker(drainInterval)
 	defer tick.Stop()
-	for {
+	for looks := 0; ; {
 		n.sweep(ctx)
-		if n.settled(ctx) {
-			if n.holder.Settle(ctx); n.settled(ctx) {
-				return nil
-			}
+		if looks++; !n.settled(ctx) {
+			looks = 0
+		}
+		if looks == settledLooks {
+			return nil
 		}
 		select {
 		case <-ctx.Done():
