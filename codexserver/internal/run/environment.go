@@ -53,24 +53,27 @@ func ClientSecrets() []string {
 
 // Environ applies the policy to environ, NAME=value each, and returns the
 // command's environment, sorted.
-func (p EnvPolicy) Environ(environ []string) []string {
+func (p EnvPolicy) Environ(environ []string) []string { return p.environ(runtime.GOOS, environ) }
+
+func (p EnvPolicy) environ(system string, environ []string) []string {
 	secret := func(name string) bool {
 		name = strings.ToUpper(name)
 		return strings.Contains(name, "KEY") || strings.Contains(name, "SECRET") || strings.Contains(name, "TOKEN")
 	}
 	never := slices.Concat(Secrets(), p.Exclude) // of what is inherited
-	vars := map[string]string{}                  // entries by name
+	vars := map[string]string{}                  // entries by known name
 	for _, entry := range environ {
 		name, _, ok := strings.Cut(entry, "=")
 		if ok && name != "" && p.inherits(name) && (p.IgnoreDefaultExcludes || !secret(name)) && !MatchName(never, name) {
-			vars[name] = entry
+			vars[known(system, name)] = entry
 		}
 	}
 	for name, value := range p.Set {
-		vars[name] = name + "=" + value
+		vars[known(system, name)] = name + "=" + value
 	}
 	env := make([]string, 0, len(vars))
-	for name, entry := range vars {
+	for _, entry := range vars {
+		name, _, _ := strings.Cut(entry, "=")
 		if len(p.IncludeOnly) == 0 || MatchName(p.IncludeOnly, name) {
 			env = append(env, entry)
 		}

@@ -80,6 +80,12 @@ func Value(env []string, name string) string {
 }
 
 // IsNamed reports whether a variable has a name. Windows ignores letter case.
-func IsNamed(key, name string) bool {
-	return key == name || runtime.GOOS == "windows" && strings.EqualFold(key, name)
+func IsNamed(key, name string) bool { return known(runtime.GOOS, key) == known(runtime.GOOS, name) }
+
+// known returns the name by which a system, a [runtime.GOOS], knows a variable: on Windows Path is PATH.
+func known(system, name string) string {
+	if system == "windows" {
+		return strings.ToUpper(name)
+	}
+	return name
 }
