@@ -3,8 +3,8 @@ package elicit
 import "github.com/codexmcp/codexmcp/internal/plain"
 
 // ShowCommand returns argv on one line, as questions show it. Words are quoted for a POSIX
-// shell; a word is written $'…' with escapes when it has a character that a human would not
-// see, or would see in the wrong place: controls, line breaks, direction marks, invisible
+// shell, or on Windows for PowerShell; a word is written $'…' with escapes when it has a character
+// that a human would not see, or would see in the wrong place: controls, line breaks, direction marks, invisible
 // letters, bytes that are not UTF-8. The escapes are \n, \r, \t, \xNN for ASCII controls and
 // stray bytes, \u{N} for other characters, \\ and \'. The line is not cut.
 func ShowCommand(argv []string) string {

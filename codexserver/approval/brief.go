@@ -1,6 +1,8 @@
 package approval
 
 import (
+	"os"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -52,10 +54,10 @@ func briefAlso(who string, hidden bool) (also []string) {
 // has only characters that cannot be taken for our own words.
 func briefPath(path, home string) (shown string, hidden bool) {
 	rest, tilde := path, ""
-	if after, ok := strings.CutPrefix(path, home); ok && home != "" && (after == "" || after[0] == '/') {
+	if after, ok := strings.CutPrefix(path, home); ok && home != "" && (after == "" || os.IsPathSeparator(after[0])) {
 		rest, tilde = after, "~"
 	}
-	if rest == "" && tilde != "" || shellword.Quote(rest) == rest {
+	if rest == "" && tilde != "" || shellword.Show(runtime.GOOS, rest) == rest {
 		return tilde + rest, false
 	}
 	shown, hidden = plain.Path(path)

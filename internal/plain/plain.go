@@ -8,6 +8,7 @@ package plain
 
 import (
 	"fmt"
+	"runtime"
 	"strconv"
 	"strings"
 	"unicode"
@@ -155,10 +156,10 @@ func Escape(s, special string) (shown string, escaped, hidden bool) {
 	return b.String(), escaped, hidden
 }
 
-// Command returns argv on one line, and whether it has hidden characters. Words are quoted for a POSIX shell as
-// shellword.Quote does; a word with a character that a human would not see, or would see in the wrong place, is
-// written $'…' with escapes, a form that Quote never returns. The escapes are \n, \r, \t, \xNN for ASCII controls and
-// stray bytes, \u{N} for other characters, \\ and \'. The line is not cut.
+// Command returns argv on one line, and whether it has hidden characters. Words are quoted as shellword.Show does. A
+// word with a character that a human would not see, or would see in the wrong place, is written $'…' with escapes, a
+// form that Show never returns. The escapes are \n, \r, \t, \xNN for ASCII controls and stray bytes, \u{N} for other
+// characters, \\ and \'. The line is not cut.
 func Command(argv []string) (shown string, hidden bool) {
 	if len(argv) == 0 {
 		return "''", false
@@ -175,7 +176,7 @@ func Command(argv []string) (shown string, hidden bool) {
 func Word(word string) (shown string, hidden bool) {
 	shown, escaped, hidden := Escape(word, `\'`)
 	if !escaped {
-		return shellword.Quote(word), false
+		return shellword.Show(runtime.GOOS, word), false
 	}
 	return "$'" + shown + "'", hidden
 }

@@ -4,6 +4,22 @@ package shellword
 
 import "strings"
 
+// Show quotes words for a person, as a shell of the system does: PowerShell on Windows, to which a backslash is like
+// any other character, and elsewhere as [Join]. The system is a [runtime.GOOS].
+func Show(system string, words ...string) string {
+	if system != "windows" {
+		return Join(words)
+	}
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = "'" + strings.ReplaceAll(word, "'", "''") + "'"
+		if slashes := strings.ReplaceAll(word, `\`, "/"); Quote(slashes) == slashes && word[0] != '@' {
+			quoted[i] = word
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
 // Join quotes each word with [Quote] and joins them into one line. For ordinary commands
 // its output is that of the Rust crate shlex, which clients of Codex know. The words must
 // not contain NUL, which cannot be quoted.

@@ -36,6 +36,22 @@ func TestQuoteRecorded(t *testing.T) {
 	}
 }
 
+// TestShow has words as a person reads them on Windows.
+func TestShow(t *testing.T) {
+	for want, words := range map[string][]string{
+		`.\show.bat 'a b' 'it''s'`:        {`.\show.bat`, "a b", "it's"},
+		`C:\work 'C:\Program Files\x' ''`: {`C:\work`, `C:\Program Files\x`, ""},
+		`'$env:X' '@x' a@b 'x"&y' '^'`:    {"$env:X", "@x", "a@b", `x"&y`, "^"},
+	} {
+		if got := shellword.Show("windows", words...); got != want {
+			t.Errorf("%q: %s, want %s", words, got, want)
+		}
+		if got := shellword.Show("linux", words...); got != shellword.Join(words) {
+			t.Errorf("%q on Linux: %s", words, got)
+		}
+	}
+}
+
 // pieces are what quoting has to handle.
 var pieces = []string{"'", `"`, `\`, "$", "`", "!", "^", " ", "a", "B", "0", "/", "=", ",", "é", "漢", "*", "~", "#", "(", "&&", "{", "]", "%", ";", "|", "<", "-", "e\u0301", "\n", "\t", "\u202e"}
 

@@ -3,6 +3,7 @@ package rulefile
 import (
 	"errors"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"unicode"
@@ -49,10 +50,11 @@ func isUnseen(c rune) bool {
 
 // Words returns what the rule allows, as a clause after "always allow".
 func (r Rule) Words() string {
+	show := func(words ...string) string { return shellword.Show(runtime.GOOS, words...) }
 	if len(r.Exact) > 0 {
-		return "exactly `" + shellword.Join(r.Exact) + "` in " + shellword.Quote(r.Folder) + ", in the sandbox"
+		return "exactly `" + show(r.Exact...) + "` in " + show(r.Folder) + ", in the sandbox"
 	}
-	return "commands that begin with `" + shellword.Join(r.Prefix) + "` in every folder, in the sandbox"
+	return "commands that begin with `" + show(r.Prefix...) + "` in every folder, in the sandbox"
 }
 
 // check returns an error for a rule that is not one of the two kinds.
