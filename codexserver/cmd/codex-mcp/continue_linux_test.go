@@ -16,6 +16,7 @@ import (
 // TestEndToEndContinued ends a server in each state of a task, or of a turn in the background. The next one continues it when
 // the client asks for it, unless it may not, and no command runs twice.
 func TestEndToEndContinued(t *testing.T) {
+	t.Parallel()
 	term := func(s *mortal) { _ = s.p.cmd.Process.Signal(syscall.SIGTERM) }
 	for name, tt := range map[string]struct {
 		prompt, arguments string                                   // of the call

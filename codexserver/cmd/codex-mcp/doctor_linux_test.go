@@ -40,6 +40,7 @@ func init() {
 
 // TestDoctorWithoutLandlock has doctor on a system without Landlock say why no sandbox works.
 func TestDoctorWithoutLandlock(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command(os.Args[0], built(t), "doctor", "--engine", "native")
 	cmd.Env = append(os.Environ(), "CODEX_HOME="+t.TempDir(), withoutLandlock+"=1")
 	out, err := cmd.CombinedOutput()

@@ -29,6 +29,7 @@ done
 // TestServerEnvironment looks for the server's keys in /proc, from outside before the first
 // command and from a read-only command. As root it also tries as another user.
 func TestServerEnvironment(t *testing.T) {
+	t.Parallel()
 	users := []int{os.Getuid()}
 	if os.Getuid() == 0 {
 		users = append(users, 20_000+os.Getpid()%20_000) // a container may have 65,536 users

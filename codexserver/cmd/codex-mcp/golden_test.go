@@ -45,7 +45,10 @@ var eras = []string{"handshake", "modern", "tasks"}
 //	codex/ERA      the same with the real Codex
 //
 // The first line names the engines before its colon. A section "eras" names the eras, if not all.
-func TestGolden(t *testing.T) { playGolden(t, "native") }
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	playGolden(t, "native")
+}
 
 func playGolden(t *testing.T, engine string, args ...string) {
 	files, err := filepath.Glob(filepath.Join("testdata", "golden", "*.txtar"))

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 // TestEndToEndNotify runs the real program of the configuration, and attacks it: by the words of the
 // model and of a call, from the repository, and by a program that a command can write.
 func TestEndToEndNotify(t *testing.T) {
+	t.Parallel()
 	const hostile = "`touch pwned`; $(touch pwned) \x1b]0;title\a' \" \\ --help"
 	for _, tt := range []struct {
 		name   string
@@ -41,8 +43,7 @@ func TestEndToEndNotify(t *testing.T) {
 			}
 			settings := fmt.Sprintf("[notify]\ncommand = [%q, \"first\"]\n", tt.at(f))
 			write(t, filepath.Join(f.home, "codex-mcp.toml"), settings)
-			t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "secret=1")
-			p := start(t, f, "--engine", "native")
+			p := launch(t, f, exec.Command("env", "OTEL_EXPORTER_OTLP_HEADERS=secret=1", built(t), "--engine", "native"))
 			p.hello(`{}`)
 			p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"work"%s}}}`, tt.config))
 			p.expect(map[string]any{"id": 1.0})

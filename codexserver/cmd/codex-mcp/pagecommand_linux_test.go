@@ -18,6 +18,7 @@ import (
 // TestEndToEndPageLink loses the links of two servers and of ask with the same home. codex-mcp page
 // lists them, and prints a new link at a terminal, which opens the page for the question.
 func TestEndToEndPageLink(t *testing.T) {
+	t.Parallel()
 	turns := []providertest.Turn{providertest.Call(providertest.Shell("c", "mkdir", "made")), providertest.Say("hello")}
 	f, _ := prepare(t, "untrusted", turns...)
 	s := start(t, f, "--engine", "native", "--approvals", "page")

@@ -249,11 +249,6 @@ func launch(t *testing.T, f folders, cmd *exec.Cmd) *process {
 	p := &process{t: t, cmd: cmd, seen: map[int]bool{}, exited: make(chan struct{})}
 	p.news = sync.NewCond(&p.mu)
 	p.cmd.Dir, p.cmd.Env = f.cwd, f.env()
-	for _, v := range os.Environ() {
-		if strings.HasPrefix(v, "OTEL_") {
-			p.cmd.Env = append(p.cmd.Env, v)
-		}
-	}
 	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)

@@ -99,6 +99,7 @@ type editor struct {
 // goes on and asks for approval in the last editor and on the page, and runs its command once, with its own folder and
 // environment. Another build of the program gets a server of its own.
 func TestEndToEndSharedComesBack(t *testing.T) {
+	t.Parallel()
 	f := newFolders(t)
 	released := make(chan struct{})
 	model := providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {

@@ -52,14 +52,18 @@ type desk struct {
 	read   chan struct{}      // closed when all is read
 }
 
-// at starts the program at a terminal of its own. The model asks before each command.
-func (s *person) at(args ...string) *desk {
+// at starts the program at a terminal of its own, with this folder for temporary files unless it is "". The model asks before
+// each command.
+func (s *person) at(tmp string, args ...string) *desk {
 	s.t.Helper()
 	tty, screen := newTerminal(s.t)
 	d := &desk{person: s, cmd: s.command(s.t, args...), tty: tty, read: make(chan struct{})}
 	d.cmd.Stdin, d.cmd.Stdout, d.cmd.Stderr = screen, screen, screen
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	d.cmd.Env = append(d.cmd.Env, "HOME="+s.f.user, "TERM=xterm")
+	if tmp != "" {
+		d.cmd.Env = append(d.cmd.Env, "TMPDIR="+tmp)
+	}
 	if err := d.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -112,6 +116,7 @@ var volatile = []struct {
 
 // TestTerminalAsk makes the recordings of docs/tasks.md and testdata/ask.txt; -update writes them there.
 func TestTerminalAsk(t *testing.T) {
+	t.Parallel()
 	s := sit(t)
 	s.f.cwd = filepath.Join(s.f.user, "hello")
 	if err := os.Mkdir(s.f.cwd, 0o755); err != nil {
@@ -147,25 +152,25 @@ func TestTerminalAsk(t *testing.T) {
 		},
 		providertest.Call(providertest.Shell("c2", "sh", "hello.sh")),
 		providertest.Say("Done: `hello.sh` greets its user.\n"))
-	d := s.at("ask", "-a", "untrusted", "write a script that says hello, and run it")
+	d := s.at("", "ask", "-a", "untrusted", "write a script that says hello, and run it")
 	d.answers("Allow codex-mcp to apply", "y\n")
 	d.answers("Allow codex-mcp to run `sh hello.sh`", "y\n")
 	record(filepath.Join(root, "docs", "tasks.md"), "approve", `ask -a untrusted "write a script that says hello, and run it"`, d)
 
 	s.model.Reset(providertest.Call(providertest.Shell("c3", "git", "push", "origin", "main")), providertest.Say("I did not push. Run the tests, then ask me again.\n"))
-	d = s.at("ask", "-a", "untrusted", "publish it")
+	d = s.at("", "ask", "-a", "untrusted", "publish it")
 	d.answers("Allow codex-mcp to run `git push origin main`", "n not before the tests have passed\n")
 	record("testdata/ask.txt", "deny", `ask -a untrusted "publish it"`, d)
 
 	s.model.Reset(providertest.Call(providertest.Shell("c4", "sh", "-c", "seq 30; sleep 100")))
-	d = s.at("ask", "-a", "untrusted", "count to thirty, slowly")
+	d = s.at("", "ask", "-a", "untrusted", "count to thirty, slowly")
 	d.answers("Allow codex-mcp to run", "y\n")
 	until(t, "it does not count", func() bool { return strings.Contains(d.shown(), "\n$ sh -c") })
 	d.types("\x03")
 	d.ends(130)
 
 	s.model.Reset(providertest.Say("One, two, three.\n"))
-	record("testdata/ask.txt", "resume", `ask --resume last "to three will do"`, s.at("ask", "--resume", "last", "to three will do"))
+	record("testdata/ask.txt", "resume", `ask --resume last "to three will do"`, s.at("", "ask", "--resume", "last", "to three will do"))
 	requests := s.model.Requests()
 	if body := string(requests[len(requests)-1].Body); !strings.Contains(body, "count to thirty, slowly") {
 		t.Errorf("the request lacks the first turn: %s", body)
@@ -174,10 +179,11 @@ func TestTerminalAsk(t *testing.T) {
 
 // TestTerminalDemo answers the questions of codex-mcp ask --demo: what was approved ran, and what was refused did not.
 func TestTerminalDemo(t *testing.T) {
+	t.Parallel()
 	built(t)
 	s := sit(t)
-	t.Setenv("TMPDIR", t.TempDir())
-	d := s.at("ask", "--demo")
+	tmp := t.TempDir()
+	d := s.at(tmp, "ask", "--demo")
 	d.answers("Allow codex-mcp to apply", "y\n")
 	d.answers("Allow codex-mcp to run `mkdir greetings`", "y\n")
 	d.answers("Allow codex-mcp to run `rm hello.txt`", "n\n")
@@ -196,15 +202,16 @@ func TestTerminalDemo(t *testing.T) {
 	if len(s.model.Requests()) > 0 {
 		t.Error("the demo asked the configured model")
 	}
-	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v: want nothing", left, err)
 	}
 }
 
 // TestTerminalIsOutOfReach runs a command that tries to write to the terminal and to read what the user types.
 func TestTerminalIsOutOfReach(t *testing.T) {
+	t.Parallel()
 	s := sit(t, providertest.Call(providertest.Shell("c", "sh", "-c", "exec 2>/dev/null; echo forged >/dev/tty || head -c1 </dev/tty || tty")), repeated)
-	d := s.at("ask", "look for the terminal")
+	d := s.at("", "ask", "look for the terminal")
 	d.answers("Allow codex-mcp to run", "y\n")
 	if screen := d.ends(0); strings.Contains(screen, "\nforged") || !strings.Contains(screen, "  not a tty") || strings.Contains(screen, "\x1b[") {
 		t.Errorf("the command reached the terminal:\n%s", screen)
@@ -213,6 +220,7 @@ func TestTerminalIsOutOfReach(t *testing.T) {
 
 // TestTerminalQuestion types an answer before the question is there, and ends the program by keys during a question. Nothing runs.
 func TestTerminalQuestion(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		before string // typed before the question
 		end    func(d *desk)
@@ -226,7 +234,7 @@ func TestTerminalQuestion(t *testing.T) {
 			t.Parallel()
 			wait := make(chan struct{})
 			s := sit(t, providertest.Turn{Wait: wait, ToolCalls: gitInit.ToolCalls}, providertest.Say("Denied."))
-			d := s.at("ask", "make a repository")
+			d := s.at("", "ask", "make a repository")
 			awaitRequests(t, s.model, 1)
 			until(t, "it does not say where it works", func() bool { return strings.Contains(d.shown(), filepath.Base(s.f.cwd)+"\n") })
 			d.types(tt.before)
@@ -245,7 +253,8 @@ func TestTerminalQuestion(t *testing.T) {
 
 // TestTerminalServer starts the server at a terminal, where a person may wait for a prompt.
 func TestTerminalServer(t *testing.T) {
-	d := sit(t).at("--engine", "native")
+	t.Parallel()
+	d := sit(t).at("", "--engine", "native")
 	until(t, "it does not say what it is", func() bool {
 		return strings.Contains(d.shown(), "codex-mcp is an MCP server: it waits for a client's JSON-RPC messages")
 	})
