@@ -89,6 +89,11 @@ func TestInvalidSchema(t *testing.T) {
 		`{"properties":{"a":{"minimum":""}}}`: "at /properties/a/minimum",
 		`{"type":"object","type":"array"}`:    "duplicate",
 		`{"$ref":"#/$defs/none"}`:             "none",
+		`{"properties":{"a":5}}`:              "at /properties/a: got number, want a schema",
+		`{"required":"a"}`:                    "at /required: got string, want array",
+		`{"required":["a","a"]}`:              "at /required: want an array of different strings",
+		`{"anyOf":[]}`:                        "at /anyOf: want an array that is not empty",
+		`{"type":[]}`:                         "at /type: want an array that is not empty",
 		`{"pattern":"("}`:                     "pattern",
 		`{"pattern":"` + strings.Repeat("a", 5000) + `"}`:                  "pattern",
 		`{"description":"` + strings.Repeat("a", 70_000) + `"}`:            "want at most 65536",
@@ -221,6 +226,19 @@ func TestFaultOfAlternatives(t *testing.T) {
 	} {
 		if _, err := s.Check(answer); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", answer, err, want)
+		}
+	}
+}
+
+// TestFormatIsANote checks that no format is asserted, whatever the draft says of it.
+func TestFormatIsANote(t *testing.T) {
+	for _, draft := range []string{"http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema"} {
+		schema, err := outputschema.Compile(json.RawMessage(`{"$schema":"` + draft + `","type":"string","format":"date"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := schema.Check(`"tomorrow"`); err != nil {
+			t.Errorf("%s: %v", draft, err)
 		}
 	}
 }
