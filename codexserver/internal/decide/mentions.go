@@ -100,7 +100,21 @@ func begins(rule []string, words []Word) bool {
 // command. A path of Windows stands for all names of its program, which a PATH may find too.
 func names(rule, program string) bool {
 	windows := len(rule) > 1 && rule[1] == ':'
-	return plainName(rule) == plainName(program) || (windows || !strings.Contains(rule, "/")) && programName(rule) == programName(program)
+	if plainName(rule) == plainName(program) {
+		return true
+	}
+	name, other := programName(rule), programName(program)
+	return (windows || !strings.Contains(rule, "/")) && (name == other || isShort(other, name))
+}
+
+// isShort reports whether a name may be the short one that Windows gives to a long one: its beginning, or a part of
+// that and a sum, before ~ and a number, as in DOCKER~1 for docker-compose.
+func isShort(name, long string) bool {
+	stem, number, ok := strings.Cut(name, "~")
+	if !ok || len(long) <= 8 || len(stem) < 2 || number == "" || number[0] < '0' || number[0] > '9' {
+		return false
+	}
+	return strings.HasPrefix(long, stem) || len(stem) == 6 && long[:2] == stem[:2]
 }
 
 // programName returns the name of a program without its folder, so that names can be compared.
@@ -322,7 +336,8 @@ func (m *mentions) after(args []Word, depth int) {
 
 // unread are shells whose scripts have another syntax.
 var unread = []string{
-	"cmd", "cscript", "csh", "elvish", "fish", "nu", "powershell", "pwsh", "tcsh", "wscript", "wsl", "xonsh",
+	"cmd", "cscript", "csh", "elvish", "fish", "mshta", "nu", "powers~1", "powershell", "pwsh", "tcsh", "wscript",
+	"wsl", "xonsh",
 }
 
 // starters are programs, and commands of shells, that start what their arguments name.

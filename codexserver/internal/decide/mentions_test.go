@@ -22,6 +22,14 @@ func TestNames(t *testing.T) {
 			t.Errorf("a rule for %s covers tools", rule)
 		}
 	}
+	for program, short := range map[string]bool{
+		"DOCKER~1.EXE": true, `C:\bin\docker~12`: true, "DOA1B2~1": true, "docker": false,
+		"dock~": false, "POD~1": false, "d~1": false,
+	} {
+		if decide.Mentions([][]string{{"docker-compose"}}, []string{program}) != short {
+			t.Errorf("a rule for docker-compose and %s: want %t", program, short)
+		}
+	}
 }
 
 // TestMentions looks for ssh, git push, docker compose up and ./deploy in commands that hide them, and in
@@ -43,6 +51,8 @@ func TestMentions(t *testing.T) {
 		{"cmd|/c|ls", unclear},
 		{`C:\Windows\System32\CMD.EXE|/c|ls`, unclear},
 		{"env|WScript.exe|x.js", unclear},
+		{`C:\Windows\POWERS~1.EXE|-enc|x`, unclear},
+		{"time|git|log|HEAD~1", no},
 		{"|ssh", no}, // a program without a name
 		{"./deploy", yes},
 		{`.\Deploy.cmd`, yes},
