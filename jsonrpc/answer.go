@@ -39,24 +39,16 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 	delete(in.inflight, r.ID)
 	// Kept requests do not count for alone: their handlers have returned, so they may not
 	// answer for a long time.
-	cancelled, alone := r.cancelled, in.running-in.kept <= 1
+	cancelled, alone := r.cancelled, in.running-in.kept+in.waiting.len() <= 1
 	p.mu.Unlock()
-	// If other handlers run, their answers may come soon, and the writer sends several
-	// with one write. Alone, the answer saves starting the writer.
-	c, w := answer, byWriter
+	c, w := answer, ifPrompt
 	switch {
 	case from == onReadLoop:
 		c = regardless // waiting for room would be waiting for the other side to read, which may wait for us
-		// With more to handle, the answers leave with one write. Otherwise the reader saves starting the writer, which is
-		// a quarter of the time of a call between two processes that share a core.
-		if p.more != nil && !p.more() {
-			w = ifPrompt
-		}
-	case !alone: // the writer sends more with one write
-	case from == onHandler:
+	// If other handlers run, their answers may come soon, and the writer sends several with one write where
+	// a Write waits.
+	case from == onHandler && alone:
 		w = bySender
-	default:
-		w = ifPrompt
 	}
 	if cancelled && !p.o.Cancellation.Answer {
 		r.ctx.end(ErrCancelled) // the cancellation does this too, but maybe after deliver

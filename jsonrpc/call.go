@@ -166,12 +166,8 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 	}
 	// Registered before it is sent: the answer may be read before send returns.
 	cs.pending[c.id] = c
-	w := byWriter
-	if len(cs.pending) == 1 { // of several, the writer sends more with one write
-		w = ifPrompt
-	}
 	p.mu.Unlock()
-	err := p.send(ctx, b, refusable, w)
+	err := p.send(ctx, b, refusable, ifPrompt)
 	// If retire reports false, the end of the connection has completed the call with its
 	// own error.
 	if err != nil && p.retire(c) {

@@ -107,7 +107,10 @@ const (
 	// The sender, even if that blocks it: for a handler's goroutine, which ends with it.
 	bySender
 	// The sender, if the transport can do it without blocking: for the reader, which must never
-	// block, and for callers, whose contexts must be able to end their waiting.
+	// block, and for callers, whose contexts must be able to end their waiting. What several send at
+	// once still leaves with one write: it queues while the first writes. If only a single caller, and a
+	// reader with nothing more at hand, may write so, 64 callers between cores take a quarter longer, because each side
+	// waits for whole batches of the other.
 	ifPrompt
 )
 

@@ -31,7 +31,7 @@ var tricks = []trick{
 		{"case w == byWriter || ", "case w >= byWriter || "},
 	}, []cell{{"pipe", "seq", "jsonrpc"}, {"near", "seq", "jsonrpc"}}},
 	{"the reader writes its answer", "answer.go", [][2]string{
-		{"if p.more != nil && !p.more() {", "if p.more != nil && !p.more() && false {"},
+		{"\tcase from == onReadLoop:\n", "\tcase from == onReadLoop:\n\t\tw = byWriter\n"},
 	}, []cell{{"near", "seq", "jsonrpc inline"}}},
 	{"a descriptor is asked for room", "poll_linux.go", [][2]string{
 		{"f, ok := w.(syscall.Conn)\n", "f, ok := w.(syscall.Conn)\n\tok = ok && w == nil\n"},
