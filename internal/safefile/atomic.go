@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // Write replaces the content of the file at path with data. It creates a missing
@@ -30,10 +31,21 @@ func Write(path string, data []byte, perm fs.FileMode) error {
 	if err := fill(tmp, data, perm); err != nil {
 		return errors.Join(err, os.Remove(tmp.Name()))
 	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
+	if err := again(func() error { return os.Rename(tmp.Name(), path) }, isBusy); err != nil {
 		return errors.Join(err, os.Remove(tmp.Name()))
 	}
 	return nil
+}
+
+// again calls f until its error is not that somebody else has the file open, for about a second. Windows does not
+// replace a file that is open, and a scanner for viruses opens each new one for a moment.
+func again(f func() error, isBusy func(error) bool) error {
+	err := f()
+	for pause := time.Millisecond; isBusy(err) && pause <= time.Second; pause *= 2 {
+		time.Sleep(pause)
+		err = f()
+	}
+	return err
 }
 
 func fill(f *os.File, data []byte, perm fs.FileMode) error {

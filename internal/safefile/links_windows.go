@@ -1,6 +1,15 @@
 package safefile
 
-import "golang.org/x/sys/windows"
+import (
+	"errors"
+
+	"golang.org/x/sys/windows"
+)
+
+// isBusy reports whether an error may mean that somebody has the file open.
+func isBusy(err error) bool {
+	return errors.Is(err, windows.ERROR_ACCESS_DENIED) || errors.Is(err, windows.ERROR_SHARING_VIOLATION)
+}
 
 // HasOtherNames reports whether the file has more than one name (hard link), so that a write
 // to it changes what another name leads to.

@@ -20,6 +20,9 @@ func SyncFolder(root *os.Root) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
+// isBusy returns false: an open file can be replaced.
+func isBusy(error) bool { return false }
+
 // IsFull reports whether a write failed because the disk, a quota or a limit of the size of files has
 // no room for it.
 func IsFull(err error) bool {
