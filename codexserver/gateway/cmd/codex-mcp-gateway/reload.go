@@ -10,13 +10,11 @@ import (
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
-	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // reloader replaces the users of a service while it runs.
 type reloader struct {
 	o       *options
-	record  *safefile.Log // nil without one
 	service *service
 	stderr  io.Writer
 	log     *slog.Logger
@@ -51,11 +49,6 @@ func (r *reloader) reload(ctx context.Context) error {
 	now, err := r.o.configure(r.log)
 	if err != nil {
 		return err
-	}
-	if r.record != nil {
-		if err := now.checkPlace(r.record.Name()); err != nil {
-			return fmt.Errorf("approvals.log: %w", err)
-		}
 	}
 	if err := r.service.reload(ctx, now.http.Principals); err != nil {
 		return err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,8 +10,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -20,11 +17,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/metrics"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
-	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
 	common "github.com/codexmcp/codexmcp/internal/program"
-	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
 
@@ -52,14 +47,7 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 		return err
 	}
 	counted := metrics.New()
-	record, err := c.openRecord()
-	if err != nil {
-		return err
-	}
-	if record != nil {
-		defer func() { err = errors.Join(err, record.Close()) }()
-	}
-	s, err := o.newService(ctx, c, workers.Options{Record: record, Metrics: counted, Stderr: stderr, Logger: log})
+	s, err := o.newService(ctx, c, workers.Options{Metrics: counted, Stderr: stderr, Logger: log})
 	if err != nil {
 		return err
 	}
@@ -68,7 +56,7 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
-	defer (&reloader{o, record, s, stderr, log}).on(hangups)()
+	defer (&reloader{o, s, stderr, log}).on(hangups)()
 	err = (&httpserve.Server{
 		Flags: &o.Flags, Mux: s.mux, Backend: s, Check: s.broker.Check, Drain: c.http.Drain, Signals: common.EndingSignals(), Logger: log,
 		Ready: func() {
@@ -88,10 +76,7 @@ func (o *options) newPool(c *configuration, from workers.Options) (*workers.Pool
 	if from.Program, err = o.workerProgram(); err != nil {
 		return nil, err
 	}
-	if from.Hidden, err = hiddenFiles(c, from.Record); err != nil {
-		return nil, err
-	}
-	from.Home, from.HTTP, from.Challenge = c.home, c.http, challenge
+	from.Home, from.HTTP, from.Hidden, from.Record, from.Challenge = c.home, c.http, c.service.Files(), c.settings.Approvals.NamedLog(), challenge
 	from.Settings = worker.Settings{
 		Engine: o.engine, Codex: o.codex, Strict: o.strict, Log: o.log, LogFormat: o.logFormat, Locked: c.settings.LockedArguments, Overrides: c.workers,
 		Metadata: access.MetadataURL(c.http),
@@ -101,52 +86,6 @@ func (o *options) newPool(c *configuration, from workers.Options) (*workers.Pool
 		return nil, fmt.Errorf("%w; start a server for each user, as an OS user or in a container of its own (codexserver/gateway/README.md)", err)
 	}
 	return pool, err
-}
-
-// openRecord opens the approval log of all workers, if one is configured.
-func (c *configuration) openRecord() (*safefile.Log, error) {
-	path := c.settings.Approvals.NamedLog()
-	if path == "" {
-		return nil, nil
-	}
-	log, err := (*safefile.Log)(nil), c.checkPlace(path)
-	if err == nil {
-		log, err = safefile.OpenLog(path, 0) // a file that is renamed would no longer be hidden from users
-	}
-	if err != nil {
-		return nil, fmt.Errorf("approvals.log: %w", err)
-	}
-	return log, nil
-}
-
-// checkPlace returns an error if a user's commands could replace the log at path, or a link on the way to
-// it.
-func (c *configuration) checkPlace(path string) error {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return err
-	}
-	dir := filepath.Dir(path)
-	if _, err := os.Stat(dir); err != nil {
-		return err
-	}
-	for name, user := range c.http.Principals {
-		folders := append(slices.Clone(user.Folders), cmp.Or(user.Home, c.homeOf(name)))
-		if box.Reaches(dir, folders...) {
-			return fmt.Errorf("commands of %s can write on the way to %s; name a file elsewhere", name, path)
-		}
-	}
-	return nil
-}
-
-// hiddenFiles returns the absolute paths of the server's files that users must not see.
-func hiddenFiles(c *configuration, record *safefile.Log) (paths []string, err error) {
-	paths = c.service.Files()
-	if record == nil {
-		return paths, nil
-	}
-	path, err := filepath.Abs(record.Name())
-	return append(paths, path), err
 }
 
 func (o *options) logger(stderr io.Writer) *slog.Logger {

@@ -11,10 +11,10 @@ import (
 // file again by it, and read, empty and rewrite what all users have written. nonsense learns of what no worker sends.
 func (p *Pool) served(name string, kept worker.Store, nonsense func(error)) worker.Served {
 	s := worker.Served{Store: kept, Nonsense: nonsense}
-	if p.o.Record == nil {
+	if p.record == nil {
 		return s
 	}
-	to := record.On(p.o.Record)
+	to := record.On(p.record)
 	s.Record = func(line []byte) error {
 		line, err := record.Stamp(line, time.Now(), name)
 		if err != nil {

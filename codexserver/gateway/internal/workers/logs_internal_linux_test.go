@@ -22,7 +22,8 @@ func TestHostileLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { log.Close() })
-	p := newPool(Options{Record: log})
+	p := newPool(Options{})
+	p.record = log
 	nonsense := 0
 	as := func(user string) func([]byte) error { return p.served(user, nil, func(error) { nonsense++ }).Record }
 	read := func() string {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
@@ -66,6 +67,26 @@ func resolvePaths(server, program string, hidden []string, principals map[string
 		}
 	}
 	return p, p.check()
+}
+
+// check resolves the paths of users. It also fails if a user could change where the path of a hidden file leads: a worker
+// that starts later would see the file.
+func (p *Pool) check(principals map[string]settings.Principal) (*userPaths, error) {
+	found, err := resolvePaths(p.o.Home, p.o.Program, p.o.Hidden, principals)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(found.homes)) {
+		writable := append(slices.Clone(found.folders[name]), found.homes[name])
+		for _, path := range p.o.Hidden {
+			dir := filepath.Dir(path)
+			_, err := os.Stat(dir) // who opens the file says that it is missing
+			if !errors.Is(err, fs.ErrNotExist) && box.Reaches(dir, writable...) {
+				return nil, fmt.Errorf("http.principals.%s: its commands can write on the way to %s; name a file elsewhere", name, path)
+			}
+		}
+	}
+	return found, nil
 }
 
 // resolve resolves the symbolic links of a path. The path need not exist.

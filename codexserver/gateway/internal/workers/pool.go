@@ -3,10 +3,12 @@ package workers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -32,9 +34,9 @@ type Options struct {
 	Hidden []string
 	// Settings are the settings that all workers share. The pool sets the fields that differ between users.
 	Settings worker.Settings
-	// Record is the approval log. The pool appends the lines of all workers, and stamps them. Nil means that there is
-	// none.
-	Record *safefile.Log
+	// Record is the path of the approval log, which workers must not see either. The pool appends the lines of all
+	// workers, and stamps them. "" means that there is none.
+	Record string
 	// Challenge begins the WWW-Authenticate header of refusals: scheme and realm.
 	Challenge string
 	// Metrics counts the starts of workers.
@@ -53,6 +55,7 @@ type Pool struct {
 	running sync.WaitGroup                // all goroutines of the pool
 	copies  buffers
 	keeps   func(ctx context.Context, user string) (worker.Store, error)
+	record  *safefile.Log // nil without one
 
 	mu     sync.Mutex
 	slots  map[string]*slot // by user; none is removed
@@ -104,11 +107,23 @@ func New(o Options) (*Pool, error) {
 	if err := enclosure.Try(o.Program); err != nil {
 		return nil, err
 	}
-	if _, err := resolvePaths(o.Home, o.Program, o.Hidden, o.HTTP.Principals); err != nil {
-		return nil, err
+	var err error
+	if o.Record != "" {
+		if o.Record, err = filepath.Abs(o.Record); err != nil {
+			return nil, err
+		}
+		o.Hidden = append(o.Hidden, o.Record)
 	}
 	p := newPool(o)
 	p.start = p.startProcess
+	if _, err = p.check(o.HTTP.Principals); err == nil && o.Record != "" {
+		if p.record, err = safefile.OpenLog(o.Record, 0); err != nil { // a file that is renamed would no longer be hidden
+			err = fmt.Errorf("approvals.log: %w", err)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
 	return p, nil
 }
 
@@ -404,5 +419,9 @@ func (p *Pool) Close() error {
 		})
 	}
 	p.running.Wait()
+	if log := p.record; log != nil {
+		p.record = nil // a start that fails closes the pool twice
+		return log.Close()
+	}
 	return nil
 }

@@ -34,7 +34,7 @@ func (p *Pool) setUsers(principals map[string]settings.Principal) {
 // other locked arguments, or sees what it must not see any more. Other changes,
 // such as those of limits, are for the next worker.
 func (p *Pool) Reload(principals map[string]settings.Principal) (apply func() (end []string), err error) {
-	now, err := resolvePaths(p.o.Home, p.o.Program, p.o.Hidden, principals)
+	now, err := p.check(principals)
 	if err != nil {
 		return nil, err
 	}

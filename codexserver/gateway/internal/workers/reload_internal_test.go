@@ -19,7 +19,7 @@ import (
 func reloadPool(t *testing.T) (p *Pool, top string) {
 	t.Helper()
 	top = t.TempDir()
-	for _, dir := range []string{"server", "ann", "bob", "carl"} {
+	for _, dir := range []string{"server", "ann", "bob", "carl", "way"} {
 		if err := os.Mkdir(filepath.Join(top, dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -28,12 +28,15 @@ func reloadPool(t *testing.T) (p *Pool, top string) {
 	if err := os.WriteFile(program, nil, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Symlink(top+"/server", top+"/way/link"); err != nil {
+		t.Fatal(err)
+	}
 	p = newPool(Options{
-		Home: filepath.Join(top, "server"), Program: program, Logger: slog.New(slog.DiscardHandler),
+		Home: filepath.Join(top, "server"), Program: program, Hidden: []string{top + "/way/link/key"}, Logger: slog.New(slog.DiscardHandler),
 		HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {Folders: []string{top + "/ann"}}, "bob": {Folders: []string{top + "/bob"}}}},
 	})
 	p.start = func(_ context.Context, name string) (*process, error) {
-		paths, err := resolvePaths(p.o.Home, p.o.Program, nil, p.http.Load().Principals)
+		paths, err := resolvePaths(p.o.Home, p.o.Program, p.o.Hidden, p.http.Load().Principals)
 		if err != nil {
 			return nil, err
 		}
@@ -79,6 +82,9 @@ func TestReload(t *testing.T) {
 		"a folder is not there": {func(top string, all map[string]settings.Principal) {
 			all["carl"] = settings.Principal{Folders: []string{top + "/none"}}
 		}, nil, "http.principals.carl.folders"},
+		"the way to a hidden file": {func(top string, all map[string]settings.Principal) {
+			all["carl"] = settings.Principal{Folders: []string{top + "/carl"}, Home: top + "/way"}
+		}, nil, "http.principals.carl: its commands can write on the way to "},
 		"a folder of another": {func(top string, all map[string]settings.Principal) {
 			all["carl"] = settings.Principal{Folders: []string{top}}
 		}, nil, "http.principals."},

@@ -75,7 +75,7 @@ func (p *Pool) startProcess(ctx context.Context, name string) (*process, error) 
 	}
 	settings := p.settingsOf(name, http, paths)
 	began := begun{settings: settings, hidden: paths.enclosure(name).Hidden}
-	settings.Record = p.o.Record != nil
+	settings.Record = p.record != nil
 	if settings.Files, err = worker.Hand(paths.server); err != nil {
 		return nil, err
 	}
