@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/go-jose/go-jose/v4"
 )
 
@@ -40,58 +39,45 @@ func badTokens(t *testing.T, i *issuer) map[string]string {
 	none := func(alg any) string { return i.signed(header().with(object{"alg": alg}), i.claims(), unsigned) }
 	claim := func(c object) string { return i.token(nil, c) }
 	typ := func(v any) string { return i.token(object{"typ": v}, nil) }
-	cut := strings.LastIndex(good, ".")
 	tokens := map[string]string{
 		// Time.
 		"expired":            claim(object{"exp": now - 60}),
 		"no exp":             claim(object{"exp": nil}),
-		"exp a text":         claim(object{"exp": fmt.Sprint(now + 300)}),
 		"not yet valid":      claim(object{"nbf": now + 60}),
 		"issued tomorrow":    claim(object{"iat": now + 86400}),
 		"exp and exp":        i.signed(header(), `{"iss":"`+i.url+`","sub":"ann","aud":"`+resource+`","exp":1,"exp":`+fmt.Sprint(now+300)+`}`, rs256(t, i.rsa)),
 		"claims that are []": i.signed(header(), `[]`, rs256(t, i.rsa)),
 		// For whom, by whom.
 		"another audience":           claim(object{"aud": "https://other.example.com/mcp"}),
-		"the client as audience":     claim(object{"aud": "test", "azp": "test"}),
 		"another issuer":             claim(object{"iss": "https://issuer.example.com"}),
 		"no issuer":                  claim(object{"iss": nil}),
 		"the issuer in the header":   i.token(object{"iss": i.url}, object{"iss": nil}),
 		"a subject that is a number": claim(object{"sub": 1}),
 		// What kind.
-		"an ID token":         i.token(object{"typ": "JWT"}, object{"aud": "client", "nonce": "n"}),
-		"no typ":              typ(nil),
-		"typ of a DPoP proof": typ("dpop+jwt"),
-		"typ in the claims":   i.token(object{"typ": "JWT"}, object{"typ": "at+jwt"}),
+		"an ID token":       i.token(object{"typ": "JWT"}, object{"aud": "client", "nonce": "n"}),
+		"no typ":            typ(nil),
+		"typ in the claims": i.token(object{"typ": "JWT"}, object{"typ": "at+jwt"}),
 		// Which algorithm.
 		"alg none":                none("none"),
-		"no alg":                  none(nil),
 		"alg and alg":             i.signed(`{"typ":"at+jwt","alg":"RS256","alg":"none","kid":"r1"}`, i.claims(), unsigned),
 		"HS256 with the PEM":      hmac(asPEM, nil),
-		"HS256 without a kid":     hmac(asPEM, object{"kid": nil}),
 		"HS256, the oct key":      hmac([]byte("secretsecretsecretsecret"), object{"kid": "oct"}),
 		"PS256 for an RS256 key":  i.signed(header().with(object{"alg": "PS256"}), i.claims(), by(t, i.rsa, &rsa.PSSOptions{Hash: crypto.SHA256})),
-		"ES256 with the RSA key":  i.signed(header().with(object{"alg": "ES256"}), i.claims(), rs256(t, i.rsa)),
 		"ES384 with P-256":        i.signed(header().with(object{"alg": "ES384", "kid": "e1"}), i.claims(), es256(t, i.ec)),
 		"ES256, a zero signature": i.signed(header().with(object{"alg": "ES256", "kid": "e1"}), i.claims(), func([]byte) []byte { return make([]byte, 64) }),
 		// Which key.
-		"another's key":          forged(nil),
-		"an unknown kid":         forged(object{"kid": "r2"}),
-		"a kid that is a number": i.token(object{"kid": 1}, nil),
-		"the kid of another key": i.token(object{"kid": "e1"}, nil),
-		"a key to encrypt":       i.signed(header().with(object{"kid": "enc"}), i.claims(), rs256(t, i.enc)),
-		"a short key":            i.signed(header().with(object{"kid": "weak"}), i.claims(), rs256(t, i.weak)),
-		"its own jwk":            forged(object{"jwk": theirs}),
-		"its own jku":            forged(object{"jku": asked.URL + "/jku"}),
-		"its own x5u":            forged(object{"x5u": asked.URL + "/x5u"}),
-		"crit":                   i.token(object{"crit": []string{"x"}, "x": 1}, nil),
+		"another's key":    forged(nil),
+		"an unknown kid":   forged(object{"kid": "r2"}),
+		"a key to encrypt": i.signed(header().with(object{"kid": "enc"}), i.claims(), rs256(t, i.enc)),
+		"a short key":      i.signed(header().with(object{"kid": "weak"}), i.claims(), rs256(t, i.weak)),
+		"its own jwk":      forged(object{"jwk": theirs}),
+		"its own jku":      forged(object{"jku": asked.URL + "/jku"}),
+		"crit":             i.token(object{"crit": []string{"x"}, "x": 1}, nil),
 		// The signature.
-		"no signature at all":          good[:cut],
 		"a changed signature":          flipped(good, 2),
 		"changed claims":               flipped(good, 1),
-		"a changed header":             flipped(good, 0),
 		"the signature of an ID token": strings.Join([]string{strings.Split(good, ".")[0], strings.Split(good, ".")[1], strings.Split(i.token(object{"typ": "JWT"}, nil), ".")[2]}, "."),
 		// The form.
-		"five parts":   good + ".x.y",
 		"JSON":         `{"protected":"` + strings.Split(good, ".")[0] + `","payload":"` + strings.Split(good, ".")[1] + `","signature":"` + strings.Split(good, ".")[2] + `"}`,
 		"a long token": i.token(object{"x": strings.Repeat("x", 16<<10)}, nil),
 		"deep claims":  i.signed(header(), `{"iss":"`+i.url+`","x":`+strings.Repeat("[", 4000)+strings.Repeat("]", 4000)+`}`, rs256(t, other)),
@@ -103,9 +89,7 @@ func badTokens(t *testing.T, i *issuer) map[string]string {
 func strangers(i *issuer) map[string]string {
 	tokens := map[string]string{}
 	for name, sub := range map[string]any{
-		"nobody": nil, "an empty name": "", "a stranger": "eve", "capitals": "ANN", "a space behind": "ann ", "a NUL behind": "ann\x00",
-		"a path": "../ann", "a letter that looks like it": "аnn",
-		"a name that is no subject": "bob", "a star": "*",
+		"nobody": nil, "an empty name": "", "capitals": "ANN", "a space behind": "ann ", "a name that is no subject": "bob",
 	} {
 		tokens[name] = i.token(nil, object{"sub": sub})
 	}
@@ -122,8 +106,7 @@ func TestForgedTokens(t *testing.T) {
 	bad := badTokens(t, i)
 	maps.Copy(bad, map[string]string{
 		"a static token's hash": s.Principals["ann"].Tokens[0], "a longer static token": ann + "A", "a shorter one": ann[:len(ann)-1],
-		"a static token in lower case": strings.ToLower(ann), "one that begins like ann's": ann[:20] + bob[20:], "a star": "*",
-		"the digits of its hash": strings.TrimPrefix(access.Hash(ann), "sha256:"), "a space before it": " " + ann,
+		"a static token in lower case": strings.ToLower(ann), "one that begins like ann's": ann[:20] + bob[20:],
 	})
 	for status, tokens := range map[int]map[string]string{0: bad, http.StatusForbidden: strangers(i)} {
 		for name, token := range tokens {
@@ -160,29 +143,22 @@ func TestMisplacedToken(t *testing.T) {
 	twice := func(values ...string) func(*http.Request) {
 		return func(r *http.Request) { r.Header["Authorization"] = values }
 	}
-	query := func(q string) func(*http.Request) { return func(r *http.Request) { r.URL.RawQuery = q } }
 	for kind, token := range map[string]string{"a static token": ann, "an access token": i.token(nil, nil)} {
 		for name, change := range map[string]func(*http.Request){
 			"nothing":                 func(*http.Request) {},
-			"access_token in a query": query("access_token=" + token),
+			"access_token in a query": func(r *http.Request) { r.URL.RawQuery = "access_token=" + token },
 			"a user of the URL":       func(r *http.Request) { r.SetBasicAuth("ann", token) },
 			"a cookie":                set("Cookie", "Authorization=Bearer "+token+"; token="+token),
-			"Proxy-Authorization":     set("Proxy-Authorization", "Bearer "+token),
-			"Remote-User":             set("Remote-User", "ann"),
 			"Codex-Mcp-Scopes": func(r *http.Request) {
 				r.Header.Set("Codex-Mcp-Principal", "ann")
 				r.Header.Set("Codex-Mcp-Scopes", "codex:run codex:approve codex:read")
 			},
-			"Codex-Mcp-Principal": set("Codex-Mcp-Principal", "ann"),
-			"no token":            set("Authorization", "Bearer"),
 			"an empty token":      set("Authorization", "Bearer "),
 			"no scheme":           set("Authorization", token),
 			"DPoP":                set("Authorization", "DPoP "+token),
 			"two spaces":          set("Authorization", "Bearer  "+token),
-			"Bearer Bearer":       set("Authorization", "Bearer Bearer "+token),
 			"before another":      set("Authorization", "Bearer "+token+", Basic x"),
 			"twice":               twice("Bearer "+token, "Bearer "+token),
-			"before a wrong one":  twice("Bearer "+token, "Bearer x"),
 			"behind an empty one": twice("", "Bearer "+token),
 		} {
 			r := with()
