@@ -18,13 +18,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 )
 
-// withoutMain lets a process of [TestWithoutMain] leave out [enclosure.Main].
-const withoutMain = "ENCLOSURE_WITHOUT_MAIN"
-
 func TestMain(m *testing.M) {
-	if os.Getenv(withoutMain) == "" {
-		enclosure.Main()
-	}
+	enclosure.Main()
 	os.Exit(m.Run())
 }
 
@@ -108,15 +103,12 @@ func TestEnclosure(t *testing.T) {
 		"read its home":                 {`cat $SERVER/principals/own/file`, "content of own"},
 		"write its home":                {`echo more >$SERVER/principals/own/new && cat $SERVER/principals/own/new`, "more"},
 		"write /tmp":                    {`echo more >/tmp/new && cat $SERVER/principals/own/temp/new`, "more"},
-		"write /var/tmp":                {`echo more >/var/tmp/new && cat /tmp/new`, "more"},
 		"write /dev/shm":                {`echo more >/dev/shm/new && cat /dev/shm/new`, "more"},
 		"run programs":                  {`git --version`, "git version"},
 		"open a terminal":               {`python3 -c "import os; os.openpty(); print('opened')"`, "opened"},
 		"make a user namespace":         {`unshare -Ur echo made`, "made"},
 		"read another's folder":         {`cat $OTHER/file`, ""},
-		"list another's folder":         {`ls -d $OTHER/*`, ""},
 		"read another's home":           {`cat $SERVER/principals/other/file`, ""},
-		"list the homes of others":      {`ls -d $SERVER/principals/other*`, ""},
 		"read the server's hashes":      {`cat $SERVER/hashes`, ""},
 		"read a key":                    {`grep . $KEY`, ""},
 		"replace a hidden folder":       {`mv $OTHER $OTHER-old`, ""},
@@ -126,9 +118,7 @@ func TestEnclosure(t *testing.T) {
 		"change the machine":            {`echo 1 >/proc/sys/vm/drop_caches`, ""},
 		"change a control group":        {`mkdir /sys/fs/cgroup/codex-mcp`, ""},
 		"unmount":                       {`umount $OTHER`, ""},
-		"unmount lazily":                {`umount -l $SERVER`, ""},
 		"unmount in a namespace":        {`unshare -Urm umount $OTHER`, ""},
-		"unmount /tmp in a namespace":   {`unshare -Urm umount -l /tmp`, ""},
 		"unmount /proc in a namespace":  {`unshare -Urm umount -l /proc`, ""},
 		"write to / in a namespace":     {`unshare -Urm sh -c "mount -o remount,rw,bind / && echo more >/etc/codex-mcp-new"`, ""},
 		"mount again without the rest":  {`unshare -Urm sh -c "mount --bind / /mnt && cat /mnt$OTHER/file"`, ""},
@@ -138,11 +128,9 @@ func TestEnclosure(t *testing.T) {
 		"make a disk":                   {`mknod disk b 254 0 && cat disk`, ""},
 		"see others":                    {fmt.Sprintf(`cat /proc/%d/cmdline`, pid), ""},
 		"see who else there is":         {`grep -l "^sl[e]ep" /proc/[0-9]*/cmdline`, ""},
-		"read another's environment":    {fmt.Sprintf(`cat /proc/%d/environ`, pid), ""},
 		"reach another's root":          {fmt.Sprintf(`ls /proc/%d/root/`, pid), ""},
 		"signal another":                {fmt.Sprintf(`kill -9 %d`, pid), ""},
 		"the first's root":              {`ls /proc/1/root/`, ""},
-		"the first's environment":       {`cat /proc/1/environ`, ""},
 		"the first's files":             {`readlink /proc/1/fd/0`, ""},
 		"enter the first's namespaces":  {`nsenter -t 1 -m true`, ""},
 		"enter a parent's namespaces":   {`nsenter -t 1 -U true`, ""},
@@ -245,15 +233,6 @@ func TestHiddenProgram(t *testing.T) {
 	if err != nil || out.String() != "started\n" {
 		t.Errorf("%v: %s", err, &out)
 	}
-}
-
-// TestWithoutMain starts nothing in a program whose main does not call Main.
-func TestWithoutMain(t *testing.T) {
-	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, withoutMain+"=1") }, func(t *testing.T) {
-		if err := new(enclosure.Enclosure).Start(shell("true")); err == nil {
-			t.Error("it starts")
-		}
-	})
 }
 
 func TestTry(t *testing.T) {

@@ -93,7 +93,6 @@ func TestLife(t *testing.T) {
 		"it has passed":   {1, nil},
 		"there is none":   {0, nil},
 		"it is changed":   {far, func(l *enclosure.Life) error { return l.Extend(now) }},
-		"it is removed":   {far, func(l *enclosure.Life) error { return l.Extend(0) }},
 		"the life closes": {far, (*enclosure.Life).Close},
 	} {
 		t.Run(name, func(t *testing.T) {
