@@ -39,19 +39,19 @@ func script(name, seconds string) string {
 // user.
 func secondsOf(name string) string {
 	if turn := turnOf(name); turn < 2 || turn == 4 {
-		return "8"
+		return "6"
 	}
 	return "0.3"
 }
 
 // workModel asks for one command, and then says what it was told of it. It takes its time, so that
 // parts of the service die meanwhile.
-// A prompt that is not of an attempt is only answered, and if it begins with wait, after held is closed.
-func workModel(held <-chan struct{}, seconds func(name string) string) providertest.Turn {
+// A prompt that is not of an attempt is only answered.
+func workModel(seconds func(name string) string) providertest.Turn {
 	return providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
 		name := string(attemptName.Find(r.Body))
 		if name == "" {
-			return answerOf(r, held)
+			return answerOf(r, nil)
 		}
 		thought := make(chan struct{})
 		time.AfterFunc(rand.N(time.Second), func() { close(thought) })
@@ -82,38 +82,32 @@ func workModel(held <-chan struct{}, seconds func(name string) string) providert
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	withDisks(t, func(t *testing.T) {
-		w := startWork(t, nightly.Number(20, 100), nil, secondsOf)
+		w := startWork(t, nightly.Number(20, 100), secondsOf)
 		w.workAndFail()
 		w.end()
 	})
 }
 
-// someLease returns the bucket of leases, and a user whose lease a node has.
-func (w *work) someLease() (kv jetstream.KeyValue, user string) {
-	w.t.Helper()
-	kv, err := w.stream.KeyValue(w.t.Context(), lease.Bucket)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	user = w.persons[rand.N(len(w.persons))].name
+// someUser returns a user whose lease a node has.
+func (w *work) someUser() string {
 	if all, err := w.leases.All(w.t.Context()); err == nil && len(all) > 0 {
-		user = all[rand.N(len(all))].User
+		return all[rand.N(len(all))].User
 	}
-	return kv, user
+	return w.persons[rand.N(len(w.persons))].name
 }
 
 // steal gives the lease of a user to a process that does not exist.
 func (w *work) steal() {
-	kv, user := w.someLease()
-	if _, err := kv.PutString(w.t.Context(), user, `{"node":"thief","id":"THIEF","term":1}`); err != nil {
+	user := w.someUser()
+	if _, err := w.bucket.PutString(w.t.Context(), user, `{"node":"thief","id":"THIEF","term":1}`); err != nil {
 		w.t.Logf("nobody steals the lease of %s: %v", user, err)
 	}
 }
 
 // takeAway removes the lease of a user.
 func (w *work) takeAway() {
-	kv, user := w.someLease()
-	if err := kv.Purge(w.t.Context(), user); err != nil {
+	user := w.someUser()
+	if err := w.bucket.Purge(w.t.Context(), user); err != nil {
 		w.t.Logf("nobody removes the lease of %s: %v", user, err)
 	}
 }
@@ -123,13 +117,14 @@ type work struct {
 	*site
 	persons []*person
 	stream  jetstream.JetStream
+	bucket  jetstream.KeyValue // of the leases
 	leases  *lease.Leases
 	begun   time.Time
 	ends    []string // of the parts, in their order
 }
 
 // startWork starts a service for a number of users, whose commands last so many seconds.
-func startWork(t *testing.T, number int, held <-chan struct{}, seconds func(name string) string) *work {
+func startWork(t *testing.T, number int, seconds func(name string) string) *work {
 	t.Helper()
 	enclosuretest.Need(t)
 	w := &work{begun: time.Now()}
@@ -137,7 +132,7 @@ func startWork(t *testing.T, number int, held <-chan struct{}, seconds func(name
 	for i := range names {
 		names[i] = fmt.Sprintf("u%02d", i)
 	}
-	model := providertest.New(workModel(held, seconds))
+	model := providertest.New(workModel(seconds))
 	t.Cleanup(model.Close)
 	top := boxtest.Outside(t)
 	tables, tokens := newUsers(t, top, names...)
@@ -147,7 +142,7 @@ func startWork(t *testing.T, number int, held <-chan struct{}, seconds func(name
 	}
 	t.Logf("the service runs after %v", time.Since(w.begun).Round(time.Millisecond))
 	w.begun = time.Now()
-	w.stream, w.leases = w.connect()
+	w.stream, w.bucket, w.leases = w.connect()
 	return w
 }
 

@@ -32,8 +32,8 @@ const (
 	silence = 2 * faultTime
 )
 
-// faults returns the faults of nodes and leases, and those of NATS servers and fronts. A node that fails is one whose
-// workers run commands, if there is one.
+// faults returns the faults of nodes, and those of everything else; both take about as long. A node that fails is one
+// whose workers run commands, if there is one.
 func (w *work) faults() (ofNodes, others []fault) {
 	s := w.site
 	at := func(to *[]fault, name string, lasts time.Duration, choose func() *part, begin, end func(*part)) {
@@ -62,7 +62,7 @@ func (w *work) faults() (ofNodes, others []fault) {
 			m.awaitEnd()
 			m.begin(s.t)
 		})
-		at(&ofNodes, "a worker is killed", faultTime, busy, func(m *part) {
+		at(&others, "a worker is killed", faultTime, busy, func(m *part) {
 			if workers := m.children(); len(workers) > 0 {
 				_ = syscall.Kill(workers[rand.N(len(workers))], syscall.SIGKILL) // it may have ended
 			}

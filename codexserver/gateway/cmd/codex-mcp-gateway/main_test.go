@@ -135,17 +135,12 @@ func (p *process) children() (all []int) {
 	return all
 }
 
-// launch starts a command in a folder, which is also its user's, and kills it at the end of the test.
+// launch starts a command in a folder, which is also its user's, and kills it at the end of the test. Its Env is added to.
 func launch(t *testing.T, dir, home string, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{t: t, cmd: cmd, exited: make(chan struct{})}
 	cmd.Dir = dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "CODEX_HOME=" + home, "LANG=C.UTF-8"}
-	for _, v := range os.Environ() {
-		if strings.HasPrefix(v, "NATS_") || strings.HasPrefix(v, "NKEYS_") {
-			cmd.Env = append(cmd.Env, v)
-		}
-	}
+	cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"), "HOME="+dir, "CODEX_HOME="+home, "LANG=C.UTF-8")
 	cmd.Stderr = p
 	cmd.WaitDelay = patience // for a worker that still has standard error
 	if err := cmd.Start(); err != nil {

@@ -225,7 +225,7 @@ func (p *person) callRounds(ctx context.Context, a *attempt) {
 // follow polls a task until its end, and answers its questions.
 func (p *person) follow(ctx context.Context, a *attempt) {
 	a.end = lost
-	for ; ctx.Err() == nil; pause(ctx, 200*time.Millisecond) {
+	for ; ctx.Err() == nil; pause(ctx, 400*time.Millisecond) {
 		status, body, err := p.send(ctx, "", asking, "tasks/get", a.task, `"taskId":"`+a.task+`"`)
 		if err != nil || status != http.StatusOK {
 			if strings.Contains(body, goneText) {

@@ -29,6 +29,7 @@ func onThePage(t *testing.T, words string) string {
 
 // TestReadmeOneMachine types the commands of README.md for one machine. The user can connect with the token.
 func TestReadmeOneMachine(t *testing.T) {
+	t.Parallel()
 	enclosuretest.Need(t)
 	dir := filepath.Dir(gateway(t).Path)
 	user := t.TempDir()

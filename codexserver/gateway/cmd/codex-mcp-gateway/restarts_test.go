@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"syscall"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/internal/nightly"
+	"github.com/go-json-experiment/json"
 )
 
 // drainTime is the default of http.drain_timeout. A node kills the workers that are left after that.
@@ -17,7 +20,7 @@ const drainTime = 30 * time.Second
 // maxRefused is how long a user may get 503 while an operator restarts one part of the service after the other.
 const maxRefused = 5 * time.Second
 
-// TestRestarts uses a service by both fronts and drains a node of it. Then it restarts all parts of the service, one after the other, while its users
+// TestRestarts uses a service by both fronts and drains a node as its operator. Then it restarts all parts of the service, one after the other, while its users
 // work and have open questions: nobody is refused for long, no question is lost, and what is left passes the checks of
 // [TestChaos].
 func TestRestarts(t *testing.T) {
@@ -26,9 +29,13 @@ func TestRestarts(t *testing.T) {
 }
 
 func restarts(t *testing.T) {
-	held := make(chan struct{})
-	w := startWork(t, nightly.Number(6, 20), held, func(string) string { return "1" })
-	w.useFronts(held)
+	w := startWork(t, nightly.Number(6, 20), func(string) string { return "1" })
+	for i, p := range w.persons[:2] {
+		if status, body, err := (client{t, w.fronts[i].url, p.token}).call("hello"); err != nil || status != http.StatusOK {
+			t.Errorf("%s: %d %s, %v", p.name, status, body, err)
+		}
+	}
+	w.drainNodeOf(client{t, w.fronts[0].url, w.persons[1].token}, w.persons[1].name)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*patience)
 	defer cancel()
 	answer := make(chan struct{}) // the open questions, when it is closed
@@ -152,4 +159,29 @@ func (w *work) awaitWork(m *part, node bool) {
 		}
 		return len(busy) > 0
 	})
+}
+
+// drainNodeOf drains the node of a user, who then has another one.
+func (w *work) drainNodeOf(c client, user string) {
+	var all status
+	nodeOf := func() string {
+		if err := json.Unmarshal(w.operate(w.fronts[0], "status", "--json"), &all); err != nil {
+			w.t.Fatal(err)
+		}
+		for _, l := range all.Leases {
+			if l.User == user {
+				return l.Node
+			}
+		}
+		return ""
+	}
+	node := nodeOf()
+	if len(all.Nodes) != nodeCount || len(all.Leases) != 2 || node == "" {
+		w.t.Errorf("the status: %+v", all)
+	}
+	w.operate(w.fronts[1], "drain", node)
+	until(w.t, "the user stays there", func() bool { return nodeOf() != node })
+	if status, body, err := c.call("hello"); err != nil || status != http.StatusOK || nodeOf() == node {
+		w.t.Errorf("a call afterwards: %s, on %s", fmt.Sprint(status, body, err), nodeOf())
+	}
 }

@@ -276,8 +276,8 @@ func (s *site) startNATS() {
 	})
 }
 
-// connect connects to the NATS servers, until the end of the test, and returns the leases in them.
-func (s *site) connect() (jetstream.JetStream, *lease.Leases) {
+// connect connects to the NATS servers, until the end of the test, and returns the leases in them with their bucket.
+func (s *site) connect() (jetstream.JetStream, jetstream.KeyValue, *lease.Leases) {
 	t := s.t
 	t.Helper()
 	var urls []string
@@ -297,7 +297,7 @@ func (s *site) connect() (jetstream.JetStream, *lease.Leases) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b.Stream, lease.New(users, placement.New(nodes), time.Second)
+	return b.Stream, users, lease.New(users, placement.New(nodes), time.Second)
 }
 
 // add starts the program with a service file.

@@ -24,8 +24,9 @@ type users struct {
 	work           map[string]string // the folder of each
 }
 
-// startUsers starts a gateway with codex-mcp-gateway.toml for ann and bob, if this system can keep them apart.
-func startUsers(t *testing.T, model *providertest.Server, service string, args ...string) *users {
+// startUsers starts a gateway with codex-mcp-gateway.toml and variables for ann and bob, if this system can keep them
+// apart.
+func startUsers(t *testing.T, model *providertest.Server, service string, env []string, args ...string) *users {
 	t.Helper()
 	enclosuretest.Need(t)
 	top := boxtest.Outside(t)
@@ -34,7 +35,9 @@ func startUsers(t *testing.T, model *providertest.Server, service string, args .
 	tables, u.tokens = newUsers(t, top, "ann", "bob")
 	boxtest.Lay(t, top, "ann/secret.txt=secret of ann\n", "bob/secret.txt=secret of bob\n", `server/auth.json={"OPENAI_API_KEY":"secret of the server"}`,
 		"server/config.toml="+configFor(model.BaseURL()), "server/codex-mcp-gateway.toml="+service, fmt.Sprintf("server/codex-mcp.toml=[approvals]\nlog = %q\n%s", top+"/approvals", tables))
-	u.process = launch(t, top, u.home, gateway(t, append([]string{"--engine", "native", "--listen", "127.0.0.1:0"}, args...)...))
+	cmd := gateway(t, append([]string{"--engine", "native", "--listen", "127.0.0.1:0"}, args...)...)
+	cmd.Env = env
+	u.process = launch(t, top, u.home, cmd)
 	u.url = u.serves()
 	return u
 }
@@ -87,9 +90,10 @@ func (u *users) receive(got <-chan reply) reply {
 }
 
 // TestEndToEndUsersRequests checks that requests of ann cannot reach folders, conversations and tasks of bob. The model
-// helps her, and so do links to bob's folder in her own. [TestFolders] of codexserver/internal/tools has the arguments that
-// are refused before anything runs.
+// helps her, and so does a link to bob's folder in her own. [TestFolders] of codexserver/internal/tools has the arguments that
+// are refused before anything runs, and TestEnclosure what a worker does not see.
 func TestEndToEndUsersRequests(t *testing.T) {
+	t.Parallel()
 	const picture = "\x89PNG\r\n\x1a\n secret of bob"
 	held := make(chan struct{})
 	model := providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
@@ -102,17 +106,15 @@ func TestEndToEndUsersRequests(t *testing.T) {
 		case len(r.ToolOutputs()) > 0:
 		case tool == "view":
 			return providertest.Call(providertest.Tool("c1", "view_image", map[string]any{"path": path}))
-		case tool == "patch":
-			return providertest.Call(providertest.Shell("c1", "apply_patch", "*** Begin Patch\n*** Add File: "+path+"\n+more\n*** End Patch"))
 		}
 		return providertest.Say("done")
 	}})
 	t.Cleanup(model.Close)
 	defer close(held)
-	u := startUsers(t, model, "", "-c", "approval_policy=never", "-c", "sandbox_mode=workspace-write")
+	u := startUsers(t, model, "", nil, "-c", "approval_policy=never", "-c", "sandbox_mode=workspace-write")
 	ann, bob, own, other := u.as("ann"), u.as("bob"), u.work["ann"], u.work["bob"]
-	boxtest.Lay(t, other, "a.png="+picture, "AGENTS.md=secret of bob")
-	boxtest.Lay(t, u.top, "ann/link -> @/bob", "ann/a.png -> @/bob/a.png", "ann/AGENTS.md -> @/bob/AGENTS.md")
+	boxtest.Lay(t, other, "a.png="+picture)
+	boxtest.Lay(t, u.top, "ann/a.png -> @/bob/a.png")
 	_, body, err := bob.call("hello")
 	if err != nil {
 		t.Fatal(err)
@@ -142,8 +144,6 @@ func TestEndToEndUsersRequests(t *testing.T) {
 		{"list", "codex-list", ``, `"conversations":[]`},
 		{"reply", "codex-reply", `"prompt":"p","threadId":"` + thread + `"`, "no conversation"},
 		{"view_image by a link", "codex", `"prompt":"view a.png"`, "done"},
-		{"apply_patch by a link", "codex", `"prompt":"patch link/new"`, "done"},
-		{"AGENTS.md", "codex", `"prompt":"p"`, "done"},
 		{"a rollout of another folder", "codex-reply", `"prompt":"p","threadId":"` + thread + `"`, "/threadId: its folder: " + other + " " + outside},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -174,9 +174,6 @@ func TestEndToEndUsersRequests(t *testing.T) {
 		if strings.Contains(body, own) && (strings.Contains(body, "secret of bob") || strings.Contains(body, "iVBORw0KGgogc2VjcmV0IG9mIGJvYg")) {
 			t.Errorf("the model of ann was sent bob's: %.2000s", body)
 		}
-	}
-	if _, err := os.Lstat(other + "/new"); err == nil {
-		t.Error("ann has written into bob's folder")
 	}
 	if status, got := bob.do("tasks/get", task, `"taskId":"`+task+`"`); status != 200 || !strings.Contains(got, `"working"`) {
 		t.Errorf("bob's task afterwards: %d %s", status, got)
@@ -209,9 +206,10 @@ func (u *users) reload(says string) {
 // TestEndToEndUsersReload changes the file of users while the server runs and turns of them run: nothing happens because
 // of a wrong file, a worker does not start with it, and a token is replaced.
 func TestEndToEndUsersReload(t *testing.T) {
+	t.Parallel()
 	model, held := waiting(t)
 	defer close(held)
-	u := startUsers(t, model, "")
+	u := startUsers(t, model, "", nil)
 	stays := u.begin("bob", model, 1)
 	u.rewrite("[approvals]", "broken\n[approvals]")
 	if status, body, err := u.as("ann").call("hello"); status != 503 || err != nil || strings.Contains(body, "broken") {
