@@ -29,7 +29,7 @@ func TestTorture(t *testing.T) {
 	const callers, each = 50, 40
 	rounds := nightly.Number(20, 50)
 	if testing.Short() {
-		rounds = 10
+		rounds = 6 // each wire with each limit
 	}
 	var returned atomic.Int64
 	for round := range rounds {
