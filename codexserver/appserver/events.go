@@ -241,7 +241,7 @@ func (r *turn) finish(t *apptypes.Turn) error {
 	words := textOf(e)
 	if kind, _ := appclient.ErrorKind(e); kind == apptypes.CodexErrorInfoUsageLimitExceeded || kind == apptypes.CodexErrorInfoRateLimitExceeded {
 		if limits := limitsOf(r.thread.child.limits.Load()); limits != nil {
-			words += "\nlimits of the account: " + limits.Words(0)
+			words += "\nlimits of the account: " + limits.Words()
 		}
 	}
 	return r.fail(words)

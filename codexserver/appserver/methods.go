@@ -168,7 +168,7 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 	}
 	list := &protocol.ModelList{}
 	if limits := limitsOf(c.limits.Load()); limits != nil { // asking anew could take seconds
-		if words := limits.Words(0); words != "" {
+		if words := limits.Words(); words != "" {
 			list.Notes = append(list.Notes, "limits of the account: "+words)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
@@ -27,11 +26,6 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 	list := &protocol.ModelList{Models: []protocol.Model{{
 		Name: cfg.Model, Efforts: model.FamilyOf(cfg.Model).Efforts(), DefaultEffort: cfg.ReasoningEffort, IsDefault: true,
 	}}}
-	if limits, reported, err := e.RateLimits(ctx); err == nil && limits != nil {
-		if words := limits.Words(time.Since(reported)); words != "" {
-			list.Notes = append(list.Notes, fmt.Sprintf("limits of the account, reported at %s: %s", reported.UTC().Format(time.RFC3339), words))
-		}
-	}
 	names, err := config.Profiles(e.options.CodexHome)
 	if err != nil {
 		list.Notes = append(list.Notes, fmt.Sprintf("the profiles cannot be read: %v", err))

@@ -109,12 +109,11 @@ type RateLimits struct {
 	Secondary *RateLimitWindow `json:"secondary"`
 }
 
-// Words returns the limits as a line for a person, as they are that long after they were reported. It is
-// "" if none is left.
-func (l *RateLimits) Words(after time.Duration) string {
+// Words returns the limits as a line for a person, "" if there are none.
+func (l *RateLimits) Words() string {
 	var parts []string
 	for _, w := range []*RateLimitWindow{l.Primary, l.Secondary} {
-		if w == nil || after > 0 && w.ResetsInSeconds != nil && *w.ResetsInSeconds <= int64(after/time.Second) {
+		if w == nil {
 			continue
 		}
 		part := fmt.Sprintf("%g%% used", w.UsedPercent)
@@ -122,7 +121,7 @@ func (l *RateLimits) Words(after time.Duration) string {
 			part += " of " + (time.Duration(*w.WindowMinutes) * time.Minute).String()
 		}
 		if w.ResetsInSeconds != nil {
-			part += ", resets in " + (time.Duration(*w.ResetsInSeconds)*time.Second - after.Truncate(time.Second)).String()
+			part += ", resets in " + (time.Duration(*w.ResetsInSeconds) * time.Second).String()
 		}
 		parts = append(parts, part)
 	}

@@ -136,12 +136,6 @@ func check(f *os.File, path string, before fs.FileInfo) (*File, error) {
 // Info describes the file as it was when it was opened.
 func (f *File) Info() fs.FileInfo { return f.info }
 
-// SeekTail moves to the last n bytes of the file, by its size when it was opened.
-func (f *File) SeekTail(n int64) error {
-	_, err := f.file.Seek(max(f.info.Size()-n, 0), io.SeekStart)
-	return err
-}
-
 // SyscallConn implements [syscall.Conn], for locking the file.
 func (f *File) SyscallConn() (syscall.RawConn, error) { return f.file.SyscallConn() }
 

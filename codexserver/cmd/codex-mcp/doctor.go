@@ -158,7 +158,7 @@ func diagnose(ctx context.Context, o *options, c *configuration, err error) *dia
 	}
 	defer e.Close()
 	d.Engine, d.Reason = e.name, e.reason
-	if d.Problem = d.Checks[e.name]; d.Problem == "" {
+	if d.Problem = d.Checks[e.name]; d.Problem == "" && e.limits != nil {
 		d.Quota = quotaOf(ctx, e.limits)
 	}
 	return d
@@ -218,32 +218,23 @@ func (d *diagnosis) helpCodex() []string {
 type quota struct {
 	// Unknown says why that is not known, "" when it is.
 	Unknown string `json:"unknown,omitempty"`
-	// Reported is when the provider reported the limits; nil means now.
-	Reported *time.Time `json:"told,omitempty"`
 	// RateLimits are nil if they are not known.
 	*protocol.RateLimits
 	words string // what is left of them now, for people
 }
 
 // quotaOf returns what the account has used. It sends no request to a model.
-func quotaOf(ctx context.Context, limits func(context.Context) (*protocol.RateLimits, time.Time, error)) *quota {
+func quotaOf(ctx context.Context, limits func(context.Context) (*protocol.RateLimits, error)) *quota {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	reported, at, err := limits(ctx)
+	reported, err := limits(ctx)
 	switch {
 	case err != nil:
 		return &quota{Unknown: err.Error()}
 	case reported == nil:
 		return &quota{Unknown: "no limits were reported"}
-	case at.IsZero():
-		return &quota{RateLimits: reported, words: reported.Words(0)}
 	}
-	q := &quota{RateLimits: reported, Reported: &at, words: reported.Words(time.Since(at))}
-	if q.words == "" {
-		return &quota{Unknown: "the limits that were reported last have been reset since"}
-	}
-	q.words += " (reported " + at.UTC().Format(time.RFC3339) + ")"
-	return q
+	return &quota{RateLimits: reported, words: reported.Words()}
 }
 
 // automatic returns what clients answered by themselves, from the newest part of a log of approvals.

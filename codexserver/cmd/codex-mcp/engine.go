@@ -29,8 +29,8 @@ type choice struct {
 	io.Closer
 	name, reason string
 	notify       []string // the program of Codex's key, nil where Codex itself runs it
-	// limits returns what the account has used, and when a provider reported it; a zero time is now.
-	limits func(context.Context) (*protocol.RateLimits, time.Time, error)
+	// limits returns what the account has used; nil for an engine without an account.
+	limits func(context.Context) (*protocol.RateLimits, error)
 }
 
 // configuration is what the engine and the server need besides the command line.
@@ -89,11 +89,7 @@ func choose(ctx context.Context, o *options, c *configuration) (*choice, error) 
 	}
 	switch {
 	case err == nil:
-		now := func(ctx context.Context) (limits *protocol.RateLimits, reported time.Time, err error) {
-			limits, err = bridge.RateLimits(ctx)
-			return limits, reported, err
-		}
-		return &choice{bridge, bridge, "codex", reason, nil, now}, nil
+		return &choice{bridge, bridge, "codex", reason, nil, bridge.RateLimits}, nil
 	case o.engine == "codex":
 		return nil, err
 	}
@@ -124,7 +120,7 @@ func (c *configuration) native(reason string) (*choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &choice{e, e, "native", reason, e.Notify(), e.RateLimits}, nil
+	return &choice{e, e, "native", reason, e.Notify(), nil}, nil
 }
 
 func (c *configuration) nativeOptions() *native.Options {

@@ -13,6 +13,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
+func lineOf(kind, payload string) string {
+	return `{"timestamp":"2025-09-30T10:11:12.000Z","type":"` + kind + `","payload":` + payload + "}\n"
+}
+
 // longRollout yields the lines of a rollout, and measures the memory in use on the way.
 type longRollout struct {
 	line func(n int) string // "" at the end
