@@ -31,7 +31,7 @@ done
 func TestServerEnvironment(t *testing.T) {
 	t.Parallel()
 	users := []int{os.Getuid()}
-	if os.Getuid() == 0 {
+	if boxtest.IsRoot() {
 		users = append(users, 20_000+os.Getpid()%20_000) // a container may have 65,536 users
 	}
 	for _, user := range users {

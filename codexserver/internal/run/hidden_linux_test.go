@@ -53,7 +53,7 @@ func endHidden(t *testing.T) {
 // what that user may trace. Only root can do that.
 func hideProcesses(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
-	if os.Getuid() != 0 {
+	if !boxtest.IsRoot() {
 		t.Skip("only root can act as another user and mount /proc")
 	}
 	dir, err := os.MkdirTemp("/var/tmp", "run-test-")

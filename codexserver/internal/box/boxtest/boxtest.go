@@ -27,6 +27,12 @@ func Need(t testing.TB) {
 	}
 }
 
+// IsRoot reports whether this process is root and may act as another user. Root of a user namespace of one user may not.
+func IsRoot() bool {
+	users, err := os.ReadFile("/proc/self/uid_map") // only Linux has it
+	return os.Getuid() == 0 && (err != nil || !strings.HasSuffix(strings.TrimSpace(string(users)), " 1"))
+}
+
 // Folder returns a new folder for the test, by a path without symbolic links.
 func Folder(t testing.TB) string {
 	t.Helper()

@@ -14,7 +14,7 @@ const unprivileged = 65534
 // temporary files.
 func AsUser(t testing.TB, cmd *exec.Cmd, parent string) (dir string) {
 	t.Helper()
-	if os.Getuid() != 0 {
+	if !IsRoot() {
 		t.Skip("only root can act as another user; the test itself ran as a user")
 	}
 	dir, err := os.MkdirTemp(parent, "sandbox-test-")

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 )
 
 // TestDescendant connects to the server from its own commands, also from orphans, and asks it for a link. What
@@ -38,7 +40,7 @@ func TestDescendant(t *testing.T) {
 
 // TestOtherUser connects as another user, to whom the folder and the socket are open.
 func TestOtherUser(t *testing.T) {
-	if os.Getuid() != 0 {
+	if !boxtest.IsRoot() {
 		t.Skip("only root can run a program as another user")
 	}
 	p := newPlace(t)

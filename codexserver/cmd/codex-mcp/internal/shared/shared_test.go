@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/shared"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 )
 
 // TestConnect shows that the second client finds the server of the first, and that each is
@@ -202,7 +203,7 @@ func TestFolder(t *testing.T) {
 			os.WriteFile(home+"/codex-mcp/run", nil, 0o600)
 		}, "is not a folder"},
 		"owner": {func(t *testing.T, home string) {
-			if os.Getuid() != 0 {
+			if !boxtest.IsRoot() {
 				t.Skip("only root can give a folder away")
 			}
 			os.MkdirAll(home+"/codex-mcp/run", 0o700)
