@@ -117,28 +117,3 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	b.end = slices.Clone(seen[max(0, len(seen)-len(unknownTool)+1):])
 	return n, err
 }
-
-// TestWatchedBody checks that it finds the words once, also where a read ends within them.
-func TestWatchedBody(t *testing.T) {
-	for text, want := range map[string]int{
-		"":                                    0,
-		"an unknown method":                   0,
-		`data: {"text":"unknown tool \"x\""}`: 1,
-	} {
-		for step := 1; step <= len(text); step++ {
-			found := 0
-			b := &watchedBody{ReadCloser: io.NopCloser(bytes.NewReader([]byte(text))), found: func() { found++ }}
-			if got, err := io.ReadAll(onlyReads{b, step}); err != nil || string(got) != text || found != want {
-				t.Errorf("%q by %d: read %q, %v; found %d times, want %d", text, step, got, err, found, want)
-			}
-		}
-	}
-}
-
-// onlyReads reads at most n bytes at once.
-type onlyReads struct {
-	io.Reader
-	n int
-}
-
-func (r onlyReads) Read(p []byte) (int, error) { return r.Reader.Read(p[:min(len(p), r.n)]) }
