@@ -2,19 +2,11 @@ package era_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/era"
 )
-
-func Example() {
-	old := era.Meta(json.RawMessage(`{"name":"codex"}`))
-	today := era.Meta(json.RawMessage(`{"name":"codex","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`))
-	fmt.Println(old == nil, today != nil)
-	// Output: true true
-}
 
 func TestMeta(t *testing.T) {
 	const version = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`

@@ -67,9 +67,6 @@ func plants() map[string]struct {
 			}
 			return out
 		})}, history.Misheard},
-		"the host approves without a question": {faulty{host: hostOf(func(context.Context, engine.Host, protocol.ExecApprovalRequest) elicit.Outcome {
-			return elicit.Outcome{Decision: elicit.Approved}
-		})}, history.Misheard},
 		"the host asks twice": {faulty{host: hostOf(func(ctx context.Context, host engine.Host, r protocol.ExecApprovalRequest) elicit.Outcome {
 			host.ApproveExec(ctx, r)
 			return host.ApproveExec(ctx, r)
@@ -89,15 +86,10 @@ func plants() map[string]struct {
 			}
 			return swap(`"decisionId"`, `"other"`)(line)
 		}}, history.Unjustified},
-		"the record has a line twice":      {faulty{record: func(line []byte) [][]byte { return [][]byte{line, line} }}, history.Redecided},
-		"the record says the opposite":     {faulty{record: swap(`"decision":"denied"`, `"decision":"approved"`)}, history.Unjustified},
 		"the record names another place":   {faulty{record: swap(`"by":"client"`, `"by":"desk"`)}, history.Unjustified},
 		"a refusal arrives as an approval": {faulty{line: swap(`"action":"decline"`, `"action":"accept"`)}, history.Unjustified},
 		"an approval arrives as a refusal": {faulty{line: swap(`"action":"accept"`, `"action":"decline"`)}, history.Ignored},
 		"once arrives as for the session":  {faulty{line: swap(`"decision":"approved"`, `"decision":"approved_for_session"`)}, history.Unjustified},
-		"answers are lost": {faulty{line: func(line []byte) [][]byte {
-			return [][]byte{line}[:b(!bytes.Contains(line, []byte(`"action":"accept"`)))]
-		}}, history.Ignored},
 		"results are lost": {faulty{line: func(line []byte) [][]byte {
 			return [][]byte{line}[:b(!bytes.Contains(line, []byte(`"structuredContent"`)))]
 		}}, history.Unanswered},

@@ -262,26 +262,6 @@ func TestDeadlineForm(t *testing.T) {
 	})
 }
 
-// TestDeadlineMoment ends the turn at the moment when the call ends. The result is returned
-// once.
-func TestDeadlineMoment(t *testing.T) {
-	seen := map[string]bool{}
-	for range 4 {
-		eras(t, "@cline/core", nil, nil, func(t *testing.T, h *host, w *servertest.Worker) {
-			r := h.codex("wait:50s say:end")
-			rows := h.rows(1)
-			seen[r.Status] = true
-			switch {
-			case r.Status == "completed" && r.Content == "end" && rows == "":
-			case r.Status == "running" && rows == "completed: end":
-			default:
-				t.Errorf("%+v; %s", r, rows)
-			}
-		})
-	}
-	t.Log(seen)
-}
-
 // TestDeadlineWithoutATask begins a call that would become a task, but the file of it cannot be
 // written: its deadline counts from its begin.
 func TestDeadlineWithoutATask(t *testing.T) {

@@ -13,7 +13,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -90,24 +89,6 @@ func TestCommands(t *testing.T) {
 	}
 	if s := got[2].Command; !strings.HasPrefix(s, "sleep 999") || !strings.HasSuffix(s, fmt.Sprintf("…%d bytes…", 1<<20+len("sleep ")-(600-len("…9223372036854775807 bytes…")))) || len(s) > 600 {
 		t.Errorf("%d bytes: %s", len(s), s)
-	}
-}
-
-// TestManyPatches checks that files of patches beyond the limit are counted.
-func TestManyPatches(t *testing.T) {
-	c := newWatch(changes.Options{})
-	c.Begin(t.Context(), protocol.SessionConfigured{}, nil)
-	files := map[string]protocol.FileChange{}
-	for i := range 10_003 {
-		files[fmt.Sprint("/w/", i)] = protocol.FileChange{Add: &protocol.FileContent{}}
-	}
-	c.Event(protocol.PatchApplyBegin{CallID: "1", Changes: files})
-	c.Event(protocol.PatchApplyEnd{CallID: "1", Success: true})
-	c.End(nil)
-	r := c.So()
-	got := readBack(t, r.JSON(setting.DefaultResult))
-	if n := len(got.Changes) + got.Truncated.Changes; n != len(files) {
-		t.Errorf("%d files, want %d", n, len(files))
 	}
 }
 
