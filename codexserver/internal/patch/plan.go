@@ -221,7 +221,7 @@ func (p *Plan) file(name string) (*plannedFile, error) {
 	if name == "" || strings.ContainsRune(name, 0) {
 		return nil, fmt.Errorf("%q is not a file name", name)
 	}
-	written := name // not cleaned, so that the user sees it as written
+	written := filepath.FromSlash(name) // not cleaned, so that the user sees it as written
 	if !filepath.IsAbs(name) {
 		written = strings.TrimSuffix(p.dir, string(filepath.Separator)) + string(filepath.Separator) + name
 	}
