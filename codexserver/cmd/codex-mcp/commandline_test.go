@@ -24,15 +24,11 @@ func TestFlagsOfCodex(t *testing.T) {
 		refusal   string // the start ends
 	}{
 		{flags: []string{"-c", "model=o3"}, overrides: []string{"model=o3"}},
-		{flags: []string{"-cmodel=o3"}, overrides: []string{"model=o3"}},
-		{flags: []string{"-c=model=o3"}, overrides: []string{"model=o3"}},
 		{flags: []string{"--config", "model=o3"}, overrides: []string{"model=o3"}},
-		{flags: []string{"--config=model=o3"}, overrides: []string{"model=o3"}},
 		{flags: []string{"-engine", "native"}},
 		{flags: []string{"-engine=native", "-log", "debug", "-trace", "/dev/null"}},
 		{flags: []string{"-engine", "nosuch"}, refusal: "want auto, codex or native"},
 		{flags: []string{"-m", "o3"}, overrides: []string{`model="o3"`}},
-		{flags: []string{"-mo3"}, overrides: []string{`model="o3"`}},
 		{flags: []string{"--model", "5"}, overrides: []string{`model="5"`}},
 		{flags: []string{"--model=o\"3"}, overrides: []string{`model="o\"3"`}},
 		{flags: []string{"-s", "workspace-write"}, overrides: []string{`sandbox_mode="workspace-write"`}},

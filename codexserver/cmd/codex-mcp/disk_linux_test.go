@@ -51,7 +51,6 @@ func TestEndToEndFullDisk(t *testing.T) {
 // fullDisks are the moments at which the disk of the home becomes full.
 var fullDisks = map[string]func(*smallDisk){
 	"before a call":           fullBefore,
-	"while the model answers": fullDuringAnswer,
 	"while a command runs":    fullDuringCommand,
 	"of the log of approvals": fullLog,
 }
@@ -200,19 +199,6 @@ func fullBefore(d *smallDisk) {
 	}
 	d.free()
 	d.continues(first)
-}
-
-func fullDuringAnswer(d *smallDisk) {
-	d.model.Reset(providertest.Turn{Func: func(providertest.Request) providertest.Turn {
-		d.fill()
-		return d.command("one")
-	}}, d.command("two"))
-	d.serve()
-	answer := d.call("codex", diskWork)
-	d.fails(answer, "nothing more was run")
-	d.commands()
-	d.free()
-	d.continues(answer)
 }
 
 func fullDuringCommand(d *smallDisk) {
