@@ -1,4 +1,4 @@
-package access_test
+package access
 
 import (
 	"crypto"
@@ -10,11 +10,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,16 +21,13 @@ import (
 
 const resource = "https://codex.example.com/mcp"
 
-// issuer is the part of an authorization server that a resource server uses, on loopback.
+// issuer is the part of an authorization server that a resource server uses.
 type issuer struct {
-	t       *testing.T
-	url     string
-	rsa     *rsa.PrivateKey   // kid r1
-	ec      *ecdsa.PrivateKey // kid e1
-	enc     *rsa.PrivateKey   // kid enc, not for signatures
-	weak    *rsa.PrivateKey   // kid weak
-	down    atomic.Bool
-	fetches atomic.Int64
+	*documents
+	rsa  *rsa.PrivateKey   // kid r1
+	ec   *ecdsa.PrivateKey // kid e1
+	enc  *rsa.PrivateKey   // kid enc, not for signatures
+	weak *rsa.PrivateKey   // kid weak
 }
 
 // rsaKeys are made once, because that takes long: two of the issuer, one of another issuer, and a short one.
@@ -55,38 +49,32 @@ func newIssuer(t *testing.T) *issuer {
 		t.Fatal(err)
 	}
 	keys := rsaKeys()
-	i := &issuer{t: t, rsa: keys[0], ec: ec, enc: keys[1], weak: keys[3]}
-	m := http.NewServeMux()
-	m.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		if i.down.Load() {
-			w.WriteHeader(http.StatusBadGateway)
-			return
-		}
-		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": i.url, "jwks_uri": i.url + "/keys"})
-	})
-	m.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
-		i.fetches.Add(1)
-		keys := []any{
-			jose.JSONWebKey{Key: i.rsa.Public(), KeyID: "r1", Use: "sig", Algorithm: "RS256"},
-			jose.JSONWebKey{Key: i.ec.Public(), KeyID: "e1", Use: "sig"},
-			jose.JSONWebKey{Key: i.enc.Public(), KeyID: "enc", Use: "enc"},
-			jose.JSONWebKey{Key: i.weak.Public(), KeyID: "weak", Use: "sig"},
-			map[string]string{"kty": "oct", "kid": "oct", "k": "c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0", "alg": "HS256"},
-			map[string]string{"kty": "unheard-of", "kid": "new"},
-		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"keys": keys})
-	})
-	server := httptest.NewServer(m)
-	t.Cleanup(server.Close)
-	i.url = server.URL
+	i := &issuer{rsa: keys[0], ec: ec, enc: keys[1], weak: keys[3]}
+	set := part(t, map[string]any{"keys": []any{
+		jose.JSONWebKey{Key: i.rsa.Public(), KeyID: "r1", Use: "sig", Algorithm: "RS256"},
+		jose.JSONWebKey{Key: i.ec.Public(), KeyID: "e1", Use: "sig"},
+		jose.JSONWebKey{Key: i.enc.Public(), KeyID: "enc", Use: "enc"},
+		jose.JSONWebKey{Key: i.weak.Public(), KeyID: "weak", Use: "sig"},
+		map[string]string{"kty": "oct", "kid": "oct", "k": "c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0", "alg": "HS256"},
+		map[string]string{"kty": "unheard-of", "kid": "new"},
+	}})
+	i.documents = &documents{t: t, bodys: map[string]string{oidcURL: metadataOf(where, keysURL), keysURL: set}}
 	return i
+}
+
+// enter returns an access that asks the issuer.
+func (i *issuer) enter(s settings.HTTP) *Access {
+	i.t.Helper()
+	a := enter(i.t, s)
+	a.known.Load().oauth.keys.client.Transport = i.documents
+	return a
 }
 
 // settings returns the settings of team with the issuer.
 func (i *issuer) settings(change func(*settings.HTTP)) (s settings.HTTP, ann, bob string) {
 	return team(i.t, func(s *settings.HTTP) {
 		s.URL = resource
-		s.OAuth = settings.OAuth{Issuer: i.url, Audience: resource, Claim: "sub"}
+		s.OAuth = settings.OAuth{Issuer: where, Audience: resource, Claim: "sub"}
 		if change != nil {
 			change(s)
 		}
@@ -115,7 +103,7 @@ func header() object { return object{"typ": "at+jwt", "alg": "RS256", "kid": "r1
 func (i *issuer) claims() object {
 	now := time.Now().Unix()
 	return object{
-		"iss": i.url, "sub": "ann", "aud": resource, "client_id": "test", "jti": "1", "iat": now, "exp": now + 300,
+		"iss": where, "sub": "ann", "aud": resource, "client_id": "test", "jti": "1", "iat": now, "exp": now + 300,
 		"scope": "openid codex:run codex:approve codex:read",
 	}
 }
@@ -125,24 +113,24 @@ func (i *issuer) token(h, c object) string {
 	return i.signed(header().with(h), i.claims().with(c), rs256(i.t, i.rsa))
 }
 
-// part returns a part of a compact token.
+// part returns an object as JSON, or its JSON.
 func part(t *testing.T, v any) string {
 	t.Helper()
-	raw, ok := v.(string)
-	if !ok {
-		b, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		raw = string(b)
+	if text, is := v.(string); is {
+		return text
 	}
-	return base64.RawURLEncoding.EncodeToString([]byte(raw))
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // signed returns a token with the given parts, each an object or its JSON.
 func (i *issuer) signed(h, c any, sign func([]byte) []byte) string {
-	input := part(i.t, h) + "." + part(i.t, c)
-	return input + "." + base64.RawURLEncoding.EncodeToString(sign([]byte(input)))
+	encode := base64.RawURLEncoding.EncodeToString
+	input := encode([]byte(part(i.t, h))) + "." + encode([]byte(part(i.t, c)))
+	return input + "." + encode(sign([]byte(input)))
 }
 
 // by returns a signature of RSA, in the way that the options say.

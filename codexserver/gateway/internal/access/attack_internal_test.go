@@ -1,4 +1,4 @@
-package access_test
+package access
 
 import (
 	"crypto"
@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -27,11 +26,6 @@ func badTokens(t *testing.T, i *issuer) map[string]string {
 	}
 	asPEM := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})
 	theirs := jose.JSONWebKey{Key: other.Public(), KeyID: "r1", Use: "sig", Algorithm: "RS256"}
-	// The URL of the attacker's keys, which the server must not fetch.
-	asked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		t.Errorf("the server asked for %s", r.URL)
-	}))
-	t.Cleanup(asked.Close)
 	forged := func(h object) string { return i.signed(header().with(h), i.claims(), rs256(t, other)) }
 	hmac := func(secret []byte, h object) string {
 		return i.signed(header().with(object{"alg": "HS256"}).with(h), i.claims(), hs256(secret))
@@ -45,13 +39,13 @@ func badTokens(t *testing.T, i *issuer) map[string]string {
 		"no exp":             claim(object{"exp": nil}),
 		"not yet valid":      claim(object{"nbf": now + 60}),
 		"issued tomorrow":    claim(object{"iat": now + 86400}),
-		"exp and exp":        i.signed(header(), `{"iss":"`+i.url+`","sub":"ann","aud":"`+resource+`","exp":1,"exp":`+fmt.Sprint(now+300)+`}`, rs256(t, i.rsa)),
+		"exp and exp":        i.signed(header(), `{"iss":"`+where+`","sub":"ann","aud":"`+resource+`","exp":1,"exp":`+fmt.Sprint(now+300)+`}`, rs256(t, i.rsa)),
 		"claims that are []": i.signed(header(), `[]`, rs256(t, i.rsa)),
 		// For whom, by whom.
 		"another audience":           claim(object{"aud": "https://other.example.com/mcp"}),
 		"another issuer":             claim(object{"iss": "https://issuer.example.com"}),
 		"no issuer":                  claim(object{"iss": nil}),
-		"the issuer in the header":   i.token(object{"iss": i.url}, object{"iss": nil}),
+		"the issuer in the header":   i.token(object{"iss": where}, object{"iss": nil}),
 		"a subject that is a number": claim(object{"sub": 1}),
 		// What kind.
 		"an ID token":       i.token(object{"typ": "JWT"}, object{"aud": "client", "nonce": "n"}),
@@ -71,7 +65,7 @@ func badTokens(t *testing.T, i *issuer) map[string]string {
 		"a key to encrypt": i.signed(header().with(object{"kid": "enc"}), i.claims(), rs256(t, i.enc)),
 		"a short key":      i.signed(header().with(object{"kid": "weak"}), i.claims(), rs256(t, i.weak)),
 		"its own jwk":      forged(object{"jwk": theirs}),
-		"its own jku":      forged(object{"jku": asked.URL + "/jku"}),
+		"its own jku":      forged(object{"jku": "https://evil.example/jku"}),
 		"crit":             i.token(object{"crit": []string{"x"}, "x": 1}, nil),
 		// The signature.
 		"a changed signature":          flipped(good, 2),
@@ -80,7 +74,7 @@ func badTokens(t *testing.T, i *issuer) map[string]string {
 		// The form.
 		"JSON":         `{"protected":"` + strings.Split(good, ".")[0] + `","payload":"` + strings.Split(good, ".")[1] + `","signature":"` + strings.Split(good, ".")[2] + `"}`,
 		"a long token": i.token(object{"x": strings.Repeat("x", 16<<10)}, nil),
-		"deep claims":  i.signed(header(), `{"iss":"`+i.url+`","x":`+strings.Repeat("[", 4000)+strings.Repeat("]", 4000)+`}`, rs256(t, other)),
+		"deep claims":  i.signed(header(), `{"iss":"`+where+`","x":`+strings.Repeat("[", 4000)+strings.Repeat("]", 4000)+`}`, rs256(t, other)),
 	}
 	return tokens
 }
@@ -101,7 +95,7 @@ func strangers(i *issuer) map[string]string {
 func TestForgedTokens(t *testing.T) {
 	i := newIssuer(t)
 	s, ann, bob := i.settings(nil)
-	a := enter(t, s)
+	a := i.enter(s)
 	began := time.Now()
 	bad := badTokens(t, i)
 	maps.Copy(bad, map[string]string{
@@ -114,7 +108,7 @@ func TestForgedTokens(t *testing.T) {
 			if why.Status != status || (why.Code == "invalid_token") != (status == 0) {
 				t.Errorf("%s: %+v", name, why)
 			}
-			for _, secret := range []string{"ann", "bob", "exp", "aud", "iss", "kid", i.url, ann} {
+			for _, secret := range []string{"ann", "bob", "exp", "aud", "iss", "kid", where, ann} {
 				if strings.Contains(why.Words, secret) || secret == ann && strings.Contains(why.Error(), ann) {
 					t.Errorf("%s: the answer contains %q: %s", name, secret, why.Words)
 				}
@@ -122,8 +116,8 @@ func TestForgedTokens(t *testing.T) {
 		}
 	}
 	// An unknown key makes the server fetch the keys again, every ten seconds at most.
-	if fetched, took := i.fetches.Load(), time.Since(began); fetched > 1+int64(took/(10*time.Second)) {
-		t.Errorf("the keys were fetched %d times in %s", fetched, took)
+	if fetched, took := i.count(keysURL), time.Since(began); fetched > 1+int(took/fetchEvery) || i.count("https://evil.example/jku") > 0 {
+		t.Errorf("the keys were fetched %d times in %s; asked for %q", fetched, took, i.asked)
 	}
 	for name, token := range map[string]string{"ann's": i.token(nil, nil), "ann's static": ann} {
 		if who, err := a.Identify(with("Bearer " + token)); err != nil || who.Name != "ann" {
@@ -136,7 +130,7 @@ func TestForgedTokens(t *testing.T) {
 func TestMisplacedToken(t *testing.T) {
 	i := newIssuer(t)
 	s, ann, _ := i.settings(nil)
-	a := enter(t, s)
+	a := i.enter(s)
 	set := func(name, value string) func(*http.Request) {
 		return func(r *http.Request) { r.Header.Set(name, value) }
 	}

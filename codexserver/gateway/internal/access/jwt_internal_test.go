@@ -1,4 +1,4 @@
-package access_test
+package access
 
 import (
 	"testing"
@@ -15,7 +15,7 @@ const run, approve, read = mcphttp.ScopeRun, mcphttp.ScopeApprove, mcphttp.Scope
 func TestAccessTokens(t *testing.T) {
 	i := newIssuer(t)
 	s, _, _ := i.settings(nil)
-	a := enter(t, s)
+	a := i.enter(s)
 	for name, tt := range map[string]struct {
 		token  string
 		who    string
@@ -39,7 +39,7 @@ func TestAccessTokens(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
 	}
-	if n := i.fetches.Load(); n != 1 {
+	if n := i.count(keysURL); n != 1 {
 		t.Errorf("the keys were fetched %d times", n)
 	}
 }
@@ -59,7 +59,7 @@ func TestClaim(t *testing.T) {
 		{"preferred_username", object{"sub": "ann"}, ""},
 	} {
 		s, _, _ := i.settings(func(s *settings.HTTP) { s.OAuth.Claim = tt.claim })
-		a := enter(t, s)
+		a := i.enter(s)
 		r := with("Bearer " + i.token(nil, tt.claims))
 		if tt.want == "" {
 			if why := refusal(t, a, r); why.Status != 403 {
@@ -77,9 +77,9 @@ func TestClaim(t *testing.T) {
 // static tokens are accepted.
 func TestIssuerDown(t *testing.T) {
 	i := newIssuer(t)
-	i.down.Store(true)
+	i.bodys = map[string]string{}
 	s, ann, _ := i.settings(nil)
-	a := enter(t, s)
+	a := i.enter(s)
 	if why := refusal(t, a, with("Bearer "+i.token(nil, nil))); why.Status != 503 || why.RetryAfter <= 0 {
 		t.Errorf("%+v", why)
 	}

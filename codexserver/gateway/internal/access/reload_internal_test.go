@@ -1,11 +1,10 @@
-package access_test
+package access
 
 import (
 	"maps"
 	"slices"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/google/go-cmp/cmp"
@@ -17,7 +16,7 @@ func TestReload(t *testing.T) {
 	i := newIssuer(t)
 	s, annToken, bobToken := i.settings(nil)
 	annJWT, bobJWT := i.token(nil, nil), i.token(nil, object{"sub": "bob@example.com"})
-	other, otherHash := access.NewToken()
+	other, otherHash := NewToken()
 	tokens := map[string]string{"ann": annToken, "ann's JWT": annJWT, "bob": bobToken, "bob's JWT": bobJWT, "other": other}
 	change := func(name string, f func(*settings.Principal)) func(map[string]settings.Principal) {
 		return func(all map[string]settings.Principal) {
@@ -43,7 +42,7 @@ func TestReload(t *testing.T) {
 		}, []string{"ann", "ann's JWT", "bob's JWT"}, []string{"ann's JWT", "bob's JWT"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := enter(t, s)
+			a := i.enter(s)
 			before := map[string]mcphttp.Principal{}
 			for token, text := range tokens {
 				if who, err := a.Identify(with("Bearer " + text)); err == nil {

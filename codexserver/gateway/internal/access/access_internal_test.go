@@ -1,4 +1,4 @@
-package access_test
+package access
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/google/go-cmp/cmp"
@@ -18,8 +17,8 @@ import (
 // all but codex:approve.
 func team(t *testing.T, change func(*settings.HTTP)) (s settings.HTTP, ann, bob string) {
 	t.Helper()
-	ann, hashA := access.NewToken()
-	bob, hashB := access.NewToken()
+	ann, hashA := NewToken()
+	bob, hashB := NewToken()
 	limits := settings.PrincipalLimits{Turns: 1000}
 	s = settings.HTTP{Principals: map[string]settings.Principal{
 		"ann": {Tokens: []string{hashA}, Subject: "ann", Scopes: settings.Scopes, Limits: limits},
@@ -31,9 +30,9 @@ func team(t *testing.T, change func(*settings.HTTP)) (s settings.HTTP, ann, bob 
 	return s, ann, bob
 }
 
-func enter(t *testing.T, s settings.HTTP) *access.Access {
+func enter(t *testing.T, s settings.HTTP) *Access {
 	t.Helper()
-	a, err := access.New(s, slog.New(slog.DiscardHandler))
+	a, err := New(s, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +49,7 @@ func with(authorization ...string) *http.Request {
 }
 
 // refusal returns the refusal of a request, and fails the test if it is accepted.
-func refusal(t *testing.T, a *access.Access, r *http.Request) *mcphttp.Refusal {
+func refusal(t *testing.T, a *Access, r *http.Request) *mcphttp.Refusal {
 	t.Helper()
 	who, err := a.Identify(r)
 	var why *mcphttp.Refusal
@@ -81,14 +80,14 @@ func TestStaticTokens(t *testing.T) {
 
 // TestHash checks the form of a hash, and that New refuses other forms.
 func TestHash(t *testing.T) {
-	if got, want := access.Hash("abc"), "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"; got != want {
+	if got, want := Hash("abc"), "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"; got != want {
 		t.Errorf("got %s", got)
 	}
 	s, _, _ := team(t, func(s *settings.HTTP) { s.Principals["ann"].Tokens[0] = "sha256:00" })
-	if _, err := access.New(s, slog.Default()); err == nil || !strings.Contains(err.Error(), "http.principals.ann.tokens[0]") {
+	if _, err := New(s, slog.Default()); err == nil || !strings.Contains(err.Error(), "http.principals.ann.tokens[0]") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := access.New(settings.HTTP{}, slog.Default()); err == nil {
+	if _, err := New(settings.HTTP{}, slog.Default()); err == nil {
 		t.Error("New accepts settings without principals")
 	}
 }
