@@ -138,7 +138,7 @@ func TestLifeOfAStoppedMaker(t *testing.T) {
 	for _, tt := range []struct {
 		sig  syscall.Signal
 		left time.Duration
-	}{{syscall.SIGSTOP, 3 * time.Second}, {syscall.SIGKILL, 10 * patience}} {
+	}{{syscall.SIGSTOP, time.Second}, {syscall.SIGKILL, 10 * patience}} {
 		t.Run(tt.sig.String(), func(t *testing.T) {
 			maker := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()[:strings.Index(t.Name(), "/")]+"$")
 			maker.Env = append(os.Environ(), makerOf+"="+tt.left.String())
