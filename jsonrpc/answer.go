@@ -72,12 +72,16 @@ func (p *Peer) deliver(r *Request, b *bytes.Buffer, c class, w writer) {
 	}
 	// The context ends in any case, or what the handler derived from it would leak.
 	r.ctx.end(context.Canceled)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if r.kept { // settled when answered was set
-		p.vacateKept()
+		p.in.kept--
+		p.in.running--
+		p.start()
 	}
 	// Last: the end of the connection waits for this and then flushes the queue, where it
 	// must find the answer.
-	p.finished()
+	p.in.retire(1)
 }
 
 // encodeAnswer encodes the response and delivers it. Results and errors may run code of

@@ -53,7 +53,6 @@ func (p *Peer) receive(line []byte) {
 	if h := p.o.Hooks; h != nil && h.Received != nil {
 		h.Received(line)
 	}
-	p.received.Add(1)
 	// On the stack: kept in the peer, its slices would hold the line until the next one
 	// comes.
 	var m message
@@ -126,10 +125,7 @@ func (p *Peer) intern(name []byte) string {
 // to wait, and for what. Between these decisions nothing may end a request or add one: it would
 // then start out of order, or wait although nothing is left to start it.
 func (p *Peer) accept(r *Request) {
-	if p.o.Inline != nil && p.o.Inline(r) {
-		p.acceptInline(r)
-		return
-	}
+	inline := p.o.Inline != nil && p.o.Inline(r)
 	in := &p.in
 	p.mu.Lock()
 	// Nothing can be sent any more, so a refusal would be lost too.
@@ -139,14 +135,19 @@ func (p *Peer) accept(r *Request) {
 	}
 	// A request may not pass a notification that arrived before it. It starts at once
 	// only if no notification is unfinished.
-	behind := in.ordering || r.IsNotification()
-	wait := behind || in.running+in.waiting.len() >= p.o.MaxConcurrent
+	behind := !inline && (in.ordering || r.IsNotification())
+	// Inline requests take no place and no room in the queue: each is handled before the next message is read.
+	wait := behind || !inline && in.running+in.waiting.len() >= p.o.MaxConcurrent
 	if e := p.admit(r, wait); e != nil {
 		p.mu.Unlock() // the answer takes the lock of the egress, and calls hooks
 		p.reject(r, e)
 		return
 	}
 	switch {
+	case inline:
+		p.mu.Unlock()
+		p.handleInline(r)
+		return
 	case behind:
 		in.queue.push(r)
 		// The ordered goroutine clears ordering under this lock when the queue is empty.
@@ -209,22 +210,9 @@ func (p *Peer) reject(r *Request, e *Error) {
 	p.refuse(r.batch, r.ID, e)
 }
 
-// acceptInline handles a request or notification on the goroutine that has read it. It
+// handleInline handles a request or notification on the goroutine that has read it. It
 // overtakes what waits, which is why only what Options.Inline chooses comes here.
-func (p *Peer) acceptInline(r *Request) {
-	p.mu.Lock()
-	if p.in.ended {
-		p.mu.Unlock()
-		return
-	}
-	// Inline requests take no place and no room in the queue: each is handled before the
-	// next message is read.
-	e := p.admit(r, false)
-	p.mu.Unlock()
-	if e != nil {
-		p.reject(r, e)
-		return
-	}
+func (p *Peer) handleInline(r *Request) {
 	v, err := p.call(r)
 	if r.IsNotification() {
 		p.noteDone(r, err)
@@ -294,8 +282,8 @@ func (p *Peer) ordered() {
 	}
 }
 
-// start sees to it that a request that waits is handled once there is a place: a goroutine for it has been
-// started and has not begun. The lock is held.
+// start sees to it that a goroutine for what waits has been started and has not begun, if there is a place. The
+// lock is held.
 //
 // A goroutine starts the next one before it handles a request, and takes another request after it. So none
 // waits for a handler, and many short requests that arrive at once need few goroutines. With one for
@@ -330,7 +318,7 @@ func (p *Peer) serve(r *Request) {
 		}
 		p.handlers.Done()
 	}()
-	growStack(p)
+	growStack(0)
 	for r != nil {
 		p.handle(r)
 		p.mu.Lock()
@@ -346,9 +334,9 @@ func (p *Peer) serve(r *Request) {
 // longer.
 //
 //go:noinline
-func growStack(p *Peer) byte {
+func growStack(i int) byte {
 	var room [5 << 10]byte
-	return room[p.received.Load()%uint64(len(room))]
+	return room[i]
 }
 
 // leave gives up the place of a request whose handler has returned, unless the request keeps it. The lock
@@ -375,15 +363,6 @@ func (p *Peer) take() (r *Request) {
 	}
 	p.start()
 	return r
-}
-
-// vacateKept gives up the place of a detached request that has been answered.
-func (p *Peer) vacateKept() {
-	p.mu.Lock()
-	p.in.kept--
-	p.in.running--
-	p.start()
-	p.mu.Unlock()
 }
 
 // handle runs the handler of a request and answers it.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -171,6 +172,7 @@ func TestNothingStartsAfterTheEnd(t *testing.T) {
 		var started []string
 		held := make(chan struct{})
 		var late func()
+		var received atomic.Int64
 		h := jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
 			mu.Lock()
 			started = append(started, r.Method)
@@ -181,7 +183,10 @@ func TestNothingStartsAfterTheEnd(t *testing.T) {
 			return nil, nil
 		})
 		x, y := jsonrpc.Pipe()
-		p := jsonrpc.NewPeer(stuck{x, func() { late() }}, h, &jsonrpc.Options{MaxConcurrent: 1, Inline: jsonrpc.Methods("inline")})
+		p := jsonrpc.NewPeer(stuck{x, func() { late() }}, h, &jsonrpc.Options{
+			MaxConcurrent: 1, Inline: jsonrpc.Methods("inline"),
+			Hooks: &jsonrpc.Hooks{Received: func([]byte) { received.Add(1) }},
+		})
 		ended := make(chan error, 1)
 		go func() { ended <- p.Run(context.Background()) }()
 		write := func(id, method string) {
@@ -196,7 +201,7 @@ func TestNothingStartsAfterTheEnd(t *testing.T) {
 		send("", "held")
 		send("", "queued")
 		late = func() { // during Close, whose lock synctest.Wait would wait for
-			for before := p.Stats().Received; p.Stats().Received < before+4; {
+			for before := received.Load(); received.Load() < before+4; {
 				write(`"id":3,`, "late")
 				write("", "late")
 				write(`"id":4,`, "inline")

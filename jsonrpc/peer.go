@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"sync"
-	"sync/atomic"
 )
 
 // Peer is one end of a connection. Its methods may be used from any goroutine, before Run too:
@@ -36,8 +35,6 @@ type Peer struct {
 	calls calls
 	life  life
 	held  int // bytes of answers that wait for others of their batches
-
-	received atomic.Uint64
 
 	// These belong to the goroutine that reads.
 	methods map[string]string

@@ -10,12 +10,10 @@ import (
 	"unsafe"
 )
 
-// polled returns f, which must be open for writing, for use through the runtime's poller, so that Close
-// unblocks it and no thread waits in the kernel for it.
+// polled returns f, which is open for writing, for use through the runtime's poller, so that Close unblocks it.
 //
 // A pipe in blocking mode is opened again: setting the mode of f itself would do so for every process that
-// shares it. A socket cannot be opened again; but the end of a socket pair that a child inherits is the
-// child's alone.
+// shares it. A socket cannot be opened again; but the end of a socket pair that a child inherits is the child's.
 func polled(f *os.File) (io.WriteCloser, bool) {
 	fi, err := f.Stat()
 	if err != nil {
@@ -61,22 +59,20 @@ func newStoppable(f *os.File) (io.ReadCloser, bool) {
 	}
 	s := &stoppable{conn: conn, stop: w, stopped: r}
 	s.fds[1] = pollFD{fd: int32(r.Fd()), events: pollIn}
-	s.read = s.readFD
+	s.read = func(fd uintptr) { s.n, s.err = s.readFD(int(fd)) }
 	return s, true
 }
 
 // Read implements io.Reader. It returns os.ErrClosed after Close, also if there is input.
 func (s *stoppable) Read(b []byte) (int, error) {
 	s.b = b
-	err := s.conn.Control(s.read) // during which the descriptor is not closed
-	s.b = nil
-	if err != nil {
+	if err := s.conn.Control(s.read); err != nil { // during which the descriptor is not closed
 		return 0, err
 	}
 	return s.n, s.err
 }
 
-func (s *stoppable) readFD(fd uintptr) {
+func (s *stoppable) readFD(fd int) (int, error) {
 	for {
 		s.fds[0], s.fds[1].revents = pollFD{fd: int32(fd), events: pollIn}, 0
 		_, _, errno := syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&s.fds)), uintptr(len(s.fds)), 0, 0, 0, 0)
@@ -84,25 +80,21 @@ func (s *stoppable) readFD(fd uintptr) {
 		case errno == syscall.EINTR:
 			continue
 		case errno != 0:
-			s.n, s.err = 0, os.NewSyscallError("ppoll", errno)
-			return
+			return 0, os.NewSyscallError("ppoll", errno)
 		case s.fds[1].revents != 0:
-			s.n, s.err = 0, os.ErrClosed
-			return
+			return 0, os.ErrClosed
 		}
-		n, err := syscall.Read(int(fd), s.b)
+		n, err := syscall.Read(fd, s.b)
 		switch {
 		// Nothing else reads the file; but a process that shares it may have set non-blocking mode.
 		case errors.Is(err, syscall.EINTR), errors.Is(err, syscall.EAGAIN):
 			continue
 		case err != nil:
-			s.n, s.err = 0, os.NewSyscallError("read", err)
+			return 0, os.NewSyscallError("read", err)
 		case n == 0:
-			s.n, s.err = 0, io.EOF
-		default:
-			s.n, s.err = n, nil
+			return 0, io.EOF
 		}
-		return
+		return n, nil
 	}
 }
 

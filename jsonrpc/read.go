@@ -6,10 +6,9 @@ import (
 	"io"
 )
 
-// read is the goroutine that reads, until the input ends, or until it has a request to handle and
-// nothing more has arrived: then a new goroutine reads on. The handler so begins at once, and not after
-// a read that finds nothing: without it one call after another between processes on one core takes
-// a third longer.
+// read is the goroutine that reads, until the input ends, or until it has a request to handle and nothing more
+// has arrived: then a new goroutine reads on. So the handler begins at once, and not after a read that finds
+// nothing, with which one call after another between processes on one core takes a third longer.
 func (p *Peer) read() {
 	returned := false
 	defer func() {
@@ -17,7 +16,7 @@ func (p *Peer) read() {
 			go p.read()
 		}
 	}()
-	growStack(p)
+	growStack(0)
 	for {
 		goOn, err := p.took(p.t.Read(&p.ctx.conn))
 		switch r := p.mine; {
