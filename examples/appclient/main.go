@@ -48,15 +48,14 @@ func run(ctx context.Context, prompt string) error {
 	if err := c.Call(ctx, apptypes.CallThreadStart, readOnly, &thread); err != nil {
 		return err
 	}
-	input := appclient.Text(prompt)
-	turn, err := c.Begin(&apptypes.TurnParams{ThreadID: thread.Thread.ID, Input: input}, func(method string, n *apptypes.Note) {
+	params := &apptypes.TurnParams{ThreadID: thread.Thread.ID, Input: appclient.Text(prompt)}
+	turn, err := c.Begin(params, func(method string, n *apptypes.Note) {
 		if item := n.Item; method == apptypes.NoteItemCompleted && item != nil && item.Text != "" {
 			fmt.Printf("%s: %q\n", item.Type, item.Text)
 		}
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = turn.Wait(ctx)
 	}
-	_, err = turn.Wait(ctx)
 	return err
 }
