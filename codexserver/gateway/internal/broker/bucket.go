@@ -83,21 +83,12 @@ func (b *Broker) create(ctx context.Context, c jetstream.StreamConfig) error {
 	if b.Embedded() && c.MaxAge > 0 {
 		c.Storage = jetstream.MemoryStorage
 	}
-	if c.Replicas > 0 {
-		_, err := b.Stream.CreateStream(ctx, c)
-		return err
+	if c.Replicas == 0 && b.Conn.ConnectedClusterName() != "" {
+		c.Replicas = usualReplicas
 	}
-	c.Replicas = usualReplicas
 	_, err := b.Stream.CreateStream(ctx, c)
-	if refused, ok := errors.AsType[*jetstream.APIError](err); ok && refused.ErrorCode == notClustered {
-		c.Replicas = 1
-		_, err = b.Stream.CreateStream(ctx, c)
-	}
 	return err
 }
-
-// notClustered is the code with which a server without a cluster refuses more than one replica.
-const notClustered = 10074
 
 // stream returns the stream of a bucket, as clients of NATS make it. Its first number is new: epochs
 // are such numbers, and those of a bucket that is made again must be higher than those before.
