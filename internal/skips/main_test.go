@@ -49,8 +49,13 @@ func TestRead(t *testing.T) {
 			t.Errorf("%q: %v, want %q", tt.list, err, tt.want)
 		}
 	}
-	if _, err := read(strings.NewReader("no JSON\n"), &out); err == nil {
-		t.Error("what is no JSON is accepted")
+	for _, ci := range []bool{false, true} {
+		if err := check(strings.NewReader(events), &out, ci, "nowhere"); (err != nil) != ci {
+			t.Errorf("in CI %t: %v", ci, err)
+		}
+		if err := check(strings.NewReader("no JSON\n"), &out, ci, ""); err == nil {
+			t.Error("what is no JSON is accepted")
+		}
 	}
 }
 
