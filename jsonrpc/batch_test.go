@@ -122,6 +122,7 @@ func TestBatches(t *testing.T) {
 		b.accepts.Store(true)
 		for _, tt := range []struct{ line, want string }{
 			{"[" + call("1", "now") + "]", "[" + result("1", "now") + "]"},
+			{"[" + call("1", "],[") + "]", "[" + result("1", "],[") + "]"},
 			{"[]", invalid("null", "the batch is empty")},
 			{" [ \t] ", invalid("null", "the batch is empty")},
 			{"[1,2]", "[" + noObject + "," + noObject + "]"},

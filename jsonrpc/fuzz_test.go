@@ -3,15 +3,12 @@ package jsonrpc
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -179,137 +176,4 @@ func FuzzLines(f *testing.F) {
 			t.Fatalf("written %d bytes, want %d", len(got), len(want))
 		}
 	})
-}
-
-// referHeader parses the framing of the whole stream.
-func referHeader(s string, limit int) (want []string, end string) {
-	for s != "" {
-		n := -1
-		for i := 0; ; i++ {
-			line, rest, ok := strings.Cut(s, "\n")
-			if !ok || len(line) >= slabSize {
-				return want, "bad"
-			}
-			s = rest
-			if line = strings.TrimRight(line, "\r\n"); line == "" {
-				break
-			}
-			name, value, ok := strings.Cut(line, ":")
-			if !ok || i == maxHeader-1 {
-				return want, "bad"
-			}
-			if strings.EqualFold(name, "content-length") {
-				v, err := strconv.ParseUint(strings.TrimSpace(value), 10, 31)
-				if err != nil || n >= 0 {
-					return want, "bad"
-				}
-				n = int(v)
-			}
-		}
-		switch {
-		case n < 0 || n > len(s):
-			return want, "bad"
-		case n > limit:
-			want = append(want, "!")
-		default:
-			want = append(want, s[:n])
-		}
-		s = s[n:]
-	}
-	return want, "eof"
-}
-
-// FuzzHeader compares the Content-Length framing with a parser of the whole stream.
-func FuzzHeader(f *testing.F) {
-	for _, s := range []string{
-		"Content-Length: 2\r\n\r\n{}Content-Type: x\r\ncontent-length:3\r\n\r\n[1]",
-		"Content-Length: 2\n\n{}", "Content-Length: -1\r\n\r\n", "Content-Length: 9999999999\r\n\r\n", "x\r\n\r\n", "\r\n",
-		"Content-Length: 1\r\nContent-Length: 1\r\n\r\n1", "Content-Length: 5\r\n\r\n12", strings.Repeat("a: b\n", 70), strings.Repeat("a", 40000) + "\n",
-	} {
-		f.Add([]byte(s), uint64(1), 100)
-	}
-	f.Fuzz(func(t *testing.T, stream []byte, seed uint64, limit int) {
-		limit = max(1, limit%100_000)
-		want, wantEnd := referHeader(string(stream), limit)
-		got, err := readAll(Header(inCrumbs(stream, seed), nil, nil), limit)
-		end := "bad"
-		if errors.Is(err, io.EOF) {
-			end = "eof"
-		}
-		if diff := cmp.Diff(want, got); diff != "" || end != wantEnd {
-			t.Fatalf("ends %s (%v), want %s (-want +got):\n%s", end, err, wantEnd, diff)
-		}
-		var out bytes.Buffer
-		h := Header(&out, &out, nil)
-		if err := h.Write(context.Background(), [][]byte{stream, []byte("{}")}); err != nil {
-			t.Fatal(err)
-		}
-		got, err = readAll(h, max(len(stream), 2))
-		if diff := cmp.Diff([]string{string(stream), "{}"}, got); diff != "" || !errors.Is(err, io.EOF) {
-			t.Fatalf("round trip ends with %v (-want +got):\n%s", err, diff)
-		}
-	})
-}
-
-// FuzzPeer sends lines to a peer and compares its answers with those that the reference
-// expects.
-func FuzzPeer(f *testing.F) {
-	for i := range seeds {
-		f.Add([]byte(seeds[i]+"\n"+seeds[(i+3)%len(seeds)]+"\n"), uint64(i))
-	}
-	f.Fuzz(func(t *testing.T, stream []byte, seed uint64) {
-		want := map[string]int{}
-		for line := range bytes.SplitSeq(stream, []byte("\n")) {
-			if line = bytes.Trim(line, " \t\r"); len(line) > 0 {
-				expect(want, line)
-			}
-		}
-		var out syncBuffer
-		h := HandlerFunc(func(context.Context, *Request) (any, error) { return struct{}{}, nil })
-		p := NewPeer(Lines(inCrumbs(stream, seed), &out, nil), h, nil)
-		p.d.depth = 10000
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if err := p.Run(ctx); err != nil {
-			t.Fatal(err)
-		}
-		got := map[string]int{}
-		for line := range bytes.Lines(out.b.Bytes()) {
-			tally(t, got, line)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("%q (-want +got):\n%s", stream, diff)
-		}
-	})
-}
-
-// expect counts the expected answers to a line by id. Whether a request whose id is in use is
-// refused depends on timing, so only the number of answers is compared.
-func expect(want map[string]int, line []byte) {
-	r := refer(line)
-	switch {
-	case r.kind == kindRequest:
-		want[r.id.String()]++
-	case r.kind == kindInvalid:
-		want[r.id.String()+" "+r.code.Error()]++
-	}
-}
-
-func tally(t *testing.T, got map[string]int, line []byte) {
-	r := refer(line)
-	var e struct {
-		ID    json.RawMessage
-		Error *struct {
-			Code    Code
-			Message string
-		}
-	}
-	if err := json.Unmarshal(line, &e); err != nil || r.kind != kindResponse && string(e.ID) != "null" {
-		t.Fatalf("written %q: %v", line, err)
-	}
-	key := r.id.String()
-	if e.Error != nil && !strings.Contains(e.Error.Message, "already in use") {
-		key += " " + e.Error.Code.Error()
-	}
-	got[key]++
 }

@@ -4,23 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
-	"sync"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
-
-// syncBuffer is a buffer that is safe for concurrent use.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
 
 // Stats is what tests see of a peer: what waits and runs, and how many messages were handed to the transport.
 type Stats struct {

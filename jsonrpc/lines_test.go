@@ -1,17 +1,12 @@
 package jsonrpc
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // readFunc is a reader that is a function.
@@ -69,26 +64,5 @@ func TestLongLines(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestLinesOverFile checks that a file, which cannot be interrupted or opened again, is read as it is.
-func TestLinesOverFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "in")
-	if err := os.WriteFile(path, []byte("a\nb"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	l := Lines(f, &out, f)
-	got, end := readAll(l, 10)
-	if diff := cmp.Diff([]string{"a", "b"}, got); diff != "" || !errors.Is(end, io.EOF) {
-		t.Errorf("%v (-want +got):\n%s", end, diff)
-	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
 	}
 }

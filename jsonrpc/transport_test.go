@@ -118,15 +118,20 @@ func TestHeaderEnds(t *testing.T) {
 	if err := h.Close(); err != nil {
 		t.Error(err)
 	}
+	m, err := jsonrpc.Header(strings.NewReader("Content-Type: x\ncontent-length:3\n\n[1]"), nil, nil).Read(ctx)
+	if string(m) != "[1]" || err != nil {
+		t.Errorf("read %q, %v", m, err)
+	}
 	for in, want := range map[string]string{
-		"":                                   "EOF",
-		"Content-Length: 3\r\n\r\n12":        "unexpected EOF",
-		"Content-Length: 3":                  "unexpected EOF",
-		"Content-Type: x\r\n\r\n":            "header without Content-Length",
-		"Content-Length 3\r\n\r\n":           `malformed header: "Content-Length 3"`,
-		"Content-Length: x\r\n\r\n":          `malformed header: "Content-Length: x"`,
-		strings.Repeat("a: b\r\n", 65):       "malformed header: more than 64 lines",
-		"Content-Length: 2147483648\r\n\r\n": `malformed header: "Content-Length: 2147483648"`,
+		"":                                                 "EOF",
+		"Content-Length: 3\r\n\r\n12":                      "unexpected EOF",
+		"Content-Length: 3":                                "unexpected EOF",
+		"Content-Type: x\r\n\r\n":                          "header without Content-Length",
+		"Content-Length 3\r\n\r\n":                         `malformed header: "Content-Length 3"`,
+		"Content-Length: x\r\n\r\n":                        `malformed header: "Content-Length: x"`,
+		"Content-Length: -1\r\n\r\n":                       `malformed header: "Content-Length: -1"`,
+		strings.Repeat("a: b\r\n", 65):                     "malformed header: more than 64 lines",
+		"Content-Length: 2147483648\r\n\r\n":               `malformed header: "Content-Length: 2147483648"`,
 		"Content-Length: 0\r\nContent-Length: 2\r\n\r\n{}": `malformed header: "Content-Length: 2"`,
 		strings.Repeat("a", 40_000) + "\r\n":               "bufio: buffer full",
 	} {
