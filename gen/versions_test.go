@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/nightly"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -107,6 +108,7 @@ func TestOtherVersions(t *testing.T) {
 // our descriptions are kept.
 func TestContributing(t *testing.T) {
 	t.Parallel()
+	testenv.NeedsPrograms(t, "sh", "go")
 	_, page, _ := strings.Cut(string(readFile(t, "../CONTRIBUTING.md")), "**A version of MCP.**")
 	_, page, _ = strings.Cut(page, "```sh\n")
 	commands, _, ok := strings.Cut(page, "```")
@@ -200,6 +202,7 @@ func writeFile(t *testing.T, name string, text []byte) {
 // goRun runs the go command in a module, without the network. With -trimpath it reuses
 // builds from another folder.
 func goRun(t *testing.T, dir string, args ...string) {
+	testenv.NeedsPrograms(t, "go")
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off")

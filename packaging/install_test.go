@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/mod/modfile"
 )
@@ -28,6 +29,7 @@ func publishedModules(t *testing.T) []string {
 // tracked returns the files that git knows by a pattern.
 func tracked(t *testing.T, patterns ...string) []string {
 	t.Helper()
+	testenv.NeedsPrograms(t, "git")
 	out, err := exec.Command("git", append([]string{"ls-files", "--"}, patterns...)...).Output()
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -92,6 +93,7 @@ func TestBrief(t *testing.T) {
 }
 
 func TestBriefPatch(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.Paths)
 	var many []approval.Change
 	for i := range 161 {
 		many = append(many, approval.Change{Kind: "add", Path: fmt.Sprintf("/home/you/app/f%03d", i), Added: 1})

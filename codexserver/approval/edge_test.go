@@ -8,6 +8,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // TestNothingHides has the texts at the edges of what is escaped, cut and marked.
@@ -65,6 +66,7 @@ func TestNothingHides(t *testing.T) {
 // TestChangesAtTheEdge checks what a question about many changes lists: all of forty, and those
 // that leave the workspace or go through links first.
 func TestChangesAtTheEdge(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.Paths)
 	plain := make([]approval.Change, 45)
 	for i := range plain {
 		plain[i] = approval.Change{Kind: "add", Path: fmt.Sprint("f", i)}

@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/shellword"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -121,6 +122,7 @@ func TestExecMessage(t *testing.T) {
 }
 
 func TestPatchMessage(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.Paths)
 	many := make([]approval.Change, 1042)
 	var listed strings.Builder
 	for i := range many {

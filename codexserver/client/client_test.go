@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/google/go-cmp/cmp"
@@ -216,7 +217,7 @@ func TestCloseOfAChild(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command("/bin/sh", "-c", tt.script, os.Args[0])
-			cmd.Env = child(t.TempDir()).Env
+			cmd.Env = child(testenv.Home(t)).Env
 			c, err := client.Start(t.Context(), &client.Options{Command: cmd})
 			if err != nil {
 				t.Fatal(err)
@@ -227,7 +228,7 @@ func TestCloseOfAChild(t *testing.T) {
 		})
 	}
 	t.Run("killed by another", func(t *testing.T) {
-		cmd := child(t.TempDir())
+		cmd := child(testenv.Home(t))
 		first := true
 		c, err := client.Start(t.Context(), &client.Options{Dial: func(context.Context) (jsonrpc.Transport, error) {
 			if !first {

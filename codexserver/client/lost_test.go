@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -106,7 +107,7 @@ func TestResumeAfterTheServer(t *testing.T) {
 	for version, want := range map[string]string{"": "server ended", mcptypes.ProtocolVersion: "lost thread"} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
-			k := &killer{home: t.TempDir()}
+			k := &killer{home: testenv.Home(t)}
 			var questions atomic.Int32
 			first := start(t, client.Options{Dial: k.dial, Protocol: version, Ask: func(ctx context.Context, _ *client.Question) elicit.Outcome {
 				questions.Add(1)
@@ -199,7 +200,7 @@ func TestFunctionPanics(t *testing.T) {
 // with events is lost; its error has the conversation.
 func TestBrokenHTTP(t *testing.T) {
 	t.Parallel() // it waits
-	s := serveHTTP(t, t.TempDir())
+	s := serveHTTP(t, testenv.Home(t))
 	var breaks sync.WaitGroup
 	defer breaks.Wait()
 	c := start(t, client.Options{URL: s.URL, Token: "secret"})

@@ -19,6 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/memdir"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -53,16 +54,16 @@ func newServer(home string) *codexserver.Server {
 func places() map[string]func(t *testing.T, o client.Options) client.Options {
 	return map[string]func(t *testing.T, o client.Options) client.Options{
 		"in-process": func(t *testing.T, o client.Options) client.Options {
-			home := t.TempDir()
+			home := testenv.Home(t)
 			o.Server = newServer(home)
 			return o
 		},
 		"child": func(t *testing.T, o client.Options) client.Options {
-			o.Command = child(t.TempDir())
+			o.Command = child(testenv.Home(t))
 			return o
 		},
 		"url": func(t *testing.T, o client.Options) client.Options {
-			s := serveHTTP(t, t.TempDir())
+			s := serveHTTP(t, testenv.Home(t))
 			o.URL, o.Token = s.URL, "secret"
 			return o
 		},

@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
@@ -23,6 +24,7 @@ var rewrite = flag.Bool("update", false, "rewrite what the tests expect")
 // TestQuestions compares what browsers get of questions, without their times, with testdata/questions.json. They tell a command
 // that a sandbox confines from one that nothing confines, and what an approval covers, apart from the words of a model.
 func TestQuestions(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.Paths)
 	p := newPage("127.0.0.1:1", &Options{})
 	ctx, cancel := context.WithDeadline(t.Context(), time.UnixMilli(4_000_000_000_000))
 	defer cancel()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/internal/gobuild"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -103,6 +104,7 @@ func play(t *testing.T, server *exec.Cmd, transcript string) {
 // build builds codex-mcp and returns a function that makes a command for it.
 func build(t *testing.T, baseURL string) func() *exec.Cmd {
 	t.Helper()
+	testenv.NeedsPrograms(t, "go")
 	bin, home, cwd := filepath.Join(t.TempDir(), "codex-mcp.exe"), t.TempDir(), t.TempDir()
 	if err := gobuild.Program(bin, "../../codexserver/cmd/codex-mcp"); err != nil {
 		t.Fatal(err)

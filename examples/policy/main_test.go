@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/google/go-cmp/cmp"
@@ -24,6 +25,7 @@ func TestMain(m *testing.M) {
 
 // TestServer lets a scripted model try four commands in the policy's folder.
 func TestServer(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.Sandbox)
 	p, told := newPolicy(t), []string(nil)
 	temporary := t.TempDir() // the only writable one in the sandbox, because $CODEX_HOME is in the system's
 	t.Setenv("TMPDIR", temporary)

@@ -106,7 +106,8 @@ func begins(c []string, words string) bool {
 // inside reports whether a path is in the folder after links are resolved. A path that does
 // not exist is in the folder if its parent is.
 func (p policy) inside(cwd, path string) bool {
-	if !filepath.IsAbs(path) {
+	// On Windows C:x and /x are not absolute, and they do not lie below cwd either.
+	if filepath.VolumeName(path) == "" && !strings.HasPrefix(filepath.ToSlash(path), "/") {
 		path = filepath.Join(cwd, path)
 	}
 	real, err := filepath.EvalSymlinks(path)

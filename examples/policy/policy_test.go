@@ -9,9 +9,11 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 func TestCommands(t *testing.T) {
+	testenv.NeedsLinks(t)
 	p := newPolicy(t)
 	for name, target := range map[string]string{"out": "/etc", "dangling": "/etc/nosuch"} {
 		if err := os.Symlink(target, filepath.Join(p.folder, name)); err != nil {

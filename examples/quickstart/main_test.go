@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -35,6 +36,7 @@ func noTerminal() func() { return func() {} }
 
 // TestRun compares the output when the answer is typed and when it is a flag.
 func TestRun(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.Paths)
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	t.Setenv("LC_ALL", "C")
 	const begin = `task: a task

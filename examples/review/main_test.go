@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/examples/internal/exampletest"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -64,6 +65,7 @@ func TestLongComment(t *testing.T) {
 
 // TestWorkflow checks review.yml.
 func TestWorkflow(t *testing.T) {
+	testenv.NeedsPrograms(t, "go")
 	if out, err := exec.Command("go", "tool", "actionlint", "-shellcheck=", "-pyflakes=", "review.yml").CombinedOutput(); err != nil {
 		t.Errorf("actionlint: %v\n%s", err, out)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/internal/claim"
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 func open(t *testing.T) *os.Root {
@@ -24,6 +25,7 @@ func open(t *testing.T) *os.Root {
 }
 
 func TestLives(t *testing.T) {
+	testenv.NeedsLinks(t)
 	root := open(t)
 	live, err := claim.New(root, "live", "")
 	if err != nil {
@@ -63,6 +65,7 @@ func TestLives(t *testing.T) {
 
 // TestIsIn replaces the file of a process. Its lock no longer tells others anything.
 func TestIsIn(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.OpenFiles)
 	root := open(t)
 	o, err := claim.New(root, "o", "")
 	if err != nil {

@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/gobuild"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // TestProgram runs a program that it has built, and gets the words of the go command about one that there is not.
 func TestProgram(t *testing.T) {
+	testenv.NeedsPrograms(t, "go")
 	bin := filepath.Join(t.TempDir(), "skips.exe") // a name that every system runs
 	if err := gobuild.Program(bin, "../skips"); err != nil {
 		t.Fatal(err)

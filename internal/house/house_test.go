@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"golang.org/x/tools/go/packages"
 )
 
@@ -142,6 +143,7 @@ func exported(t *testing.T) map[string]*types.Package {
 // loaded returns every package of the module and its imports.
 func loaded(t *testing.T) map[string]*types.Package {
 	t.Helper()
+	testenv.NeedsPrograms(t, "go")
 	all, err := loadOnce()
 	if err != nil {
 		t.Fatal(err)

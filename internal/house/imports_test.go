@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // light are the packages that import no other module than the one for JSON.
@@ -72,6 +74,7 @@ func TestArrows(t *testing.T) {
 // TestServerNeedsNoHTTP checks that a program that serves only standard input and output does
 // not compile HTTP and tracing packages.
 func TestServerNeedsNoHTTP(t *testing.T) {
+	testenv.NeedsPrograms(t, "go")
 	out, err := exec.Command("go", "list", "-deps", "./codexserver").Output()
 	if err != nil {
 		t.Fatal(err)

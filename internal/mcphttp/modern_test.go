@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 const call = `"name":"codex","arguments":{"prompt":"hello"}`
@@ -123,7 +124,7 @@ func TestModernRound(t *testing.T) {
 
 // TestTaskIsNotParked leaves the question of a task open: another process could ask it again.
 func TestTaskIsNotParked(t *testing.T) {
-	s := open(t, asking, &codexserver.Options{Home: t.TempDir(), Tasks: codexserver.TaskOptions{Grace: -1}}, nil)
+	s := open(t, asking, &codexserver.Options{Home: testenv.Home(t), Tasks: codexserver.TaskOptions{Grace: -1}}, nil)
 	body, h := modern("1", "tools/call", tasks, call)
 	if got := s.post(body, h); !strings.Contains(got.body, `"taskId"`) {
 		t.Fatalf("no task: %+v", got)

@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -107,7 +108,7 @@ func (able) Models(context.Context) (*protocol.ModelList, error) {
 // TestToolsHaveScopes checks that somebody has chosen the scope of each tool that there is. One that is not named
 // needs codex:run.
 func TestToolsHaveScopes(t *testing.T) {
-	s := open(t, able{echo}, &codexserver.Options{Home: t.TempDir()}, withScopes)
+	s := open(t, able{echo}, &codexserver.Options{Home: testenv.Home(t)}, withScopes)
 	body, h := modern("1", "tools/list", `{}`, "")
 	_, list, _ := strings.Cut(s.post(body, h).body, `"tools":`)
 	for name := range calls {
@@ -255,7 +256,7 @@ func TestScopeOfEviction(t *testing.T) {
 // TestUnaskedClient checks that a client is not asked if its token lacks codex:approve,
 // whatever capabilities it declares.
 func TestUnaskedClient(t *testing.T) {
-	home := t.TempDir()
+	home := testenv.Home(t)
 	// A call becomes a task when its question is open.
 	s := open(t, asking, &codexserver.Options{Home: home, Tasks: codexserver.TaskOptions{Grace: 50 * time.Millisecond}}, withScopes)
 	few := []mcphttp.Scope{run, read}

@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // archive is an engine that has a rollout of every thread.
@@ -86,7 +87,7 @@ const (
 // TestStrangersWork has a principal try to use the open work of another one, of both eras, in every way. It does not
 // exist for that one, and its questions stay open.
 func TestStrangersWork(t *testing.T) {
-	s := open(t, asking, &codexserver.Options{Home: t.TempDir(), Tasks: codexserver.TaskOptions{Grace: -1}}, nil)
+	s := open(t, asking, &codexserver.Options{Home: testenv.Home(t), Tasks: codexserver.TaskOptions{Grace: -1}}, nil)
 	today := func(who, method, name, capabilities, params string) string {
 		body, h := modern("1", method, capabilities, params)
 		h["Authorization"], h["Mcp-Name"] = "Bearer "+who, name

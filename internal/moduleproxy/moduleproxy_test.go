@@ -10,11 +10,13 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/moduleproxy"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // TestEnvironment checks which files of the working tree the modules have: also those that git does not have yet, and
 // none that were removed, are ignored, or belong to the other module.
 func TestEnvironment(t *testing.T) {
+	testenv.NeedsPrograms(t, "git")
 	root := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod": "module github.com/codexmcp/codexmcp\n", "a.go": "package a\n", "removed.go": "package a\n", ".gitignore": "/out\n", "out/x": "",

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // must fails the test for an error of its set-up.
@@ -34,6 +35,9 @@ func TestWrite(t *testing.T) {
 		{"for reading alone", 0o400, 0o400},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.want&0o200 == 0 {
+				testenv.NeedsUnix(t, testenv.Modes)
+			}
 			dir := filepath.Join(t.TempDir(), "a", "b")
 			path := filepath.Join(dir, "file")
 			if tt.before != 0 {
@@ -56,6 +60,7 @@ func TestWrite(t *testing.T) {
 }
 
 func TestWriteFails(t *testing.T) {
+	testenv.NeedsLinks(t)
 	dir := t.TempDir()
 	if err := safefile.Write(dir, []byte("x"), 0o600); err == nil {
 		t.Error("a folder was replaced")
@@ -72,6 +77,7 @@ func TestWriteFails(t *testing.T) {
 }
 
 func TestWriteThroughLink(t *testing.T) {
+	testenv.NeedsLinks(t)
 	dir := t.TempDir()
 	real, link := filepath.Join(dir, "real"), filepath.Join(dir, "link")
 	must(t, os.WriteFile(real, nil, 0o600), os.Symlink(real, link), safefile.Write(link, []byte("after"), 0o600))
@@ -104,6 +110,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestOpenIn(t *testing.T) {
+	testenv.NeedsLinks(t)
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)
 	must(t, err, os.WriteFile(filepath.Join(dir, "file"), []byte("long content"), 0o600), os.Symlink("file", filepath.Join(dir, "link")))
@@ -166,6 +173,7 @@ func open(t *testing.T, path string) *os.File {
 // TestLog appends to a log with two writers in each of two logs, as two processes do: it is renamed when it is
 // full, no line is torn, and the newest lines are kept.
 func TestLog(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.OpenFiles)
 	const lines, most = 200, 4096
 	path := filepath.Join(t.TempDir(), "log")
 	var writing sync.WaitGroup

@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 const always = `{"action":"accept","content":{"decision":"approved_always"}}`
@@ -131,6 +132,9 @@ func TestAlwaysThatCannotBeKept(t *testing.T) {
 		{"no store", []string{"codex-mcp=a file, not a folder"}, func(string, string) error { return nil }, elicit.Approved, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.name == "replaced" {
+				testenv.NeedsLinks(t)
+			}
 			home, folder, other := t.TempDir(), filepath.Join(t.TempDir(), "work"), t.TempDir()
 			if err := os.Mkdir(folder, 0o700); err != nil {
 				t.Fatal(err)

@@ -119,9 +119,9 @@ func TestCallKeysOfFolders(t *testing.T) {
 		want      string // of the error
 		warning   string
 	}{
-		{`{"experimental_instructions_file":"` + cwd + `/base.md"}`, cwd, false, "", ""},
-		{`{"experimental_instructions_file":"` + cwd + `/base.md"}`, "", false, "a call may not set", ""},
-		{`{"experimental_instructions_file":"` + cwd + `/../secret"}`, cwd, false, "a call may not set", ""},
+		{fmt.Sprintf(`{"experimental_instructions_file":%q}`, cwd+"/base.md"), cwd, false, "", ""},
+		{fmt.Sprintf(`{"experimental_instructions_file":%q}`, cwd+"/base.md"), "", false, "a call may not set", ""},
+		{fmt.Sprintf(`{"experimental_instructions_file":%q}`, cwd+"/../secret"), cwd, false, "a call may not set", ""},
 		{`{"notify":["x"]}`, cwd, true, "", "a call may not name programs to start; no setting allows it"},
 		{`{"notify":["x"]}`, cwd, false, "", "a call may not name programs to start; calls.trusted = true in codex-mcp.toml allows it"},
 		{`{"nosuch":1}`, cwd, false, "", `"nosuch" left out: no such key is known`},

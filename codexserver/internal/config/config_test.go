@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -239,13 +241,14 @@ func TestLayersThatCannotBeRead(t *testing.T) {
 // TestHome finds the folder of the configuration, and its profiles.
 func TestHome(t *testing.T) {
 	user := t.TempDir()
-	t.Setenv("HOME", user)
-	for env, want := range map[string]string{"": filepath.Join(user, ".codex"), "/etc/codex": "/etc/codex"} {
+	testenv.SetHome(t, user)
+	etc := testenv.Path("/etc/codex")
+	for env, want := range map[string]string{"": filepath.Join(user, ".codex"), etc: etc} {
 		if got, err := config.Home(func(string) string { return env }); got != want || err != nil {
 			t.Errorf("CODEX_HOME=%s: %q, %v, want %q", env, got, err, want)
 		}
 	}
-	t.Setenv("HOME", "")
+	testenv.SetHome(t, "")
 	if got, err := config.Home(func(string) string { return "" }); err == nil {
 		t.Errorf("without a home: %q", got)
 	}
@@ -262,10 +265,12 @@ func TestProfiles(t *testing.T) {
 			t.Errorf("%v (-want +got):\n%s", err, d)
 		}
 	}
-	for _, wrong := range []string{home(t, map[string]string{"config.toml": "x"}), filepath.Join(dir, "a.config.toml")} {
-		if got, err := config.Profiles(wrong); err == nil {
-			t.Errorf("%s: %q", wrong, got)
-		}
+	if got, err := config.Profiles(home(t, map[string]string{"config.toml": "x"})); err == nil {
+		t.Errorf("no TOML: %q", got)
+	}
+	testenv.NeedsUnix(t, belowFile)
+	if got, err := config.Profiles(filepath.Join(dir, "a.config.toml")); err == nil {
+		t.Errorf("a file: %q", got)
 	}
 }
 
@@ -349,16 +354,22 @@ func TestArgumentsAreKeys(t *testing.T) {
 	}
 }
 
+// belowFile is why tests end early on Windows.
+const belowFile = "a path below a file is an error of its own"
+
 func TestCheckFolder(t *testing.T) {
 	dir := home(t, map[string]string{"file": ""})
 	for path, want := range map[string]string{
 		"": "", dir: "", dir + "/none": "argument /cwd: " + dir + "/none does not exist", dir + "/file": "argument /cwd: " + dir + "/file is not a folder",
-		dir + "/file/x": "argument /cwd: stat ",
 	} {
 		err := config.CheckFolder(path)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
+	}
+	testenv.NeedsUnix(t, belowFile)
+	if err := config.CheckFolder(dir + "/file/x"); err == nil || !strings.HasPrefix(err.Error(), "argument /cwd: stat ") {
+		t.Errorf("below a file: %v", err)
 	}
 }
 
@@ -445,7 +456,7 @@ func TestProfileFiles(t *testing.T) {
 	dir := home(t, map[string]string{
 		"config.toml":      file,
 		"own.config.toml":  "model = \"own\"\nmodel_instructions_file = \"i.md\"\n",
-		"fast.config.toml": "model = \"fast file\"\nmodel_instructions_file = \"/absolute.md\"\n",
+		"fast.config.toml": fmt.Sprintf("model = \"fast file\"\nmodel_instructions_file = %q\n", testenv.Path("/absolute.md")),
 		"bad.config.toml":  "model = \n",
 	})
 	for name, want := range map[string]string{"own": "own", "fast": "fast file"} {
@@ -453,7 +464,7 @@ func TestProfileFiles(t *testing.T) {
 		if err != nil || c.Model != want {
 			t.Errorf("%s: %v, want the model %q", name, err, want)
 		}
-		if name == "fast" && c.InstructionsFile != "/absolute.md" {
+		if name == "fast" && c.InstructionsFile != testenv.Path("/absolute.md") {
 			t.Errorf("the instructions are %q, want the absolute path", c.InstructionsFile)
 		}
 		if name == "own" && !strings.HasPrefix(c.InstructionsFile, dir) {
@@ -461,7 +472,7 @@ func TestProfileFiles(t *testing.T) {
 		}
 	}
 	whole := home(t, map[string]string{"config.toml": "model_instructions_file = \"i.md\"\n"})
-	if c, err := config.Load(config.Layers{Home: whole}); err != nil || c.InstructionsFile != whole+"/i.md" {
+	if c, err := config.Load(config.Layers{Home: whole}); err != nil || c.InstructionsFile != filepath.Join(whole, "i.md") {
 		t.Errorf("the instructions are %q, %v", c.InstructionsFile, err)
 	}
 	for name, want := range map[string]string{"bad": "bad.config.toml:1:", "../own": `there is no "../own"`, "nosuch": "is missing"} {

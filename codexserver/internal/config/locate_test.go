@@ -3,6 +3,7 @@ package config_test
 import (
 	"errors"
 	"maps"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -53,7 +54,7 @@ func TestErrorsNameTheLine(t *testing.T) {
 		}
 		maps.Copy(tt.layer.Overrides, tt.flags)
 		_, err := config.Load(tt.layer)
-		if want := strings.Replace(tt.want, "/", dir+"/", 1); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if want := strings.Replace(tt.want, "/", dir+string(filepath.Separator), 1); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 		if errors.Is(err, config.ErrMissing) != strings.Contains(tt.want, "there is no") {
@@ -118,7 +119,7 @@ FILE:5: tools.fly`},
 		dir := home(t, map[string]string{"config.toml": tt.file})
 		for codex, want := range map[bool]string{false: tt.want, true: tt.codex} {
 			got := strings.Join(config.Unknown(dir, tt.overrides, codex), "\n")
-			if diff := cmp.Diff(strings.ReplaceAll(want, "FILE", dir+"/config.toml"), got); diff != "" {
+			if diff := cmp.Diff(strings.ReplaceAll(want, "FILE", filepath.Join(dir, "config.toml")), got); diff != "" {
 				t.Errorf("%s %v (-want +got):\n%s", tt.file, tt.overrides, diff)
 			}
 		}

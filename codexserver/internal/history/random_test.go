@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/history"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/nightly"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 var (
@@ -73,7 +74,7 @@ func TestFolderLostBeforeAnswer(t *testing.T) {
 func play(t *testing.T, seed uint64, steps int, f faulty) (faults []history.Fault, trace string) {
 	dir, home := t.TempDir(), ""
 	if seed%8 == 0 { // tasks and lasting rules, with their files, are slow
-		home = t.TempDir()
+		home = testenv.Home(t)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{model: newModel(), seed: seed, dir: dir, faults: f}

@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -43,7 +44,7 @@ func asks(t *testing.T, heard chan<- string, tasks bool) *codexserver.Server {
 		heard <- string(host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"touch", "a"}, Cwd: "/"}).Decision)
 		return nil
 	})
-	o := &codexserver.Options{Home: t.TempDir(), Tasks: codexserver.TaskOptions{Grace: -1, Never: !tasks}}
+	o := &codexserver.Options{Home: testenv.Home(t), Tasks: codexserver.TaskOptions{Grace: -1, Never: !tasks}}
 	o.Changes.Off = true
 	return codexserver.New(e, o)
 }
@@ -197,7 +198,7 @@ func TestLateAnswer(t *testing.T) {
 	} {
 		options := func(t *testing.T) *codexserver.Options {
 			return &codexserver.Options{
-				Home: t.TempDir(), Changes: codexserver.ChangeOptions{Off: true}, Approvals: elicit.Options{Timeout: time.Minute}, Tasks: codexserver.TaskOptions{Grace: -1},
+				Home: testenv.Home(t), Changes: codexserver.ChangeOptions{Off: true}, Approvals: elicit.Options{Timeout: time.Minute}, Tasks: codexserver.TaskOptions{Grace: -1},
 			}
 		}
 		const limit = 2 * time.Minute

@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // eras connects a client of each era, and runs f with each in a bubble of its own. A
@@ -266,7 +267,7 @@ func TestDeadlineForm(t *testing.T) {
 // written: its deadline counts from its begin.
 func TestDeadlineWithoutATask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		home := t.TempDir()
+		home := testenv.Home(t)
 		if err := os.WriteFile(filepath.Join(home, "codex-mcp"), nil, 0o600); err != nil { // in place of the folder
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/google/go-cmp/cmp"
@@ -289,7 +290,7 @@ func TestEras(t *testing.T) {
 
 func TestDiscover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		home, begin := t.TempDir()+"/home", time.Now()
+		home, begin := testenv.Home(t)+"/home", time.Now()
 		connectModern(t, &servertest.Engine{Turn: servertest.AskExec}, &codexserver.Options{Home: home}).start("server/discover").wait()
 		if _, err := os.Lstat(home); !errors.Is(err, fs.ErrNotExist) || time.Since(begin) != 0 { // it has no effect
 			t.Errorf("it took %v, and left %v", time.Since(begin), err)

@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
 )
@@ -52,7 +53,7 @@ func TestEndedCallsAreForgotten(t *testing.T) {
 // TestManyUnknownTasks asks for more unknown tasks than may be looked up at a time, while no
 // file can be read.
 func TestManyUnknownTasks(t *testing.T) {
-	tasks := NewTasks(taskfile.New(t.TempDir(), nil), setting.Tasks{}, nil)
+	tasks := NewTasks(taskfile.New(testenv.Home(t), nil), setting.Tasks{}, nil)
 	threads := thread.NewTable(nil, &approve.Options{}).Share("")
 	s := (&Server{Tasks: tasks, Logger: slog.New(slog.DiscardHandler)}).NewSession(t.Context(), threads, nil)
 	ours, theirs := jsonrpc.Pipe()
@@ -110,7 +111,7 @@ func TestManyUnknownTasks(t *testing.T) {
 
 // TestTaskLimit counts the tasks of each principal for itself, and forgets those who have none.
 func TestTaskLimit(t *testing.T) {
-	tasks := NewTasks(taskfile.New(t.TempDir(), nil), setting.Tasks{Limit: 2}, nil)
+	tasks := NewTasks(taskfile.New(testenv.Home(t), nil), setting.Tasks{Limit: 2}, nil)
 	for n, tt := range []struct {
 		principal string
 		leaves    bool

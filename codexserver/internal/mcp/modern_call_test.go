@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/google/go-cmp/cmp"
 )
@@ -434,7 +435,7 @@ func TestStateExpires(t *testing.T) {
 
 // TestStateOfAnotherSession sends a state in another session of the server, and to the next server.
 func TestStateOfAnotherSession(t *testing.T) {
-	home := t.TempDir()
+	home := testenv.Home(t)
 	synctest.Test(t, func(t *testing.T) {
 		w := &servertest.Worker{}
 		server := codexserver.New(w.Engine(), &codexserver.Options{Home: home})

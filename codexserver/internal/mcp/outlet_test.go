@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -62,7 +63,7 @@ func TestProgressOfAQuestion(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := tt.options
-				o.Home, o.Changes.Off = t.TempDir(), true
+				o.Home, o.Changes.Off = testenv.Home(t), true
 				c := servertest.Join(t, codexserver.New(&servertest.Engine{}, &o), servertest.Host{Era: tt.era, Answer: tt.answer, Meta: `"progressToken":"t"`})
 				result, err := c.Send(t.Context(), "tools/call", `"name":"codex","arguments":{"prompt":"touch say:done"}`)
 				if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -98,7 +99,7 @@ func TestComingBack(t *testing.T) {
 }
 
 func comeBack(t *testing.T, first servertest.Era, shows bool, second servertest.Era, how string, shared bool) {
-	s := codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: t.TempDir(), Changes: codexserver.ChangeOptions{Off: true}, Tasks: codexserver.TaskOptions{Grace: -1}})
+	s := codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: testenv.Home(t), Changes: codexserver.ChangeOptions{Off: true}, Tasks: codexserver.TaskOptions{Grace: -1}})
 	var p servertest.Server
 	if shared {
 		g := &guests{Server: s}
@@ -170,7 +171,7 @@ func comeBack(t *testing.T, first servertest.Era, shows bool, second servertest.
 // no question.
 func TestStrangersDoNotComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: t.TempDir(), Changes: codexserver.ChangeOptions{Off: true}})
+		s := codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: testenv.Home(t), Changes: codexserver.ChangeOptions{Off: true}})
 		ann, bob := s.Principal(t.Context(), "ann"), s.Principal(t.Context(), "bob")
 		defer ann.Close()
 		defer bob.Close()
@@ -212,7 +213,7 @@ func TestLastClientDeclines(t *testing.T) {
 	quick := servertest.After(20*time.Millisecond, servertest.Decline)
 	for _, began := range []bool{true, false} { // the client that has left began the turn, or waited for it
 		synctest.Test(t, func(t *testing.T) {
-			g := &guests{Server: codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: t.TempDir(), Changes: codexserver.ChangeOptions{Off: true}})}
+			g := &guests{Server: codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: testenv.Home(t), Changes: codexserver.ChangeOptions{Off: true}})}
 			defer g.serving.Wait()
 			a := servertest.Connect(t, g, servertest.Never)
 			var b *servertest.Client
@@ -245,7 +246,7 @@ func TestHostThatAnswersByItself(t *testing.T) {
 	for _, era := range []servertest.Era{servertest.Handshake, servertest.Rounds, servertest.Polls} {
 		for page, want := range map[string]string{servertest.Accept: "git: approved", servertest.Decline: "git: denied", "": "git: denied"} {
 			synctest.Test(t, func(t *testing.T) {
-				o := &codexserver.Options{Home: t.TempDir(), Asking: setting.Asking{Where: setting.WhereBoth}}
+				o := &codexserver.Options{Home: testenv.Home(t), Asking: setting.Asking{Where: setting.WhereBoth}}
 				o.Changes.Off = true
 				if page != "" {
 					o.Desk = &servertest.Desk{Called: approval.ByPage, Answer: servertest.After(5*time.Second, page)}

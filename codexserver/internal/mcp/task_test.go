@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/google/go-cmp/cmp"
 )
@@ -25,7 +26,7 @@ import (
 // poller connects a client that polls tasks to a server.
 func poller(t testing.TB, e engine.Engine, o *codexserver.Options) *servertest.Client {
 	t.Helper()
-	o.Home, o.Changes.Off = t.TempDir(), true
+	o.Home, o.Changes.Off = testenv.Home(t), true
 	return servertest.Join(t, codexserver.New(e, o), servertest.Host{Era: servertest.Polls, Answer: servertest.Never})
 }
 
@@ -160,13 +161,13 @@ func TestTaskLostWithItsServer(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		t.Run(fmt.Sprint("killed ", killed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				home := t.TempDir()
+				home := testenv.Home(t)
 				first := serveHome(t, lostWork, home, nil)
 				id := newTask(t, first, "go")
 				synctest.Wait()
 				left := home
 				if killed {
-					left = t.TempDir() // as the file was at this moment, with a lock that no process holds
+					left = testenv.Home(t) // as the file was at this moment, with a lock that no process holds
 					if err := os.CopyFS(left, os.DirFS(home)); err != nil {
 						t.Fatal(err)
 					}
@@ -258,12 +259,12 @@ func (c inherited) Turn(_ context.Context, in protocol.TurnInput) error {
 // killedTask starts a task and returns its home as it was when its server was killed.
 func killedTask(t *testing.T, e engine.Engine) (left, id string) {
 	t.Helper()
-	home := t.TempDir()
+	home := testenv.Home(t)
 	p := serveHome(t, heir{Engine: e}, home, nil)
 	defer p.End()
 	id = newTask(t, p, "go")
 	synctest.Wait()
-	left = t.TempDir()
+	left = testenv.Home(t)
 	if err := os.CopyFS(left, os.DirFS(home)); err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +377,7 @@ func TestStoppedTaskIsNotContinued(t *testing.T) {
 					<-release
 					return errors.New("released")
 				})
-				home := t.TempDir()
+				home := testenv.Home(t)
 				p := serveHome(t, heir{Engine: turn}, home, nil)
 				id := newTask(t, p, "go")
 				synctest.Wait()
@@ -408,7 +409,7 @@ func TestStoppedTaskIsNotContinued(t *testing.T) {
 // once a second, and nothing about a task that it does not know.
 func TestListen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &codexserver.Options{Home: t.TempDir()}
+		o := &codexserver.Options{Home: testenv.Home(t)}
 		o.Changes.Off = true
 		c := servertest.Dial(t, codexserver.New(servertest.Script(), o), nil)
 		meta := servertest.Capable(`"extensions":{"io.modelcontextprotocol/tasks":{}}`)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -38,6 +39,9 @@ func TestEnvPolicy(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.policy.Inherit == run.InheritCore {
+				testenv.NeedsUnix(t, "HOME is of the core of the environment")
+			}
 			if diff := cmp.Diff(tt.want, tt.policy.Environ(environ), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

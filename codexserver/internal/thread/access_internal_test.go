@@ -9,10 +9,12 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // TestWritable checks where a call may have commands write without a question.
 func TestWritable(t *testing.T) {
+	testenv.NeedsLinks(t)
 	top := boxtest.Folder(t)
 	at := func(name string) string { return filepath.Join(top, filepath.FromSlash(name)) }
 	boxtest.Lay(t, top, "home/app/src/", "home/.ssh/", "home/.codex/codex-mcp-worktrees/a/", "srv/app/", "srv/other/", "link -> srv")
@@ -64,6 +66,7 @@ func TestWritable(t *testing.T) {
 
 // TestBeyond checks what of an access is asked about.
 func TestBeyond(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.Sandbox)
 	dir := boxtest.Folder(t)
 	inside := func(a protocol.Access) protocol.Access { a.Folder = dir; return a }
 	for _, tt := range []struct{ has, want protocol.Access }{

@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // TestPrincipals tries each way to an open thread of ann's, from her other connection and from
@@ -294,6 +295,7 @@ func TestKindsOfTurns(t *testing.T) {
 // TestRequests checks that each member of an engine's request reaches the question, and which
 // questions may offer a lasting rule.
 func TestRequests(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.Paths)
 	sh := []string{"bash", "-lc", "make"}
 	moved := map[string]protocol.FileChange{"/w/a": {Add: &protocol.FileContent{Content: "x"}}}
 	for _, tt := range []struct {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -67,7 +68,7 @@ func TestPersonIsAskedEachTime(t *testing.T) {
 			if err != nil || !strings.HasPrefix(got.Content, string(tt.want)+"\n") && got.Content != string(tt.want) {
 				t.Errorf("%s, %q: %q, %v, want %s", tt.command, tt.answer, got.Content, err, tt.want)
 			}
-			if tt.answer != "" && strings.Contains(asked(c), "\nOnly a person may approve this, each time.") != human || patch && !strings.Contains(asked(c), "- add `/work/notes.txt` → `/etc/passwd` (outside the workspace)") {
+			if tt.answer != "" && strings.Contains(asked(c), "\nOnly a person may approve this, each time.") != human || patch && !strings.Contains(asked(c), filepath.FromSlash("- add `/work/notes.txt` → `/etc/passwd` (outside the workspace)")) {
 				t.Errorf("asked %q", asked(c))
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -182,6 +183,7 @@ func TestPages(t *testing.T) {
 
 // TestOldestIsDropped checks that an offset stays valid when the beginning is dropped.
 func TestOldestIsDropped(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.OpenFiles)
 	tr := newLog(t)
 	mark := strings.Repeat("x", 1<<20)
 	for i := range 20 {
@@ -282,6 +284,7 @@ func TestOutput(t *testing.T) {
 
 // TestOutputsAreBounded checks the limits for what commands print while they run, and for all that they have printed.
 func TestOutputsAreBounded(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.OpenFiles)
 	tr := newLog(t)
 	chunk := strings.Repeat("x", 3<<19)
 	for i := range 3 {

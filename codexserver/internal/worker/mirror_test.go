@@ -15,6 +15,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -448,8 +449,9 @@ func TestMirrorDistrusts(t *testing.T) {
 	if err := errors.Join(s.Put(t.Context(), talk, []byte("x\n")), s.Put(t.Context(), "config.toml", []byte("x")), s.Put(t.Context(), "codex-mcp/http-token", []byte("x"))); err != nil {
 		t.Fatal(err)
 	}
+	testenv.NeedsLinks(t)
 	if err := os.Symlink(outside, filepath.Join(home, "sessions")); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	if _, err := worker.Open(t.Context(), home, s, nil); err == nil {
 		t.Error("it wrote through a link")

@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // Repository makes a git repository whose branch main has a.txt with the line "one".
@@ -33,6 +34,7 @@ func Repository(t *testing.T) string {
 // Git runs git in a folder.
 func Git(t *testing.T, dir string, args ...string) {
 	t.Helper()
+	testenv.NeedsPrograms(t, "git")
 	args = append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@example.com"}, args...)
 	if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
 		t.Fatalf("git %q: %v\n%s", args, err, out)

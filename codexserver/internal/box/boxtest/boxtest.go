@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // Need skips the test if this system has no sandbox. The tests' program must begin with
@@ -56,6 +57,7 @@ func Lay(t testing.TB, top string, entries ...string) {
 		case strings.HasSuffix(name, "/"):
 			err = errors.Join(err, os.MkdirAll(path, 0o777))
 		case isLink:
+			testenv.NeedsLinks(t)
 			err = errors.Join(err, os.Symlink(strings.ReplaceAll(target, "@", top), path))
 		default:
 			err = errors.Join(err, os.WriteFile(path, []byte(text), 0o777))

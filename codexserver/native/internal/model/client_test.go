@@ -22,6 +22,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -401,6 +402,9 @@ func TestProxies(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
+			if strings.Contains(want, "refused") {
+				testenv.NeedsUnix(t, "a refused connection has these words")
+			}
 			own, err := model.HTTPClient(func(string) string { return "" })
 			if err != nil {
 				t.Fatal(err)

@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // TestClaim claims one rollout by writers of several paths that lead to it.
 func TestClaim(t *testing.T) {
+	testenv.NeedsLinks(t)
 	first := create(t)
 	link := filepath.Join(t.TempDir(), "link.jsonl")
 	if err := os.Symlink(first.Path(), link); err != nil {
@@ -66,6 +68,7 @@ func TestClaim(t *testing.T) {
 
 // TestClaimFollowsThePath moves the claimed file away, and another one to its place: lines go to that one.
 func TestClaimFollowsThePath(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.OpenFiles)
 	w := create(t)
 	if err := errors.Join(w.Item(userMessage("one")), replace(w.Path()), w.Item(userMessage("two"))); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -31,6 +32,7 @@ func load(t *testing.T, w *rollout.Writer) (texts []string) {
 func TestMissedLines(t *testing.T) {
 	for _, then := range []string{"another line", "the end"} {
 		t.Run(then, func(t *testing.T) {
+			testenv.NeedsUnix(t, testenv.OpenFiles)
 			w := create(t)
 			if err := w.Item(userMessage("before")); err != nil {
 				t.Fatal(err)
@@ -79,6 +81,9 @@ func TestCheck(t *testing.T) {
 		"replaced": {replace, rollout.ErrChanged},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "removed" || name == "replaced" {
+				testenv.NeedsUnix(t, testenv.OpenFiles)
+			}
 			w := create(t)
 			if err := errors.Join(w.Item(userMessage("one")), tt.do(w.Path())); err != nil {
 				t.Fatal(err)
