@@ -27,6 +27,7 @@ func question(r protocol.ExecApprovalRequest) *elicit.Question {
 var briefForm = &elicit.Options{Schema: elicit.FormDecision, Elsewhere: "on the approvals page"}
 
 func TestBrief(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.Quotes)
 	script := func(text string) protocol.ExecApprovalRequest {
 		return protocol.ExecApprovalRequest{Command: []string{"bash", "-lc", text}, Cwd: "/home/you/app", LeavesSandbox: true}
 	}

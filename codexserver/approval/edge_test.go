@@ -13,6 +13,7 @@ import (
 
 // TestNothingHides has the texts at the edges of what is escaped, cut and marked.
 func TestNothingHides(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.Quotes)
 	for text, want := range map[string]string{
 		"\u0080":            `\u{80}`,
 		"\u0301\u0302":      `\u{301}\u{302}`,

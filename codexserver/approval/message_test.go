@@ -39,6 +39,7 @@ func TestExecRecorded(t *testing.T) {
 // sentence that old clients know stays alone where there is no sandbox to leave: only places that show
 // more than the message show the reach then.
 func TestExecMessage(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.Quotes)
 	long := strings.Repeat("x", 5000) + "\ny\nz"
 	for _, tt := range []struct {
 		name string
@@ -259,6 +260,7 @@ func checkExec(t *testing.T, argv []string, cwd, reason string) {
 }
 
 func TestExecProperties(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.Quotes)
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 1500 {
 		pieces := nasty

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/shellword"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 )
@@ -57,6 +58,7 @@ var pieces = []string{"'", `"`, `\`, "$", "`", "!", "^", " ", "a", "B", "0", "/"
 
 // TestJoinShell checks that a shell reads the words that were joined.
 func TestJoinShell(t *testing.T) {
+	testenv.NeedsPrograms(t, "sh")
 	sh, err := exec.LookPath("sh")
 	if err != nil {
 		t.Fatal(err)

@@ -46,8 +46,10 @@ func NeedsUnix(t testing.TB, reason string) {
 const (
 	Modes     = "files have modes"
 	OpenFiles = "an open file can be renamed and removed"
+	Names     = "a name has * and quotes"
 	Paths     = "paths begin with /"
 	Sandbox   = "there is a sandbox"
+	Quotes    = "words are quoted as sh reads them"
 )
 
 func skip(t testing.TB, reason string) {

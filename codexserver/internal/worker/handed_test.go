@@ -9,12 +9,14 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 )
 
 // TestHand checks that a principal's home receives the configuration without the settings by
 // which other principals sign in.
 func TestHand(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.Names)
 	server, own := filepath.Join(t.TempDir(), "[server"), filepath.Join(t.TempDir(), "o[w]n*")
 	write := func(dir string, files map[string]string) {
 		t.Helper()
