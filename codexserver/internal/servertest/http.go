@@ -9,12 +9,11 @@ import (
 	"testing"
 )
 
-// HTTPClient calls the tools of a program that serves MCP over HTTP, as clients of
-// 2026-07-28 do.
+// HTTPClient sends requests to a program that serves MCP over HTTP, as clients of 2026-07-28 do.
 type HTTPClient struct {
 	// URL is the program's, without a path.
 	URL string
-	// Token goes with each call.
+	// Token goes with each request of MCP.
 	Token string
 }
 
@@ -29,19 +28,23 @@ func (c HTTPClient) Status(t testing.TB, path string) int {
 	return answer.StatusCode
 }
 
-// Call sends a tools/call of a tool, with these members in its params and in its _meta.
-func (c HTTPClient) Call(ctx context.Context, tool, params, meta string) (status int, body string, err error) {
+// Ask sends a request of a client with capabilities, which are members of an object, over a connection of its own: no
+// server has just closed that. Params are members, too. The name is that of the tool or of the task in them.
+func (c HTTPClient) Ask(ctx context.Context, capabilities, method, name, params string) (status int, body string, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL+"/mcp", strings.NewReader(
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+params+`,"_meta":{`+meta+`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
+		`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+`,"_meta":`+Capable(capabilities)+`}}`))
 	if err != nil {
 		return 0, "", err
 	}
+	r.Close = true
 	for header, value := range map[string]string{
-		"Authorization": "Bearer " + c.Token, "Content-Type": "application/json", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": tool,
+		"Authorization": "Bearer " + c.Token, "Content-Type": "application/json", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name,
 	} {
 		r.Header.Set(header, value)
 	}
-	MirrorThread(r, params)
+	if id := threadArgument.FindStringSubmatch(params); id != nil {
+		r.Header.Set("Mcp-Param-Thread-Id", id[1])
+	}
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return 0, "", err
@@ -53,10 +56,3 @@ func (c HTTPClient) Call(ctx context.Context, tool, params, meta string) (status
 
 // threadArgument finds the argument that a header mirrors.
 var threadArgument = regexp.MustCompile(`"arguments":{[^}]*"threadId":"([^"]*)"`)
-
-// MirrorThread sets the header for params with a threadId, as clients do.
-func MirrorThread(r *http.Request, params string) {
-	if id := threadArgument.FindStringSubmatch(params); id != nil {
-		r.Header.Set("Mcp-Param-Thread-Id", id[1])
-	}
-}

@@ -15,10 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
-	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/history"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -82,91 +79,40 @@ func workModel(seconds func(name string) string) providertest.Turn {
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	withDisks(t, func(t *testing.T) {
-		w := startWork(t, nightly.Number(20, 100), secondsOf)
-		w.workAndFail()
-		w.end()
+		s := startSite(t, nightly.Number(20, 100), secondsOf)
+		s.workAndFail()
+		s.end()
 	})
 }
 
-// someUser returns a user whose lease a node has.
-func (w *work) someUser() string {
-	if all, err := w.leases.All(w.t.Context()); err == nil && len(all) > 0 {
-		return all[rand.N(len(all))].User
-	}
-	return w.persons[rand.N(len(w.persons))].name
-}
-
-// steal gives the lease of a user to a process that does not exist.
-func (w *work) steal() {
-	user := w.someUser()
-	if _, err := w.bucket.PutString(w.t.Context(), user, `{"node":"thief","id":"THIEF","term":1}`); err != nil {
-		w.t.Logf("nobody steals the lease of %s: %v", user, err)
-	}
-}
-
-// takeAway removes the lease of a user.
-func (w *work) takeAway() {
-	user := w.someUser()
-	if err := w.bucket.Purge(w.t.Context(), user); err != nil {
-		w.t.Logf("nobody removes the lease of %s: %v", user, err)
-	}
-}
-
-// work is a service whose users work.
-type work struct {
-	*site
-	persons []*person
-	stream  jetstream.JetStream
-	bucket  jetstream.KeyValue // of the leases
-	leases  *lease.Leases
-	begun   time.Time
-	ends    []string // of the parts, in their order
-}
-
-// startWork starts a service for a number of users, whose commands last so many seconds.
-func startWork(t *testing.T, number int, seconds func(name string) string) *work {
-	t.Helper()
-	enclosuretest.Need(t)
-	w := &work{begun: time.Now()}
-	names := make([]string, number)
-	for i := range names {
-		names[i] = fmt.Sprintf("u%02d", i)
-	}
-	model := providertest.New(workModel(seconds))
-	t.Cleanup(model.Close)
-	top := boxtest.Outside(t)
-	tables, tokens := newUsers(t, top, names...)
-	w.site = startSite(t, top, tables, model)
-	for _, name := range names {
-		w.persons = append(w.persons, &person{t: t, s: w.site, name: name, token: tokens[name]})
-	}
-	t.Logf("the service runs after %v", time.Since(w.begun).Round(time.Millisecond))
-	w.begun = time.Now()
-	w.stream, w.bucket, w.leases = w.connect()
-	return w
-}
-
-// end ends the nodes, and checks what is left of all users.
-func (w *work) end() {
-	w.t.Helper()
-	w.t.Logf("all tasks have ended after %v", time.Since(w.begun).Round(time.Millisecond))
-	for _, m := range w.nodes {
+// end ends the nodes, checks what is left of all users, and prints how their attempts ended.
+func (s *site) end() {
+	s.t.Helper()
+	s.t.Logf("all tasks have ended after %v", time.Since(s.begun).Round(time.Millisecond))
+	for _, m := range s.nodes {
 		m.signal(syscall.SIGTERM)
 	}
-	for _, m := range w.nodes {
+	for _, m := range s.nodes {
 		m.awaitEnd()
 	}
-	for _, p := range w.persons {
-		w.check(w.stream, p)
+	count := map[end]int{}
+	for _, p := range s.persons {
+		s.check(p)
+		for _, a := range p.attempts {
+			count[a.end]++
+			if a.end == failed || a.end == ranOnce || a.end == lost {
+				s.t.Logf("%s %s: %.900s", a.name, a.end, a.told)
+			}
+		}
 	}
-	tally(w.t, w.persons)
+	s.t.Logf("the ends of %d users: %v", len(s.persons), count)
 }
 
 // check checks what is left of a user: in NATS, and in the user's folder.
-func (s *site) check(js jetstream.JetStream, p *person) {
+func (s *site) check(p *person) {
 	t := s.t
 	t.Helper()
-	rollouts, record := s.download(js, p)
+	rollouts, record := s.download(p)
 	h := &history.History{}
 	asked := map[string]string{} // the conversation of each prompt
 	of := map[string]string{}    // the prompt of each conversation
@@ -292,7 +238,7 @@ func (a *attempt) wrong(c *history.Call, effects int) string {
 
 // download writes what NATS has of a user to a folder. It returns the conversations, and the
 // decisions in their order.
-func (s *site) download(js jetstream.JetStream, p *person) (rollouts []string, record string) {
+func (s *site) download(p *person) (rollouts []string, record string) {
 	t := s.t
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -301,110 +247,81 @@ func (s *site) download(js jetstream.JetStream, p *person) (rollouts []string, r
 	var kept *jetstore.Store
 	var err error
 	until(t, "the state of "+p.name+" cannot be read", func() bool { // a server that was started again may not be ready
-		kept, err = jetstore.Open(ctx, js, jetstore.Options{User: p.name, Epoch: math.MaxInt64})
-		return err == nil
+		kept, err = jetstore.Open(ctx, s.stream, jetstore.Options{User: p.name, Epoch: math.MaxInt64})
+		return err == nil && s.checkEpochs(ctx, p) == nil
 	})
-	s.checkEpochs(ctx, js, p)
-	var decisions []string
-	for after := ""; ; {
-		list, err := kept.List(ctx, after)
+	must := func(err error) {
+		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+	var decisions []string
+	list, err := kept.List(ctx, "")
+	for ; len(list) > 0; list, err = kept.List(ctx, list[len(list)-1].Name) {
 		for _, info := range list {
-			after = info.Name
 			var text []byte
-			for {
+			for more := true; more; {
 				part, err := kept.Read(ctx, info.Name, int64(len(text)), worker.MaxData)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if len(part) == 0 {
-					break
-				}
-				text = append(text, part...)
+				must(err)
+				text, more = append(text, part...), len(part) > 0
 			}
 			p.see(string(text))
 			switch {
 			case strings.HasSuffix(info.Name, ".jsonl") && strings.Contains(info.Name, "/rollout-"):
 				path := filepath.Join(dir, filepath.Base(info.Name))
-				if err := os.WriteFile(path, text, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(os.WriteFile(path, text, 0o600))
 				rollouts = append(rollouts, path)
 			case strings.HasPrefix(info.Name, "codex-mcp/decisions/"):
 				decisions = append(decisions, slices.Collect(strings.Lines(string(text)))...)
 			}
 		}
-		if len(list) == 0 {
-			break
-		}
 	}
-	slices.SortStableFunc(decisions, func(a, b string) int { return strings.Compare(timeOf(a), timeOf(b)) })
+	must(err)
+	slices.SortStableFunc(decisions, func(a, b string) int {
+		first, _ := textOf(a, `"time":"`)
+		second, _ := textOf(b, `"time":"`)
+		return strings.Compare(strings.TrimSuffix(first, "Z"), strings.TrimSuffix(second, "Z"))
+	})
 	record = filepath.Join(dir, "record")
-	if err := os.WriteFile(record, []byte(strings.Join(decisions, "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(os.WriteFile(record, []byte(strings.Join(decisions, "")), 0o600))
 	return rollouts, record
 }
 
-// checkEpochs checks that no node has written to the state of a user after a node with a later
-// lease.
-func (s *site) checkEpochs(ctx context.Context, js jetstream.JetStream, p *person) {
+// checkEpochs checks that no node has written to the state of a user after a node with a later lease. It returns why that
+// cannot be read yet.
+func (s *site) checkEpochs(ctx context.Context, p *person) error {
 	s.t.Helper()
-	until(s.t, "the state of "+p.name+" cannot be read", func() bool { // a server that was started again may not be ready
-		stream, err := js.Stream(ctx, "codexmcp_state_"+p.name)
-		if err != nil {
-			return false
-		}
-		info, err := stream.Info(ctx)
-		if err != nil {
-			return false
-		}
-		if n := info.Config.Replicas; n != natsServers { // which is usual, and stays although one writer wanted less
-			s.t.Errorf("the state of %s has %d replicas", p.name, n)
-		}
-		consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{HeadersOnly: true})
-		if err != nil {
-			return false
-		}
-		batch, err := consumer.Fetch(int(info.State.Msgs), jetstream.FetchMaxWait(bounded))
-		if err != nil {
-			return false
-		}
-		var last, count uint64
-		for m := range batch.Messages() {
-			count++
-			epoch, err := strconv.ParseUint(m.Headers().Get("Codexmcp-Epoch"), 10, 64)
-			if err != nil {
-				s.t.Fatal(err)
-			}
-			if epoch < last {
-				s.t.Errorf("%s: a node with the epoch %d has written %s after one with %d", p.name, epoch, m.Subject(), last)
-			}
-			last = max(last, epoch)
-		}
-		return batch.Error() == nil && count == info.State.Msgs
-	})
-}
-
-// timeOf returns the time of a decision.
-func timeOf(line string) string {
-	_, at, _ := strings.Cut(line, `"time":"`)
-	at, _, _ = strings.Cut(at, `Z"`)
-	return at
-}
-
-// tally prints how the attempts ended, by client.
-func tally(t *testing.T, persons []*person) {
-	count := map[end]int{}
-	for _, p := range persons {
-		for _, a := range p.attempts {
-			count[a.end]++
-			if a.end == failed || a.end == ranOnce || a.end == lost {
-				t.Logf("%s %s: %.900s", a.name, a.end, a.told)
-			}
-		}
+	stream, err := s.stream.Stream(ctx, "codexmcp_state_"+p.name)
+	if err != nil {
+		return err
 	}
-	t.Logf("the ends of %d users: %v", len(persons), count)
+	info, err := stream.Info(ctx)
+	if err != nil {
+		return err
+	}
+	if n := info.Config.Replicas; n != natsServers { // which is usual, and stays although one writer wanted less
+		s.t.Errorf("the state of %s has %d replicas", p.name, n)
+	}
+	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{HeadersOnly: true})
+	if err != nil {
+		return err
+	}
+	batch, err := consumer.Fetch(int(info.State.Msgs), jetstream.FetchMaxWait(bounded))
+	if err != nil {
+		return err
+	}
+	var last, count uint64
+	for m := range batch.Messages() {
+		count++
+		epoch, err := strconv.ParseUint(m.Headers().Get("Codexmcp-Epoch"), 10, 64)
+		if err != nil || epoch < last {
+			s.t.Errorf("%s: a node with the epoch %d has written %s after one with %d (%v)", p.name, epoch, m.Subject(), last, err)
+		}
+		last = max(last, epoch)
+	}
+	if count != info.State.Msgs {
+		return fmt.Errorf("%d of %d messages: %w", count, info.State.Msgs, batch.Error())
+	}
+	return batch.Error()
 }

@@ -34,8 +34,7 @@ const (
 
 // faults returns the faults of nodes, and those of everything else; both take about as long. A node that fails is one
 // whose workers run commands, if there is one.
-func (w *work) faults() (ofNodes, others []fault) {
-	s := w.site
+func (s *site) faults() (ofNodes, others []fault) {
 	at := func(to *[]fault, name string, lasts time.Duration, choose func() *part, begin, end func(*part)) {
 		var m *part
 		*to = append(*to, fault{name, lasts, func() { m = choose(); begin(m) }, func() { end(m) }})
@@ -75,43 +74,59 @@ func (w *work) faults() (ofNodes, others []fault) {
 		})
 		at(&others, "a front is killed", faultTime, one(s.fronts), kill, begin)
 		cut(&others, "a front is cut off from NATS", faultTime, one(s.fronts), false)
-		others = append(others, fault{"a lease is stolen", faultTime, w.steal, func() {}}, fault{"a lease is removed", faultTime, w.takeAway, func() {}})
+		for name, take := range map[string]func(user string) error{
+			"a lease is stolen": func(user string) error { // for a process that does not exist
+				_, err := s.bucket.PutString(s.t.Context(), user, `{"node":"thief","id":"THIEF","term":1}`)
+				return err
+			},
+			"a lease is removed": func(user string) error { return s.bucket.Purge(s.t.Context(), user) },
+		} {
+			others = append(others, fault{name, faultTime, func() {
+				user := s.persons[rand.N(len(s.persons))].name
+				if all, err := s.leases.All(s.t.Context()); err == nil && len(all) > 0 { // one whose lease a node has
+					user = all[rand.N(len(all))].User
+				}
+				if err := take(user); err != nil {
+					s.t.Logf("%s has %s: %v", user, name, err)
+				}
+			}, func() {}})
+		}
 	}
 	return ofNodes, others
 }
 
 // workAndFail begins tasks before and during each fault, and waits for all tasks. The two kinds of faults, each in
 // random order, happen side by side.
-func (w *work) workAndFail() {
-	w.t.Helper()
-	ofNodes, others := w.faults()
+func (s *site) workAndFail() {
+	s.t.Helper()
+	ofNodes, others := s.faults()
 	count := len(ofNodes) + len(others)
 	phases := make(chan struct{}, 2*count) // has an entry before each fault, and during it
-	ctx, cancel := context.WithTimeout(w.t.Context(), time.Duration(count)*2*silence+4*patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Duration(count)*2*silence+4*patience)
 	defer cancel()
 	var working, failing sync.WaitGroup
 	for _, kind := range [][]fault{ofNodes, others} {
 		rand.Shuffle(len(kind), func(i, j int) { kind[i], kind[j] = kind[j], kind[i] })
 		failing.Go(func() {
 			defer func() {
-				if w.t.Failed() { // it may have left the loop
+				if s.t.Failed() { // it may have left the loop
 					cancel()
 				}
 			}()
 			for _, f := range kind {
-				w.fail(ctx, f, phases)
+				s.fail(ctx, f, phases)
 			}
 		})
 	}
-	todo := tasksOfEach * len(w.persons)
+	todo := tasksOfEach * len(s.persons)
 	for phase := range cap(phases) {
 		select {
 		case <-phases:
 		case <-ctx.Done():
 		}
 		for n := todo * phase / cap(phases); n < todo*(phase+1)/cap(phases); n++ {
-			p := w.persons[n%len(w.persons)]
-			working.Go(func() { p.work(ctx, n/len(w.persons)) })
+			p := s.persons[n%len(s.persons)]
+			working.Go(func() { p.work(ctx, n/len(s.persons)) })
 		}
 	}
 	failing.Wait()
@@ -119,18 +134,18 @@ func (w *work) workAndFail() {
 }
 
 // fail lets a part fail for a while. It announces the time before that, and the time of the fault.
-func (w *work) fail(ctx context.Context, f fault, phases chan<- struct{}) {
+func (s *site) fail(ctx context.Context, f fault, phases chan<- struct{}) {
 	phases <- struct{}{}
 	begun := time.Now()
 	if rand.N(4) > 0 { // while commands run
-		for len(w.busy()) == 0 && time.Since(begun) < faultTime {
+		for len(s.busy()) == 0 && time.Since(begun) < faultTime {
 			pause(ctx, 20*time.Millisecond)
 		}
 	}
 	if rand.N(2) > 0 {
 		pause(ctx, rand.N(600*time.Millisecond))
 	}
-	w.t.Logf("%v after tasks began, %s; commands run at %d nodes", time.Since(begun).Round(time.Millisecond), f.name, len(w.busy()))
+	s.t.Logf("%v after tasks began, %s; commands run at %d nodes", time.Since(begun).Round(time.Millisecond), f.name, len(s.busy()))
 	f.begin()
 	phases <- struct{}{}
 	pause(ctx, f.lasts)

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,28 +72,14 @@ func gateway(t *testing.T, args ...string) *exec.Cmd {
 
 // process is one run of a program.
 type process struct {
-	t   *testing.T
-	cmd *exec.Cmd
-
-	mu     sync.Mutex
-	stderr bytes.Buffer
-
+	t      *testing.T
+	cmd    *exec.Cmd
+	stderr servertest.Journal
 	exited chan struct{} // closed when the process is gone
 	code   int
 }
 
-// Write implements [io.Writer] for standard error.
-func (p *process) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.stderr.Write(b)
-}
-
-func (p *process) errors() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.stderr.String()
-}
+func (p *process) errors() string { return p.stderr.String() }
 
 // serves waits until the gateway says where it serves MCP, and returns the URL without the path.
 func (p *process) serves() (url string) {
@@ -141,7 +124,7 @@ func launch(t *testing.T, dir, home string, cmd *exec.Cmd) *process {
 	p := &process{t: t, cmd: cmd, exited: make(chan struct{})}
 	cmd.Dir = dir
 	cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"), "HOME="+dir, "CODEX_HOME="+home, "LANG=C.UTF-8")
-	cmd.Stderr = p
+	cmd.Stderr = &p.stderr
 	cmd.WaitDelay = patience // for a worker that still has standard error
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -217,8 +200,8 @@ func answerOf(r providertest.Request, held <-chan struct{}) providertest.Turn {
 
 // client is a client of a user.
 type client struct {
-	t          *testing.T
-	url, token string // the URL of a gateway is without a path
+	t *testing.T
+	servertest.HTTPClient
 }
 
 // The capabilities of a client: it has tasks, and it shows questions.
@@ -227,37 +210,12 @@ const (
 	asking   = `"elicitation":{"form":{}},` + hasTasks
 )
 
-// ask sends a request of MCP 2026-07-28 of a client with these capabilities and params, to which it adds their metadata.
-func (c client) ask(ctx context.Context, able, method, name, params string) (status int, body string, err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+mcpPath, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+
-		`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{`+able+`}}}}`))
-	if err != nil {
-		return 0, "", err
-	}
-	for header, value := range map[string]string{
-		"Authorization": "Bearer " + c.token, "Content-Type": "application/json", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name,
-	} {
-		r.Header.Set(header, value)
-	}
-	servertest.MirrorThread(r, params)
-	answer, err := eachAlone.Do(r)
-	if err != nil {
-		return 0, "", err
-	}
-	defer answer.Body.Close()
-	read, err := io.ReadAll(answer.Body)
-	return answer.StatusCode, string(read), err
-}
-
-// eachAlone sends no request over a connection that a gateway has just closed.
-var eachAlone = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-
-// do is ask for a client with tasks that gets an answer.
+// do is Ask for a client with tasks that gets an answer.
 func (c client) do(method, name, params string) (status int, body string) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
-	status, body, err := c.ask(ctx, hasTasks, method, name, params)
+	status, body, err := c.Ask(ctx, hasTasks, method, name, params)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -268,7 +226,7 @@ func (c client) do(method, name, params string) (status int, body string) {
 func (c client) call(prompt string) (status int, body string, err error) {
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
-	return c.ask(ctx, "", "tools/call", "codex", `"name":"codex","arguments":{"prompt":"`+prompt+`"}`)
+	return c.Ask(ctx, "", "tools/call", "codex", `"name":"codex","arguments":{"prompt":"`+prompt+`"}`)
 }
 
 // begin makes a task of a prompt, and returns its id.

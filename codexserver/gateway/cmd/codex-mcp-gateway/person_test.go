@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 )
 
 // attempt is one call of the tool codex. Its name is in the prompt, in the command's line and in
@@ -65,16 +67,62 @@ const (
 	lost    end = "no answer"
 )
 
-// person is a user with a client. Its fields other than the last two are set before it begins.
+// person is a user with a client. Its fields before mu are set before it begins.
 type person struct {
 	t     *testing.T
 	s     *site
 	name  string
 	token string
 
-	answers  answers // that the person got
 	mu       sync.Mutex
 	attempts []*attempt
+	answers
+}
+
+// answers are those to the requests of a person.
+type answers struct {
+	refused time.Time     // the first 503 since the last success, zero without one
+	worst   time.Duration // the longest from a first 503 to the next success
+	polled  time.Time     // the last successful poll of a task
+	lost    []loss
+}
+
+// loss is a request that got no answer, or one that says that there is none.
+type loss struct {
+	began time.Time
+	text  string
+}
+
+// note notes the answer to a request.
+func (p *person) note(began time.Time, method string, status int, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	switch {
+	case err == nil && status == http.StatusServiceUnavailable:
+		if p.refused.IsZero() {
+			p.refused = now
+		}
+	case err == nil && status == http.StatusOK:
+		if !p.refused.IsZero() {
+			p.worst = max(p.worst, now.Sub(p.refused))
+			p.refused = time.Time{}
+		}
+		if method == "tasks/get" {
+			p.polled = now
+		}
+	default:
+		p.lost = append(p.lost, loss{began, fmt.Sprint(method, ": ", status, " ", err)})
+	}
+}
+
+// look returns the answers so far, and the worst since the last look.
+func (p *person) look() answers {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	seen := p.answers
+	p.worst = 0
+	return seen
 }
 
 // attemptName finds the names of attempts, whose first group is the user.
@@ -294,12 +342,10 @@ func (p *person) send(ctx context.Context, url, able, method, name, params strin
 		return p.sendTo(ctx, url, able, method, name, params)
 	}
 	began := time.Now()
-	defer func() { p.answers.note(began, method, status, err) }()
+	defer func() { p.note(began, method, status, err) }()
 	for i, first := 0, rand.N(frontCount); i < maxTries; i++ {
 		front := p.s.fronts[(first+i)%frontCount]
-		if answer, failed := eachAlone.Get(front.health); failed != nil {
-			continue
-		} else if answer.Body.Close(); answer.StatusCode != http.StatusOK {
+		if !front.healthy() {
 			continue
 		}
 		var refused *net.OpError
@@ -311,9 +357,14 @@ func (p *person) send(ctx context.Context, url, able, method, name, params strin
 	return http.StatusServiceUnavailable, body, nil
 }
 
+// at returns the client of the person at the URL of a front.
+func (p *person) at(url string) client {
+	return client{p.t, servertest.HTTPClient{URL: url, Token: p.token}}
+}
+
 // sendTo sends a request to a front.
 func (p *person) sendTo(ctx context.Context, url, able, method, name, params string) (status int, body string, err error) {
-	status, body, err = client{p.t, url, p.token}.ask(ctx, able, method, name, params)
+	status, body, err = p.at(url).Ask(ctx, able, method, name, params)
 	p.see(body)
 	return status, body, err
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/nats-io/nats-server/v2/server"
 )
 
@@ -37,12 +38,12 @@ func TestReadmeOneMachine(t *testing.T) {
 	script, last, _ := strings.Cut(script, "\nCODEX_HOME=") // the last line, which starts the gateway: it takes the shell's place
 	script = "PATH='" + dir + "':$PATH\n" + script + "\nexec env CODEX_HOME=" + last + " --engine native --listen 127.0.0.1:0"
 	p := launch(t, user, "", exec.Command("sh", "-euc", script))
-	c := client{t: t, url: p.serves()}
+	c := client{t, servertest.HTTPClient{URL: p.serves()}}
 	printed, err := os.ReadFile(filepath.Join(user, "service", "ann.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.token, _, _ = strings.Cut(string(printed), "\n")
+	c.Token, _, _ = strings.Cut(string(printed), "\n")
 	if status, body := c.do("tools/call", "codex-list", `"name":"codex-list","arguments":{}`); status != 200 || !strings.Contains(p.errors(), "number of users: 1") {
 		t.Errorf("status %d, %s", status, body)
 	}

@@ -29,18 +29,18 @@ func TestRestarts(t *testing.T) {
 }
 
 func restarts(t *testing.T) {
-	w := startWork(t, nightly.Number(6, 20), func(string) string { return "1" })
-	for i, p := range w.persons[:2] {
-		if status, body, err := (client{t, w.fronts[i].url, p.token}).call("hello"); err != nil || status != http.StatusOK {
+	s := startSite(t, nightly.Number(6, 20), func(string) string { return "1" })
+	for i, p := range s.persons[:2] {
+		if status, body, err := p.at(s.fronts[i].url).call("hello"); err != nil || status != http.StatusOK {
 			t.Errorf("%s: %d %s, %v", p.name, status, body, err)
 		}
 	}
-	w.drainNodeOf(client{t, w.fronts[0].url, w.persons[1].token}, w.persons[1].name)
+	s.drainNodeOf(s.persons[1])
 	ctx, cancel := context.WithTimeout(t.Context(), 10*patience)
 	defer cancel()
 	answer := make(chan struct{}) // the open questions, when it is closed
 	var asking sync.WaitGroup
-	for _, p := range w.persons {
+	for _, p := range s.persons {
 		a := p.attempt(0, 1)
 		a.open, a.asked = answer, make(chan struct{})
 		asking.Go(func() {
@@ -55,101 +55,87 @@ func restarts(t *testing.T) {
 			t.Fatalf("%s is not asked: %+v", p.name, a)
 		}
 	}
-	w.restartAll(ctx)
+	task := s.restartAll(ctx, 0, s.nodes, true, false)
+	task = s.restartAll(ctx, task, s.nats, false, true)
+	s.restartAll(ctx, task, s.fronts, false, false)
 	close(answer)
 	asking.Wait()
-	for _, p := range w.persons {
+	for _, p := range s.persons {
 		if a := p.attempts[0]; a.end != ran && a.end != notRun {
 			t.Errorf("the open question of %s: %s: %s", p.name, a.end, a.told)
 		}
 	}
-	w.end()
+	s.end()
 }
 
-// restartAll ends each part of the service, and starts it again.
-func (w *work) restartAll(ctx context.Context) {
-	w.t.Helper()
-	for _, of := range []struct {
-		parts []*part
-		node  bool
-		// loses says that NATS may lose what passes the part when it ends.
-		loses bool
-	}{{w.nodes, true, false}, {w.nats, false, true}, {w.fronts, false, false}} {
-		var working sync.WaitGroup
-		begun := len(w.ends)
-		for _, m := range of.parts {
-			w.ends = append(w.ends, m.name)
-			task := len(w.ends)
-			for _, p := range w.persons {
-				working.Go(func() { p.work(ctx, task) })
-			}
-			w.awaitWork(m, of.node)
-			for _, p := range w.persons {
-				p.answers.take()
-			}
-			from := time.Now()
-			if worst := w.restart(m); worst > maxRefused {
-				w.t.Errorf("%s is restarted: a user got 503 for %v", m.name, worst)
-			}
-			defer func(to time.Time) {
-				for _, p := range w.persons {
-					if lost := p.answers.between(from, to); len(lost) > 0 {
-						w.t.Logf("%s: requests of %s without an answer: %q", m.name, p.name, lost)
-						if !of.loses {
-							w.t.Errorf("%s loses requests", m.name)
-						}
-					}
-				}
-			}(time.Now())
+// restartAll ends each of these parts, and starts it again, while the users have a new task. It returns the number of the
+// last task. NATS may lose what passes a part when it ends; nothing else is interrupted, and no call is lost.
+func (s *site) restartAll(ctx context.Context, task int, parts []*part, nodes, loses bool) (last int) {
+	s.t.Helper()
+	var working sync.WaitGroup
+	first, from := task+1, time.Now()
+	for _, m := range parts {
+		task++
+		for _, p := range s.persons {
+			working.Go(func() { p.work(ctx, task) })
 		}
-		working.Wait()
-		if !of.loses {
-			w.checkWhole(begun)
+		s.awaitWork(m, nodes)
+		s.restart(m)
+	}
+	working.Wait()
+	for _, p := range s.persons {
+		for _, l := range p.look().lost {
+			if l.began.After(from) && !loses {
+				s.t.Errorf("%s loses the request %s", p.name, l.text)
+			}
+		}
+		for _, a := range p.attempts {
+			if _, task := partsOf(a.name); task >= first && !loses && a.end != ran && a.end != notRun && a.end != refused {
+				s.t.Errorf("%s was not left alone: %s: %s", a.name, a.end, a.told)
+			}
 		}
 	}
+	return task
 }
 
-// restart restarts a part, and returns for how long the user with the worst luck was refused.
-func (w *work) restart(m *part) (worst time.Duration) {
-	w.t.Helper()
+// restart restarts a part. No user is refused for long.
+func (s *site) restart(m *part) {
+	s.t.Helper()
+	for _, p := range s.persons {
+		p.look()
+	}
 	begun := time.Now()
 	m.signal(syscall.SIGTERM)
 	m.awaitEnd()
 	ended := time.Now()
 	if ended.Sub(begun) >= drainTime {
-		w.t.Errorf("%s does not come to an end by itself", m.name)
+		s.t.Errorf("%s does not come to an end by itself", m.name)
 	}
-	m.begin(w.t)
-	m.awaitHealth()
+	m.begin(s.t)
+	until(s.t, m.name+" does not become healthy", m.healthy)
 	healthy := time.Now()
-	for _, p := range w.persons {
-		until(w.t, p.name+" gets no answer", func() bool { return p.answers.since(healthy) || w.t.Failed() })
-		worst = max(worst, p.answers.take())
+	var worst time.Duration
+	for _, p := range s.persons {
+		until(s.t, p.name+" gets no answer", func() bool {
+			a := p.look()
+			worst = max(worst, a.worst)
+			return a.refused.IsZero() && a.polled.After(healthy) || s.t.Failed()
+		})
 	}
-	w.t.Logf("%s ended after %v, and was healthy after %v; 503 lasted for %v at worst",
+	if worst > maxRefused {
+		s.t.Errorf("%s is restarted: a user got 503 for %v", m.name, worst)
+	}
+	s.t.Logf("%s ended after %v, and was healthy after %v; 503 lasted for %v at worst",
 		m.name, ended.Sub(begun).Round(time.Millisecond), healthy.Sub(ended).Round(time.Millisecond), worst.Round(time.Millisecond))
-	return worst
-}
-
-// checkWhole checks that nothing was interrupted of the tasks after a number of parts, and that no call was lost.
-func (w *work) checkWhole(after int) {
-	w.t.Helper()
-	for _, p := range w.persons {
-		for _, a := range p.attempts {
-			if _, task := partsOf(a.name); task > after && a.end != ran && a.end != notRun && a.end != refused {
-				w.t.Errorf("%s was not left alone: %s: %s", a.name, a.end, a.told)
-			}
-		}
-	}
 }
 
 // awaitWork waits until commands of users run, and at a node if it has users.
-func (w *work) awaitWork(m *part, node bool) {
-	w.t.Helper()
-	until(w.t, "nothing runs", func() bool {
-		busy := w.busy()
+func (s *site) awaitWork(m *part, node bool) {
+	s.t.Helper()
+	until(s.t, "nothing runs", func() bool {
+		busy := s.busy()
 		if node && !slices.Contains(busy, m) {
-			all, err := w.leases.All(w.t.Context())
+			all, err := s.leases.All(s.t.Context())
 			for _, l := range all {
 				if l.Node == m.name {
 					return false
@@ -162,14 +148,14 @@ func (w *work) awaitWork(m *part, node bool) {
 }
 
 // drainNodeOf drains the node of a user, who then has another one.
-func (w *work) drainNodeOf(c client, user string) {
+func (s *site) drainNodeOf(p *person) {
 	var all status
 	nodeOf := func() string {
-		if err := json.Unmarshal(w.operate(w.fronts[0], "status", "--json"), &all); err != nil {
-			w.t.Fatal(err)
+		if err := json.Unmarshal(s.operate(s.fronts[0], "status", "--json"), &all); err != nil {
+			s.t.Fatal(err)
 		}
 		for _, l := range all.Leases {
-			if l.User == user {
+			if l.User == p.name {
 				return l.Node
 			}
 		}
@@ -177,11 +163,11 @@ func (w *work) drainNodeOf(c client, user string) {
 	}
 	node := nodeOf()
 	if len(all.Nodes) != nodeCount || len(all.Leases) != 2 || node == "" {
-		w.t.Errorf("the status: %+v", all)
+		s.t.Errorf("the status: %+v", all)
 	}
-	w.operate(w.fronts[1], "drain", node)
-	until(w.t, "the user stays there", func() bool { return nodeOf() != node })
-	if status, body, err := c.call("hello"); err != nil || status != http.StatusOK || nodeOf() == node {
-		w.t.Errorf("a call afterwards: %s, on %s", fmt.Sprint(status, body, err), nodeOf())
+	s.operate(s.fronts[1], "drain", node)
+	until(s.t, "the user stays there", func() bool { return nodeOf() != node })
+	if status, body, err := p.at(s.fronts[0].url).call("hello"); err != nil || status != http.StatusOK || nodeOf() == node {
+		s.t.Errorf("a call afterwards: %s, on %s", fmt.Sprint(status, body, err), nodeOf())
 	}
 }

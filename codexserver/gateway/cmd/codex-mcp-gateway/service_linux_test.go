@@ -2,8 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
-	"maps"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -17,21 +18,23 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // ownProcess runs gateways in the process of the test, with a NATS server.
 type ownProcess struct {
-	nats  *server.Server
-	top   string            // has all folders
-	keys  map[string]string // of codex-mcp-gateway.toml
-	args  []string
-	nodes *placement.Nodes
+	nats *server.Server
+	js   jetstream.JetStream
+	top  string // has all folders
+	args []string
+	file string // codex-mcp-gateway.toml
 }
 
 func newOwnProcess(t *testing.T) *ownProcess {
 	t.Helper()
 	enclosuretest.Need(t)
 	o := &ownProcess{nats: clustertest.Start(t, server.Options{JetStream: true}), top: boxtest.Outside(t)}
+	_, o.js = clustertest.Connect(t, o.nats)
 	const unused = "/bin/true" // no worker starts, but the gateway tries the program
 	tables, _ := newUsers(t, o.top, "ann")
 	boxtest.Lay(t, o.top, "home/codex-mcp.toml="+tables, "ann/inner/", "link -> @/ann/inner")
@@ -39,80 +42,62 @@ func newOwnProcess(t *testing.T) *ownProcess {
 	o.args = []string{"--engine", "native", "--listen", "127.0.0.1:0", "--codex-mcp", unused}
 	file := filepath.Join(t.TempDir(), "link.pem")
 	writeCertificate(t, file)
-	o.keys = map[string]string{
-		"nats.url": "'" + o.nats.ClientURL() + "'", "node.name": "'n'", "link.address": "'127.0.0.1:0'", "link.listen": "'127.0.0.1:0'",
-		"link.ca": "'" + file + "'", "link.cert": "'" + file + "'", "link.key": "'" + file + "'",
-	}
-	p, stop := o.start(t, nil) // it makes the buckets
-	p.serves()
-	stop()
-	p.wait()
-	_, js := clustertest.Connect(t, o.nats)
-	bucket, err := js.KeyValue(t.Context(), placement.Bucket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.nodes = placement.New(bucket)
+	o.file = fmt.Sprintf("nats.url = %q\nnode.name = 'n'\nlink.ca = %[2]q\nlink.cert = %[2]q\nlink.key = %[2]q\nlink.listen = '127.0.0.1:0'\nlink.address = 'localhost:0'\n", o.nats.ClientURL(), file)
 	return o
 }
 
 // published returns how many nodes the service has.
 func (o *ownProcess) published(t *testing.T) int {
 	t.Helper()
-	all, err := o.nodes.All(t.Context())
+	bucket, err := o.js.KeyValue(t.Context(), placement.Bucket)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return 0
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	all, err := placement.New(bucket).All(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return len(all)
 }
 
-// start starts a gateway with other keys of its process than o.keys, and more arguments. It serves until stop.
-func (o *ownProcess) start(t *testing.T, keys map[string]string, args ...string) (p *process, stop func()) {
-	all, text := maps.Clone(o.keys), ""
-	maps.Copy(all, keys)
-	for key, value := range all {
-		if _, alone := all["link"]; alone && strings.HasPrefix(key, "link") {
-			continue
-		}
-		text += key + " = " + value + "\n"
-	}
-	boxtest.Lay(t, o.top, "home/codex-mcp-gateway.toml="+text)
+// start starts a gateway with a file of its process and more arguments. It serves until stop.
+func (o *ownProcess) start(t *testing.T, file string, args ...string) (p *process, stop func()) {
+	boxtest.Lay(t, o.top, "home/codex-mcp-gateway.toml="+file)
 	ctx, cancel := context.WithCancel(t.Context())
 	p = &process{t: t, exited: make(chan struct{})}
 	go func() {
 		defer close(p.exited)
-		p.code = run(ctx, slices.Concat(o.args, args), io.Discard, p)
+		p.code = run(ctx, slices.Concat(o.args, args), io.Discard, &p.stderr)
 	}()
 	t.Cleanup(func() { cancel(); <-p.exited })
 	return p, cancel
 }
 
-// TestStartFails checks that a gateway that cannot start says why, and that fronts do not find it.
+// TestStartFails checks that a gateway that cannot start says why, and that fronts do not find it. The packages of its
+// parts test what else they refuse.
 func TestStartFails(t *testing.T) {
 	o := newOwnProcess(t)
-	top, taken, absent := o.top, o.nats.Addr().String(), filepath.Join(o.top, "absent", "file")
+	taken, absent := o.nats.Addr().String(), filepath.Join(o.top, "absent", "file")
 	for name, tt := range map[string]struct {
-		keys map[string]string
-		args []string
-		want string
+		was, is string // of the file
+		args    []string
+		want    string
 	}{
-		"an app-server for all":        {nil, []string{"--codex", "unix:///run/codex.sock"}, "--codex: "},
-		"no folder for the record":     {nil, []string{"-c", "approvals.log=" + absent}, "approvals.log: "},
-		"no program":                   {nil, []string{"--codex-mcp", absent}, "--codex-mcp: "},
-		"no NATS":                      {map[string]string{"nats.url": "'nats://127.0.0.1:1'"}, nil, "nats.url: "},
-		"other replicas":               {map[string]string{"nats.replicas": "3"}, nil, "nats.replicas must be the same"},
-		"leases of another time":       {map[string]string{"nats.lease": "'60s'"}, nil, "nats.lease must be the same"},
-		"an address of metrics in use": {nil, []string{"-c", "http.metrics=" + taken}, "http.metrics: "},
-		"an address in use":            {nil, []string{"--listen", taken, "-c", "http.metrics=127.0.0.1:0"}, "address already in use"},
-		"an address of links in use":   {map[string]string{"link.listen": "'" + taken + "'"}, nil, "link.listen: "},
-		"no address for fronts":        {map[string]string{"link.address": "''"}, nil, "link.address: missing"},
-		"no certificate for fronts":    {map[string]string{"link.ca": "''", "link.cert": "''", "link.key": "''"}, nil, "link.ca, link.cert, link.key: missing"},
-		"no key for nodes":             {map[string]string{"nats.roles": "['front']", "link.key": "'" + absent + "'"}, nil, "link.cert, link.key: "},
-		"a link into another's folder": {nil, []string{"-c", "http.principals.bob={tokens=['sha256:" + strings.Repeat("b", 64) + "'], folders=['" + top + "/link']}"}, "lies in " + top + "/ann of ann"},
-		"a record in a user's folder":  {nil, []string{"-c", "approvals.log=" + top + "/ann/log"}, "contains " + top + "/ann/log, which belongs to the server"},
+		"an app-server for all":        {"", "", []string{"--codex", "unix:///run/codex.sock"}, "--codex: "},
+		"no folder for the record":     {"", "", []string{"-c", "approvals.log=" + absent}, "approvals.log: "},
+		"no program":                   {"", "", []string{"--codex-mcp", absent}, "--codex-mcp: "},
+		"no NATS":                      {o.nats.ClientURL(), "nats://127.0.0.1:1", nil, "nats.url: "},
+		"an address of metrics in use": {"", "", []string{"-c", "http.metrics=" + taken}, "http.metrics: "},
+		"an address in use":            {"", "", []string{"--listen", taken, "-c", "http.metrics=127.0.0.1:0"}, "address already in use"},
+		"an address of links in use":   {"127.0.0.1:0", taken, nil, "link.listen: "},
+		"no address for fronts":        {"localhost:0", "", nil, "link.address: missing"},
+		"no certificate for fronts":    {o.file, "nats.url = '" + o.nats.ClientURL() + "'", nil, "link.ca, link.cert, link.key: missing"},
+		"a link into another's folder": {"", "", []string{"-c", "http.principals.bob={tokens=['sha256:" + strings.Repeat("b", 64) + "'], folders=['" + o.top + "/link']}"}, "lies in " + o.top + "/ann of ann"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, _ := o.start(t, tt.keys, tt.args...)
+			p, _ := o.start(t, strings.Replace(o.file, tt.was, tt.is, 1), tt.args...)
 			if code := p.wait(); code != 1 || !strings.Contains(p.errors(), tt.want) || strings.Contains(p.errors(), "serving MCP") {
 				t.Errorf("status %d: %.300s, want %q", code, p.errors(), tt.want)
 			}
@@ -142,18 +127,17 @@ func TestEndToEndRefused(t *testing.T) {
 func TestRoles(t *testing.T) {
 	o := newOwnProcess(t)
 	for name, tt := range map[string]struct {
-		keys       map[string]string
-		args       []string
-		mcp, nodes int // the status of a request without a token; how many nodes the service has
-		says       string
+		file, program string
+		mcp, nodes    int // the status of a request without a token; how many nodes the service has
+		says          string
 	}{
-		"both":    {nil, nil, 401, 1, "serving MCP at "},
-		"a front": {map[string]string{"nats.roles": "['front']"}, []string{"--codex-mcp", "/absent"}, 401, 0, "serving MCP at "},
-		"a node":  {map[string]string{"nats.roles": "['node']"}, nil, 404, 1, "running workers as the node n; health at "},
-		"alone":   {map[string]string{"nats.url": "''", "link": ""}, nil, 401, 0, "serving MCP at "},
+		"both":    {o.file, "/bin/true", 401, 1, "serving MCP at "},
+		"a front": {"nats.roles = ['front']\n" + o.file, "/absent", 401, 0, "serving MCP at "},
+		"a node":  {"nats.roles = ['node']\n" + o.file, "/bin/true", 404, 1, "running workers as the node n; health at "},
+		"alone":   {"", "/bin/true", 401, 0, "serving MCP at "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, stop := o.start(t, tt.keys, append(tt.args, "-c", "http.metrics=127.0.0.1:0", "-c", "approvals.log="+o.top+"/log")...)
+			p, stop := o.start(t, tt.file, "--codex-mcp", tt.program, "-c", "http.metrics=127.0.0.1:0", "-c", "approvals.log="+o.top+"/log")
 			url := func(after, path string) string {
 				_, rest, _ := strings.Cut(p.errors(), after)
 				rest, _, _ = strings.Cut(rest, path)

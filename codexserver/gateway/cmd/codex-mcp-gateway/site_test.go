@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"net"
@@ -9,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -19,6 +17,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
@@ -34,15 +33,21 @@ const (
 	frontCount  = 2
 )
 
-// site is a service: NATS servers, nodes and fronts. Each of them is a process, which can be killed, and cables lead
-// from it.
+// site is a service whose users work: NATS servers, nodes and fronts. Each of them is a process, which can be killed, and
+// cables lead from it.
 type site struct {
 	t     *testing.T
 	top   string
 	model *providertest.Server
+	begun time.Time
 
 	nats, nodes, fronts []*part
 	certificate         string // the file of the certificate of all, in PEM, with its key
+
+	persons []*person
+	stream  jetstream.JetStream
+	bucket  jetstream.KeyValue // of the leases
+	leases  *lease.Leases
 }
 
 // part is one process.
@@ -62,23 +67,18 @@ type part struct {
 // natsName is the name of a process of this program that runs a NATS server.
 const natsName = "nats-server-of-a-test"
 
-// runNATS runs a NATS server until SIGTERM.
+// runNATS runs a NATS server, which SIGTERM ends.
 func runNATS(file string) error {
 	o, err := server.ProcessConfigFile(file)
 	if err != nil {
 		return err
 	}
-	o.NoSigs = true
 	s, err := server.NewServer(o)
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
 	s.ConfigureLogger()
 	s.Start()
-	<-ctx.Done()
-	s.Shutdown()
 	s.WaitForShutdown()
 	return nil
 }
@@ -163,17 +163,15 @@ func (m *part) awaitEnd() {
 	}
 }
 
-// awaitHealth waits until an operator would go on to the next machine.
-func (m *part) awaitHealth() {
-	m.t.Helper()
-	until(m.t, m.name+" does not become healthy", func() bool {
-		answer, err := http.Get(m.health)
-		if err != nil {
-			return false
-		}
-		_ = answer.Body.Close()
-		return answer.StatusCode == http.StatusOK
-	})
+// healthy reports whether an operator, or the proxy of README.md, relies on the part.
+func (m *part) healthy() bool {
+	r, err := http.NewRequest(http.MethodGet, m.health, nil)
+	if err != nil {
+		return false
+	}
+	r.Close = true // no request is sent over a connection that a front has just closed
+	answer, err := http.DefaultClient.Do(r)
+	return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
 }
 
 // newDisk returns the folder of a small file system. It is for [withDisks].
@@ -226,19 +224,32 @@ func (m *part) cut(off, everything bool, w way) {
 	}
 }
 
-// startSite starts a service for users, which are tables of codex-mcp.toml. It is for [withDisks].
-func startSite(t *testing.T, top, users string, model *providertest.Server) *site {
+// startSite starts a service for a number of users, whose commands last so many seconds. It is for [withDisks].
+func startSite(t *testing.T, number int, seconds func(name string) string) *site {
 	t.Helper()
-	s := &site{t: t, top: top, model: model, certificate: filepath.Join(t.TempDir(), "certificate.pem")}
+	enclosuretest.Need(t)
+	names := make([]string, number)
+	for i := range names {
+		names[i] = fmt.Sprintf("u%02d", i)
+	}
+	s := &site{t: t, top: boxtest.Outside(t), model: providertest.New(workModel(seconds)), begun: time.Now(), certificate: filepath.Join(t.TempDir(), "certificate.pem")}
+	t.Cleanup(s.model.Close)
+	tables, tokens := newUsers(t, s.top, names...)
+	for _, name := range names {
+		s.persons = append(s.persons, &person{t: t, s: s, name: name, token: tokens[name]})
+	}
 	writeCertificate(t, s.certificate)
 	s.startNATS()
 	for i := range nodeCount {
 		name := "node" + strconv.Itoa(i)
-		s.nodes = append(s.nodes, s.add(name, fmt.Sprintf("roles = ['node']\n[node]\nname = %q\n", name), users, "running workers"))
+		s.nodes = append(s.nodes, s.add(name, fmt.Sprintf("roles = ['node']\n[node]\nname = %q\n", name), tables, "running workers"))
 	}
 	for i := range frontCount {
-		s.fronts = append(s.fronts, s.add("front"+strconv.Itoa(i), "roles = ['front']\n", users, "serving MCP at "))
+		s.fronts = append(s.fronts, s.add("front"+strconv.Itoa(i), "roles = ['front']\n", tables, "serving MCP at "))
 	}
+	t.Logf("the service runs after %v", time.Since(s.begun).Round(time.Millisecond))
+	s.begun = time.Now()
+	s.connect()
 	return s
 }
 
@@ -276,8 +287,8 @@ func (s *site) startNATS() {
 	})
 }
 
-// connect connects to the NATS servers, until the end of the test, and returns the leases in them with their bucket.
-func (s *site) connect() (jetstream.JetStream, jetstream.KeyValue, *lease.Leases) {
+// connect connects to the NATS servers, until the end of the test, and opens the leases in them.
+func (s *site) connect() {
 	t := s.t
 	t.Helper()
 	var urls []string
@@ -289,7 +300,8 @@ func (s *site) connect() (jetstream.JetStream, jetstream.KeyValue, *lease.Leases
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.Close() })
-	users, err := b.Stream.KeyValue(t.Context(), lease.Bucket)
+	s.stream = b.Stream
+	s.bucket, err = b.Stream.KeyValue(t.Context(), lease.Bucket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +309,7 @@ func (s *site) connect() (jetstream.JetStream, jetstream.KeyValue, *lease.Leases
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b.Stream, users, lease.New(users, placement.New(nodes), time.Second)
+	s.leases = lease.New(s.bucket, placement.New(nodes), time.Second)
 }
 
 // add starts the program with a service file.

@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -43,7 +44,9 @@ func startUsers(t *testing.T, model *providertest.Server, service string, env []
 }
 
 // as returns a client of a user.
-func (u *users) as(name string) client { return client{u.t, u.url, u.tokens[name]} }
+func (u *users) as(name string) client {
+	return client{u.t, servertest.HTTPClient{URL: u.url, Token: u.tokens[name]}}
+}
 
 // workers returns the process ids of the workers by user.
 func (u *users) workers() map[string]int {
