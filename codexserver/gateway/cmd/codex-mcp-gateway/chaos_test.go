@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
 	"github.com/codexmcp/codexmcp/codexserver/internal/history"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
@@ -241,12 +242,12 @@ func (a *attempt) wrong(c *history.Call, effects int) string {
 func (s *site) download(p *person) (rollouts []string, record string) {
 	t := s.t
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
 	defer cancel()
 	dir := t.TempDir()
 	var kept *jetstore.Store
 	var err error
-	until(t, "the state of "+p.name+" cannot be read", func() bool { // a server that was started again may not be ready
+	clustertest.Until(t, "the state of "+p.name+" cannot be read", func() bool { // a server that was started again may not be ready
 		kept, err = jetstore.Open(ctx, s.stream, jetstore.Options{User: p.name, Epoch: math.MaxInt64})
 		return err == nil && s.checkEpochs(ctx, p) == nil
 	})

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/internal/nightly"
 )
 
@@ -102,7 +103,7 @@ func (s *site) workAndFail() {
 	ofNodes, others := s.faults()
 	count := len(ofNodes) + len(others)
 	phases := make(chan struct{}, 2*count) // has an entry before each fault, and during it
-	ctx, cancel := context.WithTimeout(s.t.Context(), time.Duration(count)*2*silence+4*patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Duration(count)*2*silence+4*clustertest.Patience)
 	defer cancel()
 	var working, failing sync.WaitGroup
 	for _, kind := range [][]fault{ofNodes, others} {

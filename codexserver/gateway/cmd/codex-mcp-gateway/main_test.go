@@ -13,15 +13,13 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/internal/certtest"
 )
-
-// patience bounds each wait. Only a failing test reaches it.
-const patience = 2 * time.Minute
 
 // builtPrograms names, for a process that this test starts, the folder of [programs].
 const builtPrograms = "CODEX_MCP_TEST_PROGRAMS"
@@ -84,7 +82,7 @@ func (p *process) errors() string { return p.stderr.String() }
 // serves waits until the gateway says where it serves MCP, and returns the URL without the path.
 func (p *process) serves() (url string) {
 	p.t.Helper()
-	until(p.t, "it does not serve", func() (ok bool) {
+	clustertest.Until(p.t, "it does not serve", func() (ok bool) {
 		_, rest, _ := strings.Cut(p.errors(), "serving MCP at ")
 		url, _, ok = strings.Cut(rest, mcpPath+";")
 		return ok
@@ -98,7 +96,7 @@ func (p *process) wait() int {
 	select {
 	case <-p.exited:
 		return p.code
-	case <-time.After(patience):
+	case <-time.After(clustertest.Patience):
 		p.t.Fatal("the process did not end")
 		return 0
 	}
@@ -125,7 +123,7 @@ func launch(t *testing.T, dir, home string, cmd *exec.Cmd) *process {
 	cmd.Dir = dir
 	cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"), "HOME="+dir, "CODEX_HOME="+home, "LANG=C.UTF-8")
 	cmd.Stderr = &p.stderr
-	cmd.WaitDelay = patience // for a worker that still has standard error
+	cmd.WaitDelay = clustertest.Patience // for a worker that still has standard error
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -142,18 +140,6 @@ func launch(t *testing.T, dir, home string, cmd *exec.Cmd) *process {
 		}
 	})
 	return p
-}
-
-// until waits for a condition.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatal(what)
-		}
-		<-time.After(10 * time.Millisecond)
-	}
 }
 
 // newUsers makes the folders of users below top, and returns their tables of codex-mcp.toml and their tokens.
@@ -180,8 +166,8 @@ base_url = %q
 `, url)
 }
 
-// waiting starts a model. It answers prompts that begin with wait after held is closed.
-func waiting(t *testing.T) (model *providertest.Server, held chan struct{}) {
+// helping starts a model, which answers as answerOf says.
+func helping(t *testing.T) (model *providertest.Server, held chan struct{}) {
 	t.Helper()
 	held = make(chan struct{})
 	model = providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn { return answerOf(r, held) }})
@@ -189,10 +175,19 @@ func waiting(t *testing.T) (model *providertest.Server, held chan struct{}) {
 	return model, held
 }
 
-// answerOf returns the answer to a prompt, after held is closed if the prompt begins with wait.
+// answerOf returns the answer to a prompt. One that begins with run is a script to run, with view a picture to see; one that
+// begins with wait is answered after held is closed.
 func answerOf(r providertest.Request, held <-chan struct{}) providertest.Turn {
+	word, rest, _ := strings.Cut(r.LastUserText(), " ")
+	asked := len(r.ToolOutputs()) == 0
+	switch {
+	case asked && word == "run":
+		return providertest.Call(providertest.Shell("c1", "sh", "-c", rest))
+	case asked && word == "view":
+		return providertest.Call(providertest.Tool("c1", "view_image", map[string]any{"path": rest}))
+	}
 	turn := providertest.Say("the answer to " + r.LastUserText())
-	if strings.HasPrefix(r.LastUserText(), "wait") {
+	if word == "wait" {
 		turn.Wait = held
 	}
 	return turn
@@ -213,7 +208,7 @@ const (
 // do is Ask for a client with tasks that gets an answer.
 func (c client) do(method, name, params string) (status int, body string) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(c.t.Context(), clustertest.Patience)
 	defer cancel()
 	status, body, err := c.Ask(ctx, hasTasks, method, name, params)
 	if err != nil {
@@ -224,15 +219,20 @@ func (c client) do(method, name, params string) (status int, body string) {
 
 // call calls the tool codex with a prompt, without tasks.
 func (c client) call(prompt string) (status int, body string, err error) {
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(c.t.Context(), clustertest.Patience)
 	defer cancel()
-	return c.Ask(ctx, "", "tools/call", "codex", `"name":"codex","arguments":{"prompt":"`+prompt+`"}`)
+	return c.Ask(ctx, "", "tools/call", "codex", promptOf(prompt))
+}
+
+// promptOf returns the params of a call of the tool codex.
+func promptOf(prompt string) string {
+	return fmt.Sprintf(`"name":"codex","arguments":{"prompt":%q}`, prompt)
 }
 
 // begin makes a task of a prompt, and returns its id.
 func (c client) begin(prompt string) string {
 	c.t.Helper()
-	_, body := c.do("tools/call", "codex", `"name":"codex","arguments":{"prompt":"`+prompt+`"}`)
+	_, body := c.do("tools/call", "codex", promptOf(prompt))
 	return member(c.t, body, "taskId")
 }
 

@@ -215,7 +215,7 @@ func (p *person) callOwn(ctx context.Context, a *attempt) {
 		p.callRounds(ctx, a)
 		return
 	}
-	status, body, err := p.send(ctx, "", asking, "tools/call", "codex", codexParams(a))
+	status, body, err := p.send(ctx, "", asking, "tools/call", "codex", promptOf("run "+a.name))
 	a.told = fmt.Sprint(status, " ", body, err)
 	id, isTask := textOf(body, `"taskId":"`)
 	switch {
@@ -235,17 +235,13 @@ func (p *person) callOwn(ctx context.Context, a *attempt) {
 // goneText is what a worker says of a task that it does not know.
 const goneText = "no such task"
 
-func codexParams(a *attempt) string {
-	return `"name":"codex","arguments":{"prompt":"run ` + a.name + `"}`
-}
-
 // callRounds calls without a task. The result is a question, and the next call answers it. An
 // answer whose own answer is lost is sent again.
 func (p *person) callRounds(ctx context.Context, a *attempt) {
 	const able = `"elicitation":{"form":{}}`
 	more := ""
 	for again := 0; ; {
-		status, body, err := p.send(ctx, "", able, "tools/call", "codex", codexParams(a)+more)
+		status, body, err := p.send(ctx, "", able, "tools/call", "codex", promptOf("run "+a.name)+more)
 		a.told = fmt.Sprint(status, " ", body, err)
 		state, asked := textOf(body, `"requestState":"`)
 		key, _ := textOf(body, `"inputRequests":{"`)

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/internal/nightly"
 	"github.com/go-json-experiment/json"
 )
@@ -35,8 +38,13 @@ func restarts(t *testing.T) {
 			t.Errorf("%s: %d %s, %v", p.name, status, body, err)
 		}
 	}
+	for _, m := range s.nodes {
+		if status := (servertest.HTTPClient{URL: m.url}).Status(t, mcpPath); status != http.StatusNotFound {
+			t.Errorf("%s serves MCP: %d", m.name, status)
+		}
+	}
 	s.drainNodeOf(s.persons[1])
-	ctx, cancel := context.WithTimeout(t.Context(), 10*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*clustertest.Patience)
 	defer cancel()
 	answer := make(chan struct{}) // the open questions, when it is closed
 	var asking sync.WaitGroup
@@ -51,7 +59,7 @@ func restarts(t *testing.T) {
 		})
 		select {
 		case <-a.asked:
-		case <-time.After(patience):
+		case <-time.After(clustertest.Patience):
 			t.Fatalf("%s is not asked: %+v", p.name, a)
 		}
 	}
@@ -111,12 +119,15 @@ func (s *site) restart(m *part) {
 	if ended.Sub(begun) >= drainTime {
 		s.t.Errorf("%s does not come to an end by itself", m.name)
 	}
+	if all, _ := s.placed.All(s.t.Context()); slices.ContainsFunc(all, func(n placement.Node) bool { return n.Name == m.name }) {
+		s.t.Errorf("%s ends, and fronts still find it", m.name)
+	}
 	m.begin(s.t)
-	until(s.t, m.name+" does not become healthy", m.healthy)
+	clustertest.Until(s.t, m.name+" does not become healthy", m.healthy)
 	healthy := time.Now()
 	var worst time.Duration
 	for _, p := range s.persons {
-		until(s.t, p.name+" gets no answer", func() bool {
+		clustertest.Until(s.t, p.name+" gets no answer", func() bool {
 			a := p.look()
 			worst = max(worst, a.worst)
 			return a.refused.IsZero() && a.polled.After(healthy) || s.t.Failed()
@@ -132,7 +143,7 @@ func (s *site) restart(m *part) {
 // awaitWork waits until commands of users run, and at a node if it has users.
 func (s *site) awaitWork(m *part, node bool) {
 	s.t.Helper()
-	until(s.t, "nothing runs", func() bool {
+	clustertest.Until(s.t, "nothing runs", func() bool {
 		busy := s.busy()
 		if node && !slices.Contains(busy, m) {
 			all, err := s.leases.All(s.t.Context())
@@ -166,7 +177,7 @@ func (s *site) drainNodeOf(p *person) {
 		s.t.Errorf("the status: %+v", all)
 	}
 	s.operate(s.fronts[1], "drain", node)
-	until(s.t, "the user stays there", func() bool { return nodeOf() != node })
+	clustertest.Until(s.t, "the user stays there", func() bool { return nodeOf() != node })
 	if status, body, err := p.at(s.fronts[0].url).call("hello"); err != nil || status != http.StatusOK || nodeOf() == node {
 		s.t.Errorf("a call afterwards: %s, on %s", fmt.Sprint(status, body, err), nodeOf())
 	}

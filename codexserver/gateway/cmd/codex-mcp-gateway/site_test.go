@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
@@ -47,6 +49,7 @@ type site struct {
 	persons []*person
 	stream  jetstream.JetStream
 	bucket  jetstream.KeyValue // of the leases
+	placed  *placement.Nodes
 	leases  *lease.Leases
 }
 
@@ -127,7 +130,7 @@ func freeAddress(t *testing.T) string {
 func (m *part) begin(t *testing.T) {
 	t.Helper()
 	m.process = m.start()
-	until(t, m.name+" does not start", func() bool {
+	clustertest.Until(t, m.name+" does not start", func() bool {
 		select {
 		case <-m.exited:
 			t.Logf("%s cannot start: %s", m.name, m.errors())
@@ -200,16 +203,13 @@ func (m *part) fill(full bool) {
 		return
 	}
 	f, err := os.Create(name)
-	if err != nil {
+	for block := make([]byte, 1<<20); err == nil; {
+		_, err = f.Write(block)
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
 		m.t.Error(err)
-		return
 	}
-	defer f.Close()
-	for block := make([]byte, 1<<20); len(block) > 0; {
-		if _, err := f.Write(block); err != nil { // a smaller one may have room
-			block = block[:len(block)/2]
-		}
-	}
+	_ = f.Close() // it is only there to take room
 }
 
 // cut cuts the part off from all NATS servers, or from everything, or ends that.
@@ -232,7 +232,8 @@ func startSite(t *testing.T, number int, seconds func(name string) string) *site
 	for i := range names {
 		names[i] = fmt.Sprintf("u%02d", i)
 	}
-	s := &site{t: t, top: boxtest.Outside(t), model: providertest.New(workModel(seconds)), begun: time.Now(), certificate: filepath.Join(t.TempDir(), "certificate.pem")}
+	s := &site{t: t, top: boxtest.Outside(t), model: providertest.New(workModel(seconds)), begun: time.Now()}
+	s.certificate = filepath.Join(t.TempDir(), "certificate.pem")
 	t.Cleanup(s.model.Close)
 	tables, tokens := newUsers(t, s.top, names...)
 	for _, name := range names {
@@ -262,22 +263,12 @@ func (s *site) startNATS() {
 		routes = append(routes, freeAddress(t))
 	}
 	for i := range natsServers {
-		dir, address, monitor := newDisk(t), freeAddress(t), freeAddress(t)
-		config := filepath.Join(dir, "nats.conf")
 		// Without no_advertise a part would learn other addresses than those of its cables.
-		text := fmt.Sprintf("server_name: n%d\nlisten: %s\nhttp: %[7]s\ntls { cert_file: %[3]q, key_file: %[3]q, ca_file: %[3]q, verify: true }\njetstream { store_dir: %[4]q }\n"+
-			"cluster { name: test, listen: %[5]q, no_advertise: true, routes: [\"nats://%[6]s\"] }\n", i, address, s.certificate, dir, routes[i], strings.Join(routes, `", "nats://`), monitor)
-		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		m := &part{name: "NATS server " + strconv.Itoa(i), disk: dir, url: address, health: "http://" + monitor + "/healthz", ready: "Server is ready"}
-		m.start = func() *process {
-			return launch(t, dir, "", &exec.Cmd{Path: "/proc/self/exe", Args: []string{natsName, config}})
-		}
-		m.begin(t)
-		s.nats = append(s.nats, m)
+		more := fmt.Sprintf("server_name: n%d\ncluster { name: test, listen: %q, no_advertise: true, routes: [\"nats://%s\"] }\n",
+			i, routes[i], strings.Join(routes, `", "nats://`))
+		s.nats = append(s.nats, newNATS(t, newDisk(t), s.certificate, more))
 	}
-	until(t, "JetStream has no leader", func() bool {
+	clustertest.Until(t, "JetStream has no leader", func() bool {
 		for _, m := range s.nats {
 			if strings.Contains(m.errors(), "metadata leader") {
 				return true
@@ -285,6 +276,21 @@ func (s *site) startNATS() {
 		}
 		return false
 	})
+}
+
+// newNATS starts a NATS server, which keeps its files in a folder, with more lines of its configuration.
+func newNATS(t *testing.T, dir, certificate, more string) *part {
+	t.Helper()
+	m := &part{name: "the NATS server of " + dir, disk: dir, url: freeAddress(t), ready: "Server is ready"}
+	monitor, config := freeAddress(t), filepath.Join(dir, "nats.conf")
+	m.health = "http://" + monitor + "/healthz"
+	boxtest.Lay(t, dir, fmt.Sprintf("nats.conf=listen: %s\nhttp: %s\njetstream { store_dir: %q }\n%s", m.url, monitor, dir, more)+
+		fmt.Sprintf("tls { cert_file: %[1]q, key_file: %[1]q, ca_file: %[1]q, verify: true }\n", certificate))
+	m.start = func() *process {
+		return launch(t, dir, "", &exec.Cmd{Path: "/proc/self/exe", Args: []string{natsName, config}})
+	}
+	m.begin(t)
+	return m
 }
 
 // connect connects to the NATS servers, until the end of the test, and opens the leases in them.
@@ -309,7 +315,8 @@ func (s *site) connect() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.leases = lease.New(s.bucket, placement.New(nodes), time.Second)
+	s.placed = placement.New(nodes)
+	s.leases = lease.New(s.bucket, s.placed, time.Second)
 }
 
 // add starts the program with a service file.

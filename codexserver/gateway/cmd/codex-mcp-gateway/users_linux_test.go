@@ -2,15 +2,16 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
@@ -62,102 +63,62 @@ func (u *users) workers() map[string]int {
 	return found
 }
 
-// reply is the result of a call.
-type reply struct {
-	status int
-	body   string
-	err    error
-}
-
-// begin sends a call that waits for the model, and returns when the model has n requests.
-func (u *users) begin(name string, model *providertest.Server, n int) <-chan reply {
+// begin sends a call that waits for the model, and returns when the model has n requests. The channel gets what came of it.
+func (u *users) begin(name string, model *providertest.Server, n int) <-chan string {
 	u.t.Helper()
-	got := make(chan reply, 1)
-	go func() {
-		status, body, err := u.as(name).call("wait")
-		got <- reply{status, body, err}
-	}()
-	until(u.t, "the model is not asked", func() bool { return len(model.Requests()) >= n })
+	got := make(chan string, 1)
+	go func() { got <- fmt.Sprint(u.as(name).call("wait")) }()
+	clustertest.Until(u.t, "the model is not asked", func() bool { return len(model.Requests()) >= n })
 	return got
 }
 
-func (u *users) receive(got <-chan reply) reply {
-	u.t.Helper()
-	select {
-	case a := <-got:
-		return a
-	case <-time.After(patience):
-		u.t.Fatal("the call does not end")
-		return reply{}
-	}
+// list calls the tool codex-list.
+func (u *users) list(name string) (status int, body string) {
+	return u.as(name).do("tools/call", "codex-list", `"name":"codex-list","arguments":{}`)
 }
 
-// TestEndToEndUsersRequests checks that requests of ann cannot reach folders, conversations and tasks of bob. The model
-// helps her, and so does a link to bob's folder in her own. [TestFolders] of codexserver/internal/tools has the arguments that
-// are refused before anything runs, and TestEnclosure what a worker does not see.
-func TestEndToEndUsersRequests(t *testing.T) {
+// TestEndToEndUsers checks that requests and commands of ann cannot reach folders, conversations and tasks of bob, nor what is
+// of the server. The model helps her, and so does a link to bob's folder in her own. [TestFolders] of codexserver/internal/tools
+// has the arguments that are refused before anything runs, and TestEnclosure what a worker does not see.
+func TestEndToEndUsers(t *testing.T) {
 	t.Parallel()
-	const picture = "\x89PNG\r\n\x1a\n secret of bob"
-	held := make(chan struct{})
-	model := providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
-		tool, path, _ := strings.Cut(r.LastUserText(), " ")
-		switch {
-		case tool == "wait":
-			turn := providertest.Say("secret of bob")
-			turn.Wait = held
-			return turn
-		case len(r.ToolOutputs()) > 0:
-		case tool == "view":
-			return providertest.Call(providertest.Tool("c1", "view_image", map[string]any{"path": path}))
-		}
-		return providertest.Say("done")
-	}})
-	t.Cleanup(model.Close)
+	model, held := helping(t)
 	defer close(held)
-	u := startUsers(t, model, "", nil, "-c", "approval_policy=never", "-c", "sandbox_mode=workspace-write")
-	ann, bob, own, other := u.as("ann"), u.as("bob"), u.work["ann"], u.work["bob"]
-	boxtest.Lay(t, other, "a.png="+picture)
-	boxtest.Lay(t, u.top, "ann/a.png -> @/bob/a.png")
+	s := newSecrets(t)
+	u := startUsers(t, model, s.service, []string{"NATS_CREDS=secret of NATS", "NATS_PASSWORD=secret of NATS", "NKEYS_PATH=secret of NATS"},
+		"-c", "approval_policy=never", "-c", "http.metrics=127.0.0.1:0")
+	ann, bob, other := u.as("ann"), u.as("bob"), u.work["bob"]
+	boxtest.Lay(t, u.top, "bob/a.png=\x89PNG\r\n\x1a\n secret of bob", "ann/a.png -> @/bob/a.png")
 	_, body, err := bob.call("hello")
 	if err != nil {
 		t.Fatal(err)
 	}
-	thread, task := member(t, body, "threadId"), bob.begin("wait")
-	if status, got := bob.do("tasks/get", task, `"taskId":"`+task+`"`); status != 200 || !strings.Contains(got, `"working"`) {
-		t.Fatalf("bob's task: %d %s", status, got)
+	thread, task := member(t, body, "threadId"), bob.begin("wait secret of bob")
+	works := func() {
+		t.Helper()
+		if status, got := bob.do("tasks/get", task, `"taskId":"`+task+`"`); status != 200 || !strings.Contains(got, `"working"`) {
+			t.Errorf("bob's task: %d %s", status, got)
+		}
 	}
-	if _, got := bob.do("tools/call", "codex-list", `"name":"codex-list","arguments":{}`); !strings.Contains(got, thread) {
+	works()
+	if _, got := u.list("bob"); !strings.Contains(got, thread) {
 		t.Fatalf("bob's list: %s", got)
 	}
-	// A rollout of bob that is in ann's home, for example from a backup.
-	var kept string
-	from, to := u.home+"/codex-mcp/principals/bob", u.home+"/codex-mcp/principals/ann"
-	found, err := filepath.Glob(from + "/sessions/*/*/*/*" + thread + "*")
-	if err != nil || len(found) != 1 {
-		t.Fatalf("bob's rollout: %q, %v", found, err)
-	}
-	text, err := os.ReadFile(found[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept = strings.Replace(found[0], from, to, 1)
 	outside := "does not lie in one of the folders"
 	for _, tt := range []struct{ name, tool, arguments, want string }{
 		{"cwd", "codex", `"prompt":"p","cwd":"` + other + `"`, "/cwd: " + other + " " + outside},
 		{"list", "codex-list", ``, `"conversations":[]`},
 		{"reply", "codex-reply", `"prompt":"p","threadId":"` + thread + `"`, "no conversation"},
-		{"view_image by a link", "codex", `"prompt":"view a.png"`, "done"},
+		{"view_image by a link", "codex", `"prompt":"view a.png"`, "the answer to view"},
 		{"a rollout of another folder", "codex-reply", `"prompt":"p","threadId":"` + thread + `"`, "/threadId: its folder: " + other + " " + outside},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.name == "a rollout of another folder" {
-				if err := os.WriteFile(kept, text, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				u.keepRollout(thread)
 			}
 			status, body := ann.do("tools/call", tt.tool, `"name":"`+tt.tool+`","arguments":{`+tt.arguments+`}`)
 			if id, isTask := textOf(body, `"taskId":"`); isTask {
-				until(t, "the task does not end", func() bool {
+				clustertest.Until(t, "the task does not end", func() bool {
 					_, body = ann.do("tasks/get", id, `"taskId":"`+id+`"`)
 					return !strings.Contains(body, `"working"`)
 				})
@@ -172,14 +133,37 @@ func TestEndToEndUsersRequests(t *testing.T) {
 			t.Errorf("%s: %d %s", method, status, got)
 		}
 	}
+	u.tryCommands(model, s)
+	_, metrics, _ := strings.Cut(u.errors(), "serving metrics at ")
+	metrics, _, _ = strings.Cut(metrics, "/metrics\n")
+	for url, want := range map[string]int{u.url + "/mcp": 401, u.url + "/healthz": 200, metrics + "/metrics": 200} {
+		if got := (servertest.HTTPClient{URL: url}).Status(t, ""); got != want {
+			t.Errorf("%s: %d", url, got)
+		}
+	}
 	for _, r := range model.Requests() {
 		body := string(r.Body)
-		if strings.Contains(body, own) && (strings.Contains(body, "secret of bob") || strings.Contains(body, "iVBORw0KGgogc2VjcmV0IG9mIGJvYg")) {
+		if strings.Contains(body, u.work["ann"]) && (strings.Contains(body, "secret of bob") || strings.Contains(body, "iVBORw0KGgogc2VjcmV0IG9mIGJvYg")) {
 			t.Errorf("the model of ann was sent bob's: %.2000s", body)
 		}
 	}
-	if status, got := bob.do("tasks/get", task, `"taskId":"`+task+`"`); status != 200 || !strings.Contains(got, `"working"`) {
-		t.Errorf("bob's task afterwards: %d %s", status, got)
+	works()
+}
+
+// keepRollout copies the rollout of a conversation of bob to ann's home, as a backup might.
+func (u *users) keepRollout(thread string) {
+	u.t.Helper()
+	from, to := u.home+"/codex-mcp/principals/bob", u.home+"/codex-mcp/principals/ann"
+	found, err := filepath.Glob(from + "/sessions/*/*/*/*" + thread + "*")
+	if err != nil || len(found) != 1 {
+		u.t.Fatalf("bob's rollout: %q, %v", found, err)
+	}
+	text, err := os.ReadFile(found[0])
+	if err == nil {
+		err = os.WriteFile(strings.Replace(found[0], from, to, 1), text, 0o600)
+	}
+	if err != nil {
+		u.t.Fatal(err)
 	}
 }
 
@@ -203,14 +187,14 @@ func (u *users) reload(says string) {
 	if err := u.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		u.t.Fatal(err)
 	}
-	until(u.t, "it does not say "+says, func() bool { return strings.Count(u.errors(), says) > before })
+	clustertest.Until(u.t, "it does not say "+says, func() bool { return strings.Count(u.errors(), says) > before })
 }
 
 // TestEndToEndUsersReload changes the file of users while the server runs and turns of them run: nothing happens because
 // of a wrong file, a worker does not start with it, and a token is replaced.
 func TestEndToEndUsersReload(t *testing.T) {
 	t.Parallel()
-	model, held := waiting(t)
+	model, held := helping(t)
 	defer close(held)
 	u := startUsers(t, model, "", nil)
 	stays := u.begin("bob", model, 1)
@@ -218,7 +202,7 @@ func TestEndToEndUsersReload(t *testing.T) {
 	if status, body, err := u.as("ann").call("hello"); status != 503 || err != nil || strings.Contains(body, "broken") {
 		t.Errorf("with a broken file: %d %s %v", status, body, err)
 	}
-	until(t, "the log does not say why", func() bool {
+	clustertest.Until(t, "the log does not say why", func() bool {
 		return strings.Contains(u.errors(), "principal=ann") && strings.Contains(u.errors(), "codex-mcp.toml:1")
 	})
 	u.rewrite("broken\n", "")
@@ -227,21 +211,21 @@ func TestEndToEndUsersReload(t *testing.T) {
 
 	u.rewrite(u.work["bob"], u.work["bob"]+"/none")
 	u.reload("http.principals.bob.folders")
-	if got := u.workers(); len(goes) > 0 || len(stays) > 0 || got["ann"] != before["ann"] || got["bob"] != before["bob"] {
+	if got := u.workers(); len(goes) > 0 || len(stays) > 0 || !maps.Equal(before, got) {
 		t.Errorf("a wrong file has changed something: the workers are %v and were %v", got, before)
 	}
-	const list = `"name":"codex-list","arguments":{}`
-	if status, body := u.as("ann").do("tools/call", "codex-list", list); status != 200 {
+	if status, body := u.list("ann"); status != 200 {
 		t.Errorf("ann: %d %s", status, body)
 	}
 
 	token, hash := access.NewToken()
 	u.rewrite(u.work["bob"]+"/none", u.work["bob"], access.Hash(u.tokens["ann"]), hash)
 	u.reload("reloaded the users; their number: 2")
-	if got := u.receive(goes); got.err == nil && got.status == 200 && strings.Contains(got.body, "the answer") {
-		t.Errorf("the open call of the token that was revoked: %+v", got)
+	clustertest.Until(t, "the call of the token that was revoked does not end", func() bool { return len(goes) > 0 })
+	if got := <-goes; strings.Contains(got, "the answer") {
+		t.Errorf("the open call of the token that was revoked: %s", got)
 	}
-	if status, body := u.as("ann").do("tools/call", "codex-list", list); status != http.StatusUnauthorized {
+	if status, body := u.list("ann"); status != http.StatusUnauthorized {
 		t.Errorf("the old token: %d %s", status, body)
 	}
 	u.tokens["ann"] = token

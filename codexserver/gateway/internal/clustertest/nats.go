@@ -20,7 +20,7 @@ import (
 )
 
 // Patience bounds each wait. Only a failing test reaches it.
-const Patience = time.Minute
+const Patience = 2 * time.Minute
 
 // Until waits for a condition.
 func Until(t testing.TB, what string, ok func() bool) {
@@ -80,33 +80,27 @@ func Connect(t testing.TB, s *server.Server) (*nats.Conn, jetstream.JetStream) {
 // Those with the zero time do not expire.
 func Credentials(t testing.TB, file string, account nkeys.KeyPair, expires time.Time) (seed string) {
 	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	user, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(err)
 	id, err := user.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(err)
 	claims := jwt.NewUserClaims(id)
 	if !expires.IsZero() {
 		claims.Expires = expires.Unix()
 	}
 	text, err := claims.Encode(account)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(err)
 	secret, err := user.Seed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(err)
 	all, err := jwt.FormatUserConfig(text, secret)
-	if err == nil {
-		err = os.WriteFile(file, all, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(err)
+	must(os.WriteFile(file, all, 0o600))
 	return string(secret)
 }
 
