@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
 	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 )
 
 // cable carries connections from an address of its own to another one. It is plugged in, or it carries nothing, in both
@@ -16,7 +19,7 @@ type cable struct {
 	inwards bool           // the part is where it leads to; else the part connects by it
 	cut     [2]atomic.Bool // from the address, and to it
 
-	ctx     <-chan struct{} // closed at the end of the test
+	ctx     context.Context // ends with the test
 	running sync.WaitGroup
 }
 
@@ -32,12 +35,9 @@ const (
 // newCable leads to an address until the end of the test.
 func newCable(t *testing.T, to string, inwards bool) *cable {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	end := make(chan struct{})
-	c := &cable{address: l.Addr().String(), to: to, inwards: inwards, ctx: end}
+	l, address := clustertest.Listen(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &cable{address: address, to: to, inwards: inwards, ctx: ctx}
 	c.running.Go(func() {
 		for {
 			conn, err := l.Accept()
@@ -49,7 +49,7 @@ func newCable(t *testing.T, to string, inwards bool) *cable {
 	})
 	t.Cleanup(func() {
 		_ = l.Close()
-		close(end)
+		cancel()
 		c.running.Wait()
 	})
 	return c
@@ -62,31 +62,25 @@ func (c *cable) connect(from net.Conn) {
 	if err != nil {
 		return
 	}
-	defer to.Close()
-	over := make(chan struct{}, 2)
-	c.running.Go(func() { c.carry(to, from, &c.cut[0]); over <- struct{}{} })
-	c.running.Go(func() { c.carry(from, to, &c.cut[1]); over <- struct{}{} })
-	select {
-	case <-over:
-	case <-c.ctx:
+	end := func() {
+		_ = from.Close()
+		_ = to.Close()
 	}
+	defer context.AfterFunc(c.ctx, end)()
+	c.running.Go(func() { c.carry(to, from, &c.cut[0], end) })
+	c.carry(from, to, &c.cut[1], end)
 }
 
-// carry copies what one side sends while the cable is not cut.
-func (c *cable) carry(to, from net.Conn, cut *atomic.Bool) {
+// carry copies what one side sends while the cable is not cut, until the end of one side.
+func (c *cable) carry(to, from net.Conn, cut *atomic.Bool, end func()) {
+	defer end()
 	for block := make([]byte, 32<<10); ; {
 		n, err := from.Read(block)
-		for cut.Load() {
-			select {
-			case <-time.After(10 * time.Millisecond):
-			case <-c.ctx:
-				return
-			}
+		for cut.Load() && c.ctx.Err() == nil {
+			pause(c.ctx, 10*time.Millisecond)
 		}
 		if n > 0 {
-			if _, err := to.Write(block[:n]); err != nil {
-				return
-			}
+			_, err = to.Write(block[:n]) // what ends reading ends it the next time, too
 		}
 		if err != nil {
 			return

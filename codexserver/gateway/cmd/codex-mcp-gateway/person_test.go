@@ -176,9 +176,7 @@ func (a *attempt) settle(text string) {
 	switch {
 	case strings.Contains(text, "done "+a.name+" ran"):
 		a.end = ran
-	case strings.Contains(text, "done "+a.name+" interrupted"):
-		a.end = unknown
-	case strings.Contains(text, mayHaveRun): // an answer was sent again, to another server
+	case strings.Contains(text, "done "+a.name+" interrupted"), strings.Contains(text, mayHaveRun): // by an answer to another server
 		a.end = unknown
 	case strings.Contains(text, "done "+a.name+" not run"):
 		a.end = notRun
