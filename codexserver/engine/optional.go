@@ -45,7 +45,8 @@ type Traits struct {
 	Streams bool
 	// Announces means that whatever changes files begins with [protocol.ExecCommandBegin],
 	// [protocol.PatchApplyBegin] or [protocol.MCPToolCallBegin], and only when Emit has returned.
-	// The server reads the folder before the first of them, and not at all in a turn without.
+	// The server reads the folder before the first of them, and not at all in a turn without. A command that is
+	// ReadOnly does not count.
 	Announces bool
 	// Reviews means that the conversations obey [protocol.TurnInput.Review]. Without it the server
 	// has them review only if they were begun read-only.

@@ -77,6 +77,8 @@ type ExecCommandBegin struct {
 	Cwd string `json:"cwd"`
 	// ParsedCmd are the parts of a shell script. Any other command has one part.
 	ParsedCmd []ParsedCommand `json:"parsed_cmd"`
+	// ReadOnly means that the engine confines the command so that it changes no file. Clients do not get it.
+	ReadOnly bool `json:"-"`
 }
 
 // ExecCommandOutputDelta is a piece of a running command's output: Chunk was written to Stream, by the call CallID.

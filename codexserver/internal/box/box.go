@@ -163,6 +163,11 @@ func (c *Confinement) Apply(cmd *exec.Cmd) (words string, err error) {
 	return c.apply(cmd)
 }
 
+// ReadOnly reports whether what runs confined can change no file. A helper may allow more than the policy says.
+func (c *Confinement) ReadOnly() bool {
+	return c.policy.Mode == protocol.SandboxReadOnly && !c.hasHelper()
+}
+
 func (c *Confinement) hasHelper() bool { return c.options != nil && len(c.options.Helper) > 0 }
 
 // useHelper changes cmd so that it starts the helper, which starts the command.

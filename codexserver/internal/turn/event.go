@@ -15,8 +15,10 @@ import (
 
 // Changes reports whether an event begins something that may change files.
 func Changes(m protocol.EventMsg) bool {
-	switch m.(type) {
-	case protocol.ExecCommandBegin, protocol.PatchApplyBegin, protocol.MCPToolCallBegin:
+	switch m := m.(type) {
+	case protocol.ExecCommandBegin:
+		return !m.ReadOnly
+	case protocol.PatchApplyBegin, protocol.MCPToolCallBegin:
 		return true
 	}
 	return false
@@ -105,7 +107,7 @@ func (t *Turn) addCall(id string, command int, e protocol.EventMsg) (named proto
 		m.TurnID = cmp.Or(m.TurnID, id)
 		named, doing = m, "running "+elicit.ShowCommand(show.Begins(m.Command))
 		t.now.change()
-		t.acts()
+		t.acts(m)
 		t.runs(m, command)
 	case protocol.ExecCommandEnd:
 		m.TurnID = cmp.Or(m.TurnID, id)
@@ -117,7 +119,7 @@ func (t *Turn) addCall(id string, command int, e protocol.EventMsg) (named proto
 	case protocol.PatchApplyBegin:
 		m.TurnID = cmp.Or(m.TurnID, id)
 		named, doing = m, "changing files"
-		t.acts()
+		t.acts(m)
 		if !t.folder.ends {
 			t.folder.patches.Begin(m)
 		}
@@ -132,7 +134,7 @@ func (t *Turn) addCall(id string, command int, e protocol.EventMsg) (named proto
 		}
 	case protocol.MCPToolCallBegin:
 		doing = "calling " + m.Invocation.Server + "/" + m.Invocation.Tool
-		t.acts()
+		t.acts(m)
 		t.commands.ran = true
 	case protocol.MCPToolCallEnd:
 		t.commands.ended(m.CallID)

@@ -327,8 +327,11 @@ func (t *Turn) cwd(cwd string) string {
 	return show.Text(cwd, show.MaxPath)
 }
 
-// acts records that something begins that may change files.
-func (t *Turn) acts() { t.tokens.answered, t.commands.acted = true, true }
+// acts records that something begins, which may change files.
+func (t *Turn) acts(m protocol.EventMsg) {
+	t.tokens.answered = true
+	t.commands.acted = t.commands.acted || Changes(m)
+}
 
 // reroute records that another model answers, and says it to the caller.
 func (t *Turn) reroute(m protocol.ModelReroute) {

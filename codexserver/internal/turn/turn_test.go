@@ -45,7 +45,7 @@ func played(dir, real string) []protocol.EventMsg {
 		protocol.ExecCommandBegin{CallID: "1", Command: exec.Command, Cwd: real},
 		protocol.ExecCommandOutputDelta{CallID: "1", Chunk: []byte("out")},
 		protocol.ExecCommandEnd{CallID: "1", ExitCode: 3, Duration: protocol.Duration(2 * time.Second), AggregatedOutput: "output"},
-		protocol.ExecCommandBegin{CallID: "1", Command: []string{"ls"}, Cwd: os.TempDir()},
+		protocol.ExecCommandBegin{CallID: "1", Command: []string{"ls"}, Cwd: os.TempDir(), ReadOnly: true},
 		protocol.PatchApplyBegin{CallID: "2", Changes: add},
 		protocol.PatchApplyEnd{CallID: "2", Success: true},
 		protocol.PatchApplyBegin{CallID: "3", Changes: map[string]protocol.FileChange{filepath.Join(dir, "b"): {Delete: &protocol.FileContent{}}}},
@@ -144,7 +144,7 @@ decision: , news
 ExecCommandBegin: running make, may change files, news
 ExecCommandOutputDelta: 
 ExecCommandEnd: thinking, news
-ExecCommandBegin: running ls, may change files, news
+ExecCommandBegin: running ls, news
 PatchApplyBegin: changing files, may change files
 PatchApplyEnd: thinking, news
 PatchApplyBegin: changing files, may change files

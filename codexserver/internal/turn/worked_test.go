@@ -103,6 +103,27 @@ func (tt *work) run(do func(), argv ...string) {
 	tt.emit(protocol.ExecCommandEnd{CallID: id, Duration: protocol.Duration(time.Second)})
 }
 
+// TestReadOnly checks that nobody looks at the folder for commands that can change no file, so that a change of somebody
+// else is not the turn's, and that a command which can has its look before it.
+func TestReadOnly(t *testing.T) {
+	for _, writes := range []bool{false, true} {
+		tt := newTurn(t, func(tt *work) { tt.write("a", "1\n") })
+		tt.end(nil)
+		tt.begin(changes.Options{Announced: true})
+		tt.emit(protocol.ExecCommandBegin{CallID: tt.call(), Command: []string{"cat", "a"}, Cwd: tt.dir, ReadOnly: true})
+		tt.write("a", "of the user\n")
+		want := protocol.ChangesFromEvents
+		if writes {
+			want = protocol.ChangesFromTree
+			tt.run(func() { tt.write("b", "2\n") }, "cp", "a", "b")
+		}
+		r := tt.end(nil)
+		if r.ChangesFrom != want || len(r.Unknown) > 0 || writes != (len(r.Changes) == 1) || writes && r.Changes[0].Path != "b" {
+			t.Errorf("writes %t: %+v from %q, unknown %+v", writes, r.Changes, r.ChangesFrom, r.Unknown)
+		}
+	}
+}
+
 // numstat returns git's counts of changed lines in the tree, including untracked files, sorted
 // by path.
 func (tt *work) numstat() string {

@@ -165,6 +165,8 @@ func (c fakeConfinement) Denied(r run.Result) bool {
 	return r.ExitCode == 66 || c.s.stops != 0 && r.ExitCode == c.s.stops
 }
 
+func (c fakeConfinement) ReadOnly() bool { return c.policy.Mode == protocol.SandboxReadOnly }
+
 // processes starts the commands of all tests.
 var processes run.Starter
 

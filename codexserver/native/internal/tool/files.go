@@ -194,7 +194,7 @@ func (t *Turn) look(ctx context.Context, call Call, path string, argv []string, 
 	if err := t.Acting(); err != nil {
 		return Result{}, err
 	}
-	t.Host.Emit(protocol.ExecCommandBegin{CallID: call.ID, Command: argv, Cwd: t.Cwd, ParsedCmd: []protocol.ParsedCommand{parsed}})
+	t.Host.Emit(protocol.ExecCommandBegin{CallID: call.ID, Command: argv, Cwd: t.Cwd, ParsedCmd: []protocol.ParsedCommand{parsed}, ReadOnly: true})
 	var text string
 	err := look(func() (err error) {
 		text, err = f(bound)

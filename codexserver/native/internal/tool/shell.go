@@ -449,7 +449,9 @@ func (r attempt) exec(ctx context.Context, c Confinement) (*run.Result, string, 
 	if err := t.Acting(); err != nil {
 		return nil, "", err
 	}
-	t.Host.Emit(protocol.ExecCommandBegin{CallID: r.id, Command: r.Command, Cwd: r.dir, ParsedCmd: summary.Of(r.Command)})
+	t.Host.Emit(protocol.ExecCommandBegin{
+		CallID: r.id, Command: r.Command, Cwd: r.dir, ParsedCmd: summary.Of(r.Command), ReadOnly: c != nil && c.ReadOnly(),
+	})
 	res, err := o.Processes.Run(ctx, spec, func(s protocol.OutputStream, chunk []byte) {
 		t.Host.Emit(protocol.ExecCommandOutputDelta{CallID: r.id, Stream: s, Chunk: chunk})
 	})

@@ -173,6 +173,31 @@ func TestShellWithProfile(t *testing.T) {
 	}
 }
 
+// TestReadOnlyCommand checks which commands are announced as such that can change no file.
+func TestReadOnlyCommand(t *testing.T) {
+	for _, tt := range []struct {
+		command string
+		policy  protocol.ApprovalPolicy
+		mode    protocol.SandboxMode
+		want    bool
+	}{
+		{"make", "never", "read-only", true},
+		{"ls", "untrusted", "workspace-write", true}, // known as safe, and so without writable folders
+		{"make", "never", "workspace-write", false},
+		{"ls", "never", "danger-full-access", false},
+	} {
+		h := &host{}
+		turn := turnOf(tool.Options{Sandbox: &fakeSandbox{host: h}}, h, t.TempDir(), tt.policy, tt.mode)
+		if _, err := turn.Call(t.Context(), shellCall("", tt.command)); err != nil {
+			t.Error(err)
+		}
+		i := slices.IndexFunc(h.all, func(m protocol.EventMsg) bool { _, begins := m.(protocol.ExecCommandBegin); return begins })
+		if i < 0 || h.all[i].(protocol.ExecCommandBegin).ReadOnly != tt.want {
+			t.Errorf("%+v: %+v", tt, h.all)
+		}
+	}
+}
+
 // TestPlantedProgram asks about commands whose programs lie where commands may write: the question names
 // the program.
 func TestPlantedProgram(t *testing.T) {

@@ -97,6 +97,8 @@ type Confinement interface {
 	Read(f func() error) error
 	// Denied reports whether a command failed because of the confinement.
 	Denied(run.Result) bool
+	// ReadOnly reports whether a command can change no file.
+	ReadOnly() bool
 }
 
 // Confine returns a conversation's sandbox for its tools.
