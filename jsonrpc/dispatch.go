@@ -330,8 +330,8 @@ func (p *Peer) serve(r *Request) {
 
 // growStack grows the stack of a new goroutine at once to 8 KiB, which most handlers need. If it grows
 // where the handler is deep, all its frames are moved twice, by tables of their functions that are
-// spread over the whole program and stay in memory afterwards. Without it 64 callers over pipes take 13 %
-// longer.
+// spread over the whole program and stay in memory afterwards: without it an idle codex-mcp has 0.2 MiB more. In
+// time it earns nothing that is always seen (0.86 to 1.13 times for 64 callers over pipes).
 //
 //go:noinline
 func growStack(i int) byte {

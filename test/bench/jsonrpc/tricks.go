@@ -35,7 +35,7 @@ var tricks = []trick{
 	}, []cell{{"near", "seq", "jsonrpc inline"}}},
 	{"a descriptor is asked for room", "poll_linux.go", [][2]string{
 		{"f, ok := w.(syscall.Conn)\n", "f, ok := w.(syscall.Conn)\n\tok = ok && w == nil\n"},
-	}, []cell{{"near", "seq", "jsonrpc"}, {"pipe", "twoway", "jsonrpc"}}},
+	}, []cell{{"near", "seq", "jsonrpc inline"}, {"pipe", "par", "jsonrpc"}}},
 	{"a thread waits for standard input", "poll_linux.go", [][2]string{
 		{"\tr, w, err := os.Pipe()\n", "\tif p, err := os.OpenFile(\"/proc/self/fd/\"+strconv.Itoa(int(f.Fd())), syscall.O_NONBLOCK, 0); err == nil {\n" +
 			"\t\treturn p, true\n\t}\n\tr, w, err := os.Pipe()\n"},
