@@ -3,6 +3,7 @@ package boxtest
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
 )
@@ -10,12 +11,18 @@ import (
 // unprivileged is a user and a group without rights.
 const unprivileged = 65534
 
-// AsUser lets cmd run as a user without rights, with a folder of its own in parent for
-// temporary files.
+// AsUser lets cmd run as a user without rights, with a folder of its own for temporary files: in parent, or in
+// /tmp if other users cannot reach that.
 func AsUser(t testing.TB, cmd *exec.Cmd, parent string) (dir string) {
 	t.Helper()
 	if !IsRoot() {
 		t.Skip("only root can act as another user; the test itself ran as a user")
+	}
+	for at := parent; at != filepath.Dir(at); at = filepath.Dir(at) {
+		if info, err := os.Stat(at); err != nil || info.Mode()&0o001 == 0 {
+			parent = "/tmp"
+			break
+		}
 	}
 	dir, err := os.MkdirTemp(parent, "sandbox-test-")
 	if err != nil {
