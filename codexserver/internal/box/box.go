@@ -163,9 +163,10 @@ func (c *Confinement) Apply(cmd *exec.Cmd) (words string, err error) {
 	return c.apply(cmd)
 }
 
-// ReadOnly reports whether what runs confined can change no file. A helper may allow more than the policy says.
+// ReadOnly reports whether what runs confined can change no file. A helper may allow more than the policy says, and
+// over the network a service, such as that of a container engine, may do it.
 func (c *Confinement) ReadOnly() bool {
-	return c.policy.Mode == protocol.SandboxReadOnly && !c.hasHelper()
+	return c.policy.Mode == protocol.SandboxReadOnly && !c.policy.NetworkAccess && !c.hasHelper()
 }
 
 func (c *Confinement) hasHelper() bool { return c.options != nil && len(c.options.Helper) > 0 }

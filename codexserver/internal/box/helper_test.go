@@ -124,3 +124,25 @@ func TestUnavailable(t *testing.T) {
 		t.Error("full access is confined")
 	}
 }
+
+// TestReadOnly checks which confinements let a command change no file.
+func TestReadOnly(t *testing.T) {
+	boxtest.Need(t)
+	own, helped := box.Options{}, box.Options{Helper: []string{"sh"}}
+	for _, tt := range []struct {
+		name    string
+		options box.Options
+		policy  protocol.SandboxPolicy
+		want    bool
+	}{
+		{"read-only", own, protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, true},
+		{"with the network, over which others may write", own, protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly, NetworkAccess: true}, false},
+		{"by a helper, which may allow more", helped, protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, false},
+		{"workspace-write", own, protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite}, false},
+	} {
+		c, err := box.New(tt.options).Confine(tt.policy, boxtest.Folder(t), nil)
+		if err != nil || c.ReadOnly() != tt.want {
+			t.Errorf("%s: %t, %v", tt.name, c != nil && c.ReadOnly(), err)
+		}
+	}
+}
