@@ -14,7 +14,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	gocmp "github.com/google/go-cmp/cmp"
 )
 
 // sentLimits are the sandbox and the approval policy of a turn, as the bridge sent them.
@@ -39,18 +38,14 @@ func limitsOf(t *testing.T, f *fake, load func(*appserver.Engine, engine.Host) (
 	if err != nil {
 		return "", access, err
 	}
-	if err := conv.Turn(t.Context(), text("go")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conv.Turn(t.Context(), text("go")))
 	for _, sent := range *threads {
 		if !strings.Contains(sent, `"sandbox":"read-only"`) || strings.Contains(sent, "sandbox_") || strings.Contains(sent, "default_permissions") {
 			t.Errorf("a thread was begun with %s", sent)
 		}
 	}
 	var sent sentLimits
-	if err := json.Unmarshal([]byte((*turns)[0]), &sent); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte((*turns)[0]), &sent))
 	return string(sent.Sandbox) + " " + string(sent.Policy), accessOf(h), nil
 }
 
@@ -77,9 +72,7 @@ func TestSandboxOfTurns(t *testing.T) {
 		}
 	}
 	pointer, err := os.ReadFile(filepath.Join(tree, ".git"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	writeFile(t, filepath.Join(faked, ".git"), string(pointer))
 	trusted := func(folder, level string) map[string]any {
 		return map[string]any{"projects": map[string]any{folder: map[string]any{"trust_level": level}}}
@@ -233,9 +226,7 @@ func TestAccess(t *testing.T) {
 					t.Fatal(err)
 				}
 				tt.want.Folder = cwd
-				if diff := gocmp.Diff(tt.want, accessOf(h)); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				diff(t, "", tt.want, accessOf(h))
 			})
 		})
 	}

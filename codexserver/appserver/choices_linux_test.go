@@ -29,17 +29,13 @@ func TestTurnChoices(t *testing.T) {
 		first.Items = append(first.Items, protocol.InputItem{Type: protocol.InputImage, ImageURL: "data:image/png;base64,AAAA"})
 		first.Effort, first.OutputSchema = "high", json.RawMessage(`{"type":"object"}`)
 		for _, in := range []protocol.TurnInput{first, text("on")} {
-			if err := conv.Turn(t.Context(), in); err != nil {
-				t.Fatal(err)
-			}
+			must(t, conv.Turn(t.Context(), in))
 		}
 		for i, want := range []string{
 			`{"threadId":%q,"input":[{"type":"text","text":"go"},{"type":"image","url":"data:image/png;base64,AAAA"}],"effort":"high","outputSchema":{"type":"object"},"sandboxPolicy":{"type":"readOnly","networkAccess":false},"approvalPolicy":"on-request"}`,
 			`{"threadId":%q,"input":[{"type":"text","text":"on"}],"effort":"high","sandboxPolicy":{"type":"readOnly","networkAccess":false},"approvalPolicy":"on-request"}`,
 		} {
-			if diff := cmp.Diff(loose(t, fmt.Sprintf(want, threadID)), loose(t, (*sent)[i])); diff != "" {
-				t.Errorf("turn %d (-want +got):\n%s", i+1, diff)
-			}
+			diff(t, fmt.Sprintf("turn %d", i+1), loose(t, fmt.Sprintf(want, threadID)), loose(t, (*sent)[i]))
 		}
 	})
 }
@@ -56,24 +52,18 @@ func TestThreadChoices(t *testing.T) {
 	inner, deep, within := folder("work/inner"), folder("a/deep"), folder("home/sessions")
 	sockets := folder("home/codex-mcp/run")
 	link := filepath.Join(base, "link")
-	if err := os.Symlink(b, link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(b, link))
 	const ws = protocol.SandboxWorkspaceWrite
 	bounded := map[string]any{"exclude_slash_tmp": true, "exclude_tmpdir_env_var": true, "writable_roots": []string{named}}
 	roots := func(list ...string) string {
 		text, err := json.Marshal(list)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return `{"sandboxPolicy":{"type":"workspaceWrite","networkAccess":false,"excludeSlashTmp":true,"excludeTmpdirEnvVar":true,"writableRoots":` + string(text) + `}}`
 	}
 	const fault = "argument /config/sandbox_workspace_write/writable_roots: "
 	ofCall := func(mode protocol.SandboxMode, roots ...string) protocol.Config {
 		text, err := json.Marshal(roots)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return protocol.Config{Sandbox: mode, FromCall: true, Overrides: raw("sandbox_workspace_write.writable_roots", string(text))}
 	}
 	around := ofCall(ws, work)
@@ -117,22 +107,16 @@ func TestThreadChoices(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			f.runs[0].wire.Close()
 			synctest.Wait()
-			if err := conv.Turn(t.Context(), text("in another process")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, conv.Turn(t.Context(), text("in another process")))
 			if len(*params) != 2 {
 				t.Fatalf("%d threads were loaded", len(*params))
 			}
 			want := loose(t, tt.want).(map[string]any)
 			if sandbox := want["sandboxPolicy"]; sandbox != nil {
-				if diff := cmp.Diff(sandbox, loose(t, (*turns)[0]).(map[string]any)["sandboxPolicy"]); diff != "" {
-					t.Errorf("the turn (-want +got):\n%s", diff)
-				}
+				diff(t, "the turn", sandbox, loose(t, (*turns)[0]).(map[string]any)["sandboxPolicy"])
 				delete(want, "sandboxPolicy")
 			}
 			want["cwd"], want["sandbox"] = work, "read-only"
@@ -142,9 +126,7 @@ func TestThreadChoices(t *testing.T) {
 					delete(got, "threadId")
 					delete(got, "excludeTurns")
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("load %d (-want +got):\n%s", i+1, diff)
-				}
+				diff(t, fmt.Sprintf("load %d", i+1), want, got)
 			}
 		})
 	}

@@ -89,9 +89,7 @@ func TestContinue(t *testing.T) {
 	const aborted = `{"type":"event_msg","payload":{"type":"turn_aborted"}}`
 	cut, other := started+"\n"+said(key), started+"\n"+said("another")
 	real, err := os.ReadFile(filepath.Join("..", "internal", "history", "testdata", "codex-aborted.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ofCodex := strings.Split(strings.ReplaceAll(strings.TrimSpace(string(real)), "2D2V6IJHDVIE4K6KTWEOD7PRAS", key), "\n") // two turns, of which the second one continues the first
 	for _, tt := range []struct {
 		name    string
@@ -129,9 +127,7 @@ func TestContinue(t *testing.T) {
 				f.turn = func(r *run) { r.say("went on"); r.complete("completed") }
 				h := &recorder{}
 				conv, err := f.engine(appserver.Options{}).Resume(t.Context(), savedAt(path), protocol.Config{Cwd: t.TempDir(), Continues: true}, h)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				var notes []string
 				err = conv.Turn(t.Context(), protocol.TurnInput{Key: key, OutputSchema: []byte(`{"type":"object"}`), Continue: func(words string) { notes = append(notes, words) }})
 				if got := fmt.Sprint(h.answer(), err); !strings.Contains(got, tt.want) {
@@ -166,9 +162,7 @@ func TestCanContinue(t *testing.T) {
 		})
 	}
 	e, err := appserver.New(&appserver.Options{Path: "/nonexistent"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer e.Close()
 	if err := e.Traits().CanContinue(t.Context()); err == nil {
 		t.Error("a missing Codex can continue")
@@ -183,9 +177,7 @@ func TestStore(t *testing.T) {
 		disk, name := t.TempDir(), "sessions/2026/11/22/rollout-2026-11-22T10-00-00-"+threadID+".jsonl"
 		m, _ := workertest.Mirror(t, f.home, disk, 1)
 		path := filepath.Join(f.home, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		written := ""
 		f.rollout = path
 		f.turn = func(r *run) {
@@ -195,13 +187,9 @@ func TestStore(t *testing.T) {
 		}
 		h := &recorder{}
 		conv, err := f.engine(appserver.Options{CodexHome: f.home, Store: m}).Start(t.Context(), protocol.Config{Cwd: "/work"}, h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for range 2 {
-			if err := conv.Turn(t.Context(), text("go")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, conv.Turn(t.Context(), text("go")))
 			if got, err := os.ReadFile(filepath.Join(disk, name)); err != nil || string(got) != written || h.count("background_event") > 0 {
 				t.Errorf("%v; the store has\n%s\nCodex wrote\n%s", err, got, written)
 			}

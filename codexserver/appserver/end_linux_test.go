@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,9 +23,7 @@ func TestKilledLauncher(t *testing.T) {
 	done := begin(t.Context(), conv, text("go"))
 	h.wait(t, "task_started")
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", e.PID()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, fields, _ := bytes.Cut(stat, []byte(") ")) // behind the name
 	var state string
 	var launcher int
@@ -34,9 +33,7 @@ func TestKilledLauncher(t *testing.T) {
 	if launcher == os.Getpid() {
 		t.Fatal("the app-server has no launcher")
 	}
-	if err := syscall.Kill(launcher, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Kill(launcher, syscall.SIGKILL))
 	if err := <-done; err == nil {
 		t.Error("the turn ended well")
 	}
@@ -52,4 +49,18 @@ func TestNewWithoutMain(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
+}
+
+// left returns the processes that the test's app-server left behind.
+func left(t *testing.T) (found []string) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/environ")
+	must(t, err)
+	for _, file := range files {
+		env, _ := os.ReadFile(file) // nothing of a process that has ended
+		if bytes.Contains(env, []byte(ofTest+"="+os.Getenv(ofTest)+"\x00")) {
+			found = append(found, filepath.Dir(file))
+		}
+	}
+	return found
 }

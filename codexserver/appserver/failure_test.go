@@ -21,9 +21,7 @@ import (
 func start(t *testing.T, e *appserver.Engine, h engine.Host) engine.Conversation {
 	t.Helper()
 	conv, err := e.Start(t.Context(), protocol.Config{}, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return conv
 }
 
@@ -154,9 +152,7 @@ func TestConfigurationThatCodexRefuses(t *testing.T) {
 		bubble(t, func(t *testing.T, f *fake) {
 			f.on["config/read"] = refusal(says)
 			self, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			e := f.engine(appserver.Options{Path: self})
 			e.TrustTemporary()
 			r := e.Check(t.Context())

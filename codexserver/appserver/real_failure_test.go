@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 )
 
 // soon bounds what takes milliseconds on an idle machine. Exact times are in failure_test.go.
@@ -37,9 +38,7 @@ func (r *real) processes(t *testing.T, part string) []string {
 	t.Helper()
 	var found []string
 	dirs, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, dir := range dirs {
 		env, err := os.ReadFile(dir + "/environ")
 		if err == nil && strings.Contains(string(env), "CODEX_HOME="+r.home+"\x00") {
@@ -56,9 +55,7 @@ func kill(t *testing.T, pid int) {
 	if pid == 0 {
 		t.Fatal("no process")
 	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Kill(pid, syscall.SIGKILL))
 }
 
 // held begins a turn of the real Codex that waits for the model, a command or a person, as at says, and returns the
@@ -88,9 +85,7 @@ func held(t *testing.T, at string, rest ...providertest.Turn) (r *real, conv eng
 	end = begin(ctx, conv, in)
 	switch at {
 	case "model":
-		if err := r.Await(t.Context(), 1); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.Await(t.Context(), 1))
 	case "command":
 		h.wait(t, "exec_command_begin")
 		for ran(r) == 0 {
@@ -162,9 +157,7 @@ func TestRealWordsOfOld(t *testing.T) {
 	h := &recorder{}
 	conv := r.start(t, h, protocol.Config{Profile: "careful", ApprovalPolicy: protocol.ApprovalOnFailure,
 		IncludePlanTool: new(true)})
-	if err := conv.Turn(t.Context(), text("go")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conv.Turn(t.Context(), text("go")))
 	if got := r.Requests()[0].Model(); got != "careful-model" {
 		t.Errorf("model %q", got)
 	}
@@ -221,18 +214,12 @@ func TestRealSecondWriter(t *testing.T) {
 	t.Parallel()
 	r := newReal(t, "", providertest.Say("one"))
 	conv := r.start(t, &recorder{}, protocol.Config{})
-	if err := conv.Turn(t.Context(), text("go")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conv.Turn(t.Context(), text("go")))
 	other, err := appserver.New(r.options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer other.Close()
 	path, err := fileOf(t, other, conv.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = other.Resume(t.Context(), savedAt(path), protocol.Config{}, &recorder{})
 	if err == nil || !strings.Contains(err.Error(), "active writer") {
 		t.Errorf("error %v", err)
@@ -246,9 +233,7 @@ func TestRealOverrides(t *testing.T) {
 		"model_providers": map[string]any{"mock": map[string]any{"http_headers": map[string]any{"x-test": "a \"b\""}}}}
 	r.restart(t)
 	h := &recorder{}
-	if err := r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")))
 	req := r.Requests()[0]
 	if req.Model() != "other-model" || req.Header.Get("x-test") != `a "b"` {
 		t.Errorf("model %q, header %q", req.Model(), req.Header.Get("x-test"))
@@ -256,4 +241,63 @@ func TestRealOverrides(t *testing.T) {
 	if got := r.engine.Check(t.Context()).ApprovalPolicy; got != "untrusted" {
 		t.Errorf("policy %q", got)
 	}
+}
+
+// takeUp kills Codex, as the launcher does when the server is killed, starts another engine, and
+// continues the turn there. It returns what a person was told.
+func (r *real) takeUp(t *testing.T, conv engine.Conversation, h engine.Host, end <-chan error, in protocol.TurnInput) (notes []string, err error) {
+	t.Helper()
+	kill(t, r.engine.PID())
+	<-end
+	r.restart(t)
+	must(t, r.engine.Traits().CanContinue(t.Context()))
+	again := r.resume(t, conv, h, protocol.Config{Continues: true})
+	in.Continue = func(words string) { notes = append(notes, words) }
+	err = again.Turn(t.Context(), in)
+	return notes, err
+}
+
+// TestRealContinue kills the real Codex while a turn waits for the model, while a command runs,
+// and while a question is open. Another one continues the turn, and no command runs twice.
+func TestRealContinue(t *testing.T) {
+	t.Parallel()
+	needs(t, newQuestions)
+	for name, told := range map[string]int{"model": 0, "command": 1, "question": 1} {
+		if name == "model" && !nightly.Tests() {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			rest := []providertest.Turn{providertest.Say("went on")}
+			if name == "question" {
+				rest = []providertest.Turn{escalated("c2"), providertest.Say("went on")}
+			}
+			r, conv, _, end, _ := held(t, name, rest...)
+			after := decide(elicit.Approved)
+			notes, err := r.takeUp(t, conv, after, end, protocol.TurnInput{Key: "key-of-the-turn"})
+			if err != nil || after.answer() != "went on" || len(notes) != told {
+				t.Errorf("%v, %q, notes %q", err, after.answer(), notes)
+			}
+			if n := ran(r); name == "command" && n != 1 || name == "question" && !made(r) {
+				t.Errorf("the command ran %d times, made %v", n, made(r))
+			}
+			// The launcher, node and Codex. An app-server that has just begun writes down what the user's shell has, by
+			// short programs.
+			left := r.processes(t, "")
+			for end := time.Now().Add(10 * time.Second); name == "command" && len(left) > 3 && time.Now().Before(end); left = r.processes(t, "") {
+				<-time.After(20 * time.Millisecond)
+			}
+			if name == "command" && len(left) > 3 {
+				t.Errorf("left: %q", left)
+			}
+			body := string(r.Requests()[1].Body)
+			if !strings.Contains(body, "Find out what such a call has done") || name != "model" && !strings.Contains(body, `"aborted"`) {
+				t.Errorf("the model was told %s", body)
+			}
+		})
+	}
+}
+
+func ran(r *real) int {
+	text, _ := os.ReadFile(filepath.Join(r.cwd, "ran.txt")) // it may not exist yet
+	return strings.Count(string(text), "\n")
 }

@@ -4,6 +4,7 @@ package appserver_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,8 +17,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/engine/enginetest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -59,9 +62,7 @@ func (r *real) configure(t *testing.T, more string) {
 	t.Helper()
 	file := filepath.Join(r.home, "config.toml")
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	writeFile(t, file, string(text)+more)
 	r.restart(t)
 }
@@ -81,9 +82,7 @@ func (r *real) restart(t *testing.T) {
 		r.engine.Close()
 	}
 	e, err := appserver.New(r.options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.engine = e
 	t.Cleanup(func() { e.Close() })
 }
@@ -94,9 +93,7 @@ func (r *real) start(t *testing.T, h engine.Host, cfg protocol.Config) engine.Co
 		cfg.Cwd = r.cwd
 	}
 	conv, err := r.engine.Start(t.Context(), cfg, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return conv
 }
 
@@ -104,13 +101,9 @@ func (r *real) start(t *testing.T, h engine.Host, cfg protocol.Config) engine.Co
 func (r *real) resume(t *testing.T, conv engine.Conversation, h engine.Host, cfg protocol.Config) engine.Conversation {
 	t.Helper()
 	path, err := fileOf(t, r.engine, conv.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	again, err := r.engine.Resume(t.Context(), savedAt(path), cfg, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return again
 }
 
@@ -141,9 +134,7 @@ func TestRealIncomplete(t *testing.T) {
 	t.Parallel()
 	r := newReal(t, `approval_policy = "never"`, providertest.Turn{Text: []string{"half ", "an"}, Cut: "length"})
 	h := &recorder{}
-	if err := start(t, r.engine, h).Turn(t.Context(), protocol.TurnInput{Items: protocol.TextInput("go")}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, start(t, r.engine, h).Turn(t.Context(), protocol.TurnInput{Items: protocol.TextInput("go")}))
 	end, _ := h.events[len(h.events)-1].(protocol.TaskComplete)
 	if end.LastAgentMessage == nil || *end.LastAgentMessage != "half an" || end.Incomplete == "" {
 		t.Errorf("the turn ended with %+v", end)
@@ -261,9 +252,7 @@ func TestRealItemsWithOneID(t *testing.T) {
 					return approves(fmt.Sprint(slices.Collect(maps.Keys(q.Changes))))
 				},
 			}
-			if err := r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")))
 			if _, err := os.Stat(filepath.Join(r.cwd, "other.txt")); err == nil {
 				t.Errorf("other.txt was made: %v", h.types())
 			}
@@ -283,9 +272,7 @@ func TestRealApprovedForSession(t *testing.T) {
 	r := newReal(t, `approval_policy = "on-request"`+"\n"+`sandbox_mode = "read-only"`, run("c1"), run("c2"), report, run("c3"), report)
 	h := decide(elicit.ApprovedForSession)
 	for _, want := range []int{2, 3} {
-		if err := r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")))
 		if asked, ended := h.count("exec_approval_request"), h.count("exec_command_end"); asked != want || ended != want {
 			t.Errorf("asked %d times, ran %d, want %d: %v", asked, ended, want, h.types())
 		}
@@ -325,9 +312,7 @@ func needs(t *testing.T, f fact) {
 func can(t *testing.T, f fact) bool {
 	t.Helper()
 	v, err := installed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return slices.Compare(v[:], f[:]) >= 0
 }
 
@@ -357,9 +342,7 @@ func TestRealRollout(t *testing.T) {
 	h := &recorder{}
 	conv := r.start(t, h, protocol.Config{})
 	for _, words := range []string{"one", "two"} {
-		if err := conv.Turn(t.Context(), text(words)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, conv.Turn(t.Context(), text(words)))
 	}
 	path := ""
 	for _, m := range h.events {
@@ -369,9 +352,7 @@ func TestRealRollout(t *testing.T) {
 	}
 	r.restart(t)
 	tr, err := transcript.ReadRollout(t.Context(), path, conv.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	page, err := tr.Transcript(0, 1<<20)
 	want := "user:\n  one\ncodex:\n  hello\nuser:\n  two\ncommand: bash -lc 'touch made.txt && echo made'\ncommand: bash -lc 'rm -rf /nonexistent'\ncommand: bash -lc 'touch made'\ncodex:\n  again\n"
 	if d := cmp.Diff(want, page.Text); d != "" || err != nil {
@@ -405,4 +386,161 @@ func TestRealRollout(t *testing.T) {
 	if _, err := r.engine.Find(t.Context(), threadID); !errors.Is(err, engine.ErrNotFound) {
 		t.Errorf("unknown: %v", err)
 	}
+}
+
+// items is a model's response of the Responses wire, item by item, unchanged.
+func items(list ...string) providertest.Turn {
+	var b strings.Builder
+	event := func(name, data string) { fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", name, data) }
+	event("response.created", `{"type":"response.created","response":{"id":"resp_1","object":"response","status":"in_progress","output":[]}}`)
+	for i, item := range list {
+		event("response.output_item.done", fmt.Sprintf(`{"type":"response.output_item.done","output_index":%d,"item":%s}`, i, item))
+	}
+	event("response.completed", `{"type":"response.completed","response":{"id":"resp_1","object":"response","status":"completed","output":[],"usage":{"input_tokens":1,"input_tokens_details":{"cached_tokens":0},"output_tokens":1,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":2}}}`)
+	return providertest.Turn{Body: b.String()}
+}
+
+// mcpCall calls the tool of the MCP server demo by its namespace in that version.
+var mcpCall = providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
+	var body struct {
+		Tools []struct{ Type, Name string } `json:"tools"`
+	}
+	_ = json.Unmarshal(r.Body, &body)
+	for _, t := range body.Tools {
+		switch {
+		case t.Type == "namespace" && strings.Contains(t.Name, "demo"):
+			return items(fmt.Sprintf(`{"type":"function_call","id":"fc_1","call_id":"m1","name":"write_thing","arguments":"{}","namespace":%q}`, t.Name))
+		case strings.Contains(t.Name, "write_thing"):
+			return providertest.Call(providertest.Tool("m1", t.Name, map[string]any{}))
+		}
+	}
+	return providertest.Say("no such tool")
+}}
+
+// demo is the configuration of the MCP server demo.
+func demo(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	must(t, err)
+	return fmt.Sprintf("[mcp_servers.demo]\ncommand = %q\nenv = { %s = \"1\" }\n", self, asMCPServer)
+}
+
+// spawned is the script of a model whose sub-agent runs a command. Both use the same
+// provider; only the model sees the prompt.
+func spawned() providertest.Turn {
+	const js = `const r = await tools.exec_command({cmd:\"touch made.txt && echo made\",sandbox_permissions:\"require_escalated\",justification:\"to write\"}); text(r);`
+	return providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
+		outputs := len(r.ToolOutputs())
+		switch root := strings.Contains(string(r.Body), "ROOT PROMPT"); {
+		case root && outputs == 0:
+			return items(`{"type":"function_call","id":"fc_1","call_id":"s1","namespace":"collaboration","name":"spawn_agent","arguments":"{\"task_name\":\"worker\",\"message\":\"do it\",\"fork_turns\":\"none\"}"}`)
+		case root && outputs == 1:
+			return items(`{"type":"function_call","id":"fc_2","call_id":"s2","namespace":"collaboration","name":"wait_agent","arguments":"{\"timeout_ms\":10000}"}`)
+		case root:
+			return providertest.Say("all done")
+		case outputs == 0:
+			return items(`{"type":"custom_tool_call","id":"ct_1","call_id":"w1","name":"exec","namespace":"functions","input":"` + js + `"}`)
+		}
+		return providertest.Say("worker done")
+	}}
+}
+
+// spawnedByTool is the same script for the tools of other models, which earlier versions also have.
+func spawnedByTool() providertest.Turn {
+	call := func(r providertest.Request, id, name string, args map[string]any) providertest.Turn {
+		text, _ := json.Marshal(args)
+		namespace := ""
+		if strings.Contains(string(r.Body), `"multi_agent_v1"`) {
+			namespace = `,"namespace":"multi_agent_v1"`
+		}
+		return items(fmt.Sprintf(`{"type":"function_call","id":"fc_%s","call_id":%q%s,"name":%q,"arguments":%q}`, id, id, namespace, name, text))
+	}
+	return providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
+		outputs := len(r.ToolOutputs())
+		switch root := strings.Contains(string(r.Body), "ROOT PROMPT"); {
+		case root && outputs == 0:
+			return call(r, "s1", "spawn_agent", map[string]any{"message": "do it"})
+		case root && outputs == 1:
+			var agent struct {
+				ID string `json:"agent_id"`
+			}
+			_ = json.Unmarshal([]byte(r.LastToolOutput()), &agent)
+			name := "wait"
+			if strings.Contains(string(r.Body), `"wait_agent"`) {
+				name = "wait_agent"
+			}
+			return call(r, "s2", name, map[string]any{"ids": []string{agent.ID}, "targets": []string{agent.ID}, "timeout_ms": 10000})
+		case root:
+			return providertest.Say("all done")
+		case outputs == 0:
+			return escalated("w1")
+		}
+		return providertest.Say("worker done")
+	}}
+}
+
+// TestRealEngine tests that the real Codex keeps the promises of package engine.
+func TestRealEngine(t *testing.T) {
+	t.Parallel()
+	enginetest.Run(t, func(t *testing.T) *enginetest.Subject {
+		var mu sync.Mutex
+		var steps []enginetest.Step
+		next := func(r providertest.Request) providertest.Turn {
+			mu.Lock()
+			if len(steps) == 0 {
+				mu.Unlock()
+				return failure
+			}
+			s := steps[0]
+			steps = steps[1:]
+			mu.Unlock()
+			if s.Asked != nil {
+				s.Asked(string(r.Body))
+			}
+			switch {
+			case s.Fail:
+				return failure
+			case s.Command == nil:
+				return providertest.Say(s.Text)
+			}
+			return providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{
+				// Codex sends no output of a command's first moments.
+				"cmd": "sleep 0.5; " + quoted(s.Command), "yield_time_ms": 25000, "sandbox_permissions": "require_escalated", "justification": "the suite wants it",
+			}))
+		}
+		r := newReal(t, `sandbox_mode = "read-only"`, providertest.Turn{Repeat: true, Func: next})
+		return &enginetest.Subject{
+			Engine: r.engine,
+			Config: protocol.Config{ApprovalPolicy: protocol.ApprovalOnRequest},
+			Script: func(s ...enginetest.Step) {
+				mu.Lock()
+				defer mu.Unlock()
+				steps = s
+			},
+		}
+	})
+}
+
+// TestRealBudget gives a turn of the real Codex a budget of tokens, which a model that only calls commands spends.
+func TestRealBudget(t *testing.T) {
+	t.Parallel()
+	r := newReal(t, "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"\n", providertest.Turn{
+		Repeat: true, Usage: &providertest.Usage{Input: 40, Output: 20, Total: 60},
+		ToolCalls: []providertest.ToolCall{providertest.Tool("", "exec_command", map[string]any{"cmd": "sleep 600", "yield_time_ms": 250})},
+	})
+	c := servertest.Connect(t, codexserver.New(r.engine, &codexserver.Options{Changes: codexserver.ChangeOptions{Off: true}}), nil)
+	said := c.CallTool(t, "codex", fmt.Sprintf(`{"prompt":"go","cwd":%q,"budget":{"tokens":100}}`, r.cwd))
+	if n := len(r.Requests()); n != 2 && n != 3 || !strings.Contains(said, "budget of 100 tokens reached") { // the third one may begin before the count
+		t.Errorf("after %d requests: %s", n, said)
+	}
+}
+
+var failure = providertest.Turn{Status: 400, Body: `{"error":{"message":"the model has nothing to say"}}`}
+
+func quoted(argv []string) string {
+	words := make([]string, len(argv))
+	for i, w := range argv {
+		words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	return strings.Join(words, " ")
 }

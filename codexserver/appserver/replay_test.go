@@ -15,7 +15,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/google/go-cmp/cmp"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -120,15 +119,11 @@ func (r *replay) read() (message, bool) {
 func readRecording(t *testing.T, path string) []step {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var steps []step
 	for line := range bytes.Lines(b) {
 		var s step
-		if err := json.Unmarshal(line, &s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(line, &s))
 		steps = append(steps, s)
 	}
 	return steps
@@ -169,17 +164,11 @@ func TestRecordings(t *testing.T) {
 			})
 			golden := filepath.Join("testdata/events", name+".ndjson")
 			if *update {
-				if err := os.WriteFile(golden, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(golden, got, 0o644))
 			}
 			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("events (-want +got):\n%s", diff)
-			}
+			must(t, err)
+			diff(t, "events", string(want), string(got))
 		})
 	}
 }
@@ -191,9 +180,7 @@ func play(t *testing.T, steps []step, h *recorder) error {
 	done := make(chan struct{})
 	go func() { defer close(done); r.run(steps) }()
 	e, err := appserver.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e.Dial(func(context.Context) (jsonrpc.Transport, error) { return ours, nil })
 	err = start(t, e, h).Turn(t.Context(), text("go"))
 	e.Close()

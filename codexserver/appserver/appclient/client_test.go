@@ -107,9 +107,7 @@ func TestTurn(t *testing.T) {
 			go func() { defer close(played); play(t, theirs, tt.lines) }()
 			c := appclient.New(ours, nil)
 			defer func() { _ = c.Close(); <-played }()
-			if err := c.Initialize(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.Initialize(t.Context()))
 			var mu sync.Mutex
 			var got []string
 			turn, err := c.Begin(&apptypes.TurnParams{ThreadID: "t", Input: appclient.Text("go")}, func(method string, n *apptypes.Note) {
@@ -122,9 +120,7 @@ func TestTurn(t *testing.T) {
 				defer mu.Unlock()
 				got = append(got, method)
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			end, err := turn.Wait(t.Context())
 			if tt.err == "" && (err != nil || end.Status != "completed") || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
 				t.Errorf("end %v, error %v, want %q", end, err, tt.err)
@@ -155,9 +151,7 @@ func TestUnanswered(t *testing.T) {
 		defer stop()
 		p := &apptypes.TurnParams{ThreadID: "t", Input: appclient.Text("go")}
 		turn, err := c.Begin(p, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if end, err := turn.Wait(ctx); end != nil || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("end %v, error %v", end, err)
 		}
@@ -317,9 +311,7 @@ func TestInitialize(t *testing.T) {
 // TestStart starts programs that are no app-server.
 func TestStart(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for want, cmd := range map[string]*exec.Cmd{
 		"appclient: ":                exec.Command("./no/codex/here"),
 		"jsonrpc: connection closed": exec.Command(self, "-test.run=^$"),
@@ -348,9 +340,7 @@ func TestOnlyCommand(t *testing.T) {
 		`"command":"ls","networkApprovalContext":{"host":"a.example","protocol":"https"}`: false,
 	} {
 		var q apptypes.CommandApproval
-		if err := (&jsonrpc.Request{Params: json.RawMessage(`{"threadId":"t","turnId":"r","itemId":"i","startedAtMs":1,` + members + `}`)}).Bind(&q); err != nil {
-			t.Fatal(err)
-		}
+		must(t, (&jsonrpc.Request{Params: json.RawMessage(`{"threadId":"t","turnId":"r","itemId":"i","startedAtMs":1,` + members + `}`)}).Bind(&q))
 		if got := appclient.OnlyCommand(&q); got != want {
 			t.Errorf("%s: %v", members, got)
 		}

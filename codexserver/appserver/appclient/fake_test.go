@@ -3,6 +3,7 @@ package appclient_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -40,9 +41,7 @@ func (f *fake) connect(t *testing.T, o *appclient.Options) *appclient.Client {
 func (f *fake) start(t *testing.T, o *appclient.Options) *appclient.Client {
 	t.Helper()
 	c := f.connect(t, o)
-	if err := c.Initialize(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Initialize(t.Context()))
 	return c
 }
 
@@ -72,4 +71,12 @@ func (f *fake) ask(ctx context.Context, method, params string) string {
 		return err.Error()
 	}
 	return string(raw)
+}
+
+// must ends the test if one of these fails.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -32,9 +32,7 @@ func codex(t *testing.T, p *providertest.Server) *exec.Cmd {
 	}
 	t.Cleanup(p.Close)
 	home := t.TempDir()
-	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(servertest.CodexConfig(p.BaseURL(), "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(home, "config.toml"), []byte(servertest.CodexConfig(p.BaseURL(), "")), 0o600))
 	cmd := exec.Command(bin, "app-server")
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "CODEX_HOME="+home, "HOME="+t.TempDir())
@@ -57,9 +55,7 @@ func TestRealThreads(t *testing.T) {
 	again := exec.Command(cmd.Path, cmd.Args[1:]...)
 	again.Dir, again.Env = cmd.Dir, cmd.Env
 	c, err := appclient.Start(t.Context(), cmd, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	said := ""
 	note := func(method string, n *apptypes.Note) {
@@ -70,15 +66,11 @@ func TestRealThreads(t *testing.T) {
 	run := func(id, input string, note func(string, *apptypes.Note)) (*apptypes.Turn, error) {
 		t.Helper()
 		turn, err := c.Begin(&apptypes.TurnParams{ThreadID: id, Input: appclient.Text(input)}, note)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return turn.Wait(t.Context())
 	}
 	var thread apptypes.ThreadReply
-	if err := c.Call(t.Context(), apptypes.CallThreadStart, &apptypes.ThreadParams{Sandbox: apptypes.SandboxModeReadOnly}, &thread); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Call(t.Context(), apptypes.CallThreadStart, &apptypes.ThreadParams{Sandbox: apptypes.SandboxModeReadOnly}, &thread))
 	if _, err := run(thread.Thread.ID, "go", note); err != nil || said != "one" {
 		t.Errorf("%v, said %q", err, said)
 	}
@@ -89,9 +81,7 @@ func TestRealThreads(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := c.Call(t.Context(), apptypes.CallThreadResume, &apptypes.ThreadParams{ThreadID: thread.Thread.ID}, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Call(t.Context(), apptypes.CallThreadResume, &apptypes.ThreadParams{ThreadID: thread.Thread.ID}, nil))
 	var refused error
 	end, err := run(thread.Thread.ID, "wait", func(method string, n *apptypes.Note) {
 		if method == apptypes.NoteTurnStarted {
@@ -113,15 +103,11 @@ func TestRealOutside(t *testing.T) {
 	const root = "../../.."
 	dir, env := t.TempDir(), moduleproxy.Environment(t, root)
 	source, err := os.ReadFile(filepath.Join(root, "examples/appclient/main.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if n := bytes.Count(source, []byte("\n")); n >= 65 {
 		t.Errorf("the example has %d lines", n)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "main.go"), source, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "main.go"), source, 0o600))
 	program := filepath.Join(dir, "client")
 	if nightly.Tests() {
 		for _, args := range [][]string{{"mod", "init", "example.test/client"}, {"get", "."}, {"build", "-o", program, "."}} {
