@@ -12,7 +12,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/google/go-cmp/cmp"
 )
 
 const metaTime = "2025-09-20T10:00:00.000Z"
@@ -80,14 +79,10 @@ func TestListPreviews(t *testing.T) {
 	keepRollout(t, home, day, 3, saidLine("no meta"))
 	keepRollout(t, home, day, 4)
 	path := keepRollout(t, home, day, 5, metaLine(5), saidLine("another name"))
-	if err := os.Rename(path, strings.TrimSuffix(path, "l")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(path, strings.TrimSuffix(path, "l")))
 
 	r, err := e.List(t.Context(), protocol.ListConversationsParams{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []row
 	for _, item := range r.Items {
 		got = append(got, row{item.ConversationID, item.Preview})
@@ -107,9 +102,7 @@ func TestListPages(t *testing.T) {
 			p.PageSize = &size
 		}
 		r, err := e.List(t.Context(), p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if r.Items == nil {
 			t.Error("items are null")
 		}
@@ -136,9 +129,7 @@ func TestListPages(t *testing.T) {
 	all = append(all[:9:9], append([]string{"2025-09-20 60"}, all[9:]...)...)
 
 	first, next := list(-1, "")
-	if diff := cmp.Diff(all[:25], first); diff != "" {
-		t.Error("default page (-want +got)\n" + diff)
-	}
+	diff(t, "default page", all[:25], first)
 	if want := "2024-12-31T10-00-06|" + conversationID(6); next != want {
 		t.Errorf("cursor %q, want %q", next, want)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
@@ -163,9 +164,7 @@ func (b *bench) reopen(t testing.TB) {
 func open(t testing.TB, o native.Options) *native.Engine {
 	t.Helper()
 	e, err := native.New(&o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)
@@ -178,9 +177,7 @@ func (b *bench) start(t testing.TB, h engine.Host, cfg protocol.Config) engine.C
 	t.Helper()
 	cfg.Cwd = b.cwd
 	c, err := b.engine.Start(t.Context(), cfg, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -189,9 +186,7 @@ func (b *bench) start(t testing.TB, h engine.Host, cfg protocol.Config) engine.C
 func (b *bench) resume(t testing.TB, path string, cfg protocol.Config, h engine.Host) engine.Conversation {
 	t.Helper()
 	c, err := b.engine.Resume(t.Context(), engine.Saved{File: path}, cfg, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -209,17 +204,13 @@ func says(t testing.TB, c engine.Conversation, texts ...string) {
 // turn runs a turn, which must succeed.
 func turn(t testing.TB, c engine.Conversation, in protocol.TurnInput) {
 	t.Helper()
-	if err := c.Turn(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Turn(t.Context(), in))
 }
 
 // closed closes a conversation.
 func closed(t testing.TB, c engine.Conversation) {
 	t.Helper()
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Close())
 }
 
 // onEachWire runs a test with each wire_api.
@@ -242,6 +233,14 @@ func diff(t testing.TB, what string, want, got any) {
 	}
 }
 
+// must ends the test if one of these fails.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // absent fails the test if there is a file that a command makes which must not run.
 func (b *bench) absent(t testing.TB, name string) {
 	t.Helper()
@@ -254,9 +253,7 @@ func (b *bench) absent(t testing.TB, name string) {
 func read(t testing.TB, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(b)
 }
 
@@ -362,18 +359,14 @@ func TestStartErrorsNameTheFault(t *testing.T) {
 // parse reads JSON.
 func parse(t testing.TB, text []byte, into any) {
 	t.Helper()
-	if err := json.Unmarshal(text, into); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, into))
 }
 
 // fileOf returns the file of a conversation.
 func fileOf(t testing.TB, e engine.Resumer, id string) string {
 	t.Helper()
 	s, err := e.Find(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	diff(t, "found", id, s.ID)
 	return s.File
 }
@@ -439,4 +432,122 @@ func validHistory(body []byte) error {
 		return fmt.Errorf("no answers to %v", open)
 	}
 	return nil
+}
+
+func TestModelsThatMisbehave(t *testing.T) {
+	calls := func(n int) providertest.Turn {
+		var turn providertest.Turn
+		for i := range n {
+			turn.ToolCalls = append(turn.ToolCalls, providertest.Shell(fmt.Sprintf("c%d", i), "touch", "made"))
+		}
+		return turn
+	}
+	endless := strings.Repeat("data: {\"choices\":[{\"delta\":{\"content\":\"more and more \"}}]}\n\n", 1<<12)
+	for _, tt := range []struct {
+		name   string
+		limits native.Limits
+		turns  []providertest.Turn
+		want   string // the error's message, "" for none
+	}{
+		{"endless text", native.Limits{ResponseBytes: 64 << 10}, []providertest.Turn{{Body: endless}}, "the response has more than 65536 bytes"},
+		{"endless line", native.Limits{ResponseBytes: 64 << 10}, []providertest.Turn{{Body: "data: " + strings.Repeat("x", 1<<20)}}, "the response has more than 65536 bytes"},
+		{"a thousand calls at once", native.Limits{}, []providertest.Turn{calls(1000)}, "more than 128 tool calls"},
+		{"a call after each call", native.Limits{ModelRequests: 5}, []providertest.Turn{
+			{Repeat: true, ToolCalls: []providertest.ToolCall{providertest.Shell("", "echo", "again")}}}, "more than 5 requests"},
+		{"too many tokens", native.Limits{Tokens: 100}, []providertest.Turn{
+			{Repeat: true, Usage: &providertest.Usage{Total: 60}, ToolCalls: []providertest.ToolCall{providertest.Shell("", "echo", "again")}}},
+			"120 of 100 tokens"},
+		{"unknown tool", native.Limits{}, []providertest.Turn{providertest.Call(providertest.Tool("", "no_such", nil)), providertest.Say("ok")}, ""},
+		{"half arguments", native.Limits{}, []providertest.Turn{
+			providertest.Call(providertest.ToolCall{Name: "shell", Arguments: `{"command":["touch","ma`}), providertest.Say("ok")}, ""},
+		{"arguments of another type", native.Limits{}, []providertest.Turn{
+			providertest.Call(providertest.ToolCall{Name: "shell", Arguments: `{"command":"touch made"}`}), providertest.Say("ok")}, ""},
+		{"no arguments", native.Limits{}, []providertest.Turn{
+			providertest.Call(providertest.ToolCall{Name: "shell"}), providertest.Say("ok")}, ""},
+		{"empty command", native.Limits{}, []providertest.Turn{
+			providertest.Call(providertest.ToolCall{Name: "shell", Arguments: `{"command":[]}`}), providertest.Say("ok")}, ""},
+		{"no name", native.Limits{}, []providertest.Turn{providertest.Call(providertest.ToolCall{Arguments: `{}`}), providertest.Say("ok")}, ""},
+		{"empty response", native.Limits{}, []providertest.Turn{{}}, ""},
+		{"error in the stream", native.Limits{}, []providertest.Turn{{Body: "data: {\"error\":{\"message\":\"overloaded\"}}\n\n"}}, "overloaded"},
+		{"not UTF-8", native.Limits{}, []providertest.Turn{{Body: "data: {\"choices\":[{\"delta\":{\"content\":\"a\xffb\"},\"finish_reason\":\"stop\"}]}\n\n"}}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := setup(t, "", tt.limits, tt.turns...)
+			h := &host{} // refuses every command
+			err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("go"))
+			if tt.want == "" && err != nil {
+				t.Fatal(err)
+			}
+			var failed *engine.TurnError
+			if tt.want != "" && (!errors.As(err, &failed) || !strings.Contains(failed.Message, tt.want)) {
+				t.Fatalf("Turn: %v, want %q", err, tt.want)
+			}
+			if !strings.HasPrefix(h.last(), "task_complete") {
+				t.Errorf("the turn ends with %q", h.last())
+			}
+			b.absent(t, "made")
+			validRequests(t, b.provider)
+		})
+	}
+}
+
+func TestWallTime(t *testing.T) {
+	b := setup(t, "", native.Limits{WallTime: 100 * time.Millisecond}, providertest.Turn{Wait: make(chan struct{})})
+	h := &host{}
+	err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("go"))
+	var failed *engine.TurnError
+	if !errors.As(err, &failed) || !strings.Contains(failed.Message, "longer than 100ms") {
+		t.Errorf("Turn: %v, want the limit", err)
+	}
+}
+
+// chatGPTAuth is an auth.json with tokens that are not real.
+const chatGPTAuth = `{"OPENAI_API_KEY":null,"tokens":{"id_token":"eyJhbGciOiJub25lIn0.eyJlbWFpbCI6InVzZXJAZXhhbXBsZS5jb20iLCJodHRwczovL2FwaS5vcGVuYWkuY29tL2F1dGgiOnsiY2hhdGdwdF9wbGFuX3R5cGUiOiJwcm8iLCJjaGF0Z3B0X2FjY291bnRfaWQiOiJhY2MifX0.c2ln","access_token":"fake-access","refresh_token":"fake-refresh","account_id":"acc"},"last_refresh":"2099-01-01T00:00:00Z"}`
+
+// inHome makes an engine whose home has these files.
+func inHome(t testing.TB, o native.Options, files map[string]string) (*native.Engine, string) {
+	t.Helper()
+	o.CodexHome = t.TempDir()
+	for name, text := range files {
+		write(t, filepath.Join(o.CodexHome, name), text)
+	}
+	return open(t, o), o.CodexHome
+}
+
+// TestAuthStatus has the answers of Codex 0.42.
+func TestAuthStatus(t *testing.T) {
+	custom := "model_provider = \"p\"\n[model_providers.p]\nname = \"P\"\nbase_url = \"http://localhost:1/v1\"\n"
+	for _, tt := range []struct {
+		name  string
+		files map[string]string
+		token bool
+		want  string
+	}{
+		{"no user", nil, true, `{"requiresOpenaiAuth":true}`},
+		{"another provider", map[string]string{"config.toml": custom, "auth.json": chatGPTAuth}, true, `{"requiresOpenaiAuth":false}`},
+		{"key", map[string]string{"auth.json": `{"OPENAI_API_KEY":"sk-fake"}`}, true, `{"authMethod":"apikey","authToken":"sk-fake","requiresOpenaiAuth":true}`},
+		{"key, without includeToken", map[string]string{"auth.json": `{"OPENAI_API_KEY":"sk-fake"}`}, false, `{"authMethod":"apikey","requiresOpenaiAuth":true}`},
+		{"ChatGPT", map[string]string{"auth.json": chatGPTAuth}, true, `{"authMethod":"chatgpt","authToken":"fake-access","requiresOpenaiAuth":true}`},
+		{"old tokens", map[string]string{"auth.json": strings.Replace(chatGPTAuth, "2099", "2020", 1)}, true, `{"requiresOpenaiAuth":true}`},
+		{"a file that cannot be read", map[string]string{"auth.json": `{nope`}, true, `{"requiresOpenaiAuth":true}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e, _ := inHome(t, native.Options{}, tt.files)
+			for _, refresh := range []bool{false, true} {
+				got, err := e.AuthStatus(t.Context(), protocol.GetAuthStatusParams{IncludeToken: &tt.token, RefreshToken: &refresh})
+				must(t, err)
+				text, err := json.Marshal(got)
+				must(t, err)
+				diff(t, fmt.Sprint("refresh ", refresh), tt.want, string(text))
+			}
+		})
+	}
+}
+
+func TestLogout(t *testing.T) {
+	e, home := inHome(t, native.Options{}, map[string]string{"auth.json": `{"OPENAI_API_KEY":"sk-fake"}`})
+	must(t, e.Logout(t.Context()))
+	if _, err := os.Stat(filepath.Join(home, "auth.json")); err == nil {
+		t.Error("auth.json is still there")
+	}
 }

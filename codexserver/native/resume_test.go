@@ -2,7 +2,9 @@ package native_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -149,5 +151,192 @@ func TestAfterCodex(t *testing.T) {
 	inOrder(t, lastRequest(b), "the first prompt", "echo from the command", "Output:", "the first answer", "the second prompt", "the third prompt")
 	if added, ok := strings.CutPrefix(read(t, file), before); !ok || !strings.Contains(added, "the third answer") {
 		t.Errorf("the conversation does not go on in its file, which has %q more", added)
+	}
+}
+
+// news returns the recorded background events and drops them.
+func (h *host) news() (texts []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, m := range h.events {
+		if m, ok := m.(protocol.BackgroundEvent); ok {
+			texts = append(texts, m.Message)
+		}
+	}
+	h.events = nil
+	return texts
+}
+
+// told checks that there was one background event, with these words.
+func (h *host) told(t testing.TB, words string) {
+	t.Helper()
+	if news := h.news(); len(news) != 1 || !strings.Contains(news[0], words) {
+		t.Errorf("background events %q, want one with %q", news, words)
+	}
+}
+
+// resumed returns the only request of a new engine that continues a conversation.
+func (b *bench) resumed(t *testing.T, path string) string {
+	t.Helper()
+	b.reopen(t)
+	b.provider.Add(providertest.Say("resumed"))
+	c := b.resume(t, path, protocol.Config{}, &host{})
+	says(t, c, "the end")
+	closed(t, c)
+	validRequests(t, b.provider)
+	return lastRequest(b)
+}
+
+// TestRolloutIsCompletedLater makes the rollout unwritable for a time: turns fail without a
+// request to the model, and the rollout is complete afterwards.
+func TestRolloutIsCompletedLater(t *testing.T) {
+	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("three"))
+	h := &host{exec: allow}
+	c := b.start(t, h, protocol.Config{})
+	path := configured(t, h).RolloutPath
+	turn(t, c, say("first"))
+	aside := path + ".aside"
+	must(t, os.Rename(path, aside), os.Mkdir(path, 0o700))
+	h.take()
+	var failed *engine.TurnError
+	if err := c.Turn(t.Context(), say("second")); !errors.As(err, &failed) || !strings.Contains(failed.Message, "nothing more was run") {
+		t.Errorf("while it cannot be written: %v", err)
+	}
+	diff(t, "requests", 1, len(b.provider.Requests()))
+	h.told(t, "cannot be written to its file")
+	must(t, os.Remove(path), os.Rename(aside, path))
+	turn(t, c, say("third"))
+	h.told(t, "complete again")
+	closed(t, c)
+	inOrder(t, b.resumed(t, path), "first", "one", "second", "third", "three", "the end")
+}
+
+// TestRemovedRollout removes or cuts the rollout of an open conversation: nothing more runs, and the
+// rollout stays as it is.
+func TestRemovedRollout(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(path string) error{
+		"removed":             os.Remove,
+		"with its folder":     func(path string) error { return os.RemoveAll(filepath.Dir(path)) },
+		"emptied":             func(path string) error { return os.Truncate(path, 0) },
+		"cut within the line": func(path string) error { return os.Truncate(path, 200) },
+		"archived": func(path string) error {
+			to := filepath.Join(filepath.Dir(path), "../../../../archived_sessions")
+			return errors.Join(os.MkdirAll(to, 0o700), os.Rename(path, filepath.Join(to, filepath.Base(path))))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, when := range []string{"between turns", "within a turn"} {
+				t.Run(when, func(t *testing.T) {
+					b := setup(t, "", native.Limits{}, providertest.Say("one"))
+					h := &host{exec: allow}
+					c := b.start(t, h, protocol.Config{})
+					path := configured(t, h).RolloutPath
+					turn(t, c, say("first"))
+					requests := 1
+					if when == "within a turn" {
+						requests++
+						b.provider.Add(providertest.Turn{Func: func(providertest.Request) providertest.Turn {
+							if err := lose(path); err != nil {
+								t.Error(err)
+							}
+							return providertest.Call(providertest.Shell("c1", "touch", "made"))
+						}})
+					} else if err := lose(path); err != nil {
+						t.Fatal(err)
+					}
+					h.take()
+					for range 2 {
+						var failed *engine.TurnError
+						if err := c.Turn(t.Context(), say("second")); !errors.As(err, &failed) || !strings.Contains(failed.Message, "nothing more was run") || !strings.Contains(failed.Message, "was removed or cut") {
+							t.Errorf("the turn ends with %v", err)
+						}
+					}
+					diff(t, "requests", requests, len(b.provider.Requests()))
+					b.absent(t, "made")
+					h.told(t, "cannot be written to its file")
+					_ = c.Close() // the missing lines are lost
+					if info, err := os.Stat(path); err == nil && info.Size() > 200 {
+						t.Error("the rollout was written to")
+					}
+				})
+			}
+		})
+	}
+}
+
+// TestTwoServers opens one conversation in two servers. The second is refused while the first
+// runs a turn. Afterwards it runs a turn, and then the first continues from there.
+func TestTwoServers(t *testing.T) {
+	b := setup(t, "", native.Limits{}, providertest.Say("one"))
+	first, h := b.engine, &host{}
+	c := b.start(t, h, protocol.Config{})
+	path := configured(t, h).RolloutPath
+	turn(t, c, say("first"))
+	b.reopen(t)
+	second := b.engine
+	h2 := &host{}
+	other := b.resume(t, path, protocol.Config{}, h2)
+
+	// During a turn of the first server.
+	const words = "a turn of this conversation is running elsewhere"
+	b.provider.Add(providertest.Turn{Func: func(providertest.Request) providertest.Turn {
+		h2.take()
+		if err := other.Turn(t.Context(), say("never said")); !as[*engine.TurnError](err) || !strings.Contains(err.Error(), words) {
+			t.Errorf("a turn of the second: %v", err)
+		}
+		if events := h2.take(); len(events) != 3 || events[2] != "task_complete null" {
+			t.Errorf("events of the second: %q", events)
+		}
+		if _, err := second.Resume(t.Context(), engine.Saved{File: path}, protocol.Config{}, &host{}); !as[*engine.RefusedError](err) || !strings.Contains(err.Error(), words) {
+			t.Errorf("Resume by the second: %v", err)
+		}
+		return providertest.Say("two")
+	}})
+	turn(t, c, say("second"))
+
+	// After that turn.
+	b.provider.Add(providertest.Say("three"))
+	turn(t, other, say("third"))
+	inOrder(t, lastRequest(b), "first", "one", "second", "two", "third")
+	b.provider.Add(providertest.Say("four"))
+	h.take()
+	turn(t, c, say("fourth"))
+	h.told(t, "another program has written")
+	inOrder(t, lastRequest(b), "first", "one", "second", "two", "third", "three", "fourth")
+	if text := lastRequest(b); strings.Contains(text, "never said") || strings.Count(text, "third") != 1 {
+		t.Errorf("the history of the first: %s", text)
+	}
+	validRequests(t, b.provider)
+	closed(t, c)
+	if err := first.Close(); err != nil {
+		t.Error(err)
+	}
+	inOrder(t, b.resumed(t, path), "one", "two", "three", "four")
+}
+
+// TestRolloutDoesNotLoosen writes a looser policy into the rollout: the conversation keeps its own.
+func TestRolloutDoesNotLoosen(t *testing.T) {
+	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Call(providertest.Shell("c1", "touch", "made")), providertest.Say("two"))
+	h := &host{exec: always(elicit.Denied)}
+	c := b.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalUntrusted, Sandbox: protocol.SandboxReadOnly})
+	turn(t, c, say("first"))
+	change(t, filepath.Join(b.home, "config.toml"), `"untrusted"`, `"never"`)
+	change(t, filepath.Join(b.home, "config.toml"), `model = "scripted"`, `model = "other"`)
+	appendTo(t, configured(t, h).RolloutPath, `{"timestamp":"2026-01-01T00:00:00.000Z","type":"turn_context","payload":{"cwd":"/","approval_policy":"never",`+
+		`"sandbox_policy":{"mode":"danger-full-access"},"model":"loose","summary":"auto"}}`+"\n")
+	turn(t, c, say("second"))
+	diff(t, "questions", 1, h.asked)
+	b.absent(t, "made")
+	inOrder(t, lastRequest(b), `"model":"scripted"`, "first", "approval_policy", "untrusted", "read-only", "second")
+}
+
+func appendTo(t *testing.T, path, text string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	must(t, err)
+	defer f.Close()
+	if _, err := f.WriteString(text); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestCallsInPieces joins the pieces of calls, which servers name and number in their own ways. Each
@@ -74,9 +73,7 @@ func TestCallsInPieces(t *testing.T) {
 				events = append(events, `{"choices":[{"delta":{"tool_calls":[`+p+`]},"finish_reason":"tool_calls"}]}`)
 			}
 			resp, err := client(&answers{all: []answer{{body: sse(append(events, "[DONE]")...)}}}, config.Provider{}).Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			diffCalls(t, tt.want, resp.Items)
 		})
 	}
@@ -123,9 +120,7 @@ func diffCalls(t *testing.T, want []string, items []protocol.ResponseItem) {
 		}
 		got = append(got, id+" "+c.Name+" "+c.Arguments)
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	diff(t, "", want, got)
 }
 
 // TestIDsInTheHistory has servers that count their calls anew in each response.
@@ -141,9 +136,7 @@ func TestIDsInTheHistory(t *testing.T) {
 			`{"type":"response.output_item.done","item":{"type":"function_call","name":"f","arguments":"{}","call_id":"`+long+`"}}`, `{"type":"response.completed"}`),
 	} {
 		resp, err := client(&answers{all: []answer{{body: stream}}}, config.Provider{WireAPI: wire}).Stream(t.Context(), &model.Request{Items: history}, func(protocol.EventMsg) {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		diffCalls(t, []string{"call_0_3 f {}", "c_2 f {}", "new f {}", long[:56] + "_2 f {}"}, resp.Items)
 	}
 }
@@ -216,12 +209,8 @@ func TestResponsesParts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			resp, err := client(&answers{all: []answer{{body: sse(tt.events...)}}}, config.Provider{WireAPI: config.WireResponses}).Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(&model.Response{Items: tt.want, Cut: tt.cut}, resp); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
+			must(t, err)
+			diff(t, "", &model.Response{Items: tt.want, Cut: tt.cut}, resp)
 		})
 	}
 }

@@ -212,12 +212,8 @@ func check(t *testing.T, resp *model.Response, err error, want []protocol.Respon
 		}
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(&model.Response{Items: want, Usage: usage}, resp); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	must(t, err)
+	diff(t, "", &model.Response{Items: want, Usage: usage}, resp)
 }
 
 func TestResponsesStreams(t *testing.T) {
@@ -384,14 +380,10 @@ func TestProxies(t *testing.T) {
 		return s.Listener.Addr().String()
 	}
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { mute.Close() })
 	taken, err := net.Dial("tcp", mute.Addr().String()) // nobody can listen at its own address
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { taken.Close() })
 	for host, want := range map[string]string{
 		answering(407):             "wants a log-in (407 Proxy Authentication Required): put a name and a password into HTTPS_PROXY",
@@ -406,9 +398,7 @@ func TestProxies(t *testing.T) {
 				testenv.NeedsUnix(t, "a refused connection has these words")
 			}
 			own, err := model.HTTPClient(func(string) string { return "" })
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			own.Transport.(*http.Transport).Proxy = func(*http.Request) (*url.URL, error) { return url.Parse("http://me:hunter2@" + host) }
 			c := client(nil, config.Provider{BaseURL: "https://model.test/v1"})
 			c.HTTP = own
@@ -517,9 +507,7 @@ func TestRequestLine(t *testing.T) {
 		"Authorization": {"Bearer key-1234567890"}, "X-A": {"a"}, "X-B": {"header-1234567890"},
 		"Openai-Beta": {"responses=experimental"}, "conversation_id": {"id"}, "session_id": {"id"},
 	}
-	if d := cmp.Diff(want, r.Header); d != "" {
-		t.Errorf("headers (-want +got):\n%s", d)
-	}
+	diff(t, "headers", want, r.Header)
 }
 
 func TestBodies(t *testing.T) {
@@ -562,9 +550,7 @@ func TestBodies(t *testing.T) {
 			if _, err := client(a, config.Provider{WireAPI: tt.wire}).Stream(t.Context(), req, func(protocol.EventMsg) {}); err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(tt.want, a.bodies[0]); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
+			diff(t, "", tt.want, a.bodies[0])
 		})
 	}
 }
@@ -583,9 +569,7 @@ func TestProviderWithoutUsage(t *testing.T) {
 	for _, body := range a.bodies {
 		asked = append(asked, strings.Contains(body, "stream_options"))
 	}
-	if d := cmp.Diff([]bool{true, false, false}, asked); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	diff(t, "", []bool{true, false, false}, asked)
 }
 
 // TestReasoningGoesBack answers with reasoning and a call, and checks the next request. The
@@ -614,9 +598,7 @@ func TestReasoningGoesBack(t *testing.T) {
 			c := client(a, config.Provider{})
 			items := []protocol.ResponseItem{protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "input_text", Text: "go"}}}}
 			resp, err := c.Stream(t.Context(), &model.Request{Items: items}, func(protocol.EventMsg) {})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			items = append(items, resp.Items...)
 			items = append(items, protocol.FunctionCallOutputItem{CallID: "c", Output: "out"})
 			if tt.refused != "" {
@@ -660,4 +642,19 @@ func manyCalls(n int) string {
 		calls[i] = fmt.Sprintf(`{"index":%d,"id":"%[1]d"}`, i)
 	}
 	return strings.Join(calls, ",")
+}
+
+func diff(t testing.TB, what string, want, got any) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+// must ends the test if one of these fails.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,7 +12,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/google/go-cmp/cmp"
 )
 
 const (
@@ -137,9 +137,7 @@ func TestHalvesOfCharacters(t *testing.T) {
 				said += m.Delta
 			}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got := contents(resp)
 		if !strings.HasPrefix(got.Text, said) {
 			t.Errorf("the events have %q of %q", said, got.Text)
@@ -162,9 +160,7 @@ func TestHalvesOfCharacters(t *testing.T) {
 	} {
 		reasoning, text, arguments := stream("", tt.pieces)
 		_, delta, _ := stream("responses", tt.pieces)
-		if d := cmp.Diff([]string{tt.want, tt.want, tt.want, tt.want}, []string{reasoning, text, arguments, delta}); d != "" {
-			t.Errorf("%q (-want +got):\n%s", tt.pieces, d)
-		}
+		diff(t, fmt.Sprintf("%q", tt.pieces), []string{tt.want, tt.want, tt.want, tt.want}, []string{reasoning, text, arguments, delta})
 	}
 }
 

@@ -63,12 +63,8 @@ func TestMessagesForAnyTemplate(t *testing.T) {
 			t.Fatal(err)
 		}
 		var body struct{ Messages json.RawMessage }
-		if err := json.Unmarshal([]byte(a.bodies[0]), &body); err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(tt.want, string(body.Messages)); d != "" {
-			t.Errorf("%s (-want +got):\n%s", name, d)
-		}
+		must(t, json.Unmarshal([]byte(a.bodies[0]), &body))
+		diff(t, name, tt.want, string(body.Messages))
 	}
 }
 
@@ -177,9 +173,7 @@ func TestStrictRolesOfResponses(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(all, req.Items); diff != "" {
-		t.Errorf("the history has changed: %s", diff)
-	}
+	diff(t, "the history has changed", all, req.Items)
 }
 
 // TestSeveralRefusedForms has a provider that refuses one part after another, and one that refuses whatever
@@ -238,9 +232,7 @@ func TestRefusedTools(t *testing.T) {
 				Function struct{ Name string }
 			}
 		}
-		if err := json.Unmarshal([]byte(body), &b); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(body), &b))
 		for _, one := range b.Tools {
 			all = append(all, one.Name+one.Function.Name)
 		}
@@ -282,9 +274,7 @@ func TestRefusedTools(t *testing.T) {
 				}
 			}
 			got := names(a.bodies[len(a.bodies)-1])
-			if d := cmp.Diff(tt.want, got); d != "" {
-				t.Errorf("%s, %s (-want +got):\n%s", tt.name, wire, d)
-			}
+			diff(t, fmt.Sprintf("%s, %s", tt.name, wire), tt.want, got)
 			if d := cmp.Diff(all, slices.Concat(got, left), cmp.Transformer("sort", slices.Sorted[string])); len(left)+len(got) != len(all) {
 				t.Errorf("%s, %s: %v were left out: %s", tt.name, wire, left, d)
 			}
@@ -333,5 +323,35 @@ func TestBaseURLs(t *testing.T) {
 		if got := fmt.Sprint(a.requests[0].URL); got != want {
 			t.Errorf("%s: %s, want %s", base, got, want)
 		}
+	}
+}
+
+// TestReasoningOfResponses checks what the Responses API gets of earlier reasoning. llama.cpp sends
+// its reasoning with an empty encrypted_content, and refuses an item without content.
+func TestReasoningOfResponses(t *testing.T) {
+	empty, encrypted := "", "ENC"
+	raw := []protocol.ReasoningText{{Type: "reasoning_text", Text: "raw"}}
+	for _, tt := range []struct {
+		name      string
+		encrypted *string
+		content   []protocol.ReasoningText
+		want      string // the items of the input
+	}{
+		{"encrypted", &encrypted, raw, `{"type":"reasoning","summary":[],"encrypted_content":"ENC"}`},
+		{"plain, as llama.cpp sends it", &empty, raw, `{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"raw"}],"encrypted_content":""}`},
+		{"empty", &empty, nil, ``},
+		{"not encrypted", nil, raw, ``},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := &answers{all: []answer{{body: sse(`{"type":"response.completed"}`)}}}
+			item := protocol.ReasoningItem{Summary: []protocol.ReasoningText{}, Content: tt.content, EncryptedContent: tt.encrypted}
+			req := &model.Request{Model: "m", Items: []protocol.ResponseItem{item}}
+			if _, err := client(a, config.Provider{WireAPI: config.WireResponses}).Stream(t.Context(), req, func(protocol.EventMsg) {}); err != nil {
+				t.Fatal(err)
+			}
+			if want := fmt.Sprintf(`"input":[%s],`, tt.want); !strings.Contains(a.bodies[0], want) {
+				t.Errorf("the request is %s, want %s in it", a.bodies[0], want)
+			}
+		})
 	}
 }

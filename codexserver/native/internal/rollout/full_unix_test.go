@@ -32,25 +32,19 @@ func TestNoRoom(t *testing.T) {
 	}
 	signal.Ignore(syscall.SIGXFSZ)
 	var was syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was))
 	room := func(t *testing.T, size int64) {
 		t.Helper()
 		limit := was
 		if size != math.MaxInt64 {
 			limit.Cur = uint64(size)
 		}
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-			t.Fatal(err)
-		}
+		must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 	}
 	t.Run("append", func(t *testing.T) {
 		w := create(t)
 		info, err := os.Stat(w.Path())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var want []string
 		failed := 0
 		for i := range 50 { // the limit is met at a different byte of a line each time
@@ -65,9 +59,7 @@ func TestNoRoom(t *testing.T) {
 			t.Error("no line met the limit")
 		}
 		room(t, math.MaxInt64)
-		if err := w.Sync(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Sync())
 		if d := cmp.Diff(want, load(t, w)); d != "" {
 			t.Errorf("(-want +got):\n%s", d)
 		}
@@ -88,4 +80,16 @@ func TestNoRoom(t *testing.T) {
 			t.Errorf("after the failed start: %v", err)
 		}
 	})
+}
+
+// TestNamedPipe replaces the file by a named pipe: Load and Open fail at once.
+func TestNamedPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rollout.jsonl")
+	must(t, syscall.Mkfifo(path, 0o600))
+	if _, err := rollout.Load(path); err == nil || !strings.Contains(err.Error(), "rollout.jsonl is a named pipe") {
+		t.Errorf("load: %v", err)
+	}
+	if err := rollout.At(path, nil).Take(func() error { return nil }); err == nil || !strings.Contains(err.Error(), "rollout.jsonl is not a regular file") {
+		t.Errorf("open: %v", err)
+	}
 }

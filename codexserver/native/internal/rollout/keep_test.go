@@ -4,8 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv"
@@ -16,9 +20,7 @@ import (
 func load(t *testing.T, w *rollout.Writer) (texts []string) {
 	t.Helper()
 	r, err := rollout.Load(w.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if r.Skipped != 0 {
 		t.Errorf("%d lines cannot be read", r.Skipped)
 	}
@@ -34,21 +36,15 @@ func TestMissedLines(t *testing.T) {
 		t.Run(then, func(t *testing.T) {
 			testenv.NeedsUnix(t, testenv.OpenFiles)
 			w := create(t)
-			if err := w.Item(userMessage("before")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, w.Item(userMessage("before")))
 			aside := w.Path() + ".aside"
-			if err := errors.Join(os.Rename(w.Path(), aside), os.Mkdir(w.Path(), 0o700)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Rename(w.Path(), aside), os.Mkdir(w.Path(), 0o700))
 			for i := range 3 {
 				if err := w.Item(userMessage(fmt.Sprint("missed ", i))); err == nil {
 					t.Error("a folder was written to")
 				}
 			}
-			if err := errors.Join(os.Remove(w.Path()), os.Rename(aside, w.Path())); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Remove(w.Path()), os.Rename(aside, w.Path()))
 			want := []string{"before", "missed 0", "missed 1", "missed 2", "after"}
 			switch then {
 			case "another line":
@@ -85,9 +81,7 @@ func TestCheck(t *testing.T) {
 				testenv.NeedsUnix(t, testenv.OpenFiles)
 			}
 			w := create(t)
-			if err := errors.Join(w.Item(userMessage("one")), tt.do(w.Path())); err != nil {
-				t.Fatal(err)
-			}
+			must(t, w.Item(userMessage("one")), tt.do(w.Path()))
 			if err := w.Check(); !errors.Is(err, tt.want) || tt.want == nil && err != nil {
 				t.Fatalf("Check: %v, want %v", err, tt.want)
 			}
@@ -117,4 +111,167 @@ func replace(path string) error {
 		return err
 	}
 	return errors.Join(os.WriteFile(path+".new", data, 0o600), os.Rename(path+".new", path))
+}
+
+// TestClaim claims one rollout by writers of several paths that lead to it.
+func TestClaim(t *testing.T) {
+	testenv.NeedsLinks(t)
+	first := create(t)
+	link := filepath.Join(t.TempDir(), "link.jsonl")
+	must(t, os.Symlink(first.Path(), link))
+	second, third := rollout.At(first.Path(), nil), rollout.At(link, nil)
+	claim := func(w *rollout.Writer, want error) {
+		t.Helper()
+		if err := w.Claim(); !errors.Is(err, want) {
+			t.Errorf("Claim: %v, want %v", err, want)
+		}
+	}
+	claimed := func(want bool) {
+		t.Helper()
+		for _, path := range []string{first.Path(), link} {
+			if got := rollout.IsClaimed(path); got != want {
+				t.Errorf("IsClaimed: %v", got)
+			}
+		}
+	}
+	claimed(true) // by Create
+	claim(second, rollout.ErrClaimed)
+	claim(third, rollout.ErrClaimed)
+	if err := first.Item(userMessage("one")); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(first.Release(), first.Release()); err != nil {
+		t.Error(err)
+	}
+	claimed(false)
+	if err := first.Item(userMessage("two")); err != nil { // not in a turn
+		t.Error(err)
+	}
+	claim(third, nil)
+	claimed(true)
+	claim(first, rollout.ErrClaimed)
+	if err := errors.Join(third.Take(func() error { return nil }), third.Item(userMessage("three")), third.Close()); err != nil {
+		t.Error(err)
+	}
+	claimed(false)
+	claim(first, nil)
+	if err := first.Check(); !errors.Is(err, rollout.ErrChanged) {
+		t.Errorf("Check: %v", err)
+	}
+	if err := errors.Join(os.Remove(link), first.Release()); err != nil {
+		t.Error(err)
+	}
+	claim(third, nil) // the next write says that nothing is there
+	if err := third.Check(); err == nil {
+		t.Error("a file that is not there was opened")
+	}
+}
+
+// TestClaimFollowsThePath moves the claimed file away, and another one to its place: lines go to that one.
+func TestClaimFollowsThePath(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.OpenFiles)
+	w := create(t)
+	must(t, w.Item(userMessage("one")), replace(w.Path()), w.Item(userMessage("two")))
+	if texts := load(t, w); len(texts) != 2 {
+		t.Errorf("the file has %q", texts)
+	}
+	must(t, os.Remove(w.Path()))
+	if err := w.Item(userMessage("three")); !errors.Is(err, rollout.ErrGone) {
+		t.Errorf("Item: %v", err)
+	}
+}
+
+// stored returns a mirror of a home, its store, and a function that fails the test unless the
+// store has what a file has.
+func stored(t *testing.T, home string) (*worker.Mirror, *workertest.Dir, func(path string)) {
+	t.Helper()
+	disk := t.TempDir()
+	m, d := workertest.Mirror(t, home, disk, 1)
+	return m, d, func(path string) {
+		t.Helper()
+		rel, err := filepath.Rel(home, path)
+		must(t, err)
+		here, err := os.ReadFile(path)
+		there, failed := os.ReadFile(filepath.Join(disk, rel))
+		if err != nil || failed != nil || string(here) != string(there) {
+			t.Errorf("%v, %v; the file has\n%s\nthe store has\n%s", err, failed, here, there)
+		}
+	}
+}
+
+// Events do not wait for the store; Durable does, and Sync. After a failure every
+// write fails until the store has all lines, although the file has them.
+func TestStore(t *testing.T) {
+	home := t.TempDir()
+	m, d, same := stored(t, home)
+	meta := protocol.SessionMeta{ID: "0199a213-81c0-7800-8aa1-bbab2a035a53"}
+	path := rollout.Path(home, meta.ID, time.Now())
+	w, err := rollout.Create(path, meta, m)
+	must(t, err)
+	event := func() error { return w.Event(protocol.AgentMessage{Message: "hello"}) }
+	steps := map[string]func() error{
+		"durable": w.Durable, "sync": w.Sync, "check": w.Check,
+	}
+	for name, step := range steps {
+		if err := errors.Join(event(), step()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		same(path)
+		d.Fail = func(string) (error, bool) { return worker.ErrFull, false }
+		if event() != nil {
+			t.Errorf("before %s: an event waits for the store", name)
+		}
+		for range 2 {
+			if err := step(); !errors.Is(err, worker.ErrFull) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if err := event(); !errors.Is(err, worker.ErrFull) {
+				t.Errorf("after %s: %v", name, err)
+			}
+		}
+		if d.Fail = nil; event() != nil {
+			t.Errorf("after %s: the store is not full any more", name)
+		}
+		same(path)
+	}
+	if err := errors.Join(event(), w.Close()); err != nil {
+		t.Error(err)
+	}
+	same(path)
+	w = rollout.At(path, m)
+	must(t, w.Take(func() error { return nil }))
+	must(t, os.Remove(path))
+	if err := w.Sync(); !errors.Is(err, rollout.ErrGone) {
+		t.Error(err)
+	}
+}
+
+// TestStoreEnded ends the connection to the store, as when the node dies. What the process does
+// while it ends is not in the file: the next server would take it for what happened.
+func TestStoreEnded(t *testing.T) {
+	home := t.TempDir()
+	m, d, same := stored(t, home)
+	d.End = make(chan struct{})
+	meta := protocol.SessionMeta{ID: "0199a213-81c0-7800-8aa1-bbab2a035a53"}
+	path := rollout.Path(home, meta.ID, time.Now())
+	w, err := rollout.Create(path, meta, m)
+	if err == nil {
+		err = errors.Join(w.Event(protocol.AgentMessage{Message: "hello"}), w.Durable())
+	}
+	must(t, err)
+	close(d.End)
+	for i, write := range []func() error{
+		w.Durable, // with nothing to write
+		func() error { return w.Event(protocol.AgentMessage{Message: "aborted"}) },
+		w.Durable,
+	} {
+		if err := write(); !errors.Is(err, worker.ErrUnavailable) {
+			t.Errorf("write %d: %v", i, err)
+		}
+		same(path)
+	}
+	if err := w.Close(); !errors.Is(err, worker.ErrUnavailable) {
+		t.Errorf("close: %v", err)
+	}
+	same(path)
 }

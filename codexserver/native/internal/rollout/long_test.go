@@ -103,9 +103,7 @@ func TestReadLong(t *testing.T) {
 				return tt.line(n - 1)
 			}}
 			r, err := rollout.Read(in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			most := max(in.most, inUse())
 			if most > before+48<<20 {
 				t.Errorf("%d MiB in use", (most-before)>>20)

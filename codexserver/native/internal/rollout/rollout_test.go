@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 const id = "0199a2b3-c4d5-7000-8000-0123456789ab"
@@ -32,9 +33,7 @@ func create(t *testing.T) *rollout.Writer {
 	t.Helper()
 	path := rollout.Path(t.TempDir(), id, time.Date(2025, 9, 30, 10, 11, 12, 0, time.Local))
 	w, err := rollout.Create(path, meta, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = w.Close() })
 	return w
 }
@@ -51,9 +50,7 @@ func TestRoundTrip(t *testing.T) {
 		protocol.RawItem{Type: "new", Raw: []byte(`{"type":"new","x":[1,2]}`)},
 	}
 	for _, item := range items {
-		if err := w.Item(item); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Item(item))
 	}
 	now := protocol.TurnContext{Cwd: "/work", ApprovalPolicy: protocol.ApprovalNever, Model: "m", Summary: protocol.SummaryAuto,
 		SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}
@@ -61,14 +58,10 @@ func TestRoundTrip(t *testing.T) {
 	for _, err := range []error{
 		w.TurnContext(now), w.Event(protocol.TokenCount{Info: usage}), w.Event(protocol.AgentMessage{Message: "yes"}), w.Close(),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	got, err := rollout.Load(w.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := &rollout.Rollout{Meta: meta, Items: items, Context: &now, Usage: usage, Events: got.Events}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%.2000s", d)
@@ -80,9 +73,7 @@ func TestRoundTrip(t *testing.T) {
 
 func TestWriterAfterClose(t *testing.T) {
 	w := create(t)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	if err := w.Item(userMessage("late")); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Item: %v", err)
 	}
@@ -103,19 +94,13 @@ func TestCreateKeepsAnExistingFile(t *testing.T) {
 func TestTornAtEveryByte(t *testing.T) {
 	w := create(t)
 	for i := range 3 {
-		if err := w.Item(userMessage(fmt.Sprint("message ", i))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Item(userMessage(fmt.Sprint("message ", i))))
 	}
 	whole, err := os.ReadFile(w.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	first := bytes.IndexByte(whole, '\n') + 1
 	for end := range len(whole) + 1 {
-		if err := os.WriteFile(w.Path(), whole[:end], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(w.Path(), whole[:end], 0o600))
 		_, err := rollout.Load(w.Path())
 		if (err == nil) != (end >= first) {
 			t.Fatalf("%d bytes: %v", end, err)
@@ -124,9 +109,7 @@ func TestTornAtEveryByte(t *testing.T) {
 			continue
 		}
 		again := rollout.At(w.Path(), nil)
-		if err := errors.Join(again.Take(func() error { return nil }), again.Item(userMessage("after")), again.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, again.Take(func() error { return nil }), again.Item(userMessage("after")), again.Close())
 		r, err := rollout.Load(w.Path())
 		if err != nil || r.Skipped != 0 {
 			t.Fatalf("%d bytes: %d lines skipped, %v", end, r.Skipped, err)
@@ -197,30 +180,20 @@ func TestFindAndArchive(t *testing.T) {
 		m := meta
 		m.ID = fmt.Sprintf("0199a2b3-c4d5-7000-8000-00000000000%d", i)
 		w, err := rollout.Create(rollout.Path(home, m.ID, at), m, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		paths = append(paths, w.Path())
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Close())
 	}
-	if err := os.WriteFile(filepath.Join(home, "sessions", "rollout-notes.jsonl"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(home, "sessions", "rollout-notes.jsonl"), nil, 0o600))
 	folder := rollout.Path(home, id, time.Date(2025, 9, 4, 0, 0, 0, 0, time.Local))
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(folder, 0o700))
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if _, err := rollout.Paths(ended, home); !errors.Is(err, context.Canceled) {
 		t.Errorf("Paths after the end: %v", err)
 	}
 	all, err := rollout.Paths(t.Context(), home)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if d := cmp.Diff([]string{paths[1], paths[2], paths[0]}, all); d != "" {
 		t.Errorf("newest first (-want +got):\n%s", d)
 	}
@@ -232,5 +205,138 @@ func TestFindAndArchive(t *testing.T) {
 		if _, err := rollout.Find(t.Context(), home, id); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("Find %s: %v", id, err)
 		}
+	}
+}
+
+// must ends the test if one of these fails.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTurns reads the lines of turns.
+func TestTurns(t *testing.T) {
+	const (
+		begins   = `event_msg {"type":"task_started","turn_id":"k","model_context_window":null}`
+		other    = `event_msg {"type":"task_started","turn_id":"l","model_context_window":null}`
+		said     = `event_msg {"type":"user_message","message":"hi"}`
+		hi       = `response_item {"type":"message","role":"user","content":[]}`
+		call     = `response_item {"type":"function_call","name":"shell","arguments":"{}","call_id":"c"}`
+		ends     = `event_msg {"type":"task_complete","turn_id":"k","last_agent_message":"bye"}`
+		fails    = `event_msg {"type":"error","message":"e"}`
+		aborts   = `event_msg {"type":"turn_aborted","turn_id":"k","reason":"interrupted"}`
+		replaced = `compacted {"message":"s","replacement_history":[{"type":"message","role":"user","content":[]}]}`
+	)
+	bye := protocol.TaskComplete{TurnID: "k", LastAgentMessage: new("bye")}
+	for _, tt := range []struct {
+		name  string
+		lines []string
+		want  []rollout.Turn
+	}{
+		{"without a turn", []string{said, hi, call, ends}, nil},
+		{"a beginning alone", []string{hi, begins}, []rollout.Turn{{ID: "k"}}},
+		{"a call", []string{hi, begins, hi, said, call}, []rollout.Turn{{ID: "k", Items: 2, Said: true}}},
+		{"continued", []string{begins, hi, said, call, begins, hi, said}, []rollout.Turn{{ID: "k", Items: 3, Said: true}}},
+		{"ended", []string{begins, hi, said, ends, hi}, []rollout.Turn{{ID: "k", Items: 2, Said: true, End: bye}}},
+		{"ended twice", []string{begins, hi, said, ends, fails}, []rollout.Turn{{ID: "k", Items: 1, Said: true, End: bye}}},
+		{"failed", []string{begins, hi, said, fails}, []rollout.Turn{{ID: "k", Items: 1, Said: true, End: protocol.Error{Message: "e"}}}},
+		{"aborted", []string{begins, aborts}, []rollout.Turn{{ID: "k", End: protocol.TurnAborted{TurnID: "k", Reason: "interrupted"}}}},
+		{"again after its end", []string{begins, ends, begins}, []rollout.Turn{{ID: "k", End: bye}, {ID: "k"}}},
+		{"with another turn after it", []string{begins, hi, said, other, hi}, []rollout.Turn{{ID: "k", Items: 2, Said: true}, {ID: "l", Items: 1}}},
+		{"compacted", []string{begins, hi, call, call, replaced, call}, []rollout.Turn{{ID: "k", Items: 2}}},
+		{"what is no event", []string{begins, `event_msg {"type":"task_started","turn_id":7}`}, []rollout.Turn{{ID: "k"}}},
+	} {
+		var in strings.Builder
+		in.WriteString(`{"timestamp":"t","type":"session_meta","payload":{"id":"` + id + `"}}` + "\n")
+		for _, line := range tt.lines {
+			kind, payload, _ := strings.Cut(line, " ")
+			fmt.Fprintf(&in, `{"timestamp":"2025-09-30T10:00:00.000Z","type":"%s","payload":%s}`+"\n", kind, payload)
+		}
+		r, err := rollout.Read(strings.NewReader(in.String()))
+		must(t, err)
+		if d := cmp.Diff(tt.want, r.Turns, cmpopts.IgnoreUnexported(rollout.Turn{}), cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, d)
+		}
+		for _, raw := range r.Events {
+			if strings.Contains(string(raw), "task_") || strings.Contains(string(raw), `"error"`) {
+				t.Errorf("%s: the past shows %s", tt.name, raw)
+			}
+		}
+		if last := r.Last(); (last == nil) != (tt.want == nil) || last != nil && last.ID != tt.want[len(tt.want)-1].ID {
+			t.Errorf("%s: last %v", tt.name, last)
+		}
+	}
+}
+
+func TestOldTurnsAreLeftOut(t *testing.T) {
+	w := create(t)
+	for i := range 18 {
+		must(t, w.Event(protocol.TaskStarted{TurnID: fmt.Sprint("turn-", i)}))
+	}
+	must(t, w.Durable())
+	r, err := rollout.Load(w.Path())
+	if err != nil || len(r.Turns) != 16 || r.Turns[0].ID != "turn-2" {
+		t.Errorf("%v, %v", r.Turns, err)
+	}
+}
+
+// TestOrdinals continues files whose lines have numbers, and files whose lines have none.
+func TestOrdinals(t *testing.T) {
+	const stamp = `{"timestamp":"2026-11-25T00:44:05.593Z",`
+	long := strings.Repeat("x", 200_000)
+	for name, tt := range map[string]struct{ last, want string }{
+		"numbers":     {stamp + `"ordinal":13,"type":"event_msg","payload":{"type":"task_complete"}}`, "14 15 17"},
+		"a long line": {stamp + `"ordinal":7,"type":"event_msg","payload":{"type":"x","text":"` + long + `"}}`, "8 9 11"},
+		"none":        {stamp + `"type":"event_msg","payload":{"type":"x","text":"\",\"ordinal\":3,\"type\":\""}}`, "- - -"},
+		"not a line":  {`half`, "- - -"},
+		"a word":      {stamp + `"ordinal":"13","type":"event_msg","payload":{}}`, "- - -"},
+		"too large":   {stamp + `"ordinal":99999999999999999999,"type":"event_msg","payload":{}}`, "- - -"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "rollout.jsonl")
+			write := func(flag int, text string) {
+				f, err := os.OpenFile(path, flag|os.O_CREATE|os.O_WRONLY, 0o600)
+				if err == nil {
+					_, err = f.WriteString(text)
+				}
+				if err != nil || f.Close() != nil {
+					t.Fatal(err)
+				}
+			}
+			write(0, stamp+`"ordinal":0,"type":"session_meta","payload":{}}`+"\n"+tt.last+"\n")
+			w := rollout.At(path, nil)
+			must(t, w.Take(func() error { return nil }))
+			for i := range 3 {
+				if i == 2 && !strings.HasPrefix(tt.want, "-") { // another program has written a line
+					var last int
+					if _, err := fmt.Sscanf(tt.want, "%d", &last); err != nil {
+						t.Fatal(err)
+					}
+					write(os.O_APPEND, fmt.Sprintf(stamp+`"ordinal":%d,"type":"event_msg","payload":{}}`+"\n", last+2))
+				}
+				must(t, w.Event(protocol.AgentMessage{Message: `","type":"`}))
+			}
+			b, err := os.ReadFile(path)
+			must(t, err)
+			var got []string
+			for line := range strings.Lines(string(b)) {
+				if !strings.Contains(line, "agent_message") {
+					continue
+				}
+				number := "-"
+				if _, rest, ok := strings.Cut(line, `Z","ordinal":`); ok {
+					number, _, _ = strings.Cut(rest, ",")
+				}
+				got = append(got, number)
+				if !strings.HasSuffix(line, `"message":"\",\"type\":\""}}`+"\n") {
+					t.Errorf("line %s", line)
+				}
+			}
+			if strings.Join(got, " ") != tt.want {
+				t.Errorf("numbers %v, want %s", got, tt.want)
+			}
+		})
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestReadMatrix checks that a call that reads is judged as a command that is known to be safe.
@@ -110,9 +109,7 @@ func TestFileToolsSwitchedOff(t *testing.T) {
 // TestReplaceIsBounded replaces text by so much that memory would not hold it.
 func TestReplaceIsBounded(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a"), []byte(strings.Repeat("a", 1<<20)), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "a"), []byte(strings.Repeat("a", 1<<20)), 0o666))
 	turn := turnOf(tool.Options{Environ: environ, FileTools: true}, &host{}, dir, "never", "danger-full-access")
 	res, err := turn.Call(t.Context(), tool.Call{ID: "c", Name: "edit", Arguments: `{"path":"a","old":"a","new":"` + strings.Repeat("b", 1<<20) + `","all":true}`})
 	if err != nil || !strings.Contains(res.Output, "would be too large") {
@@ -207,9 +204,7 @@ func TestWeakCalls(t *testing.T) {
 				boxtest.Lay(t, dir, "server.go="+changed)
 			case "a file that is too large": // and sparse
 				boxtest.Lay(t, dir, "huge.log")
-				if err := os.Truncate(filepath.Join(dir, "huge.log"), 64<<20+1); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Truncate(filepath.Join(dir, "huge.log"), 64<<20+1))
 			}
 			before := tree(t, dir)
 			answer := call(tt.name, tt.arguments)
@@ -218,9 +213,7 @@ func TestWeakCalls(t *testing.T) {
 					t.Errorf("the answer lacks %q:\n%s", want, answer)
 				}
 			}
-			if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
-				t.Errorf("it changed files (-before +after)\n%s", diff)
-			}
+			diff(t, "it changed files", before, tree(t, dir))
 		})
 	}
 }

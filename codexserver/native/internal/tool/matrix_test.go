@@ -15,7 +15,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/google/go-cmp/cmp"
 )
 
 const retry = "ask: command failed; retry without sandbox?"
@@ -83,9 +82,7 @@ func TestApprovalMatrix(t *testing.T) {
 					turn.SandboxPolicy.NetworkAccess = true
 					res := called(t, turn, shellCall(c.members, c.argv...))
 					steps := strings.ReplaceAll(c.want, "confined,", fmt.Sprintf("confined to %s with network,", mode))
-					if diff := cmp.Diff(steps, h.steps()); diff != "" {
-						t.Errorf("steps (-want +got):\n%s", diff)
-					}
+					diff(t, "steps", steps, h.steps())
 					for _, req := range h.asked() {
 						if req.Confinable != (policy == "untrusted") {
 							t.Errorf("confinable: %t", req.Confinable)
@@ -144,9 +141,7 @@ func TestWithoutSandbox(t *testing.T) {
 		if twice += ", " + twice; tt.want == "refused" && !strings.HasPrefix(res.Output, "not run: "+obstacle) {
 			t.Errorf("%s %q: the model receives %q", tt.policy, tt.argv, res.Output)
 		}
-		if diff := cmp.Diff(twice, h.steps()); diff != "" {
-			t.Errorf("%s %q: steps (-want +got):\n%s", tt.policy, tt.argv, diff)
-		}
+		diff(t, fmt.Sprintf("%s %q: steps", tt.policy, tt.argv), twice, h.steps())
 		warnings := 0
 		for _, m := range h.all {
 			if m, ok := m.(protocol.BackgroundEvent); ok && m.Refused == nil {
@@ -204,9 +199,7 @@ func TestNotes(t *testing.T) {
 			warnings = append(warnings, m.Message)
 		}
 	}
-	if diff := cmp.Diff([]string{"/ is read-only"}, warnings); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	diff(t, "", []string{"/ is read-only"}, warnings)
 }
 
 func TestPatchMatrix(t *testing.T) {
@@ -239,9 +232,7 @@ func TestPatchMatrix(t *testing.T) {
 				}
 				work, _ := workspace(t)
 				res := called(t, turnOf(tool.Options{Sandbox: s, FileTools: true}, h, work, policy, c.mode), call)
-				if diff := cmp.Diff(want[i], h.steps()); diff != "" {
-					t.Errorf("steps (-want +got):\n%s", diff)
-				}
+				diff(t, "steps", want[i], h.steps())
 				_, err := os.Stat(filepath.Join(work, c.path))
 				if written := err == nil; written != (want[i] != rejected) {
 					t.Errorf("written: %t; the model receives %q", written, res.Output)

@@ -113,9 +113,7 @@ func TestLineWithoutBash(t *testing.T) {
 	for name, want := range map[string][]string{"bash": {"bash", "-lc", "ls"}, "sh": {"sh", "-c", "ls"}, "": {"bash", "-lc", "ls"}} {
 		programs := t.TempDir()
 		if name != "" {
-			if err := os.Symlink(sh, filepath.Join(programs, name)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Symlink(sh, filepath.Join(programs, name)))
 		}
 		h := &host{answer: elicit.Denied}
 		box := newBox(tool.Options{Environ: []string{"PATH=" + programs}})

@@ -12,7 +12,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
-	"github.com/google/go-cmp/cmp"
 )
 
 // begin starts a turn in dir in which every command may run.
@@ -98,13 +97,9 @@ func TestOffer(t *testing.T) {
 		}
 		return names
 	}
-	if diff := cmp.Diff([]string{"shell"}, names(tool.Options{})); diff != "" {
-		t.Error(diff)
-	}
+	diff(t, "", []string{"shell"}, names(tool.Options{}))
 	all := tool.Options{LocalShell: true, PatchTool: true, PlanTool: true, ImageTool: true}
-	if diff := cmp.Diff([]string{"local_shell", "update_plan", "apply_patch", "view_image"}, names(all)); diff != "" {
-		t.Error(diff)
-	}
+	diff(t, "", []string{"local_shell", "update_plan", "apply_patch", "view_image"}, names(all))
 }
 
 // TestApprovalOfOtherWords approves a command for the session, and then runs another one
@@ -153,21 +148,15 @@ func TestUpdatePlan(t *testing.T) {
 		t.Errorf("%q, %v", res.Output, err)
 	}
 	want := []protocol.EventMsg{protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: "a", Status: "in_progress"}, {Step: "b", Status: "pending"}}}}
-	if diff := cmp.Diff(want, h.all); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	diff(t, "events", want, h.all)
 }
 
 func TestViewImage(t *testing.T) {
 	dir := t.TempDir()
 	png, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, content := range map[string][]byte{"a": png, "b.png": []byte("no image"), "c.txt": []byte("text")} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), content, 0o666))
 	}
 	if err := os.Symlink("/proc/self/environ", filepath.Join(dir, "secrets.png")); err != nil && runtime.GOOS != "windows" {
 		t.Fatal(err)

@@ -16,8 +16,133 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/google/go-cmp/cmp"
+	"github.com/go-json-experiment/json"
 )
+
+const addNew = "*** Begin Patch\n*** Add File: new.txt\n+x\n*** End Patch"
+
+func TestPatchForms(t *testing.T) {
+	arguments, err := json.Marshal(map[string]string{"input": addNew})
+	must(t, err)
+	heredoc := "apply_patch <<'EOF'\n" + addNew + "\nEOF\n"
+	for _, tt := range []struct {
+		name, path string
+		call       tool.Call
+	}{
+		{"function", "new.txt", tool.Call{Name: "apply_patch", Arguments: string(arguments)}},
+		{"free text", "new.txt", tool.Call{Name: "apply_patch", Arguments: addNew, Custom: true}},
+		{"program", "new.txt", shellCall("", "apply_patch", addNew)},
+		{"working folder", "sub/new.txt", shellCall(`,"workdir":"sub"`, "apply_patch", addNew)},
+		{"script", "new.txt", shellCall("", "bash", "-lc", heredoc)},
+		{"script with folder", "sub/new.txt", shellCall("", "bash", "-lc", "cd sub && "+heredoc)},
+		{"the model's own shell", "new.txt", tool.Call{Shell: &protocol.LocalShellAction{Command: []string{"apply_patch", addNew}}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			turn, h := begin(t, dir)
+			res, err := turn.Call(t.Context(), tt.call)
+			if err != nil || !strings.HasPrefix(res.Output, `{"output":"Success. Updated the following files:\nA new.txt\n","metadata":{"exit_code":0,`) {
+				t.Errorf("%q, %v", res.Output, err)
+			}
+			if b, err := os.ReadFile(filepath.Join(dir, tt.path)); err != nil || string(b) != "x\n" {
+				t.Errorf("%q, %v", b, err)
+			}
+			if want := "patch begin auto=true, patch end true, diff"; h.steps() != want {
+				t.Errorf("steps %s, want %s", h.steps(), want)
+			}
+		})
+	}
+}
+
+// TestPatchByAProgram checks that the model learns how to apply a patch when it tries a program.
+func TestPatchByAProgram(t *testing.T) {
+	for script, want := range map[string]bool{"true | apply_patch": true, "exec apply_patch x": true, "apply_patch x; echo on": true, "no-such-program": false, "true # apply_patch": false} {
+		turn, _ := begin(t, t.TempDir())
+		res, err := turn.Call(t.Context(), shellCall("", "sh", "-c", script))
+		if err != nil || strings.Contains(res.Output, "call it alone") != want {
+			t.Errorf("%s: %q, %v", script, res.Output, err)
+		}
+	}
+}
+
+func TestPatchThatDoesNotFit(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]string{
+		"*** Begin Patch\n*** Add File: a\n+x\n":                                                 "invalid patch: line 3: ",
+		"*** Begin Patch\n*** End Patch":                                                         "patch rejected: ",
+		"*** Begin Patch\n*** Add File: a\n+x\n*** Update File: b\n@@\n-x\n+y\n*** End Patch":    "the patch does not fit: ",
+		"*** Begin Patch\n*** Add File: c\n+x\n*** Update File: c\n@@\n-nope\n+y\n*** End Patch": "the patch does not fit: ",
+		"*** Begin Patch\n*** Add File: a\n+x\n*** Delete File: missing\n*** End Patch":          "the patch does not fit: ",
+		"*** Begin Patch\n*** Update File: a\n*** Move to: b\n@@\n context\n-old\n*** End Patch": "the patch does not fit: ",
+	} {
+		turn, h := begin(t, dir)
+		res, err := turn.Call(t.Context(), tool.Call{Name: "apply_patch", Arguments: text, Custom: true})
+		if err != nil || !strings.HasPrefix(res.Output, want) {
+			t.Errorf("%q: %q, %v", text, res.Output, err)
+		}
+		if h.steps() != "" {
+			t.Errorf("%q: steps %s", text, h.steps())
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("files %v, %v", entries, err)
+	}
+}
+
+func TestTurnDiff(t *testing.T) {
+	dir := t.TempDir()
+	boxtest.Lay(t, dir, ".git/objects/", ".git/refs/", ".git/HEAD=ref: refs/heads/main\n")
+	for name, content := range map[string]string{"a.txt": "one\ntwo\nthree\n", "del.txt": "bye\n", "m.txt": "1\n2\n"} {
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
+	}
+	turn, _ := begin(t, dir)
+	if got := turn.UnifiedDiff(); got != "" {
+		t.Errorf("before: %q", got)
+	}
+	for _, text := range []string{
+		"*** Begin Patch\n*** Add File: new.txt\n+hello\n*** Update File: a.txt\n@@\n one\n-two\n+2\n*** Delete File: del.txt\n*** End Patch",
+		"*** Begin Patch\n*** Update File: a.txt\n@@\n-2\n+TWO\n*** Update File: new.txt\n@@\n hello\n+world\n*** Update File: m.txt\n*** Move to: n.txt\n@@\n-2\n+3\n*** End Patch",
+	} {
+		res, err := turn.Call(t.Context(), tool.Call{Name: "apply_patch", Arguments: text, Custom: true})
+		if err != nil || !strings.HasPrefix(res.Output, `{"output":"Success`) {
+			t.Fatalf("%q, %v", res.Output, err)
+		}
+	}
+	want := `diff --git a/a.txt b/a.txt
+index 4cb29ea38f70d7c61b2a3a25b02e3bdf44905402..ddc897f039f57aa91e16efa6dfde386c4255206f
+--- a/a.txt
++++ b/a.txt
+@@ -1,3 +1,3 @@
+ one
+-two
++TWO
+ three
+diff --git a/del.txt b/del.txt
+deleted file mode 100644
+index b023018cabc396e7692c70bbf5784a93d3f738ab..0000000000000000000000000000000000000000
+--- a/del.txt
++++ /dev/null
+@@ -1 +0,0 @@
+-bye
+diff --git a/m.txt b/n.txt
+index 1191247b6d9a206f6ba3d8ac79e26d041dd86941..2b2f2e1b9261c50c3816610eb3eb140fabf1745a
+--- a/m.txt
++++ b/n.txt
+@@ -1,2 +1,2 @@
+ 1
+-2
++3
+diff --git a/new.txt b/new.txt
+new file mode 100644
+index 0000000000000000000000000000000000000000..94954abda49de8615a048f8d2e64b5de848e27a1
+--- /dev/null
++++ b/new.txt
+@@ -0,0 +1,2 @@
++hello
++world
+`
+	diff(t, "diff", want, turn.UnifiedDiff())
+}
 
 // watcher records questions, and acts while they are open.
 type watcher struct {
@@ -55,9 +180,7 @@ const changeOne = "\n@@\n-one\n+two\n*** End Patch"
 func TestPatchQuestionShowsThePlace(t *testing.T) {
 	work, outside := workspace(t)
 	linked := filepath.Join(filepath.Dir(work), "linked")
-	if err := os.Symlink(work, linked); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(work, linked))
 	for _, tt := range []struct {
 		name, cwd, dir, head string
 		want                 map[string]string // shown path to written path
@@ -94,9 +217,7 @@ func TestPatchQuestionShowsThePlace(t *testing.T) {
 				for path := range w.patch.Changes {
 					got[path] = w.patch.Links[path]
 				}
-				if diff := cmp.Diff(tt.want, got); diff != "" {
-					t.Errorf("(-want +got)\n%s", diff)
-				}
+				diff(t, "", tt.want, got)
 			}
 		})
 	}
@@ -130,9 +251,7 @@ func TestPatchAfterChange(t *testing.T) {
 			top := filepath.Dir(work)
 			var before map[string]string
 			w := &watcher{host: &host{answer: elicit.Approved}, during: func() {
-				if err := tt.during(work, outside); err != nil {
-					t.Fatal(err)
-				}
+				must(t, tt.during(work, outside))
 				before = tree(t, top)
 			}}
 			turn := turnOf(tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{}}, w, work, protocol.ApprovalUntrusted, protocol.SandboxReadOnly)
@@ -140,9 +259,7 @@ func TestPatchAfterChange(t *testing.T) {
 			if err != nil || !strings.Contains(res.Output, "was changed after the patch was read") {
 				t.Errorf("%q, %v", res.Output, err)
 			}
-			if diff := cmp.Diff(before, tree(t, top)); diff != "" {
-				t.Errorf("it changed files (-before +after)\n%s", diff)
-			}
+			diff(t, "it changed files", before, tree(t, top))
 		}
 		t.Run(tt.name, func(t *testing.T) { byTool(t, shellCall("", "apply_patch", "*** Begin Patch\n*** "+tt.patch)) })
 		if call, ok := fileCall(tt.patch); ok {
@@ -180,9 +297,7 @@ func tree(t testing.TB, top string, skip ...string) map[string]string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }
 
@@ -218,9 +333,7 @@ func TestProtectedPatchIsAsked(t *testing.T) {
 					if got := h.steps(); !strings.HasPrefix(got, want) {
 						t.Errorf("%q, %s, sandbox %s, %s: steps %q, want %q", path, policy, name, call.Name, h.steps(), want)
 					}
-					if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
-						t.Errorf("%q, %s, sandbox %s: it wrote\n%s", path, policy, name, diff)
-					}
+					diff(t, fmt.Sprintf("%q, %s, sandbox %s: it wrote", path, policy, name), before, tree(t, dir))
 				}
 			}
 		}
@@ -235,9 +348,7 @@ func TestPatchInReplacedFolder(t *testing.T) {
 	box := newBox(tool.Options{Environ: environ})
 	context := tool.Context{Cwd: work, ApprovalPolicy: protocol.ApprovalUntrusted, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}
 	box.Turn(context)
-	if err := errors.Join(os.Rename(work, work+".old"), os.Symlink(outside, work)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(work, work+".old"), os.Symlink(outside, work))
 	res, err := box.Turn(context).Call(t.Context(), shellCall("", "apply_patch", addNew))
 	if err != nil || !strings.Contains(res.Output, "was replaced") || h.steps() != "" {
 		t.Errorf("%q, %v, steps %s", res.Output, err, h.steps())
@@ -273,9 +384,7 @@ func TestPatchThroughHardLink(t *testing.T) {
 				top := boxtest.Folder(t)
 				work, other := filepath.Join(top, "work"), filepath.Join(top, "other")
 				boxtest.Lay(t, top, "other=one\n", "work/plain=one\n", "work/soft -> hard")
-				if err := os.Link(other, filepath.Join(work, "hard")); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Link(other, filepath.Join(work, "hard")))
 				h := &host{answer: elicit.Approved}
 				turn := turnOf(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}, FileTools: true}, h, work, policy, "workspace-write")
 				res := called(t, turn, call)
@@ -300,13 +409,9 @@ func TestPatchThroughHardLink(t *testing.T) {
 				if i := strings.Index(steps, "ask: "); i >= 0 {
 					steps = steps[:i] + "ASK" + steps[strings.Index(steps, ", patch begin auto=false"):]
 				}
-				if diff := cmp.Diff(want, steps); diff != "" {
-					t.Errorf("steps (-want +got):\n%s", diff)
-				}
+				diff(t, "steps", want, steps)
 				text, err := os.ReadFile(other)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if changed := string(text) != "one\n"; changed != wantsNote {
 					t.Errorf("the other name is changed: %t; the model receives %q", changed, res.Output)
 				}

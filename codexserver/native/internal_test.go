@@ -2,11 +2,35 @@ package native
 
 import (
 	"encoding/base64"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
+
+// EndLimits lets the limits of a conversation's providers be over.
+func EndLimits(c engine.Conversation) {
+	for i := range c.(*conversation).providers.list {
+		c.(*conversation).providers.list[i].until = time.Time{}
+	}
+}
+
+// TestLists has lists that are shown whole, and longer ones.
+func TestLists(t *testing.T) {
+	for n, want := range map[int]string{0: "", 100: "n99", 101: "and 1 more"} {
+		tools := []model.Tool{{Type: webSearchType}}
+		for i := range n {
+			tools = append(tools, model.Tool{Name: fmt.Sprint("n", i)})
+		}
+		if got := names(tools); len(got) != n && n <= 100 || n > 0 && got[len(got)-1] != want {
+			t.Errorf("%d tools: %q", n, got)
+		}
+	}
+}
 
 // TestResultsOfMCPServers has results as servers send them, and what the model gets.
 func TestResultsOfMCPServers(t *testing.T) {
