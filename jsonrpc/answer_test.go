@@ -160,9 +160,7 @@ func TestRefusedWithoutRoom(t *testing.T) {
 			r.run(context.Background())
 			fill := text{strings.Repeat("x", 60)}
 			if tt.full {
-				if err := r.p.Notify(context.Background(), "fill", fill); err != nil {
-					t.Fatal(err)
-				}
+				must(t, r.p.Notify(context.Background(), "fill", fill))
 			}
 			r.send(tt.refused, `{"jsonrpc":"2.0","method":"note"}`)
 			select {
@@ -185,9 +183,7 @@ func TestAnswersWait(t *testing.T) {
 		h := jsonrpc.HandlerFunc(func(context.Context, *jsonrpc.Request) (any, error) { return long, nil })
 		r := newRaw(t, h, &jsonrpc.Options{MaxUnsent: 120})
 		r.run(context.Background())
-		if err := r.p.Notify(context.Background(), "fill", text{long}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.p.Notify(context.Background(), "fill", text{long}))
 		want := map[string]bool{`{"jsonrpc":"2.0","method":"fill","params":{"text":"` + long + "\"}}\n": true}
 		for i := range 4 {
 			r.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"x"}`, i))

@@ -44,9 +44,7 @@ func TestCallAfterInputEnd(t *testing.T) {
 		}
 		close(release)
 		r.want(`{"jsonrpc":"2.0","id":1,"result":null}`) // and no call before it
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		must(t, <-ended)
 	})
 }
 
@@ -56,9 +54,7 @@ func TestAnswerBeforeItsCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRaw(t, nil, nil)
 		r.run(context.Background())
-		if err := r.p.Notify(context.Background(), "fill", text{strings.Repeat("x", 50)}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.p.Notify(context.Background(), "fill", text{strings.Repeat("x", 50)}))
 		results := make(chan error)
 		var early, own text
 		go func() {
@@ -134,9 +130,7 @@ func TestCallsWithoutReader(t *testing.T) {
 			r.want(cancelled(c.id, "context canceled"))
 		}
 		r.send(`{"jsonrpc":"2.0","id":0,"result":{}}`)
-		if err := first.Result(nil); err != nil {
-			t.Error(err)
-		}
+		must(t, first.Result(nil))
 		if !strings.Contains(log.String(), "method=full") {
 			t.Errorf("the refused call is not in the log: %s", log.String())
 		}
@@ -158,9 +152,7 @@ func TestInboundCancellation(t *testing.T) {
 		}
 		go func() { result <- r.p.Notify(context.Background(), "b", nil) }()
 		r.want(`{"jsonrpc":"2.0","method":"b"}`) // and no cancellation before it
-		if err := <-result; err != nil {
-			t.Error(err)
-		}
+		must(t, <-result)
 	})
 }
 

@@ -130,12 +130,8 @@ func TestEncodingFaults(t *testing.T) {
 		{"x", json.RawMessage(`{"a"}`), "jsonrpc: params of x: raw message is not valid JSON"},
 		{"func", nil, "the result of func cannot be encoded (-32603)"},
 		{"raw", nil, "the result of raw cannot be encoded (-32603)"},
-		{"data", nil, "code 1 (1)"},
-		{"moredata", nil, "m (2)"},
-		{"nilraw", nil, ""},
-		{"x", json.RawMessage(nil), ""},
-		{"x", (*text)(nil), ""},
-		{"x\n\"é\x7f", json.RawMessage(" [1]"), ""},
+		{"data", nil, "code 1 (1)"}, {"moredata", nil, "m (2)"}, {"nilraw", nil, ""}, {"x", json.RawMessage(nil), ""},
+		{"x", (*text)(nil), ""}, {"x\n\"é\x7f", json.RawMessage(" [1]"), ""},
 	} {
 		var out json.RawMessage
 		err := a.Call(ctx, tc.method, tc.params, &out)
@@ -148,16 +144,12 @@ func TestEncodingFaults(t *testing.T) {
 		}
 	}
 	for range 2 * 16 { // a reader over descriptors would handle a method that is so often quick by itself
-		if err := a.Call(ctx, "nilraw", nil, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.Call(ctx, "nilraw", nil, nil))
 	}
 	if err := a.Notify(ctx, "x", 7); err == nil {
 		t.Error("a number was sent as params")
 	}
-	if err := errors.Join(a.Notify(ctx, "x", nil), a.Flush(ctx), b.Flush(ctx)); err != nil {
-		t.Error(err)
-	}
+	must(t, a.Notify(ctx, "x", nil), a.Flush(ctx), b.Flush(ctx))
 }
 
 func TestErrors(t *testing.T) {

@@ -60,13 +60,9 @@ func TestCases(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"testdata/rpc-cases.json", "testdata/more-cases.json"} {
 		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var all struct{ Cases []rpcCase }
-		if err := json.Unmarshal(raw, &all); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(raw, &all))
 		for _, c := range all.Cases {
 			t.Run(c.N, func(t *testing.T) { synctest.Test(t, c.run) })
 		}
@@ -140,11 +136,7 @@ type driver struct {
 func newDriver(t *testing.T) *driver {
 	ir, iw := io.Pipe()
 	or, ow := io.Pipe()
-	d := &driver{
-		t: t, in: iw, timeUp: make(chan struct{}),
-		asked: make(chan json.RawMessage, 64),
-		gate:  make(gate, 1),
-	}
+	d := &driver{t: t, in: iw, timeUp: make(chan struct{}), asked: make(chan json.RawMessage, 64), gate: make(gate, 1)}
 	o := &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel}
 	d.peer = jsonrpc.NewPeer(jsonrpc.Lines(ir, ow, ow), toolServer(), o)
 	go func() { _ = d.peer.Run(context.Background()) }()
@@ -322,9 +314,7 @@ func matchAll(want []wanted, out []got) bool {
 // toolServer returns the server for the cases.
 func toolServer() *jsonrpc.Mux {
 	m := new(jsonrpc.Mux)
-	m.Handle("initialize", jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
-		return struct{}{}, nil
-	}))
+	m.Handle("initialize", jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) { return struct{}{}, nil }))
 	jsonrpc.Handle(m, "ping", func(context.Context, struct{}) (struct{}, error) { return struct{}{}, nil })
 	var mu sync.Mutex
 	count, last, disorder := 0, 0, ""

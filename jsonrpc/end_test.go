@@ -113,9 +113,7 @@ func TestSendersEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRaw(t, nil, nil)
 		bg := context.Background()
-		if err := r.p.Notify(bg, "fill", text{strings.Repeat("x", 60)}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.p.Notify(bg, "fill", text{strings.Repeat("x", 60)}))
 		brief, stop := context.WithTimeout(bg, time.Second)
 		defer stop()
 		r.run(bg)

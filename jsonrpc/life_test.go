@@ -73,16 +73,12 @@ func TestClose(t *testing.T) {
 		if err := r.p.Run(context.Background()); err == nil {
 			t.Error("Run twice")
 		}
-		if err := errors.Join(r.p.Close(), r.p.Close(), <-ended); err != nil {
-			t.Error(err)
-		}
+		must(t, r.p.Close(), r.p.Close(), <-ended)
 	})
 	bubble(t, func(t *testing.T) { // never run
 		r := newRaw(t, nil, nil)
 		c := r.p.Start(context.Background(), "x", nil)
-		if err := r.p.Shutdown(context.Background()); err != nil {
-			t.Error(err)
-		}
+		must(t, r.p.Shutdown(context.Background()))
 		<-r.p.Done()
 		if err := c.Result(nil); !errors.Is(err, jsonrpc.ErrClosed) {
 			t.Errorf("call: %v", err)
@@ -235,16 +231,12 @@ func TestLimitWithoutTransport(t *testing.T) {
 	p := jsonrpc.NewPeer(noLimit{x}, echoMux(), &jsonrpc.Options{MaxMessage: 10})
 	go func() { _ = p.Run(context.Background()) }()
 	ctx := context.Background()
-	if err := y.Write(ctx, [][]byte{[]byte(`{"jsonrpc":"2.0","id":1,"method":"raw"}`)}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, y.Write(ctx, [][]byte{[]byte(`{"jsonrpc":"2.0","id":1,"method":"raw"}`)}))
 	got, err := y.Read(ctx)
 	if diff := cmp.Diff(`{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"message is longer than 10 bytes"}}`, string(got)); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, p.Close())
 	<-p.Done()
 }
 
@@ -272,18 +264,14 @@ func TestOneBrokenMessage(t *testing.T) {
 	})
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(ctx) }()
-	if err := y.Write(ctx, [][]byte{[]byte(`{"jsonrpc":"2.0","id":1,"method":"raw","params":[1]}`)}); err != nil {
-		t.Error(err)
-	}
+	must(t, y.Write(ctx, [][]byte{[]byte(`{"jsonrpc":"2.0","id":1,"method":"raw","params":[1]}`)}))
 	for _, want := range []string{`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"torn"}}`, `{"jsonrpc":"2.0","id":1,"result":[1]}`} {
 		got, err := y.Read(ctx)
 		if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
 	}
-	if err := errors.Join(y.Close(), <-ended); err != nil {
-		t.Error(err)
-	}
+	must(t, y.Close(), <-ended)
 	if diff := cmp.Diff([]string{"torn (-32700)"}, problems); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
@@ -307,10 +295,7 @@ func (e ending) Close() error { return errors.Join(e.Closer.Close(), e.err) }
 // TestBrokenPipe writes to a child that has exited. Run also returns why closing the transport fails: the exit status.
 func TestBrokenPipe(t *testing.T) {
 	status := errors.New("exit status 2")
-	for want, err := range map[string]error{
-		"jsonrpc: write: broken pipe (exit status 2)": status,
-		"jsonrpc: write: broken pipe":                 nil,
-	} {
+	for want, err := range map[string]error{"jsonrpc: write: broken pipe (exit status 2)": status, "jsonrpc: write: broken pipe": nil} {
 		in, other := io.Pipe()
 		defer other.Close()
 		p := jsonrpc.NewPeer(jsonrpc.Lines(in, broken{}, ending{in, err}), nil, nil)

@@ -45,9 +45,7 @@ func TestDialects(t *testing.T) {
 		c := r.p.Start(context.Background(), "x", nil)
 		r.want(`{"id":0,"method":"x"}`)
 		r.send(`{"id":0,"result":{}}`)
-		if err := c.Result(nil); err != nil {
-			t.Error(err)
-		}
+		must(t, c.Result(nil))
 	})
 }
 
@@ -68,11 +66,9 @@ func TestInline(t *testing.T) {
 			}
 			return r.Method, nil
 		})
-		r := newRaw(t, h, &jsonrpc.Options{
-			Inline: func(r *jsonrpc.Request) bool {
-				return jsonrpc.Methods("note", "ping", "later", "panic")(r) || string(r.Params) == `{"now":true}`
-			},
-		})
+		r := newRaw(t, h, &jsonrpc.Options{Inline: func(r *jsonrpc.Request) bool {
+			return jsonrpc.Methods("note", "ping", "later", "panic")(r) || string(r.Params) == `{"now":true}`
+		}})
 		r.run(context.Background())
 		r.send(`{"jsonrpc":"2.0","method":"block"}`)
 		r.send(`{"jsonrpc":"2.0","method":"note"}`, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
@@ -115,9 +111,7 @@ func TestResponder(t *testing.T) {
 		r.run(context.Background())
 		r.send(`{"jsonrpc":"2.0","id":1,"method":"x"}`)
 		w := <-kept
-		if err := w.Reply([]int{1}, nil); err != nil {
-			t.Error(err)
-		}
+		must(t, w.Reply([]int{1}, nil))
 		r.want(`{"jsonrpc":"2.0","id":1,"result":[1]}`)
 		if w.Reply(nil, nil) == nil {
 			t.Error("answered twice")
@@ -128,9 +122,7 @@ func TestResponder(t *testing.T) {
 			t.Error("answered after the panic")
 		}
 		r.send(`{"jsonrpc":"2.0","method":"x"}`)
-		if err := (<-kept).Reply(nil, nil); err != nil {
-			t.Error(err)
-		}
+		must(t, (<-kept).Reply(nil, nil))
 	})
 }
 
@@ -169,17 +161,13 @@ func TestDetachedCount(t *testing.T) {
 		r.send(`{"jsonrpc":"2.0","id":6,"method":"inline"}`)
 		stats(3, 2)
 		for i, id := range []string{"1", "2", "6", "3", "4"} {
-			if err := (<-kept).Reply(i, nil); err != nil {
-				t.Error(err)
-			}
+			must(t, (<-kept).Reply(i, nil))
 			r.want(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%d}`, id, i))
 			synctest.Wait()
 		}
 		stats(0, 0)
 		_ = r.in.Close()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		must(t, <-ended)
 	})
 }
 
@@ -307,9 +295,7 @@ level=DEBUG msg="jsonrpc: called" method=ask bytes=0 took=0s id=0 code=5
 	bubble(t, func(t *testing.T) { // a logger without an enabled level
 		o := &jsonrpc.Options{Logger: slog.New(slog.DiscardHandler)}
 		a, _ := connect(t, nil, echoMux(), o, o)
-		if err := a.Call(context.Background(), "raw", nil, nil); err != nil {
-			t.Error(err)
-		}
+		must(t, a.Call(context.Background(), "raw", nil, nil))
 	})
 }
 

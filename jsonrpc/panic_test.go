@@ -70,10 +70,7 @@ func TestPanics(t *testing.T) {
 						}
 						return tc.result, tc.err
 					})
-					r := newRaw(t, h, &jsonrpc.Options{
-						Inline: jsonrpc.Methods("inline"),
-						Logger: slog.New(slog.NewJSONHandler(&log, nil)),
-					})
+					r := newRaw(t, h, &jsonrpc.Options{Inline: jsonrpc.Methods("inline"), Logger: slog.New(slog.NewJSONHandler(&log, nil))})
 					ended := r.run(context.Background())
 					r.send(`{"jsonrpc":"2.0","id":1,"method":"` + how + `"}`)
 					r.want(`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"` + tc.want + `"}}`)
@@ -85,9 +82,7 @@ func TestPanics(t *testing.T) {
 					}
 					var record struct{ Method, Panic string }
 					if log.Len() > 0 {
-						if err := json.Unmarshal(log.Bytes(), &record); err != nil {
-							t.Fatal(err)
-						}
+						must(t, json.Unmarshal(log.Bytes(), &record))
 					}
 					if record.Panic != tc.logged || tc.logged != "" && record.Method != how {
 						t.Errorf("logged %+v, want the panic %q of %s", record, tc.logged, how)

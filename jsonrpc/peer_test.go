@@ -53,16 +53,12 @@ func TestCall(t *testing.T) {
 	ctx := context.Background()
 
 	var got text
-	if err := a.Call(ctx, "echo", text{"hé\n"}, &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Call(ctx, "echo", text{"hé\n"}, &got))
 	if diff := cmp.Diff(text{"hé\n"}, got); diff != "" {
 		t.Errorf("echo (-want +got):\n%s", diff)
 	}
 	var raw json.RawMessage
-	if err := a.Call(ctx, "raw", json.RawMessage("{\"a\": [1,\n 2]}"), &raw); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Call(ctx, "raw", json.RawMessage("{\"a\": [1,\n 2]}"), &raw))
 	if diff := cmp.Diff(`{"a":[1,2]}`, string(raw)); diff != "" {
 		t.Errorf("raw (-want +got):\n%s", diff)
 	}
@@ -117,4 +113,12 @@ func TestCancel(t *testing.T) {
 			t.Errorf("without cancellation: %v", err)
 		}
 	})
+}
+
+// must fails the test at the first error.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -87,9 +87,7 @@ func TestTooLongAnswer(t *testing.T) {
 				if err == nil || err.Error() != want {
 					t.Errorf("got %v, want %s", err, want)
 				}
-				if err := a.Call(context.Background(), "echo", text{"x"}, nil); err != nil {
-					t.Error(err)
-				}
+				must(t, a.Call(context.Background(), "echo", text{"x"}, nil))
 			}
 			_, _ = a.Close(), b.Close()
 			<-a.Done()

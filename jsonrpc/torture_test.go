@@ -35,10 +35,7 @@ func TestTorture(t *testing.T) {
 	for round := range rounds {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWire(uint64(round), round%3 == 0)
-			o := &jsonrpc.Options{
-				Cancellation:  jsonrpc.MCPCancel,
-				MaxConcurrent: []int{0, 4}[round%2],
-			}
+			o := &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel, MaxConcurrent: []int{0, 4}[round%2]}
 			tt := &torturer{cancelled: map[string]bool{}}
 			a := jsonrpc.NewPeer(w.a, &torturer{cancelled: map[string]bool{}}, o)
 			b := jsonrpc.NewPeer(w.b, tt, o)
@@ -312,9 +309,7 @@ func TestFlood(t *testing.T) {
 		}
 	}
 	<-p.Done()
-	if err := p.Err(); err != nil {
-		t.Error(err)
-	}
+	must(t, p.Err())
 	if diff := cmp.Diff([]int{requests + 1, c.Sent, all}, []int{answers, ticks, c.Sent + c.Refused}); diff != "" {
 		t.Errorf("answers, ticks, sent and refused (-want +got):\n%s", diff)
 	}

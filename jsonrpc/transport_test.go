@@ -49,9 +49,7 @@ func TestLinesFaults(t *testing.T) {
 			t.Errorf("after %d writes: %v", writes, err)
 		}
 	}
-	if err := jsonrpc.Lines(nil, &failing{9}, nil).Write(ctx, nil); err != nil {
-		t.Error(err)
-	}
+	must(t, jsonrpc.Lines(nil, &failing{9}, nil).Write(ctx, nil))
 	for fails := range 4 { // nothing may follow half a message
 		w := &failsOnce{at: fails}
 		if err := jsonrpc.Lines(nil, w, nil).Write(ctx, [][]byte{[]byte("1"), big, []byte("2"), big}); !errors.Is(err, errFailing) || w.writes != fails+1 {
@@ -62,9 +60,7 @@ func TestLinesFaults(t *testing.T) {
 	l := jsonrpc.Lines(nil, &out, nil)
 	messages := [][]byte{[]byte("1"), []byte("2"), big, []byte("3"), big, big, []byte("4")}
 	for range 2 {
-		if err := l.Write(ctx, messages); err != nil {
-			t.Error(err)
-		}
+		must(t, l.Write(ctx, messages))
 	}
 	if want := append(bytes.Join(messages, []byte("\n")), '\n'); !bytes.Equal(out.Bytes(), append(want, want...)) {
 		t.Errorf("%d bytes are written, want %d", out.Len(), 2*len(want))
@@ -107,17 +103,13 @@ func TestHeaderEnds(t *testing.T) {
 	ctx := context.Background()
 	var buf bytes.Buffer
 	h := jsonrpc.Header(&buf, &buf, nil)
-	if err := h.Write(ctx, [][]byte{bytes.Repeat([]byte("x"), 1<<20), []byte("[]")}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.Write(ctx, [][]byte{bytes.Repeat([]byte("x"), 1<<20), []byte("[]")}))
 	for _, want := range []int{1 << 20, 2} {
 		if m, err := h.Read(ctx); len(m) != want || err != nil {
 			t.Errorf("read %d bytes, want %d: %v", len(m), want, err)
 		}
 	}
-	if err := h.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, h.Close())
 	m, err := jsonrpc.Header(strings.NewReader("Content-Type: x\ncontent-length:3\n\n[1]"), nil, nil).Read(ctx)
 	if string(m) != "[1]" || err != nil {
 		t.Errorf("read %q, %v", m, err)
@@ -160,9 +152,7 @@ func TestHeaderLimit(t *testing.T) {
 	}
 	tr := jsonrpc.Header(strings.NewReader(in.String()), &out, nil)
 	p := jsonrpc.NewPeer(headerReads{tr, t}, echoMux(), &jsonrpc.Options{MaxMessage: 23, LenientVersion: true})
-	if err := p.Run(context.Background()); err != nil {
-		t.Error(err)
-	}
+	must(t, p.Run(context.Background()))
 	got := map[string]bool{}
 	for h := jsonrpc.Header(&out, nil, nil); ; {
 		m, err := h.Read(context.Background())
@@ -202,12 +192,8 @@ func (h headerReads) Read(ctx context.Context) ([]byte, error) {
 func TestPipeEnds(t *testing.T) {
 	ctx := context.Background()
 	a, b := jsonrpc.Pipe()
-	if err := a.Write(ctx, [][]byte{[]byte("1"), []byte("2")}); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(a.Close(), a.Close()); err != nil {
-		t.Error(err)
-	}
+	must(t, a.Write(ctx, [][]byte{[]byte("1"), []byte("2")}))
+	must(t, a.Close(), a.Close())
 	var got []string
 	for {
 		m, err := b.Read(ctx)
