@@ -3,7 +3,6 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -75,9 +74,7 @@ func writeAll(t *testing.T, to jsonrpc.Transport, lines ...string) {
 	for _, line := range lines {
 		all = append(all, []byte(line))
 	}
-	if err := to.Write(t.Context(), all); err != nil {
-		t.Fatal(err)
-	}
+	must(t, to.Write(t.Context(), all))
 }
 
 // until returns the next line with a part.
@@ -119,9 +116,7 @@ func TestFirstAnswerCounts(t *testing.T) {
 					} else {
 						writeAll(t, ours, line(1, "tools/call", goCall))
 					}
-					if err := json.Unmarshal([]byte(until(t, ours, question)), &asked); err != nil {
-						t.Fatal(err)
-					}
+					must(t, json.Unmarshal([]byte(until(t, ours, question)), &asked))
 					synctest.Wait() // the question of a task is open
 					answer := func(id int, words string) string {
 						if way == "response" {
@@ -163,9 +158,7 @@ func TestConnectionLost(t *testing.T) {
 			if answered {
 				raw, err := arrive(t, p, servertest.Polls, true).Send(t.Context(), "tools/call", call)
 				var asked askedCall
-				if err := errors.Join(err, json.Unmarshal(raw, &asked)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, err, json.Unmarshal(raw, &asked))
 				call += fmt.Sprintf(`,"requestState":%q,"inputResponses":{"q1":%s}`, asked.RequestState, accepts)
 			}
 			ours, theirs := jsonrpc.Pipe()
@@ -197,9 +190,7 @@ func TestLateAnswer(t *testing.T) {
 		{"the result is known", "touch", true},
 	} {
 		options := func(t *testing.T) *codexserver.Options {
-			return &codexserver.Options{
-				Home: testenv.Home(t), Changes: codexserver.ChangeOptions{Off: true}, Approvals: elicit.Options{Timeout: time.Minute}, Tasks: codexserver.TaskOptions{Grace: -1},
-			}
+			return &codexserver.Options{Home: testenv.Home(t), Changes: codexserver.ChangeOptions{Off: true}, Approvals: elicit.Options{Timeout: time.Minute}, Tasks: codexserver.TaskOptions{Grace: -1}}
 		}
 		const limit = 2 * time.Minute
 		t.Run("task, "+tt.name, func(t *testing.T) {
@@ -297,15 +288,11 @@ func TestPending(t *testing.T) {
 						return elicit.Outcome{Decision: elicit.Approved}
 					},
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if r, err := c.Run(t.Context(), client.Task{Prompt: "p"}); err != nil || r.Status != protocol.StatusCompleted || asked != 2*questions {
 					t.Errorf("%+v, %v, %d asked", r, err, asked)
 				}
-				if err := c.Close(); err != nil {
-					t.Error(err)
-				}
+				must(t, c.Close())
 			})
 		})
 	}

@@ -101,12 +101,8 @@ func TestDeadline(t *testing.T) {
 				t.Errorf("%d events before the end of the call, %d after it", told, got-told)
 			}
 			// A reply that queues, and one after it, wait no longer than the first call.
-			took(t, limit, func() {
-				r = h.call("codex-reply", fmt.Sprintf(`{"prompt":"wait:2m","threadId":%q}`, r.ThreadID))
-			})
-			took(t, limit, func() {
-				r = h.call("codex-reply", fmt.Sprintf(`{"prompt":"say:queued","threadId":%q}`, r.ThreadID))
-			})
+			took(t, limit, func() { r = h.call("codex-reply", fmt.Sprintf(`{"prompt":"wait:2m","threadId":%q}`, r.ThreadID)) })
+			took(t, limit, func() { r = h.call("codex-reply", fmt.Sprintf(`{"prompt":"say:queued","threadId":%q}`, r.ThreadID)) })
 			if !strings.HasPrefix(r.Content, "Still running: starting, 50s. ") {
 				t.Errorf("%+v", r)
 			}
@@ -129,14 +125,9 @@ func TestDeadlineBare(t *testing.T) {
 		capabilities, more string
 		want               time.Duration
 	}{
-		{"", "", 50 * time.Second},
-		{" ", "", 50 * time.Second},
-		{"", `"traceparent":"x"`, 50 * time.Second},
-		{"", `"progressToken":0`, time.Minute},
-		{`"roots":{}`, "", time.Minute},
-		{`"elicitation":{}`, "", time.Minute},
-		{`"extensions":{}`, "", time.Minute},
-		{`"future":1`, "", time.Minute},
+		{"", "", 50 * time.Second}, {" ", "", 50 * time.Second}, {"", `"traceparent":"x"`, 50 * time.Second},
+		{"", `"progressToken":0`, time.Minute}, {`"roots":{}`, "", time.Minute}, {`"elicitation":{}`, "", time.Minute},
+		{`"extensions":{}`, "", time.Minute}, {`"future":1`, "", time.Minute},
 	} {
 		t.Run(tt.capabilities+tt.more, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -52,9 +52,7 @@ func TestEndOfInput(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var out strings.Builder
 				input := strings.NewReader(strings.Join(tt.input, "\n") + "\n")
-				if err := codexserver.New(tt.e, nil).Serve(t.Context(), jsonrpc.Lines(input, &out, io.NopCloser(nil))); err != nil {
-					t.Error(err)
-				}
+				must(t, codexserver.New(tt.e, nil).Serve(t.Context(), jsonrpc.Lines(input, &out, io.NopCloser(nil))))
 				if got := out.String(); !strings.Contains(got, tt.want) || strings.Contains(got, "elicitation/create") { // nobody is there to be asked
 					t.Errorf("the output lacks %s, or asks:\n%s", tt.want, got)
 				}
@@ -83,9 +81,7 @@ func TestEndOfInputInAQuestion(t *testing.T) {
 			return out.Write(b)
 		})
 		go fmt.Fprintln(input, hello)
-		if err := codexserver.New(engine.TurnFunc(servertest.AskExec), nil).Serve(t.Context(), jsonrpc.Lines(in, answers, io.NopCloser(nil))); err != nil {
-			t.Error(err)
-		}
+		must(t, codexserver.New(engine.TurnFunc(servertest.AskExec), nil).Serve(t.Context(), jsonrpc.Lines(in, answers, io.NopCloser(nil))))
 		_, after, asked := strings.Cut(out.String(), "elicitation/create")
 		if !asked || !strings.Contains(after, `"isError":true`) {
 			t.Errorf("the call was not asked, or has no result:\n%s", &out)
@@ -104,9 +100,7 @@ func TestSignalEndsFinishing(t *testing.T) {
 		}()
 		synctest.Wait()
 		cancel(errors.New("signal"))
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
+		must(t, <-served)
 		if !strings.Contains(out.String(), "Turn aborted: signal") {
 			t.Errorf("the call was answered\n%s", &out)
 		}

@@ -27,12 +27,8 @@ func TestVersions(t *testing.T) {
 		asked, spoken             string
 		annotations, outputSchema bool
 	}{
-		{"2024-11-05", "2024-11-05", false, false},
-		{"2025-03-26", "2025-03-26", true, false},
-		{"2025-06-18", "2025-06-18", true, true},
-		{"2025-11-25", "2025-11-25", true, true},
-		{"2099-01-01", "2025-11-25", true, true},
-		{"bogus", "2025-11-25", true, true},
+		{"2024-11-05", "2024-11-05", false, false}, {"2025-03-26", "2025-03-26", true, false}, {"2025-06-18", "2025-06-18", true, true},
+		{"2025-11-25", "2025-11-25", true, true}, {"2099-01-01", "2025-11-25", true, true}, {"bogus", "2025-11-25", true, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.Echo), nil), nil)
@@ -236,9 +232,7 @@ func checkData(t *testing.T, e *jsonrpc.Error, path string) {
 		RequiredCapabilities struct{ Extensions map[string]any }
 	}
 	if e.Data != nil {
-		if err := json.Unmarshal(e.Data, &data); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(e.Data, &data))
 	}
 	wrong := !strings.HasPrefix(data.Path, path) || (data.Path == "") != (path == "")
 	switch e.Code {
@@ -298,9 +292,7 @@ func TestDiscover(t *testing.T) {
 		c := connectModern(t, &servertest.Engine{Turn: servertest.AskExec}, &codexserver.Options{EngineName: "e", EngineReason: "r", Version: "7"})
 		a := c.start("server/discover").wait()
 		var d modern.DiscoverResult
-		if err := modern.DecodeStrict(a.raw, &d); err != nil {
-			t.Fatal(err)
-		}
+		must(t, modern.DecodeStrict(a.raw, &d))
 		if diff := cmp.Diff(allVersions, d.SupportedVersions); diff != "" {
 			t.Errorf("versions (-want +got):\n%s", diff)
 		}
@@ -315,9 +307,7 @@ func TestDiscover(t *testing.T) {
 		}
 		first := c.start("tools/list").wait()
 		var list modern.ListToolsResult
-		if err := modern.DecodeStrict(first.raw, &list); err != nil {
-			t.Fatal(err)
-		}
+		must(t, modern.DecodeStrict(first.raw, &list))
 		var names []string
 		for _, tool := range list.Tools {
 			names = append(names, tool.Name)

@@ -147,13 +147,8 @@ func TestMirrored(t *testing.T) {
 
 func TestFilePath(t *testing.T) {
 	for uri, want := range map[string]string{
-		"file:///repo/a%20b":      "/repo/a b",
-		"file://localhost/work":   "/work",
-		"file://elsewhere/work":   "",
-		"https://example.com/":    "",
-		"file:relative":           "",
-		"":                        "",
-		"file:///repo/../etc/%zz": "",
+		"file:///repo/a%20b": "/repo/a b", "file://localhost/work": "/work", "file://elsewhere/work": "", "https://example.com/": "",
+		"file:relative": "", "": "", "file:///repo/../etc/%zz": "",
 	} {
 		got, ok := filePath(uri)
 		if got != want && ok || ok != (want != "") {

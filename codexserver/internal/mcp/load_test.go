@@ -54,9 +54,7 @@ func TestStalledCalls(t *testing.T) {
 				t.Errorf("%s %s: %.300s, want %s", tt.method, tt.params, got, tt.want)
 			}
 		}
-		if err := c.Notify(t.Context(), "notifications/cancelled", json.RawMessage(fmt.Sprintf(`{"requestId":%v}`, calls[0].ID()))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Notify(t.Context(), "notifications/cancelled", json.RawMessage(fmt.Sprintf(`{"requestId":%v}`, calls[0].ID()))))
 		synctest.Wait()
 		if got := c.Ask(t, "logoutChatGpt", `{}`); got != `{}` {
 			t.Errorf("with a free place: %s", got)

@@ -411,9 +411,7 @@ func (h *host) state(a answer) string {
 }
 
 // keys returns the keys of an answer that asks, in order.
-func (a answer) keys() string {
-	return strings.Join(slices.Sorted(maps.Keys(a.InputRequests)), " ")
-}
+func (a answer) keys() string { return strings.Join(slices.Sorted(maps.Keys(a.InputRequests)), " ") }
 
 // text returns an answer as one line.
 func (a answer) text() string {
@@ -452,3 +450,11 @@ func (a answer) rows() string {
 
 // pass waits in a synctest bubble.
 func pass(d time.Duration) { <-time.After(d) }
+
+// must fails the test at the first error.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -26,9 +26,7 @@ func progressOf(t *testing.T, c *servertest.Client) (messages []string) {
 	t.Helper()
 	for _, raw := range c.Received("notifications/progress") {
 		var p struct{ Message string }
-		if err := json.Unmarshal(raw, &p); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(raw, &p))
 		if len(messages) == 0 || messages[len(messages)-1] != p.Message {
 			messages = append(messages, p.Message)
 		}
@@ -66,9 +64,7 @@ func TestProgressOfAQuestion(t *testing.T) {
 				o.Home, o.Changes.Off = testenv.Home(t), true
 				c := servertest.Join(t, codexserver.New(&servertest.Engine{}, &o), servertest.Host{Era: tt.era, Answer: tt.answer, Meta: `"progressToken":"t"`})
 				result, err := c.Send(t.Context(), "tools/call", `"name":"codex","arguments":{"prompt":"touch say:done"}`)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				synctest.Wait()
 				messages := progressOf(t, c)
 				if got := slices.Contains(messages, waiting); got != tt.want || tt.silent && len(messages) > 0 {

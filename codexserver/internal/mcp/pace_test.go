@@ -87,9 +87,7 @@ func events(t *testing.T, end jsonrpc.Transport, last string) (deltas int, words
 	t.Helper()
 	for {
 		b, err := end.Read(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		line := string(b)
 		switch {
 		case strings.Contains(line, `"type":"agent_message_delta"`):
@@ -204,9 +202,7 @@ func TestDeskAnswersWithoutReader(t *testing.T) {
 			t.Errorf("decided %s", got)
 		}
 		leave()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
+		must(t, <-served)
 	})
 }
 
@@ -224,8 +220,6 @@ func TestOtherEventsAreNotDropped(t *testing.T) {
 		}}
 		leave, served := unreadTurn(t, relay{f}, unreads)
 		defer leave()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
+		must(t, <-served)
 	})
 }

@@ -30,9 +30,7 @@ type guests struct {
 // Serve implements [servertest.Server].
 func (g *guests) Serve(ctx context.Context, t jsonrpc.Transport) error {
 	left, end := make(chan struct{}), make(chan error, 1)
-	g.serving.Go(func() {
-		end <- g.ServeFrom(ctx, t, engine.Origin{Folder: "/"}, func() { close(left) })
-	})
+	g.serving.Go(func() { end <- g.ServeFrom(ctx, t, engine.Origin{Folder: "/"}, func() { close(left) }) })
 	select {
 	case <-left:
 		return nil

@@ -37,9 +37,7 @@ const polling = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"
 func newTask(t testing.TB, p *servertest.Client, prompt string) string {
 	t.Helper()
 	raw, err := p.Send(t.Context(), "tools/call", fmt.Sprintf(`"name":"codex","arguments":{"prompt":%q}`, prompt))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var r modern.CreateTaskResult
 	if err := modern.Decode(raw, &r); err != nil {
 		t.Fatalf("%s: %v", raw, err)
@@ -50,9 +48,7 @@ func newTask(t testing.TB, p *servertest.Client, prompt string) string {
 func getTask(t testing.TB, p *servertest.Client, id string) modern.DetailedTask {
 	t.Helper()
 	raw, err := p.Send(t.Context(), "tasks/get", fmt.Sprintf(`"taskId":%q`, id))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var r modern.GetTaskResult
 	if err := modern.Decode(raw, &r); err != nil {
 		t.Fatalf("%s: %v", raw, err)
@@ -168,9 +164,7 @@ func TestTaskLostWithItsServer(t *testing.T) {
 				left := home
 				if killed {
 					left = testenv.Home(t) // as the file was at this moment, with a lock that no process holds
-					if err := os.CopyFS(left, os.DirFS(home)); err != nil {
-						t.Fatal(err)
-					}
+					must(t, os.CopyFS(left, os.DirFS(home)))
 				}
 				first.End()
 				next := serveHome(t, lostWork, left, nil)
@@ -184,9 +178,7 @@ func TestTaskLostWithItsServer(t *testing.T) {
 					IsError           bool
 					StructuredContent did
 				}
-				if err := json.Unmarshal(task.Result, &result); err != nil {
-					t.Fatal(err)
-				}
+				must(t, json.Unmarshal(task.Result, &result))
 				thread, _, _ := strings.Cut(id, ".")
 				got := result.StructuredContent
 				var inText did
@@ -265,9 +257,7 @@ func killedTask(t *testing.T, e engine.Engine) (left, id string) {
 	id = newTask(t, p, "go")
 	synctest.Wait()
 	left = testenv.Home(t)
-	if err := os.CopyFS(left, os.DirFS(home)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(left, os.DirFS(home)))
 	return left, id
 }
 
@@ -391,9 +381,7 @@ func TestStoppedTaskIsNotContinued(t *testing.T) {
 				if !resume() {
 					t.Error("nothing would be continued")
 				}
-				if err := stop(t.Context(), p, id); err != nil {
-					t.Fatal(err)
-				}
+				must(t, stop(t.Context(), p, id))
 				synctest.Wait()
 				if resume() {
 					t.Error("the stopped task would be continued")

@@ -19,9 +19,7 @@ func TestHostileIDs(t *testing.T) {
 	home := t.TempDir()
 	s := newStore(t, home)
 	task := create(t, s)
-	if err := os.WriteFile(filepath.Join(home, "task-x."+secret+".json"), []byte("{}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(home, "task-x."+secret+".json"), []byte("{}"), 0o600))
 	before := names(t, home)
 	for _, id := range []string{
 		"", ".", "..", "x", "x.", "." + secret, secret, "x." + secret[1:], "x." + secret + strings.Repeat("A", 101), strings.Repeat("x", 102) + "." + secret,
@@ -60,9 +58,7 @@ func names(t *testing.T, home string) string {
 		all = append(all, path)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return strings.Join(all, "\n")
 }
 
@@ -85,9 +81,7 @@ func TestHostileFiles(t *testing.T) {
 			s := newStore(t, home)
 			good, bad := create(t, s), create(t, s)
 			file := path(home, bad.ID)
-			if err := errors.Join(os.Remove(file), tt.make(file, path(home, good.ID))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Remove(file), tt.make(file, path(home, good.ID)))
 			if got, _, err := s.Get(bad.ID); !errors.As(err, tt.want) || errors.Is(err, taskfile.ErrUnknown) {
 				t.Errorf("%+v, %v", got, err)
 			}
@@ -108,9 +102,7 @@ func TestSwap(t *testing.T) {
 	home := t.TempDir()
 	s := newStore(t, home)
 	one, two := create(t, s), create(t, s)
-	if err := os.Rename(path(home, one.ID), path(home, two.ID)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(path(home, one.ID), path(home, two.ID)))
 	if got, _, err := s.Get(two.ID); err == nil || !strings.Contains(err.Error(), "member id") {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -118,9 +110,7 @@ func TestSwap(t *testing.T) {
 	id := strings.ToLower(two.ID)
 	two.Message = "again"
 	two = update(t, s, two)
-	if err := os.Rename(path(home, two.ID), path(home, id)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(path(home, two.ID), path(home, id)))
 	unknown(t, s, id)
 }
 
@@ -140,9 +130,7 @@ func TestTooLarge(t *testing.T) {
 // TestNoFolder checks that every call fails if the home is not a folder.
 func TestNoFolder(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(home, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(home, nil, 0o600))
 	s := newStore(t, home)
 	if _, err := s.Create(taskfile.Task{ID: newID(t), Status: modern.TaskStatusWorking}); err == nil {
 		t.Error("a task was made")

@@ -21,9 +21,7 @@ func TestNamedPipe(t *testing.T) {
 	home := t.TempDir()
 	s := newStore(t, home)
 	task := create(t, s)
-	if err := errors.Join(os.Remove(path(home, task.ID)), syscall.Mkfifo(path(home, task.ID), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(path(home, task.ID)), syscall.Mkfifo(path(home, task.ID), 0o600))
 	var kind *safefile.KindError
 	if _, _, err := s.Get(task.ID); !errors.As(err, &kind) {
 		t.Errorf("Get: %v", err)
@@ -40,9 +38,7 @@ func TestLockIsNamedPipe(t *testing.T) {
 	s := newStore(t, home)
 	task := create(t, s)
 	lock := filepath.Join(folder(home), "server-"+task.Server.Instance)
-	if err := errors.Join(os.Remove(lock), syscall.Mkfifo(lock, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(lock), syscall.Mkfifo(lock, 0o600))
 	found(t, newStore(t, home), task, taskfile.Gone)
 	found(t, newStore(t, home), update(t, s, task), taskfile.Other)
 }
@@ -54,13 +50,9 @@ func TestForeignModes(t *testing.T) {
 	task := create(t, s)
 	for _, name := range []string{path(home, task.ID), folder(home)} {
 		info, err := os.Stat(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, open := range []os.FileMode{0o020, 0o002} {
-			if err := os.Chmod(name, info.Mode()|open); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Chmod(name, info.Mode()|open))
 			foreign := name + " belongs to another user"
 			if _, _, err := s.Get(task.ID); err == nil || !strings.Contains(err.Error(), foreign) {
 				t.Errorf("Get: %v", err)
@@ -69,9 +61,7 @@ func TestForeignModes(t *testing.T) {
 				t.Errorf("Update: %v", err)
 			}
 		}
-		if err := os.Chmod(name, info.Mode()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(name, info.Mode()))
 	}
 	found(t, s, task, taskfile.Self)
 }
@@ -90,14 +80,10 @@ func TestFullDisk(t *testing.T) {
 	}
 	signal.Ignore(syscall.SIGXFSZ)
 	var was syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was))
 	room := func(limit syscall.Rlimit) {
 		t.Helper()
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-			t.Fatal(err)
-		}
+		must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 	}
 	home := t.TempDir()
 	s, other := newStore(t, home), newStore(t, home)

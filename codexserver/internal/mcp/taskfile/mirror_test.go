@@ -63,9 +63,7 @@ func TestMirror(t *testing.T) {
 	next, _ := mirrored(t, away, disk, 2)
 	found(t, next, task, taskfile.Gone)
 	adopted, _, err := next.Adopt(task.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := s.Update(task); !errors.Is(err, worker.ErrFenced) {
 		t.Error(err)
 	}
@@ -87,15 +85,11 @@ func TestMirrorSweeps(t *testing.T) {
 	}
 	found(t, s, task, taskfile.NoOwner)
 	d.Fail = nil
-	if err := s.Sweep(later); err != nil {
-		t.Error(err)
-	}
+	must(t, s.Sweep(later))
 	unknown(t, s, task.ID)
 	unknown(t, kept, task.ID)
 	gone := create(t, s)
-	if err := s.Remove(gone.ID); err != nil {
-		t.Error(err)
-	}
+	must(t, s.Remove(gone.ID))
 	unknown(t, kept, gone.ID)
 	if left, err := os.ReadDir(filepath.Join(disk, "codex-mcp", "tasks")); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v", left, err)

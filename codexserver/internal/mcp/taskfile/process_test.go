@@ -2,7 +2,6 @@ package taskfile_test
 
 import (
 	"bufio"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -54,9 +53,7 @@ func TestChild(t *testing.T) {
 			}
 		}()
 	}
-	if err := errors.Join(<-failed, <-failed, <-failed, s.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-failed, <-failed, <-failed, s.Close())
 }
 
 func oneTask(s *taskfile.Store) error {
@@ -91,16 +88,10 @@ func child(t *testing.T, home string) (cmd *exec.Cmd, in io.Closer, out *bufio.S
 	cmd = exec.Command(os.Args[0], "-test.run=^TestChild$")
 	cmd.Env = append(os.Environ(), childHome+"="+home)
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	return cmd, stdin, bufio.NewScanner(stdout)
 }
 
@@ -195,9 +186,7 @@ func TestTwoProcesses(t *testing.T) {
 			_ = in.Close()
 		}
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Wait())
 	for id, done := range finished {
 		if !done {
 			t.Errorf("%s did not finish", id)

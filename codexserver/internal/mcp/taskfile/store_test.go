@@ -39,27 +39,21 @@ func path(home, id string) string { return filepath.Join(folder(home), "task-"+i
 func newID(t testing.TB) string {
 	t.Helper()
 	id, err := taskfile.NewID(thread)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return id
 }
 
 func create(t testing.TB, s *taskfile.Store) taskfile.Task {
 	t.Helper()
 	task, err := s.Create(taskfile.Task{ID: newID(t), Tool: "codex", Status: modern.TaskStatusWorking, Resume: &taskfile.Resume{Turn: jsontext.Value(`{}`)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return task
 }
 
 func update(t testing.TB, s *taskfile.Store, task taskfile.Task) taskfile.Task {
 	t.Helper()
 	task, err := s.Update(task)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return task
 }
 
@@ -73,9 +67,7 @@ func complete(t testing.TB, s *taskfile.Store, task taskfile.Task) taskfile.Task
 func found(t testing.TB, s *taskfile.Store, want taskfile.Task, owner taskfile.Owner) {
 	t.Helper()
 	got, o, err := s.Get(want.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if d := cmp.Diff(want, got); d != "" || o != owner {
 		t.Errorf("the owner is %v, want %v; (-want +got):\n%s", o, owner, d)
 	}
@@ -133,9 +125,7 @@ func TestClose(t *testing.T) {
 	home := t.TempDir()
 	one, two := newStore(t, home), newStore(t, home)
 	task, finished := create(t, one), complete(t, one, create(t, one))
-	if err := one.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, one.Close())
 	for _, s := range []*taskfile.Store{one, two} {
 		found(t, s, task, taskfile.Gone)
 		found(t, s, finished, taskfile.NoOwner)
@@ -157,9 +147,7 @@ func TestFolder(t *testing.T) {
 	if list, err := s.Gone(); err != nil || len(list) != 0 {
 		t.Errorf("%v, %v", list, err)
 	}
-	if err := errors.Join(s.Sweep(time.Now()), taskfile.New(home, nil).Close()); err != nil {
-		t.Error(err)
-	}
+	must(t, s.Sweep(time.Now()), taskfile.New(home, nil).Close())
 	if files, err := os.ReadDir(home); err != nil || len(files) != 0 {
 		t.Errorf("%v, %v", files, err)
 	}
@@ -174,9 +162,7 @@ func TestFolder(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	must(t, err)
 }
 
 // TestRemovedFolder checks that removing the folder loses only finished tasks. The others are
@@ -185,9 +171,7 @@ func TestRemovedFolder(t *testing.T) {
 	home := t.TempDir()
 	one, two := newStore(t, home), newStore(t, home)
 	task, finished := create(t, one), complete(t, one, create(t, one))
-	if err := os.RemoveAll(filepath.Join(home, "codex-mcp")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(filepath.Join(home, "codex-mcp")))
 	unknown(t, two, task.ID)
 	task.Message = "again"
 	found(t, two, update(t, one, task), taskfile.Other)
@@ -201,16 +185,12 @@ func TestGone(t *testing.T) {
 	create(t, two)
 	first, last := create(t, three), create(t, three)
 	complete(t, three, create(t, three))
-	if err := three.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, three.Close())
 	list, err := one.Gone()
 	if d := cmp.Diff([]taskfile.Task{last, first}, list); d != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, d)
 	}
-	if err := os.WriteFile(path(home, last.ID), []byte("{}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path(home, last.ID), []byte("{}"), 0o600))
 	list, err = one.Gone()
 	if d := cmp.Diff([]taskfile.Task{first}, list); d != "" || err == nil || !strings.Contains(err.Error(), last.ID) {
 		t.Errorf("%v (-want +got):\n%s", err, d)
@@ -222,9 +202,7 @@ func unserved(t *testing.T, home string) taskfile.Task {
 	t.Helper()
 	dead := newStore(t, home)
 	task := create(t, dead)
-	if err := dead.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, dead.Close())
 	return task
 }
 
@@ -255,9 +233,7 @@ func TestAdopt(t *testing.T) {
 		owners := map[taskfile.Owner]int{}
 		for _, s := range stores {
 			_, owner, err := s.Get(task.ID)
-			if err != nil {
-				t.Error(err)
-			}
+			must(t, err)
 			owners[owner]++
 		}
 		if owners[taskfile.Self] != 1 || owners[taskfile.Other] != len(stores)-1 {
@@ -284,9 +260,7 @@ func TestAdoptRefused(t *testing.T) {
 	}
 	refused("again", task.ID, taskfile.ErrNotServed)
 	got = update(t, s, got)
-	if err := giveUp(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, giveUp())
 	left, owner, err := s.Get(task.ID)
 	if err != nil || owner != taskfile.Gone || left.Server != task.Server {
 		t.Errorf("given up: %+v, %v, %v", left, owner, err)
@@ -298,9 +272,7 @@ func TestAdoptRefused(t *testing.T) {
 	if err != nil || waiting.Resume.Life != 2 || waiting.Resume.Ended != 2 || string(waiting.Resume.Turn) != "{}" {
 		t.Fatalf("%+v, %v", waiting.Resume, err)
 	}
-	if err := s.Remove(task.ID); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Remove(task.ID))
 	unknown(t, s, task.ID)
 	if err := s.Remove(task.ID); !errors.Is(err, taskfile.ErrNotServed) {
 		t.Errorf("Remove again: %v", err)
@@ -315,9 +287,7 @@ func TestAdoptRefused(t *testing.T) {
 	left = create(t, ours)
 	left.Resume = nil
 	update(t, ours, left)
-	if err := ours.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ours.Close())
 	refused("a task that none continues", left.ID, taskfile.ErrNotServed)
 }
 
@@ -343,9 +313,7 @@ func TestFinishThenClose(t *testing.T) {
 			}
 		}()
 		complete(t, s, task)
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must(t, s.Close())
 		<-done
 	}
 }
@@ -365,13 +333,9 @@ func TestCloseWaits(t *testing.T) {
 				}
 			})
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must(t, s.Close())
 		want, _, err := reader.Get(task.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		changes.Wait()
 		found(t, reader, want, taskfile.Gone)
 	}
@@ -385,9 +349,7 @@ func TestReadersAgree(t *testing.T) {
 	task := create(t, lost)
 	// A killed process leaves its lock file.
 	lock := filepath.Join(folder(home), "server-"+task.Server.Instance)
-	if err := errors.Join(lost.Close(), os.WriteFile(lock, nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lost.Close(), os.WriteFile(lock, nil, 0o600))
 	var all sync.WaitGroup
 	for range 8 {
 		s := newStore(t, home)
@@ -406,18 +368,14 @@ func TestReadersAgree(t *testing.T) {
 // sweep sweeps as in some time.
 func sweep(t *testing.T, s *taskfile.Store, ahead time.Duration) {
 	t.Helper()
-	if err := s.Sweep(time.Now().Add(ahead)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Sweep(time.Now().Add(ahead)))
 }
 
 func TestSweep(t *testing.T) {
 	home := t.TempDir()
 	s, other, ended := newStore(t, home), newStore(t, home), newStore(t, home)
 	finished, working, others, gone := complete(t, s, create(t, s)), create(t, s), create(t, other), create(t, ended)
-	if err := ended.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ended.Close())
 	sweep(t, s, 0)
 	sweep(t, s, taskfile.Keep-time.Minute)
 	found(t, s, finished, taskfile.NoOwner)
@@ -449,9 +407,7 @@ func TestSweepOtherFiles(t *testing.T) {
 	lock, broken := "server-"+secret, "task-x."+secret+".json"
 	all := []string{lock, ".tmp-123", broken, "note", "server-", "server-x", "task-x.json", "task-" + task.ID + ".json.bak"}
 	for _, name := range all {
-		if err := os.WriteFile(filepath.Join(folder(home), name), []byte("{"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(folder(home), name), []byte("{"), 0o600))
 	}
 	left := func(want ...string) {
 		t.Helper()
@@ -472,4 +428,12 @@ func TestSweepOtherFiles(t *testing.T) {
 		t.Errorf("the error is %s", text)
 	}
 	found(t, s, task, taskfile.Self)
+}
+
+// must fails the test at the first error.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
 }
