@@ -15,10 +15,7 @@ import (
 func TestNothingHides(t *testing.T) {
 	testenv.NeedsUnix(t, testenv.Quotes)
 	for text, want := range map[string]string{
-		"\u0080":            `\u{80}`,
-		"\u0301\u0302":      `\u{301}\u{302}`,
-		"a\tb\nc\t":         "a\tb\nc\t",
-		"\x1b\u0301\u0302x": `\x1b\u{301}\u{302}x`,
+		"\u0080": `\u{80}`, "\u0301\u0302": `\u{301}\u{302}`, "a\tb\nc\t": "a\tb\nc\t", "\x1b\u0301\u0302x": `\x1b\u{301}\u{302}x`,
 	} {
 		if got := elicit.ShowText(text); got != want {
 			t.Errorf("%+q: %q, want %q", text, got, want)

@@ -107,12 +107,8 @@ func seen(t *testing.T, text string) {
 // TestForeignNames shows names of servers and tools.
 func TestForeignNames(t *testing.T) {
 	for name, want := range map[string]string{
-		"github":          `"github"`,
-		"my_server-2.0":   `"my_server-2.0"`,
-		"x\" asks:\nmine": "`\"x\\\" asks: mine\"`",
-		"a`b":             "``\"a`b\"``",
-		"\u202eevil":      "`\"\\\\u{202e}evil\"`",
-		"":                `""`,
+		"github": `"github"`, "my_server-2.0": `"my_server-2.0"`, "x\" asks:\nmine": "`\"x\\\" asks: mine\"`", "a`b": "``\"a`b\"``",
+		"\u202eevil": "`\"\\\\u{202e}evil\"`", "": `""`,
 	} {
 		if got := elicit.ShowName(name); got != want {
 			t.Errorf("%q: %s, want %s", name, got, want)

@@ -150,11 +150,8 @@ func TestPatchMessage(t *testing.T) {
 			"- add `a.txt` (+2 -0)\n- update `/w/b.go` and move it to `c.go` (+3 -1)\n- delete `d e.txt`\n" +
 			"A sub-agent asks."},
 		{"deceptive paths", approval.Patch{Cwd: "/w", Changes: []approval.Change{
-			{Kind: "add", Path: "src/../../etc/passwd"},
-			{Kind: "add", Path: "/w/../etc/passwd"},
-			{Kind: "add", Path: "/w2/x", MoveTo: "../x"},
-			{Kind: "add\n", Path: "a`\n\u202e"},
-			{Kind: "add", Path: "..x/y"},
+			{Kind: "add", Path: "src/../../etc/passwd"}, {Kind: "add", Path: "/w/../etc/passwd"},
+			{Kind: "add", Path: "/w2/x", MoveTo: "../x"}, {Kind: "add\n", Path: "a`\n\u202e"}, {Kind: "add", Path: "..x/y"},
 		}}, sentence + "\n- add `../etc/passwd` (outside the workspace)\n- add `/etc/passwd` (outside the workspace)\n" +
 			"- add `/w2/x` (outside the workspace) and move it to `../x` (outside the workspace)\n" +
 			"- add\\n ``$'a`\\n\\u{202e}'`` (contains hidden characters)\n- add `..x/y`"},

@@ -64,11 +64,7 @@ func TestDecide(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var lines, log servertest.Journal
-				o := &approve.Options{
-					Questions: elicit.Options{Timeout: minutes},
-					Record:    record.To(&lines),
-					Logger:    log.Logger(),
-				}
+				o := &approve.Options{Questions: elicit.Options{Timeout: minutes}, Record: record.To(&lines), Logger: log.Logger()}
 				d := &servertest.Desk{Answer: tt.desk}
 				if tt.desk != nil {
 					o.Desk = d

@@ -32,11 +32,7 @@ func newClient(a servertest.Answer, o *elicit.Options) *approve.Place {
 // request asks to run `git init`.
 func request() *approval.Request {
 	exec := protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git", "init"}, Cwd: "/work"}
-	return &approval.Request{
-		Thread:   approval.Thread{ID: "t"},
-		Event:    exec,
-		Question: approval.ExecQuestion(exec, "", ""),
-	}
+	return &approval.Request{Thread: approval.Thread{ID: "t"}, Event: exec, Question: approval.ExecQuestion(exec, "", "")}
 }
 
 // inviterDesk is a desk with an invitation that may panic.

@@ -31,9 +31,7 @@ func TestJudge(t *testing.T) {
 		want    string // for each answer: given or void; then whether the host is asked again
 	}{
 		{"A D C U", "", false, "given given given given asked"},
-		{"d", "", false, "void skipped"},
-		{"c", "", false, "void skipped"},
-		{"e", "", false, "void skipped"},
+		{"d", "", false, "void skipped"}, {"c", "", false, "void skipped"}, {"e", "", false, "void skipped"},
 		{"u u", "", false, "given void skipped"},
 		{"u D u", "", false, "given given given asked"},
 		{"E", "", false, "given asked"},

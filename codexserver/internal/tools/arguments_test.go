@@ -191,9 +191,7 @@ func TestTurnArgumentsRefused(t *testing.T) {
 	boxtest.Lay(t, outside, "secret.png="+png)
 	boxtest.Lay(t, dir, "text.png=a text", "link.png -> "+filepath.Join(outside, "secret.png"), "folder -> "+outside, "large.png", "fit.png="+png, "rest.png="+png)
 	for name, size := range map[string]int64{"large.png": 20<<20 + 1, "fit.png": 20 << 20, "rest.png": 12<<20 - 8} {
-		if err := os.Truncate(filepath.Join(dir, name), size); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Truncate(filepath.Join(dir, name), size))
 	}
 	e := says("ok")
 	c := servertest.Dial(t, codexserver.New(e, nil), nil)

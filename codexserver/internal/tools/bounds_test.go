@@ -3,7 +3,6 @@ package tools_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -64,9 +63,7 @@ func TestFolders(t *testing.T) {
 			}
 			before := len(e.Turns())
 			got, err := c.Tool(t.Context(), tt.tool, tt.arguments)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if tt.fault == "" {
 				if got.IsError || lastConfig(e).Cwd != tt.cwd {
 					t.Errorf("got %+v, in %q", got, lastConfig(e).Cwd)
@@ -172,9 +169,7 @@ func checkRoots(t *testing.T, o *codexserver.Options, arguments map[string]any, 
 	e := says("done")
 	arguments["prompt"], arguments["sandbox"] = "p", "workspace-write"
 	got, err := servertest.Connect(t, codexserver.New(e, o), nil).Tool(t.Context(), "codex", arguments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if fault != "" {
 		if !got.IsError || !strings.Contains(got.Content, fault) || len(e.Turns()) != 0 {
 			t.Errorf("got %+v, want %s", got, fault)
@@ -183,9 +178,7 @@ func checkRoots(t *testing.T, o *codexserver.Options, arguments map[string]any, 
 	}
 	c := lastConfig(e)
 	passed, err := json.Marshal(c.Overrides)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got.IsError || !sameJSON(t, overrides, string(passed)) || c.FromCall == (o.Calls.TrustedCalls && o.Calls.Folders == nil) {
 		t.Errorf("got %+v; the engine got %s, want %s", got, passed, overrides)
 	}
@@ -206,9 +199,7 @@ func TestLimitOfTurns(t *testing.T) {
 	var threads []string
 	for range 2 {
 		got, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "p", "background": true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		threads = append(threads, got.Thread)
 	}
 	for tool, arguments := range map[string]map[string]any{
@@ -293,9 +284,7 @@ func TestCallConfig(t *testing.T) {
 						keys = map[string]json.RawMessage{}
 					}
 					text, err := json.Marshal(keys)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					if !sameJSON(t, tt.engine, string(text)) {
 						t.Errorf("the engine got %s, want %s", text, tt.engine)
 					}
@@ -312,8 +301,6 @@ func TestCallConfig(t *testing.T) {
 func sameJSON(t *testing.T, a, b string) bool {
 	t.Helper()
 	var x, y any
-	if err := errors.Join(json.Unmarshal([]byte(a), &x), json.Unmarshal([]byte(b), &y)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(a), &x), json.Unmarshal([]byte(b), &y))
 	return cmp.Equal(x, y)
 }

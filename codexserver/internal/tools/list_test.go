@@ -90,13 +90,9 @@ func TestListTitles(t *testing.T) {
 func TestListSearch(t *testing.T) {
 	dir := t.TempDir()
 	work, link := filepath.Join(dir, "work"), filepath.Join(dir, "link")
-	if err := os.Mkdir(work, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(work, 0o755))
 	testenv.NeedsLinks(t)
-	if err := os.Symlink(work, link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(work, link))
 	newShelf := func() *shelf {
 		s := &shelf{Engine: &servertest.Engine{}}
 		for i := range 5000 {

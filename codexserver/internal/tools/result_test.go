@@ -173,9 +173,7 @@ func TestLimitOfTheAnswer(t *testing.T) {
 					r = use(t, c, "codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, begun.ThreadID), nil)
 				}
 				quoted, err := json.Marshal(r.Content[0].Text)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				text := string(quoted)
 				if !tt.background && !strings.HasSuffix(text, tt.note+`"`) || !strings.Contains(text, tt.note) {
 					t.Errorf("the text ends with %q", text[max(0, len(text)-200):])
@@ -454,9 +452,7 @@ func TestBrokenOffAnswer(t *testing.T) {
 }
 
 // quoted returns words as they are within JSON.
-func quoted(words string) string {
-	return strings.ReplaceAll(words, "\n", `\n`)
-}
+func quoted(words string) string { return strings.ReplaceAll(words, "\n", `\n`) }
 
 // TestRefusedByPolicy checks that the result has what the engine refused by itself, as data and in the text for the model,
 // and that a client gets an event only about a refusal with a remark.
@@ -538,5 +534,13 @@ func TestWhileRunning(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// must fails the test at the first error.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -4,7 +4,6 @@ package tools_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -132,16 +131,12 @@ func TestShowOfAMessage(t *testing.T) {
 	var r struct {
 		ConversationID string `json:"conversationId"`
 	}
-	if err := c.Call(t.Context(), "newConversation", map[string]any{"cwd": s.dir}, &r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Call(t.Context(), "newConversation", map[string]any{"cwd": s.dir}, &r))
 	items := []any{map[string]any{"type": "text", "data": map[string]any{"text": "make"}}}
 	soon, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	for i, want := range []string{"+++ b/made\n", "+++ b/elsewhere\n", "--- a/elsewhere\n"} {
-		if err := c.Call(t.Context(), "sendUserMessage", map[string]any{"conversationId": r.ConversationID, "items": items}, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Call(t.Context(), "sendUserMessage", map[string]any{"conversationId": r.ConversationID, "items": items}, nil))
 		diff, heading := "", fmt.Sprintf("# turn %d\n", i+1)
 		for !strings.Contains(diff, heading) { // the diff comes soon after the turn, and no event says so
 			if diff, _ = show(t, c, map[string]any{"threadId": r.ConversationID, "what": "diff"}); soon.Err() != nil {
@@ -161,9 +156,7 @@ func TestShowOfAWorktree(t *testing.T) {
 	ran := filepath.Join(t.TempDir(), "ran")
 	configure(t, s.dir, "touch '"+ran+"'; cat", "core.fsmonitor", "filter.evil.clean", "diff.external", "diff.evil.textconv", "diff.evil.command")
 	info := filepath.Join(s.dir, ".git", "info")
-	if err := errors.Join(os.MkdirAll(info, 0o700), os.WriteFile(filepath.Join(info, "attributes"), []byte("shared diff=evil\nfiltered filter=evil\n"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(info, 0o700), os.WriteFile(filepath.Join(info, "attributes"), []byte("shared diff=evil\nfiltered filter=evil\n"), 0o600))
 	c := s.connect(servertest.Handshake)
 	var r started
 	use(t, c, "codex", map[string]any{"prompt": "p", "cwd": s.dir, "worktree": true}, &r)

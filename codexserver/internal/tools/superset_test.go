@@ -32,9 +32,7 @@ type schemaShape struct {
 func listed(t *testing.T, c *servertest.Client) []toolShape {
 	t.Helper()
 	var list struct{ Tools []toolShape }
-	if err := json.Unmarshal([]byte(c.Ask(t, "tools/list", `{}`)), &list); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(c.Ask(t, "tools/list", `{}`)), &list))
 	return list.Tools
 }
 
@@ -52,9 +50,7 @@ func TestToolsAreASuperset(t *testing.T) {
 	})
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var theirs struct{ Tools []toolShape }
 		if err := json.Unmarshal(raw, &theirs); err != nil || len(theirs.Tools) != 2 {
 			t.Fatalf("%s: %d tools, %v", file, len(theirs.Tools), err)

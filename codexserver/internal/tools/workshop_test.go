@@ -50,9 +50,7 @@ type workshop struct {
 func newWorkshop(t *testing.T) *workshop {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, value := range map[string]string{
 		"HOME": filepath.Join(top, "user"), "GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1",
 		"GIT_AUTHOR_NAME": "somebody", "GIT_AUTHOR_EMAIL": "somebody@example.com",
@@ -65,9 +63,7 @@ func newWorkshop(t *testing.T) *workshop {
 	if err == nil {
 		err = os.CopyFS(w.repo, files)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return w
 }
 
@@ -91,9 +87,7 @@ func configure(t *testing.T, dir, value string, keys ...string) {
 	if err == nil {
 		err = os.WriteFile(name, text, 0o644)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 func (w *workshop) git(args ...string) string {
