@@ -9,12 +9,7 @@ func TestUnread(t *testing.T) {
 		maxMessage, notes int
 		fails             bool
 	}{
-		{0, 64, false},
-		{0, 65, true},
-		{32 << 20, 64, false},
-		{32 << 20, 65, true},
-		{128 << 20, 128, false},
-		{128 << 20, 129, true},
+		{0, 64, false}, {0, 65, true}, {32 << 20, 64, false}, {32 << 20, 65, true}, {128 << 20, 128, false}, {128 << 20, 129, true},
 	} {
 		b := newInbox(tt.maxMessage)
 		for _, again := range []bool{false, true} { // what is taken makes room

@@ -123,17 +123,11 @@ func TestPrincipalRequired(t *testing.T) {
 func (s *site) raw(t *testing.T, parts ...string) (status []string) {
 	t.Helper()
 	u, err := url.Parse(s.url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c, err := net.Dial("tcp", u.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(limit)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.SetDeadline(time.Now().Add(limit)))
 	for _, p := range parts {
 		if _, err := io.WriteString(c, strings.ReplaceAll(p, "HOST", u.Host)); err != nil {
 			break // the server has closed it
@@ -249,9 +243,7 @@ func TestDuplicateHeaders(t *testing.T) {
 				r := s.request(t.Context(), http.MethodPost, way.body, way.h)
 				r.Header[http.CanonicalHeaderKey(name)] = order
 				answer, err := http.DefaultClient.Do(r)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				answer.Body.Close()
 				if answer.StatusCode/100 != 4 {
 					t.Errorf("%s %q: %s", name, order, answer.Status)

@@ -47,9 +47,7 @@ func open(t *testing.T, e engine.Engine, so *codexserver.Options, change func(*m
 		change(o)
 	}
 	h, err := mcphttp.New(principals(codexserver.New(e, so)), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := httptest.NewServer(h)
 	t.Cleanup(func() {
 		if err := h.Close(); err != nil {
@@ -310,4 +308,12 @@ func wait[T any](t *testing.T, c <-chan T) T {
 // principals returns how a handler opens the principals of a server.
 func principals(s *codexserver.Server) func(context.Context, string) mcphttp.Service {
 	return func(ctx context.Context, name string) mcphttp.Service { return s.Principal(ctx, name) }
+}
+
+// must fails the test at the first error.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
 }

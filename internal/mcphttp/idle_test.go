@@ -38,9 +38,7 @@ func openLocal(t *testing.T, own func(*codexserver.Principal) mcphttp.Service, c
 	}
 	server := codexserver.New(echo, nil)
 	h, err := mcphttp.New(func(ctx context.Context, name string) mcphttp.Service { return own(server.Principal(ctx, name)) }, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &local{t, h}
 }
 

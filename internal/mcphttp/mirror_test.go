@@ -59,9 +59,7 @@ const todaysMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-
 func listTools(t *testing.T, p *jsonrpc.Peer, params string) (result string, names []string) {
 	t.Helper()
 	var raw json.RawMessage
-	if err := p.Call(t.Context(), "tools/list", json.RawMessage(params), &raw); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Call(t.Context(), "tools/list", json.RawMessage(params), &raw))
 	var list struct {
 		Tools []struct {
 			Name string `json:"name"`
@@ -219,12 +217,8 @@ func TestClientLearnsAgain(t *testing.T) {
 		cursor string
 		want   map[string]string
 	}{
-		{"", map[string]string{"A": "x"}},
-		{"long", map[string]string{"A": "x"}},
-		{"long", map[string]string{"A": "x"}},
-		{"long", map[string]string{"A": "x"}},
-		{"long", map[string]string{"A": "x"}},
-		{"change", map[string]string{"B": "x"}},
+		{"", map[string]string{"A": "x"}}, {"long", map[string]string{"A": "x"}}, {"long", map[string]string{"A": "x"}},
+		{"long", map[string]string{"A": "x"}}, {"long", map[string]string{"A": "x"}}, {"change", map[string]string{"B": "x"}},
 		{"fault", map[string]string{}},
 	} {
 		listTools(t, p, `{"cursor":"`+tt.cursor+`",`+todaysMeta+`}`)

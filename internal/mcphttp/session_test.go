@@ -207,7 +207,5 @@ func TestDrain(t *testing.T) {
 		t.Errorf("the answer: %+v", got)
 	}
 	v.until("decided approved")
-	if err := wait(t, drained); err != nil {
-		t.Error(err)
-	}
+	must(t, wait(t, drained))
 }

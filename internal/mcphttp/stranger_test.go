@@ -38,9 +38,7 @@ func TestSavedThreadsAreNotShown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rollout-2025-01-01T00-00-00-"+id+".jsonl")
 	rollout := `{"timestamp":"2025-01-01T00:00:00Z","type":"session_meta","payload":{"id":"` + id + `","cwd":"/","timestamp":"2025-01-01T00:00:00Z"}}` + "\n" +
 		`{"timestamp":"2025-01-01T00:00:00Z","type":"event_msg","payload":{"type":"user_message","message":"hello"}}` + "\n"
-	if err := os.WriteFile(path, []byte(rollout), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(rollout), 0o600))
 	s := open(t, archive{echo, path}, nil, nil)
 	params := `"name":"codex-show","arguments":{"threadId":"` + id + `","what":"transcript"}`
 	body, h := modern("2", "tools/call", "{}", params)

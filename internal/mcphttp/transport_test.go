@@ -31,9 +31,7 @@ func initialize(t *testing.T, p *jsonrpc.Peer) {
 	if err != nil || answer.ProtocolVersion != "2025-11-25" {
 		t.Fatalf("initialize: %+v, %v", answer, err)
 	}
-	if err := mcptypes.NotificationsInitialized.Notify(t.Context(), p, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, mcptypes.NotificationsInitialized.Notify(t.Context(), p, nil))
 }
 
 func tool(t *testing.T, ctx context.Context, p *jsonrpc.Peer, prompt string) (string, error) {
@@ -98,10 +96,7 @@ func TestClientCancels(t *testing.T) {
 	s := open(t, e, nil, nil)
 	p := connect(t, s.url, nil)
 	initialize(t, p)
-	for _, params := range []string{
-		`{` + call + `}`,
-		`{` + call + `,` + todaysMeta + `}`,
-	} {
+	for _, params := range []string{`{` + call + `}`, `{` + call + `,` + todaysMeta + `}`} {
 		ctx, cancel := context.WithCancel(t.Context())
 		over := make(chan error, 1)
 		go func() { over <- p.Call(ctx, "tools/call", json.RawMessage(params), nil) }()

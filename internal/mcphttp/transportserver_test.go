@@ -29,10 +29,7 @@ func (f handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // answerOf returns a response with a body.
 func answerOf(status int, kind string, body io.Reader) *http.Response {
-	return &http.Response{
-		StatusCode: status, Status: fmt.Sprint(status, " ", http.StatusText(status)), Body: io.NopCloser(body),
-		Header: http.Header{"Content-Type": {kind}, "Mcp-Session-Id": {"s"}},
-	}
+	return &http.Response{StatusCode: status, Status: fmt.Sprint(status, " ", http.StatusText(status)), Body: io.NopCloser(body), Header: http.Header{"Content-Type": {kind}, "Mcp-Session-Id": {"s"}}}
 }
 
 // scriptedServer is a server of the older versions whose calls of tools are answered by a script. A
@@ -255,9 +252,7 @@ func TestClientOpensOneSession(t *testing.T) {
 		}
 		close(s.hold)
 		for range cap(results) {
-			if err := <-results; err != nil {
-				t.Error(err)
-			}
+			must(t, <-results)
 		}
 		if n := s.started.Load(); n != 2 {
 			t.Errorf("%d sessions", n)
@@ -315,13 +310,9 @@ func TestClientCloses(t *testing.T) {
 				}
 				return server.serve(r)
 			})})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for range 12 { // more than may wait to be read
-				if err := c.Write(t.Context(), [][]byte{[]byte(`{"id":1}`), []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)}); err != nil {
-					t.Error(err)
-				}
+				must(t, c.Write(t.Context(), [][]byte{[]byte(`{"id":1}`), []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)}))
 				if !answers {
 					break
 				}
@@ -346,9 +337,7 @@ func connectBy(t *testing.T, url string, h jsonrpc.Handler, by http.RoundTripper
 func connectWith(t *testing.T, o *mcphttp.ClientOptions, h jsonrpc.Handler) *jsonrpc.Peer {
 	t.Helper()
 	c, err := mcphttp.NewClient(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	peer := jsonrpc.NewPeer(c, h, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
 	ran := make(chan error, 1)
 	go func() { ran <- peer.Run(context.Background()) }()
