@@ -237,9 +237,7 @@ func TestAskQueue(t *testing.T) {
 }
 
 func TestCallFunc(t *testing.T) {
-	f := elicit.CallFunc(func(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
-		return params, nil
-	})
+	f := elicit.CallFunc(func(_ context.Context, params json.RawMessage) (json.RawMessage, error) { return params, nil })
 	var raw json.RawMessage
 	if err := f.Call(t.Context(), "elicitation/create", json.RawMessage(`{}`), &raw); err != nil || string(raw) != `{}` {
 		t.Errorf("%s, %v", raw, err)
@@ -280,5 +278,13 @@ func TestNilOptions(t *testing.T) {
 		if got := out.ForModel(); got != want {
 			t.Errorf("%+v: %q, want %q", out, got, want)
 		}
+	}
+}
+
+// must fails the test at the first error.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -19,10 +19,7 @@ func Example() {
 		fmt.Println(question.Message)
 		return json.RawMessage(`{"action":"decline","content":{"feedback":"use the makefile"}}`), nil
 	})
-	asker := elicit.NewAsker(client, elicit.Client{
-		Capabilities:    json.RawMessage(`{"elicitation":{}}`),
-		ProtocolVersion: "2025-06-18",
-	}, nil)
+	asker := elicit.NewAsker(client, elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{}}`), ProtocolVersion: "2025-06-18"}, nil)
 
 	command := elicit.ShowCommand([]string{"bash", "-lc", "go build ./... > log"})
 	out := asker.Ask(context.Background(), &elicit.Question{Message: "Allow Robot to run `" + command + "`?"})

@@ -61,20 +61,14 @@ func TestInputRequest(t *testing.T) {
 	q.Meta = map[string]any{"codex/approval": map[string]any{"kind": "exec"}}
 	client := elicit.RequestClient(json.RawMessage(modernMeta))
 	raw, err := q.InputRequest(client, &elicit.Options{Schema: "auto"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	params, err := q.Params(client, &elicit.Options{Schema: "auto"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(`{"method":"elicitation/create","params":`+string(params)+`}`, string(raw)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	var request modern.InputRequest
-	if err := modern.DecodeStrict(raw, &request); err != nil {
-		t.Fatal(err)
-	}
+	must(t, modern.DecodeStrict(raw, &request))
 	form, ok := request.(*modern.ElicitRequest).Params.(*modern.ElicitRequestFormParams)
 	if !ok || form.Mode == nil || form.RequestedSchema.Properties["decision"] == nil {
 		t.Errorf("got %s", raw)

@@ -60,13 +60,9 @@ func TestParams(t *testing.T) {
 func schema(t *testing.T, q *elicit.Question, client elicit.Client, kind string) map[string]any {
 	t.Helper()
 	raw, err := q.Params(client, &elicit.Options{Schema: elicit.Form(kind)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var params struct{ RequestedSchema map[string]any }
-	if err := json.Unmarshal(raw, &params); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(raw, &params))
 	return params.RequestedSchema
 }
 
@@ -76,15 +72,9 @@ func TestSchema(t *testing.T) {
 		kind, version, capabilities string
 		enum, oneOf                 bool
 	}{
-		{"", titled, forms, false, false},
-		{"empty", titled, forms, false, false},
-		{"nonsense", old, forms, false, false},
-		{"decision", old, "", true, false},
-		{"decision", "2025-03-26", "", true, false},
-		{"decision", titled, "", false, true},
-		{"decision-both", old, "", true, true},
-		{"decision-both", titled, "", true, true},
-		{"auto", old, "", false, false},
+		{"", titled, forms, false, false}, {"empty", titled, forms, false, false}, {"nonsense", old, forms, false, false},
+		{"decision", old, "", true, false}, {"decision", "2025-03-26", "", true, false}, {"decision", titled, "", false, true},
+		{"decision-both", old, "", true, true}, {"decision-both", titled, "", true, true}, {"auto", old, "", false, false},
 		{"auto", titled, `{"elicitation":{}}`, false, false},
 		{"auto", old, forms, true, false},
 		{"auto", titled, forms, false, true},
@@ -138,23 +128,11 @@ func TestCanAsk(t *testing.T) {
 		`{"elicitation":{"form":{},"url":{}}}`:            true,
 		`{"elicitation":{"form":{"applyDefaults":true}}}`: true,
 		`{"elicitation":{"other":{}},"roots":{}}`:         true,
-		``:                                    false,
-		`{}`:                                  false,
-		`null`:                                false,
-		`[]`:                                  false,
-		`{"elicitation":null}`:                false,
-		`{"elicitation":true}`:                false,
-		`{"elicitation":[]}`:                  false,
-		`{"elicitation":"form"}`:              false,
-		`{"elicitation":{"url":{}}}`:          false,
-		`{"elicitation":{"url":null}}`:        false,
-		`{"elicitation":{"form":null}}`:       false,
-		`{"elicitation":{"form":true}}`:       false,
-		`{"Elicitation":{}}`:                  false,
-		`{"elicitation":{},"elicitation":{}}`: false,
-		`{"elicitation":{}`:                   false,
-		`["elicitation",{}]`:                  false,
-		`{"elicitation":{}} {}`:               false,
+		``: false, `{}`: false, `null`: false, `[]`: false, `{"elicitation":null}`: false, `{"elicitation":true}`: false,
+		`{"elicitation":[]}`: false, `{"elicitation":"form"}`: false, `{"elicitation":{"url":{}}}`: false,
+		`{"elicitation":{"url":null}}`: false, `{"elicitation":{"form":null}}`: false, `{"elicitation":{"form":true}}`: false,
+		`{"Elicitation":{}}`: false, `{"elicitation":{},"elicitation":{}}`: false, `{"elicitation":{}`: false, `["elicitation",{}]`: false,
+		`{"elicitation":{}} {}`:                      false,
 		`{"elicitation":{},"name":"` + "\xff" + `"}`: false,
 		` { "\u0065licitation" : { } } `:             true,
 		`{"elicitation":{"form":{"a":1,"a":2}}}`:     false,

@@ -39,22 +39,16 @@ func connect(t *testing.T, o *elicit.Options) (*elicit.Asker, jsonrpc.Transport)
 func receive(t *testing.T, client jsonrpc.Transport) line {
 	t.Helper()
 	raw, err := client.Read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var l line
-	if err := json.Unmarshal(raw, &l); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(raw, &l))
 	return l
 }
 
 // answer writes an answer; members is what follows the id.
 func answer(t *testing.T, client jsonrpc.Transport, id, members string) {
 	t.Helper()
-	if err := client.Write(t.Context(), [][]byte{[]byte(`{"jsonrpc":"2.0","id":` + id + `,` + members + `}`)}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.Write(t.Context(), [][]byte{[]byte(`{"jsonrpc":"2.0","id":` + id + `,` + members + `}`)}))
 }
 
 // begin asks in the background and returns a channel for the outcome.
@@ -135,9 +129,7 @@ func TestWireClientGone(t *testing.T) {
 		a, client := connect(t, nil)
 		out := begin(t.Context(), a, new(elicit.Question))
 		receive(t, client)
-		if err := client.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, client.Close())
 		for _, got := range []elicit.Outcome{<-out, a.Ask(t.Context(), new(elicit.Question))} {
 			if got.Decision != abort || got.Reason != "peer_gone" {
 				t.Errorf("%+v", got)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -39,17 +40,13 @@ var packages = []struct {
 
 func readFile(t testing.TB, name string) []byte {
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return text
 }
 
 func readModel(t *testing.T, p project) *model {
 	m, err := p.model(readFile(t, p.schema))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m.version = filepath.Base(filepath.Dir(p.schema))
 	return m
 }
@@ -71,14 +68,10 @@ func TestGenerateIsDeterministic(t *testing.T) {
 	for _, p := range packages {
 		text := readFile(t, p.schema)
 		first, err := p.unformatted(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for range 3 {
 			again, err := p.unformatted(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if !reflect.DeepEqual(first, again) {
 				t.Fatal("two runs on the same schema produced different files")
 			}
@@ -240,9 +233,7 @@ func official(t *testing.T) (models []*model, places map[string]bool) {
 // rawDefinitions returns the definitions of a schema as it is written.
 func rawDefinitions(t *testing.T, text []byte) map[string]any {
 	var tree any
-	if err := json.Unmarshal(text, &tree); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &tree))
 	_, definitions := definitionsOf(tree)
 	return definitions
 }
@@ -320,15 +311,11 @@ func TestTables(t *testing.T) {
 func TestGolden(t *testing.T) {
 	p := project{schema: "testdata/2000-01-01/schema.json", out: "testdata/golden"}
 	files, err := p.generate(readFile(t, p.schema))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, got := range files {
 		golden := filepath.Join("testdata/golden", name+".golden")
 		if *update {
-			if err := os.WriteFile(golden, got, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(golden, got, 0o644))
 		}
 		if diff := cmp.Diff(string(readFile(t, golden)), string(got)); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", name, diff)
@@ -370,5 +357,13 @@ func TestRefusals(t *testing.T) {
 		if err == nil || err.Error() != tt.want {
 			t.Errorf("%s\n got %v\nwant %s", tt.definitions, err, tt.want)
 		}
+	}
+}
+
+// must fails the test at the first error.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
 	}
 }

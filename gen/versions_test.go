@@ -34,13 +34,9 @@ func upstream(t *testing.T, version string) []byte {
 
 func unzip(t *testing.T, name string) []byte {
 	r, err := gzip.NewReader(bytes.NewReader(readFile(t, name)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return text
 }
 
@@ -53,21 +49,15 @@ func TestStructureIsUpstreams(t *testing.T) {
 		"2026-07-28/tasks.json":  "tasks",
 	} {
 		var ours, theirs any
-		if err := json.Unmarshal(readFile(t, "../schema/"+file), &ours); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(upstream(t, version), &theirs); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(readFile(t, "../schema/"+file), &ours))
+		must(t, json.Unmarshal(upstream(t, version), &theirs))
 		if diff := cmp.Diff(theirs, strip(ours)); diff != "" {
 			t.Errorf("%s (-upstream +ours)\n%s", file, diff)
 		}
 	}
 	for _, version := range append(versions, "tasks") {
 		var tree any
-		if err := json.Unmarshal(upstream(t, version), &tree); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(upstream(t, version), &tree))
 		if compact(strip(tree)) != compact(tree) || proseLeft(tree, "#") != "" {
 			t.Errorf("%s: testdata has prose", version)
 		}
@@ -96,9 +86,7 @@ func TestOtherVersions(t *testing.T) {
 			writeFile(t, filepath.Join(dir, pkg, examples), text)
 		}
 		base := filepath.Join(dir, "schema/2025-06-18/schema.json")
-		if err := run([]string{"-schema", filepath.Join(folder, "schema.json"), "-base", base, "-out", filepath.Join(dir, pkg)}, io.Discard); err != nil {
-			t.Fatal(err)
-		}
+		must(t, run([]string{"-schema", filepath.Join(folder, "schema.json"), "-base", base, "-out", filepath.Join(dir, pkg)}, io.Discard))
 		args = append(args, "./"+pkg)
 	}
 	goRun(t, dir, append(args, "-roundtrips", strconv.Itoa(*roundTrips))...)
@@ -191,12 +179,8 @@ func copyProject(t *testing.T) (dir string) {
 }
 
 func writeFile(t *testing.T, name string, text []byte) {
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(name), 0o755))
+	must(t, os.WriteFile(name, text, 0o644))
 }
 
 // goRun runs the go command in a module, without the network. With -trimpath it reuses

@@ -92,9 +92,7 @@ func placeName(t *testing.T, origin string) (name string) {
 	}
 	for part := range strings.SplitSeq(strings.ReplaceAll(origin, "*", "Elem"), "/") {
 		s, err := goName(part)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		name += s
 	}
 	return name
@@ -129,29 +127,19 @@ func membersOf(m *model, typ *goType) map[string]member {
 // witness runs go-jsonschema's generator and reads the Go it writes.
 func witness(t *testing.T) (objects map[string]map[string]member, enums map[string][]string) {
 	schema, err := schemas.FromJSONReader(bytes.NewReader(readFile(t, projectSchema)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g, err := generator.New(generator.Config{
 		DefaultPackageName: "witness", DefaultOutputName: "-", OnlyModels: true,
 		DisableOmitZero: true, Tags: []string{"json"}, Warner: func(string) {},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := g.AddFile("schema.json", schema); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, g.AddFile("schema.json", schema))
 	sources, err := g.Sources()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	objects, enums = make(map[string]map[string]member), make(map[string][]string)
 	for name, text := range sources {
 		file, err := parser.ParseFile(token.NewFileSet(), name, text, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.TypeSpec:
@@ -162,9 +150,7 @@ func witness(t *testing.T) (objects map[string]map[string]member, enums map[stri
 				typ, ok := n.Type.(*ast.Ident)
 				if value, isLit := n.Values[0].(*ast.BasicLit); ok && isLit {
 					s, err := strconv.Unquote(value.Value)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					enums[typ.Name] = append(enums[typ.Name], s)
 				}
 			}
@@ -184,9 +170,7 @@ func membersOfStruct(t *testing.T, s *ast.StructType) map[string]member {
 			continue
 		}
 		tag, err := strconv.Unquote(f.Tag.Value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		name, options, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
 		x := member{Optional: options == "omitempty"}
 		typ := f.Type

@@ -24,17 +24,14 @@ func decoders[T any]() map[string]func(string) (T, error) {
 		"v1":           func(s string) (v T, err error) { return v, json.Unmarshal([]byte(s), &v) },
 		"v2":           func(s string) (v T, err error) { return v, jsonv2.Unmarshal([]byte(s), &v) },
 		"v2 lax": func(s string) (v T, err error) {
-			return v, jsonv2.Unmarshal([]byte(s), &v, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
-				jsonv2.MatchCaseInsensitiveNames(true))
+			return v, jsonv2.Unmarshal([]byte(s), &v, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsonv2.MatchCaseInsensitiveNames(true))
 		},
 		"v1 within": func(s string) (T, error) {
 			var w wrapped
 			err := json.Unmarshal([]byte(`{"v":`+s+`}`), &w)
 			return w.V, err
 		},
-		"v2 reader": func(s string) (v T, err error) {
-			return v, jsonv2.UnmarshalRead(strings.NewReader(s), &v)
-		},
+		"v2 reader": func(s string) (v T, err error) { return v, jsonv2.UnmarshalRead(strings.NewReader(s), &v) },
 	}
 }
 
@@ -49,23 +46,14 @@ func TestElicitResult(t *testing.T) {
 		{`{"action":"cancel","content":{}}`, "cancel"},
 		{`{"action":"decline","Action":"accept"}`, "decline"},
 		{`{"Action":"accept","action":"decline"}`, "decline"},
-		{`{"acti\u006fn":"decline"}`, "decline"},
-		{`{"Action":"accept"}`, ""},
-		{`{"action":"accept","action":"decline"}`, ""},
+		{`{"acti\u006fn":"decline"}`, "decline"}, {`{"Action":"accept"}`, ""}, {`{"action":"accept","action":"decline"}`, ""},
 		{`{"action":"decline","action":"accept"}`, ""},
 		{`{"action":"decline","acti\u006fn":"accept"}`, ""},
 		{`{"action":"decline","x":{"a":1,"a":2}}`, ""},
 		{`{"action":"decline","_meta":{"a":1,"a":2}}`, ""},
 		{`{"action":"accept","content":{"a":"1","a":"2"}}`, ""},
-		{`{}`, ""},
-		{`{"action":"maybe"}`, ""},
-		{`{"action":"Accept"}`, ""},
-		{`{"action":"accept "}`, ""},
-		{`{"action":""}`, ""},
-		{`{"action":null}`, ""},
-		{`{"action":true}`, ""},
-		{`{"action":["accept"]}`, ""},
-		{`{"action":"accept","content":[]}`, ""},
+		{`{}`, ""}, {`{"action":"maybe"}`, ""}, {`{"action":"Accept"}`, ""}, {`{"action":"accept "}`, ""}, {`{"action":""}`, ""},
+		{`{"action":null}`, ""}, {`{"action":true}`, ""}, {`{"action":["accept"]}`, ""}, {`{"action":"accept","content":[]}`, ""},
 		{`{"action":"accept","content":{"a":{}}}`, ""},
 		{`{"action":"accept","content":{"a":null}}`, ""},
 		{`null`, ""}, {`[]`, ""}, {`"accept"`, ""}, {`1`, ""},

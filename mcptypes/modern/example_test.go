@@ -47,10 +47,7 @@ func Example() {
 // A task has the same members in every status.
 func ExampleTask() {
 	task := modern.Task{TaskID: "t1", CreatedAt: "2026-11-20T10:00:00Z", LastUpdatedAt: "2026-11-20T10:00:05Z", PollIntervalMs: new(int64(500))}
-	for _, d := range []modern.DetailedTask{
-		task.Working(),
-		task.Completed(json.RawMessage(`{"content":[],"resultType":"complete"}`)),
-	} {
+	for _, d := range []modern.DetailedTask{task.Working(), task.Completed(json.RawMessage(`{"content":[],"resultType":"complete"}`))} {
 		text, err := modern.Encode(modern.GetTaskResult{Task: d})
 		if err != nil {
 			fmt.Println(err)
