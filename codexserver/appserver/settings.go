@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json"
 	"github.com/pelletier/go-toml/v2"
 )
 
@@ -299,7 +300,7 @@ func policyWord(policy protocol.ApprovalPolicy) protocol.ApprovalPolicy {
 // policyOf returns a policy of Codex: a word, or the JSON of finer rules.
 func policyOf(raw stdjson.RawMessage) protocol.ApprovalPolicy {
 	var word protocol.ApprovalPolicy
-	if stdjson.Unmarshal(raw, &word) != nil {
+	if json.Unmarshal(raw, &word) != nil {
 		return protocol.ApprovalPolicy(raw)
 	}
 	return word
@@ -313,7 +314,7 @@ func policyParam(policy protocol.ApprovalPolicy) stdjson.RawMessage {
 	if strings.HasPrefix(string(policy), "{") {
 		return stdjson.RawMessage(policy)
 	}
-	raw, _ := stdjson.Marshal(policy) // cannot fail
+	raw, _ := json.Marshal(policy) // cannot fail
 	return raw
 }
 

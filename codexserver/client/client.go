@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/internal/slots"
 	"github.com/codexmcp/codexmcp/jsonrpc"
+	jsonv2 "github.com/go-json-experiment/json"
 )
 
 // Options say where the server is, and who answers its questions. Exactly one of Command,
@@ -170,8 +171,11 @@ func (c *Client) Info() Info {
 	if c.session.Modern() {
 		said = json.RawMessage(c.session.Meta("io.github.codexmcp/engine"))
 	}
-	var e struct{ Name, Reason string }
-	_ = json.Unmarshal(said, &e) // after an error there is no engine
+	var e struct {
+		Name   string `json:"name"`
+		Reason string `json:"reason"`
+	}
+	_ = jsonv2.Unmarshal(said, &e) // after an error there is no engine
 	return Info{s.Name, s.Version, e.Name, e.Reason}
 }
 

@@ -228,7 +228,7 @@ func (t *turn) notified(method string, params json.RawMessage) {
 	var p struct {
 		Msg json.RawMessage `json:"msg"`
 	}
-	if method != "codex/event" || json.Unmarshal(params, &p) != nil {
+	if method != "codex/event" || jsonv2.Unmarshal(params, &p, jsontext.AllowInvalidUTF8(true)) != nil {
 		return
 	}
 	msg, err := protocol.ParseEvent(p.Msg)

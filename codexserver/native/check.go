@@ -19,7 +19,7 @@ type Report struct {
 	// whether a sandbox that lets commands write also lets them use the network.
 	Policy  protocol.ApprovalPolicy `json:"approvalPolicy"`
 	Sandbox protocol.SandboxMode    `json:"sandboxMode"`
-	Network bool                    `json:"networkAccess,omitempty"`
+	Network bool                    `json:"networkAccess,omitzero"`
 	// Temporary are the folders for temporary files in which such commands can write, in a sandbox that
 	// lets them write. One that holds the home or $CODEX_HOME is none.
 	Temporary []string `json:"temporary,omitempty"`

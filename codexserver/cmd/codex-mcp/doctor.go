@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +27,8 @@ import (
 	"github.com/codexmcp/codexmcp/internal/program"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/internal/webaddr"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // diagnosis is the report of codex-mcp doctor.
@@ -121,9 +122,9 @@ func (o *doctorOptions) Run(ctx context.Context, stdout, stderr io.Writer) error
 	d := diagnose(ctx, o.options, c, err)
 	var report bytes.Buffer
 	if o.json {
-		enc := json.NewEncoder(&report)
-		enc.SetIndent("", "  ")
-		_ = enc.Encode(d) // every part of it can be encoded
+		// Every part of it can be encoded.
+		_ = json.MarshalWrite(&report, d, jsontext.WithIndent("  "), json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+		report.WriteByte('\n')
 	} else {
 		d.print(&report)
 	}
