@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -12,7 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // recorder is a host that keeps the events.
@@ -56,16 +57,12 @@ func TestTurnFuncEnds(t *testing.T) {
 			})
 			h := &recorder{}
 			c, err := f.Start(t.Context(), protocol.Config{}, h)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			err = c.Turn(tt.ctx, protocol.TurnInput{})
 			if (err == nil) != (tt.text == "") || err != nil && err.Error() != tt.text {
 				t.Errorf("the turn returned %#v", err)
 			}
-			if diff := cmp.Diff(tt.last, h.events[5:]); diff != "" {
-				t.Errorf("the end (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "the end", tt.last, h.events[5:])
 		})
 	}
 	for _, err := range []error{&engine.AbortError{Cause: cause}, &engine.ConfigError{Err: cause}, &engine.RefusedError{Err: cause}} {
@@ -82,9 +79,7 @@ func TestOrigin(t *testing.T) {
 		t.Errorf("here %v, there %v", engine.OriginOf(here), from)
 	}
 	own, err := filepath.Abs("x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, tt := range []struct {
 		ctx        context.Context
 		path, want string
@@ -142,9 +137,7 @@ func TestTurnFuncConfig(t *testing.T) {
 		},
 	}
 	c, err := f.Start(t.Context(), start, &recorder{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	later := start
 	later.Effort = "low"
 	for _, turn := range []struct {
@@ -155,14 +148,8 @@ func TestTurnFuncConfig(t *testing.T) {
 		{protocol.TurnInput{Effort: "low"}, later},
 		{protocol.TurnInput{}, later},
 	} {
-		if err := c.Turn(t.Context(), turn.in); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(turn.want, got); diff != "" {
-			t.Errorf("%+v (-want +got):\n%s", turn.in, diff)
-		}
+		must.OK(t, c.Turn(t.Context(), turn.in))
+		must.Equal(t, fmt.Sprintf("%+v", turn.in), turn.want, got)
 	}
-	if diff := cmp.Diff(protocol.Config{}, engine.ConfigOf(t.Context())); diff != "" {
-		t.Errorf("outside of a turn (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "outside of a turn", protocol.Config{}, engine.ConfigOf(t.Context()))
 }

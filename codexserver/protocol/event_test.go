@@ -7,16 +7,14 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestEventsRoundTrip reads events that Codex 0.42.0 sent, at least one of every type, and
 // writes the same again.
 func TestEventsRoundTrip(t *testing.T) {
 	f, err := os.Open("testdata/events.ndjson")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer f.Close()
 	types := map[string]bool{}
 	lines := bufio.NewScanner(f)
@@ -37,19 +35,13 @@ func TestEventsRoundTrip(t *testing.T) {
 			continue
 		}
 		var want, got any
-		if err := json.Unmarshal(lines.Bytes(), &want); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(lines.Bytes(), &want))
 		if err := json.Unmarshal(b, &got); err != nil {
 			t.Fatalf("%s: %v", b, err)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("round trip (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "round trip", want, got)
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, lines.Err())
 	if len(types) < 25 {
 		t.Errorf("only %d types of event in testdata: %v", len(types), types)
 	}
@@ -58,16 +50,10 @@ func TestEventsRoundTrip(t *testing.T) {
 func TestUnknownEventIsKept(t *testing.T) {
 	const in = `{"type":"entered_review_mode","prompt":"p","n":9007199254740993}`
 	m, err := protocol.ParseEvent([]byte(in))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	out, err := protocol.AppendEvent(nil, m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(in, string(out)); diff != "" {
-		t.Error(diff)
-	}
+	must.OK(t, err)
+	must.Equal(t, "the event", in, string(out))
 }
 
 func TestEventErrors(t *testing.T) {

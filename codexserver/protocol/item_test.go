@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestInputItems reads and writes each kind of input, and refuses others.
@@ -33,9 +33,7 @@ func TestInputItems(t *testing.T) {
 			t.Errorf("%+v: %s, %v", want, written, err)
 		}
 	}
-	if diff := cmp.Diff([]protocol.InputItem{{Type: protocol.InputText, Text: "a"}}, protocol.TextInput("a")); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "the input", []protocol.InputItem{{Type: protocol.InputText, Text: "a"}}, protocol.TextInput("a"))
 	items := []protocol.InputItem{{Type: protocol.InputText, Text: "a"}, {Type: protocol.InputImage, Text: "no"}, {Type: protocol.InputLocalImage, Text: "no"}, {Type: protocol.InputText, Text: "b"}}
 	if got := protocol.TextOf(items); got != "a\nb" {
 		t.Errorf("%q", got)
@@ -52,9 +50,7 @@ func TestValues(t *testing.T) {
 		"sandbox":  []protocol.SandboxMode{"read-only", "workspace-write", "danger-full-access"},
 		"effort":   []protocol.ReasoningEffort{"minimal", "low", "medium", "high"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, "the values", want, got)
 }
 
 func TestDuration(t *testing.T) {

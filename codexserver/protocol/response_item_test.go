@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // Items of recorded rollouts and requests: each is read and written as it was.
@@ -33,9 +33,7 @@ func TestItemsRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", raw, err)
 		}
-		if d := cmp.Diff("x"+raw, string(got)); d != "" {
-			t.Errorf("(-want +got):\n%s", d)
-		}
+		must.Equal(t, "the item", "x"+raw, string(got))
 	}
 }
 

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/go-cmp/cmp"
 )
 
 // limit is the usual size of a result.
@@ -65,12 +65,8 @@ func TestTurnResult(t *testing.T) {
 }`
 	got := r.JSON(limit)
 	compact := jsontext.Value(want)
-	if err := compact.Compact(); err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(compact), string(got)); d != "" {
-		t.Error("(-want +got)\n" + d)
-	}
+	must.OK(t, compact.Compact())
+	must.Equal(t, "the result", string(compact), string(got))
 	var back protocol.TurnResult
 	if err := json.Unmarshal(got, &back); err != nil || string(back.JSON(limit)) != string(got) {
 		t.Errorf("%v: %s", err, back.JSON(limit))
@@ -91,9 +87,7 @@ type shape struct {
 func shapeOf(t testing.TB, out []byte) shape {
 	t.Helper()
 	var s shape
-	if err := json.Unmarshal(out, &s); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(out, &s))
 	return s
 }
 
@@ -131,9 +125,7 @@ func TestJSONCutsTheLongest(t *testing.T) {
 				t.Errorf("%d bytes", len(out))
 			}
 			got := shapeOf(t, out)
-			if d := cmp.Diff(tt.cut, keys(got.Truncated)); d != "" {
-				t.Error("cut (-want +got)\n" + d)
-			}
+			must.Equal(t, "cut", tt.cut, keys(got.Truncated))
 			if len(out) < limit*3/4 && len(tt.cut) == 1 && tt.cut[0] != "output" {
 				t.Errorf("only %d bytes", len(out))
 			}
@@ -211,9 +203,7 @@ func TestFit(t *testing.T) {
 	for _, limit := range []int{1, 4096, 4097, 6000, 20_000} {
 		text := whole.JSON(limit)
 		var got protocol.TurnResult
-		if err := json.Unmarshal(text, &got); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(text, &got))
 		if room := max(limit, 4096); len(text) > room || len(text) < room-room/5 {
 			t.Errorf("limit %d: %d bytes", limit, len(text))
 		}

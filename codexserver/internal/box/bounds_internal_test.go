@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestFoldersAtTheSameTime judges the folders of several conversations at the same time. Each name
@@ -17,15 +19,11 @@ import (
 func TestFoldersAtTheSameTime(t *testing.T) {
 	var f Programs
 	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var names []string
 	for i := range 4 {
 		names = append(names, filepath.Join(top, fmt.Sprint(i)))
-		if err := os.Mkdir(names[i], 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(names[i], 0o700))
 	}
 	no := errors.New("no")
 	refuse := func(name, _ string, _ fs.FileInfo) error {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"golang.org/x/sys/unix"
 )
 
@@ -100,9 +101,7 @@ func TestSwappedRoot(t *testing.T) {
 			if swapped == "work/a/root" {
 				outside = filepath.Join(outside, "root")
 			}
-			if err := errors.Join(os.Rename(place, place+"-before"), os.Symlink(outside, place)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, errors.Join(os.Rename(place, place+"-before"), os.Symlink(outside, place)))
 			res := ran(t, run.Spec{
 				Argv: []string{"sh", "-c", "echo x > " + root + "/new"}, Dir: base, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c,
 			})
@@ -142,9 +141,7 @@ func TestLimitOfProcesses(t *testing.T) {
 		t.Skipf("this process may have %d processes: %v", own.Cur, err)
 	}
 	less := unix.Rlimit{Cur: 4000, Max: own.Max}
-	if err := unix.Setrlimit(unix.RLIMIT_NPROC, &less); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Setrlimit(unix.RLIMIT_NPROC, &less))
 	defer unix.Setrlimit(unix.RLIMIT_NPROC, &own)
 	res := ran(t, run.Spec{
 		Argv: []string{"bash", "-c", `until [ $(ulimit -Su) = 3744 ]; do :; done; ulimit -Su 4000 2> /dev/null; ulimit -Su`},

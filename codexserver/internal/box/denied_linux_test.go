@@ -9,6 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func TestDenied(t *testing.T) {
@@ -64,9 +65,7 @@ func TestDeniedMessages(t *testing.T) {
 		"./file":                  false,
 	} {
 		res, err := processes.Run(t.Context(), run.Spec{Argv: []string{"bash", "-c", script}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}, Confinement: c}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got := c.Denied(res); got != want {
 			t.Errorf("%q denied: %t; %d %q", script, got, res.ExitCode, res.Aggregated)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestHelper runs commands by a helper, which the caller's search finds each time. This one prints its
@@ -39,23 +39,17 @@ printf '%s %s\n' "$1" "$2"; shift 2; exec "$@"
 			[]string{"CODEX_SANDBOX_NETWORK_DISABLED=1"}},
 	} {
 		c, err := s.Confine(tt.policy, dir, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		want := tt.said + " --\na b\n"
 		res := ran(t, run.Spec{Argv: []string{"echo", "a b"}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c})
-		if diff := cmp.Diff(want, res.Stdout); diff != "" {
-			t.Errorf("by a launcher (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "by a launcher", want, res.Stdout)
 		var out strings.Builder
 		cmd := exec.CommandContext(t.Context(), "/bin/echo", "a b")
 		cmd.Stdout = &out
 		if err := errors.Join(c.Start(cmd), cmd.Wait()); err != nil || out.String() != want {
 			t.Errorf("by this process: %s, %v", &out, err)
 		}
-		if diff := cmp.Diff(tt.environ, c.Environ()); diff != "" {
-			t.Errorf("environment (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "environment", tt.environ, c.Environ())
 		for name, run := range map[string]func(func() error) error{"Do": c.Do, "Read": c.Read} {
 			if err := run(func() error { t.Error("it ran"); return nil }); !errors.Is(err, box.ErrUnavailable) {
 				t.Errorf("%s: %v", name, err)
@@ -79,9 +73,7 @@ func TestHelperInTheDocumentation(t *testing.T) {
 		t.Skip(err)
 	}
 	page, err := os.ReadFile("../../../docs/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, rest, found := strings.Cut(string(page), "\n## A sandbox of your own\n")
 	_, rest, block := strings.Cut(rest, "\n```bash\n")
 	script, _, _ := strings.Cut(rest, "```\n")
@@ -101,9 +93,7 @@ func TestHelperInTheDocumentation(t *testing.T) {
 		{writes, all + " --bind W W --bind P P --ro-bind W/.git W/.git --chdir W -- /bin/true a b"},
 	} {
 		c, err := box.New(box.Options{Helper: []string{helper}}).Confine(tt.policy, work, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		res := ran(t, run.Spec{
 			Argv: []string{"/bin/true", "a b"}, Dir: work, Env: []string{"PATH=" + bin + ":" + os.Getenv("PATH")}, Confinement: c,
 		})

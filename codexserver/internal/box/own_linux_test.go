@@ -10,6 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestOwnPrograms checks where a program that the server starts for itself may write, and that it
@@ -32,9 +33,7 @@ func TestOwnPrograms(t *testing.T) {
 				folders = append(folders, base+folder[1:])
 			}
 			c, err := (&box.Programs{}).Confine(folders...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			res := ran(t, run.Spec{
 				Argv: []string{"bash", "-c", "for d in one two outside; do { echo x >$d/file; chmod 705 $d; } 2>/dev/null; done; exec 3<>/dev/tcp/127.0.0.1/9"},
 				Dir:  base, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c, Timeout: time.Minute,
@@ -52,9 +51,7 @@ func TestOwnPrograms(t *testing.T) {
 				t.Errorf("it wrote in %q, want %q", got, tt.want)
 			}
 			info, err := os.Stat(filepath.Join(base, "one"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if (info.Mode().Perm() == 0o705) != tt.chmod {
 				t.Errorf("the mode of a folder is %v, want it changed: %t", info.Mode(), tt.chmod)
 			}
@@ -71,9 +68,7 @@ func TestOwnPrograms(t *testing.T) {
 // TestPrograms runs shells, git and a compiler, which the sandbox must not disturb.
 func TestPrograms(t *testing.T) {
 	program, err := exec.LookPath("go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cache, dir := tree(t), tree(t, "tmp/")
 	c := confine(t, write(cache), dir)
 	env := []string{

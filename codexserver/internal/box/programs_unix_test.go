@@ -13,6 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -93,9 +94,7 @@ func TestStartAgain(t *testing.T) {
 	b := newBench(t)
 	b.sh("program safe/tool; ln -s ../safe other/link")
 	path, err := b.programs.Find("tool", "", b.at("other/link"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	started := 0
 	start := func() error {
 		return b.programs.Start(exec.CommandContext(t.Context(), path), func() error { started++; return nil })
@@ -255,9 +254,7 @@ func TestTemporaryFolders(t *testing.T) {
 			continue // not every system has all
 		}
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
-		if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "tool"), nil, 0o700)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(err, os.WriteFile(filepath.Join(dir, "tool"), nil, 0o700)))
 		if _, err := (&box.Programs{}).Find("tool", "", dir); !errors.As(err, &refused) {
 			t.Errorf("in %s: %v", system, err)
 		}

@@ -1,12 +1,13 @@
 package box_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func TestProtected(t *testing.T) {
@@ -25,9 +26,7 @@ func TestProtected(t *testing.T) {
 		path("empty", ".git"),
 		path("linked", ".git"), path("tree", ".git"), worktree, path("main", ".git"),
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, "the folders", want, got)
 }
 
 // TestProtectedAroundARoot checks that a protected folder is left out when it contains a
@@ -47,8 +46,6 @@ func TestProtectedAroundARoot(t *testing.T) {
 		{nil, []string{own, home}},
 		{[]string{filepath.Join(top, "other")}, []string{own, home, filepath.Join(top, "other", ".git")}},
 	} {
-		if diff := cmp.Diff(tt.want, s.Protected(tt.roots)); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", tt.roots, diff)
-		}
+		must.Equal(t, fmt.Sprintf("%q", tt.roots), tt.want, s.Protected(tt.roots))
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestProtectedWithSpecialFiles checks that special files in place of .git or commondir
@@ -31,15 +31,9 @@ func TestProtectedWithSpecialFiles(t *testing.T) {
 	} {
 		root := filepath.Join(top, name)
 		dot := filepath.Join(root, ".git")
-		if err := os.Mkdir(root, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := lay(dot); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(root, 0o700))
+		must.OK(t, lay(dot))
 		roots, want = append(roots, root), append(want, dot)
 	}
-	if diff := cmp.Diff(want, box.New(box.Options{}).Protected(roots)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, "the folders", want, box.New(box.Options{}).Protected(roots))
 }

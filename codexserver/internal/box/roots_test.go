@@ -13,7 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
@@ -29,9 +29,7 @@ func tree(t *testing.T, entries ...string) string {
 func confine(t testing.TB, p protocol.SandboxPolicy, dir string) *box.Confinement {
 	t.Helper()
 	c, err := box.New(box.Options{}).Confine(p, dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return c
 }
 
@@ -39,9 +37,7 @@ func confine(t testing.TB, p protocol.SandboxPolicy, dir string) *box.Confinemen
 func ran(t testing.TB, spec run.Spec) run.Result {
 	t.Helper()
 	res, err := boxtest.Starter(t).Run(t.Context(), spec, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return res
 }
 
@@ -143,27 +139,17 @@ func TestRoots(t *testing.T) {
 				Private: in("@/home", "@/home/.codex"), Protected: in("@/home/.codex"), Trees: in("@/home/.codex/trees")[0], Sealed: in("@/home/.codex/codex-mcp"), Named: in(tt.named...),
 			})
 			got, err := s.Roots(policy, in(tt.cwd)[0], in(env...))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(in(tt.want...), got.Paths); diff != "" {
-				t.Errorf("roots (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(in(tt.notes...), got.Notes); diff != "" {
-				t.Errorf("notes (-want +got):\n%s", diff)
-			}
+			must.OK(t, err)
+			must.Equal(t, "roots", in(tt.want...), got.Paths)
+			must.Equal(t, "notes", in(tt.notes...), got.Notes)
 		})
 	}
 	t.Run("/tmp", func(t *testing.T) {
 		policy := write()
 		policy.ExcludeSlashTmp = false
 		got, err := box.New(box.Options{}).Roots(policy, "/nowhere/at/all", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(tmp, got.Paths); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		must.OK(t, err)
+		must.Equal(t, "the root", tmp, got.Paths)
 		// The policy does not name it, so nothing is said when it stays read-only.
 		got, err = box.New(box.Options{Private: tmp}).Roots(policy, "/nowhere/at/all", nil)
 		if err != nil || got.Paths != nil || got.Notes != nil {
@@ -195,9 +181,7 @@ func TestLateRoot(t *testing.T) {
 		{"a link in the place of a root", link, work, []string{late}, nil, true},
 		{"a folder again", folder, work, []string{late}, []string{work, late}, false},
 	} {
-		if err := os.RemoveAll(late); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.RemoveAll(late))
 		if tt.now != "" {
 			boxtest.Lay(t, work, tt.now)
 		}
@@ -206,9 +190,7 @@ func TestLateRoot(t *testing.T) {
 		if tt.replaced && (!errors.Is(err, box.ErrReplaced) || !strings.Contains(err.Error(), late) || errors.Is(err, box.ErrUnavailable)) || !tt.replaced && err != nil {
 			t.Errorf("%s: %q, %v", tt.name, got.Paths, err)
 		}
-		if diff := cmp.Diff(tt.want, got.Paths); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		must.Equal(t, tt.name, tt.want, got.Paths)
 	}
 }
 
@@ -232,8 +214,6 @@ func TestNarrow(t *testing.T) {
 	} {
 		had := tt.had
 		had.Narrow(&tt.base)
-		if diff := cmp.Diff(tt.want, had, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		must.Equal(t, tt.name, tt.want, had, cmpopts.EquateEmpty())
 	}
 }

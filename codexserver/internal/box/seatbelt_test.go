@@ -9,25 +9,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func TestSeatbelt(t *testing.T) {
 	readOnly := seatbelt{}.arguments()
-	if diff := cmp.Diff([]string{"-p", seatbeltBase + "(deny file-write-setugid)\n", "--"}, readOnly); diff != "" {
-		t.Errorf("read-only (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "read-only", []string{"-p", seatbeltBase + "(deny file-write-setugid)\n", "--"}, readOnly)
 	base, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	work := filepath.Join(base, "work")
 	for _, err := range []error{
 		os.MkdirAll(filepath.Join(work, "sub/repo"), 0o700), os.Symlink("sub/repo", filepath.Join(work, ".git")),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	got := seatbelt{roots: []string{work, "/other"}, protect: []string{work + "/.git", "/0/.git"}, network: true}.arguments()
 	want := []string{"-p", seatbeltBase + seatbeltNetwork + `(allow file-write* (subpath (param "ROOT_0")))
@@ -42,9 +36,7 @@ func TestSeatbelt(t *testing.T) {
 		"-D", "PROTECTED_0=/0/.git", "-D", "PROTECTED_1=" + work + "/.git", "-D", "PROTECTED_2=" + work + "/sub/repo",
 		"-D", "WAY_0=" + work + "/sub", "--",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("workspace (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "workspace", want, got)
 }
 
 // TestSeatbeltNames uses names that would change the profile if they were part of it.
@@ -77,9 +69,7 @@ func TestSeatbeltTrial(t *testing.T) {
 	} {
 		program := filepath.Join(dir, tt.name)
 		if tt.script != "" {
-			if err := os.WriteFile(program, []byte("#!/bin/bash\n"+tt.script), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(program, []byte("#!/bin/bash\n"+tt.script), 0o700))
 		}
 		err := trySeatbelt(program)
 		if tt.want == "" && err != nil || tt.want != "" && (!errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), tt.want)) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -14,9 +15,7 @@ const untested = "use up disk, memory, processors"
 // TestSecurityPage compares the table in SECURITY.md with the rows that are tried.
 func TestSecurityPage(t *testing.T) {
 	page, err := os.ReadFile("../../../SECURITY.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, rest, ok := strings.Cut(string(page), "\n| a command tries to |")
 	if !ok {
 		t.Fatal("SECURITY.md has no table of what a command tries to do")

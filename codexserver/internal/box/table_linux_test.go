@@ -21,6 +21,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/nightly"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json"
 	"golang.org/x/sys/unix"
 )
@@ -37,9 +38,7 @@ func TestTable(t *testing.T) {
 	others["@suid"] = os.Getenv(suidVar)
 	isRoot := os.Getuid() == 0
 	users, err := os.ReadFile("/proc/self/uid_map")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	initial := slices.Equal(strings.Fields(string(users)), []string{"0", "0", "4294967295"})
 	if !isRoot {
 		t.Run("root", func(t *testing.T) { t.Skip("only root can run these rows, and make a program of root") })
@@ -84,15 +83,11 @@ func TestTableAsUser(t *testing.T) {
 	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) {
 		boxtest.AsUser(t, cmd, os.TempDir())
 		dir, err := os.MkdirTemp("/var/tmp", "sandbox-test-") // where setuid counts
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Cleanup(func() { os.RemoveAll(dir) })
 		program, err := os.ReadFile("/proc/self/exe")
 		suid := filepath.Join(dir, "suid")
-		if err := errors.Join(err, os.Chmod(dir, 0o755), os.WriteFile(suid, program, 0o755), os.Chmod(suid, 0o755|os.ModeSetuid)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(err, os.Chmod(dir, 0o755), os.WriteFile(suid, program, 0o755), os.Chmod(suid, 0o755|os.ModeSetuid)))
 		cmd.Env = append(cmd.Env, suidVar+"="+suid)
 	}, tableAsUser)
 }
@@ -125,9 +120,7 @@ func others(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{"@pid": strconv.Itoa(os.Getpid())}
 	dir, err := os.MkdirTemp("", "s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	for name, address := range map[string][2]string{
 		"@tcp":      {"tcp", "127.0.0.1:0"},
@@ -135,30 +128,22 @@ func others(t *testing.T) map[string]string {
 		"@abstract": {"unix", fmt.Sprintf("@sandbox-test-%d-%d", os.Getpid(), time.Now().UnixNano())},
 	} {
 		l, err := net.Listen(address[0], address[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Cleanup(func() { l.Close() })
 		found[name] = l.Addr().String()
 	}
 	f, err := os.Create(filepath.Join(dir, "server-only"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	shm, err := os.CreateTemp("/dev/shm", "sandbox-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	shm.Close()
 	t.Cleanup(func() { os.Remove(shm.Name()) })
 	found["@shm"] = shm.Name()
 
 	other := exec.Command("sleep", "600")
 	other.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := other.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, other.Start())
 	t.Cleanup(func() {
 		other.Process.Kill()
 		other.Wait()
@@ -173,17 +158,11 @@ func others(t *testing.T) map[string]string {
 func terminal(t *testing.T) string {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { master.Close() })
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
 	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return fmt.Sprintf("/dev/pts/%d", n)
 }
 
@@ -214,9 +193,7 @@ func sharedIPC(t *testing.T, found map[string]string) {
 	}
 	name := fmt.Sprintf("sandbox-test-%d", key)
 	fd, err := openQueue(name, unix.O_CREAT|unix.O_RDWR)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	found["@queue"] = name
 	t.Cleanup(func() {
 		unix.Close(fd)
@@ -265,9 +242,7 @@ func try(t *testing.T, processes *run.Starter, policy protocol.SandboxPolicy, ot
 		policy.WritableRoots = append(policy.WritableRoots, filepath.Join(one.Base, "work"))
 	}
 	list, err := json.Marshal(all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	dir := tree(t, "attempts="+string(list))
 	spec := run.Spec{Argv: []string{"/proc/self/exe", probeWord, eachProbe, filepath.Join(dir, "attempts")}, Dir: "/", Timeout: time.Minute}
 	spec.Env = run.EnvPolicy{}.Environ(append(os.Environ(), "SOME_TOKEN=secret", "some_api_key_file=secret", "MYSECRETS=secret"))
@@ -277,9 +252,7 @@ func try(t *testing.T, processes *run.Starter, policy protocol.SandboxPolicy, ot
 		spec.Env = append(spec.Env, c.Environ()...)
 	}
 	res, err := processes.Run(t.Context(), spec, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	got := strings.Split(strings.TrimSuffix(res.Stdout, "\n"), "\n")
 	if len(got) != len(all) || res.ExitCode != 0 {
 		t.Fatalf("%d of %d attempts, exit code %d: %s", len(got), len(all), res.ExitCode, res.Stderr)

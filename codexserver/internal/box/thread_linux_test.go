@@ -9,6 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"golang.org/x/sys/unix"
 )
 
@@ -42,9 +43,7 @@ func TestStartingThread(t *testing.T) {
 		})
 	}
 	// A signal that arrives before this one came from a command.
-	if err := unix.Kill(os.Getpid(), unix.SIGUSR1); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Kill(os.Getpid(), unix.SIGUSR1))
 	if got := <-signals; got != unix.SIGUSR1 {
 		t.Errorf("a command sent the server %v", got)
 	}
@@ -57,16 +56,10 @@ func TestOtherCommands(t *testing.T) {
 	c := confine(t, readOnly, "/")
 	other := &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", "echo; read x"}, Dir: "/", Env: []string{"A_KEY=secret"}}
 	in, err := other.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	out, err := other.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(other); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, c.Start(other))
 	if _, err := out.Read(make([]byte, 1)); err != nil { // it runs
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -33,9 +34,7 @@ func TestContinued(t *testing.T) {
 		change(add, "a", "", &git.Lines{Added: 12, Removed: 21}, protocol.ByPatch), change(rename, "c", "b", &git.Lines{Added: 5, Removed: 5}, protocol.ByPatch),
 		change(add, "bin", "", &git.Lines{Added: 7}, protocol.ByPatch), change(update, "d", "", nil, protocol.ByPatch),
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the changes of both (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "the changes of both", want, got)
 }
 
 // TestNotes names so many sections that are not in a diff, and counts the others.

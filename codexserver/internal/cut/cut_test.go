@@ -7,7 +7,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/cut"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestOf names calls, also those that somebody else wrote.
@@ -50,7 +50,5 @@ func TestMessage(t *testing.T) {
 	}
 	var notes []string
 	cut.Message([]cut.Call{cut.Of("shell", `{"command":["rm","x"]}`)}, func(words string) { notes = append(notes, words) })
-	if diff := cmp.Diff([]string{"The server ended while this call was open: rm x. It may have run or not, and was not run again."}, notes); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "the notes", []string{"The server ended while this call was open: rm x. It may have run or not, and was not run again."}, notes)
 }

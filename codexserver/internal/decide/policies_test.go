@@ -8,6 +8,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestPolicies checks that testdata/policies.txt, to which docs/approvals.md leads, is what Exec, Patch and
@@ -46,9 +47,7 @@ func TestPolicies(t *testing.T) {
 		}
 	}
 	table, err := os.ReadFile("testdata/policies.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !strings.HasSuffix(string(table), "|---|---|---|---|---|---|---|---|\n"+want.String()) {
 		t.Errorf("testdata/policies.txt has another table than\n%s", want.String())
 	}

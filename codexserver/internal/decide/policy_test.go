@@ -9,6 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json"
 )
 
@@ -32,15 +33,11 @@ type judgment struct {
 func readLines[T any](t *testing.T, file string) []T {
 	t.Helper()
 	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var rows []T
 	for line := range bytes.Lines(b) {
 		var r T
-		if err := json.Unmarshal(line, &r); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(line, &r))
 		rows = append(rows, r)
 	}
 	return rows

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -19,9 +20,7 @@ func layHoles(t *testing.T, dir string, sizes map[string]int64) {
 	t.Helper()
 	for name, size := range sizes {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600), os.Truncate(path, size)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600), os.Truncate(path, size)))
 	}
 }
 
@@ -29,9 +28,7 @@ func layHoles(t *testing.T, dir string, sizes map[string]int64) {
 func TestSplit(t *testing.T) {
 	dir := t.TempDir()
 	layHoles(t, dir, map[string]int64{"a": 16 << 20, "b": 16 << 20, "c": 16 << 20, "d": 16<<20 - 1, "one": 1, "two": 2, "large": 16<<20 + 1, "folder/x": 1})
-	if err := os.Symlink("folder", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink("folder", filepath.Join(dir, "link")))
 	own := []string{"a", "b", "c", "d", "one"}
 	for name, tt := range map[string]struct {
 		files         int

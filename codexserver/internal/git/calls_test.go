@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestCalls lists the commands of git that a look and a comparison start.
@@ -30,9 +30,7 @@ func TestCalls(t *testing.T) {
 		{"attributes", "echo '*.x -diff' > .gitattributes", "echo x >> a", "ls-files update-index", "ls-files write-tree update-index diff-index check-attr"},
 	}
 	program, err := exec.LookPath("git")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	bin := t.TempDir()
 	(&fixture{t, bin}).program("git", `(while [ "$1" = -c ]; do shift 2; done; echo "$1" >> "${GIT_DIR%/git}/calls"); exec '`+program+`' "$@"`)
 	for i, r := range first.copies(t, len(rows)) {
@@ -56,21 +54,15 @@ func TestCalls(t *testing.T) {
 			path := os.Getenv("PATH")
 			t.Setenv("PATH", bin+":"+path)
 			s, err := git.Look(t.Context(), r.dir, &git.Options{Scratch: scratch})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer s.Remove()
-			if d := cmp.Diff(tt.look, calls()); d != "" {
-				t.Errorf("the look (-want +got)\n%s", d)
-			}
+			must.Equal(t, "the look", tt.look, calls())
 			t.Setenv("PATH", path)
 			r.shell(tt.act)
 			if _, _, err = s.Compare(t.Context(), 1<<20); err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(strings.TrimSpace(tt.look+" "+tt.compare), calls()); d != "" {
-				t.Errorf("both (-want +got)\n%s", d)
-			}
+			must.Equal(t, "both", strings.TrimSpace(tt.look+" "+tt.compare), calls())
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestConfine checks that commands in a worktree can write only there, although it is in a protected
@@ -22,13 +23,9 @@ func TestConfine(t *testing.T) {
 	scratch := git.Scratch{Dir: filepath.Join(home, "tmp")}
 	trees := git.Worktrees(home)
 	w, err := scratch.AddWorktree(t.Context(), r.dir, trees)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	other, err := scratch.AddWorktree(t.Context(), r.dir, trees)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s := box.New(box.Options{Protected: []string{home}, Private: []string{home}, Trees: trees})
 	policy := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
 	for dir, writable := range map[string]bool{w.Path: true, trees: false, home: false} {
@@ -37,9 +34,7 @@ func TestConfine(t *testing.T) {
 		}
 	}
 	c, err := s.Confine(policy, w.Cwd, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	script := strings.NewReplacer("MAIN", r.dir, "ADMIN", filepath.Join(r.dir, ".git", "worktrees", filepath.Base(w.Path)), "TREES", trees, "OTHER", other.Path, "HOME", home).Replace(`
 try() { if (eval "$1") >/dev/null 2>&1; then echo "$2 yes"; else echo "$2 no"; fi; }
 try 'echo x > own' own
@@ -60,9 +55,7 @@ try 'git branch x' branch
 	res, err := processes.Run(t.Context(), run.Spec{
 		Argv: []string{"sh", "-c", script}, Dir: w.Cwd, Env: append(os.Environ(), "GIT_OPTIONAL_LOCKS=0"), Confinement: c,
 	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	const want = "own yes\nbelow yes\nlook yes\nbase no\ngit no\nadmin no\nother no\ntrees no\nhome no\nadd no\ncommit no\nbranch no\n"
 	if res.Stdout != want {
 		t.Errorf("got\n%s%s", res.Stdout, res.Stderr)

@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/memdir"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // fixture is a working tree with the bare repository ../o.git next to it.
@@ -24,9 +25,7 @@ type fixture struct {
 
 func newRepo(t testing.TB) *fixture {
 	r := &fixture{t, filepath.Join(t.TempDir(), "w")}
-	if err := os.Mkdir(r.dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(r.dir, 0o755))
 	r.git("init", "-q", "-b", "main", "--template=")
 	return r
 }
@@ -38,9 +37,7 @@ func (r *fixture) copies(t testing.TB, n int) []*fixture {
 	all := make([]*fixture, n)
 	for i := range all {
 		all[i] = &fixture{t, filepath.Join(t.TempDir(), "w")}
-		if err := os.CopyFS(filepath.Dir(all[i].dir), os.DirFS(filepath.Dir(r.dir))); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.CopyFS(filepath.Dir(all[i].dir), os.DirFS(filepath.Dir(r.dir))))
 	}
 	return all
 }
@@ -77,12 +74,8 @@ func (r *fixture) shell(script string) {
 func (r *fixture) write(name, text string) {
 	r.t.Helper()
 	path := filepath.Join(r.dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		r.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		r.t.Fatal(err)
-	}
+	must.OK(r.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.OK(r.t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 func (r *fixture) configure(settings ...setting) {
@@ -139,9 +132,7 @@ func configure(t testing.TB, file string, settings ...setting) {
 		_, err = f.WriteString(text.String())
 		err = errors.Join(err, f.Close())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }
 
 // all returns settings of one value.

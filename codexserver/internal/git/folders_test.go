@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestRoot compares Root with git, in a folder below a repository. Each case changes the
@@ -60,23 +61,17 @@ func TestRoot(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			out, err := filepath.EvalSymlinks(t.TempDir())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			want := out
 			in := filepath.Join(out, "in")
 			if tt.root == "in" {
 				want = in
 			}
-			if err := os.CopyFS(out, os.DirFS(around)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.CopyFS(out, os.DirFS(around)))
 			if text, err := run(in, tt.lay); err != nil {
 				t.Fatalf("%v: %s", err, text)
 			}
-			if err := os.MkdirAll(filepath.Join(in, "sub"), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.MkdirAll(filepath.Join(in, "sub"), 0o700))
 			if got := git.Root(filepath.Join(in, "sub")); got != want {
 				t.Errorf("%q, want %q", got, want)
 			}

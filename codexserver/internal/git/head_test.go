@@ -9,7 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestHead reads the state of repositories, with git and where no git is installed: only what is unusual
@@ -54,9 +54,7 @@ func TestHead(t *testing.T) {
 			read := func() *protocol.GitInfo {
 				return git.Head(t.Context(), filepath.Join(r.dir, tt.dir), git.Scratch{Dir: scratch})
 			}
-			if d := cmp.Diff(tt.want, read()); d != "" {
-				t.Errorf("(-want +got)\n%s", d)
-			}
+			must.Equal(t, "with git", tt.want, read())
 			if left, _ := os.ReadDir(scratch); len(left) > 0 {
 				t.Errorf("left behind: %v", left)
 			}
@@ -65,9 +63,7 @@ func TestHead(t *testing.T) {
 			if tt.git {
 				want = on("", "")
 			}
-			if d := cmp.Diff(want, read()); d != "" {
-				t.Errorf("without git (-want +got)\n%s", d)
-			}
+			must.Equal(t, "without git", want, read())
 		})
 	}
 }

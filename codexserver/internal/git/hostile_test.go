@@ -12,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -48,9 +49,7 @@ func TestHostileRepository(t *testing.T) {
 			for _, name := range []string{"post-index-change", "pre-commit", "post-checkout", "fsmonitor-watchman", "reference-transaction", "query-watchman"} {
 				for _, dir := range []string{".git/hooks", ".git/own"} {
 					r.write(dir+"/"+name, "#!/bin/sh\n"+script)
-					if err := os.Chmod(filepath.Join(r.dir, dir, name), 0o755); err != nil {
-						r.t.Fatal(err)
-					}
+					must.OK(r.t, os.Chmod(filepath.Join(r.dir, dir, name), 0o755))
 				}
 			}
 			r.configure(setting{"core.hooksPath", ".git/own"})
@@ -90,33 +89,25 @@ func TestHostileRepository(t *testing.T) {
 			for _, err := range []error{
 				os.Rename(filepath.Join(r.dir, ".git"), filepath.Join(r.dir, "..", "moved")), os.Symlink("../moved", filepath.Join(r.dir, ".git")),
 			} {
-				if err != nil {
-					r.t.Fatal(err)
-				}
+				must.OK(r.t, err)
 			}
 		}},
 		{"its own git", 2, func(r *fixture, script string) {
 			r.write("node_modules/.bin/git", "#!/bin/sh\n"+script)
-			if err := os.Chmod(filepath.Join(r.dir, "node_modules/.bin/git"), 0o755); err != nil {
-				r.t.Fatal(err)
-			}
+			must.OK(r.t, os.Chmod(filepath.Join(r.dir, "node_modules/.bin/git"), 0o755))
 			r.write(".git/info/exclude", "node_modules\n")
 			r.t.Setenv("PATH", filepath.Join(r.dir, "node_modules/.bin")+":"+filepath.Join(r.dir, "..", "w", "node_modules", ".bin")+":"+os.Getenv("PATH"))
 		}},
 		{"lists of what is ignored and attributes that wait, a user's configuration without an end", 2, func(r *fixture, _ string) {
 			r.t.Setenv("GIT_CONFIG_GLOBAL", "/dev/zero")
 			pipe := filepath.Join(filepath.Dir(r.dir), "pipe")
-			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-				r.t.Fatal(err)
-			}
+			must.OK(r.t, syscall.Mkfifo(pipe, 0o600))
 			r.configure(all(pipe, "core.attributesFile", "core.excludesFile", "include.path")...)
 		}},
 		{"a home in it", 3, func(r *fixture, script string) {
 			r.write("home/.gitconfig", "[core]\n\tfsmonitor = \""+script+"\"\n[diff]\n\tnoprefix = true\n[core]\n\texcludesFile = /dev/null\n[filter \"evil\"]\n\tclean = \""+script+"\"\n")
 			r.write(".git/info/exclude", "home\n")
-			if err := os.Unsetenv("GIT_CONFIG_GLOBAL"); err != nil {
-				r.t.Fatal(err)
-			}
+			must.OK(r.t, os.Unsetenv("GIT_CONFIG_GLOBAL"))
 			r.t.Setenv("HOME", filepath.Join(r.dir, "home"))
 		}},
 		{"variables of git's", 3, func(r *fixture, script string) {
@@ -166,9 +157,7 @@ func TestHostileRepository(t *testing.T) {
 			const added = "diff --git a/b.txt b/b.txt\nnew file mode 100644\nindex 0000000..3e75765\n--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+new\n"
 			for target, want := range map[protocol.ReviewTarget]string{protocol.ReviewUncommitted: changed + added, protocol.ReviewBase: changed, protocol.ReviewCommit: "*"} {
 				c, err := r.review(target, "main")
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				if d := cmp.Diff(want, c.Diff); d != "" && want != "*" {
 					t.Errorf("%s (-want +got)\n%s", target, d)
 				}
@@ -205,9 +194,7 @@ func TestSpecialGitFiles(t *testing.T) {
 						t.Error(err)
 					}
 				})
-				if err := lay(path); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, lay(path))
 				// For git, HEAD and commondir make a repository.
 				if info := git.Head(t.Context(), r.dir, scratch(t)); info == nil && name != "HEAD" && name != "commondir" {
 					t.Error("there is no repository")

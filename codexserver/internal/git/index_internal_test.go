@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // layIndex makes an index as git writes it, of files with their flags. Times and sizes are those of
@@ -128,9 +130,7 @@ func TestIndexTime(t *testing.T) {
 	for _, err := range []error{
 		os.MkdirAll(filepath.Join(dot, "objects"), 0o700), os.Mkdir(filepath.Join(dot, "refs"), 0o700), os.WriteFile(filepath.Join(dot, "HEAD"), []byte("ref: refs/heads/main\n"), 0o600),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	written := time.Unix(1_700_000_000, 123456000)
 	for _, tt := range []struct{ begin, want time.Time }{
@@ -139,13 +139,9 @@ func TestIndexTime(t *testing.T) {
 		{written.Add(time.Second), written.Add(time.Second - coarse)},
 	} {
 		m, err := Scratch{Dir: t.TempDir()}.open(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		l := &look{mirror: m, since: tt.begin.Add(-coarse), index: index{data: "DIRC", written: written.UnixNano()}}
-		if err := l.lay(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, l.lay(t.Context()))
 		info, err := os.Stat(filepath.Join(m.scratch, "index"))
 		if err != nil || !info.ModTime().Equal(tt.want) {
 			t.Errorf("%v, %v; want %v", info.ModTime(), err, tt.want)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // names returns the files of a diff.
@@ -92,9 +93,7 @@ func TestReviewOfOtherForms(t *testing.T) {
 		"SHA-256": func(r *fixture) { r.shell("rm -r .git; git init -qb main --object-format=sha256") },
 		"a name that needs quotes": func(r *fixture) {
 			odd := filepath.Join(filepath.Dir(r.dir), "#\"o\nd\\d:ü")
-			if err := os.Rename(r.dir, odd); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Rename(r.dir, odd))
 			r.dir = odd
 		},
 	} {

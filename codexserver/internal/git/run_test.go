@@ -3,15 +3,15 @@ package git
 import (
 	"strings"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestRunBounds checks that a long output is cut off if requested, and else an error.
 func TestRunBounds(t *testing.T) {
 	dir := t.TempDir()
 	p, err := Scratch{Dir: dir}.find(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	long := "[a]\n\tb = " + strings.Repeat("x", 100_000) + "\n"
 	confined, err := p.programs.Confine()
 	if err != nil {

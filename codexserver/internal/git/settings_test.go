@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestSettings compares the settings that are read from configurations with those that git reads.
@@ -27,13 +29,9 @@ func TestSettings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "config")
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 			m := &mirror{settings: map[string]string{}}
-			if err := m.read(file); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, m.read(file))
 			for _, key := range []string{"core.filemode", "core.autocrlf", "core.eol", "core.bare", "core.ignorecase", "core.excludesfile", "extensions.objectformat"} {
 				want, _ := exec.CommandContext(t.Context(), "git", "config", "--file", file, "--includes", key).Output() // fails without a value
 				if _, name, _ := strings.Cut(key, "."); m.settings[name] != strings.TrimSpace(string(want)) && !(name == "bare" && m.settings[name] == "true" && string(want) == "\n") {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // take takes a snapshot, which the test's end removes.
@@ -17,9 +17,7 @@ func take(t *testing.T, dir string) *git.Before {
 	t.Helper()
 	scratch := scratch(t)
 	s, err := git.Look(t.Context(), dir, &git.Options{Scratch: scratch})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if ran, _ := filepath.Glob(filepath.Join(scratch.Dir, "git-*", "git", "ran")); len(ran) > 0 {
 			t.Error("a program of the repository ran in the sandbox")
@@ -65,9 +63,7 @@ func TestLookWritesNothing(t *testing.T) {
 	if got, want := changes(t, s), "update >u +-\n"; got != want {
 		t.Errorf("changes %q, want %q", got, want)
 	}
-	if d := cmp.Diff(before, stamps(t, r.dir)); d != "" {
-		t.Errorf("the repository (-want +got)\n%s", d)
-	}
+	must.Equal(t, "the repository", before, stamps(t, r.dir))
 }
 
 // stamps returns what shows that a file in a folder was written, without its content.
@@ -88,9 +84,7 @@ func stamps(t *testing.T, dir string) map[string]string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return found
 }
 
@@ -106,9 +100,7 @@ func TestCompareWithUserSettings(t *testing.T) {
 		ignored:                        "*.tmp\n",
 		os.Getenv("GIT_CONFIG_SYSTEM"): "[core]\n\texcludesFile = " + ignored + "\n[filter \"mine\"]\n\tclean = touch '" + trap + "'; false\n\trequired = true\n", // in a sandbox it cannot touch
 	} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	r.write(".gitattributes", "* filter=mine\n")
 	s := take(t, r.dir)
@@ -130,9 +122,7 @@ func TestCompareIgnoresSnapshots(t *testing.T) {
 	var both []*git.Before
 	for range 2 {
 		s, err := git.Look(t.Context(), r.dir, &git.Options{Scratch: git.Scratch{Dir: filepath.Join(r.dir, "tmp")}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer s.Remove()
 		both = append(both, s)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestTurnAgainstStatus checks how much CPU the look before a turn and the one after it take together,
@@ -66,9 +67,7 @@ func TestTurnAgainstStatus(t *testing.T) {
 				status = append(status, used(t)-begin)
 				begin = used(t)
 				s, err := git.Look(t.Context(), r.dir, &git.Options{Scratch: scratch(t)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				took := used(t) - begin
 				if tt.writes != "" {
 					r.write(file, fmt.Sprintln(round))
@@ -78,14 +77,10 @@ func TestTurnAgainstStatus(t *testing.T) {
 				if err != nil || (len(list) == 1) != (tt.writes != "") || (diff != "") != (tt.writes != "") {
 					t.Fatalf("%d changes, %v, diff %q", len(list), err, diff)
 				}
-				if err := s.Remove(); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, s.Remove())
 				turn = append(turn, took+used(t)-begin)
 				if tt.writes == "a0/d0/made" {
-					if err := os.Remove(filepath.Join(r.dir, file)); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, os.Remove(filepath.Join(r.dir, file)))
 				} else if tt.writes != "" {
 					r.git("checkout", "-q", "--", file)
 				}
@@ -107,9 +102,7 @@ func TestTurnAgainstStatus(t *testing.T) {
 func (r *fixture) age(name string, by time.Duration) {
 	r.t.Helper()
 	then := time.Now().Add(-by)
-	if err := os.Chtimes(filepath.Join(r.dir, name), then, then); err != nil {
-		r.t.Fatal(err)
-	}
+	must.OK(r.t, os.Chtimes(filepath.Join(r.dir, name), then, then))
 }
 
 // used returns the CPU time of the test and of its children, in ms.
@@ -117,9 +110,7 @@ func used(t *testing.T) (ms float64) {
 	t.Helper()
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var u syscall.Rusage
-		if err := syscall.Getrusage(who, &u); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, syscall.Getrusage(who, &u))
 		ms += float64(u.Utime.Nano()+u.Stime.Nano()) / 1e6
 	}
 	return ms

@@ -12,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestScratchSweep checks that only folders are removed that are ours, and not locked by a process
@@ -19,24 +20,16 @@ import (
 func TestScratchSweep(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"git-left", "git-used", "arg0", "trail-1"} {
-		if err := os.MkdirAll(filepath.Join(dir, name, "git"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Join(dir, name, "git"), 0o700))
 	}
-	if err := os.Symlink(t.TempDir(), filepath.Join(dir, "git-link")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(t.TempDir(), filepath.Join(dir, "git-link")))
 	f, err := os.Open(filepath.Join(dir, "git-used"))
 	if err == nil {
 		defer f.Close()
 		err = safefile.Share(f)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := (git.Scratch{Dir: dir}).Sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, (git.Scratch{Dir: dir}).Sweep(t.Context()))
 	for name, kept := range map[string]bool{"git-left": false, "git-used": true, "arg0": true, "trail-1": true, "git-link": true} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); errors.Is(err, fs.ErrNotExist) == kept {
 			t.Errorf("%s: %v", name, err)
@@ -72,11 +65,7 @@ func TestScratchSwept(t *testing.T) {
 	}
 	for range 50 {
 		s, err := git.Look(t.Context(), r.dir, &git.Options{Scratch: scratch})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Remove(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
+		must.OK(t, s.Remove())
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // worktree makes a worktree of the repository, and returns it with the folder of all of them.
@@ -52,13 +53,9 @@ func TestAddWorktree(t *testing.T) {
 		{"a folder in it", func(r *fixture) string { return filepath.Join(r.dir, "sub") }, "sub"},
 		{"a folder that HEAD does not have", func(r *fixture) string { r.write("new/x", "x"); return filepath.Join(r.dir, "new") }, ""},
 		{"a folder that is a link in HEAD", func(r *fixture) string {
-			if err := os.Symlink("/", filepath.Join(r.dir, "link")); err != nil {
-				r.t.Fatal(err)
-			}
+			must.OK(r.t, os.Symlink("/", filepath.Join(r.dir, "link")))
 			r.commit("link")
-			if err := os.Remove(filepath.Join(r.dir, "link")); err != nil {
-				r.t.Fatal(err)
-			}
+			must.OK(r.t, os.Remove(filepath.Join(r.dir, "link")))
 			r.write("link/x", "x")
 			return filepath.Join(r.dir, "link")
 		}, ""},
@@ -76,9 +73,7 @@ func TestAddWorktree(t *testing.T) {
 		}, ""},
 		{"a name that needs quotes, behind a link", func(r *fixture) string {
 			r.git("clone", "-q", "--shared", ".", "../#\"o d\\d:ü")
-			if err := os.Symlink("#\"o d\\d:ü", filepath.Join(r.dir, "../link")); err != nil {
-				r.t.Fatal(err)
-			}
+			must.OK(r.t, os.Symlink("#\"o d\\d:ü", filepath.Join(r.dir, "../link")))
 			return filepath.Join(r.dir, "../link")
 		}, ""},
 	}
@@ -89,9 +84,7 @@ func TestAddWorktree(t *testing.T) {
 			dir := tt.lay(r)
 			before, _ := (&fixture{t, dir}).try("status", "--porcelain", "--branch")
 			w, trees, err := r.worktree(t.Context(), dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if a, err := os.ReadFile(filepath.Join(w.Path, "a")); err != nil || string(a) != "one\n" {
 				t.Errorf("a is %q, %v", a, err)
 			}
@@ -129,9 +122,7 @@ func TestWorktreeRefused(t *testing.T) {
 	first.commit("x")
 	first.git("clone", "-q", ".", "../other")
 	dotGit := func(r *fixture, text string) string {
-		if err := os.RemoveAll(filepath.Join(r.dir, ".git")); err != nil {
-			r.t.Fatal(err)
-		}
+		must.OK(r.t, os.RemoveAll(filepath.Join(r.dir, ".git")))
 		r.write(".git", text)
 		return r.dir
 	}
@@ -154,9 +145,7 @@ func TestWorktreeRefused(t *testing.T) {
 		{"a branch that exists already", "refs/heads/codex' exists", func(r *fixture) string { r.git("branch", "codex"); return r.dir }},
 		{"a .git that is another's", "does not name it", func(r *fixture) string { return dotGit(r, "gitdir: ../other/.git\n") }},
 		{"a .git that is a link", "does not name it", func(r *fixture) string {
-			if err := errors.Join(os.RemoveAll(filepath.Join(r.dir, ".git")), os.Symlink("../other/.git", filepath.Join(r.dir, ".git"))); err != nil {
-				r.t.Fatal(err)
-			}
+			must.OK(r.t, errors.Join(os.RemoveAll(filepath.Join(r.dir, ".git")), os.Symlink("../other/.git", filepath.Join(r.dir, ".git"))))
 			return r.dir
 		}},
 		{"a .git that is another worktree's", "is not the git folder of", func(r *fixture) string {
@@ -169,9 +158,7 @@ func TestWorktreeRefused(t *testing.T) {
 		}},
 		{"a full disk", "git reset: ", func(r *fixture) string { // as git sees it, for which an object is missing
 			object := r.git("rev-parse", "HEAD:a")
-			if err := os.Remove(filepath.Join(r.dir, ".git/objects", object[:2], object[2:])); err != nil {
-				r.t.Fatal(err)
-			}
+			must.OK(r.t, os.Remove(filepath.Join(r.dir, ".git/objects", object[:2], object[2:])))
 			return r.dir
 		}},
 	}
@@ -216,9 +203,7 @@ func TestHostileWorktree(t *testing.T) {
 			r.write("../home/.config/x", "")
 			r.t.Setenv("HOME", filepath.Join(r.dir, "../home"))
 			r.t.Setenv("XDG_CONFIG_HOME", "")
-			if err := os.Unsetenv("GIT_CONFIG_GLOBAL"); err != nil {
-				r.t.Fatal(err)
-			}
+			must.OK(r.t, os.Unsetenv("GIT_CONFIG_GLOBAL"))
 			lay(r, path)
 		}
 	}
@@ -234,9 +219,7 @@ func TestHostileWorktree(t *testing.T) {
 			r.t.Setenv("XDG_CONFIG_HOME", filepath.Join(r.dir, "../writable"))
 		}), false},
 		{"the user's file is a link to a writable folder", user("../writable/evil", func(r *fixture, path string) {
-			if err := os.Symlink(path, filepath.Join(r.dir, "../home/.gitconfig")); err != nil {
-				r.t.Fatal(err)
-			}
+			must.OK(r.t, os.Symlink(path, filepath.Join(r.dir, "../home/.gitconfig")))
 		}), false},
 		{"hooks", func(r *fixture, script string) {
 			for _, name := range []string{"post-checkout", "post-index-change", "reference-transaction", "fsmonitor-watchman"} {
@@ -264,9 +247,7 @@ func TestHostileWorktree(t *testing.T) {
 		}, false},
 		{"objects that a remote has promised", func(r *fixture, script string) {
 			object := r.git("rev-parse", "HEAD:a.txt")
-			if err := os.Remove(filepath.Join(r.dir, ".git/objects", object[:2], object[2:])); err != nil {
-				r.t.Fatal(err)
-			}
+			must.OK(r.t, os.Remove(filepath.Join(r.dir, ".git/objects", object[:2], object[2:])))
 			r.program(".git/remote", strings.TrimSuffix(script, "; cat"))
 			r.configure(setting{"remote.origin.url", "ext::" + filepath.Join(r.dir, ".git/remote")}, setting{"remote.origin.promisor", "true"},
 				setting{"extensions.partialClone", "origin"}, setting{"protocol.ext.allow", "always"}, setting{"core.repositoryFormatVersion", "1"})
@@ -322,9 +303,7 @@ func TestHostileWorktree(t *testing.T) {
 func (r *fixture) program(name, script string) {
 	r.t.Helper()
 	r.write(name, "#!/bin/sh\n"+script+"\n")
-	if err := os.Chmod(filepath.Join(r.dir, name), 0o755); err != nil {
-		r.t.Fatal(err)
-	}
+	must.OK(r.t, os.Chmod(filepath.Join(r.dir, name), 0o755))
 }
 
 // TestWorktreeWaits checks that a repository that makes git wait does not hold its caller.
@@ -337,9 +316,7 @@ func TestWorktreeWaits(t *testing.T) {
 		t.Run(keys[i], func(t *testing.T) {
 			r := r.in(t)
 			pipe := filepath.Join(r.dir, "../pipe")
-			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, syscall.Mkfifo(pipe, 0o600))
 			r.configure(setting{keys[i], pipe})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
@@ -356,9 +333,7 @@ func TestVariablesOfGit(t *testing.T) {
 	r.write("a", "one\n")
 	r.commit("x")
 	real, err := exec.LookPath("git")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	bin := t.TempDir()
 	seen := filepath.Join(r.dir, ".git", "seen") // where it may write
 	(&fixture{t, bin}).program("git", "env >> '"+seen+"'; exec '"+real+"' \"$@\"")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/history"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -15,9 +16,7 @@ import (
 func lines(t *testing.T, all ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte(strings.Join(all, "\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(strings.Join(all, "\n")), 0o600))
 	return path
 }
 
@@ -26,9 +25,7 @@ func lines(t *testing.T, all ...string) string {
 func TestReadRollout(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{"done": "b\n", "other": "c\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	call := func(id, command string) string {
 		return fmt.Sprintf(`{"type":"response_item","payload":{"type":"function_call","call_id":%q,"arguments":%q}}`, id, `{"command":`+command+`}`)
@@ -57,9 +54,7 @@ func TestReadRollout(t *testing.T) {
 		`{"type":"event_msg","payload":{"type":"task_complete","turn_id":"k"}}`,
 		`{"type":"response_item","payload":{"type":"function_call","call_id":"5","argu`,
 	))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := history.History{Turns: map[string]*history.Turn{"k": {Thread: "t", Key: "k", Begun: 3, Ended: 1}}, Calls: map[history.ID]*history.Call{}}
 	for _, c := range []history.Call{
 		{ID: history.ID{Thread: "t", Call: "1"}, Command: []string{"ls"}},
@@ -73,9 +68,7 @@ func TestReadRollout(t *testing.T) {
 		c.Effects = -1
 		want.Calls[c.ID] = &c
 	}
-	if diff := cmp.Diff(want, h); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	must.Equal(t, "the history", want, h)
 	if err := new(history.History).ReadRollout(lines(t, started, "")); err == nil {
 		t.Error("a conversation without an id was read")
 	}
@@ -85,9 +78,7 @@ func TestReadRollout(t *testing.T) {
 // killed. The turn that continues it names the call.
 func TestReadAborted(t *testing.T) {
 	h := history.History{Tasks: []history.Task{{Thread: "01a21c50-fcfb-7562-9b97-a4a6d18d44f9", Ended: true, Told: "It may have run or not, and was not run again."}}, Free: func([]string) bool { return true }}
-	if err := h.ReadRollout(filepath.Join("testdata", "codex-aborted.jsonl")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, h.ReadRollout(filepath.Join("testdata", "codex-aborted.jsonl")))
 	h.Turns = nil // of which one has another end
 	for id, c := range h.Calls {
 		if c.Cut != (id.Call == "n28-1") {
@@ -116,9 +107,7 @@ func TestReadRecord(t *testing.T) {
 		`{"event":"begins","threadId":"t","callId":"c"}`,
 	)
 	want = append(want, history.Decision{Withdrawn: true, By: "client"})
-	if err := h.ReadRecord(lines(t, record...)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, h.ReadRecord(lines(t, record...)))
 	if diff := cmp.Diff(want, call.Decisions); diff != "" || call.Begun != 1 {
 		t.Errorf("%d beginnings, (-want +got)\n%s", call.Begun, diff)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -28,12 +29,8 @@ func applyIsWhole(t *testing.T, last, obstacle string) {
 	dir := t.TempDir()
 	files := map[string]string{"a.txt": "one\n", "del.txt": "bye\n", "from.txt": "x\n", "target": "t\n"}
 	writeTree(t, dir, files)
-	if err := os.Symlink("target", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(filepath.Join(dir, "del.txt"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink("target", filepath.Join(dir, "link")))
+	must.OK(t, os.Chmod(filepath.Join(dir, "del.txt"), 0o600))
 	p := plan(t, dir, strings.Join([]string{
 		"*** Update File: a.txt", "@@", "-one", "+1",
 		"*** Add File: new/deep/file", "+x",
@@ -51,9 +48,7 @@ func applyIsWhole(t *testing.T, last, obstacle string) {
 		t.Fatalf("a file that cannot be written: %v, then %v", first, second)
 	}
 	files["link"] = "t\n"
-	if diff := cmp.Diff(files, readTree(t, dir, dir)); diff != "" {
-		t.Errorf("tree (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "tree", files, readTree(t, dir, dir))
 	for _, gone := range []string{"new", "moved"} {
 		if _, err := os.Stat(filepath.Join(dir, gone)); !os.IsNotExist(err) {
 			t.Errorf("%s: %v", gone, err)
@@ -121,18 +116,14 @@ func TestApplyAfterChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			dir, err := os.Getwd()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			writeTree(t, dir, map[string]string{"a.txt": "one\n", "b.txt": "x\n", "linked.txt": "x\n", "folder/file": "one\n"})
 			err = os.Link("linked.txt", "other.txt")
 			if strings.HasSuffix(tt.text, "link") {
 				err = errors.Join(err, os.Symlink("a.txt", "link"))
 			}
 			p := plan(t, dir, tt.text)
-			if err := errors.Join(err, tt.change()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, errors.Join(err, tt.change()))
 			before := readTree(t, dir, dir)
 			err = p.Apply()
 			named := err != nil && strings.HasPrefix(err.Error(), dir) && strings.HasSuffix(err.Error(), "read it again")
@@ -183,9 +174,7 @@ func TestChange(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if diff := cmp.Diff(tt.want, readTree(t, dir, dir)); diff != "" {
-				t.Errorf("tree (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "tree", tt.want, readTree(t, dir, dir))
 		})
 	}
 }
@@ -199,9 +188,7 @@ func TestPlanRefuses(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		writeTree(t, dir, map[string]string{"binary": "x\n\xff\n", "a.txt": "one\n"})
-		if err := os.Symlink("a.txt", filepath.Join(dir, "link")); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Symlink("a.txt", filepath.Join(dir, "link")))
 		if _, err := planOf(dir, text); err == nil {
 			t.Errorf("%q was planned", text)
 		}
@@ -217,13 +204,9 @@ func TestWithin(t *testing.T) {
 		"out": "../outside/file", "dirout": "../outside", "chain": "dirout", "in": "sub/file", "dangling": "../outside/new", "loop": "loop", "up": "..", "sub/back": "../file",
 		"absolute": outside + "/file", "dangling2": "../outside/missing/", "subalias": "sub",
 	} {
-		if err := os.Symlink(to, filepath.Join(work, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Symlink(to, filepath.Join(work, name)))
 	}
-	if err := os.Symlink(work, filepath.Join(top, "alias")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(work, filepath.Join(top, "alias")))
 	tests := []struct {
 		text            string
 		within, touches bool // the second: work/sub

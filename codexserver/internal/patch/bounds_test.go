@@ -6,15 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestPlanBounds plans small patches that would take hours without a bound.
 func TestPlanBounds(t *testing.T) {
 	const lines = 100_000
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "same"), []byte(strings.Repeat("x\n", lines)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "same"), []byte(strings.Repeat("x\n", lines)), 0o600))
 	for name, tt := range map[string]struct{ sections, want string }{
 		"many hunks that are far down": {
 			"*** Update File: same\n" + strings.Repeat("@@\n-\u00a0x\n", lines/2), "takes too long",

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestModes checks that a file keeps its mode when it changes, also by a link, and when it moves, also over
@@ -35,9 +37,7 @@ func TestModes(t *testing.T) {
 			dir := t.TempDir()
 			writeTree(t, dir, map[string]string{"f": "a\n", "there": "there\n"})
 			link := filepath.Join(dir, "link")
-			if err := errors.Join(os.Chmod(filepath.Join(dir, "f"), tt.mode), os.Symlink("f", link), plan(t, dir, tt.text).Apply()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, errors.Join(os.Chmod(filepath.Join(dir, "f"), tt.mode), os.Symlink("f", link), plan(t, dir, tt.text).Apply()))
 			if to, err := os.Readlink(link); err != nil || to != "f" {
 				t.Errorf("the link leads to %q, %v", to, err)
 			}

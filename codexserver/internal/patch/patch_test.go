@@ -2,6 +2,7 @@ package patch_test
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,8 +12,8 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json"
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
@@ -36,15 +37,11 @@ type row struct {
 func readRows(t testing.TB) []row {
 	t.Helper()
 	b, err := os.ReadFile("testdata/patches.ndjson")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var rows []row
 	for line := range bytes.Lines(b) {
 		var r row
-		if err := json.Unmarshal(line, &r); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(line, &r))
 		rows = append(rows, r)
 	}
 	return rows
@@ -79,18 +76,12 @@ func TestPatchesAsRecorded(t *testing.T) {
 				}
 			}
 			t.Logf("error: %v", err)
-			if diff := cmp.Diff(r.After, readTree(t, top, dir), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("%s: tree (-want +got):\n%s", r.Why, diff)
-			}
-			if diff := cmp.Diff(r.Summary, strings.ReplaceAll(summary, "../out", "../@OUT")); diff != "" {
-				t.Errorf("summary (-want +got):\n%s", diff)
-			}
+			must.Equal(t, fmt.Sprintf("%s: tree", r.Why), r.After, readTree(t, top, dir), cmpopts.EquateEmpty())
+			must.Equal(t, "summary", r.Summary, strings.ReplaceAll(summary, "../out", "../@OUT"))
 			if r.Changes == nil || r.Summary == "" || slices.Contains(shownOtherwise, r.Name) {
 				return // the user is not shown a patch that fails
 			}
-			if diff := cmp.Diff(r.Changes, relative(dir, changes)); diff != "" {
-				t.Errorf("changes (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "changes", r.Changes, relative(dir, changes))
 		})
 	}
 }
@@ -131,9 +122,7 @@ func planOf(dir, text string) (*patch.Plan, error) {
 func plan(t *testing.T, dir, text string) *patch.Plan {
 	t.Helper()
 	plan, err := planOf(dir, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return plan
 }
 
@@ -146,17 +135,11 @@ func check(t *testing.T, path, want string) {
 
 func writeTree(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(dir, 0o777))
 	for name, content := range files {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		must.OK(t, os.WriteFile(path, []byte(content), 0o666))
 	}
 }
 
@@ -179,9 +162,7 @@ func readTree(t testing.TB, top, dir string) map[string]string {
 		files[strings.Replace(rel, "../out", "../@OUT", 1)] = string(b)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return files
 }
 

@@ -9,21 +9,18 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func TestProtected(t *testing.T) {
 	top := t.TempDir()
 	work := filepath.Join(top, ".claude", "worktrees", "work") // folders above the working folder do not count
 	for _, dir := range []string{"bare/objects", "bare/refs", "half/objects", "refs/refs", "wired", "plain", "repo/.git/hooks"} {
-		if err := os.MkdirAll(filepath.Join(work, dir), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Join(work, dir), 0o777))
 	}
 	writeTree(t, work, map[string]string{"wired/commondir": "../half\n"})
 	for name, to := range map[string]string{"hooks": "repo/.git/hooks", "b": "bare", ".zed": "plain"} {
-		if err := os.Symlink(to, filepath.Join(work, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Symlink(to, filepath.Join(work, name)))
 	}
 	tests := []struct {
 		path string
@@ -67,9 +64,7 @@ func TestProtected(t *testing.T) {
 func TestProtectedNames(t *testing.T) {
 	work := t.TempDir()
 	for _, dir := range []string{"bare/objects", "bare/refs"} {
-		if err := os.MkdirAll(filepath.Join(work, dir), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Join(work, dir), 0o777))
 	}
 	var paths []string
 	for name := range strings.FieldsSeq(`.git .codex codex-mcp.toml .claude .gemini .mcp.json .opencode opencode.json opencode.jsonc .pi .roo .kiro
@@ -118,15 +113,11 @@ func TestProtectedNewRepository(t *testing.T) {
 // target before .. may be a link itself.
 func TestLinkThroughLink(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	writeTree(t, dir, map[string]string{"work/x": "x\n", "out/deep/x": "x\n", "out/secret": "s\n", "work/secret": "w\n"})
 	work := filepath.Join(dir, "work")
 	for name, to := range map[string]string{"deep": "../out/deep", "link": "deep/../secret"} {
-		if err := os.Symlink(to, filepath.Join(work, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Symlink(to, filepath.Join(work, name)))
 	}
 	p := plan(t, work, "*** Update File: link\n@@\n-s\n+t")
 	if p.Within([]string{work}) {
@@ -135,8 +126,6 @@ func TestLinkThroughLink(t *testing.T) {
 	if got := p.Links()[filepath.Join(dir, "out/secret")]; got != filepath.Join(work, "link") {
 		t.Errorf("links %v", p.Links())
 	}
-	if err := p.Apply(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.Apply())
 	check(t, filepath.Join(dir, "out/secret"), "t\n")
 }

@@ -8,15 +8,15 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestApplyInARace replaces folders with links while patches are applied, and checks that
 // nothing is written outside.
 func TestApplyInARace(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	work, outside := filepath.Join(top, "work"), filepath.Join(top, "outside")
 	writeTree(t, work, map[string]string{"dir/file": "0\n"})
 	writeTree(t, outside, map[string]string{"file": "0\n"})

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func TestRecognize(t *testing.T) {
@@ -101,9 +101,7 @@ func TestRecognize(t *testing.T) {
 			if inv, ok := patch.Recognize(tt.argv); ok {
 				got = &inv
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Equal(t, "the invocation", tt.want, got)
 		})
 	}
 	if got := (patch.Invocation{Dir: "sub/.."}).In("/a"); got != "/a" {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
@@ -18,9 +18,7 @@ import (
 // the links that lead to it, and the files with other names.
 func TestShown(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	writeTree(t, top, map[string]string{
 		"work/a": "one\n", "work/b": "two\n", "work/h1": "x\n", "work/h2": "x\n", "work/binary": "x\xff\n",
 		"other/a": "one\n", "outside/file": "o\n", "names/x": "",
@@ -61,13 +59,9 @@ func TestShown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := patch.Parse("*** Begin Patch\n" + tt.text + "*** End Patch")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			plan, err := p.Plan(tt.work, in(tt.dir))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			short := func(path string) string { return strings.TrimPrefix(path, top+"/") }
 			changes, links, hard := map[string]string{}, map[string]string{}, []string{}
 			for path, c := range plan.Changes() {
@@ -92,9 +86,7 @@ func TestShown(t *testing.T) {
 			for _, path := range plan.HardLinks() {
 				hard = append(hard, short(path))
 			}
-			if diff := cmp.Diff([]any{tt.changes, tt.links, tt.hard}, []any{changes, links, hard}, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("changes, links and files with other names (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "changes, links and files with other names", []any{tt.changes, tt.links, tt.hard}, []any{changes, links, hard}, cmpopts.EquateEmpty())
 		})
 	}
 }

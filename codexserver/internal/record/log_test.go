@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -23,16 +24,12 @@ func TestLogBegins(t *testing.T) {
 	if _, err := os.Stat(filepath.Dir(path)); err == nil {
 		t.Error("the folder was made")
 	}
-	if err := os.WriteFile(filepath.Dir(path), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Dir(path), nil, 0o600))
 	line := []byte("{\"event\":\"decided\"}\n")
 	if n, err := l.Write(line); n != 0 || err == nil {
 		t.Errorf("%d, %v", n, err)
 	}
-	if err := os.Remove(filepath.Dir(path)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(filepath.Dir(path)))
 	if n, err := l.Write(line); n != len(line) || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
@@ -51,9 +48,7 @@ func TestLogBegins(t *testing.T) {
 func TestOn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	file, err := safefile.OpenLog(path, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer file.Close()
 	w := record.On(file)
 	for _, line := range []string{"{\"event\":\"decided\"}\n", "{\"event\":\"ends\"}\n"} {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestAutomatic finds what clients answered by themselves in a log.
@@ -15,9 +15,7 @@ func TestAutomatic(t *testing.T) {
 	const line = `{"event":"decided","time":"2026-11-20T11:28:31Z","kind":"command","decision":"denied","by":"page","automatic":"The client \"a\" declined %d ms after the question"}` + "\n"
 	log := "half a line\n" + fmt.Sprintf(line, 2) + `{"decision":"approved","by":"client"}` + "\n" + fmt.Sprintf(line, 3)
 	want := []string{`2026-11-20 11:28:31: The client "a" declined 3 ms after the question (denied, by page)`}
-	if diff := cmp.Diff(want, record.Automatic([]byte(log), 3)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "the lines", want, record.Automatic([]byte(log), 3))
 }
 
 // TestStamp takes lines that another process wrote: its time and its principal do not count.

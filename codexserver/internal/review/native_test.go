@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func newNative(t *testing.T, model *providertest.Server, more map[string]any) *native.Engine {
@@ -26,9 +27,7 @@ func newNative(t *testing.T, model *providertest.Server, more map[string]any) *n
 	}
 	maps.Copy(overrides, more)
 	e, err := native.New(&native.Options{CodexHome: t.TempDir(), Overrides: overrides})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { e.Close() })
 	return e
 }
@@ -273,9 +272,7 @@ func (c *client) wait(id string, status protocol.TurnStatus, findings int) {
 func (c *client) interrupts(s *shop, model *providertest.Server, requests int) {
 	c.t.Helper()
 	id := c.begin(s)
-	if err := model.Await(c.t.Context(), requests); err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, model.Await(c.t.Context(), requests))
 	if r, failed := c.call("codex-interrupt", map[string]any{"threadId": id}); failed {
 		c.t.Errorf("%+v", r)
 	}

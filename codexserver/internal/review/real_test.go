@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/internal/nightly"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // newRealCodex returns an engine that drives the real Codex that CODEX_BIN names, with
@@ -20,9 +21,7 @@ func newRealCodex(t *testing.T, model *providertest.Server, configuration string
 	t.Cleanup(model.Close)
 	home := servertest.CodexHome(t, model.BaseURL(), configuration)
 	e, err := appserver.New(&appserver.Options{CodexHome: home})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { e.Close() })
 	return e
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/review"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/outputschema"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
@@ -78,9 +78,7 @@ func TestParseDiff(t *testing.T) {
 		{Path: "last", Lines: []review.Range{{Start: 1, End: 1}}},
 	}
 	got := review.ParseDiff(sample)
-	if d := cmp.Diff(want, got, cmpopts.IgnoreFields(review.File{}, "Text")); d != "" {
-		t.Error("(-want +got)\n" + d)
-	}
+	must.Equal(t, "the files", want, got, cmpopts.IgnoreFields(review.File{}, "Text"))
 	var all strings.Builder
 	for _, f := range got {
 		all.WriteString(f.Text)
@@ -120,9 +118,7 @@ func TestParseOddDiffs(t *testing.T) {
 // TestSchema checks that the example of the prompt fits the schema, which all providers take: every member is required.
 func TestSchema(t *testing.T) {
 	schema, err := outputschema.Compile([]byte(review.Schema))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	prompt, _ := (&review.Task{}).Prompt()
 	begin := strings.Index(prompt, "\n{") + 1
 	example, _, _ := strings.Cut(prompt[begin:], "\n")
@@ -157,9 +153,7 @@ func TestAnswerIsBounded(t *testing.T) {
 	long := strings.Repeat("x", 10_000)
 	var r protocol.TurnResult
 	_, err := (&review.Task{}).Read(`{"findings":[{"title":"`+long+`","body":"`+long+`","code_location":{"absolute_file_path":"`+long+`"}}],"overall_correctness":"patch is correct","overall_explanation":"`+long+`"}`, &r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if f := r.Findings[0]; len(f.Title) != 400+3 || len(f.Body) != 8<<10+3 || len(f.Path) != 1<<10+3 || len(r.Verdict.Explanation) != 8<<10+3 {
 		t.Errorf("%d bytes of the title, %d of the body, %d of the path, %d of the explanation", len(f.Title), len(f.Body), len(f.Path), len(r.Verdict.Explanation))
 	}
@@ -220,9 +214,7 @@ func TestRead(t *testing.T) {
 			case r.Verdict.Correct:
 				got = append(got, "correct")
 			}
-			if d := cmp.Diff(tt.want, strings.Join(got, "; ")); d != "" {
-				t.Error("(-want +got)\n" + d)
-			}
+			must.Equal(t, "the findings", tt.want, strings.Join(got, "; "))
 		})
 	}
 }
@@ -231,9 +223,7 @@ func TestRead(t *testing.T) {
 func answered(t *testing.T, path string, start, end int) string {
 	t.Helper()
 	name, err := json.Marshal(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return fmt.Sprintf(`{"findings":[{"code_location":{"absolute_file_path":%s,"line_range":{"start":%d,"end":%d}}}]}`, name, start, end)
 }
 

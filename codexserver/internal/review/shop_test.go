@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/memdir"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -35,17 +36,13 @@ type shop struct {
 func newShop(t testing.TB) *shop {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s := &shop{t, filepath.Join(top, "repo")}
 	files, err := committed()
 	if err == nil {
 		err = os.CopyFS(s.repo, files)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	for _, who := range []string{"AUTHOR", "COMMITTER"} {
 		t.Setenv("GIT_"+who+"_NAME", "somebody")
@@ -75,9 +72,7 @@ func (s *shop) git(args ...string) string {
 
 func (s *shop) write(name, text string) {
 	s.t.Helper()
-	if err := os.WriteFile(filepath.Join(s.repo, name), []byte(text), 0o644); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, os.WriteFile(filepath.Join(s.repo, name), []byte(text), 0o644))
 }
 
 func (s *shop) commit(message string) {
@@ -98,9 +93,7 @@ func (s *shop) tree() map[string]string {
 		all[strings.TrimPrefix(path, s.repo)] = string(data)
 		return err
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	return all
 }
 
@@ -164,9 +157,7 @@ func connect(t testing.TB, e engine.Engine, era servertest.Era) *client {
 func (c *client) call(tool string, arguments map[string]any) (r reviewResult, isError bool) {
 	c.t.Helper()
 	text, err := json.Marshal(arguments)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, err)
 	raw, err := c.Send(c.t.Context(), "tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, tool, text))
 	var result struct {
 		IsError           bool
@@ -214,9 +205,7 @@ func checkTargets(t *testing.T, s *shop, c *client) {
 		if len(got) == 5 { // the path of the invalid finding is reported unchanged
 			got[4] = "odd" + got[4][strings.Index(got[4], ":1-1"):]
 		}
-		if d := cmp.Diff(append(want, odd), got); d != "" {
-			t.Errorf("%v: findings (-want +got)\n%s", tt.arguments, d)
-		}
+		must.Equal(t, fmt.Sprintf("%v: findings", tt.arguments), append(want, odd), got)
 		if v := r.Verdict; v == nil || v.Correct || v.Explanation != "It lets everybody in." || *v.Confidence != 0.95 {
 			t.Errorf("%v: verdict %+v", tt.arguments, v)
 		}
@@ -231,7 +220,5 @@ func checkTargets(t *testing.T, s *shop, c *client) {
 
 func unmarshal(t testing.TB, text string, into any) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(text), into); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(text), into))
 }

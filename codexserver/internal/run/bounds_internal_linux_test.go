@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"golang.org/x/sys/unix"
 )
 
@@ -52,13 +53,9 @@ func TestDescendants(t *testing.T) {
 // TestSealDescriptors checks that no command inherits what this process has open.
 func TestSealDescriptors(t *testing.T) {
 	fd, err := unix.FcntlInt(1, unix.F_DUPFD, 900)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer unix.Close(fd)
-	if err := SealDescriptors(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, SealDescriptors())
 	for fd, want := range map[int]int{fd: unix.FD_CLOEXEC, 1: 0, 2: 0} {
 		if got, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil || got != want {
 			t.Errorf("descriptor %d has the flags %d, %v", fd, got, err)

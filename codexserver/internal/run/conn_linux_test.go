@@ -11,6 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestConnect closes connections to processes that end in different ways. Each process has
@@ -33,9 +34,7 @@ func TestConnect(t *testing.T) {
 			cmd := exec.Command("/bin/sh", "-c", `(setsid sleep 1000.$0 > /dev/null 2>&1 &); `+tt.script, mark)
 			cmd.Env = path
 			c, err := boxtest.Starter(t).Connect(t.Context(), cmd, tt.talk)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if _, err := c.In.WriteString("\n"); err != nil {
 				t.Error(err)
 			}

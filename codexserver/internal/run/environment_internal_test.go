@@ -3,7 +3,7 @@ package run
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestEnvironLetterCase has names that are one variable on Windows.
@@ -13,8 +13,6 @@ func TestEnvironLetterCase(t *testing.T) {
 		"windows": {"PATH=mine", "temp=2"},
 		"linux":   {"PATH=mine", "Path=its", "Temp=1", "temp=2"},
 	} {
-		if diff := cmp.Diff(want, p.environ(system, []string{"Path=its", "Temp=1", "temp=2"})); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", system, diff)
-		}
+		must.Equal(t, system, want, p.environ(system, []string{"Path=its", "Temp=1", "temp=2"}))
 	}
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/internal/testenv"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
@@ -42,9 +42,7 @@ func TestEnvPolicy(t *testing.T) {
 			if tt.policy.Inherit == run.InheritCore {
 				testenv.NeedsUnix(t, "HOME is of the core of the environment")
 			}
-			if diff := cmp.Diff(tt.want, tt.policy.Environ(environ), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Equal(t, "the environment", tt.want, tt.policy.Environ(environ), cmpopts.EquateEmpty())
 		})
 	}
 }

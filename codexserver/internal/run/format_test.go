@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func lines(from, to int) string {
@@ -35,9 +35,7 @@ func TestFormatOutput(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, run.FormatOutput(tt.in)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Equal(t, "the output", tt.want, run.FormatOutput(tt.in))
 		})
 	}
 }
@@ -52,8 +50,6 @@ func TestModelOutput(t *testing.T) {
 		{run.Result{Aggregated: "x", ExitCode: 124, Duration: 703 * time.Millisecond, TimedOut: true}, `{"output":"command timed out after 703 milliseconds\nx","metadata":{"exit_code":124,"duration_seconds":0.7}}`},
 	}
 	for _, tt := range tests {
-		if diff := cmp.Diff(tt.want, run.ModelOutput(tt.result)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		must.Equal(t, "the output", tt.want, run.ModelOutput(tt.result))
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"golang.org/x/sys/unix"
 )
 
@@ -32,18 +33,14 @@ func endHidden(t *testing.T) {
 	proc := startIn(t, &p, cmd)
 	pid := make([]byte, 16)
 	n, err := r.Read(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	comm := "/proc/" + strings.TrimSpace(string(pid[:n])) + "/comm"
 	for { // until the shell has become the program
 		if _, err := os.Stat(comm); err != nil {
 			break
 		}
 	}
-	if err := proc.End(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, proc.End())
 	if _, err := io.ReadAll(r); err != nil { // until the last writer has ended
 		t.Error(err)
 	}
@@ -57,23 +54,15 @@ func hideProcesses(t *testing.T, cmd *exec.Cmd) {
 		t.Skip("only root can act as another user and mount /proc")
 	}
 	dir, err := os.MkdirTemp("/var/tmp", "run-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	sleep, err := exec.LookPath("sleep")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for from, to := range map[string]string{"/proc/self/exe": "test", sleep: "hidden"} {
 		program, err := os.ReadFile(from)
-		if err := errors.Join(err, os.WriteFile(filepath.Join(dir, to), program, 0o755)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(err, os.WriteFile(filepath.Join(dir, to), program, 0o755)))
 	}
-	if err := errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Join(dir, "hidden"), 0o711)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Join(dir, "hidden"), 0o711)))
 	cmd.Path, cmd.Dir = "/bin/sh", "/"
 	cmd.Args = append([]string{"sh", "-c", `mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$0" "$@"`,
 		filepath.Join(dir, "test")}, cmd.Args[1:]...)

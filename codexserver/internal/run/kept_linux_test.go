@@ -13,6 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"golang.org/x/sys/unix"
 )
 
@@ -63,9 +64,7 @@ func TestTakenPID(t *testing.T) {
 		t.Skipf("only root chooses process ids: %v", err)
 	}
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer r.Close()
 	take := `while kill -0 $0; do :; done; for n in $(seq 99); do echo $(($0-1)) >` + last + `; sleep 0.1 & [ $! = $0 ] && echo taken && exit; done`
 	proc := startIn(t, boxtest.Starter(t), &exec.Cmd{
@@ -97,13 +96,9 @@ func TestKeptRunsAsOwn(t *testing.T) {
 	own := exec.Cmd{Path: "/bin/sh", Args: words, Dir: "/usr", Env: env, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
 	var out, errs strings.Builder
 	own.Stdout, own.Stderr = &out, &errs
-	if err := own.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, own.Run())
 	kept, err := boxtest.Starter(t).Run(t.Context(), run.Spec{Argv: words, Dir: "/usr", Env: env}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if strings.ToValidUTF8(out.String(), "\uFFFD") != kept.Stdout || errs.String() != kept.Stderr {
 		t.Errorf("without a launcher:\n%s%s\nwith one:\n%s%s", &out, &errs, kept.Stdout, kept.Stderr)
 	}

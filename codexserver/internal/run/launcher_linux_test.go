@@ -12,14 +12,13 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func script(t *testing.T, text string) (*exec.Cmd, io.Reader) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { r.Close(); w.Close() })
 	return &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", text}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, Stdout: w}, r
 }
@@ -27,9 +26,7 @@ func script(t *testing.T, text string) (*exec.Cmd, io.Reader) {
 func startIn(t *testing.T, p *run.Starter, cmd *exec.Cmd) *run.Process {
 	t.Helper()
 	proc, err := p.Start(t.Context(), cmd, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if out, ok := cmd.Stdout.(*os.File); ok {
 		out.Close()
 	}
@@ -47,16 +44,12 @@ func TestOneLauncherEach(t *testing.T) {
 		cmd, r := script(t, `(sleep 1000 &); for s in 1 2 3 4 5 6 7 8 11 15 16 31; do kill -$s $PPID; done; echo $PPID $(tr '\0' '\n' < /proc/$PPID/environ | grep -c TEST_SECRE[T]); exit `+strconv.Itoa(n))
 		proc := startIn(t, &p, cmd)
 		<-proc.Exited()
-		if err := proc.End(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, proc.End())
 		if proc.Code() != n {
 			t.Errorf("exit code %d, want %d", proc.Code(), n)
 		}
 		out, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		pid, rest, _ := strings.Cut(string(out), " ")
 		launchers[pid] = true
 		if rest != "0\n" {
@@ -80,9 +73,7 @@ func TestLauncherStoppedAtTheStart(t *testing.T) {
 	defer cancel()
 	cmd, _ := script(t, "kill -STOP $PPID; exec sleep 1000")
 	proc, err := p.Start(ctx, cmd, late)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := proc.End(); err != nil {
 		t.Error(err)
 	}
@@ -137,9 +128,7 @@ func TestLauncherKilledInACancelledStart(t *testing.T) {
 func startThen(t *testing.T, p *run.Starter, text string) (*run.Process, io.Reader) {
 	t.Helper()
 	in, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer w.Close()
 	cmd, r := script(t, "read started; "+text)
 	cmd.Stdin = in

@@ -11,6 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestLookPath finds programs as a shell does: what is not a file that may be executed is passed over, and so are
@@ -18,9 +19,7 @@ import (
 func TestLookPath(t *testing.T) {
 	top := t.TempDir()
 	boxtest.Lay(t, top, "a/folder/", "a/both/", "a/text", "a/first", "a/data", "b/first", "b/both", "b/text", "work/own")
-	if err := errors.Join(os.Chmod(filepath.Join(top, "a/text"), 0o644), os.Chmod(filepath.Join(top, "a/data"), 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(os.Chmod(filepath.Join(top, "a/text"), 0o644), os.Chmod(filepath.Join(top, "a/data"), 0o644)))
 	a, b, work := filepath.Join(top, "a"), filepath.Join(top, "b"), filepath.Join(top, "work")
 	env := []string{"PATH=" + b, "PATH=.:" + a + ":" + b}
 	for _, tt := range []struct {

@@ -16,7 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
@@ -40,12 +40,8 @@ func TestRun(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			got, err := boxtest.Starter(t).Run(t.Context(), run.Spec{Argv: []string{"sh", "-c", tt.script}, Dir: "/", Env: path}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreFields(run.Result{}, "Duration", "Aggregated")); diff != "" {
-				t.Errorf("result (-want +got):\n%s", diff)
-			}
+			must.OK(t, err)
+			must.Equal(t, "result", tt.want, got, cmpopts.IgnoreFields(run.Result{}, "Duration", "Aggregated"))
 			if len(got.Aggregated) != len(got.Stdout)+len(got.Stderr) {
 				t.Errorf("aggregated %q of %q and %q", got.Aggregated, got.Stdout, got.Stderr)
 			}
@@ -57,21 +53,15 @@ func TestRunStreams(t *testing.T) {
 	var got []string
 	_, err := boxtest.Starter(t).Run(t.Context(), run.Spec{Argv: []string{"sh", "-c", "echo a; read x < /dev/null; echo b >&2"}, Dir: "/", Env: path},
 		func(s protocol.OutputStream, b []byte) { got = append(got, string(s)+":"+string(b)) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"stderr:b\n", "stdout:a\n"}, got, cmpopts.SortSlices(strings.Compare)); diff != "" {
-		t.Errorf("pieces (-want +got):\n%s", diff)
-	}
+	must.OK(t, err)
+	must.Equal(t, "pieces", []string{"stderr:b\n", "stdout:a\n"}, got, cmpopts.SortSlices(strings.Compare))
 }
 
 func TestRunTimeout(t *testing.T) {
 	got, err := boxtest.Starter(t).Run(t.Context(), run.Spec{
 		Argv: []string{"sh", "-c", "echo start; sleep 60"}, Dir: "/", Env: path, Timeout: 100 * time.Millisecond,
 	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !got.TimedOut || got.ExitCode != run.TimeoutExitCode || got.Aggregated != "start\n" {
 		t.Errorf("result %+v", got)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/nightly"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"golang.org/x/sys/unix"
 )
 
@@ -129,12 +130,8 @@ func killServer(t *testing.T, spec run.Spec) {
 	server := exec.Command("/proc/self/exe")
 	server.Env = append(spec.Env, serverVar+"="+strings.Join(spec.Argv, "\x01"))
 	out, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, server.Start())
 	if _, err := out.Read(make([]byte, 1)); err != nil {
 		t.Error(err)
 	}

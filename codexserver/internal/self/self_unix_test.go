@@ -9,6 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/self"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func TestStartedBy(t *testing.T) {
@@ -16,9 +17,7 @@ func TestStartedBy(t *testing.T) {
 	bin, links, work := filepath.Join(dir, "bin"), filepath.Join(dir, "links"), filepath.Join(dir, "work")
 	program, ending, other := filepath.Join(bin, "codex-mcp"), filepath.Join(bin, "server.exe"), filepath.Join(bin, "other")
 	boxtest.Lay(t, dir, "bin/codex-mcp=\x7fELF", "bin/other=\x7fELG", "bin/server.exe=MZ of a server", "links/codex -> "+program, "links/a b -> "+program, "links/server -> "+ending, "work/mine -> "+program)
-	if err := os.Link(program, filepath.Join(links, "hard")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Link(program, filepath.Join(links, "hard")))
 	if !self.New(ending).StartedBy([]string{"other", "server"}, work, map[string]string{"PATH": links}) {
 		t.Error("not found without its ending")
 	}
@@ -68,9 +67,7 @@ func TestStartedBy(t *testing.T) {
 	byLink := self.New(filepath.Join(links, "codex"))
 	// An update puts another file in its place.
 	boxtest.Lay(t, bin, "codex-mcp.new=\x7fELF 2")
-	if err := os.Rename(program+".new", program); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Rename(program+".new", program))
 	for _, p := range []*self.Program{p, byLink} {
 		if !p.StartedBy([]string{program}, "", nil) {
 			t.Error("not found after an update")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -85,9 +86,7 @@ func Join(t testing.TB, s Server, h Host) *Client {
 	h.Name = cmp.Or(h.Name, "test")
 	c := connect(t, s, h)
 	if h.Era == Handshake {
-		if err := c.initialize(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.initialize(t.Context()))
 	}
 	return c
 }
@@ -309,9 +308,7 @@ func (c *Client) CallTool(t testing.TB, name, arguments string) string {
 func (c *Client) NewConversation(t testing.TB) (id string) {
 	t.Helper()
 	var result protocol.NewConversationResult
-	if err := c.Call(t.Context(), "newConversation", json.RawMessage(`{}`), &result); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Call(t.Context(), "newConversation", json.RawMessage(`{}`), &result))
 	return result.ConversationID
 }
 

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // ReaderLeaves closes the read end of a program's output at that many random moments. A
@@ -44,9 +46,7 @@ func ReaderLeaves(t *testing.T, moments int, start func(t *testing.T, busy bool,
 		t.Run("full device", func(t *testing.T) {
 			t.Parallel()
 			full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer full.Close()
 			s := prepareVictim(t, start(t, false, askWords(n)...))
 			s.cmd.Stdout = full
@@ -72,9 +72,7 @@ func answered(t *testing.T, start func(*testing.T, bool, ...string) *exec.Cmd, m
 	r, w := endPipe(t)
 	s.cmd.Stderr = w
 	in, err := s.cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	out, stdout := endPipe(t)
 	s.cmd.Stdout = stdout
 	s.start(t)
@@ -114,9 +112,7 @@ func (s *victim) start(t *testing.T) *bytes.Buffer {
 	if s.cmd.Stderr == nil {
 		s.cmd.Stderr = &errs
 	}
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.cmd.Start())
 	late := time.AfterFunc(endLimit, func() { s.cmd.Process.Kill() })
 	t.Cleanup(func() {
 		late.Stop()
@@ -139,9 +135,7 @@ func (s *victim) fails(t *testing.T, errs *bytes.Buffer, why string) {
 func endPipe(t *testing.T) (r, w *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { r.Close(); w.Close() })
 	return r, w
 }

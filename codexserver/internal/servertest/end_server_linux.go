@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // endLimit bounds every wait. Only a failing test reaches it.
@@ -44,9 +46,7 @@ func startVictim(t *testing.T, cmd *exec.Cmd, sandbox string) *victim {
 	s := prepareVictim(t, cmd)
 	dir := cmd.Dir
 	for _, name := range []string{"alive", "up"} {
-		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, syscall.Mkfifo(filepath.Join(dir, name), 0o600))
 	}
 	var err error
 	if s.alive, err = os.OpenFile(filepath.Join(dir, "alive"), os.O_RDONLY|syscall.O_NONBLOCK, 0); err != nil {
@@ -54,9 +54,7 @@ func startVictim(t *testing.T, cmd *exec.Cmd, sandbox string) *victim {
 	}
 	t.Cleanup(func() { s.alive.Close() })
 	up, err := os.OpenFile(filepath.Join(dir, "up"), os.O_RDWR|syscall.O_NONBLOCK, 0) // for writing too, so that reading never ends
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -67,12 +65,8 @@ func startVictim(t *testing.T, cmd *exec.Cmd, sandbox string) *victim {
 	t.Cleanup(func() { up.Close(); <-read })
 
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, cmd.Start())
 	t.Cleanup(func() { // when the test failed
 		cmd.Process.Kill()
 		s.kill()
@@ -96,9 +90,7 @@ func (s *victim) awaitUp(t *testing.T) {
 // end ends the server and waits until nothing of it is left.
 func (s *victim) end(t *testing.T, sig os.Signal) {
 	t.Helper()
-	if err := s.cmd.Process.Signal(sig); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.cmd.Process.Signal(sig))
 	_ = s.cmd.Wait()
 	deadline := s.gone(t)
 	s.alive.SetReadDeadline(deadline)

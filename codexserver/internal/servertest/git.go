@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // Git runs git in a folder, with an author and without the configuration of the user and of the
@@ -17,9 +19,7 @@ import (
 func Git(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	out, err := runGit(dir, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return out
 }
 

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // CodexHome returns a home of Codex with these lines of its configuration, and the model of a
@@ -13,9 +15,7 @@ func CodexHome(t testing.TB, url, configuration string) string {
 	t.Helper()
 	home := t.TempDir()
 	t.Setenv("HOME", t.TempDir())
-	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(CodexConfig(url, configuration)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(home, "config.toml"), []byte(CodexConfig(url, configuration)), 0o600))
 	return home
 }
 

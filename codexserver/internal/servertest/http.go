@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // HTTPClient sends requests to a program that serves MCP over HTTP, as clients of 2026-07-28 do.
@@ -21,9 +23,7 @@ type HTTPClient struct {
 func (c HTTPClient) Status(t testing.TB, path string) int {
 	t.Helper()
 	answer, err := http.Get(c.URL + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	answer.Body.Close()
 	return answer.StatusCode
 }

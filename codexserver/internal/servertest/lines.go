@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -29,9 +30,7 @@ func Read(t testing.TB, end jsonrpc.Transport, want string) string {
 	t.Helper()
 	for {
 		line, err := end.Read(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if !strings.Contains(string(line), `"id":`) || strings.Contains(string(line), `"method":`) {
 			continue
 		}

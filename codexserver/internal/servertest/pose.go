@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // Poses returns params of elicitation/create with which an MCP server tries to look as if this
@@ -52,12 +53,8 @@ func CheckPose(t testing.TB, mark string, params json.RawMessage) {
 			Properties map[string]struct{ Title, Description string } `json:"properties"`
 		} `json:"requestedSchema"`
 	}
-	if err := json.Unmarshal(params, &members); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(params, &p); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(params, &members))
+	must.OK(t, json.Unmarshal(params, &p))
 	meta = p.Meta
 	for name := range members {
 		if !slices.Contains([]string{"message", "requestedSchema", "mode", "_meta", "threadId"}, name) || name == "threadId" && string(members[name]) == `"t"` {

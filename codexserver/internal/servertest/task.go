@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
@@ -48,13 +49,9 @@ const taskFile = "../internal/servertest/tasks.json" // in the tests of an engin
 func Tasks(t testing.TB) []Task {
 	t.Helper()
 	text, err := os.ReadFile(taskFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var all []Task
-	if err := json.Unmarshal(text, &all); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(text, &all))
 	return all
 }
 
@@ -85,12 +82,8 @@ func NewTaskFolders(t testing.TB) TaskFolders {
 
 func writeFile(t testing.TB, path, text string, mode os.FileMode) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must.OK(t, os.WriteFile(path, []byte(text), mode))
 }
 
 // repoConfig is git's configuration of a task's repository.
@@ -153,11 +146,7 @@ func RecordTasks(t *testing.T, engine string, asked []Asked, update bool) {
 		e := json.NewEncoder(&text)
 		e.SetEscapeHTML(false)
 		e.SetIndent("", " ")
-		if err := e.Encode(all); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(taskFile, []byte(text.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, e.Encode(all))
+		must.OK(t, os.WriteFile(taskFile, []byte(text.String()), 0o644))
 	}
 }

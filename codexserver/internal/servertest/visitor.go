@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json"
 )
 
@@ -46,9 +47,7 @@ func Visit(t *testing.T, link string) *Visitor {
 // Request returns a request as the page's script sends it.
 func (v *Visitor) Request(method, path, body string) *http.Request {
 	r, err := http.NewRequestWithContext(context.Background(), method, v.Origin+path, strings.NewReader(body))
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	must.OK(v.t, err)
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
 	if v.Token != "" {
 		r.Header.Set("Authorization", "Bearer "+v.Token)
@@ -66,14 +65,10 @@ func (v *Visitor) Send(r *http.Request) (*http.Response, string) {
 	ctx, cancel := context.WithTimeout(r.Context(), 20*time.Second)
 	defer cancel()
 	res, err := v.client.Do(r.WithContext(ctx))
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	must.OK(v.t, err)
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	must.OK(v.t, err)
 	return res, strings.TrimSpace(string(body))
 }
 
@@ -119,9 +114,7 @@ type PageQuestion struct {
 func (v *Visitor) Events() *PageEvents {
 	v.t.Helper()
 	res, err := v.client.Do(v.Request(http.MethodGet, "/events", ""))
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	must.OK(v.t, err)
 	v.t.Cleanup(func() { res.Body.Close() })
 	if res.StatusCode != http.StatusOK {
 		v.t.Fatalf("events: %s", res.Status)

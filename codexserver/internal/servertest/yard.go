@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // Model serves a model on loopback until the end of the test, and returns its URL. Next returns what the
@@ -65,9 +66,7 @@ func (all *Yards) New(t *testing.T, configuration string, model Model) *Yard {
 	}
 	y.marks = filepath.Join(y.Other, "marks")
 	Plant(t, y.Start, y.marks)
-	if err := os.Symlink(filepath.Join(y.Home, ".ssh"), filepath.Join(y.Start, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(filepath.Join(y.Home, ".ssh"), filepath.Join(y.Start, "link")))
 	for _, line := range []string{"init -q -b main", "add .", "-c user.name=a -c user.email=a@b commit -q -m first"} {
 		cmd := exec.Command("git", strings.Fields(line)...)
 		cmd.Dir = y.Start

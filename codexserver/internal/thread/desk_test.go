@@ -14,7 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func TestDeskSeesAndStopsConversation(t *testing.T) {
@@ -35,9 +35,7 @@ func TestDeskSeesAndStopsConversation(t *testing.T) {
 			stop() // twice does no harm
 		}()
 		got, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "the task"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if !got.IsError || got.Content != "Turn aborted: a person pressed Stop on the approvals page" {
 			t.Errorf("result %+v", got)
 		}
@@ -45,9 +43,7 @@ func TestDeskSeesAndStopsConversation(t *testing.T) {
 		c.Close()
 		synctest.Wait()
 		want := []string{"session_configured", "user_message the task", "task_started", "agent_message", "turn_aborted", "shutdown_complete"}
-		if diff := cmp.Diff(want, d.Seen()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		must.Equal(t, "the desk saw", want, d.Seen())
 	})
 }
 
@@ -56,9 +52,7 @@ func TestDeskStopsByAnAnswer(t *testing.T) {
 	d := &servertest.Desk{Answer: servertest.Say(`{"action":"accept","content":{"decision":"abort"}}`)}
 	c := servertest.Connect(t, codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: t.TempDir(), Desk: d}), nil)
 	got, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "touch say:done"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !got.IsError || got.Content != "Turn aborted: a person pressed Stop on the approvals page" {
 		t.Errorf("result %+v", got)
 	}
@@ -110,9 +104,7 @@ func TestThreadsOfServers(t *testing.T) {
 		d := &servertest.Desk{}
 		s := thread.NewTable(&memory{}, &approve.Options{Desk: d}).Share("")
 		for range 2 {
-			if err := say(t, start(t, s), "x"); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, say(t, start(t, s), "x"))
 		}
 		all := d.Threads()
 		for _, th := range all {

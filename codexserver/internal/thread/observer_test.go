@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -95,18 +96,12 @@ func TestObservers(t *testing.T) {
 	share := thread.NewTable(e, &approve.Options{Desk: desk}).Share("")
 	a := thread.Attend{Client: noter{n, "client"}, Observer: func(string, protocol.TokenUsage) thread.TurnObserver { return metrics{n} }, Ask: &approve.Place{Ask: deniedPlace}, Leaves: true}
 	th, err := share.Start(t.Context(), protocol.Config{}, a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	th.Listen(func(e protocol.Event) { n.add("listener", "%s as %q", e.Msg.EventType(), e.ID) })
 	n.lines = nil
-	if err := th.Begin(a, protocol.TurnInput{Items: protocol.TextInput("p")}).Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, th.Begin(a, protocol.TurnInput{Items: protocol.TextInput("p")}).Run(t.Context()))
 	th.Warn("w", "after the turn")
-	if err := share.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, share.Close())
 	id := th.ID()
 	event := func(kind, as string, notice bool) []string {
 		line := fmt.Sprintf("%s of %q as %q, notice %t", kind, id, as, notice)

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestWhyOf names the files of a patch that other programs run or obey: by their names, by the names that a move or a link
@@ -27,7 +27,5 @@ func TestWhyOf(t *testing.T) {
 		"/w/Package.JSON": othersStart, "/w/.github/workflows/x.yml": othersStart, "/w/.git/hooks/x": othersRun, "/w/sub/Makefile": othersStart,
 		"/w/real": othersStart, "/w/c": "the engine says so",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, "the reasons", want, got)
 }

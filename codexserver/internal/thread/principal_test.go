@@ -19,6 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestPrincipals tries each way to an open thread of ann's, from her other connection and from
@@ -177,9 +178,7 @@ func TestBacklog(t *testing.T) {
 			return nil
 		}}).Share("")
 		th := start(t, s)
-		if err := th.Begin(thread.Attend{Awaited: tt.awaited}, protocol.TurnInput{}).Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, th.Begin(thread.Attend{Awaited: tt.awaited}, protocol.TurnInput{}).Run(t.Context()))
 		var got [2][]string
 		for i := range got {
 			th.Listen(func(e protocol.Event) {
@@ -278,9 +277,7 @@ func TestKindsOfTurns(t *testing.T) {
 			}
 		}
 		page, err := th.Log().Transcript(0, 1<<20)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, want := range []string{"user:\n  hello\n", "  [the server ended during this turn", "user:\n  fail\n", "the turn did not complete:\n  a fault\n"} {
 			if !strings.Contains(page.Text, want) {
 				t.Errorf("%T: the transcript lacks %q:\n%s", e, want, page.Text)

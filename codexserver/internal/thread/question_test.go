@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -138,9 +139,7 @@ func TestFactsOfQuestions(t *testing.T) {
 			return nil
 		})
 		answer, err := codexserver.New(e, &codexserver.Options{Rules: rules}).Run(t.Context(), codexserver.Turn{Prompt: "p"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		fact := func(more map[string]any) map[string]any {
 			m := map[string]any{"threadId": answer.Thread, "eventId": "0"}
 			maps.Copy(m, more)

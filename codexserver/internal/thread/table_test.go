@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // memory is an engine that keeps its conversations and repeats its prompts. A prompt
@@ -108,9 +109,7 @@ func say(t *testing.T, th *thread.Thread, text string) error {
 func start(t *testing.T, s *thread.Share) *thread.Thread {
 	t.Helper()
 	th, err := s.Start(t.Context(), protocol.Config{}, thread.Attend{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return th
 }
 

@@ -7,14 +7,12 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/page"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func TestRedact(t *testing.T) {
 	p, err := page.Listen(&page.Options{Origin: "https://a.example"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer p.Close()
 	_, secret, _ := strings.Cut(p.Link(), "#")
 	for in, want := range map[string]string{
@@ -31,9 +29,7 @@ func TestRedact(t *testing.T) {
 		`{"apiKey":"sk-1"`:         `"<not JSON>"`,
 		`sk-1`:                     `"<not JSON>"`,
 	} {
-		if diff := cmp.Diff(want, string(redact([]byte(in)))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", in, diff)
-		}
+		must.Equal(t, in, want, string(redact([]byte(in))))
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func newLog(t *testing.T) *transcript.Log {
@@ -32,9 +32,7 @@ func all(t *testing.T, most int, read func(offset int64, most int) (transcript.P
 	offset := int64(0)
 	for {
 		p, err := read(offset, most)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if offset > 0 && p.Offset != offset || len(p.Text) > most || !utf8.ValidString(p.Text) {
 			t.Fatalf("asked for %d, got %d bytes from %d on", offset, len(p.Text), p.Offset)
 		}
@@ -147,9 +145,7 @@ the turn did not complete:
 		}
 		lines = append(lines, line)
 	}
-	if d := cmp.Diff(want, strings.Join(lines, "")); d != "" {
-		t.Error("(-want +got)\n" + d)
-	}
+	must.Equal(t, "the transcript", want, strings.Join(lines, ""))
 }
 
 func TestPages(t *testing.T) {
@@ -202,9 +198,7 @@ func TestOldestIsDropped(t *testing.T) {
 // TestWithoutAFile checks that logs are kept in memory if there is no file.
 func TestWithoutAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, nil, 0o600))
 	tr := transcript.New(file)
 	text := strings.Repeat("x", 100_000)
 	tr.Changed(1, text)
@@ -305,9 +299,7 @@ func TestOutputsAreBounded(t *testing.T) {
 	var kept int64
 	for i := range 23 {
 		p, _, err := tr.Output(i+1, 0, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		kept += p.Total - min(p.Cut, p.Total)
 	}
 	if kept > transcript.MaxOutputs || kept < transcript.MaxOutputs*9/10 {

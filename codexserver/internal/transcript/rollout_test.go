@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func TestReadRollout(t *testing.T) {
@@ -52,9 +52,7 @@ func TestReadRollout(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "rollout")
-			if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(path, []byte(tt.text), 0o600))
 			tr, err := transcript.ReadRollout(t.Context(), path, "one")
 			if err != nil || tt.fault != "" {
 				if tt.fault == "" || err == nil || !strings.Contains(err.Error(), tt.fault) {
@@ -63,9 +61,7 @@ func TestReadRollout(t *testing.T) {
 				return
 			}
 			got, _ := all(t, 10, tr.Transcript)
-			if d := cmp.Diff(tt.want, got); d != "" {
-				t.Error("(-want +got)\n" + d)
-			}
+			must.Equal(t, "the transcript", tt.want, got)
 		})
 	}
 	if _, err := transcript.ReadRollout(t.Context(), t.TempDir(), "one"); err == nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/nightly"
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
@@ -79,9 +80,7 @@ type place struct {
 
 func (k *kind) run(t *testing.T, template string) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if k.asRoot && os.Getuid() != 0 {
 		t.Skip("only root can copy and read a file without permissions")
 	}
@@ -91,9 +90,7 @@ func (k *kind) run(t *testing.T, template string) {
 		lay = "rm -r .git; " + lay
 	}
 	err = errors.Join(os.CopyFS(p.dir, os.DirFS(template)), os.Mkdir(p.root, 0o755), os.WriteFile(filepath.Join(p.root, "r.txt"), []byte("r\n"), 0o644))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	shell(t, p.dir, lay+"\nexec cp -a '"+p.dir+"' '"+p.old+"'")
 	before := p.read(p.dir, p.root)
 
@@ -205,9 +202,7 @@ func (p *place) read(dirs ...string) map[string]file {
 			all[name] = f
 			return err
 		})
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		must.OK(p.t, err)
 	}
 	return all
 }

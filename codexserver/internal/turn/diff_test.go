@@ -9,7 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestDiff checks that the diff includes changes by commands and by a failed turn, and names
@@ -34,9 +34,7 @@ func TestDiff(t *testing.T) {
 	}
 	want := "diff --git a/a.go b/a.go\n--- a/a.go\n+++ b/a.go\n@@ -1,2 +1,2 @@\n a\n-b\n+B\n" +
 		"# changed by patches outside of the folder: add " + git.Quote(outside) + "\n"
-	if d := cmp.Diff(want, strings.Join(lines, "")); d != "" {
-		t.Error("(-want +got)\n" + d)
-	}
+	must.Equal(t, "the diff", want, strings.Join(lines, ""))
 }
 
 func TestDiffWithoutSnapshot(t *testing.T) {

@@ -6,15 +6,14 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json"
 )
 
 // readBack returns the result that a text has.
 func readBack(t testing.TB, out []byte) (r protocol.TurnResult) {
 	t.Helper()
-	if err := json.Unmarshal(out, &r); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(out, &r))
 	return r
 }
 

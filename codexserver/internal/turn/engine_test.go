@@ -22,6 +22,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/memdir"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -52,9 +53,7 @@ func newNative(t *testing.T, model *providertest.Server, more map[string]any) en
 	}
 	maps.Copy(overrides, more)
 	e, err := native.New(&native.Options{CodexHome: t.TempDir(), Overrides: overrides})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { e.Close() })
 	return e
 }
@@ -66,9 +65,7 @@ func runTurn(t *testing.T, e engine.Engine, o *approve.Options, cwd string, a th
 	defer share.Close()
 	a.Awaited = true
 	th, err := share.Start(t.Context(), protocol.Config{Cwd: cwd}, a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return th.Begin(a, protocol.TurnInput{Items: protocol.TextInput("go")}).Run(t.Context())
 }
 
@@ -92,9 +89,7 @@ func engineTurn(t *testing.T, e engine.Engine) protocol.TurnResult {
 	a := thread.Attend{Turn: tt.c.Turn, Ask: &approve.Place{Ask: person}}
 	got := tt.end(runTurn(t, e, &approve.Options{Record: record.To(&lines)}, tt.dir, a))
 
-	if d := cmp.Diff(tt.numstat(), numstatOf(got)); d != "" {
-		t.Error("changes and git diff --numstat (-want +got)\n" + d)
-	}
+	must.Equal(t, "changes and git diff --numstat", tt.numstat(), numstatOf(got))
 	if got.ChangesFrom != "tree" || got.Status != "completed" {
 		t.Errorf("status %q, changes from %q", got.Status, got.ChangesFrom)
 	}
@@ -143,9 +138,7 @@ func recorded(t *testing.T, lines *bytes.Buffer) (ran, refused []string) {
 	t.Helper()
 	for line := range strings.Lines(lines.String()) {
 		l, err := record.Parse([]byte(line))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		shown := elicit.ShowCommand(l.Command) + " by " + l.By
 		switch {
 		case l.Event != "decided" || l.Kind != "command":

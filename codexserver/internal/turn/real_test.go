@@ -8,6 +8,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestRealTurn drives the real Codex that CODEX_BIN names, with a scripted provider
@@ -27,9 +28,7 @@ func TestRealTurn(t *testing.T) {
 	home := servertest.CodexHome(t, model.BaseURL(), `approval_policy = "untrusted"
 sandbox_mode = "danger-full-access"`)
 	e, err := appserver.New(&appserver.Options{CodexHome: home})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer e.Close()
 	if r := engineTurn(t, e); r.Usage == nil || r.Usage.Turn.Input != 50 || r.Model != "mock-model" {
 		t.Errorf("model %q, usage %+v", r.Model, r.Usage)

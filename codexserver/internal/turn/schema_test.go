@@ -5,6 +5,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/internal/outputschema"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
@@ -14,18 +15,12 @@ import (
 func schema(t testing.TB) *outputschema.Schema {
 	t.Helper()
 	var doc any
-	if err := json.Unmarshal([]byte(turn.Schema), &doc); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(turn.Schema), &doc))
 	closeObjects(doc)
 	closed, err := json.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s, err := outputschema.Compile(closed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return s
 }
 
@@ -68,9 +63,7 @@ func TestShortSchemaNamesAll(t *testing.T) {
 	}
 	var whole, short object
 	for from, into := range map[string]*object{turn.Schema: &whole, turn.ShortSchema: &short} {
-		if err := json.Unmarshal([]byte(from), into, json.MatchCaseInsensitiveNames(true)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal([]byte(from), into, json.MatchCaseInsensitiveNames(true)))
 	}
 	for name, member := range whole.Properties {
 		if member.Type == "" && name != "output" {

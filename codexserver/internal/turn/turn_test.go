@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -166,9 +167,7 @@ TokenCount:
 TaskComplete: 
 Error: 
 `
-		if diff := cmp.Diff(want, play(log, w, played(dir, real))); diff != "" {
-			t.Errorf("the events (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "the events", want, play(log, w, played(dir, real)))
 		did := w.So()
 		usage := protocol.Tokens{Input: 5, Output: 2}
 		if diff := cmp.Diff(protocol.TurnResult{
@@ -197,9 +196,7 @@ Error:
 		log.Changed(1, "its diff")
 		log.End(errors.New("broken"))
 		page, err := log.Transcript(0, 4000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		written := page.Text
 		const wanted = `=== turn 1, 2000-01-01T00:00:00Z
 user:
@@ -244,9 +241,7 @@ error:
 the turn did not complete:
   broken
 `
-		if diff := cmp.Diff(wanted, strings.NewReplacer(real, "REAL", dir, "DIR", os.TempDir(), "TMP").Replace(written)); diff != "" {
-			t.Errorf("the transcript (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "the transcript", wanted, strings.NewReplacer(real, "REAL", dir, "DIR", os.TempDir(), "TMP").Replace(written))
 	})
 }
 
@@ -259,9 +254,7 @@ func TestNamed(t *testing.T) {
 	for kind, has := range kinds {
 		for own, want := range map[string]string{"": "turn", "its own": "its own"} {
 			m, err := protocol.ParseEvent(fmt.Appendf(nil, `{"type":%q,"turn_id":%q}`, kind, own))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			named, _ := turn.New(changes.Options{}).Add("turn", 0, m)
 			raw, err := protocol.AppendEvent(nil, named)
 			if got := strings.Contains(string(raw), fmt.Sprintf(`"turn_id":%q`, want)); got != has || err != nil {
@@ -310,9 +303,7 @@ func TestRefused(t *testing.T) {
 					t.Errorf("%s: why: %q", d, did.Refused[0].Why)
 				}
 				did.Refused[0].Why = ""
-				if diff := cmp.Diff(want, did.Refused[0]); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", d, diff)
-				}
+				must.Equal(t, string(d), want, did.Refused[0])
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -84,9 +85,7 @@ func TestCommands(t *testing.T) {
 		{ID: 9, Command: `touch $'/x\x1b[2J'`, ExitCode: new(0), DurationMS: new(int64(1000)), ApprovedBy: string(approval.ByClient)},
 		{ID: 10, Command: got[2].Command, Cwd: "/w/sub"},
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error("(-want +got)\n" + d)
-	}
+	must.Equal(t, "the commands", want, got)
 	if s := got[2].Command; !strings.HasPrefix(s, "sleep 999") || !strings.HasSuffix(s, fmt.Sprintf("…%d bytes…", 1<<20+len("sleep ")-(600-len("…9223372036854775807 bytes…")))) || len(s) > 600 {
 		t.Errorf("%d bytes: %s", len(s), s)
 	}
@@ -103,9 +102,7 @@ func TestUsage(t *testing.T) {
 	past := func(all ...protocol.EventMsg) (s protocol.SessionConfigured) {
 		for _, m := range all {
 			raw, err := protocol.AppendEvent(nil, m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			s.InitialMessages = append(s.InitialMessages, raw)
 		}
 		s.InitialMessages = append(s.InitialMessages, []byte("no JSON"))
@@ -133,9 +130,7 @@ func TestUsage(t *testing.T) {
 		}
 		r := c.So()
 		want := &protocol.TurnUsage{Turn: protocol.Tokens{Input: tt.turn}, Thread: protocol.Tokens{Input: tt.total}}
-		if d := cmp.Diff(want, r.Usage); d != "" {
-			t.Errorf("%s (-want +got)\n%s", tt.name, d)
-		}
+		must.Equal(t, tt.name, want, r.Usage)
 	}
 	c := newWatch(changes.Options{})
 	c.Begin(t.Context(), protocol.SessionConfigured{}, nil)

@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // turn is a turn in a repository, as an engine would report it.
@@ -34,9 +35,7 @@ func newTurn(t *testing.T, lay func(tt *work)) *work {
 		t.Setenv("GIT_"+who+"_EMAIL", "somebody@example.com")
 	}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	tt := &work{t: t, dir: dir}
 	tt.git("init", "-q", "-b", "main")
 	lay(tt)
@@ -67,12 +66,8 @@ func (tt *work) git(args ...string) string {
 func (tt *work) write(name, text string) {
 	tt.t.Helper()
 	path := filepath.Join(tt.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		tt.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		tt.t.Fatal(err)
-	}
+	must.OK(tt.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.OK(tt.t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 // emit reports an event as a waiting engine's host does.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // patience bounds each wait. Only a failing test reaches it.
@@ -35,14 +36,10 @@ func connected(t *testing.T, s worker.Served) (*worker.Conn, *worker.Link) {
 		started <- c.Start(t.Context(), worker.Settings{Version: worker.Version, Principal: "ann", Record: s.Record != nil})
 	}()
 	l, err := worker.ConnectOver(far, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	l.Ready(func() worker.Load { return worker.Load{Activity: worker.Waiting, Turns: 3} })
-	if err := <-started; err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, <-started)
 	return c, l
 }
 
@@ -107,9 +104,7 @@ func TestStartFails(t *testing.T) {
 		failed := make(chan error, 1)
 		go func() { failed <- c.Start(t.Context(), worker.Settings{}) }()
 		l, err := worker.ConnectOver(far, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if err := l.Check(); err == nil {
 			t.Error("a gateway of another version is accepted")
 		}

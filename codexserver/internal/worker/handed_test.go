@@ -10,6 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -22,9 +23,7 @@ func TestHand(t *testing.T) {
 		t.Helper()
 		for name, text := range files {
 			path := filepath.Join(dir, name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 		}
 	}
 	hash := "sha256:" + strings.Repeat("ab", 32)
@@ -49,22 +48,16 @@ tasks = 7
 	})
 	write(own, map[string]string{"config.toml": "model = 'old'\n", "loose.config.toml": "sandbox_mode = 'danger-full-access'\n", "auth.json": "own", "other": "stays"})
 	for name, to := range map[string]string{"AGENTS.md": "other", "AGENTS.override.md": "made later"} {
-		if err := os.Symlink(filepath.Join(own, to), filepath.Join(own, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Symlink(filepath.Join(own, to), filepath.Join(own, name)))
 	}
 	files, err := worker.Hand(server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for name, text := range files {
 		if strings.Contains(string(text), hash[7:]) || strings.Contains(string(text), "secret") {
 			t.Errorf("%s has %s", name, text)
 		}
 	}
-	if err := worker.Take(own, files); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, worker.Take(own, files))
 	write(own, map[string]string{"made later": "the principal's own"})
 	got := map[string]string{}
 	for _, name := range []string{"config.toml", "work.config.toml", "loose.config.toml", "AGENTS.md", "AGENTS.override.md", "rules/default.rules", "auth.json", "other"} {
@@ -75,15 +68,11 @@ tasks = 7
 	want := map[string]string{
 		"config.toml": "model = 'a'\n", "work.config.toml": "model = 'b'\n", "AGENTS.md": "rules", "rules/default.rules": "forbid", "auth.json": "own", "other": "stays",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the principal's home (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "the principal's home", want, got)
 	of := func(home string) *config.Settings {
 		t.Helper()
 		s, _, err := config.LoadSettings(home, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return s
 	}
 	a, b := of(server), of(own)

@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -71,9 +72,7 @@ func writeFile(t *testing.T, path, text string) {
 	if err == nil {
 		err = os.WriteFile(path, []byte(text), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }
 
 // add appends to a file and sends it.
@@ -84,9 +83,7 @@ func (m *machine) add(name, text string) {
 		_, err = f.WriteString(text)
 		err = errors.Join(err, f.Close(), m.Sync(m.path(name)))
 	}
-	if err != nil {
-		m.Fatal(err)
-	}
+	must.OK(m, err)
 }
 
 // files returns the files below a folder that a store may have.
@@ -101,9 +98,7 @@ func files(t *testing.T, dir string) map[string]string {
 		all[name] = string(text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return all
 }
 
@@ -187,9 +182,7 @@ func TestMirrorReopens(t *testing.T) {
 	m.write(talk, "one\n")
 	m.add(talk, "")
 	m.write(task, "1")
-	if err := m.Put(m.path(task), []byte("1")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, m.Put(m.path(task), []byte("1")))
 	// The server ends before it has sent the last lines, and the system loses others.
 	m.write(talk, "one\ntwo\n")
 	m.write(task, "2")
@@ -199,9 +192,7 @@ func TestMirrorReopens(t *testing.T) {
 	want(t, disk, all)
 	want(t, home, all)
 	m.write(talk, "on")
-	if err := os.Remove(m.path(other)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(m.path(other)))
 	newMachine(t, home, disk, 3)
 	want(t, disk, all)
 	want(t, home, all)
@@ -209,9 +200,7 @@ func TestMirrorReopens(t *testing.T) {
 	// Another machine writes, then this one again, whose files are old.
 	n := newMachine(t, away, disk, 4)
 	n.add(talk, "three\n")
-	if err := n.Delete(n.path(task)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, n.Delete(n.path(task)))
 	all[talk] += "three\n"
 	delete(all, task)
 	m.write(talk, "one\ntwo\nnever sent\n")
@@ -221,9 +210,7 @@ func TestMirrorReopens(t *testing.T) {
 	for name, text := range map[string]string{talk: "one\ntwo\nnever sent\n", task: "2", other: "new\n"} {
 		all["codex-mcp/replaced/"+name] = text
 	}
-	if diff := cmp.Diff(all, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "the home", all, got)
 }
 
 // A file may be replaced or cut, also while it is not known what the store has of it.
@@ -231,23 +218,17 @@ func TestMirrorChanges(t *testing.T) {
 	for name, change := range map[string]func(m *machine){
 		"replaced by a longer one": func(m *machine) {
 			m.write("sessions/temp", "other\nlines\nthan before\n")
-			if err := os.Rename(m.path("sessions/temp"), m.path(talk)); err != nil {
-				m.Fatal(err)
-			}
+			must.OK(m, os.Rename(m.path("sessions/temp"), m.path(talk)))
 		},
 		"replaced while the store is full": func(m *machine) {
-			if err := os.Rename(m.path(talk), m.path("config.toml")); err != nil {
-				m.Fatal(err)
-			}
+			must.OK(m, os.Rename(m.path(talk), m.path("config.toml")))
 			m.write(talk, "new\n")
 			m.fails(full)
 			if err := m.Sync(m.path(talk)); !errors.Is(err, worker.ErrFull) {
 				m.Error(err)
 			}
 			m.store.Fail = nil
-			if err := os.Remove(m.path("config.toml")); err != nil {
-				m.Fatal(err)
-			}
+			must.OK(m, os.Remove(m.path("config.toml")))
 		},
 		"cut":                  func(m *machine) { m.write(talk, "on\n") },
 		"empty":                func(m *machine) { m.write(talk, "") },
@@ -255,9 +236,7 @@ func TestMirrorChanges(t *testing.T) {
 		"another in the store": func(m *machine) { m.putDirectly(talk, "something\n"); m.add(talk, "x\n") },
 		"more in the store":    func(m *machine) { m.putDirectly(talk, "one\ntwo\nthree\n"); m.add(talk, "two\n") },
 		"none in the store": func(m *machine) {
-			if err := m.store.Delete(m.Context(), talk); err != nil {
-				m.Fatal(err)
-			}
+			must.OK(m, m.store.Delete(m.Context(), talk))
 			m.add(talk, "two\n")
 		},
 		"the append happened": func(m *machine) { m.putDirectly(talk, "one\ntwo\n"); m.add(talk, "two\nthree\n") },
@@ -277,9 +256,7 @@ func TestMirrorChanges(t *testing.T) {
 
 func (m *machine) putDirectly(name, text string) {
 	m.Helper()
-	if err := m.store.Put(m.Context(), name, []byte(text)); err != nil {
-		m.Fatal(err)
-	}
+	must.OK(m, m.store.Put(m.Context(), name, []byte(text)))
 }
 
 // Each call may fail, also after it has happened. The next one makes it good.
@@ -327,18 +304,14 @@ func TestMirrorFails(t *testing.T) {
 func TestMirrorOpenFails(t *testing.T) {
 	disk, home := t.TempDir(), t.TempDir()
 	m := newMachine(t, home, disk, 1)
-	if err := m.Put(m.path(rules), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, m.Put(m.path(rules), nil))
 	m.write(talk, "one\n")
 	m.add(talk, "")
 	next := t.TempDir()
 	writeFile(t, filepath.Join(next, other), "its own\n")
 	for n := 1; ; n++ {
 		s, err := workertest.OpenDir(disk, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		left := n
 		s.Fail = func(string) (error, bool) {
 			if left--; left < 0 {
@@ -374,14 +347,10 @@ func (h *hung) Put(ctx context.Context, name string, data []byte) error {
 func TestMirrorHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := workertest.OpenDir(t.TempDir(), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		h := &hung{Store: s}
 		m, err := worker.Open(t.Context(), t.TempDir(), h, &worker.Options{Timeout: 3 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer m.Close()
 		h.closed = true
 		began := time.Now()
@@ -443,16 +412,12 @@ func TestMirrorRefuses(t *testing.T) {
 func TestMirrorDistrusts(t *testing.T) {
 	disk, home, outside := t.TempDir(), t.TempDir(), t.TempDir()
 	s, err := workertest.OpenDir(disk, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := errors.Join(s.Put(t.Context(), talk, []byte("x\n")), s.Put(t.Context(), "config.toml", []byte("x")), s.Put(t.Context(), "codex-mcp/http-token", []byte("x"))); err != nil {
 		t.Fatal(err)
 	}
 	testenv.NeedsLinks(t)
-	if err := os.Symlink(outside, filepath.Join(home, "sessions")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(outside, filepath.Join(home, "sessions")))
 	if _, err := worker.Open(t.Context(), home, s, nil); err == nil {
 		t.Error("it wrote through a link")
 	}

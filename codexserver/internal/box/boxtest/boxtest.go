@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // Need skips the test if this system has no sandbox. The tests' program must begin with
@@ -38,9 +39,7 @@ func IsRoot() bool {
 func Folder(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return dir
 }
 
@@ -62,9 +61,7 @@ func Lay(t testing.TB, top string, entries ...string) {
 		default:
 			err = errors.Join(err, os.WriteFile(path, []byte(text), 0o777))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // unprivileged is a user and a group without rights.
@@ -25,13 +27,9 @@ func AsUser(t testing.TB, cmd *exec.Cmd, parent string) (dir string) {
 		}
 	}
 	dir, err := os.MkdirTemp(parent, "sandbox-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chown(dir, unprivileged, unprivileged); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chown(dir, unprivileged, unprivileged))
 	cmd.Dir = "/"
 	cmd.Env = append(cmd.Env, "TMPDIR="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}

@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -48,9 +49,7 @@ func TestStore(t *testing.T) {
 	if got, err := s.Add(ann); err != nil || got.Number != 3 {
 		t.Errorf("the same rule of another: %+v, %v", got, err)
 	}
-	if err := s.Remove(2); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Remove(2))
 	if err := s.Remove(2); err == nil {
 		t.Error("a rule was removed twice")
 	}
@@ -99,9 +98,7 @@ func TestTwoServers(t *testing.T) {
 		t.Fatalf("the other server does not see the rule: %v", err)
 	}
 	rules, _ = one.List()
-	if err := one.Remove(rules[len(rules)-1].Number); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, one.Remove(rules[len(rules)-1].Number))
 	if _, ok, _ := two.Allows(q, ""); ok {
 		t.Error("the other server still has the rule")
 	}
@@ -161,9 +158,7 @@ func TestFilesThatAllowNothing(t *testing.T) {
 			}
 			s := newStore(t.TempDir())
 			boxtest.Lay(t, filepath.Dir(s.Path()), "rules.json="+tt.content)
-			if err := os.Chmod(s.Path(), tt.mode); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Chmod(s.Path(), tt.mode))
 			_, ok, err := s.Allows(question(dir), "")
 			if ok != (tt.want == "") || err == nil == (tt.want != "") {
 				t.Fatalf("allowed %t, error %v", ok, err)
@@ -185,9 +180,7 @@ func TestFilesThatAllowNothing(t *testing.T) {
 func TestAllows(t *testing.T) {
 	testenv.NeedsLinks(t)
 	dir, other, link := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(dir, link); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(dir, link))
 	s := newStore(t.TempDir())
 	script := question(dir)
 	script.Command = []string{"bash", "-lc", "make $X >out"}
@@ -239,9 +232,7 @@ func TestAllows(t *testing.T) {
 func TestOffer(t *testing.T) {
 	dir := t.TempDir()
 	hidden := filepath.Join(dir, "a\u200bb")
-	if err := os.Mkdir(hidden, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(hidden, 0o700))
 	for _, tt := range []struct {
 		name string
 		q    protocol.ExecApprovalRequest

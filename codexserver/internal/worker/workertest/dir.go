@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // epochFile is not of the store. It begins with a dot, as no component does.
@@ -47,13 +48,9 @@ func OpenDir(dir string, epoch uint64) (*Dir, error) {
 func Mirror(t testing.TB, home, dir string, epoch uint64) (*worker.Mirror, *Dir) {
 	t.Helper()
 	d, err := OpenDir(dir, epoch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	m, err := worker.Open(t.Context(), home, d, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(m.Close)
 	return m, d
 }

@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // Open opens a store for a writer with an epoch. It fails with an error that wraps
@@ -62,9 +63,7 @@ type suite struct {
 func (s *suite) writer(epoch uint64) worker.Store {
 	s.Helper()
 	w, err := s.open(epoch)
-	if err != nil {
-		s.Fatal(err)
-	}
+	must.OK(s, err)
 	return w
 }
 
