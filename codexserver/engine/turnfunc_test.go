@@ -83,11 +83,7 @@ func TestOrigin(t *testing.T) {
 	for _, tt := range []struct {
 		ctx        context.Context
 		path, want string
-	}{
-		{here, "x", own},
-		{there, "x", filepath.FromSlash("/client/x")},
-		{there, own, own},
-	} {
+	}{{here, "x", own}, {there, "x", filepath.FromSlash("/client/x")}, {there, own, own}} {
 		if got, err := engine.Abs(tt.ctx, tt.path); got != tt.want || err != nil {
 			t.Errorf("%s: %s, want %s (%v)", tt.path, got, tt.want, err)
 		}
@@ -144,9 +140,7 @@ func TestTurnFuncConfig(t *testing.T) {
 		in   protocol.TurnInput
 		want protocol.Config
 	}{
-		{protocol.TurnInput{}, start},
-		{protocol.TurnInput{Effort: "low"}, later},
-		{protocol.TurnInput{}, later},
+		{protocol.TurnInput{}, start}, {protocol.TurnInput{Effort: "low"}, later}, {protocol.TurnInput{}, later},
 	} {
 		must.OK(t, c.Turn(t.Context(), turn.in))
 		must.Equal(t, fmt.Sprintf("%+v", turn.in), turn.want, got)

@@ -29,8 +29,7 @@ func TestChanges(t *testing.T) {
 func TestTasks(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[setting.Tasks]setting.Tasks{
-		{}:                     {Grace: time.Second, Limit: 64},
-		{Grace: -1, Limit: -1}: {Grace: -1, Limit: 64},
+		{}: {Grace: time.Second, Limit: 64}, {Grace: -1, Limit: -1}: {Grace: -1, Limit: 64},
 		{Grace: 1, Limit: 2, Never: true, NoResume: true}: {Grace: 1, Limit: 2, Never: true, NoResume: true},
 	} {
 		if got := in.Resolved(); got != want {
@@ -46,8 +45,7 @@ func TestLimits(t *testing.T) {
 	none.ModelRequests, none.Tokens, none.WallTime = -1, -1, -1
 	set := setting.Limits{ModelRequests: 1, Tokens: 2, WallTime: 3, ResponseBytes: 4, Command: 6}
 	for in, want := range map[setting.Limits]setting.Limits{
-		{}:  defaults,
-		set: set,
+		{}: defaults, set: set,
 		{ModelRequests: -1, Tokens: -1, WallTime: -1, ResponseBytes: -1, Command: -1}: none,
 	} {
 		if got := in.Resolved(); got != want {
@@ -86,9 +84,7 @@ func TestCountsInstant(t *testing.T) {
 		in   setting.Asking
 		want bool
 	}{
-		{setting.Asking{}, true},
-		{setting.Asking{Where: setting.WhereClient}, true},
-		{setting.Asking{Where: setting.WhereBoth}, false},
+		{setting.Asking{}, true}, {setting.Asking{Where: setting.WhereClient}, true}, {setting.Asking{Where: setting.WhereBoth}, false},
 		{setting.Asking{Where: setting.WhereClient, Clients: map[string]setting.Where{"a": setting.WhereBoth}}, false},
 		{setting.Asking{Where: setting.WhereBoth, Clients: map[string]setting.Where{"a": setting.WhereClient}}, true},
 		{setting.Asking{Where: setting.WhereBoth, Clients: map[string]setting.Where{"b": setting.WhereClient}}, false},

@@ -30,31 +30,16 @@ func TestOutside(t *testing.T) {
 		argv string // words after bars
 		want string // the same; "" if it must not run
 	}{
-		{"tool|x", in("sys/tool") + "|x"},
-		{in("sys/own"), in("sys/own")},
-		{"own", in("sys/own")},
-		{"byenv", in("sys/byenv")},
-		{"run.sh", ""},
-		{"./run.sh", ""},
-		{in("work/run.sh"), ""},
-		{in("alias/run.sh"), ""},
+		{"tool|x", in("sys/tool") + "|x"}, {in("sys/own"), in("sys/own")}, {"own", in("sys/own")}, {"byenv", in("sys/byenv")}, {"run.sh", ""},
+		{"./run.sh", ""}, {in("work/run.sh"), ""}, {in("alias/run.sh"), ""},
 		{"linked", ""}, // the first with that name
-		{"missing", ""},
-		{"byplanted", ""},
-		{"unclear", ""},
-		{"shim", ""},
-		{"loop", ""},
-		{"wrapped", in("sys/wrapped")},
-		{"nosuchprogram", ""},
+		{"missing", ""}, {"byplanted", ""}, {"unclear", ""}, {"shim", ""}, {"loop", ""}, {"wrapped", in("sys/wrapped")}, {"nosuchprogram", ""},
 		{"../sys/own", ""}, // by a folder that commands can exchange
 		{"sh|-c|tool x", "/bin/sh|-c|tool x"},
 		{"bash|-lc|tool && own", "/bin/bash|-c|tool && own"},
 		{"zsh|-lc|tool && own", "/bin/zsh|-fc|tool && own"},
 		{"bash|-lc|cd sub && tool", "/bin/bash|-c|cd sub && tool"},
-		{"bash|-lc|cd sub && ./x", ""},
-		{"bash|-lc|tool && ./run.sh", ""},
-		{"bash|-lc|linked", ""},
-		{"bash|-lc|byplanted", ""},
+		{"bash|-lc|cd sub && ./x", ""}, {"bash|-lc|tool && ./run.sh", ""}, {"bash|-lc|linked", ""}, {"bash|-lc|byplanted", ""},
 		{"./bash|-c|tool", ""},
 	} {
 		p := &box.Programs{Temporary: []string{}}

@@ -18,13 +18,8 @@ func TestProtected(t *testing.T) {
 	s := box.New(box.Options{Protected: []string{path("home")}})
 	got := s.Protected([]string{path("main"), path("tree"), path("plain"), path("broken"), path("empty"), path("linked")})
 	want := []string{
-		path("home"),
-		path("main", ".git"),
-		path("tree", ".git"), worktree, path("main", ".git"),
-		path("plain", ".git"),
-		path("broken", ".git"),
-		path("empty", ".git"),
-		path("linked", ".git"), path("tree", ".git"), worktree, path("main", ".git"),
+		path("home"), path("main", ".git"), path("tree", ".git"), worktree, path("main", ".git"), path("plain", ".git"), path("broken", ".git"),
+		path("empty", ".git"), path("linked", ".git"), path("tree", ".git"), worktree, path("main", ".git"),
 	}
 	must.Equal(t, "the folders", want, got)
 }

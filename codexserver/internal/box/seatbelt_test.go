@@ -64,8 +64,7 @@ func TestSeatbeltTrial(t *testing.T) {
 		{"denies nothing", `while [ "$1" != -- ]; do shift; done; shift; exec "$@"`, `could do "write, write a protected folder, write outside, connect"`},
 		{"does not know what is protected", "echo write; echo write a protected folder", `could do "write, write a protected folder"`},
 		{"does not let the command write", "true", `could do ""`},
-		{"runs nothing", "exit 71", "exit status 71"},
-		{"is not there", "", "no such file"},
+		{"runs nothing", "exit 71", "exit status 71"}, {"is not there", "", "no such file"},
 	} {
 		program := filepath.Join(dir, tt.name)
 		if tt.script != "" {

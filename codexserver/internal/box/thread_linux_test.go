@@ -21,8 +21,7 @@ func TestStartingThread(t *testing.T) {
 	signal.Notify(signals, unix.SIGUSR1, unix.SIGUSR2)
 	defer signal.Stop(signals)
 	for _, probe := range []string{
-		"threads' memory", "threads' environ", "threads' files",
-		"signal threads", "kill threads", "queue to threads", "pidfd of threads",
+		"threads' memory", "threads' environ", "threads' files", "signal threads", "kill threads", "queue to threads", "pidfd of threads",
 		"pidfd of threads' folders", "signal threads for files", "signal threads for files, the new way", "signal threads for sockets",
 	} {
 		t.Run(probe, func(t *testing.T) {

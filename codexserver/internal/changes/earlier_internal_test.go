@@ -27,8 +27,7 @@ func TestContinued(t *testing.T) {
 		change(update, "a", "", &git.Lines{Added: 10, Removed: 20}, protocol.ByPatch), // added before, so it is new
 		change(rename, "c", "b", &git.Lines{Added: 4, Removed: 5}, protocol.ByPatch),
 		change(update, "bin", "", &git.Lines{Added: 7}, protocol.ByPatch),
-		change(remove, "d", "", nil, protocol.ByPatch),
-		change(update, "d", "", nil, protocol.ByPatch),
+		change(remove, "d", "", nil, protocol.ByPatch), change(update, "d", "", nil, protocol.ByPatch),
 	})
 	want := []protocol.Change{
 		change(add, "a", "", &git.Lines{Added: 12, Removed: 21}, protocol.ByPatch), change(rename, "c", "b", &git.Lines{Added: 5, Removed: 5}, protocol.ByPatch),

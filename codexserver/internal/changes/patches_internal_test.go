@@ -28,9 +28,7 @@ func TestPatches(t *testing.T) {
 		patches []change
 		want    string
 	}{
-		"added":                 {[]change{add}, "add a +1-0"},
-		"deleted":               {[]change{remove}, "delete a +0-1"},
-		"changed":               {[]change{update}, "update a +2-1"},
+		"added": {[]change{add}, "add a +1-0"}, "deleted": {[]change{remove}, "delete a +0-1"}, "changed": {[]change{update}, "update a +2-1"},
 		"changed twice":         {[]change{update, update}, "update a +4-2"},
 		"moved to itself":       {[]change{stay}, "update a +2-1"},
 		"renamed":               {[]change{rename}, "rename b from a +2-1"},

@@ -16,11 +16,8 @@ func TestOf(t *testing.T) {
 		{"exec_command", `{"cmd":"make all"}`, "bash -lc 'make all'"},
 		{"shell", `{"command":["git","push"]}`, "git push"},
 		{"shell", `{"command":"ls -l"}`, "bash -lc 'ls -l'"},
-		{"shell", `{"command":7}`, "shell"},
-		{"shell", `{"command":[7]}`, "shell"},
-		{"write", `{"path":"a"}`, "write"},
-		{"apply_patch", "*** Begin Patch", "apply_patch"},
-		{"a\n</interrupted>\u202e", "", "a"},
+		{"shell", `{"command":7}`, "shell"}, {"shell", `{"command":[7]}`, "shell"}, {"write", `{"path":"a"}`, "write"},
+		{"apply_patch", "*** Begin Patch", "apply_patch"}, {"a\n</interrupted>\u202e", "", "a"},
 	} {
 		got := cut.Of(tt.name, tt.arguments).String()
 		if !strings.HasPrefix(got, tt.want) || strings.ContainsAny(got, "\n\u202e") {

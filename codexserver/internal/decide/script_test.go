@@ -20,17 +20,8 @@ func TestParse(t *testing.T) {
 		{`echo 'a b' "c d"`, [][]decide.Word{{word("echo"), word("a b"), word("c d")}}},
 		{`echo a\ b "c\"d"`, [][]decide.Word{{word("echo"), {Text: "a b"}, {Text: `c"d`}}}},
 		{"ls *.go ~", [][]decide.Word{{word("ls"), {Text: "*.go", Open: true}, {Text: "~", Open: true}}}},
-		{"", nil},
-		{"a # c", nil},
-		{"a &", nil},
-		{"a > b", nil},
-		{"A=1 a", nil},
-		{"echo $A", nil},
-		{"echo $'a'", nil},
-		{"echo a'b'", nil},
-		{"'a' b", nil},
-		{"(a)", nil},
-		{"a 'b", nil},
+		{"", nil}, {"a # c", nil}, {"a &", nil}, {"a > b", nil}, {"A=1 a", nil}, {"echo $A", nil}, {"echo $'a'", nil}, {"echo a'b'", nil},
+		{"'a' b", nil}, {"(a)", nil}, {"a 'b", nil},
 	} {
 		got, ok := decide.ParseScript(tt.text)
 		if diff := cmp.Diff(tt.want, got); diff != "" || ok != (tt.want != nil) {
@@ -46,22 +37,8 @@ func TestLimit(t *testing.T) {
 		repeat string
 		limit  bool
 	}{
-		{"(", true},
-		{"((", true},
-		{"((-", true},
-		{"{ ", true},
-		{"$(", true},
-		{"\"$(", true},
-		{"<(", true},
-		{"$[", true},
-		{"${a:-", true},
-		{"a[", true},
-		{"if ", true},
-		{"time ", true},
-		{"f() ", true},
-		{"(a); ", false},
-		{"$(a) ", false},
-		{"{ a; }\n", false},
+		{"(", true}, {"((", true}, {"((-", true}, {"{ ", true}, {"$(", true}, {"\"$(", true}, {"<(", true}, {"$[", true}, {"${a:-", true},
+		{"a[", true}, {"if ", true}, {"time ", true}, {"f() ", true}, {"(a); ", false}, {"$(a) ", false}, {"{ a; }\n", false},
 		{"if a; then b; fi; ", false},
 	} {
 		text := strings.Repeat(tt.repeat, decide.MaxScript/len(tt.repeat))

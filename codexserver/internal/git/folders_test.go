@@ -33,9 +33,7 @@ func TestRoot(t *testing.T) {
 		root string // "in", "out" for the repository around it
 		dies bool   // git gives up
 	}{
-		{"a repository", "git init -q", "in", false},
-		{"no .git", "", "out", false},
-		{"an empty .git", "mkdir .git", "out", false},
+		{"a repository", "git init -q", "in", false}, {"no .git", "", "out", false}, {"an empty .git", "mkdir .git", "out", false},
 		{"an empty file", "touch .git", "out", true},
 		{"a link to nowhere", "ln -s nowhere .git", "out", false},
 		{"a link to a repository", "git init -q --separate-git-dir=../folder; rm .git; ln -s ../folder .git", "in", false},

@@ -49,8 +49,7 @@ func TestParseIndex(t *testing.T) {
 		data, want string // the names, or "" if git must read the index
 		flags      int
 	}{
-		"plain":                     {plain, "a d/b d/c", 0},
-		"no files":                  {layIndex(2, ""), "-", 0},
+		"plain": {plain, "a d/b d/c", 0}, "no files": {layIndex(2, ""), "-", 0},
 		"flags":                     {layIndex(3, "", "a:assumed", "b:hidden", "gone:hidden"), "a b", 3},
 		"a conflict":                {layIndex(2, "", "a:conflict", "a:conflict", "b"), "a b", 0},
 		"paths that share prefixes": {layIndex(4, "", "a"), "", 0},
@@ -134,8 +133,7 @@ func TestIndexTime(t *testing.T) {
 	}
 	written := time.Unix(1_700_000_000, 123456000)
 	for _, tt := range []struct{ begin, want time.Time }{
-		{written.Add(time.Minute), written},
-		{written.Add(coarse), written},
+		{written.Add(time.Minute), written}, {written.Add(coarse), written},
 		{written.Add(time.Second), written.Add(time.Second - coarse)},
 	} {
 		m, err := Scratch{Dir: t.TempDir()}.open(root)

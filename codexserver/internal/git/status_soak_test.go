@@ -40,9 +40,7 @@ func TestTurnAgainstStatus(t *testing.T) {
 			lay    func()
 			writes string // the file that the turn writes; N is the round
 		}{
-			{"clean", func() {}, ""},
-			{"clean, and a new file", func() {}, "a0/d0/made"},
-			{"clean, and an edit", func() {}, "aN/dN/fN"},
+			{"clean", func() {}, ""}, {"clean, and a new file", func() {}, "a0/d0/made"}, {"clean, and an edit", func() {}, "aN/dN/fN"},
 			{"an ignored folder", func() {
 				for i := range 5_000 {
 					r.write(fmt.Sprintf("out/d%d/f%d", i%50, i), "ignored\n")

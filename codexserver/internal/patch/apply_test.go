@@ -32,12 +32,8 @@ func applyIsWhole(t *testing.T, last, obstacle string) {
 	must.OK(t, os.Symlink("target", filepath.Join(dir, "link")))
 	must.OK(t, os.Chmod(filepath.Join(dir, "del.txt"), 0o600))
 	p := plan(t, dir, strings.Join([]string{
-		"*** Update File: a.txt", "@@", "-one", "+1",
-		"*** Add File: new/deep/file", "+x",
-		"*** Delete File: del.txt",
-		"*** Delete File: link",
-		"*** Update File: from.txt", "*** Move to: moved/to.txt", "@@", "-x", "+y",
-		"*** Add File: " + last, "+x",
+		"*** Update File: a.txt", "@@", "-one", "+1", "*** Add File: new/deep/file", "+x", "*** Delete File: del.txt", "*** Delete File: link",
+		"*** Update File: from.txt", "*** Move to: moved/to.txt", "@@", "-x", "+y", "*** Add File: " + last, "+x",
 	}, "\n"))
 	if obstacle != "" {
 		files[obstacle] = "f\n"
@@ -211,28 +207,21 @@ func TestWithin(t *testing.T) {
 		text            string
 		within, touches bool // the second: work/sub
 	}{
-		{"*** Add File: new\n+x", true, false},
-		{"*** Add File: a/b/new\n+x", true, false},
-		{"*** Add File: sub/new\n+x", true, true},
-		{"*** Add File: ../new\n+x", false, false},
-		{"*** Add File: sub/../../new\n+x", false, false},
-		{"*** Add File: ../work/new\n+x", true, false},
+		{"*** Add File: new\n+x", true, false}, {"*** Add File: a/b/new\n+x", true, false}, {"*** Add File: sub/new\n+x", true, true},
+		{"*** Add File: ../new\n+x", false, false}, {"*** Add File: sub/../../new\n+x", false, false}, {"*** Add File: ../work/new\n+x", true, false},
 		{"*** Add File: " + outside + "/new\n+x", false, false},
 		{"*** Add File: " + work + "/new\n+x", true, false},
 		{"*** Add File: " + top + "/alias/new\n+x", true, false},
 		{"*** Add File: " + top + "/workshop/new\n+x", false, false},
-		{"*** Update File: out\n@@\n-x\n+y", false, false},
-		{"*** Add File: dangling\n+x", false, false},
-		{"*** Add File: dirout/new\n+x", false, false},
-		{"*** Add File: dirout/a/new\n+x", false, false},
+		{"*** Update File: out\n@@\n-x\n+y", false, false}, {"*** Add File: dangling\n+x", false, false},
+		{"*** Add File: dirout/new\n+x", false, false}, {"*** Add File: dirout/a/new\n+x", false, false},
 		{"*** Add File: chain/new\n+x", false, false},
 		{"*** Add File: missing/../../new\n+x", false, false},
 		{"*** Add File: ../work-evil/new\n+x", false, false},
 		{"*** Update File: file\n*** Move to: dirout/new\n@@\n-x\n+y", false, false},
 		{"*** Add File: up/outside/new\n+x", false, false},
 		{"*** Update File: absolute\n@@\n-x\n+y", false, false},
-		{"*** Add File: dangling2/new\n+x", false, false},
-		{"*** Add File: file/new\n+x", false, false},
+		{"*** Add File: dangling2/new\n+x", false, false}, {"*** Add File: file/new\n+x", false, false},
 		{"*** Update File: in\n@@\n-x\n+y", true, true},
 		{"*** Update File: sub/back\n@@\n-x\n+y", true, false},
 		{"*** Delete File: out", true, false}, // the link, not the file

@@ -99,8 +99,7 @@ func TestParse(t *testing.T) {
 		// What other programs read as commands and as changes of modes, links and binaries.
 		"1c\n!touch MARK\n.\nw\n": "invalid patch: line 1: ",
 		"diff --git a/x b/x\nnew file mode 120000\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+/etc\n": "invalid patch: line 1: ",
-		"<<EOF\nEOF": "invalid patch: line 1: ",
-		"<<EOF\n*** Begin Patch\n*** End Patch\nEOF": "",
+		"<<EOF\nEOF": "invalid patch: line 1: ", "<<EOF\n*** Begin Patch\n*** End Patch\nEOF": "",
 	} {
 		switch p, err := patch.Parse(text); {
 		case want == "" && (err != nil || !p.IsEmpty()), want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)):

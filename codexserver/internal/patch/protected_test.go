@@ -80,9 +80,8 @@ func TestProtectedNames(t *testing.T) {
 		}
 	}
 	for path, roots := range map[string][]string{
-		"a/.vscode/x":   {"/nonexistent", work, work + "/a/.vscode/x/y"}, // a folder below the file says nothing about it
-		".git/wt/a.go":  {work + "/.git/wt"},
-		"b/.GIT/x/a.go": {work + "/b/.GIT/x", work},
+		"a/.vscode/x":  {"/nonexistent", work, work + "/a/.vscode/x/y"}, // a folder below the file says nothing about it
+		".git/wt/a.go": {work + "/.git/wt"}, "b/.GIT/x/a.go": {work + "/b/.GIT/x", work},
 	} {
 		if len(patch.ProtectedOf([]string{filepath.Join(work, path)}, roots)) == 0 {
 			t.Errorf("%s is not protected below %q", path, roots)

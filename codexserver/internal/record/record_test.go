@@ -24,12 +24,9 @@ func TestStamp(t *testing.T) {
 	const made = `{"event":"decided","time":"2020-01-01T00:00:00Z","decisionId":"x-1","threadId":"t","principal":"eve","kind":"command","decision":"approved","by":"client","rule":7,"feedback":"é"}`
 	const stamped = `{"event":"decided","time":"2026-01-02T02:04:05Z","decisionId":"ann/x-1","threadId":"t","principal":"ann","kind":"command","decision":"approved","by":"client","rule":7,"feedback":"é"}`
 	for _, tt := range []struct{ from, to, want string }{
-		{"", "", stamped},
-		{`"client"`, `""`, "! no decision"},
-		{`"approved"`, `""`, "! no decision"},
+		{"", "", stamped}, {`"client"`, `""`, "! no decision"}, {`"approved"`, `""`, "! no decision"},
 		{`"decided"`, `"begins"`, "! one of another event"},
-		{`"decided"`, `"other"`, "! no event"},
-		{`{"event":"decided",`, `{`, "! no event"},
+		{`"decided"`, `"other"`, "! no event"}, {`{"event":"decided",`, `{`, "! no event"},
 		{`"rule":7`, `"rules":7`, "! not a line of the record"},
 		{`"rule":7`, `"rule":7,"rule":8`, "! not a line of the record"},
 		{`"t",`, `"t"`, "! not a line of the record"},

@@ -12,20 +12,10 @@ func TestBatch(t *testing.T) {
 		program, word string
 		starts        bool
 	}{
-		{`C:\bin\npm.cmd`, "test", true},
-		{`C:\bin\npm.cmd`, "a b (c) 'd' ü=1,2;", true},
-		{`C:\bin\npm.exe`, `x"&echo &`, true},
-		{`C:\bin\npm.cmd`, `x"`, false},
-		{`C:\bin\npm.CMD`, "a&b", false},
-		{`C:\bin\npm.bat`, "%PATH%", false},
-		{`C:\bin\npm.bat. `, "a|b", false},
-		{`C:\bin\npm.cmd`, "a<b", false},
-		{`C:\bin\npm.cmd`, "a>b", false},
-		{`C:\bin\npm.cmd`, "a^b", false},
-		{`C:\bin\npm.cmd`, "a!b!", false},
-		{`C:\bin\npm.cmd`, "a\nb", false},
-		{`C:\bin\npm.cmd`, "a\rb", false},
-		{`C:\a&b\npm.cmd`, "test", false},
+		{`C:\bin\npm.cmd`, "test", true}, {`C:\bin\npm.cmd`, "a b (c) 'd' ü=1,2;", true}, {`C:\bin\npm.exe`, `x"&echo &`, true},
+		{`C:\bin\npm.cmd`, `x"`, false}, {`C:\bin\npm.CMD`, "a&b", false}, {`C:\bin\npm.bat`, "%PATH%", false}, {`C:\bin\npm.bat. `, "a|b", false},
+		{`C:\bin\npm.cmd`, "a<b", false}, {`C:\bin\npm.cmd`, "a>b", false}, {`C:\bin\npm.cmd`, "a^b", false}, {`C:\bin\npm.cmd`, "a!b!", false},
+		{`C:\bin\npm.cmd`, "a\nb", false}, {`C:\bin\npm.cmd`, "a\rb", false}, {`C:\a&b\npm.cmd`, "test", false},
 	} {
 		argv := []string{"npm", tt.word}
 		if err := run.CheckBatch("windows", tt.program, argv); (err == nil) != tt.starts {

@@ -21,15 +21,12 @@ func lines(from, to int) string {
 func TestFormatOutput(t *testing.T) {
 	x := func(n int) string { return strings.Repeat("x", n) }
 	tests := []struct{ name, in, want string }{
-		{"empty", "", ""},
-		{"127 lines", lines(1, 127), lines(1, 127)},
-		{"128 lines", lines(1, 128), lines(1, 128)},
+		{"empty", "", ""}, {"127 lines", lines(1, 127), lines(1, 127)}, {"128 lines", lines(1, 128), lines(1, 128)},
 		{"256 lines", lines(1, 256), lines(1, 256)},
 		{"256 lines, the last one open", lines(1, 255) + "256", lines(1, 255) + "256"},
 		{"257 lines", lines(1, 257), lines(1, 128) + "[... omitted 1 of 257 lines ...]\n\n" + strings.TrimSuffix(lines(130, 257), "\n")},
 		{"5000 lines", lines(1, 5000), lines(1, 128) + "[... omitted 4744 of 5000 lines ...]\n\n" + strings.TrimSuffix(lines(4873, 5000), "\n")},
-		{"5120 bytes", x(5120), x(5120)},
-		{"10240 bytes", x(10240), x(10240)},
+		{"5120 bytes", x(5120), x(5120)}, {"10240 bytes", x(10240), x(10240)},
 		{"40000 bytes in a line", "a" + x(39998) + "z", "a" + x(5119) + "\n[... omitted 29824 of 40000 bytes ...]\n\n" + x(5055) + "z"},
 		{"runes that no cut may split", strings.Repeat("日", 4000), strings.Repeat("日", 1706) + "\n[... omitted 1824 of 12000 bytes ...]\n\n" + strings.Repeat("日", 1686)},
 	}

@@ -29,12 +29,9 @@ func TestLookPath(t *testing.T) {
 		{"first", filepath.Join(a, "first"), nil},
 		{"both", filepath.Join(b, "both"), nil}, // a folder in a
 		{"text", filepath.Join(b, "text"), nil}, // not executable in a
-		{"folder", "", syscall.EACCES},
-		{"data", "", syscall.EACCES},
+		{"folder", "", syscall.EACCES}, {"data", "", syscall.EACCES},
 		{"own", "", syscall.ENOENT}, // only in the current folder
-		{"none", "", syscall.ENOENT},
-		{"./own", filepath.Join(work, "own"), nil},
-		{"../a/first", filepath.Join(a, "first"), nil},
+		{"none", "", syscall.ENOENT}, {"./own", filepath.Join(work, "own"), nil}, {"../a/first", filepath.Join(a, "first"), nil},
 		{"../a/folder", filepath.Join(a, "folder"), syscall.EACCES},
 		{filepath.Join(a, "data"), filepath.Join(a, "data"), syscall.EACCES},
 	} {

@@ -23,25 +23,12 @@ func TestWritable(t *testing.T) {
 		path    string
 		want    bool
 	}{
-		{[]string{"home/app"}, "home/app", true},
-		{[]string{"home/app"}, "home/app/src", true},
-		{[]string{"home/app"}, "home/app/missing", true},
-		{[]string{"home/app"}, "home", false},
-		{[]string{"home/app"}, "home/application", false},
-		{[]string{"home/app/src"}, "home/app", false},
-		{[]string{"home"}, "home", false},
-		{[]string{"home"}, "home/app", false},
-		{[]string{"home/.ssh"}, "home/.ssh", false},
-		{[]string{"."}, "home/app", false},
-		{[]string{"."}, "srv/app", false},
-		{[]string{"/"}, "srv/app", false},
-		{[]string{"link"}, "srv/app", true},
-		{[]string{"srv/app"}, "srv/other", false},
-		{[]string{"missing"}, "missing", false},
-		{nil, "srv/app", false},
-		{nil, "home/.codex/codex-mcp-worktrees/a", true},
-		{nil, "home/.codex/codex-mcp-worktrees", false},
-		{nil, "home/.codex", false},
+		{[]string{"home/app"}, "home/app", true}, {[]string{"home/app"}, "home/app/src", true}, {[]string{"home/app"}, "home/app/missing", true},
+		{[]string{"home/app"}, "home", false}, {[]string{"home/app"}, "home/application", false}, {[]string{"home/app/src"}, "home/app", false},
+		{[]string{"home"}, "home", false}, {[]string{"home"}, "home/app", false}, {[]string{"home/.ssh"}, "home/.ssh", false},
+		{[]string{"."}, "home/app", false}, {[]string{"."}, "srv/app", false}, {[]string{"/"}, "srv/app", false}, {[]string{"link"}, "srv/app", true},
+		{[]string{"srv/app"}, "srv/other", false}, {[]string{"missing"}, "missing", false}, {nil, "srv/app", false},
+		{nil, "home/.codex/codex-mcp-worktrees/a", true}, {nil, "home/.codex/codex-mcp-worktrees", false}, {nil, "home/.codex", false},
 		{[]string{"srv/app", "home/app"}, "home/app/src", true},
 	} {
 		var folders []string
@@ -70,8 +57,7 @@ func TestBeyond(t *testing.T) {
 	dir := boxtest.Folder(t)
 	inside := func(a protocol.Access) protocol.Access { a.Folder = dir; return a }
 	for _, tt := range []struct{ has, want protocol.Access }{
-		{},
-		{inside(protocol.Access{}), protocol.Access{}},
+		{}, {inside(protocol.Access{}), protocol.Access{}},
 		{inside(protocol.Access{Mode: protocol.SandboxWorkspaceWrite}), inside(protocol.Access{})},
 		{inside(protocol.Access{Mode: protocol.SandboxWorkspaceWrite, Roots: []string{filepath.Join(dir, "sub")}}), inside(protocol.Access{})},
 		{inside(protocol.Access{Mode: protocol.SandboxWorkspaceWrite, Roots: []string{"/elsewhere"}}), inside(protocol.Access{Roots: []string{"/elsewhere"}})},

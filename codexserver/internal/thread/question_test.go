@@ -34,13 +34,11 @@ func TestPersonIsAskedEachTime(t *testing.T) {
 		{"ssh", `{"action":"accept","content":{"decision":"approved_always"}}`, elicit.Denied},
 		{"patch", servertest.ForSession, elicit.ApprovedForSession},
 		{"patch once", servertest.ForSession, elicit.Approved},
-		{"go", "", elicit.Denied},
-		{"ssh", "", elicit.Denied},
+		{"go", "", elicit.Denied}, {"ssh", "", elicit.Denied},
 		{"human", servertest.ForSession, elicit.Denied}, // at once
 		{"human later", servertest.ForSession, elicit.Approved},
 		{"human later", `{"action":"accept","content":{"decision":"approved_always"}}`, elicit.Denied},
-		{"human later", servertest.Decline, elicit.Denied},
-		{"human", "", elicit.Denied},
+		{"human later", servertest.Decline, elicit.Denied}, {"human", "", elicit.Denied},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			human, patch := strings.HasPrefix(tt.command, "human"), strings.HasPrefix(tt.command, "patch")
@@ -148,8 +146,7 @@ func TestFactsOfQuestions(t *testing.T) {
 		want := []map[string]any{
 			fact(map[string]any{"kind": "exec", "callId": "c", "command": []string{"ls"}, "cwd": "/work", "reason": "why"}),
 			fact(map[string]any{"kind": "patch", "callId": "d", "changes": changes}),
-			fact(nil),
-			{"own": 1},
+			fact(nil), {"own": 1},
 		}
 		if diff := cmp.Diff(want, got); diff != "" || bare.Meta != nil {
 			t.Errorf("engine's question: %v; facts (-want +got):\n%s", bare.Meta, diff)

@@ -14,12 +14,7 @@ func TestAuthenticate(t *testing.T) {
 		names []string // of the header
 		want  string   // "" for a refusal
 	}{
-		{[]string{"ann"}, "ann"},
-		{[]string{"bob"}, ""},
-		{nil, ""},
-		{[]string{""}, ""},
-		{[]string{"ann", "ann"}, ""},
-		{[]string{"ann", "bob"}, ""},
+		{[]string{"ann"}, "ann"}, {[]string{"bob"}, ""}, {nil, ""}, {[]string{""}, ""}, {[]string{"ann", "ann"}, ""}, {[]string{"ann", "bob"}, ""},
 	} {
 		r := httptest.NewRequest("POST", "/mcp", nil)
 		for _, name := range tt.names {

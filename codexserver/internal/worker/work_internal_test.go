@@ -27,18 +27,13 @@ func TestWork(t *testing.T) {
 		turns, busy int
 		want        Activity
 	}{
-		{"a turn that runs", "e", 1, 1, Busy},
-		{"a question", "eq", 1, 0, Waiting},
-		{"a decision", "eqa", 1, 1, Busy},
-		{"one of two decisions", "eqQa", 1, 0, Waiting},
-		{"a command beside a question", "eqc", 1, 1, Busy},
+		{"a turn that runs", "e", 1, 1, Busy}, {"a question", "eq", 1, 0, Waiting}, {"a decision", "eqa", 1, 1, Busy},
+		{"one of two decisions", "eqQa", 1, 0, Waiting}, {"a command beside a question", "eqc", 1, 1, Busy},
 		{"a command that has ended", "eqcC", 1, 0, Waiting},
 		{"a tool, and the end of another command", "eqtC", 1, 1, Busy},
 		{"a patch", "eqp", 1, 1, Busy},
 		{"a patch and a tool that have ended", "eqptTP", 1, 0, Waiting},
-		{"the end of a turn", "eqE", 0, 0, Idle},
-		{"the end of a turn that runs", "eE", 0, 0, Idle},
-		{"two ends", "eEE", 0, 0, Idle},
+		{"the end of a turn", "eqE", 0, 0, Idle}, {"the end of a turn that runs", "eE", 0, 0, Idle}, {"two ends", "eEE", 0, 0, Idle},
 		{"a call that waits for its turn", "q", 1, 1, Busy},
 		{"a question and a turn that runs", "eqn", 2, 1, Busy},
 	} {
@@ -136,9 +131,7 @@ func TestLoad(t *testing.T) {
 		}
 	})
 	for want, of := range map[Load]mcphttp.Load{
-		{Activity: Idle}:                           {},
-		{Activity: Connected, Sessions: 2}:         {Sessions: 2},
-		{Activity: Connected, Requests: 1}:         {Requests: 1},
+		{Activity: Idle}: {}, {Activity: Connected, Sessions: 2}: {Sessions: 2}, {Activity: Connected, Requests: 1}: {Requests: 1},
 		{Activity: Busy, Requests: 1, Sessions: 1}: {Requests: 1, Sessions: 1, Busy: true},
 		{Activity: Busy, Requests: 0, Sessions: 0}: {Parked: true},
 	} {

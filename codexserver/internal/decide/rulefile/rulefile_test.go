@@ -136,8 +136,7 @@ func TestFilesThatAllowNothing(t *testing.T) {
 		name, content, want string // want is part of the error; "" means that it allows
 		mode                os.FileMode
 	}{
-		{"ours", file, "", 0o600},
-		{"nothing", "", "EOF", 0o600},
+		{"ours", file, "", 0o600}, {"nothing", "", "EOF", 0o600},
 		{"a newer version", strings.Replace(file, `"version":3`, `"version":4,"unless":["x"]`, 1), "version is 4", 0o600},
 		{"no version", strings.Replace(file, `"version":3,`, ``, 1), "version is 0", 0o600},
 		{"a condition of a newer program", strings.Replace(file, `"by"`, `"unless":["-exec"],"by"`, 1), `"unless"`, 0o600},
@@ -267,8 +266,7 @@ func TestWhoseRules(t *testing.T) {
 		writable        []string
 		want            bool
 	}{
-		{"the same", "", nil, true},
-		{"another user", "ann", nil, false},
+		{"the same", "", nil, true}, {"another user", "ann", nil, false},
 		{"other writable folders", "", []string{dir}, true},
 		{"a writable home", "", []string{home}, false},
 		{"a workspace that contains the home", "", []string{filepath.Dir(home)}, false},
