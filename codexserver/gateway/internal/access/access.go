@@ -15,62 +15,49 @@ import (
 )
 
 // Access identifies the users of one server. It is safe for concurrent use.
-type Access struct{ known atomic.Pointer[known] }
+type Access struct {
+	oauth settings.OAuth
+	keys  *keySet // of the authorization server; nil without one
+	known atomic.Pointer[known]
+}
 
-// known are the users and their credentials. It never changes.
+// known are the users, with the scopes from the configuration. It never changes.
 type known struct {
-	tokens tokens
-	oauth  *verifier // nil without an authorization server
+	tokens   tokens
+	subjects map[string]mcphttp.Principal
 }
 
 // New returns an Access for the principals of settings. It fails if there are none. log receives what is wrong with the
 // authorization server.
 func New(of settings.HTTP, log *slog.Logger) (*Access, error) {
-	var keys *keySet
+	a := &Access{oauth: of.OAuth}
 	if of.OAuth.Issuer != "" {
-		keys = newKeySet(of.OAuth.Issuer, log)
+		a.keys = newKeySet(of.OAuth.Issuer, log)
 	}
-	k, err := newKnown(of.Principals, of.OAuth, keys)
+	apply, err := a.Reload(of.Principals)
 	if err != nil {
 		return nil, err
 	}
-	a := &Access{}
-	a.known.Store(k)
+	apply()
 	return a, nil
 }
 
-// newKnown returns principals with their credentials. keys are those of the authorization server, or nil.
-func newKnown(principals map[string]settings.Principal, oauth settings.OAuth, keys *keySet) (*known, error) {
+// Reload returns a function that replaces the principals. It fails for those that New refuses. The
+// authorization server stays.
+func (a *Access) Reload(principals map[string]settings.Principal) (apply func(), err error) {
 	if len(principals) == 0 {
 		return nil, errors.New("http.principals: missing; add a table for each user")
 	}
-	k := &known{}
-	if keys != nil {
-		k.oauth = &verifier{oauth: oauth, keys: keys, subjects: map[string]mcphttp.Principal{}}
-	}
+	k := &known{subjects: map[string]mcphttp.Principal{}}
 	for _, name := range slices.Sorted(maps.Keys(principals)) {
 		p := principals[name]
 		who := mcphttp.Principal{Name: name, Scopes: mcphttp.ParseScopes(strings.Join(p.Scopes, " "))}
 		if err := k.tokens.add(who, p.Tokens); err != nil {
 			return nil, err
 		}
-		if k.oauth != nil {
-			k.oauth.subjects[p.Subject] = who
-		}
+		k.subjects[p.Subject] = who
 	}
-	return k, nil
-}
-
-// Reload returns a function that replaces the principals. It fails for those that New refuses. The
-// authorization server stays.
-func (a *Access) Reload(principals map[string]settings.Principal) (apply func(), err error) {
-	var oauth settings.OAuth
-	var keys *keySet
-	if v := a.known.Load().oauth; v != nil {
-		oauth, keys = v.oauth, v.keys
-	}
-	k, err := newKnown(principals, oauth, keys)
-	return func() { a.known.Store(k) }, err
+	return func() { a.known.Store(k) }, nil
 }
 
 // Still reports whether a request with these headers, which was admitted for a principal, would be
@@ -79,11 +66,6 @@ func (a *Access) Still(ctx context.Context, h http.Header, before mcphttp.Princi
 	now, err := a.identify(ctx, h)
 	return err == nil && now.Name == before.Name && slices.Equal(now.Scopes, before.Scopes)
 }
-
-var (
-	errMissing = errors.New("no bearer token")
-	errUnknown = errors.New("unknown token")
-)
 
 // Identify returns the principal that sent a request, with the scopes of its token. Every
 // error is a [*mcphttp.Refusal]. Use it as [mcphttp.Options].Authenticate.
@@ -95,16 +77,16 @@ func (a *Access) Identify(r *http.Request) (mcphttp.Principal, error) {
 func (a *Access) identify(ctx context.Context, h http.Header) (mcphttp.Principal, error) {
 	token, ok := bearer(h)
 	if !ok {
-		return mcphttp.Principal{}, &mcphttp.Refusal{Err: errMissing}
+		return mcphttp.Principal{}, &mcphttp.Refusal{Err: errors.New("no bearer token")}
 	}
 	k := a.known.Load()
 	if who, known := k.tokens.find(token); known {
 		return who, nil
 	}
-	if k.oauth == nil || !looksSigned(token) {
-		return mcphttp.Principal{}, invalid(errUnknown)
+	if a.keys == nil || !looksSigned(token) {
+		return mcphttp.Principal{}, invalid(errors.New("unknown token"))
 	}
-	return k.oauth.verify(ctx, token)
+	return a.verify(ctx, token, k.subjects)
 }
 
 // bearer returns the token of the header Authorization, which must come exactly once.

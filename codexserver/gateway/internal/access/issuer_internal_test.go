@@ -66,7 +66,7 @@ func newIssuer(t *testing.T) *issuer {
 func (i *issuer) enter(s settings.HTTP) *Access {
 	i.t.Helper()
 	a := enter(i.t, s)
-	a.known.Load().oauth.keys.client.Transport = i.documents
+	a.keys.client.Transport = i.documents
 	return a
 }
 

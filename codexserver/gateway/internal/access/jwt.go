@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
@@ -28,14 +27,7 @@ var algorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
 
-// verifier checks the access tokens of one authorization server (RFC 9068, section 4).
-type verifier struct {
-	oauth    settings.OAuth
-	keys     *keySet
-	subjects map[string]mcphttp.Principal // with the scopes from the configuration
-}
-
-// claims are the claims of an access token that the verifier reads.
+// claims are the claims of an access token that verify reads.
 type claims struct {
 	jwt.Claims
 	Scope         any `json:"scope"`
@@ -46,9 +38,9 @@ type claims struct {
 // looksSigned reports whether a token has the form of a JWT.
 func looksSigned(token string) bool { return len(token) <= maxJWT && strings.Count(token, ".") == 2 }
 
-// verify checks an access token. It returns the token's owner, with the scopes that the token
-// allows.
-func (v *verifier) verify(ctx context.Context, token string) (nobody mcphttp.Principal, err error) {
+// verify checks an access token of the authorization server (RFC 9068, section 4). It returns the subject that owns the
+// token, with the scopes that the token allows.
+func (a *Access) verify(ctx context.Context, token string, subjects map[string]mcphttp.Principal) (nobody mcphttp.Principal, err error) {
 	parsed, err := jwt.ParseSigned(token, algorithms)
 	if err != nil {
 		return nobody, invalid(err)
@@ -67,15 +59,15 @@ func (v *verifier) verify(ctx context.Context, token string) (nobody mcphttp.Pri
 	if err := parsed.UnsafeClaimsWithoutVerification(&c); err != nil {
 		return nobody, invalid(err)
 	}
-	if c.Issuer != v.oauth.Issuer {
+	if c.Issuer != a.oauth.Issuer {
 		return nobody, invalid(jwt.ErrInvalidIssuer)
 	}
-	keys, err := v.keys.find(ctx, header.KeyID, header.Algorithm)
+	keys, err := a.keys.find(ctx, header.KeyID, header.Algorithm)
 	if err != nil {
 		return nobody, err
 	}
 	var others map[string]any
-	err = errUnsigned
+	err = errors.New("not signed with a key of the issuer")
 	for _, key := range keys {
 		// Use only the keys of the issuer's set. The sender writes the header, so its jwk,
 		// jku and x5u are ignored.
@@ -84,37 +76,24 @@ func (v *verifier) verify(ctx context.Context, token string) (nobody mcphttp.Pri
 			break
 		}
 	}
+	if err == nil && c.Expiry == nil {
+		err = errors.New("exp: missing")
+	}
+	if err == nil {
+		err = c.ValidateWithLeeway(jwt.Expected{Issuer: a.oauth.Issuer, AnyAudience: jwt.Audience{a.oauth.Audience}}, leeway)
+	}
 	if err != nil {
 		return nobody, invalid(err)
 	}
-	if err := v.check(&c); err != nil {
-		return nobody, invalid(err)
-	}
-	return v.owner(&c, others)
-}
-
-var errUnsigned = errors.New("not signed with a key of the issuer")
-
-// check checks the claims of a token whose signature is valid.
-func (v *verifier) check(c *claims) error {
-	if c.Expiry == nil {
-		return errors.New("exp: missing")
-	}
-	return c.ValidateWithLeeway(jwt.Expected{Issuer: v.oauth.Issuer, AnyAudience: jwt.Audience{v.oauth.Audience}}, leeway)
-}
-
-// owner returns the principal of the claims, with the scopes that both the token and
-// the configuration allow.
-func (v *verifier) owner(c *claims, others map[string]any) (nobody mcphttp.Principal, err error) {
-	subject, _ := others[v.oauth.Claim].(string)
-	if v.oauth.Claim == "email" && c.EmailVerified != true {
+	subject, _ := others[a.oauth.Claim].(string)
+	if a.oauth.Claim == "email" && c.EmailVerified != true {
 		return nobody, forbidden(errors.New("email_verified of the access token is not true"))
 	}
-	who, known := v.subjects[subject]
+	who, known := subjects[subject]
 	if subject == "" || !known {
-		return nobody, forbidden(fmt.Errorf("%s of the access token is not the subject of a principal", v.oauth.Claim))
+		return nobody, forbidden(fmt.Errorf("%s of the access token is not the subject of a principal", a.oauth.Claim))
 	}
-	granted := mcphttp.ParseScopes(scopeText(c))
+	granted := mcphttp.ParseScopes(scopeText(&c))
 	who.Scopes = slices.DeleteFunc(slices.Clone(who.Scopes), func(scope mcphttp.Scope) bool { return !slices.Contains(granted, scope) })
 	return who, nil
 }

@@ -40,11 +40,11 @@ type keySet struct {
 	client *http.Client
 	log    *slog.Logger
 	slot   chan struct{} // full while the keys are fetched
+	tried  time.Time     // of the last fetch; used while slot is full
 
 	mu      sync.Mutex
 	keys    []jose.JSONWebKey
 	fetched time.Time // of the last fetch that succeeded
-	tried   time.Time // of the last fetch
 }
 
 func newKeySet(issuer string, log *slog.Logger) *keySet {
@@ -75,7 +75,7 @@ func (s *keySet) cached(kid, algorithm string) (keys []jose.JSONWebKey, fresh, k
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	age := time.Since(s.fetched)
-	if s.fetched.IsZero() || age > keysKept {
+	if age > keysKept { // or never
 		return nil, false, false
 	}
 	for _, key := range s.keys {
@@ -95,15 +95,10 @@ func (s *keySet) refresh(ctx context.Context) {
 		return
 	}
 	defer func() { <-s.slot }()
-	s.mu.Lock()
-	early := !s.tried.IsZero() && time.Since(s.tried) < fetchEvery
-	if !early {
-		s.tried = time.Now()
-	}
-	s.mu.Unlock()
-	if early {
+	if time.Since(s.tried) < fetchEvery {
 		return
 	}
+	s.tried = time.Now()
 	// The fetch continues if this client disconnects: other requests wait for the keys too.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
 	defer cancel()
