@@ -50,8 +50,7 @@ func parse(header http.Header) (h Head, err error) {
 	if len(words) < 3 {
 		return h, errors.New("the request is invalid")
 	}
-	h.Node, h.User.Name = words[0], words[2]
-	h.User.Scopes = append([]mcphttp.Scope{}, mcphttp.ParseScopes(strings.Join(words[3:], " "))...) // nil would be all
+	h.Node, h.User.Name, h.User.Scopes = words[0], words[2], mcphttp.ParseScopes(strings.Join(words[3:], " ")) // never nil, which would be all
 	h.Epoch, err = strconv.ParseUint(words[1], 10, 64)
 	return h, err
 }

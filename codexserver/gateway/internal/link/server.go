@@ -99,17 +99,6 @@ func (s *Server) Close(ctx context.Context) error {
 	return err
 }
 
-// begin notes a request, until its end.
-func (s *Server) begin() (end func(), err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, errors.New("the node ends")
-	}
-	s.running.Add(1)
-	return s.running.Done, nil
-}
-
 // receive handles what comes from a connection.
 func (s *Server) receive(w http.ResponseWriter, r *http.Request) {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
@@ -134,11 +123,14 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request) {
 // Do carries out a request, and writes the answer to w. An error, which wraps [ErrRefused],
 // means that it did not. If the answer breaks off, Do panics with [http.ErrAbortHandler].
 func (s *Server) Do(w http.ResponseWriter, r *http.Request, head Head) error {
-	end, err := s.begin()
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrRefused, err)
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return fmt.Errorf("%w: the node ends", ErrRefused)
 	}
-	defer end()
+	s.running.Add(1)
+	s.mu.Unlock()
+	defer s.running.Done()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()

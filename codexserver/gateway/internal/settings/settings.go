@@ -56,9 +56,6 @@ type OAuth struct {
 	Claim string `json:"claim"`
 }
 
-// claim returns the claim that identifies a user.
-func (o *OAuth) claim() string { return cmp.Or(o.Claim, "sub") }
-
 // Principal is one user.
 type Principal struct {
 	// Tokens are the hashes of the user's tokens, each as sha256:HEX.
@@ -114,10 +111,8 @@ type httpTable struct {
 // settings returns the settings of the table, with defaults for missing keys.
 func (t *httpTable) settings(shared *config.Settings) HTTP {
 	h := HTTP{HTTP: shared.HTTP, Metrics: t.Metrics, WorkerIdle: time.Duration(t.WorkerIdle), URL: t.URL, OAuth: t.OAuth}
-	h.OAuth.Audience = cmp.Or(h.OAuth.Audience, h.URL)
-	h.OAuth.Claim = h.OAuth.claim()
-	if t.OAuth == (OAuth{}) {
-		h.OAuth = OAuth{}
+	if t.OAuth != (OAuth{}) {
+		h.OAuth.Audience, h.OAuth.Claim = cmp.Or(h.OAuth.Audience, h.URL), cmp.Or(h.OAuth.Claim, "sub")
 	}
 	for name, p := range t.Principals {
 		if h.Principals == nil {

@@ -118,15 +118,18 @@ func (p *Pool) launch(name string, paths *userPaths, kept worker.Store) (_ *proc
 		return nil, err
 	}
 	defer l.Close()
+	defer func() {
+		if err != nil {
+			socket.close()
+		}
+	}()
 	listener, err := l.File()
 	if err != nil {
-		socket.close()
 		return nil, err
 	}
 	defer listener.Close()
 	conn, end, err := socketPair()
 	if err != nil {
-		socket.close()
 		return nil, err
 	}
 	defer end.Close()
@@ -136,11 +139,9 @@ func (p *Pool) launch(name string, paths *userPaths, kept worker.Store) (_ *proc
 	}
 	in := paths.enclosure(name)
 	if in.Life, err = enclosure.NewLife(p.deadline(name)); err != nil {
-		socket.close()
 		return nil, errors.Join(err, conn.Close())
 	}
 	if err := in.Start(cmd); err != nil {
-		socket.close()
 		return nil, errors.Join(err, conn.Close(), in.Life.Close())
 	}
 	w := p.newWorker(socket.dial)
@@ -190,15 +191,13 @@ func (w *process) alive() bool {
 
 // gone waits for the end of a worker to which nobody can connect any more. It is false if the worker does not end.
 func (w *process) gone(ctx context.Context) bool {
-	timer := time.NewTimer(endTimeout)
-	defer timer.Stop()
+	ctx, cancel := context.WithTimeout(ctx, endTimeout)
+	defer cancel()
 	select {
 	case <-w.exited:
-		return true
-	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return false
+	return !w.alive()
 }
 
 // load asks the worker for its load. It fails if the worker does not answer in time.
@@ -211,11 +210,9 @@ func (w *process) load(ctx context.Context) (worker.Load, error) {
 // end makes the worker stop, kills it after the timeout, and waits for its end.
 func (w *process) end(timeout time.Duration) {
 	w.conn.Stop()
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
 	select {
 	case <-w.exited:
-	case <-timer.C:
+	case <-time.After(timeout):
 		_ = w.kill() // this also ends all other processes of the enclosure
 		<-w.exited
 	}
