@@ -89,7 +89,7 @@ func run(ctx context.Context, dirs []string) (err error) {
 	if out, err := certify.CombinedOutput(); err != nil {
 		return fmt.Errorf("openssl: %w\n%s", err, out)
 	}
-	b.linked = fmt.Sprintf("link = {address = '127.0.0.1:0', listen = '127.0.0.1:0', ca = %[1]q, cert = %[1]q, key = %[2]q}\n", b.dir+"/link.pem", b.dir+"/link.key")
+	b.linked = fmt.Sprintf("link.ca = %[1]q\nlink.cert = %[1]q\nlink.key = %[2]q\n", b.dir+"/link.pem", b.dir+"/link.key")
 	var all []*service
 	defer func() {
 		for _, s := range all {
@@ -271,17 +271,19 @@ func (b *bench) gateway(ctx context.Context, dir string) (*service, error) {
 func (b *bench) cluster(ctx context.Context, dir string) (*service, error) {
 	s := &service{name: filepath.Base(dir) + ": a front and a node", figures: map[string][]float64{}}
 	users, err := b.users(s, dir)
-	if err != nil {
-		return s, err
+	var port, link int // of NATS, and of the node
+	for _, free := range []*int{&port, &link} {
+		if err == nil {
+			*free, err = freePort()
+		}
 	}
-	port, err := freePort()
 	if err == nil {
 		_, err = b.launch(ctx, s, fmt.Sprintf("%s -js -a 127.0.0.1 -p %d -sd jetstream", filepath.Join(dir, "nats-server"), port), "Server is ready", nil)
 	}
 	for _, role := range []string{"node", "front"} {
 		if err == nil {
 			_, err = b.launch(ctx, s, filepath.Join(dir, "codex-mcp-gateway"), map[string]string{"node": "running workers", "front": "serving MCP at "}[role], map[string]string{
-				"codex-mcp.toml": users, "codex-mcp-gateway.toml": b.linked + fmt.Sprintf("[nats]\nurl = 'nats://127.0.0.1:%d'\nroles = [%q]\n", port, role),
+				"codex-mcp.toml": users, "codex-mcp-gateway.toml": b.linked + fmt.Sprintf("link.address = '127.0.0.1:%d'\n[nats]\nurl = 'nats://127.0.0.1:%d'\nroles = [%q]\n", link, port, role),
 			})
 		}
 	}

@@ -123,13 +123,13 @@ func (o *options) check(fs *pflag.FlagSet) error {
 func (o *options) checkCommand(args []string) error {
 	o.command = args
 	switch {
-	case len(args) == 1 && args[0] == statusCommand:
+	case len(args) == 1 && args[0] == "status":
 		return nil
 	case o.json:
 		return errors.New("--json: only for status")
-	case len(args) == 0, len(args) == 2 && args[0] == drainCommand:
+	case len(args) == 0, len(args) == 2 && args[0] == "drain":
 		return nil
-	case len(args) == 3 && args[0] == userCommand && args[1] == "forget":
+	case len(args) == 3 && args[0] == "user" && args[1] == "forget":
 		return nil
 	}
 	return fmt.Errorf("unexpected arguments %q; want status, drain NODE, or user forget NAME", args)
@@ -231,9 +231,7 @@ func (o *options) configure(log *slog.Logger) (*configuration, error) {
 // workerProgram returns the path of codex-mcp, without symbolic links.
 func (o *options) workerProgram() (path string, err error) {
 	if path = o.codexMCP; path == "" {
-		if path, err = os.Executable(); err == nil {
-			path, err = filepath.EvalSymlinks(path)
-		}
+		path, err = os.Executable()
 		path = filepath.Join(filepath.Dir(path), "codex-mcp")
 	}
 	if err == nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/node"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
+	common "github.com/codexmcp/codexmcp/internal/program"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -21,23 +22,16 @@ import (
 // operateTimeout bounds a command of the operator.
 const operateTimeout = 20 * time.Second
 
-// The commands of the operator.
-const (
-	statusCommand = "status"
-	drainCommand  = "drain"
-	userCommand   = "user"
-)
-
 // operate carries out a command of the operator.
 func (o *options) operate(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, operateTimeout)
 	defer cancel()
-	log := o.logger(stderr)
+	log := common.Logger(stderr, o.logFormat, o.log)
 	c, err := o.configure(slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
-	if c.service.NATS.URL == "" && o.command[0] != userCommand { // that one reaches it while no gateway runs
+	if c.service.NATS.URL == "" && o.command[0] != "user" { // that one reaches it while no gateway runs
 		return errors.New("nats.url: missing; without it nobody can reach the server in the process of the gateway")
 	}
 	s := &service{}
@@ -46,9 +40,9 @@ func (o *options) operate(ctx context.Context, stdout, stderr io.Writer) (err er
 		return err
 	}
 	switch o.command[0] {
-	case drainCommand:
+	case "drain":
 		return s.drainNode(ctx, o.command[1], stdout)
-	case statusCommand:
+	case "status":
 		return s.printStatus(ctx, o.json, stdout)
 	default:
 		return s.forgetUser(ctx, c, o.command[2], log, stdout)
@@ -73,7 +67,7 @@ type leaseStatus struct {
 }
 
 func (s *service) status(ctx context.Context) (*status, error) {
-	nodes, err := s.nodes.All(ctx)
+	nodes, err := s.leases.Nodes.All(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +120,7 @@ func (s *service) printStatus(ctx context.Context, asJSON bool, w io.Writer) err
 
 // drainNode drains all processes with the name of a node.
 func (s *service) drainNode(ctx context.Context, name string, w io.Writer) error {
-	nodes, err := s.nodes.All(ctx)
+	nodes, err := s.leases.Nodes.All(ctx)
 	if err != nil {
 		return err
 	}

@@ -12,16 +12,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 )
 
-// reloader replaces the users of a service while it runs.
-type reloader struct {
-	o       *options
-	service *service
-	stderr  io.Writer
-	log     *slog.Logger
-}
-
-// on reloads at each signal until stop is called.
-func (r *reloader) on(signals <-chan os.Signal) (stop func()) {
+// reloadAt reloads the users of a service at each signal until stop is called.
+func (o *options) reloadAt(signals <-chan os.Signal, s *service, stderr io.Writer, log *slog.Logger) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -31,8 +23,8 @@ func (r *reloader) on(signals <-chan os.Signal) (stop func()) {
 			case <-ctx.Done():
 				return
 			}
-			if err := r.reload(ctx); err != nil {
-				r.log.Error("the users are not reloaded", "error", err)
+			if err := o.reload(ctx, s, stderr, log); err != nil {
+				log.Error("the users are not reloaded", "error", err)
 			}
 		}
 	})
@@ -43,17 +35,16 @@ func (r *reloader) on(signals <-chan os.Signal) (stop func()) {
 }
 
 // reload reads the configuration, and replaces the users if all of it is valid.
-func (r *reloader) reload(ctx context.Context) error {
+func (o *options) reload(ctx context.Context, s *service, stderr io.Writer, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, operateTimeout)
 	defer cancel()
-	now, err := r.o.configure(r.log)
-	if err != nil {
-		return err
+	now, err := o.configure(log)
+	if err == nil {
+		err = s.reload(ctx, now.http.Principals)
 	}
-	if err := r.service.reload(ctx, now.http.Principals); err != nil {
-		return err
+	if err == nil {
+		_, err = fmt.Fprintf(stderr, "%s: reloaded the users; their number: %d\n", program, len(now.http.Principals))
 	}
-	_, err = fmt.Fprintf(r.stderr, "%s: reloaded the users; their number: %d\n", program, len(now.http.Principals))
 	return err
 }
 
@@ -76,7 +67,7 @@ func (s *service) reload(ctx context.Context, principals map[string]settings.Pri
 		s.front.Reload(ctx, principals)
 	}
 	if s.node != nil {
-		err = s.node.Reload(ctx, principals, end)
+		err = s.node.Reload(ctx, end)
 	}
 	if err != nil {
 		return errors.Join(errors.New("the users are replaced, but a lease could not be given back, and expires"), err)

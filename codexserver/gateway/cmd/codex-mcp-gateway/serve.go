@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
 	"strings"
@@ -31,7 +32,7 @@ const challenge = `Bearer realm="codex-mcp"`
 
 // serve serves the users of http.principals until a signal.
 func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
-	log := o.logger(stderr)
+	log := common.Logger(stderr, o.logFormat, o.log)
 	// A signal that comes before the end of the start waits for it, and of several one is enough.
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -56,7 +57,7 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
-	defer (&reloader{o, s, stderr, log}).on(hangups)()
+	defer o.reloadAt(hangups, s, stderr, log)()
 	err = (&httpserve.Server{
 		Flags: &o.Flags, Mux: s.mux, Backend: s, Check: s.broker.Check, Drain: c.http.Drain, Signals: common.EndingSignals(), Logger: log,
 		Ready: func() {
@@ -88,10 +89,6 @@ func (o *options) newPool(c *configuration, from workers.Options) (*workers.Pool
 	return pool, err
 }
 
-func (o *options) logger(stderr io.Writer) *slog.Logger {
-	return common.Logger(stderr, o.logFormat, o.log)
-}
-
 // maxReaders bounds the open connections to the metrics. Further ones wait.
 const maxReaders = 16
 
@@ -106,9 +103,15 @@ func serveMetrics(address string, metrics http.Handler, stderr io.Writer, log *s
 		return nil, fmt.Errorf("http.metrics: %w", err)
 	}
 	m := http.NewServeMux()
-	m.Handle("GET /metrics", metrics)
+	m.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		if !webaddr.Loopback((&url.URL{Host: r.Host}).Hostname()) { // else a web page could read them by DNS rebinding
+			http.Error(w, "the Host is not a name of this server", http.StatusForbidden)
+			return
+		}
+		metrics.ServeHTTP(w, r)
+	})
 	server := &http.Server{
-		Handler: onlyLoopbackHost(m), ReadHeaderTimeout: httpserve.HeaderTimeout, ReadTimeout: httpserve.HeaderTimeout, WriteTimeout: httpserve.HeaderTimeout, MaxHeaderBytes: httpserve.MaxHeader,
+		Handler: m, ReadHeaderTimeout: httpserve.HeaderTimeout, ReadTimeout: httpserve.HeaderTimeout, WriteTimeout: httpserve.HeaderTimeout, MaxHeaderBytes: httpserve.MaxHeader,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
@@ -121,16 +124,4 @@ func serveMetrics(address string, metrics http.Handler, stderr io.Writer, log *s
 		}
 		return err
 	}, nil
-}
-
-// onlyLoopbackHost refuses a request unless its Host is this machine. Otherwise a web page
-// could read the metrics by DNS rebinding.
-func onlyLoopbackHost(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if host, _, err := net.SplitHostPort(r.Host); err != nil && !webaddr.Loopback(r.Host) || err == nil && !webaddr.Loopback(host) {
-			http.Error(w, "the Host is not a name of this server", http.StatusForbidden)
-			return
-		}
-		h.ServeHTTP(w, r)
-	})
 }

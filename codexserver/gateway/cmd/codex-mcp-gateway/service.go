@@ -30,7 +30,6 @@ type service struct {
 	mux    *http.ServeMux
 	broker *broker.Broker
 	leases *lease.Leases
-	nodes  *placement.Nodes
 	// replicas is how many NATS servers store the buckets, and at least so many the state of a user.
 	replicas int
 	front    *front.Front   // nil without the role
@@ -64,8 +63,7 @@ func (s *service) join(ctx context.Context, c *configuration, log *slog.Logger) 
 	if err != nil {
 		return fmt.Errorf("NATS: %w", err)
 	}
-	s.nodes = placement.New(nodes)
-	s.leases = lease.New(leases, s.nodes, ttl)
+	s.leases = lease.New(leases, placement.New(nodes), ttl)
 	return nil
 }
 
@@ -138,32 +136,10 @@ func listen(c *configuration) (net.Listener, error) {
 	return l, nil
 }
 
-// address returns where fronts reach the node that listens. The port 0 means that of the listener.
-func address(c *configuration, l net.Listener) string {
-	host, port, err := net.SplitHostPort(c.service.Link.Address)
-	if err == nil && port == "0" {
-		_, port, _ = net.SplitHostPort(l.Addr().String()) // the system has made it
-		return net.JoinHostPort(host, port)
-	}
-	return c.service.Link.Address
-}
-
-// newGuard returns what admits the requests of clients.
-func (s *service) newGuard(c *configuration, log *slog.Logger) (*mcphttp.Guard, error) {
-	hosts := c.http.Hosts
-	if len(hosts) > 0 {
-		hosts = append(slices.Clip(hosts), "localhost", "127.0.0.1", "::1")
-	}
-	return mcphttp.NewGuard(&mcphttp.Options{
-		Authenticate: s.access.Identify, Challenge: challenge, Metadata: access.MetadataURL(c.http), Hosts: hosts, Origins: c.http.Origins, Logger: log,
-	})
-}
-
 // addNode makes the process a node, which closes the pool.
 func (s *service) addNode(ctx context.Context, c *configuration, l net.Listener, from workers.Options) (err error) {
 	s.node, err = node.New(ctx, node.Options{
-		Conn: s.broker.Conn, Stream: s.broker.Stream, Replicas: s.replicas, Leases: s.leases, Nodes: s.nodes, Pool: s.pool, Principals: c.http.Principals, Name: c.service.Node.Name,
-		Listener: l, Certificates: certificates(c), Address: address(c, l),
+		Conn: s.broker.Conn, Stream: s.broker.Stream, Replicas: s.replicas, Leases: s.leases, Pool: s.pool, Name: c.service.Node.Name, Listener: l, Certificates: certificates(c), Address: c.service.Link.Address,
 		Version: common.Version(), Interval: time.Duration(c.service.NATS.Lease) / 3, Metrics: from.Metrics, Logger: from.Logger,
 	})
 	return err
@@ -171,7 +147,13 @@ func (s *service) addNode(ctx context.Context, c *configuration, l net.Listener,
 
 // addFront makes the process a front.
 func (s *service) addFront(c *configuration, from workers.Options) error {
-	guard, err := s.newGuard(c, from.Logger)
+	hosts := c.http.Hosts
+	if len(hosts) > 0 {
+		hosts = append(slices.Clip(hosts), "localhost", "127.0.0.1", "::1")
+	}
+	guard, err := mcphttp.NewGuard(&mcphttp.Options{
+		Authenticate: s.access.Identify, Challenge: challenge, Metadata: access.MetadataURL(c.http), Hosts: hosts, Origins: c.http.Origins, Logger: from.Logger,
+	})
 	if err != nil {
 		return err
 	}
@@ -180,7 +162,7 @@ func (s *service) addFront(c *configuration, from workers.Options) error {
 		local = s.node.Server()
 	}
 	s.front = front.New(front.Options{
-		Local: local, Certificates: certificates(c), Leases: s.leases, Nodes: s.nodes, Guard: guard, Still: s.access.Still, Principals: c.http.Principals, Metrics: from.Metrics, Logger: from.Logger,
+		Local: local, Certificates: certificates(c), Leases: s.leases, Guard: guard, Still: s.access.Still, Principals: c.http.Principals, Metrics: from.Metrics, Logger: from.Logger,
 	})
 	s.mux.Handle(mcpPath, s.front)
 	s.mux.Handle(mcpPath+"/{$}", s.front) // as many people write it

@@ -27,7 +27,7 @@ func TestStartFails(t *testing.T) {
 	boxtest.Lay(t, top, "home/codex-mcp.toml="+tables, "ann/inner/", "link -> @/ann/inner")
 	writeCertificate(t, key)
 	url := fmt.Sprintf("nats.url = %q\n", nats.ClientURL())
-	file := url + "link.listen = '127.0.0.1:0'\nlink.address = 'localhost:0'\n" + fmt.Sprintf("link.ca = %[1]q\nlink.cert = %[1]q\nlink.key = %[1]q\n", key)
+	file := url + "link.listen = '127.0.0.1:0'\nlink.address = 'localhost:1'\n" + fmt.Sprintf("link.ca = %[1]q\nlink.cert = %[1]q\nlink.key = %[1]q\n", key)
 	taken, absent := nats.Addr().String(), filepath.Join(top, "absent", "file")
 	for name, tt := range map[string]struct {
 		was, is string // of the file
@@ -41,7 +41,7 @@ func TestStartFails(t *testing.T) {
 		"an address of metrics in use": {"", "", []string{"-c", "http.metrics=" + taken}, "http.metrics: "},
 		"an address in use":            {"", "", []string{"--listen", taken, "-c", "http.metrics=127.0.0.1:0"}, "address already in use"},
 		"an address of links in use":   {"127.0.0.1:0", taken, nil, "link.listen: "},
-		"no address for fronts":        {"localhost:0", "", nil, "link.address: missing"},
+		"no address for fronts":        {"localhost:1", "", nil, "link.address: missing"},
 		"no certificate for fronts":    {file, url, nil, "link.ca, link.cert, link.key: missing"},
 		"a link into another's folder": {"", "", []string{"-c", "http.principals.bob={tokens=['sha256:" + strings.Repeat("b", 64) + "'], folders=['" + top + "/link']}"}, "lies in " + top + "/ann of ann"},
 	} {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/metrics"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 )
@@ -33,7 +34,9 @@ func (s *service) forgetUser(ctx context.Context, c *configuration, name string,
 	}
 	const here = "user-forget"
 	id := rand.Text()
-	holder := s.leases.NewHolder(lease.HolderOptions{ID: id, Describe: func() placement.Node { return placement.Node{Name: here, Draining: true} }, Lost: func(string) {}, Logger: log})
+	holder := s.leases.NewHolder(lease.HolderOptions{
+		ID: id, Describe: func() placement.Node { return placement.Node{Name: here, Draining: true} }, Lost: func(string) {}, Metrics: metrics.New(), Logger: log,
+	})
 	defer func() { err = errors.Join(err, holder.Close(ctx)) }()
 	if err := holder.Join(ctx); err != nil {
 		return err

@@ -73,7 +73,7 @@ func newSecrets(t *testing.T) *secrets {
 	s.seed = clustertest.Credentials(t, creds, account, time.Time{}) // which this server does not ask for
 	boxtest.Lay(t, s.dir, "creds.link -> @/creds")
 	s.service = fmt.Sprintf("nats={url='tls://%s', ca=%[2]q, cert=%[2]q, key=%[2]q, credentials='%s.link', lease='60s'}\n", s.nats.url, key, creds) +
-		"link={address = '127.0.0.1:0', listen = '127.0.0.1:0'}\n"
+		fmt.Sprintf("link={address = %q}\n", freeAddress(t))
 	return s
 }
 

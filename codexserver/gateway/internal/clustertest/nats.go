@@ -11,6 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/metrics"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
@@ -120,7 +121,7 @@ func Embedded(t testing.TB) *broker.Broker {
 }
 
 // Buckets opens the buckets of a service, whose nodes last for a time without a renewal.
-func Buckets(t testing.TB, b *broker.Broker, ttl time.Duration) (users jetstream.KeyValue, leases *lease.Leases, nodes *placement.Nodes) {
+func Buckets(t testing.TB, b *broker.Broker, ttl time.Duration) (users jetstream.KeyValue, leases *lease.Leases) {
 	t.Helper()
 	users, err := b.Open(t.Context(), &broker.Bucket{Name: lease.Bucket, Replicas: 1, MaxValue: lease.MaxValue})
 	if err != nil {
@@ -130,8 +131,7 @@ func Buckets(t testing.TB, b *broker.Broker, ttl time.Duration) (users jetstream
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes = placement.New(entries)
-	return users, lease.New(users, nodes, ttl), nodes
+	return users, lease.New(users, placement.New(entries), ttl)
 }
 
 // Hold returns a holder that has joined. Unless the options say otherwise, it has its id as its name. It is closed at the end
@@ -144,7 +144,7 @@ func Hold(t testing.TB, leases *lease.Leases, o lease.HolderOptions) *lease.Hold
 	if o.Lost == nil {
 		o.Lost = func(string) {}
 	}
-	o.Logger = slog.New(slog.DiscardHandler)
+	o.Metrics, o.Logger = metrics.New(), slog.New(slog.DiscardHandler)
 	h := leases.NewHolder(o)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)

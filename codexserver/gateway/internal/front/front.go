@@ -14,16 +14,14 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/metrics"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 )
 
-// Options configure a [Front]. All are required, except for Local, Certificates, Still and Metrics.
+// Options configure a [Front]. All are required, except for Local and Certificates.
 type Options struct {
 	Leases *lease.Leases
-	Nodes  *placement.Nodes
 	// Local is the node of this process, or nil. Other nodes are reached with Certificates.
 	Local        *link.Server
 	Certificates link.Certificates
@@ -32,7 +30,7 @@ type Options struct {
 	// Principals are the users at the start. See [Front.Reload].
 	Principals map[string]settings.Principal
 	// Still reports whether a request with these headers, which the guard has admitted for a principal,
-	// would be admitted for it now. Nil means that it would.
+	// would be admitted for it now.
 	Still func(ctx context.Context, h http.Header, before mcphttp.Principal) bool
 	// Metrics counts the requests.
 	Metrics *metrics.Metrics
@@ -56,7 +54,7 @@ type Front struct {
 // New returns a front. The caller must close it.
 func New(o Options) *Front {
 	f := &Front{o: o, client: link.NewClient(o.Certificates, o.Logger)}
-	f.routes = routes{leases: o.Leases, nodes: o.Nodes, known: map[string]lease.Lease{}}
+	f.routes = routes{leases: o.Leases, known: map[string]lease.Lease{}}
 	f.setUsers(o.Principals)
 	return f
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/front"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/metrics"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
@@ -30,7 +31,6 @@ const ttl = 30 * time.Second
 type service struct {
 	t      *testing.T
 	leases *lease.Leases
-	nodes  *placement.Nodes
 	front  *front.Front
 	files  link.Certificates
 	url    string
@@ -48,7 +48,7 @@ func startWith(t *testing.T, local *fakeNode) *service {
 	t.Helper()
 	b := clustertest.Embedded(t)
 	s := &service{t: t, files: clustertest.Certificates(t)}
-	_, s.leases, s.nodes = clustertest.Buckets(t, b, ttl)
+	_, s.leases = clustertest.Buckets(t, b, ttl)
 	var inside *link.Server
 	if local != nil {
 		local.s, local.server = s, link.NewServer(local, slog.New(slog.DiscardHandler))
@@ -73,7 +73,7 @@ func startWith(t *testing.T, local *fakeNode) *service {
 		t.Fatal(err)
 	}
 	s.front = front.New(front.Options{
-		Local: inside, Certificates: s.files, Leases: s.leases, Nodes: s.nodes, Guard: guard, Logger: slog.New(slog.DiscardHandler),
+		Local: inside, Certificates: s.files, Leases: s.leases, Guard: guard, Metrics: metrics.New(), Logger: slog.New(slog.DiscardHandler),
 		Still: func(_ context.Context, h http.Header, _ mcphttp.Principal) bool {
 			gone := s.revoked.Load()
 			return gone == nil || h.Get("Authorization") != "Bearer "+*gone

@@ -13,7 +13,6 @@ import (
 // routes finds the nodes of users.
 type routes struct {
 	leases *lease.Leases
-	nodes  *placement.Nodes
 
 	mu    sync.Mutex
 	known map[string]lease.Lease // by user; may be out of date
@@ -38,7 +37,7 @@ func (r *routes) find(ctx context.Context, user string) (to []lease.Lease, err e
 	if !errors.Is(err, lease.ErrFree) {
 		return nil, err
 	}
-	nodes, err := r.nodes.All(ctx)
+	nodes, err := r.leases.Nodes.All(ctx)
 	if err != nil {
 		return nil, err
 	}

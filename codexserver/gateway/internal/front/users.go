@@ -98,7 +98,7 @@ func (f *Front) check(ctx context.Context, a *admitted) {
 	f.mu.Lock()
 	known := f.users[a.principal.Name] == a.user
 	f.mu.Unlock()
-	if !known || f.o.Still != nil && !f.o.Still(ctx, a.headers, a.principal) {
+	if !known || !f.o.Still(ctx, a.headers, a.principal) {
 		a.end(errRevoked)
 	}
 }

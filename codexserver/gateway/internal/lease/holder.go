@@ -16,7 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// HolderOptions configure a [Holder]. ID, Describe, Lost and Logger are required.
+// HolderOptions configure a [Holder]. All but Renewed and Clock are required.
 type HolderOptions struct {
 	// ID is that of the process.
 	ID string
@@ -27,7 +27,7 @@ type HolderOptions struct {
 	// a lease is lost or about to be.
 	Lost func(user string)
 	// Renewed learns until when the node holds the lease of a user, on the clock. Take calls it
-	// before it returns. It may be nil.
+	// before it returns. Default: nobody does.
 	Renewed func(user string, deadline time.Duration)
 	// Clock returns the time since some moment. It must go on while the machine is suspended.
 	// Default: that of the system.
@@ -46,7 +46,7 @@ type Holder struct {
 	ctx     context.Context // ends with stop
 	running sync.WaitGroup
 
-	publishing sync.Mutex // held while the entry is written
+	publishing sync.Mutex // held while the entry is written, and Renewed learns of it
 
 	mu       sync.Mutex
 	term     uint64           // 0 without an entry
@@ -71,15 +71,15 @@ func (x *held) taken() bool { return x.lease.Epoch != 0 }
 // ErrLost is the cause of a context of [Holder.Hold] whose lease was lost.
 var ErrLost = errors.New("this node has lost the lease of the user")
 
-var (
-	errClosing = errors.New("the node is shutting down")
-	errNoEntry = errors.New("this node has lost its own entry")
-)
+var errNoEntry = errors.New("this node ends, or has lost its own entry")
 
 // NewHolder returns a holder without an entry. The caller must call Join before Take, and close it.
 func (l *Leases) NewHolder(o HolderOptions) *Holder {
 	if o.Clock == nil {
 		o.Clock = sinceBoot
+	}
+	if o.Renewed == nil {
+		o.Renewed = func(string, time.Duration) {}
 	}
 	h := &Holder{leases: l, o: o, held: map[string]*held{}}
 	h.ctx, h.stop = context.WithCancel(context.Background())
@@ -88,11 +88,7 @@ func (l *Leases) NewHolder(o HolderOptions) *Holder {
 
 // Join makes the entry of the process. From then on the holder renews it.
 func (h *Holder) Join(ctx context.Context) error {
-	for {
-		err := h.Publish(ctx)
-		if err == nil {
-			break
-		}
+	for err := h.Publish(ctx); err != nil; err = h.Publish(ctx) {
 		if pause(ctx, h.leases.ttl/6) != nil { // NATS may have no leader for a moment
 			return fmt.Errorf("publish this node: %w", err)
 		}
@@ -110,11 +106,6 @@ func (h *Holder) Publish(ctx context.Context) error {
 	defer h.publishing.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, h.leases.ttl/6)
 	defer cancel()
-	return h.write(ctx)
-}
-
-// write writes the entry. The caller holds h.publishing.
-func (h *Holder) write(ctx context.Context) error {
 	n := h.o.Describe()
 	h.mu.Lock()
 	term, last := h.term, h.revision
@@ -125,7 +116,7 @@ func (h *Holder) write(ctx context.Context) error {
 	}
 	n.ID, n.Term = h.o.ID, term
 	sent := h.o.Clock()
-	revision, err := h.leases.nodes.Write(ctx, n, last)
+	revision, err := h.leases.Nodes.Write(ctx, n, last)
 	if err != nil {
 		if ctx.Err() == nil {
 			h.compare(ctx, term, last)
@@ -140,15 +131,13 @@ func (h *Holder) write(ctx context.Context) error {
 	}
 	h.term, h.deadline = cmp.Or(term, revision), sent+h.fence()
 	h.mu.Unlock()
-	for _, user := range h.Users() {
-		h.renewed(user)
-	}
+	h.renewed(h.Users()...)
 	return nil
 }
 
 // compare looks at the entry after a write has failed that was to replace the value with the number last.
 func (h *Holder) compare(ctx context.Context, term, last uint64) {
-	got, err := h.leases.nodes.Get(ctx, h.o.ID)
+	got, err := h.leases.Nodes.Get(ctx, h.o.ID)
 	gone := errors.Is(err, jetstream.ErrKeyNotFound)
 	if err != nil && !gone {
 		return
@@ -165,16 +154,15 @@ func (h *Holder) compare(ctx context.Context, term, last uint64) {
 	}
 }
 
-// renewed reports until when the node holds the lease of a user. The caller holds h.publishing, so an older deadline never
+// renewed reports until when the node holds the leases of users. The caller holds h.publishing, so an older deadline never
 // follows a newer one.
-func (h *Holder) renewed(user string) {
-	if h.o.Renewed == nil {
-		return
-	}
+func (h *Holder) renewed(users ...string) {
 	h.mu.Lock()
 	deadline := h.deadline
 	h.mu.Unlock()
-	h.o.Renewed(user, deadline)
+	for _, user := range users {
+		h.o.Renewed(user, deadline)
+	}
 }
 
 // fence returns after which time without a renewal an entry counts as lost.
@@ -335,11 +323,10 @@ const settleAttempts = 10
 // stopWorker ends the contexts of a lease that is lost, and then the worker.
 func (h *Holder) stopWorker(x *held) {
 	h.mu.Lock()
-	open := slices.Collect(maps.Values(x.open))
-	h.mu.Unlock()
-	for _, cancel := range open {
+	for _, cancel := range x.open {
 		cancel(ErrLost)
 	}
+	h.mu.Unlock()
 	h.o.Lost(x.lease.User)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -354,7 +341,7 @@ func (h *Holder) Close(ctx context.Context) error {
 	h.closing = true
 	all := slices.DeleteFunc(slices.Collect(maps.Values(h.held)), func(x *held) bool { return !x.taken() })
 	h.mu.Unlock()
-	failed := make([]error, len(all)+1)
+	failed := make([]error, len(all))
 	var releasing sync.WaitGroup
 	for i, x := range all {
 		releasing.Go(func() {
@@ -368,14 +355,10 @@ func (h *Holder) Close(ctx context.Context) error {
 	releasing.Wait()
 	h.stop()
 	h.running.Wait()
-	h.publishing.Lock() // from now on write refuses
+	h.publishing.Lock() // from now on Publish refuses
 	defer h.publishing.Unlock()
 	h.mu.Lock()
-	joined := h.revision != 0
-	h.term, h.revision = 0, 0
+	h.term = 0
 	h.mu.Unlock()
-	if joined {
-		failed[len(all)] = h.leases.nodes.Remove(ctx, h.o.ID)
-	}
-	return errors.Join(failed...)
+	return errors.Join(append(failed, h.leases.Nodes.Remove(ctx, h.o.ID))...)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
@@ -30,14 +31,15 @@ const Bucket = "codexmcp_leases"
 
 // Leases are the leases of all users. It is safe for concurrent use.
 type Leases struct {
+	// Nodes are those of the service.
+	Nodes *placement.Nodes
 	users jetstream.KeyValue
-	nodes *placement.Nodes
 	ttl   time.Duration
 }
 
 // New returns the leases in a bucket of users, of nodes whose entries last for ttl, which is at least a second.
 func New(users jetstream.KeyValue, nodes *placement.Nodes, ttl time.Duration) *Leases {
-	return &Leases{users, nodes, ttl}
+	return &Leases{nodes, users, ttl}
 }
 
 // MaxValue bounds a lease in the bucket, in bytes.
@@ -46,7 +48,7 @@ const MaxValue = 1024
 var (
 	// ErrFree means that no node has the lease of a user.
 	ErrFree = errors.New("no node has the lease")
-	// errBehind means that a server has answered that lags behind, or that another node was faster.
+	// errBehind means that a server has answered that lags behind.
 	errBehind = errors.New("what NATS answers is changing")
 )
 
@@ -56,7 +58,7 @@ func (l *Leases) Get(ctx context.Context, user string) (Lease, error) {
 	if err != nil {
 		return Lease{}, err
 	}
-	n, err := l.nodes.Get(ctx, got.ID)
+	n, err := l.Nodes.Get(ctx, got.ID)
 	if errors.Is(err, jetstream.ErrKeyNotFound) || err == nil && n.Term != got.Term {
 		return Lease{}, ErrFree
 	}
@@ -66,13 +68,9 @@ func (l *Leases) Get(ctx context.Context, user string) (Lease, error) {
 
 // All returns all leases. It ignores what no node writes.
 func (l *Leases) All(ctx context.Context) ([]Lease, error) {
-	nodes, err := l.nodes.All(ctx)
+	nodes, err := l.Nodes.All(ctx)
 	if err != nil {
 		return nil, err
-	}
-	byID := map[string]placement.Node{}
-	for _, n := range nodes {
-		byID[n.ID] = n
 	}
 	entries, err := placement.Entries(ctx, l.users)
 	if err != nil {
@@ -80,8 +78,10 @@ func (l *Leases) All(ctx context.Context) ([]Lease, error) {
 	}
 	var all []Lease
 	for _, entry := range entries {
-		if got, err := read(entry); err == nil && byID[got.ID].Term == got.Term {
-			got.Address = byID[got.ID].Address
+		got, err := read(entry)
+		at := slices.IndexFunc(nodes, func(n placement.Node) bool { return err == nil && n.ID == got.ID && n.Term == got.Term })
+		if at >= 0 {
+			got.Address = nodes[at].Address
 			all = append(all, got)
 		}
 	}
@@ -116,24 +116,17 @@ func read(entry jetstream.KeyValueEntry) (got Lease, err error) {
 // settle returns the lease with the address of its process if the process holds it. Otherwise it returns [ErrFree],
 // and the process cannot hold it again.
 func (l *Leases) settle(ctx context.Context, got Lease) (Lease, error) {
-	n, err := l.nodes.Get(ctx, got.ID)
+	n, err := l.Nodes.Get(ctx, got.ID)
 	switch {
 	case errors.Is(err, jetstream.ErrKeyNotFound):
-		_, err = l.nodes.Write(ctx, placement.Node{ID: got.ID, Name: got.Node, Ended: true}, 0)
-		if placement.Changed(err) {
-			return Lease{}, errBehind
-		}
-		if err == nil {
+		if _, err = l.Nodes.Write(ctx, placement.Node{ID: got.ID, Name: got.Node, Ended: true}, 0); err == nil {
 			err = ErrFree
 		}
-		return Lease{}, err
-	case err != nil:
-		return Lease{}, err
-	case n.Term < got.Term:
-		return Lease{}, errBehind
-	case n.Term > got.Term:
-		return Lease{}, ErrFree
+	case err == nil && n.Term < got.Term:
+		err = errBehind
+	case err == nil && n.Term > got.Term:
+		err = ErrFree
 	}
 	got.Address = n.Address
-	return got, nil
+	return got, err
 }

@@ -43,14 +43,13 @@ func (h *Holder) Take(ctx context.Context, user string) (Lease, error) {
 	mine.Node, mine.ID = n.Name, h.o.ID
 	for range maxAttempts {
 		got, err := h.leases.take(ctx, mine)
-		if err == nil && got.ID == mine.ID && got.Term == mine.Term {
+		switch {
+		case err == nil && got.ID == mine.ID && got.Term == mine.Term:
 			got.Address = n.Address
 			return got, h.add(x, got)
-		}
-		if err == nil {
+		case err == nil:
 			return got, nil
-		}
-		if !errors.Is(err, errBehind) {
+		case !errors.Is(err, errBehind) && !placement.Changed(err): // else another node was faster
 			return Lease{}, fmt.Errorf("take the lease of %s: %w", user, err)
 		}
 		if err := pause(ctx, retryInterval); err != nil {
@@ -63,23 +62,18 @@ func (h *Holder) Take(ctx context.Context, user string) (Lease, error) {
 // begin returns the lease that the node holds already, or else one that it is taking. Then no other call takes it before
 // end. If a lease is just being taken or lost, begin waits until that has ended.
 func (h *Holder) begin(ctx context.Context, user string) (*held, error) {
-	for {
-		h.mu.Lock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for !h.closing {
 		x := h.held[user]
 		switch {
-		case h.closing:
-			h.mu.Unlock()
-			return nil, errClosing
+		case x == nil && h.expired():
+			return nil, errNoEntry
 		case x == nil:
-			defer h.mu.Unlock()
-			if h.expired() {
-				return nil, errNoEntry
-			}
 			x = &held{lease: Lease{User: user, Term: h.term}, open: map[context.Context]context.CancelCauseFunc{}, changes: make(chan struct{})}
 			h.held[user] = x
 			return x, nil
 		case x.changes == nil:
-			h.mu.Unlock()
 			return x, nil
 		}
 		changes := x.changes
@@ -87,9 +81,13 @@ func (h *Holder) begin(ctx context.Context, user string) (*held, error) {
 		select {
 		case <-changes:
 		case <-ctx.Done():
+		}
+		h.mu.Lock()
+		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 	}
+	return nil, errNoEntry
 }
 
 // end lets others take the lease, unless the node holds it now.
@@ -105,11 +103,7 @@ func (h *Holder) end(x *held) {
 // add makes a lease that was taken one that the node holds.
 func (h *Holder) add(x *held, l Lease) error {
 	h.mu.Lock()
-	switch {
-	case h.closing:
-		h.mu.Unlock()
-		return errClosing
-	case h.expired() || h.term != l.Term:
+	if h.closing || h.expired() || h.term != l.Term {
 		h.mu.Unlock()
 		return errNoEntry
 	}
@@ -144,9 +138,6 @@ func (l *Leases) take(ctx context.Context, mine Lease) (Lease, error) {
 	} else {
 		mine.Epoch, err = l.users.Update(ctx, mine.User, value, before.Epoch)
 	}
-	if placement.Changed(err) {
-		err = errBehind
-	}
 	return mine, err
 }
 
@@ -159,10 +150,9 @@ func (l *Leases) remove(ctx context.Context, mine Lease) error {
 	return err
 }
 
-// markTime is how long the bucket keeps that a lease was removed.
-const markTime = time.Minute
-
 const (
+	// markTime is how long the bucket keeps that a lease was removed.
+	markTime = time.Minute
 	// sweepInterval is how often a node removes leases that it has not taken, and removeTimeout bounds the removal of one.
 	sweepInterval = time.Second
 	removeTimeout = 2 * time.Second
@@ -171,11 +161,10 @@ const (
 // watch follows the bucket of users: it notices a lease of this node that somebody else replaces, and removes what names this
 // node although the node does not hold it: the answer to its Take or the request of its Release was lost.
 func (h *Holder) watch() {
-	for h.ctx.Err() == nil {
+	for ; h.ctx.Err() == nil; _ = pause(h.ctx, sweepInterval) {
 		if err := h.follow(); err != nil && h.ctx.Err() == nil {
 			h.o.Logger.Warn("the leases of users cannot be watched", "error", err)
 		}
-		_ = pause(h.ctx, sweepInterval)
 	}
 }
 

@@ -68,7 +68,7 @@ func (n *Node) move(ctx context.Context) {
 		return
 	}
 	looking, cancel := context.WithTimeout(ctx, lookTimeout)
-	others, err := n.o.Nodes.All(looking)
+	others, err := n.o.Leases.Nodes.All(looking)
 	cancel()
 	if err != nil {
 		n.o.Logger.Warn("the other nodes are not known", "error", err)

@@ -28,7 +28,7 @@ func TestDrain(t *testing.T) {
 	if err := node.Drain(t.Context(), s.broker.Conn, a.id); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := s.nodes.Get(t.Context(), a.id); !n.Draining {
+	if n, err := s.leases.Nodes.Get(t.Context(), a.id); !n.Draining {
 		t.Errorf("fronts do not learn before the operator that the node drains: %v", err)
 	}
 	a.refused("it takes a user", headOf(lease.Lease{User: "eve"}))
@@ -67,7 +67,7 @@ func TestHandOver(t *testing.T) {
 			}
 			a.close()
 			breaksOff()
-			entry, err := s.nodes.Get(t.Context(), a.id)
+			entry, err := s.leases.Nodes.Get(t.Context(), a.id)
 			if left := a.pool.Running(); len(left) > 0 || !s.free("ann") || !errors.Is(err, jetstream.ErrKeyNotFound) {
 				t.Errorf("left are the workers of %q, and %+v, %v", left, entry, err)
 			}
@@ -90,7 +90,7 @@ func TestDrainWithoutAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.nodes = placement.New(silent{nodes})
+	s.leases.Nodes = placement.New(silent{nodes})
 	a := s.join("a")
 	a.asks(a.use("ann"))
 	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)

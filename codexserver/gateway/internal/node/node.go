@@ -16,23 +16,19 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/metrics"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Options configure a [Node]. All are required, except for Listener and Metrics.
+// Options configure a [Node]. All are required, except for Listener.
 type Options struct {
 	Conn   *nats.Conn
 	Stream jetstream.JetStream
 	Leases *lease.Leases
-	Nodes  *placement.Nodes
 	// Pool runs the workers. The node closes it.
 	Pool *workers.Pool
-	// Principals are the users at the start. See [Node.Reload].
-	Principals map[string]settings.Principal
 	// Name is that of the node, and Version that of the program.
 	Name    string
 	Version string
@@ -55,8 +51,7 @@ type Node struct {
 	o      Options
 	server *link.Server
 	holder *lease.Holder
-	users  atomic.Pointer[map[string]settings.Principal] // see Reload
-	drains *nats.Subscription                            // see Drain
+	drains *nats.Subscription // see Drain
 	// draining means that the node takes no more users, and gives away idle ones, and ending that the process ends, and
 	// with it all sessions.
 	draining, ending atomic.Bool
@@ -70,11 +65,11 @@ func New(ctx context.Context, o Options) (*Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	n := &Node{o: o}
-	n.users.Store(&o.Principals)
-	n.server = link.NewServer(handler{n}, o.Logger)
+	n.server = link.NewServer(n, o.Logger)
 	n.holder = o.Leases.NewHolder(lease.HolderOptions{
-		ID: n.server.ID(), Describe: n.describe, Lost: o.Pool.Kill, Renewed: n.renewed,
-		Metrics: o.Metrics, Logger: o.Logger,
+		ID: n.server.ID(), Describe: n.describe, Lost: o.Pool.Kill, Metrics: o.Metrics, Logger: o.Logger,
+		// The enclosure of the worker ends by itself, if this process has not ended it before.
+		Renewed: func(user string, deadline time.Duration) { o.Pool.Extend(user, deadline+o.Interval/graceShare) },
 	})
 	o.Pool.Keep(n.open)
 	serving, stop := context.WithCancel(context.Background())
@@ -94,59 +89,45 @@ func New(ctx context.Context, o Options) (*Node, error) {
 	return n, nil
 }
 
-// handler handles the requests of fronts.
-type handler struct{ n *Node }
-
-var (
-	errSender   = errors.New("the sender is not a user of this node")
-	errDraining = errors.New("it drains")
-	errOther    = errors.New("another node has the lease")
-)
-
 // takeTimeout bounds how long a node takes for a lease.
 const takeTimeout = 5 * time.Second
 
 // Admit implements [link.Handler]. For a front that knows no lease of the user, which says the epoch 0, the node takes it.
-func (h handler) Admit(ctx context.Context, head link.Head) (context.Context, func(), error) {
+func (n *Node) Admit(ctx context.Context, head link.Head) (context.Context, func(), error) {
 	user, epoch := head.User.Name, head.Epoch
-	if !h.n.fits(user) {
-		return nil, nil, errSender
+	if !n.o.Pool.Knows(user) {
+		return nil, nil, errors.New("the sender is not a user of this node")
 	}
 	if epoch == 0 {
 		var err error
-		if epoch, err = h.n.take(ctx, user); err != nil {
+		if epoch, err = n.take(ctx, user); err != nil {
 			return nil, nil, err
 		}
 	}
-	return h.n.holder.Hold(ctx, user, epoch)
+	return n.holder.Hold(ctx, user, epoch)
 }
 
 // take makes the node hold the lease of a user, if it is free, and returns its epoch.
 func (n *Node) take(ctx context.Context, user string) (epoch uint64, err error) {
 	if n.draining.Load() && n.holder.Epoch(user) == 0 {
-		return 0, errDraining
+		return 0, errors.New("it drains")
 	}
 	ctx, cancel := context.WithTimeout(ctx, takeTimeout)
 	defer cancel()
 	got, err := n.holder.Take(ctx, user)
 	if err == nil && got.ID != n.server.ID() {
-		err = errOther
+		err = errors.New("another node has the lease")
 	}
 	return got.Epoch, err
 }
 
 // Serve implements [link.Handler].
-func (h handler) Serve(w http.ResponseWriter, r *http.Request, head link.Head) {
-	h.n.o.Pool.Serve(w, r, head.User)
+func (n *Node) Serve(w http.ResponseWriter, r *http.Request, head link.Head) {
+	n.o.Pool.Serve(w, r, head.User)
 }
 
 // Server receives the requests for the node.
 func (n *Node) Server() *link.Server { return n.server }
-
-// renewed sets the time when the enclosure of the worker ends by itself, if this process has not ended it before.
-func (n *Node) renewed(user string, deadline time.Duration) {
-	n.o.Pool.Extend(user, deadline+n.o.Interval/graceShare)
-}
 
 // open opens the store of a user, whose lease this node holds. Its epoch
 // is that of the lease: a node that takes the lease later fences this one.
@@ -234,23 +215,15 @@ func (n *Node) Figures(ctx context.Context) (f metrics.Figures) {
 	return f
 }
 
-// Reload replaces the users with those of apply, which [workers.Pool.Reload] has returned. It ends the
-// workers that may not go on, and gives back the leases of users who no longer belong on this node:
-// another one takes them, and continues their tasks.
-func (n *Node) Reload(ctx context.Context, principals map[string]settings.Principal, apply func() (end []string)) error {
-	n.users.Store(&principals)
+// Reload calls apply, which [workers.Pool.Reload] has returned. It ends the workers that may not go on, and gives back the
+// leases of users who no longer belong on this node: another one takes them, and continues their tasks.
+func (n *Node) Reload(ctx context.Context, apply func() (end []string)) error {
 	end := apply()
 	var err error
 	for _, user := range n.holder.Users() {
-		if !n.fits(user) || slices.Contains(end, user) {
+		if !n.o.Pool.Knows(user) || slices.Contains(end, user) {
 			err = errors.Join(err, n.holder.Release(ctx, user, nil))
 		}
 	}
 	return err
-}
-
-// fits reports whether a user may come to this node.
-func (n *Node) fits(user string) bool {
-	_, known := (*n.users.Load())[user]
-	return known
 }

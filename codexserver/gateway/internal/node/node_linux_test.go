@@ -21,8 +21,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/metrics"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/node"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
@@ -108,7 +108,6 @@ type service struct {
 	t      *testing.T
 	broker *broker.Broker
 	leases *lease.Leases
-	nodes  *placement.Nodes
 	users  map[string]settings.Principal
 }
 
@@ -117,7 +116,7 @@ func start(t *testing.T) *service {
 	t.Helper()
 	enclosuretest.Need(t)
 	s := &service{t: t, broker: clustertest.Embedded(t), users: map[string]settings.Principal{}}
-	_, s.leases, s.nodes = clustertest.Buckets(t, s.broker, ttl)
+	_, s.leases = clustertest.Buckets(t, s.broker, ttl)
 	top := boxtest.Outside(t)
 	for _, name := range []string{"ann", "bob", "eve"} {
 		p := settings.Principal{Folders: []string{filepath.Join(top, name)}, Home: filepath.Join(top, "home-"+name)}
@@ -145,16 +144,16 @@ func (s *service) join(name string) *member {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	log := slog.New(slog.DiscardHandler)
+	log, counted := slog.New(slog.DiscardHandler), metrics.New()
 	pool, err := workers.New(workers.Options{
-		Home: boxtest.Outside(s.t), HTTP: settings.HTTP{Principals: s.users}, Program: program, Challenge: "Bearer", Stderr: os.Stderr, Logger: log,
+		Home: boxtest.Outside(s.t), HTTP: settings.HTTP{Principals: s.users}, Program: program, Challenge: "Bearer", Metrics: counted, Stderr: os.Stderr, Logger: log,
 	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	n, err := node.New(s.t.Context(), node.Options{
-		Conn: s.broker.Conn, Stream: s.broker.Stream, Leases: s.leases, Nodes: s.nodes, Pool: pool, Principals: s.users,
-		Name: name, Version: "1", Replicas: 1, Interval: interval, Logger: log,
+		Conn: s.broker.Conn, Stream: s.broker.Stream, Leases: s.leases, Pool: pool,
+		Name: name, Version: "1", Replicas: 1, Interval: interval, Metrics: counted, Logger: log,
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -286,7 +285,7 @@ func TestReload(t *testing.T) {
 	delete(all, "bob")
 	apply, err := a.pool.Reload(all)
 	if err == nil {
-		err = a.Reload(t.Context(), all, apply)
+		err = a.Reload(t.Context(), apply)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/metrics"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -83,7 +84,7 @@ func (f *fakeWorker) idleChecks() int {
 
 // idlePool returns a pool for ann. It appends each worker that it starts to made.
 func idlePool(idle time.Duration, made *[]*fakeWorker) *Pool {
-	p := newPool(Options{HTTP: settings.HTTP{WorkerIdle: idle, Principals: map[string]settings.Principal{"ann": {}}}, Logger: slog.New(slog.DiscardHandler)})
+	p := newPool(Options{HTTP: settings.HTTP{WorkerIdle: idle, Principals: map[string]settings.Principal{"ann": {}}}, Metrics: metrics.New(), Logger: slog.New(slog.DiscardHandler)})
 	p.start = func(context.Context, string) (*process, error) {
 		f := newFakeWorker(p)
 		*made = append(*made, f)

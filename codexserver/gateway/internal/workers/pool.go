@@ -196,7 +196,7 @@ func (p *Pool) acquire(ctx context.Context, name string, changes bool) (*process
 	defer p.mu.Unlock()
 	for {
 		s := p.slots[name]
-		if _, known := p.http.Load().Principals[name]; s == nil || !known {
+		if s == nil || !p.Knows(name) {
 			return nil, errUnknown
 		}
 		if s.change == nil {

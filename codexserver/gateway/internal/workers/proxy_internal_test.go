@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/metrics"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
@@ -31,7 +32,7 @@ func behind(t *testing.T, who mcphttp.Principal, h http.HandlerFunc) *httptest.S
 	serving := make(chan error, 1)
 	go func() { serving <- server.Serve(l) }()
 	p := newPool(Options{
-		HTTP: settings.HTTP{Principals: map[string]settings.Principal{who.Name: {}}}, Challenge: `Bearer realm="here"`, Logger: slog.New(slog.DiscardHandler),
+		HTTP: settings.HTTP{Principals: map[string]settings.Principal{who.Name: {}}}, Challenge: `Bearer realm="here"`, Metrics: metrics.New(), Logger: slog.New(slog.DiscardHandler),
 	})
 	p.o.Settings.Metadata = "https://here.example/metadata"
 	w := p.newWorker(func(ctx context.Context) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, "unix", socket) })
@@ -196,7 +197,7 @@ func TestChallenges(t *testing.T) {
 
 // TestNotReached checks that a request is said to have had no effect only if no worker could get it.
 func TestNotReached(t *testing.T) {
-	p := newPool(Options{HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {}}}, Logger: slog.New(slog.DiscardHandler)})
+	p := newPool(Options{HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {}}}, Metrics: metrics.New(), Logger: slog.New(slog.DiscardHandler)})
 	started := 0
 	p.start = func(context.Context, string) (*process, error) {
 		if started++; started > 2 {

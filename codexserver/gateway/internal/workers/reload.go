@@ -29,6 +29,12 @@ func (p *Pool) setUsers(principals map[string]settings.Principal) {
 	}
 }
 
+// Knows reports whether there is a user with a name.
+func (p *Pool) Knows(name string) bool {
+	_, known := p.http.Load().Principals[name]
+	return known
+}
+
 // Reload returns a function that replaces the users. It fails for those that [New] refuses. apply
 // returns the users whose worker must end at once: it works in another folder than it may now, has
 // other locked arguments, or sees what it must not see any more. Other changes,

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/metrics"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/google/go-cmp/cmp"
 )
@@ -32,7 +33,7 @@ func reloadPool(t *testing.T) (p *Pool, top string) {
 		t.Fatal(err)
 	}
 	p = newPool(Options{
-		Home: filepath.Join(top, "server"), Program: program, Hidden: []string{top + "/way/link/key"}, Logger: slog.New(slog.DiscardHandler),
+		Home: filepath.Join(top, "server"), Program: program, Hidden: []string{top + "/way/link/key"}, Metrics: metrics.New(), Logger: slog.New(slog.DiscardHandler),
 		HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {Folders: []string{top + "/ann"}}, "bob": {Folders: []string{top + "/bob"}}}},
 	})
 	p.start = func(_ context.Context, name string) (*process, error) {
