@@ -16,10 +16,7 @@ import (
 )
 
 func open(t *testing.T) *os.Root {
-	root, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := testenv.Must(os.OpenRoot(t.TempDir()))(t)
 	t.Cleanup(func() { root.Close() })
 	return root
 }
@@ -27,18 +24,10 @@ func open(t *testing.T) *os.Root {
 func TestLives(t *testing.T) {
 	testenv.NeedsLinks(t)
 	root := open(t)
-	live, err := claim.New(root, "live", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	live := testenv.Must(claim.New(root, "live", ""))(t)
 	defer live.Close()
-	dead, err := claim.New(root, "dead", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(dead.Close(), root.Mkdir("folder", 0o700), root.Symlink("live", "link")); err != nil {
-		t.Fatal(err)
-	}
+	dead := testenv.Must(claim.New(root, "dead", ""))(t)
+	testenv.NoError(t, errors.Join(dead.Close(), root.Mkdir("folder", 0o700), root.Symlink("live", "link")))
 	for name, want := range map[string]bool{"live": true, "dead": false, "missing": false, "folder": false, "link": false} {
 		if got, err := claim.Lives(root, name); got != want || err != nil {
 			t.Errorf("%s: %v, %v", name, got, err)
@@ -47,17 +36,12 @@ func TestLives(t *testing.T) {
 	if _, err := claim.New(root, "live", ""); !errors.Is(err, os.ErrExist) {
 		t.Errorf("a second owner: %v", err)
 	}
-	f, err := root.OpenFile("dead", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testenv.Must(root.OpenFile("dead", os.O_RDWR, 0))(t)
 	defer f.Close()
 	if err := safefile.Lock(f); err != nil { // who asked has let go of it
 		t.Errorf("the file of the dead one: %v", err)
 	}
-	if err := root.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, root.Close())
 	if got, err := claim.Lives(root, "live"); got || err == nil {
 		t.Errorf("in a folder that is closed: %v, %v", got, err)
 	}
@@ -67,36 +51,24 @@ func TestLives(t *testing.T) {
 func TestIsIn(t *testing.T) {
 	testenv.NeedsUnix(t, testenv.OpenFiles)
 	root := open(t)
-	o, err := claim.New(root, "o", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := testenv.Must(claim.New(root, "o", ""))(t)
 	defer o.Close()
 	if !o.IsIn(root) {
 		t.Error("a new file is not there")
 	}
-	other, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := testenv.Must(os.OpenRoot(t.TempDir()))(t)
 	if o.IsIn(other) || other.Close() != nil || o.IsIn(other) {
 		t.Error("the file is in another folder")
 	}
-	if err := root.Remove("o"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, root.Remove("o"))
 	if o.IsIn(root) {
 		t.Error("a removed file is there")
 	}
-	if err := root.WriteFile("o", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, root.WriteFile("o", nil, 0o600))
 	if o.IsIn(root) {
 		t.Error("another file is ours")
 	}
-	if err := o.Close(); err != nil {
-		t.Error(err)
-	}
+	testenv.Check(t, o.Close())
 	if err := o.Close(); err == nil || o.IsIn(root) {
 		t.Errorf("closed again: %v", err)
 	}
@@ -105,18 +77,13 @@ func TestIsIn(t *testing.T) {
 func TestWait(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	file := func() *os.File {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := testenv.Must(os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600))(t)
 		t.Cleanup(func() { f.Close() })
 		return f
 	}
 	synctest.Test(t, func(t *testing.T) {
 		first, second := file(), file()
-		if err := claim.Wait(t.Context(), first); err != nil {
-			t.Fatal(err)
-		}
+		testenv.NoError(t, claim.Wait(t.Context(), first))
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
 		if err := claim.Wait(ctx, second); !errors.Is(err, safefile.ErrLocked) || !errors.Is(err, context.DeadlineExceeded) {

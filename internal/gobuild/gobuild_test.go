@@ -14,9 +14,7 @@ import (
 func TestProgram(t *testing.T) {
 	testenv.NeedsPrograms(t, "go")
 	bin := filepath.Join(t.TempDir(), "skips.exe") // a name that every system runs
-	if err := gobuild.Program(bin, "../skips"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, gobuild.Program(bin, "../skips"))
 	cmd := exec.Command(bin)
 	cmd.Stdin = strings.NewReader("no JSON\n")
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "skips: ") {

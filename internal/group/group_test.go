@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/group"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // role says what this program is in place of a test.
@@ -60,14 +61,9 @@ func as(name string) *exec.Cmd {
 func TestKill(t *testing.T) {
 	cmd := as("parent")
 	out := output(t, cmd)
-	g, err := group.Start(cmd, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := testenv.Must(group.Start(cmd, true))(t)
 	_ = cmd.Stdout.(io.Closer).Close()
-	if err := cmd.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, cmd.Wait())
 	want(t, out, "child\n")
 	if g.Empty() {
 		t.Error("the group has no process while the child runs")

@@ -2,6 +2,7 @@ package house_test
 
 import (
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"go/types"
 	"os"
 	"regexp"
@@ -16,9 +17,7 @@ func TestAPI(t *testing.T) {
 	const dir = "internal/house/api/"
 	public := exported(t)
 	if *update {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
+		testenv.NoError(t, os.RemoveAll(dir))
 	}
 	for path, p := range public {
 		got := facts(p)

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 func files(t *testing.T, ext string) []string {
 	t.Helper()
 	var all []string
-	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+	testenv.NoError(t, filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -49,10 +49,7 @@ func files(t *testing.T, ext string) []string {
 			all = append(all, filepath.ToSlash(file))
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if len(all) < 5 {
 		t.Fatalf("only %d files %s found: the walk is wrong", len(all), ext)
 	}
@@ -61,22 +58,15 @@ func files(t *testing.T, ext string) []string {
 
 func read(t *testing.T, path ...string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(path...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testenv.Must(os.ReadFile(filepath.Join(path...)))(t)
 	return string(b)
 }
 
 // write writes a golden file.
 func write(t *testing.T, file string, lines []string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	testenv.NoError(t, os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644))
 }
 
 // compare reports the lines that only the golden file or only the code has.
@@ -115,10 +105,7 @@ func sources(t *testing.T) []source {
 		if strings.HasSuffix(file, "_test.go") || slices.ContainsFunc(nested, within) {
 			continue
 		}
-		syntax, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		syntax := testenv.Must(parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution))(t)
 		all = append(all, source{path.Dir(file), file, syntax})
 	}
 	return all
@@ -144,10 +131,7 @@ func exported(t *testing.T) map[string]*types.Package {
 func loaded(t *testing.T) map[string]*types.Package {
 	t.Helper()
 	testenv.NeedsPrograms(t, "go")
-	all, err := loadOnce()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := testenv.Must(loadOnce())(t)
 	return all
 }
 

@@ -75,10 +75,7 @@ func TestArrows(t *testing.T) {
 // not compile HTTP and tracing packages.
 func TestServerNeedsNoHTTP(t *testing.T) {
 	testenv.NeedsPrograms(t, "go")
-	out, err := exec.Command("go", "list", "-deps", "./codexserver").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := testenv.Must(exec.Command("go", "list", "-deps", "./codexserver").Output())(t)
 	deps := strings.Fields(string(out))
 	if len(deps) < 50 {
 		t.Fatalf("only %d packages found", len(deps))

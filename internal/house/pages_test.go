@@ -49,9 +49,7 @@ func pages(t *testing.T) map[string]page {
 			line := 1 + strings.Count(p.text[:m[0]], "\n")
 			p.blocks = append(p.blocks, block{fmt.Sprintf("%s:%d", p.file, line), p.text[m[2]:m[3]], p.text[m[4]:m[5]]})
 		}
-		p.text = fence.ReplaceAllStringFunc(p.text, func(block string) string {
-			return strings.ReplaceAll(block, "#", "")
-		})
+		p.text = fence.ReplaceAllStringFunc(p.text, func(block string) string { return strings.ReplaceAll(block, "#", "") })
 		p.headings = heading.FindAllStringSubmatchIndex(p.text, -1)
 		for _, m := range p.headings {
 			slug := strings.Map(func(r rune) rune {

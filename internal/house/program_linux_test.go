@@ -15,16 +15,14 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/gobuild"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // TestProgram compares what codex-mcp depends on, weighs and allocates before main with
 // program.txt. A commit that adds a package or raises a figure says why.
 func TestProgram(t *testing.T) {
 	const program, file = "./codexserver/cmd/codex-mcp", "internal/house/program.txt"
-	list, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", program).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := testenv.Must(exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", program).Output())(t)
 	var got []string
 	for pkg := range strings.FieldsSeq(string(list)) {
 		if !strings.HasPrefix(pkg, module+"/") && !strings.Contains(pkg, "/internal/") {
@@ -37,10 +35,7 @@ func TestProgram(t *testing.T) {
 	if err := gobuild.Program(bin, program); err != nil { // without symbols, as a release
 		t.Fatal(err)
 	}
-	info, err := os.Stat(bin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := testenv.Must(os.Stat(bin))(t)
 	cmd := exec.Command(bin, "-version")
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	trace, err := cmd.CombinedOutput()
@@ -50,10 +45,7 @@ func TestProgram(t *testing.T) {
 	const most = 400e3 // bytes that a package may allocate
 	total := 0.0
 	for _, m := range regexp.MustCompile(`(?m)^init (\S+) .* (\d+) bytes, \d+ allocs$`).FindAllStringSubmatch(string(trace), -1) {
-		bytes, err := strconv.ParseFloat(m[2], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		bytes := testenv.Must(strconv.ParseFloat(m[2], 64))(t)
 		if total += bytes; bytes > most {
 			t.Errorf("init of %s allocates %.0f bytes, more than %.0f", m[1], bytes, most)
 		}
@@ -93,13 +85,8 @@ func TestImporter(t *testing.T) {
 	const most = 200_000
 	size := func(program string) int64 {
 		bin := filepath.Join(t.TempDir(), program)
-		if err := gobuild.Program(bin, "./mcptypes/testdata/programs/"+program); err != nil {
-			t.Fatal(err)
-		}
-		info, err := os.Stat(bin)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.NoError(t, gobuild.Program(bin, "./mcptypes/testdata/programs/"+program))
+		info := testenv.Must(os.Stat(bin))(t)
 		return info.Size()
 	}
 	if more := size("decode") - size("print"); more > most {

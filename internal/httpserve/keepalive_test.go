@@ -2,6 +2,7 @@ package httpserve
 
 import (
 	"bufio"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"io"
 	"log/slog"
 	"net"
@@ -47,9 +48,7 @@ func TestKeepAlive(t *testing.T) {
 		listener <- theirs
 		answers := bufio.NewReader(ours)
 		for _, path := range []string{"/mcp", "/healthz", "/readyz", "/mcp", "/healthz"} {
-			if _, err := io.WriteString(ours, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(io.WriteString(ours, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n"))(t)
 			answer, err := http.ReadResponse(answers, nil)
 			if err != nil {
 				t.Fatalf("%s: %v", path, err)
@@ -59,9 +58,7 @@ func TestKeepAlive(t *testing.T) {
 			}
 			<-time.After(keepAlive - time.Second)
 		}
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, server.Close())
 		<-ended
 	})
 }

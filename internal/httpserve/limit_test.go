@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/internal/httpserve"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // poor is a listener that first fails some times, as one without descriptors does.
@@ -39,10 +40,7 @@ func TestLimit(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 		}
-		first, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := testenv.Must(l.Accept())(t)
 		accepted := false
 		go func() {
 			second, err := l.Accept()
@@ -63,9 +61,7 @@ func TestLimit(t *testing.T) {
 		if !accepted {
 			t.Error("a place is not free after the end of its connection")
 		}
-		if _, err := l.Accept(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(l.Accept())(t)
 		ended := make(chan error, 1)
 		go func() {
 			_, err := l.Accept()

@@ -4,6 +4,7 @@ package httpserve
 
 import (
 	"context"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"io"
 	"log/slog"
 	"net/http"
@@ -48,15 +49,11 @@ func TestSignal(t *testing.T) {
 	}
 	s.Ready = func() {
 		b.url = s.URL("/readyz")
-		if err := syscall.Kill(os.Getpid(), syscall.SIGUSR1); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, syscall.Kill(os.Getpid(), syscall.SIGUSR1))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a signal before it is heard is lost
 	defer cancel()
-	if err := s.Serve(ctx); err != nil {
-		t.Error(err)
-	}
+	testenv.Check(t, s.Serve(ctx))
 	if want := []string{"503 Service Unavailable: draining\n", "closed"}; !slices.Equal(b.log, want) {
 		t.Errorf("%q, want %q", b.log, want)
 	}

@@ -23,21 +23,15 @@ func TestEnvironment(t *testing.T) {
 		"part/go.mod": "module github.com/codexmcp/codexmcp/part\n", "part/b.go": "package b\n", "partner/c.go": "package c\n",
 	} {
 		path := filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testenv.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	for _, args := range [][]string{{"init", "-q"}, {"add", "removed.go"}} {
 		if out, err := exec.Command("git", append([]string{"-C", root}, args...)...).CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v: %s", args, err, out)
 		}
 	}
-	if err := os.Remove(filepath.Join(root, "removed.go")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, os.Remove(filepath.Join(root, "removed.go")))
 	proxy := ""
 	for _, variable := range moduleproxy.Environment(t, root, "part") {
 		if list, ok := strings.CutPrefix(variable, "GOPROXY=file://"); ok {
@@ -48,10 +42,7 @@ func TestEnvironment(t *testing.T) {
 		"github.com/codexmcp/codexmcp":      {".gitignore", "a.go", "go.mod", "partner/c.go"},
 		"github.com/codexmcp/codexmcp/part": {"b.go", "go.mod"},
 	} {
-		archive, err := zip.OpenReader(filepath.Join(proxy, filepath.FromSlash(module), "@v", moduleproxy.Version+".zip"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		archive := testenv.Must(zip.OpenReader(filepath.Join(proxy, filepath.FromSlash(module), "@v", moduleproxy.Version+".zip")))(t)
 		defer archive.Close()
 		var got []string
 		for _, f := range archive.File {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/internal/nightly"
 	"github.com/codexmcp/codexmcp/internal/outputschema"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -22,10 +23,7 @@ const person = `{"type":"object","required":["name"],"additionalProperties":fals
 	"$defs":{"tag":{"enum":["a","b"]}}}`
 
 func TestCheck(t *testing.T) {
-	s, err := outputschema.Compile(json.RawMessage(person))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(outputschema.Compile(json.RawMessage(person)))(t)
 	for answer, want := range map[string]string{
 		`{"name":"Ada"}`: "",
 		" \n{\"name\":\"Ada\",\"tags\":[\"a\",\"b\"]}\n": "",
@@ -64,9 +62,7 @@ func TestNothingIsLoaded(t *testing.T) {
 	}))
 	defer server.Close()
 	file := filepath.Join(t.TempDir(), "schema.json")
-	if err := os.WriteFile(file, []byte(`{"type":"string"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, os.WriteFile(file, []byte(`{"type":"string"}`), 0o600))
 	for _, where := range []string{server.URL, "file://" + file, file, "other.json", "schema:///x"} {
 		for _, schema := range []string{`{"$ref":%q}`, `{"$schema":%q}`, `{"$id":%[1]q,"$ref":"x.json"}`, `{"properties":{"a":{"$dynamicRef":%q}}}`, `{"$defs":{"a":{"$schema":%q,"$id":"urn:x"}}}`} {
 			if _, err := outputschema.Compile(json.RawMessage(fmt.Sprintf(schema, where))); err == nil || len(err.Error()) > 600 {
@@ -167,10 +163,7 @@ func TestNesting(t *testing.T) {
 		for i := range n - 1 {
 			fmt.Fprintf(&b, `"%x":{"$ref":"#/$defs/%x"},`, i, i+1)
 		}
-		s, err := outputschema.Compile(json.RawMessage(b.String() + fmt.Sprintf(`"%x":{"type":"object"}}}`, n-1)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testenv.Must(outputschema.Compile(json.RawMessage(b.String() + fmt.Sprintf(`"%x":{"type":"object"}}}`, n-1))))(t)
 		if _, err := s.Check(`{}`); (err != nil) != deep {
 			t.Errorf("%d references: %v", n, err)
 		}
@@ -180,10 +173,7 @@ func TestNesting(t *testing.T) {
 // TestLongFaults has faults whose words are longer than they are shown.
 func TestLongFaults(t *testing.T) {
 	for _, long := range []string{strings.Repeat("x", 600), strings.Repeat("é", 600)} {
-		s, err := outputschema.Compile(json.RawMessage(`{"const":"` + long + `"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testenv.Must(outputschema.Compile(json.RawMessage(`{"const":"` + long + `"}`)))(t)
 		if _, err := s.Check(`1`); err == nil || len(err.Error()) > 600 || !utf8.ValidString(err.Error()) {
 			t.Errorf("%d bytes: %v", len(err.Error()), err)
 		}
@@ -214,12 +204,9 @@ func TestSelfReference(t *testing.T) {
 
 // TestFaultOfAlternatives checks which fault is reported if no alternative fits.
 func TestFaultOfAlternatives(t *testing.T) {
-	s, err := outputschema.Compile(json.RawMessage(`{"properties":{"a":{"anyOf":[{"type":"null"},
+	s := testenv.Must(outputschema.Compile(json.RawMessage(`{"properties":{"a":{"anyOf":[{"type":"null"},
 		{"type":"object","properties":{"kind":{"const":"x"},"n":{"type":"number"}}},
-		{"type":"object","required":["m"]}]}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+		{"type":"object","required":["m"]}]}}}`)))(t)
 	for answer, want := range map[string]string{
 		`{"a":5}`:                      "at /a: got number, want null, or got number, want object",
 		`{"a":{"kind":"x","n":"one"}}`: "at /a/n: got string, want number",
@@ -233,10 +220,7 @@ func TestFaultOfAlternatives(t *testing.T) {
 // TestFormatIsANote checks that no format is asserted, whatever the draft says of it.
 func TestFormatIsANote(t *testing.T) {
 	for _, draft := range []string{"http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema"} {
-		schema, err := outputschema.Compile(json.RawMessage(`{"$schema":"` + draft + `","type":"string","format":"date"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		schema := testenv.Must(outputschema.Compile(json.RawMessage(`{"$schema":"` + draft + `","type":"string","format":"date"}`)))(t)
 		if _, err := schema.Check(`"tomorrow"`); err != nil {
 			t.Errorf("%s: %v", draft, err)
 		}

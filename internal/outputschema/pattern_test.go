@@ -7,21 +7,17 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/outputschema"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // TestPatterns compares patterns with those of ECMAScript: each line of testdata/patterns.ndjson has a pattern, and the
 // characters that new RegExp(pattern, "u") of Node.js matches and does not match.
 func TestPatterns(t *testing.T) {
-	text, err := os.ReadFile("testdata/patterns.ndjson")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testenv.Must(os.ReadFile("testdata/patterns.ndjson"))(t)
 	n := 0
 	for line := range bytes.Lines(text) {
 		var row [3]string
-		if err := json.Unmarshal(line, &row); err != nil {
-			t.Fatal(err)
-		}
+		testenv.NoError(t, json.Unmarshal(line, &row))
 		re, err := outputschema.CompilePattern(row[0])
 		if err != nil {
 			t.Errorf("%s: %v", row[0], err)

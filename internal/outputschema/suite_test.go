@@ -8,19 +8,14 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/outputschema"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // TestSuite runs the official test suite. testdata/SOURCE says what it leaves out.
 func TestSuite(t *testing.T) {
-	file, err := os.Open("testdata/suite.ndjson.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := testenv.Must(os.Open("testdata/suite.ndjson.gz"))(t)
 	defer file.Close()
-	text, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testenv.Must(gzip.NewReader(file))(t)
 	lines := bufio.NewScanner(text)
 	lines.Buffer(nil, 1<<20)
 	checked := 0
@@ -34,9 +29,7 @@ func TestSuite(t *testing.T) {
 				Valid       bool
 			}
 		}
-		if err := json.Unmarshal(lines.Bytes(), &group); err != nil {
-			t.Fatal(err)
-		}
+		testenv.NoError(t, json.Unmarshal(lines.Bytes(), &group))
 		name := group.Draft + " " + group.File + ": " + group.Description
 		schema, err := outputschema.Compile(inDraft(group.Draft, group.Schema))
 		if err != nil {

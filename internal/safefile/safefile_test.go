@@ -17,23 +17,11 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
-// must fails the test for an error of its set-up.
-func must(t *testing.T, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestWrite(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
 		before, want fs.FileMode // before: 0 = there is no file
-	}{
-		{"new", 0, 0o600},
-		{"open to all", 0o644, 0o600},
-		{"for reading alone", 0o400, 0o400},
-	} {
+	}{{"new", 0, 0o600}, {"open to all", 0o644, 0o600}, {"for reading alone", 0o400, 0o400}} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.want&0o200 == 0 {
 				testenv.NeedsUnix(t, testenv.Modes)
@@ -41,11 +29,9 @@ func TestWrite(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "a", "b")
 			path := filepath.Join(dir, "file")
 			if tt.before != 0 {
-				must(t, os.MkdirAll(dir, 0o700), os.WriteFile(path, []byte("before, and longer"), tt.before))
+				testenv.NoError(t, os.MkdirAll(dir, 0o700), os.WriteFile(path, []byte("before, and longer"), tt.before))
 			}
-			if err := safefile.Write(path, []byte("after"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testenv.NoError(t, safefile.Write(path, []byte("after"), 0o600))
 			if got, err := os.ReadFile(path); err != nil || string(got) != "after" {
 				t.Errorf("%q, %v", got, err)
 			}
@@ -67,7 +53,7 @@ func TestWriteFails(t *testing.T) {
 	}
 	blocked := filepath.Join(dir, "file")
 	loop := filepath.Join(dir, "loop")
-	must(t, os.WriteFile(blocked, nil, 0o600), os.Symlink(loop, loop))
+	testenv.NoError(t, os.WriteFile(blocked, nil, 0o600), os.Symlink(loop, loop))
 	if err := safefile.Write(filepath.Join(blocked, "below"), []byte("x"), 0o600); err == nil {
 		t.Error("a file became a folder")
 	}
@@ -80,7 +66,7 @@ func TestWriteThroughLink(t *testing.T) {
 	testenv.NeedsLinks(t)
 	dir := t.TempDir()
 	real, link := filepath.Join(dir, "real"), filepath.Join(dir, "link")
-	must(t, os.WriteFile(real, nil, 0o600), os.Symlink(real, link), safefile.Write(link, []byte("after"), 0o600))
+	testenv.NoError(t, os.WriteFile(real, nil, 0o600), os.Symlink(real, link), safefile.Write(link, []byte("after"), 0o600))
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link is %v, %v", info.Mode(), err)
 	}
@@ -92,7 +78,7 @@ func TestWriteThroughLink(t *testing.T) {
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
-	must(t, os.WriteFile(path, []byte("12345"), 0o600))
+	testenv.NoError(t, os.WriteFile(path, []byte("12345"), 0o600))
 	if data, err := safefile.Read(path, 5); err != nil || string(data) != "12345" {
 		t.Errorf("%q, %v", data, err)
 	}
@@ -113,7 +99,7 @@ func TestOpenIn(t *testing.T) {
 	testenv.NeedsLinks(t)
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)
-	must(t, err, os.WriteFile(filepath.Join(dir, "file"), []byte("long content"), 0o600), os.Symlink("file", filepath.Join(dir, "link")))
+	testenv.NoError(t, err, os.WriteFile(filepath.Join(dir, "file"), []byte("long content"), 0o600), os.Symlink("file", filepath.Join(dir, "link")))
 	defer root.Close()
 	var kind *safefile.KindError
 	if _, err := safefile.OpenIn(root, "link", os.O_RDONLY); !errors.As(err, &kind) || kind.Path != filepath.Join(dir, "link") {
@@ -123,11 +109,11 @@ func TestOpenIn(t *testing.T) {
 		t.Errorf("nothing: %v", err)
 	}
 	f, err := safefile.OpenIn(root, "file", os.O_RDWR)
-	must(t, err)
+	testenv.NoError(t, err)
 	if data, err := f.ReadAll(100); err != nil || string(data) != "long content" {
 		t.Errorf("%q, %v", data, err)
 	}
-	must(t, f.Overwrite("short"), f.Close())
+	testenv.NoError(t, f.Overwrite("short"), f.Close())
 	if data, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || string(data) != "short" {
 		t.Errorf("%q, %v", data, err)
 	}
@@ -148,11 +134,11 @@ func TestLocks(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			one, two := open(t, path), open(t, path)
 			defer two.Close()
-			must(t, tt.first(one))
+			testenv.NoError(t, tt.first(one))
 			if err := tt.second(two); !errors.Is(err, tt.want) {
 				t.Errorf("%v, want %v", err, tt.want)
 			}
-			must(t, one.Close())
+			testenv.NoError(t, one.Close())
 			if err := tt.second(two); err != nil {
 				t.Errorf("after the first was closed: %v", err)
 			}
@@ -166,7 +152,7 @@ func TestLocks(t *testing.T) {
 func open(t *testing.T, path string) *os.File {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	must(t, err)
+	testenv.NoError(t, err)
 	return f
 }
 
@@ -182,7 +168,7 @@ func TestLog(t *testing.T) {
 		if who%2 == 0 {
 			var err error
 			l, err = safefile.OpenLog(path, most)
-			must(t, err)
+			testenv.NoError(t, err)
 			defer l.Close()
 		}
 		l := l
@@ -228,11 +214,11 @@ func TestLog(t *testing.T) {
 func TestLogSize(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	l, err := safefile.OpenLog(path, 10)
-	must(t, err)
+	testenv.NoError(t, err)
 	defer l.Close()
 	for i, want := range []string{"", "", "12345\n78\n\n"} {
 		_, err := l.Write([]byte([]string{"12345\n", "78\n\n", "longer than all\n"}[i]))
-		must(t, err)
+		testenv.NoError(t, err)
 		if got, err := os.ReadFile(path + ".1"); string(got) != want || err != nil && want != "" {
 			t.Errorf("after write %d: %q, %v", i, got, err)
 		}
@@ -242,9 +228,9 @@ func TestLogSize(t *testing.T) {
 // TestLogTorn appends to a log whose last line was cut, as when the system stops while it is written.
 func TestLogTorn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	must(t, os.WriteFile(path, []byte("one\ntw"), 0o600))
+	testenv.NoError(t, os.WriteFile(path, []byte("one\ntw"), 0o600))
 	l, err := safefile.OpenLog(path, 0)
-	must(t, err)
+	testenv.NoError(t, err)
 	defer l.Close()
 	for _, write := range []func([]byte) (int, error){l.Write, l.WriteSync} {
 		if n, err := write([]byte("three\n")); n != 6 || err != nil {
@@ -270,7 +256,7 @@ func TestReserve(t *testing.T) {
 			})
 		}
 		all.Wait()
-		must(t, os.RemoveAll(dir))
+		testenv.NoError(t, os.RemoveAll(dir))
 		if err := r.Check(); err != nil {
 			t.Errorf("%d bytes, in a folder that was removed: %v", size, err)
 		}
@@ -278,13 +264,11 @@ func TestReserve(t *testing.T) {
 			t.Errorf("left behind: %v, %v", left, err)
 		}
 		for range 2 {
-			if err := r.Release(); err != nil {
-				t.Error(err)
-			}
+			testenv.Check(t, r.Release())
 		}
 	}
 	file := filepath.Join(t.TempDir(), "file")
-	must(t, os.WriteFile(file, nil, 0o600))
+	testenv.NoError(t, os.WriteFile(file, nil, 0o600))
 	if err := safefile.NewReserve(filepath.Join(file, "folder"), 1).Check(); err == nil {
 		t.Error("a file has room for files")
 	}

@@ -12,20 +12,16 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 func TestInProc(t *testing.T) {
 	for path, want := range map[string]bool{"/proc/self/status": true, "/proc": true, t.TempDir(): false, "/sys": false} {
-		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := testenv.Must(os.Open(path))(t)
 		if got, err := safefile.InProc(f); got != want || err != nil {
 			t.Errorf("%s: %v, %v", path, got, err)
 		}
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, f.Close())
 		if got, err := safefile.InProc(f); got || err == nil {
 			t.Errorf("%s, closed: %v, %v", path, got, err)
 		}
@@ -59,7 +55,7 @@ func TestReserveOnAFullDisk(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 	r := safefile.NewReserve(dir, size)
-	must(t, r.Check())
+	testenv.NoError(t, r.Check())
 	write := func(name string, size int) error {
 		return os.WriteFile(filepath.Join(dir, name), make([]byte, size), 0o600)
 	}
@@ -83,7 +79,7 @@ func TestReserveOnAFullDisk(t *testing.T) {
 	}
 	limit := syscall.Rlimit{Cur: size - 1, Max: size - 1}
 	signal.Ignore(syscall.SIGXFSZ)
-	must(t, r.Release(), syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
+	testenv.NoError(t, r.Release(), syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 	if err := r.Check(); !errors.Is(err, syscall.EFBIG) {
 		t.Errorf("files may not be so large: %v", err)
 	}
@@ -93,19 +89,19 @@ func TestReserveOnAFullDisk(t *testing.T) {
 func TestReserveWritesNothing(t *testing.T) {
 	dir := t.TempDir()
 	r := safefile.NewReserve(dir, 1<<20)
-	must(t, r.Check())
+	testenv.NoError(t, r.Check())
 	written := func() (n int) {
 		all, err := os.ReadFile("/proc/self/io")
 		if err != nil {
 			t.Skip("the system does not count what a process writes:", err)
 		}
 		_, err = fmt.Sscanf(string(all[bytes.Index(all, []byte("wchar:")):]), "wchar: %d", &n)
-		must(t, err)
+		testenv.NoError(t, err)
 		return n
 	}
 	before := written()
 	for range 10 {
-		must(t, r.Check())
+		testenv.NoError(t, r.Check())
 	}
 	if n := written() - before; n >= 1<<20 {
 		t.Errorf("ten checks wrote %d bytes", n)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // traps are what a command may put where a log is, or where the log makes its next file.
@@ -44,13 +45,13 @@ func TestLogTraps(t *testing.T) {
 			},
 			"later": func(t *testing.T, place string, put func()) error {
 				l := openLog(t, place)
-				must(t, os.Remove(place))
+				testenv.NoError(t, os.Remove(place))
 				put()
 				_, err := l.Write(line)
 				if _, again := l.Write(line); (err == nil) != (again == nil) {
 					t.Errorf("the second write: %v", again)
 				}
-				must(t, os.RemoveAll(place))
+				testenv.NoError(t, os.RemoveAll(place))
 				if _, err := l.Write(line); err != nil {
 					t.Errorf("without the trap: %v", err)
 				}
@@ -59,9 +60,9 @@ func TestLogTraps(t *testing.T) {
 			"at the next file": func(t *testing.T, place string, put func()) error {
 				l := openLog(t, place)
 				_, err := l.Write(line)
-				must(t, err)
+				testenv.NoError(t, err)
 				inode, err := os.Stat(place)
-				must(t, err, os.Rename(place, filepath.Join(filepath.Dir(place), "old")))
+				testenv.NoError(t, err, os.Rename(place, filepath.Join(filepath.Dir(place), "old")))
 				put()
 				_, err = l.Write(line)
 				if old, serr := os.Stat(filepath.Join(filepath.Dir(place), "old")); serr != nil || !os.SameFile(inode, old) || old.Size() != int64(len(line)) {
@@ -73,8 +74,8 @@ func TestLogTraps(t *testing.T) {
 			t.Run(name+" "+when, func(t *testing.T) {
 				dir := t.TempDir()
 				victim, place := filepath.Join(dir, "bashrc"), filepath.Join(dir, "logs", "log")
-				must(t, os.WriteFile(victim, []byte("mine\n"), 0o600), os.Mkdir(filepath.Dir(place), 0o700))
-				err := open(t, place, func() { must(t, trap.put(victim, place)) })
+				testenv.NoError(t, os.WriteFile(victim, []byte("mine\n"), 0o600), os.Mkdir(filepath.Dir(place), 0o700))
+				err := open(t, place, func() { testenv.NoError(t, trap.put(victim, place)) })
 				var kind *safefile.KindError
 				if err == nil || errors.As(err, &kind) != trap.kind || !strings.Contains(err.Error(), place) {
 					t.Errorf("%v", err)
@@ -93,8 +94,8 @@ func TestLogTraps(t *testing.T) {
 func openLog(t *testing.T, place string) *safefile.Log {
 	t.Helper()
 	l, err := safefile.OpenLog(place, 4096)
-	must(t, err)
-	t.Cleanup(func() { must(t, l.Close()) })
+	testenv.NoError(t, err)
+	t.Cleanup(func() { testenv.NoError(t, l.Close()) })
 	return l
 }
 
@@ -105,9 +106,9 @@ func lineOf(size int) []byte { return append(make([]byte, size-1), '\n') }
 func TestLogFolder(t *testing.T) {
 	dir := t.TempDir()
 	folder, other := filepath.Join(dir, "logs"), filepath.Join(dir, "other")
-	must(t, os.Mkdir(folder, 0o700), os.Mkdir(other, 0o700))
+	testenv.NoError(t, os.Mkdir(folder, 0o700), os.Mkdir(other, 0o700))
 	l := openLog(t, filepath.Join(folder, "log"))
-	must(t, os.Rename(folder, folder+"-old"), os.Symlink(other, folder), os.Remove(folder+"-old/log"))
+	testenv.NoError(t, os.Rename(folder, folder+"-old"), os.Symlink(other, folder), os.Remove(folder+"-old/log"))
 	for range 3 { // the second and third begin a new file
 		if _, err := l.Write(lineOf(4000)); err != nil {
 			t.Error(err)
@@ -127,19 +128,19 @@ func TestLogHeld(t *testing.T) {
 	place := filepath.Join(t.TempDir(), "log")
 	l := openLog(t, place)
 	f, err := os.Open(place)
-	must(t, err)
+	testenv.NoError(t, err)
 	defer f.Close()
-	must(t, safefile.Lock(f))
+	testenv.NoError(t, safefile.Lock(f))
 	for range 300 { // five minutes, if each waited
 		_, err := l.Write(lineOf(100))
-		must(t, err)
+		testenv.NoError(t, err)
 	}
 	if info, err := os.Stat(place); err != nil || info.Size() != 30_000 {
 		t.Errorf("%v, %v", info, err)
 	}
-	must(t, safefile.Unlock(f))
+	testenv.NoError(t, safefile.Unlock(f))
 	_, err = l.Write(lineOf(100))
-	must(t, err)
+	testenv.NoError(t, err)
 	if info, err := os.Stat(place + ".1"); err != nil || info.Size() != 30_000 {
 		t.Errorf("the next file did not begin: %v, %v", info, err)
 	}
@@ -175,15 +176,11 @@ func TestSecret(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "folder", "key")
-			if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			testenv.NoError(t, os.Mkdir(filepath.Dir(path), 0o700))
 			create := func() []byte { return []byte("a new one") }
 			if tt.make == nil {
 				create = func() []byte {
-					if err := write(0o600)(path); err != nil {
-						t.Error(err)
-					}
+					testenv.Check(t, write(0o600)(path))
 					return []byte("a late one")
 				}
 			} else if err := tt.make(path); err != nil {
@@ -209,14 +206,14 @@ func TestSpecialFiles(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
 	listener, err := net.Listen("unix", filepath.Join(dir, "socket"))
-	must(t, err, syscall.Mkfifo(pipe, 0o600))
+	testenv.NoError(t, err, syscall.Mkfifo(pipe, 0o600))
 	defer listener.Close()
 	root, err := os.OpenRoot(dir)
-	must(t, err)
+	testenv.NoError(t, err)
 	defer root.Close()
 	for _, path := range []string{pipe, filepath.Join(dir, "socket"), "/dev/zero", "/dev/null", "/dev/tty", dir} {
 		link := filepath.Join(dir, "to "+filepath.Base(path))
-		must(t, os.Symlink(path, link))
+		testenv.NoError(t, os.Symlink(path, link))
 		for _, name := range []string{path, link} {
 			var kind *safefile.KindError
 			if _, err := safefile.Read(name, 100); !errors.As(err, &kind) || kind.Path != name {

@@ -16,17 +16,12 @@ import (
 
 // TestQuoteRecorded compares Quote with the output of the real server.
 func TestQuoteRecorded(t *testing.T) {
-	raw, err := os.ReadFile("testdata/quote.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testenv.Must(os.ReadFile("testdata/quote.json"))(t)
 	var pairs []struct {
 		Word  string `json:"word"`
 		Shown string `json:"shown"`
 	}
-	if err := json.Unmarshal(raw, &pairs); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, json.Unmarshal(raw, &pairs))
 	if len(pairs) < 30 {
 		t.Fatalf("only %d pairs", len(pairs))
 	}
@@ -59,10 +54,7 @@ var pieces = []string{"'", `"`, `\`, "$", "`", "!", "^", " ", "a", "B", "0", "/"
 // TestJoinShell checks that a shell reads the words that were joined.
 func TestJoinShell(t *testing.T) {
 	testenv.NeedsPrograms(t, "sh")
-	sh, err := exec.LookPath("sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	sh := testenv.Must(exec.LookPath("sh"))(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	words := make([]string, 3000)
 	for i := range words {
@@ -74,10 +66,7 @@ func TestJoinShell(t *testing.T) {
 	}
 	for words := range slices.Chunk(words, 300) {
 		line := shellword.Join(words)
-		out, err := exec.Command(sh, "-c", `printf '%s\0' `+line).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := testenv.Must(exec.Command(sh, "-c", `printf '%s\0' `+line).Output())(t)
 		got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 		if diff := cmp.Diff(words, got); diff != "" {
 			t.Fatalf("a shell reads other words (-want +got):\n%s", diff)
