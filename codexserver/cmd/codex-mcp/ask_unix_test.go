@@ -11,6 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // TestEndToEndAskBlockedOutput checks that codex-mcp ask ends although its output is blocked. It waits for longer than any
@@ -30,9 +31,7 @@ func TestEndToEndAskBlockedOutput(t *testing.T) {
 	}
 	cmd := s.command(t, "ask", "--engine", "native", "--json", "wait for ever")
 	cmd.Stdout = w
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, cmd.Start())
 	awaitRequests(t, s.model, 1)
 	cmd.Process.Signal(syscall.SIGTERM)
 	if cmd.Wait(); cmd.ProcessState.ExitCode() != terminal.StatusInterrupted {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/pelletier/go-toml/v2"
 	"mvdan.cc/sh/v3/shell"
 )
@@ -121,30 +122,20 @@ func TestDocsConfigurations(t *testing.T) {
 // TestHosts checks the configuration of each host in testdata/hosts.json: it has the members that the host's documentation
 // names, of which a ! marks those that it needs, starts the server, and also asks on the page. docs/hosts.md says the same.
 func TestHosts(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join("testdata", "hosts.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testenv.Must(os.ReadFile(filepath.Join("testdata", "hosts.json")))(t)
 	var hosts []struct {
 		Host, File, Members string
 		At                  []string
 		Shown               bool // the page has it whole
 		Set                 any
 	}
-	if err := json.Unmarshal(raw, &hosts); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(root, "docs", "hosts.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, json.Unmarshal(raw, &hosts))
+	text := testenv.Must(os.ReadFile(filepath.Join(root, "docs", "hosts.md")))(t)
 	shown := map[string]bool{} // the blocks of the page
 	for lang, unmarshal := range map[string]func([]byte, any) error{"json": json.Unmarshal, "toml": toml.Unmarshal} {
 		for _, b := range blocks(string(text), lang) {
 			var v any
-			if err := unmarshal([]byte(b), &v); err != nil {
-				t.Fatal(err)
-			}
+			testenv.NoError(t, unmarshal([]byte(b), &v))
 			shown[normal(t, v)] = true
 		}
 	}
@@ -198,10 +189,7 @@ func TestHosts(t *testing.T) {
 // normal returns a value as JSON that does not depend on its source.
 func normal(t *testing.T, v any) string {
 	t.Helper()
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testenv.Must(json.Marshal(v))(t)
 	return string(text)
 }
 
@@ -216,7 +204,7 @@ func blocks(text, lang string) (all []string) {
 // documents calls f with every Markdown file of the project.
 func documents(t *testing.T, f func(file, text string)) {
 	t.Helper()
-	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+	testenv.NoError(t, filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -229,8 +217,5 @@ func documents(t *testing.T, f func(file, text string)) {
 		b, err := os.ReadFile(file)
 		f(file, string(b))
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }

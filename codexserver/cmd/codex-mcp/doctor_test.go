@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"io"
 	"log"
 	"net"
@@ -57,15 +58,9 @@ func TestDoctorCauses(t *testing.T) {
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
-	mute, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	mute := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { mute.Close() })
-	taken, err := net.Dial("tcp", mute.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := testenv.Must(net.Dial("tcp", mute.Addr().String()))(t)
 	t.Cleanup(func() { taken.Close() })
 	closed := taken.LocalAddr().String() // nobody can listen there
 	proxy := func(at string) string { return "HTTP_PROXY=http://me:hunter2@" + at }

@@ -6,13 +6,11 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // TestRealGolden is [TestGolden] with the real Codex.
 func TestRealGolden(t *testing.T) {
-	codex, err := appserver.Find("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	codex := testenv.Must(appserver.Find(""))(t)
 	playGolden(t, "codex", "--codex", codex)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/internal/nightly"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	gocmp "github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 )
@@ -56,10 +57,7 @@ func playGolden(t *testing.T, engine string, args ...string) {
 		t.Fatalf("no conversations: %v", err)
 	}
 	for n, file := range files {
-		a, err := txtar.ParseFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := testenv.Must(txtar.ParseFile(file))(t)
 		if engines, _, _ := strings.Cut(string(a.Comment), ":"); !strings.Contains(engines, engine) {
 			continue
 		}
@@ -89,9 +87,7 @@ func playGolden(t *testing.T, engine string, args ...string) {
 				for _, part := range slices.Sorted(maps.Keys(got)) {
 					servertest.SetSection(a, part, got[part])
 				}
-				if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				testenv.NoError(t, os.WriteFile(file, txtar.Format(a), 0o644))
 				return
 			}
 			for part, text := range got {
@@ -226,9 +222,7 @@ func newGolden(t *testing.T, era, engine string, a *txtar.Archive, args []string
 	writeConfig(t, g.f.home, servertest.Section(a, "config.toml")+fmt.Sprintf(strings.Replace(configOf, "sandbox_mode = \"danger-full-access\"\n", "", 1), g.model.BaseURL())+wire)
 	for _, file := range a.Files {
 		if name, ok := strings.CutPrefix(file.Name, "work/"); ok {
-			if err := os.WriteFile(filepath.Join(g.f.cwd, name), file.Data, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testenv.NoError(t, os.WriteFile(filepath.Join(g.f.cwd, name), file.Data, 0o644))
 		}
 	}
 	g.args = append([]string{"--engine", engine, "-c", "calls.grace=0s"}, args...)
@@ -452,10 +446,7 @@ var goldenLink = regexp.MustCompile(`http://127\.0\.0\.1:\d+/#[A-Za-z0-9_-]+`)
 
 // writeRecord writes the record of approvals.
 func (g *golden) writeRecord() {
-	text, err := os.ReadFile(filepath.Join(g.f.home, "codex-mcp", "approvals.log"))
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	text := testenv.Must(os.ReadFile(filepath.Join(g.f.home, "codex-mcp", "approvals.log")))(g.t)
 	n := newNormaliser(g.f, g.model.BaseURL())
 	g.out.WriteString("# record\n")
 	for entry := range strings.Lines(string(text)) {
@@ -639,7 +630,5 @@ func awaitRequests(t *testing.T, model *providertest.Server, n int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	if err := model.Await(ctx, n); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, model.Await(ctx, n))
 }

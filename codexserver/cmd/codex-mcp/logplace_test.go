@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // TestLogPlaces refuses a log where commands can write by what is known at the start, and where they can
@@ -17,19 +18,12 @@ func TestLogPlaces(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("windows has other folders for temporary files")
 	}
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	top := testenv.Must(filepath.EvalSymlinks(t.TempDir()))(t)
 	in := func(path string) string { return filepath.Join(top, path) }
 	for _, dir := range []string{"home/codex", "work/logs", "root/logs", "temp/logs", "own/logs"} {
-		if err := os.MkdirAll(in(dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testenv.NoError(t, os.MkdirAll(in(dir), 0o755))
 	}
-	if err := errors.Join(os.Symlink(in("own/logs"), in("work/link")), os.Symlink(in("work/logs"), in("own/link"))); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, errors.Join(os.Symlink(in("own/logs"), in("work/link")), os.Symlink(in("work/logs"), in("own/link"))))
 	t.Setenv("HOME", in("home"))
 	t.Setenv("TMPDIR", in("temp"))
 	t.Chdir(in("work"))
@@ -75,9 +69,7 @@ func TestLogPlaces(t *testing.T) {
 					t.Error(err)
 				}
 				end()
-				if err := os.Remove(o.trace); err != nil {
-					t.Error(err)
-				}
+				testenv.Check(t, os.Remove(o.trace))
 				return
 			}
 			if err == nil || !strings.HasPrefix(err.Error(), "--trace: "+words+in(tt.want)+",") {

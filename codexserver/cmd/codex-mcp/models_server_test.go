@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"net/http"
 	"os"
 	"os/exec"
@@ -38,9 +39,7 @@ func startChild(t *testing.T, port, path, folder, program string, args ...string
 	t.Helper()
 	c := &child{t: t, url: "http://127.0.0.1:" + port, cmd: exec.Command(program, args...), exited: make(chan struct{})}
 	c.cmd.Dir, c.cmd.Stdout, c.cmd.Stderr = folder, &c.output, &c.output
-	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, c.cmd.Start())
 	go func() {
 		defer close(c.exited)
 		_ = c.cmd.Wait()
@@ -93,10 +92,7 @@ func startLlama(t *testing.T, port string, args ...string) *child {
 // writing; ok is false if it is idle.
 func (c *child) decoded() (n int, ok bool) {
 	c.t.Helper()
-	answer, err := http.Get(c.url + "/slots")
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	answer := testenv.Must(http.Get(c.url + "/slots"))(c.t)
 	defer answer.Body.Close()
 	var slots []struct {
 		Busy bool `json:"is_processing"`

@@ -232,10 +232,7 @@ func (r route) full(t *testing.T, file string) {
 	for _, tt := range []struct {
 		name, policy string
 		window       float64 // that the engine knows at the end
-	}{
-		{"the server refuses", "model_context_window = 8192", 8192},
-		{"the window is the server's", "", 6144},
-	} {
+	}{{"the server refuses", "model_context_window = 8192", 8192}, {"the window is the server's", "", 6144}} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := begin(t, r.config(server, tt.policy, ""))
 			const summarised = "The conversation was summarised to make room."

@@ -28,6 +28,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/internal/gobuild"
 	"github.com/codexmcp/codexmcp/internal/memdir"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // limit bounds every wait of these tests. Only a failing test reaches it: on a machine with other work zsh takes 20 s to start.
@@ -54,17 +55,12 @@ func detects() bool {
 
 // detector is the variable that makes the program write its data races next to it, where TestMain
 // finds them, also those of a program that was killed.
-func detector() string {
-	return "GORACE=atexit_sleep_ms=0 log_path=" + filepath.Join(programs, "race")
-}
+func detector() string { return "GORACE=atexit_sleep_ms=0 log_path=" + filepath.Join(programs, "race") }
 
 // built returns the program under test.
 func built(t *testing.T) string {
 	t.Helper()
-	bin, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := testenv.Must(binary())(t)
 	return bin
 }
 
@@ -172,11 +168,7 @@ func newFolders(t *testing.T) folders {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(tmp); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { testenv.Check(t, os.RemoveAll(tmp)) })
 	if tmp, err = filepath.EvalSymlinks(tmp); err == nil {
 		err = os.Chmod(tmp, 0o755) // other users run the program, too
 	}
@@ -195,9 +187,7 @@ func foldersIn(t *testing.T, top string) folders {
 	t.Helper()
 	f := folders{home: filepath.Join(top, "home"), cwd: filepath.Join(top, "work"), user: filepath.Join(top, "user")}
 	for _, dir := range []string{f.home, f.cwd, f.user} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testenv.NoError(t, os.Mkdir(dir, 0o755))
 	}
 	return f
 }
@@ -253,15 +243,10 @@ func launch(t *testing.T, f folders, cmd *exec.Cmd) *process {
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	stdout, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stdout := testenv.Must(p.cmd.StdoutPipe())(t)
 	p.stdout = stdout
 	p.cmd.Stderr = &p.stderr
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, p.cmd.Start())
 	go func() {
 		defer close(p.exited)
 		p.read(stdout)
@@ -426,10 +411,7 @@ func (p *process) wait() int {
 // freePort returns a port of this machine that was free.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 )
@@ -20,25 +21,12 @@ import (
 // newTerminal returns both ends of a terminal of 100 columns: that of the person, and that of programs.
 func newTerminal(t *testing.T) (person, screen *os.File) {
 	t.Helper()
-	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	person = testenv.Must(os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0))(t)
 	t.Cleanup(func() { person.Close() })
-	if err := unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetWinsize(int(person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 60, Col: 100}); err != nil {
-		t.Fatal(err)
-	}
-	number, err := unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	screen, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0))
+	testenv.NoError(t, unix.IoctlSetWinsize(int(person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 60, Col: 100}))
+	number := testenv.Must(unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN))(t)
+	screen = testenv.Must(os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0))(t)
 	t.Cleanup(func() { screen.Close() })
 	return person, screen
 }
@@ -64,9 +52,7 @@ func (s *person) at(tmp string, args ...string) *desk {
 	if tmp != "" {
 		d.cmd.Env = append(d.cmd.Env, "TMPDIR="+tmp)
 	}
-	if err := d.cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	testenv.NoError(s.t, d.cmd.Start())
 	screen.Close()
 	go func() {
 		defer close(d.read)
@@ -87,9 +73,7 @@ func (d *desk) answers(question, typed string) {
 
 func (d *desk) types(text string) {
 	d.t.Helper()
-	if _, err := d.tty.WriteString(text); err != nil {
-		d.t.Fatal(err)
-	}
+	testenv.Must(d.tty.WriteString(text))(d.t)
 }
 
 func (d *desk) shown() string { return strings.ReplaceAll(d.screen.String(), "\r\n", "\n") }
@@ -119,27 +103,20 @@ func TestTerminalAsk(t *testing.T) {
 	t.Parallel()
 	s := sit(t)
 	s.f.cwd = filepath.Join(s.f.user, "hello")
-	if err := os.Mkdir(s.f.cwd, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, os.Mkdir(s.f.cwd, 0o755))
 	config := strings.NewReplacer("$BASE_URL", s.model.BaseURL(), `"chat"`, `"responses"`, `"mock-model"`, `"gpt-5-codex"`,
 		`approval_policy = "untrusted"`, "", `sandbox_mode = "danger-full-access"`, "").Replace(usualConfig) // the page shows the defaults
 	writeConfig(t, s.f.home, config)
 	record := func(file, name, words string, d *desk) {
 		t.Helper()
-		page, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := testenv.Must(os.ReadFile(file))(t)
 		text := "$ codex-mcp " + words + "\n" + strings.ReplaceAll(d.ends(0), s.f.user, "/home/you")
 		for _, v := range volatile {
 			text = v.pattern.ReplaceAllString(text, v.text)
 		}
 		old := regexp.MustCompile(`(?s)(<!-- recording: ` + name + ` -->\n` + "```text\n" + `).*?(` + "```\n<!-- /recording -->)")
 		if got := old.ReplaceAllString(string(page), "${1}"+strings.ReplaceAll(text, "$", "$$")+"${2}"); *update {
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testenv.NoError(t, os.WriteFile(file, []byte(got), 0o644))
 		} else if diff := cmp.Diff(string(page), got); diff != "" || !old.Match(page) {
 			t.Errorf("the recording %q (-page +now):\n%s", name, diff)
 		}

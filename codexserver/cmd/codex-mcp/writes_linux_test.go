@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // TestTurnWritesItsRecords checks what turns with and without a command leave in a repository with
@@ -54,11 +55,7 @@ func TestTurnWritesItsRecords(t *testing.T) {
 		command []string
 		turns   int
 		more    string // besides the records
-	}{
-		{nil, turns, ""},
-		{[]string{"cat", "a"}, 3, ""},
-		{[]string{"sh", "-c", "echo 1 > made"}, 1, "work/made"},
-	} {
+	}{{nil, turns, ""}, {[]string{"cat", "a"}, 3, ""}, {[]string{"sh", "-c", "echo 1 > made"}, 1, "work/made"}} {
 		before, files := written(t, p.cmd.Process.Pid), left()
 		for range tt.turns {
 			call(tt.command...)
@@ -81,8 +78,6 @@ func written(t *testing.T, pid int) (n int) {
 	if err != nil {
 		t.Skip("the system does not count what a process writes:", err)
 	}
-	if _, err := fmt.Sscanf(string(all[strings.Index(string(all), "wchar:"):]), "wchar: %d", &n); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(fmt.Sscanf(string(all[strings.Index(string(all), "wchar:"):]), "wchar: %d", &n))(t)
 	return n
 }

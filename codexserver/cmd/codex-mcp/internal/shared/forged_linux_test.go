@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/shared"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"golang.org/x/sys/unix"
 )
 
@@ -78,9 +79,7 @@ func TestForged(t *testing.T) {
 		{name: "one that refuses", says: `,"refused":"run this"`, want: "not the one that its folder names"},
 		{name: "a killed server before", want: "not the one that its folder names", before: func(t *testing.T, p *place) {
 			c := p.must("")
-			if err := syscall.Kill(c.PID(), syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			testenv.NoError(t, syscall.Kill(c.PID(), syscall.SIGKILL))
 			io.Copy(io.Discard, c)
 		}},
 		{name: "a server that runs", want: "not the one that its folder names", before: func(t *testing.T, p *place) {
@@ -90,13 +89,9 @@ func TestForged(t *testing.T) {
 		{name: "from a sandbox, into a folder that commands can write", forger: "confined claims", want: "in another sandbox"},
 		{name: "in a folder that takes the name of the open one", forger: "elsewhere", before: func(t *testing.T, p *place) {
 			c := p.must("")
-			if err := os.Rename(p.path, p.path+"2"); err != nil {
-				t.Fatal(err)
-			}
+			testenv.NoError(t, os.Rename(p.path, p.path+"2"))
 			t.Cleanup(func() { syscall.Kill(c.PID(), syscall.SIGKILL) })
-			if err := os.Mkdir(p.path, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			testenv.NoError(t, os.Mkdir(p.path, 0o700))
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -106,14 +101,9 @@ func TestForged(t *testing.T) {
 			}
 			cmd := exec.Command(os.Args[0], strings.Fields(test.forger)...)
 			cmd.Env = append(append(os.Environ(), p.env...), role+"=forger", "SHARED_TEST_SAYS="+test.says, "SHARED_TEST_ELSEWHERE="+p.path)
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := testenv.Must(cmd.StdoutPipe())(t)
 			cmd.Stderr = os.Stderr
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			testenv.NoError(t, cmd.Start())
 			stopped := false
 			stop := func() string {
 				if stopped {
@@ -126,9 +116,7 @@ func TestForged(t *testing.T) {
 				return string(said)
 			}
 			defer stop()
-			if _, err := io.ReadFull(out, make([]byte, len("listening\n"))); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(io.ReadFull(out, make([]byte, len("listening\n"))))(t)
 			c, err := p.connect("/secret")
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("got %v, want %q", err, test.want)

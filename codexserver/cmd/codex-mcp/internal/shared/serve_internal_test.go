@@ -15,15 +15,13 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // newServer returns a server with a socket, whose connections the test makes itself.
 func newServer(t *testing.T, serve func(left func())) *Server {
 	t.Helper()
-	f, err := Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testenv.Must(Open(t.TempDir()))(t)
 	t.Cleanup(func() { f.Close() })
 	s := &Server{
 		Folder: f, Name: "x", Idle: time.Hour, Logger: slog.New(slog.DiscardHandler),
@@ -33,9 +31,7 @@ func newServer(t *testing.T, serve func(left func())) *Server {
 			_ = c.Close()
 		},
 	}
-	if err := s.Listen(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, s.Listen())
 	t.Cleanup(func() { s.listener.Close() })
 	return s
 }
@@ -100,9 +96,7 @@ func TestRest(t *testing.T) {
 	} {
 		s.until = time.Now().Add(tt.until)
 		if tt.move != nil {
-			if err := tt.move(); err != nil {
-				t.Fatal(err)
-			}
+			testenv.NoError(t, tt.move())
 		}
 		if next := s.rest(); (next == 0) != tt.ends || next > s.Idle {
 			t.Errorf("%s: %v", tt.name, next)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/shared"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // TestConnect shows that the second client finds the server of the first, and that each is
@@ -65,9 +66,7 @@ func TestRace(t *testing.T) {
 func TestKilled(t *testing.T) {
 	p := newPlace(t)
 	c := p.must("")
-	if err := syscall.Kill(c.PID(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, syscall.Kill(c.PID(), syscall.SIGKILL))
 	if _, err := c.Read(make([]byte, 1)); err == nil {
 		t.Fatal("the killed server answers")
 	}
@@ -120,9 +119,7 @@ func TestStop(t *testing.T) {
 func TestPage(t *testing.T) {
 	p := newPlace(t)
 	p.must("")
-	if err := p.Launch(t.Context(), "log", p.command("page")()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, p.Launch(t.Context(), "log", p.command("page")()))
 	names, err := p.Names()
 	if err != nil || len(names) != 2 || shared.Shared(names[0]) || !shared.Shared(names[1]) {
 		t.Fatalf("%q, %v", names, err)
@@ -154,9 +151,7 @@ func TestHostile(t *testing.T) {
 		"file":                {func(_ *place, path string) error { return os.WriteFile(path, nil, 0o600) }, ""},
 		"pipe":                {func(_ *place, path string) error { return syscall.Mkfifo(path, 0o600) }, ""},
 		"link without target": {func(_ *place, path string) error { return os.Symlink("nowhere", path) }, ""},
-		"folder": {func(_ *place, path string) error {
-			return os.MkdirAll(filepath.Join(path, "x"), 0o700)
-		}, "did not start"},
+		"folder":              {func(_ *place, path string) error { return os.MkdirAll(filepath.Join(path, "x"), 0o700) }, "did not start"},
 		"link": {func(p *place, path string) error {
 			_, err := net.Listen("unix", filepath.Join(p.path, "other"))
 			return errors.Join(err, os.Symlink("other", path))
@@ -167,9 +162,7 @@ func TestHostile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t)
 			p.Patience = time.Second
-			if err := test.plant(p, filepath.Join(p.path, "test.sock")); err != nil {
-				t.Fatal(err)
-			}
+			testenv.NoError(t, test.plant(p, filepath.Join(p.path, "test.sock")))
 			_, err := p.connect("")
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("got %v, want %q", err, test.want)
@@ -212,9 +205,7 @@ func TestFolder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			home := filepath.Join(t.TempDir(), "home")
-			if err := os.Mkdir(home, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			testenv.NoError(t, os.Mkdir(home, 0o700))
 			test.plant(t, home)
 			f, err := shared.Open(home)
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
@@ -242,14 +233,10 @@ func TestSweep(t *testing.T) {
 		t.Helper()
 		path := filepath.Join(p.path, name)
 		if _, err := os.Lstat(path); err != nil {
-			if err := os.WriteFile(path, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testenv.NoError(t, os.WriteFile(path, nil, 0o600))
 		}
 		at := time.Now().Add(-age)
-		if err := os.Chtimes(path, at, at); err != nil {
-			t.Fatal(err)
-		}
+		testenv.NoError(t, os.Chtimes(path, at, at))
 	}
 	const old, new = 8 * 24 * time.Hour, 6 * 24 * time.Hour
 	for _, name := range []string{"old.lock", "old.log", "old.log.1", "old.pid", "mixed.pid"} {
@@ -259,9 +246,7 @@ func TestSweep(t *testing.T) {
 	for _, name := range []string{"test.log", "test.pid", "test.sock"} { // of a server that runs
 		write(name, old)
 	}
-	if err := p.Sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, p.Sweep(t.Context()))
 	left, err := filepath.Glob(filepath.Join(p.path, "*.*"))
 	for i, path := range left {
 		left[i] = filepath.Base(path)

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,10 +11,7 @@ import (
 
 // TestConsoles has no terminal, and what stands for one.
 func TestConsoles(t *testing.T) {
-	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testenv.Must(os.Create(filepath.Join(t.TempDir(), "f")))(t)
 	defer f.Close()
 	if c := Standard(f, f, io.Discard); c.Input != nil || c.OutTerminal || c.ErrTerminal {
 		t.Errorf("%+v", c)
@@ -46,9 +44,7 @@ func TestFlush(t *testing.T) {
 		r.next()
 		in <- "y\n"
 		synctest.Wait()
-		if err := r.flush(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.NoError(t, r.flush())
 		next := r.next()
 		synctest.Wait()
 		select {
