@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/certtest"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -85,15 +86,9 @@ func tryImage(t *testing.T, dist, again, version string) {
 
 // unpack unpacks a layer into the folder root, and lists its files.
 func unpack(t *testing.T, layer, root string) (list []string) {
-	f, err := os.Open(layer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testenv.Must(os.Open(layer))(t)
 	defer f.Close()
-	plain, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := testenv.Must(gzip.NewReader(f))(t)
 	for r := tar.NewReader(plain); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -153,18 +148,13 @@ func runImage(t *testing.T, root, version string) {
 	_, url, _ := strings.Cut(begin(t, front, "serving MCP at "), "serving MCP at ")
 	url, _, _ = strings.Cut(url, "/mcp")
 	for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": http.StatusOK, "/mcp": http.StatusUnauthorized} {
-		answer, err := http.Get(url + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := testenv.Must(http.Get(url + path))(t)
 		answer.Body.Close()
 		if answer.StatusCode != want {
 			t.Errorf("%s: %s", path, answer.Status)
 		}
 	}
-	if err := front.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, front.Process.Signal(syscall.SIGTERM))
 	if err := front.Wait(); err != nil {
 		t.Errorf("after SIGTERM: %v", err)
 	}
@@ -173,13 +163,8 @@ func runImage(t *testing.T, root, version string) {
 // begin starts a program that ends with the test at the latest, and returns the line of standard error with a text.
 func begin(t *testing.T, cmd *exec.Cmd, want string) string {
 	t.Helper()
-	out, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := testenv.Must(cmd.StderrPipe())(t)
+	testenv.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()

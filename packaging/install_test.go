@@ -30,10 +30,7 @@ func publishedModules(t *testing.T) []string {
 func tracked(t *testing.T, patterns ...string) []string {
 	t.Helper()
 	testenv.NeedsPrograms(t, "git")
-	out, err := exec.Command("git", append([]string{"ls-files", "--"}, patterns...)...).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := testenv.Must(exec.Command("git", append([]string{"ls-files", "--"}, patterns...)...).Output())(t)
 	return strings.Fields(string(out))
 }
 
@@ -57,10 +54,7 @@ func TestPublishedModules(t *testing.T) {
 		if mod := modFile(t, folder+"/go.mod"); len(mod.Replace)+len(mod.Exclude) > 0 {
 			t.Errorf("%s: go install refuses replace and exclude", folder)
 		}
-		work, err := modfile.ParseWork(folder+"/go.work", []byte(read(t, folder, "go.work")), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		work := testenv.Must(modfile.ParseWork(folder+"/go.work", []byte(read(t, folder, "go.work")), nil))(t)
 		if len(work.Use) != 1 || work.Use[0].Path != "." || len(work.Replace) != 1 || work.Replace[0].Old.Path != module || path.Join(folder, work.Replace[0].New.Path) != "." {
 			t.Errorf("%s/go.work does more than take this checkout", folder)
 		}
@@ -91,9 +85,7 @@ func TestPlugin(t *testing.T) {
 		MCPServers map[string]any
 	}
 	for file, v := range map[string]any{".claude-plugin/marketplace.json": &market, "packaging/plugin/.claude-plugin/plugin.json": &plugin} {
-		if err := json.Unmarshal([]byte(read(t, file)), v); err != nil {
-			t.Fatal(err)
-		}
+		testenv.NoError(t, json.Unmarshal([]byte(read(t, file)), v))
 	}
 	if len(market.Plugins) != 1 || market.Plugins[0].Source != "./packaging/plugin" || market.Plugins[0].Name != plugin.Name {
 		t.Errorf("%+v does not have the plugin %s", market, plugin.Name)
@@ -126,9 +118,7 @@ func TestInstallLinks(t *testing.T) {
 		_, block, _ := strings.Cut(text, "```json\n")
 		block, _, _ = strings.Cut(block, "```")
 		var set map[string]map[string]map[string]any
-		if err := json.Unmarshal([]byte(block), &set); err != nil {
-			t.Fatal(err)
-		}
+		testenv.NoError(t, json.Unmarshal([]byte(block), &set))
 		want := set[tt.table]["codex"]
 		if want["command"] != "codex-mcp" {
 			t.Fatalf("%s: %v", file, want)

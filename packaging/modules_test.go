@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	gomodule "golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
 )
@@ -67,24 +68,14 @@ func goProxy(t *testing.T, repo, version string) string {
 	for _, folder := range append(publishedModules(t), ".") {
 		tag, name, sub := path.Join(folder, version), path.Join(module, folder), strings.TrimPrefix(folder, ".")
 		to := filepath.Join(dir, name, "@v")
-		info, err := json.Marshal(map[string]string{"Version": version, "Time": time.Now().UTC().Format(time.RFC3339)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := testenv.Must(json.Marshal(map[string]string{"Version": version, "Time": time.Now().UTC().Format(time.RFC3339)}))(t)
 		put(t, filepath.Join(to, "list"), version+"\n")
 		put(t, filepath.Join(to, version+".info"), string(info))
 		mod := command(t, repo, "git", "show", "refs/tags/"+tag+":"+path.Join(folder, "go.mod"))
 		put(t, filepath.Join(to, version+".mod"), mod)
-		f, err := os.Create(filepath.Join(to, version+".zip"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := zip.CreateFromVCS(f, gomodule.Version{Path: name, Version: version}, repo, "refs/tags/"+tag, sub); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		f := testenv.Must(os.Create(filepath.Join(to, version+".zip")))(t)
+		testenv.NoError(t, zip.CreateFromVCS(f, gomodule.Version{Path: name, Version: version}, repo, "refs/tags/"+tag, sub))
+		testenv.NoError(t, f.Close())
 	}
 	return dir
 }

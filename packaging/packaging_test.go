@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/mod/modfile"
 )
@@ -24,19 +25,13 @@ func TestMain(m *testing.M) {
 
 func read(t *testing.T, path ...string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(path...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testenv.Must(os.ReadFile(filepath.Join(path...)))(t)
 	return string(b)
 }
 
 func modFile(t *testing.T, file string) *modfile.File {
 	t.Helper()
-	mod, err := modfile.Parse(file, []byte(read(t, file)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mod := testenv.Must(modfile.Parse(file, []byte(read(t, file)), nil))(t)
 	return mod
 }
 
@@ -65,11 +60,6 @@ func validate(t *testing.T, schema string, v any) {
 	t.Helper()
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
-	s, err := c.Compile("packaging/testdata/registry/" + schema)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Validate(v); err != nil {
-		t.Error(err)
-	}
+	s := testenv.Must(c.Compile("packaging/testdata/registry/" + schema))(t)
+	testenv.Check(t, s.Validate(v))
 }

@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/nightly"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 var (
@@ -164,26 +165,12 @@ func tryNPM(t *testing.T, dist, version string) {
 			t.Run(name, func(t *testing.T) {
 				cmd := exec.Command(filepath.Join(dir, "node_modules/.bin/codex-mcp"), "--engine", "native")
 				cmd.Env = append(os.Environ(), "CODEX_HOME="+t.TempDir())
-				in, err := cmd.StdinPipe()
-				if err != nil {
-					t.Fatal(err)
-				}
-				out, err := cmd.StdoutPipe()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := in.Write([]byte(hello)); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-					t.Fatal(err)
-				}
-				if err := tt.end(cmd, in); err != nil {
-					t.Fatal(err)
-				}
+				in := testenv.Must(cmd.StdinPipe())(t)
+				out := testenv.Must(cmd.StdoutPipe())(t)
+				testenv.NoError(t, cmd.Start())
+				testenv.Must(in.Write([]byte(hello)))(t)
+				testenv.Must(bufio.NewReader(out).ReadString('\n'))(t)
+				testenv.NoError(t, tt.end(cmd, in))
 				if rest, err := io.ReadAll(out); err != nil || len(rest) > 0 { // until the program has ended, not only its launcher
 					t.Errorf("%q, %v", rest, err)
 				}
@@ -218,10 +205,7 @@ func try(t *testing.T, program, version string) {
 	cmd := exec.Command(program, "--engine", "native")
 	cmd.Env = append(os.Environ(), "CODEX_HOME="+t.TempDir())
 	cmd.Stdin = strings.NewReader(hello)
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := testenv.Must(cmd.Output())(t)
 	var answer struct {
 		Result struct {
 			ServerInfo struct{ Version string }
@@ -234,14 +218,9 @@ func try(t *testing.T, program, version string) {
 
 func unzip(t *testing.T, file, dir string) {
 	t.Helper()
-	r, err := zip.OpenReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testenv.Must(zip.OpenReader(file))(t)
 	defer r.Close()
-	if err := os.CopyFS(dir, r); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, os.CopyFS(dir, r))
 }
 
 func command(t *testing.T, dir, name string, args ...string) string {
@@ -262,10 +241,6 @@ func put(t *testing.T, file, text string) {
 	if strings.HasPrefix(text, "#!") {
 		mode = 0o755
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	testenv.NoError(t, os.WriteFile(file, []byte(text), mode))
 }

@@ -4,6 +4,7 @@ package packaging_test
 
 import (
 	"encoding/json"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,9 +46,7 @@ func checkParts(t *testing.T, dist, program, version, system string) {
 			DependsOn []string
 		}
 	}
-	if err := json.Unmarshal([]byte(read(t, dist, name+".cdx.json")), &bom); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, json.Unmarshal([]byte(read(t, dist, name+".cdx.json")), &bom))
 	if m := bom.Metadata; bom.BomFormat != "CycloneDX" || bom.SpecVersion != "1.6" || bom.Version != 1 || m.Component.Name != program || m.Component.Version != version || !strings.HasSuffix(m.Timestamp, "Z") {
 		t.Errorf("%+v", bom.Metadata)
 	}
@@ -94,9 +93,7 @@ func checkSignature(t *testing.T, dist string) {
 			put(t, filepath.Join(dir, filepath.Base(file)), read(t, file))
 		}
 		put(t, filepath.Join(dir, "allowed_signers"), `release@codexmcp namespaces="codex-mcp-release" `+read(t, top, "key.pub"))
-		if err := os.Mkdir(filepath.Join(dir, "dist"), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		testenv.NoError(t, os.Mkdir(filepath.Join(dir, "dist"), 0o777))
 		put(t, filepath.Join(dir, "dist/SHA256SUMS"), read(t, dir, "SHA256SUMS"))
 		signed := exec.Command("sh", "-euc", sign)
 		signed.Dir, signed.Env = dir, append(os.Environ(), "RUNNER_TEMP="+top)
@@ -126,8 +123,6 @@ func checkSignature(t *testing.T, dist string) {
 
 func resign(t *testing.T, dir, key, purpose string) {
 	t.Helper()
-	if err := os.Remove(filepath.Join(dir, "SHA256SUMS.sig")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, os.Remove(filepath.Join(dir, "SHA256SUMS.sig")))
 	command(t, dir, "ssh-keygen", "-q", "-Y", "sign", "-f", key, "-n", purpose, "SHA256SUMS")
 }
