@@ -82,20 +82,14 @@ func play(t *testing.T, server *exec.Cmd, transcript string) {
 		want.WriteString(prompt) // a terminal would show the input after it
 		typed.WriteString(input)
 	}
-	out, err := os.Create(filepath.Join(t.TempDir(), "screen"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := testenv.Must(os.Create(filepath.Join(t.TempDir(), "screen")))(t)
 	defer out.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := run(ctx, server, strings.NewReader(typed.String()), out); err != nil {
 		t.Error("run:", err)
 	}
-	got, err := os.ReadFile(out.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Must(os.ReadFile(out.Name()))(t)
 	if diff := cmp.Diff(want.String(), string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -106,13 +100,9 @@ func build(t *testing.T, baseURL string) func() *exec.Cmd {
 	t.Helper()
 	testenv.NeedsPrograms(t, "go")
 	bin, home, cwd := filepath.Join(t.TempDir(), "codex-mcp.exe"), t.TempDir(), t.TempDir()
-	if err := gobuild.Program(bin, "../../codexserver/cmd/codex-mcp"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, gobuild.Program(bin, "../../codexserver/cmd/codex-mcp"))
 	config := fmt.Sprintf("model = \"m\"\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url = %q\nwire_api = \"chat\"\n", baseURL)
-	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600))
 	return func() *exec.Cmd {
 		cmd := exec.Command(bin, "--engine", "native")
 		cmd.Dir, cmd.Env = cwd, append(os.Environ(), "CODEX_HOME="+home)

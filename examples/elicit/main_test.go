@@ -43,12 +43,9 @@ func TestDeleteBranchAsksFirst(t *testing.T) {
 				}
 				return &mcptypes.ElicitResult{Action: tt.answer}, nil
 			})
-			result, err := mcptypes.ToolsCall.Call(t.Context(), client, &mcptypes.CallToolRequestParams{
+			result := testenv.Must(mcptypes.ToolsCall.Call(t.Context(), client, &mcptypes.CallToolRequestParams{
 				Name: "delete_branch", Arguments: fmt.Appendf(nil, `{"branch":%q}`, tt.branch),
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			if got := result.Content[0].(*mcptypes.TextContent).Text; !strings.HasPrefix(got, tt.want) {
 				t.Errorf("got %q, want %q…", got, tt.want)
 			}
@@ -85,11 +82,9 @@ func connect(t *testing.T, repo string, c mcptypes.ClientCapabilities, answer fu
 			t.Error("served:", err)
 		}
 	})
-	if _, err := mcptypes.Initialize.Call(t.Context(), client, &mcptypes.InitializeRequestParams{
+	testenv.Must(mcptypes.Initialize.Call(t.Context(), client, &mcptypes.InitializeRequestParams{
 		ProtocolVersion: mcptypes.ProtocolVersion, Capabilities: c, ClientInfo: mcptypes.Implementation{Name: "t", Version: "1"},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return client
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -43,22 +44,14 @@ func TestNotes(t *testing.T) {
 			})
 			client := jsonrpc.NewPeer(ours, mux, nil)
 			go func() { _ = client.Run(context.Background()) }()
-			if _, err := mcptypes.Initialize.Call(t.Context(), client, &mcptypes.InitializeRequestParams{
+			testenv.Must(mcptypes.Initialize.Call(t.Context(), client, &mcptypes.InitializeRequestParams{
 				ProtocolVersion: mcptypes.ProtocolVersion, Capabilities: tt.capabilities,
 				ClientInfo: mcptypes.Implementation{Name: "t", Version: "1"},
-			}); err != nil {
-				t.Fatal(err)
-			}
-			arguments, err := json.Marshal(map[string]string{"prompt": "buy milk", "cwd": dir})
-			if err != nil {
-				t.Fatal(err)
-			}
-			result, err := mcptypes.ToolsCall.Call(t.Context(), client, &mcptypes.CallToolRequestParams{
+			}))(t)
+			arguments := testenv.Must(json.Marshal(map[string]string{"prompt": "buy milk", "cwd": dir}))(t)
+			result := testenv.Must(mcptypes.ToolsCall.Call(t.Context(), client, &mcptypes.CallToolRequestParams{
 				Name: "codex", Arguments: arguments,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			if got := result.Content[0].(*mcptypes.TextContent).Text; !strings.HasPrefix(got, tt.want) {
 				t.Errorf("answer %q, want %q…", got, tt.want)
 			}

@@ -43,13 +43,10 @@ func TestServer(t *testing.T) {
 			return providertest.Say("done")
 		}})
 	defer model.Close()
-	engine, err := native.New(&native.Options{CodexHome: t.TempDir(), Overrides: map[string]any{
+	engine := testenv.Must(native.New(&native.Options{CodexHome: t.TempDir(), Overrides: map[string]any{
 		"model": "m", "model_provider": "p", "model_providers.p.base_url": model.BaseURL(), "model_providers.p.wire_api": "chat",
 		"approval_policy": "untrusted", "sandbox_mode": "workspace-write",
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	defer engine.Close()
 	ours, theirs := jsonrpc.Pipe()
 	served := make(chan error, 1)
@@ -66,19 +63,12 @@ func TestServer(t *testing.T) {
 	})
 	client := jsonrpc.NewPeer(ours, mux, nil)
 	go func() { _ = client.Run(context.Background()) }()
-	if _, err := mcptypes.Initialize.Call(t.Context(), client, &mcptypes.InitializeRequestParams{
+	testenv.Must(mcptypes.Initialize.Call(t.Context(), client, &mcptypes.InitializeRequestParams{
 		ProtocolVersion: mcptypes.ProtocolVersion, ClientInfo: mcptypes.Implementation{Name: "t", Version: "1"},
 		Capabilities: mcptypes.ClientCapabilities{Elicitation: map[string]json.RawMessage{}},
-	}); err != nil {
-		t.Fatal(err)
-	}
-	arguments, err := json.Marshal(map[string]string{"prompt": "try", "cwd": p.folder})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := mcptypes.ToolsCall.Call(t.Context(), client, &mcptypes.CallToolRequestParams{Name: "codex", Arguments: arguments}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
+	arguments := testenv.Must(json.Marshal(map[string]string{"prompt": "try", "cwd": p.folder}))(t)
+	testenv.Must(mcptypes.ToolsCall.Call(t.Context(), client, &mcptypes.CallToolRequestParams{Name: "codex", Arguments: arguments}))(t)
 	_ = client.Close()
 	<-client.Done()
 	if err := <-served; err != nil {
@@ -100,9 +90,6 @@ func TestServer(t *testing.T) {
 
 func newPolicy(t *testing.T) policy {
 	t.Helper()
-	folder, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := testenv.Must(filepath.EvalSymlinks(t.TempDir()))(t)
 	return policy{folder}
 }

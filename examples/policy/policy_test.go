@@ -16,9 +16,7 @@ func TestCommands(t *testing.T) {
 	testenv.NeedsLinks(t)
 	p := newPolicy(t)
 	for name, target := range map[string]string{"out": "/etc", "dangling": "/etc/nosuch"} {
-		if err := os.Symlink(target, filepath.Join(p.folder, name)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.NoError(t, os.Symlink(target, filepath.Join(p.folder, name)))
 	}
 	for want, commands := range map[string][]string{
 		"runs in the sandbox without a question": {
@@ -90,9 +88,7 @@ func TestPatches(t *testing.T) {
 		"outside":  {p.folder, map[string]protocol.FileChange{inside: add, outside: add}, true},
 		"moved":    {p.folder, map[string]protocol.FileChange{inside: {Update: &protocol.FileUpdate{MovePath: &outside}}}, true},
 	} {
-		out, decided := p.decide(t.Context(), &approval.Request{
-			Event: protocol.PatchApprovalRequest{Changes: tt.changes, Cwd: tt.cwd},
-		})
+		out, decided := p.decide(t.Context(), &approval.Request{Event: protocol.PatchApprovalRequest{Changes: tt.changes, Cwd: tt.cwd}})
 		if decided != tt.denied || decided && out.Decision != elicit.Denied {
 			t.Errorf("%s: %+v, %t", name, out, decided)
 		}

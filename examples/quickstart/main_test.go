@@ -80,9 +80,7 @@ proof: the folder is not a git repository
 			t.Setenv("TMPDIR", temporary)
 			var out bytes.Buffer
 			p := &person{answer: tt.answer, keys: readKeys(strings.NewReader(tt.typed)), raw: noTerminal, out: &out}
-			if err := run(t.Context(), p, "", "scripted", "a task"); err != nil {
-				t.Fatal(err)
-			}
+			testenv.NoError(t, run(t.Context(), p, "", "scripted", "a task"))
 			if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
 				t.Errorf("left behind: %v, %v", left, err)
 			}

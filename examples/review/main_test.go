@@ -32,9 +32,7 @@ func TestReview(t *testing.T) {
 	c := exampletest.Connect(t, providertest.Say(`{"findings":[`+finding("a.txt", 2)+","+finding("elsewhere.txt", 2)+`],
 		"overall_correctness":"patch is incorrect","overall_explanation":"One fault.","overall_confidence_score":0.9}`))
 	var out strings.Builder
-	if err := run(t.Context(), c, repo, "main", &out); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, run(t.Context(), c, repo, "main", &out))
 	want := "A model reviewed this. Check what it says before you act on it.\n\n`````text\n" +
 		"P1 a.txt:2 division by @everyone\n    b may be 0.\n    ````\n    ![x](https://example.com)\nOne fault.\n`````\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {

@@ -20,10 +20,7 @@ import (
 // Repository makes a git repository whose branch main has a.txt with the line "one".
 func Repository(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testenv.Must(filepath.EvalSymlinks(t.TempDir()))(t)
 	Git(t, dir, "init", "-q", "-b", "main")
 	Write(t, dir, "a.txt", "one\n")
 	Git(t, dir, "add", "-A")
@@ -44,9 +41,7 @@ func Git(t *testing.T, dir string, args ...string) {
 // Write writes a file of a folder.
 func Write(t *testing.T, dir, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 }
 
 // Connect connects to a server in this process whose model says the turns. TestMain must begin
@@ -59,10 +54,7 @@ func Connect(t *testing.T, turns ...providertest.Turn) *client.Client {
 // Start starts a client and closes it when the test ends.
 func Start(t *testing.T, o *client.Options) *client.Client {
 	t.Helper()
-	c, err := client.Start(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testenv.Must(client.Start(t.Context(), o))(t)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -74,10 +66,7 @@ func Server(t *testing.T, approvals elicit.Options, turns ...providertest.Turn) 
 	model, home := providertest.New(turns...), t.TempDir()
 	t.Cleanup(model.Close)
 	Write(t, home, "config.toml", fmt.Sprintf("model = \"m\"\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url = %q\nwire_api = \"chat\"\n", model.BaseURL()))
-	engine, err := native.New(&native.Options{CodexHome: home})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := testenv.Must(native.New(&native.Options{CodexHome: home}))(t)
 	t.Cleanup(func() { engine.Close() })
 	return codexserver.New(engine, &codexserver.Options{Home: home, Approvals: approvals})
 }
