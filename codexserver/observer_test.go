@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/google/go-cmp/cmp"
 )
@@ -76,9 +77,7 @@ func TestObserver(t *testing.T) {
 		want []string
 	}{
 		{"Run", func(t *testing.T, o *codexserver.Options) {
-			if _, err := codexserver.New(engine.TurnFunc(pusher), o).Run(t.Context(), codexserver.Turn{Prompt: "p"}); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(codexserver.New(engine.TurnFunc(pusher), o).Run(t.Context(), codexserver.Turn{Prompt: "p"}))(t)
 		}, slices.Concat([]string{"run"}, turn, []string{"answered"})},
 		{"a call of a client with a handshake", func(t *testing.T, o *codexserver.Options) {
 			servertest.Connect(t, codexserver.New(engine.TurnFunc(pusher), o), nil).CallTool(t, "codex", `{"prompt":"p"}`)

@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -100,9 +101,7 @@ func TestWays(t *testing.T) {
 					}
 					c.End()
 				}
-				if err := p.Close(); err != nil {
-					t.Error(err)
-				}
+				testenv.Check(t, p.Close())
 			})
 		})
 	}
@@ -119,10 +118,7 @@ func TestPrincipalsAreApart(t *testing.T) {
 				ann, bob := s.Principal(t.Context(), "ann"), s.Principal(t.Context(), "bob")
 				first, second := servertest.Connect(t, ann, nil), servertest.Connect(t, bob, nil)
 				exchange := servertest.Dial(t, way(ann.Exchange), nil)
-				begun, err := first.Tool(t.Context(), "codex", map[string]any{"prompt": "say:hello"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				begun := testenv.Must(first.Tool(t.Context(), "codex", map[string]any{"prompt": "say:hello"}))(t)
 				reply := `{"prompt":"say:more","threadId":"` + begun.Thread + `"}`
 				if got := second.CallTool(t, "codex-reply", reply); strings.Contains(got, "more") {
 					t.Errorf("bob reaches ann's thread: %s", got)
@@ -152,9 +148,7 @@ func TestPrincipalsAreApart(t *testing.T) {
 					t.Errorf("after %v %d conversations are open, busy: %t", took, e.open.Load(), ann.Busy())
 				}
 				second.End()
-				if err := bob.Close(); err != nil {
-					t.Error(err)
-				}
+				testenv.Check(t, bob.Close())
 			})
 		})
 	}
@@ -211,11 +205,7 @@ func TestGuestsStay(t *testing.T) {
 			when  string
 			leave func()
 			open  int
-		}{
-			{"both are there", func() {}, 1},
-			{"one has left", first.End, 1},
-			{"both have left", second.End, 0},
-		} {
+		}{{"both are there", func() {}, 1}, {"one has left", first.End, 1}, {"both have left", second.End, 0}} {
 			tt.leave()
 			synctest.Wait()
 			if open := int(e.open.Load()); open != tt.open {

@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -67,10 +68,7 @@ func TestRunDecides(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			e := &counted{TurnFunc: pusher}
 			var record strings.Builder
-			answer, err := codexserver.New(e, &codexserver.Options{Record: &record}).Run(t.Context(), codexserver.Turn{Prompt: "p", Approve: tt.approve})
-			if err != nil {
-				t.Fatal(err)
-			}
+			answer := testenv.Must(codexserver.New(e, &codexserver.Options{Record: &record}).Run(t.Context(), codexserver.Turn{Prompt: "p", Approve: tt.approve}))(t)
 			if e.open.Load() != 0 || !strings.Contains(record.String(), `"by":"`+tt.by+`"`) {
 				t.Errorf("%d conversations are open; the record is %s", e.open.Load(), record.String())
 			}
@@ -108,10 +106,7 @@ func TestRunEnds(t *testing.T) {
 		})
 	}
 	s := codexserver.New(engine.TurnFunc(func(context.Context, engine.Host, []protocol.InputItem) error { return nil }), nil)
-	first, err := s.Run(t.Context(), codexserver.Turn{Prompt: "p"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := testenv.Must(s.Run(t.Context(), codexserver.Turn{Prompt: "p"}))(t)
 	if _, err := s.Run(t.Context(), codexserver.Turn{Prompt: "p", Thread: first.Thread}); err == nil || !strings.Contains(err.Error(), "engine.Resumer") {
 		t.Errorf("a thread that has ended, on an engine that cannot resume: %v", err)
 	}

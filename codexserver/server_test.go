@@ -10,6 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -48,9 +49,7 @@ func TestBusyAfterTheClient(t *testing.T) {
 		if p.Busy() {
 			t.Error("busy without a turn")
 		}
-		if _, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "wait:1h", "background": true}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(c.Tool(t.Context(), "codex", map[string]any{"prompt": "wait:1h", "background": true}))(t)
 		for _, connected := range []bool{true, false} {
 			if !connected {
 				c.Close()
@@ -64,8 +63,6 @@ func TestBusyAfterTheClient(t *testing.T) {
 		if p.Busy() {
 			t.Error("busy after the turn")
 		}
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, p.Close())
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // fencedOff returns a mirror of a home whose store another server has taken over, and the folder
@@ -24,9 +25,7 @@ func fencedOff(t *testing.T, home string, use func(*worker.Mirror)) string {
 	disk := t.TempDir()
 	m, _ := workertest.Mirror(t, home, disk, 1)
 	use(m)
-	if _, err := workertest.OpenDir(disk, 2); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(workertest.OpenDir(disk, 2))(t)
 	use(m)
 	return disk
 }
@@ -72,19 +71,14 @@ func TestStoreBeforeTurns(t *testing.T) {
 	var answers []string
 	fencedOff(t, home, func(m *worker.Mirror) {
 		s := codexserver.New(engine.TurnFunc(turn), &codexserver.Options{Home: home, Store: m})
-		c, err := client.Start(t.Context(), &client.Options{Server: s})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testenv.Must(client.Start(t.Context(), &client.Options{Server: s}))(t)
 		r, err := c.Run(t.Context(), client.Task{Prompt: "p"})
 		if err != nil {
 			answers = append(answers, err.Error())
 		} else {
 			answers = append(answers, r.Answer)
 		}
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, c.Close())
 	})
 	if began != 1 || len(answers) != 2 || answers[0] != "hello" || !strings.Contains(answers[1], worker.ErrFenced.Error()) {
 		t.Errorf("%d turns: %q", began, answers)

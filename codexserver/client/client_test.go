@@ -169,9 +169,7 @@ func TestDeafAsk(t *testing.T) {
 	for name, tt := range map[string]struct {
 		protocol string
 		event    func(client.Event)
-	}{
-		"handshake": {mcptypes.ProtocolVersion, nil}, "round": {"", func(client.Event) {}}, "task": {"", nil},
-	} {
+	}{"handshake": {mcptypes.ProtocolVersion, nil}, "round": {"", func(client.Event) {}}, "task": {"", nil}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const deaf = time.Minute
@@ -191,9 +189,7 @@ func TestDeafAsk(t *testing.T) {
 				if took := time.Since(begun); !errors.Is(err, context.DeadlineExceeded) || took > 1100*time.Millisecond {
 					t.Errorf("after %v: %v", took, err)
 				}
-				if err := c.Close(); err != nil {
-					t.Error(err)
-				}
+				testenv.Check(t, c.Close())
 				if waited := time.Since(asked); waited < deaf {
 					t.Errorf("Close returned %v after the question", waited)
 				}
@@ -218,10 +214,7 @@ func TestCloseOfAChild(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command("/bin/sh", "-c", tt.script, os.Args[0])
 			cmd.Env = child(testenv.Home(t)).Env
-			c, err := client.Start(t.Context(), &client.Options{Command: cmd})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := testenv.Must(client.Start(t.Context(), &client.Options{Command: cmd}))(t)
 			if err := c.Close(); !strings.Contains(fmt.Sprint(err), tt.want) {
 				t.Errorf("%v, want %s", err, tt.want)
 			}

@@ -80,9 +80,7 @@ func TestResume(t *testing.T) {
 		left <- err
 	}()
 	id := <-ids
-	if err := first.Close(); err != nil {
-		t.Error(err)
-	}
+	testenv.Check(t, first.Close())
 	if err := <-left; !errors.Is(err, client.ErrClosed) {
 		t.Errorf("Run: %v", err)
 	}

@@ -73,15 +73,12 @@ func places() map[string]func(t *testing.T, o client.Options) client.Options {
 // serveHTTP serves the script over HTTP until the end of the test, or until the server is closed.
 func serveHTTP(t *testing.T, home string) *httptest.Server {
 	t.Helper()
-	h, err := streamable.New(newServer(home), &streamable.Options{Authenticate: func(r *http.Request) (string, error) {
+	h := testenv.Must(streamable.New(newServer(home), &streamable.Options{Authenticate: func(r *http.Request) (string, error) {
 		if r.Header.Get("Authorization") != "Bearer secret" {
 			return "", errors.New("no token")
 		}
 		return "ann", nil
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	s := httptest.NewServer(h)
 	t.Cleanup(func() {
 		_ = h.Close()
@@ -101,10 +98,7 @@ func child(home string) *exec.Cmd {
 // start starts a client that the end of the test closes.
 func start(t *testing.T, o client.Options) *client.Client {
 	t.Helper()
-	c, err := client.Start(t.Context(), &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testenv.Must(client.Start(t.Context(), &o))(t)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Errorf("Close: %v", err)

@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json/jsontext"
@@ -168,9 +169,7 @@ func TestCancel(t *testing.T) {
 		return json.RawMessage(`{"resultType":"complete"}`), nil
 	})
 	c := start(t, client.Options{Server: s})
-	if err := c.Cancel(t.Context(), "known"); err != nil {
-		t.Error(err)
-	}
+	testenv.Check(t, c.Cancel(t.Context(), "known"))
 	if err := c.Cancel(t.Context(), "unknown"); err == nil || !strings.Contains(err.Error(), "no such task") {
 		t.Errorf("an unknown task: %v", err)
 	}
@@ -367,9 +366,7 @@ func TestBackground(t *testing.T) {
 		if err != nil || len(rows) != 2 || rows[0].Status != protocol.StatusRunning || rows[1].Status != protocol.StatusCompleted || !strings.HasSuffix(rows[1].Answer, "b") {
 			t.Fatalf("%+v, %v", rows, err)
 		}
-		if err := c.Interrupt(t.Context(), ids[0]); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, c.Interrupt(t.Context(), ids[0]))
 		rows, err = c.Wait(t.Context(), ids[0])
 		if err != nil || len(rows) != 1 || rows[0].Status != protocol.StatusAborted {
 			t.Errorf("%+v, %v", rows, err)

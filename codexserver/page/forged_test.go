@@ -10,6 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/page"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // TestForged sends requests that the page would not send, on every route. Each is refused,
@@ -237,17 +238,12 @@ func TestRestartOnTheSamePort(t *testing.T) {
 	back := ask(t.Context(), before, exec("1", "git", "status"))
 	id := v.Events().Question("open").ID
 	_, number, _ := strings.Cut(v.Origin, "127.0.0.1:")
-	port, err := strconv.Atoi(number)
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := testenv.Must(strconv.Atoi(number))(t)
 	if second, err := page.Listen(&page.Options{Port: port}); err == nil {
 		second.Close()
 		t.Fatal("two servers on one port")
 	}
-	if err := before.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, before.Close())
 	get(t, back)
 
 	after := listen(t, &page.Options{Port: port})

@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 func TestDoor(t *testing.T) {
@@ -115,9 +116,7 @@ func connect(t *testing.T, p *Page, l pipes) net.Conn {
 	token, _ := p.door.admit(p.door.invite())
 	ours, theirs := net.Pipe()
 	l <- theirs
-	if _, err := fmt.Fprintf(ours, "GET /events HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", p.host, token); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(fmt.Fprintf(ours, "GET /events HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", p.host, token))(t)
 	return ours
 }
 
@@ -150,17 +149,12 @@ func TestSlowReader(t *testing.T) {
 		slowConn.Close()
 
 		again := connect(t, p, l)
-		res, err := http.ReadResponse(bufio.NewReader(again), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := testenv.Must(http.ReadResponse(bufio.NewReader(again), nil))(t)
 		text, err := bufio.NewReader(res.Body).ReadString('\n')
 		if err != nil || !strings.Contains(text, strings.Repeat("x", most)) || len(text) > most+1000 {
 			t.Errorf("%d bytes came, %v", len(text), err)
 		}
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, p.Close())
 		again.Close()
 	})
 }
@@ -173,10 +167,7 @@ func TestHeartbeat(t *testing.T) {
 		p := newPage("127.0.0.1:1", &Options{})
 		p.listen(l)
 		conn := connect(t, p, l)
-		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := testenv.Must(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 		began := time.Now()
 		lines := bufio.NewReader(res.Body)
 		for i := range 100 {
@@ -188,9 +179,7 @@ func TestHeartbeat(t *testing.T) {
 		if got := time.Since(began); got != 99*heartbeat {
 			t.Errorf("99 heartbeats in %s", got)
 		}
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
+		testenv.Check(t, p.Close())
 		conn.Close()
 	})
 }
@@ -259,10 +248,7 @@ func TestBounds(t *testing.T) {
 // is withdrawn at the same time, because it may be the stricter one.
 func TestAnswerBeatsWithdrawal(t *testing.T) {
 	b := newBoard()
-	q, err := b.ask(t.Context(), request("1", "true"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := testenv.Must(b.ask(t.Context(), request("1", "true")))(t)
 	if end, found := b.answer(q.ID, []byte(`{"action":"decline"}`)); end != nil || !found {
 		t.Fatalf("the answer was not taken: %v, %v", end, found)
 	}

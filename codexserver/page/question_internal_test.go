@@ -65,30 +65,20 @@ func TestQuestions(t *testing.T) {
 	}
 	for _, r := range requests {
 		r.Thread.ID = "t"
-		if _, err := p.board.ask(ctx, r); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(p.board.ask(ctx, r))(t)
 	}
 	p.Decided(requests[0], approval.Decision{Outcome: elicit.Outcome{Decision: elicit.ApprovedAlways, Feedback: "a\u202eb"}, By: approval.ByPage, RuleWords: "x\u202e"})
 	u, _, _ := p.board.since(0)
 	for i := range u.Questions {
 		u.Questions[i].At = 0
 	}
-	got, err := json.Marshal(u, jsontext.WithIndent("\t"), jsontext.EscapeForHTML(false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Must(json.Marshal(u, jsontext.WithIndent("\t"), jsontext.EscapeForHTML(false)))(t)
 	got = append(got, '\n')
 	file := filepath.Join("testdata", "questions.json")
 	if *rewrite {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testenv.NoError(t, os.WriteFile(file, got, 0o644))
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testenv.Must(os.ReadFile(file))(t)
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

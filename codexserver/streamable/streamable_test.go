@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
@@ -30,7 +31,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%+v: no error without Authenticate: %v", o, h)
 		}
 	}
-	h, err := streamable.New(server, &streamable.Options{
+	h := testenv.Must(streamable.New(server, &streamable.Options{
 		Authenticate: func(r *http.Request) (string, error) {
 			user := r.Header.Get("User")
 			if user == "stranger" {
@@ -39,10 +40,7 @@ func TestOptions(t *testing.T) {
 			return user, nil
 		},
 		Challenge: "Basic", Hosts: []string{"example.com"}, Origins: []string{"https://page.example"}, Users: 2, MaxBody: len(hello),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	defer h.Close()
 	for _, tt := range []struct {
 		name, user, host, origin, body string
@@ -81,13 +79,10 @@ func TestOptions(t *testing.T) {
 func TestSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		h, err := streamable.New(codexserver.New(engine.TurnFunc(nil), nil), &streamable.Options{
+		h := testenv.Must(streamable.New(codexserver.New(engine.TurnFunc(nil), nil), &streamable.Options{
 			Authenticate: func(*http.Request) (string, error) { return "ann", nil }, Hosts: []string{"example.com"},
 			MaxSessions: 2, IdleTimeout: time.Minute, Logger: slog.New(slog.NewTextHandler(&log, nil)),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		defer h.Close()
 		send := func(session, body string) *httptest.ResponseRecorder {
 			r := httptest.NewRequest(http.MethodPost, "http://example.com/mcp", strings.NewReader(body))
@@ -130,16 +125,13 @@ func TestSessions(t *testing.T) {
 func TestEnd(t *testing.T) {
 	t.Parallel()
 	begun, over := make(chan struct{}), make(chan struct{})
-	h, err := streamable.New(codexserver.New(engine.TurnFunc(func(ctx context.Context, _ engine.Host, _ []protocol.InputItem) error {
+	h := testenv.Must(streamable.New(codexserver.New(engine.TurnFunc(func(ctx context.Context, _ engine.Host, _ []protocol.InputItem) error {
 		close(begun)
 		<-ctx.Done()
 		return ctx.Err()
 	}), nil), &streamable.Options{
 		Authenticate: func(r *http.Request) (string, error) { return r.Header.Get("User"), nil }, Hosts: []string{"example.com"}, Users: 2, MaxRequests: 1,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	call := func(user string) int {
 		const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 		r := httptest.NewRequest(http.MethodPost, "http://example.com/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"p"},`+meta+`}}`))
@@ -168,9 +160,7 @@ func TestEnd(t *testing.T) {
 	if status := call("bob"); status != http.StatusServiceUnavailable {
 		t.Errorf("a new call: %d", status)
 	}
-	if err := h.Close(); err != nil {
-		t.Error(err)
-	}
+	testenv.Check(t, h.Close())
 	<-over
 	if err := h.Drain(t.Context()); err != nil {
 		t.Errorf("drained after the end: %v", err)

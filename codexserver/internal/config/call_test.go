@@ -11,6 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -18,10 +19,7 @@ import (
 // callShapes reads testdata/calls.txt. Other packages read it too.
 func callShapes(t testing.TB) (all [][]string) {
 	t.Helper()
-	b, err := os.ReadFile("testdata/calls.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testenv.Must(os.ReadFile("testdata/calls.txt"))(t)
 	for line := range strings.Lines(string(b)) {
 		what, rest, ok := strings.Cut(strings.TrimSpace(line), " ")
 		if !ok || what == "#" {
@@ -44,15 +42,9 @@ func callFolder(t *testing.T) string {
 	t.Helper()
 	dir := home(t, map[string]string{"secret": "s"})
 	cwd := filepath.Join(dir, "work")
-	if err := os.Mkdir(cwd, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(cwd, "base.md"), []byte("b"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("../secret", filepath.Join(cwd, "link")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, os.Mkdir(cwd, 0o700))
+	testenv.NoError(t, os.WriteFile(filepath.Join(cwd, "base.md"), []byte("b"), 0o600))
+	testenv.NoError(t, os.Symlink("../secret", filepath.Join(cwd, "link")))
 	return cwd
 }
 
@@ -79,10 +71,7 @@ func TestCallKeys(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got, err := json.Marshal(keys)
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := testenv.Must(json.Marshal(keys))(t)
 				if diff := cmp.Diff(canonical(t, want), canonical(t, string(got))); diff != "" {
 					t.Errorf("the engine gets (-want +got):\n%s", diff)
 				}

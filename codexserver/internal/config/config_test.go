@@ -73,9 +73,7 @@ func home(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	return dir
 }
@@ -256,9 +254,7 @@ func TestHome(t *testing.T) {
 
 func TestProfiles(t *testing.T) {
 	dir := home(t, map[string]string{"config.toml": file + "[profiles.b]\n", "fast.config.toml": "", "a.config.toml": "", ".config.toml": "", "notes.toml": ""})
-	if err := os.Mkdir(filepath.Join(dir, "folder.config.toml"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, os.Mkdir(filepath.Join(dir, "folder.config.toml"), 0o700))
 	for home, want := range map[string][]string{dir: {"a", "b", "fast"}, filepath.Join(dir, "none"): nil} {
 		got, err := config.Profiles(home)
 		if d := cmp.Diff(want, got); d != "" || err != nil {

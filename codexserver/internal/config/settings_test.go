@@ -77,10 +77,7 @@ func TestLoadHTTP(t *testing.T) {
 // TestLinked makes links in a home as programs that manage configuration files do.
 func TestLinked(t *testing.T) {
 	testenv.NeedsLinks(t)
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	top := testenv.Must(filepath.EvalSymlinks(t.TempDir()))(t)
 	home := filepath.Join(top, "home")
 	for _, err := range []error{
 		os.MkdirAll(filepath.Join(home, "codex-mcp"), 0o755), os.MkdirAll(filepath.Join(top, "dots", "prompts"), 0o755),
@@ -201,9 +198,7 @@ func TestInvalidSettings(t *testing.T) {
 // TestSettingsAtTheirLimits has the least and the greatest values that are allowed, each way to write a value, and
 // how options say them.
 func TestSettingsAtTheirLimits(t *testing.T) {
-	patience := func(d time.Duration) func(*config.Settings) {
-		return func(s *config.Settings) { s.Patience = d }
-	}
+	patience := func(d time.Duration) func(*config.Settings) { return func(s *config.Settings) { s.Patience = d } }
 	timeout := func(d time.Duration) func(*config.Settings) {
 		return func(s *config.Settings) { s.Approvals.Timeout = d }
 	}

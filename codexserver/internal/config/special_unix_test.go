@@ -9,15 +9,14 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // TestNamedPipe checks that reading fails at once if the file is a named pipe.
 func TestNamedPipe(t *testing.T) {
 	const name = "config.toml"
 	home := t.TempDir()
-	if err := syscall.Mkfifo(filepath.Join(home, name), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.NoError(t, syscall.Mkfifo(filepath.Join(home, name), 0o600))
 	if _, err := config.Load(config.Layers{Home: home}); err == nil || !strings.Contains(err.Error(), name+" is a named pipe") {
 		t.Errorf("load: %v", err)
 	}
