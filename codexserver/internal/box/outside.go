@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 )
@@ -34,11 +33,7 @@ func (p *Programs) Outside(argv []string, commands [][]string, dir string, env [
 			return nil, nil, err
 		}
 	}
-	environ = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
-		name, _, _ := strings.Cut(entry, "=")
-		return NamesProgram(name)
-	})
-	return clean, withPath(environ, s.path), nil
+	return clean, withPath(withoutVariables(env, NamesProgram), s.path), nil
 }
 
 // starts finds what a command starts.
@@ -51,9 +46,13 @@ type starts struct {
 // program returns the path of a program. It fails for one that commands can write, also by its interpreter, or
 // if more scripts than most are the interpreters of each other.
 func (s *starts) program(name string, most int) (string, error) {
-	path, err := s.find(name)
-	if err != nil {
-		return "", err
+	found := programsNamed(name, s.dir, s.path)
+	if len(found) == 0 {
+		return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
+	}
+	path := found[0]
+	if leadsThrough(path, s.roots) {
+		return "", &ProgramError{path}
 	}
 	by, searched, _, err := interpreterOf(path)
 	if most == 0 && by != "" {
@@ -67,18 +66,6 @@ func (s *starts) program(name string, most int) (string, error) {
 		}
 	}
 	return path, err
-}
-
-// find returns the first program with a name, as the system or a shell finds it.
-func (s *starts) find(name string) (string, error) {
-	found := programsNamed(name, s.dir, s.path)
-	switch {
-	case len(found) == 0:
-		return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
-	case leadsThrough(found[0], s.roots):
-		return "", &ProgramError{found[0]}
-	}
-	return found[0], nil
 }
 
 // script checks the programs of the commands of a script, which may be built into the shell.
@@ -144,18 +131,10 @@ func (p *Programs) Planted(programs []string, dir string, env []string, also ...
 
 // NamesProgram reports whether a variable names a program, code, or where both are found.
 func NamesProgram(variable string) bool {
-	name := strings.ToUpper(variable)
-	return slices.ContainsFunc(programVariables, func(pattern string) bool {
-		if strings.HasPrefix(pattern, "*") {
-			return strings.HasSuffix(name, pattern[1:])
-		}
-		prefix, open := strings.CutSuffix(pattern, "*")
-		return name == pattern || open && strings.HasPrefix(name, prefix)
-	}) && !strings.HasPrefix(name, "GIT_AUTHOR_") && !strings.HasPrefix(name, "GIT_COMMITTER_")
+	return run.MatchName(programVariables, variable) && !run.MatchName([]string{"GIT_AUTHOR_*", "GIT_COMMITTER_*"}, variable)
 }
 
-// programVariables are the variables that a command does not get which a rule lets run outside. A * stands
-// for any rest.
+// programVariables match the variables that a command does not get which a rule lets run outside.
 var programVariables = []string{
 	"*_ASKPASS", "*_BROWSER", "*_COMMAND", "*EDITOR", "*_JAVA_OPTIONS", "*PAGER", "*_SHELL", "*_WRAPPER", "BASH*",
 	"BROWSER", "BUNDLE_*", "CARGO_*", "CC", "CDPATH", "CLASSPATH", "COMSPEC", "CXX", "DYLD_*", "ENV", "GCONV_PATH",

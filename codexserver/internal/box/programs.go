@@ -157,11 +157,16 @@ func (p *Programs) Environ(env []string) (changed []string, path string) {
 
 // withPath returns the environment with the folders as its PATH.
 func withPath(env, folders []string) []string {
-	changed := slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
-		name, _, _ := strings.Cut(entry, "=")
-		return run.IsNamed(name, "PATH")
-	})
+	changed := withoutVariables(env, func(name string) bool { return run.IsNamed(name, "PATH") })
 	return append(changed, "PATH="+strings.Join(folders, string(filepath.ListSeparator)))
+}
+
+// withoutVariables returns an environment without some variables.
+func withoutVariables(env []string, drop func(name string) bool) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return drop(name)
+	})
 }
 
 // Find returns the absolute path of a program. One without a folder is searched in the
