@@ -8,8 +8,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/go-json-experiment/json"
 )
 
@@ -42,17 +42,10 @@ type Options struct {
 // Sandbox confines what runs in one conversation. It is safe for concurrent use.
 type Sandbox struct{ options Options }
 
-// tried is what this system lacks. It is tried once in a process.
-var tried struct {
-	once sync.Once
-	err  error
-}
+// Available returns why this system cannot confine programs, an error that wraps [ErrUnavailable], or nil.
+func Available() error { return lacking() }
 
-// system returns what this system lacks.
-func system() error {
-	tried.once.Do(func() { tried.err = lacks() })
-	return tried.err
-}
+var lacking = sync.OnceValue(lacks)
 
 // New makes a conversation's sandbox.
 func New(o Options) *Sandbox {
@@ -78,9 +71,9 @@ type Confinement struct {
 	policy  protocol.SandboxPolicy
 	roots   Roots
 	protect []string
-	options *Options // a helper
 	cwd     string
-	rules   rules // unset when there is a helper
+	helper  *Options // if it has one
+	rules   rules    // unset when there is a helper
 }
 
 // Confine prepares a confinement for commands in cwd with the environment env. The error
@@ -92,19 +85,39 @@ func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 	default:
 		return nil, fmt.Errorf("sandbox: %q confines nothing", policy.Mode)
 	}
-	c := &Confinement{policy: policy, options: &s.options, cwd: cwd}
-	var err error
-	if c.roots, err = s.Roots(policy, cwd, env); err != nil {
+	roots, err := s.Roots(policy, cwd, env)
+	if err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	c.protect = s.Protected(c.roots.Paths)
-	if c.hasHelper() {
-		if _, err := c.options.Find(c.options.Helper[0]); err != nil {
-			return nil, unavailable("the helper: %v", err)
-		}
-		return c, nil
+	c := &Confinement{policy: policy, roots: roots, protect: s.Protected(roots.Paths), cwd: cwd}
+	if len(s.options.Helper) == 0 {
+		return c.compiled()
 	}
-	if err := system(); err != nil {
+	c.helper = &s.options
+	if _, err := c.helper.Find(c.helper.Helper[0]); err != nil {
+		return nil, unavailable("the helper: %v", err)
+	}
+	return c, nil
+}
+
+// Confine prepares a confinement in which a program of the server writes only in the folders, and
+// has no network. The error wraps [ErrUnavailable] when this system cannot confine it.
+func (p *Programs) Confine(folders ...string) (*Confinement, error) {
+	c := &Confinement{policy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}
+	for _, name := range folders {
+		folder, err := openFolder(paths.Real(name))
+		if err != nil {
+			return nil, err
+		}
+		c.policy.Mode = protocol.SandboxWorkspaceWrite
+		c.roots.Paths, c.roots.folders = append(c.roots.Paths, folder.path), append(c.roots.folders, folder)
+	}
+	return c.compiled()
+}
+
+// compiled returns the confinement with its rules.
+func (c *Confinement) compiled() (*Confinement, error) {
+	if err := Available(); err != nil {
 		return nil, err
 	}
 	if err := c.compile(); err != nil {
@@ -124,21 +137,19 @@ func (c *Confinement) Environ() []string {
 	return []string{"CODEX_SANDBOX_NETWORK_DISABLED=1"}
 }
 
-// Do runs f confined. That covers f's own system calls, and not
-// goroutines that it starts. f must not start processes: it may use openat2, with which
-// they could make setuid files.
+// Do runs f confined. That covers f's own system calls, and not goroutines that it starts.
 func (c *Confinement) Do(f func() error) error {
-	if c.hasHelper() {
+	if c.helper != nil {
 		return unavailable("a helper confines only programs")
 	}
-	return c.run(f, true)
+	return c.rules.onThread(f)
 }
 
 // Read runs f, which only reads regular files and folders, confined as far as a command could
 // not read them. The error wraps [ErrUnavailable] if f did not run, because a helper may hide
 // files from commands, or because there is no sandbox.
 func (c *Confinement) Read(f func() error) error {
-	if !c.hasHelper() && runtime.GOOS == "darwin" { // whose profile hides no file
+	if c.helper == nil && runtime.GOOS == "darwin" { // whose profile hides no file
 		return f()
 	}
 	return c.Do(f)
@@ -146,8 +157,8 @@ func (c *Confinement) Read(f func() error) error {
 
 // Start starts a command confined. It is a child of this process.
 func (c *Confinement) Start(cmd *exec.Cmd) error {
-	if !c.hasHelper() && runtime.GOOS == "linux" {
-		return c.run(cmd.Start, false)
+	if c.helper == nil && runtime.GOOS == "linux" {
+		return c.rules.onThread(cmd.Start)
 	}
 	if _, err := c.Apply(cmd); err != nil {
 		return err
@@ -157,23 +168,21 @@ func (c *Confinement) Start(cmd *exec.Cmd) error {
 
 // Apply implements [run.Confinement].
 func (c *Confinement) Apply(cmd *exec.Cmd) (words string, err error) {
-	if c.hasHelper() {
+	if c.helper != nil {
 		return "", c.useHelper(cmd)
 	}
-	return c.apply(cmd)
+	return c.rules.apply(cmd)
 }
 
 // ReadOnly reports whether what runs confined can change no file. A helper may allow more than the policy says, and
 // over the network a service, such as that of a container engine, may do it.
 func (c *Confinement) ReadOnly() bool {
-	return c.policy.Mode == protocol.SandboxReadOnly && !c.policy.NetworkAccess && !c.hasHelper()
+	return c.policy.Mode == protocol.SandboxReadOnly && !c.policy.NetworkAccess && c.helper == nil
 }
-
-func (c *Confinement) hasHelper() bool { return c.options != nil && len(c.options.Helper) > 0 }
 
 // useHelper changes cmd so that it starts the helper, which starts the command.
 func (c *Confinement) useHelper(cmd *exec.Cmd) error {
-	path, err := c.options.Find(c.options.Helper[0])
+	path, err := c.helper.Find(c.helper.Helper[0])
 	if err != nil {
 		return err
 	}
@@ -186,9 +195,6 @@ func (c *Confinement) useHelper(cmd *exec.Cmd) error {
 	if err != nil {
 		return err
 	}
-	argv := append(slices.Clone(c.options.Helper), string(policy), "--", cmd.Path)
-	cmd.Path, cmd.Args = path, append(argv, cmd.Args[1:]...)
+	cmd.Path, cmd.Args = path, slices.Concat(c.helper.Helper, []string{string(policy), "--", cmd.Path}, cmd.Args[1:])
 	return nil
 }
-
-var _ run.Confinement = (*Confinement)(nil)

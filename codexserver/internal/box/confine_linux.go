@@ -33,13 +33,8 @@ type rules struct {
 
 // compile makes the rules. They refer to the writable folders themselves: a folder that
 // takes the name of one later does not become writable.
-func (c *Confinement) compile() error {
+func (c *Confinement) compile() (err error) {
 	abi := landlockABI()
-	fd, err := newRuleset(abi, c.roots.folders)
-	if err != nil {
-		return err
-	}
-	c.rules.ruleset = os.NewFile(uintptr(fd), "landlock ruleset") // closed when it is no longer needed
 	if c.policy.NetworkAccess {
 		c.rules.limits |= network
 	}
@@ -49,14 +44,15 @@ func (c *Confinement) compile() error {
 	if c.policy.Mode == protocol.SandboxReadOnly {
 		c.rules.limits |= readOnly
 	}
-	return nil
+	c.rules.ruleset, err = newRuleset(abi, c.roots.folders)
+	return err
 }
 
 // apply is Apply without a helper. The words are the limits, and the descriptor is the
 // Landlock ruleset.
-func (c *Confinement) apply(cmd *exec.Cmd) (string, error) {
-	cmd.ExtraFiles = []*os.File{c.rules.ruleset}
-	return strconv.Itoa(int(c.rules.limits)), nil
+func (r rules) apply(cmd *exec.Cmd) (string, error) {
+	cmd.ExtraFiles = []*os.File{r.ruleset}
+	return strconv.Itoa(int(r.limits)), nil
 }
 
 // Main must be the first statement of a program that starts commands. It does not return in a
@@ -69,15 +65,6 @@ func Main() {
 		}
 		return rules{ruleset, limits(bits)}.onThread(start)
 	})
-}
-
-// run runs f confined. A function of this program may do more than a command.
-func (c *Confinement) run(f func() error, function bool) error {
-	own := c.rules
-	if function {
-		own.limits |= inProcess
-	}
-	return own.onThread(f)
 }
 
 // onThread runs f on a confined thread.
@@ -104,7 +91,7 @@ func (r rules) restrict() error {
 	if err := dropPrying(); err != nil {
 		return err
 	}
-	if err := restrictSelf(int(r.ruleset.Fd())); err != nil {
+	if err := restrictSelf(r.ruleset); err != nil {
 		return err
 	}
 	return installFilter(filter(r.limits, uint32(unix.Gettid())))

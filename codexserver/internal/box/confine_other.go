@@ -5,6 +5,7 @@ package box
 import (
 	"os/exec"
 	"runtime"
+	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 )
@@ -26,17 +27,13 @@ func (c *Confinement) compile() error {
 	return nil
 }
 
-func (c *Confinement) apply(cmd *exec.Cmd) (string, error) {
-	argv := append([]string{seatbeltProgram}, c.rules...)
-	argv = append(argv, cmd.Path)
-	cmd.Path, cmd.Args = seatbeltProgram, append(argv, cmd.Args[1:]...)
+func (r rules) apply(cmd *exec.Cmd) (string, error) {
+	cmd.Path, cmd.Args = seatbeltProgram, slices.Concat([]string{seatbeltProgram}, r, []string{cmd.Path}, cmd.Args[1:])
 	return "", nil
 }
 
-// run fails: sandbox-exec confines programs, not functions of this one.
-func (c *Confinement) run(func() error, bool) error {
-	return unavailable("sandbox-exec confines only programs")
-}
+// onThread fails: sandbox-exec confines programs, not functions of this one.
+func (rules) onThread(func() error) error { return unavailable("sandbox-exec confines only programs") }
 
 // Main is [run.Main], which starts commands unconfined.
 func Main() { run.Main(nil) }

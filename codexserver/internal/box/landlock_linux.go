@@ -51,7 +51,7 @@ func landlockABI() int {
 
 // newRuleset makes a Landlock ruleset that leaves roots writable, and everything but
 // devices readable.
-func newRuleset(abi int, roots []*folder) (fd int, err error) {
+func newRuleset(abi int, roots []*folder) (*os.File, error) {
 	var attr unix.LandlockRulesetAttr
 	for since, rights := range handled {
 		if abi >= since {
@@ -64,43 +64,30 @@ func newRuleset(abi int, roots []*folder) (fd int, err error) {
 	// The kernel accepts members that it does not know, if they are zero.
 	r, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 	if errno != 0 {
-		return -1, fmt.Errorf("landlock ruleset: %w", errno)
+		return nil, fmt.Errorf("landlock ruleset: %w", errno)
 	}
-	fd = int(r)
-	for _, root := range roots {
-		err = errors.Join(err, allow(fd, int(root.file.Fd()), root.path, attr.Handled_access_fs&^deviceNodes))
-		runtime.KeepAlive(root)
-	}
-	for _, device := range devices {
-		err = errors.Join(err, allowPath(fd, device, attr.Handled_access_fs&fileRights))
-	}
-	err = errors.Join(err, allowReading(fd))
-	if err != nil {
-		unix.Close(fd)
-		return -1, err
-	}
-	return fd, nil
-}
-
-// allowReading allows reading every file outside /dev. Rules can only add rights, so each
-// neighbour of /dev needs one.
-func allowReading(ruleset int) error {
+	ruleset := os.NewFile(r, "landlock ruleset") // closed when it is no longer needed
+	// Rules can only add rights, so for reading each neighbour of /dev needs one.
 	entries, err := os.ReadDir("/")
-	if err != nil {
-		return fmt.Errorf("landlock: %w", err)
-	}
-	err = allowPath(ruleset, "/dev/shm", unix.LANDLOCK_ACCESS_FS_READ_FILE)
 	for _, entry := range entries {
 		// The target of a symbolic link has a rule of its own.
 		if name := entry.Name(); name != "dev" && entry.Type()&os.ModeSymlink == 0 {
 			err = errors.Join(err, allowPath(ruleset, "/"+name, unix.LANDLOCK_ACCESS_FS_READ_FILE))
 		}
 	}
-	return err
+	err = errors.Join(err, allowPath(ruleset, "/dev/shm", unix.LANDLOCK_ACCESS_FS_READ_FILE))
+	for _, device := range devices {
+		err = errors.Join(err, allowPath(ruleset, device, attr.Handled_access_fs&fileRights))
+	}
+	for _, root := range roots {
+		err = errors.Join(err, allow(ruleset, int(root.file.Fd()), root.path, attr.Handled_access_fs&^deviceNodes))
+		runtime.KeepAlive(root)
+	}
+	return ruleset, err
 }
 
 // allowPath grants rights to the file or folder at path. A missing one is ignored.
-func allowPath(ruleset int, path string, rights uint64) error {
+func allowPath(ruleset *os.File, path string, rights uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) {
 		return nil
@@ -113,9 +100,9 @@ func allowPath(ruleset int, path string, rights uint64) error {
 }
 
 // allow grants rights to the file behind fd or, if it is a folder, to everything below it.
-func allow(ruleset, fd int, path string, rights uint64) error {
+func allow(ruleset *os.File, fd int, path string, rights uint64) error {
 	attr := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, ruleset.Fd(), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
 	if errno != 0 {
 		return fmt.Errorf("landlock: allow %s: %w", path, errno)
 	}
@@ -123,8 +110,8 @@ func allow(ruleset, fd int, path string, rights uint64) error {
 }
 
 // restrictSelf applies the ruleset to the calling thread. This cannot be undone.
-func restrictSelf(ruleset int) error {
-	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(ruleset), 0, 0); errno != 0 {
+func restrictSelf(ruleset *os.File) error {
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, ruleset.Fd(), 0, 0); errno != 0 {
 		return fmt.Errorf("landlock: restrict the thread: %w", errno)
 	}
 	return nil

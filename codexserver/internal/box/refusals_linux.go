@@ -86,12 +86,9 @@ func refusals(l limits, thread uint32) map[uint32][]refusal {
 	if l&truncate != 0 {
 		refuse(unix.EACCES, nil, unix.SYS_TRUNCATE)
 	}
-	if l&truncate != 0 || l&inProcess == 0 {
-		refuse(unix.ENOSYS, nil, unix.SYS_OPENAT2)
-	}
 
 	deny(all{{0, has, unix.CLONE_NEWUSER}}, unix.SYS_CLONE, unix.SYS_UNSHARE)
-	refuse(unix.ENOSYS, nil, unix.SYS_CLONE3)
+	refuse(unix.ENOSYS, nil, unix.SYS_OPENAT2, unix.SYS_CLONE3)
 	for _, control := range controls {
 		deny(all{{1, is, control}}, unix.SYS_IOCTL)
 	}

@@ -26,10 +26,9 @@ const (
 type limits uint8
 
 const (
-	network   limits = 1 << iota // leaves the network open
-	truncate                     // denies truncation, which Landlock does not see before its third version
-	readOnly                     // denies changing what belongs to files, in every folder
-	inProcess                    // is for a function of this program, which may use openat2
+	network  limits = 1 << iota // leaves the network open
+	truncate                    // denies truncation, which Landlock does not see before its third version
+	readOnly                    // denies changing what belongs to files, in every folder
 )
 
 // filter builds the program that the kernel runs for each system call. When it is
