@@ -2,6 +2,7 @@ package decide
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -82,7 +83,7 @@ func Exec(in Input) Verdict {
 	switch {
 	case !confined && in.Sandbox != protocol.SandboxDangerFullAccess:
 		return refusal("not run: unknown sandbox mode %q", in.Sandbox)
-	case !known(in.Policy):
+	case !slices.Contains(protocol.ApprovalPolicies(), in.Policy):
 		return refusal("not run: unknown approval policy %q", in.Policy)
 	case in.SessionApproved && !confined:
 		return Verdict{Action: Run}
@@ -102,8 +103,7 @@ func Exec(in Input) Verdict {
 		return Verdict{Action: Ask}
 	case in.SandboxAvailable:
 		return Verdict{Action: RunSandboxed}
-	}
-	if in.Policy == protocol.ApprovalNever {
+	case in.Policy == protocol.ApprovalNever:
 		return refusal("not run: %s, and the approval policy is never to ask", obstacle)
 	}
 	return Verdict{Action: Ask, Reason: obstacle}
@@ -138,7 +138,7 @@ type PatchInput struct {
 func Patch(in PatchInput) Verdict {
 	allowed := in.Sandbox == protocol.SandboxDangerFullAccess || in.Sandbox == protocol.SandboxWorkspaceWrite && in.Inside
 	switch {
-	case !known(in.Policy):
+	case !slices.Contains(protocol.ApprovalPolicies(), in.Policy):
 		return refusal("patch rejected: unknown approval policy %q", in.Policy)
 	case in.Policy == protocol.ApprovalUntrusted:
 		return Verdict{Action: Ask}
@@ -150,12 +150,4 @@ func Patch(in PatchInput) Verdict {
 		return Verdict{Action: Ask}
 	}
 	return refusal("patch rejected: it writes where the sandbox does not allow it, and the approval policy is never to ask")
-}
-
-func known(policy protocol.ApprovalPolicy) bool {
-	switch policy {
-	case protocol.ApprovalUntrusted, protocol.ApprovalOnFailure, protocol.ApprovalOnRequest, protocol.ApprovalNever:
-		return true
-	}
-	return false
 }

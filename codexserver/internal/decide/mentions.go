@@ -54,13 +54,18 @@ func (m *mentions) command(words []Word, fed bool, depth int) {
 	}
 	m.compare(words)
 	switch name := programName(words[0].Text); {
-	case words[0].Open: // it may be any
+	case words[0].Open: // compare has found it
 	case slices.Contains(unread, strings.TrimPrefix(name, "-")):
 		m.found = true
 	case LooksLikeShell(name):
 		m.shell(words[1:], fed, depth)
-	case name == "eval":
-		m.eval(words[1:], depth)
+	case name == "eval": // its words are the script
+		var text []string
+		for _, word := range words[1:] {
+			m.found = m.found || word.Open
+			text = append(text, word.Text)
+		}
+		m.script(strings.Join(text, " "), true, depth-1)
 	case name == "source" || name == ".":
 		m.found = m.found || slices.ContainsFunc(words[1:], func(w Word) bool { return w.Open || !fed && isInput(w) })
 	case name == "command" && len(words) > 1 && slices.Contains([]string{"-v", "-V"}, words[1].Text): // only looks it up
@@ -74,11 +79,8 @@ func (m *mentions) command(words []Word, fed bool, depth int) {
 // begins reports whether a rule is the beginning of a command, as far as its words are known. Between its
 // words, options of the command may stand, each with a value.
 func begins(rule []string, words []Word) bool {
-	switch {
-	case words[0].Open:
-		return true
-	case !names(rule[0], words[0].Text):
-		return false
+	if words[0].Open || !names(rule[0], words[0].Text) {
+		return words[0].Open
 	}
 	// now has what holds for the rest of the words after each word, for the rest of the rule after next.
 	next := slices.Repeat([]bool{true}, len(words)+2)
@@ -150,9 +152,7 @@ func (m *mentions) shell(args []Word, fed bool, depth int) {
 			operands++
 		}
 	}
-	if operands == 0 && !fed {
-		m.found = true
-	}
+	m.found = m.found || operands == 0 && !fed
 	for i, arg := range args {
 		if !arg.Open {
 			m.script(arg.Text, i == script+1 || i > script && strings.ContainsAny(arg.Text, " \t\n"), depth)
@@ -168,11 +168,9 @@ func (m *mentions) script(text string, whole bool, depth int) {
 		return
 	}
 	for stmt, err := range Statements(text) {
-		if err != nil {
-			if whole || errors.Is(err, ErrScript) {
-				m.found = true
-			}
-			continue // the shell runs what comes before the error
+		if err != nil { // the shell runs what comes before it
+			m.found = m.found || whole || errors.Is(err, ErrScript)
+			continue
 		}
 		var data syntax.Node // of a here-document
 		syntax.Walk(stmt, func(n syntax.Node) bool {
@@ -223,19 +221,17 @@ func (m *mentions) statement(stmt *syntax.Stmt, depth int) {
 	fed := false
 	for _, r := range stmt.Redirs {
 		text := r.Hdoc
-		switch {
-		case r.Op == syntax.WordHdoc:
+		switch r.Op {
+		case syntax.WordHdoc:
 			text = r.Word
-		case r.Op != syntax.Hdoc && r.Op != syntax.DashHdoc:
+		case syntax.Hdoc, syntax.DashHdoc:
+		default:
 			continue
 		}
-		if fed = true; text == nil || !runsInput(words) {
-			continue
-		}
-		if said := input(text); !said.Open {
+		if fed = true; text != nil && runsInput(words) {
+			said := input(text)
+			m.found = m.found || said.Open
 			m.script(said.Text, true, depth-1)
-		} else {
-			m.found = true
 		}
 	}
 	m.command(words, fed, depth-1)
@@ -265,16 +261,6 @@ func runsInput(words []Word) bool {
 // isInput reports whether a word names what a shell reads, as /dev/stdin and /dev/fd/3.
 func isInput(w Word) bool { return strings.HasPrefix(w.Text, "/dev/") }
 
-// eval looks at the script that eval makes of its words.
-func (m *mentions) eval(args []Word, depth int) {
-	var text []string
-	for _, arg := range args {
-		m.found = m.found || arg.Open
-		text = append(text, arg.Text)
-	}
-	m.script(strings.Join(text, " "), true, depth-1)
-}
-
 // behind looks at the words of a program that starts what they name: a command may begin at any of them, and
 // any may be a script.
 func (m *mentions) behind(name string, args []Word, fed bool, depth int) {
@@ -288,11 +274,8 @@ func (m *mentions) behind(name string, args []Word, fed bool, depth int) {
 		args = append(slices.Clone(args), Word{Open: true})
 	}
 	for i, arg := range args {
-		if arg.Open {
-			// What is read follows another word, which may start it.
-			if !reads || i < len(args)-1 || slices.ContainsFunc(args, func(w Word) bool { return slices.Contains(starters, programName(w.Text)) }) {
-				m.found = true
-			}
+		if arg.Open { // what is read follows another word, which may start it
+			m.found = m.found || !reads || i < len(args)-1 || slices.ContainsFunc(args, func(w Word) bool { return slices.Contains(starters, programName(w.Text)) })
 			continue
 		}
 		rest := args[i:]

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"iter"
 	"runtime"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -23,23 +24,17 @@ const maxFrames = 4096
 // ErrScript is the error for a text that is longer than [MaxScript] or nested too deeply.
 var ErrScript = errors.New("script: the text is too long or too deeply nested to be parsed")
 
-// reader reads a text for the parser. It fails when the parser is nested too deeply: the
-// parser needs stack for each level, and a hostile text could otherwise use up all of it,
+// reader reads a text for the parser. It fails when the text is too long, or the parser is nested too
+// deeply: the parser needs stack for each level, and a hostile text could otherwise use up all of it,
 // which would end the whole program.
 type reader struct {
-	text strings.Reader
+	text *strings.Reader
 	pc   [1]uintptr
-}
-
-func newReader(text string) *reader {
-	r := &reader{}
-	r.text.Reset(text)
-	return r
 }
 
 // Read implements [io.Reader].
 func (r *reader) Read(b []byte) (int, error) {
-	if r.text.Size() > piece && runtime.Callers(maxFrames, r.pc[:]) > 0 {
+	if size := r.text.Size(); size > MaxScript || size > piece && runtime.Callers(maxFrames, r.pc[:]) > 0 {
 		return 0, ErrScript
 	}
 	return r.text.Read(b[:min(len(b), piece)]) // the parser soon asks again
@@ -48,20 +43,13 @@ func (r *reader) Read(b []byte) (int, error) {
 // ParseFile parses a script of bash. It fails with [ErrScript] for a text that is too long
 // or too deeply nested.
 func ParseFile(text string, options ...syntax.ParserOption) (*syntax.File, error) {
-	if len(text) > MaxScript {
-		return nil, ErrScript
-	}
-	options = append(options, syntax.Variant(syntax.LangBash))
-	return syntax.NewParser(options...).Parse(newReader(text), "")
+	return syntax.NewParser(append(options, syntax.Variant(syntax.LangBash))...).Parse(&reader{text: strings.NewReader(text)}, "")
 }
 
 // Statements returns the statements of a script of bash, which may be followed by an
 // error. For [ErrScript] see [ParseFile].
 func Statements(text string) iter.Seq2[*syntax.Stmt, error] {
-	if len(text) > MaxScript {
-		return func(yield func(*syntax.Stmt, error) bool) { yield(nil, ErrScript) }
-	}
-	return syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(newReader(text))
+	return syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(&reader{text: strings.NewReader(text)})
 }
 
 // ParseScript parses a script that has only commands of plain and quoted words, joined by &&,
@@ -90,13 +78,8 @@ func add(commands [][]Word, stmt *syntax.Stmt) ([][]Word, bool) {
 	}
 	switch cmd := stmt.Cmd.(type) {
 	case *syntax.BinaryCmd:
-		switch cmd.Op {
-		case syntax.AndStmt, syntax.OrStmt, syntax.Pipe:
-		default:
-			return nil, false
-		}
 		commands, ok := add(commands, cmd.X)
-		if !ok {
+		if !ok || !slices.Contains([]syntax.BinCmdOperator{syntax.AndStmt, syntax.OrStmt, syntax.Pipe}, cmd.Op) {
 			return nil, false
 		}
 		return add(commands, cmd.Y)
@@ -117,11 +100,10 @@ func readCall(cmd *syntax.CallExpr) ([]Word, bool) {
 	}
 	words := make([]Word, len(cmd.Args))
 	for i, arg := range cmd.Args {
-		w, ok := readWord(arg)
-		if !ok {
+		var ok bool
+		if words[i], ok = readWord(arg); !ok {
 			return nil, false
 		}
-		words[i] = w
 	}
 	return words, true
 }
