@@ -8,24 +8,15 @@ import (
 	"unicode"
 )
 
-// line is a line of a file with its end: LF, CR LF, or nothing behind the last one.
-type line struct{ text, end string }
-
-// split returns the lines of a file.
-func split(content string) (lines []line, texts []string) {
-	n := strings.Count(content, "\n") + 1
-	lines, texts = make([]line, 0, n), make([]string, 0, n)
-	for text := range strings.Lines(content) {
-		l := line{text: strings.TrimSuffix(text, "\n")}
-		if l.text != text {
-			l.end = "\n"
-			if text, ok := strings.CutSuffix(l.text, "\r"); ok {
-				l.text, l.end = text, "\r\n"
-			}
-		}
-		lines, texts = append(lines, l), append(texts, l.text)
+// endOf returns the end of a line: LF, CR LF, or nothing behind the last one.
+func endOf(line string) string {
+	switch {
+	case strings.HasSuffix(line, "\r\n"):
+		return "\r\n"
+	case strings.HasSuffix(line, "\n"):
+		return "\n"
 	}
-	return lines, texts
+	return ""
 }
 
 // maxComparisons is how many comparisons of lines the search for all hunks of a patch may
@@ -56,20 +47,20 @@ const byteOrderMark = "\ufeff"
 // where the patch has it a little differently.
 func (s *search) rewrite(content, path string, hunks []hunk) (string, error) {
 	content, marked := strings.CutPrefix(content, byteOrderMark)
-	lines, texts := split(content)
+	lines := slices.Collect(strings.Lines(content))
 	if s.left -= splitCost * (len(lines) + 1); s.left < 0 {
 		return "", errComparisons
 	}
-	gone, inserted, at := make([]bool, len(lines)), map[int][]line{}, 0
+	gone, inserted, at := make([]bool, len(lines)), map[int][]string{}, 0
 	for _, h := range hunks {
-		h, start, next, err := h.locate(s, texts, at, path)
+		h, start, next, err := h.locate(s, lines, at, path)
 		if err != nil {
 			return "", err
 		}
 		at = next
 		for _, l := range h.lines {
 			if l.kind == added {
-				inserted[start] = append(inserted[start], line{l.text, endNear(lines, start)})
+				inserted[start] = append(inserted[start], l.text+endNear(lines, start))
 				continue
 			}
 			if l.kind == removed && gone[start] { // a hunk at the end of the file may lie before another
@@ -79,48 +70,37 @@ func (s *search) rewrite(content, path string, hunks []hunk) (string, error) {
 			start++
 		}
 	}
-	out := make([]line, 0, len(lines))
+	out := make([]string, 0, len(lines))
 	for i := range lines {
 		out = append(out, inserted[i]...)
 		if !gone[i] {
 			out = append(out, lines[i])
 		}
 	}
-	return join(append(out, inserted[len(lines)]...), marked), nil
-}
-
-// join returns the content of lines. Only the last one may have no end.
-func join(lines []line, marked bool) string {
-	var b strings.Builder
-	n := len(byteOrderMark)
-	for _, l := range lines {
-		n += len(l.text) + 2
-	}
-	b.Grow(n)
-	if marked && (len(lines) == 0 || !strings.HasPrefix(lines[0].text, byteOrderMark)) {
-		b.WriteString(byteOrderMark)
-	}
-	for i, l := range lines {
-		b.WriteString(l.text)
-		if l.end == "" && i < len(lines)-1 {
-			l.end = endNear(lines, i)
+	out = append(out, inserted[len(lines)]...)
+	for i, line := range out[:max(0, len(out)-1)] { // only the last one may have no end
+		if endOf(line) == "" {
+			out[i] += endNear(out, i)
 		}
-		b.WriteString(l.end)
 	}
-	return b.String()
+	content = strings.Join(out, "")
+	if marked && !strings.HasPrefix(content, byteOrderMark) {
+		content = byteOrderMark + content
+	}
+	return content, nil
 }
 
 // endNear returns the end for a line that comes behind the first n lines: that of the line before, or
 // else of the next that has one.
-func endNear(lines []line, n int) string {
-	for i := n - 1; i >= 0; i-- {
-		if lines[i].end != "" {
-			return lines[i].end
+func endNear(lines []string, n int) string {
+	for _, line := range slices.Backward(lines[:n]) {
+		if end := endOf(line); end != "" {
+			return end
 		}
 	}
-	for _, l := range lines[n:] {
-		if l.end != "" {
-			return l.end
+	for _, line := range lines[n:] {
+		if end := endOf(line); end != "" {
+			return end
 		}
 	}
 	return "\n"
@@ -128,9 +108,9 @@ func endNear(lines []line, n int) string {
 
 // locate finds the hunk at or after line at, and returns it as it fits there. Next is where the next hunk
 // may begin.
-func (h hunk) locate(s *search, texts []string, at int, path string) (found hunk, start, next int, err error) {
+func (h hunk) locate(s *search, lines []string, at int, path string) (found hunk, start, next int, err error) {
 	if h.after != nil {
-		i := s.find(texts, h.after, at, false)
+		i := s.find(lines, h.after, at, false)
 		if i < 0 {
 			return h, 0, 0, s.failed(path, h.after)
 		}
@@ -138,13 +118,13 @@ func (h hunk) locate(s *search, texts []string, at int, path string) (found hunk
 	}
 	old := h.old()
 	if len(old) == 0 {
-		return h, len(texts), at, nil
+		return h, len(lines), at, nil
 	}
-	found, start = h, s.find(texts, old, at, h.endOfFile)
+	found, start = h, s.find(lines, old, at, h.endOfFile)
 	if start < 0 && old[len(old)-1] == "" {
 		// An empty last line may mean the end of the file.
 		found, old = h.withoutBlank(), old[:len(old)-1]
-		start = s.find(texts, old, at, h.endOfFile)
+		start = s.find(lines, old, at, h.endOfFile)
 	}
 	if start < 0 {
 		return h, 0, 0, s.failed(path, h.old())
@@ -204,7 +184,7 @@ func (s *search) find(lines, pattern []string, at int, atEnd bool) int {
 	return -1
 }
 
-func asWritten(s string) string { return s }
+func asWritten(s string) string { return strings.TrimSuffix(s, endOf(s)) }
 
 func trimRight(s string) string { return strings.TrimRightFunc(s, unicode.IsSpace) }
 
