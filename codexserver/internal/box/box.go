@@ -115,7 +115,6 @@ func (p *Programs) Confine(folders ...string) (*Confinement, error) {
 	return c.compiled()
 }
 
-// compiled returns the confinement with its rules.
 func (c *Confinement) compiled() (*Confinement, error) {
 	if err := Available(); err != nil {
 		return nil, err
@@ -126,7 +125,6 @@ func (c *Confinement) compiled() (*Confinement, error) {
 	return c, nil
 }
 
-// Notes returns the notes of the confinement's [Roots].
 func (c *Confinement) Notes() []string { return c.roots.Notes }
 
 // Environ returns the variables to add to the environment of a confined command.
@@ -180,7 +178,6 @@ func (c *Confinement) ReadOnly() bool {
 	return c.policy.Mode == protocol.SandboxReadOnly && !c.policy.NetworkAccess && c.helper == nil
 }
 
-// useHelper changes cmd so that it starts the helper, which starts the command.
 func (c *Confinement) useHelper(cmd *exec.Cmd) error {
 	path, err := c.helper.Find(c.helper.Helper[0])
 	if err != nil {

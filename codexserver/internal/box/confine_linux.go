@@ -67,7 +67,6 @@ func Main() {
 	})
 }
 
-// onThread runs f on a confined thread.
 func (r rules) onThread(f func() error) error {
 	done := make(chan error, 1)
 	onOwnThread(func() {

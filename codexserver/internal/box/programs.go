@@ -34,7 +34,6 @@ type ProgramError struct {
 	Path string
 }
 
-// Error implements error.
 func (e *ProgramError) Error() string {
 	return fmt.Sprintf("%s lies in a folder that commands can write, or a link on the way to it does, so it is not started", e.Path)
 }
@@ -81,7 +80,6 @@ func (p *Programs) Folders() []string {
 	return slices.Sorted(maps.Keys(p.folders))
 }
 
-// temporary returns the folders for temporary files.
 func (p *Programs) temporary() []string {
 	if p.Temporary != nil {
 		return p.Temporary
@@ -155,13 +153,11 @@ func (p *Programs) Environ(env []string) (changed []string, path string) {
 	return withPath(env, unwritable(path, p.roots(p.temporary()...))), path
 }
 
-// withPath returns the environment with the folders as its PATH.
 func withPath(env, folders []string) []string {
 	changed := withoutVariables(env, func(name string) bool { return run.IsNamed(name, "PATH") })
 	return append(changed, "PATH="+strings.Join(folders, string(filepath.ListSeparator)))
 }
 
-// withoutVariables returns an environment without some variables.
 func withoutVariables(env []string, drop func(name string) bool) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")

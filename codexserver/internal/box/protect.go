@@ -76,7 +76,6 @@ func inGitFolder(path string) bool {
 	}
 }
 
-// hasAll reports whether a folder has an entry for each of the names.
 func hasAll(folder string, names ...string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool {
 		_, err := os.Lstat(filepath.Join(folder, name))

@@ -63,7 +63,6 @@ func filter(l limits, thread uint32) bpf {
 	return p
 }
 
-// judge builds the program for one system call.
 func judge(all []refusal) (p bpf) {
 	for _, r := range all {
 		for i, t := range r.tests {
@@ -104,7 +103,6 @@ func (p *bpf) allow() {
 	*p = append(*p, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: seccompAllow})
 }
 
-// seccompAvailable reports whether the kernel takes filters.
 func seccompAvailable() bool {
 	const getActionAvail = 2
 	action := uint32(seccompErrno)

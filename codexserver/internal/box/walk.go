@@ -34,7 +34,6 @@ func below(path, folder string) bool {
 	return passed
 }
 
-// existing returns those of the paths that exist.
 func existing(paths []string) (folders []os.FileInfo) {
 	for _, path := range paths {
 		if info, err := os.Stat(path); err == nil {
@@ -50,7 +49,6 @@ func without(folders []os.FileInfo, paths ...string) []os.FileInfo {
 	return slices.DeleteFunc(folders, func(folder os.FileInfo) bool { return isOneOf(others, folder) })
 }
 
-// isOneOf reports whether a file is one of the folders.
 func isOneOf(folders []os.FileInfo, info os.FileInfo) bool {
 	return slices.ContainsFunc(folders, func(other os.FileInfo) bool { return os.SameFile(other, info) })
 }

@@ -26,7 +26,6 @@ const (
 	Run
 )
 
-// Verdict is a decision.
 type Verdict struct {
 	Action Action
 	// Reason is for the model and the user. It is set in every refusal.

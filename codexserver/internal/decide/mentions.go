@@ -36,7 +36,6 @@ const (
 	maxBehind = 1000
 )
 
-// mentions looks for the rules.
 type mentions struct {
 	rules [][]string
 	found bool // there is, or may be, a command of the rules
@@ -134,7 +133,6 @@ func plainName(program string) string {
 	return name
 }
 
-// shell looks at the arguments of a shell.
 func (m *mentions) shell(args []Word, fed bool, depth int) {
 	script, operands := len(args), 0
 	for i, arg := range args {
@@ -237,7 +235,6 @@ func (m *mentions) statement(stmt *syntax.Stmt, depth int) {
 	m.command(words, fed, depth-1)
 }
 
-// input returns the text of a here-document or a here-string.
 func input(w *syntax.Word) Word {
 	var b strings.Builder
 	for _, part := range w.Parts {
@@ -304,7 +301,6 @@ func places(w Word) bool {
 		slices.ContainsFunc([]string{"-I", "-J", "--replace"}, func(option string) bool { return strings.HasPrefix(w.Text, option) })
 }
 
-// after looks at the commands that find runs.
 func (m *mentions) after(args []Word, depth int) {
 	for i, arg := range args {
 		if slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"}, arg.Text) || arg.Open {

@@ -71,7 +71,6 @@ func ParseScript(text string) (commands [][]Word, ok bool) {
 	return commands, true
 }
 
-// add appends the commands of a statement.
 func add(commands [][]Word, stmt *syntax.Stmt) ([][]Word, bool) {
 	if len(stmt.Comments) > 0 || stmt.Negated || stmt.Background || stmt.Coprocess || stmt.Disown || len(stmt.Redirs) > 0 {
 		return nil, false

@@ -6,7 +6,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Word is a word of a command.
 type Word struct {
 	// Text is what the shell passes to the program.
 	Text string
@@ -15,7 +14,6 @@ type Word struct {
 	Open bool
 }
 
-// wordsOf returns the words of an argv.
 func wordsOf(argv []string) []Word {
 	words := make([]Word, len(argv))
 	for i, text := range argv {

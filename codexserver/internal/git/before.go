@@ -70,7 +70,6 @@ func (b *Before) add(ctx context.Context, at, dir string, o *Options) {
 	b.parts = append(b.parts, l)
 }
 
-// why returns the reason in an error.
 func why(err error) string {
 	if errors.Is(err, os.ErrNotExist) {
 		return "it does not exist"
@@ -157,7 +156,6 @@ func (b *Before) Gaps() []Gap {
 	return gaps
 }
 
-// gaps returns where the comparison did not look.
 func (l *look) gaps(ignored []string) []Gap {
 	gaps := slices.Concat(l.before.unread, l.after.unread)
 	for _, c := range l.changes {
@@ -183,7 +181,6 @@ func (l *look) gaps(ignored []string) []Gap {
 // maxIgnored bounds the ignored files that a gap names.
 const maxIgnored = 3
 
-// ignoredWhy names ignored files, or returns "" if there are none.
 func ignoredWhy(names []string) string {
 	slices.Sort(names)
 	names = slices.Compact(names)

@@ -32,7 +32,6 @@ type index struct {
 	attributes bool
 }
 
-// entry is a file of the index.
 type entry struct {
 	object            string // as bytes
 	mode              uint32 // of git
@@ -230,7 +229,6 @@ func splitName(name string) (dir, base string) {
 	return name[:max(end, 0)], name[end+1:]
 }
 
-// entry returns the entry of a file, or nil.
 func (x *index) entry(name string) *entry {
 	dir, base := splitName(name)
 	return x.folders[dir][base]

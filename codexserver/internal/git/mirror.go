@@ -82,7 +82,6 @@ func (m *mirror) reserve() error {
 	return err
 }
 
-// exists reports whether there is something at a path.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
@@ -124,7 +123,6 @@ func (s Scratch) Sweep(ctx context.Context) error {
 	return err
 }
 
-// path returns the path of a file of the working tree.
 func (m *mirror) path(name string) string { return filepath.Join(m.root, filepath.FromSlash(name)) }
 
 // inScratch reports whether a file belongs to a mirror.
@@ -132,7 +130,6 @@ func (m *mirror) inScratch(name string) bool {
 	return m.scratch != "" && paths.Below(m.path(name), filepath.Dir(m.scratch))
 }
 
-// folder returns the git folder.
 func (m *mirror) folder() string { return filepath.Join(m.scratch, "git") }
 
 // git runs git on the mirror and the working tree.

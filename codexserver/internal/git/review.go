@@ -34,10 +34,8 @@ type Changes struct {
 // RevisionError reports that a revision cannot be reviewed.
 type RevisionError struct{ Err error }
 
-// Error implements error.
 func (e *RevisionError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the reason.
 func (e *RevisionError) Unwrap() error { return e.Err }
 
 // Review returns changes in the repository that contains dir, an absolute path. Target
@@ -91,7 +89,6 @@ func Review(ctx context.Context, dir string, scratch Scratch, target protocol.Re
 	return c, nil
 }
 
-// commit returns the commit that a revision names.
 func (m *mirror) commit(ctx context.Context, revision string) (string, error) {
 	if revision == "" || strings.HasPrefix(revision, "-") || strings.ContainsFunc(revision, func(r rune) bool { return r < ' ' }) {
 		return "", &RevisionError{fmt.Errorf("%q is not a revision", revision)}

@@ -95,7 +95,6 @@ func folders(root string) (gitDir, commonDir string, err error) {
 	return gitDir, commonDir, err
 }
 
-// readLine reads a file of one line.
 func readLine(path string) (string, error) {
 	data, err := safefile.Read(path, maxSmallFile)
 	return strings.TrimSpace(string(data)), err

@@ -69,7 +69,6 @@ func (m *mirror) configuration() error {
 	return nil
 }
 
-// read adds the settings in a file.
 func (m *mirror) read(file string) error {
 	data, err := safefile.Read(file, maxSmallFile)
 	for _, line := range settingLine.Get().FindAllStringSubmatch(string(data), -1) {
@@ -98,7 +97,6 @@ const constants = `[core]
 // letters are those of the values of settings.
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-// config returns the configuration.
 func (m *mirror) config() []byte {
 	text := []byte(constants)
 	for _, section := range sections {

@@ -10,7 +10,6 @@ type stat struct {
 	inode, device     uint64
 }
 
-// exists reports whether there is a file.
 func (s stat) exists() bool { return s != stat{} }
 
 // is reports whether a file has a type, such as modeFile.

@@ -39,10 +39,8 @@ func readFolder(path string, f func(name string, s stat)) error {
 	return nil
 }
 
-// lstat describes the file at a path.
 func lstat(path string) (stat, error) { return statAt(unix.AT_FDCWD, path) }
 
-// statAt describes a file in an open folder.
 func statAt(folder int, name string) (stat, error) {
 	var s unix.Stat_t
 	if err := unix.Fstatat(folder, name, &s, unix.AT_SYMLINK_NOFOLLOW); err != nil {

@@ -123,7 +123,6 @@ func (m *mirror) check() error {
 	return nil
 }
 
-// isSame reports whether two paths lead to one folder.
 func isSame(a, b string) bool {
 	first, _ := os.Stat(a)
 	second, _ := os.Stat(b)

@@ -37,7 +37,6 @@ func (p *Plan) Apply() error {
 	return nil
 }
 
-// check fails if a file was changed.
 func (f *plannedFile) check() error {
 	err := f.target.folder.do(func(root *os.Root) error {
 		if f.before == nil {
@@ -104,19 +103,16 @@ func (f *plannedFile) checkEntry(root *os.Root) error {
 	return nil
 }
 
-// writer writes the files of one plan.
 type writer struct {
 	made map[string]*folder // by path
 	undo []undo             // in the order of writing
 }
 
-// undo restores a file or folder in a folder.
 type undo struct {
 	at *folder
 	do func(root *os.Root) error
 }
 
-// putBack undoes everything, the last first.
 func (w *writer) putBack() error {
 	var failed []error
 	for _, u := range slices.Backward(w.undo) {

@@ -136,7 +136,6 @@ func gitMode(m fs.FileMode) string {
 	return "100644"
 }
 
-// blobID returns git's name for a content, or zeros for nil.
 func blobID(content *string) string {
 	if content == nil {
 		return strings.Repeat("0", 40)

@@ -51,7 +51,6 @@ type hunk struct {
 	endOfFile bool
 }
 
-// hunkLine is a line of a hunk.
 type hunkLine struct {
 	kind byte
 	text string
@@ -118,7 +117,6 @@ func unquoted(path string) string {
 	return path
 }
 
-// reader reads the lines of a patch.
 type reader struct {
 	lines []string
 	next  int

@@ -213,7 +213,6 @@ func (p *Plan) add(op fileOp) error {
 	return nil
 }
 
-// note notes a name for [Plan.Summary].
 func (p *Plan) note(letter rune, name string) { p.summary[letter] = append(p.summary[letter], name) }
 
 // file returns the file with a name. It reads the file when the patch first names it.

@@ -96,7 +96,6 @@ func isProtected(path string, roots []string) bool {
 // shortName matches names that Windows may have made for another one, such as GIT~1.
 var shortName = lazyregexp.Regexp{Text: `^[^.]{0,6}~[0-9]+(?:\.[^.]{0,3})?$`}
 
-// components splits a path at the separators of all systems.
 func components(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' })
 }

@@ -88,7 +88,6 @@ func (c *Conn) Close() error {
 // ExitError is an [exec.ExitError] for a process that is perhaps not a child of this one.
 type ExitError struct{ syscall.WaitStatus }
 
-// Error implements error.
 func (e *ExitError) Error() string {
 	if e.Signaled() {
 		return "signal: " + e.Signal().String()
@@ -96,5 +95,4 @@ func (e *ExitError) Error() string {
 	return fmt.Sprintf("exit status %d", e.ExitStatus())
 }
 
-// ExitCode is [os.ProcessState.ExitCode].
 func (e *ExitError) ExitCode() int { return e.ExitStatus() }

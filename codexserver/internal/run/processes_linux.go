@@ -33,7 +33,6 @@ func processes() (all []process) {
 	return all
 }
 
-// readProcess returns one process, and false if there is none.
 func readProcess(pid int) (process, bool) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -69,7 +68,6 @@ func descendants(all []process, first func(process) bool) (found []process) {
 	return slices.DeleteFunc(slices.Clone(all), func(p process) bool { return p.dead || !in[p.pid] })
 }
 
-// own returns the descendants of this process.
 func own() []process {
 	self := os.Getpid()
 	return descendants(processes(), func(p process) bool { return p.parent == self })
@@ -112,7 +110,6 @@ func signalAll(all []process, sig unix.Signal) {
 	}
 }
 
-// alive reports whether p has not ended.
 func (p process) alive() bool {
 	now, is := readProcess(p.pid)
 	return is && now.start == p.start && !now.dead

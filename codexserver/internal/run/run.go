@@ -85,12 +85,10 @@ type StartError struct {
 	Err error
 }
 
-// Error implements error.
 func (e *StartError) Error() string {
 	return fmt.Sprintf("command: start %q: %v", e.Program, e.Err)
 }
 
-// Unwrap returns the reason.
 func (e *StartError) Unwrap() error { return e.Err }
 
 // Run runs a command until it ends. It calls onOutput, unless that is nil, with each piece
@@ -163,7 +161,6 @@ func (s *Starter) Run(ctx context.Context, spec Spec, onOutput func(protocol.Out
 	return res, interrupted
 }
 
-// startSpec starts the command that prepare has described.
 func (s *Starter) startSpec(ctx context.Context, cmd *exec.Cmd, spec Spec) (p *Process, err error) {
 	words := ""
 	if spec.Confinement != nil {

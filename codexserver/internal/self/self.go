@@ -65,7 +65,6 @@ func (p *Program) StartedBy(argv []string, dir string, env map[string]string) bo
 	return false
 }
 
-// named reports whether a word names the program.
 func (p *Program) named(w, dir string, path []string) bool {
 	switch {
 	case w == "":

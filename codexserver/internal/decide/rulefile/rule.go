@@ -43,7 +43,6 @@ func Offer(q *protocol.ExecApprovalRequest) (Rule, error) {
 	return r, err
 }
 
-// isUnseen reports whether a person would not see a character.
 func isUnseen(c rune) bool {
 	return !unicode.IsPrint(c) || c == unicode.ReplacementChar || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, c)
 }

@@ -41,7 +41,6 @@ type Kept struct {
 // ByCommand is who accepted a rule that a person wrote with codex-mcp rules add.
 const ByCommand = "command"
 
-// Options are the options of a store.
 type Options struct {
 	// Writable returns the folders that commands were able to write at any time. If the file
 	// lies in one, nothing is allowed by it, and nothing is added. Default: none.
@@ -67,10 +66,8 @@ func New(home string, o *Options) *Store {
 	return s
 }
 
-// Path returns the path of the file.
 func (s *Store) Path() string { return s.path }
 
-// content is the content of the file.
 type content struct {
 	Version int    `json:"version"`
 	Rules   []Kept `json:"rules"` // in the order of their numbers
