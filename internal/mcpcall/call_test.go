@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
+	"github.com/google/go-cmp/cmp"
 )
 
 // server answers requests of a method in order, and repeats the last answer. It does not answer
@@ -218,4 +219,89 @@ func TestCallsAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// TestRefusedVersion checks that a server that refuses the version of server/discover, and
+// names it as one that it supports, is asked once more.
+func TestRefusedVersion(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		supported string
+		refusals  int
+		requests  int // of server/discover
+		modern    bool
+	}{
+		{"once", `["2026-07-28"]`, 1, 2, true},
+		{"always", `["2026-07-28"]`, 9, 2, false},
+		{"for an older one", `["2025-11-25"]`, 1, 1, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			requests := 0
+			m := &jsonrpc.Mux{}
+			modern.ServerDiscover.Handle(m, func(context.Context, *modern.RequestParams) (*modern.DiscoverResult, error) {
+				if requests++; requests <= tt.refusals {
+					return nil, &jsonrpc.Error{
+						Code: modern.CodeUnsupportedProtocolVersion, Message: "not served",
+						Data: fmt.Appendf(nil, `{"requested":"2026-07-28","supported":%s}`, tt.supported),
+					}
+				}
+				return &modern.DiscoverResult{SupportedVersions: []string{modern.ProtocolVersion}, CacheScope: modern.CacheScopePrivate}, nil
+			})
+			mcptypes.Initialize.Handle(m, func(_ context.Context, p *mcptypes.InitializeRequestParams) (*mcptypes.InitializeResult, error) {
+				return &mcptypes.InitializeResult{ProtocolVersion: p.ProtocolVersion}, nil
+			})
+			s := (&server{Mux: m}).connect(t, nil)
+			if s.Modern() != tt.modern || requests != tt.requests {
+				t.Errorf("modern: %v, after %d requests; want %v, %d", s.Modern(), requests, tt.modern, tt.requests)
+			}
+		})
+	}
+}
+
+// TestAnotherQuestionWithTheKey has a task replace its question by another one with the same key.
+// The first is withdrawn, and the second is asked: an answer is never that to another question.
+func TestAnotherQuestionWithTheKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var asked, told []string
+		polls := 0
+		m := deployer()
+		m.Handle(modern.TasksGet.Name(), jsonrpc.HandlerFunc(func(context.Context, *jsonrpc.Request) (any, error) {
+			const working = `{"resultType":"complete","taskId":"t","status":"input_required","pollIntervalMs":100,"inputRequests":{"sure":{"method":"elicitation/create","params":{"message":%q}}}}`
+			mu.Lock()
+			defer mu.Unlock()
+			switch polls++; {
+			case polls <= 2:
+				return json.RawMessage(fmt.Sprintf(working, "Deploy?")), nil
+			case polls <= 5 && told == nil:
+				return json.RawMessage(fmt.Sprintf(working, "Delete?")), nil
+			}
+			return json.RawMessage(`{"resultType":"complete","taskId":"t","status":"completed","result":{"content":[]}}`), nil
+		}))
+		m.Handle(modern.TasksUpdate.Name(), jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
+			var p struct{ InputResponses json.RawMessage }
+			err := json.Unmarshal(r.Params, &p)
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, string(p.InputResponses))
+			return json.RawMessage(`{"resultType":"complete"}`), err
+		}))
+		s := (&server{Mux: m}).connect(t, &mcpcall.Options{Ask: func(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
+			mu.Lock()
+			asked = append(asked, string(params))
+			first := len(asked) == 1
+			mu.Unlock()
+			if first {
+				<-ctx.Done() // nobody answers before it is withdrawn
+				return nil, ctx.Err()
+			}
+			return json.RawMessage(`{"action":"decline"}`), nil
+		}})
+		if _, err := s.Task(t.Context(), "t", &mcpcall.Call{Tool: "deploy"}); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff([]string{`{"message":"Deploy?"}`, `{"message":"Delete?"}`}, asked) + cmp.Diff([]string{`{"sure":{"action":"decline"}}`}, told); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	})
 }

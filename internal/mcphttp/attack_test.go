@@ -3,6 +3,7 @@ package mcphttp_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -10,13 +11,17 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // untouched is an engine that fails the test if a request reaches it.
@@ -312,4 +317,252 @@ func TestManyStreams(t *testing.T) {
 	wait(t, ended)
 	h["Authorization"] = "Bearer ann"
 	s.soon("a closed stream no longer counts", func() bool { return s.post(body, h).status == 200 })
+}
+
+// archive is an engine that has a rollout of every thread.
+type archive struct {
+	engine.Engine
+	path string
+}
+
+// Find implements [engine.Resumer].
+func (e archive) Find(_ context.Context, id string) (engine.Saved, error) {
+	return engine.Saved{ID: id, File: e.path}, nil
+}
+
+// Resume implements [engine.Resumer].
+func (e archive) Resume(ctx context.Context, _ engine.Saved, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	return e.Start(ctx, cfg, host)
+}
+
+// TestSavedThreadsAreNotShown reads a thread of which only the rollout exists, in both eras: it may be another
+// principal's.
+func TestSavedThreadsAreNotShown(t *testing.T) {
+	const id = "00000000-0000-7000-8000-000000000001"
+	path := filepath.Join(t.TempDir(), "rollout-2025-01-01T00-00-00-"+id+".jsonl")
+	rollout := `{"timestamp":"2025-01-01T00:00:00Z","type":"session_meta","payload":{"id":"` + id + `","cwd":"/","timestamp":"2025-01-01T00:00:00Z"}}` + "\n" +
+		`{"timestamp":"2025-01-01T00:00:00Z","type":"event_msg","payload":{"type":"user_message","message":"hello"}}` + "\n"
+	must(t, os.WriteFile(path, []byte(rollout), 0o600))
+	s := open(t, archive{echo, path}, nil, nil)
+	params := `"name":"codex-show","arguments":{"threadId":"` + id + `","what":"transcript"}`
+	body, h := modern("2", "tools/call", "{}", params)
+	h["Mcp-Name"] = "codex-show"
+	for _, got := range []reply{s.post(body, h), s.post(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{`+params+`}}`, s.initialize(nil))} {
+		if strings.Contains(got.body, "hello") || !strings.Contains(got.body, "no conversation") {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
+// TestEventsBelongToTheirSession tries to resume a stream of another session.
+func TestEventsBelongToTheirSession(t *testing.T) {
+	e, began, _ := stuck()
+	s := open(t, e, nil, nil)
+	ann := s.initialize(nil)
+	v := s.stream(http.MethodPost, codex("1", "secret", ""), ann)
+	wait(t, began)
+	v.until("task_started")
+	for _, h := range []headers{s.initialize(nil), s.initialize(headers{"Authorization": "Bearer bob"})} {
+		h["Last-Event-ID"] = v.lastID
+		if got := s.do(http.MethodGet, "", h); got.status != 400 || !strings.Contains(got.body, "not kept") {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
+// TestSessionIDsAreTheServers checks that a client cannot choose a session id.
+func TestSessionIDsAreTheServers(t *testing.T) {
+	s := open(t, echo, nil, nil)
+	if got := s.post(hello, headers{"Mcp-Session-Id": "chosen"}); got.status != 404 || got.header.Get("Mcp-Session-Id") != "" {
+		t.Errorf("%+v", got)
+	}
+	if a, b := s.initialize(nil)["Mcp-Session-Id"], s.initialize(nil)["Mcp-Session-Id"]; a == b || len(a) < 43 {
+		t.Errorf("sessions %q and %q", a, b)
+	}
+}
+
+const (
+	asks  = `{"elicitation":{}}`
+	tasks = `{"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}`
+)
+
+// TestStrangersWork has a principal try to use the open work of another one, of both eras, in every way. It does not
+// exist for that one, and its questions stay open.
+func TestStrangersWork(t *testing.T) {
+	s := open(t, asking, &codexserver.Options{Home: testenv.Home(t), Tasks: codexserver.TaskOptions{Grace: -1}}, nil)
+	today := func(who, method, name, capabilities, params string) string {
+		body, h := modern("1", method, capabilities, params)
+		h["Authorization"], h["Mcp-Name"] = "Bearer "+who, name
+		return s.post(body, h).body
+	}
+	const work = `"name":"codex","arguments":{"prompt":"go"`
+	session, stranger := s.initialize(nil), s.initialize(headers{"Authorization": "Bearer bob"})
+	v := s.stream(http.MethodPost, codex("1", "go", ""), session)
+	v.until(`"elicitation/create"`)
+	back := s.post(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{`+work+`,"background":true}}}`, session).body
+	state := found(t, today("ann", "tools/call", "codex", asks, work+`}`), "requestState")
+	id := found(t, today("ann", "tools/call", "codex", tasks, work+`}`), "taskId")
+	later := today("ann", "tools/call", "codex", asks, work+`,"background":true}`)
+
+	stolen := headers{"Mcp-Session-Id": session["Mcp-Session-Id"], "Authorization": "Bearer bob"}
+	for method, body := range map[string]string{http.MethodPost: `{"jsonrpc":"2.0","id":0,"result":{"action":"accept"}}`, http.MethodGet: "", http.MethodDelete: ""} {
+		if got := s.do(method, body, stolen); got.status != http.StatusNotFound {
+			t.Errorf("%s in the session: %+v", method, got)
+		}
+	}
+	const yes = `"inputResponses":{"q1":{"action":"accept"}}`
+	for name, got := range map[string]string{
+		"tasks/get":    today("bob", "tasks/get", id, tasks, `"taskId":"`+id+`"`),
+		"tasks/update": today("bob", "tasks/update", id, tasks, `"taskId":"`+id+`",`+yes),
+		"tasks/cancel": today("bob", "tasks/cancel", id, tasks, `"taskId":"`+id+`"`),
+		"requestState": today("bob", "tools/call", "codex", asks, work+`},"requestState":"`+state+`",`+yes),
+	} {
+		if !strings.Contains(got, `"error"`) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	for _, thread := range []string{found(t, back, "threadId"), found(t, later, "threadId")} {
+		for _, tool := range []struct{ name, arguments, unknown string }{
+			{"codex-wait", `"threadIds":[%q],"seconds":0`, `"status":"unknown"`},
+			{"codex-reply", `"threadId":%q,"prompt":"x"`, "no conversation"},
+			{"codex-interrupt", `"threadId":%q`, "no conversation"},
+			{"codex-show", `"threadId":%q,"what":"transcript"`, "no conversation"},
+		} {
+			params := fmt.Sprintf(`"name":%q,"arguments":{%s}`, tool.name, fmt.Sprintf(tool.arguments, thread))
+			got := today("bob", "tools/call", tool.name, asks, params) + s.post(`{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{`+params+`}}`, stranger).body
+			if strings.Count(got, tool.unknown) < 2 {
+				t.Errorf("%s: %s", tool.name, got)
+			}
+		}
+	}
+	s.post(`{"jsonrpc":"2.0","id":0,"result":{"action":"decline"}}`, session)
+	if got := v.until(`"result"`); !strings.Contains(got, "decided denied") {
+		t.Errorf("the call: %s", got)
+	}
+}
+
+const page = "https://app.example.com"
+
+// shares fails the test unless only that origin may read the answer, without credentials. No
+// origin may read it if origin is "".
+func shares(t *testing.T, name string, h http.Header, origin string) {
+	t.Helper()
+	if got := h.Values("Access-Control-Allow-Origin"); strings.Join(got, "|") != origin {
+		t.Errorf("%s: Access-Control-Allow-Origin %q, want %q", name, got, origin)
+	}
+	if h.Get("Access-Control-Allow-Credentials") != "" {
+		t.Errorf("%s shares credentials", name)
+	}
+}
+
+// TestPreflight checks that preflights of allowed origins are answered without a token.
+func TestPreflight(t *testing.T) {
+	s := open(t, untouched(t), nil, func(o *mcphttp.Options) { o.Origins = []string{page, "https://other.example.com"} })
+	preflight := func(more headers) headers {
+		h := headers{"Authorization": "", "Origin": page, "Access-Control-Request-Method": "POST", "Accept": "*/*", "Content-Type": ""}
+		maps.Copy(h, more)
+		return h
+	}
+	got := s.do(http.MethodOptions, "", preflight(headers{"Access-Control-Request-Headers": "authorization,content-type,mcp-protocol-version,Mcp-Param-Thread,x-evil,mcp-a b,mcp-\u00e9"}))
+	shares(t, "preflight", got.header, page)
+	for name, want := range map[string]string{
+		"Access-Control-Allow-Methods":  "POST, GET, DELETE",
+		"Access-Control-Allow-Headers":  "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id, mcp-protocol-version, mcp-param-thread",
+		"Access-Control-Max-Age":        "600",
+		"Access-Control-Expose-Headers": "Mcp-Session-Id, WWW-Authenticate, Retry-After",
+		"Vary":                          "Origin",
+	} {
+		if got.header.Get(name) != want {
+			t.Errorf("%s: %q, want %q", name, got.header.Get(name), want)
+		}
+	}
+	if got.status != http.StatusNoContent || got.body != "" {
+		t.Errorf("preflight: %+v", got)
+	}
+	for name, tt := range map[string]struct {
+		h      headers
+		status int
+		origin string
+	}{
+		"the other origin":          {preflight(headers{"Origin": "https://other.example.com"}), 204, "https://other.example.com"},
+		"a foreign origin":          {preflight(headers{"Origin": "https://evil.example"}), 403, ""},
+		"a subdomain":               {preflight(headers{"Origin": "https://x.app.example.com"}), 403, ""},
+		"a longer name":             {preflight(headers{"Origin": page + ".evil.example"}), 403, ""},
+		"another scheme":            {preflight(headers{"Origin": "http://app.example.com"}), 403, ""},
+		"another port":              {preflight(headers{"Origin": page + ":444"}), 403, ""},
+		"another case":              {preflight(headers{"Origin": "https://APP.example.com"}), 403, ""},
+		"null":                      {preflight(headers{"Origin": "null"}), 403, ""},
+		"a star":                    {preflight(headers{"Origin": "*"}), 403, ""},
+		"this machine":              {preflight(headers{"Origin": "http://localhost"}), 403, ""},
+		"another host":              {preflight(headers{"Host": "evil.example"}), 403, ""},
+		"no origin":                 {preflight(headers{"Origin": ""}), 401, ""},
+		"no preflight":              {preflight(headers{"Access-Control-Request-Method": ""}), 401, page},
+		"a request without a token": {headers{"Authorization": "", "Origin": page}, 401, page},
+	} {
+		method := http.MethodOptions
+		if name == "a request without a token" {
+			method = http.MethodPost
+		}
+		got := s.do(method, "", tt.h)
+		if got.status != tt.status {
+			t.Errorf("%s: %+v", name, got)
+		}
+		shares(t, name, got.header, tt.origin)
+	}
+	many := strings.Repeat("mcp-x,", 1000)
+	if got := s.do(http.MethodOptions, "", preflight(headers{"Access-Control-Request-Headers": many})); len(got.header.Get("Access-Control-Allow-Headers")) > 1000 {
+		t.Errorf("%d bytes of headers", len(got.header.Get("Access-Control-Allow-Headers")))
+	}
+}
+
+// TestSharedAnswers checks that a page may read the answer to its request.
+func TestSharedAnswers(t *testing.T) {
+	s := open(t, echo, nil, func(o *mcphttp.Options) { o.Origins = []string{page} })
+	body, h := modern("1", "tools/list", "{}", "")
+	for _, tt := range []struct{ origin, want string }{{page, page}, {"", ""}} {
+		h["Origin"] = tt.origin
+		got := s.post(body, h)
+		shares(t, "origin "+tt.origin, got.header, tt.want)
+		if got.status != 200 || got.header.Get("Vary") != "Origin" {
+			t.Errorf("%q: %+v", tt.origin, got)
+		}
+	}
+	// By default pages of this machine may send requests, but not read answers.
+	s = open(t, echo, nil, nil)
+	h["Origin"] = "http://localhost:3000"
+	if got := s.post(body, h); got.status != 200 {
+		t.Errorf("a page of this machine: %+v", got)
+	} else {
+		shares(t, "this machine", got.header, "")
+	}
+}
+
+// TestRefusals checks that the error of Authenticate sets the answer.
+func TestRefusals(t *testing.T) {
+	var refusal error
+	s := open(t, untouched(t), nil, func(o *mcphttp.Options) {
+		o.Challenge, o.Metadata = `Bearer realm="x"`, "https://example.com/meta"
+		o.Authenticate = func(*http.Request) (mcphttp.Principal, error) { return mcphttp.Principal{}, refusal }
+	})
+	const rest = `scope="codex:run codex:approve codex:read", resource_metadata="https://example.com/meta"`
+	for name, tt := range map[string]struct {
+		err              error
+		status           int
+		challenge, retry string
+		words            string
+	}{
+		"any error":   {errors.New("secret"), 401, `Bearer realm="x", ` + rest, "", "a valid token is required\n"},
+		"no token":    {&mcphttp.Refusal{Err: errors.New("secret")}, 401, `Bearer realm="x", ` + rest, "", "a valid token is required\n"},
+		"a bad token": {&mcphttp.Refusal{Code: "invalid_token"}, 401, `Bearer realm="x", error="invalid_token", ` + rest, "", "a valid token is required\n"},
+		"too many":    {&mcphttp.Refusal{Status: 429, RetryAfter: 1, Words: "slowly"}, 429, "", "1", "slowly\n"},
+		"later":       {&mcphttp.Refusal{Status: 503, RetryAfter: 1500 * time.Millisecond}, 503, "", "2", "a valid token is required\n"},
+		"no name":     {nil, 401, `Bearer realm="x", ` + rest, "", "a valid token is required\n"},
+	} {
+		refusal = tt.err
+		body, h := modern("1", "tools/call", "{}", call)
+		got := s.post(body, h)
+		if got.status != tt.status || got.header.Get("WWW-Authenticate") != tt.challenge || got.header.Get("Retry-After") != tt.retry || got.body != tt.words {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
 }

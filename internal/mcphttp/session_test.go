@@ -2,13 +2,22 @@ package mcphttp_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/google/go-cmp/cmp"
 )
 
 func codex(id, prompt, meta string) string {
@@ -208,4 +217,393 @@ func TestDrain(t *testing.T) {
 	}
 	v.until("decided approved")
 	must(t, wait(t, drained))
+}
+
+// TestBatch sends a batch with a question, and answers in another one.
+func TestBatch(t *testing.T) {
+	s := open(t, asking, nil, nil)
+	h := s.initializeAs("2025-03-26", nil)
+	if got := s.post(`[{"jsonrpc":"2.0","method":"notifications/initialized"}]`, h); got.status != 202 || got.body != "" {
+		t.Errorf("notifications only: %+v", got)
+	}
+	v := s.stream(http.MethodPost, `[{"jsonrpc":"2.0","id":1,"method":"tools/list"},`+codex(`"a"`, "go", `"progressToken":"tok"`)+`,{"jsonrpc":"2.0","id":3,"method":"no/such"}]`, h)
+	var first []string
+	for question := ""; question == "" || len(first) < 2; { // they come in any order
+		switch data := v.next(); {
+		case strings.Contains(data, `"elicitation/create"`):
+			question = data
+		case strings.Contains(data, `"tools":`):
+			first = append(first, "list")
+		case strings.Contains(data, `-32601`):
+			first = append(first, "none")
+		case data == "":
+			t.Fatalf("the stream ended without a question, or with the answers %v", first)
+		}
+	}
+	answer := `{"jsonrpc":"2.0","id":0,"result":{"action":"accept","content":{"decision":"approved"}}}`
+	ping := s.post("["+answer+`,{"jsonrpc":"2.0","id":4,"method":"ping"}]`, h)
+	if ping.status != 200 || !strings.Contains(ping.body, `"id":4`) {
+		t.Errorf("a batch with an answer: %+v", ping)
+	}
+	if got := v.until(`"result"`); !strings.Contains(got, "decided approved") || !strings.Contains(got, `"id":"a"`) {
+		t.Errorf("%s", got)
+	}
+	slices.Sort(first)
+	if rest := v.next(); rest != "" || fmt.Sprint(first) != "[list none]" {
+		t.Errorf("answers %v, then %q", first, rest)
+	}
+	// The ids are free again.
+	if got := s.post(`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, h); got.status != 200 || !strings.Contains(got.body, `"result":{}`) {
+		t.Errorf("%+v", got)
+	}
+	if got := s.do(http.MethodDelete, "", h); got.status != 204 {
+		t.Errorf("DELETE: %+v", got)
+	}
+}
+
+// TestBatchCancel cancels the call of a batch. The stream ends with the other answers.
+func TestBatchCancel(t *testing.T) {
+	s := open(t, asking, nil, nil)
+	h := s.initializeAs("2025-03-26", nil)
+	v := s.stream(http.MethodPost, "["+codex(`"a"`, "go", "")+`,{"jsonrpc":"2.0","id":3,"method":"ping"}]`, h)
+	v.until(`"elicitation/create"`)
+	if got := s.post(`[{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a"}}]`, h); got.status != 202 {
+		t.Errorf("%+v", got)
+	}
+	for data := v.next(); data != ""; data = v.next() {
+		if strings.Contains(data, `"id":"a"`) {
+			t.Errorf("answered: %s", data)
+		}
+	}
+}
+
+// TestBatchRefusals sends batches of which nothing may be handled.
+func TestBatchRefusals(t *testing.T) {
+	var scopes []mcphttp.Scope
+	s := open(t, echo, nil, func(o *mcphttp.Options) {
+		o.Authenticate = func(r *http.Request) (mcphttp.Principal, error) {
+			if r.Header.Get("Authorization") == "" {
+				return mcphttp.Principal{}, errors.New("no token")
+			}
+			return mcphttp.Principal{Name: "ann", Scopes: scopes}, nil
+		}
+	})
+	old, today := s.initializeAs("2025-03-26", nil), s.initializeAs("2025-06-18", nil)
+	const (
+		level  = `{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"debug"}}`
+		modern = `{"jsonrpc":"2.0","id":3,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
+	)
+	for _, tt := range []struct {
+		name, body string
+		h          headers
+		scopes     []mcphttp.Scope
+		status     int
+		part       string
+	}{
+		{"another version", "[" + ping + "]", today, nil, 400, "batches are not accepted"},
+		{"no session", "[" + ping + "]", nil, nil, 400, "batches are not accepted"},
+		{"a session that does not exist", "[" + ping + "]", headers{"Mcp-Session-Id": "guess"}, nil, 400, "batches are not accepted"},
+		{"empty", "[ ]", old, nil, 400, "-32600"},
+		{"too many", "[" + strings.Repeat(ping+",", 256) + ping + "]", old, nil, 400, "-32600"},
+		{"in a batch", "[[" + ping + "]]", old, nil, 400, "batches are not accepted"},
+		{"one is a number", "[" + level + ",5]", old, nil, 400, "a message is an object"},
+		{"one is of 2026-07-28", "[" + level + "," + modern + "]", old, nil, 400, "batches are not accepted"},
+		{"an id twice", "[" + level + "," + ping + "," + ping + "]", old, nil, 400, "id 1 is already in use"},
+		{"not JSON", "[" + ping + ",]", old, nil, 400, "-32700"},
+		{"not allowed", "[" + ping + "," + codex("9", "go", "") + "]", old, []mcphttp.Scope{mcphttp.ScopeRead}, 403, "codex:run"},
+		{"an answer that is not allowed", "[" + ping + `,{"jsonrpc":"2.0","id":0,"result":{}}]`, old, []mcphttp.Scope{mcphttp.ScopeRead, mcphttp.ScopeRun}, 403, "codex:approve"},
+		{"works", "[" + ping + "," + level + "]", old, nil, 200, `"id":2`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			scopes = tt.scopes
+			if got := s.post(tt.body, tt.h); got.status != tt.status || !strings.Contains(got.body, tt.part) {
+				t.Errorf("%d %s, want %d with %s", got.status, got.body, tt.status, tt.part)
+			}
+		})
+	}
+}
+
+const call = `"name":"codex","arguments":{"prompt":"hello"}`
+
+// ofThread is a call that names a thread.
+const ofThread = `"name":"codex-interrupt","arguments":{"threadId":"t"}`
+
+// TestModern sends requests of 2026-07-28 whose headers agree with the body, and some whose
+// headers do not.
+func TestModern(t *testing.T) {
+	s := open(t, echo, nil, nil)
+	for _, tt := range []struct {
+		name, method, params string
+		change               headers
+		status               int
+		part                 string
+	}{
+		{"discover", "server/discover", "", nil, 200, `"supportedVersions"`},
+		{"tools", "tools/list", "", nil, 200, `"codex-reply"`},
+		{"unknown method", "no/such", "", nil, 404, `"code":-32601`},
+		{"removed method", "initialize", "", nil, 404, `"code":-32601`},
+		{"unknown tool", "tools/call", `"name":"nope"`, headers{"Mcp-Name": "nope"}, 200, `"code":-32602`},
+		{"no name", "tools/call", ``, headers{"Mcp-Name": ""}, 200, `"code":-32602`},
+		{"another version", "tools/list", "", headers{"MCP-Protocol-Version": "2025-11-25"}, 400, `"code":-32020`},
+		{"no version", "tools/list", "", headers{"MCP-Protocol-Version": ""}, 400, `"code":-32020`},
+		{"no method", "tools/list", "", headers{"Mcp-Method": ""}, 400, `"code":-32020`},
+		{"another method", "tools/list", "", headers{"Mcp-Method": "tools/call"}, 400, `"code":-32020`},
+		{"a method in another case", "tools/list", "", headers{"Mcp-Method": "Tools/List"}, 400, `"code":-32020`},
+		{"another name", "tools/call", call, headers{"Mcp-Name": "codex-list"}, 400, `"code":-32020`},
+		{"missing name", "tools/call", call, headers{"Mcp-Name": ""}, 400, `"code":-32020`},
+		{"a name that the body lacks", "tools/call", ``, nil, 400, `"code":-32020`},
+		{"broken base64", "tools/call", call, headers{"Mcp-Name": "=?base64?***?="}, 400, `"code":-32020`},
+		{"other base64", "tools/call", call, headers{"Mcp-Name": "=?base64?bm9wZQ==?="}, 400, `"code":-32020`},
+		{"another task", "tasks/cancel", `"taskId":"t"`, headers{"Mcp-Name": "another"}, 400, `"code":-32020`},
+		{"not ASCII", "tools/call", call, headers{"Mcp-Name": "codéx"}, 400, `"code":-32020`},
+		{"a mirrored thread", "tools/call", ofThread, headers{"Mcp-Name": "codex-interrupt", "Mcp-Param-Thread-Id": "t"}, 200, `"result"`},
+		{"a mirrored thread in base64", "tools/call", ofThread, headers{"Mcp-Name": "codex-interrupt", "Mcp-Param-Thread-Id": "=?base64?dA==?="}, 200, `"result"`},
+		{"a thread that is not mirrored", "tools/call", ofThread, headers{"Mcp-Name": "codex-interrupt", "Mcp-Param-Thread-Id": ""}, 400, `"code":-32020`},
+		{"another thread", "tools/call", ofThread, headers{"Mcp-Name": "codex-interrupt", "Mcp-Param-Thread-Id": "T"}, 400, `"code":-32020`},
+		{"an empty thread", "tools/call", ofThread, headers{"Mcp-Name": "codex-interrupt", "Mcp-Param-Thread-Id": " "}, 400, `"code":-32020`},
+		{"a thread that the body lacks", "tools/call", call, headers{"Mcp-Param-Thread-Id": "t"}, 400, `"code":-32020`},
+		{"a thread without a call", "tools/list", "", headers{"Mcp-Param-Thread-Id": "t"}, 400, `"code":-32020`},
+		{"mirrored arguments", "tools/list", "", nil, 200, `"threadId":{"x-mcp-header":"Thread-Id","type":"string"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			body, h := modern("7", tt.method, "{}", tt.params)
+			maps.Copy(h, tt.change)
+			got := s.post(body, h)
+			if got.status != tt.status || !strings.Contains(got.body, tt.part) || !strings.Contains(got.body, `"id":7`) {
+				t.Errorf("%d %s, want %d with %s", got.status, got.body, tt.status, tt.part)
+			}
+			if got.header.Get("Content-Type") != "application/json" || got.header.Get("Mcp-Session-Id") != "" {
+				t.Errorf("headers %v", got.header)
+			}
+		})
+	}
+}
+
+// TestModernMetadata sends requests with an invalid _meta.
+func TestModernMetadata(t *testing.T) {
+	s := open(t, echo, nil, nil)
+	for _, tt := range []struct {
+		name, meta, version string
+		status              int
+		part                string
+	}{
+		{"none", `{}`, "2026-07-28", 400, `"code":-32602`},
+		{"none and no header", `{}`, "", 400, `"code":-32602`},
+		{"no capabilities", `{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`, "2026-07-28", 400, `"code":-32602`},
+		{"no version", `{"io.modelcontextprotocol/clientCapabilities":{}}`, "2026-07-28", 400, `"code":-32602`},
+		{"unknown version", `{"io.modelcontextprotocol/protocolVersion":"2099-01-01","io.modelcontextprotocol/clientCapabilities":{}}`, "2099-01-01", 400, `"code":-32022`},
+		{"version twice", `{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/protocolVersion":"2025-11-25","io.modelcontextprotocol/clientCapabilities":{}}`, "2026-07-28", 400, `"code":-32`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := s.post(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":`+tt.meta+`}}`,
+				headers{"MCP-Protocol-Version": tt.version, "Mcp-Method": "server/discover"})
+			if got.status != tt.status || !strings.Contains(got.body, tt.part) {
+				t.Errorf("%d %s, want %d with %s", got.status, got.body, tt.status, tt.part)
+			}
+		})
+	}
+	if got := s.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}`, headers{"MCP-Protocol-Version": "2026-07-28"}); got.status != http.StatusAccepted || got.body != "" {
+		t.Errorf("a notification: %+v", got)
+	}
+}
+
+// TestModernRound receives a question in a result, and sends the answer with the next
+// request.
+func TestModernRound(t *testing.T) {
+	s := open(t, asking, nil, nil)
+	body, h := modern("1", "tools/call", `{"elicitation":{}}`, call)
+	first := s.stream(http.MethodPost, body, h)
+	state := found(t, first.until(`"input_required"`), "requestState")
+	if rest := first.next(); rest != "" {
+		t.Errorf("after the answer: %s", rest)
+	}
+	again := `"requestState":"` + state + `","inputResponses":{"q1":{"action":"accept","content":{"decision":"approved"}}},` + call
+	body, h = modern("2", "tools/call", `{"elicitation":{}}`, again)
+	h["Authorization"] = "Bearer bob"
+	if got := s.post(body, h); strings.Contains(got.body, "decided") || !strings.Contains(got.body, `"path":"/requestState"`) {
+		t.Errorf("another principal's state: %+v", got)
+	}
+	h["Authorization"] = "Bearer ann"
+	if !s.handler.Load().Parked {
+		t.Error("the load does not say that a client comes back")
+	}
+	if got := s.post(body, h); got.status != 200 || !strings.Contains(got.body, "decided approved") {
+		t.Errorf("the second round: %+v", got)
+	}
+	if s.handler.Load().Parked {
+		t.Error("the load says that a client comes back whose call has ended")
+	}
+}
+
+// TestTaskIsNotParked leaves the question of a task open: another process could ask it again.
+func TestTaskIsNotParked(t *testing.T) {
+	s := open(t, asking, &codexserver.Options{Home: testenv.Home(t), Tasks: codexserver.TaskOptions{Grace: -1}}, nil)
+	body, h := modern("1", "tools/call", tasks, call)
+	if got := s.post(body, h); !strings.Contains(got.body, `"taskId"`) {
+		t.Fatalf("no task: %+v", got)
+	}
+	if l := s.handler.Load(); !l.Busy || l.Parked {
+		t.Errorf("load %+v", l)
+	}
+}
+
+// request is a line of the log about a request.
+type request struct {
+	Principal, ID, Method, Tool string
+	Status                      int
+}
+
+// requests is a log. It sends the lines about requests to all, and keeps every line.
+type requests struct {
+	all  chan request
+	mu   sync.Mutex
+	text string
+}
+
+// Write implements [io.Writer].
+func (l *requests) Write(line []byte) (int, error) {
+	var one struct {
+		Msg string
+		request
+	}
+	l.mu.Lock()
+	l.text += string(line)
+	l.mu.Unlock()
+	if err := json.Unmarshal(line, &one); err != nil {
+		return 0, err
+	}
+	if one.Msg == "request" {
+		l.all <- one.request
+	}
+	return len(line), nil
+}
+
+// TestServed checks that the log has a line for each request, with no content of it, and that neither it nor an answer has
+// a token or the id of a session.
+func TestServed(t *testing.T) {
+	log := &requests{all: make(chan request, 2)}
+	site := open(t, engine.TurnFunc(nil), nil, func(o *mcphttp.Options) {
+		o.Logger = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	session := site.initialize(nil)
+	wait(t, log.all)
+	body, h := modern("7", "tools/call", "{}", `"name":"codex-wait","arguments":{"threadIds":["a-prompt"]}`)
+	h["Mcp-Name"] = "codex-wait"
+	strange, strangeHeaders := modern("8", "a-method", "{}", "")
+	strange = strings.Replace(strange, `"id":8`, `"id":"an id with words"`, 1)
+	for _, tt := range []struct {
+		name, method, body string
+		headers            headers
+		want               request
+	}{
+		{"a call", "POST", body, h, request{Principal: "ann", ID: "7", Method: "tools/call", Tool: "codex-wait", Status: 200}},
+		{"in a session", "POST", ping, session, request{Principal: "ann", ID: "1", Method: "ping", Status: 200}},
+		{"no token", "POST", body, headers{"Authorization": "Bearer a-secret"}, request{Method: "POST", Status: 401}},
+		{"no JSON", "POST", "a-prompt", nil, request{Principal: "ann", Status: 400}},
+		{"an unknown method", "POST", strange, strangeHeaders, request{Principal: "ann", ID: "invalid", Method: "a-method", Status: 404}},
+		{"an unknown session", "GET", "", headers{"Mcp-Session-Id": "a-session"}, request{Principal: "ann", Method: "GET", Status: 404}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := site.do(tt.method, tt.body, tt.headers)
+			if text := fmt.Sprint(got.header, got.body); strings.Contains(text, "a-secret") || strings.Contains(text, "a-session") || strings.Contains(text, session["Mcp-Session-Id"]) {
+				t.Errorf("the answer: %s", text)
+			}
+			if diff := cmp.Diff(tt.want, wait(t, log.all)); diff != "" {
+				t.Errorf("logged (-want +got):\n%s", diff)
+			}
+		})
+	}
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	for _, secret := range []string{"a-prompt", "a-secret", "a-session", "Bearer", session["Mcp-Session-Id"], "with words"} {
+		if strings.Contains(log.text, secret) {
+			t.Errorf("the log has %q: %s", secret, log.text)
+		}
+	}
+}
+
+// TestLoad checks the numbers of open requests and sessions.
+func TestLoad(t *testing.T) {
+	e, began, _ := stuck()
+	site := open(t, e, nil, nil)
+	session := site.initialize(nil)
+	stream := site.stream(http.MethodPost, codex("2", "work", ""), session)
+	wait(t, began)
+	if got, want := site.handler.Load(), (mcphttp.Load{Requests: 1, Sessions: 1, Busy: true}); got != want {
+		t.Errorf("load %+v, want %+v", got, want)
+	}
+	stream.close()
+}
+
+// first returns the lines of the first event of a stream.
+func (v *sse) first() (lines string) {
+	v.t.Helper()
+	for {
+		line, err := v.lines.ReadString('\n')
+		if err != nil {
+			v.t.Fatalf("the stream ended: %v", err)
+		}
+		if line == "\n" {
+			return lines
+		}
+		lines += line
+	}
+}
+
+// TestStreamsBeginWithAnEmptyEvent checks that streams start with an empty event since MCP
+// 2025-11-25. With its id a client can resume a stream before the first message.
+func TestStreamsBeginWithAnEmptyEvent(t *testing.T) {
+	e, began, _ := stuck()
+	s := open(t, e, nil, nil)
+	for version, begins := range map[string]string{
+		"2025-03-26": "", "2025-06-18": "", "2025-11-25": "id: %-0\nretry: 1000\ndata: \n",
+	} {
+		h := s.initializeAs(version, nil)
+		for _, again := range []string{"a second time", "a third time"} { // changes nothing
+			s.post(`{"jsonrpc":"2.0","id":"`+again+`","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, h)
+		}
+		call := s.stream(http.MethodPost, codex("1", version, `"progressToken":"tok"`), h)
+		wait(t, began)
+		standing := s.stream(http.MethodGet, "", h)
+		if begins == "" {
+			if got := call.first(); !strings.Contains(got, "data: {") {
+				t.Errorf("%s: the stream of a call begins with %q", version, got)
+			}
+			continue
+		}
+		for number, v := range map[string]*sse{"4": call, "0": standing} {
+			if got, want := v.first(), strings.Replace(begins, "%", number, 1); got != want {
+				t.Errorf("%s: stream %s begins with %q, want %q", version, number, got, want)
+			}
+		}
+		call.close()
+		h["Last-Event-ID"] = "4-0"
+		again := s.stream(http.MethodGet, "", h)
+		if got, want := again.first(), strings.Replace(begins, "%", "4", 1); got != want {
+			t.Errorf("%s: the resumed stream begins with %q, want %q", version, got, want)
+		}
+		if got := again.next(); again.lastID != "4-1" {
+			t.Errorf("%s: the resumed stream continues with %s %s", version, again.lastID, got)
+		}
+	}
+}
+
+// TestAnswersWithoutEventIDsAreNotKept checks that answers without an event id do not displace
+// events from which a client may resume.
+func TestAnswersWithoutEventIDsAreNotKept(t *testing.T) {
+	e, began, _ := stuck()
+	s := open(t, e, nil, func(o *mcphttp.Options) { o.MaxRetained = 32 << 10 })
+	h := s.initialize(nil)
+	v := s.stream(http.MethodPost, codex("1", "hello", ""), h)
+	wait(t, began)
+	v.close()
+	for range 10 {
+		if got := s.post(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, h); got.header.Get("Content-Type") != "application/json" || len(got.body) < 8<<10 {
+			t.Fatalf("%+v", got)
+		}
+	}
+	h["Last-Event-ID"] = "2-0"
+	if got := s.stream(http.MethodGet, "", h).next(); !strings.Contains(got, "session_configured") {
+		t.Errorf("the stream continues with %s", got)
+	}
 }
