@@ -1,13 +1,23 @@
 package elicit_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
 )
 
 // kinds has a question of each kind and the clause for its refusal.
@@ -300,6 +310,303 @@ func TestFlagsRefuse(t *testing.T) {
 			if out := kinds[0].question.Read(json.RawMessage(answer), nil); out.Decision != want {
 				t.Errorf("%s: %s", answer, out.Decision)
 			}
+		}
+	}
+}
+
+const hint = " Use a client that supports elicitation in form mode."
+
+// failures are the rows of the decision table without a result. "%" stands for the clause
+// that says what a refusal means.
+var failures = []struct {
+	row           int
+	err           error
+	options       *elicit.Options
+	decision      elicit.Decision
+	reason        elicit.Reason
+	level         slog.Level
+	model, caller string
+}{
+	{14, &jsonrpc.Error{Code: -32601, Message: "Method not found"}, nil, denied, "client_error", warn,
+		"the client could not show the approval request (-32601)", "The client could not show the approval request (-32601), so %."},
+	{14, fmt.Errorf("call: %w", &jsonrpc.Error{}), nil, denied, "client_error", warn,
+		"the client could not show the approval request", "The client could not show the approval request, so %."},
+	{14, &jsonrpc.Error{Code: -32603}, &elicit.Options{OnError: "abort"}, abort, "client_error", warn,
+		"the client could not show the approval request (-32603)", "The client could not show the approval request (-32603), so %."},
+	{14, &jsonrpc.Error{Code: -32602}, &elicit.Options{OnError: "fail-call", Hint: "Try harder."}, abort, "client_error", warn,
+		"the client could not show the approval request (-32602)", "The client could not show the approval request (-32602), so %. Try harder."},
+	{14, &jsonrpc.Error{Code: 1}, &elicit.Options{OnError: "approve"}, denied, "client_error", warn,
+		"the client could not show the approval request (1)", "The client could not show the approval request (1), so %."},
+	{14, jsonrpc.ErrFull, nil, denied, "client_error", warn,
+		"the client could not show the approval request", "The client could not show the approval request, so %."},
+	{14, nil, nil, denied, "client_error", warn,
+		"the client could not show the approval request", "The client could not show the approval request, so %."},
+
+	{15, elicit.ErrUnsupported, nil, denied, "unsupported", warn,
+		"this MCP client cannot show approval requests", "This MCP client cannot show approval requests, so what needs an approval was not done." + hint},
+	{15, elicit.ErrUnsupported, &elicit.Options{OnUnsupported: "fail-call", Hint: "Set approval-policy to never."}, abort, "unsupported", warn,
+		"this MCP client cannot show approval requests", "This MCP client cannot show approval requests, so what needs an approval was not done. Set approval-policy to never."},
+	{15, elicit.ErrUnsupported, &elicit.Options{Unable: "there is nobody", Hint: "Try harder."}, denied, "unsupported", warn,
+		"there is nobody", "There is nobody, so what needs an approval was not done. Try harder."},
+	{15, elicit.ErrUnsupported, &elicit.Options{OnUnsupported: "abort"}, abort, "unsupported", warn,
+		"this MCP client cannot show approval requests", "This MCP client cannot show approval requests, so what needs an approval was not done." + hint},
+	{15, elicit.ErrUnsupported, &elicit.Options{OnUnsupported: "approve"}, denied, "unsupported", warn,
+		"this MCP client cannot show approval requests", "This MCP client cannot show approval requests, so what needs an approval was not done." + hint},
+
+	{16, context.DeadlineExceeded, nil, denied, "timeout", warn, "no answer within 600 s", "No answer within 600 s, so %."},
+	{16, context.DeadlineExceeded, &elicit.Options{OnTimeout: "abort", Timeout: 1500 * time.Millisecond}, abort, "timeout", warn,
+		"no answer within 1.5 s", "No answer within 1.5 s, so %."},
+	{16, context.DeadlineExceeded, &elicit.Options{OnTimeout: "fail-call", Timeout: 2 * time.Second}, abort, "timeout", warn,
+		"no answer within 2 s", "No answer within 2 s, so %." + hint},
+	{16, context.DeadlineExceeded, &elicit.Options{OnTimeout: "approve"}, denied, "timeout", warn, "no answer within 600 s", "No answer within 600 s, so %."},
+
+	{17, context.Canceled, nil, abort, "interrupted", info, "the turn was interrupted", ""},
+	{18, jsonrpc.ErrClosed, nil, abort, "peer_gone", info, "the client is gone", ""},
+	{18, io.EOF, nil, abort, "peer_gone", info, "the client is gone", ""},
+}
+
+func TestReadErrorTable(t *testing.T) {
+	for _, tt := range failures {
+		for _, kind := range kinds {
+			out := kind.question.ReadError(tt.err, tt.options)
+			if out.Decision != tt.decision || out.Reason != tt.reason || out.Level != tt.level {
+				t.Errorf("row %d, %s: %v: got %+v", tt.row, kind.name, tt.err, out)
+			}
+			if got, want := out.ForModel(), fill(tt.model, kind.notDone); got != want {
+				t.Errorf("row %d, %s: %v: for the model %q, want %q", tt.row, kind.name, tt.err, got, want)
+			}
+			if got, want := out.ForCaller(), fill(tt.caller, kind.notDone); got != want {
+				t.Errorf("row %d, %s: %v: for the caller %q, want %q", tt.row, kind.name, tt.err, got, want)
+			}
+			if out.Detail == "" {
+				t.Errorf("row %d, %s: %v: nothing for the log", tt.row, kind.name, tt.err)
+			}
+		}
+		if out := elicit.ReadError(tt.err, tt.options); !reflect.DeepEqual(out, kinds[0].question.ReadError(tt.err, tt.options)) {
+			t.Errorf("row %d: %v: ReadError differs: %+v", tt.row, tt.err, out)
+		}
+	}
+}
+
+func fill(text, clause string) string {
+	for i := range len(text) {
+		if text[i] == '%' {
+			return text[:i] + clause + text[i+1:]
+		}
+	}
+	return text
+}
+
+// The message of the client's error is escaped in the log.
+func TestReadErrorDetail(t *testing.T) {
+	out := elicit.ReadError(&jsonrpc.Error{Code: -1, Message: "no\nway"}, nil)
+	if want := "error answer to the approval request: (-1) `\"no\\nway\"`"; out.Detail != want {
+		t.Errorf("%s, want %s", out.Detail, want)
+	}
+	out = elicit.ReadError(errors.New("lost"), nil)
+	if want := `the approval request failed: "lost"`; out.Detail != want {
+		t.Errorf("%s, want %s", out.Detail, want)
+	}
+}
+
+// TestAlways reads answers that name a lasting rule. They count only if that client was
+// offered the rule, and in one spelling.
+func TestAlways(t *testing.T) {
+	rule := &elicit.Always{Words: "commands that begin with `git push` in /work, outside the sandbox"}
+	form := &elicit.Options{Schema: elicit.FormDecision}
+	for _, tt := range []struct {
+		name   string
+		answer string
+		want   elicit.Decision
+		reason elicit.Reason
+	}{
+		{"as offered", `{"action":"accept","content":{"decision":"approved_always"}}`, elicit.ApprovedAlways, ""},
+		{"and a boolean", `{"action":"accept","content":{"decision":"approved_always","approved":true}}`, elicit.Approved, ""},
+		{"and a plain decision", `{"action":"accept","decision":"approved","content":{"decision":"approved_always"}}`, elicit.Approved, ""},
+		{"another spelling", `{"action":"accept","content":{"decision":"Approved_Always"}}`, elicit.Denied, elicit.ReasonNotUnderstood},
+		{"with dashes", `{"action":"accept","content":{"decision":"approved-always"}}`, elicit.Denied, elicit.ReasonNotUnderstood},
+		{"always", `{"action":"accept","content":{"decision":"always"}}`, elicit.Denied, elicit.ReasonNotUnderstood},
+		{"flat", `{"decision":"approved_always"}`, elicit.Denied, elicit.ReasonNotUnderstood},
+		{"next to the action", `{"action":"accept","decision":"approved_always"}`, elicit.Denied, elicit.ReasonNotUnderstood},
+		{"twice", `{"action":"accept","content":{"decision":"approved","decision":"approved_always"}}`, elicit.Denied, elicit.ReasonNotUnderstood},
+		{"in capitals too", `{"action":"accept","content":{"decision":"approved_always","Decision":"approved_always"}}`, elicit.Denied, elicit.ReasonNotUnderstood},
+		{"a list", `{"action":"accept","content":{"decision":["approved_always"]}}`, elicit.Denied, elicit.ReasonNotUnderstood},
+		{"declined", `{"action":"decline","content":{"decision":"approved_always"}}`, elicit.Denied, elicit.ReasonDeclined},
+		{"cancelled", `{"action":"cancel","content":{"decision":"approved_always"}}`, elicit.Abort, elicit.ReasonCancelled},
+	} {
+		q := &elicit.Question{Message: "Sure?", Always: rule}
+		for name, out := range map[string]elicit.Outcome{
+			"Read": q.Read([]byte(tt.answer), form), "ReadInputResponse": q.ReadInputResponse([]byte(tt.answer), form),
+		} {
+			if out.Decision != tt.want || out.Reason != tt.reason {
+				t.Errorf("%s: %s: %s %s, want %s %s", tt.name, name, out.Decision, out.Reason, tt.want, tt.reason)
+			}
+		}
+	}
+
+	const always = `{"action":"accept","content":{"decision":"approved_always"}}`
+	able := elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{}}`), ProtocolVersion: "2025-06-18"}
+	for _, tt := range []struct {
+		name     string
+		question *elicit.Question
+		form     elicit.Form
+		want     elicit.Decision
+	}{
+		{"offered", &elicit.Question{Always: rule}, elicit.FormDecision, elicit.ApprovedAlways},
+		{"offered in both formats", &elicit.Question{Always: rule}, elicit.FormDecisionBoth, elicit.ApprovedAlways},
+		{"offered, and not for the session", &elicit.Question{Always: rule, Once: true}, elicit.FormDecision, elicit.ApprovedAlways},
+		{"not offered", &elicit.Question{}, elicit.FormDecision, elicit.Denied},
+		{"a form without it", &elicit.Question{Always: rule}, elicit.FormEmpty, elicit.Denied},
+		{"a client not known to show it", &elicit.Question{Always: rule}, elicit.FormAuto, elicit.Denied},
+		{"a schema of the program's own", &elicit.Question{Always: rule, Schema: json.RawMessage(`{"type":"object","properties":{}}`)}, elicit.FormDecision, elicit.Denied},
+	} {
+		var sent string
+		call := func(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
+			sent = string(params)
+			return json.RawMessage(always), nil
+		}
+		out := elicit.NewAsker(elicit.CallFunc(call), able, &elicit.Options{Schema: tt.form}).Ask(t.Context(), tt.question)
+		if out.Decision != tt.want || (out.Decision == elicit.Denied) != (out.Reason == elicit.ReasonNotUnderstood) {
+			t.Errorf("%s: %s %s (%s)", tt.name, out.Decision, out.Reason, out.Detail)
+		}
+		if shown := strings.Contains(sent, "Always allow commands that begin with `git push` in /work, outside the sandbox"); shown != (tt.want == elicit.ApprovedAlways) {
+			t.Errorf("%s: the client was sent %s", tt.name, sent)
+		}
+		o := &elicit.Options{Schema: tt.form}
+		if out := tt.question.For(able, o).ReadInputResponse([]byte(always), o); out.Decision != tt.want {
+			t.Errorf("%s, in a result: %s", tt.name, out.Decision)
+		}
+	}
+}
+
+// TestAlwaysIsShownOnOneLine escapes what a rule's words have from a model.
+func TestAlwaysIsShownOnOneLine(t *testing.T) {
+	q := &elicit.Question{Always: &elicit.Always{Words: "x\"\u202e\n{"}}
+	params, err := q.Params(elicit.Client{}, &elicit.Options{Schema: elicit.FormDecisionBoth})
+	if err != nil || !strings.Contains(string(params), `Always allow x\"\\u{202e} {`) {
+		t.Errorf("%s, %v", params, err)
+	}
+}
+
+// TestValues reads answers to a form. What does not follow its schema denies, and is not in the log.
+func TestValues(t *testing.T) {
+	form := json.RawMessage(`{"type":"object","properties":{"env":{"type":"string","enum":["a","b"],"enumNames":["A","B"]},` +
+		`"n":{"type":"integer","maximum":3},"list":{"type":"array","items":{"type":"string"}}},"required":["env"]}`)
+	for _, tt := range []struct {
+		answer string
+		want   map[string]any // nil if it denies
+	}{
+		{`{"action":"accept","content":{"env":"a"}}`, map[string]any{"env": "a"}},
+		{`{"action":"accept","content":{"env":"b","n":3,"list":["x"],"more":true}}`, map[string]any{"env": "b", "n": 3.0, "list": []any{"x"}, "more": true}},
+		{`{"action":"accept","content":{"env":"a","decision":"approved"}}`, map[string]any{"env": "a", "decision": "approved"}},
+		{`{"action":"accept","content":{"env":"secret"}}`, nil},
+		{`{"action":"accept","content":{"env":"a","n":4}}`, nil},
+		{`{"action":"accept","content":{"env":"a","env":"b"}}`, nil},
+		{`{"action":"accept","content":{}}`, nil}, {`{"action":"accept","content":["a"]}`, nil}, {`{"action":"accept"}`, nil},
+		{`{"decision":"approved"}`, nil},
+		{`{"action":"accept","content":{"env":"a","decision":"denied"}}`, nil},
+		{`{"action":"decline","content":{"env":"a"}}`, nil},
+	} {
+		out := (&elicit.Question{Schema: form}).Read(json.RawMessage(tt.answer), nil)
+		if diff := cmp.Diff(tt.want, out.Values); diff != "" || out.Decision.Approves() != (tt.want != nil) || strings.Contains(out.Detail, "secret") {
+			t.Errorf("%s: %s, %s (-want +got)\n%s", tt.answer, out.Decision, out.Detail, diff)
+		}
+	}
+	if out := (&elicit.Question{}).Read(json.RawMessage(`{"action":"accept","content":{"env":"a"}}`), nil); out.Values != nil {
+		t.Errorf("a question without a form has %v", out.Values)
+	}
+	if out := (&elicit.Question{Schema: json.RawMessage(`{"type":"objects"}`)}).Read(json.RawMessage(`{"action":"accept"}`), nil); out.Decision.Approves() {
+		t.Error("a form that cannot be checked approves")
+	}
+}
+
+// mayApprove is a second implementation of the decision table. It only finds whether an
+// answer approves (rows 1 to 3, 10 and 11), and how.
+func mayApprove(result []byte) (yes, forSession bool) {
+	var top map[string]any
+	if jsonv2.Unmarshal(result, &top) != nil { // nor with duplicates, at any depth
+		return false, false
+	}
+	content, isObject := top["content"].(map[string]any)
+	if top["content"] != nil && !isObject {
+		return false, false
+	}
+	for _, object := range []map[string]any{top, content} {
+		for name := range object {
+			for _, known := range []string{"action", "decision", "content"} {
+				if name != known && strings.EqualFold(name, known) {
+					return false, false
+				}
+			}
+		}
+	}
+	var words []string // every decision there is, canonical
+	action, acts := top["action"]
+	flat, decides := top["decision"]
+	switch {
+	case acts && action != "accept", !acts && !decides, decides && flat != "approved" && flat != "approved_for_session":
+		return false, false
+	case decides:
+		words = append(words, flat.(string))
+	}
+	if decision, said := content["decision"]; said {
+		text, _ := decision.(string)
+		switch strings.Trim(strings.ToLower(text), " \t\r\n") {
+		case "approved", "accept", "allow", "yes", "approve":
+			words = append(words, "approved")
+		case "approved_for_session", "approved-for-session", "approvedforsession", "acceptforsession":
+			words = append(words, "approved_for_session")
+		default:
+			return false, false
+		}
+	}
+	for _, name := range []string{"approved", "approve", "confirm", "confirmed", "allow", "allowed"} {
+		if flag, said := content[name]; said && flag != true {
+			return false, false
+		} else if said {
+			words = append(words, "approved")
+		}
+	}
+	return true, len(words) > 0 && !slices.Contains(words, "approved")
+}
+
+func FuzzRead(f *testing.F) {
+	for _, tt := range answers {
+		f.Add([]byte(tt.result))
+	}
+	f.Fuzz(func(t *testing.T, result []byte) {
+		out := (&elicit.Question{}).Read(result, nil)
+		if !out.Decision.Valid() {
+			t.Fatalf("%q: decision %q", result, out.Decision)
+		}
+		yes, forSession := mayApprove(result)
+		switch {
+		case out.Decision == approved && !yes, out.Decision == session && !(yes && forSession):
+			t.Fatalf("%q: %s, but the table says approve %v, for the session %v", result, out.Decision, yes, forSession)
+		case (out.ForModel() == "") != (out.Decision == approved || out.Decision == session):
+			t.Fatalf("%q: %s, told the model %q", result, out.Decision, out.ForModel())
+		case strings.ContainsAny(out.Detail, "\n\r\x1b") || !utf8.ValidString(out.Detail):
+			t.Fatalf("%q: detail %q", result, out.Detail)
+		}
+		flat := (&elicit.Question{}).Read(result, &elicit.Options{NoLegacyFlat: true})
+		if flat.Decision != out.Decision && flat.Decision != denied {
+			t.Fatalf("%q: %s without flat answers, %s with them", result, flat.Decision, out.Decision)
+		}
+		if in := (&elicit.Question{}).ReadInputResponse(result, nil); in.Decision != flat.Decision {
+			t.Fatalf("%q: %s in inputResponses, %s without flat answers", result, in.Decision, flat.Decision)
+		}
+	})
+}
+
+// The reference and the reader agree on the whole table, both ways.
+func TestReferenceAgrees(t *testing.T) {
+	for _, tt := range answers {
+		yes, forSession := mayApprove([]byte(tt.result))
+		if strings.Contains(tt.result, `"Approved":`) {
+			continue // the reference is laxer there
+		}
+		if want := tt.decision == approved || tt.decision == session; yes != want || forSession != (tt.decision == session) {
+			t.Errorf("row %d: %s: reference says %v, for the session %v; want %s", tt.row, tt.result, yes, forSession, tt.decision)
 		}
 	}
 }

@@ -1,10 +1,22 @@
 package codec
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"math"
+	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
 )
 
 // box is a type with every kind of member, written as the generator writes it.
@@ -197,4 +209,267 @@ func TestEncodeErrors(t *testing.T) {
 			t.Errorf("afterwards: %s, %v", got, err)
 		}
 	}
+}
+
+// texts are JSON, or nearly so.
+var texts = []string{
+	``, ` `, `1`, ` 1 `, `-0`, `-`, `01`, `-01`, `1.`, `1.5e+7`, `1e`, `1E-`, `.5`, `+1`, `1 2`, `1x`, `NaN`,
+	`true`, `tru`, `truex`, `false`, `null`, `nul`, "true\x00", "\x00", "\xef\xbb\xbf1", "\v1",
+	`""`, `"`, `"a`, `"\"`, `"\\"`, `"\/\b\f\n\r\t\"\\"`, `"\x"`, `"\u00e9"`, `"\u00E"`, `"\u00g9"`,
+	`"\ud83d\ude00"`, `"\ud83d"`, `"\ude00"`, `"\ud83d\u0041"`, `"\ud83dx"`, `"\ud83d\ud83d"`, `"\ufffd"`,
+	"\"\xff\"", "\"\xc3\xa9\"", "\"\xed\xa0\x80\"", "\"\xc0\x80\"", "\"\xf4\x90\x80\x80\"", "\"a\nb\"", "\"\x7f\"",
+	`"eight by`, `"eight by eight"`, `"seven\n and \"more\" of it"`, "\"1234567\x01\"", "\"1234567\xe2\x82\xac\"",
+	`[]`, `[ ]`, `[1,2]`, `[1 , 2 ]`, `[1,]`, `[,1]`, `[,]`, `[1 2]`, `[`, `[1`, `]`, `[}`, `[[[]]]`,
+	`{}`, `{ }`, `{"a":1}`, `{ "a" : 1 , "b" : [ ] }`, `{"a":1,}`, `{,"a":1}`, `{"a"}`, `{"a":}`, `{"a" 1}`, `{a:1}`, `{1:2}`,
+	`{"a":1,"a":2}`, `{"a":1,"\u0061":2}`, `{"\u0061":1,"a":2}`, `{"\u0061":1,"\u0061":2}`, `{"a":1,"A":2}`, `{"":1,"":2}`,
+	`{"a":{"a":1},"b":{"a":1}}`, `{"a":[{"x":1},{"x":1}],"x":2}`, `{"a":{"x":1,"x":2}}`, `{`, `{"a"`, `{"a":`, `{"a":1`, `}`, `{]`,
+	strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth),
+	strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1),
+	strings.Repeat(`{"a":`, maxDepth) + "1" + strings.Repeat("}", maxDepth),
+	strings.Repeat(`{"a":`, maxDepth+1) + "1" + strings.Repeat("}", maxDepth+1),
+	manyNames(100, ""), manyNames(100, `,"m5":1`), manyNames(100, `,"m99":1`), manyNames(32, `,"m31":1`), manyNames(33, `,"m32":1`), manyNames(33, `,"\u006d32":1`),
+}
+
+// manyNames returns an object with n members, and another one.
+func manyNames(n int, other string) string {
+	var members []string
+	for i := range n {
+		members = append(members, `"m`+strconv.Itoa(i)+`":0`)
+	}
+	return "{" + strings.Join(members, ",") + other + "}"
+}
+
+// sameVerdict checks that the scanner admits exactly what jsontext admits, with its words and its
+// place, and reads strings as it does.
+func sameVerdict(t *testing.T, text []byte) {
+	want := judge(text)
+	for name, walk := range map[string]func(*Decoder) error{
+		"skip": (*Decoder).SkipValue,
+		"each": func(d *Decoder) error { return eachValue(t, d) },
+		"tag": func(d *Decoder) error {
+			if d.kind() != '{' {
+				return d.SkipValue()
+			}
+			var v any
+			err := Untagged(&v, d, "a", []Shape{{Present: "a/x"}, {}}, func(_ *any, d *Decoder, _ int) error { return d.SkipValue() })
+			return err
+		},
+	} {
+		d := newDecoder(text)
+		got := d.whole(walk)
+		d.release()
+		switch {
+		case (got == nil) != (want == nil):
+			t.Fatalf("%s %.200q: %v, want %v", name, text, got, want)
+		case got == nil || inString.MatchString(want.Msg) && inString.MatchString(got.Msg):
+			continue // some of jsontext's words depend on how much of an escape is there
+		}
+		if got.Msg != want.Msg || got.Path() != want.Path() || got.Err != want.Err {
+			t.Fatalf("%s %.200q: %q at %.200q, want %q at %.200q", name, text, got.Msg, got.Path(), want.Msg, want.Path())
+		}
+	}
+}
+
+// inString matches the words about an escape or a character that a string must not have.
+var inString = regexp.MustCompile(`in string|invalid UTF-8|unexpected EOF`)
+
+// judge returns jsontext's error about a text that is not one value.
+func judge(text []byte) *Fault {
+	d := jsontext.NewDecoder(bytes.NewBuffer(text))
+	if _, err := d.ReadValue(); err != nil {
+		f := &Fault{Msg: io.ErrUnexpectedEOF.Error(), Err: io.ErrUnexpectedEOF} // of an empty text
+		if wrong, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+			f.Msg = wrong.Err.Error()
+			f.names = slices.Collect(wrong.JSONPointer.Tokens())
+			slices.Reverse(f.names)
+			if f.Err = wrong.Err; wrong.Err == jsontext.ErrDuplicateName {
+				f.Msg = "duplicate member"
+			} else if wrong.Err != io.ErrUnexpectedEOF {
+				f.Err = nil
+			}
+		}
+		return f
+	}
+	if rest := bytes.TrimLeft(d.UnreadBuffer(), " \t\r\n"); len(rest) > 0 {
+		return &Fault{Msg: fmt.Sprintf("found %q after the value", rest[0])}
+	}
+	return nil
+}
+
+// eachValue reads a value with the readers of generated code, and compares strings and names with
+// jsontext's.
+func eachValue(t *testing.T, d *Decoder) error {
+	switch d.kind() {
+	case '{':
+		return d.ReadObject("", func(name []byte) error { return eachValue(t, d) })
+	case '[':
+		return d.Each(func(d *Decoder) error { return eachValue(t, d) })
+	case '"':
+		start := d.pos
+		var got string
+		if err := Str(&got, d); err != nil {
+			return err
+		}
+		want, err := jsontext.AppendUnquote(nil, d.text[start:d.pos])
+		if diff := cmp.Diff(string(want), got); err != nil || diff != "" {
+			t.Fatalf("%q: %v\n%s", d.text[start:d.pos], err, diff)
+		}
+		return nil
+	}
+	return d.SkipValue()
+}
+
+func TestScanner(t *testing.T) {
+	for _, text := range texts {
+		sameVerdict(t, []byte(text))
+	}
+}
+
+// FuzzScanner compares the scanner with jsontext, for any text.
+func FuzzScanner(f *testing.F) {
+	for _, text := range texts {
+		if len(text) < 1000 {
+			f.Add([]byte(text))
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte) { sameVerdict(t, text) })
+}
+
+// TestUnquoteAllocatesOnce reads a string with escapes.
+func TestUnquoteAllocatesOnce(t *testing.T) {
+	raw := []byte(`one\ntwo \u00e9 \ud83d\ude00`)
+	if n := testing.AllocsPerRun(100, func() { _ = unquote(raw) }); n != 1 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestRecent reads strings of each length, of which many share a place in the table.
+func TestRecent(t *testing.T) {
+	var r recent
+	for round := range 3 {
+		for i := range 300 {
+			for _, want := range []string{strings.Repeat("x", i), fmt.Sprint(i), fmt.Sprintf("%d and the same text", i), fmt.Sprintf("the same text, and %d, and the same text", i)} {
+				b := []byte(want)
+				got := r.text(b)
+				clear(b) // it is the caller's
+				if got != want {
+					t.Fatalf("round %d: got %q, want %q", round, got, want)
+				}
+			}
+		}
+	}
+	for _, s := range r {
+		if len(s) > 64 {
+			t.Errorf("%q is kept", s)
+		}
+	}
+}
+
+func TestRecentAllocatesOnce(t *testing.T) {
+	var r recent
+	id := []byte("0198c1d2-7f6b-7c3e-9d55-2f1c4a7e8b90")
+	var s string
+	if n := testing.AllocsPerRun(100, func() { s = r.text(id) }); n != 0 || s != string(id) {
+		t.Errorf("%v allocations, %q", n, s)
+	}
+}
+
+// checkQuote compares appendQuote with jsontext.AppendQuote.
+func checkQuote(t *testing.T, s string) {
+	want, err := jsontext.AppendQuote(nil, s)
+	got, ok := appendQuote(nil, s)
+	if ok != (err == nil) || ok && string(got) != string(want) {
+		t.Errorf("appendQuote(%q) = %s, %v; want %s, %v", s, got, ok, want, err)
+	}
+}
+
+func TestAppendQuote(t *testing.T) {
+	for c := range 256 {
+		for at := range 18 { // around both ends of eight bytes
+			text := []byte(strings.Repeat("a", 18))
+			text[at] = byte(c)
+			checkQuote(t, string(text))
+		}
+	}
+	for _, s := range []string{"", "é", "日本語日本語日本語", "😀", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\ufffd", "a\x7fb\u2028<&>"} {
+		checkQuote(t, s)
+	}
+}
+
+func FuzzAppendQuote(f *testing.F) {
+	f.Add("plain text", "\x00\x1f\" \\ \xff é 😀")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		checkQuote(t, a)
+		checkQuote(t, a+b)
+	})
+}
+
+// TestTruncation cuts texts at each byte, and changes each byte into some others.
+func TestTruncation(t *testing.T) {
+	other := []byte{0, ' ', '"', '\\', '{', ']', ',', ':', '0', '-', 'e', 0x80, 0xc3, 0xed, 0xff}
+	for _, text := range append(texts, `{"jsonrpc":"2.0","id":1.5e-3,"a":{"x":[true,false,null,"\u00e9\ud83d\ude00é€😀"]},"":{}}`) {
+		if len(text) > 300 {
+			continue
+		}
+		for i := range len(text) {
+			sameVerdict(t, []byte(text[:i]))
+			for _, c := range other {
+				changed := []byte(text)
+				changed[i] = c
+				sameVerdict(t, changed)
+			}
+		}
+	}
+}
+
+// numbers are JSON numbers, or nearly so.
+var numbers = []string{
+	"0", "-0", "-0.0e5", "1", "1.0", "1.5", "10e-1", "15e-1", "1e2", "1E+2", "9223372036854775807", "9223372036854775808",
+	"-9223372036854775808", "-9223372036854775809", "922337203685477580.7e1", "9007199254740993", "123456789012345678901234567890",
+	"1e400", "1e-400", "-1e400", "0e999999999999999999", "0.0e-999999999999999999999", "1e99999999999999999999", "1e-99999999999999999999",
+	"1" + strings.Repeat("0", 400), "1." + strings.Repeat("0", 400), "0." + strings.Repeat("0", 400) + "1", "4.9e-324", "1.7976931348623157e308", "1.7976931348623159e308",
+}
+
+// sameNumber reads a number and compares it with the value that math/big and json/v2 read.
+func sameNumber(t *testing.T, text string) {
+	text = strings.Trim(text, " \t\r\n")
+	if judge([]byte(text)) != nil || !isNumber(text[0]) {
+		return
+	}
+	var f, wantF float64
+	err := Read([]byte(text), true, Into(&f, Number))
+	if wantErr := jsonv2.Unmarshal([]byte(text), &wantF); (err == nil) != (wantErr == nil) || err == nil && f != wantF {
+		t.Errorf("%.100s: %v, %v, want %v, %v", text, f, err, wantF, wantErr)
+	}
+	if _, exponent, _ := strings.Cut(strings.ToLower(text), "e"); len(exponent) > 5 {
+		return // too large for a big.Rat
+	}
+	want, ok := new(big.Rat).SetString(text)
+	var n int64
+	err = Read([]byte(text), true, Into(&n, Int))
+	fits := ok && want.IsInt() && want.Num().IsInt64()
+	if (err == nil) != fits || fits && n != want.Num().Int64() {
+		t.Errorf("%.100s: %d, %v, want %v", text, n, err, want)
+	}
+	s, wrong := ParseScalar([]byte(text))
+	if (wrong == nil) != (ok && want.IsInt()) {
+		t.Errorf("%.100s: %v", text, wrong)
+	} else if again, _ := new(big.Rat).SetString(s.String()); wrong == nil && again.Cmp(want) != 0 {
+		t.Errorf("%.100s became %.100s", text, s)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for _, text := range numbers {
+		sameNumber(t, text)
+		sameNumber(t, "-"+text)
+	}
+}
+
+// FuzzNumbers compares integers with math/big and fractions with json/v2.
+func FuzzNumbers(f *testing.F) {
+	for _, text := range numbers {
+		f.Add(text)
+	}
+	f.Fuzz(sameNumber)
 }
