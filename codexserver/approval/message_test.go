@@ -1,9 +1,15 @@
 package approval_test
 
 import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -16,6 +22,31 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 )
+
+func TestCall(t *testing.T) {
+	for want, event := range map[string]protocol.EventMsg{
+		"command": protocol.ExecApprovalRequest{CallID: "command"},
+		"patch":   protocol.PatchApprovalRequest{CallID: "patch"},
+		"":        protocol.MCPToolCallBegin{CallID: "tool"},
+	} {
+		if got := (&approval.Request{Event: event}).Call(); got != want {
+			t.Errorf("the call of %T is %q, want %q", event, got, want)
+		}
+	}
+	if got := new(approval.Request).Call(); got != "" {
+		t.Errorf("without an event: %q", got)
+	}
+}
+
+func TestMayAsk(t *testing.T) {
+	ctx := t.Context()
+	without := approval.WithoutQuestions(ctx)
+	below, cancel := context.WithCancel(without)
+	cancel()
+	if !approval.MayAsk(ctx) || approval.MayAsk(without) || approval.MayAsk(below) {
+		t.Errorf("%t, %t, %t", approval.MayAsk(ctx), approval.MayAsk(without), approval.MayAsk(below))
+	}
+}
 
 // The real server's sentence for each recorded command is the expected one.
 func TestExecRecorded(t *testing.T) {
@@ -294,4 +325,238 @@ func FuzzMessage(f *testing.F) {
 		visible(t, strings.Join(own, "\n"), 5)
 		visible(t, strings.ReplaceAll(q.Message, "\t", ""), 5+20+3)
 	})
+}
+
+// TestNothingHides has the texts at the edges of what is escaped, cut and marked.
+func TestNothingHides(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.Quotes)
+	for text, want := range map[string]string{
+		"\u0080": `\u{80}`, "\u0301\u0302": `\u{301}\u{302}`, "a\tb\nc\t": "a\tb\nc\t", "\x1b\u0301\u0302x": `\x1b\u{301}\u{302}x`,
+	} {
+		if got := elicit.ShowText(text); got != want {
+			t.Errorf("%+q: %q, want %q", text, got, want)
+		}
+	}
+	if got := elicit.OneLine("a\nbc\td", 0); got != "a bc d" {
+		t.Errorf("one line: %q", got)
+	}
+	const hidden = "\n(contains hidden characters)"
+	exact, over := strings.Repeat("x", 1800), strings.Repeat("x", 1801)
+	for _, tt := range []struct {
+		exec protocol.ExecApprovalRequest
+		want string
+		once bool
+	}{
+		{protocol.ExecApprovalRequest{Command: []string{"a\u200b", "b"}, Cwd: "/w"}, "Allow Codex to run `$'a\\u{200b}' b` in `/w`?" + hidden, false},
+		{protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "'w"}, "Allow Codex to run `ls` in `\"'w\"`?", false},
+		{protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: `"w`}, "Allow Codex to run `ls` in `'\"w'`?", false},
+		{protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: " w"}, "Allow Codex to run `ls` in `' w'`?", false},
+		{protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "w "}, "Allow Codex to run `ls` in `'w '`?", false},
+		{protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Reason: "see https://x.test"},
+			"Allow Codex to run `ls` in `/w`?\nReason given by the model: `\"see https://x.test\"`", false},
+		{protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Reason: "see www.x.test"},
+			"Allow Codex to run `ls` in `/w`?\nReason given by the model: `\"see www.x.test\"`", false},
+		{protocol.ExecApprovalRequest{Command: []string{exact}, Cwd: "/w"}, "Allow Codex to run `" + exact + "` in `/w`?", false},
+		{protocol.ExecApprovalRequest{Command: []string{over}, Cwd: "/w"}, "The command is not shown whole: it has 1,801 characters in 1 line.\nAllow Codex to run `" + over[:1500] + "… (1 characters hidden) …" + over[:300] + "` in `/w`?", true},
+		{protocol.ExecApprovalRequest{Command: []string{strings.Repeat("x", 1_001_800)}, Cwd: "/w"}, "The command is not shown whole: it has 1,001,800 characters in 1 line.\nAllow Codex to run `" + over[:1500] + "… (1,000,000 characters hidden) …" + over[:300] + "` in `/w`?", true},
+		{protocol.ExecApprovalRequest{Command: []string{strings.Repeat("x", 1900)}, Cwd: "/w"}, "The command is not shown whole: it has 1,900 characters in 1 line.\nAllow Codex to run `" + over[:1500] + "… (100 characters hidden) …" + over[:300] + "` in `/w`?", true},
+	} {
+		if q := question(tt.exec); q.Message != tt.want || q.Once != tt.once {
+			t.Errorf("%.120q, once %v, want %.120q, once %v", q.Message, q.Once, tt.want, tt.once)
+		}
+	}
+	for text, want := range map[string]string{
+		"`a": "`` `a ``", "a`": "`` a` ``", " ": "`   `", "a`b": "``a`b``", "a": "`a`", "\u200b": "`\\u{200b}` (contains hidden characters)",
+	} {
+		if span, whole := elicit.ShowCode(text); span != want || !whole {
+			t.Errorf("%q: %q, whole %v, want %q", text, span, whole, want)
+		}
+	}
+	if span, whole := elicit.ShowCode(over); whole || len(span) > 1850 {
+		t.Errorf("%d bytes shown, whole %v", len(span), whole)
+	}
+}
+
+// TestChangesAtTheEdge checks what a question about many changes lists: all of forty, and those
+// that leave the workspace or go through links first.
+func TestChangesAtTheEdge(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.Paths)
+	plain := make([]approval.Change, 45)
+	for i := range plain {
+		plain[i] = approval.Change{Kind: "add", Path: fmt.Sprint("f", i)}
+	}
+	q := (&approval.Patch{Cwd: "/w", Changes: plain[:40]}).Question()
+	if strings.Contains(q.Message, "more") || !strings.Contains(q.Message, "`f39`") || q.Once {
+		t.Errorf("forty: once %v, %s", q.Once, q.Message)
+	}
+	for name, c := range map[string]approval.Change{
+		"link":          {Kind: "add", Path: "zz", Via: "other"},
+		"link to move":  {Kind: "update", Path: "zz", MoveTo: "yy", MoveVia: "other"},
+		"outside":       {Kind: "add", Path: "../zz"},
+		"moves outside": {Kind: "update", Path: "zz", MoveTo: "../yy"},
+	} {
+		q := (&approval.Patch{Cwd: "/w", Changes: append(plain[:45:45], c)}).Question()
+		if !strings.Contains(strings.Split(q.Message, "\n")[1], "zz`") || strings.Contains(q.Message, "too") {
+			t.Errorf("%s: %s", name, q.Message)
+		}
+	}
+	all := make([]approval.Change, 41)
+	for i := range all {
+		all[i] = approval.Change{Kind: "delete", Path: fmt.Sprint("../f", i), Removed: 2}
+	}
+	q = (&approval.Patch{Cwd: "/w", Changes: all}).Question()
+	if !strings.Contains(q.Message, "- and 1 more (41 in all), which may be outside the workspace too") || !strings.Contains(q.Message, "- delete `../f0` (outside the workspace) (+0 -2)") {
+		t.Error(q.Message)
+	}
+	q = (&approval.Patch{Changes: []approval.Change{{Kind: "add", Path: "../x"}}}).Question()
+	if strings.Contains(q.Message, "outside") {
+		t.Errorf("without a workspace: %s", q.Message)
+	}
+}
+
+// TestStackedMarks checks that no text of another party covers the lines around.
+func TestStackedMarks(t *testing.T) {
+	shout := "e" + strings.Repeat("\u0301", 300)
+	for name, q := range map[string]*elicit.Question{
+		"command": question(protocol.ExecApprovalRequest{Command: []string{"echo", shout}, Cwd: "/w"}),
+		"folder":  question(protocol.ExecApprovalRequest{Command: []string{"true"}, Cwd: "/w/" + shout}),
+		"reason":  question(protocol.ExecApprovalRequest{Command: []string{"true"}, Cwd: "/w", Reason: shout}),
+		"note":    question(protocol.ExecApprovalRequest{Command: []string{"true"}, Cwd: "/w", Notes: []string{shout}}),
+		"program": question(protocol.ExecApprovalRequest{Command: []string{"true"}, Cwd: "/w", Program: "/w/" + shout}),
+		"subject": question(protocol.ExecApprovalRequest{Subject: shout, Command: []string{"true"}, Cwd: "/w"}),
+		"path":    (&approval.Patch{Changes: []approval.Change{{Kind: "add", Path: shout}}}).Question(),
+	} {
+		if strings.Contains(q.Message, strings.Repeat("\u0301", 9)) || !strings.Contains(q.Message, "(contains hidden characters)") {
+			t.Errorf("%s: %q", name, q.Message)
+		}
+	}
+}
+
+func readJSON(t testing.TB, path string, into any) {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
+
+// nasty are pieces that quoting must handle.
+var nasty = []string{"'", `"`, `\`, "$", "`", "!", "^", " ", "a", "B", "0", "/", "=", ",", "é", "漢", "*", "~", "#", "(", "&&", "{", "]", "%", ";", "|", "<", "-", "é"}
+
+// hiding are pieces that a human would not see, or would see in the wrong place.
+var hiding = []string{"\n", "\r", "\t", "\x00", "\x1b[2K", "\x7f", "\u0085", "\u009b", "\u00a0", "\u00ad", "\u061c", "\u200b", "\u200d", "\u200e", "\u200f",
+	"\u2028", "\u2029", "\u202a", "\u202e", "\u2060", "\u2066", "\u2069", "\u2800", "\u3000", "\u3164", "\ufe0f", "\ufeff", "\U000e0041", "\U000e0100", "\u0301", "\xff", "\xc3", "\xed\xa0\x80"}
+
+func randomWord(r *rand.Rand, pieces []string) string {
+	var b strings.Builder
+	for range r.IntN(7) {
+		b.WriteString(pieces[r.IntN(len(pieces))])
+	}
+	return b.String()
+}
+
+// unquote reads a shown command back into argv. It is a reference written without the
+// code that quotes: bare characters, single quotes, double quotes, and $'…' with the
+// escapes that package doc promises.
+func unquote(shown string) ([]string, error) {
+	var argv []string
+	var word strings.Builder
+	inWord := false
+	for i := 0; i < len(shown); {
+		switch {
+		case shown[i] == ' ':
+			if !inWord {
+				return nil, errors.New("two blanks")
+			}
+			argv, inWord = append(argv, word.String()), false
+			word.Reset()
+			i++
+			continue
+		case strings.HasPrefix(shown[i:], "$'"):
+			n, err := ansi(shown[i+2:], &word)
+			if err != nil {
+				return nil, err
+			}
+			i += 2 + n
+		case shown[i] == '\'':
+			n := strings.IndexByte(shown[i+1:], '\'')
+			if n < 0 {
+				return nil, errors.New("open single quote")
+			}
+			word.WriteString(shown[i+1 : i+1+n])
+			i += n + 2
+		case shown[i] == '"':
+			i++
+			for ; i < len(shown) && shown[i] != '"'; i++ {
+				if strings.IndexByte("$`!", shown[i]) >= 0 {
+					return nil, errors.New("special character in double quotes")
+				}
+				if shown[i] == '\\' {
+					i++
+				}
+				if i < len(shown) {
+					word.WriteByte(shown[i])
+				}
+			}
+			if i >= len(shown) {
+				return nil, errors.New("open double quote")
+			}
+			i++
+		default:
+			if c := shown[i]; !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("+-./:@]_", c) >= 0) {
+				return nil, errors.New("bare " + strconv.Quote(string(c)))
+			}
+			word.WriteByte(shown[i])
+			i++
+		}
+		inWord = true
+	}
+	if !inWord {
+		return nil, errors.New("no last word")
+	}
+	return append(argv, word.String()), nil
+}
+
+// ansi reads what follows $' up to and with the closing quote.
+func ansi(s string, word *strings.Builder) (int, error) {
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\'':
+			return i + 1, nil
+		case '\\':
+			i++
+			if i == len(s) {
+				return 0, errors.New("open escape")
+			}
+			switch s[i] {
+			case 'n', 'r', 't':
+				word.WriteByte(map[byte]byte{'n': '\n', 'r': '\r', 't': '\t'}[s[i]])
+			case '\\', '\'':
+				word.WriteByte(s[i])
+			case 'x':
+				b, err := hex.DecodeString(s[i+1 : i+3])
+				if err != nil {
+					return 0, err
+				}
+				word.Write(b)
+				i += 2
+			case 'u':
+				digits, _, ok := strings.Cut(s[i+1:], "}")
+				r, err := strconv.ParseUint(strings.TrimPrefix(digits, "{"), 16, 32)
+				if !ok || err != nil || !utf8.ValidRune(rune(r)) {
+					return 0, errors.New(`bad \u`)
+				}
+				word.WriteRune(rune(r))
+				i += len(digits) + 1
+			default:
+				return 0, errors.New("unknown escape " + s[i:i+1])
+			}
+		default:
+			word.WriteByte(s[i])
+		}
+	}
+	return 0, errors.New("open $'")
 }
