@@ -13,9 +13,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/mcptypes"
-	"github.com/google/go-cmp/cmp"
 )
 
 // notes is an observer that records calls of tools and of Run.
@@ -77,7 +76,7 @@ func TestObserver(t *testing.T) {
 		want []string
 	}{
 		{"Run", func(t *testing.T, o *codexserver.Options) {
-			testenv.Must(codexserver.New(engine.TurnFunc(pusher), o).Run(t.Context(), codexserver.Turn{Prompt: "p"}))(t)
+			must.Get(codexserver.New(engine.TurnFunc(pusher), o).Run(t.Context(), codexserver.Turn{Prompt: "p"}))(t)
 		}, slices.Concat([]string{"run"}, turn, []string{"answered"})},
 		{"a call of a client with a handshake", func(t *testing.T, o *codexserver.Options) {
 			servertest.Connect(t, codexserver.New(engine.TurnFunc(pusher), o), nil).CallTool(t, "codex", `{"prompt":"p"}`)
@@ -93,9 +92,7 @@ func TestObserver(t *testing.T) {
 				w := &notes{}
 				tt.run(t, &codexserver.Options{Observer: w, Rules: approval.Rules{Allow: []approval.Rule{{Command: []string{"git", "push"}, Outside: true}}}})
 				synctest.Wait()
-				if diff := cmp.Diff(tt.want, w.of()); diff != "" {
-					t.Errorf("seen (-want +got):\n%s", diff)
-				}
+				must.Equal(t, "seen", tt.want, w.of())
 			})
 		})
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -101,7 +101,7 @@ func TestWays(t *testing.T) {
 					}
 					c.End()
 				}
-				testenv.Check(t, p.Close())
+				must.Check(t, p.Close())
 			})
 		})
 	}
@@ -118,7 +118,7 @@ func TestPrincipalsAreApart(t *testing.T) {
 				ann, bob := s.Principal(t.Context(), "ann"), s.Principal(t.Context(), "bob")
 				first, second := servertest.Connect(t, ann, nil), servertest.Connect(t, bob, nil)
 				exchange := servertest.Dial(t, way(ann.Exchange), nil)
-				begun := testenv.Must(first.Tool(t.Context(), "codex", map[string]any{"prompt": "say:hello"}))(t)
+				begun := must.Get(first.Tool(t.Context(), "codex", map[string]any{"prompt": "say:hello"}))(t)
 				reply := `{"prompt":"say:more","threadId":"` + begun.Thread + `"}`
 				if got := second.CallTool(t, "codex-reply", reply); strings.Contains(got, "more") {
 					t.Errorf("bob reaches ann's thread: %s", got)
@@ -148,7 +148,7 @@ func TestPrincipalsAreApart(t *testing.T) {
 					t.Errorf("after %v %d conversations are open, busy: %t", took, e.open.Load(), ann.Busy())
 				}
 				second.End()
-				testenv.Check(t, bob.Close())
+				must.Check(t, bob.Close())
 			})
 		})
 	}

@@ -12,8 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/internal/testenv"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // pusher is an engine that asks whether it may push.
@@ -68,13 +67,11 @@ func TestRunDecides(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			e := &counted{TurnFunc: pusher}
 			var record strings.Builder
-			answer := testenv.Must(codexserver.New(e, &codexserver.Options{Record: &record}).Run(t.Context(), codexserver.Turn{Prompt: "p", Approve: tt.approve}))(t)
+			answer := must.Get(codexserver.New(e, &codexserver.Options{Record: &record}).Run(t.Context(), codexserver.Turn{Prompt: "p", Approve: tt.approve}))(t)
 			if e.open.Load() != 0 || !strings.Contains(record.String(), `"by":"`+tt.by+`"`) {
 				t.Errorf("%d conversations are open; the record is %s", e.open.Load(), record.String())
 			}
-			if diff := cmp.Diff(tt.want, answer.Text); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Equal(t, "result", tt.want, answer.Text)
 		})
 	}
 }
@@ -106,7 +103,7 @@ func TestRunEnds(t *testing.T) {
 		})
 	}
 	s := codexserver.New(engine.TurnFunc(func(context.Context, engine.Host, []protocol.InputItem) error { return nil }), nil)
-	first := testenv.Must(s.Run(t.Context(), codexserver.Turn{Prompt: "p"}))(t)
+	first := must.Get(s.Run(t.Context(), codexserver.Turn{Prompt: "p"}))(t)
 	if _, err := s.Run(t.Context(), codexserver.Turn{Prompt: "p", Thread: first.Thread}); err == nil || !strings.Contains(err.Error(), "engine.Resumer") {
 		t.Errorf("a thread that has ended, on an engine that cannot resume: %v", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -49,7 +49,7 @@ func TestBusyAfterTheClient(t *testing.T) {
 		if p.Busy() {
 			t.Error("busy without a turn")
 		}
-		testenv.Must(c.Tool(t.Context(), "codex", map[string]any{"prompt": "wait:1h", "background": true}))(t)
+		must.Get(c.Tool(t.Context(), "codex", map[string]any{"prompt": "wait:1h", "background": true}))(t)
 		for _, connected := range []bool{true, false} {
 			if !connected {
 				c.Close()
@@ -63,6 +63,6 @@ func TestBusyAfterTheClient(t *testing.T) {
 		if p.Busy() {
 			t.Error("busy after the turn")
 		}
-		testenv.Check(t, p.Close())
+		must.Check(t, p.Close())
 	})
 }

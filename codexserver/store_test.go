@@ -15,7 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // fencedOff returns a mirror of a home whose store another server has taken over, and the folder
@@ -25,7 +25,7 @@ func fencedOff(t *testing.T, home string, use func(*worker.Mirror)) string {
 	disk := t.TempDir()
 	m, _ := workertest.Mirror(t, home, disk, 1)
 	use(m)
-	testenv.Must(workertest.OpenDir(disk, 2))(t)
+	must.Get(workertest.OpenDir(disk, 2))(t)
 	use(m)
 	return disk
 }
@@ -71,14 +71,14 @@ func TestStoreBeforeTurns(t *testing.T) {
 	var answers []string
 	fencedOff(t, home, func(m *worker.Mirror) {
 		s := codexserver.New(engine.TurnFunc(turn), &codexserver.Options{Home: home, Store: m})
-		c := testenv.Must(client.Start(t.Context(), &client.Options{Server: s}))(t)
+		c := must.Get(client.Start(t.Context(), &client.Options{Server: s}))(t)
 		r, err := c.Run(t.Context(), client.Task{Prompt: "p"})
 		if err != nil {
 			answers = append(answers, err.Error())
 		} else {
 			answers = append(answers, r.Answer)
 		}
-		testenv.Check(t, c.Close())
+		must.Check(t, c.Close())
 	})
 	if began != 1 || len(answers) != 2 || answers[0] != "hello" || !strings.Contains(answers[1], worker.ErrFenced.Error()) {
 		t.Errorf("%d turns: %q", began, answers)

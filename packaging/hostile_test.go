@@ -4,7 +4,7 @@ package packaging_test
 
 import (
 	"encoding/json"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,7 +46,7 @@ const evilScript = "#!/bin/sh\necho EVIL\n"
 // TestReleaseInHostileProject starts the program as the plugin does, and as the pages say, with the real npm in
 // projects that want their own program started. The project chooses neither the program nor what starts it.
 func TestReleaseInHostileProject(t *testing.T) {
-	root := testenv.Must(os.Getwd())(t)
+	root := must.Get(os.Getwd())(t)
 	plugin := filepath.Join(root, "packaging", "plugin")
 	version := pluginVersion(t)
 	cpu := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
@@ -66,7 +66,7 @@ func TestReleaseInHostileProject(t *testing.T) {
 		put(t, filepath.Join(dir, "program/codex-mcp"), "#!/bin/sh\necho "+word+" $0 $PWD\n")
 		launcher := readJSON(t, "packaging/npm/package.json").(map[string]any)
 		launcher["version"], launcher["optionalDependencies"] = version, map[string]string{"@codexmcp/codex-mcp-" + system: version}
-		text := testenv.Must(json.Marshal(launcher))(t)
+		text := must.Get(json.Marshal(launcher))(t)
 		put(t, filepath.Join(dir, "launcher/package.json"), string(text))
 		put(t, filepath.Join(dir, "launcher/codex-mcp.js"), read(t, "packaging/npm/codex-mcp.js"))
 		for _, name := range []string{"program", "launcher"} {
@@ -83,7 +83,7 @@ func TestReleaseInHostileProject(t *testing.T) {
 			}
 		}
 	}
-	testenv.NoError(t, json.Unmarshal([]byte(read(t, "packaging/plugin/.claude-plugin/plugin.json")), &set))
+	must.OK(t, json.Unmarshal([]byte(read(t, "packaging/plugin/.claude-plugin/plugin.json")), &set))
 	server := set.MCPServers.Codex
 	install := documented(t, "docs/releasing.md", "npm install --global @")
 	for name, files := range hostileProjects {

@@ -20,8 +20,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/certtest"
-	"github.com/codexmcp/codexmcp/internal/testenv"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // imageFiles are all files of the image of the gateway. They belong to root, and other users only read them.
@@ -54,19 +53,13 @@ func tryImage(t *testing.T, dist, again, version string) {
 			t.Fatalf("%v: %s", err, text)
 		}
 		config := readJSON(t, filepath.Join(dir, strings.TrimPrefix(manifest.Config.Digest, "sha256:"))).(map[string]any)
-		if diff := cmp.Diff([]any{"linux", arch}, []any{config["os"], config["architecture"]}); diff != "" {
-			t.Error(diff)
-		}
+		must.Equal(t, "result", []any{"linux", arch}, []any{config["os"], config["architecture"]})
 		run := config["config"].(map[string]any)
 		delete(run, "Labels")
 		want := map[string]any{"User": "10001:10001", "Entrypoint": []any{"/usr/local/bin/codex-mcp-gateway"}, "Env": []any{"CODEX_HOME=/etc/codex-mcp"}}
-		if diff := cmp.Diff(want, run); diff != "" {
-			t.Errorf("the configuration of the image (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "the configuration of the image", want, run)
 		root := t.TempDir()
-		if diff := cmp.Diff(imageFiles, unpack(t, filepath.Join(dir, strings.TrimPrefix(manifest.Layers[0].Digest, "sha256:")), root)); diff != "" {
-			t.Errorf("the files of the image (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "the files of the image", imageFiles, unpack(t, filepath.Join(dir, strings.TrimPrefix(manifest.Layers[0].Digest, "sha256:")), root))
 		archive := t.TempDir()
 		command(t, archive, "tar", "-xzf", filepath.Join(dist, "codex-mcp-gateway_"+version+"_linux_"+arch+".tar.gz"))
 		for file, of := range map[string]string{"codex-mcp": "local/bin", "codex-mcp-gateway": "local/bin", "LICENSE": "share/doc/codex-mcp", "LICENSES-OF-OTHERS": "share/doc/codex-mcp"} {
@@ -86,9 +79,9 @@ func tryImage(t *testing.T, dist, again, version string) {
 
 // unpack unpacks a layer into the folder root, and lists its files.
 func unpack(t *testing.T, layer, root string) (list []string) {
-	f := testenv.Must(os.Open(layer))(t)
+	f := must.Get(os.Open(layer))(t)
 	defer f.Close()
-	plain := testenv.Must(gzip.NewReader(f))(t)
+	plain := must.Get(gzip.NewReader(f))(t)
 	for r := tar.NewReader(plain); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -148,13 +141,13 @@ func runImage(t *testing.T, root, version string) {
 	_, url, _ := strings.Cut(begin(t, front, "serving MCP at "), "serving MCP at ")
 	url, _, _ = strings.Cut(url, "/mcp")
 	for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": http.StatusOK, "/mcp": http.StatusUnauthorized} {
-		answer := testenv.Must(http.Get(url + path))(t)
+		answer := must.Get(http.Get(url + path))(t)
 		answer.Body.Close()
 		if answer.StatusCode != want {
 			t.Errorf("%s: %s", path, answer.Status)
 		}
 	}
-	testenv.NoError(t, front.Process.Signal(syscall.SIGTERM))
+	must.OK(t, front.Process.Signal(syscall.SIGTERM))
 	if err := front.Wait(); err != nil {
 		t.Errorf("after SIGTERM: %v", err)
 	}
@@ -163,8 +156,8 @@ func runImage(t *testing.T, root, version string) {
 // begin starts a program that ends with the test at the latest, and returns the line of standard error with a text.
 func begin(t *testing.T, cmd *exec.Cmd, want string) string {
 	t.Helper()
-	out := testenv.Must(cmd.StderrPipe())(t)
-	testenv.NoError(t, cmd.Start())
+	out := must.Get(cmd.StderrPipe())(t)
+	must.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/mod/modfile"
 )
@@ -30,7 +31,7 @@ func publishedModules(t *testing.T) []string {
 func tracked(t *testing.T, patterns ...string) []string {
 	t.Helper()
 	testenv.NeedsPrograms(t, "git")
-	out := testenv.Must(exec.Command("git", append([]string{"ls-files", "--"}, patterns...)...).Output())(t)
+	out := must.Get(exec.Command("git", append([]string{"ls-files", "--"}, patterns...)...).Output())(t)
 	return strings.Fields(string(out))
 }
 
@@ -39,9 +40,7 @@ func tracked(t *testing.T, patterns ...string) []string {
 // a build here has the dependencies of go.mod.
 func TestPublishedModules(t *testing.T) {
 	folders := publishedModules(t)
-	if diff := cmp.Diff([]string{"codexserver/gateway", "contrib"}, folders); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "result", []string{"codexserver/gateway", "contrib"}, folders)
 	version := pluginVersion(t)
 	for _, file := range tracked(t, "go.mod", "*/go.mod") {
 		for _, r := range modFile(t, file).Require {
@@ -54,7 +53,7 @@ func TestPublishedModules(t *testing.T) {
 		if mod := modFile(t, folder+"/go.mod"); len(mod.Replace)+len(mod.Exclude) > 0 {
 			t.Errorf("%s: go install refuses replace and exclude", folder)
 		}
-		work := testenv.Must(modfile.ParseWork(folder+"/go.work", []byte(read(t, folder, "go.work")), nil))(t)
+		work := must.Get(modfile.ParseWork(folder+"/go.work", []byte(read(t, folder, "go.work")), nil))(t)
 		if len(work.Use) != 1 || work.Use[0].Path != "." || len(work.Replace) != 1 || work.Replace[0].Old.Path != module || path.Join(folder, work.Replace[0].New.Path) != "." {
 			t.Errorf("%s/go.work does more than take this checkout", folder)
 		}
@@ -85,7 +84,7 @@ func TestPlugin(t *testing.T) {
 		MCPServers map[string]any
 	}
 	for file, v := range map[string]any{".claude-plugin/marketplace.json": &market, "packaging/plugin/.claude-plugin/plugin.json": &plugin} {
-		testenv.NoError(t, json.Unmarshal([]byte(read(t, file)), v))
+		must.OK(t, json.Unmarshal([]byte(read(t, file)), v))
 	}
 	if len(market.Plugins) != 1 || market.Plugins[0].Source != "./packaging/plugin" || market.Plugins[0].Name != plugin.Name {
 		t.Errorf("%+v does not have the plugin %s", market, plugin.Name)
@@ -99,9 +98,7 @@ func TestPlugin(t *testing.T) {
 	}
 	// The older word gives way to approvals.where of the user's file, which may say that the page alone asks.
 	want := map[string]any{"codex": map[string]any{"command": "node", "args": []any{"${CLAUDE_PLUGIN_ROOT}/start.js", "--approvals", "both"}}}
-	if diff := cmp.Diff(want, plugin.MCPServers); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "result", want, plugin.MCPServers)
 }
 
 // TestInstallLinks decodes the links that add the server to editors: they are what the page says to write.
@@ -118,7 +115,7 @@ func TestInstallLinks(t *testing.T) {
 		_, block, _ := strings.Cut(text, "```json\n")
 		block, _, _ = strings.Cut(block, "```")
 		var set map[string]map[string]map[string]any
-		testenv.NoError(t, json.Unmarshal([]byte(block), &set))
+		must.OK(t, json.Unmarshal([]byte(block), &set))
 		want := set[tt.table]["codex"]
 		if want["command"] != "codex-mcp" {
 			t.Fatalf("%s: %v", file, want)

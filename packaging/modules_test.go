@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	gomodule "golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
 )
@@ -68,14 +68,14 @@ func goProxy(t *testing.T, repo, version string) string {
 	for _, folder := range append(publishedModules(t), ".") {
 		tag, name, sub := path.Join(folder, version), path.Join(module, folder), strings.TrimPrefix(folder, ".")
 		to := filepath.Join(dir, name, "@v")
-		info := testenv.Must(json.Marshal(map[string]string{"Version": version, "Time": time.Now().UTC().Format(time.RFC3339)}))(t)
+		info := must.Get(json.Marshal(map[string]string{"Version": version, "Time": time.Now().UTC().Format(time.RFC3339)}))(t)
 		put(t, filepath.Join(to, "list"), version+"\n")
 		put(t, filepath.Join(to, version+".info"), string(info))
 		mod := command(t, repo, "git", "show", "refs/tags/"+tag+":"+path.Join(folder, "go.mod"))
 		put(t, filepath.Join(to, version+".mod"), mod)
-		f := testenv.Must(os.Create(filepath.Join(to, version+".zip")))(t)
-		testenv.NoError(t, zip.CreateFromVCS(f, gomodule.Version{Path: name, Version: version}, repo, "refs/tags/"+tag, sub))
-		testenv.NoError(t, f.Close())
+		f := must.Get(os.Create(filepath.Join(to, version+".zip")))(t)
+		must.OK(t, zip.CreateFromVCS(f, gomodule.Version{Path: name, Version: version}, repo, "refs/tags/"+tag, sub))
+		must.OK(t, f.Close())
 	}
 	return dir
 }

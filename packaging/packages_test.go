@@ -5,7 +5,7 @@ package packaging_test
 import (
 	"encoding/base64"
 	"encoding/json"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -116,7 +116,7 @@ func tryRegistry(t *testing.T, dist, repo, version string) {
 func tryDebian(t *testing.T, dist, version string) {
 	root := t.TempDir()
 	for _, dir := range []string{"info", "updates", "triggers"} {
-		testenv.NoError(t, os.MkdirAll(filepath.Join(root, "var/lib/dpkg", dir), 0o755))
+		must.OK(t, os.MkdirAll(filepath.Join(root, "var/lib/dpkg", dir), 0o755))
 	}
 	put(t, filepath.Join(root, "var/lib/dpkg/status"), "")
 	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin")

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/mod/modfile"
 )
@@ -25,13 +25,13 @@ func TestMain(m *testing.M) {
 
 func read(t *testing.T, path ...string) string {
 	t.Helper()
-	b := testenv.Must(os.ReadFile(filepath.Join(path...)))(t)
+	b := must.Get(os.ReadFile(filepath.Join(path...)))(t)
 	return string(b)
 }
 
 func modFile(t *testing.T, file string) *modfile.File {
 	t.Helper()
-	mod := testenv.Must(modfile.Parse(file, []byte(read(t, file)), nil))(t)
+	mod := must.Get(modfile.Parse(file, []byte(read(t, file)), nil))(t)
 	return mod
 }
 
@@ -60,6 +60,6 @@ func validate(t *testing.T, schema string, v any) {
 	t.Helper()
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
-	s := testenv.Must(c.Compile("packaging/testdata/registry/" + schema))(t)
-	testenv.Check(t, s.Validate(v))
+	s := must.Get(c.Compile("packaging/testdata/registry/" + schema))(t)
+	must.Check(t, s.Validate(v))
 }

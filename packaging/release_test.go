@@ -20,7 +20,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/nightly"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 var (
@@ -165,12 +165,12 @@ func tryNPM(t *testing.T, dist, version string) {
 			t.Run(name, func(t *testing.T) {
 				cmd := exec.Command(filepath.Join(dir, "node_modules/.bin/codex-mcp"), "--engine", "native")
 				cmd.Env = append(os.Environ(), "CODEX_HOME="+t.TempDir())
-				in := testenv.Must(cmd.StdinPipe())(t)
-				out := testenv.Must(cmd.StdoutPipe())(t)
-				testenv.NoError(t, cmd.Start())
-				testenv.Must(in.Write([]byte(hello)))(t)
-				testenv.Must(bufio.NewReader(out).ReadString('\n'))(t)
-				testenv.NoError(t, tt.end(cmd, in))
+				in := must.Get(cmd.StdinPipe())(t)
+				out := must.Get(cmd.StdoutPipe())(t)
+				must.OK(t, cmd.Start())
+				must.Get(in.Write([]byte(hello)))(t)
+				must.Get(bufio.NewReader(out).ReadString('\n'))(t)
+				must.OK(t, tt.end(cmd, in))
 				if rest, err := io.ReadAll(out); err != nil || len(rest) > 0 { // until the program has ended, not only its launcher
 					t.Errorf("%q, %v", rest, err)
 				}
@@ -205,7 +205,7 @@ func try(t *testing.T, program, version string) {
 	cmd := exec.Command(program, "--engine", "native")
 	cmd.Env = append(os.Environ(), "CODEX_HOME="+t.TempDir())
 	cmd.Stdin = strings.NewReader(hello)
-	out := testenv.Must(cmd.Output())(t)
+	out := must.Get(cmd.Output())(t)
 	var answer struct {
 		Result struct {
 			ServerInfo struct{ Version string }
@@ -218,9 +218,9 @@ func try(t *testing.T, program, version string) {
 
 func unzip(t *testing.T, file, dir string) {
 	t.Helper()
-	r := testenv.Must(zip.OpenReader(file))(t)
+	r := must.Get(zip.OpenReader(file))(t)
 	defer r.Close()
-	testenv.NoError(t, os.CopyFS(dir, r))
+	must.OK(t, os.CopyFS(dir, r))
 }
 
 func command(t *testing.T, dir, name string, args ...string) string {
@@ -241,6 +241,6 @@ func put(t *testing.T, file, text string) {
 	if strings.HasPrefix(text, "#!") {
 		mode = 0o755
 	}
-	testenv.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-	testenv.NoError(t, os.WriteFile(file, []byte(text), mode))
+	must.OK(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	must.OK(t, os.WriteFile(file, []byte(text), mode))
 }

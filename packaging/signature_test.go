@@ -4,7 +4,7 @@ package packaging_test
 
 import (
 	"encoding/json"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,7 +46,7 @@ func checkParts(t *testing.T, dist, program, version, system string) {
 			DependsOn []string
 		}
 	}
-	testenv.NoError(t, json.Unmarshal([]byte(read(t, dist, name+".cdx.json")), &bom))
+	must.OK(t, json.Unmarshal([]byte(read(t, dist, name+".cdx.json")), &bom))
 	if m := bom.Metadata; bom.BomFormat != "CycloneDX" || bom.SpecVersion != "1.6" || bom.Version != 1 || m.Component.Name != program || m.Component.Version != version || !strings.HasSuffix(m.Timestamp, "Z") {
 		t.Errorf("%+v", bom.Metadata)
 	}
@@ -93,7 +93,7 @@ func checkSignature(t *testing.T, dist string) {
 			put(t, filepath.Join(dir, filepath.Base(file)), read(t, file))
 		}
 		put(t, filepath.Join(dir, "allowed_signers"), `release@codexmcp namespaces="codex-mcp-release" `+read(t, top, "key.pub"))
-		testenv.NoError(t, os.Mkdir(filepath.Join(dir, "dist"), 0o777))
+		must.OK(t, os.Mkdir(filepath.Join(dir, "dist"), 0o777))
 		put(t, filepath.Join(dir, "dist/SHA256SUMS"), read(t, dir, "SHA256SUMS"))
 		signed := exec.Command("sh", "-euc", sign)
 		signed.Dir, signed.Env = dir, append(os.Environ(), "RUNNER_TEMP="+top)
@@ -123,6 +123,6 @@ func checkSignature(t *testing.T, dist string) {
 
 func resign(t *testing.T, dir, key, purpose string) {
 	t.Helper()
-	testenv.NoError(t, os.Remove(filepath.Join(dir, "SHA256SUMS.sig")))
+	must.OK(t, os.Remove(filepath.Join(dir, "SHA256SUMS.sig")))
 	command(t, dir, "ssh-keygen", "-q", "-Y", "sign", "-f", key, "-n", purpose, "SHA256SUMS")
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
-	"github.com/google/go-cmp/cmp"
 )
 
 // everywhere runs a test with both eras of MCP and every way to start a server.
@@ -154,9 +154,7 @@ func TestEvents(t *testing.T) {
 					t.Errorf("%+v, %v, want %s", r, err, want)
 				}
 				want := []string{"session_configured", "task_started", "agent_message", "exec_approval_request", "agent_message", "agent_message", "task_complete"}
-				if d := cmp.Diff(want, types); d != "" {
-					t.Errorf("(-want +got):\n%s", d)
-				}
+				must.Equal(t, "result", want, types)
 			})
 		}
 		all.Wait()
@@ -189,7 +187,7 @@ func TestDeafAsk(t *testing.T) {
 				if took := time.Since(begun); !errors.Is(err, context.DeadlineExceeded) || took > 1100*time.Millisecond {
 					t.Errorf("after %v: %v", took, err)
 				}
-				testenv.Check(t, c.Close())
+				must.Check(t, c.Close())
 				if waited := time.Since(asked); waited < deaf {
 					t.Errorf("Close returned %v after the question", waited)
 				}
@@ -214,7 +212,7 @@ func TestCloseOfAChild(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command("/bin/sh", "-c", tt.script, os.Args[0])
 			cmd.Env = child(testenv.Home(t)).Env
-			c := testenv.Must(client.Start(t.Context(), &client.Options{Command: cmd}))(t)
+			c := must.Get(client.Start(t.Context(), &client.Options{Command: cmd}))(t)
 			if err := c.Close(); !strings.Contains(fmt.Sprint(err), tt.want) {
 				t.Errorf("%v, want %s", err, tt.want)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -80,7 +81,7 @@ func TestResume(t *testing.T) {
 		left <- err
 	}()
 	id := <-ids
-	testenv.Check(t, first.Close())
+	must.Check(t, first.Close())
 	if err := <-left; !errors.Is(err, client.ErrClosed) {
 		t.Errorf("Run: %v", err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/memdir"
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -73,7 +74,7 @@ func places() map[string]func(t *testing.T, o client.Options) client.Options {
 // serveHTTP serves the script over HTTP until the end of the test, or until the server is closed.
 func serveHTTP(t *testing.T, home string) *httptest.Server {
 	t.Helper()
-	h := testenv.Must(streamable.New(newServer(home), &streamable.Options{Authenticate: func(r *http.Request) (string, error) {
+	h := must.Get(streamable.New(newServer(home), &streamable.Options{Authenticate: func(r *http.Request) (string, error) {
 		if r.Header.Get("Authorization") != "Bearer secret" {
 			return "", errors.New("no token")
 		}
@@ -98,7 +99,7 @@ func child(home string) *exec.Cmd {
 // start starts a client that the end of the test closes.
 func start(t *testing.T, o client.Options) *client.Client {
 	t.Helper()
-	c := testenv.Must(client.Start(t.Context(), &o))(t)
+	c := must.Get(client.Start(t.Context(), &o))(t)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Errorf("Close: %v", err)

@@ -15,7 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json/jsontext"
@@ -131,9 +131,7 @@ func TestMethods(t *testing.T) {
 			s.answer("tools/call", tt.result)
 			c := start(t, client.Options{Server: s})
 			got, err := tt.method(c)
-			if d := cmp.Diff(client.Info{Name: "toy", Version: "1", Engine: "e", Reason: "r"}, c.Info()); d != "" {
-				t.Errorf("%s: the server (-want +got):\n%s", tt.name, d)
-			}
+			must.Equal(t, fmt.Sprintf("%s: the server", tt.name), client.Info{Name: "toy", Version: "1", Engine: "e", Reason: "r"}, c.Info())
 			if err != nil {
 				t.Errorf("%s: %v", tt.name, err)
 			}
@@ -144,12 +142,8 @@ func TestMethods(t *testing.T) {
 				r.Raw = nil
 				got = r
 			}
-			if d := cmp.Diff(tt.want, got); d != "" {
-				t.Errorf("%s (-want +got):\n%s", tt.name, d)
-			}
-			if d := cmp.Diff([]string{tt.call}, s.seen); d != "" {
-				t.Errorf("%s (-want +got):\n%s", tt.name, d)
-			}
+			must.Equal(t, tt.name, tt.want, got)
+			must.Equal(t, tt.name, []string{tt.call}, s.seen)
 		}
 	}
 }
@@ -169,7 +163,7 @@ func TestCancel(t *testing.T) {
 		return json.RawMessage(`{"resultType":"complete"}`), nil
 	})
 	c := start(t, client.Options{Server: s})
-	testenv.Check(t, c.Cancel(t.Context(), "known"))
+	must.Check(t, c.Cancel(t.Context(), "known"))
 	if err := c.Cancel(t.Context(), "unknown"); err == nil || !strings.Contains(err.Error(), "no such task") {
 		t.Errorf("an unknown task: %v", err)
 	}
@@ -283,13 +277,9 @@ func TestKeyOfAnotherQuestion(t *testing.T) {
 		if _, err := c.Run(t.Context(), client.Task{Prompt: "p"}); err != nil {
 			t.Error(err)
 		}
-		if d := cmp.Diff([]string{"one", "two"}, asked); d != "" {
-			t.Errorf("(-want +got):\n%s", d)
-		}
+		must.Equal(t, "result", []string{"one", "two"}, asked)
 		accept, decline := `{"q":{"action":"accept","content":{}}}`, `{"q":{"action":"decline"}}`
-		if d := cmp.Diff([]string{accept, decline}, slices.Compact(sent)); d != "" {
-			t.Errorf("(-want +got):\n%s", d)
-		}
+		must.Equal(t, "result", []string{accept, decline}, slices.Compact(sent))
 	})
 }
 
@@ -366,7 +356,7 @@ func TestBackground(t *testing.T) {
 		if err != nil || len(rows) != 2 || rows[0].Status != protocol.StatusRunning || rows[1].Status != protocol.StatusCompleted || !strings.HasSuffix(rows[1].Answer, "b") {
 			t.Fatalf("%+v, %v", rows, err)
 		}
-		testenv.Check(t, c.Interrupt(t.Context(), ids[0]))
+		must.Check(t, c.Interrupt(t.Context(), ids[0]))
 		rows, err = c.Wait(t.Context(), ids[0])
 		if err != nil || len(rows) != 1 || rows[0].Status != protocol.StatusAborted {
 			t.Errorf("%+v, %v", rows, err)

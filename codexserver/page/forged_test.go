@@ -10,7 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/page"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestForged sends requests that the page would not send, on every route. Each is refused,
@@ -238,12 +238,12 @@ func TestRestartOnTheSamePort(t *testing.T) {
 	back := ask(t.Context(), before, exec("1", "git", "status"))
 	id := v.Events().Question("open").ID
 	_, number, _ := strings.Cut(v.Origin, "127.0.0.1:")
-	port := testenv.Must(strconv.Atoi(number))(t)
+	port := must.Get(strconv.Atoi(number))(t)
 	if second, err := page.Listen(&page.Options{Port: port}); err == nil {
 		second.Close()
 		t.Fatal("two servers on one port")
 	}
-	testenv.NoError(t, before.Close())
+	must.OK(t, before.Close())
 	get(t, back)
 
 	after := listen(t, &page.Options{Port: port})

@@ -16,7 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func TestDoor(t *testing.T) {
@@ -116,7 +116,7 @@ func connect(t *testing.T, p *Page, l pipes) net.Conn {
 	token, _ := p.door.admit(p.door.invite())
 	ours, theirs := net.Pipe()
 	l <- theirs
-	testenv.Must(fmt.Fprintf(ours, "GET /events HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", p.host, token))(t)
+	must.Get(fmt.Fprintf(ours, "GET /events HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", p.host, token))(t)
 	return ours
 }
 
@@ -149,12 +149,12 @@ func TestSlowReader(t *testing.T) {
 		slowConn.Close()
 
 		again := connect(t, p, l)
-		res := testenv.Must(http.ReadResponse(bufio.NewReader(again), nil))(t)
+		res := must.Get(http.ReadResponse(bufio.NewReader(again), nil))(t)
 		text, err := bufio.NewReader(res.Body).ReadString('\n')
 		if err != nil || !strings.Contains(text, strings.Repeat("x", most)) || len(text) > most+1000 {
 			t.Errorf("%d bytes came, %v", len(text), err)
 		}
-		testenv.Check(t, p.Close())
+		must.Check(t, p.Close())
 		again.Close()
 	})
 }
@@ -167,7 +167,7 @@ func TestHeartbeat(t *testing.T) {
 		p := newPage("127.0.0.1:1", &Options{})
 		p.listen(l)
 		conn := connect(t, p, l)
-		res := testenv.Must(http.ReadResponse(bufio.NewReader(conn), nil))(t)
+		res := must.Get(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 		began := time.Now()
 		lines := bufio.NewReader(res.Body)
 		for i := range 100 {
@@ -179,7 +179,7 @@ func TestHeartbeat(t *testing.T) {
 		if got := time.Since(began); got != 99*heartbeat {
 			t.Errorf("99 heartbeats in %s", got)
 		}
-		testenv.Check(t, p.Close())
+		must.Check(t, p.Close())
 		conn.Close()
 	})
 }
@@ -248,7 +248,7 @@ func TestBounds(t *testing.T) {
 // is withdrawn at the same time, because it may be the stricter one.
 func TestAnswerBeatsWithdrawal(t *testing.T) {
 	b := newBoard()
-	q := testenv.Must(b.ask(t.Context(), request("1", "true")))(t)
+	q := must.Get(b.ask(t.Context(), request("1", "true")))(t)
 	if end, found := b.answer(q.ID, []byte(`{"action":"decline"}`)); end != nil || !found {
 		t.Fatalf("the answer was not taken: %v, %v", end, found)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/page"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // visit opens the page by a new link, on this machine.
@@ -25,8 +25,8 @@ func visit(t *testing.T, p *page.Page) *servertest.Visitor {
 
 func listen(t *testing.T, o *page.Options) *page.Page {
 	t.Helper()
-	p := testenv.Must(page.Listen(o))(t)
-	t.Cleanup(func() { testenv.Check(t, p.Close()) })
+	p := must.Get(page.Listen(o))(t)
+	t.Cleanup(func() { must.Check(t, p.Close()) })
 	return p
 }
 
@@ -153,7 +153,7 @@ func TestClose(t *testing.T) {
 	stream := v.Events()
 	back := ask(t.Context(), p, exec("1", "true"))
 	stream.Question("open")
-	testenv.Check(t, p.Close())
+	must.Check(t, p.Close())
 	if got := get(t, back); got.err == nil {
 		t.Errorf("Ask returned %q", got.answer)
 	}
@@ -176,7 +176,7 @@ func TestClose(t *testing.T) {
 	if told != 1 {
 		t.Errorf("announced %d links, of which one works", told)
 	}
-	testenv.Check(t, p.Close())
+	must.Check(t, p.Close())
 }
 
 func TestAnnounce(t *testing.T) {

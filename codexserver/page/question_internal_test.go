@@ -14,9 +14,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/go-cmp/cmp"
 )
 
 var rewrite = flag.Bool("update", false, "rewrite what the tests expect")
@@ -65,21 +65,19 @@ func TestQuestions(t *testing.T) {
 	}
 	for _, r := range requests {
 		r.Thread.ID = "t"
-		testenv.Must(p.board.ask(ctx, r))(t)
+		must.Get(p.board.ask(ctx, r))(t)
 	}
 	p.Decided(requests[0], approval.Decision{Outcome: elicit.Outcome{Decision: elicit.ApprovedAlways, Feedback: "a\u202eb"}, By: approval.ByPage, RuleWords: "x\u202e"})
 	u, _, _ := p.board.since(0)
 	for i := range u.Questions {
 		u.Questions[i].At = 0
 	}
-	got := testenv.Must(json.Marshal(u, jsontext.WithIndent("\t"), jsontext.EscapeForHTML(false)))(t)
+	got := must.Get(json.Marshal(u, jsontext.WithIndent("\t"), jsontext.EscapeForHTML(false)))(t)
 	got = append(got, '\n')
 	file := filepath.Join("testdata", "questions.json")
 	if *rewrite {
-		testenv.NoError(t, os.WriteFile(file, got, 0o644))
+		must.OK(t, os.WriteFile(file, got, 0o644))
 	}
-	want := testenv.Must(os.ReadFile(file))(t)
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	want := must.Get(os.ReadFile(file))(t)
+	must.Equal(t, "result", strings.Split(string(want), "\n"), strings.Split(string(got), "\n"))
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
@@ -31,7 +31,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%+v: no error without Authenticate: %v", o, h)
 		}
 	}
-	h := testenv.Must(streamable.New(server, &streamable.Options{
+	h := must.Get(streamable.New(server, &streamable.Options{
 		Authenticate: func(r *http.Request) (string, error) {
 			user := r.Header.Get("User")
 			if user == "stranger" {
@@ -79,7 +79,7 @@ func TestOptions(t *testing.T) {
 func TestSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		h := testenv.Must(streamable.New(codexserver.New(engine.TurnFunc(nil), nil), &streamable.Options{
+		h := must.Get(streamable.New(codexserver.New(engine.TurnFunc(nil), nil), &streamable.Options{
 			Authenticate: func(*http.Request) (string, error) { return "ann", nil }, Hosts: []string{"example.com"},
 			MaxSessions: 2, IdleTimeout: time.Minute, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		}))(t)
@@ -125,7 +125,7 @@ func TestSessions(t *testing.T) {
 func TestEnd(t *testing.T) {
 	t.Parallel()
 	begun, over := make(chan struct{}), make(chan struct{})
-	h := testenv.Must(streamable.New(codexserver.New(engine.TurnFunc(func(ctx context.Context, _ engine.Host, _ []protocol.InputItem) error {
+	h := must.Get(streamable.New(codexserver.New(engine.TurnFunc(func(ctx context.Context, _ engine.Host, _ []protocol.InputItem) error {
 		close(begun)
 		<-ctx.Done()
 		return ctx.Err()
@@ -160,7 +160,7 @@ func TestEnd(t *testing.T) {
 	if status := call("bob"); status != http.StatusServiceUnavailable {
 		t.Errorf("a new call: %d", status)
 	}
-	testenv.Check(t, h.Close())
+	must.Check(t, h.Close())
 	<-over
 	if err := h.Drain(t.Context()); err != nil {
 		t.Errorf("drained after the end: %v", err)

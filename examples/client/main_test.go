@@ -13,7 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/internal/gobuild"
 	"github.com/codexmcp/codexmcp/internal/testenv"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestConversation has a conversation with the real program and a scripted model. It
@@ -82,17 +82,15 @@ func play(t *testing.T, server *exec.Cmd, transcript string) {
 		want.WriteString(prompt) // a terminal would show the input after it
 		typed.WriteString(input)
 	}
-	out := testenv.Must(os.Create(filepath.Join(t.TempDir(), "screen")))(t)
+	out := must.Get(os.Create(filepath.Join(t.TempDir(), "screen")))(t)
 	defer out.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := run(ctx, server, strings.NewReader(typed.String()), out); err != nil {
 		t.Error("run:", err)
 	}
-	got := testenv.Must(os.ReadFile(out.Name()))(t)
-	if diff := cmp.Diff(want.String(), string(got)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	got := must.Get(os.ReadFile(out.Name()))(t)
+	must.Equal(t, "result", want.String(), string(got))
 }
 
 // build builds codex-mcp and returns a function that makes a command for it.
@@ -100,9 +98,9 @@ func build(t *testing.T, baseURL string) func() *exec.Cmd {
 	t.Helper()
 	testenv.NeedsPrograms(t, "go")
 	bin, home, cwd := filepath.Join(t.TempDir(), "codex-mcp.exe"), t.TempDir(), t.TempDir()
-	testenv.NoError(t, gobuild.Program(bin, "../../codexserver/cmd/codex-mcp"))
+	must.OK(t, gobuild.Program(bin, "../../codexserver/cmd/codex-mcp"))
 	config := fmt.Sprintf("model = \"m\"\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url = %q\nwire_api = \"chat\"\n", baseURL)
-	testenv.NoError(t, os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600))
 	return func() *exec.Cmd {
 		cmd := exec.Command(bin, "--engine", "native")
 		cmd.Dir, cmd.Env = cwd, append(os.Environ(), "CODEX_HOME="+home)

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestDeleteBranchAsksFirst(t *testing.T) {
@@ -43,7 +43,7 @@ func TestDeleteBranchAsksFirst(t *testing.T) {
 				}
 				return &mcptypes.ElicitResult{Action: tt.answer}, nil
 			})
-			result := testenv.Must(mcptypes.ToolsCall.Call(t.Context(), client, &mcptypes.CallToolRequestParams{
+			result := must.Get(mcptypes.ToolsCall.Call(t.Context(), client, &mcptypes.CallToolRequestParams{
 				Name: "delete_branch", Arguments: fmt.Appendf(nil, `{"branch":%q}`, tt.branch),
 			}))(t)
 			if got := result.Content[0].(*mcptypes.TextContent).Text; !strings.HasPrefix(got, tt.want) {
@@ -53,9 +53,7 @@ func TestDeleteBranchAsksFirst(t *testing.T) {
 			if tt.asked > 0 {
 				want = []string{`Delete the branch "old" of ` + repo + "?"}
 			}
-			if diff := cmp.Diff(want, questions); diff != "" {
-				t.Errorf("questions (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "questions", want, questions)
 			if left := git(t, repo, "branch", "--list", "old"); (left != "") != tt.kept {
 				t.Errorf("afterwards, branch --list prints %q", left)
 			}
@@ -82,7 +80,7 @@ func connect(t *testing.T, repo string, c mcptypes.ClientCapabilities, answer fu
 			t.Error("served:", err)
 		}
 	})
-	testenv.Must(mcptypes.Initialize.Call(t.Context(), client, &mcptypes.InitializeRequestParams{
+	must.Get(mcptypes.Initialize.Call(t.Context(), client, &mcptypes.InitializeRequestParams{
 		ProtocolVersion: mcptypes.ProtocolVersion, Capabilities: c, ClientInfo: mcptypes.Implementation{Name: "t", Version: "1"},
 	}))(t)
 	return client

@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -16,7 +16,7 @@ func TestRefused(t *testing.T) {
 	if r, err := call(s, "delete_branch", `{"branch":"old"}`); err == nil {
 		t.Errorf("before initialize: %+v", r)
 	}
-	testenv.Must(s.initialize(t.Context(), &mcptypes.InitializeRequestParams{}))(t)
+	must.Get(s.initialize(t.Context(), &mcptypes.InitializeRequestParams{}))(t)
 	if r, err := call(s, "delete", `{"branch":"old"}`); err == nil {
 		t.Errorf("another tool: %+v", r)
 	}

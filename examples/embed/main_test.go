@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -44,12 +44,12 @@ func TestNotes(t *testing.T) {
 			})
 			client := jsonrpc.NewPeer(ours, mux, nil)
 			go func() { _ = client.Run(context.Background()) }()
-			testenv.Must(mcptypes.Initialize.Call(t.Context(), client, &mcptypes.InitializeRequestParams{
+			must.Get(mcptypes.Initialize.Call(t.Context(), client, &mcptypes.InitializeRequestParams{
 				ProtocolVersion: mcptypes.ProtocolVersion, Capabilities: tt.capabilities,
 				ClientInfo: mcptypes.Implementation{Name: "t", Version: "1"},
 			}))(t)
-			arguments := testenv.Must(json.Marshal(map[string]string{"prompt": "buy milk", "cwd": dir}))(t)
-			result := testenv.Must(mcptypes.ToolsCall.Call(t.Context(), client, &mcptypes.CallToolRequestParams{
+			arguments := must.Get(json.Marshal(map[string]string{"prompt": "buy milk", "cwd": dir}))(t)
+			result := must.Get(mcptypes.ToolsCall.Call(t.Context(), client, &mcptypes.CallToolRequestParams{
 				Name: "codex", Arguments: arguments,
 			}))(t)
 			if got := result.Content[0].(*mcptypes.TextContent).Text; !strings.HasPrefix(got, tt.want) {

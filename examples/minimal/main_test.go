@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -48,7 +48,7 @@ func TestServe(t *testing.T) {
 
 // TestLines counts the lines of serve.
 func TestLines(t *testing.T) {
-	source := testenv.Must(os.ReadFile("main.go"))(t)
+	source := must.Get(os.ReadFile("main.go"))(t)
 	_, body, _ := bytes.Cut(source, []byte("\nfunc serve("))
 	n := -1 // the first is the rest of the line of func
 	for line := range bytes.Lines(body) {

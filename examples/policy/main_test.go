@@ -13,9 +13,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestMain(m *testing.M) {
@@ -43,7 +43,7 @@ func TestServer(t *testing.T) {
 			return providertest.Say("done")
 		}})
 	defer model.Close()
-	engine := testenv.Must(native.New(&native.Options{CodexHome: t.TempDir(), Overrides: map[string]any{
+	engine := must.Get(native.New(&native.Options{CodexHome: t.TempDir(), Overrides: map[string]any{
 		"model": "m", "model_provider": "p", "model_providers.p.base_url": model.BaseURL(), "model_providers.p.wire_api": "chat",
 		"approval_policy": "untrusted", "sandbox_mode": "workspace-write",
 	}}))(t)
@@ -63,21 +63,19 @@ func TestServer(t *testing.T) {
 	})
 	client := jsonrpc.NewPeer(ours, mux, nil)
 	go func() { _ = client.Run(context.Background()) }()
-	testenv.Must(mcptypes.Initialize.Call(t.Context(), client, &mcptypes.InitializeRequestParams{
+	must.Get(mcptypes.Initialize.Call(t.Context(), client, &mcptypes.InitializeRequestParams{
 		ProtocolVersion: mcptypes.ProtocolVersion, ClientInfo: mcptypes.Implementation{Name: "t", Version: "1"},
 		Capabilities: mcptypes.ClientCapabilities{Elicitation: map[string]json.RawMessage{}},
 	}))(t)
-	arguments := testenv.Must(json.Marshal(map[string]string{"prompt": "try", "cwd": p.folder}))(t)
-	testenv.Must(mcptypes.ToolsCall.Call(t.Context(), client, &mcptypes.CallToolRequestParams{Name: "codex", Arguments: arguments}))(t)
+	arguments := must.Get(json.Marshal(map[string]string{"prompt": "try", "cwd": p.folder}))(t)
+	must.Get(mcptypes.ToolsCall.Call(t.Context(), client, &mcptypes.CallToolRequestParams{Name: "codex", Arguments: arguments}))(t)
 	_ = client.Close()
 	<-client.Done()
 	if err := <-served; err != nil {
 		t.Error("served:", err)
 	}
 
-	if diff := cmp.Diff([]string{"Allow Codex to run `touch made` in `" + p.folder + "`?\nIf approved, it runs outside the sandbox, once: files and network are open."}, asked); diff != "" {
-		t.Errorf("the user was asked (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "the user was asked", []string{"Allow Codex to run `touch made` in `" + p.folder + "`?\nIf approved, it runs outside the sandbox, once: files and network are open."}, asked)
 	for i, want := range []string{"", "there is no network here", "do not change anything outside", "nosuch", ""} {
 		if i >= len(told) || !strings.Contains(told[i], want) {
 			t.Fatalf("the model got %q, want %[3]q in number %[2]d", told, i, want)
@@ -90,6 +88,6 @@ func TestServer(t *testing.T) {
 
 func newPolicy(t *testing.T) policy {
 	t.Helper()
-	folder := testenv.Must(filepath.EvalSymlinks(t.TempDir()))(t)
+	folder := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	return policy{folder}
 }

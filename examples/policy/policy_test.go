@@ -10,13 +10,14 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func TestCommands(t *testing.T) {
 	testenv.NeedsLinks(t)
 	p := newPolicy(t)
 	for name, target := range map[string]string{"out": "/etc", "dangling": "/etc/nosuch"} {
-		testenv.NoError(t, os.Symlink(target, filepath.Join(p.folder, name)))
+		must.OK(t, os.Symlink(target, filepath.Join(p.folder, name)))
 	}
 	for want, commands := range map[string][]string{
 		"runs in the sandbox without a question": {

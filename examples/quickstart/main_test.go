@@ -14,7 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func TestMain(m *testing.M) {
@@ -80,14 +80,12 @@ proof: the folder is not a git repository
 			t.Setenv("TMPDIR", temporary)
 			var out bytes.Buffer
 			p := &person{answer: tt.answer, keys: readKeys(strings.NewReader(tt.typed)), raw: noTerminal, out: &out}
-			testenv.NoError(t, run(t.Context(), p, "", "scripted", "a task"))
+			must.OK(t, run(t.Context(), p, "", "scripted", "a task"))
 			if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
 				t.Errorf("left behind: %v, %v", left, err)
 			}
 			got := regexp.MustCompile(`/\S*/quickstart\d+/`).ReplaceAllString(out.String(), "DIR/")
-			if diff := cmp.Diff(begin+tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Equal(t, "result", begin+tt.want, got)
 		})
 	}
 }

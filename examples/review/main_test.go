@@ -14,7 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/examples/internal/exampletest"
 	"github.com/codexmcp/codexmcp/internal/testenv"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func TestMain(m *testing.M) {
@@ -32,12 +32,10 @@ func TestReview(t *testing.T) {
 	c := exampletest.Connect(t, providertest.Say(`{"findings":[`+finding("a.txt", 2)+","+finding("elsewhere.txt", 2)+`],
 		"overall_correctness":"patch is incorrect","overall_explanation":"One fault.","overall_confidence_score":0.9}`))
 	var out strings.Builder
-	testenv.NoError(t, run(t.Context(), c, repo, "main", &out))
+	must.OK(t, run(t.Context(), c, repo, "main", &out))
 	want := "A model reviewed this. Check what it says before you act on it.\n\n`````text\n" +
 		"P1 a.txt:2 division by @everyone\n    b may be 0.\n    ````\n    ![x](https://example.com)\nOne fault.\n`````\n"
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, "result", want, out.String())
 }
 
 // TestFailedReview checks that a review without a result leaves no comment.

@@ -7,7 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"math/big"
 	"net"
 	"testing"
@@ -31,14 +31,14 @@ func (a *Authority) Issue(t testing.TB, about *x509.Certificate) (cert, key []by
 	if about.NotAfter.IsZero() {
 		about.NotBefore, about.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	}
-	signer := testenv.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	signer := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	by := a
 	if by == nil {
 		by = &Authority{about, signer}
 	}
-	der := testenv.Must(x509.CreateCertificate(rand.Reader, about, by.Cert, signer.Public(), by.key))(t)
-	private := testenv.Must(x509.MarshalPKCS8PrivateKey(signer))(t)
-	made := testenv.Must(x509.ParseCertificate(der))(t)
+	der := must.Get(x509.CreateCertificate(rand.Reader, about, by.Cert, signer.Public(), by.key))(t)
+	private := must.Get(x509.MarshalPKCS8PrivateKey(signer))(t)
+	made := must.Get(x509.ParseCertificate(der))(t)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), &Authority{made, signer}
 }
 

@@ -13,10 +13,11 @@ import (
 	"github.com/codexmcp/codexmcp/internal/claim"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func open(t *testing.T) *os.Root {
-	root := testenv.Must(os.OpenRoot(t.TempDir()))(t)
+	root := must.Get(os.OpenRoot(t.TempDir()))(t)
 	t.Cleanup(func() { root.Close() })
 	return root
 }
@@ -24,10 +25,10 @@ func open(t *testing.T) *os.Root {
 func TestLives(t *testing.T) {
 	testenv.NeedsLinks(t)
 	root := open(t)
-	live := testenv.Must(claim.New(root, "live", ""))(t)
+	live := must.Get(claim.New(root, "live", ""))(t)
 	defer live.Close()
-	dead := testenv.Must(claim.New(root, "dead", ""))(t)
-	testenv.NoError(t, errors.Join(dead.Close(), root.Mkdir("folder", 0o700), root.Symlink("live", "link")))
+	dead := must.Get(claim.New(root, "dead", ""))(t)
+	must.OK(t, errors.Join(dead.Close(), root.Mkdir("folder", 0o700), root.Symlink("live", "link")))
 	for name, want := range map[string]bool{"live": true, "dead": false, "missing": false, "folder": false, "link": false} {
 		if got, err := claim.Lives(root, name); got != want || err != nil {
 			t.Errorf("%s: %v, %v", name, got, err)
@@ -36,12 +37,12 @@ func TestLives(t *testing.T) {
 	if _, err := claim.New(root, "live", ""); !errors.Is(err, os.ErrExist) {
 		t.Errorf("a second owner: %v", err)
 	}
-	f := testenv.Must(root.OpenFile("dead", os.O_RDWR, 0))(t)
+	f := must.Get(root.OpenFile("dead", os.O_RDWR, 0))(t)
 	defer f.Close()
 	if err := safefile.Lock(f); err != nil { // who asked has let go of it
 		t.Errorf("the file of the dead one: %v", err)
 	}
-	testenv.NoError(t, root.Close())
+	must.OK(t, root.Close())
 	if got, err := claim.Lives(root, "live"); got || err == nil {
 		t.Errorf("in a folder that is closed: %v, %v", got, err)
 	}
@@ -51,24 +52,24 @@ func TestLives(t *testing.T) {
 func TestIsIn(t *testing.T) {
 	testenv.NeedsUnix(t, testenv.OpenFiles)
 	root := open(t)
-	o := testenv.Must(claim.New(root, "o", ""))(t)
+	o := must.Get(claim.New(root, "o", ""))(t)
 	defer o.Close()
 	if !o.IsIn(root) {
 		t.Error("a new file is not there")
 	}
-	other := testenv.Must(os.OpenRoot(t.TempDir()))(t)
+	other := must.Get(os.OpenRoot(t.TempDir()))(t)
 	if o.IsIn(other) || other.Close() != nil || o.IsIn(other) {
 		t.Error("the file is in another folder")
 	}
-	testenv.NoError(t, root.Remove("o"))
+	must.OK(t, root.Remove("o"))
 	if o.IsIn(root) {
 		t.Error("a removed file is there")
 	}
-	testenv.NoError(t, root.WriteFile("o", nil, 0o600))
+	must.OK(t, root.WriteFile("o", nil, 0o600))
 	if o.IsIn(root) {
 		t.Error("another file is ours")
 	}
-	testenv.Check(t, o.Close())
+	must.Check(t, o.Close())
 	if err := o.Close(); err == nil || o.IsIn(root) {
 		t.Errorf("closed again: %v", err)
 	}
@@ -77,13 +78,13 @@ func TestIsIn(t *testing.T) {
 func TestWait(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	file := func() *os.File {
-		f := testenv.Must(os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600))(t)
+		f := must.Get(os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600))(t)
 		t.Cleanup(func() { f.Close() })
 		return f
 	}
 	synctest.Test(t, func(t *testing.T) {
 		first, second := file(), file()
-		testenv.NoError(t, claim.Wait(t.Context(), first))
+		must.OK(t, claim.Wait(t.Context(), first))
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
 		if err := claim.Wait(ctx, second); !errors.Is(err, safefile.ErrLocked) || !errors.Is(err, context.DeadlineExceeded) {

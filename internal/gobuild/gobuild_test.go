@@ -8,13 +8,14 @@ import (
 
 	"github.com/codexmcp/codexmcp/internal/gobuild"
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestProgram runs a program that it has built, and gets the words of the go command about one that there is not.
 func TestProgram(t *testing.T) {
 	testenv.NeedsPrograms(t, "go")
 	bin := filepath.Join(t.TempDir(), "skips.exe") // a name that every system runs
-	testenv.NoError(t, gobuild.Program(bin, "../skips"))
+	must.OK(t, gobuild.Program(bin, "../skips"))
 	cmd := exec.Command(bin)
 	cmd.Stdin = strings.NewReader("no JSON\n")
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "skips: ") {

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/group"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // role says what this program is in place of a test.
@@ -61,9 +61,9 @@ func as(name string) *exec.Cmd {
 func TestKill(t *testing.T) {
 	cmd := as("parent")
 	out := output(t, cmd)
-	g := testenv.Must(group.Start(cmd, true))(t)
+	g := must.Get(group.Start(cmd, true))(t)
 	_ = cmd.Stdout.(io.Closer).Close()
-	testenv.NoError(t, cmd.Wait())
+	must.OK(t, cmd.Wait())
 	want(t, out, "child\n")
 	if g.Empty() {
 		t.Error("the group has no process while the child runs")

@@ -2,7 +2,7 @@ package house_test
 
 import (
 	"fmt"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"go/types"
 	"os"
 	"regexp"
@@ -17,7 +17,7 @@ func TestAPI(t *testing.T) {
 	const dir = "internal/house/api/"
 	public := exported(t)
 	if *update {
-		testenv.NoError(t, os.RemoveAll(dir))
+		must.OK(t, os.RemoveAll(dir))
 	}
 	for path, p := range public {
 		got := facts(p)

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"golang.org/x/tools/go/packages"
 )
 
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 func files(t *testing.T, ext string) []string {
 	t.Helper()
 	var all []string
-	testenv.NoError(t, filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+	must.OK(t, filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -58,15 +59,15 @@ func files(t *testing.T, ext string) []string {
 
 func read(t *testing.T, path ...string) string {
 	t.Helper()
-	b := testenv.Must(os.ReadFile(filepath.Join(path...)))(t)
+	b := must.Get(os.ReadFile(filepath.Join(path...)))(t)
 	return string(b)
 }
 
 // write writes a golden file.
 func write(t *testing.T, file string, lines []string) {
 	t.Helper()
-	testenv.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-	testenv.NoError(t, os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644))
+	must.OK(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	must.OK(t, os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644))
 }
 
 // compare reports the lines that only the golden file or only the code has.
@@ -105,7 +106,7 @@ func sources(t *testing.T) []source {
 		if strings.HasSuffix(file, "_test.go") || slices.ContainsFunc(nested, within) {
 			continue
 		}
-		syntax := testenv.Must(parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution))(t)
+		syntax := must.Get(parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution))(t)
 		all = append(all, source{path.Dir(file), file, syntax})
 	}
 	return all
@@ -131,7 +132,7 @@ func exported(t *testing.T) map[string]*types.Package {
 func loaded(t *testing.T) map[string]*types.Package {
 	t.Helper()
 	testenv.NeedsPrograms(t, "go")
-	all := testenv.Must(loadOnce())(t)
+	all := must.Get(loadOnce())(t)
 	return all
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // light are the packages that import no other module than the one for JSON.
@@ -75,7 +76,7 @@ func TestArrows(t *testing.T) {
 // not compile HTTP and tracing packages.
 func TestServerNeedsNoHTTP(t *testing.T) {
 	testenv.NeedsPrograms(t, "go")
-	out := testenv.Must(exec.Command("go", "list", "-deps", "./codexserver").Output())(t)
+	out := must.Get(exec.Command("go", "list", "-deps", "./codexserver").Output())(t)
 	deps := strings.Fields(string(out))
 	if len(deps) < 50 {
 		t.Fatalf("only %d packages found", len(deps))

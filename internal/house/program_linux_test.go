@@ -15,14 +15,14 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/gobuild"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestProgram compares what codex-mcp depends on, weighs and allocates before main with
 // program.txt. A commit that adds a package or raises a figure says why.
 func TestProgram(t *testing.T) {
 	const program, file = "./codexserver/cmd/codex-mcp", "internal/house/program.txt"
-	list := testenv.Must(exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", program).Output())(t)
+	list := must.Get(exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", program).Output())(t)
 	var got []string
 	for pkg := range strings.FieldsSeq(string(list)) {
 		if !strings.HasPrefix(pkg, module+"/") && !strings.Contains(pkg, "/internal/") {
@@ -35,7 +35,7 @@ func TestProgram(t *testing.T) {
 	if err := gobuild.Program(bin, program); err != nil { // without symbols, as a release
 		t.Fatal(err)
 	}
-	info := testenv.Must(os.Stat(bin))(t)
+	info := must.Get(os.Stat(bin))(t)
 	cmd := exec.Command(bin, "-version")
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	trace, err := cmd.CombinedOutput()
@@ -45,7 +45,7 @@ func TestProgram(t *testing.T) {
 	const most = 400e3 // bytes that a package may allocate
 	total := 0.0
 	for _, m := range regexp.MustCompile(`(?m)^init (\S+) .* (\d+) bytes, \d+ allocs$`).FindAllStringSubmatch(string(trace), -1) {
-		bytes := testenv.Must(strconv.ParseFloat(m[2], 64))(t)
+		bytes := must.Get(strconv.ParseFloat(m[2], 64))(t)
 		if total += bytes; bytes > most {
 			t.Errorf("init of %s allocates %.0f bytes, more than %.0f", m[1], bytes, most)
 		}
@@ -85,8 +85,8 @@ func TestImporter(t *testing.T) {
 	const most = 200_000
 	size := func(program string) int64 {
 		bin := filepath.Join(t.TempDir(), program)
-		testenv.NoError(t, gobuild.Program(bin, "./mcptypes/testdata/programs/"+program))
-		info := testenv.Must(os.Stat(bin))(t)
+		must.OK(t, gobuild.Program(bin, "./mcptypes/testdata/programs/"+program))
+		info := must.Get(os.Stat(bin))(t)
 		return info.Size()
 	}
 	if more := size("decode") - size("print"); more > most {

@@ -2,7 +2,7 @@ package httpserve
 
 import (
 	"bufio"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"log/slog"
 	"net"
@@ -48,7 +48,7 @@ func TestKeepAlive(t *testing.T) {
 		listener <- theirs
 		answers := bufio.NewReader(ours)
 		for _, path := range []string{"/mcp", "/healthz", "/readyz", "/mcp", "/healthz"} {
-			testenv.Must(io.WriteString(ours, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n"))(t)
+			must.Get(io.WriteString(ours, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n"))(t)
 			answer, err := http.ReadResponse(answers, nil)
 			if err != nil {
 				t.Fatalf("%s: %v", path, err)
@@ -58,7 +58,7 @@ func TestKeepAlive(t *testing.T) {
 			}
 			<-time.After(keepAlive - time.Second)
 		}
-		testenv.Check(t, server.Close())
+		must.Check(t, server.Close())
 		<-ended
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/internal/httpserve"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // poor is a listener that first fails some times, as one without descriptors does.
@@ -40,7 +40,7 @@ func TestLimit(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 		}
-		first := testenv.Must(l.Accept())(t)
+		first := must.Get(l.Accept())(t)
 		accepted := false
 		go func() {
 			second, err := l.Accept()
@@ -61,7 +61,7 @@ func TestLimit(t *testing.T) {
 		if !accepted {
 			t.Error("a place is not free after the end of its connection")
 		}
-		testenv.Must(l.Accept())(t)
+		must.Get(l.Accept())(t)
 		ended := make(chan error, 1)
 		go func() {
 			_, err := l.Accept()

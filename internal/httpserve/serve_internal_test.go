@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/pflag"
 )
@@ -34,7 +34,7 @@ func TestFlags(t *testing.T) {
 		var f Flags
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)
 		f.Add(set)
-		testenv.NoError(t, set.Parse(strings.Fields(tt.args)))
+		must.OK(t, set.Parse(strings.Fields(tt.args)))
 		if err := f.Check(); (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%s: %v", tt.args, err)
 		} else if got := f.URL("/x"); err == nil && got != tt.url {
@@ -194,7 +194,7 @@ func TestPrintClients(t *testing.T) {
 		t.Errorf("%s: %+v, %v", ofCode, file, err)
 	}
 	r, w := io.Pipe()
-	testenv.NoError(t, r.Close())
+	must.OK(t, r.Close())
 	if err := PrintClients(w, "https://host/mcp", "t0k"); err == nil {
 		t.Error("the error of the writer is lost")
 	}

@@ -4,7 +4,7 @@ package httpserve
 
 import (
 	"context"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"log/slog"
 	"net/http"
@@ -49,11 +49,11 @@ func TestSignal(t *testing.T) {
 	}
 	s.Ready = func() {
 		b.url = s.URL("/readyz")
-		testenv.Check(t, syscall.Kill(os.Getpid(), syscall.SIGUSR1))
+		must.Check(t, syscall.Kill(os.Getpid(), syscall.SIGUSR1))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a signal before it is heard is lost
 	defer cancel()
-	testenv.Check(t, s.Serve(ctx))
+	must.Check(t, s.Serve(ctx))
 	if want := []string{"503 Service Unavailable: draining\n", "closed"}; !slices.Equal(b.log, want) {
 		t.Errorf("%q, want %q", b.log, want)
 	}

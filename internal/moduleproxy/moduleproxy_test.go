@@ -11,6 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/internal/moduleproxy"
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestEnvironment checks which files of the working tree the modules have: also those that git does not have yet, and
@@ -23,15 +24,15 @@ func TestEnvironment(t *testing.T) {
 		"part/go.mod": "module github.com/codexmcp/codexmcp/part\n", "part/b.go": "package b\n", "partner/c.go": "package c\n",
 	} {
 		path := filepath.Join(root, filepath.FromSlash(name))
-		testenv.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		testenv.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	for _, args := range [][]string{{"init", "-q"}, {"add", "removed.go"}} {
 		if out, err := exec.Command("git", append([]string{"-C", root}, args...)...).CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v: %s", args, err, out)
 		}
 	}
-	testenv.NoError(t, os.Remove(filepath.Join(root, "removed.go")))
+	must.OK(t, os.Remove(filepath.Join(root, "removed.go")))
 	proxy := ""
 	for _, variable := range moduleproxy.Environment(t, root, "part") {
 		if list, ok := strings.CutPrefix(variable, "GOPROXY=file://"); ok {
@@ -42,7 +43,7 @@ func TestEnvironment(t *testing.T) {
 		"github.com/codexmcp/codexmcp":      {".gitignore", "a.go", "go.mod", "partner/c.go"},
 		"github.com/codexmcp/codexmcp/part": {"b.go", "go.mod"},
 	} {
-		archive := testenv.Must(zip.OpenReader(filepath.Join(proxy, filepath.FromSlash(module), "@v", moduleproxy.Version+".zip")))(t)
+		archive := must.Get(zip.OpenReader(filepath.Join(proxy, filepath.FromSlash(module), "@v", moduleproxy.Version+".zip")))(t)
 		defer archive.Close()
 		var got []string
 		for _, f := range archive.File {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/internal/nightly"
 	"github.com/codexmcp/codexmcp/internal/outputschema"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -23,7 +23,7 @@ const person = `{"type":"object","required":["name"],"additionalProperties":fals
 	"$defs":{"tag":{"enum":["a","b"]}}}`
 
 func TestCheck(t *testing.T) {
-	s := testenv.Must(outputschema.Compile(json.RawMessage(person)))(t)
+	s := must.Get(outputschema.Compile(json.RawMessage(person)))(t)
 	for answer, want := range map[string]string{
 		`{"name":"Ada"}`: "",
 		" \n{\"name\":\"Ada\",\"tags\":[\"a\",\"b\"]}\n": "",
@@ -62,7 +62,7 @@ func TestNothingIsLoaded(t *testing.T) {
 	}))
 	defer server.Close()
 	file := filepath.Join(t.TempDir(), "schema.json")
-	testenv.NoError(t, os.WriteFile(file, []byte(`{"type":"string"}`), 0o600))
+	must.OK(t, os.WriteFile(file, []byte(`{"type":"string"}`), 0o600))
 	for _, where := range []string{server.URL, "file://" + file, file, "other.json", "schema:///x"} {
 		for _, schema := range []string{`{"$ref":%q}`, `{"$schema":%q}`, `{"$id":%[1]q,"$ref":"x.json"}`, `{"properties":{"a":{"$dynamicRef":%q}}}`, `{"$defs":{"a":{"$schema":%q,"$id":"urn:x"}}}`} {
 			if _, err := outputschema.Compile(json.RawMessage(fmt.Sprintf(schema, where))); err == nil || len(err.Error()) > 600 {
@@ -163,7 +163,7 @@ func TestNesting(t *testing.T) {
 		for i := range n - 1 {
 			fmt.Fprintf(&b, `"%x":{"$ref":"#/$defs/%x"},`, i, i+1)
 		}
-		s := testenv.Must(outputschema.Compile(json.RawMessage(b.String() + fmt.Sprintf(`"%x":{"type":"object"}}}`, n-1))))(t)
+		s := must.Get(outputschema.Compile(json.RawMessage(b.String() + fmt.Sprintf(`"%x":{"type":"object"}}}`, n-1))))(t)
 		if _, err := s.Check(`{}`); (err != nil) != deep {
 			t.Errorf("%d references: %v", n, err)
 		}
@@ -173,7 +173,7 @@ func TestNesting(t *testing.T) {
 // TestLongFaults has faults whose words are longer than they are shown.
 func TestLongFaults(t *testing.T) {
 	for _, long := range []string{strings.Repeat("x", 600), strings.Repeat("é", 600)} {
-		s := testenv.Must(outputschema.Compile(json.RawMessage(`{"const":"` + long + `"}`)))(t)
+		s := must.Get(outputschema.Compile(json.RawMessage(`{"const":"` + long + `"}`)))(t)
 		if _, err := s.Check(`1`); err == nil || len(err.Error()) > 600 || !utf8.ValidString(err.Error()) {
 			t.Errorf("%d bytes: %v", len(err.Error()), err)
 		}
@@ -204,7 +204,7 @@ func TestSelfReference(t *testing.T) {
 
 // TestFaultOfAlternatives checks which fault is reported if no alternative fits.
 func TestFaultOfAlternatives(t *testing.T) {
-	s := testenv.Must(outputschema.Compile(json.RawMessage(`{"properties":{"a":{"anyOf":[{"type":"null"},
+	s := must.Get(outputschema.Compile(json.RawMessage(`{"properties":{"a":{"anyOf":[{"type":"null"},
 		{"type":"object","properties":{"kind":{"const":"x"},"n":{"type":"number"}}},
 		{"type":"object","required":["m"]}]}}}`)))(t)
 	for answer, want := range map[string]string{
@@ -220,7 +220,7 @@ func TestFaultOfAlternatives(t *testing.T) {
 // TestFormatIsANote checks that no format is asserted, whatever the draft says of it.
 func TestFormatIsANote(t *testing.T) {
 	for _, draft := range []string{"http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema"} {
-		schema := testenv.Must(outputschema.Compile(json.RawMessage(`{"$schema":"` + draft + `","type":"string","format":"date"}`)))(t)
+		schema := must.Get(outputschema.Compile(json.RawMessage(`{"$schema":"` + draft + `","type":"string","format":"date"}`)))(t)
 		if _, err := schema.Check(`"tomorrow"`); err != nil {
 			t.Errorf("%s: %v", draft, err)
 		}

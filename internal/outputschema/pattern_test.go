@@ -7,17 +7,17 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/outputschema"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestPatterns compares patterns with those of ECMAScript: each line of testdata/patterns.ndjson has a pattern, and the
 // characters that new RegExp(pattern, "u") of Node.js matches and does not match.
 func TestPatterns(t *testing.T) {
-	text := testenv.Must(os.ReadFile("testdata/patterns.ndjson"))(t)
+	text := must.Get(os.ReadFile("testdata/patterns.ndjson"))(t)
 	n := 0
 	for line := range bytes.Lines(text) {
 		var row [3]string
-		testenv.NoError(t, json.Unmarshal(line, &row))
+		must.OK(t, json.Unmarshal(line, &row))
 		re, err := outputschema.CompilePattern(row[0])
 		if err != nil {
 			t.Errorf("%s: %v", row[0], err)

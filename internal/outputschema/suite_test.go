@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/outputschema"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestSuite runs the official test suite. testdata/SOURCE says what it leaves out.
 func TestSuite(t *testing.T) {
-	file := testenv.Must(os.Open("testdata/suite.ndjson.gz"))(t)
+	file := must.Get(os.Open("testdata/suite.ndjson.gz"))(t)
 	defer file.Close()
-	text := testenv.Must(gzip.NewReader(file))(t)
+	text := must.Get(gzip.NewReader(file))(t)
 	lines := bufio.NewScanner(text)
 	lines.Buffer(nil, 1<<20)
 	checked := 0
@@ -29,7 +29,7 @@ func TestSuite(t *testing.T) {
 				Valid       bool
 			}
 		}
-		testenv.NoError(t, json.Unmarshal(lines.Bytes(), &group))
+		must.OK(t, json.Unmarshal(lines.Bytes(), &group))
 		name := group.Draft + " " + group.File + ": " + group.Description
 		schema, err := outputschema.Compile(inDraft(group.Draft, group.Schema))
 		if err != nil {

@@ -11,21 +11,21 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/paths"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestFollow follows links to what is there and to what is missing, and as many as the kernel does.
 func TestFollow(t *testing.T) {
-	top := testenv.Must(filepath.EvalSymlinks(t.TempDir()))(t)
+	top := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	links := map[string]string{
 		"dir/up": "..", "absolute": filepath.Join(top, "dir"), "deep": "dir/sub", "behind": "deep/../file", "slash": "missing/", "to": "missing/a/../b", "0": ".",
 	}
 	for i := range 40 {
 		links[fmt.Sprint(i+1)] = fmt.Sprint(i)
 	}
-	testenv.NoError(t, os.MkdirAll(filepath.Join(top, "dir/sub"), 0o700))
+	must.OK(t, os.MkdirAll(filepath.Join(top, "dir/sub"), 0o700))
 	for name, to := range links {
-		testenv.NoError(t, os.Symlink(filepath.FromSlash(to), filepath.Join(top, name)))
+		must.OK(t, os.Symlink(filepath.FromSlash(to), filepath.Join(top, name)))
 	}
 	for path, want := range map[string]string{
 		"dir": "dir", "dir/up/dir/up": ".", "absolute/sub": "dir/sub", "deep/": "dir/sub", "39": ".", "40": "too many symbolic links",

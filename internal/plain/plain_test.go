@@ -1,11 +1,12 @@
 package plain_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/plain"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestStackedMarks checks that at most eight combining marks in a row are shown as they are.
@@ -21,9 +22,7 @@ func TestStackedMarks(t *testing.T) {
 		{"ก" + mixed + "\u0e31", "ก" + mixed + `\u{e31}`},
 		{"e" + acute + "e" + acute, "e" + acute + "e" + acute},
 	} {
-		if diff := cmp.Diff(tt.want, plain.Text(tt.text)); diff != "" {
-			t.Errorf("%+q (-want +got):\n%s", tt.text, diff)
-		}
+		must.Equal(t, fmt.Sprintf("%+q", tt.text), tt.want, plain.Text(tt.text))
 		command, _ := plain.Command([]string{"echo", tt.text})
 		if escaped := strings.Contains(command, " $'"); escaped != (tt.want != tt.text) {
 			t.Errorf("%+q: %s", tt.text, command)
@@ -52,8 +51,6 @@ func TestOneLine(t *testing.T) {
 		{"\u202e", 3, `\u{…`},
 		{strings.Repeat("\n", 1000) + "x", 3, "x"},
 	} {
-		if diff := cmp.Diff(tt.want, plain.OneLine(tt.text, tt.limit)); diff != "" {
-			t.Errorf("%+q, %d (-want +got):\n%s", tt.text, tt.limit, diff)
-		}
+		must.Equal(t, fmt.Sprintf("%+q, %d", tt.text, tt.limit), tt.want, plain.OneLine(tt.text, tt.limit))
 	}
 }

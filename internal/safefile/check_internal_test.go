@@ -2,7 +2,7 @@ package safefile
 
 import (
 	"errors"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,16 +13,16 @@ func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	one, other := filepath.Join(dir, "one"), filepath.Join(dir, "other")
 	for _, path := range []string{one, other} {
-		testenv.NoError(t, os.WriteFile(path, nil, 0o600))
+		must.OK(t, os.WriteFile(path, nil, 0o600))
 	}
-	before := testenv.Must(os.Lstat(one))(t)
+	before := must.Get(os.Lstat(one))(t)
 	var kind *KindError
 	for path, want := range map[string]func(error) bool{
 		one:   func(err error) bool { return err == nil },
 		other: func(err error) bool { return errors.Is(err, ErrReplaced) },
 		dir:   func(err error) bool { return errors.As(err, &kind) },
 	} {
-		f := testenv.Must(os.Open(path))(t)
+		f := must.Get(os.Open(path))(t)
 		got, err := check(f, path, before)
 		if !want(err) || (got == nil) != (err != nil) {
 			t.Errorf("%s: %v, %v", path, got, err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func TestWrite(t *testing.T) {
@@ -29,9 +30,9 @@ func TestWrite(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "a", "b")
 			path := filepath.Join(dir, "file")
 			if tt.before != 0 {
-				testenv.NoError(t, os.MkdirAll(dir, 0o700), os.WriteFile(path, []byte("before, and longer"), tt.before))
+				must.OK(t, os.MkdirAll(dir, 0o700), os.WriteFile(path, []byte("before, and longer"), tt.before))
 			}
-			testenv.NoError(t, safefile.Write(path, []byte("after"), 0o600))
+			must.OK(t, safefile.Write(path, []byte("after"), 0o600))
 			if got, err := os.ReadFile(path); err != nil || string(got) != "after" {
 				t.Errorf("%q, %v", got, err)
 			}
@@ -53,7 +54,7 @@ func TestWriteFails(t *testing.T) {
 	}
 	blocked := filepath.Join(dir, "file")
 	loop := filepath.Join(dir, "loop")
-	testenv.NoError(t, os.WriteFile(blocked, nil, 0o600), os.Symlink(loop, loop))
+	must.OK(t, os.WriteFile(blocked, nil, 0o600), os.Symlink(loop, loop))
 	if err := safefile.Write(filepath.Join(blocked, "below"), []byte("x"), 0o600); err == nil {
 		t.Error("a file became a folder")
 	}
@@ -66,7 +67,7 @@ func TestWriteThroughLink(t *testing.T) {
 	testenv.NeedsLinks(t)
 	dir := t.TempDir()
 	real, link := filepath.Join(dir, "real"), filepath.Join(dir, "link")
-	testenv.NoError(t, os.WriteFile(real, nil, 0o600), os.Symlink(real, link), safefile.Write(link, []byte("after"), 0o600))
+	must.OK(t, os.WriteFile(real, nil, 0o600), os.Symlink(real, link), safefile.Write(link, []byte("after"), 0o600))
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link is %v, %v", info.Mode(), err)
 	}
@@ -78,7 +79,7 @@ func TestWriteThroughLink(t *testing.T) {
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
-	testenv.NoError(t, os.WriteFile(path, []byte("12345"), 0o600))
+	must.OK(t, os.WriteFile(path, []byte("12345"), 0o600))
 	if data, err := safefile.Read(path, 5); err != nil || string(data) != "12345" {
 		t.Errorf("%q, %v", data, err)
 	}
@@ -99,7 +100,7 @@ func TestOpenIn(t *testing.T) {
 	testenv.NeedsLinks(t)
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)
-	testenv.NoError(t, err, os.WriteFile(filepath.Join(dir, "file"), []byte("long content"), 0o600), os.Symlink("file", filepath.Join(dir, "link")))
+	must.OK(t, err, os.WriteFile(filepath.Join(dir, "file"), []byte("long content"), 0o600), os.Symlink("file", filepath.Join(dir, "link")))
 	defer root.Close()
 	var kind *safefile.KindError
 	if _, err := safefile.OpenIn(root, "link", os.O_RDONLY); !errors.As(err, &kind) || kind.Path != filepath.Join(dir, "link") {
@@ -109,11 +110,11 @@ func TestOpenIn(t *testing.T) {
 		t.Errorf("nothing: %v", err)
 	}
 	f, err := safefile.OpenIn(root, "file", os.O_RDWR)
-	testenv.NoError(t, err)
+	must.OK(t, err)
 	if data, err := f.ReadAll(100); err != nil || string(data) != "long content" {
 		t.Errorf("%q, %v", data, err)
 	}
-	testenv.NoError(t, f.Overwrite("short"), f.Close())
+	must.OK(t, f.Overwrite("short"), f.Close())
 	if data, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || string(data) != "short" {
 		t.Errorf("%q, %v", data, err)
 	}
@@ -134,11 +135,11 @@ func TestLocks(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			one, two := open(t, path), open(t, path)
 			defer two.Close()
-			testenv.NoError(t, tt.first(one))
+			must.OK(t, tt.first(one))
 			if err := tt.second(two); !errors.Is(err, tt.want) {
 				t.Errorf("%v, want %v", err, tt.want)
 			}
-			testenv.NoError(t, one.Close())
+			must.OK(t, one.Close())
 			if err := tt.second(two); err != nil {
 				t.Errorf("after the first was closed: %v", err)
 			}
@@ -152,7 +153,7 @@ func TestLocks(t *testing.T) {
 func open(t *testing.T, path string) *os.File {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	testenv.NoError(t, err)
+	must.OK(t, err)
 	return f
 }
 
@@ -168,7 +169,7 @@ func TestLog(t *testing.T) {
 		if who%2 == 0 {
 			var err error
 			l, err = safefile.OpenLog(path, most)
-			testenv.NoError(t, err)
+			must.OK(t, err)
 			defer l.Close()
 		}
 		l := l
@@ -214,11 +215,11 @@ func TestLog(t *testing.T) {
 func TestLogSize(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	l, err := safefile.OpenLog(path, 10)
-	testenv.NoError(t, err)
+	must.OK(t, err)
 	defer l.Close()
 	for i, want := range []string{"", "", "12345\n78\n\n"} {
 		_, err := l.Write([]byte([]string{"12345\n", "78\n\n", "longer than all\n"}[i]))
-		testenv.NoError(t, err)
+		must.OK(t, err)
 		if got, err := os.ReadFile(path + ".1"); string(got) != want || err != nil && want != "" {
 			t.Errorf("after write %d: %q, %v", i, got, err)
 		}
@@ -228,9 +229,9 @@ func TestLogSize(t *testing.T) {
 // TestLogTorn appends to a log whose last line was cut, as when the system stops while it is written.
 func TestLogTorn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	testenv.NoError(t, os.WriteFile(path, []byte("one\ntw"), 0o600))
+	must.OK(t, os.WriteFile(path, []byte("one\ntw"), 0o600))
 	l, err := safefile.OpenLog(path, 0)
-	testenv.NoError(t, err)
+	must.OK(t, err)
 	defer l.Close()
 	for _, write := range []func([]byte) (int, error){l.Write, l.WriteSync} {
 		if n, err := write([]byte("three\n")); n != 6 || err != nil {
@@ -256,7 +257,7 @@ func TestReserve(t *testing.T) {
 			})
 		}
 		all.Wait()
-		testenv.NoError(t, os.RemoveAll(dir))
+		must.OK(t, os.RemoveAll(dir))
 		if err := r.Check(); err != nil {
 			t.Errorf("%d bytes, in a folder that was removed: %v", size, err)
 		}
@@ -264,11 +265,11 @@ func TestReserve(t *testing.T) {
 			t.Errorf("left behind: %v, %v", left, err)
 		}
 		for range 2 {
-			testenv.Check(t, r.Release())
+			must.Check(t, r.Release())
 		}
 	}
 	file := filepath.Join(t.TempDir(), "file")
-	testenv.NoError(t, os.WriteFile(file, nil, 0o600))
+	must.OK(t, os.WriteFile(file, nil, 0o600))
 	if err := safefile.NewReserve(filepath.Join(file, "folder"), 1).Check(); err == nil {
 		t.Error("a file has room for files")
 	}

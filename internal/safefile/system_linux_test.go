@@ -12,16 +12,16 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func TestInProc(t *testing.T) {
 	for path, want := range map[string]bool{"/proc/self/status": true, "/proc": true, t.TempDir(): false, "/sys": false} {
-		f := testenv.Must(os.Open(path))(t)
+		f := must.Get(os.Open(path))(t)
 		if got, err := safefile.InProc(f); got != want || err != nil {
 			t.Errorf("%s: %v, %v", path, got, err)
 		}
-		testenv.Check(t, f.Close())
+		must.Check(t, f.Close())
 		if got, err := safefile.InProc(f); got || err == nil {
 			t.Errorf("%s, closed: %v, %v", path, got, err)
 		}
@@ -55,7 +55,7 @@ func TestReserveOnAFullDisk(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 	r := safefile.NewReserve(dir, size)
-	testenv.NoError(t, r.Check())
+	must.OK(t, r.Check())
 	write := func(name string, size int) error {
 		return os.WriteFile(filepath.Join(dir, name), make([]byte, size), 0o600)
 	}
@@ -79,7 +79,7 @@ func TestReserveOnAFullDisk(t *testing.T) {
 	}
 	limit := syscall.Rlimit{Cur: size - 1, Max: size - 1}
 	signal.Ignore(syscall.SIGXFSZ)
-	testenv.NoError(t, r.Release(), syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
+	must.OK(t, r.Release(), syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 	if err := r.Check(); !errors.Is(err, syscall.EFBIG) {
 		t.Errorf("files may not be so large: %v", err)
 	}
@@ -89,19 +89,19 @@ func TestReserveOnAFullDisk(t *testing.T) {
 func TestReserveWritesNothing(t *testing.T) {
 	dir := t.TempDir()
 	r := safefile.NewReserve(dir, 1<<20)
-	testenv.NoError(t, r.Check())
+	must.OK(t, r.Check())
 	written := func() (n int) {
 		all, err := os.ReadFile("/proc/self/io")
 		if err != nil {
 			t.Skip("the system does not count what a process writes:", err)
 		}
 		_, err = fmt.Sscanf(string(all[bytes.Index(all, []byte("wchar:")):]), "wchar: %d", &n)
-		testenv.NoError(t, err)
+		must.OK(t, err)
 		return n
 	}
 	before := written()
 	for range 10 {
-		testenv.NoError(t, r.Check())
+		must.OK(t, r.Check())
 	}
 	if n := written() - before; n >= 1<<20 {
 		t.Errorf("ten checks wrote %d bytes", n)

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // traps are what a command may put where a log is, or where the log makes its next file.
@@ -45,13 +45,13 @@ func TestLogTraps(t *testing.T) {
 			},
 			"later": func(t *testing.T, place string, put func()) error {
 				l := openLog(t, place)
-				testenv.NoError(t, os.Remove(place))
+				must.OK(t, os.Remove(place))
 				put()
 				_, err := l.Write(line)
 				if _, again := l.Write(line); (err == nil) != (again == nil) {
 					t.Errorf("the second write: %v", again)
 				}
-				testenv.NoError(t, os.RemoveAll(place))
+				must.OK(t, os.RemoveAll(place))
 				if _, err := l.Write(line); err != nil {
 					t.Errorf("without the trap: %v", err)
 				}
@@ -60,9 +60,9 @@ func TestLogTraps(t *testing.T) {
 			"at the next file": func(t *testing.T, place string, put func()) error {
 				l := openLog(t, place)
 				_, err := l.Write(line)
-				testenv.NoError(t, err)
+				must.OK(t, err)
 				inode, err := os.Stat(place)
-				testenv.NoError(t, err, os.Rename(place, filepath.Join(filepath.Dir(place), "old")))
+				must.OK(t, err, os.Rename(place, filepath.Join(filepath.Dir(place), "old")))
 				put()
 				_, err = l.Write(line)
 				if old, serr := os.Stat(filepath.Join(filepath.Dir(place), "old")); serr != nil || !os.SameFile(inode, old) || old.Size() != int64(len(line)) {
@@ -74,8 +74,8 @@ func TestLogTraps(t *testing.T) {
 			t.Run(name+" "+when, func(t *testing.T) {
 				dir := t.TempDir()
 				victim, place := filepath.Join(dir, "bashrc"), filepath.Join(dir, "logs", "log")
-				testenv.NoError(t, os.WriteFile(victim, []byte("mine\n"), 0o600), os.Mkdir(filepath.Dir(place), 0o700))
-				err := open(t, place, func() { testenv.NoError(t, trap.put(victim, place)) })
+				must.OK(t, os.WriteFile(victim, []byte("mine\n"), 0o600), os.Mkdir(filepath.Dir(place), 0o700))
+				err := open(t, place, func() { must.OK(t, trap.put(victim, place)) })
 				var kind *safefile.KindError
 				if err == nil || errors.As(err, &kind) != trap.kind || !strings.Contains(err.Error(), place) {
 					t.Errorf("%v", err)
@@ -94,8 +94,8 @@ func TestLogTraps(t *testing.T) {
 func openLog(t *testing.T, place string) *safefile.Log {
 	t.Helper()
 	l, err := safefile.OpenLog(place, 4096)
-	testenv.NoError(t, err)
-	t.Cleanup(func() { testenv.NoError(t, l.Close()) })
+	must.OK(t, err)
+	t.Cleanup(func() { must.OK(t, l.Close()) })
 	return l
 }
 
@@ -106,9 +106,9 @@ func lineOf(size int) []byte { return append(make([]byte, size-1), '\n') }
 func TestLogFolder(t *testing.T) {
 	dir := t.TempDir()
 	folder, other := filepath.Join(dir, "logs"), filepath.Join(dir, "other")
-	testenv.NoError(t, os.Mkdir(folder, 0o700), os.Mkdir(other, 0o700))
+	must.OK(t, os.Mkdir(folder, 0o700), os.Mkdir(other, 0o700))
 	l := openLog(t, filepath.Join(folder, "log"))
-	testenv.NoError(t, os.Rename(folder, folder+"-old"), os.Symlink(other, folder), os.Remove(folder+"-old/log"))
+	must.OK(t, os.Rename(folder, folder+"-old"), os.Symlink(other, folder), os.Remove(folder+"-old/log"))
 	for range 3 { // the second and third begin a new file
 		if _, err := l.Write(lineOf(4000)); err != nil {
 			t.Error(err)
@@ -128,19 +128,19 @@ func TestLogHeld(t *testing.T) {
 	place := filepath.Join(t.TempDir(), "log")
 	l := openLog(t, place)
 	f, err := os.Open(place)
-	testenv.NoError(t, err)
+	must.OK(t, err)
 	defer f.Close()
-	testenv.NoError(t, safefile.Lock(f))
+	must.OK(t, safefile.Lock(f))
 	for range 300 { // five minutes, if each waited
 		_, err := l.Write(lineOf(100))
-		testenv.NoError(t, err)
+		must.OK(t, err)
 	}
 	if info, err := os.Stat(place); err != nil || info.Size() != 30_000 {
 		t.Errorf("%v, %v", info, err)
 	}
-	testenv.NoError(t, safefile.Unlock(f))
+	must.OK(t, safefile.Unlock(f))
 	_, err = l.Write(lineOf(100))
-	testenv.NoError(t, err)
+	must.OK(t, err)
 	if info, err := os.Stat(place + ".1"); err != nil || info.Size() != 30_000 {
 		t.Errorf("the next file did not begin: %v, %v", info, err)
 	}
@@ -176,11 +176,11 @@ func TestSecret(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "folder", "key")
-			testenv.NoError(t, os.Mkdir(filepath.Dir(path), 0o700))
+			must.OK(t, os.Mkdir(filepath.Dir(path), 0o700))
 			create := func() []byte { return []byte("a new one") }
 			if tt.make == nil {
 				create = func() []byte {
-					testenv.Check(t, write(0o600)(path))
+					must.Check(t, write(0o600)(path))
 					return []byte("a late one")
 				}
 			} else if err := tt.make(path); err != nil {
@@ -206,14 +206,14 @@ func TestSpecialFiles(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
 	listener, err := net.Listen("unix", filepath.Join(dir, "socket"))
-	testenv.NoError(t, err, syscall.Mkfifo(pipe, 0o600))
+	must.OK(t, err, syscall.Mkfifo(pipe, 0o600))
 	defer listener.Close()
 	root, err := os.OpenRoot(dir)
-	testenv.NoError(t, err)
+	must.OK(t, err)
 	defer root.Close()
 	for _, path := range []string{pipe, filepath.Join(dir, "socket"), "/dev/zero", "/dev/null", "/dev/tty", dir} {
 		link := filepath.Join(dir, "to "+filepath.Base(path))
-		testenv.NoError(t, os.Symlink(path, link))
+		must.OK(t, os.Symlink(path, link))
 		for _, name := range []string{path, link} {
 			var kind *safefile.KindError
 			if _, err := safefile.Read(name, 100); !errors.As(err, &kind) || kind.Path != name {

@@ -10,18 +10,19 @@ import (
 
 	"github.com/codexmcp/codexmcp/internal/shellword"
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 )
 
 // TestQuoteRecorded compares Quote with the output of the real server.
 func TestQuoteRecorded(t *testing.T) {
-	raw := testenv.Must(os.ReadFile("testdata/quote.json"))(t)
+	raw := must.Get(os.ReadFile("testdata/quote.json"))(t)
 	var pairs []struct {
 		Word  string `json:"word"`
 		Shown string `json:"shown"`
 	}
-	testenv.NoError(t, json.Unmarshal(raw, &pairs))
+	must.OK(t, json.Unmarshal(raw, &pairs))
 	if len(pairs) < 30 {
 		t.Fatalf("only %d pairs", len(pairs))
 	}
@@ -54,7 +55,7 @@ var pieces = []string{"'", `"`, `\`, "$", "`", "!", "^", " ", "a", "B", "0", "/"
 // TestJoinShell checks that a shell reads the words that were joined.
 func TestJoinShell(t *testing.T) {
 	testenv.NeedsPrograms(t, "sh")
-	sh := testenv.Must(exec.LookPath("sh"))(t)
+	sh := must.Get(exec.LookPath("sh"))(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	words := make([]string, 3000)
 	for i := range words {
@@ -66,7 +67,7 @@ func TestJoinShell(t *testing.T) {
 	}
 	for words := range slices.Chunk(words, 300) {
 		line := shellword.Join(words)
-		out := testenv.Must(exec.Command(sh, "-c", `printf '%s\0' `+line).Output())(t)
+		out := must.Get(exec.Command(sh, "-c", `printf '%s\0' `+line).Output())(t)
 		got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 		if diff := cmp.Diff(words, got); diff != "" {
 			t.Fatalf("a shell reads other words (-want +got):\n%s", diff)

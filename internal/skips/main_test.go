@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"strings"
 	"testing"
 )
@@ -30,7 +30,7 @@ const events = `{"Action":"start","Package":"github.com/codexmcp/codexmcp/a"}
 
 func TestRead(t *testing.T) {
 	var out strings.Builder
-	r := testenv.Must(read(strings.NewReader(events), &out))(t)
+	r := must.Get(read(strings.NewReader(events), &out))(t)
 	const want = "skipped a TestSkips/sub: a_test.go:2: needs root\n    a_test.go:1: broken\n--- FAIL: TestFails (0.00s)\nFAIL\nFAIL\tb\npanic: test timed out\nok  \tc\t0.1s\n"
 	if out.String() != want {
 		t.Errorf("printed %q, want %q", out.String(), want)

@@ -1,6 +1,5 @@
-// Package testenv tells tests what the system has that runs them, and ends those that cannot begin. On Linux a test fails when
-// it lacks what it needs. On Windows it is skipped: Windows has no modes, few users may make links, and Wine has neither git nor
-// a shell.
+// Package testenv tells tests what the system has that runs them. On Linux a test fails when it lacks what it needs.
+// On Windows it is skipped: Windows has no modes, few users may make links, and Wine has neither git nor a shell.
 package testenv
 
 import (
@@ -11,33 +10,6 @@ import (
 	"strings"
 	"testing"
 )
-
-// Must returns the value of a call such as os.Open(name), or ends the test with its error: Must(os.Open(name))(t).
-func Must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		NoError(t, err)
-		return v
-	}
-}
-
-// NoError ends the test at the first error.
-func NoError(t testing.TB, errs ...error) {
-	t.Helper()
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// Check fails the test if there is an error, and goes on.
-func Check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Error(err)
-	}
-}
 
 // NeedsPrograms skips the test on Windows if one of these programs is not in the PATH.
 func NeedsPrograms(t testing.TB, names ...string) {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestEndToEndAskBlockedOutput checks that codex-mcp ask ends although its output is blocked. It waits for longer than any
@@ -31,7 +31,7 @@ func TestEndToEndAskBlockedOutput(t *testing.T) {
 	}
 	cmd := s.command(t, "ask", "--engine", "native", "--json", "wait for ever")
 	cmd.Stdout = w
-	testenv.NoError(t, cmd.Start())
+	must.OK(t, cmd.Start())
 	awaitRequests(t, s.model, 1)
 	cmd.Process.Signal(syscall.SIGTERM)
 	if cmd.Wait(); cmd.ProcessState.ExitCode() != terminal.StatusInterrupted {

@@ -13,7 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // attack is one way to run, write or hide something without an approval.
@@ -138,7 +138,7 @@ func newVictim(t *testing.T, bridge bool) *victim {
 	top := boxtest.Outside(t)
 	f := foldersIn(t, top)
 	f.path = filepath.Join(top, "tools")
-	testenv.NoError(t, os.Mkdir(f.path, 0o755))
+	must.OK(t, os.Mkdir(f.path, 0o755))
 	v := &victim{folders: f, t: t, bridge: bridge, model: providertest.New()}
 	t.Cleanup(v.model.Close)
 	servertest.Git(t, v.cwd, "init", "-q")
@@ -157,8 +157,8 @@ func (v *victim) evil(program string) string {
 
 func (v *victim) write(file, text string) {
 	v.t.Helper()
-	testenv.NoError(v.t, os.MkdirAll(filepath.Dir(file), 0o755))
-	testenv.NoError(v.t, os.WriteFile(file, []byte(text), 0o755))
+	must.OK(v.t, os.MkdirAll(filepath.Dir(file), 0o755))
+	must.OK(v.t, os.WriteFile(file, []byte(text), 0o755))
 }
 
 // serve starts the server with lines for both configurations.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestEndToEndCalledCodex starts the program by a link called codex, which is
@@ -18,7 +18,7 @@ func TestEndToEndCalledCodex(t *testing.T) {
 	bin := built(t)
 	dir := t.TempDir()
 	link := filepath.Join(dir, "codex")
-	testenv.NoError(t, os.Symlink(bin, link))
+	must.OK(t, os.Symlink(bin, link))
 	f, model := prepare(t, "never", providertest.Say("Served."))
 	cmd := exec.CommandContext(t.Context(), link, "-m", "gpt-5.3-codex", "mcp-server", "--log", "info")
 	cmd.Dir, cmd.Env = f.cwd, []string{"PATH=" + dir, "HOME=" + f.user, "CODEX_HOME=" + f.home, "CODEX_BIN="} // the PATH has no other Codex

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/pelletier/go-toml/v2"
 	"mvdan.cc/sh/v3/shell"
 )
@@ -122,20 +122,20 @@ func TestDocsConfigurations(t *testing.T) {
 // TestHosts checks the configuration of each host in testdata/hosts.json: it has the members that the host's documentation
 // names, of which a ! marks those that it needs, starts the server, and also asks on the page. docs/hosts.md says the same.
 func TestHosts(t *testing.T) {
-	raw := testenv.Must(os.ReadFile(filepath.Join("testdata", "hosts.json")))(t)
+	raw := must.Get(os.ReadFile(filepath.Join("testdata", "hosts.json")))(t)
 	var hosts []struct {
 		Host, File, Members string
 		At                  []string
 		Shown               bool // the page has it whole
 		Set                 any
 	}
-	testenv.NoError(t, json.Unmarshal(raw, &hosts))
-	text := testenv.Must(os.ReadFile(filepath.Join(root, "docs", "hosts.md")))(t)
+	must.OK(t, json.Unmarshal(raw, &hosts))
+	text := must.Get(os.ReadFile(filepath.Join(root, "docs", "hosts.md")))(t)
 	shown := map[string]bool{} // the blocks of the page
 	for lang, unmarshal := range map[string]func([]byte, any) error{"json": json.Unmarshal, "toml": toml.Unmarshal} {
 		for _, b := range blocks(string(text), lang) {
 			var v any
-			testenv.NoError(t, unmarshal([]byte(b), &v))
+			must.OK(t, unmarshal([]byte(b), &v))
 			shown[normal(t, v)] = true
 		}
 	}
@@ -189,7 +189,7 @@ func TestHosts(t *testing.T) {
 // normal returns a value as JSON that does not depend on its source.
 func normal(t *testing.T, v any) string {
 	t.Helper()
-	text := testenv.Must(json.Marshal(v))(t)
+	text := must.Get(json.Marshal(v))(t)
 	return string(text)
 }
 
@@ -204,7 +204,7 @@ func blocks(text, lang string) (all []string) {
 // documents calls f with every Markdown file of the project.
 func documents(t *testing.T, f func(file, text string)) {
 	t.Helper()
-	testenv.NoError(t, filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+	must.OK(t, filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"log"
 	"net"
@@ -58,9 +58,9 @@ func TestDoctorCauses(t *testing.T) {
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
-	mute := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	mute := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { mute.Close() })
-	taken := testenv.Must(net.Dial("tcp", mute.Addr().String()))(t)
+	taken := must.Get(net.Dial("tcp", mute.Addr().String()))(t)
 	t.Cleanup(func() { taken.Close() })
 	closed := taken.LocalAddr().String() // nobody can listen there
 	proxy := func(at string) string { return "HTTP_PROXY=http://me:hunter2@" + at }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestEndToEndNothingOutlivesTheServer ends the server in the middle of a turn
@@ -65,7 +65,7 @@ func TestEndToEndNohup(t *testing.T) {
 	p.hello(`{}`)
 	p.call("codex", map[string]any{"prompt": "wait"})
 	awaitRequests(t, s.model, 1)
-	testenv.NoError(t, p.cmd.Process.Signal(syscall.SIGHUP))
+	must.OK(t, p.cmd.Process.Signal(syscall.SIGHUP))
 	p.send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
 	p.expect(map[string]any{"id": 2.0, "result": map[string]any{}})
 	close(wait)
@@ -83,7 +83,7 @@ func midCommand(t *testing.T) (*process, *os.File) {
 	f, _ := prepare(t, "never", providertest.Call(providertest.Shell("c", "sh", "-c",
 		"exec 9>alive; echo up >&9; (sleep 600 & sleep 600) & sleep 600")))
 	path := filepath.Join(f.cwd, "alive")
-	testenv.NoError(t, syscall.Mkfifo(path, 0o600))
+	must.OK(t, syscall.Mkfifo(path, 0o600))
 	alive, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // does not wait for the first writer
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // pry is a script that tries to read the environment and the memory of the server, of the
@@ -40,14 +40,14 @@ func TestServerEnvironment(t *testing.T) {
 			boxtest.Need(t)
 			f := foldersOf(t, user)
 			other := as(user, exec.CommandContext(t.Context(), "sleep", "600"))
-			testenv.NoError(t, other.Start())
+			must.OK(t, other.Start())
 			t.Cleanup(func() { other.Process.Kill(); other.Wait() })
 			model := providertest.New(
 				providertest.Call(providertest.Shell("c1", "bash", "-c", fmt.Sprintf(pry, other.Process.Pid))),
 				providertest.Say("done"))
 			t.Cleanup(model.Close)
 			config := "approval_policy = \"never\"\n" + fmt.Sprintf(configOf, model.BaseURL())
-			testenv.NoError(t, os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(config), 0o644))
+			must.OK(t, os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(config), 0o644))
 			p := launch(t, f, as(user, exec.Command(everybodys(t), "--engine", "native", "-c", "sandbox_mode=read-only")))
 			p.send(`{"jsonrpc":"2.0","id":"p","method":"ping"}`)
 			p.expect(map[string]any{"id": "p", "result": map[string]any{}})
@@ -105,7 +105,7 @@ func foldersOf(t *testing.T, user int) folders {
 	t.Helper()
 	f := foldersIn(t, openFolder(t))
 	for _, dir := range []string{f.home, f.cwd, f.user} {
-		testenv.NoError(t, os.Chown(dir, user, -1))
+		must.OK(t, os.Chown(dir, user, -1))
 	}
 	return f
 }

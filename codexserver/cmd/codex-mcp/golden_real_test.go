@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestRealGolden is [TestGolden] with the real Codex.
 func TestRealGolden(t *testing.T) {
-	codex := testenv.Must(appserver.Find(""))(t)
+	codex := must.Get(appserver.Find(""))(t)
 	playGolden(t, "codex", "--codex", codex)
 }

@@ -19,8 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/internal/nightly"
-	"github.com/codexmcp/codexmcp/internal/testenv"
-	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"golang.org/x/tools/txtar"
 )
 
@@ -57,7 +56,7 @@ func playGolden(t *testing.T, engine string, args ...string) {
 		t.Fatalf("no conversations: %v", err)
 	}
 	for n, file := range files {
-		a := testenv.Must(txtar.ParseFile(file))(t)
+		a := must.Get(txtar.ParseFile(file))(t)
 		if engines, _, _ := strings.Cut(string(a.Comment), ":"); !strings.Contains(engines, engine) {
 			continue
 		}
@@ -87,13 +86,11 @@ func playGolden(t *testing.T, engine string, args ...string) {
 				for _, part := range slices.Sorted(maps.Keys(got)) {
 					servertest.SetSection(a, part, got[part])
 				}
-				testenv.NoError(t, os.WriteFile(file, txtar.Format(a), 0o644))
+				must.OK(t, os.WriteFile(file, txtar.Format(a), 0o644))
 				return
 			}
 			for part, text := range got {
-				if diff := gocmp.Diff(servertest.Section(a, part), text); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", part, diff)
-				}
+				must.Equal(t, part, servertest.Section(a, part), text)
 			}
 		})
 	}
@@ -222,7 +219,7 @@ func newGolden(t *testing.T, era, engine string, a *txtar.Archive, args []string
 	writeConfig(t, g.f.home, servertest.Section(a, "config.toml")+fmt.Sprintf(strings.Replace(configOf, "sandbox_mode = \"danger-full-access\"\n", "", 1), g.model.BaseURL())+wire)
 	for _, file := range a.Files {
 		if name, ok := strings.CutPrefix(file.Name, "work/"); ok {
-			testenv.NoError(t, os.WriteFile(filepath.Join(g.f.cwd, name), file.Data, 0o644))
+			must.OK(t, os.WriteFile(filepath.Join(g.f.cwd, name), file.Data, 0o644))
 		}
 	}
 	g.args = append([]string{"--engine", engine, "-c", "calls.grace=0s"}, args...)
@@ -446,7 +443,7 @@ var goldenLink = regexp.MustCompile(`http://127\.0\.0\.1:\d+/#[A-Za-z0-9_-]+`)
 
 // writeRecord writes the record of approvals.
 func (g *golden) writeRecord() {
-	text := testenv.Must(os.ReadFile(filepath.Join(g.f.home, "codex-mcp", "approvals.log")))(g.t)
+	text := must.Get(os.ReadFile(filepath.Join(g.f.home, "codex-mcp", "approvals.log")))(g.t)
 	n := newNormaliser(g.f, g.model.BaseURL())
 	g.out.WriteString("# record\n")
 	for entry := range strings.Lines(string(text)) {
@@ -630,5 +627,5 @@ func awaitRequests(t *testing.T, model *providertest.Server, n int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	testenv.NoError(t, model.Await(ctx, n))
+	must.OK(t, model.Await(ctx, n))
 }

@@ -9,8 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/internal/testenv"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/spf13/cobra"
 )
 
@@ -19,13 +18,11 @@ func goldenText(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", "golden", name)
 	if *update {
-		testenv.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+		must.OK(t, os.WriteFile(file, []byte(got), 0o644))
 		return
 	}
-	want := testenv.Must(os.ReadFile(file))(t)
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
+	want := must.Get(os.ReadFile(file))(t)
+	must.Equal(t, name, string(want), got)
 }
 
 // TestGoldenHelp has the help of every command.
@@ -180,7 +177,7 @@ func TestGoldenWrongInput(t *testing.T) {
 	for name, value := range map[string]string{"HOME": f.user, "CODEX_HOME": f.home, "PATH": f.user, "OPENAI_API_KEY": "", "CODEX_BIN": ""} {
 		t.Setenv(name, value)
 	}
-	wd := testenv.Must(os.Getwd())(t)
+	wd := must.Get(os.Getwd())(t)
 	var all strings.Builder
 	for words := range strings.Lines(strings.TrimPrefix(wrongLines, "\n")) {
 		words = strings.TrimSpace(words)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestHTTPLeavesTeamsToGateway checks that codex-mcp http does not start with users, an
@@ -46,7 +46,7 @@ func TestHTTPLeavesTeamsToGateway(t *testing.T) {
 
 func TestHTTPToken(t *testing.T) {
 	home := t.TempDir()
-	token := testenv.Must(loadToken(home))(t)
+	token := must.Get(loadToken(home))(t)
 	if again, err := loadToken(home); again != token || err != nil {
 		t.Errorf("the second start has %q, %v, want %q", again, err, token)
 	}
@@ -140,25 +140,25 @@ func TestHTTPServes(t *testing.T) {
 		{"POST", "/mcp/", "wrong", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, 401, "", token},
 		{"POST", "/mcp/x", token, "{}", 404, "", token},
 	} {
-		r := testenv.Must(http.NewRequestWithContext(t.Context(), tt.method, url+tt.path, strings.NewReader(tt.body)))(t)
+		r := must.Get(http.NewRequestWithContext(t.Context(), tt.method, url+tt.path, strings.NewReader(tt.body)))(t)
 		if tt.token != "" {
 			r.Header.Set("Authorization", "Bearer "+tt.token)
 		}
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
 		r.Header.Set("Mcp-Method", "tools/list")
-		answer := testenv.Must(http.DefaultClient.Do(r))(t)
+		answer := must.Get(http.DefaultClient.Do(r))(t)
 		body, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		if err != nil || answer.StatusCode != tt.status || !strings.Contains(string(body), tt.part) || strings.Contains(string(body), tt.not) {
 			t.Errorf("%s %s: %s %s, %v", tt.method, tt.path, answer.Status, body, err)
 		}
 	}
-	c := testenv.Must(client.Start(t.Context(), &client.Options{URL: url + mcpPath, Token: token}))(t)
+	c := must.Get(client.Start(t.Context(), &client.Options{URL: url + mcpPath, Token: token}))(t)
 	if info := c.Info(); info.Engine != "native" {
 		t.Errorf("the server is %+v", info)
 	}
-	testenv.Check(t, c.Close())
+	must.Check(t, c.Close())
 	stop()
 	for range 2 {
 		if status := <-ended; status != 0 {

@@ -24,7 +24,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/internal/nightly"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 var kills = flag.Int("kills", nightly.Number(5, 200), "kill the server at this `number` of moments of its tasks")
@@ -107,12 +107,12 @@ func TestEndToEndKilledTasks(t *testing.T) {
 		if len(paths) != 1 {
 			t.Fatal(paths)
 		}
-		testenv.NoError(t, h.ReadRollout(paths[0]))
+		must.OK(t, h.ReadRollout(paths[0]))
 	}
 	if err := h.ReadRecord(record); err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}
-	ran := testenv.Must(os.ReadFile(filepath.Join(f.cwd, "ran")))(t)
+	ran := must.Get(os.ReadFile(filepath.Join(f.cwd, "ran")))(t)
 	k.effects(h, string(ran))
 	h.Left = k.left()
 	for _, fault := range h.Check() {

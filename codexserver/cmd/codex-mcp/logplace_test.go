@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestLogPlaces refuses a log where commands can write by what is known at the start, and where they can
@@ -18,12 +18,12 @@ func TestLogPlaces(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("windows has other folders for temporary files")
 	}
-	top := testenv.Must(filepath.EvalSymlinks(t.TempDir()))(t)
+	top := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	in := func(path string) string { return filepath.Join(top, path) }
 	for _, dir := range []string{"home/codex", "work/logs", "root/logs", "temp/logs", "own/logs"} {
-		testenv.NoError(t, os.MkdirAll(in(dir), 0o755))
+		must.OK(t, os.MkdirAll(in(dir), 0o755))
 	}
-	testenv.NoError(t, errors.Join(os.Symlink(in("own/logs"), in("work/link")), os.Symlink(in("work/logs"), in("own/link"))))
+	must.OK(t, errors.Join(os.Symlink(in("own/logs"), in("work/link")), os.Symlink(in("work/logs"), in("own/link"))))
 	t.Setenv("HOME", in("home"))
 	t.Setenv("TMPDIR", in("temp"))
 	t.Chdir(in("work"))
@@ -69,7 +69,7 @@ func TestLogPlaces(t *testing.T) {
 					t.Error(err)
 				}
 				end()
-				testenv.Check(t, os.Remove(o.trace))
+				must.Check(t, os.Remove(o.trace))
 				return
 			}
 			if err == nil || !strings.HasPrefix(err.Error(), "--trace: "+words+in(tt.want)+",") {

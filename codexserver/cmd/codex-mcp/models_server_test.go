@@ -5,7 +5,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"net/http"
 	"os"
 	"os/exec"
@@ -39,7 +39,7 @@ func startChild(t *testing.T, port, path, folder, program string, args ...string
 	t.Helper()
 	c := &child{t: t, url: "http://127.0.0.1:" + port, cmd: exec.Command(program, args...), exited: make(chan struct{})}
 	c.cmd.Dir, c.cmd.Stdout, c.cmd.Stderr = folder, &c.output, &c.output
-	testenv.NoError(t, c.cmd.Start())
+	must.OK(t, c.cmd.Start())
 	go func() {
 		defer close(c.exited)
 		_ = c.cmd.Wait()
@@ -92,7 +92,7 @@ func startLlama(t *testing.T, port string, args ...string) *child {
 // writing; ok is false if it is idle.
 func (c *child) decoded() (n int, ok bool) {
 	c.t.Helper()
-	answer := testenv.Must(http.Get(c.url + "/slots"))(c.t)
+	answer := must.Get(http.Get(c.url + "/slots"))(c.t)
 	defer answer.Body.Close()
 	var slots []struct {
 		Busy bool `json:"is_processing"`

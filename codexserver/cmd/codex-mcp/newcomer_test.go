@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestNewcomer plays the first ten minutes of a newcomer with a fresh program and an empty home: the demo, for which nobody is
@@ -24,7 +24,7 @@ func TestNewcomer(t *testing.T) {
 	f, tmp := newFolders(t), t.TempDir()
 	model := providertest.New(providertest.Turn{Text: []string{"Hello."}, Repeat: true})
 	t.Cleanup(model.Close)
-	at := testenv.Must(url.Parse(strings.TrimSuffix(model.BaseURL(), "/v1")))(t)
+	at := must.Get(url.Parse(strings.TrimSuffix(model.BaseURL(), "/v1")))(t)
 	through := httputil.NewSingleHostReverseProxy(at)
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer good-key" {

@@ -18,7 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // newTestNotifier returns a notifier whose program records its argument and takes a time.
@@ -103,9 +103,7 @@ func TestNotify(t *testing.T) {
 						got[i].Question = "(long)"
 					}
 				}
-				if diff := cmp.Diff(tt.want, got); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				must.Equal(t, "result", tt.want, got)
 			})
 		})
 	}
@@ -131,9 +129,7 @@ func TestNotifiedAsByCodex(t *testing.T) {
 			synctest.Wait()
 		}
 		want := []string{`codex {"type":"agent-turn-complete","thread-id":"complete","turn-id":"7","input-messages":["first","` + long + `"],"last-assistant-message":"` + long + `"}`}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		must.Equal(t, "result", want, got)
 	})
 }
 

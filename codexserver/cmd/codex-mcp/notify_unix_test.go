@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestEndToEndNotify runs the real program of the configuration, and attacks it: by the words of the
@@ -34,7 +34,7 @@ func TestEndToEndNotify(t *testing.T) {
 			f, _ := prepare(t, "never", providertest.Say(hostile))
 			out := filepath.Join(f.user, "out")
 			script := fmt.Sprintf("#!/bin/sh\n{ echo $#; pwd; env; } > %[1]s.env\nprintf '%%s' \"$2\" > %[1]s.tmp\nmv %[1]s.tmp %[1]s\n", out)
-			testenv.NoError(t, os.WriteFile(tt.at(f), []byte(script), 0o755))
+			must.OK(t, os.WriteFile(tt.at(f), []byte(script), 0o755))
 			// A file of the repository is no configuration.
 			repository := "[notify]\ncommand = [\"touch\", \"repository\"]\n"
 			for _, name := range []string{"codex-mcp.toml", ".codex/codex-mcp.toml"} {

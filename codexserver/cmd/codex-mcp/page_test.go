@@ -13,7 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // announced opens a page, and returns a function that asks a question, which is withdrawn, and one that closes the page.
@@ -24,13 +24,13 @@ func announced(t *testing.T, stderr *deaf, when announcing) (ask, end func()) {
 		settings: &config.Settings{Approvals: config.ApprovalSettings{Asking: setting.Asking{Where: setting.WhereBoth}}},
 	}
 	var o codexserver.Options
-	closePage := testenv.Must(c.openPage(&o, stderr, when))(t)
+	closePage := must.Get(c.openPage(&o, stderr, when))(t)
 	withdrawn, withdraw := context.WithCancel(t.Context())
 	withdraw()
 	ask = func() {
 		_, _ = o.Desk.Ask(withdrawn, &approval.Request{Event: protocol.RawEvent{}, Question: &elicit.Question{}})
 	}
-	return ask, func() { testenv.Check(t, closePage()) }
+	return ask, func() { must.Check(t, closePage()) }
 }
 
 // TestPageWithBlockedStderr checks that a client which does not read stderr does not delay a

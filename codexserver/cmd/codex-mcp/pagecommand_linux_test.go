@@ -13,7 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestEndToEndPageLink loses the links of two servers and of ask with the same home. codex-mcp page
@@ -47,7 +47,7 @@ func TestEndToEndPageLink(t *testing.T) {
 		}
 		lines, in := []string{}, bufio.NewReader(person)
 		for len(lines) == 0 || !strings.HasPrefix(lines[len(lines)-1], "It opens the page of process ") {
-			line := testenv.Must(in.ReadString('\n'))(t)
+			line := must.Get(in.ReadString('\n'))(t)
 			lines = append(lines, strings.TrimSpace(line))
 		}
 		return lines

@@ -28,7 +28,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/internal/gobuild"
 	"github.com/codexmcp/codexmcp/internal/memdir"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // limit bounds every wait of these tests. Only a failing test reaches it: on a machine with other work zsh takes 20 s to start.
@@ -60,7 +60,7 @@ func detector() string { return "GORACE=atexit_sleep_ms=0 log_path=" + filepath.
 // built returns the program under test.
 func built(t *testing.T) string {
 	t.Helper()
-	bin := testenv.Must(binary())(t)
+	bin := must.Get(binary())(t)
 	return bin
 }
 
@@ -168,7 +168,7 @@ func newFolders(t *testing.T) folders {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { testenv.Check(t, os.RemoveAll(tmp)) })
+	t.Cleanup(func() { must.Check(t, os.RemoveAll(tmp)) })
 	if tmp, err = filepath.EvalSymlinks(tmp); err == nil {
 		err = os.Chmod(tmp, 0o755) // other users run the program, too
 	}
@@ -187,7 +187,7 @@ func foldersIn(t *testing.T, top string) folders {
 	t.Helper()
 	f := folders{home: filepath.Join(top, "home"), cwd: filepath.Join(top, "work"), user: filepath.Join(top, "user")}
 	for _, dir := range []string{f.home, f.cwd, f.user} {
-		testenv.NoError(t, os.Mkdir(dir, 0o755))
+		must.OK(t, os.Mkdir(dir, 0o755))
 	}
 	return f
 }
@@ -243,10 +243,10 @@ func launch(t *testing.T, f folders, cmd *exec.Cmd) *process {
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	stdout := testenv.Must(p.cmd.StdoutPipe())(t)
+	stdout := must.Get(p.cmd.StdoutPipe())(t)
 	p.stdout = stdout
 	p.cmd.Stderr = &p.stderr
-	testenv.NoError(t, p.cmd.Start())
+	must.OK(t, p.cmd.Start())
 	go func() {
 		defer close(p.exited)
 		p.read(stdout)
@@ -411,7 +411,7 @@ func (p *process) wait() int {
 // freePort returns a port of this machine that was free.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide/rulefile"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // keptRules adds two rules to a home.
@@ -18,7 +18,7 @@ func keptRules(t *testing.T, home string) {
 		{Rule: rulefile.Rule{Exact: []string{"go", "test"}, Folder: "/work"}, By: "client"},
 		{Rule: rulefile.Rule{Exact: []string{"touch", "x"}, Folder: "/work\x1b[2J"}, By: "page", Principal: "ann"},
 	} {
-		testenv.Must(s.Add(k))(t)
+		must.Get(s.Add(k))(t)
 	}
 }
 
@@ -54,7 +54,7 @@ func TestRules(t *testing.T) {
 			keptRules(t, home)
 			continue
 		case "BREAK":
-			testenv.NoError(t, os.Truncate(rulefile.New(home, nil).Path(), 30))
+			must.OK(t, os.Truncate(rulefile.New(home, nil).Path(), 30))
 			continue
 		}
 		status, stdout, stderr := runLine(t, "codex-mcp", strings.Fields(tt.args)...)

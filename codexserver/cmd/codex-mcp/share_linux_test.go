@@ -15,7 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // sharing has the folders of a test, whose shared servers end with it.
@@ -51,7 +51,7 @@ func (s *sharing) log() string {
 // shown returns what codex-mcp shared prints.
 func (s *sharing) shown() string {
 	s.t.Helper()
-	out := testenv.Must(s.f.command(s.t.Context(), built(s.t), "shared").Output())(s.t)
+	out := must.Get(s.f.command(s.t.Context(), built(s.t), "shared").Output())(s.t)
 	return string(out)
 }
 
@@ -70,13 +70,13 @@ func (s *sharing) link() string {
 	if text := s.log(); !strings.Contains(text, "codex-mcp page prints a link") || strings.Contains(text, "/#") {
 		s.t.Errorf("the log says %s", text)
 	}
-	folder := testenv.Must(shared.Open(s.f.home))(s.t)
+	folder := must.Get(shared.Open(s.f.home))(s.t)
 	defer folder.Close()
 	names, err := folder.Names()
 	if err != nil || len(names) != 1 {
 		s.t.Fatalf("sockets %q, %v", names, err)
 	}
-	status := testenv.Must(folder.Ask(s.t.Context(), names[0], shared.Link))(s.t)
+	status := must.Get(folder.Ask(s.t.Context(), names[0], shared.Link))(s.t)
 	return status.Link
 }
 
@@ -122,7 +122,7 @@ func TestEndToEndSharedComesBack(t *testing.T) {
 	editors := []*editor{{name: "one"}, {name: "two"}}
 	for _, e := range editors {
 		e.dir = filepath.Join(f.cwd, e.name)
-		testenv.NoError(t, os.Mkdir(e.dir, 0o755))
+		must.OK(t, os.Mkdir(e.dir, 0o755))
 		open(e)
 		v, ok := e.now.call("tools/call", fmt.Sprintf(`"name":"codex","arguments":{"prompt":%q,"approval-policy":"untrusted"},%s`, e.name, pollingClient))
 		if e.task = v.TaskID; !ok || e.task == "" {
@@ -182,10 +182,10 @@ func TestEndToEndSharedComesBack(t *testing.T) {
 // anotherBuild returns a copy of the program that counts as another version.
 func anotherBuild(t *testing.T) string {
 	t.Helper()
-	program := testenv.Must(os.ReadFile(built(t)))(t)
+	program := must.Get(os.ReadFile(built(t)))(t)
 	path := filepath.Join(t.TempDir(), "codex-mcp")
-	testenv.NoError(t, os.WriteFile(path, program, 0o755))
-	testenv.NoError(t, os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)))
+	must.OK(t, os.WriteFile(path, program, 0o755))
+	must.OK(t, os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)))
 	return path
 }
 
@@ -195,7 +195,7 @@ func TestSharedUnsure(t *testing.T) {
 	t.Parallel()
 	f := newFolders(t)
 	writeConfig(t, f.home, fmt.Sprintf(configOf, "http://127.0.0.1:9"))
-	testenv.NoError(t, os.Chmod(f.home, 0o777))
+	must.OK(t, os.Chmod(f.home, 0o777))
 	p := launch(t, f, exec.Command(built(t), "--shared", "--engine", "native"))
 	p.hello(`{}`)
 	p.stdin.Close()

@@ -13,7 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 )
@@ -21,12 +21,12 @@ import (
 // newTerminal returns both ends of a terminal of 100 columns: that of the person, and that of programs.
 func newTerminal(t *testing.T) (person, screen *os.File) {
 	t.Helper()
-	person = testenv.Must(os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0))(t)
+	person = must.Get(os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0))(t)
 	t.Cleanup(func() { person.Close() })
-	testenv.NoError(t, unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0))
-	testenv.NoError(t, unix.IoctlSetWinsize(int(person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 60, Col: 100}))
-	number := testenv.Must(unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN))(t)
-	screen = testenv.Must(os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0))(t)
+	must.OK(t, unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0))
+	must.OK(t, unix.IoctlSetWinsize(int(person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 60, Col: 100}))
+	number := must.Get(unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN))(t)
+	screen = must.Get(os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0))(t)
 	t.Cleanup(func() { screen.Close() })
 	return person, screen
 }
@@ -52,7 +52,7 @@ func (s *person) at(tmp string, args ...string) *desk {
 	if tmp != "" {
 		d.cmd.Env = append(d.cmd.Env, "TMPDIR="+tmp)
 	}
-	testenv.NoError(s.t, d.cmd.Start())
+	must.OK(s.t, d.cmd.Start())
 	screen.Close()
 	go func() {
 		defer close(d.read)
@@ -73,7 +73,7 @@ func (d *desk) answers(question, typed string) {
 
 func (d *desk) types(text string) {
 	d.t.Helper()
-	testenv.Must(d.tty.WriteString(text))(d.t)
+	must.Get(d.tty.WriteString(text))(d.t)
 }
 
 func (d *desk) shown() string { return strings.ReplaceAll(d.screen.String(), "\r\n", "\n") }
@@ -103,20 +103,20 @@ func TestTerminalAsk(t *testing.T) {
 	t.Parallel()
 	s := sit(t)
 	s.f.cwd = filepath.Join(s.f.user, "hello")
-	testenv.NoError(t, os.Mkdir(s.f.cwd, 0o755))
+	must.OK(t, os.Mkdir(s.f.cwd, 0o755))
 	config := strings.NewReplacer("$BASE_URL", s.model.BaseURL(), `"chat"`, `"responses"`, `"mock-model"`, `"gpt-5-codex"`,
 		`approval_policy = "untrusted"`, "", `sandbox_mode = "danger-full-access"`, "").Replace(usualConfig) // the page shows the defaults
 	writeConfig(t, s.f.home, config)
 	record := func(file, name, words string, d *desk) {
 		t.Helper()
-		page := testenv.Must(os.ReadFile(file))(t)
+		page := must.Get(os.ReadFile(file))(t)
 		text := "$ codex-mcp " + words + "\n" + strings.ReplaceAll(d.ends(0), s.f.user, "/home/you")
 		for _, v := range volatile {
 			text = v.pattern.ReplaceAllString(text, v.text)
 		}
 		old := regexp.MustCompile(`(?s)(<!-- recording: ` + name + ` -->\n` + "```text\n" + `).*?(` + "```\n<!-- /recording -->)")
 		if got := old.ReplaceAllString(string(page), "${1}"+strings.ReplaceAll(text, "$", "$$")+"${2}"); *update {
-			testenv.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+			must.OK(t, os.WriteFile(file, []byte(got), 0o644))
 		} else if diff := cmp.Diff(string(page), got); diff != "" || !old.Match(page) {
 			t.Errorf("the recording %q (-page +now):\n%s", name, diff)
 		}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestTurnWritesItsRecords checks what turns with and without a command leave in a repository with
@@ -78,6 +78,6 @@ func written(t *testing.T, pid int) (n int) {
 	if err != nil {
 		t.Skip("the system does not count what a process writes:", err)
 	}
-	testenv.Must(fmt.Sscanf(string(all[strings.Index(string(all), "wchar:"):]), "wchar: %d", &n))(t)
+	must.Get(fmt.Sscanf(string(all[strings.Index(string(all), "wchar:"):]), "wchar: %d", &n))(t)
 	return n
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -19,7 +19,7 @@ import (
 // callShapes reads testdata/calls.txt. Other packages read it too.
 func callShapes(t testing.TB) (all [][]string) {
 	t.Helper()
-	b := testenv.Must(os.ReadFile("testdata/calls.txt"))(t)
+	b := must.Get(os.ReadFile("testdata/calls.txt"))(t)
 	for line := range strings.Lines(string(b)) {
 		what, rest, ok := strings.Cut(strings.TrimSpace(line), " ")
 		if !ok || what == "#" {
@@ -42,9 +42,9 @@ func callFolder(t *testing.T) string {
 	t.Helper()
 	dir := home(t, map[string]string{"secret": "s"})
 	cwd := filepath.Join(dir, "work")
-	testenv.NoError(t, os.Mkdir(cwd, 0o700))
-	testenv.NoError(t, os.WriteFile(filepath.Join(cwd, "base.md"), []byte("b"), 0o600))
-	testenv.NoError(t, os.Symlink("../secret", filepath.Join(cwd, "link")))
+	must.OK(t, os.Mkdir(cwd, 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(cwd, "base.md"), []byte("b"), 0o600))
+	must.OK(t, os.Symlink("../secret", filepath.Join(cwd, "link")))
 	return cwd
 }
 
@@ -71,10 +71,8 @@ func TestCallKeys(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := testenv.Must(json.Marshal(keys))(t)
-				if diff := cmp.Diff(canonical(t, want), canonical(t, string(got))); diff != "" {
-					t.Errorf("the engine gets (-want +got):\n%s", diff)
-				}
+				got := must.Get(json.Marshal(keys))(t)
+				must.Equal(t, "the engine gets", canonical(t, want), canonical(t, string(got)))
 				if shape[0] == "ok" && len(warnings) > 0 || shape[0] == "warn" && len(warnings) == 0 {
 					t.Errorf("warnings %q", warnings)
 				}
@@ -240,9 +238,7 @@ func TestNarrowEnvironment(t *testing.T) {
 		case tt.err == "" && err != nil:
 			t.Errorf("%s: %v", tt.name, err)
 		case tt.err == "":
-			if diff := cmp.Diff(tt.want, c.ShellEnvironment, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-			}
+			must.Equal(t, tt.name, tt.want, c.ShellEnvironment, cmpopts.EquateEmpty())
 		}
 		if tt.err == "" || strings.Contains(tt.err, wide) {
 			call.FromCall = false // as in the user's configuration
@@ -270,9 +266,7 @@ func TestNamedRoots(t *testing.T) {
 		{"user's configuration", nil, protocol.Config{Overrides: call}, []string{"/call"}, []string{"/call"}},
 	} {
 		c := loaded(t, file, config.Layers{Overrides: tt.flags, Call: tt.call})
-		if diff := cmp.Diff([][]string{tt.want, tt.roots}, [][]string{c.NamedRoots, c.SandboxWorkspaceWrite.WritableRoots}); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		must.Equal(t, tt.name, [][]string{tt.want, tt.roots}, [][]string{c.NamedRoots, c.SandboxWorkspaceWrite.WritableRoots})
 	}
 }
 

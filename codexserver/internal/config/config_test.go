@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -73,7 +74,7 @@ func home(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		testenv.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	return dir
 }
@@ -163,9 +164,7 @@ func TestTablesAreMerged(t *testing.T) {
 		HTTPHeaders: map[string]string{"X-A": "file", "X-B": "call"},
 		QueryParams: map[string]string{"v": "1"},
 	}
-	if d := cmp.Diff(want, c.Provider()); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	must.Equal(t, "result", want, c.Provider())
 }
 
 func TestDefaults(t *testing.T) {
@@ -254,7 +253,7 @@ func TestHome(t *testing.T) {
 
 func TestProfiles(t *testing.T) {
 	dir := home(t, map[string]string{"config.toml": file + "[profiles.b]\n", "fast.config.toml": "", "a.config.toml": "", ".config.toml": "", "notes.toml": ""})
-	testenv.NoError(t, os.Mkdir(filepath.Join(dir, "folder.config.toml"), 0o700))
+	must.OK(t, os.Mkdir(filepath.Join(dir, "folder.config.toml"), 0o700))
 	for home, want := range map[string][]string{dir: {"a", "b", "fast"}, filepath.Join(dir, "none"): nil} {
 		got, err := config.Profiles(home)
 		if d := cmp.Diff(want, got); d != "" || err != nil {
@@ -286,9 +285,7 @@ env_http_headers = { "X-Key" = "SAME_KEY" }
 command = "t"
 bearer_token_env_var = ""
 `, config.Layers{})
-	if d := cmp.Diff([]string{"A_HEADER", "B_KEY", "SAME_KEY", "S_TOKEN"}, c.KeyVariables); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	must.Equal(t, "result", []string{"A_HEADER", "B_KEY", "SAME_KEY", "S_TOKEN"}, c.KeyVariables)
 }
 
 func TestSandbox(t *testing.T) {
@@ -301,9 +298,7 @@ func TestSandbox(t *testing.T) {
 		"sandbox_mode = \"workspace-write\"\n[sandbox_workspace_write]\nexclude_tmpdir_env_var = true\n": {
 			Mode: protocol.SandboxWorkspaceWrite, ExcludeTmpdirEnvVar: true},
 	} {
-		if d := cmp.Diff(want, loaded(t, file, config.Layers{}).Sandbox()); d != "" {
-			t.Errorf("%s(-want +got):\n%s", file, d)
-		}
+		must.Equal(t, file, want, loaded(t, file, config.Layers{}).Sandbox())
 	}
 }
 
@@ -340,9 +335,7 @@ func TestArgumentsAreKeys(t *testing.T) {
 	c := loaded(t, "", config.Layers{Call: protocol.Config{
 		Effort: "low", DeveloperInstructions: new("d"), CompactPrompt: new("c"), IncludePlanTool: new(true), IncludeApplyPatchTool: new(true), BaseInstructions: new("b"), Cwd: "/w"}})
 	got := []any{c.ReasoningEffort, c.DeveloperInstructions, c.CompactPrompt, c.IncludePlanTool, c.IncludeApplyPatchTool, c.BaseInstructions, c.Cwd}
-	if d := cmp.Diff([]any{protocol.ReasoningEffort("low"), "d", "c", true, true, new("b"), "/w"}, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	must.Equal(t, "result", []any{protocol.ReasoningEffort("low"), "d", "c", true, true, new("b"), "/w"}, got)
 	for _, key := range []string{"approvals.on_error", "limits", "shared", "sandbox.strict"} {
 		if _, err := load(t, "", config.Layers{Call: protocol.Config{Overrides: raw(key, `"x"`)}}); err == nil || !strings.HasPrefix(err.Error(), key+": is set for the whole server") {
 			t.Errorf("%s: %v", key, err)

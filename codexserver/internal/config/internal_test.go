@@ -14,7 +14,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -60,7 +60,7 @@ func TestDecode(t *testing.T) {
 		`{"other":1,"Hidden":"a","-":"b","Text":"c","":"d"}`,
 	} {
 		var from layer
-		testenv.NoError(t, json.Unmarshal([]byte(doc), &from))
+		must.OK(t, json.Unmarshal([]byte(doc), &from))
 		before := func() decoded {
 			return decoded{Text: "before", List: [][]string{{"before"}}, Texts: map[string]string{"before": "x"}, Part: part{"before"}, Hidden: "before"}
 		}
@@ -68,7 +68,7 @@ func TestDecode(t *testing.T) {
 		if err := decode(from, &got); err != nil {
 			t.Errorf("%s: %v", doc, err)
 		}
-		testenv.NoError(t, json.Unmarshal([]byte(doc), &want))
+		must.OK(t, json.Unmarshal([]byte(doc), &want))
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-json +got)\n%s", doc, diff)
 		}
@@ -107,7 +107,7 @@ func TestDecodeErrors(t *testing.T) {
 
 // TestDocsKeys compares the keys of Codex on docs/configuration.md with those that are read.
 func TestDocsKeys(t *testing.T) {
-	b := testenv.Must(os.ReadFile("../../../docs/configuration.md"))(t)
+	b := must.Get(os.ReadFile("../../../docs/configuration.md"))(t)
 	section := func(title string) string {
 		_, rest, ok := strings.Cut(string(b), "\n"+title+"\n")
 		if !ok {
@@ -128,7 +128,7 @@ func TestDocsKeys(t *testing.T) {
 // TestSettingsPage makes the part of the page that lists our keys, and reads its block of defaults.
 func TestSettingsPage(t *testing.T) {
 	const page, begin, end = "../../../docs/configuration.md", "<!-- made from codexserver/internal/config/keys.go -->\n", "<!-- end -->\n"
-	b := testenv.Must(os.ReadFile(page))(t)
+	b := must.Get(os.ReadFile(page))(t)
 	before, rest, _ := strings.Cut(string(b), begin)
 	_, after, ok := strings.Cut(rest, end)
 	if !ok {
@@ -136,7 +136,7 @@ func TestSettingsPage(t *testing.T) {
 	}
 	block, made := pageOf(new(Settings).keys())
 	if want := before + begin + made + end + after; *update {
-		testenv.NoError(t, os.WriteFile(page, []byte(want), 0o644))
+		must.OK(t, os.WriteFile(page, []byte(want), 0o644))
 	} else if diff := cmp.Diff(want, string(b)); diff != "" {
 		t.Errorf("the page (-program +page), which -update makes:\n%s", diff)
 	}
@@ -145,7 +145,7 @@ func TestSettingsPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testenv.NoError(t, os.WriteFile(filepath.Join(home, SettingsFile), []byte(block), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(home, SettingsFile), []byte(block), 0o600))
 	read, _, err := LoadSettings(home, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"strings"
@@ -9,7 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 const faulty = `model = "m"
@@ -119,9 +120,7 @@ FILE:5: tools.fly`},
 		dir := home(t, map[string]string{"config.toml": tt.file})
 		for codex, want := range map[bool]string{false: tt.want, true: tt.codex} {
 			got := strings.Join(config.Unknown(dir, tt.overrides, codex), "\n")
-			if diff := cmp.Diff(strings.ReplaceAll(want, "FILE", filepath.Join(dir, "config.toml")), got); diff != "" {
-				t.Errorf("%s %v (-want +got):\n%s", tt.file, tt.overrides, diff)
-			}
+			must.Equal(t, fmt.Sprintf("%s %v", tt.file, tt.overrides), strings.ReplaceAll(want, "FILE", filepath.Join(dir, "config.toml")), got)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -77,7 +78,7 @@ func TestLoadHTTP(t *testing.T) {
 // TestLinked makes links in a home as programs that manage configuration files do.
 func TestLinked(t *testing.T) {
 	testenv.NeedsLinks(t)
-	top := testenv.Must(filepath.EvalSymlinks(t.TempDir()))(t)
+	top := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	home := filepath.Join(top, "home")
 	for _, err := range []error{
 		os.MkdirAll(filepath.Join(home, "codex-mcp"), 0o755), os.MkdirAll(filepath.Join(top, "dots", "prompts"), 0o755),
@@ -117,18 +118,12 @@ func TestSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(elicit.Options{OnCancel: "deny", Timeout: 2 * time.Second}, s.Approvals.Options); d != "" {
-		t.Errorf("approvals (-want +got):\n%s", d)
-	}
+	must.Equal(t, "approvals", elicit.Options{OnCancel: "deny", Timeout: 2 * time.Second}, s.Approvals.Options)
 	if s.Approvals.Where != "both" || !s.Approvals.Pages() || s.Approvals.PagePort != 0 {
 		t.Errorf("%q, page on port %d", s.Approvals.Where, s.Approvals.PagePort)
 	}
-	if d := cmp.Diff(setting.Limits{ModelRequests: 1000, Tokens: 5, WallTime: time.Hour, Command: 2 * time.Minute}, s.Limits); d != "" {
-		t.Errorf("limits (-want +got):\n%s", d)
-	}
-	if d := cmp.Diff(map[string]any{"model": "x", "tools": map[string]any{"web_search": true}}, codex); d != "" {
-		t.Errorf("for the engine (-want +got):\n%s", d)
-	}
+	must.Equal(t, "limits", setting.Limits{ModelRequests: 1000, Tokens: 5, WallTime: time.Hour, Command: 2 * time.Minute}, s.Limits)
+	must.Equal(t, "for the engine", map[string]any{"model": "x", "tools": map[string]any{"web_search": true}}, codex)
 }
 
 func TestInvalidSettings(t *testing.T) {

@@ -15,12 +15,13 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // Repository makes a git repository whose branch main has a.txt with the line "one".
 func Repository(t *testing.T) string {
 	t.Helper()
-	dir := testenv.Must(filepath.EvalSymlinks(t.TempDir()))(t)
+	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	Git(t, dir, "init", "-q", "-b", "main")
 	Write(t, dir, "a.txt", "one\n")
 	Git(t, dir, "add", "-A")
@@ -41,7 +42,7 @@ func Git(t *testing.T, dir string, args ...string) {
 // Write writes a file of a folder.
 func Write(t *testing.T, dir, name, text string) {
 	t.Helper()
-	testenv.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 }
 
 // Connect connects to a server in this process whose model says the turns. TestMain must begin
@@ -54,7 +55,7 @@ func Connect(t *testing.T, turns ...providertest.Turn) *client.Client {
 // Start starts a client and closes it when the test ends.
 func Start(t *testing.T, o *client.Options) *client.Client {
 	t.Helper()
-	c := testenv.Must(client.Start(t.Context(), o))(t)
+	c := must.Get(client.Start(t.Context(), o))(t)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -66,7 +67,7 @@ func Server(t *testing.T, approvals elicit.Options, turns ...providertest.Turn) 
 	model, home := providertest.New(turns...), t.TempDir()
 	t.Cleanup(model.Close)
 	Write(t, home, "config.toml", fmt.Sprintf("model = \"m\"\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url = %q\nwire_api = \"chat\"\n", model.BaseURL()))
-	engine := testenv.Must(native.New(&native.Options{CodexHome: home}))(t)
+	engine := must.Get(native.New(&native.Options{CodexHome: home}))(t)
 	t.Cleanup(func() { engine.Close() })
 	return codexserver.New(engine, &codexserver.Options{Home: home, Approvals: approvals})
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // tested says how a command of a page is tested: commands.txt has the forms.
@@ -64,7 +64,7 @@ func commandLines(t *testing.T) map[string]string {
 	// The gateway's own tests run the commands of its page for one machine, and those that make
 	// certificates; the others need three.
 	args := []string{"ls-files", "*.md", ":!codexserver/gateway", ":!.github", ":!*/testdata/*", ":!*/prompts/*"}
-	pages := testenv.Must(exec.Command("git", args...).Output())(t)
+	pages := must.Get(exec.Command("git", args...).Output())(t)
 	all := map[string]string{}
 	for page := range strings.FieldsSeq(string(pages)) {
 		for _, b := range block.FindAllStringSubmatch(read(t, page), -1) {
@@ -85,7 +85,7 @@ func commandLines(t *testing.T) map[string]string {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	b := testenv.Must(os.ReadFile(path))(t)
+	b := must.Get(os.ReadFile(path))(t)
 	return string(b)
 }
 
@@ -98,7 +98,7 @@ func TestReadme(t *testing.T) {
 	defer model.Close()
 	config := "model = \"m\"\nmodel_provider = \"p\"\n" +
 		"[model_providers.p]\nbase_url = \"" + model.BaseURL() + "\"\nwire_api = \"chat\"\n"
-	testenv.NoError(t, os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600))
 	run := func(t *testing.T, line, script string) string {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()

@@ -7,11 +7,30 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// OK ends the test unless err is nil.
-func OK(t testing.TB, err error) {
+// Get returns the value of a call such as os.Open(name), or ends the test with its error: Get(os.Open(name))(t).
+func Get[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		OK(t, err)
+		return v
+	}
+}
+
+// OK ends the test at the first error that is not nil.
+func OK(t testing.TB, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Check fails the test, and goes on, unless err is nil.
+func Check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestDescendant connects to the server from its own commands, also from orphans, and asks it for a link. What
@@ -46,7 +46,7 @@ func TestOtherUser(t *testing.T) {
 	}
 	p := newPlace(t)
 	p.must("")
-	testenv.NoError(t, errors.Join(os.Chmod(filepath.Join(p.path, "test.sock"), 0o666), os.Chmod(p.path, 0o711)))
+	must.OK(t, errors.Join(os.Chmod(filepath.Join(p.path, "test.sock"), 0o666), os.Chmod(p.path, 0o711)))
 	if got := asUser(p.path, "test.sock"); !strings.Contains(got, `"refused":"user 54321 is not the server's"`) {
 		t.Errorf("another user got %s", got)
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/shared"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"golang.org/x/sys/unix"
 )
 
@@ -79,7 +79,7 @@ func TestForged(t *testing.T) {
 		{name: "one that refuses", says: `,"refused":"run this"`, want: "not the one that its folder names"},
 		{name: "a killed server before", want: "not the one that its folder names", before: func(t *testing.T, p *place) {
 			c := p.must("")
-			testenv.NoError(t, syscall.Kill(c.PID(), syscall.SIGKILL))
+			must.OK(t, syscall.Kill(c.PID(), syscall.SIGKILL))
 			io.Copy(io.Discard, c)
 		}},
 		{name: "a server that runs", want: "not the one that its folder names", before: func(t *testing.T, p *place) {
@@ -89,9 +89,9 @@ func TestForged(t *testing.T) {
 		{name: "from a sandbox, into a folder that commands can write", forger: "confined claims", want: "in another sandbox"},
 		{name: "in a folder that takes the name of the open one", forger: "elsewhere", before: func(t *testing.T, p *place) {
 			c := p.must("")
-			testenv.NoError(t, os.Rename(p.path, p.path+"2"))
+			must.OK(t, os.Rename(p.path, p.path+"2"))
 			t.Cleanup(func() { syscall.Kill(c.PID(), syscall.SIGKILL) })
-			testenv.NoError(t, os.Mkdir(p.path, 0o700))
+			must.OK(t, os.Mkdir(p.path, 0o700))
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -101,9 +101,9 @@ func TestForged(t *testing.T) {
 			}
 			cmd := exec.Command(os.Args[0], strings.Fields(test.forger)...)
 			cmd.Env = append(append(os.Environ(), p.env...), role+"=forger", "SHARED_TEST_SAYS="+test.says, "SHARED_TEST_ELSEWHERE="+p.path)
-			out := testenv.Must(cmd.StdoutPipe())(t)
+			out := must.Get(cmd.StdoutPipe())(t)
 			cmd.Stderr = os.Stderr
-			testenv.NoError(t, cmd.Start())
+			must.OK(t, cmd.Start())
 			stopped := false
 			stop := func() string {
 				if stopped {
@@ -116,7 +116,7 @@ func TestForged(t *testing.T) {
 				return string(said)
 			}
 			defer stop()
-			testenv.Must(io.ReadFull(out, make([]byte, len("listening\n"))))(t)
+			must.Get(io.ReadFull(out, make([]byte, len("listening\n"))))(t)
 			c, err := p.connect("/secret")
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("got %v, want %q", err, test.want)

@@ -18,7 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/shared"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/internal/memdir"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // role makes this program a process of a test.
@@ -127,7 +127,7 @@ func newPlace(t *testing.T) *place {
 
 func newPlaceIn(t *testing.T, home string) *place {
 	t.Helper()
-	f := testenv.Must(shared.Open(home))(t)
+	f := must.Get(shared.Open(home))(t)
 	p := &place{Folder: f, t: t, path: filepath.Join(home, "codex-mcp", "run"), env: []string{"SHARED_TEST_HOME=" + home, "SHARED_TEST_IDLE=1h"}}
 	t.Cleanup(func() { f.Close() })
 	t.Cleanup(func() {
@@ -167,10 +167,10 @@ func (p *place) must(folder string) *shared.Conn {
 // say sends a line and returns the answer.
 func say(t *testing.T, c *shared.Conn, line string) string {
 	t.Helper()
-	testenv.Must(io.WriteString(c, line+"\n"))(t)
+	must.Get(io.WriteString(c, line+"\n"))(t)
 	var answer []byte
 	for b := make([]byte, 1); len(answer) == 0 || answer[len(answer)-1] != '\n'; {
-		testenv.Must(c.Read(b))(t)
+		must.Get(c.Read(b))(t)
 		answer = append(answer, b[0])
 	}
 	return string(answer[:len(answer)-1])

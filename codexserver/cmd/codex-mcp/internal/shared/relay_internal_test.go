@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestSent keeps requests, and nothing else that a client may send.
@@ -34,7 +34,5 @@ func TestSent(t *testing.T) {
 		got = append(got, fmt.Sprint(id))
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff([]string{`"x\"}"`, "1", "14", "6"}, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, "result", []string{`"x\"}"`, "1", "14", "6"}, got)
 }

@@ -5,7 +5,7 @@ package shared_test
 import (
 	"bufio"
 	"context"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"os"
 	"strings"
@@ -18,7 +18,7 @@ func TestRelay(t *testing.T) {
 	p := newPlace(t)
 	c := p.must("/f")
 	var out strings.Builder
-	testenv.Check(t, c.Relay(t.Context(), strings.NewReader("a\nb\n"), &out))
+	must.Check(t, c.Relay(t.Context(), strings.NewReader("a\nb\n"), &out))
 	if got, want := out.String(), strings.Repeat(from(c.PID(), "/f")+"\n", 2); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -45,7 +45,7 @@ func TestRelayServerKilled(t *testing.T) {
 	for range 5 { // the answers of the test's server have no id
 		lines.Scan()
 	}
-	testenv.NoError(t, syscall.Kill(c.PID(), syscall.SIGKILL))
+	must.OK(t, syscall.Kill(c.PID(), syscall.SIGKILL))
 	var got []string
 	for lines.Scan() {
 		id, text, _ := strings.Cut(strings.TrimPrefix(lines.Text(), `{"jsonrpc":"2.0","id":`), ",")
@@ -73,6 +73,6 @@ func TestRelayInterrupted(t *testing.T) {
 	cancel()
 	in, client := io.Pipe()
 	defer client.Close()
-	testenv.Check(t, c.Relay(ctx, in, io.Discard))
+	must.Check(t, c.Relay(ctx, in, io.Discard))
 	os.Remove("done")
 }

@@ -15,13 +15,13 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // newServer returns a server with a socket, whose connections the test makes itself.
 func newServer(t *testing.T, serve func(left func())) *Server {
 	t.Helper()
-	f := testenv.Must(Open(t.TempDir()))(t)
+	f := must.Get(Open(t.TempDir()))(t)
 	t.Cleanup(func() { f.Close() })
 	s := &Server{
 		Folder: f, Name: "x", Idle: time.Hour, Logger: slog.New(slog.DiscardHandler),
@@ -31,7 +31,7 @@ func newServer(t *testing.T, serve func(left func())) *Server {
 			_ = c.Close()
 		},
 	}
-	testenv.NoError(t, s.Listen())
+	must.OK(t, s.Listen())
 	t.Cleanup(func() { s.listener.Close() })
 	return s
 }
@@ -96,7 +96,7 @@ func TestRest(t *testing.T) {
 	} {
 		s.until = time.Now().Add(tt.until)
 		if tt.move != nil {
-			testenv.NoError(t, tt.move())
+			must.OK(t, tt.move())
 		}
 		if next := s.rest(); (next == 0) != tt.ends || next > s.Idle {
 			t.Errorf("%s: %v", tt.name, next)

@@ -16,7 +16,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/shared"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestConnect shows that the second client finds the server of the first, and that each is
@@ -66,7 +66,7 @@ func TestRace(t *testing.T) {
 func TestKilled(t *testing.T) {
 	p := newPlace(t)
 	c := p.must("")
-	testenv.NoError(t, syscall.Kill(c.PID(), syscall.SIGKILL))
+	must.OK(t, syscall.Kill(c.PID(), syscall.SIGKILL))
 	if _, err := c.Read(make([]byte, 1)); err == nil {
 		t.Fatal("the killed server answers")
 	}
@@ -119,7 +119,7 @@ func TestStop(t *testing.T) {
 func TestPage(t *testing.T) {
 	p := newPlace(t)
 	p.must("")
-	testenv.NoError(t, p.Launch(t.Context(), "log", p.command("page")()))
+	must.OK(t, p.Launch(t.Context(), "log", p.command("page")()))
 	names, err := p.Names()
 	if err != nil || len(names) != 2 || shared.Shared(names[0]) || !shared.Shared(names[1]) {
 		t.Fatalf("%q, %v", names, err)
@@ -162,7 +162,7 @@ func TestHostile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t)
 			p.Patience = time.Second
-			testenv.NoError(t, test.plant(p, filepath.Join(p.path, "test.sock")))
+			must.OK(t, test.plant(p, filepath.Join(p.path, "test.sock")))
 			_, err := p.connect("")
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("got %v, want %q", err, test.want)
@@ -205,7 +205,7 @@ func TestFolder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			home := filepath.Join(t.TempDir(), "home")
-			testenv.NoError(t, os.Mkdir(home, 0o700))
+			must.OK(t, os.Mkdir(home, 0o700))
 			test.plant(t, home)
 			f, err := shared.Open(home)
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
@@ -233,10 +233,10 @@ func TestSweep(t *testing.T) {
 		t.Helper()
 		path := filepath.Join(p.path, name)
 		if _, err := os.Lstat(path); err != nil {
-			testenv.NoError(t, os.WriteFile(path, nil, 0o600))
+			must.OK(t, os.WriteFile(path, nil, 0o600))
 		}
 		at := time.Now().Add(-age)
-		testenv.NoError(t, os.Chtimes(path, at, at))
+		must.OK(t, os.Chtimes(path, at, at))
 	}
 	const old, new = 8 * 24 * time.Hour, 6 * 24 * time.Hour
 	for _, name := range []string{"old.lock", "old.log", "old.log.1", "old.pid", "mixed.pid"} {
@@ -246,7 +246,7 @@ func TestSweep(t *testing.T) {
 	for _, name := range []string{"test.log", "test.pid", "test.sock"} { // of a server that runs
 		write(name, old)
 	}
-	testenv.NoError(t, p.Sweep(t.Context()))
+	must.OK(t, p.Sweep(t.Context()))
 	left, err := filepath.Glob(filepath.Join(p.path, "*.*"))
 	for i, path := range left {
 		left[i] = filepath.Base(path)

@@ -1,7 +1,7 @@
 package terminal
 
 import (
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,7 +11,7 @@ import (
 
 // TestConsoles has no terminal, and what stands for one.
 func TestConsoles(t *testing.T) {
-	f := testenv.Must(os.Create(filepath.Join(t.TempDir(), "f")))(t)
+	f := must.Get(os.Create(filepath.Join(t.TempDir(), "f")))(t)
 	defer f.Close()
 	if c := Standard(f, f, io.Discard); c.Input != nil || c.OutTerminal || c.ErrTerminal {
 		t.Errorf("%+v", c)
@@ -44,7 +44,7 @@ func TestFlush(t *testing.T) {
 		r.next()
 		in <- "y\n"
 		synctest.Wait()
-		testenv.NoError(t, r.flush())
+		must.OK(t, r.flush())
 		next := r.next()
 		synctest.Wait()
 		select {

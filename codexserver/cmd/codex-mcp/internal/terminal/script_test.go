@@ -21,7 +21,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
@@ -46,7 +46,7 @@ func TestScripts(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			a := testenv.Must(txtar.ParseFile(file))(t)
+			a := must.Get(txtar.ParseFile(file))(t)
 			var out playResult
 			synctest.Test(t, func(t *testing.T) { out = play(t, a) })
 			for name, got := range map[string]string{"stdout": out.stdout, "stderr": out.stderr, "status": fmt.Sprintf("%d\n", out.status)} {
@@ -57,7 +57,7 @@ func TestScripts(t *testing.T) {
 				}
 			}
 			if *update {
-				testenv.NoError(t, os.WriteFile(file, txtar.Format(a), 0o644))
+				must.OK(t, os.WriteFile(file, txtar.Format(a), 0o644))
 			}
 		})
 	}
@@ -173,7 +173,7 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 		case "signal":
 			signals <- map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM}[rest]
 		case "wait":
-			d := testenv.Must(time.ParseDuration(rest))(t)
+			d := must.Get(time.ParseDuration(rest))(t)
 			<-time.After(d)
 		case "call":
 			server.called(rest)
@@ -261,7 +261,7 @@ func (s *fakeServer) end() {
 func (s *fakeServer) event(msg string) {
 	s.t.Helper()
 	params := fmt.Sprintf(`{"_meta":{"requestId":%s},"id":"1","msg":%s}`, s.call.Load(), msg)
-	testenv.Check(s.t, s.peer.Notify(s.t.Context(), "codex/event", json.RawMessage(params)))
+	must.Check(s.t, s.peer.Notify(s.t.Context(), "codex/event", json.RawMessage(params)))
 }
 
 func (s *fakeServer) ask(params string) {
