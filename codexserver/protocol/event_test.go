@@ -10,8 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// TestEventsRoundTrip reads events that Codex 0.42.0 sent, at least one of every type, and
-// writes the same again.
+// TestEventsRoundTrip reads events that Codex 0.42.0 sent, at least one of every type, and writes the same again.
 func TestEventsRoundTrip(t *testing.T) {
 	f, err := os.Open("testdata/events.ndjson")
 	must.OK(t, err)

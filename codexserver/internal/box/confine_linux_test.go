@@ -88,9 +88,8 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// TestSwappedRoot replaces a root, or a folder above it, after the root was judged and
-// before the command starts. The command may write only to the folder that was judged, or
-// does not run.
+// TestSwappedRoot replaces a root, or a folder above it, after the root was judged and before the command starts. The
+// command may write only to the folder that was judged, or does not run.
 func TestSwappedRoot(t *testing.T) {
 	for _, swapped := range []string{"work/a/root", "work/a"} {
 		t.Run(swapped, func(t *testing.T) {

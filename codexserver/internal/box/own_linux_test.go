@@ -13,8 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// TestOwnPrograms checks where a program that the server starts for itself may write, and that it
-// has no network.
+// TestOwnPrograms checks where a program that the server starts for itself may write, and that it has no network.
 func TestOwnPrograms(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

@@ -80,8 +80,7 @@ func probeEach(file string) {
 	}
 }
 
-// probes are what a command may try, in a working folder next to a folder ../outside. See
-// fixture.
+// probes are what a command may try, in a working folder next to a folder ../outside. See fixture.
 var probes = map[string]func(args []string) error{
 	// Files.
 	"write":         func(a []string) error { return os.WriteFile(a[0], []byte("x"), 0o666) },

@@ -124,8 +124,7 @@ func TestStartAgain(t *testing.T) {
 	}
 }
 
-// TestMovedFolders checks that a folder stays writable wherever it is moved, and so does the one that
-// takes its name.
+// TestMovedFolders checks that a folder stays writable wherever it is moved, and so does the one that takes its name.
 func TestMovedFolders(t *testing.T) {
 	b := newBench(t)
 	for _, moved := range []string{"first", "second"} {
@@ -192,8 +191,7 @@ func TestEnviron(t *testing.T) {
 	}
 }
 
-// TestGiven checks that a working folder with the user's home does not rule out the user's
-// programs.
+// TestGiven checks that a working folder with the user's home does not rule out the user's programs.
 func TestGiven(t *testing.T) {
 	b := newBench(t)
 	t.Setenv("HOME", b.at("home/user"))

@@ -13,8 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// TestProtectedWithSpecialFiles checks that special files in place of .git or commondir
-// are not followed.
+// TestProtectedWithSpecialFiles checks that special files in place of .git or commondir are not followed.
 func TestProtectedWithSpecialFiles(t *testing.T) {
 	top := t.TempDir()
 	var roots, want []string

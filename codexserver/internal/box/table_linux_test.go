@@ -166,8 +166,7 @@ func terminal(t *testing.T) string {
 	return fmt.Sprintf("/dev/pts/%d", n)
 }
 
-// sharedIPC makes memory, semaphores and queues that other processes of the user
-// can find.
+// sharedIPC makes memory, semaphores and queues that other processes of the user can find.
 func sharedIPC(t *testing.T, found map[string]string) {
 	t.Helper()
 	key := os.Getpid() | 0x5a000000

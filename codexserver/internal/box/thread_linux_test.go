@@ -48,8 +48,7 @@ func TestStartingThread(t *testing.T) {
 	}
 }
 
-// TestOtherCommands checks that a command cannot reach another one of the same
-// confinement.
+// TestOtherCommands checks that a command cannot reach another one of the same confinement.
 func TestOtherCommands(t *testing.T) {
 	processes := boxtest.Starter(t)
 	c := confine(t, readOnly, "/")

@@ -69,8 +69,7 @@ func TestSnapshotEndsWithTurn(t *testing.T) {
 	})
 }
 
-// TestSnapshotsAreBounded checks that a snapshot waits for a free place, and is given up when
-// its turn ends.
+// TestSnapshotsAreBounded checks that a snapshot waits for a free place, and is given up when its turn ends.
 func TestSnapshotsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		looks, looking, release := make(chan struct{}, 1), 0, make(chan struct{})

@@ -9,9 +9,8 @@ import (
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
-// flaws are the commands of published flaws of other agents, which ran there without a
-// question, by the ids under which they were published. A script stands for itself in
-// bash -lc, and for its words where it has only words.
+// flaws are the commands of published flaws of other agents, which ran there without a question, by the ids under which they
+// were published. A script stands for itself in bash -lc, and for its words where it has only words.
 var flaws = []struct {
 	id      string
 	scripts []string

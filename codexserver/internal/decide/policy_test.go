@@ -20,8 +20,7 @@ type row struct {
 	Safe    bool     `json:"safe"`
 }
 
-// judgment is one line of testdata/judged.ndjson: what must happen to a command, and why.
-// Package approval tests Rules.
+// judgment is one line of testdata/judged.ndjson: what must happen to a command, and why. Package approval tests Rules.
 type judgment struct {
 	Command   []string `json:"command"`
 	Untrusted string   `json:"untrusted"` // under the policy untrusted

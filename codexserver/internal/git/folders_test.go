@@ -11,8 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// TestRoot compares Root with git, in a folder below a repository. Each case changes the
-// .git of that folder.
+// TestRoot compares Root with git, in a folder below a repository. Each case changes the .git of that folder.
 func TestRoot(t *testing.T) {
 	t.Parallel()
 	run := func(dir, script string) (string, error) {

@@ -12,8 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// TestHead reads the state of repositories, with git and where no git is installed: only what is unusual
-// needs it.
+// TestHead reads the state of repositories, with git and where no git is installed: only what is unusual needs it.
 func TestHead(t *testing.T) {
 	first := newRepo(t)
 	first.write("sub/a.txt", "one\n")

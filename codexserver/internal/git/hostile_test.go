@@ -24,8 +24,7 @@ var traps = []string{
 	"pager.diff", "pager.rev-list", "remote.origin.uploadpack", "remote.origin.vcs", "uploadpack.packObjectsHook",
 }
 
-// TestHostileRepository checks that the repository's configuration runs no program and does
-// not change the result.
+// TestHostileRepository checks that the repository's configuration runs no program and does not change the result.
 func TestHostileRepository(t *testing.T) {
 	rows := []struct {
 		name string

@@ -13,8 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// layIndex makes an index as git writes it, of files with their flags. Times and sizes are those of
-// laidFile.
+// layIndex makes an index as git writes it, of files with their flags. Times and sizes are those of laidFile.
 func layIndex(version uint32, extensions string, files ...string) string {
 	b := binary.BigEndian.AppendUint32([]byte("DIRC"), version)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(files)))

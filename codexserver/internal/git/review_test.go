@@ -109,8 +109,7 @@ func TestReviewOfOtherForms(t *testing.T) {
 	}
 }
 
-// TestChangesThatAreTooLong checks that a long diff is cut, and that untracked files are
-// still in it.
+// TestChangesThatAreTooLong checks that a long diff is cut, and that untracked files are still in it.
 func TestChangesThatAreTooLong(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)

@@ -88,8 +88,7 @@ func stamps(t *testing.T, dir string) map[string]string {
 	return found
 }
 
-// TestCompareWithUserSettings checks that the user's filters do not run, and that the
-// user's ignore patterns count.
+// TestCompareWithUserSettings checks that the user's filters do not run, and that the user's ignore patterns count.
 func TestCompareWithUserSettings(t *testing.T) {
 	r := newRepo(t)
 	trap, home := filepath.Join(r.dir, "../ran"), t.TempDir()

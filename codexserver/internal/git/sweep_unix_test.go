@@ -15,8 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// TestScratchSweep checks that only folders are removed that are ours, and not locked by a process
-// that uses them.
+// TestScratchSweep checks that only folders are removed that are ours, and not locked by a process that uses them.
 func TestScratchSweep(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"git-left", "git-used", "arg0", "trail-1"} {

@@ -124,8 +124,7 @@ func (m *Model) Trace() string {
 	return strings.Join(m.trace, "\n")
 }
 
-// Sent reports that a client sends a request. The turn is the one that the request would
-// begin, or "".
+// Sent reports that a client sends a request. The turn is the one that the request would begin, or "".
 func (m *Model) Sent(request, client, turn string) {
 	defer m.lock()()
 	m.note("%s sends %s for turn %s", client, request, turn)
@@ -260,8 +259,7 @@ func (m *Model) Decided(call, decision, by, reason string) {
 	m.justify(call, c, by)
 }
 
-// Begins reports that the record has the beginning of a call, with its command and whether it names a
-// decision.
+// Begins reports that the record has the beginning of a call, with its command and whether it names a decision.
 func (m *Model) Begins(call, command string, decided bool) {
 	defer m.lock()()
 	m.note("the record has that %s begins %q", call, command)

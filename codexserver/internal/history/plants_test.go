@@ -113,8 +113,7 @@ func b(v bool) int {
 	return 0
 }
 
-// TestModelFinds plants a fault in a server, its record or its connections. The model
-// finds it in one of some runs.
+// TestModelFinds plants a fault in a server, its record or its connections. The model finds it in one of some runs.
 func TestModelFinds(t *testing.T) {
 	for name, tt := range plants() {
 		t.Run(name, func(t *testing.T) {

@@ -231,9 +231,8 @@ func (w *world) read(line []byte) error {
 	return nil
 }
 
-// choose returns what a person says about a call, and when: never so soon that only a program could have
-// answered. The same seed gives the same. A lasting
-// rule that the question does not show is not accepted.
+// choose returns what a person says about a call, and when: never so soon that only a program could have answered. The same
+// seed gives the same. A lasting rule that the question does not show is not accepted.
 func (w *world) choose(call, who string, lasting bool) (say history.Say, answer string, after time.Duration, ok bool) {
 	h := fnv.New64a()
 	fmt.Fprint(h, w.seed, call, who)

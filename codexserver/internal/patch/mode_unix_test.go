@@ -12,8 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// TestModes checks that a file keeps its mode when it changes, also by a link, and when it moves, also over
-// another one.
+// TestModes checks that a file keeps its mode when it changes, also by a link, and when it moves, also over another one.
 func TestModes(t *testing.T) {
 	const change, move = "*** Update File: f\n@@\n-a\n+A", "*** Update File: f\n*** Move to: "
 	for name, tt := range map[string]struct {

@@ -47,9 +47,8 @@ func readRows(t testing.TB) []row {
 	return rows
 }
 
-// shownOtherwise lists the rows whose diff differs from the recorded one. Ours is another of
-// several shortest edits, does not end a line at a lone carriage return, or joins two updates
-// of a file.
+// shownOtherwise lists the rows whose diff differs from the recorded one. Ours is another of several shortest edits, does
+// not end a line at a lone carriage return, or joins two updates of a file.
 var shownOtherwise = []string{
 	"lone CR", "same file twice", "same file twice, two names",
 	"random 12", "random 15", "random 22", "random 30", "random 39", "random 101", "random 173", "random 185",

@@ -92,8 +92,7 @@ func TestProtectedNames(t *testing.T) {
 	}
 }
 
-// TestProtectedNewRepository checks that a bare repository is protected if a patch would
-// create or complete it.
+// TestProtectedNewRepository checks that a bare repository is protected if a patch would create or complete it.
 func TestProtectedNewRepository(t *testing.T) {
 	for text, want := range map[string]bool{
 		"*** Add File: r/config\n+x\n*** Add File: r/HEAD\n+x\n*** Add File: r/objects/x\n+x\n*** Add File: r/refs/x\n+x": true,

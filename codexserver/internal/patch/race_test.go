@@ -12,8 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// TestApplyInARace replaces folders with links while patches are applied, and checks that
-// nothing is written outside.
+// TestApplyInARace replaces folders with links while patches are applied, and checks that nothing is written outside.
 func TestApplyInARace(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	must.OK(t, err)

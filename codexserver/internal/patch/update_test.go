@@ -7,8 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// patched applies a patch of the file "f", or of the files that it names, and returns what is there
-// afterwards.
+// patched applies a patch of the file "f", or of the files that it names, and returns what is there afterwards.
 func patched(t *testing.T, files map[string]string, text string) (map[string]string, error) {
 	t.Helper()
 	dir := t.TempDir()

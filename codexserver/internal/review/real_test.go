@@ -14,8 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// newRealCodex returns an engine that drives the real Codex that CODEX_BIN names, with
-// a scripted provider on loopback.
+// newRealCodex returns an engine that drives the real Codex that CODEX_BIN names, with a scripted provider on loopback.
 func newRealCodex(t *testing.T, model *providertest.Server, configuration string) *appserver.Engine {
 	t.Helper()
 	t.Cleanup(model.Close)

@@ -265,8 +265,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestPrompt checks that a prompt is bounded, names what it leaves out, and begins and
-// ends with the rules.
+// TestPrompt checks that a prompt is bounded, names what it leaves out, and begins and ends with the rules.
 func TestPrompt(t *testing.T) {
 	big := review.File{Path: "big\n.go", Text: strings.Repeat("+x\n", 30_000)}
 	task := review.Task{Root: "/r", About: "one commit", Instructions: "locks", Files: []review.File{{Path: "a", Text: "A\n"}, big}, Cut: true}

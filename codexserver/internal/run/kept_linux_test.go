@@ -17,8 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestLeftovers lets a command leave a daemon, which lives until the leftovers are closed,
-// even if it keeps writing.
+// TestLeftovers lets a command leave a daemon, which lives until the leftovers are closed, even if it keeps writing.
 func TestLeftovers(t *testing.T) {
 	mark := "77" + strconv.Itoa(os.Getpid())
 	processes := boxtest.Starter(t)

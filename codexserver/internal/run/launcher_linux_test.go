@@ -64,8 +64,7 @@ func TestOneLauncherEach(t *testing.T) {
 	}
 }
 
-// TestLauncherStoppedAtTheStart starts a command that stops its launcher before the launcher has
-// reported the start.
+// TestLauncherStoppedAtTheStart starts a command that stops its launcher before the launcher has reported the start.
 func TestLauncherStoppedAtTheStart(t *testing.T) {
 	var p run.Starter
 	defer p.Close()
@@ -102,9 +101,8 @@ func TestSlowStart(t *testing.T) {
 	}
 }
 
-// TestLauncherKilledInACancelledStart cancels the start of a command whose launcher is killed
-// meanwhile. The error reports both, since the command may still run. A launcher that the order does not
-// reach before the end is not killed.
+// TestLauncherKilledInACancelledStart cancels the start of a command whose launcher is killed meanwhile. The error reports
+// both, since the command may still run. A launcher that the order does not reach before the end is not killed.
 func TestLauncherKilledInACancelledStart(t *testing.T) {
 	var p run.Starter
 	defer p.Close()

@@ -21,9 +21,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tree is a script that starts children and grandchildren, some in groups and sessions of
-// their own. At one of several points it does something and prints "ready". The numbers of seconds of
-// those in the command's own session begin with 2.
+// tree is a script that starts children and grandchildren, some in groups and sessions of their own. At one of several
+// points it does something and prints "ready". The numbers of seconds of those in the command's own session begin with 2.
 const tree = `
 mark=$1 ready=$2 action=$3
 say() { if [ "$ready" = "$1" ]; then eval "$action"; echo ready; fi; }
@@ -124,8 +123,7 @@ func TestTreeIsGone(t *testing.T) {
 	}
 }
 
-// killServer runs a command in a process like the server, and kills that process when the command has
-// printed something.
+// killServer runs a command in a process like the server, and kills that process when the command has printed something.
 func killServer(t *testing.T, spec run.Spec) {
 	server := exec.Command("/proc/self/exe")
 	server.Env = append(spec.Env, serverVar+"="+strings.Join(spec.Argv, "\x01"))
@@ -161,8 +159,7 @@ func find(mark string) map[string]string {
 	return found
 }
 
-// killByMark kills the processes with mark whose command lines begin with program, and no later ones with
-// their ids.
+// killByMark kills the processes with mark whose command lines begin with program, and no later ones with their ids.
 func killByMark(mark, program string) {
 	for pid, line := range find(mark) {
 		id, err := strconv.Atoi(pid)

@@ -134,8 +134,7 @@ var hostileKeys = [][2]string{
 	{"sandbox", `{"helper":["START/evil.sh"]}`}, {"nosuch", `{"command":"START/evil.sh"}`},
 }
 
-// HostileCalls returns a table of calls with every argument and every kind of key of the argument
-// config.
+// HostileCalls returns a table of calls with every argument and every kind of key of the argument config.
 func HostileCalls() []HostileCall {
 	all := slices.Clone(hostileArguments)
 	for _, k := range hostileKeys {
@@ -410,8 +409,7 @@ func (c *Client) ask(ctx context.Context, method, params string) string {
 	return string(result)
 }
 
-// Modern calls a tool as clients of 2026-07-28 do, and answers its questions. It returns the result, or the
-// error, as text.
+// Modern calls a tool as clients of 2026-07-28 do, and answers its questions. It returns the result, or the error, as text.
 func (h *HostileClient) Modern(ctx context.Context, c *Client, tool, arguments string) string {
 	meta := Meta
 	if h.Answer != nil || h.leaves {

@@ -135,8 +135,7 @@ func (c *Client) initialize(ctx context.Context) error {
 	return c.Call(ctx, mcptypes.Initialize.Name(), json.RawMessage(params), nil)
 }
 
-// Send sends a request with these members of its params, and with the _meta of the client's era. It waits for the
-// answer.
+// Send sends a request with these members of its params, and with the _meta of the client's era. It waits for the answer.
 func (c *Client) Send(ctx context.Context, method, members string) (answer json.RawMessage, err error) {
 	meta := c.host.Meta
 	if c.host.Era != Handshake {

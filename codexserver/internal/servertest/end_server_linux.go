@@ -99,8 +99,7 @@ func (s *victim) end(t *testing.T, sig os.Signal) {
 	}
 }
 
-// gone waits until no process of an ended server is left. It returns the deadline, which
-// also holds for the daemons.
+// gone waits until no process of an ended server is left. It returns the deadline, which also holds for the daemons.
 func (s *victim) gone(t *testing.T) time.Time {
 	t.Helper()
 	deadline := time.Now().Add(endLimit)

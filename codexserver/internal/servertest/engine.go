@@ -114,8 +114,7 @@ func (c steerable) Steer(_ context.Context, items []protocol.InputItem) error {
 
 const rollouts = "/rollouts/"
 
-// Find implements [engine.Resumer]. It finds the conversations that were started, and
-// one with the id "past".
+// Find implements [engine.Resumer]. It finds the conversations that were started, and one with the id "past".
 func (e *Engine) Find(_ context.Context, id string) (engine.Saved, error) {
 	if id != "past" && !slices.ContainsFunc(e.Started(), func(s Conversation) bool { return s.ID == id }) {
 		return engine.Saved{}, engine.ErrNotFound

@@ -19,8 +19,7 @@ func CodexHome(t testing.TB, url, configuration string) string {
 	return home
 }
 
-// CodexConfig returns a config.toml with these lines, and the model of a provider at a URL,
-// which is asked once.
+// CodexConfig returns a config.toml with these lines, and the model of a provider at a URL, which is asked once.
 func CodexConfig(url, configuration string) string {
 	return fmt.Sprintf(`
 model = "mock-model"

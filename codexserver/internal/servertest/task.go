@@ -31,8 +31,7 @@ type Task struct {
 
 // Asked has the questions of a task, with the rules that they offered.
 type Asked struct {
-	// Once are the questions of a person who approves each, Always those of one who accepts
-	// each rule that is offered.
+	// Once are the questions of a person who approves each, Always those of one who accepts each rule that is offered.
 	Once   []string `json:"once"`
 	Always []string `json:"always"`
 }
@@ -66,8 +65,7 @@ esac
 mkdir -p "$cache" && touch "$cache/$$"
 `
 
-// NewTaskFolders makes folders for a task. Only git and the programs of every system are real
-// in one.
+// NewTaskFolders makes folders for a task. Only git and the programs of every system are real in one.
 func NewTaskFolders(t testing.TB) TaskFolders {
 	t.Helper()
 	outside := boxtest.Outside(t)
@@ -95,8 +93,7 @@ const repoConfig = `[user]
 	fetch = +refs/heads/*:refs/remotes/origin/*
 `
 
-// Make makes the repository of the task, and the configuration from one without tables for
-// commands.
+// Make makes the repository of the task, and the configuration from one without tables for commands.
 func (task *Task) Make(t testing.TB, f TaskFolders, config string) {
 	t.Helper()
 	for name, text := range task.Files {

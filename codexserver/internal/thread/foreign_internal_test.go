@@ -9,8 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// singleEngine is an engine with one conversation. It records the host of the last attempt to
-// open it.
+// singleEngine is an engine with one conversation. It records the host of the last attempt to open it.
 type singleEngine struct{ host engine.Host }
 
 func (o *singleEngine) Start(_ context.Context, _ protocol.Config, h engine.Host) (engine.Conversation, error) {

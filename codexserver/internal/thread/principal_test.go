@@ -163,8 +163,7 @@ func TestStopBeforeTheTurn(t *testing.T) {
 	})
 }
 
-// TestBacklog keeps the events of turns that no call awaits for the first listener, the last ones if
-// they are many.
+// TestBacklog keeps the events of turns that no call awaits for the first listener, the last ones if they are many.
 func TestBacklog(t *testing.T) {
 	for _, tt := range []struct {
 		awaited     bool

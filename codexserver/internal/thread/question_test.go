@@ -154,9 +154,8 @@ func TestFactsOfQuestions(t *testing.T) {
 	})
 }
 
-// TestAlways accepts a lasting rule. The engine learns only how the command may run, and the
-// same is not asked again, nor in another conversation. A client that is not shown the rule
-// cannot accept it; one that uses the methods of 2025 neither.
+// TestAlways accepts a lasting rule. The engine learns only how the command may run, and the same is not asked again, nor in
+// another conversation. A client that is not shown the rule cannot accept it; one that uses the methods of 2025 neither.
 func TestAlways(t *testing.T) {
 	const always = `{"action":"accept","content":{"decision":"approved_always"}}`
 	for _, tt := range []struct {

@@ -57,8 +57,7 @@ func users(d *servertest.Desk) []string {
 	return slices.DeleteFunc(d.Seen(), func(words string) bool { return !strings.HasPrefix(words, "user_message ") })
 }
 
-// TestSteer checks that a message reaches the running turn and is shown, and that it does
-// not answer the open question.
+// TestSteer checks that a message reaches the running turn and is shown, and that it does not answer the open question.
 func TestSteer(t *testing.T) {
 	for answer, want := range map[string]string{servertest.Accept: "approved: yes, approve it", servertest.Decline: "denied: yes, approve it"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -121,8 +120,7 @@ func TestSteerAsTheTurnBegins(t *testing.T) {
 	})
 }
 
-// TestSteerOfAnEngineThatCannot checks that the sender gets an error, and that the turn
-// continues.
+// TestSteerOfAnEngineThatCannot checks that the sender gets an error, and that the turn continues.
 func TestSteerOfAnEngineThatCannot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := start(t, newTable(&memory{}).Share(""))

@@ -162,8 +162,7 @@ func TestEnd(t *testing.T) {
 	})
 }
 
-// TestTurnsInOrder checks that turns run in the order of their begin, and that a turn
-// that gives up delays no other.
+// TestTurnsInOrder checks that turns run in the order of their begin, and that a turn that gives up delays no other.
 func TestTurnsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTable(&memory{}).Share("")

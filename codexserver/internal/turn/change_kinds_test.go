@@ -12,8 +12,7 @@ import (
 // anything is a want for kinds whose report depends on the rights of the user.
 const anything = "*"
 
-// kind is a kind of change. Its scripts run in a repository with a file a.txt of three lines,
-// or in a folder without one.
+// kind is a kind of change. Its scripts run in a repository with a file a.txt of three lines, or in a folder without one.
 type kind struct {
 	name    string
 	noGit   bool
@@ -25,8 +24,7 @@ type kind struct {
 	act     string // is the turn's command
 	user    string // is what the user does while the turn runs and no command
 	options setting.Changes
-	// want has a line for each change, "? " before those that were not looked at, and the
-	// notes of the diff.
+	// want has a line for each change, "? " before those that were not looked at, and the notes of the diff.
 	want string
 }
 

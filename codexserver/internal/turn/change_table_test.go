@@ -224,8 +224,7 @@ func changed(a, b map[string]file) []string {
 	return names
 }
 
-// check checks that the report has every change or says that it did not look, and has no
-// other changes.
+// check checks that the report has every change or says that it did not look, and has no other changes.
 func (p *place) check(before, after map[string]file, r *protocol.TurnResult) {
 	p.t.Helper()
 	truth := changed(before, after)
@@ -246,8 +245,7 @@ func (p *place) check(before, after map[string]file, r *protocol.TurnResult) {
 	}
 }
 
-// paths checks that the result as JSON has every change, and gives the result the paths without git's
-// quotes.
+// paths checks that the result as JSON has every change, and gives the result the paths without git's quotes.
 func (p *place) paths(r *protocol.TurnResult) {
 	p.t.Helper()
 	var sent protocol.TurnResult

@@ -11,8 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// TestRealTurn drives the real Codex that CODEX_BIN names, with a scripted provider
-// on loopback.
+// TestRealTurn drives the real Codex that CODEX_BIN names, with a scripted provider on loopback.
 func TestRealTurn(t *testing.T) {
 	run := func(id, cmd string) providertest.Turn {
 		return providertest.Call(providertest.Tool(id, "exec_command", map[string]any{"cmd": cmd}))

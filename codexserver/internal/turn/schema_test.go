@@ -54,8 +54,7 @@ func check(t testing.TB, s *outputschema.Schema, out []byte, limit int) {
 	}
 }
 
-// TestShortSchemaNamesAll checks that the short schema names the members of the full one,
-// and accepts the same reports.
+// TestShortSchemaNamesAll checks that the short schema names the members of the full one, and accepts the same reports.
 func TestShortSchemaNamesAll(t *testing.T) {
 	type object struct {
 		Required   []string
@@ -75,8 +74,7 @@ func TestShortSchemaNamesAll(t *testing.T) {
 	}
 }
 
-// TestSchemaOfAFailure checks the result of a call that fails before its turn. It has a text,
-// and may have a thread.
+// TestSchemaOfAFailure checks the result of a call that fails before its turn. It has a text, and may have a thread.
 func TestSchemaOfAFailure(t *testing.T) {
 	check(t, schema(t), []byte(`{"threadId":"","content":"codex: argument /prompt is missing"}`), 100)
 }

@@ -139,8 +139,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestReportIsACopy checks that a report has the last plan, and shares no list with the
-// collector.
+// TestReportIsACopy checks that a report has the last plan, and shares no list with the collector.
 func TestReportIsACopy(t *testing.T) {
 	c := newWatch(changes.Options{})
 	c.Begin(t.Context(), protocol.SessionConfigured{}, nil)

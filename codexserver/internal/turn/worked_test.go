@@ -119,8 +119,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// numstat returns git's counts of changed lines in the tree, including untracked files, sorted
-// by path.
+// numstat returns git's counts of changed lines in the tree, including untracked files, sorted by path.
 func (tt *work) numstat() string {
 	tt.t.Helper()
 	tt.git("add", "--intent-to-add", "--ignore-removal", ".")

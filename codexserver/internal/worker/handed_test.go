@@ -14,8 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestHand checks that a principal's home receives the configuration without the settings by
-// which other principals sign in.
+// TestHand checks that a principal's home receives the configuration without the settings by which other principals sign in.
 func TestHand(t *testing.T) {
 	testenv.NeedsUnix(t, testenv.Names)
 	server, own := filepath.Join(t.TempDir(), "[server"), filepath.Join(t.TempDir(), "o[w]n*")

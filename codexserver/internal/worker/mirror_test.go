@@ -109,8 +109,7 @@ func want(t *testing.T, dir string, all map[string]string) {
 	}
 }
 
-// A home that existed before its store is sent, what is written is sent, and another machine gets
-// all of it.
+// A home that existed before its store is sent, what is written is sent, and another machine gets all of it.
 func TestMirror(t *testing.T) {
 	disk, home := t.TempDir(), t.TempDir()
 	writeFile(t, filepath.Join(home, talk), "old\n")

@@ -16,8 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// Need skips the test if this system has no sandbox. The tests' program must begin with
-// [box.Main].
+// Need skips the test if this system has no sandbox. The tests' program must begin with [box.Main].
 func Need(t testing.TB) {
 	t.Helper()
 	_, err := box.New(box.Options{}).Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, "/", nil)

@@ -126,8 +126,7 @@ func allow(t *testing.T, s *rulefile.Store, q *protocol.ExecApprovalRequest) {
 	}
 }
 
-// TestFilesThatAllowNothing puts other files in the place of ours. A naive reader allows what
-// each of them says.
+// TestFilesThatAllowNothing puts other files in the place of ours. A naive reader allows what each of them says.
 func TestFilesThatAllowNothing(t *testing.T) {
 	dir := t.TempDir()
 	const rule = `{"number":1,"prefix":["go","test"],"at":"2026-11-21T10:00:00Z","by":"client"}`
@@ -226,8 +225,7 @@ func TestAllows(t *testing.T) {
 	}
 }
 
-// TestOffer offers a rule only for a command that an approval keeps in a sandbox, and whose rule a person
-// can read.
+// TestOffer offers a rule only for a command that an approval keeps in a sandbox, and whose rule a person can read.
 func TestOffer(t *testing.T) {
 	dir := t.TempDir()
 	hidden := filepath.Join(dir, "a\u200bb")
@@ -254,8 +252,7 @@ func TestOffer(t *testing.T) {
 	}
 }
 
-// TestWhoseRules checks that nobody uses the rules of another user, and no command those that
-// it may have written.
+// TestWhoseRules checks that nobody uses the rules of another user, and no command those that it may have written.
 func TestWhoseRules(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
 	s := newStore(home)
