@@ -1,6 +1,7 @@
 package setting_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -93,4 +94,9 @@ func TestCountsInstant(t *testing.T) {
 			t.Errorf("%+v: %v, want %v", tt.in, got, tt.want)
 		}
 	}
+}
+
+func Example() {
+	fmt.Println("results of", setting.DefaultResult, "bytes")
+	// Output: results of 80000 bytes
 }

@@ -6,12 +6,17 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
@@ -149,4 +154,196 @@ func TestLimitOfProcesses(t *testing.T) {
 	if res.Aggregated != "3744\n" {
 		t.Errorf("limit %s", res.Aggregated)
 	}
+}
+
+func TestDenied(t *testing.T) {
+	base := fixture(t)
+	dir := filepath.Join(base, "work")
+	write, online := write(), write()
+	online.NetworkAccess = true
+	for _, tt := range []struct {
+		name   string
+		policy protocol.SandboxPolicy
+		result run.Result
+		want   bool
+	}{
+		{"file in a read-only workspace", readOnly, run.Result{ExitCode: 1, Stderr: "touch: cannot touch 'x': Permission denied\n"}, true},
+		{"by the shell", readOnly, run.Result{ExitCode: 1, Stderr: "bash: line 1: x: Permission denied\n"}, true},
+		{"file outside", write, run.Result{ExitCode: 1, Stderr: "bash: line 1: ../outside/x: Permission denied\n"}, true},
+		{"file outside, read-only", write, run.Result{ExitCode: 1, Stderr: "cp: cannot create regular file '@/outside/x': Read-only file system\n"}, true},
+		{"file outside, on the other stream", write, run.Result{ExitCode: 1, Stdout: "EACCES: permission denied, open '@/outside/file'\n"}, true},
+		{"no file named", write, run.Result{ExitCode: 101, Stderr: "Error: Os { code: 13, kind: PermissionDenied, message: \"Permission denied\" }\nPermission denied (os error 13)\n"}, true},
+		{"a script that may not be run", write, run.Result{ExitCode: 126, Stderr: "bash: line 1: ./file: Permission denied\n"}, false},
+		{"a file that nobody may write", write, run.Result{ExitCode: 1, Stderr: "tee: /nowhere/at/all: Permission denied\n"}, false},
+		{"a socket", write, run.Result{ExitCode: 2, Stderr: "PermissionError: [Errno 1] Operation not permitted\n"}, true},
+		{"no network", write, run.Result{ExitCode: 128, Stdout: "fatal: unable to access 'https://example.com/': Could not resolve host: example.com\n"}, true},
+		{"a network that fails", online, run.Result{ExitCode: 128, Stdout: "fatal: unable to access 'https://example.com/': Could not resolve host: example.com\n"}, false},
+		{"a test that fails", write, run.Result{ExitCode: 1, Stderr: "assertion failed: got 'a', want 'b'\n"}, false},
+		{"no such program", write, run.Result{ExitCode: 127, Stderr: "sh: nope: not found\n"}, false},
+		{"success", write, run.Result{Stderr: "warning: '../outside/x': Permission denied\n"}, false},
+		{"timeout", write, run.Result{ExitCode: run.TimeoutExitCode, TimedOut: true, Stderr: "'../outside/x': permission denied"}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := confine(t, tt.policy, dir)
+			tt.result.Stderr = strings.ReplaceAll(tt.result.Stderr, "@", base)
+			tt.result.Stdout = strings.ReplaceAll(tt.result.Stdout, "@", base)
+			if got := c.Denied(tt.result); got != tt.want {
+				t.Errorf("%+v: %t", tt.result, got)
+			}
+		})
+	}
+}
+
+// TestDeniedMessages judges messages of the programs on this machine.
+func TestDeniedMessages(t *testing.T) {
+	base := fixture(t)
+	dir := filepath.Join(base, "work")
+	processes := boxtest.Starter(t)
+	c := confine(t, write(), dir)
+	for script, want := range map[string]bool{
+		"echo x > ../outside/new": true, "touch ../outside/new": true, "cp file ../outside/new": true, "echo x > new && exit 3": false,
+		"cat missing": false, "./file": false,
+	} {
+		res, err := processes.Run(t.Context(), run.Spec{Argv: []string{"bash", "-c", script}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}, Confinement: c}, nil)
+		must.OK(t, err)
+		if got := c.Denied(res); got != want {
+			t.Errorf("%q denied: %t; %d %q", script, got, res.ExitCode, res.Aggregated)
+		}
+	}
+}
+
+// TestOwnPrograms checks where a program that the server starts for itself may write, and that it has no network.
+func TestOwnPrograms(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		folders []string // @ is the base
+		want    []string // the files that the program could write, below the base
+		chmod   bool     // it may change the mode of what is there
+	}{
+		{"no folder", nil, nil, false},
+		{"a folder", []string{"@/one"}, []string{"one"}, true},
+		{"two folders, one by a link", []string{"@/one", "@/alias"}, []string{"one", "two"}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			base := tree(t, "one/", "two/", "outside/", "alias -> @/two")
+			var folders []string
+			for _, folder := range tt.folders {
+				folders = append(folders, base+folder[1:])
+			}
+			c, err := (&box.Programs{}).Confine(folders...)
+			must.OK(t, err)
+			res := ran(t, run.Spec{
+				Argv: []string{"bash", "-c", "for d in one two outside; do { echo x >$d/file; chmod 705 $d; } 2>/dev/null; done; exec 3<>/dev/tcp/127.0.0.1/9"},
+				Dir:  base, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c, Timeout: time.Minute,
+			})
+			if !c.Denied(res) {
+				t.Errorf("the network is open: %d %s", res.ExitCode, res.Aggregated)
+			}
+			var got []string
+			for _, dir := range []string{"one", "two", "outside"} {
+				if _, err := os.Stat(filepath.Join(base, dir, "file")); err == nil {
+					got = append(got, dir)
+				}
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("it wrote in %q, want %q", got, tt.want)
+			}
+			info, err := os.Stat(filepath.Join(base, "one"))
+			must.OK(t, err)
+			if (info.Mode().Perm() == 0o705) != tt.chmod {
+				t.Errorf("the mode of a folder is %v, want it changed: %t", info.Mode(), tt.chmod)
+			}
+		})
+	}
+	base := tree(t, "file")
+	for _, name := range []string{"missing", "file"} {
+		if _, err := (&box.Programs{}).Confine(filepath.Join(base, name)); err == nil {
+			t.Errorf("%s is a writable folder", name)
+		}
+	}
+}
+
+// TestPrograms runs shells, git and a compiler, which the sandbox must not disturb.
+func TestPrograms(t *testing.T) {
+	program, err := exec.LookPath("go")
+	must.OK(t, err)
+	cache, dir := tree(t), tree(t, "tmp/")
+	c := confine(t, write(cache), dir)
+	env := []string{
+		"PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir + "/tmp",
+		"GOCACHE=" + cache, "GOFLAGS=-buildvcs=false", "GOPROXY=off", "GOTOOLCHAIN=local", "GOENV=off",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b",
+	}
+	for _, script := range []string{
+		`set -e; for i in 1 2 3; do echo $i; done | sort -r | head -1 > out; test "$(cat < out)" = 3; cat <(echo x) >/dev/null`,
+		`set -e; echo x | tee /dev/stderr > /dev/stdout; test -r /dev/fd/0; head -c 3 /dev/zero > /dev/null; mkdir -p d; install -m 755 out d/; cp -p d/out d/two; mv d/two three`,
+		`set -e; ulimit -c 0; nice -n 1 true; taskset -p $$ > /dev/null`,
+		`set -e; mkdir repo; cd repo; git init -q; seq 5000 > a; git add a; git commit -qm a; git grep -q --threads=4 4999; git gc -q; git status --short`,
+		`set -e; mkdir lib; cd lib; printf 'module m\ngo 1.26\n' > go.mod; printf 'package m\nfunc F() int { return 7 }\n' > m.go
+		go build . && test -n "$(ls $GOCACHE)"`,
+	} {
+		res := ran(t, run.Spec{Argv: []string{"bash", "-c", script}, Dir: dir, Env: env, Confinement: c, Timeout: 5 * time.Minute})
+		if res.ExitCode != 0 {
+			t.Errorf("%s\n%d %s", script, res.ExitCode, res.Aggregated)
+		}
+	}
+}
+
+// TestStartingThread keeps the thread that starts a command alive while the command tries
+// to reach it. Landlock does not separate them, because both have the same domain.
+func TestStartingThread(t *testing.T) {
+	confinement := confine(t, readOnly, "/")
+	signals := make(chan os.Signal, 100)
+	signal.Notify(signals, unix.SIGUSR1, unix.SIGUSR2)
+	defer signal.Stop(signals)
+	for _, probe := range []string{
+		"threads' memory", "threads' environ", "threads' files", "signal threads", "kill threads", "queue to threads", "pidfd of threads",
+		"pidfd of threads' folders", "signal threads for files", "signal threads for files, the new way", "signal threads for sockets",
+	} {
+		t.Run(probe, func(t *testing.T) {
+			err := confinement.Do(func() error {
+				out, err := exec.Command("/proc/self/exe", probeWord, probe, strconv.Itoa(os.Getpid())).Output()
+				switch string(out) {
+				case "EACCES", "EPERM":
+				case "ENOSYS": // pidfd_send_signal
+				case "EINVAL": // before Linux 6.9 there are no such descriptors
+				default:
+					t.Errorf("%s, want EACCES or EPERM", out)
+				}
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	// A signal that arrives before this one came from a command.
+	must.OK(t, unix.Kill(os.Getpid(), unix.SIGUSR1))
+	if got := <-signals; got != unix.SIGUSR1 {
+		t.Errorf("a command sent the server %v", got)
+	}
+}
+
+// TestOtherCommands checks that a command cannot reach another one of the same confinement.
+func TestOtherCommands(t *testing.T) {
+	processes := boxtest.Starter(t)
+	c := confine(t, readOnly, "/")
+	other := &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", "echo; read x"}, Dir: "/", Env: []string{"A_KEY=secret"}}
+	in, err := other.StdinPipe()
+	must.OK(t, err)
+	out, err := other.StdoutPipe()
+	must.OK(t, err)
+	must.OK(t, c.Start(other))
+	if _, err := out.Read(make([]byte, 1)); err != nil { // it runs
+		t.Fatal(err)
+	}
+	for _, probe := range []string{"environ", "read memory", "threads' files", "signal", "ptrace", "prlimit"} {
+		spec := run.Spec{Argv: []string{"/proc/self/exe", probeWord, probe, strconv.Itoa(other.Process.Pid)}, Dir: "/", Confinement: c}
+		res, err := processes.Run(t.Context(), spec, nil)
+		if err != nil || res.Aggregated != "EACCES" && res.Aggregated != "EPERM" {
+			t.Errorf("%s: %+v, %v, want EACCES or EPERM", probe, res, err)
+		}
+	}
+	in.Close()
+	_ = other.Wait() // it fails: read found no line
 }

@@ -2,6 +2,7 @@ package decide_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -112,5 +113,87 @@ func TestKnownSafeEdges(t *testing.T) {
 	}
 	if decide.KnownSafe(nil, false) || decide.KnownSafe([]string{}, false) {
 		t.Error("no command is known to be safe")
+	}
+}
+
+// TestDecide has what the table of policies leaves out. [TestPolicies] compares the rest.
+func TestDecide(t *testing.T) {
+	const readOnly, write, full = protocol.SandboxReadOnly, protocol.SandboxWorkspaceWrite, protocol.SandboxDangerFullAccess
+	plain, safe, git := []string{"touch", "x"}, []string{"ls"}, []string{"git", "status"}
+	for _, tt := range []struct {
+		name string
+		in   decide.Input
+		want decide.Action
+	}{
+		{"no policy", decide.Input{Sandbox: full, Command: safe, SandboxAvailable: true}, decide.Refuse},
+		{"an unknown policy", decide.Input{Policy: "sometimes", Sandbox: readOnly, Command: safe, SandboxAvailable: true, SessionApproved: true}, decide.Refuse},
+		{"no sandbox mode", decide.Input{Policy: "never", Command: safe, SandboxAvailable: true}, decide.Refuse},
+		{"an unknown sandbox mode", decide.Input{Policy: "on-request", Sandbox: "none", Command: safe, SandboxAvailable: true, SessionApproved: true}, decide.Refuse},
+		{"escalated without need", decide.Input{Policy: "untrusted", Sandbox: full, Command: safe, SandboxAvailable: true, Escalated: true}, decide.Refuse},
+		{"escalated, known to be safe", decide.Input{Policy: "on-request", Sandbox: write, Command: safe, SandboxAvailable: true, Escalated: true}, decide.Ask},
+		{"known to be safe without a sandbox", decide.Input{Policy: "untrusted", Sandbox: full, Command: safe}, decide.Ask},
+		{"without a sandbox, in full access", decide.Input{Policy: "on-failure", Sandbox: full, Command: plain}, decide.Run},
+		{"approved for the session", decide.Input{Policy: "untrusted", Sandbox: write, Command: plain, SandboxAvailable: true, SessionApproved: true}, decide.RunSandboxed},
+		{"approved for the session, in full access", decide.Input{Policy: "untrusted", Sandbox: full, Command: plain, SessionApproved: true}, decide.Run},
+		{"approved for the session, escalated", decide.Input{Policy: "on-request", Sandbox: write, Command: plain, SandboxAvailable: true, SessionApproved: true, Escalated: true}, decide.Ask},
+		{"approved for the session, without a sandbox", decide.Input{Policy: "never", Sandbox: readOnly, Command: plain, SessionApproved: true}, decide.Refuse},
+		{"git", decide.Input{Policy: "untrusted", Sandbox: readOnly, Command: git, SandboxAvailable: true}, decide.RunReadOnly},
+		{"git, by the strict rules", decide.Input{Policy: "untrusted", Sandbox: readOnly, Command: git, SandboxAvailable: true, Strict: true}, decide.Ask},
+		{"code of this program that reads", decide.Input{Policy: "untrusted", Sandbox: readOnly, Command: plain, SandboxAvailable: true, Reads: true}, decide.RunReadOnly},
+		{"code that reads the working folder", decide.Input{Policy: "untrusted", Sandbox: readOnly, SandboxAvailable: true, Reads: true, Near: true}, decide.RunReadOnly},
+		{"code that reads the working folder, without a sandbox", decide.Input{Policy: "never", Sandbox: readOnly, Reads: true, Near: true}, decide.Run},
+		{"code that reads elsewhere, without a sandbox", decide.Input{Policy: "untrusted", Sandbox: readOnly, Reads: true}, decide.Ask},
+		{"a command in the working folder, without a sandbox", decide.Input{Policy: "never", Sandbox: readOnly, Command: safe, Near: true}, decide.Refuse},
+	} {
+		if got := decide.Exec(tt.in); got.Action != tt.want || got.Action == decide.Refuse && got.Reason == "" {
+			t.Errorf("%s: %v (%s), want %v", tt.name, got.Action, got.Reason, tt.want)
+		}
+	}
+	for _, in := range []decide.PatchInput{{Policy: "sometimes", Sandbox: full, Inside: true}, {Policy: "never", Sandbox: readOnly, Inside: true}, {Policy: "never", Sandbox: "none", Inside: true}} {
+		if got := decide.Patch(in); got.Action != decide.Refuse {
+			t.Errorf("a patch, %+v: %v", in, got.Action)
+		}
+	}
+}
+
+// TestPolicies checks that testdata/policies.txt, to which docs/approvals.md leads, is what Exec, Patch and
+// AfterDenial decide.
+func TestPolicies(t *testing.T) {
+	cell := func(p protocol.ApprovalPolicy, v decide.Verdict) string {
+		switch v.Action {
+		case decide.RunReadOnly:
+			return "may, read-only"
+		case decide.RunSandboxed:
+			if decide.AfterDenial(p).Action == decide.Ask {
+				return "may, in the sandbox; then asks"
+			}
+			return "may, in the sandbox"
+		case decide.Run:
+			return "**may**"
+		case decide.Ask:
+			return "asks"
+		}
+		return "never"
+	}
+	var want strings.Builder
+	for _, p := range []protocol.ApprovalPolicy{"untrusted", "on-request", "on-failure", "never"} {
+		for _, mode := range []protocol.SandboxMode{"read-only", "workspace-write", "danger-full-access"} {
+			command := func(in decide.Input) string {
+				in.Policy, in.Sandbox = p, mode
+				return cell(p, decide.Exec(in))
+			}
+			patch := func(inside bool) string {
+				return cell(p, decide.Patch(decide.PatchInput{Policy: p, Sandbox: mode, Inside: inside}))
+			}
+			known, other := []string{"ls"}, []string{"touch", "x"}
+			fmt.Fprintf(&want, "| `%s` | `%s` | %s | %s | %s | %s | %s | %s |\n", p, mode,
+				command(decide.Input{Command: known, SandboxAvailable: true}), command(decide.Input{Command: other, SandboxAvailable: true}),
+				command(decide.Input{Command: other, SandboxAvailable: true, Escalated: true}), command(decide.Input{Command: other}), patch(true), patch(false))
+		}
+	}
+	table, err := os.ReadFile("testdata/policies.txt")
+	must.OK(t, err)
+	if !strings.HasSuffix(string(table), "|---|---|---|---|---|---|---|---|\n"+want.String()) {
+		t.Errorf("testdata/policies.txt has another table than\n%s", want.String())
 	}
 }

@@ -3,12 +3,18 @@
 package git_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -64,5 +70,113 @@ func TestHead(t *testing.T) {
 			}
 			must.Equal(t, "without git", want, read())
 		})
+	}
+}
+
+// TestCalls lists the commands of git that a look and a comparison start.
+func TestCalls(t *testing.T) {
+	first := newRepo(t)
+	first.shell("for f in a b c d; do echo $f > $f; done")
+	first.commit("first")
+	const some = "ls-files write-tree update-index diff-index"
+	rows := []struct{ name, lay, act, look, compare string }{
+		{"nothing", "", "", "", ""},
+		{"an edit", "", "echo x >> a", "", "write-tree update-index diff-index"},
+		{"a file less", "", "rm a", "", "write-tree update-index diff-index"},
+		{"many files less", "n=$(printf %0200d 0); mkdir $n; for i in $(seq 600); do : > $n/$n$i; done; git add $n; touch -t 210001010000 .git/index", "rm -r 0*",
+			"", "write-tree update-index update-index diff-index"},
+		{"a file more", "", "echo n > n", "", some},
+		{"changes before", "echo x > b; rm c; echo n > n", "echo y > b", "ls-files update-index", some},
+		{"attributes", "echo '*.x -diff' > .gitattributes", "echo x >> a", "ls-files update-index", "ls-files write-tree update-index diff-index check-attr"},
+	}
+	program, err := exec.LookPath("git")
+	must.OK(t, err)
+	bin := t.TempDir()
+	(&fixture{t, bin}).program("git", `(while [ "$1" = -c ]; do shift 2; done; echo "$1" >> "${GIT_DIR%/git}/calls"); exec '`+program+`' "$@"`)
+	for i, r := range first.copies(t, len(rows)) {
+		tt := rows[i]
+		t.Run(tt.name, func(t *testing.T) {
+			r := r.in(t)
+			r.shell("git update-index -q --refresh; touch -t 210001010000 .git/index; " + tt.lay) // written long after the files
+			scratch := scratch(t)
+			calls := func() string {
+				files, err := filepath.Glob(filepath.Join(scratch.Dir, "git-*", "calls"))
+				var all strings.Builder
+				for _, file := range files {
+					data, _ := os.ReadFile(file)
+					all.Write(data)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				return strings.Join(strings.Fields(all.String()), " ")
+			}
+			path := os.Getenv("PATH")
+			t.Setenv("PATH", bin+":"+path)
+			s, err := git.Look(t.Context(), r.dir, &git.Options{Scratch: scratch})
+			must.OK(t, err)
+			defer s.Remove()
+			must.Equal(t, "the look", tt.look, calls())
+			t.Setenv("PATH", path)
+			r.shell(tt.act)
+			if _, _, err = s.Compare(t.Context(), 1<<20); err != nil {
+				t.Fatal(err)
+			}
+			must.Equal(t, "both", strings.TrimSpace(tt.look+" "+tt.compare), calls())
+		})
+	}
+}
+
+// TestScratchSweep checks that only folders are removed that are ours, and not locked by a process that uses them.
+func TestScratchSweep(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"git-left", "git-used", "arg0", "trail-1"} {
+		must.OK(t, os.MkdirAll(filepath.Join(dir, name, "git"), 0o700))
+	}
+	must.OK(t, os.Symlink(t.TempDir(), filepath.Join(dir, "git-link")))
+	f, err := os.Open(filepath.Join(dir, "git-used"))
+	if err == nil {
+		defer f.Close()
+		err = safefile.Share(f)
+	}
+	must.OK(t, err)
+	must.OK(t, (git.Scratch{Dir: dir}).Sweep(t.Context()))
+	for name, kept := range map[string]bool{"git-left": false, "git-used": true, "arg0": true, "trail-1": true, "git-link": true} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); errors.Is(err, fs.ErrNotExist) == kept {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := (git.Scratch{Dir: filepath.Join(dir, "missing")}).Sweep(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestScratchSwept looks at a repository while others sweep all the time. A folder that they take
+// before it is locked is made again.
+func TestScratchSwept(t *testing.T) {
+	r := newRepo(t)
+	r.write("a", "one\n")
+	r.commit("x")
+	scratch := scratch(t)
+	done := make(chan struct{})
+	var sweeping sync.WaitGroup
+	defer sweeping.Wait()
+	defer close(done)
+	for range 2 {
+		sweeping.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					_ = scratch.Sweep(t.Context())
+				}
+			}
+		})
+	}
+	for range 50 {
+		s, err := git.Look(t.Context(), r.dir, &git.Options{Scratch: scratch})
+		must.OK(t, err)
+		must.OK(t, s.Remove())
 	}
 }

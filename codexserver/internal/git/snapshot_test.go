@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -160,5 +162,116 @@ func TestCovers(t *testing.T) {
 				t.Errorf("%s covers %s: %t", tt.dir, name, got)
 			}
 		}
+	}
+}
+
+// TestDiffIsBounded checks that a diff has every section whole, and that each change without one says why.
+func TestDiffIsBounded(t *testing.T) {
+	r := newRepo(t)
+	r.write("a.txt", "one\ntwo\n")
+	r.write("b.bin", "\x00\x01")
+	r.write("moved.txt", strings.Repeat("same\n", 20))
+	r.commit("more")
+	bounds := []int{1 << 20, 250, 0}
+	var looks []*git.Before
+	for range bounds {
+		looks = append(looks, take(t, r.dir))
+	}
+	r.write("a.txt", "one\n2\n")
+	r.write("b.bin", "\x00\x02")
+	r.write("é.txt", "n\n")
+	r.git("mv", "moved.txt", "there.txt")
+	var whole []string
+	for i, max := range bounds {
+		all, diff, err := looks[i].Compare(t.Context(), max)
+		if err != nil || len(diff) > max {
+			t.Errorf("%d bytes of at most %d, %v", len(diff), max, err)
+		}
+		sections := slices.Collect(git.Sections(diff))
+		if i == 0 {
+			whole = sections
+		}
+		shown := 0
+		for _, c := range all {
+			if c.Why == "" {
+				shown++
+			} else if c.Why != "too large" {
+				t.Errorf("%s: %s", c.Path, c.Why)
+			}
+		}
+		if len(all) != 4 || len(whole) != 4 || len(sections) != shown || (max == 250) != (0 < shown && shown < 4) {
+			t.Errorf("of at most %d bytes: %d changes, %d of them shown, in %d sections", max, len(all), shown, len(sections))
+		}
+		if slices.ContainsFunc(sections, func(s string) bool { return !slices.Contains(whole, s) }) {
+			t.Errorf("of at most %d bytes: a section is not whole: %s", max, diff)
+		}
+	}
+}
+
+// TestRoot compares Root with git, in a folder below a repository. Each case changes the .git of that folder.
+func TestRoot(t *testing.T) {
+	t.Parallel()
+	run := func(dir, script string) (string, error) {
+		cmd := exec.Command("sh", "-ec", script)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_TEMPLATE_DIR=",
+			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+		text, err := cmd.CombinedOutput()
+		return strings.TrimSpace(string(text)), err
+	}
+	around := t.TempDir()
+	if text, err := run(around, "mkdir in; git init -q; git commit -q --allow-empty -m x"); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	for _, tt := range []struct {
+		name string
+		lay  string // in the shell, in the folder in
+		root string // "in", "out" for the repository around it
+		dies bool   // git gives up
+	}{
+		{"a repository", "git init -q", "in", false}, {"no .git", "", "out", false}, {"an empty .git", "mkdir .git", "out", false},
+		{"an empty file", "touch .git", "out", true},
+		{"a link to nowhere", "ln -s nowhere .git", "out", false},
+		{"a link to a repository", "git init -q --separate-git-dir=../folder; rm .git; ln -s ../folder .git", "in", false},
+		{"no HEAD", "git init -q; rm .git/HEAD", "out", false},
+		{"no objects", "git init -q; rm -r .git/objects", "out", false},
+		{"no refs", "git init -q; rm -r .git/refs", "out", false},
+		{"only HEAD", "mkdir .git; echo ref: refs/heads/main >.git/HEAD", "out", false},
+		{"HEAD is empty", "git init -q; : >.git/HEAD", "out", false},
+		{"HEAD is a folder", "git init -q; rm .git/HEAD; mkdir .git/HEAD", "out", false},
+		{"HEAD is a hash", "git init -q; printf %040d 1 >.git/HEAD", "in", false},
+		{"HEAD is a hash in capital letters", "git init -q; printf A%039d 1 >.git/HEAD", "in", false},
+		{"HEAD is a longer hash", "git init -q; printf %064d 1 >.git/HEAD", "in", false},
+		{"HEAD is a short hash", "git init -q; printf %039d 1 >.git/HEAD", "out", false},
+		{"HEAD without a space", "git init -q; echo ref:refs/heads/main >.git/HEAD", "in", false},
+		{"HEAD leads elsewhere", "git init -q; echo ref: /etc/passwd >.git/HEAD", "out", false},
+		{"HEAD is a link", "git init -q; ln -sf refs/heads/main .git/HEAD", "in", false},
+		{"HEAD is a link to elsewhere", "git init -q; mv .git/HEAD .git/other; ln -s other .git/HEAD", "out", false},
+		{"the file of another folder", "git init -q --separate-git-dir=../folder", "in", false},
+		{"a file that leads nowhere", "echo gitdir: nowhere >.git", "out", true},
+		{"a file that leads to an empty folder", "mkdir d; echo gitdir: d >.git", "out", true},
+		{"another working tree", "rm -d ../in; cd ..; git worktree add -q in", "in", false},
+		{"another working tree of a repository that is gone", "rm -d ../in; cd ..; git worktree add -q in; mkdir empty; echo ../../../empty >.git/worktrees/in/commondir", "out", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			out, err := filepath.EvalSymlinks(t.TempDir())
+			must.OK(t, err)
+			want := out
+			in := filepath.Join(out, "in")
+			if tt.root == "in" {
+				want = in
+			}
+			must.OK(t, os.CopyFS(out, os.DirFS(around)))
+			if text, err := run(in, tt.lay); err != nil {
+				t.Fatalf("%v: %s", err, text)
+			}
+			must.OK(t, os.MkdirAll(filepath.Join(in, "sub"), 0o700))
+			if got := git.Root(filepath.Join(in, "sub")); got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+			if text, err := run(in, "git -C sub rev-parse --show-toplevel"); (err != nil) != tt.dies || err == nil && text != want {
+				t.Errorf("git: %q %v, want %q", text, err, want)
+			}
+		})
 	}
 }

@@ -2,12 +2,19 @@ package record_test
 
 import (
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestAutomatic finds what clients answered by themselves in a log.
@@ -41,6 +48,95 @@ func TestStamp(t *testing.T) {
 		}
 		if part, fails := strings.CutPrefix(tt.want, "! "); fails && (line != nil || !strings.Contains(got, part)) || !fails && got != tt.want {
 			t.Errorf("%s: %s\nwant %s", tt.to, got, tt.want)
+		}
+	}
+}
+
+// TestLogBegins makes nothing before the first line, and tries again after an error.
+func TestLogBegins(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "codex-mcp", "approvals.log")
+	l := record.New(path, 0)
+	if _, err := os.Stat(filepath.Dir(path)); err == nil {
+		t.Error("the folder was made")
+	}
+	must.OK(t, os.WriteFile(filepath.Dir(path), nil, 0o600))
+	line := []byte("{\"event\":\"decided\"}\n")
+	if n, err := l.Write(line); n != 0 || err == nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	must.OK(t, os.Remove(filepath.Dir(path)))
+	if n, err := l.Write(line); n != len(line) || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	if got, err := os.ReadFile(path); string(got) != string(line) || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := record.New(path, 0).Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOn writes lines to a file that is already open.
+func TestOn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	file, err := safefile.OpenLog(path, 0)
+	must.OK(t, err)
+	defer file.Close()
+	w := record.On(file)
+	for _, line := range []string{"{\"event\":\"decided\"}\n", "{\"event\":\"ends\"}\n"} {
+		if _, err := io.WriteString(w, line); err != nil {
+			t.Error(err)
+		}
+	}
+	if got, err := os.ReadFile(path); string(got) != "{\"event\":\"decided\"}\n{\"event\":\"ends\"}\n" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestBound shortens what a model made long, and keeps the rest.
+func TestBound(t *testing.T) {
+	long := strings.Repeat("é", 40<<10)
+	many := map[string]protocol.FileChange{}
+	for i := range 3000 {
+		many[fmt.Sprintf("/work/%030d", i)] = protocol.FileChange{Add: &protocol.FileContent{Content: "x\n"}}
+	}
+	to := "/to"
+	for name, tt := range map[string]struct {
+		in                  record.Subject
+		words, changes      int
+		left, most, longest int
+	}{
+		"short":        {record.Subject{Command: []string{"a", "b"}, Changes: []record.Change{{Path: "/a", Diff: "+x\n"}}}, 2, 1, 0, 10, 3},
+		"a command":    {record.Subject{Command: []string{"a", long, "b", "c"}}, 3, 0, 0, 70 << 10, 0},
+		"a long diff":  {record.Subject{Changes: []record.Change{{Path: "/a", Diff: long}, {Path: "/b", Diff: "+x\n"}}}, 0, 1, 1, 70 << 10, 70 << 10},
+		"many changes": {record.Subject{Changes: record.ChangesOf(many, true)}, 0, 1724, 1276, 70 << 10, 10},
+		"a question":   {record.Subject{Question: []byte(`{"message":"` + long + `"}`)}, 0, 0, 0, 70 << 10, 0},
+		"a move":       {record.Subject{Changes: record.ChangesOf(map[string]protocol.FileChange{"/a": {Update: &protocol.FileUpdate{MovePath: &to}}}, false)}, 0, 1, 0, 10, 0},
+	} {
+		before := slices.Clone(tt.in.Command)
+		command := tt.in.Command
+		got := tt.in
+		got.Bound()
+		size, longest := len(got.Question), 0
+		if len(got.Question) > 0 && !got.Question.IsValid() {
+			t.Errorf("%s: it is no JSON any more: %.100s", name, got.Question)
+		}
+		for _, word := range got.Command {
+			size += len(word)
+		}
+		for _, c := range got.Changes {
+			size += len(c.Path) + len(c.MoveTo) + len(c.Diff)
+			longest = max(longest, len(c.Diff))
+		}
+		if len(got.Command) != tt.words || len(got.Changes) != tt.changes || got.MoreChanges != tt.left || size > tt.most || longest > tt.longest {
+			t.Errorf("%s: %d words, %d changes, %d left out, %d bytes, the longest %d", name, len(got.Command), len(got.Changes), got.MoreChanges, size, longest)
+		}
+		if diff := cmp.Diff(before, command); diff != "" {
+			t.Errorf("%s: the command of the caller has changed", name)
 		}
 	}
 }

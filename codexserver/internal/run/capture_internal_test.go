@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestCaptureReachesItsLimit writes pieces that do not fill the limits of what is passed on. What
@@ -47,5 +48,16 @@ func TestCaptureKeeps(t *testing.T) {
 				t.Error("late output is kept")
 			}
 		}
+	}
+}
+
+// TestEnvironLetterCase has names that are one variable on Windows.
+func TestEnvironLetterCase(t *testing.T) {
+	p := EnvPolicy{Set: map[string]string{"PATH": "mine"}, IncludeOnly: []string{"path", "temp"}}
+	for system, want := range map[string][]string{
+		"windows": {"PATH=mine", "temp=2"},
+		"linux":   {"PATH=mine", "Path=its", "Temp=1", "temp=2"},
+	} {
+		must.Equal(t, system, want, p.environ(system, []string{"Path=its", "Temp=1", "temp=2"}))
 	}
 }

@@ -1,15 +1,19 @@
 package run_test
 
 import (
+	"bufio"
+	"errors"
 	"io"
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
@@ -101,4 +105,131 @@ func TestKeptRunsAsOwn(t *testing.T) {
 	if strings.ToValidUTF8(out.String(), "\uFFFD") != kept.Stdout || errs.String() != kept.Stderr {
 		t.Errorf("without a launcher:\n%s%s\nwith one:\n%s%s", &out, &errs, kept.Stdout, kept.Stderr)
 	}
+}
+
+// TestExact starts nothing behind a symbolic link when the folder is exact.
+func TestExact(t *testing.T) {
+	base := boxtest.Folder(t)
+	dir, link := filepath.Join(base, "dir"), filepath.Join(base, "link")
+	boxtest.Lay(t, base, "dir/sub/", "link -> dir")
+	processes := boxtest.Starter(t)
+	for _, tt := range []struct {
+		dir   string
+		exact bool
+		want  string // "" fails
+	}{
+		{dir, true, dir}, {dir + "/sub", true, dir + "/sub"}, {link, false, dir}, {link, true, ""}, {link + "/sub", true, ""}, {dir + "/none", true, ""},
+	} {
+		spec := run.Spec{Argv: []string{"/bin/pwd", "-P"}, Dir: tt.dir, Exact: tt.exact, Env: path}
+		got, err := processes.Run(t.Context(), spec, nil)
+		var start *run.StartError
+		if tt.want == "" && !errors.As(err, &start) || tt.want != "" && (err != nil || got.Stdout != tt.want+"\n") {
+			t.Errorf("%s, exact %t: %q, %v, want %q", tt.dir, tt.exact, got.Stdout, err, tt.want)
+		}
+	}
+}
+
+// hiddenVar holds, for the unprivileged run of a test, the path of a program that its
+// user cannot read, whose processes are therefore hidden.
+const hiddenVar = "RUN_TEST_HIDDEN"
+
+// TestHiddenProcesses ends a command whose processes /proc does not show.
+func TestHiddenProcesses(t *testing.T) {
+	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) { hideProcesses(t, cmd) }, endHidden)
+}
+
+func endHidden(t *testing.T) {
+	hidden := os.Getenv(hiddenVar)
+	var p run.Starter
+	defer p.Close()
+	cmd, r := script(t, `echo $$; h=`+hidden+`; (setsid $h 60 &); $h 60 & $h 60 & (setsid setsid $h 60 &); exec $h 60`)
+	proc := startIn(t, &p, cmd)
+	pid := make([]byte, 16)
+	n, err := r.Read(pid)
+	must.OK(t, err)
+	comm := "/proc/" + strings.TrimSpace(string(pid[:n])) + "/comm"
+	for { // until the shell has become the program
+		if _, err := os.Stat(comm); err != nil {
+			break
+		}
+	}
+	must.OK(t, proc.End())
+	if _, err := io.ReadAll(r); err != nil { // until the last writer has ended
+		t.Error(err)
+	}
+}
+
+// hideProcesses lets cmd run as a user in a mount namespace whose /proc shows a user only
+// what that user may trace. Only root can do that.
+func hideProcesses(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if !boxtest.IsRoot() {
+		t.Skip("only root can act as another user and mount /proc")
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "run-test-")
+	must.OK(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	sleep, err := exec.LookPath("sleep")
+	must.OK(t, err)
+	for from, to := range map[string]string{"/proc/self/exe": "test", sleep: "hidden"} {
+		program, err := os.ReadFile(from)
+		must.OK(t, errors.Join(err, os.WriteFile(filepath.Join(dir, to), program, 0o755)))
+	}
+	must.OK(t, errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Join(dir, "hidden"), 0o711)))
+	cmd.Path, cmd.Dir = "/bin/sh", "/"
+	cmd.Args = append([]string{"sh", "-c", `mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$0" "$@"`,
+		filepath.Join(dir, "test")}, cmd.Args[1:]...)
+	cmd.Env = append(cmd.Env, hiddenVar+"="+filepath.Join(dir, "hidden"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS}
+}
+
+// TestConnect closes connections to processes that end in different ways. Each process has
+// started a daemon, which ends, too.
+func TestConnect(t *testing.T) {
+	const long, short = time.Minute, 20 * time.Millisecond
+	for name, tt := range map[string]struct {
+		script string
+		talk   run.Talk
+		code   int // 0 when it ends well
+	}{
+		"by itself":             {"exec cat", run.Talk{Leave: long}, 0},
+		"when it is asked":      {"trap 'exit 0' TERM; echo; while :; do sleep 0.01; done", run.Talk{Leave: short, Ask: long}, 0},
+		"with an error":         {"echo; read end; exit 3", run.Talk{Leave: long}, 3},
+		"killed":                {"trap '' TERM; echo; while :; do sleep 0.01; done", run.Talk{Leave: short, Ask: short}, -1},
+		"killed without asking": {"trap 'exit 0' TERM; echo; while :; do sleep 0.01; done", run.Talk{Leave: short}, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mark := "76" + strconv.Itoa(os.Getpid()) + strconv.Itoa(len(name))
+			cmd := exec.Command("/bin/sh", "-c", `(setsid sleep 1000.$0 > /dev/null 2>&1 &); `+tt.script, mark)
+			cmd.Env = path
+			c, err := boxtest.Starter(t).Connect(t.Context(), cmd, tt.talk)
+			must.OK(t, err)
+			if _, err := c.In.WriteString("\n"); err != nil {
+				t.Error(err)
+			}
+			if _, err := bufio.NewReader(c.Out).ReadString('\n'); err != nil {
+				t.Error(err)
+			}
+			err = c.Close()
+			var exit *run.ExitError
+			if tt.code == 0 && err != nil || tt.code != 0 && (!errors.As(err, &exit) || exit.ExitCode() != tt.code) {
+				t.Errorf("error %v, want code %d", err, tt.code)
+			}
+			if left := find(mark); len(left) != 0 {
+				t.Errorf("left: %v", left)
+			}
+		})
+	}
+}
+
+// TestReady starts nothing in a program whose main does not call Main.
+func TestReady(t *testing.T) {
+	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, withoutMain+"=1") }, func(t *testing.T) {
+		if run.Ready() == nil {
+			t.Error("ready")
+		}
+		if _, err := (&run.Starter{}).Run(t.Context(), run.Spec{Argv: []string{"/bin/true"}, Dir: "/"}, nil); err == nil {
+			t.Error("it ran")
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package turn_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,9 +16,32 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/go-json-experiment/json"
 )
+
+// recorder is a turn and what the host of a thread does for it.
+type recorder struct {
+	*turn.Turn
+	commands int // of the thread
+}
+
+func newWatch(o changes.Options) *recorder { return &recorder{Turn: turn.New(o)} }
+
+func (r *recorder) Event(m protocol.EventMsg) {
+	if _, begins := m.(protocol.ExecCommandBegin); begins {
+		r.commands++
+	}
+	r.Turn.Add("", r.commands, m)
+}
+
+func (r *recorder) Asked(q *approval.Request) { r.Turn.Asked(asked(q)) }
+
+func (r *recorder) Decided(q *approval.Request, d approval.Decision) { r.Turn.Decided(asked(q), d) }
+
+func asked(q *approval.Request) *approval.Request {
+	q.Question = cmp.Or(q.Question, &elicit.Question{})
+	return q
+}
 
 // TestStatus checks the status and the time of a turn, and how one ends that has not begun.
 func TestStatus(t *testing.T) {
@@ -153,7 +177,7 @@ func TestReportIsACopy(t *testing.T) {
 		t.Errorf("%+v", before)
 	}
 	after := c.So()
-	if d := cmp.Diff([]protocol.Change{}, after.Changes, cmpopts.EquateEmpty()); d != "" || after.Commands[0].ExitCode == nil {
+	if len(after.Changes) > 0 || after.Commands[0].ExitCode == nil {
 		t.Errorf("%+v", after)
 	}
 }
@@ -187,6 +211,32 @@ func TestDoing(t *testing.T) {
 		}
 		if got := work.State().Words(); tt.want != "" && got != tt.want || tt.want == "" && got != "starting" {
 			t.Errorf("%T: the turn is %q, want %q", tt.event, got, tt.want)
+		}
+	}
+}
+
+// readBack returns the result that a text has.
+func readBack(t testing.TB, out []byte) (r protocol.TurnResult) {
+	t.Helper()
+	must.OK(t, json.Unmarshal(out, &r))
+	return r
+}
+
+// TestLeast fills the members of the smallest result that are never cut.
+func TestLeast(t *testing.T) {
+	for _, char := range []string{"x", `"`, "\\", "\x01", "\xff", "é", "\u2028"} {
+		long := strings.Repeat(char, 1000)
+		c := newWatch(changes.Options{})
+		c.Begin(t.Context(), protocol.SessionConfigured{SessionID: long, Model: long}, nil)
+		for range 4 {
+			c.Event(protocol.ModelReroute{FromProvider: long, FromModel: long, ToProvider: long, ToModel: long, Reason: long})
+		}
+		c.End(nil)
+		r := c.So()
+		r.Content = long
+		out := r.JSON(protocol.MinResult)
+		if len(out) > protocol.MinResult || !strings.Contains(string(out), `"rerouted":[{`) {
+			t.Errorf("%q: %d bytes: %s", char, len(out), out)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package turn_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,9 +15,14 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
 )
 
 // turn is a turn in a repository, as an engine would report it.
@@ -225,4 +231,123 @@ func TestTurnWithoutSnapshot(t *testing.T) {
 			t.Errorf("%s: %q", tt.name, words)
 		}
 	}
+}
+
+// TestDiff checks that the diff includes changes by commands and by a failed turn, and names
+// patches outside of the folder, which are among the changes. A patch of the folder that has no effect is not.
+func TestDiff(t *testing.T) {
+	tt := newTurn(t, func(tt *work) { tt.write("a.go", "a\nb\n"); tt.write("kept.go", "x\n") })
+	outside := filepath.Join(t.TempDir(), "b\n.txt")
+	tt.emit(protocol.TurnDiff{UnifiedDiff: "what the model says"})
+	tt.emit(protocol.PatchApplyBegin{CallID: "p", Changes: map[string]protocol.FileChange{
+		outside: {Add: &protocol.FileContent{Content: "x"}}, filepath.Join(tt.dir, "undone"): {Add: &protocol.FileContent{Content: "x"}},
+	}})
+	tt.emit(protocol.PatchApplyEnd{CallID: "p", Success: true})
+	tt.run(func() { tt.write("a.go", "a\nB\n") }, "make")
+	if got, want := numstatOf(tt.end(errors.New("no model"))), "1\t0\t"+git.Quote(outside)+"\n1\t1\ta.go"; got != want {
+		t.Errorf("changes:\n%s\nwant:\n%s", got, want)
+	}
+	var lines []string
+	for line := range strings.Lines(tt.c.Found().Diff) {
+		if !strings.HasPrefix(line, "index ") {
+			lines = append(lines, line)
+		}
+	}
+	want := "diff --git a/a.go b/a.go\n--- a/a.go\n+++ b/a.go\n@@ -1,2 +1,2 @@\n a\n-b\n+B\n" +
+		"# changed by patches outside of the folder: add " + git.Quote(outside) + "\n"
+	must.Equal(t, "the diff", want, strings.Join(lines, ""))
+}
+
+func TestDiffWithoutSnapshot(t *testing.T) {
+	dir := t.TempDir()
+	const note = "# from the patches of the turn alone: commands may have changed more\n"
+	for _, tt := range []struct{ name, diff, want string }{
+		{"none", "", ""},
+		{"one", "diff --git a/x b/x\n", note + "diff --git a/x b/x\n"},
+		{"a long one", "diff --git a/x b/x\n" + strings.Repeat("é", 3<<20), note + "# not in this diff (too large): a/x b/x\n"},
+		{"a binary file", "diff --git a/x b/x\nindex 1..2\nBinary files differ\ndiff --git a/y b/y\n", note + "diff --git a/y b/y\n# not in this diff (it is not text): a/x b/x\n"},
+		{"below the folder", "diff --git a/" + dir + "/x b/" + dir + "/x\n--- a/" + dir + "/x\n", note + "diff --git a/x b/x\n--- a/x\n"},
+		{"outside of the folder", "diff --git a//elsewhere b//elsewhere\n", note + "# not in this diff (it is outside of the folder): a//elsewhere b//elsewhere\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newWatch(changes.Options{})
+			c.Begin(t.Context(), protocol.SessionConfigured{Cwd: dir}, nil)
+			if tt.diff != "" {
+				c.Event(protocol.TurnDiff{UnifiedDiff: "an earlier one"})
+				c.Event(protocol.TurnDiff{UnifiedDiff: tt.diff})
+			}
+			c.End(nil)
+			if got := c.Found().Diff; got != tt.want {
+				t.Errorf("%d bytes: %.200q", len(got), got)
+			}
+		})
+	}
+}
+
+// schema returns the schema. It is changed to refuse unknown members.
+func schema(t testing.TB) *outputschema.Schema {
+	t.Helper()
+	var doc any
+	must.OK(t, json.Unmarshal([]byte(turn.Schema), &doc))
+	closeObjects(doc)
+	closed, err := json.Marshal(doc)
+	must.OK(t, err)
+	s, err := outputschema.Compile(closed)
+	must.OK(t, err)
+	return s
+}
+
+func closeObjects(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		if _, ok := v["properties"].(map[string]any); ok {
+			v["additionalProperties"] = false
+		}
+		for _, inner := range v {
+			closeObjects(inner)
+		}
+	case []any:
+		for _, inner := range v {
+			closeObjects(inner)
+		}
+	}
+}
+
+// check checks that a report is strict JSON, has at most limit bytes, and matches the schema.
+func check(t testing.TB, s *outputschema.Schema, out []byte, limit int) {
+	t.Helper()
+	if len(out) > limit {
+		t.Errorf("%d bytes, more than %d", len(out), limit)
+	}
+	if !jsontext.Value(out).IsValid() {
+		t.Fatalf("no JSON: %.300s", out)
+	}
+	if _, err := s.Check(string(out)); err != nil {
+		t.Errorf("%v\n%.2000s", err, out)
+	}
+}
+
+// TestShortSchemaNamesAll checks that the short schema names the members of the full one, and accepts the same reports.
+func TestShortSchemaNamesAll(t *testing.T) {
+	type object struct {
+		Required   []string
+		Properties map[string]struct{ Type string }
+	}
+	var whole, short object
+	for from, into := range map[string]*object{turn.Schema: &whole, turn.ShortSchema: &short} {
+		must.OK(t, json.Unmarshal([]byte(from), into, json.MatchCaseInsensitiveNames(true)))
+	}
+	for name, member := range whole.Properties {
+		if member.Type == "" && name != "output" {
+			whole.Properties[name] = struct{ Type string }{"string"} // an enum has no type
+		}
+	}
+	if diff := cmp.Diff(whole, short); diff != "" || len(short.Properties) == 0 {
+		t.Errorf("-whole +short:\n%s", diff)
+	}
+}
+
+// TestSchemaOfAFailure checks the result of a call that fails before its turn. It has a text, and may have a thread.
+func TestSchemaOfAFailure(t *testing.T) {
+	check(t, schema(t), []byte(`{"threadId":"","content":"codex: argument /prompt is missing"}`), 100)
 }

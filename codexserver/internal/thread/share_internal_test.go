@@ -6,10 +6,13 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestWritable checks where a call may have commands write without a question.
@@ -80,4 +83,73 @@ func TestBeyond(t *testing.T) {
 			}
 		}
 	}
+}
+
+// singleEngine is an engine with one conversation. It records the host of the last attempt to open it.
+type singleEngine struct{ host engine.Host }
+
+func (o *singleEngine) Start(_ context.Context, _ protocol.Config, h engine.Host) (engine.Conversation, error) {
+	o.host = h
+	return o, nil
+}
+
+func (o *singleEngine) Resume(_ context.Context, _ engine.Saved, _ protocol.Config, h engine.Host) (engine.Conversation, error) {
+	o.host = h
+	h.Emit(protocol.AgentMessage{Message: "said before"})
+	return o, nil
+}
+
+func (o *singleEngine) Find(context.Context, string) (engine.Saved, error) {
+	return engine.Saved{ID: "1"}, nil
+}
+func (o *singleEngine) ID() string                                     { return "1" }
+func (o *singleEngine) Turn(context.Context, protocol.TurnInput) error { return nil }
+func (o *singleEngine) Close() error                                   { return nil }
+
+// TestForeignLog closes the log of a thread that another principal holds open.
+func TestForeignLog(t *testing.T) {
+	e := &singleEngine{}
+	table := NewTable(e, &approve.Options{})
+	if _, err := table.Share("alice").Start(t.Context(), protocol.Config{}, Attend{}); err != nil {
+		t.Fatal(err)
+	}
+	resumed := func() protocol.Config { return protocol.Config{} }
+	if _, err := table.Share("bob").Revive(t.Context(), "another name of it", Attend{}, resumed); err == nil {
+		t.Fatal("a foreign thread was resumed")
+	}
+	if page, err := e.host.(*host).kept.Transcript(0, 100); err == nil && page.Text != "" {
+		t.Errorf("the log still holds %q", page.Text)
+	}
+}
+
+// TestOpenOnly: only who started the server sees threads that nobody has open, since their rollouts
+// do not say whose they are.
+func TestOpenOnly(t *testing.T) {
+	table := NewTable(&singleEngine{}, &approve.Options{})
+	if table.Share("").OpenOnly() || !table.Share("alice").OpenOnly() {
+		t.Error("a principal is shown rollouts, or who started the server is not")
+	}
+}
+
+// TestWhyOf names the files of a patch that other programs run or obey: by their names, by the names that a move or a link
+// gives them, and what the engine says of them.
+func TestWhyOf(t *testing.T) {
+	added := protocol.FileChange{Add: &protocol.FileContent{Content: "x\n"}}
+	moved := func(to string) protocol.FileChange {
+		return protocol.FileChange{Update: &protocol.FileUpdate{MovePath: &to}}
+	}
+	got := whyOf(&protocol.PatchApprovalRequest{
+		Cwd: "/w",
+		Changes: map[string]protocol.FileChange{
+			"/w/src/a": added, "/w/Package.JSON": added, "/w/.github/workflows/x.yml": added, "/w/.git/hooks/x": added,
+			"/w/b": moved("/w/sub/Makefile"), "/w/real": added, "/w/c": added,
+		},
+		Links: map[string]string{"/w/real": "/w/AGENTS.md"},
+		Why:   map[string]string{"/w/c": "the engine says so"},
+	})
+	want := map[string]string{
+		"/w/Package.JSON": othersStart, "/w/.github/workflows/x.yml": othersStart, "/w/.git/hooks/x": othersRun, "/w/sub/Makefile": othersStart,
+		"/w/real": othersStart, "/w/c": "the engine says so",
+	}
+	must.Equal(t, "the reasons", want, got)
 }

@@ -1,4 +1,0 @@
-package worker
-
-// ConnectOver returns the link of a worker over a connection.
-var ConnectOver = connect
