@@ -130,15 +130,11 @@ func writeValid(to *strings.Builder, p []byte) {
 		to.Write(p)
 		return
 	}
-	to.Grow(len(p))
 	for len(p) > 0 {
 		r, n := utf8.DecodeRune(p)
-		if r == utf8.RuneError && n == 1 {
-			for cut := min(3, len(p)); cut > 1; cut-- {
-				if !utf8.FullRune(p[:cut]) { // the beginning of a rune
-					n = cut
-					break
-				}
+		if r == utf8.RuneError && n == 1 { // the beginning of a rune is one sequence
+			for n = min(3, len(p)); n > 1 && utf8.FullRune(p[:n]); {
+				n--
 			}
 		}
 		to.WriteRune(r)

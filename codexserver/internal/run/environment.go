@@ -1,6 +1,7 @@
 package run
 
 import (
+	"maps"
 	"path"
 	"runtime"
 	"slices"
@@ -17,9 +18,8 @@ const (
 	InheritNone Inherit = "none" // nothing
 )
 
-// EnvPolicy is the configuration's shell_environment_policy. It decides which variables of
-// the server's environment a command sees. The zero value passes all of them but those
-// whose names look like secrets. Names are compared without regard to case. Patterns may
+// EnvPolicy is the configuration's shell_environment_policy. The zero value passes all variables of the server to
+// a command but those whose names look like secrets. Names are compared without regard to case. Patterns may
 // have *, ? and [class], which match any character.
 type EnvPolicy struct {
 	// Inherit is what the other fields start from.
@@ -36,14 +36,13 @@ type EnvPolicy struct {
 	Withhold []string
 }
 
-// Secrets returns patterns of the names of keys and tokens that commands never inherit:
-// those for model providers, and [ClientSecrets].
+// Secrets returns patterns of the names of keys and tokens that commands never inherit: those for model providers,
+// and [ClientSecrets].
 func Secrets() []string {
 	return append(ClientSecrets(), "AZURE_OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_*TOKEN", "OPENAI_API_KEY")
 }
 
-// ClientSecrets returns patterns of the names of keys and tokens for the programs that
-// start MCP servers.
+// ClientSecrets returns those for the programs that start MCP servers.
 func ClientSecrets() []string {
 	return []string{
 		"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_*TOKEN",
@@ -51,8 +50,7 @@ func ClientSecrets() []string {
 	}
 }
 
-// Environ applies the policy to environ, NAME=value each, and returns the
-// command's environment, sorted.
+// Environ applies the policy to environ, and returns the command's environment, sorted.
 func (p EnvPolicy) Environ(environ []string) []string { return p.environ(runtime.GOOS, environ) }
 
 func (p EnvPolicy) environ(system string, environ []string) []string {
@@ -71,13 +69,11 @@ func (p EnvPolicy) environ(system string, environ []string) []string {
 	for name, value := range p.Set {
 		vars[known(system, name)] = name + "=" + value
 	}
-	env := make([]string, 0, len(vars))
-	for _, entry := range vars {
+	maps.DeleteFunc(vars, func(_, entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		if len(p.IncludeOnly) == 0 || MatchName(p.IncludeOnly, name) {
-			env = append(env, entry)
-		}
-	}
+		return len(p.IncludeOnly) > 0 && !MatchName(p.IncludeOnly, name)
+	})
+	env := slices.AppendSeq([]string{}, maps.Values(vars)) // not nil, which would inherit everything
 	slices.Sort(env)
 	return env
 }
@@ -85,16 +81,11 @@ func (p EnvPolicy) environ(system string, environ []string) []string {
 // inherits reports whether the server's variable with a name may be inherited, but for the patterns.
 func (p EnvPolicy) inherits(name string) bool {
 	same := func(other string) bool { return strings.EqualFold(other, name) }
-	return !slices.ContainsFunc(p.Withhold, same) && p.Inherit != InheritNone &&
-		(p.Inherit != InheritCore || slices.ContainsFunc(coreNames(), same))
-}
-
-// coreNames returns the variables of [InheritCore].
-func coreNames() []string {
+	core := []string{"HOME", "LOGNAME", "PATH", "SHELL", "USER", "USERNAME", "TMPDIR", "TEMP", "TMP"}
 	if runtime.GOOS == "windows" {
-		return []string{"PATH", "PATHEXT", "USERNAME", "USERPROFILE", "SYSTEMROOT", "COMSPEC", "TEMP", "TMP"}
+		core = []string{"PATH", "PATHEXT", "USERNAME", "USERPROFILE", "SYSTEMROOT", "COMSPEC", "TEMP", "TMP"}
 	}
-	return []string{"HOME", "LOGNAME", "PATH", "SHELL", "USER", "USERNAME", "TMPDIR", "TEMP", "TMP"}
+	return !slices.ContainsFunc(p.Withhold, same) && p.Inherit != InheritNone && (p.Inherit != InheritCore || slices.ContainsFunc(core, same))
 }
 
 // MatchName reports whether a name matches one of the patterns, without regard to case.

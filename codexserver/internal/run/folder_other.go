@@ -3,6 +3,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -14,13 +15,8 @@ func OpenFolder(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if real != filepath.Clean(path) {
-		return nil, &os.PathError{Op: "open", Path: path, Err: errors.New("the path has a symbolic link")}
-	}
-	if info, err := os.Lstat(path); err != nil {
-		return nil, err
-	} else if !info.IsDir() {
-		return nil, &os.PathError{Op: "open", Path: path, Err: errors.New("it is not a folder")}
+	if info, err := os.Lstat(path); err != nil || !info.IsDir() || real != filepath.Clean(path) {
+		return nil, &os.PathError{Op: "open", Path: path, Err: cmp.Or(err, errors.New("it is not a folder without a symbolic link on its path"))}
 	}
 	return os.Open(path)
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,17 +28,15 @@ func LookPath(program, dir string, env []string) (string, error) {
 		if !filepath.IsAbs(folder) {
 			continue
 		}
-		switch path, err := executable(filepath.Join(folder, program)); {
-		case err == nil:
+		path, err := executable(filepath.Join(folder, program))
+		if err == nil {
 			return path, nil
-		case errors.Is(err, fs.ErrPermission):
+		}
+		if errors.Is(err, fs.ErrPermission) {
 			denied = err
 		}
 	}
-	if denied != nil {
-		return "", denied
-	}
-	return "", fmt.Errorf("not found in PATH: %w", syscall.ENOENT)
+	return "", cmp.Or(denied, fmt.Errorf("not found in PATH: %w", syscall.ENOENT))
 }
 
 // executable returns the path of a file that may be executed. Windows finds it without its extension.

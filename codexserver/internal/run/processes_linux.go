@@ -134,21 +134,15 @@ func killHidden() {
 	for _, list := range lists {
 		b, _ := os.ReadFile(list)
 		for field := range bytes.FieldsSeq(b) {
-			if pid, err := strconv.Atoi(string(field)); err == nil {
-				killChild(pid)
+			pid, _ := strconv.Atoi(string(field))
+			fd, err := unix.PidfdOpen(pid, 0)
+			if err != nil {
+				continue // gone
 			}
+			if unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil) == nil { // it is still a child
+				_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+			}
+			_ = unix.Close(fd)
 		}
-	}
-}
-
-// killChild kills the process pid if it is a child of this process.
-func killChild(pid int) {
-	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		return // gone
-	}
-	defer unix.Close(fd)
-	if unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil) == nil {
-		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 	}
 }

@@ -12,25 +12,17 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// DefaultTimeout is the timeout of a command whose [Spec] has none.
-const DefaultTimeout = 10 * time.Second
-
-// TimeoutExitCode is the exit code of a command that was ended by its timeout.
-const TimeoutExitCode = 124
-
 const (
-	// stragglerGrace is how long children that outlive the command's first process may
-	// still write to its output before they are killed.
-	stragglerGrace = 200 * time.Millisecond
-	// drainGrace is how long to wait for the end of the output after everything was
-	// killed. A process that could not be killed may hold it open.
-	drainGrace = time.Second
+	DefaultTimeout  = 10 * time.Second // of a command whose [Spec] has none
+	TimeoutExitCode = 124              // of a command that was ended by its timeout
+
+	stragglerGrace = 200 * time.Millisecond // for the output of children that outlive the first process
+	drainGrace     = time.Second            // for the end of the output, which what cannot be killed may hold open
 )
 
 // Spec is one command to run.
 type Spec struct {
-	// Argv is the program and its arguments. It must not be empty. A program without a
-	// slash is looked up in the PATH of Env.
+	// Argv is not empty. A program without a slash is looked up in the PATH of Env.
 	Argv []string
 	// Dir is the absolute folder to run in.
 	Dir string
@@ -42,8 +34,7 @@ type Spec struct {
 	Timeout time.Duration
 	// Confinement confines the command. Nil does not.
 	Confinement Confinement
-	// Leftovers takes the processes that are left when the command ends by itself. Nil
-	// kills them, and so do systems other than Linux.
+	// Leftovers takes what is left when the command ends by itself. Nil kills it, and so do other systems than Linux.
 	Leftovers *Leftovers
 }
 
@@ -60,34 +51,25 @@ type Confine func(words string, file *os.File, start func() error) error
 
 // Result is the result of a command that ran.
 type Result struct {
-	// Stdout and Stderr are the two streams as valid UTF-8. If a stream is longer than
-	// 1 MiB, its middle is left out.
-	Stdout, Stderr string
-	// Aggregated is both streams in the order of arrival, with the same limit.
-	Aggregated string
-	// Omitted is how many bytes Aggregated leaves out.
-	Omitted int64
+	// The two streams, and both in the order of arrival, are valid UTF-8. Beyond 1 MiB their middles are left out:
+	// Omitted bytes of Aggregated.
+	Stdout, Stderr, Aggregated string
+	Omitted                    int64
 	// ExitCode is that of the process, 128 plus the number of a signal that ended it,
 	// [TimeoutExitCode] after a timeout, or -1 if it could not be ended or its launcher was
 	// killed; Stderr then has the reason.
 	ExitCode int
-	// Duration is the time from start to end.
 	Duration time.Duration
-	// TimedOut is true when the timeout ended it.
 	TimedOut bool
 }
 
-// StartError reports that a command could not be started.
+// StartError reports that a command could not be started. Program is its first word.
 type StartError struct {
-	// Program is the first word of the command.
 	Program string
-	// Err is the reason.
-	Err error
+	Err     error
 }
 
-func (e *StartError) Error() string {
-	return fmt.Sprintf("command: start %q: %v", e.Program, e.Err)
-}
+func (e *StartError) Error() string { return fmt.Sprintf("command: start %q: %v", e.Program, e.Err) }
 
 func (e *StartError) Unwrap() error { return e.Err }
 
@@ -124,14 +106,12 @@ func (s *Starter) Run(ctx context.Context, spec Spec, onOutput func(protocol.Out
 		return Result{}, &StartError{Program: spec.Argv[0], Err: err}
 	}
 	begin := time.Now()
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
 	var interrupted error
 	timedOut := false
 	select {
 	case <-proc.Exited():
 		within(out.done, stragglerGrace)
-	case <-timer.C:
+	case <-time.After(timeout):
 		timedOut = true
 	case <-ctx.Done():
 		interrupted = context.Cause(ctx)
@@ -143,13 +123,8 @@ func (s *Starter) Run(ctx context.Context, spec Spec, onOutput func(protocol.Out
 	out.close()
 
 	res := Result{
-		Stdout:     out.stdout.String(),
-		Stderr:     out.stderr.String(),
-		Aggregated: out.both.String(),
-		Omitted:    int64(out.both.dropped()),
-		ExitCode:   proc.Code(),
-		Duration:   time.Since(begin),
-		TimedOut:   timedOut,
+		Stdout: out.stdout.String(), Stderr: out.stderr.String(), Aggregated: out.both.String(), Omitted: int64(out.both.dropped()),
+		ExitCode: proc.Code(), Duration: time.Since(begin), TimedOut: timedOut,
 	}
 	if err != nil {
 		note := "(" + err.Error() + ")\n"
@@ -187,10 +162,12 @@ func prepare(spec Spec) (*exec.Cmd, error) {
 	if strings.Contains(strings.Join(spec.Argv, ""), "\x00") {
 		return nil, errors.New("a word of the command contains a NUL byte")
 	}
-	if info, err := os.Stat(spec.Dir); err != nil {
+	info, err := os.Stat(spec.Dir)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a folder", spec.Dir)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("working folder: %w", err)
-	} else if !info.IsDir() {
-		return nil, fmt.Errorf("working folder: %s is not a folder", spec.Dir)
 	}
 	path, err := LookPath(spec.Argv[0], spec.Dir, spec.Env)
 	if err != nil {
