@@ -31,20 +31,17 @@ func AskedRoots(policy protocol.SandboxPolicy, cwd string, env []string) (names 
 	if policy.Mode != protocol.SandboxWorkspaceWrite {
 		return nil
 	}
-	add := func(dirs ...string) {
-		for _, dir := range dirs {
-			if filepath.IsAbs(dir) {
-				names = append(names, filepath.Clean(dir))
-			}
-		}
-	}
-	add(cwd)
-	add(policy.WritableRoots...)
+	all := append([]string{cwd}, policy.WritableRoots...)
 	if !policy.ExcludeSlashTmp && runtime.GOOS != "windows" {
-		add("/tmp")
+		all = append(all, "/tmp")
 	}
 	if !policy.ExcludeTmpdirEnvVar {
-		add(run.Value(env, "TMPDIR"))
+		all = append(all, run.Value(env, "TMPDIR"))
+	}
+	for _, dir := range all {
+		if filepath.IsAbs(dir) {
+			names = append(names, filepath.Clean(dir))
+		}
 	}
 	return names
 }

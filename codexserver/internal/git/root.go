@@ -19,16 +19,14 @@ const maxSmallFile = 1 << 20
 // not count: sandboxes leave an empty .git. At a .git file that leads nowhere git stops,
 // and Root continues with the parent.
 func Root(dir string) string {
-	for {
-		if isTop(dir) {
-			return dir
-		}
+	for !isTop(dir) {
 		parent := filepath.Dir(dir)
 		if parent == dir {
 			return ""
 		}
 		dir = parent
 	}
+	return dir
 }
 
 // CommonDir returns the git folder of the repository that contains dir, an absolute path: the one that
@@ -38,10 +36,7 @@ func CommonDir(dir string) string {
 	if root == "" {
 		return ""
 	}
-	_, common, err := folders(root)
-	if err != nil {
-		return ""
-	}
+	_, common, _ := folders(root)
 	return common
 }
 
