@@ -78,8 +78,7 @@ func TestOrigin(t *testing.T) {
 	if from := engine.OriginOf(there); engine.OriginOf(here) != nil || from == nil || !slices.Equal(from.Environ, []string{"A=1"}) {
 		t.Errorf("here %v, there %v", engine.OriginOf(here), from)
 	}
-	own, err := filepath.Abs("x")
-	must.OK(t, err)
+	own := must.Get(filepath.Abs("x"))(t)
 	for _, tt := range []struct {
 		ctx        context.Context
 		path, want string
@@ -132,8 +131,7 @@ func TestTurnFuncConfig(t *testing.T) {
 			"tools.web_search":                       json.RawMessage(`true`),
 		},
 	}
-	c, err := f.Start(t.Context(), start, &recorder{})
-	must.OK(t, err)
+	c := must.Get(f.Start(t.Context(), start, &recorder{}))(t)
 	later := start
 	later.Effort = "low"
 	for _, turn := range []struct {

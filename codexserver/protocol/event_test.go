@@ -13,8 +13,7 @@ import (
 
 // TestEventsRoundTrip reads events that Codex 0.42.0 sent, at least one of every type, and writes the same again.
 func TestEventsRoundTrip(t *testing.T) {
-	f, err := os.Open("testdata/events.ndjson")
-	must.OK(t, err)
+	f := must.Get(os.Open("testdata/events.ndjson"))(t)
 	defer f.Close()
 	types := map[string]bool{}
 	lines := bufio.NewScanner(f)
@@ -49,10 +48,8 @@ func TestEventsRoundTrip(t *testing.T) {
 
 func TestUnknownEventIsKept(t *testing.T) {
 	const in = `{"type":"entered_review_mode","prompt":"p","n":9007199254740993}`
-	m, err := protocol.ParseEvent([]byte(in))
-	must.OK(t, err)
-	out, err := protocol.AppendEvent(nil, m)
-	must.OK(t, err)
+	m := must.Get(protocol.ParseEvent([]byte(in)))(t)
+	out := must.Get(protocol.AppendEvent(nil, m))(t)
 	must.Equal(t, "the event", in, string(out))
 }
 

@@ -1,7 +1,6 @@
 package box_test
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -105,7 +104,7 @@ func TestSwappedRoot(t *testing.T) {
 			if swapped == "work/a/root" {
 				outside = filepath.Join(outside, "root")
 			}
-			must.OK(t, errors.Join(os.Rename(place, place+"-before"), os.Symlink(outside, place)))
+			must.OK(t, os.Rename(place, place+"-before"), os.Symlink(outside, place))
 			res := ran(t, run.Spec{
 				Argv: []string{"sh", "-c", "echo x > " + root + "/new"}, Dir: base, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c,
 			})
@@ -230,8 +229,7 @@ func TestOwnPrograms(t *testing.T) {
 			for _, folder := range tt.folders {
 				folders = append(folders, base+folder[1:])
 			}
-			c, err := (&box.Programs{}).Confine(folders...)
-			must.OK(t, err)
+			c := must.Get((&box.Programs{}).Confine(folders...))(t)
 			res := ran(t, run.Spec{
 				Argv: []string{"bash", "-c", "for d in one two outside; do { echo x >$d/file; chmod 705 $d; } 2>/dev/null; done; exec 3<>/dev/tcp/127.0.0.1/9"},
 				Dir:  base, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c, Timeout: time.Minute,
@@ -248,8 +246,7 @@ func TestOwnPrograms(t *testing.T) {
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("it wrote in %q, want %q", got, tt.want)
 			}
-			info, err := os.Stat(filepath.Join(base, "one"))
-			must.OK(t, err)
+			info := must.Get(os.Stat(filepath.Join(base, "one")))(t)
 			if (info.Mode().Perm() == 0o705) != tt.chmod {
 				t.Errorf("the mode of a folder is %v, want it changed: %t", info.Mode(), tt.chmod)
 			}
@@ -265,8 +262,7 @@ func TestOwnPrograms(t *testing.T) {
 
 // TestPrograms runs shells, git and a compiler, which the sandbox must not disturb.
 func TestPrograms(t *testing.T) {
-	program, err := exec.LookPath("go")
-	must.OK(t, err)
+	program := must.Get(exec.LookPath("go"))(t)
 	cache, dir := tree(t), tree(t, "tmp/")
 	c := confine(t, write(cache), dir)
 	env := []string{
@@ -312,9 +308,7 @@ func TestStartingThread(t *testing.T) {
 				}
 				return err
 			})
-			if err != nil {
-				t.Error(err)
-			}
+			must.Check(t, err)
 		})
 	}
 	// A signal that arrives before this one came from a command.
@@ -329,10 +323,8 @@ func TestOtherCommands(t *testing.T) {
 	processes := boxtest.Starter(t)
 	c := confine(t, readOnly, "/")
 	other := &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", "echo; read x"}, Dir: "/", Env: []string{"A_KEY=secret"}}
-	in, err := other.StdinPipe()
-	must.OK(t, err)
-	out, err := other.StdoutPipe()
-	must.OK(t, err)
+	in := must.Get(other.StdinPipe())(t)
+	out := must.Get(other.StdoutPipe())(t)
 	must.OK(t, c.Start(other))
 	if _, err := out.Read(make([]byte, 1)); err != nil { // it runs
 		t.Fatal(err)

@@ -94,15 +94,12 @@ func TestFind(t *testing.T) {
 func TestStartAgain(t *testing.T) {
 	b := newBench(t)
 	b.sh("program safe/tool; ln -s ../safe other/link")
-	path, err := b.programs.Find("tool", "", b.at("other/link"))
-	must.OK(t, err)
+	path := must.Get(b.programs.Find("tool", "", b.at("other/link")))(t)
 	started := 0
 	start := func() error {
 		return b.programs.Start(exec.CommandContext(t.Context(), path), func() error { started++; return nil })
 	}
-	if err := start(); err != nil {
-		t.Error(err)
-	}
+	must.Check(t, start())
 	b.programs.Given(b.at("other"))
 	var refused *box.ProgramError
 	if err := start(); !errors.As(err, &refused) || started != 1 {
@@ -251,7 +248,7 @@ func TestTemporaryFolders(t *testing.T) {
 			continue // not every system has all
 		}
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
-		must.OK(t, errors.Join(err, os.WriteFile(filepath.Join(dir, "tool"), nil, 0o700)))
+		must.OK(t, err, os.WriteFile(filepath.Join(dir, "tool"), nil, 0o700))
 		if _, err := (&box.Programs{}).Find("tool", "", dir); !errors.As(err, &refused) {
 			t.Errorf("in %s: %v", system, err)
 		}

@@ -30,16 +30,14 @@ func tree(t *testing.T, entries ...string) string {
 // confine confines commands in a folder.
 func confine(t testing.TB, p protocol.SandboxPolicy, dir string) *box.Confinement {
 	t.Helper()
-	c, err := box.New(box.Options{}).Confine(p, dir, nil)
-	must.OK(t, err)
+	c := must.Get(box.New(box.Options{}).Confine(p, dir, nil))(t)
 	return c
 }
 
 // ran runs a command to its end.
 func ran(t testing.TB, spec run.Spec) run.Result {
 	t.Helper()
-	res, err := boxtest.Starter(t).Run(t.Context(), spec, nil)
-	must.OK(t, err)
+	res := must.Get(boxtest.Starter(t).Run(t.Context(), spec, nil))(t)
 	return res
 }
 
@@ -140,8 +138,7 @@ func TestRoots(t *testing.T) {
 			s := box.New(box.Options{
 				Private: in("@/home", "@/home/.codex"), Protected: in("@/home/.codex"), Trees: in("@/home/.codex/trees")[0], Sealed: in("@/home/.codex/codex-mcp"), Named: in(tt.named...),
 			})
-			got, err := s.Roots(policy, in(tt.cwd)[0], in(env...))
-			must.OK(t, err)
+			got := must.Get(s.Roots(policy, in(tt.cwd)[0], in(env...)))(t)
 			must.Equal(t, "roots", in(tt.want...), got.Paths)
 			must.Equal(t, "notes", in(tt.notes...), got.Notes)
 		})
@@ -265,8 +262,7 @@ printf '%s %s\n' "$1" "$2"; shift 2; exec "$@"
 		{protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, `{"cwd":"` + dir + `","mode":"read-only","network_access":false,"writable_roots":[]}`,
 			[]string{"CODEX_SANDBOX_NETWORK_DISABLED=1"}},
 	} {
-		c, err := s.Confine(tt.policy, dir, nil)
-		must.OK(t, err)
+		c := must.Get(s.Confine(tt.policy, dir, nil))(t)
 		want := tt.said + " --\na b\n"
 		res := ran(t, run.Spec{Argv: []string{"echo", "a b"}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c})
 		must.Equal(t, "by a launcher", want, res.Stdout)
@@ -299,8 +295,7 @@ func TestHelperInTheDocumentation(t *testing.T) {
 	if _, err := exec.LookPath("jq"); err != nil {
 		t.Skip(err)
 	}
-	page, err := os.ReadFile("../../../docs/configuration.md")
-	must.OK(t, err)
+	page := must.Get(os.ReadFile("../../../docs/configuration.md"))(t)
 	_, rest, found := strings.Cut(string(page), "\n## A sandbox of your own\n")
 	_, rest, block := strings.Cut(rest, "\n```bash\n")
 	script, _, _ := strings.Cut(rest, "```\n")
@@ -319,8 +314,7 @@ func TestHelperInTheDocumentation(t *testing.T) {
 		{protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, all + " --unshare-net --chdir W -- /bin/true a b"},
 		{writes, all + " --bind W W --bind P P --ro-bind W/.git W/.git --chdir W -- /bin/true a b"},
 	} {
-		c, err := box.New(box.Options{Helper: []string{helper}}).Confine(tt.policy, work, nil)
-		must.OK(t, err)
+		c := must.Get(box.New(box.Options{Helper: []string{helper}}).Confine(tt.policy, work, nil))(t)
 		res := ran(t, run.Spec{
 			Argv: []string{"/bin/true", "a b"}, Dir: work, Env: []string{"PATH=" + bin + ":" + os.Getenv("PATH")}, Confinement: c,
 		})

@@ -18,8 +18,7 @@ import (
 func TestSeatbelt(t *testing.T) {
 	readOnly := seatbelt{}.arguments()
 	must.Equal(t, "read-only", []string{"-p", seatbeltBase + "(deny file-write-setugid)\n", "--"}, readOnly)
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	must.OK(t, err)
+	base := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	work := filepath.Join(base, "work")
 	for _, err := range []error{
 		os.MkdirAll(filepath.Join(work, "sub/repo"), 0o700), os.Symlink("sub/repo", filepath.Join(work, ".git")),
@@ -84,8 +83,7 @@ func TestSeatbeltTrial(t *testing.T) {
 // leads to one folder from then on.
 func TestFoldersAtTheSameTime(t *testing.T) {
 	var f Programs
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	must.OK(t, err)
+	top := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	var names []string
 	for i := range 4 {
 		names = append(names, filepath.Join(top, fmt.Sprint(i)))

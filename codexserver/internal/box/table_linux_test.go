@@ -37,8 +37,7 @@ func TestTable(t *testing.T) {
 	processes, others := boxtest.Starter(t), others(t)
 	others["@suid"] = os.Getenv(suidVar)
 	isRoot := os.Getuid() == 0
-	users, err := os.ReadFile("/proc/self/uid_map")
-	must.OK(t, err)
+	users := must.Get(os.ReadFile("/proc/self/uid_map"))(t)
 	initial := slices.Equal(strings.Fields(string(users)), []string{"0", "0", "4294967295"})
 	if !isRoot {
 		t.Run("root", func(t *testing.T) { t.Skip("only root can run these rows, and make a program of root") })
@@ -87,7 +86,7 @@ func TestTableAsUser(t *testing.T) {
 		t.Cleanup(func() { os.RemoveAll(dir) })
 		program, err := os.ReadFile("/proc/self/exe")
 		suid := filepath.Join(dir, "suid")
-		must.OK(t, errors.Join(err, os.Chmod(dir, 0o755), os.WriteFile(suid, program, 0o755), os.Chmod(suid, 0o755|os.ModeSetuid)))
+		must.OK(t, err, os.Chmod(dir, 0o755), os.WriteFile(suid, program, 0o755), os.Chmod(suid, 0o755|os.ModeSetuid))
 		cmd.Env = append(cmd.Env, suidVar+"="+suid)
 	}, tableAsUser)
 }
@@ -119,24 +118,20 @@ func fixture(t *testing.T) string {
 func others(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{"@pid": strconv.Itoa(os.Getpid())}
-	dir, err := os.MkdirTemp("", "s")
-	must.OK(t, err)
+	dir := must.Get(os.MkdirTemp("", "s"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	for name, address := range map[string][2]string{
 		"@tcp":      {"tcp", "127.0.0.1:0"},
 		"@socket":   {"unix", filepath.Join(dir, "socket")},
 		"@abstract": {"unix", fmt.Sprintf("@sandbox-test-%d-%d", os.Getpid(), time.Now().UnixNano())},
 	} {
-		l, err := net.Listen(address[0], address[1])
-		must.OK(t, err)
+		l := must.Get(net.Listen(address[0], address[1]))(t)
 		t.Cleanup(func() { l.Close() })
 		found[name] = l.Addr().String()
 	}
-	f, err := os.Create(filepath.Join(dir, "server-only"))
-	must.OK(t, err)
+	f := must.Get(os.Create(filepath.Join(dir, "server-only")))(t)
 	t.Cleanup(func() { f.Close() })
-	shm, err := os.CreateTemp("/dev/shm", "sandbox-test-")
-	must.OK(t, err)
+	shm := must.Get(os.CreateTemp("/dev/shm", "sandbox-test-"))(t)
 	shm.Close()
 	t.Cleanup(func() { os.Remove(shm.Name()) })
 	found["@shm"] = shm.Name()
@@ -157,12 +152,10 @@ func others(t *testing.T) map[string]string {
 // terminal opens a terminal and returns its name.
 func terminal(t *testing.T) string {
 	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	must.OK(t, err)
+	master := must.Get(os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0))(t)
 	t.Cleanup(func() { master.Close() })
 	must.OK(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
-	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	must.OK(t, err)
+	n := must.Get(unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN))(t)
 	return fmt.Sprintf("/dev/pts/%d", n)
 }
 
@@ -191,8 +184,7 @@ func sharedIPC(t *testing.T, found map[string]string) {
 		}
 	}
 	name := fmt.Sprintf("sandbox-test-%d", key)
-	fd, err := openQueue(name, unix.O_CREAT|unix.O_RDWR)
-	must.OK(t, err)
+	fd := must.Get(openQueue(name, unix.O_CREAT|unix.O_RDWR))(t)
 	found["@queue"] = name
 	t.Cleanup(func() {
 		unix.Close(fd)
@@ -240,8 +232,7 @@ func try(t *testing.T, processes *run.Starter, policy protocol.SandboxPolicy, ot
 		all[i].Probe = words
 		policy.WritableRoots = append(policy.WritableRoots, filepath.Join(one.Base, "work"))
 	}
-	list, err := json.Marshal(all)
-	must.OK(t, err)
+	list := must.Get(json.Marshal(all))(t)
 	dir := tree(t, "attempts="+string(list))
 	spec := run.Spec{Argv: []string{"/proc/self/exe", probeWord, eachProbe, filepath.Join(dir, "attempts")}, Dir: "/", Timeout: time.Minute}
 	spec.Env = run.EnvPolicy{}.Environ(append(os.Environ(), "SOME_TOKEN=secret", "some_api_key_file=secret", "MYSECRETS=secret"))
@@ -250,8 +241,7 @@ func try(t *testing.T, processes *run.Starter, policy protocol.SandboxPolicy, ot
 		spec.Confinement = c
 		spec.Env = append(spec.Env, c.Environ()...)
 	}
-	res, err := processes.Run(t.Context(), spec, nil)
-	must.OK(t, err)
+	res := must.Get(processes.Run(t.Context(), spec, nil))(t)
 	got := strings.Split(strings.TrimSuffix(res.Stdout, "\n"), "\n")
 	if len(got) != len(all) || res.ExitCode != 0 {
 		t.Fatalf("%d of %d attempts, exit code %d: %s", len(got), len(all), res.ExitCode, res.Stderr)
@@ -264,8 +254,7 @@ const untested = "use up disk, memory, processors"
 
 // TestSecurityPage compares the table in SECURITY.md with the rows that are tried.
 func TestSecurityPage(t *testing.T) {
-	page, err := os.ReadFile("../../../SECURITY.md")
-	must.OK(t, err)
+	page := must.Get(os.ReadFile("../../../SECURITY.md"))(t)
 	_, rest, ok := strings.Cut(string(page), "\n| a command tries to |")
 	if !ok {
 		t.Fatal("SECURITY.md has no table of what a command tries to do")

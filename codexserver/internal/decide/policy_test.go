@@ -32,8 +32,7 @@ type judgment struct {
 
 func readLines[T any](t *testing.T, file string) []T {
 	t.Helper()
-	b, err := os.ReadFile(file)
-	must.OK(t, err)
+	b := must.Get(os.ReadFile(file))(t)
 	var rows []T
 	for line := range bytes.Lines(b) {
 		var r T
@@ -191,8 +190,7 @@ func TestPolicies(t *testing.T) {
 				command(decide.Input{Command: other, SandboxAvailable: true, Escalated: true}), command(decide.Input{Command: other}), patch(true), patch(false))
 		}
 	}
-	table, err := os.ReadFile("testdata/policies.txt")
-	must.OK(t, err)
+	table := must.Get(os.ReadFile("testdata/policies.txt"))(t)
 	if !strings.HasSuffix(string(table), "|---|---|---|---|---|---|---|---|\n"+want.String()) {
 		t.Errorf("testdata/policies.txt has another table than\n%s", want.String())
 	}

@@ -20,7 +20,7 @@ func layHoles(t *testing.T, dir string, sizes map[string]int64) {
 	t.Helper()
 	for name, size := range sizes {
 		path := filepath.Join(dir, name)
-		must.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600), os.Truncate(path, size)))
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600), os.Truncate(path, size))
 	}
 }
 

@@ -22,10 +22,8 @@ func TestConfine(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "home")
 	scratch := git.Scratch{Dir: filepath.Join(home, "tmp")}
 	trees := git.Worktrees(home)
-	w, err := scratch.AddWorktree(t.Context(), r.dir, trees)
-	must.OK(t, err)
-	other, err := scratch.AddWorktree(t.Context(), r.dir, trees)
-	must.OK(t, err)
+	w := must.Get(scratch.AddWorktree(t.Context(), r.dir, trees))(t)
+	other := must.Get(scratch.AddWorktree(t.Context(), r.dir, trees))(t)
 	s := box.New(box.Options{Protected: []string{home}, Private: []string{home}, Trees: trees})
 	policy := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
 	for dir, writable := range map[string]bool{w.Path: true, trees: false, home: false} {
@@ -33,8 +31,7 @@ func TestConfine(t *testing.T) {
 			t.Errorf("in %s writable are %q, %v", dir, roots.Paths, err)
 		}
 	}
-	c, err := s.Confine(policy, w.Cwd, nil)
-	must.OK(t, err)
+	c := must.Get(s.Confine(policy, w.Cwd, nil))(t)
 	script := strings.NewReplacer("MAIN", r.dir, "ADMIN", filepath.Join(r.dir, ".git", "worktrees", filepath.Base(w.Path)), "TREES", trees, "OTHER", other.Path, "HOME", home).Replace(`
 try() { if (eval "$1") >/dev/null 2>&1; then echo "$2 yes"; else echo "$2 no"; fi; }
 try 'echo x > own' own

@@ -89,8 +89,7 @@ func TestCalls(t *testing.T) {
 		{"changes before", "echo x > b; rm c; echo n > n", "echo y > b", "ls-files update-index", some},
 		{"attributes", "echo '*.x -diff' > .gitattributes", "echo x >> a", "ls-files update-index", "ls-files write-tree update-index diff-index check-attr"},
 	}
-	program, err := exec.LookPath("git")
-	must.OK(t, err)
+	program := must.Get(exec.LookPath("git"))(t)
 	bin := t.TempDir()
 	(&fixture{t, bin}).program("git", `(while [ "$1" = -c ]; do shift 2; done; echo "$1" >> "${GIT_DIR%/git}/calls"); exec '`+program+`' "$@"`)
 	for i, r := range first.copies(t, len(rows)) {
@@ -106,9 +105,7 @@ func TestCalls(t *testing.T) {
 					data, _ := os.ReadFile(file)
 					all.Write(data)
 				}
-				if err != nil {
-					t.Error(err)
-				}
+				must.Check(t, err)
 				return strings.Join(strings.Fields(all.String()), " ")
 			}
 			path := os.Getenv("PATH")
@@ -146,9 +143,7 @@ func TestScratchSweep(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := (git.Scratch{Dir: filepath.Join(dir, "missing")}).Sweep(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Check(t, (git.Scratch{Dir: filepath.Join(dir, "missing")}).Sweep(t.Context()))
 }
 
 // TestScratchSwept looks at a repository while others sweep all the time. A folder that they take
@@ -175,8 +170,7 @@ func TestScratchSwept(t *testing.T) {
 		})
 	}
 	for range 50 {
-		s, err := git.Look(t.Context(), r.dir, &git.Options{Scratch: scratch})
-		must.OK(t, err)
+		s := must.Get(git.Look(t.Context(), r.dir, &git.Options{Scratch: scratch}))(t)
 		must.OK(t, s.Remove())
 	}
 }

@@ -155,8 +155,7 @@ func TestHostileRepository(t *testing.T) {
 			const changed = "diff --git a/a.txt b/a.txt\nindex a71c015..8ab457a 100644\n--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n \n-one\n+two\n"
 			const added = "diff --git a/b.txt b/b.txt\nnew file mode 100644\nindex 0000000..3e75765\n--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+new\n"
 			for target, want := range map[protocol.ReviewTarget]string{protocol.ReviewUncommitted: changed + added, protocol.ReviewBase: changed, protocol.ReviewCommit: "*"} {
-				c, err := r.review(target, "main")
-				must.OK(t, err)
+				c := must.Get(r.review(target, "main"))(t)
 				if d := cmp.Diff(want, c.Diff); d != "" && want != "*" {
 					t.Errorf("%s (-want +got)\n%s", target, d)
 				}
@@ -186,9 +185,7 @@ func TestSpecialGitFiles(t *testing.T) {
 					t.Fatal(err)
 				}
 				t.Cleanup(func() {
-					if err := os.Remove(path); err != nil {
-						t.Error(err)
-					}
+					must.Check(t, os.Remove(path))
 					if err := os.Rename(saved, path); err != nil && !os.IsNotExist(err) {
 						t.Error(err)
 					}

@@ -136,25 +136,21 @@ func TestIndexTime(t *testing.T) {
 		{written.Add(time.Minute), written}, {written.Add(coarse), written},
 		{written.Add(time.Second), written.Add(time.Second - coarse)},
 	} {
-		m, err := Scratch{Dir: t.TempDir()}.open(root)
-		must.OK(t, err)
+		m := must.Get(Scratch{Dir: t.TempDir()}.open(root))(t)
 		l := &look{mirror: m, since: tt.begin.Add(-coarse), index: index{data: "DIRC", written: written.UnixNano()}}
 		must.OK(t, l.lay(t.Context()))
 		info, err := os.Stat(filepath.Join(m.scratch, "index"))
 		if err != nil || !info.ModTime().Equal(tt.want) {
 			t.Errorf("%v, %v; want %v", info.ModTime(), err, tt.want)
 		}
-		if err := m.remove(); err != nil {
-			t.Error(err)
-		}
+		must.Check(t, m.remove())
 	}
 }
 
 // TestRunBounds checks that a long output is cut off if requested, and else an error.
 func TestRunBounds(t *testing.T) {
 	dir := t.TempDir()
-	p, err := Scratch{Dir: dir}.find(dir)
-	must.OK(t, err)
+	p := must.Get(Scratch{Dir: dir}.find(dir))(t)
 	long := "[a]\n\tb = " + strings.Repeat("x", 100_000) + "\n"
 	confined, err := p.programs.Confine()
 	if err != nil {

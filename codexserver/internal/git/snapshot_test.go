@@ -18,15 +18,12 @@ import (
 func take(t *testing.T, dir string) *git.Before {
 	t.Helper()
 	scratch := scratch(t)
-	s, err := git.Look(t.Context(), dir, &git.Options{Scratch: scratch})
-	must.OK(t, err)
+	s := must.Get(git.Look(t.Context(), dir, &git.Options{Scratch: scratch}))(t)
 	t.Cleanup(func() {
 		if ran, _ := filepath.Glob(filepath.Join(scratch.Dir, "git-*", "git", "ran")); len(ran) > 0 {
 			t.Error("a program of the repository ran in the sandbox")
 		}
-		if err := s.Remove(); err != nil {
-			t.Error(err)
-		}
+		must.Check(t, s.Remove())
 		if left, _ := os.ReadDir(scratch.Dir); len(left) > 0 {
 			t.Errorf("left: %v", left)
 		}
@@ -122,8 +119,7 @@ func TestCompareIgnoresSnapshots(t *testing.T) {
 	r.commit("first")
 	var both []*git.Before
 	for range 2 {
-		s, err := git.Look(t.Context(), r.dir, &git.Options{Scratch: git.Scratch{Dir: filepath.Join(r.dir, "tmp")}})
-		must.OK(t, err)
+		s := must.Get(git.Look(t.Context(), r.dir, &git.Options{Scratch: git.Scratch{Dir: filepath.Join(r.dir, "tmp")}}))(t)
 		defer s.Remove()
 		both = append(both, s)
 	}
@@ -254,8 +250,7 @@ func TestRoot(t *testing.T) {
 		{"another working tree of a repository that is gone", "rm -d ../in; cd ..; git worktree add -q in; mkdir empty; echo ../../../empty >.git/worktrees/in/commondir", "out", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			out, err := filepath.EvalSymlinks(t.TempDir())
-			must.OK(t, err)
+			out := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 			want := out
 			in := filepath.Join(out, "in")
 			if tt.root == "in" {

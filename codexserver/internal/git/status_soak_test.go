@@ -64,8 +64,7 @@ func TestTurnAgainstStatus(t *testing.T) {
 				r.git("--no-optional-locks", "status", "--short")
 				status = append(status, used(t)-begin)
 				begin = used(t)
-				s, err := git.Look(t.Context(), r.dir, &git.Options{Scratch: scratch(t)})
-				must.OK(t, err)
+				s := must.Get(git.Look(t.Context(), r.dir, &git.Options{Scratch: scratch(t)}))(t)
 				took := used(t) - begin
 				if tt.writes != "" {
 					r.write(file, fmt.Sprintln(round))

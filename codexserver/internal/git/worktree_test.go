@@ -101,9 +101,7 @@ func TestAddWorktree(t *testing.T) {
 			if after, _ := (&fixture{t, dir}).try("status", "--porcelain", "--branch"); after != before {
 				t.Errorf("the repository has\n%s\nwant\n%s", after, before)
 			}
-			if err := w.Remove(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must.Check(t, w.Remove(t.Context()))
 			if rest := left(t, trees); len(rest) > 0 {
 				t.Errorf("left: %v", rest)
 			}
@@ -145,7 +143,7 @@ func TestWorktreeRefused(t *testing.T) {
 		{"a branch that exists already", "refs/heads/codex' exists", func(r *fixture) string { r.git("branch", "codex"); return r.dir }},
 		{"a .git that is another's", "does not name it", func(r *fixture) string { return dotGit(r, "gitdir: ../other/.git\n") }},
 		{"a .git that is a link", "does not name it", func(r *fixture) string {
-			must.OK(r.t, errors.Join(os.RemoveAll(filepath.Join(r.dir, ".git")), os.Symlink("../other/.git", filepath.Join(r.dir, ".git"))))
+			must.OK(r.t, os.RemoveAll(filepath.Join(r.dir, ".git")), os.Symlink("../other/.git", filepath.Join(r.dir, ".git")))
 			return r.dir
 		}},
 		{"a .git that is another worktree's", "is not the git folder of", func(r *fixture) string {
@@ -332,8 +330,7 @@ func TestVariablesOfGit(t *testing.T) {
 	r := newRepo(t)
 	r.write("a", "one\n")
 	r.commit("x")
-	real, err := exec.LookPath("git")
-	must.OK(t, err)
+	real := must.Get(exec.LookPath("git"))(t)
 	bin := t.TempDir()
 	seen := filepath.Join(r.dir, ".git", "seen") // where it may write
 	(&fixture{t, bin}).program("git", "env >> '"+seen+"'; exec '"+real+"' \"$@\"")

@@ -122,7 +122,7 @@ func TestApplyAfterChange(t *testing.T) {
 				err = errors.Join(err, os.Symlink("a.txt", "link"))
 			}
 			p := plan(t, dir, tt.text)
-			must.OK(t, errors.Join(err, tt.change()))
+			must.OK(t, err, tt.change())
 			before := readTree(t, dir, dir)
 			err = p.Apply()
 			named := err != nil && strings.HasPrefix(err.Error(), dir) && strings.HasSuffix(err.Error(), "read it again")
@@ -169,9 +169,7 @@ func TestChange(t *testing.T) {
 				if add := p.Changes()[filepath.Join(dir, "new")].Add; (add != nil) != (tt.path == "new") {
 					t.Errorf("changes %v", p.Changes())
 				}
-				if err := p.Apply(); err != nil {
-					t.Error(err)
-				}
+				must.Check(t, p.Apply())
 			}
 			must.Equal(t, "tree", tt.want, readTree(t, dir, dir))
 		})
@@ -290,7 +288,7 @@ func TestModes(t *testing.T) {
 			dir := t.TempDir()
 			writeTree(t, dir, map[string]string{"f": "a\n", "there": "there\n"})
 			link := filepath.Join(dir, "link")
-			must.OK(t, errors.Join(os.Chmod(filepath.Join(dir, "f"), tt.mode), os.Symlink("f", link), plan(t, dir, tt.text).Apply()))
+			must.OK(t, os.Chmod(filepath.Join(dir, "f"), tt.mode), os.Symlink("f", link), plan(t, dir, tt.text).Apply())
 			if to, err := os.Readlink(link); err != nil || to != "f" {
 				t.Errorf("the link leads to %q, %v", to, err)
 			}
@@ -303,8 +301,7 @@ func TestModes(t *testing.T) {
 
 // TestApplyInARace replaces folders with links while patches are applied, and checks that nothing is written outside.
 func TestApplyInARace(t *testing.T) {
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	must.OK(t, err)
+	top := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	work, outside := filepath.Join(top, "work"), filepath.Join(top, "outside")
 	writeTree(t, work, map[string]string{"dir/file": "0\n"})
 	writeTree(t, outside, map[string]string{"file": "0\n"})

@@ -39,8 +39,7 @@ type row struct {
 
 func readRows(t testing.TB) []row {
 	t.Helper()
-	b, err := os.ReadFile("testdata/patches.ndjson")
-	must.OK(t, err)
+	b := must.Get(os.ReadFile("testdata/patches.ndjson"))(t)
 	var rows []row
 	for line := range bytes.Lines(b) {
 		var r row
@@ -122,8 +121,7 @@ func planOf(dir, text string) (*patch.Plan, error) {
 // plan is [planOf] of a patch that can be planned.
 func plan(t *testing.T, dir, text string) *patch.Plan {
 	t.Helper()
-	plan, err := planOf(dir, text)
-	must.OK(t, err)
+	plan := must.Get(planOf(dir, text))(t)
 	return plan
 }
 

@@ -110,8 +110,7 @@ func TestProtectedNewRepository(t *testing.T) {
 // TestLinkThroughLink checks that links are resolved as the system does it: the part of a
 // target before .. may be a link itself.
 func TestLinkThroughLink(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	must.OK(t, err)
+	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	writeTree(t, dir, map[string]string{"work/x": "x\n", "out/deep/x": "x\n", "out/secret": "s\n", "work/secret": "w\n"})
 	work := filepath.Join(dir, "work")
 	for name, to := range map[string]string{"deep": "../out/deep", "link": "deep/../secret"} {

@@ -17,8 +17,7 @@ import (
 // TestShown checks what a question shows of a plan: each change by the path that the user knows,
 // the links that lead to it, and the files with other names.
 func TestShown(t *testing.T) {
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	must.OK(t, err)
+	top := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	writeTree(t, top, map[string]string{
 		"work/a": "one\n", "work/b": "two\n", "work/h1": "x\n", "work/h2": "x\n", "work/binary": "x\xff\n",
 		"other/a": "one\n", "outside/file": "o\n", "names/x": "",
@@ -58,10 +57,8 @@ func TestShown(t *testing.T) {
 		"no text, replaced":  {work: alias, dir: "names/alias", text: "*** Add File: binary\n+y\n*** Update File: binary\n*** Move to: c\n@@\n y\n", changes: map[string]string{"names/alias/binary": "update to names/alias/c -x\ufffd\n+y\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := patch.Parse("*** Begin Patch\n" + tt.text + "*** End Patch")
-			must.OK(t, err)
-			plan, err := p.Plan(tt.work, in(tt.dir))
-			must.OK(t, err)
+			p := must.Get(patch.Parse("*** Begin Patch\n" + tt.text + "*** End Patch"))(t)
+			plan := must.Get(p.Plan(tt.work, in(tt.dir)))(t)
 			short := func(path string) string { return strings.TrimPrefix(path, top+"/") }
 			changes, links, hard := map[string]string{}, map[string]string{}, []string{}
 			for path, c := range plan.Changes() {

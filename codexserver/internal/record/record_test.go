@@ -72,19 +72,14 @@ func TestLogBegins(t *testing.T) {
 	if got, err := os.ReadFile(path); string(got) != string(line) || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := record.New(path, 0).Close(); err != nil {
-		t.Error(err)
-	}
+	must.Check(t, l.Close())
+	must.Check(t, record.New(path, 0).Close())
 }
 
 // TestOn writes lines to a file that is already open.
 func TestOn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	file, err := safefile.OpenLog(path, 0)
-	must.OK(t, err)
+	file := must.Get(safefile.OpenLog(path, 0))(t)
 	defer file.Close()
 	w := record.On(file)
 	for _, line := range []string{"{\"event\":\"decided\"}\n", "{\"event\":\"ends\"}\n"} {

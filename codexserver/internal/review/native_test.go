@@ -26,8 +26,7 @@ func newNative(t *testing.T, model *providertest.Server, more map[string]any) *n
 		"model_providers.local.wire_api": "responses",
 	}
 	maps.Copy(overrides, more)
-	e, err := native.New(&native.Options{CodexHome: t.TempDir(), Overrides: overrides})
-	must.OK(t, err)
+	e := must.Get(native.New(&native.Options{CodexHome: t.TempDir(), Overrides: overrides}))(t)
 	t.Cleanup(func() { e.Close() })
 	return e
 }

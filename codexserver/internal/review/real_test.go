@@ -19,8 +19,7 @@ func newRealCodex(t *testing.T, model *providertest.Server, configuration string
 	t.Helper()
 	t.Cleanup(model.Close)
 	home := servertest.CodexHome(t, model.BaseURL(), configuration)
-	e, err := appserver.New(&appserver.Options{CodexHome: home})
-	must.OK(t, err)
+	e := must.Get(appserver.New(&appserver.Options{CodexHome: home}))(t)
 	t.Cleanup(func() { e.Close() })
 	return e
 }

@@ -117,8 +117,7 @@ func TestParseOddDiffs(t *testing.T) {
 
 // TestSchema checks that the example of the prompt fits the schema, which all providers take: every member is required.
 func TestSchema(t *testing.T) {
-	schema, err := outputschema.Compile([]byte(review.Schema))
-	must.OK(t, err)
+	schema := must.Get(outputschema.Compile([]byte(review.Schema)))(t)
 	prompt, _ := (&review.Task{}).Prompt()
 	begin := strings.Index(prompt, "\n{") + 1
 	example, _, _ := strings.Cut(prompt[begin:], "\n")
@@ -222,8 +221,7 @@ func TestRead(t *testing.T) {
 // answered is the answer of a reviewer with one finding.
 func answered(t *testing.T, path string, start, end int) string {
 	t.Helper()
-	name, err := json.Marshal(path)
-	must.OK(t, err)
+	name := must.Get(json.Marshal(path))(t)
 	return fmt.Sprintf(`{"findings":[{"code_location":{"absolute_file_path":%s,"line_range":{"start":%d,"end":%d}}}]}`, name, start, end)
 }
 

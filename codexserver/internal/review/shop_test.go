@@ -35,8 +35,7 @@ type shop struct {
 
 func newShop(t testing.TB) *shop {
 	t.Helper()
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	must.OK(t, err)
+	top := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	s := &shop{t, filepath.Join(top, "repo")}
 	files, err := committed()
 	if err == nil {
@@ -156,8 +155,7 @@ func connect(t testing.TB, e engine.Engine, era servertest.Era) *client {
 // call calls a tool. It reports an incomplete result as an error.
 func (c *client) call(tool string, arguments map[string]any) (r reviewResult, isError bool) {
 	c.t.Helper()
-	text, err := json.Marshal(arguments)
-	must.OK(c.t, err)
+	text := must.Get(json.Marshal(arguments))(c.t)
 	raw, err := c.Send(c.t.Context(), "tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, tool, text))
 	var result struct {
 		IsError           bool

@@ -52,8 +52,7 @@ func TestDescendants(t *testing.T) {
 
 // TestSealDescriptors checks that no command inherits what this process has open.
 func TestSealDescriptors(t *testing.T) {
-	fd, err := unix.FcntlInt(1, unix.F_DUPFD, 900)
-	must.OK(t, err)
+	fd := must.Get(unix.FcntlInt(1, unix.F_DUPFD, 900))(t)
 	defer unix.Close(fd)
 	must.OK(t, SealDescriptors())
 	for fd, want := range map[int]int{fd: unix.FD_CLOEXEC, 1: 0, 2: 0} {

@@ -100,8 +100,7 @@ func TestKeptRunsAsOwn(t *testing.T) {
 	var out, errs strings.Builder
 	own.Stdout, own.Stderr = &out, &errs
 	must.OK(t, own.Run())
-	kept, err := boxtest.Starter(t).Run(t.Context(), run.Spec{Argv: words, Dir: "/usr", Env: env}, nil)
-	must.OK(t, err)
+	kept := must.Get(boxtest.Starter(t).Run(t.Context(), run.Spec{Argv: words, Dir: "/usr", Env: env}, nil))(t)
 	if strings.ToValidUTF8(out.String(), "\uFFFD") != kept.Stdout || errs.String() != kept.Stderr {
 		t.Errorf("without a launcher:\n%s%s\nwith one:\n%s%s", &out, &errs, kept.Stdout, kept.Stderr)
 	}
@@ -145,8 +144,7 @@ func endHidden(t *testing.T) {
 	cmd, r := script(t, `echo $$; h=`+hidden+`; (setsid $h 60 &); $h 60 & $h 60 & (setsid setsid $h 60 &); exec $h 60`)
 	proc := startIn(t, &p, cmd)
 	pid := make([]byte, 16)
-	n, err := r.Read(pid)
-	must.OK(t, err)
+	n := must.Get(r.Read(pid))(t)
 	comm := "/proc/" + strings.TrimSpace(string(pid[:n])) + "/comm"
 	for { // until the shell has become the program
 		if _, err := os.Stat(comm); err != nil {
@@ -166,16 +164,14 @@ func hideProcesses(t *testing.T, cmd *exec.Cmd) {
 	if !boxtest.IsRoot() {
 		t.Skip("only root can act as another user and mount /proc")
 	}
-	dir, err := os.MkdirTemp("/var/tmp", "run-test-")
-	must.OK(t, err)
+	dir := must.Get(os.MkdirTemp("/var/tmp", "run-test-"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	sleep, err := exec.LookPath("sleep")
-	must.OK(t, err)
+	sleep := must.Get(exec.LookPath("sleep"))(t)
 	for from, to := range map[string]string{"/proc/self/exe": "test", sleep: "hidden"} {
 		program, err := os.ReadFile(from)
-		must.OK(t, errors.Join(err, os.WriteFile(filepath.Join(dir, to), program, 0o755)))
+		must.OK(t, err, os.WriteFile(filepath.Join(dir, to), program, 0o755))
 	}
-	must.OK(t, errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Join(dir, "hidden"), 0o711)))
+	must.OK(t, os.Chmod(dir, 0o755), os.Chmod(filepath.Join(dir, "hidden"), 0o711))
 	cmd.Path, cmd.Dir = "/bin/sh", "/"
 	cmd.Args = append([]string{"sh", "-c", `mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$0" "$@"`,
 		filepath.Join(dir, "test")}, cmd.Args[1:]...)

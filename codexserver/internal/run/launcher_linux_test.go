@@ -25,8 +25,7 @@ func script(t *testing.T, text string) (*exec.Cmd, io.Reader) {
 
 func startIn(t *testing.T, p *run.Starter, cmd *exec.Cmd) *run.Process {
 	t.Helper()
-	proc, err := p.Start(t.Context(), cmd, "")
-	must.OK(t, err)
+	proc := must.Get(p.Start(t.Context(), cmd, ""))(t)
 	if out, ok := cmd.Stdout.(*os.File); ok {
 		out.Close()
 	}
@@ -48,8 +47,7 @@ func TestOneLauncherEach(t *testing.T) {
 		if proc.Code() != n {
 			t.Errorf("exit code %d, want %d", proc.Code(), n)
 		}
-		out, err := io.ReadAll(r)
-		must.OK(t, err)
+		out := must.Get(io.ReadAll(r))(t)
 		pid, rest, _ := strings.Cut(string(out), " ")
 		launchers[pid] = true
 		if rest != "0\n" {
@@ -71,11 +69,8 @@ func TestLauncherStoppedAtTheStart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	cmd, _ := script(t, "kill -STOP $PPID; exec sleep 1000")
-	proc, err := p.Start(ctx, cmd, late)
-	must.OK(t, err)
-	if err := proc.End(); err != nil {
-		t.Error(err)
-	}
+	proc := must.Get(p.Start(ctx, cmd, late))(t)
+	must.Check(t, proc.End())
 }
 
 // TestSlowStart ends a command whose start is not reported in time.
@@ -94,9 +89,7 @@ func TestSlowStart(t *testing.T) {
 			if _, err := io.ReadAll(r); err != nil { // to the end of the command
 				t.Error(err)
 			}
-			if err := p.Close(); err != nil {
-				t.Error(err)
-			}
+			must.Check(t, p.Close())
 		})
 	}
 }
@@ -154,9 +147,7 @@ func TestCommandThatStopsItsLauncher(t *testing.T) {
 			var p run.Starter
 			defer p.Close()
 			proc, _ := startThen(t, &p, stopping)
-			if err := end(&p, proc); err != nil {
-				t.Error(err)
-			}
+			must.Check(t, end(&p, proc))
 		})
 	}
 }
@@ -170,9 +161,7 @@ func TestCloseEndsCommands(t *testing.T) {
 		startIn(t, &p, cmd)
 		outputs = append(outputs, r)
 	}
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Check(t, p.Close())
 	for _, r := range outputs {
 		if _, err := io.ReadAll(r); err != nil { // to the end of the last who could write
 			t.Error(err)

@@ -40,8 +40,7 @@ func TestRun(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := boxtest.Starter(t).Run(t.Context(), run.Spec{Argv: []string{"sh", "-c", tt.script}, Dir: "/", Env: path}, nil)
-			must.OK(t, err)
+			got := must.Get(boxtest.Starter(t).Run(t.Context(), run.Spec{Argv: []string{"sh", "-c", tt.script}, Dir: "/", Env: path}, nil))(t)
 			must.Equal(t, "result", tt.want, got, cmpopts.IgnoreFields(run.Result{}, "Duration", "Aggregated"))
 			if len(got.Aggregated) != len(got.Stdout)+len(got.Stderr) {
 				t.Errorf("aggregated %q of %q and %q", got.Aggregated, got.Stdout, got.Stderr)
@@ -117,7 +116,7 @@ func TestRunCannotStart(t *testing.T) {
 func TestLookPath(t *testing.T) {
 	top := t.TempDir()
 	boxtest.Lay(t, top, "a/folder/", "a/both/", "a/text", "a/first", "a/data", "b/first", "b/both", "b/text", "work/own")
-	must.OK(t, errors.Join(os.Chmod(filepath.Join(top, "a/text"), 0o644), os.Chmod(filepath.Join(top, "a/data"), 0o644)))
+	must.OK(t, os.Chmod(filepath.Join(top, "a/text"), 0o644), os.Chmod(filepath.Join(top, "a/data"), 0o644))
 	a, b, work := filepath.Join(top, "a"), filepath.Join(top, "b"), filepath.Join(top, "work")
 	env := []string{"PATH=" + b, "PATH=.:" + a + ":" + b}
 	for _, tt := range []struct {

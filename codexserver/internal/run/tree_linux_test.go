@@ -127,8 +127,7 @@ func TestTreeIsGone(t *testing.T) {
 func killServer(t *testing.T, spec run.Spec) {
 	server := exec.Command("/proc/self/exe")
 	server.Env = append(spec.Env, serverVar+"="+strings.Join(spec.Argv, "\x01"))
-	out, err := server.StdoutPipe()
-	must.OK(t, err)
+	out := must.Get(server.StdoutPipe())(t)
 	must.OK(t, server.Start())
 	if _, err := out.Read(make([]byte, 1)); err != nil {
 		t.Error(err)

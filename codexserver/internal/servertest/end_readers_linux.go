@@ -45,8 +45,7 @@ func ReaderLeaves(t *testing.T, moments int, start func(t *testing.T, busy bool,
 		})
 		t.Run("full device", func(t *testing.T) {
 			t.Parallel()
-			full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-			must.OK(t, err)
+			full := must.Get(os.OpenFile("/dev/full", os.O_WRONLY, 0))(t)
 			defer full.Close()
 			s := prepareVictim(t, start(t, false, askWords(n)...))
 			s.cmd.Stdout = full

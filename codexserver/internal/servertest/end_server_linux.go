@@ -65,8 +65,7 @@ func startVictim(t *testing.T, cmd *exec.Cmd, sandbox string) *victim {
 	}()
 	t.Cleanup(func() { up.Close(); <-read })
 
-	in, err := cmd.StdinPipe()
-	must.OK(t, err)
+	in := must.Get(cmd.StdinPipe())(t)
 	must.OK(t, cmd.Start())
 	t.Cleanup(func() { // when the test failed
 		cmd.Process.Kill()

@@ -18,8 +18,7 @@ import (
 // system, and returns what it prints.
 func Git(t testing.TB, dir string, args ...string) string {
 	t.Helper()
-	out, err := runGit(dir, args...)
-	must.OK(t, err)
+	out := must.Get(runGit(dir, args...))(t)
 	return out
 }
 

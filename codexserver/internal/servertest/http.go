@@ -22,8 +22,7 @@ type HTTPClient struct {
 // Status returns the status of the answer to a GET of a path.
 func (c HTTPClient) Status(t testing.TB, path string) int {
 	t.Helper()
-	answer, err := http.Get(c.URL + path)
-	must.OK(t, err)
+	answer := must.Get(http.Get(c.URL + path))(t)
 	answer.Body.Close()
 	return answer.StatusCode
 }

@@ -22,9 +22,7 @@ func Lines(t testing.TB, s Server) jsonrpc.Transport {
 	go func() { served <- s.Serve(context.Background(), theirs) }()
 	t.Cleanup(func() {
 		ours.Close()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
+		must.Check(t, <-served)
 	})
 	return ours
 }
@@ -33,8 +31,7 @@ func Lines(t testing.TB, s Server) jsonrpc.Transport {
 func Read(t testing.TB, end jsonrpc.Transport, want string) string {
 	t.Helper()
 	for {
-		line, err := end.Read(t.Context())
-		must.OK(t, err)
+		line := must.Get(end.Read(t.Context()))(t)
 		if !strings.Contains(string(line), `"id":`) || strings.Contains(string(line), `"method":`) {
 			continue
 		}

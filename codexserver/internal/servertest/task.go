@@ -47,8 +47,7 @@ const taskFile = "../internal/servertest/tasks.json" // in the tests of an engin
 // Tasks returns the recorded tasks.
 func Tasks(t testing.TB) []Task {
 	t.Helper()
-	text, err := os.ReadFile(taskFile)
-	must.OK(t, err)
+	text := must.Get(os.ReadFile(taskFile))(t)
 	var all []Task
 	must.OK(t, json.Unmarshal(text, &all))
 	return all

@@ -46,8 +46,7 @@ func Visit(t *testing.T, link string) *Visitor {
 
 // Request returns a request as the page's script sends it.
 func (v *Visitor) Request(method, path, body string) *http.Request {
-	r, err := http.NewRequestWithContext(context.Background(), method, v.Origin+path, strings.NewReader(body))
-	must.OK(v.t, err)
+	r := must.Get(http.NewRequestWithContext(context.Background(), method, v.Origin+path, strings.NewReader(body)))(v.t)
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
 	if v.Token != "" {
 		r.Header.Set("Authorization", "Bearer "+v.Token)
@@ -64,11 +63,9 @@ func (v *Visitor) Send(r *http.Request) (*http.Response, string) {
 	v.t.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), 20*time.Second)
 	defer cancel()
-	res, err := v.client.Do(r.WithContext(ctx))
-	must.OK(v.t, err)
+	res := must.Get(v.client.Do(r.WithContext(ctx)))(v.t)
 	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	must.OK(v.t, err)
+	body := must.Get(io.ReadAll(res.Body))(v.t)
 	return res, strings.TrimSpace(string(body))
 }
 
@@ -113,8 +110,7 @@ type PageQuestion struct {
 // Events opens the stream, until the test ends.
 func (v *Visitor) Events() *PageEvents {
 	v.t.Helper()
-	res, err := v.client.Do(v.Request(http.MethodGet, "/events", ""))
-	must.OK(v.t, err)
+	res := must.Get(v.client.Do(v.Request(http.MethodGet, "/events", "")))(v.t)
 	v.t.Cleanup(func() { res.Body.Close() })
 	if res.StatusCode != http.StatusOK {
 		v.t.Fatalf("events: %s", res.Status)

@@ -52,9 +52,7 @@ func TestPrincipals(t *testing.T) {
 	if err := errors.Join(bob.Close(), first.Close()); err != nil || m.ends() != other.ID() || bob.Hold(id) != nil || first.Hold(id) != nil {
 		t.Errorf("%v, closed %q", err, m.ends())
 	}
-	if err := say(t, th, "still here"); err != nil {
-		t.Error(err)
-	}
+	must.Check(t, say(t, th, "still here"))
 	if err := second.Close(); err != nil || m.ends() != other.ID()+" "+id {
 		t.Errorf("%v, closed %q", err, m.ends())
 	}
@@ -151,14 +149,10 @@ func TestStopBeforeTheTurn(t *testing.T) {
 		go func() { closed <- s.Close() }()
 		synctest.Wait()
 		close(release)
-		if err := <-acted; err != nil {
-			t.Error(err)
-		}
+		must.Check(t, <-acted)
 		queued.Leave()
 		queued.Leave()
-		if err := <-closed; err != nil {
-			t.Error(err)
-		}
+		must.Check(t, <-closed)
 		if err := say(t, th, "too late"); !errors.As(err, &abort) || abort.Reason != protocol.AbortInterrupted || th.Stop(errFault) != nil {
 			t.Errorf("a turn of a closed thread: %v", err)
 		}
@@ -277,16 +271,13 @@ func TestKindsOfTurns(t *testing.T) {
 				t.Errorf("%T: %s: %q, %v", e, tt.name, said, err)
 			}
 		}
-		page, err := th.Log().Transcript(0, 1<<20)
-		must.OK(t, err)
+		page := must.Get(th.Log().Transcript(0, 1<<20))(t)
 		for _, want := range []string{"user:\n  hello\n", "  [the server ended during this turn", "user:\n  fail\n", "the turn did not complete:\n  a fault\n"} {
 			if !strings.Contains(page.Text, want) {
 				t.Errorf("%T: the transcript lacks %q:\n%s", e, want, page.Text)
 			}
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Check(t, s.Close())
 	}
 }
 
@@ -412,8 +403,7 @@ func TestObservers(t *testing.T) {
 	desk := deskNoter{n}
 	share := thread.NewTable(e, &approve.Options{Desk: desk}).Share("")
 	a := thread.Attend{Client: noter{n, "client"}, Observer: func(string, protocol.TokenUsage) thread.TurnObserver { return metrics{n} }, Ask: &approve.Place{Ask: deniedPlace}, Leaves: true}
-	th, err := share.Start(t.Context(), protocol.Config{}, a)
-	must.OK(t, err)
+	th := must.Get(share.Start(t.Context(), protocol.Config{}, a))(t)
 	th.Listen(func(e protocol.Event) { n.add("listener", "%s as %q", e.Msg.EventType(), e.ID) })
 	n.lines = nil
 	must.OK(t, th.Begin(a, protocol.TurnInput{Items: protocol.TextInput("p")}).Run(t.Context()))

@@ -138,8 +138,7 @@ func TestFactsOfQuestions(t *testing.T) {
 			host.Approve(ctx, &elicit.Question{Message: "Sure?", Meta: map[string]any{"own": 1}})
 			return nil
 		})
-		answer, err := codexserver.New(e, &codexserver.Options{Rules: rules}).Run(t.Context(), codexserver.Turn{Prompt: "p"})
-		must.OK(t, err)
+		answer := must.Get(codexserver.New(e, &codexserver.Options{Rules: rules}).Run(t.Context(), codexserver.Turn{Prompt: "p"}))(t)
 		fact := func(more map[string]any) map[string]any {
 			m := map[string]any{"threadId": answer.Thread, "eventId": "0"}
 			maps.Copy(m, more)
@@ -225,8 +224,7 @@ func TestDeskSeesAndStopsConversation(t *testing.T) {
 			stop()
 			stop() // twice does no harm
 		}()
-		got, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "the task"})
-		must.OK(t, err)
+		got := must.Get(c.Tool(t.Context(), "codex", map[string]any{"prompt": "the task"}))(t)
 		if !got.IsError || got.Content != "Turn aborted: a person pressed Stop on the approvals page" {
 			t.Errorf("result %+v", got)
 		}
@@ -242,8 +240,7 @@ func TestDeskSeesAndStopsConversation(t *testing.T) {
 func TestDeskStopsByAnAnswer(t *testing.T) {
 	d := &servertest.Desk{Answer: servertest.Say(`{"action":"accept","content":{"decision":"abort"}}`)}
 	c := servertest.Connect(t, codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: t.TempDir(), Desk: d}), nil)
-	got, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "touch say:done"})
-	must.OK(t, err)
+	got := must.Get(c.Tool(t.Context(), "codex", map[string]any{"prompt": "touch say:done"}))(t)
 	if !got.IsError || got.Content != "Turn aborted: a person pressed Stop on the approvals page" {
 		t.Errorf("result %+v", got)
 	}

@@ -110,8 +110,7 @@ func say(t *testing.T, th *thread.Thread, text string) error {
 
 func start(t *testing.T, s *thread.Share) *thread.Thread {
 	t.Helper()
-	th, err := s.Start(t.Context(), protocol.Config{}, thread.Attend{})
-	must.OK(t, err)
+	th := must.Get(s.Start(t.Context(), protocol.Config{}, thread.Attend{}))(t)
 	return th
 }
 
@@ -123,9 +122,7 @@ func TestRevive(t *testing.T) {
 	for i := range found {
 		wait.Go(func() {
 			th, err := s.Revive(t.Context(), "7", thread.Attend{}, plain)
-			if err != nil {
-				t.Error(err)
-			}
+			must.Check(t, err)
 			found[i] = th
 		})
 	}
@@ -237,12 +234,8 @@ func TestTurnWaits(t *testing.T) {
 		if err := <-acted; !errors.Is(err, thread.ErrInterrupted) {
 			t.Errorf("it ended with %v", err)
 		}
-		if err := <-said; err != nil {
-			t.Error(err)
-		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Check(t, <-said)
+		must.Check(t, s.Close())
 	})
 }
 
@@ -265,9 +258,7 @@ func TestIdle(t *testing.T) {
 		}, false},
 		"with a turn": {0, func(t *testing.T, _ *thread.Share, th *thread.Thread) {
 			wait(59 * time.Minute)
-			if err := say(t, th, "hello"); err != nil {
-				t.Error(err)
-			}
+			must.Check(t, say(t, th, "hello"))
 			wait(3 * time.Minute)
 		}, false},
 		"asked for": {0, func(_ *testing.T, s *thread.Share, th *thread.Thread) {
@@ -298,12 +289,8 @@ func TestIdle(t *testing.T) {
 				if err != nil || (again == th) == tt.want || (m.resume == 1) != tt.want {
 					t.Fatalf("revived: %v, resumed %d times", err, m.resume)
 				}
-				if err := say(t, again, "more"); err != nil {
-					t.Error(err)
-				}
-				if err := s.Close(); err != nil {
-					t.Error(err)
-				}
+				must.Check(t, say(t, again, "more"))
+				must.Check(t, s.Close())
 				wait(2 * time.Hour) // of a closed thread nothing is closed again
 			})
 		})
@@ -372,9 +359,7 @@ func TestSteer(t *testing.T) {
 				t.Fatalf("the turn ended without an answer: %v", err)
 			default:
 			}
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
+			must.Check(t, <-done)
 			if err := th.Steer(t.Context(), protocol.TextInput("late")); !errors.Is(err, engine.ErrNoTurn) {
 				t.Errorf("after the turn: %v", err)
 			}
@@ -405,9 +390,7 @@ func TestSteerAsTheTurnBegins(t *testing.T) {
 		if err := th.Steer(t.Context(), protocol.TextInput("patient")); err != nil {
 			t.Errorf("a sender that waits: %v", err)
 		}
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		must.Check(t, <-done)
 		if got := users(desk); !slices.Equal(got, []string{"user_message build", "user_message patient"}) {
 			t.Errorf("the desk was shown %q", got)
 		}

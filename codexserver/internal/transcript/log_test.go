@@ -31,8 +31,7 @@ func all(t *testing.T, most int, read func(offset int64, most int) (transcript.P
 	var b strings.Builder
 	offset := int64(0)
 	for {
-		p, err := read(offset, most)
-		must.OK(t, err)
+		p := must.Get(read(offset, most))(t)
 		if offset > 0 && p.Offset != offset || len(p.Text) > most || !utf8.ValidString(p.Text) {
 			t.Fatalf("asked for %d, got %d bytes from %d on", offset, len(p.Text), p.Offset)
 		}

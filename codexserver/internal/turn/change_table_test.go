@@ -249,9 +249,7 @@ func (p *place) check(before, after map[string]file, r *protocol.TurnResult) {
 func (p *place) paths(r *protocol.TurnResult) {
 	p.t.Helper()
 	var sent protocol.TurnResult
-	if err := json.Unmarshal(r.JSON(setting.DefaultResult), &sent); err != nil {
-		p.t.Error(err)
-	}
+	must.Check(p.t, json.Unmarshal(r.JSON(setting.DefaultResult), &sent))
 	if d := gocmp.Diff(r.Changes, sent.Changes); d != "" && len(r.Changes)+len(sent.Changes) > 0 {
 		p.t.Errorf("the changes that are sent (-want +got)\n%s", d)
 	}

@@ -52,8 +52,7 @@ func newNative(t *testing.T, model *providertest.Server, more map[string]any) en
 		"model_providers.local.wire_api": "responses", "approval_policy": "never", "sandbox_mode": "danger-full-access",
 	}
 	maps.Copy(overrides, more)
-	e, err := native.New(&native.Options{CodexHome: t.TempDir(), Overrides: overrides})
-	must.OK(t, err)
+	e := must.Get(native.New(&native.Options{CodexHome: t.TempDir(), Overrides: overrides}))(t)
 	t.Cleanup(func() { e.Close() })
 	return e
 }
@@ -64,8 +63,7 @@ func runTurn(t *testing.T, e engine.Engine, o *approve.Options, cwd string, a th
 	share := thread.NewTable(e, o).Share("")
 	defer share.Close()
 	a.Awaited = true
-	th, err := share.Start(t.Context(), protocol.Config{Cwd: cwd}, a)
-	must.OK(t, err)
+	th := must.Get(share.Start(t.Context(), protocol.Config{Cwd: cwd}, a))(t)
 	return th.Begin(a, protocol.TurnInput{Items: protocol.TextInput("go")}).Run(t.Context())
 }
 
@@ -137,8 +135,7 @@ func TestTurnOfTheNativeEngine(t *testing.T) {
 func recorded(t *testing.T, lines *bytes.Buffer) (ran, refused []string) {
 	t.Helper()
 	for line := range strings.Lines(lines.String()) {
-		l, err := record.Parse([]byte(line))
-		must.OK(t, err)
+		l := must.Get(record.Parse([]byte(line)))(t)
 		shown := elicit.ShowCommand(l.Command) + " by " + l.By
 		switch {
 		case l.Event != "decided" || l.Kind != "command":

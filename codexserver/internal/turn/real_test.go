@@ -26,8 +26,7 @@ func TestRealTurn(t *testing.T) {
 	defer model.Close()
 	home := servertest.CodexHome(t, model.BaseURL(), `approval_policy = "untrusted"
 sandbox_mode = "danger-full-access"`)
-	e, err := appserver.New(&appserver.Options{CodexHome: home})
-	must.OK(t, err)
+	e := must.Get(appserver.New(&appserver.Options{CodexHome: home}))(t)
 	defer e.Close()
 	if r := engineTurn(t, e); r.Usage == nil || r.Usage.Turn.Input != 50 || r.Model != "mock-model" {
 		t.Errorf("model %q, usage %+v", r.Model, r.Usage)

@@ -189,8 +189,7 @@ Error:
 		}
 		log.Changed(1, "its diff")
 		log.End(errors.New("broken"))
-		page, err := log.Transcript(0, 4000)
-		must.OK(t, err)
+		page := must.Get(log.Transcript(0, 4000))(t)
 		written := page.Text
 		const wanted = `=== turn 1, 2000-01-01T00:00:00Z
 user:
@@ -247,8 +246,7 @@ func TestNamed(t *testing.T) {
 	}
 	for kind, has := range kinds {
 		for own, want := range map[string]string{"": "turn", "its own": "its own"} {
-			m, err := protocol.ParseEvent(fmt.Appendf(nil, `{"type":%q,"turn_id":%q}`, kind, own))
-			must.OK(t, err)
+			m := must.Get(protocol.ParseEvent(fmt.Appendf(nil, `{"type":%q,"turn_id":%q}`, kind, own)))(t)
 			named, _ := turn.New(changes.Options{}).Add("turn", 0, m)
 			raw, err := protocol.AppendEvent(nil, named)
 			if got := strings.Contains(string(raw), fmt.Sprintf(`"turn_id":%q`, want)); got != has || err != nil {

@@ -125,8 +125,7 @@ func TestUsage(t *testing.T) {
 	}
 	past := func(all ...protocol.EventMsg) (s protocol.SessionConfigured) {
 		for _, m := range all {
-			raw, err := protocol.AppendEvent(nil, m)
-			must.OK(t, err)
+			raw := must.Get(protocol.AppendEvent(nil, m))(t)
 			s.InitialMessages = append(s.InitialMessages, raw)
 		}
 		s.InitialMessages = append(s.InitialMessages, []byte("no JSON"))

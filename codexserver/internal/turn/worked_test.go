@@ -40,8 +40,7 @@ func newTurn(t *testing.T, lay func(tt *work)) *work {
 		t.Setenv("GIT_"+who+"_NAME", "somebody")
 		t.Setenv("GIT_"+who+"_EMAIL", "somebody@example.com")
 	}
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	must.OK(t, err)
+	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	tt := &work{t: t, dir: dir}
 	tt.git("init", "-q", "-b", "main")
 	lay(tt)
@@ -290,10 +289,8 @@ func schema(t testing.TB) *outputschema.Schema {
 	var doc any
 	must.OK(t, json.Unmarshal([]byte(turn.Schema), &doc))
 	closeObjects(doc)
-	closed, err := json.Marshal(doc)
-	must.OK(t, err)
-	s, err := outputschema.Compile(closed)
-	must.OK(t, err)
+	closed := must.Get(json.Marshal(doc))(t)
+	s := must.Get(outputschema.Compile(closed))(t)
 	return s
 }
 

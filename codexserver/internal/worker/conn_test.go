@@ -35,8 +35,7 @@ func connected(t *testing.T, s worker.Served) (*worker.Conn, *worker.Link) {
 	go func() {
 		started <- c.Start(t.Context(), worker.Settings{Version: worker.Version, Principal: "ann", Record: s.Record != nil})
 	}()
-	l, err := worker.ConnectOver(far, nil)
-	must.OK(t, err)
+	l := must.Get(worker.ConnectOver(far, nil))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	l.Ready(func() worker.Load { return worker.Load{Activity: worker.Waiting, Turns: 3} })
 	must.OK(t, <-started)
@@ -103,8 +102,7 @@ func TestStartFails(t *testing.T) {
 		c := worker.NewConn(near, worker.Served{Nonsense: func(error) {}})
 		failed := make(chan error, 1)
 		go func() { failed <- c.Start(t.Context(), worker.Settings{}) }()
-		l, err := worker.ConnectOver(far, nil)
-		must.OK(t, err)
+		l := must.Get(worker.ConnectOver(far, nil))(t)
 		if err := l.Check(); err == nil {
 			t.Error("a gateway of another version is accepted")
 		}
@@ -222,9 +220,7 @@ func TestNames(t *testing.T) {
 	_, l := connected(t, worker.Served{}) // without a store: a call of it would panic
 	long := strings.Repeat("x", 255)
 	for _, name := range []string{"a", "A-_.9/z", long, long + "/" + long[1:] + "/a"} { // the last one has 512 bytes
-		if err := worker.CheckName(name); err != nil {
-			t.Error(err)
-		}
+		must.Check(t, worker.CheckName(name))
 	}
 	for _, name := range []string{
 		long + "x", long + "/" + long + "/a", "a/",

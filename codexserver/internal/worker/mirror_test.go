@@ -128,21 +128,15 @@ func TestMirror(t *testing.T) {
 	m.add(talk, "")
 	m.add(talk, "torn")
 	m.write(other, strings.Repeat("x", 3*worker.MaxData)+"\nlast\ntorn")
-	if err := errors.Join(m.Sync(m.path(other)), m.Put(m.path(rules), []byte("1")), m.Delete(m.path(task)), m.Ready(t.Context())); err != nil {
-		t.Error(err)
-	}
+	must.Check(t, errors.Join(m.Sync(m.path(other)), m.Put(m.path(rules), []byte("1")), m.Delete(m.path(task)), m.Ready(t.Context())))
 	all[talk], all[other], all[rules] = "old\nnew\n", strings.Repeat("x", 3*worker.MaxData)+"\nlast\n", "1"
 	delete(all, task)
 	want(t, disk, all)
 	m.add(talk, " line\n")
 	all[talk] += "torn line\n"
 	m.write(gone, all[talk])
-	if err := m.Sync(m.path(gone)); err != nil {
-		t.Error(err)
-	}
-	if err := m.Delete(m.path(talk)); err != nil {
-		t.Error(err)
-	}
+	must.Check(t, m.Sync(m.path(gone)))
+	must.Check(t, m.Delete(m.path(talk)))
 	all[gone] = all[talk]
 	delete(all, talk)
 	want(t, disk, all)
@@ -282,9 +276,7 @@ func TestMirrorFails(t *testing.T) {
 						if err := f(); (err == nil) == (before < at && m.calls >= at) || err != nil && !errors.Is(err, kind) {
 							t.Errorf("calls %d to %d: %v", before, m.calls, err)
 						} else if err != nil {
-							if err := f(); err != nil {
-								t.Error(err)
-							}
+							must.Check(t, f())
 						}
 					}
 					for i := range 3 {
@@ -349,11 +341,9 @@ func (h *hung) Put(ctx context.Context, name string, data []byte) error {
 // A store that does not answer costs one time limit, and then nothing for a while.
 func TestMirrorHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := workertest.OpenDir(t.TempDir(), 1)
-		must.OK(t, err)
+		s := must.Get(workertest.OpenDir(t.TempDir(), 1))(t)
 		h := &hung{Store: s}
-		m, err := worker.Open(t.Context(), t.TempDir(), h, &worker.Options{Timeout: 3 * time.Second})
-		must.OK(t, err)
+		m := must.Get(worker.Open(t.Context(), t.TempDir(), h, &worker.Options{Timeout: 3 * time.Second}))(t)
 		defer m.Close()
 		h.closed = true
 		began := time.Now()
@@ -367,9 +357,7 @@ func TestMirrorHangs(t *testing.T) {
 		}
 		h.closed = false
 		time.Sleep(2 * time.Second)
-		if err := m.Ready(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.Check(t, m.Ready(t.Context()))
 	})
 }
 
@@ -377,9 +365,7 @@ func TestMirrorHangs(t *testing.T) {
 func TestMirrorEnds(t *testing.T) {
 	m := newMachine(t, t.TempDir(), t.TempDir(), 1)
 	m.store.End = make(chan struct{})
-	if err := m.Err(); err != nil {
-		t.Error(err)
-	}
+	must.Check(t, m.Err())
 	close(m.store.End)
 	if err := m.Err(); !errors.Is(err, worker.ErrUnavailable) {
 		t.Errorf("its connection has ended: %v", err)
@@ -414,8 +400,7 @@ func TestMirrorRefuses(t *testing.T) {
 // A store cannot make an opening write outside of the home.
 func TestMirrorDistrusts(t *testing.T) {
 	disk, home, outside := t.TempDir(), t.TempDir(), t.TempDir()
-	s, err := workertest.OpenDir(disk, 1)
-	must.OK(t, err)
+	s := must.Get(workertest.OpenDir(disk, 1))(t)
 	if err := errors.Join(s.Put(t.Context(), talk, []byte("x\n")), s.Put(t.Context(), "config.toml", []byte("x")), s.Put(t.Context(), "codex-mcp/http-token", []byte("x"))); err != nil {
 		t.Fatal(err)
 	}
@@ -474,7 +459,7 @@ func TestHand(t *testing.T) {
 		t.Helper()
 		for name, text := range files {
 			path := filepath.Join(dir, name)
-			must.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
+			must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
 		}
 	}
 	hash := "sha256:" + strings.Repeat("ab", 32)
@@ -501,8 +486,7 @@ tasks = 7
 	for name, to := range map[string]string{"AGENTS.md": "other", "AGENTS.override.md": "made later"} {
 		must.OK(t, os.Symlink(filepath.Join(own, to), filepath.Join(own, name)))
 	}
-	files, err := worker.Hand(server)
-	must.OK(t, err)
+	files := must.Get(worker.Hand(server))(t)
 	for name, text := range files {
 		if strings.Contains(string(text), hash[7:]) || strings.Contains(string(text), "secret") {
 			t.Errorf("%s has %s", name, text)

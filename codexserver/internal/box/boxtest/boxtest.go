@@ -41,8 +41,7 @@ func IsRoot() bool {
 // Folder returns a new folder for the test, by a path without symbolic links.
 func Folder(t testing.TB) string {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	must.OK(t, err)
+	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	return dir
 }
 
@@ -73,9 +72,7 @@ func Starter(t testing.TB) *run.Starter {
 	t.Helper()
 	s := &run.Starter{}
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Check(t, s.Close())
 	})
 	return s
 }

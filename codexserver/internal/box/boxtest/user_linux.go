@@ -26,8 +26,7 @@ func AsUser(t testing.TB, cmd *exec.Cmd, parent string) (dir string) {
 			break
 		}
 	}
-	dir, err := os.MkdirTemp(parent, "sandbox-test-")
-	must.OK(t, err)
+	dir = must.Get(os.MkdirTemp(parent, "sandbox-test-"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	must.OK(t, os.Chown(dir, unprivileged, unprivileged))
 	cmd.Dir = "/"

@@ -47,10 +47,8 @@ func OpenDir(dir string, epoch uint64) (*Dir, error) {
 // Mirror opens the store in a folder for a home, and its mirror, which ends with the test.
 func Mirror(t testing.TB, home, dir string, epoch uint64) (*worker.Mirror, *Dir) {
 	t.Helper()
-	d, err := OpenDir(dir, epoch)
-	must.OK(t, err)
-	m, err := worker.Open(t.Context(), home, d, nil)
-	must.OK(t, err)
+	d := must.Get(OpenDir(dir, epoch))(t)
+	m := must.Get(worker.Open(t.Context(), home, d, nil))(t)
 	t.Cleanup(m.Close)
 	return m, d
 }

@@ -62,8 +62,7 @@ type suite struct {
 
 func (s *suite) writer(epoch uint64) worker.Store {
 	s.Helper()
-	w, err := s.open(epoch)
-	must.OK(s, err)
+	w := must.Get(s.open(epoch))(s)
 	return w
 }
 
@@ -250,9 +249,7 @@ func (s *suite) many() {
 		group.Go(func() {
 			name := fmt.Sprint("log-", i)
 			for n := range 10 {
-				if err := s.Append(s.Context(), name, int64(n), []byte{'0' + byte(n)}); err != nil {
-					s.Error(err)
-				}
+				must.Check(s, s.Append(s.Context(), name, int64(n), []byte{'0' + byte(n)}))
 			}
 		})
 	}
