@@ -183,8 +183,7 @@ func writeFile(t *testing.T, name string, text []byte) {
 	must(t, os.WriteFile(name, text, 0o644))
 }
 
-// goRun runs the go command in a module, without the network. With -trimpath it reuses
-// builds from another folder.
+// goRun runs the go command in a module, without the network. With -trimpath it reuses builds from another folder.
 func goRun(t *testing.T, dir string, args ...string) {
 	testenv.NeedsPrograms(t, "go")
 	cmd := exec.CommandContext(t.Context(), "go", args...)
