@@ -16,7 +16,6 @@ import (
 	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestCancelledAnswers checks how a cancelled request is answered where the protocol wants an
@@ -67,8 +66,7 @@ func TestCancelledAnswers(t *testing.T) {
 						wait(ctx)
 						return tt.result, tt.err
 					})
-					r := newRaw(t, h, &jsonrpc.Options{Cancellation: tt.profile})
-					r.run(context.Background())
+					r := running(t, h, &jsonrpc.Options{Cancellation: tt.profile})
 					r.send(`{"jsonrpc":"2.0","id":1,"method":"` + tt.method + `"}`)
 					r.send(`{"jsonrpc":"2.0","method":` + tt.note + `}`)
 					close(release)
@@ -162,8 +160,7 @@ func TestRefusedWithoutRoom(t *testing.T) {
 				handled <- struct{}{}
 				return nil, nil
 			})
-			r := newRaw(t, h, &jsonrpc.Options{MaxUnsent: 120, Hooks: &jsonrpc.Hooks{}, Batches: func() bool { return true }})
-			r.run(context.Background())
+			r := running(t, h, &jsonrpc.Options{MaxUnsent: 120, Hooks: &jsonrpc.Hooks{}, Batches: func() bool { return true }})
 			fill := text{strings.Repeat("x", 60)}
 			if tt.full {
 				must(t, r.p.Notify(context.Background(), "fill", fill))
@@ -187,8 +184,7 @@ func TestAnswersWait(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		long := strings.Repeat("x", 60)
 		h := jsonrpc.HandlerFunc(func(context.Context, *jsonrpc.Request) (any, error) { return long, nil })
-		r := newRaw(t, h, &jsonrpc.Options{MaxUnsent: 120})
-		r.run(context.Background())
+		r := running(t, h, &jsonrpc.Options{MaxUnsent: 120})
 		must(t, r.p.Notify(context.Background(), "fill", text{long}))
 		want := map[string]bool{`{"jsonrpc":"2.0","method":"fill","params":{"text":"` + long + "\"}}\n": true}
 		for i := range 4 {
@@ -200,9 +196,7 @@ func TestAnswersWait(t *testing.T) {
 			line, _ := r.out.ReadString('\n')
 			got[line] = true
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		same(t, want, got)
 	})
 }
 
@@ -220,8 +214,7 @@ func TestPlaces(t *testing.T) {
 			}
 			return r.Method, nil
 		})
-		r := newRaw(t, h, &jsonrpc.Options{MaxConcurrent: 1, MaxMessage: 700})
-		r.run(context.Background())
+		r := running(t, h, &jsonrpc.Options{MaxConcurrent: 1, MaxMessage: 700})
 		const overloaded = `"error":{"code":-32000,"message":"overloaded: too much is waiting to be handled"}}`
 		const exited = `"error":{"code":-32603,"message":"internal error: handler ended its goroutine"}}`
 		stats := func(running, waiting int) {
@@ -342,17 +335,14 @@ func TestPanics(t *testing.T) {
 // of the context package sends its text to the other side.
 func TestPanicInCause(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newRaw(t, nil, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
-		r.run(context.Background())
+		r := running(t, nil, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
 		ctx, cancel := context.WithCancelCause(context.Background())
 		c := r.p.Start(ctx, "x", nil)
 		r.want(`{"jsonrpc":"2.0","id":0,"method":"x"}`)
 		cancel(panicError{})
 		synctest.Wait()
 		r.want(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}`)
-		if err := c.Result(nil); !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
-		}
+		wantErr(t, c.Result(nil), context.Canceled)
 	})
 }
 
@@ -437,9 +427,7 @@ func (b *batched) Close() error { return nil }
 func (b *batched) put(t *testing.T, line, want string) {
 	t.Helper()
 	b.lines <- []byte(line)
-	if diff := cmp.Diff(want, b.written()); diff != "" {
-		t.Errorf("%.200s (-want +got):\n%s", line, diff)
-	}
+	same(t, want, b.written(), "%.200s", line)
 }
 
 func call(id, method string) string {
@@ -486,8 +474,7 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// TestBatchWaits sends the answers of a batch when the last is there. Another message does not
-// wait for that.
+// TestBatchWaits sends the answers of a batch when the last is there. Another message does not wait for that.
 func TestBatchWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := newBatched(t, &jsonrpc.Options{})
@@ -511,8 +498,7 @@ func TestBatchWaits(t *testing.T) {
 	})
 }
 
-// TestBatchAnswers takes the answer to a question from a batch, once. The request that asks may
-// be in a batch itself.
+// TestBatchAnswers takes the answer to a question from a batch, once. The request that asks may be in a batch itself.
 func TestBatchAnswers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := newBatched(t, &jsonrpc.Options{})
@@ -527,8 +513,7 @@ func TestBatchAnswers(t *testing.T) {
 // TestBatchEnd answers a batch whose requests are handled when the input ends.
 func TestBatchEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newRaw(t, echoMux(), &jsonrpc.Options{Batches: func() bool { return true }})
-		r.run(context.Background())
+		r := running(t, echoMux(), &jsonrpc.Options{Batches: func() bool { return true }})
 		r.send(`[{"jsonrpc":"2.0","id":1,"method":"raw","params":[1]}]`)
 		_ = r.in.Close()
 		r.want(`[{"jsonrpc":"2.0","id":1,"result":[1]}]`)

@@ -60,14 +60,10 @@ func TestCall(t *testing.T) {
 
 	var got text
 	must(t, a.Call(ctx, "echo", text{"hé\n"}, &got))
-	if diff := cmp.Diff(text{"hé\n"}, got); diff != "" {
-		t.Errorf("echo (-want +got):\n%s", diff)
-	}
+	same(t, text{"hé\n"}, got, "echo")
 	var raw json.RawMessage
 	must(t, a.Call(ctx, "raw", json.RawMessage("{\"a\": [1,\n 2]}"), &raw))
-	if diff := cmp.Diff(`{"a":[1,2]}`, string(raw)); diff != "" {
-		t.Errorf("raw (-want +got):\n%s", diff)
-	}
+	same(t, `{"a":[1,2]}`, string(raw), "raw")
 	for _, tc := range []struct {
 		method string
 		params any
@@ -99,25 +95,17 @@ func TestCancel(t *testing.T) {
 		a, b := connect(t, nil, h, o, o)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		if err := a.Call(ctx, "x", nil, nil); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("call: got %v", err)
-		}
-		if err := <-causes; !errors.Is(err, jsonrpc.ErrCancelled) {
-			t.Errorf("cause: got %v", err)
-		}
+		wantErr(t, a.Call(ctx, "x", nil, nil), context.DeadlineExceeded, "call")
+		wantErr(t, <-causes, jsonrpc.ErrCancelled, "cause")
 		synctest.Wait()
 		if s := b.Stats(); s.Sent != 0 || s.Running != 0 {
 			t.Errorf("a cancelled request was answered: %+v", s)
 		}
 		a, _ = connect(t, nil, h, nil, nil) // of a protocol without cancellation
-		if err := a.Call(ctx, "x", nil, nil); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("after the end of its context: %v", err)
-		}
+		wantErr(t, a.Call(ctx, "x", nil, nil), context.DeadlineExceeded, "after the end of its context")
 		ctx, cancel = context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		if err := a.Call(ctx, "x", nil, nil); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("without cancellation: %v", err)
-		}
+		wantErr(t, a.Call(ctx, "x", nil, nil), context.DeadlineExceeded, "without cancellation")
 	})
 }
 
@@ -132,8 +120,7 @@ func must(t testing.TB, errs ...error) {
 func TestStart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		o := &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel}
-		r := newRaw(t, nil, o)
-		r.run(context.Background())
+		r := running(t, nil, o)
 		bg := context.Background()
 
 		a := r.p.Start(bg, "a", nil)
@@ -156,9 +143,7 @@ func TestStart(t *testing.T) {
 		r.want(`{"jsonrpc":"2.0","id":1,"method":"b","params":[1]}`)
 		giveUp(errors.New(`a "reason"`))
 		r.want(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"a \"reason\""}}`)
-		if err := b.Result(nil); !errors.Is(err, context.Canceled) {
-			t.Errorf("cancelled call: %v", err)
-		}
+		wantErr(t, b.Result(nil), context.Canceled, "cancelled call")
 		r.send(`{"jsonrpc":"2.0","id":1,"result":{}}`) // late, dropped
 
 		ctx, abandon := context.WithCancelCause(bg)
@@ -166,20 +151,14 @@ func TestStart(t *testing.T) {
 		r.want(`{"jsonrpc":"2.0","id":2,"method":"c"}`)
 		abandon(errors.New("enough"))
 		r.want(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2,"reason":"enough"}}`)
-		if err := c.Result(nil); !errors.Is(err, context.Canceled) {
-			t.Errorf("cancelled call: %v", err)
-		}
-		if err := r.p.Start(ctx, "d", nil).Result(nil); !errors.Is(err, context.Canceled) {
-			t.Errorf("call with an ended context: %v", err)
-		}
+		wantErr(t, c.Result(nil), context.Canceled, "cancelled call")
+		wantErr(t, r.p.Start(ctx, "d", nil).Result(nil), context.Canceled, "call with an ended context")
 
 		ctx, cancel := context.WithTimeout(bg, time.Second)
 		defer cancel()
 		d := r.p.Start(ctx, "initialize", nil)
 		r.want(`{"jsonrpc":"2.0","id":3,"method":"initialize"}`)
-		if err := d.Result(nil); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("initialize: %v", err)
-		}
+		wantErr(t, d.Result(nil), context.DeadlineExceeded, "initialize")
 		ctx, cancel = context.WithCancel(bg)
 		defer cancel()
 		e := r.p.Start(ctx, "e", nil)
@@ -189,9 +168,7 @@ func TestStart(t *testing.T) {
 		if !errors.As(e.Result(nil), &err) {
 			t.Fatal("no error answer")
 		}
-		if diff := cmp.Diff(&jsonrpc.Error{Code: 5, Message: "five", Data: json.RawMessage(`{"a":1}`)}, err); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		same(t, &jsonrpc.Error{Code: 5, Message: "five", Data: json.RawMessage(`{"a":1}`)}, err)
 		r.send(`{"jsonrpc":"2.0","id":5,"error":{"message":"no code"}}`)
 		if s := r.p.Stats(); s.Pending != 0 {
 			t.Errorf("%d calls pending", s.Pending)
@@ -201,8 +178,7 @@ func TestStart(t *testing.T) {
 
 func TestBadAnswers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newRaw(t, nil, nil)
-		r.run(context.Background())
+		r := running(t, nil, nil)
 		for _, tc := range []struct{ answer, want string }{
 			{`{"jsonrpc":"2.0","id":0,"error":{"message":"x"}}`, "jsonrpc: error answer to m cannot be read: error member has no code"},
 			{`{"id":1,"result":{}}`, `jsonrpc: answer to m: jsonrpc is not "2.0" (-32600)`},
@@ -306,15 +282,11 @@ func TestCallAfterInputEnd(t *testing.T) {
 		ended := r.run(context.Background())
 		r.send(`{"jsonrpc":"2.0","id":1,"method":"slow"}`)
 		end := duringEncoding(func() { _ = r.in.Close(); synctest.Wait() })
-		if err := r.p.Call(context.Background(), "during", end, nil); !errors.Is(err, jsonrpc.ErrClosed) {
-			t.Errorf("during the call: %v", err)
-		}
+		wantErr(t, r.p.Call(context.Background(), "during", end, nil), jsonrpc.ErrClosed, "during the call")
 		if !strings.Contains(log.String(), "method=during") {
 			t.Errorf("the end of the call is not in the log: %s", log.String())
 		}
-		if err := r.p.Call(context.Background(), "after", nil, nil); !errors.Is(err, jsonrpc.ErrClosed) {
-			t.Errorf("before the call: %v", err)
-		}
+		wantErr(t, r.p.Call(context.Background(), "after", nil, nil), jsonrpc.ErrClosed, "before the call")
 		close(release)
 		r.want(`{"jsonrpc":"2.0","id":1,"result":null}`) // and no call before it
 		must(t, <-ended)
@@ -325,8 +297,7 @@ func TestCallAfterInputEnd(t *testing.T) {
 // its id. The next call gets its own answer.
 func TestAnswerBeforeItsCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newRaw(t, nil, nil)
-		r.run(context.Background())
+		r := running(t, nil, nil)
 		must(t, r.p.Notify(context.Background(), "fill", text{strings.Repeat("x", 50)}))
 		results := make(chan error)
 		var early, own text
@@ -348,9 +319,8 @@ func TestAnswerBeforeItsCall(t *testing.T) {
 	})
 }
 
-// TestCallsWithoutReader checks that calls return when their contexts end, or when the queue is
-// full, although the other side reads nothing, and that it learns of each cancellation when it
-// reads again.
+// TestCallsWithoutReader checks that calls return when their contexts end, or when the queue is full, although the other
+// side reads nothing, and that it learns of each cancellation when it reads again.
 func TestCallsWithoutReader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -367,9 +337,7 @@ func TestCallsWithoutReader(t *testing.T) {
 
 		ctx, cancel := context.WithTimeout(bg, time.Second)
 		defer cancel()
-		if err := r.p.Call(ctx, "b", nil, nil); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a call that nobody reads: %v", err)
-		}
+		wantErr(t, r.p.Call(ctx, "b", nil, nil), context.DeadlineExceeded, "a call that nobody reads")
 		cancelled := func(id, why string) string {
 			return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"` + why + `"}}`
 		}
@@ -389,14 +357,10 @@ func TestCallsWithoutReader(t *testing.T) {
 				notes++
 			}
 			if c.fill {
-				if err := r.p.Call(bg, "full", nil, nil); !errors.Is(err, jsonrpc.ErrFull) {
-					t.Errorf("a call without room: %v", err)
-				}
+				wantErr(t, r.p.Call(bg, "full", nil, nil), jsonrpc.ErrFull, "a call without room")
 			}
 			cancel()
-			if err := <-result; !errors.Is(err, context.Canceled) {
-				t.Errorf("a call whose cancellation nobody reads: %v", err)
-			}
+			wantErr(t, <-result, context.Canceled, "a call whose cancellation nobody reads")
 			for range notes {
 				r.want(`{"jsonrpc":"2.0","method":"n"}`)
 			}
@@ -413,8 +377,7 @@ func TestCallsWithoutReader(t *testing.T) {
 // TestInboundCancellation gives up a call under a profile of which only the other side may make use.
 func TestInboundCancellation(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newRaw(t, nil, &jsonrpc.Options{Cancellation: &jsonrpc.CancelProfile{Method: "gone", IDMember: "id", Inbound: true}})
-		r.run(context.Background())
+		r := running(t, nil, &jsonrpc.Options{Cancellation: &jsonrpc.CancelProfile{Method: "gone", IDMember: "id", Inbound: true}})
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		result := make(chan error)
@@ -465,8 +428,7 @@ func TestStartLeavesItsContext(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				r := newRaw(t, nil, nil)
-				r.run(context.Background())
+				r := running(t, nil, nil)
 				inner, cancel := context.WithCancel(context.Background())
 				defer cancel()
 				ctx := &watchedContext{Context: inner, began: func() {}}
@@ -514,9 +476,7 @@ func TestNotificationThatCalls(t *testing.T) {
 		}
 		r.send(`{"jsonrpc":"2.0","id":0,"result":{}}`)
 		r.want(`{"jsonrpc":"2.0","id":2,"result":null}`)
-		if diff := cmp.Diff([]string{"note", "next", "behind"}, order); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		same(t, []string{"note", "next", "behind"}, order)
 	})
 }
 
@@ -524,9 +484,8 @@ type wrongParams struct{ error }
 
 func (wrongParams) InvalidParams() (path, why string) { return "/a/0", "want a string" }
 
-// TestHandleRawReportsInvalidParams checks that an error with InvalidParams, as package
-// mcptypes returns it, is sent with the path of the fault. Other errors of a decoder count as
-// errors of the handler.
+// TestHandleRawReportsInvalidParams checks that an error with InvalidParams, as package mcptypes returns it, is sent with
+// the path of the fault. Other errors of a decoder count as errors of the handler.
 func TestHandleRawReportsInvalidParams(t *testing.T) {
 	mux := &jsonrpc.Mux{}
 	mux.HandleRaw("wrong", func(context.Context, json.RawMessage) (any, error) {
@@ -542,9 +501,7 @@ func TestHandleRawReportsInvalidParams(t *testing.T) {
 		if errors.As(err, &got) != (want != nil) {
 			t.Errorf("%s: %v", method, err)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", method, diff)
-		}
+		same(t, want, got, "%s", method)
 	}
 	jsonrpc.HandleNotify(mux, "note", func(context.Context, struct{ A int }) error { return nil })
 	if _, err := mux.ServeRPC(t.Context(), &jsonrpc.Request{Method: "note", Params: []byte(`{"A":"x"}`)}); err == nil {
@@ -558,4 +515,28 @@ func TestHandleRawReportsInvalidParams(t *testing.T) {
 	if _, err := mux.ServeRPC(t.Context(), &jsonrpc.Request{Method: "raw", Params: []byte(`[1]`)}); err == nil || raw != "[1]" {
 		t.Errorf("raw params are %q, %v", raw, err)
 	}
+}
+
+// same fails the test unless two values are the same.
+func same[T any](t *testing.T, want, got T, name ...any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", said(name), diff)
+	}
+}
+
+// wantErr fails the test unless err is target, which may be nil.
+func wantErr(t *testing.T, err, target error, name ...any) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Errorf("%s: %v, want %v", said(name), err, target)
+	}
+}
+
+// said returns the words of a format and its arguments, if there are any.
+func said(name []any) string {
+	if len(name) == 0 {
+		return "it"
+	}
+	return fmt.Sprintf(fmt.Sprint(name[0]), name[1:]...)
 }

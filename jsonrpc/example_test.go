@@ -108,8 +108,7 @@ func ExampleCancelProfile() {
 	// true jsonrpc: cancelled by the other side: context canceled
 }
 
-// A language server: each message has a header with its length, and a cancelled request is
-// answered.
+// A language server: each message has a header with its length, and a cancelled request is answered.
 func ExampleHeader() {
 	ctx := context.Background()
 	left, right := net.Pipe()
@@ -132,9 +131,8 @@ func ExampleHeader() {
 	// {"jsonrpc":"2.0","id":1,"error":{"code":-32800,"message":"request cancelled"}} <nil>
 }
 
-// datagrams is a custom transport with one message in each packet. It implements only the
-// three methods. It needs no lock, since only one goroutine reads and only one at a time
-// writes.
+// datagrams is a custom transport with one message in each packet. It implements only the three methods. It needs no lock,
+// since only one goroutine reads and only one at a time writes.
 type datagrams struct {
 	net.Conn
 	buf []byte

@@ -291,8 +291,7 @@ func TestEgressOrder(t *testing.T) {
 	}
 }
 
-// TestEgressChunks queues more than one Write takes: all messages leave in order, by one writer, and short
-// ones together.
+// TestEgressChunks queues more than one Write takes: all messages leave in order, by one writer, and short ones together.
 func TestEgressChunks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wire := &slowWire{t: t, let: make(chan error)}

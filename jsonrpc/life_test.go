@@ -41,6 +41,13 @@ func (r *raw) run(ctx context.Context) <-chan error {
 	return ended
 }
 
+// running creates a peer and runs it.
+func running(t *testing.T, h jsonrpc.Handler, o *jsonrpc.Options) *raw {
+	r := newRaw(t, h, o)
+	r.run(context.Background())
+	return r
+}
+
 func (r *raw) send(lines ...string) {
 	for _, l := range lines {
 		if _, err := io.WriteString(r.in, l+"\n"); err != nil {
@@ -81,9 +88,7 @@ func TestClose(t *testing.T) {
 		c := r.p.Start(context.Background(), "x", nil)
 		must(t, r.p.Shutdown(context.Background()))
 		<-r.p.Done()
-		if err := c.Result(nil); !errors.Is(err, jsonrpc.ErrClosed) {
-			t.Errorf("call: %v", err)
-		}
+		wantErr(t, c.Result(nil), jsonrpc.ErrClosed, "call")
 		if err := r.p.Run(context.Background()); err != nil {
 			t.Errorf("Run after Close: %v", err)
 		}
@@ -115,12 +120,8 @@ func TestBrokenTransport(t *testing.T) {
 			b := &brokenEnds{tc.read, tc.write, make(chan struct{})}
 			p := jsonrpc.NewPeer(jsonrpc.Lines(b, b, b), nil, nil)
 			c := p.Start(context.Background(), "x", nil)
-			if err := p.Run(context.Background()); !errors.Is(err, broken) {
-				t.Errorf("Run: %v", err)
-			}
-			if err := c.Result(nil); !errors.Is(err, jsonrpc.ErrClosed) {
-				t.Errorf("call: %v", err)
-			}
+			wantErr(t, p.Run(context.Background()), broken, "Run")
+			wantErr(t, c.Result(nil), jsonrpc.ErrClosed, "call")
 		})
 	}
 }
@@ -144,9 +145,7 @@ func TestStuckTransport(t *testing.T) {
 		p := jsonrpc.NewPeer(stuck{x, nil}, nil, nil)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		if err := p.Run(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("Run: %v", err)
-		}
+		wantErr(t, p.Run(ctx), context.Canceled, "Run")
 		if err := y.Close(); err != nil { // ends the goroutines that are left
 			t.Error(err)
 		}
@@ -211,9 +210,7 @@ func TestNothingStartsAfterTheEnd(t *testing.T) {
 		send(`"id":4,`, "inline")
 		close(held)
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"held", "held"}, started); diff != "" {
-			t.Errorf("handlers started (-want +got):\n%s", diff)
-		}
+		same(t, []string{"held", "held"}, started, "handlers started")
 	})
 }
 
@@ -273,9 +270,7 @@ func TestOneBrokenMessage(t *testing.T) {
 		}
 	}
 	must(t, y.Close(), <-ended)
-	if diff := cmp.Diff([]string{"torn (-32700)"}, problems); diff != "" {
-		t.Errorf("problems (-want +got):\n%s", diff)
-	}
+	same(t, []string{"torn (-32700)"}, problems, "problems")
 }
 
 // broken is an output that nobody reads any more.
@@ -415,18 +410,14 @@ func TestSendersEnd(t *testing.T) {
 		brief, stop := context.WithTimeout(bg, time.Second)
 		defer stop()
 		r.run(bg)
-		if err := r.p.Flush(brief); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a flush that ends first: %v", err)
-		}
+		wantErr(t, r.p.Flush(brief), context.DeadlineExceeded, "a flush that ends first")
 		sent := make(chan error, 2)
 		go func() { sent <- r.p.Flush(bg) }()
 		synctest.Wait()
 		_ = r.p.Close()
 		sent <- r.p.Notify(bg, "late", nil)
 		for range 2 {
-			if err := <-sent; !errors.Is(err, jsonrpc.ErrClosed) {
-				t.Errorf("got %v", err)
-			}
+			wantErr(t, <-sent, jsonrpc.ErrClosed)
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -19,8 +18,7 @@ import (
 
 func TestDialects(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newRaw(t, echoMux(), &jsonrpc.Options{LenientVersion: true})
-		r.run(context.Background())
+		r := running(t, echoMux(), &jsonrpc.Options{LenientVersion: true})
 		r.send(`{"id":1,"method":"raw","params":[1]}`, `{"jsonrpc":"1.0","id":2,"method":"raw","params":[2]}`, `{"jsonrpc":2,"id":3,"method":"raw"}`)
 		_ = r.in.Close()
 		got := map[string]bool{}
@@ -33,13 +31,10 @@ func TestDialects(t *testing.T) {
 			`{"jsonrpc":"2.0","id":2,"result":[2]}` + "\n":                                               true,
 			`{"jsonrpc":"2.0","id":3,"error":{"code":-32600,"message":"jsonrpc is not \"2.0\""}}` + "\n": true,
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("lenient (-want +got):\n%s", diff)
-		}
+		same(t, want, got, "lenient")
 	})
 	bubble(t, func(t *testing.T) {
-		r := newRaw(t, echoMux(), &jsonrpc.Options{OmitVersion: true})
-		r.run(context.Background())
+		r := running(t, echoMux(), &jsonrpc.Options{OmitVersion: true})
 		r.send(`{"id":1,"method":"raw","params":[1]}`)
 		r.want(`{"id":1,"result":[1]}`)
 		r.send(`{"id":"\u00e9\n","method":"nope"}`)
@@ -86,9 +81,7 @@ func TestInline(t *testing.T) {
 		r.want(`{"jsonrpc":"2.0","id":5,"result":"behind"}`)
 		close(gate)
 		r.want(`{"jsonrpc":"2.0","id":4,"result":"behind"}`)
-		if diff := cmp.Diff([]string{"block", "note", "ping", "later", "panic", "behind", "behind"}, order); diff != "" {
-			t.Errorf("order (-want +got):\n%s", diff)
-		}
+		same(t, []string{"block", "note", "ping", "later", "panic", "behind", "behind"}, order, "order")
 	})
 }
 
@@ -109,8 +102,7 @@ func TestResponder(t *testing.T) {
 			}
 			return "ignored", nil
 		})
-		r := newRaw(t, h, nil)
-		r.run(context.Background())
+		r := running(t, h, nil)
 		r.send(`{"jsonrpc":"2.0","id":1,"method":"x"}`)
 		w := <-kept
 		must(t, w.Reply([]int{1}, nil))
@@ -185,8 +177,7 @@ func TestLimits(t *testing.T) {
 			MaxConcurrent: 1, MaxMessage: 700, Cancellation: jsonrpc.LSPCancel,
 			Hooks: &jsonrpc.Hooks{Problem: func(err error, _ []byte) { problems = append(problems, err.Error()) }},
 		}
-		r := newRaw(t, h, o)
-		r.run(context.Background())
+		r := running(t, h, o)
 		r.send(`{"jsonrpc":"2.0","id":1,"method":"a"}`, `{"jsonrpc":"2.0","id":2,"method":"b"}`, `{"jsonrpc":"2.0","id":3,"method":"c"}`, `{"jsonrpc":"2.0","id":4,"method":"d"}`)
 		overloaded := `"error":{"code":-32000,"message":"overloaded: too much is waiting to be handled"}}`
 		r.want(`{"jsonrpc":"2.0","id":4,` + overloaded)
@@ -207,14 +198,11 @@ func TestLimits(t *testing.T) {
 			"notification n1 dropped: overloaded: too much is waiting to be handled (-32000)",
 			"message is longer than 700 bytes (-32600)",
 		}
-		if diff := cmp.Diff(want[1:], problems); diff != "" {
-			t.Errorf("problems (-want +got):\n%s", diff)
-		}
+		same(t, want[1:], problems, "problems")
 	})
 }
 
-// TestUnreadAnswers checks that a side that sends requests and never reads is cut off at twice
-// MaxUnsent.
+// TestUnreadAnswers checks that a side that sends requests and never reads is cut off at twice MaxUnsent.
 func TestUnreadAnswers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		o := &jsonrpc.Options{Inline: jsonrpc.Methods("ping"), MaxUnsent: 1000}
@@ -223,9 +211,7 @@ func TestUnreadAnswers(t *testing.T) {
 		for range 100 {
 			_, _ = fmt.Fprintln(r.in, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 		}
-		if err := <-ended; !errors.Is(err, jsonrpc.ErrFull) {
-			t.Errorf("Run: %v", err)
-		}
+		wantErr(t, <-ended, jsonrpc.ErrFull, "Run")
 	})
 }
 
@@ -252,8 +238,7 @@ func TestHooksAndLogger(t *testing.T) {
 				InputEnd: func(err error) { note("ended: %v", err) },
 			},
 		}
-		r := newRaw(t, echoMux(), o)
-		r.run(context.Background())
+		r := running(t, echoMux(), o)
 		r.send(`{"jsonrpc":"2.0","id":1,"method":"echo","params":{"text":"secret"}}`)
 		r.want(`{"jsonrpc":"2.0","id":1,"result":{"text":"secret"}}`)
 		r.send(`{"jsonrpc":"2.0","id":2,"method":"panic"}`)
@@ -279,9 +264,7 @@ func TestHooksAndLogger(t *testing.T) {
 			"received 52", "problem cancel notification without a valid id",
 			"sent 39", "received 58", "ended: <nil>",
 		}
-		if diff := cmp.Diff(want, seen); diff != "" {
-			t.Errorf("hooks (-want +got):\n%s", diff)
-		}
+		same(t, want, seen, "hooks")
 		wantLog := `level=DEBUG msg="jsonrpc: handled" method=echo bytes=17 took=0s id=1
 level=ERROR msg="jsonrpc: handler panicked" method=panic panic=boom
 level=WARN msg="jsonrpc: answer with id \"3\", which no call waits for" bytes=38
@@ -290,9 +273,7 @@ level=WARN msg="jsonrpc: notification echo: invalid params at the top: found an 
 level=WARN msg="jsonrpc: cancel notification without a valid id" bytes=52
 level=DEBUG msg="jsonrpc: called" method=ask bytes=0 took=0s id=0 code=5
 `
-		if diff := cmp.Diff(wantLog, log.String()); diff != "" {
-			t.Errorf("log (-want +got):\n%s", diff)
-		}
+		same(t, wantLog, log.String(), "log")
 	})
 	bubble(t, func(t *testing.T) { // a logger without an enabled level
 		o := &jsonrpc.Options{Logger: slog.New(slog.DiscardHandler)}
@@ -318,8 +299,7 @@ func TestBind(t *testing.T) {
 			var p []int
 			return p, r.Bind(&p)
 		}))
-		r := newRaw(t, m, nil)
-		r.run(context.Background())
+		r := running(t, m, nil)
 		for params, want := range map[string]string{
 			`{"b":"x"}`:           "invalid params at /b: found a string, want a boolean",
 			`{"i":true}`:          "invalid params at /i: found a boolean, want an integer",

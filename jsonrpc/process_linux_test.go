@@ -100,9 +100,7 @@ func TestCommandAndStdio(t *testing.T) {
 	}
 	must(t, p.Call(context.Background(), "print", nil, nil))
 	must(t, p.Close(), <-ended)
-	if diff := cmp.Diff("a stray print\na stray child\nanother stray print\nprint after the end\n", stderr.String()); diff != "" {
-		t.Errorf("standard error (-want +got):\n%s", diff)
-	}
+	same(t, "a stray print\na stray child\nanother stray print\nprint after the end\n", stderr.String(), "standard error")
 }
 
 // TestCommandEnds checks that a child that does not end receives SIGTERM and then SIGKILL, and

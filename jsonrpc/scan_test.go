@@ -75,8 +75,7 @@ func product(f func(string), lists ...[]string) {
 	join("", lists)
 }
 
-// TestSmallTexts compares scanner and reference for all texts of three pieces, in several places of a
-// message.
+// TestSmallTexts compares scanner and reference for all texts of three pieces, in several places of a message.
 func TestSmallTexts(t *testing.T) {
 	pieces := strings.Fields(`{ } [ ] : , " "a" "id":1 \ \u00 0 1 9 - + . e E a F g / tru true nul`)
 	pieces = append(pieces, "", "\t", "\x00", "\x1f", "\x7f", "é", "\xff", "\xc3")
@@ -340,8 +339,7 @@ func inCrumbs(stream []byte, seed uint64) io.Reader {
 	return &crumbs{bytes.NewReader(stream), rand.New(rand.NewPCG(seed, 1))}
 }
 
-// readAll reads a transport to its end. It returns the messages, with "!" for each refused
-// one, and the last error.
+// readAll reads a transport to its end. It returns the messages, with "!" for each refused one, and the last error.
 func readAll(t Transport, limit int) (got []string, end error) {
 	t.(limiter).SetReadLimit(limit)
 	for {

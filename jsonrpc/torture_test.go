@@ -18,13 +18,11 @@ import (
 
 	"github.com/codexmcp/codexmcp/internal/nightly"
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/google/go-cmp/cmp"
 )
 
-// TestTorture makes 40,000 calls in 20 connections, and at night 100,000 in 50. Handlers are slow,
-// hang, panic, fail, end their goroutine and call back. Callers give up. The wire between the peers
-// adds nonsense, and some connections are cut at random. Each connection lives in a bubble, which
-// fails if a goroutine is left at its end.
+// TestTorture makes 40,000 calls in 20 connections, and at night 100,000 in 50. Handlers are slow, hang, panic, fail, end
+// their goroutine and call back. Callers give up. The wire between the peers adds nonsense, and some connections are cut at
+// random. Each connection lives in a bubble, which fails if a goroutine is left at its end.
 func TestTorture(t *testing.T) {
 	t.Parallel()
 	const callers, each = 50, 40
@@ -67,9 +65,7 @@ func TestTorture(t *testing.T) {
 			}
 		})
 	}
-	if diff := cmp.Diff(int64(rounds*callers*each), returned.Load()); diff != "" {
-		t.Errorf("calls returned (-want +got):\n%s", diff)
-	}
+	same(t, int64(rounds*callers*each), returned.Load(), "calls returned")
 }
 
 // torturer is the handler of both ends and makes the calls.
@@ -311,9 +307,7 @@ func TestFlood(t *testing.T) {
 	}
 	<-p.Done()
 	must(t, p.Err())
-	if diff := cmp.Diff([]int{requests + 1, c.Sent, all}, []int{answers, ticks, c.Sent + c.Refused}); diff != "" {
-		t.Errorf("answers, ticks, sent and refused (-want +got):\n%s", diff)
-	}
+	same(t, []int{requests + 1, c.Sent, all}, []int{answers, ticks, c.Sent + c.Refused}, "answers, ticks, sent and refused")
 	if n := p.Unsent(); n != 0 {
 		t.Errorf("%d bytes are queued at the end", n)
 	}
@@ -354,9 +348,7 @@ func TestMutualFlood(t *testing.T) {
 		}
 		wg.Wait()
 		synctest.Wait()
-		if diff := cmp.Diff(int64(100_000), ticks.Load()); diff != "" {
-			t.Errorf("ticks (-want +got):\n%s", diff)
-		}
+		same(t, int64(100_000), ticks.Load(), "ticks")
 	})
 }
 
@@ -382,8 +374,7 @@ func TestMemoryAfterLongLine(t *testing.T) {
 			}
 			return nil, nil
 		})
-		r := newRaw(t, h, &jsonrpc.Options{MaxConcurrent: 1})
-		r.run(context.Background())
+		r := running(t, h, &jsonrpc.Options{MaxConcurrent: 1})
 		before := heap()
 		check := func(when string) {
 			t.Helper()
@@ -399,8 +390,6 @@ func TestMemoryAfterLongLine(t *testing.T) {
 		go write(long + `{"jsonrpc":"2.0","id":2,"method":"keep","params":[1,2]}`)
 		r.want(`{"jsonrpc":"2.0","id":1,"result":null}`, `{"jsonrpc":"2.0","id":2,"result":null}`)
 		check("with six bytes kept")
-		if diff := cmp.Diff([]json.RawMessage{json.RawMessage("[1,2]")}, kept); diff != "" {
-			t.Errorf("kept (-want +got):\n%s", diff)
-		}
+		same(t, []json.RawMessage{json.RawMessage("[1,2]")}, kept, "kept")
 	})
 }

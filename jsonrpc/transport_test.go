@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/google/go-cmp/cmp"
 )
 
 // failing is a reader and writer that fails after some writes.
@@ -83,20 +82,14 @@ func TestShortWrite(t *testing.T) {
 			"Lines":  jsonrpc.Lines(nil, short{}, nil),
 			"Header": jsonrpc.Header(strings.NewReader(""), short{}, nil),
 		} {
-			if err := tr.Write(ctx, m); !errors.Is(err, io.ErrShortWrite) {
-				t.Errorf("%s, %d bytes: got %v", name, n, err)
-			}
+			wantErr(t, tr.Write(ctx, m), io.ErrShortWrite, "%s, %d bytes", name, n)
 		}
 	}
 	r, w := io.Pipe()
 	p := jsonrpc.NewPeer(jsonrpc.Lines(r, short{}, w), nil, nil)
 	c := p.Start(ctx, "x", text{strings.Repeat("x", 100)})
-	if err := p.Run(ctx); !errors.Is(err, io.ErrShortWrite) {
-		t.Errorf("Run: %v", err)
-	}
-	if err := c.Result(nil); !errors.Is(err, jsonrpc.ErrClosed) {
-		t.Errorf("call: %v", err)
-	}
+	wantErr(t, p.Run(ctx), io.ErrShortWrite, "Run")
+	wantErr(t, c.Result(nil), jsonrpc.ErrClosed, "call")
 }
 
 func TestHeaderEnds(t *testing.T) {
@@ -138,13 +131,10 @@ func TestHeaderEnds(t *testing.T) {
 		}
 	}
 	p := jsonrpc.NewPeer(jsonrpc.Header(strings.NewReader("Content-Length: 100\r\n\r\n12"), nil, nil), nil, &jsonrpc.Options{MaxMessage: 10})
-	if err := p.Run(ctx); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("Run: %v", err)
-	}
+	wantErr(t, p.Run(ctx), io.ErrUnexpectedEOF, "Run")
 }
 
-// TestHeaderLimit checks that a message beyond the limit is skipped and not held, and that an empty one
-// is no JSON.
+// TestHeaderLimit checks that a message beyond the limit is skipped and not held, and that an empty one is no JSON.
 func TestHeaderLimit(t *testing.T) {
 	in, out := strings.Builder{}, bytes.Buffer{}
 	for _, m := range []string{`{"id":1,"method":"raw"}`, `{"id":22,"method":"raw"}`, "", `{"id":3,"method":"raw"}`} {
@@ -166,9 +156,7 @@ func TestHeaderLimit(t *testing.T) {
 		`{"jsonrpc":"2.0","id":22,"error":{"code":-32600,"message":"message is longer than 23 bytes"}}`: true,
 		`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"not valid JSON at byte 0"}}`:      true,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	same(t, want, got)
 }
 
 // headerReads fails the test if a Read returns a message that is too long.
@@ -205,13 +193,9 @@ func TestPipeEnds(t *testing.T) {
 		}
 		got = append(got, string(m))
 	}
-	if diff := cmp.Diff([]string{"1", "2"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	same(t, []string{"1", "2"}, got)
 	for _, end := range []jsonrpc.Transport{a, b} {
-		if err := end.Write(ctx, [][]byte{[]byte("3")}); !errors.Is(err, io.ErrClosedPipe) {
-			t.Errorf("write after the end: %v", err)
-		}
+		wantErr(t, end.Write(ctx, [][]byte{[]byte("3")}), io.ErrClosedPipe, "write after the end")
 	}
 	if _, err := a.Read(ctx); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("read after Close: %v", err)
@@ -234,9 +218,7 @@ func TestPipeEnds(t *testing.T) {
 			}()
 			synctest.Wait()
 			_ = y.Close()
-			if err := <-full; !errors.Is(err, io.ErrClosedPipe) {
-				t.Errorf("full pipe: %v", err)
-			}
+			wantErr(t, <-full, io.ErrClosedPipe, "full pipe")
 		}
 	})
 }
@@ -280,8 +262,7 @@ func TestTooLongOrDeep(t *testing.T) {
 			}
 			t.Run(name+"/"+what, func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
-					r := newRaw(t, echoMux(), o)
-					r.run(context.Background())
+					r := running(t, echoMux(), o)
 					go r.send(fmt.Sprintf(tc.line, too[0]), `{"jsonrpc":"2.0","id":"well","method":"raw"}`)
 					if tc.want != "" {
 						r.want(`{"jsonrpc":"2.0","id":` + tc.want + `,"error":{"code":-32600,"message":"` + too[1] + `"}}`)
@@ -293,8 +274,7 @@ func TestTooLongOrDeep(t *testing.T) {
 	}
 }
 
-// TestTooLongAnswer checks, for all transports, that an answer that exceeds a limit fails its
-// call.
+// TestTooLongAnswer checks, for all transports, that an answer that exceeds a limit fails its call.
 func TestTooLongAnswer(t *testing.T) {
 	ar, bw := io.Pipe()
 	br, aw := io.Pipe()
