@@ -83,14 +83,10 @@ func TestForgedRequests(t *testing.T) {
 	if n < 200 {
 		t.Errorf("only %d requests", n)
 	}
-	if got := s.post(ping, session); got.status != 200 {
-		t.Errorf("the session no longer works: %+v", got)
-	}
+	s.post(ping, session).wants(t, 200, "", "the session no longer works")
 	for _, origin := range []string{"http://localhost", "http://localhost:3000", "https://127.0.0.1:1", "http://[::1]:5"} {
 		session["Origin"] = origin
-		if got := s.post(ping, session); got.status != 200 {
-			t.Errorf("%s: %+v", origin, got)
-		}
+		s.post(ping, session).wants(t, 200, "", "%s", origin)
 	}
 }
 
@@ -100,9 +96,7 @@ func TestPrincipalLimit(t *testing.T) {
 	for i, want := range []int{200, 200, 403} {
 		body, h := modern("1", "server/discover", "{}", "")
 		h["Authorization"] = "Bearer " + []string{"ann", "bob", "eve"}[i]
-		if got := s.post(body, h); got.status != want {
-			t.Errorf("principal %d: %+v", i+1, got)
-		}
+		s.post(body, h).wants(t, want, "", "principal %d", i+1)
 	}
 }
 
@@ -118,13 +112,10 @@ func TestPrincipalRequired(t *testing.T) {
 		o.Authenticate = func(*http.Request) (mcphttp.Principal, error) { return mcphttp.Principal{}, nil }
 	})
 	body, h := modern("1", "tools/call", "{}", call)
-	if got := s.post(body, h); got.status != 401 {
-		t.Errorf("a principal without a name: %+v", got)
-	}
+	s.post(body, h).wants(t, 401, "", "a principal without a name")
 }
 
-// raw sends bytes unchanged. It returns the status lines of the answers until the server
-// closes the connection.
+// raw sends bytes unchanged. It returns the status lines of the answers until the server closes the connection.
 func (s *site) raw(t *testing.T, parts ...string) (status []string) {
 	t.Helper()
 	u, err := url.Parse(s.url)
@@ -284,17 +275,12 @@ func TestLongBodies(t *testing.T) {
 	}
 	body, h := modern("1", "server/discover", "{}", "")
 	h["Authorization"] = "Bearer mallory"
-	if got := s.post(body+strings.Repeat(" ", 1<<20), h); got.status != 401 {
-		t.Errorf("without a token: %+v", got)
-	}
+	s.post(body+strings.Repeat(" ", 1<<20), h).wants(t, 401, "", "without a token")
 	h["Authorization"] = "Bearer ann"
-	if got := s.post(body+strings.Repeat(" ", 2<<20), h); got.status != 200 {
-		t.Errorf("a long message: %+v", got)
-	}
+	s.post(body+strings.Repeat(" ", 2<<20), h).wants(t, 200, "", "a long message")
 }
 
-// TestManyStreams checks the limit of a principal's open requests, and that it does not
-// affect other principals.
+// TestManyStreams checks the limit of a principal's open requests, and that it does not affect other principals.
 func TestManyStreams(t *testing.T) {
 	e, began, ended := stuck()
 	s := open(t, e, nil, func(o *mcphttp.Options) { o.MaxStreams = 8 })
@@ -309,9 +295,7 @@ func TestManyStreams(t *testing.T) {
 		t.Errorf("one more: %+v", got)
 	}
 	h["Authorization"] = "Bearer bob"
-	if got := s.post(body, h); got.status != 200 {
-		t.Errorf("another principal: %+v", got)
-	}
+	s.post(body, h).wants(t, 200, "", "another principal")
 	streams[0].until(`"codex/event"`)
 	streams[0].close() // ends its turn
 	wait(t, ended)
@@ -335,8 +319,7 @@ func (e archive) Resume(ctx context.Context, _ engine.Saved, cfg protocol.Config
 	return e.Start(ctx, cfg, host)
 }
 
-// TestSavedThreadsAreNotShown reads a thread of which only the rollout exists, in both eras: it may be another
-// principal's.
+// TestSavedThreadsAreNotShown reads a thread of which only the rollout exists, in both eras: it may be another principal's.
 func TestSavedThreadsAreNotShown(t *testing.T) {
 	const id = "00000000-0000-7000-8000-000000000001"
 	path := filepath.Join(t.TempDir(), "rollout-2025-01-01T00-00-00-"+id+".jsonl")
@@ -364,9 +347,7 @@ func TestEventsBelongToTheirSession(t *testing.T) {
 	v.until("task_started")
 	for _, h := range []headers{s.initialize(nil), s.initialize(headers{"Authorization": "Bearer bob"})} {
 		h["Last-Event-ID"] = v.lastID
-		if got := s.do(http.MethodGet, "", h); got.status != 400 || !strings.Contains(got.body, "not kept") {
-			t.Errorf("%+v", got)
-		}
+		s.do(http.MethodGet, "", h).wants(t, 400, "not kept", "a stream of another session")
 	}
 }
 
@@ -406,9 +387,7 @@ func TestStrangersWork(t *testing.T) {
 
 	stolen := headers{"Mcp-Session-Id": session["Mcp-Session-Id"], "Authorization": "Bearer bob"}
 	for method, body := range map[string]string{http.MethodPost: `{"jsonrpc":"2.0","id":0,"result":{"action":"accept"}}`, http.MethodGet: "", http.MethodDelete: ""} {
-		if got := s.do(method, body, stolen); got.status != http.StatusNotFound {
-			t.Errorf("%s in the session: %+v", method, got)
-		}
+		s.do(method, body, stolen).wants(t, http.StatusNotFound, "", "%s in the session", method)
 	}
 	const yes = `"inputResponses":{"q1":{"action":"accept"}}`
 	for name, got := range map[string]string{
@@ -504,9 +483,7 @@ func TestPreflight(t *testing.T) {
 			method = http.MethodPost
 		}
 		got := s.do(method, "", tt.h)
-		if got.status != tt.status {
-			t.Errorf("%s: %+v", name, got)
-		}
+		got.wants(t, tt.status, "", "%s", name)
 		shares(t, name, got.header, tt.origin)
 	}
 	many := strings.Repeat("mcp-x,", 1000)

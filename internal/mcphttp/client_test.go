@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -66,6 +67,14 @@ type reply struct {
 	status int
 	header http.Header
 	body   string
+}
+
+// wants fails the test unless the answer has this status, and this part in its body.
+func (r reply) wants(t *testing.T, status int, part, format string, args ...any) {
+	t.Helper()
+	if r.status != status || !strings.Contains(r.body, part) {
+		t.Errorf("%s: %+v, want %d with %q", fmt.Sprintf(format, args...), r, status, part)
+	}
 }
 
 // headers are set on a request. The value "" removes a header.
@@ -269,8 +278,7 @@ var asking = engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []pro
 	return nil
 })
 
-// stuck returns an engine whose turns run until they are interrupted. The channels receive
-// when a turn has begun and ended.
+// stuck returns an engine whose turns run until they are interrupted. The channels receive when a turn has begun and ended.
 func stuck() (e engine.Engine, began, ended chan string) {
 	began, ended = make(chan string, 16), make(chan string, 16)
 	return engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
@@ -325,8 +333,7 @@ const (
 	ping  = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 )
 
-// local is a handler that is called directly, since a synctest bubble cannot wait for the
-// network.
+// local is a handler that is called directly, since a synctest bubble cannot wait for the network.
 type local struct {
 	t       *testing.T
 	handler *mcphttp.Handler

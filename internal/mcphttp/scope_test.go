@@ -125,8 +125,7 @@ func TestToolsHaveScopes(t *testing.T) {
 
 const arguments = `"arguments":{"prompt":"hello","threadId":"x","threadIds":["x"],"action":"show"}`
 
-// TestScopesToday sends every kind of request of 2026-07-28 with every combination of
-// scopes.
+// TestScopesToday sends every kind of request of 2026-07-28 with every combination of scopes.
 func TestScopesToday(t *testing.T) {
 	s := open(t, echo, nil, withScopes)
 	var messages []message
@@ -204,8 +203,7 @@ func TestScopesInSession(t *testing.T) {
 	message{"initialize", http.MethodPost, hello, nil, []mcphttp.Scope{read}}.check(t, s, true)
 }
 
-// TestScopeOfDelete checks that a token without codex:run may end only a session in which
-// nothing ran.
+// TestScopeOfDelete checks that a token without codex:run may end only a session in which nothing ran.
 func TestScopeOfDelete(t *testing.T) {
 	s := open(t, echo, nil, withScopes)
 	for name, tt := range map[string]struct {
@@ -223,9 +221,7 @@ func TestScopeOfDelete(t *testing.T) {
 		if tt.ran {
 			s.post(codex("1", "p", ""), h)
 		}
-		if got := s.do(http.MethodDelete, "", as(h, tt.scopes...)); got.status != tt.want {
-			t.Errorf("%s: %+v", name, got)
-		}
+		s.do(http.MethodDelete, "", as(h, tt.scopes...)).wants(t, tt.want, "", "%s", name)
 	}
 }
 
@@ -240,21 +236,14 @@ func TestScopeOfEviction(t *testing.T) {
 	s.post(codex("1", "p", ""), ran)
 	first := s.initialize(as(nil, read))
 	s.initialize(as(nil, read)) // replaces the only session in which nothing ran
-	if got := s.post(ping, ran); got.status != 200 {
-		t.Errorf("the session in which something ran: %+v", got)
-	}
-	if got := s.post(ping, first); got.status != 404 {
-		t.Errorf("the other one: %+v", got)
-	}
+	s.post(ping, ran).wants(t, 200, "", "the session in which something ran")
+	s.post(ping, first).wants(t, 404, "", "the other one")
 	s.initialize(nil)
 	s.initialize(nil)
-	if got := s.post(ping, ran); got.status != 404 {
-		t.Errorf("after those of a token that runs: %+v", got)
-	}
+	s.post(ping, ran).wants(t, 404, "", "after those of a token that runs")
 }
 
-// TestUnaskedClient checks that a client is not asked if its token lacks codex:approve,
-// whatever capabilities it declares.
+// TestUnaskedClient checks that a client is not asked if its token lacks codex:approve, whatever capabilities it declares.
 func TestUnaskedClient(t *testing.T) {
 	home := testenv.Home(t)
 	// A call becomes a task when its question is open.
@@ -286,12 +275,8 @@ func TestUnaskedClient(t *testing.T) {
 		t.Errorf("the question of a task: %+v", got)
 	}
 	update, uh := modern("3", "tasks/update", tasks, `"taskId":"`+id+`","inputResponses":{"q1":{"action":"accept","content":{"decision":"approved"}}}`)
-	if got := s.post(update, as(uh, few...)); got.status != 403 {
-		t.Errorf("an answer: %+v", got)
-	}
-	if got := s.post(update, as(uh, approve)); got.status != 200 {
-		t.Errorf("an answer with codex:approve: %+v", got)
-	}
+	s.post(update, as(uh, few...)).wants(t, 403, "", "an answer")
+	s.post(update, as(uh, approve)).wants(t, 200, "", "an answer with codex:approve")
 	var end reply
 	s.soon("the end of the task", func() bool {
 		end = s.post(get, gh)

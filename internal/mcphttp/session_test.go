@@ -31,12 +31,8 @@ func TestSession(t *testing.T) {
 	if got := s.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, h); got.status != 202 || got.body != "" {
 		t.Errorf("initialized: %+v", got)
 	}
-	if got := s.post(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, h); got.status != 200 || !strings.Contains(got.body, `"codex-reply"`) {
-		t.Errorf("tools: %+v", got)
-	}
-	if got := s.post(`{"jsonrpc":"2.0","id":1,"method":"no/such"}`, h); got.status != 200 || !strings.Contains(got.body, `-32601`) {
-		t.Errorf("unknown method: %+v", got)
-	}
+	s.post(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, h).wants(t, 200, `"codex-reply"`, "tools")
+	s.post(`{"jsonrpc":"2.0","id":1,"method":"no/such"}`, h).wants(t, 200, `-32601`, "unknown method")
 	// The question is sent on the stream of its call, although the client also reads a GET.
 	standing := s.stream(http.MethodGet, "", h)
 	v := s.stream(http.MethodPost, codex(`"a"`, "go", `"progressToken":"tok"`), h)
@@ -45,25 +41,19 @@ func TestSession(t *testing.T) {
 	if !strings.Contains(question, `"id":0`) {
 		t.Fatalf("question %s", question)
 	}
-	if got := s.post(`{"jsonrpc":"2.0","id":0,"result":{"action":"accept","content":{"decision":"approved"}}}`, h); got.status != 202 {
-		t.Errorf("the answer: %+v", got)
-	}
+	s.post(`{"jsonrpc":"2.0","id":0,"result":{"action":"accept","content":{"decision":"approved"}}}`, h).wants(t, 202, "", "the answer")
 	if answer := v.until(`"result"`); !strings.Contains(answer, "decided approved") || !strings.Contains(answer, `"id":"a"`) {
 		t.Errorf("answer %s", answer)
 	}
 	if rest := v.next(); rest != "" {
 		t.Errorf("after the answer: %s", rest)
 	}
-	if got := s.do(http.MethodDelete, "", h); got.status != 204 {
-		t.Errorf("DELETE: %+v", got)
-	}
+	s.do(http.MethodDelete, "", h).wants(t, 204, "", "DELETE")
 	if rest := standing.next(); rest != "" {
 		t.Errorf("on the standing stream: %s", rest)
 	}
 	for method, body := range map[string]string{http.MethodPost: ping, http.MethodGet: "", http.MethodDelete: ""} {
-		if got := s.do(method, body, h); got.status != 404 {
-			t.Errorf("%s after the end: %+v", method, got)
-		}
+		s.do(method, body, h).wants(t, 404, "", "%s after the end", method)
 	}
 }
 
@@ -115,11 +105,7 @@ func TestSessionRefusals(t *testing.T) {
 		{"a method of 2025 that starts a conversation", "POST", `{"jsonrpc":"2.0","id":1,"method":"newConversation","params":{"sandbox":"danger-full-access","approvalPolicy":"never"}}`, mine, 200, "-32601"},
 		{"initialize again", "POST", hello, mine, 200, "more than once"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := s.do(tt.method, tt.body, tt.h); got.status != tt.status || !strings.Contains(got.body, tt.part) {
-				t.Errorf("%d %s, want %d with %s", got.status, got.body, tt.status, tt.part)
-			}
-		})
+		s.do(tt.method, tt.body, tt.h).wants(t, tt.status, tt.part, "%s", tt.name)
 	}
 }
 
@@ -149,8 +135,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestSessionLimit checks that a further session ends the one that was idle for longest, and
-// never one in use.
+// TestSessionLimit checks that a further session ends the one that was idle for longest, and never one in use.
 func TestSessionLimit(t *testing.T) {
 	e, began, _ := stuck()
 	s := open(t, e, nil, func(o *mcphttp.Options) { o.MaxSessions = 2 })
@@ -163,15 +148,11 @@ func TestSessionLimit(t *testing.T) {
 		h      headers
 		status int
 	}{{busy, 200}, {idle, 404}, {third, 200}} {
-		if got := s.post(ping, tt.h); got.status != tt.status {
-			t.Errorf("%+v, want %d", got, tt.status)
-		}
+		s.post(ping, tt.h).wants(t, tt.status, "", "of three sessions")
 	}
 	s.stream(http.MethodPost, codex("1", "work", ""), third)
 	wait(t, began)
-	if got := s.post(hello, nil); got.status != 429 {
-		t.Errorf("one more: %+v", got)
-	}
+	s.post(hello, nil).wants(t, 429, "", "one more")
 }
 
 // TestCancelledRequestEndsItsStream cancels a request by a notification.
@@ -181,9 +162,7 @@ func TestCancelledRequestEndsItsStream(t *testing.T) {
 	h := s.initialize(nil)
 	v := s.stream(http.MethodPost, codex("1", "work", ""), h)
 	wait(t, began)
-	if got := s.post(codex("1", "again", ""), h); got.status != 400 || !strings.Contains(got.body, "in use") {
-		t.Errorf("the same id: %+v", got)
-	}
+	s.post(codex("1", "again", ""), h).wants(t, 400, "in use", "the same id")
 	s.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, h)
 	wait(t, ended)
 	for data := v.next(); data != ""; data = v.next() {
@@ -193,8 +172,7 @@ func TestCancelledRequestEndsItsStream(t *testing.T) {
 	}
 }
 
-// TestDrain checks that running work ends, that answers to its questions are accepted, and that
-// new work is refused.
+// TestDrain checks that running work ends, that answers to its questions are accepted, and that new work is refused.
 func TestDrain(t *testing.T) {
 	s := open(t, asking, nil, nil)
 	h := s.initialize(nil)
@@ -206,15 +184,9 @@ func TestDrain(t *testing.T) {
 	go func() { drained <- s.handler.Drain(ctx) }()
 	s.soon("new requests are refused", func() bool { return s.post(`{"jsonrpc":"2.0","id":2,"method":"ping"}`, h).status == 503 })
 	body, mh := modern("3", "server/discover", "{}", "")
-	if got := s.post(body, mh); got.status != 503 {
-		t.Errorf("a request of today: %+v", got)
-	}
-	if got := s.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`, nil); got.status != 503 {
-		t.Errorf("a new session: %+v", got)
-	}
-	if got := s.post(`{"jsonrpc":"2.0","id":0,"result":{"action":"accept","content":{"decision":"approved"}}}`, h); got.status != 202 {
-		t.Errorf("the answer: %+v", got)
-	}
+	s.post(body, mh).wants(t, 503, "", "a request of today")
+	s.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`, nil).wants(t, 503, "", "a new session")
+	s.post(`{"jsonrpc":"2.0","id":0,"result":{"action":"accept","content":{"decision":"approved"}}}`, h).wants(t, 202, "", "the answer")
 	v.until("decided approved")
 	must(t, wait(t, drained))
 }
@@ -252,13 +224,8 @@ func TestBatch(t *testing.T) {
 	if rest := v.next(); rest != "" || fmt.Sprint(first) != "[list none]" {
 		t.Errorf("answers %v, then %q", first, rest)
 	}
-	// The ids are free again.
-	if got := s.post(`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, h); got.status != 200 || !strings.Contains(got.body, `"result":{}`) {
-		t.Errorf("%+v", got)
-	}
-	if got := s.do(http.MethodDelete, "", h); got.status != 204 {
-		t.Errorf("DELETE: %+v", got)
-	}
+	s.post(`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, h).wants(t, 200, `"result":{}`, "the ids are free again")
+	s.do(http.MethodDelete, "", h).wants(t, 204, "", "DELETE")
 }
 
 // TestBatchCancel cancels the call of a batch. The stream ends with the other answers.
@@ -267,9 +234,7 @@ func TestBatchCancel(t *testing.T) {
 	h := s.initializeAs("2025-03-26", nil)
 	v := s.stream(http.MethodPost, "["+codex(`"a"`, "go", "")+`,{"jsonrpc":"2.0","id":3,"method":"ping"}]`, h)
 	v.until(`"elicitation/create"`)
-	if got := s.post(`[{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a"}}]`, h); got.status != 202 {
-		t.Errorf("%+v", got)
-	}
+	s.post(`[{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a"}}]`, h).wants(t, 202, "", "the cancellation")
 	for data := v.next(); data != ""; data = v.next() {
 		if strings.Contains(data, `"id":"a"`) {
 			t.Errorf("answered: %s", data)
@@ -314,12 +279,8 @@ func TestBatchRefusals(t *testing.T) {
 		{"an answer that is not allowed", "[" + ping + `,{"jsonrpc":"2.0","id":0,"result":{}}]`, old, []mcphttp.Scope{mcphttp.ScopeRead, mcphttp.ScopeRun}, 403, "codex:approve"},
 		{"works", "[" + ping + "," + level + "]", old, nil, 200, `"id":2`},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			scopes = tt.scopes
-			if got := s.post(tt.body, tt.h); got.status != tt.status || !strings.Contains(got.body, tt.part) {
-				t.Errorf("%d %s, want %d with %s", got.status, got.body, tt.status, tt.part)
-			}
-		})
+		scopes = tt.scopes
+		s.post(tt.body, tt.h).wants(t, tt.status, tt.part, "%s", tt.name)
 	}
 }
 
@@ -328,8 +289,7 @@ const call = `"name":"codex","arguments":{"prompt":"hello"}`
 // ofThread is a call that names a thread.
 const ofThread = `"name":"codex-interrupt","arguments":{"threadId":"t"}`
 
-// TestModern sends requests of 2026-07-28 whose headers agree with the body, and some whose
-// headers do not.
+// TestModern sends requests of 2026-07-28 whose headers agree with the body, and some whose headers do not.
 func TestModern(t *testing.T) {
 	s := open(t, echo, nil, nil)
 	for _, tt := range []struct {
@@ -365,17 +325,13 @@ func TestModern(t *testing.T) {
 		{"a thread without a call", "tools/list", "", headers{"Mcp-Param-Thread-Id": "t"}, 400, `"code":-32020`},
 		{"mirrored arguments", "tools/list", "", nil, 200, `"threadId":{"x-mcp-header":"Thread-Id","type":"string"`},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			body, h := modern("7", tt.method, "{}", tt.params)
-			maps.Copy(h, tt.change)
-			got := s.post(body, h)
-			if got.status != tt.status || !strings.Contains(got.body, tt.part) || !strings.Contains(got.body, `"id":7`) {
-				t.Errorf("%d %s, want %d with %s", got.status, got.body, tt.status, tt.part)
-			}
-			if got.header.Get("Content-Type") != "application/json" || got.header.Get("Mcp-Session-Id") != "" {
-				t.Errorf("headers %v", got.header)
-			}
-		})
+		body, h := modern("7", tt.method, "{}", tt.params)
+		maps.Copy(h, tt.change)
+		got := s.post(body, h)
+		got.wants(t, tt.status, tt.part, "%s", tt.name)
+		if !strings.Contains(got.body, `"id":7`) || got.header.Get("Content-Type") != "application/json" || got.header.Get("Mcp-Session-Id") != "" {
+			t.Errorf("%s: %+v", tt.name, got)
+		}
 	}
 }
 
@@ -394,21 +350,15 @@ func TestModernMetadata(t *testing.T) {
 		{"unknown version", `{"io.modelcontextprotocol/protocolVersion":"2099-01-01","io.modelcontextprotocol/clientCapabilities":{}}`, "2099-01-01", 400, `"code":-32022`},
 		{"version twice", `{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/protocolVersion":"2025-11-25","io.modelcontextprotocol/clientCapabilities":{}}`, "2026-07-28", 400, `"code":-32`},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got := s.post(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":`+tt.meta+`}}`,
-				headers{"MCP-Protocol-Version": tt.version, "Mcp-Method": "server/discover"})
-			if got.status != tt.status || !strings.Contains(got.body, tt.part) {
-				t.Errorf("%d %s, want %d with %s", got.status, got.body, tt.status, tt.part)
-			}
-		})
+		got := s.post(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":`+tt.meta+`}}`, headers{"MCP-Protocol-Version": tt.version, "Mcp-Method": "server/discover"})
+		got.wants(t, tt.status, tt.part, "%s", tt.name)
 	}
 	if got := s.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}`, headers{"MCP-Protocol-Version": "2026-07-28"}); got.status != http.StatusAccepted || got.body != "" {
 		t.Errorf("a notification: %+v", got)
 	}
 }
 
-// TestModernRound receives a question in a result, and sends the answer with the next
-// request.
+// TestModernRound receives a question in a result, and sends the answer with the next request.
 func TestModernRound(t *testing.T) {
 	s := open(t, asking, nil, nil)
 	body, h := modern("1", "tools/call", `{"elicitation":{}}`, call)
@@ -427,9 +377,7 @@ func TestModernRound(t *testing.T) {
 	if !s.handler.Load().Parked {
 		t.Error("the load does not say that a client comes back")
 	}
-	if got := s.post(body, h); got.status != 200 || !strings.Contains(got.body, "decided approved") {
-		t.Errorf("the second round: %+v", got)
-	}
+	s.post(body, h).wants(t, 200, "decided approved", "the second round")
 	if s.handler.Load().Parked {
 		t.Error("the load says that a client comes back whose call has ended")
 	}

@@ -400,9 +400,8 @@ func TestClientOpensOneSession(t *testing.T) {
 	})
 }
 
-// TestClientOpenQuestionKeepsItsSession restarts the server while the client has a question. No
-// session takes the place of the old one before the client has answered, because the answer
-// could count for a question of the new session.
+// TestClientOpenQuestionKeepsItsSession restarts the server while the client has a question. No session takes the place of
+// the old one before the client has answered, because the answer could count for a question of the new session.
 func TestClientOpenQuestionKeepsItsSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lost := func(string) *http.Response { return answerOf(404, "text/plain", strings.NewReader("no such session")) }
