@@ -316,8 +316,7 @@ func TestFlagsRefuse(t *testing.T) {
 
 const hint = " Use a client that supports elicitation in form mode."
 
-// failures are the rows of the decision table without a result. "%" stands for the clause
-// that says what a refusal means.
+// failures are the rows of the decision table without a result. "%" stands for the clause that says what a refusal means.
 var failures = []struct {
 	row           int
 	err           error

@@ -20,8 +20,7 @@ import (
 // able is a client that can be asked.
 var able = elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{}}`), ProtocolVersion: "2025-06-18"}
 
-// A desk is a client with many open questions. It is a Caller and, like a peer, returns when
-// the context of a call ends.
+// A desk is a client with many open questions. It is a Caller and, like a peer, returns when the context of a call ends.
 type desk struct {
 	mu      sync.Mutex
 	asked   []string // messages, in order of arrival
@@ -161,9 +160,8 @@ func TestAskInterrupted(t *testing.T) {
 	})
 }
 
-// An approval does not count if the turn ended before it was read. A deadline of the turn
-// does not count as the question's own. After that of the question, the time-out is the reason
-// whatever a caller returns.
+// An approval does not count if the turn ended before it was read. A deadline of the turn does not count as the question's
+// own. After that of the question, the time-out is the reason whatever a caller returns.
 func TestAskTurnEndBeatsAnswer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	racing := elicit.CallFunc(func(context.Context, json.RawMessage) (json.RawMessage, error) {
@@ -249,8 +247,7 @@ func TestCallFunc(t *testing.T) {
 	}
 }
 
-// TestQuestionThatCannotBeSent checks that a question that has no JSON is not asked: its
-// answer would be about nothing.
+// TestQuestionThatCannotBeSent checks that a question that has no JSON is not asked: its answer would be about nothing.
 func TestQuestionThatCannotBeSent(t *testing.T) {
 	q := &elicit.Question{Message: "?", Extra: map[string]any{"codex_command": func() {}}}
 	asked := false
@@ -266,8 +263,7 @@ func TestQuestionThatCannotBeSent(t *testing.T) {
 	}
 }
 
-// TestNilOptions checks the time for an answer without options, and the words of an outcome
-// that another package made.
+// TestNilOptions checks the time for an answer without options, and the words of an outcome that another package made.
 func TestNilOptions(t *testing.T) {
 	ctx, cancel := (*elicit.Options)(nil).WithTimeout(t.Context())
 	defer cancel()
@@ -298,8 +294,7 @@ type line struct {
 	Params json.RawMessage
 }
 
-// connect runs a peer over a pipe within a synctest bubble and returns an
-// Asker on it with the client's end.
+// connect runs a peer over a pipe within a synctest bubble and returns an Asker on it with the client's end.
 func connect(t *testing.T, o *elicit.Options) (*elicit.Asker, jsonrpc.Transport) {
 	ours, client := jsonrpc.Pipe()
 	peer := jsonrpc.NewPeer(ours, nil, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})

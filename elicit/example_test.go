@@ -8,8 +8,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// A server asks whether a command may run. The client here is a function; a
-// *jsonrpc.Peer in its place asks a real one.
+// A server asks whether a command may run. The client here is a function; a *jsonrpc.Peer in its place asks a real one.
 func Example() {
 	client := elicit.CallFunc(func(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
 		var question struct{ Message string }

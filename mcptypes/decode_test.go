@@ -143,8 +143,7 @@ func TestDecodeReplaces(t *testing.T) {
 	}
 }
 
-// TestArguments checks that absent, null, empty and other arguments stay different, and that
-// numbers are not rounded.
+// TestArguments checks that absent, null, empty and other arguments stay different, and that numbers are not rounded.
 func TestArguments(t *testing.T) {
 	tests := []struct {
 		in          string
@@ -319,8 +318,7 @@ func TestEncodeErrors(t *testing.T) {
 	}
 }
 
-// TestUnknownMembers decodes and encodes an elicitation with members that are not in the
-// schema, with both JSON packages.
+// TestUnknownMembers decodes and encodes an elicitation with members that are not in the schema, with both JSON packages.
 func TestUnknownMembers(t *testing.T) {
 	const in = `{"message":"Run it?","requestedSchema":{"type":"object","properties":{}},"codex_call_id":"call_1","codex_cwd":{"n":1.0}}`
 	var p mcptypes.ElicitRequestParams

@@ -11,8 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// wire is both sides of a connection: it serves calls with the functions that are registered
-// on it.
+// wire is both sides of a connection: it serves calls with the functions that are registered on it.
 type wire map[string]func(context.Context, json.RawMessage) (any, error)
 
 func (w wire) HandleRaw(method string, f func(context.Context, json.RawMessage) (any, error)) {

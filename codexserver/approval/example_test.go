@@ -11,8 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// A list denies one command, a function decides about patches, and a person is asked about
-// the rest.
+// A list denies one command, a function decides about patches, and a person is asked about the rest.
 func Example() {
 	rules := approval.Rules{
 		Deny: [][]string{{"git", "push"}},

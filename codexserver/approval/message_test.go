@@ -66,9 +66,8 @@ func TestExecRecorded(t *testing.T) {
 	}
 }
 
-// TestExecMessage has commands, what is asked about them, and what an approved one may touch. The
-// sentence that old clients know stays alone where there is no sandbox to leave: only places that show
-// more than the message show the reach then.
+// TestExecMessage has commands, what is asked about them, and what an approved one may touch. The sentence that old clients
+// know stays alone where there is no sandbox to leave: only places that show more than the message show the reach then.
 func TestExecMessage(t *testing.T) {
 	testenv.NeedsUnix(t, testenv.Quotes)
 	long := strings.Repeat("x", 5000) + "\ny\nz"
@@ -223,8 +222,7 @@ func visible(t *testing.T, message string, lines int) {
 	}
 }
 
-// spans returns the contents of the first two code spans of a line, read as
-// CommonMark reads them.
+// spans returns the contents of the first two code spans of a line, read as CommonMark reads them.
 func spans(line string) []string {
 	var found []string
 	for len(found) < 2 {
@@ -458,9 +456,8 @@ func randomWord(r *rand.Rand, pieces []string) string {
 	return b.String()
 }
 
-// unquote reads a shown command back into argv. It is a reference written without the
-// code that quotes: bare characters, single quotes, double quotes, and $'…' with the
-// escapes that package doc promises.
+// unquote reads a shown command back into argv. It is a reference written without the code that quotes: bare characters,
+// single quotes, double quotes, and $'…' with the escapes that package doc promises.
 func unquote(shown string) ([]string, error) {
 	var argv []string
 	var word strings.Builder

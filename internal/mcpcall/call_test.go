@@ -18,8 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// server answers requests of a method in order, and repeats the last answer. It does not answer
-// with "".
+// server answers requests of a method in order, and repeats the last answer. It does not answer with "".
 type server struct {
 	*jsonrpc.Mux
 	mu     sync.Mutex

@@ -16,8 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAnswers checks answers to approvals: only a plain accept may be read as one, with
-// every way to decode the params.
+// TestAnswers checks answers to approvals: only a plain accept may be read as one, with every way to decode the params.
 func TestAnswers(t *testing.T) {
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 	ways := map[string]func([]byte, any) error{
@@ -186,8 +185,7 @@ func TestLenient(t *testing.T) {
 	}
 }
 
-// TestErrorsNamePackage checks that an error of this package does not begin with the name
-// of another.
+// TestErrorsNamePackage checks that an error of this package does not begin with the name of another.
 func TestErrorsNamePackage(t *testing.T) {
 	var tool modern.Tool
 	_, encode := modern.Encode(modern.GetTaskResult{})
@@ -210,8 +208,7 @@ func (a answers) Call(_ context.Context, _ string, _, result any) error {
 	return json.Unmarshal([]byte(a), result)
 }
 
-// TestEnvelope checks that the members that JSON-RPC adds to a message are not among its
-// unknown members.
+// TestEnvelope checks that the members that JSON-RPC adds to a message are not among its unknown members.
 func TestEnvelope(t *testing.T) {
 	var asked modern.InputRequest
 	if err := modern.Decode([]byte(`{"jsonrpc":"2.0","id":7,"method":"roots/list"}`), &asked); err != nil || asked.(*modern.ListRootsRequest).Extra != nil {

@@ -200,8 +200,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// TestPlacesComeAndGo asks a place that is attached while a question is open, and does not
-// wait for one that leaves.
+// TestPlacesComeAndGo asks a place that is attached while a question is open, and does not wait for one that leaves.
 func TestPlacesComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := approve.New(&approve.Options{}, nil)
@@ -234,8 +233,7 @@ func TestPlaceAttachedAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestPlaceThatDoesNotReturn checks that a place that continues after its question does not
-// delay the turn.
+// TestPlaceThatDoesNotReturn checks that a place that continues after its question does not delay the turn.
 func TestPlaceThatDoesNotReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log servertest.Journal
@@ -289,8 +287,7 @@ func TestInvitation(t *testing.T) {
 	}
 }
 
-// TestPanics checks that a panic of foreign code does not affect the process, and approves
-// nothing.
+// TestPanics checks that a panic of foreign code does not affect the process, and approves nothing.
 func TestPanics(t *testing.T) {
 	var log servertest.Journal
 	boom := func() { panic("a fault") }
@@ -332,8 +329,7 @@ func (w brokenWriter) Write([]byte) (int, error) {
 	return 0, servertest.ErrBroken
 }
 
-// TestDeskAndPolicies checks that the policies for undecided questions also apply with a
-// desk.
+// TestDeskAndPolicies checks that the policies for undecided questions also apply with a desk.
 func TestDeskAndPolicies(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

@@ -67,8 +67,7 @@ func decide(t *testing.T, b *approve.Board, answer string, r *approval.Request) 
 	return b.Decide(t.Context(), r, false)
 }
 
-// TestRecordFails checks that an approval that cannot be recorded does not count, and that the
-// failure is logged and told.
+// TestRecordFails checks that an approval that cannot be recorded does not count, and that the failure is logged and told.
 func TestRecordFails(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -101,8 +100,7 @@ func TestRecordFails(t *testing.T) {
 	}
 }
 
-// TestDenialIsNotRecorded checks that a denial stays what it is when it cannot be recorded, and
-// what an approval becomes.
+// TestDenialIsNotRecorded checks that a denial stays what it is when it cannot be recorded, and what an approval becomes.
 func TestDenialIsNotRecorded(t *testing.T) {
 	words := "the approval could not be recorded, so it does not count: broken"
 	for answer, want := range map[string]approval.Decision{

@@ -282,9 +282,8 @@ func TestPublishedFlawsOfRules(t *testing.T) {
 	}
 }
 
-// TestJudge has hosts answer several times, where another place could answer. A letter is an
-// answer that no person gave: accept, decline, cancel, an error or none that is understood; in
-// capitals it came late, and an error may.
+// TestJudge has hosts answer several times, where another place could answer. A letter is an answer that no person gave:
+// accept, decline, cancel, an error or none that is understood; in capitals it came late, and an error may.
 func TestJudge(t *testing.T) {
 	outcomes := map[string]elicit.Outcome{
 		"a": {Decision: elicit.Approved}, "d": {Decision: elicit.Denied, Reason: elicit.ReasonDeclined},

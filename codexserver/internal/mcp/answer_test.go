@@ -300,8 +300,7 @@ func TestPending(t *testing.T) {
 	}
 }
 
-// guests serves the clients of a shared server. A client has left when its input has ended,
-// although its turns run on.
+// guests serves the clients of a shared server. A client has left when its input has ended, although its turns run on.
 type guests struct {
 	*codexserver.Server
 	serving sync.WaitGroup
@@ -445,8 +444,7 @@ func comeBack(t *testing.T, first servertest.Era, shows bool, second servertest.
 	}
 }
 
-// TestStrangersDoNotComeBack checks that another principal, and a client that may not approve, get
-// no question.
+// TestStrangersDoNotComeBack checks that another principal, and a client that may not approve, get no question.
 func TestStrangersDoNotComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: testenv.Home(t), Changes: codexserver.ChangeOptions{Off: true}})

@@ -69,8 +69,7 @@ func took(t *testing.T, want time.Duration, f func()) {
 	}
 }
 
-// TestDeadline ends calls before their clients give them up. The turn runs once, and codex-wait
-// has its result.
+// TestDeadline ends calls before their clients give them up. The turn runs once, and codex-wait has its result.
 func TestDeadline(t *testing.T) {
 	const minute = 50 * time.Second
 	for name, limit := range map[string]time.Duration{"@cline/core": minute, "codex-mcp-client": minute, "somebody": 0} {
@@ -197,8 +196,7 @@ func TestDeadlineAsks(t *testing.T) {
 			t.Errorf("%s; %s", got, w.Did())
 		}
 	})
-	// Since 2026-07-28 the call has ended with the question, and each of its requests has the
-	// whole time.
+	// Since 2026-07-28 the call has ended with the question, and each of its requests has the whole time.
 	eras(t, "@cline/core", nil, servertest.Say(servertest.Accept), func(t *testing.T, h *host, w *servertest.Worker) {
 		if !h.modern {
 			return
@@ -239,8 +237,7 @@ func TestDeadlineDid(t *testing.T) {
 	})
 }
 
-// TestDeadlineForm refuses a form of a turn that no call waits for, as for every turn in the
-// background.
+// TestDeadlineForm refuses a form of a turn that no call waits for, as for every turn in the background.
 func TestDeadlineForm(t *testing.T) {
 	eras(t, "@cline/core", nil, servertest.Say(servertest.Accept), func(t *testing.T, h *host, w *servertest.Worker) {
 		if !h.modern {
@@ -358,8 +355,7 @@ func TestBackgroundAsks(t *testing.T) {
 	})
 }
 
-// TestAnswerIsNotLost answers a question of codex-wait after another of its threads
-// has ended.
+// TestAnswerIsNotLost answers a question of codex-wait after another of its threads has ended.
 func TestAnswerIsNotLost(t *testing.T) {
 	play(t, nil, func(t *testing.T, c *host, w *servertest.Worker) {
 		c.background("wait:10s say:end")
@@ -374,8 +370,7 @@ func TestAnswerIsNotLost(t *testing.T) {
 	})
 }
 
-// TestResultIsNotLost abandons a codex-wait at its question. The next codex-wait returns
-// the result.
+// TestResultIsNotLost abandons a codex-wait at its question. The next codex-wait returns the result.
 func TestResultIsNotLost(t *testing.T) {
 	play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}}, func(t *testing.T, c *host, w *servertest.Worker) {
 		c.background("git say:end")
@@ -445,8 +440,7 @@ func TestBackgroundWithoutForms(t *testing.T) {
 	}
 }
 
-// TestEndOfModernInput ends the input while one turn runs, one waits for an answer, and one
-// runs in the background.
+// TestEndOfModernInput ends the input while one turn runs, one waits for an answer, and one runs in the background.
 func TestEndOfModernInput(t *testing.T) {
 	play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: -1}}, func(t *testing.T, c *host, w *servertest.Worker) {
 		c.background("wait:1h")

@@ -88,8 +88,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// TestArgumentsAsAText has clients that send all arguments as one text with JSON, in both eras. Other texts are
-// refused.
+// TestArgumentsAsAText has clients that send all arguments as one text with JSON, in both eras. Other texts are refused.
 func TestArgumentsAsAText(t *testing.T) {
 	c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.Echo), nil), nil)
 	for _, meta := range []string{"", `,"_meta":{` + version2026 + `,"io.modelcontextprotocol/clientCapabilities":{}}`} {
@@ -111,8 +110,7 @@ func TestArgumentsAsAText(t *testing.T) {
 	}
 }
 
-// TestBatch sends batches, which only clients of 2025-03-26 may send. The answer to a question
-// comes in one too.
+// TestBatch sends batches, which only clients of 2025-03-26 may send. The answer to a question comes in one too.
 func TestBatch(t *testing.T) {
 	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -161,8 +159,7 @@ const (
 	modernMeta   = `"_meta":{` + version2026 + `,` + capabilities + `}`
 )
 
-// TestModernErrors lists wrong requests, in the order in which the server checks them. None
-// of them starts anything.
+// TestModernErrors lists wrong requests, in the order in which the server checks them. None of them starts anything.
 func TestModernErrors(t *testing.T) {
 	const (
 		call         = `"name":"codex","arguments":{"prompt":"p"}`

@@ -50,8 +50,7 @@ func TestEndedCallsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestManyUnknownTasks asks for more unknown tasks than may be looked up at a time, while no
-// file can be read.
+// TestManyUnknownTasks asks for more unknown tasks than may be looked up at a time, while no file can be read.
 func TestManyUnknownTasks(t *testing.T) {
 	tasks := NewTasks(taskfile.New(testenv.Home(t), nil), setting.Tasks{}, nil)
 	threads := thread.NewTable(nil, &approve.Options{}).Share("")

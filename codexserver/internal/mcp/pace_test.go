@@ -20,8 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// flood is an engine whose turns emit and count deltas of a size until they are
-// interrupted.
+// flood is an engine whose turns emit and count deltas of a size until they are interrupted.
 type flood struct {
 	engine.TurnFunc
 	most    int
@@ -86,8 +85,7 @@ func unreadTurn(t *testing.T, e engine.Engine, o *codexserver.Options) (leave fu
 	return cancel, served
 }
 
-// events reads until a message with the text. It returns the number of deltas, and the
-// texts of background events.
+// events reads until a message with the text. It returns the number of deltas, and the texts of background events.
 func events(t *testing.T, end jsonrpc.Transport, last string) (deltas int, words []string) {
 	t.Helper()
 	for {
@@ -155,8 +153,7 @@ func TestSessionEndsWithoutReader(t *testing.T) {
 	})
 }
 
-// TestDeltasAreDropped floods a client that does not read, with an engine that does not
-// wait, and then reads.
+// TestDeltasAreDropped floods a client that does not read, with an engine that does not wait, and then reads.
 func TestDeltasAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 3000
@@ -187,8 +184,7 @@ func TestDeltasAreDropped(t *testing.T) {
 	})
 }
 
-// TestDeskAnswersWithoutReader asks at the desk while the client of the turn does not read.
-// The desk's answer counts.
+// TestDeskAnswersWithoutReader asks at the desk while the client of the turn does not read. The desk's answer counts.
 func TestDeskAnswersWithoutReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		decided := make(chan string, 1)
@@ -236,8 +232,7 @@ func (oneListed) List(context.Context, protocol.ListConversationsParams) (*proto
 	return &protocol.ListConversationsResult{Items: []protocol.ConversationSummary{{ConversationID: "past", Preview: "before"}}}, nil
 }
 
-// TestStalledCalls lets as many calls hang as the server takes. Short requests are still
-// answered.
+// TestStalledCalls lets as many calls hang as the server takes. Short requests are still answered.
 func TestStalledCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -293,9 +288,8 @@ func progressOf(t *testing.T, c *servertest.Client) (messages []string) {
 	return messages
 }
 
-// TestProgressOfAQuestion checks that progress says "waiting for approval" if somebody is asked, and
-// only then; and that a call that becomes a task sends none at once with its answer, where clients
-// drop it.
+// TestProgressOfAQuestion checks that progress says "waiting for approval" if somebody is asked, and only then; and that a
+// call that becomes a task sends none at once with its answer, where clients drop it.
 func TestProgressOfAQuestion(t *testing.T) {
 	const waiting = "waiting for approval"
 	denies := approval.Rules{Deny: [][]string{{"touch"}}}

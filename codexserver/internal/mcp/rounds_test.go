@@ -58,8 +58,7 @@ func TestNotificationsOfARequest(t *testing.T) {
 	}
 }
 
-// TestProgressOfRounds sends progress with the token of the waiting request, and none while
-// no request waits.
+// TestProgressOfRounds sends progress with the token of the waiting request, and none while no request waits.
 func TestProgressOfRounds(t *testing.T) {
 	play(t, nil, func(t *testing.T, c *host, w *servertest.Worker) {
 		c.capabilities = withEvents
@@ -227,8 +226,7 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// TestQuestionForm checks the form of a question, and when it is sent: 20 ms after the
-// first open one.
+// TestQuestionForm checks the form of a question, and when it is sent: 20 ms after the first open one.
 func TestQuestionForm(t *testing.T) {
 	play(t, nil, func(t *testing.T, c *host, w *servertest.Worker) {
 		begin := time.Now()
@@ -251,8 +249,7 @@ func TestQuestionForm(t *testing.T) {
 	})
 }
 
-// TestAskedAgain asks again for a missing answer. The time-out of the question does not
-// start again.
+// TestAskedAgain asks again for a missing answer. The time-out of the question does not start again.
 func TestAskedAgain(t *testing.T) {
 	play(t, &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}}, func(t *testing.T, c *host, w *servertest.Worker) {
 		a := c.codex("a+b")
@@ -273,8 +270,7 @@ func TestAskedAgain(t *testing.T) {
 	})
 }
 
-// TestAbandonedRounds abandons a call at its question. The turn ends with the question's
-// time-out, whatever it asked.
+// TestAbandonedRounds abandons a call at its question. The turn ends with the question's time-out, whatever it asked.
 func TestAbandonedRounds(t *testing.T) {
 	for _, tt := range []struct {
 		prompt  string
@@ -389,8 +385,7 @@ func TestStateIsOfOneCall(t *testing.T) {
 	}
 }
 
-// TestStateIsGoodForOnce uses each state twice, of the same call and of another one
-// with the same arguments.
+// TestStateIsGoodForOnce uses each state twice, of the same call and of another one with the same arguments.
 func TestStateIsGoodForOnce(t *testing.T) {
 	play(t, nil, func(t *testing.T, c *host, w *servertest.Worker) {
 		one, two := c.state(c.codex("a b")), c.state(c.codex("a b"))

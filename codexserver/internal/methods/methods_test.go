@@ -146,8 +146,7 @@ func TestLogout(t *testing.T) {
 	})
 }
 
-// TestBadParamsNameTheMember sends every method wrong params. Each answer names the member,
-// and the next request works.
+// TestBadParamsNameTheMember sends every method wrong params. Each answer names the member, and the next request works.
 func TestBadParamsNameTheMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, nil), nil)

@@ -73,8 +73,7 @@ func TestRefusedArguments(t *testing.T) {
 	})
 }
 
-// TestNullArguments treats null as a missing argument. codex-reply ignores unknown
-// arguments, as Codex's servers did.
+// TestNullArguments treats null as a missing argument. codex-reply ignores unknown arguments, as Codex's servers did.
 func TestNullArguments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &servertest.Engine{Turn: servertest.Echo}
@@ -155,8 +154,7 @@ func pngURL() string {
 	return "data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte(png))
 }
 
-// TestTurnArguments checks that arguments about the conversation and the turn reach the
-// engine.
+// TestTurnArguments checks that arguments about the conversation and the turn reach the engine.
 func TestTurnArguments(t *testing.T) {
 	dir := t.TempDir()
 	boxtest.Lay(t, dir, "a.png="+png)
@@ -187,8 +185,7 @@ func TestTurnArguments(t *testing.T) {
 	}
 }
 
-// TestTurnArgumentsRefused checks that a wrong argument starts nothing, and that the error
-// names it and says why.
+// TestTurnArgumentsRefused checks that a wrong argument starts nothing, and that the error names it and says why.
 func TestTurnArgumentsRefused(t *testing.T) {
 	t.Parallel()
 	dir, outside := t.TempDir(), t.TempDir()
@@ -403,8 +400,7 @@ func given(folders ...string) string {
 	return string(text)
 }
 
-// checkRoots calls codex, and checks the fault, or what reaches the engine if that is "": the
-// overrides.
+// checkRoots calls codex, and checks the fault, or what reaches the engine if that is "": the overrides.
 func checkRoots(t *testing.T, o *codexserver.Options, arguments map[string]any, fault, overrides string) {
 	t.Helper()
 	e := says("done")

@@ -282,8 +282,7 @@ func TestLimitOfTheAnswer(t *testing.T) {
 	}
 }
 
-// runs is an engine that runs as many commands as the prompt says, and fails with
-// commands to spare.
+// runs is an engine that runs as many commands as the prompt says, and fails with commands to spare.
 var runs = engine.TurnFunc(func(_ context.Context, host engine.Host, in []protocol.InputItem) error {
 	n, fails := 0, ""
 	fmt.Sscan(protocol.TextOf(in), &n, &fails) // missing numbers are zero
@@ -299,9 +298,8 @@ var runs = engine.TurnFunc(func(_ context.Context, host engine.Host, in []protoc
 	return nil
 })
 
-// TestFactsOfAFailedTurn looks for the text block that says what a turn did. It is in error
-// results, because clients pass only the texts of errors to their models. Its first line is the
-// hint.
+// TestFactsOfAFailedTurn looks for the text block that says what a turn did. It is in error results, because clients pass
+// only the texts of errors to their models. Its first line is the hint.
 func TestFactsOfAFailedTurn(t *testing.T) {
 	for prompt, cut := range map[string]bool{"2": false, "0 fails": false, "2 fails": false, "200 fails": true} {
 		for _, era := range eras {
@@ -471,8 +469,7 @@ func (e lacking) Start(ctx context.Context, cfg protocol.Config, h engine.Host) 
 	return e.Engine.Start(ctx, cfg, lackingHost{h, e.why})
 }
 
-// TestIncompleteAnswer checks that a caller gets the text so far, and learns why it is not whole
-// and what to do.
+// TestIncompleteAnswer checks that a caller gets the text so far, and learns why it is not whole and what to do.
 func TestIncompleteAnswer(t *testing.T) {
 	for _, tt := range []struct{ name, text, why, want string }{
 		{"cut off", "half an", "it reached a limit", "half an\n\nThe answer is incomplete: it reached a limit."},
@@ -507,8 +504,7 @@ func TestIncompleteAnswer(t *testing.T) {
 	}
 }
 
-// TestBrokenOffAnswer stops a turn while the model writes, or lets it fail: the result has the
-// text so far.
+// TestBrokenOffAnswer stops a turn while the model writes, or lets it fail: the result has the text so far.
 func TestBrokenOffAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		writes := engine.TurnFunc(func(ctx context.Context, h engine.Host, in []protocol.InputItem) error {
@@ -572,8 +568,7 @@ func TestRefusedByPolicy(t *testing.T) {
 	}
 }
 
-// newListener returns an engine whose turns end when the prompt, or a message within the turn,
-// says "end".
+// newListener returns an engine whose turns end when the prompt, or a message within the turn, says "end".
 func newListener() *servertest.Engine {
 	e := &servertest.Engine{Messages: make(chan string, 1)}
 	e.Turn = func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {

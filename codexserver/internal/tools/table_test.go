@@ -29,8 +29,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestChosenTools offers some of the tools. Arguments whose results need another tool are
-// not offered.
+// TestChosenTools offers some of the tools. Arguments whose results need another tool are not offered.
 func TestChosenTools(t *testing.T) {
 	for _, tt := range []struct {
 		chosen, tools []string
@@ -219,9 +218,8 @@ func listed(t *testing.T, c *servertest.Client) []toolShape {
 	return list.Tools
 }
 
-// TestToolsAreASuperset checks that our tools take all arguments that the tools of Codex's
-// servers took, and return all that those promised. The recordings have the names, types
-// and enums of their lists.
+// TestToolsAreASuperset checks that our tools take all arguments that the tools of Codex's servers took, and return all
+// that those promised. The recordings have the names, types and enums of their lists.
 func TestToolsAreASuperset(t *testing.T) {
 	files, err := filepath.Glob("testdata/tools-*.json")
 	if err != nil || len(files) != 2 {
@@ -526,8 +524,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestBudgetOfAQueuedTurn queues two turns of one thread. The time of the second starts
-// when its turn starts.
+// TestBudgetOfAQueuedTurn queues two turns of one thread. The time of the second starts when its turn starts.
 func TestBudgetOfAQueuedTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := servertest.Dial(t, codexserver.New(servertest.Script(), nil), nil)

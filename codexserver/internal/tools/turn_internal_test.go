@@ -149,8 +149,7 @@ func TestTurnsAreLimited(t *testing.T) {
 	})
 }
 
-// TestAnswered checks that every call receives the result of a turn until one of them was
-// answered with it.
+// TestAnswered checks that every call receives the result of a turn until one of them was answered with it.
 func TestAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := bench(t)

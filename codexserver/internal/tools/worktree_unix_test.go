@@ -218,8 +218,7 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// TestShowOfAMessage reads the diff of turns that methods of September 2025 started, in the
-// folder of each turn.
+// TestShowOfAMessage reads the diff of turns that methods of September 2025 started, in the folder of each turn.
 func TestShowOfAMessage(t *testing.T) {
 	s := newShop(t,
 		providertest.Call(providertest.Shell("1", "sh", "-c", "echo new > made")), providertest.Say("made it"),

@@ -296,8 +296,7 @@ func judge(text []byte) *Fault {
 	return nil
 }
 
-// eachValue reads a value with the readers of generated code, and compares strings and names with
-// jsontext's.
+// eachValue reads a value with the readers of generated code, and compares strings and names with jsontext's.
 func eachValue(t *testing.T, d *Decoder) error {
 	switch d.kind() {
 	case '{':

@@ -59,9 +59,8 @@ func (e example) params() (params example) {
 	return example{Def: e.Def + "/params", Valid: e.Valid, Path: path, Kind: e.Kind, Instance: message["params"]}
 }
 
-// TestExamples decodes each example and compares the result with the schema's verdict. A
-// valid example must be encoded to an equal value, an invalid one refused at its path,
-// unless a rule of the ledger excuses it.
+// TestExamples decodes each example and compares the result with the schema's verdict. A valid example must be encoded to
+// an equal value, an invalid one refused at its path, unless a rule of the ledger excuses it.
 func (p *Package) TestExamples(t *testing.T) {
 	ledger := p.readLedger(t)
 	excused := make(map[string]int)
@@ -134,8 +133,7 @@ func DiffJSON(t *testing.T, want, got string) string {
 	})))
 }
 
-// bothPackagesAgree checks that encoding/json and json/v2 accept what Decode accepts, and refuse
-// it at the same place.
+// bothPackagesAgree checks that encoding/json and json/v2 accept what Decode accepts, and refuse it at the same place.
 func bothPackagesAgree(t *testing.T, make func() any, in []byte, err error) {
 	v1, v2 := make(), make()
 	if _, ok := v1.(json.Unmarshaler); !ok {

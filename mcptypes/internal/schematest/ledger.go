@@ -21,9 +21,8 @@ type example struct {
 	Instance json.RawMessage
 }
 
-// deviation is one rule of the ledger, deviations.json: decoding differs from the schema on
-// purpose. A rule excuses the examples whose definition, kind and path match its patterns,
-// in its mode: lenient, refused or path.
+// deviation is one rule of the ledger, deviations.json: decoding differs from the schema on purpose. A rule excuses the
+// examples whose definition, kind and path match its patterns, in its mode: lenient, refused or path.
 type deviation struct {
 	Rule, Effect, Reason   string
 	Mode                   string

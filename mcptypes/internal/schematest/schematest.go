@@ -69,9 +69,8 @@ func (p *Package) TestRoundTrips(t *testing.T) {
 	}
 }
 
-// TestVerdicts changes random instances in one place and compares the verdict of
-// DecodeStrict with the validator's. The ledger may excuse the refusal of a valid instance,
-// but never the acceptance of an invalid one.
+// TestVerdicts changes random instances in one place and compares the verdict of DecodeStrict with the validator's. The
+// ledger may excuse the refusal of a valid instance, but never the acceptance of an invalid one.
 func (p *Package) TestVerdicts(t *testing.T) {
 	ledger := p.readLedger(t)
 	var valid, invalid, excused int

@@ -242,8 +242,7 @@ func check(t *testing.T, s *taskfile.Store, word, id string) {
 	}
 }
 
-// TestKill checks that a killed server leaves no torn file and loses no task that it
-// announced.
+// TestKill checks that a killed server leaves no torn file and loses no task that it announced.
 func TestKill(t *testing.T) {
 	home := t.TempDir()
 	s := taskfile.New(home, nil)

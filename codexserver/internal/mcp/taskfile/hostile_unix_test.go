@@ -66,8 +66,7 @@ func TestForeignModes(t *testing.T) {
 	found(t, s, task, taskfile.Self)
 }
 
-// TestFullDisk runs itself with a limit for the size of files. A write fails in the middle, as
-// on a full disk.
+// TestFullDisk runs itself with a limit for the size of files. A write fails in the middle, as on a full disk.
 func TestFullDisk(t *testing.T) {
 	const child = "TASKFILE_TEST_NO_ROOM"
 	if os.Getenv(child) == "" {

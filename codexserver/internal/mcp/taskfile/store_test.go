@@ -296,8 +296,7 @@ func TestAdoptRefused(t *testing.T) {
 	refused("a task that none continues", left.ID, taskfile.ErrNotServed)
 }
 
-// TestFinishThenClose checks that a task does not count as lost if its server finishes it and
-// closes at once.
+// TestFinishThenClose checks that a task does not count as lost if its server finishes it and closes at once.
 func TestFinishThenClose(t *testing.T) {
 	home := t.TempDir()
 	reader := newStore(t, home)
@@ -346,8 +345,7 @@ func TestCloseWaits(t *testing.T) {
 	}
 }
 
-// TestReadersAgree checks that concurrent readers of a lost task do not mistake each other for
-// its server.
+// TestReadersAgree checks that concurrent readers of a lost task do not mistake each other for its server.
 func TestReadersAgree(t *testing.T) {
 	home := t.TempDir()
 	lost := newStore(t, home)
@@ -403,8 +401,7 @@ func TestSweep(t *testing.T) {
 	found(t, s, working, taskfile.Self)
 }
 
-// TestSweepOtherFiles checks that a sweep keeps foreign files, but removes the remains of
-// killed servers.
+// TestSweepOtherFiles checks that a sweep keeps foreign files, but removes the remains of killed servers.
 func TestSweepOtherFiles(t *testing.T) {
 	home := t.TempDir()
 	s := newStore(t, home)

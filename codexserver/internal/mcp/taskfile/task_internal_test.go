@@ -71,8 +71,7 @@ func TestDecodeErrors(t *testing.T) {
 	}
 }
 
-// TestSweepKeepsNewest checks that a sweep removes the oldest finished tasks if there are too many,
-// and no unfinished one.
+// TestSweepKeepsNewest checks that a sweep removes the oldest finished tasks if there are too many, and no unfinished one.
 func TestSweepKeepsNewest(t *testing.T) {
 	s := New(t.TempDir(), nil)
 	defer s.Close()
