@@ -30,9 +30,16 @@ func (p *Plan) Apply() error {
 	}
 	w := writer{made: map[string]*folder{}}
 	for _, file := range p.files {
-		if err := w.put(file); err != nil {
-			return errors.Join(err, w.putBack())
+		err := w.put(file)
+		if err == nil {
+			continue
 		}
+		for _, undo := range slices.Backward(w.undo) {
+			if failed := undo(); failed != nil {
+				err = errors.Join(err, fmt.Errorf("put back: %w", failed))
+			}
+		}
+		return err
 	}
 	return nil
 }
@@ -94,33 +101,22 @@ func (f *plannedFile) checkEntry(root *os.Root) error {
 	if err != nil || !os.SameFile(info, f.entry.info) {
 		return f.changed(err)
 	}
-	if f.entry.link == "" {
-		return nil
-	}
-	if link, err := root.Readlink(f.entry.name()); err != nil || link != f.entry.link {
-		return f.changed(nil)
+	if f.entry.link != "" {
+		if link, err := root.Readlink(f.entry.name()); err != nil || link != f.entry.link {
+			return f.changed(nil)
+		}
 	}
 	return nil
 }
 
 type writer struct {
 	made map[string]*folder // by path
-	undo []undo             // in the order of writing
+	undo []func() error     // in the order of writing
 }
 
-type undo struct {
-	at *folder
-	do func(root *os.Root) error
-}
-
-func (w *writer) putBack() error {
-	var failed []error
-	for _, u := range slices.Backward(w.undo) {
-		if err := u.at.do(u.do); err != nil {
-			failed = append(failed, fmt.Errorf("put back: %w", err))
-		}
-	}
-	return errors.Join(failed...)
+// later has a folder restored if the plan cannot be written.
+func (w *writer) later(at *folder, undo func(root *os.Root) error) {
+	w.undo = append(w.undo, func() error { return at.do(undo) })
 }
 
 // put writes, makes or removes a file, unless it stays.
@@ -143,7 +139,13 @@ func (w *writer) put(f *plannedFile) error {
 		}
 		at = w.made[path]
 	}
-	return at.do(func(root *os.Root) error { return w.create(f, at, root) })
+	return at.do(func(root *os.Root) error {
+		if err := fill(root, f.target.name(), *f.after, f.mode); err != nil {
+			return f.changed(err)
+		}
+		w.later(at, func(root *os.Root) error { return root.Remove(f.target.name()) })
+		return nil
+	})
 }
 
 func (w *writer) write(f *plannedFile, root *os.Root) error {
@@ -151,7 +153,7 @@ func (w *writer) write(f *plannedFile, root *os.Root) error {
 	if err != nil {
 		return err
 	}
-	w.undo = append(w.undo, undo{f.target.folder, func(root *os.Root) error {
+	w.later(f.target.folder, func(root *os.Root) error {
 		file, err := safefile.OpenIn(root, f.target.name(), os.O_RDWR)
 		if err != nil {
 			return err
@@ -160,7 +162,7 @@ func (w *writer) write(f *plannedFile, root *os.Root) error {
 			return errors.Join(f.changed(nil), file.Close())
 		}
 		return errors.Join(file.Overwrite(*f.before), setMode(file, f.target.info.Mode().Perm()), file.Close())
-	}})
+	})
 	return errors.Join(file.Overwrite(*f.after), setMode(file, f.mode), file.Close())
 }
 
@@ -177,21 +179,13 @@ func (w *writer) makeFolder(f *plannedFile, at *folder, root *os.Root, name stri
 	if err := root.Mkdir(name, 0o777); err != nil {
 		return f.changed(err)
 	}
-	w.undo = append(w.undo, undo{at, func(root *os.Root) error { return root.Remove(name) }})
+	w.later(at, func(root *os.Root) error { return root.Remove(name) })
 	info, err := root.Lstat(name)
 	if err != nil || !info.IsDir() {
 		return f.changed(err)
 	}
 	path := filepath.Join(at.path, name)
 	w.made[path] = &folder{path, info}
-	return nil
-}
-
-func (w *writer) create(f *plannedFile, at *folder, root *os.Root) error {
-	if err := fill(root, f.target.name(), *f.after, f.mode); err != nil {
-		return f.changed(err)
-	}
-	w.undo = append(w.undo, undo{at, func(root *os.Root) error { return root.Remove(f.target.name()) }})
 	return nil
 }
 
@@ -223,7 +217,7 @@ func (w *writer) remove(f *plannedFile, root *os.Root) error {
 	if err := root.Remove(name); err != nil {
 		return err
 	}
-	w.undo = append(w.undo, undo{f.entry.folder, func(root *os.Root) (err error) {
+	w.later(f.entry.folder, func(root *os.Root) (err error) {
 		if f.entry.link != "" {
 			err = root.Symlink(f.entry.link, name)
 		} else {
@@ -233,6 +227,6 @@ func (w *writer) remove(f *plannedFile, root *os.Root) error {
 			f.entry.info, err = root.Lstat(name)
 		}
 		return err
-	}})
+	})
 	return nil
 }

@@ -60,10 +60,8 @@ type changedFile struct {
 func (d *Diff) Add(p *Plan) {
 	for _, file := range p.files {
 		shown := file.shown
-		if file.from != nil && file.before == nil { // it is shown with the old one
-			continue
-		}
-		if !slices.ContainsFunc(d.files, func(f *changedFile) bool { return f.now == shown }) {
+		with := file.from != nil && file.before == nil // it is shown with the old one
+		if !with && !slices.ContainsFunc(d.files, func(f *changedFile) bool { return f.now == shown }) {
 			changed := &changedFile{name: shown, now: shown, real: file.place().path, before: file.before}
 			if file.before != nil {
 				changed.mode = file.target.info.Mode()

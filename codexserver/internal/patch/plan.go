@@ -24,8 +24,7 @@ const (
 	maxFiles    = 5000
 )
 
-// ErrProc reports a file of /proc, whose content depends on who reads it: this program must
-// not read its own for a model, nor change them.
+// ErrProc reports a file of /proc, whose content depends on who reads it.
 var ErrProc = errors.New("in /proc")
 
 // Change returns a patch of one file. Plan calls change with the file's content, nil if there
@@ -138,8 +137,7 @@ func (p *Plan) Links() map[string]string {
 // HardLinks returns the paths, sorted, of files with other names (hard links) that the plan
 // writes: Apply changes the content under all of these names. The paths are those of
 // [Plan.Changes].
-func (p *Plan) HardLinks() []string {
-	var paths []string
+func (p *Plan) HardLinks() (paths []string) {
 	for _, file := range p.files {
 		if file.hardLinked && file.writes() {
 			paths = append(paths, file.shown)
@@ -168,16 +166,12 @@ func (p *Plan) add(op fileOp) error {
 		return nil
 	case opChange:
 		after, err := op.change(file.before)
-		switch {
-		case err != nil:
-			return err
-		case file.before == nil:
+		if file.after = &after; err == nil && file.before == nil {
 			p.note('A', op.path)
-		case after != *file.before:
+		} else if err == nil && after != *file.before {
 			p.note('M', op.path)
 		}
-		file.after = &after
-		return nil
+		return err
 	}
 	content := *file.after
 	if len(op.hunks) > 0 {
@@ -188,12 +182,11 @@ func (p *Plan) add(op fileOp) error {
 			return err
 		}
 	}
+	p.note('M', cmp.Or(op.moveTo, op.path))
 	if op.moveTo == "" {
-		p.note('M', op.path)
 		file.after = &content
 		return nil
 	}
-	p.note('M', op.moveTo)
 	to, err := p.file(op.moveTo)
 	if err != nil {
 		return err

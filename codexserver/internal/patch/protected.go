@@ -54,10 +54,9 @@ func (p *Plan) Touched(places []string) (touched []string) {
 }
 
 // Protected returns the files, by their absolute paths, that the plan writes or removes and that make other
-// programs run commands without being asked: the files of a git repository, and those of editors and
-// agents, at any depth. It compares names as the most lenient file system does, without
-// regard to letter case. Writable are absolute paths; above them only git's own folders
-// count.
+// programs run commands without being asked: those of a git repository, and of editors and agents, at any depth.
+// It compares names as the most lenient file system does. Writable are absolute paths; above them only git's own
+// folders count.
 func (p *Plan) Protected(writable []string) (protected []string) {
 	roots := append(slices.Clone(writable), resolveAll(writable)...)
 	for _, file := range p.files {
