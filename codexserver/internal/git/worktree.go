@@ -56,13 +56,13 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 	if err == nil {
 		err = m.check()
 	}
+	if err == nil {
+		err = os.MkdirAll(trees, 0o700)
+	}
+	if err == nil {
+		trees, err = filepath.EvalSymlinks(trees)
+	}
 	if err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(trees, 0o700); err != nil {
-		return nil, err
-	}
-	if trees, err = filepath.EvalSymlinks(trees); err != nil {
 		return nil, err
 	}
 	var id [4]byte
@@ -87,12 +87,12 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 	}
 	// The files come in a second step, because only now git says which filters the worktree has: the
 	// configuration may depend on its folder and its branch.
-	err = m.change(ctx, w.Path, writes, "reset", "--hard", "--quiet", "--no-recurse-submodules")
-	if err == nil {
-		w.Cwd, err = w.inside(root, dir)
-	}
-	if err != nil {
+	if err = m.change(ctx, w.Path, writes, "reset", "--hard", "--quiet", "--no-recurse-submodules"); err != nil {
 		return nil, errors.Join(err, w.Remove(ctx))
+	}
+	w.Cwd = filepath.Join(w.Path, strings.TrimPrefix(dir, root))
+	if info, err := os.Stat(w.Cwd); err != nil || !info.IsDir() || paths.Real(w.Cwd) != w.Cwd { // it is missing, or a symbolic link leads to it
+		w.Cwd = w.Path
 	}
 	return w, nil
 }
@@ -138,20 +138,6 @@ func (w *Worktree) Remove(ctx context.Context) error {
 		os.RemoveAll(w.Path), // which git may not do
 		m.change(ctx, m.root, []string{m.commonDir}, "worktree", "remove", "--force", w.Path),
 		m.change(ctx, m.root, []string{m.commonDir}, "branch", "--quiet", "-D", w.Branch))
-}
-
-// inside returns the folder of the worktree that corresponds to dir in the tree at root.
-func (w *Worktree) inside(root, dir string) (string, error) {
-	rel, err := filepath.Rel(root, dir)
-	if err != nil {
-		return "", err
-	}
-	cwd := filepath.Join(w.Path, rel)
-	info, err := os.Stat(cwd)
-	if err != nil || !info.IsDir() || paths.Real(cwd) != cwd { // it is missing, or a symbolic link leads to it
-		return w.Path, nil
-	}
-	return cwd, nil
 }
 
 // change runs git on the repository itself in dir, the top folder of a working tree, with hooks and filters off.
