@@ -58,8 +58,7 @@ func New(o Options) *Sandbox {
 	return &Sandbox{o}
 }
 
-// ErrUnavailable is wrapped by errors that report that this system cannot enforce a
-// policy.
+// ErrUnavailable is wrapped by errors that report that this system cannot enforce a policy.
 var ErrUnavailable = errors.New("no sandbox on this system")
 
 func unavailable(format string, args ...any) error {
@@ -76,9 +75,8 @@ type Confinement struct {
 	rules   rules    // unset when there is a helper
 }
 
-// Confine prepares a confinement for commands in cwd with the environment env. The error
-// wraps [ErrUnavailable] when this system cannot enforce the policy. After any other
-// error, such as [ErrReplaced], nothing may run.
+// Confine prepares a confinement for commands in cwd with the environment env. The error wraps [ErrUnavailable] when
+// this system cannot enforce the policy. After any other error, such as [ErrReplaced], nothing may run.
 func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []string) (*Confinement, error) {
 	switch policy.Mode {
 	case protocol.SandboxReadOnly, protocol.SandboxWorkspaceWrite:

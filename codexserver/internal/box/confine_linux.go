@@ -48,8 +48,7 @@ func (c *Confinement) compile() (err error) {
 	return err
 }
 
-// apply is Apply without a helper. The words are the limits, and the descriptor is the
-// Landlock ruleset.
+// apply is Apply without a helper. The words are the limits, and the descriptor is the Landlock ruleset.
 func (r rules) apply(cmd *exec.Cmd) (string, error) {
 	cmd.ExtraFiles = []*os.File{r.ruleset}
 	return strconv.Itoa(int(r.limits)), nil

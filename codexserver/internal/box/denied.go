@@ -17,8 +17,7 @@ var (
 	// netDenied matches what programs write when they have no network.
 	netDenied = lazyregexp.Regexp{Text: `(?i)network is unreachable|could not resolve|couldn't resolve|temporary failure in name resolution|` +
 		`name or service not known|could not connect|couldn't connect|failed to connect|socket: operation not permitted|\bEAI_AGAIN\b|\bENETUNREACH\b`}
-	// named matches the words of a message that may be paths: in quotes, with a slash, or
-	// right before the reason.
+	// named matches the words of a message that may be paths: in quotes, with a slash, or right before the reason.
 	named = lazyregexp.Regexp{Text: "['\"`‘“]([^'\"`’”]+)['\"`’”]|([^\\s:'\"`]*/[^\\s:'\"`]*)|([^\\s:]+): (?i:permission denied|operation not permitted|read-only file system)"}
 )
 

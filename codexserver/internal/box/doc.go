@@ -6,20 +6,17 @@
 //
 // # Roots
 //
-// A policy leaves some folders writable, its [Roots]. [Programs] looks at each of them
-// once per engine, follows no symbolic link that a command may have made, and keeps the
-// folder itself open. Rules are made from the open folders, so a command gains
-// nothing by changing names. Some folders become roots only if the user's own
-// configuration names them: the user's home, the configuration's folder, their parents,
-// and git folders with everything in them.
+// A policy leaves some folders writable, its [Roots]. [Programs] looks at each of them once per engine, follows no
+// symbolic link that a command may have made, and keeps the folder itself open. Rules are made from the open folders,
+// so a command gains nothing by changing names. Some folders become roots only if the user's own configuration names
+// them: the user's home, the configuration's folder, their parents, and git folders with everything in them.
 //
 // [Grant.Beyond] compares what a conversation has with what the configuration gives, for both engines.
 //
 // # On Linux
 //
-// The sandbox needs a kernel with Landlock and seccomp. It restricts one OS
-// thread, which starts the command and then ends. The command and all its descendants
-// inherit the restrictions; the server never has them.
+// The sandbox needs a kernel with Landlock and seccomp. It restricts one OS thread, which starts the command and then
+// ends. The command and all its descendants inherit the restrictions; the server never has them.
 //
 //   - Landlock denies writing, removing, renaming and truncating outside the
 //     roots, reading devices such as other terminals, and reading the memory, the
@@ -32,15 +29,13 @@
 //   - The command gets no new privileges, and loses the capabilities that would
 //     circumvent all this.
 //
-// The starting thread of a command belongs to a launcher, and that of git to the server.
-// Until it ends it has the command's confinement, and Landlock lets the command reach it.
-// So from its first use on the sandbox makes the whole process undumpable, see
-// PR_SET_DUMPABLE in prctl(2): the process leaves no core, and debuggers of the same user
-// cannot attach to it. The command's filter also denies signals to the thread.
-// [HideProcess] makes a server undumpable from its start.
+// The starting thread of a command belongs to a launcher, and that of git to the server. Until it ends it has the
+// command's confinement, and Landlock lets the command reach it. So from its first use on the sandbox makes the whole
+// process undumpable, see PR_SET_DUMPABLE in prctl(2): the process leaves no core, and debuggers of the same user
+// cannot attach to it. The command's filter also denies signals to the thread. [HideProcess] makes a server undumpable
+// from its start.
 //
-// Under a launcher a command may have fewer processes than the server, and cannot raise
-// that limit. Root has no limit.
+// Under a launcher a command may have fewer processes than the server, and cannot raise that limit. Root has no limit.
 //
 // # On macOS
 //
@@ -52,21 +47,19 @@
 //
 // # The server's own programs
 //
-// What a command writes is hostile. The server's own programs run outside of the sandbox of
-// commands: git, Codex, MCP servers. A command that could write one of them, or a link to
-// it, would leave the sandbox with the next start. [Programs] records all folders that
-// commands have been able to write since the start of the server, and refuses programs
-// there. Folders for temporary files always count for programs that a PATH selects. They do
-// not count for a program that the user names by its path.
+// What a command writes is hostile. The server's own programs run outside of the sandbox of commands: git, Codex, MCP
+// servers. A command that could write one of them, or a link to it, would leave the sandbox with the next start.
+// [Programs] records all folders that commands have been able to write since the start of the server, and refuses
+// programs there. Folders for temporary files always count for programs that a PATH selects. They do not count for a
+// program that the user names by its path.
 //
 // # What is left open
 //
-// A command can read every file but devices, and execute every file. If it has roots, it can
-// change modes, owners, times and extended attributes of its user's files outside the roots, and
-// write into a .git in them. A hard link inside a root is a file of that root. Before Landlock's ninth version a command with network access can
-// connect to named sockets, such as that of a container engine. Before its sixth version
-// a command can signal every process of the user, such as the server and its launcher. A
-// command can read the command lines of other processes.
+// A command can read every file but devices, and execute every file. If it has roots, it can change modes, owners,
+// times and extended attributes of its user's files outside the roots, and write into a .git in them. A hard link
+// inside a root is a file of that root. Before Landlock's ninth version a command with network access can connect to
+// named sockets, such as that of a container engine. Before its sixth version a command can signal every process of the
+// user, such as the server and its launcher. A command can read the command lines of other processes.
 //
 // Where a system lacks what the sandbox needs, Confine fails and names it. A confinement is
 // never weaker than requested.

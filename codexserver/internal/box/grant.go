@@ -26,8 +26,7 @@ type Grant struct {
 	Endpoint string
 }
 
-// Beyond returns what g allows beyond base, which the configuration gives. The environment is that of
-// commands.
+// Beyond returns what g allows beyond base, which the configuration gives. The environment is that of commands.
 func (g *Grant) Beyond(base *Grant, env []string) protocol.Access {
 	a := protocol.Access{Folder: paths.Real(g.Cwd)}
 	mode, given := g.Sandbox.Mode, base.Sandbox.Mode

@@ -30,8 +30,7 @@ const (
 	fileRights = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
 		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 
-	// No command may make devices, not even in a writable folder: through one it could
-	// reach everything.
+	// No command may make devices, not even in a writable folder: through one it could reach everything.
 	deviceNodes = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
 
 	abiTruncate = 3 // the first that stops truncation; before it seccomp must
@@ -49,8 +48,7 @@ func landlockABI() int {
 	return int(v)
 }
 
-// newRuleset makes a Landlock ruleset that leaves roots writable, and everything but
-// devices readable.
+// newRuleset makes a Landlock ruleset that leaves roots writable, and everything but devices readable.
 func newRuleset(abi int, roots []*folder) (*os.File, error) {
 	var attr unix.LandlockRulesetAttr
 	for since, rights := range handled {

@@ -10,11 +10,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 )
 
-// Outside returns how a command runs outside the sandbox by a rule, so that nobody looks at it: it starts
-// only programs that no command can write, and has no variable that names a program or code. Commands are
-// argv itself, or those of the script of plain commands that argv runs in a shell, which then runs without
-// a profile. Also are further folders that commands can write. The program is an absolute path. The error
-// says why the command must not run so.
+// Outside returns how a command runs outside the sandbox by a rule, so that nobody looks at it: it starts only programs
+// that no command can write, and has no variable that names a program or code. Commands are argv itself, or those of
+// the script of plain commands that argv runs in a shell, which then runs without a profile. Also are further folders
+// that commands can write. The program is an absolute path. The error says why the command must not run so.
 func (p *Programs) Outside(argv []string, commands [][]string, dir string, env []string, also ...string) (clean, environ []string, err error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -109,9 +108,8 @@ func programsNamed(name, dir string, folders []string) (found []string) {
 	return found
 }
 
-// Planted returns the path of the first of some programs that a command in dir with the environment env would
-// start, although commands may write it. Also are further folders that they can write. The path is "" if there
-// is none.
+// Planted returns the path of the first of some programs that a command in dir with the environment env would start,
+// although commands may write it. Also are further folders that they can write. The path is "" if there is none.
 func (p *Programs) Planted(programs []string, dir string, env []string, also ...string) string {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

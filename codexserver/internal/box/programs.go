@@ -60,8 +60,7 @@ func (p *Programs) Given(folders ...string) {
 	})...)
 }
 
-// add records a folder with what it leads to now. The folder may be moved later, and its
-// name may lead to another one.
+// add records a folder with what it leads to now. The folder may be moved later, and its name may lead to another one.
 func (p *Programs) add(folder string) {
 	if p.folders == nil {
 		p.folders = map[string][]os.FileInfo{}
@@ -104,10 +103,9 @@ func (p *Programs) roots(also ...string) []os.FileInfo {
 	return without(roots, string(filepath.Separator))
 }
 
-// Start calls start, which starts cmd, unless commands can write its program or, if that is
-// a script, the script's interpreter: the error is then an [*ProgramError]. Start changes a cmd
-// whose interpreter env would search, so that it starts the interpreter itself. No folder
-// becomes writable until start returns.
+// Start calls start, which starts cmd, unless commands can write its program or, if that is a script, the script's
+// interpreter: the error is then an [*ProgramError]. Start changes a cmd whose interpreter env would search, so that it
+// starts the interpreter itself. No folder becomes writable until start returns.
 func (p *Programs) Start(cmd *exec.Cmd, start func() error) error {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -165,10 +163,9 @@ func withoutVariables(env []string, drop func(name string) bool) []string {
 	})
 }
 
-// Find returns the absolute path of a program. One without a folder is searched in the
-// folders of path, a PATH, as far as no command can write them or the program. One with a
-// folder is relative to dir. The error is an [*ProgramError] if commands could write each program
-// that there is.
+// Find returns the absolute path of a program. One without a folder is searched in the folders of path, a PATH, as far
+// as no command can write them or the program. One with a folder is relative to dir. The error is an [*ProgramError] if
+// commands could write each program that there is.
 func (p *Programs) Find(name, dir, path string) (string, error) {
 	all, err := p.FindAll(name, dir, path)
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
-// maxPointer is the size, in bytes, of the largest file of git that is read for the
-// folder that it names.
+// maxPointer is the size, in bytes, of the largest file of git that is read for the folder that it names.
 const maxPointer = 64 << 10
 
 // Protected returns the paths below the writable roots whose contents other programs run
@@ -60,9 +59,8 @@ func gitPaths(dot string) []string {
 	return found
 }
 
-// inGitFolder reports whether a folder is a git folder or lies in one. It recognizes .git
-// by its name, and a bare repository or the folder of a worktree by its contents. A
-// working tree in a git folder does not count.
+// inGitFolder reports whether a folder is a git folder or lies in one. It recognizes .git by its name, and a bare
+// repository or the folder of a worktree by its contents. A working tree in a git folder does not count.
 func inGitFolder(path string) bool {
 	for {
 		if strings.EqualFold(filepath.Base(path), ".git") || hasAll(path, "HEAD", "objects", "refs") || hasAll(path, "HEAD", "commondir") {

@@ -8,10 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A filter sees the numbers among the arguments of a system call, but not the memory
-// behind pointers. The filters here deny calls by their numbers. A call that takes its
-// numbers from memory fails as if this kernel lacked it, so that libraries fall back to
-// its predecessor.
+// A filter sees the numbers among the arguments of a system call, but not the memory behind pointers. The filters here
+// deny calls by their numbers. A call that takes its numbers from memory fails as if this kernel lacked it, so that
+// libraries fall back to its predecessor.
 
 // refusal lets a system call fail if all tests hold.
 type refusal struct {
@@ -105,8 +104,7 @@ func refusals(l limits, thread uint32) map[uint32][]refusal {
 	return calls
 }
 
-// admin are the system calls that change the machine, look into other processes, or
-// circumvent Landlock.
+// admin are the system calls that change the machine, look into other processes, or circumvent Landlock.
 var admin = []uint32{
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN,
 	unix.SYS_FSMOUNT, unix.SYS_FSCONFIG, unix.SYS_FSPICK, unix.SYS_OPEN_TREE, unix.SYS_MOUNT_SETATTR,
@@ -131,9 +129,8 @@ var sharedIPC = []uint32{
 	unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
 }
 
-// attributes are the calls that change the mode, the owner, the times and the extended
-// attributes of a file, which Landlock does not see. A filter cannot distinguish files, so it
-// denies these calls only where no file is writable.
+// attributes are the calls that change the mode, the owner, the times and the extended attributes of a file, which
+// Landlock does not see. A filter cannot distinguish files, so it denies these calls only where no file is writable.
 var attributes = []uint32{
 	unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT,
 	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT,

@@ -17,16 +17,14 @@ import (
 type Roots struct {
 	// Paths are absolute and free of symbolic links.
 	Paths []string
-	// Notes are sentences for the user about folders that the policy names and that are
-	// not writable.
+	// Notes are sentences for the user about folders that the policy names and that are not writable.
 	Notes []string
 
 	folders []*folder // of Paths
 }
 
-// AskedRoots returns the folders that should be writable under a policy for a command
-// in cwd with the environment env, by the policy's names. Not all of them become
-// writable: see [Sandbox.Roots].
+// AskedRoots returns the folders that should be writable under a policy for a command in cwd with the environment env,
+// by the policy's names. Not all of them become writable: see [Sandbox.Roots].
 func AskedRoots(policy protocol.SandboxPolicy, cwd string, env []string) (names []string) {
 	if policy.Mode != protocol.SandboxWorkspaceWrite {
 		return nil
@@ -46,9 +44,8 @@ func AskedRoots(policy protocol.SandboxPolicy, cwd string, env []string) (names 
 	return names
 }
 
-// Roots returns the folders that a policy leaves writable for a command in cwd with the
-// environment env, whether or not this system can enforce the policy. Full access has no
-// roots. The error wraps [ErrReplaced].
+// Roots returns the folders that a policy leaves writable for a command in cwd with the environment env, whether or not
+// this system can enforce the policy. Full access has no roots. The error wraps [ErrReplaced].
 func (s *Sandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []string) (Roots, error) {
 	names := AskedRoots(policy, cwd, env)
 	policy.ExcludeSlashTmp, policy.ExcludeTmpdirEnvVar = true, true
@@ -74,8 +71,7 @@ func (s *Sandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []string)
 	return roots, nil
 }
 
-// refuse returns nil, or the reason why the folder at path must not become writable under
-// name.
+// refuse returns nil, or the reason why the folder at path must not become writable under name.
 func (s *Sandbox) refuse(name, path string, info fs.FileInfo) error {
 	for _, own := range s.options.Sealed {
 		if below(path, own) {

@@ -8,13 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A command has the Landlock domain of the thread that started it. So until that thread
-// ends, Landlock does not keep the command from it, and through it from the server's
-// memory. This file does.
+// A command has the Landlock domain of the thread that started it. So until that thread ends, Landlock does not keep
+// the command from it, and through it from the server's memory. This file does.
 
-// prying are the capabilities that circumvent a confinement, that can make setuid or
-// immutable files, or that change the machine and its network, or listen to the network
-// or the kernel's log.
+// prying are the capabilities that circumvent a confinement, that can make setuid or immutable files, or that change
+// the machine and its network, or listen to the network or the kernel's log.
 var prying = []int{
 	unix.CAP_SYS_PTRACE, unix.CAP_PERFMON, unix.CAP_SYS_ADMIN, unix.CAP_SYS_RAWIO,
 	unix.CAP_SETFCAP, unix.CAP_FSETID, unix.CAP_LINUX_IMMUTABLE,
@@ -23,10 +21,9 @@ var prying = []int{
 	unix.CAP_AUDIT_CONTROL, unix.CAP_BPF, unix.CAP_CHECKPOINT_RESTORE,
 }
 
-// HideProcess hides this process's memory, environment and descriptors from other
-// processes of the user. This cannot be undone. A program whose environment holds secrets
-// calls it before it starts anything. The process then writes no core dumps, and debuggers
-// cannot attach without extra rights.
+// HideProcess hides this process's memory, environment and descriptors from other processes of the user. This cannot be
+// undone. A program whose environment holds secrets calls it before it starts anything. The process then writes no core
+// dumps, and debuggers cannot attach without extra rights.
 func HideProcess() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("hide the process: %w", err)

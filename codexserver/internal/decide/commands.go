@@ -15,9 +15,8 @@ var otherShells = []string{"ash", "csh", "fish", "mksh", "pdksh", "rbash", "tcsh
 // Commands returns the argv of each command in a shell's script, for rules that allow. If
 // the program is not a shell, it returns argv itself.
 //
-// Plain is false, and nothing may be allowed, unless the shell is named without a folder or in
-// one of the system, its arguments are -c or -lc and one script, and the script has only commands of plain
-// words joined by &&, ||, ; and |.
+// Plain is false, and nothing may be allowed, unless the shell is named without a folder or in one of the system, its
+// arguments are -c or -lc and one script, and the script has only commands of plain words joined by &&, ||, ; and |.
 func Commands(argv []string) (commands [][]string, plain bool) {
 	if len(argv) == 0 {
 		return nil, false

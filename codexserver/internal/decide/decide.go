@@ -11,14 +11,12 @@ import (
 type Action int
 
 const (
-	// Refuse does not run it and does not ask. It is the zero value, so that nothing runs
-	// without a decision.
+	// Refuse does not run it and does not ask. It is the zero value, so that nothing runs without a decision.
 	Refuse Action = iota
 	// Ask asks the user. If the user approves, it runs without a sandbox. If a rule
 	// approves it only for the sandbox, it runs there.
 	Ask
-	// RunReadOnly runs it in the read-only sandbox without network, even if the
-	// conversation has another sandbox.
+	// RunReadOnly runs it in the read-only sandbox without network, even if the conversation has another sandbox.
 	RunReadOnly
 	// RunSandboxed runs it in the conversation's sandbox.
 	RunSandboxed
@@ -30,8 +28,7 @@ type Verdict struct {
 	Action Action
 	// Reason is for the model and the user. It is set in every refusal.
 	Reason string
-	// Confinable is true when the command may run in a sandbox if the approval is only for
-	// that.
+	// Confinable is true when the command may run in a sandbox if the approval is only for that.
 	Confinable bool
 }
 
@@ -47,8 +44,7 @@ type Input struct {
 	Strict bool
 	// Command is the argv.
 	Command []string
-	// Reads is true for code of this program that only reads, which is safe whatever Command
-	// is.
+	// Reads is true for code of this program that only reads, which is safe whatever Command is.
 	Reads bool
 	// Near is true when it reads only the working folder, whatever links lead to.
 	Near bool
@@ -68,11 +64,10 @@ type Input struct {
 //	on-failure         sandbox; see [AfterDenial]        run
 //	never              sandbox                           run
 //
-// Some rules come first. An escalation under a policy other than on-request is refused,
-// and so is an unknown policy or mode. A command approved for the session runs in the
-// sandbox, or with full access: such an approval lets nothing leave the sandbox. If this
-// system cannot confine a command, the user is asked, or the command is refused under
-// never. Code of this program needs no sandbox to read the working folder.
+// Some rules come first. An escalation under a policy other than on-request is refused, and so is an unknown policy or
+// mode. A command approved for the session runs in the sandbox, or with full access: such an approval lets nothing
+// leave the sandbox. If this system cannot confine a command, the user is asked, or the command is refused under never.
+// Code of this program needs no sandbox to read the working folder.
 func Exec(in Input) Verdict {
 	if in.Escalated && in.Policy != protocol.ApprovalOnRequest {
 		return refusal("not run: escalated permissions are not available under the approval policy %q", in.Policy)

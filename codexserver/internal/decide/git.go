@@ -31,9 +31,8 @@ func safeGit(args []Word) bool {
 var gitStatusOptions = lazyregexp.Regexp{Text: `^(?:-[sbvz]+|-u(?:no|normal|all)?|--|--(?:ahead-behind|branch|ignored|long|no-renames|porcelain|short|` +
 	`show-stash|untracked-files|verbose)(?:=.*)?)$`}
 
-// The options of git diff leave out --output, which writes, --ext-diff and --textconv, which
-// start programs that the configuration names, --no-index, which leaves the repository,
-// and -O, which names a file.
+// The options of git diff leave out --output, which writes, --ext-diff and --textconv, which start programs that the
+// configuration names, --no-index, which leaves the repository, and -O, which names a file.
 const diffOptions = `-[pusRzawbWc]|-[UMC][0-9]*%?|-[SG].*|--|--(?:abbrev|binary|cached|check|color|color-moved|diff-filter|exit-code|find-renames|` +
 	`full-index|function-context|histogram|ignore-all-space|ignore-blank-lines|ignore-space-at-eol|ignore-space-change|merge-base|minimal|name-only|` +
 	`name-status|no-color|no-ext-diff|no-patch|no-prefix|no-renames|no-textconv|numstat|patch|patch-with-stat|patience|pickaxe-regex|quiet|raw|` +

@@ -10,12 +10,11 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Mentions reports whether a command is, or starts, one that a rule begins, for rules that deny or ask. It
-// looks at all that the command may start: every command of
-// a shell's script, in substitutions, here-documents and scripts within scripts, and the program behind
-// one that starts what its arguments name, such as env. Options may stand between the words of a rule,
-// as in git -C . push. A rule that names a program without a folder also covers it in any folder. Where the
-// shell computes a word, or a script cannot be read whole, there may be one, and Mentions returns true.
+// Mentions reports whether a command is, or starts, one that a rule begins, for rules that deny or ask. It looks at all
+// that the command may start: every command of a shell's script, in substitutions, here-documents and scripts within
+// scripts, and the program behind one that starts what its arguments name, such as env. Options may stand between the
+// words of a rule, as in git -C . push. A rule that names a program without a folder also covers it in any folder.
+// Where the shell computes a word, or a script cannot be read whole, there may be one, and Mentions returns true.
 //
 // It mentions too much rather than too little. It does not see what a program starts by itself, what a
 // file has that a shell runs, and programs by other names.

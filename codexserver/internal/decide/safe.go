@@ -7,14 +7,12 @@ import (
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 )
 
-// KnownSafe reports whether a command is known to only read. Its program is on a short
-// list and named without a folder, and its options are on the list of the program. In a
-// script of bash -lc every command must be like that. Strict leaves out git, which starts
-// programs that a repository's configuration names, and patterns that the shell expands.
+// KnownSafe reports whether a command is known to only read. Its program is on a short list and named without a folder,
+// and its options are on the list of the program. In a script of bash -lc every command must be like that. Strict
+// leaves out git, which starts programs that a repository's configuration names, and patterns that the shell expands.
 //
-// Such a command may run without a question, but only in a sandbox, which [Exec]
-// ensures. The user's profile, a repository's configuration, or a program of the same name
-// earlier in PATH can make it do more than its words say.
+// Such a command may run without a question, but only in a sandbox, which [Exec] ensures. The user's profile, a
+// repository's configuration, or a program of the same name earlier in PATH can make it do more than its words say.
 func KnownSafe(argv []string, strict bool) bool {
 	if strings.Contains(strings.Join(argv, ""), "\x00") {
 		return false // the system would end the word there
@@ -51,8 +49,7 @@ func safe(cmd []Word) bool {
 	return false
 }
 
-// fixed reports whether the shell passes the words on unchanged. A pattern could match a
-// file whose name is an option.
+// fixed reports whether the shell passes the words on unchanged. A pattern could match a file whose name is an option.
 func fixed(words []Word) bool {
 	return !slices.ContainsFunc(words, func(w Word) bool { return w.Open })
 }
@@ -66,8 +63,7 @@ func covers(known *lazyregexp.Regexp, words []Word) bool {
 	})
 }
 
-// findOptions are the tests of find and the actions that print. The numbers are values,
-// as in -mtime -7.
+// findOptions are the tests of find and the actions that print. The numbers are values, as in -mtime -7.
 var findOptions = lazyregexp.Regexp{Text: `^-(?:[HLP]|[0-9]+[a-zA-Z]*|newer[aBcm][aBcmt]|a|amin|and|atime|cmin|ctime|daystart|depth|empty|executable|false|` +
 	`files0-from|follow|group|iname|inum|ipath|iregex|links|ls|maxdepth|mindepth|mmin|mount|mtime|name|newer|not|o|or|path|perm|print|print0|printf|` +
 	`prune|quit|readable|regex|regextype|samefile|size|true|type|user|wholename|writable|xdev)$`}

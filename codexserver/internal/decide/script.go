@@ -10,8 +10,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// MaxScript is the size in bytes of the longest text that is parsed. Linux passes no longer
-// word to a program.
+// MaxScript is the size in bytes of the longest text that is parsed. Linux passes no longer word to a program.
 const MaxScript = 128 << 10
 
 // piece is the size in bytes of what the parser is given at once. A text of one piece cannot nest too deeply.
@@ -40,8 +39,7 @@ func (r *reader) Read(b []byte) (int, error) {
 	return r.text.Read(b[:min(len(b), piece)]) // the parser soon asks again
 }
 
-// ParseFile parses a script of bash. It fails with [ErrScript] for a text that is too long
-// or too deeply nested.
+// ParseFile parses a script of bash. It fails with [ErrScript] for a text that is too long or too deeply nested.
 func ParseFile(text string, options ...syntax.ParserOption) (*syntax.File, error) {
 	return syntax.NewParser(append(options, syntax.Variant(syntax.LangBash))...).Parse(&reader{text: strings.NewReader(text)}, "")
 }

@@ -83,8 +83,7 @@ func unquoted(lit, chars string) int {
 	return -1
 }
 
-// isPattern reports whether the shell makes other words of an unquoted text: by the names of files, or
-// by braces.
+// isPattern reports whether the shell makes other words of an unquoted text: by the names of files, or by braces.
 func isPattern(lit string) bool {
 	brace := unquoted(lit, "{")
 	return unquoted(lit, "*?[") >= 0 || brace >= 0 && unquoted(lit[brace:], ",.") >= 0

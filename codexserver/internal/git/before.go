@@ -28,8 +28,7 @@ type Options struct {
 	Files int
 }
 
-// Before is the content of a folder at one moment, and that of further folders. It is not safe
-// for concurrent use.
+// Before is the content of a folder at one moment, and that of further folders. It is not safe for concurrent use.
 type Before struct{ parts []*look }
 
 // Look looks at the working tree that contains dir, an absolute path, or at dir itself outside of a
@@ -96,13 +95,11 @@ func (b *Before) Covers(file string) bool {
 	})
 }
 
-// Compare returns the changes since the look, sorted by path. The paths of changes outside of the
-// root are absolute. It compares contents. It does not matter who wrote them, and what git has
-// recorded. It must be called once.
+// Compare returns the changes since the look, sorted by path. The paths of changes outside of the root are absolute. It
+// compares contents. It does not matter who wrote them, and what git has recorded. It must be called once.
 //
-// Compare returns at most max bytes of a diff, in git's format. `git apply` takes the diff: it has every
-// section whole. Text that is not UTF-8, files that git converts, and changes outside of the root are not in
-// the diff.
+// Compare returns at most max bytes of a diff, in git's format. `git apply` takes the diff: it has every section whole.
+// Text that is not UTF-8, files that git converts, and changes outside of the root are not in the diff.
 func (b *Before) Compare(ctx context.Context, max int) (changes []Change, diff string, err error) {
 	for i, l := range b.parts {
 		if l.gone != "" {
@@ -128,8 +125,7 @@ func (b *Before) Compare(ctx context.Context, max int) (changes []Change, diff s
 
 // Gap is a place where changes were not looked for.
 type Gap struct {
-	// Path is relative to the root, with slashes, or absolute. A folder ends with a slash. "" is
-	// the root.
+	// Path is relative to the root, with slashes, or absolute. A folder ends with a slash. "" is the root.
 	Path string
 	// Why is the reason.
 	Why string

@@ -20,15 +20,13 @@ const (
 
 // Change is what differs in one file.
 type Change struct {
-	// Path is relative to the root, with slashes. The path of another repository ends with
-	// a slash.
+	// Path is relative to the root, with slashes. The path of another repository ends with a slash.
 	Path string
 	// From is the path before a rename.
 	From string
 	// Kind is what happened.
 	Kind ChangeKind
-	// Lines are counted as git does. Nil means that the file is not text, or that its lines before
-	// are not known.
+	// Lines are counted as git does. Nil means that the file is not text, or that its lines before are not known.
 	Lines *Lines
 	// Why is why it is not in the diff, or "".
 	Why string

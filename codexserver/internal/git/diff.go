@@ -85,8 +85,7 @@ func (l *look) join(sections map[string]string, max int) string {
 	return b.String()
 }
 
-// Sections yields the sections of a diff. In other lines git begins with another character, or
-// has no space.
+// Sections yields the sections of a diff. In other lines git begins with another character, or has no space.
 func Sections(diff string) iter.Seq[string] {
 	const begin = "diff --git "
 	return func(yield func(string) bool) {

@@ -11,8 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// maxReview is the size of the longest diff in bytes, for tracked and for untracked files
-// each.
+// maxReview is the size of the longest diff in bytes, for tracked and for untracked files each.
 const maxReview = 16 << 20
 
 // diffTimeout is how long [Review] may take.
@@ -24,8 +23,7 @@ type Changes struct {
 	Root string
 	// Commit is the commit that the revision names, or "" without a revision.
 	Commit string
-	// Diff is a diff in git's format, without the content of binary files. Invalid UTF-8
-	// is replaced.
+	// Diff is a diff in git's format, without the content of binary files. Invalid UTF-8 is replaced.
 	Diff string
 	// Cut is true if the diff is too long and its end is missing.
 	Cut bool
@@ -38,10 +36,9 @@ func (e *RevisionError) Error() string { return e.Err.Error() }
 
 func (e *RevisionError) Unwrap() error { return e.Err }
 
-// Review returns changes in the repository that contains dir, an absolute path. Target
-// selects them: the uncommitted changes, including new files that are not ignored, the
-// changes since the current branch left the revision, or the changes of the commit
-// revision against its first parent. Scratch is as for [Head].
+// Review returns changes in the repository that contains dir, an absolute path. Target selects them: the uncommitted
+// changes, including new files that are not ignored, the changes since the current branch left the revision, or the
+// changes of the commit revision against its first parent. Scratch is as for [Head].
 func Review(ctx context.Context, dir string, scratch Scratch, target protocol.ReviewTarget, revision string) (*Changes, error) {
 	ctx, cancel := context.WithTimeout(ctx, diffTimeout)
 	defer cancel()

@@ -14,10 +14,9 @@ import (
 // maxSmallFile is the size of the largest configuration, or file with one line, in bytes.
 const maxSmallFile = 1 << 20
 
-// Root returns the top of the repository that contains dir, an absolute path, or "" outside
-// a repository. That is the nearest folder whose .git is a repository for git. Others do
-// not count: sandboxes leave an empty .git. At a .git file that leads nowhere git stops,
-// and Root continues with the parent.
+// Root returns the top of the repository that contains dir, an absolute path, or "" outside a repository. That is the
+// nearest folder whose .git is a repository for git. Others do not count: sandboxes leave an empty .git. At a .git file
+// that leads nowhere git stops, and Root continues with the parent.
 func Root(dir string) string {
 	for !isTop(dir) {
 		parent := filepath.Dir(dir)

@@ -16,9 +16,8 @@ import (
 
 var yes, no = []string{"true", "yes", "on", "1"}, []string{"false", "no", "off", "0"}
 
-// sections are those of the settings that the mirror has from the configuration of the repository and
-// of the user: the formats of the repository and the properties of its file system. None names a
-// program, a file or an address.
+// sections are those of the settings that the mirror has from the configuration of the repository and of the user: the
+// formats of the repository and the properties of its file system. None names a program, a file or an address.
 var sections = []struct{ name, settings string }{
 	{"extensions", "objectformat refstorage"},
 	{"core", "filemode symlinks ignorecase precomposeunicode autocrlf eol"},

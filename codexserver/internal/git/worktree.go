@@ -24,8 +24,7 @@ func Worktrees(home string) string { return filepath.Join(home, "codex-mcp-workt
 type Worktree struct {
 	// Path is its top folder, and Branch the name of its branch.
 	Path, Branch string
-	// Cwd is the folder in it that corresponds to the one that it was made for: Path, if the commit
-	// has no such folder.
+	// Cwd is the folder in it that corresponds to the one that it was made for: Path, if the commit has no such folder.
 	Cwd string
 
 	repository *mirror
@@ -34,9 +33,8 @@ type Worktree struct {
 // worktreeTimeout is how long making a worktree may take.
 const worktreeTimeout = 10 * time.Minute
 
-// AddWorktree makes a worktree of the repository that contains dir, an absolute path, on a new
-// branch at HEAD. It has a folder of its own below the folder trees, which is created if it is
-// missing.
+// AddWorktree makes a worktree of the repository that contains dir, an absolute path, on a new branch at HEAD. It has a
+// folder of its own below the folder trees, which is created if it is missing.
 //
 // Git works on the repository itself, with its configuration. It runs in a sandbox, in which it
 // writes only to the new folder and the repository's git folder, or not at all. Hooks, monitors and

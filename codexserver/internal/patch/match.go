@@ -106,8 +106,7 @@ func endNear(lines []string, n int) string {
 	return "\n"
 }
 
-// locate finds the hunk at or after line at, and returns it as it fits there. Next is where the next hunk
-// may begin.
+// locate finds the hunk at or after line at, and returns it as it fits there. Next is where the next hunk may begin.
 func (h hunk) locate(s *search, lines []string, at int, path string) (found hunk, start, next int, err error) {
 	if h.after != nil {
 		i := s.find(lines, h.after, at, false)
@@ -153,9 +152,8 @@ func (h hunk) withoutBlank() hunk {
 	return h
 }
 
-// find returns the first line at or after at where lines match the pattern, or -1. It
-// tries the strictest comparison first. With atEnd the pattern must end the file. It
-// returns -1 when no comparisons are left.
+// find returns the first line at or after at where lines match the pattern, or -1. It tries the strictest comparison
+// first. With atEnd the pattern must end the file. It returns -1 when no comparisons are left.
 func (s *search) find(lines, pattern []string, at int, atEnd bool) int {
 	last := len(lines) - len(pattern)
 	if last < 0 {

@@ -85,8 +85,7 @@ func (p *Plan) folder(path string) (*folder, error) {
 	return p.folders[path], nil
 }
 
-// lstat is [os.Lstat] with the file's identity. Windows would look that up by name at the
-// first comparison.
+// lstat is [os.Lstat] with the file's identity. Windows would look that up by name at the first comparison.
 func lstat(path string) (fs.FileInfo, error) {
 	info, err := os.Lstat(path)
 	if err == nil {

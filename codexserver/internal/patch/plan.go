@@ -27,9 +27,8 @@ const (
 // ErrProc reports a file of /proc, whose content depends on who reads it.
 var ErrProc = errors.New("in /proc")
 
-// Change returns a patch of one file. Plan calls change with the file's content, nil if there
-// is no file, and returns its error as it is. A change that returns the same content only
-// reads the file.
+// Change returns a patch of one file. Plan calls change with the file's content, nil if there is no file, and returns
+// its error as it is. A change that returns the same content only reads the file.
 func Change(path string, change func(before *string) (after string, err error)) *Patch {
 	return &Patch{files: []fileOp{{kind: opChange, path: path, change: change}}}
 }
@@ -67,8 +66,7 @@ func (f *plannedFile) place() *place {
 	return f.target
 }
 
-// writes reports whether Apply writes the file, which is not so if it removes it or leaves it
-// as it is.
+// writes reports whether Apply writes the file, which is not so if it removes it or leaves it as it is.
 func (f *plannedFile) writes() bool { return f.after != nil && (f.added || !equal(f.before, f.after)) }
 
 func equal(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
@@ -81,9 +79,8 @@ type Folder struct {
 	Real string
 }
 
-// Plan finds the places of all files and hunks, and writes nothing. Relative paths begin at
-// dir, which must be absolute. Plan returns the reason why lines of a hunk are not found, or why
-// it cannot read a file.
+// Plan finds the places of all files and hunks, and writes nothing. Relative paths begin at dir, which must be
+// absolute. Plan returns the reason why lines of a hunk are not found, or why it cannot read a file.
 //
 // The paths of files below work.Real are shown below work.Path.
 func (p *Patch) Plan(work Folder, dir string) (*Plan, error) {
@@ -134,9 +131,8 @@ func (p *Plan) Links() map[string]string {
 	return links
 }
 
-// HardLinks returns the paths, sorted, of files with other names (hard links) that the plan
-// writes: Apply changes the content under all of these names. The paths are those of
-// [Plan.Changes].
+// HardLinks returns the paths, sorted, of files with other names (hard links) that the plan writes: Apply changes the
+// content under all of these names. The paths are those of [Plan.Changes].
 func (p *Plan) HardLinks() (paths []string) {
 	for _, file := range p.files {
 		if file.hardLinked && file.writes() {

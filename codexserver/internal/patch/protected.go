@@ -11,9 +11,8 @@ import (
 	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
-// gitName is protected anywhere in a path, protectedNames only below the writable folders.
-// Editors and agents run what these files name, without being asked, when a user opens or
-// enters a folder or commits in it.
+// gitName is protected anywhere in a path, protectedNames only below the writable folders. Editors and agents run what
+// these files name, without being asked, when a user opens or enters a folder or commits in it.
 const gitName = ".git"
 
 var protectedNames = []string{
@@ -24,8 +23,7 @@ var protectedNames = []string{
 	".envrc", ".husky", // direnv on entering a folder, git on a commit
 }
 
-// gitFiles are the files of a git folder that determine what git runs, or that make the
-// folder a repository.
+// gitFiles are the files of a git folder that determine what git runs, or that make the folder a repository.
 var gitFiles = []string{
 	"config", "config.worktree", "commondir", "gitdir", "head", "hooks", "info", "modules", "objects", "packed-refs", "refs", "reftable", "worktrees",
 }
@@ -53,10 +51,9 @@ func (p *Plan) Touched(places []string) (touched []string) {
 	return touched
 }
 
-// Protected returns the files, by their absolute paths, that the plan writes or removes and that make other
-// programs run commands without being asked: those of a git repository, and of editors and agents, at any depth.
-// It compares names as the most lenient file system does. Writable are absolute paths; above them only git's own
-// folders count.
+// Protected returns the files, by their absolute paths, that the plan writes or removes and that make other programs
+// run commands without being asked: those of a git repository, and of editors and agents, at any depth. It compares
+// names as the most lenient file system does. Writable are absolute paths; above them only git's own folders count.
 func (p *Plan) Protected(writable []string) (protected []string) {
 	roots := append(slices.Clone(writable), resolveAll(writable)...)
 	for _, file := range p.files {
@@ -123,9 +120,8 @@ func fold(name string) string {
 	return strings.TrimRight(name, ". ")
 }
 
-// inRepository reports whether path is one of git's files in a bare repository, or in a
-// folder that the patch makes one. Git reads the configuration of such a folder when it is
-// started there.
+// inRepository reports whether path is one of git's files in a bare repository, or in a folder that the patch makes
+// one. Git reads the configuration of such a folder when it is started there.
 func (p *Plan) inRepository(path string) bool {
 	for dir := filepath.Dir(path); path != dir; path, dir = dir, filepath.Dir(dir) {
 		if slices.Contains(gitFiles, fold(filepath.Base(path))) &&
@@ -136,8 +132,7 @@ func (p *Plan) inRepository(path string) bool {
 	return false
 }
 
-// has reports whether dir has a file or folder with a name, in lower case, now or after
-// the patch.
+// has reports whether dir has a file or folder with a name, in lower case, now or after the patch.
 func (p *Plan) has(dir, name string) bool {
 	for _, variant := range []string{name, strings.ToUpper(name)} {
 		if _, err := os.Lstat(filepath.Join(dir, variant)); err == nil {

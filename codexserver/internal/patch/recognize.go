@@ -12,8 +12,7 @@ import (
 type Invocation struct {
 	// Text is the patch.
 	Text string
-	// Dir is the folder that its paths are relative to. It is absolute, or relative to the
-	// command's folder.
+	// Dir is the folder that its paths are relative to. It is absolute, or relative to the command's folder.
 	Dir string
 }
 

@@ -30,8 +30,7 @@ type Conn struct {
 	talk Talk
 }
 
-// Connect starts a process whose streams are unset. Without a folder it runs in that of this
-// process.
+// Connect starts a process whose streams are unset. Without a folder it runs in that of this process.
 func (s *Starter) Connect(ctx context.Context, cmd *exec.Cmd, t Talk) (*Conn, error) {
 	if cmd.Err != nil {
 		return nil, cmd.Err

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenFolder opens a folder with O_PATH by an absolute path. It fails if the path has a
-// symbolic link.
+// OpenFolder opens a folder with O_PATH by an absolute path. It fails if the path has a symbolic link.
 func OpenFolder(path string) (*os.File, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

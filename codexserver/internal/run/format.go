@@ -16,9 +16,8 @@ const (
 	maxMarker     = 64 // room for the marker between head and tail
 )
 
-// FormatOutput shortens a command's output for the model to at most 256 lines and 10 KiB,
-// half from the beginning and half from the end. A line between them reports how much is
-// missing.
+// FormatOutput shortens a command's output for the model to at most 256 lines and 10 KiB, half from the beginning and
+// half from the end. A line between them reports how much is missing.
 func FormatOutput(aggregated string) string {
 	lines := strings.SplitAfter(aggregated, "\n")
 	if lines[len(lines)-1] == "" {
@@ -43,8 +42,7 @@ func FormatOutput(aggregated string) string {
 	return head + marker + "\n\n" + strings.TrimSuffix(tail, "\n")
 }
 
-// Formatted returns the output for the model, see [FormatOutput]. After a timeout a line
-// before the output reports it.
+// Formatted returns the output for the model, see [FormatOutput]. After a timeout a line before the output reports it.
 func (r Result) Formatted() string {
 	if !r.TimedOut {
 		return FormatOutput(r.Aggregated)

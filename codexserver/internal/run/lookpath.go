@@ -67,8 +67,7 @@ func CheckBatch(system, path string, argv []string) error {
 	return nil
 }
 
-// Value returns the value of a variable in an environment. The last entry counts. Windows ignores letter
-// case.
+// Value returns the value of a variable in an environment. The last entry counts. Windows ignores letter case.
 func Value(env []string, name string) string {
 	for _, entry := range slices.Backward(env) {
 		if key, value, ok := strings.Cut(entry, "="); ok && IsNamed(key, name) {

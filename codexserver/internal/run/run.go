@@ -55,9 +55,8 @@ type Result struct {
 	// Omitted bytes of Aggregated.
 	Stdout, Stderr, Aggregated string
 	Omitted                    int64
-	// ExitCode is that of the process, 128 plus the number of a signal that ended it,
-	// [TimeoutExitCode] after a timeout, or -1 if it could not be ended or its launcher was
-	// killed; Stderr then has the reason.
+	// ExitCode is that of the process, 128 plus the number of a signal that ended it, [TimeoutExitCode] after a
+	// timeout, or -1 if it could not be ended or its launcher was killed; Stderr then has the reason.
 	ExitCode int
 	Duration time.Duration
 	TimedOut bool
@@ -79,9 +78,8 @@ func (e *StartError) Unwrap() error { return e.Err }
 // The error is a [*StartError], or the cause of ctx if ctx ended first. The result then
 // has the output so far. Run returns no error for a command that fails or times out.
 //
-// When Run returns, the command's processes are gone, unless the command ended by itself
-// and [Spec.Leftovers] took the rest. On Linux these are all processes that it started, on
-// other systems those of its process group.
+// When Run returns, the command's processes are gone, unless the command ended by itself and [Spec.Leftovers] took the
+// rest. On Linux these are all processes that it started, on other systems those of its process group.
 func (s *Starter) Run(ctx context.Context, spec Spec, onOutput func(protocol.OutputStream, []byte)) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)

@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// Program is the running program, which the server looks for among the configured MCP servers:
-// most users' config.toml lists the server itself, because they added it there to try it
-// out. No command starts a nil Program.
+// Program is the running program, which the server looks for among the configured MCP servers: most users' config.toml
+// lists the server itself, because they added it there to try it out. No command starts a nil Program.
 type Program struct {
 	path string // without links
 	file os.FileInfo

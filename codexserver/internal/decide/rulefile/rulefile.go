@@ -45,8 +45,7 @@ type Options struct {
 	// Writable returns the folders that commands were able to write at any time. If the file
 	// lies in one, nothing is allowed by it, and nothing is added. Default: none.
 	Writable func() []string
-	// Mirror also keeps the rules. Each change is there before it is in the file. Default:
-	// they are only a file.
+	// Mirror also keeps the rules. Each change is there before it is in the file. Default: they are only a file.
 	Mirror safefile.Mirror
 }
 
@@ -133,9 +132,8 @@ func decode(data []byte) (content, error) {
 	return c, nil
 }
 
-// Allows reports whether the rules of a principal allow a command in the sandbox. By is the number of the
-// rule, 0 if several rules together allow a script. An error means that nothing is allowed, and why. A nil
-// store allows nothing.
+// Allows reports whether the rules of a principal allow a command in the sandbox. By is the number of the rule, 0 if
+// several rules together allow a script. An error means that nothing is allowed, and why. A nil store allows nothing.
 func (s *Store) Allows(q *protocol.ExecApprovalRequest, principal string) (by int, ok bool, err error) {
 	if s == nil || !q.Confinable {
 		return 0, false, nil
