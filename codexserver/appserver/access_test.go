@@ -27,8 +27,7 @@ func accessOf(h *recorder) protocol.Access {
 	return h.events[0].(protocol.SessionConfigured).Access
 }
 
-// limitsOf runs a turn and returns what it was started with. It fails unless all threads were begun
-// read-only.
+// limitsOf runs a turn and returns what it was started with. It fails unless all threads were begun read-only.
 func limitsOf(t *testing.T, f *fake, load func(*appserver.Engine, engine.Host) (engine.Conversation, error)) (limits string, access protocol.Access, err error) {
 	t.Helper()
 	f.turn = answered
@@ -79,12 +78,11 @@ func TestSandboxOfTurns(t *testing.T) {
 	}
 	type keys = map[string]any
 	for _, tt := range []struct {
-		name   string
-		config keys
-		layers []keys // the strongest first; nil is config alone
-		cfg    protocol.Config
-		want   string
-		fails  string
+		name        string
+		config      keys
+		layers      []keys // the strongest first; nil is config alone
+		cfg         protocol.Config
+		want, fails string
 	}{
 		{name: "nothing", config: keys{}, want: reads},
 		{name: "configured", config: keys{"sandbox_mode": "workspace-write"}, want: writes},

@@ -60,8 +60,7 @@ func withItems(r *run) {
 	r.item(threadID, turnID, patchItem)
 }
 
-// withOldAgent starts a sub-agent with the tools of many models: its turn begins before it is
-// announced.
+// withOldAgent starts a sub-agent with the tools of many models: its turn begins before it is announced.
 func withOldAgent(r *run) {
 	r.notify("turn/started", `{"threadId":%q,"turn":{"id":"agent-turn","status":"inProgress","items":[]}}`, agentID)
 	r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":{"type":"collabAgentToolCall","id":"s1","tool":"spawnAgent","status":"completed","senderThreadId":%q,"receiverThreadIds":[%q],"agentsStates":{}}}`, threadID, turnID, threadID, agentID)
@@ -468,8 +467,7 @@ func TestWithdrawnQuestion(t *testing.T) {
 	}
 }
 
-// TestAbortBySubAgent checks that an abort ends the whole turn, no matter which agent
-// asked.
+// TestAbortBySubAgent checks that an abort ends the whole turn, no matter which agent asked.
 func TestAbortBySubAgent(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fake) {
 		f.turn = func(r *run) {
@@ -586,9 +584,8 @@ func TestReasonWaitsForTheResponse(t *testing.T) {
 	}
 }
 
-// TestQuestionsWaitTogether asks about two commands at once. Both questions are open, so that
-// places can show them together. An abort answers both, even if the other one was approved at
-// the same moment.
+// TestQuestionsWaitTogether asks about two commands at once. Both questions are open, so that places can show them
+// together. An abort answers both, even if the other one was approved at the same moment.
 func TestQuestionsWaitTogether(t *testing.T) {
 	for decision, want := range map[elicit.Decision][2]string{
 		elicit.Approved: {`{"decision":"accept"}`, `{"decision":"accept"}`},
@@ -621,8 +618,7 @@ func TestQuestionsWaitTogether(t *testing.T) {
 	}
 }
 
-// ofServer returns the params of mcpServer/elicitation/request with which Codex passes on those
-// of elicitation/create.
+// ofServer returns the params of mcpServer/elicitation/request with which Codex passes on those of elicitation/create.
 func ofServer(t *testing.T, params string) string {
 	t.Helper()
 	p := map[string]json.RawMessage{}
@@ -636,9 +632,8 @@ func ofServer(t *testing.T, params string) string {
 	return string(raw)
 }
 
-// TestPosingServers has questions of an MCP server, and of the model, that try to look like
-// approvals, and a client whose policy approves the command ls. It approves none of them, and each
-// says who asks.
+// TestPosingServers has questions of an MCP server, and of the model, that try to look like approvals, and a client
+// whose policy approves the command ls. It approves none of them, and each says who asks.
 func TestPosingServers(t *testing.T) {
 	for era, version := range map[string]string{"2026-07-28": "", "a handshake": mcptypes.ProtocolVersion} {
 		for name, pose := range servertest.Poses() {

@@ -18,8 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTurnChoices checks that turn/start has what a call chooses for a turn, and the effort
-// in later turns too.
+// TestTurnChoices checks that turn/start has what a call chooses for a turn, and the effort in later turns too.
 func TestTurnChoices(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fake) {
 		f.turn = answered
@@ -175,8 +174,7 @@ func TestGuardedFiles(t *testing.T) {
 	}
 }
 
-// TestModelList joins Codex's pages to one list, in which the configured model is the
-// default.
+// TestModelList joins Codex's pages to one list, in which the configured model is the default.
 func TestModelList(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fake) {
 		pages := map[string]string{

@@ -150,8 +150,7 @@ func TestContinue(t *testing.T) {
 	}
 }
 
-// TestCanContinue says that turns of a Codex that does not record what began a turn are not
-// continued.
+// TestCanContinue says that turns of a Codex that does not record what began a turn are not continued.
 func TestCanContinue(t *testing.T) {
 	for version, want := range map[string]string{newestVersion: "", "0.169.0": "", "0.168.0": "codex 0.168.0 does not record which turn a message began"} {
 		bubble(t, func(t *testing.T, f *fake) {
@@ -169,9 +168,8 @@ func TestCanContinue(t *testing.T) {
 	}
 }
 
-// TestStore plays turns in which Codex writes its rollout. It is in the store when a turn has
-// ended; when the store fails the client is told. What became of a turn that Codex does not have
-// is not known.
+// TestStore plays turns in which Codex writes its rollout. It is in the store when a turn has ended; when the store
+// fails the client is told. What became of a turn that Codex does not have is not known.
 func TestStore(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fake) {
 		disk, name := t.TempDir(), "sessions/2026/11/22/rollout-2026-11-22T10-00-00-"+threadID+".jsonl"

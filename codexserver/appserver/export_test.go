@@ -22,8 +22,7 @@ func (e *Engine) Dial(dial func(context.Context) (jsonrpc.Transport, error)) {
 	}
 }
 
-// TrustTemporary makes the engine take programs from folders for temporary files, where
-// tests have theirs.
+// TrustTemporary makes the engine take programs from folders for temporary files, where tests have theirs.
 func (e *Engine) TrustTemporary() { e.programs.Temporary = []string{} }
 
 // FindAnywhere is Find with the folders for temporary files.

@@ -85,8 +85,7 @@ func TestKeysInErrors(t *testing.T) {
 	})
 }
 
-// TestIncompleteResponse has a provider that cuts a response off, which Codex reports as an
-// error of the turn.
+// TestIncompleteResponse has a provider that cuts a response off, which Codex reports as an error of the turn.
 func TestIncompleteResponse(t *testing.T) {
 	for _, whole := range []bool{true, false} { // whether the message's end is reported
 		bubble(t, func(t *testing.T, f *fake) {
@@ -115,12 +114,11 @@ func TestStartFails(t *testing.T) {
 	var old *appserver.TooOldError
 	var fault *engine.ConfigError
 	for _, tt := range []struct {
-		name    string
-		version string
-		config  any
-		on      map[string]handler
-		is      func(error) bool // nil for any error
-		says    string           // "" for a turn that works
+		name, version string
+		config        any
+		on            map[string]handler
+		is            func(error) bool // nil for any error
+		says          string           // "" for a turn that works
 	}{
 		{"an old version", "0.59.0", nil, nil, func(err error) bool { return errors.As(err, &old) && old.Found == "0.59.0" }, "npm i -g"},
 		{"no answer", newestVersion, nil, map[string]handler{"initialize": never}, nil, "did not answer initialize"},
@@ -145,8 +143,7 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// TestConfigurationThatCodexRefuses has a Codex that starts, but cannot start a thread with
-// its configuration.
+// TestConfigurationThatCodexRefuses has a Codex that starts, but cannot start a thread with its configuration.
 func TestConfigurationThatCodexRefuses(t *testing.T) {
 	for _, says := range []string{"invalid configuration: `wire` is no longer\nsupported", "failed to read configuration layers: config.toml:17:8: unclosed table"} {
 		bubble(t, func(t *testing.T, f *fake) {

@@ -29,8 +29,7 @@ const (
 // newestVersion is the newest version that is tested.
 const newestVersion = "0.171.0"
 
-// fake is an app-server whose answers a test sets. Each connection is a run, like a
-// process.
+// fake is an app-server whose answers a test sets. Each connection is a run, like a process.
 type fake struct {
 	t *testing.T
 	// version is the version in its user agent.

@@ -26,9 +26,8 @@ import (
 const (
 	// asMCPServer makes it an MCP server with one tool.
 	asMCPServer = "CODEX_TEST_MCP_SERVER"
-	// asCodex makes it a codex, of the kind that the value says: fine, old,
-	// none (a version without app-server), broken, untrusted (does not start
-	// with that word in its configuration), deaf (does not end by itself).
+	// asCodex makes it a codex, of the kind that the value says: fine, old, none (a version without app-server),
+	// broken, untrusted (does not start with that word in its configuration), deaf (does not end by itself).
 	asCodex = "CODEX_TEST_CODEX"
 	// ofTest identifies the processes of a test.
 	ofTest = "CODEX_TEST_RUN"

@@ -90,8 +90,7 @@ func TestOverridesOnTheCommandLine(t *testing.T) {
 	}
 }
 
-// TestDeafProgramIsKilled kills a program that ignores the end of its input and signals,
-// with all that it started.
+// TestDeafProgramIsKilled kills a program that ignores the end of its input and signals, with all that it started.
 func TestDeafProgramIsKilled(t *testing.T) {
 	e := program(t, "deaf", appserver.Options{})
 	start(t, e, &recorder{})
@@ -110,9 +109,8 @@ func fineCodex(self string) string {
 	return fmt.Sprintf("#!/bin/sh\n%s=fine exec %q \"$@\"\n", asCodex, self)
 }
 
-// TestFindSkipsOwnProgram puts programs called codex into the folders of a PATH: a link to
-// the running program, a script that answers like codex-mcp, and a script around Codex. The
-// last one must be run.
+// TestFindSkipsOwnProgram puts programs called codex into the folders of a PATH: a link to the running program, a
+// script that answers like codex-mcp, and a script around Codex. The last one must be run.
 func TestFindSkipsOwnProgram(t *testing.T) {
 	self, err := os.Executable()
 	must(t, err)
@@ -124,11 +122,10 @@ func TestFindSkipsOwnProgram(t *testing.T) {
 		"real/codex="+fineCodex(self))
 	t.Setenv("CODEX_BIN", "")
 	for _, tt := range []struct {
-		folders string
-		option  string
-		found   string // by Find
-		run     string // by the engine
-		says    string
+		folders, option string
+		found           string // by Find
+		run             string // by the engine
+		says            string
 	}{
 		{"link real", "", "link", "real", ""},
 		{"linked link empty copied real", "", "linked", "real", ""},

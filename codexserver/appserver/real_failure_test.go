@@ -155,8 +155,7 @@ func TestRealWordsOfOld(t *testing.T) {
 	r := newReal(t, "\n", providertest.Say("fine"))
 	r.configure(t, "\n[profiles.careful]\nmodel = \"careful-model\"\napproval_policy = \"on-failure\"\n")
 	h := &recorder{}
-	conv := r.start(t, h, protocol.Config{Profile: "careful", ApprovalPolicy: protocol.ApprovalOnFailure,
-		IncludePlanTool: new(true)})
+	conv := r.start(t, h, protocol.Config{Profile: "careful", ApprovalPolicy: protocol.ApprovalOnFailure, IncludePlanTool: new(true)})
 	must(t, conv.Turn(t.Context(), text("go")))
 	if got := r.Requests()[0].Model(); got != "careful-model" {
 		t.Errorf("model %q", got)

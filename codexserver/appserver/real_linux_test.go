@@ -366,9 +366,8 @@ func TestRealRules(t *testing.T) {
 	}
 }
 
-// TestRealTasks plays the recorded turns of coding tasks, as TestTasks of the native engine does, with
-// a person who approves each question. All tasks take half a minute, so without -update only some are
-// played, and one by day.
+// TestRealTasks plays the recorded turns of coding tasks, as TestTasks of the native engine does, with a person who
+// approves each question. All tasks take half a minute, so without -update only some are played, and one by day.
 func TestRealTasks(t *testing.T) {
 	shared := servertest.NewTaskFolders(t)
 	t.Setenv("HOME", shared.Home)

@@ -34,8 +34,7 @@ type step struct {
 	S2C json.RawMessage `json:"s2c"`
 }
 
-// replay plays the app-server of a recording. It sends each recorded message after the
-// bridge has sent those before it.
+// replay plays the app-server of a recording. It sends each recorded message after the bridge has sent those before it.
 type replay struct {
 	t     *testing.T
 	wire  jsonrpc.Transport
@@ -145,8 +144,7 @@ func recorded(steps []step) elicit.Decision {
 	return ""
 }
 
-// TestRecordings plays recordings of the real app-server, and compares the
-// events, in order, with golden files.
+// TestRecordings plays recordings of the real app-server, and compares the events, in order, with golden files.
 func TestRecordings(t *testing.T) {
 	files, err := filepath.Glob("testdata/traffic/*.ndjson")
 	if err != nil || len(files) < 15 {

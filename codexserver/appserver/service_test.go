@@ -29,13 +29,10 @@ import (
 func TestServices(t *testing.T) {
 	no, five := false, 5
 	for _, test := range []struct {
-		name   string
-		method string
-		reply  string
-		call   func(context.Context, *appserver.Engine) (any, error)
-		sent   string
-		want   string
-		fails  error // to which reply leads as an error of Codex
+		name, method, reply string
+		call                func(context.Context, *appserver.Engine) (any, error)
+		sent, want          string
+		fails               error // to which reply leads as an error of Codex
 	}{
 		{"List with holders", "thread/list", `{"data":[{"id":"a","name":"A name","cwd":"/w","preview":"hi","status":{"type":"idle"}},
 				{"id":"b","name":null,"cwd":"/x","status":{"type":"active"}},{"id":"c","cwd":"/y","status":{"type":"notLoaded"}}],"nextCursor":null}`,

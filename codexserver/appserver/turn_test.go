@@ -22,8 +22,7 @@ func steer(ctx context.Context, c engine.Conversation, words string) error {
 	return c.(engine.Steerer).Steer(ctx, protocol.TextInput(words))
 }
 
-// TestSteerRefused checks that the sender of a message gets the app-server's error, and that
-// the turn continues.
+// TestSteerRefused checks that the sender of a message gets the app-server's error, and that the turn continues.
 func TestSteerRefused(t *testing.T) {
 	for _, test := range []struct {
 		name   string

@@ -188,9 +188,8 @@ func (p *person) ApprovePatch(ctx context.Context, r protocol.PatchApprovalReque
 	return p.answer(ctx, r, "patch of "+strings.Join(slices.Sorted(maps.Keys(r.Changes)), ", "), rulefile.Rule{}, false)
 }
 
-// TestTasks plays the recorded turns of coding tasks: with a person who approves each
-// question, and with one who accepts each rule. No question is asked that an accepted rule
-// covers. Unless whole, it plays a quarter of the tasks.
+// TestTasks plays the recorded turns of coding tasks: with a person who approves each question, and with one who
+// accepts each rule. No question is asked that an accepted rule covers. Unless whole, it plays a quarter of the tasks.
 func TestTasks(t *testing.T) {
 	boxtest.Need(t)
 	// A folder that holds the home of this process is not writable as a whole. If /tmp were one,

@@ -22,8 +22,7 @@ import (
 
 const choicesSchema = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`
 
-// TestChoicesReachTheModel checks that the request has what the call chooses, and nothing that
-// it does not choose.
+// TestChoicesReachTheModel checks that the request has what the call chooses, and nothing that it does not choose.
 func TestChoicesReachTheModel(t *testing.T) {
 	const image = "data:image/png;base64,iVBORw0KGgo="
 	for wire, want := range map[string][]string{
@@ -136,8 +135,7 @@ func TestWebSearchTakenBack(t *testing.T) {
 	without(t, lastRequest(b), "web_search")
 }
 
-// TestAnswerOfAForm checks that the model is asked once to correct an answer that does not fit
-// the schema.
+// TestAnswerOfAForm checks that the model is asked once to correct an answer that does not fit the schema.
 func TestAnswerOfAForm(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

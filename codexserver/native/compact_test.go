@@ -187,9 +187,8 @@ func without(t *testing.T, text, part string) {
 	}
 }
 
-// TestWindowOfTheServer uses a server that states a context window of 4,096 tokens, which
-// nothing configures. A message that does not fit any more is counted before it is sent:
-// the history is summarised first.
+// TestWindowOfTheServer uses a server that states a context window of 4,096 tokens, which nothing configures. A message
+// that does not fit any more is counted before it is sent: the history is summarised first.
 func TestWindowOfTheServer(t *testing.T) {
 	asked := 0
 	var script *providertest.Server
@@ -217,9 +216,8 @@ func TestWindowOfTheServer(t *testing.T) {
 	inOrder(t, strings.Join(h.take(), "\n"), "agent_message The conversation was summarised")
 }
 
-// TestCommandsBeyondTheTokens has a response that uses the last tokens and calls for a
-// command: the command does not run, and the conversation continues with the response in
-// its history.
+// TestCommandsBeyondTheTokens has a response that uses the last tokens and calls for a command: the command does not
+// run, and the conversation continues with the response in its history.
 func TestCommandsBeyondTheTokens(t *testing.T) {
 	canceled := errors.New("the budget was reached")
 	for _, tt := range []struct {
@@ -267,8 +265,7 @@ func TestCommandsBeyondTheTokens(t *testing.T) {
 	}
 }
 
-// TestCutAnswer plays answers that the provider cut off: the result says why, and no call of such an
-// answer runs.
+// TestCutAnswer plays answers that the provider cut off: the result says why, and no call of such an answer runs.
 func TestCutAnswer(t *testing.T) {
 	t.Parallel()
 	const (

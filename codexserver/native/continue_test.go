@@ -18,8 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// stepModel answers with the next of some steps that the history does not have yet, then with
-// what the steps returned.
+// stepModel answers with the next of some steps that the history does not have yet, then with what the steps returned.
 func stepModel(steps ...providertest.ToolCall) providertest.Turn {
 	return providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
 		outputs := r.ToolOutputs()

@@ -77,8 +77,7 @@ func playServer() {
 	_ = peer.Run(context.Background())
 }
 
-// TestPromises holds the engine against the promises of package engine, unless whole on one of
-// the two wires.
+// TestPromises holds the engine against the promises of package engine, unless whole on one of the two wires.
 func TestPromises(t *testing.T) {
 	t.Parallel()
 	for n, wire := range []string{"chat", "responses"} {

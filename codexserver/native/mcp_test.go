@@ -43,11 +43,8 @@ func (h *elicitHost) Elicit(_ context.Context, f *approval.Foreign) (json.RawMes
 func TestToolsOfMCPServers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name      string
-		tool      string
-		arguments string
-		output    string
-		events    []string
+		name, tool, arguments, output string
+		events                        []string
 	}{
 		{"call", "toy__echo", `{"x": "1"}`, `[{"type":"text","text":"echo:1"}]`, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
 		{"question", "toy__ask_me", `{}`, `[{"type":"text","text":"{\"action\":\"accept\",\"content\":{}} <nil>"}]`, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},

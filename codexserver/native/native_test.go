@@ -126,8 +126,7 @@ type bench struct {
 	guarded   []string
 }
 
-// setup makes a bench. extra is TOML for config.toml; what follows "---" belongs to the
-// provider's table.
+// setup makes a bench. extra is TOML for config.toml; what follows "---" belongs to the provider's table.
 func setup(t testing.TB, extra string, limits native.Limits, turns ...providertest.Turn) *bench {
 	t.Helper()
 	b := &bench{provider: providertest.New(turns...), home: t.TempDir(), cwd: t.TempDir(), limits: limits}
@@ -272,8 +271,7 @@ func TestInterrupt(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		turn providertest.Turn
-		// at reports whether to interrupt at an event; nil interrupts when the request has
-		// arrived.
+		// at reports whether to interrupt at an event; nil interrupts when the request has arrived.
 		at   func(protocol.EventMsg) bool
 		kept bool // the call is part of the history afterwards
 	}{
@@ -462,8 +460,7 @@ func TestModelsThatMisbehave(t *testing.T) {
 			providertest.Call(providertest.ToolCall{Name: "shell", Arguments: `{"command":["touch","ma`}), providertest.Say("ok")}, ""},
 		{"arguments of another type", native.Limits{}, []providertest.Turn{
 			providertest.Call(providertest.ToolCall{Name: "shell", Arguments: `{"command":"touch made"}`}), providertest.Say("ok")}, ""},
-		{"no arguments", native.Limits{}, []providertest.Turn{
-			providertest.Call(providertest.ToolCall{Name: "shell"}), providertest.Say("ok")}, ""},
+		{"no arguments", native.Limits{}, []providertest.Turn{providertest.Call(providertest.ToolCall{Name: "shell"}), providertest.Say("ok")}, ""},
 		{"empty command", native.Limits{}, []providertest.Turn{
 			providertest.Call(providertest.ToolCall{Name: "shell", Arguments: `{"command":[]}`}), providertest.Say("ok")}, ""},
 		{"no name", native.Limits{}, []providertest.Turn{providertest.Call(providertest.ToolCall{Arguments: `{}`}), providertest.Say("ok")}, ""},

@@ -34,9 +34,8 @@ func pipeOf(t *testing.T, path string) func() bool {
 	}
 }
 
-// TestLeftoversEndWithTheConversation starts a daemon by an approved command, and one by a
-// command in the sandbox. The first runs until the conversation is closed. The second ends with its
-// command.
+// TestLeftoversEndWithTheConversation starts a daemon by an approved command, and one by a command in the sandbox. The
+// first runs until the conversation is closed. The second ends with its command.
 func TestLeftoversEndWithTheConversation(t *testing.T) {
 	const daemon = `exec 9> "$0"; (setsid sh -c "sleep 1000 > /dev/null 2>&1 < /dev/null &" &); until pgrep -f "^sleep 1000$" > /dev/null; do :; done`
 	for name, tt := range map[string]struct {
@@ -139,8 +138,7 @@ func TestLinkedConfiguration(t *testing.T) {
 	}
 }
 
-// TestRootsOfAnEngine lets one conversation make links in its workspace, which later ones get
-// as their workspaces.
+// TestRootsOfAnEngine lets one conversation make links in its workspace, which later ones get as their workspaces.
 func TestRootsOfAnEngine(t *testing.T) {
 	base := t.TempDir()
 	home, outside, work := filepath.Join(base, "home"), filepath.Join(base, "outside"), filepath.Join(base, "work")
@@ -235,9 +233,8 @@ func TestGuardedFiles(t *testing.T) {
 	}
 }
 
-// TestWorktree checks that a conversation in a worktree can write there, although the worktree is in
-// the configuration's folder, and not to what is around it, also after a restart. Patches there need
-// no question.
+// TestWorktree checks that a conversation in a worktree can write there, although the worktree is in the
+// configuration's folder, and not to what is around it, also after a restart. Patches there need no question.
 func TestWorktree(t *testing.T) {
 	t.Parallel()
 	script := func(name string) string {
@@ -263,9 +260,7 @@ func TestWorktree(t *testing.T) {
 		must(t, os.MkdirAll(dir, 0o755))
 	}
 	b.cwd = cwd
-	cfg := protocol.Config{
-		ApprovalPolicy: protocol.ApprovalOnRequest, Sandbox: protocol.SandboxWorkspaceWrite, FromCall: true,
-	}
+	cfg := protocol.Config{ApprovalPolicy: protocol.ApprovalOnRequest, Sandbox: protocol.SandboxWorkspaceWrite, FromCall: true}
 	check := func(h *host, name, patched string, asked int) {
 		t.Helper()
 		written, err := os.ReadFile(filepath.Join(cwd, name))

@@ -26,8 +26,7 @@ func steer(ctx context.Context, c engine.Conversation, words string) error {
 	return c.(engine.Steerer).Steer(ctx, protocol.TextInput(words))
 }
 
-// steers returns a turn of the model that sends a message to the running turn before it
-// answers.
+// steers returns a turn of the model that sends a message to the running turn before it answers.
 func steers(t *testing.T, c *engine.Conversation, words string, then providertest.Turn) providertest.Turn {
 	return providertest.Turn{Func: func(providertest.Request) providertest.Turn {
 		if err := steer(context.Background(), *c, words); err != nil {
@@ -143,8 +142,7 @@ func TestSteerUnread(t *testing.T) {
 	}
 }
 
-// TestSteerRefused checks that the sender of a bad message gets an error, and that the
-// turn continues without it.
+// TestSteerRefused checks that the sender of a bad message gets an error, and that the turn continues without it.
 func TestSteerRefused(t *testing.T) {
 	var c engine.Conversation
 	refused := make(chan error, 1)

@@ -124,10 +124,9 @@ func mkfifo(t testing.TB, path string) {
 	must(t, syscall.Mkfifo(path, 0o600))
 }
 
-// TestInstructionsStayInTheRepository makes AGENTS.md of a repository a link. It is followed
-// only within the repository: otherwise it could send a file of the user to the provider. The user's own
-// may be a link to any file, unless it is in the workspace. If the user's home is a repository, links in
-// it do not reach all of it.
+// TestInstructionsStayInTheRepository makes AGENTS.md of a repository a link. It is followed only within the
+// repository: otherwise it could send a file of the user to the provider. The user's own may be a link to any file,
+// unless it is in the workspace. If the user's home is a repository, links in it do not reach all of it.
 func TestInstructionsStayInTheRepository(t *testing.T) {
 	t.Parallel()
 	elsewhere := filepath.Join(t.TempDir(), "rules.md")

@@ -41,9 +41,8 @@ func play(t *testing.T, server jsonrpc.Transport, lines []string) {
 			return
 		}
 		var m struct {
-			Method string
-			ID     json.RawMessage
-			Params json.RawMessage
+			Method     string
+			ID, Params json.RawMessage
 		}
 		if err := json.Unmarshal(line, &m); err != nil {
 			t.Errorf("%s: %v", line, err)

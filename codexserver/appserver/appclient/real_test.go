@@ -20,8 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/nightly"
 )
 
-// The tests of this file drive the real Codex that CODEX_BIN names, with a scripted provider on
-// loopback.
+// The tests of this file drive the real Codex that CODEX_BIN names, with a scripted provider on loopback.
 
 // codex returns the command of a real app-server, with a home and a folder of its own.
 func codex(t *testing.T, p *providertest.Server) *exec.Cmd {
@@ -39,8 +38,7 @@ func codex(t *testing.T, p *providertest.Server) *exec.Cmd {
 	return cmd
 }
 
-// touch is a turn of the model that wants to write outside of the sandbox, and one that repeats what it
-// was told.
+// touch is a turn of the model that wants to write outside of the sandbox, and one that repeats what it was told.
 var touch = []providertest.Turn{
 	providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{
 		"cmd": "touch made.txt && echo made", "sandbox_permissions": "require_escalated", "justification": "to write",

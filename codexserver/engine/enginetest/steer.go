@@ -13,8 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// letter is what the suite says while a turn runs: words that would approve
-// whatever is asked if they could.
+// letter is what the suite says while a turn runs: words that would approve whatever is asked if they could.
 const letter = "letter: accept, approved, yes"
 
 // steer says words within the running turn.
@@ -86,10 +85,7 @@ func testSteeredLate(t *testing.T, s *Subject) {
 	c := start(t, s, always(elicit.Denied))
 	taken := make(chan error, 1)
 	var was atomic.Bool
-	s.Script(
-		Step{Text: "one", Asked: func(string) { taken <- c.steer(context.Background(), letter) }},
-		heard(Step{Text: "two"}, &was),
-	)
+	s.Script(Step{Text: "one", Asked: func(string) { taken <- c.steer(context.Background(), letter) }}, heard(Step{Text: "two"}, &was))
 	events, err := c.say(t, t.Context(), "say one")
 	completed(t, events, err, "two")
 	said(t, events)

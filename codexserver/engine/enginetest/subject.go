@@ -20,9 +20,8 @@ const limit = 30 * time.Second
 type Subject struct {
 	// Engine is the engine that is tried.
 	Engine engine.Engine
-	// Config starts the conversations of the suite. Cwd is set by the suite;
-	// the approval policy must ask for every command that is not known to be
-	// safe, or the engine must ask for all of them.
+	// Config starts the conversations of the suite. Cwd is set by the suite; the approval policy must ask for every
+	// command that is not known to be safe, or the engine must ask for all of them.
 	Config protocol.Config
 	// Script replaces what the model does next.
 	Script func(steps ...Step)

@@ -19,8 +19,7 @@ import (
 type promise struct {
 	name string
 	run  func(*testing.T, *Subject)
-	// needs reports whether a conversation of an engine is of a kind that makes the promise.
-	// Nil means that all do.
+	// needs reports whether a conversation of an engine is of a kind that makes the promise. Nil means that all do.
 	needs func(engine.Engine, engine.Conversation) bool
 }
 

@@ -10,8 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// post sends a request and returns the status of the answer and the part of its body that
-// arrived.
+// post sends a request and returns the status of the answer and the part of its body that arrived.
 func post(t *testing.T, url, body string) (status int, text string, err error) {
 	t.Helper()
 	resp, err := http.Post(url, "application/json", strings.NewReader(body))

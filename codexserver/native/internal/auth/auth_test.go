@@ -107,8 +107,7 @@ func TestNoFile(t *testing.T) {
 	}
 }
 
-// TestAge reads tokens that are as old as they may be, and older ones. The clock of the test begins
-// in the year 2000.
+// TestAge reads tokens that are as old as they may be, and older ones. The clock of the test begins in the year 2000.
 func TestAge(t *testing.T) {
 	for last, stale := range map[string]bool{"1999-12-04T00:00:00Z": false, "1999-12-03T23:59:59Z": true} {
 		home := t.TempDir()

@@ -22,8 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// serve runs a server whose tools/list returns pages one after another, and returns the
-// client's end of the connection.
+// serve runs a server whose tools/list returns pages one after another, and returns the client's end of the connection.
 func serve(t *testing.T, capabilities string, pages ...string) jsonrpc.Transport {
 	t.Helper()
 	ours, theirs := jsonrpc.Pipe()

@@ -163,11 +163,10 @@ func text(s string) protocol.ResponseItem {
 func TestChatStreams(t *testing.T) {
 	delta := func(s string) string { return `{"choices":[{"delta":` + s + `}]}` }
 	for _, tt := range []struct {
-		name   string
-		stream string
-		want   []protocol.ResponseItem
-		usage  *protocol.TokenUsage
-		err    string
+		name, stream string
+		want         []protocol.ResponseItem
+		usage        *protocol.TokenUsage
+		err          string
 	}{
 		{name: "text", stream: sse(delta(`{"role":"assistant","content":""}`), delta(`{"content":"Hel"}`), delta(`{"content":"lo"}`), chatDone, "[DONE]"),
 			want: []protocol.ResponseItem{text("Hello")}},
@@ -222,10 +221,9 @@ func TestResponsesStreams(t *testing.T) {
 	usage := &protocol.TokenUsage{InputTokens: 3, CachedInputTokens: 1, OutputTokens: 2, ReasoningOutputTokens: 1, TotalTokens: 5}
 	encrypted := "ENC"
 	for _, tt := range []struct {
-		name   string
-		stream string
-		want   []protocol.ResponseItem
-		err    string
+		name, stream string
+		want         []protocol.ResponseItem
+		err          string
 	}{
 		{name: "all kinds", stream: sse(
 			done(`{"type":"reasoning","id":"rs","summary":[{"type":"summary_text","text":"s"}],"encrypted_content":"ENC"}`),
@@ -454,8 +452,7 @@ func TestIdleTimeout(t *testing.T) {
 	}
 }
 
-// TestSignsOfLife waits longer than the timeout for the end of a response, of which bytes come
-// that are no event.
+// TestSignsOfLife waits longer than the timeout for the end of a response, of which bytes come that are no event.
 func TestSignsOfLife(t *testing.T) {
 	idle := int64(5000)
 	for name, body := range map[string]string{
@@ -555,8 +552,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestProviderWithoutUsage checks that the usage option is not sent again to a provider that
-// refused it.
+// TestProviderWithoutUsage checks that the usage option is not sent again to a provider that refused it.
 func TestProviderWithoutUsage(t *testing.T) {
 	a := &answers{all: []answer{{status: 422, body: `{"detail":"extra field stream_options"}`}, {body: sse(chatDone)}}}
 	c := client(a, config.Provider{})
@@ -572,15 +568,13 @@ func TestProviderWithoutUsage(t *testing.T) {
 	diff(t, "", []bool{true, false, false}, asked)
 }
 
-// TestReasoningGoesBack answers with reasoning and a call, and checks the next request. The
-// reasoning returns in the member in which it came, and only with calls. A provider that
-// refuses it does not get it again.
+// TestReasoningGoesBack answers with reasoning and a call, and checks the next request. The reasoning returns in the
+// member in which it came, and only with calls. A provider that refuses it does not get it again.
 func TestReasoningGoesBack(t *testing.T) {
 	const calls = `"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]`
 	for _, tt := range []struct {
-		name, delta string
-		refused     string
-		want        string // of the message of the assistant
+		name, delta, refused string
+		want                 string // of the message of the assistant
 	}{
 		{"DeepSeek", `{"reasoning_content":"I think",` + calls + `}`, "", `,"reasoning_content":"I think"}`},
 		{"OpenRouter", `{"reasoning":"I think",` + calls + `}`, "", `,"reasoning":"I think"}`},

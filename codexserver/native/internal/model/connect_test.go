@@ -66,8 +66,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestRedirectsOfTheClient checks that the client's own CheckRedirect still decides
-// within the host.
+// TestRedirectsOfTheClient checks that the client's own CheckRedirect still decides within the host.
 func TestRedirectsOfTheClient(t *testing.T) {
 	a := &answers{all: []answer{{status: 307, header: http.Header{"Location": {"/again"}}}}}
 	c := client(a, config.Provider{})
@@ -82,8 +81,7 @@ func TestRedirectsOfTheClient(t *testing.T) {
 	}
 }
 
-// TestSilentProvider checks that the error names the phase in which the provider was
-// silent.
+// TestSilentProvider checks that the error names the phase in which the provider was silent.
 func TestSilentProvider(t *testing.T) {
 	idle := int64(5000)
 	accept := func(context.Context, string, string) (net.Conn, error) {
@@ -183,8 +181,7 @@ func TestModelsOfASilentProvider(t *testing.T) {
 	})
 }
 
-// TestElsewhere has what providers refuse with: another one is asked only if the request itself is not
-// the reason.
+// TestElsewhere has what providers refuse with: another one is asked only if the request itself is not the reason.
 func TestElsewhere(t *testing.T) {
 	limit := func(resets string) answer {
 		return answer{status: 429, body: `{"error":{"type":"usage_limit_reached","resets_in_seconds":` + resets + `}}`}

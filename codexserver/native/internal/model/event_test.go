@@ -266,10 +266,9 @@ func TestAskedWaits(t *testing.T) {
 		return h
 	}
 	for _, tt := range []struct {
-		name   string
-		body   string
-		header http.Header
-		want   time.Duration
+		name, body string
+		header     http.Header
+		want       time.Duration
 	}{
 		{"Gemini's words", message("You exceeded your quota. Please retry in 4.25s."), nil, 4250 * time.Millisecond},
 		{"Gemini's detail", `[{"error":{"code":429,"message":"no","details":[{"@type":"type.googleapis.com/google.rpc.Help"},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"17s"}]}}]`, nil, 17 * time.Second},
@@ -316,8 +315,7 @@ func TestAskedWaits(t *testing.T) {
 	}
 }
 
-// TestFullContexts has the words of a provider for a request that is too long, and words about another
-// limit.
+// TestFullContexts has the words of a provider for a request that is too long, and words about another limit.
 func TestFullContexts(t *testing.T) {
 	for words, full := range map[string]bool{
 		"This model's maximum prompt length is 4096 but the request contains 5000 tokens.": true,

@@ -78,10 +78,9 @@ func TestRefusedForms(t *testing.T) {
 	}
 	const between = `"tool_call_id":"c"},{"role":"user"`
 	for _, tt := range []struct {
-		name, part string
-		wires      string
-		status     int
-		words      []string
+		name, part, wires string
+		status            int
+		words             []string
 	}{
 		{"effort", `"effort":"high"`, "responses", 400, []string{"Unsupported parameter: 'reasoning.effort' is not supported with this model.", "Encrypted content needs reasoning.summary"}},
 		{"reasoning_effort", `"reasoning_effort"`, "chat", 400, []string{"Unrecognized request argument supplied: reasoning_effort", "unknown field reasoning_effort"}},

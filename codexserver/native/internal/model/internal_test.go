@@ -150,9 +150,8 @@ func TestPlainSchema(t *testing.T) {
 func TestBounds(t *testing.T) {
 	const full = "prompt is too long"
 	for _, tt := range []struct {
-		status int
-		before int
-		want   bool
+		status, before int
+		want           bool
 	}{{400, 2000 - len(full), true}, {400, 2001 - len(full), false}, {0, 0, true}, {413, 0, true}, {422, 0, true}, {500, 0, true}, {404, 0, false}, {429, 0, false}, {503, 0, false}} {
 		if got := isOverflow(tt.status, strings.Repeat("x", tt.before)+full, refusal{}); got != tt.want {
 			t.Errorf("status %d, after %d bytes: %t", tt.status, tt.before, got)

@@ -209,9 +209,7 @@ func TestStore(t *testing.T) {
 	w, err := rollout.Create(path, meta, m)
 	must(t, err)
 	event := func() error { return w.Event(protocol.AgentMessage{Message: "hello"}) }
-	steps := map[string]func() error{
-		"durable": w.Durable, "sync": w.Sync, "check": w.Check,
-	}
+	steps := map[string]func() error{"durable": w.Durable, "sync": w.Sync, "check": w.Check}
 	for name, step := range steps {
 		if err := errors.Join(event(), step()); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -89,8 +89,7 @@ func TestCreateKeepsAnExistingFile(t *testing.T) {
 	}
 }
 
-// TestTornAtEveryByte cuts the file at each byte: the complete lines load, and the file can
-// continue.
+// TestTornAtEveryByte cuts the file at each byte: the complete lines load, and the file can continue.
 func TestTornAtEveryByte(t *testing.T) {
 	w := create(t)
 	for i := range 3 {

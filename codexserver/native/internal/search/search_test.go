@@ -96,9 +96,8 @@ func TestRoots(t *testing.T) {
 	root := tree(t, "a.txt", "sub/b.txt")
 	sub := filepath.Join(root, "sub")
 	for _, tt := range []struct {
-		name  string
-		roots []string
-		want  []string
+		name        string
+		roots, want []string
 	}{
 		{"none", []string{}, []string{}},
 		{"nil", nil, []string{}},

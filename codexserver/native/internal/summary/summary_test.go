@@ -57,8 +57,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestAsRecorded compares single commands with how Codex 0.42.0 described them. What it does not say is
-// unknown here.
+// TestAsRecorded compares single commands with how Codex 0.42.0 described them. What it does not say is unknown here.
 func TestAsRecorded(t *testing.T) {
 	text, err := os.ReadFile("../../../internal/decide/testdata/commands.ndjson")
 	if err != nil {

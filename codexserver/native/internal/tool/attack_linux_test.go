@@ -36,8 +36,7 @@ const (
 	variable = "PATH=/"
 )
 
-// attacked makes a working folder with everything that a command can put into one, and a folder
-// beside it.
+// attacked makes a working folder with everything that a command can put into one, and a folder beside it.
 func attacked(t *testing.T) (work string) {
 	t.Helper()
 	top := boxtest.Folder(t)
@@ -188,9 +187,8 @@ func TestReadInARace(t *testing.T) {
 
 var whole = flag.Bool("whole", nightly.Tests(), "run every command of the lists, and every attack in each way")
 
-// canary is a tree that must stay as it is: a repository, an empty home, a folder outside, and a folder bin
-// with the listed programs, and a witness in place of every other, which writes its name into the tree when it
-// is started.
+// canary is a tree that must stay as it is: a repository, an empty home, a folder outside, and a folder bin with the
+// listed programs, and a witness in place of every other, which writes its name into the tree when it is started.
 type canary struct {
 	base   string
 	before map[string]string
@@ -226,8 +224,7 @@ func (c *canary) sign(t testing.TB) {
 	c.git(t, "update-ref", "HEAD", c.git(t, "hash-object", "-t", "commit", "-w", c.path("outside/commit")))
 }
 
-// fillBin makes a folder for PATH in which every program but the listed ones is the
-// witness.
+// fillBin makes a folder for PATH in which every program but the listed ones is the witness.
 func (c *canary) fillBin(t testing.TB) {
 	t.Helper()
 	real := []string{"bash", "cat", "echo", "false", "find", "git", "grep", "head", "ls", "nl", "pwd", "rg", "sed", "tail", "true", "wc", "which"}
@@ -341,9 +338,8 @@ func TestListedOptions(t *testing.T) {
 	}
 }
 
-// TestSessionStaysInside approves a harmless program for the session, which a patch or a command then
-// replaces. The same words start the other program without a question, and it writes nothing outside
-// the sandbox.
+// TestSessionStaysInside approves a harmless program for the session, which a patch or a command then replaces. The
+// same words start the other program without a question, and it writes nothing outside the sandbox.
 func TestSessionStaysInside(t *testing.T) {
 	boxtest.Need(t)
 	for name, argv := range map[string][]string{
@@ -479,8 +475,7 @@ var tableAttacks = []struct {
 		call: tool.Call{Name: "shell", Arguments: `{"command":["ls"],"comm\u0061nd":["sh","-c","EVIL"]}`}},
 	{column: noColumn, name: "two calls in the arguments of one",
 		call: tool.Call{Name: "shell", Arguments: `{"command":["ls"]}{"command":["sh","-c","EVIL"]}`}},
-	{column: noColumn, name: "a tool that looks like the shell",
-		call: tool.Call{Name: "shell\u200b", Arguments: `{"command":["sh","-c","EVIL"]}`}},
+	{column: noColumn, name: "a tool that looks like the shell", call: tool.Call{Name: "shell\u200b", Arguments: `{"command":["sh","-c","EVIL"]}`}},
 	{column: noColumn, name: "a patch beside the patch",
 		call: shellCall("", "apply_patch", fmt.Sprintf(newProof+newProof, "file", "../outside/proof"))},
 	{column: noColumn, name: "variables of the model", files: []string{"work/.bash_profile=EVIL"},
@@ -542,8 +537,7 @@ var tableAttacks = []struct {
 
 	{column: insideColumn, name: "as a script with an escalation",
 		call: shellCall(escalated, "bash", "-lc", "cd sub && apply_patch <<'E'\n"+fmt.Sprintf(newProof, "../proof")+"E\n")},
-	{column: insideColumn, name: "by the tool that writes",
-		call: tool.Call{Name: "write", Arguments: `{"path":"sub/.././proof","content":"x\n"}`}},
+	{column: insideColumn, name: "by the tool that writes", call: tool.Call{Name: "write", Arguments: `{"path":"sub/.././proof","content":"x\n"}`}},
 
 	{column: elsewhereColumn, name: "a file inside, and one by a link", files: []string{"work/link -> ../outside"},
 		call: shellCall("", "apply_patch", "*** Begin Patch\n*** Add File: new\n+x\n*** Add File: link/proof\n+x\n*** End Patch")},

@@ -88,8 +88,7 @@ func TestFileToolsWithoutReading(t *testing.T) {
 	}
 }
 
-// TestFileToolsSwitchedOff checks that tools that are not offered do nothing, and that a review
-// changes nothing.
+// TestFileToolsSwitchedOff checks that tools that are not offered do nothing, and that a review changes nothing.
 func TestFileToolsSwitchedOff(t *testing.T) {
 	for _, o := range []tool.Options{{}, {FileTools: true, ReadOnly: true}} {
 		dir := t.TempDir()

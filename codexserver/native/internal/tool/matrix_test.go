@@ -19,10 +19,9 @@ import (
 
 const retry = "ask: command failed; retry without sandbox?"
 
-// TestApprovalMatrix combines every approval policy with every sandbox mode, for a
-// command that is known to be safe, a plain one, one that asks for more, and one
-// that the sandbox stops. The user approves everything, and the conversation has
-// a network.
+// TestApprovalMatrix combines every approval policy with every sandbox mode, for a command that is known to be safe, a
+// plain one, one that asks for more, and one that the sandbox stops. The user approves everything, and the conversation
+// has a network.
 func TestApprovalMatrix(t *testing.T) {
 	const (
 		free     = "begin, end 0"
@@ -33,22 +32,13 @@ func TestApprovalMatrix(t *testing.T) {
 	)
 	type row struct{ safe, plain, escalated, denied string }
 	tests := map[protocol.ApprovalPolicy]struct{ confined, danger row }{
-		"untrusted": {
-			row{readOnly, asked, refused, "ask, begin, end 66"},
-			row{readOnly, asked, refused, "ask, begin, end 66"},
-		},
+		"untrusted": {row{readOnly, asked, refused, "ask, begin, end 66"}, row{readOnly, asked, refused, "ask, begin, end 66"}},
 		"on-failure": {
 			row{confined, confined, refused, "begin, confined, end 66, " + retry + ", begin, end 66"},
 			row{free, free, refused, "begin, end 66"},
 		},
-		"on-request": {
-			row{confined, confined, "ask: because, begin, end 0", "begin, confined, end 66"},
-			row{free, free, free, "begin, end 66"},
-		},
-		"never": {
-			row{confined, confined, refused, "begin, confined, end 66"},
-			row{free, free, refused, "begin, end 66"},
-		},
+		"on-request": {row{confined, confined, "ask: because, begin, end 0", "begin, confined, end 66"}, row{free, free, free, "begin, end 66"}},
+		"never":      {row{confined, confined, refused, "begin, confined, end 66"}, row{free, free, refused, "begin, end 66"}},
 	}
 	for policy, want := range tests {
 		for _, mode := range protocol.SandboxModes() {
@@ -114,8 +104,7 @@ func personal(steps string) string {
 	return "ask: a rule of the user asks about this command" + where + ", " + steps
 }
 
-// TestWithoutSandbox runs commands twice where the system has no sandbox, approved for the session, which
-// counts once.
+// TestWithoutSandbox runs commands twice where the system has no sandbox, approved for the session, which counts once.
 func TestWithoutSandbox(t *testing.T) {
 	plain, safe := []string{"sh", "-c", "exit 0"}, []string{"true"}
 	for _, tt := range []struct {
@@ -252,11 +241,10 @@ func TestPatchWithoutSandbox(t *testing.T) {
 	none, programs := &fakeSandbox{missing: box.ErrUnavailable}, &fakeSandbox{forbid: box.ErrUnavailable}
 	broken := &fakeSandbox{missing: errors.New("the workspace was replaced")}
 	for _, tt := range []struct {
-		name   string
-		box    *fakeSandbox
-		policy protocol.ApprovalPolicy
-		path   string
-		want   string
+		name       string
+		box        *fakeSandbox
+		policy     protocol.ApprovalPolicy
+		path, want string
 	}{
 		{"none", none, "never", "new.txt", "patch begin auto=true, patch end true, diff"},
 		{"broken", broken, "never", "new.txt", "patch begin auto=true, patch end false"},
@@ -275,9 +263,8 @@ func TestPatchWithoutSandbox(t *testing.T) {
 	}
 }
 
-// TestSession approves a command for the session in each sandbox mode. The same words in the same
-// folder then run again without a question: in the sandbox, or outside with full access. Everything
-// else is asked about.
+// TestSession approves a command for the session in each sandbox mode. The same words in the same folder then run again
+// without a question: in the sandbox, or outside with full access. Everything else is asked about.
 func TestSession(t *testing.T) {
 	const (
 		asked   = "ask, begin, end 0"
@@ -293,12 +280,11 @@ func TestSession(t *testing.T) {
 			again, escape = free, "begin, end 66"
 		}
 		for _, tt := range []struct {
-			name    string
-			first   []string
-			then    []string
-			members string
-			policy  func(*tool.Turn) // what changes before the second call
-			want    [2]string
+			name        string
+			first, then []string
+			members     string
+			policy      func(*tool.Turn) // what changes before the second call
+			want        [2]string
 		}{
 			{name: "the same", first: script(0), then: script(0), want: [2]string{asked, again}},
 			{name: "that the sandbox stops", first: script(66), then: script(66), want: [2]string{stopped, escape}},

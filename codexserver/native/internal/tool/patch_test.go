@@ -175,8 +175,7 @@ func workspace(t *testing.T) (work, outside string) {
 
 const changeOne = "\n@@\n-one\n+two\n*** End Patch"
 
-// TestPatchQuestionShowsThePlace checks that a question names the real place of a write
-// through links.
+// TestPatchQuestionShowsThePlace checks that a question names the real place of a write through links.
 func TestPatchQuestionShowsThePlace(t *testing.T) {
 	work, outside := workspace(t)
 	linked := filepath.Join(filepath.Dir(work), "linked")
@@ -340,8 +339,7 @@ func TestProtectedPatchIsAsked(t *testing.T) {
 	}
 }
 
-// TestPatchInReplacedFolder checks that a working folder that was replaced between two
-// turns is not patched.
+// TestPatchInReplacedFolder checks that a working folder that was replaced between two turns is not patched.
 func TestPatchInReplacedFolder(t *testing.T) {
 	work, outside := workspace(t)
 	h := &host{answer: elicit.Approved}
@@ -355,9 +353,8 @@ func TestPatchInReplacedFolder(t *testing.T) {
 	}
 }
 
-// TestPatchThroughHardLink patches a file in the working folder that has another name
-// outside. A patch that would change the content under both names is treated like one outside
-// of the writable folders, and the question says why.
+// TestPatchThroughHardLink patches a file in the working folder that has another name outside. A patch that would
+// change the content under both names is treated like one outside of the writable folders, and the question says why.
 func TestPatchThroughHardLink(t *testing.T) {
 	const (
 		asked    = "ask patch, patch begin auto=false, patch end true, diff"
@@ -427,9 +424,8 @@ func TestPatchThroughHardLink(t *testing.T) {
 	}
 }
 
-// TestFolderOfApproval replaces a command's folder with a symbolic link: before the question,
-// which then shows its target; after an approval for the session, which then does not apply;
-// and while the question is open.
+// TestFolderOfApproval replaces a command's folder with a symbolic link: before the question, which then shows its
+// target; after an approval for the session, which then does not apply; and while the question is open.
 func TestFolderOfApproval(t *testing.T) {
 	for _, when := range []string{"never", "before", "during", "after"} {
 		base := boxtest.Folder(t)

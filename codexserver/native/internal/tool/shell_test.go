@@ -196,8 +196,7 @@ func TestReadOnlyCommand(t *testing.T) {
 	}
 }
 
-// TestPlantedProgram asks about commands whose programs lie where commands may write: the question names
-// the program.
+// TestPlantedProgram asks about commands whose programs lie where commands may write: the question names the program.
 func TestPlantedProgram(t *testing.T) {
 	dir := t.TempDir()
 	system := t.TempDir()

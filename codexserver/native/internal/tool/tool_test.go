@@ -18,10 +18,7 @@ import (
 func begin(t testing.TB, dir string) (*tool.Turn, *host) {
 	h := &host{answer: elicit.Approved}
 	box := newBox(tool.Options{Environ: environ})
-	return box.Turn(tool.Context{
-		Cwd: dir, ApprovalPolicy: "never", Host: h,
-		SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"},
-	}), h
+	return box.Turn(tool.Context{Cwd: dir, ApprovalPolicy: "never", Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}}), h
 }
 
 // TestArgumentErrors checks that wrong arguments are refused without a question.
