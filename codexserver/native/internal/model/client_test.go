@@ -160,99 +160,6 @@ func text(s string) protocol.ResponseItem {
 	return protocol.MessageItem{Role: "assistant", Content: []protocol.ContentItem{{Type: "output_text", Text: s}}}
 }
 
-func TestChatStreams(t *testing.T) {
-	delta := func(s string) string { return `{"choices":[{"delta":` + s + `}]}` }
-	for _, tt := range []struct {
-		name, stream string
-		want         []protocol.ResponseItem
-		usage        *protocol.TokenUsage
-		err          string
-	}{
-		{name: "text", stream: sse(delta(`{"role":"assistant","content":""}`), delta(`{"content":"Hel"}`), delta(`{"content":"lo"}`), chatDone, "[DONE]"),
-			want: []protocol.ResponseItem{text("Hello")}},
-		{name: "usage in a chunk without choices", stream: sse(delta(`{"content":"x"}`), chatDone,
-			`{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5,"prompt_tokens_details":{"cached_tokens":1},"completion_tokens_details":null}}`, "[DONE]"),
-			want: []protocol.ResponseItem{text("x")}, usage: &protocol.TokenUsage{InputTokens: 3, CachedInputTokens: 1, OutputTokens: 2, TotalTokens: 5}},
-		{name: "calls in pieces, by index", stream: sse(
-			delta(`{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":""}},{"index":1,"id":"b","function":{"name":"g"}}]}`),
-			delta(`{"tool_calls":[{"index":1,"function":{"arguments":"{\"y\""}},{"index":0,"function":{"arguments":"{\"x\":"}}]}`),
-			delta(`{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]}`), delta(`{"tool_calls":[{"index":1,"function":{"arguments":":2}"}}]}`), chatDone),
-			want: []protocol.ResponseItem{call("a", "f", `{"x":1}`), call("b", "g", `{"y":2}`)}},
-		{name: "arguments as an object", stream: sse(delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":{"x":1}}}]}`), chatDone),
-			want: []protocol.ResponseItem{call("a", "f", `{"x":1}`)}},
-		{name: "reasoning in each spelling", stream: sse(delta(`{"reasoning":"a"}`), delta(`{"reasoning_content":"b"}`), delta(`{"reasoning":{"text":"c"}}`), delta(`{"content":"d"}`), chatDone),
-			want: []protocol.ResponseItem{protocol.ReasoningItem{Summary: []protocol.ReasoningText{}, Content: []protocol.ReasoningText{{Type: "text", Text: "abc"}}}, text("d")}},
-		{name: "reasoning in both members", stream: sse(delta(`{"reasoning":"a","reasoning_content":"a"}`), delta(`{"content":"d"}`), chatDone),
-			want: []protocol.ResponseItem{protocol.ReasoningItem{Summary: []protocol.ReasoningText{}, Content: []protocol.ReasoningText{{Type: "reasoning_text", Text: "a"}}}, text("d")}},
-		{name: "text before calls", stream: sse(delta(`{"content":"so"}`), delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`), chatDone),
-			want: []protocol.ResponseItem{text("so"), call("a", "f", "{}")}},
-		{name: "nothing", stream: sse(chatDone, "[DONE]")},
-		{name: "no [DONE]", stream: sse(delta(`{"content":"x"}`), chatDone), want: []protocol.ResponseItem{text("x")}},
-		{name: "cut", stream: sse(delta(`{"content":"x"}`)), err: "stream disconnected before completion"},
-		{name: "truncated JSON", stream: sse(`{"choices":[{"del`), err: "cannot be read"},
-		{name: "error", stream: sse(`{"error":{"message":"overloaded","code":502}}`), err: "overloaded"},
-		{name: "error as text", stream: sse(`{"error":"overloaded"}`), err: "overloaded"},
-		{name: "too long for the model", stream: sse(`{"error":{"code":"context_length_exceeded"}}`), err: "longer than the model's context window"},
-		{name: "too many calls", stream: sse(delta(`{"tool_calls":[` + manyCalls(129) + `]}`)), err: "more than 128 tool calls"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			c := client(&answers{all: []answer{{body: tt.stream}}}, config.Provider{})
-			resp, err := c.Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
-			check(t, resp, err, tt.want, tt.usage, tt.err)
-		})
-	}
-}
-
-func check(t *testing.T, resp *model.Response, err error, want []protocol.ResponseItem, usage *protocol.TokenUsage, wantErr string) {
-	t.Helper()
-	if wantErr != "" {
-		if err == nil || !strings.Contains(err.Error(), wantErr) {
-			t.Errorf("error %v, want %q", err, wantErr)
-		}
-		return
-	}
-	must(t, err)
-	diff(t, "", &model.Response{Items: want, Usage: usage}, resp)
-}
-
-func TestResponsesStreams(t *testing.T) {
-	done := func(item string) string { return `{"type":"response.output_item.done","item":` + item + `}` }
-	const completed = `{"type":"response.completed","response":{"usage":{"input_tokens":3,"input_tokens_details":{"cached_tokens":1},"output_tokens":2,"output_tokens_details":{"reasoning_tokens":1},"total_tokens":5}}}`
-	usage := &protocol.TokenUsage{InputTokens: 3, CachedInputTokens: 1, OutputTokens: 2, ReasoningOutputTokens: 1, TotalTokens: 5}
-	encrypted := "ENC"
-	for _, tt := range []struct {
-		name, stream string
-		want         []protocol.ResponseItem
-		err          string
-	}{
-		{name: "all kinds", stream: sse(
-			done(`{"type":"reasoning","id":"rs","summary":[{"type":"summary_text","text":"s"}],"encrypted_content":"ENC"}`),
-			done(`{"type":"message","id":"m","role":"assistant","content":[{"type":"output_text","text":"hi","annotations":[]}]}`),
-			done(`{"type":"function_call","id":"fc","call_id":"c","name":"f","arguments":"{}"}`),
-			done(`{"type":"custom_tool_call","id":"x","call_id":"d","name":"apply_patch","input":"free"}`),
-			done(`{"type":"something_new","id":"n","more":[1]}`), completed),
-			want: []protocol.ResponseItem{
-				protocol.ReasoningItem{Summary: []protocol.ReasoningText{{Type: "summary_text", Text: "s"}}, EncryptedContent: &encrypted},
-				text("hi"), call("c", "f", "{}"),
-				protocol.CustomToolCallItem{CallID: "d", Name: "apply_patch", Input: "free"},
-				protocol.RawItem{Type: "something_new", Raw: []byte(`{"type":"something_new","id":"n","more":[1]}`)},
-			}},
-		{name: "unknown events", stream: sse(`{"type":"response.new_thing"}`, `{"no":"type"}`, completed)},
-		{name: "cut", stream: sse(done(`{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}`)), err: "stream closed before response.completed"},
-		{name: "failed", stream: sse(`{"type":"response.failed","response":{"error":{"code":"server_error","message":"sorry"}}}`), err: "sorry"},
-		{name: "error", stream: sse(`{"type":"error","message":"sorry"}`), err: "sorry"},
-		{name: "too long for the model", stream: sse(`{"type":"response.failed","response":{"error":{"code":"context_length_exceeded","message":"m"}}}`), err: "context window"},
-		{name: "too many items", stream: sse(slices.Repeat([]string{done(`{"type":"message","role":"assistant","content":"x"}`)}, 513)...), err: "more than 512 items"},
-		{name: "item of a wrong shape", stream: sse(done(`{"type":"local_shell_call","action":7}`)), err: "item cannot be read"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			c := client(&answers{all: []answer{{body: tt.stream}}}, config.Provider{WireAPI: config.WireResponses})
-			resp, err := c.Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
-			check(t, resp, err, tt.want, usage, tt.err)
-		})
-	}
-}
-
 // lost are the waits for a connection to a provider that has answered before.
 var lost = []time.Duration{1600 * time.Millisecond, 6400 * time.Millisecond}
 
@@ -352,6 +259,7 @@ func TestFirstConnection(t *testing.T) {
 		{"certificate", "https://model.test/v1", []answer{{err: &tls.CertificateVerificationError{Err: errors.New("x509: it has expired")}}}, 1, "the certificate of model.test does not count: x509: it has expired: correct base_url"},
 		{"no TLS", "https://model.test/v1", []answer{{err: http.ErrSchemeMismatch}}, 1, "model.test answers without TLS: its base_url begins with http://"},
 		{"no connection", "https://model.test/v1", []answer{{mute: true}}, 1, "model.test cannot be reached (no connection within 2.5s)"},
+		{"busy", "https://model.test/v1", []answer{{status: 503}}, 5, "exceeded retry limit"},
 		{"a page", "https://model.test/v1", []answer{{body: "<!doctype html><title>Log in</title>"}}, 1, "an HTML page"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -408,68 +316,8 @@ func TestProxies(t *testing.T) {
 	}
 }
 
-func TestDefaults(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		begin := time.Now()
-		silent := client(&answers{all: []answer{{hang: true}}}, config.Provider{})
-		if _, err := silent.Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {}); err == nil || time.Since(begin) != 5*time.Minute {
-			t.Errorf("silent: %v after %v", err, time.Since(begin))
-		}
-		busy := &answers{all: []answer{{status: 503}}}
-		if _, err := persist(t.Context(), client(busy, config.Provider{}), func(time.Duration, string) {}); err == nil || len(busy.requests) != 5 {
-			t.Errorf("busy: %v after %d requests", err, len(busy.requests))
-		}
-		whole := client(&answers{all: []answer{{body: sse(`{"choices":[{"delta":{"content":"x"}}]}`, chatDone), slow: time.Second}}}, config.Provider{})
-		if _, err := whole.Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) { time.Sleep(time.Hour) }); err != nil {
-			t.Errorf("a slow reader: %v", err)
-		}
-	})
-}
-
 // refusals are the waits between three requests that a provider refuses.
 var refusals = []time.Duration{500 * time.Millisecond, time.Second}
-
-func TestIdleTimeout(t *testing.T) {
-	idle := int64(5000)
-	for _, tt := range []struct {
-		name string
-		a    answer
-		want time.Duration
-	}{
-		{"after an event", answer{body: sse(`{"choices":[{"delta":{"content":"x"}}]}`), hang: true}, 5 * time.Second},
-		{"after comments", answer{body: strings.Repeat(": ping\n", 10), slow: 3 * time.Second, hang: true}, 35 * time.Second},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				begin := time.Now()
-				c := client(&answers{all: []answer{tt.a}}, config.Provider{StreamIdleTimeoutMS: &idle})
-				_, err := c.Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
-				if !retryable(err) || !strings.Contains(err.Error(), "idle timeout") || time.Since(begin) != tt.want {
-					t.Errorf("after %v: %v", time.Since(begin), err)
-				}
-			})
-		})
-	}
-}
-
-// TestSignsOfLife waits longer than the timeout for the end of a response, of which bytes come that are no event.
-func TestSignsOfLife(t *testing.T) {
-	idle := int64(5000)
-	for name, body := range map[string]string{
-		"comments":    strings.Repeat(": OPENROUTER PROCESSING\n", 5),
-		"empty lines": strings.Repeat("\n", 5),
-		"arguments":   strings.Repeat(sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"x"}}]}}]}`), 5),
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := client(&answers{all: []answer{{body: body + sse(chatDone), slow: 4 * time.Second}}}, config.Provider{StreamIdleTimeoutMS: &idle})
-				if _, err := c.Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {}); err != nil {
-					t.Error(err)
-				}
-			})
-		})
-	}
-}
 
 func TestCancel(t *testing.T) {
 	cause := errors.New("enough")
@@ -550,22 +398,6 @@ func TestBodies(t *testing.T) {
 			diff(t, "", tt.want, a.bodies[0])
 		})
 	}
-}
-
-// TestProviderWithoutUsage checks that the usage option is not sent again to a provider that refused it.
-func TestProviderWithoutUsage(t *testing.T) {
-	a := &answers{all: []answer{{status: 422, body: `{"detail":"extra field stream_options"}`}, {body: sse(chatDone)}}}
-	c := client(a, config.Provider{})
-	for range 2 {
-		if _, err := c.Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var asked []bool
-	for _, body := range a.bodies {
-		asked = append(asked, strings.Contains(body, "stream_options"))
-	}
-	diff(t, "", []bool{true, false, false}, asked)
 }
 
 // TestReasoningGoesBack answers with reasoning and a call, and checks the next request. The reasoning returns in the
@@ -650,5 +482,37 @@ func must(t testing.TB, errs ...error) {
 	t.Helper()
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestSilence has providers that are silent: the request ends in time, unless there are signs of life, of which bytes come
+// that are no event.
+func TestSilence(t *testing.T) {
+	const word, arguments = `{"choices":[{"delta":{"content":"x"}}]}`, `{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"x"}}]}}]}`
+	for _, tt := range []struct {
+		name   string
+		a      answer
+		idleMS int64         // 0 is the default
+		want   time.Duration // to the error
+		err    string
+	}{
+		{"the default", answer{hang: true}, 0, 5 * time.Minute, "idle timeout"},
+		{"after an event", answer{body: sse(word), hang: true}, 5000, 5 * time.Second, "idle timeout"},
+		{"after comments", answer{body: strings.Repeat(": ping\n", 10), slow: 3 * time.Second, hang: true}, 5000, 35 * time.Second, "idle timeout"},
+		{"comments", answer{body: strings.Repeat(": OPENROUTER PROCESSING\n", 5) + sse(chatDone), slow: 4 * time.Second}, 5000, 0, ""},
+		{"empty lines", answer{body: strings.Repeat("\n", 5) + sse(chatDone), slow: 4 * time.Second}, 5000, 0, ""},
+		{"arguments", answer{body: strings.Repeat(sse(arguments), 5) + sse(chatDone), slow: 4 * time.Second}, 5000, 0, ""},
+		{"a slow reader", answer{body: sse(word, chatDone), slow: time.Second}, 0, 0, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			begin, p := time.Now(), config.Provider{}
+			if tt.idleMS > 0 {
+				p.StreamIdleTimeoutMS = &tt.idleMS
+			}
+			_, err := client(&answers{all: []answer{tt.a}}, p).Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) { time.Sleep(time.Hour) })
+			if took := time.Since(begin); tt.err != "" && took%time.Hour != tt.want || (err == nil) != (tt.err == "") || err != nil && (!retryable(err) || !strings.Contains(err.Error(), tt.err)) {
+				t.Errorf("%s: after %v: %v", tt.name, took, err)
+			}
+		})
 	}
 }

@@ -1,10 +1,13 @@
 package model_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,77 +17,146 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// streamed is what a stream of testdata/streams.json contains.
+// streamed is what a stream contains, or why it has failed.
 type streamed struct {
-	Text, Reasoning string
+	Text, Reasoning string   // with | between messages
 	Calls           []string // each a name and its arguments
-	Usage           *protocol.TokenUsage
-	Cut             string
-	Error           string // a part of it
+	IDs             string   // of the calls, which differ; * is any
+	Usage           *struct{ Input, Output, Total, Cached, Reasoning int64 }
+	Cut, Error      string // parts of the error, with & between them
 	Again           bool   // another attempt may succeed
 }
 
-// TestStreamsOfProviders plays streams in the forms of many providers: their reasoning, calls,
-// usage and endings. Each row of the file names where its form is from.
-func TestStreamsOfProviders(t *testing.T) {
+// TestStreams plays streams in the forms of many providers, whose rows name where the form is from, and in forms that a
+// server could have: what is whole counts whatever comes with it, what may lack a part does not, and the provider's words
+// for a refusal reach the user.
+func TestStreams(t *testing.T) {
 	file, err := os.ReadFile("testdata/streams.json")
 	must(t, err)
 	var rows []struct {
-		Provider, What, Source string
-		Wire                   config.WireAPI
-		Lines                  []string
-		Want                   struct {
-			streamed
-			Usage *struct{ Input, Output, Total, Cached, Reasoning int64 }
-		}
+		Provider, What, Wire string // chat without one
+		Statuses             []int  // 200 without one
+		Events               []json.RawMessage
+		Body                 string // without events
+		Want                 streamed
 	}
 	must(t, json.Unmarshal(file, &rows))
-	providers := map[string]bool{}
-	for _, row := range rows {
-		providers[row.Provider] = true
-		t.Run(row.Provider+" "+row.What, func(t *testing.T) {
-			want := row.Want.streamed
-			if u := row.Want.Usage; u != nil {
-				want.Usage = &protocol.TokenUsage{InputTokens: u.Input, CachedInputTokens: u.Cached, OutputTokens: u.Output, ReasoningOutputTokens: u.Reasoning, TotalTokens: u.Total}
-			}
-			c := client(&answers{all: []answer{{body: strings.Join(row.Lines, "\n\n") + "\n\n"}}}, config.Provider{WireAPI: row.Wire})
-			resp, err := c.Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
-			got := streamed{}
-			if err != nil {
-				if got.Error = err.Error(); strings.Contains(got.Error, want.Error) && want.Error != "" {
-					got.Error = want.Error
-				}
-				got.Again = retryable(err)
-			} else {
-				got = contents(resp)
-			}
-			diff(t, row.Source, want, got)
-		})
+	if len(rows) < 200 {
+		t.Errorf("%d streams", len(rows))
 	}
-	if len(providers) < 10 {
-		t.Errorf("the file has only %d providers", len(providers))
+	for _, row := range rows {
+		for _, event := range row.Events {
+			var text string
+			if json.Unmarshal(event, &text) != nil {
+				text = string(event)
+			}
+			row.Body += sse(text)
+		}
+		for wire := range strings.FieldsSeq(cmp.Or(row.Wire, "chat")) {
+			for _, status := range append(row.Statuses, 200)[:max(len(row.Statuses), 1)] {
+				a := &answers{all: []answer{{body: row.Body, status: status}}}
+				resp, err := client(a, config.Provider{WireAPI: config.WireAPI(wire)}).Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
+				got := contents(t, resp, row.Want.IDs)
+				if err != nil {
+					got.Error, got.Again = row.Want.Error, retryable(err)
+					for part := range strings.SplitSeq(row.Want.Error, " & ") {
+						if part == "" || !strings.Contains(err.Error(), part) {
+							got.Error = err.Error()
+						}
+					}
+				}
+				diff(t, fmt.Sprintf("%s %s, %s %d", row.Provider, row.What, wire, status), row.Want, got)
+			}
+		}
 	}
 }
 
-func contents(r *model.Response) streamed {
-	s := streamed{Usage: r.Usage, Cut: string(r.Cut)}
+// contents returns what a response has, with ids as they are wanted.
+func contents(t *testing.T, r *model.Response, ids string) (s streamed) {
+	t.Helper()
+	if r == nil {
+		return s
+	}
+	s.Cut = string(r.Cut)
+	if u := r.Usage; u != nil {
+		s.Usage = &struct{ Input, Output, Total, Cached, Reasoning int64 }{u.InputTokens, u.OutputTokens, u.TotalTokens, u.CachedInputTokens, u.ReasoningOutputTokens}
+	}
+	want, had, messages := strings.Fields(ids), map[string]bool{}, 0
+	call := func(id, name, input string) {
+		if id == "" || had[id] {
+			t.Errorf("the id %q of the call of %s is empty, or comes twice", id, name)
+		}
+		if had[id] = true; len(s.Calls) < len(want) && want[len(s.Calls)] == "*" {
+			id = "*"
+		}
+		s.Calls = append(s.Calls, name+" "+input)
+		if ids != "" {
+			s.IDs = strings.TrimSpace(s.IDs + " " + id)
+		}
+	}
 	for _, item := range r.Items {
 		switch item := item.(type) {
 		case protocol.MessageItem:
+			if messages++; messages > 1 {
+				s.Text += "|"
+			}
 			for _, part := range item.Content {
 				s.Text += part.Text
 			}
 		case protocol.ReasoningItem:
-			for _, part := range item.Content {
+			for _, part := range append(item.Summary, item.Content...) {
 				if part.Type != model.CallSigns {
 					s.Reasoning += part.Text
 				}
 			}
 		case protocol.FunctionCallItem:
-			s.Calls = append(s.Calls, item.Name+" "+item.Arguments)
+			call(item.CallID, item.Name, item.Arguments)
+		case protocol.CustomToolCallItem:
+			call(item.CallID, item.Name, item.Input)
+		default:
+			t.Errorf("an item of the type %T", item)
 		}
 	}
 	return s
+}
+
+// TestItems has streams whose items are compared whole.
+func TestItems(t *testing.T) {
+	delta := func(s string) string { return `{"choices":[{"delta":` + s + `}]}` }
+	done := func(item string) string { return `{"type":"response.output_item.done","item":` + item + `}` }
+	reasoning := func(kind, text string) protocol.ReasoningItem {
+		return protocol.ReasoningItem{Summary: []protocol.ReasoningText{}, Content: []protocol.ReasoningText{{Type: kind, Text: text}}}
+	}
+	for _, tt := range []struct {
+		wire   config.WireAPI
+		stream string
+		want   []protocol.ResponseItem // nil for too many
+	}{
+		{"chat", sse(delta(`{"reasoning":"a"}`), delta(`{"reasoning_content":"b"}`), delta(`{"reasoning":{"text":"c"}}`), delta(`{"content":"d"}`), chatDone),
+			[]protocol.ResponseItem{reasoning("text", "abc"), text("d")}},
+		{"chat", sse(delta(`{"reasoning":"a","reasoning_content":"a"}`), delta(`{"content":"d"}`), chatDone), []protocol.ResponseItem{reasoning("reasoning_text", "a"), text("d")}},
+		{"chat", sse(delta(`{"content":"so"}`), delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`), chatDone),
+			[]protocol.ResponseItem{text("so"), call("a", "f", "{}")}},
+		{"responses", sse(
+			done(`{"type":"reasoning","id":"rs","summary":[{"type":"summary_text","text":"s"}],"encrypted_content":"ENC"}`),
+			done(`{"type":"message","id":"m","role":"assistant","content":[{"type":"output_text","text":"hi","annotations":[]}]}`),
+			done(`{"type":"function_call","id":"fc","call_id":"c","name":"f","arguments":"{}"}`),
+			done(`{"type":"custom_tool_call","id":"x","call_id":"d","name":"apply_patch","input":"free"}`),
+			done(`{"type":"something_new","id":"n","more":[1]}`), `{"type":"response.completed"}`),
+			[]protocol.ResponseItem{
+				protocol.ReasoningItem{Summary: []protocol.ReasoningText{{Type: "summary_text", Text: "s"}}, EncryptedContent: new("ENC")},
+				text("hi"), call("c", "f", "{}"), protocol.CustomToolCallItem{CallID: "d", Name: "apply_patch", Input: "free"},
+				protocol.RawItem{Type: "something_new", Raw: []byte(`{"type":"something_new","id":"n","more":[1]}`)},
+			}},
+		{"responses", sse(slices.Repeat([]string{done(`{"type":"message","role":"assistant","content":"x"}`)}, 513)...), nil},
+	} {
+		resp, err := client(&answers{all: []answer{{body: tt.stream}}}, config.Provider{WireAPI: tt.wire}).Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {})
+		if tt.want == nil && err != nil && strings.Contains(err.Error(), "more than 512 items") {
+			continue
+		}
+		must(t, err)
+		diff(t, tt.stream, tt.want, resp.Items)
+	}
 }
 
 // TestAsOpenAIReads reads the streams of scripted turns as OpenAI's Go library does. The module test/interop reads
@@ -92,10 +164,9 @@ func contents(r *model.Response) streamed {
 func TestAsOpenAIReads(t *testing.T) {
 	text, err := os.ReadFile("testdata/openai-go.json")
 	must(t, err)
-	type call struct{ ID, Name, Arguments string }
 	type read struct {
 		Text, Reasoning string
-		Calls           []call
+		Calls           []struct{ ID, Name, Arguments string }
 		Usage           protocol.TokenUsage
 		Failed          bool
 	}
@@ -116,30 +187,23 @@ func TestAsOpenAIReads(t *testing.T) {
 				Provider: config.Provider{BaseURL: p.BaseURL(), WireAPI: row.Wire},
 				HTTP:     http.DefaultClient, Getenv: func(string) string { return "" }, MaxBytes: 1 << 20,
 			}
-			var got read
 			resp, err := c.Stream(t.Context(), &model.Request{Model: "m"}, func(protocol.EventMsg) {})
-			if err != nil {
-				got.Failed = true
-			} else {
-				if resp.Usage != nil {
-					got.Usage = *resp.Usage
-				}
-				for _, item := range resp.Items {
-					switch item := item.(type) {
-					case protocol.MessageItem:
-						for _, part := range item.Content {
-							got.Text += part.Text
-						}
-					case protocol.ReasoningItem:
-						for _, part := range item.Summary {
-							got.Reasoning += part.Text
-						}
-					case protocol.FunctionCallItem:
-						got.Calls = append(got.Calls, call{item.CallID, item.Name, item.Arguments})
-					}
-				}
+			var ids []string
+			for _, c := range row.Want.Calls {
+				ids = append(ids, c.ID)
 			}
-			diff(t, "as openai-go reads it", row.Want, got)
+			read := contents(t, resp, strings.Join(ids, " "))
+			if row.Wire != config.WireResponses {
+				read.Reasoning = "" // which the library does not read there
+			}
+			want := streamed{Text: row.Want.Text, Reasoning: row.Want.Reasoning, IDs: strings.Join(ids, " "), Usage: read.Usage}
+			for _, c := range row.Want.Calls {
+				want.Calls = append(want.Calls, c.Name+" "+c.Arguments)
+			}
+			diff(t, "as openai-go reads it", want, read)
+			if usage := (protocol.TokenUsage{}); (err != nil) != row.Want.Failed || err == nil && resp.Usage != nil && *resp.Usage != row.Want.Usage || err == nil && resp.Usage == nil && usage != row.Want.Usage {
+				t.Errorf("%v, %+v, want %+v", err, resp, row.Want)
+			}
 		})
 	}
 }
