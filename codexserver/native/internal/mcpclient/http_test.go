@@ -1,9 +1,7 @@
 package mcpclient_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,13 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/mcpclient"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
-	"github.com/codexmcp/codexmcp/elicit"
 )
 
 const token = "sk-secret-token"
@@ -46,101 +39,6 @@ func reach(t *testing.T, url string, change func(*mcpclient.Options)) (*mcpclien
 		})
 	}
 	return c, err
-}
-
-// ours is this module's server, whose turns ask whether they may run a command. With older it
-// has only the versions with a handshake.
-func ours(t *testing.T, older bool) (url string, waits <-chan string, sessions *atomic.Int32) {
-	t.Helper()
-	over := make(chan string, 2)
-	turn := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
-		if in[0].Text == "wait" { // a turn tells waits of its begin and its end
-			over <- "began"
-			<-ctx.Done()
-			over <- "ended"
-			return context.Cause(ctx)
-		}
-		out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"make"}, Cwd: "/"})
-		host.Emit(protocol.AgentMessage{Message: "it was " + string(out.Decision)})
-		return nil
-	})
-	s := codexserver.New(turn, nil)
-	h, err := streamable.New(s, &streamable.Options{Authenticate: func(r *http.Request) (string, error) {
-		if r.Header.Get("Authorization") != "Bearer "+token || r.Header.Get("X-Extra") != "from-environ" || r.Header.Get("X-Plain") != "plain-value" || r.Header["X-Unset"] != nil {
-			return "", fmt.Errorf("headers %v", r.Header)
-		}
-		return "ann", nil
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sessions = &atomic.Int32{}
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Mcp-Session-Id") != "" {
-			sessions.Add(1)
-		}
-		if older && r.Header.Get("Mcp-Method") != "" {
-			http.Error(w, "no such version", http.StatusBadRequest)
-			return
-		}
-		h.ServeHTTP(w, r)
-	}))
-	t.Cleanup(func() {
-		web.Close()
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return web.URL, over, sessions
-}
-
-func TestServerByURL(t *testing.T) {
-	for _, older := range []bool{false, true} {
-		t.Run(map[bool]string{false: "2026-07-28", true: "a handshake"}[older], func(t *testing.T) {
-			url, waits, sessions := ours(t, older)
-			var asked atomic.Value
-			c, err := reach(t, url, func(o *mcpclient.Options) {
-				o.Elicit = func(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
-					asked.Store(string(params))
-					return json.RawMessage(`{"action":"accept","content":{"decision":"approved"}}`), nil
-				}
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if (sessions.Load() > 0) != older {
-				t.Errorf("%d requests of a session", sessions.Load())
-			}
-			if c.Server() != "codex-mcp" || !c.Near() {
-				t.Errorf("the server is %q, near: %v", c.Server(), c.Near())
-			}
-			names := map[string]bool{}
-			for _, tool := range c.Tools {
-				names[tool.Name] = true
-			}
-			if !names["codex"] || !names["codex-reply"] {
-				t.Fatalf("tools %v", names)
-			}
-			result, err := c.Call(t.Context(), "codex", json.RawMessage(`{"prompt":"go"}`))
-			if err != nil || !strings.Contains(string(result), "it was "+string(elicit.Approved)) {
-				t.Errorf("result %s, %v", result, err)
-			}
-			if q, _ := asked.Load().(string); !strings.Contains(q, "Allow Codex to run `make`") {
-				t.Errorf("asked %s", q)
-			}
-
-			ctx, cancel := context.WithCancelCause(t.Context())
-			why := errors.New("interrupted")
-			go func() {
-				<-waits
-				cancel(why)
-			}()
-			if _, err := c.Call(ctx, "codex", json.RawMessage(`{"prompt":"wait"}`)); !errors.Is(err, why) {
-				t.Errorf("a cancelled call: %v", err)
-			}
-			<-waits // the server has learnt of it
-		})
-	}
 }
 
 // message is what a scripted server reads.
