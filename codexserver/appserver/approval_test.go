@@ -53,7 +53,16 @@ const (
 	spawn       = `{"type":"subAgentActivity","id":"s1","kind":"started","agentThreadId":"` + agentID + `","agentPath":"/root/worker"}`
 	denied      = `{"decision":"decline"}`
 	accepted    = `{"decision":"accept"}`
+
+	acceptedForm = `{"action":"accept","content":{}}`
 )
+
+// toolHead is how the question about the tool t begins, as JSON.
+const toolHead = `"message":"Allow Codex to call the tool \"t\" of the MCP server \"s\"?\n\"s\": \"Run it?\"`
+
+func withArguments(arguments string) string {
+	return strings.Replace(toolParams, `"persist"`, `"tool_name":"t","tool_params":`+arguments+`,"persist"`, 1)
+}
 
 func withItems(r *run) {
 	r.item(threadID, turnID, command)
@@ -168,6 +177,12 @@ func questions() []question {
 		{"a change of another type", nil, patch(`"x\n"`, `["x"]`), askPatch, patchParams, denied, ""},
 		{"a new member of permissions", nil, nil, askMore, strings.Replace(moreParams, `{`, `{"until":"tomorrow",`, 1), `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`, `until = "tomorrow"`},
 		{"a new member of a tool call", nil, nil, askElicit, strings.Replace(toolParams, `{`, `{"asRoot":true,`, 1), `{"action":"accept","content":{}}`, "asRoot = true"},
+		// A tool's arguments have exact numbers and visible characters, for clients that ignore _meta too.
+		{"a tool call without arguments", nil, nil, askElicit, withArguments(`{}`), acceptedForm, toolHead + `","requested`},
+		{"a tool call's arguments", nil, nil, askElicit, withArguments(`{"id":9007199254740993,"s":"a"}`), acceptedForm, toolHead + `\nIts arguments: ` + "`" + `{\"id\":9007199254740993,\"s\":\"a\"}` + "`"},
+		{"a tool call's arguments for programs", nil, nil, askElicit, withArguments(`{"id":9007199254740993,"s":"a"}`), acceptedForm, `"tool_params":{"id":9007199254740993,"s":"a"}`},
+		{"a tool call's hidden characters", nil, nil, askElicit, withArguments("{\"s\":\"a\u202eb\"}"), acceptedForm, `a\\u{202e}b\"}` + "` (contains hidden characters)"},
+		{"a tool call's long arguments", nil, nil, askElicit, withArguments(`{"s":"` + strings.Repeat("x", 2000) + `"}`), acceptedForm, "characters hidden) …"},
 		{"a new mode of a form", nil, nil, askElicit, strings.Replace(formParams, `"form"`, `"hologram"`, 1), `{"action":"decline","content":null}`, ""},
 		{"a secret under another name", nil, nil, askInput, strings.Replace(inputParams, `"header"`, `"secret":true,"header"`, 1), `{"answers":{}}`, ""},
 		{"a new member of the model's questions", nil, nil, askInput, strings.Replace(inputParams, `{`, `{"urgent":true,`, 1), `{"answers":{"q1":{"answers":["A"]}}}`, "Which one?"},
@@ -190,7 +205,11 @@ func shows(t *testing.T, shown *[]string) *recorder {
 		patch: func(_ context.Context, q protocol.PatchApprovalRequest) elicit.Outcome {
 			return show(strings.Join(q.Notes, " "))
 		},
-		approve: func(_ context.Context, q *elicit.Question) elicit.Outcome { return show(q.Message) },
+		approve: func(_ context.Context, q *elicit.Question) elicit.Outcome {
+			params, err := q.Params(elicit.Client{}, nil)
+			must(t, err)
+			return show(q.Message + "\n" + string(params))
+		},
 		elicit: func(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
 			show(string(params))
 			return json.RawMessage(`{"action":"accept","content":{"q1":"A"}}`), nil
@@ -221,49 +240,6 @@ func TestQuestions(t *testing.T) {
 				t.Errorf("a person sees %q, want %q each time", shown, q.shown)
 			}
 		})
-	}
-}
-
-// TestToolQuestionShowsItsArguments checks that the message shows a tool's arguments, with
-// exact numbers and visible characters, for clients that ignore _meta.
-func TestToolQuestionShowsItsArguments(t *testing.T) {
-	long := strings.Repeat("x", 2000)
-	const head = "Allow Codex to call the tool \"t\" of the MCP server \"s\"?\n\"s\": \"Run it?\""
-	for _, tt := range []struct{ params, message string }{
-		{`{}`, head},
-		{`{"id":9007199254740993,"s":"a"}`, head + "\nIts arguments: `{\"id\":9007199254740993,\"s\":\"a\"}`"},
-		{"{\"s\":\"a\u202eb\"}", head + "\nIts arguments: `{\"s\":\"a\\u{202e}b\"}` (contains hidden characters)"},
-		{`{"s":"` + long + `"}`, "characters hidden) …"},
-	} {
-		var asked struct {
-			Message string `json:"message"`
-			Meta    struct {
-				Params json.RawMessage `json:"tool_params"`
-			} `json:"_meta"`
-		}
-		h := &recorder{approve: func(_ context.Context, q *elicit.Question) elicit.Outcome {
-			params, err := q.Params(elicit.Client{}, nil)
-			if err == nil {
-				err = json.Unmarshal(params, &asked)
-			}
-			if err != nil {
-				t.Error(err)
-			}
-			return q.Read([]byte(`{"action":"accept","content":{"decision":"approved_for_session"}}`), nil)
-		}}
-		var got string
-		if err := turn(t, h, func(r *run) {
-			got = r.ask(askElicit, "%s", strings.Replace(toolParams, `"persist"`, `"tool_name":"t","tool_params":`+tt.params+`,"persist"`, 1))
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if !strings.HasPrefix(asked.Message, head) || !strings.Contains(asked.Message, tt.message) {
-			t.Errorf("the message is %q, want %q", asked.Message, tt.message)
-		}
-		diff(t, "_meta", tt.params, string(asked.Meta.Params))
-		if want := `{"action":"accept","content":{}}`; got != want { // once
-			t.Errorf("approved for the session: %s, want %s", got, want)
-		}
 	}
 }
 
@@ -500,87 +476,58 @@ func TestAbortBySubAgent(t *testing.T) {
 	})
 }
 
-// TestRefusalIsExplained checks that the model gets the reason of a refusal before the
-// refusal itself, whose answer has no room for it.
+// TestRefusalIsExplained checks that the model gets the reason of a refusal before the refusal itself, whose answer has no
+// room for it. The reason waits until the model's response is counted, for two seconds at most: Codex would stop reading the
+// response when the reason comes, and not count its tokens.
 func TestRefusalIsExplained(t *testing.T) {
-	unsupported := elicit.ReadError(elicit.ErrUnsupported, nil)
-	feedback := (&elicit.Question{}).Read([]byte(`{"action":"accept","content":{"decision":"denied","feedback":"use make"}}`), nil)
-	for _, test := range []struct {
-		name string
-		out  elicit.Outcome
-		want string // "" = nothing
-	}{
-		{"declined", (&elicit.Question{}).Read([]byte(`{"action":"decline"}`), nil), ""},
-		{"approved", (&elicit.Question{}).Read([]byte(`{"action":"accept"}`), nil), ""},
-		{"feedback", feedback, feedback.ForModel()},
-		{"nobody to ask", unsupported, unsupported.ForModel()},
-	} {
-		inBubble(t, test.name, func(t *testing.T, f *fake) {
-			var order []string
-			f.on["turn/steer"] = func(_ *run, req *jsonrpc.Request) (any, error) {
-				order = append(order, string(req.Params))
-				return struct{}{}, nil
-			}
-			f.turn = func(r *run) {
-				withItems(r)
-				order = append(order, r.ask(askCommand, "%s", execParams))
-				answered(r)
-			}
-			h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome { return test.out }}
-			if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
-				t.Error(err)
-			}
-			told := len(order) == 2 && strings.Contains(order[0], test.want) && strings.Contains(order[0], `"expectedTurnId":"turn-1"`)
-			if told != (test.want != "") || len(order) == 0 {
-				t.Errorf("said and answered %q, want %q", order, test.want)
-			}
-		})
-	}
-}
-
-// TestReasonWaitsForTheResponse refuses a command with a reason while the model's response is
-// being read. Codex would stop reading it when the reason comes, and not count its tokens. A
-// count that does not come holds the reason up for two seconds.
-func TestReasonWaitsForTheResponse(t *testing.T) {
 	const usage = `{"threadId":%q,"turnId":%q,"tokenUsage":{"total":{"inputTokens":1},"last":{"inputTokens":1}}}`
-	for _, test := range []struct {
+	unsupported := elicit.ReadError(elicit.ErrUnsupported, nil)
+	read := func(answer string) elicit.Outcome { return (&elicit.Question{}).Read([]byte(answer), nil) }
+	feedback := read(`{"action":"accept","content":{"decision":"denied","feedback":"use make"}}`)
+	for _, tt := range []struct {
 		name          string
-		before, after bool // a count before the question, and while it is open
-		want          time.Duration
+		out           elicit.Outcome
+		before, after bool   // a count before the question, and while it is open
+		want          string // "" for nothing
+		took          time.Duration
 	}{
-		{"counted", true, false, 0},
-		{"counted later", false, true, time.Second},
-		{"never counted", false, false, 2 * time.Second},
+		{"declined", read(`{"action":"decline"}`), true, false, "", 0},
+		{"approved", read(`{"action":"accept"}`), true, false, "", 0},
+		{"nobody to ask", unsupported, true, false, unsupported.ForModel(), 0},
+		{"feedback", feedback, true, false, feedback.ForModel(), 0},
+		{"counted later", feedback, false, true, feedback.ForModel(), time.Second},
+		{"never counted", feedback, false, false, feedback.ForModel(), 2 * time.Second},
 	} {
-		inBubble(t, test.name, func(t *testing.T, f *fake) {
-			var begun time.Time
-			took := time.Duration(-1)
-			f.on["turn/steer"] = func(*run, *jsonrpc.Request) (any, error) {
-				took = time.Since(begun)
+		var said []string
+		var begun time.Time
+		var took time.Duration
+		bubble(t, func(t *testing.T, f *fake) {
+			f.on["turn/steer"] = func(_ *run, req *jsonrpc.Request) (any, error) {
+				said, took = append(said, string(req.Params)), time.Since(begun)
 				return struct{}{}, nil
 			}
 			f.turn = func(r *run) {
 				withItems(r)
-				if test.before {
+				if tt.before {
 					r.notify("thread/tokenUsage/updated", usage, threadID, turnID)
 				}
 				begun = time.Now()
-				done := make(chan struct{})
-				go func() { r.ask(askCommand, "%s", execParams); close(done) }()
-				if test.after {
+				var asked sync.WaitGroup
+				asked.Go(func() { said = append(said, r.ask(askCommand, "%s", execParams)) })
+				if tt.after {
 					time.Sleep(time.Second)
 					r.notify("thread/tokenUsage/updated", usage, threadID, turnID)
 				}
-				<-done
+				asked.Wait()
 				answered(r)
 			}
-			h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
-				return elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "use make"}
-			}}
-			if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil || took != test.want {
-				t.Errorf("%v; the reason came after %v, want %v", err, took, test.want)
-			}
+			h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome { return tt.out }}
+			must(t, start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")))
 		})
+		told := len(said) == 2 && strings.Contains(said[0], tt.want) && strings.Contains(said[0], `"expectedTurnId":"turn-1"`)
+		if told != (tt.want != "") || len(said) == 0 || took != tt.took {
+			t.Errorf("%s: said and answered %q after %v, want %q", tt.name, said, took, tt.want)
+		}
 	}
 }
 

@@ -32,61 +32,48 @@ func program(t *testing.T, kind string, o appserver.Options) *appserver.Engine {
 	return e
 }
 
+// TestProgram runs programs as Codex.
 func TestProgram(t *testing.T) {
-	e := program(t, "fine", appserver.Options{})
-	h := &recorder{}
-	conv := start(t, e, h)
-	for range 2 {
-		if err := conv.Turn(t.Context(), text("go")); err != nil || h.answer() != "done" {
-			t.Fatalf("%v, %q", err, h.answer())
-		}
+	overrides := map[string]any{
+		"model": `m"1`, "approval_policy": "never", "profile": "p", "limits": map[string]any{"wall_time": 1},
+		"a": map[string]any{"b": true, "n": 5, "list": []any{"x", map[string]any{"k": 1.5}}},
 	}
-	report := e.Check(t.Context())
-	if !report.Usable() || report.Version != "0.169.0" || report.Home == "" || report.Path == "" {
-		t.Errorf("report %+v", report)
-	}
-}
-
-func TestUnusableProgram(t *testing.T) {
-	for _, test := range []struct {
+	for _, tt := range []struct {
 		kind, version string
-		old           bool
-		says          string
+		overrides     map[string]any
+		policy, model string // of the report, "" for any; the fake's model is its arguments
+		fails         string // "" if it is usable
 	}{
-		{"old", "0.59.0", true, "codex 0.59.0 is too old: 0.154.0 or newer is needed"},
-		{"none", "0.42.0", true, "codex 0.42.0 is too old"},
-		{"broken", "0.169.0", false, "codex app-server has ended (exit status 1): Error: the key [redacted] is broken"},
+		{"fine", "0.169.0", nil, "", "", ""},
+		{"fine", "0.169.0", overrides, "", `app-server -c a.b=true -c a.list=['x', {k = 1.5}] -c a.n=5 -c model='m"1'`, ""},
+		{"untrusted", "0.169.0", nil, "untrusted", "", ""},
+		{"old", "0.59.0", nil, "", "", "codex 0.59.0 is too old: 0.154.0 or newer is needed"},
+		{"none", "0.42.0", nil, "", "", "codex 0.42.0 is too old"},
+		{"broken", "0.169.0", nil, "", "", "codex app-server has ended (exit status 1): Error: the key [redacted] is broken"},
 	} {
-		t.Run(test.kind, func(t *testing.T) {
-			e := program(t, test.kind, appserver.Options{})
-			_, err := e.Start(t.Context(), protocol.Config{}, &recorder{})
+		t.Run(tt.kind, func(t *testing.T) {
+			home := t.TempDir()
+			writeFile(t, filepath.Join(home, "p.config.toml"), "")
+			e := program(t, tt.kind, appserver.Options{CodexHome: home, Overrides: tt.overrides})
+			h := &recorder{}
+			conv, err := e.Start(t.Context(), protocol.Config{}, h)
 			var old *appserver.TooOldError
-			if err == nil || !strings.Contains(err.Error(), test.says) || errors.As(err, &old) != test.old {
+			if err != nil != (tt.fails != "") || err != nil && !strings.Contains(err.Error(), tt.fails) || errors.As(err, &old) != strings.Contains(tt.fails, "too old") {
 				t.Errorf("error %v", err)
 			}
-			if r := e.Check(t.Context()); r.Usable() || r.Version != test.version || !strings.Contains(r.Problem, test.says) {
+			for range 2 {
+				if conv != nil && (conv.Turn(t.Context(), text("go")) != nil || h.answer() != "done") {
+					t.Errorf("%q", h.types())
+				}
+			}
+			r := e.Check(t.Context())
+			if r.Usable() != (tt.fails == "") || r.Version != tt.version || !strings.Contains(r.Problem, tt.fails) || r.Usable() && (r.Home == "" || r.Path == "") {
+				t.Errorf("report %+v", r)
+			}
+			if tt.policy != "" && r.ApprovalPolicy != tt.policy || tt.model != "" && r.Model != tt.model {
 				t.Errorf("report %+v", r)
 			}
 		})
-	}
-}
-
-func TestUntrustedInTheFile(t *testing.T) {
-	e := program(t, "untrusted", appserver.Options{})
-	report := e.Check(t.Context())
-	if !report.Usable() || report.ApprovalPolicy != "untrusted" {
-		t.Errorf("report %+v", report)
-	}
-}
-
-func TestOverridesOnTheCommandLine(t *testing.T) {
-	e := program(t, "fine", appserver.Options{Overrides: map[string]any{
-		"model": `m"1`, "approval_policy": "never", "profile": "p", "limits": map[string]any{"wall_time": 1},
-		"a": map[string]any{"b": true, "n": 5, "list": []any{"x", map[string]any{"k": 1.5}}},
-	}})
-	want := `app-server -c a.b=true -c a.list=['x', {k = 1.5}] -c a.n=5 -c model='m"1'`
-	if got := e.Check(t.Context()).Model; got != want {
-		t.Errorf("arguments %s, want %s", got, want)
 	}
 }
 

@@ -160,15 +160,6 @@ func TestRealWordsOfOld(t *testing.T) {
 	if got := r.Requests()[0].Model(); got != "careful-model" {
 		t.Errorf("model %q", got)
 	}
-	var fault *engine.ConfigError
-	_, err := r.engine.Start(t.Context(), protocol.Config{Profile: "absent", Cwd: r.cwd}, h)
-	if !errors.As(err, &fault) || !strings.Contains(err.Error(), "absent.config.toml") {
-		t.Errorf("absent profile: %v", err)
-	}
-	_, err = r.engine.Start(t.Context(), protocol.Config{Cwd: filepath.Join(r.cwd, "absent")}, h)
-	if !errors.As(err, &fault) {
-		t.Errorf("absent cwd: %v", err)
-	}
 }
 
 // TestRealCannotStart has a Codex whose home, program or configuration is not usable.

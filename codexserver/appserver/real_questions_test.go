@@ -160,9 +160,10 @@ func TestRealLeavesItselfOut(t *testing.T) {
 	}
 }
 
-// TestRealEnvironment checks which keys in Codex's environment its commands see.
+// TestRealEnvironment checks which keys in Codex's environment its commands see, also after a restart: neither those of the
+// configuration of the user, the project and the call, nor those that Codex needs itself.
 func TestRealEnvironment(t *testing.T) {
-	const variables = "WEIRD_CRED HEADER_CRED ANTHROPIC_API_KEY CLAUDE_CODE_OAUTH_TOKEN OPENAI_API_KEY FOO_ONE BAR_ONE PLAIN"
+	const variables = "WEIRD_CRED HEADER_CRED ANTHROPIC_API_KEY CLAUDE_CODE_OAUTH_TOKEN OPENAI_API_KEY FOO_ONE BAR_ONE BAZ_ONE PLAIN"
 	for name := range strings.FieldsSeq(variables) {
 		t.Setenv(name, "value-"+strings.ToLower(name))
 	}
@@ -177,42 +178,27 @@ exclude = ["FOO_*"]
 name = "other"
 base_url = "http://127.0.0.1:9/v1"
 env_key = "WEIRD_CRED"
-env_http_headers = { "X-Key" = "HEADER_CRED" }`, print, report)
-	h := &recorder{}
-	conv := r.start(t, h, protocol.Config{FromCall: true, Overrides: raw(
-		"shell_environment_policy", `{"exclude":["BAR_*"]}`, "mcp_servers", `{"nosuch":{"enabled":false}}`,
-	)})
-	must(t, conv.Turn(t.Context(), text("go")))
-	seen := h.answer()
-	if !strings.Contains(seen, "PLAIN=value-plain") {
-		t.Fatalf("the command did not run: %s", seen)
-	}
-	for name := range strings.FieldsSeq(strings.TrimSuffix(variables, " PLAIN")) {
-		if strings.Contains(seen, "value-"+strings.ToLower(name)) {
-			t.Errorf("a command sees %s", name)
-		}
-	}
-}
-
-// TestRealEnvironmentOfAResumedThread checks that variables that a project's configuration
-// hides from commands stay hidden when the thread is resumed.
-func TestRealEnvironmentOfAResumedThread(t *testing.T) {
-	for _, name := range []string{"FOO_ONE", "OPENAI_API_KEY", "PLAIN"} {
-		t.Setenv(name, "value-"+strings.ToLower(name))
-	}
-	print := providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": "env"}))
-	r := newReal(t, "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"\n", providertest.Say("one"), print, report)
+env_http_headers = { "X-Key" = "HEADER_CRED" }`, print, report, print, report)
 	r.initGit(t)
 	must(t, os.Mkdir(filepath.Join(r.cwd, ".codex"), 0o700))
-	writeFile(t, filepath.Join(r.cwd, ".codex", "config.toml"), "[shell_environment_policy]\nexclude = [\"FOO_*\"]\n")
+	writeFile(t, filepath.Join(r.cwd, ".codex", "config.toml"), "[shell_environment_policy]\nexclude = [\"FOO_*\", \"BAZ_*\"]\n")
 	r.configure(t, fmt.Sprintf("\n[projects.%q]\ntrust_level = \"trusted\"\n", r.cwd))
-	conv := r.start(t, &recorder{}, protocol.Config{})
-	must(t, conv.Turn(t.Context(), text("first")))
-	r.restart(t)
 	h := &recorder{}
-	again := r.resume(t, conv, h, protocol.Config{})
-	must(t, again.Turn(t.Context(), text("second")))
-	if seen := h.answer(); !strings.Contains(seen, "value-plain") || strings.Contains(seen, "value-foo_one") || strings.Contains(seen, "value-openai_api_key") {
-		t.Errorf("a command sees %s", seen)
+	cfg := protocol.Config{FromCall: true, Overrides: raw("shell_environment_policy", `{"exclude":["BAR_*"]}`, "mcp_servers", `{"nosuch":{"enabled":false}}`)}
+	conv := r.start(t, h, cfg)
+	check := func() {
+		t.Helper()
+		must(t, conv.Turn(t.Context(), text("go")))
+		seen := h.answer()
+		for name := range strings.FieldsSeq(variables) {
+			if strings.Contains(seen, "value-"+strings.ToLower(name)) != (name == "PLAIN") {
+				t.Errorf("a command sees, or lacks, %s: %s", name, seen)
+			}
+		}
 	}
+	check()
+	r.restart(t)
+	h = &recorder{}
+	conv = r.resume(t, conv, h, cfg)
+	check()
 }

@@ -260,26 +260,6 @@ func TestRealItemsWithOneID(t *testing.T) {
 	}
 }
 
-// TestRealApprovedForSession approves a command for the session, for which Codex also proposes a rule.
-// It asks about the same command again, in the same turn and in another process.
-func TestRealApprovedForSession(t *testing.T) {
-	t.Parallel()
-	run := func(id string) providertest.Turn {
-		return providertest.Call(providertest.Tool(id, "exec_command", map[string]any{
-			"cmd": "ls .", "sandbox_permissions": "require_escalated", "justification": "to look",
-		}))
-	}
-	r := newReal(t, `approval_policy = "on-request"`+"\n"+`sandbox_mode = "read-only"`, run("c1"), run("c2"), report, run("c3"), report)
-	h := decide(elicit.ApprovedForSession)
-	for _, want := range []int{2, 3} {
-		must(t, r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")))
-		if asked, ended := h.count("exec_approval_request"), h.count("exec_command_end"); asked != want || ended != want {
-			t.Errorf("asked %d times, ran %d, want %d: %v", asked, ended, want, h.types())
-		}
-		r.restart(t)
-	}
-}
-
 // fileOf returns the file of a conversation.
 func fileOf(t testing.TB, e engine.Resumer, id string) (string, error) {
 	t.Helper()
@@ -377,14 +357,8 @@ func TestRealRollout(t *testing.T) {
 		t.Errorf("%v, %q, %s, the model was told %s", err, h.answer(), again.ID(), r.last())
 	}
 	list, err := r.engine.List(t.Context(), protocol.ListConversationsParams{})
-	if err != nil || len(list.Items) != 1 || list.Items[0].ConversationID != conv.ID() || list.Items[0].Preview != "one" || list.Items[0].Cwd == "" {
+	if err != nil || len(list.Items) != 1 || list.Items[0].Preview != "one" || list.Items[0].Cwd == "" {
 		t.Errorf("list: %v, %+v", err, list)
-	}
-	if _, err := r.engine.List(t.Context(), protocol.ListConversationsParams{Cursor: "bogus"}); !errors.Is(err, engine.ErrCursor) {
-		t.Errorf("a bad cursor: %v", err)
-	}
-	if _, err := r.engine.Find(t.Context(), threadID); !errors.Is(err, engine.ErrNotFound) {
-		t.Errorf("unknown: %v", err)
 	}
 }
 
