@@ -296,9 +296,7 @@ func TestResumedProvider(t *testing.T) {
 			if _, err := f.engine(appserver.Options{}).Resume(t.Context(), savedAt(writeRollout(t)), protocol.Config{}, h); err != nil {
 				t.Fatal(err)
 			}
-			if got := accessOf(h).Provider; got != want {
-				t.Errorf("%s: %q, want %q", was, got, want)
-			}
+			diff(t, was, want, accessOf(h).Provider)
 		})
 	}
 }

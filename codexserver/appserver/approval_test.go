@@ -318,9 +318,7 @@ func TestApprovedOnce(t *testing.T) {
 					diff(t, "request", tt.want, e)
 				}
 			}
-			if asked != 2 {
-				t.Errorf("asked %d times", asked)
-			}
+			diff(t, "asked", 2, asked)
 		})
 	}
 }
@@ -559,9 +557,7 @@ func TestQuestionsWaitTogether(t *testing.T) {
 			}
 			asked.Wait()
 		})
-		if answers != want {
-			t.Errorf("%s: %q, want %q", decision, answers, want)
-		}
+		diff(t, string(decision), want, answers)
 	}
 }
 

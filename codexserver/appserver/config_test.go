@@ -153,9 +153,7 @@ func TestServersOfAConversation(t *testing.T) {
 			reads := 0
 			f.on["config/read"] = func(_ *run, req *jsonrpc.Request) (any, error) {
 				reads++
-				if want := map[int]string{1: `{"includeLayers":true}`, 2: `{"cwd":"/project","includeLayers":true}`}[reads]; string(req.Params) != want {
-					t.Errorf("read with %s, want %s", req.Params, want)
-				}
+				diff(t, "read with", map[int]string{1: `{"includeLayers":true}`, 2: `{"cwd":"/project","includeLayers":true}`}[reads], string(req.Params))
 				return json.RawMessage(fmt.Sprintf(`{"config":{"model":"m","mcp_servers":{
 					"codex":{"command":%q,"args":["mcp-server"],"enabled":true},
 					"other":{"command":"other"},"web":{"url":"http://127.0.0.1:1"},"odd":{"command":5,"args":"x"}}}}`, self)), nil
@@ -181,9 +179,7 @@ func TestServersOfAConversation(t *testing.T) {
 			}
 			want := map[string]any{"thread/start": loose(t, test.want), "thread/resume": loose(t, test.want)}
 			diff(t, "", want, sent)
-			if reads != 2 {
-				t.Errorf("the configuration was read %d times", reads)
-			}
+			diff(t, "the configuration was read", 2, reads)
 			said := strings.Count(log.String(), "mcp_servers.codex is left out")
 			if want := strings.Count(test.want, "codex.enabled"); said != want {
 				t.Errorf("said %d times, want %d: %s", said, want, log.String())
@@ -313,8 +309,6 @@ func TestCodexSeesNoKeysOfTheClient(t *testing.T) {
 		"ANTHROPIC_API_KEY": false, "ANTHROPIC_AUTH_TOKEN": false, "CLAUDE_CODE_OAUTH_TOKEN": false,
 		"GEMINI_API_KEY": true, "CURSOR_API_KEY": true, "OPENAI_API_KEY": true, "PLAIN": true,
 	} {
-		if got := strings.Contains(list.Models[0].Name, name+"=value-"); got != want {
-			t.Errorf("Codex sees %s: %v", name, got)
-		}
+		diff(t, "Codex sees "+name, want, strings.Contains(list.Models[0].Name, name+"=value-"))
 	}
 }

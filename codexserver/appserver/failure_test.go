@@ -3,6 +3,7 @@ package appserver_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -74,9 +75,7 @@ func TestKeysInErrors(t *testing.T) {
 				told = append(told, event.Message)
 			}
 		}
-		if len(told) != 3 {
-			t.Errorf("it said %q", told)
-		}
+		diff(t, fmt.Sprintf("it said %q", told), 3, len(told))
 		for _, words := range told {
 			if !strings.HasSuffix(words, want) {
 				t.Errorf("it said %q, want %q", words, want)
@@ -289,9 +288,7 @@ func TestDroppedThreadIsResumed(t *testing.T) {
 		if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil || h.answer() != "done" {
 			t.Errorf("%v, %q", err, h.answer())
 		}
-		if h.count("task_started") != 1 {
-			t.Errorf("events %v", h.types())
-		}
+		diff(t, fmt.Sprintf("events %v", h.types()), 1, h.count("task_started"))
 	})
 }
 

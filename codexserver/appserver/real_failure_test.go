@@ -157,9 +157,7 @@ func TestRealWordsOfOld(t *testing.T) {
 	h := &recorder{}
 	conv := r.start(t, h, protocol.Config{Profile: "careful", ApprovalPolicy: protocol.ApprovalOnFailure, IncludePlanTool: new(true)})
 	must(t, conv.Turn(t.Context(), text("go")))
-	if got := r.Requests()[0].Model(); got != "careful-model" {
-		t.Errorf("model %q", got)
-	}
+	diff(t, "model", "careful-model", r.Requests()[0].Model())
 }
 
 // TestRealCannotStart has a Codex whose home, program or configuration is not usable.
@@ -228,9 +226,7 @@ func TestRealOverrides(t *testing.T) {
 	if req.Model() != "other-model" || req.Header.Get("x-test") != `a "b"` {
 		t.Errorf("model %q, header %q", req.Model(), req.Header.Get("x-test"))
 	}
-	if got := r.engine.Check(t.Context()).ApprovalPolicy; got != "untrusted" {
-		t.Errorf("policy %q", got)
-	}
+	diff(t, "policy", "untrusted", r.engine.Check(t.Context()).ApprovalPolicy)
 }
 
 // takeUp kills Codex, as the launcher does when the server is killed, starts another engine, and

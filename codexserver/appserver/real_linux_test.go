@@ -429,8 +429,6 @@ func playTask(t *testing.T, task *servertest.Task) (asked servertest.Asked) {
 	}, h)
 	must(t, err)
 	must(t, conv.Turn(t.Context(), text("go")))
-	if n := len(provider.Requests()); n != len(turns) {
-		t.Errorf("%d requests, want %d", n, len(turns))
-	}
+	diff(t, "requests", len(turns), len(provider.Requests()))
 	return asked
 }

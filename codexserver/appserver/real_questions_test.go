@@ -191,9 +191,7 @@ env_http_headers = { "X-Key" = "HEADER_CRED" }`, print, report, print, report)
 		must(t, conv.Turn(t.Context(), text("go")))
 		seen := h.answer()
 		for name := range strings.FieldsSeq(variables) {
-			if strings.Contains(seen, "value-"+strings.ToLower(name)) != (name == "PLAIN") {
-				t.Errorf("a command sees, or lacks, %s: %s", name, seen)
-			}
+			diff(t, fmt.Sprintf("a command sees, or lacks, %s: %s", name, seen), name == "PLAIN", strings.Contains(seen, "value-"+strings.ToLower(name)))
 		}
 	}
 	check()

@@ -223,9 +223,7 @@ func TestChanges(t *testing.T) {
 			for _, c := range so.Changes {
 				got = append(got, fmt.Sprintf("%s %s by %s", c.Kind, strings.ReplaceAll(c.Path, top, "TOP"), c.By))
 			}
-			if all := strings.Join(got, ", "); all != tt.want {
-				t.Errorf("%s, want %s", all, tt.want)
-			}
+			diff(t, "changes", tt.want, strings.Join(got, ", "))
 		})
 	}
 }

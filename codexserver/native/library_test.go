@@ -130,9 +130,7 @@ func TestListPages(t *testing.T) {
 
 	first, next := list(-1, "")
 	diff(t, "default page", all[:25], first)
-	if want := "2024-12-31T10-00-06|" + conversationID(6); next != want {
-		t.Errorf("cursor %q, want %q", next, want)
-	}
+	diff(t, "cursor", "2024-12-31T10-00-06|"+conversationID(6), next)
 	for _, size := range []int{1, 3, 30, 1_000_000} {
 		var got []string
 		cursor := ""

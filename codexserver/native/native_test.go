@@ -540,11 +540,3 @@ func TestAuthStatus(t *testing.T) {
 		})
 	}
 }
-
-func TestLogout(t *testing.T) {
-	e, home := inHome(t, native.Options{}, map[string]string{"auth.json": `{"OPENAI_API_KEY":"sk-fake"}`})
-	must(t, e.Logout(t.Context()))
-	if _, err := os.Stat(filepath.Join(home, "auth.json")); err == nil {
-		t.Error("auth.json is still there")
-	}
-}

@@ -94,11 +94,6 @@ func TestRemove(t *testing.T) {
 			t.Errorf("auth.json is still there: %v", err)
 		}
 	}
-}
-
-// TestNoFile has a folder where the file should be, which cannot be removed.
-func TestNoFile(t *testing.T) {
-	home := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(home, "auth.json", "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -119,6 +119,14 @@ func client(a *answers, p config.Provider) *model.Client {
 	}
 }
 
+// send sends a request, which must be answered.
+func send(t *testing.T, c *model.Client, req *model.Request) *model.Response {
+	t.Helper()
+	resp, err := c.Stream(t.Context(), req, func(protocol.EventMsg) {})
+	must(t, err)
+	return resp
+}
+
 // persist requests a response as a turn does, which is the one layer that tries again.
 func persist(ctx context.Context, c *model.Client, said func(wait time.Duration, say string)) (*model.Response, error) {
 	began := time.Now()
@@ -340,13 +348,9 @@ func TestRequestLine(t *testing.T) {
 		QueryParams: map[string]string{"api-version": "1"}, HTTPHeaders: map[string]string{"X-A": "a"},
 		EnvHTTPHeaders: map[string]string{"X-B": "THE_HEADER", "X-C": "NOT_SET"},
 	})
-	if _, err := c.Stream(t.Context(), &model.Request{ConversationID: "id"}, func(protocol.EventMsg) {}); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, &model.Request{ConversationID: "id"})
 	r := a.requests[0]
-	if got := r.URL.String(); got != "http://provider.test/v1/responses?api-version=1" {
-		t.Errorf("url %s", got)
-	}
+	diff(t, "url", "http://provider.test/v1/responses?api-version=1", r.URL.String())
 	want := http.Header{
 		"Accept": {"text/event-stream"}, "Content-Type": {"application/json"}, "User-Agent": {"agent"}, "Originator": {"tests"},
 		"Authorization": {"Bearer key-1234567890"}, "X-A": {"a"}, "X-B": {"header-1234567890"},
@@ -392,9 +396,7 @@ func TestBodies(t *testing.T) {
 	} {
 		t.Run(string(tt.wire), func(t *testing.T) {
 			a := &answers{all: []answer{{body: sse(`{"type":"response.completed"}`, chatDone)}}}
-			if _, err := client(a, config.Provider{WireAPI: tt.wire}).Stream(t.Context(), req, func(protocol.EventMsg) {}); err != nil {
-				t.Fatal(err)
-			}
+			send(t, client(a, config.Provider{WireAPI: tt.wire}), req)
 			diff(t, "", tt.want, a.bodies[0])
 		})
 	}
@@ -423,17 +425,14 @@ func TestReasoningGoesBack(t *testing.T) {
 			a := &answers{all: []answer{{body: sse(`{"choices":[{"delta":`+tt.delta+`}]}`, chatDone)}}}
 			c := client(a, config.Provider{})
 			items := []protocol.ResponseItem{protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "input_text", Text: "go"}}}}
-			resp, err := c.Stream(t.Context(), &model.Request{Items: items}, func(protocol.EventMsg) {})
-			must(t, err)
+			resp := send(t, c, &model.Request{Items: items})
 			items = append(items, resp.Items...)
 			items = append(items, protocol.FunctionCallOutputItem{CallID: "c", Output: "out"})
 			if tt.refused != "" {
 				a.all = append(a.all, answer{status: 400, body: tt.refused}, answer{body: sse(chatDone)})
 			}
 			for range 2 {
-				if _, err := c.Stream(t.Context(), &model.Request{Items: items}, func(protocol.EventMsg) {}); err != nil {
-					t.Fatal(err)
-				}
+				send(t, c, &model.Request{Items: items})
 			}
 			if last := a.bodies[len(a.bodies)-1]; !strings.Contains(last, tt.want) {
 				t.Errorf("the request lacks %s: %s", tt.want, last)
@@ -452,9 +451,7 @@ func TestSignsOfDroppedCalls(t *testing.T) {
 	for name, between := range map[string]protocol.ResponseItem{"a message": text("so"), "reasoning": thought, "other signs": protocol.ReasoningItem{Content: []protocol.ReasoningText{{Type: model.CallSigns, Text: "broken"}}}} {
 		a := &answers{all: []answer{{body: sse(chatDone)}}}
 		req := &model.Request{Items: []protocol.ResponseItem{signs, between, call("c", "f", "{}"), call("d", "g", "{}")}}
-		if _, err := client(a, config.Provider{}).Stream(t.Context(), req, func(protocol.EventMsg) {}); err != nil {
-			t.Fatal(err)
-		}
+		send(t, client(a, config.Provider{}), req)
 		if strings.Contains(a.bodies[0], "SIG") || strings.Contains(a.bodies[0], "broken") {
 			t.Errorf("%s: the request is %s", name, a.bodies[0])
 		}

@@ -155,9 +155,7 @@ func TestWindow(t *testing.T) {
 		c := &model.Client{
 			Provider: config.Provider{BaseURL: "http://provider.test/v1"}, HTTP: &http.Client{Transport: tt.lists}, Getenv: func(string) string { return "" },
 		}
-		if got := c.Window(t.Context(), "m"); got != tt.want {
-			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
-		}
+		diff(t, tt.name, tt.want, c.Window(t.Context(), "m"))
 	}
 }
 

@@ -133,6 +133,8 @@ func TestAskedWaits(t *testing.T) {
 		{"the draft in one header", "", limits("Ratelimit", "limit=10, remaining=0, reset=12"), 12 * time.Second},
 		{"a newer draft", "", limits("Ratelimit", `"default";r=0;t=12`), 12 * time.Second},
 		{"seconds of the draft", "", limits("Ratelimit-Remaining", "0", "Ratelimit-Reset", "12"), 12 * time.Second},
+		{"almost as long as may be", message("try again in 119s"), nil, 119 * time.Second},
+		{"longer", message("try again in 3 minutes"), nil, 2 * time.Minute},
 		{"hours", message("Please try again in 5h3m."), nil, 500 * time.Millisecond},
 		{"another number", message("Please retry. The limit is 60 requests, wait."), nil, 500 * time.Millisecond},
 	} {
@@ -162,8 +164,7 @@ func TestIDsInTheHistory(t *testing.T) {
 			`{"type":"response.output_item.done","item":{"type":"function_call","name":"f","arguments":"{}","call_id":"new"}}`,
 			`{"type":"response.output_item.done","item":{"type":"function_call","name":"f","arguments":"{}","call_id":"`+long+`"}}`, `{"type":"response.completed"}`),
 	} {
-		resp, err := client(&answers{all: []answer{{body: stream}}}, config.Provider{WireAPI: wire}).Stream(t.Context(), &model.Request{Items: history}, func(protocol.EventMsg) {})
-		must(t, err)
+		resp := send(t, client(&answers{all: []answer{{body: stream}}}, config.Provider{WireAPI: wire}), &model.Request{Items: history})
 		want := "call_0_3 c_2 new " + long[:56] + "_2"
 		diff(t, string(wire), want, contents(t, resp, want).IDs)
 	}

@@ -37,11 +37,21 @@ var picture = protocol.MessageItem{Role: "user", Content: []protocol.ContentItem
 // messages of one role come in a row, results of calls aside.
 func TestMessagesForAnyTemplate(t *testing.T) {
 	thought := protocol.ReasoningItem{Content: []protocol.ReasoningText{{Type: "text", Text: "hm"}}}
+	thoughtOf := func(encrypted *string, content []protocol.ReasoningText) []protocol.ResponseItem {
+		return []protocol.ResponseItem{protocol.ReasoningItem{Summary: []protocol.ReasoningText{}, Content: content, EncryptedContent: encrypted}}
+	}
+	raw := []protocol.ReasoningText{{Type: "reasoning_text", Text: "raw"}}
+	const responses = "what the Responses API gets"
 	for name, tt := range map[string]struct {
 		instructions string
 		items        []protocol.ResponseItem
 		want         string
 	}{
+		// llama.cpp sends its reasoning with an empty encrypted_content, and refuses an item without content.
+		"encrypted":     {responses, thoughtOf(new("ENC"), raw), `[{"type":"reasoning","summary":[],"encrypted_content":"ENC"}]`},
+		"plain":         {responses, thoughtOf(new(""), raw), `[{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"raw"}],"encrypted_content":""}]`},
+		"empty":         {responses, thoughtOf(new(""), nil), `[]`},
+		"not encrypted": {responses, thoughtOf(nil, raw), `[]`},
 		"the first request": {"be", []protocol.ResponseItem{user("rules"), user("environment"), user("go")},
 			`[{"role":"system","content":"be"},{"role":"user","content":"rules\n\nenvironment\n\ngo"}]`},
 		"a developer": {"be", []protocol.ResponseItem{developer("kind"), user("go"), text("so"), developer("short"), user("on")},
@@ -58,13 +68,14 @@ func TestMessagesForAnyTemplate(t *testing.T) {
 		"results":   {"", []protocol.ResponseItem{call("c", "f", "{}"), call("d", "f", "{}"), output("c", "1"), output("d", "2"), user("on")}, `[{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"d","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","content":"1","tool_call_id":"c"},{"role":"tool","content":"2","tool_call_id":"d"},{"role":"user","content":"on"}]`},
 		"two calls": {"", []protocol.ResponseItem{call("c", "f", "{}"), output("c", "1"), call("d", "f", "{}"), output("d", "2")}, `[{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","content":"1","tool_call_id":"c"},{"role":"assistant","content":null,"tool_calls":[{"id":"d","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","content":"2","tool_call_id":"d"}]`},
 	} {
-		a := &answers{all: []answer{{body: sse(chatDone)}}}
-		if _, err := client(a, config.Provider{}).Stream(t.Context(), &model.Request{Instructions: tt.instructions, Items: tt.items}, func(protocol.EventMsg) {}); err != nil {
-			t.Fatal(err)
+		a, p := &answers{all: []answer{{body: sse(chatDone, `{"type":"response.completed"}`)}}}, config.Provider{}
+		if tt.instructions == responses {
+			p.WireAPI = config.WireResponses
 		}
-		var body struct{ Messages json.RawMessage }
+		send(t, client(a, p), &model.Request{Instructions: tt.instructions, Items: tt.items})
+		var body struct{ Messages, Input json.RawMessage }
 		must(t, json.Unmarshal([]byte(a.bodies[0]), &body))
-		diff(t, name, tt.want, string(body.Messages))
+		diff(t, name, tt.want, string(body.Messages)+string(body.Input))
 	}
 }
 
@@ -119,9 +130,7 @@ func TestRefusedForms(t *testing.T) {
 						t.Fatalf("%s, %s, %q: %v", tt.name, wire, words, err)
 					}
 				}
-				if len(a.bodies) != 3 {
-					t.Errorf("%s, %s, %q: %d requests, want 3", tt.name, wire, words, len(a.bodies))
-				}
+				diff(t, fmt.Sprintf("%s, %s, %q", tt.name, wire, words), 3, len(a.bodies))
 			}
 		}
 	}
@@ -316,41 +325,7 @@ func TestBaseURLs(t *testing.T) {
 		"http://h/v1?":                            "http://h/v1/chat/completions?k=v",
 	} {
 		a := &answers{all: []answer{{body: sse(chatDone)}}}
-		if _, err := client(a, config.Provider{BaseURL: base, QueryParams: map[string]string{"k": "v"}}).Stream(t.Context(), &model.Request{}, func(protocol.EventMsg) {}); err != nil {
-			t.Fatal(err)
-		}
-		if got := fmt.Sprint(a.requests[0].URL); got != want {
-			t.Errorf("%s: %s, want %s", base, got, want)
-		}
-	}
-}
-
-// TestReasoningOfResponses checks what the Responses API gets of earlier reasoning. llama.cpp sends
-// its reasoning with an empty encrypted_content, and refuses an item without content.
-func TestReasoningOfResponses(t *testing.T) {
-	empty, encrypted := "", "ENC"
-	raw := []protocol.ReasoningText{{Type: "reasoning_text", Text: "raw"}}
-	for _, tt := range []struct {
-		name      string
-		encrypted *string
-		content   []protocol.ReasoningText
-		want      string // the items of the input
-	}{
-		{"encrypted", &encrypted, raw, `{"type":"reasoning","summary":[],"encrypted_content":"ENC"}`},
-		{"plain, as llama.cpp sends it", &empty, raw, `{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"raw"}],"encrypted_content":""}`},
-		{"empty", &empty, nil, ``},
-		{"not encrypted", nil, raw, ``},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			a := &answers{all: []answer{{body: sse(`{"type":"response.completed"}`)}}}
-			item := protocol.ReasoningItem{Summary: []protocol.ReasoningText{}, Content: tt.content, EncryptedContent: tt.encrypted}
-			req := &model.Request{Model: "m", Items: []protocol.ResponseItem{item}}
-			if _, err := client(a, config.Provider{WireAPI: config.WireResponses}).Stream(t.Context(), req, func(protocol.EventMsg) {}); err != nil {
-				t.Fatal(err)
-			}
-			if want := fmt.Sprintf(`"input":[%s],`, tt.want); !strings.Contains(a.bodies[0], want) {
-				t.Errorf("the request is %s, want %s in it", a.bodies[0], want)
-			}
-		})
+		send(t, client(a, config.Provider{BaseURL: base, QueryParams: map[string]string{"k": "v"}}), &model.Request{})
+		diff(t, base, want, fmt.Sprint(a.requests[0].URL))
 	}
 }

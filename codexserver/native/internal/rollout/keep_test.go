@@ -2,7 +2,6 @@ package rollout_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv"
-	"github.com/google/go-cmp/cmp"
 )
 
 // load returns the texts of the items in the file of a writer.
@@ -28,40 +26,6 @@ func load(t *testing.T, w *rollout.Writer) (texts []string) {
 		texts = append(texts, item.(protocol.MessageItem).Content[0].Text)
 	}
 	return texts
-}
-
-// TestMissedLines makes the file unwritable for a time: the lines are written with the next one, or at the end.
-func TestMissedLines(t *testing.T) {
-	for _, then := range []string{"another line", "the end"} {
-		t.Run(then, func(t *testing.T) {
-			testenv.NeedsUnix(t, testenv.OpenFiles)
-			w := create(t)
-			must(t, w.Item(userMessage("before")))
-			aside := w.Path() + ".aside"
-			must(t, os.Rename(w.Path(), aside), os.Mkdir(w.Path(), 0o700))
-			for i := range 3 {
-				if err := w.Item(userMessage(fmt.Sprint("missed ", i))); err == nil {
-					t.Error("a folder was written to")
-				}
-			}
-			must(t, os.Remove(w.Path()), os.Rename(aside, w.Path()))
-			want := []string{"before", "missed 0", "missed 1", "missed 2", "after"}
-			switch then {
-			case "another line":
-				if err := errors.Join(w.Item(userMessage("after")), w.Check()); err != nil {
-					t.Error(err)
-				}
-			case "the end":
-				want = want[:4]
-				if err := w.Close(); err != nil {
-					t.Error(err)
-				}
-			}
-			if d := cmp.Diff(want, load(t, w)); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
-		})
-	}
 }
 
 func TestCheck(t *testing.T) {

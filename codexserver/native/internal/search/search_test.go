@@ -1,40 +1,24 @@
 package search_test
 
 import (
-	"context"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/search"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
 )
 
-// tree makes a folder of files; a name that ends with a slash is a folder.
+// tree makes a folder, see boxtest.Lay.
 func tree(t testing.TB, files ...string) string {
 	t.Helper()
 	root := t.TempDir()
-	for _, f := range files {
-		name, text, _ := strings.Cut(f, "=")
-		path := filepath.Join(root, filepath.FromSlash(name))
-		dir := filepath.Dir(path)
-		if strings.HasSuffix(name, "/") {
-			dir = path
-		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if dir == path {
-			continue
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	boxtest.Lay(t, root, files...)
 	return root
 }
 
@@ -150,15 +134,6 @@ func TestGlob(t *testing.T) {
 		if _, err := search.Glob(pattern); err == nil {
 			t.Errorf("%s is a pattern", pattern)
 		}
-	}
-}
-
-func TestCancelled(t *testing.T) {
-	root := tree(t, "a.txt", "sub/b.txt")
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if got := search.Files(ctx, "txt", []string{root}); got == nil || len(got) > 0 {
-		t.Errorf("a search that was cancelled before it began found %v", got)
 	}
 }
 

@@ -83,9 +83,7 @@ func TestFileToolsWithoutReading(t *testing.T) {
 			t.Errorf("%s: %q, %v", arguments, res.Output, err)
 		}
 	}
-	if h.steps() != "" {
-		t.Errorf("steps %s", h.steps())
-	}
+	diff(t, "steps", "", h.steps())
 }
 
 // TestFileToolsSwitchedOff checks that tools that are not offered do nothing, and that a review changes nothing.

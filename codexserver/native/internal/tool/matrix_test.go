@@ -74,9 +74,7 @@ func TestApprovalMatrix(t *testing.T) {
 					steps := strings.ReplaceAll(c.want, "confined,", fmt.Sprintf("confined to %s with network,", mode))
 					diff(t, "steps", steps, h.steps())
 					for _, req := range h.asked() {
-						if req.Confinable != (policy == "untrusted") {
-							t.Errorf("confinable: %t", req.Confinable)
-						}
+						diff(t, "confinable", policy == "untrusted", req.Confinable)
 					}
 					if c.want == refused && !strings.HasPrefix(res.Output, "not run: ") {
 						t.Errorf("the model receives %q", res.Output)
@@ -141,17 +139,13 @@ func TestWithoutSandbox(t *testing.T) {
 			if req.Confinable || !req.Once {
 				t.Errorf("%s %q: a rule, or an approval for the session, may keep it in a sandbox that is missing", tt.policy, tt.argv)
 			}
-			if req.FromEngine != (req.Reason != "") {
-				t.Errorf("%s %q: the engine's reason is shown as the model's", tt.policy, tt.argv)
-			}
+			diff(t, fmt.Sprintf("%s %q: the engine's reason is shown as the model's", tt.policy, tt.argv), req.Reason != "", req.FromEngine)
 		}
 		wouldConfine := 1
 		if strings.HasPrefix(tt.want, "ask,") {
 			wouldConfine = 0
 		}
-		if warnings != wouldConfine {
-			t.Errorf("%s %q: the user is warned %d times that nothing is confined", tt.policy, tt.argv, warnings)
-		}
+		diff(t, fmt.Sprintf("%s %q: the user is warned", tt.policy, tt.argv), wouldConfine, warnings)
 	}
 }
 
@@ -257,9 +251,7 @@ func TestPatchWithoutSandbox(t *testing.T) {
 		turn := turnOf(tool.Options{Sandbox: tt.box}, h, work, tt.policy, "workspace-write")
 		text := "*** Begin Patch\n*** Add File: " + tt.path + "\n+x\n*** End Patch"
 		called(t, turn, shellCall("", "apply_patch", text))
-		if h.steps() != tt.want {
-			t.Errorf("%s: steps %s, want %s", tt.name, h.steps(), tt.want)
-		}
+		diff(t, tt.name+": steps", tt.want, h.steps())
 	}
 }
 
@@ -305,9 +297,8 @@ func TestSession(t *testing.T) {
 				if tt.policy != nil {
 					tt.policy(turn)
 				}
-				if got[1] = call(tt.members, tt.then); got != tt.want {
-					t.Errorf("%q, want %q", got, tt.want)
-				}
+				got[1] = call(tt.members, tt.then)
+				diff(t, "steps", tt.want, got)
 			})
 		}
 	}

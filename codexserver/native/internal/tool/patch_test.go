@@ -47,9 +47,7 @@ func TestPatchForms(t *testing.T) {
 			if b, err := os.ReadFile(filepath.Join(dir, tt.path)); err != nil || string(b) != "x\n" {
 				t.Errorf("%q, %v", b, err)
 			}
-			if want := "patch begin auto=true, patch end true, diff"; h.steps() != want {
-				t.Errorf("steps %s, want %s", h.steps(), want)
-			}
+			diff(t, "steps", "patch begin auto=true, patch end true, diff", h.steps())
 		})
 	}
 }
@@ -80,9 +78,7 @@ func TestPatchThatDoesNotFit(t *testing.T) {
 		if err != nil || !strings.HasPrefix(res.Output, want) {
 			t.Errorf("%q: %q, %v", text, res.Output, err)
 		}
-		if h.steps() != "" {
-			t.Errorf("%q: steps %s", text, h.steps())
-		}
+		diff(t, text+": steps", "", h.steps())
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("files %v, %v", entries, err)
@@ -462,9 +458,7 @@ func TestFolderOfApproval(t *testing.T) {
 		for _, req := range m.asked() {
 			asked = append(asked, req.Cwd)
 		}
-		if strings.Join(asked, " ") != strings.Join(wantAsked, " ") {
-			t.Errorf("replaced %s: asked about %q, want %q", when, asked, wantAsked)
-		}
+		diff(t, "asked about, replaced "+when, strings.Join(wantAsked, " "), strings.Join(asked, " "))
 		if _, err := os.Stat(filepath.Join(home, "made")); (err == nil) != (when == "before") {
 			t.Errorf("replaced %s: in the other folder: %v", when, err)
 		}

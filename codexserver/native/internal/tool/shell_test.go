@@ -222,9 +222,7 @@ func TestPlantedProgram(t *testing.T) {
 			turn.SandboxPolicy = protocol.SandboxPolicy{Mode: mode} // folders for temporary files are writable
 			called(t, turn, shellCall("", tt.argv...))
 			for _, req := range h.asked() {
-				if req.Program != tt.program {
-					t.Errorf("%s %q: asked about %q, want %q", mode, tt.argv, req.Program, tt.program)
-				}
+				diff(t, fmt.Sprintf("%s %q: asked about", mode, tt.argv), tt.program, req.Program)
 			}
 		}
 	}
