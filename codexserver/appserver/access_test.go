@@ -22,7 +22,6 @@ type sentLimits struct {
 	Policy  json.RawMessage `json:"approvalPolicy"`
 }
 
-// accessOf returns the access of the conversation that began with a host.
 func accessOf(h *recorder) protocol.Access {
 	return h.events[0].(protocol.SessionConfigured).Access
 }

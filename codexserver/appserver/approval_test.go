@@ -88,7 +88,6 @@ type deaf struct{ engine.DenyAll }
 func (deaf) Emit(protocol.EventMsg)           {}
 func (deaf) EmitAs(string, protocol.EventMsg) {}
 
-// answering is a host whose client answers a forwarded elicitation.
 func answering(result string, err error) *recorder {
 	return &recorder{elicit: func(context.Context, json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage(result), err
@@ -618,9 +617,7 @@ func TestPosingServers(t *testing.T) {
 						if r, err := c.Run(t.Context(), client.Task{Prompt: "go"}); err != nil || r.Status != protocol.StatusCompleted {
 							t.Errorf("%+v, %v", r, err)
 						}
-						if err := c.Close(); err != nil {
-							t.Error(err)
-						}
+						must(t, c.Close())
 						if is := asked == 1; is != strings.Contains(answer, `"accept"`) && is != strings.Contains(answer, `"A"`) || !is && name != "a URL" {
 							t.Errorf("asked %d times, answered %s", asked, answer)
 						}

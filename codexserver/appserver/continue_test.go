@@ -23,7 +23,6 @@ func writeRollout(t *testing.T, lines ...string) (path string) {
 	return path
 }
 
-// turnContext returns the line of a turn's policies.
 func turnContext(sandbox, more, policy string) string {
 	return fmt.Sprintf(`{"type":"turn_context","payload":{"cwd":"/work","approval_policy":%q,"model":"of-the-turn","approvals_reviewer":"user","sandbox_policy":{"type":%q%s}}}`, policy, sandbox, more)
 }

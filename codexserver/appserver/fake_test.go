@@ -50,7 +50,6 @@ type fake struct {
 	runs  []*run
 }
 
-// handler answers a method.
 type handler = func(*run, *jsonrpc.Request) (any, error)
 
 // reply answers with a value, or with a text as JSON.
@@ -61,14 +60,12 @@ func reply(v any) handler {
 	return func(*run, *jsonrpc.Request) (any, error) { return v, nil }
 }
 
-// refusal answers with an error.
 func refusal(text string) handler {
 	return func(*run, *jsonrpc.Request) (any, error) {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", text)
 	}
 }
 
-// never does not answer.
 func never(r *run, _ *jsonrpc.Request) (any, error) {
 	<-r.ctx.Done()
 	return nil, r.ctx.Err()
@@ -123,7 +120,6 @@ func begin(ctx context.Context, c engine.Conversation, in protocol.TurnInput) ch
 	return end
 }
 
-// engine returns an engine whose app-server is the fake.
 func (f *fake) engine(o appserver.Options) *appserver.Engine {
 	f.t.Helper()
 	e, err := appserver.New(&o)
@@ -149,7 +145,6 @@ func (f *fake) dial(context.Context) (jsonrpc.Transport, error) {
 	return ours, nil
 }
 
-// methods returns the methods that were called, in order.
 func (f *fake) methods() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -205,7 +200,6 @@ func (r *run) serve(_ context.Context, req *jsonrpc.Request) (any, error) {
 	return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: unknown variant `%s`", req.Method)
 }
 
-// begun returns the id of the threads that begin.
 func (r *run) begun() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -247,12 +241,10 @@ func (r *run) read(text string) {
 	r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":{"type":"userMessage","id":"u","content":[{"type":"text","text":%q}]}}`, threadID, r.current(), text)
 }
 
-// notify sends a notification.
 func (r *run) notify(method, params string, args ...any) {
 	_ = r.peer.Notify(context.Background(), method, json.RawMessage(fmt.Sprintf(params, args...)))
 }
 
-// complete ends the turn.
 func (r *run) complete(status string) {
 	r.mu.Lock()
 	r.over = true
@@ -260,17 +252,14 @@ func (r *run) complete(status string) {
 	r.notify("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":%q,"items":[],"error":null}}`, r.begun(), r.current(), status)
 }
 
-// say completes a message of the model.
 func (r *run) say(text string) {
 	r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":{"type":"agentMessage","id":"m1","text":%q}}`, r.begun(), r.current(), text)
 }
 
-// item starts an item of a thread's turn.
 func (r *run) item(thread, turn, item string) {
 	r.notify("item/started", `{"threadId":%q,"turnId":%q,"item":%s}`, thread, turn, item)
 }
 
-// ask sends a request and returns the result's text.
 func (r *run) ask(method, params string, args ...any) string {
 	var raw json.RawMessage
 	if err := r.peer.Call(r.ctx, method, json.RawMessage(fmt.Sprintf(params, args...)), &raw); err != nil {
@@ -281,7 +270,6 @@ func (r *run) ask(method, params string, args ...any) string {
 
 const command = `{"type":"commandExecution","id":"c1","command":"/bin/sh -c 'rm x'","cwd":"/work","status":"inProgress","commandActions":[]}`
 
-// askCommand asks about the command of a thread's turn.
 func (r *run) askCommand(thread, turn string) string {
 	return r.ask("item/commandExecution/requestApproval",
 		`{"kind":"command","threadId":%q,"turnId":%q,"itemId":"c1","command":"/bin/sh -c 'rm x'","cwd":"/work","reason":null}`, thread, turn)
@@ -349,7 +337,6 @@ func (h *recorder) Elicit(ctx context.Context, f *approval.Foreign) (json.RawMes
 	return f.Read(result), nil
 }
 
-// wait waits for an event of a type.
 func (h *recorder) wait(t *testing.T, eventType string) protocol.EventMsg {
 	t.Helper()
 	for {
@@ -373,14 +360,12 @@ func (h *recorder) wait(t *testing.T, eventType string) protocol.EventMsg {
 	}
 }
 
-// all returns the events so far.
 func (h *recorder) all() []protocol.EventMsg {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return append([]protocol.EventMsg(nil), h.events...)
 }
 
-// types returns the types of the events so far.
 func (h *recorder) types() []string {
 	var list []string
 	for _, e := range h.all() {
@@ -389,7 +374,6 @@ func (h *recorder) types() []string {
 	return list
 }
 
-// count returns how many events of a type there are.
 func (h *recorder) count(eventType string) int {
 	n := 0
 	for _, e := range h.types() {
@@ -411,7 +395,6 @@ func (h *recorder) answer() string {
 	return text
 }
 
-// decide answers every command or patch with one decision.
 func decide(d elicit.Decision) *recorder {
 	out := elicit.Outcome{Decision: d}
 	return &recorder{
@@ -446,7 +429,6 @@ func diff(t testing.TB, what string, want, got any) {
 	}
 }
 
-// must ends the test if one of these fails.
 func must(t testing.TB, errs ...error) {
 	t.Helper()
 	if err := errors.Join(errs...); err != nil {

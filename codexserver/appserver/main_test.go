@@ -102,7 +102,6 @@ func mcpServer() int {
 	return 0
 }
 
-// codex is a codex program.
 func codex(kind string, args []string) int {
 	version := map[string]string{"old": "0.59.0", "none": "0.42.0"}[kind]
 	if version == "" {

@@ -32,7 +32,6 @@ func program(t *testing.T, kind string, o appserver.Options) *appserver.Engine {
 	return e
 }
 
-// TestProgram runs programs as Codex.
 func TestProgram(t *testing.T) {
 	overrides := map[string]any{
 		"model": `m"1`, "approval_policy": "never", "profile": "p", "limits": map[string]any{"wall_time": 1},

@@ -40,7 +40,6 @@ func TestRealHostileCaller(t *testing.T) {
 	hostileEngine.TestHostileCalls(t, nightly.Number(12, 1))
 }
 
-// TestRealAskedCaller approves what calls ask for.
 func TestRealAskedCaller(t *testing.T) {
 	boxtest.Need(t)
 	t.Setenv("HOME", userHome) // folders outside of the sandbox lie there, and not below one for temporary files
@@ -50,7 +49,6 @@ func TestRealAskedCaller(t *testing.T) {
 // hostileEngine is the real Codex for hostile callers.
 var hostileEngine = servertest.HostileEngine{Kind: servertest.Codex, Open: openReal, Model: realModel}
 
-// realModel is a model with the tools of the real Codex.
 func realModel(t testing.TB, next func([]byte) servertest.Step) string {
 	p := providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
 		step := next(r.Body)
@@ -69,7 +67,6 @@ func realModel(t testing.TB, next func([]byte) servertest.Step) string {
 	return p.BaseURL()
 }
 
-// openReal opens the real Codex on a yard.
 func openReal(t *testing.T, y *servertest.Yard) func(time.Duration, setting.FullAccess) servertest.Server {
 	t.Helper()
 	e, err := appserver.New(&appserver.Options{CodexHome: y.Codex})
@@ -130,7 +127,6 @@ var built = sync.OnceValues(func() (string, error) {
 	return bin, gobuild.Program(bin, "../cmd/codex-mcp")
 })
 
-// build builds codex-mcp, once for all tests.
 func build(t *testing.T) string {
 	t.Helper()
 	bin, err := built()

@@ -67,7 +67,6 @@ func (r *real) configure(t *testing.T, more string) {
 	r.restart(t)
 }
 
-// initGit makes the working folder a repository.
 func (r *real) initGit(t *testing.T) {
 	t.Helper()
 	if out, err := exec.Command("git", "init", "-q", r.cwd).CombinedOutput(); err != nil {
@@ -75,7 +74,6 @@ func (r *real) initGit(t *testing.T) {
 	}
 }
 
-// restart starts a new engine for the real Codex.
 func (r *real) restart(t *testing.T) {
 	t.Helper()
 	if r.engine != nil {
@@ -97,7 +95,6 @@ func (r *real) start(t *testing.T, h engine.Host, cfg protocol.Config) engine.Co
 	return conv
 }
 
-// resume resumes a conversation by its rollout.
 func (r *real) resume(t *testing.T, conv engine.Conversation, h engine.Host, cfg protocol.Config) engine.Conversation {
 	t.Helper()
 	path, err := fileOf(t, r.engine, conv.ID())
@@ -107,7 +104,6 @@ func (r *real) resume(t *testing.T, conv engine.Conversation, h engine.Host, cfg
 	return again
 }
 
-// last returns the last request to the model.
 func (r *real) last() string {
 	all := r.Requests()
 	return string(all[len(all)-1].Body)
@@ -260,7 +256,6 @@ func TestRealItemsWithOneID(t *testing.T) {
 	}
 }
 
-// fileOf returns the file of a conversation.
 func fileOf(t testing.TB, e engine.Resumer, id string) (string, error) {
 	t.Helper()
 	s, err := e.Find(t.Context(), id)
@@ -391,7 +386,6 @@ var mcpCall = providertest.Turn{Func: func(r providertest.Request) providertest.
 	return providertest.Say("no such tool")
 }}
 
-// demo is the configuration of the MCP server demo.
 func demo(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -453,7 +447,6 @@ func spawnedByTool() providertest.Turn {
 	}}
 }
 
-// TestRealEngine tests that the real Codex keeps the promises of package engine.
 func TestRealEngine(t *testing.T) {
 	t.Parallel()
 	enginetest.Run(t, func(t *testing.T) *enginetest.Subject {

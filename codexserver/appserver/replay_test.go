@@ -19,7 +19,6 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// message is a message in a recording.
 type message struct {
 	ID     json.RawMessage `json:"id,omitempty"`
 	Method string          `json:"method,omitempty"`

@@ -112,7 +112,6 @@ func TestServices(t *testing.T) {
 	}
 }
 
-// loose returns JSON as a value.
 func loose(t *testing.T, text string) any {
 	t.Helper()
 	if text == "" {

@@ -110,9 +110,7 @@ func TestUnreadSteerIsSentAgain(t *testing.T) {
 			f.turn = func(r *run) { r.read("onethreeon"); answered(r) }
 			f.mu.Unlock()
 			for _, words := range []string{"on", "and on"} {
-				if err := conv.Turn(t.Context(), text(words)); err != nil {
-					t.Error(err)
-				}
+				must(t, conv.Turn(t.Context(), text(words)))
 			}
 			if want := []string{"[{go}]", "[{one} {three} {on}]", "[{and on}]"}; !slices.Equal(inputs, want) {
 				t.Errorf("inputs %q, want %q", inputs, want)

@@ -35,7 +35,6 @@ var hostileEngine = servertest.HostileEngine{Kind: servertest.Native, Model: hos
 	}
 }}
 
-// hostileModel is a model with the tools of the native engine.
 func hostileModel(t testing.TB, next func([]byte) servertest.Step) string {
 	p := providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
 		step := next(r.Body)
@@ -54,7 +53,6 @@ func hostileModel(t testing.TB, next func([]byte) servertest.Step) string {
 	return p.BaseURL()
 }
 
-// openYard opens the engine on a yard.
 func openYard(t *testing.T, y *servertest.Yard) *native.Engine {
 	t.Helper()
 	return open(t, native.Options{CodexHome: y.Codex, Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + y.Home, "TMPDIR=" + os.TempDir(), "SHELL=/bin/bash"}})
@@ -95,7 +93,6 @@ func TestHostileCaller(t *testing.T) {
 	hostileEngine.TestHostileCalls(t, share)
 }
 
-// TestAskedCaller approves what calls ask for.
 func TestAskedCaller(t *testing.T) {
 	boxtest.Need(t)
 	hostileEngine.TestAskedCalls(t, 1)

@@ -179,7 +179,6 @@ func TestMessageThatDoesNotFit(t *testing.T) {
 	}
 }
 
-// without fails the test if a text has a part.
 func without(t *testing.T, text, part string) {
 	t.Helper()
 	if strings.Contains(text, part) {

@@ -37,7 +37,6 @@ func stepModel(steps ...providertest.ToolCall) providertest.Turn {
 	}}
 }
 
-// work is a turn of a command, a patch and a command.
 func work(dir string) []providertest.ToolCall {
 	echo := func(id, name string) providertest.ToolCall {
 		return providertest.Shell(id, "sh", "-c", "echo "+name+" >> "+filepath.Join(dir, "ran"))

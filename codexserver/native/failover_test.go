@@ -53,13 +53,11 @@ func newSeveral(t *testing.T, o native.Options, wires ...string) *several {
 	return f
 }
 
-// start begins a conversation.
 func (f *several) start(h engine.Host) engine.Conversation {
 	f.t.Helper()
 	return (&bench{engine: f.engine, cwd: f.at}).start(f.t, h, protocol.Config{})
 }
 
-// reopened closes the conversation and resumes it.
 func (f *several) reopened(h engine.Host) engine.Conversation {
 	f.t.Helper()
 	path := fileOf(f.t, f.engine, f.conv.ID())
@@ -67,7 +65,6 @@ func (f *several) reopened(h engine.Host) engine.Conversation {
 	return (&bench{engine: f.engine}).resume(f.t, path, protocol.Config{}, h)
 }
 
-// rerouted returns the reroutes so far.
 func (f *several) rerouted() (all []string) {
 	f.host.mu.Lock()
 	defer f.host.mu.Unlock()
@@ -79,7 +76,6 @@ func (f *several) rerouted() (all []string) {
 	return all
 }
 
-// limited is the answer of a provider at its usage limit.
 func limited(seconds int) providertest.Turn {
 	return providertest.Turn{Repeat: true, Status: 429, Body: fmt.Sprintf(`{"error":{"type":"usage_limit_reached","resets_in_seconds":%d}}`, seconds)}
 }

@@ -36,7 +36,6 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// playServer is an MCP server with a few tools.
 func playServer() {
 	mux := &jsonrpc.Mux{}
 	peer := jsonrpc.NewPeer(jsonrpc.Stdio(), mux, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})

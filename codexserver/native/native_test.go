@@ -102,14 +102,12 @@ func short(m protocol.EventMsg) string {
 	return m.EventType()
 }
 
-// always answers each question alike.
 func always(d elicit.Decision) func(context.Context, protocol.ExecApprovalRequest) elicit.Decision {
 	return func(context.Context, protocol.ExecApprovalRequest) elicit.Decision { return d }
 }
 
 var allow = always(elicit.Approved)
 
-// last returns the last recorded event in short form.
 func (h *host) last() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -181,7 +179,6 @@ func (b *bench) start(t testing.TB, h engine.Host, cfg protocol.Config) engine.C
 	return c
 }
 
-// resume continues the conversation of a rollout.
 func (b *bench) resume(t testing.TB, path string, cfg protocol.Config, h engine.Host) engine.Conversation {
 	t.Helper()
 	c, err := b.engine.Resume(t.Context(), engine.Saved{File: path}, cfg, h)
@@ -192,7 +189,6 @@ func (b *bench) resume(t testing.TB, path string, cfg protocol.Config, h engine.
 
 func say(text string) protocol.TurnInput { return protocol.TurnInput{Items: protocol.TextInput(text)} }
 
-// says runs a turn for each text; all must succeed.
 func says(t testing.TB, c engine.Conversation, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
@@ -200,19 +196,16 @@ func says(t testing.TB, c engine.Conversation, texts ...string) {
 	}
 }
 
-// turn runs a turn, which must succeed.
 func turn(t testing.TB, c engine.Conversation, in protocol.TurnInput) {
 	t.Helper()
 	must(t, c.Turn(t.Context(), in))
 }
 
-// closed closes a conversation.
 func closed(t testing.TB, c engine.Conversation) {
 	t.Helper()
 	must(t, c.Close())
 }
 
-// onEachWire runs a test with each wire_api.
 func onEachWire(t *testing.T, test func(t *testing.T, wire string)) {
 	for _, wire := range []string{"chat", "responses"} {
 		t.Run(wire, func(t *testing.T) { test(t, wire) })
@@ -232,7 +225,6 @@ func diff(t testing.TB, what string, want, got any) {
 	}
 }
 
-// must ends the test if one of these fails.
 func must(t testing.TB, errs ...error) {
 	t.Helper()
 	if err := errors.Join(errs...); err != nil {
@@ -240,7 +232,6 @@ func must(t testing.TB, errs ...error) {
 	}
 }
 
-// absent fails the test if there is a file that a command makes which must not run.
 func (b *bench) absent(t testing.TB, name string) {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(b.cwd, name)); err == nil {
@@ -248,7 +239,6 @@ func (b *bench) absent(t testing.TB, name string) {
 	}
 }
 
-// read returns the text of a file.
 func read(t testing.TB, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -321,7 +311,6 @@ func TestInterrupt(t *testing.T) {
 
 func is[E protocol.EventMsg](m protocol.EventMsg) bool { _, ok := m.(E); return ok }
 
-// TestMissingKey names the variable that has no key, and sends nothing.
 func TestMissingKey(t *testing.T) {
 	b := setup(t, "---\nenv_key = \"NO_SUCH_KEY\"", native.Limits{})
 	err := b.start(t, &host{}, protocol.Config{}).Turn(t.Context(), say("go"))
@@ -354,13 +343,11 @@ func TestStartErrorsNameTheFault(t *testing.T) {
 	}
 }
 
-// parse reads JSON.
 func parse(t testing.TB, text []byte, into any) {
 	t.Helper()
 	must(t, json.Unmarshal(text, into))
 }
 
-// fileOf returns the file of a conversation.
 func fileOf(t testing.TB, e engine.Resumer, id string) string {
 	t.Helper()
 	s, err := e.Find(t.Context(), id)

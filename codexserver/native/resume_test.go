@@ -19,7 +19,6 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// configured returns the first event of a conversation.
 func configured(t testing.TB, h *host) protocol.SessionConfigured {
 	t.Helper()
 	h.mu.Lock()
@@ -63,7 +62,6 @@ func (b *bench) first(t testing.TB, cfg protocol.Config) string {
 	return path
 }
 
-// keepAll lets a resumed conversation keep what its last turn had.
 func keepAll(protocol.Access) bool { return true }
 
 // TestResumeKeepsThePolicies checks that a conversation continues with the policies of its last
@@ -154,7 +152,6 @@ func TestAfterCodex(t *testing.T) {
 	}
 }
 
-// news returns the recorded background events and drops them.
 func (h *host) news() (texts []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -309,9 +306,7 @@ func TestTwoServers(t *testing.T) {
 	}
 	validRequests(t, b.provider)
 	closed(t, c)
-	if err := first.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, first.Close())
 	inOrder(t, b.resumed(t, path), "one", "two", "three", "four")
 }
 

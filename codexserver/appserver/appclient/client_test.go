@@ -307,7 +307,6 @@ func TestInitialize(t *testing.T) {
 	(&fake{}).connect(t, nil) // Close without Initialize
 }
 
-// TestStart starts programs that are no app-server.
 func TestStart(t *testing.T) {
 	self, err := os.Executable()
 	must(t, err)

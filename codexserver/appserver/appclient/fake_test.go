@@ -37,7 +37,6 @@ func (f *fake) connect(t *testing.T, o *appclient.Options) *appclient.Client {
 	return c
 }
 
-// start is connect with Initialize.
 func (f *fake) start(t *testing.T, o *appclient.Options) *appclient.Client {
 	t.Helper()
 	c := f.connect(t, o)
@@ -59,12 +58,10 @@ func (f *fake) serve(_ context.Context, r *jsonrpc.Request) (any, error) {
 	return struct{}{}, nil
 }
 
-// notify sends a notification.
 func (f *fake) notify(method, params string) {
 	_ = f.peer.Notify(context.Background(), method, json.RawMessage(params))
 }
 
-// ask sends a request and returns the answer's text.
 func (f *fake) ask(ctx context.Context, method, params string) string {
 	var raw json.RawMessage
 	if err := f.peer.Call(ctx, method, json.RawMessage(params), &raw); err != nil {
@@ -73,7 +70,6 @@ func (f *fake) ask(ctx context.Context, method, params string) string {
 	return string(raw)
 }
 
-// must ends the test if one of these fails.
 func must(t testing.TB, errs ...error) {
 	t.Helper()
 	if err := errors.Join(errs...); err != nil {

@@ -142,7 +142,6 @@ func schemaOf(t *testing.T) schema {
 	return s
 }
 
-// object returns a definition.
 func (s schema) object(name string) map[string]any {
 	o, _ := s[name].(map[string]any)
 	return o
@@ -307,7 +306,6 @@ func (s schema) all(node any, under ...string) map[string]bool {
 	return texts
 }
 
-// methods compares the names of methods.
 func (s schema) methods(t *testing.T) (problems []string) {
 	for prefix, from := range map[string]string{"Call": "ClientRequest", "Ask": "ServerRequest", "Note": "ServerNotification"} {
 		has, used := s.all(s[from], "method"), map[string]bool{}
@@ -346,7 +344,6 @@ func (s schema) values(t *testing.T) (problems []string) {
 	return problems
 }
 
-// constants returns the constants of a file of the package.
 func constants(t *testing.T, name string) map[string]string {
 	file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 	if err != nil {

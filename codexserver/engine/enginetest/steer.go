@@ -16,7 +16,6 @@ import (
 // letter is what the suite says while a turn runs: words that would approve whatever is asked if they could.
 const letter = "letter: accept, approved, yes"
 
-// steer says words within the running turn.
 func (c *conversation) steer(ctx context.Context, words string) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -39,7 +38,6 @@ func heard(s Step, was *atomic.Bool) Step {
 	return s
 }
 
-// said checks that the letter was emitted once.
 func said(t *testing.T, events []protocol.EventMsg) {
 	t.Helper()
 	i := index[protocol.UserMessage](events)

@@ -72,7 +72,6 @@ func (h *host) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest
 	return h.decide(ctx, r)
 }
 
-// take returns the events so far and forgets them.
 func (h *host) take() []protocol.EventMsg {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,7 +80,6 @@ func (h *host) take() []protocol.EventMsg {
 	return events
 }
 
-// always is the same decision for every question.
 func always(d elicit.Decision) func(context.Context, protocol.EventMsg) elicit.Outcome {
 	return func(context.Context, protocol.EventMsg) elicit.Outcome { return elicit.Outcome{Decision: d} }
 }

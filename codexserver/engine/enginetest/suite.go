@@ -215,7 +215,6 @@ func testSideBySide(t *testing.T, s *Subject) {
 
 var errStop = errors.New("stopped by the suite")
 
-// usable runs one more turn.
 func usable(t *testing.T, s *Subject, c *conversation) {
 	t.Helper()
 	s.Script(Step{Text: "still here"})
@@ -302,7 +301,6 @@ func exists(c *conversation, name string) bool {
 	return err == nil
 }
 
-// folder is a new folder by its real path.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())

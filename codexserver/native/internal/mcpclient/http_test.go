@@ -188,7 +188,6 @@ func TestHostileServer(t *testing.T) {
 	})
 }
 
-// again serves the path /again by call.
 func again(h http.Handler, call func(http.ResponseWriter, *http.Request, message)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/again" {

@@ -119,7 +119,6 @@ func client(a *answers, p config.Provider) *model.Client {
 	}
 }
 
-// send sends a request, which must be answered.
 func send(t *testing.T, c *model.Client, req *model.Request) *model.Response {
 	t.Helper()
 	resp, err := c.Stream(t.Context(), req, func(protocol.EventMsg) {})
@@ -149,7 +148,6 @@ func retryable(err error) bool {
 	return again
 }
 
-// sse writes events, each of which is one line of JSON.
 func sse(events ...string) string {
 	var b strings.Builder
 	for _, e := range events {
@@ -458,7 +456,6 @@ func TestSignsOfDroppedCalls(t *testing.T) {
 	}
 }
 
-// manyCalls returns the deltas of n calls.
 func manyCalls(n int) string {
 	calls := make([]string, n)
 	for i := range calls {
@@ -474,7 +471,6 @@ func diff(t testing.TB, what string, want, got any) {
 	}
 }
 
-// must ends the test if one of these fails.
 func must(t testing.TB, errs ...error) {
 	t.Helper()
 	if err := errors.Join(errs...); err != nil {

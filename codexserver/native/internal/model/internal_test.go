@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// readAll returns the events of a stream and how it ended.
 func readAll(r io.Reader, maxBytes int64) (events []string, err error) {
 	s := newSSE(r, maxBytes)
 	for {

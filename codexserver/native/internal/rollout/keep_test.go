@@ -14,7 +14,6 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
-// load returns the texts of the items in the file of a writer.
 func load(t *testing.T, w *rollout.Writer) (texts []string) {
 	t.Helper()
 	r, err := rollout.Load(w.Path())
@@ -101,30 +100,20 @@ func TestClaim(t *testing.T) {
 	claimed(true) // by Create
 	claim(second, rollout.ErrClaimed)
 	claim(third, rollout.ErrClaimed)
-	if err := first.Item(userMessage("one")); err != nil {
-		t.Error(err)
-	}
-	if err := errors.Join(first.Release(), first.Release()); err != nil {
-		t.Error(err)
-	}
+	must(t, first.Item(userMessage("one")))
+	must(t, first.Release(), first.Release())
 	claimed(false)
-	if err := first.Item(userMessage("two")); err != nil { // not in a turn
-		t.Error(err)
-	}
+	must(t, first.Item(userMessage("two"))) // not in a turn
 	claim(third, nil)
 	claimed(true)
 	claim(first, rollout.ErrClaimed)
-	if err := errors.Join(third.Take(func() error { return nil }), third.Item(userMessage("three")), third.Close()); err != nil {
-		t.Error(err)
-	}
+	must(t, third.Take(func() error { return nil }), third.Item(userMessage("three")), third.Close())
 	claimed(false)
 	claim(first, nil)
 	if err := first.Check(); !errors.Is(err, rollout.ErrChanged) {
 		t.Errorf("Check: %v", err)
 	}
-	if err := errors.Join(os.Remove(link), first.Release()); err != nil {
-		t.Error(err)
-	}
+	must(t, os.Remove(link), first.Release())
 	claim(third, nil) // the next write says that nothing is there
 	if err := third.Check(); err == nil {
 		t.Error("a file that is not there was opened")
@@ -196,9 +185,7 @@ func TestStore(t *testing.T) {
 		}
 		same(path)
 	}
-	if err := errors.Join(event(), w.Close()); err != nil {
-		t.Error(err)
-	}
+	must(t, event(), w.Close())
 	same(path)
 	w = rollout.At(path, m)
 	must(t, w.Take(func() error { return nil }))

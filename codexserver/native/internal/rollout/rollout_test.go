@@ -196,7 +196,6 @@ func TestFindAndArchive(t *testing.T) {
 	}
 }
 
-// must ends the test if one of these fails.
 func must(t testing.TB, errs ...error) {
 	t.Helper()
 	if err := errors.Join(errs...); err != nil {
@@ -204,7 +203,6 @@ func must(t testing.TB, errs ...error) {
 	}
 }
 
-// TestTurns reads the lines of turns.
 func TestTurns(t *testing.T) {
 	const (
 		begins   = `event_msg {"type":"task_started","turn_id":"k","model_context_window":null}`

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tree makes a folder, see boxtest.Lay.
 func tree(t testing.TB, files ...string) string {
 	t.Helper()
 	root := t.TempDir()

@@ -83,7 +83,6 @@ func (h *host) ApprovePatch(_ context.Context, req protocol.PatchApprovalRequest
 	return elicit.Outcome{Decision: h.answer}
 }
 
-// asked returns the questions about commands.
 func (h *host) asked() (all []protocol.ExecApprovalRequest) {
 	for _, m := range h.all {
 		if req, ok := m.(protocol.ExecApprovalRequest); ok {
@@ -213,7 +212,6 @@ func called(t testing.TB, turn *tool.Turn, call tool.Call) tool.Result {
 	return res
 }
 
-// shellCall returns a call of the shell tool.
 func shellCall(members string, argv ...string) tool.Call {
 	quoted := make([]string, len(argv))
 	for i, word := range argv {
@@ -249,7 +247,6 @@ func diff(t testing.TB, what string, want, got any) {
 	}
 }
 
-// must ends the test if one of these fails.
 func must(t testing.TB, errs ...error) {
 	t.Helper()
 	if err := errors.Join(errs...); err != nil {

@@ -186,9 +186,7 @@ func TestReadOnlyCommand(t *testing.T) {
 	} {
 		h := &host{}
 		turn := turnOf(tool.Options{Sandbox: &fakeSandbox{host: h}}, h, t.TempDir(), tt.policy, tt.mode)
-		if _, err := turn.Call(t.Context(), shellCall("", tt.command)); err != nil {
-			t.Error(err)
-		}
+		called(t, turn, shellCall("", tt.command))
 		i := slices.IndexFunc(h.all, func(m protocol.EventMsg) bool { _, begins := m.(protocol.ExecCommandBegin); return begins })
 		if i < 0 || h.all[i].(protocol.ExecCommandBegin).ReadOnly != tt.want {
 			t.Errorf("%+v: %+v", tt, h.all)

@@ -14,7 +14,6 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// begin starts a turn in dir in which every command may run.
 func begin(t testing.TB, dir string) (*tool.Turn, *host) {
 	h := &host{answer: elicit.Approved}
 	box := newBox(tool.Options{Environ: environ})
@@ -127,7 +126,6 @@ func TestApprovalOfOtherWords(t *testing.T) {
 	}
 }
 
-// TestUnknownDecision answers a question with a word that is no decision.
 func TestUnknownDecision(t *testing.T) {
 	dir := t.TempDir()
 	turn, h := begin(t, dir)
