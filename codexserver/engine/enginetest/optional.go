@@ -57,8 +57,7 @@ func testResumed(t *testing.T, s *Subject) {
 	const word = "hippopotamus"
 	s.Script(Step{Text: "yes"})
 	old := start(t, s, always(elicit.Denied))
-	events, err := old.say(t, t.Context(), "remember "+word)
-	completed(t, events, err, "yes")
+	events := old.completes(t, "remember "+word, "yes")
 	saved, err := r.Find(t.Context(), old.ID())
 	if err != nil || !strings.EqualFold(saved.ID, old.ID()) || !filepath.IsAbs(saved.File) {
 		t.Fatalf("found %+v, %v", saved, err)
@@ -83,8 +82,7 @@ func testResumed(t *testing.T, s *Subject) {
 	}
 	was := ""
 	s.Script(Step{Text: "of " + word, Asked: func(sent string) { was = sent }})
-	events, err = again.say(t, t.Context(), "what was it?")
-	completed(t, events, err, "of "+word)
+	events = again.completes(t, "what was it?", "of "+word)
 	if !strings.Contains(was, word) {
 		t.Error("the model was not sent what was said before")
 	}
@@ -94,8 +92,7 @@ func testListed(t *testing.T, s *Subject) {
 	l := s.Engine.(engine.Library)
 	s.Script(Step{Text: "yes"})
 	c := start(t, s, always(elicit.Denied))
-	events, err := c.say(t, t.Context(), "hello")
-	completed(t, events, err, "yes")
+	c.completes(t, "hello", "yes")
 	page, err := l.List(t.Context(), protocol.ListConversationsParams{})
 	if err != nil {
 		t.Fatal(err)
@@ -156,8 +153,7 @@ func testReviewed(t *testing.T, s *Subject) {
 		t.Errorf("a review asks nothing and changes nothing; the file is there: %t; %s", exists(c, "made"), types(events))
 	}
 	s.Script(Step{Command: touch("made")}, Step{Text: "done"})
-	events, err = c.say(t, t.Context(), "make a file")
-	completed(t, events, err, "done")
+	events = c.completes(t, "make a file", "done")
 	if !exists(c, "made") {
 		t.Error("the turn after a review is read-only")
 	}

@@ -66,8 +66,7 @@ func testSteered(t *testing.T, s *Subject) {
 				}
 				return elicit.Outcome{Decision: d}
 			}
-			events, err := c.say(t, t.Context(), "make a file")
-			completed(t, events, err, "done")
+			events := c.completes(t, "make a file", "done")
 			said(t, events)
 			if early.Load() || !was.Load() {
 				t.Errorf("the model had the message at its first request: %v, at its second: %v", early.Load(), was.Load())
@@ -84,8 +83,7 @@ func testSteeredLate(t *testing.T, s *Subject) {
 	taken := make(chan error, 1)
 	var was atomic.Bool
 	s.Script(Step{Text: "one", Asked: func(string) { taken <- c.steer(context.Background(), letter) }}, heard(Step{Text: "two"}, &was))
-	events, err := c.say(t, t.Context(), "say one")
-	completed(t, events, err, "two")
+	events := c.completes(t, "say one", "two")
 	said(t, events)
 	if err := <-taken; err != nil {
 		t.Errorf("Steer: %v", err)
@@ -116,8 +114,7 @@ func testSteeredInterrupted(t *testing.T, s *Subject) {
 	}
 	var was atomic.Bool
 	s.Script(heard(Step{Text: "still here"}, &was))
-	events, err = c.say(t, t.Context(), "are you there?")
-	completed(t, events, err, "still here")
+	events = c.completes(t, "are you there?", "still here")
 	if !was.Load() || exists(c, "made") {
 		t.Errorf("the model has the message: %v; the command ran: %v", was.Load(), exists(c, "made"))
 	}
@@ -134,8 +131,7 @@ func testSteeredBetween(t *testing.T, s *Subject) {
 	for range 2 {
 		var was atomic.Bool
 		s.Script(heard(Step{Text: "hello"}, &was))
-		events, err := c.say(t, t.Context(), "hello?")
-		completed(t, events, err, "hello")
+		c.completes(t, "hello?", "hello")
 		if was.Load() {
 			t.Error("the model was sent a message that was refused")
 		}
@@ -145,8 +141,7 @@ func testSteeredBetween(t *testing.T, s *Subject) {
 	s.Script(Step{Text: "well", Asked: func(string) {
 		taken <- c.Conversation.(engine.Steerer).Steer(context.Background(), nil)
 	}})
-	events, err := c.say(t, t.Context(), "hello?")
-	completed(t, events, err, "well")
+	c.completes(t, "hello?", "well")
 	var refusal *engine.RefusedError
 	if err := <-taken; !errors.As(err, &refusal) {
 		t.Errorf("a message of nothing: %v, not a *engine.RefusedError", err)

@@ -44,6 +44,7 @@ type Step struct {
 type host struct {
 	engine.DenyAll
 	decide func(ctx context.Context, r protocol.EventMsg) elicit.Outcome
+	on     func(protocol.EventMsg) // each event; nil does nothing
 
 	mu     sync.Mutex
 	events []protocol.EventMsg
@@ -57,7 +58,9 @@ func (h *host) Emit(m protocol.EventMsg) {
 	if h.closed {
 		h.late = append(h.late, m.EventType())
 	}
-	h.events = append(h.events, m)
+	if h.events = append(h.events, m); h.on != nil {
+		h.on(m)
+	}
 }
 
 func (h *host) EmitAs(_ string, m protocol.EventMsg) { h.Emit(m) }
@@ -114,6 +117,14 @@ func start(t *testing.T, s *Subject, decide func(context.Context, protocol.Event
 func (c *conversation) say(t *testing.T, ctx context.Context, text string) ([]protocol.EventMsg, error) {
 	t.Helper()
 	return c.run(t, ctx, text, protocol.TurnInput{Items: protocol.TextInput(text)})
+}
+
+// completes runs a turn that ends with a message, and returns its events.
+func (c *conversation) completes(t *testing.T, text, want string) []protocol.EventMsg {
+	t.Helper()
+	events, err := c.say(t, t.Context(), text)
+	completed(t, events, err, want)
+	return events
 }
 
 // run is say for any input, which text describes.

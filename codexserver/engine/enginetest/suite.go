@@ -79,16 +79,14 @@ func testText(t *testing.T, s *Subject) {
 	s.Script(Step{Text: "one"}, Step{Text: "two"})
 	c := start(t, s, always(elicit.Denied))
 	for _, want := range []string{"one", "two"} {
-		events, err := c.say(t, t.Context(), "say "+want)
-		completed(t, events, err, want)
+		c.completes(t, "say "+want, want)
 	}
 }
 
 func testApproved(t *testing.T, s *Subject) {
 	s.Script(Step{Command: touch("made")}, Step{Text: "done"})
 	c := start(t, s, always(elicit.Approved))
-	events, err := c.say(t, t.Context(), "make a file")
-	completed(t, events, err, "done")
+	events := c.completes(t, "make a file", "done")
 	asked, began, ended := index[protocol.ExecApprovalRequest](events), index[protocol.ExecCommandBegin](events), index[protocol.ExecCommandEnd](events)
 	if asked < 0 || began < asked || ended < began {
 		t.Errorf("question, begin and end of the command came at %d, %d, %d in %s", asked, began, ended, types(events))
@@ -101,8 +99,7 @@ func testApproved(t *testing.T, s *Subject) {
 func testDenied(t *testing.T, s *Subject) {
 	s.Script(Step{Command: touch("made")}, Step{Text: "as you like"})
 	c := start(t, s, always(elicit.Denied))
-	events, err := c.say(t, t.Context(), "make a file")
-	completed(t, events, err, "as you like")
+	events := c.completes(t, "make a file", "as you like")
 	if exists(c, "made") || index[protocol.ExecCommandBegin](events) >= 0 {
 		t.Errorf("a denied command ran: %s", types(events))
 	}
@@ -141,30 +138,15 @@ func testInterruptWhileRunning(t *testing.T, s *Subject) {
 	ctx, interrupt := context.WithCancelCause(t.Context())
 	defer interrupt(nil)
 	c := start(t, s, always(elicit.Approved))
-	began := make(chan struct{})
-	go func() {
-		defer close(began)
-		for until := time.After(limit); ; {
-			c.mu.Lock()
-			running := index[protocol.ExecCommandOutputDelta](c.events) >= 0
-			c.mu.Unlock()
-			if running {
-				interrupt(errStop)
-				return
-			}
-			select {
-			case <-until:
-				interrupt(errors.New(c.waiting("wait", "exec_command_output_delta")))
-				return
-			case <-time.After(time.Millisecond):
-			}
+	c.on = func(m protocol.EventMsg) {
+		if _, running := m.(protocol.ExecCommandOutputDelta); running {
+			interrupt(errStop)
 		}
-	}()
+	}
 	events, err := c.say(t, ctx, "wait")
-	<-began
 	aborted(t, events, err)
 	if !errors.Is(context.Cause(ctx), errStop) {
-		t.Error(context.Cause(ctx))
+		t.Errorf("no exec_command_output_delta in %s", types(events))
 	}
 	usable(t, s, c)
 }
@@ -193,8 +175,7 @@ func testSideBySide(t *testing.T, s *Subject) {
 	})
 	var both sync.WaitGroup
 	both.Go(func() {
-		events, err := a.say(t, t.Context(), "make a file")
-		completed(t, events, err, "first")
+		a.completes(t, "make a file", "first")
 	})
 	select {
 	case <-asked:
@@ -203,8 +184,7 @@ func testSideBySide(t *testing.T, s *Subject) {
 	}
 	s.Script(Step{Text: "second"})
 	b := start(t, s, always(elicit.Denied))
-	events, err := b.say(t, t.Context(), "talk")
-	completed(t, events, err, "second")
+	b.completes(t, "talk", "second")
 	s.Script(Step{Text: "first"})
 	close(answer)
 	both.Wait()
@@ -219,8 +199,7 @@ func usable(t *testing.T, s *Subject, c *conversation) {
 	t.Helper()
 	s.Script(Step{Text: "still here"})
 	c.decide = always(elicit.Denied)
-	events, err := c.say(t, t.Context(), "are you there?")
-	completed(t, events, err, "still here")
+	c.completes(t, "are you there?", "still here")
 }
 
 func completed(t *testing.T, events []protocol.EventMsg, err error, want string) {
