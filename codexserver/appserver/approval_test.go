@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -296,7 +297,7 @@ func TestApprovedOnce(t *testing.T) {
 				}
 				return elicit.Outcome{Decision: elicit.ApprovedForSession}
 			}
-			if err := turn(t, h, func(r *run) {
+			must(t, turn(t, h, func(r *run) {
 				r.item(threadID, turnID, patchItem)
 				of := ofTurn
 				if name == "a sub-agent" {
@@ -308,9 +309,7 @@ func TestApprovedOnce(t *testing.T) {
 						t.Errorf("answered %s", answer)
 					}
 				}
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 			for _, e := range h.all() {
 				if e.EventType() == "exec_approval_request" || e.EventType() == "apply_patch_approval_request" {
 					asked++
@@ -361,12 +360,10 @@ func TestItemsWithOneID(t *testing.T) {
 				shown = q.Changes["/repo/a"].Add.Content
 				return elicit.Outcome{Decision: elicit.Approved}
 			}}
-			if err := turn(t, h, func(r *run) {
+			must(t, turn(t, h, func(r *run) {
 				tt.play(r)
 				answer = r.ask(askPatch, "%s", strings.Replace(patchParams, ofTurn, tt.of, 1))
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 			if want := map[bool]string{true: `{"decision":"accept"}`, false: denied}[tt.want != ""]; shown != tt.want || answer != want {
 				t.Errorf("shown %q, want %q; answered %s, want %s", shown, tt.want, answer, want)
 			}
@@ -401,16 +398,14 @@ func TestQuestionsWithOneID(t *testing.T) {
 				return elicit.Outcome{Decision: elicit.Approved}
 			}
 			var answers [2]string
-			if err := turn(t, h, func(r *run) {
+			must(t, turn(t, h, func(r *run) {
 				withAgent(r)
 				var asked sync.WaitGroup
 				asked.Go(func() { answers[0] = r.ask(askCommand, first, tt.more) })
 				time.Sleep(20 * time.Millisecond)
 				asked.Go(func() { answers[1] = r.ask(tt.method, "%s", tt.params) })
 				asked.Wait()
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 			diff(t, "answers", tt.answers, answers)
 			if told := h.count("background_event"); (told == 1) != (tt.answers[0] == denied) {
 				t.Errorf("the client was told %d times", told)
@@ -635,17 +630,12 @@ func TestManyQuestions(t *testing.T) {
 		"questions": {askElicit, formParams, `"accept"`}, "approvals": {askElicit, toolParams, `"accept"`}, "of the model": {askInput, inputParams, `"A"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var mu sync.Mutex
-			open, most, asked, yes := 0, 0, 0, 0
+			var open, most, asked, yes atomic.Int32
 			ask := func() {
-				mu.Lock()
-				open, asked = open+1, asked+1
-				most = max(most, open)
-				mu.Unlock()
+				asked.Add(1)
+				most.Store(max(most.Load(), open.Add(1)))
 				time.Sleep(time.Second)
-				mu.Lock()
-				defer mu.Unlock()
-				open--
+				open.Add(-1)
 			}
 			h := &recorder{
 				approve: func(context.Context, *elicit.Question) elicit.Outcome {
@@ -657,27 +647,20 @@ func TestManyQuestions(t *testing.T) {
 					return json.RawMessage(`{"action":"accept","content":{"q1":"A"}}`), nil
 				},
 			}
-			if err := turn(t, h, func(r *run) {
+			must(t, turn(t, h, func(r *run) {
 				var all sync.WaitGroup
 				for i := range 1024 {
 					all.Go(func() {
 						params := strings.Replace(tt.params, `"itemId":"q"`, fmt.Sprintf(`"itemId":"q%d"`, i), 1)
 						if answer := r.ask(tt.method, "%s", params); strings.Contains(answer, tt.yes) {
-							mu.Lock()
-							defer mu.Unlock()
-							yes++
+							yes.Add(1)
 						}
 					})
 				}
 				all.Wait()
-			}); err != nil {
-				t.Fatal(err)
-			}
-			if most != 1 || yes != asked || asked > 40 || asked < 30 {
-				t.Errorf("%d at once, %d asked, %d answered", most, asked, yes)
-			}
-			if n := h.count("background_event"); n > 0 {
-				t.Errorf("%d events say so", n)
+			}))
+			if n := asked.Load(); most.Load() != 1 || yes.Load() != n || n > 40 || n < 30 || h.count("background_event") > 0 {
+				t.Errorf("%d at once, %d asked, %d answered: %v", most.Load(), n, yes.Load(), h.types())
 			}
 		})
 	}
