@@ -115,11 +115,6 @@ func schemaOf(t *testing.T) schema {
 	return s
 }
 
-func (s schema) object(name string) map[string]any {
-	o, _ := s[name].(map[string]any)
-	return o
-}
-
 // follow returns a node with its references and its forms other than null resolved.
 func (s schema) follow(node any) (all []map[string]any) {
 	o, _ := node.(map[string]any)

@@ -57,7 +57,7 @@ func testResumed(t *testing.T, s *Subject) {
 	const word = "hippopotamus"
 	s.Script(Step{Text: "yes"})
 	old := start(t, s, always(elicit.Denied))
-	events := old.completes(t, "remember "+word, "yes")
+	old.completes(t, "remember "+word, "yes")
 	saved, err := r.Find(t.Context(), old.ID())
 	if err != nil || !strings.EqualFold(saved.ID, old.ID()) || !filepath.IsAbs(saved.File) {
 		t.Fatalf("found %+v, %v", saved, err)
@@ -71,7 +71,7 @@ func testResumed(t *testing.T, s *Subject) {
 	}
 	defer c.Close()
 	again := &conversation{c, h, old.cwd}
-	events = again.take()
+	events := again.take()
 	i := index[protocol.SessionConfigured](events)
 	if i < 0 || count[protocol.SessionConfigured](events) != 1 || c.ID() != old.ID() {
 		t.Fatalf("%s of conversation %s came for %s", types(events), c.ID(), old.ID())
@@ -82,7 +82,7 @@ func testResumed(t *testing.T, s *Subject) {
 	}
 	was := ""
 	s.Script(Step{Text: "of " + word, Asked: func(sent string) { was = sent }})
-	events = again.completes(t, "what was it?", "of "+word)
+	again.completes(t, "what was it?", "of "+word)
 	if !strings.Contains(was, word) {
 		t.Error("the model was not sent what was said before")
 	}
@@ -153,7 +153,7 @@ func testReviewed(t *testing.T, s *Subject) {
 		t.Errorf("a review asks nothing and changes nothing; the file is there: %t; %s", exists(c, "made"), types(events))
 	}
 	s.Script(Step{Command: touch("made")}, Step{Text: "done"})
-	events = c.completes(t, "make a file", "done")
+	c.completes(t, "make a file", "done")
 	if !exists(c, "made") {
 		t.Error("the turn after a review is read-only")
 	}

@@ -114,7 +114,7 @@ func testSteeredInterrupted(t *testing.T, s *Subject) {
 	}
 	var was atomic.Bool
 	s.Script(heard(Step{Text: "still here"}, &was))
-	events = c.completes(t, "are you there?", "still here")
+	c.completes(t, "are you there?", "still here")
 	if !was.Load() || exists(c, "made") {
 		t.Errorf("the model has the message: %v; the command ran: %v", was.Load(), exists(c, "made"))
 	}
