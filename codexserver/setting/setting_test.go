@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func TestChanges(t *testing.T) {
@@ -21,9 +22,7 @@ func TestChanges(t *testing.T) {
 		{in: setting.Changes{Files: -1, Before: -1, After: -1}, want: setting.Changes{Files: 100_000, Before: 5 * time.Second, After: 30 * time.Second}},
 		{in: set, streams: true, want: set},
 	} {
-		if got := tt.in.Resolved(tt.streams); got != tt.want {
-			t.Errorf("%+v, streams %v: %+v, want %+v", tt.in, tt.streams, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("%+v, streams %v", tt.in, tt.streams), tt.want, tt.in.Resolved(tt.streams))
 	}
 }
 
@@ -33,9 +32,7 @@ func TestTasks(t *testing.T) {
 		{}: {Grace: time.Second, Limit: 64}, {Grace: -1, Limit: -1}: {Grace: -1, Limit: 64},
 		{Grace: 1, Limit: 2, Never: true, NoResume: true}: {Grace: 1, Limit: 2, Never: true, NoResume: true},
 	} {
-		if got := in.Resolved(); got != want {
-			t.Errorf("%+v: %+v, want %+v", in, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%+v", in), want, in.Resolved())
 	}
 }
 
@@ -49,9 +46,7 @@ func TestLimits(t *testing.T) {
 		{}: defaults, set: set,
 		{ModelRequests: -1, Tokens: -1, WallTime: -1, ResponseBytes: -1, Command: -1}: none,
 	} {
-		if got := in.Resolved(); got != want {
-			t.Errorf("%+v: %+v, want %+v", in, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%+v", in), want, in.Resolved())
 	}
 }
 
@@ -90,9 +85,7 @@ func TestCountsInstant(t *testing.T) {
 		{setting.Asking{Where: setting.WhereBoth, Clients: map[string]setting.Where{"a": setting.WhereClient}}, true},
 		{setting.Asking{Where: setting.WhereBoth, Clients: map[string]setting.Where{"b": setting.WhereClient}}, false},
 	} {
-		if got := tt.in.CountsInstant("a"); got != tt.want {
-			t.Errorf("%+v: %v, want %v", tt.in, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("%+v", tt.in), tt.want, tt.in.CountsInstant("a"))
 	}
 }
 

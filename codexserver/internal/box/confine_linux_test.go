@@ -186,9 +186,7 @@ func TestDenied(t *testing.T) {
 			c := confine(t, tt.policy, dir)
 			tt.result.Stderr = strings.ReplaceAll(tt.result.Stderr, "@", base)
 			tt.result.Stdout = strings.ReplaceAll(tt.result.Stdout, "@", base)
-			if got := c.Denied(tt.result); got != tt.want {
-				t.Errorf("%+v: %t", tt.result, got)
-			}
+			must.Equal(t, tt.name, tt.want, c.Denied(tt.result))
 		})
 	}
 }
@@ -205,9 +203,7 @@ func TestDeniedMessages(t *testing.T) {
 	} {
 		res, err := processes.Run(t.Context(), run.Spec{Argv: []string{"bash", "-c", script}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}, Confinement: c}, nil)
 		must.OK(t, err)
-		if got := c.Denied(res); got != want {
-			t.Errorf("%q denied: %t; %d %q", script, got, res.ExitCode, res.Aggregated)
-		}
+		must.Equal(t, fmt.Sprintf("%q is denied, with %d and %q", script, res.ExitCode, res.Aggregated), want, c.Denied(res))
 	}
 }
 

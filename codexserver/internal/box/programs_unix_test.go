@@ -106,9 +106,7 @@ func TestStartAgain(t *testing.T) {
 		t.Errorf("%v after %d starts", err, started)
 	}
 	for path, want := range map[string]bool{"safe/tool": false, "other/link/tool": true, "w/x": true, "safe/missing": true} {
-		if got := b.programs.Writable(b.at(path)); got != want {
-			t.Errorf("%s is writable: %t", path, got)
-		}
+		must.Equal(t, path+" is writable", want, b.programs.Writable(b.at(path)))
 	}
 	if _, err := b.programs.Find("safe/missing", b.top, ""); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing program: %v", err)

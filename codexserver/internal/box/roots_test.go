@@ -30,15 +30,13 @@ func tree(t *testing.T, entries ...string) string {
 // confine confines commands in a folder.
 func confine(t testing.TB, p protocol.SandboxPolicy, dir string) *box.Confinement {
 	t.Helper()
-	c := must.Get(box.New(box.Options{}).Confine(p, dir, nil))(t)
-	return c
+	return must.Get(box.New(box.Options{}).Confine(p, dir, nil))(t)
 }
 
 // ran runs a command to its end.
 func ran(t testing.TB, spec run.Spec) run.Result {
 	t.Helper()
-	res := must.Get(boxtest.Starter(t).Run(t.Context(), spec, nil))(t)
-	return res
+	return must.Get(boxtest.Starter(t).Run(t.Context(), spec, nil))(t)
 }
 
 // write is a policy of mode workspace-write without /tmp and $TMPDIR.

@@ -45,9 +45,7 @@ func TestSlowSnapshot(t *testing.T) {
 			defer stop()
 			begin := time.Now()
 			b := Look(ctx, "/", nil, Options{Scratch: git.Scratch{Dir: "/scratch"}, Announced: tt.announced, take: slow})
-			if took := time.Since(begin); took != tt.begins {
-				t.Errorf("announced %t: Look took %v", tt.announced, took)
-			}
+			must.Equal(t, fmt.Sprintf("announced %t: Look took", tt.announced), tt.begins, time.Since(begin))
 			b.Ready()
 			b.Ready()
 			if took := time.Since(begin); took != tt.begins+tt.ready {

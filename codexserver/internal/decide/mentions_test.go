@@ -8,6 +8,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/internal/shellword"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -111,9 +112,7 @@ func TestMentions(t *testing.T) {
 		if tt.argv == "" {
 			argv = nil
 		}
-		if got := decide.Mentions(rules, argv); got != tt.want {
-			t.Errorf("%.80q: %t, want %t", tt.argv, got, tt.want)
-		}
+		must.Equal(t, tt.argv, tt.want, decide.Mentions(rules, argv))
 		if decide.Mentions(nil, argv) || decide.Mentions([][]string{{}}, argv) {
 			t.Errorf("%.80q: mentioned without rules", tt.argv)
 		}

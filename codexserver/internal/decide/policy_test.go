@@ -54,13 +54,9 @@ func TestJudged(t *testing.T) {
 		want := map[string]decide.Action{"read-only": decide.RunReadOnly, "ask": decide.Ask}[r.Untrusted]
 		for _, mode := range protocol.SandboxModes() {
 			in := decide.Input{Policy: "untrusted", Sandbox: mode, SandboxAvailable: true, Command: r.Command}
-			if got := decide.Exec(in).Action; got != want {
-				t.Errorf("%q in %s: action %d, want %s: %s", r.Command, mode, got, r.Untrusted, r.Why)
-			}
+			must.Equal(t, fmt.Sprintf("%q in %s: %s", r.Command, mode, r.Why), want, decide.Exec(in).Action)
 		}
-		if got := decide.KnownSafe(r.Command, true); got != r.Strict {
-			t.Errorf("%q: strictly safe: %t, want %t: %s", r.Command, got, r.Strict, r.Why)
-		}
+		must.Equal(t, fmt.Sprintf("%q is strictly safe: %s", r.Command, r.Why), r.Strict, decide.KnownSafe(r.Command, true))
 	}
 }
 
@@ -78,9 +74,7 @@ func TestKnownSafeAsRecorded(t *testing.T) {
 	}
 	for _, r := range readLines[row](t, "testdata/commands.ndjson") {
 		want := r.Safe && !slices.ContainsFunc(away, func(c []string) bool { return slices.Equal(c, r.Command) })
-		if got := decide.KnownSafe(r.Command, false); got != want {
-			t.Errorf("%q: known to be safe: %t, want %t", r.Command, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%q is known to be safe", r.Command), want, decide.KnownSafe(r.Command, false))
 		if decide.KnownSafe(r.Command, true) && !want {
 			t.Errorf("%q: safe by the strict rules alone", r.Command)
 		}
@@ -99,16 +93,12 @@ func TestKnownSafeEdges(t *testing.T) {
 		"git log --format=": true, "git log --format=mine": false, "git log --format=format:x": true, "git log --format=tformat:x": true,
 		"git log --format=%h": true, "git log --format=%GK": false, "git log --format=format:%": false,
 	} {
-		if got := decide.KnownSafe(strings.Fields(script), false); got != want {
-			t.Errorf("%s: %t", script, got)
-		}
+		must.Equal(t, script, want, decide.KnownSafe(strings.Fields(script), false))
 	}
 	for script, want := range map[string]bool{
 		"ls": true, "ls\n# x": false, "# x": false, "ls a\\\nb": true, "echo " + strings.Repeat("a ", 1000): true, "echo " + strings.Repeat("a ", decide.MaxScript): false,
 	} {
-		if got := decide.KnownSafe(bash(script), false); got != want {
-			t.Errorf("%.20q: %t", script, got)
-		}
+		must.Equal(t, fmt.Sprintf("%.20q", script), want, decide.KnownSafe(bash(script), false))
 	}
 	if decide.KnownSafe(nil, false) || decide.KnownSafe([]string{}, false) {
 		t.Error("no command is known to be safe")

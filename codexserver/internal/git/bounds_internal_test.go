@@ -78,9 +78,7 @@ func TestBoundedLists(t *testing.T) {
 		for i := range n {
 			names = append(names, fmt.Sprint("f", i), fmt.Sprint("f", i))
 		}
-		if got := ignoredWhy(names); got != want {
-			t.Errorf("%d ignored files: %q", n, got)
-		}
+		must.Equal(t, fmt.Sprint(n, " ignored files"), want, ignoredWhy(names))
 	}
 	for parts, want := range map[int]string{16: "it does not exist", 17: "too many folders"} {
 		v := &Before{make([]*look, parts)}

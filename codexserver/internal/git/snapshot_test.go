@@ -154,9 +154,7 @@ func TestCovers(t *testing.T) {
 			t.Errorf("the root of %s is %s", tt.dir, s.Root())
 		}
 		for name, want := range tt.covers {
-			if got := s.Covers(filepath.Join(tt.root, name)); got != want {
-				t.Errorf("%s covers %s: %t", tt.dir, name, got)
-			}
+			must.Equal(t, tt.dir+" covers "+name, want, s.Covers(filepath.Join(tt.root, name)))
 		}
 	}
 }
@@ -261,9 +259,7 @@ func TestRoot(t *testing.T) {
 				t.Fatalf("%v: %s", err, text)
 			}
 			must.OK(t, os.MkdirAll(filepath.Join(in, "sub"), 0o700))
-			if got := git.Root(filepath.Join(in, "sub")); got != want {
-				t.Errorf("%q, want %q", got, want)
-			}
+			must.Equal(t, "the root", want, git.Root(filepath.Join(in, "sub")))
 			if text, err := run(in, "git -C sub rev-parse --show-toplevel"); (err != nil) != tt.dies || err == nil && text != want {
 				t.Errorf("git: %q %v, want %q", text, err, want)
 			}

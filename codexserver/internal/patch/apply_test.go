@@ -239,18 +239,12 @@ func TestWithin(t *testing.T) {
 			}
 			t.Fatal(err)
 		}
-		if got := plan.Within([]string{work}); got != tt.within {
-			t.Errorf("%q lies within: %t", tt.text, got)
-		}
+		must.Equal(t, fmt.Sprintf("%q lies within", tt.text), tt.within, plan.Within([]string{work}))
 		for _, sub := range []string{"sub", "subalias", "subalias/", "sub/../sub"} {
-			if got := len(plan.Touched([]string{work + "/" + sub})) > 0; got != tt.touches {
-				t.Errorf("%q touches %s: %t", tt.text, sub, got)
-			}
+			must.Equal(t, fmt.Sprintf("%q touches %s", tt.text, sub), tt.touches, len(plan.Touched([]string{work + "/" + sub})) > 0)
 		}
 		for _, root := range []string{work + "/", top + "/alias", top + "/alias/", work + "/sub/.."} {
-			if got := plan.Within([]string{root}); got != tt.within {
-				t.Errorf("%q lies within %s: %t", tt.text, root, got)
-			}
+			must.Equal(t, fmt.Sprintf("%q lies within %s", tt.text, root), tt.within, plan.Within([]string{root}))
 		}
 		if !plan.Within([]string{"/"}) {
 			t.Errorf("%q does not lie within everything", tt.text)

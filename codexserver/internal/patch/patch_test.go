@@ -121,8 +121,7 @@ func planOf(dir, text string) (*patch.Plan, error) {
 // plan is [planOf] of a patch that can be planned.
 func plan(t *testing.T, dir, text string) *patch.Plan {
 	t.Helper()
-	plan := must.Get(planOf(dir, text))(t)
-	return plan
+	return must.Get(planOf(dir, text))(t)
 }
 
 func check(t *testing.T, path, want string) {

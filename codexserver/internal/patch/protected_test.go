@@ -3,6 +3,7 @@
 package patch_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,9 +55,7 @@ func TestProtected(t *testing.T) {
 			}
 			continue
 		}
-		if got := len(plan.Protected([]string{work, "/tmp"})) > 0; got != tt.want {
-			t.Errorf("%q is protected: %t", tt.path, got)
-		}
+		must.Equal(t, tt.path+" is protected", tt.want, len(plan.Protected([]string{work, "/tmp"})) > 0)
 	}
 }
 
@@ -101,9 +100,7 @@ func TestProtectedNewRepository(t *testing.T) {
 		"*** Add File: r/HEAD\n+x": false,
 	} {
 		dir := t.TempDir()
-		if got := len(plan(t, dir, text).Protected([]string{dir})) > 0; got != want {
-			t.Errorf("%q is protected: %t", text, got)
-		}
+		must.Equal(t, fmt.Sprintf("%q is protected", text), want, len(plan(t, dir, text).Protected([]string{dir})) > 0)
 	}
 }
 

@@ -77,9 +77,7 @@ func TestNative(t *testing.T) {
 			if _, err := os.Stat(started); err == nil {
 				t.Error("an MCP server was started")
 			}
-			if n := len(model.Requests()); n != 10 {
-				t.Errorf("%d requests", n)
-			}
+			must.Equal(t, "the requests", 10, len(model.Requests()))
 		})
 	}
 }
@@ -196,9 +194,7 @@ func TestArguments(t *testing.T) {
 			t.Errorf("%s: %+v", tt.arguments, r)
 		}
 	}
-	if n := len(model.Requests()); n != 0 {
-		t.Errorf("%d requests to the model", n)
-	}
+	must.Equal(t, "the requests", 0, len(model.Requests()))
 }
 
 // TestOtherEngine reviews with an engine that has no reviewer of its own and asks for approval

@@ -65,9 +65,7 @@ func TestSealDescriptors(t *testing.T) {
 // TestExitError checks the words for how a process ended.
 func TestExitError(t *testing.T) {
 	for status, want := range map[syscall.WaitStatus]string{0x300: "exit status 3", 9: "signal: killed", 0x8b: "signal: segmentation fault"} {
-		if got := (&ExitError{status}).Error(); got != want {
-			t.Errorf("%x: %q, want %q", int(status), got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%x", int(status)), want, (&ExitError{status}).Error())
 	}
 }
 

@@ -79,9 +79,7 @@ func TestMatchName(t *testing.T) {
 		{"*KEY*", "a/key", true}, {"*key*", "KEY/a/B", true}, {"*TOKEN", "CODEX_/x/TOKEN", true}, {"A?B", "A/B", true}, {"A/*", "a/b/c", true},
 		{"A/B", "AB", false}, {"*KEY", "A/KEYS", false},
 	} {
-		if got := run.MatchName([]string{tt.pattern}, tt.name); got != tt.want {
-			t.Errorf("%q, %q: %t", tt.pattern, tt.name, got)
-		}
+		must.Equal(t, tt.pattern+", "+tt.name, tt.want, run.MatchName([]string{tt.pattern}, tt.name))
 	}
 }
 

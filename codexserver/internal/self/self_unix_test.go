@@ -51,9 +51,7 @@ func TestStartedBy(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			env := map[string]string{"PATH": links + string(filepath.ListSeparator) + bin, "HOME": dir}
-			if got := p.StartedBy(tt.argv, work, env); got != tt.want {
-				t.Errorf("%v", got)
-			}
+			must.Equal(t, "it is started", tt.want, p.StartedBy(tt.argv, work, env))
 		})
 	}
 

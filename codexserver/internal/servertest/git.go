@@ -18,8 +18,7 @@ import (
 // system, and returns what it prints.
 func Git(t testing.TB, dir string, args ...string) string {
 	t.Helper()
-	out := must.Get(runGit(dir, args...))(t)
-	return out
+	return must.Get(runGit(dir, args...))(t)
 }
 
 func runGit(dir string, args ...string) (string, error) {

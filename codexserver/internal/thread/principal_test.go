@@ -100,9 +100,7 @@ func TestCanonicalID(t *testing.T) {
 		id: id, strings.ToUpper(id): id, "{" + id + "}": id, "urn:uuid:" + id: id, strings.ReplaceAll(id, "-", ""): id,
 		"7": "7", "": "", id + "0": id + "0", "../" + id: "../" + id,
 	} {
-		if got := thread.CanonicalID(text); got != want {
-			t.Errorf("%q: %q", text, got)
-		}
+		must.Equal(t, text, want, thread.CanonicalID(text))
 	}
 }
 
@@ -428,9 +426,7 @@ func TestObservers(t *testing.T) {
 	want = append(want, event("task_complete", "0", false)...)
 	want = append(want, "metrics end <nil>")
 	want = append(want, `listener background_event as "w"`, fmt.Sprintf("desk background_event of %q", id), fmt.Sprintf("desk shutdown_complete of %q", id))
-	if n := n.waits.Load(); n != 1 {
-		t.Errorf("the client was told %d times that somebody sees the question", n)
-	}
+	must.Equal(t, "how often the client was told that somebody sees the question", int32(1), n.waits.Load())
 	if diff := cmp.Diff(want, n.lines); diff != "" {
 		t.Errorf("received (-want +got):\n%s\n%s", diff, strings.Join(n.lines, "\n"))
 	}

@@ -96,9 +96,7 @@ func TestQuestionOfAnotherKind(t *testing.T) {
 			} else {
 				c.Ask(t, method, fmt.Sprintf(`{"conversationId":%q,"items":[]}`, c.NewConversation(t)))
 			}
-			if got := <-done; got != elicit.Approved {
-				t.Errorf("%s: %s", method, got)
-			}
+			must.Equal(t, method, elicit.Approved, <-done)
 			synctest.Wait()
 			if !strings.Contains(record.String(), `"_meta":{"tool_params":{"path":"/etc"}}`) {
 				t.Errorf("%s: recorded %s", method, &record)

@@ -2,6 +2,7 @@ package thread
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -41,9 +42,7 @@ func TestWritable(t *testing.T) {
 			}
 			folders = append(folders, f)
 		}
-		if got := writable(folders, at("home/.codex/codex-mcp-worktrees"), at("home"))(at(tt.path)); got != tt.want {
-			t.Errorf("%q in %q: %t", tt.path, tt.folders, got)
-		}
+		must.Equal(t, fmt.Sprintf("%q in %q", tt.path, tt.folders), tt.want, writable(folders, at("home/.codex/codex-mcp-worktrees"), at("home"))(at(tt.path)))
 	}
 	// Of two homes, that of a client hides nothing of the server's.
 	if writable([]string{at("home/work"), at("home/.config")}, "", at("home"), at("other"))(at("home/.config")) {

@@ -110,8 +110,7 @@ func say(t *testing.T, th *thread.Thread, text string) error {
 
 func start(t *testing.T, s *thread.Share) *thread.Thread {
 	t.Helper()
-	th := must.Get(s.Start(t.Context(), protocol.Config{}, thread.Attend{}))(t)
-	return th
+	return must.Get(s.Start(t.Context(), protocol.Config{}, thread.Attend{}))(t)
 }
 
 func TestRevive(t *testing.T) {

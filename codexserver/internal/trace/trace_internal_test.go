@@ -55,9 +55,7 @@ func TestLines(t *testing.T) {
 		})
 	}
 	sides.Wait()
-	if n := strings.Count(written.String(), " {\"id\":1}\n"); n != 100 {
-		t.Errorf("%d whole lines", n)
-	}
+	must.Equal(t, "whole lines", 100, strings.Count(written.String(), " {\"id\":1}\n"))
 }
 
 func FuzzRedact(f *testing.F) {

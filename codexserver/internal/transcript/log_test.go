@@ -332,9 +332,7 @@ func TestLast(t *testing.T) {
 	l.Add(protocol.ViewImageToolCall{Path: "one"})
 	l.Add(protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: "two", Status: "thr\u00e9e"}}})
 	for most, want := range map[int]string{0: "", 3: "", 14: "", 15: "  thrée: two\n", 20: "  thrée: two\n", 21: "plan:\n  thrée: two\n", 100: "image: one\nplan:\n  thrée: two\n"} {
-		if got := l.Last(most); got != want {
-			t.Errorf("%d bytes: %q, want %q", most, got, want)
-		}
+		must.Equal(t, fmt.Sprint(most, " bytes"), want, l.Last(most))
 	}
 	l.Close()
 	if got := l.Last(100); got != "" {

@@ -338,9 +338,7 @@ func TestAnswered(t *testing.T) {
 			w.Begin(t.Context(), protocol.SessionConfigured{InitialMessages: []json.RawMessage{json.RawMessage(`{"type":"agent_message","message":"x"}`)}}, nil)
 			w.Add("", 0, m)
 			w.Add("", 0, protocol.TokenCount{Info: &protocol.TokenUsageInfo{TotalTokenUsage: protocol.TokenUsage{InputTokens: 100}, LastTokenUsage: protocol.TokenUsage{InputTokens: 10}}})
-			if got := w.So().Usage.Turn.Input; got != want {
-				t.Errorf("%T: %d tokens", m, got)
-			}
+			must.Equal(t, fmt.Sprintf("tokens of %T", m), want, w.So().Usage.Turn.Input)
 		}
 	}
 }

@@ -188,9 +188,7 @@ func TestOrigins(t *testing.T) {
 		for _, c := range tt.c.So().Changes {
 			got = append(got, c.Path+" "+string(c.By))
 		}
-		if s := strings.Join(got, ", "); s != want {
-			t.Errorf("%q: %s, want %s", name, s, want)
-		}
+		must.Equal(t, name, want, strings.Join(got, ", "))
 	}
 }
 
@@ -276,9 +274,7 @@ func TestDiffWithoutSnapshot(t *testing.T) {
 				c.Event(protocol.TurnDiff{UnifiedDiff: tt.diff})
 			}
 			c.End(nil)
-			if got := c.Found().Diff; got != tt.want {
-				t.Errorf("%d bytes: %.200q", len(got), got)
-			}
+			must.Equal(t, "the diff", tt.want, c.Found().Diff)
 		})
 	}
 }
@@ -290,8 +286,7 @@ func schema(t testing.TB) *outputschema.Schema {
 	must.OK(t, json.Unmarshal([]byte(turn.Schema), &doc))
 	closeObjects(doc)
 	closed := must.Get(json.Marshal(doc))(t)
-	s := must.Get(outputschema.Compile(closed))(t)
-	return s
+	return must.Get(outputschema.Compile(closed))(t)
 }
 
 func closeObjects(v any) {

@@ -169,9 +169,7 @@ func TestFlood(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		if n := s.calls.Load(); n != 16 {
-			t.Errorf("%d calls run at a time", n)
-		}
+		must.Equal(t, "calls at a time", int64(16), s.calls.Load())
 		c.Close()
 	})
 }
@@ -208,9 +206,7 @@ func TestHostile(t *testing.T) {
 			if !strings.Contains(in.Text(), "malformed name") {
 				t.Errorf("%s, %v", in.Text(), in.Err())
 			}
-			if got := len(nonsense) > 0; got != tt.nonsense {
-				t.Errorf("nonsense is %v", got)
-			}
+			must.Equal(t, "it is nonsense", tt.nonsense, len(nonsense) > 0)
 		})
 	}
 }

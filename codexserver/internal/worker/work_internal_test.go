@@ -3,6 +3,7 @@ package worker
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
 )
@@ -83,9 +85,7 @@ func TestMakesBusy(t *testing.T) {
 		{"tools/call", "codex"}: true, {"tools/call", "codex-reply"}: true, {"tools/call", "codex-wait"}: false, {"tools/call", "other"}: false,
 		{"tasks/update", "t"}: true, {"tasks/get", "t"}: false, {"", "codex"}: false, {"subscriptions/listen", ""}: false,
 	} {
-		if got := MakesBusy(http.Header{"Mcp-Method": {headers[0]}, "Mcp-Name": {headers[1]}}); got != want {
-			t.Errorf("%q: %v", headers, got)
-		}
+		must.Equal(t, fmt.Sprint(headers), want, MakesBusy(http.Header{"Mcp-Method": {headers[0]}, "Mcp-Name": {headers[1]}}))
 	}
 }
 
@@ -104,9 +104,7 @@ func TestLoad(t *testing.T) {
 	for name, want := range map[string]Activity{"codex": Busy, "codex-reply": Busy, "codex-wait": Idle} {
 		c := w.Begin(t.Context(), &codexserver.Request{RPC: &jsonrpc.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"` + name + `"}`)}})
 		none := func() mcphttp.Load { return mcphttp.Load{} }
-		if got := w.Load(none).Activity; got != want {
-			t.Errorf("a call of %s: %s, want %s", name, got, want)
-		}
+		must.Equal(t, "a call of "+name, want, w.Load(none).Activity)
 		if c.End(nil); w.Load(none).Activity != Idle {
 			t.Errorf("after a call of %s", name)
 		}
@@ -116,9 +114,7 @@ func TestLoad(t *testing.T) {
 		w.Begin(t.Context(), &codexserver.Request{RPC: &jsonrpc.Request{Method: "tools/call"}}).End(nil)
 		return mcphttp.Load{}
 	}
-	if got := w.Load(answers).Activity; got != Busy {
-		t.Errorf("a call that begins meanwhile: %s", got)
-	}
+	must.Equal(t, "a call that begins meanwhile", Busy, w.Load(answers).Activity)
 	// An answer needs a moment to reach its turn.
 	synctest.Test(t, func(t *testing.T) {
 		none := func() mcphttp.Load { return mcphttp.Load{} }
@@ -137,9 +133,7 @@ func TestLoad(t *testing.T) {
 		{Activity: Busy, Requests: 1, Sessions: 1}: {Requests: 1, Sessions: 1, Busy: true},
 		{Activity: Busy, Requests: 0, Sessions: 0}: {Parked: true},
 	} {
-		if got := w.Load(func() mcphttp.Load { return of }); got != want {
-			t.Errorf("%+v: %+v, want %+v", of, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%+v", of), want, w.Load(func() mcphttp.Load { return of }))
 	}
 }
 

@@ -41,8 +41,7 @@ func IsRoot() bool {
 // Folder returns a new folder for the test, by a path without symbolic links.
 func Folder(t testing.TB) string {
 	t.Helper()
-	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
-	return dir
+	return must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 }
 
 // Lay makes what entries name below a folder: "name/" is a folder, "name -> target" a symbolic link, in

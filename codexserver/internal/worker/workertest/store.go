@@ -62,8 +62,7 @@ type suite struct {
 
 func (s *suite) writer(epoch uint64) worker.Store {
 	s.Helper()
-	w := must.Get(s.open(epoch))(s)
-	return w
+	return must.Get(s.open(epoch))(s)
 }
 
 // must fails the test unless the error is want; nil is none.
