@@ -110,9 +110,7 @@ func TestInputItems(t *testing.T) {
 	}
 	must.Equal(t, "the input", []protocol.InputItem{{Type: protocol.InputText, Text: "a"}}, protocol.TextInput("a"))
 	items := []protocol.InputItem{{Type: protocol.InputText, Text: "a"}, {Type: protocol.InputImage, Text: "no"}, {Type: protocol.InputLocalImage, Text: "no"}, {Type: protocol.InputText, Text: "b"}}
-	if got := protocol.TextOf(items); got != "a\nb" {
-		t.Errorf("%q", got)
-	}
+	must.Equal(t, "the text", "a\nb", protocol.TextOf(items))
 }
 
 // TestValues pins the values of the configuration that clients may send.

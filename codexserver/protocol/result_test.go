@@ -135,9 +135,7 @@ func TestJSONCutsTheLongest(t *testing.T) {
 				"refused":  {len(got.Refused) + got.Truncated["refused"], len(tt.r.Refused)},
 				"plan":     {len(got.Plan) + got.Truncated["plan"], len(tt.r.Plan)},
 			} {
-				if sum[0] != sum[1] {
-					t.Errorf("%s: %d including omitted ones, want %d", name, sum[0], sum[1])
-				}
+				must.Equal(t, name+", with those that are left out", sum[1], sum[0])
 			}
 			if n := len(got.Commands); n > 0 && !strings.Contains(string(got.Commands[n-1]), fmt.Sprintf(" %d", len(tt.r.Commands)-1)) {
 				t.Errorf("the last command is %s", got.Commands[n-1])
@@ -229,7 +227,5 @@ func TestFit(t *testing.T) {
 		t.Error("the whole result is changed")
 	}
 	short := protocol.TurnResult{ThreadID: "t", Truncated: protocol.Truncated{See: "codex-show"}}
-	if got := string(short.JSON(limit)); got != `{"threadId":"t","content":"","durationMs":0,"changes":[],"commands":[],"refused":[]}` {
-		t.Error(got)
-	}
+	must.Equal(t, "a short one", `{"threadId":"t","content":"","durationMs":0,"changes":[],"commands":[],"refused":[]}`, string(short.JSON(limit)))
 }

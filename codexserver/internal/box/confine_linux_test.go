@@ -132,9 +132,7 @@ func TestCapabilities(t *testing.T) {
 	if !found || err != nil {
 		t.Fatalf("%v: %+v", err, res)
 	}
-	if has&^files != 0 {
-		t.Errorf("the command has the capabilities %x", has&^files)
-	}
+	must.Equal(t, "the capabilities of the command that it may not have", uint64(0), has&^files)
 }
 
 // TestLimitOfProcesses checks that a command gets fewer processes than the server may have, and cannot get more.
@@ -150,9 +148,7 @@ func TestLimitOfProcesses(t *testing.T) {
 		Argv: []string{"bash", "-c", `until [ $(ulimit -Su) = 3744 ]; do :; done; ulimit -Su 4000 2> /dev/null; ulimit -Su`},
 		Dir:  "/", Env: []string{"PATH=/usr/bin:/bin"}, Confinement: confine(t, readOnly, "/"),
 	})
-	if res.Aggregated != "3744\n" {
-		t.Errorf("limit %s", res.Aggregated)
-	}
+	must.Equal(t, "the limit", "3744\n", res.Aggregated)
 }
 
 func TestDenied(t *testing.T) {
@@ -243,9 +239,7 @@ func TestOwnPrograms(t *testing.T) {
 				t.Errorf("it wrote in %q, want %q", got, tt.want)
 			}
 			info := must.Get(os.Stat(filepath.Join(base, "one")))(t)
-			if (info.Mode().Perm() == 0o705) != tt.chmod {
-				t.Errorf("the mode of a folder is %v, want it changed: %t", info.Mode(), tt.chmod)
-			}
+			must.Equal(t, "the mode of a folder is changed", tt.chmod, info.Mode().Perm() == 0o705)
 		})
 	}
 	base := tree(t, "file")

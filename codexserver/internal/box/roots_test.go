@@ -317,9 +317,7 @@ func TestHelperInTheDocumentation(t *testing.T) {
 			Argv: []string{"/bin/true", "a b"}, Dir: work, Env: []string{"PATH=" + bin + ":" + os.Getenv("PATH")}, Confinement: c,
 		})
 		want := strings.NewReplacer("W", work, "P", plain).Replace(tt.want) + "\n"
-		if res.Aggregated != want {
-			t.Errorf("%q, want %q", res.Aggregated, want)
-		}
+		must.Equal(t, "the arguments", want, res.Aggregated)
 	}
 }
 

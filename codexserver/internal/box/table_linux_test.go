@@ -204,9 +204,7 @@ func TestNetworkAccess(t *testing.T) {
 		all = append(all, attempt{fixture(t), probe})
 	}
 	for i, got := range try(t, processes, policy, others, all) {
-		if got != "ok" {
-			t.Errorf("%q: %s", all[i].Probe, got)
-		}
+		must.Equal(t, fmt.Sprint(all[i].Probe), "ok", got)
 	}
 }
 

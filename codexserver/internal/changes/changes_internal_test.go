@@ -48,9 +48,7 @@ func TestSlowSnapshot(t *testing.T) {
 			must.Equal(t, fmt.Sprintf("announced %t: Look took", tt.announced), tt.begins, time.Since(begin))
 			b.Ready()
 			b.Ready()
-			if took := time.Since(begin); took != tt.begins+tt.ready {
-				t.Errorf("announced %t: Ready took until %v", tt.announced, took)
-			}
+			must.Equal(t, fmt.Sprintf("announced %t: Ready took until", tt.announced), tt.begins+tt.ready, time.Since(begin))
 			if got := b.After(ended()); got.From != protocol.ChangesFromEvents || len(got.Unknown) != 1 || got.Unknown[0].Why != tt.why {
 				t.Errorf("announced %t: %+v", tt.announced, got)
 			}
@@ -87,9 +85,7 @@ func TestSnapshotsAreBounded(t *testing.T) {
 			return b
 		}
 		first, second, third := begin(), begin(), begin()
-		if looking != 1 {
-			t.Errorf("%d snapshots at a time", looking)
-		}
+		must.Equal(t, "snapshots at a time", 1, looking)
 		third.After(ended()) // it does not wait for the others
 		close(release)
 		first.After(ended())

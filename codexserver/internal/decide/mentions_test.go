@@ -28,9 +28,7 @@ func TestNames(t *testing.T) {
 	for program, short := range map[string]bool{
 		"DOCKER~1.EXE": true, `C:\bin\docker~12`: true, "DOA1B2~1": true, "docker": false, "dock~": false, "POD~1": false, "d~1": false,
 	} {
-		if decide.Mentions([][]string{{"docker-compose"}}, []string{program}) != short {
-			t.Errorf("a rule for docker-compose and %s: want %t", program, short)
-		}
+		must.Equal(t, "a rule for docker-compose and "+program, short, decide.Mentions([][]string{{"docker-compose"}}, []string{program}))
 	}
 }
 

@@ -139,9 +139,7 @@ func TestDecide(t *testing.T) {
 		}
 	}
 	for _, in := range []decide.PatchInput{{Policy: "sometimes", Sandbox: full, Inside: true}, {Policy: "never", Sandbox: readOnly, Inside: true}, {Policy: "never", Sandbox: "none", Inside: true}} {
-		if got := decide.Patch(in); got.Action != decide.Refuse {
-			t.Errorf("a patch, %+v: %v", in, got.Action)
-		}
+		must.Equal(t, fmt.Sprintf("a patch, %+v", in), decide.Refuse, decide.Patch(in).Action)
 	}
 }
 

@@ -54,7 +54,5 @@ try 'git branch x' branch
 	}, nil)
 	must.OK(t, err)
 	const want = "own yes\nbelow yes\nlook yes\nbase no\ngit no\nadmin no\nother no\ntrees no\nhome no\nadd no\ncommit no\nbranch no\n"
-	if res.Stdout != want {
-		t.Errorf("got\n%s%s", res.Stdout, res.Stderr)
-	}
+	must.Equal(t, "what could be done", want, res.Stdout)
 }

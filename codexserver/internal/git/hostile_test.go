@@ -141,9 +141,7 @@ func TestHostileRepository(t *testing.T) {
 			hostile := take(t, r.dir)
 			r.write("a.txt", "\ntwo\n")
 			r.write("b.txt", "new\n")
-			if got, want := changes(t, hostile), "update >a.txt\nadd >b.txt +\n"; got != want {
-				t.Errorf("changes %q, want %q", got, want)
-			}
+			must.Equal(t, "the changes", "update >a.txt\nadd >b.txt +\n", changes(t, hostile))
 			if got, want := changes(t, clean), "add >b.txt +\n"; !strings.Contains(got, want) {
 				t.Errorf("changes %q, want %q among them", got, want)
 			}

@@ -115,9 +115,7 @@ func TestIsClean(t *testing.T) {
 	} {
 		e, s, x := *x.entry("a"), laidFile, x
 		tt.change(&e, &s, &x)
-		if x.isClean(&e, s) != tt.clean {
-			t.Errorf("%s: want %t", name, tt.clean)
-		}
+		must.Equal(t, name, tt.clean, x.isClean(&e, s))
 	}
 }
 

@@ -59,9 +59,7 @@ func TestLookWritesNothing(t *testing.T) {
 	s := take(t, r.dir)
 	r.write("u", "v\n")
 	before := stamps(t, r.dir)
-	if got, want := changes(t, s), "update >u +-\n"; got != want {
-		t.Errorf("changes %q, want %q", got, want)
-	}
+	must.Equal(t, "the changes", "update >u +-\n", changes(t, s))
 	must.Equal(t, "the repository", before, stamps(t, r.dir))
 }
 
@@ -104,9 +102,7 @@ func TestCompareWithUserSettings(t *testing.T) {
 	s := take(t, r.dir)
 	r.write("a", "a\n")
 	r.write("x.tmp", "x\n")
-	if got, want := changes(t, s), "add >a +\n"; got != want {
-		t.Errorf("changes %q, want %q", got, want)
-	}
+	must.Equal(t, "the changes", "add >a +\n", changes(t, s))
 	if _, err := os.Stat(trap); err == nil {
 		t.Error("a filter was run")
 	}
@@ -125,9 +121,7 @@ func TestCompareIgnoresSnapshots(t *testing.T) {
 	}
 	r.write("u", "u\n")
 	for _, s := range both {
-		if got, want := changes(t, s), "add >u +\n"; got != want {
-			t.Errorf("changes %q, want %q", got, want)
-		}
+		must.Equal(t, "the changes", "add >u +\n", changes(t, s))
 	}
 }
 
@@ -150,9 +144,7 @@ func TestCovers(t *testing.T) {
 		{plain, plain, map[string]bool{"sub/x": true, "../x": false}},
 	} {
 		s := take(t, tt.dir)
-		if s.Root() != tt.root {
-			t.Errorf("the root of %s is %s", tt.dir, s.Root())
-		}
+		must.Equal(t, "the root of "+tt.dir, tt.root, s.Root())
 		for name, want := range tt.covers {
 			must.Equal(t, tt.dir+" covers "+name, want, s.Covers(filepath.Join(tt.root, name)))
 		}

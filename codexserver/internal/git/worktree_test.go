@@ -88,16 +88,10 @@ func TestAddWorktree(t *testing.T) {
 			if a, err := os.ReadFile(filepath.Join(w.Path, "a")); err != nil || string(a) != "one\n" {
 				t.Errorf("a is %q, %v", a, err)
 			}
-			if want := filepath.Join(w.Path, tt.sub); w.Cwd != want {
-				t.Errorf("the folder is %s, want %s", w.Cwd, want)
-			}
+			must.Equal(t, "the folder", filepath.Join(w.Path, tt.sub), w.Cwd)
 			tree := &fixture{t, w.Path}
-			if status := tree.git("status", "--porcelain", "--branch"); status != "## "+w.Branch {
-				t.Errorf("the state is %q", status)
-			}
-			if head, want := tree.git("rev-parse", "HEAD"), (&fixture{t, dir}).git("rev-parse", "HEAD"); head != want {
-				t.Errorf("HEAD is %s, want %s", head, want)
-			}
+			must.Equal(t, "the state", "## "+w.Branch, tree.git("status", "--porcelain", "--branch"))
+			must.Equal(t, "HEAD", (&fixture{t, dir}).git("rev-parse", "HEAD"), tree.git("rev-parse", "HEAD"))
 			if after, _ := (&fixture{t, dir}).try("status", "--porcelain", "--branch"); after != before {
 				t.Errorf("the repository has\n%s\nwant\n%s", after, before)
 			}
@@ -105,9 +99,7 @@ func TestAddWorktree(t *testing.T) {
 			if rest := left(t, trees); len(rest) > 0 {
 				t.Errorf("left: %v", rest)
 			}
-			if branches := (&fixture{t, dir}).git("branch", "--list", "codex/*"); branches != "" {
-				t.Errorf("left: %s", branches)
-			}
+			must.Equal(t, "the branches that are left", "", (&fixture{t, dir}).git("branch", "--list", "codex/*"))
 		})
 	}
 }

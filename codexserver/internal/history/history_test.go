@@ -161,9 +161,7 @@ func TestReadAborted(t *testing.T) {
 	must.OK(t, h.ReadRollout(filepath.Join("testdata", "codex-aborted.jsonl")))
 	h.Turns = nil // of which one has another end
 	for id, c := range h.Calls {
-		if c.Cut != (id.Call == "n28-1") {
-			t.Errorf("%s: %+v", id.Call, c)
-		}
+		must.Equal(t, id.Call+" is cut", id.Call == "n28-1", c.Cut)
 	}
 	if faults := h.Check(); len(h.Calls) != 3 || len(faults) > 0 {
 		t.Errorf("%d calls, %v", len(h.Calls), faults)

@@ -163,9 +163,7 @@ func TestChange(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err == nil {
-				if got := p.Summary(); got != "Success. Updated the following files:\n"+tt.summary {
-					t.Errorf("summary %q", got)
-				}
+				must.Equal(t, "the summary", "Success. Updated the following files:\n"+tt.summary, p.Summary())
 				if add := p.Changes()[filepath.Join(dir, "new")].Add; (add != nil) != (tt.path == "new") {
 					t.Errorf("changes %v", p.Changes())
 				}

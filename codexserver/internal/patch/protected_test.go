@@ -117,9 +117,7 @@ func TestLinkThroughLink(t *testing.T) {
 	if p.Within([]string{work}) {
 		t.Error("the patch lies within the folder")
 	}
-	if got := p.Links()[filepath.Join(dir, "out/secret")]; got != filepath.Join(work, "link") {
-		t.Errorf("links %v", p.Links())
-	}
+	must.Equal(t, "the link", filepath.Join(work, "link"), p.Links()[filepath.Join(dir, "out/secret")])
 	must.OK(t, p.Apply())
 	check(t, filepath.Join(dir, "out/secret"), "t\n")
 }

@@ -104,10 +104,6 @@ func TestRecognize(t *testing.T) {
 			must.Equal(t, "the invocation", tt.want, got)
 		})
 	}
-	if got := (patch.Invocation{Dir: "sub/.."}).In("/a"); got != "/a" {
-		t.Errorf("relative folder: %s", got)
-	}
-	if got := (patch.Invocation{Dir: "/b"}).In("/a"); got != "/b" {
-		t.Errorf("absolute folder: %s", got)
-	}
+	must.Equal(t, "a relative folder", "/a", patch.Invocation{Dir: "sub/.."}.In("/a"))
+	must.Equal(t, "an absolute folder", "/b", patch.Invocation{Dir: "/b"}.In("/a"))
 }

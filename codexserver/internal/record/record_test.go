@@ -14,7 +14,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestAutomatic finds what clients answered by themselves in a log.
@@ -130,8 +129,6 @@ func TestBound(t *testing.T) {
 		if len(got.Command) != tt.words || len(got.Changes) != tt.changes || got.MoreChanges != tt.left || size > tt.most || longest > tt.longest {
 			t.Errorf("%s: %d words, %d changes, %d left out, %d bytes, the longest %d", name, len(got.Command), len(got.Changes), got.MoreChanges, size, longest)
 		}
-		if diff := cmp.Diff(before, command); diff != "" {
-			t.Errorf("%s: the command of the caller has changed", name)
-		}
+		must.Equal(t, name+": the command of the caller", before, command)
 	}
 }

@@ -83,9 +83,7 @@ func TestParseDiff(t *testing.T) {
 	for _, f := range got {
 		all.WriteString(f.Text)
 	}
-	if all.String() != sample {
-		t.Error("the texts together are not the diff")
-	}
+	must.Equal(t, "the texts together", sample, all.String())
 }
 
 // TestParseOddDiffs reads diffs, or what looks like one: paths, and the ranges of lines.
@@ -109,9 +107,7 @@ func TestParseOddDiffs(t *testing.T) {
 		for _, f := range review.ParseDiff(diff) {
 			fmt.Fprintf(&got, "%s%v", f.Path, f.Lines)
 		}
-		if got.String() != want {
-			t.Errorf("%s\ngot %q, want %q", diff, got.String(), want)
-		}
+		must.Equal(t, diff, want, got.String())
 	}
 }
 

@@ -44,22 +44,16 @@ func TestOneLauncherEach(t *testing.T) {
 		proc := startIn(t, &p, cmd)
 		<-proc.Exited()
 		must.OK(t, proc.End())
-		if proc.Code() != n {
-			t.Errorf("exit code %d, want %d", proc.Code(), n)
-		}
+		must.Equal(t, "the exit code", n, proc.Code())
 		out := must.Get(io.ReadAll(r))(t)
 		pid, rest, _ := strings.Cut(string(out), " ")
 		launchers[pid] = true
-		if rest != "0\n" {
-			t.Errorf("the launcher's environment has %q secrets", rest)
-		}
+		must.Equal(t, "the secrets in the launcher's environment", "0\n", rest)
 		if err := proc.End(); err != nil { // again
 			t.Error(err)
 		}
 	}
-	if len(launchers) != 5 {
-		t.Errorf("%d launchers for five commands", len(launchers))
-	}
+	must.Equal(t, "the launchers for five commands", 5, len(launchers))
 }
 
 // TestLauncherStoppedAtTheStart starts a command that stops its launcher before the launcher has reported the start.

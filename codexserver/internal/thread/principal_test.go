@@ -21,7 +21,6 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestPrincipals tries each way to an open thread of ann's, from her other connection and from
@@ -227,9 +226,7 @@ func TestKindsOfTurns(t *testing.T) {
 		s := thread.NewTable(e, &approve.Options{}).Share("")
 		th := start(t, s)
 		_, can := e.(reviews)
-		if th.Reviews() != can {
-			t.Errorf("%T reviews: %t", e, th.Reviews())
-		}
+		must.Equal(t, fmt.Sprintf("%T reviews", e), can, th.Reviews())
 		a := thread.Attend{
 			Ask:    &approve.Place{Ask: yes},
 			Elicit: func(context.Context, *approval.Foreign) (json.RawMessage, error) { return nil, nil },
@@ -315,9 +312,7 @@ func TestRequests(t *testing.T) {
 		if err := say(t, start(t, thread.NewTable(m, &approve.Options{Rules: rules}).Share("")), "ask"); err != nil || got == nil {
 			t.Fatalf("%+v: %v", tt.event, err)
 		}
-		if got.Once != tt.once {
-			t.Errorf("%+v: once %t", tt.event, got.Once)
-		}
+		must.Equal(t, fmt.Sprintf("%+v: once", tt.event), tt.once, got.Once)
 		if !strings.Contains(got.Message, tt.want) {
 			t.Errorf("%+v: %q, want %q", tt.event, got.Message, tt.want)
 		}
@@ -427,7 +422,5 @@ func TestObservers(t *testing.T) {
 	want = append(want, "metrics end <nil>")
 	want = append(want, `listener background_event as "w"`, fmt.Sprintf("desk background_event of %q", id), fmt.Sprintf("desk shutdown_complete of %q", id))
 	must.Equal(t, "how often the client was told that somebody sees the question", int32(1), n.waits.Load())
-	if diff := cmp.Diff(want, n.lines); diff != "" {
-		t.Errorf("received (-want +got):\n%s\n%s", diff, strings.Join(n.lines, "\n"))
-	}
+	must.Equal(t, "what was received", want, n.lines)
 }

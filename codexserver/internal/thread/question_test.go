@@ -262,9 +262,7 @@ func TestDeskThatPanics(t *testing.T) {
 					if err != nil || got.Texts[0] != tt.want {
 						t.Fatalf("%q, %v", got.Texts, err)
 					}
-					if told := strings.Contains(strings.Join(got.Texts, " "), "The desk could not show the question"); told != tt.told {
-						t.Errorf("the caller was told %q", got.Texts)
-					}
+					must.Equal(t, "the caller was told", tt.told, strings.Contains(strings.Join(got.Texts, " "), "The desk could not show the question"))
 				}
 			})
 		})
@@ -300,7 +298,5 @@ func TestThreadsOfServers(t *testing.T) {
 		}
 		seen[all[0].Server] = true
 	}
-	if len(seen) != 2 {
-		t.Errorf("two servers are %v", seen)
-	}
+	must.Equal(t, "the names of two servers", 2, len(seen))
 }

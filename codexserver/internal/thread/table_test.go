@@ -131,9 +131,7 @@ func TestRevive(t *testing.T) {
 			t.Errorf("two threads of one id")
 		}
 	}
-	if m.resume != 1 {
-		t.Errorf("resumed %d times", m.resume)
-	}
+	must.Equal(t, "how often it was resumed", 1, m.resume)
 	if _, err := s.Revive(t.Context(), "unknown", thread.Attend{}, plain); err == nil || !strings.Contains(err.Error(), `"unknown"`) {
 		t.Errorf("an unknown thread: %v", err)
 	}

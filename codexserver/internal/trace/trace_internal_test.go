@@ -36,9 +36,7 @@ func TestRedact(t *testing.T) {
 // TestSecrets pins the names of members with secrets, those of messages and those that servers use.
 func TestSecrets(t *testing.T) {
 	for name := range strings.FieldsSeq("apiKey api_key OPENAI_API_KEY authToken auth_token Authorization access_token refresh_token id_token token authUrl password secret") {
-		if got := string(redact([]byte(`{"` + name + `":"x"}`))); got != `{"`+name+`":"<redacted>"}` {
-			t.Error(got)
-		}
+		must.Equal(t, name, `{"`+name+`":"<redacted>"}`, string(redact([]byte(`{"`+name+`":"x"}`))))
 	}
 }
 

@@ -326,18 +326,14 @@ func TestDiffNotes(t *testing.T) {
 // TestLast returns whole lines.
 func TestLast(t *testing.T) {
 	l := transcript.New("")
-	if got := l.Last(100); got != "" {
-		t.Errorf("nothing is %q", got)
-	}
+	must.Equal(t, "nothing", "", l.Last(100))
 	l.Add(protocol.ViewImageToolCall{Path: "one"})
 	l.Add(protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: "two", Status: "thr\u00e9e"}}})
 	for most, want := range map[int]string{0: "", 3: "", 14: "", 15: "  thrée: two\n", 20: "  thrée: two\n", 21: "plan:\n  thrée: two\n", 100: "image: one\nplan:\n  thrée: two\n"} {
 		must.Equal(t, fmt.Sprint(most, " bytes"), want, l.Last(most))
 	}
 	l.Close()
-	if got := l.Last(100); got != "" {
-		t.Errorf("after the end it is %q", got)
-	}
+	must.Equal(t, "after the end", "", l.Last(100))
 }
 
 func TestReadRollout(t *testing.T) {

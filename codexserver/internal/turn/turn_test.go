@@ -360,9 +360,7 @@ func TestRerouted(t *testing.T) {
 	if diff := cmp.Diff(want, did.Rerouted); diff != "" || did.Model != "m20" {
 		t.Errorf("the model is %s; the changes (-want +got):\n%s", did.Model, diff)
 	}
-	if coming := w.Said().Coming; coming != "" {
-		t.Errorf("%q still counts", coming)
-	}
+	must.Equal(t, "the text that counts", "", w.Said().Coming)
 	if got := w.Remarks(); len(got) != 16 || got[0] != `m1 of p\n answers from now on, in place of m0: its limit.` {
 		t.Errorf("%d remarks: %q", len(got), got[0])
 	}

@@ -63,9 +63,7 @@ func TestStatus(t *testing.T) {
 			<-time.After(time.Second)
 			status := func(want protocol.TurnStatus) {
 				t.Helper()
-				if got := c.So(); got.Status != want {
-					t.Errorf("status %q, want %q", got.Status, want)
-				}
+				must.Equal(t, "the status", want, c.So().Status)
 			}
 			status(protocol.StatusRunning)
 			first, second := &approval.Request{Event: protocol.PatchApprovalRequest{CallID: "1"}}, &approval.Request{Event: protocol.ExecApprovalRequest{CallID: "2"}}

@@ -224,9 +224,7 @@ func TestTurnWithoutSnapshot(t *testing.T) {
 		if from := got.ChangesFrom; (from == "tree") != (tt.name == "a snapshot") || got.Status != "failed" || numstatOf(got) != "1\t0\t/elsewhere/b.go" {
 			t.Errorf("%s: %+v", tt.name, got)
 		}
-		if words := w.c.Found().Untold; (words != "") != tt.untold {
-			t.Errorf("%s: %q", tt.name, words)
-		}
+		must.Equal(t, tt.name+": the caller is told", tt.untold, w.c.Found().Untold != "")
 	}
 }
 

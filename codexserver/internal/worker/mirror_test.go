@@ -352,9 +352,7 @@ func TestMirrorHangs(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if took := time.Since(began); took != 3*time.Second {
-			t.Errorf("it took %v", took)
-		}
+		must.Equal(t, "the time that it took", 3*time.Second, time.Since(began))
 		h.closed = false
 		time.Sleep(2 * time.Second)
 		must.Check(t, m.Ready(t.Context()))
@@ -512,9 +510,7 @@ tasks = 7
 	}
 	a, b := of(server), of(own)
 	a.HTTP, a.Approvals.Log, a.Approvals.PagePort, a.Approvals.PageOrigin = b.HTTP, nil, 0, ""
-	if diff := cmp.Diff(a, b); diff != "" {
-		t.Errorf("the settings (-server +principal):\n%s", diff)
-	}
+	must.Equal(t, "the settings of the principal", a, b)
 	if err := worker.Take(own, map[string][]byte{"../config.toml": nil}); err == nil {
 		t.Error("a file outside of the home was written")
 	}
