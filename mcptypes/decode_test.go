@@ -2,7 +2,6 @@ package mcptypes_test
 
 import (
 	"encoding/json"
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -87,7 +86,6 @@ func TestDecodeErrors(t *testing.T) {
 		{`{"tools":[{"name":"a","inputSchema":{"type":"object"}},{"name":"b","inputSchema":{"type":["object"]}}]}`,
 			new(mcptypes.ListToolsResult), `mcptypes: /tools/1/inputSchema/type: want "object", found an array`},
 		{`{"tools":[{"inputSchema":{"type":"object"}}]}`, new(mcptypes.ListToolsResult), `mcptypes: /tools/0/name: required, but absent`},
-		{`{"tools":{}}`, new(mcptypes.ListToolsResult), `mcptypes: /tools: want an array, found an object`},
 		{`[]`, new(mcptypes.ListToolsResult), `mcptypes: want an object, found an array`},
 		{`{"name":"x","arguments":[]}`, new(mcptypes.CallToolRequestParams), `mcptypes: /arguments: want an object, found an array`},
 		{`{"name":"x","arguments":{"a":1,"a":2}}`, new(mcptypes.CallToolRequestParams), `mcptypes: /arguments/a: duplicate member`},
@@ -104,12 +102,8 @@ func TestDecodeErrors(t *testing.T) {
 		{`{"contents":[{"uri":"x"}]}`, new(mcptypes.ReadResourceResult), `mcptypes: /contents/0/text: required, but absent`},
 		{`{"contents":[{"uri":"x","blob":null}]}`, new(mcptypes.ReadResourceResult), `mcptypes: /contents/0/blob: want a string, found null`},
 		{`{"priority":1.5}`, new(mcptypes.Annotations), `mcptypes: /priority: want a number from 0 to 1, found 1.5`},
-		{`{"priority":1e999}`, new(mcptypes.Annotations), `mcptypes: /priority: want a number of 64 bits, found a larger one`},
-		{`{"size":9223372036854775808,"name":"a","uri":"b"}`, new(mcptypes.Resource), `mcptypes: /size: want an integer of 64 bits, found a larger one`},
-		{`{"size":1.5,"name":"a","uri":"b"}`, new(mcptypes.Resource), `mcptypes: /size: want an integer, found 1.5`},
 		{`"grave"`, new(mcptypes.LoggingLevel), `mcptypes: want one of "alert", "critical", "debug", "emergency", "error", "info", "notice", "warning", found "grave"`},
 		{`{"a/b~":{"c":1}`, new(mcptypes.Result), `mcptypes: unexpected EOF`},
-		{`{"roots":[]} x`, new(mcptypes.ListRootsResult), `mcptypes: found 'x' after the value`},
 		{`"x"`, new(int), `mcptypes: cannot decode into *int`},
 		{`"x"`, mcptypes.Result{}, `mcptypes: cannot decode into mcptypes.Result, want a pointer that is not nil`},
 		{`"x"`, nil, `mcptypes: cannot decode into <nil>, want a pointer that is not nil`},
@@ -119,13 +113,6 @@ func TestDecodeErrors(t *testing.T) {
 		if err := mcptypes.Decode([]byte(tt.in), tt.to); err == nil || err.Error() != tt.want {
 			t.Errorf("%s\n got %v\nwant %s", tt.in, err, tt.want)
 		}
-	}
-}
-
-func TestDuplicateWrapsErrDuplicateName(t *testing.T) {
-	err := mcptypes.Decode([]byte(`{"action":"accept","action":"accept"}`), new(mcptypes.ElicitResult))
-	if !errors.Is(err, jsontext.ErrDuplicateName) {
-		t.Errorf("%v does not wrap ErrDuplicateName", err)
 	}
 }
 
@@ -188,19 +175,6 @@ func TestUnknownArm(t *testing.T) {
 	}
 	err := mcptypes.DecodeStrict([]byte(in), &got)
 	if err == nil || err.Error() != `mcptypes: /content/0/type: "video" is not known` {
-		t.Errorf("strict: %v", err)
-	}
-}
-
-// TestFormFraction checks the rule form-fraction of deviations.json.
-func TestFormFraction(t *testing.T) {
-	const in = `{"action":"accept","content":{"n":1.50}}`
-	var answer mcptypes.ElicitResult
-	if err := mcptypes.Decode([]byte(in), &answer); err != nil || answer.Content["n"].String() != "1.50" {
-		t.Errorf("%v, %v", answer.Content, err)
-	}
-	err := mcptypes.DecodeStrict([]byte(in), &answer)
-	if err == nil || err.Error() != "mcptypes: /content/n: want a string, an integer or a boolean, found 1.50" {
 		t.Errorf("strict: %v", err)
 	}
 }
@@ -315,24 +289,6 @@ func TestEncodeErrors(t *testing.T) {
 		if got, err := jsonv2.Marshal(tt.v); err == nil {
 			t.Errorf("json/v2 wrote %T as %s", tt.v, got)
 		}
-	}
-}
-
-// TestUnknownMembers decodes and encodes an elicitation with members that are not in the schema, with both JSON packages.
-func TestUnknownMembers(t *testing.T) {
-	const in = `{"message":"Run it?","requestedSchema":{"type":"object","properties":{}},"codex_call_id":"call_1","codex_cwd":{"n":1.0}}`
-	var p mcptypes.ElicitRequestParams
-	if err := json.Unmarshal([]byte(in), &p); err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]json.RawMessage{"codex_call_id": raw(`"call_1"`), "codex_cwd": raw(`{"n":1.0}`)}
-	if diff := cmp.Diff(want, p.Extra); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-	v1, err1 := json.Marshal(p)
-	v2, err2 := jsonv2.Marshal(&p)
-	if err1 != nil || err2 != nil || string(v1) != in || string(v2) != in {
-		t.Errorf("encoding/json: %s, %v; json/v2: %s, %v", v1, err1, v2, err2)
 	}
 }
 

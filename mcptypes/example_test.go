@@ -1,7 +1,6 @@
 package mcptypes_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 
@@ -59,65 +58,6 @@ func Example_union() {
 	// text: the door is open
 	// image: 4 bytes <nil>
 	// unknown: hologram
-}
-
-// A server asks a person a question and reads the answers.
-func Example_elicitation() {
-	question, err := mcptypes.Encode(mcptypes.ElicitRequestParams{
-		Message: "How many times may it run?",
-		RequestedSchema: mcptypes.ElicitSchema{
-			Properties: map[string]mcptypes.PrimitiveSchemaDefinition{
-				"times": &mcptypes.NumberSchema{Type: mcptypes.NumberSchemaTypeInteger, Minimum: new(1.0)},
-			},
-			Required: []string{"times"},
-		},
-	})
-	fmt.Println(string(question), err)
-	for _, text := range []string{
-		`{"action":"accept","content":{"times":3}}`,
-		`{"action":"decline","Action":"accept"}`,
-		`{"action":"decline","action":"accept"}`,
-	} {
-		var answer mcptypes.ElicitResult
-		if err := mcptypes.Decode([]byte(text), &answer); err != nil {
-			fmt.Println(err)
-			continue
-		}
-		fmt.Printf("%s %d\n", answer.Action, len(answer.Content))
-	}
-	// Output:
-	// {"message":"How many times may it run?","requestedSchema":{"type":"object","properties":{"times":{"minimum":1,"type":"integer"}},"required":["times"]}} <nil>
-	// accept 1
-	// decline 0
-	// mcptypes: /action: duplicate member
-}
-
-// printer replaces a connection: it prints what is sent.
-type printer struct{}
-
-func (printer) Call(_ context.Context, method string, params, result any) error {
-	text, err := mcptypes.Encode(params)
-	if err != nil {
-		return err
-	}
-	fmt.Println(method, string(text))
-	return mcptypes.Decode([]byte(`{"content":[{"type":"text","text":"done"}]}`), result)
-}
-
-func ExampleMethod_Call() {
-	result, err := mcptypes.ToolsCall.Call(context.Background(), printer{}, &mcptypes.CallToolRequestParams{
-		Name:      "codex",
-		Arguments: json.RawMessage(`{"prompt":"fix the test"}`),
-		Meta:      &mcptypes.RequestMeta{ProgressToken: new(mcptypes.StringToken("t1"))},
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(len(result.Content), "block")
-	// Output:
-	// tools/call {"_meta":{"progressToken":"t1"},"arguments":{"prompt":"fix the test"},"name":"codex"}
-	// 1 block
 }
 
 // A tool's structured content is also text, for clients that read only texts.

@@ -81,6 +81,13 @@ func TestMethod(t *testing.T) {
 	}
 	if _, err := w["tools/call"](ctx, raw(`{"name":5}`)); !errors.As(err, &faulty) || faulty.Path != "/name" {
 		t.Errorf("with faulty params: %v", err)
+	} else if wrong, ok := errors.AsType[interface {
+		error
+		InvalidParams() (path, why string)
+	}](err); !ok {
+		t.Errorf("faulty params are no invalid ones: %v", err)
+	} else if path, why := wrong.InvalidParams(); path != "/name" || why == "" {
+		t.Errorf("with faulty params: %q, %q", path, why)
 	}
 }
 
