@@ -485,9 +485,7 @@ func TestBatchWaits(t *testing.T) {
 		b.gates["b"] <- struct{}{}
 		b.put(t, call("5", "d"), `{"jsonrpc":"2.0","id":5,"result":"d"}`)
 		b.gates["a"] <- struct{}{}
-		if got := b.written(); got != `[{"jsonrpc":"2.0","id":3,"result":"c"},{"jsonrpc":"2.0","id":2,"result":"b"},{"jsonrpc":"2.0","id":1,"result":"a"}]` {
-			t.Errorf("%s", got)
-		}
+		same(t, `[{"jsonrpc":"2.0","id":3,"result":"c"},{"jsonrpc":"2.0","id":2,"result":"b"},{"jsonrpc":"2.0","id":1,"result":"a"}]`, b.written())
 		// A cancelled request has no answer, and nothing waits for it.
 		b.put(t, "["+call("1", "a")+","+call("2", "b")+"]", "")
 		b.gates["b"] <- struct{}{}
@@ -535,9 +533,7 @@ func TestBatchLimit(t *testing.T) {
 				t.Fatal("it holds answers without end")
 			}
 			b.lines <- fmt.Appendf(nil, "[%s,%s]", call(fmt.Sprint(2*i), "a"), call(fmt.Sprint(2*i+1), strings.Repeat("x", 100)))
-			if got := b.written(); got != "" {
-				t.Errorf("%s", got)
-			}
+			same(t, "", b.written())
 		}
 	})
 }

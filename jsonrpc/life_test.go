@@ -374,9 +374,7 @@ func TestEnds(t *testing.T) {
 				if err := <-ended; !errors.Is(err, tt.err) || !errors.Is(r.p.Err(), tt.err) {
 					t.Errorf("Run: %v, Err: %v", err, r.p.Err())
 				}
-				if took := time.Since(start); took != tt.after {
-					t.Errorf("it took %v, want %v", took, tt.after)
-				}
+				same(t, tt.after, time.Since(start), "it took")
 				for what, err := range map[string]error{
 					"a pending call": pending.Result(nil), "a call": r.p.Call(bg, "x", nil, nil), "a notification": r.p.Notify(bg, "x", nil), "a flush": r.p.Flush(bg),
 				} {
@@ -439,9 +437,7 @@ func TestNothingIsSentBeforeRun(t *testing.T) {
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- p.Run(context.Background()) }()
-		if line := string(<-got); line != `{"jsonrpc":"2.0","id":0,"method":"x"}` {
-			t.Errorf("got %s", line)
-		}
+		same(t, `{"jsonrpc":"2.0","id":0,"method":"x"}`, string(<-got))
 		for range 1000 { // more than the pipe holds, and nobody reads
 			p.Start(context.Background(), "x", nil)
 		}

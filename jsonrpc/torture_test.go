@@ -316,42 +316,6 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestMutualFlood has both sides flood each other from handlers of requests that call back.
-func TestMutualFlood(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var ticks atomic.Int64
-		h := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
-			switch r.Method {
-			case "tick":
-				ticks.Add(1)
-				return nil, nil
-			case "work":
-				for range 1000 {
-					if err := r.Peer().Notify(ctx, "tick", r.Params); err != nil {
-						return nil, err
-					}
-				}
-				return "done", r.Peer().Call(ctx, "echo", r.Params, nil)
-			}
-			return r.Params, nil
-		})
-		a, b := connect(t, h, h, nil, nil)
-		var wg sync.WaitGroup
-		for range 50 {
-			for _, p := range []*jsonrpc.Peer{a, b} {
-				wg.Go(func() {
-					if err := p.Call(context.Background(), "work", text{strings.Repeat("x", 100)}, nil); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-		}
-		wg.Wait()
-		synctest.Wait()
-		same(t, int64(100_000), ticks.Load(), "ticks")
-	})
-}
-
 // heap returns the bytes in use after a collection.
 func heap() int {
 	runtime.GC()
