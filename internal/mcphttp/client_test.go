@@ -21,6 +21,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/google/go-cmp/cmp"
 )
 
 // limit is how long a test waits for anything.
@@ -443,4 +444,12 @@ func TestDrainWaitsForTheBackground(t *testing.T) {
 			t.Errorf("Drain returned %v after %v", err, time.Since(began))
 		}
 	})
+}
+
+// same fails the test unless two values are the same. The name is a format.
+func same[T any](t *testing.T, want, got T, name string, args ...any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", fmt.Sprintf(name, args...), diff)
+	}
 }

@@ -106,9 +106,7 @@ func TestClientMirrorsArguments(t *testing.T) {
 		{"name":"other","inputSchema":{"type":"object","properties":{"s":{"type":"string"}}}},{"name":"plain","inputSchema":{"type":"object","properties":{"threadId":{"type":"string"}}}}`}
 	p := connectTools(t, s)
 	got := s.mirrored(t, p, "t", `{"s":"x","threadId":"1"}`)
-	if diff := cmp.Diff(map[string]string{"Thread-Id": "1"}, got); diff != "" {
-		t.Errorf("before tools/list:\n%s", diff)
-	}
+	same(t, map[string]string{"Thread-Id": "1"}, got, "before tools/list")
 	listTools(t, p, `{`+todaysMeta+`}`)
 	for _, tt := range []struct {
 		arguments string
@@ -127,14 +125,10 @@ func TestClientMirrorsArguments(t *testing.T) {
 		{`{"in":{"per":{"s":"deep"},"s":"x"}}`, map[string]string{"A!#$%&'*+-.^_`|~9": "deep"}},
 		{`{"in":{"per":"s"}}`, map[string]string{}},
 	} {
-		if diff := cmp.Diff(tt.want, s.mirrored(t, p, "t", tt.arguments)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.arguments, diff)
-		}
+		same(t, tt.want, s.mirrored(t, p, "t", tt.arguments), "%s", tt.arguments)
 	}
 	for tool, want := range map[string]map[string]string{"plain": {}, "other": {"Thread-Id": "1"}, "unlisted": {"Thread-Id": "1"}} {
-		if diff := cmp.Diff(want, s.mirrored(t, p, tool, `{"threadId":"1"}`)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tool, diff)
-		}
+		same(t, want, s.mirrored(t, p, tool, `{"threadId":"1"}`), "%s", tool)
 	}
 }
 
@@ -169,9 +163,7 @@ func TestClientLeavesToolsOut(t *testing.T) {
 		s := &toolServer{tools: `{"name":"bad","inputSchema":` + schema + `},` + good}
 		p := connectTools(t, s)
 		result, names := listTools(t, p, `{`+todaysMeta+`}`)
-		if diff := cmp.Diff([]string{"good"}, names); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", schema, diff)
-		}
+		same(t, []string{"good"}, names, "%s", schema)
 		if !strings.Contains(result, good) || !strings.Contains(result, `"big":12345678901234567890`) {
 			t.Errorf("%s: the rest has changed: %s", schema, result)
 		}
@@ -222,8 +214,6 @@ func TestClientLearnsAgain(t *testing.T) {
 		{"fault", map[string]string{}},
 	} {
 		listTools(t, p, `{"cursor":"`+tt.cursor+`",`+todaysMeta+`}`)
-		if diff := cmp.Diff(tt.want, s.mirrored(t, p, "t", `{"a":"x"}`)); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", tt.cursor, diff)
-		}
+		same(t, tt.want, s.mirrored(t, p, "t", `{"a":"x"}`), "%q", tt.cursor)
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/internal/testenv"
-	"github.com/google/go-cmp/cmp"
 )
 
 func codex(id, prompt, meta string) string {
@@ -45,13 +44,9 @@ func TestSession(t *testing.T) {
 	if answer := v.until(`"result"`); !strings.Contains(answer, "decided approved") || !strings.Contains(answer, `"id":"a"`) {
 		t.Errorf("answer %s", answer)
 	}
-	if rest := v.next(); rest != "" {
-		t.Errorf("after the answer: %s", rest)
-	}
+	same(t, "", v.next(), "after the answer")
 	s.do(http.MethodDelete, "", h).wants(t, 204, "", "DELETE")
-	if rest := standing.next(); rest != "" {
-		t.Errorf("on the standing stream: %s", rest)
-	}
+	same(t, "", standing.next(), "on the standing stream")
 	for method, body := range map[string]string{http.MethodPost: ping, http.MethodGet: "", http.MethodDelete: ""} {
 		s.do(method, body, h).wants(t, 404, "", "%s after the end", method)
 	}
@@ -130,9 +125,7 @@ func TestResume(t *testing.T) {
 			t.Errorf("%s, and before %s", got, second)
 		}
 	}
-	if rest := again.next(); rest != "" {
-		t.Errorf("after the answer: %s", rest)
-	}
+	same(t, "", again.next(), "after the answer")
 }
 
 // TestSessionLimit checks that a further session ends the one that was idle for longest, and never one in use.
@@ -364,9 +357,7 @@ func TestModernRound(t *testing.T) {
 	body, h := modern("1", "tools/call", `{"elicitation":{}}`, call)
 	first := s.stream(http.MethodPost, body, h)
 	state := found(t, first.until(`"input_required"`), "requestState")
-	if rest := first.next(); rest != "" {
-		t.Errorf("after the answer: %s", rest)
-	}
+	same(t, "", first.next(), "after the answer")
 	again := `"requestState":"` + state + `","inputResponses":{"q1":{"action":"accept","content":{"decision":"approved"}}},` + call
 	body, h = modern("2", "tools/call", `{"elicitation":{}}`, again)
 	h["Authorization"] = "Bearer bob"
@@ -456,9 +447,7 @@ func TestServed(t *testing.T) {
 			if text := fmt.Sprint(got.header, got.body); strings.Contains(text, "a-secret") || strings.Contains(text, "a-session") || strings.Contains(text, session["Mcp-Session-Id"]) {
 				t.Errorf("the answer: %s", text)
 			}
-			if diff := cmp.Diff(tt.want, wait(t, log.all)); diff != "" {
-				t.Errorf("logged (-want +got):\n%s", diff)
-			}
+			same(t, tt.want, wait(t, log.all), "logged")
 		})
 	}
 	log.mu.Lock()

@@ -276,9 +276,7 @@ func TestClientWaitsAsTheServerSays(t *testing.T) {
 				},
 				resume: func(last string) *http.Response {
 					broke = last
-					if got := time.Since(at); got != tt.want {
-						t.Errorf("%q: resumed after %v, want %v", tt.primed, got, tt.want)
-					}
+					same(t, tt.want, time.Since(at), "%q: resumed after", tt.primed)
 					return eventsOf(`data: {"jsonrpc":"2.0","id":` + call + `,"result":{}}` + "\n\n")
 				},
 			}

@@ -132,9 +132,7 @@ func TestFirstAnswerCounts(t *testing.T) {
 						answers = append(answers, answer(11+i, tt.second))
 					}
 					writeAll(t, ours, answers...)
-					if got := <-heard; got != tt.want {
-						t.Errorf("%s: %s, then %s: %s", way, tt.first, tt.second, got)
-					}
+					same(t, tt.want, <-heard, "%s: %s, then %s", way, tt.first, tt.second)
 					for i := 0; way == "retry" && i <= more; i++ {
 						got := servertest.Read(t, ours, "")
 						refused := strings.Contains(got, `"error":{"code":-32602`) && strings.Contains(got, `"/requestState"`)
@@ -235,9 +233,7 @@ func TestLateAnswer(t *testing.T) {
 				if strings.Contains(first, changedNothing) != (tt.prompt != "touch") {
 					t.Errorf("the result: %s", first)
 				}
-				if got := c.Use(t.Context(), "codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, servertest.ThreadOf(t, first))); !strings.Contains(got, changedNothing) {
-					t.Errorf("codex-wait: %s", got)
-				}
+				has(t, "codex-wait", c.Use(t.Context(), "codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, servertest.ThreadOf(t, first))), changedNothing)
 			})
 		})
 	}
@@ -399,30 +395,20 @@ func comeBack(t *testing.T, first servertest.Era, shows bool, second servertest.
 	synctest.Wait()
 	b := arrive(t, p, second, true)
 	defer b.End()
-	if got := b.Use(t.Context(), "codex-list", `{}`); !strings.Contains(got, strings.ToUpper(thread)) || !strings.Contains(got, "waiting for approval of `touch`") {
-		t.Errorf("codex-list: %s", got)
-	}
-	if got := b.Use(t.Context(), "codex-show", fmt.Sprintf(`{"threadId":%q,"what":"transcript"}`, thread)); !strings.Contains(got, "touch say:done") {
-		t.Errorf("codex-show: %s", got)
-	}
+	has(t, "codex-list", b.Use(t.Context(), "codex-list", `{}`), strings.ToUpper(thread), "waiting for approval of `touch`")
+	has(t, "codex-show", b.Use(t.Context(), "codex-show", fmt.Sprintf(`{"threadId":%q,"what":"transcript"}`, thread)), "touch say:done")
 	poll := `"taskId":"` + task + `","_meta":` + servertest.Capable(`"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}`)
 	if task != "" {
-		if got := b.Ask(t, "tasks/get", "{"+poll+"}"); !strings.Contains(got, `"status":"input_required"`) || !strings.Contains(got, "touch") {
-			t.Errorf("tasks/get: %s", got)
-		}
+		has(t, "tasks/get", b.Ask(t, "tasks/get", "{"+poll+"}"), `"status":"input_required"`, "touch")
 	}
 	want := "touch: approved, done"
 	switch how {
 	case "codex-reply":
 		want = "approved by client"
-		if got := b.Use(t.Context(), "codex-reply", fmt.Sprintf(`{"threadId":%q,"prompt":"say:next"}`, thread)); !strings.Contains(got, "next") {
-			t.Errorf("codex-reply: %s", got)
-		}
+		has(t, "codex-reply", b.Use(t.Context(), "codex-reply", fmt.Sprintf(`{"threadId":%q,"prompt":"say:next"}`, thread)), "next")
 	case "codex-interrupt":
 		want = `"status":"aborted"`
-		if got := b.Use(t.Context(), "codex-interrupt", fmt.Sprintf(`{"threadId":%q}`, thread)); !strings.Contains(got, "Interrupted.") {
-			t.Errorf("codex-interrupt: %s", got)
-		}
+		has(t, "codex-interrupt", b.Use(t.Context(), "codex-interrupt", fmt.Sprintf(`{"threadId":%q}`, thread)), "Interrupted.")
 	case "tasks/update":
 		b.Ask(t, "tasks/update", "{"+poll+`,"inputResponses":{"q1":{"action":"accept"}}}`)
 	case "tasks/cancel":
@@ -469,9 +455,7 @@ func TestStrangersDoNotComeBack(t *testing.T) {
 			}
 			v.End()
 		}
-		if got := arrive(t, ann, servertest.Rounds, true).Use(t.Context(), "codex-wait", wait); !strings.Contains(got, "touch: approved") {
-			t.Errorf("ann: %s", got)
-		}
+		has(t, "ann", arrive(t, ann, servertest.Rounds, true).Use(t.Context(), "codex-wait", wait), "touch: approved")
 		a.End()
 	})
 }

@@ -64,9 +64,7 @@ func took(t *testing.T, want time.Duration, f func()) {
 	t.Helper()
 	begin := time.Now()
 	f()
-	if got := time.Since(begin); got != want {
-		t.Errorf("it took %v, want %v", got, want)
-	}
+	same(t, want, time.Since(begin), "it took")
 }
 
 // TestDeadline ends calls before their clients give them up. The turn runs once, and codex-wait has its result.
@@ -90,9 +88,7 @@ func TestDeadline(t *testing.T) {
 			told := len(h.Received("codex/event"))
 			pass(10 * time.Second) // the host gives up here, and does not say so
 			took(t, 10*time.Second, func() {
-				if got := h.rows(45); got != "completed: one, end" {
-					t.Errorf("codex-wait: %s", got)
-				}
+				same(t, "completed: one, end", h.rows(45), "codex-wait")
 			})
 			if got := h.rows(45); got != "" || w.Did() != "1" {
 				t.Errorf("codex-wait again: %s; turns %s", got, w.Did())
@@ -107,9 +103,7 @@ func TestDeadline(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 			took(t, 20*time.Second, func() {
-				if got := h.rows(45); got != "completed: " {
-					t.Errorf("%s", got)
-				}
+				same(t, "completed: ", h.rows(45), "codex-wait")
 			})
 			if got := h.rows(45); got != "completed: queued" || w.Did() != "3" {
 				t.Errorf("%s; turns %s", got, w.Did())
@@ -144,9 +138,7 @@ func TestDeadlineOption(t *testing.T) {
 	eras(t, "somebody", &codexserver.Options{Calls: codexserver.CallOptions{Patience: 20 * time.Second}}, nil, func(t *testing.T, h *host, w *servertest.Worker) {
 		took(t, 20*time.Second, func() { h.codex("wait:70s say:end") })
 		took(t, 20*time.Second, func() {
-			if got := h.rows(45); got != "running: thinking, 40s" {
-				t.Errorf("%s", got)
-			}
+			same(t, "running: thinking, 40s", h.rows(45), "codex-wait")
 		})
 		took(t, 5*time.Second, func() { h.rows(5) })
 	})
@@ -295,9 +287,7 @@ func TestBackground(t *testing.T) {
 		begin := time.Now()
 		took := func(want time.Duration, what string) {
 			t.Helper()
-			if got := time.Since(begin); got != want {
-				t.Errorf("%s took %v, want %v", what, got, want)
-			}
+			same(t, want, time.Since(begin), "%s took", what)
 			begin = time.Now()
 		}
 		short, long := c.background("wait:10s say:short"), c.background("wait:2m say:long")

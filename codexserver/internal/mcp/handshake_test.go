@@ -21,7 +21,6 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestVersions checks the results for clients of every version. All have the thread's id.
@@ -50,9 +49,7 @@ func TestVersions(t *testing.T) {
 					t.Errorf("%s: %s is there: %v", tt.asked, what, is[0])
 				}
 			}
-			if again := c.Ask(t, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`); !strings.Contains(again, "(-32600)") {
-				t.Errorf("a second initialize: %s", again)
-			}
+			has(t, "a second initialize", c.Ask(t, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`), "(-32600)")
 		})
 	}
 }
@@ -77,13 +74,9 @@ func TestFolder(t *testing.T) {
 				}
 				c.Ask(t, tt.method, tt.params)
 				all := e.Started()
-				if got := all[len(all)-1].Config.Cwd; got != tt.want {
-					t.Errorf("%s %s: cwd %q, want %q", tt.method, tt.params, got, tt.want)
-				}
+				same(t, tt.want, all[len(all)-1].Config.Cwd, "%s %s: cwd", tt.method, tt.params)
 			}
-			if asked := len(c.Received("roots/list")) > 0; asked != (folder == "") {
-				t.Errorf("folder %q: the client was asked for roots: %t", folder, asked)
-			}
+			same(t, folder == "", len(c.Received("roots/list")) > 0, "folder %q: the client was asked for roots", folder)
 		})
 	}
 }
@@ -120,9 +113,7 @@ func TestBatch(t *testing.T) {
 			ping := `[{"jsonrpc":"2.0","id":7,"method":"ping"}]`
 			const refused = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batches are not accepted"}}`
 			send(ping)
-			if got := until(t, ours, `"id"`); got != refused {
-				t.Errorf("before initialize: %s", got)
-			}
+			same(t, refused, until(t, ours, `"id"`), "before initialize")
 			send(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}}`, version))
 			until(t, ours, `"id":0`)
 			send(ping)
@@ -271,9 +262,7 @@ func TestEras(t *testing.T) {
 				}
 				c.startWith("tools/call", tt.params)
 				synctest.Wait()
-				if got := len(c.Received("elicitation/create")) > 0; got != tt.request {
-					t.Errorf("asked by a request: %t, want %t", got, tt.request)
-				}
+				same(t, tt.request, len(c.Received("elicitation/create")) > 0, "asked by a request")
 				if strings.HasSuffix(w.Did(), "git") {
 					t.Error("ran unasked")
 				}
@@ -293,9 +282,7 @@ func TestDiscover(t *testing.T) {
 		a := c.start("server/discover").wait()
 		var d modern.DiscoverResult
 		must(t, modern.DecodeStrict(a.raw, &d))
-		if diff := cmp.Diff(allVersions, d.SupportedVersions); diff != "" {
-			t.Errorf("versions (-want +got):\n%s", diff)
-		}
+		same(t, allVersions, d.SupportedVersions, "versions")
 		if d.CacheScope != "private" || d.TTLMs <= 0 || d.Capabilities.Tools == nil || d.Capabilities.Tools.ListChanged != nil || d.Capabilities.Logging == nil {
 			t.Errorf("%s", a.raw)
 		}
@@ -315,9 +302,7 @@ func TestDiscover(t *testing.T) {
 				t.Errorf("the instructions do not say what %s is for", tool.Name)
 			}
 		}
-		if diff := cmp.Diff([]string{"codex", "codex-reply", "codex-wait", "codex-show", "codex-list", "codex-interrupt", "codex-models"}, names); diff != "" {
-			t.Errorf("tools (-want +got):\n%s", diff)
-		}
+		same(t, []string{"codex", "codex-reply", "codex-wait", "codex-show", "codex-list", "codex-interrupt", "codex-models"}, names, "tools")
 		if n := len([]rune(*d.Instructions)); n >= 2000 {
 			t.Errorf("instructions of %d characters", n)
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/memdir"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestMain(m *testing.M) { os.Exit(memdir.Run(m)) }
@@ -456,5 +457,23 @@ func must(t testing.TB, errs ...error) {
 	t.Helper()
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// same fails the test unless two values are the same. The name is a format.
+func same[T any](t *testing.T, want, got T, name string, args ...any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", fmt.Sprintf(name, args...), diff)
+	}
+}
+
+// has fails the test unless a text has all parts.
+func has(t *testing.T, name, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s: %s, want %s", name, text, part)
+		}
 	}
 }

@@ -199,9 +199,7 @@ func TestDeskAnswersWithoutReader(t *testing.T) {
 		})
 		d := &servertest.Desk{Answer: servertest.Say(`{"action":"accept","content":{"decision":"approved"}}`)}
 		leave, served := unreadTurn(t, e, &codexserver.Options{Desk: d, MaxUnread: unread})
-		if got := <-decided; got != "approved" {
-			t.Errorf("decided %s", got)
-		}
+		same(t, "approved", <-decided, "decided")
 		leave()
 		must(t, <-served)
 	})
@@ -260,15 +258,11 @@ func TestStalledCalls(t *testing.T) {
 			{"newConversation", `{}`, refused},
 			{"logoutChatGpt", `{}`, refused},
 		} {
-			if got := c.Ask(t, tt.method, tt.params); !strings.Contains(got, tt.want) {
-				t.Errorf("%s %s: %.300s, want %s", tt.method, tt.params, got, tt.want)
-			}
+			has(t, fmt.Sprintf("%s %s", tt.method, tt.params), c.Ask(t, tt.method, tt.params), tt.want)
 		}
 		must(t, c.Notify(t.Context(), "notifications/cancelled", json.RawMessage(fmt.Sprintf(`{"requestId":%v}`, calls[0].ID()))))
 		synctest.Wait()
-		if got := c.Ask(t, "logoutChatGpt", `{}`); got != `{}` {
-			t.Errorf("with a free place: %s", got)
-		}
+		same(t, `{}`, c.Ask(t, "logoutChatGpt", `{}`), "with a free place")
 	})
 }
 
@@ -351,9 +345,7 @@ func TestLogLevels(t *testing.T) {
 					}
 					c.Use(t.Context(), "codex", `{"prompt":"p"}`)
 					synctest.Wait()
-					if got := len(c.Received("notifications/message")) > 0; got != want {
-						t.Errorf("warned %v", got)
-					}
+					same(t, want, len(c.Received("notifications/message")) > 0, "warned")
 				})
 			})
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestNotificationsOfARequest checks that each request gets the notifications that it asked
@@ -50,9 +49,7 @@ func TestNotificationsOfARequest(t *testing.T) {
 				for method := range c.told(x) {
 					got[method] = true
 				}
-				if diff := cmp.Diff(tt.want, got); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				same(t, tt.want, got, "the result")
 			})
 		})
 	}
@@ -71,9 +68,7 @@ func TestProgressOfRounds(t *testing.T) {
 		pass(2 * time.Minute)
 		x := c.round("codex", promptOf("say:one git say:two wait:2m"), c.state(a), acceptOne)
 		x.wait()
-		if diff := cmp.Diff(first, c.told(one)); diff != "" {
-			t.Errorf("the first request after its answer (-before +after):\n%s", diff)
-		}
+		same(t, first, c.told(one), "the first request after its answer")
 		// The silent request shows that it lives, each 15 seconds.
 		if n, beats := c.told(x)["notifications/progress"], int(2*time.Minute/(15*time.Second)); n < beats || n > beats+2 {
 			t.Errorf("%d times progress in two minutes", n)
@@ -231,9 +226,7 @@ func TestQuestionForm(t *testing.T) {
 	play(t, nil, func(t *testing.T, c *host, w *servertest.Worker) {
 		begin := time.Now()
 		a := c.codex("a+b")
-		if took := time.Since(begin); took != 20*time.Millisecond {
-			t.Errorf("asked after %v", took)
-		}
+		same(t, 20*time.Millisecond, time.Since(begin), "asked after")
 		for key, r := range a.InputRequests {
 			var q struct {
 				Method string

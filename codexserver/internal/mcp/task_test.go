@@ -20,7 +20,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
-	"github.com/google/go-cmp/cmp"
 )
 
 // poller connects a client that polls tasks to a server.
@@ -190,17 +189,13 @@ func TestTaskLostWithItsServer(t *testing.T) {
 					t.Errorf("error %v: %s; structured %q", result.IsError, words, got.Content)
 				}
 				got.Content = ""
-				if diff := cmp.Diff(got, inText); diff != "" {
-					t.Errorf("in the text (-structured +text):\n%s", diff)
-				}
+				same(t, got, inText, "in the text")
 				want := did{
 					ThreadID: thread, Status: "aborted",
 					Changes:  []change{{"/work/new", "add"}},
 					Commands: []command{{"go vet", new(3)}, {"go test", nil}},
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				same(t, want, got, "the result")
 				if words := task.StatusMessage; killed && (words == nil || !strings.Contains(*words, "2 commands")) {
 					t.Errorf("the status message is %v", words)
 				}
@@ -302,9 +297,7 @@ func TestContinuedIsObserved(t *testing.T) {
 		}
 		p.End()
 		const want = "continues codex\nturn\nanswered\ntask_started\ntask_complete\nended\n"
-		if d := cmp.Diff(want, strings.ReplaceAll(s.String(), "session_configured\n", "")); d != "" {
-			t.Errorf("(-want +got):\n%s", d)
-		}
+		same(t, want, strings.ReplaceAll(s.String(), "session_configured\n", ""), "the result")
 	})
 }
 
@@ -432,9 +425,7 @@ func TestListen(t *testing.T) {
 			t.Error("the words of the turn are not told")
 		}
 		got := told(11 * time.Minute)
-		if last := string(got[len(got)-1]); !strings.Contains(last, `"status":"completed"`) || !strings.Contains(last, "hello") {
-			t.Errorf("at the end: %s", last)
-		}
+		has(t, "at the end", string(got[len(got)-1]), `"status":"completed"`, "hello")
 		if got := told(time.Hour); len(got) > 0 {
 			t.Errorf("after the end: %s", got)
 		}

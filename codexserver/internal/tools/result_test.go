@@ -338,9 +338,7 @@ func TestFactsOfAFailedTurn(t *testing.T) {
 							delete(m, "commands")
 						}
 					}
-					if d := cmp.Diff(want, got); d != "" {
-						t.Errorf("the block and structured content (-want +got)\n%s", d)
-					}
+					same(t, want, got, "the block and structured content")
 				})
 			})
 		}
@@ -493,13 +491,9 @@ func TestIncompleteAnswer(t *testing.T) {
 			if tt.why == protocol.EmptyAnswer {
 				want = ""
 			}
-			if text := r.said(); text != want {
-				t.Errorf("the text is %q", text)
-			}
+			same(t, want, r.said(), "the text")
 			use(t, c, "codex", `{"prompt":"p","background":true}`, nil)
-			if waited := c.CallTool(t, "codex-wait", `{}`); !strings.Contains(waited, `"status":"incomplete"`) {
-				t.Errorf("codex-wait: %s", waited)
-			}
+			has(t, "codex-wait", c.CallTool(t, "codex-wait", `{}`), `"status":"incomplete"`)
 		})
 	}
 }
@@ -526,12 +520,8 @@ func TestBrokenOffAnswer(t *testing.T) {
 		id := servertest.ThreadOf(t, c.CallTool(t, "codex", `{"prompt":"p","background":true}`))
 		synctest.Wait()
 		c.CallTool(t, "codex-interrupt", `{"threadId":"`+id+`"}`)
-		if got := c.CallTool(t, "codex-wait", `{}`); !strings.Contains(got, quoted(half)) {
-			t.Errorf("a turn that was interrupted: %s", got)
-		}
-		if got := c.CallTool(t, "codex", `{"prompt":"p","budget":{"minutes":1}}`); !strings.Contains(got, quoted("The last message:\n\nhalf an answer")) {
-			t.Errorf("a turn that a budget stopped: %s", got)
-		}
+		has(t, "a turn that was interrupted", c.CallTool(t, "codex-wait", `{}`), quoted(half))
+		has(t, "a turn that a budget stopped", c.CallTool(t, "codex", `{"prompt":"p","budget":{"minutes":1}}`), quoted("The last message:\n\nhalf an answer"))
 	})
 }
 
@@ -603,15 +593,9 @@ func TestWhileRunning(t *testing.T) {
 				id := servertest.ThreadOf(t, got)
 				synctest.Wait()
 				params := fmt.Sprintf(`{"name":"codex-reply","arguments":{"threadId":%q,"prompt":%q,"while-running":%q}}`, id, tt.prompt, tt.policy)
-				if got := c.Ask(t, "tools/call", params); !strings.Contains(got, tt.reply) {
-					t.Errorf("the reply: %s", got)
-				}
-				if got := c.Ask(t, "tools/call", `{"name":"codex-wait","arguments":{}}`); !strings.Contains(got, tt.first) {
-					t.Errorf("the first turn: %s", got)
-				}
-				if got := c.CallTool(t, "codex-interrupt", fmt.Sprintf(`{"threadId":%q}`, id)); !strings.Contains(got, "Nothing was running.") {
-					t.Errorf("an interrupt of nothing: %s", got)
-				}
+				has(t, "the reply", c.Ask(t, "tools/call", params), tt.reply)
+				has(t, "the first turn", c.Ask(t, "tools/call", `{"name":"codex-wait","arguments":{}}`), tt.first)
+				has(t, "an interrupt of nothing", c.CallTool(t, "codex-interrupt", fmt.Sprintf(`{"threadId":%q}`, id)), "Nothing was running.")
 				if got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"threadId":%q,"prompt":"the end","while-running":"steer"}}`, id)); !strings.Contains(got, `"content":"the end"`) {
 					t.Errorf("a reply while nothing runs: %s", got)
 				}
@@ -625,5 +609,23 @@ func must(t testing.TB, errs ...error) {
 	t.Helper()
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// same fails the test unless two values are the same. The name is a format.
+func same[T any](t *testing.T, want, got T, name string, args ...any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", fmt.Sprintf(name, args...), diff)
+	}
+}
+
+// has fails the test unless a text has all parts.
+func has(t *testing.T, name, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s: %s, want %s", name, text, part)
+		}
 	}
 }

@@ -513,9 +513,7 @@ func TestBudget(t *testing.T) {
 				}
 				// The next turn has a budget of its own.
 				again, _ := endOf(t, c, "codex-reply", fmt.Sprintf(`{"threadId":%q,"prompt":%q,"budget":%s}`, thread, tt.prompt, tt.budget))
-				if diff := cmp.Diff(tt.want, again); diff != "" {
-					t.Errorf("the next turn (-want +got):\n%s", diff)
-				}
+				same(t, tt.want, again, "the next turn")
 				if free, _ := endOf(t, c, "codex-reply", fmt.Sprintf(`{"threadId":%q,"prompt":"spend:999 wait:24h say:free"}`, thread)); free != (turnEnd{Status: "completed", Content: "free"}) {
 					t.Errorf("a turn without a budget: %+v", free)
 				}
@@ -579,15 +577,11 @@ func TestBudgetWithSteer(t *testing.T) {
 		if got, _ := endOf(t, c, "codex-reply", steer); got != (turnEnd{Content: want, IsError: true}) {
 			t.Errorf("%+v", got)
 		}
-		if got := c.Ask(t, "tools/call", `{"name":"codex-wait","arguments":{"seconds":0}}`); !strings.Contains(got, `"status":"running"`) {
-			t.Errorf("the turn that was not steered: %s", got)
-		}
+		has(t, "the turn that was not steered", c.Ask(t, "tools/call", `{"name":"codex-wait","arguments":{"seconds":0}}`), `"status":"running"`)
 		// The message of a reply without a budget is part of the bounded turn.
 		c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"threadId":%q,"prompt":"more","while-running":"steer"}}`, id))
 		<-time.After(6 * time.Minute)
-		if got := c.Ask(t, "tools/call", `{"name":"codex-wait","arguments":{}}`); !strings.Contains(got, `"stopped":"budget of 5 minutes reached"`) {
-			t.Errorf("the bounded turn: %s", got)
-		}
+		has(t, "the bounded turn", c.Ask(t, "tools/call", `{"name":"codex-wait","arguments":{}}`), `"stopped":"budget of 5 minutes reached"`)
 		if got, _ := endOf(t, c, "codex-reply", steer); got != stops("1 minute", "") {
 			t.Errorf("a turn of its own: %+v", got)
 		}

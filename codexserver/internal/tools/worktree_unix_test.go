@@ -41,18 +41,14 @@ func TestWorktrees(t *testing.T) {
 			if filepath.Dir(path) != trees || branch != "codex/"+filepath.Base(path) || !strings.Contains(s.Content, "the git worktree "+path+", on the new branch "+branch) {
 				t.Errorf("thread %d: %+v", i, s)
 			}
-			if cwd := w.engine.config(s.ThreadID).Cwd; cwd != filepath.Join(path, "sub") {
-				t.Errorf("thread %d works in %s", i, cwd)
-			}
+			same(t, filepath.Join(path, "sub"), w.engine.config(s.ThreadID).Cwd, "thread %d works in", i)
 			if got, err := os.ReadFile(filepath.Join(path, "sub", "shared")); err != nil || string(got) != fmt.Sprintf("%d\n", i) {
 				t.Errorf("worktree %d has %q, %v", i, got, err)
 			}
 		})
 	}
 	all.Wait()
-	if status := w.git("status", "--porcelain"); status != "" {
-		t.Errorf("the repository has changed: %s", status)
-	}
+	same(t, "", w.git("status", "--porcelain"), "the repository has changed")
 	if branches := strings.Fields(w.git("branch", "--list", "--format=%(refname:short)", "codex/*")); len(branches) != 5 {
 		t.Errorf("the branches are %q", branches)
 	}
@@ -89,9 +85,7 @@ func TestWorktreeRefused(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Join(w.home, "codex-mcp-worktrees")); err != nil && !errors.Is(err, os.ErrNotExist) || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
-	if branches := w.git("branch", "--list", "codex/*"); branches != "" {
-		t.Errorf("left: %s", branches)
-	}
+	same(t, "", w.git("branch", "--list", "codex/*"), "left")
 }
 
 // TestWorktreeInFolders continues conversations in worktrees, on a server that limits the folders of
