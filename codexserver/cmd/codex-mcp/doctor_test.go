@@ -12,8 +12,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -162,43 +160,6 @@ func TestDoctorCauses(t *testing.T) {
 				t.Errorf("ask took %v:\n%s", took, said)
 			}
 		})
-	}
-}
-
-// TestDoctorBrokenRules names a file of accepted rules that cannot be read. Turns can run without
-// it; more is asked.
-func TestDoctorBrokenRules(t *testing.T) {
-	f, _ := prepare(t, "untrusted")
-	t.Setenv("CODEX_HOME", f.home)
-	file := filepath.Join(f.home, "codex-mcp", "rules.json")
-	for text, broken := range map[string]bool{`{"version":3,"rules":null}`: false, `{"version":3,`: true} {
-		write(t, file, text)
-		code, screen, _ := runLine(t, "codex-mcp", "--engine", "native", "doctor")
-		row := regexp.MustCompile(`(?m)^warning +` + regexp.QuoteMeta(file) + `: .*; none of these rules counts$`)
-		if code != 0 || row.MatchString(screen) != broken {
-			t.Errorf("%s: exit status %d:\n%s", text, code, screen)
-		}
-	}
-}
-
-// TestDoctorFailover shows where a turn goes on, and why it cannot.
-func TestDoctorFailover(t *testing.T) {
-	f, model := prepare(t, "untrusted")
-	t.Setenv("CODEX_HOME", f.home)
-	writeConfig(t, f.home, fmt.Sprintf(configOf+"[model_providers.paid]\nbase_url = %[1]q\nenv_key = \"CODEXMCP_TEST_NO_SUCH_KEY\"\n", model.BaseURL()))
-	settings := `failover.to = [{provider="mock",model="n"},{provider="paid",model="p"},{provider="none",model="x"}]`
-	write(t, filepath.Join(f.home, "codex-mcp.toml"), settings)
-	code, screen, stderr := runLine(t, "codex-mcp", "--engine", "native", "doctor", "--json")
-	if code != 0 {
-		t.Errorf("exit status %d:\n%s%s", code, screen, stderr)
-	}
-	for _, want := range []string{
-		`"model \"n\" of provider \"mock\""`, `"model \"p\" of provider \"paid\": Missing environment variable: ` + "`CODEXMCP_TEST_NO_SUCH_KEY`.",
-		`"model \"x\" of provider \"none\": it is not in model_providers"`,
-	} {
-		if !strings.Contains(screen, want) {
-			t.Errorf("the screen lacks %q:\n%s", want, screen)
-		}
 	}
 }
 
