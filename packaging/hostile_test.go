@@ -4,13 +4,14 @@ package packaging_test
 
 import (
 	"encoding/json"
-	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // hostileProjects are files of projects that want the client to start their own program, by path. WORK

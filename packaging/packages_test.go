@@ -5,7 +5,6 @@ package packaging_test
 import (
 	"encoding/base64"
 	"encoding/json"
-	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // registry is an npm registry on loopback, which keeps what npm publish sends.

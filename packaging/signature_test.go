@@ -4,7 +4,6 @@ package packaging_test
 
 import (
 	"encoding/json"
-	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // checkParts compares the list of a program's parts with what the program itself says.

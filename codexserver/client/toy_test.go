@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -57,9 +58,10 @@ func (s *toy) answer(method string, results ...string) {
 		if len(results) > 1 {
 			results = results[1:]
 		}
-		if code := 0; strings.HasPrefix(next, "error ") {
-			_, err := fmt.Sscanf(next, "error %d", &code)
-			return nil, errors.Join(err, jsonrpc.Errorf(jsonrpc.Code(code), "no"))
+		if words, is := strings.CutPrefix(next, "error "); is { // CODE MESSAGE
+			code, message, _ := strings.Cut(words, " ")
+			n, err := strconv.Atoi(code)
+			return nil, errors.Join(err, &jsonrpc.Error{Code: jsonrpc.Code(n), Message: message, Data: json.RawMessage(strconv.Quote(message))})
 		}
 		return json.RawMessage(next), nil
 	})
@@ -172,7 +174,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestHostileServer has answers that no client should believe. Each call ends with an error, and
+// TestHostileServer has answers that no client should believe, and long ones. Each call ends with an error, which is not long, and
 // nothing is asked for an answer that cannot be read.
 func TestHostileServer(t *testing.T) {
 	question := `{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{}}}}`
@@ -182,6 +184,8 @@ func TestHostileServer(t *testing.T) {
 	state := func(members string) string {
 		return `{"resultType":"complete","taskId":"t","pollIntervalMs":-1e300` + members + `}`
 	}
+	long := strings.Repeat("x", 1<<18)
+	failed := `{"resultType":"complete","isError":true,"content":[{"type":"text","text":"` + long + `"}],"structuredContent":{"status":"failed"}}`
 	for name, tt := range map[string]struct {
 		call, get []string
 		asked     int // at most
@@ -209,6 +213,17 @@ func TestHostileServer(t *testing.T) {
 		"a refused poll":           {[]string{task("")}, []string{"error -32602"}, 0},
 		"a task of many questions": {[]string{task("")}, []string{state(`,"status":"input_required","inputRequests":{` + many(300, question) + `}`)}, 0},
 		"a refusal":                {[]string{"error -32603"}, nil, 0},
+		"a long turn":              {[]string{failed}, nil, 0},
+		"a long kind of result":    {[]string{`{"resultType":"` + long + `"}`}, nil, 0},
+		"a long member":            {[]string{`{"resultType":"complete","content":[],"structuredContent":{"usage":{"` + long + `":{},"turn":7}}}`}, nil, 0},
+		"a long method":            {[]string{`{"resultType":"input_required","inputRequests":{"q":{"method":"` + long + `"}}}`}, nil, 0},
+		"a long key":               {[]string{`{"resultType":"input_required","inputRequests":{"` + long + `":{"method":"elicitation/create"}}}`}, nil, 0},
+		"a long state":             {[]string{`{"resultType":"input_required","requestState":"` + long + `"}`}, nil, 0},
+		"a long id":                {[]string{`{"resultType":"task","taskId":"` + long + `"}`}, nil, 0},
+		"a long status":            {[]string{task("")}, []string{`{"taskId":"t","status":"` + long + `"}`}, 0},
+		"a long error":             {[]string{task("")}, []string{state(`,"status":"failed","error":{"code":1,"message":"` + long + `"}`)}, 0},
+		"a long refusal":           {[]string{"error -32603 " + long}, nil, 0},
+		"a long refusal of a poll": {[]string{task("")}, []string{"error -32603 " + long}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // fails if a goroutine is left
@@ -227,8 +242,18 @@ func TestHostileServer(t *testing.T) {
 					asked++
 					return elicit.Outcome{Decision: elicit.Approved}
 				}})
-				if r, err := c.Run(t.Context(), client.Task{Prompt: "p"}); err == nil {
-					t.Errorf("%+v", r)
+				r, err := c.Run(t.Context(), client.Task{Prompt: "p"})
+				if err == nil {
+					err = r.Err()
+				}
+				errs := []error{err}
+				if name == "a long turn" { // the answer of another tool is as long
+					errs = append(errs, c.Interrupt(t.Context(), "t"))
+				}
+				for _, err := range errs {
+					if n := len(fmt.Sprint(err)); err == nil || n > 100<<10 {
+						t.Errorf("an error of %d bytes", n)
+					}
 				}
 				if asked > tt.asked {
 					t.Errorf("asked %d times", asked)

@@ -3,66 +3,41 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/internal/testenv/must"
-	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/codexmcp/codexmcp/codexserver/client"
+	"github.com/codexmcp/codexmcp/examples/internal/exampletest"
 )
 
 func TestNotes(t *testing.T) {
-	able := mcptypes.ClientCapabilities{Elicitation: map[string]json.RawMessage{}}
-	for _, tt := range []struct {
-		name         string
-		capabilities mcptypes.ClientCapabilities
-		answer       mcptypes.ElicitResultAction
-		want         string
-		written      string
-	}{
-		{"accept", able, "accept", "That goes into ", "buy milk"},
-		{"decline", able, "decline", "nothing written: declined", ""},
-		{"cancel", able, "cancel", "nothing written: the client cancelled", ""},
-		{"no capability", mcptypes.ClientCapabilities{}, "", "nothing written: this MCP client cannot show approval requests", ""},
+	for action, tt := range map[string]struct{ want, written string }{
+		"accept":  {"That goes into ", "buy milk"},
+		"decline": {"nothing written: declined", ""},
+		"cancel":  {"nothing written: the client cancelled", ""},
+		"":        {"nothing written: this MCP client cannot show approval requests", ""},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			dir := t.TempDir()
-			file := filepath.Join(dir, "note.txt")
-			ours, theirs := jsonrpc.Pipe()
-			served := make(chan error, 1)
-			go func() { served <- codexserver.New(notes("note.txt"), nil).Serve(context.Background(), theirs) }()
-
-			mux := &jsonrpc.Mux{}
-			mcptypes.ElicitationCreate.Handle(mux, func(_ context.Context, p *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error) {
-				if !strings.Contains(p.Message, file) {
-					t.Errorf("the question does not name the file: %s", p.Message)
+		dir := t.TempDir()
+		file := filepath.Join(dir, "note.txt")
+		o := &client.Options{Server: codexserver.New(notes("note.txt"), nil)}
+		if action != "" {
+			o.AskRaw = func(_ context.Context, q *client.Question) (json.RawMessage, error) {
+				if !strings.Contains(q.Message, file) {
+					t.Errorf("the question does not name the file: %s", q.Message)
 				}
-				return &mcptypes.ElicitResult{Action: tt.answer}, nil
-			})
-			client := jsonrpc.NewPeer(ours, mux, nil)
-			go func() { _ = client.Run(context.Background()) }()
-			must.Get(mcptypes.Initialize.Call(t.Context(), client, &mcptypes.InitializeRequestParams{
-				ProtocolVersion: mcptypes.ProtocolVersion, Capabilities: tt.capabilities,
-				ClientInfo: mcptypes.Implementation{Name: "t", Version: "1"},
-			}))(t)
-			arguments := must.Get(json.Marshal(map[string]string{"prompt": "buy milk", "cwd": dir}))(t)
-			result := must.Get(mcptypes.ToolsCall.Call(t.Context(), client, &mcptypes.CallToolRequestParams{
-				Name: "codex", Arguments: arguments,
-			}))(t)
-			if got := result.Content[0].(*mcptypes.TextContent).Text; !strings.HasPrefix(got, tt.want) {
-				t.Errorf("answer %q, want %q…", got, tt.want)
+				return fmt.Appendf(nil, `{"action":%q}`, action), nil
 			}
-			if text, _ := os.ReadFile(file); string(text) != tt.written {
-				t.Errorf("the file holds %q, want %q", text, tt.written)
-			}
-			_ = client.Close()
-			<-client.Done()
-			if err := <-served; err != nil {
-				t.Error("served:", err)
-			}
-		})
+		}
+		r, err := exampletest.Start(t, o).Run(t.Context(), client.Task{Prompt: "buy milk", Cwd: dir})
+		if err != nil || !strings.HasPrefix(r.Answer, tt.want) {
+			t.Errorf("%s: answer %q, %v, want %q…", action, r.Answer, err, tt.want)
+		}
+		if text, _ := os.ReadFile(file); string(text) != tt.written {
+			t.Errorf("%s: the file holds %q, want %q", action, text, tt.written)
+		}
 	}
 }

@@ -2,47 +2,29 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
 	"os"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/examples/internal/exampletest"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
 // TestServe asks a client that declares that it can be asked, and one that does not.
 func TestServe(t *testing.T) {
-	for _, able := range []bool{true, false} {
-		want, params := "denied", &mcptypes.InitializeRequestParams{ProtocolVersion: mcptypes.ProtocolVersion, ClientInfo: mcptypes.Implementation{Name: "t", Version: "1"}}
-		if able {
-			want, params.Capabilities.Elicitation = "approved", map[string]json.RawMessage{}
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		ours, theirs := jsonrpc.Pipe()
-		ended := make(chan error, 2)
-		go func() { ended <- serve(ctx, ours) }()
-		mux, asked := new(jsonrpc.Mux), 0
-		mcptypes.ElicitationCreate.Handle(mux, func(context.Context, *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error) {
+	for able, want := range map[bool]string{true: "approved", false: "denied"} {
+		asked := 0
+		client := exampletest.Peer(t, serve, able, func(string) (mcptypes.ElicitResultAction, error) {
 			asked++
-			return &mcptypes.ElicitResult{Action: "accept"}, nil
+			return "accept", nil
 		})
-		client := jsonrpc.NewPeer(theirs, mux, nil)
-		go func() { ended <- client.Run(ctx) }()
-		if _, err := mcptypes.Initialize.Call(ctx, client, params); err != nil {
-			t.Error(err)
-		}
-		if list, err := mcptypes.ToolsList.Call(ctx, client, &mcptypes.ListToolsRequestParams{}); err != nil || list.Tools[0].Name != "launch" {
+		if list, err := mcptypes.ToolsList.Call(t.Context(), client, &mcptypes.ListToolsRequestParams{}); err != nil || list.Tools[0].Name != "launch" {
 			t.Errorf("%+v, %v", list, err)
 		}
-		r, err := mcptypes.ToolsCall.Call(ctx, client, &mcptypes.CallToolRequestParams{Name: "launch"})
+		r, err := mcptypes.ToolsCall.Call(t.Context(), client, &mcptypes.CallToolRequestParams{Name: "launch"})
 		if err != nil || r.Content[0].(*mcptypes.TextContent).Text != want || asked > 0 != able {
 			t.Errorf("able %t: %+v, %v, asked %d times", able, r, err, asked)
 		}
-		stop()
-		<-ended
-		<-ended
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,12 +9,13 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/examples/internal/exampletest"
 	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
-	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
 func TestMain(m *testing.M) {
@@ -48,46 +48,25 @@ func TestServer(t *testing.T) {
 		"approval_policy": "untrusted", "sandbox_mode": "workspace-write",
 	}}))(t)
 	defer engine.Close()
-	ours, theirs := jsonrpc.Pipe()
-	served := make(chan error, 1)
-	go func() {
-		o := &codexserver.Options{Folder: p.folder, Rules: approval.Rules{Decide: p.decide}}
-		served <- codexserver.New(engine, o).Serve(context.Background(), theirs)
-	}()
-
 	var asked []string
-	mux := &jsonrpc.Mux{}
-	mcptypes.ElicitationCreate.Handle(mux, func(_ context.Context, p *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error) {
-		asked = append(asked, p.Message)
-		return &mcptypes.ElicitResult{Action: mcptypes.ElicitResultActionAccept}, nil
+	c := exampletest.Start(t, &client.Options{
+		Server: codexserver.New(engine, &codexserver.Options{Folder: p.folder, Rules: approval.Rules{Decide: p.decide}}),
+		Ask: func(_ context.Context, q *client.Question) elicit.Outcome {
+			asked = append(asked, q.Message)
+			return elicit.Outcome{Decision: elicit.Approved}
+		},
 	})
-	client := jsonrpc.NewPeer(ours, mux, nil)
-	go func() { _ = client.Run(context.Background()) }()
-	must.Get(mcptypes.Initialize.Call(t.Context(), client, &mcptypes.InitializeRequestParams{
-		ProtocolVersion: mcptypes.ProtocolVersion, ClientInfo: mcptypes.Implementation{Name: "t", Version: "1"},
-		Capabilities: mcptypes.ClientCapabilities{Elicitation: map[string]json.RawMessage{}},
-	}))(t)
-	arguments := must.Get(json.Marshal(map[string]string{"prompt": "try", "cwd": p.folder}))(t)
-	must.Get(mcptypes.ToolsCall.Call(t.Context(), client, &mcptypes.CallToolRequestParams{Name: "codex", Arguments: arguments}))(t)
-	_ = client.Close()
-	<-client.Done()
-	if err := <-served; err != nil {
-		t.Error("served:", err)
-	}
-
-	must.Equal(t, "the user was asked", []string{"Allow Codex to run `touch made` in `" + p.folder + "`?\nIf approved, it runs outside the sandbox, once: files and network are open."}, asked)
+	must.Get(c.Run(t.Context(), client.Task{Prompt: "try", Cwd: p.folder}))(t)
+	must.Equal(t, "the user was asked", []string{"Allow codex-mcp to run `touch made` in `" + p.folder + "`?\nIf approved, it runs outside the sandbox, once: files and network are open."}, asked)
 	for i, want := range []string{"", "there is no network here", "do not change anything outside", "nosuch", ""} {
 		if i >= len(told) || !strings.Contains(told[i], want) {
 			t.Fatalf("the model got %q, want %[3]q in number %[2]d", told, i, want)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(p.folder, "made")); err != nil {
-		t.Error(err)
-	}
+	must.Get(os.Stat(filepath.Join(p.folder, "made")))(t)
 }
 
 func newPolicy(t *testing.T) policy {
 	t.Helper()
-	folder := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
-	return policy{folder}
+	return policy{must.Get(filepath.EvalSymlinks(t.TempDir()))(t)}
 }

@@ -7,11 +7,12 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
-	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"math/big"
 	"net"
 	"testing"
 	"time"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // Authority signs certificates. With nil each certificate signs itself.

@@ -2,13 +2,14 @@ package house_test
 
 import (
 	"fmt"
-	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"go/types"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestAPI compares what the public packages export with the files under internal/house/api,

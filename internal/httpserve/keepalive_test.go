@@ -2,7 +2,6 @@ package httpserve
 
 import (
 	"bufio"
-	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"log/slog"
 	"net"
@@ -11,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // pipes is a listener for in-memory connections.

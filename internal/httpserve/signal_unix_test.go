@@ -4,7 +4,6 @@ package httpserve
 
 import (
 	"context"
-	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"log/slog"
 	"net/http"
@@ -13,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // asked is a backend that asks its server whether it is ready, while it drains.

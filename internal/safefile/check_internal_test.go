@@ -2,10 +2,11 @@ package safefile
 
 import (
 	"errors"
-	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestCheck has files that were replaced between the look at them and the opening.

@@ -1,9 +1,10 @@
 package main
 
 import (
-	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"strings"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 const events = `{"Action":"start","Package":"github.com/codexmcp/codexmcp/a"}

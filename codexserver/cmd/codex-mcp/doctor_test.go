@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"log"
 	"net"
@@ -15,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestDoctorCauses runs doctor with providers and proxies of which no turn can run, and with some of

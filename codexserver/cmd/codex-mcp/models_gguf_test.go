@@ -8,13 +8,14 @@ import (
 	encoding "encoding/binary"
 	"encoding/json"
 	"fmt"
-	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // script is what a model of ours answers: the first word that the last message of a

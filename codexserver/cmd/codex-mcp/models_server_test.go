@@ -5,13 +5,14 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // part returns the folder of what `.ci/run install` fetched for these tests.

@@ -5,12 +5,13 @@ package shared_test
 import (
 	"bufio"
 	"context"
-	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestRelay relays lines in both directions until the input ends.

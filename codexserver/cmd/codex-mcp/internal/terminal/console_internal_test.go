@@ -1,12 +1,13 @@
 package terminal
 
 import (
-	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestConsoles has no terminal, and what stands for one.
