@@ -16,12 +16,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// callShapes reads testdata/calls.txt. Other packages read it too.
-func callShapes(t testing.TB) (all [][]string) {
+// shapes reads a table of testdata, whose lines are "WHAT CELL | CELL …". Other packages read calls.txt, too.
+func shapes(t testing.TB, name string) (all [][]string) {
 	t.Helper()
-	b := must.Get(os.ReadFile("testdata/calls.txt"))(t)
-	for line := range strings.Lines(string(b)) {
-		what, rest, ok := strings.Cut(strings.TrimSpace(line), " ")
+	for line := range strings.Lines(string(must.Get(os.ReadFile(filepath.Join("testdata", name)))(t))) {
+		what, rest, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		if !ok || what == "#" {
 			continue
 		}
@@ -32,7 +31,7 @@ func callShapes(t testing.TB) (all [][]string) {
 		all = append(all, shape)
 	}
 	if len(all) < 60 {
-		t.Fatalf("%d shapes", len(all))
+		t.Fatalf("%d lines in %s", len(all), name)
 	}
 	return all
 }
@@ -59,7 +58,7 @@ func members(t *testing.T, text string) map[string]json.RawMessage {
 
 func TestCallKeys(t *testing.T) {
 	cwd := callFolder(t)
-	for _, shape := range callShapes(t) {
+	for _, shape := range shapes(t, "calls.txt") {
 		t.Run(shape[1], func(t *testing.T) {
 			keys, warnings, err := config.CallKeys(members(t, shape[1]), cwd, false)
 			switch shape[0] {
@@ -154,7 +153,7 @@ exclude = ["MINE*"]
 `
 	cwd := callFolder(t)
 	own := loaded(t, file, config.Layers{Call: protocol.Config{Cwd: cwd}})
-	for _, shape := range callShapes(t) {
+	for _, shape := range shapes(t, "calls.txt") {
 		if shape[0] != "ok" && shape[0] != "warn" {
 			continue // CallKeys refuses it
 		}

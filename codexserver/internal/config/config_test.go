@@ -175,44 +175,27 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestErrorsNameTheKey has files that are refused. No error shows a value that may be a secret.
-func TestErrorsNameTheKey(t *testing.T) {
-	for _, tt := range []struct{ file, want string }{
-		{"model = \"a\"\nx = [1,,\n", "config.toml:2:8: expected"},
-		{"\ufeffmodel = \"a\"\nx = [1,,\n", "config.toml:2:8: expected"},
-		{"\xff\xfem\x00o\x00", "config.toml: the file is UTF-16, and TOML is UTF-8: save it as UTF-8"},
-		{"\xfe\xff\x00m\x00o", "config.toml: the file is UTF-16"},
-		{"m\x00o\x00", "config.toml: the file is UTF-16"},
-		{"model = \"a\"\n\ufeffx = 1\n", "config.toml:2:1:"},
-		{"model = \"a\"\nmodel = \"b\"\n", "config.toml:2:"},
-		{`model_context_window = "big"`, "model_context_window: want an integer, have a string"},
-		{`model = 7`, "model: want a string, have a number"},
-		{"[model_providers.\"a.b\"]\nbase_url = true", `model_providers."a.b".base_url: want a string, have a boolean`},
-		{`notify = ["a", 1]`, "notify.1: want a string"},
-		{`tools = "all"`, "tools: want a table, have a string"},
-		{`approval_policy = "always"`, `approval_policy: "always" is not one of`},
-		{`sandbox_mode = "none"`, `sandbox_mode: "none"`},
-		{"[model_providers.x]\nwire_api = \"soap\"", "model_providers.x.wire_api"},
-		{`profile = "nosuch"`, `config.toml:1: profile: there is no "nosuch"`},
-		{"\nprofile = 1", `config.toml:2: profile: want a string`},
-		{strings.Repeat("#", 4<<20+1), "config.toml has more than 4194304 bytes"},
-		{`model_provider = "nosuch"`, `config.toml:1: model_provider: there is no "nosuch"`},
-		{"[model_providers.x.http_headers]\nAuthorization = [\"hunter2\"]", "model_providers.x.http_headers.Authorization: want a string, have an array"},
-		{"model = \"m\"\napproval_policy = { granular = { sandbox_approval = \"yes\", rules = true, mcp_elicitations = true } }", "config.toml:2: approval_policy.granular.sandbox_approval: want a boolean"},
-		{"approval_policy = { granular = { sandbox_approval = true } }", "approval_policy.granular: "},
-		{"approval_policy = { reject = {} }", "config.toml:1: approval_policy: want untrusted, on-failure, on-request or never, or a table"},
-		{"approval_policy = 5", "config.toml:1: approval_policy: want a string"},
-		{"model_reasoning_effort = \"\"", "config.toml:1: model_reasoning_effort: is empty"},
-		{"model_reasoning_effort = 3", "config.toml:1: model_reasoning_effort: want a string"},
-		{"web_search = \"bogus\"", `config.toml:1: web_search: "bogus" is not one of`},
-		{"web_search = true", "config.toml:1: web_search: want a string"},
-		{"[tools.web_search]\ncontext_size = \"huge\"", `config.toml:2: tools.web_search.context_size: "huge" is not one of`},
-		{"[tools.web_search]\nallowed_domains = \"a.com\"", "config.toml:2: tools.web_search.allowed_domains: want an array"},
-		{"tools = { web_search = \"on\" }", "tools.web_search: want a boolean"},
-		{"openai_base_url = 1", "config.toml:1: openai_base_url: want a string"},
-	} {
-		if _, err := load(t, tt.file, config.Layers{}); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%.80q: %v, want %q", tt.file, err, tt.want)
+// TestFaults has files and arguments that are refused. No error shows a value that may be a secret.
+func TestFaults(t *testing.T) {
+	rows := append(shapes(t, "faults.txt"),
+		[]string{"config.toml", "\ufeffmodel = \"a\"\nx = [1,,\n", "", "config.toml:2:8: expected"},
+		[]string{"config.toml", "model = \"a\"\n\ufeffx = 1\n", "", "config.toml:2:1:"},
+		[]string{"config.toml", "\xff\xfem\x00o\x00", "", "config.toml: the file is UTF-16, and TOML is UTF-8: save it as UTF-8"},
+		[]string{"config.toml", "\xfe\xff\x00m\x00o", "", "config.toml: the file is UTF-16"},
+		[]string{"config.toml", "m\x00o\x00", "", "config.toml: the file is UTF-16"},
+		[]string{"config.toml", strings.Repeat("#", 4<<20+1), "", "config.toml has more than 4194304 bytes"})
+	for _, row := range rows {
+		dir := home(t, map[string]string{row[0]: strings.ReplaceAll(row[1], `\n`, "\n")})
+		var args []string
+		if row[2] != "" {
+			args = []string{row[2]}
+		}
+		_, _, err := config.LoadSettings(dir, args)
+		if row[0] == "config.toml" {
+			_, err = config.Load(config.Layers{Home: dir})
+		}
+		if err == nil || !strings.HasPrefix(strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)), row[3]) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%.80q: %v", row, err)
 		}
 	}
 }
