@@ -37,7 +37,7 @@ func script(name, seconds string) string {
 // user.
 func secondsOf(name string) string {
 	if turn := turnOf(name); turn < 2 || turn == 4 {
-		return "6"
+		return "5"
 	}
 	return "0.3"
 }

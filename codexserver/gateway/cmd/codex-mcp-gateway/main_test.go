@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,7 +25,7 @@ import (
 // builtPrograms names, for a process that this test starts, the folder of [programs].
 const builtPrograms = "CODEX_MCP_TEST_PROGRAMS"
 
-// programs builds the gateway and codex-mcp once, in one folder.
+// programs builds the gateway, a NATS server and codex-mcp once, in one folder.
 var programs = sync.OnceValues(func() (dir string, err error) {
 	if dir := os.Getenv(builtPrograms); dir != "" {
 		return dir, nil
@@ -32,11 +33,11 @@ var programs = sync.OnceValues(func() (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "codex-mcp-gateway"); err != nil {
 		return "", err
 	}
-	for _, build := range []struct{ at, pkg string }{{".", "."}, {"../../../..", "./codexserver/cmd/codex-mcp"}} {
-		cmd := exec.Command("go", "build", "-buildvcs=false", "-o", dir+"/", build.pkg)
-		cmd.Dir = build.at
+	for at, packages := range map[string][]string{".": {".", "github.com/nats-io/nats-server/v2"}, "../../../..": {"./codexserver/cmd/codex-mcp"}} {
+		cmd := exec.Command("go", append([]string{"build", "-buildvcs=false", "-o", dir + "/"}, packages...)...)
+		cmd.Dir = at
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return dir, fmt.Errorf("go build %s: %v\n%s", build.pkg, err, out)
+			return dir, fmt.Errorf("go build %q: %v\n%s", packages, err, out)
 		}
 	}
 	return dir, nil
@@ -44,13 +45,8 @@ var programs = sync.OnceValues(func() (dir string, err error) {
 
 func TestMain(m *testing.M) {
 	enclosure.Main()
-	if os.Args[0] == natsName {
-		if err := runNATS(os.Args[1]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
+	flag.Parse()
+	_ = flag.Set("test.parallel", "8") // nearly all that they do is to wait for processes
 	code := m.Run()
 	if dir, _ := programs(); dir != "" && os.Getenv(builtPrograms) == "" {
 		os.RemoveAll(dir)
@@ -58,14 +54,20 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// gateway returns the program with arguments.
-func gateway(t *testing.T, args ...string) *exec.Cmd {
+// built returns a program of [programs] with arguments.
+func built(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	dir, err := programs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return exec.Command(filepath.Join(dir, program), args...)
+	return exec.Command(filepath.Join(dir, name), args...)
+}
+
+// gateway returns the program with arguments.
+func gateway(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	return built(t, program, args...)
 }
 
 // process is one run of a program.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -24,7 +25,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -61,29 +61,13 @@ type part struct {
 	home  string // of the program, "" for NATS
 	disk  string // the folder of a NATS server
 	*process
+	pid     atomic.Int64 // of the process
+	failing sync.Mutex   // held while a fault has the part
+
 	url    string   // of a front or a node, without a path; the address of a NATS server
 	health string   // the URL that says whether the part can be relied on
 	nearby []*cable // to NATS
 	others []*cable // to everything else
-}
-
-// natsName is the name of a process of this program that runs a NATS server.
-const natsName = "nats-server-of-a-test"
-
-// runNATS runs a NATS server, which SIGTERM ends.
-func runNATS(file string) error {
-	o, err := server.ProcessConfigFile(file)
-	if err != nil {
-		return err
-	}
-	s, err := server.NewServer(o)
-	if err != nil {
-		return err
-	}
-	s.ConfigureLogger()
-	s.Start()
-	s.WaitForShutdown()
-	return nil
 }
 
 // withDisks runs a test in a process that may mount disks for the NATS servers. Nothing of that is left when it has
@@ -129,12 +113,16 @@ func freeAddress(t *testing.T) string {
 // one that does not reach NATS in time.
 func (m *part) begin(t *testing.T) {
 	t.Helper()
-	m.process = m.start()
+	begin := func() {
+		m.process = m.start()
+		m.pid.Store(int64(m.cmd.Process.Pid))
+	}
+	begin()
 	clustertest.Until(t, m.name+" does not start", func() bool {
 		select {
 		case <-m.exited:
 			t.Logf("%s cannot start: %s", m.name, m.errors())
-			m.process = m.start()
+			begin()
 		default:
 		}
 		return strings.Contains(m.errors(), m.ready)
@@ -287,7 +275,7 @@ func newNATS(t *testing.T, dir, certificate, more string) *part {
 	boxtest.Lay(t, dir, fmt.Sprintf("nats.conf=listen: %s\nhttp: %s\njetstream { store_dir: %q }\n%s", m.url, monitor, dir, more)+
 		fmt.Sprintf("tls { cert_file: %[1]q, key_file: %[1]q, ca_file: %[1]q, verify: true }\n", certificate))
 	m.start = func() *process {
-		return launch(t, dir, "", &exec.Cmd{Path: "/proc/self/exe", Args: []string{natsName, config}})
+		return launch(t, dir, "", built(t, "nats-server", "-c", config))
 	}
 	m.begin(t)
 	return m
