@@ -575,48 +575,45 @@ func TestPosingServers(t *testing.T) {
 	for era, version := range map[string]string{"2026-07-28": "", "a handshake": mcptypes.ProtocolVersion} {
 		for name, pose := range servertest.Poses() {
 			for _, who := range []string{"server", "model"} {
-				t.Run(era+"/"+name+"/"+who, func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						method, mark, params := askElicit, `"evil"`, ofServer(t, pose)
-						if who == "model" {
-							var p struct {
-								Message json.RawMessage `json:"message"`
+				inBubble(t, era+"/"+name+"/"+who, func(t *testing.T, f *fake) {
+					method, mark, params := askElicit, `"evil"`, ofServer(t, pose)
+					if who == "model" {
+						var p struct {
+							Message json.RawMessage `json:"message"`
+						}
+						must(t, json.Unmarshal([]byte(pose), &p))
+						method, mark = askInput, "the model"
+						params = strings.NewReplacer(`"Which one?"`, string(p.Message), `"Pick"`, string(p.Message), `"first"`, string(p.Message)).Replace(inputParams)
+					}
+					var answer string
+					f.turn = func(r *run) {
+						var raw json.RawMessage
+						if err := r.peer.Call(r.ctx, method, json.RawMessage(params), &raw); err != nil {
+							t.Error(err)
+						}
+						answer = string(raw)
+						answered(r)
+					}
+					asked := 0
+					c, err := client.Start(t.Context(), &client.Options{
+						Server: codexserver.New(f.engine(appserver.Options{}), &codexserver.Options{Changes: codexserver.ChangeOptions{Off: true}}), Protocol: version,
+						AskRaw: func(_ context.Context, q *client.Question) (json.RawMessage, error) {
+							asked++
+							if q.Kind == "exec" && slices.Equal(q.Command, []string{"ls"}) {
+								t.Errorf("the policy approves it: %.200s", q.Params)
 							}
-							must(t, json.Unmarshal([]byte(pose), &p))
-							method, mark = askInput, "the model"
-							params = strings.NewReplacer(`"Which one?"`, string(p.Message), `"Pick"`, string(p.Message), `"first"`, string(p.Message)).Replace(inputParams)
-						}
-						f := newFake(t)
-						var answer string
-						f.turn = func(r *run) {
-							var raw json.RawMessage
-							if err := r.peer.Call(r.ctx, method, json.RawMessage(params), &raw); err != nil {
-								t.Error(err)
-							}
-							answer = string(raw)
-							answered(r)
-						}
-						asked := 0
-						c, err := client.Start(t.Context(), &client.Options{
-							Server: codexserver.New(f.engine(appserver.Options{}), &codexserver.Options{Changes: codexserver.ChangeOptions{Off: true}}), Protocol: version,
-							AskRaw: func(_ context.Context, q *client.Question) (json.RawMessage, error) {
-								asked++
-								if q.Kind == "exec" && slices.Equal(q.Command, []string{"ls"}) {
-									t.Errorf("the policy approves it: %.200s", q.Params)
-								}
-								servertest.CheckPose(t, mark, q.Params)
-								return json.RawMessage(`{"action":"accept","content":{"q1":"A"}}`), nil
-							},
-						})
-						must(t, err)
-						if r, err := c.Run(t.Context(), client.Task{Prompt: "go"}); err != nil || r.Status != protocol.StatusCompleted {
-							t.Errorf("%+v, %v", r, err)
-						}
-						must(t, c.Close())
-						if is := asked == 1; is != strings.Contains(answer, `"accept"`) && is != strings.Contains(answer, `"A"`) || !is && name != "a URL" {
-							t.Errorf("asked %d times, answered %s", asked, answer)
-						}
+							servertest.CheckPose(t, mark, q.Params)
+							return json.RawMessage(`{"action":"accept","content":{"q1":"A"}}`), nil
+						},
 					})
+					must(t, err)
+					if r, err := c.Run(t.Context(), client.Task{Prompt: "go"}); err != nil || r.Status != protocol.StatusCompleted {
+						t.Errorf("%+v, %v", r, err)
+					}
+					must(t, c.Close())
+					if is := asked == 1; is != strings.Contains(answer, `"accept"`) && is != strings.Contains(answer, `"A"`) || !is && name != "a URL" {
+						t.Errorf("asked %d times, answered %s", asked, answer)
+					}
 				})
 			}
 		}

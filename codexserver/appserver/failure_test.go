@@ -110,25 +110,23 @@ func TestIncompleteResponse(t *testing.T) {
 func TestStartFails(t *testing.T) {
 	nobody := reply(map[string]any{"account": nil, "requiresOpenaiAuth": true})
 	provider := map[string]any{"model_provider": "mock"} // that of the fake's threads
-	var old *appserver.TooOldError
 	var fault *engine.ConfigError
 	for _, tt := range []struct {
-		name, version string
-		config        any
-		on            map[string]handler
-		is            func(error) bool // nil for any error
-		says          string           // "" for a turn that works
+		name   string
+		config any
+		on     map[string]handler
+		is     func(error) bool // nil for any error
+		says   string           // "" for a turn that works
 	}{
-		{"an old version", "0.59.0", nil, nil, func(err error) bool { return errors.As(err, &old) && old.Found == "0.59.0" }, "npm i -g"},
-		{"no answer", newestVersion, nil, map[string]handler{"initialize": never}, nil, "did not answer initialize"},
-		{"not signed in", newestVersion, provider, map[string]handler{"account/read": nobody},
+		{"no answer", nil, map[string]handler{"initialize": never}, nil, "did not answer initialize"},
+		{"not signed in", provider, map[string]handler{"account/read": nobody},
 			func(err error) bool { return errors.Is(err, appserver.ErrNotSignedIn) }, "not signed in to the model provider, or it refused the credentials: run"},
-		{"not signed in to another provider", newestVersion, nil, map[string]handler{"account/read": nobody}, nil, ""},
-		{"a configuration that Codex refuses", newestVersion, nil, map[string]handler{"thread/start": refusal("failed to load configuration: no such provider; key sk-verysecretvalue")},
+		{"not signed in to another provider", nil, map[string]handler{"account/read": nobody}, nil, ""},
+		{"a configuration that Codex refuses", nil, map[string]handler{"thread/start": refusal("failed to load configuration: no such provider; key sk-verysecretvalue")},
 			func(err error) bool { return errors.As(err, &fault) && !strings.Contains(err.Error(), "verysecret") }, "no such provider"},
 	} {
 		inBubble(t, tt.name, func(t *testing.T, f *fake) {
-			f.version, f.config, f.turn = tt.version, tt.config, answered
+			f.config, f.turn = tt.config, answered
 			maps.Copy(f.on, tt.on)
 			begun := time.Now()
 			conv, err := f.engine(appserver.Options{}).Start(t.Context(), protocol.Config{}, &recorder{})
@@ -326,56 +324,53 @@ func TestSlowRequestEndsNoTurn(t *testing.T) {
 // interrupted if it begins later. Another turn continues.
 func TestStalledTurnStart(t *testing.T) {
 	for name, interrupted := range map[string]bool{"waits": false, "interrupted": true} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				const stalled, late = "0199a2b3-0000-7000-8000-000000000002", "late"
-				f := newFake(t)
-				f.turn = func(r *run) {
-					<-time.After(5 * time.Minute)
-					answered(r)
-				}
-				e := f.engine(appserver.Options{})
-				busy := start(t, e, &recorder{})
-				turn := begin(t.Context(), busy, text("go"))
-				synctest.Wait()
+		inBubble(t, name, func(t *testing.T, f *fake) {
+			const late = "late"
+			f.turn = func(r *run) {
+				<-time.After(5 * time.Minute)
+				answered(r)
+			}
+			e := f.engine(appserver.Options{})
+			busy := start(t, e, &recorder{})
+			turn := begin(t.Context(), busy, text("go"))
+			synctest.Wait()
 
-				begin, cut := make(chan struct{}), make(chan string, 1)
-				f.mu.Lock()
-				f.on["thread/start"] = reply(map[string]any{"thread": map[string]any{"id": stalled}, "sandbox": map[string]any{"type": "readOnly"}})
-				f.on["turn/start"] = func(r *run, _ *jsonrpc.Request) (any, error) {
-					<-begin
-					r.notify("turn/started", `{"threadId":%q,"turn":{"id":%q}}`, stalled, late)
-					return map[string]any{"turn": map[string]any{"id": late}}, nil
-				}
-				f.on["turn/interrupt"] = func(r *run, req *jsonrpc.Request) (any, error) {
-					cut <- string(req.Params)
-					r.notify("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":"interrupted","items":[]}}`, stalled, late)
-					return struct{}{}, nil
-				}
-				f.mu.Unlock()
-				conv := start(t, e, &recorder{})
-				ctx, want := t.Context(), "did not answer turn/start within 30s"
-				if interrupted {
-					var stop context.CancelFunc
-					ctx, stop = context.WithTimeout(ctx, time.Second)
-					defer stop()
-					want = context.DeadlineExceeded.Error()
-				}
-				if err := conv.Turn(ctx, text("go")); err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("error %v", err)
-				}
-				if err := conv.Turn(t.Context(), text("again")); err == nil || !strings.Contains(err.Error(), "has not ended the previous, interrupted turn") {
-					t.Errorf("error %v", err)
-				}
-				<-time.After(time.Minute)
-				close(begin)
-				if got := <-cut; !strings.Contains(got, stalled) || !strings.Contains(got, late) {
-					t.Errorf("interrupted %s", got)
-				}
-				if err := <-turn; err != nil || len(f.runs) != 1 {
-					t.Errorf("the other turn ended with %v; %d runs", err, len(f.runs))
-				}
-			})
+			begin, cut := make(chan struct{}), make(chan string, 1)
+			f.mu.Lock()
+			f.on["thread/start"] = reply(map[string]any{"thread": map[string]any{"id": other}, "sandbox": map[string]any{"type": "readOnly"}})
+			f.on["turn/start"] = func(r *run, _ *jsonrpc.Request) (any, error) {
+				<-begin
+				r.notify("turn/started", `{"threadId":%q,"turn":{"id":%q}}`, other, late)
+				return map[string]any{"turn": map[string]any{"id": late}}, nil
+			}
+			f.on["turn/interrupt"] = func(r *run, req *jsonrpc.Request) (any, error) {
+				cut <- string(req.Params)
+				r.notify("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":"interrupted","items":[]}}`, other, late)
+				return struct{}{}, nil
+			}
+			f.mu.Unlock()
+			conv := start(t, e, &recorder{})
+			ctx, want := t.Context(), "did not answer turn/start within 30s"
+			if interrupted {
+				var stop context.CancelFunc
+				ctx, stop = context.WithTimeout(ctx, time.Second)
+				defer stop()
+				want = context.DeadlineExceeded.Error()
+			}
+			if err := conv.Turn(ctx, text("go")); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v", err)
+			}
+			if err := conv.Turn(t.Context(), text("again")); err == nil || !strings.Contains(err.Error(), "has not ended the previous, interrupted turn") {
+				t.Errorf("error %v", err)
+			}
+			<-time.After(time.Minute)
+			close(begin)
+			if got := <-cut; !strings.Contains(got, other) || !strings.Contains(got, late) {
+				t.Errorf("interrupted %s", got)
+			}
+			if err := <-turn; err != nil || len(f.runs) != 1 {
+				t.Errorf("the other turn ended with %v; %d runs", err, len(f.runs))
+			}
 		})
 	}
 }

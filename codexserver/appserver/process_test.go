@@ -46,7 +46,7 @@ func TestProgram(t *testing.T) {
 		{"fine", "0.169.0", nil, "", "", ""},
 		{"fine", "0.169.0", overrides, "", `app-server -c a.b=true -c a.list=['x', {k = 1.5}] -c a.n=5 -c model='m"1'`, ""},
 		{"untrusted", "0.169.0", nil, "untrusted", "", ""},
-		{"old", "0.59.0", nil, "", "", "codex 0.59.0 is too old: 0.154.0 or newer is needed"},
+		{"old", "0.59.0", nil, "", "", "codex 0.59.0 is too old: 0.154.0 or newer is needed; update it with `npm i -g @openai/codex@latest`"},
 		{"none", "0.42.0", nil, "", "", "codex 0.42.0 is too old"},
 		{"broken", "0.169.0", nil, "", "", "codex app-server has ended (exit status 1): Error: the key [redacted] is broken"},
 	} {

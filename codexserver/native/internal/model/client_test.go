@@ -46,9 +46,9 @@ type answer struct {
 }
 
 func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
+	var body []byte
+	if r.Body != nil {
+		body, _ = io.ReadAll(r.Body) // of a test
 	}
 	next := a.all[min(len(a.requests), len(a.all)-1)]
 	if a.refuse != nil {

@@ -159,20 +159,9 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// silent is a provider that does not answer.
-type silent struct{}
-
-func (silent) RoundTrip(r *http.Request) (*http.Response, error) {
-	<-r.Context().Done()
-	return nil, r.Context().Err()
-}
-
 func TestModelsOfASilentProvider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &model.Client{
-			Provider: config.Provider{BaseURL: "http://provider.test/v1"}, HTTP: &http.Client{Transport: silent{}}, Getenv: func(string) string { return "" },
-		}
-		begin := time.Now()
+		c, begin := client(&answers{all: []answer{{mute: true}}}, config.Provider{}), time.Now()
 		if _, err := c.Models(t.Context()); err == nil || err.Error() != "no answer within 10s" || time.Since(begin) != 10*time.Second {
 			t.Errorf("%v after %v", err, time.Since(begin))
 		}

@@ -281,6 +281,9 @@ func TestSession(t *testing.T) {
 			{name: "the same", first: script(0), then: script(0), want: [2]string{asked, again}},
 			{name: "that the sandbox stops", first: script(66), then: script(66), want: [2]string{stopped, escape}},
 			{name: "other words", first: script(0), then: append(script(0), "x"), want: [2]string{asked, "ask"}},
+			{name: "two words as one", first: append(script(0), "a", "b"), then: append(script(0), "a b"), want: [2]string{asked, "ask"}},
+			{name: "a word in quotes as two", first: append(script(0), `a" "b`), then: append(script(0), "a", "b"), want: [2]string{asked, "ask"}},
+			{name: "without an empty word", first: append(script(0), ""), then: script(0), want: [2]string{asked, "ask"}},
 			{name: "another folder", first: script(0), then: script(0), members: `,"workdir":"/"`, want: [2]string{asked, "ask"}},
 			{name: "another sandbox", first: script(0), then: script(0), policy: func(t *tool.Turn) { t.SandboxPolicy.NetworkAccess = true }, want: [2]string{asked, "ask"}},
 		} {

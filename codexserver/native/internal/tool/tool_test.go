@@ -98,34 +98,6 @@ func TestOffer(t *testing.T) {
 	diff(t, "", []string{"local_shell", "update_plan", "apply_patch", "view_image"}, names(all))
 }
 
-// TestApprovalOfOtherWords approves a command for the session, and then runs another one
-// that looks the same when its words are joined.
-func TestApprovalOfOtherWords(t *testing.T) {
-	for _, pair := range [][2][]string{
-		{{"sh", "-c", "exit 0", "a", "b"}, {"sh", "-c", "exit 0", "a b"}},
-		{{"sh", "-c", "exit 0", "a", "b"}, {"sh", "-c", "exit 0", "a\x00b"}},
-		{{"sh", "-c", "exit 0", "a\x00b"}, {"sh", "-c", "exit 0", "a", "b"}},
-		{{"sh", "-c", "exit 0", `a" "b`}, {"sh", "-c", "exit 0", "a", "b"}},
-		{{"sh", "-c", "exit 0", ""}, {"sh", "-c", "exit 0"}},
-	} {
-		turn, h := begin(t, t.TempDir())
-		turn.ApprovalPolicy = protocol.ApprovalUntrusted
-		h.answer = elicit.ApprovedForSession
-		for _, argv := range pair {
-			before := len(h.all)
-			called(t, turn, tool.Call{Shell: &protocol.LocalShellAction{Command: argv}})
-			ran := len(h.all) > before
-			if strings.Contains(strings.Join(argv, ""), "\x00") {
-				if ran {
-					t.Errorf("%q: %s", argv, h.steps())
-				}
-			} else if _, asked := h.all[before].(protocol.ExecApprovalRequest); !ran || !asked {
-				t.Errorf("%q after %q: not asked", argv, pair[0])
-			}
-		}
-	}
-}
-
 func TestUnknownDecision(t *testing.T) {
 	dir := t.TempDir()
 	turn, h := begin(t, dir)
