@@ -147,7 +147,18 @@ func (e *events) responses(t Turn) {
 		index++
 	}
 	event("response.created", object{"response": response("in_progress")})
-	e.reasoning(t, event, done)
+	if len(t.Reasoning) > 0 {
+		const item = "rs_1"
+		event("response.reasoning_summary_part.added", object{
+			"item_id": item, "output_index": 0, "summary_index": 0, "part": object{"type": "summary_text", "text": ""},
+		})
+		for _, piece := range t.Reasoning {
+			event("response.reasoning_summary_text.delta", object{"item_id": item, "output_index": 0, "summary_index": 0, "delta": piece})
+		}
+		done(object{"type": "reasoning", "id": item, "encrypted_content": "c2NyaXB0ZWQ=", "summary": []any{
+			object{"type": "summary_text", "text": strings.Join(t.Reasoning, "")},
+		}})
+	}
 	for _, piece := range t.Text {
 		event("response.output_text.delta", object{"item_id": "msg_1", "output_index": index, "content_index": 0, "delta": piece})
 	}
@@ -160,12 +171,8 @@ func (e *events) responses(t Turn) {
 		return
 	}
 	for i, c := range t.ToolCalls {
-		if c.Type == "web_search_call" {
-			event("response.output_item.added", object{"output_index": index, "item": object{
-				"type": c.Type, "id": c.id(i), "status": "in_progress",
-			}})
-		}
-		done(c.item(i))
+		id := c.id(i)
+		done(object{"type": "function_call", "id": "fc_" + id, "call_id": id, "name": c.Name, "arguments": c.Arguments, "status": "completed"})
 	}
 	if t.Failed != nil {
 		o := response("failed")
@@ -187,44 +194,4 @@ func (e *events) responses(t Turn) {
 		}
 	}
 	event(end, object{"response": o})
-}
-
-func (e *events) reasoning(t Turn, event func(string, object), done func(object)) {
-	if len(t.Reasoning)+len(t.RawReasoning) == 0 {
-		return
-	}
-	at := func(piece string, part string) object {
-		return object{"item_id": "rs_1", "output_index": 0, part: 0, "delta": piece}
-	}
-	summary, content := []any{}, []any{}
-	if len(t.Reasoning) > 0 {
-		event("response.reasoning_summary_part.added", object{
-			"item_id": "rs_1", "output_index": 0, "summary_index": 0, "part": object{"type": "summary_text", "text": ""},
-		})
-		summary = append(summary, object{"type": "summary_text", "text": strings.Join(t.Reasoning, "")})
-	}
-	for _, piece := range t.Reasoning {
-		event("response.reasoning_summary_text.delta", at(piece, "summary_index"))
-	}
-	for _, piece := range t.RawReasoning {
-		event("response.reasoning_text.delta", at(piece, "content_index"))
-	}
-	item := object{"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": "c2NyaXB0ZWQ="}
-	if len(t.RawReasoning) > 0 {
-		item["content"] = append(content, object{"type": "reasoning_text", "text": strings.Join(t.RawReasoning, "")})
-	}
-	done(item)
-}
-
-// item returns the call in the form of the Responses wire.
-func (c ToolCall) item(i int) object {
-	id := c.id(i)
-	switch {
-	case c.Type != "":
-		return object{"type": c.Type, "id": id, "call_id": id, "status": "completed", "action": jsontext.Value(c.Arguments)}
-	case c.Custom:
-		return object{"type": "custom_tool_call", "id": "ctc_" + id, "call_id": id, "name": c.Name, "input": c.Arguments}
-	default:
-		return object{"type": "function_call", "id": "fc_" + id, "call_id": id, "name": c.Name, "arguments": c.Arguments, "status": "completed"}
-	}
 }

@@ -21,8 +21,6 @@ type Turn struct {
 	// Reasoning is the model's reasoning, in pieces: the summary on the Responses
 	// wire, the raw reasoning on the Chat wire.
 	Reasoning []string
-	// RawReasoning is the raw reasoning on the Responses wire.
-	RawReasoning []string
 	// ToolCalls come after the text.
 	ToolCalls []ToolCall
 	// Usage is the reported usage. Nil means 10 input and 5 output tokens.
@@ -67,12 +65,6 @@ type ToolCall struct {
 	Name string
 	// Arguments is JSON text, or whatever a model would write in its place.
 	Arguments string
-	// Custom calls a tool that takes Arguments as free text (Responses wire).
-	Custom bool
-	// Type, if not "", is the item type of a provider's own tool, such as
-	// "local_shell_call" or "web_search_call". Arguments is then the item's action
-	// as JSON (Responses wire).
-	Type string
 }
 
 // Shell returns a call of the shell tool.
