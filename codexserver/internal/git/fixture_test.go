@@ -173,9 +173,7 @@ func isolate() error {
 }
 
 // hashIn returns the hash of a new commit, as git commit prints it.
-func hashIn(out string) string {
-	return regexp.MustCompile("[0-9a-f]{40,64}").FindString(out)
-}
+func hashIn(out string) string { return regexp.MustCompile("[0-9a-f]{40,64}").FindString(out) }
 
 func exists(path string) bool {
 	_, err := os.Lstat(path)

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -222,14 +223,14 @@ func hostOf(exec func(ctx context.Context, host engine.Host, r protocol.ExecAppr
 
 // swap replaces words in lines.
 func swap(old, with string) func([]byte) [][]byte {
-	return func(line []byte) [][]byte {
-		return [][]byte{bytes.ReplaceAll(line, []byte(old), []byte(with))}
-	}
+	return func(line []byte) [][]byte { return [][]byte{bytes.ReplaceAll(line, []byte(old), []byte(with))} }
 }
 
 // drop loses lines with a word.
 func drop(word string) func([]byte) [][]byte {
-	return func(line []byte) [][]byte { return [][]byte{line}[:b(!bytes.Contains(line, []byte(word)))] }
+	return func(line []byte) [][]byte {
+		return slices.DeleteFunc([][]byte{line}, func(line []byte) bool { return bytes.Contains(line, []byte(word)) })
+	}
 }
 
 var (
@@ -238,20 +239,17 @@ var (
 	requestID = regexp.MustCompile(`"id":(\d+)`)
 )
 
-// plants returns the faults by name, each with what the model must find.
-func plants() map[string]struct {
-	fault faulty
-	want  history.Kind
-} {
+// TestModelFinds plants a fault in a server, its record or its connections. The model finds it in one of some runs.
+func TestModelFinds(t *testing.T) {
 	decide := func(d elicit.Decision) approval.Rules {
 		return approval.Rules{Allow: configured.Allow, Deny: configured.Deny, Decide: func(context.Context, *approval.Request) (elicit.Outcome, bool) {
 			return elicit.Outcome{Decision: d}, true
 		}}
 	}
 	everything, nothing := decide(elicit.Approved), approval.Rules{Allow: configured.Allow}
-	return map[string]struct {
+	for name, tt := range map[string]struct {
 		fault faulty
-		want  history.Kind
+		want  history.Kind // what the model must find
 	}{
 		"the host approves what was denied": {faulty{host: hostOf(func(ctx context.Context, host engine.Host, r protocol.ExecApprovalRequest) elicit.Outcome {
 			out := host.ApproveExec(ctx, r)
@@ -279,13 +277,11 @@ func plants() map[string]struct {
 			}
 			return swap(`"decisionId"`, `"other"`)(line)
 		}}, history.Unjustified},
-		"the record names another place":   {faulty{record: swap(`"by":"client"`, `"by":"desk"`)}, history.Unjustified},
-		"a refusal arrives as an approval": {faulty{line: swap(`"action":"decline"`, `"action":"accept"`)}, history.Unjustified},
-		"an approval arrives as a refusal": {faulty{line: swap(`"action":"accept"`, `"action":"decline"`)}, history.Ignored},
-		"once arrives as for the session":  {faulty{line: swap(`"decision":"approved"`, `"decision":"approved_for_session"`)}, history.Unjustified},
-		"results are lost": {faulty{line: func(line []byte) [][]byte {
-			return [][]byte{line}[:b(!bytes.Contains(line, []byte(`"structuredContent"`)))]
-		}}, history.Unanswered},
+		"the record names another place":    {faulty{record: swap(`"by":"client"`, `"by":"desk"`)}, history.Unjustified},
+		"a refusal arrives as an approval":  {faulty{line: swap(`"action":"decline"`, `"action":"accept"`)}, history.Unjustified},
+		"an approval arrives as a refusal":  {faulty{line: swap(`"action":"accept"`, `"action":"decline"`)}, history.Ignored},
+		"once arrives as for the session":   {faulty{line: swap(`"decision":"approved"`, `"decision":"approved_for_session"`)}, history.Unjustified},
+		"results are lost":                  {faulty{line: drop(`"structuredContent"`)}, history.Unanswered},
 		"a question shows another question": {faulty{line: func(line []byte) [][]byte { return [][]byte{firstCall.ReplaceAll(line, []byte(`"callId":"$1.1"`))} }}, history.Unjustified},
 		"a call arrives twice": {faulty{line: func(line []byte) [][]byte {
 			if !bytes.Contains(line, []byte(`"codex"`)) || !bytes.Contains(line, []byte(`"tools/call"`)) || bytes.Contains(line, []byte(`"requestState"`)) {
@@ -296,19 +292,7 @@ func plants() map[string]struct {
 		"a result says that it ran":     {faulty{line: swap("=not", "=ran")}, history.Missing},
 		"a result says that it did not": {faulty{line: swap("=ran", "=not")}, history.Untold},
 		"a result is another's":         {faulty{line: func(line []byte) [][]byte { return [][]byte{firstDone.ReplaceAll(line, []byte(" t0.0="))} }}, history.Foreign},
-	}
-}
-
-func b(v bool) int {
-	if v {
-		return 1
-	}
-	return 0
-}
-
-// TestModelFinds plants a fault in a server, its record or its connections. The model finds it in one of some runs.
-func TestModelFinds(t *testing.T) {
-	for name, tt := range plants() {
+	} {
 		t.Run(name, func(t *testing.T) {
 			found := map[history.Kind]int{}
 			for seed := range uint64(200) {

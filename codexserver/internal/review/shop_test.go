@@ -37,16 +37,8 @@ func newShop(t testing.TB) *shop {
 	t.Helper()
 	top := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	s := &shop{t, filepath.Join(top, "repo")}
-	files, err := committed()
-	if err == nil {
-		err = os.CopyFS(s.repo, files)
-	}
-	must.OK(t, err)
+	must.OK(t, os.CopyFS(s.repo, must.Get(committed())(t)))
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
-	for _, who := range []string{"AUTHOR", "COMMITTER"} {
-		t.Setenv("GIT_"+who+"_NAME", "somebody")
-		t.Setenv("GIT_"+who+"_EMAIL", "somebody@example.com")
-	}
 	s.write("new.go", "package shop\n\nvar key = \"secret\"\n")
 	return s
 }

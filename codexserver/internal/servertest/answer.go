@@ -21,9 +21,7 @@ const (
 var ErrBroken = errors.New("broken")
 
 // Say returns an answer that is given at once.
-func Say(result string) Answer {
-	return func(context.Context) (string, error) { return result, nil }
-}
+func Say(result string) Answer { return func(context.Context) (string, error) { return result, nil } }
 
 // After returns an answer that is given after d.
 func After(d time.Duration, result string) Answer { return Delay(d, Say(result)) }

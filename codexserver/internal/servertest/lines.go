@@ -61,9 +61,7 @@ func (*Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams
 // Plays reports whether a test plays row n of a large table: the gate plays three quarters of the rows in the step test,
 // and the others with the race detector, where tests are short and a row takes ten times as long. Whole, for the step soak,
 // plays all.
-func Plays(n int, whole bool) bool {
-	return whole || (n%4 == 1) == testing.Short()
-}
+func Plays(n int, whole bool) bool { return whole || (n%4 == 1) == testing.Short() }
 
 // record has what a part of a test did, in order. It is safe for concurrent use.
 type record[T any] struct {

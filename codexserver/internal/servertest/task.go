@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -100,12 +99,7 @@ func (task *Task) Make(t testing.TB, f TaskFolders, config string) {
 	}
 	writeFile(t, filepath.Join(f.Repo, ".git", "config"), repoConfig, 0o600)
 	for _, line := range []string{"init -q -b main --template=", "add .", "commit -q -m first"} {
-		cmd := exec.Command("git", strings.Fields(line)...)
-		cmd.Dir = f.Repo
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %s: %s", line, out)
-		}
+		Git(t, f.Repo, strings.Fields(line)...)
 	}
 	if task.GoCache {
 		// The folder for temporary files is not writable where the user's home is in it.

@@ -3,7 +3,6 @@ package servertest
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -67,12 +66,8 @@ func (all *Yards) New(t *testing.T, configuration string, model Model) *Yard {
 	y.marks = filepath.Join(y.Other, "marks")
 	Plant(t, y.Start, y.marks)
 	must.OK(t, os.Symlink(filepath.Join(y.Home, ".ssh"), filepath.Join(y.Start, "link")))
-	for _, line := range []string{"init -q -b main", "add .", "-c user.name=a -c user.email=a@b commit -q -m first"} {
-		cmd := exec.Command("git", strings.Fields(line)...)
-		cmd.Dir = y.Start
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %s: %s", line, out)
-		}
+	for _, line := range []string{"init -q -b main", "add .", "commit -q -m first"} {
+		Git(t, y.Start, strings.Fields(line)...)
 	}
 	y.config = CodexConfig(model(t, y.next), configuration)
 	writeFile(t, filepath.Join(y.Codex, "config.toml"), y.config, 0o600)

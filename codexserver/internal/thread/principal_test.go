@@ -241,9 +241,7 @@ func TestKindsOfTurns(t *testing.T) {
 		if can {
 			review = "a review of: a prompt: denied, " + unsupported
 		}
-		begin := func(in protocol.TurnInput) func() *thread.Turn {
-			return func() *thread.Turn { return th.Begin(a, in) }
-		}
+		begin := func(in protocol.TurnInput) func() *thread.Turn { return func() *thread.Turn { return th.Begin(a, in) } }
 		for _, tt := range []struct {
 			name  string
 			begin func() *thread.Turn

@@ -275,9 +275,7 @@ func (fragile) Name() approval.Decider { return "desk" }
 
 func (fragile) Event(approval.Thread, protocol.EventMsg) { panic("event") }
 
-func (fragile) Ask(context.Context, *approval.Request) (json.RawMessage, error) {
-	panic("ask")
-}
+func (fragile) Ask(context.Context, *approval.Request) (json.RawMessage, error) { panic("ask") }
 
 func (fragile) Decided(*approval.Request, approval.Decision) { panic("decided") }
 

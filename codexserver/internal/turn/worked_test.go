@@ -36,10 +36,6 @@ type work struct {
 func newTurn(t *testing.T, lay func(tt *work)) *work {
 	t.Helper()
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
-	for _, who := range []string{"AUTHOR", "COMMITTER"} {
-		t.Setenv("GIT_"+who+"_NAME", "somebody")
-		t.Setenv("GIT_"+who+"_EMAIL", "somebody@example.com")
-	}
 	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	tt := &work{t: t, dir: dir}
 	tt.git("init", "-q", "-b", "main")

@@ -70,9 +70,7 @@ func Lay(t testing.TB, top string, entries ...string) {
 func Starter(t testing.TB) *run.Starter {
 	t.Helper()
 	s := &run.Starter{}
-	t.Cleanup(func() {
-		must.Check(t, s.Close())
-	})
+	t.Cleanup(func() { must.Check(t, s.Close()) })
 	return s
 }
 

@@ -23,9 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-func accepted(r rulefile.Rule) rulefile.Kept {
-	return rulefile.Kept{Rule: r, By: "client"}
-}
+func accepted(r rulefile.Rule) rulefile.Kept { return rulefile.Kept{Rule: r, By: "client"} }
 
 func newStore(home string) *rulefile.Store { return rulefile.New(home, nil) }
 
