@@ -21,6 +21,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/internal/nightly"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -118,22 +119,15 @@ func (s *site) check(p *person) {
 	asked := map[string]string{} // the conversation of each prompt
 	of := map[string]string{}    // the prompt of each conversation
 	for _, path := range rollouts {
-		if err := h.ReadRollout(path); err != nil {
-			t.Error(err)
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Check(t, h.ReadRollout(path))
+		text := must.Get(os.ReadFile(path))(t)
 		name := string(attemptName.Find(text))
 		if other := asked[name]; name != "" && other != "" { // each prompt is sent once
 			t.Errorf("%s: two conversations have the prompt of %s: %s and %s", p.name, name, filepath.Base(other), filepath.Base(path))
 		}
 		asked[name], of[threadOf(path)] = path, name
 	}
-	if err := h.ReadRecord(record); err != nil {
-		t.Error(err)
-	}
+	must.Check(t, h.ReadRecord(record))
 	text, err := os.ReadFile(filepath.Join(s.top, p.name, "ran"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
@@ -251,12 +245,6 @@ func (s *site) download(p *person) (rollouts []string, record string) {
 		kept, err = jetstore.Open(ctx, s.stream, jetstore.Options{User: p.name, Epoch: math.MaxInt64})
 		return err == nil && s.checkEpochs(ctx, p) == nil
 	})
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	var decisions []string
 	list, err := kept.List(ctx, "")
 	for ; len(list) > 0; list, err = kept.List(ctx, list[len(list)-1].Name) {
@@ -264,28 +252,28 @@ func (s *site) download(p *person) (rollouts []string, record string) {
 			var text []byte
 			for more := true; more; {
 				part, err := kept.Read(ctx, info.Name, int64(len(text)), worker.MaxData)
-				must(err)
+				must.OK(t, err)
 				text, more = append(text, part...), len(part) > 0
 			}
 			p.see(string(text))
 			switch {
 			case strings.HasSuffix(info.Name, ".jsonl") && strings.Contains(info.Name, "/rollout-"):
 				path := filepath.Join(dir, filepath.Base(info.Name))
-				must(os.WriteFile(path, text, 0o600))
+				must.OK(t, os.WriteFile(path, text, 0o600))
 				rollouts = append(rollouts, path)
 			case strings.HasPrefix(info.Name, "codex-mcp/decisions/"):
 				decisions = append(decisions, slices.Collect(strings.Lines(string(text)))...)
 			}
 		}
 	}
-	must(err)
+	must.OK(t, err)
 	slices.SortStableFunc(decisions, func(a, b string) int {
 		first, _ := textOf(a, `"time":"`)
 		second, _ := textOf(b, `"time":"`)
 		return strings.Compare(strings.TrimSuffix(first, "Z"), strings.TrimSuffix(second, "Z"))
 	})
 	record = filepath.Join(dir, "record")
-	must(os.WriteFile(record, []byte(strings.Join(decisions, "")), 0o600))
+	must.OK(t, os.WriteFile(record, []byte(strings.Join(decisions, "")), 0o600))
 	return rollouts, record
 }
 

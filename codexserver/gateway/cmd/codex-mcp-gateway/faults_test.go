@@ -16,6 +16,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/internal/nightly"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // fault is a part of the service that fails.
@@ -168,10 +169,7 @@ func (s *site) fail(ctx context.Context, f fault, phases chan<- struct{}) {
 // busy returns the nodes whose workers run commands of attempts.
 func (s *site) busy() (found []*part) {
 	s.t.Helper()
-	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	paths := must.Get(filepath.Glob("/proc/[0-9]*/cmdline"))(s.t)
 	seen := map[*part]bool{}
 	for _, path := range paths {
 		text, err := os.ReadFile(path)

@@ -20,6 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/internal/certtest"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // builtPrograms names, for a process that this test starts, the folder of [programs].
@@ -57,10 +58,7 @@ func TestMain(m *testing.M) {
 // built returns a program of [programs] with arguments.
 func built(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
-	dir, err := programs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(programs())(t)
 	return exec.Command(filepath.Join(dir, name), args...)
 }
 
@@ -109,10 +107,7 @@ func (p *process) children() (all []int) {
 	p.t.Helper()
 	out, _ := exec.Command("pgrep", "-P", strconv.Itoa(p.cmd.Process.Pid)).Output() // fails without a child
 	for word := range strings.FieldsSeq(string(out)) {
-		pid, err := strconv.Atoi(word)
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		pid := must.Get(strconv.Atoi(word))(p.t)
 		all = append(all, pid)
 	}
 	return all
@@ -126,9 +121,7 @@ func launch(t *testing.T, dir, home string, cmd *exec.Cmd) *process {
 	cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"), "HOME="+dir, "CODEX_HOME="+home, "LANG=C.UTF-8")
 	cmd.Stderr = &p.stderr
 	cmd.WaitDelay = clustertest.Patience // for a worker that still has standard error
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	go func() {
 		defer close(p.exited)
 		_ = cmd.Wait() // the status is looked at
@@ -213,9 +206,7 @@ func (c client) do(method, name, params string) (status int, body string) {
 	ctx, cancel := context.WithTimeout(c.t.Context(), clustertest.Patience)
 	defer cancel()
 	status, body, err := c.Ask(ctx, hasTasks, method, name, params)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, err)
 	return status, body
 }
 
@@ -261,8 +252,6 @@ func writeCertificate(t *testing.T, file string) []byte {
 	t.Helper()
 	cert, key := certtest.New(t, "gateway.example.com")
 	text := append(cert, key...)
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, text, 0o600))
 	return text
 }

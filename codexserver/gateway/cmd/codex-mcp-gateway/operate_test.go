@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 )
@@ -22,14 +23,8 @@ func operated(t *testing.T) *service {
 	t.Helper()
 	s := &service{}
 	err := s.join(t.Context(), &configuration{home: t.TempDir(), service: settings.Service{NATS: settings.NATS{Replicas: 1, Lease: config.Duration(time.Minute)}}}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.end(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.OK(t, err)
+	t.Cleanup(func() { must.Check(t, s.end()) })
 	for _, n := range []placement.Node{
 		{ID: "P2", Name: "b", Version: "1.2.3"},
 		{ID: "P3", Name: "a", Draining: true, Version: "1.2.3"},
@@ -37,9 +32,7 @@ func operated(t *testing.T) *service {
 	} {
 		h := clustertest.Hold(t, s.leases, lease.HolderOptions{ID: n.ID, Describe: func() placement.Node { return n }})
 		if user := map[string]string{"P1": "bob", "P2": "ann"}[n.ID]; user != "" {
-			if _, err := h.Take(t.Context(), user); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(h.Take(t.Context(), user))(t)
 		}
 	}
 	return s
@@ -49,9 +42,7 @@ func operated(t *testing.T) *service {
 func TestStatus(t *testing.T) {
 	s := operated(t)
 	var table, object bytes.Buffer
-	if err := s.printStatus(t.Context(), false, &table); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.printStatus(t.Context(), false, &table))
 	var lines []string
 	for line := range strings.Lines(table.String()) {
 		words := strings.Fields(line)
@@ -67,9 +58,7 @@ func TestStatus(t *testing.T) {
 	}, lines); diff != "" {
 		t.Errorf("the tables (-want +got):\n%s", diff)
 	}
-	if err := s.printStatus(t.Context(), true, &object); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.printStatus(t.Context(), true, &object))
 	for _, part := range []string{`"id": "P3"`, `"draining": true`, `"user": "ann"`, `"users": 1`, `"node": "b"`} {
 		if !strings.Contains(object.String(), part) {
 			t.Errorf("the JSON lacks %s:\n%s", part, &object)
@@ -98,9 +87,7 @@ func TestDrainNode(t *testing.T) {
 		<-asked
 	}
 	out.Reset()
-	if err := s.drainNode(t.Context(), "b", &out); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.drainNode(t.Context(), "b", &out))
 	var got []string
 	for len(asked) > 0 {
 		got = append(got, <-asked)

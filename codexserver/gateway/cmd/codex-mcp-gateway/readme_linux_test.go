@@ -9,16 +9,14 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/nats-io/nats-server/v2/server"
 )
 
 // onThePage returns the first block of README.md that has the words.
 func onThePage(t *testing.T, words string) string {
 	t.Helper()
-	page, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../README.md"))(t)
 	for _, part := range strings.Split(string(page), "\n```")[1:] {
 		if _, block, _ := strings.Cut(part, "\n"); strings.Contains(block, words) {
 			return block
@@ -39,10 +37,7 @@ func TestReadmeOneMachine(t *testing.T) {
 	script = "PATH='" + dir + "':$PATH\n" + script + "\nexec env CODEX_HOME=" + last + " --engine native --listen 127.0.0.1:0"
 	p := launch(t, user, "", exec.Command("sh", "-euc", script))
 	c := client{t, servertest.HTTPClient{URL: p.serves()}}
-	printed, err := os.ReadFile(filepath.Join(user, "service", "ann.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	printed := must.Get(os.ReadFile(filepath.Join(user, "service", "ann.txt")))(t)
 	c.Token, _, _ = strings.Cut(string(printed), "\n")
 	if status, body := c.do("tools/call", "codex-list", `"name":"codex-list","arguments":{}`); status != 200 || !strings.Contains(p.errors(), "number of users: 1") {
 		t.Errorf("status %d, %s", status, body)
@@ -62,13 +57,8 @@ func TestReadmeThreeMachines(t *testing.T) {
 	}
 	config := strings.NewReplacer("/etc/nats", dir, "/var/lib/nats", dir).Replace(onThePage(t, "server_name: m1"))
 	file := filepath.Join(dir, "nats.conf")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	options, err := server.ProcessConfigFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(config), 0o600))
+	options := must.Get(server.ProcessConfigFile(file))(t)
 	if options.TLSConfig == nil || options.Cluster.TLSConfig == nil || len(options.Routes) != 3 || options.StoreDir != dir {
 		t.Errorf("%+v", options)
 	}

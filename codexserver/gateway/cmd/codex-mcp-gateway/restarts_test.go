@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/internal/nightly"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json"
 )
 
@@ -119,7 +120,7 @@ func (s *site) restart(m *part) {
 	if ended.Sub(begun) >= drainTime {
 		s.t.Errorf("%s does not come to an end by itself", m.name)
 	}
-	if all, _ := s.placed.All(s.t.Context()); slices.ContainsFunc(all, func(n placement.Node) bool { return n.Name == m.name }) {
+	if all, _ := s.leases.Nodes.All(s.t.Context()); slices.ContainsFunc(all, func(n placement.Node) bool { return n.Name == m.name }) {
 		s.t.Errorf("%s ends, and fronts still find it", m.name)
 	}
 	m.begin(s.t)
@@ -162,9 +163,7 @@ func (s *site) awaitWork(m *part, node bool) {
 func (s *site) drainNodeOf(p *person) {
 	var all status
 	nodeOf := func() string {
-		if err := json.Unmarshal(s.operate(s.fronts[0], "status", "--json"), &all); err != nil {
-			s.t.Fatal(err)
-		}
+		must.OK(s.t, json.Unmarshal(s.operate(s.fronts[0], "status", "--json"), &all))
 		for _, l := range all.Leases {
 			if l.User == p.name {
 				return l.Node

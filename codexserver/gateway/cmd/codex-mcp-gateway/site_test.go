@@ -25,6 +25,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -49,7 +50,6 @@ type site struct {
 	persons []*person
 	stream  jetstream.JetStream
 	bucket  jetstream.KeyValue // of the leases
-	placed  *placement.Nodes
 	leases  *lease.Leases
 }
 
@@ -75,10 +75,7 @@ type part struct {
 func withDisks(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) {
-		dir, err := programs()
-		if err != nil {
-			t.Fatal(err)
-		}
+		dir := must.Get(programs())(t)
 		cmd.Env = append(cmd.Env, builtPrograms+"="+dir)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 		if os.Geteuid() != 0 { // then only in a user namespace
@@ -132,18 +129,14 @@ func (m *part) begin(t *testing.T) {
 // kill kills the process.
 func (m *part) kill(t *testing.T) {
 	t.Helper()
-	if err := m.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, m.cmd.Process.Kill())
 	<-m.exited
 }
 
 // signal sends a signal to the process.
 func (m *part) signal(sig syscall.Signal) {
 	m.t.Helper()
-	if err := m.cmd.Process.Signal(sig); err != nil {
-		m.t.Error(err)
-	}
+	must.Check(m.t, m.cmd.Process.Signal(sig))
 }
 
 // awaitEnd waits for the end of the process, after SIGTERM.
@@ -169,13 +162,9 @@ func (m *part) healthy() bool {
 func newDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := syscall.Mount("disk", dir, "tmpfs", 0, "size=64m"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, syscall.Mount("disk", dir, "tmpfs", 0, "size=64m"))
 	t.Cleanup(func() { // before the folder is removed; the processes have ended
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
+		must.Check(t, syscall.Unmount(dir, syscall.MNT_DETACH))
 	})
 	return dir
 }
@@ -185,9 +174,7 @@ func (m *part) fill(full bool) {
 	m.t.Helper()
 	name := filepath.Join(m.disk, "full")
 	if !full {
-		if err := os.Remove(name); err != nil {
-			m.t.Error(err)
-		}
+		must.Check(m.t, os.Remove(name))
 		return
 	}
 	f, err := os.Create(name)
@@ -289,22 +276,11 @@ func (s *site) connect() {
 	for _, server := range s.nats {
 		urls = append(urls, "tls://"+server.url)
 	}
-	b, err := broker.Connect(broker.Options{URL: strings.Join(urls, ","), CA: s.certificate, Cert: s.certificate, Key: s.certificate, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(broker.Connect(broker.Options{URL: strings.Join(urls, ","), CA: s.certificate, Cert: s.certificate, Key: s.certificate, Logger: slog.New(slog.DiscardHandler)}))(t)
 	t.Cleanup(func() { _ = b.Close() })
 	s.stream = b.Stream
-	s.bucket, err = b.Stream.KeyValue(t.Context(), lease.Bucket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	nodes, err := b.Stream.KeyValue(t.Context(), placement.Bucket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.placed = placement.New(nodes)
-	s.leases = lease.New(s.bucket, s.placed, time.Second)
+	s.bucket = must.Get(b.Stream.KeyValue(t.Context(), lease.Bucket))(t)
+	s.leases = lease.New(s.bucket, placement.New(must.Get(b.Stream.KeyValue(t.Context(), placement.Bucket))(t)), time.Second)
 }
 
 // add starts the program with a service file.
@@ -318,10 +294,7 @@ func (s *site) add(name, service, users, ready string) *part {
 		m.nearby = append(m.nearby, c)
 		servers = append(servers, "tls://"+c.address)
 	}
-	provider, err := url.Parse(s.model.BaseURL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	provider := must.Get(url.Parse(s.model.BaseURL()))(t)
 	model, listen, address := newCable(t, provider.Host, false), freeAddress(t), freeAddress(t)
 	link := newCable(t, listen, true)
 	m.others = []*cable{model, link}

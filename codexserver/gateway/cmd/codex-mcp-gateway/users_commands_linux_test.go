@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/internal/shellword"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nkeys"
 )
@@ -66,10 +67,7 @@ func newSecrets(t *testing.T) *secrets {
 	key, creds := filepath.Join(s.dir, "key.pem"), filepath.Join(s.dir, "creds")
 	writeCertificate(t, key)
 	s.nats = newNATS(t, t.TempDir(), key, "")
-	account, err := nkeys.CreateAccount()
-	if err != nil {
-		t.Fatal(err)
-	}
+	account := must.Get(nkeys.CreateAccount())(t)
 	s.seed = clustertest.Credentials(t, creds, account, time.Time{}) // which this server does not ask for
 	boxtest.Lay(t, s.dir, "creds.link -> @/creds")
 	s.service = fmt.Sprintf("nats={url='tls://%s', ca=%[2]q, cert=%[2]q, key=%[2]q, credentials='%s.link', lease='60s'}\n", s.nats.url, key, creds) +
@@ -127,10 +125,7 @@ func (u *users) tryCommands(model *providertest.Server, s *secrets) {
 // sharesNoConnection checks that no worker has a socket of the gateway that is connected to an address.
 func (u *users) sharesNoConnection(address string) {
 	u.t.Helper()
-	text, err := os.ReadFile("/proc/net/tcp")
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("/proc/net/tcp"))(u.t)
 	to, own := netip.MustParseAddrPort(address), ""
 	for line := range strings.Lines(string(text)) {
 		if f := strings.Fields(line); strings.HasSuffix(f[2], fmt.Sprintf(":%04X", to.Port())) {

@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // users is a gateway for ann and bob.
@@ -90,9 +91,7 @@ func TestEndToEndUsers(t *testing.T) {
 	ann, bob, other := u.as("ann"), u.as("bob"), u.work["bob"]
 	boxtest.Lay(t, u.top, "bob/a.png=\x89PNG\r\n\x1a\n secret of bob", "ann/a.png -> @/bob/a.png")
 	_, body, err := bob.call("hello")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	thread, task := member(t, body, "threadId"), bob.begin("wait secret of bob")
 	works := func() {
 		t.Helper()
@@ -158,35 +157,22 @@ func (u *users) keepRollout(thread string) {
 	if err != nil || len(found) != 1 {
 		u.t.Fatalf("bob's rollout: %q, %v", found, err)
 	}
-	text, err := os.ReadFile(found[0])
-	if err == nil {
-		err = os.WriteFile(strings.Replace(found[0], from, to, 1), text, 0o600)
-	}
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	must.OK(u.t, os.WriteFile(strings.Replace(found[0], from, to, 1), must.Get(os.ReadFile(found[0]))(u.t), 0o600))
 }
 
 // rewrite replaces words of codex-mcp.toml.
 func (u *users) rewrite(change ...string) {
 	u.t.Helper()
 	file := u.home + "/codex-mcp.toml"
-	text, err := os.ReadFile(file)
-	if err == nil {
-		err = os.WriteFile(file, []byte(strings.NewReplacer(change...).Replace(string(text))), 0o600)
-	}
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	text := string(must.Get(os.ReadFile(file))(u.t))
+	must.OK(u.t, os.WriteFile(file, []byte(strings.NewReplacer(change...).Replace(text)), 0o600))
 }
 
 // reload sends SIGHUP, and waits until the program has said something once more.
 func (u *users) reload(says string) {
 	u.t.Helper()
 	before := strings.Count(u.errors(), says)
-	if err := u.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		u.t.Fatal(err)
-	}
+	must.OK(u.t, u.cmd.Process.Signal(syscall.SIGHUP))
 	clustertest.Until(u.t, "it does not say "+says, func() bool { return strings.Count(u.errors(), says) > before })
 }
 

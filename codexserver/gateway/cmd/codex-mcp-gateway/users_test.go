@@ -10,19 +10,16 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestForgetUser forgets users of whom something is left, and none that is configured or that a node has.
 func TestForgetUser(t *testing.T) {
 	s := operated(t) // ann and bob have leases
 	c := &configuration{home: t.TempDir(), http: settings.HTTP{Principals: map[string]settings.Principal{"ann": {}}}}
-	if _, err := jetstore.Open(t.Context(), s.broker.Stream, jetstore.Options{User: "dan", Epoch: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(jetstore.Open(t.Context(), s.broker.Stream, jetstore.Options{User: "dan", Epoch: 1}))(t)
 	for _, user := range []string{"ann", "bob", "dan", "eve"} {
-		if err := os.MkdirAll(filepath.Join(c.homeOf(user), "sessions"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Join(c.homeOf(user), "sessions"), 0o700))
 	}
 	for _, tt := range []struct{ user, says, err string }{
 		{"ann", "", "http.principals.ann: first remove the table"},

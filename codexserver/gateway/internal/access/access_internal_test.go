@@ -10,6 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -32,10 +33,7 @@ func team(t *testing.T, change func(*settings.HTTP)) (s settings.HTTP, ann, bob 
 
 func enter(t *testing.T, s settings.HTTP) *Access {
 	t.Helper()
-	a, err := New(s, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(New(s, slog.New(slog.DiscardHandler)))(t)
 	return a
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-jose/go-jose/v4"
 )
 
@@ -20,10 +21,7 @@ func badTokens(t *testing.T, i *issuer) map[string]string {
 	now := time.Now().Unix()
 	good := i.token(nil, nil)
 	other := rsaKeys()[2]
-	public, err := x509.MarshalPKIXPublicKey(i.rsa.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	public := must.Get(x509.MarshalPKIXPublicKey(i.rsa.Public()))(t)
 	asPEM := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})
 	theirs := jose.JSONWebKey{Key: other.Public(), KeyID: "r1", Use: "sig", Algorithm: "RS256"}
 	forged := func(h object) string { return i.signed(header().with(h), i.claims(), rs256(t, other)) }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-jose/go-jose/v4"
 )
 
@@ -44,10 +45,7 @@ var rsaKeys = sync.OnceValue(func() (keys [4]*rsa.PrivateKey) {
 
 func newIssuer(t *testing.T) *issuer {
 	t.Helper()
-	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ec := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	keys := rsaKeys()
 	i := &issuer{rsa: keys[0], ec: ec, enc: keys[1], weak: keys[3]}
 	set := part(t, map[string]any{"keys": []any{
@@ -119,10 +117,7 @@ func part(t *testing.T, v any) string {
 	if text, is := v.(string); is {
 		return text
 	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(v))(t)
 	return string(text)
 }
 
@@ -137,10 +132,7 @@ func (i *issuer) signed(h, c any, sign func([]byte) []byte) string {
 func by(t *testing.T, key *rsa.PrivateKey, o crypto.SignerOpts) func([]byte) []byte {
 	return func(input []byte) []byte {
 		sum := sha256.Sum256(input)
-		b, err := key.Sign(rand.Reader, sum[:], o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(key.Sign(rand.Reader, sum[:], o))(t)
 		return b
 	}
 }
@@ -151,9 +143,7 @@ func es256(t *testing.T, key *ecdsa.PrivateKey) func([]byte) []byte {
 	return func(input []byte) []byte {
 		sum := sha256.Sum256(input)
 		r, s, err := ecdsa.Sign(rand.Reader, key, sum[:])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		b := make([]byte, 64)
 		r.FillBytes(b[:32])
 		s.FillBytes(b[32:])

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-jose/go-jose/v4"
 )
 
@@ -83,16 +84,10 @@ func keySetJSON(t *testing.T, kids ...string) string {
 	t.Helper()
 	set := jose.JSONWebKeySet{}
 	for _, kid := range kids {
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 		set.Keys = append(set.Keys, jose.JSONWebKey{Key: key.Public(), KeyID: kid, Use: "sig"})
 	}
-	raw, err := json.Marshal(set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(json.Marshal(set))(t)
 	return string(raw)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestMetadata checks that the metadata is served to every request that the guard admits.
@@ -17,13 +18,9 @@ func TestMetadata(t *testing.T) {
 		Authenticate: func(*http.Request) (mcphttp.Principal, error) { panic("asked for a token") },
 		Hosts:        []string{"codex.example.com"}, Origins: []string{"https://app.example.com"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	m := http.NewServeMux()
-	if err := access.Metadata(m, s, g); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, access.Metadata(m, s, g))
 	const want = `{"resource":"https://codex.example.com/team/mcp","authorization_servers":["https://issuer.example.com"],"scopes_supported":["codex:run","codex:approve","codex:read"],"bearer_methods_supported":["header"],"resource_name":"codex-mcp"}`
 	for _, tt := range []struct {
 		method, path, host, origin string
@@ -68,9 +65,7 @@ func TestMetadata(t *testing.T) {
 	s.OAuth = settings.OAuth{}
 	m = http.NewServeMux()
 	w := httptest.NewRecorder()
-	if err := access.Metadata(m, s, g); err != nil {
-		t.Error(err)
-	}
+	must.Check(t, access.Metadata(m, s, g))
 	if m.ServeHTTP(w, httptest.NewRequest("GET", "/.well-known/oauth-protected-resource", nil)); w.Code != 404 || access.MetadataURL(s) != "" {
 		t.Errorf("status %d, at %q", w.Code, access.MetadataURL(s))
 	}

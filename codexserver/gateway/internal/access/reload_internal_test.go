@@ -7,7 +7,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestReload replaces the users. What changed counts at once for new requests and for those that were
@@ -51,10 +51,7 @@ func TestReload(t *testing.T) {
 			}
 			all := maps.Clone(s.Principals)
 			tt.change(all)
-			apply, err := a.Reload(all)
-			if err != nil {
-				t.Fatal(err)
-			}
+			apply := must.Get(a.Reload(all))(t)
 			for token, who := range before { // until it is applied nothing has changed
 				if !a.Still(t.Context(), with("Bearer "+tokens[token]).Header, who) {
 					t.Errorf("%s does not go on before the users are replaced", token)
@@ -71,9 +68,7 @@ func TestReload(t *testing.T) {
 					still = append(still, token)
 				}
 			}
-			if diff := cmp.Diff([][]string{tt.enter, tt.still}, [][]string{entered, still}); diff != "" {
-				t.Errorf("who enters, and who goes on (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "who enters, and who goes on", [][]string{tt.enter, tt.still}, [][]string{entered, still})
 			if a.Still(t.Context(), nil, mcphttp.Principal{Name: "bob"}) || a.Still(t.Context(), with("Bearer "+tokens["bob's JWT"]+"x").Header, before["bob's JWT"]) {
 				t.Error("a request without a valid token goes on")
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -20,10 +21,7 @@ import (
 func connect(t *testing.T, o broker.Options) *broker.Broker {
 	t.Helper()
 	o.Logger = slog.New(slog.DiscardHandler)
-	b, err := broker.Connect(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(broker.Connect(o))(t)
 	t.Cleanup(func() {
 		if err := b.Close(); err != nil && !errors.Is(err, os.ErrClosed) { // a test has closed it
 			t.Error(err)
@@ -36,9 +34,7 @@ func connect(t *testing.T, o broker.Options) *broker.Broker {
 // the next process finds the streams of the last one.
 func TestFolder(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "in", "nats")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(folder, 0o755))
 	b := connect(t, broker.Options{Folder: folder})
 	if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the folder: %v, %v", info.Mode(), err)
@@ -50,12 +46,8 @@ func TestFolder(t *testing.T) {
 	if other, err := broker.Connect(broker.Options{Folder: file, Logger: slog.New(slog.DiscardHandler)}); err == nil || !strings.Contains(err.Error(), "start the NATS server of this process") {
 		t.Errorf("a file as the folder: %v, %v", other, err)
 	}
-	if _, err := bucket(t, b, &broker.Bucket{Name: "state"}).PutString(t.Context(), "ann", "kept"); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(bucket(t, b, &broker.Bucket{Name: "state"}).PutString(t.Context(), "ann", "kept"))(t)
+	must.OK(t, b.Close())
 	again := bucket(t, connect(t, broker.Options{Folder: folder}), &broker.Bucket{Name: "state"})
 	if got, err := again.Get(t.Context(), "ann"); err != nil || string(got.Value()) != "kept" {
 		t.Errorf("what was kept: %v, %v", got, err)
@@ -67,10 +59,7 @@ func bucket(t *testing.T, b *broker.Broker, o *broker.Bucket) jetstream.KeyValue
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
 	defer cancel()
-	kv, err := b.Open(ctx, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kv := must.Get(b.Open(ctx, o))(t)
 	return kv
 }
 
@@ -79,10 +68,7 @@ func bucket(t *testing.T, b *broker.Broker, o *broker.Bucket) jetstream.KeyValue
 func TestNobodyElse(t *testing.T) {
 	sockets := func() map[string]bool {
 		found := map[string]bool{}
-		paths, err := filepath.Glob("/proc/self/fd/*")
-		if err != nil {
-			t.Fatal(err)
-		}
+		paths := must.Get(filepath.Glob("/proc/self/fd/*"))(t)
 		for _, path := range paths {
 			if to, err := os.Readlink(path); err == nil && strings.HasPrefix(to, "socket:") {
 				found[to] = true
@@ -105,10 +91,7 @@ func TestNobodyElse(t *testing.T) {
 func TestOpen(t *testing.T) {
 	b := connect(t, broker.Options{Folder: t.TempDir()})
 	o := broker.Bucket{Name: "leases", TTL: time.Minute, MaxValue: 1024}
-	first, err := bucket(t, b, &o).Create(t.Context(), "ann", []byte("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(bucket(t, b, &o).Create(t.Context(), "ann", []byte("a")))(t)
 	if _, err := bucket(t, b, &o).Put(t.Context(), "long", make([]byte, o.MaxValue+1)); err == nil {
 		t.Error("a value that is too long is kept")
 	}
@@ -125,9 +108,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	if err := b.Stream.DeleteKeyValue(t.Context(), o.Name); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, b.Stream.DeleteKeyValue(t.Context(), o.Name))
 	<-time.After(20 * time.Millisecond) // an operator is not faster, and numbers begin with the time
 	if again, err := bucket(t, b, &o).Create(t.Context(), "ann", []byte("a")); err != nil || again <= first {
 		t.Errorf("the number %d follows %d, %v", again, first, err)
@@ -139,9 +120,7 @@ func TestCutOff(t *testing.T) {
 	o := server.Options{JetStream: true, StoreDir: t.TempDir()}
 	s := clustertest.Start(t, o)
 	b := connect(t, broker.Options{URL: s.ClientURL()})
-	if err := b.Check(); err != nil {
-		t.Error(err)
-	}
+	must.Check(t, b.Check())
 	o.Port = s.Addr().(*net.TCPAddr).Port
 	s.Shutdown()
 	s.WaitForShutdown()
@@ -162,9 +141,7 @@ func TestOpenWaits(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), clustertest.Patience)
 	defer stop()
 	time.AfterFunc(300*time.Millisecond, func() { // it tries in vain before
-		if err := s.EnableJetStream(&server.JetStreamConfig{StoreDir: t.TempDir()}); err != nil {
-			t.Error(err)
-		}
+		must.Check(t, s.EnableJetStream(&server.JetStreamConfig{StoreDir: t.TempDir()}))
 	})
 	if _, err := b.Open(ctx, &broker.Bucket{Name: "leases", Replicas: 1}); err != nil {
 		t.Errorf("with JetStream: %v", err)

@@ -1,7 +1,6 @@
 package broker_test
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
@@ -10,13 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
@@ -26,10 +26,7 @@ import (
 func serverTLS(t *testing.T, a *clustertest.Authority, about *x509.Certificate) *tls.Config {
 	t.Helper()
 	files := a.Issue(about)
-	pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := must.Get(tls.LoadX509KeyPair(files.Cert, files.Key))(t)
 	clients := x509.NewCertPool()
 	clients.AddCert(a.Cert)
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients}
@@ -38,19 +35,10 @@ func serverTLS(t *testing.T, a *clustertest.Authority, about *x509.Certificate) 
 // operator returns options of a server that knows an account with JetStream, and the account.
 func operator(t *testing.T) (o server.Options, account nkeys.KeyPair) {
 	t.Helper()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	create := func(kind nkeys.PrefixByte) (nkeys.KeyPair, string) {
 		t.Helper()
-		key, err := nkeys.CreatePair(kind)
-		must(err)
-		id, err := key.PublicKey()
-		must(err)
-		return key, id
+		key := must.Get(nkeys.CreatePair(kind))(t)
+		return key, must.Get(key.PublicKey())(t)
 	}
 	signer, id := create(nkeys.PrefixByteOperator)
 	all := &server.MemAccResolver{}
@@ -59,9 +47,8 @@ func operator(t *testing.T) (o server.Options, account nkeys.KeyPair) {
 		account, id = create(nkeys.PrefixByteAccount)
 		claims := jwt.NewAccountClaims(id)
 		claims.Limits.JetStreamLimits = limits
-		text, err := claims.Encode(signer)
-		must(err)
-		must(all.Store(id, text))
+		text := must.Get(claims.Encode(signer))(t)
+		must.OK(t, all.Store(id, text))
 		o.SystemAccount = cmp.Or(o.SystemAccount, id) // the first one
 	}
 	return o, account
@@ -77,26 +64,9 @@ func serveNATS(t *testing.T, c *tls.Config, o server.Options) (address string) {
 	return clustertest.Start(t, o).Addr().String()
 }
 
-// journal keeps a log.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(b)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
-func (j *journal) logger() *slog.Logger {
-	return slog.New(slog.NewTextHandler(j, &slog.HandlerOptions{Level: slog.LevelDebug}))
+// logger returns one that logs all to a journal.
+func logger(to *servertest.Journal) *slog.Logger {
+	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
 // TestConnectSecurely connects to a server with TLS, client certificates and accounts: with the
@@ -114,17 +84,11 @@ func TestConnectSecurely(t *testing.T) {
 		clustertest.Credentials(t, right, account, time.Time{}), clustertest.Credentials(t, foreignUser, theirs, time.Time{}),
 		"SECRET",
 	}
-	text, err := os.ReadFile(right)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(right))(t)
 	beginning, _, _ := strings.Cut(string(text), "-----BEGIN USER NKEY SEED-----")
 	boxtest.Lay(t, dir, "cut.creds="+beginning, "wrong.creds=password: SECRET", "wrong.pem=SECRET")
 	for _, file := range []string{own.Key, foreign.Key} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(t)
 		secrets = append(secrets, strings.Split(string(text), "\n")[1])
 	}
 	servers := map[string]string{
@@ -155,9 +119,9 @@ func TestConnectSecurely(t *testing.T) {
 		{"a server without accounts", "nats", "open", "", "", "", "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var log journal
+			var log servertest.Journal
 			b, err := broker.Connect(broker.Options{
-				URL: tt.scheme + "://" + servers[tt.server], CA: tt.ca, Cert: tt.cert, Key: tt.key, Credentials: tt.credentials, Name: "test", Logger: log.logger(),
+				URL: tt.scheme + "://" + servers[tt.server], CA: tt.ca, Cert: tt.cert, Key: tt.key, Credentials: tt.credentials, Name: "test", Logger: logger(&log),
 			})
 			if err == nil {
 				defer b.Close()
@@ -193,11 +157,8 @@ func TestRenewedCredentials(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "creds")
 	o, account := operator(t)
 	clustertest.Credentials(t, file, account, time.Now().Add(2*time.Second))
-	var log journal
-	b, err := broker.Connect(broker.Options{URL: "nats://" + serveNATS(t, nil, o), Credentials: file, Name: "test", Logger: log.logger()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	var log servertest.Journal
+	b := must.Get(broker.Connect(broker.Options{URL: "nats://" + serveNATS(t, nil, o), Credentials: file, Name: "test", Logger: logger(&log)}))(t)
 	defer b.Close()
 	clustertest.Until(t, "the server does not refuse them again and again", func() bool { return strings.Count(strings.ToLower(log.String()), "authorization violation") >= 3 })
 	clustertest.Credentials(t, file, account, time.Time{})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
 	"github.com/codexmcp/codexmcp/internal/certtest"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // Service is the name of the service in the certificates of fronts and nodes.
@@ -39,9 +40,7 @@ func NewAuthority(t testing.TB) *Authority {
 
 func write(t testing.TB, file string, text []byte) {
 	t.Helper()
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, text, 0o600))
 }
 
 // Certificates returns the files of a front or a node of a new authority.
@@ -66,10 +65,7 @@ func (a *Authority) Issue(about *x509.Certificate) link.Certificates {
 // Listen returns a listener on loopback, and its address.
 func Listen(t testing.TB) (net.Listener, string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	return l, l.Addr().String()
 }
 
@@ -84,10 +80,7 @@ func Post(ctx context.Context, t testing.TB, send func(http.ResponseWriter, *htt
 		}
 	}))
 	t.Cleanup(front.Close)
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, front.URL+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(ctx, http.MethodPost, front.URL+path, strings.NewReader(body)))(t)
 	maps.Copy(r.Header, h)
 	answer, err := http.DefaultTransport.RoundTrip(r)
 	if err == nil && answer.StatusCode == http.StatusTeapot {

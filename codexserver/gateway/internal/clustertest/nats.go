@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/metrics"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -47,10 +48,7 @@ func Start(t testing.TB, o server.Options) *server.Server {
 	if o.StoreDir == "" {
 		o.StoreDir = t.TempDir()
 	}
-	s, err := server.NewServer(&o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(server.NewServer(&o))(t)
 	s.Start()
 	t.Cleanup(func() {
 		s.Shutdown()
@@ -65,72 +63,38 @@ func Start(t testing.TB, o server.Options) *server.Server {
 // Connect connects to a server in this process, until the end of the test.
 func Connect(t testing.TB, s *server.Server) (*nats.Conn, jetstream.JetStream) {
 	t.Helper()
-	conn, err := nats.Connect("", nats.InProcessServer(s), nats.MaxReconnects(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(nats.Connect("", nats.InProcessServer(s), nats.MaxReconnects(-1)))(t)
 	t.Cleanup(conn.Close)
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return conn, js
+	return conn, must.Get(jetstream.New(conn))(t)
 }
 
 // Credentials writes a file with credentials of a new user of an account, until they expire, and returns the secret in them.
 // Those with the zero time do not expire.
 func Credentials(t testing.TB, file string, account nkeys.KeyPair, expires time.Time) (seed string) {
 	t.Helper()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	user, err := nkeys.CreateUser()
-	must(err)
-	id, err := user.PublicKey()
-	must(err)
-	claims := jwt.NewUserClaims(id)
+	user := must.Get(nkeys.CreateUser())(t)
+	claims := jwt.NewUserClaims(must.Get(user.PublicKey())(t))
 	if !expires.IsZero() {
 		claims.Expires = expires.Unix()
 	}
-	text, err := claims.Encode(account)
-	must(err)
-	secret, err := user.Seed()
-	must(err)
-	all, err := jwt.FormatUserConfig(text, secret)
-	must(err)
-	must(os.WriteFile(file, all, 0o600))
+	secret := must.Get(user.Seed())(t)
+	must.OK(t, os.WriteFile(file, must.Get(jwt.FormatUserConfig(must.Get(claims.Encode(account))(t), secret))(t), 0o600))
 	return string(secret)
 }
 
 // Embedded starts a server in this process, until the end of the test.
 func Embedded(t testing.TB) *broker.Broker {
 	t.Helper()
-	b, err := broker.Connect(broker.Options{Folder: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	b := must.Get(broker.Connect(broker.Options{Folder: t.TempDir(), Logger: slog.New(slog.DiscardHandler)}))(t)
+	t.Cleanup(func() { must.Check(t, b.Close()) })
 	return b
 }
 
 // Buckets opens the buckets of a service, whose nodes last for a time without a renewal.
 func Buckets(t testing.TB, b *broker.Broker, ttl time.Duration) (users jetstream.KeyValue, leases *lease.Leases) {
 	t.Helper()
-	users, err := b.Open(t.Context(), &broker.Bucket{Name: lease.Bucket, Replicas: 1, MaxValue: lease.MaxValue})
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, err := b.Open(t.Context(), &broker.Bucket{Name: placement.Bucket, TTL: ttl, Replicas: 1, MaxValue: placement.MaxValue})
-	if err != nil {
-		t.Fatal(err)
-	}
+	users = must.Get(b.Open(t.Context(), &broker.Bucket{Name: lease.Bucket, Replicas: 1, MaxValue: lease.MaxValue}))(t)
+	entries := must.Get(b.Open(t.Context(), &broker.Bucket{Name: placement.Bucket, TTL: ttl, Replicas: 1, MaxValue: placement.MaxValue}))(t)
 	return users, lease.New(users, placement.New(entries), ttl)
 }
 
@@ -151,8 +115,6 @@ func Hold(t testing.TB, leases *lease.Leases, o lease.HolderOptions) *lease.Hold
 		defer cancel()
 		_ = h.Close(ctx) // fails where the test has closed the connection
 	})
-	if err := h.Join(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, h.Join(t.Context()))
 	return h
 }

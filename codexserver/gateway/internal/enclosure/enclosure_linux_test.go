@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func TestMain(m *testing.M) {
@@ -40,17 +41,11 @@ func newRooms(t *testing.T) *rooms {
 	e := &rooms{own: tmp + "/own", other: tmp + "/other", server: tmp + "/server"}
 	e.ownHome = e.server + "/principals/own"
 	for _, dir := range []string{e.own, e.other, e.ownHome, e.ownHome + "/temp", e.server + "/principals/other", tmp + "/rest"} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(dir+"/file", []byte("content of "+filepath.Base(dir)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(dir, 0o755))
+		must.OK(t, os.WriteFile(dir+"/file", []byte("content of "+filepath.Base(dir)), 0o644))
 	}
 	for _, file := range []string{e.server + "/hashes", tmp + "/key"} {
-		if err := os.WriteFile(file, []byte("secret"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte("secret"), 0o600))
 	}
 	e.Enclosure = enclosure.Enclosure{
 		Writable: []string{e.own, e.ownHome}, Temp: e.ownHome + "/temp",
@@ -65,9 +60,7 @@ func (e *rooms) sh(t *testing.T, script string) (output string, status int) {
 	var out bytes.Buffer
 	cmd := shell(script)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = e.own, &out, &out
-	if err := e.Start(cmd); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.Start(cmd))
 	_ = cmd.Wait() // the status is checked
 	return out.String(), cmd.ProcessState.ExitCode()
 }
@@ -77,9 +70,7 @@ func outsider(t *testing.T) (pid int) {
 	t.Helper()
 	cmd := exec.Command("sleep", "600")
 	cmd.Env = []string{"SECRET=secret"}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Errorf("the outsider was killed: %v", err)
@@ -151,10 +142,7 @@ func TestEnclosure(t *testing.T) {
 	}
 	for i, name := range names {
 		t.Run(name, func(t *testing.T) {
-			text, err := os.ReadFile(fmt.Sprintf("%s/%d", e.ownHome, i))
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(fmt.Sprintf("%s/%d", e.ownHome, i)))(t)
 			out, succeeded := strings.CutSuffix(string(text), " status 0\n")
 			switch prints := tests[name].prints; {
 			case !strings.Contains(string(text), " status "):
@@ -204,9 +192,7 @@ func TestEnclosureFails(t *testing.T) {
 		},
 	} {
 		e := newRooms(t)
-		if err := change(e); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, change(e))
 		if out, status := e.sh(t, "echo started"); status != 126 || strings.Contains(out, "started") {
 			t.Errorf("%s: status %d: %s", name, status, out)
 		}
@@ -217,20 +203,12 @@ func TestEnclosureFails(t *testing.T) {
 func TestHiddenProgram(t *testing.T) {
 	enclosuretest.Need(t)
 	e := newRooms(t)
-	program, err := os.ReadFile("/bin/sh")
-	if err == nil {
-		err = os.WriteFile(e.other+"/program", program, 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(e.other+"/program", must.Get(os.ReadFile("/bin/sh"))(t), 0o755))
 	cmd := shell(`find /proc/self/fd -lname "*program*"; ls ` + e.other + `; echo started`)
 	var out bytes.Buffer
 	cmd.Path, cmd.Dir, cmd.Stdout, cmd.Stderr = e.other+"/program", e.own, &out, &out
-	if err = e.Start(cmd); err == nil {
-		err = cmd.Wait()
-	}
-	if err != nil || out.String() != "started\n" {
+	must.OK(t, e.Start(cmd))
+	if err := cmd.Wait(); err != nil || out.String() != "started\n" {
 		t.Errorf("%v: %s", err, &out)
 	}
 }
@@ -253,12 +231,8 @@ func TestEnclosureOfMany(t *testing.T) {
 	const many = 80
 	for i := range many {
 		other := fmt.Sprintf("%s/%d", others, i)
-		if err := os.MkdirAll(other, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(other+"/file", []byte("secret"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(other, 0o755))
+		must.OK(t, os.WriteFile(other+"/file", []byte("secret"), 0o644))
 		e.Hidden = append(e.Hidden, other)
 	}
 	script := fmt.Sprintf(`ls %s | wc -l; cat %[1]s/*/file 2>/dev/null | wc -c`, others)

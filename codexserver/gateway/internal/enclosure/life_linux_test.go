@@ -15,6 +15,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"golang.org/x/sys/unix"
 )
 
@@ -25,9 +26,7 @@ const patience = time.Minute
 func sinceBoot(t *testing.T) time.Duration {
 	t.Helper()
 	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.ClockGettime(unix.CLOCK_BOOTTIME, &now))
 	return time.Duration(now.Nano())
 }
 
@@ -36,22 +35,15 @@ func sinceBoot(t *testing.T) time.Duration {
 func living(t *testing.T, deadline time.Duration) (life *enclosure.Life, begun, ended <-chan struct{}) {
 	t.Helper()
 	e := newRooms(t)
-	life, err := enclosure.NewLife(deadline)
-	if err != nil {
-		t.Fatal(err)
-	}
+	life = must.Get(enclosure.NewLife(deadline))(t)
 	e.Life = life
 	out, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cmd := shell(`trap "" TERM HUP INT; kill -9 1; kill -STOP 1
 ls /proc/self/fd/4 /proc/self/fd/5 /proc/1/fd/4 && exit
 setsid sleep 1000000 & echo begun; wait`)
 	cmd.Dir, cmd.Stdout = e.own, in
-	if err := e.Start(cmd); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.Start(cmd))
 	in.Close()
 	said, closed := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -99,17 +91,13 @@ func TestLife(t *testing.T) {
 			t.Parallel()
 			life, begun, ended := living(t, tt.first)
 			if tt.then != nil {
-				if err := life.Extend(far + time.Second); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, life.Extend(far+time.Second))
 				select {
 				case <-begun:
 				case <-ended:
 					t.Error("it ends although its deadline is far")
 				}
-				if err := tt.then(life); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, tt.then(life))
 			}
 			ends(t, ended, name)
 			if err := life.Close(); err == nil && life.Extend(far) == nil {
@@ -128,9 +116,7 @@ func TestLifeOfAStoppedMaker(t *testing.T) {
 	if left, err := time.ParseDuration(os.Getenv(makerOf)); err == nil {
 		life, begun, _ := living(t, sinceBoot(t)+10*patience)
 		<-begun
-		if err := life.Extend(sinceBoot(t) + left); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, life.Extend(sinceBoot(t)+left))
 		fmt.Println("begun")
 		select {}
 	}
@@ -143,13 +129,8 @@ func TestLifeOfAStoppedMaker(t *testing.T) {
 			maker := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()[:strings.Index(t.Name(), "/")]+"$")
 			maker.Env = append(os.Environ(), makerOf+"="+tt.left.String())
 			maker.Stderr = os.Stderr
-			out, err := maker.StdoutPipe()
-			if err == nil {
-				err = maker.Start()
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := must.Get(maker.StdoutPipe())(t)
+			must.OK(t, maker.Start())
 			t.Cleanup(func() {
 				_ = maker.Process.Kill()
 				_ = maker.Wait()
@@ -162,23 +143,15 @@ func TestLifeOfAStoppedMaker(t *testing.T) {
 			if err != nil || strings.Contains(first, "\n") {
 				t.Fatalf("the enclosures %q, %v", first, err)
 			}
-			if err := maker.Process.Signal(tt.sig); err != nil {
-				t.Fatal(err)
+			must.OK(t, maker.Process.Signal(tt.sig))
+			for deadline := time.Now().Add(patience); ; <-time.After(10 * time.Millisecond) {
+				if text, err := os.ReadFile("/proc/" + first + "/stat"); err != nil || strings.Contains(string(text), ") Z ") {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatal("the enclosure goes on")
+				}
 			}
-			wait(t, "the enclosure goes on", func() bool {
-				text, err := os.ReadFile("/proc/" + first + "/stat")
-				return err != nil || strings.Contains(string(text), ") Z ")
-			})
 		})
-	}
-}
-
-// wait waits for a condition.
-func wait(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); <-time.After(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal(what)
-		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"golang.org/x/sys/unix"
 )
 
@@ -40,8 +41,6 @@ func TestEnclosureInUserNamespace(t *testing.T) {
 			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
 		}
 	}, func(t *testing.T) {
-		if err := enclosure.Try("/bin/true"); err != nil {
-			t.Error(err)
-		}
+		must.Check(t, enclosure.Try("/bin/true"))
 	})
 }

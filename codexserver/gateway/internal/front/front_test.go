@@ -22,6 +22,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // ttl is how long a node lasts.
@@ -69,9 +70,7 @@ func startWith(t *testing.T, local *fakeNode) *service {
 		}
 		return p, nil
 	}, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s.front = front.New(front.Options{
 		Local: inside, Certificates: s.files, Leases: s.leases, Guard: guard, Metrics: metrics.New(), Logger: slog.New(slog.DiscardHandler),
 		Still: func(_ context.Context, h http.Header, _ mcphttp.Principal) bool {
@@ -124,9 +123,7 @@ func (s *service) add(n *fakeNode, address string) {
 		ctx, cancel := context.WithTimeout(context.Background(), clustertest.Patience)
 		defer cancel()
 		s.front.Close() // a server that ends waits a second for the front to do so
-		if err := n.server.Close(ctx); err != nil {
-			s.t.Error(err)
-		}
+		must.Check(s.t, n.server.Close(ctx))
 	})
 }
 
@@ -154,9 +151,7 @@ func (n *fakeNode) Admit(ctx context.Context, h link.Head) (context.Context, fun
 // Serve implements [link.Handler].
 func (n *fakeNode) Serve(w http.ResponseWriter, r *http.Request, head link.Head) {
 	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		n.s.t.Error(err)
-	}
+	must.Check(n.s.t, err)
 	n.mu.Lock()
 	n.served = append(n.served, string(body))
 	handle := n.handle
@@ -192,9 +187,7 @@ func (n *fakeNode) has(user string) {
 // loses makes the node give back a user's lease.
 func (n *fakeNode) loses(user string) {
 	n.s.t.Helper()
-	if err := n.holder.Release(n.s.t.Context(), user, nil); err != nil {
-		n.s.t.Fatal(err)
-	}
+	must.OK(n.s.t, n.holder.Release(n.s.t.Context(), user, nil))
 }
 
 // answer is what a client gets.
@@ -208,10 +201,7 @@ type answer struct {
 // request returns a request of a user.
 func (s *service) request(ctx context.Context, method, token, body string) *http.Request {
 	s.t.Helper()
-	r, err := http.NewRequestWithContext(ctx, method, s.url, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(ctx, method, s.url, strings.NewReader(body)))(s.t)
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -315,9 +305,7 @@ func TestEffect(t *testing.T) {
 		"no answer": {func(*fakeNode, http.ResponseWriter, *http.Request) {}, http.StatusBadGateway},
 		"the node ends": {func(n *fakeNode, _ http.ResponseWriter, r *http.Request) {
 			go func() {
-				if err := n.holder.Release(context.Background(), "ann", nil); err != nil {
-					n.s.t.Error(err)
-				}
+				must.Check(n.s.t, n.holder.Release(context.Background(), "ann", nil))
 			}()
 			<-r.Context().Done()
 		}, http.StatusBadGateway},
@@ -365,9 +353,7 @@ func TestNoNode(t *testing.T) {
 		t.Errorf("a node that comes in time: %d %s, %v", got.Status, got.Body, got.Err)
 	}
 	// The process with the lease has died, and nobody has its id.
-	if err := a.server.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, a.server.Close(t.Context()))
 	s.front.Hurry()
 	began := time.Now()
 	for range 2 { // at the second time the front knows no node
@@ -405,9 +391,7 @@ func TestDrain(t *testing.T) {
 	drained := make(chan error)
 	go func() { drained <- s.front.Drain(t.Context()) }()
 	close(finish)
-	if err := <-drained; err != nil {
-		t.Error(err)
-	}
+	must.Check(t, <-drained)
 	for range 2 {
 		if a := <-got; a.Status != 200 || a.Body != "whole" {
 			t.Errorf("a request that was waited for: %+v", a)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -45,13 +46,9 @@ func TestForged(t *testing.T) {
 			js := connect(t, server)
 			t.Cleanup(func() { remove(t, js) })
 			s := open(t, js, jetstore.Options{Epoch: 7})
-			if err := s.Append(t.Context(), "kept", 0, []byte("kept")); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, s.Append(t.Context(), "kept", 0, []byte("kept")))
 			m := &nats.Msg{Subject: "codexmcp.state.ann." + f.rest, Header: f.head, Data: []byte(f.data)}
-			if _, err := js.PublishMsg(t.Context(), m); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(js.PublishMsg(t.Context(), m))(t)
 			if err := s.Append(t.Context(), "kept", 4, []byte(" on")); err != nil {
 				t.Errorf("the writer: %v", err)
 			}
@@ -60,9 +57,7 @@ func TestForged(t *testing.T) {
 				t.Errorf("%q", got)
 			}
 			list, err := next.List(t.Context(), "")
-			if err != nil {
-				t.Error(err)
-			}
+			must.Check(t, err)
 			for _, i := range list {
 				if err := worker.CheckName(i.Name); err != nil || i.Size < 0 {
 					t.Errorf("the list has %+v: %v", i, err)
@@ -91,23 +86,17 @@ func remove(t *testing.T, js jetstream.JetStream) {
 func TestStolen(t *testing.T) {
 	for name, steal := range map[string]func(t *testing.T, js jetstream.JetStream){
 		"emptied": func(t *testing.T, js jetstream.JetStream) {
-			if err := stream(t, js).Purge(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, stream(t, js).Purge(t.Context()))
 		},
 		"removed": remove,
 	} {
 		t.Run(name, func(t *testing.T) {
 			js := connect(t, one(t))
 			first := open(t, js, jetstore.Options{Epoch: 7})
-			if err := first.Put(t.Context(), "a", []byte("first")); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, first.Put(t.Context(), "a", []byte("first")))
 			steal(t, js)
 			second := open(t, js, jetstore.Options{Epoch: 8})
-			if err := second.Put(t.Context(), "a", []byte("second")); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, second.Put(t.Context(), "a", []byte("second")))
 			for _, err := range []error{
 				first.Put(t.Context(), "a", []byte("late")), first.Append(t.Context(), "a", 5, []byte("late")), first.Delete(t.Context(), "a"),
 				first.Put(t.Context(), "b", make([]byte, 513<<10)),
@@ -116,9 +105,7 @@ func TestStolen(t *testing.T) {
 					t.Errorf("the first writer: %v", err)
 				}
 			}
-			if err := second.Append(t.Context(), "a", 6, []byte(" on")); err != nil {
-				t.Error(err)
-			}
+			must.Check(t, second.Append(t.Context(), "a", 6, []byte(" on")))
 			third := open(t, js, jetstore.Options{Epoch: 9})
 			list, err := third.List(t.Context(), "")
 			if diff := cmp.Diff([]worker.Info{{Name: "a", Size: 9}}, list); err != nil || diff != "" {
@@ -156,7 +143,5 @@ func TestSlow(t *testing.T) {
 	}
 	ends.Wait()
 	silent = false
-	if err := s.Put(t.Context(), "after", []byte("x")); err != nil {
-		t.Error(err)
-	}
+	must.Check(t, s.Put(t.Context(), "after", []byte("x")))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -45,10 +46,7 @@ func connect(t testing.TB, s *server.Server) jetstream.JetStream {
 func open(t testing.TB, js jetstream.JetStream, o jetstore.Options) *jetstore.Store {
 	t.Helper()
 	o.User = "ann"
-	s, err := jetstore.Open(t.Context(), js, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(jetstore.Open(t.Context(), js, o))(t)
 	return s
 }
 
@@ -57,10 +55,7 @@ func whole(t *testing.T, s worker.Store, name string) []byte {
 	t.Helper()
 	var all []byte
 	for {
-		data, err := s.Read(t.Context(), name, int64(len(all)), worker.MaxData)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(s.Read(t.Context(), name, int64(len(all)), worker.MaxData))(t)
 		if len(data) == 0 {
 			return all
 		}
@@ -77,17 +72,13 @@ func TestLarge(t *testing.T) {
 	for i, size := range []int{1<<20 + 1, 600 << 10, 10, 700 << 10} {
 		last = make([]byte, size)
 		rand.NewChaCha8([32]byte{byte(i)}).Read(last)
-		if err := s.Put(t.Context(), name, last); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.Put(t.Context(), name, last))
 		if got := whole(t, s, name); !bytes.Equal(got, last) {
 			t.Errorf("%d bytes, want %d", len(got), len(last))
 		}
 	}
 	for i := range 3 {
-		if err := s.Append(t.Context(), name, int64(len(last)), []byte{byte(i)}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.Append(t.Context(), name, int64(len(last)), []byte{byte(i)}))
 		last = append(last, byte(i))
 	}
 	next := open(t, js, jetstore.Options{Epoch: 2})
@@ -97,9 +88,7 @@ func TestLarge(t *testing.T) {
 			t.Errorf("9 bytes at %d: %x, %v", at, got, err)
 		}
 	}
-	if err := next.Delete(t.Context(), name); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, next.Delete(t.Context(), name))
 	if n := stream(t, js).CachedInfo().State.Msgs; n != 2 { // the epoch, and that the name is gone
 		t.Errorf("the stream has %d messages", n)
 	}
@@ -108,10 +97,7 @@ func TestLarge(t *testing.T) {
 // stream returns that of ann.
 func stream(t *testing.T, js jetstream.JetStream) jetstream.Stream {
 	t.Helper()
-	s, err := js.Stream(t.Context(), "codexmcp_state_ann")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(js.Stream(t.Context(), "codexmcp_state_ann"))(t)
 	return s
 }
 
@@ -125,9 +111,7 @@ func TestFull(t *testing.T) {
 		if errors.Is(err, worker.ErrFull) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		size += int64(len(block))
 	}
 	if err := s.Put(t.Context(), "record", make([]byte, 3<<20)); !errors.Is(err, worker.ErrFull) {
@@ -154,9 +138,7 @@ func TestLostAnswer(t *testing.T) {
 		return ack, err
 	}}, jetstore.Options{Epoch: 1})
 	for i, part := range []string{"a", "b", "c"} {
-		if err := s.Append(t.Context(), "log", int64(i), []byte(part)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.Append(t.Context(), "log", int64(i), []byte(part)))
 	}
 	if got := whole(t, open(t, js, jetstore.Options{Epoch: 2}), "log"); string(got) != "abc" {
 		t.Errorf("the log is %q", got)

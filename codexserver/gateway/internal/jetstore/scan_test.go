@@ -7,6 +7,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -21,9 +22,7 @@ func TestLate(t *testing.T) {
 			t.Parallel()
 			js := connect(t, one(t))
 			before := open(t, js, jetstore.Options{Epoch: 1})
-			if err := before.Append(t.Context(), "log", 0, []byte("x")); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, before.Append(t.Context(), "log", 0, []byte("x")))
 			s, err := jetstore.Open(t.Context(), behind{js, &tt.late}, jetstore.Options{User: "ann", Epoch: 1})
 			if !errors.Is(err, tt.want) {
 				t.Errorf("%v, want %v", err, tt.want)

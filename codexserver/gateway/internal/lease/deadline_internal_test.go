@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -31,9 +32,7 @@ func TestDeadlineOfARenewal(t *testing.T) {
 		Renewed: func(user string, deadline time.Duration) { renewed[user] = deadline },
 	})
 	h.term, h.revision, h.held = 3, 7, map[string]*held{"ann": {}, "bob": {}}
-	if err := h.Publish(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, h.Publish(t.Context()))
 	want := time.Minute + h.fence()
 	if h.deadline != want || renewed["ann"] != want || renewed["bob"] != want || h.revision != 8 || h.term != 3 {
 		t.Errorf("the deadline is %v, and %v for the worker, want %v; revision %d, term %d", h.deadline, renewed, want, h.revision, h.term)

@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -45,14 +46,8 @@ type node struct {
 func join(t *testing.T, s *server.Server, id string, ttl time.Duration, stop func(user string)) *node {
 	t.Helper()
 	conn, js := clustertest.Connect(t, s)
-	users, err := js.CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: lease.Bucket, LimitMarkerTTL: time.Second, Storage: jetstream.MemoryStorage})
-	if err != nil {
-		t.Fatal(err)
-	}
-	nodes, err := js.CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: placement.Bucket, TTL: ttl, Storage: jetstream.MemoryStorage})
-	if err != nil {
-		t.Fatal(err)
-	}
+	users := must.Get(js.CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: lease.Bucket, LimitMarkerTTL: time.Second, Storage: jetstream.MemoryStorage}))(t)
+	nodes := must.Get(js.CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: placement.Bucket, TTL: ttl, Storage: jetstream.MemoryStorage}))(t)
 	n := &node{id: id, users: users, nodes: nodes, conn: conn, lost: make(chan string, 64), clock: &atomic.Int64{}}
 	n.leases = lease.New(users, placement.New(nodes), ttl)
 	begin := time.Now()
@@ -82,10 +77,7 @@ func (n *node) take(t *testing.T, user string) lease.Lease {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
 	defer cancel()
-	got, err := n.Take(ctx, user)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(n.Take(ctx, user))(t)
 	return got
 }
 
@@ -108,10 +100,7 @@ func (n *node) free(t *testing.T, user string) bool {
 // term returns that of the node's entry.
 func (n *node) term(t *testing.T) uint64 {
 	t.Helper()
-	entry, err := placement.New(n.nodes).Get(t.Context(), n.id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entry := must.Get(placement.New(n.nodes).Get(t.Context(), n.id))(t)
 	return entry.Term
 }
 
@@ -182,9 +171,7 @@ func TestTake(t *testing.T) {
 		if held, release, err = winner.Hold(t.Context(), "ann", last); err != nil || loser.admits("ann", last) {
 			t.Fatalf("who admits a request: %v", err)
 		}
-		if err := winner.Release(t.Context(), "ann", nil); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, winner.Release(t.Context(), "ann", nil))
 		if cause := context.Cause(held); !errors.Is(cause, lease.ErrLost) || !loser.free(t, "ann") {
 			t.Errorf("the request of a released lease: %v", cause)
 		}
@@ -197,9 +184,7 @@ func TestTakeAtTheEnd(t *testing.T) {
 	var h *lease.Holder
 	a := join(t, start(t), "a", ttl, nil)
 	h = holder(t, "b", meddled{KeyValue: a.users, create: func(create func() (uint64, error)) (uint64, error) {
-		if err := h.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.Check(t, h.Close(t.Context()))
 		return create()
 	}}, a.nodes)
 	for range 2 {
@@ -218,9 +203,7 @@ func TestRelease(t *testing.T) {
 	defer cancel()
 	request, left := context.WithCancel(ctx)
 	held, release, err := n.Hold(request, "ann", first.Epoch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	left()
 	<-held.Done()
 	used := func(open int) bool { return open > 0 }
@@ -231,9 +214,7 @@ func TestRelease(t *testing.T) {
 	release()
 	var over sync.WaitGroup
 	over.Go(func() {
-		if err := n.Release(ctx, "ann", used); err != nil {
-			t.Error(err)
-		}
+		must.Check(t, n.Release(ctx, "ann", used))
 	})
 	clustertest.Until(t, "the lease is kept", func() bool { return n.Epoch("ann") == 0 && len(n.Users()) == 0 })
 	w := waiting{ctx, make(chan struct{}, 1)}
@@ -290,9 +271,7 @@ func TestNeverTwo(t *testing.T) {
 			if n := running.Add(1); n != 1 || got.Epoch <= first.Epoch || a.Epoch("ann") != 0 {
 				t.Errorf("%d workers run, the epoch %d follows %d", n, got.Epoch, first.Epoch)
 			}
-			if err := b.Release(t.Context(), "ann", nil); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, b.Release(t.Context(), "ann", nil))
 			if n := running.Load(); n != 0 {
 				t.Errorf("%d workers are left", n)
 			}
@@ -315,9 +294,7 @@ func TestHandOver(t *testing.T) {
 			n := join(t, start(t), "a", forever, nil)
 			l := n.take(t, "ann")
 			held, release, err := n.Hold(t.Context(), "ann", l.Epoch)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if tt.ends {
 				time.AfterFunc(ttl/20, release)
 			}
@@ -356,7 +333,5 @@ func TestCloseWhileHandedOver(t *testing.T) {
 	if err := a.Close(t.Context()); err != nil || !stopped.Load() {
 		t.Errorf("the worker is stopped: %v, %v", stopped.Load(), err)
 	}
-	if err := <-handed; err != nil {
-		t.Error(err)
-	}
+	must.Check(t, <-handed)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -46,9 +47,7 @@ func TestStolen(t *testing.T) {
 			} else {
 				_, err = b.users.PutString(t.Context(), user, strings.NewReplacer("A", fmt.Sprint(first.Term), "B", fmt.Sprint(b.term(t))).Replace(tt.value))
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			a.loses(t)
 			for _, epoch := range []uint64{0, 1, first.Epoch, first.Epoch + 1, 9999, 1<<64 - 1} {
 				if a.admits(user, epoch) {
@@ -98,9 +97,7 @@ func TestEntryStolen(t *testing.T) {
 			} else {
 				_, err = b.nodes.PutString(t.Context(), "a", strings.NewReplacer("A", fmt.Sprint(first.Term), "B", fmt.Sprint(first.Term-1)).Replace(tt.value))
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if tt.keeps {
 				time.Sleep(2 * ttl)
 				if got := a.Epoch("ann"); got != first.Epoch {

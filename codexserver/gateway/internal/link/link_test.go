@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // node is a handler with the leases of all users, in the epoch 7.
@@ -69,9 +70,7 @@ func pairOf(t *testing.T, n *node, files, others link.Certificates) *pair {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		if err := p.server.Close(ctx); err != nil {
-			t.Error(err)
-		}
+		must.Check(t, p.server.Close(ctx))
 	})
 	p.client = link.NewClient(others, slog.New(slog.DiscardHandler))
 	t.Cleanup(p.client.Close)
@@ -153,13 +152,7 @@ func TestNewCertificates(t *testing.T) {
 	for range 2 {
 		next := a.Issue(&x509.Certificate{DNSNames: []string{clustertest.Service}})
 		for from, to := range map[string]string{next.CA: p.files.CA, next.Cert: p.files.Cert, next.Key: p.files.Key} {
-			text, err := os.ReadFile(from)
-			if err == nil {
-				err = os.WriteFile(to, text, 0o600)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(to, must.Get(os.ReadFile(from))(t), 0o600))
 		}
 		p.client.Close()
 		if answer, _, err := p.send("/mcp", "", nil); answer.StatusCode != 200 {
@@ -208,10 +201,7 @@ func TestHostileHeaders(t *testing.T) {
 func TestForgedHeads(t *testing.T) {
 	carried := 0
 	p := newPair(t, func(http.ResponseWriter, *http.Request) { carried++ })
-	pair, err := tls.LoadX509KeyPair(p.files.Cert, p.files.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := must.Get(tls.LoadX509KeyPair(p.files.Cert, p.files.Key))(t)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true}, ForceAttemptHTTP2: true}
 	defer transport.CloseIdleConnections()
 	id := p.server.ID()
@@ -227,15 +217,9 @@ func TestForgedHeads(t *testing.T) {
 		"whole":                 {id + " 7 ann codex:read codex:all"},
 	} {
 		carried = 0
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+p.address+"/mcp", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+p.address+"/mcp", http.NoBody))(t)
 		r.Header["Codex-Mcp-Link"] = heads
-		answer, err := transport.RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(transport.RoundTrip(r))(t)
 		answer.Body.Close()
 		if whole := name == "whole"; (answer.StatusCode == 200) != whole || (carried == 1) != whole {
 			t.Errorf("%s: %d, carried out %d times", name, answer.StatusCode, carried)
@@ -264,9 +248,7 @@ func TestNotCarriedOut(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
 	defer cancel()
-	if err := p.server.Close(ctx); err != nil {
-		t.Error(err)
-	}
+	must.Check(t, p.server.Close(ctx))
 	if _, _, err := p.send("/mcp", "body", nil); !errors.Is(err, link.ErrAbsent) && !errors.Is(err, link.ErrRefused) {
 		t.Errorf("a server that has ended: %v", err)
 	}
@@ -293,10 +275,7 @@ func TestEnds(t *testing.T) {
 			}}, files, files)
 			ctx, leave := context.WithCancel(t.Context())
 			defer leave()
-			answer, err := p.begin(ctx, "/mcp", "x", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			answer := must.Get(p.begin(ctx, "/mcp", "x", nil))(t)
 			defer answer.Body.Close()
 			<-began
 			switch name {
@@ -307,9 +286,7 @@ func TestEnds(t *testing.T) {
 			default:
 				closing, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 				defer cancel()
-				if err := p.server.Close(closing); err != nil {
-					t.Error(err)
-				}
+				must.Check(t, p.server.Close(closing))
 			}
 			lose()
 			select {

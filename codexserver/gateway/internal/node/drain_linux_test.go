@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/node"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -20,14 +21,10 @@ func TestDrain(t *testing.T) {
 	s := start(t)
 	a := s.join("a")
 	work := filepath.Join(s.users["bob"].Folders[0], "busy")
-	if err := os.WriteFile(work, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(work, nil, 0o600))
 	a.use("ann")
 	busy := a.use("bob")
-	if err := node.Drain(t.Context(), s.broker.Conn, a.id); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, node.Drain(t.Context(), s.broker.Conn, a.id))
 	if n, err := s.leases.Nodes.Get(t.Context(), a.id); !n.Draining {
 		t.Errorf("fronts do not learn before the operator that the node drains: %v", err)
 	}
@@ -37,9 +34,7 @@ func TestDrain(t *testing.T) {
 		t.Error("the user with work is gone")
 	}
 	a.ask(headOf(busy), "/")
-	if err := os.Remove(work); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(work))
 	clustertest.Until(t, "the user without work stays", func() bool { return s.free("bob") })
 }
 
@@ -59,9 +54,7 @@ func TestHandOver(t *testing.T) {
 			a.asks(l)
 			ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
 			defer cancel()
-			if err := a.Drain(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, a.Drain(ctx))
 			if left := a.pool.Running(); s.free("ann") != other || (len(left) == 0) != other {
 				t.Errorf("the lease is free: %v, the workers of %q run", s.free("ann"), left)
 			}
@@ -86,16 +79,11 @@ func (silent) WatchAll(ctx context.Context, _ ...jetstream.WatchOpt) (jetstream.
 // TestDrainWithoutAnswer checks that a node ends whose users could move, if NATS does not say where to.
 func TestDrainWithoutAnswer(t *testing.T) {
 	s := start(t)
-	nodes, err := s.broker.Stream.KeyValue(t.Context(), placement.Bucket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	nodes := must.Get(s.broker.Stream.KeyValue(t.Context(), placement.Bucket))(t)
 	s.leases.Nodes = placement.New(silent{nodes})
 	a := s.join("a")
 	a.asks(a.use("ann"))
 	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
 	defer cancel()
-	if err := errors.Join(a.Drain(ctx), ctx.Err()); err != nil {
-		t.Error(err)
-	}
+	must.Check(t, errors.Join(a.Drain(ctx), ctx.Err()))
 }

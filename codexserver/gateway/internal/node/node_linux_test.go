@@ -28,7 +28,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 const (
@@ -120,9 +120,7 @@ func start(t *testing.T) *service {
 	top := boxtest.Outside(t)
 	for _, name := range []string{"ann", "bob", "eve"} {
 		p := settings.Principal{Folders: []string{filepath.Join(top, name)}, Home: filepath.Join(top, "home-"+name)}
-		if err := os.Mkdir(p.Folders[0], 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(p.Folders[0], 0o700))
 		s.users[name] = p
 	}
 	return s
@@ -140,24 +138,17 @@ type member struct {
 // join adds a node.
 func (s *service) join(name string) *member {
 	s.t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	program := must.Get(os.Executable())(s.t)
 	log, counted := slog.New(slog.DiscardHandler), metrics.New()
 	pool, err := workers.New(workers.Options{
 		Home: boxtest.Outside(s.t), HTTP: settings.HTTP{Principals: s.users}, Program: program, Challenge: "Bearer", Metrics: counted, Stderr: os.Stderr, Logger: log,
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	n, err := node.New(s.t.Context(), node.Options{
 		Conn: s.broker.Conn, Stream: s.broker.Stream, Leases: s.leases, Pool: pool,
 		Name: name, Version: "1", Replicas: 1, Interval: interval, Metrics: counted, Logger: log,
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	m := &member{Node: n, s: s, pool: pool, id: n.Server().ID()}
 	m.close = sync.OnceFunc(func() {
 		if err := n.Close(); err != nil {
@@ -183,10 +174,7 @@ func (m *member) send(head link.Head, path string) (*http.Response, error) {
 // ask sends a request, and returns what the worker says.
 func (m *member) ask(head link.Head, path string) string {
 	m.s.t.Helper()
-	answer, err := m.send(head, path)
-	if err != nil {
-		m.s.t.Fatal(err)
-	}
+	answer := must.Get(m.send(head, path))(m.s.t)
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK {
@@ -210,10 +198,7 @@ func (m *member) refused(what string, head link.Head) {
 // hold sends a request that is answered until the worker ends. The part of an answer must not look whole.
 func (m *member) hold(l lease.Lease) (breaksOff func()) {
 	m.s.t.Helper()
-	held, err := m.send(headOf(l), "/hold")
-	if err != nil {
-		m.s.t.Fatal(err)
-	}
+	held := must.Get(m.send(headOf(l), "/hold"))(m.s.t)
 	m.s.t.Cleanup(func() { held.Body.Close() })
 	return func() {
 		m.s.t.Helper()
@@ -283,17 +268,9 @@ func TestReload(t *testing.T) {
 	breaksOff := a.hold(bob)
 	all := maps.Clone(s.users)
 	delete(all, "bob")
-	apply, err := a.pool.Reload(all)
-	if err == nil {
-		err = a.Reload(t.Context(), apply)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, a.Reload(t.Context(), must.Get(a.pool.Reload(all))(t)))
 	breaksOff()
-	if diff := cmp.Diff([]string{"ann"}, a.pool.Running()); diff != "" {
-		t.Errorf("the workers (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "the workers", []string{"ann"}, a.pool.Running())
 	if f := a.Figures(t.Context()); f.Leases != 1 || f.Workers != 1 || f.Draining || !s.free("bob") {
 		t.Errorf("the figures: %+v", f)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
@@ -54,19 +55,12 @@ func TestPick(t *testing.T) {
 // TestForged writes nodes that no node publishes. The others are still found.
 func TestForged(t *testing.T) {
 	conn, js := clustertest.Connect(t, clustertest.Start(t, server.Options{DontListen: true, JetStream: true}))
-	kv, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: placement.Bucket, Storage: jetstream.MemoryStorage, MaxValueSize: placement.MaxValue})
-	if err != nil {
-		t.Fatal(err)
-	}
+	kv := must.Get(js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: placement.Bucket, Storage: jetstream.MemoryStorage, MaxValueSize: placement.MaxValue}))(t)
 	nodes := placement.New(kv)
 	want := placement.Node{ID: "A", Name: "a"}
-	if want.Term, err = nodes.Write(t.Context(), want, 0); err != nil {
-		t.Fatal(err)
-	}
+	want.Term = must.Get(nodes.Write(t.Context(), want, 0))(t)
 	want.Revision = want.Term
-	if _, err := nodes.Write(t.Context(), placement.Node{ID: "B", Name: "b", Ended: true}, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(nodes.Write(t.Context(), placement.Node{ID: "B", Name: "b", Ended: true}, 0))(t)
 	for _, revision := range []uint64{0, want.Revision + 1} {
 		if _, err := nodes.Write(t.Context(), want, revision); !placement.Changed(err) {
 			t.Errorf("it replaces the number %d: %v", revision, err)

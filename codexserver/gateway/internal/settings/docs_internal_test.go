@@ -9,15 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
 // TestDocsKeys compares the tables of keys in codexserver/gateway/README.md with the real keys.
 func TestDocsKeys(t *testing.T) {
-	page, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../README.md"))(t)
 	_, section, _ := strings.Cut(string(page), "\n## Keys\n")
 	var got []string
 	for _, row := range regexp.MustCompile("(?m)^\\| `([^`|]*)` \\|").FindAllStringSubmatch(section, -1) {
@@ -53,19 +51,14 @@ func keys(prefix string, table reflect.Type) (all []string) {
 
 // TestDocsService reads the configurations of a service in codexserver/gateway/README.md.
 func TestDocsService(t *testing.T) {
-	page, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../README.md"))(t)
 	blocks := regexp.MustCompile("(?ms)^```toml\n(\\[nats\\].*?)^```$").FindAllSubmatch(page, -1)
 	if len(blocks) == 0 {
 		t.Error("the page has no configuration")
 	}
 	for _, block := range blocks {
 		home := t.TempDir()
-		if err := os.WriteFile(filepath.Join(home, ServiceFile), block[1], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(home, ServiceFile), block[1], 0o600))
 		if s, err := LoadService(home); err != nil || s.NATS.URL == "" {
 			t.Errorf("%v, %+v in\n%s", err, s, block[1])
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -17,9 +18,7 @@ func loadService(t *testing.T, text string) (settings.Service, error) {
 	t.Helper()
 	home := t.TempDir()
 	if text != "" {
-		if err := os.WriteFile(filepath.Join(home, settings.ServiceFile), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(home, settings.ServiceFile), []byte(text), 0o600))
 	}
 	return settings.LoadService(home)
 }
@@ -52,9 +51,7 @@ name = "a"
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if diff := cmp.Diff([]string{"/etc/nats.creds", "/etc/key"}, got.Files()); diff != "" {
-		t.Errorf("the hidden files (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "the hidden files", []string{"/etc/nats.creds", "/etc/key"}, got.Files())
 	alone, err := loadService(t, "")
 	if err != nil || alone.NATS.URL != "" || time.Duration(alone.NATS.Lease) != 15*time.Second || !alone.NATS.Has(settings.RoleFront) || !alone.NATS.Has(settings.RoleNode) || settings.CheckPrincipalName(alone.Node.Name) != nil {
 		t.Errorf("without a file: %+v, %v", alone, err)

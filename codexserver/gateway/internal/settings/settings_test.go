@@ -9,6 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 )
@@ -19,13 +20,9 @@ var hashOfA, hashOfB = "sha256:" + strings.Repeat("a", 64), "sha256:" + strings.
 func load(t *testing.T, text string) (settings.HTTP, error) {
 	t.Helper()
 	home := t.TempDir()
-	if err := os.WriteFile(filepath.Join(home, config.SettingsFile), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(home, config.SettingsFile), []byte(text), 0o600))
 	shared, _, err := config.LoadSettings(home, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return settings.Load(home, nil, shared)
 }
 
@@ -50,9 +47,7 @@ home = "/home/ben/.codex"
 turns = 1
 tasks = 2
 `)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := settings.HTTP{
 		HTTP:       config.HTTP{Drain: 30 * time.Second, Gateway: []string{"http.oauth", "http.principals"}},
 		WorkerIdle: time.Hour,
@@ -126,7 +121,5 @@ func TestSubjectsOfNames(t *testing.T) {
 			t.Errorf("%q is the name of a node", name)
 		}
 	}
-	if err := settings.CheckPrincipalName(strings.Repeat("x", 63)); err != nil {
-		t.Error(err)
-	}
+	must.Check(t, settings.CheckPrincipalName(strings.Repeat("x", 63)))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/metrics"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -96,10 +97,7 @@ func idlePool(idle time.Duration, made *[]*fakeWorker) *Pool {
 // connect begins a request of ann. It ends when leave is called.
 func connect(t *testing.T, p *Pool) (w *process, leave func()) {
 	t.Helper()
-	w, err := p.acquire(t.Context(), "ann", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w = must.Get(p.acquire(t.Context(), "ann", false))(t)
 	return w, func() { p.release("ann", false) }
 }
 
@@ -142,9 +140,7 @@ func TestIdle(t *testing.T) {
 		if alive("started again", true); len(made) != 2 {
 			t.Errorf("%d workers were started", len(made))
 		}
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Check(t, p.Close())
 		alive("with the pool closed", false)
 		<-time.After(2 * time.Hour) // no timer starts a worker
 	})
@@ -172,9 +168,7 @@ func TestIdleUnused(t *testing.T) {
 			if made[0].alive() != alive {
 				t.Errorf("an idle time of %v: alive is %v", idle, made[0].alive())
 			}
-			if err := p.Close(); err != nil {
-				t.Error(err)
-			}
+			must.Check(t, p.Close())
 			if _, err := p.acquire(t.Context(), "ann", false); !alive && !errors.Is(err, errClosed) {
 				t.Errorf("a request after the pool is closed: %v", err)
 			}
@@ -224,9 +218,7 @@ func TestIdleHandOver(t *testing.T) {
 						t.Error("a request went to the wrong worker")
 					}
 				}
-				if err := p.Close(); err != nil {
-					t.Error(err)
-				}
+				must.Check(t, p.Close())
 			})
 		})
 	}
@@ -272,9 +264,7 @@ func TestActivity(t *testing.T) {
 			t.Errorf("with the request that it has: %v", got)
 		}
 		two()
-		if _, err := p.acquire(t.Context(), "ann", true); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.acquire(t.Context(), "ann", true))(t)
 		if got := p.Activity(t.Context(), "ann"); got != worker.Busy { // the worker may not know yet that it begins a turn
 			t.Errorf("with a request that makes it busy: %v", got)
 		}
@@ -285,9 +275,7 @@ func TestActivity(t *testing.T) {
 		made[0].set(worker.Idle, false)
 		p.EndIdle("ann")
 		<-made[0].exited
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Check(t, p.Close())
 	})
 }
 
@@ -316,8 +304,6 @@ func TestKillTellsNothing(t *testing.T) {
 		if w.alive() {
 			t.Error("it is not gone")
 		}
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Check(t, p.Close())
 	})
 }

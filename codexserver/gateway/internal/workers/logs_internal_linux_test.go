@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func decided(principal, more string) string {
@@ -17,20 +18,14 @@ func decided(principal, more string) string {
 // TestHostileLogs checks what a taken-over worker can do with the log: it appends lines of its own user, and nothing else.
 func TestHostileLogs(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "record")
-	log, err := safefile.OpenLog(file, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(safefile.OpenLog(file, 0))(t)
 	t.Cleanup(func() { log.Close() })
 	p := newPool(Options{})
 	p.record = log
 	nonsense := 0
 	as := func(user string) func([]byte) error { return p.served(user, nil, func(error) { nonsense++ }).Record }
 	read := func() string {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(t)
 		return string(text)
 	}
 	if err := as("bob")([]byte(decided("", ""))); err != nil || !strings.Contains(read(), `"principal":"bob"`) {

@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -24,10 +25,7 @@ import (
 func behind(t *testing.T, who mcphttp.Principal, h http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", socket))(t)
 	server := &http.Server{Handler: h}
 	serving := make(chan error, 1)
 	go func() { serving <- server.Serve(l) }()
@@ -51,10 +49,7 @@ func behind(t *testing.T, who mcphttp.Principal, h http.HandlerFunc) *httptest.S
 func TestHeaders(t *testing.T) {
 	got := make(chan *http.Request, 1)
 	front := behind(t, mcphttp.Principal{Name: "ann", Scopes: []mcphttp.Scope{mcphttp.ScopeRead}}, func(_ http.ResponseWriter, r *http.Request) { got <- r })
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL+"/mcp?a=b;c", strings.NewReader("body"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL+"/mcp?a=b;c", strings.NewReader("body")))(t)
 	for name, value := range map[string]string{
 		"Authorization": "Bearer secret", "Cookie": "secret", "Origin": "http://evil.example", "Codex-Mcp-Principal": "bob", "Codex-Mcp-Scopes": "codex:approve", "Codex-Mcp-More": "x",
 		"Connection": "Codex-Mcp-Principal, Mcp-Method, close", "X-Forwarded-For": "192.0.2.1", "X-Forwarded-Port": "1", "Forwarded": "for=192.0.2.1", "X-Real-Ip": "192.0.2.1",
@@ -63,10 +58,7 @@ func TestHeaders(t *testing.T) {
 		r.Header.Set(name, value)
 	}
 	r.Host = "evil.example"
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(http.DefaultClient.Do(r))(t)
 	answer.Body.Close()
 	in := <-got
 	have := map[string]string{"Host": in.Host}
@@ -79,9 +71,7 @@ func TestHeaders(t *testing.T) {
 		"Host": "localhost", "Codex-Mcp-Principal": "ann", "Codex-Mcp-Scopes": "codex:read",
 		"Mcp-Name": "kept", "Mcp-Session-Id": "kept", "Last-Event-Id": "kept", "Traceparent": "kept",
 	}
-	if diff := cmp.Diff(want, have); diff != "" {
-		t.Errorf("the worker received (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "the worker received", want, have)
 	l := &worker.Link{Settings: worker.Settings{Principal: "ann"}}
 	if who, err := l.Authenticate(in); err != nil || cmp.Diff(mcphttp.Principal{Name: "ann", Scopes: []mcphttp.Scope{mcphttp.ScopeRead}}, who) != "" {
 		t.Errorf("the principal at the worker: %+v, %v", who, err)
@@ -101,15 +91,9 @@ func TestOnce(t *testing.T) {
 		conn.Close()
 	})
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
-		r, err := http.NewRequestWithContext(t.Context(), method, front.URL, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.NewRequestWithContext(t.Context(), method, front.URL, nil))(t)
 		r.Header.Set("Idempotency-Key", "1")
-		answer, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(http.DefaultClient.Do(r))(t)
 		text, _ := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		if answer.StatusCode != http.StatusBadGateway || string(text) != UnansweredText+"\n" || len(n) != 1 {
@@ -122,10 +106,7 @@ func TestOnce(t *testing.T) {
 // post sends a request, and reads its answer to the end.
 func post(t *testing.T, front *httptest.Server) *http.Response {
 	t.Helper()
-	answer, err := http.DefaultTransport.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodPost, front.URL, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(http.DefaultTransport.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodPost, front.URL, nil)))(t)
 	defer answer.Body.Close()
 	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
 		t.Error(err)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/metrics"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // reloadPool returns a pool whose workers of ann and bob run, without processes, and the folder in which
@@ -21,17 +21,11 @@ func reloadPool(t *testing.T) (p *Pool, top string) {
 	t.Helper()
 	top = t.TempDir()
 	for _, dir := range []string{"server", "ann", "bob", "carl", "way"} {
-		if err := os.Mkdir(filepath.Join(top, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(filepath.Join(top, dir), 0o700))
 	}
 	program := filepath.Join(top, "program")
-	if err := os.WriteFile(program, nil, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(top+"/server", top+"/way/link"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(program, nil, 0o700))
+	must.OK(t, os.Symlink(top+"/server", top+"/way/link"))
 	p = newPool(Options{
 		Home: filepath.Join(top, "server"), Program: program, Hidden: []string{top + "/way/link/key"}, Metrics: metrics.New(), Logger: slog.New(slog.DiscardHandler),
 		HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {Folders: []string{top + "/ann"}}, "bob": {Folders: []string{top + "/bob"}}}},
@@ -46,16 +40,10 @@ func reloadPool(t *testing.T) (p *Pool, top string) {
 		return f.process, nil
 	}
 	for _, name := range []string{"ann", "bob"} {
-		if _, err := p.acquire(t.Context(), name, false); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.acquire(t.Context(), name, false))(t)
 		p.release(name, false)
 	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.Check(t, p.Close()) })
 	return p, top
 }
 
@@ -102,12 +90,8 @@ func TestReload(t *testing.T) {
 					}
 					return
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(tt.end, apply()); diff != "" {
-					t.Errorf("who ends (-want +got):\n%s", diff)
-				}
+				must.OK(t, err)
+				must.Equal(t, "who ends", tt.end, apply())
 				for _, name := range []string{"bob", "carl"} {
 					_, known := all[name]
 					if _, err := p.acquire(t.Context(), name, false); (err == nil) != known {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestSocket checks that a socket connects to its listener without a file, until one of
@@ -28,14 +30,8 @@ func TestSocket(t *testing.T) {
 		t.Errorf("files to which others could connect: %v, %v", left, err)
 	}
 	for i, s := range sockets {
-		conn, err := s.dial(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		accepted, err := listeners[i].Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(s.dial(t.Context()))(t)
+		accepted := must.Get(listeners[i].Accept())(t)
 		accepted.Close()
 		conn.Close()
 	}
