@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // sentLimits are the sandbox and the approval policy of a turn, as the bridge sent them.
@@ -36,14 +37,14 @@ func limitsOf(t *testing.T, f *fake, load func(*appserver.Engine, engine.Host) (
 	if err != nil {
 		return "", access, err
 	}
-	must(t, conv.Turn(t.Context(), text("go")))
+	must.OK(t, conv.Turn(t.Context(), text("go")))
 	for _, sent := range *threads {
 		if !strings.Contains(sent, `"sandbox":"read-only"`) || strings.Contains(sent, "sandbox_") || strings.Contains(sent, "default_permissions") {
 			t.Errorf("a thread was begun with %s", sent)
 		}
 	}
 	var sent sentLimits
-	must(t, json.Unmarshal([]byte((*turns)[0]), &sent))
+	must.OK(t, json.Unmarshal([]byte((*turns)[0]), &sent))
 	return string(sent.Sandbox) + " " + string(sent.Policy), accessOf(h), nil
 }
 
@@ -69,8 +70,7 @@ func TestSandboxOfTurns(t *testing.T) {
 			t.Fatalf("git %v: %v %s", args, err, out)
 		}
 	}
-	pointer, err := os.ReadFile(filepath.Join(tree, ".git"))
-	must(t, err)
+	pointer := must.Get(os.ReadFile(filepath.Join(tree, ".git")))(t)
 	writeFile(t, filepath.Join(faked, ".git"), string(pointer))
 	trusted := func(folder, level string) map[string]any {
 		return map[string]any{"projects": map[string]any{folder: map[string]any{"trust_level": level}}}
@@ -223,7 +223,7 @@ func TestAccess(t *testing.T) {
 					t.Fatal(err)
 				}
 				tt.want.Folder = cwd
-				diff(t, "", tt.want, accessOf(h))
+				must.Equal(t, "result", tt.want, accessOf(h))
 			})
 		})
 	}
@@ -295,7 +295,7 @@ func TestResumedProvider(t *testing.T) {
 			if _, err := f.engine(appserver.Options{}).Resume(t.Context(), savedAt(writeRollout(t)), protocol.Config{}, h); err != nil {
 				t.Fatal(err)
 			}
-			diff(t, was, want, accessOf(h).Provider)
+			must.Equal(t, was, want, accessOf(h).Provider)
 		})
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -206,8 +207,7 @@ func shows(t *testing.T, shown *[]string) *recorder {
 			return show(strings.Join(q.Notes, " "))
 		},
 		approve: func(_ context.Context, q *elicit.Question) elicit.Outcome {
-			params, err := q.Params(elicit.Client{}, nil)
-			must(t, err)
+			params := must.Get(q.Params(elicit.Client{}, nil))(t)
 			return show(q.Message + "\n" + string(params))
 		},
 		elicit: func(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
@@ -232,7 +232,7 @@ func TestQuestions(t *testing.T) {
 				}
 				for range asks {
 					if got := r.ask(q.method, "%s", q.params); !strings.HasPrefix(q.want, "error: ") || !strings.HasPrefix(got, q.want) {
-						diff(t, "answer", q.want, got)
+						must.Equal(t, "answer", q.want, got)
 					}
 				}
 			})
@@ -297,7 +297,7 @@ func TestApprovedOnce(t *testing.T) {
 				}
 				return elicit.Outcome{Decision: elicit.ApprovedForSession}
 			}
-			must(t, turn(t, h, func(r *run) {
+			must.OK(t, turn(t, h, func(r *run) {
 				r.item(threadID, turnID, patchItem)
 				of := ofTurn
 				if name == "a sub-agent" {
@@ -313,10 +313,10 @@ func TestApprovedOnce(t *testing.T) {
 			for _, e := range h.all() {
 				if e.EventType() == "exec_approval_request" || e.EventType() == "apply_patch_approval_request" {
 					asked++
-					diff(t, "request", tt.want, e)
+					must.Equal(t, "request", tt.want, e)
 				}
 			}
-			diff(t, "asked", 2, asked)
+			must.Equal(t, "asked", 2, asked)
 		})
 	}
 }
@@ -360,7 +360,7 @@ func TestItemsWithOneID(t *testing.T) {
 				shown = q.Changes["/repo/a"].Add.Content
 				return elicit.Outcome{Decision: elicit.Approved}
 			}}
-			must(t, turn(t, h, func(r *run) {
+			must.OK(t, turn(t, h, func(r *run) {
 				tt.play(r)
 				answer = r.ask(askPatch, "%s", strings.Replace(patchParams, ofTurn, tt.of, 1))
 			}))
@@ -398,7 +398,7 @@ func TestQuestionsWithOneID(t *testing.T) {
 				return elicit.Outcome{Decision: elicit.Approved}
 			}
 			var answers [2]string
-			must(t, turn(t, h, func(r *run) {
+			must.OK(t, turn(t, h, func(r *run) {
 				withAgent(r)
 				var asked sync.WaitGroup
 				asked.Go(func() { answers[0] = r.ask(askCommand, first, tt.more) })
@@ -406,7 +406,7 @@ func TestQuestionsWithOneID(t *testing.T) {
 				asked.Go(func() { answers[1] = r.ask(tt.method, "%s", tt.params) })
 				asked.Wait()
 			}))
-			diff(t, "answers", tt.answers, answers)
+			must.Equal(t, "answers", tt.answers, answers)
 			if told := h.count("background_event"); (told == 1) != (tt.answers[0] == denied) {
 				t.Errorf("the client was told %d times", told)
 			}
@@ -514,7 +514,7 @@ func TestRefusalIsExplained(t *testing.T) {
 				answered(r)
 			}
 			h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome { return tt.out }}
-			must(t, start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")))
+			must.OK(t, start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")))
 		})
 		told := len(said) == 2 && strings.Contains(said[0], tt.want) && strings.Contains(said[0], `"expectedTurnId":"turn-1"`)
 		if told != (tt.want != "") || len(said) == 0 || took != tt.took {
@@ -551,7 +551,7 @@ func TestQuestionsWaitTogether(t *testing.T) {
 			}
 			asked.Wait()
 		})
-		diff(t, string(decision), want, answers)
+		must.Equal(t, string(decision), want, answers)
 	}
 }
 
@@ -559,13 +559,12 @@ func TestQuestionsWaitTogether(t *testing.T) {
 func ofServer(t *testing.T, params string) string {
 	t.Helper()
 	p := map[string]json.RawMessage{}
-	must(t, json.Unmarshal([]byte(params), &p))
+	must.OK(t, json.Unmarshal([]byte(params), &p))
 	p["threadId"], p["turnId"], p["serverName"] = json.RawMessage(`"`+threadID+`"`), json.RawMessage(`"`+turnID+`"`), json.RawMessage(`"evil"`)
 	if p["mode"] == nil {
 		p["mode"] = json.RawMessage(`"form"`)
 	}
-	raw, err := json.Marshal(p)
-	must(t, err)
+	raw := must.Get(json.Marshal(p))(t)
 	return string(raw)
 }
 
@@ -581,7 +580,7 @@ func TestPosingServers(t *testing.T) {
 						var p struct {
 							Message json.RawMessage `json:"message"`
 						}
-						must(t, json.Unmarshal([]byte(pose), &p))
+						must.OK(t, json.Unmarshal([]byte(pose), &p))
 						method, mark = askInput, "the model"
 						params = strings.NewReplacer(`"Which one?"`, string(p.Message), `"Pick"`, string(p.Message), `"first"`, string(p.Message)).Replace(inputParams)
 					}
@@ -606,11 +605,11 @@ func TestPosingServers(t *testing.T) {
 							return json.RawMessage(`{"action":"accept","content":{"q1":"A"}}`), nil
 						},
 					})
-					must(t, err)
+					must.OK(t, err)
 					if r, err := c.Run(t.Context(), client.Task{Prompt: "go"}); err != nil || r.Status != protocol.StatusCompleted {
 						t.Errorf("%+v, %v", r, err)
 					}
-					must(t, c.Close())
+					must.OK(t, c.Close())
 					if is := asked == 1; is != strings.Contains(answer, `"accept"`) && is != strings.Contains(answer, `"A"`) || !is && name != "a URL" {
 						t.Errorf("asked %d times, answered %s", asked, answer)
 					}
@@ -644,7 +643,7 @@ func TestManyQuestions(t *testing.T) {
 					return json.RawMessage(`{"action":"accept","content":{"q1":"A"}}`), nil
 				},
 			}
-			must(t, turn(t, h, func(r *run) {
+			must.OK(t, turn(t, h, func(r *run) {
 				var all sync.WaitGroup
 				for i := range 1024 {
 					all.Go(func() {

@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
 )
@@ -28,13 +29,13 @@ func TestTurnChoices(t *testing.T) {
 		first.Items = append(first.Items, protocol.InputItem{Type: protocol.InputImage, ImageURL: "data:image/png;base64,AAAA"})
 		first.Effort, first.OutputSchema = "high", json.RawMessage(`{"type":"object"}`)
 		for _, in := range []protocol.TurnInput{first, text("on")} {
-			must(t, conv.Turn(t.Context(), in))
+			must.OK(t, conv.Turn(t.Context(), in))
 		}
 		for i, want := range []string{
 			`{"threadId":%q,"input":[{"type":"text","text":"go"},{"type":"image","url":"data:image/png;base64,AAAA"}],"effort":"high","outputSchema":{"type":"object"},"sandboxPolicy":{"type":"readOnly","networkAccess":false},"approvalPolicy":"on-request"}`,
 			`{"threadId":%q,"input":[{"type":"text","text":"on"}],"effort":"high","sandboxPolicy":{"type":"readOnly","networkAccess":false},"approvalPolicy":"on-request"}`,
 		} {
-			diff(t, fmt.Sprintf("turn %d", i+1), loose(t, fmt.Sprintf(want, threadID)), loose(t, (*sent)[i]))
+			must.Equal(t, fmt.Sprintf("turn %d", i+1), loose(t, fmt.Sprintf(want, threadID)), loose(t, (*sent)[i]))
 		}
 	})
 }
@@ -51,18 +52,16 @@ func TestThreadChoices(t *testing.T) {
 	inner, deep, within := folder("work/inner"), folder("a/deep"), folder("home/sessions")
 	sockets := folder("home/codex-mcp/run")
 	link := filepath.Join(base, "link")
-	must(t, os.Symlink(b, link))
+	must.OK(t, os.Symlink(b, link))
 	const ws = protocol.SandboxWorkspaceWrite
 	bounded := map[string]any{"exclude_slash_tmp": true, "exclude_tmpdir_env_var": true, "writable_roots": []string{named}}
 	roots := func(list ...string) string {
-		text, err := json.Marshal(list)
-		must(t, err)
+		text := must.Get(json.Marshal(list))(t)
 		return `{"sandboxPolicy":{"type":"workspaceWrite","networkAccess":false,"excludeSlashTmp":true,"excludeTmpdirEnvVar":true,"writableRoots":` + string(text) + `}}`
 	}
 	const fault = "argument /config/sandbox_workspace_write/writable_roots: "
 	ofCall := func(mode protocol.SandboxMode, roots ...string) protocol.Config {
-		text, err := json.Marshal(roots)
-		must(t, err)
+		text := must.Get(json.Marshal(roots))(t)
 		return protocol.Config{Sandbox: mode, FromCall: true, Overrides: raw("sandbox_workspace_write.writable_roots", string(text))}
 	}
 	around := ofCall(ws, work)
@@ -106,16 +105,16 @@ func TestThreadChoices(t *testing.T) {
 				}
 				return
 			}
-			must(t, err)
+			must.OK(t, err)
 			f.runs[0].wire.Close()
 			synctest.Wait()
-			must(t, conv.Turn(t.Context(), text("in another process")))
+			must.OK(t, conv.Turn(t.Context(), text("in another process")))
 			if len(*params) != 2 {
 				t.Fatalf("%d threads were loaded", len(*params))
 			}
 			want := loose(t, tt.want).(map[string]any)
 			if sandbox := want["sandboxPolicy"]; sandbox != nil {
-				diff(t, "the turn", sandbox, loose(t, (*turns)[0]).(map[string]any)["sandboxPolicy"])
+				must.Equal(t, "the turn", sandbox, loose(t, (*turns)[0]).(map[string]any)["sandboxPolicy"])
 				delete(want, "sandboxPolicy")
 			}
 			want["cwd"], want["sandbox"] = work, "read-only"
@@ -125,7 +124,7 @@ func TestThreadChoices(t *testing.T) {
 					delete(got, "threadId")
 					delete(got, "excludeTurns")
 				}
-				diff(t, fmt.Sprintf("load %d", i+1), want, got)
+				must.Equal(t, fmt.Sprintf("load %d", i+1), want, got)
 			}
 		})
 	}

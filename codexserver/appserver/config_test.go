@@ -16,8 +16,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	launching "github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
@@ -91,10 +91,10 @@ func TestConfig(t *testing.T) {
 					}
 					return
 				}
-				must(t, err)
+				must.OK(t, err)
 				want := loose(t, test.want).(map[string]any)
 				want["sandbox"] = "read-only" // in any case
-				diff(t, "sent", any(want), loose(t, withoutExclude(t, (*sent)[0])))
+				must.Equal(t, "sent", any(want), loose(t, withoutExclude(t, (*sent)[0])))
 			})
 		})
 	}
@@ -104,7 +104,7 @@ func TestConfig(t *testing.T) {
 func withoutExclude(t *testing.T, params string) string {
 	t.Helper()
 	var p map[string]any
-	must(t, json.Unmarshal([]byte(params), &p))
+	must.OK(t, json.Unmarshal([]byte(params), &p))
 	config, _ := p["config"].(map[string]any)
 	if _, ok := config["shell_environment_policy.exclude"]; !ok {
 		t.Errorf("no key is withheld: %s", params)
@@ -112,14 +112,13 @@ func withoutExclude(t *testing.T, params string) string {
 	if delete(config, "shell_environment_policy.exclude"); len(config) == 0 {
 		delete(p, "config")
 	}
-	b, err := json.Marshal(p)
-	must(t, err)
+	b := must.Get(json.Marshal(p))(t)
 	return string(b)
 }
 
 func writeFile(t *testing.T, path, text string) {
 	t.Helper()
-	must(t, os.WriteFile(path, []byte(text), 0o600))
+	must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // TestServersOfAConversation disables an MCP server that would start this program again.
@@ -127,7 +126,7 @@ func writeFile(t *testing.T, path, text string) {
 func TestServersOfAConversation(t *testing.T) {
 	dir := t.TempDir()
 	self := filepath.Join(dir, "codex-mcp")
-	must(t, os.WriteFile(self, nil, 0o700))
+	must.OK(t, os.WriteFile(self, nil, 0o700))
 	off := map[string]any{"mcp_servers": map[string]any{"other": map[string]any{"enabled": false}, "gone": map[string]any{"enabled": false}}}
 	for _, test := range []struct {
 		name    string
@@ -153,7 +152,7 @@ func TestServersOfAConversation(t *testing.T) {
 			reads := 0
 			f.on["config/read"] = func(_ *run, req *jsonrpc.Request) (any, error) {
 				reads++
-				diff(t, "read with", map[int]string{1: `{"includeLayers":true}`, 2: `{"cwd":"/project","includeLayers":true}`}[reads], string(req.Params))
+				must.Equal(t, "read with", map[int]string{1: `{"includeLayers":true}`, 2: `{"cwd":"/project","includeLayers":true}`}[reads], string(req.Params))
 				return json.RawMessage(fmt.Sprintf(`{"config":{"model":"m","mcp_servers":{
 					"codex":{"command":%q,"args":["mcp-server"],"enabled":true},
 					"other":{"command":"other"},"web":{"url":"http://127.0.0.1:1"},"odd":{"command":5,"args":"x"}}}}`, self)), nil
@@ -178,8 +177,8 @@ func TestServersOfAConversation(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := map[string]any{"thread/start": loose(t, test.want), "thread/resume": loose(t, test.want)}
-			diff(t, "", want, sent)
-			diff(t, "the configuration was read", 2, reads)
+			must.Equal(t, "result", want, sent)
+			must.Equal(t, "the configuration was read", 2, reads)
 			said := strings.Count(log.String(), "mcp_servers.codex is left out")
 			if want := strings.Count(test.want, "codex.enabled"); said != want {
 				t.Errorf("said %d times, want %d: %s", said, want, log.String())
@@ -223,8 +222,7 @@ func TestEnvironmentOfAClientOnTheBridge(t *testing.T) {
 		"only":     {raw("shell_environment_policy.include_only", `["EDI*"]`), map[string]any{"EDITOR": "one"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			params, err := started(t, from, configured, appserver.Options{}, protocol.Config{FromCall: true, Overrides: test.call})
-			must(t, err)
+			params := must.Get(started(t, from, configured, appserver.Options{}, protocol.Config{FromCall: true, Overrides: test.call}))(t)
 			got := map[string]any{}
 			for key, value := range params["config"].(map[string]any) {
 				if name, ok := strings.CutPrefix(key, "shell_environment_policy."); ok {
@@ -234,7 +232,7 @@ func TestEnvironmentOfAClientOnTheBridge(t *testing.T) {
 			want := map[string]any{
 				"inherit": "none", "ignore_default_excludes": true, "exclude": []any{}, "include_only": []any{}, "experimental_use_profile": false, "set": test.want,
 			}
-			diff(t, "the policy of the thread", want, got)
+			must.Equal(t, "the policy of the thread", want, got)
 		})
 	}
 }
@@ -273,7 +271,7 @@ func TestKeysAreWithheldOnTheBridge(t *testing.T) {
 				}
 				return
 			}
-			must(t, err)
+			must.OK(t, err)
 			sent := params["config"].(map[string]any)
 			var got []string
 			for _, name := range sent[excludeKey].([]any) {
@@ -281,11 +279,9 @@ func TestKeysAreWithheldOnTheBridge(t *testing.T) {
 			}
 			want := slices.Concat(launching.Secrets(), tt.want)
 			slices.Sort(want)
-			diff(t, "withheld", want, got)
+			must.Equal(t, "withheld", want, got)
 			delete(sent, excludeKey)
-			if diff := cmp.Diff(tt.also, sent, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("beside that (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "beside that", tt.also, sent, cmpopts.EquateEmpty())
 		})
 	}
 }
@@ -309,6 +305,6 @@ func TestCodexSeesNoKeysOfTheClient(t *testing.T) {
 		"ANTHROPIC_API_KEY": false, "ANTHROPIC_AUTH_TOKEN": false, "CLAUDE_CODE_OAUTH_TOKEN": false,
 		"GEMINI_API_KEY": true, "CURSOR_API_KEY": true, "OPENAI_API_KEY": true, "PLAIN": true,
 	} {
-		diff(t, "Codex sees "+name, want, strings.Contains(list.Models[0].Name, name+"=value-"))
+		must.Equal(t, "Codex sees "+name, want, strings.Contains(list.Models[0].Name, name+"=value-"))
 	}
 }

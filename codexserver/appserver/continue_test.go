@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -87,8 +88,7 @@ func TestContinue(t *testing.T) {
 	}
 	const aborted = `{"type":"event_msg","payload":{"type":"turn_aborted"}}`
 	cut, other := started+"\n"+said(key), started+"\n"+said("another")
-	real, err := os.ReadFile(filepath.Join("..", "internal", "history", "testdata", "codex-aborted.jsonl"))
-	must(t, err)
+	real := must.Get(os.ReadFile(filepath.Join("..", "internal", "history", "testdata", "codex-aborted.jsonl")))(t)
 	ofCodex := strings.Split(strings.ReplaceAll(strings.TrimSpace(string(real)), "2D2V6IJHDVIE4K6KTWEOD7PRAS", key), "\n") // two turns, of which the second one continues the first
 	for _, tt := range []struct {
 		name    string
@@ -126,7 +126,7 @@ func TestContinue(t *testing.T) {
 				f.turn = func(r *run) { r.say("went on"); r.complete("completed") }
 				h := &recorder{}
 				conv, err := f.engine(appserver.Options{}).Resume(t.Context(), savedAt(path), protocol.Config{Cwd: t.TempDir(), Continues: true}, h)
-				must(t, err)
+				must.OK(t, err)
 				var notes []string
 				err = conv.Turn(t.Context(), protocol.TurnInput{Key: key, OutputSchema: []byte(`{"type":"object"}`), Continue: func(words string) { notes = append(notes, words) }})
 				if got := fmt.Sprint(h.answer(), err); !strings.Contains(got, tt.want) {
@@ -159,8 +159,7 @@ func TestCanContinue(t *testing.T) {
 			}
 		})
 	}
-	e, err := appserver.New(&appserver.Options{Path: "/nonexistent"})
-	must(t, err)
+	e := must.Get(appserver.New(&appserver.Options{Path: "/nonexistent"}))(t)
 	defer e.Close()
 	if err := e.Traits().CanContinue(t.Context()); err == nil {
 		t.Error("a missing Codex can continue")
@@ -174,7 +173,7 @@ func TestStore(t *testing.T) {
 		disk, name := t.TempDir(), "sessions/2026/11/22/rollout-2026-11-22T10-00-00-"+threadID+".jsonl"
 		m, _ := workertest.Mirror(t, f.home, disk, 1)
 		path := filepath.Join(f.home, filepath.FromSlash(name))
-		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		written := ""
 		f.rollout = path
 		f.turn = func(r *run) {
@@ -183,16 +182,14 @@ func TestStore(t *testing.T) {
 			r.complete("completed")
 		}
 		h := &recorder{}
-		conv, err := f.engine(appserver.Options{CodexHome: f.home, Store: m}).Start(t.Context(), protocol.Config{Cwd: "/work"}, h)
-		must(t, err)
+		conv := must.Get(f.engine(appserver.Options{CodexHome: f.home, Store: m}).Start(t.Context(), protocol.Config{Cwd: "/work"}, h))(t)
 		for range 2 {
-			must(t, conv.Turn(t.Context(), text("go")))
+			must.OK(t, conv.Turn(t.Context(), text("go")))
 			if got, err := os.ReadFile(filepath.Join(disk, name)); err != nil || string(got) != written || h.count("background_event") > 0 {
 				t.Errorf("%v; the store has\n%s\nCodex wrote\n%s", err, got, written)
 			}
 		}
-		err = conv.Turn(t.Context(), protocol.TurnInput{Key: "another", Continue: func(string) {}})
-		if err == nil || !strings.Contains(err.Error(), "is not known") {
+		if err := conv.Turn(t.Context(), protocol.TurnInput{Key: "another", Continue: func(string) {}}); err == nil || !strings.Contains(err.Error(), "is not known") {
 			t.Errorf("a turn that Codex does not have: %v", err)
 		}
 		if _, err := workertest.OpenDir(disk, 2); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestKilledLauncher kills the launcher of an app-server, which then gets another parent. The
@@ -22,8 +23,7 @@ func TestKilledLauncher(t *testing.T) {
 	conv := start(t, e, h)
 	done := begin(t.Context(), conv, text("go"))
 	h.wait(t, "task_started")
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", e.PID()))
-	must(t, err)
+	stat := must.Get(os.ReadFile(fmt.Sprintf("/proc/%d/stat", e.PID())))(t)
 	_, fields, _ := bytes.Cut(stat, []byte(") ")) // behind the name
 	var state string
 	var launcher int
@@ -33,7 +33,7 @@ func TestKilledLauncher(t *testing.T) {
 	if launcher == os.Getpid() {
 		t.Fatal("the app-server has no launcher")
 	}
-	must(t, syscall.Kill(launcher, syscall.SIGKILL))
+	must.OK(t, syscall.Kill(launcher, syscall.SIGKILL))
 	if err := <-done; err == nil {
 		t.Error("the turn ended well")
 	}
@@ -54,8 +54,7 @@ func TestNewWithoutMain(t *testing.T) {
 // left returns the processes that the test's app-server left behind.
 func left(t *testing.T) (found []string) {
 	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/environ")
-	must(t, err)
+	files := must.Get(filepath.Glob("/proc/[0-9]*/environ"))(t)
 	for _, file := range files {
 		env, _ := os.ReadFile(file) // nothing of a process that has ended
 		if bytes.Contains(env, []byte(ofTest+"="+os.Getenv(ofTest)+"\x00")) {

@@ -16,13 +16,13 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 func start(t *testing.T, e *appserver.Engine, h engine.Host) engine.Conversation {
 	t.Helper()
-	conv, err := e.Start(t.Context(), protocol.Config{}, h)
-	must(t, err)
+	conv := must.Get(e.Start(t.Context(), protocol.Config{}, h))(t)
 	return conv
 }
 
@@ -75,7 +75,7 @@ func TestKeysInErrors(t *testing.T) {
 				told = append(told, event.Message)
 			}
 		}
-		diff(t, fmt.Sprintf("it said %q", told), 3, len(told))
+		must.Equal(t, fmt.Sprintf("it said %q", told), 3, len(told))
 		for _, words := range told {
 			if !strings.HasSuffix(words, want) {
 				t.Errorf("it said %q, want %q", words, want)
@@ -145,8 +145,7 @@ func TestConfigurationThatCodexRefuses(t *testing.T) {
 	for _, says := range []string{"invalid configuration: `wire` is no longer\nsupported", "failed to read configuration layers: config.toml:17:8: unclosed table"} {
 		bubble(t, func(t *testing.T, f *fake) {
 			f.on["config/read"] = refusal(says)
-			self, err := os.Executable()
-			must(t, err)
+			self := must.Get(os.Executable())(t)
 			e := f.engine(appserver.Options{Path: self})
 			e.TrustTemporary()
 			r := e.Check(t.Context())
@@ -286,7 +285,7 @@ func TestDroppedThreadIsResumed(t *testing.T) {
 		if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil || h.answer() != "done" {
 			t.Errorf("%v, %q", err, h.answer())
 		}
-		diff(t, fmt.Sprintf("events %v", h.types()), 1, h.count("task_started"))
+		must.Equal(t, fmt.Sprintf("events %v", h.types()), 1, h.count("task_started"))
 	})
 }
 

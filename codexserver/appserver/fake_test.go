@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -15,9 +14,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/go-json-experiment/json/jsontext"
-	gocmp "github.com/google/go-cmp/cmp"
 )
 
 const (
@@ -413,25 +412,10 @@ func (h *recorder) lines(t *testing.T) []byte {
 	t.Helper()
 	var b []byte
 	for _, m := range h.all() {
-		line, err := protocol.AppendEvent(nil, m)
-		must(t, err)
+		line := must.Get(protocol.AppendEvent(nil, m))(t)
 		value := jsontext.Value(line) // its maps have no order
-		must(t, value.Canonicalize())
+		must.OK(t, value.Canonicalize())
 		b = append(append(b, value...), '\n')
 	}
 	return b
-}
-
-func diff(t testing.TB, what string, want, got any) {
-	t.Helper()
-	if d := gocmp.Diff(want, got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", what, d)
-	}
-}
-
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
 }

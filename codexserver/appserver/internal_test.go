@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json"
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestTail writes more than is kept, and asks for the reason of the end, which stands among lines of the app-server and of
@@ -137,20 +137,13 @@ func TestKeys(t *testing.T) {
 	} {
 		read := func(text string) keys {
 			var dotted map[string]stdjson.RawMessage
-			if err := stdjson.Unmarshal([]byte(text), &dotted); err != nil {
-				t.Fatal(err)
-			}
-			k, err := parse(dotted)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, stdjson.Unmarshal([]byte(text), &dotted))
+			k := must.Get(parse(dotted))(t)
 			return k
 		}
 		k, over := read(tt.k), read(tt.over)
 		for want, got := range map[string]keys{tt.with: k.with(over), tt.without: k.without(over), dottedText(t, k): read(tt.k)} {
-			if diff := cmp.Diff(want, dottedText(t, got)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", name, diff)
-			}
+			must.Equal(t, name, want, dottedText(t, got))
 		}
 	}
 	if _, err := parse(map[string]stdjson.RawMessage{"k": stdjson.RawMessage(`{"a":1,"a":2}`)}); err == nil {
@@ -160,9 +153,6 @@ func TestKeys(t *testing.T) {
 
 func dottedText(t *testing.T, k keys) string {
 	t.Helper()
-	text, err := json.Marshal(k.dotted(), json.Deterministic(true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(k.dotted(), json.Deterministic(true)))(t)
 	return string(text)
 }

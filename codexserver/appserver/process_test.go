@@ -13,21 +13,20 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // program returns an engine that runs the test binary as a codex of that kind.
 func program(t *testing.T, kind string, o appserver.Options) *appserver.Engine {
 	t.Helper()
-	self, err := os.Executable()
-	must(t, err)
+	self := must.Get(os.Executable())(t)
 	t.Setenv(asCodex, kind)
 	t.Setenv(ofTest, rand.Text())
 	o.Path = self
 	if o.CodexHome == "" {
 		o.CodexHome = t.TempDir()
 	}
-	e, err := appserver.New(&o)
-	must(t, err)
+	e := must.Get(appserver.New(&o))(t)
 	t.Cleanup(func() { e.Close() })
 	return e
 }
@@ -98,8 +97,7 @@ func fineCodex(self string) string {
 // TestFindSkipsOwnProgram puts programs called codex into the folders of a PATH: a link to the running program, a
 // script that answers like codex-mcp, and a script around Codex. The last one must be run.
 func TestFindSkipsOwnProgram(t *testing.T) {
-	self, err := os.Executable()
-	must(t, err)
+	self := must.Get(os.Executable())(t)
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name, "codex") }
 	boxtest.Lay(t, dir, "empty/", "link/codex -> "+self, "linked/codex -> @/link/codex",
@@ -131,8 +129,7 @@ func TestFindSkipsOwnProgram(t *testing.T) {
 			if want := at(tt.found); tt.found != "" && found != want || tt.found == "" && err == nil {
 				t.Errorf("found %s, %v", found, err)
 			}
-			e, err := appserver.New(&appserver.Options{Path: tt.option, CodexHome: t.TempDir()})
-			must(t, err)
+			e := must.Get(appserver.New(&appserver.Options{Path: tt.option, CodexHome: t.TempDir()}))(t)
 			defer e.Close()
 			e.TrustTemporary()
 			report := e.Check(t.Context())
@@ -154,7 +151,7 @@ func TestFindSkipsOwnProgram(t *testing.T) {
 // Codex that starts leaves a file.
 func TestPlantedCodex(t *testing.T) {
 	self, err := os.Executable()
-	must(t, err)
+	must.OK(t, err)
 	const refused = "a codex was found, but "
 	for _, tt := range []struct {
 		name    string
@@ -185,7 +182,7 @@ func TestPlantedCodex(t *testing.T) {
 				o.Path = at(tt.option)
 			}
 			e, err := appserver.New(o)
-			must(t, err)
+			must.OK(t, err)
 			defer e.Close()
 			e.TrustTemporary()
 			if tt.cfg.Cwd == "" {
@@ -211,12 +208,10 @@ func TestPlantedCodex(t *testing.T) {
 
 // TestRefusedRestart kills a Codex in a folder that has become writable.
 func TestRefusedRestart(t *testing.T) {
-	self, err := os.Executable()
-	must(t, err)
+	self := must.Get(os.Executable())(t)
 	dir := t.TempDir()
 	boxtest.Lay(t, dir, "codex="+fineCodex(self))
-	e, err := appserver.New(&appserver.Options{Path: filepath.Join(dir, "codex"), CodexHome: t.TempDir()})
-	must(t, err)
+	e := must.Get(appserver.New(&appserver.Options{Path: filepath.Join(dir, "codex"), CodexHome: t.TempDir()}))(t)
 	defer e.Close()
 	if report := e.Check(t.Context()); report.Err != nil {
 		t.Fatal(report.Err)
@@ -224,9 +219,8 @@ func TestRefusedRestart(t *testing.T) {
 	if _, err := e.Start(t.Context(), protocol.Config{Cwd: dir}, &recorder{}); err != nil {
 		t.Fatal(err)
 	}
-	p, err := os.FindProcess(e.PID())
-	must(t, err)
-	must(t, p.Kill())
+	p := must.Get(os.FindProcess(e.PID()))(t)
+	must.OK(t, p.Kill())
 	for {
 		_, err := e.Start(t.Context(), protocol.Config{}, &recorder{})
 		if err != nil && strings.Contains(err.Error(), "lies in a folder that commands can write") {

@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/nightly"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // soon bounds what takes milliseconds on an idle machine. Exact times are in failure_test.go.
@@ -37,8 +38,7 @@ func within(t *testing.T, f func()) {
 func (r *real) processes(t *testing.T, part string) []string {
 	t.Helper()
 	var found []string
-	dirs, err := filepath.Glob("/proc/[0-9]*")
-	must(t, err)
+	dirs := must.Get(filepath.Glob("/proc/[0-9]*"))(t)
 	for _, dir := range dirs {
 		env, err := os.ReadFile(dir + "/environ")
 		if err == nil && strings.Contains(string(env), "CODEX_HOME="+r.home+"\x00") {
@@ -55,7 +55,7 @@ func kill(t *testing.T, pid int) {
 	if pid == 0 {
 		t.Fatal("no process")
 	}
-	must(t, syscall.Kill(pid, syscall.SIGKILL))
+	must.OK(t, syscall.Kill(pid, syscall.SIGKILL))
 }
 
 // held begins a turn of the real Codex that waits for the model, a command or a person, as at says, and returns the
@@ -85,7 +85,7 @@ func held(t *testing.T, at string, rest ...providertest.Turn) (r *real, conv eng
 	end = begin(ctx, conv, in)
 	switch at {
 	case "model":
-		must(t, r.Await(t.Context(), 1))
+		must.OK(t, r.Await(t.Context(), 1))
 	case "command":
 		h.wait(t, "exec_command_begin")
 		for ran(r) == 0 {
@@ -156,8 +156,8 @@ func TestRealWordsOfOld(t *testing.T) {
 	r.configure(t, "\n[profiles.careful]\nmodel = \"careful-model\"\napproval_policy = \"on-failure\"\n")
 	h := &recorder{}
 	conv := r.start(t, h, protocol.Config{Profile: "careful", ApprovalPolicy: protocol.ApprovalOnFailure, IncludePlanTool: new(true)})
-	must(t, conv.Turn(t.Context(), text("go")))
-	diff(t, "model", "careful-model", r.Requests()[0].Model())
+	must.OK(t, conv.Turn(t.Context(), text("go")))
+	must.Equal(t, "model", "careful-model", r.Requests()[0].Model())
 }
 
 // TestRealCannotStart has a Codex whose home, program or configuration is not usable.
@@ -202,12 +202,11 @@ func TestRealSecondWriter(t *testing.T) {
 	t.Parallel()
 	r := newReal(t, "", providertest.Say("one"))
 	conv := r.start(t, &recorder{}, protocol.Config{})
-	must(t, conv.Turn(t.Context(), text("go")))
-	other, err := appserver.New(r.options)
-	must(t, err)
+	must.OK(t, conv.Turn(t.Context(), text("go")))
+	other := must.Get(appserver.New(r.options))(t)
 	defer other.Close()
 	path, err := fileOf(t, other, conv.ID())
-	must(t, err)
+	must.OK(t, err)
 	_, err = other.Resume(t.Context(), savedAt(path), protocol.Config{}, &recorder{})
 	if err == nil || !strings.Contains(err.Error(), "active writer") {
 		t.Errorf("error %v", err)
@@ -221,12 +220,12 @@ func TestRealOverrides(t *testing.T) {
 		"model_providers": map[string]any{"mock": map[string]any{"http_headers": map[string]any{"x-test": "a \"b\""}}}}
 	r.restart(t)
 	h := &recorder{}
-	must(t, r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")))
+	must.OK(t, r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")))
 	req := r.Requests()[0]
 	if req.Model() != "other-model" || req.Header.Get("x-test") != `a "b"` {
 		t.Errorf("model %q, header %q", req.Model(), req.Header.Get("x-test"))
 	}
-	diff(t, "policy", "untrusted", r.engine.Check(t.Context()).ApprovalPolicy)
+	must.Equal(t, "policy", "untrusted", r.engine.Check(t.Context()).ApprovalPolicy)
 }
 
 // takeUp kills Codex, as the launcher does when the server is killed, starts another engine, and
@@ -236,7 +235,7 @@ func (r *real) takeUp(t *testing.T, conv engine.Conversation, h engine.Host, end
 	kill(t, r.engine.PID())
 	<-end
 	r.restart(t)
-	must(t, r.engine.Traits().CanContinue(t.Context()))
+	must.OK(t, r.engine.Traits().CanContinue(t.Context()))
 	again := r.resume(t, conv, h, protocol.Config{Continues: true})
 	in.Continue = func(words string) { notes = append(notes, words) }
 	err = again.Turn(t.Context(), in)

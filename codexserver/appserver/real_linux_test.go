@@ -30,6 +30,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/gobuild"
 	"github.com/codexmcp/codexmcp/internal/nightly"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestRealHostileCaller plays the table of hostile calls with the real Codex, which takes long for each of their commands.
@@ -69,8 +70,7 @@ func realModel(t testing.TB, next func([]byte) servertest.Step) string {
 
 func openReal(t *testing.T, y *servertest.Yard) func(time.Duration, setting.FullAccess) servertest.Server {
 	t.Helper()
-	e, err := appserver.New(&appserver.Options{CodexHome: y.Codex})
-	must(t, err)
+	e := must.Get(appserver.New(&appserver.Options{CodexHome: y.Codex}))(t)
 	t.Cleanup(func() { e.Close() })
 	return func(limit time.Duration, access setting.FullAccess) servertest.Server {
 		return codexserver.New(e, &codexserver.Options{
@@ -95,8 +95,7 @@ func TestRealReaderLeaves(t *testing.T) {
 
 // realServer returns commands that start codex-mcp with the real Codex, whose turns answer unless they are to be busy.
 func realServer(t *testing.T) func(t *testing.T, busy bool, args ...string) *exec.Cmd {
-	codex, err := appserver.Find("")
-	must(t, err)
+	codex := must.Get(appserver.Find(""))(t)
 	works := providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": servertest.Daemons, "yield_time_ms": 25000}))
 	answers := providertest.Say("Done.")
 	works.Repeat, answers.Repeat = true, true
@@ -129,8 +128,7 @@ var built = sync.OnceValues(func() (string, error) {
 
 func build(t *testing.T) string {
 	t.Helper()
-	bin, err := built()
-	must(t, err)
+	bin := must.Get(built())(t)
 	return bin
 }
 
@@ -149,12 +147,11 @@ exec %[2]q "$@"' codex "$@"
 // manage restarts Codex with the requirements of an administrator.
 func (r *real) manage(t *testing.T, requirements string) {
 	t.Helper()
-	codex, err := appserver.Find("")
-	must(t, err)
+	codex := must.Get(appserver.Find(""))(t)
 	dir := t.TempDir()
 	r.options.Path = filepath.Join(dir, "codex")
 	writeFile(t, filepath.Join(dir, "requirements.toml"), requirements)
-	must(t, os.WriteFile(r.options.Path, fmt.Appendf(nil, managedCodex, t.TempDir(), codex, filepath.Join(dir, "requirements.toml")), 0o700))
+	must.OK(t, os.WriteFile(r.options.Path, fmt.Appendf(nil, managedCodex, t.TempDir(), codex, filepath.Join(dir, "requirements.toml")), 0o700))
 	r.restart(t)
 }
 
@@ -171,7 +168,7 @@ func TestRealNetwork(t *testing.T) {
 			site := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { reached <- r.Host }))
 			defer site.Close()
 			at, err := url.Parse(site.URL)
-			must(t, err)
+			must.OK(t, err)
 			fetch := func(id string) providertest.Turn {
 				return providertest.Call(providertest.Tool(id, "exec_command", map[string]any{"cmd": "curl -sS http://h.example:" + at.Port(), "yield_time_ms": 20000}))
 			}
@@ -241,13 +238,12 @@ func TestRealStartsNothing(t *testing.T) {
 				}
 				r.configure(t, more)
 				file := filepath.Join(r.home, "config.toml")
-				whole, err := os.ReadFile(file)
-				must(t, err)
+				whole := must.Get(os.ReadFile(file))(t)
 				r.initGit(t)
 				program := servertest.Plant(t, r.cwd, marks)
 				cfg := tt.cfg
 				cfg.Cwd = filepath.Join(r.cwd, below)
-				must(t, os.MkdirAll(cfg.Cwd, 0o755))
+				must.OK(t, os.MkdirAll(cfg.Cwd, 0o755))
 				check := func(when string) {
 					t.Helper()
 					if now, err := os.ReadFile(file); err != nil || string(now) != string(whole) {
@@ -268,7 +264,7 @@ func TestRealStartsNothing(t *testing.T) {
 						script = append([]providertest.Turn{providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": program + " rule", "yield_time_ms": 20000}))}, script...)
 					}
 					r.Add(script...)
-					must(t, c.Turn(t.Context(), text("go")))
+					must.OK(t, c.Turn(t.Context(), text("go")))
 					check(when)
 				}
 				conv := r.start(t, h, cfg)
@@ -333,7 +329,7 @@ func TestRealRules(t *testing.T) {
 			}
 			r := newReal(t, tt.configuration, touch("c1"), touch("c2"), report)
 			if tt.rules != "" {
-				must(t, os.Mkdir(filepath.Join(r.home, "rules"), 0o700))
+				must.OK(t, os.Mkdir(filepath.Join(r.home, "rules"), 0o700))
 				writeFile(t, filepath.Join(r.home, "rules", "default.rules"), tt.rules)
 				r.restart(t)
 			}
@@ -404,8 +400,7 @@ func playTask(t *testing.T, task *servertest.Task) (asked servertest.Asked) {
 	provider := providertest.New(turns...)
 	t.Cleanup(provider.Close)
 	folders := servertest.NewTaskFolders(t)
-	e, err := appserver.New(&appserver.Options{CodexHome: folders.Codex})
-	must(t, err)
+	e := must.Get(appserver.New(&appserver.Options{CodexHome: folders.Codex}))(t)
 	t.Cleanup(func() { e.Close() })
 	task.Make(t, folders, servertest.CodexConfig(provider.BaseURL(), ""))
 	approves := func(question string) elicit.Outcome {
@@ -423,8 +418,8 @@ func playTask(t *testing.T, task *servertest.Task) (asked servertest.Asked) {
 	conv, err := e.Start(t.Context(), protocol.Config{
 		Cwd: folders.Repo, ApprovalPolicy: protocol.ApprovalPolicy(task.Policy), Sandbox: protocol.SandboxMode(task.Sandbox),
 	}, h)
-	must(t, err)
-	must(t, conv.Turn(t.Context(), text("go")))
-	diff(t, "requests", len(turns), len(provider.Requests()))
+	must.OK(t, err)
+	must.OK(t, conv.Turn(t.Context(), text("go")))
+	must.Equal(t, "requests", len(turns), len(provider.Requests()))
 	return asked
 }

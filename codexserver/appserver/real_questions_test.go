@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestRealQuestions causes each kind of question that today's Codex asks besides those about a
@@ -97,7 +98,7 @@ func TestRealQuestions(t *testing.T) {
 					return json.RawMessage(`{"action":"accept","content":{"colour":"red"}}`), nil
 				},
 			}
-			must(t, r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")))
+			must.OK(t, r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")))
 			last := ""
 			if len(asked) > 0 {
 				last = asked[len(asked)-1]
@@ -133,11 +134,11 @@ func TestRealLeavesItselfOut(t *testing.T) {
 			dir := t.TempDir()
 			server := filepath.Join(dir, "codex-mcp")
 			script := "#!/bin/sh\necho \"$1\" >> " + filepath.Join(dir, "started") + "\nexec cat\n"
-			must(t, os.WriteFile(server, []byte(script), 0o700))
+			must.OK(t, os.WriteFile(server, []byte(script), 0o700))
 			r := newReal(t, "", providertest.Say("hello"), providertest.Say("again"))
 			more := fmt.Sprintf("[mcp_servers.codex]\ncommand = \"env\"\nargs = [%q, \"home\"]\nstartup_timeout_sec = 2\n[projects.%q]\ntrust_level = \"trusted\"\n", server, r.cwd)
 			r.initGit(t)
-			must(t, os.Mkdir(filepath.Join(r.cwd, ".codex"), 0o700))
+			must.OK(t, os.Mkdir(filepath.Join(r.cwd, ".codex"), 0o700))
 			writeFile(t, filepath.Join(r.cwd, ".codex", "config.toml"), fmt.Sprintf("[mcp_servers.mine]\ncommand = %q\nargs = [\"project\"]\nstartup_timeout_sec = 2\n", server))
 			if self {
 				r.options.Self = server
@@ -146,10 +147,10 @@ func TestRealLeavesItselfOut(t *testing.T) {
 			r.configure(t, more)
 			h := &recorder{}
 			conv := r.start(t, h, protocol.Config{})
-			must(t, conv.Turn(t.Context(), text("hi")))
+			must.OK(t, conv.Turn(t.Context(), text("hi")))
 			r.restart(t) // and in another process
 			again := r.resume(t, conv, h, protocol.Config{})
-			must(t, again.Turn(t.Context(), text("hi")))
+			must.OK(t, again.Turn(t.Context(), text("hi")))
 			started, _ := os.ReadFile(filepath.Join(dir, "started"))
 			for _, name := range []string{"home", "project"} {
 				if strings.Contains(string(started), name) == self {
@@ -180,7 +181,7 @@ base_url = "http://127.0.0.1:9/v1"
 env_key = "WEIRD_CRED"
 env_http_headers = { "X-Key" = "HEADER_CRED" }`, print, report, print, report)
 	r.initGit(t)
-	must(t, os.Mkdir(filepath.Join(r.cwd, ".codex"), 0o700))
+	must.OK(t, os.Mkdir(filepath.Join(r.cwd, ".codex"), 0o700))
 	writeFile(t, filepath.Join(r.cwd, ".codex", "config.toml"), "[shell_environment_policy]\nexclude = [\"FOO_*\", \"BAZ_*\"]\n")
 	r.configure(t, fmt.Sprintf("\n[projects.%q]\ntrust_level = \"trusted\"\n", r.cwd))
 	h := &recorder{}
@@ -188,10 +189,10 @@ env_http_headers = { "X-Key" = "HEADER_CRED" }`, print, report, print, report)
 	conv := r.start(t, h, cfg)
 	check := func() {
 		t.Helper()
-		must(t, conv.Turn(t.Context(), text("go")))
+		must.OK(t, conv.Turn(t.Context(), text("go")))
 		seen := h.answer()
 		for name := range strings.FieldsSeq(variables) {
-			diff(t, fmt.Sprintf("a command sees, or lacks, %s: %s", name, seen), name == "PLAIN", strings.Contains(seen, "value-"+strings.ToLower(name)))
+			must.Equal(t, fmt.Sprintf("a command sees, or lacks, %s: %s", name, seen), name == "PLAIN", strings.Contains(seen, "value-"+strings.ToLower(name)))
 		}
 	}
 	check()

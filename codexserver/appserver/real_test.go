@@ -27,6 +27,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/nightly"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -61,8 +62,7 @@ func newReal(t *testing.T, configuration string, turns ...providertest.Turn) *re
 func (r *real) configure(t *testing.T, more string) {
 	t.Helper()
 	file := filepath.Join(r.home, "config.toml")
-	text, err := os.ReadFile(file)
-	must(t, err)
+	text := must.Get(os.ReadFile(file))(t)
 	writeFile(t, file, string(text)+more)
 	r.restart(t)
 }
@@ -79,8 +79,7 @@ func (r *real) restart(t *testing.T) {
 	if r.engine != nil {
 		r.engine.Close()
 	}
-	e, err := appserver.New(r.options)
-	must(t, err)
+	e := must.Get(appserver.New(r.options))(t)
 	r.engine = e
 	t.Cleanup(func() { e.Close() })
 }
@@ -90,17 +89,14 @@ func (r *real) start(t *testing.T, h engine.Host, cfg protocol.Config) engine.Co
 	if cfg.Cwd == "" {
 		cfg.Cwd = r.cwd
 	}
-	conv, err := r.engine.Start(t.Context(), cfg, h)
-	must(t, err)
+	conv := must.Get(r.engine.Start(t.Context(), cfg, h))(t)
 	return conv
 }
 
 func (r *real) resume(t *testing.T, conv engine.Conversation, h engine.Host, cfg protocol.Config) engine.Conversation {
 	t.Helper()
-	path, err := fileOf(t, r.engine, conv.ID())
-	must(t, err)
-	again, err := r.engine.Resume(t.Context(), savedAt(path), cfg, h)
-	must(t, err)
+	path := must.Get(fileOf(t, r.engine, conv.ID()))(t)
+	again := must.Get(r.engine.Resume(t.Context(), savedAt(path), cfg, h))(t)
 	return again
 }
 
@@ -130,7 +126,7 @@ func TestRealIncomplete(t *testing.T) {
 	t.Parallel()
 	r := newReal(t, `approval_policy = "never"`, providertest.Turn{Text: []string{"half ", "an"}, Cut: "length"})
 	h := &recorder{}
-	must(t, start(t, r.engine, h).Turn(t.Context(), protocol.TurnInput{Items: protocol.TextInput("go")}))
+	must.OK(t, start(t, r.engine, h).Turn(t.Context(), protocol.TurnInput{Items: protocol.TextInput("go")}))
 	end, _ := h.events[len(h.events)-1].(protocol.TaskComplete)
 	if end.LastAgentMessage == nil || *end.LastAgentMessage != "half an" || end.Incomplete == "" {
 		t.Errorf("the turn ended with %+v", end)
@@ -248,7 +244,7 @@ func TestRealItemsWithOneID(t *testing.T) {
 					return approves(fmt.Sprint(slices.Collect(maps.Keys(q.Changes))))
 				},
 			}
-			must(t, r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")))
+			must.OK(t, r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")))
 			if _, err := os.Stat(filepath.Join(r.cwd, "other.txt")); err == nil {
 				t.Errorf("other.txt was made: %v", h.types())
 			}
@@ -286,8 +282,7 @@ func needs(t *testing.T, f fact) {
 // can reports whether the installed Codex is of the fact's version or newer.
 func can(t *testing.T, f fact) bool {
 	t.Helper()
-	v, err := installed()
-	must(t, err)
+	v := must.Get(installed())(t)
 	return slices.Compare(v[:], f[:]) >= 0
 }
 
@@ -317,7 +312,7 @@ func TestRealRollout(t *testing.T) {
 	h := &recorder{}
 	conv := r.start(t, h, protocol.Config{})
 	for _, words := range []string{"one", "two"} {
-		must(t, conv.Turn(t.Context(), text(words)))
+		must.OK(t, conv.Turn(t.Context(), text(words)))
 	}
 	path := ""
 	for _, m := range h.events {
@@ -326,8 +321,7 @@ func TestRealRollout(t *testing.T) {
 		}
 	}
 	r.restart(t)
-	tr, err := transcript.ReadRollout(t.Context(), path, conv.ID())
-	must(t, err)
+	tr := must.Get(transcript.ReadRollout(t.Context(), path, conv.ID()))(t)
 	page, err := tr.Transcript(0, 1<<20)
 	want := "user:\n  one\ncodex:\n  hello\nuser:\n  two\ncommand: bash -lc 'touch made.txt && echo made'\ncommand: bash -lc 'rm -rf /nonexistent'\ncommand: bash -lc 'touch made'\ncodex:\n  again\n"
 	if d := cmp.Diff(want, page.Text); d != "" || err != nil {
@@ -388,8 +382,7 @@ var mcpCall = providertest.Turn{Func: func(r providertest.Request) providertest.
 
 func demo(t *testing.T) string {
 	t.Helper()
-	self, err := os.Executable()
-	must(t, err)
+	self := must.Get(os.Executable())(t)
 	return fmt.Sprintf("[mcp_servers.demo]\ncommand = %q\nenv = { %s = \"1\" }\n", self, asMCPServer)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -116,12 +117,11 @@ func (r *replay) read() (message, bool) {
 
 func readRecording(t *testing.T, path string) []step {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	must(t, err)
+	b := must.Get(os.ReadFile(path))(t)
 	var steps []step
 	for line := range bytes.Lines(b) {
 		var s step
-		must(t, json.Unmarshal(line, &s))
+		must.OK(t, json.Unmarshal(line, &s))
 		steps = append(steps, s)
 	}
 	return steps
@@ -161,11 +161,10 @@ func TestRecordings(t *testing.T) {
 			})
 			golden := filepath.Join("testdata/events", name+".ndjson")
 			if *update {
-				must(t, os.WriteFile(golden, got, 0o644))
+				must.OK(t, os.WriteFile(golden, got, 0o644))
 			}
-			want, err := os.ReadFile(golden)
-			must(t, err)
-			diff(t, "events", string(want), string(got))
+			want := must.Get(os.ReadFile(golden))(t)
+			must.Equal(t, "events", string(want), string(got))
 		})
 	}
 }
@@ -177,7 +176,7 @@ func play(t *testing.T, steps []step, h *recorder) error {
 	done := make(chan struct{})
 	go func() { defer close(done); r.run(steps) }()
 	e, err := appserver.New(nil)
-	must(t, err)
+	must.OK(t, err)
 	e.Dial(func(context.Context) (jsonrpc.Transport, error) { return ours, nil })
 	err = start(t, e, h).Turn(t.Context(), text("go"))
 	e.Close()

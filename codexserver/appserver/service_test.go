@@ -21,6 +21,7 @@ import (
 	turnpkg "github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -101,13 +102,12 @@ func TestServices(t *testing.T) {
 			if !errors.Is(err, test.fails) {
 				t.Fatalf("error %v", err)
 			}
-			diff(t, "sent", loose(t, test.sent), loose(t, sent))
+			must.Equal(t, "sent", loose(t, test.sent), loose(t, sent))
 			if test.fails != nil {
 				return
 			}
-			raw, err := json.Marshal(got)
-			must(t, err)
-			diff(t, "result", loose(t, test.want), loose(t, string(raw)))
+			raw := must.Get(json.Marshal(got))(t)
+			must.Equal(t, "result", loose(t, test.want), loose(t, string(raw)))
 		})
 	}
 }
@@ -126,7 +126,7 @@ func loose(t *testing.T, text string) any {
 
 func TestResume(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rollout-2026-11-20T06-56-00-"+threadID+".jsonl")
-	must(t, os.WriteFile(path, nil, 0o600))
+	must.OK(t, os.WriteFile(path, nil, 0o600))
 	bubble(t, func(t *testing.T, f *fake) {
 		f.on["thread/resume"] = func(*run, *jsonrpc.Request) (any, error) {
 			return json.RawMessage(`{"thread":{"id":"` + threadID + `","path":"/r.jsonl","turns":[{"id":"t0","status":"completed","items":[
@@ -150,7 +150,7 @@ func TestResume(t *testing.T) {
 		for _, raw := range h.all()[0].(protocol.SessionConfigured).InitialMessages {
 			got = append(got, loose(t, string(raw)))
 		}
-		diff(t, "initial messages", want, got)
+		must.Equal(t, "initial messages", want, got)
 	})
 }
 
@@ -187,8 +187,7 @@ func TestChanges(t *testing.T) {
 		{"the user edits", "", "echo x >> a.txt", "echo u > u; rm a.txt", "delete a.txt by command, add u by command", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			top, err := filepath.EvalSymlinks(t.TempDir())
-			must(t, err)
+			top := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 			dir, root := filepath.Join(top, "w"), filepath.Join(top, "root")
 			shell := func(script string) {
 				cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", script)
@@ -197,7 +196,7 @@ func TestChanges(t *testing.T) {
 					t.Errorf("%s: %v\n%s", script, err, out)
 				}
 			}
-			must(t, os.MkdirAll(filepath.Join(dir, "d"), 0o755), os.Mkdir(root, 0o755))
+			must.OK(t, os.MkdirAll(filepath.Join(dir, "d"), 0o755), os.Mkdir(root, 0o755))
 			shell("git init -q; echo one > a.txt; git add .; git -c user.name=a -c user.email=a@b commit -q -m first")
 			f := newFake(t)
 			f.cwd = filepath.Join(dir, tt.cwd)
@@ -216,13 +215,12 @@ func TestChanges(t *testing.T) {
 			}
 			e := f.engine(appserver.Options{})
 			o := changes.Options{Scratch: git.Scratch{Dir: t.TempDir()}, Announced: engine.TraitsOf(e).Announces, Changes: setting.Changes{Before: time.Minute, After: time.Minute}}
-			so, err := attended(t, e, f.cwd, o)
-			must(t, err)
+			so := must.Get(attended(t, e, f.cwd, o))(t)
 			var got []string
 			for _, c := range so.Changes {
 				got = append(got, fmt.Sprintf("%s %s by %s", c.Kind, strings.ReplaceAll(c.Path, top, "TOP"), c.By))
 			}
-			diff(t, "changes", tt.want, strings.Join(got, ", "))
+			must.Equal(t, "changes", tt.want, strings.Join(got, ", "))
 		})
 	}
 }
@@ -266,7 +264,7 @@ func TestRefusedByCodex(t *testing.T) {
 			for _, r := range so.Refused {
 				got = append(got, fmt.Sprintf("%s %s in %s by %s, %s: %s", r.Kind, r.What, r.Cwd, r.By, r.Reason, r.Why))
 			}
-			diff(t, "", tt.want, got)
+			must.Equal(t, "result", tt.want, got)
 		})
 	}
 }
@@ -278,7 +276,7 @@ func attended(t *testing.T, e engine.Engine, cwd string, o changes.Options) (pro
 	share := thread.NewTable(e, &approve.Options{}).Share("")
 	defer share.Close()
 	th, err := share.Start(t.Context(), protocol.Config{Cwd: cwd}, a)
-	must(t, err)
+	must.OK(t, err)
 	err = th.Begin(a, text("go")).Run(t.Context())
 	return a.Turn.So(), err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -110,7 +111,7 @@ func TestUnreadSteerIsSentAgain(t *testing.T) {
 			f.turn = func(r *run) { r.read("onethreeon"); answered(r) }
 			f.mu.Unlock()
 			for _, words := range []string{"on", "and on"} {
-				must(t, conv.Turn(t.Context(), text(words)))
+				must.OK(t, conv.Turn(t.Context(), text(words)))
 			}
 			if want := []string{"[{go}]", "[{one} {three} {on}]", "[{and on}]"}; !slices.Equal(inputs, want) {
 				t.Errorf("inputs %q, want %q", inputs, want)
@@ -237,7 +238,7 @@ func TestReview(t *testing.T) {
 				f.policy = `"never"`
 			}
 			conv, err := f.engine(appserver.Options{}).Start(t.Context(), tt.cfg, h)
-			must(t, err)
+			must.OK(t, err)
 			f.mu.Lock()
 			f.policy, f.thread = `"never"`, tt.thread
 			f.mu.Unlock()
@@ -247,7 +248,7 @@ func TestReview(t *testing.T) {
 				t.Errorf("%v, %s, %v", err, h.answer(), h.types())
 			}
 			want := []string{fmt.Sprintf(`{"approvalPolicy":"never","input":[{"text":"p","type":"text"}],"sandboxPolicy":{"networkAccess":false,"type":"readOnly"},"threadId":%q}`, tt.thread)}
-			diff(t, "turn/start", want, *sent["turn/start"])
+			must.Equal(t, "turn/start", want, *sent["turn/start"])
 			threads, deletes, interrupts := *sent["thread/start"], strings.Join(*sent["thread/delete"], ""), strings.Join(*sent["turn/interrupt"], "")
 			n, deleted := 1, ""
 			if tt.thread == other {

@@ -22,6 +22,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // hostileEngine is the native engine for hostile callers.
@@ -237,9 +238,9 @@ func playTask(t *testing.T, task *servertest.Task, always bool) *person {
 	conv, err := e.Start(t.Context(), protocol.Config{
 		Cwd: folders.Repo, ApprovalPolicy: protocol.ApprovalPolicy(task.Policy), Sandbox: protocol.SandboxMode(task.Sandbox),
 	}, p)
-	must(t, err)
+	must.OK(t, err)
 	defer conv.Close()
 	turn(t, conv, say("go"))
-	diff(t, "requests", len(turns)+1, len(provider.Requests()))
+	must.Equal(t, "requests", len(turns)+1, len(provider.Requests()))
 	return p
 }

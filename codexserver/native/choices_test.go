@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 const choicesSchema = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`
@@ -113,7 +114,7 @@ func TestSettingsReachTheProvider(t *testing.T) {
 				}
 				return
 			}
-			must(t, err)
+			must.OK(t, err)
 			defer c.Close()
 			turn(t, c, say("hi"))
 			inOrder(t, lastRequest(b), tt.want)
@@ -160,8 +161,8 @@ func TestAnswerOfAForm(t *testing.T) {
 				in := say("count")
 				in.OutputSchema = json.RawMessage(choicesSchema)
 				turn(t, c, in)
-				diff(t, "requests", tt.requests, len(b.provider.Requests()))
-				diff(t, "last event", "task_complete "+tt.last, h.last())
+				must.Equal(t, "requests", tt.requests, len(b.provider.Requests()))
+				must.Equal(t, "last event", "task_complete "+tt.last, h.last())
 				corrected := strings.Contains(lastRequest(b), "Your answer does not fit the JSON schema")
 				if corrected != (tt.requests == 2) {
 					t.Errorf("the model was asked for a correction: %v: %s", corrected, lastRequest(b))
@@ -204,8 +205,7 @@ model_provider = "nosuch"
 `, provider.URL+"/v1")
 	e, _ := inHome(t, native.Options{Environ: []string{"THE_KEY=secret-key"}}, map[string]string{"config.toml": config, "new.config.toml": `model = "mine"`})
 	list := func() (names []string, notes string) {
-		l, err := e.Models(t.Context())
-		must(t, err)
+		l := must.Get(e.Models(t.Context()))(t)
 		for _, m := range l.Models {
 			names = append(names, fmt.Sprint(m.Name, m.Profiles, m.Efforts, m.DefaultEffort, m.IsDefault))
 		}
@@ -214,7 +214,7 @@ model_provider = "nosuch"
 	own := []string{"gpt-5[same] [minimal low medium high]hightrue", "mine[new old] []false"}
 	status, answer = 200, `{"object":"list","data":[{"id":"o3"},{"id":"gpt-5"},{"id":""},{"id":"x"}]}`
 	names, notes := list()
-	diff(t, "models", append(own[:2:2], "o3[] [low medium high]false", "x[] []false"), names)
+	must.Equal(t, "models", append(own[:2:2], "o3[] [low medium high]false", "x[] []false"), names)
 	if !strings.Contains(notes, `profile "broken"`) || authorization != "GET /v1/models Bearer secret-key" {
 		t.Errorf("notes %q, asked %s", notes, authorization)
 	}
@@ -386,13 +386,13 @@ func TestOfferedTools(t *testing.T) {
 			turn(t, b.start(t, &host{}, protocol.Config{}), say("go"))
 			body := model.Requests()[0].Body
 			names, size := offered(t, body)
-			diff(t, "tools", tt.want, names)
+			must.Equal(t, "tools", tt.want, names)
 			t.Logf("%d bytes of tools, %d of the request", size, len(body))
 			if size > 4*2500 {
 				t.Errorf("the tools have %d bytes", size)
 			}
-			diff(t, "several calls are allowed", tt.wire == "responses" && tt.want == files, strings.Contains(string(body), `"parallel_tool_calls":true`))
-			diff(t, "the instructions explain patches", tt.want != files, strings.Contains(string(body), "*** Begin Patch"))
+			must.Equal(t, "several calls are allowed", tt.wire == "responses" && tt.want == files, strings.Contains(string(body), `"parallel_tool_calls":true`))
+			must.Equal(t, "the instructions explain patches", tt.want != files, strings.Contains(string(body), "*** Begin Patch"))
 		})
 	}
 	if _, err := native.New(&native.Options{CodexHome: t.TempDir(), Tools: "all"}); err == nil {

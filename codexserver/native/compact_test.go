@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 var filling = &providertest.Usage{Input: 900, Output: 100, Total: 1000}
@@ -165,7 +166,7 @@ func TestMessageThatDoesNotFit(t *testing.T) {
 			if strings.Contains(fmt.Sprint(tt.refusals), "NOTE") {
 				last := lines[max(strings.LastIndex(lines, `"type":"compacted"`), 0):]
 				last, _, _ = strings.Cut(last, "\n")
-				diff(t, "items of the new history: the environment and the summary", 2, strings.Count(last, `"type":"message"`))
+				must.Equal(t, "items of the new history: the environment and the summary", 2, strings.Count(last, `"type":"message"`))
 			}
 			b.provider.Reset(providertest.Say("two"), providertest.Say("three"))
 			turn(t, c, say("second wish"))
@@ -318,7 +319,7 @@ func TestCutAnswer(t *testing.T) {
 				if text != tt.text || end.Incomplete != tt.why {
 					t.Errorf("the answer is %q, incomplete because %q; want %q because %q", text, end.Incomplete, tt.text, tt.why)
 				}
-				diff(t, "requests", tt.requests, len(b.provider.Requests()))
+				must.Equal(t, "requests", tt.requests, len(b.provider.Requests()))
 				without(t, strings.Join(h.take(), "\n"), "exec_")
 				validRequests(t, b.provider)
 				if tt.name == "full window" {

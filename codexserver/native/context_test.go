@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // repository makes a folder a repository without commits.
@@ -18,14 +19,14 @@ func repository(t testing.TB, dir string) {
 	t.Helper()
 	write(t, filepath.Join(dir, ".git", "HEAD"), "ref: refs/heads/main\n")
 	for _, name := range []string{"objects", "refs"} {
-		must(t, os.Mkdir(filepath.Join(dir, ".git", name), 0o755))
+		must.OK(t, os.Mkdir(filepath.Join(dir, ".git", name), 0o755))
 	}
 }
 
 func write(t testing.TB, path, text string) {
 	t.Helper()
-	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	must(t, os.WriteFile(path, []byte(text), 0o644))
+	must.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.OK(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 // userMessages are the texts of the user's messages in a chat request. Neighbours are one message there:
@@ -73,7 +74,7 @@ func TestFirstMessages(t *testing.T) {
 		"<user_instructions>\n\nbe kind\n\n--- project-doc ---\n\nroot rule\n\na rule that is too lo\n\n</user_instructions>",
 		environment, "hi",
 	}
-	diff(t, "messages", want, userMessages(t, b.provider.Requests()[0]))
+	must.Equal(t, "messages", want, userMessages(t, b.provider.Requests()[0]))
 	if events := h.take(); events[1] != "background_event" {
 		t.Errorf("no warning of the cut file: %q", events)
 	}
@@ -88,7 +89,7 @@ func TestFirstMessages(t *testing.T) {
 	turn(t, c, say("now write"))
 	changed := "<environment_context>\n  <approval_policy>never</approval_policy>\n  <sandbox_mode>workspace-write</sandbox_mode>\n" +
 		"  <network_access>restricted</network_access>\n  <writable_roots>\n    <root>" + root + "</root>\n  </writable_roots>\n</environment_context>"
-	diff(t, "messages", append(want, changed, "now write"), userMessages(t, b.provider.Requests()[1]))
+	must.Equal(t, "messages", append(want, changed, "now write"), userMessages(t, b.provider.Requests()[1]))
 }
 
 // TestRulesOfAFolder checks which file has the rules of a folder, as measured with Codex 0.169.0:
@@ -122,13 +123,13 @@ func TestRulesOfAFolder(t *testing.T) {
 				write(t, path, text)
 			}
 			b.cwd = filepath.Join(b.cwd, "sub")
-			must(t, os.MkdirAll(b.cwd, 0o755))
+			must.OK(t, os.MkdirAll(b.cwd, 0o755))
 			turn(t, b.start(t, &host{}, protocol.Config{}), say("hi"))
 			got := ""
 			if first := userMessages(t, b.provider.Requests()[0])[0]; strings.HasPrefix(first, "<user_instructions>") {
 				got = strings.TrimSuffix(strings.TrimPrefix(first, "<user_instructions>\n\n"), "\n\n</user_instructions>")
 			}
-			diff(t, "rules", tt.want, got)
+			must.Equal(t, "rules", tt.want, got)
 		})
 	}
 }
@@ -147,7 +148,7 @@ func TestRolloutIsComplete(t *testing.T) {
 		parse(t, l.Payload, &p)
 		kinds = append(kinds, strings.TrimSpace(string(l.Type)+" "+p.Type+" "+p.Role))
 	}
-	diff(t, "lines", []string{
+	must.Equal(t, "lines", []string{
 		"session_meta", "response_item message user", "event_msg task_started", "response_item message user", "event_msg user_message",
 		"turn_context", "response_item function_call", "response_item function_call_output", "event_msg token_count",
 		"turn_context", "response_item message assistant", "event_msg agent_message", "event_msg token_count", "event_msg task_complete",
@@ -211,7 +212,7 @@ func TestDeveloperInstructions(t *testing.T) {
 			if tt.want != "" {
 				want = append([]string{role + tt.want}, want...)
 			}
-			diff(t, tt.name, want, roles(t, b, "CONFIGURED EXPERT KEY", environment, "hi"))
+			must.Equal(t, tt.name, want, roles(t, b, "CONFIGURED EXPERT KEY", environment, "hi"))
 		}
 	})
 }
@@ -227,7 +228,7 @@ func TestPromptsAreKept(t *testing.T) {
 	says(t, c, "first", "second")
 	all := b.provider.Requests()
 	inOrder(t, string(all[1].Body), "EXPERT", "first", "one", "SUM IT UP")
-	diff(t, "after the compaction", []string{"system EXPERT", "user " + environment + " first second"}, roles(t, b, "EXPERT", marks...))
+	must.Equal(t, "after the compaction", []string{"system EXPERT", "user " + environment + " first second"}, roles(t, b, "EXPERT", marks...))
 
 	path := configured(t, h).RolloutPath
 	closed(t, c)
@@ -239,7 +240,7 @@ func TestPromptsAreKept(t *testing.T) {
 	inOrder(t, string(all[3].Body), "EXPERT", "third")
 	inOrder(t, string(all[4].Body), "EXPERT", "three", "SUM IT UP")
 	inOrder(t, string(all[5].Body), "EXPERT", "NOTE 2")
-	diff(t, "developer instructions", 1, strings.Count(string(all[5].Body), "EXPERT"))
+	must.Equal(t, "developer instructions", 1, strings.Count(string(all[5].Body), "EXPERT"))
 }
 
 // TestResumeWithOtherDeveloperInstructions checks that they are added to the history.
@@ -255,7 +256,7 @@ func TestResumeWithOtherDeveloperInstructions(t *testing.T) {
 			turn(t, c, say("first"))
 			closed(t, c)
 			says(t, b.resume(t, configured(t, h).RolloutPath, cfg, &host{}), "second")
-			diff(t, "messages", []string{"system EXPERT OTHER", "user " + environment + " first", "assistant", "user second"},
+			must.Equal(t, "messages", []string{"system EXPERT OTHER", "user " + environment + " first", "assistant", "user second"},
 				roles(t, b, "EXPERT OTHER", environment, "first", "second"))
 		})
 	}
@@ -276,5 +277,5 @@ func TestSessionConfiguredHasThePolicies(t *testing.T) {
 	h := &host{}
 	b.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalNever, Effort: "low"})
 	got := configured(t, h)
-	diff(t, "session_configured", []string{"test", "never", "low", b.cwd}, []string{got.ModelProviderID, fmt.Sprint(got.ApprovalPolicy), fmt.Sprint(got.ReasoningEffort), got.Cwd})
+	must.Equal(t, "session_configured", []string{"test", "never", "low", b.cwd}, []string{got.ModelProviderID, fmt.Sprint(got.ApprovalPolicy), fmt.Sprint(got.ReasoningEffort), got.Cwd})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // stepModel answers with the next of some steps that the history does not have yet, then with what the steps returned.
@@ -131,7 +132,7 @@ func checkContinued(t *testing.T, b *bench, path, text string) {
 		}
 		return
 	}
-	must(t, err)
+	must.OK(t, err)
 	got, _ := os.ReadFile(ran)
 	want, wantAsks, open := "", 0, 0
 	for _, step := range []struct{ id, name string }{{"c1", "one\n"}, {"c2", ""}, {"c3", "two\n"}} {
@@ -142,8 +143,8 @@ func checkContinued(t *testing.T, b *bench, path, text string) {
 			open++
 		}
 	}
-	diff(t, "ran", want, string(got))
-	diff(t, "questions", wantAsks, h.asked)
+	must.Equal(t, "ran", want, string(got))
+	must.Equal(t, "questions", wantAsks, h.asked)
 	if n := strings.Count(answer, "aborted"); n != open || len(notes) != open {
 		t.Errorf("%s: %q, want %d without a result", answer, notes, open)
 	}
@@ -301,7 +302,7 @@ func storeFails(t *testing.T, kind error, does bool, from int) (over bool) {
 	if errors.Is(err, engine.ErrNotFound) && len(before) == 0 && len(kept) == 0 {
 		return false
 	}
-	must(t, err)
+	must.OK(t, err)
 	answer, notes, err := continued(t, b, again.File, "key", &host{exec: allow})
 	after := count(t, ran)
 	never := err != nil && strings.Contains(err.Error(), "nothing of it ran")
@@ -331,5 +332,5 @@ func TestStoreElsewhere(t *testing.T) {
 	if err := c.Turn(t.Context(), say("again")); err == nil || !strings.Contains(err.Error(), "is not in") {
 		t.Error(err)
 	}
-	diff(t, "requests", requests, len(b.provider.Requests()))
+	must.Equal(t, "requests", requests, len(b.provider.Requests()))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // several is an engine with several providers, "a", "b" and so on, of which each has a key of its own.
@@ -137,19 +138,19 @@ func TestFailover(t *testing.T) {
 					f.scripts[1].Add(script[n:]...)
 					turn(t, f.conv, say("go"))
 					for _, file := range []string{"one", "two"} {
-						diff(t, file, "\n", read(t, filepath.Join(f.at, file)))
+						must.Equal(t, file, "\n", read(t, filepath.Join(f.at, file)))
 					}
 					if _, err := os.Stat(filepath.Join(f.at, "half")); err == nil {
 						t.Error("half a call ran")
 					}
-					diff(t, "reroutes", []string{"a/m0 > b/m1"}, f.rerouted())
-					diff(t, "questions, one for each command", 2, f.host.asked)
+					must.Equal(t, "reroutes", []string{"a/m0 > b/m1"}, f.rerouted())
+					must.Equal(t, "questions, one for each command", 2, f.host.asked)
 					inOrder(t, read(t, fileOf(t, f.engine, f.conv.ID())), `"type":"model_reroute"`)
 					for _, script := range f.scripts {
 						validRequests(t, script)
 					}
 					first := f.scripts[1].Requests()[0]
-					diff(t, "results that the next provider reads", n, len(first.ToolOutputs()))
+					must.Equal(t, "results that the next provider reads", n, len(first.ToolOutputs()))
 					text := string(first.Body) + fmt.Sprint(first.Header)
 					for _, foreign := range []string{"secret-of-a", "a thought", "half a se", "encrypted_content"} {
 						without(t, strings.ReplaceAll(text, `"reasoning.encrypted_content"`, ""), foreign)
@@ -157,7 +158,7 @@ func TestFailover(t *testing.T) {
 					if got := first.Header.Get("Authorization"); got != "Bearer secret-of-b" || first.Model() != "m1" {
 						t.Errorf("the next provider gets %s, model %s", got, first.Model())
 					}
-					diff(t, "last event", "task_complete done", f.host.last())
+					must.Equal(t, "last event", "task_complete done", f.host.last())
 				})
 			}
 		}
@@ -170,8 +171,8 @@ func TestFailoverWithoutKey(t *testing.T) {
 	change(t, filepath.Join(f.home, "config.toml"), "KEY_a", "KEY_unset")
 	f.scripts[1].Add(providertest.Say("done"))
 	turn(t, f.start(f.host), say("go"))
-	diff(t, "requests", 0, len(f.scripts[0].Requests()))
-	diff(t, "reroutes", []string{"a/m0 > b/m1"}, f.rerouted())
+	must.Equal(t, "requests", 0, len(f.scripts[0].Requests()))
+	must.Equal(t, "reroutes", []string{"a/m0 > b/m1"}, f.rerouted())
 }
 
 // TestAllRefuse has every provider refuse: the turn ends with the words of each, after one request to
@@ -191,12 +192,12 @@ func TestAllRefuse(t *testing.T) {
 		}
 	}
 	for i, script := range f.scripts {
-		diff(t, fmt.Sprint("requests of ", i), 1, len(script.Requests()))
+		must.Equal(t, fmt.Sprint("requests of ", i), 1, len(script.Requests()))
 		script.Reset(providertest.Say("hello"))
 	}
 	f.host.take()
 	turn(t, f.conv, say("again"))
-	diff(t, "reroutes", []string{"c/m2 > a/m0"}, f.rerouted())
+	must.Equal(t, "reroutes", []string{"c/m2 > a/m0"}, f.rerouted())
 	inOrder(t, string(f.scripts[0].Requests()[1].Body), `\n\ngo\n\nagain"`)
 }
 
@@ -210,11 +211,11 @@ func TestFailoverBack(t *testing.T) {
 	}
 	turn(t, f.conv, say("one"))
 	turn(t, f.conv, say("two")) // nobody asks the first provider
-	diff(t, "requests of the first provider", 1, len(f.scripts[0].Requests()))
+	must.Equal(t, "requests of the first provider", 1, len(f.scripts[0].Requests()))
 	native.EndLimits(f.conv)
 	f.scripts[0].Reset(providertest.Say("a"))
 	turn(t, f.conv, say("three"))
-	diff(t, "reroutes", []string{"a/m0 > b/m1", "a/m0 > b/m1", "b/m1 > a/m0"}, f.rerouted())
+	must.Equal(t, "reroutes", []string{"a/m0 > b/m1", "a/m0 > b/m1", "b/m1 > a/m0"}, f.rerouted())
 }
 
 // TestFailoverWait has a provider ask for a pause: a short one is waited for, a long one is not if
@@ -227,7 +228,7 @@ func TestFailoverWait(t *testing.T) {
 		f.scripts[0].Add(providertest.Turn{Status: 429, Body: "{}", Header: map[string][]string{"Retry-After": {pause}}}, providertest.Say("a"))
 		f.scripts[1].Add(providertest.Say("b"))
 		turn(t, f.start(f.host), say("go"))
-		diff(t, "reroutes after "+pause+" s", want, len(f.rerouted()))
+		must.Equal(t, "reroutes after "+pause+" s", want, len(f.rerouted()))
 	}
 }
 
@@ -267,7 +268,7 @@ func TestFailoverInterrupted(t *testing.T) {
 	if err := f.conv.Turn(ctx, say("go")); !as[*engine.AbortError](err) {
 		t.Errorf("Turn: %v", err)
 	}
-	diff(t, "requests of the third provider", 0, len(f.scripts[2].Requests()))
+	must.Equal(t, "requests of the third provider", 0, len(f.scripts[2].Requests()))
 }
 
 // TestFailoverOptions has settings that are refused, and providers that are left out.

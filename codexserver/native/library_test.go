@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 const metaTime = "2025-09-20T10:00:00.000Z"
@@ -79,10 +80,9 @@ func TestListPreviews(t *testing.T) {
 	keepRollout(t, home, day, 3, saidLine("no meta"))
 	keepRollout(t, home, day, 4)
 	path := keepRollout(t, home, day, 5, metaLine(5), saidLine("another name"))
-	must(t, os.Rename(path, strings.TrimSuffix(path, "l")))
+	must.OK(t, os.Rename(path, strings.TrimSuffix(path, "l")))
 
-	r, err := e.List(t.Context(), protocol.ListConversationsParams{})
-	must(t, err)
+	r := must.Get(e.List(t.Context(), protocol.ListConversationsParams{}))(t)
 	var got []row
 	for _, item := range r.Items {
 		got = append(got, row{item.ConversationID, item.Preview})
@@ -90,7 +90,7 @@ func TestListPreviews(t *testing.T) {
 			t.Errorf("%+v", item)
 		}
 	}
-	diff(t, "rows", want, got)
+	must.Equal(t, "rows", want, got)
 }
 
 func TestListPages(t *testing.T) {
@@ -101,8 +101,7 @@ func TestListPages(t *testing.T) {
 		if size >= 0 {
 			p.PageSize = &size
 		}
-		r, err := e.List(t.Context(), p)
-		must(t, err)
+		r := must.Get(e.List(t.Context(), p))(t)
 		if r.Items == nil {
 			t.Error("items are null")
 		}
@@ -129,8 +128,8 @@ func TestListPages(t *testing.T) {
 	all = append(all[:9:9], append([]string{"2025-09-20 60"}, all[9:]...)...)
 
 	first, next := list(-1, "")
-	diff(t, "default page", all[:25], first)
-	diff(t, "cursor", "2024-12-31T10-00-06|"+conversationID(6), next)
+	must.Equal(t, "default page", all[:25], first)
+	must.Equal(t, "cursor", "2024-12-31T10-00-06|"+conversationID(6), next)
 	for _, size := range []int{1, 3, 30, 1_000_000} {
 		var got []string
 		cursor := ""
@@ -141,7 +140,7 @@ func TestListPages(t *testing.T) {
 			}
 			got, cursor = append(got, page...), next
 		}
-		diff(t, fmt.Sprint("pages of ", size), all, got)
+		must.Equal(t, fmt.Sprint("pages of ", size), all, got)
 	}
 	for _, cursor := range []string{"bogus", "|", "2025-09-20T10-00-05", "2025-09-20T10:00:05Z|" + conversationID(5), "2025-09-20T10-00-05|x",
 		"2025-02-30T10-00-05|" + conversationID(5)} {
@@ -155,7 +154,7 @@ func TestListPages(t *testing.T) {
 		"2030-01-01T00-00-00|" + conversationID(0): 31, "2000-01-01T00-00-00|" + conversationID(0): 0,
 	} {
 		got, _ := list(100, cursor)
-		diff(t, "items after "+cursor, want, len(got))
+		must.Equal(t, "items after "+cursor, want, len(got))
 	}
 	if got, next := list(0, ""); len(got) > 0 || next != "" {
 		t.Errorf("a page of 0: %v, %q", got, next)

@@ -20,6 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -168,7 +169,7 @@ func TestMCPServerByURL(t *testing.T) {
 		t.Errorf("outputs %q", got)
 	}
 	inOrder(t, strings.Join(h.take(), " "), "mcp_tool_call_begin mcp_tool_call_end")
-	diff(t, "requests to the server of the repository", int32(0), foreign.Load())
+	must.Equal(t, "requests to the server of the repository", int32(0), foreign.Load())
 
 	name = "codex-mcp" // as if the engine's own server had that URL
 	b.engine = open(t, native.Options{CodexHome: b.home, Environ: environ, Self: os.Args[0]})
@@ -185,7 +186,7 @@ func TestNotesAreLoggedOnce(t *testing.T) {
 	for range 3 {
 		b.start(t, &host{}, protocol.Config{})
 	}
-	diff(t, "notes", 1, strings.Count(log.String(), "utmost"))
+	must.Equal(t, "notes", 1, strings.Count(log.String(), "utmost"))
 }
 
 func TestToolsOfMCPServersAsConfigured(t *testing.T) {
@@ -202,7 +203,7 @@ func TestToolsOfMCPServersAsConfigured(t *testing.T) {
 			b := setup(t, toy(tt.config), native.Limits{}, providertest.Say("ok"))
 			turn(t, b.start(t, &host{}, protocol.Config{}), say("hi"))
 			for _, name := range []string{"toy__ask_me", "toy__die", "toy__echo", "toy__fail"} {
-				diff(t, name+" is offered", slices.Contains(tt.want, name), strings.Contains(lastRequest(b), `"`+name+`"`))
+				must.Equal(t, name+" is offered", slices.Contains(tt.want, name), strings.Contains(lastRequest(b), `"`+name+`"`))
 			}
 		})
 	}
@@ -223,7 +224,7 @@ func TestOwnServerIsLeftOut(t *testing.T) {
 			b.provider.Add(providertest.Say("ok"))
 			turn(t, b.start(t, h, protocol.Config{}), say("hi"))
 			for _, name := range []string{"toy__echo", "wrapped__echo"} {
-				diff(t, fmt.Sprintf("self %q offers %s", tt.self, name), tt.offered, strings.Contains(lastRequest(b), `"`+name+`"`))
+				must.Equal(t, fmt.Sprintf("self %q offers %s", tt.self, name), tt.offered, strings.Contains(lastRequest(b), `"`+name+`"`))
 			}
 			without(t, strings.Join(h.take(), " "), "background_event")
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // host records events and answers approvals.
@@ -160,8 +160,7 @@ func (b *bench) reopen(t testing.TB) {
 // open makes an engine, which is closed after the test.
 func open(t testing.TB, o native.Options) *native.Engine {
 	t.Helper()
-	e, err := native.New(&o)
-	must(t, err)
+	e := must.Get(native.New(&o))(t)
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)
@@ -173,16 +172,14 @@ func open(t testing.TB, o native.Options) *native.Engine {
 func (b *bench) start(t testing.TB, h engine.Host, cfg protocol.Config) engine.Conversation {
 	t.Helper()
 	cfg.Cwd = b.cwd
-	c, err := b.engine.Start(t.Context(), cfg, h)
-	must(t, err)
+	c := must.Get(b.engine.Start(t.Context(), cfg, h))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
 func (b *bench) resume(t testing.TB, path string, cfg protocol.Config, h engine.Host) engine.Conversation {
 	t.Helper()
-	c, err := b.engine.Resume(t.Context(), engine.Saved{File: path}, cfg, h)
-	must(t, err)
+	c := must.Get(b.engine.Resume(t.Context(), engine.Saved{File: path}, cfg, h))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -198,12 +195,12 @@ func says(t testing.TB, c engine.Conversation, texts ...string) {
 
 func turn(t testing.TB, c engine.Conversation, in protocol.TurnInput) {
 	t.Helper()
-	must(t, c.Turn(t.Context(), in))
+	must.OK(t, c.Turn(t.Context(), in))
 }
 
 func closed(t testing.TB, c engine.Conversation) {
 	t.Helper()
-	must(t, c.Close())
+	must.OK(t, c.Close())
 }
 
 func onEachWire(t *testing.T, test func(t *testing.T, wire string)) {
@@ -218,20 +215,6 @@ func as[E error](err error) bool {
 	return ok
 }
 
-func diff(t testing.TB, what string, want, got any) {
-	t.Helper()
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", what, d)
-	}
-}
-
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func (b *bench) absent(t testing.TB, name string) {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(b.cwd, name)); err == nil {
@@ -241,8 +224,7 @@ func (b *bench) absent(t testing.TB, name string) {
 
 func read(t testing.TB, path string) string {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	must(t, err)
+	b := must.Get(os.ReadFile(path))(t)
 	return string(b)
 }
 
@@ -298,7 +280,7 @@ func TestInterrupt(t *testing.T) {
 			if !as[*engine.AbortError](err) || !errors.Is(err, cause) {
 				t.Fatalf("Turn: %v, want an abort for the cause", err)
 			}
-			diff(t, "last event", "turn_aborted interrupted", h.last())
+			must.Equal(t, "last event", "turn_aborted interrupted", h.last())
 			turn(t, c, say("second"))
 			last := lastRequest(b)
 			if strings.Contains(last, `"c1"`) != tt.kept || !strings.Contains(last, "first") {
@@ -345,14 +327,13 @@ func TestStartErrorsNameTheFault(t *testing.T) {
 
 func parse(t testing.TB, text []byte, into any) {
 	t.Helper()
-	must(t, json.Unmarshal(text, into))
+	must.OK(t, json.Unmarshal(text, into))
 }
 
 func fileOf(t testing.TB, e engine.Resumer, id string) string {
 	t.Helper()
-	s, err := e.Find(t.Context(), id)
-	must(t, err)
-	diff(t, "found", id, s.ID)
+	s := must.Get(e.Find(t.Context(), id))(t)
+	must.Equal(t, "found", id, s.ID)
 	return s.File
 }
 
@@ -518,11 +499,9 @@ func TestAuthStatus(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			e, _ := inHome(t, native.Options{}, tt.files)
 			for _, refresh := range []bool{false, true} {
-				got, err := e.AuthStatus(t.Context(), protocol.GetAuthStatusParams{IncludeToken: &tt.token, RefreshToken: &refresh})
-				must(t, err)
-				text, err := json.Marshal(got)
-				must(t, err)
-				diff(t, fmt.Sprint("refresh ", refresh), tt.want, string(text))
+				got := must.Get(e.AuthStatus(t.Context(), protocol.GetAuthStatusParams{IncludeToken: &tt.token, RefreshToken: &refresh}))(t)
+				text := must.Get(json.Marshal(got))(t)
+				must.Equal(t, fmt.Sprint("refresh ", refresh), tt.want, string(text))
 			}
 		})
 	}

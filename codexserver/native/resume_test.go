@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func configured(t testing.TB, h *host) protocol.SessionConfigured {
@@ -86,7 +87,7 @@ func TestResumeKeepsThePolicies(t *testing.T) {
 			b.reopen(t)
 			h := &host{exec: always(elicit.Denied)}
 			says(t, b.resume(t, path, tt.call, h), "second")
-			diff(t, "questions", tt.questions, h.asked)
+			must.Equal(t, "questions", tt.questions, h.asked)
 		})
 	}
 }
@@ -115,7 +116,7 @@ func TestResumeWithinTheConfiguration(t *testing.T) {
 			}
 			says(t, b.resume(t, path, cfg, &host{}), "second")
 			contexts := regexp.MustCompile(`"sandbox_policy":\{"(?:mode|type)":"([a-z-]+)"`).FindAllStringSubmatch(read(t, path), -1)
-			diff(t, "sandbox", string(tt.want), contexts[len(contexts)-1][1])
+			must.Equal(t, "sandbox", string(tt.want), contexts[len(contexts)-1][1])
 		})
 	}
 }
@@ -193,15 +194,15 @@ func TestRolloutIsCompletedLater(t *testing.T) {
 	path := configured(t, h).RolloutPath
 	turn(t, c, say("first"))
 	aside := path + ".aside"
-	must(t, os.Rename(path, aside), os.Mkdir(path, 0o700))
+	must.OK(t, os.Rename(path, aside), os.Mkdir(path, 0o700))
 	h.take()
 	var failed *engine.TurnError
 	if err := c.Turn(t.Context(), say("second")); !errors.As(err, &failed) || !strings.Contains(failed.Message, "nothing more was run") {
 		t.Errorf("while it cannot be written: %v", err)
 	}
-	diff(t, "requests", 1, len(b.provider.Requests()))
+	must.Equal(t, "requests", 1, len(b.provider.Requests()))
 	h.told(t, "cannot be written to its file")
-	must(t, os.Remove(path), os.Rename(aside, path))
+	must.OK(t, os.Remove(path), os.Rename(aside, path))
 	turn(t, c, say("third"))
 	h.told(t, "complete again")
 	closed(t, c)
@@ -249,7 +250,7 @@ func TestRemovedRollout(t *testing.T) {
 							t.Errorf("the turn ends with %v", err)
 						}
 					}
-					diff(t, "requests", requests, len(b.provider.Requests()))
+					must.Equal(t, "requests", requests, len(b.provider.Requests()))
 					b.absent(t, "made")
 					h.told(t, "cannot be written to its file")
 					_ = c.Close() // the missing lines are lost
@@ -306,7 +307,7 @@ func TestTwoServers(t *testing.T) {
 	}
 	validRequests(t, b.provider)
 	closed(t, c)
-	must(t, first.Close())
+	must.OK(t, first.Close())
 	inOrder(t, b.resumed(t, path), "one", "two", "three", "four")
 }
 
@@ -321,15 +322,14 @@ func TestRolloutDoesNotLoosen(t *testing.T) {
 	appendTo(t, configured(t, h).RolloutPath, `{"timestamp":"2026-01-01T00:00:00.000Z","type":"turn_context","payload":{"cwd":"/","approval_policy":"never",`+
 		`"sandbox_policy":{"mode":"danger-full-access"},"model":"loose","summary":"auto"}}`+"\n")
 	turn(t, c, say("second"))
-	diff(t, "questions", 1, h.asked)
+	must.Equal(t, "questions", 1, h.asked)
 	b.absent(t, "made")
 	inOrder(t, lastRequest(b), `"model":"scripted"`, "first", "approval_policy", "untrusted", "read-only", "second")
 }
 
 func appendTo(t *testing.T, path, text string) {
 	t.Helper()
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	must(t, err)
+	f := must.Get(os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0))(t)
 	defer f.Close()
 	if _, err := f.WriteString(text); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"golang.org/x/sys/unix"
 )
 
@@ -22,8 +23,7 @@ import (
 func pipeOf(t *testing.T, path string) func() bool {
 	t.Helper()
 	mkfifo(t, path)
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	must(t, err)
+	fd := must.Get(unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0))(t)
 	t.Cleanup(func() { _ = unix.Close(fd) })
 	return func() bool {
 		n, err := unix.Read(fd, make([]byte, 1))
@@ -54,9 +54,9 @@ func TestLeftoversEndWithTheConversation(t *testing.T) {
 				ApprovalPolicy: protocol.ApprovalPolicy(tt.policy), Sandbox: protocol.SandboxWorkspaceWrite,
 			})
 			turn(t, c, say("go"))
-			diff(t, "the daemon is running after the command", tt.lives, lives())
+			must.Equal(t, "the daemon is running after the command", tt.lives, lives())
 			closed(t, c)
-			diff(t, "the daemon is running after its conversation", false, lives())
+			must.Equal(t, "the daemon is running after its conversation", false, lives())
 		})
 	}
 }
@@ -70,9 +70,9 @@ func TestDaemonOfAnMCPServer(t *testing.T) {
 		providertest.Call(providertest.ToolCall{ID: "c1", Name: "toy__echo", Arguments: `{"x": "1"}`}), providertest.Say("ok"))
 	c := b.start(t, &host{}, protocol.Config{})
 	turn(t, c, say("use it"))
-	diff(t, "the server is running", true, lives())
+	must.Equal(t, "the server is running", true, lives())
 	closed(t, c)
-	diff(t, "the daemon is running after its conversation", false, lives())
+	must.Equal(t, "the daemon is running after its conversation", false, lives())
 }
 
 // TestNewWithoutMain makes no engine in a program whose main does not call Main.
@@ -111,11 +111,11 @@ func TestLinkedConfiguration(t *testing.T) {
 			}
 			target := filepath.Join(b.cwd, tt.file)
 			before, missing := os.ReadFile(name)
-			must(t, os.MkdirAll(filepath.Dir(target), 0o755), os.MkdirAll(filepath.Dir(name), 0o755))
+			must.OK(t, os.MkdirAll(filepath.Dir(target), 0o755), os.MkdirAll(filepath.Dir(name), 0o755))
 			if missing == nil {
-				must(t, os.WriteFile(target, before, 0o600), os.Remove(name))
+				must.OK(t, os.WriteFile(target, before, 0o600), os.Remove(name))
 			}
-			must(t, os.Symlink(target, name))
+			must.OK(t, os.Symlink(target, name))
 			b.reopen(t)
 			asked := 0
 			h := &host{}
@@ -147,8 +147,7 @@ func TestRootsOfAnEngine(t *testing.T) {
 	b.engine = open(t, native.Options{CodexHome: b.home, Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}})
 	run := func(cwd, script string, roots ...string) (output string) {
 		t.Helper()
-		table, err := json.Marshal(map[string]any{"writable_roots": append([]string{}, roots...), "exclude_slash_tmp": true, "exclude_tmpdir_env_var": true})
-		must(t, err)
+		table := must.Get(json.Marshal(map[string]any{"writable_roots": append([]string{}, roots...), "exclude_slash_tmp": true, "exclude_tmpdir_env_var": true}))(t)
 		b.provider.Add(providertest.Call(providertest.Shell("c1", "sh", "-c", script)), providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
 			output = r.LastToolOutput()
 			return providertest.Say("ok")
@@ -185,7 +184,7 @@ func TestRootsOfAnEngine(t *testing.T) {
 			}
 		})
 	}
-	must(t, os.Rename(work, work+"-before"), os.Symlink(outside, work))
+	must.OK(t, os.Rename(work, work+"-before"), os.Symlink(outside, work))
 	inOrder(t, run(work, "echo ran"), work+" was replaced")
 }
 
@@ -257,7 +256,7 @@ func TestWorktree(t *testing.T) {
 		providertest.Call(shell("c1", "first", b.home), patch("c2", "patched"), patch("c3", "../../../asked")), providertest.Say("ok"),
 		providertest.Call(shell("c4", "second", b.home), patch("c5", "again")), providertest.Say("ok"))
 	for _, dir := range []string{base, cwd, filepath.Join(tree, ".git"), filepath.Join(git.Worktrees(b.home), "other")} {
-		must(t, os.MkdirAll(dir, 0o755))
+		must.OK(t, os.MkdirAll(dir, 0o755))
 	}
 	b.cwd = cwd
 	cfg := protocol.Config{ApprovalPolicy: protocol.ApprovalOnRequest, Sandbox: protocol.SandboxWorkspaceWrite, FromCall: true}
@@ -279,7 +278,7 @@ func TestWorktree(t *testing.T) {
 				t.Errorf("background event %q", note.Message)
 			}
 		}
-		diff(t, "questions about patches", asked, n)
+		must.Equal(t, "questions about patches", asked, n)
 	}
 	h := &host{}
 	c := b.start(t, h, cfg)

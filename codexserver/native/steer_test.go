@@ -20,6 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func steer(ctx context.Context, c engine.Conversation, words string) error {
@@ -59,7 +60,7 @@ func TestSteer(t *testing.T) {
 		turn(t, c, say("first wish"))
 		order := []string{"first wish", `"c1"`, `one\\n`, "second wish", "third wish", "first answer", "fourth wish"}
 		all := b.provider.Requests()
-		diff(t, "requests", 3, len(all))
+		must.Equal(t, "requests", 3, len(all))
 		inOrder(t, string(all[1].Body), order[:5]...)
 		inOrder(t, string(all[2].Body), order...)
 		inOrder(t, read(t, path), append(order, "second answer")...)
@@ -92,7 +93,7 @@ func TestSteerWhileSummarised(t *testing.T) {
 	c = b.start(t, h, protocol.Config{})
 	says(t, c, "zeroth wish", "first wish", "third wish")
 	all := b.provider.Requests()
-	diff(t, "requests", 5, len(all))
+	must.Equal(t, "requests", 5, len(all))
 	inOrder(t, string(all[2].Body), "zeroth wish", "THE NOTE", "first wish", "second wish")
 	inOrder(t, string(all[4].Body), "zeroth wish", "first wish", "second wish", "SECOND NOTE", "third wish")
 	path := configured(t, h).RolloutPath
@@ -128,7 +129,7 @@ func TestSteerUnread(t *testing.T) {
 			if err := c.Turn(t.Context(), say("first wish")); err == nil {
 				t.Error("the turn did not fail")
 			}
-			diff(t, "requests", 1, len(b.provider.Requests()))
+			must.Equal(t, "requests", 1, len(b.provider.Requests()))
 			events := h.take()
 			informed := strings.Contains(strings.Join(events, "\n"), "background_event")
 			if last := events[len(events)-1]; last != test.last || informed != test.informed {
@@ -197,7 +198,7 @@ func TestTextArrives(t *testing.T) {
 		if wire == "responses" {
 			want = "task_started, token_count, agent_message_delta at , agent_message_delta once, agent_message at once, token_count, task_complete at once"
 		}
-		diff(t, "events", want, strings.Join(h.take(), ", "))
+		must.Equal(t, "events", want, strings.Join(h.take(), ", "))
 	})
 }
 
@@ -230,7 +231,7 @@ func TestBrokenOffText(t *testing.T) {
 				}
 				turn(t, c, say("go on"))
 				inOrder(t, lastRequest(b), "half an answer")
-				diff(t, "an item and an event of the rollout", 2, strings.Count(read(t, configured(t, h).RolloutPath), "half an answer"))
+				must.Equal(t, "an item and an event of the rollout", 2, strings.Count(read(t, configured(t, h).RolloutPath), "half an answer"))
 				validRequests(t, b.provider)
 			})
 		}
@@ -257,8 +258,7 @@ func TestLostConnection(t *testing.T) {
 		if runtime.GOOS == "linux" {
 			at = "127.8.9.1:0" // where no test that runs beside this one listens on the port afterwards
 		}
-		listener, err := net.Listen("tcp", at)
-		must(t, err)
+		listener := must.Get(net.Listen("tcp", at))(t)
 		server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: b.provider}}
 		server.Start()
 		c := b.start(t, h, protocol.Config{Overrides: map[string]json.RawMessage{
@@ -266,7 +266,7 @@ func TestLostConnection(t *testing.T) {
 			"model_providers.test.base_url":            json.RawMessage(strconv.Quote(server.URL + "/v1")),
 		}})
 		if answers {
-			must(t, c.Turn(t.Context(), say("go")))
+			must.OK(t, c.Turn(t.Context(), say("go")))
 		}
 		server.Close()
 		began := time.Now()

@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestManyConversations runs 150 conversations at once in a process with at most 128 descriptors. A third of as many
@@ -39,10 +40,9 @@ func TestManyConversations(t *testing.T) {
 	b := setup(t, "", native.Limits{}, turns...)
 	cmd := exec.Command(os.Args[0], "-test.run=^TestManyConversations$", "-test.v")
 	cmd.Env = append(os.Environ(), child+"="+b.home)
-	out, err := cmd.StdoutPipe()
-	must(t, err)
+	out := must.Get(cmd.StdoutPipe())(t)
 	cmd.Stderr = cmd.Stdout
-	must(t, cmd.Start())
+	must.OK(t, cmd.Start())
 	var said strings.Builder
 	begun := false
 	for lines := bufio.NewScanner(io.TeeReader(out, &said)); lines.Scan(); {
@@ -61,7 +61,7 @@ func TestManyConversations(t *testing.T) {
 
 func runMany(t *testing.T, home string, n int) {
 	few := syscall.Rlimit{Cur: 128, Max: 128}
-	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few))
+	must.OK(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few))
 	e := open(t, native.Options{CodexHome: home, Environ: []string{"HOME=" + home}})
 	var begun atomic.Int32
 	begins := func() { // or fails, so that the others need not wait
@@ -97,7 +97,7 @@ func runMany(t *testing.T, home string, n int) {
 		})
 	}
 	all.Wait()
-	diff(t, "answered", n, int(answered.Load()))
+	must.Equal(t, "answered", n, int(answered.Load()))
 	if open, err := filepath.Glob("/proc/self/fd/*"); err != nil || len(open) > 100 {
 		t.Errorf("%d descriptors are open, %v", len(open), err)
 	}
@@ -115,13 +115,13 @@ func runMany(t *testing.T, home string, n int) {
 
 func symlink(t testing.TB, to, path string) {
 	t.Helper()
-	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	must(t, os.Symlink(to, path))
+	must.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.OK(t, os.Symlink(to, path))
 }
 
 func mkfifo(t testing.TB, path string) {
 	t.Helper()
-	must(t, syscall.Mkfifo(path, 0o600))
+	must.OK(t, syscall.Mkfifo(path, 0o600))
 }
 
 // TestInstructionsStayInTheRepository makes AGENTS.md of a repository a link. It is followed only within the

@@ -18,8 +18,8 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/google/go-cmp/cmp"
 )
 
 const (
@@ -106,7 +106,7 @@ func TestTurn(t *testing.T) {
 			go func() { defer close(played); play(t, theirs, tt.lines) }()
 			c := appclient.New(ours, nil)
 			defer func() { _ = c.Close(); <-played }()
-			must(t, c.Initialize(t.Context()))
+			must.OK(t, c.Initialize(t.Context()))
 			var mu sync.Mutex
 			var got []string
 			turn, err := c.Begin(&apptypes.TurnParams{ThreadID: "t", Input: appclient.Text("go")}, func(method string, n *apptypes.Note) {
@@ -119,7 +119,7 @@ func TestTurn(t *testing.T) {
 				defer mu.Unlock()
 				got = append(got, method)
 			})
-			must(t, err)
+			must.OK(t, err)
 			end, err := turn.Wait(t.Context())
 			if tt.err == "" && (err != nil || end.Status != "completed") || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
 				t.Errorf("end %v, error %v, want %q", end, err, tt.err)
@@ -149,8 +149,7 @@ func TestUnanswered(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		p := &apptypes.TurnParams{ThreadID: "t", Input: appclient.Text("go")}
-		turn, err := c.Begin(p, nil)
-		must(t, err)
+		turn := must.Get(c.Begin(p, nil))(t)
 		if end, err := turn.Wait(ctx); end != nil || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("end %v, error %v", end, err)
 		}
@@ -289,9 +288,7 @@ func TestInitialize(t *testing.T) {
 		if params != want {
 			t.Errorf("sent %s, want %s", params, want)
 		}
-		if diff := cmp.Diff(appclient.Server{Version: appclient.Version{0, 169, 0}, Home: "/home"}, c.Server()); diff != "" {
-			t.Error(diff)
-		}
+		must.Equal(t, "result", appclient.Server{Version: appclient.Version{0, 169, 0}, Home: "/home"}, c.Server())
 	}
 	for version, want := range map[string]string{
 		"0.154.0": "", "0.153.4": "codex 0.153.4 is too old: 0.154.0 or newer is needed; update it with `npm i -g @openai/codex@latest`", "dev": `"dev" is not a version`,
@@ -308,8 +305,7 @@ func TestInitialize(t *testing.T) {
 }
 
 func TestStart(t *testing.T) {
-	self, err := os.Executable()
-	must(t, err)
+	self := must.Get(os.Executable())(t)
 	for want, cmd := range map[string]*exec.Cmd{
 		"appclient: ":                exec.Command("./no/codex/here"),
 		"jsonrpc: connection closed": exec.Command(self, "-test.run=^$"),
@@ -338,7 +334,7 @@ func TestOnlyCommand(t *testing.T) {
 		`"command":"ls","networkApprovalContext":{"host":"a.example","protocol":"https"}`: false,
 	} {
 		var q apptypes.CommandApproval
-		must(t, (&jsonrpc.Request{Params: json.RawMessage(`{"threadId":"t","turnId":"r","itemId":"i","startedAtMs":1,` + members + `}`)}).Bind(&q))
+		must.OK(t, (&jsonrpc.Request{Params: json.RawMessage(`{"threadId":"t","turnId":"r","itemId":"i","startedAtMs":1,` + members + `}`)}).Bind(&q))
 		if got := appclient.OnlyCommand(&q); got != want {
 			t.Errorf("%s: %v", members, got)
 		}

@@ -3,11 +3,11 @@ package appclient_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -40,7 +40,7 @@ func (f *fake) connect(t *testing.T, o *appclient.Options) *appclient.Client {
 func (f *fake) start(t *testing.T, o *appclient.Options) *appclient.Client {
 	t.Helper()
 	c := f.connect(t, o)
-	must(t, c.Initialize(t.Context()))
+	must.OK(t, c.Initialize(t.Context()))
 	return c
 }
 
@@ -68,11 +68,4 @@ func (f *fake) ask(ctx context.Context, method, params string) string {
 		return err.Error()
 	}
 	return string(raw)
-}
-
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/gobuild"
 	"github.com/codexmcp/codexmcp/internal/moduleproxy"
 	"github.com/codexmcp/codexmcp/internal/nightly"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // The tests of this file drive the real Codex that CODEX_BIN names, with a scripted provider on loopback.
@@ -31,7 +32,7 @@ func codex(t *testing.T, p *providertest.Server) *exec.Cmd {
 	}
 	t.Cleanup(p.Close)
 	home := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(home, "config.toml"), []byte(servertest.CodexConfig(p.BaseURL(), "")), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(home, "config.toml"), []byte(servertest.CodexConfig(p.BaseURL(), "")), 0o600))
 	cmd := exec.Command(bin, "app-server")
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "CODEX_HOME="+home, "HOME="+t.TempDir())
@@ -52,8 +53,7 @@ func TestRealThreads(t *testing.T) {
 	cmd := codex(t, provider)
 	again := exec.Command(cmd.Path, cmd.Args[1:]...)
 	again.Dir, again.Env = cmd.Dir, cmd.Env
-	c, err := appclient.Start(t.Context(), cmd, nil)
-	must(t, err)
+	c := must.Get(appclient.Start(t.Context(), cmd, nil))(t)
 	defer c.Close()
 	said := ""
 	note := func(method string, n *apptypes.Note) {
@@ -63,23 +63,18 @@ func TestRealThreads(t *testing.T) {
 	}
 	run := func(id, input string, note func(string, *apptypes.Note)) (*apptypes.Turn, error) {
 		t.Helper()
-		turn, err := c.Begin(&apptypes.TurnParams{ThreadID: id, Input: appclient.Text(input)}, note)
-		must(t, err)
+		turn := must.Get(c.Begin(&apptypes.TurnParams{ThreadID: id, Input: appclient.Text(input)}, note))(t)
 		return turn.Wait(t.Context())
 	}
 	var thread apptypes.ThreadReply
-	must(t, c.Call(t.Context(), apptypes.CallThreadStart, &apptypes.ThreadParams{Sandbox: apptypes.SandboxModeReadOnly}, &thread))
+	must.OK(t, c.Call(t.Context(), apptypes.CallThreadStart, &apptypes.ThreadParams{Sandbox: apptypes.SandboxModeReadOnly}, &thread))
 	if _, err := run(thread.Thread.ID, "go", note); err != nil || said != "one" {
 		t.Errorf("%v, said %q", err, said)
 	}
-	if err := c.Close(); err != nil {
-		t.Errorf("close: %v", err)
-	}
-	if c, err = appclient.Start(t.Context(), again, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Close())
+	c = must.Get(appclient.Start(t.Context(), again, nil))(t)
 	defer c.Close()
-	must(t, c.Call(t.Context(), apptypes.CallThreadResume, &apptypes.ThreadParams{ThreadID: thread.Thread.ID}, nil))
+	must.OK(t, c.Call(t.Context(), apptypes.CallThreadResume, &apptypes.ThreadParams{ThreadID: thread.Thread.ID}, nil))
 	var refused error
 	end, err := run(thread.Thread.ID, "wait", func(method string, n *apptypes.Note) {
 		if method == apptypes.NoteTurnStarted {
@@ -100,12 +95,11 @@ func TestRealThreads(t *testing.T) {
 func TestRealOutside(t *testing.T) {
 	const root = "../../.."
 	dir, env := t.TempDir(), moduleproxy.Environment(t, root)
-	source, err := os.ReadFile(filepath.Join(root, "examples/appclient/main.go"))
-	must(t, err)
+	source := must.Get(os.ReadFile(filepath.Join(root, "examples/appclient/main.go")))(t)
 	if n := bytes.Count(source, []byte("\n")); n >= 65 {
 		t.Errorf("the example has %d lines", n)
 	}
-	must(t, os.WriteFile(filepath.Join(dir, "main.go"), source, 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "main.go"), source, 0o600))
 	program := filepath.Join(dir, "client")
 	if nightly.Tests() {
 		for _, args := range [][]string{{"mod", "init", "example.test/client"}, {"get", "."}, {"build", "-o", program, "."}} {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // definitions are the definitions of Codex's schema that each type is made of. A definition with several
@@ -98,16 +99,11 @@ var schemaText = sync.OnceValues(func() ([]byte, error) {
 // schemaOf returns a copy of the schema, which a test may change.
 func schemaOf(t *testing.T) schema {
 	t.Helper()
-	text, err := schemaText()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(schemaText())(t)
 	var root struct {
 		Definitions map[string]any `json:"definitions"`
 	}
-	if err := json.Unmarshal(text, &root); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(text, &root))
 	s := schema(root.Definitions)
 	if v2, ok := root.Definitions["v2"].(map[string]any); ok { // those of the current protocol have a place of their own
 		maps.Copy(s, v2)
@@ -278,10 +274,7 @@ func (s schema) all(node any, under ...string) map[string]bool {
 // of: notifications that say nothing that a client needs, and requests that it refuses. A new one in the schema is looked
 // at, and then stands there.
 func (s schema) methods(t *testing.T) (problems []string) {
-	unused, err := os.ReadFile("testdata/unused.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	unused := must.Get(os.ReadFile("testdata/unused.txt"))(t)
 	for prefix, from := range map[string]string{"Call": "ClientRequest", "Ask": "ServerRequest", "Note": "ServerNotification"} {
 		has, used := s.all(s[from], "method"), map[string]bool{}
 		for name, value := range constants(t, "methods.go") {
@@ -320,10 +313,7 @@ func (s schema) values(t *testing.T) (problems []string) {
 }
 
 func constants(t *testing.T, name string) map[string]string {
-	file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(parser.ParseFile(token.NewFileSet(), name, nil, 0))(t)
 	all := map[string]string{}
 	for _, d := range file.Decls {
 		group, ok := d.(*ast.GenDecl)
@@ -332,10 +322,7 @@ func constants(t *testing.T, name string) map[string]string {
 		}
 		for _, spec := range group.Specs {
 			c := spec.(*ast.ValueSpec)
-			value, err := strconv.Unquote(c.Values[0].(*ast.BasicLit).Value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			value := must.Get(strconv.Unquote(c.Values[0].(*ast.BasicLit).Value))(t)
 			all[c.Names[0].Name] = value
 		}
 	}

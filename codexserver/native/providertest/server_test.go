@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // post sends a request and returns the status of the answer and the part of its body that arrived.
@@ -64,9 +64,7 @@ func TestCloseEndsWaitingRequests(t *testing.T) {
 			_, _, err := post(t, p.BaseURL()+"/chat/completions", "{}")
 			done <- err
 		}()
-		if err := p.Await(t.Context(), 1); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, p.Await(t.Context(), 1))
 		p.Close()
 		if err := <-done; err == nil {
 			t.Error("the answer looks complete")
@@ -89,8 +87,6 @@ func TestRequestsAreReadOnEitherWire(t *testing.T) {
 		all := p.Requests()
 		r := all[len(all)-1]
 		got := []string{r.Path, r.Model(), r.LastUserText(), r.LastToolOutput(), r.ToolOutputs()[0].CallID}
-		if d := cmp.Diff([]string{"/v1" + path, "m", "look", "out", "c"}, got); d != "" {
-			t.Errorf("(-want +got):\n%s", d)
-		}
+		must.Equal(t, "result", []string{"/v1" + path, "m", "look", "out", "c"}, got)
 	}
 }

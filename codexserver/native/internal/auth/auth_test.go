@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/auth"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // idToken is unsigned.
@@ -18,9 +18,7 @@ const idToken = "eyJhbGciOiJub25lIn0.eyJlbWFpbCI6InVzZXJAZXhhbXBsZS5jb20iLCJodHR
 
 func write(t *testing.T, home, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(home, "auth.json"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(home, "auth.json"), []byte(text), 0o600))
 }
 
 // TestRead reads auth.json as Codex 0.42 was measured to read it.
@@ -50,13 +48,8 @@ func TestRead(t *testing.T) {
 			if tt.file != "" {
 				write(t, home, tt.file)
 			}
-			got, err := auth.Read(home)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error("(-want +got)\n" + diff)
-			}
+			got := must.Get(auth.Read(home))(t)
+			must.Equal(t, "result", tt.want, got)
 		})
 	}
 }
@@ -87,16 +80,12 @@ func TestRemove(t *testing.T) {
 	home := t.TempDir()
 	write(t, home, `{"OPENAI_API_KEY":"sk-fake-key"}`)
 	for range 2 { // the second time there is no file, which is fine
-		if err := auth.Remove(home); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, auth.Remove(home))
 		if _, err := os.Stat(filepath.Join(home, "auth.json")); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("auth.json is still there: %v", err)
 		}
 	}
-	if err := os.MkdirAll(filepath.Join(home, "auth.json", "x"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Join(home, "auth.json", "x"), 0o700))
 	if err := auth.Remove(home); err == nil {
 		t.Error("a folder was removed")
 	}

@@ -16,10 +16,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/internal/mcpcall"
 	"github.com/codexmcp/codexmcp/internal/slots"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
-	"github.com/google/go-cmp/cmp"
 )
 
 // serve runs a server whose tools/list returns pages one after another, and returns the client's end of the connection.
@@ -62,10 +62,7 @@ func serve(t *testing.T, capabilities string, pages ...string) jsonrpc.Transport
 
 func open(t *testing.T, transport jsonrpc.Transport, server config.MCPServer) *Client {
 	t.Helper()
-	c, err := connect(t.Context(), transport, Options{Name: "toy", Server: server, Logger: slog.New(slog.DiscardHandler)}, mcpcall.Options{Protocol: mcptypes.ProtocolVersion}, text.Secrets{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(connect(t.Context(), transport, Options{Name: "toy", Server: server, Logger: slog.New(slog.DiscardHandler)}, mcpcall.Options{Protocol: mcptypes.ProtocolVersion}, text.Secrets{}))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -84,9 +81,7 @@ func TestToolsOfAllPages(t *testing.T) {
 		{Name: "e", Parameters: []byte(`{"properties":{},"type":"object"}`), Foreign: true},
 		{Name: "f", Parameters: []byte(`{"properties":{},"type":"object"}`), Foreign: true},
 	}
-	if d := cmp.Diff(want, c.Tools); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	must.Equal(t, "result", want, c.Tools)
 }
 
 // TestBounds has lists of tools that end only by our limits, and a server without tools.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/mcpclient"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 const token = "sk-secret-token"
@@ -172,9 +173,7 @@ func TestHostileServer(t *testing.T) {
 					o.Server.ToolTimeoutSec = 1
 				}
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			_, err = c.Call(t.Context(), "echo", nil)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), token) {
 				t.Errorf("the error is %v, want %q", err, tt.want)
@@ -252,10 +251,7 @@ func TestRedirectWithinTheOrigin(t *testing.T) {
 		}
 		inner.ServeHTTP(w, r)
 	})
-	c, err := reach(t, s.URL+"/mcp", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(reach(t, s.URL+"/mcp", nil))(t)
 	if _, err := c.Call(t.Context(), "echo", nil); err != nil {
 		t.Error(err)
 	}

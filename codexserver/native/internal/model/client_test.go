@@ -23,7 +23,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // answers is a provider that sends its answers in order, and then repeats the last one.
@@ -121,8 +121,7 @@ func client(a *answers, p config.Provider) *model.Client {
 
 func send(t *testing.T, c *model.Client, req *model.Request) *model.Response {
 	t.Helper()
-	resp, err := c.Stream(t.Context(), req, func(protocol.EventMsg) {})
-	must(t, err)
+	resp := must.Get(c.Stream(t.Context(), req, func(protocol.EventMsg) {}))(t)
 	return resp
 }
 
@@ -291,11 +290,10 @@ func TestProxies(t *testing.T) {
 		t.Cleanup(s.Close)
 		return s.Listener.Addr().String()
 	}
-	mute, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	mute := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { mute.Close() })
 	taken, err := net.Dial("tcp", mute.Addr().String()) // nobody can listen at its own address
-	must(t, err)
+	must.OK(t, err)
 	t.Cleanup(func() { taken.Close() })
 	for host, want := range map[string]string{
 		answering(407):             "wants a log-in (407 Proxy Authentication Required): put a name and a password into HTTPS_PROXY",
@@ -310,7 +308,7 @@ func TestProxies(t *testing.T) {
 				testenv.NeedsUnix(t, "a refused connection has these words")
 			}
 			own, err := model.HTTPClient(func(string) string { return "" })
-			must(t, err)
+			must.OK(t, err)
 			own.Transport.(*http.Transport).Proxy = func(*http.Request) (*url.URL, error) { return url.Parse("http://me:hunter2@" + host) }
 			c := client(nil, config.Provider{BaseURL: "https://model.test/v1"})
 			c.HTTP = own
@@ -348,13 +346,13 @@ func TestRequestLine(t *testing.T) {
 	})
 	send(t, c, &model.Request{ConversationID: "id"})
 	r := a.requests[0]
-	diff(t, "url", "http://provider.test/v1/responses?api-version=1", r.URL.String())
+	must.Equal(t, "url", "http://provider.test/v1/responses?api-version=1", r.URL.String())
 	want := http.Header{
 		"Accept": {"text/event-stream"}, "Content-Type": {"application/json"}, "User-Agent": {"agent"}, "Originator": {"tests"},
 		"Authorization": {"Bearer key-1234567890"}, "X-A": {"a"}, "X-B": {"header-1234567890"},
 		"Openai-Beta": {"responses=experimental"}, "conversation_id": {"id"}, "session_id": {"id"},
 	}
-	diff(t, "headers", want, r.Header)
+	must.Equal(t, "headers", want, r.Header)
 }
 
 func TestBodies(t *testing.T) {
@@ -395,7 +393,7 @@ func TestBodies(t *testing.T) {
 		t.Run(string(tt.wire), func(t *testing.T) {
 			a := &answers{all: []answer{{body: sse(`{"type":"response.completed"}`, chatDone)}}}
 			send(t, client(a, config.Provider{WireAPI: tt.wire}), req)
-			diff(t, "", tt.want, a.bodies[0])
+			must.Equal(t, "result", tt.want, a.bodies[0])
 		})
 	}
 }
@@ -462,20 +460,6 @@ func manyCalls(n int) string {
 		calls[i] = fmt.Sprintf(`{"index":%d,"id":"%[1]d"}`, i)
 	}
 	return strings.Join(calls, ",")
-}
-
-func diff(t testing.TB, what string, want, got any) {
-	t.Helper()
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", what, d)
-	}
-}
-
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestSilence has providers that are silent: the request ends in time, unless there are signs of life, of which bytes come

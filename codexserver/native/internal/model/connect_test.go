@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestRedirects checks that neither the key nor the conversation is sent to another host.
@@ -155,7 +156,7 @@ func TestWindow(t *testing.T) {
 		c := &model.Client{
 			Provider: config.Provider{BaseURL: "http://provider.test/v1"}, HTTP: &http.Client{Transport: tt.lists}, Getenv: func(string) string { return "" },
 		}
-		diff(t, tt.name, tt.want, c.Window(t.Context(), "m"))
+		must.Equal(t, tt.name, tt.want, c.Window(t.Context(), "m"))
 	}
 }
 

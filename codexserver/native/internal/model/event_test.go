@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 const chatText = `{"choices":[{"index":0,"delta":{"content":"so"}}]}`
@@ -36,7 +37,7 @@ func TestHalvesOfCharacters(t *testing.T) {
 				said += m.Delta
 			}
 		})
-		must(t, err)
+		must.OK(t, err)
 		got := contents(t, resp, "")
 		if !strings.HasPrefix(got.Text, said) {
 			t.Errorf("the events have %q of %q", said, got.Text)
@@ -59,7 +60,7 @@ func TestHalvesOfCharacters(t *testing.T) {
 	} {
 		reasoning, text, arguments := stream("", tt.pieces)
 		_, delta, _ := stream("responses", tt.pieces)
-		diff(t, fmt.Sprintf("%q", tt.pieces), []string{tt.want, tt.want, tt.want, tt.want}, []string{reasoning, text, arguments, delta})
+		must.Equal(t, fmt.Sprintf("%q", tt.pieces), []string{tt.want, tt.want, tt.want, tt.want}, []string{reasoning, text, arguments, delta})
 	}
 }
 
@@ -166,15 +167,14 @@ func TestIDsInTheHistory(t *testing.T) {
 	} {
 		resp := send(t, client(&answers{all: []answer{{body: stream}}}, config.Provider{WireAPI: wire}), &model.Request{Items: history})
 		want := "call_0_3 c_2 new " + long[:56] + "_2"
-		diff(t, string(wire), want, contents(t, resp, want).IDs)
+		must.Equal(t, string(wire), want, contents(t, resp, want).IDs)
 	}
 }
 
 // TestFullContexts has the words of providers for a request that is too long, and behind an empty line words about
 // another limit.
 func TestFullContexts(t *testing.T) {
-	file, err := os.ReadFile("testdata/contexts.txt")
-	must(t, err)
+	file := must.Get(os.ReadFile("testdata/contexts.txt"))(t)
 	full := true
 	for words := range strings.Lines(string(file)) {
 		if words = strings.TrimSpace(words); words == "" {

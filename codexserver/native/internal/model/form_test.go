@@ -10,6 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -74,8 +75,8 @@ func TestMessagesForAnyTemplate(t *testing.T) {
 		}
 		send(t, client(a, p), &model.Request{Instructions: tt.instructions, Items: tt.items})
 		var body struct{ Messages, Input json.RawMessage }
-		must(t, json.Unmarshal([]byte(a.bodies[0]), &body))
-		diff(t, name, tt.want, string(body.Messages)+string(body.Input))
+		must.OK(t, json.Unmarshal([]byte(a.bodies[0]), &body))
+		must.Equal(t, name, tt.want, string(body.Messages)+string(body.Input))
 	}
 }
 
@@ -130,7 +131,7 @@ func TestRefusedForms(t *testing.T) {
 						t.Fatalf("%s, %s, %q: %v", tt.name, wire, words, err)
 					}
 				}
-				diff(t, fmt.Sprintf("%s, %s, %q", tt.name, wire, words), 3, len(a.bodies))
+				must.Equal(t, fmt.Sprintf("%s, %s, %q", tt.name, wire, words), 3, len(a.bodies))
 			}
 		}
 	}
@@ -181,7 +182,7 @@ func TestStrictRolesOfResponses(t *testing.T) {
 			}
 		}
 	}
-	diff(t, "the history has changed", all, req.Items)
+	must.Equal(t, "the history has changed", all, req.Items)
 }
 
 // TestSeveralRefusedForms has a provider that refuses one part after another, and one that refuses whatever
@@ -240,7 +241,7 @@ func TestRefusedTools(t *testing.T) {
 				Function struct{ Name string }
 			}
 		}
-		must(t, json.Unmarshal([]byte(body), &b))
+		must.OK(t, json.Unmarshal([]byte(body), &b))
 		for _, one := range b.Tools {
 			all = append(all, one.Name+one.Function.Name)
 		}
@@ -282,7 +283,7 @@ func TestRefusedTools(t *testing.T) {
 				}
 			}
 			got := names(a.bodies[len(a.bodies)-1])
-			diff(t, fmt.Sprintf("%s, %s", tt.name, wire), tt.want, got)
+			must.Equal(t, fmt.Sprintf("%s, %s", tt.name, wire), tt.want, got)
 			if d := cmp.Diff(all, slices.Concat(got, left), cmp.Transformer("sort", slices.Sorted[string])); len(left)+len(got) != len(all) {
 				t.Errorf("%s, %s: %v were left out: %s", tt.name, wire, left, d)
 			}
@@ -326,6 +327,6 @@ func TestBaseURLs(t *testing.T) {
 	} {
 		a := &answers{all: []answer{{body: sse(chatDone)}}}
 		send(t, client(a, config.Provider{BaseURL: base, QueryParams: map[string]string{"k": "v"}}), &model.Request{})
-		diff(t, base, want, fmt.Sprint(a.requests[0].URL))
+		must.Equal(t, base, want, fmt.Sprint(a.requests[0].URL))
 	}
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"runtime"
@@ -11,7 +12,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func readAll(r io.Reader, maxBytes int64) (events []string, err error) {
@@ -56,9 +57,7 @@ func TestSSE(t *testing.T) {
 				if !errors.Is(err, io.EOF) {
 					t.Errorf("ended with %v", err)
 				}
-				if d := cmp.Diff(tt.want, got); d != "" {
-					t.Errorf("(-want +got):\n%s", d)
-				}
+				must.Equal(t, "result", tt.want, got)
 			}
 		})
 	}
@@ -119,9 +118,7 @@ func TestRateLimits(t *testing.T) {
 		"12.5": {UsedPercent: 12.5, WindowMinutes: new(int64(300))}, "": nil, "most": nil, "NaN": nil, "+Inf": nil,
 	} {
 		h := http.Header{"X-Codex-Primary-Used-Percent": {percent}, "X-Codex-Primary-Window-Minutes": {"300"}}
-		if diff := cmp.Diff(&protocol.RateLimits{Primary: want}, rateLimits(h)); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", percent, diff)
-		}
+		must.Equal(t, fmt.Sprintf("%q", percent), &protocol.RateLimits{Primary: want}, rateLimits(h))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // streamed is what a stream contains, or why it has failed.
@@ -31,8 +32,7 @@ type streamed struct {
 // server could have: what is whole counts whatever comes with it, what may lack a part does not, and the provider's words
 // for a refusal reach the user.
 func TestStreams(t *testing.T) {
-	file, err := os.ReadFile("testdata/streams.json")
-	must(t, err)
+	file := must.Get(os.ReadFile("testdata/streams.json"))(t)
 	var rows []struct {
 		Provider, What, Wire string // chat without one
 		Statuses             []int  // 200 without one
@@ -40,7 +40,7 @@ func TestStreams(t *testing.T) {
 		Body                 string // without events
 		Want                 streamed
 	}
-	must(t, json.Unmarshal(file, &rows))
+	must.OK(t, json.Unmarshal(file, &rows))
 	if len(rows) < 200 {
 		t.Errorf("%d streams", len(rows))
 	}
@@ -65,7 +65,7 @@ func TestStreams(t *testing.T) {
 						}
 					}
 				}
-				diff(t, fmt.Sprintf("%s %s, %s %d", row.Provider, row.What, wire, status), row.Want, got)
+				must.Equal(t, fmt.Sprintf("%s %s, %s %d", row.Provider, row.What, wire, status), row.Want, got)
 			}
 		}
 	}
@@ -154,16 +154,15 @@ func TestItems(t *testing.T) {
 		if tt.want == nil && err != nil && strings.Contains(err.Error(), "more than 512 items") {
 			continue
 		}
-		must(t, err)
-		diff(t, tt.stream, tt.want, resp.Items)
+		must.OK(t, err)
+		must.Equal(t, tt.stream, tt.want, resp.Items)
 	}
 }
 
 // TestAsOpenAIReads reads the streams of scripted turns as OpenAI's Go library does. The module test/interop reads
 // them with the library, and checks the file.
 func TestAsOpenAIReads(t *testing.T) {
-	text, err := os.ReadFile("testdata/openai-go.json")
-	must(t, err)
+	text := must.Get(os.ReadFile("testdata/openai-go.json"))(t)
 	type read struct {
 		Text, Reasoning string
 		Calls           []struct{ ID, Name, Arguments string }
@@ -175,7 +174,7 @@ func TestAsOpenAIReads(t *testing.T) {
 		Turn providertest.Turn
 		Want read
 	}
-	must(t, json.Unmarshal(text, &rows))
+	must.OK(t, json.Unmarshal(text, &rows))
 	if len(rows) < 16 {
 		t.Errorf("only %d turns", len(rows))
 	}
@@ -200,7 +199,7 @@ func TestAsOpenAIReads(t *testing.T) {
 			for _, c := range row.Want.Calls {
 				want.Calls = append(want.Calls, c.Name+" "+c.Arguments)
 			}
-			diff(t, "as openai-go reads it", want, read)
+			must.Equal(t, "as openai-go reads it", want, read)
 			if usage := (protocol.TokenUsage{}); (err != nil) != row.Want.Failed || err == nil && resp.Usage != nil && *resp.Usage != row.Want.Usage || err == nil && resp.Usage == nil && usage != row.Want.Usage {
 				t.Errorf("%v, %+v, want %+v", err, resp, row.Want)
 			}
@@ -211,8 +210,7 @@ func TestAsOpenAIReads(t *testing.T) {
 // TestErrorsOfProviders reads what providers answer when the context is full or the model takes
 // no images, and what resembles it. Each row of the file names its source.
 func TestErrorsOfProviders(t *testing.T) {
-	text, err := os.ReadFile("testdata/errors.json")
-	must(t, err)
+	text := must.Get(os.ReadFile("testdata/errors.json"))(t)
 	var rows []struct {
 		Provider, Source string
 		Status           int    // of an answer with the body
@@ -220,7 +218,7 @@ func TestErrorsOfProviders(t *testing.T) {
 		Stream           string // an event of a stream
 		Want             string // "full", "images", "refused" or "retry"
 	}
-	must(t, json.Unmarshal(text, &rows))
+	must.OK(t, json.Unmarshal(text, &rows))
 	for _, row := range rows {
 		for _, wire := range []config.WireAPI{config.WireChat, config.WireResponses} {
 			a := answer{status: row.Status, body: row.Body}
@@ -228,7 +226,7 @@ func TestErrorsOfProviders(t *testing.T) {
 				a.body = sse(row.Stream)
 				if wire == config.WireResponses {
 					var e struct{ Error json.RawMessage }
-					must(t, json.Unmarshal([]byte(row.Stream), &e))
+					must.OK(t, json.Unmarshal([]byte(row.Stream), &e))
 					a.body = sse(`{"type":"error","error":` + string(e.Error) + `}`)
 				}
 			}

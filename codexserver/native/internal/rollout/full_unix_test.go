@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestNoRoom runs these tests with a limit on the size of files, which cuts writes in the
@@ -32,19 +32,18 @@ func TestNoRoom(t *testing.T) {
 	}
 	signal.Ignore(syscall.SIGXFSZ)
 	var was syscall.Rlimit
-	must(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was))
+	must.OK(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was))
 	room := func(t *testing.T, size int64) {
 		t.Helper()
 		limit := was
 		if size != math.MaxInt64 {
 			limit.Cur = uint64(size)
 		}
-		must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
+		must.OK(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 	}
 	t.Run("append", func(t *testing.T) {
 		w := create(t)
-		info, err := os.Stat(w.Path())
-		must(t, err)
+		info := must.Get(os.Stat(w.Path()))(t)
 		var want []string
 		failed := 0
 		for i := range 50 { // the limit is met at a different byte of a line each time
@@ -59,10 +58,8 @@ func TestNoRoom(t *testing.T) {
 			t.Error("no line met the limit")
 		}
 		room(t, math.MaxInt64)
-		must(t, w.Close()) // writes what was missed
-		if d := cmp.Diff(want, load(t, w)); d != "" {
-			t.Errorf("(-want +got):\n%s", d)
-		}
+		must.OK(t, w.Close()) // writes what was missed
+		must.Equal(t, "result", want, load(t, w))
 	})
 	t.Run("create", func(t *testing.T) {
 		home := t.TempDir()
@@ -85,7 +82,7 @@ func TestNoRoom(t *testing.T) {
 // TestNamedPipe replaces the file by a named pipe: Load and Open fail at once.
 func TestNamedPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rollout.jsonl")
-	must(t, syscall.Mkfifo(path, 0o600))
+	must.OK(t, syscall.Mkfifo(path, 0o600))
 	if _, err := rollout.Load(path); err == nil || !strings.Contains(err.Error(), "rollout.jsonl is a named pipe") {
 		t.Errorf("load: %v", err)
 	}

@@ -12,12 +12,12 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func load(t *testing.T, w *rollout.Writer) (texts []string) {
 	t.Helper()
-	r, err := rollout.Load(w.Path())
-	must(t, err)
+	r := must.Get(rollout.Load(w.Path()))(t)
 	if r.Skipped != 0 {
 		t.Errorf("%d lines cannot be read", r.Skipped)
 	}
@@ -44,7 +44,7 @@ func TestCheck(t *testing.T) {
 				testenv.NeedsUnix(t, testenv.OpenFiles)
 			}
 			w := create(t)
-			must(t, w.Item(userMessage("one")), tt.do(w.Path()))
+			must.OK(t, w.Item(userMessage("one")), tt.do(w.Path()))
 			if err := w.Check(); !errors.Is(err, tt.want) || tt.want == nil && err != nil {
 				t.Fatalf("Check: %v, want %v", err, tt.want)
 			}
@@ -81,7 +81,7 @@ func TestClaim(t *testing.T) {
 	testenv.NeedsLinks(t)
 	first := create(t)
 	link := filepath.Join(t.TempDir(), "link.jsonl")
-	must(t, os.Symlink(first.Path(), link))
+	must.OK(t, os.Symlink(first.Path(), link))
 	second, third := rollout.At(first.Path(), nil), rollout.At(link, nil)
 	claim := func(w *rollout.Writer, want error) {
 		t.Helper()
@@ -100,20 +100,20 @@ func TestClaim(t *testing.T) {
 	claimed(true) // by Create
 	claim(second, rollout.ErrClaimed)
 	claim(third, rollout.ErrClaimed)
-	must(t, first.Item(userMessage("one")))
-	must(t, first.Release(), first.Release())
+	must.OK(t, first.Item(userMessage("one")))
+	must.OK(t, first.Release(), first.Release())
 	claimed(false)
-	must(t, first.Item(userMessage("two"))) // not in a turn
+	must.OK(t, first.Item(userMessage("two"))) // not in a turn
 	claim(third, nil)
 	claimed(true)
 	claim(first, rollout.ErrClaimed)
-	must(t, third.Take(func() error { return nil }), third.Item(userMessage("three")), third.Close())
+	must.OK(t, third.Take(func() error { return nil }), third.Item(userMessage("three")), third.Close())
 	claimed(false)
 	claim(first, nil)
 	if err := first.Check(); !errors.Is(err, rollout.ErrChanged) {
 		t.Errorf("Check: %v", err)
 	}
-	must(t, os.Remove(link), first.Release())
+	must.OK(t, os.Remove(link), first.Release())
 	claim(third, nil) // the next write says that nothing is there
 	if err := third.Check(); err == nil {
 		t.Error("a file that is not there was opened")
@@ -124,11 +124,11 @@ func TestClaim(t *testing.T) {
 func TestClaimFollowsThePath(t *testing.T) {
 	testenv.NeedsUnix(t, testenv.OpenFiles)
 	w := create(t)
-	must(t, w.Item(userMessage("one")), replace(w.Path()), w.Item(userMessage("two")))
+	must.OK(t, w.Item(userMessage("one")), replace(w.Path()), w.Item(userMessage("two")))
 	if texts := load(t, w); len(texts) != 2 {
 		t.Errorf("the file has %q", texts)
 	}
-	must(t, os.Remove(w.Path()))
+	must.OK(t, os.Remove(w.Path()))
 	if err := w.Item(userMessage("three")); !errors.Is(err, rollout.ErrGone) {
 		t.Errorf("Item: %v", err)
 	}
@@ -142,8 +142,7 @@ func stored(t *testing.T, home string) (*worker.Mirror, *workertest.Dir, func(pa
 	m, d := workertest.Mirror(t, home, disk, 1)
 	return m, d, func(path string) {
 		t.Helper()
-		rel, err := filepath.Rel(home, path)
-		must(t, err)
+		rel := must.Get(filepath.Rel(home, path))(t)
 		here, err := os.ReadFile(path)
 		there, failed := os.ReadFile(filepath.Join(disk, rel))
 		if err != nil || failed != nil || string(here) != string(there) {
@@ -159,8 +158,7 @@ func TestStore(t *testing.T) {
 	m, d, same := stored(t, home)
 	meta := protocol.SessionMeta{ID: "0199a213-81c0-7800-8aa1-bbab2a035a53"}
 	path := rollout.Path(home, meta.ID, time.Now())
-	w, err := rollout.Create(path, meta, m)
-	must(t, err)
+	w := must.Get(rollout.Create(path, meta, m))(t)
 	event := func() error { return w.Event(protocol.AgentMessage{Message: "hello"}) }
 	steps := map[string]func() error{"durable": w.Durable, "sync": w.Sync, "check": w.Check}
 	for name, step := range steps {
@@ -185,11 +183,11 @@ func TestStore(t *testing.T) {
 		}
 		same(path)
 	}
-	must(t, event(), w.Close())
+	must.OK(t, event(), w.Close())
 	same(path)
 	w = rollout.At(path, m)
-	must(t, w.Take(func() error { return nil }))
-	must(t, os.Remove(path))
+	must.OK(t, w.Take(func() error { return nil }))
+	must.OK(t, os.Remove(path))
 	if err := w.Sync(); !errors.Is(err, rollout.ErrGone) {
 		t.Error(err)
 	}
@@ -207,7 +205,7 @@ func TestStoreEnded(t *testing.T) {
 	if err == nil {
 		err = errors.Join(w.Event(protocol.AgentMessage{Message: "hello"}), w.Durable())
 	}
-	must(t, err)
+	must.OK(t, err)
 	close(d.End)
 	for i, write := range []func() error{
 		w.Durable, // with nothing to write

@@ -11,6 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func lineOf(kind, payload string) string {
@@ -102,8 +103,7 @@ func TestReadLong(t *testing.T) {
 				}
 				return tt.line(n - 1)
 			}}
-			r, err := rollout.Read(in)
-			must(t, err)
+			r := must.Get(rollout.Read(in))(t)
 			most := max(in.most, inUse())
 			if most > before+48<<20 {
 				t.Errorf("%d MiB in use", (most-before)>>20)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -32,8 +33,7 @@ func userMessage(text string) protocol.ResponseItem {
 func create(t *testing.T) *rollout.Writer {
 	t.Helper()
 	path := rollout.Path(t.TempDir(), id, time.Date(2025, 9, 30, 10, 11, 12, 0, time.Local))
-	w, err := rollout.Create(path, meta, nil)
-	must(t, err)
+	w := must.Get(rollout.Create(path, meta, nil))(t)
 	t.Cleanup(func() { _ = w.Close() })
 	return w
 }
@@ -50,7 +50,7 @@ func TestRoundTrip(t *testing.T) {
 		protocol.RawItem{Type: "new", Raw: []byte(`{"type":"new","x":[1,2]}`)},
 	}
 	for _, item := range items {
-		must(t, w.Item(item))
+		must.OK(t, w.Item(item))
 	}
 	now := protocol.TurnContext{Cwd: "/work", ApprovalPolicy: protocol.ApprovalNever, Model: "m", Summary: protocol.SummaryAuto,
 		SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}
@@ -58,21 +58,18 @@ func TestRoundTrip(t *testing.T) {
 	for _, err := range []error{
 		w.TurnContext(now), w.Event(protocol.TokenCount{Info: usage}), w.Event(protocol.AgentMessage{Message: "yes"}), w.Close(),
 	} {
-		must(t, err)
+		must.OK(t, err)
 	}
-	got, err := rollout.Load(w.Path())
-	must(t, err)
+	got := must.Get(rollout.Load(w.Path()))(t)
 	want := &rollout.Rollout{Meta: meta, Items: items, Context: &now, Usage: usage, Events: got.Events}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%.2000s", d)
-	}
+	must.Equal(t, "result", want, got)
 	if len(got.Events) != 2 || string(got.Events[1]) != `{"type":"agent_message","message":"yes"}` {
 		t.Errorf("events %s", got.Events)
 	}
 	if err := w.Item(userMessage("late")); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("an item after the end: %v", err)
 	}
-	must(t, w.Close()) // the second time
+	must.OK(t, w.Close()) // the second time
 	if _, err := rollout.Create(w.Path(), meta, nil); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a file that exists: %v", err)
 	}
@@ -82,13 +79,12 @@ func TestRoundTrip(t *testing.T) {
 func TestTornAtEveryByte(t *testing.T) {
 	w := create(t)
 	for i := range 3 {
-		must(t, w.Item(userMessage(fmt.Sprint("message ", i))))
+		must.OK(t, w.Item(userMessage(fmt.Sprint("message ", i))))
 	}
-	whole, err := os.ReadFile(w.Path())
-	must(t, err)
+	whole := must.Get(os.ReadFile(w.Path()))(t)
 	first := bytes.IndexByte(whole, '\n') + 1
 	for end := range len(whole) + 1 {
-		must(t, os.WriteFile(w.Path(), whole[:end], 0o600))
+		must.OK(t, os.WriteFile(w.Path(), whole[:end], 0o600))
 		_, err := rollout.Load(w.Path())
 		if (err == nil) != (end >= first) {
 			t.Fatalf("%d bytes: %v", end, err)
@@ -97,7 +93,7 @@ func TestTornAtEveryByte(t *testing.T) {
 			continue
 		}
 		again := rollout.At(w.Path(), nil)
-		must(t, again.Take(func() error { return nil }), again.Item(userMessage("after")), again.Close())
+		must.OK(t, again.Take(func() error { return nil }), again.Item(userMessage("after")), again.Close())
 		r, err := rollout.Load(w.Path())
 		if err != nil || r.Skipped != 0 {
 			t.Fatalf("%d bytes: %d lines skipped, %v", end, r.Skipped, err)
@@ -167,24 +163,20 @@ func TestFindAndArchive(t *testing.T) {
 		at := time.Date(2025, 9, day, 0, 0, 0, 0, time.Local)
 		m := meta
 		m.ID = fmt.Sprintf("0199a2b3-c4d5-7000-8000-00000000000%d", i)
-		w, err := rollout.Create(rollout.Path(home, m.ID, at), m, nil)
-		must(t, err)
+		w := must.Get(rollout.Create(rollout.Path(home, m.ID, at), m, nil))(t)
 		paths = append(paths, w.Path())
-		must(t, w.Close())
+		must.OK(t, w.Close())
 	}
-	must(t, os.WriteFile(filepath.Join(home, "sessions", "rollout-notes.jsonl"), nil, 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(home, "sessions", "rollout-notes.jsonl"), nil, 0o600))
 	folder := rollout.Path(home, id, time.Date(2025, 9, 4, 0, 0, 0, 0, time.Local))
-	must(t, os.MkdirAll(folder, 0o700))
+	must.OK(t, os.MkdirAll(folder, 0o700))
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if _, err := rollout.Paths(ended, home); !errors.Is(err, context.Canceled) {
 		t.Errorf("Paths after the end: %v", err)
 	}
-	all, err := rollout.Paths(t.Context(), home)
-	must(t, err)
-	if d := cmp.Diff([]string{paths[1], paths[2], paths[0]}, all); d != "" {
-		t.Errorf("newest first (-want +got):\n%s", d)
-	}
+	all := must.Get(rollout.Paths(t.Context(), home))(t)
+	must.Equal(t, "newest first", []string{paths[1], paths[2], paths[0]}, all)
 	found, err := rollout.Find(t.Context(), home, "0199a2b3-c4d5-7000-8000-000000000001")
 	if err != nil || found != paths[1] {
 		t.Errorf("Find: %s, %v", found, err)
@@ -193,13 +185,6 @@ func TestFindAndArchive(t *testing.T) {
 		if _, err := rollout.Find(t.Context(), home, id); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("Find %s: %v", id, err)
 		}
-	}
-}
-
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -240,11 +225,8 @@ func TestTurns(t *testing.T) {
 			kind, payload, _ := strings.Cut(line, " ")
 			fmt.Fprintf(&in, `{"timestamp":"2025-09-30T10:00:00.000Z","type":"%s","payload":%s}`+"\n", kind, payload)
 		}
-		r, err := rollout.Read(strings.NewReader(in.String()))
-		must(t, err)
-		if d := cmp.Diff(tt.want, r.Turns, cmpopts.IgnoreUnexported(rollout.Turn{}), cmpopts.EquateEmpty()); d != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, d)
-		}
+		r := must.Get(rollout.Read(strings.NewReader(in.String())))(t)
+		must.Equal(t, tt.name, tt.want, r.Turns, cmpopts.IgnoreUnexported(rollout.Turn{}), cmpopts.EquateEmpty())
 		for _, raw := range r.Events {
 			if strings.Contains(string(raw), "task_") || strings.Contains(string(raw), `"error"`) {
 				t.Errorf("%s: the past shows %s", tt.name, raw)
@@ -259,9 +241,9 @@ func TestTurns(t *testing.T) {
 func TestOldTurnsAreLeftOut(t *testing.T) {
 	w := create(t)
 	for i := range 18 {
-		must(t, w.Event(protocol.TaskStarted{TurnID: fmt.Sprint("turn-", i)}))
+		must.OK(t, w.Event(protocol.TaskStarted{TurnID: fmt.Sprint("turn-", i)}))
 	}
-	must(t, w.Durable())
+	must.OK(t, w.Durable())
 	r, err := rollout.Load(w.Path())
 	if err != nil || len(r.Turns) != 16 || r.Turns[0].ID != "turn-2" {
 		t.Errorf("%v, %v", r.Turns, err)
@@ -293,7 +275,7 @@ func TestOrdinals(t *testing.T) {
 			}
 			write(0, stamp+`"ordinal":0,"type":"session_meta","payload":{}}`+"\n"+tt.last+"\n")
 			w := rollout.At(path, nil)
-			must(t, w.Take(func() error { return nil }))
+			must.OK(t, w.Take(func() error { return nil }))
 			for i := range 3 {
 				if i == 2 && !strings.HasPrefix(tt.want, "-") { // another program has written a line
 					var last int
@@ -302,10 +284,9 @@ func TestOrdinals(t *testing.T) {
 					}
 					write(os.O_APPEND, fmt.Sprintf(stamp+`"ordinal":%d,"type":"event_msg","payload":{}}`+"\n", last+2))
 				}
-				must(t, w.Event(protocol.AgentMessage{Message: `","type":"`}))
+				must.OK(t, w.Event(protocol.AgentMessage{Message: `","type":"`}))
 			}
-			b, err := os.ReadFile(path)
-			must(t, err)
+			b := must.Get(os.ReadFile(path))(t)
 			var got []string
 			for line := range strings.Lines(string(b)) {
 				if !strings.Contains(line, "agent_message") {

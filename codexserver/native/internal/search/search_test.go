@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/search"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/google/go-cmp/cmp"
 )
 
 func tree(t testing.TB, files ...string) string {
@@ -66,9 +66,7 @@ func TestMatches(t *testing.T) {
 			last = f.Score
 			got = append(got, file{f.Path, f.Indices})
 		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%q (-want +got)\n%s", tt.query, diff)
-		}
+		must.Equal(t, fmt.Sprintf("%q", tt.query), tt.want, got)
 	}
 	if got := paths(search.Files(t.Context(), "foobar", []string{code})); len(got) != 3 {
 		t.Errorf("foobar: %q", got)
@@ -92,9 +90,7 @@ func TestRoots(t *testing.T) {
 		{"a file", []string{filepath.Join(root, "a.txt")}, []string{}},
 		{"relative", []string{".", ""}, []string{}},
 	} {
-		if diff := cmp.Diff(tt.want, paths(search.Files(t.Context(), "txt", tt.roots))); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", tt.name, diff)
-		}
+		must.Equal(t, tt.name, tt.want, paths(search.Files(t.Context(), "txt", tt.roots)))
 	}
 }
 
@@ -108,9 +104,7 @@ func TestLimit(t *testing.T) {
 	}
 	f, g := many("f"), many("g")
 	got := paths(search.Files(t.Context(), "txt", []string{tree(t, g...), tree(t, f...)}))
-	if diff := cmp.Diff(append(f[:50:50], g[:50]...), got); diff != "" {
-		t.Error("(-want +got)\n" + diff)
-	}
+	must.Equal(t, "result", append(f[:50:50], g[:50]...), got)
 }
 
 func TestGlob(t *testing.T) {
@@ -158,8 +152,6 @@ func TestIgnored(t *testing.T) {
 	} {
 		root := tree(t, tt.files...)
 		got := paths(search.Files(t.Context(), "txt", []string{filepath.Join(root, tt.sub)}))
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", tt.name, diff)
-		}
+		must.Equal(t, tt.name, tt.want, got)
 	}
 }

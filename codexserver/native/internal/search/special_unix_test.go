@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/search"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestSpecialLists replaces .gitignore by a named pipe and by an endless file: they have no
@@ -17,16 +17,10 @@ import (
 func TestSpecialLists(t *testing.T) {
 	root := tree(t, "a.txt", "b/a.txt", ".git/info/")
 	for _, name := range []string{".gitignore", ".git/info/exclude", "b/.ignore", "pipe.txt"} {
-		if err := syscall.Mkfifo(filepath.Join(root, name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, syscall.Mkfifo(filepath.Join(root, name), 0o600))
 	}
 	for name, to := range map[string]string{".ignore": "/dev/zero", "b/.gitignore": "/dev/zero", "link.txt": "b"} {
-		if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Symlink(to, filepath.Join(root, name)))
 	}
-	if diff := cmp.Diff([]string{"a.txt", "b/a.txt", "link.txt"}, paths(search.Files(t.Context(), "txt", []string{root, filepath.Join(root, ".gitignore")}))); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	must.Equal(t, "result", []string{"a.txt", "b/a.txt", "link.txt"}, paths(search.Files(t.Context(), "txt", []string{root, filepath.Join(root, ".gitignore")})))
 }

@@ -2,13 +2,14 @@ package summary_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/summary"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json"
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestOf describes plain commands, and says nothing of others.
@@ -51,34 +52,25 @@ func TestOf(t *testing.T) {
 		{[]string{"sh", "-c", "ls"}, []protocol.ParsedCommand{unknown("sh -c ls")}},
 		{nil, []protocol.ParsedCommand{unknown("")}},
 	} {
-		if diff := cmp.Diff(tt.want, summary.Of(tt.argv)); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", tt.argv, diff)
-		}
+		must.Equal(t, fmt.Sprintf("%q", tt.argv), tt.want, summary.Of(tt.argv))
 	}
 }
 
 // TestAsRecorded compares single commands with how Codex 0.42.0 described them. What it does not say is unknown here.
 func TestAsRecorded(t *testing.T) {
-	text, err := os.ReadFile("../../../internal/decide/testdata/commands.ndjson")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../../internal/decide/testdata/commands.ndjson"))(t)
 	same := 0
 	for line := range bytes.Lines(text) {
 		var r struct {
 			Command []string
 			Parsed  []protocol.ParsedCommand
 		}
-		if err := json.Unmarshal(line, &r, json.MatchCaseInsensitiveNames(true)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(line, &r, json.MatchCaseInsensitiveNames(true)))
 		got := summary.Of(r.Command)
 		if len(r.Command) > 0 && r.Command[0] == "bash" || len(got) == 1 && got[0].Type == "unknown" {
 			continue
 		}
-		if diff := cmp.Diff(r.Parsed, got); diff != "" {
-			t.Errorf("%q (-recorded +got):\n%s", r.Command, diff)
-		}
+		must.Equal(t, fmt.Sprintf("%q", r.Command), r.Parsed, got)
 		same++
 	}
 	if same < 10 {

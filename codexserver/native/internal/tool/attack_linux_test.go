@@ -26,6 +26,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/nightly"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -45,11 +46,10 @@ func attacked(t *testing.T) (work string) {
 		"outside/rc=one\n", "work/sub/", "work/file=one\n", "work/.git/config=one\n", "work/.git/hooks/pre-commit=one\n", "work/soft -> ../outside/rc", "work/dir -> ../outside",
 		"work/environ -> /proc/self/environ", "work/self -> /proc/self", "work/zero -> /dev/zero", "work/huge")
 	in := func(name string) string { return filepath.Join(top, name) }
-	unnamed, err := os.Create(in("gone"))
-	must(t, err)
+	unnamed := must.Get(os.Create(in("gone")))(t)
 	t.Cleanup(func() { unnamed.Close() })
 	socket, err := net.Listen("unix", in("work/socket"))
-	must(t, err)
+	must.OK(t, err)
 	t.Cleanup(func() { socket.Close() })
 	_, err = unnamed.WriteString(secret)
 	for _, err := range []error{
@@ -60,7 +60,7 @@ func attacked(t *testing.T) (work string) {
 		syscall.Mkfifo(in("work/fifo"), 0o666),
 		os.Truncate(in("work/huge"), 1<<40),
 	} {
-		must(t, err)
+		must.OK(t, err)
 	}
 	return work
 }
@@ -76,8 +76,7 @@ func TestFileToolAttacks(t *testing.T) {
 			turn := turnOf(tool.Options{Environ: environ, FileTools: true, Sandbox: tool.Confine(box.New(box.Options{}))}, h, work, protocol.ApprovalNever, mode)
 			call := func(name string, arguments map[string]any) string {
 				t.Helper()
-				text, err := json.Marshal(arguments)
-				must(t, err)
+				text := must.Get(json.Marshal(arguments))(t)
 				res := called(t, turn, tool.Call{ID: "c", Name: name, Arguments: string(text)})
 				if strings.Contains(res.Output, secret) || strings.Contains(res.Output, variable) {
 					t.Errorf("%s %s returns the secret: %q", name, text, res.Output)
@@ -129,7 +128,7 @@ func TestFileToolAttacks(t *testing.T) {
 					}
 				}
 			}
-			diff(t, "files changed", before, tree(t, filepath.Dir(work)))
+			must.Equal(t, "files changed", before, tree(t, filepath.Dir(work)))
 			want := mode != protocol.SandboxReadOnly
 			if got := call("edit", map[string]any{"path": "file", "old": "one", "new": "two"}); strings.HasPrefix(got, "Success") != want {
 				t.Errorf("an edit that the mode allows: %t; %q", want, got)
@@ -239,11 +238,10 @@ func (c *canary) fillBin(t testing.TB) {
 	for _, name := range slices.Compact(names) {
 		target := c.path("witness")
 		if slices.Contains(real, name) {
-			path, err := exec.LookPath(name)
-			must(t, err)
+			path := must.Get(exec.LookPath(name))(t)
 			target = path
 		}
-		must(t, os.Symlink(target, c.path("bin/"+name)))
+		must.OK(t, os.Symlink(target, c.path("bin/"+name)))
 	}
 	c.before = c.tree(t)
 }
@@ -254,8 +252,7 @@ func (c *canary) tree(t testing.TB) map[string]string {
 	t.Helper()
 	seen := tree(t, c.base, c.path("bin")) // a thousand links
 	for path := range seen {
-		info, err := os.Lstat(path)
-		must(t, err)
+		info := must.Get(os.Lstat(path))(t)
 		seen[path] += info.ModTime().Format(time.RFC3339Nano)
 	}
 	return seen
@@ -269,8 +266,7 @@ func (c *canary) run(t testing.TB, argv []string) {
 		Mode: protocol.SandboxWorkspaceWrite, WritableRoots: []string{c.base}, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true,
 	}
 	env := []string{"PATH=" + c.path("bin"), "HOME=" + c.path("home"), "TMPDIR=" + c.path("outside"), "GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0"}
-	confinement, err := box.New(box.Options{}).Confine(p, c.path("repo"), env)
-	must(t, err)
+	confinement := must.Get(box.New(box.Options{}).Confine(p, c.path("repo"), env))(t)
 	if argv[0] == "bash" { // the profile of the system sets another PATH
 		argv = []string{"bash", "-c", argv[2]}
 	}
@@ -391,8 +387,7 @@ const (
 // policies returns the cells of the rows of the table of policies, which TestPolicies of package decide compares.
 func policies(t *testing.T) (rows [][]string) {
 	t.Helper()
-	page, err := os.ReadFile("../../../internal/decide/testdata/policies.txt")
-	must(t, err)
+	page := must.Get(os.ReadFile("../../../internal/decide/testdata/policies.txt"))(t)
 	_, table, _ := strings.Cut(string(page), "|---|---|---|---|---|---|---|---|\n")
 	for line := range strings.Lines(table) {
 		cells := strings.Split(line, "|")
@@ -561,7 +556,7 @@ func approveInOtherModes(t *testing.T, f *field) {
 		turn := f.box.Turn(tool.Context{Cwd: f.work, ApprovalPolicy: protocol.ApprovalUntrusted, SandboxPolicy: of, Host: approving{&host{}}})
 		called(t, turn, shellCall("", "sh", f.outside+"/script"))
 		for _, dir := range []string{f.work, f.outside} {
-			must(t, os.Remove(dir+"/proof"))
+			must.OK(t, os.Remove(dir+"/proof"))
 		}
 	}
 }

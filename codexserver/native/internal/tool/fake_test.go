@@ -18,7 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/memdir"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // host records events and questions, and answers every question in the same way.
@@ -207,8 +207,7 @@ func turnOf(o tool.Options, h engine.Host, dir string, policy protocol.ApprovalP
 // called makes a call that does not end the turn.
 func called(t testing.TB, turn *tool.Turn, call tool.Call) tool.Result {
 	t.Helper()
-	res, err := turn.Call(t.Context(), call)
-	must(t, err)
+	res := must.Get(turn.Call(t.Context(), call))(t)
 	return res
 }
 
@@ -239,17 +238,3 @@ var environ = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/nonexistent"}
 
 // escalated are members of a call that asks to leave the sandbox.
 const escalated = `,"with_escalated_permissions":true`
-
-func diff(t testing.TB, what string, want, got any) {
-	t.Helper()
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", what, d)
-	}
-}
-
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}

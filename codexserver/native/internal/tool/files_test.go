@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestReadMatrix checks that a call that reads is judged as a command that is known to be safe.
@@ -83,7 +84,7 @@ func TestFileToolsWithoutReading(t *testing.T) {
 			t.Errorf("%s: %q, %v", arguments, res.Output, err)
 		}
 	}
-	diff(t, "steps", "", h.steps())
+	must.Equal(t, "steps", "", h.steps())
 }
 
 // TestFileToolsSwitchedOff checks that tools that are not offered do nothing, and that a review changes nothing.
@@ -106,7 +107,7 @@ func TestFileToolsSwitchedOff(t *testing.T) {
 // TestReplaceIsBounded replaces text by so much that memory would not hold it.
 func TestReplaceIsBounded(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "a"), []byte(strings.Repeat("a", 1<<20)), 0o666))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "a"), []byte(strings.Repeat("a", 1<<20)), 0o666))
 	turn := turnOf(tool.Options{Environ: environ, FileTools: true}, &host{}, dir, "never", "danger-full-access")
 	res, err := turn.Call(t.Context(), tool.Call{ID: "c", Name: "edit", Arguments: `{"path":"a","old":"a","new":"` + strings.Repeat("b", 1<<20) + `","all":true}`})
 	if err != nil || !strings.Contains(res.Output, "would be too large") {
@@ -201,7 +202,7 @@ func TestWeakCalls(t *testing.T) {
 				boxtest.Lay(t, dir, "server.go="+changed)
 			case "a file that is too large": // and sparse
 				boxtest.Lay(t, dir, "huge.log")
-				must(t, os.Truncate(filepath.Join(dir, "huge.log"), 64<<20+1))
+				must.OK(t, os.Truncate(filepath.Join(dir, "huge.log"), 64<<20+1))
 			}
 			before := tree(t, dir)
 			answer := call(tt.name, tt.arguments)
@@ -210,7 +211,7 @@ func TestWeakCalls(t *testing.T) {
 					t.Errorf("the answer lacks %q:\n%s", want, answer)
 				}
 			}
-			diff(t, "it changed files", before, tree(t, dir))
+			must.Equal(t, "it changed files", before, tree(t, dir))
 		})
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestSeen remembers so many files, by their content.
@@ -49,17 +49,11 @@ func TestLineShellOfWindows(t *testing.T) {
 			if runtime.GOOS == "windows" {
 				path += ".exe"
 			}
-			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, nil, 0o777); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.MkdirAll(filepath.Dir(path), 0o777))
+			must.OK(t, os.WriteFile(path, nil, 0o777))
 			folders = append(folders, filepath.Dir(path))
 		}
 		path := "PATH=" + strings.Join(folders, string(filepath.ListSeparator))
-		if diff := cmp.Diff(want, lineShell("windows", []string{path})); diff != "" {
-			t.Errorf("with %q (-want +got):\n%s", programs, diff)
-		}
+		must.Equal(t, fmt.Sprintf("with %q", programs), want, lineShell("windows", []string{path}))
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 const retry = "ask: command failed; retry without sandbox?"
@@ -72,9 +73,9 @@ func TestApprovalMatrix(t *testing.T) {
 					turn.SandboxPolicy.NetworkAccess = true
 					res := called(t, turn, shellCall(c.members, c.argv...))
 					steps := strings.ReplaceAll(c.want, "confined,", fmt.Sprintf("confined to %s with network,", mode))
-					diff(t, "steps", steps, h.steps())
+					must.Equal(t, "steps", steps, h.steps())
 					for _, req := range h.asked() {
-						diff(t, "confinable", policy == "untrusted", req.Confinable)
+						must.Equal(t, "confinable", policy == "untrusted", req.Confinable)
 					}
 					if c.want == refused && !strings.HasPrefix(res.Output, "not run: ") {
 						t.Errorf("the model receives %q", res.Output)
@@ -128,7 +129,7 @@ func TestWithoutSandbox(t *testing.T) {
 		if twice += ", " + twice; tt.want == "refused" && !strings.HasPrefix(res.Output, "not run: "+obstacle) {
 			t.Errorf("%s %q: the model receives %q", tt.policy, tt.argv, res.Output)
 		}
-		diff(t, fmt.Sprintf("%s %q: steps", tt.policy, tt.argv), twice, h.steps())
+		must.Equal(t, fmt.Sprintf("%s %q: steps", tt.policy, tt.argv), twice, h.steps())
 		warnings := 0
 		for _, m := range h.all {
 			if m, ok := m.(protocol.BackgroundEvent); ok && m.Refused == nil {
@@ -139,13 +140,13 @@ func TestWithoutSandbox(t *testing.T) {
 			if req.Confinable || !req.Once {
 				t.Errorf("%s %q: a rule, or an approval for the session, may keep it in a sandbox that is missing", tt.policy, tt.argv)
 			}
-			diff(t, fmt.Sprintf("%s %q: the engine's reason is shown as the model's", tt.policy, tt.argv), req.Reason != "", req.FromEngine)
+			must.Equal(t, fmt.Sprintf("%s %q: the engine's reason is shown as the model's", tt.policy, tt.argv), req.Reason != "", req.FromEngine)
 		}
 		wouldConfine := 1
 		if strings.HasPrefix(tt.want, "ask,") {
 			wouldConfine = 0
 		}
-		diff(t, fmt.Sprintf("%s %q: the user is warned", tt.policy, tt.argv), wouldConfine, warnings)
+		must.Equal(t, fmt.Sprintf("%s %q: the user is warned", tt.policy, tt.argv), wouldConfine, warnings)
 	}
 }
 
@@ -182,7 +183,7 @@ func TestNotes(t *testing.T) {
 			warnings = append(warnings, m.Message)
 		}
 	}
-	diff(t, "", []string{"/ is read-only"}, warnings)
+	must.Equal(t, "result", []string{"/ is read-only"}, warnings)
 }
 
 func TestPatchMatrix(t *testing.T) {
@@ -215,7 +216,7 @@ func TestPatchMatrix(t *testing.T) {
 				}
 				work, _ := workspace(t)
 				res := called(t, turnOf(tool.Options{Sandbox: s, FileTools: true}, h, work, policy, c.mode), call)
-				diff(t, "steps", want[i], h.steps())
+				must.Equal(t, "steps", want[i], h.steps())
 				_, err := os.Stat(filepath.Join(work, c.path))
 				if written := err == nil; written != (want[i] != rejected) {
 					t.Errorf("written: %t; the model receives %q", written, res.Output)
@@ -251,7 +252,7 @@ func TestPatchWithoutSandbox(t *testing.T) {
 		turn := turnOf(tool.Options{Sandbox: tt.box}, h, work, tt.policy, "workspace-write")
 		text := "*** Begin Patch\n*** Add File: " + tt.path + "\n+x\n*** End Patch"
 		called(t, turn, shellCall("", "apply_patch", text))
-		diff(t, tt.name+": steps", tt.want, h.steps())
+		must.Equal(t, tt.name+": steps", tt.want, h.steps())
 	}
 }
 
@@ -301,7 +302,7 @@ func TestSession(t *testing.T) {
 					tt.policy(turn)
 				}
 				got[1] = call(tt.members, tt.then)
-				diff(t, "steps", tt.want, got)
+				must.Equal(t, "steps", tt.want, got)
 			})
 		}
 	}

@@ -16,14 +16,14 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json"
 )
 
 const addNew = "*** Begin Patch\n*** Add File: new.txt\n+x\n*** End Patch"
 
 func TestPatchForms(t *testing.T) {
-	arguments, err := json.Marshal(map[string]string{"input": addNew})
-	must(t, err)
+	arguments := must.Get(json.Marshal(map[string]string{"input": addNew}))(t)
 	heredoc := "apply_patch <<'EOF'\n" + addNew + "\nEOF\n"
 	for _, tt := range []struct {
 		name, path string
@@ -47,7 +47,7 @@ func TestPatchForms(t *testing.T) {
 			if b, err := os.ReadFile(filepath.Join(dir, tt.path)); err != nil || string(b) != "x\n" {
 				t.Errorf("%q, %v", b, err)
 			}
-			diff(t, "steps", "patch begin auto=true, patch end true, diff", h.steps())
+			must.Equal(t, "steps", "patch begin auto=true, patch end true, diff", h.steps())
 		})
 	}
 }
@@ -78,7 +78,7 @@ func TestPatchThatDoesNotFit(t *testing.T) {
 		if err != nil || !strings.HasPrefix(res.Output, want) {
 			t.Errorf("%q: %q, %v", text, res.Output, err)
 		}
-		diff(t, text+": steps", "", h.steps())
+		must.Equal(t, text+": steps", "", h.steps())
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("files %v, %v", entries, err)
@@ -89,7 +89,7 @@ func TestTurnDiff(t *testing.T) {
 	dir := t.TempDir()
 	boxtest.Lay(t, dir, ".git/objects/", ".git/refs/", ".git/HEAD=ref: refs/heads/main\n")
 	for name, content := range map[string]string{"a.txt": "one\ntwo\nthree\n", "del.txt": "bye\n", "m.txt": "1\n2\n"} {
-		must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644)) // not to be executed
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644)) // not to be executed
 	}
 	turn, _ := begin(t, dir)
 	if got := turn.UnifiedDiff(); got != "" {
@@ -104,9 +104,8 @@ func TestTurnDiff(t *testing.T) {
 			t.Fatalf("%q, %v", res.Output, err)
 		}
 	}
-	want, err := os.ReadFile("testdata/turn.diff")
-	must(t, err)
-	diff(t, "diff", string(want), turn.UnifiedDiff())
+	want := must.Get(os.ReadFile("testdata/turn.diff"))(t)
+	must.Equal(t, "diff", string(want), turn.UnifiedDiff())
 }
 
 // watcher records questions, and acts while they are open.
@@ -144,7 +143,7 @@ const changeOne = "\n@@\n-one\n+two\n*** End Patch"
 func TestPatchQuestionShowsThePlace(t *testing.T) {
 	work, outside := workspace(t)
 	linked := filepath.Join(filepath.Dir(work), "linked")
-	must(t, os.Symlink(work, linked))
+	must.OK(t, os.Symlink(work, linked))
 	for _, tt := range []struct {
 		name, cwd, dir, head string
 		want                 map[string]string // shown path to written path
@@ -181,7 +180,7 @@ func TestPatchQuestionShowsThePlace(t *testing.T) {
 				for path := range w.patch.Changes {
 					got[path] = w.patch.Links[path]
 				}
-				diff(t, "", tt.want, got)
+				must.Equal(t, "result", tt.want, got)
 			}
 		})
 	}
@@ -215,7 +214,7 @@ func TestPatchAfterChange(t *testing.T) {
 			top := filepath.Dir(work)
 			var before map[string]string
 			w := &watcher{host: &host{answer: elicit.Approved}, during: func() {
-				must(t, tt.during(work, outside))
+				must.OK(t, tt.during(work, outside))
 				before = tree(t, top)
 			}}
 			turn := turnOf(tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{}}, w, work, protocol.ApprovalUntrusted, protocol.SandboxReadOnly)
@@ -223,7 +222,7 @@ func TestPatchAfterChange(t *testing.T) {
 			if err != nil || !strings.Contains(res.Output, "was changed after the patch was read") {
 				t.Errorf("%q, %v", res.Output, err)
 			}
-			diff(t, "it changed files", before, tree(t, top))
+			must.Equal(t, "it changed files", before, tree(t, top))
 		}
 		t.Run(tt.name, func(t *testing.T) { byTool(t, shellCall("", "apply_patch", "*** Begin Patch\n*** "+tt.patch)) })
 		if call, ok := fileCall(tt.patch); ok {
@@ -261,7 +260,7 @@ func tree(t testing.TB, top string, skip ...string) map[string]string {
 		}
 		return err
 	})
-	must(t, err)
+	must.OK(t, err)
 	return all
 }
 
@@ -297,7 +296,7 @@ func TestProtectedPatchIsAsked(t *testing.T) {
 					if got := h.steps(); !strings.HasPrefix(got, want) {
 						t.Errorf("%q, %s, sandbox %s, %s: steps %q, want %q", path, policy, name, call.Name, h.steps(), want)
 					}
-					diff(t, fmt.Sprintf("%q, %s, sandbox %s: it wrote", path, policy, name), before, tree(t, dir))
+					must.Equal(t, fmt.Sprintf("%q, %s, sandbox %s: it wrote", path, policy, name), before, tree(t, dir))
 				}
 			}
 		}
@@ -311,7 +310,7 @@ func TestPatchInReplacedFolder(t *testing.T) {
 	box := newBox(tool.Options{Environ: environ})
 	context := tool.Context{Cwd: work, ApprovalPolicy: protocol.ApprovalUntrusted, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}
 	box.Turn(context)
-	must(t, os.Rename(work, work+".old"), os.Symlink(outside, work))
+	must.OK(t, os.Rename(work, work+".old"), os.Symlink(outside, work))
 	res, err := box.Turn(context).Call(t.Context(), shellCall("", "apply_patch", addNew))
 	if err != nil || !strings.Contains(res.Output, "was replaced") || h.steps() != "" {
 		t.Errorf("%q, %v, steps %s", res.Output, err, h.steps())
@@ -346,7 +345,7 @@ func TestPatchThroughHardLink(t *testing.T) {
 				top := boxtest.Folder(t)
 				work, other := filepath.Join(top, "work"), filepath.Join(top, "other")
 				boxtest.Lay(t, top, "other=one\n", "work/plain=one\n", "work/soft -> hard")
-				must(t, os.Link(other, filepath.Join(work, "hard")))
+				must.OK(t, os.Link(other, filepath.Join(work, "hard")))
 				h := &host{answer: elicit.Approved}
 				turn := turnOf(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}, FileTools: true}, h, work, policy, "workspace-write")
 				res := called(t, turn, call)
@@ -371,9 +370,8 @@ func TestPatchThroughHardLink(t *testing.T) {
 				if i := strings.Index(steps, "ask: "); i >= 0 {
 					steps = steps[:i] + "ASK" + steps[strings.Index(steps, ", patch begin auto=false"):]
 				}
-				diff(t, "steps", want, steps)
-				text, err := os.ReadFile(other)
-				must(t, err)
+				must.Equal(t, "steps", want, steps)
+				text := must.Get(os.ReadFile(other))(t)
 				if changed := string(text) != "one\n"; changed != wantsNote {
 					t.Errorf("the other name is changed: %t; the model receives %q", changed, res.Output)
 				}
@@ -427,7 +425,7 @@ func TestFolderOfApproval(t *testing.T) {
 		for _, req := range m.asked() {
 			asked = append(asked, req.Cwd)
 		}
-		diff(t, "asked about, replaced "+when, strings.Join(wantAsked, " "), strings.Join(asked, " "))
+		must.Equal(t, "asked about, replaced "+when, strings.Join(wantAsked, " "), strings.Join(asked, " "))
 		if _, err := os.Stat(filepath.Join(home, "made")); (err == nil) != (when == "before") {
 			t.Errorf("replaced %s: in the other folder: %v", when, err)
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func TestShell(t *testing.T) {
@@ -113,7 +114,7 @@ func TestLineWithoutBash(t *testing.T) {
 	for name, want := range map[string][]string{"bash": {"bash", "-lc", "ls"}, "sh": {"sh", "-c", "ls"}, "": {"bash", "-lc", "ls"}} {
 		programs := t.TempDir()
 		if name != "" {
-			must(t, os.Symlink(sh, filepath.Join(programs, name)))
+			must.OK(t, os.Symlink(sh, filepath.Join(programs, name)))
 		}
 		h := &host{answer: elicit.Denied}
 		box := newBox(tool.Options{Environ: []string{"PATH=" + programs}})
@@ -220,7 +221,7 @@ func TestPlantedProgram(t *testing.T) {
 			turn.SandboxPolicy = protocol.SandboxPolicy{Mode: mode} // folders for temporary files are writable
 			called(t, turn, shellCall("", tt.argv...))
 			for _, req := range h.asked() {
-				diff(t, fmt.Sprintf("%s %q: asked about", mode, tt.argv), tt.program, req.Program)
+				must.Equal(t, fmt.Sprintf("%s %q: asked about", mode, tt.argv), tt.program, req.Program)
 			}
 		}
 	}

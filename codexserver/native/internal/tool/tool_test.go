@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json"
 )
 
@@ -93,9 +94,9 @@ func TestOffer(t *testing.T) {
 		}
 		return names
 	}
-	diff(t, "", []string{"shell"}, names(tool.Options{}))
+	must.Equal(t, "result", []string{"shell"}, names(tool.Options{}))
 	all := tool.Options{LocalShell: true, PatchTool: true, PlanTool: true, ImageTool: true}
-	diff(t, "", []string{"local_shell", "update_plan", "apply_patch", "view_image"}, names(all))
+	must.Equal(t, "result", []string{"local_shell", "update_plan", "apply_patch", "view_image"}, names(all))
 }
 
 func TestUnknownDecision(t *testing.T) {
@@ -115,15 +116,14 @@ func TestUpdatePlan(t *testing.T) {
 		t.Errorf("%q, %v", res.Output, err)
 	}
 	want := []protocol.EventMsg{protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: "a", Status: "in_progress"}, {Step: "b", Status: "pending"}}}}
-	diff(t, "events", want, h.all)
+	must.Equal(t, "events", want, h.all)
 }
 
 func TestViewImage(t *testing.T) {
 	dir := t.TempDir()
-	png, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
-	must(t, err)
+	png := must.Get(base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="))(t)
 	for name, content := range map[string][]byte{"a": png, "b.png": []byte("no image"), "c.txt": []byte("text")} {
-		must(t, os.WriteFile(filepath.Join(dir, name), content, 0o666))
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), content, 0o666))
 	}
 	if err := os.Symlink("/proc/self/environ", filepath.Join(dir, "secrets.png")); err != nil && runtime.GOOS != "windows" {
 		t.Fatal(err)
