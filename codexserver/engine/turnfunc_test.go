@@ -137,9 +137,7 @@ func TestTurnFuncConfig(t *testing.T) {
 	for _, turn := range []struct {
 		in   protocol.TurnInput
 		want protocol.Config
-	}{
-		{protocol.TurnInput{}, start}, {protocol.TurnInput{Effort: "low"}, later}, {protocol.TurnInput{}, later},
-	} {
+	}{{protocol.TurnInput{}, start}, {protocol.TurnInput{Effort: "low"}, later}, {protocol.TurnInput{}, later}} {
 		must.OK(t, c.Turn(t.Context(), turn.in))
 		must.Equal(t, fmt.Sprintf("%+v", turn.in), turn.want, got)
 	}

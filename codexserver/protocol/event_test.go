@@ -115,9 +115,7 @@ func TestInputItems(t *testing.T) {
 
 // TestValues pins the values of the configuration that clients may send.
 func TestValues(t *testing.T) {
-	got := map[string]any{
-		"approval": protocol.ApprovalPolicies(), "sandbox": protocol.SandboxModes(), "effort": protocol.ReasoningEfforts(),
-	}
+	got := map[string]any{"approval": protocol.ApprovalPolicies(), "sandbox": protocol.SandboxModes(), "effort": protocol.ReasoningEfforts()}
 	want := map[string]any{
 		"approval": []protocol.ApprovalPolicy{"untrusted", "on-failure", "on-request", "never"},
 		"sandbox":  []protocol.SandboxMode{"read-only", "workspace-write", "danger-full-access"},

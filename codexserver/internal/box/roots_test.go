@@ -41,9 +41,7 @@ func ran(t testing.TB, spec run.Spec) run.Result {
 
 // write is a policy of mode workspace-write without /tmp and $TMPDIR.
 func write(roots ...string) protocol.SandboxPolicy {
-	return protocol.SandboxPolicy{
-		Mode: protocol.SandboxWorkspaceWrite, WritableRoots: roots, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true,
-	}
+	return protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: roots, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
 }
 
 func TestRoots(t *testing.T) {
@@ -232,8 +230,7 @@ func TestProtectedWithSpecialFiles(t *testing.T) {
 	} {
 		root := filepath.Join(top, name)
 		dot := filepath.Join(root, ".git")
-		must.OK(t, os.Mkdir(root, 0o700))
-		must.OK(t, lay(dot))
+		must.OK(t, os.Mkdir(root, 0o700), lay(dot))
 		roots, want = append(roots, root), append(want, dot)
 	}
 	must.Equal(t, "the folders", want, box.New(box.Options{}).Protected(roots))

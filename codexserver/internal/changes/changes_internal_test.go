@@ -104,9 +104,7 @@ func TestAnnounced(t *testing.T) {
 		ready       int // announced changes
 		acts        bool
 		takes, gaps int
-	}{
-		{"an answer", 0, false, 0, 0}, {"a command", 2, true, 1, 1}, {"a tool that was not announced", 0, true, 0, 1},
-	} {
+	}{{"an answer", 0, false, 0, 0}, {"a command", 2, true, 1, 1}, {"a tool that was not announced", 0, true, 0, 1}} {
 		takes := 0
 		b := Look(t.Context(), "/", nil, Options{Scratch: git.Scratch{Dir: "/scratch"}, Announced: true, take: func(context.Context, string, *git.Options) (*git.Before, error) {
 			takes++

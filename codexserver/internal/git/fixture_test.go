@@ -74,8 +74,7 @@ func (r *fixture) shell(script string) {
 func (r *fixture) write(name, text string) {
 	r.t.Helper()
 	path := filepath.Join(r.dir, filepath.FromSlash(name))
-	must.OK(r.t, os.MkdirAll(filepath.Dir(path), 0o755))
-	must.OK(r.t, os.WriteFile(path, []byte(text), 0o644))
+	must.OK(r.t, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644))
 }
 
 func (r *fixture) configure(settings ...setting) {

@@ -32,8 +32,7 @@ func applyIsWhole(t *testing.T, last, obstacle string) {
 	dir := t.TempDir()
 	files := map[string]string{"a.txt": "one\n", "del.txt": "bye\n", "from.txt": "x\n", "target": "t\n"}
 	writeTree(t, dir, files)
-	must.OK(t, os.Symlink("target", filepath.Join(dir, "link")))
-	must.OK(t, os.Chmod(filepath.Join(dir, "del.txt"), 0o600))
+	must.OK(t, os.Symlink("target", filepath.Join(dir, "link")), os.Chmod(filepath.Join(dir, "del.txt"), 0o600))
 	p := plan(t, dir, strings.Join([]string{
 		"*** Update File: a.txt", "@@", "-one", "+1", "*** Add File: new/deep/file", "+x", "*** Delete File: del.txt", "*** Delete File: link",
 		"*** Update File: from.txt", "*** Move to: moved/to.txt", "@@", "-x", "+y", "*** Add File: " + last, "+x",

@@ -136,8 +136,7 @@ func writeTree(t testing.TB, dir string, files map[string]string) {
 	must.OK(t, os.MkdirAll(dir, 0o777))
 	for name, content := range files {
 		path := filepath.Join(dir, name)
-		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o777))
-		must.OK(t, os.WriteFile(path, []byte(content), 0o666))
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(content), 0o666))
 	}
 }
 
@@ -185,11 +184,9 @@ func TestPlanBounds(t *testing.T) {
 	dir := t.TempDir()
 	must.OK(t, os.WriteFile(filepath.Join(dir, "same"), []byte(strings.Repeat("x\n", lines)), 0o600))
 	for name, tt := range map[string]struct{ sections, want string }{
-		"many hunks that are far down": {"*** Update File: same\n" + strings.Repeat("@@\n-\u00a0x\n", lines/2), "takes too long"},
-		"a long hunk that almost matches everywhere": {
-			"*** Update File: same\n@@\n" + strings.Repeat("-x\n", lines/2) + "-y\n", "takes too long",
-		},
-		"many updates of a large file": {strings.Repeat("*** Update File: same\n@@\n-x\n+x\n", lines), "takes too long"},
+		"many hunks that are far down":               {"*** Update File: same\n" + strings.Repeat("@@\n-\u00a0x\n", lines/2), "takes too long"},
+		"a long hunk that almost matches everywhere": {"*** Update File: same\n@@\n" + strings.Repeat("-x\n", lines/2) + "-y\n", "takes too long"},
+		"many updates of a large file":               {strings.Repeat("*** Update File: same\n@@\n-x\n+x\n", lines), "takes too long"},
 		"many files": {
 			func() string {
 				var b strings.Builder

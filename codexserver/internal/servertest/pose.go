@@ -53,8 +53,7 @@ func CheckPose(t testing.TB, mark string, params json.RawMessage) {
 			Properties map[string]struct{ Title, Description string } `json:"properties"`
 		} `json:"requestedSchema"`
 	}
-	must.OK(t, json.Unmarshal(params, &members))
-	must.OK(t, json.Unmarshal(params, &p))
+	must.OK(t, json.Unmarshal(params, &members), json.Unmarshal(params, &p))
 	meta = p.Meta
 	for name := range members {
 		if !slices.Contains([]string{"message", "requestedSchema", "mode", "_meta", "threadId"}, name) || name == "threadId" && string(members[name]) == `"t"` {

@@ -78,8 +78,7 @@ func NewTaskFolders(t testing.TB) TaskFolders {
 
 func writeFile(t testing.TB, path, text string, mode os.FileMode) {
 	t.Helper()
-	must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	must.OK(t, os.WriteFile(path, []byte(text), mode))
+	must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), mode))
 }
 
 // repoConfig is git's configuration of a task's repository.

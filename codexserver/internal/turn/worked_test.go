@@ -67,8 +67,7 @@ func (tt *work) git(args ...string) string {
 func (tt *work) write(name, text string) {
 	tt.t.Helper()
 	path := filepath.Join(tt.dir, name)
-	must.OK(tt.t, os.MkdirAll(filepath.Dir(path), 0o755))
-	must.OK(tt.t, os.WriteFile(path, []byte(text), 0o644))
+	must.OK(tt.t, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644))
 }
 
 // emit reports an event as a waiting engine's host does.
