@@ -41,9 +41,7 @@ func TestStoreOfDecisions(t *testing.T) {
 		answer, err := s.Run(t.Context(), codexserver.Turn{Prompt: "p", Approve: func(context.Context, *approval.Request) elicit.Outcome {
 			return elicit.Outcome{Decision: elicit.Approved}
 		}})
-		if err != nil {
-			t.Error(err)
-		}
+		must.Check(t, err)
 		answers = append(answers, answer.Text)
 	})
 	if len(answers) != 2 || answers[0] != `p: approved ""` || !strings.HasPrefix(answers[1], "p: denied") || !strings.Contains(answers[1], worker.ErrFenced.Error()) {

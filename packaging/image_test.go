@@ -87,9 +87,7 @@ func unpack(t *testing.T, layer, root string) (list []string) {
 		if errors.Is(err, io.EOF) {
 			return list
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		list = append(list, h.FileInfo().Mode().String()+" "+h.Name)
 		if h.Uid != 0 || h.Gid != 0 {
 			t.Errorf("%s belongs to %d:%d", h.Name, h.Uid, h.Gid)
@@ -102,9 +100,7 @@ func unpack(t *testing.T, layer, root string) (list []string) {
 			text, err = io.ReadAll(r)
 			err = errors.Join(err, os.WriteFile(path, text, h.FileInfo().Mode()))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 }
 

@@ -228,9 +228,7 @@ func TestCloseOfAChild(t *testing.T) {
 			first = false
 			return jsonrpc.Command(cmd, 0)
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		_ = cmd.Process.Kill()
 		for err == nil {
 			err = c.Call(t.Context(), "codex-models", nil, nil)

@@ -115,9 +115,7 @@ func TestAlone(t *testing.T) {
 				}
 				return os.WriteFile(file, append(text, 'x'), 0o600)
 			})
-			if err != nil {
-				t.Error(err)
-			}
+			must.Check(t, err)
 		})
 	}
 	all.Wait()

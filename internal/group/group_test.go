@@ -81,9 +81,7 @@ func TestKill(t *testing.T) {
 func output(t *testing.T, cmd *exec.Cmd) *os.File {
 	t.Helper()
 	out, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = out.Close() })
 	cmd.Stdout = in
 	return out

@@ -106,9 +106,7 @@ func TestServe(t *testing.T) {
 				}
 				defer answer.Body.Close()
 				body, err := io.ReadAll(answer.Body)
-				if err != nil {
-					t.Error(err)
-				}
+				must.Check(t, err)
 				got = string(body)
 			}
 			err := s.Serve(ctx)

@@ -20,9 +20,7 @@ func TestEndToEndAskBlockedOutput(t *testing.T) {
 	t.Parallel()
 	s := sit(t, providertest.Turn{Wait: make(chan struct{})})
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer r.Close()
 	defer w.Close()
 	w.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))

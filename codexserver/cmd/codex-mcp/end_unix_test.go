@@ -85,9 +85,7 @@ func midCommand(t *testing.T) (*process, *os.File) {
 	path := filepath.Join(f.cwd, "alive")
 	must.OK(t, syscall.Mkfifo(path, 0o600))
 	alive, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // does not wait for the first writer
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { alive.Close() })
 	_ = alive.SetReadDeadline(time.Now().Add(2 * limit)) // where the system can
 	p := start(t, f, "--engine", "native")

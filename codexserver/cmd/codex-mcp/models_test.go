@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -140,9 +141,7 @@ func (c talk) outcome() (o outcome) {
 	if err == nil {
 		err = json.Unmarshal(b, &o)
 	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, err)
 	return o
 }
 

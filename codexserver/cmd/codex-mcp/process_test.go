@@ -165,16 +165,12 @@ func (f folders) command(ctx context.Context, bin string, args ...string) *exec.
 func newFolders(t *testing.T) folders {
 	t.Helper()
 	tmp, err := os.MkdirTemp("", "run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { must.Check(t, os.RemoveAll(tmp)) })
 	if tmp, err = filepath.EvalSymlinks(tmp); err == nil {
 		err = os.Chmod(tmp, 0o755) // other users run the program, too
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	f := foldersIn(t, tmp)
 	// Otherwise git init also writes a hint to standard error, and the order of two
 	// streams is not promised.
@@ -214,9 +210,7 @@ func write(t *testing.T, path, text string) {
 	if err == nil {
 		err = os.WriteFile(path, []byte(text), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }
 
 // runLine runs a command line in this process.

@@ -67,9 +67,7 @@ func TestCallKeys(t *testing.T) {
 				if want == "=" {
 					want = shape[1]
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				got := must.Get(json.Marshal(keys))(t)
 				must.Equal(t, "the engine gets", canonical(t, want), canonical(t, string(got)))
 				if shape[0] == "ok" && len(warnings) > 0 || shape[0] == "warn" && len(warnings) == 0 {

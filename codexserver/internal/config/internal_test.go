@@ -142,14 +142,10 @@ func TestSettingsPage(t *testing.T) {
 	}
 	home := t.TempDir()
 	defaults, _, err := LoadSettings(home, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	must.OK(t, os.WriteFile(filepath.Join(home, SettingsFile), []byte(block), 0o600))
 	read, _, err := LoadSettings(home, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	a := &defaults.Approvals // unset, they mean what the page says
 	a.OnUnsupported, a.OnError, a.OnTimeout, a.OnCancel, a.Schema, a.Timeout = "deny", "deny", "deny", "abort", "empty", elicit.DefaultTimeout
 	if diff := cmp.Diff(defaults, read, cmpopts.EquateEmpty()); diff != "" {

@@ -115,9 +115,7 @@ func TestLinked(t *testing.T) {
 func TestSettings(t *testing.T) {
 	s, codex, err := settings(t, "[approvals]\non_cancel = \"deny\"\ntimeout = \"1m\"\n[limits]\ntokens = 5\n",
 		"approvals.timeout=2s", "model=x", "approvals.where=both", "limits.wall_time=1h", "tools.web_search=true")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	must.Equal(t, "approvals", elicit.Options{OnCancel: "deny", Timeout: 2 * time.Second}, s.Approvals.Options)
 	if s.Approvals.Where != "both" || !s.Approvals.Pages() || s.Approvals.PagePort != 0 {
 		t.Errorf("%q, page on port %d", s.Approvals.Where, s.Approvals.PagePort)
@@ -218,9 +216,7 @@ func TestUnknownOfOurs(t *testing.T) {
 // is ignored with a note.
 func TestMisplacedOverrides(t *testing.T) {
 	s, codex, err := settings(t, "", "sandbox=workspace-write", "http=x", "approvals=never", "limits=5", "model=m", `"approvals"=1`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if len(codex) != 1 || len(s.Ignored) != 5 {
 		t.Errorf("for Codex %v, ignored %q", codex, s.Ignored)
 	}

@@ -103,9 +103,7 @@ func TestReadme(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		tmp, err := os.MkdirTemp(top, "") // the test's own has the line in its name
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		cmd := exec.CommandContext(ctx, "bash", "-euc", script)
 		cmd.WaitDelay = time.Second // of what it started
 		// GOFLAGS and CGO_ENABLED are as Go has them, not as the gate sets them.
