@@ -4,95 +4,45 @@ import (
 	"bytes"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// TestFlagsOfCodex passes every flag of codex mcp-server before and after each name of the
-// command.
+// TestFlagsOfCodex passes every flag of codex mcp-server, which testdata/flags.txt has, before and after each name of the command.
 func TestFlagsOfCodex(t *testing.T) {
-	dir := t.TempDir()
-	for _, tt := range []struct {
-		flags     []string
-		overrides []string
-		folder    string
-		warning   string // the start continues
-		refusal   string // the start ends
-	}{
-		{flags: []string{"-c", "model=o3"}, overrides: []string{"model=o3"}},
-		{flags: []string{"--config", "model=o3"}, overrides: []string{"model=o3"}},
-		{flags: []string{"-engine", "native"}},
-		{flags: []string{"-engine=native", "-log", "debug", "-trace", "/dev/null"}},
-		{flags: []string{"-engine", "nosuch"}, refusal: "want auto, codex or native"},
-		{flags: []string{"-m", "o3"}, overrides: []string{`model="o3"`}},
-		{flags: []string{"--model", "5"}, overrides: []string{`model="5"`}},
-		{flags: []string{"--model=o\"3"}, overrides: []string{`model="o\"3"`}},
-		{flags: []string{"-s", "workspace-write"}, overrides: []string{`sandbox_mode="workspace-write"`}},
-		{flags: []string{"--sandbox", "danger-full-access"}, overrides: []string{`sandbox_mode="danger-full-access"`}, warning: "sandbox_mode=danger-full-access"},
-		{flags: []string{"-s", "none"}, refusal: "want read-only, workspace-write or danger-full-access"},
-		{flags: []string{"-a", "untrusted"}, overrides: []string{`approval_policy="untrusted"`}},
-		{flags: []string{"--ask-for-approval=never"}, overrides: []string{`approval_policy="never"`}, warning: "approval_policy=never"},
-		{flags: []string{"-c", "approval_policy=never"}, overrides: []string{"approval_policy=never"}, warning: "approval_policy=never"},
-		{flags: []string{"-c", `sandbox_mode="danger-full-access"`}, overrides: []string{`sandbox_mode="danger-full-access"`}, warning: "sandbox_mode=danger-full-access"},
-		{flags: []string{"-a", "always"}, refusal: "want untrusted, on-failure, on-request or never"},
-		{flags: []string{"-p", "fast"}, overrides: []string{`profile="fast"`}},
-		{flags: []string{"--profile", "fast"}, overrides: []string{`profile="fast"`}},
-		{flags: []string{"-C", dir}, folder: dir},
-		{flags: []string{"--cd=" + dir}, folder: dir},
-		{flags: []string{"--cd", filepath.Join(dir, "none")}, refusal: "is not a folder"},
-		{flags: []string{"--enable", "web_search_request"}, overrides: []string{"features.web_search_request=true"}},
-		{flags: []string{"--disable=apps"}, overrides: []string{"features.apps=false"}},
-		{flags: []string{"--enable", "a=b\nc"}, refusal: "want the name of a feature"},
-		{flags: []string{"--strict-config"}},
-		{flags: []string{"-m", "one", "-c", "model=two"}, overrides: []string{`model="one"`, "model=two"}}, // the last one counts
-
-		{flags: []string{"--full-auto"}, refusal: "--full-auto is not a flag of this program: write --sandbox workspace-write --ask-for-approval on-request"},
-		{flags: []string{"--yolo"}, refusal: "write --sandbox danger-full-access --ask-for-approval never"},
-		{flags: []string{"--dangerously-bypass-approvals-and-sandbox"}, refusal: "write --sandbox danger-full-access --ask-for-approval never"},
-		{flags: []string{"--oss"}, refusal: "write -c model_provider=oss"},
-		{flags: []string{"--local-provider", "ollama"}, refusal: "write -c model_provider=NAME"},
-		{flags: []string{"-i", "picture.png"}, refusal: "--image is not a flag of this program"},
-		{flags: []string{"--image=picture.png"}, refusal: "--image is not a flag of this program"},
-		{flags: []string{"--remote", "ws://x"}, refusal: "starts an app-server of its own"},
-		{flags: []string{"--", "fix the tests"}, refusal: "unknown command \"fix the tests"},
-		{flags: []string{"--search"}, warning: "--search has no effect here: write -c tools.web_search=true"},
-		{flags: []string{"--add-dir", dir}, warning: "sandbox_workspace_write.writable_roots"},
-		{flags: []string{"--no-alt-screen"}, warning: "--no-alt-screen has no effect here"},
-		{flags: []string{"--approve-for-me"}, warning: "--approve-for-me has no effect here"},
-		{flags: []string{"--dangerously-bypass-hook-trust"}, warning: "--dangerously-bypass-hook-trust has no effect here"},
-		{flags: []string{"--nosuch"}, refusal: "unknown "},
-		{flags: []string{"-x"}, refusal: "unknown "},
-	} {
+	in := strings.NewReplacer("DIR", t.TempDir(), `\n`, "\n", `\_`, " ")
+	for row := range strings.Lines(string(must.Get(os.ReadFile("testdata/flags.txt"))(t))) {
+		if row[0] == '#' {
+			continue
+		}
+		var flags []string
+		cells := append(strings.Split(strings.TrimSuffix(row, "\n"), " | "), "", "", "")
+		for flag := range strings.FieldsSeq(cells[0]) {
+			flags = append(flags, in.Replace(flag))
+		}
+		overrides, warning, refusal := strings.Fields(in.Replace(cells[1])), cells[2], cells[3]
 		for _, word := range [][]string{nil, {"mcp-server"}, {"mcp"}, {"mcp", "serve"}} {
-			for _, line := range [][]string{slices.Concat(tt.flags, word), slices.Concat(word, tt.flags)} {
+			for _, line := range [][]string{slices.Concat(flags, word), slices.Concat(word, flags)} {
 				o, err := parse("codex-mcp", line, io.Discard)
-				if tt.refusal != "" {
-					if err == nil || !strings.Contains(err.Error(), tt.refusal) {
-						t.Errorf("%q: %v, want %q", line, err, tt.refusal)
+				if refusal != "" {
+					if err == nil || !strings.Contains(err.Error(), refusal) {
+						t.Errorf("%q: %v, want %q", line, err, refusal)
 					}
 					continue
 				}
-				if err != nil || o.run == nil {
-					t.Errorf("%q: %v", line, err)
+				if err != nil || o.run == nil || !slices.Equal(strings.Fields(o.folder+" "+strings.Join(o.overrides, " ")), overrides) {
+					t.Errorf("%q: %v, folder %q, overrides %q", line, err, o.folder, o.overrides)
 					continue
-				}
-				if diff := cmp.Diff(tt.overrides, o.overrides); diff != "" || o.folder != tt.folder {
-					t.Errorf("%q: folder %q, overrides (-want +got):\n%s", line, o.folder, diff)
 				}
 				t.Setenv("CODEX_HOME", t.TempDir())
-				c, err := configure(o, os.Getenv, o.logger(io.Discard))
-				if err != nil {
-					t.Errorf("%q: %v", line, err)
-					continue
-				}
+				c := must.Get(configure(o, os.Getenv, o.logger(io.Discard)))(t)
 				var stderr bytes.Buffer
 				c.warn(o, &stderr)
-				if got := stderr.String(); !strings.Contains(got, tt.warning) || (got == "") != (tt.warning == "") {
-					t.Errorf("%q: warned %q, want %q", line, got, tt.warning)
+				if got := stderr.String(); !strings.Contains(got, warning) || (got == "") != (warning == "") {
+					t.Errorf("%q: warned %q, want %q", line, got, warning)
 				}
 			}
 		}
