@@ -133,6 +133,7 @@ func TestPrincipalsAreApart(t *testing.T) {
 					go exchange.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"wait:1h"},"_meta":`+servertest.Meta+`}`)
 				case "in the background":
 					first.CallTool(t, "codex", `{"prompt":"wait:1h","background":true}`)
+					first.Close() // the turn outlives its client, so that the principal stays busy
 				}
 				synctest.Wait()
 				if ann.Busy() != (work != "between calls") || bob.Busy() {

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
-	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -37,32 +35,5 @@ func TestEveryRequestIsAnswered(t *testing.T) {
 		if err := c.Call(t.Context(), "ping", nil, nil); err != nil {
 			t.Errorf("ping: %v", err)
 		}
-	})
-}
-
-// TestBusyAfterTheClient has a turn in the background outlive its client. A server that stops idle
-// principals asks Busy.
-func TestBusyAfterTheClient(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := codexserver.New(servertest.Script(), nil).Principal(t.Context(), "ann")
-		c := servertest.Connect(t, p, nil)
-		if p.Busy() {
-			t.Error("busy without a turn")
-		}
-		must.Get(c.Tool(t.Context(), "codex", map[string]any{"prompt": "wait:1h", "background": true}))(t)
-		for _, connected := range []bool{true, false} {
-			if !connected {
-				c.Close()
-				synctest.Wait()
-			}
-			if !p.Busy() {
-				t.Errorf("not busy during the turn, connected %t", connected)
-			}
-		}
-		time.Sleep(2 * time.Hour)
-		if p.Busy() {
-			t.Error("busy after the turn")
-		}
-		must.Check(t, p.Close())
 	})
 }
