@@ -11,7 +11,6 @@ import (
 	"go/token"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -114,47 +113,19 @@ func undescribed(m *model) (places []string) {
 	return places
 }
 
-// official are the models of all official schemas, with the places in each schema.
-func official(t *testing.T) (models []*model, places map[string]bool) {
-	places = make(map[string]bool)
-	var walk func(at string, node any)
-	walk = func(at string, node any) {
-		places[place(at)], places["*/"+path.Base(at)] = true, true
-		m, _ := node.(map[string]any)
-		if parts, ok := m["allOf"].([]any); ok {
-			for _, part := range parts {
-				walk(at, part)
-			}
-		}
-		if properties, ok := m["properties"].(map[string]any); ok {
-			for member, p := range properties {
-				walk(at+"/"+member, p)
-			}
-		}
-		for _, key := range keywordSchema {
-			if m[key] != nil {
-				walk(at+"/*", m[key])
-			}
-		}
-	}
+// official are the models of all official schemas.
+func official(t *testing.T) (models []*model) {
 	for _, version := range versions {
 		text, extensions := upstream(t, version), [][]byte(nil)
 		if version == "2026-07-28" {
 			extensions = append(extensions, upstream(t, "tasks"))
 		}
 		m, err := modelOf(text, extensions...)
-		if err != nil {
-			t.Fatalf("%s: %v", version, err)
-		}
+		must(t, err)
 		m.version = version
 		models = append(models, m)
-		for _, text := range append(extensions, text) {
-			for name, d := range rawDefinitions(t, text) {
-				walk(name, d)
-			}
-		}
 	}
-	return models, places
+	return models
 }
 
 // rawDefinitions returns the definitions of a schema as it is written.
@@ -163,74 +134,6 @@ func rawDefinitions(t *testing.T, text []byte) map[string]any {
 	must(t, json.Unmarshal(text, &tree))
 	_, definitions := definitionsOf(tree)
 	return definitions
-}
-
-// TestTables checks that each exception applies to an official schema and has a reason.
-func TestTables(t *testing.T) {
-	models, places := official(t)
-	types := make(map[string]bool)
-	for _, m := range models {
-		for _, typ := range m.types {
-			types[typ.name] = true
-		}
-	}
-	check := func(table, row, reason string, applies bool) {
-		if reason == "" || !applies {
-			t.Errorf("%s: row %q applies: %v, reason: %q", table, row, applies, reason)
-		}
-	}
-	for at, row := range typeNames {
-		check("typeNames", at, row.reason, places[at] && types[row.name])
-	}
-	for name, row := range definitionNames {
-		check("definitionNames", name, row.reason, places[name] && types[row.name])
-	}
-	for at, reason := range rawMembers {
-		check("rawMembers", at, reason, places[at])
-	}
-	for name, row := range handTypes {
-		check("handTypes", name, row.reason, types[name])
-	}
-	for name, row := range markers {
-		check("markers", name, row.reason, types[name])
-	}
-	for name, row := range copies {
-		check("copies", name, row.reason, places[name] && places[row.of])
-	}
-	for name, row := range extended {
-		check("extended", name, row.reason, types[name] && types[row.by])
-	}
-	for at, row := range extraArms {
-		check("extraArms", at, row.reason, places[at])
-	}
-	for name, row := range besideNames {
-		check("besideNames", name, row.reason, types[name])
-	}
-	for name, row := range guarded {
-		check("guarded", name, row.reason, name == "*" || types[name])
-	}
-	for end, row := range lostMeta {
-		var restored []int
-		for _, m := range models {
-			n := 0
-			for _, typ := range m.types {
-				if definition, ok := strings.CutSuffix(typ.origin, end+"/params"); ok && definition != "" &&
-					slices.ContainsFunc(typ.fields, func(f *field) bool { return f.restored }) {
-					n++
-				}
-			}
-			restored = append(restored, n)
-		}
-		want := map[string][]int{"Request": {13, 13, 14, 3, 3}, "Notification": {4, 4, 4, 1, 0}}[end]
-		check("lostMeta", fmt.Sprint(end, " ", restored), row.reason, slices.Equal(restored, want))
-	}
-	for _, table := range []map[string]string{pages, moved} {
-		for page, definitions := range table {
-			for d := range strings.FieldsSeq(definitions) {
-				check("pages", d, page, places[d])
-			}
-		}
-	}
 }
 
 // TestGolden generates from a schema with one definition for each feature.
@@ -316,8 +219,7 @@ func TestGoName(t *testing.T) {
 func TestNoUnionIsAny(t *testing.T) {
 	t.Parallel()
 	models, texts := map[string]*model{}, map[string][][]byte{}
-	official, _ := official(t)
-	for _, m := range official {
+	for _, m := range official(t) {
 		models[m.version], texts[m.version] = m, [][]byte{upstream(t, m.version)}
 	}
 	texts["2026-07-28"] = append(texts["2026-07-28"], upstream(t, "tasks"))
@@ -494,12 +396,9 @@ var witnessOnly = map[string]string{
 	"CreateMessageResultContent":     "one struct for all arms of a union",
 	"EmbeddedResourceResource":       "one struct for all arms of a union",
 	"ReadResourceResultContentsElem": "one struct for all arms of a union",
-	"SamplingMessageContent":         "one struct for all arms of a union",
-	"JSONRPCRequestParamsMeta":       "RequestMeta, see typeNames",
-	"ListRootsRequestParamsMeta":     "RequestMeta, see typeNames",
-	"PingRequestParamsMeta":          "RequestMeta, see typeNames",
-	"RequestParamsMeta":              "RequestMeta, see typeNames",
-	"ToolOutputSchema":               "ToolSchema, see typeNames",
+	"SamplingMessageContent":         "one struct for all arms of a union", "JSONRPCRequestParamsMeta": "RequestMeta, see typeNames",
+	"ListRootsRequestParamsMeta": "RequestMeta, see typeNames", "PingRequestParamsMeta": "RequestMeta, see typeNames",
+	"RequestParamsMeta": "RequestMeta, see typeNames", "ToolOutputSchema": "ToolSchema, see typeNames",
 }
 
 // messages returns the names of the definitions of whole messages.
