@@ -35,53 +35,51 @@ func TestCancelledAnswers(t *testing.T) {
 		"initialize": {jsonrpc.MCPCancel, "initialize", `"notifications/cancelled","params":{"requestId":1}`, "done", nil, `"result":"done"`, context.Canceled},
 	} {
 		for _, detached := range []bool{false, true} {
-			t.Run(name, func(t *testing.T) {
-				bubble(t, func(t *testing.T) {
-					release := make(chan struct{})
-					wait := func(ctx context.Context) {
-						select {
-						case <-ctx.Done():
-						case <-release:
-						}
+			bubbles(t, name, func(t *testing.T) {
+				release := make(chan struct{})
+				wait := func(ctx context.Context) {
+					select {
+					case <-ctx.Done():
+					case <-release:
 					}
-					contexts := make(chan context.Context, 2) // of the handlers
-					h := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
-						contexts <- ctx
-						if r.Method == "next" {
-							return "next", nil
-						}
-						if detached {
-							w := r.Responder()
-							go func() {
-								wait(ctx)
-								if err := w.Reply(tt.result, tt.err); err != nil {
-									t.Error(err)
-								}
-								if w.Reply(nil, nil) == nil {
-									t.Error("answered twice")
-								}
-							}()
-							return nil, nil
-						}
-						wait(ctx)
-						return tt.result, tt.err
-					})
-					r := running(t, h, &jsonrpc.Options{Cancellation: tt.profile})
-					r.send(`{"jsonrpc":"2.0","id":1,"method":"` + tt.method + `"}`)
-					r.send(`{"jsonrpc":"2.0","method":` + tt.note + `}`)
-					close(release)
-					if tt.want != "" {
-						r.want(`{"jsonrpc":"2.0","id":1,` + tt.want + `}`)
+				}
+				contexts := make(chan context.Context, 2) // of the handlers
+				h := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+					contexts <- ctx
+					if r.Method == "next" {
+						return "next", nil
 					}
-					r.send(`{"jsonrpc":"2.0","id":2,"method":"next"}`)
-					r.want(`{"jsonrpc":"2.0","id":2,"result":"next"}`)
-					synctest.Wait()
-					for _, cause := range []error{tt.cause, context.Canceled} {
-						if ctx := <-contexts; ctx.Err() == nil || context.Cause(ctx) != cause {
-							t.Errorf("the context of an answered request: %v", context.Cause(ctx))
-						}
+					if detached {
+						w := r.Responder()
+						go func() {
+							wait(ctx)
+							if err := w.Reply(tt.result, tt.err); err != nil {
+								t.Error(err)
+							}
+							if w.Reply(nil, nil) == nil {
+								t.Error("answered twice")
+							}
+						}()
+						return nil, nil
 					}
+					wait(ctx)
+					return tt.result, tt.err
 				})
+				r := running(t, h, &jsonrpc.Options{Cancellation: tt.profile})
+				r.send(`{"jsonrpc":"2.0","id":1,"method":"` + tt.method + `"}`)
+				r.send(`{"jsonrpc":"2.0","method":` + tt.note + `}`)
+				close(release)
+				if tt.want != "" {
+					r.want(`{"jsonrpc":"2.0","id":1,` + tt.want + `}`)
+				}
+				r.send(`{"jsonrpc":"2.0","id":2,"method":"next"}`)
+				r.want(`{"jsonrpc":"2.0","id":2,"result":"next"}`)
+				synctest.Wait()
+				for _, cause := range []error{tt.cause, context.Canceled} {
+					if ctx := <-contexts; ctx.Err() == nil || context.Cause(ctx) != cause {
+						t.Errorf("the context of an answered request: %v", context.Cause(ctx))
+					}
+				}
 			})
 		}
 	}
@@ -97,45 +95,43 @@ func TestNotificationsEnd(t *testing.T) {
 		"nil *Error": "", "Error panics": "notification Error panics: %!v(PANIC=Error method: in Error)", "Is panics": "",
 	} {
 		for _, inline := range []bool{false, true} {
-			t.Run(method, func(t *testing.T) {
-				bubble(t, func(t *testing.T) {
-					h := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
-						if ctx.Value(key{}) != "value" {
-							t.Error("the context lacks the value of Run's")
-						}
-						switch r.Method {
-						case "unknown":
-							return nil, jsonrpc.CodeMethodNotFound
-						case "reply":
-							return nil, r.Responder().Reply("x", nil)
-						case "exit":
-							runtime.Goexit()
-						case "panic":
-							panic("x")
-						case "nil *Error":
-							return nil, (*jsonrpc.Error)(nil)
-						case "Error panics":
-							return nil, panicError{}
-						case "Is panics":
-							return nil, panicIs{errors.New("x")}
-						case "fail":
-							return nil, errors.New("x")
-						}
-						return nil, nil
-					})
-					var problems string
-					r := newRaw(t, h, &jsonrpc.Options{
-						DrainTimeout: -1, Inline: func(*jsonrpc.Request) bool { return inline },
-						Hooks: &jsonrpc.Hooks{Problem: func(err error, _ []byte) { problems += err.Error() }},
-					})
-					ended := r.run(context.WithValue(context.Background(), key{}, "value"))
-					r.send(`{"jsonrpc":"2.0","method":"`+method+`"}`, `{"jsonrpc":"2.0","id":1,"method":"well"}`)
-					r.want(`{"jsonrpc":"2.0","id":1,"result":null}`)
-					_ = r.in.Close()
-					if err := <-ended; err != nil || problems != problem {
-						t.Errorf("%v; reported %q, want %q", err, problems, problem)
+			bubbles(t, method, func(t *testing.T) {
+				h := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+					if ctx.Value(key{}) != "value" {
+						t.Error("the context lacks the value of Run's")
 					}
+					switch r.Method {
+					case "unknown":
+						return nil, jsonrpc.CodeMethodNotFound
+					case "reply":
+						return nil, r.Responder().Reply("x", nil)
+					case "exit":
+						runtime.Goexit()
+					case "panic":
+						panic("x")
+					case "nil *Error":
+						return nil, (*jsonrpc.Error)(nil)
+					case "Error panics":
+						return nil, panicError{}
+					case "Is panics":
+						return nil, panicIs{errors.New("x")}
+					case "fail":
+						return nil, errors.New("x")
+					}
+					return nil, nil
 				})
+				var problems string
+				r := newRaw(t, h, &jsonrpc.Options{
+					DrainTimeout: -1, Inline: func(*jsonrpc.Request) bool { return inline },
+					Hooks: &jsonrpc.Hooks{Problem: func(err error, _ []byte) { problems += err.Error() }},
+				})
+				ended := r.run(context.WithValue(context.Background(), key{}, "value"))
+				r.send(`{"jsonrpc":"2.0","method":"`+method+`"}`, `{"jsonrpc":"2.0","id":1,"method":"well"}`)
+				r.want(`{"jsonrpc":"2.0","id":1,"result":null}`)
+				_ = r.in.Close()
+				if err := <-ended; err != nil || problems != problem {
+					t.Errorf("%v; reported %q, want %q", err, problems, problem)
+				}
 			})
 		}
 	}
@@ -288,44 +284,42 @@ func TestPanics(t *testing.T) {
 		"MarshalJSON never returns": {exitMarshal{}, nil, encoding, ""},
 	} {
 		for _, how := range []string{"handler", "inline", "detached"} {
-			t.Run(name+"/"+how, func(t *testing.T) {
-				bubble(t, func(t *testing.T) {
-					var log bytes.Buffer
-					h := jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
-						if r.Method == "well" {
-							return 1, nil
-						}
-						var w *jsonrpc.Responder
-						if r.Method == "detached" {
-							w = r.Responder()
-						}
-						if _, exits := tc.result.(exit); exits {
-							runtime.Goexit()
-						}
-						if w != nil {
-							go func() { _ = w.Reply(tc.result, tc.err) }()
-							return nil, nil
-						}
-						return tc.result, tc.err
-					})
-					r := newRaw(t, h, &jsonrpc.Options{Inline: jsonrpc.Methods("inline"), Logger: slog.New(slog.NewJSONHandler(&log, nil))})
-					ended := r.run(context.Background())
-					r.send(`{"jsonrpc":"2.0","id":1,"method":"` + how + `"}`)
-					r.want(`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"` + tc.want + `"}}`)
-					r.send(`{"jsonrpc":"2.0","id":2,"method":"well"}`)
-					r.want(`{"jsonrpc":"2.0","id":2,"result":1}`)
-					_ = r.in.Close()
-					if err := <-ended; err != nil { // at once: nothing is unfinished
-						t.Error(err)
+			bubbles(t, name+"/"+how, func(t *testing.T) {
+				var log bytes.Buffer
+				h := jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
+					if r.Method == "well" {
+						return 1, nil
 					}
-					var record struct{ Method, Panic string }
-					if log.Len() > 0 {
-						must(t, json.Unmarshal(log.Bytes(), &record))
+					var w *jsonrpc.Responder
+					if r.Method == "detached" {
+						w = r.Responder()
 					}
-					if record.Panic != tc.logged || tc.logged != "" && record.Method != how {
-						t.Errorf("logged %+v, want the panic %q of %s", record, tc.logged, how)
+					if _, exits := tc.result.(exit); exits {
+						runtime.Goexit()
 					}
+					if w != nil {
+						go func() { _ = w.Reply(tc.result, tc.err) }()
+						return nil, nil
+					}
+					return tc.result, tc.err
 				})
+				r := newRaw(t, h, &jsonrpc.Options{Inline: jsonrpc.Methods("inline"), Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+				ended := r.run(context.Background())
+				r.send(`{"jsonrpc":"2.0","id":1,"method":"` + how + `"}`)
+				r.want(`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"` + tc.want + `"}}`)
+				r.send(`{"jsonrpc":"2.0","id":2,"method":"well"}`)
+				r.want(`{"jsonrpc":"2.0","id":2,"result":1}`)
+				_ = r.in.Close()
+				if err := <-ended; err != nil { // at once: nothing is unfinished
+					t.Error(err)
+				}
+				var record struct{ Method, Panic string }
+				if log.Len() > 0 {
+					must(t, json.Unmarshal(log.Bytes(), &record))
+				}
+				if record.Panic != tc.logged || tc.logged != "" && record.Method != how {
+					t.Errorf("logged %+v, want the panic %q of %s", record, tc.logged, how)
+				}
 			})
 		}
 	}
@@ -450,12 +444,9 @@ func TestBatches(t *testing.T) {
 		b.put(t, "["+call("1", "x")+"]", refused)
 		b.accepts.Store(true)
 		for _, tt := range []struct{ line, want string }{
-			{"[" + call("1", "now") + "]", "[" + result("1", "now") + "]"},
-			{"[" + call("1", "],[") + "]", "[" + result("1", "],[") + "]"},
-			{"[]", invalid("null", "the batch is empty")},
-			{" [ \t] ", invalid("null", "the batch is empty")},
-			{"[1,2]", "[" + noObject + "," + noObject + "]"},
-			{"[" + note + "," + note + "]", ""},
+			{"[" + call("1", "now") + "]", "[" + result("1", "now") + "]"}, {"[" + call("1", "],[") + "]", "[" + result("1", "],[") + "]"},
+			{"[]", invalid("null", "the batch is empty")}, {" [ \t] ", invalid("null", "the batch is empty")},
+			{"[1,2]", "[" + noObject + "," + noObject + "]"}, {"[" + note + "," + note + "]", ""},
 			{`[{"jsonrpc":"2.0","id":9,"result":1}]`, ""}, // of no call
 			{" [ " + call("1", "now") + " , " + note + " , " + call(`"1"`, "now") + "\t]\r", "[" + result("1", "now") + "," + result(`"1"`, "now") + "]"},
 			{"[" + call("1", "now") + "," + call("1", "now") + "]", "[" + result("1", "now") + "," + invalid("1", "id 1 occurs twice in the batch") + "]"},

@@ -235,13 +235,9 @@ func TestErrors(t *testing.T) {
 		target error
 		want   bool
 	}{
-		{jsonrpc.CodeInvalidParams, true},
-		{jsonrpc.CodeInternalError, false},
-		{jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "bad luck"), true},
-		{jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "other"), false},
-		{jsonrpc.Errorf(jsonrpc.CodeInternalError, "bad luck"), false},
-		{(*jsonrpc.Error)(nil), false},
-		{errors.New("x"), false},
+		{jsonrpc.CodeInvalidParams, true}, {jsonrpc.CodeInternalError, false},
+		{jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "bad luck"), true}, {jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "other"), false},
+		{jsonrpc.Errorf(jsonrpc.CodeInternalError, "bad luck"), false}, {(*jsonrpc.Error)(nil), false}, {errors.New("x"), false},
 	} {
 		same(t, tc.want, errors.Is(e, tc.target), "Is(%v)", tc.target)
 	}
@@ -409,29 +405,27 @@ func TestStartLeavesItsContext(t *testing.T) {
 		"closed":                {then: func(r *raw) { _ = r.p.Close() }, err: jsonrpc.ErrClosed},
 		"closed during Start":   {began: func(r *raw) { _ = r.p.Close() }, err: jsonrpc.ErrClosed},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				r := running(t, nil, nil)
-				inner, cancel := context.WithCancel(context.Background())
-				defer cancel()
-				ctx := &watchedContext{Context: inner, began: func() {}}
-				if tt.began != nil {
-					ctx.began = func() { synctest.Wait(); tt.began(r) }
+		bubbles(t, name, func(t *testing.T) {
+			r := running(t, nil, nil)
+			inner, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			ctx := &watchedContext{Context: inner, began: func() {}}
+			if tt.began != nil {
+				ctx.began = func() { synctest.Wait(); tt.began(r) }
+			}
+			c := r.p.Start(ctx, "x", nil)
+			if tt.then != nil {
+				if n := ctx.watchers.Load(); n != 1 {
+					t.Errorf("%d watch a context with one call", n)
 				}
-				c := r.p.Start(ctx, "x", nil)
-				if tt.then != nil {
-					if n := ctx.watchers.Load(); n != 1 {
-						t.Errorf("%d watch a context with one call", n)
-					}
-					tt.then(r)
-				}
-				if err := c.Result(nil); !errors.Is(err, tt.err) {
-					t.Errorf("got %v, want %v", err, tt.err)
-				}
-				if n := ctx.watchers.Load(); n != 0 {
-					t.Errorf("%d still watch the context", n)
-				}
-			})
+				tt.then(r)
+			}
+			if err := c.Result(nil); !errors.Is(err, tt.err) {
+				t.Errorf("got %v, want %v", err, tt.err)
+			}
+			if n := ctx.watchers.Load(); n != 0 {
+				t.Errorf("%d still watch the context", n)
+			}
 		})
 	}
 }

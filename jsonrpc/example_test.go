@@ -1,13 +1,11 @@
 package jsonrpc_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
-	"os"
 
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -169,59 +167,4 @@ func ExampleTransport() {
 	<-server.Done()
 	// Output:
 	// ["hello"] <nil>
-}
-
-// A program that reads requests from a file and answers on standard output.
-func ExampleLines() {
-	in, out, err := os.Pipe()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Fprintln(out, `{"jsonrpc":"2.0","id":1,"method":"greet","params":{"name":"Ada"}}`)
-	fmt.Fprintln(out, `nonsense`)
-	_ = out.Close()
-
-	m := new(jsonrpc.Mux)
-	jsonrpc.Handle(m, "greet", func(_ context.Context, p struct {
-		Name string `json:"name"`
-	}) (string, error) {
-		return "hello " + p.Name, nil
-	})
-	w := bufio.NewWriter(os.Stdout)
-	err = jsonrpc.NewPeer(jsonrpc.Lines(in, w, in), m, nil).Run(context.Background())
-	_ = w.Flush()
-	fmt.Println(err)
-	// Unordered output:
-	// {"jsonrpc":"2.0","id":1,"result":"hello Ada"}
-	// {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"not valid JSON at byte 0"}}
-	// <nil>
-}
-
-// Start sends a call and returns. Cancel cancels the call.
-func ExamplePeer_Start() {
-	ctx := context.Background()
-	left, right := jsonrpc.Pipe()
-	m := new(jsonrpc.Mux)
-	jsonrpc.Handle(m, "square", func(_ context.Context, p []int) (int, error) { return p[0] * p[0], nil })
-	server, client := jsonrpc.NewPeer(left, m, nil), jsonrpc.NewPeer(right, nil, nil)
-	go func() { _ = server.Run(ctx) }()
-	go func() { _ = client.Run(ctx) }()
-
-	var calls []*jsonrpc.Call
-	for n := range 4 {
-		calls = append(calls, client.Start(ctx, "square", []int{n}))
-	}
-	for _, c := range calls {
-		var n int
-		err := c.Result(&n)
-		fmt.Println(c.ID(), n, err)
-	}
-	_ = client.Close()
-	<-server.Done()
-	// Output:
-	// 0 0 <nil>
-	// 1 1 <nil>
-	// 2 4 <nil>
-	// 3 9 <nil>
 }

@@ -70,6 +70,11 @@ func (r *raw) want(lines ...string) {
 
 func bubble(t *testing.T, f func(t *testing.T)) { t.Helper(); synctest.Test(t, f) }
 
+// bubbles runs a test by its name in a bubble.
+func bubbles(t *testing.T, name string, f func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
 func TestClose(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRaw(t, nil, nil)
@@ -345,45 +350,43 @@ func TestEnds(t *testing.T) {
 		"an hour: the input, no bound":           {"hour", -1, input, result, nil, time.Hour, ""},
 		"an hour: Shutdown":                      {"hour", 0, shutdown, result, nil, time.Hour, "shutting down"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				rude := make(chan struct{})
-				handlers := map[string]jsonrpc.HandlerFunc{
-					"rude": func(context.Context, *jsonrpc.Request) (any, error) { <-rude; return nil, nil },
-					"hang": func(ctx context.Context, _ *jsonrpc.Request) (any, error) {
-						<-ctx.Done()
-						return nil, context.Cause(ctx)
-					},
-					"hour": func(context.Context, *jsonrpc.Request) (any, error) { <-time.After(time.Hour); return struct{}{}, nil },
+		bubbles(t, name, func(t *testing.T) {
+			rude := make(chan struct{})
+			handlers := map[string]jsonrpc.HandlerFunc{
+				"rude": func(context.Context, *jsonrpc.Request) (any, error) { <-rude; return nil, nil },
+				"hang": func(ctx context.Context, _ *jsonrpc.Request) (any, error) {
+					<-ctx.Done()
+					return nil, context.Cause(ctx)
+				},
+				"hour": func(context.Context, *jsonrpc.Request) (any, error) { <-time.After(time.Hour); return struct{}{}, nil },
+			}
+			r := newRaw(t, handlers[tt.handler], &jsonrpc.Options{DrainTimeout: tt.drain})
+			ctx, cancel := context.WithCancelCause(bg)
+			ended, start := r.run(ctx), time.Now()
+			pending := r.p.Start(bg, "x", nil)
+			r.want(`{"jsonrpc":"2.0","id":0,"method":"x"}`)
+			r.send(`{"jsonrpc":"2.0","id":1,"method":"it"}`)
+			tt.end(r, func() { cancel(why) })
+			synctest.Wait()
+			if tt.late != "" {
+				r.send(`{"jsonrpc":"2.0","id":2,"method":"late"}`)
+				r.want(`{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"` + tt.late + `"}}`)
+			}
+			if tt.answer != "" {
+				r.want(`{"jsonrpc":"2.0","id":1,` + tt.answer)
+			}
+			if err := <-ended; !errors.Is(err, tt.err) || !errors.Is(r.p.Err(), tt.err) {
+				t.Errorf("Run: %v, Err: %v", err, r.p.Err())
+			}
+			same(t, tt.after, time.Since(start), "it took")
+			for what, err := range map[string]error{
+				"a pending call": pending.Result(nil), "a call": r.p.Call(bg, "x", nil, nil), "a notification": r.p.Notify(bg, "x", nil), "a flush": r.p.Flush(bg),
+			} {
+				if !errors.Is(err, jsonrpc.ErrClosed) {
+					t.Errorf("%s at the end: %v", what, err)
 				}
-				r := newRaw(t, handlers[tt.handler], &jsonrpc.Options{DrainTimeout: tt.drain})
-				ctx, cancel := context.WithCancelCause(bg)
-				ended, start := r.run(ctx), time.Now()
-				pending := r.p.Start(bg, "x", nil)
-				r.want(`{"jsonrpc":"2.0","id":0,"method":"x"}`)
-				r.send(`{"jsonrpc":"2.0","id":1,"method":"it"}`)
-				tt.end(r, func() { cancel(why) })
-				synctest.Wait()
-				if tt.late != "" {
-					r.send(`{"jsonrpc":"2.0","id":2,"method":"late"}`)
-					r.want(`{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"` + tt.late + `"}}`)
-				}
-				if tt.answer != "" {
-					r.want(`{"jsonrpc":"2.0","id":1,` + tt.answer)
-				}
-				if err := <-ended; !errors.Is(err, tt.err) || !errors.Is(r.p.Err(), tt.err) {
-					t.Errorf("Run: %v, Err: %v", err, r.p.Err())
-				}
-				same(t, tt.after, time.Since(start), "it took")
-				for what, err := range map[string]error{
-					"a pending call": pending.Result(nil), "a call": r.p.Call(bg, "x", nil, nil), "a notification": r.p.Notify(bg, "x", nil), "a flush": r.p.Flush(bg),
-				} {
-					if !errors.Is(err, jsonrpc.ErrClosed) {
-						t.Errorf("%s at the end: %v", what, err)
-					}
-				}
-				close(rude)
-			})
+			}
+			close(rude)
 		})
 	}
 }

@@ -191,11 +191,10 @@ func TestStoppable(t *testing.T) {
 func TestCommandSettings(t *testing.T) {
 	const second = time.Second
 	for name, tt := range map[string]struct {
-		grace, delay time.Duration
-		attr         *syscall.SysProcAttr
-		wantGrace    time.Duration
-		wantDelay    time.Duration
-		wantAttr     syscall.SysProcAttr
+		grace, delay         time.Duration
+		attr                 *syscall.SysProcAttr
+		wantGrace, wantDelay time.Duration
+		wantAttr             syscall.SysProcAttr
 	}{
 		"nothing":   {wantGrace: 2 * second, wantDelay: 2 * second, wantAttr: syscall.SysProcAttr{Setpgid: true}},
 		"a grace":   {grace: second, wantGrace: second, wantDelay: second, wantAttr: syscall.SysProcAttr{Setpgid: true}},

@@ -108,9 +108,7 @@ func TestHeaderEnds(t *testing.T) {
 		t.Errorf("read %q, %v", m, err)
 	}
 	for in, want := range map[string]string{
-		"":                                                 "EOF",
-		"Content-Length: 3\r\n\r\n12":                      "unexpected EOF",
-		"Content-Length: 3":                                "unexpected EOF",
+		"": "EOF", "Content-Length: 3\r\n\r\n12": "unexpected EOF", "Content-Length: 3": "unexpected EOF",
 		"Content-Type: x\r\n\r\n":                          "header without Content-Length",
 		"Content-Length 3\r\n\r\n":                         `malformed header: "Content-Length 3"`,
 		"Content-Length: x\r\n\r\n":                        `malformed header: "Content-Length: x"`,
@@ -260,15 +258,13 @@ func TestTooLongOrDeep(t *testing.T) {
 					continue
 				}
 			}
-			t.Run(name+"/"+what, func(t *testing.T) {
-				bubble(t, func(t *testing.T) {
-					r := running(t, echoMux(), o)
-					go r.send(fmt.Sprintf(tc.line, too[0]), `{"jsonrpc":"2.0","id":"well","method":"raw"}`)
-					if tc.want != "" {
-						r.want(`{"jsonrpc":"2.0","id":` + tc.want + `,"error":{"code":-32600,"message":"` + too[1] + `"}}`)
-					}
-					r.want(`{"jsonrpc":"2.0","id":"well","result":null}`)
-				})
+			bubbles(t, name+"/"+what, func(t *testing.T) {
+				r := running(t, echoMux(), o)
+				go r.send(fmt.Sprintf(tc.line, too[0]), `{"jsonrpc":"2.0","id":"well","method":"raw"}`)
+				if tc.want != "" {
+					r.want(`{"jsonrpc":"2.0","id":` + tc.want + `,"error":{"code":-32600,"message":"` + too[1] + `"}}`)
+				}
+				r.want(`{"jsonrpc":"2.0","id":"well","result":null}`)
 			})
 		}
 	}
