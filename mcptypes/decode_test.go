@@ -41,16 +41,11 @@ func TestElicitResult(t *testing.T) {
 		in   string
 		want mcptypes.ElicitResultAction // "" when refused
 	}{
-		{`{"action":"accept"}`, "accept"},
-		{`{"action":"decline"}`, "decline"},
-		{`{"action":"cancel","content":{}}`, "cancel"},
-		{`{"action":"decline","Action":"accept"}`, "decline"},
-		{`{"Action":"accept","action":"decline"}`, "decline"},
+		{`{"action":"accept"}`, "accept"}, {`{"action":"decline"}`, "decline"}, {`{"action":"cancel","content":{}}`, "cancel"},
+		{`{"action":"decline","Action":"accept"}`, "decline"}, {`{"Action":"accept","action":"decline"}`, "decline"},
 		{`{"acti\u006fn":"decline"}`, "decline"}, {`{"Action":"accept"}`, ""}, {`{"action":"accept","action":"decline"}`, ""},
-		{`{"action":"decline","action":"accept"}`, ""},
-		{`{"action":"decline","acti\u006fn":"accept"}`, ""},
-		{`{"action":"decline","x":{"a":1,"a":2}}`, ""},
-		{`{"action":"decline","_meta":{"a":1,"a":2}}`, ""},
+		{`{"action":"decline","action":"accept"}`, ""}, {`{"action":"decline","acti\u006fn":"accept"}`, ""},
+		{`{"action":"decline","x":{"a":1,"a":2}}`, ""}, {`{"action":"decline","_meta":{"a":1,"a":2}}`, ""},
 		{`{"action":"accept","content":{"a":"1","a":"2"}}`, ""},
 		{`{}`, ""}, {`{"action":"maybe"}`, ""}, {`{"action":"Accept"}`, ""}, {`{"action":"accept "}`, ""}, {`{"action":""}`, ""},
 		{`{"action":null}`, ""}, {`{"action":true}`, ""}, {`{"action":["accept"]}`, ""}, {`{"action":"accept","content":[]}`, ""},
@@ -182,9 +177,8 @@ func TestUnknownArm(t *testing.T) {
 // TestPresence decodes unions without a tag.
 func TestPresence(t *testing.T) {
 	tests := []struct {
-		in   string
-		to   any
-		want any
+		in       string
+		to, want any
 	}{
 		{`{"type":"string","enum":["a"]}`, new(mcptypes.PrimitiveSchemaDefinition), &mcptypes.EnumSchema{Enum: []string{"a"}}},
 		{`{"enum":["a"],"type":"string"}`, new(mcptypes.PrimitiveSchemaDefinition), &mcptypes.EnumSchema{Enum: []string{"a"}}},
@@ -368,10 +362,8 @@ func TestParseRequestID(t *testing.T) {
 	tests := []struct{ in, want string }{ // want "" when refused
 		{`1`, `1`}, {` 1 `, `1`}, {`"1"`, `"1"`}, {`""`, `""`}, {`0`, `0`}, {`-0`, `0`}, {`-0.0e5`, `0`},
 		{`1.0`, `1`}, {`1e0`, `1`}, {`10e-1`, `1`}, {`1.20E+1`, `12`}, {`-7`, `-7`}, {`120.5e1`, `1205`},
-		{`9007199254740993`, `9007199254740993`},
-		{`9223372036854775807`, `9223372036854775807`},
-		{`-9223372036854775808`, `-9223372036854775808`},
-		{`9223372036854775808`, `9223372036854775808`},
+		{`9007199254740993`, `9007199254740993`}, {`9223372036854775807`, `9223372036854775807`},
+		{`-9223372036854775808`, `-9223372036854775808`}, {`9223372036854775808`, `9223372036854775808`},
 		{`9223372036854775808.0`, `9223372036854775808`},
 		{`1e400`, big}, {big + `.000`, big}, {`1e401`, `1e401`}, {`10e400`, `1e401`},
 		{`1e999999999`, `1e999999999`}, {`-1e999999999`, `-1e999999999`},

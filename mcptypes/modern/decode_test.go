@@ -38,17 +38,12 @@ func TestAnswers(t *testing.T) {
 		{`{"action":"accept","content":{"a":"x","b":true,"c":["x","y"],"d":7}}`, "accept"},
 		{`{"action":"accept","x":{"Action":"decline"}}`, "accept"},
 
-		{`{"action":"decline","Action":"accept"}`, "/Action"},
-		{`{"Action":"accept","action":"decline"}`, "/Action"},
-		{`{"action":"decline","ACTION":"accept"}`, "/ACTION"},
-		{`{"action":"decline","acti\u004fn":"accept"}`, "/actiOn"},
+		{`{"action":"decline","Action":"accept"}`, "/Action"}, {`{"Action":"accept","action":"decline"}`, "/Action"},
+		{`{"action":"decline","ACTION":"accept"}`, "/ACTION"}, {`{"action":"decline","acti\u004fn":"accept"}`, "/actiOn"},
 		{`{"action":"accept","Content":{"decision":"approved"}}`, "/Content"},
-		{`{"action":"accept","content":{},"contenT":{}}`, "/contenT"},
-		{`{"Action":"accept"}`, "/action"},
-		{`{"action":"accept","action":"decline"}`, "/action"},
-		{`{"action":"decline","acti\u006fn":"accept"}`, "/action"},
-		{`{"action":"accept","content":{"a":1,"a":2}}`, "/content/a"},
-		{`{"action":"accept","x":{"a":1,"a":2}}`, "/x/a"},
+		{`{"action":"accept","content":{},"contenT":{}}`, "/contenT"}, {`{"Action":"accept"}`, "/action"},
+		{`{"action":"accept","action":"decline"}`, "/action"}, {`{"action":"decline","acti\u006fn":"accept"}`, "/action"},
+		{`{"action":"accept","content":{"a":1,"a":2}}`, "/content/a"}, {`{"action":"accept","x":{"a":1,"a":2}}`, "/x/a"},
 		{`{"action":"Accept"}`, "/action"}, {`{"action":""}`, "/action"}, {`{"action":true}`, "/action"},
 		{`{"action":["accept"]}`, "/action"}, {`{"action":null}`, "/action"},
 		{`{"action":"accept","content":[]}`, "/content"},
@@ -393,4 +388,3 @@ func TestUnknownStatus(t *testing.T) {
 		t.Error(err)
 	}
 }
-

@@ -1,7 +1,6 @@
 package modern_test
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
@@ -42,26 +41,4 @@ func Example() {
 	// {"inputRequests":{"q1":{"method":"elicitation/create","params":{"message":"Run go test?","requestedSchema":{"type":"object","properties":{}}}}},"requestState":"opaque","resultType":"input_required"} <nil>
 	// {"content":[{"type":"text","text":"ok"}],"resultType":"complete"} <nil>
 	// modern: /inputResponses/q1/Action: differs from a member's name only by case
-}
-
-// A task has the same members in every status.
-func ExampleTask() {
-	task := modern.Task{TaskID: "t1", CreatedAt: "2026-11-20T10:00:00Z", LastUpdatedAt: "2026-11-20T10:00:05Z", PollIntervalMs: new(int64(500))}
-	for _, d := range []modern.DetailedTask{task.Working(), task.Completed(json.RawMessage(`{"content":[],"resultType":"complete"}`))} {
-		text, err := modern.Encode(modern.GetTaskResult{Task: d})
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		var result modern.GetTaskResult
-		if err := modern.Decode(text, &result); err != nil {
-			fmt.Println(err)
-			return
-		}
-		known, _ := modern.TaskOf(result.Task)
-		fmt.Println(known.TaskID, known.Status)
-	}
-	// Output:
-	// t1 working
-	// t1 completed
 }
