@@ -1,6 +1,7 @@
 package approve_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -16,7 +17,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestDecide(t *testing.T) {
@@ -28,45 +28,57 @@ func TestDecide(t *testing.T) {
 		want    string            // the decision, its reason, and who made it
 		remarks string
 		after   time.Duration
+		options elicit.Options // with a time-out of two minutes
 	}{
-		{"client approves", servertest.Say(servertest.Accept), nil, "approved  client", "", 0},
-		{"client approves for the session", servertest.Say(servertest.ForSession), nil, "approved_for_session  client", "", 0},
-		{"client declines", servertest.Say(servertest.Decline), nil, "denied declined client", "", 0},
-		{"client cancels", servertest.Say(servertest.Cancel), nil, "abort cancelled client", "", 0},
-		{"client says something else", servertest.Say(`{"action":"yes"}`), nil, "denied not_understood client", "", 0},
-		{"client fails", servertest.Fail, nil, "denied client_error nobody", "could not show", 0},
-		{"client is silent", servertest.Never, nil, "denied timeout nobody", "No answer within 120 s", minutes},
-		{"client cannot be asked", nil, nil, "denied unsupported nobody", "cannot show", 0},
+		{"client approves", servertest.Say(servertest.Accept), nil, "approved  client", "", 0, elicit.Options{}},
+		{"client approves for the session", servertest.Say(servertest.ForSession), nil, "approved_for_session  client", "", 0, elicit.Options{}},
+		{"client declines", servertest.Say(servertest.Decline), nil, "denied declined client", "", 0, elicit.Options{}},
+		{"client cancels", servertest.Say(servertest.Cancel), nil, "abort cancelled client", "", 0, elicit.Options{}},
+		{"client says something else", servertest.Say(`{"action":"yes"}`), nil, "denied not_understood client", "", 0, elicit.Options{}},
+		{"client fails", servertest.Fail, nil, "denied client_error nobody", "could not show", 0, elicit.Options{}},
+		{"client is silent", servertest.Never, nil, "denied timeout nobody", "No answer within 120 s", minutes, elicit.Options{}},
+		{"client cannot be asked", nil, nil, "denied unsupported nobody", "cannot show", 0, elicit.Options{}},
 
-		{"desk alone approves", nil, servertest.After(time.Minute, servertest.Accept), "approved  desk", "", time.Minute},
-		{"desk alone approves for the session", nil, servertest.Say(servertest.ForSession), "approved_for_session  desk", "", 0},
-		{"desk alone declines", nil, servertest.Say(servertest.Decline), "denied declined desk", "", 0},
-		{"desk alone cancels", nil, servertest.Say(servertest.Cancel), "abort cancelled desk", "", 0},
-		{"desk alone says something else", nil, servertest.Say(`{"action":"yes"}`), "denied not_understood desk", "", 0},
-		{"desk alone sends no JSON", nil, servertest.Say(`yes`), "denied not_understood desk", "", 0},
-		{"desk alone is silent", nil, servertest.Never, "denied timeout nobody", "No answer within 120 s", minutes},
-		{"desk alone fails", nil, servertest.Fail, "denied unsupported nobody", "The desk could not show the question: broken. This MCP client cannot show", 0},
-		{"desk alone panics", nil, panics, "denied unsupported nobody", "it panicked", 0},
+		{"desk alone approves", nil, servertest.After(time.Minute, servertest.Accept), "approved  desk", "", time.Minute, elicit.Options{}},
+		{"desk alone approves for the session", nil, servertest.Say(servertest.ForSession), "approved_for_session  desk", "", 0, elicit.Options{}},
+		{"desk alone declines", nil, servertest.Say(servertest.Decline), "denied declined desk", "", 0, elicit.Options{}},
+		{"desk alone cancels", nil, servertest.Say(servertest.Cancel), "abort cancelled desk", "", 0, elicit.Options{}},
+		{"desk alone says something else", nil, servertest.Say(`{"action":"yes"}`), "denied not_understood desk", "", 0, elicit.Options{}},
+		{"desk alone sends no JSON", nil, servertest.Say(`yes`), "denied not_understood desk", "", 0, elicit.Options{}},
+		{"desk alone is silent", nil, servertest.Never, "denied timeout nobody", "No answer within 120 s", minutes, elicit.Options{}},
+		{"desk alone fails", nil, servertest.Fail, "denied unsupported nobody", "The desk could not show the question: broken. This MCP client cannot show", 0, elicit.Options{}},
+		{"desk alone panics", nil, panics, "denied unsupported nobody", "it panicked", 0, elicit.Options{}},
 
-		{"client first", servertest.Say(servertest.Accept), servertest.Never, "approved  client", "", 0},
-		{"client first, declined", servertest.Say(servertest.Decline), servertest.After(time.Second, servertest.Accept), "denied declined client", "", 0},
-		{"client first, cancelled", servertest.Say(servertest.Cancel), servertest.After(time.Second, servertest.Accept), "abort cancelled client", "", 0},
-		{"client first, desk fails", servertest.After(time.Second, servertest.Accept), servertest.Fail, "approved  client", "", time.Second},
-		{"desk first, declined", servertest.After(time.Minute, servertest.Accept), servertest.Say(servertest.Decline), "denied declined desk", "", 0},
-		{"desk first, approved", servertest.Never, servertest.Say(servertest.Accept), "approved  desk", "", 0},
-		{"client fails, desk approves", servertest.Fail, servertest.After(time.Second, servertest.Accept), "approved  desk", "", time.Second},
-		{"client fails, desk is silent", servertest.Fail, servertest.Never, "denied timeout nobody", "No answer within 120 s", minutes},
+		{"client first", servertest.Say(servertest.Accept), servertest.Never, "approved  client", "", 0, elicit.Options{}},
+		{"client first, declined", servertest.Say(servertest.Decline), servertest.After(time.Second, servertest.Accept), "denied declined client", "", 0, elicit.Options{}},
+		{"client first, cancelled", servertest.Say(servertest.Cancel), servertest.After(time.Second, servertest.Accept), "abort cancelled client", "", 0, elicit.Options{}},
+		{"client first, desk fails", servertest.After(time.Second, servertest.Accept), servertest.Fail, "approved  client", "", time.Second, elicit.Options{}},
+		{"desk first, declined", servertest.After(time.Minute, servertest.Accept), servertest.Say(servertest.Decline), "denied declined desk", "", 0, elicit.Options{}},
+		{"desk first, approved", servertest.Never, servertest.Say(servertest.Accept), "approved  desk", "", 0, elicit.Options{}},
+		{"client fails, desk approves", servertest.Fail, servertest.After(time.Second, servertest.Accept), "approved  desk", "", time.Second, elicit.Options{}},
+		{"client fails, desk is silent", servertest.Fail, servertest.Never, "denied timeout nobody", "No answer within 120 s", minutes, elicit.Options{}},
 		{"client fails after the desk", func(ctx context.Context) (string, error) {
 			<-ctx.Done()
 			return "", servertest.ErrBroken
-		}, servertest.Say(servertest.Accept), "approved  desk", "", 0},
-		{"both silent", servertest.Never, servertest.Never, "denied timeout ", "No answer within 120 s", minutes},
-		{"both fail", servertest.Fail, servertest.Fail, "denied client_error nobody", "The desk could not show the question: broken. The client could not show", 0},
+		}, servertest.Say(servertest.Accept), "approved  desk", "", 0, elicit.Options{}},
+		{"both silent", servertest.Never, servertest.Never, "denied timeout ", "No answer within 120 s", minutes, elicit.Options{}},
+		{"both fail", servertest.Fail, servertest.Fail, "denied client_error nobody", "The desk could not show the question: broken. The client could not show", 0, elicit.Options{}},
+
+		{"nobody answers, fail-call", servertest.Never, servertest.Never, "abort timeout ", "No answer", minutes, elicit.Options{OnTimeout: "fail-call"}},
+		{"nobody answers, abort", nil, servertest.Never, "abort timeout nobody", "No answer", minutes, elicit.Options{OnTimeout: "abort"}},
+		{"no client, fail-call, the desk answers", nil, servertest.Say(servertest.Accept), "approved  desk", "", 0, elicit.Options{OnUnsupported: "fail-call"}},
+		{"no client, fail-call, the desk fails", nil, servertest.Fail, "abort unsupported nobody", "cannot show", 0, elicit.Options{OnUnsupported: "fail-call"}},
+		{"a client that fails, fail-call, the desk answers", servertest.Fail, servertest.After(time.Second, servertest.Accept), "approved  desk", "", time.Second, elicit.Options{OnError: "fail-call"}},
+		{"a client that fails, fail-call, the desk fails", servertest.Fail, servertest.Fail, "abort client_error nobody", "could not show", 0, elicit.Options{OnError: "fail-call"}},
+		{"nobody chose at the desk", servertest.Never, servertest.Say(servertest.Cancel), "denied cancelled desk", "", 0, elicit.Options{OnCancel: "deny"}},
+		{"nobody chose in the client", servertest.Say(servertest.Cancel), servertest.After(time.Second, servertest.Accept), "denied cancelled client", "", 0, elicit.Options{OnCancel: "deny"}},
+		{"for ever, answered after a day", nil, servertest.After(24*time.Hour, servertest.Accept), "approved  desk", "", 24 * time.Hour, elicit.Options{Timeout: -1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var lines, log servertest.Journal
-				o := &approve.Options{Questions: elicit.Options{Timeout: minutes}, Record: record.To(&lines), Logger: log.Logger()}
+				tt.options.Timeout = cmp.Or(tt.options.Timeout, minutes)
+				o := &approve.Options{Questions: tt.options, Record: record.To(&lines), Logger: log.Logger()}
 				d := &servertest.Desk{Answer: tt.desk}
 				if tt.desk != nil {
 					o.Desk = d
@@ -91,7 +103,7 @@ func TestDecide(t *testing.T) {
 				if n := strings.Count(log.String(), "msg=approval "); n != 1 {
 					t.Errorf("logged %d times: %s", n, &log)
 				}
-				if diff := cmp.Diff(tt.desk != nil, len(d.Decisions()) == 1); diff != "" {
+				if (tt.desk != nil) != (len(d.Decisions()) == 1) {
 					t.Errorf("the desk received %d decisions", len(d.Decisions()))
 				}
 			})
@@ -136,10 +148,9 @@ func TestElsewhere(t *testing.T) {
 	page := &servertest.Desk{Called: approval.ByPage, Answer: servertest.Never}
 	desk := &servertest.Desk{Answer: servertest.Never}
 	for _, tt := range []struct {
-		desk   approval.Desk
-		by     approval.Decider
-		answer string
-		want   string
+		desk         approval.Desk
+		by           approval.Decider
+		answer, want string
 	}{
 		{page, approval.ByPage, servertest.Accept, "approved, on the approvals page"},
 		{page, approval.ByPage, servertest.ForSession, "approved for the session, on the approvals page"},
@@ -258,12 +269,11 @@ func TestPlaceThatDoesNotReturn(t *testing.T) {
 func TestInvitation(t *testing.T) {
 	invites := func() string { return "come here" }
 	for _, tt := range []struct {
-		name    string
-		client  servertest.Answer
-		desk    servertest.Answer
-		invites func() string
-		comes   bool
-		want    int
+		name         string
+		client, desk servertest.Answer
+		invites      func() string
+		comes        bool
+		want         int
 	}{
 		{"client cannot be asked", nil, servertest.After(time.Second, servertest.Accept), invites, false, 1},
 		{"client fails", servertest.Fail, servertest.After(time.Second, servertest.Accept), invites, false, 1},
@@ -327,39 +337,6 @@ func (w brokenWriter) Write([]byte) (int, error) {
 		w.boom()
 	}
 	return 0, servertest.ErrBroken
-}
-
-// TestDeskAndPolicies checks that the policies for undecided questions also apply with a desk.
-func TestDeskAndPolicies(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		options elicit.Options
-		client  servertest.Answer
-		desk    servertest.Answer
-		want    string // the decision, and who made it
-	}{
-		{"nobody answers, fail-call", elicit.Options{OnTimeout: "fail-call"}, servertest.Never, servertest.Never, "abort by"},
-		{"nobody answers, abort", elicit.Options{OnTimeout: "abort"}, nil, servertest.Never, "abort by nobody"},
-		{"no client, fail-call, the desk answers", elicit.Options{OnUnsupported: "fail-call"}, nil, servertest.Say(servertest.Accept), "approved by desk"},
-		{"no client, fail-call, the desk fails", elicit.Options{OnUnsupported: "fail-call"}, nil, servertest.Fail, "abort by nobody"},
-		{"a client that servertest.Fail, fail-call, the desk answers", elicit.Options{OnError: "fail-call"}, servertest.Fail, servertest.After(time.Second, servertest.Accept), "approved by desk"},
-		{"a client that servertest.Fail, fail-call, the desk fails", elicit.Options{OnError: "fail-call"}, servertest.Fail, servertest.Fail, "abort by nobody"},
-		{"nobody chose at the desk", elicit.Options{OnCancel: "deny"}, servertest.Never, servertest.Say(servertest.Cancel), "denied by desk"},
-		{"nobody chose in the client", elicit.Options{OnCancel: "deny"}, servertest.Say(servertest.Cancel), servertest.After(time.Second, servertest.Accept), "denied by client"},
-		{"for ever, answered after a day", elicit.Options{Timeout: -1}, nil, servertest.After(24*time.Hour, servertest.Accept), "approved by desk"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				d := &servertest.Desk{Answer: tt.desk}
-				b := approve.New(&approve.Options{Questions: tt.options, Desk: d}, nil)
-				defer b.Attach(newClient(tt.client, &tt.options))()
-				got := b.Decide(t.Context(), request(), false)
-				if words := string(got.Decision) + " by " + string(got.By); !strings.HasPrefix(words, tt.want) || len(d.Decisions()) != 1 {
-					t.Errorf("decided %q, %q; want %q", words, d.Decisions(), tt.want)
-				}
-			})
-		})
-	}
 }
 
 // returning is a desk that returns an outcome.

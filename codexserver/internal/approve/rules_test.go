@@ -75,12 +75,9 @@ func TestRulesInTheSandbox(t *testing.T) {
 		want       string
 	}{
 		{[]string{"go", "test"}, true, "inside"}, {[]string{"go", "test"}, false, "asked"}, {[]string{"go", "vet"}, true, "outside"},
-		{[]string{"go", "vet"}, false, "outside"},
-		{[]string{"bash", "-lc", "make && go vet"}, false, "outside"},
-		{[]string{"bash", "-lc", "make && go test"}, true, "inside"},
-		{[]string{"bash", "-lc", "make && go test"}, false, "asked"},
-		{[]string{"bash", "-lc", "go test && make"}, false, "asked"},
-		{[]string{"bash", "-lc", "go test && rm x"}, true, "asked"},
+		{[]string{"go", "vet"}, false, "outside"}, {[]string{"bash", "-lc", "make && go vet"}, false, "outside"},
+		{[]string{"bash", "-lc", "make && go test"}, true, "inside"}, {[]string{"bash", "-lc", "make && go test"}, false, "asked"},
+		{[]string{"bash", "-lc", "go test && make"}, false, "asked"}, {[]string{"bash", "-lc", "go test && rm x"}, true, "asked"},
 	} {
 		out, ruled := decideExec(&rules, &protocol.ExecApprovalRequest{Command: tt.argv, Confinable: tt.confinable, LeavesSandbox: true})
 		got := "asked"
@@ -97,11 +94,10 @@ func TestRulesInTheSandbox(t *testing.T) {
 func TestOutcomeIsLimited(t *testing.T) {
 	inside := protocol.ExecApprovalRequest{Confinable: true}
 	for _, tt := range []struct {
-		event    protocol.EventMsg
-		given    elicit.Decision
-		confined bool
-		once     bool
-		want     elicit.Decision
+		event          protocol.EventMsg
+		given          elicit.Decision
+		confined, once bool
+		want           elicit.Decision
 	}{
 		{inside, "yes", false, false, elicit.Denied},
 		{inside, "", false, false, elicit.Denied},
@@ -139,9 +135,8 @@ func TestRulesAsJudged(t *testing.T) {
 	words := map[elicit.Decision]string{"": "ask", elicit.Approved: "allow", elicit.Denied: "deny"}
 	for line := range bytes.Lines(corpus) {
 		var row struct {
-			Command []string
-			Rules   string
-			Why     string
+			Command    []string
+			Rules, Why string
 		}
 		if err := json.Unmarshal(line, &row, json.MatchCaseInsensitiveNames(true)); err != nil {
 			t.Fatal(err)
@@ -224,9 +219,8 @@ func TestKeptRules(t *testing.T) {
 // ruleFlaws are published flaws of other agents in which a rule of the user covered
 // more, or less, than it says, by the ids under which they were published.
 var ruleFlaws = []struct {
-	id      string
-	rule    string
-	scripts []string
+	id, rule string
+	scripts  []string
 }{
 	{"google-gemini/gemini-cli#11510", "cat", []string{"cat f | wc", "cat f |& sh", "cat f | sh"}},
 	{"google-gemini/gemini-cli#11766", "true", []string{"true && rm f", "false || rm f", "true; rm f", "true & rm f", "true | rm f", "true\nrm f", "true > f"}},
@@ -298,11 +292,8 @@ func TestJudge(t *testing.T) {
 	}{
 		{"A D C U", "", false, "given given given given asked"},
 		{"d", "", false, "void skipped"}, {"c", "", false, "void skipped"}, {"e", "", false, "void skipped"},
-		{"u u", "", false, "given void skipped"},
-		{"u D u", "", false, "given given given asked"},
-		{"E", "", false, "given asked"},
-		{"E E", "", false, "given void skipped"},
-		{"E D E", "", false, "given given given asked"},
+		{"u u", "", false, "given void skipped"}, {"u D u", "", false, "given given given asked"}, {"E", "", false, "given asked"},
+		{"E E", "", false, "given void skipped"}, {"E D E", "", false, "given given given asked"},
 		{"a a a", "", false, "given given given asked"},
 		{"d a", "", false, "void void skipped"}, // it was open already
 		{"a a", setting.WhereBoth, false, "void void skipped"},
