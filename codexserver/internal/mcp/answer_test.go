@@ -193,48 +193,44 @@ func TestLateAnswer(t *testing.T) {
 			return &codexserver.Options{Home: testenv.Home(t), Changes: codexserver.ChangeOptions{Off: true}, Approvals: elicit.Options{Timeout: time.Minute}, Tasks: codexserver.TaskOptions{Grace: -1}}
 		}
 		const limit = 2 * time.Minute
-		t.Run("task, "+tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := codexserver.New(servertest.Script(), options(t)).Principal(t.Context(), "ann")
-				defer p.Close()
-				a := arrive(t, p, servertest.Polls, true)
-				thread, task := begin(t, a, servertest.Polls, tt.prompt)
-				about := func(method, more string) string {
-					raw, err := a.Send(t.Context(), method, fmt.Sprintf(`"taskId":%q%s`, task, more))
-					return fmt.Sprint(string(raw), err)
-				}
+		bubble(t, "task, "+tt.name, func(t *testing.T) {
+			p := codexserver.New(servertest.Script(), options(t)).Principal(t.Context(), "ann")
+			defer p.Close()
+			a := arrive(t, p, servertest.Polls, true)
+			thread, task := begin(t, a, servertest.Polls, tt.prompt)
+			about := func(method, more string) string {
+				raw, err := a.Send(t.Context(), method, fmt.Sprintf(`"taskId":%q%s`, task, more))
+				return fmt.Sprint(string(raw), err)
+			}
+			about("tasks/get", "")
+			pass(limit)
+			if tt.fetched {
 				about("tasks/get", "")
-				pass(limit)
-				if tt.fetched {
-					about("tasks/get", "")
-				}
-				about("tasks/update", `,"inputResponses":{"q1":{"action":"accept"}}`)
-				pass(10 * time.Minute)
-				synctest.Wait()
-				if got := about("tasks/get", ""); strings.Count(got, changedNothing) < 2 { // in the texts, and in the structured content
-					t.Errorf("tasks/get: %s", got)
-				}
-				if got := a.Use(t.Context(), "codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, thread)); strings.Count(got, changedNothing) == 0 {
-					t.Errorf("codex-wait: %s", got)
-				}
-				about("tasks/update", `,"inputResponses":{"q1":{"action":"accept"}}`)
-			})
+			}
+			about("tasks/update", `,"inputResponses":{"q1":{"action":"accept"}}`)
+			pass(10 * time.Minute)
+			synctest.Wait()
+			if got := about("tasks/get", ""); strings.Count(got, changedNothing) < 2 { // in the texts, and in the structured content
+				t.Errorf("tasks/get: %s", got)
+			}
+			if got := a.Use(t.Context(), "codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, thread)); strings.Count(got, changedNothing) == 0 {
+				t.Errorf("codex-wait: %s", got)
+			}
+			about("tasks/update", `,"inputResponses":{"q1":{"action":"accept"}}`)
 		})
-		t.Run("handshake, "+tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := servertest.Join(t, codexserver.New(servertest.Script(), options(t)), servertest.Host{
-					Era: servertest.Handshake, Deaf: true, Answer: servertest.After(limit, servertest.Accept),
-				})
-				result := make(chan string, 1)
-				go func() { result <- c.Use(t.Context(), "codex", promptOf(tt.prompt)) }()
-				pass(limit + time.Second)
-				pass(10 * time.Minute)
-				first := <-result
-				if strings.Contains(first, changedNothing) != (tt.prompt != "touch") {
-					t.Errorf("the result: %s", first)
-				}
-				has(t, "codex-wait", c.Use(t.Context(), "codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, servertest.ThreadOf(t, first))), changedNothing)
+		bubble(t, "handshake, "+tt.name, func(t *testing.T) {
+			c := servertest.Join(t, codexserver.New(servertest.Script(), options(t)), servertest.Host{
+				Era: servertest.Handshake, Deaf: true, Answer: servertest.After(limit, servertest.Accept),
 			})
+			result := make(chan string, 1)
+			go func() { result <- c.Use(t.Context(), "codex", promptOf(tt.prompt)) }()
+			pass(limit + time.Second)
+			pass(10 * time.Minute)
+			first := <-result
+			if strings.Contains(first, changedNothing) != (tt.prompt != "touch") {
+				t.Errorf("the result: %s", first)
+			}
+			has(t, "codex-wait", c.Use(t.Context(), "codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, servertest.ThreadOf(t, first))), changedNothing)
 		})
 	}
 }
@@ -244,54 +240,52 @@ func TestLateAnswer(t *testing.T) {
 func TestPending(t *testing.T) {
 	const most, questions = 3, 10
 	for era, version := range map[string]string{"2026-07-28": "", "a handshake": mcptypes.ProtocolVersion} {
-		t.Run(era, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				turn := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-					f, err := approval.ServerQuestion("toy", json.RawMessage(`{"message":"m"}`))
-					if err != nil {
-						return err
-					}
-					var all sync.WaitGroup
-					for range questions {
-						all.Go(func() {
-							if answer, err := host.Elicit(ctx, f); err != nil || string(answer) != `{"action":"accept","content":{}}` {
-								t.Errorf("%s, %v", answer, err)
-							}
-						})
-						all.Go(func() {
-							if out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"make"}, Cwd: "/"}); out.Decision != elicit.Approved {
-								t.Errorf("%+v", out)
-							}
-						})
-					}
-					all.Wait()
-					return nil
-				})
-				var mu sync.Mutex
-				open, asked := 0, 0
-				c, err := client.Start(t.Context(), &client.Options{
-					Server:   codexserver.New(turn, &codexserver.Options{Approvals: elicit.Options{MaxPending: most}, Changes: codexserver.ChangeOptions{Off: true}}),
-					Protocol: version,
-					Ask: func(context.Context, *client.Question) elicit.Outcome {
-						mu.Lock()
-						asked++
-						if open++; open > most {
-							t.Errorf("%d questions are open", open)
-						}
-						mu.Unlock()
-						time.Sleep(time.Second)
-						mu.Lock()
-						defer mu.Unlock()
-						open--
-						return elicit.Outcome{Decision: elicit.Approved}
-					},
-				})
-				must(t, err)
-				if r, err := c.Run(t.Context(), client.Task{Prompt: "p"}); err != nil || r.Status != protocol.StatusCompleted || asked != 2*questions {
-					t.Errorf("%+v, %v, %d asked", r, err, asked)
+		bubble(t, era, func(t *testing.T) {
+			turn := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+				f, err := approval.ServerQuestion("toy", json.RawMessage(`{"message":"m"}`))
+				if err != nil {
+					return err
 				}
-				must(t, c.Close())
+				var all sync.WaitGroup
+				for range questions {
+					all.Go(func() {
+						if answer, err := host.Elicit(ctx, f); err != nil || string(answer) != `{"action":"accept","content":{}}` {
+							t.Errorf("%s, %v", answer, err)
+						}
+					})
+					all.Go(func() {
+						if out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"make"}, Cwd: "/"}); out.Decision != elicit.Approved {
+							t.Errorf("%+v", out)
+						}
+					})
+				}
+				all.Wait()
+				return nil
 			})
+			var mu sync.Mutex
+			open, asked := 0, 0
+			c, err := client.Start(t.Context(), &client.Options{
+				Server:   codexserver.New(turn, &codexserver.Options{Approvals: elicit.Options{MaxPending: most}, Changes: codexserver.ChangeOptions{Off: true}}),
+				Protocol: version,
+				Ask: func(context.Context, *client.Question) elicit.Outcome {
+					mu.Lock()
+					asked++
+					if open++; open > most {
+						t.Errorf("%d questions are open", open)
+					}
+					mu.Unlock()
+					time.Sleep(time.Second)
+					mu.Lock()
+					defer mu.Unlock()
+					open--
+					return elicit.Outcome{Decision: elicit.Approved}
+				},
+			})
+			must(t, err)
+			if r, err := c.Run(t.Context(), client.Task{Prompt: "p"}); err != nil || r.Status != protocol.StatusCompleted || asked != 2*questions {
+				t.Errorf("%+v, %v, %d asked", r, err, asked)
+			}
+			must(t, c.Close())
 		})
 	}
 }

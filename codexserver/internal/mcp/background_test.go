@@ -23,11 +23,9 @@ import (
 func eras(t *testing.T, name string, o *codexserver.Options, answer servertest.Answer, f func(*testing.T, *host, *servertest.Worker)) {
 	t.Helper()
 	for _, era := range []servertest.Era{servertest.Handshake, servertest.Rounds} {
-		t.Run(name+", "+string(era), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := &servertest.Worker{}
-				f(t, join(t, codexserver.New(w.Engine(), o), servertest.Host{Era: era, Name: name, Answer: answer}), w)
-			})
+		bubble(t, name+", "+string(era), func(t *testing.T) {
+			w := &servertest.Worker{}
+			f(t, join(t, codexserver.New(w.Engine(), o), servertest.Host{Era: era, Name: name, Answer: answer}), w)
 		})
 	}
 }
@@ -87,9 +85,7 @@ func TestDeadline(t *testing.T) {
 			h.still(r, "running", "Still running: one, 50s.")
 			told := len(h.Received("codex/event"))
 			pass(10 * time.Second) // the host gives up here, and does not say so
-			took(t, 10*time.Second, func() {
-				same(t, "completed: one, end", h.rows(45), "codex-wait")
-			})
+			took(t, 10*time.Second, func() { same(t, "completed: one, end", h.rows(45), "codex-wait") })
 			if got := h.rows(45); got != "" || w.Did() != "1" {
 				t.Errorf("codex-wait again: %s; turns %s", got, w.Did())
 			}
@@ -102,9 +98,7 @@ func TestDeadline(t *testing.T) {
 			if !strings.HasPrefix(r.Content, "Still running: starting, 50s. ") {
 				t.Errorf("%+v", r)
 			}
-			took(t, 20*time.Second, func() {
-				same(t, "completed: ", h.rows(45), "codex-wait")
-			})
+			took(t, 20*time.Second, func() { same(t, "completed: ", h.rows(45), "codex-wait") })
 			if got := h.rows(45); got != "completed: queued" || w.Did() != "3" {
 				t.Errorf("%s; turns %s", got, w.Did())
 			}
@@ -123,12 +117,10 @@ func TestDeadlineBare(t *testing.T) {
 		{"", `"progressToken":0`, time.Minute}, {`"roots":{}`, "", time.Minute}, {`"elicitation":{}`, "", time.Minute},
 		{`"extensions":{}`, "", time.Minute}, {`"future":1`, "", time.Minute},
 	} {
-		t.Run(tt.capabilities+tt.more, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := &servertest.Worker{}
-				h := join(t, codexserver.New(w.Engine(), nil), servertest.Host{Era: servertest.Rounds, Capabilities: tt.capabilities, Meta: tt.more})
-				took(t, tt.want, func() { h.codex("wait:1m say:end") })
-			})
+		bubble(t, tt.capabilities+tt.more, func(t *testing.T) {
+			w := &servertest.Worker{}
+			h := join(t, codexserver.New(w.Engine(), nil), servertest.Host{Era: servertest.Rounds, Capabilities: tt.capabilities, Meta: tt.more})
+			took(t, tt.want, func() { h.codex("wait:1m say:end") })
 		})
 	}
 }
@@ -137,9 +129,7 @@ func TestDeadlineBare(t *testing.T) {
 func TestDeadlineOption(t *testing.T) {
 	eras(t, "somebody", &codexserver.Options{Calls: codexserver.CallOptions{Patience: 20 * time.Second}}, nil, func(t *testing.T, h *host, w *servertest.Worker) {
 		took(t, 20*time.Second, func() { h.codex("wait:70s say:end") })
-		took(t, 20*time.Second, func() {
-			same(t, "running: thinking, 40s", h.rows(45), "codex-wait")
-		})
+		took(t, 20*time.Second, func() { same(t, "running: thinking, 40s", h.rows(45), "codex-wait") })
 		took(t, 5*time.Second, func() { h.rows(5) })
 	})
 	for _, o := range []codexserver.CallOptions{{Patience: -1}, {Tools: []string{}}} { // without codex-wait there is no other way to the result

@@ -348,15 +348,13 @@ func TestEndOfInput(t *testing.T) {
 		{"a request of MCP 2026-07-28", servertest.Script(), []string{ownJob}, interrupted},
 		{"a session whose conversation starts", slowStart{}, []string{hello, oneJob}, interrupted},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var out strings.Builder
-				input := strings.NewReader(strings.Join(tt.input, "\n") + "\n")
-				must(t, codexserver.New(tt.e, nil).Serve(t.Context(), jsonrpc.Lines(input, &out, io.NopCloser(nil))))
-				if got := out.String(); !strings.Contains(got, tt.want) || strings.Contains(got, "elicitation/create") { // nobody is there to be asked
-					t.Errorf("the output lacks %s, or asks:\n%s", tt.want, got)
-				}
-			})
+		bubble(t, tt.name, func(t *testing.T) {
+			var out strings.Builder
+			input := strings.NewReader(strings.Join(tt.input, "\n") + "\n")
+			must(t, codexserver.New(tt.e, nil).Serve(t.Context(), jsonrpc.Lines(input, &out, io.NopCloser(nil))))
+			if got := out.String(); !strings.Contains(got, tt.want) || strings.Contains(got, "elicitation/create") { // nobody is there to be asked
+				t.Errorf("the output lacks %s, or asks:\n%s", tt.want, got)
+			}
 		})
 	}
 }

@@ -477,3 +477,8 @@ func has(t *testing.T, name, text string, parts ...string) {
 		}
 	}
 }
+
+// bubble runs a test by its name in a bubble.
+func bubble(t *testing.T, name string, f func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}

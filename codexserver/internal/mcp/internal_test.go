@@ -112,9 +112,8 @@ func TestManyUnknownTasks(t *testing.T) {
 func TestTaskLimit(t *testing.T) {
 	tasks := NewTasks(taskfile.New(testenv.Home(t), nil), setting.Tasks{Limit: 2}, nil)
 	for n, tt := range []struct {
-		principal string
-		leaves    bool
-		err       bool
+		principal   string
+		leaves, err bool
 	}{
 		{"ann", false, false}, {"ann", false, false}, {"ann", false, true}, {"bob", false, false}, {"ann", true, false}, {"ann", false, false},
 		{"ann", false, true}, {"bob", true, false}, {"ann", true, false}, {"ann", true, false},
@@ -127,20 +126,6 @@ func TestTaskLimit(t *testing.T) {
 	}
 	if len(tasks.calls) > 0 {
 		t.Errorf("left are %v", tasks.calls)
-	}
-}
-
-// TestMirrored asks for a header exactly if the tool has the argument threadId.
-func TestMirrored(t *testing.T) {
-	for schema, want := range map[string]string{
-		`{"type":"object","properties":{"threadId":{"type":"string"}}}`: `{"type":"object","properties":{"threadId":{"x-mcp-header":"Thread-Id","type":"string"}}}`,
-		`{"properties":{"other":{"threadId":{"a":1}}}}`:                 `{"properties":{"other":{"threadId":{"a":1}}}}`,
-		`{"threadId":{"a":1},"properties":{}}`:                          `{"threadId":{"a":1},"properties":{}}`,
-		`{"properties":{"threadId":"x"}}`:                               `{"properties":{"threadId":"x"}}`,
-	} {
-		if got := string(mirrored([]byte(schema))); got != want {
-			t.Errorf("%s: %s", schema, got)
-		}
 	}
 }
 

@@ -23,9 +23,8 @@ import (
 // flood is an engine whose turns emit and count deltas of a size until they are interrupted.
 type flood struct {
 	engine.TurnFunc
-	most    int
-	emitted atomic.Int64
-	ended   atomic.Int64
+	most           int
+	emitted, ended atomic.Int64
 }
 
 const (
@@ -247,9 +246,7 @@ func TestStalledCalls(t *testing.T) {
 		synctest.Wait()
 		const refused = "4096 requests are under way"
 		for _, tt := range []struct{ method, params, want string }{
-			{"ping", `{}`, `{}`},
-			{"tools/list", `{}`, `"codex-reply"`},
-			{"getAuthStatus", `{}`, `apikey`},
+			{"ping", `{}`, `{}`}, {"tools/list", `{}`, `"codex-reply"`}, {"getAuthStatus", `{}`, `apikey`},
 			{"tools/call", `{"name":"codex-list","arguments":{}}`, `past`},
 			{"interruptConversation", fmt.Sprintf(`{"conversationId":%q}`, id), `interrupted`},
 			{"tools/call", fmt.Sprintf(`{"name":"codex-interrupt","arguments":{"threadId":%q}}`, id), `Nothing was running.`},
@@ -305,22 +302,20 @@ func TestProgressOfAQuestion(t *testing.T) {
 		{name: "2026-07-28, ruled", era: servertest.Rounds, answer: loud, options: codexserver.Options{Rules: denies}},
 		{name: "a task", era: servertest.Polls, answer: loud, silent: true},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				o := tt.options
-				o.Home, o.Changes.Off = testenv.Home(t), true
-				c := servertest.Join(t, codexserver.New(&servertest.Engine{}, &o), servertest.Host{Era: tt.era, Answer: tt.answer, Meta: `"progressToken":"t"`})
-				result, err := c.Send(t.Context(), "tools/call", `"name":"codex","arguments":{"prompt":"touch say:done"}`)
-				must(t, err)
-				synctest.Wait()
-				messages := progressOf(t, c)
-				if got := slices.Contains(messages, waiting); got != tt.want || tt.silent && len(messages) > 0 {
-					t.Errorf("progress %q before %s", messages, result)
-				}
-				if tt.silent && !strings.Contains(string(result), `"resultType":"task"`) {
-					t.Errorf("no task: %s", result)
-				}
-			})
+		bubble(t, tt.name, func(t *testing.T) {
+			o := tt.options
+			o.Home, o.Changes.Off = testenv.Home(t), true
+			c := servertest.Join(t, codexserver.New(&servertest.Engine{}, &o), servertest.Host{Era: tt.era, Answer: tt.answer, Meta: `"progressToken":"t"`})
+			result, err := c.Send(t.Context(), "tools/call", `"name":"codex","arguments":{"prompt":"touch say:done"}`)
+			must(t, err)
+			synctest.Wait()
+			messages := progressOf(t, c)
+			if got := slices.Contains(messages, waiting); got != tt.want || tt.silent && len(messages) > 0 {
+				t.Errorf("progress %q before %s", messages, result)
+			}
+			if tt.silent && !strings.Contains(string(result), `"resultType":"task"`) {
+				t.Errorf("no task: %s", result)
+			}
 		})
 	}
 }
@@ -333,20 +328,18 @@ func TestLogLevels(t *testing.T) {
 		"error": false, "critical": false, "alert": false, "emergency": false,
 	} {
 		for _, era := range []servertest.Era{servertest.Handshake, servertest.Rounds} {
-			t.Run(string(era)+"/"+string(level), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { // who cannot be asked is warned
-					h := servertest.Host{Era: era}
-					if era == servertest.Rounds {
-						h.Meta = fmt.Sprintf(`"io.modelcontextprotocol/logLevel":%q`, level)
-					}
-					c := servertest.Join(t, codexserver.New(engine.TurnFunc(servertest.AskExec), nil), h)
-					if era == servertest.Handshake {
-						c.Ask(t, "logging/setLevel", fmt.Sprintf(`{"level":%q}`, level))
-					}
-					c.Use(t.Context(), "codex", `{"prompt":"p"}`)
-					synctest.Wait()
-					same(t, want, len(c.Received("notifications/message")) > 0, "warned")
-				})
+			bubble(t, string(era)+"/"+string(level), func(t *testing.T) { // who cannot be asked is warned
+				h := servertest.Host{Era: era}
+				if era == servertest.Rounds {
+					h.Meta = fmt.Sprintf(`"io.modelcontextprotocol/logLevel":%q`, level)
+				}
+				c := servertest.Join(t, codexserver.New(engine.TurnFunc(servertest.AskExec), nil), h)
+				if era == servertest.Handshake {
+					c.Ask(t, "logging/setLevel", fmt.Sprintf(`{"level":%q}`, level))
+				}
+				c.Use(t.Context(), "codex", `{"prompt":"p"}`)
+				synctest.Wait()
+				same(t, want, len(c.Received("notifications/message")) > 0, "warned")
 			})
 		}
 	}

@@ -266,9 +266,8 @@ func TestAskedAgain(t *testing.T) {
 // TestAbandonedRounds abandons a call at its question. The turn ends with the question's time-out, whatever it asked.
 func TestAbandonedRounds(t *testing.T) {
 	for _, tt := range []struct {
-		prompt  string
-		timeout time.Duration
-		after   time.Duration
+		prompt         string
+		timeout, after time.Duration
 	}{
 		{"git wait:1h", time.Minute, time.Minute},
 		{"git wait:1h", 0, elicit.DefaultTimeout},

@@ -154,52 +154,50 @@ func serveHome(t *testing.T, e engine.Engine, home string, o codexserver.Observe
 // returns what ran, what changed, and how to continue.
 func TestTaskLostWithItsServer(t *testing.T) {
 	for _, killed := range []bool{false, true} {
-		t.Run(fmt.Sprint("killed ", killed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				home := testenv.Home(t)
-				first := serveHome(t, lostWork, home, nil)
-				id := newTask(t, first, "go")
-				synctest.Wait()
-				left := home
-				if killed {
-					left = testenv.Home(t) // as the file was at this moment, with a lock that no process holds
-					must(t, os.CopyFS(left, os.DirFS(home)))
-				}
-				first.End()
-				next := serveHome(t, lostWork, left, nil)
-				defer next.End()
-				task, ok := getTask(t, next, id).(*modern.CompletedTask)
-				if !ok {
-					t.Fatal("the task has not ended")
-				}
-				var result struct {
-					Content           []struct{ Text string }
-					IsError           bool
-					StructuredContent did
-				}
-				must(t, json.Unmarshal(task.Result, &result))
-				thread, _, _ := strings.Cut(id, ".")
-				got := result.StructuredContent
-				var inText did
-				last := result.Content[len(result.Content)-1].Text
-				if err := json.Unmarshal([]byte(last), &inText); err != nil {
-					t.Errorf("the last block is %q: %v", last, err)
-				}
-				if words := result.Content[0].Text; !result.IsError || !strings.Contains(words, "2 commands") || !strings.Contains(words, "1 file") || !strings.Contains(words, thread) || got.Content != words {
-					t.Errorf("error %v: %s; structured %q", result.IsError, words, got.Content)
-				}
-				got.Content = ""
-				same(t, got, inText, "in the text")
-				want := did{
-					ThreadID: thread, Status: "aborted",
-					Changes:  []change{{"/work/new", "add"}},
-					Commands: []command{{"go vet", new(3)}, {"go test", nil}},
-				}
-				same(t, want, got, "the result")
-				if words := task.StatusMessage; killed && (words == nil || !strings.Contains(*words, "2 commands")) {
-					t.Errorf("the status message is %v", words)
-				}
-			})
+		bubble(t, fmt.Sprint("killed ", killed), func(t *testing.T) {
+			home := testenv.Home(t)
+			first := serveHome(t, lostWork, home, nil)
+			id := newTask(t, first, "go")
+			synctest.Wait()
+			left := home
+			if killed {
+				left = testenv.Home(t) // as the file was at this moment, with a lock that no process holds
+				must(t, os.CopyFS(left, os.DirFS(home)))
+			}
+			first.End()
+			next := serveHome(t, lostWork, left, nil)
+			defer next.End()
+			task, ok := getTask(t, next, id).(*modern.CompletedTask)
+			if !ok {
+				t.Fatal("the task has not ended")
+			}
+			var result struct {
+				Content           []struct{ Text string }
+				IsError           bool
+				StructuredContent did
+			}
+			must(t, json.Unmarshal(task.Result, &result))
+			thread, _, _ := strings.Cut(id, ".")
+			got := result.StructuredContent
+			var inText did
+			last := result.Content[len(result.Content)-1].Text
+			if err := json.Unmarshal([]byte(last), &inText); err != nil {
+				t.Errorf("the last block is %q: %v", last, err)
+			}
+			if words := result.Content[0].Text; !result.IsError || !strings.Contains(words, "2 commands") || !strings.Contains(words, "1 file") || !strings.Contains(words, thread) || got.Content != words {
+				t.Errorf("error %v: %s; structured %q", result.IsError, words, got.Content)
+			}
+			got.Content = ""
+			same(t, got, inText, "in the text")
+			want := did{
+				ThreadID: thread, Status: "aborted",
+				Changes:  []change{{"/work/new", "add"}},
+				Commands: []command{{"go vet", new(3)}, {"go test", nil}},
+			}
+			same(t, want, got, "the result")
+			if words := task.StatusMessage; killed && (words == nil || !strings.Contains(*words, "2 commands")) {
+				t.Errorf("the status message is %v", words)
+			}
 		})
 	}
 }
@@ -352,36 +350,34 @@ func TestStoppedTaskIsNotContinued(t *testing.T) {
 			return err
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				release := make(chan struct{})
-				turn := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-					host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: []string{"make"}, Cwd: "/work"})
-					<-release
-					return errors.New("released")
-				})
-				home := testenv.Home(t)
-				p := serveHome(t, heir{Engine: turn}, home, nil)
-				id := newTask(t, p, "go")
-				synctest.Wait()
-				resume := func() bool {
-					file, _, err := taskfile.New(home, nil).Get(id)
-					if err != nil {
-						t.Error(err)
-					}
-					return file.Resume != nil
-				}
-				if !resume() {
-					t.Error("nothing would be continued")
-				}
-				must(t, stop(t.Context(), p, id))
-				synctest.Wait()
-				if resume() {
-					t.Error("the stopped task would be continued")
-				}
-				close(release)
-				p.End()
+		bubble(t, name, func(t *testing.T) {
+			release := make(chan struct{})
+			turn := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+				host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: []string{"make"}, Cwd: "/work"})
+				<-release
+				return errors.New("released")
 			})
+			home := testenv.Home(t)
+			p := serveHome(t, heir{Engine: turn}, home, nil)
+			id := newTask(t, p, "go")
+			synctest.Wait()
+			resume := func() bool {
+				file, _, err := taskfile.New(home, nil).Get(id)
+				if err != nil {
+					t.Error(err)
+				}
+				return file.Resume != nil
+			}
+			if !resume() {
+				t.Error("nothing would be continued")
+			}
+			must(t, stop(t.Context(), p, id))
+			synctest.Wait()
+			if resume() {
+				t.Error("the stopped task would be continued")
+			}
+			close(release)
+			p.End()
 		})
 	}
 }

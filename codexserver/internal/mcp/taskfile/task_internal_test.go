@@ -38,16 +38,12 @@ func TestDecode(t *testing.T) {
 // TestDecodeErrors checks that an error names the faulty member.
 func TestDecodeErrors(t *testing.T) {
 	for _, tt := range []struct{ old, new, want string }{
-		{testFile, ``, "EOF"},
-		{testFile, `null`, "member id"},
-		{testFile, `[]`, "array"},
+		{testFile, ``, "EOF"}, {testFile, `null`, "member id"}, {testFile, `[]`, "array"},
 		{testFile, testFile + `{}`, "after top-level value"},
 		{testFile, testFile[:len(testFile)/2], "EOF"}, {`"id"`, `"ID"`, `"ID"`}, {`"id":`, `"id":"","id":`, `"id"`},
 		{testID, `../` + testID, "member id"}, {testID, `a.b`, "member id"}, {`"tool":"codex"`, `"tool":7`, `"/tool"`},
-		{`"tool":"codex"`, "\"tool\":\"\xff\"", `"/tool"`},
-		{`"tool":"codex"`, `"tool":"codex","more":1`, `"more"`},
-		{`"created":"2026-11-20T10:00:00Z",`, ``, "member created"},
-		{`"2026-11-20T10:00:01Z"`, `"yesterday"`, `"/updated"`},
+		{`"tool":"codex"`, "\"tool\":\"\xff\"", `"/tool"`}, {`"tool":"codex"`, `"tool":"codex","more":1`, `"more"`},
+		{`"created":"2026-11-20T10:00:00Z",`, ``, "member created"}, {`"2026-11-20T10:00:01Z"`, `"yesterday"`, `"/updated"`},
 		{`"started":"2026-11-20T09:00:00Z"`, `"started":"0001-01-01T00:00:00Z"`, "member server.started"},
 		{testInstance, `../../../../../../../../../tmp/lock`, "member server.instance"},
 		{testInstance, strings.Repeat("A", 129), "member server.instance"},
