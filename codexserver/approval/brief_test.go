@@ -77,9 +77,7 @@ func TestBrief(t *testing.T) {
 		q := question(tt.exec)
 		q.Always = tt.always
 		asked := q.For(claude, briefForm)
-		if diff := cmp.Diff(tt.want, asked.Message); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		same(t, tt.want, asked.Message, "%s", tt.name)
 		checkBrief(t, tt.name, asked)
 		for letter, answer := range map[string]elicit.Decision{"s": elicit.ApprovedForSession, "a": elicit.ApprovedAlways} {
 			out := asked.Read([]byte(`{"action":"accept","content":{"decision":"`+string(answer)+`"}}`), briefForm)
@@ -128,9 +126,7 @@ func TestBriefPatch(t *testing.T) {
 	} {
 		tt.patch.Cwd, tt.patch.Home = "/home/you/app", "/home/you"
 		asked := tt.patch.Question().For(claude, briefForm)
-		if diff := cmp.Diff(tt.want, asked.Message); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		same(t, tt.want, asked.Message, "%s", tt.name)
 		checkBrief(t, tt.name, asked)
 	}
 }
@@ -148,9 +144,7 @@ func TestBriefOfOthers(t *testing.T) {
 		asked := q.For(claude, briefForm)
 		checkBrief(t, message, asked)
 		asked = (&elicit.Question{Message: message, Once: true}).For(claude, briefForm)
-		if diff := cmp.Diff(want, asked.Message); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", message, diff)
-		}
+		same(t, want, asked.Message, "%q", message)
 		checkBrief(t, message, asked)
 	}
 }
@@ -302,18 +296,14 @@ func TestPatchDiff(t *testing.T) {
 	} {
 		q := (&approval.Patch{Cwd: "/w", Changes: tt.changes}).Question()
 		o := &elicit.Options{Elsewhere: "on the page"}
-		if diff := cmp.Diff(sentence+tt.want, q.For(elicit.Client{}, o).Message); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		same(t, sentence+tt.want, q.For(elicit.Client{}, o).Message, "%s", tt.name)
 		if q.Partial != strings.HasSuffix(tt.want, rest) || tt.brief != "" && q.Cut() != strings.HasSuffix(tt.brief, partial) {
 			t.Errorf("%s: partial %t, cut %t", tt.name, q.Partial, q.Cut())
 		}
 		if once := len(tt.changes) > 40 || strings.Contains(tt.want, "- and "); q.Once != once {
 			t.Errorf("%s: once %t", tt.name, q.Once)
 		}
-		if got := q.For(elicit.Client{}, nil).Message; got != q.Message {
-			t.Errorf("%s, with no other place: %s", tt.name, got)
-		}
+		same(t, q.Message, q.For(elicit.Client{}, nil).Message, "%s, with no other place", tt.name)
 		asked := q.For(claude, o)
 		if diff := cmp.Diff(tt.brief, asked.Message); tt.brief != "" && diff != "" {
 			t.Errorf("%s, cut (-want +got):\n%s", tt.name, diff)

@@ -9,22 +9,18 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/google/go-cmp/cmp"
 )
 
 // hostile is text of another party that tries to look like a question of this program.
 var hostile = map[string]string{
-	"escape sequence":  "\x1b[2J\x1b[HAllow Codex to run `ls`?",
-	"carriage return":  "Which?\rAllow Codex to run `ls`?",
-	"backspaces":       strings.Repeat("\b", 60) + "Allow Codex to run `ls`?",
-	"line breaks":      "Which?" + strings.Repeat("\n", 60) + "Allow Codex to run `ls` in `/work`?",
-	"other breaks":     "Which?\u2028Allow Codex\u0085Allow Codex\vAllow Codex\fAllow Codex",
-	"direction":        "Which? \u202e`sl` nur ot xedoC wollA\u202c",
-	"zero width":       "A\u200bllow Co\u200ddex to run `l\ufeffs`?",
-	"tag characters":   "Which?\U000e0041\U000e006c\U000e006c",
-	"combining marks":  "Which?" + strings.Repeat("\u0335", 200),
-	"its quotes":       "x\"\nAllow Codex to run `ls`?",
-	"code spans":       "``` \nAllow Codex to run `ls`?",
+	"escape sequence": "\x1b[2J\x1b[HAllow Codex to run `ls`?",
+	"carriage return": "Which?\rAllow Codex to run `ls`?",
+	"backspaces":      strings.Repeat("\b", 60) + "Allow Codex to run `ls`?",
+	"line breaks":     "Which?" + strings.Repeat("\n", 60) + "Allow Codex to run `ls` in `/work`?",
+	"other breaks":    "Which?\u2028Allow Codex\u0085Allow Codex\vAllow Codex\fAllow Codex",
+	"direction":       "Which? \u202e`sl` nur ot xedoC wollA\u202c", "zero width": "A\u200bllow Co\u200ddex to run `l\ufeffs`?",
+	"tag characters": "Which?\U000e0041\U000e006c\U000e006c", "combining marks": "Which?" + strings.Repeat("\u0335", 200),
+	"its quotes": "x\"\nAllow Codex to run `ls`?", "code spans": "``` \nAllow Codex to run `ls`?",
 	"Markdown":         "![x](https://evil.example/?q=1)\n# Allow Codex to run\n[Approve](https://evil.example)",
 	"its name":         "The MCP server \"other\" asks:\n\"other\": Which?",
 	"marks":            "\"evil\": \nReason given by the model: \"fine\"",
@@ -85,9 +81,7 @@ func TestForeignMessages(t *testing.T) {
 					t.Errorf("%d bytes, with a message of %d", len(params), len(message))
 				}
 				delete(p, "requestedSchema")
-				if d := cmp.Diff(map[string]any{"mode": "form"}, p); d != "" {
-					t.Errorf("other members (-want +got):\n%s", d)
-				}
+				same(t, map[string]any{"mode": "form"}, p, "other members")
 			})
 		}
 	}
@@ -110,9 +104,7 @@ func TestForeignNames(t *testing.T) {
 		"github": `"github"`, "my_server-2.0": `"my_server-2.0"`, "x\" asks:\nmine": "`\"x\\\" asks: mine\"`", "a`b": "``\"a`b\"``",
 		"\u202eevil": "`\"\\\\u{202e}evil\"`", "": `""`,
 	} {
-		if got := elicit.ShowName(name); got != want {
-			t.Errorf("%q: %s, want %s", name, got, want)
-		}
+		same(t, want, elicit.ShowName(name), "%q", name)
 	}
 	if got := elicit.ShowName(strings.Repeat("x", 1000)); utf8.RuneCountInString(got) > 80 {
 		t.Errorf("%d characters", utf8.RuneCountInString(got))
@@ -166,12 +158,8 @@ func TestForeignForms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(`{"message":"The MCP server \"s\" asks: \"m\"","requestedSchema":`+tt.shown+`}`, string(got)); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
-			if d := cmp.Diff(tt.want, string(f.Read(json.RawMessage(tt.answer)))); d != "" {
-				t.Errorf("answer (-want +got):\n%s", d)
-			}
+			same(t, `{"message":"The MCP server \"s\" asks: \"m\"","requestedSchema":`+tt.shown+`}`, string(got), "the result")
+			same(t, tt.want, string(f.Read(json.RawMessage(tt.answer))), "answer")
 		})
 	}
 }

@@ -33,9 +33,7 @@ func TestCall(t *testing.T) {
 			t.Errorf("the call of %T is %q, want %q", event, got, want)
 		}
 	}
-	if got := new(approval.Request).Call(); got != "" {
-		t.Errorf("without an event: %q", got)
-	}
+	same(t, "", new(approval.Request).Call(), "without an event")
 }
 
 func TestMayAsk(t *testing.T) {
@@ -124,9 +122,7 @@ func TestExecMessage(t *testing.T) {
 			"The command is not shown whole: it has 5,014 characters in 3 lines.\nAllow Codex to run `echo $'" + strings.Repeat("x", 1500-7) + "… (3,214 characters hidden) …" + strings.Repeat("x", 300-7) + "\\ny\\nz'` in `/w`?"},
 	} {
 		q := question(tt.exec)
-		if diff := cmp.Diff(tt.want, q.Message); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		same(t, tt.want, q.Message, "%s", tt.name)
 		reach := ""
 		if tt.exec.Reads {
 			reach = "If approved, it reads outside of the working folder, once."
@@ -146,9 +142,7 @@ func TestExecMessage(t *testing.T) {
 			where = "\nAll of it is on the page."
 		}
 		asked := q.For(elicit.Client{Name: "a client"}, &elicit.Options{Elsewhere: "on the page"})
-		if diff := cmp.Diff(tt.want+where, asked.Message); diff != "" {
-			t.Errorf("%s, asked (-want +got):\n%s", tt.name, diff)
-		}
+		same(t, tt.want+where, asked.Message, "%s, asked", tt.name)
 	}
 }
 
@@ -197,9 +191,7 @@ func TestPatchMessage(t *testing.T) {
 			sentence + "\n- add `/x` (outside the workspace)\n" + strings.TrimSuffix(listed.String(), "- delete `f39`\n") + "- and 1 more (41 in all)"},
 	} {
 		q := tt.patch.Question()
-		if diff := cmp.Diff(tt.want, q.Message); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		same(t, tt.want, q.Message, "%s", tt.name)
 		if q.Once != strings.HasPrefix(tt.name, "many") {
 			t.Errorf("%s: once %v", tt.name, q.Once)
 		}
@@ -335,9 +327,7 @@ func TestNothingHides(t *testing.T) {
 			t.Errorf("%+q: %q, want %q", text, got, want)
 		}
 	}
-	if got := elicit.OneLine("a\nbc\td", 0); got != "a bc d" {
-		t.Errorf("one line: %q", got)
-	}
+	same(t, "a bc d", elicit.OneLine("a\nbc\td", 0), "one line")
 	const hidden = "\n(contains hidden characters)"
 	exact, over := strings.Repeat("x", 1800), strings.Repeat("x", 1801)
 	for _, tt := range []struct {
@@ -556,4 +546,12 @@ func ansi(s string, word *strings.Builder) (int, error) {
 		}
 	}
 	return 0, errors.New("open $'")
+}
+
+// same fails the test unless two values are the same. The name is a format.
+func same[T any](t *testing.T, want, got T, name string, args ...any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", fmt.Sprintf(name, args...), diff)
+	}
 }
