@@ -128,10 +128,8 @@ var answers = []struct {
 	{10, `{"decision":"approved"}`, approved, "", info, ""},
 	{10, `{"decision":"approved","content":{}}`, approved, "", info, ""},
 	{10, `{"decision":"approved_for_session"}`, session, "", info, ""},
-	{10, `{"decision":"denied"}`, denied, "declined", info, ""},
-	{10, `{"decision":"abort"}`, abort, "cancelled", info, ""},
-	{10, `{"decision":"Approved"}`, denied, confused, warn, ""},
-	{10, `{"decision":" approved"}`, denied, confused, warn, ""},
+	{10, `{"decision":"denied"}`, denied, "declined", info, ""}, {10, `{"decision":"abort"}`, abort, "cancelled", info, ""},
+	{10, `{"decision":"Approved"}`, denied, confused, warn, ""}, {10, `{"decision":" approved"}`, denied, confused, warn, ""},
 	{10, `{"decision":"cancel"}`, denied, confused, warn, ""},
 	{10, `{"decision":"approvedForSession"}`, denied, confused, warn, ""},
 	{10, `{"decision":null}`, denied, confused, warn, ""},
@@ -414,10 +412,9 @@ func TestAlways(t *testing.T) {
 	rule := &elicit.Always{Words: "commands that begin with `git push` in /work, outside the sandbox"}
 	form := &elicit.Options{Schema: elicit.FormDecision}
 	for _, tt := range []struct {
-		name   string
-		answer string
-		want   elicit.Decision
-		reason elicit.Reason
+		name, answer string
+		want         elicit.Decision
+		reason       elicit.Reason
 	}{
 		{"as offered", `{"action":"accept","content":{"decision":"approved_always"}}`, elicit.ApprovedAlways, ""},
 		{"and a boolean", `{"action":"accept","content":{"decision":"approved_always","approved":true}}`, elicit.Approved, ""},

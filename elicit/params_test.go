@@ -84,11 +84,8 @@ func TestSchema(t *testing.T) {
 		{"auto", old, `{"elicitation":{"form":{},"url":{}}}`, true, false},
 		{"auto", old, `{"elicitation":{"form":null}}`, false, false},
 		{"auto", old, `{"elicitation":{"form":{},"form":{}}}`, false, false},
-		{"auto", old, `{"elicitation":{"url":{}}}`, false, false},
-		{"auto", old, `{"elicitation":{}}`, false, false},
-		{"auto", old, `{"form":{}}`, false, false},
-		{"auto", old, `{}`, false, false},
-		{"auto", old, ``, false, false},
+		{"auto", old, `{"elicitation":{"url":{}}}`, false, false}, {"auto", old, `{"elicitation":{}}`, false, false},
+		{"auto", old, `{"form":{}}`, false, false}, {"auto", old, `{}`, false, false}, {"auto", old, ``, false, false},
 	} {
 		for _, q := range []*elicit.Question{{}, {Once: true}, {Inside: true}, {Inside: true, Once: true}} {
 			got := schema(t, q, elicit.Client{ProtocolVersion: tt.version, Capabilities: json.RawMessage(tt.capabilities)}, tt.kind)
@@ -126,19 +123,14 @@ func TestSchema(t *testing.T) {
 
 func TestCanAsk(t *testing.T) {
 	for capabilities, want := range map[string]bool{
-		`{"elicitation":{}}`:                              true,
-		`{"elicitation":{"form":{}}}`:                     true,
-		`{"elicitation":{"form":{},"url":{}}}`:            true,
-		`{"elicitation":{"form":{"applyDefaults":true}}}`: true,
-		`{"elicitation":{"other":{}},"roots":{}}`:         true,
+		`{"elicitation":{}}`: true, `{"elicitation":{"form":{}}}`: true, `{"elicitation":{"form":{},"url":{}}}`: true,
+		`{"elicitation":{"form":{"applyDefaults":true}}}`: true, `{"elicitation":{"other":{}},"roots":{}}`: true,
 		``: false, `{}`: false, `null`: false, `[]`: false, `{"elicitation":null}`: false, `{"elicitation":true}`: false,
 		`{"elicitation":[]}`: false, `{"elicitation":"form"}`: false, `{"elicitation":{"url":{}}}`: false,
 		`{"elicitation":{"url":null}}`: false, `{"elicitation":{"form":null}}`: false, `{"elicitation":{"form":true}}`: false,
 		`{"Elicitation":{}}`: false, `{"elicitation":{},"elicitation":{}}`: false, `{"elicitation":{}`: false, `["elicitation",{}]`: false,
-		`{"elicitation":{}} {}`:                      false,
-		`{"elicitation":{},"name":"` + "\xff" + `"}`: false,
-		` { "\u0065licitation" : { } } `:             true,
-		`{"elicitation":{"form":{"a":1,"a":2}}}`:     false,
+		`{"elicitation":{}} {}`: false, `{"elicitation":{},"name":"` + "\xff" + `"}`: false, ` { "\u0065licitation" : { } } `: true,
+		`{"elicitation":{"form":{"a":1,"a":2}}}`: false,
 	} {
 		for _, version := range []string{"2025-06-18", "2025-11-25"} {
 			client := elicit.Client{Capabilities: json.RawMessage(capabilities), ProtocolVersion: version}

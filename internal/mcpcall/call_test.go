@@ -224,11 +224,10 @@ func TestCallsAtOnce(t *testing.T) {
 // names it as one that it supports, is asked once more.
 func TestRefusedVersion(t *testing.T) {
 	for _, tt := range []struct {
-		name      string
-		supported string
-		refusals  int
-		requests  int // of server/discover
-		modern    bool
+		name, supported string
+		refusals        int
+		requests        int // of server/discover
+		modern          bool
 	}{
 		{"once", `["2026-07-28"]`, 1, 2, true},
 		{"always", `["2026-07-28"]`, 9, 2, false},

@@ -221,15 +221,10 @@ func TestDuplicateHeaders(t *testing.T) {
 	session := s.initialize(nil)
 	body, today := modern("1", "tools/call", "{}", call)
 	for name, values := range map[string][]string{
-		"Mcp-Method":           {"tools/call", "tools/list"},
-		"Mcp-Name":             {"codex", "codex-list"},
-		"Mcp-Protocol-Version": {"2026-07-28", "2025-11-25"},
-		"Mcp-Session-Id":       {session["Mcp-Session-Id"], "other"},
-		"Content-Type":         {"application/json", "text/plain"},
-		"Content-Encoding":     {"", "gzip"},
-		"Last-Event-ID":        {"1-1", "1-2"},
-		"Authorization":        {"Bearer ann", "Bearer bob"},
-		"Origin":               {"http://localhost", "http://evil.example"},
+		"Mcp-Method": {"tools/call", "tools/list"}, "Mcp-Name": {"codex", "codex-list"},
+		"Mcp-Protocol-Version": {"2026-07-28", "2025-11-25"}, "Mcp-Session-Id": {session["Mcp-Session-Id"], "other"},
+		"Content-Type": {"application/json", "text/plain"}, "Content-Encoding": {"", "gzip"}, "Last-Event-ID": {"1-1", "1-2"},
+		"Authorization": {"Bearer ann", "Bearer bob"}, "Origin": {"http://localhost", "http://evil.example"},
 	} {
 		for _, way := range []struct {
 			body string

@@ -136,12 +136,9 @@ func TestClientMirrorsArguments(t *testing.T) {
 // headers in a way that is not allowed.
 func TestClientLeavesToolsOut(t *testing.T) {
 	for _, schema := range []string{
-		`{"x-mcp-header":"A","type":"string"}`,
-		`{"properties":{"a":{"type":"string","x-mcp-header":""}}}`,
-		`{"properties":{"a":{"type":"string","x-mcp-header":null}}}`,
-		`{"properties":{"a":{"type":"string","x-mcp-header":["A"]}}}`,
-		`{"properties":{"a":{"type":"string","x-mcp-header":"A B"}}}`,
-		`{"properties":{"a":{"type":"string","x-mcp-header":"A:B"}}}`,
+		`{"x-mcp-header":"A","type":"string"}`, `{"properties":{"a":{"type":"string","x-mcp-header":""}}}`,
+		`{"properties":{"a":{"type":"string","x-mcp-header":null}}}`, `{"properties":{"a":{"type":"string","x-mcp-header":["A"]}}}`,
+		`{"properties":{"a":{"type":"string","x-mcp-header":"A B"}}}`, `{"properties":{"a":{"type":"string","x-mcp-header":"A:B"}}}`,
 		`{"properties":{"a":{"type":"string","x-mcp-header":"A\r\nX-Injected: b"}}}`,
 		`{"properties":{"a":{"type":"string","x-mcp-header":"A\u0000"}}}`,
 		`{"properties":{"a":{"type":"string","x-mcp-header":"Région"}}}`,

@@ -360,11 +360,6 @@ func TestModernRound(t *testing.T) {
 	same(t, "", first.next(), "after the answer")
 	again := `"requestState":"` + state + `","inputResponses":{"q1":{"action":"accept","content":{"decision":"approved"}}},` + call
 	body, h = modern("2", "tools/call", `{"elicitation":{}}`, again)
-	h["Authorization"] = "Bearer bob"
-	if got := s.post(body, h); strings.Contains(got.body, "decided") || !strings.Contains(got.body, `"path":"/requestState"`) {
-		t.Errorf("another principal's state: %+v", got)
-	}
-	h["Authorization"] = "Bearer ann"
 	if !s.handler.Load().Parked {
 		t.Error("the load does not say that a client comes back")
 	}

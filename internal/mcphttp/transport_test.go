@@ -229,10 +229,8 @@ func eventsOf(lines string) *http.Response {
 func TestClientMembersInAnyOrder(t *testing.T) {
 	const long = `{"content":[{"type":"text","text":"it is\n","id":7}]}`
 	for _, answer := range []string{
-		`{"result":` + long + `,"id":ID,"jsonrpc":"2.0"}`,
-		`{"result":` + long + `,"jsonrpc":"2.0","id":ID}`,
-		`{"id":ID,"result":` + long + `,"jsonrpc":"2.0"}`,
-		`{"jsonrpc":"2.0","id":ID,"result":` + long + `}`,
+		`{"result":` + long + `,"id":ID,"jsonrpc":"2.0"}`, `{"result":` + long + `,"jsonrpc":"2.0","id":ID}`,
+		`{"id":ID,"result":` + long + `,"jsonrpc":"2.0"}`, `{"jsonrpc":"2.0","id":ID,"result":` + long + `}`,
 	} {
 		for _, form := range []string{"data: %s\n\n", "data:%s\r\n\r\n", ":c\nevent: message\nid:7\ndata:%s\n\n", "json"} {
 			synctest.Test(t, func(t *testing.T) {
@@ -257,12 +255,9 @@ func TestClientWaitsAsTheServerSays(t *testing.T) {
 		primed string
 		want   time.Duration
 	}{
-		{"id: 1\nretry: 1000\ndata: \n\n", time.Second},
-		{"id: 1\nretry: 2500\ndata: \n\n", 2500 * time.Millisecond},
-		{"id:1\nretry:7000\ndata:\n\n", 7 * time.Second},
-		{"retry: 3000\n\nid: 1\ndata: \n\n", 3 * time.Second},
-		{"id: 1\ndata: \n\n", time.Second},
-		{"id: 1\nretry: soon\ndata: \n\n", time.Second},
+		{"id: 1\nretry: 1000\ndata: \n\n", time.Second}, {"id: 1\nretry: 2500\ndata: \n\n", 2500 * time.Millisecond},
+		{"id:1\nretry:7000\ndata:\n\n", 7 * time.Second}, {"retry: 3000\n\nid: 1\ndata: \n\n", 3 * time.Second},
+		{"id: 1\ndata: \n\n", time.Second}, {"id: 1\nretry: soon\ndata: \n\n", time.Second},
 		{"id: 1\nretry: 99999999999999999999\ndata: \n\n", time.Second},
 		{"id: 1\nretry: 3600000\ndata: \n\n", time.Minute},
 	} {

@@ -74,15 +74,9 @@ func TestListenersGetEveryEvent(t *testing.T) {
 
 func TestApprovalRequestsOf2025(t *testing.T) {
 	for decision, want := range map[string]string{
-		`{"decision":"approved"}`:                    "approved",
-		`{"decision":"approved_for_session"}`:        "approved_for_session",
-		`{"decision":"denied"}`:                      "denied",
-		`{"action":"accept"}`:                        "approved",
-		`{"decision":"Approved"}`:                    "denied",
-		`{"decision":"approved","Decision":"abort"}`: "denied",
-		`{}`:   "denied",
-		`null`: "denied",
-		`[]`:   "denied",
+		`{"decision":"approved"}`: "approved", `{"decision":"approved_for_session"}`: "approved_for_session",
+		`{"decision":"denied"}`: "denied", `{"action":"accept"}`: "approved", `{"decision":"Approved"}`: "denied",
+		`{"decision":"approved","Decision":"abort"}`: "denied", `{}`: "denied", `null`: "denied", `[]`: "denied",
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			// The setting is about elicitation alone: here a flat answer is the answer.
@@ -171,10 +165,8 @@ func TestBadParamsNameTheMember(t *testing.T) {
 			{"interruptConversation", `{"conversationId":"nosuch"}`, "nosuch"},
 			{"interruptConversation", `{"conversationId":"%s"}`, "(-32600)"},
 			{"interruptConversation", `{"conversationId":7}`, "/conversationId"},
-			{"getAuthStatus", `{"includeToken":"x"}`, "/includeToken"},
-			{"fuzzyFileSearch", `{"query":"x"}`, "/roots"},
-			{"fuzzyFileSearch", `{"query":5,"roots":[]}`, "/query"},
-			{"logging/setLevel", `{}`, "/level"},
+			{"getAuthStatus", `{"includeToken":"x"}`, "/includeToken"}, {"fuzzyFileSearch", `{"query":"x"}`, "/roots"},
+			{"fuzzyFileSearch", `{"query":5,"roots":[]}`, "/query"}, {"logging/setLevel", `{}`, "/level"},
 			{"tools/call", `{"name":"codex","arguments":[]}`, "/arguments"},
 			{"tools/call", `{"name":"codex","_meta":{"progressToken":1.5}}`, "/_meta/progressToken"},
 		} {

@@ -200,19 +200,15 @@ func TestTurnArgumentsRefused(t *testing.T) {
 		`"effort":"High!"`:    "/effort: want a word",
 		`"effort":5`:          "/effort: got number, want string",
 		`"output-schema":"x"`: "/output-schema: got string, want object",
-		`"output-schema":{"$ref":"http://127.0.0.1:1/x"}`:        "/output-schema: ",
-		`"output-schema":{"$ref":"file:///etc/passwd"}`:          "/output-schema: ",
-		`"output-schema":{"type":"text"}`:                        "/output-schema: at /type: got",
-		`"images":"a.png"`:                                       "/images/0: ",
-		`"images":"[a.png"`:                                      "/images: got string, want array",
-		`"images":[1]`:                                           "/images/0: got number, want string",
-		`"images":[""]`:                                          "/images/0: it is empty",
-		`"images":["https://example.com/a.png"]`:                 "/images/0: the server fetches nothing",
-		`"images":["file:///etc/passwd"]`:                        "/images/0: the server fetches nothing",
-		`"images":["none.png"]`:                                  "/images/0: ",
-		`"images":["text.png"]`:                                  "/images/0: not an image",
-		`"images":["/dev/zero"]`:                                 "a device, not a regular file",
-		`"images":["."]`:                                         "a folder, not a regular file",
+		`"output-schema":{"$ref":"http://127.0.0.1:1/x"}`: "/output-schema: ",
+		`"output-schema":{"$ref":"file:///etc/passwd"}`:   "/output-schema: ",
+		`"output-schema":{"type":"text"}`:                 "/output-schema: at /type: got",
+		`"images":"a.png"`:                                "/images/0: ", `"images":"[a.png"`: "/images: got string, want array",
+		`"images":[1]`: "/images/0: got number, want string", `"images":[""]`: "/images/0: it is empty",
+		`"images":["https://example.com/a.png"]`: "/images/0: the server fetches nothing",
+		`"images":["file:///etc/passwd"]`:        "/images/0: the server fetches nothing",
+		`"images":["none.png"]`:                  "/images/0: ", `"images":["text.png"]`: "/images/0: not an image",
+		`"images":["/dev/zero"]`: "a device, not a regular file", `"images":["."]`: "a folder, not a regular file",
 		`"images":["link.png"]`:                                  "/images/0: " + filepath.Join(dir, "link.png") + " leads out of the working folder",
 		`"images":["folder/secret.png"]`:                         "leads out of the working folder",
 		`"images":["large.png"]`:                                 "/images/0: it has more than 20971520 bytes",
@@ -268,11 +264,10 @@ func TestFolders(t *testing.T) {
 	c := servertest.Connect(t, codexserver.New(e, &codexserver.Options{Home: filepath.Join(top, "home"), Calls: codexserver.CallOptions{Folders: []string{own, second, other + "/inner"}}}), nil)
 	const outside = " does not lie in one of the folders"
 	for _, tt := range []struct {
-		name      string
-		tool      string
-		arguments map[string]any
-		fault     string // "" when it is let
-		cwd       string
+		name, tool string
+		arguments  map[string]any
+		fault      string // "" when it is let
+		cwd        string
 	}{
 		{"no cwd", "codex", map[string]any{}, "", own},
 		{"a folder", "codex", map[string]any{"cwd": second}, "", second},
@@ -329,11 +324,10 @@ func TestFoldersOfConfig(t *testing.T) {
 	dotted := func(key string, value any) map[string]any { return map[string]any{key: value} }
 	const list = "sandbox_workspace_write.writable_roots"
 	for _, tt := range []struct {
-		name      string
-		config    map[string]any
-		arguments map[string]any
-		fault     string // "" when it is allowed
-		overrides string
+		name              string
+		config, arguments map[string]any
+		fault             string // "" when it is allowed
+		overrides         string
 	}{
 		{"a folder", roots(second), nil, "", given(second)},
 		{"a dotted key", map[string]any{"sandbox_workspace_write.writable_roots": []string{second}}, nil, "", given(second)},
@@ -492,43 +486,41 @@ func TestCallConfig(t *testing.T) {
 		{"a method along", false, "newConversation", along, `{"model_verbosity":"low"}`, []string{`"conversationId"`}, 0},
 		{"a trusted method", true, "newConversation", along, along, []string{`"conversationId"`}, 0},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				e := &servertest.Engine{Turn: servertest.Echo}
-				c := servertest.Dial(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{TrustedCalls: tt.trusted}}), nil)
-				params := `{"config":` + tt.config + `}`
-				if tt.method == "tools/call" {
-					params = `{"name":"codex","arguments":{"prompt":"p","config":` + tt.config + `}}`
+		bubble(t, tt.name, func(t *testing.T) {
+			e := &servertest.Engine{Turn: servertest.Echo}
+			c := servertest.Dial(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{TrustedCalls: tt.trusted}}), nil)
+			params := `{"config":` + tt.config + `}`
+			if tt.method == "tools/call" {
+				params = `{"name":"codex","arguments":{"prompt":"p","config":` + tt.config + `}}`
+			}
+			result := c.Ask(t, tt.method, params)
+			for _, part := range tt.result {
+				if !strings.Contains(result, part) {
+					t.Errorf("the result lacks %s: %s", part, result)
 				}
-				result := c.Ask(t, tt.method, params)
-				for _, part := range tt.result {
-					if !strings.Contains(result, part) {
-						t.Errorf("the result lacks %s: %s", part, result)
-					}
+			}
+			if asked := len(e.Started()) > 0; asked != (tt.engine != "") {
+				t.Fatalf("the engine was asked: %v", asked)
+			}
+			if tt.engine != "" {
+				got := lastConfig(e)
+				if got.FromCall == tt.trusted {
+					t.Errorf("FromCall = %v", got.FromCall)
 				}
-				if asked := len(e.Started()) > 0; asked != (tt.engine != "") {
-					t.Fatalf("the engine was asked: %v", asked)
+				keys := got.Overrides
+				if keys == nil {
+					keys = map[string]json.RawMessage{}
 				}
-				if tt.engine != "" {
-					got := lastConfig(e)
-					if got.FromCall == tt.trusted {
-						t.Errorf("FromCall = %v", got.FromCall)
-					}
-					keys := got.Overrides
-					if keys == nil {
-						keys = map[string]json.RawMessage{}
-					}
-					text, err := json.Marshal(keys)
-					must(t, err)
-					if !sameJSON(t, tt.engine, string(text)) {
-						t.Errorf("the engine got %s, want %s", text, tt.engine)
-					}
+				text, err := json.Marshal(keys)
+				must(t, err)
+				if !sameJSON(t, tt.engine, string(text)) {
+					t.Errorf("the engine got %s, want %s", text, tt.engine)
 				}
-				events := slices.DeleteFunc(c.Heard(), func(line string) bool { return !strings.Contains(line, "argument config: ") })
-				if len(events) != tt.events {
-					t.Errorf("%d warnings among the events, want %d: %q", len(events), tt.events, events)
-				}
-			})
+			}
+			events := slices.DeleteFunc(c.Heard(), func(line string) bool { return !strings.Contains(line, "argument config: ") })
+			if len(events) != tt.events {
+				t.Errorf("%d warnings among the events, want %d: %q", len(events), tt.events, events)
+			}
 		})
 	}
 }

@@ -241,10 +241,8 @@ func TestLimitOfTheAnswer(t *testing.T) {
 		isError      bool
 		note         string // "" if nothing is cut
 	}{
-		{"short", "short", false, nil, false, ""},
-		{"a success", "say", false, nil, false, whole},
-		{"a failure", "fail", false, nil, true, whole},
-		{"in the background", "say", true, nil, false, whole},
+		{"short", "short", false, nil, false, ""}, {"a success", "say", false, nil, false, whole},
+		{"a failure", "fail", false, nil, true, whole}, {"in the background", "say", true, nil, false, whole},
 		{"a failure in the background", "fail", true, nil, false, whole},
 		{"without codex-show", "say", false, []string{"codex-wait"}, false, "[cut: the answer is longer than limits.result]"},
 	} {
@@ -303,43 +301,41 @@ var runs = engine.TurnFunc(func(_ context.Context, host engine.Host, in []protoc
 func TestFactsOfAFailedTurn(t *testing.T) {
 	for prompt, cut := range map[string]bool{"2": false, "0 fails": false, "2 fails": false, "200 fails": true} {
 		for _, era := range eras {
-			t.Run(prompt+" "+string(era), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					c := servertest.Join(t, codexserver.New(runs, nil), servertest.Host{Era: era})
-					var want, got map[string]any
-					r := use(t, c, "codex", fmt.Sprintf(`{"prompt":%q}`, prompt), &want)
-					if len(r.Content) != 2 || r.Content[0].Annotations.Audience != nil || !cmp.Equal(r.Content[1].Annotations.Audience, []string{"assistant"}) {
-						t.Fatalf("the blocks are %+v", r.Content)
+			bubble(t, prompt+" "+string(era), func(t *testing.T) {
+				c := servertest.Join(t, codexserver.New(runs, nil), servertest.Host{Era: era})
+				var want, got map[string]any
+				r := use(t, c, "codex", fmt.Sprintf(`{"prompt":%q}`, prompt), &want)
+				if len(r.Content) != 2 || r.Content[0].Annotations.Audience != nil || !cmp.Equal(r.Content[1].Annotations.Audience, []string{"assistant"}) {
+					t.Fatalf("the blocks are %+v", r.Content)
+				}
+				text := "all is done"
+				hint, facts, failed := strings.Cut(strings.TrimPrefix(r.Content[1].Text, "\n"), "\n")
+				if failed {
+					text = "the model is not there"
+				}
+				if failed != strings.HasSuffix(prompt, "fails") || failed != r.IsError || r.Content[0].Text != text || want["content"] != text {
+					t.Errorf("the result is %+v", r)
+				}
+				if !strings.HasPrefix(hint, "[thread ") || !strings.HasSuffix(hint, "; codex-reply continues it]") {
+					t.Errorf("the hint is %q", hint)
+				}
+				if !failed {
+					return
+				}
+				if err := json.Unmarshal([]byte(facts), &got); err != nil || len(r.Content[1].Text) > 4200 || want["status"] != "failed" {
+					t.Errorf("%d bytes of %v, %v", len(r.Content[1].Text), want, err)
+				}
+				want["content"] = ""
+				if cut {
+					if got["truncated"] == nil || len(got["commands"].([]any)) == 0 {
+						t.Errorf("the block is %v", got)
 					}
-					text := "all is done"
-					hint, facts, failed := strings.Cut(strings.TrimPrefix(r.Content[1].Text, "\n"), "\n")
-					if failed {
-						text = "the model is not there"
+					for _, m := range []map[string]any{got, want} {
+						delete(m, "truncated")
+						delete(m, "commands")
 					}
-					if failed != strings.HasSuffix(prompt, "fails") || failed != r.IsError || r.Content[0].Text != text || want["content"] != text {
-						t.Errorf("the result is %+v", r)
-					}
-					if !strings.HasPrefix(hint, "[thread ") || !strings.HasSuffix(hint, "; codex-reply continues it]") {
-						t.Errorf("the hint is %q", hint)
-					}
-					if !failed {
-						return
-					}
-					if err := json.Unmarshal([]byte(facts), &got); err != nil || len(r.Content[1].Text) > 4200 || want["status"] != "failed" {
-						t.Errorf("%d bytes of %v, %v", len(r.Content[1].Text), want, err)
-					}
-					want["content"] = ""
-					if cut {
-						if got["truncated"] == nil || len(got["commands"].([]any)) == 0 {
-							t.Errorf("the block is %v", got)
-						}
-						for _, m := range []map[string]any{got, want} {
-							delete(m, "truncated")
-							delete(m, "commands")
-						}
-					}
-					same(t, want, got, "the block and structured content")
-				})
+				}
+				same(t, want, got, "the block and structured content")
 			})
 		}
 	}
@@ -401,43 +397,41 @@ func TestGivenUpCalls(t *testing.T) {
 		{"left", "I did: it; changed: /work/a", "completed", `{"threadIds":[%q]}`}, // the server does not know that nobody has the result
 	} {
 		for _, era := range eras {
-			t.Run(tt.name+"/"+string(era), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					c := servertest.Join(t, codexserver.New(e, nil), servertest.Host{Era: era, Capabilities: `"roots":{}`})
-					ctx, cancel := context.WithCancel(t.Context())
-					defer cancel()
-					go func() {
-						_, _ = c.Send(ctx, "tools/call", `"name":"codex","arguments":{"prompt":"it"}`) // the host does not look at it
-					}()
-					last := func() (id, status, doing string) {
-						var list struct {
-							Conversations []struct{ ThreadID, Status, Doing string }
-						}
-						use(t, c, "codex-list", `{}`, &list)
-						if len(list.Conversations) == 0 {
-							return "", "", ""
-						}
-						one := list.Conversations[len(list.Conversations)-1]
-						return one.ThreadID, one.Status, one.Doing
+			bubble(t, tt.name+"/"+string(era), func(t *testing.T) {
+				c := servertest.Join(t, codexserver.New(e, nil), servertest.Host{Era: era, Capabilities: `"roots":{}`})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				go func() {
+					_, _ = c.Send(ctx, "tools/call", `"name":"codex","arguments":{"prompt":"it"}`) // the host does not look at it
+				}()
+				last := func() (id, status, doing string) {
+					var list struct {
+						Conversations []struct{ ThreadID, Status, Doing string }
 					}
-					time.Sleep(time.Second)
-					id, status, _ := last()
-					if status != "running" {
-						t.Fatalf("codex-list says %q", status)
+					use(t, c, "codex-list", `{}`, &list)
+					if len(list.Conversations) == 0 {
+						return "", "", ""
 					}
-					if tt.name == "cancelled" {
-						cancel()
-					}
-					time.Sleep(2 * time.Minute)
-					if _, status, doing := last(); status != tt.status || doing != tt.list {
-						t.Errorf("codex-list says %s: %q, want %s: %q", status, doing, tt.status, tt.list)
-					}
-					var waited struct{ Threads []started }
-					r := use(t, c, "codex-wait", strings.Replace(tt.wait, "%q", fmt.Sprintf("%q", id), 1), &waited)
-					if len(waited.Threads) != 1 || waited.Threads[0].Status != tt.status || !strings.Contains(r.Content[len(r.Content)-1].Text, "; changed: /work/a]") {
-						t.Errorf("codex-wait: %+v, want %s", r, tt.status)
-					}
-				})
+					one := list.Conversations[len(list.Conversations)-1]
+					return one.ThreadID, one.Status, one.Doing
+				}
+				time.Sleep(time.Second)
+				id, status, _ := last()
+				if status != "running" {
+					t.Fatalf("codex-list says %q", status)
+				}
+				if tt.name == "cancelled" {
+					cancel()
+				}
+				time.Sleep(2 * time.Minute)
+				if _, status, doing := last(); status != tt.status || doing != tt.list {
+					t.Errorf("codex-list says %s: %q, want %s: %q", status, doing, tt.status, tt.list)
+				}
+				var waited struct{ Threads []started }
+				r := use(t, c, "codex-wait", strings.Replace(tt.wait, "%q", fmt.Sprintf("%q", id), 1), &waited)
+				if len(waited.Threads) != 1 || waited.Threads[0].Status != tt.status || !strings.Contains(r.Content[len(r.Content)-1].Text, "; changed: /work/a]") {
+					t.Errorf("codex-wait: %+v, want %s", r, tt.status)
+				}
 			})
 		}
 	}
@@ -583,23 +577,21 @@ func TestWhileRunning(t *testing.T) {
 		{"steer", "end", `"status":"running"`, `"content":"begin end","status":"completed"`},
 		{"interrupt", "again end", `"content":"again end"`, `"content":"Turn aborted: interrupted by the client","status":"aborted"`},
 	} {
-		t.Run(tt.policy, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := servertest.Dial(t, codexserver.New(newListener(), nil), nil)
-				got := c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"begin","background":true}}`)
-				if !strings.Contains(got, `"status":"running"`) {
-					t.Errorf("in the background: %s", got)
-				}
-				id := servertest.ThreadOf(t, got)
-				synctest.Wait()
-				params := fmt.Sprintf(`{"name":"codex-reply","arguments":{"threadId":%q,"prompt":%q,"while-running":%q}}`, id, tt.prompt, tt.policy)
-				has(t, "the reply", c.Ask(t, "tools/call", params), tt.reply)
-				has(t, "the first turn", c.Ask(t, "tools/call", `{"name":"codex-wait","arguments":{}}`), tt.first)
-				has(t, "an interrupt of nothing", c.CallTool(t, "codex-interrupt", fmt.Sprintf(`{"threadId":%q}`, id)), "Nothing was running.")
-				if got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"threadId":%q,"prompt":"the end","while-running":"steer"}}`, id)); !strings.Contains(got, `"content":"the end"`) {
-					t.Errorf("a reply while nothing runs: %s", got)
-				}
-			})
+		bubble(t, tt.policy, func(t *testing.T) {
+			c := servertest.Dial(t, codexserver.New(newListener(), nil), nil)
+			got := c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"begin","background":true}}`)
+			if !strings.Contains(got, `"status":"running"`) {
+				t.Errorf("in the background: %s", got)
+			}
+			id := servertest.ThreadOf(t, got)
+			synctest.Wait()
+			params := fmt.Sprintf(`{"name":"codex-reply","arguments":{"threadId":%q,"prompt":%q,"while-running":%q}}`, id, tt.prompt, tt.policy)
+			has(t, "the reply", c.Ask(t, "tools/call", params), tt.reply)
+			has(t, "the first turn", c.Ask(t, "tools/call", `{"name":"codex-wait","arguments":{}}`), tt.first)
+			has(t, "an interrupt of nothing", c.CallTool(t, "codex-interrupt", fmt.Sprintf(`{"threadId":%q}`, id)), "Nothing was running.")
+			if got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"threadId":%q,"prompt":"the end","while-running":"steer"}}`, id)); !strings.Contains(got, `"content":"the end"`) {
+				t.Errorf("a reply while nothing runs: %s", got)
+			}
 		})
 	}
 }
@@ -628,4 +620,9 @@ func has(t *testing.T, name, text string, parts ...string) {
 			t.Errorf("%s: %s, want %s", name, text, part)
 		}
 	}
+}
+
+// bubble runs a test by its name in a bubble.
+func bubble(t *testing.T, name string, f func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }

@@ -41,38 +41,36 @@ func TestChosenTools(t *testing.T) {
 		{[]string{"codex", "codex-wait", "codex-wait", "nosuch"}, []string{"codex", "codex-reply", "codex-wait"}, nil},
 		{[]string{"codex-review", "codex-list"}, []string{"codex", "codex-reply", "codex-list", "codex-review"}, []string{"background"}},
 	} {
-		t.Run(fmt.Sprint(tt.chosen), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, &codexserver.Options{Home: t.TempDir(), Calls: codexserver.CallOptions{Tools: tt.chosen}}), nil)
-				var names []string
-				for _, tool := range listed(t, c) {
-					names = append(names, tool.Name)
-					for _, name := range tt.refused {
-						if _, ok := tool.InputSchema.Properties[name]; ok {
-							t.Errorf("%s offers %s", tool.Name, name)
-						}
-					}
-				}
-				if diff := cmp.Diff(tt.tools, names, cmpopts.SortSlices(strings.Compare)); diff != "" {
-					t.Errorf("the tools (-want +got):\n%s", diff)
-				}
-				for _, name := range append([]string{"codex", "codex-reply"}, config.Choosable...) {
-					got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":{}}`, name))
-					if unknown := strings.Contains(got, "unknown tool"); unknown == slices.Contains(tt.tools, name) {
-						t.Errorf("a call of %s: %s", name, got)
-					}
-				}
+		bubble(t, fmt.Sprint(tt.chosen), func(t *testing.T) {
+			c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, &codexserver.Options{Home: t.TempDir(), Calls: codexserver.CallOptions{Tools: tt.chosen}}), nil)
+			var names []string
+			for _, tool := range listed(t, c) {
+				names = append(names, tool.Name)
 				for _, name := range tt.refused {
-					got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"p",%q:true}}`, name))
-					if !strings.Contains(got, "codex: argument /"+name+" is locked: the server's own configuration decides") {
-						t.Errorf("%s: %s", name, got)
+					if _, ok := tool.InputSchema.Properties[name]; ok {
+						t.Errorf("%s offers %s", tool.Name, name)
 					}
 				}
-				got := c.Ask(t, "tools/call", `{"name":"codex-reply","arguments":{"prompt":"p","threadId":"past","background":true}}`)
-				if locked := strings.Contains(got, "codex-reply: argument /background is locked"); locked != slices.Contains(tt.refused, "background") {
-					t.Errorf("codex-reply: %s", got)
+			}
+			if diff := cmp.Diff(tt.tools, names, cmpopts.SortSlices(strings.Compare)); diff != "" {
+				t.Errorf("the tools (-want +got):\n%s", diff)
+			}
+			for _, name := range append([]string{"codex", "codex-reply"}, config.Choosable...) {
+				got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":{}}`, name))
+				if unknown := strings.Contains(got, "unknown tool"); unknown == slices.Contains(tt.tools, name) {
+					t.Errorf("a call of %s: %s", name, got)
 				}
-			})
+			}
+			for _, name := range tt.refused {
+				got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"p",%q:true}}`, name))
+				if !strings.Contains(got, "codex: argument /"+name+" is locked: the server's own configuration decides") {
+					t.Errorf("%s: %s", name, got)
+				}
+			}
+			got := c.Ask(t, "tools/call", `{"name":"codex-reply","arguments":{"prompt":"p","threadId":"past","background":true}}`)
+			if locked := strings.Contains(got, "codex-reply: argument /background is locked"); locked != slices.Contains(tt.refused, "background") {
+				t.Errorf("codex-reply: %s", got)
+			}
 		})
 	}
 }
@@ -305,10 +303,9 @@ func takes(t *testing.T, at string, theirs, ours schemaShape) {
 // shelf is an engine with a list of conversations. A cursor is the index of an element.
 type shelf struct {
 	*servertest.Engine
-	all    []protocol.ConversationSummary
-	calls  int
-	looked int
-	eager  bool // its last page has a cursor, too
+	all           []protocol.ConversationSummary
+	calls, looked int
+	eager         bool // its last page has a cursor, too
 }
 
 func (s *shelf) List(_ context.Context, p protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
@@ -503,21 +500,19 @@ func TestBudget(t *testing.T) {
 		{"say:a", `{"tokens":80}`, turnEnd{Status: "completed", Content: "a\n\nThe budget of tokens was not held: the model's provider does not count them."}, 0},
 		{"say:a spend:500", `null`, turnEnd{Status: "completed", Content: "a"}, 0},
 	} {
-		t.Run(tt.prompt+" "+tt.budget, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := servertest.Dial(t, codexserver.New(servertest.Script(), &codexserver.Options{Desk: &servertest.Desk{}, Approvals: elicit.Options{Timeout: -1}}), nil)
-				begin := time.Now()
-				first, thread := endOf(t, c, "codex", fmt.Sprintf(`{"prompt":%q,"budget":%s}`, tt.prompt, tt.budget))
-				if diff := cmp.Diff(tt.want, first); diff != "" || time.Since(begin) != tt.took {
-					t.Errorf("after %v (-want +got):\n%s", time.Since(begin), diff)
-				}
-				// The next turn has a budget of its own.
-				again, _ := endOf(t, c, "codex-reply", fmt.Sprintf(`{"threadId":%q,"prompt":%q,"budget":%s}`, thread, tt.prompt, tt.budget))
-				same(t, tt.want, again, "the next turn")
-				if free, _ := endOf(t, c, "codex-reply", fmt.Sprintf(`{"threadId":%q,"prompt":"spend:999 wait:24h say:free"}`, thread)); free != (turnEnd{Status: "completed", Content: "free"}) {
-					t.Errorf("a turn without a budget: %+v", free)
-				}
-			})
+		bubble(t, tt.prompt+" "+tt.budget, func(t *testing.T) {
+			c := servertest.Dial(t, codexserver.New(servertest.Script(), &codexserver.Options{Desk: &servertest.Desk{}, Approvals: elicit.Options{Timeout: -1}}), nil)
+			begin := time.Now()
+			first, thread := endOf(t, c, "codex", fmt.Sprintf(`{"prompt":%q,"budget":%s}`, tt.prompt, tt.budget))
+			if diff := cmp.Diff(tt.want, first); diff != "" || time.Since(begin) != tt.took {
+				t.Errorf("after %v (-want +got):\n%s", time.Since(begin), diff)
+			}
+			// The next turn has a budget of its own.
+			again, _ := endOf(t, c, "codex-reply", fmt.Sprintf(`{"threadId":%q,"prompt":%q,"budget":%s}`, thread, tt.prompt, tt.budget))
+			same(t, tt.want, again, "the next turn")
+			if free, _ := endOf(t, c, "codex-reply", fmt.Sprintf(`{"threadId":%q,"prompt":"spend:999 wait:24h say:free"}`, thread)); free != (turnEnd{Status: "completed", Content: "free"}) {
+				t.Errorf("a turn without a budget: %+v", free)
+			}
 		})
 	}
 }
