@@ -9,12 +9,9 @@ import (
 
 // Grant is what a configuration, or a call, gives a conversation.
 type Grant struct {
-	// Cwd is the working folder.
-	Cwd string
-	// Policy is the approval policy. Codex also has finer rules, which are JSON.
-	Policy protocol.ApprovalPolicy
-	// Sandbox is the sandbox of its commands.
-	Sandbox protocol.SandboxPolicy
+	Cwd     string
+	Policy  protocol.ApprovalPolicy // Codex also has finer rules, which are JSON
+	Sandbox protocol.SandboxPolicy  // of its commands
 	// Named are the folders, without links, that a configuration names as writable, also where the sandbox is
 	// read-only.
 	Named []string

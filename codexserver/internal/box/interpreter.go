@@ -9,11 +9,10 @@ import (
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
-// maxScripts is how many scripts may be the interpreters of each other, as in the kernel.
-const maxScripts = 5
-
-// maxLine is how much of a script's first line the system reads.
-const maxLine = 256
+const (
+	maxScripts = 5   // how many scripts may be the interpreters of each other, as in the kernel
+	maxLine    = 256 // how much of a script's first line the system reads
+)
 
 // interpreterOf returns what the system starts for a script, by the words after #! in its first line: the program,
 // "" for a file that is no script, and what that searches in the PATH with which arguments, if it is env.

@@ -29,10 +29,7 @@ type Programs struct {
 }
 
 // ProgramError reports a program that a command could have written.
-type ProgramError struct {
-	// Path is the program.
-	Path string
-}
+type ProgramError struct{ Path string }
 
 func (e *ProgramError) Error() string {
 	return fmt.Sprintf("%s lies in a folder that commands can write, or a link on the way to it does, so it is not started", e.Path)

@@ -15,11 +15,8 @@ import (
 
 // Roots are the folders that a policy leaves writable.
 type Roots struct {
-	// Paths are absolute and free of symbolic links.
-	Paths []string
-	// Notes are sentences for the user about folders that the policy names and that are not writable.
-	Notes []string
-
+	Paths   []string  // absolute and free of symbolic links
+	Notes   []string  // sentences for the user about folders that the policy names and that are not writable
 	folders []*folder // of Paths
 }
 

@@ -12,14 +12,10 @@ import (
 )
 
 const (
-	seccompSetModeFilter = 1
-	seccompErrno         = 0x00050000
-	seccompAllow         = 0x7fff0000
-
+	seccompSetModeFilter, seccompGetActionAvail = 1, 2
+	seccompErrno, seccompAllow                  = 0x00050000, 0x7fff0000
 	// Offsets in struct seccomp_data, little endian.
-	offsetNumber = 0
-	offsetArch   = 4
-	offsetArgs   = 16
+	offsetNumber, offsetArch, offsetArgs = 0, 4, 16
 )
 
 // limits determine a filter.
@@ -104,9 +100,8 @@ func (p *bpf) allow() {
 }
 
 func seccompAvailable() bool {
-	const getActionAvail = 2
 	action := uint32(seccompErrno)
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, getActionAvail, 0, uintptr(unsafe.Pointer(&action)))
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, seccompGetActionAvail, 0, uintptr(unsafe.Pointer(&action)))
 	return errno == 0
 }
 

@@ -18,41 +18,27 @@ const (
 	Ask
 	// RunReadOnly runs it in the read-only sandbox without network, even if the conversation has another sandbox.
 	RunReadOnly
-	// RunSandboxed runs it in the conversation's sandbox.
-	RunSandboxed
-	// Run runs it without a sandbox.
-	Run
+	RunSandboxed // in the conversation's sandbox
+	Run          // without a sandbox
 )
 
 type Verdict struct {
-	Action Action
-	// Reason is for the model and the user. It is set in every refusal.
-	Reason string
-	// Confinable is true when the command may run in a sandbox if the approval is only for that.
-	Confinable bool
+	Action     Action
+	Reason     string // for the model and the user; set in every refusal
+	Confinable bool   // the command may run in a sandbox if the approval is only for that
 }
 
 // Input is the basis of a decision about a command.
 type Input struct {
-	// Policy is the conversation's approval policy.
-	Policy protocol.ApprovalPolicy
-	// Sandbox is its sandbox mode.
-	Sandbox protocol.SandboxMode
-	// SandboxAvailable is true when this system can confine the command.
-	SandboxAvailable bool
-	// Strict is for [KnownSafe].
-	Strict bool
-	// Command is the argv.
-	Command []string
-	// Reads is true for code of this program that only reads, which is safe whatever Command is.
-	Reads bool
-	// Near is true when it reads only the working folder, whatever links lead to.
-	Near bool
-	// Escalated is true when the model asks to run it without the sandbox.
-	Escalated bool
-	// SessionApproved is true when the user has approved exactly this argv in this folder and
-	// sandbox for the whole conversation.
-	SessionApproved bool
+	Policy           protocol.ApprovalPolicy // of the conversation, as Sandbox
+	Sandbox          protocol.SandboxMode
+	SandboxAvailable bool // this system can confine the command
+	Strict           bool // see [KnownSafe]
+	Command          []string
+	Reads            bool // it is code of this program that only reads, which is safe whatever Command is
+	Near             bool // it reads only the working folder, whatever links lead to
+	Escalated        bool // the model asks to run it without the sandbox
+	SessionApproved  bool // the user has approved exactly this argv in this folder and sandbox for the conversation
 }
 
 // Exec decides what happens to a command.
@@ -118,13 +104,9 @@ func AfterDenial(policy protocol.ApprovalPolicy) Verdict {
 
 // PatchInput is the basis of a decision about a patch.
 type PatchInput struct {
-	// Policy is the conversation's approval policy.
-	Policy protocol.ApprovalPolicy
-	// Sandbox is its sandbox mode.
+	Policy  protocol.ApprovalPolicy // of the conversation, as Sandbox
 	Sandbox protocol.SandboxMode
-	// Inside is true when commands may write to every path of the patch in this sandbox
-	// mode. Symbolic links are resolved.
-	Inside bool
+	Inside  bool // commands may write to every path of the patch in this sandbox mode; symbolic links are resolved
 }
 
 // Patch decides what happens to a patch. [RunSandboxed] means an attempt that the

@@ -10,15 +10,13 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// MaxScript is the size in bytes of the longest text that is parsed. Linux passes no longer word to a program.
-const MaxScript = 128 << 10
+const (
+	// MaxScript is the size in bytes of the longest text that is parsed. Linux passes no longer word to a program.
+	MaxScript = 128 << 10
 
-// piece is the size in bytes of what the parser is given at once. A text of one piece cannot nest too deeply.
-const piece = 1 << 10
-
-// maxFrames is the number of functions that may have called each other when the parser
-// reads more of its text. A level of nesting in a script takes about ten of them.
-const maxFrames = 4096
+	piece     = 1 << 10 // bytes that the parser is given at once; a text of one piece cannot nest too deeply
+	maxFrames = 4096    // functions that may have called each other when it is; a level of nesting takes about ten
+)
 
 // ErrScript is the error for a text that is longer than [MaxScript] or nested too deeply.
 var ErrScript = errors.New("script: the text is too long or too deeply nested to be parsed")

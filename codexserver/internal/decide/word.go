@@ -7,8 +7,7 @@ import (
 )
 
 type Word struct {
-	// Text is what the shell passes to the program.
-	Text string
+	Text string // what the shell passes to the program
 	// Open is true if the shell may make another word of it, several or none. In a plain script it has a
 	// pattern or a tilde outside of quotes, in any other the shell may also compute it.
 	Open bool

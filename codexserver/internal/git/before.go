@@ -19,10 +19,8 @@ const maxParts = 17
 
 // Options configure a look.
 type Options struct {
-	// Scratch says where git works.
 	Scratch Scratch
-	// Roots are absolute paths of further folders to look at.
-	Roots []string
+	Roots   []string // absolute paths of further folders to look at
 	// Files is how many files git may read that differ from its index. In a folder without a
 	// repository it reads all, and at most a twentieth of this number. Default: [setting.DefaultFiles].
 	Files int
@@ -125,10 +123,8 @@ func (b *Before) Compare(ctx context.Context, max int) (changes []Change, diff s
 
 // Gap is a place where changes were not looked for.
 type Gap struct {
-	// Path is relative to the root, with slashes, or absolute. A folder ends with a slash. "" is the root.
-	Path string
-	// Why is the reason.
-	Why string
+	Path string // relative to the root, with slashes, or absolute; a folder ends with a slash, and "" is the root
+	Why  string
 }
 
 // Gaps returns where changes were not looked for, after Compare.

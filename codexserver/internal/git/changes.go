@@ -20,16 +20,12 @@ const (
 
 // Change is what differs in one file.
 type Change struct {
-	// Path is relative to the root, with slashes. The path of another repository ends with a slash.
-	Path string
-	// From is the path before a rename.
-	From string
-	// Kind is what happened.
+	Path string // relative to the root, with slashes; that of another repository ends with a slash
+	From string // the path before a rename
 	Kind ChangeKind
 	// Lines are counted as git does. Nil means that the file is not text, or that its lines before are not known.
 	Lines *Lines
-	// Why is why it is not in the diff, or "".
-	Why string
+	Why   string // it is not in the diff, or ""
 }
 
 // SortChanges sorts by path. It does not use package slices, whose functions the compiler

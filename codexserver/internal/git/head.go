@@ -13,8 +13,10 @@ import (
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
-// timeout is how long [Head] may take.
-const timeout = 5 * time.Second
+const (
+	timeout       = 5 * time.Second // of [Head]
+	maxPackedRefs = 256 << 20       // bytes of the largest packed-refs
+)
 
 // Head returns the state of the repository that contains dir, an absolute path. It returns
 // nil outside a repository. Fields that git cannot determine are empty.
@@ -57,9 +59,6 @@ func Head(ctx context.Context, dir string, scratch Scratch) *protocol.GitInfo {
 
 // originURL is the first URL of the remote in a configuration, from which git fetches.
 var originURL = lazyregexp.Regexp{Text: `(?m)^\[(?i:remote) "origin"\][ \t\r]*\n(?:[ \t]*[^\[\n]*\n)*?[ \t]*(?i:url)[ \t]*=[ \t]*"?([^"\n]*?)"?[ \t\r]*$`}
-
-// maxPackedRefs is the size of the largest packed-refs in bytes.
-const maxPackedRefs = 256 << 20
 
 // plainHead reads the commit and branch of a working tree from git's files: HEAD, the file of
 // the branch, and packed-refs. The branch is "" if none is checked out or it has no commit.

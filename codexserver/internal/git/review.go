@@ -11,22 +11,17 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// maxReview is the size of the longest diff in bytes, for tracked and for untracked files each.
-const maxReview = 16 << 20
-
-// diffTimeout is how long [Review] may take.
-const diffTimeout = 30 * time.Second
+const (
+	maxReview   = 16 << 20 // bytes of the longest diff, for tracked and for untracked files each
+	diffTimeout = 30 * time.Second
+)
 
 // Changes are the changes to review.
 type Changes struct {
-	// Root is the top of the repository.
-	Root string
-	// Commit is the commit that the revision names, or "" without a revision.
-	Commit string
-	// Diff is a diff in git's format, without the content of binary files. Invalid UTF-8 is replaced.
-	Diff string
-	// Cut is true if the diff is too long and its end is missing.
-	Cut bool
+	Root   string // the top of the repository
+	Commit string // that the revision names, or "" without a revision
+	Diff   string // in git's format, without the content of binary files; invalid UTF-8 is replaced
+	Cut    bool   // the diff is too long, and its end is missing
 }
 
 // RevisionError reports that a revision cannot be reviewed.

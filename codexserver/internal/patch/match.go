@@ -19,14 +19,11 @@ func endOf(line string) string {
 	return ""
 }
 
-// maxComparisons is how many comparisons of lines the search for all hunks of a patch may
-// take. Each hunk may need several for each line of its file.
-const maxComparisons = 50_000_000
+const (
+	maxComparisons = 50_000_000 // of lines, for all hunks of a patch: each may need several for each line of its file
+	splitCost      = 8          // how many take as long as splitting one line off
+)
 
-// splitCost is how many comparisons of lines take as long as splitting one off.
-const splitCost = 8
-
-// errComparisons is the error of a patch that needs more.
 var errComparisons = errors.New("finding its hunks takes too long: split the patch, or add the exact lines around each change")
 
 // search counts the comparisons of lines that are left.

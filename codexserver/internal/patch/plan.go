@@ -73,10 +73,8 @@ func equal(a, b *string) bool { return a == b || a != nil && b != nil && *a == *
 
 // Folder is a working folder by the name that the user knows.
 type Folder struct {
-	// Path is absolute.
-	Path string
-	// Real is where Path leads, or led when it was first used. Default: Path.
-	Real string
+	Path string // absolute
+	Real string // where Path leads, or led when it was first used. Default: Path.
 }
 
 // Plan finds the places of all files and hunks, and writes nothing. Relative paths begin at dir, which must be

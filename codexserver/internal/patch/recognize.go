@@ -10,10 +10,8 @@ import (
 
 // Invocation is a command that applies a patch.
 type Invocation struct {
-	// Text is the patch.
-	Text string
-	// Dir is the folder that its paths are relative to. It is absolute, or relative to the command's folder.
-	Dir string
+	Text string // the patch
+	Dir  string // the folder that its paths are relative to, absolute or relative to the command's folder
 }
 
 // Recognize finds the patch in a command that only applies one:

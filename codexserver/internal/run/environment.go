@@ -99,6 +99,4 @@ func MatchName(patterns []string, name string) bool {
 
 // folded returns a name or pattern in upper case and without slashes, which no * or ? of
 // [path.Match] matches. It replaces them by a character that no variable's name has.
-func folded(text string) string {
-	return strings.ReplaceAll(strings.ToUpper(text), "/", "\x00")
-}
+func folded(text string) string { return strings.ReplaceAll(strings.ToUpper(text), "/", "\x00") }
