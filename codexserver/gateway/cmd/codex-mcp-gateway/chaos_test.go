@@ -208,7 +208,6 @@ func readRan(text string) (effects map[string]int, wrong []string) {
 	return effects, wrong
 }
 
-// wrong says what was wrong about what the client was told.
 func (a *attempt) wrong(c *history.Call, effects int) string {
 	switch {
 	case effects > 1:
@@ -236,8 +235,7 @@ func (a *attempt) wrong(c *history.Call, effects int) string {
 func (s *site) download(p *person) (rollouts []string, record string) {
 	t := s.t
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
-	defer cancel()
+	ctx := clustertest.Bounded(t)
 	dir := t.TempDir()
 	var kept *jetstore.Store
 	var err error

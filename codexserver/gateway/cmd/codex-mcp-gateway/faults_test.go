@@ -19,7 +19,6 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// fault is a part of the service that fails.
 type fault struct {
 	name  string
 	lasts time.Duration
@@ -188,7 +187,6 @@ func (s *site) busy() (found []*part) {
 	return found
 }
 
-// parentOf returns the id of a process's parent, or "".
 func parentOf(pid string) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%s/stat", pid))
 	if err != nil {

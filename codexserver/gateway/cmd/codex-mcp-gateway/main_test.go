@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
@@ -55,20 +53,17 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// built returns a program of [programs] with arguments.
 func built(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	dir := must.Get(programs())(t)
 	return exec.Command(filepath.Join(dir, name), args...)
 }
 
-// gateway returns the program with arguments.
 func gateway(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	return built(t, program, args...)
 }
 
-// process is one run of a program.
 type process struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -90,19 +85,12 @@ func (p *process) serves() (url string) {
 	return url
 }
 
-// wait waits for the end of the process and returns its exit status.
 func (p *process) wait() int {
 	p.t.Helper()
-	select {
-	case <-p.exited:
-		return p.code
-	case <-time.After(clustertest.Patience):
-		p.t.Fatal("the process did not end")
-		return 0
-	}
+	clustertest.Await(p.t, "the process did not end", p.exited)
+	return p.code
 }
 
-// children returns the ids of the processes that the process has started.
 func (p *process) children() (all []int) {
 	p.t.Helper()
 	out, _ := exec.Command("pgrep", "-P", strconv.Itoa(p.cmd.Process.Pid)).Output() // fails without a child
@@ -188,7 +176,6 @@ func answerOf(r providertest.Request, held <-chan struct{}) providertest.Turn {
 	return turn
 }
 
-// client is a client of a user.
 type client struct {
 	t *testing.T
 	servertest.HTTPClient
@@ -203,21 +190,16 @@ const (
 // do is Ask for a client with tasks that gets an answer.
 func (c client) do(method, name, params string) (status int, body string) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), clustertest.Patience)
-	defer cancel()
-	status, body, err := c.Ask(ctx, hasTasks, method, name, params)
+	status, body, err := c.Ask(clustertest.Bounded(c.t), hasTasks, method, name, params)
 	must.OK(c.t, err)
 	return status, body
 }
 
 // call calls the tool codex with a prompt, without tasks.
 func (c client) call(prompt string) (status int, body string, err error) {
-	ctx, cancel := context.WithTimeout(c.t.Context(), clustertest.Patience)
-	defer cancel()
-	return c.Ask(ctx, "", "tools/call", "codex", promptOf(prompt))
+	return c.Ask(clustertest.Bounded(c.t), "", "tools/call", "codex", promptOf(prompt))
 }
 
-// promptOf returns the params of a call of the tool codex.
 func promptOf(prompt string) string {
 	return fmt.Sprintf(`"name":"codex","arguments":{"prompt":%q}`, prompt)
 }

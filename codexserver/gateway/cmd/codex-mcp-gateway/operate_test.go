@@ -14,7 +14,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
-	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 )
 
@@ -51,13 +50,11 @@ func TestStatus(t *testing.T) {
 		}
 		lines = append(lines, strings.Join(words, " "))
 	}
-	if diff := cmp.Diff([]string{
+	must.Equal(t, "the tables", []string{
 		"NODE PROCESS USERS STATE VERSION",
 		"a P3 0 draining 1.2.3", "b P1 1 ready 1.2.2", "b P2 1 ready 1.2.3", "",
 		"USER NODE PROCESS EPOCH", "ann b P2 N", "bob b P1 N",
-	}, lines); diff != "" {
-		t.Errorf("the tables (-want +got):\n%s", diff)
-	}
+	}, lines)
 	must.OK(t, s.printStatus(t.Context(), true, &object))
 	for _, part := range []string{`"id": "P3"`, `"draining": true`, `"user": "ann"`, `"users": 1`, `"node": "b"`} {
 		if !strings.Contains(object.String(), part) {

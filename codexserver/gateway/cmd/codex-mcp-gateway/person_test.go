@@ -93,7 +93,6 @@ type loss struct {
 	text  string
 }
 
-// note notes the answer to a request.
 func (p *person) note(began time.Time, method string, status int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,13 +143,11 @@ func turnOf(name string) int {
 	return (user + task) % 5
 }
 
-// partsOf returns the numbers in the name of an attempt.
 func partsOf(name string) (user, task int) {
 	_, _ = fmt.Sscanf(name, "u%d-t%d-", &user, &task) // a question without a name is accepted
 	return user, task
 }
 
-// say returns the decision of the person about a question of an attempt.
 func say(name string) string {
 	if turnOf(name) == 3 {
 		return "decline"
@@ -158,7 +155,6 @@ func say(name string) string {
 	return "accept"
 }
 
-// attempt begins an attempt of a task.
 func (p *person) attempt(task, n int) *attempt {
 	a := &attempt{name: fmt.Sprintf("%s-t%d-a%d", p.name, task, n)}
 	p.mu.Lock()
@@ -207,7 +203,6 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// callOwn calls, and follows the task.
 func (p *person) callOwn(ctx context.Context, a *attempt) {
 	if turnOf(a.name) == 4 && a.open == nil {
 		p.callRounds(ctx, a)
@@ -351,12 +346,10 @@ func (p *person) send(ctx context.Context, url, able, method, name, params strin
 	return http.StatusServiceUnavailable, body, nil
 }
 
-// at returns the client of the person at the URL of a front.
 func (p *person) at(url string) client {
 	return client{p.t, servertest.HTTPClient{URL: url, Token: p.token}}
 }
 
-// sendTo sends a request to a front.
 func (p *person) sendTo(ctx context.Context, url, able, method, name, params string) (status int, body string, err error) {
 	status, body, err = p.at(url).Ask(ctx, able, method, name, params)
 	p.see(body)

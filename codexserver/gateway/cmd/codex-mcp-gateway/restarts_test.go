@@ -58,11 +58,7 @@ func restarts(t *testing.T) {
 				t.Errorf("the open question of %s is gone: %+v", p.name, a)
 			}
 		})
-		select {
-		case <-a.asked:
-		case <-time.After(clustertest.Patience):
-			t.Fatalf("%s is not asked: %+v", p.name, a)
-		}
+		clustertest.Await(t, p.name+" is not asked", a.asked)
 	}
 	task := s.restartAll(ctx, 0, s.nodes, true, false)
 	task = s.restartAll(ctx, task, s.nats, false, true)

@@ -53,7 +53,6 @@ type site struct {
 	leases  *lease.Leases
 }
 
-// part is one process.
 type part struct {
 	name  string
 	start func() *process
@@ -126,20 +125,17 @@ func (m *part) begin(t *testing.T) {
 	})
 }
 
-// kill kills the process.
 func (m *part) kill(t *testing.T) {
 	t.Helper()
 	must.OK(t, m.cmd.Process.Kill())
 	<-m.exited
 }
 
-// signal sends a signal to the process.
 func (m *part) signal(sig syscall.Signal) {
 	m.t.Helper()
 	must.Check(m.t, m.cmd.Process.Signal(sig))
 }
 
-// awaitEnd waits for the end of the process, after SIGTERM.
 func (m *part) awaitEnd() {
 	m.t.Helper()
 	if code := m.wait(); code != 0 {
@@ -229,7 +225,6 @@ func startSite(t *testing.T, number int, seconds func(name string) string) *site
 	return s
 }
 
-// startNATS starts a cluster of NATS servers.
 func (s *site) startNATS() {
 	t := s.t
 	t.Helper()
@@ -283,7 +278,6 @@ func (s *site) connect() {
 	s.leases = lease.New(s.bucket, placement.New(must.Get(b.Stream.KeyValue(t.Context(), placement.Bucket))(t)), time.Second)
 }
 
-// add starts the program with a service file.
 func (s *site) add(name, service, users, ready string) *part {
 	t := s.t
 	t.Helper()

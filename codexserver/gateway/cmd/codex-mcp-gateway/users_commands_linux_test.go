@@ -14,7 +14,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/internal/shellword"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
-	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nkeys"
 )
 
@@ -106,9 +105,7 @@ func (u *users) tryCommands(model *providertest.Server, s *secrets) {
 			got = append(got, strings.TrimSpace(name))
 		}
 	}
-	if diff := cmp.Diff([]string{"own read", "own write", "own home", "own temporary file"}, got); diff != "" {
-		u.t.Errorf("a command of ann can (-want +got):\n%s\n%s", diff, output)
-	}
+	must.Equal(u.t, "what a command of ann can", []string{"own read", "own write", "own home", "own temporary file"}, got)
 	for _, secret := range []string{"secret of bob", "secret of the server", "sha256:", "secret of NATS", s.seed, "PRIVATE KEY"} {
 		if strings.Contains(output, secret) || secret != "secret of bob" && strings.Contains(u.errors(), secret) {
 			u.t.Errorf("the output or the log has %.20s", secret)

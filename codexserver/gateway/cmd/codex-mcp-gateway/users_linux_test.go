@@ -19,7 +19,6 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// users is a gateway for ann and bob.
 type users struct {
 	*process
 	top, home, url string
@@ -45,12 +44,10 @@ func startUsers(t *testing.T, model *providertest.Server, service string, env []
 	return u
 }
 
-// as returns a client of a user.
 func (u *users) as(name string) client {
 	return client{u.t, servertest.HTTPClient{URL: u.url, Token: u.tokens[name]}}
 }
 
-// workers returns the process ids of the workers by user.
 func (u *users) workers() map[string]int {
 	u.t.Helper()
 	found := map[string]int{}
@@ -73,7 +70,6 @@ func (u *users) begin(name string, model *providertest.Server, n int) <-chan str
 	return got
 }
 
-// list calls the tool codex-list.
 func (u *users) list(name string) (status int, body string) {
 	return u.as(name).do("tools/call", "codex-list", `"name":"codex-list","arguments":{}`)
 }
@@ -160,7 +156,6 @@ func (u *users) keepRollout(thread string) {
 	must.OK(u.t, os.WriteFile(strings.Replace(found[0], from, to, 1), must.Get(os.ReadFile(found[0]))(u.t), 0o600))
 }
 
-// rewrite replaces words of codex-mcp.toml.
 func (u *users) rewrite(change ...string) {
 	u.t.Helper()
 	file := u.home + "/codex-mcp.toml"

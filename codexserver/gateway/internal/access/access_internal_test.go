@@ -11,7 +11,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
-	"github.com/google/go-cmp/cmp"
 )
 
 // team returns the settings of two users and their static tokens. ann has all scopes, bob
@@ -37,7 +36,6 @@ func enter(t *testing.T, s settings.HTTP) *Access {
 	return a
 }
 
-// with returns a request with these values of Authorization.
 func with(authorization ...string) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
 	for _, v := range authorization {
@@ -68,10 +66,7 @@ func TestStaticTokens(t *testing.T) {
 		bob: {Name: "bob", Scopes: []mcphttp.Scope{mcphttp.ScopeRun, mcphttp.ScopeRead}},
 	} {
 		for _, scheme := range []string{"Bearer", "bearer", "BEARER"} {
-			got, err := a.Identify(with(scheme + " " + token))
-			if err != nil || cmp.Diff(want, got) != "" {
-				t.Errorf("%s: %+v, %v", want.Name, got, err)
-			}
+			must.Equal(t, scheme, want, must.Get(a.Identify(with(scheme+" "+token)))(t))
 		}
 	}
 }

@@ -60,7 +60,6 @@ func newIssuer(t *testing.T) *issuer {
 	return i
 }
 
-// enter returns an access that asks the issuer.
 func (i *issuer) enter(s settings.HTTP) *Access {
 	i.t.Helper()
 	a := enter(i.t, s)
@@ -68,7 +67,6 @@ func (i *issuer) enter(s settings.HTTP) *Access {
 	return a
 }
 
-// settings returns the settings of team with the issuer.
 func (i *issuer) settings(change func(*settings.HTTP)) (s settings.HTTP, ann, bob string) {
 	return team(i.t, func(s *settings.HTTP) {
 		s.URL = resource
@@ -94,10 +92,8 @@ func (o object) with(more object) object {
 	return all
 }
 
-// header returns the header of a valid token.
 func header() object { return object{"typ": "at+jwt", "alg": "RS256", "kid": "r1"} }
 
-// claims returns the claims of a valid token of ann.
 func (i *issuer) claims() object {
 	now := time.Now().Unix()
 	return object{

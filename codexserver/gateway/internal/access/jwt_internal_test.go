@@ -5,7 +5,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 const run, approve, read = mcphttp.ScopeRun, mcphttp.ScopeApprove, mcphttp.ScopeRead
@@ -34,10 +34,7 @@ func TestAccessTokens(t *testing.T) {
 		"an elliptic key":      {i.signed(header().with(object{"alg": "ES256", "kid": "e1"}), i.claims(), es256(t, i.ec)), "ann", mcphttp.Scopes()},
 		"no kid":               {i.token(object{"kid": nil}, nil), "ann", mcphttp.Scopes()},
 	} {
-		got, err := a.Identify(with("Bearer " + tt.token))
-		if diff := cmp.Diff(mcphttp.Principal{Name: tt.who, Scopes: tt.scopes}, got); err != nil || diff != "" {
-			t.Errorf("%s: %v\n%s", name, err, diff)
-		}
+		must.Equal(t, name, mcphttp.Principal{Name: tt.who, Scopes: tt.scopes}, must.Get(a.Identify(with("Bearer "+tt.token)))(t))
 	}
 	if n := i.count(keysURL); n != 1 {
 		t.Errorf("the keys were fetched %d times", n)

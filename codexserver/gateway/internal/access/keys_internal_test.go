@@ -36,7 +36,6 @@ type documents struct {
 	asked []string
 }
 
-// RoundTrip implements [http.RoundTripper].
 func (d *documents) RoundTrip(r *http.Request) (*http.Response, error) {
 	select {
 	case <-time.After(d.slow):
@@ -67,7 +66,6 @@ func (d *documents) set(at, body string) {
 	d.bodys[at] = body
 }
 
-// count returns how often a URL was requested.
 func (d *documents) count(at string) (n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -54,13 +54,9 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// bucket opens a bucket.
 func bucket(t *testing.T, b *broker.Broker, o *broker.Bucket) jetstream.KeyValue {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
-	defer cancel()
-	kv := must.Get(b.Open(ctx, o))(t)
-	return kv
+	return must.Get(b.Open(clustertest.Bounded(t), o))(t)
 }
 
 // TestNobodyElse checks that the server of this process has no socket, neither one that listens nor a connection: a
@@ -95,8 +91,7 @@ func TestOpen(t *testing.T) {
 	if _, err := bucket(t, b, &o).Put(t.Context(), "long", make([]byte, o.MaxValue+1)); err == nil {
 		t.Error("a value that is too long is kept")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
-	defer cancel()
+	ctx := clustertest.Bounded(t)
 	if o.Replicas != 1 {
 		t.Errorf("a server alone has %d replicas", o.Replicas)
 	}
@@ -138,12 +133,8 @@ func TestOpenWaits(t *testing.T) {
 	if _, err := b.Open(short, &broker.Bucket{Name: "leases", Replicas: 1}); err == nil || short.Err() == nil {
 		t.Errorf("without JetStream: %v", err)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), clustertest.Patience)
-	defer stop()
 	time.AfterFunc(300*time.Millisecond, func() { // it tries in vain before
 		must.Check(t, s.EnableJetStream(&server.JetStreamConfig{StoreDir: t.TempDir()}))
 	})
-	if _, err := b.Open(ctx, &broker.Bucket{Name: "leases", Replicas: 1}); err != nil {
-		t.Errorf("with JetStream: %v", err)
-	}
+	bucket(t, b, &broker.Bucket{Name: "leases", Replicas: 1})
 }

@@ -54,7 +54,6 @@ func operator(t *testing.T) (o server.Options, account nkeys.KeyPair) {
 	return o, account
 }
 
-// serveNATS starts a server that listens on loopback.
 func serveNATS(t *testing.T, c *tls.Config, o server.Options) (address string) {
 	t.Helper()
 	o.JetStream = true

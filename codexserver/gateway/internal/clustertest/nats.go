@@ -34,6 +34,24 @@ func Until(t testing.TB, what string, ok func() bool) {
 	}
 }
 
+// Await waits for what comes from a channel, or for its end.
+func Await[T any](t testing.TB, what string, c <-chan T) (got T) {
+	t.Helper()
+	select {
+	case got = <-c:
+	case <-time.After(Patience):
+		t.Fatal(what)
+	}
+	return got
+}
+
+// Bounded returns the context of a test, which ends after [Patience].
+func Bounded(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // Start starts a server with these options, until the end of the test. Unless they say otherwise, it
 // listens on a port of loopback, and keeps its streams in a folder of the test.
 func Start(t testing.TB, o server.Options) *server.Server {

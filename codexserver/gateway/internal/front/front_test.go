@@ -101,7 +101,6 @@ type fakeNode struct {
 	refused int              // requests that were not admitted
 }
 
-// join adds a node.
 func (s *service) join(name string) *fakeNode {
 	s.t.Helper()
 	n := &fakeNode{s: s, name: name}
@@ -127,7 +126,6 @@ func (s *service) add(n *fakeNode, address string) {
 	})
 }
 
-// Admit implements [link.Handler].
 func (n *fakeNode) Admit(ctx context.Context, h link.Head) (context.Context, func(), error) {
 	n.mu.Lock()
 	holder := n.holder
@@ -148,7 +146,6 @@ func (n *fakeNode) Admit(ctx context.Context, h link.Head) (context.Context, fun
 	return held, release, err
 }
 
-// Serve implements [link.Handler].
 func (n *fakeNode) Serve(w http.ResponseWriter, r *http.Request, head link.Head) {
 	body, err := io.ReadAll(r.Body)
 	must.Check(n.s.t, err)
@@ -169,14 +166,12 @@ func (n *fakeNode) set(handle http.HandlerFunc) {
 	n.handle = handle
 }
 
-// count returns how many requests the node has carried out and refused.
 func (n *fakeNode) count() (served, refused int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return len(n.served), n.refused
 }
 
-// has makes the node take a user's lease.
 func (n *fakeNode) has(user string) {
 	n.s.t.Helper()
 	if got, err := n.holder.Take(n.s.t.Context(), user); err != nil || got.ID != n.server.ID() {
@@ -184,13 +179,11 @@ func (n *fakeNode) has(user string) {
 	}
 }
 
-// loses makes the node give back a user's lease.
 func (n *fakeNode) loses(user string) {
 	n.s.t.Helper()
 	must.OK(n.s.t, n.holder.Release(n.s.t.Context(), user, nil))
 }
 
-// answer is what a client gets.
 type answer struct {
 	Status int
 	Body   string
@@ -198,21 +191,12 @@ type answer struct {
 	Header http.Header
 }
 
-// request returns a request of a user.
-func (s *service) request(ctx context.Context, method, token, body string) *http.Request {
+func (s *service) send(method, token, body string) answer {
 	s.t.Helper()
-	r := must.Get(http.NewRequestWithContext(ctx, method, s.url, strings.NewReader(body)))(s.t)
+	r := must.Get(http.NewRequestWithContext(clustertest.Bounded(s.t), method, s.url, strings.NewReader(body)))(s.t)
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	return r
-}
-
-func (s *service) send(method, token, body string) answer {
-	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), clustertest.Patience)
-	defer cancel()
-	r := s.request(ctx, method, token, body)
 	got, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return answer{Err: err}

@@ -42,7 +42,6 @@ type timed struct {
 	deadline time.Time
 }
 
-// SetWriteDeadline is for [http.ResponseController].
 func (w *timed) SetWriteDeadline(t time.Time) error {
 	w.deadline = t
 	return nil

@@ -11,7 +11,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
-	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -73,7 +72,6 @@ func TestForged(t *testing.T) {
 	}
 }
 
-// remove removes what there is of ann.
 func remove(t *testing.T, js jetstream.JetStream) {
 	t.Helper()
 	if _, err := jetstore.Remove(context.Background(), js, "ann"); err != nil {
@@ -107,10 +105,7 @@ func TestStolen(t *testing.T) {
 			}
 			must.Check(t, second.Append(t.Context(), "a", 6, []byte(" on")))
 			third := open(t, js, jetstore.Options{Epoch: 9})
-			list, err := third.List(t.Context(), "")
-			if diff := cmp.Diff([]worker.Info{{Name: "a", Size: 9}}, list); err != nil || diff != "" {
-				t.Errorf("%v %s", err, diff)
-			}
+			must.Equal(t, "the list", []worker.Info{{Name: "a", Size: 9}}, must.Get(third.List(t.Context(), ""))(t))
 			if got := whole(t, third, "a"); string(got) != "second on" {
 				t.Errorf("%q", got)
 			}

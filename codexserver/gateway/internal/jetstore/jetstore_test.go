@@ -31,7 +31,6 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// one starts a server.
 func one(t testing.TB) *server.Server {
 	t.Helper()
 	return clustertest.Start(t, server.Options{DontListen: true, NoSystemAccount: true, JetStream: true})
@@ -50,7 +49,6 @@ func open(t testing.TB, js jetstream.JetStream, o jetstore.Options) *jetstore.St
 	return s
 }
 
-// whole reads what there is under a name.
 func whole(t *testing.T, s worker.Store, name string) []byte {
 	t.Helper()
 	var all []byte
@@ -94,7 +92,6 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// stream returns that of ann.
 func stream(t *testing.T, js jetstream.JetStream) jetstream.Stream {
 	t.Helper()
 	s := must.Get(js.Stream(t.Context(), "codexmcp_state_ann"))(t)

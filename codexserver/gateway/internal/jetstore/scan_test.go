@@ -40,7 +40,6 @@ type behind struct {
 	late *int
 }
 
-// UpdateStream implements [jetstream.JetStream].
 func (b behind) UpdateStream(ctx context.Context, c jetstream.StreamConfig) (jetstream.Stream, error) {
 	s, err := b.JetStream.UpdateStream(ctx, c)
 	return behindStream{s, b.late}, err
@@ -51,14 +50,12 @@ type behindStream struct {
 	late *int
 }
 
-// Info implements [jetstream.Stream].
 func (s behindStream) Info(ctx context.Context, o ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
 	info, err := s.Stream.Info(ctx, o...)
 	info.State.LastSeq++
 	return info, err
 }
 
-// GetMsg implements [jetstream.Stream].
 func (s behindStream) GetMsg(ctx context.Context, seq uint64, o ...jetstream.GetMsgOpt) (*jetstream.RawStreamMsg, error) {
 	if *s.late--; *s.late >= 0 && len(o) > 0 {
 		return &jetstream.RawStreamMsg{}, nil

@@ -16,7 +16,6 @@ type slowKV struct {
 	now *time.Duration
 }
 
-// Update implements [jetstream.KeyValue].
 func (kv slowKV) Update(_ context.Context, _ string, _ []byte, last uint64) (uint64, error) {
 	*kv.now += time.Second
 	return last + 1, nil

@@ -26,7 +26,6 @@ const (
 	forever = time.Minute
 )
 
-// start starts a NATS server.
 func start(t *testing.T) *server.Server {
 	t.Helper()
 	return clustertest.Start(t, server.Options{DontListen: true, JetStream: true})
@@ -35,7 +34,6 @@ func start(t *testing.T) *server.Server {
 // node is a node with a connection of its own. A user's worker is a number in running.
 type node struct {
 	*lease.Holder
-	id           string
 	leases       *lease.Leases
 	users, nodes jetstream.KeyValue
 	conn         *nats.Conn
@@ -48,7 +46,7 @@ func join(t *testing.T, s *server.Server, id string, ttl time.Duration, stop fun
 	conn, js := clustertest.Connect(t, s)
 	users := must.Get(js.CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: lease.Bucket, LimitMarkerTTL: time.Second, Storage: jetstream.MemoryStorage}))(t)
 	nodes := must.Get(js.CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: placement.Bucket, TTL: ttl, Storage: jetstream.MemoryStorage}))(t)
-	n := &node{id: id, users: users, nodes: nodes, conn: conn, lost: make(chan string, 64), clock: &atomic.Int64{}}
+	n := &node{users: users, nodes: nodes, conn: conn, lost: make(chan string, 64), clock: &atomic.Int64{}}
 	n.leases = lease.New(users, placement.New(nodes), ttl)
 	begin := time.Now()
 	n.Holder = clustertest.Hold(t, n.leases, lease.HolderOptions{
@@ -63,25 +61,11 @@ func join(t *testing.T, s *server.Server, id string, ttl time.Duration, stop fun
 	return n
 }
 
-// loses waits until the node has stopped the worker of a user.
-func (n *node) loses(t *testing.T) {
-	t.Helper()
-	select {
-	case <-n.lost:
-	case <-time.After(clustertest.Patience):
-		t.Fatal("the node goes on")
-	}
-}
-
 func (n *node) take(t *testing.T, user string) lease.Lease {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
-	defer cancel()
-	got := must.Get(n.Take(ctx, user))(t)
-	return got
+	return must.Get(n.Take(clustertest.Bounded(t), user))(t)
 }
 
-// admits reports whether the node admits a request.
 func (n *node) admits(user string, epoch uint64) bool {
 	_, release, err := n.Hold(context.Background(), user, epoch)
 	if err == nil {
@@ -90,18 +74,10 @@ func (n *node) admits(user string, epoch uint64) bool {
 	return err == nil
 }
 
-// free reports whether nobody has the lease of a user.
 func (n *node) free(t *testing.T, user string) bool {
 	t.Helper()
 	_, err := n.leases.Get(t.Context(), user)
 	return errors.Is(err, lease.ErrFree)
-}
-
-// term returns that of the node's entry.
-func (n *node) term(t *testing.T) uint64 {
-	t.Helper()
-	entry := must.Get(placement.New(n.nodes).Get(t.Context(), n.id))(t)
-	return entry.Term
 }
 
 // meddled is a bucket whose answers are those of the test.
@@ -111,7 +87,6 @@ type meddled struct {
 	get    error                                             // of each Get; nil gets the key
 }
 
-// Create implements [jetstream.KeyValue].
 func (m meddled) Create(ctx context.Context, key string, value []byte, o ...jetstream.KVCreateOpt) (uint64, error) {
 	create := func() (uint64, error) { return m.KeyValue.Create(ctx, key, value, o...) }
 	if m.create == nil {
@@ -120,7 +95,6 @@ func (m meddled) Create(ctx context.Context, key string, value []byte, o ...jets
 	return m.create(create)
 }
 
-// Get implements [jetstream.KeyValue].
 func (m meddled) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
 	if m.get != nil {
 		return nil, m.get
@@ -128,7 +102,6 @@ func (m meddled) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, 
 	return m.KeyValue.Get(ctx, key)
 }
 
-// holder returns a holder with an id and with these buckets.
 func holder(t *testing.T, id string, users, nodes jetstream.KeyValue) *lease.Holder {
 	t.Helper()
 	return clustertest.Hold(t, lease.New(users, placement.New(nodes), ttl), lease.HolderOptions{ID: id})
@@ -199,8 +172,7 @@ func TestRelease(t *testing.T) {
 	ended := make(chan struct{})
 	n := join(t, start(t), "a", forever, func(string) { <-ended })
 	first := n.take(t, "ann")
-	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
-	defer cancel()
+	ctx := clustertest.Bounded(t)
 	request, left := context.WithCancel(ctx)
 	held, release, err := n.Hold(request, "ann", first.Epoch)
 	must.OK(t, err)

@@ -45,10 +45,10 @@ func TestStolen(t *testing.T) {
 			if tt.value == "" {
 				err = b.users.Delete(t.Context(), user)
 			} else {
-				_, err = b.users.PutString(t.Context(), user, strings.NewReplacer("A", fmt.Sprint(first.Term), "B", fmt.Sprint(b.term(t))).Replace(tt.value))
+				_, err = b.users.PutString(t.Context(), user, strings.NewReplacer("A", fmt.Sprint(first.Term), "B", fmt.Sprint(must.Get(b.leases.Nodes.Get(t.Context(), "b"))(t).Term)).Replace(tt.value))
 			}
 			must.OK(t, err)
-			a.loses(t)
+			clustertest.Await(t, "the node goes on", a.lost)
 			for _, epoch := range []uint64{0, 1, first.Epoch, first.Epoch + 1, 9999, 1<<64 - 1} {
 				if a.admits(user, epoch) {
 					t.Errorf("a request with the epoch %d is admitted", epoch)
@@ -105,7 +105,7 @@ func TestEntryStolen(t *testing.T) {
 				}
 				return
 			}
-			a.loses(t)
+			clustertest.Await(t, "the node goes on", a.lost)
 			var again lease.Lease
 			clustertest.Until(t, "the node does not join again", func() bool {
 				ctx, cancel := context.WithTimeout(t.Context(), ttl)

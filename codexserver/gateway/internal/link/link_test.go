@@ -91,9 +91,7 @@ func (p *pair) begin(ctx context.Context, path, body string, h http.Header) (*ht
 // send sends a request, and returns its answer, or an answer without a status.
 func (p *pair) send(path, body string, h http.Header) (*http.Response, string, error) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), clustertest.Patience)
-	defer cancel()
-	answer, err := p.begin(ctx, path, body, h)
+	answer, err := p.begin(clustertest.Bounded(p.t), path, body, h)
 	if err != nil {
 		return &http.Response{}, "", err
 	}
@@ -246,9 +244,7 @@ func TestNotCarriedOut(t *testing.T) {
 			t.Errorf("an answer that breaks off: %v, carried out %d times", err, carried-i)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
-	defer cancel()
-	must.Check(t, p.server.Close(ctx))
+	must.Check(t, p.server.Close(clustertest.Bounded(t)))
 	if _, _, err := p.send("/mcp", "body", nil); !errors.Is(err, link.ErrAbsent) && !errors.Is(err, link.ErrRefused) {
 		t.Errorf("a server that has ended: %v", err)
 	}
@@ -289,11 +285,7 @@ func TestEnds(t *testing.T) {
 				must.Check(t, p.server.Close(closing))
 			}
 			lose()
-			select {
-			case <-ended:
-			case <-time.After(clustertest.Patience):
-				t.Fatal("the request goes on")
-			}
+			clustertest.Await(t, "the request goes on", ended)
 			if _, err := io.ReadAll(answer.Body); err == nil {
 				t.Error("a part of an answer looks whole")
 			}

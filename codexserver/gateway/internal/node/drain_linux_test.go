@@ -52,9 +52,7 @@ func TestHandOver(t *testing.T) {
 			l := a.use("ann")
 			breaksOff := a.hold(l)
 			a.asks(l)
-			ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
-			defer cancel()
-			must.OK(t, a.Drain(ctx))
+			must.OK(t, a.Drain(clustertest.Bounded(t)))
 			if left := a.pool.Running(); s.free("ann") != other || (len(left) == 0) != other {
 				t.Errorf("the lease is free: %v, the workers of %q run", s.free("ann"), left)
 			}
@@ -83,7 +81,6 @@ func TestDrainWithoutAnswer(t *testing.T) {
 	s.leases.Nodes = placement.New(silent{nodes})
 	a := s.join("a")
 	a.asks(a.use("ann"))
-	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
-	defer cancel()
+	ctx := clustertest.Bounded(t)
 	must.Check(t, errors.Join(a.Drain(ctx), ctx.Err()))
 }

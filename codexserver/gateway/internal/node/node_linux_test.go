@@ -103,7 +103,6 @@ func work() error {
 	}))
 }
 
-// service is what nodes need.
 type service struct {
 	t      *testing.T
 	broker *broker.Broker
@@ -111,7 +110,6 @@ type service struct {
 	users  map[string]settings.Principal
 }
 
-// start starts a service for its users.
 func start(t *testing.T) *service {
 	t.Helper()
 	enclosuretest.Need(t)
@@ -126,7 +124,6 @@ func start(t *testing.T) *service {
 	return s
 }
 
-// member is a node of the service.
 type member struct {
 	*node.Node
 	s     *service
@@ -135,7 +132,6 @@ type member struct {
 	close func()
 }
 
-// join adds a node.
 func (s *service) join(name string) *member {
 	s.t.Helper()
 	program := must.Get(os.Executable())(s.t)
@@ -159,7 +155,6 @@ func (s *service) join(name string) *member {
 	return m
 }
 
-// free reports whether no node has the lease of a user.
 func (s *service) free(user string) bool {
 	_, err := s.leases.Get(s.t.Context(), user)
 	return errors.Is(err, lease.ErrFree)
@@ -171,7 +166,6 @@ func (m *member) send(head link.Head, path string) (*http.Response, error) {
 	return clustertest.Post(m.s.t.Context(), m.s.t, func(w http.ResponseWriter, r *http.Request) error { return m.Server().Do(w, r, head) }, path, "{}", nil)
 }
 
-// ask sends a request, and returns what the worker says.
 func (m *member) ask(head link.Head, path string) string {
 	m.s.t.Helper()
 	answer := must.Get(m.send(head, path))(m.s.t)

@@ -8,12 +8,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
-	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// names returns the names of the nodes for a user, in their order.
 func names(nodes []placement.Node, user string) (all []string) {
 	for _, n := range placement.Pick(nodes, user) {
 		all = append(all, n.Name)
@@ -47,9 +45,7 @@ func TestPick(t *testing.T) {
 		}
 	}
 	again := []placement.Node{{ID: "9", Name: "a"}, {ID: "2", Name: "b"}} // a has restarted
-	if diff := cmp.Diff(names(nodes[:2], "ann"), names(again, "ann")); diff != "" {
-		t.Errorf("a restart moves users:\n%s", diff)
-	}
+	must.Equal(t, "the nodes after a restart", names(nodes[:2], "ann"), names(again, "ann"))
 }
 
 // TestForged writes nodes that no node publishes. The others are still found.
@@ -71,10 +67,7 @@ func TestForged(t *testing.T) {
 			t.Fatalf("%q: %v", key, err)
 		}
 	}
-	all, err := nodes.All(t.Context())
-	if diff := cmp.Diff([]placement.Node{want}, all); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
+	must.Equal(t, "the nodes", []placement.Node{want}, must.Get(nodes.All(t.Context()))(t))
 	conn.Close()
 	if all, err := nodes.All(t.Context()); err == nil {
 		t.Errorf("without NATS: %v", all)

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestDocsKeys compares the tables of keys in codexserver/gateway/README.md with the real keys.
@@ -28,9 +27,7 @@ func TestDocsKeys(t *testing.T) {
 	})
 	slices.Sort(got)
 	slices.Sort(want)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the keys (-program +page):\n%s", diff)
-	}
+	must.Equal(t, "the keys of the page", want, got)
 }
 
 // keys returns the dotted keys of a table. A map of tables is one key with NAME.

@@ -10,10 +10,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
-	"github.com/google/go-cmp/cmp"
 )
 
-// loadService reads the settings of a service from a file with this text.
 func loadService(t *testing.T, text string) (settings.Service, error) {
 	t.Helper()
 	home := t.TempDir()
@@ -48,9 +46,8 @@ name = "a"
 		Link: settings.Link{Address: "a.example.com:4520", Listen: ":4520", CA: "/etc/ca", Cert: "/etc/cert", Key: "/etc/key"},
 		Node: settings.Node{Name: "a"},
 	}
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
+	must.OK(t, err)
+	must.Equal(t, "the settings", want, got)
 	must.Equal(t, "the hidden files", []string{"/etc/nats.creds", "/etc/key"}, got.Files())
 	alone, err := loadService(t, "")
 	if err != nil || alone.NATS.URL != "" || time.Duration(alone.NATS.Lease) != 15*time.Second || !alone.NATS.Has(settings.RoleFront) || !alone.NATS.Has(settings.RoleNode) || settings.CheckPrincipalName(alone.Node.Name) != nil {
@@ -61,9 +58,8 @@ name = "a"
 // TestForWorkers checks which arguments workers get, in each way to write a key: no hash of a token, and no password of NATS.
 func TestForWorkers(t *testing.T) {
 	got, err := settings.ForWorkers([]string{"-", "model=x", "http.hosts=[]", " http .principals={}", "'http'={}", `"http".hosts=[]`, "httpx.a=1", `"a.http".b=1`, "a.http=1", `"http`})
-	if diff := cmp.Diff([]string{"-", "model=x", "httpx.a=1", `"a.http".b=1`, "a.http=1"}, got); diff != "" || err != nil {
-		t.Errorf("%v; the arguments (-want +got):\n%s", err, diff)
-	}
+	must.OK(t, err)
+	must.Equal(t, "the arguments", []string{"-", "model=x", "httpx.a=1", `"a.http".b=1`, "a.http=1"}, got)
 	for _, arg := range []string{"nats.url=nats://u:p@127.0.0.1", " nats .url=u:p", `"nats".url=u:p`, "'nats' .url=u:p", "nats={url='u:p'}", "nats", "link.key=u:p", "node.name=u:p"} {
 		if got, err := settings.ForWorkers([]string{"a=b", arg}); err == nil || got != nil || strings.Contains(err.Error(), "u:p") {
 			t.Errorf("%q: %q, %v", arg, got, err)

@@ -11,12 +11,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json"
-	"github.com/google/go-cmp/cmp"
 )
 
 var hashOfA, hashOfB = "sha256:" + strings.Repeat("a", 64), "sha256:" + strings.Repeat("b", 64)
 
-// load reads the settings from a file with this text.
 func load(t *testing.T, text string) (settings.HTTP, error) {
 	t.Helper()
 	home := t.TempDir()
@@ -65,9 +63,7 @@ tasks = 2
 			},
 		},
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	must.Equal(t, "the settings", want, got)
 }
 
 func TestInvalidPrincipals(t *testing.T) {

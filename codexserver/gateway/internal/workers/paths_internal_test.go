@@ -1,10 +1,9 @@
 package workers
 
 import (
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestPathsRefused checks the paths of the server, and that the error names who has the path.
@@ -32,9 +31,7 @@ func TestPathsRefused(t *testing.T) {
 			if err := p.check(); err != nil {
 				got = err.Error()
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Equal(t, "the error", tt.want, got)
 		})
 	}
 }
@@ -51,8 +48,6 @@ func TestPathsHidden(t *testing.T) {
 		"ann": {"/etc/nats/key", "/home/ann/inner/log", "/run/user", "/srv/server", "/srv/server-of-carl", "/work/bob"},
 		"bob": {"/etc/nats/key", "/home/ann", "/run/user", "/srv/server", "/srv/server-of-carl", "/work/ann"},
 	} {
-		if diff := cmp.Diff(strings.Join(want, "\n"), strings.Join(p.enclosure(user).Hidden, "\n")); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", user, diff)
-		}
+		must.Equal(t, user, want, p.enclosure(user).Hidden)
 	}
 }

@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -18,7 +19,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
-	"github.com/google/go-cmp/cmp"
 )
 
 // behind serves h as the worker of a principal behind a pool.
@@ -73,9 +73,7 @@ func TestHeaders(t *testing.T) {
 	}
 	must.Equal(t, "the worker received", want, have)
 	l := &worker.Link{Settings: worker.Settings{Principal: "ann"}}
-	if who, err := l.Authenticate(in); err != nil || cmp.Diff(mcphttp.Principal{Name: "ann", Scopes: []mcphttp.Scope{mcphttp.ScopeRead}}, who) != "" {
-		t.Errorf("the principal at the worker: %+v, %v", who, err)
-	}
+	must.Equal(t, "the principal at the worker", mcphttp.Principal{Name: "ann", Scopes: []mcphttp.Scope{mcphttp.ScopeRead}}, must.Get(l.Authenticate(in))(t))
 }
 
 // TestOnce checks that a request is sent only once, and that its client learns that it may have had an effect.
@@ -143,9 +141,8 @@ func TestAnswers(t *testing.T) {
 		if want == 502 {
 			headers = map[string]string{"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
 		}
-		if diff := cmp.Diff(headers, have); diff != "" || answer.StatusCode != want {
-			t.Errorf("%d is passed on as %s (-want +got):\n%s", status, answer.Status, diff)
-		}
+		must.Equal(t, fmt.Sprint("the status of ", status), want, answer.StatusCode)
+		must.Equal(t, fmt.Sprint("the headers of ", status), headers, have)
 	}
 }
 
@@ -170,9 +167,8 @@ func TestChallenges(t *testing.T) {
 			w.WriteHeader(tt.status)
 		})
 		answer := post(t, front)
-		if diff := cmp.Diff(tt.want, answer.Header.Values("Www-Authenticate")); diff != "" || answer.StatusCode != tt.status {
-			t.Errorf("%d with %q is passed on as %s (-want +got):\n%s", tt.status, tt.sent, answer.Status, diff)
-		}
+		must.Equal(t, fmt.Sprint("the status with ", tt.sent), tt.status, answer.StatusCode)
+		must.Equal(t, fmt.Sprint("the challenges of ", tt.sent), tt.want, answer.Header.Values("Www-Authenticate"))
 	}
 }
 
