@@ -76,6 +76,15 @@ func TestRunDecides(t *testing.T) {
 	}
 }
 
+// resuming is an engine whose conversations can be opened again.
+type resuming struct{ engine.TurnFunc }
+
+func (e resuming) Resume(ctx context.Context, _ engine.Saved, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	return e.Start(ctx, cfg, host)
+}
+
+func (resuming) Find(_ context.Context, id string) (engine.Saved, error) { return engine.Saved{ID: id}, nil }
+
 func TestRunEnds(t *testing.T) {
 	fault := errors.New("a fault")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -106,5 +115,8 @@ func TestRunEnds(t *testing.T) {
 	first := must.Get(s.Run(t.Context(), codexserver.Turn{Prompt: "p"}))(t)
 	if _, err := s.Run(t.Context(), codexserver.Turn{Prompt: "p", Thread: first.Thread}); err == nil || !strings.Contains(err.Error(), "engine.Resumer") {
 		t.Errorf("a thread that has ended, on an engine that cannot resume: %v", err)
+	}
+	if _, err := codexserver.New(resuming{pusher}, nil).Run(t.Context(), codexserver.Turn{Prompt: "p", Thread: first.Thread}); err != nil {
+		t.Errorf("a thread that has ended, on an engine that resumes it: %v", err)
 	}
 }

@@ -116,13 +116,15 @@ func TestSummaryOfLongOutput(t *testing.T) {
 	b := setup(t, "model_context_window = 4096", native.Limits{},
 		providertest.Call(providertest.Shell("c1", "sh", "-c", "yes output | head -c 9000; echo; echo the end")), full, full,
 		providertest.Say("NOTE"), providertest.Say("done"))
-	turn(t, b.start(t, &host{exec: allow}, protocol.Config{}), say("the task"))
+	task := say("the task")
+	task.Items = append(task.Items, protocol.InputItem{Type: protocol.InputImage, ImageURL: "data:image/png;base64,iVBORw0KGgo="})
+	turn(t, b.start(t, &host{exec: allow}, protocol.Config{}), task)
 	all := b.provider.Requests()
 	first, second := len(all[2].Body), len(all[3].Body)
 	if second >= first {
 		t.Errorf("the second request for a summary has %d bytes, the first one %d", second, first)
 	}
-	inOrder(t, string(all[3].Body), "the task", `"c1"`, "the middle is left out", "the end")
+	inOrder(t, string(all[3].Body), "the task", "[image left out]", `"c1"`, "the middle is left out", "the end")
 	inOrder(t, lastRequest(b), "the task", "NOTE")
 	validRequests(t, b.provider)
 }

@@ -59,9 +59,15 @@ func as(name string) *exec.Cmd {
 
 // TestKill checks that a child which its parent has left is of the group, and ends with it.
 func TestKill(t *testing.T) {
+	for _, session := range []bool{true, false} {
+		testKill(t, session)
+	}
+}
+
+func testKill(t *testing.T, session bool) {
 	cmd := as("parent")
 	out := output(t, cmd)
-	g := must.Get(group.Start(cmd, true))(t)
+	g := must.Get(group.Start(cmd, session))(t)
 	_ = cmd.Stdout.(io.Closer).Close()
 	must.OK(t, cmd.Wait())
 	want(t, out, "child\n")

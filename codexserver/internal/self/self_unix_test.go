@@ -5,6 +5,7 @@ package self_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
@@ -20,6 +21,9 @@ func TestStartedBy(t *testing.T) {
 	must.OK(t, os.Link(program, filepath.Join(links, "hard")))
 	if !self.New(ending).StartedBy([]string{"other", "server"}, work, map[string]string{"PATH": links}) {
 		t.Error("not found without its ending")
+	}
+	if self.New(ending).StartedBy([]string{strings.TrimSuffix(ending, ".exe")}, work, nil) {
+		t.Error("found by a path that no file has")
 	}
 	p := self.New(program)
 	for _, tt := range []struct {
