@@ -83,7 +83,9 @@ func (e resuming) Resume(ctx context.Context, _ engine.Saved, cfg protocol.Confi
 	return e.Start(ctx, cfg, host)
 }
 
-func (resuming) Find(_ context.Context, id string) (engine.Saved, error) { return engine.Saved{ID: id}, nil }
+func (resuming) Find(_ context.Context, id string) (engine.Saved, error) {
+	return engine.Saved{ID: id}, nil
+}
 
 func TestRunEnds(t *testing.T) {
 	fault := errors.New("a fault")
