@@ -27,53 +27,63 @@ type (
 	decision struct{ protocol.EventMsg }
 )
 
+// step is an event, and what the turn does then.
+type step struct {
+	event protocol.EventMsg
+	want  string
+}
+
 // played are the events of a turn in a folder, which has another name too.
-func played(dir, real string) []protocol.EventMsg {
+func played(dir, real string) []step {
 	answer, failure := "hello", "no such tool"
 	exec := protocol.ExecApprovalRequest{CallID: "1", Command: []string{"make"}, Cwd: dir}
 	add := map[string]protocol.FileChange{filepath.Join(dir, "a"): {Add: &protocol.FileContent{Content: "1\n2\n"}}}
-	return []protocol.EventMsg{
-		protocol.TaskStarted{},
-		protocol.UserMessage{Message: "mine", Kind: protocol.UserPlain},
-		protocol.UserMessage{Message: "also mine"},
-		protocol.UserMessage{Message: "the rules", Kind: "user_instructions"},
-		protocol.BackgroundEvent{Message: "not that", Refused: &protocol.Refused{Command: []string{"rm", "x"}, Cwd: real, Reason: "never"}},
-		protocol.BackgroundEvent{Refused: &protocol.Refused{Changes: add, Reason: "no patch"}},
-		protocol.BackgroundEvent{Refused: &protocol.Refused{Tool: "web", Reason: "no web"}},
-		question{exec}, exec, decision{exec},
-		protocol.ExecCommandBegin{CallID: "1", Command: exec.Command, Cwd: real},
-		protocol.ExecCommandOutputDelta{CallID: "1", Chunk: []byte("out")},
-		protocol.ExecCommandEnd{CallID: "1", ExitCode: 3, Duration: protocol.Duration(2 * time.Second), AggregatedOutput: "output"},
-		protocol.ExecCommandBegin{CallID: "1", Command: []string{"ls"}, Cwd: os.TempDir(), ReadOnly: true},
-		protocol.PatchApplyBegin{CallID: "2", Changes: add},
-		protocol.PatchApplyEnd{CallID: "2", Success: true},
-		protocol.PatchApplyBegin{CallID: "3", Changes: map[string]protocol.FileChange{filepath.Join(dir, "b"): {Delete: &protocol.FileContent{}}}},
-		protocol.PatchApplyEnd{CallID: "3", Stderr: "it does not fit"},
-		protocol.MCPToolCallBegin{CallID: "4", Invocation: protocol.MCPInvocation{Server: "s", Tool: "t", Arguments: []byte(`{"secret":1}`)}},
-		protocol.MCPToolCallEnd{CallID: "4", Invocation: protocol.MCPInvocation{Server: "s", Tool: "t"}, Result: protocol.MCPToolCallResult{Err: &failure}},
-		protocol.MCPToolCallEnd{CallID: "5", Invocation: protocol.MCPInvocation{Server: "s", Tool: "u"}},
-		protocol.TurnDiff{UnifiedDiff: "the diff"},
-		protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: "think", Status: "completed"}}},
-		protocol.WebSearchEnd{Query: "q"}, protocol.ViewImageToolCall{Path: "i.png"}, protocol.AgentMessageDelta{Delta: "bro"},
-		protocol.StreamError{Message: "once more"}, protocol.AgentMessageDelta{Delta: "hel"}, protocol.AgentMessage{Message: answer},
-		protocol.AgentMessageDelta{Delta: "by"},
-		protocol.TokenCount{Info: &protocol.TokenUsageInfo{TotalTokenUsage: protocol.TokenUsage{InputTokens: 5, OutputTokens: 2}}, RateLimits: &protocol.RateLimits{}},
-		protocol.TokenCount{},
-		protocol.TaskComplete{LastAgentMessage: &answer, Incomplete: "it is cut"},
-		protocol.Error{Message: "a late fault"},
+	return []step{
+		{protocol.TaskStarted{}, "thinking, news"},
+		{protocol.UserMessage{Message: "mine", Kind: protocol.UserPlain}, ""},
+		{protocol.UserMessage{Message: "also mine"}, ""},
+		{protocol.UserMessage{Message: "the rules", Kind: "user_instructions"}, ""},
+		{protocol.BackgroundEvent{Message: "not that", Refused: &protocol.Refused{Command: []string{"rm", "x"}, Cwd: real, Reason: "never"}}, "not that"},
+		{protocol.BackgroundEvent{Refused: &protocol.Refused{Changes: add, Reason: "no patch"}}, ""},
+		{protocol.BackgroundEvent{Refused: &protocol.Refused{Tool: "web", Reason: "no web"}}, ""},
+		{question{exec}, ", news, waiting, waiting for approval of `make`"},
+		{exec, ", waiting, waiting for approval of `make`"},
+		{decision{exec}, ", news"},
+		{protocol.ExecCommandBegin{CallID: "1", Command: exec.Command, Cwd: real}, "running make, may change files, news"},
+		{protocol.ExecCommandOutputDelta{CallID: "1", Chunk: []byte("out")}, ""},
+		{protocol.ExecCommandEnd{CallID: "1", ExitCode: 3, Duration: protocol.Duration(2 * time.Second), AggregatedOutput: "output"}, "thinking, news"},
+		{protocol.ExecCommandBegin{CallID: "1", Command: []string{"ls"}, Cwd: os.TempDir(), ReadOnly: true}, "running ls, news"},
+		{protocol.PatchApplyBegin{CallID: "2", Changes: add}, "changing files, may change files"},
+		{protocol.PatchApplyEnd{CallID: "2", Success: true}, "thinking, news"},
+		{protocol.PatchApplyBegin{CallID: "3", Changes: map[string]protocol.FileChange{filepath.Join(dir, "b"): {Delete: &protocol.FileContent{}}}}, "changing files, may change files"},
+		{protocol.PatchApplyEnd{CallID: "3", Stderr: "it does not fit"}, "thinking, news"},
+		{protocol.MCPToolCallBegin{CallID: "4", Invocation: protocol.MCPInvocation{Server: "s", Tool: "t", Arguments: []byte(`{"secret":1}`)}}, "calling s/t, may change files"},
+		{protocol.MCPToolCallEnd{CallID: "4", Invocation: protocol.MCPInvocation{Server: "s", Tool: "t"}, Result: protocol.MCPToolCallResult{Err: &failure}}, ""},
+		{protocol.MCPToolCallEnd{CallID: "5", Invocation: protocol.MCPInvocation{Server: "s", Tool: "u"}}, ""},
+		{protocol.TurnDiff{UnifiedDiff: "the diff"}, ""},
+		{protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: "think", Status: "completed"}}}, ""},
+		{protocol.WebSearchEnd{Query: "q"}, ""},
+		{protocol.ViewImageToolCall{Path: "i.png"}, ""},
+		{protocol.AgentMessageDelta{Delta: "bro"}, ""},
+		{protocol.StreamError{Message: "once more"}, "once more"},
+		{protocol.AgentMessageDelta{Delta: "hel"}, ""},
+		{protocol.AgentMessage{Message: answer}, "hello"},
+		{protocol.AgentMessageDelta{Delta: "by"}, ""},
+		{protocol.TokenCount{Info: &protocol.TokenUsageInfo{TotalTokenUsage: protocol.TokenUsage{InputTokens: 5, OutputTokens: 2}}, RateLimits: &protocol.RateLimits{}}, ""},
+		{protocol.TokenCount{}, ""},
+		{protocol.TaskComplete{LastAgentMessage: &answer, Incomplete: "it is cut"}, ""},
+		{protocol.Error{Message: "a late fault"}, ""},
 	}
 }
 
-// play gives events to a turn, one a second, and returns a line for each: what the turn does then,
-// and whether who waits for news is woken.
-func play(log *transcript.Log, w *turn.Turn, events []protocol.EventMsg) string {
-	var b strings.Builder
+// play gives events to a turn, one a second, and checks what the turn does then, and whether who waits for news is woken.
+func play(t *testing.T, log *transcript.Log, w *turn.Turn, steps []step) {
 	r := &approval.Request{Question: &elicit.Question{Message: "may it?"}}
 	approved := approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}, By: "desk"}
-	for _, m := range events {
+	for i, step := range steps {
 		_, news := w.News()
-		doing := ""
-		switch m := m.(type) {
+		got := ""
+		switch m := step.event.(type) {
 		case question:
 			r.Event = m.EventMsg
 			log.Asked(r)
@@ -82,25 +92,22 @@ func play(log *transcript.Log, w *turn.Turn, events []protocol.EventMsg) string 
 			log.Decided(r, approved)
 			w.Decided(r, approved)
 		default:
-			_, doing = w.Add("", log.Add(m), m)
+			_, got = w.Add("", log.Add(m), m)
 		}
-		_, name, _ := strings.Cut(fmt.Sprintf("%T", m), ".")
-		fmt.Fprintf(&b, "%s: %s", name, doing)
-		if turn.Changes(m) {
-			b.WriteString(", may change files")
+		if turn.Changes(step.event) {
+			got += ", may change files"
 		}
 		select {
 		case <-news:
-			b.WriteString(", news")
+			got += ", news"
 		default:
 		}
 		if unseen, _ := w.News(); unseen {
-			b.WriteString(", " + string(w.So().Status) + ", " + w.State().Words())
+			got += ", " + string(w.So().Status) + ", " + w.State().Words()
 		}
-		b.WriteString("\n")
+		must.Equal(t, fmt.Sprintf("event %d, %T", i, step.event), step.want, got)
 		<-time.After(time.Second)
 	}
-	return b.String()
 }
 
 // TestTurn checks after each event what a turn does, and at the end all that it did.
@@ -126,42 +133,7 @@ func TestTurn(t *testing.T) {
 		}, time.Now(), nil)
 		w.Begin(t.Context(), protocol.SessionConfigured{SessionID: "id", Model: "m", Cwd: dir}, nil)
 		log.Begin("do it")
-		const want = `TaskStarted: thinking, news
-UserMessage: 
-UserMessage: 
-UserMessage: 
-BackgroundEvent: not that
-BackgroundEvent: 
-BackgroundEvent: 
-question: , news, waiting, waiting for approval of ` + "`" + `make` + "`" + `
-ExecApprovalRequest: , waiting, waiting for approval of ` + "`" + `make` + "`" + `
-decision: , news
-ExecCommandBegin: running make, may change files, news
-ExecCommandOutputDelta: 
-ExecCommandEnd: thinking, news
-ExecCommandBegin: running ls, news
-PatchApplyBegin: changing files, may change files
-PatchApplyEnd: thinking, news
-PatchApplyBegin: changing files, may change files
-PatchApplyEnd: thinking, news
-MCPToolCallBegin: calling s/t, may change files
-MCPToolCallEnd: 
-MCPToolCallEnd: 
-TurnDiff: 
-PlanUpdate: 
-WebSearchEnd: 
-ViewImageToolCall: 
-AgentMessageDelta: 
-StreamError: once more
-AgentMessageDelta: 
-AgentMessage: hello
-AgentMessageDelta: 
-TokenCount: 
-TokenCount: 
-TaskComplete: 
-Error: 
-`
-		must.Equal(t, "the events", want, play(log, w, played(dir, real)))
+		play(t, log, w, played(dir, real))
 		did := w.So()
 		usage := protocol.Tokens{Input: 5, Output: 2}
 		if diff := cmp.Diff(protocol.TurnResult{
