@@ -40,10 +40,8 @@ func probe(name string, args ...string) string {
 		}
 	}
 	err := fmt.Errorf("no probe is called %s", name)
-	for _, some := range []map[string]func([]string) error{probes, callProbes} {
-		if f, ok := some[name]; ok {
-			err = f(args)
-		}
+	if f, ok := probes[name]; ok {
+		err = f(args)
 	}
 	var errno syscall.Errno
 	switch {
@@ -209,6 +207,68 @@ var probes = map[string]func(args []string) error{
 	"variable": func(a []string) error {
 		value, ok := os.LookupEnv(a[0])
 		return differs(nil, fmt.Sprintf("%t %s", ok, value), a[1])
+	},
+	// One system call or two.
+	"call":         call,
+	"tmpfile with": func(a []string) error { return closed(unix.Open(a[0], unix.O_TMPFILE|unix.O_WRONLY, mode(a))) },
+	"list":         func(a []string) error { _, err := os.ReadDir(a[0]); return err },
+	// The attributes of a file besides its mode.
+	"setflags": onFile(func(fd int, _ []string) error {
+		flags, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS)
+		if err != nil {
+			return err
+		}
+		return unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, flags)
+	}),
+	"fssetxattr": onFile(func(fd int, _ []string) error {
+		var attr [28]byte
+		if err := control(fd, 0x801c581f, unsafe.Pointer(&attr)); err != nil { // FS_IOC_FSGETXATTR
+			return err
+		}
+		return control(fd, 0x401c5820, unsafe.Pointer(&attr))
+	}),
+	"file_setattr": func(a []string) error {
+		path, err := unix.BytePtrFromString(a[0])
+		if err != nil {
+			return err
+		}
+		var attr [24]byte
+		for _, nr := range []uintptr{unix.SYS_FILE_GETATTR, unix.SYS_FILE_SETATTR} {
+			_, _, errno := unix.Syscall6(nr, ^uintptr(99), uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(&attr)), 24, 0, 0)
+			if errno != 0 {
+				return errno
+			}
+		}
+		return nil
+	},
+	"verity": onFile(func(fd int, _ []string) error {
+		arg := unix.FsverityEnableArg{Version: 1, Hash_algorithm: 1, Block_size: 4096}
+		return control(fd, unix.FS_IOC_ENABLE_VERITY, unsafe.Pointer(&arg))
+	}),
+	"create by descriptor": func(a []string) error {
+		dir, err := unix.Open(filepath.Dir(a[0]), unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(dir)
+		return closed(unix.Open(fmt.Sprintf("/proc/self/fd/%d/%s", dir, filepath.Base(a[0])), unix.O_CREAT|unix.O_WRONLY, 0o600))
+	},
+	"signal by descriptor": func(a []string) error { return signalled(unix.PidfdOpen(pid(a), 0)) },
+	"take a descriptor": func(a []string) error {
+		fd, err := unix.PidfdOpen(pid(a), 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		return closed(unix.PidfdGetfd(fd, 2, 0))
+	},
+	// Limits of a process, or of this one if it is 0.
+	"prlimit": func(a []string) error {
+		var limit unix.Rlimit
+		if err := unix.Prlimit(pid(a), unix.RLIMIT_CORE, nil, &limit); err != nil {
+			return err
+		}
+		return unix.Prlimit(pid(a), unix.RLIMIT_CORE, &limit, nil)
 	},
 }
 
@@ -394,71 +454,6 @@ func call(a []string) error {
 	_, _, errno := unix.Syscall6(nr, n[0], n[1], n[2], n[3], n[4], n[5])
 	runtime.KeepAlive(alive)
 	return asError(errno)
-}
-
-// callProbes are attempts that one system call or two make.
-var callProbes = map[string]func(args []string) error{
-	"call":         call,
-	"tmpfile with": func(a []string) error { return closed(unix.Open(a[0], unix.O_TMPFILE|unix.O_WRONLY, mode(a))) },
-	"list":         func(a []string) error { _, err := os.ReadDir(a[0]); return err },
-	// The attributes of a file besides its mode.
-	"setflags": onFile(func(fd int, _ []string) error {
-		flags, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS)
-		if err != nil {
-			return err
-		}
-		return unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, flags)
-	}),
-	"fssetxattr": onFile(func(fd int, _ []string) error {
-		var attr [28]byte
-		if err := control(fd, 0x801c581f, unsafe.Pointer(&attr)); err != nil { // FS_IOC_FSGETXATTR
-			return err
-		}
-		return control(fd, 0x401c5820, unsafe.Pointer(&attr))
-	}),
-	"file_setattr": func(a []string) error {
-		path, err := unix.BytePtrFromString(a[0])
-		if err != nil {
-			return err
-		}
-		var attr [24]byte
-		for _, nr := range []uintptr{unix.SYS_FILE_GETATTR, unix.SYS_FILE_SETATTR} {
-			_, _, errno := unix.Syscall6(nr, ^uintptr(99), uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(&attr)), 24, 0, 0)
-			if errno != 0 {
-				return errno
-			}
-		}
-		return nil
-	},
-	"verity": onFile(func(fd int, _ []string) error {
-		arg := unix.FsverityEnableArg{Version: 1, Hash_algorithm: 1, Block_size: 4096}
-		return control(fd, unix.FS_IOC_ENABLE_VERITY, unsafe.Pointer(&arg))
-	}),
-	"create by descriptor": func(a []string) error {
-		dir, err := unix.Open(filepath.Dir(a[0]), unix.O_PATH|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(dir)
-		return closed(unix.Open(fmt.Sprintf("/proc/self/fd/%d/%s", dir, filepath.Base(a[0])), unix.O_CREAT|unix.O_WRONLY, 0o600))
-	},
-	"signal by descriptor": func(a []string) error { return signalled(unix.PidfdOpen(pid(a), 0)) },
-	"take a descriptor": func(a []string) error {
-		fd, err := unix.PidfdOpen(pid(a), 0)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd)
-		return closed(unix.PidfdGetfd(fd, 2, 0))
-	},
-	// Limits of a process, or of this one if it is 0.
-	"prlimit": func(a []string) error {
-		var limit unix.Rlimit
-		if err := unix.Prlimit(pid(a), unix.RLIMIT_CORE, nil, &limit); err != nil {
-			return err
-		}
-		return unix.Prlimit(pid(a), unix.RLIMIT_CORE, &limit, nil)
-	},
 }
 
 func mode(a []string) uint32 {
