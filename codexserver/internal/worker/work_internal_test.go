@@ -44,33 +44,15 @@ func TestWork(t *testing.T) {
 		w := &Work{}
 		c := w.Begin(t.Context(), &codexserver.Request{RPC: &jsonrpc.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"codex"}`)}})
 		turn := c.Turn("thread", protocol.TokenUsage{})
+		act := map[rune]func(){
+			'q': func() { turn.Asked(ask) }, 'Q': func() { turn.Asked(second) }, 'a': func() { turn.Decided(ask, approval.Decision{}) },
+			'c': func() { turn.Event(protocol.ExecCommandBegin{CallID: "c"}) }, 'C': func() { turn.Event(protocol.ExecCommandEnd{CallID: "c"}) },
+			't': func() { turn.Event(protocol.MCPToolCallBegin{CallID: "t"}) }, 'T': func() { turn.Event(protocol.MCPToolCallEnd{CallID: "t"}) },
+			'p': func() { turn.Event(protocol.PatchApplyBegin{CallID: "p"}) }, 'P': func() { turn.Event(protocol.PatchApplyEnd{CallID: "p"}) },
+			'e': func() { c.End(nil) }, 'E': func() { turn.End(errors.New("ended")) }, 'n': func() { c.Turn("thread", protocol.TokenUsage{}) },
+		}
 		for _, step := range tt.steps {
-			switch step {
-			case 'q':
-				turn.Asked(ask)
-			case 'Q':
-				turn.Asked(second)
-			case 'a':
-				turn.Decided(ask, approval.Decision{})
-			case 'c':
-				turn.Event(protocol.ExecCommandBegin{CallID: "c"})
-			case 'C':
-				turn.Event(protocol.ExecCommandEnd{CallID: "c"})
-			case 't':
-				turn.Event(protocol.MCPToolCallBegin{CallID: "t"})
-			case 'T':
-				turn.Event(protocol.MCPToolCallEnd{CallID: "t"})
-			case 'p':
-				turn.Event(protocol.PatchApplyBegin{CallID: "p"})
-			case 'P':
-				turn.Event(protocol.PatchApplyEnd{CallID: "p"})
-			case 'e':
-				c.End(nil)
-			case 'E':
-				turn.End(errors.New("ended"))
-			case 'n':
-				c.Turn("thread", protocol.TokenUsage{})
-			}
+			act[step]()
 		}
 		turns, busy, _ := w.turns()
 		if got := w.Load(func() mcphttp.Load { return mcphttp.Load{} }).Activity; turns != tt.turns || busy != tt.busy || got != tt.want {
