@@ -20,11 +20,7 @@ func TestSeatbelt(t *testing.T) {
 	must.Equal(t, "read-only", []string{"-p", seatbeltBase + "(deny file-write-setugid)\n", "--"}, readOnly)
 	base := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	work := filepath.Join(base, "work")
-	for _, err := range []error{
-		os.MkdirAll(filepath.Join(work, "sub/repo"), 0o700), os.Symlink("sub/repo", filepath.Join(work, ".git")),
-	} {
-		must.OK(t, err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Join(work, "sub/repo"), 0o700), os.Symlink("sub/repo", filepath.Join(work, ".git")))
 	got := seatbelt{roots: []string{work, "/other"}, protect: []string{work + "/.git", "/0/.git"}, network: true}.arguments()
 	want := []string{"-p", seatbeltBase + seatbeltNetwork + `(allow file-write* (subpath (param "ROOT_0")))
 (allow file-write* (subpath (param "ROOT_1")))

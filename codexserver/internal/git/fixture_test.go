@@ -126,12 +126,9 @@ func configure(t testing.TB, file string, settings ...setting) {
 		}
 		fmt.Fprintf(&text, "[%s]\n\t%s = %s\n", section, s.key[end+1:], value)
 	}
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
-	if err == nil {
-		_, err = f.WriteString(text.String())
-		err = errors.Join(err, f.Close())
-	}
-	must.OK(t, err)
+	f := must.Get(os.OpenFile(file, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644))(t)
+	_, err := f.WriteString(text.String())
+	must.OK(t, err, f.Close())
 }
 
 // all returns settings of one value.

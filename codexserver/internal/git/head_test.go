@@ -131,13 +131,9 @@ func TestScratchSweep(t *testing.T) {
 		must.OK(t, os.MkdirAll(filepath.Join(dir, name, "git"), 0o700))
 	}
 	must.OK(t, os.Symlink(t.TempDir(), filepath.Join(dir, "git-link")))
-	f, err := os.Open(filepath.Join(dir, "git-used"))
-	if err == nil {
-		defer f.Close()
-		err = safefile.Share(f)
-	}
-	must.OK(t, err)
-	must.OK(t, (git.Scratch{Dir: dir}).Sweep(t.Context()))
+	f := must.Get(os.Open(filepath.Join(dir, "git-used")))(t)
+	defer f.Close()
+	must.OK(t, safefile.Share(f), git.Scratch{Dir: dir}.Sweep(t.Context()))
 	for name, kept := range map[string]bool{"git-left": false, "git-used": true, "arg0": true, "trail-1": true, "git-link": true} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); errors.Is(err, fs.ErrNotExist) == kept {
 			t.Errorf("%s: %v", name, err)

@@ -85,11 +85,8 @@ func TestHostileRepository(t *testing.T) {
 		}},
 		{"a .git that is a link", 2, func(r *fixture, script string) {
 			r.configure(setting{"core.fsmonitor", script})
-			for _, err := range []error{
-				os.Rename(filepath.Join(r.dir, ".git"), filepath.Join(r.dir, "..", "moved")), os.Symlink("../moved", filepath.Join(r.dir, ".git")),
-			} {
-				must.OK(r.t, err)
-			}
+			dot := filepath.Join(r.dir, ".git")
+			must.OK(r.t, os.Rename(dot, filepath.Join(r.dir, "..", "moved")), os.Symlink("../moved", dot))
 		}},
 		{"its own git", 2, func(r *fixture, script string) {
 			r.write("node_modules/.bin/git", "#!/bin/sh\n"+script)

@@ -25,16 +25,7 @@ func layIndex(version uint32, extensions string, files ...string) string {
 			b = binary.BigEndian.AppendUint32(b, n)
 		}
 		b = append(b, strings.Repeat("o", 20)...)
-		switch flags {
-		case "assumed":
-			b = append(b, 0x80, 0)
-		case "hidden":
-			b = append(b, 0x40, 0, 0x40, 0)
-		case "conflict":
-			b = append(b, 0x20, 0)
-		default:
-			b = append(b, 0, 0)
-		}
+		b = append(b, map[string]string{"": "\x00\x00", "assumed": "\x80\x00", "hidden": "\x40\x00\x40\x00", "conflict": "\x20\x00"}[flags]...)
 		b = append(b, name...)
 		b = append(b, make([]byte, 8-(len(b)-begin)%8)...)
 	}
@@ -124,11 +115,7 @@ func TestIsClean(t *testing.T) {
 func TestIndexTime(t *testing.T) {
 	root := t.TempDir()
 	dot := filepath.Join(root, ".git")
-	for _, err := range []error{
-		os.MkdirAll(filepath.Join(dot, "objects"), 0o700), os.Mkdir(filepath.Join(dot, "refs"), 0o700), os.WriteFile(filepath.Join(dot, "HEAD"), []byte("ref: refs/heads/main\n"), 0o600),
-	} {
-		must.OK(t, err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Join(dot, "objects"), 0o700), os.Mkdir(filepath.Join(dot, "refs"), 0o700), os.WriteFile(filepath.Join(dot, "HEAD"), []byte("ref: refs/heads/main\n"), 0o600))
 	written := time.Unix(1_700_000_000, 123456000)
 	for _, tt := range []struct{ begin, want time.Time }{
 		{written.Add(time.Minute), written}, {written.Add(coarse), written},

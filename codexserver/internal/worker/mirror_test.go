@@ -72,22 +72,15 @@ func (m *machine) write(name, text string) {
 
 func writeFile(t *testing.T, path, text string) {
 	t.Helper()
-	err := os.MkdirAll(filepath.Dir(path), 0o700)
-	if err == nil {
-		err = os.WriteFile(path, []byte(text), 0o600)
-	}
-	must.OK(t, err)
+	must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
 }
 
 // add appends to a file and sends it.
 func (m *machine) add(name, text string) {
 	m.Helper()
-	f, err := os.OpenFile(m.path(name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err == nil {
-		_, err = f.WriteString(text)
-		err = errors.Join(err, f.Close(), m.Sync(m.path(name)))
-	}
-	must.OK(m, err)
+	f := must.Get(os.OpenFile(m.path(name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600))(m)
+	_, err := f.WriteString(text)
+	must.OK(m, err, f.Close(), m.Sync(m.path(name)))
 }
 
 // files returns the files below a folder that a store may have.
