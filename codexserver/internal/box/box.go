@@ -23,17 +23,14 @@ type Options struct {
 	Find func(program string) (path string, err error)
 	// Protected are folders that stay read-only below a writable one.
 	Protected []string
-	// Trees is a folder in a protected one. What is in it may become writable, as working folders
-	// elsewhere. "" is none.
+	// Trees is a folder in a protected one. What is in it may become writable. "" is none.
 	Trees string
 	// Sealed are folders of this server. They and what is in them never become writable, whatever
 	// names them, and stay read-only below a writable folder.
 	Sealed []string
-	// Private are folders that do not become writable as a whole, such as the user's home
-	// and the configuration's folder. Neither do their parents.
+	// Private are folders that do not become writable as a whole, nor their parents, such as the user's home.
 	Private []string
-	// Named are folders that may become writable although other rules refuse them,
-	// because the user's own configuration names them.
+	// Named are folders that the user's own configuration names: they may become writable although other rules refuse.
 	Named []string
 	// Programs are shared by the sandboxes of an engine, and hold their writable folders; nil makes new ones.
 	Programs *Programs
@@ -98,8 +95,7 @@ func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 	return c, nil
 }
 
-// Confine prepares a confinement in which a program of the server writes only in the folders, and
-// has no network. The error wraps [ErrUnavailable] when this system cannot confine it.
+// Confine is [Sandbox.Confine] for a program of the server that writes only in the folders and has no network.
 func (p *Programs) Confine(folders ...string) (*Confinement, error) {
 	c := &Confinement{policy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}
 	for _, name := range folders {
@@ -141,9 +137,8 @@ func (c *Confinement) Do(f func() error) error {
 	return c.rules.onThread(f)
 }
 
-// Read runs f, which only reads regular files and folders, confined as far as a command could
-// not read them. The error wraps [ErrUnavailable] if f did not run, because a helper may hide
-// files from commands, or because there is no sandbox.
+// Read runs f, which only reads files, confined as far as a command could not read them. The error wraps
+// [ErrUnavailable] if f did not run, because a helper may hide files, or there is no sandbox.
 func (c *Confinement) Read(f func() error) error {
 	if c.helper == nil && runtime.GOOS == "darwin" { // whose profile hides no file
 		return f()

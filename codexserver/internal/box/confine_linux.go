@@ -31,8 +31,7 @@ type rules struct {
 	limits  limits
 }
 
-// compile makes the rules. They refer to the writable folders themselves: a folder that
-// takes the name of one later does not become writable.
+// compile makes the rules. They are about the folders themselves: one that takes the name of one later is not writable.
 func (c *Confinement) compile() (err error) {
 	abi := landlockABI()
 	if c.policy.NetworkAccess {
@@ -54,8 +53,7 @@ func (r rules) apply(cmd *exec.Cmd) (string, error) {
 	return strconv.Itoa(int(r.limits)), nil
 }
 
-// Main must be the first statement of a program that starts commands. It does not return in a
-// process that was started to keep commands. In any other it returns at once.
+// Main must be the first statement of a program that starts commands. It returns, but not in a launcher.
 func Main() {
 	run.Main(func(words string, ruleset *os.File, start func() error) error {
 		bits, err := strconv.ParseUint(words, 10, 8)
@@ -95,8 +93,7 @@ func (r rules) restrict() error {
 	return installFilter(filter(r.limits, uint32(unix.Gettid())))
 }
 
-// onOwnThread runs f on an OS thread that ends when f returns. The main thread would not
-// end, so it is blocked until another thread runs f.
+// onOwnThread runs f on an OS thread that ends when f returns. The main thread would not, so another one runs f.
 func onOwnThread(f func()) {
 	go func() {
 		runtime.LockOSThread() // not unlocked, so that the thread ends

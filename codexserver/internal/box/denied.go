@@ -21,14 +21,11 @@ var (
 	named = lazyregexp.Regexp{Text: "['\"`‘“]([^'\"`’”]+)['\"`’”]|([^\\s:'\"`]*/[^\\s:'\"`]*)|([^\\s:]+): (?i:permission denied|operation not permitted|read-only file system)"}
 )
 
-// notExecutable is the exit code of shells for a program that may not be run. A
-// confinement does not cause it.
+// notExecutable is the exit code of shells for a program that may not be run, which a confinement does not cause.
 const notExecutable = 126
 
-// Denied reports whether a command failed because of its confinement. The kernel keeps no
-// record of denials that this process may read, so Denied judges by what the command
-// wrote. The command must report a denial. If it names files, this process must be able
-// to write to one of them.
+// Denied reports whether a command failed because of its confinement. The kernel keeps no record that this process may
+// read, so the command must report a denial and, if it names files, this process must be able to write one of them.
 func (c *Confinement) Denied(r run.Result) bool {
 	if r.ExitCode == 0 || r.ExitCode == notExecutable || r.TimedOut {
 		return false

@@ -21,8 +21,7 @@ type folder struct {
 	file *os.File    // the open folder, on systems that can use it
 }
 
-// ErrReplaced reports that the name of a writable folder no longer leads where it first
-// led. Nothing may run until it does again.
+// ErrReplaced reports that a writable folder's name no longer leads where it first led. Nothing may run until it does.
 var ErrReplaced = errors.New("was replaced")
 
 // errLink reports a symbolic link that a command may have made.
@@ -108,8 +107,7 @@ func (a areas) find(info fs.FileInfo) *folder {
 	return nil
 }
 
-// follow returns the folder that a clean absolute name leads to. The error wraps
-// errLink when the way leads through a symbolic link in one of the areas.
+// follow returns the folder that a clean absolute name leads to. It wraps errLink at a symbolic link in an area.
 func (a areas) follow(name string) (path string, info fs.FileInfo, err error) {
 	path, info, err = paths.Follow(name, func(link string, info fs.FileInfo) error {
 		if info.Mode()&fs.ModeSymlink == 0 {

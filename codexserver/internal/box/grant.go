@@ -12,8 +12,7 @@ type Grant struct {
 	Cwd     string
 	Policy  protocol.ApprovalPolicy // Codex also has finer rules, which are JSON
 	Sandbox protocol.SandboxPolicy  // of its commands
-	// Named are the folders, without links, that a configuration names as writable, also where the sandbox is
-	// read-only.
+	// Named are the folders, without links, that a configuration names as writable, whatever the sandbox.
 	Named []string
 	// Search is all that is said of the web search, to compare it; "" is none.
 	Search string
@@ -57,8 +56,7 @@ func (g *Grant) Beyond(base *Grant, env []string) protocol.Access {
 	return a
 }
 
-// Narrow takes from the policies of g what goes beyond those of base. The approval policy stays only if it
-// asks about each command.
+// Narrow takes from g what goes beyond base. The approval policy stays only if it asks about each command.
 func (g *Grant) Narrow(base *Grant) {
 	s, b := &g.Sandbox, &base.Sandbox
 	switch write := protocol.SandboxWorkspaceWrite; {

@@ -11,7 +11,6 @@ import (
 )
 
 // handled are the rights that Landlock takes away, by the version of its ABI that introduced them.
-// Listing folders and executing are not restricted.
 var handled = [...]uint64{
 	1: unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
 		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |

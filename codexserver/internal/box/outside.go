@@ -42,8 +42,7 @@ type starts struct {
 	roots []os.FileInfo // folders that commands can write
 }
 
-// program returns the path of a program. It fails for one that commands can write, also by its interpreter, or
-// if more scripts than most are the interpreters of each other.
+// program returns the path of a program that no command can write. Of its interpreters at most most may be scripts.
 func (s *starts) program(name string, most int) (string, error) {
 	found := programsNamed(name, s.dir, s.path)
 	if len(found) == 0 {

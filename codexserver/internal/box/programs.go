@@ -35,8 +35,7 @@ func (e *ProgramError) Error() string {
 	return fmt.Sprintf("%s lies in a folder that commands can write, or a link on the way to it does, so it is not started", e.Path)
 }
 
-// Add records folders that commands can write from now on. It waits until programs that are
-// being started have started. Relative paths are ignored.
+// Add records folders that commands can write from now on. It waits for programs that are being started.
 func (p *Programs) Add(folders ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -47,9 +46,8 @@ func (p *Programs) Add(folders ...string) {
 	}
 }
 
-// Given records working folders that callers chose, whether or not commands can write them:
-// a repository may have brought programs along. It leaves out folders that hold the user's
-// home, with the user's programs. Where commands can write those, see Add.
+// Given records working folders that callers chose, whether or not commands can write them: a repository may have
+// brought programs along. It leaves out folders that hold the user's home, with the user's programs: see Add.
 func (p *Programs) Given(folders ...string) {
 	home, err := os.UserHomeDir()
 	p.Add(slices.DeleteFunc(slices.Clone(folders), func(folder string) bool {
@@ -115,8 +113,8 @@ func (p *Programs) Start(cmd *exec.Cmd, start func() error) error {
 	return start()
 }
 
-// check returns an [*ProgramError] if commands can write the program at a path that the user or
-// Find has chosen. The folders for temporary files as a whole do not count, because the user has chosen one there.
+// check returns an [*ProgramError] if commands can write a program that was named or found. The user may have named
+// one in a folder for temporary files.
 func (p *Programs) check(path string) error {
 	if leadsThrough(path, without(p.roots(), p.temporary()...)) {
 		return &ProgramError{path}
@@ -139,8 +137,7 @@ func unwritable(list string, roots []os.FileInfo) []string {
 	})
 }
 
-// Environ returns the environment with those folders of its PATH that no command can write, for a program
-// that searches others there. Path is the PATH as it was.
+// Environ returns the environment without folders of its PATH that commands can write. Path is the PATH as it was.
 func (p *Programs) Environ(env []string) (changed []string, path string) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -188,8 +185,7 @@ func (p *Programs) FindAll(name, dir, path string) ([]string, error) {
 	return []string{found}, p.check(found)
 }
 
-// search returns the programs with a name in the folders of path, without those that
-// commands can write. The caller holds the lock.
+// search returns the programs with a name in path that no command can write. The caller holds the lock.
 func (p *Programs) search(name, path string) ([]string, error) {
 	folders := slices.DeleteFunc(filepath.SplitList(path), func(folder string) bool {
 		return !filepath.IsAbs(folder) // it depends on the working folder, which may be a repository
@@ -206,9 +202,8 @@ func (p *Programs) search(name, path string) ([]string, error) {
 	return all, nil
 }
 
-// interpret makes cmd start the interpreter of a script, if env would search it in cmd's
-// PATH: a command could put a program with its name into a folder there. The interpreter may be a script
-// too. The error is an [*ProgramError] if commands can write an interpreter. The caller holds the lock.
+// interpret makes cmd start a script's interpreter if env would search it in cmd's PATH, where a command could put one.
+// The error is an [*ProgramError] if commands can write an interpreter. The caller holds the lock.
 func (p *Programs) interpret(cmd *exec.Cmd) error {
 	path := cmd.Path
 	for range maxScripts {

@@ -14,10 +14,9 @@ import (
 // maxPointer is the size, in bytes, of the largest file of git that is read for the folder that it names.
 const maxPointer = 64 << 10
 
-// Protected returns the paths below the writable roots whose contents other programs run
-// or trust: the .git of each root, whether or not it exists, with what it leads to, and
-// the folders of [Options.Protected]. It leaves out a protected folder that contains a
-// root and lies in none: only that root in it is writable. No root lies in [Options.Sealed].
+// Protected returns the paths below the writable roots whose contents other programs run or trust: the .git of each
+// root, also a missing one, with what it leads to, and the protected and sealed folders. It leaves out a protected
+// folder that contains a root and lies in none: only that root in it is writable.
 func (s *Sandbox) Protected(roots []string) []string {
 	found := slices.Clone(s.options.Sealed)
 	for _, path := range s.options.Protected {
@@ -41,8 +40,7 @@ func surrounds(folder string, roots []string) bool {
 		!slices.ContainsFunc(roots, func(root string) bool { return below(real, root) })
 }
 
-// gitPaths returns a .git and the folders that it leads to. It may be a symbolic link, the
-// file of a worktree or a submodule, or the folder of a worktree.
+// gitPaths returns a .git and the folders that it leads to as a link, a file, or the folder of a worktree.
 func gitPaths(dot string) []string {
 	found := []string{dot}
 	dir := paths.Real(dot)

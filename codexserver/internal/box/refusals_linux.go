@@ -65,8 +65,7 @@ func refusals(l limits, thread uint32) map[uint32][]refusal {
 	deny(all{{0, isNot, unix.PRIO_PROCESS}}, unix.SYS_SETPRIORITY)
 	deny(all{{0, isNot, 1}}, unix.SYS_IOPRIO_SET) // IOPRIO_WHO_PROCESS
 	deny(all{{1, isNot, 0}}, unix.SYS_SETPRIORITY, unix.SYS_IOPRIO_SET)
-	// The limit of processes stays: a launcher starts commands with a lower soft limit than its own, see
-	// [run.Main], and it cannot lower their hard limit without losing its own.
+	// The limit of processes stays: a launcher can lower only the soft limit of commands without losing its own.
 	deny(all{{0, is, unix.RLIMIT_NPROC}}, unix.SYS_SETRLIMIT)
 	deny(all{{1, is, unix.RLIMIT_NPROC}, {2, isNot, 0}}, unix.SYS_PRLIMIT64)
 	deny(all{{1, is, unix.RLIMIT_NPROC}, {2 | upper, isNot, 0}}, unix.SYS_PRLIMIT64)
@@ -95,8 +94,7 @@ func refusals(l limits, thread uint32) map[uint32][]refusal {
 	// No signals to the thread.
 	deny(all{{0, is, thread}}, unix.SYS_KILL, unix.SYS_TKILL, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_PIDFD_OPEN)
 	deny(all{{1, is, thread}}, unix.SYS_TGKILL, unix.SYS_RT_TGSIGQUEUEINFO)
-	// This call also takes the folder of a thread in /proc as a descriptor, and a filter
-	// cannot see whose folder that is. Without the call, libraries signal by process id.
+	// This call also takes the folder of a thread, which a filter cannot see. Without it, libraries signal by process id.
 	refuse(unix.ENOSYS, nil, unix.SYS_PIDFD_SEND_SIGNAL)
 	// A file can be set to send a signal to a thread.
 	deny(all{{1, is, unix.F_SETOWN_EX}}, unix.SYS_FCNTL)
@@ -120,8 +118,7 @@ var admin = []uint32{
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 }
 
-// sharedIPC are the calls of System V IPC and of POSIX message queues. They reach other
-// processes of the user through well-known keys and names.
+// sharedIPC are the calls of System V IPC and POSIX queues, which reach other processes by well-known keys and names.
 var sharedIPC = []uint32{
 	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL,
 	unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
@@ -137,8 +134,7 @@ var attributes = []uint32{
 	unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR, unix.SYS_REMOVEXATTRAT,
 }
 
-// controls are commands of ioctl that change a file through a descriptor that is only for
-// reading, or type into a terminal. Numbers without a name are from the kernel's headers.
+// controls are commands of ioctl that change a file through a descriptor for reading, or type into a terminal.
 var controls = []uint32{
 	unix.TIOCSTI, unix.TIOCLINUX,
 	unix.FS_IOC_SETFLAGS, 0x40046602, // the second is the one for 32 bits

@@ -9,8 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
-// seatbelt is what sandbox-exec must enforce. It judges by real paths: a symbolic link
-// made later leads to a path outside the roots.
+// seatbelt is what sandbox-exec must enforce. It judges by real paths, so a link made later leads out of the roots.
 type seatbelt struct {
 	roots   []string // free of symbolic links
 	protect []string
@@ -50,8 +49,7 @@ const seatbeltNetwork = `(allow network*)
   (global-name "com.apple.trustd.agent"))
 `
 
-// arguments returns the arguments of sandbox-exec, up to the command. Paths are parameters
-// of the profile, never part of its text, so that a name cannot change it.
+// arguments returns those of sandbox-exec, up to the command. Paths are parameters, so no name changes the profile.
 func (s seatbelt) arguments() []string {
 	var profile strings.Builder
 	profile.WriteString(seatbeltBase)
@@ -79,8 +77,7 @@ func (s seatbelt) arguments() []string {
 	return append(append([]string{"-p", profile.String()}, definitions...), "--")
 }
 
-// protected returns the paths that stay read-only, with their targets. way are the
-// folders between them and the roots, which must keep their names.
+// protected returns the paths that stay read-only, with their targets, and the folders above that must keep their names.
 func (s seatbelt) protected() (kept, way []string) {
 	for _, path := range s.protect {
 		kept = append(kept, filepath.Clean(path))

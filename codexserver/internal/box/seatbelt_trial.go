@@ -11,8 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
-// trySeatbelt runs a command under program, which is sandbox-exec except in tests. It returns an error
-// unless program denies what its profile denies, and nothing else.
+// trySeatbelt fails unless program, sandbox-exec except in tests, denies what its profile denies, and nothing else.
 func trySeatbelt(program string) error {
 	if err := try(program); err != nil {
 		return unavailable("sandbox-exec: %v", err)

@@ -27,9 +27,8 @@ const (
 	readOnly                    // denies changing what belongs to files, in every folder
 )
 
-// filter builds the program that the kernel runs for each system call. When it is
-// installed, the kernel also runs it once for every possible call, so most calls must
-// leave it after few instructions. It denies signals to a thread, which has the same domain of Landlock.
+// filter builds the program that the kernel runs for each system call and, when it is installed, for each possible one,
+// so most calls must leave it soon. It denies signals to a thread, which has the same domain of Landlock.
 func filter(l limits, thread uint32) bpf {
 	calls := refusals(l, thread)
 	p := make(bpf, 0, 512)

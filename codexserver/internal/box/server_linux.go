@@ -31,8 +31,7 @@ func HideProcess() error {
 	return nil
 }
 
-// dropPrying drops the prying capabilities of the calling thread. With no new privileges,
-// the programs that it starts cannot regain them.
+// dropPrying drops the prying capabilities of the calling thread, which no new privileges can bring back.
 func dropPrying() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData

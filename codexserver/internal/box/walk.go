@@ -8,9 +8,8 @@ import (
 	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
-// Reaches reports whether one of the folders is on the way to path, link by link. It compares the folders
-// themselves, so that neither letter case nor a second name hides one. It returns true if it cannot reach
-// path, which must be absolute.
+// Reaches reports whether one of the folders, whatever its name, is on the way to an absolute path, link by link, or the
+// way cannot be followed.
 func Reaches(path string, folders ...string) bool { return leadsThrough(path, existing(folders)) }
 
 // leadsThrough is Reaches for folders as they are.

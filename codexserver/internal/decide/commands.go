@@ -42,8 +42,7 @@ func Commands(argv []string) (commands [][]string, plain bool) {
 	return commands, ok
 }
 
-// Begins reports whether a rule is the beginning of argv. An empty rule covers nothing. It is for
-// rules that allow; for those that deny or ask see [Mentions].
+// Begins reports whether a rule that allows is the beginning of argv. For others see [Mentions].
 func Begins(rule, argv []string) bool {
 	return len(rule) > 0 && len(rule) <= len(argv) && slices.Equal(rule, argv[:len(rule)])
 }
@@ -62,8 +61,7 @@ func ScriptOf(argv []string) (text string, ok bool) {
 	return argv[2], true
 }
 
-// ShellScript returns the script of a command that only runs it in a shell, which is named
-// without a folder or in a folder of the system.
+// ShellScript returns the script of a command that only runs it in a shell without a folder or in one of the system.
 func ShellScript(argv []string) (text string, ok bool) {
 	if len(argv) != 3 || argv[1] != "-c" && argv[1] != "-lc" {
 		return "", false

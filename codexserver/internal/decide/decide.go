@@ -13,8 +13,7 @@ type Action int
 const (
 	// Refuse does not run it and does not ask. It is the zero value, so that nothing runs without a decision.
 	Refuse Action = iota
-	// Ask asks the user. If the user approves, it runs without a sandbox. If a rule
-	// approves it only for the sandbox, it runs there.
+	// Ask asks the user, who lets it run without a sandbox, or in it if a rule approves it only for that.
 	Ask
 	// RunReadOnly runs it in the read-only sandbox without network, even if the conversation has another sandbox.
 	RunReadOnly
@@ -93,8 +92,7 @@ func refusal(format string, args ...any) Verdict {
 	return Verdict{Action: Refuse, Reason: fmt.Sprintf(format, args...)}
 }
 
-// AfterDenial returns what happens to a command or patch that the sandbox stopped: [Ask]
-// to run it again without the sandbox, or [Refuse].
+// AfterDenial returns what happens after the sandbox stopped it: [Ask] to run it again without one, or [Refuse].
 func AfterDenial(policy protocol.ApprovalPolicy) Verdict {
 	if policy == protocol.ApprovalOnFailure {
 		return Verdict{Action: Ask, Reason: "command failed; retry without sandbox?"}
@@ -109,8 +107,7 @@ type PatchInput struct {
 	Inside  bool // commands may write to every path of the patch in this sandbox mode; symbolic links are resolved
 }
 
-// Patch decides what happens to a patch. [RunSandboxed] means an attempt that the
-// sandbox will stop, followed by [AfterDenial].
+// Patch decides what happens to a patch. After [RunSandboxed] the sandbox stops it, and [AfterDenial] follows.
 func Patch(in PatchInput) Verdict {
 	allowed := in.Sandbox == protocol.SandboxDangerFullAccess || in.Sandbox == protocol.SandboxWorkspaceWrite && in.Inside
 	switch {

@@ -7,8 +7,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 )
 
-// safeGit judges the words after git. It knows none of git's own options, such as -C and
-// -c, because they select another repository or set its configuration.
+// safeGit judges the words after git. Its own options, such as -C and -c, select repositories and configuration.
 func safeGit(args []Word) bool {
 	if len(args) == 0 {
 		return false

@@ -74,8 +74,7 @@ func (m *mentions) command(words []Word, fed bool, depth int) {
 	}
 }
 
-// begins reports whether a rule is the beginning of a command, as far as its words are known. Between its
-// words, options of the command may stand, each with a value.
+// begins reports whether a rule is the beginning of a command. Between its words, options with a value may stand.
 func begins(rule []string, words []Word) bool {
 	if words[0].Open || !names(rule[0], words[0].Text) {
 		return words[0].Open
@@ -157,8 +156,7 @@ func (m *mentions) shell(args []Word, fed bool, depth int) {
 	}
 }
 
-// script looks at every command in a text that a shell may run. Whole is true if it surely does, so that a
-// text that cannot be parsed hides something.
+// script looks at the commands in a text. Whole is true if a shell runs it all, so that what cannot be parsed counts.
 func (m *mentions) script(text string, whole bool, depth int) {
 	if depth <= 0 {
 		m.found = true
@@ -257,8 +255,7 @@ func runsInput(words []Word) bool {
 // isInput reports whether a word names what a shell reads, as /dev/stdin and /dev/fd/3.
 func isInput(w Word) bool { return strings.HasPrefix(w.Text, "/dev/") }
 
-// behind looks at the words of a program that starts what they name: a command may begin at any of them, and
-// any may be a script.
+// behind looks at the words of a program that starts what they name: each may begin a command, or be a script.
 func (m *mentions) behind(name string, args []Word, fed bool, depth int) {
 	if len(args) > maxBehind || depth <= 0 {
 		m.found = true

@@ -68,8 +68,7 @@ var findOptions = lazyregexp.Regexp{Text: `^-(?:[HLP]|[0-9]+[a-zA-Z]*|newer[aBcm
 	`files0-from|follow|group|iname|inum|ipath|iregex|links|ls|maxdepth|mindepth|mmin|mount|mtime|name|newer|not|o|or|path|perm|print|print0|printf|` +
 	`prune|quit|readable|regex|regextype|samefile|size|true|type|user|wholename|writable|xdev)$`}
 
-// ripgrepOptions leave out those that start a program: --pre, --hostname-bin, and -z and --search-zip
-// for compressed files.
+// ripgrepOptions leave out --pre, --hostname-bin, -z and --search-zip, which start a program.
 var ripgrepOptions = lazyregexp.Regexp{Text: `^(?:-[.0FHILNPSUVabchilnopqsuvwx]*(?:[ABCEMTdefgjmrt].*)?|--|--(?:after-context|before-context|` +
 	`case-sensitive|color|column|context|count|count-matches|encoding|files|files-with-matches|files-without-match|fixed-strings|follow|glob|heading|` +
 	`help|hidden|iglob|ignore-case|invert-match|json|line-number|line-regexp|max-columns|max-count|max-depth|max-filesize|multiline|no-config|no-filename|` +

@@ -21,9 +21,8 @@ const (
 // ErrScript is the error for a text that is longer than [MaxScript] or nested too deeply.
 var ErrScript = errors.New("script: the text is too long or too deeply nested to be parsed")
 
-// reader reads a text for the parser. It fails when the text is too long, or the parser is nested too
-// deeply: the parser needs stack for each level, and a hostile text could otherwise use up all of it,
-// which would end the whole program.
+// reader reads a text for the parser. It fails when the text is too long, or the parser is nested too deeply: a hostile
+// text could otherwise use up the stack, which would end the whole program.
 type reader struct {
 	text *strings.Reader
 	pc   [1]uintptr
@@ -42,15 +41,12 @@ func ParseFile(text string, options ...syntax.ParserOption) (*syntax.File, error
 	return syntax.NewParser(append(options, syntax.Variant(syntax.LangBash))...).Parse(&reader{text: strings.NewReader(text)}, "")
 }
 
-// Statements returns the statements of a script of bash, which may be followed by an
-// error. For [ErrScript] see [ParseFile].
+// Statements returns the statements of a script of bash, perhaps before an error. For [ErrScript] see [ParseFile].
 func Statements(text string) iter.Seq2[*syntax.Stmt, error] {
 	return syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(&reader{text: strings.NewReader(text)})
 }
 
-// ParseScript parses a script that has only commands of plain and quoted words, joined by &&,
-// ||, ; and |. It returns false for a script with anything else, such as a redirection, a
-// variable, a substitution, an assignment, a background job or control flow.
+// ParseScript parses a script of nothing but commands of plain and quoted words, joined by &&, ||, ; and |.
 func ParseScript(text string) (commands [][]Word, ok bool) {
 	if strings.ContainsAny(text, "\x00\r") {
 		return nil, false

@@ -21,8 +21,7 @@ func wordsOf(argv []string) []Word {
 	return words
 }
 
-// readWord reads a word of a plain script, which is one literal or one quoted text. It returns false for a
-// word that the shell computes or joins from several parts.
+// readWord reads a word of a plain script. It returns false for one that the shell computes or joins from parts.
 func readWord(w *syntax.Word) (Word, bool) {
 	if len(w.Parts) != 1 {
 		return Word{}, false

@@ -77,8 +77,7 @@ func why(err error) string {
 // Root returns the top of the working tree, or the folder itself outside a repository.
 func (b *Before) Root() string { return b.parts[0].root }
 
-// Covers reports whether Compare finds changes of the file at an absolute path. It does
-// not cover files outside the folders and in other repositories below them.
+// Covers reports whether Compare finds changes of the file at an absolute path.
 func (b *Before) Covers(file string) bool {
 	return slices.ContainsFunc(b.parts, func(l *look) bool {
 		if l.gone != "" {

@@ -28,8 +28,7 @@ type Change struct {
 	Why   string // it is not in the diff, or ""
 }
 
-// SortChanges sorts by path. It does not use package slices, whose functions the compiler
-// would repeat for each large type.
+// SortChanges sorts by path. Package slices' functions would be repeated for each large type.
 func SortChanges(list []Change) {
 	sort.SliceStable(list, func(i, j int) bool { return list[i].Path < list[j].Path })
 }

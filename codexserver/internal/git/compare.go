@@ -34,8 +34,7 @@ func (l *look) compare(ctx context.Context, max int) (diff string, err error) {
 	return l.join(sections, max), nil
 }
 
-// compareStored stores the files that were written and compares the index with the one before. It returns the
-// sections of the diff by their paths, or nil if git cannot make it.
+// compareStored stores what was written and compares the indexes. It returns no sections if git cannot make them.
 func (l *look) compareStored(ctx context.Context, written []string) (sections map[string]string, err error) {
 	tree, err := l.git(ctx, call{}, "write-tree", "--missing-ok")
 	if err != nil {

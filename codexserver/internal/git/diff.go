@@ -18,8 +18,7 @@ const maxDiff = 32 << 20
 var diffOptions = []string{"--no-color", "--no-ext-diff", "--no-textconv", "--unified=3", "--inter-hunk-context=0",
 	"--no-relative", "--submodule=short", "--ignore-submodules=dirty"}
 
-// diffIndex compares the index with a tree, file by file, and returns the sections of the diff by their paths. It
-// returns nil if git cannot make one because objects are missing, for example in a partial clone.
+// diffIndex compares the index with a tree. It returns no sections if objects are missing, as in a partial clone.
 func (l *look) diffIndex(ctx context.Context, tree string) (sections map[string]string, err error) {
 	args := []string{"diff-index", "--cached", "-r", "-z", "--raw", "--no-abbrev", "--ignore-submodules=dirty"}
 	more := slices.Concat(diffOptions, []string{"--numstat"})

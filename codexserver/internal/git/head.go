@@ -21,8 +21,7 @@ const (
 // Head returns the state of the repository that contains dir, an absolute path. It returns
 // nil outside a repository. Fields that git cannot determine are empty.
 //
-// It reads git's files as data, since each conversation begins with it. Git reads what is unusual, and
-// scratch says where.
+// It reads git's files as data, since each conversation begins with it. Git, in scratch, reads what is unusual.
 func Head(ctx context.Context, dir string, scratch Scratch) *protocol.GitInfo {
 	root := Root(dir)
 	if root == "" {
@@ -60,9 +59,8 @@ func Head(ctx context.Context, dir string, scratch Scratch) *protocol.GitInfo {
 // originURL is the first URL of the remote in a configuration, from which git fetches.
 var originURL = lazyregexp.Regexp{Text: `(?m)^\[(?i:remote) "origin"\][ \t\r]*\n(?:[ \t]*[^\[\n]*\n)*?[ \t]*(?i:url)[ \t]*=[ \t]*"?([^"\n]*?)"?[ \t\r]*$`}
 
-// plainHead reads the commit and branch of a working tree from git's files: HEAD, the file of
-// the branch, and packed-refs. The branch is "" if none is checked out or it has no commit.
-// plainHead returns false for anything unusual, which git must read.
+// plainHead reads the commit and branch of a working tree from git's files. The branch is "" if none is checked out or
+// it has no commit. It returns false for anything unusual, which git must read.
 func plainHead(gitDir, commonDir string) (commit, branch string, ok bool) {
 	name, commit, err := readHead(gitDir)
 	if isHash(commit) {

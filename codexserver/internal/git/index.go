@@ -243,8 +243,7 @@ func gives(name string) bool {
 // emptyFile is the object of an empty file, of SHA-1.
 const emptyFile = "\xe6\x9d\xe2\x9b\xb2\xd1\xd6\x43\x4b\x8b\x29\xae\x77\x5a\xd8\xc2\xe4\x8c\x53\x91"
 
-// isClean reports whether a file is certainly the one of the index, as its size and its times show. In
-// doubt git compares.
+// isClean reports whether a file is certainly the one of the index, as its size and times show.
 func (x *index) isClean(e *entry, s stat) bool {
 	switch {
 	case e.mode == modeLink && !s.is(modeLink), e.mode != modeLink && !s.is(modeFile):

@@ -28,8 +28,7 @@ func Root(dir string) string {
 	return dir
 }
 
-// CommonDir returns the git folder of the repository that contains dir, an absolute path: the one that
-// its working trees share. It returns "" outside a repository.
+// CommonDir returns the git folder that the working trees of the repository that contains dir share, or "".
 func CommonDir(dir string) string {
 	root := Root(dir)
 	if root == "" {
@@ -39,8 +38,7 @@ func CommonDir(dir string) string {
 	return common
 }
 
-// isTop reports whether the .git of a folder is a repository for git: there are objects and refs, and
-// HEAD has the form of a ref or of a hash.
+// isTop reports whether the .git of a folder is a repository for git, which looks for objects, refs and a HEAD.
 func isTop(dir string) bool {
 	gitDir, commonDir, err := folders(dir)
 	if err != nil {
@@ -68,8 +66,7 @@ func readHead(gitDir string) (ref, commit string, err error) {
 	return "", text, err
 }
 
-// folders returns the git folder of the working tree at root, and the one that it shares
-// with other working trees of the repository. They are often the same.
+// folders returns the git folder of the working tree at root, and the one that it shares with others, often the same.
 func folders(root string) (gitDir, commonDir string, err error) {
 	dot := filepath.Join(root, ".git")
 	info, err := os.Stat(dot)

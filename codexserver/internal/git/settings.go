@@ -23,8 +23,7 @@ var sections = []struct{ name, settings string }{
 	{"core", "filemode symlinks ignorecase precomposeunicode autocrlf eol"},
 }
 
-// settingLine is a line of a configuration that has one of the settings, or a path that this package reads. No
-// other section has keys of these names.
+// settingLine is a line of a configuration with one of the settings, or a path. No other section has these keys.
 var settingLine = lazyregexp.Regexp{Text: `(?im)^[ \t]*(?:\[.*\])?[ \t]*` +
 	`(objectformat|refstorage|filemode|symlinks|ignorecase|precomposeunicode|autocrlf|eol|excludesfile|bare|worktree)` +
 	`[ \t]*(=[ \t]*(?:"([^"\n]*)"|([^"#;\n]*?)))?[ \t\r]*(?:[#;].*)?$`}
@@ -108,8 +107,7 @@ func (m *mirror) config() []byte {
 	return text
 }
 
-// excludes returns the user's global ignore patterns, or "" if git's default counts. Git does not read
-// one that it could block on.
+// excludes returns the user's global ignore patterns if git would not block on them, or "" if git's default counts.
 func (m *mirror) excludes() string {
 	file := m.settings["excludesfile"]
 	if rest, ok := strings.CutPrefix(file, "~/"); ok {

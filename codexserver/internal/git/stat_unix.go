@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readFolder calls f for each file in a folder. A command may have put a pipe or a link in its place,
-// which it does not open.
+// readFolder calls f for each file in a folder. It opens no pipe and no link in its place.
 func readFolder(path string, f func(name string, s stat)) error {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -83,8 +83,7 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(w.Path))
 	}
-	// The files come in a second step, because only now git says which filters the worktree has: the
-	// configuration may depend on its folder and its branch.
+	// Only now git says which filters the worktree has: the configuration may depend on its folder and its branch.
 	if err = m.change(ctx, w.Path, writes, "reset", "--hard", "--quiet", "--no-recurse-submodules"); err != nil {
 		return nil, errors.Join(err, w.Remove(ctx))
 	}

@@ -65,8 +65,7 @@ func (f *plannedFile) check() error {
 	return f.entry.folder.do(f.checkEntry)
 }
 
-// changed returns the error for a file that may have been changed. Err is the error of the
-// check, or nil if the file was replaced.
+// changed returns the error for a file that may have been changed. Err is that of the check, nil if it was replaced.
 func (f *plannedFile) changed(err error) error {
 	var kind *safefile.KindError
 	var size *safefile.SizeError

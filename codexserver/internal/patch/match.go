@@ -40,8 +40,7 @@ func (s *search) failed(path string, lines []string) error {
 // byteOrderMark is what some editors put before the first line.
 const byteOrderMark = "\ufeff"
 
-// rewrite applies the hunks to a file's content. Each line that stays keeps its text and its end, also
-// where the patch has it a little differently.
+// rewrite applies the hunks to a file's content. A line that stays keeps its bytes, also where the patch differs.
 func (s *search) rewrite(content, path string, hunks []hunk) (string, error) {
 	content, marked := strings.CutPrefix(content, byteOrderMark)
 	lines := slices.Collect(strings.Lines(content))
@@ -87,8 +86,7 @@ func (s *search) rewrite(content, path string, hunks []hunk) (string, error) {
 	return content, nil
 }
 
-// endNear returns the end for a line that comes behind the first n lines: that of the line before, or
-// else of the next that has one.
+// endNear returns the end for a line behind the first n lines: that of the line before, or else of the next with one.
 func endNear(lines []string, n int) string {
 	for _, line := range slices.Backward(lines[:n]) {
 		if end := endOf(line); end != "" {
@@ -128,8 +126,7 @@ func (h hunk) locate(s *search, lines []string, at int, path string) (found hunk
 	return found, start, start + len(old), nil
 }
 
-// withoutBlank returns the hunk without its last old line, which is empty. What was kept there is added,
-// unless the hunk ends with an empty line.
+// withoutBlank returns the hunk without its last old line, an empty one. A kept one is added, unless it is the last.
 func (h hunk) withoutBlank() hunk {
 	all := slices.Clone(h.lines)
 	for i, l := range slices.Backward(all) {

@@ -116,8 +116,7 @@ func (f *folder) do(use func(root *os.Root) error) error {
 	return use(root)
 }
 
-// resolve follows the symbolic links of a clean path as far as it exists, including links
-// to missing files. It follows a link at the last name only if last is true.
+// resolve follows the links of a clean path as far as it exists, the one at the last name only if last is true.
 func resolve(path string, last bool) (string, error) {
 	if !last {
 		dir, err := resolve(filepath.Dir(path), true)

@@ -259,8 +259,7 @@ func (p *Plan) read(file *plannedFile) (err error) {
 	})
 }
 
-// Changes returns the plan's changes by absolute path, for events and for the user. A file that moves is
-// shown once, by its old path.
+// Changes returns the plan's changes by absolute path. A file that moves is shown once, by its old path.
 func (p *Plan) Changes() map[string]protocol.FileChange {
 	changes := make(map[string]protocol.FileChange, len(p.files))
 	for _, file := range p.files {

@@ -28,8 +28,7 @@ var gitFiles = []string{
 	"config", "config.worktree", "commondir", "gitdir", "head", "hooks", "info", "modules", "objects", "packed-refs", "refs", "reftable", "worktrees",
 }
 
-// Within reports whether every file that the plan writes or removes lies below one of the
-// folders, which are absolute. Symbolic links are followed.
+// Within reports whether each file that the plan writes or removes lies below one of the absolute folders.
 func (p *Plan) Within(folders []string) bool {
 	roots := resolveAll(folders)
 	return !slices.ContainsFunc(p.files, func(file *plannedFile) bool {

@@ -100,8 +100,7 @@ func recognizeScript(script string) (inv Invocation, ok bool) {
 	return Invocation{}, false
 }
 
-// In returns the absolute folder that the patch's paths are relative to, for a command in
-// cwd.
+// In returns the absolute folder that the patch's paths are relative to, for a command in cwd.
 func (i Invocation) In(cwd string) string {
 	if filepath.IsAbs(i.Dir) {
 		return i.Dir

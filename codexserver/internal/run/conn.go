@@ -20,8 +20,7 @@ type Talk struct {
 	Leave, Ask time.Duration
 }
 
-// Conn is a process that talks over its standard input and output, such as an MCP server.
-// When it ends, everything that it started ends too.
+// Conn is a process that talks, such as an MCP server. When it ends, everything that it started ends too.
 type Conn struct {
 	*Process
 	// In is its standard input, and Out its standard output.
@@ -67,8 +66,7 @@ func (s *Starter) Connect(ctx context.Context, cmd *exec.Cmd, t Talk) (*Conn, er
 	return &Conn{p, in, out, t}, nil
 }
 
-// Close ends the input, waits for the process to end by itself or when it is asked, and
-// kills what is left after that. The error is how the process ended, if that was not well.
+// Close ends the input, waits, and kills what is left. The error is how the process ended, if that was not well.
 func (c *Conn) Close() error {
 	_ = c.In.Close()
 	if !within(c.exited, c.talk.Leave) && c.talk.Ask > 0 {

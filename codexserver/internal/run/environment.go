@@ -11,8 +11,7 @@ import (
 // Inherit is how much of the server's environment a command inherits.
 type Inherit string
 
-// The values of shell_environment_policy.inherit. The default, also spelled "all" in the
-// configuration, is to inherit everything.
+// The values of shell_environment_policy.inherit. Any other inherits everything.
 const (
 	InheritCore Inherit = "core" // the home, the user, the shell, PATH and temporary folders
 	InheritNone Inherit = "none" // nothing
@@ -36,8 +35,7 @@ type EnvPolicy struct {
 	Withhold []string
 }
 
-// Secrets returns patterns of the names of keys and tokens that commands never inherit: those for model providers,
-// and [ClientSecrets].
+// Secrets returns patterns of the keys and tokens that commands never inherit: of model providers, and [ClientSecrets].
 func Secrets() []string {
 	return append(ClientSecrets(), "AZURE_OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_*TOKEN", "OPENAI_API_KEY")
 }
@@ -97,6 +95,5 @@ func MatchName(patterns []string, name string) bool {
 	})
 }
 
-// folded returns a name or pattern in upper case and without slashes, which no * or ? of
-// [path.Match] matches. It replaces them by a character that no variable's name has.
+// folded returns a name or pattern in upper case and without slashes, which no * or ? of [path.Match] matches.
 func folded(text string) string { return strings.ReplaceAll(strings.ToUpper(text), "/", "\x00") }

@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// Leftovers are the processes that the commands of a conversation left running, such as a
-// server in the background. The zero value is ready. It is safe for concurrent use.
+// Leftovers are what the commands of a conversation left running. The zero value is ready, also for concurrent use.
 type Leftovers struct {
 	mu     sync.Mutex
 	left   []*Process

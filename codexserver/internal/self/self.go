@@ -37,8 +37,8 @@ const maxChecked = 4096
 // ends with its name, or a name that is found in the PATH. The words of a script, as after sh -c, count
 // too. The command runs in dir, with PATH and HOME of env or else of this process.
 //
-// It is also true if a word names the program for another reason: to lose an MCP server is better than to
-// start this one in an endless chain. It does not see what a file has, such as a script around the program.
+// A word may also name it for another reason: to lose an MCP server is better than an endless chain of this one. What a
+// file has is not seen, such as a script around the program.
 func (p *Program) StartedBy(argv []string, dir string, env map[string]string) bool {
 	if p == nil {
 		return false

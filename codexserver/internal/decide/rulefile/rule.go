@@ -12,8 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
-// Rule lets commands run in the sandbox without a question. It is either by the exact words of one
-// command in one folder, or by the beginning of commands.
+// Rule lets the commands with exact words in one folder, or with a beginning, run in the sandbox without a question.
 type Rule struct {
 	// Exact is the whole argv of a command.
 	Exact []string `json:"exact,omitzero"`
@@ -29,9 +28,8 @@ const maxWords = 400
 // ErrNone is the error of a question that may offer no rule.
 var ErrNone = errors.New("no rule can be offered")
 
-// Offer returns the rule that the question about a command may offer. The error is [ErrNone] if an approval
-// cannot keep the command in a sandbox, or if a person could not read the rule. Any other says why the
-// command's folder cannot be found.
+// Offer returns the rule that the question about a command may offer. The error is [ErrNone] if an approval cannot keep
+// it in a sandbox, or a person could not read the rule. Any other says why its folder cannot be found.
 func Offer(q *protocol.ExecApprovalRequest) (Rule, error) {
 	if !q.Confinable {
 		return Rule{}, ErrNone

@@ -49,8 +49,7 @@ type Options struct {
 	Mirror safefile.Mirror
 }
 
-// Store keeps the rules of a home. It is safe for concurrent use, and by several processes
-// at a time. It keeps nothing in memory, so that a rule that was removed is gone at once.
+// Store keeps the rules of a home, for several processes at a time. It has none in memory, so a removed one is gone.
 type Store struct {
 	path    string
 	options Options
@@ -105,8 +104,7 @@ func (s *Store) isOurs() error {
 	return nil
 }
 
-// decode decodes the content of the file. A rule with a member that is not known may be
-// narrower than it looks, so that one makes the whole file unusable.
+// decode decodes the file. A rule with an unknown member may be narrower than it looks, so it makes the file unusable.
 func decode(data []byte) (content, error) {
 	var c content
 	err := json.Unmarshal(data, &c, json.RejectUnknownMembers(true))
@@ -161,8 +159,7 @@ func (s *Store) Allows(q *protocol.ExecApprovalRequest, principal string) (by in
 	return by, true, nil
 }
 
-// Add adds a rule that a person accepted, and returns it with its number and time. If the same
-// rule is there already, Add returns that one.
+// Add adds a rule that a person accepted, unless it is there already, and returns it with its number and time.
 func (s *Store) Add(k Kept) (Kept, error) {
 	if k.By == "" {
 		return Kept{}, errors.New("a rule needs who accepted it")
