@@ -23,7 +23,6 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 )
 
@@ -52,9 +51,8 @@ func TestScripts(t *testing.T) {
 			for name, got := range map[string]string{"stdout": out.stdout, "stderr": out.stderr, "status": fmt.Sprintf("%d\n", out.status)} {
 				if *update {
 					servertest.SetSection(a, name, got)
-				} else if diff := cmp.Diff(servertest.Section(a, name), got); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", name, diff)
 				}
+				must.Equal(t, name, servertest.Section(a, name), got)
 			}
 			if *update {
 				must.OK(t, os.WriteFile(file, txtar.Format(a), 0o644))
@@ -66,31 +64,21 @@ func TestScripts(t *testing.T) {
 // TestPatchIsShownWhole asks about a patch of very many lines.
 func TestPatchIsShownWhole(t *testing.T) {
 	const many = 5000
+	a := &txtar.Archive{}
+	servertest.SetSection(a, "script", `ask {"message":"Allow Codex to apply it?\n- add \u0060/f\u0060\n  and 4,980 more lines\nAll of it is in codex-show.","_meta":{"codex/approval":{"kind":"patch","changes":{"/f":{"add":{"content":"`+
+		strings.Repeat(`a line\n`, many)+`"}}}}}}
+line n
+answer {"action":"decline"}
+result {"content":[]}
+`)
 	synctest.Test(t, func(t *testing.T) {
-		var out lockedBuffer
-		keys := newKeyboard(io.Discard)
-		here, there := jsonrpc.Pipe()
-		server := newFakeServer(t, there)
-		status := make(chan int)
-		go func() {
-			c := &terminal.Console{Out: &out, OutTerminal: true, Input: keys}
-			status <- terminal.Run(t.Context(), here, c, &terminal.Task{Prompt: "do it"}, nil)
-		}()
-		server.ask(`{"message":"Allow Codex to apply it?\n- add \u0060/f\u0060\n  and 4,980 more lines\nAll of it is in codex-show.","_meta":{"codex/approval":{"kind":"patch","changes":{"/f":{"add":{"content":"` +
-			strings.Repeat(`a line\n`, many) + `"}}}}}}`)
-		<-time.After(reading)
-		if n := strings.Count(out.visible(), "  +a line\n"); n != many {
+		text := play(t, a).stdout
+		if n := strings.Count(text, "  +a line\n"); n != many {
 			t.Errorf("%d lines of %d are shown", n, many)
 		}
-		if text := out.visible(); !strings.Contains(text, "add `/f`") || strings.Contains(text, "more lines") || strings.Contains(text, elicit.WholeIs) {
+		if !strings.Contains(text, "add `/f`") || strings.Contains(text, "more lines") || strings.Contains(text, elicit.WholeIs) {
 			t.Errorf("the question: %s", text[strings.LastIndex(text, "+a line"):])
 		}
-		keys.types("n\n")
-		server.answer()
-		server.result <- json.RawMessage(`{"content":[]}`)
-		<-status
-		server.end()
-		keys.end()
 	})
 }
 
@@ -157,9 +145,7 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 		case "ask":
 			server.ask(rest)
 		case "answer":
-			if diff := cmp.Diff(parsed(t, "answer "+rest), parsed(t, "answer "+server.answer())); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", step, diff)
-			}
+			must.Equal(t, step, parsed(t, "answer "+rest), parsed(t, "answer "+server.answer()))
 		case "withdraw":
 			server.withdraw(rest)
 		case "type":
@@ -303,9 +289,7 @@ func (s *fakeServer) withdraw(why string) {
 func (s *fakeServer) called(want string) {
 	s.t.Helper()
 	got := <-s.requests
-	if diff := cmp.Diff(parsed(s.t, want), parsed(s.t, got)); diff != "" {
-		s.t.Errorf("the client called (-want +got):\n%s", diff)
-	}
+	must.Equal(s.t, "the call", parsed(s.t, want), parsed(s.t, got))
 }
 
 // parsed parses "METHOD PARAMS", so that the order of members does not count.
