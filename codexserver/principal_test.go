@@ -90,9 +90,7 @@ func TestWays(t *testing.T) {
 				if asked := strings.Contains(answer, `"inputRequests"`); asked != tt.asked || !asked && !strings.Contains(answer, "denied") {
 					t.Errorf("a call of 2026-07-28: %s", answer)
 				}
-				if has := strings.Contains(today.Ask(t, "newConversation", `{}`), "conversationId"); has != tt.methods {
-					t.Errorf("newConversation: %t", has)
-				}
+				must.Equal(t, "newConversation", tt.methods, strings.Contains(today.Ask(t, "newConversation", `{}`), "conversationId"))
 				today.End()
 				if !tt.modern {
 					c := servertest.Connect(t, w, servertest.Say(servertest.Accept))

@@ -12,7 +12,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/mod/modfile"
 )
 
@@ -130,9 +129,7 @@ func TestInstallLinks(t *testing.T) {
 			if err != nil || name != "codex" {
 				t.Errorf("%s: the name %q, %v", found[0], name, err)
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s: %s", found[0], diff)
-			}
+			must.Equal(t, found[0], want, got)
 		}
 	}
 }

@@ -55,9 +55,7 @@ func tryModules(t *testing.T, repo, version string) {
 		put(t, filepath.Join(dir, "m.go"), text)
 		run(t, dir, "go mod init example.test/m && go get . && go build .")
 		for _, m := range []string{"", "/contrib"} {
-			if got := run(t, dir, "go list -m -f '{{.Version}} {{.Replace}}' "+module+m); got != "v"+version+" <nil>\n" {
-				t.Errorf("%s: %s", m, got)
-			}
+			must.Equal(t, m, "v"+version+" <nil>\n", run(t, dir, "go list -m -f '{{.Version}} {{.Replace}}' "+module+m))
 		}
 	})
 }

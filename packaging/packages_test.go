@@ -5,6 +5,7 @@ package packaging_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -133,9 +134,7 @@ func tryDebian(t *testing.T, dist, version string) {
 	for shell, file := range map[string]string{
 		"bash": "bash-completion/completions/codex-mcp", "zsh": "zsh/vendor-completions/_codex-mcp", "fish": "fish/vendor_completions.d/codex-mcp.fish",
 	} {
-		if got := read(t, root, "usr/share", file); got != command(t, root, program, "completion", shell) {
-			t.Errorf("%s is not the completion of %s", file, shell)
-		}
+		must.Equal(t, fmt.Sprint(file, shell), command(t, root, program, "completion", shell), read(t, root, "usr/share", file))
 	}
 	for _, file := range []string{"copyright", "CHANGELOG.md", "LICENSES-OF-OTHERS", "README.md"} {
 		read(t, root, "usr/share/doc/codex-mcp", file)

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -82,9 +83,7 @@ func TestRelease(t *testing.T) {
 		t.Errorf("%d files of the second release were compared, want an archive, a bundle, a package and a list of parts, and on Linux a Debian package, and the gateway with a list of its own", same)
 	}
 	command(t, dist, "sha256sum", "--quiet", "-c", "SHA256SUMS")
-	if n := strings.Count(sums, "\n"); n != 4*systems+3*gateways+min(gateways, 1)+3 {
-		t.Errorf("%d files in SHA256SUMS, want four for each of %d systems, three for each of %d of Linux and an image for them, the npm package that starts them, the formula and server.json", n, systems, gateways)
-	}
+	must.Equal(t, fmt.Sprintf("files of %d systems, %d gateways, an image of these, and npm, formula and server.json", systems, gateways), 4*systems+3*gateways+min(gateways, 1)+3, strings.Count(sums, "\n"))
 
 	t.Run("archive", func(t *testing.T) {
 		dir := t.TempDir()

@@ -252,9 +252,7 @@ func TestAnswerBeatsWithdrawal(t *testing.T) {
 	if end, found := b.answer(q.ID, []byte(`{"action":"decline"}`)); end != nil || !found {
 		t.Fatalf("the answer was not taken: %v, %v", end, found)
 	}
-	if raw, err := b.withdraw(q, context.Canceled); err != nil || string(raw) != `{"action":"decline"}` {
-		t.Errorf("returned: %s, %v", raw, err)
-	}
+	must.Equal(t, "the answer", `{"action":"decline"}`, string(must.Get(b.withdraw(q, context.Canceled))(t)))
 }
 
 func request(thread, command string) *approval.Request {

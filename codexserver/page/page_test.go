@@ -138,9 +138,7 @@ func TestStop(t *testing.T) {
 	if status, body := v.Post("/conversations/1/stop", `{}`); status != http.StatusNoContent {
 		t.Fatalf("stop: %d %s", status, body)
 	}
-	if got := get(t, stopped); got != id {
-		t.Errorf("stopped %q", got)
-	}
+	must.Equal(t, "stopped", id, get(t, stopped))
 	if status, _ := v.Post("/conversations/9/stop", `{}`); status != http.StatusNotFound {
 		t.Errorf("another conversation: %d", status)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -104,9 +105,7 @@ func TestSessions(t *testing.T) {
 		pings := func(when string, want ...int) {
 			t.Helper()
 			for i, session := range sessions {
-				if got := send(session, `{"jsonrpc":"2.0","id":2,"method":"ping"}`).Code; got != want[i] {
-					t.Errorf("session %d, %s: %d, want %d", i, when, got, want[i])
-				}
+				must.Equal(t, fmt.Sprint("session ", i, when), want[i], send(session, `{"jsonrpc":"2.0","id":2,"method":"ping"}`).Code)
 			}
 		}
 		pings("in use", 404, 200, 200)
@@ -149,17 +148,13 @@ func TestEnd(t *testing.T) {
 		close(over)
 	}()
 	<-begun
-	if status := call("ann"); status != http.StatusTooManyRequests {
-		t.Errorf("a second call: %d", status)
-	}
+	must.Equal(t, "a second call", http.StatusTooManyRequests, call("ann"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := h.Drain(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("drained while a call runs: %v", err)
 	}
-	if status := call("bob"); status != http.StatusServiceUnavailable {
-		t.Errorf("a new call: %d", status)
-	}
+	must.Equal(t, "a new call", http.StatusServiceUnavailable, call("bob"))
 	must.Check(t, h.Close())
 	<-over
 	if err := h.Drain(t.Context()); err != nil {

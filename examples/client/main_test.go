@@ -61,9 +61,7 @@ func TestTwoQuestions(t *testing.T) {
 	if got := []string{<-answers, <-answers}; len(got[0]) != 3 || len(got[1]) != 3 || got[0] == got[1] || out.String() != "??" {
 		t.Errorf("%q to %s", got, &out)
 	}
-	if got := ask("?"); got != "" {
-		t.Errorf("after the end of the input: %q", got)
-	}
+	must.Equal(t, "after the end of the input", "", ask("?"))
 }
 
 // play types the transcript's text after "> " and after questions, and compares the whole

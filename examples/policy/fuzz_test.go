@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -40,8 +40,6 @@ func FuzzSplit(f *testing.F) {
 			}
 			return true
 		})
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q (-shell +policy):\n%s", script, diff)
-		}
+		must.Equal(t, script, want, got)
 	})
 }

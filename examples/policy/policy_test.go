@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,9 +48,7 @@ func TestCommands(t *testing.T) {
 			if quoted {
 				argv = append(argv, strings.TrimSuffix(script, "|"))
 			}
-			if got := p.explain(t.Context(), argv); got != want {
-				t.Errorf("%q: %s, want: %s", argv, got, want)
-			}
+			must.Equal(t, fmt.Sprint(argv), want, p.explain(t.Context(), argv))
 		}
 	}
 }

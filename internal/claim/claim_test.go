@@ -30,9 +30,7 @@ func TestLives(t *testing.T) {
 	dead := must.Get(claim.New(root, "dead", ""))(t)
 	must.OK(t, errors.Join(dead.Close(), root.Mkdir("folder", 0o700), root.Symlink("live", "link")))
 	for name, want := range map[string]bool{"live": true, "dead": false, "missing": false, "folder": false, "link": false} {
-		if got, err := claim.Lives(root, name); got != want || err != nil {
-			t.Errorf("%s: %v, %v", name, got, err)
-		}
+		must.Equal(t, name, want, must.Get(claim.Lives(root, name))(t))
 	}
 	if _, err := claim.New(root, "live", ""); !errors.Is(err, os.ErrExist) {
 		t.Errorf("a second owner: %v", err)

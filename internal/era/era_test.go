@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/era"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func TestMeta(t *testing.T) {
@@ -35,9 +36,7 @@ func TestMeta(t *testing.T) {
 		{"duplicate in _meta", `{"_meta":{"a":1,"a":2,` + version + `}}`, true},
 		{"two _meta", `{"_meta":{},"_meta":{` + version + `}}`, true},
 	} {
-		if got := era.Meta(json.RawMessage(tt.params)) != nil; got != tt.want {
-			t.Errorf("%s: %t", tt.name, got)
-		}
+		must.Equal(t, tt.name, tt.want, era.Meta(json.RawMessage(tt.params)) != nil)
 	}
 }
 

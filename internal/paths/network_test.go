@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/paths"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestDrive has names of the same folder.
@@ -13,12 +14,8 @@ func TestDrive(t *testing.T) {
 		`\\?\C:\work`: `C:\work`, `//?/C:/work`: `C:\work`, `C:\work`: `C:\work`, `C:/work`: `C:/work`,
 		`\\?\C:`: `\\?\C:`, `\\?\UNC\host\share`: `\\?\UNC\host\share`, `\\.\C:\work`: `\\.\C:\work`,
 	} {
-		if got := paths.Drive("windows", path); got != want {
-			t.Errorf("%s: %s, want %s", path, got, want)
-		}
-		if got := paths.Drive("linux", path); got != path {
-			t.Errorf("%s on Linux: %s", path, got)
-		}
+		must.Equal(t, path, want, paths.Drive("windows", path))
+		must.Equal(t, path+" on Linux", path, paths.Drive("linux", path))
 	}
 }
 

@@ -1,10 +1,12 @@
 package paths_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/paths"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func TestBelow(t *testing.T) {
@@ -17,9 +19,7 @@ func TestBelow(t *testing.T) {
 		{"/ab", "/a", false}, {"/a", "/a/b", false}, {"/a/../b", "/a", false}, {"/a/b/../..", "/a", false}, {"/", "/a", false},
 		{"../a", ".", false}, {"/a", "a", false}, {"a", "/a", false}, {"..", ".", false},
 	} {
-		if got := paths.Below(filepath.FromSlash(tt.path), filepath.FromSlash(tt.folder)); got != tt.want {
-			t.Errorf("%s in %s: %t", tt.path, tt.folder, got)
-		}
+		must.Equal(t, fmt.Sprint(tt.path, tt.folder), tt.want, paths.Below(filepath.FromSlash(tt.path), filepath.FromSlash(tt.folder)))
 		rel, ok := paths.Within(filepath.FromSlash(tt.path), filepath.FromSlash(tt.folder))
 		if ok != tt.want || ok && filepath.Join(filepath.FromSlash(tt.folder), rel) != filepath.Clean(filepath.FromSlash(tt.path)) || !ok && rel != "" {
 			t.Errorf("%s in %s: %q, %t", tt.path, tt.folder, rel, ok)

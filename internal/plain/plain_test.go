@@ -24,9 +24,7 @@ func TestStackedMarks(t *testing.T) {
 	} {
 		must.Equal(t, fmt.Sprintf("%+q", tt.text), tt.want, plain.Text(tt.text))
 		command, _ := plain.Command([]string{"echo", tt.text})
-		if escaped := strings.Contains(command, " $'"); escaped != (tt.want != tt.text) {
-			t.Errorf("%+q: %s", tt.text, command)
-		}
+		must.Equal(t, fmt.Sprint(tt.text, command), tt.want != tt.text, strings.Contains(command, " $'"))
 	}
 }
 

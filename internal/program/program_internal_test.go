@@ -1,6 +1,7 @@
 package program
 
 import (
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -22,11 +23,7 @@ func TestVersion(t *testing.T) {
 	} {
 		info := &debug.BuildInfo{Main: debug.Module{Version: tt.module}, Settings: tt.settings}
 		want := tt.want + runtime.Version() + ", " + runtime.GOOS + "/" + runtime.GOARCH
-		if got := version(info) + " (" + build(info); got != want {
-			t.Errorf("%s: %q, want %q", tt.name, got, want)
-		}
+		must.Equal(t, tt.name, want, version(info)+" ("+build(info))
 	}
-	if got := version(nil); got != "dev" {
-		t.Errorf("without build information: %q", got)
-	}
+	must.Equal(t, "without build information", "dev", version(nil))
 }

@@ -33,9 +33,7 @@ func TestWrite(t *testing.T) {
 				must.OK(t, os.MkdirAll(dir, 0o700), os.WriteFile(path, []byte("before, and longer"), tt.before))
 			}
 			must.OK(t, safefile.Write(path, []byte("after"), 0o600))
-			if got, err := os.ReadFile(path); err != nil || string(got) != "after" {
-				t.Errorf("%q, %v", got, err)
-			}
+			must.Equal(t, "the file", "after", string(must.Get(os.ReadFile(path))(t)))
 			if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != tt.want {
 				t.Errorf("mode %v, %v", info.Mode(), err)
 			}
@@ -71,18 +69,14 @@ func TestWriteThroughLink(t *testing.T) {
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link is %v, %v", info.Mode(), err)
 	}
-	if got, err := os.ReadFile(real); err != nil || string(got) != "after" {
-		t.Errorf("%q, %v", got, err)
-	}
+	must.Equal(t, "the file", "after", string(must.Get(os.ReadFile(real))(t)))
 }
 
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
 	must.OK(t, os.WriteFile(path, []byte("12345"), 0o600))
-	if data, err := safefile.Read(path, 5); err != nil || string(data) != "12345" {
-		t.Errorf("%q, %v", data, err)
-	}
+	must.Equal(t, "the file", "12345", string(must.Get(safefile.Read(path, 5))(t)))
 	var size *safefile.SizeError
 	if _, err := safefile.Read(path, 4); !errors.As(err, &size) || size.Path != path || size.Max != 4 {
 		t.Errorf("too large: %v", err)
@@ -111,13 +105,9 @@ func TestOpenIn(t *testing.T) {
 	}
 	f, err := safefile.OpenIn(root, "file", os.O_RDWR)
 	must.OK(t, err)
-	if data, err := f.ReadAll(100); err != nil || string(data) != "long content" {
-		t.Errorf("%q, %v", data, err)
-	}
+	must.Equal(t, "the file", "long content", string(must.Get(f.ReadAll(100))(t)))
 	must.OK(t, f.Overwrite("short"), f.Close())
-	if data, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || string(data) != "short" {
-		t.Errorf("%q, %v", data, err)
-	}
+	must.Equal(t, "the file", "short", string(must.Get(os.ReadFile(filepath.Join(dir, "file")))(t)))
 }
 
 func TestLocks(t *testing.T) {
@@ -238,9 +228,7 @@ func TestLogTorn(t *testing.T) {
 			t.Error(n, err)
 		}
 	}
-	if got, err := os.ReadFile(path); string(got) != "one\ntw\nthree\nthree\n" || err != nil {
-		t.Errorf("%q, %v", got, err)
-	}
+	must.Equal(t, "the file", "one\ntw\nthree\nthree\n", string(must.Get(os.ReadFile(path))(t)))
 }
 
 // TestReserve checks that nothing is left behind, and that a folder that cannot be made has no room.

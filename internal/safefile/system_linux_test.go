@@ -18,9 +18,7 @@ import (
 func TestInProc(t *testing.T) {
 	for path, want := range map[string]bool{"/proc/self/status": true, "/proc": true, t.TempDir(): false, "/sys": false} {
 		f := must.Get(os.Open(path))(t)
-		if got, err := safefile.InProc(f); got != want || err != nil {
-			t.Errorf("%s: %v, %v", path, got, err)
-		}
+		must.Equal(t, path, want, must.Get(safefile.InProc(f))(t))
 		must.Check(t, f.Close())
 		if got, err := safefile.InProc(f); got || err == nil {
 			t.Errorf("%s, closed: %v, %v", path, got, err)

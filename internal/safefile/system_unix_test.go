@@ -4,6 +4,7 @@ package safefile_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -80,9 +81,7 @@ func TestLogTraps(t *testing.T) {
 				if err == nil || errors.As(err, &kind) != trap.kind || !strings.Contains(err.Error(), place) {
 					t.Errorf("%v", err)
 				}
-				if text, err := os.ReadFile(victim); err != nil || string(text) != "mine\n" {
-					t.Errorf("the victim: %q, %v", text, err)
-				}
+				must.Equal(t, "the victim", "mine\n", string(must.Get(os.ReadFile(victim))(t)))
 				if _, err := os.Lstat(victim + "-new"); !errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("it was made: %v", err)
 				}
@@ -248,8 +247,6 @@ func TestIsOwn(t *testing.T) {
 		{0o602, os.Getuid(), false},
 		{0o600, os.Getuid() + 1, false},
 	} {
-		if got := safefile.IsOwn(fileInfo{mode: tt.mode, uid: tt.uid}); got != tt.want {
-			t.Errorf("%v of user %d: %t", tt.mode, tt.uid, got)
-		}
+		must.Equal(t, fmt.Sprint(tt.mode, tt.uid), tt.want, safefile.IsOwn(fileInfo{mode: tt.mode, uid: tt.uid}))
 	}
 }

@@ -1,6 +1,7 @@
 package shellword_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -27,9 +28,7 @@ func TestQuoteRecorded(t *testing.T) {
 		t.Fatalf("only %d pairs", len(pairs))
 	}
 	for _, pair := range pairs {
-		if got := shellword.Quote(pair.Word); got != pair.Shown {
-			t.Errorf("%q: %s, want %s", pair.Word, got, pair.Shown)
-		}
+		must.Equal(t, pair.Word, pair.Shown, shellword.Quote(pair.Word))
 	}
 }
 
@@ -40,12 +39,8 @@ func TestShow(t *testing.T) {
 		`C:\work 'C:\Program Files\x' ''`: {`C:\work`, `C:\Program Files\x`, ""},
 		`'$env:X' '@x' a@b 'x"&y' '^'`:    {"$env:X", "@x", "a@b", `x"&y`, "^"},
 	} {
-		if got := shellword.Show("windows", words...); got != want {
-			t.Errorf("%q: %s, want %s", words, got, want)
-		}
-		if got := shellword.Show("linux", words...); got != shellword.Join(words) {
-			t.Errorf("%q on Linux: %s", words, got)
-		}
+		must.Equal(t, fmt.Sprint(words), want, shellword.Show("windows", words...))
+		must.Equal(t, fmt.Sprint(words), shellword.Join(words), shellword.Show("linux", words...))
 	}
 }
 

@@ -63,8 +63,6 @@ func TestSystem(t *testing.T) {
 	for _, tt := range []struct{ goos, release, want string }{
 		{"linux", debian, "debian"}, {"linux", "ID=\"ubuntu\"\n", "ubuntu"}, {"linux", "", "linux"}, {"darwin", debian, "darwin"}, {"windows", "", "windows"},
 	} {
-		if got := system(tt.goos, tt.release); got != tt.want {
-			t.Errorf("%s: %s, want %s", tt.goos, got, tt.want)
-		}
+		must.Equal(t, tt.goos, tt.want, system(tt.goos, tt.release))
 	}
 }

@@ -3,6 +3,7 @@ package text_test
 import (
 	"testing"
 
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/internal/text"
 )
 
@@ -23,8 +24,6 @@ func TestSecrets(t *testing.T) {
 		{"the cut leaves little", "wrong key key", "wrong key key", []string{"key-123456"}},
 		{"too short", "a 1 is no secret", "a 1 is no secret", []string{"1", "", "v1 x"}},
 	} {
-		if got := text.NewSecrets(tt.values...).Hide(tt.in); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		must.Equal(t, tt.name, tt.want, text.NewSecrets(tt.values...).Hide(tt.in))
 	}
 }

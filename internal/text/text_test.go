@@ -1,12 +1,14 @@
 package text_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/internal/text"
 )
 
@@ -47,15 +49,9 @@ func TestCuts(t *testing.T) {
 		{"é\x80" + fox, 3, "é\x80", "", "é\x80…"},
 		{"é\x80" + fox, 5, "é\x80", "\x80" + fox, "é\x80…"},
 	} {
-		if got := text.Head(tt.s, tt.n); got != tt.head {
-			t.Errorf("Head(%q, %d) = %q, want %q", tt.s, tt.n, got, tt.head)
-		}
-		if got := text.Tail(tt.s, tt.n); got != tt.tail {
-			t.Errorf("Tail(%q, %d) = %q, want %q", tt.s, tt.n, got, tt.tail)
-		}
-		if got := text.Brief(tt.s, tt.n); got != tt.brief {
-			t.Errorf("Brief(%q, %d) = %q, want %q", tt.s, tt.n, got, tt.brief)
-		}
+		must.Equal(t, fmt.Sprint("Head ", tt.s, tt.n), tt.head, text.Head(tt.s, tt.n))
+		must.Equal(t, fmt.Sprint("Tail ", tt.s, tt.n), tt.tail, text.Tail(tt.s, tt.n))
+		must.Equal(t, fmt.Sprint("Brief ", tt.s, tt.n), tt.brief, text.Brief(tt.s, tt.n))
 	}
 }
 
@@ -99,18 +95,14 @@ func TestNearest(t *testing.T) {
 	} {
 		for range 8 {
 			rand.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
-			if got := text.Nearest(word, slices.Values(words)); got != want {
-				t.Errorf("%q: %q, want %q", word, got, want)
-			}
+			must.Equal(t, word, want, text.Nearest(word, slices.Values(words)))
 		}
 	}
 }
 
 func TestOr(t *testing.T) {
 	for want, words := range map[string][]string{"": nil, "a": {"a"}, "a or b": {"a", "b"}, "a, b or c": {"a", "b", "c"}} {
-		if got := text.Or(words); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		must.Equal(t, "words", want, text.Or(words))
 	}
 }
 

@@ -55,9 +55,7 @@ func TestProgramName(t *testing.T) {
 		"codex": "codex", "/usr/local/bin/codex": "codex", "codex.exe": "codex",
 		"codex-mcp": "codex-mcp", "/tmp/x/codex-mcp.exe": "codex-mcp", "codexx": "codex-mcp", "": "codex-mcp",
 	} {
-		if got := programName(argv0); got != want {
-			t.Errorf("%q: %q, want %q", argv0, got, want)
-		}
+		must.Equal(t, argv0, want, programName(argv0))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestEndToEndContinued ends a server in each state of a task, or of a turn in the background. The next one continues it when
@@ -48,9 +49,7 @@ func TestEndToEndContinued(t *testing.T) {
 			}
 			s.end()
 			ran, _ := os.ReadFile(filepath.Join(k.f.cwd, "ran"))
-			if n := strings.Count(string(ran), "\n"); n != tt.runs {
-				t.Errorf("the command ran %d times", n)
-			}
+			must.Equal(t, "runs of the command", tt.runs, strings.Count(string(ran), "\n"))
 			if left := k.left(); len(left) > 0 {
 				t.Errorf("left: %q", left)
 			}

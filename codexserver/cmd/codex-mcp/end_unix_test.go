@@ -71,9 +71,7 @@ func TestEndToEndNohup(t *testing.T) {
 	close(wait)
 	p.expect(map[string]any{"id": 1.0, "result": map[string]any{"isError": nil}})
 	p.stdin.Close()
-	if code := p.wait(); code != 0 {
-		t.Errorf("exit status %d", code)
-	}
+	must.Equal(t, "exit status", 0, p.wait())
 }
 
 // midCommand starts a server and returns when one of its commands is running, with the reading end of

@@ -404,9 +404,7 @@ func (g *golden) play(script string) {
 	}
 	for _, g.goldenClient = range g.clients {
 		g.p.stdin.Close()
-		if code := g.p.wait(); code != 0 {
-			t.Errorf("exit status %d", code)
-		}
+		must.Equal(t, "exit status", 0, g.p.wait())
 		g.flush()
 	}
 	if g.recorded {

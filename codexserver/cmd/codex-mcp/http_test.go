@@ -16,9 +16,7 @@ import (
 func TestHTTPToken(t *testing.T) {
 	home := t.TempDir()
 	token := must.Get(loadToken(home))(t)
-	if again, err := loadToken(home); again != token || err != nil {
-		t.Errorf("the second start has %q, %v, want %q", again, err, token)
-	}
+	must.Equal(t, "the token of the second start", token, must.Get(loadToken(home))(t))
 	authenticate := bearer(token)
 	for _, tt := range []struct {
 		values []string
@@ -125,9 +123,7 @@ func TestHTTPServes(t *testing.T) {
 	must.Check(t, c.Close())
 	stop()
 	for range 2 {
-		if status := <-ended; status != 0 {
-			t.Errorf("status %d: %s", status, stderr.String())
-		}
+		must.Equal(t, "status", 0, <-ended)
 	}
 	if strings.Contains(stderr.String(), token) {
 		t.Error("standard error has the token")

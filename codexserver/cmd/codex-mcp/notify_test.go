@@ -142,9 +142,7 @@ func TestNotifyIsBounded(t *testing.T) {
 		turn := n.Begin(t.Context(), nil).Turn("t1", protocol.TokenUsage{})
 		ran := func(want int) {
 			t.Helper()
-			if got := len(sent()); got != want {
-				t.Errorf("%d programs ran, want %d", got, want)
-			}
+			must.Equal(t, "programs", want, len(sent()))
 		}
 		for range 100 {
 			turn.Asked(question("Run it?"))

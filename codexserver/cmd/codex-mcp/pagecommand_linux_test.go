@@ -100,9 +100,7 @@ func TestEndToEndPageLink(t *testing.T) {
 	s.answer()
 	s.stdin.Close()
 	for _, p := range []*process{s, asking} {
-		if code := p.wait(); code != 0 {
-			t.Errorf("exit status %d: %s", code, p.errors())
-		}
+		must.Equal(t, "exit status", 0, p.wait())
 	}
 	for _, dir := range []string{f.cwd, g.cwd} {
 		if _, err := os.Stat(filepath.Join(dir, "made")); err != nil {

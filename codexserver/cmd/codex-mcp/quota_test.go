@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 func TestQuota(t *testing.T) {
@@ -24,8 +25,6 @@ func TestQuota(t *testing.T) {
 		"no limits were reported":                                     nil,
 	} {
 		q := quotaOf(t.Context(), func(context.Context) (*protocol.RateLimits, error) { return limits, nil })
-		if got := q.words + q.Unknown; got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		must.Equal(t, "words", want, q.words+q.Unknown)
 	}
 }

@@ -83,9 +83,7 @@ func (d *desk) ends(status int) string {
 	d.t.Helper()
 	_ = d.cmd.Wait()
 	<-d.read
-	if got := d.cmd.ProcessState.ExitCode(); got != status {
-		d.t.Errorf("exit status %d, want %d:\n%s", got, status, d.shown())
-	}
+	must.Equal(d.t, fmt.Sprint("exit status ", d.shown()), status, d.cmd.ProcessState.ExitCode())
 	return d.shown()
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
@@ -184,9 +183,7 @@ exclude = ["MINE*"]
 		of := func(c *config.Config) fixedKeys {
 			return fixedKeys{c.ModelProviders, c.MCPServers, c.Notify, c.ShellEnvironment.Set, c.ShellEnvironment.UseProfile, c.NamedRoots}
 		}
-		if diff := cmp.Diff(of(own), of(got), cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s (-files +with the call):\n%s", shape[1], diff)
-		}
+		must.Equal(t, shape[1], of(own), of(got), cmpopts.EquateEmpty())
 		if !slices.Contains(got.ShellEnvironment.Exclude, "MINE*") {
 			t.Errorf("%s: a pattern from the files is missing: %q", shape[1], got.ShellEnvironment.Exclude)
 		}

@@ -224,9 +224,7 @@ func TestHome(t *testing.T) {
 	testenv.SetHome(t, user)
 	etc := testenv.Path("/etc/codex")
 	for env, want := range map[string]string{"": filepath.Join(user, ".codex"), etc: etc} {
-		if got, err := config.Home(func(string) string { return env }); got != want || err != nil {
-			t.Errorf("CODEX_HOME=%s: %q, %v, want %q", env, got, err, want)
-		}
+		must.Equal(t, fmt.Sprint("CODEX_HOME=", env), want, must.Get(config.Home(func(string) string { return env }))(t))
 	}
 	testenv.SetHome(t, "")
 	if got, err := config.Home(func(string) string { return "" }); err == nil {
@@ -384,9 +382,7 @@ func TestTodaysConfig(t *testing.T) {
 	} {
 		c := loaded(t, tt.file, config.Layers{})
 		got := result{c.ApprovalPolicy, c.DeclineElicitations, c.ReasoningEffort, c.Tools.WebSearch, c.WebSearch, len(c.Notes)}
-		if d := cmp.Diff(tt.want, got); d != "" {
-			t.Errorf("%s (-want +got):\n%s\n%q", tt.name, d, c.Notes)
-		}
+		must.Equal(t, fmt.Sprint(tt.name, c.Notes), tt.want, got)
 	}
 }
 

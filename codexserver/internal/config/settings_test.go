@@ -30,9 +30,7 @@ func TestLockedOverHTTP(t *testing.T) {
 		{[]string{"config"}, []string{"config", "model"}, "[config model approval-policy profile sandbox]"},
 	} {
 		h := &config.HTTP{UnlockedArguments: tt.unlocked}
-		if got := fmt.Sprint(h.Locked(tt.everywhere)); got != tt.want {
-			t.Errorf("%+v: %s", tt, got)
-		}
+		must.Equal(t, fmt.Sprint(tt), tt.want, fmt.Sprint(h.Locked(tt.everywhere)))
 	}
 }
 

@@ -83,9 +83,7 @@ func TestIdle(t *testing.T) {
 	p := newPlace(t)
 	p.env = append(p.env, "SHARED_TEST_IDLE=1ms")
 	first := p.must("") // may begin again if the server ends at once
-	if got := say(t, first, "x"); got != from(first.PID(), "") {
-		t.Errorf("got %s", got)
-	}
+	must.Equal(t, "the answer", from(first.PID(), ""), say(t, first, "x"))
 	first.Close()
 	for {
 		if _, err := os.Lstat(filepath.Join(p.path, "test.sock")); err != nil {

@@ -53,8 +53,6 @@ func TestFlush(t *testing.T) {
 			t.Fatalf("an early %q answers", text)
 		case in <- "n\n":
 		}
-		if text := <-next; text != "n\n" {
-			t.Errorf("%q answers, want the later line", text)
-		}
+		must.Equal(t, "the line", "n\n", <-next)
 	})
 }

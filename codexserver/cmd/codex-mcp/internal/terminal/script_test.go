@@ -73,9 +73,7 @@ result {"content":[]}
 `)
 	synctest.Test(t, func(t *testing.T) {
 		text := play(t, a).stdout
-		if n := strings.Count(text, "  +a line\n"); n != many {
-			t.Errorf("%d lines of %d are shown", n, many)
-		}
+		must.Equal(t, "lines", many, strings.Count(text, "  +a line\n"))
 		if !strings.Contains(text, "add `/f`") || strings.Contains(text, "more lines") || strings.Contains(text, elicit.WholeIs) {
 			t.Errorf("the question: %s", text[strings.LastIndex(text, "+a line"):])
 		}
