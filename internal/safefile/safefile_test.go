@@ -103,8 +103,7 @@ func TestOpenIn(t *testing.T) {
 	if _, err := safefile.OpenIn(root, "no", os.O_RDONLY); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), filepath.Join(dir, "no")) {
 		t.Errorf("nothing: %v", err)
 	}
-	f, err := safefile.OpenIn(root, "file", os.O_RDWR)
-	must.OK(t, err)
+	f := must.Get(safefile.OpenIn(root, "file", os.O_RDWR))(t)
 	must.Equal(t, "the file", "long content", string(must.Get(f.ReadAll(100))(t)))
 	must.OK(t, f.Overwrite("short"), f.Close())
 	must.Equal(t, "the file", "short", string(must.Get(os.ReadFile(filepath.Join(dir, "file")))(t)))
@@ -142,8 +141,7 @@ func TestLocks(t *testing.T) {
 
 func open(t *testing.T, path string) *os.File {
 	t.Helper()
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	must.OK(t, err)
+	f := must.Get(os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600))(t)
 	return f
 }
 
@@ -204,12 +202,10 @@ func TestLog(t *testing.T) {
 // TestLogSize fills a log to its last byte.
 func TestLogSize(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	l, err := safefile.OpenLog(path, 10)
-	must.OK(t, err)
+	l := must.Get(safefile.OpenLog(path, 10))(t)
 	defer l.Close()
 	for i, want := range []string{"", "", "12345\n78\n\n"} {
-		_, err := l.Write([]byte([]string{"12345\n", "78\n\n", "longer than all\n"}[i]))
-		must.OK(t, err)
+		must.Get(l.Write([]byte([]string{"12345\n", "78\n\n", "longer than all\n"}[i])))(t)
 		if got, err := os.ReadFile(path + ".1"); string(got) != want || err != nil && want != "" {
 			t.Errorf("after write %d: %q, %v", i, got, err)
 		}
@@ -220,8 +216,7 @@ func TestLogSize(t *testing.T) {
 func TestLogTorn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	must.OK(t, os.WriteFile(path, []byte("one\ntw"), 0o600))
-	l, err := safefile.OpenLog(path, 0)
-	must.OK(t, err)
+	l := must.Get(safefile.OpenLog(path, 0))(t)
 	defer l.Close()
 	for _, write := range []func([]byte) (int, error){l.Write, l.WriteSync} {
 		if n, err := write([]byte("three\n")); n != 6 || err != nil {

@@ -93,8 +93,7 @@ func TestReserveWritesNothing(t *testing.T) {
 		if err != nil {
 			t.Skip("the system does not count what a process writes:", err)
 		}
-		_, err = fmt.Sscanf(string(all[bytes.Index(all, []byte("wchar:")):]), "wchar: %d", &n)
-		must.OK(t, err)
+		must.Get(fmt.Sscanf(string(all[bytes.Index(all, []byte("wchar:")):]), "wchar: %d", &n))(t)
 		return n
 	}
 	before := written()

@@ -60,8 +60,7 @@ func TestLogTraps(t *testing.T) {
 			},
 			"at the next file": func(t *testing.T, place string, put func()) error {
 				l := openLog(t, place)
-				_, err := l.Write(line)
-				must.OK(t, err)
+				must.Get(l.Write(line))(t)
 				inode, err := os.Stat(place)
 				must.OK(t, err, os.Rename(place, filepath.Join(filepath.Dir(place), "old")))
 				put()
@@ -92,8 +91,7 @@ func TestLogTraps(t *testing.T) {
 
 func openLog(t *testing.T, place string) *safefile.Log {
 	t.Helper()
-	l, err := safefile.OpenLog(place, 4096)
-	must.OK(t, err)
+	l := must.Get(safefile.OpenLog(place, 4096))(t)
 	t.Cleanup(func() { must.OK(t, l.Close()) })
 	return l
 }
@@ -126,20 +124,17 @@ func TestLogHeld(t *testing.T) {
 	t.Parallel() // it waits
 	place := filepath.Join(t.TempDir(), "log")
 	l := openLog(t, place)
-	f, err := os.Open(place)
-	must.OK(t, err)
+	f := must.Get(os.Open(place))(t)
 	defer f.Close()
 	must.OK(t, safefile.Lock(f))
 	for range 300 { // five minutes, if each waited
-		_, err := l.Write(lineOf(100))
-		must.OK(t, err)
+		must.Get(l.Write(lineOf(100)))(t)
 	}
 	if info, err := os.Stat(place); err != nil || info.Size() != 30_000 {
 		t.Errorf("%v, %v", info, err)
 	}
 	must.OK(t, safefile.Unlock(f))
-	_, err = l.Write(lineOf(100))
-	must.OK(t, err)
+	must.Get(l.Write(lineOf(100)))(t)
 	if info, err := os.Stat(place + ".1"); err != nil || info.Size() != 30_000 {
 		t.Errorf("the next file did not begin: %v, %v", info, err)
 	}
@@ -207,8 +202,7 @@ func TestSpecialFiles(t *testing.T) {
 	listener, err := net.Listen("unix", filepath.Join(dir, "socket"))
 	must.OK(t, err, syscall.Mkfifo(pipe, 0o600))
 	defer listener.Close()
-	root, err := os.OpenRoot(dir)
-	must.OK(t, err)
+	root := must.Get(os.OpenRoot(dir))(t)
 	defer root.Close()
 	for _, path := range []string{pipe, filepath.Join(dir, "socket"), "/dev/zero", "/dev/null", "/dev/tty", dir} {
 		link := filepath.Join(dir, "to "+filepath.Base(path))
