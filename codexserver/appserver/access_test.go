@@ -219,9 +219,7 @@ func TestAccess(t *testing.T) {
 				tt.cfg.Cwd = cmp.Or(tt.cfg.Cwd, cwd)
 				f.cwd = tt.cfg.Cwd
 				h := &recorder{}
-				if _, err := f.engine(tt.options).Start(t.Context(), tt.cfg, h); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(f.engine(tt.options).Start(t.Context(), tt.cfg, h))(t)
 				tt.want.Folder = cwd
 				must.Equal(t, "result", tt.want, accessOf(h))
 			})
@@ -292,9 +290,7 @@ func TestResumedProvider(t *testing.T) {
 			f.config = map[string]any{"model_providers": map[string]any{"other": map[string]any{"base_url": "http://other"}}}
 			f.on["thread/read"] = reply(fmt.Sprintf(`{"thread":{"path":"/r.jsonl","cwd":"/project","modelProvider":%q}}`, was))
 			h := &recorder{}
-			if _, err := f.engine(appserver.Options{}).Resume(t.Context(), savedAt(writeRollout(t)), protocol.Config{}, h); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(f.engine(appserver.Options{}).Resume(t.Context(), savedAt(writeRollout(t)), protocol.Config{}, h))(t)
 			must.Equal(t, was, want, accessOf(h).Provider)
 		})
 	}

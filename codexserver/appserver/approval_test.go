@@ -587,9 +587,7 @@ func TestPosingServers(t *testing.T) {
 					var answer string
 					f.turn = func(r *run) {
 						var raw json.RawMessage
-						if err := r.peer.Call(r.ctx, method, json.RawMessage(params), &raw); err != nil {
-							t.Error(err)
-						}
+						must.Check(t, r.peer.Call(r.ctx, method, json.RawMessage(params), &raw))
 						answer = string(raw)
 						answered(r)
 					}

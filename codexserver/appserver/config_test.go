@@ -170,12 +170,8 @@ func TestServersOfAConversation(t *testing.T) {
 			}
 			e := f.engine(test.options)
 			cfg := protocol.Config{Overrides: test.call}
-			if _, err := e.Start(t.Context(), cfg, &recorder{}); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := e.Resume(t.Context(), savedAt(writeRollout(t)), cfg, &recorder{}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(e.Start(t.Context(), cfg, &recorder{}))(t)
+			must.Get(e.Resume(t.Context(), savedAt(writeRollout(t)), cfg, &recorder{}))(t)
 			want := map[string]any{"thread/start": loose(t, test.want), "thread/resume": loose(t, test.want)}
 			must.Equal(t, "result", want, sent)
 			must.Equal(t, "the configuration was read", 2, reads)

@@ -192,9 +192,7 @@ func TestStore(t *testing.T) {
 		if err := conv.Turn(t.Context(), protocol.TurnInput{Key: "another", Continue: func(string) {}}); err == nil || !strings.Contains(err.Error(), "is not known") {
 			t.Errorf("a turn that Codex does not have: %v", err)
 		}
-		if _, err := workertest.OpenDir(disk, 2); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(workertest.OpenDir(disk, 2))(t)
 		if err := conv.Turn(t.Context(), text("go")); err != nil || h.count("background_event") != 1 {
 			t.Errorf("%v; events %v", err, h.types())
 		}

@@ -27,9 +27,7 @@ func TestKilledLauncher(t *testing.T) {
 	_, fields, _ := bytes.Cut(stat, []byte(") ")) // behind the name
 	var state string
 	var launcher int
-	if _, err := fmt.Sscan(string(fields), &state, &launcher); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(fmt.Sscan(string(fields), &state, &launcher))(t)
 	if launcher == os.Getpid() {
 		t.Fatal("the app-server has no launcher")
 	}

@@ -216,9 +216,7 @@ func TestRefusedRestart(t *testing.T) {
 	if report := e.Check(t.Context()); report.Err != nil {
 		t.Fatal(report.Err)
 	}
-	if _, err := e.Start(t.Context(), protocol.Config{Cwd: dir}, &recorder{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(e.Start(t.Context(), protocol.Config{Cwd: dir}, &recorder{}))(t)
 	p := must.Get(os.FindProcess(e.PID()))(t)
 	must.OK(t, p.Kill())
 	for {

@@ -120,9 +120,7 @@ func TestRealTurnEnds(t *testing.T) {
 		}, interrupted, false},
 		"closed": {"command", func(r *real, _ func()) { r.engine.Close() }, func(err error) bool { return err != nil }, true},
 		"hangs": {"model", func(r *real, interrupt func()) {
-			if err := syscall.Kill(r.engine.PID(), syscall.SIGSTOP); err != nil {
-				t.Error(err)
-			}
+			must.Check(t, syscall.Kill(r.engine.PID(), syscall.SIGSTOP))
 			interrupt()
 		}, func(err error) bool { return err != nil }, true},
 	} {

@@ -191,9 +191,7 @@ func TestRealNetwork(t *testing.T) {
 			if test.decides == elicit.Abort {
 				return
 			}
-			if err != nil {
-				t.Error(err)
-			}
+			must.Check(t, err)
 			asked = nil
 			err = conv.Turn(t.Context(), text("again"))
 			if err != nil || len(asked) != 1 {
@@ -276,9 +274,7 @@ func TestRealStartsNothing(t *testing.T) {
 				check("after a restart")
 				turn("after a resumed turn", again)
 				r.Add(providertest.Say(`{"findings":[]}`))
-				if err := again.Turn(t.Context(), protocol.TurnInput{Items: protocol.TextInput("p"), Review: &protocol.Review{Target: protocol.ReviewUncommitted}}); err != nil {
-					t.Error(err)
-				}
+				must.Check(t, again.Turn(t.Context(), protocol.TurnInput{Items: protocol.TextInput("p"), Review: &protocol.Review{Target: protocol.ReviewUncommitted}}))
 				r.engine.Close() // what it has started has written by then
 				check("at the end")
 				if started, _ := os.ReadFile(marks); !strings.Contains(string(started), tt.starts) {

@@ -47,9 +47,7 @@ type real struct {
 
 func newReal(t *testing.T, configuration string, turns ...providertest.Turn) *real {
 	t.Helper()
-	if _, err := appserver.Find(""); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(appserver.Find(""))(t)
 	r := &real{Server: providertest.New(turns...), home: t.TempDir(), cwd: t.TempDir()}
 	t.Cleanup(r.Close)
 	writeFile(t, filepath.Join(r.home, "config.toml"), servertest.CodexConfig(r.BaseURL(), configuration))

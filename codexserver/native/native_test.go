@@ -162,9 +162,7 @@ func open(t testing.TB, o native.Options) *native.Engine {
 	t.Helper()
 	e := must.Get(native.New(&o))(t)
 	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Check(t, e.Close())
 	})
 	return e
 }

@@ -235,9 +235,7 @@ func TestRemovedRollout(t *testing.T) {
 					if when == "within a turn" {
 						requests++
 						b.provider.Add(providertest.Turn{Func: func(providertest.Request) providertest.Turn {
-							if err := lose(path); err != nil {
-								t.Error(err)
-							}
+							must.Check(t, lose(path))
 							return providertest.Call(providertest.Shell("c1", "touch", "made"))
 						}})
 					} else if err := lose(path); err != nil {
@@ -331,7 +329,5 @@ func appendTo(t *testing.T, path, text string) {
 	t.Helper()
 	f := must.Get(os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0))(t)
 	defer f.Close()
-	if _, err := f.WriteString(text); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.WriteString(text))(t)
 }

@@ -252,7 +252,7 @@ func TestRedirectWithinTheOrigin(t *testing.T) {
 		inner.ServeHTTP(w, r)
 	})
 	c := must.Get(reach(t, s.URL+"/mcp", nil))(t)
-	if _, err := c.Call(t.Context(), "echo", nil); err != nil {
-		t.Error(err)
+	if _, err := c.Call(t.Context(), "echo", nil); err != nil || c.Server() != "toy" {
+		t.Errorf("%v, the server is %q", err, c.Server())
 	}
 }

@@ -155,9 +155,7 @@ func TestStrictRolesOfResponses(t *testing.T) {
 				Instructions string
 				Input        json.RawMessage
 			}
-			if err := json.Unmarshal([]byte(body), &sent); err != nil {
-				t.Error(err)
-			}
+			must.Check(t, json.Unmarshal([]byte(body), &sent))
 			inputs = append(inputs, sent.Instructions+string(sent.Input))
 			switch {
 			case strings.Contains(body, "developer"):

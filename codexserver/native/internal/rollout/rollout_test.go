@@ -279,9 +279,7 @@ func TestOrdinals(t *testing.T) {
 			for i := range 3 {
 				if i == 2 && !strings.HasPrefix(tt.want, "-") { // another program has written a line
 					var last int
-					if _, err := fmt.Sscanf(tt.want, "%d", &last); err != nil {
-						t.Fatal(err)
-					}
+					must.Get(fmt.Sscanf(tt.want, "%d", &last))(t)
 					write(os.O_APPEND, fmt.Sprintf(stamp+`"ordinal":%d,"type":"event_msg","payload":{}}`+"\n", last+2))
 				}
 				must.OK(t, w.Event(protocol.AgentMessage{Message: `","type":"`}))

@@ -1,6 +1,7 @@
 package search_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -91,6 +92,11 @@ func TestRoots(t *testing.T) {
 		{"relative", []string{".", ""}, []string{}},
 	} {
 		must.Equal(t, tt.name, tt.want, paths(search.Files(t.Context(), "txt", tt.roots)))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got := search.Files(ctx, "txt", []string{root}); got == nil || len(got) > 0 {
+		t.Errorf("a search that was cancelled before it began found %v", got)
 	}
 }
 

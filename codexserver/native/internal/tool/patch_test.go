@@ -395,9 +395,7 @@ func TestFolderOfApproval(t *testing.T) {
 		work, sub, home := filepath.Join(base, "work"), filepath.Join(base, "work/sub"), filepath.Join(base, "home")
 		boxtest.Lay(t, base, "work/sub/", "home/")
 		replace := func() {
-			if err := errors.Join(os.RemoveAll(sub), os.Symlink(home, sub)); err != nil {
-				t.Error(err)
-			}
+			must.Check(t, errors.Join(os.RemoveAll(sub), os.Symlink(home, sub)))
 		}
 		m := &watcher{host: &host{answer: elicit.ApprovedForSession}, during: func() {}}
 		turn := turnOf(tool.Options{Environ: environ}, m, work, "untrusted", "workspace-write")
