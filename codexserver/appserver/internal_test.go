@@ -38,9 +38,7 @@ func TestTail(t *testing.T) {
 		for range 3 {
 			write(strings.Repeat("x", 3000))
 		}
-		if n := len(words.part); n != 4096 {
-			t.Errorf("a line without end: %d bytes", n)
-		}
+		must.Equal(t, "a line without end", 4096, len(words.part))
 		write("\nError: sk-1234567890 ")
 		write("is wrong\n")
 		for i := range 6 {
@@ -48,9 +46,7 @@ func TestTail(t *testing.T) {
 		}
 		const want = "Error: [redacted] is wrong 0 1 2 3"
 		for after, want := range map[time.Duration]string{5 * time.Second: want, 5*time.Second + 1: ""} {
-			if got := words.last(time.Now().Add(after)); got != want {
-				t.Errorf("%v later: %q, want %q", after, got, want)
-			}
+			must.Equal(t, fmt.Sprintf("%v later", after), want, words.last(time.Now().Add(after)))
 		}
 	})
 	for name, tt := range map[string][2]string{ // what is written among other lines, and what is found
@@ -65,9 +61,7 @@ func TestTail(t *testing.T) {
 	} {
 		words := &tail{log: slog.New(slog.DiscardHandler)}
 		_, _ = words.Write([]byte(tt[0])) // never fails
-		if got := words.last(time.Now()); got != tt[1] {
-			t.Errorf("%s: %q, want %q", name, got, tt[1])
-		}
+		must.Equal(t, name, tt[1], words.last(time.Now()))
 	}
 }
 
@@ -97,9 +91,7 @@ func TestThreads(t *testing.T) {
 	}
 	check("at first", map[string]*thread{"one": one, "two": two, "a": one, "b": one})
 	for id, want := range map[string]string{"a": "/root/a", "b": "b", "one": ""} {
-		if path := l.find(id).agent; path != want {
-			t.Errorf("%q is at %q, want %q", id, path, want)
-		}
+		must.Equal(t, id+" is at", want, l.find(id).agent)
 	}
 	l.find("b").adopt("c", "/root/b/c") // a sub-agent's
 	a := l.load("a")                    // now a conversation
@@ -107,9 +99,7 @@ func TestThreads(t *testing.T) {
 	l.forget("one")
 	l.forget("one")
 	check("forgotten", map[string]*thread{"two": two, "a": a})
-	if len(l.threads) != 2 {
-		t.Errorf("%d threads are kept", len(l.threads))
-	}
+	must.Equal(t, "threads are kept", 2, len(l.threads))
 }
 
 // TestFaults has an error of Codex in which several are, of which the first advice is given, and an unknown one.

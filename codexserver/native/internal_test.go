@@ -10,6 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // EndLimits lets the limits of a conversation's providers be over.
@@ -68,9 +69,7 @@ func TestResultsOfMCPServers(t *testing.T) {
 		if got.Output != tt.want && (name != "a long one" || !strings.HasPrefix(got.Output, tt.want) || len(got.Output) > maxToolOutput+100) {
 			t.Errorf("%s: %.300s\nwant %s", name, got.Output, tt.want)
 		}
-		if len(got.Items) != tt.pictures {
-			t.Errorf("%s: %d pictures", name, len(got.Items))
-		}
+		must.Equal(t, name, tt.pictures, len(got.Items))
 		for _, item := range got.Items {
 			if m := item.(protocol.MessageItem); fromUser(m) || m.Content[0].ImageURL != "data:image/png;base64,"+picture {
 				t.Errorf("%s: the picture is %+v", name, m)

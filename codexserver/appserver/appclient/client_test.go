@@ -51,9 +51,7 @@ func play(t *testing.T, server jsonrpc.Transport, lines []string) {
 		case "initialize":
 			write(`{"id":` + string(m.ID) + `,"result":{"userAgent":"test/0.169.0 (Test)","codexHome":"/home"}}`)
 		case "turn/start":
-			if want := `{"input":[{"text":"go","type":"text"}],"threadId":"t"}`; string(m.Params) != want {
-				t.Errorf("sent %s, want %s", m.Params, want)
-			}
+			must.Equal(t, "sent", `{"input":[{"text":"go","type":"text"}],"threadId":"t"}`, string(m.Params))
 			for _, line := range lines {
 				if line == "end" {
 					_ = server.Close()
@@ -158,9 +156,7 @@ func TestUnanswered(t *testing.T) {
 		}
 		f.notify("warning", `{"message":"m"}`)
 		synctest.Wait()
-		if len(got) != 2 {
-			t.Errorf("%d notifications arrived", len(got))
-		}
+		must.Equal(t, "notifications arrived", 2, len(got))
 	})
 }
 
@@ -209,9 +205,7 @@ func TestDeclines(t *testing.T) {
 						f.notify("serverRequest/resolved", `{"threadId":"t","requestId":0}`) // the fake's first request
 					}()
 				}
-				if got := f.ask(t.Context(), method, tt.params); got != tt.declined {
-					t.Errorf("answered %s, want %s", got, tt.declined)
-				}
+				must.Equal(t, "answered", tt.declined, f.ask(t.Context(), method, tt.params))
 			})
 		}
 	}
@@ -229,9 +223,7 @@ func TestAnswers(t *testing.T) {
 	const method = "item/commandExecution/requestApproval"
 	for command, want := range map[string]string{"accept": `{"decision":"accept"}`, `a\"b`: `{"decision":"a\"b"}`} {
 		params := strings.Replace(asks[method].params, `"ls"`, `"`+command+`"`, 1)
-		if got := f.ask(t.Context(), method, params); got != want {
-			t.Errorf("%s: answered %s", command, got)
-		}
+		must.Equal(t, command+": answered", want, f.ask(t.Context(), method, params))
 	}
 	for method, tt := range asks {
 		f.ask(t.Context(), method, tt.params)
@@ -261,9 +253,7 @@ func TestNotes(t *testing.T) {
 		f.notify(n.method, n.params)
 	}
 	for _, want := range []string{"turn/started t", "warning "} {
-		if is := <-got; is != want {
-			t.Errorf("got %q, want %q", is, want)
-		}
+		must.Equal(t, "got", want, <-got)
 	}
 	if n := strings.Count(logged.String(), "new/notification"); n != 1 {
 		t.Errorf("logged %d times: %s", n, logged.String())
@@ -285,9 +275,7 @@ func TestInitialize(t *testing.T) {
 		},
 	} {
 		c := (&fake{on: on}).start(t, o)
-		if params != want {
-			t.Errorf("sent %s, want %s", params, want)
-		}
+		must.Equal(t, "sent", want, params)
 		must.Equal(t, "result", appclient.Server{Version: appclient.Version{0, 169, 0}, Home: "/home"}, c.Server())
 	}
 	for version, want := range map[string]string{
@@ -335,8 +323,6 @@ func TestOnlyCommand(t *testing.T) {
 	} {
 		var q apptypes.CommandApproval
 		must.OK(t, (&jsonrpc.Request{Params: json.RawMessage(`{"threadId":"t","turnId":"r","itemId":"i","startedAtMs":1,` + members + `}`)}).Bind(&q))
-		if got := appclient.OnlyCommand(&q); got != want {
-			t.Errorf("%s: %v", members, got)
-		}
+		must.Equal(t, members, want, appclient.OnlyCommand(&q))
 	}
 }

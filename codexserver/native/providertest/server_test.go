@@ -48,9 +48,7 @@ func TestScript(t *testing.T) {
 			t.Errorf("%s: %d %q %v, want %d %q", tt.body, status, got, err, tt.status, tt.want)
 		}
 	}
-	if n := len(p.Requests()); n != 7 {
-		t.Errorf("%d requests, want 7", n)
-	}
+	must.Equal(t, "requests", 7, len(p.Requests()))
 }
 
 func TestCloseEndsWaitingRequests(t *testing.T) {

@@ -96,9 +96,7 @@ func TestBounds(t *testing.T) {
 		{`{"tools":{}}`, []string{page, `{"name":"a"},{"name":"b"}`}, maxTools},
 		{`{}`, []string{`{"name":"a"}`}, 0},
 	} {
-		if n := len(open(t, serve(t, tt.capabilities, tt.pages...), config.MCPServer{}).Tools); n != tt.want {
-			t.Errorf("%d tools, want %d", n, tt.want)
-		}
+		must.Equal(t, "tools", tt.want, len(open(t, serve(t, tt.capabilities, tt.pages...), config.MCPServer{}).Tools))
 	}
 }
 
@@ -108,9 +106,7 @@ func TestNear(t *testing.T) {
 		"http://localhost:1/x": true, "http://127.0.0.1/": true, "https://[::1]:8/": true,
 		"": false, "https://example.com/localhost": false, "http://localhost.example.com": false, "http://10.0.0.1": false, "%": false,
 	} {
-		if got := (&Client{options: Options{Server: config.MCPServer{URL: url}}}).Near(); got != want {
-			t.Errorf("%q: %v", url, got)
-		}
+		must.Equal(t, url, want, (&Client{options: Options{Server: config.MCPServer{URL: url}}}).Near())
 	}
 }
 
@@ -120,9 +116,7 @@ func TestOneQuestionAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var open, asked, refused atomic.Int32
 		c := &Client{asking: slots.NewQueue(maxWaiting), options: Options{Elicit: func(context.Context, json.RawMessage) (json.RawMessage, error) {
-			if n := open.Add(1); n != 1 {
-				t.Errorf("%d at once", n)
-			}
+			must.Equal(t, "at once", int32(1), open.Add(1))
 			asked.Add(1)
 			time.Sleep(time.Second)
 			open.Add(-1)

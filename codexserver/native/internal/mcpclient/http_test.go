@@ -246,9 +246,7 @@ func TestRedirectWithinTheOrigin(t *testing.T) {
 			http.Redirect(w, r, "/mcp/", http.StatusTemporaryRedirect)
 			return
 		}
-		if r.Header.Get("Authorization") != "Bearer "+token {
-			t.Errorf("%s without the token", r.URL)
-		}
+		must.Equal(t, "the token", "Bearer "+token, r.Header.Get("Authorization"))
 		inner.ServeHTTP(w, r)
 	})
 	c := must.Get(reach(t, s.URL+"/mcp", nil))(t)

@@ -136,9 +136,7 @@ func TestPlainSchema(t *testing.T) {
 		`{"type":"object","properties":{"a":{"type":["string","null"]},"b":{"anyOf":[{"type":"null"},{"type":"boolean"}]},"c":{},"d":true,"e":{"enum":["x","y"]},"f":{"enum":[1,"y"]},"g":{"$ref":"#/$defs/g"}}}`: `{"properties":{"a":{"type":"string"},"b":{"type":"boolean"},"c":{"type":"string"},"d":{"type":"string"},"e":{"enum":["x","y"],"type":"string"},"f":{"type":"string"},"g":{"type":"string"}},"type":"object"}`,
 		`{"type":"object","properties":{"o":{"properties":{"x":{"type":"number"}},"required":["x"]}}}`:                                                                                                            `{"properties":{"o":{"properties":{"x":{"type":"number"}},"required":["x"],"type":"object"}},"type":"object"}`,
 	} {
-		if got := string(plainSchema([]byte(schema))); got != want {
-			t.Errorf("%s:\n got %s\nwant %s", schema, got, want)
-		}
+		must.Equal(t, schema, want, string(plainSchema([]byte(schema))))
 	}
 }
 
@@ -149,9 +147,7 @@ func TestBounds(t *testing.T) {
 		status, before int
 		want           bool
 	}{{400, 2000 - len(full), true}, {400, 2001 - len(full), false}, {0, 0, true}, {413, 0, true}, {422, 0, true}, {500, 0, true}, {404, 0, false}, {429, 0, false}, {503, 0, false}} {
-		if got := isOverflow(tt.status, strings.Repeat("x", tt.before)+full, refusal{}); got != tt.want {
-			t.Errorf("status %d, after %d bytes: %t", tt.status, tt.before, got)
-		}
+		must.Equal(t, fmt.Sprintf("status %d, after %d bytes", tt.status, tt.before), tt.want, isOverflow(tt.status, strings.Repeat("x", tt.before)+full, refusal{}))
 	}
 	for n, want := range map[int]time.Duration{0: 200 * time.Millisecond, 1: 400 * time.Millisecond, 8: 51200 * time.Millisecond, 9: time.Minute, 100: time.Minute} {
 		if got := backoff(200*time.Millisecond, n); got < want*9/10 || got > want*11/10 {

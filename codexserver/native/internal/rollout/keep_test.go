@@ -18,9 +18,7 @@ import (
 func load(t *testing.T, w *rollout.Writer) (texts []string) {
 	t.Helper()
 	r := must.Get(rollout.Load(w.Path()))(t)
-	if r.Skipped != 0 {
-		t.Errorf("%d lines cannot be read", r.Skipped)
-	}
+	must.Equal(t, "lines cannot be read", 0, r.Skipped)
 	for _, item := range r.Items {
 		texts = append(texts, item.(protocol.MessageItem).Content[0].Text)
 	}
@@ -92,9 +90,7 @@ func TestClaim(t *testing.T) {
 	claimed := func(want bool) {
 		t.Helper()
 		for _, path := range []string{first.Path(), link} {
-			if got := rollout.IsClaimed(path); got != want {
-				t.Errorf("IsClaimed: %v", got)
-			}
+			must.Equal(t, "IsClaimed", want, rollout.IsClaimed(path))
 		}
 	}
 	claimed(true) // by Create

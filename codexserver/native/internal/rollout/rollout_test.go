@@ -299,9 +299,7 @@ func TestOrdinals(t *testing.T) {
 					t.Errorf("line %s", line)
 				}
 			}
-			if strings.Join(got, " ") != tt.want {
-				t.Errorf("numbers %v, want %s", got, tt.want)
-			}
+			must.Equal(t, "numbers", tt.want, strings.Join(got, " "))
 		})
 	}
 }

@@ -27,9 +27,8 @@ func TestSeen(t *testing.T) {
 	if seen, fresh := b.knows("0", "b"); !seen || fresh {
 		t.Errorf("another content: seen %t, fresh %t", seen, fresh)
 	}
-	if b.sees("one more", "a"); len(b.seen) != 1 {
-		t.Errorf("%d files after one more", len(b.seen))
-	}
+	b.sees("one more", "a")
+	must.Equal(t, "files after one more", 1, len(b.seen))
 }
 
 // TestLineShellOfWindows checks which shell runs lines there, and that it is not one of another system.
