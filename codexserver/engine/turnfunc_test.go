@@ -16,7 +16,6 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// recorder is a host that keeps the events.
 type recorder struct {
 	engine.DenyAll
 	events []protocol.EventMsg
@@ -89,7 +88,6 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// described is an engine with traits.
 type described struct{ engine.TurnFunc }
 
 func (described) Traits() engine.Traits { return engine.Traits{Streams: true} }
@@ -100,7 +98,6 @@ func TestTraits(t *testing.T) {
 	}
 }
 
-// TestDenyAll checks that each question is denied.
 func TestDenyAll(t *testing.T) {
 	h, ctx := engine.DenyAll{}, t.Context()
 	for _, out := range []elicit.Outcome{

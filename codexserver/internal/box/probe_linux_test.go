@@ -365,7 +365,6 @@ func listen(network, address string) error {
 	return err
 }
 
-// dial connects and writes a byte.
 func dial(network, address string) error {
 	conn, err := net.DialTimeout(network, address, time.Second)
 	if err != nil {
@@ -471,7 +470,6 @@ func closed(fd int, err error) error {
 	return err
 }
 
-// onFile is a probe with an open file.
 func onFile(f func(fd int, args []string) error) func(args []string) error {
 	return func(a []string) error {
 		file, err := os.Open(a[0])
@@ -494,7 +492,6 @@ func asError(errno syscall.Errno) error {
 	return errno
 }
 
-// openQueue opens a POSIX message queue.
 func openQueue(name string, flags int) (int, error) {
 	p, err := unix.BytePtrFromString(strings.TrimPrefix(name, "/"))
 	if err != nil {

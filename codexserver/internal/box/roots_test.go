@@ -27,13 +27,11 @@ func tree(t *testing.T, entries ...string) string {
 	return base
 }
 
-// confine confines commands in a folder.
 func confine(t testing.TB, p protocol.SandboxPolicy, dir string) *box.Confinement {
 	t.Helper()
 	return must.Get(box.New(box.Options{}).Confine(p, dir, nil))(t)
 }
 
-// ran runs a command to its end.
 func ran(t testing.TB, spec run.Spec) run.Result {
 	t.Helper()
 	return must.Get(boxtest.Starter(t).Run(t.Context(), spec, nil))(t)

@@ -77,7 +77,6 @@ func (r row) allows(want string) bool {
 	return ok != r.guards
 }
 
-// TestTableAsUser runs the table as a user without rights.
 func TestTableAsUser(t *testing.T) {
 	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) {
 		boxtest.AsUser(t, cmd, os.TempDir())
@@ -103,7 +102,6 @@ func tableAsUser(t *testing.T) {
 	t.Run("LateRoot", TestLateRoot)
 }
 
-// fixture makes a workspace and a folder outside.
 func fixture(t *testing.T) string {
 	t.Helper()
 	base := tree(t,
@@ -149,7 +147,6 @@ func others(t *testing.T) map[string]string {
 	return found
 }
 
-// terminal opens a terminal and returns its name.
 func terminal(t *testing.T) string {
 	t.Helper()
 	master := must.Get(os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0))(t)

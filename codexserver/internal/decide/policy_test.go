@@ -44,7 +44,6 @@ func readLines[T any](t *testing.T, file string) []T {
 
 func bash(script string) []string { return []string{"bash", "-lc", script} }
 
-// TestJudged decides about every command of the corpus.
 func TestJudged(t *testing.T) {
 	rows := readLines[judgment](t, "testdata/judged.ndjson")
 	if len(rows) < 200 {

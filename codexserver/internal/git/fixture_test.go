@@ -61,7 +61,6 @@ func (r *fixture) try(args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// shell runs a script in the repository.
 func (r *fixture) shell(script string) {
 	r.t.Helper()
 	cmd := exec.CommandContext(r.t.Context(), "sh", "-ec", script)
@@ -102,7 +101,6 @@ func scratch(t testing.TB) git.Scratch {
 	return git.Scratch{Dir: t.TempDir(), Programs: &box.Programs{Temporary: []string{}}}
 }
 
-// review reviews changes of the repository.
 func (r *fixture) review(target protocol.ReviewTarget, revision string) (*git.Changes, error) {
 	return git.Review(r.t.Context(), r.dir, scratch(r.t), target, revision)
 }
@@ -131,7 +129,6 @@ func configure(t testing.TB, file string, settings ...setting) {
 	must.OK(t, err, f.Close())
 }
 
-// all returns settings of one value.
 func all(value string, keys ...string) []setting {
 	settings := make([]setting, len(keys))
 	for i, key := range keys {

@@ -12,7 +12,6 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// names returns the files of a diff.
 func names(diff string) string {
 	var all []string
 	for line := range strings.Lines(diff) {

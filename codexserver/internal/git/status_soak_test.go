@@ -95,7 +95,6 @@ func TestTurnAgainstStatus(t *testing.T) {
 	}
 }
 
-// age sets the time of a file back.
 func (r *fixture) age(name string, by time.Duration) {
 	r.t.Helper()
 	then := time.Now().Add(-by)

@@ -289,7 +289,6 @@ func TestHostileWorktree(t *testing.T) {
 	}
 }
 
-// program makes a script.
 func (r *fixture) program(name, script string) {
 	r.t.Helper()
 	r.write(name, "#!/bin/sh\n"+script+"\n")

@@ -138,7 +138,6 @@ func (m *Model) Excused(request string) {
 	m.requests[request].excused = true
 }
 
-// Returned reports the answer to a request.
 func (m *Model) Returned(request, text string) {
 	defer m.lock()()
 	m.note("%s returns %.600s", request, text)
@@ -178,7 +177,6 @@ func (m *Model) Gone(client string) {
 	}
 }
 
-// Begun reports that a turn begins.
 func (m *Model) Begun(turn, thread string) {
 	defer m.lock()()
 	m.note("turn %s begins in %s", turn, thread)
@@ -192,7 +190,6 @@ func (m *Model) Begun(turn, thread string) {
 	}
 }
 
-// Ended reports that a turn ends.
 func (m *Model) Ended(turn string) {
 	defer m.lock()()
 	m.note("turn %s ends", turn)
@@ -202,7 +199,6 @@ func (m *Model) Ended(turn string) {
 	}
 }
 
-// Asks reports that the engine asks about a command.
 func (m *Model) Asks(call, turn, command string) {
 	defer m.lock()()
 	m.note("%s asks about %q", call, command)
@@ -344,7 +340,6 @@ func (m *Model) lasting(command string) string {
 	return m.Lasting(command)
 }
 
-// Told reports what the engine was told.
 func (m *Model) Told(call, decision string) {
 	defer m.lock()()
 	m.note("the engine is told %s about %s", decision, call)

@@ -23,7 +23,6 @@ const (
 	kinds
 )
 
-// person is a client of the server.
 type person struct {
 	world *world
 	name  string
@@ -89,7 +88,6 @@ func (p *person) leave() {
 	<-p.served
 }
 
-// ServeRPC implements [jsonrpc.Handler].
 func (p *person) ServeRPC(ctx context.Context, r *jsonrpc.Request) (any, error) {
 	if r.Method != "elicitation/create" {
 		if r.IsNotification() {
@@ -112,10 +110,8 @@ func (p *person) ServeRPC(ctx context.Context, r *jsonrpc.Request) (any, error) 
 	return json.RawMessage(answer), nil
 }
 
-// lasts reports whether a question shows a lasting rule.
 func lasts(params json.RawMessage) bool { return strings.Contains(string(params), `"approved_always"`) }
 
-// callOf returns the call that a question is about.
 func callOf(params json.RawMessage) string {
 	var q struct {
 		Meta map[string]json.RawMessage `json:"_meta"`
@@ -142,14 +138,12 @@ func (p *person) tool(request, turn, name string, arguments map[string]any) {
 	})
 }
 
-// message is what a tool or a task returns.
 type message struct {
 	ResultType, RequestState, TaskID, Status string
 	InputRequests                            map[string]struct{ Params json.RawMessage }
 	PollIntervalMs                           int
 }
 
-// rounds calls a tool until it has a result.
 func (p *person) rounds(ctx context.Context, name string, arguments map[string]any) string {
 	params := map[string]any{"name": name, "arguments": arguments}
 	for {
@@ -277,7 +271,6 @@ func (p *person) again(n int) {
 	})
 }
 
-// cancel cancels one of its calls.
 func (p *person) cancel(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -125,7 +125,6 @@ func (w *world) play(home string, steps int) []history.Fault {
 	return faults
 }
 
-// step does one random step.
 func (w *world) step(r *rand.Rand, n int, people *[]*person) {
 	at := r.IntN(len(*people))
 	p := (*people)[at]
@@ -221,12 +220,10 @@ func hostOf(exec func(ctx context.Context, host engine.Host, r protocol.ExecAppr
 	return func(h engine.Host) engine.Host { return hostile{h, exec} }
 }
 
-// swap replaces words in lines.
 func swap(old, with string) func([]byte) [][]byte {
 	return func(line []byte) [][]byte { return [][]byte{bytes.ReplaceAll(line, []byte(old), []byte(with))} }
 }
 
-// drop loses lines with a word.
 func drop(word string) func([]byte) [][]byte {
 	return func(line []byte) [][]byte {
 		return slices.DeleteFunc([][]byte{line}, func(line []byte) bool { return bytes.Contains(line, []byte(word)) })

@@ -19,7 +19,6 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// act is one command of a turn.
 type act struct {
 	Call    string
 	Command []string
@@ -28,7 +27,6 @@ type act struct {
 	Refused bool          // the provider refuses before it, and another one goes on
 }
 
-// script is the prompt of a turn.
 type script struct {
 	Turn string
 	Acts []act
@@ -75,7 +73,6 @@ type faulty struct {
 	answered func(w *world, call string)
 }
 
-// world is a server with its clients.
 type world struct {
 	model  *history.Model
 	seed   uint64
@@ -86,7 +83,6 @@ type world struct {
 	threads []string
 }
 
-// session is a conversation of the engine.
 type session struct {
 	world    *world
 	mu       sync.Mutex
@@ -94,7 +90,6 @@ type session struct {
 	approved map[string]bool
 }
 
-// Start implements [engine.Engine].
 func (w *world) Start(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
 	s := &session{world: w, approved: map[string]bool{}}
 	if w.faults.host != nil {
@@ -185,7 +180,6 @@ func (s *session) ask(ctx context.Context, host engine.Host, turn string, a act)
 	return out.Decision
 }
 
-// do runs a command if it may run.
 func (s *session) do(host engine.Host, turn string, a act, d elicit.Decision) string {
 	w := s.world
 	if d != "" && !d.Approves() {
@@ -263,13 +257,10 @@ func (w *world) choose(call, who string, lasting bool) (say history.Say, answer 
 	return a.say, a.text, after, r.IntN(8) > 0
 }
 
-// Name implements [approval.Desk].
 func (w *world) Name() approval.Decider { return "desk" }
 
-// Event implements [approval.Desk].
 func (*world) Event(approval.Thread, protocol.EventMsg) {}
 
-// Decided implements [approval.Desk].
 func (*world) Decided(*approval.Request, approval.Decision) {}
 
 // Ask implements [approval.Desk]. Its person answers every third question.

@@ -92,7 +92,6 @@ func TestUpdates(t *testing.T) {
 	}
 }
 
-// TestUpdatesRefused has updates whose hunks do not fit.
 func TestUpdatesRefused(t *testing.T) {
 	for name, tt := range map[string]struct{ file, hunks, want string }{
 		"no dash before U+2010":      {"a\u200fb\n", "@@\n-a-b\n+y", "does not have"},

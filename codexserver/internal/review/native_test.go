@@ -244,7 +244,6 @@ func TestBackground(t *testing.T) {
 	c.interrupts(s, model, 2)
 }
 
-// begin begins a review in the background.
 func (c *client) begin(s *shop) (id string) {
 	c.t.Helper()
 	r, failed := c.call("codex-review", map[string]any{"target": "uncommitted", "cwd": s.repo, "background": true})
@@ -254,7 +253,6 @@ func (c *client) begin(s *shop) (id string) {
 	return r.ThreadID
 }
 
-// wait waits for the end of a review.
 func (c *client) wait(id string, status protocol.TurnStatus, findings int) {
 	c.t.Helper()
 	r, _ := c.call("codex-wait", map[string]any{"threadIds": []string{id}})

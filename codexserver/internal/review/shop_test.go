@@ -72,7 +72,6 @@ func (s *shop) commit(message string) {
 	s.git("commit", "-q", "-m", message)
 }
 
-// tree returns all files of the repository.
 func (s *shop) tree() map[string]string {
 	s.t.Helper()
 	all := map[string]string{}
@@ -109,7 +108,6 @@ type reviewResult struct {
 	Threads []protocol.TurnResult `json:"threads"`
 }
 
-// lines returns one line for each finding.
 func (r *reviewResult) lines() (all []string) {
 	for _, f := range r.Findings {
 		line := fmt.Sprintf("%s:%d-%d %s", f.Path, f.StartLine, f.EndLine, f.Title)

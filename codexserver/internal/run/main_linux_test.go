@@ -66,7 +66,6 @@ func fork() error {
 	return errors.Join(errno, errors.New("no program"))
 }
 
-// litter makes garbage to collect.
 func litter() {
 	for range 256 {
 		garbage = make([]byte, 1<<20)

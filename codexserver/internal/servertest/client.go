@@ -228,7 +228,6 @@ func (c *Client) Start(ctx context.Context, method string, params any) *jsonrpc.
 	return c.peer.Start(ctx, method, params)
 }
 
-// Notify sends a notification.
 func (c *Client) Notify(ctx context.Context, method string, params any) error {
 	return c.peer.Notify(ctx, method, params)
 }
@@ -239,7 +238,6 @@ func (c *Client) Close() { c.peer.Close() }
 // Decide sets the answer to approval requests of September 2025.
 func (c *Client) Decide(result string) { c.decisions.add(result) }
 
-// ServeRPC implements [jsonrpc.Handler].
 func (c *Client) ServeRPC(ctx context.Context, r *jsonrpc.Request) (any, error) {
 	c.received.add(Message{r.Method, slices.Clone(r.Params)})
 	switch {

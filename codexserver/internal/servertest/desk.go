@@ -26,10 +26,8 @@ type Desk struct {
 	decided record[approval.Decision]
 }
 
-// Name implements [approval.Desk].
 func (d *Desk) Name() approval.Decider { return cmp.Or(d.Called, "desk") }
 
-// Event implements [approval.Desk].
 func (d *Desk) Event(t approval.Thread, m protocol.EventMsg) {
 	words := m.EventType()
 	if u, ok := m.(protocol.UserMessage); ok {
@@ -39,7 +37,6 @@ func (d *Desk) Event(t approval.Thread, m protocol.EventMsg) {
 	d.threads.add(t)
 }
 
-// Ask implements [approval.Desk].
 func (d *Desk) Ask(ctx context.Context, _ *approval.Request) (json.RawMessage, error) {
 	answer := d.Answer
 	if answer == nil {
@@ -49,7 +46,6 @@ func (d *Desk) Ask(ctx context.Context, _ *approval.Request) (json.RawMessage, e
 	return json.RawMessage(words), err
 }
 
-// Decided implements [approval.Desk].
 func (d *Desk) Decided(_ *approval.Request, made approval.Decision) {
 	d.decided.add(made)
 	if d.OnDecided != nil {
@@ -57,7 +53,6 @@ func (d *Desk) Decided(_ *approval.Request, made approval.Decision) {
 	}
 }
 
-// Invite implements [approval.Inviter].
 func (d *Desk) Invite() string { return d.Invitation }
 
 // Seen returns the types of the events, and the texts of the user's messages.
@@ -78,13 +73,11 @@ func (d *Desk) Decisions() []string {
 // Journal is a log or a record that a test reads. It is safe for concurrent use.
 type Journal struct{ text record[byte] }
 
-// Write implements [io.Writer].
 func (j *Journal) Write(b []byte) (int, error) {
 	j.text.add(b...)
 	return len(b), nil
 }
 
-// String returns what was written.
 func (j *Journal) String() string { return string(j.text.list()) }
 
 // Logger returns a logger of every level that writes to the journal.

@@ -139,7 +139,6 @@ func endPipe(t *testing.T) (r, w *os.File) {
 	return r, w
 }
 
-// readFor reads for a time, then closes r.
 func readFor(r *os.File, moment time.Duration) {
 	timer := time.AfterFunc(moment, func() { r.Close() })
 	defer timer.Stop()

@@ -77,7 +77,6 @@ func startVictim(t *testing.T, cmd *exec.Cmd, sandbox string) *victim {
 	return s
 }
 
-// awaitUp waits until the daemons run.
 func (s *victim) awaitUp(t *testing.T) {
 	t.Helper()
 	select {

@@ -43,7 +43,6 @@ func (e *Engine) Resumed() []protocol.Config { return e.resumed.list() }
 // Turns returns the inputs of the turns.
 func (e *Engine) Turns() []protocol.TurnInput { return e.turns.list() }
 
-// Start implements [engine.Engine].
 func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
 	if e.Err != nil {
 		return nil, e.Err
@@ -74,7 +73,6 @@ func (e *Engine) begin(ctx context.Context, cfg protocol.Config, host engine.Hos
 	return recorded, nil
 }
 
-// Traits implements [engine.Describer].
 func (*Engine) Traits() engine.Traits { return engine.Traits{} }
 
 // placedHost says where the conversation works.
@@ -91,13 +89,11 @@ func (h placedHost) Emit(m protocol.EventMsg) {
 	h.Host.Emit(m)
 }
 
-// conversation records its turns.
 type conversation struct {
 	engine.Conversation
 	engine *Engine
 }
 
-// Turn implements [engine.Conversation].
 func (c conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	c.engine.turns.add(in)
 	return c.Conversation.Turn(ctx, in)
@@ -106,7 +102,6 @@ func (c conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 // steerable is a conversation whose turns take messages.
 type steerable struct{ conversation }
 
-// Steer implements [engine.Steerer].
 func (c steerable) Steer(_ context.Context, items []protocol.InputItem) error {
 	c.engine.Messages <- protocol.TextOf(items)
 	return nil
@@ -122,7 +117,6 @@ func (e *Engine) Find(_ context.Context, id string) (engine.Saved, error) {
 	return engine.Saved{ID: id, File: rollouts + id}, nil
 }
 
-// Resume implements [engine.Resumer].
 func (e *Engine) Resume(ctx context.Context, saved engine.Saved, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
 	id := saved.ID
 	if saved.File != rollouts+id {
@@ -187,7 +181,6 @@ func (e *Engine) List(_ context.Context, p protocol.ListConversationsParams) (*p
 	return r, nil
 }
 
-// Models implements [engine.ModelLister].
 func (e *Engine) Models(context.Context) (*protocol.ModelList, error) {
 	if e.ModelList == nil {
 		return &protocol.ModelList{}, nil

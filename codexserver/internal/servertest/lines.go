@@ -42,12 +42,10 @@ func Read(t testing.TB, end jsonrpc.Transport, want string) string {
 	}
 }
 
-// AuthStatus implements [engine.Accounts].
 func (*Engine) AuthStatus(context.Context, protocol.GetAuthStatusParams) (*protocol.GetAuthStatusResult, error) {
 	return &protocol.GetAuthStatusResult{AuthMethod: protocol.AuthAPIKey}, nil
 }
 
-// Logout implements [engine.Accounts].
 func (*Engine) Logout(context.Context) error { return nil }
 
 // SearchFiles implements [engine.Searcher]. A search for "slow" ends with its context.
@@ -77,7 +75,6 @@ func (r *record[T]) add(more ...T) []T {
 	return r.all[:len(r.all):len(r.all)]
 }
 
-// list returns a copy of the record.
 func (r *record[T]) list() []T { return slices.Clone(r.add()) }
 
 // Section returns the section of a transcript with a name, "" without one.

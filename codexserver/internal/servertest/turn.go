@@ -128,7 +128,6 @@ func (w *Worker) spend(n int64) *protocol.TokenUsageInfo {
 	return &protocol.TokenUsageInfo{TotalTokenUsage: total, LastTokenUsage: protocol.TokenUsage{InputTokens: n - 1, OutputTokens: 1}}
 }
 
-// askAll asks about commands at once.
 func (w *Worker) askAll(ctx context.Context, host engine.Host, commands []string) (said []string, err error) {
 	var all sync.WaitGroup
 	outcomes := make([]elicit.Outcome, len(commands))

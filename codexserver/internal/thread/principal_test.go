@@ -327,7 +327,6 @@ func (n *notes) add(who, format string, args ...any) {
 	n.lines = append(n.lines, who+" "+fmt.Sprintf(format, args...))
 }
 
-// noter is a client with a name.
 type noter struct {
 	*notes
 	name string

@@ -98,7 +98,6 @@ func (t *memoryConversation) Close() error {
 	return t.memory.closes
 }
 
-// plain resumes a thread without changes.
 func plain() protocol.Config { return protocol.Config{} }
 
 func newTable(m *memory) *thread.Table { return thread.NewTable(m, &approve.Options{}) }

@@ -59,7 +59,6 @@ func TestKindsOfChange(t *testing.T) {
 	}
 }
 
-// shell runs a script.
 func shell(t *testing.T, dir, script string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", script)
@@ -153,7 +152,6 @@ func (p *place) shown(r *protocol.TurnResult, diff string) string {
 	return b.String()
 }
 
-// file is what a file is and contains.
 type file struct {
 	mode    fs.FileMode
 	content string
@@ -207,7 +205,6 @@ func (p *place) read(dirs ...string) map[string]file {
 	return all
 }
 
-// changed returns the paths that differ.
 func changed(a, b map[string]file) []string {
 	var names []string
 	for name, f := range a {

@@ -131,7 +131,6 @@ func TestTurnOfTheNativeEngine(t *testing.T) {
 	}
 }
 
-// recorded reads the commands of a record of approvals.
 func recorded(t *testing.T, lines *bytes.Buffer) (ran, refused []string) {
 	t.Helper()
 	for line := range strings.Lines(lines.String()) {

@@ -90,7 +90,6 @@ func (tt *work) patch(name, text, diff string) {
 	tt.emit(protocol.PatchApplyEnd{CallID: id, Success: true})
 }
 
-// run runs a command.
 func (tt *work) run(do func(), argv ...string) {
 	id := tt.call()
 	tt.emit(protocol.ExecCommandBegin{CallID: id, Command: argv, Cwd: tt.dir})

@@ -102,7 +102,6 @@ func TestTwoServers(t *testing.T) {
 	}
 }
 
-// abs makes a path absolute on every system.
 func abs(path string) string {
 	path, _ = filepath.Abs(path)
 	return path

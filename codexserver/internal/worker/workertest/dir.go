@@ -96,7 +96,6 @@ func (d *Dir) look(ctx context.Context, method string, f func() error) error {
 	return fmt.Errorf("%w: %w", worker.ErrUnavailable, err)
 }
 
-// Append implements [worker.Store].
 func (d *Dir) Append(ctx context.Context, name string, at int64, data []byte) error {
 	if err := worker.CheckWrite(name, data, worker.MaxData); err != nil {
 		return err
@@ -110,7 +109,6 @@ func (d *Dir) Append(ctx context.Context, name string, at int64, data []byte) er
 	})
 }
 
-// Put implements [worker.Store].
 func (d *Dir) Put(ctx context.Context, name string, data []byte) error {
 	if err := worker.CheckWrite(name, data, worker.MaxValue); err != nil {
 		return err
@@ -130,7 +128,6 @@ func (d *Dir) write(name string, flag int, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// Delete implements [worker.Store].
 func (d *Dir) Delete(ctx context.Context, name string) error {
 	if err := worker.CheckName(name); err != nil {
 		return err
@@ -138,7 +135,6 @@ func (d *Dir) Delete(ctx context.Context, name string) error {
 	return d.change(ctx, "delete", func() error { return os.RemoveAll(d.path(name)) })
 }
 
-// Read implements [worker.Store].
 func (d *Dir) Read(ctx context.Context, name string, at int64, most int) (data []byte, err error) {
 	if err := worker.CheckName(name); err != nil {
 		return nil, err
@@ -154,7 +150,6 @@ func (d *Dir) Read(ctx context.Context, name string, at int64, most int) (data [
 	return data, err
 }
 
-// List implements [worker.Store].
 func (d *Dir) List(ctx context.Context, after string) (all []worker.Info, err error) {
 	err = d.look(ctx, "list", func() error {
 		return filepath.WalkDir(d.dir, func(path string, e fs.DirEntry, err error) error {
