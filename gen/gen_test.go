@@ -3,14 +3,15 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -46,14 +47,11 @@ var packages = []struct {
 }
 
 func readFile(t testing.TB, name string) []byte {
-	text, err := os.ReadFile(name)
-	must(t, err)
-	return text
+	return must.Get(os.ReadFile(name))(t)
 }
 
 func readModel(t *testing.T, p project) *model {
-	m, err := p.model(readFile(t, p.schema))
-	must(t, err)
+	m := must.Get(p.model(readFile(t, p.schema)))(t)
 	m.version = filepath.Base(filepath.Dir(p.schema))
 	return m
 }
@@ -113,25 +111,119 @@ func undescribed(m *model) (places []string) {
 	return places
 }
 
-// official are the models of all official schemas.
-func official(t *testing.T) (models []*model) {
+// official are the models of all official schemas, with the places in each schema.
+func official(t *testing.T) (models []*model, places map[string]bool) {
+	places = make(map[string]bool)
+	var walk func(at string, node any)
+	walk = func(at string, node any) {
+		places[place(at)], places["*/"+path.Base(at)] = true, true
+		m, _ := node.(map[string]any)
+		if parts, ok := m["allOf"].([]any); ok {
+			for _, part := range parts {
+				walk(at, part)
+			}
+		}
+		if properties, ok := m["properties"].(map[string]any); ok {
+			for member, p := range properties {
+				walk(at+"/"+member, p)
+			}
+		}
+		for _, key := range keywordSchema {
+			if m[key] != nil {
+				walk(at+"/*", m[key])
+			}
+		}
+	}
 	for _, version := range versions {
 		text, extensions := upstream(t, version), [][]byte(nil)
 		if version == "2026-07-28" {
 			extensions = append(extensions, upstream(t, "tasks"))
 		}
 		m, err := modelOf(text, extensions...)
-		must(t, err)
+		must.OK(t, err)
 		m.version = version
 		models = append(models, m)
+		for _, text := range append(extensions, text) {
+			for name, d := range rawDefinitions(t, text) {
+				walk(name, d)
+			}
+		}
 	}
-	return models
+	return models, places
+}
+
+// TestTables checks that each exception applies to an official schema and has a reason.
+func TestTables(t *testing.T) {
+	models, places := official(t)
+	types := make(map[string]bool)
+	for _, m := range models {
+		for _, typ := range m.types {
+			types[typ.name] = true
+		}
+	}
+	check := func(table, row, reason string, applies bool) {
+		if reason == "" || !applies {
+			t.Errorf("%s: row %q applies: %v, reason: %q", table, row, applies, reason)
+		}
+	}
+	for at, row := range typeNames {
+		check("typeNames", at, row.reason, places[at] && types[row.name])
+	}
+	for name, row := range definitionNames {
+		check("definitionNames", name, row.reason, places[name] && types[row.name])
+	}
+	for at, reason := range rawMembers {
+		check("rawMembers", at, reason, places[at])
+	}
+	for name, row := range handTypes {
+		check("handTypes", name, row.reason, types[name])
+	}
+	for name, row := range markers {
+		check("markers", name, row.reason, types[name])
+	}
+	for name, row := range copies {
+		check("copies", name, row.reason, places[name] && places[row.of])
+	}
+	for name, row := range extended {
+		check("extended", name, row.reason, types[name] && types[row.by])
+	}
+	for at, row := range extraArms {
+		check("extraArms", at, row.reason, places[at])
+	}
+	for name, row := range besideNames {
+		check("besideNames", name, row.reason, types[name])
+	}
+	for name, row := range guarded {
+		check("guarded", name, row.reason, name == "*" || types[name])
+	}
+	for end, row := range lostMeta {
+		var restored []int
+		for _, m := range models {
+			n := 0
+			for _, typ := range m.types {
+				if definition, ok := strings.CutSuffix(typ.origin, end+"/params"); ok && definition != "" &&
+					slices.ContainsFunc(typ.fields, func(f *field) bool { return f.restored }) {
+					n++
+				}
+			}
+			restored = append(restored, n)
+		}
+		want := map[string][]int{"Request": {13, 13, 14, 3, 3}, "Notification": {4, 4, 4, 1, 0}}[end]
+		check("lostMeta", fmt.Sprint(end, " ", restored), row.reason, slices.Equal(restored, want))
+	}
+	for _, table := range []map[string]string{pages, moved} {
+		for page, definitions := range table {
+			for d := range strings.FieldsSeq(definitions) {
+				check("pages", d, page, places[d])
+			}
+		}
+	}
 }
 
 // rawDefinitions returns the definitions of a schema as it is written.
 func rawDefinitions(t *testing.T, text []byte) map[string]any {
 	var tree any
-	must(t, json.Unmarshal(text, &tree))
+	must.OK(t, json.Unmarshal(text, &tree))
 	_, definitions := definitionsOf(tree)
 	return definitions
 }
@@ -139,12 +231,11 @@ func rawDefinitions(t *testing.T, text []byte) map[string]any {
 // TestGolden generates from a schema with one definition for each feature.
 func TestGolden(t *testing.T) {
 	p := project{schema: "testdata/2000-01-01/schema.json", out: "testdata/golden"}
-	files, err := p.generate(readFile(t, p.schema))
-	must(t, err)
+	files := must.Get(p.generate(readFile(t, p.schema)))(t)
 	for name, got := range files {
 		golden := filepath.Join("testdata/golden", name+".golden")
 		if *update {
-			must(t, os.WriteFile(golden, got, 0o644))
+			must.OK(t, os.WriteFile(golden, got, 0o644))
 		}
 		if diff := cmp.Diff(string(readFile(t, golden)), string(got)); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", name, diff)
@@ -189,14 +280,6 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// must fails the test at the first error.
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestMain(m *testing.M) { os.Exit(memdir.Run(m)) }
 
 func TestGoName(t *testing.T) {
@@ -219,7 +302,8 @@ func TestGoName(t *testing.T) {
 func TestNoUnionIsAny(t *testing.T) {
 	t.Parallel()
 	models, texts := map[string]*model{}, map[string][][]byte{}
-	for _, m := range official(t) {
+	official, _ := official(t)
+	for _, m := range official {
 		models[m.version], texts[m.version] = m, [][]byte{upstream(t, m.version)}
 	}
 	texts["2026-07-28"] = append(texts["2026-07-28"], upstream(t, "tasks"))
@@ -417,8 +501,7 @@ func placeName(t *testing.T, origin string) (name string) {
 		return ""
 	}
 	for part := range strings.SplitSeq(strings.ReplaceAll(origin, "*", "Elem"), "/") {
-		s, err := goName(part)
-		must(t, err)
+		s := must.Get(goName(part))(t)
 		name += s
 	}
 	return name
@@ -452,20 +535,19 @@ func membersOf(m *model, typ *goType) map[string]member {
 
 // witness runs go-jsonschema's generator and reads the Go it writes.
 func witness(t *testing.T) (objects map[string]map[string]member, enums map[string][]string) {
-	schema, err := schemas.FromJSONReader(bytes.NewReader(readFile(t, projectSchema)))
-	must(t, err)
+	schema := must.Get(schemas.FromJSONReader(bytes.NewReader(readFile(t, projectSchema))))(t)
 	g, err := generator.New(generator.Config{
 		DefaultPackageName: "witness", DefaultOutputName: "-", OnlyModels: true,
 		DisableOmitZero: true, Tags: []string{"json"}, Warner: func(string) {},
 	})
-	must(t, err)
-	must(t, g.AddFile("schema.json", schema))
+	must.OK(t, err)
+	must.OK(t, g.AddFile("schema.json", schema))
 	sources, err := g.Sources()
-	must(t, err)
+	must.OK(t, err)
 	objects, enums = make(map[string]map[string]member), make(map[string][]string)
 	for name, text := range sources {
 		file, err := parser.ParseFile(token.NewFileSet(), name, text, 0)
-		must(t, err)
+		must.OK(t, err)
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.TypeSpec:
@@ -475,8 +557,7 @@ func witness(t *testing.T) (objects map[string]map[string]member, enums map[stri
 			case *ast.ValueSpec:
 				typ, ok := n.Type.(*ast.Ident)
 				if value, isLit := n.Values[0].(*ast.BasicLit); ok && isLit {
-					s, err := strconv.Unquote(value.Value)
-					must(t, err)
+					s := must.Get(strconv.Unquote(value.Value))(t)
 					enums[typ.Name] = append(enums[typ.Name], s)
 				}
 			}
@@ -495,8 +576,7 @@ func membersOfStruct(t *testing.T, s *ast.StructType) map[string]member {
 		if f.Names[0].Name == "AdditionalProperties" {
 			continue
 		}
-		tag, err := strconv.Unquote(f.Tag.Value)
-		must(t, err)
+		tag := must.Get(strconv.Unquote(f.Tag.Value))(t)
 		name, options, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
 		x := member{Optional: options == "omitempty"}
 		typ := f.Type

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"flag"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"os"
 	"os/exec"
@@ -33,11 +34,8 @@ func upstream(t *testing.T, version string) []byte {
 }
 
 func unzip(t *testing.T, name string) []byte {
-	r, err := gzip.NewReader(bytes.NewReader(readFile(t, name)))
-	must(t, err)
-	text, err := io.ReadAll(r)
-	must(t, err)
-	return text
+	r := must.Get(gzip.NewReader(bytes.NewReader(readFile(t, name))))(t)
+	return must.Get(io.ReadAll(r))(t)
 }
 
 // TestStructureIsUpstreams checks that the project's schemas differ from the official ones
@@ -49,15 +47,15 @@ func TestStructureIsUpstreams(t *testing.T) {
 		"2026-07-28/tasks.json":  "tasks",
 	} {
 		var ours, theirs any
-		must(t, json.Unmarshal(readFile(t, "../schema/"+file), &ours))
-		must(t, json.Unmarshal(upstream(t, version), &theirs))
+		must.OK(t, json.Unmarshal(readFile(t, "../schema/"+file), &ours))
+		must.OK(t, json.Unmarshal(upstream(t, version), &theirs))
 		if diff := cmp.Diff(theirs, strip(ours)); diff != "" {
 			t.Errorf("%s (-upstream +ours)\n%s", file, diff)
 		}
 	}
 	for _, version := range append(versions, "tasks") {
 		var tree any
-		must(t, json.Unmarshal(upstream(t, version), &tree))
+		must.OK(t, json.Unmarshal(upstream(t, version), &tree))
 		if compact(strip(tree)) != compact(tree) || proseLeft(tree, "#") != "" {
 			t.Errorf("%s: testdata has prose", version)
 		}
@@ -86,7 +84,7 @@ func TestOtherVersions(t *testing.T) {
 			writeFile(t, filepath.Join(dir, pkg, examples), text)
 		}
 		base := filepath.Join(dir, "schema/2025-06-18/schema.json")
-		must(t, run([]string{"-schema", filepath.Join(folder, "schema.json"), "-base", base, "-out", filepath.Join(dir, pkg)}, io.Discard))
+		must.OK(t, run([]string{"-schema", filepath.Join(folder, "schema.json"), "-base", base, "-out", filepath.Join(dir, pkg)}, io.Discard))
 		args = append(args, "./"+pkg)
 	}
 	goRun(t, dir, append(args, "-roundtrips", strconv.Itoa(*roundTrips))...)
@@ -179,8 +177,8 @@ func copyProject(t *testing.T) (dir string) {
 }
 
 func writeFile(t *testing.T, name string, text []byte) {
-	must(t, os.MkdirAll(filepath.Dir(name), 0o755))
-	must(t, os.WriteFile(name, text, 0o644))
+	must.OK(t, os.MkdirAll(filepath.Dir(name), 0o755))
+	must.OK(t, os.WriteFile(name, text, 0o644))
 }
 
 // goRun runs the go command in a module, without the network. With -trimpath it reuses builds from another folder.
