@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"log/slog"
 	"runtime"
@@ -159,7 +160,7 @@ func TestRefusedWithoutRoom(t *testing.T) {
 			r := running(t, h, &jsonrpc.Options{MaxUnsent: 120, Hooks: &jsonrpc.Hooks{}, Batches: func() bool { return true }})
 			fill := text{strings.Repeat("x", 60)}
 			if tt.full {
-				must(t, r.p.Notify(context.Background(), "fill", fill))
+				must.OK(t, r.p.Notify(context.Background(), "fill", fill))
 			}
 			r.send(tt.refused, `{"jsonrpc":"2.0","method":"note"}`)
 			select {
@@ -181,7 +182,7 @@ func TestAnswersWait(t *testing.T) {
 		long := strings.Repeat("x", 60)
 		h := jsonrpc.HandlerFunc(func(context.Context, *jsonrpc.Request) (any, error) { return long, nil })
 		r := running(t, h, &jsonrpc.Options{MaxUnsent: 120})
-		must(t, r.p.Notify(context.Background(), "fill", text{long}))
+		must.OK(t, r.p.Notify(context.Background(), "fill", text{long}))
 		want := map[string]bool{`{"jsonrpc":"2.0","method":"fill","params":{"text":"` + long + "\"}}\n": true}
 		for i := range 4 {
 			r.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"x"}`, i))
@@ -192,7 +193,7 @@ func TestAnswersWait(t *testing.T) {
 			line, _ := r.out.ReadString('\n')
 			got[line] = true
 		}
-		same(t, want, got)
+		must.Equal(t, "the result", want, got)
 	})
 }
 
@@ -315,7 +316,7 @@ func TestPanics(t *testing.T) {
 				}
 				var record struct{ Method, Panic string }
 				if log.Len() > 0 {
-					must(t, json.Unmarshal(log.Bytes(), &record))
+					must.OK(t, json.Unmarshal(log.Bytes(), &record))
 				}
 				if record.Panic != tc.logged || tc.logged != "" && record.Method != how {
 					t.Errorf("logged %+v, want the panic %q of %s", record, tc.logged, how)
@@ -421,7 +422,7 @@ func (b *batched) Close() error { return nil }
 func (b *batched) put(t *testing.T, line, want string) {
 	t.Helper()
 	b.lines <- []byte(line)
-	same(t, want, b.written(), "%.200s", line)
+	must.Equal(t, fmt.Sprintf("%.200s", line), want, b.written())
 }
 
 func call(id, method string) string {
@@ -476,7 +477,7 @@ func TestBatchWaits(t *testing.T) {
 		b.gates["b"] <- struct{}{}
 		b.put(t, call("5", "d"), `{"jsonrpc":"2.0","id":5,"result":"d"}`)
 		b.gates["a"] <- struct{}{}
-		same(t, `[{"jsonrpc":"2.0","id":3,"result":"c"},{"jsonrpc":"2.0","id":2,"result":"b"},{"jsonrpc":"2.0","id":1,"result":"a"}]`, b.written())
+		must.Equal(t, "the result", `[{"jsonrpc":"2.0","id":3,"result":"c"},{"jsonrpc":"2.0","id":2,"result":"b"},{"jsonrpc":"2.0","id":1,"result":"a"}]`, b.written())
 		// A cancelled request has no answer, and nothing waits for it.
 		b.put(t, "["+call("1", "a")+","+call("2", "b")+"]", "")
 		b.gates["b"] <- struct{}{}
@@ -524,7 +525,7 @@ func TestBatchLimit(t *testing.T) {
 				t.Fatal("it holds answers without end")
 			}
 			b.lines <- fmt.Appendf(nil, "[%s,%s]", call(fmt.Sprint(2*i), "a"), call(fmt.Sprint(2*i+1), strings.Repeat("x", 100)))
-			same(t, "", b.written())
+			must.Equal(t, "the result", "", b.written())
 		}
 	})
 }

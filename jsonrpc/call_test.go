@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -15,7 +16,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
-	"github.com/google/go-cmp/cmp"
 )
 
 // text is the params and result of most test methods.
@@ -59,11 +59,11 @@ func TestCall(t *testing.T) {
 	ctx := context.Background()
 
 	var got text
-	must(t, a.Call(ctx, "echo", text{"hé\n"}, &got))
-	same(t, text{"hé\n"}, got, "echo")
+	must.OK(t, a.Call(ctx, "echo", text{"hé\n"}, &got))
+	must.Equal(t, "echo", text{"hé\n"}, got)
 	var raw json.RawMessage
-	must(t, a.Call(ctx, "raw", json.RawMessage("{\"a\": [1,\n 2]}"), &raw))
-	same(t, `{"a":[1,2]}`, string(raw), "raw")
+	must.OK(t, a.Call(ctx, "raw", json.RawMessage("{\"a\": [1,\n 2]}"), &raw))
+	must.Equal(t, "raw", `{"a":[1,2]}`, string(raw))
 	for _, tc := range []struct {
 		method string
 		params any
@@ -92,14 +92,6 @@ func TestNoCancellation(t *testing.T) {
 		wantErr(t, a.Call(ctx, "hang", nil, nil), context.DeadlineExceeded, "without cancellation")
 		wantErr(t, a.Call(ctx, "hang", nil, nil), context.DeadlineExceeded, "after the end of its context")
 	})
-}
-
-// must fails the test at the first error.
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestStart(t *testing.T) {
@@ -153,7 +145,7 @@ func TestStart(t *testing.T) {
 		if !errors.As(e.Result(nil), &err) {
 			t.Fatal("no error answer")
 		}
-		same(t, &jsonrpc.Error{Code: 5, Message: "five", Data: json.RawMessage(`{"a":1}`)}, err)
+		must.Equal(t, "the result", &jsonrpc.Error{Code: 5, Message: "five", Data: json.RawMessage(`{"a":1}`)}, err)
 		r.send(`{"jsonrpc":"2.0","id":5,"error":{"message":"no code"}}`)
 		if s := r.p.Stats(); s.Pending != 0 {
 			t.Errorf("%d calls pending", s.Pending)
@@ -221,12 +213,12 @@ func TestEncodingFaults(t *testing.T) {
 		}
 	}
 	for range 2 * 16 { // a reader over descriptors would handle a method that is so often quick by itself
-		must(t, a.Call(ctx, "nilraw", nil, nil))
+		must.OK(t, a.Call(ctx, "nilraw", nil, nil))
 	}
 	if err := a.Notify(ctx, "x", 7); err == nil {
 		t.Error("a number was sent as params")
 	}
-	must(t, a.Notify(ctx, "x", nil), a.Flush(ctx), b.Flush(ctx))
+	must.OK(t, a.Notify(ctx, "x", nil), a.Flush(ctx), b.Flush(ctx))
 }
 
 func TestErrors(t *testing.T) {
@@ -239,7 +231,7 @@ func TestErrors(t *testing.T) {
 		{jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "bad luck"), true}, {jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "other"), false},
 		{jsonrpc.Errorf(jsonrpc.CodeInternalError, "bad luck"), false}, {(*jsonrpc.Error)(nil), false}, {errors.New("x"), false},
 	} {
-		same(t, tc.want, errors.Is(e, tc.target), "Is(%v)", tc.target)
+		must.Equal(t, fmt.Sprintf("Is(%v)", tc.target), tc.want, errors.Is(e, tc.target))
 	}
 }
 
@@ -268,7 +260,7 @@ func TestCallAfterInputEnd(t *testing.T) {
 		wantErr(t, r.p.Call(context.Background(), "after", nil, nil), jsonrpc.ErrClosed, "before the call")
 		close(release)
 		r.want(`{"jsonrpc":"2.0","id":1,"result":null}`) // and no call before it
-		must(t, <-ended)
+		must.OK(t, <-ended)
 	})
 }
 
@@ -277,7 +269,7 @@ func TestCallAfterInputEnd(t *testing.T) {
 func TestAnswerBeforeItsCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := running(t, nil, nil)
-		must(t, r.p.Notify(context.Background(), "fill", text{strings.Repeat("x", 50)}))
+		must.OK(t, r.p.Notify(context.Background(), "fill", text{strings.Repeat("x", 50)}))
 		results := make(chan error)
 		var early, own text
 		go func() {
@@ -346,7 +338,7 @@ func TestCallsWithoutReader(t *testing.T) {
 			r.want(cancelled(c.id, "context canceled"))
 		}
 		r.send(`{"jsonrpc":"2.0","id":0,"result":{}}`)
-		must(t, first.Result(nil))
+		must.OK(t, first.Result(nil))
 		if !strings.Contains(log.String(), "method=full") {
 			t.Errorf("the refused call is not in the log: %s", log.String())
 		}
@@ -367,7 +359,7 @@ func TestInboundCancellation(t *testing.T) {
 		}
 		go func() { result <- r.p.Notify(context.Background(), "b", nil) }()
 		r.want(`{"jsonrpc":"2.0","method":"b"}`) // and no cancellation before it
-		must(t, <-result)
+		must.OK(t, <-result)
 	})
 }
 
@@ -453,7 +445,7 @@ func TestNotificationThatCalls(t *testing.T) {
 		}
 		r.send(`{"jsonrpc":"2.0","id":0,"result":{}}`)
 		r.want(`{"jsonrpc":"2.0","id":2,"result":null}`)
-		same(t, []string{"note", "next", "behind"}, order)
+		must.Equal(t, "the result", []string{"note", "next", "behind"}, order)
 	})
 }
 
@@ -478,7 +470,7 @@ func TestHandleRawReportsInvalidParams(t *testing.T) {
 		if errors.As(err, &got) != (want != nil) {
 			t.Errorf("%s: %v", method, err)
 		}
-		same(t, want, got, "%s", method)
+		must.Equal(t, method, want, got)
 	}
 	jsonrpc.HandleNotify(mux, "note", func(context.Context, struct{ A int }) error { return nil })
 	if _, err := mux.ServeRPC(t.Context(), &jsonrpc.Request{Method: "note", Params: []byte(`{"A":"x"}`)}); err == nil {
@@ -491,14 +483,6 @@ func TestHandleRawReportsInvalidParams(t *testing.T) {
 	})
 	if _, err := mux.ServeRPC(t.Context(), &jsonrpc.Request{Method: "raw", Params: []byte(`[1]`)}); err == nil || raw != "[1]" {
 		t.Errorf("raw params are %q, %v", raw, err)
-	}
-}
-
-// same fails the test unless two values are the same.
-func same[T any](t *testing.T, want, got T, name ...any) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", said(name), diff)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"os"
 	"slices"
@@ -59,10 +60,9 @@ type got struct {
 func TestCases(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"testdata/rpc-cases.json", "testdata/more-cases.json"} {
-		raw, err := os.ReadFile(file)
-		must(t, err)
+		raw := must.Get(os.ReadFile(file))(t)
 		var all struct{ Cases []rpcCase }
-		must(t, json.Unmarshal(raw, &all))
+		must.OK(t, json.Unmarshal(raw, &all))
 		for _, c := range all.Cases {
 			t.Run(c.N, func(t *testing.T) { synctest.Test(t, c.run) })
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"os"
 	"slices"
@@ -113,9 +114,7 @@ func TestEncode(t *testing.T) {
 	x, _ := Pipe()
 	p := NewPeer(x, nil, nil)
 	one, err := mcptypes.ParseRequestID([]byte("1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	raw := json.RawMessage("[1,\n2]")
 	var none *json.RawMessage
 	call := func(method string, params any) func() (string, error) {
@@ -416,9 +415,7 @@ func TestEgressPrompt(t *testing.T) {
 				if tt.during == nil {
 					wire.during = nil
 				}
-				if err := e.send(t.Context(), buffered("a"), refusable, ifPrompt); err != nil {
-					t.Error(err)
-				}
+				must.OK(t, e.send(t.Context(), buffered("a"), refusable, ifPrompt))
 				close(wire.let)
 				synctest.Wait()
 				if diff := cmp.Diff(tt.want, wire.got); diff != "" {
@@ -475,9 +472,7 @@ func TestPump(t *testing.T) {
 			read <- err
 		}()
 		synctest.Wait()
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, s.Close())
 		if err := <-read; !errors.Is(err, os.ErrClosed) {
 			t.Errorf("a Read during Close: %v", err)
 		}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"strings"
 	"sync"
@@ -86,12 +87,12 @@ func TestClose(t *testing.T) {
 		if err := r.p.Run(context.Background()); err == nil {
 			t.Error("Run twice")
 		}
-		must(t, r.p.Close(), r.p.Close(), <-ended)
+		must.OK(t, r.p.Close(), r.p.Close(), <-ended)
 	})
 	bubble(t, func(t *testing.T) { // never run
 		r := newRaw(t, nil, nil)
 		c := r.p.Start(context.Background(), "x", nil)
-		must(t, r.p.Shutdown(context.Background()))
+		must.OK(t, r.p.Shutdown(context.Background()))
 		<-r.p.Done()
 		wantErr(t, c.Result(nil), jsonrpc.ErrClosed, "call")
 		if err := r.p.Run(context.Background()); err != nil {
@@ -215,7 +216,7 @@ func TestNothingStartsAfterTheEnd(t *testing.T) {
 		send(`"id":4,`, "inline")
 		close(held)
 		synctest.Wait()
-		same(t, []string{"held", "held"}, started, "handlers started")
+		must.Equal(t, "handlers started", []string{"held", "held"}, started)
 	})
 }
 
@@ -234,12 +235,12 @@ func TestLimitWithoutTransport(t *testing.T) {
 	p := jsonrpc.NewPeer(noLimit{x}, echoMux(), &jsonrpc.Options{MaxMessage: 10})
 	go func() { _ = p.Run(context.Background()) }()
 	ctx := context.Background()
-	must(t, y.Write(ctx, [][]byte{[]byte(`{"jsonrpc":"2.0","id":1,"method":"raw"}`)}))
+	must.OK(t, y.Write(ctx, [][]byte{[]byte(`{"jsonrpc":"2.0","id":1,"method":"raw"}`)}))
 	got, err := y.Read(ctx)
 	if diff := cmp.Diff(`{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"message is longer than 10 bytes"}}`, string(got)); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	must(t, p.Close())
+	must.OK(t, p.Close())
 	<-p.Done()
 }
 
@@ -267,15 +268,15 @@ func TestOneBrokenMessage(t *testing.T) {
 	})
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(ctx) }()
-	must(t, y.Write(ctx, [][]byte{[]byte(`{"jsonrpc":"2.0","id":1,"method":"raw","params":[1]}`)}))
+	must.OK(t, y.Write(ctx, [][]byte{[]byte(`{"jsonrpc":"2.0","id":1,"method":"raw","params":[1]}`)}))
 	for _, want := range []string{`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"torn"}}`, `{"jsonrpc":"2.0","id":1,"result":[1]}`} {
 		got, err := y.Read(ctx)
 		if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
 	}
-	must(t, y.Close(), <-ended)
-	same(t, []string{"torn (-32700)"}, problems, "problems")
+	must.OK(t, y.Close(), <-ended)
+	must.Equal(t, "problems", []string{"torn (-32700)"}, problems)
 }
 
 // broken is an output that nobody reads any more.
@@ -378,7 +379,7 @@ func TestEnds(t *testing.T) {
 			if err := <-ended; !errors.Is(err, tt.err) || !errors.Is(r.p.Err(), tt.err) {
 				t.Errorf("Run: %v, Err: %v", err, r.p.Err())
 			}
-			same(t, tt.after, time.Since(start), "it took")
+			must.Equal(t, "it took", tt.after, time.Since(start))
 			for what, err := range map[string]error{
 				"a pending call": pending.Result(nil), "a call": r.p.Call(bg, "x", nil, nil), "a notification": r.p.Notify(bg, "x", nil), "a flush": r.p.Flush(bg),
 			} {
@@ -407,7 +408,7 @@ func TestSendersEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRaw(t, nil, nil)
 		bg := context.Background()
-		must(t, r.p.Notify(bg, "fill", text{strings.Repeat("x", 60)}))
+		must.OK(t, r.p.Notify(bg, "fill", text{strings.Repeat("x", 60)}))
 		brief, stop := context.WithTimeout(bg, time.Second)
 		defer stop()
 		r.run(bg)
@@ -440,7 +441,7 @@ func TestNothingIsSentBeforeRun(t *testing.T) {
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- p.Run(context.Background()) }()
-		same(t, `{"jsonrpc":"2.0","id":0,"method":"x"}`, string(<-got))
+		must.Equal(t, "the result", `{"jsonrpc":"2.0","id":0,"method":"x"}`, string(<-got))
 		for range 1000 { // more than the pipe holds, and nobody reads
 			p.Start(context.Background(), "x", nil)
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"log/slog"
 	"strings"
 	"testing"
@@ -31,7 +32,7 @@ func TestDialects(t *testing.T) {
 			`{"jsonrpc":"2.0","id":2,"result":[2]}` + "\n":                                               true,
 			`{"jsonrpc":"2.0","id":3,"error":{"code":-32600,"message":"jsonrpc is not \"2.0\""}}` + "\n": true,
 		}
-		same(t, want, got, "lenient")
+		must.Equal(t, "lenient", want, got)
 	})
 	bubble(t, func(t *testing.T) {
 		r := running(t, echoMux(), &jsonrpc.Options{OmitVersion: true})
@@ -42,7 +43,7 @@ func TestDialects(t *testing.T) {
 		c := r.p.Start(context.Background(), "x", nil)
 		r.want(`{"id":0,"method":"x"}`)
 		r.send(`{"id":0,"result":{}}`)
-		must(t, c.Result(nil))
+		must.OK(t, c.Result(nil))
 	})
 }
 
@@ -81,7 +82,7 @@ func TestInline(t *testing.T) {
 		r.want(`{"jsonrpc":"2.0","id":5,"result":"behind"}`)
 		close(gate)
 		r.want(`{"jsonrpc":"2.0","id":4,"result":"behind"}`)
-		same(t, []string{"block", "note", "ping", "later", "panic", "behind", "behind"}, order, "order")
+		must.Equal(t, "order", []string{"block", "note", "ping", "later", "panic", "behind", "behind"}, order)
 	})
 }
 
@@ -105,7 +106,7 @@ func TestResponder(t *testing.T) {
 		r := running(t, h, nil)
 		r.send(`{"jsonrpc":"2.0","id":1,"method":"x"}`)
 		w := <-kept
-		must(t, w.Reply([]int{1}, nil))
+		must.OK(t, w.Reply([]int{1}, nil))
 		r.want(`{"jsonrpc":"2.0","id":1,"result":[1]}`)
 		if w.Reply(nil, nil) == nil {
 			t.Error("answered twice")
@@ -116,7 +117,7 @@ func TestResponder(t *testing.T) {
 			t.Error("answered after the panic")
 		}
 		r.send(`{"jsonrpc":"2.0","method":"x"}`)
-		must(t, (<-kept).Reply(nil, nil))
+		must.OK(t, (<-kept).Reply(nil, nil))
 	})
 }
 
@@ -155,13 +156,13 @@ func TestDetachedCount(t *testing.T) {
 		r.send(`{"jsonrpc":"2.0","id":6,"method":"inline"}`)
 		stats(3, 2)
 		for i, id := range []string{"1", "2", "6", "3", "4"} {
-			must(t, (<-kept).Reply(i, nil))
+			must.OK(t, (<-kept).Reply(i, nil))
 			r.want(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%d}`, id, i))
 			synctest.Wait()
 		}
 		stats(0, 0)
 		_ = r.in.Close()
-		must(t, <-ended)
+		must.OK(t, <-ended)
 	})
 }
 
@@ -198,7 +199,7 @@ func TestLimits(t *testing.T) {
 			"notification n1 dropped: overloaded: too much is waiting to be handled (-32000)",
 			"message is longer than 700 bytes (-32600)",
 		}
-		same(t, want[1:], problems, "problems")
+		must.Equal(t, "problems", want[1:], problems)
 	})
 }
 
@@ -264,7 +265,7 @@ func TestHooksAndLogger(t *testing.T) {
 			"received 52", "problem cancel notification without a valid id",
 			"sent 39", "received 58", "ended: <nil>",
 		}
-		same(t, want, seen, "hooks")
+		must.Equal(t, "hooks", want, seen)
 		wantLog := `level=DEBUG msg="jsonrpc: handled" method=echo bytes=17 took=0s id=1
 level=ERROR msg="jsonrpc: handler panicked" method=panic panic=boom
 level=WARN msg="jsonrpc: answer with id \"3\", which no call waits for" bytes=38
@@ -273,12 +274,12 @@ level=WARN msg="jsonrpc: notification echo: invalid params at the top: found an 
 level=WARN msg="jsonrpc: cancel notification without a valid id" bytes=52
 level=DEBUG msg="jsonrpc: called" method=ask bytes=0 took=0s id=0 code=5
 `
-		same(t, wantLog, log.String(), "log")
+		must.Equal(t, "log", wantLog, log.String())
 	})
 	bubble(t, func(t *testing.T) { // a logger without an enabled level
 		o := &jsonrpc.Options{Logger: slog.New(slog.DiscardHandler)}
 		a, _ := connect(t, nil, echoMux(), o, o)
-		must(t, a.Call(context.Background(), "raw", nil, nil))
+		must.OK(t, a.Call(context.Background(), "raw", nil, nil))
 	})
 }
 

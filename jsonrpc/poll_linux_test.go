@@ -3,6 +3,7 @@ package jsonrpc
 import (
 	"bytes"
 	"errors"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"net"
 	"os"
@@ -36,9 +37,7 @@ func opened(t *testing.T, kind string) (r, w *os.File) {
 			r, err = os.Open(path)
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
 	return r, w
 }
@@ -51,10 +50,7 @@ func TestPrompt(t *testing.T) {
 			r, f := opened(t, strings.TrimSuffix(kind, " through the poller"))
 			var w io.WriteCloser = f
 			if strings.HasSuffix(kind, "poller") {
-				c, err := net.FileConn(f)
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := must.Get(net.FileConn(f))(t)
 				w = c
 				_ = f.Close()
 			}
@@ -165,9 +161,7 @@ func TestStoppable(t *testing.T) {
 				ended <- err
 			}()
 		}
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, l.Close())
 		if kind != "file" {
 			if err := <-ended; !errors.Is(err, os.ErrClosed) {
 				t.Errorf("%s: a Read ends with %v", kind, err)

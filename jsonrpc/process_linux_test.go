@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"net"
 	"os"
@@ -75,8 +76,7 @@ func child(role string) int {
 
 func childCommand(t *testing.T, role string) *exec.Cmd {
 	t.Helper()
-	exe, err := os.Executable()
-	must(t, err)
+	exe := must.Get(os.Executable())(t)
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), "JSONRPC_TEST_CHILD="+role)
 	return cmd
@@ -87,7 +87,7 @@ func TestCommandAndStdio(t *testing.T) {
 	var stderr bytes.Buffer // whole once the child has been waited for
 	cmd.Stderr = &stderr
 	tr, err := jsonrpc.Command(cmd, time.Minute)
-	must(t, err)
+	must.OK(t, err)
 	p := jsonrpc.NewPeer(tr, nil, nil)
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(context.Background()) }()
@@ -98,9 +98,9 @@ func TestCommandAndStdio(t *testing.T) {
 			t.Fatalf("echo of %d bytes: %v", n, err)
 		}
 	}
-	must(t, p.Call(context.Background(), "print", nil, nil))
-	must(t, p.Close(), <-ended)
-	same(t, "a stray print\na stray child\nanother stray print\nprint after the end\n", stderr.String(), "standard error")
+	must.OK(t, p.Call(context.Background(), "print", nil, nil))
+	must.OK(t, p.Close(), <-ended)
+	must.Equal(t, "standard error", "a stray print\na stray child\nanother stray print\nprint after the end\n", stderr.String())
 }
 
 // TestCommandEnds checks that a child that does not end receives SIGTERM and then SIGKILL, and
@@ -120,12 +120,12 @@ func TestCommandEnds(t *testing.T) {
 			m := new(jsonrpc.Mux)
 			jsonrpc.HandleNotify(m, "ready", func(context.Context, struct{}) error { close(ready); return nil })
 			alive, held, err := os.Pipe() // held by the child and its child until they end
-			must(t, err)
+			must.OK(t, err)
 			cmd := childCommand(t, role)
 			cmd.ExtraFiles = []*os.File{held}
 			tr, err := jsonrpc.Command(cmd, grace)
 			_ = held.Close()
-			must(t, err)
+			must.OK(t, err)
 			p := jsonrpc.NewPeer(tr, m, nil)
 			go func() { _ = p.Run(context.Background()) }()
 			<-ready
@@ -142,7 +142,7 @@ func TestCommandEnds(t *testing.T) {
 
 func TestCommandCrash(t *testing.T) {
 	tr, err := jsonrpc.Command(childCommand(t, "crash"), 0)
-	must(t, err)
+	must.OK(t, err)
 	p := jsonrpc.NewPeer(tr, nil, nil)
 	var exit *exec.ExitError
 	if err := p.Run(context.Background()); !errors.As(err, &exit) || exit.ExitCode() != 3 {
@@ -188,7 +188,7 @@ func TestStdio(t *testing.T) {
 			go func() { ended <- p.Run(context.Background()) }()
 			fmt.Println("a stray print of the test, which belongs on standard error")
 			if kind == "file" {
-				must(t, <-ended)
+				must.OK(t, <-ended)
 				return
 			}
 			if _, err := io.WriteString(other, `{"jsonrpc":"2.0","id":1,"method":"raw","params":[1]}`+"\n"); err != nil {
@@ -199,12 +199,12 @@ func TestStdio(t *testing.T) {
 			if diff := cmp.Diff(`{"jsonrpc":"2.0","id":1,"result":[1]}`+"\n", line); diff != "" || err != nil {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
-			must(t, p.Notify(t.Context(), "unread", text{strings.Repeat("x", 1<<20)}))
+			must.OK(t, p.Notify(t.Context(), "unread", text{strings.Repeat("x", 1<<20)}))
 			if _, err := reader.ReadByte(); err != nil { // it is being written
 				t.Error(err)
 			}
 			// No end of input, and nobody reads on: Close alone must unblock the read and the write.
-			must(t, p.Close(), <-ended, other.Close())
+			must.OK(t, p.Close(), <-ended, other.Close())
 		})
 	}
 }
@@ -213,9 +213,8 @@ func TestStdio(t *testing.T) {
 func replace(t *testing.T, in, out *os.File) {
 	t.Helper()
 	oldIn, oldOut := os.Stdin, os.Stdout
-	saved, err := syscall.Dup(1)
-	must(t, err)
-	must(t, syscall.Dup3(int(out.Fd()), 1, 0))
+	saved := must.Get(syscall.Dup(1))(t)
+	must.OK(t, syscall.Dup3(int(out.Fd()), 1, 0))
 	os.Stdin = in
 	t.Cleanup(func() {
 		_ = syscall.Dup3(saved, 1, 0)
@@ -233,37 +232,34 @@ type duplex struct {
 func pipeEnds(t *testing.T) (in, out *os.File, other io.ReadWriteCloser) {
 	in, w, err := os.Pipe()
 	r, out, err2 := os.Pipe()
-	must(t, err, err2)
+	must.OK(t, err, err2)
 	return in, out, duplex{r, w}
 }
 
 // blockingEnds are pipes in blocking mode, as a shell makes them.
 func blockingEnds(t *testing.T) (in, out *os.File, other io.ReadWriteCloser) {
 	var a, b [2]int
-	must(t, syscall.Pipe2(a[:], syscall.O_CLOEXEC), syscall.Pipe2(b[:], syscall.O_CLOEXEC))
+	must.OK(t, syscall.Pipe2(a[:], syscall.O_CLOEXEC), syscall.Pipe2(b[:], syscall.O_CLOEXEC))
 	file := func(fd int) *os.File { return os.NewFile(uintptr(fd), "pipe") }
 	return file(a[0]), file(b[1]), duplex{file(b[0]), file(a[1])}
 }
 
 func socketEnds(t *testing.T) (in, out *os.File, other io.ReadWriteCloser) {
-	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	must(t, err)
+	fds := must.Get(syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0))(t)
 	ours := os.NewFile(uintptr(fds[0]), "ours")
 	defer ours.Close()
-	c, err := net.FileConn(ours)
-	must(t, err)
-	second, err := syscall.Dup(fds[1])
-	must(t, err)
+	c := must.Get(net.FileConn(ours))(t)
+	second := must.Get(syscall.Dup(fds[1]))(t)
 	return os.NewFile(uintptr(fds[1]), "in"), os.NewFile(uintptr(second), "out"), c
 }
 
 func fileEnds(t *testing.T) (in, out *os.File, other io.ReadWriteCloser) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "in")
-	must(t, os.WriteFile(path, []byte(`{"jsonrpc":"2.0","id":1,"method":"raw"}`+"\n"), 0o600))
+	must.OK(t, os.WriteFile(path, []byte(`{"jsonrpc":"2.0","id":1,"method":"raw"}`+"\n"), 0o600))
 	in, err := os.Open(path)
 	out, err2 := os.Create(filepath.Join(dir, "out"))
-	must(t, err, err2)
+	must.OK(t, err, err2)
 	t.Cleanup(func() {
 		got, err := os.ReadFile(out.Name())
 		if diff := cmp.Diff(`{"jsonrpc":"2.0","id":1,"result":null}`+"\n", string(got)); diff != "" || err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"math/rand/v2"
 	"slices"
@@ -415,9 +416,7 @@ func FuzzLines(f *testing.F) {
 			t.Fatalf("limit %d (-want +got):\n%s", limit, diff)
 		}
 		var out bytes.Buffer
-		if err := Lines(nil, &out, nil).Write(context.Background(), [][]byte{[]byte("[1]"), bytes.Repeat([]byte("2"), limit)}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, Lines(nil, &out, nil).Write(context.Background(), [][]byte{[]byte("[1]"), bytes.Repeat([]byte("2"), limit)}))
 		if got, want := out.String(), "[1]\n"+strings.Repeat("2", limit)+"\n"; got != want {
 			t.Fatalf("written %d bytes, want %d", len(got), len(want))
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"math/rand/v2"
 	"runtime"
@@ -65,7 +66,7 @@ func TestTorture(t *testing.T) {
 			}
 		})
 	}
-	same(t, int64(rounds*callers*each), returned.Load(), "calls returned")
+	must.Equal(t, "calls returned", int64(rounds*callers*each), returned.Load())
 }
 
 // torturer is the handler of both ends and makes the calls.
@@ -306,8 +307,8 @@ func TestFlood(t *testing.T) {
 		}
 	}
 	<-p.Done()
-	must(t, p.Err())
-	same(t, []int{requests + 1, c.Sent, all}, []int{answers, ticks, c.Sent + c.Refused}, "answers, ticks, sent and refused")
+	must.OK(t, p.Err())
+	must.Equal(t, "answers, ticks, sent and refused", []int{requests + 1, c.Sent, all}, []int{answers, ticks, c.Sent + c.Refused})
 	if n := p.Unsent(); n != 0 {
 		t.Errorf("%d bytes are queued at the end", n)
 	}
@@ -354,6 +355,6 @@ func TestMemoryAfterLongLine(t *testing.T) {
 		go write(long + `{"jsonrpc":"2.0","id":2,"method":"keep","params":[1,2]}`)
 		r.want(`{"jsonrpc":"2.0","id":1,"result":null}`, `{"jsonrpc":"2.0","id":2,"result":null}`)
 		check("with six bytes kept")
-		same(t, []json.RawMessage{json.RawMessage("[1,2]")}, kept, "kept")
+		must.Equal(t, "kept", []json.RawMessage{json.RawMessage("[1,2]")}, kept)
 	})
 }

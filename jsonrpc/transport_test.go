@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"strings"
 	"testing"
@@ -48,7 +49,7 @@ func TestLinesFaults(t *testing.T) {
 			t.Errorf("after %d writes: %v", writes, err)
 		}
 	}
-	must(t, jsonrpc.Lines(nil, &failing{9}, nil).Write(ctx, nil))
+	must.OK(t, jsonrpc.Lines(nil, &failing{9}, nil).Write(ctx, nil))
 	for fails := range 4 { // nothing may follow half a message
 		w := &failsOnce{at: fails}
 		if err := jsonrpc.Lines(nil, w, nil).Write(ctx, [][]byte{[]byte("1"), big, []byte("2"), big}); !errors.Is(err, errFailing) || w.writes != fails+1 {
@@ -59,7 +60,7 @@ func TestLinesFaults(t *testing.T) {
 	l := jsonrpc.Lines(nil, &out, nil)
 	messages := [][]byte{[]byte("1"), []byte("2"), big, []byte("3"), big, big, []byte("4")}
 	for range 2 {
-		must(t, l.Write(ctx, messages))
+		must.OK(t, l.Write(ctx, messages))
 	}
 	if want := append(bytes.Join(messages, []byte("\n")), '\n'); !bytes.Equal(out.Bytes(), append(want, want...)) {
 		t.Errorf("%d bytes are written, want %d", out.Len(), 2*len(want))
@@ -96,13 +97,13 @@ func TestHeaderEnds(t *testing.T) {
 	ctx := context.Background()
 	var buf bytes.Buffer
 	h := jsonrpc.Header(&buf, &buf, nil)
-	must(t, h.Write(ctx, [][]byte{bytes.Repeat([]byte("x"), 1<<20), []byte("[]")}))
+	must.OK(t, h.Write(ctx, [][]byte{bytes.Repeat([]byte("x"), 1<<20), []byte("[]")}))
 	for _, want := range []int{1 << 20, 2} {
 		if m, err := h.Read(ctx); len(m) != want || err != nil {
 			t.Errorf("read %d bytes, want %d: %v", len(m), want, err)
 		}
 	}
-	must(t, h.Close())
+	must.OK(t, h.Close())
 	m, err := jsonrpc.Header(strings.NewReader("Content-Type: x\ncontent-length:3\n\n[1]"), nil, nil).Read(ctx)
 	if string(m) != "[1]" || err != nil {
 		t.Errorf("read %q, %v", m, err)
@@ -140,7 +141,7 @@ func TestHeaderLimit(t *testing.T) {
 	}
 	tr := jsonrpc.Header(strings.NewReader(in.String()), &out, nil)
 	p := jsonrpc.NewPeer(headerReads{tr, t}, echoMux(), &jsonrpc.Options{MaxMessage: 23, LenientVersion: true})
-	must(t, p.Run(context.Background()))
+	must.OK(t, p.Run(context.Background()))
 	got := map[string]bool{}
 	for h := jsonrpc.Header(&out, nil, nil); ; {
 		m, err := h.Read(context.Background())
@@ -154,7 +155,7 @@ func TestHeaderLimit(t *testing.T) {
 		`{"jsonrpc":"2.0","id":22,"error":{"code":-32600,"message":"message is longer than 23 bytes"}}`: true,
 		`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"not valid JSON at byte 0"}}`:      true,
 	}
-	same(t, want, got)
+	must.Equal(t, "the result", want, got)
 }
 
 // headerReads fails the test if a Read returns a message that is too long.
@@ -178,8 +179,8 @@ func (h headerReads) Read(ctx context.Context) ([]byte, error) {
 func TestPipeEnds(t *testing.T) {
 	ctx := context.Background()
 	a, b := jsonrpc.Pipe()
-	must(t, a.Write(ctx, [][]byte{[]byte("1"), []byte("2")}))
-	must(t, a.Close(), a.Close())
+	must.OK(t, a.Write(ctx, [][]byte{[]byte("1"), []byte("2")}))
+	must.OK(t, a.Close(), a.Close())
 	var got []string
 	for {
 		m, err := b.Read(ctx)
@@ -191,7 +192,7 @@ func TestPipeEnds(t *testing.T) {
 		}
 		got = append(got, string(m))
 	}
-	same(t, []string{"1", "2"}, got)
+	must.Equal(t, "the result", []string{"1", "2"}, got)
 	for _, end := range []jsonrpc.Transport{a, b} {
 		wantErr(t, end.Write(ctx, [][]byte{[]byte("3")}), io.ErrClosedPipe, "write after the end")
 	}
@@ -294,7 +295,7 @@ func TestTooLongAnswer(t *testing.T) {
 				if err == nil || err.Error() != want {
 					t.Errorf("got %v, want %s", err, want)
 				}
-				must(t, a.Call(context.Background(), "echo", text{"x"}, nil))
+				must.OK(t, a.Call(context.Background(), "echo", text{"x"}, nil))
 			}
 			_, _ = a.Close(), b.Close()
 			<-a.Done()
