@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"strings"
 	"sync"
 	"testing"
@@ -76,7 +77,7 @@ func writeAll(t *testing.T, to jsonrpc.Transport, lines ...string) {
 	for _, line := range lines {
 		all = append(all, []byte(line))
 	}
-	must(t, to.Write(t.Context(), all))
+	must.OK(t, to.Write(t.Context(), all))
 }
 
 // until returns the next line with a part.
@@ -118,7 +119,7 @@ func TestFirstAnswerCounts(t *testing.T) {
 					} else {
 						writeAll(t, ours, line(1, "tools/call", goCall))
 					}
-					must(t, json.Unmarshal([]byte(until(t, ours, question)), &asked))
+					must.OK(t, json.Unmarshal([]byte(until(t, ours, question)), &asked))
 					synctest.Wait() // the question of a task is open
 					answer := func(id int, words string) string {
 						if way == "response" {
@@ -132,7 +133,7 @@ func TestFirstAnswerCounts(t *testing.T) {
 						answers = append(answers, answer(11+i, tt.second))
 					}
 					writeAll(t, ours, answers...)
-					same(t, tt.want, <-heard, "%s: %s, then %s", way, tt.first, tt.second)
+					must.Equal(t, fmt.Sprintf("%s: %s, then %s", way, tt.first, tt.second), tt.want, <-heard)
 					for i := 0; way == "retry" && i <= more; i++ {
 						got := servertest.Read(t, ours, "")
 						refused := strings.Contains(got, `"error":{"code":-32602`) && strings.Contains(got, `"/requestState"`)
@@ -158,7 +159,7 @@ func TestConnectionLost(t *testing.T) {
 			if answered {
 				raw, err := arrive(t, p, servertest.Polls, true).Send(t.Context(), "tools/call", call)
 				var asked askedCall
-				must(t, err, json.Unmarshal(raw, &asked))
+				must.OK(t, err, json.Unmarshal(raw, &asked))
 				call += fmt.Sprintf(`,"requestState":%q,"inputResponses":{"q1":%s}`, asked.RequestState, accepts)
 			}
 			ours, theirs := jsonrpc.Pipe()
@@ -281,11 +282,11 @@ func TestPending(t *testing.T) {
 					return elicit.Outcome{Decision: elicit.Approved}
 				},
 			})
-			must(t, err)
+			must.OK(t, err)
 			if r, err := c.Run(t.Context(), client.Task{Prompt: "p"}); err != nil || r.Status != protocol.StatusCompleted || asked != 2*questions {
 				t.Errorf("%+v, %v, %d asked", r, err, asked)
 			}
-			must(t, c.Close())
+			must.OK(t, c.Close())
 		})
 	}
 }

@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"context"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,7 +63,7 @@ func took(t *testing.T, want time.Duration, f func()) {
 	t.Helper()
 	begin := time.Now()
 	f()
-	same(t, want, time.Since(begin), "it took")
+	must.Equal(t, "it took", want, time.Since(begin))
 }
 
 // TestDeadline ends calls before their clients give them up. The turn runs once, and codex-wait has its result.
@@ -85,7 +86,7 @@ func TestDeadline(t *testing.T) {
 			h.still(r, "running", "Still running: one, 50s.")
 			told := len(h.Received("codex/event"))
 			pass(10 * time.Second) // the host gives up here, and does not say so
-			took(t, 10*time.Second, func() { same(t, "completed: one, end", h.rows(45), "codex-wait") })
+			took(t, 10*time.Second, func() { must.Equal(t, "codex-wait", "completed: one, end", h.rows(45)) })
 			if got := h.rows(45); got != "" || w.Did() != "1" {
 				t.Errorf("codex-wait again: %s; turns %s", got, w.Did())
 			}
@@ -98,7 +99,7 @@ func TestDeadline(t *testing.T) {
 			if !strings.HasPrefix(r.Content, "Still running: starting, 50s. ") {
 				t.Errorf("%+v", r)
 			}
-			took(t, 20*time.Second, func() { same(t, "completed: ", h.rows(45), "codex-wait") })
+			took(t, 20*time.Second, func() { must.Equal(t, "codex-wait", "completed: ", h.rows(45)) })
 			if got := h.rows(45); got != "completed: queued" || w.Did() != "3" {
 				t.Errorf("%s; turns %s", got, w.Did())
 			}
@@ -129,7 +130,7 @@ func TestDeadlineBare(t *testing.T) {
 func TestDeadlineOption(t *testing.T) {
 	eras(t, "somebody", &codexserver.Options{Calls: codexserver.CallOptions{Patience: 20 * time.Second}}, nil, func(t *testing.T, h *host, w *servertest.Worker) {
 		took(t, 20*time.Second, func() { h.codex("wait:70s say:end") })
-		took(t, 20*time.Second, func() { same(t, "running: thinking, 40s", h.rows(45), "codex-wait") })
+		took(t, 20*time.Second, func() { must.Equal(t, "codex-wait", "running: thinking, 40s", h.rows(45)) })
 		took(t, 5*time.Second, func() { h.rows(5) })
 	})
 	for _, o := range []codexserver.CallOptions{{Patience: -1}, {Tools: []string{}}} { // without codex-wait there is no other way to the result
@@ -277,7 +278,7 @@ func TestBackground(t *testing.T) {
 		begin := time.Now()
 		took := func(want time.Duration, what string) {
 			t.Helper()
-			same(t, want, time.Since(begin), "%s took", what)
+			must.Equal(t, fmt.Sprintf("%s took", what), want, time.Since(begin))
 			begin = time.Now()
 		}
 		short, long := c.background("wait:10s say:short"), c.background("wait:2m say:long")

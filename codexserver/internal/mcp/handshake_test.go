@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"io/fs"
 	"os"
@@ -74,9 +75,9 @@ func TestFolder(t *testing.T) {
 				}
 				c.Ask(t, tt.method, tt.params)
 				all := e.Started()
-				same(t, tt.want, all[len(all)-1].Config.Cwd, "%s %s: cwd", tt.method, tt.params)
+				must.Equal(t, fmt.Sprintf("%s %s: cwd", tt.method, tt.params), tt.want, all[len(all)-1].Config.Cwd)
 			}
-			same(t, folder == "", len(c.Received("roots/list")) > 0, "folder %q: the client was asked for roots", folder)
+			must.Equal(t, fmt.Sprintf("folder %q: the client was asked for roots", folder), folder == "", len(c.Received("roots/list")) > 0)
 		})
 	}
 }
@@ -113,7 +114,7 @@ func TestBatch(t *testing.T) {
 			ping := `[{"jsonrpc":"2.0","id":7,"method":"ping"}]`
 			const refused = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batches are not accepted"}}`
 			send(ping)
-			same(t, refused, until(t, ours, `"id"`), "before initialize")
+			must.Equal(t, "before initialize", refused, until(t, ours, `"id"`))
 			send(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}}`, version))
 			until(t, ours, `"id":0`)
 			send(ping)
@@ -223,7 +224,7 @@ func checkData(t *testing.T, e *jsonrpc.Error, path string) {
 		RequiredCapabilities struct{ Extensions map[string]any }
 	}
 	if e.Data != nil {
-		must(t, json.Unmarshal(e.Data, &data))
+		must.OK(t, json.Unmarshal(e.Data, &data))
 	}
 	wrong := !strings.HasPrefix(data.Path, path) || (data.Path == "") != (path == "")
 	switch e.Code {
@@ -262,7 +263,7 @@ func TestEras(t *testing.T) {
 				}
 				c.startWith("tools/call", tt.params)
 				synctest.Wait()
-				same(t, tt.request, len(c.Received("elicitation/create")) > 0, "asked by a request")
+				must.Equal(t, "asked by a request", tt.request, len(c.Received("elicitation/create")) > 0)
 				if strings.HasSuffix(w.Did(), "git") {
 					t.Error("ran unasked")
 				}
@@ -281,8 +282,8 @@ func TestDiscover(t *testing.T) {
 		c := connectModern(t, &servertest.Engine{Turn: servertest.AskExec}, &codexserver.Options{EngineName: "e", EngineReason: "r", Version: "7"})
 		a := c.start("server/discover").wait()
 		var d modern.DiscoverResult
-		must(t, modern.DecodeStrict(a.raw, &d))
-		same(t, allVersions, d.SupportedVersions, "versions")
+		must.OK(t, modern.DecodeStrict(a.raw, &d))
+		must.Equal(t, "versions", allVersions, d.SupportedVersions)
 		if d.CacheScope != "private" || d.TTLMs <= 0 || d.Capabilities.Tools == nil || d.Capabilities.Tools.ListChanged != nil || d.Capabilities.Logging == nil {
 			t.Errorf("%s", a.raw)
 		}
@@ -294,7 +295,7 @@ func TestDiscover(t *testing.T) {
 		}
 		first := c.start("tools/list").wait()
 		var list modern.ListToolsResult
-		must(t, modern.DecodeStrict(first.raw, &list))
+		must.OK(t, modern.DecodeStrict(first.raw, &list))
 		var names []string
 		for _, tool := range list.Tools {
 			names = append(names, tool.Name)
@@ -302,7 +303,7 @@ func TestDiscover(t *testing.T) {
 				t.Errorf("the instructions do not say what %s is for", tool.Name)
 			}
 		}
-		same(t, []string{"codex", "codex-reply", "codex-wait", "codex-show", "codex-list", "codex-interrupt", "codex-models"}, names, "tools")
+		must.Equal(t, "tools", []string{"codex", "codex-reply", "codex-wait", "codex-show", "codex-list", "codex-interrupt", "codex-models"}, names)
 		if n := len([]rune(*d.Instructions)); n >= 2000 {
 			t.Errorf("instructions of %d characters", n)
 		}
@@ -351,7 +352,7 @@ func TestEndOfInput(t *testing.T) {
 		bubble(t, tt.name, func(t *testing.T) {
 			var out strings.Builder
 			input := strings.NewReader(strings.Join(tt.input, "\n") + "\n")
-			must(t, codexserver.New(tt.e, nil).Serve(t.Context(), jsonrpc.Lines(input, &out, io.NopCloser(nil))))
+			must.OK(t, codexserver.New(tt.e, nil).Serve(t.Context(), jsonrpc.Lines(input, &out, io.NopCloser(nil))))
 			if got := out.String(); !strings.Contains(got, tt.want) || strings.Contains(got, "elicitation/create") { // nobody is there to be asked
 				t.Errorf("the output lacks %s, or asks:\n%s", tt.want, got)
 			}
@@ -379,7 +380,7 @@ func TestEndOfInputInAQuestion(t *testing.T) {
 			return out.Write(b)
 		})
 		go fmt.Fprintln(input, hello)
-		must(t, codexserver.New(engine.TurnFunc(servertest.AskExec), nil).Serve(t.Context(), jsonrpc.Lines(in, answers, io.NopCloser(nil))))
+		must.OK(t, codexserver.New(engine.TurnFunc(servertest.AskExec), nil).Serve(t.Context(), jsonrpc.Lines(in, answers, io.NopCloser(nil))))
 		_, after, asked := strings.Cut(out.String(), "elicitation/create")
 		if !asked || !strings.Contains(after, `"isError":true`) {
 			t.Errorf("the call was not asked, or has no result:\n%s", &out)
@@ -398,7 +399,7 @@ func TestSignalEndsFinishing(t *testing.T) {
 		}()
 		synctest.Wait()
 		cancel(errors.New("signal"))
-		must(t, <-served)
+		must.OK(t, <-served)
 		if !strings.Contains(out.String(), "Turn aborted: signal") {
 			t.Errorf("the call was answered\n%s", &out)
 		}

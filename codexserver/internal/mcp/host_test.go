@@ -21,7 +21,6 @@ import (
 	"github.com/codexmcp/codexmcp/internal/memdir"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestMain(m *testing.M) { os.Exit(memdir.Run(m)) }
@@ -451,22 +450,6 @@ func (a answer) rows() string {
 
 // pass waits in a synctest bubble.
 func pass(d time.Duration) { <-time.After(d) }
-
-// must fails the test at the first error.
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// same fails the test unless two values are the same. The name is a format.
-func same[T any](t *testing.T, want, got T, name string, args ...any) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", fmt.Sprintf(name, args...), diff)
-	}
-}
 
 // has fails the test unless a text has all parts.
 func has(t *testing.T, name, text string, parts ...string) {

@@ -3,6 +3,7 @@ package mcp
 import (
 	stdjson "encoding/json"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"log/slog"
 	"strings"
 	"testing"
@@ -67,9 +68,7 @@ func TestManyUnknownTasks(t *testing.T) {
 	for id := range maxLong + more {
 		line := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tasks/get","params":{"taskId":"unknown","_meta":{`+
 			`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"extensions":{%q:{}}}}}}`, id, extensionTasks)
-		if err := ours.Write(t.Context(), [][]byte{[]byte(line)}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, ours.Write(t.Context(), [][]byte{[]byte(line)}))
 	}
 	for n := range maxLong + more {
 		if n == more {
@@ -77,17 +76,12 @@ func TestManyUnknownTasks(t *testing.T) {
 				<-s.reads
 			}
 		}
-		line, err := ours.Read(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must.Get(ours.Read(t.Context()))(t)
 		var answer struct {
 			ID    int
 			Error *jsonrpc.Error
 		}
-		if err := stdjson.Unmarshal(line, &answer); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, stdjson.Unmarshal(line, &answer))
 		want := "no such task"
 		if answer.ID >= maxLong {
 			want = "requests are under way"
@@ -96,12 +90,8 @@ func TestManyUnknownTasks(t *testing.T) {
 			t.Fatalf("answer %d: %s, want %q", n, line, want)
 		}
 	}
-	if err := ours.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := <-served; err != nil {
-		t.Error(err)
-	}
+	must.OK(t, ours.Close())
+	must.OK(t, <-served)
 	s.running.Wait()
 	if n := s.open.n.Load(); n != 0 {
 		t.Errorf("%d requests count as open", n)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -88,8 +89,7 @@ func unreadTurn(t *testing.T, e engine.Engine, o *codexserver.Options) (leave fu
 func events(t *testing.T, end jsonrpc.Transport, last string) (deltas int, words []string) {
 	t.Helper()
 	for {
-		b, err := end.Read(t.Context())
-		must(t, err)
+		b := must.Get(end.Read(t.Context()))(t)
 		line := string(b)
 		switch {
 		case strings.Contains(line, `"type":"agent_message_delta"`):
@@ -198,9 +198,9 @@ func TestDeskAnswersWithoutReader(t *testing.T) {
 		})
 		d := &servertest.Desk{Answer: servertest.Say(`{"action":"accept","content":{"decision":"approved"}}`)}
 		leave, served := unreadTurn(t, e, &codexserver.Options{Desk: d, MaxUnread: unread})
-		same(t, "approved", <-decided, "decided")
+		must.Equal(t, "decided", "approved", <-decided)
 		leave()
-		must(t, <-served)
+		must.OK(t, <-served)
 	})
 }
 
@@ -218,7 +218,7 @@ func TestOtherEventsAreNotDropped(t *testing.T) {
 		}}
 		leave, served := unreadTurn(t, relay{f}, unreads)
 		defer leave()
-		must(t, <-served)
+		must.OK(t, <-served)
 	})
 }
 
@@ -257,9 +257,9 @@ func TestStalledCalls(t *testing.T) {
 		} {
 			has(t, fmt.Sprintf("%s %s", tt.method, tt.params), c.Ask(t, tt.method, tt.params), tt.want)
 		}
-		must(t, c.Notify(t.Context(), "notifications/cancelled", json.RawMessage(fmt.Sprintf(`{"requestId":%v}`, calls[0].ID()))))
+		must.OK(t, c.Notify(t.Context(), "notifications/cancelled", json.RawMessage(fmt.Sprintf(`{"requestId":%v}`, calls[0].ID()))))
 		synctest.Wait()
-		same(t, `{}`, c.Ask(t, "logoutChatGpt", `{}`), "with a free place")
+		must.Equal(t, "with a free place", `{}`, c.Ask(t, "logoutChatGpt", `{}`))
 	})
 }
 
@@ -271,7 +271,7 @@ func progressOf(t *testing.T, c *servertest.Client) (messages []string) {
 	t.Helper()
 	for _, raw := range c.Received("notifications/progress") {
 		var p struct{ Message string }
-		must(t, json.Unmarshal(raw, &p))
+		must.OK(t, json.Unmarshal(raw, &p))
 		if len(messages) == 0 || messages[len(messages)-1] != p.Message {
 			messages = append(messages, p.Message)
 		}
@@ -306,8 +306,7 @@ func TestProgressOfAQuestion(t *testing.T) {
 			o := tt.options
 			o.Home, o.Changes.Off = testenv.Home(t), true
 			c := servertest.Join(t, codexserver.New(&servertest.Engine{}, &o), servertest.Host{Era: tt.era, Answer: tt.answer, Meta: `"progressToken":"t"`})
-			result, err := c.Send(t.Context(), "tools/call", `"name":"codex","arguments":{"prompt":"touch say:done"}`)
-			must(t, err)
+			result := must.Get(c.Send(t.Context(), "tools/call", `"name":"codex","arguments":{"prompt":"touch say:done"}`))(t)
 			synctest.Wait()
 			messages := progressOf(t, c)
 			if got := slices.Contains(messages, waiting); got != tt.want || tt.silent && len(messages) > 0 {
@@ -339,7 +338,7 @@ func TestLogLevels(t *testing.T) {
 				}
 				c.Use(t.Context(), "codex", `{"prompt":"p"}`)
 				synctest.Wait()
-				same(t, want, len(c.Received("notifications/message")) > 0, "warned")
+				must.Equal(t, "warned", want, len(c.Received("notifications/message")) > 0)
 			})
 		}
 	}

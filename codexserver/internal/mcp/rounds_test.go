@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -49,7 +50,7 @@ func TestNotificationsOfARequest(t *testing.T) {
 				for method := range c.told(x) {
 					got[method] = true
 				}
-				same(t, tt.want, got, "the result")
+				must.Equal(t, "the result", tt.want, got)
 			})
 		})
 	}
@@ -68,7 +69,7 @@ func TestProgressOfRounds(t *testing.T) {
 		pass(2 * time.Minute)
 		x := c.round("codex", promptOf("say:one git say:two wait:2m"), c.state(a), acceptOne)
 		x.wait()
-		same(t, first, c.told(one), "the first request after its answer")
+		must.Equal(t, "the first request after its answer", first, c.told(one))
 		// The silent request shows that it lives, each 15 seconds.
 		if n, beats := c.told(x)["notifications/progress"], int(2*time.Minute/(15*time.Second)); n < beats || n > beats+2 {
 			t.Errorf("%d times progress in two minutes", n)
@@ -226,7 +227,7 @@ func TestQuestionForm(t *testing.T) {
 	play(t, nil, func(t *testing.T, c *host, w *servertest.Worker) {
 		begin := time.Now()
 		a := c.codex("a+b")
-		same(t, 20*time.Millisecond, time.Since(begin), "asked after")
+		must.Equal(t, "asked after", 20*time.Millisecond, time.Since(begin))
 		for key, r := range a.InputRequests {
 			var q struct {
 				Method string

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"os"
 	"runtime"
 	"strings"
@@ -36,7 +37,7 @@ const polling = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"
 func newTask(t testing.TB, p *servertest.Client, prompt string) string {
 	t.Helper()
 	raw, err := p.Send(t.Context(), "tools/call", fmt.Sprintf(`"name":"codex","arguments":{"prompt":%q}`, prompt))
-	must(t, err)
+	must.OK(t, err)
 	var r modern.CreateTaskResult
 	if err := modern.Decode(raw, &r); err != nil {
 		t.Fatalf("%s: %v", raw, err)
@@ -47,7 +48,7 @@ func newTask(t testing.TB, p *servertest.Client, prompt string) string {
 func getTask(t testing.TB, p *servertest.Client, id string) modern.DetailedTask {
 	t.Helper()
 	raw, err := p.Send(t.Context(), "tasks/get", fmt.Sprintf(`"taskId":%q`, id))
-	must(t, err)
+	must.OK(t, err)
 	var r modern.GetTaskResult
 	if err := modern.Decode(raw, &r); err != nil {
 		t.Fatalf("%s: %v", raw, err)
@@ -162,7 +163,7 @@ func TestTaskLostWithItsServer(t *testing.T) {
 			left := home
 			if killed {
 				left = testenv.Home(t) // as the file was at this moment, with a lock that no process holds
-				must(t, os.CopyFS(left, os.DirFS(home)))
+				must.OK(t, os.CopyFS(left, os.DirFS(home)))
 			}
 			first.End()
 			next := serveHome(t, lostWork, left, nil)
@@ -176,7 +177,7 @@ func TestTaskLostWithItsServer(t *testing.T) {
 				IsError           bool
 				StructuredContent did
 			}
-			must(t, json.Unmarshal(task.Result, &result))
+			must.OK(t, json.Unmarshal(task.Result, &result))
 			thread, _, _ := strings.Cut(id, ".")
 			got := result.StructuredContent
 			var inText did
@@ -188,13 +189,13 @@ func TestTaskLostWithItsServer(t *testing.T) {
 				t.Errorf("error %v: %s; structured %q", result.IsError, words, got.Content)
 			}
 			got.Content = ""
-			same(t, got, inText, "in the text")
+			must.Equal(t, "in the text", got, inText)
 			want := did{
 				ThreadID: thread, Status: "aborted",
 				Changes:  []change{{"/work/new", "add"}},
 				Commands: []command{{"go vet", new(3)}, {"go test", nil}},
 			}
-			same(t, want, got, "the result")
+			must.Equal(t, "the result", want, got)
 			if words := task.StatusMessage; killed && (words == nil || !strings.Contains(*words, "2 commands")) {
 				t.Errorf("the status message is %v", words)
 			}
@@ -250,7 +251,7 @@ func killedTask(t *testing.T, e engine.Engine) (left, id string) {
 	id = newTask(t, p, "go")
 	synctest.Wait()
 	left = testenv.Home(t)
-	must(t, os.CopyFS(left, os.DirFS(home)))
+	must.OK(t, os.CopyFS(left, os.DirFS(home)))
 	return left, id
 }
 
@@ -295,7 +296,7 @@ func TestContinuedIsObserved(t *testing.T) {
 		}
 		p.End()
 		const want = "continues codex\nturn\nanswered\ntask_started\ntask_complete\nended\n"
-		same(t, want, strings.ReplaceAll(s.String(), "session_configured\n", ""), "the result")
+		must.Equal(t, "the result", want, strings.ReplaceAll(s.String(), "session_configured\n", ""))
 	})
 }
 
@@ -371,7 +372,7 @@ func TestStoppedTaskIsNotContinued(t *testing.T) {
 			if !resume() {
 				t.Error("nothing would be continued")
 			}
-			must(t, stop(t.Context(), p, id))
+			must.OK(t, stop(t.Context(), p, id))
 			synctest.Wait()
 			if resume() {
 				t.Error("the stopped task would be continued")

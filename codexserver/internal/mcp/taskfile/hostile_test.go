@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -28,7 +29,7 @@ func TestHostileIDs(t *testing.T) {
 	home := t.TempDir()
 	s := newStore(t, home)
 	task := create(t, s)
-	must(t, os.WriteFile(filepath.Join(home, "task-x."+secret+".json"), []byte("{}"), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(home, "task-x."+secret+".json"), []byte("{}"), 0o600))
 	before := names(t, home)
 	for _, id := range []string{
 		"", ".", "..", "x", "x.", "." + secret, secret, "x." + secret[1:], "x." + secret + strings.Repeat("A", 101), strings.Repeat("x", 102) + "." + secret,
@@ -67,7 +68,7 @@ func names(t *testing.T, home string) string {
 		all = append(all, path)
 		return err
 	})
-	must(t, err)
+	must.OK(t, err)
 	return strings.Join(all, "\n")
 }
 
@@ -90,7 +91,7 @@ func TestHostileFiles(t *testing.T) {
 			s := newStore(t, home)
 			good, bad := create(t, s), create(t, s)
 			file := path(home, bad.ID)
-			must(t, os.Remove(file), tt.make(file, path(home, good.ID)))
+			must.OK(t, os.Remove(file), tt.make(file, path(home, good.ID)))
 			if got, _, err := s.Get(bad.ID); !errors.As(err, tt.want) || errors.Is(err, taskfile.ErrUnknown) {
 				t.Errorf("%+v, %v", got, err)
 			}
@@ -111,7 +112,7 @@ func TestSwap(t *testing.T) {
 	home := t.TempDir()
 	s := newStore(t, home)
 	one, two := create(t, s), create(t, s)
-	must(t, os.Rename(path(home, one.ID), path(home, two.ID)))
+	must.OK(t, os.Rename(path(home, one.ID), path(home, two.ID)))
 	if got, _, err := s.Get(two.ID); err == nil || !strings.Contains(err.Error(), "member id") {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -119,7 +120,7 @@ func TestSwap(t *testing.T) {
 	id := strings.ToLower(two.ID)
 	two.Message = "again"
 	two = update(t, s, two)
-	must(t, os.Rename(path(home, two.ID), path(home, id)))
+	must.OK(t, os.Rename(path(home, two.ID), path(home, id)))
 	unknown(t, s, id)
 }
 
@@ -139,7 +140,7 @@ func TestTooLarge(t *testing.T) {
 // TestNoFolder checks that every call fails if the home is not a folder.
 func TestNoFolder(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "file")
-	must(t, os.WriteFile(home, nil, 0o600))
+	must.OK(t, os.WriteFile(home, nil, 0o600))
 	s := newStore(t, home)
 	if _, err := s.Create(taskfile.Task{ID: newID(t), Status: modern.TaskStatusWorking}); err == nil {
 		t.Error("a task was made")
@@ -184,7 +185,7 @@ func TestChild(t *testing.T) {
 			}
 		}()
 	}
-	must(t, <-failed, <-failed, <-failed, s.Close())
+	must.OK(t, <-failed, <-failed, <-failed, s.Close())
 }
 
 func oneTask(s *taskfile.Store) error {
@@ -218,11 +219,9 @@ func child(t *testing.T, home string) (cmd *exec.Cmd, in io.Closer, out *bufio.S
 	t.Helper()
 	cmd = exec.Command(os.Args[0], "-test.run=^TestChild$")
 	cmd.Env = append(os.Environ(), childHome+"="+home)
-	stdin, err := cmd.StdinPipe()
-	must(t, err)
-	stdout, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	stdin := must.Get(cmd.StdinPipe())(t)
+	stdout := must.Get(cmd.StdoutPipe())(t)
+	must.OK(t, cmd.Start())
 	return cmd, stdin, bufio.NewScanner(stdout)
 }
 
@@ -316,7 +315,7 @@ func TestTwoProcesses(t *testing.T) {
 			_ = in.Close()
 		}
 	}
-	must(t, cmd.Wait())
+	must.OK(t, cmd.Wait())
 	for id, done := range finished {
 		if !done {
 			t.Errorf("%s did not finish", id)

@@ -4,6 +4,7 @@ package taskfile_test
 
 import (
 	"errors"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -21,7 +22,7 @@ func TestNamedPipe(t *testing.T) {
 	home := t.TempDir()
 	s := newStore(t, home)
 	task := create(t, s)
-	must(t, os.Remove(path(home, task.ID)), syscall.Mkfifo(path(home, task.ID), 0o600))
+	must.OK(t, os.Remove(path(home, task.ID)), syscall.Mkfifo(path(home, task.ID), 0o600))
 	var kind *safefile.KindError
 	if _, _, err := s.Get(task.ID); !errors.As(err, &kind) {
 		t.Errorf("Get: %v", err)
@@ -38,7 +39,7 @@ func TestLockIsNamedPipe(t *testing.T) {
 	s := newStore(t, home)
 	task := create(t, s)
 	lock := filepath.Join(folder(home), "server-"+task.Server.Instance)
-	must(t, os.Remove(lock), syscall.Mkfifo(lock, 0o600))
+	must.OK(t, os.Remove(lock), syscall.Mkfifo(lock, 0o600))
 	found(t, newStore(t, home), task, taskfile.Gone)
 	found(t, newStore(t, home), update(t, s, task), taskfile.Other)
 }
@@ -50,9 +51,9 @@ func TestForeignModes(t *testing.T) {
 	task := create(t, s)
 	for _, name := range []string{path(home, task.ID), folder(home)} {
 		info, err := os.Stat(name)
-		must(t, err)
+		must.OK(t, err)
 		for _, open := range []os.FileMode{0o020, 0o002} {
-			must(t, os.Chmod(name, info.Mode()|open))
+			must.OK(t, os.Chmod(name, info.Mode()|open))
 			foreign := name + " belongs to another user"
 			if _, _, err := s.Get(task.ID); err == nil || !strings.Contains(err.Error(), foreign) {
 				t.Errorf("Get: %v", err)
@@ -61,7 +62,7 @@ func TestForeignModes(t *testing.T) {
 				t.Errorf("Update: %v", err)
 			}
 		}
-		must(t, os.Chmod(name, info.Mode()))
+		must.OK(t, os.Chmod(name, info.Mode()))
 	}
 	found(t, s, task, taskfile.Self)
 }
@@ -79,10 +80,10 @@ func TestFullDisk(t *testing.T) {
 	}
 	signal.Ignore(syscall.SIGXFSZ)
 	var was syscall.Rlimit
-	must(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was))
+	must.OK(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was))
 	room := func(limit syscall.Rlimit) {
 		t.Helper()
-		must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
+		must.OK(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 	}
 	home := t.TempDir()
 	s, other := newStore(t, home), newStore(t, home)

@@ -3,6 +3,7 @@ package taskfile_test
 import (
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -43,23 +44,17 @@ func path(home, id string) string { return filepath.Join(folder(home), "task-"+i
 
 func newID(t testing.TB) string {
 	t.Helper()
-	id, err := taskfile.NewID(thread)
-	must(t, err)
-	return id
+	return must.Get(taskfile.NewID(thread))(t)
 }
 
 func create(t testing.TB, s *taskfile.Store) taskfile.Task {
 	t.Helper()
-	task, err := s.Create(taskfile.Task{ID: newID(t), Tool: "codex", Status: modern.TaskStatusWorking, Resume: &taskfile.Resume{Turn: jsontext.Value(`{}`)}})
-	must(t, err)
-	return task
+	return must.Get(s.Create(taskfile.Task{ID: newID(t), Tool: "codex", Status: modern.TaskStatusWorking, Resume: &taskfile.Resume{Turn: jsontext.Value(`{}`)}}))(t)
 }
 
 func update(t testing.TB, s *taskfile.Store, task taskfile.Task) taskfile.Task {
 	t.Helper()
-	task, err := s.Update(task)
-	must(t, err)
-	return task
+	return must.Get(s.Update(task))(t)
 }
 
 func complete(t testing.TB, s *taskfile.Store, task taskfile.Task) taskfile.Task {
@@ -72,7 +67,7 @@ func complete(t testing.TB, s *taskfile.Store, task taskfile.Task) taskfile.Task
 func found(t testing.TB, s *taskfile.Store, want taskfile.Task, owner taskfile.Owner) {
 	t.Helper()
 	got, o, err := s.Get(want.ID)
-	must(t, err)
+	must.OK(t, err)
 	if d := cmp.Diff(want, got); d != "" || o != owner {
 		t.Errorf("the owner is %v, want %v; (-want +got):\n%s", o, owner, d)
 	}
@@ -130,7 +125,7 @@ func TestClose(t *testing.T) {
 	home := t.TempDir()
 	one, two := newStore(t, home), newStore(t, home)
 	task, finished := create(t, one), complete(t, one, create(t, one))
-	must(t, one.Close())
+	must.OK(t, one.Close())
 	for _, s := range []*taskfile.Store{one, two} {
 		found(t, s, task, taskfile.Gone)
 		found(t, s, finished, taskfile.NoOwner)
@@ -152,7 +147,7 @@ func TestFolder(t *testing.T) {
 	if list, err := s.Gone(); err != nil || len(list) != 0 {
 		t.Errorf("%v, %v", list, err)
 	}
-	must(t, s.Sweep(time.Now()), taskfile.New(home, nil).Close())
+	must.OK(t, s.Sweep(time.Now()), taskfile.New(home, nil).Close())
 	if files, err := os.ReadDir(home); err != nil || len(files) != 0 {
 		t.Errorf("%v, %v", files, err)
 	}
@@ -167,7 +162,7 @@ func TestFolder(t *testing.T) {
 		}
 		return err
 	})
-	must(t, err)
+	must.OK(t, err)
 }
 
 // TestRemovedFolder checks that removing the folder loses only finished tasks. The others are
@@ -176,7 +171,7 @@ func TestRemovedFolder(t *testing.T) {
 	home := t.TempDir()
 	one, two := newStore(t, home), newStore(t, home)
 	task, finished := create(t, one), complete(t, one, create(t, one))
-	must(t, os.RemoveAll(filepath.Join(home, "codex-mcp")))
+	must.OK(t, os.RemoveAll(filepath.Join(home, "codex-mcp")))
 	unknown(t, two, task.ID)
 	task.Message = "again"
 	found(t, two, update(t, one, task), taskfile.Other)
@@ -190,12 +185,12 @@ func TestGone(t *testing.T) {
 	create(t, two)
 	first, last := create(t, three), create(t, three)
 	complete(t, three, create(t, three))
-	must(t, three.Close())
+	must.OK(t, three.Close())
 	list, err := one.Gone()
 	if d := cmp.Diff([]taskfile.Task{last, first}, list); d != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, d)
 	}
-	must(t, os.WriteFile(path(home, last.ID), []byte("{}"), 0o600))
+	must.OK(t, os.WriteFile(path(home, last.ID), []byte("{}"), 0o600))
 	list, err = one.Gone()
 	if d := cmp.Diff([]taskfile.Task{first}, list); d != "" || err == nil || !strings.Contains(err.Error(), last.ID) {
 		t.Errorf("%v (-want +got):\n%s", err, d)
@@ -207,7 +202,7 @@ func unserved(t *testing.T, home string) taskfile.Task {
 	t.Helper()
 	dead := newStore(t, home)
 	task := create(t, dead)
-	must(t, dead.Close())
+	must.OK(t, dead.Close())
 	return task
 }
 
@@ -238,7 +233,7 @@ func TestAdopt(t *testing.T) {
 		owners := map[taskfile.Owner]int{}
 		for _, s := range stores {
 			_, owner, err := s.Get(task.ID)
-			must(t, err)
+			must.OK(t, err)
 			owners[owner]++
 		}
 		if owners[taskfile.Self] != 1 || owners[taskfile.Other] != len(stores)-1 {
@@ -265,7 +260,7 @@ func TestAdoptRefused(t *testing.T) {
 	}
 	refused("again", task.ID, taskfile.ErrNotServed)
 	got = update(t, s, got)
-	must(t, giveUp())
+	must.OK(t, giveUp())
 	left, owner, err := s.Get(task.ID)
 	if err != nil || owner != taskfile.Gone || left.Server != task.Server {
 		t.Errorf("given up: %+v, %v, %v", left, owner, err)
@@ -277,7 +272,7 @@ func TestAdoptRefused(t *testing.T) {
 	if err != nil || waiting.Resume.Life != 2 || waiting.Resume.Ended != 2 || string(waiting.Resume.Turn) != "{}" {
 		t.Fatalf("%+v, %v", waiting.Resume, err)
 	}
-	must(t, s.Remove(task.ID))
+	must.OK(t, s.Remove(task.ID))
 	unknown(t, s, task.ID)
 	if err := s.Remove(task.ID); !errors.Is(err, taskfile.ErrNotServed) {
 		t.Errorf("Remove again: %v", err)
@@ -292,7 +287,7 @@ func TestAdoptRefused(t *testing.T) {
 	left = create(t, ours)
 	left.Resume = nil
 	update(t, ours, left)
-	must(t, ours.Close())
+	must.OK(t, ours.Close())
 	refused("a task that none continues", left.ID, taskfile.ErrNotServed)
 }
 
@@ -317,7 +312,7 @@ func TestFinishThenClose(t *testing.T) {
 			}
 		}()
 		complete(t, s, task)
-		must(t, s.Close())
+		must.OK(t, s.Close())
 		<-done
 	}
 }
@@ -337,9 +332,9 @@ func TestCloseWaits(t *testing.T) {
 				}
 			})
 		}
-		must(t, s.Close())
+		must.OK(t, s.Close())
 		want, _, err := reader.Get(task.ID)
-		must(t, err)
+		must.OK(t, err)
 		changes.Wait()
 		found(t, reader, want, taskfile.Gone)
 	}
@@ -352,7 +347,7 @@ func TestReadersAgree(t *testing.T) {
 	task := create(t, lost)
 	// A killed process leaves its lock file.
 	lock := filepath.Join(folder(home), "server-"+task.Server.Instance)
-	must(t, lost.Close(), os.WriteFile(lock, nil, 0o600))
+	must.OK(t, lost.Close(), os.WriteFile(lock, nil, 0o600))
 	var all sync.WaitGroup
 	for range 8 {
 		s := newStore(t, home)
@@ -371,14 +366,14 @@ func TestReadersAgree(t *testing.T) {
 // sweep sweeps as in some time.
 func sweep(t *testing.T, s *taskfile.Store, ahead time.Duration) {
 	t.Helper()
-	must(t, s.Sweep(time.Now().Add(ahead)))
+	must.OK(t, s.Sweep(time.Now().Add(ahead)))
 }
 
 func TestSweep(t *testing.T) {
 	home := t.TempDir()
 	s, other, ended := newStore(t, home), newStore(t, home), newStore(t, home)
 	finished, working, others, gone := complete(t, s, create(t, s)), create(t, s), create(t, other), create(t, ended)
-	must(t, ended.Close())
+	must.OK(t, ended.Close())
 	sweep(t, s, 0)
 	sweep(t, s, taskfile.Keep-time.Minute)
 	found(t, s, finished, taskfile.NoOwner)
@@ -409,7 +404,7 @@ func TestSweepOtherFiles(t *testing.T) {
 	lock, broken := "server-"+secret, "task-x."+secret+".json"
 	all := []string{lock, ".tmp-123", broken, "note", "server-", "server-x", "task-x.json", "task-" + task.ID + ".json.bak"}
 	for _, name := range all {
-		must(t, os.WriteFile(filepath.Join(folder(home), name), []byte("{"), 0o600))
+		must.OK(t, os.WriteFile(filepath.Join(folder(home), name), []byte("{"), 0o600))
 	}
 	left := func(want ...string) {
 		t.Helper()
@@ -430,14 +425,6 @@ func TestSweepOtherFiles(t *testing.T) {
 		t.Errorf("the error is %s", text)
 	}
 	found(t, s, task, taskfile.Self)
-}
-
-// must fails the test at the first error.
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // mirrored returns a store of tasks that are also in the folder disk, which has the form of a home.
@@ -490,7 +477,7 @@ func TestMirror(t *testing.T) {
 	next, _ := mirrored(t, away, disk, 2)
 	found(t, next, task, taskfile.Gone)
 	adopted, _, err := next.Adopt(task.ID)
-	must(t, err)
+	must.OK(t, err)
 	if _, err := s.Update(task); !errors.Is(err, worker.ErrFenced) {
 		t.Error(err)
 	}
@@ -512,11 +499,11 @@ func TestMirrorSweeps(t *testing.T) {
 	}
 	found(t, s, task, taskfile.NoOwner)
 	d.Fail = nil
-	must(t, s.Sweep(later))
+	must.OK(t, s.Sweep(later))
 	unknown(t, s, task.ID)
 	unknown(t, kept, task.ID)
 	gone := create(t, s)
-	must(t, s.Remove(gone.ID))
+	must.OK(t, s.Remove(gone.ID))
 	unknown(t, kept, gone.ID)
 	if left, err := os.ReadDir(filepath.Join(disk, "codex-mcp", "tasks")); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v", left, err)

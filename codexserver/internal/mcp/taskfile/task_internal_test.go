@@ -2,6 +2,7 @@ package taskfile
 
 import (
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"strings"
 	"testing"
 	"time"
@@ -20,9 +21,7 @@ const (
 func TestDecode(t *testing.T) {
 	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 	got, err := decode([]byte(testFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := Task{
 		ID: testID, Tool: "codex", Created: at, Updated: at.Add(time.Second), Status: modern.TaskStatusWorking, Message: "running go test",
 		Server: Server{Instance: testInstance, PID: 7, Host: "h", Started: at.Add(-time.Hour)},
@@ -74,23 +73,16 @@ func TestSweepKeepsNewest(t *testing.T) {
 	s.most = 3
 	var ids []string
 	for n := range 6 {
-		id, err := NewID(fmt.Sprint("thread-", n))
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := must.Get(NewID(fmt.Sprint("thread-", n)))(t)
 		made, err := s.Create(Task{ID: id, Status: modern.TaskStatusWorking})
 		if err == nil && n > 0 {
 			made.Status, made.Result = modern.TaskStatusCompleted, []byte(`{}`)
 			_, err = s.Update(made)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		ids = append(ids, id)
 	}
-	if err := s.Sweep(time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Sweep(time.Now()))
 	for n, id := range ids {
 		if _, _, err := s.Get(id); (err == nil) != (n == 0 || n > 2) {
 			t.Errorf("task %d: %v", n, err)
