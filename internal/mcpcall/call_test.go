@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"strings"
 	"sync"
 	"testing"
@@ -55,9 +56,7 @@ func (s *server) connect(t *testing.T, o *mcpcall.Options) *mcpcall.Session {
 	ended := make(chan error, 1)
 	go func() { ended <- peer.Run(context.Background()) }()
 	session, err := mcpcall.Connect(t.Context(), ours, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := session.Close(); err != nil {
 			t.Error(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"strings"
 	"testing"
 	"time"
@@ -42,10 +43,7 @@ func TestMetadata(t *testing.T) {
 			if asks {
 				s.o.Ask = func(context.Context, json.RawMessage) (json.RawMessage, error) { return nil, nil }
 			}
-			text, err := json.Marshal(s.metadata(tasks, "token"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(json.Marshal(s.metadata(tasks, "token")))(t)
 			for words, want := range map[string]bool{
 				`"elicitation":{}`: asks, `"io.modelcontextprotocol/tasks":{}`: tasks, `"x/y":{}`: true, `"progressToken":"token"`: true, `"name":"n"`: true, `"version":"v"`: true,
 			} {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"maps"
 	"net"
@@ -118,12 +119,10 @@ func TestPrincipalRequired(t *testing.T) {
 // raw sends bytes unchanged. It returns the status lines of the answers until the server closes the connection.
 func (s *site) raw(t *testing.T, parts ...string) (status []string) {
 	t.Helper()
-	u, err := url.Parse(s.url)
-	must(t, err)
-	c, err := net.Dial("tcp", u.Host)
-	must(t, err)
+	u := must.Get(url.Parse(s.url))(t)
+	c := must.Get(net.Dial("tcp", u.Host))(t)
 	defer c.Close()
-	must(t, c.SetDeadline(time.Now().Add(limit)))
+	must.OK(t, c.SetDeadline(time.Now().Add(limit)))
 	for _, p := range parts {
 		if _, err := io.WriteString(c, strings.ReplaceAll(p, "HOST", u.Host)); err != nil {
 			break // the server has closed it
@@ -233,8 +232,7 @@ func TestDuplicateHeaders(t *testing.T) {
 			for _, order := range [][]string{values, {values[1], values[0]}} {
 				r := s.request(t.Context(), http.MethodPost, way.body, way.h)
 				r.Header[http.CanonicalHeaderKey(name)] = order
-				answer, err := http.DefaultClient.Do(r)
-				must(t, err)
+				answer := must.Get(http.DefaultClient.Do(r))(t)
 				answer.Body.Close()
 				if answer.StatusCode/100 != 4 {
 					t.Errorf("%s %q: %s", name, order, answer.Status)
@@ -320,7 +318,7 @@ func TestSavedThreadsAreNotShown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rollout-2025-01-01T00-00-00-"+id+".jsonl")
 	rollout := `{"timestamp":"2025-01-01T00:00:00Z","type":"session_meta","payload":{"id":"` + id + `","cwd":"/","timestamp":"2025-01-01T00:00:00Z"}}` + "\n" +
 		`{"timestamp":"2025-01-01T00:00:00Z","type":"event_msg","payload":{"type":"user_message","message":"hello"}}` + "\n"
-	must(t, os.WriteFile(path, []byte(rollout), 0o600))
+	must.OK(t, os.WriteFile(path, []byte(rollout), 0o600))
 	s := open(t, archive{echo, path}, nil, nil)
 	params := `"name":"codex-show","arguments":{"threadId":"` + id + `","what":"transcript"}`
 	body, h := modern("2", "tools/call", "{}", params)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"maps"
 	"net/http"
@@ -21,7 +22,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
-	"github.com/google/go-cmp/cmp"
 )
 
 // limit is how long a test waits for anything.
@@ -51,7 +51,7 @@ func open(t *testing.T, e engine.Engine, so *codexserver.Options, change func(*m
 		change(o)
 	}
 	h, err := mcphttp.New(principals(codexserver.New(e, so)), o)
-	must(t, err)
+	must.OK(t, err)
 	server := httptest.NewServer(h)
 	t.Cleanup(func() {
 		if err := h.Close(); err != nil {
@@ -321,14 +321,6 @@ func principals(s *codexserver.Server) func(context.Context, string) mcphttp.Ser
 	return func(ctx context.Context, name string) mcphttp.Service { return s.Principal(ctx, name) }
 }
 
-// must fails the test at the first error.
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}
-
 const (
 	hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 	ping  = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
@@ -350,8 +342,7 @@ func openLocal(t *testing.T, own func(*codexserver.Principal) mcphttp.Service, c
 		change(o)
 	}
 	server := codexserver.New(echo, nil)
-	h, err := mcphttp.New(func(ctx context.Context, name string) mcphttp.Service { return own(server.Principal(ctx, name)) }, o)
-	must(t, err)
+	h := must.Get(mcphttp.New(func(ctx context.Context, name string) mcphttp.Service { return own(server.Principal(ctx, name)) }, o))(t)
 	return &local{t, h}
 }
 
@@ -444,12 +435,4 @@ func TestDrainWaitsForTheBackground(t *testing.T) {
 			t.Errorf("Drain returned %v after %v", err, time.Since(began))
 		}
 	})
-}
-
-// same fails the test unless two values are the same. The name is a format.
-func same[T any](t *testing.T, want, got T, name string, args ...any) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", fmt.Sprintf(name, args...), diff)
-	}
 }

@@ -3,6 +3,7 @@ package mcphttp_test
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -59,7 +60,7 @@ const todaysMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-
 func listTools(t *testing.T, p *jsonrpc.Peer, params string) (result string, names []string) {
 	t.Helper()
 	var raw json.RawMessage
-	must(t, p.Call(t.Context(), "tools/list", json.RawMessage(params), &raw))
+	must.OK(t, p.Call(t.Context(), "tools/list", json.RawMessage(params), &raw))
 	var list struct {
 		Tools []struct {
 			Name string `json:"name"`
@@ -106,7 +107,7 @@ func TestClientMirrorsArguments(t *testing.T) {
 		{"name":"other","inputSchema":{"type":"object","properties":{"s":{"type":"string"}}}},{"name":"plain","inputSchema":{"type":"object","properties":{"threadId":{"type":"string"}}}}`}
 	p := connectTools(t, s)
 	got := s.mirrored(t, p, "t", `{"s":"x","threadId":"1"}`)
-	same(t, map[string]string{"Thread-Id": "1"}, got, "before tools/list")
+	must.Equal(t, "before tools/list", map[string]string{"Thread-Id": "1"}, got)
 	listTools(t, p, `{`+todaysMeta+`}`)
 	for _, tt := range []struct {
 		arguments string
@@ -125,10 +126,10 @@ func TestClientMirrorsArguments(t *testing.T) {
 		{`{"in":{"per":{"s":"deep"},"s":"x"}}`, map[string]string{"A!#$%&'*+-.^_`|~9": "deep"}},
 		{`{"in":{"per":"s"}}`, map[string]string{}},
 	} {
-		same(t, tt.want, s.mirrored(t, p, "t", tt.arguments), "%s", tt.arguments)
+		must.Equal(t, tt.arguments, tt.want, s.mirrored(t, p, "t", tt.arguments))
 	}
 	for tool, want := range map[string]map[string]string{"plain": {}, "other": {"Thread-Id": "1"}, "unlisted": {"Thread-Id": "1"}} {
-		same(t, want, s.mirrored(t, p, tool, `{"threadId":"1"}`), "%s", tool)
+		must.Equal(t, tool, want, s.mirrored(t, p, tool, `{"threadId":"1"}`))
 	}
 }
 
@@ -160,7 +161,7 @@ func TestClientLeavesToolsOut(t *testing.T) {
 		s := &toolServer{tools: `{"name":"bad","inputSchema":` + schema + `},` + good}
 		p := connectTools(t, s)
 		result, names := listTools(t, p, `{`+todaysMeta+`}`)
-		same(t, []string{"good"}, names, "%s", schema)
+		must.Equal(t, schema, []string{"good"}, names)
 		if !strings.Contains(result, good) || !strings.Contains(result, `"big":12345678901234567890`) {
 			t.Errorf("%s: the rest has changed: %s", schema, result)
 		}
@@ -211,6 +212,6 @@ func TestClientLearnsAgain(t *testing.T) {
 		{"fault", map[string]string{}},
 	} {
 		listTools(t, p, `{"cursor":"`+tt.cursor+`",`+todaysMeta+`}`)
-		same(t, tt.want, s.mirrored(t, p, "t", `{"a":"x"}`), "%q", tt.cursor)
+		must.Equal(t, fmt.Sprintf("%q", tt.cursor), tt.want, s.mirrored(t, p, "t", `{"a":"x"}`))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -44,9 +45,9 @@ func TestSession(t *testing.T) {
 	if answer := v.until(`"result"`); !strings.Contains(answer, "decided approved") || !strings.Contains(answer, `"id":"a"`) {
 		t.Errorf("answer %s", answer)
 	}
-	same(t, "", v.next(), "after the answer")
+	must.Equal(t, "after the answer", "", v.next())
 	s.do(http.MethodDelete, "", h).wants(t, 204, "", "DELETE")
-	same(t, "", standing.next(), "on the standing stream")
+	must.Equal(t, "on the standing stream", "", standing.next())
 	for method, body := range map[string]string{http.MethodPost: ping, http.MethodGet: "", http.MethodDelete: ""} {
 		s.do(method, body, h).wants(t, 404, "", "%s after the end", method)
 	}
@@ -125,7 +126,7 @@ func TestResume(t *testing.T) {
 			t.Errorf("%s, and before %s", got, second)
 		}
 	}
-	same(t, "", again.next(), "after the answer")
+	must.Equal(t, "after the answer", "", again.next())
 }
 
 // TestSessionLimit checks that a further session ends the one that was idle for longest, and never one in use.
@@ -181,7 +182,7 @@ func TestDrain(t *testing.T) {
 	s.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`, nil).wants(t, 503, "", "a new session")
 	s.post(`{"jsonrpc":"2.0","id":0,"result":{"action":"accept","content":{"decision":"approved"}}}`, h).wants(t, 202, "", "the answer")
 	v.until("decided approved")
-	must(t, wait(t, drained))
+	must.OK(t, wait(t, drained))
 }
 
 // TestBatch sends a batch with a question, and answers in another one.
@@ -357,7 +358,7 @@ func TestModernRound(t *testing.T) {
 	body, h := modern("1", "tools/call", `{"elicitation":{}}`, call)
 	first := s.stream(http.MethodPost, body, h)
 	state := found(t, first.until(`"input_required"`), "requestState")
-	same(t, "", first.next(), "after the answer")
+	must.Equal(t, "after the answer", "", first.next())
 	again := `"requestState":"` + state + `","inputResponses":{"q1":{"action":"accept","content":{"decision":"approved"}}},` + call
 	body, h = modern("2", "tools/call", `{"elicitation":{}}`, again)
 	if !s.handler.Load().Parked {
@@ -442,7 +443,7 @@ func TestServed(t *testing.T) {
 			if text := fmt.Sprint(got.header, got.body); strings.Contains(text, "a-secret") || strings.Contains(text, "a-session") || strings.Contains(text, session["Mcp-Session-Id"]) {
 				t.Errorf("the answer: %s", text)
 			}
-			same(t, tt.want, wait(t, log.all), "logged")
+			must.Equal(t, "logged", tt.want, wait(t, log.all))
 		})
 	}
 	log.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -35,7 +36,7 @@ func initialize(t *testing.T, p *jsonrpc.Peer) {
 	if err != nil || answer.ProtocolVersion != "2025-11-25" {
 		t.Fatalf("initialize: %+v, %v", answer, err)
 	}
-	must(t, mcptypes.NotificationsInitialized.Notify(t.Context(), p, nil))
+	must.OK(t, mcptypes.NotificationsInitialized.Notify(t.Context(), p, nil))
 }
 
 func tool(t *testing.T, ctx context.Context, p *jsonrpc.Peer, prompt string) (string, error) {
@@ -271,7 +272,7 @@ func TestClientWaitsAsTheServerSays(t *testing.T) {
 				},
 				resume: func(last string) *http.Response {
 					broke = last
-					same(t, tt.want, time.Since(at), "%q: resumed after", tt.primed)
+					must.Equal(t, fmt.Sprintf("%q: resumed after", tt.primed), tt.want, time.Since(at))
 					return eventsOf(`data: {"jsonrpc":"2.0","id":` + call + `,"result":{}}` + "\n\n")
 				},
 			}
@@ -385,7 +386,7 @@ func TestClientOpensOneSession(t *testing.T) {
 		}
 		close(s.hold)
 		for range cap(results) {
-			must(t, <-results)
+			must.OK(t, <-results)
 		}
 		if n := s.started.Load(); n != 2 {
 			t.Errorf("%d sessions", n)
@@ -442,9 +443,9 @@ func TestClientCloses(t *testing.T) {
 				}
 				return server.serve(r)
 			})})
-			must(t, err)
+			must.OK(t, err)
 			for range 12 { // more than may wait to be read
-				must(t, c.Write(t.Context(), [][]byte{[]byte(`{"id":1}`), []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)}))
+				must.OK(t, c.Write(t.Context(), [][]byte{[]byte(`{"id":1}`), []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)}))
 				if !answers {
 					break
 				}
@@ -469,7 +470,7 @@ func connectBy(t *testing.T, url string, h jsonrpc.Handler, by http.RoundTripper
 func connectWith(t *testing.T, o *mcphttp.ClientOptions, h jsonrpc.Handler) *jsonrpc.Peer {
 	t.Helper()
 	c, err := mcphttp.NewClient(o)
-	must(t, err)
+	must.OK(t, err)
 	peer := jsonrpc.NewPeer(c, h, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
 	ran := make(chan error, 1)
 	go func() { ran <- peer.Run(context.Background()) }()
