@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"slices"
 	"strings"
 	"sync"
@@ -279,14 +280,6 @@ func TestNilOptions(t *testing.T) {
 	}
 }
 
-// must fails the test at the first error.
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // A line is one message as the client gets it.
 type line struct {
 	ID     json.RawMessage
@@ -311,17 +304,16 @@ func connect(t *testing.T, o *elicit.Options) (*elicit.Asker, jsonrpc.Transport)
 
 func receive(t *testing.T, client jsonrpc.Transport) line {
 	t.Helper()
-	raw, err := client.Read(t.Context())
-	must(t, err)
+	raw := must.Get(client.Read(t.Context()))(t)
 	var l line
-	must(t, json.Unmarshal(raw, &l))
+	must.OK(t, json.Unmarshal(raw, &l))
 	return l
 }
 
 // answer writes an answer; members is what follows the id.
 func answer(t *testing.T, client jsonrpc.Transport, id, members string) {
 	t.Helper()
-	must(t, client.Write(t.Context(), [][]byte{[]byte(`{"jsonrpc":"2.0","id":` + id + `,` + members + `}`)}))
+	must.OK(t, client.Write(t.Context(), [][]byte{[]byte(`{"jsonrpc":"2.0","id":` + id + `,` + members + `}`)}))
 }
 
 // begin asks in the background and returns a channel for the outcome.
@@ -402,7 +394,7 @@ func TestWireClientGone(t *testing.T) {
 		a, client := connect(t, nil)
 		out := begin(t.Context(), a, new(elicit.Question))
 		receive(t, client)
-		must(t, client.Close())
+		must.OK(t, client.Close())
 		for _, got := range []elicit.Outcome{<-out, a.Ask(t.Context(), new(elicit.Question))} {
 			if got.Decision != abort || got.Reason != "peer_gone" {
 				t.Errorf("%+v", got)

@@ -3,6 +3,7 @@ package elicit_test
 import (
 	"encoding/json"
 	"errors"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"slices"
 	"testing"
 
@@ -62,10 +63,9 @@ func TestParams(t *testing.T) {
 // schema returns the requestedSchema of a question.
 func schema(t *testing.T, q *elicit.Question, client elicit.Client, kind string) map[string]any {
 	t.Helper()
-	raw, err := q.Params(client, &elicit.Options{Schema: elicit.Form(kind)})
-	must(t, err)
+	raw := must.Get(q.Params(client, &elicit.Options{Schema: elicit.Form(kind)}))(t)
 	var params struct{ RequestedSchema map[string]any }
-	must(t, json.Unmarshal(raw, &params))
+	must.OK(t, json.Unmarshal(raw, &params))
 	return params.RequestedSchema
 }
 
@@ -221,15 +221,13 @@ func TestInputRequest(t *testing.T) {
 	q.Extra = map[string]any{"codex_call_id": "c"}
 	q.Meta = map[string]any{"codex/approval": map[string]any{"kind": "exec"}}
 	client := elicit.RequestClient(json.RawMessage(modernMeta))
-	raw, err := q.InputRequest(client, &elicit.Options{Schema: "auto"})
-	must(t, err)
-	params, err := q.Params(client, &elicit.Options{Schema: "auto"})
-	must(t, err)
+	raw := must.Get(q.InputRequest(client, &elicit.Options{Schema: "auto"}))(t)
+	params := must.Get(q.Params(client, &elicit.Options{Schema: "auto"}))(t)
 	if diff := cmp.Diff(`{"method":"elicitation/create","params":`+string(params)+`}`, string(raw)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	var request modern.InputRequest
-	must(t, modern.DecodeStrict(raw, &request))
+	must.OK(t, modern.DecodeStrict(raw, &request))
 	form, ok := request.(*modern.ElicitRequest).Params.(*modern.ElicitRequestFormParams)
 	if !ok || form.Mode == nil || form.RequestedSchema.Properties["decision"] == nil {
 		t.Errorf("got %s", raw)

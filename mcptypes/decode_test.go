@@ -2,6 +2,7 @@ package mcptypes_test
 
 import (
 	"encoding/json"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"math"
 	"strings"
 	"testing"
@@ -117,9 +118,7 @@ func TestDecodeReplaces(t *testing.T) {
 		IsError: new(true), Content: mcptypes.Text("old"),
 		StructuredContent: json.RawMessage(`{}`), Extra: map[string]json.RawMessage{"x": nil},
 	}
-	if err := mcptypes.Decode([]byte(`{"content":[]}`), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, mcptypes.Decode([]byte(`{"content":[]}`), &got))
 	if diff := cmp.Diff(mcptypes.CallToolResult{Content: []mcptypes.ContentBlock{}}, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -154,9 +153,7 @@ func TestArguments(t *testing.T) {
 func TestUnknownArm(t *testing.T) {
 	const in = `{"content":[{"type":"video","uri":"v:1","n":1.0},{"type":"text","text":"and words"},{"late":1,"type":"smell"}]}`
 	var got mcptypes.CallToolResult
-	if err := mcptypes.Decode([]byte(in), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, mcptypes.Decode([]byte(in), &got))
 	want := mcptypes.CallToolResult{Content: []mcptypes.ContentBlock{
 		&mcptypes.Unknown{Tag: "video", Raw: json.RawMessage(`{"type":"video","uri":"v:1","n":1.0}`)},
 		&mcptypes.TextContent{Text: "and words"},

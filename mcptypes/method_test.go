@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -64,9 +65,7 @@ func TestMethod(t *testing.T) {
 	})
 	ctx := context.Background()
 	got, err := mcptypes.ToolsCall.Call(ctx, w, &mcptypes.CallToolRequestParams{Name: "x", Arguments: raw(`{"a":1}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if diff := cmp.Diff(&mcptypes.CallToolResult{Content: mcptypes.Text("x", `{"a":1}`)}, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

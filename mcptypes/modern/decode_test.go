@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"strings"
 	"testing"
 
@@ -175,9 +176,7 @@ func TestLenient(t *testing.T) {
 	}
 	// In modern, schemas are free, and "properties" is not looked at.
 	var tool modern.Tool
-	if err := modern.DecodeStrict([]byte(`{"name":"a","inputSchema":{"type":"object","properties":{"x":true},"required":null}}`), &tool); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, modern.DecodeStrict([]byte(`{"name":"a","inputSchema":{"type":"object","properties":{"x":true},"required":null}}`), &tool))
 }
 
 // TestErrorsNamePackage checks that an error of this package does not begin with the name of another.
@@ -221,9 +220,7 @@ func TestZeroMeta(t *testing.T) {
 	// A version that was read is written unchanged, even if it is empty.
 	const empty = `{"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/protocolVersion":""}`
 	var meta modern.RequestMetaObject
-	if err := modern.DecodeStrict([]byte(empty), &meta); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, modern.DecodeStrict([]byte(empty), &meta))
 	if got, err := modern.Encode(meta); err != nil || string(got) != empty {
 		t.Errorf("got %s, %v", got, err)
 	}
@@ -352,14 +349,9 @@ func TestTask(t *testing.T) {
 		modern.TaskStatusFailed:        want.Failed(modern.Error{Code: -1, Message: "m"}),
 		modern.TaskStatusCancelled:     want.Cancelled(),
 	} {
-		text, err := modern.Encode(&modern.GetTaskResult{Task: d})
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(modern.Encode(&modern.GetTaskResult{Task: d}))(t)
 		var r modern.GetTaskResult
-		if err := modern.DecodeStrict(text, &r); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, modern.DecodeStrict(text, &r))
 		got, ok := modern.TaskOf(r.Task)
 		want.Status = status
 		if diff := cmp.Diff(want, got); diff != "" || !ok {
