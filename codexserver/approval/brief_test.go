@@ -3,6 +3,7 @@ package approval_test
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -77,7 +78,7 @@ func TestBrief(t *testing.T) {
 		q := question(tt.exec)
 		q.Always = tt.always
 		asked := q.For(claude, briefForm)
-		same(t, tt.want, asked.Message, "%s", tt.name)
+		must.Equal(t, tt.name, tt.want, asked.Message)
 		checkBrief(t, tt.name, asked)
 		for letter, answer := range map[string]elicit.Decision{"s": elicit.ApprovedForSession, "a": elicit.ApprovedAlways} {
 			out := asked.Read([]byte(`{"action":"accept","content":{"decision":"`+string(answer)+`"}}`), briefForm)
@@ -126,7 +127,7 @@ func TestBriefPatch(t *testing.T) {
 	} {
 		tt.patch.Cwd, tt.patch.Home = "/home/you/app", "/home/you"
 		asked := tt.patch.Question().For(claude, briefForm)
-		same(t, tt.want, asked.Message, "%s", tt.name)
+		must.Equal(t, tt.name, tt.want, asked.Message)
 		checkBrief(t, tt.name, asked)
 	}
 }
@@ -144,7 +145,7 @@ func TestBriefOfOthers(t *testing.T) {
 		asked := q.For(claude, briefForm)
 		checkBrief(t, message, asked)
 		asked = (&elicit.Question{Message: message, Once: true}).For(claude, briefForm)
-		same(t, want, asked.Message, "%q", message)
+		must.Equal(t, fmt.Sprintf("%q", message), want, asked.Message)
 		checkBrief(t, message, asked)
 	}
 }
@@ -296,14 +297,14 @@ func TestPatchDiff(t *testing.T) {
 	} {
 		q := (&approval.Patch{Cwd: "/w", Changes: tt.changes}).Question()
 		o := &elicit.Options{Elsewhere: "on the page"}
-		same(t, sentence+tt.want, q.For(elicit.Client{}, o).Message, "%s", tt.name)
+		must.Equal(t, tt.name, sentence+tt.want, q.For(elicit.Client{}, o).Message)
 		if q.Partial != strings.HasSuffix(tt.want, rest) || tt.brief != "" && q.Cut() != strings.HasSuffix(tt.brief, partial) {
 			t.Errorf("%s: partial %t, cut %t", tt.name, q.Partial, q.Cut())
 		}
 		if once := len(tt.changes) > 40 || strings.Contains(tt.want, "- and "); q.Once != once {
 			t.Errorf("%s: once %t", tt.name, q.Once)
 		}
-		same(t, q.Message, q.For(elicit.Client{}, nil).Message, "%s, with no other place", tt.name)
+		must.Equal(t, fmt.Sprintf("%s, with no other place", tt.name), q.Message, q.For(elicit.Client{}, nil).Message)
 		asked := q.For(claude, o)
 		if diff := cmp.Diff(tt.brief, asked.Message); tt.brief != "" && diff != "" {
 			t.Errorf("%s, cut (-want +got):\n%s", tt.name, diff)

@@ -3,6 +3,7 @@ package approval_test
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -44,24 +45,15 @@ func TestForeignMessages(t *testing.T) {
 					"codex_elicitation": "exec-approval", "codex_command": []string{"ls"}, "threadId": "t", "codex_mcp_tool_call_id": "7",
 					"_meta": map[string]any{"codex/approval": map[string]any{"kind": "exec", "command": []string{"ls"}}},
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				f, err := approval.ModelQuestion(raw)
 				if server != "" {
 					f, err = approval.ServerQuestion(server, raw)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				params, err := f.Question().Params(elicit.Client{ProtocolVersion: "2025-11-25"}, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
+				params := must.Get(f.Question().Params(elicit.Client{ProtocolVersion: "2025-11-25"}, nil))(t)
 				var p map[string]any
-				if err := json.Unmarshal(params, &p); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, json.Unmarshal(params, &p))
 				message, _ := p["message"].(string)
 				delete(p, "message")
 				for i, line := range strings.Split(message, "\n") {
@@ -81,7 +73,7 @@ func TestForeignMessages(t *testing.T) {
 					t.Errorf("%d bytes, with a message of %d", len(params), len(message))
 				}
 				delete(p, "requestedSchema")
-				same(t, map[string]any{"mode": "form"}, p, "other members")
+				must.Equal(t, "other members", map[string]any{"mode": "form"}, p)
 			})
 		}
 	}
@@ -104,7 +96,7 @@ func TestForeignNames(t *testing.T) {
 		"github": `"github"`, "my_server-2.0": `"my_server-2.0"`, "x\" asks:\nmine": "`\"x\\\" asks: mine\"`", "a`b": "``\"a`b\"``",
 		"\u202eevil": "`\"\\\\u{202e}evil\"`", "": `""`,
 	} {
-		same(t, want, elicit.ShowName(name), "%q", name)
+		must.Equal(t, fmt.Sprintf("%q", name), want, elicit.ShowName(name))
 	}
 	if got := elicit.ShowName(strings.Repeat("x", 1000)); utf8.RuneCountInString(got) > 80 {
 		t.Errorf("%d characters", utf8.RuneCountInString(got))
@@ -150,16 +142,10 @@ func TestForeignForms(t *testing.T) {
 			if tt.schema != "" {
 				params = `{"message":"m","requestedSchema":` + tt.schema + `}`
 			}
-			f, err := approval.ServerQuestion("s", json.RawMessage(params))
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := f.Question().Params(elicit.Client{ProtocolVersion: "2025-06-18"}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			same(t, `{"message":"The MCP server \"s\" asks: \"m\"","requestedSchema":`+tt.shown+`}`, string(got), "the result")
-			same(t, tt.want, string(f.Read(json.RawMessage(tt.answer))), "answer")
+			f := must.Get(approval.ServerQuestion("s", json.RawMessage(params)))(t)
+			got := must.Get(f.Question().Params(elicit.Client{ProtocolVersion: "2025-06-18"}, nil))(t)
+			must.Equal(t, "the result", `{"message":"The MCP server \"s\" asks: \"m\"","requestedSchema":`+tt.shown+`}`, string(got))
+			must.Equal(t, "answer", tt.want, string(f.Read(json.RawMessage(tt.answer))))
 		})
 	}
 }

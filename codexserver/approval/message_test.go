@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -33,7 +34,7 @@ func TestCall(t *testing.T) {
 			t.Errorf("the call of %T is %q, want %q", event, got, want)
 		}
 	}
-	same(t, "", new(approval.Request).Call(), "without an event")
+	must.Equal(t, "without an event", "", new(approval.Request).Call())
 }
 
 func TestMayAsk(t *testing.T) {
@@ -122,7 +123,7 @@ func TestExecMessage(t *testing.T) {
 			"The command is not shown whole: it has 5,014 characters in 3 lines.\nAllow Codex to run `echo $'" + strings.Repeat("x", 1500-7) + "… (3,214 characters hidden) …" + strings.Repeat("x", 300-7) + "\\ny\\nz'` in `/w`?"},
 	} {
 		q := question(tt.exec)
-		same(t, tt.want, q.Message, "%s", tt.name)
+		must.Equal(t, tt.name, tt.want, q.Message)
 		reach := ""
 		if tt.exec.Reads {
 			reach = "If approved, it reads outside of the working folder, once."
@@ -142,7 +143,7 @@ func TestExecMessage(t *testing.T) {
 			where = "\nAll of it is on the page."
 		}
 		asked := q.For(elicit.Client{Name: "a client"}, &elicit.Options{Elsewhere: "on the page"})
-		same(t, tt.want+where, asked.Message, "%s, asked", tt.name)
+		must.Equal(t, fmt.Sprintf("%s, asked", tt.name), tt.want+where, asked.Message)
 	}
 }
 
@@ -191,7 +192,7 @@ func TestPatchMessage(t *testing.T) {
 			sentence + "\n- add `/x` (outside the workspace)\n" + strings.TrimSuffix(listed.String(), "- delete `f39`\n") + "- and 1 more (41 in all)"},
 	} {
 		q := tt.patch.Question()
-		same(t, tt.want, q.Message, "%s", tt.name)
+		must.Equal(t, tt.name, tt.want, q.Message)
 		if q.Once != strings.HasPrefix(tt.name, "many") {
 			t.Errorf("%s: once %v", tt.name, q.Once)
 		}
@@ -327,7 +328,7 @@ func TestNothingHides(t *testing.T) {
 			t.Errorf("%+q: %q, want %q", text, got, want)
 		}
 	}
-	same(t, "a bc d", elicit.OneLine("a\nbc\td", 0), "one line")
+	must.Equal(t, "one line", "a bc d", elicit.OneLine("a\nbc\td", 0))
 	const hidden = "\n(contains hidden characters)"
 	exact, over := strings.Repeat("x", 1800), strings.Repeat("x", 1801)
 	for _, tt := range []struct {
@@ -423,9 +424,7 @@ func TestStackedMarks(t *testing.T) {
 func readJSON(t testing.TB, path string, into any) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := json.Unmarshal(raw, into); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
@@ -546,12 +545,4 @@ func ansi(s string, word *strings.Builder) (int, error) {
 		}
 	}
 	return 0, errors.New("open $'")
-}
-
-// same fails the test unless two values are the same. The name is a format.
-func same[T any](t *testing.T, want, got T, name string, args ...any) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", fmt.Sprintf(name, args...), diff)
-	}
 }

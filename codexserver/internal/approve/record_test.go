@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -174,10 +175,7 @@ func shown(t *testing.T, lines string) string {
 	t.Helper()
 	var b strings.Builder
 	for text := range strings.Lines(lines) {
-		l, err := record.Parse([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(record.Parse([]byte(text)))(t)
 		fmt.Fprintf(&b, "%s%s", l.Event, l.DecisionID[strings.LastIndexByte(l.DecisionID, '-')+1:])
 		if l.Exit != nil {
 			fmt.Fprintf(&b, " exit %d", *l.Exit)
@@ -442,9 +440,7 @@ func TestAlwaysThatCannotBeKept(t *testing.T) {
 				testenv.NeedsLinks(t)
 			}
 			home, folder, other := t.TempDir(), filepath.Join(t.TempDir(), "work"), t.TempDir()
-			if err := os.Mkdir(folder, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Mkdir(folder, 0o700))
 			boxtest.Lay(t, home, tt.home...)
 			o := &approve.Options{Questions: elicit.Options{Schema: elicit.FormDecision}, Kept: rulefile.New(home, nil)}
 			b := approve.New(o, nil)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"os"
 	"strings"
 	"testing"
@@ -128,19 +129,14 @@ func TestRulesAsJudged(t *testing.T) {
 		},
 		Deny: [][]string{{"git", "push"}, {"rm"}},
 	}
-	corpus, err := os.ReadFile("../decide/testdata/judged.ndjson")
-	if err != nil {
-		t.Fatal(err)
-	}
+	corpus := must.Get(os.ReadFile("../decide/testdata/judged.ndjson"))(t)
 	words := map[elicit.Decision]string{"": "ask", elicit.Approved: "allow", elicit.Denied: "deny"}
 	for line := range bytes.Lines(corpus) {
 		var row struct {
 			Command    []string
 			Rules, Why string
 		}
-		if err := json.Unmarshal(line, &row, json.MatchCaseInsensitiveNames(true)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(line, &row, json.MatchCaseInsensitiveNames(true)))
 		q := protocol.ExecApprovalRequest{Command: row.Command, Cwd: "/work", Confinable: true}
 		out, _ := decideExec(&rules, &q)
 		if got := words[out.Decision]; got != row.Rules {
@@ -162,9 +158,7 @@ func TestKeptRules(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Truncate(broken.Path(), 40); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Truncate(broken.Path(), 40))
 	says := func(d elicit.Decision) func(context.Context, *approval.Request) (elicit.Outcome, bool) {
 		return func(context.Context, *approval.Request) (elicit.Outcome, bool) {
 			return elicit.Outcome{Decision: d}, true
@@ -332,10 +326,7 @@ func TestOnlyPersonApproves(t *testing.T) {
 		h := NewHosts(setting.Asking{}) // its automatic approvals count otherwise
 		for word := range strings.FieldsSeq(places) {
 			who, how, _ := strings.Cut(word, ":")
-			after, err := time.ParseDuration(strings.TrimRight(how, "!-"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			after := must.Get(time.ParseDuration(strings.TrimRight(how, "!-")))(t)
 			ask := func(context.Context, *approval.Request) (elicit.Outcome, error) {
 				time.Sleep(after)
 				out := elicit.Outcome{Decision: elicit.Approved}

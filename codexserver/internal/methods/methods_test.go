@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"reflect"
 	"slices"
 	"strings"
@@ -38,17 +39,13 @@ func TestListenersGetEveryEvent(t *testing.T) {
 		}
 		var first, second protocol.AddConversationListenerResult
 		listen := json.RawMessage(fmt.Sprintf(`{"conversationId":%q}`, id))
-		if err := c.Call(t.Context(), "addConversationListener", listen, &first); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Call(t.Context(), "addConversationListener", listen, &first))
 		if diff := cmp.Diff(turn("0"), c.Heard()); diff != "" {
 			t.Errorf("late listener (-want +got):\n%s", diff)
 		}
 
 		// Two listeners: each gets every event.
-		if err := c.Call(t.Context(), "addConversationListener", listen, &second); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Call(t.Context(), "addConversationListener", listen, &second))
 		c.Ask(t, "sendUserMessage", send)
 		var twice []string
 		for _, line := range turn("1") {
@@ -61,9 +58,7 @@ func TestListenersGetEveryEvent(t *testing.T) {
 		// One less; then messages in the order in which they were sent.
 		c.Ask(t, "removeConversationListener", fmt.Sprintf(`{"subscriptionId":%q}`, first.SubscriptionID))
 		for range 3 {
-			if err := c.Notify(t.Context(), "none", nil); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, c.Notify(t.Context(), "none", nil))
 			c.Start(t.Context(), "sendUserMessage", json.RawMessage(send))
 		}
 		if diff := cmp.Diff(append(append(turn("2"), turn("3")...), turn("4")...), c.Heard()); diff != "" {
@@ -347,9 +342,7 @@ func TestInterruptRightAfterTheMessage(t *testing.T) {
 			<-ctx.Done()
 			return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
 		}), nil))
-		if err := end.Write(t.Context(), [][]byte{[]byte(`{"jsonrpc":"2.0","id":0,"method":"newConversation","params":{}}`)}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, end.Write(t.Context(), [][]byte{[]byte(`{"jsonrpc":"2.0","id":0,"method":"newConversation","params":{}}`)}))
 		_, id, _ := strings.Cut(servertest.Read(t, end, `"conversationId"`), `"conversationId":"`)
 		id, _, _ = strings.Cut(id, `"`)
 		for range 30 {
@@ -357,9 +350,7 @@ func TestInterruptRightAfterTheMessage(t *testing.T) {
 				fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"sendUserMessage","params":{"conversationId":%q,"items":[]}}`, id),
 				fmt.Appendf(nil, `{"jsonrpc":"2.0","id":2,"method":"interruptConversation","params":{"conversationId":%q}}`, id),
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			servertest.Read(t, end, `"id":1,"result":{}`)
 			servertest.Read(t, end, `"abortReason":"interrupted"`)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"maps"
 	"os"
 	"path/filepath"
@@ -190,7 +191,7 @@ func TestTurnArgumentsRefused(t *testing.T) {
 	boxtest.Lay(t, outside, "secret.png="+png)
 	boxtest.Lay(t, dir, "text.png=a text", "link.png -> "+filepath.Join(outside, "secret.png"), "folder -> "+outside, "large.png", "fit.png="+png, "rest.png="+png)
 	for name, size := range map[string]int64{"large.png": 20<<20 + 1, "fit.png": 20 << 20, "rest.png": 12<<20 - 8} {
-		must(t, os.Truncate(filepath.Join(dir, name), size))
+		must.OK(t, os.Truncate(filepath.Join(dir, name), size))
 	}
 	e := says("ok")
 	c := servertest.Dial(t, codexserver.New(e, nil), nil)
@@ -293,8 +294,7 @@ func TestFolders(t *testing.T) {
 				tt.arguments["prompt"] = "p"
 			}
 			before := len(e.Turns())
-			got, err := c.Tool(t.Context(), tt.tool, tt.arguments)
-			must(t, err)
+			got := must.Get(c.Tool(t.Context(), tt.tool, tt.arguments))(t)
 			if tt.fault == "" {
 				if got.IsError || lastConfig(e).Cwd != tt.cwd {
 					t.Errorf("got %+v, in %q", got, lastConfig(e).Cwd)
@@ -397,8 +397,7 @@ func checkRoots(t *testing.T, o *codexserver.Options, arguments map[string]any, 
 	t.Helper()
 	e := says("done")
 	arguments["prompt"], arguments["sandbox"] = "p", "workspace-write"
-	got, err := servertest.Connect(t, codexserver.New(e, o), nil).Tool(t.Context(), "codex", arguments)
-	must(t, err)
+	got := must.Get(servertest.Connect(t, codexserver.New(e, o), nil).Tool(t.Context(), "codex", arguments))(t)
 	if fault != "" {
 		if !got.IsError || !strings.Contains(got.Content, fault) || len(e.Turns()) != 0 {
 			t.Errorf("got %+v, want %s", got, fault)
@@ -406,8 +405,7 @@ func checkRoots(t *testing.T, o *codexserver.Options, arguments map[string]any, 
 		return
 	}
 	c := lastConfig(e)
-	passed, err := json.Marshal(c.Overrides)
-	must(t, err)
+	passed := must.Get(json.Marshal(c.Overrides))(t)
 	if got.IsError || !sameJSON(t, overrides, string(passed)) || c.FromCall == (o.Calls.TrustedCalls && o.Calls.Folders == nil) {
 		t.Errorf("got %+v; the engine got %s, want %s", got, passed, overrides)
 	}
@@ -427,8 +425,7 @@ func TestLimitOfTurns(t *testing.T) {
 	c := servertest.Connect(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{Turns: 2}}), nil)
 	var threads []string
 	for range 2 {
-		got, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "p", "background": true})
-		must(t, err)
+		got := must.Get(c.Tool(t.Context(), "codex", map[string]any{"prompt": "p", "background": true}))(t)
 		threads = append(threads, got.Thread)
 	}
 	for tool, arguments := range map[string]map[string]any{
@@ -511,8 +508,7 @@ func TestCallConfig(t *testing.T) {
 				if keys == nil {
 					keys = map[string]json.RawMessage{}
 				}
-				text, err := json.Marshal(keys)
-				must(t, err)
+				text := must.Get(json.Marshal(keys))(t)
 				if !sameJSON(t, tt.engine, string(text)) {
 					t.Errorf("the engine got %s, want %s", text, tt.engine)
 				}
@@ -528,6 +524,6 @@ func TestCallConfig(t *testing.T) {
 func sameJSON(t *testing.T, a, b string) bool {
 	t.Helper()
 	var x, y any
-	must(t, json.Unmarshal([]byte(a), &x), json.Unmarshal([]byte(b), &y))
+	must.OK(t, json.Unmarshal([]byte(a), &x), json.Unmarshal([]byte(b), &y))
 	return cmp.Equal(x, y)
 }

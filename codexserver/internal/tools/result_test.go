@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -57,8 +58,7 @@ type workshop struct {
 
 func newWorkshop(t *testing.T) *workshop {
 	t.Helper()
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
+	top := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	for name, value := range map[string]string{
 		"HOME": filepath.Join(top, "user"), "GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1",
 		"GIT_AUTHOR_NAME": "somebody", "GIT_AUTHOR_EMAIL": "somebody@example.com",
@@ -71,7 +71,7 @@ func newWorkshop(t *testing.T) *workshop {
 	if err == nil {
 		err = os.CopyFS(w.repo, files)
 	}
-	must(t, err)
+	must.OK(t, err)
 	return w
 }
 
@@ -95,7 +95,7 @@ func configure(t *testing.T, dir, value string, keys ...string) {
 	if err == nil {
 		err = os.WriteFile(name, text, 0o644)
 	}
-	must(t, err)
+	must.OK(t, err)
 }
 
 func (w *workshop) git(args ...string) string {
@@ -258,8 +258,7 @@ func TestLimitOfTheAnswer(t *testing.T) {
 				if tt.background {
 					r = use(t, c, "codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, begun.ThreadID), nil)
 				}
-				quoted, err := json.Marshal(r.Content[0].Text)
-				must(t, err)
+				quoted := must.Get(json.Marshal(r.Content[0].Text))(t)
 				text := string(quoted)
 				if !tt.background && !strings.HasSuffix(text, tt.note+`"`) || !strings.Contains(text, tt.note) {
 					t.Errorf("the text ends with %q", text[max(0, len(text)-200):])
@@ -335,7 +334,7 @@ func TestFactsOfAFailedTurn(t *testing.T) {
 						delete(m, "commands")
 					}
 				}
-				same(t, want, got, "the block and structured content")
+				must.Equal(t, "the block and structured content", want, got)
 			})
 		}
 	}
@@ -485,7 +484,7 @@ func TestIncompleteAnswer(t *testing.T) {
 			if tt.why == protocol.EmptyAnswer {
 				want = ""
 			}
-			same(t, want, r.said(), "the text")
+			must.Equal(t, "the text", want, r.said())
 			use(t, c, "codex", `{"prompt":"p","background":true}`, nil)
 			has(t, "codex-wait", c.CallTool(t, "codex-wait", `{}`), `"status":"incomplete"`)
 		})
@@ -593,22 +592,6 @@ func TestWhileRunning(t *testing.T) {
 				t.Errorf("a reply while nothing runs: %s", got)
 			}
 		})
-	}
-}
-
-// must fails the test at the first error.
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// same fails the test unless two values are the same. The name is a format.
-func same[T any](t *testing.T, want, got T, name string, args ...any) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", fmt.Sprintf(name, args...), diff)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"maps"
 	"os"
 	"path/filepath"
@@ -212,7 +213,7 @@ type schemaShape struct {
 func listed(t *testing.T, c *servertest.Client) []toolShape {
 	t.Helper()
 	var list struct{ Tools []toolShape }
-	must(t, json.Unmarshal([]byte(c.Ask(t, "tools/list", `{}`)), &list))
+	must.OK(t, json.Unmarshal([]byte(c.Ask(t, "tools/list", `{}`)), &list))
 	return list.Tools
 }
 
@@ -229,7 +230,7 @@ func TestToolsAreASuperset(t *testing.T) {
 	})
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
-		must(t, err)
+		must.OK(t, err)
 		var theirs struct{ Tools []toolShape }
 		if err := json.Unmarshal(raw, &theirs); err != nil || len(theirs.Tools) != 2 {
 			t.Fatalf("%s: %d tools, %v", file, len(theirs.Tools), err)
@@ -371,9 +372,9 @@ func TestListTitles(t *testing.T) {
 func TestListSearch(t *testing.T) {
 	dir := t.TempDir()
 	work, link := filepath.Join(dir, "work"), filepath.Join(dir, "link")
-	must(t, os.Mkdir(work, 0o755))
+	must.OK(t, os.Mkdir(work, 0o755))
 	testenv.NeedsLinks(t)
-	must(t, os.Symlink(work, link))
+	must.OK(t, os.Symlink(work, link))
 	newShelf := func() *shelf {
 		s := &shelf{Engine: &servertest.Engine{}}
 		for i := range 5000 {
@@ -509,7 +510,7 @@ func TestBudget(t *testing.T) {
 			}
 			// The next turn has a budget of its own.
 			again, _ := endOf(t, c, "codex-reply", fmt.Sprintf(`{"threadId":%q,"prompt":%q,"budget":%s}`, thread, tt.prompt, tt.budget))
-			same(t, tt.want, again, "the next turn")
+			must.Equal(t, "the next turn", tt.want, again)
 			if free, _ := endOf(t, c, "codex-reply", fmt.Sprintf(`{"threadId":%q,"prompt":"spend:999 wait:24h say:free"}`, thread)); free != (turnEnd{Status: "completed", Content: "free"}) {
 				t.Errorf("a turn without a budget: %+v", free)
 			}
@@ -596,7 +597,7 @@ func newNative(t *testing.T, home string, model *providertest.Server) *native.En
 		"model": "scripted", "model_provider": "local", "model_providers.local.name": "local", "model_providers.local.base_url": model.BaseURL(),
 		"model_providers.local.wire_api": "responses", "approval_policy": "never", "sandbox_mode": "danger-full-access",
 	}})
-	must(t, err)
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)

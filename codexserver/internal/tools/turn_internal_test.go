@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -168,9 +169,7 @@ func TestAnswered(t *testing.T) {
 			if err == nil {
 				err = jsonv2.Unmarshal(r.StructuredContent, &out)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			var got strings.Builder
 			for _, r := range out.Threads {
 				got.WriteString(r.Content)
@@ -262,9 +261,7 @@ func TestSharedTurns(t *testing.T) {
 		if !c.Turns.Busy() || other.Busy() || !slices.Equal(other.Working(), working) || !slices.Equal(first.Working(), working) || other.of(j.ThreadID()) != j {
 			t.Error("the turn of one client")
 		}
-		if err := client.Close(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, client.Close())
 		if keeper.Find(j.ThreadID()) == nil || j.over() {
 			t.Error("the thread is not kept")
 		}
@@ -292,9 +289,7 @@ func TestSharedTurns(t *testing.T) {
 		if c.Turns.Leave() || !other.Leave() {
 			t.Error("the last client")
 		}
-		if err := errors.Join(keeper.Close(), next.Close()); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, keeper.Close(), next.Close())
 	})
 }
 
@@ -403,9 +398,7 @@ func TestResume(t *testing.T) {
 			j.log.Continue(&protocol.TurnResult{}, k.Began, k.Used)
 		}
 		var read resume
-		if err := jsonv2.Unmarshal([]byte(want), &read); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, jsonv2.Unmarshal([]byte(want), &read))
 		if diff := cmp.Diff(want, string(j.Resume())) + cmp.Diff(k, read); diff != "" {
 			t.Error(diff)
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,14 +42,14 @@ func TestWorktrees(t *testing.T) {
 			if filepath.Dir(path) != trees || branch != "codex/"+filepath.Base(path) || !strings.Contains(s.Content, "the git worktree "+path+", on the new branch "+branch) {
 				t.Errorf("thread %d: %+v", i, s)
 			}
-			same(t, filepath.Join(path, "sub"), w.engine.config(s.ThreadID).Cwd, "thread %d works in", i)
+			must.Equal(t, fmt.Sprintf("thread %d works in", i), filepath.Join(path, "sub"), w.engine.config(s.ThreadID).Cwd)
 			if got, err := os.ReadFile(filepath.Join(path, "sub", "shared")); err != nil || string(got) != fmt.Sprintf("%d\n", i) {
 				t.Errorf("worktree %d has %q, %v", i, got, err)
 			}
 		})
 	}
 	all.Wait()
-	same(t, "", w.git("status", "--porcelain"), "the repository has changed")
+	must.Equal(t, "the repository has changed", "", w.git("status", "--porcelain"))
 	if branches := strings.Fields(w.git("branch", "--list", "--format=%(refname:short)", "codex/*")); len(branches) != 5 {
 		t.Errorf("the branches are %q", branches)
 	}
@@ -85,7 +86,7 @@ func TestWorktreeRefused(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Join(w.home, "codex-mcp-worktrees")); err != nil && !errors.Is(err, os.ErrNotExist) || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
-	same(t, "", w.git("branch", "--list", "codex/*"), "left")
+	must.Equal(t, "left", "", w.git("branch", "--list", "codex/*"))
 }
 
 // TestWorktreeInFolders continues conversations in worktrees, on a server that limits the folders of
@@ -222,12 +223,12 @@ func TestShowOfAMessage(t *testing.T) {
 	var r struct {
 		ConversationID string `json:"conversationId"`
 	}
-	must(t, c.Call(t.Context(), "newConversation", map[string]any{"cwd": s.dir}, &r))
+	must.OK(t, c.Call(t.Context(), "newConversation", map[string]any{"cwd": s.dir}, &r))
 	items := []any{map[string]any{"type": "text", "data": map[string]any{"text": "make"}}}
 	soon, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	for i, want := range []string{"+++ b/made\n", "+++ b/elsewhere\n", "--- a/elsewhere\n"} {
-		must(t, c.Call(t.Context(), "sendUserMessage", map[string]any{"conversationId": r.ConversationID, "items": items}, nil))
+		must.OK(t, c.Call(t.Context(), "sendUserMessage", map[string]any{"conversationId": r.ConversationID, "items": items}, nil))
 		diff, heading := "", fmt.Sprintf("# turn %d\n", i+1)
 		for !strings.Contains(diff, heading) { // the diff comes soon after the turn, and no event says so
 			if diff, _ = show(t, c, map[string]any{"threadId": r.ConversationID, "what": "diff"}); soon.Err() != nil {
@@ -247,7 +248,7 @@ func TestShowOfAWorktree(t *testing.T) {
 	ran := filepath.Join(t.TempDir(), "ran")
 	configure(t, s.dir, "touch '"+ran+"'; cat", "core.fsmonitor", "filter.evil.clean", "diff.external", "diff.evil.textconv", "diff.evil.command")
 	info := filepath.Join(s.dir, ".git", "info")
-	must(t, os.MkdirAll(info, 0o700), os.WriteFile(filepath.Join(info, "attributes"), []byte("shared diff=evil\nfiltered filter=evil\n"), 0o600))
+	must.OK(t, os.MkdirAll(info, 0o700), os.WriteFile(filepath.Join(info, "attributes"), []byte("shared diff=evil\nfiltered filter=evil\n"), 0o600))
 	c := s.connect(servertest.Handshake)
 	var r started
 	use(t, c, "codex", map[string]any{"prompt": "p", "cwd": s.dir, "worktree": true}, &r)
