@@ -207,7 +207,8 @@ func shows(t *testing.T, shown *[]string) *recorder {
 			return show(strings.Join(q.Notes, " "))
 		},
 		approve: func(_ context.Context, q *elicit.Question) elicit.Outcome {
-			params := must.Get(q.Params(elicit.Client{}, nil))(t)
+			params, err := q.Params(elicit.Client{}, nil)
+			must.Check(t, err) // not the test's goroutine
 			return show(q.Message + "\n" + string(params))
 		},
 		elicit: func(_ context.Context, params json.RawMessage) (json.RawMessage, error) {

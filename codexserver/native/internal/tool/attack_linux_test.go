@@ -289,33 +289,8 @@ func TestListedOptions(t *testing.T) {
 	if testing.Short() {
 		share = 4
 	}
-	const diff = `-p -u -s -R -z -a -w -b -W -c -U1 -M -M90% -C -Sx -Gx -- --abbrev --binary --cached --check --color --color-moved
-		--diff-filter=A --exit-code --find-renames --full-index --function-context --histogram --ignore-all-space --ignore-blank-lines
-		--ignore-space-at-eol --ignore-space-change --merge-base --minimal --name-only --name-status --no-color --no-ext-diff --no-patch
-		--no-prefix --no-renames --no-textconv --numstat --patch --patch-with-stat --patience --pickaxe-regex --quiet --raw --shortstat
-		--staged --stat --stat=1 --summary --text --unified=1 --word-diff --word-diff=color `
-	for command, options := range map[string]string{
-		"find": `-H -L -P -7 -10k -neweraB -a -amin -and -atime -cmin -ctime -daystart -depth -empty -executable -false -files0-from -follow
-			-group -iname -inum -ipath -iregex -links -ls -maxdepth -mindepth -mmin -mount -mtime -name -newer -not -o -or -path -perm -print
-			-print0 -printf -prune -quit -readable -regex -regextype -samefile -size -true -type -user -wholename -writable -xdev`,
-		"rg": `-. -il -A1 -ez -- --after-context=1 --before-context=1 --case-sensitive --color=always --column --context=1 --count
-			--count-matches --encoding=utf8 --files --files-with-matches --files-without-match --fixed-strings --follow --glob=x --heading --help
-			--hidden --iglob=x --ignore-case --invert-match --json --line-number --line-regexp --max-columns=1 --max-count=1 --max-depth=1
-			--max-filesize=1 --multiline --no-config --no-filename --no-heading --no-ignore --no-ignore-vcs --no-line-number --no-messages --null
-			--only-matching --passthru --pcre2 --quiet --regexp=x --replace=x --smart-case --sort=path --sortr=path --stats --text --trim
-			--type=go --type-list --type-not=go --unrestricted --version --vimgrep --with-filename --word-regexp`,
-		"git status": `-s -b -v -vv -z -u -uno -unormal -uall -- --ahead-behind --branch --ignored --long --no-renames --porcelain --porcelain=v2
-			--short --show-stash --untracked-files --untracked-files=all --verbose`,
-		"git diff": diff,
-		"git log": diff + `-5 -n -n1 -t -m -r -i -E -F -P -g -q -L1,1:a.txt --abbrev-commit --after=1 --all --author=x --before=1 --branches
-			--cherry-pick --committer=x --date=iso --date-order --decorate --extended-regexp --first-parent --fixed-strings --follow --full-history
-			--graph --grep=x --left-right --max-count=1 --merges --no-decorate --no-merges --oneline --parents --perl-regexp
-			--regexp-ignore-case --relative-date --remotes --reverse --simplify-by-decoration --since=1 --skip=1 --source --tags --topo-order
-			--until=1 --format=fuller --pretty=raw --format=%h%x09%an%C(auto) --pretty=tformat:%s`,
-		"git branch": `-a -r -v -vv -i --abbrev --all --color --ignore-case --list --no-abbrev --no-color --no-column --remotes --show-current
-			--verbose --contains --no-contains --merged --no-merged --points-at=x --sort=-committerdate --sort=v:refname
-			--format=%(refname:short)%(HEAD)%(subject)`,
-	} {
+	for line := range strings.Lines(string(must.Get(os.ReadFile("testdata/options.txt"))(t))) {
+		command, options, _ := strings.Cut(line, ": ")
 		for i, option := range strings.Fields(options) {
 			words := append(strings.Fields(command), option)
 			if !decide.KnownSafe(words, false) {
