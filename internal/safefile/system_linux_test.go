@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"syscall"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -29,24 +29,10 @@ func TestInProc(t *testing.T) {
 // TestReserveOnAFullDisk runs itself in a mount namespace of its own. The room of the reserve is there
 // when the disk is full: after a Release it can be written.
 func TestReserveOnAFullDisk(t *testing.T) {
-	const child, size = "SAFEFILE_TEST_FULL", 256 << 10
-	if os.Getenv(child) == "" {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestReserveOnAFullDisk$", "-test.v")
-		cmd.Env = append(os.Environ(), child+"=1")
-		cmd.SysProcAttr = &syscall.SysProcAttr{
-			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
-			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-		}
-		out, err := cmd.CombinedOutput()
-		if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) || bytes.Contains(out, []byte("--- SKIP")) {
-			t.Skipf("no user namespaces: %v %s", err, out)
-		}
-		if err != nil || !bytes.Contains(out, []byte("--- PASS")) {
-			t.Errorf("%v\n%s", err, out)
-		}
+	if !testenv.Namespace(t) {
 		return
 	}
+	const size = 256 << 10
 	dir := t.TempDir()
 	if err := syscall.Mount("small", dir, "tmpfs", 0, "size=1m,mode=700"); err != nil {
 		t.Skip("no file system can be mounted:", err)

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/go-json-experiment/json"
 )
 
@@ -19,25 +19,7 @@ import (
 // the program is a file system of a few MiB.
 func TestEndToEndFullDisk(t *testing.T) {
 	t.Parallel()
-	const child = "CODEX_MCP_TEST_SMALL_DISK"
-	if os.Getenv(child) == "" {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestEndToEndFullDisk$", "-test.v")
-		cmd.Env = append(os.Environ(), child+"=1")
-		cmd.SysProcAttr = &syscall.SysProcAttr{
-			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
-			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-		}
-		out, err := cmd.CombinedOutput()
-		if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) {
-			t.Skip("no user namespaces:", err)
-		}
-		if bytes.Contains(out, []byte("--- SKIP")) {
-			t.Skipf("%s", out)
-		}
-		if err != nil || bytes.Count(out, []byte("    --- PASS")) != len(fullDisks) {
-			t.Errorf("%v\n%s", err, out)
-		}
+	if !testenv.Namespace(t) {
 		return
 	}
 	for name, test := range fullDisks {
