@@ -30,8 +30,7 @@ func fencedOff(t *testing.T, home string, use func(*worker.Mirror)) string {
 	return disk
 }
 
-// An approval counts if the store has it. Otherwise it is denied, and the record of the server
-// does not have it either.
+// An approval counts if the store has it. Otherwise it is denied, and the record of the server does not have it either.
 func TestStoreOfDecisions(t *testing.T) {
 	var answers []string
 	var record strings.Builder

@@ -70,9 +70,8 @@ func TestRegistryEntry(t *testing.T) {
 	validate(t, "server.schema.json", readJSON(t, "packaging/server.json"))
 }
 
-// TestPlugin checks that the marketplace has the plugin, under the names of
-// docs/hosts.md, and that the client starts only the plugin's own script, by its path, so that the page is asked
-// too and an answer that no person gave does not approve.
+// TestPlugin checks that the marketplace has the plugin, under the names of docs/hosts.md, and that the client starts only the
+// plugin's own script, by its path, so that the page is asked too and an answer that no person gave does not approve.
 func TestPlugin(t *testing.T) {
 	var market struct {
 		Name    string

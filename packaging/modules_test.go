@@ -18,9 +18,8 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// tryModules installs the programs as go install does at a version, and builds a module that
-// imports the published modules, in an empty folder. The modules come from the tags of a
-// repository, all others from this machine's module cache.
+// tryModules installs the programs as go install does at a version, and builds a module that imports the published modules, in an
+// empty folder. The modules come from the tags of a repository, all others from this machine's module cache.
 func tryModules(t *testing.T, repo, version string) {
 	for _, published := range publishedModules(t) { // what they need, so that the cache has it
 		command(t, filepath.Join(repo, published), "go", "mod", "download")

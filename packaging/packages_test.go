@@ -72,9 +72,8 @@ func (r *registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// tryRegistry publishes the packages to a registry, and installs the program with the command of
-// docs/releasing.md. With -claude the real Claude Code installs the plugin of the repository, and
-// connects to the server.
+// tryRegistry publishes the packages to a registry, and installs the program with the command of docs/releasing.md. With -claude
+// the real Claude Code installs the plugin of the repository, and connects to the server.
 func tryRegistry(t *testing.T, dist, repo, version string) {
 	r := newRegistry(t)
 	home := t.TempDir()
@@ -113,8 +112,7 @@ func tryRegistry(t *testing.T, dist, repo, version string) {
 	})
 }
 
-// tryDebian installs the Debian package of this system in an empty folder, starts the program
-// and removes the package.
+// tryDebian installs the Debian package of this system in an empty folder, starts the program and removes the package.
 func tryDebian(t *testing.T, dist, version string) {
 	root := t.TempDir()
 	for _, dir := range []string{"info", "updates", "triggers"} {

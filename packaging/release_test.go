@@ -29,9 +29,8 @@ var (
 	claude = flag.String("claude", "", "the `folder` of the program claude, to install the plugin")
 )
 
-// TestRelease makes a release of the commit, as a maintainer would, and uses it as people
-// will. A second release for this system alone has the same bytes. Without -whole the first one is for this
-// system alone, too.
+// TestRelease makes a release of the commit, as a maintainer would, and uses it as people will. A second release for this system
+// alone has the same bytes. Without -whole the first one is for this system alone, too.
 func TestRelease(t *testing.T) {
 	const version = "0.99.0"
 	one, two := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "another")
@@ -141,8 +140,7 @@ func TestRelease(t *testing.T) {
 	})
 }
 
-// tryNPM installs the packages of this system from their files, without a registry, and
-// starts the program as npx and clients do.
+// tryNPM installs the packages of this system from their files, without a registry, and starts the program as npx and clients do.
 func tryNPM(t *testing.T, dist, version string) {
 	cpu := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
 	launcher := filepath.Join(dist, "codexmcp-codex-mcp-"+version+".tgz")

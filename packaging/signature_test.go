@@ -69,9 +69,8 @@ func checkParts(t *testing.T, dist, program, version, system string) {
 	}
 }
 
-// checkSignature signs the sums of a release with a key of the test, by the command of the
-// workflow, and checks them by the commands of docs/releasing.md. Other files, other sums, other
-// keys and signatures for another purpose are refused.
+// checkSignature signs the sums of a release with a key of the test, by the command of the workflow, and checks them by the
+// commands of docs/releasing.md. Other files, other sums, other keys and signatures for another purpose are refused.
 func checkSignature(t *testing.T, dist string) {
 	sign := regexp.MustCompile(`ssh-keygen -Y sign .*`).FindString(read(t, ".github/workflows/release.yml"))
 	_, section, _ := strings.Cut(read(t, "docs/releasing.md"), "## Checking a release")

@@ -129,8 +129,7 @@ func TestResumeAfterTheServer(t *testing.T) {
 	}
 }
 
-// TestCancelledContext ends the context of a call in each state. The turn is interrupted, and the
-// conversation can be continued.
+// TestCancelledContext ends the context of a call in each state. The turn is interrupted, and the conversation can be continued.
 func TestCancelledContext(t *testing.T) {
 	enough := errors.New("enough")
 	everywhere(t, func(t *testing.T, start func(client.Options) *client.Client, modern bool) {

@@ -45,8 +45,7 @@ func crowd(t *testing.T, p *page.Page, n int, say string) {
 	})
 }
 
-// TestCrowd checks that the owner gets in, stays in and can answer while a neighbour holds as
-// many connections as it can.
+// TestCrowd checks that the owner gets in, stays in and can answer while a neighbour holds as many connections as it can.
 func TestCrowd(t *testing.T) {
 	t.Parallel()
 	for name, say := range map[string]string{

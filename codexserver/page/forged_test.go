@@ -226,9 +226,8 @@ func checkHeaders(t *testing.T, res *http.Response) {
 	}
 }
 
-// TestRestartOnTheSamePort restarts the server, which numbers its questions from the start
-// again. A tab, a link and an answer of the previous server decide nothing. A second server
-// cannot use the port at the same time.
+// TestRestartOnTheSamePort restarts the server, which numbers its questions from the start again. A tab, a link and an answer of
+// the previous server decide nothing. A second server cannot use the port at the same time.
 func TestRestartOnTheSamePort(t *testing.T) {
 	before := listen(t, nil)
 	v := visit(t, before)

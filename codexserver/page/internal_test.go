@@ -159,8 +159,7 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// TestHeartbeat checks that a silent stream sends heartbeats and outlasts the server's
-// time-outs.
+// TestHeartbeat checks that a silent stream sends heartbeats and outlasts the server's time-outs.
 func TestHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := make(pipes)

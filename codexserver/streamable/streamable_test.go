@@ -22,8 +22,7 @@ import (
 
 const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
 
-// TestOptions checks that each option reaches the handler. Package mcphttp has the tests of
-// what they do.
+// TestOptions checks that each option reaches the handler. Package mcphttp has the tests of what they do.
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	server := codexserver.New(engine.TurnFunc(nil), nil)

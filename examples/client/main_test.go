@@ -64,8 +64,7 @@ func TestTwoQuestions(t *testing.T) {
 	must.Equal(t, "after the end of the input", "", ask("?"))
 }
 
-// play types the transcript's text after "> " and after questions, and compares the whole
-// transcript with the output.
+// play types the transcript's text after "> " and after questions, and compares the whole transcript with the output.
 func play(t *testing.T, server *exec.Cmd, transcript string) {
 	t.Helper()
 	var typed, want strings.Builder

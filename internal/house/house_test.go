@@ -32,8 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// files returns the paths of the repository's files with the extension, including those of
-// nested modules.
+// files returns the paths of the repository's files with the extension, including those of nested modules.
 func files(t *testing.T, ext string) []string {
 	t.Helper()
 	var all []string

@@ -20,9 +20,8 @@ var light = []string{
 
 const jsonModule = "github.com/go-json-experiment/json"
 
-// TestArrows compares which packages of the module each package imports, on any system, with
-// arrows.txt. A line there is a package and its imports; the comments above it say why it may
-// not have more.
+// TestArrows compares which packages of the module each package imports, on any system, with arrows.txt. A line there is a
+// package and its imports; the comments above it say why it may not have more.
 func TestArrows(t *testing.T) {
 	imports := map[string]map[string]bool{}
 	for _, s := range sources(t) {

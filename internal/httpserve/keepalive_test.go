@@ -29,8 +29,7 @@ func (p pipes) Close() error { close(p); return nil }
 
 func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// TestKeepAlive sends several requests on one connection. Each comes after the write
-// deadline of the answer before it.
+// TestKeepAlive sends several requests on one connection. Each comes after the write deadline of the answer before it.
 func TestKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := http.NewServeMux()

@@ -30,8 +30,7 @@ func (l *poor) Accept() (net.Conn, error) {
 // Close implements [net.Listener].
 func (l *poor) Close() error { return errPoor }
 
-// TestLimit keeps one connection open at a time. An Accept that failed takes no place, and one that
-// waits ends with the listener.
+// TestLimit keeps one connection open at a time. An Accept that failed takes no place, and one that waits ends with the listener.
 func TestLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := httpserve.Limit(&poor{fails: 3}, 1)

@@ -51,8 +51,7 @@ func TestFlags(t *testing.T) {
 
 var errBackend = errors.New("the backend")
 
-// work is a backend whose work ends when release is closed. It fails when it is closed if fails is
-// set.
+// work is a backend whose work ends when release is closed. It fails when it is closed if fails is set.
 type work struct {
 	release chan struct{}
 	fails   error

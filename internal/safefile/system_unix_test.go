@@ -118,8 +118,7 @@ func TestLogFolder(t *testing.T) {
 	}
 }
 
-// TestLogHeld locks a log as a command can that may only read it: each line is written, and only the
-// first write waits.
+// TestLogHeld locks a log as a command can that may only read it: each line is written, and only the first write waits.
 func TestLogHeld(t *testing.T) {
 	t.Parallel() // it waits
 	place := filepath.Join(t.TempDir(), "log")

@@ -131,8 +131,7 @@ type victim struct {
 	asked  []string // the messages of the questions
 }
 
-// newVictim makes the folders: home, user, cwd, which is a repository, and tools, whose
-// programs PATH finds first.
+// newVictim makes the folders: home, user, cwd, which is a repository, and tools, whose programs PATH finds first.
 func newVictim(t *testing.T, bridge bool) *victim {
 	t.Helper()
 	top := boxtest.Outside(t)
@@ -260,8 +259,7 @@ func (v *victim) reviews() {
 	v.call("codex-review", map[string]any{"target": "uncommitted"})
 }
 
-// changing runs commands that a decision for more than once allows, and again when the program that each
-// runs has another text.
+// changing runs commands that a decision for more than once allows, and again when the program that each runs has another text.
 func (v *victim) changing(decision string, commands ...string) string {
 	v.serve(untrusted, "[approvals]\nschema = \"decision\"\n")
 	for i, command := range commands {

@@ -97,8 +97,7 @@ func (d *smallDisk) free() {
 // and some pages of a snapshot that had begun, failed for want of room, and is removed.
 var long = strings.Repeat("x", 100_000)
 
-// command returns a turn of the model that appends a word to the file of what ran. Its line in a
-// file is long.
+// command returns a turn of the model that appends a word to the file of what ran. Its line in a file is long.
 func (d *smallDisk) command(word string) providertest.Turn { return d.padded(word, long) }
 
 func (d *smallDisk) padded(word, padding string) providertest.Turn {
@@ -136,8 +135,7 @@ func (d *smallDisk) commands(want ...string) {
 	}
 }
 
-// continues checks that the conversation of an answer continues when there is room, in a new
-// process.
+// continues checks that the conversation of an answer continues when there is room, in a new process.
 func (d *smallDisk) continues(answer map[string]any) {
 	d.Helper()
 	_, id := result(answer)

@@ -18,9 +18,8 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// TestDoctorCauses runs doctor with providers and proxies of which no turn can run, and with some of
-// which one can: the exit status and the first line say so. Without a connection ask says the same, in
-// one line and in three seconds.
+// TestDoctorCauses runs doctor with providers and proxies of which no turn can run, and with some of which one can: the exit
+// status and the first line say so. Without a connection ask says the same, in one line and in three seconds.
 func TestDoctorCauses(t *testing.T) {
 	t.Parallel()
 	const list = `{"data":[{"id":"good-model"},{"id":"other"}]}`

@@ -30,8 +30,7 @@ func TestEndToEndNothingOutlivesADeadServer(t *testing.T) {
 	})
 }
 
-// TestEndToEndReaderLeaves closes the reading ends of the program's output. The bridge has the
-// same test in its package.
+// TestEndToEndReaderLeaves closes the reading ends of the program's output. The bridge has the same test in its package.
 func TestEndToEndReaderLeaves(t *testing.T) {
 	t.Parallel()
 	bin := built(t)

@@ -15,9 +15,8 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// TestEndToEndNothingOutlivesTheServer ends the server in the middle of a turn
-// whose command has children of its own. Each of them holds the writing end of
-// a pipe, so the pipe's end is the end of the last of them.
+// TestEndToEndNothingOutlivesTheServer ends the server in the middle of a turn whose command has children of its own. Each of
+// them holds the writing end of a pipe, so the pipe's end is the end of the last of them.
 func TestEndToEndNothingOutlivesTheServer(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*process){

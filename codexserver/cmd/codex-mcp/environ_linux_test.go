@@ -67,8 +67,7 @@ func TestServerEnvironment(t *testing.T) {
 	}
 }
 
-// openFolder makes a folder that every user can enter, since TMPDIR may be in a private
-// folder.
+// openFolder makes a folder that every user can enter, since TMPDIR may be in a private folder.
 func openFolder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "codex-mcp-open")

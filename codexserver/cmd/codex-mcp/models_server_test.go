@@ -34,8 +34,7 @@ type child struct {
 	exited chan struct{}
 }
 
-// startChild starts a program and waits until a path answers with 200. The program ends with the
-// test.
+// startChild starts a program and waits until a path answers with 200. The program ends with the test.
 func startChild(t *testing.T, port, path, folder, program string, args ...string) *child {
 	t.Helper()
 	c := &child{t: t, url: "http://127.0.0.1:" + port, cmd: exec.Command(program, args...), exited: make(chan struct{})}

@@ -274,8 +274,7 @@ func (r route) cut(t *testing.T, file string) {
 	}
 }
 
-// restarted kills the server in mid-answer and starts it again. Its new model answers with an
-// end.
+// restarted kills the server in mid-answer and starts it again. Its new model answers with an end.
 func (r route) restarted(t *testing.T, file, short string) {
 	port := freePort(t)
 	server := startLlama(t, port, "-m", file, "-c", "8192")

@@ -33,8 +33,7 @@ func announced(t *testing.T, stderr *deaf, when announcing) (ask, end func()) {
 	return ask, func() { must.Check(t, closePage()) }
 }
 
-// TestPageWithBlockedStderr checks that a client which does not read stderr does not delay a
-// question.
+// TestPageWithBlockedStderr checks that a client which does not read stderr does not delay a question.
 func TestPageWithBlockedStderr(t *testing.T) {
 	stderr := &deaf{released: make(chan struct{})}
 	ask, end := announced(t, stderr, linkAgain)
@@ -55,8 +54,7 @@ func TestPageWithBlockedStderr(t *testing.T) {
 	<-asked
 }
 
-// TestLinksArePrintedAgain checks that the link is printed again for a question, unless a
-// terminal shows the question.
+// TestLinksArePrintedAgain checks that the link is printed again for a question, unless a terminal shows the question.
 func TestLinksArePrintedAgain(t *testing.T) {
 	for when, want := range map[announcing]int{linkOnce: 1, linkAgain: 2, linkNever: 2} {
 		stderr := &deaf{released: make(chan struct{}), wrote: make(chan struct{}, 8)}

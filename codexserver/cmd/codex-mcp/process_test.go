@@ -172,8 +172,7 @@ func newFolders(t *testing.T) folders {
 	}
 	must.OK(t, err)
 	f := foldersIn(t, tmp)
-	// Otherwise git init also writes a hint to standard error, and the order of two
-	// streams is not promised.
+	// Otherwise git init also writes a hint to standard error, and the order of two streams is not promised.
 	write(t, filepath.Join(f.user, ".gitconfig"), "[init]\n\tdefaultBranch = main\n")
 	return f
 }
@@ -331,8 +330,7 @@ func result(answer map[string]any) (result map[string]any, thread string) {
 	return result, thread
 }
 
-// expect waits for a message that contains the pattern and that no earlier call has returned.
-// Other messages may come before it.
+// expect waits for a message that contains the pattern and that no earlier call has returned. Other messages may come before it.
 func (p *process) expect(pattern map[string]any) map[string]any {
 	p.t.Helper()
 	want, _ := json.Marshal(pattern)

@@ -86,10 +86,9 @@ type editor struct {
 	now             *mortal
 }
 
-// TestEndToEndSharedComesBack closes and opens two editors with different folders and environments while each has a task: by
-// the end of standard input, and by killing the relay. The task of each
-// goes on and asks for approval in the last editor and on the page, and runs its command once, with its own folder and
-// environment. Another build of the program gets a server of its own.
+// TestEndToEndSharedComesBack closes and opens two editors with different folders and environments while each has a task: by the
+// end of standard input, and by killing the relay. The task of each goes on and asks for approval in the last editor and on the
+// page, and runs its command once, with its own folder and environment. Another build of the program gets a server of its own.
 func TestEndToEndSharedComesBack(t *testing.T) {
 	t.Parallel()
 	f := newFolders(t)
@@ -189,8 +188,7 @@ func anotherBuild(t *testing.T) string {
 	return path
 }
 
-// TestSharedUnsure starts the program where it cannot be sure of the socket. It serves its
-// client itself and says why.
+// TestSharedUnsure starts the program where it cannot be sure of the socket. It serves its client itself and says why.
 func TestSharedUnsure(t *testing.T) {
 	t.Parallel()
 	f := newFolders(t)

@@ -91,8 +91,7 @@ func TestCallKeys(t *testing.T) {
 	}
 }
 
-// TestCallKeysOfFolders has a server that limits the folders of calls, and instructions by their
-// absolute path.
+// TestCallKeysOfFolders has a server that limits the folders of calls, and instructions by their absolute path.
 func TestCallKeysOfFolders(t *testing.T) {
 	cwd := callFolder(t)
 	const nine = `{"hooks":[],"profile":"p","otel.a":1,"otel.b":1,"otel.c":1,"otel.d":1,"otel.e":1,"otel.f":1,"otel.g":1}`
@@ -190,8 +189,7 @@ exclude = ["MINE*"]
 	}
 }
 
-// TestNarrowEnvironment checks that a call can hide variables from commands, but cannot
-// show them more.
+// TestNarrowEnvironment checks that a call can hide variables from commands, but cannot show them more.
 func TestNarrowEnvironment(t *testing.T) {
 	const wide = "a call may narrow the configuration's, not widen it; calls.trusted"
 	for _, tt := range []struct {
@@ -241,8 +239,7 @@ func TestNarrowEnvironment(t *testing.T) {
 	}
 }
 
-// TestNamedRoots checks that the roots of the configuration do not include a writable root of
-// a call.
+// TestNamedRoots checks that the roots of the configuration do not include a writable root of a call.
 func TestNamedRoots(t *testing.T) {
 	const file = "[sandbox_workspace_write]\nwritable_roots = [\"/file\"]\n[profiles.p.sandbox_workspace_write]\nwritable_roots = [\"/profile\"]"
 	call := raw("sandbox_workspace_write", `{"writable_roots":["/call"]}`)

@@ -200,8 +200,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestLayersThatCannotBeRead has keys of the command line and of a call with an empty segment, and
-// a member twice.
+// TestLayersThatCannotBeRead has keys of the command line and of a call with an empty segment, and a member twice.
 func TestLayersThatCannotBeRead(t *testing.T) {
 	for _, layers := range []config.Layers{
 		{Overrides: map[string]any{"a..b": 1}},
@@ -310,8 +309,7 @@ func TestSearchWeb(t *testing.T) {
 	}
 }
 
-// TestArgumentsAreKeys checks that each argument of a call reaches its key, and that a call does not
-// set a setting of the server.
+// TestArgumentsAreKeys checks that each argument of a call reaches its key, and that a call does not set a setting of the server.
 func TestArgumentsAreKeys(t *testing.T) {
 	c := loaded(t, "", config.Layers{Call: protocol.Config{
 		Effort: "low", DeveloperInstructions: new("d"), CompactPrompt: new("c"), IncludePlanTool: new(true), IncludeApplyPatchTool: new(true), BaseInstructions: new("b"), Cwd: "/w"}})
@@ -386,8 +384,7 @@ func TestTodaysConfig(t *testing.T) {
 	}
 }
 
-// TestTodaysConfigInLayers checks that overrides are read like the file, and that a
-// string replaces a table.
+// TestTodaysConfigInLayers checks that overrides are read like the file, and that a string replaces a table.
 func TestTodaysConfigInLayers(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -210,8 +210,7 @@ func TestUnknownOfOurs(t *testing.T) {
 	}
 }
 
-// TestMisplacedOverrides checks that an override that replaces one of our tables with a string
-// is ignored with a note.
+// TestMisplacedOverrides checks that an override that replaces one of our tables with a string is ignored with a note.
 func TestMisplacedOverrides(t *testing.T) {
 	s, codex, err := settings(t, "", "sandbox=workspace-write", "http=x", "approvals=never", "limits=5", "model=m", `"approvals"=1`)
 	must.OK(t, err)

@@ -50,8 +50,7 @@ func Write(t *testing.T, dir, name, text string) {
 	must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 }
 
-// Connect connects to a server in this process whose model says the turns. TestMain must begin
-// with [native.Main].
+// Connect connects to a server in this process whose model says the turns. TestMain must begin with [native.Main].
 func Connect(t *testing.T, turns ...providertest.Turn) *client.Client {
 	t.Helper()
 	model, home := providertest.New(turns...), t.TempDir()

@@ -66,8 +66,7 @@ func forge(words []string) error {
 	}
 }
 
-// TestForged lets others listen in the place of the server. The client learns who they are before
-// it says anything.
+// TestForged lets others listen in the place of the server. The client learns who they are before it says anything.
 func TestForged(t *testing.T) {
 	for _, test := range []struct {
 		name, forger string

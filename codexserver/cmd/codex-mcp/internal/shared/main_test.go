@@ -57,9 +57,8 @@ func adopted() {
 	}
 }
 
-// serve is a server that answers each line with its process id and the client's folder. To
-// the line "run PROGRAM ARGS" it answers with what that command prints. After the line
-// "work" it works until the file "done" in the client's folder exists.
+// serve is a server that answers each line with its process id and the client's folder. To the line "run PROGRAM ARGS" it answers
+// with what that command prints. After the line "work" it works until the file "done" in the client's folder exists.
 func serve() {
 	f, err := shared.Open(os.Getenv("SHARED_TEST_HOME"))
 	if err != nil {

@@ -19,8 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// TestConnect shows that the second client finds the server of the first, and that each is
-// served from its own folder.
+// TestConnect shows that the second client finds the server of the first, and that each is served from its own folder.
 func TestConnect(t *testing.T) {
 	p := newPlace(t)
 	a, b := p.must("/a"), p.must("/b")
