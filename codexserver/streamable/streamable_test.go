@@ -22,6 +22,19 @@ import (
 
 const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
 
+// post sends a message as a user to a host, with further headers, each after its name.
+func post(h http.Handler, user, host, body string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, "http://"+host+"/mcp", strings.NewReader(body))
+	for i, headers := 0, append([]string{"Content-Type", "application/json", "Accept", "application/json, text/event-stream", "User", user}, headers...); i < len(headers); i += 2 {
+		if headers[i+1] != "" {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
 // TestOptions checks that each option reaches the handler. Package mcphttp has the tests of what they do.
 func TestOptions(t *testing.T) {
 	t.Parallel()
@@ -56,15 +69,7 @@ func TestOptions(t *testing.T) {
 		{"a second user", "bob", "example.com", "", hello, 200},
 		{"a third user", "eve", "example.com", "", hello, 403},
 	} {
-		r := httptest.NewRequest(http.MethodPost, "http://"+tt.host+"/mcp", strings.NewReader(tt.body))
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Accept", "application/json, text/event-stream")
-		r.Header.Set("User", tt.user)
-		if tt.origin != "" {
-			r.Header.Set("Origin", tt.origin)
-		}
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
+		w := post(h, tt.user, tt.host, tt.body, "Origin", tt.origin)
 		if w.Code != tt.status {
 			t.Errorf("%s: status %d, want %d: %s", tt.name, w.Code, tt.status, w.Body)
 		}
@@ -85,14 +90,7 @@ func TestSessions(t *testing.T) {
 		}))(t)
 		defer h.Close()
 		send := func(session, body string) *httptest.ResponseRecorder {
-			r := httptest.NewRequest(http.MethodPost, "http://example.com/mcp", strings.NewReader(body))
-			r.Header.Set("Content-Type", "application/json")
-			r.Header.Set("Accept", "application/json, text/event-stream")
-			if session != "" {
-				r.Header.Set("Mcp-Session-Id", session)
-			}
-			w := httptest.NewRecorder()
-			h.ServeHTTP(w, r)
+			w := post(h, "ann", "example.com", body, "Mcp-Session-Id", session)
 			synctest.Wait()
 			return w
 		}
@@ -132,15 +130,8 @@ func TestEnd(t *testing.T) {
 	}))(t)
 	call := func(user string) int {
 		const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
-		r := httptest.NewRequest(http.MethodPost, "http://example.com/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"p"},`+meta+`}}`))
-		for name, value := range map[string]string{
-			"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "codex", "User": user,
-		} {
-			r.Header.Set(name, value)
-		}
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
-		return w.Code
+		return post(h, user, "example.com", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"p"},`+meta+`}}`,
+			"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "codex").Code
 	}
 	go func() {
 		call("ann")

@@ -54,12 +54,17 @@ var errBackend = errors.New("the backend")
 // work is a backend whose work ends when release is closed. It fails when it is closed if fails is set.
 type work struct {
 	release chan struct{}
+	during  func() string // what happens meanwhile, if not nil
 	fails   error
 	log     []string
 }
 
 // Drain implements [Backend].
 func (b *work) Drain(ctx context.Context) error {
+	if b.during != nil {
+		b.log = append(b.log, b.during())
+		return nil
+	}
 	select {
 	case <-b.release:
 		b.log = append(b.log, "drained")

@@ -36,6 +36,15 @@ func TestDoctorCauses(t *testing.T) {
 	always := func(status int, body string) string {
 		return serve(func(http.ResponseWriter, *http.Request) (int, string) { return status, body })
 	}
+	// split answers requests for its list and turns.
+	split := func(list int, listed string, turn int, said string) string {
+		return serve(func(_ http.ResponseWriter, r *http.Request) (int, string) {
+			if r.Method == http.MethodGet {
+				return list, listed
+			}
+			return turn, said
+		})
+	}
 	// whole is a provider with a list, which wants the key for turns, and for the list if it is not public.
 	whole := func(list string, public bool) string {
 		return serve(func(_ http.ResponseWriter, r *http.Request) (int, string) {
@@ -69,32 +78,22 @@ func TestDoctorCauses(t *testing.T) {
 		want           string // in the first line
 		ask            bool   // it does not connect
 	}{
-		"fine":               {at: whole(list, false), want: "tasks can run"},
-		"fine, public list":  {at: whole(list, true), want: "tasks can run"},
-		"an alias":           {at: whole(list, false), model: "alias", want: "tasks can run"},
-		"a variant":          {at: whole(list, false), model: "other:online", want: "tasks can run"},
-		"a name with latest": {at: whole(`{"data":[{"id":"good-model:latest"}]}`, false), want: "tasks can run"},
-		"Gemini's names":     {at: whole(`{"data":[{"id":"models/good-model"}]}`, false), want: "tasks can run"},
-		"llama.cpp":          {at: whole(`{"data":[{"id":"/m.gguf","owned_by":"llamacpp"}]}`, false), want: "tasks can run"},
-		"an empty list":      {at: whole(`{"data":[]}`, false), want: "tasks can run"},
-		"no list, 404":       {at: always(404, "nothing here"), want: "tasks can run"},
-		"no list, 405":       {at: always(405, ""), want: "tasks can run"},
-		"a list of its own":  {at: always(200, `[{"id":"x"}]`), want: "tasks can run"},
-		"a key for turns": {at: serve(func(_ http.ResponseWriter, r *http.Request) (int, string) {
-			if r.Method == http.MethodGet {
-				return 403, `{"error":{"message":"Missing scopes: api.model.read"}}`
-			}
-			return 400, ""
-		}), want: "tasks can run"},
+		"fine":                       {at: whole(list, false), want: "tasks can run"},
+		"fine, public list":          {at: whole(list, true), want: "tasks can run"},
+		"an alias":                   {at: whole(list, false), model: "alias", want: "tasks can run"},
+		"a variant":                  {at: whole(list, false), model: "other:online", want: "tasks can run"},
+		"a name with latest":         {at: whole(`{"data":[{"id":"good-model:latest"}]}`, false), want: "tasks can run"},
+		"Gemini's names":             {at: whole(`{"data":[{"id":"models/good-model"}]}`, false), want: "tasks can run"},
+		"llama.cpp":                  {at: whole(`{"data":[{"id":"/m.gguf","owned_by":"llamacpp"}]}`, false), want: "tasks can run"},
+		"an empty list":              {at: whole(`{"data":[]}`, false), want: "tasks can run"},
+		"no list, 404":               {at: always(404, "nothing here"), want: "tasks can run"},
+		"no list, 405":               {at: always(405, ""), want: "tasks can run"},
+		"a list of its own":          {at: always(200, `[{"id":"x"}]`), want: "tasks can run"},
+		"a key for turns":            {at: split(403, `{"error":{"message":"Missing scopes: api.model.read"}}`, 400, ""), want: "tasks can run"},
 		"a refused key":              {at: whole(list, false), env: "KEY=wrong-key-22", code: 1, want: "the provider refuses the key (401 Unauthorized: Incorrect key: Bearer [redacted]): set the environment variable KEY to a valid key"},
 		"a refused key, public list": {at: whole(list, true), env: "KEY=wrong-key-22", code: 1, want: "the provider refuses the key (401 Unauthorized"},
-		"a refused key, no list": {at: serve(func(_ http.ResponseWriter, r *http.Request) (int, string) {
-			if r.Method == http.MethodGet {
-				return 404, ""
-			}
-			return 401, "no"
-		}), code: 1, want: "the provider refuses the key (401 Unauthorized: no)"},
-		"a refused key in a header":                {at: always(401, "no"), keys: `http_headers = {X-Key = "wrong-key-22"}`, code: 1, want: "the provider refuses the key (401 Unauthorized: no): correct the key in the provider's http_headers"},
+		"a refused key, no list":     {at: split(404, "", 401, "no"), code: 1, want: "the provider refuses the key (401 Unauthorized: no)"},
+		"a refused key in a header":  {at: always(401, "no"), keys: `http_headers = {X-Key = "wrong-key-22"}`, code: 1, want: "the provider refuses the key (401 Unauthorized: no): correct the key in the provider's http_headers"},
 		"a refused key in a variable for a header": {at: always(401, "no"), keys: `env_http_headers = {X-Key = "KEY"}`, code: 1, want: "the provider refuses the key (401 Unauthorized: no): correct the key in KEY, which"},
 		"no key in its variable":                   {at: whole(list, false), keys: `env_key = "NO_SUCH_KEY"`, code: 1, want: "the model provider needs a key: set NO_SUCH_KEY"},
 		"no key":                                   {at: always(401, "no"), keys: "name = 'x'", code: 1, want: "the provider wants a key (401 Unauthorized: no)"},

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	encoding "encoding/binary"
 	"encoding/json"
@@ -180,27 +179,22 @@ func writeModel(t *testing.T, file, strict string, s script) {
 		output[next[from]*dimensions+dimension] = 5
 	}
 	var g gguf
-	g.set("general.architecture", "llama")
-	g.set("general.name", "a script")
-	g.set("general.file_type", uint32(0))
-	g.set("llama.context_length", uint32(trained))
-	g.set("llama.embedding_length", uint32(dimensions))
-	g.set("llama.block_count", uint32(1))
-	g.set("llama.feed_forward_length", uint32(dimensions))
-	g.set("llama.attention.head_count", uint32(heads))
-	g.set("llama.attention.head_count_kv", uint32(heads))
-	g.set("llama.attention.layer_norm_rms_epsilon", float32(1e-6))
-	g.set("llama.rope.dimension_count", uint32(dimensions/heads))
-	g.set("llama.vocab_size", uint32(n))
-	g.set("tokenizer.ggml.model", "gpt2")
-	g.set("tokenizer.ggml.pre", "qwen2")
-	g.set("tokenizer.ggml.tokens", k.tokens)
-	g.set("tokenizer.ggml.token_type", k.types)
-	g.set("tokenizer.ggml.merges", k.merges)
-	g.set("tokenizer.ggml.eos_token_id", uint32(k.ids["<|im_end|>"]))
-	g.set("tokenizer.ggml.padding_token_id", uint32(k.ids["<|endoftext|>"]))
-	g.set("tokenizer.ggml.add_bos_token", false)
-	g.set("tokenizer.chat_template", strict+template)
+	for _, key := range []struct {
+		name  string
+		value any
+	}{
+		{"general.architecture", "llama"}, {"general.name", "a script"}, {"general.file_type", uint32(0)},
+		{"llama.context_length", uint32(trained)}, {"llama.embedding_length", uint32(dimensions)}, {"llama.block_count", uint32(1)},
+		{"llama.feed_forward_length", uint32(dimensions)}, {"llama.attention.head_count", uint32(heads)},
+		{"llama.attention.head_count_kv", uint32(heads)}, {"llama.attention.layer_norm_rms_epsilon", float32(1e-6)},
+		{"llama.rope.dimension_count", uint32(dimensions / heads)}, {"llama.vocab_size", uint32(n)}, {"tokenizer.ggml.model", "gpt2"},
+		{"tokenizer.ggml.pre", "qwen2"}, {"tokenizer.ggml.tokens", k.tokens}, {"tokenizer.ggml.token_type", k.types},
+		{"tokenizer.ggml.merges", k.merges}, {"tokenizer.ggml.eos_token_id", uint32(k.ids["<|im_end|>"])},
+		{"tokenizer.ggml.padding_token_id", uint32(k.ids["<|endoftext|>"])}, {"tokenizer.ggml.add_bos_token", false},
+		{"tokenizer.chat_template", strict + template},
+	} {
+		g.set(key.name, key.value)
+	}
 	g.tensor("token_embd.weight", embedding, dimensions, n)
 	g.tensor("output.weight", output, dimensions, n)
 	ones := slices.Repeat([]float32{1}, dimensions)
@@ -292,20 +286,5 @@ func (g *gguf) write(file string) error {
 	head.WriteString("GGUF")
 	put(&head, uint32(3), g.tensors, g.count)
 	align(&g.shapes, head.Len()+g.keys.Len())
-	f, err := os.Create(file)
-	if err != nil {
-		return err
-	}
-	w := bufio.NewWriter(f)
-	for _, b := range []*bytes.Buffer{&head, &g.keys, &g.shapes, &g.data} {
-		if _, err := b.WriteTo(w); err != nil {
-			f.Close()
-			return err
-		}
-	}
-	if err := w.Flush(); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
+	return os.WriteFile(file, slices.Concat(head.Bytes(), g.keys.Bytes(), g.shapes.Bytes(), g.data.Bytes()), 0o600)
 }
