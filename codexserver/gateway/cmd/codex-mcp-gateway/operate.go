@@ -52,18 +52,13 @@ func (o *options) operate(ctx context.Context, stdout, stderr io.Writer) (err er
 // status is the state of the service.
 type status struct {
 	Nodes  []nodeStatus  `json:"nodes"`
-	Leases []leaseStatus `json:"leases"`
+	Leases []lease.Lease `json:"leases"`
 }
 
 type nodeStatus struct {
 	ID    string `json:"id"`
 	Users int    `json:"users"`
 	placement.Node
-}
-
-type leaseStatus struct {
-	User string `json:"user"`
-	lease.Lease
 }
 
 func (s *service) status(ctx context.Context) (*status, error) {
@@ -77,11 +72,9 @@ func (s *service) status(ctx context.Context) (*status, error) {
 	}
 	slices.SortFunc(nodes, func(a, b placement.Node) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
 	slices.SortFunc(leases, func(a, b lease.Lease) int { return cmp.Compare(a.User, b.User) })
-	all := &status{Nodes: []nodeStatus{}, Leases: []leaseStatus{}}
-	users := map[string]int{}
+	all, users := &status{Leases: leases}, map[string]int{}
 	for _, l := range leases {
 		users[l.ID]++
-		all.Leases = append(all.Leases, leaseStatus{l.User, l})
 	}
 	for _, n := range nodes {
 		all.Nodes = append(all.Nodes, nodeStatus{n.ID, users[n.ID], n})

@@ -32,10 +32,9 @@ func (s *service) forgetUser(ctx context.Context, c *configuration, name string,
 	if _, configured := c.http.Principals[name]; configured {
 		return fmt.Errorf("http.principals.%s: first remove the table on all machines, and reload them", name)
 	}
-	const here = "user-forget"
 	id := rand.Text()
 	holder := s.leases.NewHolder(lease.HolderOptions{
-		ID: id, Describe: func() placement.Node { return placement.Node{Name: here, Draining: true} }, Lost: func(string) {}, Metrics: metrics.New(), Logger: log,
+		ID: id, Describe: func() placement.Node { return placement.Node{Name: "user-forget", Draining: true} }, Lost: func(string) {}, Metrics: metrics.New(), Logger: log,
 	})
 	defer func() { err = errors.Join(err, holder.Close(ctx)) }()
 	if err := holder.Join(ctx); err != nil {

@@ -12,17 +12,18 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Lease says which node runs the worker of a user.
+// Lease says which node runs the worker of a user. The value in the bucket has Node, ID and Term: its key is the user, its number
+// the epoch, and the entry of the process has the address.
 type Lease struct {
 	// User is the user.
-	User string `json:"-"`
+	User string `json:"user,omitzero"`
 	// Node is the name of the node, ID that of its process, and Term that of the process's entry.
 	Node string `json:"node"`
 	ID   string `json:"id"`
 	Term uint64 `json:"term"`
-	// Epoch increases with each lease of the bucket. The value in the bucket lacks it: it is the number of the value.
+	// Epoch increases with each lease of the bucket.
 	Epoch uint64 `json:"epoch,omitzero"`
-	// Address is where fronts reach the node. The value in the bucket lacks it, too.
+	// Address is where fronts reach the node.
 	Address string `json:"address,omitzero"`
 }
 
@@ -103,7 +104,7 @@ func (l *Leases) get(ctx context.Context, user string) (Lease, error) {
 // read reads a value of the bucket.
 func read(entry jetstream.KeyValueEntry) (got Lease, err error) {
 	err = json.Unmarshal(entry.Value(), &got, json.RejectUnknownMembers(true))
-	if err == nil && (got.ID == "" || got.Term == 0 || got.Epoch != 0 || got.Address != "") {
+	if err == nil && (got.ID == "" || got.Term == 0 || got.User != "" || got.Epoch != 0 || got.Address != "") {
 		err = errors.New("not a lease")
 	}
 	if err != nil {

@@ -119,7 +119,7 @@ func (h *Holder) add(x *held, l Lease) error {
 
 // take makes the bucket name the process and the term of mine if nobody has the user. It returns the lease that holds then.
 func (l *Leases) take(ctx context.Context, mine Lease) (Lease, error) {
-	value, err := json.Marshal(mine)
+	value, err := json.Marshal(Lease{Node: mine.Node, ID: mine.ID, Term: mine.Term})
 	if err != nil {
 		return Lease{}, err
 	}
