@@ -73,12 +73,10 @@ func TestDrainNode(t *testing.T) {
 		if err := s.drainNode(t.Context(), "b", &out); err == nil || !strings.Contains(err.Error(), "the node b, process P") {
 			t.Errorf("before %s answers: %v", id, err)
 		}
-		if _, err := s.broker.Conn.Subscribe("codexmcp.node."+id+".drain", func(m *nats.Msg) {
+		must.Get(s.broker.Conn.Subscribe("codexmcp.node."+id+".drain", func(m *nats.Msg) {
 			asked <- id
 			_ = m.Respond(nil) // the operator learns of it
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 	}
 	for len(asked) > 0 {
 		<-asked

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/clustertest"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/internal/nightly"
@@ -142,16 +143,11 @@ func (s *site) awaitWork(m *part, node bool) {
 	s.t.Helper()
 	clustertest.Until(s.t, "nothing runs", func() bool {
 		busy := s.busy()
-		if node && !slices.Contains(busy, m) {
-			all, err := s.leases.All(s.t.Context())
-			for _, l := range all {
-				if l.Node == m.name {
-					return false
-				}
-			}
-			return err == nil && len(busy) > 0
+		if !node || slices.Contains(busy, m) {
+			return len(busy) > 0
 		}
-		return len(busy) > 0
+		all, err := s.leases.All(s.t.Context())
+		return err == nil && len(busy) > 0 && !slices.ContainsFunc(all, func(l lease.Lease) bool { return l.Node == m.name })
 	})
 }
 

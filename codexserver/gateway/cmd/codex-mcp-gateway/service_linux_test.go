@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -51,14 +52,9 @@ func TestStartFails(t *testing.T) {
 			if code := p.wait(); code != 1 || !strings.Contains(p.errors(), tt.want) || strings.Contains(p.errors(), "serving MCP") {
 				t.Errorf("status %d: %.300s, want %q", code, p.errors(), tt.want)
 			}
-			bucket, err := js.KeyValue(t.Context(), placement.Bucket)
-			if errors.Is(err, jetstream.ErrBucketNotFound) {
-				return
-			} else if err != nil {
-				t.Fatal(err)
-			}
-			if all, err := placement.New(bucket).All(t.Context()); err != nil || len(all) > 0 {
-				t.Errorf("the nodes %v, %v", all, err)
+			if bucket, err := js.KeyValue(t.Context(), placement.Bucket); !errors.Is(err, jetstream.ErrBucketNotFound) {
+				must.OK(t, err)
+				must.Equal(t, "the nodes", 0, len(must.Get(placement.New(bucket).All(t.Context()))(t)))
 			}
 		})
 	}

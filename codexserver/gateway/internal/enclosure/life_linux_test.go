@@ -63,15 +63,6 @@ setsid sleep 1000000 & echo begun; wait`)
 	return life, said, closed
 }
 
-func ends(t *testing.T, ended <-chan struct{}, why string) {
-	t.Helper()
-	select {
-	case <-ended:
-	case <-time.After(patience):
-		t.Fatalf("the enclosure goes on: %s", why)
-	}
-}
-
 // TestLife checks that an enclosure ends with its latest deadline, and with its life, although what runs in it does not
 // want to, and not earlier.
 func TestLife(t *testing.T) {
@@ -99,7 +90,11 @@ func TestLife(t *testing.T) {
 				}
 				must.OK(t, tt.then(life))
 			}
-			ends(t, ended, name)
+			select {
+			case <-ended:
+			case <-time.After(patience):
+				t.Fatal("the enclosure goes on")
+			}
 			if err := life.Close(); err == nil && life.Extend(far) == nil {
 				t.Error("a closed life is extended")
 			}

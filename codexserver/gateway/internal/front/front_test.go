@@ -40,16 +40,12 @@ type service struct {
 	admitting func(ctx context.Context) // called while the guard looks at a request; may be nil
 }
 
-// start starts a front for ann, bob and eve. The token of a user is its name,
+// start starts a front for ann, bob and eve, with a node in its process, or nil. The token of a user is its name,
 // and after a colon its scopes.
-func start(t *testing.T) *service { return startWith(t, nil) }
-
-// startWith is start with a node in the process of the front.
-func startWith(t *testing.T, local *fakeNode) *service {
+func start(t *testing.T, local *fakeNode) *service {
 	t.Helper()
-	b := clustertest.Embedded(t)
 	s := &service{t: t, files: clustertest.Certificates(t)}
-	_, s.leases = clustertest.Buckets(t, b, ttl)
+	_, s.leases = clustertest.Buckets(t, clustertest.Embedded(t), ttl)
 	var inside *link.Server
 	if local != nil {
 		local.s, local.server = s, link.NewServer(local, slog.New(slog.DiscardHandler))
@@ -218,7 +214,7 @@ func (s *service) post(token string, status int, want string) answer {
 
 // TestWho checks who reaches whose node, and with which scopes.
 func TestWho(t *testing.T) {
-	s := start(t)
+	s := start(t, nil)
 	s.join("a")
 	s.post("ann", 200, "a: ann [codex:run codex:approve codex:read]")
 	s.post("ann:codex:read", 200, "a: ann [codex:read]")
@@ -230,7 +226,7 @@ func TestWho(t *testing.T) {
 // TestAnotherEpoch checks that a request that a node refuses is sent to the node with the lease,
 // once and whole.
 func TestAnotherEpoch(t *testing.T) {
-	s := start(t)
+	s := start(t, nil)
 	a, b := s.join("a"), s.join("b")
 	a.has("ann")
 	s.post("ann", 200, "a: ann")
@@ -262,7 +258,7 @@ func TestAnotherEpoch(t *testing.T) {
 // the request is sent elsewhere if the node refuses it.
 func TestLocal(t *testing.T) {
 	a := &fakeNode{name: "a"}
-	s := startWith(t, a)
+	s := start(t, a)
 	s.add(a, "")
 	s.post("ann", 200, "a: ann [codex:run codex:approve codex:read]")
 	a.set(func(w http.ResponseWriter, _ *http.Request) {
@@ -299,7 +295,7 @@ func TestEffect(t *testing.T) {
 		}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := start(t)
+			s := start(t, nil)
 			a, b := s.join("a"), s.join("b")
 			a.has("ann")
 			a.set(func(w http.ResponseWriter, r *http.Request) {
@@ -328,7 +324,7 @@ func TestEffect(t *testing.T) {
 // end of the front, and that it finds a node that comes in time.
 func TestNoNode(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := start(t, nil)
 	found := make(chan answer)
 	go func() { found <- s.send(http.MethodPost, "ann", "{}") }()
 	<-time.After(300 * time.Millisecond) // the front looks in vain
@@ -351,7 +347,7 @@ func TestNoNode(t *testing.T) {
 
 // TestDrain checks that a front that drains waits for its requests, and not for streams.
 func TestDrain(t *testing.T) {
-	s := start(t)
+	s := start(t, nil)
 	a := s.join("a")
 	began, finish := make(chan bool), make(chan struct{})
 	a.set(func(w http.ResponseWriter, _ *http.Request) {

@@ -13,7 +13,7 @@ import (
 // TestReload replaces the users while requests are open. Those of a token that is revoked and of a user
 // who is removed end at once; others go on.
 func TestReload(t *testing.T) {
-	s := start(t)
+	s := start(t, nil)
 	s.revoked.Store(new(string))
 	n := s.join("a")
 	begun, release := make(chan bool), make(chan struct{})
@@ -54,7 +54,7 @@ func TestReload(t *testing.T) {
 // TestReloadMeanwhile replaces the users after the guard has admitted a request, and before the front has
 // noted it. It must not go on.
 func TestReloadMeanwhile(t *testing.T) {
-	s := start(t)
+	s := start(t, nil)
 	n := s.join("a")
 	s.revoked.Store(new(string))
 	s.admitting = func(ctx context.Context) {

@@ -168,9 +168,7 @@ func TestForgedKeys(t *testing.T) {
 	for key, value := range map[string]string{
 		"a.b": "{}", "a/b": `{"node":"x"}`, "bob": "x", "_kv": `{"node":"x","id":"y","term":3}`, "cat": fmt.Sprintf(`{"node":"a","id":"a","term":%d}`, want.Term+1),
 	} {
-		if _, err := a.users.PutString(t.Context(), key, value); err != nil {
-			t.Fatalf("%q: %v", key, err)
-		}
+		must.Get(a.users.PutString(t.Context(), key, value))(t)
 	}
 	if all, err := a.leases.All(t.Context()); err != nil || len(all) != 1 || all[0] != want {
 		t.Errorf("%+v, %v, want the lease of ann", all, err)

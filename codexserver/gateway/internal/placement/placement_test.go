@@ -63,9 +63,7 @@ func TestForged(t *testing.T) {
 		}
 	}
 	for key, value := range map[string]string{"x": "x", "empty": "", "number": "7", "term": `{"term":"many"}`, "twice": `{"name":"x","name":"y"}`, "a.b": "[]"} {
-		if _, err := kv.PutString(t.Context(), key, value); err != nil {
-			t.Fatalf("%q: %v", key, err)
-		}
+		must.Get(kv.PutString(t.Context(), key, value))(t)
 	}
 	must.Equal(t, "the nodes", []placement.Node{want}, must.Get(nodes.All(t.Context()))(t))
 	conn.Close()

@@ -11,11 +11,12 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-func decided(principal, more string) string {
-	return fmt.Sprintf(`{"event":"decided","time":"2020-01-01T00:00:00Z","threadId":"t",%s"kind":"command","command":["ls"],"decision":"denied","by":"client"%s}`, principal, more)
+func decided(principal string) string {
+	return fmt.Sprintf(`{"event":"decided","time":"2020-01-01T00:00:00Z","threadId":"t",%s"kind":"command","command":["ls"],"decision":"denied","by":"client"}`, principal)
 }
 
 // TestHostileLogs checks what a taken-over worker can do with the log: it appends lines of its own user, and nothing else.
+// TestStamp of codexserver/internal/record has more of them.
 func TestHostileLogs(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "record")
 	log := must.Get(safefile.OpenLog(file, 0))(t)
@@ -24,24 +25,17 @@ func TestHostileLogs(t *testing.T) {
 	p.record = log
 	nonsense := 0
 	as := func(user string) func([]byte) error { return p.served(user, nil, func(error) { nonsense++ }).Record }
-	read := func() string {
-		text := must.Get(os.ReadFile(file))(t)
-		return string(text)
-	}
-	if err := as("bob")([]byte(decided("", ""))); err != nil || !strings.Contains(read(), `"principal":"bob"`) {
+	read := func() string { return string(must.Get(os.ReadFile(file))(t)) }
+	if err := as("bob")([]byte(decided(""))); err != nil || !strings.Contains(read(), `"principal":"bob"`) {
 		t.Fatal(err, read())
 	}
 	for name, tt := range map[string]struct {
 		line string
 		want string // a part of what is written; "" if the worker is killed
 	}{
-		"as another user":            {decided(`"principal":"bob",`, ""), `"principal":"ann"`},
-		"at another time":            {decided("", ""), `{"event":"decided","time":"20`},
-		"a line in a line":           {decided("", "") + "\n" + decided(`"principal":"bob",`, ""), ""},
-		"a line in white space":      {strings.Replace(decided("", ""), `["ls"]`, "[\n\r\n\"ls\"]", 1), `"command":["ls"]`},
-		"a decision of another user": {decided("", `,"decisionId":"bob/x-1"`), `"decisionId":"ann/bob/x-1"`},
-		"no event":                   {strings.Replace(decided("", ""), `"event":"decided",`, "", 1), ""},
-		"nonsense":                   {"bob approved", ""},
+		"as another user":       {decided(`"principal":"bob",`), `"principal":"ann"`},
+		"a line in a line":      {decided("") + "\n" + decided(`"principal":"bob",`), ""},
+		"a line in white space": {strings.Replace(decided(""), `["ls"]`, "[\n\r\n\"ls\"]", 1), `"command":["ls"]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			was, bad := read(), nonsense

@@ -49,40 +49,38 @@ func reloadPool(t *testing.T) (p *Pool, top string) {
 
 // TestReload checks whose worker must end when the users are replaced.
 func TestReload(t *testing.T) {
+	type all = map[string]settings.Principal
+	in := func(folder string) settings.Principal { return settings.Principal{Folders: []string{folder}} }
 	for name, tt := range map[string]struct {
-		change func(top string, all map[string]settings.Principal)
-		end    []string
-		err    string // if it is refused
+		set all // folders and homes below top; without a folder the user goes
+		end []string
+		err string // if it is refused
 	}{
-		"nothing": {func(string, map[string]settings.Principal) {}, nil, ""},
-		"tokens, scopes and limits": {func(top string, all map[string]settings.Principal) {
-			all["ann"] = settings.Principal{Folders: all["ann"].Folders, Tokens: []string{"x"}, Scopes: []string{"codex:read"}, Limits: settings.PrincipalLimits{Turns: 3, Tasks: 4}}
-		}, nil, ""},
-		"a user goes": {func(_ string, all map[string]settings.Principal) { delete(all, "bob") }, []string{"bob"}, ""},
-		"a user comes": {func(top string, all map[string]settings.Principal) {
-			all["carl"] = settings.Principal{Folders: []string{top + "/carl"}}
-		}, []string{"ann", "bob"}, ""},
-		"one who shares": {func(top string, all map[string]settings.Principal) {
-			all["carl"] = settings.Principal{Folders: []string{top + "/bob"}}
-		}, nil, ""},
-		"another folder": {func(top string, all map[string]settings.Principal) {
-			all["bob"] = settings.Principal{Folders: []string{top + "/carl"}}
-		}, []string{"ann", "bob"}, ""},
-		"a folder is not there": {func(top string, all map[string]settings.Principal) {
-			all["carl"] = settings.Principal{Folders: []string{top + "/none"}}
-		}, nil, "http.principals.carl.folders"},
-		"the way to a hidden file": {func(top string, all map[string]settings.Principal) {
-			all["carl"] = settings.Principal{Folders: []string{top + "/carl"}, Home: top + "/way"}
-		}, nil, "http.principals.carl: its commands can write on the way to "},
-		"a folder of another": {func(top string, all map[string]settings.Principal) {
-			all["carl"] = settings.Principal{Folders: []string{top}}
-		}, nil, "http.principals."},
+		"nothing":                   {nil, nil, ""},
+		"tokens, scopes and limits": {all{"ann": {Folders: []string{"/ann"}, Tokens: []string{"x"}, Scopes: []string{"codex:read"}, Limits: settings.PrincipalLimits{Turns: 3, Tasks: 4}}}, nil, ""},
+		"a user goes":               {all{"bob": {}}, []string{"bob"}, ""},
+		"a user comes":              {all{"carl": in("/carl")}, []string{"ann", "bob"}, ""},
+		"one who shares":            {all{"carl": in("/bob")}, nil, ""},
+		"another folder":            {all{"bob": in("/carl")}, []string{"ann", "bob"}, ""},
+		"a folder is not there":     {all{"carl": in("/none")}, nil, "http.principals.carl.folders"},
+		"the way to a hidden file":  {all{"carl": {Folders: []string{"/carl"}, Home: "/way"}}, nil, "http.principals.carl: its commands can write on the way to "},
+		"a folder of another":       {all{"carl": in("")}, nil, "http.principals."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // a worker takes a second to end
 				p, top := reloadPool(t)
 				all := maps.Clone(p.http.Load().Principals)
-				tt.change(top, all)
+				for name, user := range tt.set {
+					if user.Folders == nil {
+						delete(all, name)
+						continue
+					}
+					user.Folders = []string{top + user.Folders[0]}
+					if user.Home != "" {
+						user.Home = top + user.Home
+					}
+					all[name] = user
+				}
 				apply, err := p.Reload(all)
 				if tt.err != "" {
 					if err == nil || !strings.Contains(err.Error(), tt.err) {
