@@ -91,16 +91,14 @@ func TestParseOddDiffs(t *testing.T) {
 	const head, file = "diff --git a/x b/x\n", "--- a/x\n+++ b/x\n"
 	for diff, want := range map[string]string{
 		"": "",
-		head + file + "@@ -3,2 +4,3 @@\n a\n-b\n+c\n+d\n":                                                 "x[{4 6}]",
-		head + file + "@@ -1 +1 @@\n-a\n+b\n+++ c\n--- d\n@@ -9 +9 @@\n-a\n+b\n":                          "x[{1 1} {9 9}]",
-		head + file + "@@ -1,2 +1,2 @@\n-a\n\n+b\n":                                                       "x[{1 2}]", // an empty line without its space
-		"diff --git a/one b/two\n--- a/one\n+++ b/two\n@@ -1 +2 @@\n":                                     "two[{2 2}]",
-		"diff --git a/one b/four\nrename from one\nrename to four\n":                                      "[]",
-		"diff --git a/x b/x\ndeleted file mode 100644\n--- a/x\n+++ /dev/null\n@@ -5,2 +0,0 @@\n-a\n-b\n": "x[{5 6}]",
-		"diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n+a\n+b\n":     "x[{1 2}]",
-		head + `+++ "b/a\\b\101\"\n"` + "\n":                                                              "a\\bA\"\n[]",
-		head + `+++ "b/\377"` + "\n":                                                                      "\ufffd[]",
-		head + `+++ "b/\777\"` + "\n":                                                                     `\777\"[]`, // no name of git
+		head + file + "@@ -3,2 +4,3 @@\n a\n-b\n+c\n+d\n":                        "x[{4 6}]",
+		head + file + "@@ -1 +1 @@\n-a\n+b\n+++ c\n--- d\n@@ -9 +9 @@\n-a\n+b\n": "x[{1 1} {9 9}]",
+		head + file + "@@ -1,2 +1,2 @@\n-a\n\n+b\n":                              "x[{1 2}]", // an empty line without its space
+		"diff --git a/one b/two\n--- a/one\n+++ b/two\n@@ -1 +2 @@\n":            "two[{2 2}]",
+		"diff --git a/one b/four\nrename from one\nrename to four\n":             "[]",
+		head + `+++ "b/a\\b\101\"\n"` + "\n":                                     "a\\bA\"\n[]",
+		head + `+++ "b/\377"` + "\n":                                             "\ufffd[]",
+		head + `+++ "b/\777\"` + "\n":                                            `\777\"[]`, // no name of git
 		head + file + "@@ -1\n@@ -1 x1 @@\n@@ x1 +1 @@\n@@ -a +1 @@\n@@ -1 +1,a @@\n@@ --1 +1 @@\n@@ -1 +1,-1 @@\n@@ -1 +1,1073741824 @@\n": "x[]",
 	} {
 		var got strings.Builder
