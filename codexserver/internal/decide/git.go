@@ -13,18 +13,11 @@ func safeGit(args []Word) bool {
 		return false
 	}
 	command, args := args[0].Text, args[1:]
-	switch command {
-	case "status":
-		return covers(&gitStatusOptions, args)
-	case "diff":
-		return covers(&gitDiffOptions, args)
-	case "log", "show":
-		return covers(&gitLogOptions, args)
-	case "branch":
-		operand := slices.ContainsFunc(args, func(w Word) bool { return !strings.HasPrefix(w.Text, "-") })
-		return covers(&gitBranchOptions, args) && (!operand || slices.ContainsFunc(args, lists))
-	}
-	return false
+	known := map[string]*lazyregexp.Regexp{
+		"status": &gitStatusOptions, "diff": &gitDiffOptions, "log": &gitLogOptions, "show": &gitLogOptions, "branch": &gitBranchOptions,
+	}[command]
+	operand := slices.ContainsFunc(args, func(w Word) bool { return !strings.HasPrefix(w.Text, "-") })
+	return known != nil && covers(known, args) && (command != "branch" || !operand || slices.ContainsFunc(args, lists))
 }
 
 var gitStatusOptions = lazyregexp.Regexp{Text: `^(?:-[sbvz]+|-u(?:no|normal|all)?|--|--(?:ahead-behind|branch|ignored|long|no-renames|porcelain|short|` +

@@ -21,11 +21,8 @@ func KnownSafe(argv []string, strict bool) bool {
 	if isSafe(wordsOf(argv)) {
 		return true
 	}
-	text, ok := ScriptOf(argv)
-	if !ok {
-		return false
-	}
-	commands, ok := ParseScript(text)
+	text, _ := ScriptOf(argv)
+	commands, ok := ParseScript(text) // not of ""
 	return ok && !slices.ContainsFunc(commands, func(cmd []Word) bool { return !isSafe(cmd) })
 }
 
