@@ -31,10 +31,7 @@ func (c *Confinement) Denied(r run.Result) bool {
 		return false
 	}
 	for line := range strings.Lines(r.Stderr + "\n" + r.Stdout) {
-		if !c.policy.NetworkAccess && netDenied.Get().MatchString(line) {
-			return true
-		}
-		if fileDenied.Get().MatchString(line) && c.explains(line) {
+		if !c.policy.NetworkAccess && netDenied.Get().MatchString(line) || fileDenied.Get().MatchString(line) && c.explains(line) {
 			return true
 		}
 	}
@@ -49,17 +46,12 @@ func (c *Confinement) explains(line string) bool {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(c.cwd, path)
 		}
-		if writable(path) {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			path = filepath.Dir(path)
+		}
+		if hasAccess(path) {
 			return true
 		}
 	}
 	return len(names) == 0
-}
-
-// writable reports whether this process can write to path, or create it.
-func writable(path string) bool {
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		path = filepath.Dir(path)
-	}
-	return hasAccess(path)
 }

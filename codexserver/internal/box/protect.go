@@ -33,10 +33,7 @@ func (s *Sandbox) Protected(roots []string) []string {
 // surrounds reports whether the folder contains one of the roots and lies in none.
 func surrounds(folder string, roots []string) bool {
 	real, err := filepath.EvalSymlinks(folder)
-	if err != nil {
-		return false
-	}
-	return slices.ContainsFunc(roots, func(root string) bool { return below(root, real) }) &&
+	return err == nil && slices.ContainsFunc(roots, func(root string) bool { return below(root, real) }) &&
 		!slices.ContainsFunc(roots, func(root string) bool { return below(real, root) })
 }
 

@@ -73,19 +73,17 @@ func (l *look) readIndex(ctx context.Context) error {
 	sha256 := l.settings["objectformat"] == "sha256"
 	hidden := func(name string) bool { _, err := os.Lstat(l.path(name)); return err != nil }
 	l.index.written = written.UnixNano()
-	if !l.index.parse(data, sha256, hidden) {
-		if _, err := l.git(ctx, call{}, "update-index", "--index-version", "2", "--force-write-index"); err != nil {
-			return err
-		}
-		if data, err = safefile.Read(filepath.Join(l.scratch, "index"), maxIndex); err != nil {
-			return err
-		}
-		if !l.index.parse(data, sha256, hidden) {
-			return errors.New("the index cannot be read")
-		}
-		l.index.laid = false
+	if l.index.parse(data, sha256, hidden) {
+		return nil
 	}
-	return nil
+	if _, err = l.git(ctx, call{}, "update-index", "--index-version", "2", "--force-write-index"); err == nil {
+		data, err = safefile.Read(filepath.Join(l.scratch, "index"), maxIndex)
+	}
+	if err == nil && !l.index.parse(data, sha256, hidden) {
+		err = errors.New("the index cannot be read")
+	}
+	l.index.laid = false
+	return err
 }
 
 // indexFile returns the repository's index, or nil without one, and when it was written.

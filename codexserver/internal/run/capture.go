@@ -23,17 +23,14 @@ const (
 
 // capture collects a command's output and passes it to onOutput.
 type capture struct {
-	mu         sync.Mutex
-	onOutput   func(protocol.OutputStream, []byte)
-	stdout     headTail
-	stderr     headTail
-	both       headTail
-	deltas     int
-	deltaBytes int
-	closed     bool
-	begun      chan struct{} // closed when the command has started; nothing is read before
-	ended      int           // streams
-	done       chan struct{} // closed when both streams are at their end
+	mu                   sync.Mutex
+	onOutput             func(protocol.OutputStream, []byte)
+	stdout, stderr, both headTail
+	deltas, deltaBytes   int
+	closed               bool
+	begun                chan struct{} // closed when the command has started; nothing is read before
+	ended                int           // streams
+	done                 chan struct{} // closed when both streams are at their end
 }
 
 func newCapture(onOutput func(protocol.OutputStream, []byte)) *capture {

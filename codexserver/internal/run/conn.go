@@ -55,9 +55,7 @@ func (s *Starter) Connect(ctx context.Context, cmd *exec.Cmd, t Talk) (*Conn, er
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, t.Stderr
 	p, err := s.Start(ctx, cmd, "")
 	if err != nil {
-		in.Close()
-		out.Close()
-		return nil, err
+		return nil, errors.Join(err, in.Close(), out.Close())
 	}
 	go func() {
 		<-p.exited

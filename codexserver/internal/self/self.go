@@ -19,12 +19,9 @@ type Program struct {
 
 // New returns the program at path, or nil if there is none.
 func New(path string) *Program {
-	real, err := filepath.EvalSymlinks(path)
-	if path == "" || err != nil {
-		return nil
-	}
+	real, _ := filepath.EvalSymlinks(path)
 	info, err := os.Stat(real)
-	if err != nil {
+	if path == "" || err != nil {
 		return nil
 	}
 	return &Program{real, info}
