@@ -55,14 +55,14 @@ func (s *search) rewrite(content, path string, hunks []hunk) (string, error) {
 		}
 		at = next
 		for _, l := range h.lines {
-			if l.kind == added {
-				inserted[start] = append(inserted[start], l.text+endNear(lines, start))
+			if l[0] == added {
+				inserted[start] = append(inserted[start], l[1:]+endNear(lines, start))
 				continue
 			}
-			if l.kind == removed && gone[start] { // a hunk at the end of the file may lie before another
+			if l[0] == removed && gone[start] { // a hunk at the end of the file may lie before another
 				return "", fmt.Errorf("%s: two hunks change these lines:\n%s", path, strings.Join(h.old(), "\n"))
 			}
-			gone[start] = gone[start] || l.kind == removed
+			gone[start] = gone[start] || l[0] == removed
 			start++
 		}
 	}
@@ -130,16 +130,16 @@ func (h hunk) locate(s *search, lines []string, at int, path string) (found hunk
 func (h hunk) withoutBlank() hunk {
 	all := slices.Clone(h.lines)
 	for i, l := range slices.Backward(all) {
-		if l.kind == removed {
+		if l[0] == removed {
 			all = slices.Delete(all, i, i+1)
 			break
 		}
-		if l.kind == kept {
-			all[i].kind = added
+		if l[0] == kept {
+			all[i] = string(added) + l[1:]
 			break
 		}
 	}
-	if n := len(all) - 1; n >= 0 && all[n].kind == added && all[n].text == "" {
+	if n := len(all) - 1; n >= 0 && all[n] == string(added) {
 		all = all[:n]
 	}
 	h.lines = all

@@ -47,13 +47,8 @@ type fileOp struct {
 
 type hunk struct {
 	after     []string // a line that comes somewhere before, if the patch has one
-	lines     []hunkLine
+	lines     []string // each behind its kind
 	endOfFile bool
-}
-
-type hunkLine struct {
-	kind byte
-	text string
 }
 
 // The kinds of lines, as a patch writes them.
@@ -62,8 +57,8 @@ const kept, removed, added = ' ', '-', '+'
 // old returns the lines that the file has.
 func (h hunk) old() (lines []string) {
 	for _, l := range h.lines {
-		if l.kind != added {
-			lines = append(lines, l.text)
+		if l[0] != added {
+			lines = append(lines, l[1:])
 		}
 	}
 	return lines
@@ -227,9 +222,9 @@ func (r *reader) hunk(first bool) (h hunk, err error) {
 			return h, nil
 		case line == noNewline && !empty:
 		case line == "":
-			h.lines = append(h.lines, hunkLine{kept, ""})
+			h.lines = append(h.lines, string(kept))
 		case line[0] == kept, line[0] == removed, line[0] == added:
-			h.lines = append(h.lines, hunkLine{line[0], line[1:]})
+			h.lines = append(h.lines, line)
 		case empty:
 			return h, r.fail("expected a line that begins with a blank, + or -, found %q", line)
 		default: // the next hunk, or the next file
