@@ -115,9 +115,8 @@ func TestRunEnds(t *testing.T) {
 	}
 	s := codexserver.New(engine.TurnFunc(func(context.Context, engine.Host, []protocol.InputItem) error { return nil }), nil)
 	first := must.Get(s.Run(t.Context(), codexserver.Turn{Prompt: "p"}))(t)
-	if _, err := s.Run(t.Context(), codexserver.Turn{Prompt: "p", Thread: first.Thread}); err == nil || !strings.Contains(err.Error(), "engine.Resumer") {
-		t.Errorf("a thread that has ended, on an engine that cannot resume: %v", err)
-	}
+	_, err := s.Run(t.Context(), codexserver.Turn{Prompt: "p", Thread: first.Thread})
+	must.Fail(t, "a thread that has ended, on an engine that cannot resume", "engine.Resumer", err)
 	if _, err := codexserver.New(resuming{pusher}, nil).Run(t.Context(), codexserver.Turn{Prompt: "p", Thread: first.Thread}); err != nil {
 		t.Errorf("a thread that has ended, on an engine that resumes it: %v", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -21,10 +20,8 @@ type person struct {
 // sit starts a scripted model, with a configuration that asks before each command.
 func sit(t *testing.T, turns ...providertest.Turn) *person {
 	t.Helper()
-	s := &person{t: t, f: newFolders(t), model: providertest.New(turns...)}
-	t.Cleanup(s.model.Close)
-	writeConfig(t, s.f.home, strings.ReplaceAll(usualConfig, "$BASE_URL", s.model.BaseURL()))
-	return s
+	f, model := prepare(t, "untrusted", turns...)
+	return &person{t, f, model}
 }
 
 var gitInit = providertest.Call(providertest.Shell("c1", "git", "init", "-q"))

@@ -28,9 +28,7 @@ func TestFlagsOfCodex(t *testing.T) {
 			for _, line := range [][]string{slices.Concat(flags, word), slices.Concat(word, flags)} {
 				o, err := parse("codex-mcp", line, io.Discard)
 				if refusal != "" {
-					if err == nil || !strings.Contains(err.Error(), refusal) {
-						t.Errorf("%q: %v, want %q", line, err, refusal)
-					}
+					must.Fail(t, strings.Join(line, " "), refusal, err)
 					continue
 				}
 				if err != nil || o.run == nil || !slices.Equal(strings.Fields(o.folder+" "+strings.Join(o.overrides, " ")), overrides) {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -48,12 +49,7 @@ func TestDocsCommandLines(t *testing.T) {
 			}
 		case map[string]any:
 			if v["command"] == "codex-mcp" {
-				args, _ := v["args"].([]any)
-				var line []string
-				for _, a := range args {
-					line = append(line, a.(string))
-				}
-				try(file, line)
+				try(file, strs(v["args"]))
 			}
 			for _, e := range v {
 				search(file, e)
@@ -72,14 +68,8 @@ func TestDocsCommandLines(t *testing.T) {
 			}
 			try(file, args)
 		}
-		for lang, unmarshal := range map[string]func([]byte, any) error{"json": json.Unmarshal, "toml": toml.Unmarshal} {
-			for _, b := range blocks(text, lang) {
-				var v any
-				if err := unmarshal([]byte(b), &v); err != nil {
-					t.Errorf("%s: %v", file, err)
-				}
-				search(file, v)
-			}
+		for _, v := range values(t, file, text) {
+			search(file, v)
 		}
 	})
 	if tried < 15 {
@@ -132,12 +122,8 @@ func TestHosts(t *testing.T) {
 	must.OK(t, json.Unmarshal(raw, &hosts))
 	text := must.Get(os.ReadFile(filepath.Join(root, "docs", "hosts.md")))(t)
 	shown := map[string]bool{} // the blocks of the page
-	for lang, unmarshal := range map[string]func([]byte, any) error{"json": json.Unmarshal, "toml": toml.Unmarshal} {
-		for _, b := range blocks(string(text), lang) {
-			var v any
-			must.OK(t, unmarshal([]byte(b), &v))
-			shown[normal(t, v)] = true
-		}
+	for _, v := range values(t, "docs/hosts.md", string(text)) {
+		shown[normal(t, v)] = true
 	}
 	for _, h := range hosts {
 		server := h.Set
@@ -149,28 +135,18 @@ func TestHosts(t *testing.T) {
 			}
 		}
 		members := server.(map[string]any)
+		unknown := maps.Clone(members)
 		for name := range strings.FieldsSeq(h.Members) {
 			name, needed := strings.CutSuffix(name, "!")
 			if needed && members[name] == nil {
 				t.Errorf("%s: there is no %s", h.Host, name)
 			}
+			delete(unknown, name)
 		}
-		for name := range members {
-			if !slices.Contains(strings.Fields(strings.ReplaceAll(h.Members, "!", "")), name) {
-				t.Errorf("%s: its documentation does not name %s", h.Host, name)
-			}
+		if len(unknown) > 0 {
+			t.Errorf("%s: its documentation does not name %v", h.Host, unknown)
 		}
-		var line []string
-		for _, part := range []any{members["command"], members["args"]} {
-			switch part := part.(type) {
-			case string:
-				line = append(line, part)
-			case []any:
-				for _, word := range part {
-					line = append(line, word.(string))
-				}
-			}
-		}
+		line := strs(members["command"], members["args"])
 		asks := func(override string) bool {
 			return override == "approvals.where=both" || override == "approvals.where=page"
 		}
@@ -186,11 +162,39 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+// strs returns words, and those of lists.
+func strs(of ...any) (all []string) {
+	for _, v := range of {
+		switch v := v.(type) {
+		case string:
+			all = append(all, v)
+		case []any:
+			all = append(all, strs(v...)...)
+		}
+	}
+	return all
+}
+
 // normal returns a value as JSON that does not depend on its source.
 func normal(t *testing.T, v any) string {
 	t.Helper()
 	text := must.Get(json.Marshal(v))(t)
 	return string(text)
+}
+
+// values returns what the blocks of JSON and TOML of a page are.
+func values(t *testing.T, file, text string) (all []any) {
+	t.Helper()
+	for lang, unmarshal := range map[string]func([]byte, any) error{"json": json.Unmarshal, "toml": toml.Unmarshal} {
+		for _, b := range blocks(text, lang) {
+			var v any
+			if err := unmarshal([]byte(b), &v); err != nil {
+				t.Errorf("%s: %v", file, err)
+			}
+			all = append(all, v)
+		}
+	}
+	return all
 }
 
 // blocks returns the fenced blocks of a language.

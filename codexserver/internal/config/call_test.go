@@ -224,12 +224,8 @@ func TestNarrowEnvironment(t *testing.T) {
 		file := "[shell_environment_policy]\n" + tt.file
 		call := protocol.Config{FromCall: true, Overrides: raw("shell_environment_policy", tt.call)}
 		c, err := load(t, file, config.Layers{Call: call})
-		switch {
-		case tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)):
-			t.Errorf("%s: error %v, want %q", tt.name, err, tt.err)
-		case tt.err == "" && err != nil:
-			t.Errorf("%s: %v", tt.name, err)
-		case tt.err == "":
+		must.Fail(t, tt.name, tt.err, err)
+		if err == nil {
 			must.Equal(t, tt.name, tt.want, c.ShellEnvironment, cmpopts.EquateEmpty())
 		}
 		if tt.err == "" || strings.Contains(tt.err, wide) {
@@ -303,8 +299,7 @@ func TestReadCall(t *testing.T) {
 		}
 	}
 	for _, tt := range [][3]string{{"tools.'web_search' b", `1`, "expected '='"}, {"a..b", `1`, "want a name"}, {"a", `{"b":1,"b":2}`, "duplicate"}} {
-		if _, err := config.ReadCall(raw(tt[0], tt[1])); err == nil || !strings.Contains(err.Error(), tt[2]) {
-			t.Errorf("%s: error %v, want %q", tt[0], err, tt[2])
-		}
+		_, err := config.ReadCall(raw(tt[0], tt[1]))
+		must.Fail(t, tt[0], tt[2], err)
 	}
 }

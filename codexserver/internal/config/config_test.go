@@ -45,9 +45,7 @@ func TestParseOverride(t *testing.T) {
 	} {
 		key, value, err := config.ParseOverride(tt.in)
 		if tt.err != "" {
-			if err == nil || !strings.Contains(err.Error(), tt.err) {
-				t.Errorf("%s: error %v, want %q", tt.in, err, tt.err)
-			}
+			must.Fail(t, tt.in, tt.err, err)
 		} else if d := cmp.Diff([]any{tt.key, tt.value}, []any{key, value}); d != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", tt.in, err, d)
 		}
@@ -300,9 +298,7 @@ func TestSearchWeb(t *testing.T) {
 	} {
 		c, err := load(t, tt.file, config.Layers{Call: protocol.Config{WebSearch: &tt.on}})
 		if tt.problem != "" {
-			if err == nil || !strings.Contains(err.Error(), tt.problem) {
-				t.Errorf("%q, %t: %v, want %s", tt.file, tt.on, err, tt.problem)
-			}
+			must.Fail(t, tt.file, tt.problem, err)
 		} else if err != nil || c.Tools.WebSearch != tt.want {
 			t.Errorf("%q, %t: %v, want %t", tt.file, tt.on, err, tt.want)
 		}
@@ -441,9 +437,8 @@ func TestProfileFiles(t *testing.T) {
 		t.Errorf("the instructions are %q, %v", c.InstructionsFile, err)
 	}
 	for name, want := range map[string]string{"bad": "bad.config.toml:1:", "../own": `there is no "../own"`, "nosuch": "is missing"} {
-		if _, err := config.Load(config.Layers{Home: dir, Call: protocol.Config{Profile: name}}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", name, err, want)
-		}
+		_, err := config.Load(config.Layers{Home: dir, Call: protocol.Config{Profile: name}})
+		must.Fail(t, name, want, err)
 	}
 }
 

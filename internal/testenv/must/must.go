@@ -2,6 +2,7 @@
 package must
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,6 +32,14 @@ func Check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// Fail fails the test, and goes on, unless an error contains the words, or is nil if there are none. What says whose error it is.
+func Fail(t testing.TB, what, words string, err error) {
+	t.Helper()
+	if words == "" && err != nil || words != "" && (err == nil || !strings.Contains(err.Error(), words)) {
+		t.Errorf("%s: error %v, want %q", what, err, words)
 	}
 }
 

@@ -58,9 +58,7 @@ func TestRelayServerKilled(t *testing.T) {
 	if strings.Join(got, " ") != `"two" 3` && strings.Join(got, " ") != `3 "two"` {
 		t.Errorf("answers to %q, want those to two and 3", got)
 	}
-	if err := <-ended; err == nil || !strings.Contains(err.Error(), "has ended") {
-		t.Errorf("Relay returned %v", err)
-	}
+	must.Fail(t, "Relay", "has ended", <-ended)
 	client.Close()
 }
 
