@@ -252,9 +252,7 @@ func TestRealStartsNothing(t *testing.T) {
 					}
 				}
 				r.restart(t)
-				h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
-					return elicit.Outcome{Decision: elicit.Denied}
-				}}
+				h := &recorder{} // denies
 				turn := func(when string, c engine.Conversation) {
 					t.Helper()
 					script := []providertest.Turn{providertest.Say("done")}
