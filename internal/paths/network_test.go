@@ -23,39 +23,25 @@ func TestDrive(t *testing.T) {
 func TestLocal(t *testing.T) {
 	const drive, shared = `C:\work`, `\\host\share\work`
 	for _, tt := range []struct {
-		path, folder string
-		local        bool
+		folder string
+		local  bool
+		paths  []string
 	}{
-		{`C:\x`, drive, true},
-		{`x\y`, drive, true},
-		{`\x`, drive, true},
-		{`\\?\C:\x`, drive, true},
-		{`//?/c:/x`, drive, true},
-		{`\\?\Volume{01}\x`, drive, true},
-		{`\\host\share\x`, drive, false},
-		{`//host/share/x`, drive, false},
-		{`\/host/share`, drive, false},
-		{`\\host`, drive, false},
-		{`\\\host\share`, drive, false},
-		{`\\?\UNC\host\share\x`, drive, false},
-		{`\??\unc\host\share\x`, drive, false},
-		{`\\.\pipe\x`, drive, false},
-		{`\\.\C:\x`, drive, false},
-		{`\\?\C:`, drive, false},
-		{`\\?\GLOBALROOT\Device\x`, drive, false},
-		{`\\HOST\Share\x`, shared, true},
-		{`//?/UNC/host/share/x`, shared, true},
-		{`C:\x`, shared, true},
-		{`\\host\other\x`, shared, false},
-		{`\\host\share2\x`, shared, false},
-		{`\\other\share\x`, shared, false},
-		{`\\.\pipe\x`, shared, false},
+		{drive, true, []string{`C:\x`, `x\y`, `\x`, `\\?\C:\x`, `//?/c:/x`, `\\?\Volume{01}\x`}},
+		{drive, false, []string{
+			`\\host\share\x`, `//host/share/x`, `\/host/share`, `\\host`, `\\\host\share`, `\\?\UNC\host\share\x`, `\??\unc\host\share\x`,
+			`\\.\pipe\x`, `\\.\C:\x`, `\\?\C:`, `\\?\GLOBALROOT\Device\x`,
+		}},
+		{shared, true, []string{`\\HOST\Share\x`, `//?/UNC/host/share/x`, `C:\x`}},
+		{shared, false, []string{`\\host\other\x`, `\\host\share2\x`, `\\other\share\x`, `\\.\pipe\x`}},
 	} {
-		if err := paths.Local("windows", tt.path, tt.folder); (err == nil) != tt.local || err != nil && !errors.Is(err, paths.ErrNetwork) {
-			t.Errorf("%s from %s: %v", tt.path, tt.folder, err)
-		}
-		if err := paths.Local("linux", tt.path, tt.folder); err != nil {
-			t.Errorf("%s on Linux: %v", tt.path, err)
+		for _, path := range tt.paths {
+			if err := paths.Local("windows", path, tt.folder); (err == nil) != tt.local || err != nil && !errors.Is(err, paths.ErrNetwork) {
+				t.Errorf("%s from %s: %v", path, tt.folder, err)
+			}
+			if err := paths.Local("linux", path, tt.folder); err != nil {
+				t.Errorf("%s on Linux: %v", path, err)
+			}
 		}
 	}
 }

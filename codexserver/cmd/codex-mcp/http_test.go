@@ -18,39 +18,23 @@ func TestHTTPToken(t *testing.T) {
 	token := must.Get(loadToken(home))(t)
 	must.Equal(t, "the token of the second start", token, must.Get(loadToken(home))(t))
 	authenticate := bearer(token)
-	for _, tt := range []struct {
-		values []string
-		ok     bool
-	}{
-		{[]string{"Bearer " + token}, true},
-		{[]string{"bearer " + token}, true},
-		{nil, false},
-		{[]string{""}, false},
-		{[]string{token}, false},
-		{[]string{"Bearer"}, false},
-		{[]string{"Bearer "}, false},
-		{[]string{"Bearer  " + token}, false},
-		{[]string{"Basic " + token}, false},
-		{[]string{"Bearer " + token + " "}, false},
-		{[]string{"Bearer " + token[:len(token)-1]}, false},
-		{[]string{"Bearer " + strings.ToLower(token)}, false},
-		{[]string{"Bearer " + token, "Bearer " + token}, false},
+	for ok, all := range map[bool][][]string{
+		true: {{"Bearer " + token}, {"bearer " + token}},
+		false: {
+			nil, {""}, {token}, {"Bearer"}, {"Bearer "}, {"Bearer  " + token}, {"Basic " + token}, {"Bearer " + token + " "},
+			{"Bearer " + token[:len(token)-1]}, {"Bearer " + strings.ToLower(token)}, {"Bearer " + token, "Bearer " + token},
+		},
 	} {
-		r := &http.Request{Header: http.Header{"Authorization": tt.values}}
-		if who, err := authenticate(r); (err == nil && who != "") != tt.ok {
-			t.Errorf("%q: %+v, %v", tt.values, who, err)
+		for _, values := range all {
+			if who, err := authenticate(&http.Request{Header: http.Header{"Authorization": values}}); (err == nil && who != "") != ok {
+				t.Errorf("%q: %+v, %v", values, who, err)
+			}
 		}
 	}
+	x := func(n int) string { return strings.Repeat("x", n) }
 	for own, ok := range map[string]bool{
-		strings.Repeat("x", 32):                                   true,
-		strings.Repeat("x", 200):                                  true,
-		strings.Repeat("x", 200) + strings.Repeat("=", 55) + "\n": true,
-		"":                       false,
-		"short":                  false,
-		strings.Repeat("x", 31):  false,
-		strings.Repeat("x", 201): false,
-		strings.Repeat("x", 200) + strings.Repeat("=", 57):       false,
-		strings.Repeat("x", 30) + "\n" + strings.Repeat("y", 30): false,
+		x(32): true, x(200): true, x(200) + strings.Repeat("=", 55) + "\n": true,
+		"": false, "short": false, x(31): false, x(201): false, x(200) + strings.Repeat("=", 57): false, x(30) + "\n" + x(30): false,
 	} {
 		write(t, filepath.Join(home, "codex-mcp", "http-token"), own)
 		if token, err := loadToken(home); (err == nil) != ok || ok && token != strings.TrimSpace(own) {

@@ -128,45 +128,39 @@ FILE:5: tools.fly`},
 // TestMisspelt checks that an argument of the command line that is a typo away from a key of approvals or
 // of the sandbox is an error, and nothing else is.
 func TestMisspelt(t *testing.T) {
-	for arg, meant := range map[string]string{
-		"approval_polcy=never":                            "approval_policy",
-		"approval-policy=never":                           "approval_policy",
-		"aproval_policy=never":                            "approval_policy",
-		"sandbox_mod=read-only":                           "sandbox_mode",
-		"sandboxmode=read-only":                           "sandbox_mode",
-		"sandbox_workspace_wrte.writable_roots=1":         "sandbox_workspace_write",
-		"sandbox_workspace_write.network_acces=1":         "network_access",
-		"sandbox_workspace_write.exclude_slash_tpm=true":  "exclude_slash_tmp",
-		"sandbox_workspace_write={exclude_slashtmp=true}": "exclude_slash_tmp",
-		"aprovals.timeout='1m'":                           "approvals",
-		"cals.full_access='deny'":                         "calls",
-		"sandbx.helper=[]":                                "sandbox",
-		"trusted=true":                                    "calls.trusted",
-		"full_acces='deny'":                               "calls.full_access",
-		"locked_argument=[]":                              "calls.locked_arguments",
-		"shell_enviroment_policy.inherit='none'":          "shell_environment_policy",
-		"profiles.x.sandbox_mdoe=read-only":               "sandbox_mode",
-		"modle=m":                                         "",
-		"approval_policy=never":                           "",
-		"approvals_reviewer=x":                            "",
-		"sandbox_workspace_write.another_thing=1":         "",
-		"profiles.sandbox_mod.model=m":                    "",
-		"model_providers.sandbox_mod.name=m":              "",
-		"tools.web_search=true":                           "",
+	for meant, arguments := range map[string][]string{
+		"approval_policy":          {"approval_polcy=never", "approval-policy=never", "aproval_policy=never"},
+		"sandbox_mode":             {"sandbox_mod=read-only", "sandboxmode=read-only", "profiles.x.sandbox_mdoe=read-only"},
+		"sandbox_workspace_write":  {"sandbox_workspace_wrte.writable_roots=1"},
+		"network_access":           {"sandbox_workspace_write.network_acces=1"},
+		"exclude_slash_tmp":        {"sandbox_workspace_write.exclude_slash_tpm=true", "sandbox_workspace_write={exclude_slashtmp=true}"},
+		"approvals":                {"aprovals.timeout='1m'"},
+		"calls":                    {"cals.full_access='deny'"},
+		"sandbox":                  {"sandbx.helper=[]"},
+		"calls.trusted":            {"trusted=true"},
+		"calls.full_access":        {"full_acces='deny'"},
+		"calls.locked_arguments":   {"locked_argument=[]"},
+		"shell_environment_policy": {"shell_enviroment_policy.inherit='none'"},
+		"": {
+			"modle=m", "approval_policy=never", "approvals_reviewer=x", "sandbox_workspace_write.another_thing=1",
+			"profiles.sandbox_mod.model=m", "model_providers.sandbox_mod.name=m", "tools.web_search=true",
+		},
 	} {
-		key, _, _ := strings.Cut(arg, "=")
-		if strings.Contains(arg, "={") {
-			key += ".exclude_slashtmp"
-		}
-		if meant == "sandbox_workspace_write" || meant == "approvals" || meant == "calls" || meant == "sandbox" || meant == "shell_environment_policy" {
-			key, _, _ = strings.Cut(key, ".")
-		}
-		want := ""
-		if meant != "" {
-			want = "-c " + key + ": unknown key; do you mean " + meant + "?"
-		}
-		if _, _, err := settings(t, "", arg); err == nil && want != "" || err != nil && err.Error() != want {
-			t.Errorf("%s: %v, want %q", arg, err, want)
+		for _, arg := range arguments {
+			key, _, _ := strings.Cut(arg, "=")
+			if strings.Contains(arg, "={") {
+				key += ".exclude_slashtmp"
+			}
+			if meant == "sandbox_workspace_write" || meant == "approvals" || meant == "calls" || meant == "sandbox" || meant == "shell_environment_policy" {
+				key, _, _ = strings.Cut(key, ".")
+			}
+			want := ""
+			if meant != "" {
+				want = "-c " + key + ": unknown key; do you mean " + meant + "?"
+			}
+			if _, _, err := settings(t, "", arg); err == nil && want != "" || err != nil && err.Error() != want {
+				t.Errorf("%s: %v, want %q", arg, err, want)
+			}
 		}
 	}
 }
