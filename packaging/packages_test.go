@@ -143,31 +143,14 @@ func tryDebian(t *testing.T, dist, version string) {
 	}
 }
 
-// formula stands in for Homebrew: it prints the URL and the sum for one system.
-const formula = `
-Chosen = ARGV[1..].map(&:to_sym)
-class Formula
-  def self.test = nil
-  def self.method_missing(name, *args, &block)
-    case name
-    when :on_macos, :on_linux, :on_arm, :on_intel then block.call if Chosen.include?(name)
-    when :url, :sha256 then puts args[0]
-    when :desc, :homepage, :version, :license then nil
-    else super
-    end
-  end
-end
-load ARGV[0]
-`
-
-// checkFormula compares the formula with the archives and their sums.
+// checkFormula compares the formula with the archives and their sums. A script stands in for Homebrew.
 func checkFormula(t *testing.T, dist, version string) {
-	sums := read(t, dist, "SHA256SUMS")
+	sums, homebrew := read(t, dist, "SHA256SUMS"), must.Get(filepath.Abs("packaging/testdata/homebrew.rb"))(t)
 	found := 0
 	for system, chosen := range map[string][]string{
 		"darwin_amd64": {"on_macos", "on_intel"}, "darwin_arm64": {"on_macos", "on_arm"}, "linux_amd64": {"on_linux", "on_intel"}, "linux_arm64": {"on_linux", "on_arm"},
 	} {
-		got := command(t, dist, "ruby", append([]string{"-w", "-e", formula, "codex-mcp.rb"}, chosen...)...)
+		got := command(t, dist, "ruby", append([]string{"-w", homebrew, "codex-mcp.rb"}, chosen...)...)
 		file := "codex-mcp_" + version + "_" + system + ".tar.gz"
 		if _, err := os.Stat(filepath.Join(dist, file)); err != nil { // without -whole
 			if got != "" {

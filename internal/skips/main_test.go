@@ -1,35 +1,15 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-const events = `{"Action":"start","Package":"github.com/codexmcp/codexmcp/a"}
-{"Action":"run","Package":"github.com/codexmcp/codexmcp/a","Test":"TestPasses"}
-{"Action":"output","Package":"github.com/codexmcp/codexmcp/a","Test":"TestPasses","Output":"quiet\n"}
-{"Action":"pass","Package":"github.com/codexmcp/codexmcp/a","Test":"TestPasses"}
-{"Action":"run","Package":"github.com/codexmcp/codexmcp/a","Test":"TestFails"}
-{"Action":"output","Package":"github.com/codexmcp/codexmcp/a","Test":"TestFails","Output":"    a_test.go:1: broken\n"}
-{"Action":"output","Package":"github.com/codexmcp/codexmcp/a","Test":"TestSkips/sub","Output":"=== RUN   TestSkips/sub\n"}
-{"Action":"output","Package":"github.com/codexmcp/codexmcp/a","Test":"TestSkips/sub","Output":"    a_test.go:2: needs root\n"}
-{"Action":"output","Package":"github.com/codexmcp/codexmcp/a","Test":"TestSkips/sub","Output":"--- SKIP: TestSkips/sub (0.00s)\n"}
-{"Action":"skip","Package":"github.com/codexmcp/codexmcp/a","Test":"TestSkips/sub"}
-{"Action":"output","Package":"github.com/codexmcp/codexmcp/a","Test":"TestFails","Output":"--- FAIL: TestFails (0.00s)\n"}
-{"Action":"fail","Package":"github.com/codexmcp/codexmcp/a","Test":"TestFails"}
-{"Action":"output","Package":"github.com/codexmcp/codexmcp/a","Output":"FAIL\n"}
-{"Action":"fail","Package":"github.com/codexmcp/codexmcp/a"}
-{"Action":"output","Package":"github.com/codexmcp/codexmcp/b","Test":"TestHangs","Output":"panic: test timed out\n"}
-{"Action":"output","Package":"github.com/codexmcp/codexmcp/b","Output":"FAIL\tb\n"}
-{"Action":"fail","Package":"github.com/codexmcp/codexmcp/b"}
-{"Action":"output","Package":"github.com/codexmcp/codexmcp/c","Output":"PASS\n"}
-{"Action":"output","Package":"github.com/codexmcp/codexmcp/c","Output":"ok  \tc\t0.1s\n"}
-{"Action":"skip","Package":"github.com/codexmcp/codexmcp/none"}
-`
-
 func TestRead(t *testing.T) {
+	events := string(must.Get(os.ReadFile("testdata/events.json"))(t))
 	var out strings.Builder
 	r := must.Get(read(strings.NewReader(events), &out))(t)
 	const want = "skipped a TestSkips/sub: a_test.go:2: needs root\n    a_test.go:1: broken\n--- FAIL: TestFails (0.00s)\nFAIL\nFAIL\tb\npanic: test timed out\nok  \tc\t0.1s\n"

@@ -41,23 +41,6 @@ func (r route) config(server *child, policy, keys string) string {
 		policy, url+"/v1", r.wire, keys)
 }
 
-// strictTemplate precedes a chat template, and refuses what those of Mistral, Devstral, Gemma, DeepSeek and
-// Qwen 3.5 do: roles that do not alternate, another role than theirs, and a system message that is not the first.
-const strictTemplate = `{%- set strict = namespace(last='') %}
-{%- for message in messages %}
-    {%- if message.role not in ['system', 'user', 'assistant', 'tool'] %}
-        {{- raise_exception('the role ' + message.role + ' is unknown') }}
-    {%- elif message.role == 'system' and not loop.first %}
-        {{- raise_exception('System message must be at the beginning.') }}
-    {%- elif message.role in ['user', 'assistant'] and message.role == strict.last %}
-        {{- raise_exception('conversation roles must alternate user and assistant roles') }}
-    {%- elif message.role == 'user' and strict.last == 'tool' %}
-        {{- raise_exception('Unexpected role user after role tool') }}
-    {%- endif %}
-    {%- set strict.last = message.role %}
-{%- endfor %}
-`
-
 // TestModels runs codex-mcp on the real llama-server, on both wires, directly and through
 // Portkey's gateway. The model is one of our own, see writeModel. Its template is strict.
 func TestModels(t *testing.T) {
@@ -69,7 +52,10 @@ func TestModels(t *testing.T) {
 	}
 	models := t.TempDir()
 	file, short := filepath.Join(models, "script.gguf"), filepath.Join(models, "short.gguf")
-	writeModel(t, file, strictTemplate, answers)
+	// It precedes the chat template, and refuses what those of Mistral, Devstral, Gemma, DeepSeek and Qwen 3.5 do: roles that do
+	// not alternate, another role than theirs, and a system message that is not the first.
+	strict := must.Get(os.ReadFile("testdata/models/strict.jinja"))(t)
+	writeModel(t, file, string(strict), answers)
 	writeModel(t, short, "", script{{word: wordLong, says: says}, {says: says}})
 	gateway := startGateway(t)
 	for _, r := range []route{

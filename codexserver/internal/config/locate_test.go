@@ -2,38 +2,20 @@ package config_test
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
+	"golang.org/x/tools/txtar"
 )
 
-const faulty = `model = "m"
-# a comment
-sandbox_mode = "none"
-colour = "blue"
-model_provider = "x"
-
-[model_providers.x]
-name = "x"
-base_url = "http://127.0.0.1/v1"
-wire = "chat"
-request_max_retries = "many"
-
-[profiles.p]
-approval_policy = "sometimes"
-modle = "n"
-
-[tui]
-theme = "dark"
-`
-
 func TestErrorsNameTheLine(t *testing.T) {
+	faulty := servertest.Section(must.Get(txtar.ParseFile("testdata/unknown.txtar"))(t), "faulty/config.toml")
 	dir := home(t, map[string]string{"config.toml": faulty, "q.config.toml": "\nsandbox_mode = \"open\"\n"})
 	retries := map[string]any{"model_providers.x.request_max_retries": 1} // which mends a part
 	for _, tt := range []struct {
@@ -66,61 +48,21 @@ func TestErrorsNameTheLine(t *testing.T) {
 
 // TestUnknownKeys lists the keys without an effect, in the native engine and for Codex, which knows more.
 func TestUnknownKeys(t *testing.T) {
-	for _, tt := range []struct {
-		file        string
-		overrides   map[string]any
-		want, codex string // FILE stands for the path; a line each
-	}{
-		{"", nil, "", ""},
-		{faulty, nil, "FILE:4: colour\nFILE:10: model_providers.x.wire\nFILE:15: profiles.p.modle: do you mean model?",
-			"FILE:4: colour: do you mean cloud?\nFILE:10: model_providers.x.wire\nFILE:15: profiles.p.modle: do you mean model?"},
-		{"modle = \"m\"\n[otel]\nenvironment = \"x\"\n", map[string]any{"modl": "m", "otel": 1},
-			"FILE:1: modle: do you mean model?\n-c modl: do you mean model?", "FILE:1: modle: do you mean model?\n-c modl: do you mean model?"},
-		{`hooks = {}
-personality = "pragmatic"
-[tools]
-view_image = true
-fly = true
-[mcp_servers.s]
-command = "c"
-env_vars = ["A"]
-enabled_tools = ["a"]
-[mcp_servers.s.tools.a]
-approval_mode = "approve"
-[permissions.strict]
-[nosuch.table]
-a = 1
-[shell_environment_policy]
-exlude = []
-`, nil, `FILE:1: hooks: no hook runs
-FILE:13: nosuch
-FILE:12: permissions: sandbox_mode decides what commands may touch
-FILE:8: mcp_servers.s.env_vars
-FILE:16: shell_environment_policy.exlude: do you mean exclude?
-FILE:5: tools.fly`, `FILE:13: nosuch
-FILE:8: mcp_servers.s.env_vars
-FILE:16: shell_environment_policy.exlude: do you mean exclude?
-FILE:5: tools.fly`},
-		{"", map[string]any{
-			"model": "m", "otel": map[string]any{"exporter": "none"}, // these keys are known
-			"reasoning_effort": "high", "approval_polcy": "untrusted", "aprovals": 1, "model_providers": map[string]any{"x": map[string]any{"base_ulr": "y", "name": "x"}}, "default_permissions": ":read-only", "a.b": 1, "approvals_reviewer": "x", "auto_review": true,
-		}, `-c "a.b"
--c approval_polcy: do you mean approval_policy?
--c approvals_reviewer: the user is asked
--c aprovals: do you mean approvals?
--c auto_review: the user is asked
--c default_permissions: sandbox_mode decides what commands may touch
--c reasoning_effort
--c model_providers.x.base_ulr: do you mean base_url?`, `-c "a.b"
--c approval_polcy: do you mean approval_policy?
--c aprovals: do you mean approvals?
--c reasoning_effort
--c model_providers.x.base_ulr: do you mean base_url?`},
-	} {
-		dir := home(t, map[string]string{"config.toml": tt.file})
-		for codex, want := range map[bool]string{false: tt.want, true: tt.codex} {
-			got := strings.Join(config.Unknown(dir, tt.overrides, codex), "\n")
-			must.Equal(t, fmt.Sprintf("%s %v", tt.file, tt.overrides), strings.ReplaceAll(want, "FILE", filepath.Join(dir, "config.toml")), got)
+	a := must.Get(txtar.ParseFile("testdata/unknown.txtar"))(t)
+	for _, file := range a.Files {
+		name, ok := strings.CutSuffix(file.Name, "/config.toml")
+		if !ok {
+			continue
+		}
+		dir, overrides := home(t, map[string]string{"config.toml": string(file.Data)}), map[string]any{}
+		for line := range strings.Lines(servertest.Section(a, name+"/arguments")) {
+			key, value, err := config.ParseOverride(strings.TrimSuffix(line, "\n"))
+			must.OK(t, err)
+			overrides[strings.Trim(key, `"`)] = value
+		}
+		for codex, section := range map[bool]string{false: "/native", true: "/codex"} {
+			want := strings.ReplaceAll(servertest.Section(a, name+section), "FILE", filepath.Join(dir, "config.toml"))
+			must.Equal(t, name+section, strings.TrimSuffix(want, "\n"), strings.Join(config.Unknown(dir, overrides, codex), "\n"))
 		}
 	}
 }
