@@ -74,11 +74,17 @@ on_windows=(
   internal/{plain,program,safefile,shellword,skips,stack,text,webaddr} jsonrpc mcptypes mcptypes/internal/codec mcptypes/modern packaging
 )
 
-step_windows() { # as root, the tests of the Windows build under Wine
+step_windows() { # as root, the tests of the Windows build under Wine, and whole sessions of it
   needs mmdebstrap
-  .ci/wine "$CODEX_NPM/wine"
-  GOOS=windows GOTMPDIR=$CODEX_NPM/wine/tmp go test -json -p 1 -count=1 -short -vet=off -exec "$CODEX_NPM/wine/exec" "${on_windows[@]/#/./}" |
+  local wine=$CODEX_NPM/wine build
+  grep -q "the tests of ${#on_windows[@]} packages" README.md || { echo "README.md has another number than ${#on_windows[@]}"; return 1; }
+  GOOS=windows go list -test -export "${on_windows[@]/#/./}" >/dev/null & # compiles them, while Wine is fetched
+  build=$!
+  .ci/wine "$wine"
+  wait "$build"
+  GOOS=windows GOTMPDIR=$wine/tmp go test -json -p 2 -count=1 -short -vet=off -exec "$wine/exec" "${on_windows[@]/#/./}" |
     CI=true go run ./internal/skips windows
+  go test -tags wine -count=1 -timeout 10m -run '^TestWine$' ./codexserver/cmd/codex-mcp
 }
 
 step_vulns() { # known flaws, from the database of Go's vulnerabilities
