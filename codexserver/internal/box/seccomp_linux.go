@@ -35,11 +35,11 @@ func filter(l limits, thread uint32) bpf {
 	// A call of another architecture has other numbers.
 	p.load(offsetArch)
 	p.add(unix.BPF_JEQ, nativeArch, 1, 0)
-	p.refuse(unix.EPERM)
+	p.end(seccompErrno | uint32(unix.EPERM))
 	p.load(offsetNumber)
 	for _, nr := range foreign {
 		p.add(unix.BPF_JGE, nr, 0, 1)
-		p.refuse(unix.ENOSYS)
+		p.end(seccompErrno | uint32(unix.ENOSYS))
 	}
 	groups := slices.Collect(slices.Chunk(slices.Sorted(maps.Keys(calls)), 8))
 	for i, group := range groups {
@@ -49,7 +49,7 @@ func filter(l limits, thread uint32) bpf {
 			body.add(unix.BPF_JEQ, nr, 0, uint8(len(judged)))
 			body = append(body, judged...)
 		}
-		body.allow()
+		body.end(seccompAllow)
 		if i+1 < len(groups) { // skip the group for the numbers of later ones
 			p.add(unix.BPF_JGE, groups[i+1][0], uint8(len(body)), 0)
 		}
@@ -73,9 +73,9 @@ func judge(all []refusal) (p bpf) {
 			}
 			p.add(code, t.value, yes, no)
 		}
-		p.refuse(r.errno)
+		p.end(seccompErrno | uint32(r.errno))
 	}
-	p.allow()
+	p.end(seccompAllow)
 	return p
 }
 
@@ -90,12 +90,8 @@ func (p *bpf) load(offset uint32) {
 	*p = append(*p, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset})
 }
 
-func (p *bpf) refuse(errno unix.Errno) {
-	*p = append(*p, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: seccompErrno | uint32(errno)})
-}
-
-func (p *bpf) allow() {
-	*p = append(*p, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: seccompAllow})
+func (p *bpf) end(action uint32) {
+	*p = append(*p, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action})
 }
 
 func seccompAvailable() bool {
