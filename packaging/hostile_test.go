@@ -12,37 +12,8 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
+	"golang.org/x/tools/txtar"
 )
-
-// hostileProjects are files of projects that want the client to start their own program, by path. WORK
-// stands for the project's folder, REGISTRY for a registry of the project. A file that begins with
-// #! can be started.
-var hostileProjects = map[string]map[string]string{
-	"nothing": {"README.md": "a project"},
-	"the package in node_modules": {
-		"package.json": `{"name":"p"}`, "node_modules/@codexmcp/codex-mcp/package.json": `{"name":"@codexmcp/codex-mcp","version":"VERSION","bin":{"codex-mcp":"codex-mcp.js"}}`,
-		"node_modules/@codexmcp/codex-mcp/codex-mcp.js": evilScript, "node_modules/.bin/codex-mcp": evilScript,
-	},
-	"the package in the folder":       {"package.json": `{"name":"@codexmcp/codex-mcp","version":"VERSION","bin":{"codex-mcp":"evil.js"}}`, "evil.js": evilScript},
-	"a program of the name":           {"package.json": `{"name":"p","version":"1.0.0","bin":{"codex-mcp":"evil.js","@codexmcp/codex-mcp@VERSION":"evil.js"}}`, "evil.js": evilScript},
-	"a script of the name":            {"package.json": `{"name":"p","scripts":{"npx":"echo EVIL","install":"echo EVIL","preinstall":"echo EVIL","env":"echo EVIL"}}`},
-	"a registry":                      {".npmrc": "registry=REGISTRY\n"},
-	"a registry of the scope":         {".npmrc": "@codexmcp:registry=REGISTRY\n"},
-	"a shell for scripts":             {".npmrc": "script-shell=WORK/evil.sh\n", "evil.sh": evilScript},
-	"options of node":                 {".npmrc": "node-options=--require WORK/evil.js\n", "evil.js": "console.log('EVIL')"},
-	"a prefix":                        {".npmrc": "prefix=WORK/global\n", "global/bin/codex-mcp": evilScript},
-	"another configuration":           {".npmrc": "userconfig=WORK/npmrc\nglobalconfig=WORK/npmrc\n", "npmrc": "script-shell=WORK/evil.sh\n", "evil.sh": evilScript},
-	"a cache":                         {".npmrc": "cache=WORK/cache\n"},
-	"a git":                           {".npmrc": "git=WORK/evil.sh\n", "evil.sh": evilScript},
-	"node":                            {"node_modules/.bin/node": evilScript},
-	"sh":                              {"node_modules/.bin/sh": evilScript, "node_modules/.bin/bash": evilScript},
-	"npm":                             {"node_modules/.bin/npm": evilScript, "node_modules/.bin/npx": evilScript, "npm": evilScript, "npx": evilScript},
-	"node in the folder around":       {"main.js": "", "../node_modules/.bin/node": evilScript},
-	"workspaces in the folder around": {"../package.json": `{"workspaces":["work"]}`, "package.json": `{"name":"w"}`, "../.npmrc": "script-shell=WORK/evil.sh\n", "evil.sh": evilScript},
-	"modules of node":                 {"node_modules/child_process/index.js": "console.log('EVIL')", "node_modules/@codexmcp/codex-mcp-SYSTEM/codex-mcp": evilScript, "node_modules/@codexmcp/codex-mcp-SYSTEM/package.json": `{"name":"x"}`},
-}
-
-const evilScript = "#!/bin/sh\necho EVIL\n"
 
 // TestReleaseInHostileProject starts the program as the plugin does, and as the pages say, with the real npm in
 // projects that want their own program started. The project chooses neither the program nor what starts it.
@@ -87,7 +58,15 @@ func TestReleaseInHostileProject(t *testing.T) {
 	must.OK(t, json.Unmarshal([]byte(read(t, "packaging/plugin/.claude-plugin/plugin.json")), &set))
 	server := set.MCPServers.Codex
 	install := documented(t, "docs/releasing.md", "npm install --global @")
-	for name, files := range hostileProjects {
+	projects := map[string]map[string]string{}
+	for _, file := range must.Get(txtar.ParseFile("packaging/testdata/hostile.txtar"))(t).Files {
+		project, path, _ := strings.Cut(file.Name, "/")
+		if projects[project] == nil {
+			projects[project] = map[string]string{}
+		}
+		projects[project][path] = string(file.Data)
+	}
+	for name, files := range projects {
 		t.Run(name, func(t *testing.T) {
 			around := t.TempDir()
 			work := filepath.Join(around, "work")

@@ -31,20 +31,8 @@ func TestConversation(t *testing.T) {
 	defer model.Close()
 	server := build(t, model.BaseURL())
 
-	play(t, server(), `> Make a folder.
-Allow codex-mcp to run `+"`mkdir made` in `"+server().Dir+"`?"+`
-If approved, it runs outside the sandbox, once: files and network are open. (yes, no, stop) yes
-$ mkdir made
-completed: It is there.
-> Remove it.
-Allow codex-mcp to run `+"`rmdir made` in `"+server().Dir+"`?"+`
-If approved, it runs outside the sandbox, once: files and network are open. (yes, no, stop) no
-completed: I was told: the command was not run: declined
-> Remove it!
-Allow codex-mcp to run `+"`rmdir made` in `"+server().Dir+"`?"+`
-If approved, it runs outside the sandbox, once: files and network are open. (yes, no, stop) stop
-aborted: Turn aborted: the client cancelled the approval request
-> `)
+	transcript := string(must.Get(os.ReadFile("testdata/conversation.txt"))(t))
+	play(t, server(), strings.ReplaceAll(transcript, "DIR", server().Dir))
 	if _, err := os.Stat(filepath.Join(server().Dir, "made")); err != nil {
 		t.Error(err)
 	}
