@@ -16,9 +16,8 @@ import (
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
-// mirror is the git folder on which git runs instead of a repository's own. It has a
-// configuration of this package, and the repository's refs and objects by reference. Git writes
-// only in it. It is made when git first runs.
+// mirror is the git folder on which git runs instead of a repository's own. It has a configuration of this package, and
+// the repository's refs and objects by reference. Git writes only in it. It is made when git first runs.
 type mirror struct {
 	program
 	place Scratch
@@ -57,9 +56,8 @@ func (s Scratch) open(root string) (m *mirror, err error) {
 // mirrorPrefix begins the name of a temporary folder.
 const mirrorPrefix = "git-"
 
-// reserve makes the temporary folder, in which git may write. It is locked until it is removed or the
-// process ends, so that [Scratch.Sweep] of another process leaves it. Where folders cannot be locked,
-// Sweep removes nothing.
+// reserve makes the temporary folder, in which git may write. It is locked until it is removed or the process ends, so
+// that [Scratch.Sweep] of another process leaves it. Where folders cannot be locked, Sweep removes nothing.
 func (m *mirror) reserve() error {
 	dir, err := filepath.Abs(m.place.Dir) // git runs in another folder
 	if err == nil {
@@ -87,15 +85,10 @@ func exists(path string) bool {
 	return err == nil
 }
 
-func (m *mirror) remove() (err error) {
-	if m.scratch != "" {
-		err = os.RemoveAll(m.scratch)
-	}
-	if m.held != nil {
-		_ = m.held.Close() // which unlocks it
-		m.held = nil
-	}
-	m.scratch = ""
+func (m *mirror) remove() error {
+	err := os.RemoveAll(m.scratch) // nothing before it is made
+	_ = m.held.Close()             // which unlocks it
+	m.scratch, m.held = "", nil
 	return err
 }
 
@@ -212,11 +205,9 @@ func (m *mirror) share(ref string) error {
 		}
 	}
 	for _, s := range shared {
-		if err := os.Symlink(filepath.Join(m.commonDir, s.name), filepath.Join(m.folder(), s.to)); err != nil {
-			return err
-		}
+		err = cmp.Or(err, os.Symlink(filepath.Join(m.commonDir, s.name), filepath.Join(m.folder(), s.to)))
 	}
-	return nil
+	return err
 }
 
 // small returns a small file of the repository, which may be missing.
