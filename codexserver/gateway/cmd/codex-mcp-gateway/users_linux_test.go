@@ -136,6 +136,11 @@ func TestEndToEndUsers(t *testing.T) {
 			t.Errorf("%s: %d", url, got)
 		}
 	}
+	rebound := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, metrics+"/metrics", nil))(t)
+	rebound.Host = "evil.example"
+	answer := must.Get(http.DefaultClient.Do(rebound))(t)
+	answer.Body.Close()
+	must.Equal(t, "the status of the metrics for another Host", http.StatusForbidden, answer.StatusCode)
 	for _, r := range model.Requests() {
 		body := string(r.Body)
 		if strings.Contains(body, u.work["ann"]) && (strings.Contains(body, "secret of bob") || strings.Contains(body, "iVBORw0KGgogc2VjcmV0IG9mIGJvYg")) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -247,6 +248,9 @@ func TestNotCarriedOut(t *testing.T) {
 	must.Check(t, p.server.Close(clustertest.Bounded(t)))
 	if _, _, err := p.send("/mcp", "body", nil); !errors.Is(err, link.ErrAbsent) && !errors.Is(err, link.ErrRefused) {
 		t.Errorf("a server that has ended: %v", err)
+	}
+	if err := p.server.Do(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/mcp", nil), link.Head{Epoch: 7}); !errors.Is(err, link.ErrRefused) {
+		t.Errorf("one in this process that has ended: %v", err)
 	}
 	p.address = ""
 	if _, _, err := p.send("/mcp", "body", nil); !errors.Is(err, link.ErrAbsent) {
