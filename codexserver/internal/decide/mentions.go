@@ -98,12 +98,9 @@ func begins(rule []string, words []Word) bool {
 // names reports whether the program of a rule may be the one of a command. If the rule names a folder, so must the
 // command. A path of Windows stands for all names of its program, which a PATH may find too.
 func names(rule, program string) bool {
-	windows := len(rule) > 1 && rule[1] == ':'
-	if plainName(rule) == plainName(program) {
-		return true
-	}
+	anywhere := len(rule) > 1 && rule[1] == ':' || !strings.Contains(rule, "/")
 	name, other := programName(rule), programName(program)
-	return (windows || !strings.Contains(rule, "/")) && (name == other || isShort(other, name))
+	return plainName(rule) == plainName(program) || anywhere && (name == other || isShort(other, name))
 }
 
 // isShort reports whether a name may be the short one that Windows gives to a long one: its beginning, or a part of

@@ -27,17 +27,10 @@ type Patch struct {
 // IsEmpty reports whether the patch has no operations.
 func (p *Patch) IsEmpty() bool { return len(p.files) == 0 }
 
-type opKind string
-
-const (
-	opAdd    opKind = "add"
-	opDelete opKind = "delete"
-	opUpdate opKind = "update"
-	opChange opKind = "change"
-)
+const opAdd, opDelete, opUpdate = "add", "delete", "update"
 
 type fileOp struct {
-	kind    opKind
+	kind    string // "" is a change
 	path    string
 	moveTo  string // of an update; "" does not move
 	content string // of an add
@@ -128,7 +121,7 @@ func (r *reader) fail(format string, args ...any) error {
 
 func (r *reader) fileOp() (op fileOp, err error) {
 	head := strings.TrimSpace(r.peek())
-	for prefix, kind := range map[string]opKind{addFile: opAdd, deleteFile: opDelete, updateFile: opUpdate} {
+	for prefix, kind := range map[string]string{addFile: opAdd, deleteFile: opDelete, updateFile: opUpdate} {
 		if path, ok := strings.CutPrefix(head, prefix); ok {
 			op = fileOp{kind: kind, path: unquoted(path)}
 		}

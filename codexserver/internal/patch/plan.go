@@ -30,7 +30,7 @@ var ErrProc = errors.New("in /proc")
 // Change returns a patch of one file. Plan calls change with the file's content, nil if there is no file, and returns
 // its error as it is. A change that returns the same content only reads the file.
 func Change(path string, change func(before *string) (after string, err error)) *Patch {
-	return &Patch{files: []fileOp{{kind: opChange, path: path, change: change}}}
+	return &Patch{files: []fileOp{{path: path, change: change}}}
 }
 
 // Plan is the effect of a patch on the current files.
@@ -146,19 +146,19 @@ func (p *Plan) add(op fileOp) error {
 	if err != nil {
 		return err
 	}
-	if file.after == nil && op.kind != opAdd && op.kind != opChange {
+	if file.after == nil && op.kind != opAdd && op.change == nil {
 		return fmt.Errorf("%s %s: %w", op.kind, op.path, fs.ErrNotExist)
 	}
-	switch op.kind {
-	case opAdd:
+	switch {
+	case op.kind == opAdd:
 		file.after, file.added, file.mode, file.from = &op.content, true, 0, nil
 		p.note('A', op.path)
 		return nil
-	case opDelete:
+	case op.kind == opDelete:
 		file.after, file.added = nil, false
 		p.note('D', op.path)
 		return nil
-	case opChange:
+	case op.change != nil:
 		after, err := op.change(file.before)
 		if file.after = &after; err == nil && file.before == nil {
 			p.note('A', op.path)
