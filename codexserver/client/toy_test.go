@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -175,62 +176,22 @@ func TestCancel(t *testing.T) {
 // TestHostileServer has answers that no client should believe, and long ones. Each call ends with an error, which is not long, and
 // nothing is asked for an answer that cannot be read.
 func TestHostileServer(t *testing.T) {
-	question := `{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{}}}}`
-	task := func(members string) string {
-		return `{"resultType":"task","taskId":"t","status":"working"` + members + `}`
-	}
-	state := func(members string) string {
-		return `{"resultType":"complete","taskId":"t","pollIntervalMs":-1e300` + members + `}`
-	}
-	long := strings.Repeat("x", 1<<18)
-	failed := `{"resultType":"complete","isError":true,"content":[{"type":"text","text":"` + long + `"}],"structuredContent":{"status":"failed"}}`
-	for name, tt := range map[string]struct {
-		call, get []string
-		asked     int // at most
-	}{
-		"not an object":            {[]string{`7`}, nil, 0},
-		"a wrong type":             {[]string{`{"resultType":7}`}, nil, 0},
-		"content of numbers":       {[]string{`{"resultType":"complete","content":[7]}`}, nil, 0},
-		"a wrong member":           {[]string{`{"resultType":"complete","content":[],"structuredContent":{"threadId":[]}}`}, nil, 0},
-		"a member twice":           {[]string{`{"resultType":"complete","content":[],"structuredContent":{"status":"failed","status":"completed"}}`}, nil, 0},
-		"an unknown kind":          {[]string{`{"resultType":"later"}`}, nil, 0},
-		"rounds without end":       {[]string{`{"resultType":"input_required","inputRequests":{"q":` + question + `},"requestState":"s"}`}, nil, 64},
-		"a round of nothing":       {[]string{`{"resultType":"input_required"}`}, nil, 0},
-		"another method":           {[]string{`{"resultType":"input_required","inputRequests":{"q":{"method":"sampling/createMessage","params":{}}}}`}, nil, 0},
-		"a question of no one":     {[]string{`{"resultType":"input_required","inputRequests":{"q":7}}`}, nil, 0},
-		"many questions":           {[]string{`{"resultType":"input_required","inputRequests":{` + many(300, question) + `}}`}, nil, 0},
-		"an unanswerable one":      {[]string{`{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":7}}}`}, nil, 0},
-		"a task without id":        {[]string{`{"resultType":"task","status":"working"}`}, nil, 0},
-		"another task":             {[]string{task("")}, []string{`{"taskId":"u","status":"completed","result":{}}`}, 0},
-		"no result":                {[]string{task("")}, []string{state(`,"status":"completed"`)}, 0},
-		"a result of text":         {[]string{task("")}, []string{state(`,"status":"completed","result":"x"`)}, 0},
-		"no error":                 {[]string{task("")}, []string{state(`,"status":"failed"`)}, 0},
-		"an error":                 {[]string{task("")}, []string{state(`,"status":"failed","error":{"code":-32603,"message":"m"}`)}, 0},
-		"an unknown status":        {[]string{task("")}, []string{state(`,"status":"odd"`)}, 0},
-		"a status of numbers":      {[]string{task("")}, []string{state(`,"status":7`)}, 0},
-		"a refused poll":           {[]string{task("")}, []string{"error -32602"}, 0},
-		"a task of many questions": {[]string{task("")}, []string{state(`,"status":"input_required","inputRequests":{` + many(300, question) + `}`)}, 0},
-		"a refusal":                {[]string{"error -32603"}, nil, 0},
-		"a long turn":              {[]string{failed}, nil, 0},
-		"a long kind of result":    {[]string{`{"resultType":"` + long + `"}`}, nil, 0},
-		"a long member":            {[]string{`{"resultType":"complete","content":[],"structuredContent":{"usage":{"` + long + `":{},"turn":7}}}`}, nil, 0},
-		"a long method":            {[]string{`{"resultType":"input_required","inputRequests":{"q":{"method":"` + long + `"}}}`}, nil, 0},
-		"a long key":               {[]string{`{"resultType":"input_required","inputRequests":{"` + long + `":{"method":"elicitation/create"}}}`}, nil, 0},
-		"a long state":             {[]string{`{"resultType":"input_required","requestState":"` + long + `"}`}, nil, 0},
-		"a long id":                {[]string{`{"resultType":"task","taskId":"` + long + `"}`}, nil, 0},
-		"a long status":            {[]string{task("")}, []string{`{"taskId":"t","status":"` + long + `"}`}, 0},
-		"a long error":             {[]string{task("")}, []string{state(`,"status":"failed","error":{"code":1,"message":"` + long + `"}`)}, 0},
-		"a long refusal":           {[]string{"error -32603 " + long}, nil, 0},
-		"a long refusal of a poll": {[]string{task("")}, []string{"error -32603 " + long}, 0},
-	} {
+	const question = `{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{}}}}`
+	fill := strings.NewReplacer("TASK", `{"resultType":"task","taskId":"t","status":"working"}`, "QUESTION", question, "MANY", many(300, question), "LONG", strings.Repeat("x", 1<<18))
+	for row := range strings.Lines(string(must.Get(os.ReadFile("testdata/hostile.txt"))(t))) {
+		name, row, ok := strings.Cut(fill.Replace(strings.TrimSuffix(row, "\n")), " | ")
+		if !ok || name[0] == '#' {
+			continue
+		}
+		call, get, polls := strings.Cut(row, " | ")
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // fails if a goroutine is left
 				s := newToy(true)
-				s.answer("tools/call", tt.call...)
+				s.answer("tools/call", call)
 				s.answer("tasks/update", `{}`)
 				s.answer("tasks/cancel", `{}`)
-				if tt.get != nil {
-					s.answer("tasks/get", tt.get...)
+				if polls {
+					s.answer("tasks/get", get)
 				}
 				var mu sync.Mutex
 				asked := 0
@@ -253,7 +214,7 @@ func TestHostileServer(t *testing.T) {
 						t.Errorf("an error of %d bytes", n)
 					}
 				}
-				if asked > tt.asked {
+				if asked > map[bool]int{true: 64}[name == "rounds without end"] {
 					t.Errorf("asked %d times", asked)
 				}
 			})
