@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
+	"golang.org/x/tools/txtar"
 )
 
 func TestMain(m *testing.M) {
@@ -39,34 +40,12 @@ func TestRun(t *testing.T) {
 	testenv.NeedsUnix(t, testenv.Paths)
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	t.Setenv("LC_ALL", "C")
-	const begin = `task: a task
-  event session_configured
-  event task_started
-  event exec_approval_request
-Allow codex-mcp to run ` + "`git init -b main` in `DIR/work`" + `?
-If approved, it runs outside the sandbox, once: files and network are open.
-`
+	screen := map[string]string{}
+	for _, f := range must.Get(txtar.ParseFile("testdata/screens.txtar"))(t).Files {
+		screen[f.Name] = string(f.Data)
+	}
 	const asks = "y approve   n deny   s stop: "
-	const accepted = `=> approved
-  running: git init -b main
-  | Initialized empty Git repository in DIR/work/.git/
-  exit code 0
-  model: Your repository is ready. git said: Initialized empty Git repository in DIR/work/.git/
-  event task_complete
-answer: Your repository is ready. git said: Initialized empty Git repository in DIR/work/.git/
-proof: the folder is now a git repository
-`
-	const declined = `=> denied
-  model: There is no repository. The answer was: the command was not run: declined
-  event task_complete
-answer: There is no repository. The answer was: the command was not run: declined
-proof: the folder is not a git repository
-`
-	const cancelled = `=> abort
-  event turn_aborted
-turn interrupted: declined
-proof: the folder is not a git repository
-`
+	accepted, declined, cancelled := screen["accepted"], screen["declined"], screen["cancelled"]
 	for _, tt := range []struct{ answer, typed, want string }{
 		{"accept", "", accepted},
 		{"", "y", asks + accepted},
@@ -85,7 +64,7 @@ proof: the folder is not a git repository
 				t.Errorf("left behind: %v, %v", left, err)
 			}
 			got := regexp.MustCompile(`/\S*/quickstart\d+/`).ReplaceAllString(out.String(), "DIR/")
-			must.Equal(t, "result", begin+tt.want, got)
+			must.Equal(t, "result", screen["begin"]+tt.want, got)
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,23 +15,11 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// pry is a script that tries to read the environment and the memory of the server, of the
-// command's launcher, and of another process of the user.
-const pry = `
-server=$(cut -d' ' -f4 /proc/$PPID/stat)
-for pid in $server $PPID %d; do
-	for file in environ mem auxv; do
-		if head -c 1 /proc/$pid/$file > /dev/null 2>&1; then echo "read $file of $(cat /proc/$pid/comm)"; fi
-	done
-	if readlink /proc/$pid/fd/0 > /dev/null; then echo "read fd of $(cat /proc/$pid/comm)"; fi
-	echo "tried $(cat /proc/$pid/comm)"
-done
-`
-
 // TestServerEnvironment looks for the server's keys in /proc, from outside before the first
 // command and from a read-only command. As root it also tries as another user.
 func TestServerEnvironment(t *testing.T) {
 	t.Parallel()
+	pry := must.Get(os.ReadFile("testdata/pry.sh"))(t)
 	users := []int{os.Getuid()}
 	if boxtest.IsRoot() {
 		users = append(users, 20_000+os.Getpid()%20_000) // a container may have 65,536 users
@@ -43,7 +32,7 @@ func TestServerEnvironment(t *testing.T) {
 			must.OK(t, other.Start())
 			t.Cleanup(func() { other.Process.Kill(); other.Wait() })
 			model := providertest.New(
-				providertest.Call(providertest.Shell("c1", "bash", "-c", fmt.Sprintf(pry, other.Process.Pid))),
+				providertest.Call(providertest.Shell("c1", "bash", "-c", string(pry), "pry", strconv.Itoa(other.Process.Pid))),
 				providertest.Say("done"))
 			t.Cleanup(model.Close)
 			config := "approval_policy = \"never\"\n" + fmt.Sprintf(configOf, model.BaseURL())

@@ -191,44 +191,17 @@ exclude = ["MINE*"]
 
 // TestNarrowEnvironment checks that a call can hide variables from commands, but cannot show them more.
 func TestNarrowEnvironment(t *testing.T) {
-	const wide = "a call may narrow the configuration's, not widen it; calls.trusted"
-	for _, tt := range []struct {
-		name, file, call string
-		want             config.ShellEnvironment
-		err              string
-	}{
-		{"nothing", `exclude = ["A"]`, `{}`, config.ShellEnvironment{Exclude: []string{"A"}}, ""},
-		{"all to core", "", `{"inherit":"core"}`, config.ShellEnvironment{Inherit: "core"}, ""},
-		{"all to all", "", `{"inherit":"all"}`, config.ShellEnvironment{Inherit: "all"}, ""},
-		{"core to none", `inherit = "core"`, `{"inherit":"none"}`, config.ShellEnvironment{Inherit: "none"}, ""},
-		{"core to all", `inherit = "core"`, `{"inherit":"all"}`, config.ShellEnvironment{}, "shell_environment_policy.inherit: " + wide},
-		{"core to empty", `inherit = "core"`, `{"inherit":""}`, config.ShellEnvironment{}, "shell_environment_policy.inherit: " + wide},
-		{"none to core", `inherit = "none"`, `{"inherit":"core"}`, config.ShellEnvironment{}, wide},
-		{"unknown value", "", `{"inherit":"Core"}`, config.ShellEnvironment{}, `"Core" is not one of`},
-		{"wrong type", "", `{"inherit":1}`, config.ShellEnvironment{}, "shell_environment_policy.inherit: want a string"},
-		{"exclude is added", `exclude = ["A"]`, `{"exclude":["B"]}`, config.ShellEnvironment{Exclude: []string{"A", "B"}}, ""},
-		{"nothing to exclude", `exclude = ["A"]`, `{"exclude":[]}`, config.ShellEnvironment{Exclude: []string{"A"}}, ""},
-		{"only", "", `{"include_only":["A*"]}`, config.ShellEnvironment{IncludeOnly: []string{"A*"}}, ""},
-		{"fewer", `include_only = ["A*", "B"]`, `{"include_only":["a*"]}`, config.ShellEnvironment{IncludeOnly: []string{"a*"}}, ""},
-		{"one of them", `include_only = ["A*"]`, `{"include_only":["ab"]}`, config.ShellEnvironment{IncludeOnly: []string{"ab"}}, ""},
-		{"another", `include_only = ["A*"]`, `{"include_only":["B"]}`, config.ShellEnvironment{}, "shell_environment_policy.include_only: " + wide},
-		{"a wider pattern", `include_only = ["A*"]`, `{"include_only":["*"]}`, config.ShellEnvironment{}, wide},
-		{"a pattern that may be wider", `include_only = ["A*"]`, `{"include_only":["A?*"]}`, config.ShellEnvironment{}, wide},
-		{"no pattern", `include_only = ["A*"]`, `{"include_only":[]}`, config.ShellEnvironment{}, wide},
-		{"default excludes", `ignore_default_excludes = true`, `{"ignore_default_excludes":false}`, config.ShellEnvironment{}, ""},
-		{"no default excludes", "", `{"ignore_default_excludes":true}`, config.ShellEnvironment{}, wide},
-		{"profile", "", `{"experimental_use_profile":true}`, config.ShellEnvironment{}, wide},
-		{"set", "", `{"set":{"PATH":"/tmp"}}`, config.ShellEnvironment{}, "shell_environment_policy.set: " + wide},
-		{"set is kept", `set = { A = "1" }`, `{"inherit":"none"}`, config.ShellEnvironment{Inherit: "none", Set: map[string]string{"A": "1"}}, ""},
-	} {
-		file := "[shell_environment_policy]\n" + tt.file
-		call := protocol.Config{FromCall: true, Overrides: raw("shell_environment_policy", tt.call)}
+	const table, wide = "[shell_environment_policy]\n", "a call may narrow the configuration's, not widen it; calls.trusted"
+	for _, row := range shapes(t, "environment.txt") {
+		file, fault := table+row[1], strings.Replace(row[4], "WIDE", wide, 1)
+		call := protocol.Config{FromCall: true, Overrides: raw("shell_environment_policy", row[2])}
 		c, err := load(t, file, config.Layers{Call: call})
-		must.Fail(t, tt.name, tt.err, err)
+		must.Fail(t, row[0], fault, err)
 		if err == nil {
-			must.Equal(t, tt.name, tt.want, c.ShellEnvironment, cmpopts.EquateEmpty())
+			want := loaded(t, table+strings.ReplaceAll(row[3], `\n`, "\n"), config.Layers{})
+			must.Equal(t, row[0], want.ShellEnvironment, c.ShellEnvironment, cmpopts.EquateEmpty())
 		}
-		if tt.err == "" || strings.Contains(tt.err, wide) {
+		if fault == "" || strings.Contains(fault, wide) {
 			call.FromCall = false // as in the user's configuration
 			loaded(t, file, config.Layers{Call: call})
 		}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -103,17 +104,12 @@ func TestForged(t *testing.T) {
 			out := must.Get(cmd.StdoutPipe())(t)
 			cmd.Stderr = os.Stderr
 			must.OK(t, cmd.Start())
-			stopped := false
-			stop := func() string {
-				if stopped {
-					return ""
-				}
-				stopped = true
+			stop := sync.OnceValue(func() string {
 				cmd.Process.Kill()
 				said, _ := io.ReadAll(out)
 				_ = cmd.Wait()
 				return string(said)
-			}
+			})
 			defer stop()
 			must.Get(io.ReadFull(out, make([]byte, len("listening\n"))))(t)
 			c, err := p.connect("/secret")
