@@ -16,38 +16,12 @@ import (
 )
 
 func TestParseOverride(t *testing.T) {
-	for _, tt := range []struct {
-		in    string
-		key   string
-		value any
-		err   string
-	}{
-		{in: "model=gpt-5", key: "model", value: "gpt-5"},
-		{in: `model="gpt-5"`, key: "model", value: "gpt-5"},
-		{in: " model = gpt-5 ", key: "model", value: "gpt-5"},
-		{in: "a.b=true", key: "a.b", value: true},
-		{in: "a=1", key: "a", value: int64(1)},
-		{in: "a=1.5", key: "a", value: 1.5},
-		{in: `a=["x", "y"]`, key: "a", value: []any{"x", "y"}},
-		{in: "a={b=1}", key: "a", value: map[string]any{"b": int64(1)}},
-		{in: "a=b=c", key: "a", value: "b=c"},
-		{in: "a=", key: "a", value: ""},
-		{in: "a='quoted text", key: "a", value: "quoted text"},
-		{in: "a=1\nb = 2", key: "a", value: "1\nb = 2"},
-		{in: "a=2025-01-02", key: "a", value: "2025-01-02"},
-		{in: "a=2s", key: "a", value: "2s"},
-		{in: `projects."/a.b".trust_level=trusted`, key: `projects."/a.b".trust_level`, value: "trusted"},
-		{in: "novalue", err: "-c novalue: want KEY=VALUE"},
-		{in: "=x", err: "-c =x: want KEY=VALUE"},
-		{in: "a..b=x", err: `-c: key "a..b": want a name before and after each dot`},
-		{in: `a."b=x`, err: "unterminated basic string"},
-		{in: `a."b"c=x`, err: "expected '='"},
-	} {
-		key, value, err := config.ParseOverride(tt.in)
-		if tt.err != "" {
-			must.Fail(t, tt.in, tt.err, err)
-		} else if d := cmp.Diff([]any{tt.key, tt.value}, []any{key, value}); d != "" || err != nil {
-			t.Errorf("%s: %v (-want +got):\n%s", tt.in, err, d)
+	in := strings.NewReplacer(`\n`, "\n", `\_`, " ")
+	for _, row := range shapes(t, "overrides.txt") {
+		key, value, err := config.ParseOverride(in.Replace(row[1]))
+		must.Fail(t, row[1], row[4], err)
+		if got := fmt.Sprintf("%T %v", value, value); err == nil && (key != row[2] || strings.TrimSpace(got) != in.Replace(row[3])) {
+			t.Errorf("%s: %s, %s", row, key, got)
 		}
 	}
 }
