@@ -258,9 +258,7 @@ func TestKeyOfAnotherQuestion(t *testing.T) {
 			}
 			return elicit.Outcome{Decision: elicit.Denied}
 		}})
-		if _, err := c.Run(t.Context(), client.Task{Prompt: "p"}); err != nil {
-			t.Error(err)
-		}
+		must.Get(c.Run(t.Context(), client.Task{Prompt: "p"}))(t)
 		must.Equal(t, "result", []string{"one", "two"}, asked)
 		accept, decline := `{"q":{"action":"accept","content":{}}}`, `{"q":{"action":"decline"}}`
 		must.Equal(t, "result", []string{accept, decline}, slices.Compact(sent))

@@ -33,9 +33,7 @@ func TestConversation(t *testing.T) {
 
 	transcript := string(must.Get(os.ReadFile("testdata/conversation.txt"))(t))
 	play(t, server(), strings.ReplaceAll(transcript, "DIR", server().Dir))
-	if _, err := os.Stat(filepath.Join(server().Dir, "made")); err != nil {
-		t.Error(err)
-	}
+	must.Get(os.Stat(filepath.Join(server().Dir, "made")))(t)
 }
 
 // TestTwoQuestions asks two questions at a time. Each has an answer of its own.

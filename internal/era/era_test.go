@@ -2,7 +2,9 @@ package era_test
 
 import (
 	"encoding/json"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/era"
@@ -10,33 +12,11 @@ import (
 )
 
 func TestMeta(t *testing.T) {
-	const version = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`
-	for _, tt := range []struct {
-		name, params string
-		want         bool
-	}{
-		{"version", `{"_meta":{` + version + `}}`, true},
-		{"capabilities", `{"name":"x","_meta":{"a":{"b":[]},"io.modelcontextprotocol/clientCapabilities":7}}`, true},
-		{"client", `{"_meta":{"io.modelcontextprotocol/clientInfo":null}}`, true},
-		{"another member", `{"_meta":{"progressToken":1}}`, false},
-		{"not in _meta", `{` + version + `,"arguments":{"_meta":{` + version + `}}}`, false},
-		{"none", ``, false},
-		{"a list", `[{"_meta":{` + version + `}}]`, false},
-		{"a _meta that is not an object", `{"_meta":7}`, false},
-		{"discover", `{}`, false},
-		{"in another member", `{"arguments":{` + version + `}}`, false},
-		{"a list after the name", `["_meta",{` + version + `}]`, false},
-		{"a _meta that is a list", `{"_meta":["io.modelcontextprotocol/protocolVersion",1]}`, false},
-		{"cut before _meta", `{"a":[1`, false},
-		{"cut in a name", `{"_me`, false},
-		{"cut in _meta", `{"_meta":{` + version, false},
-		// With a duplicate member a request still belongs to this era, which refuses it.
-		{"duplicate before _meta", `{"a":1,"a":2,"_meta":{` + version + `}}`, true},
-		{"duplicate in another member", `{"inputResponses":{"q1":{"action":"decline","action":"accept"}},"_meta":{` + version + `}}`, true},
-		{"duplicate in _meta", `{"_meta":{"a":1,"a":2,` + version + `}}`, true},
-		{"two _meta", `{"_meta":{},"_meta":{` + version + `}}`, true},
-	} {
-		must.Equal(t, tt.name, tt.want, era.Meta(json.RawMessage(tt.params)) != nil)
+	text := string(must.Get(os.ReadFile("testdata/params.txt"))(t))
+	for line := range strings.Lines(text[strings.Index(text, "\n")+1:]) {
+		want, row, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		name, params, _ := strings.Cut(row, " | ")
+		must.Equal(t, name, want == "true", era.Meta(json.RawMessage(params)) != nil)
 	}
 }
 

@@ -107,9 +107,7 @@ func TestLogFolder(t *testing.T) {
 	l := openLog(t, filepath.Join(folder, "log"))
 	must.OK(t, os.Rename(folder, folder+"-old"), os.Symlink(other, folder), os.Remove(folder+"-old/log"))
 	for range 3 { // the second and third begin a new file
-		if _, err := l.Write(lineOf(4000)); err != nil {
-			t.Error(err)
-		}
+		must.Get(l.Write(lineOf(4000)))(t)
 	}
 	for folder, want := range map[string]int{other: 0, folder + "-old": 2} {
 		if got, err := os.ReadDir(folder); err != nil || len(got) != want {

@@ -63,9 +63,7 @@ func TestLogPlaces(t *testing.T) {
 			end, err := c.openLogs(o, tt.engine)
 			if tt.want == "" {
 				must.OK(t, err)
-				if _, err := c.trace.Write([]byte("line\n")); err != nil {
-					t.Error(err)
-				}
+				must.Get(c.trace.Write([]byte("line\n")))(t)
 				end()
 				must.Check(t, os.Remove(o.trace))
 				return
