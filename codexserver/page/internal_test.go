@@ -256,10 +256,7 @@ func TestAnswerBeatsWithdrawal(t *testing.T) {
 
 func request(thread, command string) *approval.Request {
 	argv := []string{command}
-	return &approval.Request{
-		Thread: approval.Thread{ID: thread}, Event: protocol.ExecApprovalRequest{Command: argv},
-		Question: &elicit.Question{},
-	}
+	return &approval.Request{Thread: approval.Thread{ID: thread}, Event: protocol.ExecApprovalRequest{Command: argv}, Question: &elicit.Question{}}
 }
 
 // long returns a question of that many bytes.

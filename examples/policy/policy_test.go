@@ -20,36 +20,19 @@ func TestCommands(t *testing.T) {
 	for name, target := range map[string]string{"out": "/etc", "dangling": "/etc/nosuch"} {
 		must.OK(t, os.Symlink(target, filepath.Join(p.folder, name)))
 	}
-	for want, commands := range map[string][]string{
-		"runs in the sandbox without a question": {
-			"ls", "ls -la sub", "cat main.go", "head -n 5 main.go", "grep -rn word .", "git status -sb", "git diff --stat HEAD~1",
-			"go test ./...", "go test -race -run=Name ./sub/...", "sh -c ls", "bash -lc |ls -l && go test ./... | grep -n FAIL|",
-			"cat " + p.folder + "/main.go",
-		},
-		"the user is asked": {
-			"", "make", "git commit", "touch made", "rm -rf sub", "rm ./sub/x", "dangling", "ls --color", "cat /etc/passwd", "cat out/passwd",
-			"cat ../x", "cat out/../../x", "cat dangling", "git diff --output=x", "git -C /etc log", "go test -exec=sh .", "go test -exec sh .",
-			"go test -toolexec=x .", "go test -run=x -args -o x", "tail -f x", "npm install-test", "./ls", "/tmp/ls", "sh", "sh script", "bash -xc ls",
-			"sh -c |ls; rm -rf sub|", "sh -c |ls > x|", "sh -c |ls & rm x|", "sh -c |ls $(rm x)|", "sh -c |ls `rm x`|", "sh -c |ls\nrm x|",
-			"sh -c |ls || rm x|", "sh -c |ls |& sh|", "sh -c |ls && |", "sh -c |cat *|", "sh -c |cat ~|", "sh -c |X=1 ls|", "sh -c |cd / && ls|",
-			"sh -c |sh -c ls|", "sh -c |", "sh -c |echo 'x'|", "sh -c |{ ls && ls|", "sh -c |! ls|",
-		},
-		"does not run; the model reads: declined: there is no network here, use the files in " + p.folder: {
-			"curl localhost", "/usr/bin/curl localhost", "git push", "git push --force", "go get x", "npm install", "cat http://x",
-			"sh -c |ls && git fetch|", "sh -c |wget x | cat|",
-		},
-		"does not run; the model reads: declined: do not change anything outside of " + p.folder: {
-			"rm -rf /", "rm ../x", "touch /tmp/x", "mv x ..", "cp x out/y", "mkdir -p /etc/x", "sh -c |ls && rm /etc/x|",
-		},
-	} {
-		for _, c := range commands {
-			words, script, quoted := strings.Cut(c, " |")
-			argv := strings.Fields(words)
-			if quoted {
-				argv = append(argv, strings.TrimSuffix(script, "|"))
-			}
-			must.Equal(t, fmt.Sprint(argv), want, p.explain(t.Context(), argv))
+	in, want := strings.NewReplacer("DIR", p.folder, `\n`, "\n"), ""
+	for line := range strings.Lines(string(must.Get(os.ReadFile("testdata/commands.txt"))(t))) {
+		line = in.Replace(strings.TrimSuffix(line, "\n"))
+		if verdict, is := strings.CutPrefix(line, "= "); is || strings.HasPrefix(line, "#") {
+			want = verdict
+			continue
 		}
+		words, script, quoted := strings.Cut(line, " |")
+		argv := strings.Fields(words)
+		if quoted {
+			argv = append(argv, strings.TrimSuffix(script, "|"))
+		}
+		must.Equal(t, fmt.Sprint(argv), want, p.explain(t.Context(), argv))
 	}
 }
 

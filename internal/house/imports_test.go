@@ -13,10 +13,7 @@ import (
 )
 
 // light are the packages that import no other module than the one for JSON.
-var light = []string{
-	"mcptypes", "mcptypes/internal/codec", "mcptypes/modern", "jsonrpc", "elicit", "codexserver/protocol",
-	"internal/shellword",
-}
+var light = []string{"mcptypes", "mcptypes/internal/codec", "mcptypes/modern", "jsonrpc", "elicit", "codexserver/protocol", "internal/shellword"}
 
 const jsonModule = "github.com/go-json-experiment/json"
 
