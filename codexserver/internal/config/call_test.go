@@ -24,7 +24,7 @@ func shapes(t testing.TB, name string) (all [][]string) {
 			continue
 		}
 		shape := []string{what}
-		for part := range strings.SplitSeq(rest, " | ") {
+		for part := range strings.SplitSeq(rest+" ", " | ") {
 			shape = append(shape, strings.TrimSpace(part))
 		}
 		all = append(all, shape)

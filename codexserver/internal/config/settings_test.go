@@ -190,26 +190,6 @@ func TestSettingsAtTheirLimits(t *testing.T) {
 	}
 }
 
-// TestUnknownOfOurs checks which key the error for an unknown one names.
-func TestUnknownOfOurs(t *testing.T) {
-	for file, meant := range map[string]string{
-		"trusted_calls = true": "", "locked_arguments = []": "calls.locked_arguments", "always_load = true": "calls.always_load",
-		"tools = []": "calls.tools", "[tools]\nx = 1": "calls.tools", "tasks.mode = 'never'": "", "tasks.grace = 0": "calls.grace", "tasks.resume = false": "calls.resume",
-		"changes.track = false": "", "full_acces = 'deny'": "calls.full_access", "drain.timeout = 0": "http.drain_timeout", "keep.log = 0": "approvals.log",
-		"approvals.max_pending = 1": "", "approvals.legacy_flat = true": "", "limits.response_bytes = 1": "", "failover.wait = '1s'": "",
-		"notify.after = 0": "", "approvals.on_eror = 'deny'": "approvals.on_error", "[aprovals]": "approvals", "nonsense = 1": "",
-	} {
-		_, _, err := settings(t, file)
-		want := ": unknown key"
-		if meant != "" {
-			want += "; do you mean " + meant + "?"
-		}
-		if err == nil || !strings.HasSuffix(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", file, err, want)
-		}
-	}
-}
-
 // TestMisplacedOverrides checks that an override that replaces one of our tables with a string is ignored with a note.
 func TestMisplacedOverrides(t *testing.T) {
 	s, codex, err := settings(t, "", "sandbox=workspace-write", "http=x", "approvals=never", "limits=5", "model=m", `"approvals"=1`)
