@@ -1,6 +1,9 @@
 package outputschema_test
 
 import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -204,4 +207,90 @@ func FuzzCheck(f *testing.F) {
 			t.Errorf("%q", err)
 		}
 	})
+}
+
+// TestPatterns compares patterns with those of ECMAScript: each line of testdata/patterns.ndjson has a pattern, and the
+// characters that new RegExp(pattern, "u") of Node.js matches and does not match.
+func TestPatterns(t *testing.T) {
+	text := must.Get(os.ReadFile("testdata/patterns.ndjson"))(t)
+	n := 0
+	for line := range bytes.Lines(text) {
+		var row [3]string
+		must.OK(t, json.Unmarshal(line, &row))
+		re, err := outputschema.CompilePattern(row[0])
+		if err != nil {
+			t.Errorf("%s: %v", row[0], err)
+			continue
+		}
+		for i, want := range []bool{true, false} {
+			for _, c := range row[i+1] {
+				if n++; re.MatchString(string(c)) != want {
+					t.Errorf("%s matches %q: %v", row[0], c, !want)
+				}
+			}
+		}
+	}
+	if n < 90 {
+		t.Errorf("only %d characters are there", n)
+	}
+	if re, err := outputschema.CompilePattern("a$"); err != nil || re.MatchString("a\n") {
+		t.Errorf("$ matches before the end: %v", err)
+	}
+	for _, wrong := range []string{`\u00g9`, `\u`, `\u{}`, `\u{110000}`, "[", `a\`, "(?=a)", `(a)\1`, `\cM`} {
+		if re, err := outputschema.CompilePattern(wrong); err == nil {
+			t.Errorf("%s is taken as %s", wrong, re)
+		}
+	}
+}
+
+// TestSuite runs the official test suite. testdata/SOURCE says what it leaves out.
+func TestSuite(t *testing.T) {
+	file := must.Get(os.Open("testdata/suite.ndjson.gz"))(t)
+	defer file.Close()
+	text := must.Get(gzip.NewReader(file))(t)
+	lines := bufio.NewScanner(text)
+	lines.Buffer(nil, 1<<20)
+	checked := 0
+	for lines.Scan() {
+		var group struct {
+			Draft, File, Description string
+			Schema                   json.RawMessage
+			Tests                    []struct {
+				Description string
+				Data        json.RawMessage
+				Valid       bool
+			}
+		}
+		must.OK(t, json.Unmarshal(lines.Bytes(), &group))
+		name := group.Draft + " " + group.File + ": " + group.Description
+		schema, err := outputschema.Compile(inDraft(group.Draft, group.Schema))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for _, test := range group.Tests {
+			checked++
+			if _, err := schema.Check(string(test.Data)); (err == nil) != test.Valid {
+				t.Errorf("%s: %s: %v", name, test.Description, err)
+			}
+		}
+	}
+	if err := lines.Err(); err != nil || checked < 1000 {
+		t.Errorf("%d cases checked: %v", checked, err)
+	}
+}
+
+// inDraft returns a schema that names its draft, and is an object.
+func inDraft(draft string, schema json.RawMessage) json.RawMessage {
+	address := "https://json-schema.org/draft/2020-12/schema"
+	if draft == "07" {
+		address = "http://json-schema.org/draft-07/schema#"
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(schema, &members) != nil {
+		members = map[string]json.RawMessage{"allOf": json.RawMessage("[" + string(schema) + "]")}
+	}
+	members["$schema"] = json.RawMessage(`"` + address + `"`)
+	schema, _ = json.Marshal(members)
+	return schema
 }
