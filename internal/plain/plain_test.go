@@ -28,6 +28,15 @@ func TestStackedMarks(t *testing.T) {
 	}
 }
 
+func TestPath(t *testing.T) {
+	for path, want := range map[string]string{
+		"/a b": "/a b", `C:\a`: `C:\a`, "it's": "it's", "": "''", "a ": "'a '", " a": "' a'", `"a"`: `'"a"'`, "'a": `"'a"`, "$'a'": `'$'"'a'"`, "a`b": "'a`b'", "a\n": `$'a\n'`,
+	} {
+		got, _ := plain.Path(path)
+		must.Equal(t, fmt.Sprintf("%q", path), want, got)
+	}
+}
+
 func TestOneLine(t *testing.T) {
 	for _, tt := range []struct {
 		text  string

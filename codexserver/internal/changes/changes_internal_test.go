@@ -120,6 +120,22 @@ func TestAnnounced(t *testing.T) {
 	}
 }
 
+func TestOrigin(t *testing.T) {
+	said := &git.Change{Lines: &git.Lines{Added: 2, Removed: 2}}
+	for _, tt := range []struct {
+		added, removed int
+		said           *git.Change
+		want           protocol.ChangeOrigin
+	}{
+		{2, 2, said, protocol.ByPatch}, {1, 1, said, protocol.ByPatch}, {3, 2, said, protocol.ByCommand}, {2, 3, said, protocol.ByCommand}, {2, 2, nil, protocol.ByCommand},
+	} {
+		got := originOf(git.Change{Lines: &git.Lines{Added: tt.added, Removed: tt.removed}}, tt.said, true)
+		if got != tt.want {
+			t.Errorf("%d added, %d removed: %s, want %s", tt.added, tt.removed, got, tt.want)
+		}
+	}
+}
+
 // TestContinued adds the changes of a turn that continues to those before.
 func TestContinued(t *testing.T) {
 	change := func(kind, path, from string, lines *git.Lines, by protocol.ChangeOrigin) protocol.Change {
