@@ -63,7 +63,7 @@ func TestLeftovers(t *testing.T) {
 // TestTakenPID has a daemon give an orphan the process id of the command, which has ended. Its end is not the command's.
 func TestTakenPID(t *testing.T) {
 	const last = "/proc/sys/kernel/ns_last_pid"
-	if err := unix.Access(last, unix.W_OK); err != nil || os.Getuid() != 0 {
+	if err := os.WriteFile(last, []byte(strconv.Itoa(os.Getpid())), 0); err != nil {
 		t.Skipf("only root chooses process ids: %v", err)
 	}
 	take := `while kill -0 $0; do :; done; for n in $(seq 99); do echo $(($0-1)) >` + last + `; sleep 0.1 & [ $! = $0 ] && echo taken && exit; done`
