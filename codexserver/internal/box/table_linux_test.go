@@ -216,7 +216,9 @@ type attempt struct {
 func try(t *testing.T, processes *run.Starter, policy protocol.SandboxPolicy, others map[string]string, all []attempt) []string {
 	t.Helper()
 	for i, one := range all {
-		names := []string{"@outside", filepath.Join(one.Base, "outside"), "@unique", strconv.FormatInt(time.Now().UnixNano(), 36)}
+		unique := strconv.FormatInt(time.Now().UnixNano(), 36)
+		t.Cleanup(func() { _ = os.Remove("/dev/shm/" + unique) }) // made where nothing confines
+		names := []string{"@outside", filepath.Join(one.Base, "outside"), "@unique", unique}
 		for name, stands := range others {
 			names = append(names, name, stands)
 		}
