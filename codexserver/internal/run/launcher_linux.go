@@ -3,6 +3,8 @@ package run
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -217,6 +219,9 @@ func leave() {
 // opens any file.
 func SealDescriptors() error {
 	entries, err := os.ReadDir("/proc/self/fd")
+	if errors.Is(err, fs.ErrNotExist) { // there is no /proc; older kernels lack this call
+		err = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
+	}
 	if err != nil {
 		return fmt.Errorf("the files that commands would inherit: %w", err)
 	}
