@@ -20,6 +20,7 @@ import (
 // the model's answer.
 type attempt struct {
 	name   string
+	began  time.Time
 	task   string // its id, "" if the client got none
 	status string // of the task at the end
 	gone   bool   // the task was not known any more
@@ -75,6 +76,7 @@ type person struct {
 	token string
 
 	mu       sync.Mutex
+	tasks    int // how many the person has begun by workUntil
 	attempts []*attempt
 	answers
 }
@@ -156,7 +158,7 @@ func say(name string) string {
 }
 
 func (p *person) attempt(task, n int) *attempt {
-	a := &attempt{name: fmt.Sprintf("%s-t%d-a%d", p.name, task, n)}
+	a := &attempt{name: fmt.Sprintf("%s-t%d-a%d", p.name, task, n), began: time.Now()}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.attempts = append(p.attempts, a)
@@ -194,6 +196,24 @@ func (p *person) work(ctx context.Context, task int) {
 		pause(ctx, 100*time.Millisecond)
 	}
 	p.t.Errorf("%s: task %d has no end in time", p.name, task)
+}
+
+// workUntil carries out one task after the other, at least one, until a channel is closed.
+func (p *person) workUntil(ctx context.Context, enough <-chan struct{}) {
+	for {
+		p.mu.Lock()
+		p.tasks++
+		task := p.tasks
+		p.mu.Unlock()
+		p.work(ctx, task)
+		select {
+		case <-enough:
+			return
+		case <-ctx.Done():
+			return
+		default:
+		}
+	}
 }
 
 func pause(ctx context.Context, d time.Duration) {
