@@ -24,8 +24,9 @@ const (
 	// takes longer is killed, so that the turn does not continue.
 	interruptLimit = 10 * time.Second
 	// holdBack is how long the event that begins an item waits for a question
-	// about it. The app-server asks within milliseconds.
-	holdBack = 200 * time.Millisecond
+	// about it, if nothing else shows that the item runs. The app-server asks within milliseconds, on a busy machine
+	// within some hundred.
+	holdBack = time.Second
 	// countLimit is how long the reason of a refusal waits for the end of the model's
 	// response. When a message comes earlier, Codex stops reading the response and does not
 	// count its tokens.
