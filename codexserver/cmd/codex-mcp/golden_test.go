@@ -318,7 +318,7 @@ func (g *golden) keep(m map[string]any) { g.record = append(g.record, m) }
 //	page answer RESULT            answer the open one there
 //	record                        write down, at the end, what approvals.log has
 //	requests N                    wait until the model has received N requests
-//	release NAME                  let the model's turn that waits for it go on
+//	release NAME                  let the model's turn that waits for it go on, when the call with this name has its task
 //	model N                       write down the message and the tool's output at the end of the model's request N
 //	file NAME                     write down what a file of the work folder has
 //	git ARGUMENTS                 run git in the work folder
@@ -375,6 +375,11 @@ func (g *golden) play(script string) {
 		case "record":
 			g.recorded = true
 		case "release":
+			if c != nil && g.era == "tasks" {
+				if m := g.begun(c); m != nil {
+					t.Fatalf("%s: no task: %s", step, line(m))
+				}
+			}
 			close(g.waits[name])
 		case "model", "requests":
 			var n int
@@ -495,15 +500,23 @@ func (g *golden) call(c *goldenCall, more map[string]any) {
 // next waits for the call's result or question. A task's result has the answer to a poll.
 func (g *golden) next(c *goldenCall) map[string]any {
 	if c.task == "" {
-		m := g.answer(c.id)
-		result, _ := m["result"].(map[string]any)
-		if c.task, _ = result["taskId"].(string); c.task == "" {
+		if m := g.begun(c); m != nil {
 			return m
 		}
-		result["status"], result["statusMessage"] = "working", "<EARLY>" // the turn may already have said or asked something
-		g.keep(m)
 	}
 	return g.poll(c, "working")
+}
+
+// begun waits for the task of a call, or returns another answer.
+func (g *golden) begun(c *goldenCall) map[string]any {
+	m := g.answer(c.id)
+	result, _ := m["result"].(map[string]any)
+	if c.task, _ = result["taskId"].(string); c.task == "" {
+		return m
+	}
+	result["status"], result["statusMessage"] = "working", "<EARLY>" // the turn may already have said or asked something
+	g.keep(m)
+	return nil
 }
 
 // poll gets the task until its status is not one of these.
