@@ -78,10 +78,15 @@ func (e *Engine) spawn(ctx context.Context, path string, args []string, policy s
 	return c, nil
 }
 
-// talk starts a program unless a command can write it.
+// talk starts a program unless a command can write it. Codex searches git in the PATH, and npm's batch file node, so it gets
+// no folder there that commands can write.
 func (e *Engine) talk(ctx context.Context, t run.Talk, path string, args ...string) (conn *run.Conn, err error) {
 	cmd := exec.Command(path, args...)
-	cmd.Env = e.environment()
+	var whole string
+	cmd.Env, whole = e.programs.Environ(e.environment())
+	if got := run.Value(cmd.Env, "PATH"); got != whole {
+		e.options.Logger.Info("codex: its PATH has no folder that commands can write, and none without a full path", "path", got)
+	}
 	if runtime.GOOS == "windows" { // where a batch file looks for programs in the folder that it runs in
 		cmd.Dir = filepath.Dir(path)
 	}

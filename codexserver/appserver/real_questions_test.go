@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -158,6 +159,19 @@ func TestRealLeavesItselfOut(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestRealSearches has the working folder in the PATH. Codex starts no program from there.
+func TestRealSearches(t *testing.T) {
+	r := newReal(t, "", report)
+	r.initGit(t)
+	marks := filepath.Join(t.TempDir(), "marks")
+	boxtest.Lay(t, r.cwd, "git=#!/bin/sh\necho git $* >> "+marks)
+	t.Setenv("PATH", r.cwd+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	must.OK(t, r.start(t, &recorder{}, protocol.Config{}).Turn(t.Context(), text("go")))
+	if started, _ := os.ReadFile(marks); len(started) > 0 {
+		t.Errorf("Codex started %s", started)
 	}
 }
 
