@@ -1,6 +1,7 @@
 package box
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -145,9 +146,11 @@ func (p *Programs) Environ(env []string) (changed []string, path string) {
 	return withPath(env, unwritable(path, p.roots(p.temporary()...))), path
 }
 
+// withPath returns the environment with these folders in its PATH. If there are none, nothing is found: an empty PATH would
+// mean the working folder, and some shells search it without a PATH, too.
 func withPath(env, folders []string) []string {
 	changed := withoutVariables(env, func(name string) bool { return run.IsNamed(name, "PATH") })
-	return append(changed, "PATH="+strings.Join(folders, string(filepath.ListSeparator)))
+	return append(changed, "PATH="+cmp.Or(strings.Join(folders, string(filepath.ListSeparator)), os.DevNull))
 }
 
 func withoutVariables(env []string, drop func(name string) bool) []string {

@@ -183,6 +183,10 @@ func TestEnviron(t *testing.T) {
 	path := strings.Join([]string{b.at("w/bin"), ".", b.at("safe"), b.at("link"), b.at("missing"), "/usr/bin"}, ":")
 	env, was := b.programs.Environ([]string{"PATH=/x", "A=b", "PATH=" + path, "C=d", "PATH"})
 	must.Equal(t, "the environment and the PATH that it had", [][]string{{"A=b", "C=d", "PATH=" + b.at("safe") + ":/usr/bin"}, {path}}, [][]string{env, {was}})
+	for _, path := range []string{"", ".:" + b.at("w/bin")} { // an empty PATH would be the working folder
+		env, _ := b.programs.Environ([]string{"PATH=" + path})
+		must.Equal(t, "without a folder", []string{"PATH=/dev/null"}, env)
+	}
 }
 
 // TestGiven checks that a working folder with the user's home does not rule out the user's programs.
