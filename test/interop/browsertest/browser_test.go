@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -169,13 +170,17 @@ func (b *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 // eval returns what an expression is, awaited.
 func eval[T any](b *tab, expression string) T {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, wait)
-	defer cancel()
-	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	v, err := tryEval[T](b, expression)
 	if err != nil {
 		b.t.Fatalf("browser: %s: %v", expression, err)
 	}
 	return v
+}
+
+func tryEval[T any](b *tab, expression string) (T, error) {
+	ctx, cancel := context.WithTimeout(b.ctx, wait)
+	defer cancel()
+	return chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 }
 
 // see waits until an expression is true, also over a reload of the page.
@@ -241,11 +246,15 @@ func (b *tab) click(words string) {
 	})()`, button))
 	for again := true; again; { // the page asks for it when something has moved all the same
 		b.do(chromedp.Click(chromedp.Search(button), chromedp.NodeVisible))
-		again = eval[bool](b, `(() => {
+		var err error
+		again, err = tryEval[bool](b, `(() => {
 			const t = document.querySelector("#toast"), again = t !== null && t.textContent.endsWith("Please press again.")
 			if (again) t.textContent = ""
 			return again
 		})()`)
+		if err != nil && !strings.Contains(err.Error(), "navigated") { // which some buttons do
+			b.t.Fatalf("browser: after a click on %q: %v", words, err)
+		}
 		if again {
 			b.settle()
 		}
