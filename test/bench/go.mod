@@ -7,7 +7,7 @@ replace github.com/codexmcp/codexmcp => ../..
 require (
 	github.com/codexmcp/codexmcp v0.1.0
 	github.com/creachadair/jrpc2 v1.3.6
-	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
+	github.com/go-json-experiment/json v1.27.2
 	github.com/mark3labs/mcp-go v1.2.1
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/sourcegraph/jsonrpc2 v0.2.3

@@ -472,3 +472,24 @@ func FuzzNumbers(f *testing.F) {
 	}
 	f.Fuzz(sameNumber)
 }
+
+// FuzzFloat compares the text of a float with that of json/v2, which refuses what has no JSON form. It is read as the same float.
+func FuzzFloat(f *testing.F) {
+	for _, v := range []float64{0, math.Copysign(0, -1), 1, -1.5, 1e21, 1e-7, 1 << 53, math.MaxFloat64, math.SmallestNonzeroFloat64, math.Pi, math.Inf(-1), math.NaN()} {
+		f.Add(math.Float64bits(v))
+	}
+	f.Fuzz(func(t *testing.T, bits uint64) {
+		v := math.Float64frombits(bits)
+		e := NewEncoder("codec")
+		e.Number(v)
+		got, err := e.Bytes()
+		want, wantErr := jsonv2.Marshal(v)
+		if (err == nil) != (wantErr == nil) || string(got) != string(want) {
+			t.Fatalf("%v: %s, %v, want %s, %v", v, got, err, want, wantErr)
+		}
+		var again float64
+		if err == nil && (Read(got, true, Into(&again, Number)) != nil || math.Float64bits(again) != bits) {
+			t.Errorf("%s is read as %v, want %v", got, again, v)
+		}
+	})
+}

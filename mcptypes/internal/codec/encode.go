@@ -347,7 +347,7 @@ func (e *Encoder) Number(v float64) {
 		e.Fail(errNoFloat)
 		return
 	}
-	e.b = jsontext.AppendFloat(e.b, v, 64)
+	e.b = append(e.b, jsontext.Float(v).String()...)
 }
 
 // IntBetween writes an integer that has bounds.
