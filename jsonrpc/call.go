@@ -1,10 +1,14 @@
 package jsonrpc
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -244,25 +248,32 @@ func (c *Call) abandon(err error, reason string) {
 	}
 }
 
-// resolve hands an answer to the call that waits for it. The reader calls it and does not
-// decode the result: that is left to the caller's goroutine, and may be slow.
-func (p *Peer) resolve(m *message, line []byte) {
+// resolve hands an answer to the call that waits for it, if there is one. The reader calls it and
+// does not decode the result: that is left to the caller's goroutine, and may be slow.
+func (p *Peer) resolve(m *message) bool {
 	cs := &p.calls
 	p.mu.Lock()
 	// Looked up and removed under one lock: a second answer with the same id finds no
 	// call.
-	c := cs.pending[m.id]
-	delete(cs.pending, m.id)
+	id := m.id
+	c := cs.pending[id]
+	if text, is := id.Str(); c == nil && is && p.o.TextIDs {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			id = mcptypes.IntID(n)
+			c = cs.pending[id]
+		}
+	}
+	delete(cs.pending, id)
 	p.mu.Unlock()
 	if c == nil {
-		p.problem(fmt.Errorf("answer with id %s, %w", m.id, ErrNoCall), line)
-		return
+		return false
 	}
 	c.raw, c.errv = m.result, m.errv
 	if m.fault != nil {
 		c.err = fmt.Errorf("jsonrpc: answer to %s: %w", c.method, m.fault)
 	}
 	c.complete()
+	return true
 }
 
 // failCalls ends every pending call, and every later one, with err.
@@ -291,7 +302,7 @@ func (c *Call) outcome() error {
 	case c.err != nil:
 		return c.err
 	case c.errv != nil:
-		return decodeError(c.method, c.errv)
+		return decodeError(c.method, c.errv, c.p != nil && c.p.d.answers)
 	}
 	return nil
 }
@@ -313,13 +324,18 @@ var errNoCode = errors.New("error member has no code")
 
 // decodeError reads the error member of an answer. Members that JSON-RPC does not have are
 // ignored; without a code it is not an error that a program could act on.
-func decodeError(method string, raw []byte) error {
+func decodeError(method string, raw []byte, lenient bool) error {
 	var w struct {
 		Code    *int64          `json:"code"`
 		Message string          `json:"message"`
 		Data    json.RawMessage `json:"data"`
 	}
 	err := jsonx.Unmarshal(raw, &w)
+	if lenient && (err != nil || w.Code == nil || w.Message == "") {
+		if said := looseError(raw); said != nil {
+			return said
+		}
+	}
 	if err == nil && w.Code == nil {
 		err = errNoCode
 	}
@@ -327,4 +343,29 @@ func decodeError(method string, raw []byte) error {
 		return fmt.Errorf("jsonrpc: error answer to %s cannot be read: %w", method, err)
 	}
 	return &Error{Code: Code(*w.Code), Message: w.Message, Data: w.Data}
+}
+
+// looseError reads an error member whose code is a text or a fraction, or whose words are in its data, or that is nothing but
+// words. It returns nil if there are no words.
+func looseError(raw []byte) *Error {
+	type member struct {
+		Code    json.RawMessage `json:"code"`
+		Message json.RawMessage `json:"message"`
+		Data    json.RawMessage `json:"data"`
+	}
+	var w, inside member
+	_ = jsonx.Unmarshal(raw, &w) // what has another type has no words
+	_ = jsonx.Unmarshal(w.Data, &inside)
+	words := func(raw []byte) (text string) {
+		_ = jsonx.Unmarshal(raw, &text)
+		return text
+	}
+	e := &Error{Code: CodeInternalError, Data: w.Data}
+	if n, err := strconv.ParseFloat(strings.Trim(string(w.Code), `"`), 64); err == nil && n == math.Trunc(n) && math.Abs(n) < 1<<31 {
+		e.Code, w.Code = Code(n), nil
+	}
+	if e.Message = cmp.Or(words(raw), words(w.Message), words(w.Data), words(inside.Message), words(w.Code)); e.Message == "" {
+		return nil
+	}
+	return e
 }

@@ -82,10 +82,17 @@ func (p *Peer) dispatch(m *message, line []byte, b *batch) {
 		p.accept(p.newRequest(m, line))
 	// Never queued: the handler of a notification may wait for it.
 	case kindResponse:
-		p.resolve(m, line)
+		if !p.resolve(m) {
+			p.problem(fmt.Errorf("answer with id %s, %w", m.id, ErrNoCall), line)
+		}
 	// A broken notification or response. An answer to it could be taken for one to a request.
 	case kindIgnored:
 		p.problem(m.fault, line)
+	case kindEmpty:
+		if p.resolve(m) {
+			return
+		}
+		fallthrough
 	// kindInvalid: the sender may wait for an answer, so it gets one.
 	default:
 		p.problem(m.fault, line)

@@ -20,6 +20,7 @@ const (
 	kindNotification             // method, no id
 	kindResponse                 // result or error
 	kindIgnored                  // a broken notification or response: reported, never answered
+	kindEmpty                    // an id alone, for [Options.LenientAnswers]: a response without its result, or invalid
 )
 
 // message is one scanned envelope. method, params, result and errv are slices
@@ -43,6 +44,7 @@ type message struct {
 type dialect struct {
 	depth   int  // nesting allowed in one message
 	lenient bool // the jsonrpc member may be absent or another string
+	answers bool // see [Options.LenientAnswers]
 }
 
 // Members of the envelope, as bits of a set of those seen. A set costs nothing to make for
@@ -126,6 +128,15 @@ func (m *message) refuse(line []byte, at int, f scanFault, d dialect) {
 		_, _ = s.Write(line) // never fails
 		*m = s.message(Errorf(CodeInvalidRequest, "nesting is deeper than %d levels", d.depth))
 		return
+	}
+	if d.answers {
+		clean := bytes.TrimPrefix(bytes.ToValidUTF8(line, []byte("\uFFFD")), []byte("\uFEFF"))
+		if !bytes.Equal(clean, line) {
+			if m.parse(clean, d); m.kind == kindResponse {
+				return
+			}
+			*m = message{}
+		}
 	}
 	m.fault = Errorf(CodeParseError, "not valid JSON at byte %d", at)
 }
@@ -213,6 +224,9 @@ func unquote(s []byte) []byte {
 // section 4.1); a result or error without a method is a response and never
 // answered either.
 func (m *message) classify(e *envelope, d dialect) {
+	if d.answers && e.seen&(hasResult|hasError) != 0 && e.seen&hasMethod != 0 && e.method[0] == 'n' {
+		e.seen &^= hasMethod
+	}
 	var idErr error
 	if e.seen&hasID != 0 {
 		m.id, idErr = mcptypes.ParseRequestID(e.id)
@@ -225,7 +239,9 @@ func (m *message) classify(e *envelope, d dialect) {
 	case e.seen&hasMethod != 0:
 		m.classifyCall(e)
 	case e.seen&(hasResult|hasError) != 0:
-		m.classifyResponse(e)
+		m.classifyResponse(e, d)
+	case d.answers && !m.id.IsZero() && e.twice == 0:
+		m.kind = kindEmpty
 	}
 }
 
@@ -253,15 +269,23 @@ func (m *message) classifyCall(e *envelope) {
 // classifyResponse classifies what has a result or an error and no method. A response with
 // another fault, such as a wrong version, still ends its call, with the fault as the error: its
 // caller would otherwise wait forever.
-func (m *message) classifyResponse(e *envelope) {
+func (m *message) classifyResponse(e *envelope, d dialect) {
 	m.kind = kindResponse
 	m.result, m.errv = e.result, e.err
-	// Without an id no call can be found, and of a result and an error neither can be trusted.
-	if m.id.IsZero() || e.seen&hasResult != 0 && e.seen&hasError != 0 || e.twice != 0 {
-		m.kind = kindIgnored
-		if m.fault == nil {
-			m.fault = Errorf(CodeInvalidRequest, "a response has an id and either a result or an error")
+	both := e.seen&hasResult != 0 && e.seen&hasError != 0
+	if null := both && e.result[0] == 'n'; d.answers && both && null != (e.err[0] == 'n') {
+		if both = false; null {
+			m.result = nil
+		} else {
+			m.errv = nil
 		}
+	}
+	// Without an id no call can be found, and of a result and an error neither can be trusted.
+	if m.id.IsZero() || both && !d.answers || e.twice != 0 {
+		m.kind = kindIgnored
+	}
+	if (m.kind == kindIgnored || both) && m.fault == nil {
+		m.fault = Errorf(CodeInvalidRequest, "a response has an id and either a result or an error")
 	}
 }
 

@@ -23,6 +23,14 @@ type Options struct {
 	// LenientVersion accepts messages whose jsonrpc member is absent or another string.
 	LenientVersion bool
 
+	// LenientAnswers reads answers as clients of MCP do: of a result and an error the one that is null is absent,
+	// as is a method; the code of an error may be a text or a fraction, bytes may be no UTF-8, and a byte-order
+	// mark may stand before them. Two nulls, two that are none, and neither of both fail the call.
+	LenientAnswers bool
+
+	// TextIDs lets the id of an answer be a text with the integer. The ids of requests and cancellations stay exact.
+	TextIDs bool
+
 	// OmitVersion sends no jsonrpc member, as some dialects do, and implies LenientVersion.
 	OmitVersion bool
 

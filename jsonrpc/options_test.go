@@ -47,6 +47,120 @@ func TestDialects(t *testing.T) {
 	})
 }
 
+// TestLenientAnswers reads answers as clients of MCP do, and requests as ever.
+func TestLenientAnswers(t *testing.T) {
+	const waits, both = "waits", "a response has an id and either a result or an error"
+	for _, tt := range []struct{ answer, strict, lenient string }{
+		{`{"jsonrpc":"2.0","id":0,"result":[7],"error":null}`, waits, "[7]"},
+		{`{"jsonrpc":"2.0","error":null,"result":[7],"id":0}`, waits, "[7]"},
+		{`{"jsonrpc":"2.0","id":0,"result":null,"error":{"code":-1,"message":"m"}}`, waits, "m (-1)"},
+		{`{"jsonrpc":"2.0","id":0,"result":null,"error":null}`, waits, both},
+		{`{"jsonrpc":"2.0","id":0,"result":[7],"error":{"code":-1,"message":"m"}}`, waits, both},
+		{`{"jsonrpc":"2.0","id":0,"result":[7],"error":0}`, waits, both},
+		{`{"jsonrpc":"2.0","id":0,"result":[7],"result":[8]}`, waits, waits},
+		{`{"jsonrpc":"2.0","id":0,"result":null}`, "null", "null"},
+		{`{"jsonrpc":"2.0","id":0,"error":null}`, "error member has no code", "error member has no code"},
+		{`{"jsonrpc":"2.0","id":"0","result":[7]}`, waits, "[7]"},
+		{`{"jsonrpc":"2.0","id":"1","result":[7]}`, waits, waits},
+		{`{"jsonrpc":"2.0","id":"0x0","result":[7]}`, waits, waits},
+		{`{"jsonrpc":"2.0","id":0,"error":{"code":"-32000","message":"m"}}`, "cannot be read", "m (-32000)"},
+		{`{"jsonrpc":"2.0","id":0,"error":{"code":-32000.0,"message":"m"}}`, "cannot be read", "m (-32000)"},
+		{`{"jsonrpc":"2.0","id":0,"error":{"code":"E_BUSY","message":"m"}}`, "cannot be read", "m (-32603)"},
+		{`{"jsonrpc":"2.0","id":0,"error":{"code":"E_BUSY"}}`, "cannot be read", "E_BUSY (-32603)"},
+		{`{"jsonrpc":"2.0","id":0,"error":{"code":-1,"data":"d"}}`, "code -1", "d (-1)"},
+		{`{"jsonrpc":"2.0","id":0,"error":{"code":-1,"message":"","data":{"message":"d"}}}`, "code -1", "d (-1)"},
+		{`{"jsonrpc":"2.0","id":0,"error":"words"}`, "cannot be read", "words (-32603)"},
+		{`{"jsonrpc":"2.0","id":0,"error":[1]}`, "cannot be read", "cannot be read"},
+		{`{"jsonrpc":"2.0","id":0,"result":{},"error":false}`, waits, both},
+		{`{"jsonrpc":"2.0","id":0,"result":{},"error":{}}`, waits, both},
+		{`{"jsonrpc":"2.0","id":0,"result":{},"error":""}`, waits, both},
+		{`{"jsonrpc":"2.0","id":0,"result":false,"error":null}`, waits, "false"},
+		{`{"jsonrpc":"2.0","id":" 0","result":[7]}`, waits, waits},
+		{`{"jsonrpc":"2.0","id":0,"error":{"code":null,"message":null,"data":["d"]}}`, "no code", "no code"},
+		{`{"jsonrpc":"2.0","id":0,"error":{"code":1e300,"message":"m"}}`, "cannot be read", "m (-32603)"},
+	} {
+		for lenient, want := range map[bool]string{false: tt.strict, true: tt.lenient} {
+			bubble(t, func(t *testing.T) {
+				r := running(t, echoMux(), &jsonrpc.Options{LenientAnswers: lenient, TextIDs: lenient})
+				c := r.p.Start(context.Background(), "x", nil)
+				r.want(`{"jsonrpc":"2.0","id":0,"method":"x"}`)
+				r.send(tt.answer, `{"jsonrpc":"2.0","id":"0","method":"raw","params":["exact"]}`)
+				r.want(`{"jsonrpc":"2.0","id":"0","result":["exact"]}`)
+				synctest.Wait()
+				got := waits
+				select {
+				case <-c.Done():
+					var result json.RawMessage
+					if err := c.Result(&result); err != nil {
+						got = err.Error()
+					} else {
+						got = string(result)
+					}
+				default:
+				}
+				if !strings.Contains(got, want) {
+					t.Errorf("lenient %t, %s: %s, want %s", lenient, tt.answer, got, want)
+				}
+			})
+		}
+	}
+}
+
+// TestMangledAnswers reads answers with other bytes than UTF-8, behind a byte-order mark, or with a method that is null, but no such request.
+func TestMangledAnswers(t *testing.T) {
+	for answer, want := range map[string]string{
+		"{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":\"caf\xe9\"}":                             `"caf\ufffd"`,
+		"{\"jsonrpc\":\"2.0\",\"id\":0,\"error\":{\"code\":-1,\"message\":\"caf\xe9\"}}":    "caf\uFFFD (-1)",
+		"\uFEFF{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":7}":                                 "7",
+		`{"jsonrpc":"2.0","id":0,"method":null,"params":null,"result":7}`:                   "7",
+		`{"jsonrpc":"2.0","id":0,"method":null,"result":null,"error":{"message":"m"}}`:      "m (-32603)",
+		"{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":null,\"result\":1,\"error\":\"caf\xe9\"}": "a response has an id and either a result or an error",
+	} {
+		bubble(t, func(t *testing.T) {
+			r := running(t, echoMux(), &jsonrpc.Options{LenientAnswers: true, TextIDs: true})
+			c := r.p.Start(context.Background(), "x", nil)
+			r.want(`{"jsonrpc":"2.0","id":0,"method":"x"}`)
+			r.send("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"raw\",\"params\":[\"\xe9\"]}")
+			r.want(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"not valid JSON at byte 50"}}`)
+			r.send(`{"jsonrpc":"2.0","id":1,"method":null}`)
+			r.want(`{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"method is not a string"}}`)
+			r.send(answer)
+			var result json.RawMessage
+			got := fmt.Sprint(c.Result(&result))
+			if !strings.Contains(got, want) && string(result) != strings.ReplaceAll(want, `\ufffd`, "\uFFFD") {
+				t.Errorf("%q: %s, %s, want %s", answer, got, result, want)
+			}
+		})
+	}
+}
+
+// TestEmptyAnswers ends a call whose answer has neither a result nor an error: JavaScript leaves out what is undefined.
+func TestEmptyAnswers(t *testing.T) {
+	const refused = `"error":{"code":-32600,"message":"no method, result or error"}}`
+	for _, id := range []string{`0`, `"0"`} {
+		bubble(t, func(t *testing.T) {
+			r := running(t, echoMux(), &jsonrpc.Options{LenientAnswers: true, TextIDs: true})
+			c := r.p.Start(context.Background(), "x", nil)
+			r.want(`{"jsonrpc":"2.0","id":0,"method":"x"}`)
+			r.send(`{"jsonrpc":"2.0","id":7}`) // no call of ours
+			r.want(`{"jsonrpc":"2.0","id":7,` + refused)
+			r.send(`{"jsonrpc":"2.0","id":` + id + `}`)
+			if err := c.Result(nil); err == nil || !strings.Contains(err.Error(), "answer to x: no method, result or error") {
+				t.Errorf("%s: %v", id, err)
+			}
+		})
+	}
+	bubble(t, func(t *testing.T) {
+		r := running(t, echoMux(), &jsonrpc.Options{})
+		c := r.p.Start(context.Background(), "x", nil)
+		r.want(`{"jsonrpc":"2.0","id":0,"method":"x"}`)
+		r.send(`{"jsonrpc":"2.0","id":0}`)
+		r.want(`{"jsonrpc":"2.0","id":0,` + refused)
+		r.send(`{"jsonrpc":"2.0","id":0,"result":1}`)
+		must.OK(t, c.Result(nil))
+	})
+}
+
 func TestInline(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate := make(chan struct{})

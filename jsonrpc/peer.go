@@ -91,7 +91,7 @@ func NewPeer(t Transport, h Handler, o *Options) *Peer {
 		h = logged(p.o.Logger, h)
 	}
 	p.h = h
-	p.d = dialect{depth: maxDepth, lenient: p.o.LenientVersion}
+	p.d = dialect{depth: maxDepth, lenient: p.o.LenientVersion, answers: p.o.LenientAnswers}
 	p.ctx.live.base, p.ctx.conn.base = context.Background(), context.Background()
 	p.in.inflight, p.calls.pending = map[ID]*Request{}, map[ID]*Call{}
 	p.out = newEgress(t, p.o.MaxUnsent)
