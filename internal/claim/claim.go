@@ -73,6 +73,26 @@ func Lives(root *os.Root, name string) (bool, error) {
 	return false, err
 }
 
+// Take locks the file of a process that has ended, so that nobody else takes it until it is closed. It returns nil if the
+// process lives, another one has taken the file, or there is none of that name.
+func Take(root *os.Root, name string) (*Owner, error) {
+	f, err := root.OpenFile(name, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	o := &Owner{f, name}
+	if err = safefile.Lock(f); err == nil && o.IsIn(root) {
+		return o, nil
+	}
+	if errors.Is(err, safefile.ErrLocked) {
+		err = nil
+	}
+	return nil, errors.Join(err, f.Close())
+}
+
 // tick is the time between two attempts to lock a file.
 const tick = 5 * time.Millisecond
 

@@ -46,6 +46,29 @@ func TestLives(t *testing.T) {
 	}
 }
 
+// TestTake takes what a process has left. One of several that try gets it, and none after its file was removed.
+func TestTake(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.OpenFiles)
+	root := open(t)
+	live := must.Get(claim.New(root, "live", ""))(t)
+	defer live.Close()
+	must.OK(t, must.Get(claim.New(root, "dead", ""))(t).Close())
+	take := func(name string, want bool) *claim.Owner {
+		t.Helper()
+		o := must.Get(claim.Take(root, name))(t)
+		must.Equal(t, name, want, o != nil)
+		return o
+	}
+	take("live", false)
+	take("missing", false)
+	o := take("dead", true)
+	take("dead", false) // somebody has it
+	must.OK(t, o.Close())
+	o = take("dead", true)
+	must.OK(t, root.Remove(o.Name()), o.Close())
+	take("dead", false)
+}
+
 // TestIsIn replaces the file of a process. Its lock no longer tells others anything.
 func TestIsIn(t *testing.T) {
 	testenv.NeedsUnix(t, testenv.OpenFiles)
