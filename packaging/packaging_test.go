@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/mod/modfile"
@@ -20,6 +21,7 @@ func TestMain(m *testing.M) {
 	if err := os.Chdir(".."); err != nil {
 		panic(err)
 	}
+	testenv.Forget()
 	os.Exit(m.Run())
 }
 

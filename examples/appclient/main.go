@@ -44,7 +44,7 @@ func run(ctx context.Context, prompt string) error {
 	}
 	defer c.Close()
 	var thread apptypes.ThreadReply
-	readOnly := &apptypes.ThreadParams{ApprovalPolicy: apptypes.AskForApprovalOnRequest, Sandbox: apptypes.SandboxModeReadOnly}
+	readOnly := &apptypes.ThreadParams{ApprovalPolicy: "on-request", Sandbox: "read-only"}
 	if err := c.Call(ctx, apptypes.CallThreadStart, readOnly, &thread); err != nil {
 		return err
 	}

@@ -12,9 +12,12 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/internal/gobuild"
+	"github.com/codexmcp/codexmcp/internal/memdir"
 	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
+
+func TestMain(m *testing.M) { os.Exit(memdir.Run(m)) }
 
 // TestConversation has a conversation with the real program and a scripted model. It
 // approves a command, denies another, and stops at a third.

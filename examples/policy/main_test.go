@@ -20,6 +20,7 @@ import (
 
 func TestMain(m *testing.M) {
 	native.Main() // does not return if the engine started this process to run commands
+	testenv.Forget()
 	os.Exit(m.Run())
 }
 

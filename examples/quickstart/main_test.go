@@ -20,6 +20,7 @@ import (
 
 func TestMain(m *testing.M) {
 	native.Main() // does not return if the engine started this process to run commands
+	testenv.Forget()
 	os.Exit(m.Run())
 }
 
@@ -38,8 +39,6 @@ func noTerminal() func() { return func() {} }
 // TestRun compares the output when the answer is typed and when it is a flag.
 func TestRun(t *testing.T) {
 	testenv.NeedsUnix(t, testenv.Paths)
-	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
-	t.Setenv("LC_ALL", "C")
 	screen := map[string]string{}
 	for _, f := range must.Get(txtar.ParseFile("testdata/screens.txtar"))(t).Files {
 		screen[f.Name] = string(f.Data)
@@ -63,7 +62,7 @@ func TestRun(t *testing.T) {
 			if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
 				t.Errorf("left behind: %v, %v", left, err)
 			}
-			got := regexp.MustCompile(`/\S*/quickstart\d+/`).ReplaceAllString(out.String(), "DIR/")
+			got := regexp.MustCompile("/[^`\n]*/quickstart\\d+/").ReplaceAllString(out.String(), "DIR/")
 			must.Equal(t, "result", screen["begin"]+tt.want, got)
 		})
 	}

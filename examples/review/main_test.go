@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/examples/internal/exampletest"
-	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -56,14 +54,6 @@ func TestLongComment(t *testing.T) {
 	text := comment(&client.Result{TurnResult: protocol.TurnResult{Verdict: &protocol.Verdict{Explanation: strings.Repeat("é", 60_000)}}})
 	if len(text) > 60_000+200 || !strings.HasSuffix(text, "é\n```\nThe review is longer.\n") {
 		t.Errorf("%d bytes, the end is %q", len(text), text[len(text)-50:])
-	}
-}
-
-// TestWorkflow checks review.yml.
-func TestWorkflow(t *testing.T) {
-	testenv.NeedsPrograms(t, "go")
-	if out, err := exec.Command("go", "tool", "actionlint", "-shellcheck=", "-pyflakes=", "review.yml").CombinedOutput(); err != nil {
-		t.Errorf("actionlint: %v\n%s", err, out)
 	}
 }
 

@@ -9,8 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // Program writes the program of a package, built with the flags, into the file bin.
@@ -22,13 +25,20 @@ func Program(bin, pkg string, flags ...string) error {
 	if err != nil {
 		return fmt.Errorf("go build %s: %w", strings.Join(append(flags, pkg), " "), err)
 	}
-	return os.WriteFile(bin, program, 0o755)
+	return testenv.WriteProgram(bin, program)
 }
 
 // kept returns a program that the go command has. In place of the program, go run starts go version, which prints
-// the program's file and its version of Go.
+// the program's file and its version of Go. In a folder that has another name by a link, it would compile everything again.
 func kept(args []string) ([]byte, error) {
 	cmd := exec.Command("go", slices.Concat([]string{"run", "-buildvcs=false", "-exec", "go version"}, args)...)
+	var err error
+	if cmd.Dir, err = os.Getwd(); err == nil {
+		cmd.Dir, err = filepath.EvalSymlinks(cmd.Dir)
+	}
+	if err != nil {
+		return nil, err
+	}
 	var problems bytes.Buffer
 	cmd.Stderr = &problems
 	out, err := cmd.Output()

@@ -1,6 +1,8 @@
 package gobuild_test
 
 import (
+	"bytes"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -22,4 +24,13 @@ func TestProgram(t *testing.T) {
 		t.Errorf("%v, %q", err, out)
 	}
 	must.Fail(t, "no program", "nowhere", gobuild.Program(bin, "../nowhere"))
+
+	testenv.NeedsLinks(t)
+	link, again := filepath.Join(t.TempDir(), "link"), filepath.Join(t.TempDir(), "skips.exe")
+	must.OK(t, os.Symlink(must.Get(filepath.Abs(".."))(t), link))
+	t.Chdir(filepath.Join(link, "gobuild"))
+	must.OK(t, gobuild.Program(again, "../skips"))
+	if !bytes.Equal(must.Get(os.ReadFile(bin))(t), must.Get(os.ReadFile(again))(t)) {
+		t.Error("the program is another one in a folder that has another name by a link")
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
 )
@@ -31,10 +32,7 @@ func Environment(t testing.TB, root string, folders ...string) []string {
 	for _, folder := range append(folders, ".") {
 		write(t, filepath.Join(root, folder), proxy, module.Version{Path: path.Join(name, folder), Version: Version})
 	}
-	out, err := exec.CommandContext(t.Context(), "go", "env", "GOMODCACHE").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(exec.CommandContext(t.Context(), "go", "env", "GOMODCACHE").Output())(t)
 	cache := strings.TrimSpace(string(out))
 	return append(os.Environ(), "GOFLAGS=-mod=mod -modcacherw -trimpath -buildvcs=false", "GOWORK=off", "GOSUMDB=off", "GOMODCACHE="+filepath.Join(t.TempDir(), "modules"),
 		"GOPROXY=file://"+proxy+",file://"+cache+"/cache/download")
@@ -57,10 +55,7 @@ func write(t testing.TB, root, proxy string, v module.Version) {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "git", "ls-files", "--cached", "--others", "--exclude-standard", "-z")
 	list.Dir = root
-	names, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(list.Output())(t)
 	var files []zip.File
 	var nested []string
 	all := strings.Split(strings.TrimSuffix(string(names), "\x00"), "\x00")
@@ -80,26 +75,13 @@ next:
 			files = append(files, file{root, name})
 		}
 	}
-	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := json.Marshal(map[string]string{"Version": v.Version, "Time": "2026-01-01T00:00:00Z"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mod := must.Get(os.ReadFile(filepath.Join(root, "go.mod")))(t)
+	info := must.Get(json.Marshal(map[string]string{"Version": v.Version, "Time": "2026-01-01T00:00:00Z"}))(t)
 	var archive bytes.Buffer
-	if err := zip.Create(&archive, v, files); err != nil {
-		t.Fatal(err)
-	}
 	to := filepath.Join(proxy, filepath.FromSlash(v.Path), "@v")
-	if err := os.MkdirAll(to, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, zip.Create(&archive, v, files), os.MkdirAll(to, 0o700))
 	for name, text := range map[string][]byte{"list": []byte(v.Version + "\n"), v.Version + ".info": info, v.Version + ".mod": mod, v.Version + ".zip": archive.Bytes()} {
-		if err := os.WriteFile(filepath.Join(to, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(to, name), text, 0o600))
 	}
 }
 

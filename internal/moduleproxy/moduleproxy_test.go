@@ -18,6 +18,7 @@ import (
 // none that were removed, are ignored, or belong to the other module.
 func TestEnvironment(t *testing.T) {
 	testenv.NeedsPrograms(t, "git")
+	testenv.Forget()
 	root := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod": "module github.com/codexmcp/codexmcp\n", "a.go": "package a\n", "removed.go": "package a\n", ".gitignore": "/out\n", "out/x": "",

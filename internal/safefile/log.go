@@ -77,6 +77,9 @@ func (f *File) alone() error {
 // Name returns the path with which the log was opened.
 func (l *Log) Name() string { return l.path }
 
+// Dir returns the folder in which the log was opened. It is closed with the log.
+func (l *Log) Dir() *os.Root { return l.dir }
+
 // Write implements [io.Writer] for whole lines. After an error nothing of them is in the file.
 func (l *Log) Write(lines []byte) (int, error) { return l.write(lines, false) }
 

@@ -3,13 +3,61 @@
 package testenv
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
+
+// Forget takes from this process what its user has for other programs, and programs that tests start would obey: variables of
+// git, of Codex and providers of models, of proxies, of languages, editors and terminals, and the modes of new files.
+// Folders of PATH that commands in a sandbox can write, such as that of a Go in a temporary one, come last: questions name
+// what hides another program there. CODEX_BIN remains, which is for tests.
+func Forget() {
+	users := regexp.MustCompile(`(?i)^((GIT|CODEX|OPENAI|ANTHROPIC|OTEL|LC)_\w+|\w+_PROXY|LANG(UAGE)?|EDITOR|VISUAL|PAGER|BASH_ENV|ENV|CDPATH|NO_COLOR|CLICOLOR\w*|COLUMNS|LINES|SSL_CERT_(FILE|DIR))$`)
+	for _, entry := range os.Environ() {
+		if name, _, _ := strings.Cut(entry, "="); users.MatchString(name) && name != "CODEX_BIN" && name != "CODEX_NPM" {
+			os.Unsetenv(name)
+		}
+	}
+	var path, last []string
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if strings.HasPrefix(dir, os.TempDir()) || strings.HasPrefix(dir, "/tmp/") {
+			last = append(last, dir)
+		} else {
+			path = append(path, dir)
+		}
+	}
+	os.Setenv("PATH", strings.Join(append(path, last...), string(filepath.ListSeparator)))
+	os.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	os.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	usualModes()
+}
+
+// WriteProgram writes a program. No process starts while the file is open: it would have the file open, too, until it executes its
+// own program, and the system runs no program that is open for writing.
+func WriteProgram(path string, text []byte) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, text, 0o755)
+}
+
+// Nobody returns an address of this machine at which nobody listens before the test ends: that of a connection's other end.
+func Nobody(t testing.TB) string {
+	t.Helper()
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	t.Cleanup(func() { l.Close() })
+	c := must.Get(net.Dial("tcp", l.Addr().String()))(t)
+	t.Cleanup(func() { c.Close() })
+	return c.LocalAddr().String()
+}
 
 // NeedsPrograms skips the test on Windows if one of these programs is not in the PATH.
 func NeedsPrograms(t testing.TB, names ...string) {
@@ -74,11 +122,7 @@ func Home(t testing.TB) string {
 	if runtime.GOOS != "windows" {
 		return t.TempDir()
 	}
-	dir, err := os.MkdirTemp("", "home")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
+	return must.Get(os.MkdirTemp("", "home"))(t)
 }
 
 // Path returns an absolute path of Unix as this system writes it: on Windows on the drive C.

@@ -21,9 +21,10 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// Repository makes a git repository whose branch main has a.txt with the line "one".
+// Repository makes a git repository whose branch main has a.txt with the line "one", and has the test forget the user's environment.
 func Repository(t *testing.T) string {
 	t.Helper()
+	testenv.Forget()
 	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	Git(t, dir, "init", "-q", "-b", "main")
 	Write(t, dir, "a.txt", "one\n")
