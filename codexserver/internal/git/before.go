@@ -22,7 +22,7 @@ type Options struct {
 	Scratch Scratch
 	Roots   []string // absolute paths of further folders to look at
 	// Files is how many files git may read that differ from its index. In a folder without a
-	// repository it reads all, and at most a twentieth of this number. Default: [setting.DefaultFiles].
+	// repository it reads all, and at most a twentieth of this number. Default: 100,000.
 	Files int
 }
 

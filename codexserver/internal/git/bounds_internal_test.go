@@ -10,9 +10,11 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 // layHoles makes files of sizes, which take no room.
@@ -88,4 +90,15 @@ func TestBoundedLists(t *testing.T) {
 			t.Errorf("%d parts: %+v", parts, l)
 		}
 	}
+}
+
+// TestLimit has git wait for a file.
+func TestLimit(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	must.OK(t, unix.Mkfifo(pipe, 0o600))
+	p := must.Get(Scratch{}.find(dir))(t)
+	c := call{dir: dir, confined: must.Get(p.programs.Confine(dir))(t), limit: 50 * time.Millisecond}
+	_, err := p.run(t.Context(), c, "config", "--list", "--file", pipe)
+	must.Fail(t, "git", "git config takes longer than 50ms", err)
 }

@@ -1,7 +1,6 @@
 package git_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -139,30 +138,21 @@ func all(value string, keys ...string) []setting {
 
 func TestMain(m *testing.M) {
 	box.Main() // this may be a launcher
-	if err := isolate(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(memdir.Run(m))
+	os.Exit(memdir.Run(m, isolated()...))
 }
 
-// isolate makes git read only the repository's configuration, for all tests. A process that git would
+// isolated makes git read only the repository's configuration, for all tests. A process that git would
 // start after each commit and push, to look whether there is something to clean up, is not started.
-func isolate() error {
-	const home = "/nonexistent"
-	env := map[string]string{
-		"HOME": home, "XDG_CONFIG_HOME": filepath.Join(home, ".config"), "GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1",
-		"GIT_AUTHOR_NAME": "somebody", "GIT_AUTHOR_EMAIL": "somebody@example.com",
-		"GIT_COMMITTER_NAME": "somebody", "GIT_COMMITTER_EMAIL": "somebody@example.com", "GIT_CONFIG_COUNT": "2",
+func isolated() []string {
+	env := []string{
+		"HOME=/nonexistent", "XDG_CONFIG_HOME=/nonexistent/.config",
+		"GIT_AUTHOR_NAME=somebody", "GIT_AUTHOR_EMAIL=somebody@example.com",
+		"GIT_COMMITTER_NAME=somebody", "GIT_COMMITTER_EMAIL=somebody@example.com", "GIT_CONFIG_COUNT=2",
 	}
 	for i, key := range []string{"maintenance.auto", "receive.autogc"} {
-		env[fmt.Sprint("GIT_CONFIG_KEY_", i)], env[fmt.Sprint("GIT_CONFIG_VALUE_", i)] = key, "false"
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=false", i))
 	}
-	var err error
-	for name, value := range env {
-		err = errors.Join(err, os.Setenv(name, value))
-	}
-	return err
+	return env
 }
 
 // hashIn returns the hash of a new commit, as git commit prints it.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -47,8 +48,7 @@ func TestHostileRepository(t *testing.T) {
 		{"hooks", 1, func(r *fixture, script string) {
 			for _, name := range []string{"post-index-change", "pre-commit", "post-checkout", "fsmonitor-watchman", "reference-transaction", "query-watchman"} {
 				for _, dir := range []string{".git/hooks", ".git/own"} {
-					r.write(dir+"/"+name, "#!/bin/sh\n"+script)
-					must.OK(r.t, os.Chmod(filepath.Join(r.dir, dir, name), 0o755))
+					r.program(dir+"/"+name, script)
 				}
 			}
 			r.configure(setting{"core.hooksPath", ".git/own"})
@@ -89,8 +89,7 @@ func TestHostileRepository(t *testing.T) {
 			must.OK(r.t, os.Rename(dot, filepath.Join(r.dir, "..", "moved")), os.Symlink("../moved", dot))
 		}},
 		{"its own git", 2, func(r *fixture, script string) {
-			r.write("node_modules/.bin/git", "#!/bin/sh\n"+script)
-			must.OK(r.t, os.Chmod(filepath.Join(r.dir, "node_modules/.bin/git"), 0o755))
+			r.program("node_modules/.bin/git", script)
 			r.write(".git/info/exclude", "node_modules\n")
 			r.t.Setenv("PATH", filepath.Join(r.dir, "node_modules/.bin")+":"+filepath.Join(r.dir, "..", "w", "node_modules", ".bin")+":"+os.Getenv("PATH"))
 		}},
@@ -162,20 +161,29 @@ func TestHostileRepository(t *testing.T) {
 	}
 }
 
-// TestSpecialGitFiles checks that special files in place of git's files block nothing.
+// TestSpecialGitFiles checks that special files in place of git's files block nothing, and that the reason names the file.
 func TestSpecialGitFiles(t *testing.T) {
 	r := newRepo(t)
 	r.write("a.txt", "one\n")
 	r.commit("first")
 	r.push()
+	r.git("branch", "third")
+	r.git("worktree", "add", "-q", "../third", "third")
 	r.write(".git/info/attributes", "")
-	for _, name := range []string{"commondir", "HEAD", "config", "packed-refs", "index", "refs/heads/main", "shallow", "info/exclude", "objects/info/alternates"} {
+	r.write(".git/config.worktree", "")
+	for _, name := range []string{
+		"commondir", "HEAD", "config", "config.worktree", "packed-refs", "shallow", "index",
+		"refs/heads/main", "refs/heads/third", "refs/heads/a/b", "refs/remotes/origin/main", "refs/tags/t", "info/exclude", "info/attributes", "info/grafts",
+		"objects/info/alternates", "objects/info/commit-graph", "objects/info/commit-graphs/commit-graph-chain", "objects/pack/multi-pack-index", "objects/pack/pack-1.idx",
+		"worktrees/third/HEAD", "worktrees/third/commondir", "worktrees/third/gitdir",
+	} {
 		for kind, lay := range map[string]func(string) error{
 			"pipe": func(path string) error { return syscall.Mkfifo(path, 0o600) },
 			"zero": func(path string) error { return os.Symlink("/dev/zero", path) },
 		} {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				path, saved := filepath.Join(r.dir, ".git", name), filepath.Join(t.TempDir(), "saved")
+				must.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
 				if err := os.Rename(path, saved); err != nil && !os.IsNotExist(err) {
 					t.Fatal(err)
 				}
@@ -186,21 +194,65 @@ func TestSpecialGitFiles(t *testing.T) {
 					}
 				})
 				must.OK(t, lay(path))
+				begun := time.Now()
 				// For git, HEAD and commondir make a repository.
 				if info := git.Head(t.Context(), r.dir, scratch(t)); info == nil && name != "HEAD" && name != "commondir" {
 					t.Error("there is no repository")
 				}
-				if _, err := r.in(t).review(protocol.ReviewUncommitted, ""); err != nil && strings.Contains(err.Error(), "deadline") {
-					t.Error(err)
+				ask := map[string]func() error{
+					"a worktree": func() error { _, _, err := r.in(t).worktree(t.Context(), r.dir); return err },
+					"a review":   func() error { _, err := r.in(t).review(protocol.ReviewUncommitted, ""); return err },
+					"a look": func() error {
+						r := r.in(t)
+						r.write("new", "") // so that git runs
+						s, err := git.Look(t.Context(), r.dir, &git.Options{Scratch: scratch(t)})
+						if err == nil {
+							err = s.Remove()
+						}
+						return err
+					},
 				}
-				s, err := git.Look(t.Context(), r.dir, &git.Options{Scratch: scratch(t)})
-				if err == nil {
-					err = s.Remove()
+				for what, ask := range ask {
+					err := ask()
+					named := err != nil && strings.Contains(err.Error(), path+" is ")
+					if odd := name == "HEAD" || name == "commondir"; what == "a worktree" && err == nil || err != nil && !odd && !named {
+						t.Errorf("%s: %v, want %s in it", what, err, path)
+					}
 				}
-				if err != nil && strings.Contains(err.Error(), "deadline") {
-					t.Error(err)
+				if took := time.Since(begun); took > 5*time.Second { // git's limits are longer
+					t.Errorf("it took %v", took)
 				}
 			})
 		}
+	}
+}
+
+// TestSpecialWorkFiles has special files that git would read in each folder, before the look and after it.
+func TestSpecialWorkFiles(t *testing.T) {
+	first := newRepo(t)
+	first.write("sub/a", "one\n")
+	first.write("sub/.gitattributes", "* text\n")
+	first.commit("first")
+	names := []string{".gitattributes", "sub/.gitattributes", "sub/.gitignore", "new/.gitattributes"}
+	for i, r := range first.copies(t, len(names)) {
+		t.Run(names[i], func(t *testing.T) {
+			r := r.in(t)
+			path := filepath.Join(r.dir, names[i])
+			look := func() (*git.Before, error) { return git.Look(t.Context(), r.dir, &git.Options{Scratch: scratch(t)}) }
+			before := must.Get(look())(t)
+			r.write("new/x", "x")
+			r.write("sub/a", "two\n")
+			_ = os.Remove(path)
+			must.OK(t, syscall.Mkfifo(path, 0o600))
+			begun := time.Now()
+			_, _, err := before.Compare(t.Context(), 1<<20)
+			must.Fail(t, "Compare", path, err)
+			_, err = look()
+			must.Fail(t, "Look", path, err)
+			if took := time.Since(begun); took > 5*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			must.Check(t, before.Remove())
+		})
 	}
 }

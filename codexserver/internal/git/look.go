@@ -16,17 +16,18 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
-	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/paths"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // Limits of a look. Those of a folder without a repository are lower, because git must
 // read all of its files.
 const (
-	maxBytes    = 256 << 20 // bytes of the files that differ from the index, so that git must read them
-	ownShare    = 20        // without a repository one of 20 files
-	maxOwnBytes = 64 << 20
-	maxContent  = 16 << 20 // bytes of one file; a larger one is compared by its size and times
+	defaultFiles = 100_000
+	maxBytes     = 256 << 20 // bytes of the files that differ from the index, so that git must read them
+	ownShare     = 20        // without a repository one of 20 files
+	maxOwnBytes  = 64 << 20
+	maxContent   = 16 << 20 // bytes of one file; a larger one is compared by its size and times
 )
 
 // errLarge begins the error for a folder that is too large for a look.
@@ -72,7 +73,7 @@ const (
 
 // take looks at a folder.
 func take(ctx context.Context, root string, o *Options) (*look, error) {
-	l := &look{files: cmp.Or(o.Files, setting.DefaultFiles), since: time.Now().Add(-coarse)}
+	l := &look{files: cmp.Or(o.Files, defaultFiles), since: time.Now().Add(-coarse)}
 	m, err := o.Scratch.open(root)
 	if err == nil {
 		err = box.Available() // git may not be needed before the comparison
@@ -168,16 +169,22 @@ func (t *tour) read(dir string) error {
 		return context.Cause(t.ctx)
 	}
 	in, prefix, files := map[string]stat{}, strings.TrimPrefix(dir+"/", "/"), t.l.index.folders[dir]
+	var special error
 	failed := readFolder(t.l.path(dir), func(base string, s stat) {
 		switch e := files[base]; {
 		case e != nil && t.l.index.isClean(e, s):
 			e.met = true
+		case !s.is(modeFile) && !s.is(modeLink) && !s.is(modeFolder) && isRead(base): // git could wait for it
+			special = &safefile.KindError{Path: t.l.path(prefix + base), Mode: fs.ModeIrregular}
 		case s.is(modeFolder):
 			in[prefix+base] = s
 		case base != ".git":
 			_ = t.visit(prefix+base, s) // which fails only at folders
 		}
 	})
+	if special != nil {
+		return special
+	}
 	if failed != nil && !errors.Is(failed, fs.ErrNotExist) {
 		t.r.unread = append(t.r.unread, Gap{dir + "/", "it cannot be read"})
 	}
@@ -190,6 +197,11 @@ func (t *tour) read(dir string) error {
 		}
 	}
 	return nil
+}
+
+// isRead reports whether git reads files of that name in each folder.
+func isRead(base string) bool {
+	return strings.EqualFold(base, ".gitattributes") || strings.EqualFold(base, ".gitignore")
 }
 
 // visit looks at a file, or at what is in a folder. It does not look into other repositories and into what git

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
@@ -162,7 +163,7 @@ func (m *mirror) make() (err error) {
 		err = os.Mkdir(filepath.Join(m.folder(), "refs"), 0o700)
 	default:
 		if ref, commit, err = readHead(m.gitDir); err == nil {
-			err = m.share(ref)
+			err = m.share()
 		}
 	}
 	head := commit
@@ -178,9 +179,11 @@ func (m *mirror) make() (err error) {
 	return nil
 }
 
-// share copies what the repository ignores and its attributes, and links what git reads of the others. Ref is the one of
-// HEAD. Git could wait for a special file, or read it without end.
-func (m *mirror) share(ref string) error {
+// share copies what the repository ignores and its attributes, and links what git reads of the others.
+func (m *mirror) share() error {
+	if err := m.regular(); err != nil {
+		return err
+	}
 	exclude, err := m.small("info/exclude")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(m.folder(), "info", "exclude"), exclude, 0o600)
@@ -191,24 +194,45 @@ func (m *mirror) share(ref string) error {
 	if err == nil {
 		err = m.setAttributes("")
 	}
-	if err != nil {
-		return err
-	}
-	names := []string{"objects/info/alternates", ref}
-	for _, s := range shared {
-		names = append(names, s.name)
-	}
-	for _, name := range names {
-		file := filepath.Join(m.commonDir, name)
-		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-			return fmt.Errorf("%s is not a regular file", file)
-		}
-	}
 	for _, s := range shared {
 		err = cmp.Or(err, os.Symlink(filepath.Join(m.commonDir, s.name), filepath.Join(m.folder(), s.to)))
 	}
 	return err
 }
+
+// regular returns an error that names a special file of the repository for which git could wait, or which it could read
+// without end. It looks at the ref of HEAD and in readFolders.
+func (m *mirror) regular() error {
+	special := func(file string) error {
+		info, err := os.Stat(file)
+		if err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeDevice) != 0 { // git does not open a socket, which its monitor may have there
+			return &safefile.KindError{Path: file, Mode: info.Mode()}
+		}
+		return nil
+	}
+	ref, _, err := readHead(m.gitDir)
+	if err == nil {
+		err = special(filepath.Join(m.commonDir, ref))
+	}
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(m.commonDir, func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || d.Type().IsRegular(): // git says the error
+			return nil
+		case !d.IsDir():
+			return special(file)
+		}
+		if rel, _ := filepath.Rel(m.commonDir, file); !readFolders.Get().MatchString(filepath.ToSlash(rel)) {
+			return fs.SkipDir
+		}
+		return nil
+	})
+}
+
+// readFolders matches the folders of a repository in which git reads refs, and files by fixed names.
+var readFolders = lazyregexp.Regexp{Text: `(?s)^(\.|(info|refs|reftable|objects/info)(/.*)?|objects(/pack)?|worktrees(/[^/]*)?)$`}
 
 // small returns a small file of the repository, which may be missing.
 func (m *mirror) small(name string) ([]byte, error) {

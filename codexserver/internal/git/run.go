@@ -15,6 +15,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 )
 
+// readLimit is how long git may take for all but a checkout. It could wait for a special file.
+const readLimit = time.Minute
+
 // maxOutput is how many bytes git may print.
 const maxOutput = 64 << 20
 
@@ -44,7 +47,8 @@ type call struct {
 	confined *box.Confinement
 	options  []string // before the command, such as "-c" and a setting
 	stdin    string
-	cut      int // how many bytes of the output to return; 0 is up to 64 MiB, or an error
+	cut      int           // how many bytes of the output to return; 0 is up to 64 MiB, or an error
+	limit    time.Duration // how long it may take; 0 is [readLimit]
 }
 
 // fixed are the variables of each call. Git does not prompt, does not use the network, takes no
@@ -58,7 +62,9 @@ var fixed = []string{
 //
 // The error is a [*box.ProgramError] if a command could have written git.
 func (p *program) run(ctx context.Context, c call, args ...string) (string, error) {
-	name := args[0]
+	name, limit := args[0], cmp.Or(c.limit, readLimit)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("git %s takes longer than %v", name, limit))
+	defer cancel()
 	args = slices.Concat([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, c.options, args)
 	cmd := exec.CommandContext(ctx, p.binary, args...)
 	cmd.Dir = c.dir

@@ -139,6 +139,9 @@ func (w *Worktree) Remove(ctx context.Context) error {
 
 // change runs git on the repository itself in dir, the top folder of a working tree, with hooks and filters off.
 func (m *mirror) change(ctx context.Context, dir string, writes []string, args ...string) error {
+	if err := m.regular(); err != nil {
+		return err
+	}
 	confined, err := m.programs.Confine(writes...)
 	if err != nil {
 		return err
@@ -171,6 +174,9 @@ func (m *mirror) change(ctx context.Context, dir string, writes []string, args .
 		c.env = append(c.env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i/2, set[i]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i/2, set[i+1]))
 	}
 	c.env = append(c.env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(set)/2))
+	if args[0] == "reset" { // the checkout
+		c.limit = worktreeTimeout
+	}
 	_, err = m.run(ctx, c, args...)
 	return err
 }

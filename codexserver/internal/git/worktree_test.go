@@ -16,6 +16,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -291,8 +292,8 @@ func TestHostileWorktree(t *testing.T) {
 
 func (r *fixture) program(name, script string) {
 	r.t.Helper()
-	r.write(name, "#!/bin/sh\n"+script+"\n")
-	must.OK(r.t, os.Chmod(filepath.Join(r.dir, name), 0o755))
+	path := filepath.Join(r.dir, name)
+	must.OK(r.t, os.MkdirAll(filepath.Dir(path), 0o755), testenv.WriteProgram(path, []byte("#!/bin/sh\n"+script+"\n")))
 }
 
 // TestWorktreeWaits checks that a repository that makes git wait does not hold its caller.
