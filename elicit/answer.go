@@ -121,7 +121,7 @@ func read(result json.RawMessage, o *Options) Outcome {
 		if vote.unread && vote.decision == Denied {
 			return unread("an unknown decision in " + answer.keys)
 		}
-		return answer.decided(vote, opt.Stopped)
+		return answer.decided(vote, cmp.Or(opt.Stopped, opt.Who+" chose to abort the turn"))
 	case answer.action == "decline", answer.action == "cancel":
 		out := Outcome{
 			Decision: Denied,
@@ -133,8 +133,8 @@ func read(result json.RawMessage, o *Options) Outcome {
 		if answer.action == "cancel" {
 			out = refuse(opt.OnCancel, Outcome{
 				Reason: ReasonCancelled,
-				Detail: "cancelled by the client",
-				model:  "the client cancelled the approval request",
+				Detail: "cancelled by " + opt.Who,
+				model:  opt.Who + " cancelled the approval request",
 			})
 		}
 		if top.approves() || content.approves() {
@@ -150,7 +150,7 @@ func read(result json.RawMessage, o *Options) Outcome {
 const legacyFlat = "legacy flat approval answer"
 
 // decided turns a readable vote into an outcome. If no vote was cast, the action is accept
-// alone, which approves. Stopped is that of the options.
+// alone, which approves. Stopped are the words for an answer that ends the turn.
 func (a *answer) decided(v vote, stopped string) Outcome {
 	out := Outcome{Decision: v.decision}
 	switch {
@@ -171,7 +171,7 @@ func (a *answer) decided(v vote, stopped string) Outcome {
 	case Denied:
 		out.Reason, out.Feedback, out.model = ReasonDeclined, a.feedback, declinedWords(a.feedback)
 	case Abort:
-		out.Reason, out.Feedback, out.model = ReasonCancelled, a.feedback, cmp.Or(stopped, "the client chose to abort the turn")
+		out.Reason, out.Feedback, out.model = ReasonCancelled, a.feedback, stopped
 	}
 	return out
 }

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
@@ -605,4 +608,61 @@ func TestReferenceAgrees(t *testing.T) {
 			t.Errorf("row %d: %s: reference says %v, for the session %v; want %s", tt.row, tt.result, yes, forSession, tt.decision)
 		}
 	}
+}
+
+// TestAnswersOfThePage reads each answer that approvals.md lists, and finds there each word that counts.
+func TestAnswersOfThePage(t *testing.T) {
+	page := string(must.Get(os.ReadFile("../docs/approvals.md"))(t))
+	source := string(must.Get(os.ReadFile("answer.go"))(t))
+	words := func(text, quote string) (all []string) {
+		for _, found := range regexp.MustCompile(quote+`(\w[\w-]*)`+quote).FindAllStringSubmatch(text, -1) {
+			all = append(all, found[1])
+		}
+		return all
+	}
+	q := &elicit.Question{Always: &elicit.Always{Words: "it"}}
+	check := func(answer string, want elicit.Decision) {
+		if out := q.Read(json.RawMessage(answer), &elicit.Options{Schema: elicit.FormDecision}); out.Decision != want || out.Reason == confused {
+			t.Errorf("%s is %s (%s), want %s", answer, out.Decision, out.Reason, want)
+		}
+	}
+	decisions := map[string]elicit.Decision{
+		"approved, once": approved, "approved for the session": session, "denied": denied, "abort": abort,
+		"approved in the sandbox, with the rule; denied if the form did not show it": elicit.ApprovedAlways,
+	}
+	var listed, flags, beside []string
+	for _, row := range regexp.MustCompile(`(?m)^\| (.*) \| (.*) \|$`).FindAllStringSubmatch(page, -1) {
+		want, known := decisions[row[2]]
+		if rest, ok := strings.CutPrefix(row[1], "`accept` with `content.decision` "); ok {
+			must.Equal(t, "the decision of "+row[1]+" is known", true, known)
+			for _, word := range words(rest, "`") {
+				check(`{"action":"accept","content":{"decision":"`+word+`"}}`, want)
+				if listed = append(listed, strings.ToLower(word)); want != elicit.ApprovedAlways {
+					check(`{"action":"accept","content":{"decision":" `+strings.ToUpper(word)+`"}}`, want)
+				}
+			}
+		}
+		if rest, ok := strings.CutPrefix(row[1], "`accept` with a boolean in `content`: "); ok {
+			flags = words(rest, "`")
+		}
+		if rest, ok := strings.CutPrefix(row[1], "`decision` next to `action`, or alone before 2026-07-28: "); ok {
+			beside = words(rest, "`")
+		}
+	}
+	for _, flag := range flags {
+		check(`{"action":"accept","content":{"`+flag+`":true}}`, approved)
+		check(`{"action":"accept","content":{"`+flag+`":false}}`, denied)
+	}
+	for _, word := range beside {
+		check(`{"decision":"`+word+`"}`, elicit.Decision(word))
+		check(`{"action":"accept","decision":"`+word+`"}`, elicit.Decision(word))
+	}
+	_, spelled, _ := strings.Cut(source, "switch strings.ToLower(word) {")
+	spelled, _, _ = strings.Cut(spelled, "default:")
+	_, booleans, _ := strings.Cut(source, "var flags = ")
+	booleans, _, _ = strings.Cut(booleans, "}")
+	slices.Sort(listed)
+	must.Equal(t, "the words", slices.Sorted(slices.Values(append(words(spelled, `"`), "approved_always"))), listed)
+	must.Equal(t, "the booleans", words(booleans, `"`), flags)
+	must.Equal(t, "the exact words", []string{"approved", "approved_for_session", "denied", "abort"}, beside)
 }

@@ -84,29 +84,14 @@ func (a *Asker) ask(ctx context.Context, q *Question) Outcome {
 		return q.ReadError(ErrUnsupported, a.options)
 	}
 	q = q.For(a.client, a.options)
-	params, err := q.Params(a.client, a.options)
-	if err != nil {
-		return q.ReadError(err, a.options)
-	}
-	leave, err := a.open.Take(ctx)
-	if err != nil {
-		return q.ReadError(context.Canceled, a.options)
-	}
-	defer leave()
-
-	timed, cancel := a.options.WithTimeout(ctx)
-	defer cancel()
-	var result json.RawMessage
-	sent := time.Now()
-	err = a.caller.Call(timed, method, params, &result)
-	took := time.Since(sent)
+	result, took, late, err := a.send(ctx, q)
 	var out Outcome
 	switch {
 	case ctx.Err() != nil:
 		return q.ReadError(context.Canceled, a.options)
 	case err == nil:
 		out = q.Read(result, a.options)
-	case timed.Err() != nil:
+	case late:
 		return q.ReadError(context.DeadlineExceeded, a.options)
 	default:
 		out = q.ReadError(err, a.options)
@@ -121,18 +106,24 @@ func (a *Asker) Forward(ctx context.Context, q *Question) (json.RawMessage, erro
 	if !a.can {
 		return nil, ErrUnsupported
 	}
+	result, _, _, err := a.send(ctx, q)
+	return result, err
+}
+
+// send sends q when few enough questions are open, and returns the raw result, how long it took, and whether the time was over.
+func (a *Asker) send(ctx context.Context, q *Question) (result json.RawMessage, took time.Duration, late bool, err error) {
 	params, err := q.Params(a.client, a.options)
 	if err != nil {
-		return nil, err
+		return nil, 0, false, err
 	}
 	leave, err := a.open.Take(ctx)
 	if err != nil {
-		return nil, ctx.Err()
+		return nil, 0, false, ctx.Err()
 	}
 	defer leave()
 	ctx, cancel := a.options.WithTimeout(ctx)
 	defer cancel()
-	var result json.RawMessage
+	sent := time.Now()
 	err = a.caller.Call(ctx, method, params, &result)
-	return result, err
+	return result, time.Since(sent), ctx.Err() != nil, err
 }

@@ -1,6 +1,7 @@
 package elicit
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -9,7 +10,9 @@ import (
 )
 
 // A Brief is what a question says in place of its Message to a client that is known to cut
-// messages. What a person must see comes first.
+// messages. What a person must see comes first: how far an approval goes. Only the maker of a
+// question knows that, so a person can only decline there what has no Brief, no Schema, and a
+// longer Message.
 type Brief struct {
 	// Lines say what is asked: at most four, or three if Partial is set, of at most 72 columns.
 	Lines []string
@@ -31,6 +34,9 @@ func (c Client) isBrief() bool { return hosts.CutsMessages(c.Name) }
 // would not.
 func (q *Question) Cut() bool { return q.Partial || q.asBrief().Partial }
 
+// declineOnly is a form that no approval follows.
+const declineOnly = `{"type":"object","properties":{"decision":{"type":"string","title":"Decision","enum":["denied","abort"]}},"required":["decision"]}`
+
 func (q *Question) asBrief() *Brief {
 	if q.Brief != nil {
 		return q.Brief
@@ -49,11 +55,14 @@ func (q *Question) brief(o *Options, shows bool) *Question {
 	lines := slices.Clone(b.Lines)
 	if b.Partial {
 		asked.Once = true
-		where := "Not shown whole."
-		if o.resolved().Elsewhere != "" {
-			where = "Not shown whole; it is " + o.Elsewhere + "."
+		where := "Not shown whole"
+		if q.Brief == nil && q.Schema == nil {
+			asked.Schema, where = json.RawMessage(declineOnly), "Only to be declined"
 		}
-		lines = append(lines, plain.Within(plain.Line(where), plain.MaxColumns))
+		if o.resolved().Elsewhere != "" {
+			where += "; it is " + o.Elsewhere
+		}
+		lines = append(lines, plain.Within(plain.Line(where+"."), plain.MaxColumns))
 	}
 	if asked.Always != nil {
 		words := asked.Always.Words

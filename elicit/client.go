@@ -26,15 +26,13 @@ type Client struct {
 // declares its own client.
 func RequestClient(meta json.RawMessage) Client {
 	const prefix = "io.modelcontextprotocol/"
-	members := members(meta)
+	said := members(meta)
 	var client Client
-	if capabilities, ok := members[prefix+"clientCapabilities"]; ok {
+	if capabilities, ok := said[prefix+"clientCapabilities"]; ok {
 		client.Capabilities = json.RawMessage(capabilities)
 	}
-	client.ProtocolVersion, _ = text(members[prefix+"protocolVersion"])
-	if name, ok := member(json.RawMessage(members[prefix+"clientInfo"]), "name"); ok {
-		client.Name, _ = text(name)
-	}
+	client.ProtocolVersion, _ = text(said[prefix+"protocolVersion"])
+	client.Name, _ = text(members(json.RawMessage(said[prefix+"clientInfo"]))["name"])
 	return client
 }
 
@@ -70,17 +68,11 @@ func (c Client) modes() (modes map[string]jsontext.Value, ok bool) {
 	if err != nil {
 		return nil, false
 	}
-	elicitation, ok := member(raw, "elicitation")
-	if !ok || elicitation.Kind() != '{' {
+	elicitation := members(raw)["elicitation"]
+	if elicitation.Kind() != '{' {
 		return nil, false
 	}
 	return members(json.RawMessage(elicitation)), true
-}
-
-// member returns the value of a member if raw is a JSON object that has it.
-func member(raw json.RawMessage, name string) (jsontext.Value, bool) {
-	value, ok := members(raw)[name]
-	return value, ok
 }
 
 // members returns the members of an object, and none of anything else. It is as strict as unmarshal, and

@@ -28,16 +28,20 @@ var ErrUnsupported = errors.New("elicit: the client cannot be asked")
 //
 // The texts of the outcome are about a command; Question.ReadError returns texts that fit
 // its question.
-func ReadError(err error, o *Options) Outcome {
-	return readError(err, o, &Question{})
-}
+func ReadError(err error, o *Options) Outcome { return (&Question{}).ReadError(err, o) }
 
-func readError(err error, o *Options, q *Question) Outcome {
+// ReadError reads the failure of q as the function ReadError does, in words
+// that fit q.
+func (q *Question) ReadError(err error, o *Options) Outcome {
 	opt := o.resolved()
 	var answer *jsonrpc.Error
 	switch {
 	case errors.Is(err, ErrUnsupported):
-		return readUnsupported(opt, q)
+		return q.failed(opt, opt.OnUnsupported, Outcome{
+			Reason: ReasonUnsupported,
+			Detail: "not asked for approval: the client has no elicitation",
+			model:  opt.Unable,
+		})
 	case errors.As(err, &answer):
 		code := ""
 		if answer.Code != 0 { // SDKs send 0 for any error of a program
@@ -73,14 +77,6 @@ func readError(err error, o *Options, q *Question) Outcome {
 		Reason: ReasonClientError,
 		Detail: "the approval request failed: " + plain.Quote(fmt.Sprint(err)),
 		model:  "the client could not show the approval request",
-	})
-}
-
-func readUnsupported(opt *Options, q *Question) Outcome {
-	return q.failed(opt, opt.OnUnsupported, Outcome{
-		Reason: ReasonUnsupported,
-		Detail: "not asked for approval: the client has no elicitation",
-		model:  opt.Unable,
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 )
@@ -40,7 +39,7 @@ const (
 
 // Options set what happens without a human's decision, and how questions are asked. Nil
 // and the zero value mean the safe defaults: every failure denies, and no question waits
-// longer than ten minutes. A value that Validate refuses is replaced by the default.
+// longer than ten minutes. A word that a field does not list is replaced by the default.
 type Options struct {
 	// OnUnsupported applies when the client cannot be asked: PolicyDeny (the default),
 	// PolicyAbort or PolicyFailCall.
@@ -74,8 +73,11 @@ type Options struct {
 	// "it is": "on the approvals page". Empty means nowhere.
 	Elsewhere string
 
-	// Stopped is a clause for the model about an answer that ends the turn. Empty means that the
-	// client chose to abort it.
+	// Who names who answers, for the model: "the approvals page". Default: "the client".
+	Who string
+
+	// Stopped is a clause for the model about an answer that ends the turn. Empty means that Who chose to
+	// abort it.
 	Stopped string
 
 	// Unable is a clause about why nobody can be asked. Empty means that this MCP client cannot show
@@ -102,36 +104,6 @@ var (
 	schemaWords  = []string{string(FormEmpty), string(FormDecision), string(FormAuto), string(FormDecisionBoth)}
 )
 
-// Validate returns an error that begins with the name of the first field with a value that
-// it does not accept. The name is that of the configuration, such as on_unsupported.
-func (o *Options) Validate() error {
-	if o == nil {
-		return nil
-	}
-	for _, field := range o.words() {
-		if *field.value != "" && !slices.Contains(field.words, *field.value) {
-			return fmt.Errorf("%s: %q must be one of %q", field.name, *field.value, field.words)
-		}
-	}
-	return nil
-}
-
-type wordField struct {
-	name  string
-	value *string
-	words []string
-}
-
-func (o *Options) words() []wordField {
-	return []wordField{
-		{"on_unsupported", (*string)(&o.OnUnsupported), failureWords},
-		{"on_error", (*string)(&o.OnError), failureWords},
-		{"on_timeout", (*string)(&o.OnTimeout), failureWords},
-		{"on_cancel", (*string)(&o.OnCancel), cancelWords},
-		{"schema", (*string)(&o.Schema), schemaWords},
-	}
-}
-
 // resolved returns a copy of o with every default filled in. The default also replaces a
 // value that the field does not accept.
 func (o *Options) resolved() *Options {
@@ -139,13 +111,20 @@ func (o *Options) resolved() *Options {
 	if o != nil {
 		*full = *o
 	}
-	for _, field := range full.words() {
+	for _, field := range []struct {
+		value *string
+		words []string
+	}{
+		{(*string)(&full.OnUnsupported), failureWords}, {(*string)(&full.OnError), failureWords}, {(*string)(&full.OnTimeout), failureWords},
+		{(*string)(&full.OnCancel), cancelWords}, {(*string)(&full.Schema), schemaWords},
+	} {
 		if !slices.Contains(field.words, *field.value) {
 			*field.value = field.words[0]
 		}
 	}
 	full.Timeout = cmp.Or(full.Timeout, DefaultTimeout)
 	full.MaxPending = cmp.Or(full.MaxPending, DefaultMaxPending)
+	full.Who = cmp.Or(full.Who, "the client")
 	full.Unable = cmp.Or(full.Unable, "this MCP client cannot show approval requests")
 	full.Hint = cmp.Or(full.Hint, "Use a client that supports elicitation in form mode.")
 	return full

@@ -23,6 +23,8 @@ type Outcome struct {
 	// Ruled is true if a list of rules approved a command, so that nobody looks at it. Outside the
 	// sandbox it starts only what commands cannot write. No answer of a client sets it.
 	Ruled bool
+	// Environ are names of variables that the list also gives the command outside the sandbox.
+	Environ []string
 	// Took is how long the client took to answer, from the moment the question was sent; 0 if
 	// that is not known, or if it did not answer.
 	Took time.Duration

@@ -149,29 +149,6 @@ func TestCanAsk(t *testing.T) {
 	}
 }
 
-func TestOptionsValidate(t *testing.T) {
-	for _, o := range []*elicit.Options{
-		nil, {},
-		{OnUnsupported: "deny", OnError: "deny", OnTimeout: "deny", OnCancel: "abort", Schema: "empty"},
-		{OnUnsupported: "fail-call", OnError: "fail-call", OnTimeout: "abort", OnCancel: "deny", Schema: "decision-both"},
-	} {
-		if err := o.Validate(); err != nil {
-			t.Errorf("%+v: %v", o, err)
-		}
-	}
-	for want, o := range map[string]*elicit.Options{
-		`on_unsupported: "approve" must be one of ["deny" "abort" "fail-call"]`:     {OnUnsupported: "approve"},
-		`on_error: "approve" must be one of ["deny" "abort" "fail-call"]`:           {OnError: "approve"},
-		`on_timeout: "Deny" must be one of ["deny" "abort" "fail-call"]`:            {OnTimeout: "Deny"},
-		`on_cancel: "fail-call" must be one of ["abort" "deny"]`:                    {OnCancel: "fail-call"},
-		`schema: "full" must be one of ["empty" "decision" "auto" "decision-both"]`: {Schema: "full"},
-	} {
-		if err := o.Validate(); err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
-	}
-}
-
 const modernMeta = `{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
 	`"io.modelcontextprotocol/clientInfo":{"name":"claude-code","version":"1"},` +
 	`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{},"url":{}}},"progressToken":7}`

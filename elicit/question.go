@@ -99,19 +99,6 @@ func (q *Question) For(client Client, o *Options) *Question {
 // Params returns the params of the elicitation/create request that asks q of that client.
 // It fails only if Extra, Meta or Schema cannot be encoded as JSON.
 func (q *Question) Params(client Client, o *Options) (json.RawMessage, error) {
-	params := q.members(client, o)
-	if len(q.Meta) > 0 {
-		params["_meta"] = q.Meta
-	}
-	raw, err := marshal(params)
-	if err != nil {
-		return nil, fmt.Errorf("elicit: params of %s: %w", method, err)
-	}
-	return raw, nil
-}
-
-// members are the members of the request that asks q, without _meta.
-func (q *Question) members(client Client, o *Options) map[string]any {
 	params := maps.Clone(q.Extra)
 	if params == nil {
 		params = make(map[string]any)
@@ -127,7 +114,14 @@ func (q *Question) members(client Client, o *Options) map[string]any {
 	if client.ProtocolVersion >= versionModes {
 		params["mode"] = "form"
 	}
-	return params
+	if len(q.Meta) > 0 {
+		params["_meta"] = q.Meta
+	}
+	raw, err := marshal(params)
+	if err != nil {
+		return nil, fmt.Errorf("elicit: params of %s: %w", method, err)
+	}
+	return raw, nil
 }
 
 // InputRequest returns q as one of the inputRequests of a result, with which a server asks
@@ -145,12 +139,6 @@ func (q *Question) InputRequest(client Client, o *Options) (json.RawMessage, err
 		return nil, fmt.Errorf("elicit: input request: %w", err)
 	}
 	return raw, nil
-}
-
-// ReadError reads the failure of q as the function ReadError does, in words
-// that fit q.
-func (q *Question) ReadError(err error, o *Options) Outcome {
-	return readError(err, o, q)
 }
 
 // limit reduces an approval for the session to a plain one if q did not offer it.
