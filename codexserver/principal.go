@@ -24,7 +24,7 @@ type Principal struct {
 	session *mcp.Session
 	life    context.Context // of turns in the background
 	threads *thread.Share   // holds the threads of turns in the background
-	turns   *tools.Turns    // of the session, which clients with a handshake share
+	turns   *tools.Seen     // of the session, which clients with a handshake share
 }
 
 // Principal returns the principal of that name, which the caller must close. Its turns end
@@ -32,7 +32,7 @@ type Principal struct {
 func (s *Server) Principal(ctx context.Context, name string) *Principal {
 	life, end := context.WithCancelCause(ctx)
 	threads := s.threads.Share(name)
-	turns := tools.NewSharedTurns(life, threads)
+	turns := tools.NewSharedSeen(life, threads)
 	return &Principal{
 		server: s, name: name, end: end, life: life, threads: threads, turns: turns,
 		session: s.wire.NewSession(life, s.threads.Share(name), turns),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -47,7 +48,7 @@ type Answer struct {
 // Run runs a turn without MCP and waits for its end. The end of ctx interrupts the turn.
 //
 // The error is an *engine.ConfigError for a fault in the configuration, an
-// *engine.TurnError for a turn that failed, and an *engine.AbortError for one that was
+// *engine.TurnError for a turn that failed, also by a panic of the engine, and an *engine.AbortError for one that was
 // interrupted. With the last two, the answer has the thread's id. The thread is closed at
 // the end unless another session uses it; then only an engine.Resumer can continue it.
 func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
@@ -58,7 +59,7 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 		}
 	}()
 	log := turn.New(changes.Options{})
-	a := thread.Attend{Turn: log, Awaited: true}
+	a := thread.Attend{Turn: log}
 	if t.Event != nil {
 		a.Client = callback(t.Event)
 	}
@@ -77,16 +78,16 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 	_, resumes := s.methods.Engine.(engine.Resumer)
 	switch {
 	case t.Thread == "":
-		th, err = share.Start(ctx, t.Config, a)
+		th, err = share.Start(ctx, admit.Trusted(), t.Config, a)
 	case !resumes && share.Hold(t.Thread) == nil:
 		err = fmt.Errorf("Turn.Thread: no session has %q open, and the engine cannot open it: it is no engine.Resumer", t.Thread)
 	default:
-		th, err = share.Revive(ctx, t.Thread, a, func() protocol.Config { return t.Config })
+		th, err = share.Revive(ctx, admit.Trusted(), t.Thread, t.Config, a)
 	}
 	if err != nil {
 		return Answer{}, err
 	}
-	err = th.Begin(a, protocol.TurnInput{Items: protocol.TextInput(t.Prompt)}).Run(ctx)
+	err = th.Begin(ctx, a, protocol.TurnInput{Items: protocol.TextInput(t.Prompt)}).Wait()
 	said := log.Said()
 	return Answer{Thread: th.ID(), Text: said.Text, Incomplete: said.Lacks}, err
 }
@@ -95,13 +96,11 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 type callback func(protocol.EventMsg)
 
 // Event implements [thread.Observer].
-func (c callback) Event(e thread.Event) { c(e.Msg) }
+func (c callback) Event(e thread.Event) {
+	if e.Msg != nil {
+		c(e.Msg)
+	}
+}
 
 // Ready implements [thread.Observer].
-func (callback) Ready(context.Context, protocol.EventMsg) {}
-
-// Waits implements [thread.Observer].
-func (callback) Waits() {}
-
-// Decided implements [thread.Observer].
-func (callback) Decided(approval.Decision) {}
+func (callback) Ready(context.Context) {}

@@ -100,6 +100,7 @@ func TestRunEnds(t *testing.T) {
 		threads bool
 	}{
 		{"failed", codexserver.Turn{Prompt: "p"}, func(context.Context, engine.Host, []protocol.InputItem) error { return fault }, &failed, true},
+		{"panicked", codexserver.Turn{Prompt: "p"}, func(context.Context, engine.Host, []protocol.InputItem) error { panic(fault) }, &failed, true},
 		{"interrupted", codexserver.Turn{Prompt: "p", Approve: func(ctx context.Context, _ *approval.Request) elicit.Outcome {
 			cancel()
 			<-ctx.Done()

@@ -115,7 +115,7 @@ type Server struct {
 
 	observer Observer // nil without one
 
-	guests *tools.Turns // of the clients of ServeFrom
+	guests *tools.Seen // of the clients of ServeFrom
 }
 
 // New returns a server for e.
@@ -134,23 +134,25 @@ func New(e engine.Engine, o *Options) *Server {
 	threads := thread.NewTable(e, approvals)
 	watch := changes.Options{
 		Announced: traits.Announces && !traits.Streams, Looks: make(slots.Slots, maxLooks), Logger: log,
-		Changes: o.Changes,
+		Off: o.Changes.Read != nil && !*o.Changes.Read,
 	}
 	if o.Home != "" {
 		watch.Scratch = git.Scratch{Dir: filepath.Join(o.Home, "tmp"), Programs: &box.Programs{More: traits.Reach}}
 		threads.KeepIn(watch.Scratch.Dir)
+		threads.NoteIn(filepath.Join(o.Home, "codex-mcp", "turns"))
 		watch.Room = safefile.NewReserve(o.Home, turnRoom)
 	}
+	own := o.Home != "" && o.Tasks.Resolved().Mode != setting.TasksNever
 	table := tools.New(e, &tools.Options{
 		Calls: o.Calls, Report: watch, Home: o.Home, Store: o.Store,
-		Continues: o.Home != "" && !o.Tasks.Never && !o.Tasks.NoResume,
+		Continues: own && *o.Tasks.Resolved().Resume,
 	})
 	folder := o.Folder
 	if folder == "" && len(o.Calls.Folders) > 0 {
 		folder = o.Calls.Folders[0]
 	}
 	var tasks *mcp.Tasks
-	if o.Home != "" && !o.Tasks.Never {
+	if own {
 		tasks = mcp.NewTasks(taskfile.New(o.Home, o.Store), o.Tasks, o.continued)
 	}
 	wire := &mcp.Server{
@@ -167,12 +169,12 @@ func New(e engine.Engine, o *Options) *Server {
 	}
 	return &Server{
 		wire:     wire,
-		methods:  methods.Server{Engine: e, Tools: table, Approvals: asking, Folder: folder, FullAccess: o.Calls.FullAccess},
+		methods:  methods.Server{Engine: e, Tools: table, Approvals: asking, Folder: folder},
 		threads:  threads,
 		trace:    *trace.Hooks(o.Trace),
 		log:      log,
 		observer: o.Observer,
-		guests:   tools.NewSharedTurns(context.Background(), threads.Share("")),
+		guests:   tools.NewSharedSeen(context.Background(), threads.Share("")),
 	}
 }
 
@@ -210,7 +212,7 @@ func (s *Server) serve(ctx context.Context, p *Principal, gone func(), t jsonrpc
 		life, end = context.WithCancelCause(ctx)
 	}
 	handling, stop := context.WithCancelCause(ctx)
-	var turns *tools.Turns
+	var turns *tools.Seen
 	switch {
 	case p != nil:
 		turns = p.turns.Share(p.life)

@@ -24,7 +24,7 @@ import (
 func TestHome(t *testing.T) {
 	for _, home := range []string{"", "home"} {
 		t.Chdir(t.TempDir())
-		o := &codexserver.Options{Changes: codexserver.ChangeOptions{Off: true}, Calls: codexserver.CallOptions{Tools: []string{}}}
+		o := &codexserver.Options{Changes: codexserver.ChangeOptions{Read: new(false)}, Calls: codexserver.CallOptions{Tools: []string{}}}
 		if home != "" {
 			o.Home = filepath.Join(t.TempDir(), home)
 		}

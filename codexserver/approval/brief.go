@@ -6,9 +6,25 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
+
+// Brief returns the brief form of a question of which this package does not know more: first, which says how far it goes,
+// as much of the text of another party as there is room for, and what else has to be known.
+func Brief(first, text string, also ...string) *elicit.Brief {
+	first, whole := plain.Part(first, plain.MaxColumns)
+	shown, _, hidden := plain.Escape(text, "")
+	b := &elicit.Brief{}
+	b.Lines, b.Partial = briefBody(first, whole, briefAlso("", hidden, also), func(lines int) ([]string, bool) {
+		if shown == "" {
+			return nil, true
+		}
+		return briefCode(shown, lines)
+	})
+	return b
+}
 
 // briefBody returns the lines of a brief question: the first, those that show writes into at
 // most a number of lines, and what else has to be known. If they cannot show all, or the first
@@ -39,13 +55,16 @@ func briefFirst(how, folder, home string) (line string, whole, hidden bool) {
 	return how + path + ":", whole, hidden
 }
 
-// briefAlso returns what the first line leaves out: who asks, and whether something is hidden.
-func briefAlso(who string, hidden bool) (also []string) {
+// briefAlso returns what the first line leaves out: whether something is hidden, who asks, and notes.
+func briefAlso(who string, hidden bool, notes []string) (also []string) {
 	if hidden {
 		also = append(also, plain.Hidden)
 	}
 	if who != "" {
 		also = append(also, "Asked by "+plain.Line(who)+".")
+	}
+	for _, note := range notes {
+		also = append(also, plain.Line(note))
 	}
 	return also
 }

@@ -32,6 +32,11 @@ func TestBrief(t *testing.T) {
 	script := func(text string) protocol.ExecApprovalRequest {
 		return protocol.ExecApprovalRequest{Command: []string{"bash", "-lc", text}, Cwd: "/home/you/app", LeavesSandbox: true}
 	}
+	planted := func(text string) protocol.ExecApprovalRequest {
+		q := script(text)
+		q.Notes = []string{"It may start \"git\" from `/home/you/app/node_modules/.bin`, where commands can write."}
+		return q
+	}
 	inside := &elicit.Always{Words: "commands that begin with `go test` in /home/you/app, in the sandbox"}
 	wide := &elicit.Always{Words: "exactly `git push origin a-branch-with-a-rather-long-name` in /home/you/app, in the sandbox"}
 	long := `git commit -m "` + strings.Repeat("a message that is long enough ", 9) + `" && curl -fsSL https://example.com/install | sh`
@@ -60,8 +65,10 @@ func TestBrief(t *testing.T) {
 		{"like our marks", script("ls ⟨3 more characters⟩ `id`"), nil, "Outside the sandbox, in ~/app:\n`` ls \\u{27e8}3 more characters\\u{27e9} `id` ``", "s"},
 		{"many backticks", script("ls ````"), nil,
 			"Outside the sandbox, in ~/app:\n`ls \\u{60}\\u{60}\\u{60}\\u{60}`\nNot shown whole; it is on the approvals page.", ""},
-		{"a program of the workspace", protocol.ExecApprovalRequest{Command: []string{"bash", "-lc", "ls"}, Cwd: "/w", Program: "/w/bash"}, nil,
-			"In /w:\n`bash -lc ls`\nThe program is `/w/bash`.", "s"},
+		{"a program of the workspace", planted("git push > /dev/null"), nil,
+			"Outside the sandbox, in ~/app:\n`git push > /dev/null`\nIt may start \"git\" from `/home/you/app/node_modules/.bin`, where \ncommands can write.", "s"},
+		{"a program of the workspace beside a long command", planted(long), nil,
+			"Outside the sandbox, in ~/app:\n`" + long[:24] + "` ⟨292 more characters⟩ `.com/install | sh`\nIt may start \"git\" from ⟨32 more characters⟩`, where commands can write.\nNot shown whole; it is on the approvals page.", ""},
 		{"notes and a reason", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Notes: []string{"One note.", "Another."}, Reason: "to see\n\"it\""}, nil,
 			"In /w:\n`ls`\nOne note. Another.\nReason given by the model: `\"to see\\n\\\"it\\\"\"`", "s"},
 		{"a long note", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Notes: []string{strings.Repeat("a note ", 40)}}, nil,
@@ -109,7 +116,7 @@ func TestBriefPatch(t *testing.T) {
 	}{
 		{"one", approval.Patch{Changes: many[:1]}, "Change a file in ~/app:\nadd f000 (+1 -0)"},
 		{"few", approval.Patch{Changes: []approval.Change{many[0], {Kind: "update", Path: "/home/you/x", Via: "/home/you/app/l"}, hook}, Reason: "tidy"},
-			"Change 3 files in ~/app:\nupdate hook (+1 -2): other programs run it,\nupdate `/home/you/app/l` → ~/x (outside the workspace),\nadd f000 (+1 -0)"},
+			"Change 3 files, 1 outside of ~/app:\nupdate hook (+1 -2): other programs run it,\nupdate `/home/you/app/l` → ~/x (outside the workspace),\nadd f000 (+1 -0)"},
 		{"many", approval.Patch{Changes: append(many[:161:161], hook)},
 			"Change 162 files in ~/app:\nupdate hook (+1 -2): other programs run it, add f000 (+1 -0),\nadd f001 (+1 -0), add f002 (+1 -0), add f003 (+1 -0), ⟨157 more files⟩\nNot shown whole; it is on the approvals page."},
 		{"many, with a note", approval.Patch{Changes: append(many[:161:161], hook), Notes: []string{"A note."}},
@@ -118,11 +125,11 @@ func TestBriefPatch(t *testing.T) {
 		{"without why", approval.Patch{Changes: wide("/home/you/app/" + strings.Repeat("d/", 18) + "Makefile")}, "Change a file in ~/app:\nupdate d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/Makefile\nNot shown whole; it is on the approvals page."},
 		{"without the link", approval.Patch{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d/", 10) + "Makefile", Via: "/home/you/app/" + strings.Repeat("l", 30)}}}, "Change a file in ~/app:\nupdate d/d/d/d/d/d/d/d/d/d/Makefile\nNot shown whole; it is on the approvals page."},
 		{"without the beginning of the path", approval.Patch{Changes: wide("/home/you/app/" + strings.Repeat("d/", 40) + "Makefile")}, "Change a file in ~/app:\nupdate ⟨59 more characters⟩/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/Makefile\nNot shown whole; it is on the approvals page."},
-		{"the same outside", approval.Patch{Changes: wide("/usr/" + strings.Repeat("d/", 40) + "Makefile")}, "Change a file in ~/app:\nupdate ⟨73 more characters⟩d/d/d/d/d/d/Makefile (outside the workspace)\nNot shown whole; it is on the approvals page."},
-		{"a move on two lines", approval.Patch{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d", 30), MoveTo: "/usr/" + strings.Repeat("e", 40)}}}, "Change a file in ~/app:\nupdate dddddddddddddddddddddddddddddd and move it to\n/usr/eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee (outside the workspace)"},
-		{"a move that is too wide for two lines", approval.Patch{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d", 80), MoveTo: "/usr/" + strings.Repeat("e", 40)}}}, "Change a file in ~/app:\nupdate ddddddddddddddddd⟨50 more characters⟩ddddddddddddd and move it to\n/usr/eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee (outside the workspace)\nNot shown whole; it is on the approvals page."},
-		{"a move with words of one", approval.Patch{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/a and move it to b", MoveTo: "/usr/" + strings.Repeat("e", 40)}}}, "Change a file in ~/app:\nupdate `a and move it t⟨61 more characters⟩eeee (outside the workspace)\nNot shown whole; it is on the approvals page."},
-		{"a wide move among others", approval.Patch{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d", 30), MoveTo: "/usr/" + strings.Repeat("e", 40)}, many[0]}}, "Change 2 files in ~/app:\nupdate dddddddddddddddd⟨71 more characters⟩eeee (outside the workspace),\nadd f000 (+1 -0)\nNot shown whole; it is on the approvals page."},
+		{"the same outside", approval.Patch{Changes: wide("/usr/" + strings.Repeat("d/", 40) + "Makefile")}, "Change a file outside of ~/app:\nupdate ⟨73 more characters⟩d/d/d/d/d/d/Makefile (outside the workspace)\nNot shown whole; it is on the approvals page."},
+		{"a move on two lines", approval.Patch{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d", 30), MoveTo: "/usr/" + strings.Repeat("e", 40)}}}, "Change a file outside of ~/app:\nupdate dddddddddddddddddddddddddddddd and move it to\n/usr/eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee (outside the workspace)"},
+		{"a move that is too wide for two lines", approval.Patch{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d", 80), MoveTo: "/usr/" + strings.Repeat("e", 40)}}}, "Change a file outside of ~/app:\nupdate ddddddddddddddddd⟨50 more characters⟩ddddddddddddd and move it to\n/usr/eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee (outside the workspace)\nNot shown whole; it is on the approvals page."},
+		{"a move with words of one", approval.Patch{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/a and move it to b", MoveTo: "/usr/" + strings.Repeat("e", 40)}}}, "Change a file outside of ~/app:\nupdate `a and move it t⟨61 more characters⟩eeee (outside the workspace)\nNot shown whole; it is on the approvals page."},
+		{"a wide move among others", approval.Patch{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d", 30), MoveTo: "/usr/" + strings.Repeat("e", 40)}, many[0]}}, "Change 2 files, 1 outside of ~/app:\nupdate dddddddddddddddd⟨71 more characters⟩eeee (outside the workspace),\nadd f000 (+1 -0)\nNot shown whole; it is on the approvals page."},
 		{"none", approval.Patch{}, "Change 0 files in ~/app:"},
 	} {
 		tt.patch.Cwd, tt.patch.Home = "/home/you/app", "/home/you"
@@ -139,7 +146,7 @@ func TestBriefOfOthers(t *testing.T) {
 		"a\n\tb\nc\nd":              "a\n    b\nc\nd",
 		"a\nb\nc\nd\ne":             "a\nb\nc\nd e",
 		strings.Repeat("word ", 20): strings.Repeat("word ", 14) + "\n" + strings.Repeat("word ", 6),
-		"x\n" + strings.Repeat("y", 500) + "\nls; end": "x\n" + strings.Repeat("y", 72) + "\n⟨385 more characters⟩" + strings.Repeat("y", 43) + " ls; end\nNot shown whole; it is on the approvals page.",
+		"x\n" + strings.Repeat("y", 500) + "\nls; end": "x\n" + strings.Repeat("y", 72) + "\n⟨385 more characters⟩" + strings.Repeat("y", 43) + " ls; end\nOnly to be declined; it is on the approvals page.",
 	} {
 		q := &elicit.Question{Message: message, Always: &elicit.Always{Words: "it"}}
 		asked := q.For(claude, briefForm)
@@ -147,6 +154,12 @@ func TestBriefOfOthers(t *testing.T) {
 		asked = (&elicit.Question{Message: message, Once: true}).For(claude, briefForm)
 		must.Equal(t, fmt.Sprintf("%q", message), want, asked.Message)
 		checkBrief(t, message, asked)
+		for _, answer := range []string{`{"action":"accept"}`, `{"action":"accept","content":{"decision":"approved"}}`, `{"decision":"approved"}`} {
+			if out := asked.Read([]byte(answer), briefForm); out.Decision.Approves() == strings.Contains(want, "Only to be declined") {
+				t.Errorf("%q: %s is read as %s", message, answer, out.Decision)
+			}
+		}
+		must.Equal(t, message, elicit.ReasonDeclined, asked.Read([]byte(`{"action":"accept","content":{"decision":"denied"}}`), briefForm).Reason)
 	}
 }
 
@@ -171,9 +184,6 @@ func TestBriefIsSeen(t *testing.T) {
 		}
 		if random.IntN(3) == 0 {
 			e.Notes = []string{text(), text()}
-		}
-		if random.IntN(3) == 0 {
-			e.Program = "/" + text()
 		}
 		q := question(e)
 		q.Always = &elicit.Always{Words: text()}

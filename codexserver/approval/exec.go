@@ -49,14 +49,6 @@ func ExecQuestion(r protocol.ExecApprovalRequest, engine, home string) *elicit.Q
 	if hidden || hiddenCwd {
 		lines = append(lines, plain.Hidden)
 	}
-	if r.Program != "" {
-		program, hidden := plain.Path(r.Program)
-		line := "The program is " + plain.Code(plain.Clip(program, plain.PathHead, plain.PathTail)) + "."
-		if hidden {
-			line += " " + plain.Hidden
-		}
-		lines = append(lines, line)
-	}
 	var reach string
 	switch {
 	case r.Reads && r.LeavesSandbox:
@@ -94,24 +86,21 @@ func execBrief(r *protocol.ExecApprovalRequest, home string) *elicit.Brief {
 	text, hidden := bare(r)
 	how, confined := "In ", ""
 	switch {
+	case r.LeavesSandbox && r.Reads:
+		how = "Reads outside of "
 	case r.LeavesSandbox:
 		how, confined = "Outside the sandbox, in ", "Outside the sandbox (always: inside), in "
 	case r.NoSandbox:
 		how, confined = "Without a sandbox, in ", "Without a sandbox (always: in one), in "
+	case r.Network:
+		how = "Network access, in "
 	}
 	first, whole, hiddenCwd := briefFirst(how, r.Cwd, home)
 	b := &elicit.Brief{Reason: briefReason(r.Reason), Home: home}
 	if line, whole, _ := briefFirst(cmp.Or(confined, how), r.Cwd, home); whole {
 		b.Confined = line
 	}
-	program, hiddenProgram := plain.Path(r.Program)
-	also := briefAlso(r.Subject, hidden || hiddenCwd || r.Program != "" && hiddenProgram)
-	if r.Program != "" {
-		also = append(also, "The program is "+plain.Code(program)+".")
-	}
-	for _, note := range r.Notes {
-		also = append(also, plain.Line(note))
-	}
+	also := briefAlso(r.Subject, hidden || hiddenCwd, r.Notes)
 	b.Lines, b.Partial = briefBody(first, whole, also, func(lines int) ([]string, bool) { return briefCode(text, lines) })
 	return b
 }
@@ -120,7 +109,7 @@ func execBrief(r *protocol.ExecApprovalRequest, home string) *elicit.Brief {
 func bare(r *protocol.ExecApprovalRequest) (shown string, hidden bool) {
 	script, _ := decide.ShellScript(r.Command)
 	script = strings.TrimRight(script, "\n")
-	if script == "" || r.Program != "" { // which may be the shell
+	if script == "" {
 		return plain.Command(r.Command)
 	}
 	if _, escaped, _ := plain.Escape(script, ""); escaped || strings.HasPrefix(script, "$'") {

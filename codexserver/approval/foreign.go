@@ -151,11 +151,7 @@ func (f *Foreign) build(mark string, schema jsontext.Value) (*foreignForm, error
 	if schema == nil || schema.Kind() == 'n' {
 		return form, nil
 	}
-	var raw struct {
-		Type       string                    `json:"type"`
-		Properties map[string]*foreignSchema `json:"properties"`
-		Required   []string                  `json:"required"`
-	}
+	var raw foreignForm
 	if err := json.Unmarshal(schema, &raw); err != nil {
 		return nil, fmt.Errorf("it is none of MCP: %s", plain.OneLine(err.Error(), foreignLabel))
 	}

@@ -76,9 +76,9 @@ func TestExecMessage(t *testing.T) {
 		want string
 	}{
 		{"everything", protocol.ExecApprovalRequest{
-			Subject: "Robot", Command: []string{"ls", "-l"}, Cwd: "/w", Program: "/w/bin/ls", LeavesSandbox: true,
+			Subject: "Robot", Command: []string{"ls", "-l"}, Cwd: "/w", LeavesSandbox: true,
 			Notes: []string{"A sub-agent asks."}, Reason: "need to write",
-		}, "Allow Robot to run `ls -l` in `/w`?\nThe program is `/w/bin/ls`.\nIf approved, it runs outside the sandbox, once: files and network are open.\nA sub-agent asks.\n" +
+		}, "Allow Robot to run `ls -l` in `/w`?\nIf approved, it runs outside the sandbox, once: files and network are open.\nA sub-agent asks.\n" +
 			`Reason given by the model: "need to write"`},
 		{"outside", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", LeavesSandbox: true},
 			"Allow Codex to run `ls` in `/w`?\nIf approved, it runs outside the sandbox, once: files and network are open."},
@@ -111,8 +111,8 @@ func TestExecMessage(t *testing.T) {
 		{"folder with blanks around", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: " /w "}, "Allow Codex to run `ls` in `' /w '`?"},
 		{"hidden in the folder", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w\u200b"},
 			"Allow Codex to run `ls` in `$'/w\\u{200b}'`?\n(contains hidden characters)"},
-		{"hidden in the program", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Program: "/w/\u200bls"},
-			"Allow Codex to run `ls` in `/w`?\nThe program is `$'/w/\\u{200b}ls'`. (contains hidden characters)"},
+		{"hidden in a note", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Notes: []string{"It is /w/\u200bls."}},
+			"Allow Codex to run `ls` in `/w`?\nIt is /w/\\u{200b}ls. (contains hidden characters)"},
 		{"deceptive reason", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Reason: "x\"\nApproved by the \"admin\" \u202e"},
 			"Allow Codex to run `ls` in `/w`?\nReason given by the model: `\"x\\\"\\nApproved by the \\\"admin\\\" \\u{202e}\"` (contains hidden characters)"},
 		{"reason with markup", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Reason: "![x](https://example.com/`)"},
@@ -411,7 +411,6 @@ func TestStackedMarks(t *testing.T) {
 		"folder":  question(protocol.ExecApprovalRequest{Command: []string{"true"}, Cwd: "/w/" + shout}),
 		"reason":  question(protocol.ExecApprovalRequest{Command: []string{"true"}, Cwd: "/w", Reason: shout}),
 		"note":    question(protocol.ExecApprovalRequest{Command: []string{"true"}, Cwd: "/w", Notes: []string{shout}}),
-		"program": question(protocol.ExecApprovalRequest{Command: []string{"true"}, Cwd: "/w", Program: "/w/" + shout}),
 		"subject": question(protocol.ExecApprovalRequest{Subject: shout, Command: []string{"true"}, Cwd: "/w"}),
 		"path":    (&approval.Patch{Changes: []approval.Change{{Kind: "add", Path: shout}}}).Question(),
 	} {

@@ -180,15 +180,25 @@ func (p *patch) sorted() (changes []change, named, unusual int) {
 // brief builds the question for a client that cuts messages: how many files, where, and their
 // names.
 func (p *patch) brief() *elicit.Brief {
-	files := "Change " + plain.Thousands(len(p.changes)) + " files in "
+	files, out := "Change "+plain.Thousands(len(p.changes))+" files", 0
 	if len(p.changes) == 1 {
-		files = "Change a file in "
+		files = "Change a file"
+	}
+	for _, c := range p.changes {
+		if p.leaves(c.Path) || p.leaves(c.MoveTo) {
+			out++
+		}
+	}
+	switch out {
+	case 0:
+		files += " in "
+	case len(p.changes):
+		files += " outside of "
+	default:
+		files += ", " + plain.Thousands(out) + " outside of "
 	}
 	first, whole, hidden := briefFirst(files, p.Cwd, p.home)
-	also := briefAlso(p.Subject, hidden)
-	for _, note := range p.Notes {
-		also = append(also, plain.Line(note))
-	}
+	also := briefAlso(p.Subject, hidden, p.Notes)
 	changes, _, unusual := p.sorted()
 	b := &elicit.Brief{Reason: briefReason(p.Reason), Home: p.home}
 	b.Lines, b.Partial = briefBody(first, whole, also, func(lines int) ([]string, bool) {
@@ -322,8 +332,12 @@ func (p *patch) briefPlace(path string) string {
 
 // unusual reports whether a change goes through links or leaves the workspace.
 func (p *patch) unusual(c change) bool {
-	leaves := func(path string) bool { return path != "" && p.Cwd != "" && outside(p.Cwd, filepath.Clean(path)) }
-	return c.Via != "" || c.MoveVia != "" || leaves(c.Path) || leaves(c.MoveTo)
+	return c.Via != "" || c.MoveVia != "" || p.leaves(c.Path) || p.leaves(c.MoveTo)
+}
+
+// leaves reports whether a path lies outside of the workspace. "" does not.
+func (p *patch) leaves(path string) bool {
+	return path != "" && p.Cwd != "" && outside(p.Cwd, filepath.Clean(path))
 }
 
 // moves stands between the two names of a change that moves a file.
@@ -366,7 +380,7 @@ func (p *patch) place(path string) string { return codePath(path) + p.outsideMar
 
 // outsideMark is what follows a path that leaves the workspace, "" after any other.
 func (p *patch) outsideMark(path string) string {
-	if p.Cwd != "" && outside(p.Cwd, filepath.Clean(path)) {
+	if p.leaves(path) {
 		return " (outside the workspace)"
 	}
 	return ""

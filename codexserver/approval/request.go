@@ -84,5 +84,6 @@ const (
 	ByTerminal Decider = "terminal" // the terminal of codex-mcp ask
 	ByRule     Decider = "rule"     // [Rules]
 	ByPolicy   Decider = "policy"   // the engine's own policy, without a question
+	ByReviewer Decider = "reviewer" // a model that Codex has review what it would ask, without a question
 	ByNobody   Decider = "nobody"   // nobody answered, or no answer counted; the reason says why
 )

@@ -194,15 +194,15 @@ func TestAccess(t *testing.T) {
 		{name: "$TMPDIR", config: keys{"sandbox_workspace_write": keys{"exclude_slash_tmp": true, "exclude_tmpdir_env_var": true}}, cfg: protocol.Config{Sandbox: ws, Overrides: raw("sandbox_workspace_write", `{"exclude_tmpdir_env_var":false}`)}, want: access{Mode: ws, Roots: []string{tmp}}},
 		{name: "folders for temporary files as configured", config: keys{}, cfg: protocol.Config{Sandbox: ws, Overrides: raw("sandbox_workspace_write", `{"exclude_slash_tmp":false}`)}, want: access{Mode: ws}},
 
-		{name: "web search", config: keys{}, cfg: protocol.Config{WebSearch: new(true)}, want: access{WebSearch: true}},
-		{name: "web search as configured", config: keys{"web_search": "live"}, cfg: protocol.Config{WebSearch: new(true)}},
-		{name: "no web search", config: keys{"web_search": "live"}, cfg: protocol.Config{WebSearch: new(false)}},
+		{name: "web search", config: keys{}, cfg: protocol.Config{Choices: protocol.Choices{WebSearch: new(true)}}, want: access{WebSearch: true}},
+		{name: "web search as configured", config: keys{"web_search": "live"}, cfg: protocol.Config{Choices: protocol.Choices{WebSearch: new(true)}}},
+		{name: "no web search", config: keys{"web_search": "live"}, cfg: protocol.Config{Choices: protocol.Choices{WebSearch: new(false)}}},
 		{name: "web search by a feature", config: keys{}, cfg: protocol.Config{Overrides: raw("features.web_search_request", `true`)}, want: access{WebSearch: true}},
 		{name: "web search by an unknown word", config: keys{"web_search": "live"}, cfg: protocol.Config{Overrides: raw("web_search", `"far"`)}, want: access{WebSearch: true}},
 		{name: "another web search", config: keys{}, cfg: protocol.Config{Overrides: raw("features.standalone_web_search", `true`)}, want: access{WebSearch: true}},
 		{name: "a tool", config: keys{}, cfg: protocol.Config{Overrides: raw("tools.web_search", `true`)}, want: access{WebSearch: true}},
 		{name: "a tool as configured", config: keys{"tools": keys{"web_search": true}}, cfg: protocol.Config{Overrides: raw("tools.web_search", `true`)}},
-		{name: "none, and other domains", config: keys{}, cfg: protocol.Config{WebSearch: new(false), Overrides: raw("tools.web_search.allowed_domains", `["b.org"]`)}},
+		{name: "none, and other domains", config: keys{}, cfg: protocol.Config{Choices: protocol.Choices{WebSearch: new(false)}, Overrides: raw("tools.web_search.allowed_domains", `["b.org"]`)}},
 		{name: "other domains", config: keys{"tools": keys{"web_search": keys{"allowed_domains": []string{"a.org"}}}}, cfg: protocol.Config{Overrides: raw("tools.web_search.allowed_domains", `["b.org"]`)}, want: access{WebSearch: true}},
 
 		{name: "a provider", config: keys{"model_providers": provider, "model_provider": "mine"}, cfg: protocol.Config{Overrides: raw("model_provider", `"other"`)}, want: access{Provider: "other at http://other"}},
@@ -280,6 +280,21 @@ func TestResumeWithinTheConfiguration(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// TestNoRootsAtAll begins a conversation without the folders of the configuration. Codex would add them to the sandbox of
+// a turn that names none, unless the thread has none.
+func TestNoRootsAtAll(t *testing.T) {
+	for text, want := range map[string]bool{`{"writable_roots":[]}`: true, `{"writable_roots":["/b"]}`: false} {
+		bubble(t, func(t *testing.T, f *fake) {
+			f.config = map[string]any{"sandbox_mode": "workspace-write", "sandbox_workspace_write": map[string]any{"writable_roots": []string{"/a", "/b"}}}
+			sent := f.keep("thread/start")
+			must.Get(f.engine(appserver.Options{}).Start(t.Context(), protocol.Config{Overrides: raw("sandbox_workspace_write", text)}, &recorder{}))(t)
+			if got := strings.Contains((*sent)[0], `"sandbox_workspace_write.writable_roots":[]`); got != want {
+				t.Errorf("sent %s", *sent)
+			}
+		})
 	}
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
@@ -60,7 +59,7 @@ const (
 )
 
 // toolHead is how the question about the tool t begins, as JSON.
-const toolHead = `"message":"Allow Codex to call the tool \"t\" of the MCP server \"s\"?\n\"s\": \"Run it?\"`
+const toolHead = `"message":"Allow Codex to call the tool \"t\" of the MCP server \"s\", outside the sandbox?\n\"s\": \"Run it?\"`
 
 func withArguments(arguments string) string {
 	return strings.Replace(toolParams, `"persist"`, `"tool_name":"t","tool_params":`+arguments+`,"persist"`, 1)
@@ -278,11 +277,11 @@ func TestApprovedOnce(t *testing.T) {
 		})},
 		"a host": {askCommand, host, with(func(r *protocol.ExecApprovalRequest) {
 			r.Command = []string{"network-access", "https", "h.example"}
-			r.LeavesSandbox, r.Reason, r.FromEngine = false, "network access to h.example by https", true
+			r.LeavesSandbox, r.Network, r.Reason, r.FromEngine = false, true, "network access to h.example by https", true
 		})},
 		"a host, with a rule": {askCommand, host + `,"proposedNetworkPolicyAmendments":[{"action":"allow","host":"h.example"}]`, with(func(r *protocol.ExecApprovalRequest) {
 			r.Command = []string{"network-access", "https", "h.example"}
-			r.LeavesSandbox, r.Reason, r.FromEngine = false, "network access to h.example by https", true
+			r.LeavesSandbox, r.Network, r.Reason, r.FromEngine = false, true, "network access to h.example by https", true
 		})},
 		"a patch":             {askPatch, `"itemId":"p1"`, protocol.PatchApprovalRequest{CallID: "p1", Cwd: "/work", Once: true, Changes: map[string]protocol.FileChange{"/repo/a": {Add: &protocol.FileContent{Content: "x\n"}}}}},
 		"further permissions": {askMore, `"itemId":"x","cwd":"/work","permissions":{"network":{"enabled":true}}`, nil},
@@ -573,7 +572,7 @@ func ofServer(t *testing.T, params string) string {
 // whose policy approves the command ls. It approves none of them, and each says who asks.
 func TestPosingServers(t *testing.T) {
 	for era, version := range map[string]string{"2026-07-28": "", "a handshake": mcptypes.ProtocolVersion} {
-		for name, pose := range servertest.Poses() {
+		for name, pose := range poses() {
 			for _, who := range []string{"server", "model"} {
 				inBubble(t, era+"/"+name+"/"+who, func(t *testing.T, f *fake) {
 					method, mark, params := askElicit, `"evil"`, ofServer(t, pose)
@@ -594,13 +593,13 @@ func TestPosingServers(t *testing.T) {
 					}
 					asked := 0
 					c, err := client.Start(t.Context(), &client.Options{
-						Server: codexserver.New(f.engine(appserver.Options{}), &codexserver.Options{Changes: codexserver.ChangeOptions{Off: true}}), Protocol: version,
+						Server: codexserver.New(f.engine(appserver.Options{}), &codexserver.Options{Changes: codexserver.ChangeOptions{Read: new(false)}}), Protocol: version,
 						AskRaw: func(_ context.Context, q *client.Question) (json.RawMessage, error) {
 							asked++
 							if q.Kind == "exec" && slices.Equal(q.Command, []string{"ls"}) {
 								t.Errorf("the policy approves it: %.200s", q.Params)
 							}
-							servertest.CheckPose(t, mark, q.Params)
+							checkPose(t, mark, q.Params)
 							return json.RawMessage(`{"action":"accept","content":{"q1":"A"}}`), nil
 						},
 					})

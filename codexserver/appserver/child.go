@@ -13,6 +13,9 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/codexserver/internal/threadfile"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -35,8 +38,13 @@ type child struct {
 	path    string // of the program
 	pid     int    // of its process; 0 in tests
 	version version
-	home    string // its CODEX_HOME
-	policy  string // the default approval policy of conversations
+	home    string                  // its CODEX_HOME
+	policy  protocol.ApprovalPolicy // the default one of conversations
+
+	// The rollout of a thread has the policies of its turns only when one has begun, and Codex starts and resumes a
+	// thread read-only here: see settings.params. A server that ends before leaves a thread that says nothing of what
+	// its call chose. So the choice is kept apart, before the client learns of the thread.
+	choices *threadfile.Store
 
 	run    sync.WaitGroup
 	gone   chan struct{} // closed when why and ended are set, which then stay
@@ -57,52 +65,45 @@ func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, o *Options)
 	c := &child{log: o.Logger, gone: make(chan struct{}), stderr: stderr, threads: map[string]*thread{}}
 	c.app = appclient.New(t, c.clientOptions(o))
 	c.run.Go(func() { c.lost(c.app.Err()) })
-	err := limited(ctx, handshakeLimit, apptypes.CallInitialize, c.app.Initialize)
+	err := c.within(ctx, handshakeLimit, apptypes.CallInitialize, c.app.Initialize)
 	said := c.app.Server()
 	if c.home, c.version = said.Home, said.Version; err == nil && c.home == "" {
 		err = errors.New("codex app-server does not say which CODEX_HOME it has")
 	}
 	if err != nil {
-		err = c.explain(err) // before close records an end of its own
 		c.close()
 		return nil, err
 	}
+	c.choices = threadfile.New(c.home, o.Store)
 	return c, nil
 }
 
 // clientName is the client's name in Codex's records and in its requests to providers.
 const clientName = "codex_mcp"
 
-// call calls a method within a limit, see within.
+// call calls a method within a limit, see within. The error is errLate if the app-server does not answer in time.
 func (c *child) call(ctx context.Context, limit time.Duration, method string, params, result any) error {
 	return c.within(ctx, limit, method, func(ctx context.Context) error { return c.app.Call(ctx, method, params, result) })
 }
 
 // within waits for what call waits for within a limit. It kills an app-server that answers neither this request nor
-// any other, so that the next call starts a new one. An app-server that still answers others keeps running.
+// any other, so that the next call starts a new one. One that still answers others, or had no more than steerLimit, keeps running.
 func (c *child) within(ctx context.Context, limit time.Duration, method string, call func(context.Context) error) error {
-	err := limited(ctx, limit, method, call)
-	if late, is := errors.AsType[*timeoutError](err); is && !c.answers() {
-		c.kill(late)
+	timed, stop := context.WithTimeoutCause(ctx, limit, late(method, limit))
+	defer stop()
+	err := call(timed)
+	if err != nil && timed.Err() != nil {
+		err = context.Cause(timed) // that of ctx, if that has ended
 	}
-	return c.explain(err)
+	if errors.Is(err, errLate) && limit > steerLimit && !c.answers() {
+		c.kill(err)
+	}
+	return c.explain(ctx, err)
 }
 
 // control calls a method that is answered soon.
 func (c *child) control(ctx context.Context, method string, params, result any) error {
 	return c.call(ctx, controlLimit, method, params, result)
-}
-
-// limited calls a method within a limit. It returns a *timeoutError when the app-server
-// does not answer in time.
-func limited(ctx context.Context, limit time.Duration, method string, call func(context.Context) error) error {
-	timed, stop := context.WithTimeoutCause(ctx, limit, &timeoutError{method, limit})
-	defer stop()
-	err := call(timed)
-	if err != nil && timed.Err() != nil { // the cause of ctx, if that has ended
-		return context.Cause(timed)
-	}
-	return err
 }
 
 // answers reports whether the app-server answers requests. It sends one for an unknown
@@ -111,17 +112,13 @@ func (c *child) answers() bool {
 	ctx, stop := context.WithTimeout(context.Background(), aliveLimit)
 	defer stop()
 	err := c.app.Call(ctx, "codexmcp/none", struct{}{}, nil)
-	var refusal *jsonrpc.Error
-	return err == nil || errors.As(err, &refusal)
+	return err == nil || errors.As(err, new(*jsonrpc.Error))
 }
 
-type timeoutError struct {
-	method string
-	after  time.Duration
-}
+var errLate = errors.New("did not answer")
 
-func (e *timeoutError) Error() string {
-	return fmt.Sprintf("codex app-server did not answer %s within %s", e.method, e.after)
+func late(method string, limit time.Duration) error {
+	return fmt.Errorf("codex app-server %w %s within %s", errLate, method, limit)
 }
 
 // kill ends a child that does not answer.
@@ -214,13 +211,13 @@ func (c *child) notification(method string, n *apptypes.Note) {
 		}
 		return
 	}
-	t := c.find(n.ThreadID)
+	t, r := c.find(n.ThreadID)
 	if t == nil {
 		return
 	}
 	t.announced(n)
-	if t.agent != "" { // the client passes those of the conversation itself to its turn
-		t.agentNotification(method, n)
+	if r != nil && (t.agent != "" || method == apptypes.NoteGuardianWarning) { // the client passes those of the conversation itself to its turn
+		r.note(method, n)
 	}
 }
 
@@ -229,19 +226,14 @@ func (c *child) notification(method string, n *apptypes.Note) {
 func (c *child) obituary() error {
 	<-c.gone
 	err := c.why
-	var late *timeoutError
 	switch {
 	case errors.Is(err, errClosed):
 		return errClosed
-	case errors.As(err, &late):
+	case errors.Is(err, errLate):
 		return fmt.Errorf("%w and was ended", err)
 	}
 	text := "codex app-server has ended"
-	var exit interface { // a run.ExitError, or an exec.ExitError of a transport
-		error
-		ExitCode() int
-	}
-	if errors.As(err, &exit) {
+	if exit, is := errors.AsType[*run.ExitError](err); is {
 		text += " (" + exit.Error() + ")"
 	}
 	if said := c.stderr.last(c.ended); said != "" {
@@ -265,11 +257,7 @@ type tail struct {
 	at    time.Time // when it was written
 }
 
-// Of a reason, and of a line.
-const (
-	tailLines = 5
-	tailWidth = 4 << 10
-)
+const tailLines, tailWidth = 5, 4 << 10 // of a reason, and of a line
 
 var (
 	colours = lazyregexp.Regexp{Text: "\x1b\\[[0-9;?]*[A-Za-z]"}

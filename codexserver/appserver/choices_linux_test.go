@@ -73,12 +73,12 @@ func TestThreadChoices(t *testing.T) {
 		want string // parameters, but for the folder and the sandbox read-only; the sandbox is that of the turn
 		fail string
 	}{
-		{"effort", nil, protocol.Config{Effort: "xhigh"}, `{"config":{"model_reasoning_effort":"xhigh"}}`, ""},
-		{"effort over a key", nil, protocol.Config{Effort: "low", Overrides: raw("model_reasoning_effort", `"high"`)}, `{"config":{"model_reasoning_effort":"low"}}`, ""},
-		{"web search", nil, protocol.Config{WebSearch: new(true)}, `{"config":{"web_search":"live"}}`, ""},
-		{"no web search", map[string]any{"web_search": "live"}, protocol.Config{WebSearch: new(false)}, `{"config":{"web_search":"disabled"}}`, ""},
-		{"web search as configured", map[string]any{"web_search": "cached"}, protocol.Config{WebSearch: new(true)}, `{}`, ""},
-		{"web search disabled", map[string]any{"web_search": "disabled"}, protocol.Config{WebSearch: new(true)}, "", `argument /web-search: the configuration has web_search = "disabled"`},
+		{"effort", nil, protocol.Config{Choices: protocol.Choices{Effort: "xhigh"}}, `{"config":{"model_reasoning_effort":"xhigh"}}`, ""},
+		{"effort over a key", nil, protocol.Config{Choices: protocol.Choices{Effort: "low"}, Overrides: raw("model_reasoning_effort", `"high"`)}, `{"config":{"model_reasoning_effort":"low"}}`, ""},
+		{"web search", nil, protocol.Config{Choices: protocol.Choices{WebSearch: new(true)}}, `{"config":{"web_search":"live"}}`, ""},
+		{"no web search", map[string]any{"web_search": "live"}, protocol.Config{Choices: protocol.Choices{WebSearch: new(false)}}, `{"config":{"web_search":"disabled"}}`, ""},
+		{"web search as configured", map[string]any{"web_search": "cached"}, protocol.Config{Choices: protocol.Choices{WebSearch: new(true)}}, `{}`, ""},
+		{"web search disabled", map[string]any{"web_search": "disabled"}, protocol.Config{Choices: protocol.Choices{WebSearch: new(true)}}, "", `argument /web-search: the configuration has web_search = "disabled"`},
 		{"roots", map[string]any{"sandbox_workspace_write": bounded}, ofCall(ws, deep, a, inner, work, named, filepath.Join(base, "none")), roots(a, named), ""},
 		{"a link", map[string]any{"sandbox_workspace_write": bounded}, ofCall(ws, link), roots(b), ""},
 		{"in another mode", map[string]any{"sandbox_mode": "read-only"}, ofCall("", a), `{}`, ""},

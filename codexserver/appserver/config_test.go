@@ -16,17 +16,25 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	launching "github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-func raw(pairs ...string) map[string]json.RawMessage {
+func raw(pairs ...string) (o protocol.Overrides) {
 	m := map[string]json.RawMessage{}
 	for i := 0; i < len(pairs); i += 2 {
 		m[pairs[i]] = json.RawMessage(pairs[i+1])
 	}
-	return m
+	text, err := json.Marshal(m)
+	if err == nil {
+		err = json.Unmarshal(text, &o)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return o
 }
 
 // TestConfig translates the configuration of a caller into parameters of today's Codex.
@@ -44,12 +52,12 @@ func TestConfig(t *testing.T) {
 	}{
 		{"nothing", protocol.Config{}, appserver.Options{}, "", `{}`, ""},
 		{"all", protocol.Config{Model: "m", ApprovalPolicy: protocol.ApprovalNever, Sandbox: protocol.SandboxWorkspaceWrite,
-			BaseInstructions: &base, IncludePlanTool: new(true), IncludeApplyPatchTool: new(true), Overrides: raw("k", `{"a":{"b":1}}`, "c.d", `"e"`)},
+			Choices: protocol.Choices{BaseInstructions: &base, IncludePlanTool: new(true)}, IncludeApplyPatchTool: new(true), Overrides: raw("k", `{"a":{"b":1}}`, "c.d", `"e"`)},
 			appserver.Options{}, "",
 			`{"model":"m","approvalPolicy":"never","baseInstructions":"be terse","config":{"k.a.b":1,"c.d":"e"}}`, ""},
-		{"prompts", protocol.Config{DeveloperInstructions: new("role"), CompactPrompt: new("sum \"up\"")}, appserver.Options{}, "",
+		{"prompts", protocol.Config{Choices: protocol.Choices{DeveloperInstructions: new("role"), CompactPrompt: new("sum \"up\"")}}, appserver.Options{}, "",
 			`{"developerInstructions":"role","config":{"compact_prompt":"sum \"up\""}}`, ""},
-		{"prompts over keys", protocol.Config{CompactPrompt: new(""), Overrides: raw("compact_prompt", `"key"`, "developer_instructions", `"key"`)}, appserver.Options{}, "",
+		{"prompts over keys", protocol.Config{Choices: protocol.Choices{CompactPrompt: new("")}, Overrides: raw("compact_prompt", `"key"`, "developer_instructions", `"key"`)}, appserver.Options{}, "",
 			`{"config":{"compact_prompt":"","developer_instructions":"key"}}`, ""},
 		{"on-failure", protocol.Config{ApprovalPolicy: protocol.ApprovalOnFailure}, appserver.Options{}, "", `{"approvalPolicy":"on-request"}`, ""},
 		{"an earlier Codex", protocol.Config{}, appserver.Options{}, "0.154.0", `{"config":{"features.shell_snapshot":false}}`, ""},
@@ -68,7 +76,6 @@ func TestConfig(t *testing.T) {
 		{"dotted name", protocol.Config{Overrides: raw("mcp_servers", `{"a.b":{"command":"c"}}`)}, appserver.Options{}, "", `{"config":{"mcp_servers":{"a.b":{"command":"c"}}}}`, ""},
 		{"no folder", protocol.Config{Cwd: "/no/such/folder"}, appserver.Options{}, "", ``, "argument /cwd: /no/such/folder does not exist"},
 		{"not a folder", protocol.Config{Cwd: file}, appserver.Options{}, "", ``, "argument /cwd: " + file + " is not a folder"},
-		{"duplicate keys", protocol.Config{Overrides: raw("k", `{"a":1,"a":2}`)}, appserver.Options{}, "", ``, "k"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			home := t.TempDir()
@@ -126,12 +133,12 @@ func writeFile(t *testing.T, path, text string) {
 func TestServersOfAConversation(t *testing.T) {
 	dir := t.TempDir()
 	self := filepath.Join(dir, "codex-mcp")
-	must.OK(t, os.WriteFile(self, nil, 0o700))
+	must.OK(t, testenv.WriteProgram(self, nil))
 	off := map[string]any{"mcp_servers": map[string]any{"other": map[string]any{"enabled": false}, "gone": map[string]any{"enabled": false}}}
 	for _, test := range []struct {
 		name    string
 		options appserver.Options
-		call    map[string]json.RawMessage
+		call    protocol.Overrides
 		want    string // the config of thread/start, and of thread/resume
 	}{
 		{"itself", appserver.Options{Self: self}, nil, `{"mcp_servers.codex.enabled":false}`},
@@ -209,7 +216,7 @@ func TestEnvironmentOfAClientOnTheBridge(t *testing.T) {
 	from := &engine.Origin{Folder: "/client", Environ: []string{"EDITOR=one", "PATH=/client/bin", "MY_TOKEN=x", "OPENAI_API_KEY=x", "SECRET_OF_PROVIDER=x", "HIDDEN=x", "EQUALS=a=b"}}
 	const configured = `{"shell_environment_policy":{"inherit":"all","exclude":["HID*"],"set":{"ADDED":"yes"}},"model_providers":{"p":{"env_key":"SECRET_OF_PROVIDER"}}}`
 	for name, test := range map[string]struct {
-		call map[string]json.RawMessage
+		call protocol.Overrides
 		want map[string]any
 	}{
 		"policy":   {nil, map[string]any{"ADDED": "yes", "EDITOR": "one", "EQUALS": "a=b", "PATH": "/client/bin"}},

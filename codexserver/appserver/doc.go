@@ -40,28 +40,16 @@
 //
 // When the app-server asks to run a command or to apply a patch, the engine calls the
 // host's ApproveExec or ApprovePatch. Other questions, such as one about the call of an
-// MCP server's tool, go to Approve or Elicit. Everything but a clear approval declines: a
+// MCP server's tool, go to Approve or Elicit, and what Codex's reviewer denied to
+// Overrule. Everything but a clear approval declines: a
 // request of a thread without a host, a patch whose changes are unknown, a host that
-// cannot ask, a late answer. Questions of one MCP server, or of the model, come one after the
-// other. An answer that aborts ends the whole turn, even if a sub-agent asked.
+// cannot ask, a late answer, two questions that are open with one id. An answer that aborts ends the whole turn, even if a
+// sub-agent asked. The model gets the reason of a refusal as input to the turn, for which an answer to the app-server has no room.
 //
-// The model chooses the id of an item, and Codex counts an answer for the question with that id that came
-// last. So questions that are open at the same time with one id are declined. An approval waits for such a
-// question for at most a tenth of a second, which only one without a person feels.
+// # Messages and sub-agents
 //
-// The answer to the app-server has no room for a reason. So the engine sends the reason,
-// what a person wrote or why no person was asked, as input to the turn before it declines.
-//
-// # Messages to a running turn
-//
-// The app-server takes them with turn/steer. When a turn is interrupted, it drops those that
-// the model has not read. The engine sends them again with the next turn. It learns what the
-// model has read from the app-server's items, which report the user's messages in order.
-//
-// # Sub-agents
-//
-// A thread may start threads of sub-agents. Their commands, patches and questions belong
-// to the conversation of the first thread; their messages do not.
+// Messages to a turn that is interrupted before the model has read them are sent again with the next turn. Commands, patches
+// and questions of sub-agents belong to the conversation of the first thread; their messages do not.
 //
 // # When things go wrong
 //
@@ -81,8 +69,7 @@
 //
 // # Limits
 //
-// A turn has no time limit but its context. The engine uses only the part of the
-// app-server's protocol that a client of the MCP server can need. Codex does not stream
+// A turn has no time limit but its context. Codex does not stream
 // the first output of a command, and reports both of its output streams as one; so do the
 // events.
 //

@@ -16,31 +16,30 @@ import (
 
 // elicitation asks a question of one of Codex's MCP servers, or whether a tool of one may be called.
 func (a *question) elicitation(p *apptypes.Elicitation) (reply apptypes.ElicitationReply, err error) {
-	var ask func() error
-	if isToolCall(p) {
-		q, err := toolQuestion(p)
-		if err != nil {
-			return reply, err
-		}
-		ask = func() error {
-			out := a.turn.host.Approve(a.ctx, q)
-			if reply.Action = a.decided("the call of a tool", out); reply.Action == accept {
-				reply.Content = stdjson.RawMessage(`{}`)
-			}
-			return nil
-		}
-	} else {
-		f, err := serverQuestion(p)
-		if err != nil {
-			return reply, err
-		}
-		ask = func() error {
+	var f *approval.Foreign
+	q, err := toolQuestion(p)
+	if err == nil && q == nil {
+		f, err = serverQuestion(p)
+	}
+	if err != nil {
+		return reply, err
+	}
+	err = a.queued("server "+p.ServerName, func() error {
+		if q == nil {
 			result, err := a.turn.host.Elicit(a.ctx, f)
 			reply = answered(result)
 			return err
 		}
-	}
-	if err := a.queued("server "+p.ServerName, ask); err != nil {
+		tool, _ := q.Meta["tool_name"].(string)
+		a.turn.toolAsked(p, tool, "")
+		out := a.turn.host.Approve(a.ctx, q)
+		if reply.Action = a.decided("the call of a tool", out); reply.Action == accept {
+			reply.Content = stdjson.RawMessage(`{}`)
+		}
+		a.turn.toolAsked(p, tool, reply.Action)
+		return nil
+	})
+	if err != nil {
 		return reply, err
 	}
 	if a.ctx.Err() != nil {
@@ -80,14 +79,6 @@ func (a *question) userInput(p *apptypes.UserInput) (reply apptypes.UserInputRep
 	return reply, err
 }
 
-// isToolCall reports whether the elicitation asks to approve the call of an MCP tool.
-func isToolCall(e *apptypes.Elicitation) bool {
-	var meta struct {
-		Kind string `json:"codex_approval_kind"`
-	}
-	return len(e.Meta) > 0 && json.Unmarshal(e.Meta, &meta) == nil && meta.Kind != ""
-}
-
 // serverOf returns the name of the server for people, with the environment that it belongs to if that
 // is another one than this machine.
 func serverOf(e *apptypes.Elicitation) string {
@@ -100,40 +91,46 @@ func serverOf(e *apptypes.Elicitation) string {
 // maxToolParams bounds the arguments of a tool in _meta, in bytes.
 const maxToolParams = 64 << 10
 
-// toolQuestion returns the question about the call of an MCP tool. The first line is ours: the
+// toolQuestion returns the question about the call of an MCP tool, nil for another question of a server. The first line is ours: the
 // server could have sent the question itself, with the _meta by which Codex marks its own. The
 // message shows the call's arguments: Codex sends them only in _meta, which most clients do not
 // show. Of _meta the client gets the members that it needs.
 func toolQuestion(e *apptypes.Elicitation) (*elicit.Question, error) {
 	var meta struct {
-		Kind   stdjson.RawMessage `json:"codex_approval_kind"`
-		Tool   string             `json:"tool_name"`
-		Params jsontext.Value     `json:"tool_params"`
+		Tool   string         `json:"tool_name"`
+		Params jsontext.Value `json:"tool_params"`
+	}
+	kind, _ := lenient[map[string]any](e.Meta)["codex_approval_kind"].(string)
+	if kind == "" {
+		return nil, nil
 	}
 	if err := json.Unmarshal(e.Meta, &meta); err != nil {
 		return nil, fmt.Errorf("_meta: %w", err)
 	}
 	server := elicit.ShowName(serverOf(e))
-	lines := []string{fmt.Sprintf("Allow Codex what the MCP server %s asks?", server)}
-	q := &elicit.Question{Once: true, NotDone: "the tool was not called", Meta: map[string]any{"codex_approval_kind": meta.Kind}}
+	lines := []string{fmt.Sprintf("Allow Codex what the MCP server %s asks, outside the sandbox?", server)}
+	first, text := "Outside the sandbox, what an MCP server asks:", serverOf(e)
+	q := &elicit.Question{Once: true, NotDone: "the tool was not called", Meta: map[string]any{"codex_approval_kind": kind}}
 	if meta.Tool != "" {
-		lines[0] = fmt.Sprintf("Allow Codex to call the tool %s of the MCP server %s?", elicit.ShowName(meta.Tool), server)
+		lines[0] = fmt.Sprintf("Allow Codex to call the tool %s of the MCP server %s, outside the sandbox?", elicit.ShowName(meta.Tool), server)
+		first, text = "Outside the sandbox, a tool of an MCP server:", text+"/"+meta.Tool
 		q.Meta["tool_name"] = elicit.OneLine(meta.Tool, maxToolName)
 	}
-	if e.Message != fmt.Sprintf(`Allow the %s MCP server to run tool "%s"?`, e.ServerName, meta.Tool) {
+	if e.Message != toolMessage(e.ServerName, meta.Tool) {
 		lines = append(lines, approval.ShowLines(server, e.Message)...)
 	}
+	also := lines[1:]
 	if params := meta.Params; len(params) > 0 && string(params) != "{}" && string(params) != "null" {
 		shown, _ := elicit.ShowCode(string(params))
-		lines = append(lines, "Its arguments: "+shown)
+		lines, text = append(lines, "Its arguments: "+shown), text+" "+string(params)
 	}
 	if n := len(meta.Params); n > 0 && n <= maxToolParams {
 		q.Meta["tool_params"] = meta.Params
 	}
 	if more := unknown(e.Unknown); more != "" {
-		lines = append(lines, elicit.ShowText(more))
+		lines, also = append(lines, elicit.ShowText(more)), append(also[:len(also):len(also)], more)
 	}
-	q.Message = strings.Join(lines, "\n")
+	q.Message, q.Brief = strings.Join(lines, "\n"), approval.Brief(first, text, also...)
 	return q, nil
 }
 
@@ -156,11 +153,10 @@ func serverQuestion(e *apptypes.Elicitation) (*approval.Foreign, error) {
 // answered reads the client's answer to a forwarded elicitation. An invalid answer
 // declines.
 func answered(result stdjson.RawMessage) apptypes.ElicitationReply {
-	var r apptypes.ElicitationReply
-	switch err := json.Unmarshal(result, &r); {
-	case err == nil && r.Action == accept:
+	switch r := lenient[apptypes.ElicitationReply](result); r.Action {
+	case accept:
 		return r
-	case err == nil && r.Action == cancelTurn:
+	case cancelTurn:
 		return apptypes.ElicitationReply{Action: cancelTurn}
 	}
 	return appclient.Declined()
@@ -214,15 +210,12 @@ func modelQuestion(u *apptypes.UserInput) (*approval.Foreign, error) {
 // which the model sees.
 func modelAnswers(u *apptypes.UserInput, result stdjson.RawMessage) apptypes.UserInputReply {
 	reply := apptypes.UserInputReply{Answers: map[string]apptypes.Answers{}}
-	var r struct {
+	r := lenient[struct {
 		Action  string            `json:"action"`
 		Content map[string]string `json:"content"`
-	}
-	if json.Unmarshal(result, &r) != nil || r.Action != "accept" {
-		return reply
-	}
+	}](result)
 	for _, q := range u.Questions {
-		if a, ok := r.Content[q.ID]; ok {
+		if a, ok := r.Content[q.ID]; ok && r.Action == accept {
 			reply.Answers[q.ID] = apptypes.Answers{Answers: []string{a}}
 		}
 	}

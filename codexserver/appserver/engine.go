@@ -8,13 +8,13 @@ import (
 	"log/slog"
 	"sync"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/self"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -32,6 +32,8 @@ type Options struct {
 	// machine dies is then reported as lost elsewhere. It must be that of the server. Default:
 	// the rollouts are only files.
 	Store safefile.Mirror
+	// Codex says who decides what Codex asks about, and how long a turn waits for the network.
+	Codex setting.Codex
 	// Guarded are files that this program writes, absolute paths. A turn or command that may
 	// write a folder that holds one is refused. Default: none.
 	Guarded []string
@@ -87,6 +89,7 @@ func New(o *Options) (*Engine, error) {
 		e.options = *o
 	}
 	e.options.Version = cmp.Or(e.options.Version, "dev")
+	e.options.Codex = e.options.Codex.Resolved()
 	if e.options.Logger == nil {
 		e.options.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -121,7 +124,7 @@ func (e *Engine) child(ctx context.Context) (*child, error) {
 		return nil, errClosed
 	}
 	l := e.launch
-	if l == nil || l.over() {
+	if l == nil || closed(l.done) && (l.err != nil || closed(l.child.gone)) { // it has failed or ended
 		l = &launch{done: make(chan struct{})}
 		e.launch = l
 		e.work.Go(func() { e.start(l) })
@@ -135,8 +138,14 @@ func (e *Engine) child(ctx context.Context) (*child, error) {
 	}
 }
 
-// over reports whether the run has failed or ended.
-func (l *launch) over() bool { return closed(l.done) && (l.err != nil || closed(l.child.gone)) }
+// childFor returns it for a conversation in a working folder, which is recorded; "" is the default.
+func (e *Engine) childFor(ctx context.Context, cwd string) (*child, error) {
+	if err := config.CheckFolder(cwd); err != nil {
+		return nil, &engine.ConfigError{Err: err}
+	}
+	e.programs.Given(cwd)
+	return e.child(ctx)
+}
 
 // start runs the app-server until it ends or the engine is closed.
 func (e *Engine) start(l *launch) {
@@ -159,22 +168,18 @@ func (e *Engine) start(l *launch) {
 // Traits implements [engine.Describer]. The events and questions of all threads come over one
 // connection, so no event may delay the next.
 func (e *Engine) Traits() engine.Traits {
-	return engine.Traits{Streams: true, Reviews: true, Reach: e.programs.Folders, CanContinue: e.canContinue}
+	return engine.Traits{Confines: true, Streams: true, Reviews: true, Reach: e.programs.Folders, CanContinue: e.canContinue}
 }
 
 // Start implements [engine.Engine].
 func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	if err := config.CheckFolder(cfg.Cwd); err != nil {
-		return nil, &engine.ConfigError{Err: err}
-	}
-	e.programs.Given(cfg.Cwd)
-	c, err := e.child(ctx)
+	c, err := e.childFor(ctx, cfg.Cwd)
 	if err != nil {
 		return nil, err
 	}
-	s, err := e.settings(ctx, cfg, c, "")
+	s, err := e.settings(ctx, cfg, c, nil)
 	if err != nil {
 		return nil, err
 	}
-	return e.begin(ctx, c, apptypes.CallThreadStart, s.params(""), s, host)
+	return e.begin(ctx, c, "", s, host)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/internal/text"
-	"github.com/go-json-experiment/json"
 )
 
 // maxConfig bounds a configuration file that is searched, in bytes.
@@ -70,11 +69,7 @@ func (s *settings) restrict(c *child, from *engine.Origin, file keys, call map[s
 	slices.Sort(names)
 	narrowed["exclude"] = slices.Compact(names)
 	if from != nil {
-		raw, err := json.Marshal(narrowed)
-		if err == nil {
-			err = json.Unmarshal(raw, &base)
-		}
-		if err != nil {
+		if err := keys(narrowed).read(&base); err != nil {
 			return err
 		}
 		set := map[string]string{}
@@ -140,11 +135,9 @@ func (c *child) learn(file, further keys) (names []string) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, secret := range text.NewSecrets(values...) {
-		if !slices.Contains(c.secrets, secret) {
-			c.secrets = append(slices.Clip(c.secrets), secret)
-		}
-	}
+	all := slices.Concat(c.secrets, text.NewSecrets(values...))
+	slices.Sort(all)
+	c.secrets = slices.Compact(all)
 	return names
 }
 

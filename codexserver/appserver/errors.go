@@ -1,6 +1,7 @@
 package appserver
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -92,12 +93,6 @@ var faults = []struct {
 	{"invalid cursor", errCursor, ""},
 }
 
-// kinds are the kinds of Codex's errors at the end of a turn that are told apart, with what to do about each.
-var kinds = map[string]string{
-	apptypes.CodexErrorInfoContextWindowExceeded: hintRoom,
-	apptypes.CodexErrorInfoUnauthorized:          hintLogin,
-}
-
 // faultError is an error of Codex.
 type faultError struct {
 	text string
@@ -129,12 +124,15 @@ func told(words string) error {
 }
 
 // explain returns an error of the app-server with what it means and what to do about it. One about the
-// configuration becomes a [*engine.ConfigError].
-func (c *child) explain(err error) error {
+// configuration becomes a [*engine.ConfigError]. The end of ctx is none, even if its cause is the end of a connection,
+// which is that of the client.
+func (c *child) explain(ctx context.Context, err error) error {
 	var answer *jsonrpc.Error
 	switch {
 	case err == nil:
 		return nil
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+		return err
 	case errors.Is(err, jsonrpc.ErrClosed):
 		return c.obituary()
 	case !errors.As(err, &answer):
@@ -162,11 +160,11 @@ func textOf(e *apptypes.TurnError) string {
 	if kind != "" && kind != apptypes.CodexErrorInfoOther {
 		text += " (" + kind + ")"
 	}
-	if status == http.StatusUnauthorized && kinds[kind] == "" {
-		kind = apptypes.CodexErrorInfoUnauthorized
-	}
-	if hint := kinds[kind]; hint != "" {
-		text += "\n" + hint
+	switch {
+	case kind == apptypes.CodexErrorInfoContextWindowExceeded:
+		text += "\n" + hintRoom
+	case kind == apptypes.CodexErrorInfoUnauthorized, status == http.StatusUnauthorized:
+		text += "\n" + hintLogin
 	}
 	return text
 }

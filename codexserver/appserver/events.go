@@ -4,6 +4,7 @@ import (
 	"cmp"
 	stdjson "encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,18 +12,19 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/shellword"
-	"github.com/go-json-experiment/json"
 )
 
 // openItem is an item between its start and its end. The app-server reports the start of a
-// command or a patch before it asks for approval. So the event that begins it is held back
-// until it is approved or runs; one that is refused has no event.
+// command, a patch or the call of a tool before it asks for approval. So the event that begins it is held back
+// until it is approved, runs, or has ended as one that ran; one that is refused has no event.
 type openItem struct {
-	item  apptypes.Item
-	held  bool
-	timer *time.Timer // releases it
-	twice bool        // another item with its id was open, so a question may be about either
+	item   apptypes.Item
+	held   bool
+	twice  bool // another item with its id was open, so a question may be about either
+	denied bool // by the reviewer or, for the call of a tool, by a person
+	first  bool // it is known to have run in Codex's sandbox
 }
 
 // itemKey names an item. The model chooses the id, and a sub-agent may choose the same.
@@ -30,12 +32,16 @@ type itemKey struct{ thread, id string }
 
 // hold records an item that has started, and holds back its event.
 func (r *turn) hold(key itemKey, it apptypes.Item) *openItem {
-	o := &openItem{item: it, held: true, timer: time.AfterFunc(holdBack, func() { r.release(key, false) })}
-	if was := r.seen.open[key]; was != nil {
-		was.timer.Stop()
+	o := &openItem{item: it, held: true}
+	time.AfterFunc(quietTime, func() { r.quiet(key, o) })
+	if was := r.open[key]; was != nil {
 		o.twice = was.twice || !sameAct(&was.item, &it)
 	}
-	r.seen.open[key] = o
+	r.open[key] = o
+	if it.ProcessID != "" { // it runs, without a question
+		o.first = true
+		r.begins(key)
+	}
 	return o
 }
 
@@ -44,21 +50,56 @@ func sameAct(a, b *apptypes.Item) bool {
 	return a.Command == b.Command && a.Cwd == b.Cwd && reflect.DeepEqual(a.Changes, b.Changes)
 }
 
-// notification emits the events of a notification of the turn's thread, or none.
-func (r *turn) notification(method string, n *apptypes.Note) {
+// acts are the types of items that a decision may be about.
+var acts = []string{apptypes.ThreadItemCommandExecution, apptypes.ThreadItemFileChange, apptypes.ThreadItemMCPToolCall}
+
+// acted handles a notification about what decisions are about, of the turn's thread or of a sub-agent's.
+func (r *turn) acted(method string, n *apptypes.Note) {
+	switch it := n.Item; {
+	case it != nil && !slices.Contains(acts, it.Type):
+	case it != nil && method == apptypes.NoteItemStarted:
+		r.unmoved()
+		r.hold(itemKey{n.ThreadID, it.ID}, *it)
+	case it != nil && method == apptypes.NoteItemCompleted:
+		r.ran(itemKey{n.ThreadID, it.ID}, *it)
+	case method == apptypes.NoteItemAutoApprovalReviewStarted, method == apptypes.NoteItemAutoApprovalReviewCompleted:
+		r.review(method, n)
+	case method == apptypes.NoteHookCompleted:
+		r.hooked(n)
+	case method == apptypes.NoteGuardianWarning && len(r.reviews) == 0: // else the end of a review says the same
+		r.host.Emit(protocol.BackgroundEvent{Message: "Codex's reviewer: " + elicit.OneLine(n.Message, maxRationale)})
+	case method == apptypes.NoteItemCommandExecutionOutputDelta:
+		key := itemKey{n.ThreadID, n.ItemID}
+		if o := r.open[key]; o != nil {
+			o.first = true
+		}
+		r.begins(key)
+		r.host.Emit(protocol.ExecCommandOutputDelta{CallID: n.ItemID, Stream: protocol.Stdout, Chunk: []byte(n.Delta)})
+	}
+}
+
+// told emits the events of a notification about the conversation itself, or none. The tokens of a response are counted once it has
+// ended; what is read of a response, or a result that the next one is for, comes before that.
+func (r *turn) told(method string, n *apptypes.Note) {
 	switch method {
-	case apptypes.NoteItemStarted, apptypes.NoteItemCompleted:
-		if n.Item == nil {
-			break
+	case apptypes.NoteItemCompleted, apptypes.NoteItemAgentMessageDelta, apptypes.NoteItemReasoningSummaryTextDelta, apptypes.NoteItemReasoningTextDelta:
+		if closed(r.counted) {
+			r.counted = make(chan struct{})
 		}
-		key := itemKey{n.ThreadID, n.Item.ID}
-		if method == apptypes.NoteItemStarted {
-			r.itemStarted(key, *n.Item)
-		} else {
-			r.itemCompleted(key, *n.Item)
+	case apptypes.NoteThreadTokenUsageUpdated:
+		if !closed(r.counted) {
+			close(r.counted)
 		}
+	}
+	switch it := cmp.Or(n.Item, &apptypes.Item{}); method {
+	case apptypes.NoteItemStarted:
+		if it.Type == apptypes.ThreadItemWebSearch {
+			r.host.Emit(protocol.WebSearchBegin{CallID: it.ID})
+		}
+	case apptypes.NoteItemCompleted:
+		r.itemCompleted(it)
 	case apptypes.NoteItemAgentMessageDelta:
-		r.seen.coming.WriteString(n.Delta)
+		r.coming.WriteString(n.Delta)
 		r.host.Emit(protocol.AgentMessageDelta{Delta: n.Delta})
 	case apptypes.NoteItemReasoningSummaryTextDelta:
 		r.host.Emit(protocol.AgentReasoningDelta{Delta: n.Delta})
@@ -66,58 +107,50 @@ func (r *turn) notification(method string, n *apptypes.Note) {
 		r.host.Emit(protocol.AgentReasoningSectionBreak{})
 	case apptypes.NoteItemReasoningTextDelta:
 		r.host.Emit(protocol.AgentReasoningRawContentDelta{Delta: n.Delta})
-	case apptypes.NoteItemCommandExecutionOutputDelta:
-		r.begins(itemKey{n.ThreadID, n.ItemID})
-		r.host.Emit(protocol.ExecCommandOutputDelta{CallID: n.ItemID, Stream: protocol.Stdout, Chunk: []byte(n.Delta)})
 	case apptypes.NoteTurnDiffUpdated:
-		if n.Diff != r.seen.diff {
-			r.seen.diff = n.Diff
+		if n.Diff != r.diff {
+			r.diff = n.Diff
 			r.host.Emit(protocol.TurnDiff{UnifiedDiff: n.Diff})
 		}
 	case apptypes.NoteTurnPlanUpdated:
-		r.host.Emit(plan(n))
-	case apptypes.NoteThreadTokenUsageUpdated:
+		p := protocol.PlanUpdate{Explanation: n.Explanation, Plan: []protocol.PlanStep{}}
+		for _, s := range n.Plan {
+			if s.Status == apptypes.TurnPlanStepStatusInProgress {
+				s.Status = "in_progress"
+			}
+			p.Plan = append(p.Plan, protocol.PlanStep{Step: s.Step, Status: s.Status})
+		}
+		r.host.Emit(p)
+	case apptypes.NoteThreadTokenUsageUpdated, apptypes.NoteAccountRateLimitsUpdated:
 		if u := n.TokenUsage; u != nil {
 			total, last := protocol.TokenUsage(u.Total), protocol.TokenUsage(u.Last)
-			r.seen.usage = &protocol.TokenUsageInfo{TotalTokenUsage: total, LastTokenUsage: last, ModelContextWindow: u.ModelContextWindow}
-			r.host.Emit(protocol.TokenCount{Info: r.seen.usage, RateLimits: limitsOf(r.thread.child.limits.Load())})
+			r.usage = &protocol.TokenUsageInfo{TotalTokenUsage: total, LastTokenUsage: last, ModelContextWindow: u.ModelContextWindow}
 		}
-	case apptypes.NoteAccountRateLimitsUpdated:
-		r.host.Emit(protocol.TokenCount{Info: r.seen.usage, RateLimits: limitsOf(r.thread.child.limits.Load())})
+		r.host.Emit(protocol.TokenCount{Info: r.usage, RateLimits: limitsOf(r.thread.child.limits.Load())})
 	case apptypes.NoteError: // one after which Codex does not try again ends the turn, whose end has it
 		if n.WillRetry && n.Error != nil {
-			r.host.Emit(protocol.StreamError{Message: r.redact(wordsOf(n.Error))})
+			r.host.Emit(protocol.StreamError{Message: r.thread.child.redact(wordsOf(n.Error))})
 		}
-	}
-}
-
-// itemStarted translates the start of an item.
-func (r *turn) itemStarted(key itemKey, it apptypes.Item) {
-	switch it.Type {
-	case apptypes.ThreadItemCommandExecution, apptypes.ThreadItemFileChange:
-		r.hold(key, it)
-	case apptypes.ThreadItemMCPToolCall:
-		r.host.Emit(protocol.MCPToolCallBegin{CallID: it.ID, Invocation: invocation(&it)})
-	case apptypes.ThreadItemWebSearch:
-		r.host.Emit(protocol.WebSearchBegin{CallID: it.ID})
 	}
 }
 
 // begins emits the event that was held back for an item, once.
 func (r *turn) begins(key itemKey) {
-	o := r.seen.open[key]
+	o := r.open[key]
 	if o == nil || !o.held {
 		return
 	}
 	o.held = false
-	it := &o.item
-	if it.Type == apptypes.ThreadItemFileChange {
-		r.host.Emit(protocol.PatchApplyBegin{CallID: key.id, AutoApproved: !r.seen.asked[key], Changes: fileChanges(it.Changes)})
-		return
+	switch it := &o.item; it.Type {
+	case apptypes.ThreadItemMCPToolCall:
+		r.host.Emit(protocol.MCPToolCallBegin{CallID: it.ID, Invocation: invocation(it)})
+	case apptypes.ThreadItemFileChange:
+		r.host.Emit(protocol.PatchApplyBegin{CallID: key.id, AutoApproved: !r.asked[key], Changes: fileChanges(it.Changes)})
+	default:
+		r.host.Emit(protocol.ExecCommandBegin{
+			CallID: key.id, Command: splitCommand(it.Command), Cwd: it.Cwd, ParsedCmd: parsedCommands(it.CommandActions),
+		})
 	}
-	r.host.Emit(protocol.ExecCommandBegin{
-		CallID: key.id, Command: splitCommand(it.Command), Cwd: it.Cwd, ParsedCmd: parsedCommands(it.CommandActions),
-	})
 }
 
 // splitCommand returns the words of a command line. The app-server made the line from an
@@ -139,39 +172,29 @@ func said(it *apptypes.Item) (all []protocol.EventMsg) {
 		for _, s := range it.Summary {
 			all = append(all, protocol.AgentReasoning{Text: s})
 		}
-		var content []string
-		_ = json.Unmarshal(it.Content, &content) // nil if it has none
-		for _, s := range content {
+		for _, s := range lenient[[]string](it.Content) {
 			all = append(all, protocol.AgentReasoningRawContent{Text: s})
 		}
 	case apptypes.ThreadItemUserMessage:
-		var content []apptypes.Input
-		_ = json.Unmarshal(it.Content, &content)
-		all = append(all, userMessage(content))
+		all = append(all, userMessage(lenient[[]apptypes.Input](it.Content)))
 	}
 	return all
 }
 
-// itemCompleted translates the end of an item.
-func (r *turn) itemCompleted(key itemKey, it apptypes.Item) {
-	for _, m := range said(&it) {
+// itemCompleted translates the end of an item that no decision is about.
+func (r *turn) itemCompleted(it *apptypes.Item) {
+	for _, m := range said(it) {
 		if u, is := m.(protocol.UserMessage); !is || r.letters.read(&u) {
 			r.host.Emit(m)
 		}
 	}
 	switch it.Type {
 	case apptypes.ThreadItemAgentMessage:
-		r.seen.last = &it.Text
-		r.seen.coming.Reset()
+		r.last = &it.Text
+		r.coming.Reset()
 		if it.Phase == apptypes.MessagePhaseFinalAnswer {
-			r.seen.final = &it.Text
+			r.final = &it.Text
 		}
-	case apptypes.ThreadItemCommandExecution, apptypes.ThreadItemFileChange:
-		r.ran(key, it)
-	case apptypes.ThreadItemMCPToolCall:
-		r.host.Emit(protocol.MCPToolCallEnd{
-			CallID: it.ID, Invocation: invocation(&it), Duration: milliseconds(it.DurationMs), Result: toolResult(&it),
-		})
 	case apptypes.ThreadItemWebSearch:
 		r.host.Emit(protocol.WebSearchEnd{CallID: it.ID, Query: it.Query})
 	case apptypes.ThreadItemImageView:
@@ -179,38 +202,56 @@ func (r *turn) itemCompleted(key itemKey, it apptypes.Item) {
 	}
 }
 
-// ran translates the end of a command or a patch. If it was declined, it never began. Then
-// there is only an event if Codex declined it by itself.
+// ran translates the end of a command, a patch or the call of a tool. If it was declined and had not begun, it never ran.
+// Then there is only an event if Codex declined it by itself. A command that had begun has run in Codex's sandbox, and
+// was declined for a run outside.
 func (r *turn) ran(key itemKey, it apptypes.Item) {
-	o := r.seen.open[key]
+	o := r.open[key]
 	if o == nil { // no start was reported
 		o = r.hold(key, it)
 	}
-	o.timer.Stop()
-	defer delete(r.seen.open, key)
-	if it.Status == apptypes.CommandExecutionStatusDeclined && o.held {
-		if !r.seen.asked[key] {
-			r.host.Emit(declined(it))
+	o.first = o.first || it.ProcessID != ""
+	defer func() {
+		delete(r.open, key)
+		delete(r.asked, key) // the model may choose its id again
+	}()
+	open := o.held && (it.Type != apptypes.ThreadItemMCPToolCall && r.asked[key] || r.reviewing(key))
+	no := it.Status == apptypes.CommandExecutionStatusDeclined || // else after a time-out of the reviewer, and of a tool
+		(o.denied || open) && it.Status == apptypes.MCPToolCallStatusFailed && it.ProcessID == "" && it.DurationMs == 0
+	if no && o.held && it.ProcessID == "" {
+		if !r.asked[key] {
+			r.host.Emit(declined(it, ""))
 		}
 		return
 	}
 	r.begins(key)
-	if it.Type == apptypes.ThreadItemFileChange {
-		end := protocol.PatchApplyEnd{CallID: it.ID, Success: it.Status == apptypes.PatchApplyStatusCompleted}
+	status := ""
+	if no {
+		status = protocol.ExecDeclined
+		e := declined(it, r.before(o))
+		if r.asked[key] { // who refused it is known
+			e = protocol.BackgroundEvent{Message: words(e.Refused) + ": " + status + r.before(o)}
+		}
+		if !o.denied { // else its refusal said so
+			defer r.host.Emit(e)
+		}
+	}
+	took := protocol.Duration(time.Duration(it.DurationMs) * time.Millisecond)
+	switch it.Type {
+	case apptypes.ThreadItemMCPToolCall:
+		r.host.Emit(protocol.MCPToolCallEnd{CallID: it.ID, Invocation: invocation(&it), Duration: took, Result: toolResult(&it)})
+	case apptypes.ThreadItemFileChange:
+		end := protocol.PatchApplyEnd{CallID: it.ID, Success: it.Status == apptypes.PatchApplyStatusCompleted, Stderr: status}
 		if end.Success {
 			end.Stdout = patchSummary(it.Changes)
 		}
 		r.host.Emit(end)
-		return
+	default:
+		r.host.Emit(protocol.ExecCommandEnd{
+			CallID: it.ID, Stdout: it.AggregatedOutput, AggregatedOutput: it.AggregatedOutput,
+			FormattedOutput: it.AggregatedOutput, ExitCode: int(*cmp.Or(it.ExitCode, new(int64(-1)))), Duration: took, Status: status,
+		})
 	}
-	code := -1
-	if it.ExitCode != nil {
-		code = int(*it.ExitCode)
-	}
-	r.host.Emit(protocol.ExecCommandEnd{
-		CallID: it.ID, Stdout: it.AggregatedOutput, AggregatedOutput: it.AggregatedOutput,
-		FormattedOutput: it.AggregatedOutput, ExitCode: code, Duration: milliseconds(it.DurationMs),
-	})
 }
 
 // finish translates the end of the turn, and returns the error that it ends with.
@@ -225,8 +266,8 @@ func (r *turn) finish(t *apptypes.Turn) error {
 	}
 	e := cmp.Or(t.Error, &apptypes.TurnError{Message: "the turn ended as " + t.Status})
 	if _, reason, cut := strings.Cut(e.Message, incomplete); cut {
-		if r.seen.coming.Len() > 0 {
-			answer = new(r.seen.coming.String())
+		if r.coming.Len() > 0 {
+			answer = new(r.coming.String())
 		}
 		why := "the provider ended it (" + reason + ")"
 		switch reason {
@@ -250,17 +291,11 @@ func (r *turn) finish(t *apptypes.Turn) error {
 // incomplete begins Codex's message about a response that the provider cut off.
 const incomplete = "Incomplete response returned, reason: "
 
-// redact hides keys in an error.
-func (r *turn) redact(s string) string {
-	if r.thread == nil {
-		return redact(s)
-	}
-	return r.thread.child.redact(s)
-}
-
 // fail ends the turn as failed.
 func (r *turn) fail(msg string) error {
-	msg = r.redact(msg)
+	if msg = redact(msg); r.thread != nil {
+		msg = r.thread.child.redact(msg)
+	}
 	r.host.Emit(protocol.Error{Message: msg})
 	r.host.Emit(protocol.TaskComplete{})
 	return &engine.TurnError{Message: msg}
@@ -274,18 +309,7 @@ func (r *turn) abort(cause error) error {
 
 // answer returns the last message that the model marked as its answer, else the last
 // message.
-func (r *turn) answer() *string { return cmp.Or(r.seen.final, r.seen.last) }
-
-func plan(n *apptypes.Note) protocol.PlanUpdate {
-	p := protocol.PlanUpdate{Explanation: n.Explanation, Plan: []protocol.PlanStep{}}
-	for _, s := range n.Plan {
-		if s.Status == apptypes.TurnPlanStepStatusInProgress {
-			s.Status = "in_progress"
-		}
-		p.Plan = append(p.Plan, protocol.PlanStep{Step: s.Step, Status: s.Status})
-	}
-	return p
-}
+func (r *turn) answer() *string { return cmp.Or(r.final, r.last) }
 
 // limitsOf translates the account's limits as they are now. It returns nil if there are none.
 func limitsOf(r *apptypes.RateLimits) *protocol.RateLimits {
@@ -318,10 +342,6 @@ func toolResult(it *apptypes.Item) protocol.MCPToolCallResult {
 		return protocol.MCPToolCallResult{Ok: it.Result}
 	}
 	return protocol.MCPToolCallResult{Err: new("the tool call " + it.Status)}
-}
-
-func milliseconds(n int64) protocol.Duration {
-	return protocol.Duration(time.Duration(n) * time.Millisecond)
 }
 
 // parsedCommands translates the actions of a command. It never returns nil, so that the
@@ -357,8 +377,8 @@ func fileChanges(updates []apptypes.FileUpdate) map[string]protocol.FileChange {
 
 // patchSummary lists the files that a patch changed, one a line.
 func patchSummary(updates []apptypes.FileUpdate) string {
-	var b strings.Builder
-	b.WriteString("Success. Updated the following files:\n")
+	var text strings.Builder
+	text.WriteString("Success. Updated the following files:\n")
 	for _, u := range updates {
 		letter, path := "M", u.Path
 		switch {
@@ -369,37 +389,41 @@ func patchSummary(updates []apptypes.FileUpdate) string {
 		case u.Kind.MovePath != nil:
 			path = *u.Kind.MovePath
 		}
-		b.WriteString(letter + " " + path + "\n")
+		text.WriteString(letter + " " + path + "\n")
 	}
-	return b.String()
+	return text.String()
 }
 
-// declined returns the refusal of an item that was declined without a question.
-func declined(it apptypes.Item) protocol.BackgroundEvent {
-	r := protocol.Refused{Reason: "declined by the policy of Codex", Cwd: it.Cwd}
-	if it.AggregatedOutput != "" {
+// declined returns the refusal of an item that was declined without a question. More is added to its reason.
+func declined(it apptypes.Item, more string) protocol.BackgroundEvent {
+	r := subject(&it)
+	r.Reason = "declined by the policy of Codex"
+	if it.AggregatedOutput != "" && more == "" {
 		r.Reason = it.AggregatedOutput
 	}
-	if it.Type == apptypes.ThreadItemFileChange {
+	r.Reason += more
+	return protocol.BackgroundEvent{Message: words(r) + ": " + r.Reason, Refused: r}
+}
+
+// subject returns what an item would do.
+func subject(it *apptypes.Item) *protocol.Refused {
+	r := &protocol.Refused{Cwd: it.Cwd}
+	switch it.Type {
+	case apptypes.ThreadItemMCPToolCall:
+		r.Tool = it.Server + "/" + it.Tool
+	case apptypes.ThreadItemFileChange:
 		r.Changes = fileChanges(it.Changes)
-	} else {
+	default:
 		r.Command = splitCommand(it.Command)
 	}
-	what := "run the command"
-	if r.Changes != nil {
-		what = "apply the patch"
-	}
-	return protocol.BackgroundEvent{Message: "Codex did not " + what + ": " + r.Reason, Refused: &r}
+	return r
 }
 
 // past returns the events of a thread's earlier turns.
 func past(turns []apptypes.Turn) (all []stdjson.RawMessage) {
 	for _, t := range turns {
 		for _, raw := range t.Items {
-			var it apptypes.Item
-			if json.Unmarshal(raw, &it) != nil {
-				continue
-			}
+			it := lenient[apptypes.Item](raw)
 			for _, m := range said(&it) {
 				if b, err := protocol.AppendEvent(nil, m); err == nil {
 					all = append(all, b)

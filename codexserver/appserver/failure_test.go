@@ -320,9 +320,9 @@ func TestSlowRequestEndsNoTurn(t *testing.T) {
 }
 
 // TestStalledTurnStart does not answer turn/start for long. That turn fails, and is
-// interrupted if it begins later. Another turn continues.
+// interrupted if it begins later. Another turn continues. The end of the client's connection is not that of the app-server.
 func TestStalledTurnStart(t *testing.T) {
-	for name, interrupted := range map[string]bool{"waits": false, "interrupted": true} {
+	for name, cause := range map[string]error{"waits": nil, "interrupted": context.DeadlineExceeded, "the client has left": jsonrpc.ErrClosed} {
 		inBubble(t, name, func(t *testing.T, f *fake) {
 			const late = "late"
 			f.turn = func(r *run) {
@@ -350,11 +350,11 @@ func TestStalledTurnStart(t *testing.T) {
 			f.mu.Unlock()
 			conv := start(t, e, &recorder{})
 			ctx, want := t.Context(), "did not answer turn/start within 30s"
-			if interrupted {
+			if cause != nil {
 				var stop context.CancelFunc
-				ctx, stop = context.WithTimeout(ctx, time.Second)
+				ctx, stop = context.WithTimeoutCause(ctx, time.Second, cause)
 				defer stop()
-				want = context.DeadlineExceeded.Error()
+				want = cause.Error()
 			}
 			if err := conv.Turn(ctx, text("go")); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v", err)

@@ -186,7 +186,7 @@ func (r *run) serve(_ context.Context, req *jsonrpc.Request) (any, error) {
 		return json.RawMessage(fmt.Sprintf(`{"turn":{"id":%q,"status":"inProgress","items":[]}}`, r.current())), nil
 	case "turn/steer":
 		return r.steer(req.Params)
-	case "thread/backgroundTerminals/clean", "thread/inject_items", "thread/delete":
+	case "thread/backgroundTerminals/clean", "thread/inject_items":
 		return struct{}{}, nil
 	case "turn/interrupt":
 		r.complete("interrupted")
@@ -276,10 +276,11 @@ func (r *run) askCommand(thread, turn string) string {
 
 // recorder is a host that records events and answers by functions.
 type recorder struct {
-	exec    func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome
-	patch   func(context.Context, protocol.PatchApprovalRequest) elicit.Outcome
-	approve func(context.Context, *elicit.Question) elicit.Outcome
-	elicit  func(context.Context, json.RawMessage) (json.RawMessage, error)
+	exec     func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome
+	patch    func(context.Context, protocol.PatchApprovalRequest) elicit.Outcome
+	approve  func(context.Context, *elicit.Question) elicit.Outcome
+	overrule func(context.Context, protocol.OverruleRequest) elicit.Outcome
+	elicit   func(context.Context, json.RawMessage) (json.RawMessage, error)
 
 	mu      sync.Mutex
 	events  []protocol.EventMsg
@@ -319,6 +320,13 @@ func (h *recorder) Approve(ctx context.Context, q *elicit.Question) elicit.Outco
 		return elicit.Outcome{Decision: elicit.Denied}
 	}
 	return h.approve(ctx, q)
+}
+
+func (h *recorder) Overrule(ctx context.Context, r protocol.OverruleRequest) elicit.Outcome {
+	if h.overrule == nil {
+		return elicit.Outcome{Decision: elicit.Denied}
+	}
+	return h.overrule(ctx, r)
 }
 
 func (h *recorder) Elicit(ctx context.Context, f *approval.Foreign) (json.RawMessage, error) {

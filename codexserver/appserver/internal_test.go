@@ -1,7 +1,6 @@
 package appserver
 
 import (
-	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json"
 )
@@ -65,23 +66,26 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// TestThreads checks which threads belong to a conversation, and that they are forgotten with it.
+// TestThreads checks which threads belong to a conversation.
 func TestThreads(t *testing.T) {
 	l := &child{threads: map[string]*thread{}}
 	one, two := l.load("one"), l.load("two")
 	if l.load("one") != one || one == two {
 		t.Error("a conversation has two threads")
 	}
-	one.adopt("a", "/root/a")
-	one.adopt("b", "")
-	two.adopt("a", "/root/other") // known
-	two.adopt("one", "/root/one")
-	two.adopt("", "/root/none")
+	announce := func(t *thread, id, path string) {
+		t.announced(&apptypes.Note{Item: &apptypes.Item{Type: apptypes.ThreadItemSubAgentActivity, AgentThreadID: id, AgentPath: path}})
+	}
+	announce(one, "a", "/root/a")
+	announce(one, "b", "")
+	announce(two, "a", "/root/other") // known
+	announce(two, "one", "/root/one")
+	announce(two, "", "/root/none")
 	check := func(when string, want map[string]*thread) {
 		t.Helper()
 		for _, id := range []string{"one", "two", "a", "b", "", "other"} {
 			var root *thread
-			if got := l.find(id); got != nil {
+			if got, _ := l.find(id); got != nil {
 				root = got.root
 			}
 			if root != want[id] {
@@ -91,15 +95,13 @@ func TestThreads(t *testing.T) {
 	}
 	check("at first", map[string]*thread{"one": one, "two": two, "a": one, "b": one})
 	for id, want := range map[string]string{"a": "/root/a", "b": "b", "one": ""} {
-		must.Equal(t, id+" is at", want, l.find(id).agent)
+		got, _ := l.find(id)
+		must.Equal(t, id+" is at", want, got.agent)
 	}
-	l.find("b").adopt("c", "/root/b/c") // a sub-agent's
-	a := l.load("a")                    // now a conversation
+	agent, _ := l.find("b")
+	announce(agent, "c", "/root/b/c") // a sub-agent's
+	a := l.load("a")                  // now a conversation
 	check("loaded", map[string]*thread{"one": one, "two": two, "a": a, "b": one, "c": one})
-	l.forget("one")
-	l.forget("one")
-	check("forgotten", map[string]*thread{"two": two, "a": a})
-	must.Equal(t, "threads are kept", 2, len(l.threads))
 }
 
 // TestFaults has an error of Codex in which several are, of which the first advice is given, and an unknown one.
@@ -122,22 +124,18 @@ func TestKeys(t *testing.T) {
 		"a value for a table": {`{"t":{"a":1},"x":1}`, `{"t":2,"x":{"y":1}}`, `{"t":2,"x.y":1}`, `{}`},
 		"null":                {`{"t":{"a":1},"x":1}`, `{"t":null,"x":null}`, `{"t.a":1,"x":null}`, `{}`},
 		"names with dots":     {`{"t":{"a.b":{"c":1},"d":{"e":2}}}`, `{"t":{"d":{"on":false}}}`, `{"t":{"a.b":{"c":1},"d":{"e":2,"on":false}}}`, `{"t":{"a.b":{"c":1},"d":{"e":2}}}`},
-		"numbers":             {`{"n":{"a":9223372036854775807,"l":[1.50]}}`, `{}`, `{"n.a":9223372036854775807,"n.l":[1.50]}`, `{"n.a":9223372036854775807,"n.l":[1.50]}`},
+		"numbers":             {`{"n":{"a":9223372036854775807,"l":[1.5]}}`, `{}`, `{"n.a":9223372036854775807,"n.l":[1.5]}`, `{"n.a":9223372036854775807,"n.l":[1.5]}`},
 		"empty":               {`{"t":{}}`, `{"t":{"a":{}}}`, `{"t.a":{}}`, `{}`},
 	} {
 		read := func(text string) keys {
-			var dotted map[string]stdjson.RawMessage
-			must.OK(t, stdjson.Unmarshal([]byte(text), &dotted))
-			k := must.Get(parse(dotted))(t)
-			return k
+			var dotted protocol.Overrides
+			must.OK(t, json.Unmarshal([]byte(text), &dotted))
+			return keysOf(dotted)
 		}
 		k, over := read(tt.k), read(tt.over)
 		for want, got := range map[string]keys{tt.with: k.with(over), tt.without: k.without(over), dottedText(t, k): read(tt.k)} {
 			must.Equal(t, name, want, dottedText(t, got))
 		}
-	}
-	if _, err := parse(map[string]stdjson.RawMessage{"k": stdjson.RawMessage(`{"a":1,"a":2}`)}); err == nil {
-		t.Error("a name twice is no error")
 	}
 }
 

@@ -2,8 +2,6 @@ package appserver
 
 import (
 	stdjson "encoding/json"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -13,38 +11,13 @@ import (
 )
 
 // keys are configuration keys of Codex as nested tables, as Codex merges them. Values are those of
-// encoding/json, numbers as in the text. No function changes a table that it was given.
+// encoding/json. No function changes a table that it was given.
 type keys map[string]any
 
 // tableOf returns a value that is a table, else nil.
 func tableOf(v any) keys {
 	table, _ := v.(map[string]any)
 	return table
-}
-
-// exact leaves numbers as they are: a float has not each integer.
-func exact() json.Options {
-	return json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
-		if d.PeekKind() != '0' {
-			return errors.ErrUnsupported
-		}
-		number, err := d.ReadValue()
-		*v = number.Clone()
-		return err
-	}))
-}
-
-// parse reads keys, whose names may have dots between those of tables.
-func parse(dotted map[string]stdjson.RawMessage) (keys, error) {
-	values := map[string]any{}
-	for name, raw := range dotted {
-		var v any
-		if err := json.Unmarshal(raw, &v, exact()); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		values[name] = v
-	}
-	return keysOf(values), nil
 }
 
 // keysOf returns values as keys, whose names may have dots between those of tables.
@@ -114,10 +87,7 @@ func (k keys) text(path ...string) stdjson.RawMessage {
 	if v == nil {
 		return nil
 	}
-	raw, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
-	if err != nil {
-		return nil
-	}
+	raw, _ := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true)) // nil with an error
 	return raw
 }
 
@@ -128,6 +98,15 @@ func (k keys) read(to any, path ...string) error {
 		return nil
 	}
 	return json.Unmarshal(raw, to)
+}
+
+// take reads a value and takes its key away, unless it has another type.
+func (k keys) take(to any, name string) error {
+	err := k.read(to, name)
+	if err == nil {
+		delete(k, name)
+	}
+	return err
 }
 
 // get returns a value, zero if it is missing or of another type.

@@ -43,7 +43,7 @@ func (e *Engine) openProgram(ctx context.Context, path string) (*child, error) {
 		// Today's Codex does not start with this word in config.toml, but takes it with
 		// each thread.
 		args := append(slices.Clone(e.args), "-c", `approval_policy='on-request'`)
-		if c, again := e.spawn(ctx, path, args, string(protocol.ApprovalUntrusted)); again == nil {
+		if c, again := e.spawn(ctx, path, args, protocol.ApprovalUntrusted); again == nil {
 			c.log.Info(`codex: approval_policy = "untrusted" of config.toml is sent with each conversation`)
 			return c, nil
 		}
@@ -63,7 +63,7 @@ func (e *Engine) openProgram(ctx context.Context, path string) (*child, error) {
 }
 
 // spawn starts an app-server whose conversations have a policy by default.
-func (e *Engine) spawn(ctx context.Context, path string, args []string, policy string) (*child, error) {
+func (e *Engine) spawn(ctx context.Context, path string, args []string, policy protocol.ApprovalPolicy) (*child, error) {
 	stderr := &tail{log: e.options.Logger}
 	conn, err := e.talk(ctx, run.Talk{Stderr: stderr, Leave: leaveGrace}, path, args...)
 	if err != nil {

@@ -23,6 +23,7 @@ var (
 	_ engine.Searcher  = (*Engine)(nil)
 
 	_ engine.ModelLister = (*Engine)(nil)
+	_ engine.Resolver    = (*conversation)(nil)
 )
 
 // control calls a method that is answered soon, in an app-server that is started if none runs.
@@ -205,8 +206,10 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 	}
 }
 
-// quotaLimit bounds a request for the account's limits, for which Codex asks a server.
-const quotaLimit = 10 * time.Second
+const (
+	quotaLimit   = 10 * time.Second // of a request for the account's limits, for which Codex asks a server
+	versionLimit = 10 * time.Second
+)
 
 // RateLimits returns how much of the account's limits is used. Asking costs no tokens. It
 // returns nil if the account has no limits, and an error for an account without ChatGPT.
@@ -221,8 +224,6 @@ func (e *Engine) RateLimits(ctx context.Context) (*protocol.RateLimits, error) {
 	}
 	return limitsOf(&r.RateLimits), nil
 }
-
-const versionLimit = 10 * time.Second
 
 // Report describes the installed Codex before it is used.
 type Report struct {
@@ -254,8 +255,7 @@ func (r *Report) Usable() bool { return r.Err == nil }
 // keeps running for the first conversation.
 func (e *Engine) Check(ctx context.Context) *Report {
 	r := &Report{Needed: appclient.Oldest().String()}
-	r.Err = e.check(ctx, r)
-	if r.Err != nil {
+	if r.Err = e.check(ctx, r); r.Err != nil {
 		r.Problem = r.Err.Error()
 	}
 	return r
@@ -284,9 +284,7 @@ func (e *Engine) check(ctx context.Context, r *Report) error {
 		r.Model, r.Provider = get[string](file.keys, "model"), get[string](file.keys, providerKey)
 		r.ApprovalPolicy, r.Sandbox = get[string](file.keys, policyKey), get[string](file.keys, modeKey)
 	}
-	if c.policy != "" {
-		r.ApprovalPolicy = c.policy
-	}
+	r.ApprovalPolicy = cmp.Or(string(c.policy), r.ApprovalPolicy)
 	if r.Account, err = c.account(ctx); err != nil {
 		return err
 	}

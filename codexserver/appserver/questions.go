@@ -74,7 +74,7 @@ func answer[P, R any](c *child, method string, of func(*P) about, decide func(*q
 		if err != nil && a.ctx.Err() == nil && !errors.Is(err, slots.ErrFull) { // an event for each would be as many
 			a.turn.report(protocol.BackgroundEvent{
 				Message: "refused " + method + " of Codex: " + err.Error(),
-				Refused: &protocol.Refused{Tool: method, Cwd: a.turn.grant.Cwd, Reason: err.Error()},
+				Refused: &protocol.Refused{Tool: method, Cwd: a.turn.settings.now.Cwd, Reason: err.Error()},
 			})
 		}
 		return answer, err
@@ -83,13 +83,9 @@ func answer[P, R any](c *child, method string, of func(*P) about, decide func(*q
 
 // ask finds the turn of a request. It returns no question, and the request is declined, if the turn takes none any more,
 // since it has ended or an earlier answer aborted it. With an error, the question is declined, too, and the client is told.
-func (c *child) ask(ctx context.Context, what about) (*question, error) {
-	t := c.find(what.threadID)
-	if t == nil || ctx.Err() != nil { // withdrawn already
-		return nil, errNobody
-	}
-	r := t.now()
-	if r == nil {
+func (c *child) ask(ctx context.Context, what about) (a *question, err error) {
+	t, r := c.find(what.threadID)
+	if r == nil || ctx.Err() != nil { // withdrawn already
 		return nil, errNobody
 	}
 	r.mu.Lock()
@@ -97,21 +93,21 @@ func (c *child) ask(ctx context.Context, what about) (*question, error) {
 	if r.ended {
 		return nil, errNobody
 	}
-	r.seen.asked[what.item()] = true
+	r.asked[what.item()] = true
 	if r.aborted != nil {
 		return nil, r.aborted
 	}
-	a := &question{about: what, turn: r, agent: t.agent, alone: time.Now().Add(twinTime + rand.N(twinTime))}
+	a = &question{about: what, turn: r, agent: t.agent, alone: time.Now().Add(twinTime + rand.N(twinTime))}
 	a.ctx, a.stop = context.WithCancel(ctx)
-	if what.itemID == "" { // of an MCP server or the model
-		return a, nil
+	for twin := range r.questions {
+		if what.itemID != "" && twin.about.answered() == what.answered() { // else of an MCP server or the model
+			twin.stop()
+			err = errTwins
+		}
 	}
-	if twin := r.seen.questions[what.answered()]; twin != nil {
-		twin.stop()
-		return a, errTwins
-	}
-	r.seen.questions[what.answered()] = a
-	return a, nil
+	r.questions[a] = true
+	r.online()
+	return a, err
 }
 
 // close ends a question whose answer is about to be sent.
@@ -119,9 +115,7 @@ func (a *question) close() {
 	a.stop()
 	a.turn.mu.Lock()
 	defer a.turn.mu.Unlock()
-	if key := a.about.answered(); a.turn.seen.questions[key] == a {
-		delete(a.turn.seen.questions, key)
-	}
+	delete(a.turn.questions, a)
 }
 
 // decided does what follows from a decision about what, and returns the answer for the app-server. Every unknown
@@ -132,11 +126,8 @@ func (a *question) decided(what string, out elicit.Outcome) string {
 	r := a.turn
 	if out.Decision == elicit.Abort && a.ctx.Err() == nil {
 		r.mu.Lock()
-		if r.aborted == nil {
-			r.aborted = abortReason(out)
-		}
+		r.abandon(abortReason(out))
 		r.mu.Unlock()
-		r.interrupt()
 	}
 	a.explain(what, out)
 	if out.Decision.Approves() && a.about.itemID != "" {
@@ -146,21 +137,22 @@ func (a *question) decided(what string, out elicit.Outcome) string {
 		}
 	}
 	r.mu.Lock()
-	aborted := r.aborted != nil
-	r.mu.Unlock()
-	switch {
-	case r.ctx.Err() != nil, aborted:
+	defer r.mu.Unlock()
+	switch moved, key := !r.unmoved(), a.about.item(); {
+	case r.ctx.Err() != nil, moved:
 		return cancelTurn // after a refusal Codex could ask the model again before the interrupt arrives
 	case a.ctx.Err() != nil:
 		return decline
 	case out.Decision == elicit.Approved, out.Decision == elicit.ApprovedForSession:
-		r.release(a.about.item(), true)
+		if !r.reviewing(key) {
+			r.begins(key)
+		}
 		return accept
 	}
 	return decline
 }
 
-// steerLimit is how long sending a reason may take.
+// steerLimit is how long telling Codex what a person decided may take, which is not worth to kill a busy app-server.
 const steerLimit = 2 * time.Second
 
 // explain sends the model the reason of a refusal: what a person wrote, or that no person
@@ -179,11 +171,9 @@ func (a *question) explain(what string, out elicit.Outcome) {
 		return
 	}
 	text := "About the approval request for " + what + ": " + out.ForModel() + "."
-	ctx, stop := context.WithTimeout(a.ctx, steerLimit)
-	defer stop()
 	c := a.turn.thread.child
 	p := &apptypes.SteerParams{ThreadID: a.about.threadID, ExpectedTurnID: a.about.turnID, Input: appclient.Text(text)}
-	if err := c.app.Call(ctx, apptypes.CallTurnSteer, p, nil); err != nil {
+	if err := c.call(a.ctx, steerLimit, apptypes.CallTurnSteer, p, nil); err != nil {
 		c.log.Debug("codex: the model did not get the reason", "error", err)
 	}
 }
@@ -197,56 +187,61 @@ func abortReason(out elicit.Outcome) error {
 	return errors.New(cmp.Or(text, "the client chose to abort the turn"))
 }
 
+// abandon interrupts the turn, unless that is done. The lock is held.
+func (r *turn) abandon(why error) {
+	if r.aborted == nil {
+		r.aborted = why
+		r.interrupt()
+	}
+}
+
+// secondRun is Codex's reason for a question about a command that has run in its sandbox and failed.
+const secondRun = "command failed; retry without sandbox?"
+
 // command decides about a command. An approval counts once: Codex would let the same words run again
 // outside its sandbox, whatever they name by then, and does not say where it runs a command.
 func (a *question) command(p *apptypes.CommandApproval) (none apptypes.Decision, err error) {
-	switch p.Kind {
-	case "", apptypes.CommandExecutionApprovalKindCommand, apptypes.CommandExecutionApprovalKindWriteStdin, apptypes.CommandExecutionApprovalKindHumanCommand:
-	default:
+	input, human := p.Kind == apptypes.CommandExecutionApprovalKindWriteStdin, p.Kind == apptypes.CommandExecutionApprovalKindHumanCommand
+	if !input && !human && p.Kind != "" && p.Kind != apptypes.CommandExecutionApprovalKindCommand {
 		return none, fmt.Errorf("its kind %q is not known", p.Kind)
 	}
 	if len(p.AdditionalPermissions) > 0 && string(p.AdditionalPermissions) != "null" {
 		return none, errors.New("it asks for further permissions, which a question about a command does not show")
 	}
-	o, err := a.item()
+	o, err := a.item(p.Reason == secondRun && !input)
 	if err != nil {
 		return none, err
 	}
-	about, elsewhere, members := a.asker(), place(p.EnvironmentID), []jsontext.Value{p.Unknown}
 	q := protocol.ExecApprovalRequest{CallID: p.ItemID, Cwd: cmp.Or(p.Cwd, o.Cwd), Once: true}
 	line := cmp.Or(p.Command, o.Command)
 	if line != "" {
 		q.Command = splitCommand(line)
 	}
-	if p.Kind == apptypes.CommandExecutionApprovalKindWriteStdin {
+	elsewhere, more, about := place(p.EnvironmentID), unknown(p.Unknown), []string{a.asker()}
+	if input {
 		about = append(about, "input for a command that is running")
 	}
-	if elsewhere != "" {
-		about = append(about, elsewhere)
-	}
+	about = append(about, elsewhere)
 	if n := p.NetworkApprovalContext; n != nil {
-		members = append(members, n.Unknown)
+		more = unknown(p.Unknown, n.Unknown)
 		about = append(about, fmt.Sprintf("network access to %s by %s", n.Host, n.Protocol))
 		if line == "" {
-			q.Command = []string{networkAccess, n.Protocol, n.Host}
+			q.Command, q.Network = []string{networkAccess, n.Protocol, n.Host}, true
 		}
 	}
-	more := unknown(members...)
-	if more != "" {
-		about = append(about, more)
-	}
-	q.Human = p.Kind == apptypes.CommandExecutionApprovalKindHumanCommand || elsewhere != "" || more != ""
-	q.Reason, q.FromEngine = reason(about, p.Reason), len(about) > 0 && p.Reason == ""
+	remarks := joined(append(about, more)...)
+	q.Human = human || elsewhere != "" || more != ""
+	q.Reason, q.FromEngine = joined(remarks, p.Reason), remarks != "" && p.Reason == ""
 	if len(q.Command) == 0 {
 		return none, errors.New("it names no command")
 	}
 	if strings.Contains(strings.Join(q.Command, "")+q.Cwd, "\x00") {
 		return none, errors.New("its command or folder has a NUL byte")
 	}
-	if hosts := p.NetworkApprovalContext != nil && q.Command[0] == networkAccess; !hosts { // which names no program
+	if !q.Network { // which names no program
 		// Codex does not say which of its questions are about leaving the sandbox. Under the policy untrusted, it
 		// first tries in the sandbox, and if the command fails, runs it again outside without a further question.
-		q.NoSandbox = a.turn.grant.Sandbox.Mode == protocol.SandboxDangerFullAccess
+		q.NoSandbox = a.turn.settings.now.Sandbox.Mode == protocol.SandboxDangerFullAccess
 		q.LeavesSandbox = !q.NoSandbox
 	}
 	out := a.turn.host.ApproveExec(a.ctx, q)
@@ -258,26 +253,31 @@ func (a *question) command(p *apptypes.CommandApproval) (none apptypes.Decision,
 
 // fileChange decides about a patch. It returns an error for one whose changes it cannot show.
 func (a *question) fileChange(p *apptypes.FileApproval) (none apptypes.Decision, err error) {
-	o, err := a.item()
+	o, err := a.item(false)
 	if err != nil {
 		return none, err
 	}
 	if len(o.Changes) == 0 {
 		return none, errors.New("its changes were not announced")
 	}
-	if err := shows(o.Changes); err != nil {
-		return none, err
+	all := []jsontext.Value{p.Unknown}
+	for _, u := range o.Changes {
+		switch u.Kind.Type {
+		case apptypes.PatchChangeKindAdd, apptypes.PatchChangeKindDelete, apptypes.PatchChangeKindUpdate:
+		default:
+			return none, fmt.Errorf("it changes a file in the unknown way %q", u.Kind.Type)
+		}
+		if more := unknown(u.Unknown); more != "" && u.Diff == "" {
+			return none, fmt.Errorf("the change of a file has an unknown form: %s", more)
+		}
+		all = append(all, u.Unknown, u.Kind.Unknown)
 	}
 	q := protocol.PatchApprovalRequest{
-		CallID: p.ItemID, Changes: fileChanges(o.Changes), Cwd: a.turn.grant.Cwd, GrantRoot: p.GrantRoot, Once: true,
-		Reason: reason(a.asker(), p.Reason),
+		CallID: p.ItemID, Changes: fileChanges(o.Changes), Cwd: a.turn.settings.now.Cwd, GrantRoot: p.GrantRoot, Once: true,
+		Reason: joined(a.asker(), p.Reason),
 	}
 	if len(q.Changes) != len(o.Changes) {
 		return none, errors.New("it changes a file twice, of which a question shows one change")
-	}
-	all := []jsontext.Value{p.Unknown}
-	for _, u := range o.Changes {
-		all = append(all, u.Unknown, u.Kind.Unknown)
 	}
 	if more := unknown(all...); more != "" {
 		q.Notes = append(q.Notes, more)
@@ -298,18 +298,24 @@ func (a *question) permissions(p *apptypes.Permissions) (apptypes.PermissionsRep
 	return apptypes.PermissionsReply{Permissions: p.Permissions, Scope: apptypes.PermissionGrantScopeTurn}, nil
 }
 
-// item returns a copy of the open item that the question is about, an empty one if none is open.
-func (a *question) item() (*apptypes.Item, error) {
-	a.turn.mu.Lock()
-	defer a.turn.mu.Unlock()
-	switch o := a.turn.seen.open[a.about.item()]; {
-	case o == nil:
+// item returns the open item that the question is about, an empty one if none is open. It begins one of which Codex says that it has
+// run in its sandbox and failed, and is to run again.
+func (a *question) item(again bool) (*apptypes.Item, error) {
+	r, key := a.turn, a.about.item()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o := r.open[key]
+	if o == nil {
 		return &apptypes.Item{}, nil
-	case o.twice:
-		return nil, errTwice
-	default:
-		return new(o.item), nil
 	}
+	if o.twice {
+		return nil, errTwice
+	}
+	if again && !r.ended && r.asksTwice() {
+		o.first = true
+		r.begins(key)
+	}
+	return &o.item, nil
 }
 
 // The decisions. Those about commands and patches and those about elicitations are the same words.
@@ -319,15 +325,18 @@ const (
 	cancelTurn = apptypes.CommandExecutionApprovalDecisionCancel
 )
 
-// networkAccess takes the place of a program in a question about a host.
-const networkAccess = "network-access"
+// These take the place of a program in a question about a host, and one about permissions.
+const (
+	networkAccess      = "network-access"
+	furtherPermissions = "further-permissions"
+)
 
-// asker returns the remark about who asks.
-func (a *question) asker() (about []string) {
-	if a.agent != "" {
-		about = append(about, "asked by the sub-agent "+a.agent)
+// asker returns the remark about who asks, "" for the conversation itself.
+func (a *question) asker() string {
+	if a.agent == "" {
+		return ""
 	}
-	return about
+	return "asked by the sub-agent " + a.agent
 }
 
 // place returns words about where a command would run, "" for the app-server's own machine.
@@ -376,27 +385,9 @@ func unknown(objects ...jsontext.Value) string {
 	return "Codex also says what this version does not know: " + elicit.OneLine(strings.Join(names, ", "), maxUnknown)
 }
 
-// shows returns an error unless a question can show the changes.
-func shows(updates []apptypes.FileUpdate) error {
-	for _, u := range updates {
-		switch u.Kind.Type {
-		case apptypes.PatchChangeKindAdd, apptypes.PatchChangeKindDelete, apptypes.PatchChangeKindUpdate:
-		default:
-			return fmt.Errorf("it changes a file in the unknown way %q", u.Kind.Type)
-		}
-		if more := unknown(u.Unknown); more != "" && u.Diff == "" {
-			return fmt.Errorf("the change of a file has an unknown form: %s", more)
-		}
-	}
-	return nil
-}
-
-// reason joins remarks of the bridge and the model's own reason.
-func reason(about []string, given string) string {
-	if given != "" {
-		about = append(about, given)
-	}
-	return strings.Join(about, "; ")
+// joined joins remarks of the bridge and the model's own reason, each of which may be "".
+func joined(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
 }
 
 // permissionsQuestion returns the question about permissions beyond the sandbox.
@@ -407,18 +398,21 @@ func permissionsQuestion(p *apptypes.Permissions, agent string) *elicit.Question
 	}
 	q := approval.ExecQuestion(protocol.ExecApprovalRequest{
 		Subject: asks,
-		Command: []string{"further-permissions", string(p.Permissions)},
+		Command: []string{furtherPermissions, string(p.Permissions)},
 		Cwd:     p.Cwd,
 		Reason:  p.Reason,
 		Notes:   []string{"This is not a command: it grants these permissions to the commands that follow."},
 		Once:    true,
 	}, "", "")
+	also, reason := "Asked by "+asks+", in "+elicit.ShowCommand([]string{p.Cwd}), q.Brief.Reason
 	for _, more := range []string{place(p.EnvironmentID), unknown(p.Unknown)} {
 		if more != "" {
-			q.Brief = nil // made from the message
+			also += "; " + more
 			q.Message += "\n" + elicit.ShowText(more)
 		}
 	}
+	q.Brief = approval.Brief("Beyond the sandbox, all further commands of this turn:", string(p.Permissions), also+".")
+	q.Brief.Reason = reason
 	if len(p.Permissions) > 0 {
 		q.Meta = map[string]any{"permissions": jsontext.Value(p.Permissions)} // whole
 	}

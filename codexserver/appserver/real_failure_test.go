@@ -153,7 +153,7 @@ func TestRealWordsOfOld(t *testing.T) {
 	r := newReal(t, "\n", providertest.Say("fine"))
 	r.configure(t, "\n[profiles.careful]\nmodel = \"careful-model\"\napproval_policy = \"on-failure\"\n")
 	h := &recorder{}
-	conv := r.start(t, h, protocol.Config{Profile: "careful", ApprovalPolicy: protocol.ApprovalOnFailure, IncludePlanTool: new(true)})
+	conv := r.start(t, h, protocol.Config{Profile: "careful", ApprovalPolicy: protocol.ApprovalOnFailure, Choices: protocol.Choices{IncludePlanTool: new(true)}})
 	must.OK(t, conv.Turn(t.Context(), text("go")))
 	must.Equal(t, "model", "careful-model", r.Requests()[0].Model())
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/gobuild"
 	"github.com/codexmcp/codexmcp/internal/nightly"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -74,7 +75,7 @@ func openReal(t *testing.T, y *servertest.Yard) func(time.Duration, setting.Full
 	t.Cleanup(func() { e.Close() })
 	return func(limit time.Duration, access setting.FullAccess) servertest.Server {
 		return codexserver.New(e, &codexserver.Options{
-			Folder: y.Start, Home: y.Codex, Tasks: codexserver.TaskOptions{Never: true}, Approvals: elicit.Options{Timeout: limit},
+			Folder: y.Start, Home: y.Codex, Tasks: codexserver.TaskOptions{Mode: "never"}, Approvals: elicit.Options{Timeout: limit},
 			Calls: codexserver.CallOptions{FullAccess: access},
 		})
 	}
@@ -151,7 +152,7 @@ func (r *real) manage(t *testing.T, requirements string) {
 	dir := t.TempDir()
 	r.options.Path = filepath.Join(dir, "codex")
 	writeFile(t, filepath.Join(dir, "requirements.toml"), requirements)
-	must.OK(t, os.WriteFile(r.options.Path, fmt.Appendf(nil, managedCodex, t.TempDir(), codex, filepath.Join(dir, "requirements.toml")), 0o700))
+	must.OK(t, testenv.WriteProgram(r.options.Path, fmt.Appendf(nil, managedCodex, t.TempDir(), codex, filepath.Join(dir, "requirements.toml"))))
 	r.restart(t)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -135,7 +136,7 @@ func TestRealLeavesItselfOut(t *testing.T) {
 			dir := t.TempDir()
 			server := filepath.Join(dir, "codex-mcp")
 			script := "#!/bin/sh\necho \"$1\" >> " + filepath.Join(dir, "started") + "\nexec cat\n"
-			must.OK(t, os.WriteFile(server, []byte(script), 0o700))
+			must.OK(t, testenv.WriteProgram(server, []byte(script)))
 			r := newReal(t, "", providertest.Say("hello"), providertest.Say("again"))
 			more := fmt.Sprintf("[mcp_servers.codex]\ncommand = \"env\"\nargs = [%q, \"home\"]\nstartup_timeout_sec = 2\n[projects.%q]\ntrust_level = \"trusted\"\n", server, r.cwd)
 			r.initGit(t)

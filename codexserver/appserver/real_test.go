@@ -486,7 +486,7 @@ func TestRealBudget(t *testing.T) {
 		Repeat: true, Usage: &providertest.Usage{Input: 40, Output: 20, Total: 60},
 		ToolCalls: []providertest.ToolCall{providertest.Tool("", "exec_command", map[string]any{"cmd": "sleep 600", "yield_time_ms": 250})},
 	})
-	c := servertest.Connect(t, codexserver.New(r.engine, &codexserver.Options{Changes: codexserver.ChangeOptions{Off: true}}), nil)
+	c := servertest.Connect(t, codexserver.New(r.engine, &codexserver.Options{Changes: codexserver.ChangeOptions{Read: new(false)}}), nil)
 	said := c.CallTool(t, "codex", fmt.Sprintf(`{"prompt":"go","cwd":%q,"budget":{"tokens":100}}`, r.cwd))
 	if n := len(r.Requests()); n != 2 && n != 3 || !strings.Contains(said, "budget of 100 tokens reached") { // the third one may begin before the count
 		t.Errorf("after %d requests: %s", n, said)

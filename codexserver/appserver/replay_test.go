@@ -38,6 +38,7 @@ type step struct {
 type replay struct {
 	t     *testing.T
 	wire  jsonrpc.Transport
+	home  string                     // of the app-server
 	ids   map[string]json.RawMessage // the bridge's request ids by the recorded ones
 	ahead []message                  // of the bridge, not yet called for
 }
@@ -55,6 +56,7 @@ func (r *replay) run(steps []step) {
 		var m message
 		r.must(json.Unmarshal(line, &m))
 		if m.Method == "" {
+			line = bytes.Replace(line, []byte(`"codexHome":"$CODEX_HOME"`), fmt.Appendf(nil, `"codexHome":%q`, r.home), 1)
 			line = bytes.Replace(line, fmt.Appendf(nil, `"id":%s`, m.ID), fmt.Appendf(nil, `"id":%s`, r.ids[string(m.ID)]), 1)
 		}
 		r.must(r.wire.Write(context.Background(), [][]byte{line}))
@@ -172,7 +174,7 @@ func TestRecordings(t *testing.T) {
 // play runs one turn against a recording, and returns its error.
 func play(t *testing.T, steps []step, h *recorder) error {
 	ours, theirs := jsonrpc.Pipe()
-	r := &replay{t: t, wire: theirs, ids: map[string]json.RawMessage{}}
+	r := &replay{t: t, wire: theirs, home: t.TempDir(), ids: map[string]json.RawMessage{}}
 	done := make(chan struct{})
 	go func() { defer close(done); r.run(steps) }()
 	e, err := appserver.New(nil)

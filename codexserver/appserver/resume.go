@@ -16,12 +16,12 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
-	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/cut"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
 )
 
 // A turn whose server was killed has ended in Codex, too: its app-server was killed with the
@@ -47,17 +47,11 @@ var errTurnLost = errors.New("the server ended before or while this turn ran, an
 // conversation was started, unless this app-server still has its thread loaded. A thread whose turn
 // continues is resumed with the policies that the turn had, as far as the configuration allows no less.
 func (e *Engine) Resume(ctx context.Context, saved engine.Saved, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	if err := checkID(saved.ID); err != nil {
-		return nil, &engine.RefusedError{Err: err}
-	}
 	if !strings.HasSuffix(saved.File, saved.ID+".jsonl") {
 		return nil, &engine.RefusedError{Err: fmt.Errorf("%q is not the file of conversation %s", saved.File, saved.ID)}
 	}
 	if _, err := os.Stat(saved.File); err != nil {
 		return nil, fmt.Errorf("%s: %w", saved.File, engine.ErrNotFound)
-	}
-	if err := config.CheckFolder(cfg.Cwd); err != nil {
-		return nil, &engine.ConfigError{Err: err}
 	}
 	had, model, err := lastPolicies(saved.File)
 	if cfg.Continues {
@@ -69,20 +63,23 @@ func (e *Engine) Resume(ctx context.Context, saved engine.Saved, cfg protocol.Co
 		}
 		cfg.Model = cmp.Or(cfg.Model, model)
 	}
-	e.programs.Given(cfg.Cwd)
-	c, err := e.child(ctx)
+	c, err := e.childFor(ctx, cfg.Cwd)
 	if err != nil {
 		return nil, err
 	}
-	s, err := e.settings(ctx, cfg, c, saved.ID)
+	was := &earlier{had: had}
+	if was.kept, err = c.choices.Get(saved.ID); err != nil {
+		return nil, &engine.RefusedError{Err: err}
+	}
+	if was.Thread, err = c.read(ctx, saved.ID); err != nil {
+		c.log.Debug("codex: the working folder of a thread is unknown", "thread", saved.ID, "error", err) // thread/resume reports the error
+	}
+	s, err := e.settings(ctx, cfg, c, was)
 	if err != nil {
 		return nil, err
-	}
-	if had != nil {
-		s.keep(had, cfg.Keep)
 	}
 	for deadline := time.Now().Add(writerLimit); ; {
-		conv, err := e.begin(ctx, c, apptypes.CallThreadResume, s.params(saved.ID), s, host)
+		conv, err := e.begin(ctx, c, saved.ID, s, host)
 		if errors.Is(err, errNoRollout) {
 			err = fmt.Errorf("conversation %s: %w", saved.ID, engine.ErrNotFound)
 		}
@@ -99,8 +96,8 @@ func (e *Engine) Resume(ctx context.Context, saved engine.Saved, cfg protocol.Co
 
 // Find implements [engine.Resumer].
 func (e *Engine) Find(ctx context.Context, id string) (engine.Saved, error) {
-	if err := checkID(id); err != nil {
-		return engine.Saved{}, fmt.Errorf("%w: %w", err, engine.ErrNotFound)
+	if err := uuid.Validate(id); err != nil {
+		return engine.Saved{}, fmt.Errorf("%q is not the id of a conversation: %w: %w", id, err, engine.ErrNotFound)
 	}
 	c, err := e.child(ctx)
 	if err != nil {
@@ -118,9 +115,7 @@ func (e *Engine) Find(ctx context.Context, id string) (engine.Saved, error) {
 
 // read returns what Codex says of a thread, which is empty if there is no such thread.
 func (c *child) read(ctx context.Context, id string) (apptypes.Thread, error) {
-	var r struct {
-		Thread apptypes.Thread `json:"thread"`
-	}
+	var r apptypes.ThreadReply
 	err := c.control(ctx, apptypes.CallThreadRead, apptypes.ThreadRef{ThreadID: id}, &r)
 	if errors.Is(err, errNoRollout) {
 		err = nil
@@ -186,12 +181,9 @@ func (c *conversation) goesOn(ctx context.Context, in protocol.TurnInput) error 
 // rolloutTurns reads the turns of a rollout. Those that the message with the key began are the own ones.
 func rolloutTurns(path, key string) (turns []cut.Turn, err error) {
 	last := &cut.Turn{} // before the first
-	err = rolloutLines(path, func(line []byte) {
-		var l rolloutLine
-		if json.Unmarshal(line, &l, jsontext.AllowInvalidUTF8(true)) != nil {
-			return
-		}
+	err = rolloutLines(path, "", func(l *rolloutLine, whole bool) {
 		switch p := &l.Payload; {
+		case !whole:
 		case l.Type == protocol.RolloutEventMsg && p.Type == "task_started":
 			turns = append(turns, cut.Turn{})
 			last = &turns[len(turns)-1]
@@ -217,15 +209,9 @@ func rolloutTurns(path, key string) (turns []cut.Turn, err error) {
 
 // lastPolicies reads the policies and the model of the last turn of a rollout; nil if they are not known.
 func lastPolicies(path string) (grant *box.Grant, model string, err error) {
-	err = rolloutLines(path, func(line []byte) {
-		if !bytes.Contains(line, []byte(`"`+protocol.RolloutTurnContext+`"`)) {
-			return
-		}
-		var l rolloutLine
-		broken := json.Unmarshal(line, &l, jsontext.AllowInvalidUTF8(true)) != nil
-		p := &l.Payload
-		switch {
-		case broken, l.Type == protocol.RolloutTurnContext && box.Width(p.Sandbox.Type) < 0:
+	err = rolloutLines(path, `"`+string(protocol.RolloutTurnContext)+`"`, func(l *rolloutLine, whole bool) {
+		switch p := &l.Payload; {
+		case !whole, l.Type == protocol.RolloutTurnContext && box.Width(p.Sandbox.Type) < 0:
 			grant = nil // it may have other policies than those before, which cannot be compared
 		case l.Type == protocol.RolloutTurnContext:
 			model = p.Model
@@ -266,8 +252,8 @@ type rolloutLine struct {
 // maxRollout is how long a rollout may be to be read, in bytes.
 const maxRollout = 1 << 30
 
-// rolloutLines calls add with each line of a rollout.
-func rolloutLines(path string, add func(line []byte)) error {
+// rolloutLines calls add with each line of a rollout that has a part. Whole is false for one that cannot be read.
+func rolloutLines(path, part string, add func(l *rolloutLine, whole bool)) error {
 	f, err := safefile.Open(path)
 	if err != nil {
 		return err
@@ -281,6 +267,10 @@ func rolloutLines(path string, add func(line []byte)) error {
 		if err != nil { // the last line may not be whole
 			return nil
 		}
-		add(line)
+		if bytes.Contains(line, []byte(part)) {
+			var l rolloutLine
+			err := json.Unmarshal(line, &l, jsontext.AllowInvalidUTF8(true))
+			add(&l, err == nil)
+		}
 	}
 }

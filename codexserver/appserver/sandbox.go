@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/threadfile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/text"
@@ -20,18 +21,16 @@ import (
 )
 
 // profileModes are the sandbox modes of Codex's own profiles of permissions.
-var profileModes = map[string]string{
-	":read-only":          apptypes.SandboxModeReadOnly,
-	":workspace":          apptypes.SandboxModeWorkspaceWrite,
-	":danger-full-access": apptypes.SandboxModeDangerFullAccess,
+var profileModes = map[string]protocol.SandboxMode{
+	":read-only": protocol.SandboxReadOnly, ":workspace": protocol.SandboxWorkspaceWrite, ":danger-full-access": protocol.SandboxDangerFullAccess,
 }
 
 // mode returns the sandbox mode as Codex chooses it: by the parameter, else by the strongest layer
 // that has one or names a profile, else by the person's decision about the folder. Plain is true
 // for a profile: it leaves out the table sandbox_workspace_write.
-func (s *settings) mode(file *configuration, cwd string) (mode string, plain bool, err error) {
+func (s *settings) mode(file *configuration, cwd string) (mode protocol.SandboxMode, plain bool, err error) {
 	if s.Sandbox != "" {
-		return s.Sandbox, false, nil
+		return protocol.SandboxMode(s.Sandbox), false, nil
 	}
 	for _, layer := range append([]keys{s.own}, file.layers...) {
 		if raw := layer.text(profileKey); raw != nil {
@@ -41,16 +40,16 @@ func (s *settings) mode(file *configuration, cwd string) (mode string, plain boo
 			return mode, true, nil
 		}
 		if raw := layer.text(modeKey); raw != nil {
-			if mode = get[string](layer, modeKey); box.Width(protocol.SandboxMode(mode)) < 0 {
+			if mode = get[protocol.SandboxMode](layer, modeKey); box.Width(mode) < 0 {
 				return "", false, configErrorf("%s: %.200s is none of %s", modeKey, raw, text.Or(protocol.SandboxModes()))
 			}
 			return mode, false, nil
 		}
 	}
 	if len(trusts(file.keys, cwd)) > 0 {
-		return apptypes.SandboxModeWorkspaceWrite, false, nil
+		return protocol.SandboxWorkspaceWrite, false, nil
 	}
-	return apptypes.SandboxModeReadOnly, false, nil
+	return protocol.SandboxReadOnly, false, nil
 }
 
 // workspace returns the sandbox workspace-write with the settings of its table.
@@ -90,8 +89,7 @@ func trusts(file keys, cwd string) (levels []string) {
 	if root := repository(cwd); root != "" {
 		folders = append(folders, root, paths.Real(root))
 	}
-	slices.Sort(folders)
-	for _, folder := range slices.Compact(folders) {
+	for _, folder := range folders {
 		if level := get[string](projects, folder, "trust_level"); level != "" {
 			levels = append(levels, level)
 		}
@@ -135,7 +133,7 @@ func (s *settings) grants(file *configuration, cwd string) (g box.Grant, err err
 		return g, err
 	}
 	opened, err := workspace(all, cwd)
-	switch g.Sandbox.Mode = protocol.SandboxMode(mode); {
+	switch g.Sandbox.Mode = mode; {
 	case g.Sandbox.Mode == protocol.SandboxWorkspaceWrite && plain:
 		opened, err = g.Sandbox, nil
 	case g.Sandbox.Mode == protocol.SandboxWorkspaceWrite:
@@ -164,12 +162,11 @@ func provides(all keys, id string) (address, endpoint string) {
 }
 
 // says returns what the configuration says of keys, to compare it.
-func says(all keys, dotted ...string) string {
-	var said strings.Builder
+func says(all keys, dotted ...string) (said string) {
 	for _, key := range dotted {
-		fmt.Fprintf(&said, "%s = %s\n", key, all.text(strings.Split(key, ".")...))
+		said += fmt.Sprintf("%s = %s\n", key, all.text(strings.Split(key, ".")...))
 	}
-	return said.String()
+	return said
 }
 
 // beyond returns what a conversation may do beyond base, the configuration. In full access Codex lets
@@ -182,15 +179,24 @@ func beyond(g, base *box.Grant) protocol.Access {
 	return a
 }
 
-// restore gives a resumed thread what the configuration does. What its call does not choose, Codex
-// would take from the thread's last turn, and its model provider cannot be another one than before.
-func (s *settings) restore(was *apptypes.Thread, file keys) {
-	chooses := s.Sandbox != "" || slices.ContainsFunc(sandboxKeys, func(key string) bool { return s.own[key] != nil })
-	s.chosen = chooses || s.ApprovalPolicy != ""
-	if !chooses {
+// earlier is what is known of a conversation that is resumed.
+type earlier struct {
+	apptypes.Thread                    // as far as Codex says
+	had             *box.Grant         // by its last turn; nil if that is not known
+	kept            *threadfile.Thread // what its calls chose, see choices; may be nil
+}
+
+// restore gives a resumed thread what its last turn had, as far as the configuration allows or, if keep returns true, whole,
+// and nothing that its calls chose not to have. What the call that resumes it chooses stays. For the rest Codex would
+// take what the last turn had, and the model provider cannot be another one than before. Wished is true if earlier calls
+// chose the web search.
+func (s *settings) restore(was *earlier, file keys, wished bool, keep func(protocol.Access) bool) {
+	boxes, policy := s.Sandbox != "" || slices.ContainsFunc(sandboxKeys, func(key string) bool { return s.own[key] != nil }), s.ApprovalPolicy != ""
+	s.keeps = boxes || policy
+	if !boxes {
 		s.now.Sandbox = s.base.Sandbox
 	}
-	if s.ApprovalPolicy == "" {
+	if !policy {
 		s.now.Policy = s.base.Policy
 	}
 	all := file.with(s.own)
@@ -199,20 +205,31 @@ func (s *settings) restore(was *apptypes.Thread, file keys) {
 		s.now.Provider = was.ModelProvider
 		s.now.Address, s.now.Endpoint = provides(all, was.ModelProvider)
 	}
-}
-
-// keep gives a resumed thread what its last turn had, as far as the configuration allows or, if keep
-// returns true, whole.
-func (s *settings) keep(had *box.Grant, keep func(protocol.Access) bool) {
-	if s.chosen {
-		return
+	more := func() protocol.Access { // than the configuration gives, and nobody has approved
+		a := beyond(&s.now, &s.base)
+		if keep != nil && keep(a) {
+			return protocol.Access{}
+		}
+		return a
 	}
-	before := s.now
-	before.Cwd, before.Policy, before.Sandbox = had.Cwd, had.Policy, had.Sandbox
-	if a := beyond(&before, &s.base); !a.IsZero() && (keep == nil || !keep(a)) {
-		before.Narrow(&s.base)
+	last := was.had != nil && !s.keeps
+	if last {
+		s.now.Cwd, s.now.Policy, s.now.Sandbox = was.had.Cwd, was.had.Policy, was.had.Sandbox
 	}
-	s.now = before
+	if wished && more().WebSearch {
+		s.own, s.now.Search = s.own.without(at("live", "web_search")), s.base.Search
+	}
+	if last && !more().IsZero() {
+		s.now.Narrow(&s.base)
+	}
+	was.kept.Limit(&s.now, policy, boxes)
+	var before protocol.Choices
+	if was.kept != nil {
+		before = was.kept.Choices
+	}
+	if !s.keeps {
+		s.kept, s.keeps = was.kept, s.choices != before
+	}
 }
 
 // keepToReading lets a thread only run commands that read, as far as Codex has settings
@@ -270,33 +287,22 @@ func (s *settings) openRoots(fromCall bool, home string) error {
 	return nil
 }
 
-// unlinked returns an error if a file of home leads to where commands may write: Codex's
-// sandbox protects no such file, and the next server obeys it.
-func unlinked(s *protocol.SandboxPolicy, cwd, home string) error {
-	if s.Mode != protocol.SandboxWorkspaceWrite {
-		return nil
-	}
-	for _, linked := range config.Linked(home) {
-		for _, folder := range box.Writable(*s, cwd, os.Environ()) {
-			if paths.Below(linked, folder) || paths.Below(paths.Real(linked), folder) {
-				return configErrorf("a link in %s leads to %s, which commands could write; let it lead out of %s, or use the sandbox %s", home, linked, folder, protocol.SandboxReadOnly)
-			}
-		}
-	}
-	return nil
-}
-
-// reaches records the folders that commands in cwd can write under a policy, before one runs.
-// After an error none may run: it could write a guarded file.
-func (e *Engine) reaches(cwd string, s *protocol.SandboxPolicy) error {
+// reaches records the folders that commands in cwd can write under a policy, before one runs. After an error none may run: it
+// could write a guarded file, or one to which a link in home leads. Codex's sandbox protects no such file, and the
+// next server obeys it.
+func (e *Engine) reaches(cwd string, s *protocol.SandboxPolicy, home string) error {
 	e.programs.Given(cwd)
 	if s.Mode != protocol.SandboxWorkspaceWrite {
 		return nil
 	}
-	e.programs.Add(cwd)
-	e.programs.Add(s.WritableRoots...)
-	for _, file := range e.options.Guarded {
-		for _, folder := range box.Writable(*s, cwd, os.Environ()) {
+	e.programs.Add(append([]string{cwd}, s.WritableRoots...)...)
+	for _, folder := range box.Writable(*s, cwd, os.Environ()) {
+		for _, linked := range config.Linked(home) {
+			if paths.Below(linked, folder) || paths.Below(paths.Real(linked), folder) {
+				return configErrorf("a link in %s leads to %s, which commands could write; let it lead out of %s, or use the sandbox %s", home, linked, folder, protocol.SandboxReadOnly)
+			}
+		}
+		for _, file := range e.options.Guarded {
 			if box.Reaches(filepath.Dir(file), folder) {
 				return &engine.RefusedError{Err: fmt.Errorf("commands could write in %s, which holds %s, a file of this server; choose another folder, or the sandbox %s", folder, file, protocol.SandboxReadOnly)}
 			}

@@ -14,13 +14,13 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	turnpkg "github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -214,7 +214,7 @@ func TestChanges(t *testing.T) {
 				r.complete("completed")
 			}
 			e := f.engine(appserver.Options{})
-			o := changes.Options{Scratch: git.Scratch{Dir: t.TempDir()}, Announced: engine.TraitsOf(e).Announces, Changes: setting.Changes{Before: time.Minute, After: time.Minute}}
+			o := changes.Options{Scratch: git.Scratch{Dir: t.TempDir()}, Announced: engine.TraitsOf(e).Announces, Before: time.Minute, After: time.Minute}
 			so := must.Get(attended(t, e, f.cwd, o))(t)
 			var got []string
 			for _, c := range so.Changes {
@@ -272,11 +272,11 @@ func TestRefusedByCodex(t *testing.T) {
 // attended runs a turn of a thread as the server does, and returns its result.
 func attended(t *testing.T, e engine.Engine, cwd string, o changes.Options) (protocol.TurnResult, error) {
 	t.Helper()
-	a := thread.Attend{Turn: turnpkg.New(o), Awaited: true}
+	a := thread.Attend{Turn: turnpkg.New(o)}
 	share := thread.NewTable(e, &approve.Options{}).Share("")
 	defer share.Close()
-	th, err := share.Start(t.Context(), protocol.Config{Cwd: cwd}, a)
+	th, err := share.Start(t.Context(), admit.Trusted(), protocol.Config{Cwd: cwd}, a)
 	must.OK(t, err)
-	err = th.Begin(a, text("go")).Run(t.Context())
+	err = th.Begin(t.Context(), a, text("go")).Wait()
 	return a.Turn.So(), err
 }

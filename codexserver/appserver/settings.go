@@ -15,7 +15,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/threadfile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/go-json-experiment/json"
 	"github.com/pelletier/go-toml/v2"
 )
@@ -38,7 +40,7 @@ const builtIn = "openai"
 // hold for each conversation that does not set them itself.
 type defaults struct {
 	profile string
-	policy  string
+	policy  protocol.ApprovalPolicy
 	keys    keys // all overrides; they win over a profile
 	// disabled are MCP servers. Codex does not start with a key of an unknown server, so the keys are sent with
 	// each conversation.
@@ -51,20 +53,19 @@ func commandLine(overrides map[string]any) ([]string, defaults, error) {
 	codexs := maps.Clone(overrides)
 	maps.DeleteFunc(codexs, func(key string, _ any) bool { return config.Ours(key) })
 	d := defaults{keys: keysOf(codexs)}
-	s := settings{own: maps.Clone(d.keys)}
-	if s.own.read(&d.profile, "profile") != nil {
+	own := maps.Clone(d.keys)
+	if own.take(&d.profile, "profile") != nil {
 		return nil, d, errors.New("override profile: not a string")
 	}
-	delete(s.own, "profile")
-	s.translate()
-	d.policy = s.ApprovalPolicy
-	for name, server := range s.own.table(serversTable) {
+	_ = own.take(&d.policy, policyKey) // else it has finer rules
+	d.policy = policyWord(d.policy)
+	for name, server := range own.table(serversTable) {
 		if string(tableOf(server).text("enabled")) == "false" {
 			d.disabled = d.disabled.with(at(false, serversTable, name, "enabled"))
 		}
 	}
 	args := []string{"app-server"}
-	passed := s.own.without(d.disabled).dotted()
+	passed := own.without(d.disabled).dotted()
 	for _, key := range slices.Sorted(maps.Keys(passed)) {
 		value, err := tomlOf(passed[key])
 		if err != nil {
@@ -116,9 +117,14 @@ type settings struct {
 
 	own      keys      // the configuration of the conversation, over that of the folder
 	readOnly bool      // fail unless Codex reports that the thread is read-only
-	chosen   bool      // the call of a resumed thread chooses the sandbox or the policy
+	keeps    bool      // what the call chooses is kept
+	rooted   bool      // the configuration has writable folders
 	now      box.Grant // what each turn gets
 	base     box.Grant // without the call
+	writes   []string  // where names of folders that commands can write led at the start, without links
+
+	choices protocol.Choices   // of the calls
+	kept    *threadfile.Thread // has the policies that stay kept; nil if those of now are
 }
 
 // params returns the parameters that start a thread, or that resume the one of an id.
@@ -131,33 +137,30 @@ func (s *settings) params(id string) *apptypes.ThreadParams {
 	for _, key := range sandboxKeys {
 		delete(own, key)
 	}
-	p.ThreadID, p.Sandbox, p.Config = id, apptypes.SandboxModeReadOnly, own.dotted()
+	if p := &s.now.Sandbox; s.rooted && p.Mode == protocol.SandboxWorkspaceWrite && len(p.WritableRoots) == 0 {
+		// To a sandbox without folders Codex would add those of its configuration.
+		own = own.with(at([]string{}, workspaceTable, "writable_roots"))
+	}
+	p.ThreadID, p.Sandbox, p.Config = id, string(protocol.SandboxReadOnly), own.dotted()
 	return &p
 }
 
 // sandboxKeys are those that the sandbox of each turn takes the place of.
 var sandboxKeys = []string{modeKey, profileKey, workspaceTable}
 
-// settings returns the settings of a new conversation, or of that of an id. The defaults do not apply to a
-// resumed one, which keeps its own.
-func (e *Engine) settings(ctx context.Context, cfg protocol.Config, c *child, id string) (*settings, error) {
-	isNew, folder := id == "", cfg.Cwd
-	var was apptypes.Thread
+// settings returns the settings of a new conversation, or of one that is resumed. The defaults do not apply to that, which
+// keeps its own.
+func (e *Engine) settings(ctx context.Context, cfg protocol.Config, c *child, was *earlier) (*settings, error) {
+	isNew, folder := was == nil, cfg.Cwd
+	var search *bool // that earlier calls chose
 	if !isNew {
-		var err error
-		if was, err = c.read(ctx, id); err != nil {
-			c.log.Debug("codex: the working folder of a thread is unknown", "thread", id, "error", err) // thread/resume reports the error
-		}
-		folder = cmp.Or(folder, was.Cwd)
+		search, folder = was.kept.Wish(&cfg), cmp.Or(folder, was.Cwd)
 	}
 	file, err := c.configuration(ctx, folder)
 	if err != nil {
 		return nil, err
 	}
-	own, err := parse(cfg.Overrides)
-	if err != nil {
-		return nil, configErrorf("config: %w", err)
-	}
+	own := keysOf(cfg.Overrides)
 	var call map[string]any // the call's shell_environment_policy
 	if cfg.FromCall {
 		call = get[map[string]any](own, config.ShellEnvironmentKey)
@@ -171,10 +174,20 @@ func (e *Engine) settings(ctx context.Context, cfg protocol.Config, c *child, id
 		return nil, err
 	}
 	if s.ApprovalPolicy == "" && isNew {
-		s.ApprovalPolicy = string(policyWord(protocol.ApprovalPolicy(c.policy)))
+		s.ApprovalPolicy = string(c.policy)
 	}
-	if err := s.choose(&cfg, file.keys); err != nil {
-		return nil, err
+	s.choices = cfg.Chosen()
+	if search != nil {
+		s.choices.WebSearch = search
+	}
+	switch on, word := s.choices.WebSearch, get[string](file.with(s.own), "web_search"); {
+	case on == nil:
+	case !*on:
+		s.own = s.own.with(at("disabled", "web_search"))
+	case word == "disabled" && search == nil: // one that is only wished stays off
+		return nil, configErrorf(`argument /web-search: the configuration has web_search = "disabled"`)
+	case word == "":
+		s.own = s.own.with(at("live", "web_search"))
 	}
 	if s.base, err = e.configured(c, &file, folder); err != nil {
 		return nil, err
@@ -182,11 +195,15 @@ func (e *Engine) settings(ctx context.Context, cfg protocol.Config, c *child, id
 	if s.now, err = s.grants(&file, folder); err != nil {
 		return nil, err
 	}
-	if !isNew {
-		s.restore(&was, file.keys)
-	}
 	if err := s.openRoots(cfg.FromCall, c.home); err != nil {
 		return nil, err
+	}
+	s.keeps, s.rooted = isNew, file.text(workspaceTable, "writable_roots") != nil
+	if !isNew {
+		s.restore(was, file.keys, search != nil, cfg.Keep)
+	}
+	if e.options.Codex.Reviewer == setting.ReviewerPerson {
+		s.ApprovalsReviewer = apptypes.ApprovalsReviewerUser
 	}
 	e.setServers(c, file.keys, folder, s)
 	if err := s.restrict(c, engine.OriginOf(ctx), file.keys, call); err != nil {
@@ -209,12 +226,11 @@ func (e *Engine) configured(c *child, file *configuration, folder string) (g box
 		return g, err
 	}
 	if g, err = s.grants(file, folder); err != nil {
-		s.Sandbox = apptypes.SandboxModeReadOnly
+		s.Sandbox = string(protocol.SandboxReadOnly)
 		g, err = s.grants(file, folder)
 	}
-	switch policy := cmp.Or(s.ApprovalPolicy, c.policy); {
-	case policy != "":
-		g.Policy = policyWord(protocol.ApprovalPolicy(policy))
+	switch g.Policy = cmp.Or(g.Policy, c.policy); {
+	case g.Policy != "":
 	case file.with(s.own).text(policyKey) != nil:
 		g.Policy = policyWord(policyOf(file.with(s.own).text(policyKey)))
 	case slices.Contains(trusts(file.keys, folder), "untrusted"):
@@ -231,61 +247,31 @@ func (e *Engine) configured(c *child, file *configuration, folder string) (g box
 func (e *Engine) translated(cfg protocol.Config, own keys, codexHome string) (*settings, error) {
 	s := &settings{ThreadParams: apptypes.ThreadParams{
 		Model: cfg.Model, Cwd: cfg.Cwd, Sandbox: string(cfg.Sandbox), BaseInstructions: cfg.BaseInstructions,
-		ApprovalPolicy: string(cfg.ApprovalPolicy), DeveloperInstructions: cfg.DeveloperInstructions,
+		DeveloperInstructions: cfg.DeveloperInstructions,
 	}}
-	name := cfg.Profile
-	if name == "" && own.read(&name, "profile") != nil {
+	var name string
+	if own.take(&name, "profile") != nil {
 		return nil, configErrorf("config: profile is not a string")
 	}
-	delete(own, "profile")
-	if name != "" {
+	if name = cmp.Or(cfg.Profile, name); name != "" {
 		table, err := config.Profile(codexHome, name)
 		if err != nil {
 			return nil, configErrorf("profile %q: %w", name, err)
 		}
 		own = keysOf(table).without(e.defaults.keys).with(own) // the app-server was started with the defaults
 	}
-	if cfg.CompactPrompt != nil { // wins over the key in the caller's config
-		own = own.with(at(*cfg.CompactPrompt, "compact_prompt"))
-	}
-	s.own = own
-	s.translate()
+	chosen := cfg.Choices.Keys()             // they win over the keys in the caller's config
+	delete(chosen, "developer_instructions") // a parameter
+	delete(chosen, "include_plan_tool")      // today's Codex has none
+	own = own.with(keysOf(chosen))
+	word := cfg.ApprovalPolicy
+	_ = own.take(&word, policyKey) // which today's Codex takes as a parameter, but the policy untrusted not as a key
+	s.own, s.ApprovalPolicy = own, string(policyWord(cmp.Or(cfg.ApprovalPolicy, word)))
 	return s, nil
-}
-
-// translate moves configuration keys to the parameters that today's Codex has for them.
-func (s *settings) translate() {
-	// Today's Codex takes the policy untrusted as a parameter, but not as a key.
-	var word string
-	if s.own.read(&word, policyKey) == nil {
-		delete(s.own, policyKey)
-		s.ApprovalPolicy = cmp.Or(s.ApprovalPolicy, word)
-	}
-	s.ApprovalPolicy = string(policyWord(protocol.ApprovalPolicy(s.ApprovalPolicy)))
 }
 
 func configErrorf(format string, args ...any) error {
 	return &engine.ConfigError{Err: fmt.Errorf(format, args...)}
-}
-
-// choose adds the choices of a call that today's Codex takes as configuration keys. File
-// is Codex's configuration for the working folder.
-func (s *settings) choose(cfg *protocol.Config, file keys) error {
-	if cfg.Effort != "" {
-		s.own = s.own.with(at(cfg.Effort, "model_reasoning_effort"))
-	}
-	if cfg.WebSearch == nil {
-		return nil
-	}
-	switch word := get[string](file.with(s.own), "web_search"); {
-	case !*cfg.WebSearch:
-		s.own = s.own.with(at("disabled", "web_search"))
-	case word == "disabled":
-		return configErrorf(`argument /web-search: the configuration has web_search = "disabled"`)
-	case word == "":
-		s.own = s.own.with(at("live", "web_search"))
-	}
-	return nil
 }
 
 // policyWord returns an approval policy as Codex names it, which has on-request in place of

@@ -5,16 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/threadfile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/safefile"
-	"github.com/google/uuid"
 )
 
 // conversation is a thread with its host. It outlives the app-server: a new app-server
@@ -28,6 +30,9 @@ type conversation struct {
 
 	model string // at the start
 
+	choices *threadfile.Store
+	chosen  *threadfile.Thread // what is kept of what its calls chose, nil for a reviewer; only turns use it
+
 	// Turns run one after another.
 	effort  protocol.ReasoningEffort // the last change by a turn; "" without one
 	window  *int64                   // the model's context window in tokens, as last reported
@@ -35,50 +40,75 @@ type conversation struct {
 	running atomic.Pointer[turn]     // the running turn; the last one between turns
 }
 
-// checkID returns an error unless id is a thread's.
-func checkID(id string) error {
-	if err := uuid.Validate(id); err != nil {
-		return fmt.Errorf("%q is not the id of a conversation: %w", id, err)
+// choice returns what is kept of a conversation after its call has chosen.
+func (s *settings) choice(id string) *threadfile.Thread {
+	t := &threadfile.Thread{ID: id, Policy: s.now.Policy, Sandbox: s.now.Sandbox, Choices: s.choices}
+	if s.kept != nil {
+		t.Policy, t.Sandbox = s.kept.Policy, s.kept.Sandbox
 	}
-	return nil
+	if s.now.Search == "" && s.base.Search != "" {
+		t.Choices.WebSearch = new(false)
+	}
+	return t
 }
 
-// begin starts or resumes a thread.
-func (e *Engine) begin(ctx context.Context, c *child, method string, p *apptypes.ThreadParams, s *settings, host engine.Host) (engine.Conversation, error) {
-	if err := unlinked(&s.now.Sandbox, s.now.Cwd, c.home); err != nil {
-		return nil, err
+// openThread starts a thread, or resumes it if the parameters name one. It returns an error if a model would decide about approvals
+// although a person is to.
+func (e *Engine) openThread(ctx context.Context, c *child, p *apptypes.ThreadParams) (r apptypes.ThreadReply, err error) {
+	method := apptypes.CallThreadStart
+	if p.ThreadID != "" {
+		method = apptypes.CallThreadResume
 	}
-	var r apptypes.ThreadReply
 	if err := c.call(ctx, startLimit, method, p, &r); err != nil {
-		return nil, err
+		return r, err
 	}
 	if r.Thread.ID == "" {
-		return nil, fmt.Errorf("codex answered %s without the id of a thread", method)
+		return r, fmt.Errorf("codex answered %s without the id of a thread", method)
+	}
+	if e.options.Codex.Reviewer == setting.ReviewerPerson && r.ApprovalsReviewer != apptypes.ApprovalsReviewerUser {
+		return r, &engine.RefusedError{Err: fmt.Errorf("a person is to decide about approvals, and codex says that %q would; an administrator may have set that", r.ApprovalsReviewer)}
+	}
+	return r, nil
+}
+
+// begin starts a thread, or resumes that of an id.
+func (e *Engine) begin(ctx context.Context, c *child, id string, s *settings, host engine.Host) (engine.Conversation, error) {
+	if err := e.reaches(s.now.Cwd, &s.now.Sandbox, c.home); err != nil {
+		return nil, err
+	}
+	r, err := e.openThread(ctx, c, s.params(id))
+	if err != nil {
+		return nil, err
 	}
 	confined, network := r.Sandbox.Type == apptypes.SandboxPolicyReadOnly, string(r.Sandbox.NetworkAccess)
 	if offline := network == "" || network == "false" || network == "null"; s.readOnly && (!confined || !offline || policyOf(r.ApprovalPolicy) != protocol.ApprovalNever) {
 		return nil, fmt.Errorf("no review: codex would not run it read-only, but in the sandbox %q under the approval policy %.100s", r.Sandbox.Type, r.ApprovalPolicy)
 	}
-	if method != apptypes.CallThreadResume && !confined {
+	if id == "" && !confined {
 		return nil, fmt.Errorf("codex was to start the thread read-only, and its sandbox is %q", r.Sandbox.Type)
 	}
-	s.now.Cwd = r.Cwd
-	if s.now.Policy == "" {
-		s.now.Policy = policyOf(r.ApprovalPolicy)
-	}
+	s.now.Cwd, s.now.Policy = r.Cwd, cmp.Or(s.now.Policy, policyOf(r.ApprovalPolicy))
 	if err := c.signedIn(ctx, &r); err != nil {
 		return nil, err
 	}
-	if r.ApprovalsReviewer != "" && r.ApprovalsReviewer != apptypes.ApprovalsReviewerUser {
-		c.log.Warn("codex: approvals are decided by a reviewing model, not by the client", "reviewer", r.ApprovalsReviewer, "thread", r.Thread.ID)
-	}
-	if err := e.reaches(s.now.Cwd, &s.now.Sandbox); err != nil {
+	if err := e.reaches(s.now.Cwd, &s.now.Sandbox, c.home); err != nil {
 		return nil, err
 	}
 	conv := &conversation{engine: e, id: r.Thread.ID, host: host, settings: s, path: r.Thread.Path, model: r.Model}
+	s.writes = box.Writable(s.now.Sandbox, s.now.Cwd, os.Environ())
+	c.load(conv.id)
+	if s.Ephemeral { // a reviewer's, which no client learns of
+		return conv, nil
+	}
 	word := s.now.Policy
 	if !slices.Contains(protocol.ApprovalPolicies(), word) {
 		word = "" // finer rules
+	}
+	conv.choices, conv.chosen = c.choices, s.choice(conv.id)
+	if s.keeps {
+		if err := conv.choices.Put(conv.chosen); err != nil {
+			return nil, err
+		}
 	}
 	host.Emit(protocol.SessionConfigured{
 		SessionID: r.Thread.ID, Model: r.Model, ModelProviderID: r.ModelProvider, RolloutPath: r.Thread.Path,
@@ -87,7 +117,6 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p *apptypes
 		InitialMessages: past(r.Thread.Turns),
 		Access:          beyond(&s.now, &s.base), WritableRoots: slices.Clone(s.now.Sandbox.WritableRoots),
 	})
-	c.load(conv.id)
 	return conv, nil
 }
 
@@ -113,6 +142,7 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 // completed.
 func (c *conversation) run(ctx context.Context, start func(context.Context, *turn) error, then func(context.Context, *turn)) error {
 	r := newTurn(ctx, c.host)
+	r.reconnect = c.engine.options.Codex.Reconnect
 	c.running.Store(r)
 	c.host.Emit(protocol.TaskStarted{ModelContextWindow: c.window})
 	failed := start(ctx, r)
@@ -128,14 +158,14 @@ func (c *conversation) run(ctx context.Context, start func(context.Context, *tur
 			}
 		}
 	}
-	err := r.end(ctx, failed)
+	err := r.end(failed)
 	if !r.letters.prompted {
 		c.unread = append(r.letters.again, c.unread...)
 	}
 	for _, l := range r.letters.missed() {
 		c.unread = append(c.unread, l.input...)
 	}
-	if u := r.seen.usage; u != nil && u.ModelContextWindow != nil {
+	if u := r.usage; u != nil && u.ModelContextWindow != nil {
 		c.window = u.ModelContextWindow
 	}
 	return err
@@ -149,10 +179,16 @@ func (c *conversation) start(ctx context.Context, r *turn, in protocol.TurnInput
 		return err
 	}
 	c.effort = cmp.Or(in.Effort, c.effort)
+	if in.Effort != "" && c.chosen != nil {
+		c.chosen.Choices.Effort = in.Effort
+		if err := c.choices.Put(c.chosen); err != nil {
+			return err
+		}
+	}
 	r.letters.again, c.unread = c.unread, nil
 	now := &c.settings.now
 	p := apptypes.TurnParams{
-		ThreadID: c.id, Input: append(slices.Clip(r.letters.again), items...), OutputSchema: in.OutputSchema,
+		ThreadID: c.id, ClientUserMessageID: in.Key, Input: append(slices.Clip(r.letters.again), items...), OutputSchema: in.OutputSchema,
 		Effort:        string(c.effort), // with every turn, because a new process does not know it
 		SandboxPolicy: sandboxOf(now.Sandbox), ApprovalPolicy: policyParam(now.Policy),
 	}
@@ -165,11 +201,7 @@ func (c *conversation) start(ctx context.Context, r *turn, in protocol.TurnInput
 		if err != nil {
 			return err
 		}
-		p.ClientUserMessageID = ""
-		if !ch.version.Less(continuesTurns) {
-			p.ClientUserMessageID = in.Key
-		}
-		if err := ch.explain(r.begin(ctx, t, now, &p)); err == nil || again || !errors.Is(err, errNotLoaded) {
+		if err := ch.explain(ctx, r.begin(ctx, t, c.settings, &p)); err == nil || again || !errors.Is(err, errNotLoaded) {
 			return err
 		}
 	}
@@ -178,13 +210,12 @@ func (c *conversation) start(ctx context.Context, r *turn, in protocol.TurnInput
 // thread returns the conversation's thread in the child. It resumes the thread if the
 // child has not loaded it, or if dropped is true.
 func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*thread, error) {
-	if t := ch.find(c.id); t != nil && t.agent == "" && !dropped {
+	if t, _ := ch.find(c.id); t != nil && t.agent == "" && !dropped {
 		return t, nil
 	}
 	p := c.settings.params(c.id)
 	p.ExcludeTurns = true
-	var r apptypes.ThreadReply
-	if err := ch.call(ctx, startLimit, apptypes.CallThreadResume, p, &r); err != nil {
+	if _, err := c.engine.openThread(ctx, ch, p); err != nil {
 		return nil, fmt.Errorf("conversation %s cannot be resumed: %w", c.id, err)
 	}
 	return ch.load(c.id), nil
@@ -203,90 +234,36 @@ type thread struct {
 	asking sync.Map // the [slots.Queue] by who asks: see queued
 }
 
-// settle waits for the end of the last turn of a thread in the app-server, which may have been interrupted, up to
-// a limit: the app-server would take the next one for its continuation.
-func (c *child) settle(ctx context.Context, id string) error {
-	limited, stop := context.WithTimeoutCause(ctx, controlLimit, errStillStarting)
-	defer stop()
-	err := c.explain(c.app.Settle(limited, id))
-	if errors.Is(err, errStillStarting) && len(c.turns()) == 0 {
-		c.kill(err) // the next turn starts a new one
-	}
-	return err
-}
-
 var errStillStarting = errors.New("codex app-server has not ended the previous, interrupted turn; try again; other conversations are not affected")
 
-// now returns the running turn of the conversation, or nil.
-func (t *thread) now() *turn {
-	t.child.mu.Lock()
-	defer t.child.mu.Unlock()
-	return t.root.turn
-}
-
-// leave records that a turn of the conversation has ended.
-func (t *thread) leave(r *turn) {
-	t.child.mu.Lock()
-	defer t.child.mu.Unlock()
-	if t.turn == r {
-		t.turn = nil
-	}
-}
-
-// agentNotification handles one notification of a sub-agent's thread. It records
-// turns, so that an interrupt reaches them, and reports commands and patches, which
-// questions refer to. It ignores messages, which are not part of the conversation.
-func (t *thread) agentNotification(method string, n *apptypes.Note) {
-	r := t.now()
-	if r == nil {
-		return
-	}
-	id, over := n.TurnID, method == apptypes.NoteTurnCompleted // it may have started before it was announced
-	if method == apptypes.NoteTurnStarted && n.Turn != nil {
-		id = n.Turn.ID
-	}
-	if over || id != "" {
-		r.mu.Lock()
-		if r.agents[t.id] = id; over {
-			r.agents[t.id] = ""
-		}
-		r.mu.Unlock()
-	}
-	it := n.Item
-	if method == apptypes.NoteItemCommandExecutionOutputDelta || it != nil && (it.Type == apptypes.ThreadItemCommandExecution || it.Type == apptypes.ThreadItemFileChange) {
-		r.note(method, n)
-	}
-}
-
-// announced records the threads of sub-agents that the notification announces. With the tools of
+// announced records the threads of sub-agents that the notification announces, unless they are known. With the tools of
 // many models, also of the newest Codex, that is the result of the tool that starts them.
 func (t *thread) announced(n *apptypes.Note) {
+	var ids []string
 	switch it := n.Item; {
 	case it == nil:
 	case it.Type == apptypes.ThreadItemSubAgentActivity:
-		t.adopt(it.AgentThreadID, it.AgentPath)
+		ids = []string{it.AgentThreadID}
 	case it.Type == apptypes.ThreadItemCollabAgentToolCall && it.SenderThreadID == n.ThreadID:
-		for _, id := range it.ReceiverThreadIDs {
-			t.adopt(id, it.AgentPath)
+		ids = it.ReceiverThreadIDs
+	}
+	t.child.mu.Lock()
+	defer t.child.mu.Unlock()
+	for _, id := range ids {
+		if id != "" && t.child.threads[id] == nil {
+			t.child.threads[id] = &thread{id: id, child: t.child, root: t.root, agent: cmp.Or(n.Item.AgentPath, id)}
 		}
 	}
 }
 
-// adopt records the thread of a sub-agent, unless it is known.
-func (t *thread) adopt(id, path string) {
-	c := t.child
+// find returns a thread and the running turn of its conversation, each of which may be nil.
+func (c *child) find(id string) (t *thread, r *turn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if id != "" && c.threads[id] == nil {
-		c.threads[id] = &thread{id: id, child: c, root: t.root, agent: cmp.Or(path, id)}
+	if t = c.threads[id]; t != nil {
+		r = t.root.turn
 	}
-}
-
-// find returns a thread, or nil.
-func (c *child) find(id string) *thread {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.threads[id]
+	return t, r
 }
 
 // load returns the thread of a conversation, which this child has loaded, also if it was a sub-agent's before.
@@ -300,11 +277,4 @@ func (c *child) load(id string) *thread {
 		c.threads[id] = t
 	}
 	return t
-}
-
-// forget drops the thread of a conversation and its sub-agents.
-func (c *child) forget(id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	maps.DeleteFunc(c.threads, func(_ string, t *thread) bool { return t.root.id == id })
 }

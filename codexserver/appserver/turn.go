@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,7 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 const (
@@ -23,10 +25,9 @@ const (
 	// interruptLimit is how long an interrupted turn may take to end. An app-server that
 	// takes longer is killed, so that the turn does not continue.
 	interruptLimit = 10 * time.Second
-	// holdBack is how long the event that begins an item waits for a question
-	// about it, if nothing else shows that the item runs. The app-server asks within milliseconds, on a busy machine
-	// within some hundred.
-	holdBack = time.Second
+	// quietTime is after how long clients see that an item which has not begun may run: Codex does not say whether a patch or
+	// the call of a tool runs, or waits for what decides about it. Nothing else depends on it.
+	quietTime = time.Second
 	// countLimit is how long the reason of a refusal waits for the end of the model's
 	// response. When a message comes earlier, Codex stops reading the response and does not
 	// count its tokens.
@@ -37,55 +38,63 @@ const (
 // fail, and ends before the app-server's turn if that does not end in time.
 type turn struct {
 	host   engine.Host
-	ctx    context.Context // ends when the turn does
-	cancel context.CancelCauseFunc
+	call   context.Context // ends when the caller interrupts the turn
+	ctx    context.Context // ends then, and before the turn's last events: that of its questions
+	cancel context.CancelFunc
 
-	started chan struct{} // closed when the next are set, or the start has failed
-	grant   *box.Grant    // what it may do
-	thread  *thread
-	app     *appclient.Turn // the turn in the app-server, which may end later; nil without one
+	started  chan struct{} // closed when the next are set, or the start has failed
+	settings *settings     // of the thread's conversation
+	thread   *thread
+	app      *appclient.Turn // the turn in the app-server, which may end later; nil without one
 
 	mu      sync.Mutex // also keeps the events in order
 	letters letters
-	aborted error             // why an answer aborted the turn; no further question is asked
+	aborted error             // why an answer, or the wait for the network, ended the turn; no further question is asked
 	ended   bool              // no further event is emitted
 	counted chan struct{}     // closed when the tokens of the model's last response have been counted
 	agents  map[string]string // the turns of sub-agents by thread, "" where it has ended
-	seen    reported
+
+	questions  map[*question]bool // the open ones
+	overruling int                // the open questions whether a denial is overruled
+	overrules  sync.WaitGroup     // waits for who asks them
+	offline    *time.Timer        // runs while the turn waits for the network, see heard
+	reconnect  time.Duration      // how long it may wait; if not above 0, for ever
+
+	// What the app-server has reported.
+	open    map[itemKey]*openItem // items that have started and not completed
+	asked   map[itemKey]bool      // the commands and patches that were asked about
+	reviews map[itemKey]itemKey   // the open ones, by their ids, and the items whose start they are about
+	diff    string                // the last one emitted
+	last    *string               // the model's last message
+	final   *string               // the last message that the model marked as its answer
+	coming  strings.Builder       // the message that is being written
+	usage   *protocol.TokenUsageInfo
 
 	interrupt func() (cleared <-chan struct{}) // calls ends, once
 }
 
-// reported is what the app-server has reported of a turn.
-type reported struct {
-	open      map[itemKey]*openItem // items that have started and not completed
-	asked     map[itemKey]bool      // the commands and patches that were asked about
-	questions map[itemKey]*question // the open ones about items, by what Codex counts an answer for
-	diff      string                // the last one emitted
-	last      *string               // the model's last message
-	final     *string               // the last message that the model marked as its answer
-	coming    strings.Builder       // the message that is being written
-	usage     *protocol.TokenUsageInfo
-}
-
-var errTurnEnded = errors.New("the turn has ended")
-
-// newTurn returns a turn. Its context ends with ctx at the latest.
+// newTurn returns a turn of a call with a context.
 func newTurn(ctx context.Context, host engine.Host) *turn {
 	r := &turn{
-		host: host, started: make(chan struct{}), counted: make(chan struct{}),
-		agents: map[string]string{}, seen: reported{open: map[itemKey]*openItem{}, asked: map[itemKey]bool{}, questions: map[itemKey]*question{}},
+		host: host, call: ctx, started: make(chan struct{}), counted: make(chan struct{}), agents: map[string]string{},
+		questions: map[*question]bool{}, open: map[itemKey]*openItem{}, asked: map[itemKey]bool{}, reviews: map[itemKey]itemKey{},
 	}
-	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.interrupt = sync.OnceValue(r.ends)
 	return r
 }
 
-// begin starts the turn in the app-server, when the thread's last one has ended there. It waits until the
+// begin starts the turn in the app-server, when the thread's last one has ended there, which may have been interrupted: the
+// app-server would take this one for its continuation. It waits until the
 // app-server has begun it, or for the end of ctx, after which await interrupts it.
-func (r *turn) begin(ctx context.Context, t *thread, grant *box.Grant, p *apptypes.TurnParams) error {
+func (r *turn) begin(ctx context.Context, t *thread, s *settings, p *apptypes.TurnParams) error {
 	c := t.child
-	if err := c.settle(ctx, t.id); err != nil {
+	settling, stop := context.WithTimeoutCause(ctx, controlLimit, errStillStarting)
+	defer stop()
+	if err := c.explain(settling, c.app.Settle(settling, t.id)); err != nil {
+		if errors.Is(err, errStillStarting) && len(c.turns()) == 0 {
+			c.kill(err) // the next turn starts a new one
+		}
 		return err
 	}
 	r.mu.Lock() // a notification of the turn and a question wait for app
@@ -95,13 +104,13 @@ func (r *turn) begin(ctx context.Context, t *thread, grant *box.Grant, p *apptyp
 		t.turn = r
 	}
 	c.mu.Unlock()
-	r.thread, r.grant, r.app = t, grant, app
+	r.thread, r.settings, r.app = t, s, app
 	r.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	err = r.begun(ctx, controlLimit)
-	if _, late := errors.AsType[*timeoutError](err); late {
+	if errors.Is(err, errLate) {
 		r.interrupt() // in case it begins later
 	} else if ctx.Err() != nil {
 		return nil
@@ -116,23 +125,32 @@ func (r *turn) begun(ctx context.Context, limit time.Duration) error {
 
 // end emits the last events, cancels the open questions, and returns the error of the turn. Nothing is emitted
 // after it returns. Failed is why the turn was not started.
-func (r *turn) end(ctx context.Context, failed error) error {
-	defer r.cancel(errTurnEnded)
+func (r *turn) end(failed error) error {
+	r.mu.Lock()
+	r.cancel()
+	r.mu.Unlock()
+	r.overrules.Wait()
 	var end *apptypes.Turn
-	var died error
 	if failed == nil {
-		if end, _ = r.app.End(); end == nil && ctx.Err() == nil {
-			died = r.thread.child.obituary() // without the lock, because open questions end before
+		if end, _ = r.app.End(); end == nil && r.call.Err() == nil {
+			failed = fmt.Errorf("%w; the conversation can continue in a new process", r.thread.child.obituary())
 		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended = true
-	if r.thread != nil {
-		r.thread.leave(r)
+	r.online()
+	if t := r.thread; t != nil {
+		t.child.mu.Lock()
+		if t.turn == r {
+			t.turn = nil
+		}
+		t.child.mu.Unlock()
 	}
-	for _, o := range r.seen.open {
-		o.timer.Stop()
+	for key, o := range r.open {
+		if o.item.Type != apptypes.ThreadItemCommandExecution && !r.asked[key] && !r.reviewing(key) {
+			r.begins(key) // Codex may have run it, and its end is not known; a command that ran has begun
+		}
 	}
 	missed := r.letters.missed()
 	for _, l := range missed {
@@ -145,41 +163,38 @@ func (r *turn) end(ctx context.Context, failed error) error {
 	switch {
 	case end != nil && end.Status == apptypes.TurnStatusCompleted:
 		return r.finish(end)
-	case ctx.Err() != nil:
-		return r.abort(context.Cause(ctx))
-	case failed != nil:
-		return r.fail(failed.Error())
+	case r.call.Err() != nil:
+		return r.abort(context.Cause(r.call))
+	case errors.As(r.aborted, new(*offlineError)):
+		return r.fail(r.aborted.Error())
 	case r.aborted != nil:
 		return r.abort(r.aborted)
-	case end != nil:
-		return r.finish(end)
+	case failed != nil:
+		return r.fail(failed.Error())
 	}
-	return r.fail(died.Error() + "; the conversation can continue in a new process")
+	return r.finish(end)
 }
 
-// note emits the events of a notification of the thread or of a sub-agent.
+// note emits the events of a notification of the thread or of a sub-agent, whose messages are not part of the conversation.
 func (r *turn) note(method string, n *apptypes.Note) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
 		return
 	}
-	r.count(method)
-	r.notification(method, n)
-}
-
-// count records whether the tokens of the model's last response have been counted. They are
-// once the response has ended; what is read of a response, or a result that the next one is
-// for, comes before that.
-func (r *turn) count(method string) {
-	switch method {
-	case apptypes.NoteThreadTokenUsageUpdated:
-		if !closed(r.counted) {
-			close(r.counted)
+	r.heard(method, n)
+	r.acted(method, n)
+	switch id := n.TurnID; {
+	case n.ThreadID == "" || n.ThreadID == r.thread.id:
+		r.told(method, n)
+	case method == apptypes.NoteTurnCompleted:
+		r.agents[n.ThreadID] = ""
+	default:
+		if method == apptypes.NoteTurnStarted && n.Turn != nil {
+			id = n.Turn.ID
 		}
-	case apptypes.NoteItemCompleted, apptypes.NoteItemAgentMessageDelta, apptypes.NoteItemReasoningSummaryTextDelta, apptypes.NoteItemReasoningTextDelta:
-		if closed(r.counted) {
-			r.counted = make(chan struct{})
+		if id != "" { // it may have started before it was announced
+			r.agents[n.ThreadID] = id
 		}
 	}
 }
@@ -189,21 +204,19 @@ func (r *turn) whole(ctx context.Context) {
 	r.mu.Lock()
 	counted := r.counted
 	r.mu.Unlock()
-	limited, stop := context.WithTimeout(ctx, countLimit)
-	defer stop()
 	select {
 	case <-counted:
-	case <-limited.Done():
+	case <-time.After(countLimit):
+	case <-ctx.Done():
 	}
 }
 
-// release emits the event that begins an item, if it is still held back. An
-// item that was asked about waits for the decision.
-func (r *turn) release(key itemKey, decided bool) {
+// quiet tells clients that an item may run of which nothing was reported for a while.
+func (r *turn) quiet(key itemKey, o *openItem) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.ended && (decided || !r.seen.asked[key]) {
-		r.begins(key)
+	if !r.ended && r.open[key] == o && o.held && !r.asked[key] && !r.reviewing(key) {
+		r.host.Emit(protocol.BackgroundEvent{Message: "Codex runs " + words(subject(&o.item)) + ", or still decides about it"})
 	}
 }
 
@@ -236,7 +249,7 @@ func (r *turn) ends() (cleared <-chan struct{}) {
 	c.run.Go(func() {
 		defer close(done)
 		err := r.begun(context.Background(), interruptLimit)
-		for late := new(timeoutError); errors.As(err, &late); {
+		for errors.Is(err, errLate) {
 			err = r.begun(context.Background(), interruptLimit)
 		}
 		if err != nil {
@@ -251,7 +264,7 @@ func (r *turn) ends() (cleared <-chan struct{}) {
 			}
 		}
 		if end, _ := r.app.Wait(ctx); end == nil && ctx.Err() != nil {
-			c.kill(&timeoutError{apptypes.CallTurnInterrupt, interruptLimit})
+			c.kill(late(apptypes.CallTurnInterrupt, interruptLimit))
 		} else if end != nil {
 			for thread := range r.turns() { // Codex would keep their commands for a later turn
 				_ = c.app.Call(ctx, apptypes.CallThreadBackgroundTerminalsClean, apptypes.ThreadRef{ThreadID: thread}, nil)
@@ -288,14 +301,8 @@ func (c *conversation) Steer(ctx context.Context, items []protocol.InputItem) er
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	return r.steer(ctx, &letter{input: input})
-}
-
-// steer sends a message to the turn, whose start is over. It also returns [engine.ErrNoTurn] if the turn ended
-// while the app-server's answer was on its way: the next turn then does not repeat the message.
-func (r *turn) steer(ctx context.Context, l *letter) error {
 	r.mu.Lock()
-	over := r.ended || r.app == nil || r.app.ID() == ""
+	l, over := &letter{input: input}, r.ended || r.app == nil || r.app.ID() == ""
 	if !over {
 		r.letters.sent = append(r.letters.sent, l)
 	}
@@ -303,30 +310,118 @@ func (r *turn) steer(ctx context.Context, l *letter) error {
 	if over {
 		return engine.ErrNoTurn
 	}
-	c := r.thread.child
-	p := &apptypes.SteerParams{ThreadID: r.thread.id, ExpectedTurnID: r.app.ID(), Input: l.input}
-	err := limited(ctx, controlLimit, apptypes.CallTurnSteer, func(ctx context.Context) error {
-		return c.app.Call(ctx, apptypes.CallTurnSteer, p, nil)
-	})
+	ch := r.thread.child
+	p := &apptypes.SteerParams{ThreadID: r.thread.id, ExpectedTurnID: r.app.ID(), Input: input}
+	err = ch.control(ctx, apptypes.CallTurnSteer, p, nil)
 	r.mu.Lock()
-	if !r.ended {
-		l.taken = err == nil
-	}
-	inTime := l.taken || l.read
-	r.mu.Unlock()
-	var answer *jsonrpc.Error
+	defer r.mu.Unlock()
+	l.taken = err == nil && !r.ended
 	switch {
-	case err == nil && inTime:
+	case l.taken, err == nil && l.read:
 		return nil
-	case err == nil, errors.Is(err, jsonrpc.ErrClosed):
+	case err == nil, errors.Is(err, errNoTurn), closed(ch.gone): // the next turn does not repeat the message
 		return engine.ErrNoTurn
-	case !errors.As(err, &answer):
-		return err
+	case errors.As(err, new(*faultError)):
+		return &engine.RefusedError{Err: err}
 	}
-	if err = c.explain(err); errors.Is(err, errNoTurn) {
-		return engine.ErrNoTurn
+	return err
+}
+
+// offlineWords are in the error that Codex reports while it waits for the network, which it does without end. It ends
+// the turn itself after other errors.
+const offlineWords = "waiting for network"
+
+// offlineError is why a turn ended that waited for the network.
+type offlineError struct{ error }
+
+// heard is called with each notification of the turn and its sub-agents, under the turn's lock. A turn that waits for the
+// network ends when nothing else has happened for [setting.Codex].Reconnect.
+func (r *turn) heard(method string, n *apptypes.Note) {
+	waits := method == apptypes.NoteError && n.WillRetry && n.Error != nil && strings.Contains(n.Error.Message, offlineWords)
+	switch {
+	case !waits, len(r.questions) > 0, len(r.open) > 0:
+		r.online()
+	case r.offline == nil && r.reconnect > 0:
+		var timer *time.Timer
+		err := fmt.Errorf("the installed Codex has waited for the network for %v (%s): there is no network, or a proxy is needed (set HTTPS_PROXY), or base_url is wrong; "+
+			"the conversation can continue. limits.reconnect says how long a turn waits", r.reconnect, wordsOf(n.Error))
+		timer = time.AfterFunc(r.reconnect, func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if r.offline == timer {
+				r.abandon(&offlineError{err})
+			}
+		})
+		r.offline = timer
 	}
-	return &engine.RefusedError{Err: err}
+}
+
+// online records that something else than the wait for the network happens. The lock is held.
+func (r *turn) online() {
+	if r.offline != nil {
+		r.offline.Stop()
+		r.offline = nil
+	}
+}
+
+// Writes implements [engine.Resolver].
+func (c *conversation) Writes() []string { return c.settings.writes }
+
+// leftPause is the time between two looks for programs that a turn left.
+const leftPause = time.Second
+
+// Rest implements [engine.Resolver]. Codex keeps commands that a turn left running for later turns, in which the
+// model can write to them. The turn itself may not have ended in the app-server.
+func (c *conversation) Rest(then func()) {
+	r := c.running.Load()
+	if r == nil || r.app == nil {
+		then()
+		return
+	}
+	r.mu.Lock()
+	commands := slices.ContainsFunc(slices.Collect(maps.Values(r.open)), func(o *openItem) bool { return o.item.Type == apptypes.ThreadItemCommandExecution })
+	r.mu.Unlock()
+	if end, _ := r.app.End(); end != nil && !commands {
+		then()
+		return
+	}
+	ch := r.thread.child
+	ch.run.Go(func() {
+		defer then()
+		for r.left() {
+			select {
+			case <-time.After(leftPause):
+			case <-ch.gone:
+				return
+			}
+		}
+	})
+}
+
+// left reports whether the turn or one of its commands, or of its sub-agents, still runs. It does if the app-server does not say.
+func (r *turn) left() bool {
+	end, _ := r.app.End()
+	for thread := range r.turns() {
+		var list struct {
+			Data []jsontext.Value `json:"data"`
+		}
+		if end == nil || r.thread.child.control(context.Background(), apptypes.CallThreadBackgroundTerminalsList, apptypes.ThreadRef{ThreadID: thread}, &list) != nil || len(list.Data) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// unmoved interrupts the turn and returns false if the name of a folder that its commands can write leads elsewhere than when
+// the conversation began. The caller holds the turn's lock. A command that began meanwhile may have written there.
+func (r *turn) unmoved() bool {
+	for i, now := range box.Writable(r.settings.now.Sandbox, r.settings.now.Cwd, os.Environ()) {
+		if r.aborted == nil && i < len(r.settings.writes) && now != r.settings.writes[i] {
+			r.abandon(fmt.Errorf("a link is in the place of the folder %s, in which commands may write: look at what the last of them changed", r.settings.writes[i]))
+			r.host.Emit(protocol.BackgroundEvent{Message: "interrupted: " + r.aborted.Error()})
+		}
+	}
+	return r.aborted == nil
 }
 
 // letters are the messages of a turn. When it is interrupted, the app-server drops those that the model has not

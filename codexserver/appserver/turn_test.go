@@ -207,8 +207,8 @@ const (
 )
 
 // TestReview checks that Codex gets the task in a turn of a thread that can only read, and that
-// no later turn can do more. A conversation that is not read-only is reviewed by another thread, which is
-// deleted, also if the review is interrupted.
+// no later turn can do more. A conversation that is not read-only is reviewed by another thread, which
+// Codex does not keep.
 func TestReview(t *testing.T) {
 	for name, tt := range map[string]struct {
 		cfg    protocol.Config
@@ -230,7 +230,7 @@ func TestReview(t *testing.T) {
 				f.turn = func(*run) { cancel(enough) }
 			}
 			sent := map[string]*[]string{}
-			for _, method := range []string{"thread/start", "turn/start", "turn/interrupt", "thread/inject_items", "thread/delete"} {
+			for _, method := range []string{"thread/start", "turn/start", "turn/interrupt", "thread/inject_items"} {
 				sent[method] = f.keep(method)
 			}
 			h := &recorder{}
@@ -243,19 +243,22 @@ func TestReview(t *testing.T) {
 			f.policy, f.thread = `"never"`, tt.thread
 			f.mu.Unlock()
 			err = conv.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput("p"), Review: &tt.review})
-			synctest.Wait() // the other thread is deleted after the turn
+			synctest.Wait()
 			if answer := map[bool]string{false: findings}[tt.cut]; h.answer() != answer || tt.cut != errors.Is(err, enough) || !tt.cut && err != nil || h.count("turn_aborted") == 1 != tt.cut || h.count("session_configured") != 1 {
 				t.Errorf("%v, %s, %v", err, h.answer(), h.types())
 			}
 			want := []string{fmt.Sprintf(`{"approvalPolicy":"never","input":[{"text":"p","type":"text"}],"sandboxPolicy":{"networkAccess":false,"type":"readOnly"},"threadId":%q}`, tt.thread)}
 			must.Equal(t, "turn/start", want, *sent["turn/start"])
-			threads, deletes, interrupts := *sent["thread/start"], strings.Join(*sent["thread/delete"], ""), strings.Join(*sent["turn/interrupt"], "")
-			n, deleted := 1, ""
+			threads, interrupts := *sent["thread/start"], strings.Join(*sent["turn/interrupt"], "")
+			n := 1
 			if tt.thread == other {
-				n, deleted = 2, fmt.Sprintf(`{"threadId":%q}`, other)
+				n = 2
 			}
-			if len(threads) != n || n == 2 && strings.Contains(threads[0], "never") || deletes != deleted || strings.Contains(interrupts, other) != tt.cut {
-				t.Errorf("threads %q, deleted %s, interrupted %s", threads, deletes, interrupts)
+			if len(threads) != n || n == 2 && strings.Contains(threads[0], "never") || strings.Contains(interrupts, other) != tt.cut {
+				t.Errorf("threads %q, interrupted %s", threads, interrupts)
+			}
+			for i, params := range threads {
+				must.Equal(t, params, i == 1, strings.Contains(params, `"ephemeral":true`))
 			}
 			for _, part := range []string{`"sandbox":"read-only"`, `"approvalPolicy":"never"`, `"mcp_servers.evil.enabled":false`, `"mcp_servers.more.enabled":false`, `"web_search":"disabled"`} {
 				if !strings.Contains(threads[len(threads)-1], part) {

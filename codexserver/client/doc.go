@@ -26,8 +26,7 @@
 // of Run interrupts it.
 //
 // A task has no events. With [Watch].Event and without [Watch].Started the call stays open
-// instead. Alternatively, [Client.Background] returns as soon as the turn runs, and
-// [Client.Wait] waits for several turns.
+// instead. [Client.Call] calls the tools for several turns at a time.
 //
 // # Lost connections
 //

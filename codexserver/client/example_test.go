@@ -46,7 +46,7 @@ func Example() {
 }
 
 // Several tasks at a time, whose results come as they end.
-func ExampleClient_Background() {
+func ExampleClient_Call() {
 	ctx := context.Background()
 	c, err := client.Start(ctx, &client.Options{Command: exec.Command("codex-mcp")})
 	if err != nil {
@@ -54,18 +54,20 @@ func ExampleClient_Background() {
 	}
 	defer c.Close()
 	for _, prompt := range []string{"Find unused code.", "List the flaky tests."} {
-		if _, err := c.Background(ctx, client.Task{Prompt: prompt, Worktree: true}); err != nil {
+		if err := c.Call(ctx, "codex", map[string]any{"prompt": prompt, "worktree": true, "background": true}, nil); err != nil {
 			log.Print(err)
 		}
 	}
 	for {
-		results, err := c.Wait(ctx)
-		if err != nil || len(results) == 0 {
+		var r struct {
+			Threads []protocol.TurnResult `json:"threads"`
+		}
+		if err := c.Call(ctx, "codex-wait", nil, &r); err != nil || len(r.Threads) == 0 {
 			return
 		}
-		for _, r := range results {
-			if r.Status.Ended() {
-				fmt.Println(r.ThreadID, r.Answer)
+		for _, turn := range r.Threads {
+			if turn.Status.Ended() {
+				fmt.Println(turn.ThreadID, turn.Content)
 			}
 		}
 	}

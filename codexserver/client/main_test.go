@@ -46,7 +46,7 @@ const grace = 10 * time.Millisecond
 
 func newServer(home string) *codexserver.Server {
 	return codexserver.New(servertest.Script(), &codexserver.Options{
-		Home: home, Changes: codexserver.ChangeOptions{Off: true}, Tasks: codexserver.TaskOptions{Grace: grace},
+		Home: home, Changes: codexserver.ChangeOptions{Read: new(false)}, Tasks: codexserver.TaskOptions{Grace: grace},
 		Approvals: elicit.Options{OnUnsupported: elicit.PolicyDeny}, // over HTTP a question would wait for another client
 	})
 }

@@ -63,8 +63,6 @@ type Watch struct {
 	// Event is called with each event, in order. Without Started, Event keeps the turn from
 	// becoming a task: tasks have no events.
 	Event func(Event)
-	// Progress is called with a line about what the turn does, at times.
-	Progress func(line string)
 	// Started is called with the id of the task, if the turn becomes one.
 	Started func(task string)
 }
@@ -80,25 +78,11 @@ type Event struct {
 // Run runs a turn and waits for its end. The end of ctx interrupts the turn. The result then
 // has the conversation if that has begun, and the error is the cause of ctx.
 func (c *Client) Run(ctx context.Context, t Task) (Result, error) {
-	return c.task(ctx, &t, false)
-}
-
-// Background begins a turn and returns as soon as it runs. [Client.Wait] returns its result, and
-// its questions are asked while Wait waits.
-func (c *Client) Background(ctx context.Context, t Task) (Result, error) {
-	return c.task(ctx, &t, true)
-}
-
-func (c *Client) task(ctx context.Context, t *Task, background bool) (Result, error) {
-	tool, said := "codex", *t
+	tool, said := "codex", t
 	if t.Thread != "" {
 		tool, said = "codex-reply", Task{Prompt: t.Prompt, Thread: t.Thread, Schema: t.Schema, Arguments: t.Arguments}
 	}
-	arguments := struct {
-		Task       `json:",embed"`
-		Background bool `json:"background,omitzero"`
-	}{said, background}
-	return c.turn(ctx, &turn{tool: tool, thread: t.Thread, watch: &t.Watch, tasks: !background && t.tasks()}, arguments)
+	return c.turn(ctx, &turn{tool: tool, thread: t.Thread, watch: &t.Watch, tasks: t.tasks()}, said)
 }
 
 // Review asks for a review of changes in a repository and waits for its end. A review changes
@@ -112,20 +96,6 @@ func (c *Client) Review(ctx context.Context, r Review) (Result, error) {
 // so. If the server does not know the task, the error is a [*LostError].
 func (c *Client) Resume(ctx context.Context, task string, w Watch) (Result, error) {
 	return c.turn(ctx, &turn{tool: "codex", watch: &w, id: task}, nil)
-}
-
-// Cancel interrupts the turn of a task. It does not wait for the end.
-func (c *Client) Cancel(ctx context.Context, task string) error {
-	ctx, leave, err := c.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	s, err := c.connected(ctx)
-	if err != nil {
-		return err
-	}
-	return s.CancelTask(ctx, task)
 }
 
 // tasks reports whether the turn may become a task.
@@ -151,7 +121,7 @@ func (c *Client) turn(ctx context.Context, t *turn, arguments any) (Result, erro
 	}
 	defer leave()
 	answer, err := c.await(ctx, t, arguments, &mcpcall.Call{
-		Tasks: t.tasks, Progress: t.watch.Progress, Notify: t.notified, Open: func() bool { return t.runs }, Started: t.started,
+		Tasks: t.tasks, Notify: t.notified, Open: func() bool { return t.runs }, Started: t.started,
 	})
 	switch {
 	case err == nil:

@@ -112,22 +112,12 @@ func TestMethods(t *testing.T) {
 			return c.Run(ctx, client.Task{Prompt: "p", Thread: "t", Cwd: "/w"})
 		}, `codex-reply {"prompt":"p","threadId":"t"}`, result(`{"threadId":"t","status":"incomplete"}`),
 			client.Result{TurnResult: protocol.TurnResult{ThreadID: "t", Status: protocol.StatusIncomplete}, Answer: "text", Notes: []string{"note", "both", "all"}}},
-		{"Background", func(c *client.Client) (any, error) { return c.Background(ctx, client.Task{Prompt: "p"}) },
-			`codex {"prompt":"p","background":true}`, result(`{"threadId":"t","status":"running"}`),
-			client.Result{TurnResult: protocol.TurnResult{ThreadID: "t", Status: protocol.StatusRunning}, Answer: "text", Notes: []string{"note", "both", "all"}}},
 		{"Review", func(c *client.Client) (any, error) {
 			return c.Review(ctx, client.Review{Target: "base", Branch: "main", Instructions: "i", Cwd: "/w", Thread: "t"})
 		}, `codex-review {"target":"base","branch":"main","instructions":"i","cwd":"/w","threadId":"t"}`,
 			result(`{"threadId":"t","status":"completed","findings":[{"title":"x","body":"b","path":"a","startLine":1,"endLine":2,"priority":2}],"verdict":{"correct":true,"explanation":"e"}}`),
 			client.Result{Answer: "text", Notes: []string{"note", "both", "all"}, TurnResult: protocol.TurnResult{ThreadID: "t", Status: protocol.StatusCompleted,
 				Findings: []protocol.Finding{{Title: "x", Body: "b", Path: "a", StartLine: 1, EndLine: 2, Priority: &two}}, Verdict: &protocol.Verdict{Correct: true, Explanation: "e"}}}},
-		{"Wait", func(c *client.Client) (any, error) { return c.Wait(ctx, "t", "u") }, `codex-wait {"threadIds":["t","u"]}`,
-			result(`{"threads":[{"threadId":"t","status":"completed","content":"c"},{"threadId":"u","status":"waiting","content":"w","since":"now"}]}`),
-			[]client.Result{
-				{TurnResult: protocol.TurnResult{ThreadID: "t", Status: protocol.StatusCompleted, Content: "c"}, Answer: "c"},
-				{TurnResult: protocol.TurnResult{ThreadID: "u", Status: protocol.StatusWaiting, Content: "w"}, Answer: "w"},
-			}},
-		{"Interrupt", func(c *client.Client) (any, error) { return nil, c.Interrupt(ctx, "t") }, `codex-interrupt {"threadId":"t"}`, result(`{}`), nil},
 	} {
 		for _, modern := range []bool{false, true} {
 			s := newToy(modern)
@@ -148,28 +138,6 @@ func TestMethods(t *testing.T) {
 			must.Equal(t, tt.name, tt.want, got)
 			must.Equal(t, tt.name, []string{tt.call}, s.seen)
 		}
-	}
-}
-
-// TestCancel cancels a task that another client may have started.
-func TestCancel(t *testing.T) {
-	s := newToy(true)
-	var cancelled []string
-	s.mux.HandleRaw("tasks/cancel", func(_ context.Context, params json.RawMessage) (any, error) {
-		var p struct{ TaskID string }
-		if err := json.Unmarshal(params, &p); err != nil {
-			return nil, err
-		}
-		if cancelled = append(cancelled, p.TaskID); p.TaskID != "known" {
-			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "no such task")
-		}
-		return json.RawMessage(`{"resultType":"complete"}`), nil
-	})
-	c := start(t, client.Options{Server: s})
-	must.Check(t, c.Cancel(t.Context(), "known"))
-	must.Fail(t, "an unknown task", "no such task", c.Cancel(t.Context(), "unknown"))
-	if !slices.Equal(cancelled, []string{"known", "unknown"}) {
-		t.Errorf("cancelled %q", cancelled)
 	}
 }
 
@@ -207,7 +175,7 @@ func TestHostileServer(t *testing.T) {
 				}
 				errs := []error{err}
 				if name == "a long turn" { // the answer of another tool is as long
-					errs = append(errs, c.Interrupt(t.Context(), "t"))
+					errs = append(errs, c.Call(t.Context(), "codex-interrupt", map[string]any{"threadId": "t"}, nil))
 				}
 				for _, err := range errs {
 					if n := len(fmt.Sprint(err)); err == nil || n > 100<<10 {
@@ -284,23 +252,6 @@ func TestQuestionAnsweredElsewhere(t *testing.T) {
 	}
 }
 
-// TestImpatientServer has a server that does not wait in codex-wait. The client does.
-func TestImpatientServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newToy(false)
-		s.answer("tools/call", result(`{"threads":[{"threadId":"t","status":"running"}]}`))
-		c := start(t, client.Options{Server: s})
-		ctx, stop := context.WithTimeout(t.Context(), time.Second)
-		defer stop()
-		_, err := c.Wait(ctx)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if !errors.Is(err, context.DeadlineExceeded) || len(s.seen) > 11 {
-			t.Errorf("%d calls in a second, %v", len(s.seen), err)
-		}
-	})
-}
-
 // TestQuestionAfterEvents has a function that is slower than the server. A question is asked when the
 // events before it have been handled, and all arrive before the result.
 func TestQuestionAfterEvents(t *testing.T) {
@@ -323,34 +274,39 @@ func TestQuestionAfterEvents(t *testing.T) {
 	}
 }
 
+// TestBackground calls the tools for several turns at a time.
 func TestBackground(t *testing.T) {
 	everywhere(t, func(t *testing.T, start func(client.Options) *client.Client, modern bool) {
 		c := start(client.Options{Ask: outcome(elicit.Approved)})
+		call := func(tool string, arguments map[string]any) (r struct {
+			protocol.TurnResult `json:",embed"`
+			Threads             []protocol.TurnResult `json:"threads"`
+		}) {
+			t.Helper()
+			must.OK(t, c.Call(t.Context(), tool, arguments, &r))
+			return r
+		}
 		var ids []string
 		for _, prompt := range []string{"wait:1h", "ls say:b"} {
-			r, err := c.Background(t.Context(), client.Task{Prompt: prompt})
-			if err != nil || r.Status.Ended() || r.ThreadID == "" {
-				t.Fatalf("%+v, %v", r, err)
+			r := call("codex", map[string]any{"prompt": prompt, "background": true})
+			if r.Status.Ended() || r.ThreadID == "" {
+				t.Fatalf("%+v", r)
 			}
 			ids = append(ids, r.ThreadID)
 		}
-		rows, err := c.Wait(t.Context(), ids...)
-		if err != nil || len(rows) != 2 || rows[0].Status != protocol.StatusRunning || rows[1].Status != protocol.StatusCompleted || !strings.HasSuffix(rows[1].Answer, "b") {
-			t.Fatalf("%+v, %v", rows, err)
+		rows := call("codex-wait", map[string]any{"threadIds": ids}).Threads
+		if len(rows) != 2 || rows[0].Status != protocol.StatusRunning || rows[1].Status != protocol.StatusCompleted || !strings.HasSuffix(rows[1].Content, "b") {
+			t.Fatalf("%+v", rows)
 		}
-		must.Check(t, c.Interrupt(t.Context(), ids[0]))
-		rows, err = c.Wait(t.Context(), ids[0])
-		if err != nil || len(rows) != 1 || rows[0].Status != protocol.StatusAborted {
-			t.Errorf("%+v, %v", rows, err)
+		call("codex-interrupt", map[string]any{"threadId": ids[0]})
+		if rows = call("codex-wait", map[string]any{"threadIds": ids[:1]}).Threads; len(rows) != 1 || rows[0].Status != protocol.StatusAborted {
+			t.Errorf("%+v", rows)
 		}
-		var page struct {
-			Content string `json:"content"`
-		}
-		if err := c.Call(t.Context(), "codex-show", map[string]any{"threadId": ids[1], "what": "transcript"}, &page); err != nil || !strings.Contains(page.Content, "say:b") {
-			t.Errorf("%+v, %v", page, err)
+		if page := call("codex-show", map[string]any{"threadId": ids[1], "what": "transcript"}); !strings.Contains(page.Content, "say:b") {
+			t.Errorf("%+v", page)
 		}
 		var tool *client.ToolError
-		if err := c.Interrupt(t.Context(), "nothing"); !errors.As(err, &tool) || tool.Tool != "codex-interrupt" {
+		if err := c.Call(t.Context(), "codex-interrupt", map[string]any{"threadId": "nothing"}, nil); !errors.As(err, &tool) || tool.Tool != "codex-interrupt" {
 			t.Error(err)
 		}
 	})

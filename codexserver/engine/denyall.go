@@ -28,6 +28,11 @@ func (DenyAll) Approve(_ context.Context, q *elicit.Question) elicit.Outcome {
 	return q.ReadError(elicit.ErrUnsupported, nil)
 }
 
+// Overrule implements [Host].
+func (DenyAll) Overrule(context.Context, protocol.OverruleRequest) elicit.Outcome {
+	return elicit.ReadError(elicit.ErrUnsupported, nil)
+}
+
 // Elicit implements [Host].
 func (DenyAll) Elicit(context.Context, *approval.Foreign) (json.RawMessage, error) {
 	return nil, elicit.ErrUnsupported

@@ -60,7 +60,7 @@
 //	ModelLister   codex-models
 //
 // A conversation that is a [Steerer] takes messages while a turn runs. What a server should know
-// besides, such as whether histories can be shortened, are the [Traits] of a [Describer].
+// besides, such as the engine's name and whether it confines commands, are the [Traits] of a [Describer].
 //
 // To run an engine without a server, write a [Host]; [DenyAll] is the half of it that
 // answers questions.

@@ -48,6 +48,9 @@ type Host interface {
 	// Approve asks for the approval of something else, such as the call of an MCP
 	// server's tool, in the question's own words.
 	Approve(ctx context.Context, q *elicit.Question) elicit.Outcome
+	// Overrule asks whether a person overrules a denial that the engine has reported. It always returns: [elicit.Approved]
+	// if a person approves it, [elicit.Abort] if a person ends the turn, and otherwise [elicit.Denied].
+	Overrule(ctx context.Context, r protocol.OverruleRequest) elicit.Outcome
 	// Elicit asks the client a question of another party, such as an MCP server, and returns
 	// the result of elicitation/create for it. [elicit.ReadError] explains its errors.
 	Elicit(ctx context.Context, f *approval.Foreign) (json.RawMessage, error)

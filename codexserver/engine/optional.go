@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -8,7 +9,7 @@ import (
 )
 
 // The interfaces below are optional. A server finds them by type assertion on the [Engine];
-// [Steerer] on the [Conversation]. A client does not have
+// [Steerer] and [Resolver] on the [Conversation]. A client does not have
 // methods whose interface the engine lacks.
 
 // ErrNotFound means that a conversation does not exist.
@@ -39,6 +40,13 @@ type Traits struct {
 	// Name is what questions call the engine. Default: "Codex". Clients of MCP 2025-06-18 and older, whose
 	// programs read the first sentence of a question, are always told "Codex".
 	Name string
+	// Title is what the server and its tools call themselves and the engine, in the information about the server, its
+	// instructions and descriptions. Default: Name.
+	Title string
+	// Confines means that the engine has a sandbox for commands with the modes of [protocol.Config], and that
+	// [protocol.SessionConfigured] says what a conversation has beyond the configuration. Without it the server says
+	// nothing of a sandbox, and itself asks about a call that chooses [protocol.SandboxDangerFullAccess].
+	Confines bool
 	// Streams means that the conversations share one stream of events, such as the connection
 	// to another process. Emit of their hosts never waits. If a client reads too slowly, deltas
 	// are left out, and an event reports how many.
@@ -71,12 +79,14 @@ type Describer interface {
 	Traits() Traits
 }
 
-// TraitsOf returns the traits of an engine.
-func TraitsOf(e Engine) Traits {
+// TraitsOf returns the traits of an engine, with the defaults.
+func TraitsOf(e Engine) (t Traits) {
 	if d, ok := e.(Describer); ok {
-		return d.Traits()
+		t = d.Traits()
 	}
-	return Traits{}
+	t.Name = cmp.Or(t.Name, "Codex")
+	t.Title = cmp.Or(t.Title, t.Name)
+	return t
 }
 
 // Saved is a conversation that outlives its engine in a file.
@@ -130,4 +140,16 @@ type Steerer interface {
 	// Steer sends the model a message in the running turn. It can be called from the
 	// turn's [protocol.TaskStarted] on.
 	Steer(ctx context.Context, items []protocol.InputItem) error
+}
+
+// Resolver is a conversation whose sandbox finds its folders by their names, again for each command. Who can put
+// a link in the place of one decides where its commands write, so the server asks before it runs two turns of which
+// one could do so to the other.
+type Resolver interface {
+	// Writes returns the absolute paths, without symbolic links, of all folders that commands can write, also those for
+	// temporary files.
+	Writes() []string
+	// Rest is called at the end of each turn. It calls then once, before it returns or when the programs that the turn
+	// left have ended.
+	Rest(then func())
 }

@@ -31,6 +31,17 @@ func (f TurnFunc) Start(_ context.Context, cfg protocol.Config, host Host) (Conv
 	return c, nil
 }
 
+// Named returns f as an engine with a name, see [Traits].
+func (f TurnFunc) Named(name string) Engine { return namedFunc{f, name} }
+
+type namedFunc struct {
+	TurnFunc
+	name string
+}
+
+// Traits implements [Describer].
+func (f namedFunc) Traits() Traits { return Traits{Name: f.name} }
+
 type funcConversation struct {
 	f    TurnFunc
 	id   string

@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -122,10 +121,10 @@ func TestTurnFuncConfig(t *testing.T) {
 	})
 	start := protocol.Config{
 		Model: "m", Cwd: "/work", ApprovalPolicy: protocol.ApprovalUntrusted, Sandbox: protocol.SandboxReadOnly, FromCall: true,
-		Overrides: map[string]json.RawMessage{
-			"sandbox_mode":                           json.RawMessage(`"danger-full-access"`),
-			"sandbox_workspace_write.network_access": json.RawMessage(`true`),
-			"tools.web_search":                       json.RawMessage(`true`),
+		Overrides: protocol.Overrides{
+			"sandbox_mode":                           "danger-full-access",
+			"sandbox_workspace_write.network_access": true,
+			"tools.web_search":                       true,
 		},
 	}
 	c := must.Get(f.Start(t.Context(), start, &recorder{}))(t)

@@ -26,7 +26,7 @@ func (c *conversation) judge(call *protocol.Config) (err error) {
 			return err
 		}
 	}
-	c.call.access = accessOf(c.now, c.cfg, own)
+	c.access = accessOf(c.now, c.cfg, own)
 	return nil
 }
 

@@ -30,6 +30,8 @@ func (e *Engine) toolOptions(cfg *config.Config, left *run.Leftovers) tool.Optio
 	}
 	return tool.Options{
 		Environ:    environ(cfg),
+		Set:        slices.Collect(maps.Keys(cfg.ShellEnvironment.Set)),
+		Client:     nameable(cfg),
 		Shell:      shell,
 		Strict:     e.options.Sandbox.Strict,
 		Ask:        e.options.Ask,

@@ -2,10 +2,12 @@ package native_test
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -30,7 +32,7 @@ var hostileEngine = servertest.HostileEngine{Kind: servertest.Native, Model: hos
 	e := openYard(t, y)
 	return func(limit time.Duration, access setting.FullAccess) servertest.Server {
 		return codexserver.New(e, &codexserver.Options{
-			Folder: y.Start, Home: y.Codex, Tasks: codexserver.TaskOptions{Never: true}, Approvals: elicit.Options{Timeout: limit},
+			Folder: y.Start, Home: y.Codex, Tasks: codexserver.TaskOptions{Mode: "never"}, Approvals: elicit.Options{Timeout: limit},
 			Calls: codexserver.CallOptions{FullAccess: access},
 		})
 	}
@@ -132,6 +134,38 @@ func TestTrustedCaller(t *testing.T) {
 			result := servertest.Connect(t, s, nil).CallTool(t, "codex", `{"prompt":"`+id+`",`+arguments+`}`)
 			if got := y.Written(id); len(got) > 0 || !strings.Contains(result, "calls.full_access") {
 				t.Errorf("written: %q\n%s", got, result)
+			}
+		})
+	}
+}
+
+// TestTrustedServers has a trusted call name a program and ask for more access. The program starts after the answer, and
+// its tools are there in the same turn.
+func TestTrustedServers(t *testing.T) {
+	for answer, want := range map[string]bool{servertest.Accept: true, servertest.Decline: false} {
+		t.Run(answer, func(t *testing.T) {
+			mark := filepath.Join(t.TempDir(), "started")
+			started := func() bool { _, err := os.Stat(mark); return err == nil }
+			b := setup(t, "", native.Limits{}, providertest.Call(providertest.ToolCall{ID: "c1", Name: "toy__echo", Arguments: `{"x":"1"}`}), providertest.Say("ok"))
+			asked := 0
+			ask := servertest.HostileClient{Answer: func(context.Context) (string, error) {
+				time.Sleep(approve.Instant + 100*time.Millisecond) // a program that starts has the time for it
+				if asked++; started() {
+					t.Error("the program was started before the answer")
+				}
+				return answer, nil
+			}}
+			s := codexserver.New(b.engine, &codexserver.Options{Folder: b.cwd, Tasks: codexserver.TaskOptions{Mode: "never"}, Calls: codexserver.CallOptions{TrustedCalls: true}})
+			toy, err := json.Marshal(map[string]any{"mcp_servers": map[string]any{"toy": map[string]any{
+				"command": "/bin/sh", "args": []string{"-c", "touch " + mark + "; exec " + os.Args[0]}, "env": map[string]string{"PLAY": "mcp server"},
+			}}})
+			must.OK(t, err)
+			result := ask.Modern(t.Context(), servertest.Dial(t, s, nil), "codex", `{"prompt":"use it","approval-policy":"never","config":`+string(toy)+`}`)
+			must.Equal(t, "questions", 1, asked)
+			must.Equal(t, "the program was started: "+result, want, started())
+			requests := b.provider.Requests()
+			if want && (len(requests) != 2 || !strings.Contains(fmt.Sprint(requests[1].ToolOutputs()), "echo:1")) || !want && len(requests) > 0 {
+				t.Errorf("%d requests to the model\n%s", len(requests), result)
 			}
 		})
 	}

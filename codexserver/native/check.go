@@ -24,7 +24,7 @@ type Report struct {
 	// lets them write. One that holds the home or $CODEX_HOME is none.
 	Temporary []string `json:"temporary,omitempty"`
 	// Key says where the key comes from: "none needed", "set in NAME",
-	// "missing: set NAME", "from auth.json".
+	// "missing: set NAME", "from auth.json", "in config.toml", "printed by NAME".
 	Key string `json:"key"`
 	// Failover has a line for each provider where a turn goes on: its model, and why it cannot answer if
 	// that is known.
@@ -75,6 +75,10 @@ func Check(ctx context.Context, o *Options) (*Report, error) {
 	}
 	signedIn, _ := auth.APIKey(cfg.Home) // a file that cannot be read has none
 	switch {
+	case p.BearerToken != "" && e.getenv(p.EnvKey) == "":
+		r.Key = "in config.toml"
+	case p.Auth != nil:
+		r.Key = "printed by " + p.Auth.Command
 	case name == "":
 	case e.getenv(name) != "":
 		r.Key = "set in " + name

@@ -77,16 +77,16 @@ func TestChoicesReachTheModel(t *testing.T) {
 func TestSettingsReachTheProvider(t *testing.T) {
 	const responses = "\n---\nwire_api = \"responses\"\n"
 	var none protocol.Config
-	on, off := protocol.Config{WebSearch: new(true)}, protocol.Config{WebSearch: new(false)}
+	on, off := protocol.Config{Choices: protocol.Choices{WebSearch: new(true)}}, protocol.Config{Choices: protocol.Choices{WebSearch: new(false)}}
 	for _, tt := range []struct {
 		name, extra string
 		cfg         protocol.Config
 		want, fails string // "" is no web search
 	}{
 		{"built-in instructions", "", none, `"role":"system","content":"You are Codex, a coding agent.`, ""},
-		{"the caller's instructions", "", protocol.Config{BaseInstructions: new("Be a poet.")}, `"role":"system","content":"Be a poet.`, ""},
+		{"the caller's instructions", "", protocol.Config{Choices: protocol.Choices{BaseInstructions: new("Be a poet.")}}, `"role":"system","content":"Be a poet.`, ""},
 		{"a file's instructions", `experimental_instructions_file = "base.md"`, none, `"role":"system","content":"Be a painter.`, ""},
-		{"the call's effort, unknown model", `model_reasoning_effort = "medium"`, protocol.Config{Effort: "low"}, `"reasoning_effort":"low"`, ""},
+		{"the call's effort, unknown model", `model_reasoning_effort = "medium"`, protocol.Config{Choices: protocol.Choices{Effort: "low"}}, `"reasoning_effort":"low"`, ""},
 		{"effort", "model_reasoning_effort = \"max\"\nmodel_supports_reasoning_summaries = true" + responses, none, `"reasoning":{"effort":"max"`, ""},
 		{"live", `web_search = "live"` + responses, none, `{"type":"web_search"}`, ""},
 		{"cached", `web_search = "cached"` + responses, none, `{"type":"web_search","external_web_access":false}`, ""},
@@ -129,7 +129,7 @@ func TestSettingsReachTheProvider(t *testing.T) {
 // conversation that had chosen it.
 func TestWebSearchTakenBack(t *testing.T) {
 	b := setup(t, "#mode\n---\nwire_api = \"responses\"", native.Limits{}, providertest.Say("ok"), providertest.Say("ok"))
-	path := b.first(t, protocol.Config{WebSearch: new(true)})
+	path := b.first(t, protocol.Config{Choices: protocol.Choices{WebSearch: new(true)}})
 	change(t, filepath.Join(b.home, "config.toml"), "#mode", `web_search = "disabled"`)
 	b.reopen(t)
 	says(t, b.resume(t, path, protocol.Config{}, &host{}), "again")

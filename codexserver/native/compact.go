@@ -240,38 +240,5 @@ func userTexts(history []protocol.ResponseItem) []string {
 
 // ownMessage reports whether the engine wrote a message of the role user.
 func ownMessage(text string) bool {
-	return strings.HasPrefix(text, "<user_instructions>") || strings.HasPrefix(text, "<environment_context>") || strings.HasPrefix(text, correctionHead)
-}
-
-// valid makes a valid history of items that may lack their beginning or end. It answers a
-// call without an answer and drops an answer without a call.
-func valid(items []protocol.ResponseItem) []protocol.ResponseItem {
-	answered := map[string]bool{}
-	for _, item := range items {
-		if answer, ok := model.AnswerOf(item); ok {
-			answered[answer.CallID] = true
-		}
-	}
-	called := map[string]bool{}
-	out := make([]protocol.ResponseItem, 0, len(items))
-	var missing []protocol.ResponseItem // answers to the calls of the current response
-	for _, item := range items {
-		call, isCall := model.CallOf(item)
-		answer, isAnswer := model.AnswerOf(item)
-		if !isCall && len(missing) > 0 {
-			out = append(out, missing...)
-			missing = nil
-		}
-		switch {
-		case isCall:
-			called[call.ID] = true
-			if !answered[call.ID] {
-				missing = append(missing, call.Answer(unfinished))
-			}
-		case isAnswer && !called[answer.CallID]:
-			continue
-		}
-		out = append(out, item)
-	}
-	return append(out, missing...)
+	return strings.HasPrefix(text, "<user_instructions>") || strings.HasPrefix(text, "<environment_context>") || strings.HasPrefix(text, correctionHead) || strings.HasPrefix(text, textCallHead)
 }

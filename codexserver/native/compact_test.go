@@ -2,7 +2,6 @@ package native_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -208,7 +207,7 @@ func TestWindowOfTheServer(t *testing.T) {
 		providertest.Say("THE NOTE"), providertest.Say("two"))
 	script = b.provider
 	h := &host{}
-	c := b.start(t, h, protocol.Config{Overrides: map[string]json.RawMessage{"model_provider": json.RawMessage(`"front"`)}})
+	c := b.start(t, h, protocol.Config{Overrides: protocol.Overrides{"model_provider": "front"}})
 	says(t, c, "first wish", "second wish "+strings.Repeat("word ", 1500))
 	all := b.provider.Requests()
 	if len(all) != 3 || asked != 1 {

@@ -84,7 +84,7 @@ func TestFirstMessages(t *testing.T) {
 	b.reopen(t)
 	c = b.resume(t, path, protocol.Config{
 		ApprovalPolicy: protocol.ApprovalNever, Sandbox: protocol.SandboxWorkspaceWrite,
-		Overrides: map[string]json.RawMessage{"sandbox_workspace_write.writable_roots": json.RawMessage(fmt.Sprintf("[%q]", root))},
+		Overrides: protocol.Overrides{"sandbox_workspace_write.writable_roots": []any{root}},
 	}, &host{})
 	turn(t, c, say("now write"))
 	changed := "<environment_context>\n  <approval_policy>never</approval_policy>\n  <sandbox_mode>workspace-write</sandbox_mode>\n" +
@@ -199,9 +199,9 @@ func TestDeveloperInstructions(t *testing.T) {
 			want string
 		}{
 			{"of config.toml", protocol.Config{}, "CONFIGURED"},
-			{"of the call", protocol.Config{DeveloperInstructions: new("EXPERT")}, "EXPERT"},
-			{"of the call's config", protocol.Config{Overrides: map[string]json.RawMessage{"developer_instructions": json.RawMessage(`"KEY"`)}}, "KEY"},
-			{"none for this call", protocol.Config{DeveloperInstructions: new("")}, ""},
+			{"of the call", protocol.Config{Choices: protocol.Choices{DeveloperInstructions: new("EXPERT")}}, "EXPERT"},
+			{"of the call's config", protocol.Config{Overrides: protocol.Overrides{"developer_instructions": "KEY"}}, "KEY"},
+			{"none for this call", protocol.Config{Choices: protocol.Choices{DeveloperInstructions: new("")}}, ""},
 		} {
 			b.provider.Add(providertest.Say("ok"))
 			turn(t, b.start(t, &host{}, tt.cfg), say("hi"))
@@ -223,7 +223,7 @@ func TestPromptsAreKept(t *testing.T) {
 	b := setup(t, "model_auto_compact_token_limit = 1000", native.Limits{},
 		providertest.Turn{Usage: filling, Text: []string{"one"}}, providertest.Say("NOTE"), providertest.Say("two"))
 	h := &host{}
-	c := b.start(t, h, protocol.Config{DeveloperInstructions: new("EXPERT"), CompactPrompt: new("SUM IT UP")})
+	c := b.start(t, h, protocol.Config{Choices: protocol.Choices{DeveloperInstructions: new("EXPERT"), CompactPrompt: new("SUM IT UP")}})
 	marks := []string{"SUM IT UP", environment, "first", "second", "third", "fourth"}
 	says(t, c, "first", "second")
 	all := b.provider.Requests()
@@ -246,13 +246,13 @@ func TestPromptsAreKept(t *testing.T) {
 // TestResumeWithOtherDeveloperInstructions checks that they are added to the history.
 func TestResumeWithOtherDeveloperInstructions(t *testing.T) {
 	for name, cfg := range map[string]protocol.Config{
-		"argument": {DeveloperInstructions: new("OTHER")},
-		"key":      {Overrides: map[string]json.RawMessage{"developer_instructions": json.RawMessage(`"OTHER"`)}},
+		"argument": {Choices: protocol.Choices{DeveloperInstructions: new("OTHER")}},
+		"key":      {Overrides: protocol.Overrides{"developer_instructions": "OTHER"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("two"))
 			h := &host{}
-			c := b.start(t, h, protocol.Config{DeveloperInstructions: new("EXPERT")})
+			c := b.start(t, h, protocol.Config{Choices: protocol.Choices{DeveloperInstructions: new("EXPERT")}})
 			turn(t, c, say("first"))
 			closed(t, c)
 			says(t, b.resume(t, configured(t, h).RolloutPath, cfg, &host{}), "second")
@@ -275,7 +275,7 @@ func TestCompactPromptOfConfig(t *testing.T) {
 func TestSessionConfiguredHasThePolicies(t *testing.T) {
 	b := setup(t, "", native.Limits{})
 	h := &host{}
-	b.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalNever, Effort: "low"})
+	b.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalNever, Choices: protocol.Choices{Effort: "low"}})
 	got := configured(t, h)
 	must.Equal(t, "session_configured", []string{"test", "never", "low", b.cwd}, []string{got.ModelProviderID, fmt.Sprint(got.ApprovalPolicy), fmt.Sprint(got.ReasoningEffort), got.Cwd})
 }

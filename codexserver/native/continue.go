@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 )
 
 // The conversation's file has the beginning and the end of a turn, and each call of the model before it
@@ -53,6 +54,31 @@ func (t *turn) act() error {
 		t.conv.checkWrite(t.conv.saved.file.Sync())
 	}
 	return t.conv.saved.kept()
+}
+
+// asking is the host of a turn's tools. The conversation's file has a call before anybody is asked about it: if the process
+// is killed meanwhile, the next one knows of the call, if it continues the turn.
+type asking struct {
+	engine.Host
+	turn *turn
+}
+
+func (a asking) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
+	a.turn.asks()
+	return a.Host.ApproveExec(ctx, r)
+}
+
+func (a asking) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
+	a.turn.asks()
+	return a.Host.ApprovePatch(ctx, r)
+}
+
+// asks is called before a question. A write that fails is repeated, and reported, before the call does anything.
+func (t *turn) asks() {
+	if t.durable {
+		t.commit()
+		t.conv.checkWrite(t.conv.saved.file.Sync())
+	}
 }
 
 // goesOn returns the message of a turn that continues one whose process has ended, or the end of that

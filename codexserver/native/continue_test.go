@@ -1,6 +1,7 @@
 package native_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -161,6 +163,34 @@ func checkContinued(t *testing.T, b *bench, path, text string) {
 	}
 }
 
+// TestContinueAfterQuestion kills the process while a question is open: the next one says which call has no result, and
+// asks again before it runs.
+func TestContinueAfterQuestion(t *testing.T) {
+	t.Parallel()
+	b := setup(t, "", native.Limits{}, providertest.Call(providertest.Shell("c1", "touch", "made")), providertest.Say("unused"))
+	h := &host{}
+	var then string
+	h.exec = func(context.Context, protocol.ExecApprovalRequest) elicit.Decision {
+		then = read(t, configured(t, h).RolloutPath)
+		return elicit.Denied
+	}
+	c := b.start(t, h, protocol.Config{})
+	in := say("go")
+	in.Key = "key"
+	turn(t, c, in)
+	path := configured(t, h).RolloutPath
+	closed(t, c)
+	must.OK(t, os.WriteFile(path, []byte(then), 0o600))
+	b.reopen(t)
+	b.provider.Add(providertest.Say("done"))
+	_, notes, err := continued(t, b, path, "key", &host{})
+	must.OK(t, err)
+	must.Equal(t, "notes", []string{"The server ended while this call was open: touch made. It may have run or not, and was not run again."}, notes)
+	if body := lastRequest(b); !strings.Contains(body, "Without a result: touch made") {
+		t.Errorf("the model is not told: %s", body)
+	}
+}
+
 // TestContinueKeepsNarrowPolicies cuts the file of the first turn of a conversation after each of
 // its lines. The call has chosen policies that allow less than the configuration, and the turn
 // that continues keeps them: its command is asked about.
@@ -255,11 +285,18 @@ func storeFails(t *testing.T, kind error, does bool, from int) (over bool) {
 		return kind, does && writes == from
 	}
 	h := &host{exec: allow}
-	c := b.start(t, h, protocol.Config{})
+	c, err := b.engine.Start(t.Context(), protocol.Config{Cwd: b.cwd}, h)
+	if from == 1 { // the first is what the call chose, without which nothing starts
+		if err == nil || !strings.Contains(err.Error(), kind.Error()) || len(h.events) > 0 {
+			t.Errorf("the conversation started: %v, %v", err, h.events)
+		}
+		return false
+	}
+	must.OK(t, err)
 	in := say("go")
 	in.Key = "key"
 	requests := len(b.provider.Requests())
-	err := c.Turn(t.Context(), in)
+	err = c.Turn(t.Context(), in)
 	over = writes < from
 	ran := filepath.Join(b.cwd, "ran")
 	path := configured(t, h).RolloutPath

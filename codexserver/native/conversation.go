@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/internal/threadfile"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
@@ -38,7 +39,8 @@ type conversation struct {
 	providers providers
 	prompts   prompts
 	now       protocol.TurnContext // the policies, folder and model of turns
-	call      chosen
+	access    protocol.Access      // what its calls chose beyond the configuration
+	chosen    *threadfile.Thread   // what is kept of what they chose
 
 	history history
 	meter   meter
@@ -52,23 +54,17 @@ type conversation struct {
 	news    []string   // messages for the user, sent at the next turn
 }
 
-// chosen says what a call chose for the turns of a conversation.
-type chosen struct {
-	effort bool            // it chose the effort
-	access protocol.Access // beyond the configuration
-}
-
 // start begins a new conversation.
 func (e *Engine) start(ctx context.Context, cfg *config.Config, call *protocol.Config, host engine.Host) (*conversation, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return nil, err
 	}
-	c, err := e.conversation(cfg, host, protocol.SessionMeta{ID: id.String(), WebSearch: call.WebSearch})
+	c, err := e.conversation(cfg, host, protocol.SessionMeta{ID: id.String()})
 	if err != nil {
 		return nil, err
 	}
-	c.call.effort = call.Effort != ""
+	c.chosen = c.choice(call.Chosen())
 	if err = c.judge(call); err == nil {
 		err = c.open(ctx)
 	}
@@ -92,7 +88,9 @@ func (c *conversation) open(ctx context.Context) error {
 	if rules != "" {
 		meta.Instructions = &rules
 	}
-	meta.DeveloperInstructions, meta.CompactPrompt = c.prompts.developer, c.prompts.compact
+	if err := c.engine.choices.Put(c.chosen); err != nil {
+		return err
+	}
 	c.saved.file, err = rollout.Create(rollout.Path(c.engine.options.CodexHome, meta.ID, begin), *meta, c.engine.options.Store)
 	if err != nil {
 		return err
@@ -140,7 +138,6 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, meta protoco
 	}
 	c.history.sent = c.now
 	c.work.life, c.work.end = context.WithCancel(context.Background())
-	c.startServers()
 	return c, nil
 }
 
@@ -151,6 +148,7 @@ func (e *Engine) client(p config.Provider) *model.Client {
 		HTTP:       e.options.HTTPClient,
 		Getenv:     e.getenv,
 		APIKey:     e.openAIKey,
+		PrintKey:   e.keyPrinter(p.Auth),
 		UserAgent:  fmt.Sprintf("codex-mcp/%s (%s; %s)", e.options.Version, runtime.GOOS, runtime.GOARCH),
 		Originator: originator,
 		MaxBytes:   e.options.Limits.ResponseBytes,
@@ -170,7 +168,7 @@ func (c *conversation) configured() protocol.SessionConfigured {
 		Cwd:             c.now.Cwd,
 		ReasoningEffort: c.now.Effort,
 		RolloutPath:     c.saved.file.Path(),
-		Access:          c.call.access,
+		Access:          c.access,
 		WritableRoots:   roots,
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -17,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/self"
+	"github.com/codexmcp/codexmcp/codexserver/internal/threadfile"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
@@ -95,6 +95,7 @@ type Engine struct {
 	turns     slots.Slots // bounds the turns, each with an open rollout
 	searches  slots.Slots // bounds the searches for files, each of which may take a thread
 	notify    []string
+	choices   *threadfile.Store // what calls chose: the rollout has the policies only when a turn has begun, and no choices
 
 	warned sync.Map // the texts of the warnings that were logged
 }
@@ -119,6 +120,7 @@ func New(o *Options) (*Engine, error) {
 	if err := e.options.Failover.Validate(); err != nil {
 		return nil, fmt.Errorf("native: failover.%w", err)
 	}
+	e.choices = threadfile.New(e.options.CodexHome, e.options.Store)
 	limit := descriptors()
 	e.starts, e.requests = make(slots.Slots, min(max(limit/64, 2), 64)), make(slots.Slots, min(max(limit/3, 16), 4096))
 	e.turns = make(slots.Slots, min(max(limit/3, 16), 1<<16))
@@ -144,7 +146,7 @@ func (e *Engine) Notify() []string { return e.notify }
 // resolve gives the options that are not set their defaults, and keeps what the caller may change.
 func (e *Engine) resolve() (err error) {
 	o := &e.options
-	o.Limits, o.Failover, o.Version = o.Limits.Resolved(), o.Failover.Resolved(), cmp.Or(o.Version, "dev")
+	o.Limits, o.Version = o.Limits.Resolved(), cmp.Or(o.Version, "dev")
 	o.Environ, o.Guarded = slices.Clone(o.Environ), slices.Clone(o.Guarded)
 	if o.Environ == nil {
 		o.Environ = os.Environ()
@@ -227,10 +229,8 @@ func (e *Engine) configFor(ctx context.Context, call protocol.Config) (*config.C
 
 // getenv reads the engine's environment. The last of several entries with a name counts.
 func (e *Engine) getenv(name string) string {
-	for _, entry := range slices.Backward(e.options.Environ) {
-		if k, v, ok := strings.Cut(entry, "="); ok && k == name && name != "" {
-			return v
-		}
+	if name == "" { // no variable is meant
+		return ""
 	}
-	return ""
+	return run.Value(e.options.Environ, name)
 }

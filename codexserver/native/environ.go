@@ -1,6 +1,9 @@
 package native
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 )
@@ -17,4 +20,14 @@ func environ(cfg *config.Config) []string {
 		IncludeOnly:           p.IncludeOnly,
 		Withhold:              cfg.KeyVariables,
 	}.Environ(cfg.Environ)
+}
+
+// nameable returns the part of the client's environment of which a rule may name variables: without the keys of model
+// providers.
+func nameable(cfg *config.Config) []string {
+	var keys []string
+	for _, p := range cfg.ModelProviders {
+		keys = append(slices.AppendSeq(keys, maps.Values(p.EnvHTTPHeaders)), p.EnvKey)
+	}
+	return run.EnvPolicy{IgnoreDefaultExcludes: true, Withhold: keys}.Environ(cfg.Environ)
 }

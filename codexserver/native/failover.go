@@ -48,7 +48,7 @@ func (e *Engine) providers(cfg *config.Config) providers {
 		}
 	}
 	for i := range list[:len(list)-1] { // the last one is worth any wait
-		list[i].client.MaxWait = e.options.Failover.Wait
+		list[i].client.MaxWait = time.Minute
 	}
 	return providers{list: list}
 }
@@ -58,6 +58,9 @@ func (e *Engine) next(cfg *config.Config, to FailoverTo) (*model.Client, error) 
 	p, ok := cfg.ModelProviders[to.Provider]
 	if !ok {
 		return nil, errors.New("it is not in model_providers")
+	}
+	if err := p.Check(); err != nil {
+		return nil, err
 	}
 	client := e.client(p)
 	return client, client.Ready()

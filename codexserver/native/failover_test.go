@@ -2,7 +2,6 @@ package native_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native"
@@ -223,7 +221,7 @@ func TestFailoverBack(t *testing.T) {
 func TestFailoverWait(t *testing.T) {
 	t.Parallel()
 	for pause, want := range map[string]int{"0.05": 0, "3600": 1} {
-		f := newSeveral(t, native.Options{Failover: native.Failover{Wait: time.Second}}, "chat", "chat")
+		f := newSeveral(t, native.Options{}, "chat", "chat")
 		change(t, filepath.Join(f.home, "config.toml"), "request_max_retries = 0", "request_max_retries = 1") // of the first
 		f.scripts[0].Add(providertest.Turn{Status: 429, Body: "{}", Header: map[string][]string{"Retry-After": {pause}}}, providertest.Say("a"))
 		f.scripts[1].Add(providertest.Say("b"))
@@ -275,7 +273,6 @@ func TestFailoverInterrupted(t *testing.T) {
 func TestFailoverOptions(t *testing.T) {
 	for want, failover := range map[string]native.Failover{
 		"native: failover.to[0]: it needs a provider and a model": {To: []native.FailoverTo{{Provider: "x"}}},
-		"native: failover.wait: want more than 0":                 {Wait: -1},
 	} {
 		_, err := native.New(&native.Options{CodexHome: t.TempDir(), Failover: failover})
 		if err == nil || err.Error() != want {
@@ -283,7 +280,7 @@ func TestFailoverOptions(t *testing.T) {
 		}
 	}
 	f := newSeveral(t, native.Options{}, "chat")
-	_, err := f.engine.Start(t.Context(), protocol.Config{Cwd: f.at, Overrides: map[string]json.RawMessage{"failover": json.RawMessage(`{"to":[{"provider":"a","model":"m"}]}`)}}, f.host)
+	_, err := f.engine.Start(t.Context(), protocol.Config{Cwd: f.at, Overrides: protocol.Overrides{"failover": map[string]any{"to": []any{}}}}, f.host)
 	if !as[*engine.ConfigError](err) {
 		t.Errorf("a call chose the providers: %v", err)
 	}

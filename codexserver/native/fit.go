@@ -28,7 +28,7 @@ func fitting(items []protocol.ResponseItem, tokens int64) []protocol.ResponseIte
 		kept = append(kept, item)
 	}
 	slices.Reverse(kept)
-	return valid(kept)
+	return kept
 }
 
 // shortened returns an item whose texts have at most so many bytes. An image that counts

@@ -1,13 +1,16 @@
 package native
 
 import (
+	"encoding/base64"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/paths"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // maxShownURL bounds the URL of an image in an event, in bytes: a data URL holds the
@@ -53,5 +56,13 @@ func imageURL(cwd, path string) (string, error) {
 	if err := paths.Near(path, cwd); err != nil {
 		return "", err
 	}
-	return tool.ImageURL(path, "image/"+strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), "."))
+	data, err := safefile.Read(path, tool.MaxImage)
+	if err != nil {
+		return "", err
+	}
+	kind := http.DetectContentType(data)
+	if !strings.HasPrefix(kind, "image/") {
+		kind = "image/" + strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")
+	}
+	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data), nil
 }

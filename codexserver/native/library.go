@@ -52,7 +52,7 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 			e.options.Logger.Debug("a rollout is left out of the list", "path", path, "error", err)
 			continue
 		}
-		if rollout.IsClaimed(path) {
+		if rollout.Claimed(path) != nil {
 			item.Holder = "a server where a turn runs"
 		}
 		r.Items = append(r.Items, item)

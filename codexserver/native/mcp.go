@@ -27,25 +27,32 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// mcpServers are the MCP servers of a conversation. They start in the background, and its
-// first turn waits for them.
+// mcpServers are the MCP servers of a conversation. Its first turn starts them and waits for them: a call may have
+// named them, so none starts before that call is allowed.
 type mcpServers struct {
-	ready    chan struct{} // closed when all have started or failed
-	clients  []*mcpclient.Client
+	ready    chan struct{} // closed when all have started or failed; nil before they start
+	started  []*mcpServer
 	tools    map[string]mcpTool // by the name in requests to the model
 	offer    []model.Tool
 	warnings []string
 }
 
+// mcpServer is a server that has started.
+type mcpServer struct {
+	name   string
+	client *mcpclient.Client
+	again  *turn // that started it again
+}
+
 type mcpTool struct {
-	client       *mcpclient.Client
-	server, tool string
+	server *mcpServer
+	tool   string
 }
 
 // startServers starts the configured servers in the background.
 func (c *conversation) startServers() {
-	s := &mcpServers{ready: make(chan struct{}), tools: map[string]mcpTool{}}
-	c.work.servers = s
+	s := &c.work.servers
+	s.ready, s.tools = make(chan struct{}), map[string]mcpTool{}
 	names := slices.Sorted(maps.Keys(c.cfg.MCPServers))
 	started := make([]*mcpclient.Client, len(names))
 	failed := make([]error, len(names))
@@ -147,7 +154,8 @@ func (c *conversation) elicit(server string) func(context.Context, stdjson.RawMe
 // add offers the tools of a server that the configuration allows, and returns how many it
 // left out.
 func (s *mcpServers) add(name string, server config.MCPServer, client *mcpclient.Client) (left int) {
-	s.clients = append(s.clients, client)
+	own := &mcpServer{name: name, client: client}
+	s.started = append(s.started, own)
 	for _, t := range client.Tools {
 		if !server.Allows(t.Name) {
 			left++
@@ -158,7 +166,7 @@ func (s *mcpServers) add(name string, server config.MCPServer, client *mcpclient
 			s.warnings = append(s.warnings, fmt.Sprintf("the tool %q of the MCP server %q is left out: its name is taken", t.Name, name))
 			continue
 		}
-		s.tools[known] = mcpTool{client: client, server: name, tool: t.Name}
+		s.tools[known] = mcpTool{own, t.Name}
 		t.Name = known
 		s.offer = append(s.offer, t)
 	}
@@ -185,9 +193,12 @@ func toolName(server, name string) string {
 	return full[:maxToolName-len(tail)] + tail
 }
 
-// awaitServers waits until the servers have started or failed, and emits each warning
-// once.
+// awaitServers starts the servers in the first turn, waits until they have started or failed, and emits each
+// warning once.
 func (t *turn) awaitServers(ctx context.Context) error {
+	if t.conv.work.servers.ready == nil {
+		t.conv.startServers()
+	}
 	select {
 	case <-t.conv.work.servers.ready:
 	case <-ctx.Done():
@@ -202,11 +213,13 @@ func (t *turn) awaitServers(ctx context.Context) error {
 
 // close ends the servers and waits until they are gone.
 func (s *mcpServers) close(log *slog.Logger) {
-	<-s.ready
+	if s.ready != nil {
+		<-s.ready
+	}
 	var all sync.WaitGroup
-	for _, client := range s.clients {
+	for _, one := range s.started {
 		all.Go(func() {
-			if err := client.Close(); err != nil {
+			if err := one.client.Close(); err != nil {
 				log.Debug("MCP server", "error", err)
 			}
 		})
@@ -214,9 +227,26 @@ func (s *mcpServers) close(log *slog.Logger) {
 	all.Wait()
 }
 
+// restart starts a server again that has ended, once in a turn. A call that was open at its end is not repeated.
+func (t *turn) restart(s *mcpServer) {
+	if !s.client.Ended() || s.again == t {
+		return
+	}
+	s.again = t
+	client, err := t.conv.startServer(s.name, t.conv.cfg.MCPServers[s.name])
+	words := "was started again"
+	if err != nil {
+		words = "did not start again: " + cutOutput(err.Error())
+	} else {
+		_ = s.client.Close() // it has ended
+		s.client = client
+	}
+	t.conv.emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the MCP server %q had ended, and %s", s.name, words)})
+}
+
 // callServer calls a tool of a server. An error ends the turn.
 func (t *turn) callServer(ctx context.Context, target mcpTool, call tool.Call) (tool.Result, error) {
-	invocation := protocol.MCPInvocation{Server: target.server, Tool: target.tool}
+	invocation := protocol.MCPInvocation{Server: target.server.name, Tool: target.tool}
 	if strings.TrimSpace(call.Arguments) != "" {
 		raw := jsontext.Value(call.Arguments)
 		if err := raw.Compact(); err != nil {
@@ -230,9 +260,10 @@ func (t *turn) callServer(ctx context.Context, target mcpTool, call tool.Call) (
 	if err := t.act(); err != nil {
 		return tool.Result{}, err
 	}
+	t.restart(target.server)
 	t.conv.emit(protocol.MCPToolCallBegin{CallID: call.ID, Invocation: invocation})
 	begin := time.Now()
-	result, err := target.client.Call(ctx, target.tool, invocation.Arguments)
+	result, err := target.server.client.Call(ctx, target.tool, invocation.Arguments)
 	if err != nil && ctx.Err() != nil {
 		return tool.Result{}, context.Cause(ctx)
 	}
@@ -241,7 +272,7 @@ func (t *turn) callServer(ctx context.Context, target mcpTool, call tool.Call) (
 	if err != nil {
 		text := cutOutput(err.Error())
 		end.Result.Err = &text
-		out.Output = fmt.Sprintf("tool call error: %s/%s: %s", target.server, target.tool, text)
+		out.Output = fmt.Sprintf("tool call error: %s/%s: %s", target.server.name, target.tool, text)
 	} else {
 		end.Result.Ok = result
 		out = resultOf(result)

@@ -22,9 +22,6 @@ const (
 	maxPictures = 8
 )
 
-// pictureTypes are what models take. Of another one the provider would refuse each request from then on.
-var pictureTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
-
 // resultOf returns what the model gets of a result of an MCP server: its content blocks as JSON text,
 // and its pictures as pictures. Remarks take the place of other data that is no text. Without a text it
 // also gets the structured content.
@@ -98,7 +95,7 @@ func (b *block) plain(out *tool.Result) (remark string, ok bool) {
 	}
 	size := base64.StdEncoding.DecodedLen(len(data))
 	remark = fmt.Sprintf("[%s, %s, about %d bytes: left out, because it is no text]", what, kind, size)
-	if _, err := base64.StdEncoding.DecodeString(data); err == nil && slices.Contains(pictureTypes, kind) && size <= tool.MaxImage && len(out.Items) < maxPictures {
+	if _, err := base64.StdEncoding.DecodeString(data); err == nil && slices.Contains(tool.ImageTypes, kind) && size <= tool.MaxImage && len(out.Items) < maxPictures {
 		remark = fmt.Sprintf("[%s, %s: it follows as a picture]", what, kind)
 		out.Items = append(out.Items, protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "input_image", ImageURL: "data:" + kind + ";base64," + data}}})
 	}

@@ -53,8 +53,8 @@ func TestToolsOfMCPServers(t *testing.T) {
 		{"error", "toy__fail", `{}`, `tool call error: toy/fail: `, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
 		{"long error", "toy__flood", `{}`, `tool call error: toy/flood: `, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
 		{"crash", "toy__die", `{}`, `tool call error: toy/die: `, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
-		{"half JSON", "toy__echo", `{"x":`, `the arguments are not JSON: `, nil},
-		{"no object", "toy__echo", `[1]`, `the arguments are not a JSON object`, nil},
+		{"half JSON", "toy__echo", `{"x":`, "[The arguments of this call were no JSON object. Call the tool again with one. They were:\n{\"x\":\n]\nthe arguments are not JSON: ", nil},
+		{"no object", "toy__echo", `[1]`, "[The arguments of this call were no JSON object. Call the tool again with one. They were:\n[1]\n]\nthe arguments are not a JSON object", nil},
 		{"unknown", "toy__none", `{}`, `unsupported call: toy__none; the tools are shell, read, list, search, edit, write, view_image, toy__`, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -102,6 +102,29 @@ func TestBrokenMCPServerIsAWarning(t *testing.T) {
 				t.Errorf("warning %q, want %q", warning, tt.want)
 			}
 		})
+	}
+}
+
+// TestMCPServerAgain starts a server again that ended, once in a turn, and does not repeat the call in which it ended.
+func TestMCPServerAgain(t *testing.T) {
+	t.Parallel()
+	call := func(id, name string) providertest.Turn {
+		return providertest.Call(providertest.ToolCall{ID: id, Name: "toy__" + name, Arguments: `{"x":"1"}`})
+	}
+	b := setup(t, toy(""), native.Limits{}, call("a", "die"), call("b", "echo"), call("c", "die"), call("d", "echo"), providertest.Say("one"), call("e", "echo"), providertest.Say("two"))
+	h := &host{}
+	c := b.start(t, h, protocol.Config{})
+	const again = `the MCP server "toy" had ended, and was started again`
+	for turns, want := range [][]string{{again}, {again}} {
+		turn(t, c, say("go"))
+		must.Equal(t, fmt.Sprint("turn ", turns), want, h.news())
+	}
+	all := b.provider.Requests()
+	outputs := all[len(all)-1].ToolOutputs()
+	for i, want := range []string{"tool call error: toy/die: ", "echo:1", "tool call error: toy/die: ", "tool call error: toy/echo: ", "echo:1"} {
+		if i >= len(outputs) || !strings.Contains(outputs[i].Output, want) {
+			t.Errorf("output %d of %q, want %q", i, outputs, want)
+		}
 	}
 }
 

@@ -335,8 +335,11 @@ func fileOf(t testing.TB, e engine.Resumer, id string) string {
 	return s.File
 }
 
-func rawConfig(key, value string) map[string]json.RawMessage {
-	return map[string]json.RawMessage{key: json.RawMessage(value)}
+func rawConfig(key, value string) (o protocol.Overrides) {
+	if err := json.Unmarshal(fmt.Appendf(nil, "{%q:%s}", key, value), &o); err != nil {
+		panic(err)
+	}
+	return o
 }
 
 // validRequests fails the test if a provider would refuse a request: each call must have

@@ -10,7 +10,7 @@ import (
 
 // prompts are what a model reads besides the history. A caller can add two: developer
 // instructions, which are a message with the role developer at the beginning of the history,
-// and the prompt of a compaction. The rollout keeps both for resumed conversations.
+// and the prompt of a compaction.
 type prompts struct {
 	instructions string
 	developer    string // the developer instructions, "" for none

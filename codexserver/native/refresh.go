@@ -30,16 +30,13 @@ func (c *conversation) release() {
 	}
 }
 
-// holder returns [rollout.ErrClaimed] while a turn of a conversation runs, or nil.
+// holder returns [rollout.ErrClaimed] while a turn of a conversation runs, or a program holds its file, or nil.
 func (e *Engine) holder(ctx context.Context, conversationID string) error {
 	path, err := rollout.Find(ctx, e.options.CodexHome, conversationID)
 	if err != nil {
 		return nil // nobody can have it
 	}
-	if rollout.IsClaimed(path) {
-		return rollout.ErrClaimed
-	}
-	return nil
+	return rollout.Claimed(path)
 }
 
 // tell informs the user: at once in a turn, otherwise when the next one begins.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/threadfile"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -25,8 +26,8 @@ func (e *Engine) Find(ctx context.Context, id string) (engine.Saved, error) {
 	return engine.Saved{ID: id, File: path}, err
 }
 
-// Resume continues a conversation in its file. It answers the calls
-// of a turn that was cut off as unfinished. The folder and the policies are those of the
+// Resume continues a conversation in its file. The calls of a turn that was cut off have no
+// output there: each request says so. The folder and the policies are those of the
 // last turn, unless cfg sets others. Resume fails with a [*engine.RefusedError] while
 // another server runs a turn of the conversation.
 func (e *Engine) Resume(ctx context.Context, s engine.Saved, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
@@ -82,6 +83,11 @@ func (e *Engine) reopen(ctx context.Context, old *rollout.Rollout, call protocol
 			call.Model = last.Model
 		}
 	}
+	kept, err := e.choices.Get(old.Meta.ID)
+	if err != nil {
+		return nil, &engine.RefusedError{Err: err}
+	}
+	search := kept.Wish(&call)
 	cfg, err := e.configFor(ctx, call)
 	if err != nil {
 		return nil, &engine.ConfigError{Err: err}
@@ -96,7 +102,7 @@ func (e *Engine) reopen(ctx context.Context, old *rollout.Rollout, call protocol
 	if old.Meta.Instructions != nil {
 		c.prompts.rules = *old.Meta.Instructions
 	}
-	if err := c.restore(old, &call); err != nil {
+	if err := c.restore(old, &call, kept, search); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	c.confine()
@@ -122,7 +128,7 @@ func (c *conversation) remember(old *rollout.Rollout) {
 	if summary != "" {
 		items = append(append(c.opening(), c.bridge(said, summary)), items...)
 	}
-	c.history.items = valid(items)
+	c.history.items = items
 	if old.Skipped > 0 {
 		c.engine.options.Logger.Warn("lines of the conversation's file could not be read", "conversation", old.Meta.ID, "lines", old.Skipped)
 	}
@@ -147,8 +153,9 @@ func (c *conversation) newest(items []protocol.ResponseItem) int {
 }
 
 // restore sets what earlier turns of a resumed conversation had, as today's Codex does, unless the call chooses
-// otherwise. What goes beyond the configuration counts as far as the call keeps it.
-func (c *conversation) restore(old *rollout.Rollout, call *protocol.Config) error {
+// otherwise. What goes beyond the configuration counts as far as the call keeps it. Search is the web search that is
+// wished, or nil.
+func (c *conversation) restore(old *rollout.Rollout, call *protocol.Config, kept *threadfile.Thread, search *bool) error {
 	own, err := c.withoutCall()
 	if err != nil {
 		return err
@@ -159,38 +166,42 @@ func (c *conversation) restore(old *rollout.Rollout, call *protocol.Config) erro
 			return slices.Contains(keys, top)
 		})
 	}
+	profile := call.Profile != "" || chosen("profile")
+	policy := profile || call.ApprovalPolicy != "" || chosen("approval_policy")
+	sandbox := profile || call.Sandbox != "" || chosen("sandbox_mode", "sandbox_workspace_write")
 	base, searches := box.Grant{Policy: c.now.ApprovalPolicy, Sandbox: c.now.SandboxPolicy}, c.cfg.Tools.WebSearch
-	c.call.effort = call.Effort != ""
-	if last := old.Context; last != nil && call.Profile == "" && !chosen("profile") {
-		if call.ApprovalPolicy == "" && !chosen("approval_policy") && slices.Contains(protocol.ApprovalPolicies(), last.ApprovalPolicy) {
+	if last := old.Context; last != nil && !profile {
+		if !policy && slices.Contains(protocol.ApprovalPolicies(), last.ApprovalPolicy) {
 			c.now.ApprovalPolicy = last.ApprovalPolicy
 		}
-		if call.Sandbox == "" && !chosen("sandbox_mode", "sandbox_workspace_write") && slices.Contains(protocol.SandboxModes(), last.SandboxPolicy.Mode) {
+		if !sandbox && slices.Contains(protocol.SandboxModes(), last.SandboxPolicy.Mode) {
 			c.now.SandboxPolicy = last.SandboxPolicy // with its writable folders
 		}
-		if !c.call.effort && !chosen("model_reasoning_effort") && last.Model == c.now.Model && last.Effort != "" && last.Effort != c.now.Effort {
-			c.now.Effort, c.call.effort = last.Effort, true
-		}
 	}
-	if before := old.Meta.WebSearch; call.WebSearch == nil && before != nil && !chosen("tools", "web_search") {
-		_ = c.cfg.SearchWeb(*before) // it stays off when the configuration no longer allows it
-	}
-	if call.CompactPrompt == nil && !chosen("compact_prompt") {
-		c.prompts.compact = old.Meta.CompactPrompt
-	}
-	if call.DeveloperInstructions == nil && !chosen("developer_instructions") {
-		c.prompts.developer = old.Meta.DeveloperInstructions
-	}
-	c.call.access = accessOf(c.now, c.cfg, own)
-	if c.call.access.IsZero() || call.Keep != nil && call.Keep(c.call.access) {
-		return nil
+	chose := call.Choices
+	if search != nil {
+		chose.WebSearch = search
+		_ = c.cfg.SearchWeb(*search) // it stays off when the configuration no longer allows it
 	}
 	had := box.Grant{Policy: c.now.ApprovalPolicy, Sandbox: c.now.SandboxPolicy}
-	had.Narrow(&base)
+	if a := accessOf(c.now, c.cfg, own); !a.IsZero() && (call.Keep == nil || !call.Keep(a)) {
+		had.Narrow(&base)
+		c.cfg.Tools.WebSearch = c.cfg.Tools.WebSearch && searches
+	}
+	kept.Limit(&had, policy, sandbox)
 	c.now.ApprovalPolicy, c.now.SandboxPolicy = had.Policy, had.Sandbox
-	c.cfg.Tools.WebSearch = c.cfg.Tools.WebSearch && searches
-	c.call.access = accessOf(c.now, c.cfg, own)
-	return nil
+	c.access = accessOf(c.now, c.cfg, own)
+	c.chosen = c.choice(chose)
+	var before protocol.Choices
+	if kept != nil {
+		if before = kept.Choices; !policy && !sandbox {
+			c.chosen.Policy, c.chosen.Sandbox = kept.Policy, kept.Sandbox
+		}
+	}
+	if !policy && !sandbox && chose == before {
+		return nil
+	}
+	return c.engine.choices.Put(c.chosen)
 }
 
 // catchUp adds to the history what has changed since the rollout's last turn.

@@ -25,7 +25,7 @@ func TestResumeLong(t *testing.T) {
 	var rest strings.Builder
 	output := strings.Repeat("a lot of output ", 2000)
 	for i := range 700 {
-		call, message := fmt.Sprintf("call %d", i), fmt.Sprintf("question %d", i)
+		call, message := fmt.Sprintf("call_%d", i), fmt.Sprintf("question %d", i)
 		for _, line := range []string{
 			`"event_msg","payload":{"type":"user_message","message":"` + message + output + `"}`,
 			`"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"` + message + `"}]}`,
@@ -49,7 +49,7 @@ func TestResumeLong(t *testing.T) {
 	if most := 40_000 * 4; len(request) > most {
 		t.Errorf("the request has %d bytes, and the model reads at most about %d", len(request), most)
 	}
-	inOrder(t, request, "first question", "question 0", "question 600", "items are left out", "question 699", "call 699", "a lot of output", "last question")
+	inOrder(t, request, "first question", "question 0", "question 600", "items are left out", "question 699", "call_699", "a lot of output", "last question")
 	validRequests(t, b.provider)
 	inOrder(t, strings.Join(h.news(), "\n"), "items are left out")
 }

@@ -1,7 +1,6 @@
 package native_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -74,11 +73,11 @@ func TestResumeKeepsThePolicies(t *testing.T) {
 		questions int
 	}{
 		{"its own", protocol.Config{Keep: keepAll}, 0},
-		{"its own folder and model aside", protocol.Config{Keep: keepAll, Overrides: map[string]json.RawMessage{"model": json.RawMessage(`"x"`)}}, 0},
+		{"its own folder and model aside", protocol.Config{Keep: keepAll, Overrides: protocol.Overrides{"model": "x"}}, 0},
 		{"another by argument", protocol.Config{ApprovalPolicy: protocol.ApprovalUntrusted}, 1},
-		{"another by override", protocol.Config{Overrides: map[string]json.RawMessage{"approval_policy": json.RawMessage(`"untrusted"`)}}, 1},
+		{"another by override", protocol.Config{Overrides: protocol.Overrides{"approval_policy": "untrusted"}}, 1},
 		{"none that allows more", protocol.Config{}, 1},
-		{"a profile", protocol.Config{Overrides: map[string]json.RawMessage{"profile": json.RawMessage(`"other"`)}}, 1},
+		{"a profile", protocol.Config{Overrides: protocol.Overrides{"profile": "other"}}, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := setup(t, "---\nwire_api = \"chat\"\n[profiles.other]\nmodel = \"y\"", native.Limits{},
@@ -125,7 +124,7 @@ func TestResumeWithinTheConfiguration(t *testing.T) {
 func TestReadOnlyStaysReadOnly(t *testing.T) {
 	b := setup(t, "---\nwire_api = \"responses\"", native.Limits{}, providertest.Say("hello"),
 		providertest.Call(providertest.Shell("c1", "touch", "made")), providertest.Say("done"))
-	path := b.first(t, protocol.Config{ApprovalPolicy: protocol.ApprovalNever, WebSearch: new(true)})
+	path := b.first(t, protocol.Config{ApprovalPolicy: protocol.ApprovalNever, Choices: protocol.Choices{WebSearch: new(true)}})
 	says(t, b.resume(t, path, protocol.Config{ReadOnly: true}, &host{exec: allow}), "second")
 	b.absent(t, "made")
 	without(t, string(b.provider.Requests()[1].Body), "web_search")
@@ -139,15 +138,20 @@ func TestAfterCodex(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Say("the third answer"))
 	recorded := read(t, "testdata/codex-0.171.0.jsonl")
 	file := filepath.Join(b.home, "sessions", "2026", "11", "26", "rollout-2026-11-26T20-53-12-"+id+".jsonl")
-	before := strings.ReplaceAll(recorded, "$CWD", b.cwd)
+	added := func(item string) string {
+		return `{"timestamp":"2026-11-26T20:59:00.000Z","type":"response_item","payload":` + item + "}\n"
+	}
+	before := strings.ReplaceAll(recorded, "$CWD", b.cwd) +
+		added(`{"type":"function_call_output","call_id":"lost","output":"x"}`) +
+		added(`{"type":"function_call","name":"shell","arguments":"{}","call_id":"open"}`)
 	write(t, file, before)
-	server := codexserver.New(b.engine, &codexserver.Options{Home: b.home, Folder: b.cwd, Changes: codexserver.ChangeOptions{Off: true}})
+	server := codexserver.New(b.engine, &codexserver.Options{Home: b.home, Folder: b.cwd, Changes: codexserver.ChangeOptions{Read: new(false)}})
 	c := servertest.Connect(t, server, nil)
 	r, err := c.Tool(t.Context(), "codex-reply", map[string]any{"threadId": id, "prompt": "the third prompt"})
 	if err != nil || r.Content != "the third answer" || r.Thread != id {
 		t.Fatalf("%v, %+v", err, r)
 	}
-	inOrder(t, lastRequest(b), "the first prompt", "echo from the command", "Output:", "the first answer", "the second prompt", "the third prompt")
+	inOrder(t, lastRequest(b), "the first prompt", "echo from the command", "Output:", "the first answer", "the second prompt", "an output without its call", "there is no output of this call", "the third prompt")
 	if added, ok := strings.CutPrefix(read(t, file), before); !ok || !strings.Contains(added, "the third answer") {
 		t.Errorf("the conversation does not go on in its file, which has %q more", added)
 	}

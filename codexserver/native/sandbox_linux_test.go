@@ -1,18 +1,22 @@
 package native_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
@@ -58,6 +62,37 @@ func TestLeftoversEndWithTheConversation(t *testing.T) {
 			closed(t, c)
 			must.Equal(t, "the daemon is running after its conversation", false, lives())
 		})
+	}
+}
+
+// TestLockByACommand has commands that may only read lock the file of another conversation, whose turn then says which
+// process has it open and took the lock. Afterwards the conversation continues.
+func TestLockByACommand(t *testing.T) {
+	boxtest.Need(t)
+	b := setup(t, "", native.Limits{}, providertest.Say("one"))
+	h := &host{}
+	idle := b.start(t, h, protocol.Config{})
+	turn(t, idle, say("first"))
+	path := configured(t, h).RolloutPath
+	for script, words := range map[string]string{
+		"exec flock $0 sleep 1000":             `running elsewhere, or a program holds its file \(process [0-9]+, "flock"\); it can`,
+		"exec 9< $0; flock 9; exec sleep 1000": `running elsewhere, or a program holds its file( .*"flock"\))?; it can`, // which has ended, or soon
+	} {
+		b.provider.Add(providertest.Call(providertest.Shell("c", "sh", "-c", script, path)))
+		ctx, cancel := context.WithCancel(t.Context())
+		hostile := b.start(t, &host{}, protocol.Config{ApprovalPolicy: protocol.ApprovalNever, Sandbox: protocol.SandboxReadOnly})
+		ended := make(chan error, 1)
+		go func() { ended <- hostile.Turn(ctx, say("lock it")) }()
+		for deadline := time.Now().Add(20 * time.Second); rollout.Claimed(path) == nil && time.Now().Before(deadline); {
+			<-time.After(5 * time.Millisecond)
+		}
+		if err := idle.Turn(t.Context(), say("never said")); err == nil || !regexp.MustCompile(words).MatchString(err.Error()) {
+			t.Errorf("a turn after %q: %v", script, err)
+		}
+		cancel()
+		<-ended
+		b.provider.Add(providertest.Say("two"))
+		turn(t, idle, say("second"))
 	}
 }
 

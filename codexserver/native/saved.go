@@ -3,6 +3,7 @@ package native
 import (
 	"fmt"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/threadfile"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -12,6 +13,11 @@ type saved struct {
 	file    *rollout.Writer
 	meta    protocol.SessionMeta // the rollout's first line
 	missing error                // why the rollout lacks lines, as the user was told; nil if it is whole
+}
+
+// choice returns what the conversation has after its calls have chosen.
+func (c *conversation) choice(chosen protocol.Choices) *threadfile.Thread {
+	return &threadfile.Thread{ID: c.ID(), Policy: c.now.ApprovalPolicy, Sandbox: c.now.SandboxPolicy, Choices: chosen}
 }
 
 // checkWrite handles the result of a write to the rollout. The user is informed of an error

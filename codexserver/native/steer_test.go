@@ -2,7 +2,6 @@ package native_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -10,7 +9,6 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -261,9 +259,9 @@ func TestLostConnection(t *testing.T) {
 		listener := must.Get(net.Listen("tcp", at))(t)
 		server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: b.provider}}
 		server.Start()
-		c := b.start(t, h, protocol.Config{Overrides: map[string]json.RawMessage{
-			"model_providers.test.request_max_retries": json.RawMessage("2"),
-			"model_providers.test.base_url":            json.RawMessage(strconv.Quote(server.URL + "/v1")),
+		c := b.start(t, h, protocol.Config{Overrides: protocol.Overrides{
+			"model_providers.test.request_max_retries": 2,
+			"model_providers.test.base_url":            server.URL + "/v1",
 		}})
 		if answers {
 			must.OK(t, c.Turn(t.Context(), say("go")))

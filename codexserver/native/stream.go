@@ -126,8 +126,10 @@ func (t *turn) stream(ctx context.Context, submission string, request func() *mo
 		if _, lost = errors.AsType[*model.ConnectError](err); say != "" && !(lost && before) {
 			t.conv.emit(protocol.StreamError{Message: say})
 		}
-		if err := model.Wait(ctx, wait); err != nil {
-			return nil, err
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
 		}
 	}
 }
@@ -185,7 +187,7 @@ func (t *turn) progress(m protocol.EventMsg) {
 func (t *turn) emitItem(item protocol.ResponseItem) {
 	switch item := item.(type) {
 	case protocol.MessageItem:
-		if text := messageText(item); text != "" {
+		if text := model.Answer(messageText(item)); text != "" {
 			t.conv.emit(protocol.AgentMessage{Message: text})
 		}
 	case protocol.ReasoningItem:

@@ -29,12 +29,15 @@ type turn struct {
 	// compacted is true from a compaction until the history is not full any more.
 	compacted bool
 	// round is the last response until it becomes part of the history. When the turn is
-	// aborted before any call ran, the round is dropped.
+	// aborted before any call ran, the round is dropped. A call that the turn did not finish has
+	// no output then: each request says so.
 	round *model.Response
 	inbox *inbox
 	form  *form // of the last message; nil leaves it open
 
 	answer   final
+	told     bool   // how to call a tool
+	inText   string // the tool that a message before called in its text, until the model makes a call
 	incoming incoming
 }
 
@@ -49,9 +52,6 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, &limitError{what: fmt.Sprintf("it took longer than %v", limit)})
 		defer cancel()
-	}
-	if in.Effort != "" {
-		c.now.Effort, c.call.effort = in.Effort, true
 	}
 	box := c.box
 	if in.Review != nil {
@@ -72,6 +72,12 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 		return c.fail(err)
 	}
 	defer c.release()
+	if in.Effort != "" {
+		c.now.Effort, c.chosen.Choices.Effort = in.Effort, in.Effort
+		if err := c.engine.choices.Put(c.chosen); err != nil {
+			return c.fail(err)
+		}
+	}
 	c.running = true
 	defer func() {
 		c.running = false
@@ -156,7 +162,7 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) error {
 		Cwd:            t.conv.now.Cwd,
 		ApprovalPolicy: t.conv.now.ApprovalPolicy,
 		SandboxPolicy:  t.conv.now.SandboxPolicy,
-		Host:           t.conv.host,
+		Host:           asking{t.conv.host, t},
 		Acting:         t.act,
 	}
 	if t.reviews() {
@@ -178,9 +184,10 @@ func (t *turn) loop(ctx context.Context) error {
 			return err
 		}
 		if called {
+			t.inText = ""
 			continue
 		}
-		if t.take(resp); !t.requestCorrection() && t.inbox.done() {
+		if t.take(resp); !t.requestCall() && !t.requestCorrection() && t.inbox.done() {
 			return nil
 		}
 		t.answer = final{} // another response follows
@@ -244,7 +251,7 @@ func (t *turn) nextRequest() *model.Request {
 	if t.form != nil {
 		req.OutputSchema = t.form.raw
 	}
-	if t.conv.call.effort && !t.conv.away() { // chosen for the configured model
+	if t.conv.chosen.Choices.Effort != "" && !t.conv.away() { // chosen for the configured model
 		req.Effort = t.conv.now.Effort
 	}
 	return req
@@ -267,17 +274,15 @@ func (t *turn) obey(ctx context.Context, resp *model.Response) (called bool, err
 	if len(calls) > 0 {
 		if err := t.budget.spent(); err != nil {
 			t.commit()
-			t.abandon(calls)
 			t.emitChat(resp.Items)
 			t.conv.emit(t.conv.meter.report())
 			return true, err
 		}
 	}
 	var after []protocol.ResponseItem
-	for i, call := range calls {
+	for _, call := range calls {
 		result, err := t.call(ctx, call)
 		if err != nil {
-			t.abandon(calls[i:])
 			if ctx.Err() == nil { // after an interrupt Codex sends turn_aborted alone
 				t.conv.emit(t.conv.meter.report())
 			}
@@ -317,26 +322,11 @@ func (t *turn) commit() {
 	t.round = nil
 }
 
-// unfinished answers a call that the turn did not finish.
-const unfinished = "aborted: the turn ended before this was finished. It may have run, in whole or in part"
-
-// abandon ends a round when the turn is aborted. It drops a response that is not in the
-// history; otherwise it answers the remaining calls, so that the history stays valid.
-func (t *turn) abandon(left []model.Call) {
-	if t.round != nil {
-		t.round = nil
-		return
-	}
-	for _, call := range left {
-		t.conv.record(call.Answer(unfinished))
-	}
-}
-
 // reasoning returns the reasoning settings of a request, nil for models that do not
 // reason. For an unknown model it is only the effort, and only if a call chose it.
 func (c *conversation) reasoning() *model.Reasoning {
 	if cfg := c.provider().cfg; !cfg.SupportsReasoningSummaries && !model.FamilyOf(cfg.Model).Reasoning {
-		if c.call.effort && c.now.Effort != "" && !c.away() {
+		if c.chosen.Choices.Effort != "" && !c.away() {
 			return &model.Reasoning{Effort: c.now.Effort}
 		}
 		return nil
@@ -348,10 +338,10 @@ func (c *conversation) reasoning() *model.Reasoning {
 	return r
 }
 
-// lastMessage returns the text of the last message among items, "" without one.
+// lastMessage returns the answer of the last message among items that has one, "" without one.
 func lastMessage(items []protocol.ResponseItem) (last string) {
 	for _, item := range items {
-		last = cmp.Or(messageText(item), last)
+		last = cmp.Or(model.Answer(messageText(item)), last)
 	}
 	return last
 }

@@ -4,11 +4,13 @@ package native_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -219,5 +222,33 @@ func TestInstructionsFileIsAFile(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 		})
+	}
+}
+
+// ruled is a host with a rule that lets every command run outside the sandbox, with some variables.
+type ruled struct {
+	*host
+	environ []string
+}
+
+func (r ruled) ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
+	return elicit.Outcome{Decision: elicit.Approved, Ruled: true, Environ: r.environ}
+}
+
+// TestRuledEnviron has what a command gets by a rule that names variables: no key of a model provider.
+func TestRuledEnviron(t *testing.T) {
+	names := []string{"P_KEY", "Q_KEY", "OPENAI_API_KEY", "CODEX_ACCESS_TOKEN", "GH_TOKEN", "TZ", "MAKEFLAGS"}
+	b := setup(t, "shell_environment_policy = {exclude = [\"TZ\", \"LANG\"], set = {GIVEN = \"g\"}}\n---\nenv_key = \"P_KEY\"\n[model_providers.other]\nbase_url = \"http://127.0.0.1:1/\"\nenv_http_headers = {x = \"Q_KEY\"}\n",
+		native.Limits{}, providertest.Call(providertest.Shell("c", "env")), providertest.Say("done"))
+	environ := []string{"PATH=/usr/bin:/bin", "HOME=" + b.home, "MAKEFILES=x", "LANG=C", "TERM=x"}
+	for _, name := range names {
+		environ = append(environ, name+"=of")
+	}
+	b.engine = open(t, native.Options{CodexHome: b.home, Environ: environ})
+	turn(t, b.start(t, ruled{&host{}, names}, protocol.Config{}), say("go"))
+	answer := string(b.provider.Requests()[1].Body)
+	for _, name := range append(names, "GIVEN", "MAKEFILES", "LANG", "TERM") {
+		want := slices.Contains([]string{"GH_TOKEN", "TZ", "MAKEFLAGS", "GIVEN", "TERM"}, name)
+		must.Equal(t, name, want, strings.Contains(answer, name+"="))
 	}
 }

@@ -14,7 +14,7 @@ type work struct {
 	end        context.CancelFunc
 	background sync.WaitGroup // the goroutines that run outside turns
 	left       run.Leftovers  // processes that commands left running
-	servers    *mcpServers
+	servers    mcpServers
 }
 
 // stop ends the work and the processes that commands left running.

@@ -119,8 +119,8 @@ func (v *questionView) exec(m protocol.ExecApprovalRequest) {
 	} else {
 		v.Reason = elicit.ShowText(m.Reason)
 	}
-	if m.Program != "" {
-		v.note("The program is " + m.Program + ".")
+	for _, note := range m.Notes {
+		v.note(note)
 	}
 	v.Covers = "Approve once covers this one run."
 	if v.Inside {

@@ -31,6 +31,7 @@ func TestQuestions(t *testing.T) {
 	moved := "/etc/b.txt"
 	outside := protocol.ExecApprovalRequest{Command: []string{"ls"}, LeavesSandbox: true}
 	unconfined := protocol.ExecApprovalRequest{Command: []string{"ls"}, NoSandbox: true, Reason: "It runs in the sandbox."}
+	denied := protocol.OverruleRequest{Refused: protocol.Refused{Command: []string{"rm", "x"}, Cwd: "/work", Reason: `denied by Codex's reviewer, a model, which says: "it writes outside"`}}
 	requests := []*approval.Request{
 		{Event: protocol.ExecApprovalRequest{}, Question: &elicit.Question{}}, // which is decided then
 		{
@@ -38,7 +39,7 @@ func TestQuestions(t *testing.T) {
 			Question: &elicit.Question{},
 		},
 		{
-			Event:    protocol.ExecApprovalRequest{Command: []string{"make"}, Cwd: "/work", Reason: "the sandbox denied it", FromEngine: true, Subject: "Codex's sub-agent x", Once: true, Program: "/work/bin/ma\u200bke"},
+			Event:    protocol.ExecApprovalRequest{Command: []string{"make"}, Cwd: "/work", Reason: "the sandbox denied it", FromEngine: true, Subject: "Codex's sub-agent x", Once: true, Notes: []string{"It starts /work/bin/ma\u200bke."}},
 			Question: &elicit.Question{Once: true},
 		},
 		{Event: outside, Question: approval.ExecQuestion(outside, "", "")},
@@ -58,6 +59,7 @@ func TestQuestions(t *testing.T) {
 		{Event: protocol.RawEvent{Type: "approval_request"}, Question: &elicit.Question{Message: "Allow the tool?", Meta: map[string]any{
 			"tool_params": map[string]any{"path": "/etc\u202e\n<b>"}, thread.MetaFacts: map[string]any{"threadId": "t"},
 		}}},
+		{Event: denied, Question: approval.OverruleQuestion(denied, "")},
 		{
 			Event:    protocol.PatchApprovalRequest{Links: map[string]string{"/b": "/a"}, Notes: []string{"A write to /b changes other names\u202e too."}},
 			Question: &elicit.Question{Always: &elicit.Always{Words: "x, outside the sandbox\u202e<b>"}},

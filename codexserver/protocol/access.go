@@ -22,6 +22,16 @@ type Access struct {
 	Roots []string `json:"roots,omitempty"`
 	// Provider is the model provider, with its address, if it is another one than the configured.
 	Provider string `json:"provider,omitzero"`
+	// Beside are other conversations that run, whose commands or those of this one could put a link in the place of a
+	// folder of the other.
+	Beside []Overlap `json:"beside,omitempty"`
+}
+
+// Overlap has a folder that a conversation writes and one that another writes. One lies in the other. Both are absolute paths
+// without symbolic links.
+type Overlap struct {
+	Folder string `json:"folder"`
+	Other  string `json:"other"`
 }
 
 // IsZero reports whether a is nothing. A folder alone is nothing.
@@ -33,7 +43,7 @@ func (a Access) IsZero() bool {
 // Equal reports whether a and b are the same.
 func (a Access) Equal(b Access) bool {
 	return a.Folder == b.Folder && a.Mode == b.Mode && a.Policy == b.Policy && a.Network == b.Network &&
-		a.WebSearch == b.WebSearch && a.Provider == b.Provider && slices.Equal(a.Roots, b.Roots)
+		a.WebSearch == b.WebSearch && a.Provider == b.Provider && slices.Equal(a.Roots, b.Roots) && slices.Equal(a.Beside, b.Beside)
 }
 
 // AccessRequest asks whether a conversation may have an access. It is no event of the wire.
@@ -45,3 +55,9 @@ type AccessRequest struct {
 
 // EventType implements [EventMsg].
 func (AccessRequest) EventType() string { return "access_request" }
+
+// OverruleRequest asks whether a person overrules a denial, which has been reported. It is no event of the wire.
+type OverruleRequest struct{ Refused }
+
+// EventType implements [EventMsg].
+func (OverruleRequest) EventType() string { return "overrule_request" }

@@ -22,6 +22,8 @@ type ExecApprovalRequest struct {
 	// NoSandbox is true when nothing confines the commands of the conversation. It is not
 	// part of the event.
 	NoSandbox bool `json:"-"`
+	// Network is true when Command is no command but stands for access to a host. It is not part of the event.
+	Network bool `json:"-"`
 	// Reads is true when the engine itself does what Command says, and that only reads files outside of the
 	// conversation's folder. It is not part of the event.
 	Reads bool `json:"-"`
@@ -39,9 +41,6 @@ type ExecApprovalRequest struct {
 	Human bool `json:"-"`
 	// Notes are the engine's sentences about the command. They are not part of the event.
 	Notes []string `json:"-"`
-	// Program is the path of a program that the command would start, although commands may
-	// write it; "" if there is none. The question names it. It is not part of the event.
-	Program string `json:"-"`
 }
 
 // PatchApprovalRequest asks whether the patch of the call CallID of the turn TurnID may be applied.

@@ -1,6 +1,12 @@
 package protocol
 
-import "encoding/json"
+import (
+	"errors"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // ApprovalPolicy says when a person is asked before a command or a patch runs.
 type ApprovalPolicy string
@@ -85,50 +91,59 @@ const (
 
 // Config is the configuration that the caller of a conversation asks for. It overrides the
 // engine's own configuration, config.toml and its overrides, such as ApprovalPolicy, Sandbox and Model, a slug.
-// IncludePlanTool and IncludeApplyPatchTool offer these tools. A zero field changes nothing. Those with a JSON name are
-// the params of newConversation, of which every member may be absent or null.
+// IncludeApplyPatchTool offers that tool. A zero field changes nothing.
 type Config struct {
-	Model string `json:"model,omitzero"`
+	Model string
 	// Profile names a profile of config.toml.
-	Profile string `json:"profile,omitzero"`
+	Profile string
 	// Cwd is the working folder; the server has made it absolute.
-	Cwd            string         `json:"cwd,omitzero"`
-	ApprovalPolicy ApprovalPolicy `json:"approvalPolicy,omitzero"`
-	Sandbox        SandboxMode    `json:"sandbox,omitzero"`
+	Cwd            string
+	ApprovalPolicy ApprovalPolicy
+	Sandbox        SandboxMode
 	// Overrides are configuration keys, dotted or nested, that win over config.toml. The
 	// other fields win over them.
-	Overrides map[string]json.RawMessage `json:"config,omitzero"`
+	Overrides Overrides
+	Choices
+	IncludeApplyPatchTool *bool
 	// FromCall is true when the overrides come from the caller of a tool, mostly a model,
 	// and not from the user. They can then narrow the configured
 	// shell_environment_policy, but not widen it. A writable root among them does not count
 	// as one of the user's, who alone can make the home and system folders writable.
-	FromCall bool `json:"-"`
+	FromCall bool
 	// Keep reports whether a resumed conversation may keep what its last turn had beyond the
 	// configuration. Nil keeps nothing. If it returns false, the conversation has no more than
 	// the configuration and the other fields give.
-	Keep func(Access) bool `json:"-"`
+	Keep func(Access) bool
 	// Continues is true when a turn continues that began in a process which has ended. No
 	// caller chooses then: its policies are those of the turn, as far as the configuration
 	// allows no less, and its model is that of the turn.
-	Continues bool `json:"-"`
-	// BaseInstructions replaces the model's instructions; empty is a value.
-	BaseInstructions *string `json:"baseInstructions,omitzero"`
-	// DeveloperInstructions overrides developer_instructions: a message with
-	// the role developer at the beginning of the history; empty is a value.
-	DeveloperInstructions *string `json:"-"`
-	// CompactPrompt overrides compact_prompt, the prompt that summarises the history. An
-	// empty one is the engine's own.
-	CompactPrompt *string `json:"-"`
-	// Effort overrides model_reasoning_effort. It is sent even to a model that is not known
-	// to take it.
-	Effort ReasoningEffort `json:"-"`
-	// WebSearch switches web searches on or off. Nil leaves it to the configuration. A call
-	// cannot switch them on if the configuration has web_search = "disabled".
-	WebSearch             *bool `json:"-"`
-	IncludePlanTool       *bool `json:"includePlanTool,omitzero"`
-	IncludeApplyPatchTool *bool `json:"includeApplyPatchTool,omitzero"`
+	Continues bool
 	// ReadOnly leaves the model only commands: no MCP servers, web searches or patches.
 	// The conversation has [SandboxReadOnly] and [ApprovalNever], and nothing can widen
 	// them.
-	ReadOnly bool `json:"-"`
+	ReadOnly bool
+}
+
+// Overrides are keys of config.toml. Their values are tables, which are map[string]any, and []any, string, bool, int64,
+// float64 and nil, which sets nothing.
+type Overrides map[string]any
+
+// UnmarshalJSON implements [json.Unmarshaler]. An integer that an int64 has stays exact.
+func (o *Overrides) UnmarshalJSON(b []byte) error {
+	exact := json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, to *any) error {
+		if d.PeekKind() != '0' {
+			return errors.ErrUnsupported
+		}
+		number, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		if n, err := strconv.ParseInt(string(number), 10, 64); err == nil {
+			*to = n
+			return nil
+		}
+		*to, err = strconv.ParseFloat(string(number), 64)
+		return err
+	}))
+	return json.Unmarshal(b, (*map[string]any)(o), exact)
 }

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"bytes"
 	stdjson "encoding/json"
 	"fmt"
 	"reflect"
@@ -50,24 +51,16 @@ func AppendEvent(b []byte, m EventMsg) ([]byte, error) {
 		}
 		return append(head, '}'), nil
 	}
-	out := appending(head)
-	brace := len(out) // the object is written here without a copy, since it may be long; its brace becomes a comma
-	if err := json.MarshalWrite(&out, m, json.Deterministic(true)); err != nil {
+	buf := bytes.NewBuffer(head) // the object is written here without a copy, since it may be long; its brace becomes a comma
+	if err := json.MarshalWrite(buf, m, json.Deterministic(true)); err != nil {
 		return b, fmt.Errorf("protocol: event %s: %w", m.EventType(), err)
 	}
+	out, brace := buf.Bytes(), len(head)
 	if len(out)-brace == len("{}") {
 		return append(out[:brace], '}'), nil
 	}
 	out[brace] = ','
 	return out, nil
-}
-
-// appending is a writer that appends to a slice.
-type appending []byte
-
-func (a *appending) Write(b []byte) (int, error) {
-	*a = append(*a, b...)
-	return len(b), nil
 }
 
 // events has one of each type that this package knows.

@@ -98,7 +98,10 @@ type ExecCommandEnd struct {
 	// AggregatedOutput is both streams in the order in which they arrived.
 	AggregatedOutput string `json:"aggregated_output"`
 	// ExitCode is the exit status, or 128 and more for a signal.
-	ExitCode int      `json:"exit_code"`
+	ExitCode int `json:"exit_code"`
+	// Status is [ExecDeclined] if the command has run in a sandbox at most, and its run outside was declined.
+	// ExitCode is -1 then, which says nothing. "", which is left out, is any other end.
+	Status   string   `json:"status,omitzero"`
 	Duration Duration `json:"duration"`
 	// FormattedOutput is what the model sees.
 	FormattedOutput string `json:"formatted_output"`
@@ -106,6 +109,9 @@ type ExecCommandEnd struct {
 	// not part of the event.
 	Omitted int64 `json:"-"`
 }
+
+// ExecDeclined is the status of a command whose run outside of a sandbox was declined.
+const ExecDeclined = "declined"
 
 // FileChange is a patch's effect on one file: exactly one of Add, Delete and Update, which may move it, is set.
 type FileChange struct {
@@ -160,23 +166,12 @@ func (c FileChange) Diff() string {
 
 // Lines returns how many lines the change adds and removes.
 func (c FileChange) Lines() (added, removed int) {
-	switch {
-	case c.Add != nil:
-		for range strings.Lines(c.Add.Content) {
+	for line := range strings.Lines(c.Diff()) {
+		switch line[0] {
+		case '+':
 			added++
-		}
-	case c.Delete != nil:
-		for range strings.Lines(c.Delete.Content) {
+		case '-':
 			removed++
-		}
-	case c.Update != nil:
-		for line := range strings.Lines(c.Update.UnifiedDiff) {
-			switch line[0] {
-			case '+':
-				added++
-			case '-':
-				removed++
-			}
 		}
 	}
 	return added, removed

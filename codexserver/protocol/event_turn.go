@@ -190,9 +190,14 @@ type BackgroundEvent struct {
 	// Refused is what the remark is about if the engine refused to do something; otherwise
 	// nil. It is not sent.
 	Refused *Refused `json:"-"`
+	// Allowed is what the remark is about if somebody else than a person or a rule allowed it without a question;
+	// otherwise nil. It is not sent.
+	Allowed *Refused `json:"-"`
+	// Remark is true if the result of the turn has the remark, too. It is not sent.
+	Remark bool `json:"-"`
 }
 
-// Refused is what an engine refused by its own policy, without a question.
+// Refused is what an engine refused, or allowed, without a question.
 type Refused struct {
 	// Command is the argv of a command, and Cwd its folder.
 	Command []string
@@ -200,7 +205,9 @@ type Refused struct {
 	// Changes are those of a patch, by absolute path. Tool is the name of the tool if there is neither.
 	Changes map[string]FileChange
 	Tool    string
-	// Reason is the text that the model received.
+	// By is who decided, in a word of package approval. "" is the engine's own policy.
+	By string
+	// Reason is the text that the model received, or why it was decided so.
 	Reason string
 	// CallID is the model's id of the call, "" if the engine does not tell.
 	CallID string

@@ -6,6 +6,19 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
+// NewConversationParams are the choices of newConversation, as those of [Config]. Every member may be absent or null.
+type NewConversationParams struct {
+	Model                 string         `json:"model,omitzero"`
+	Profile               string         `json:"profile,omitzero"`
+	Cwd                   string         `json:"cwd,omitzero"`
+	ApprovalPolicy        ApprovalPolicy `json:"approvalPolicy,omitzero"`
+	Sandbox               SandboxMode    `json:"sandbox,omitzero"`
+	Config                Overrides      `json:"config,omitzero"`
+	BaseInstructions      *string        `json:"baseInstructions,omitzero"`
+	IncludePlanTool       *bool          `json:"includePlanTool,omitzero"`
+	IncludeApplyPatchTool *bool          `json:"includeApplyPatchTool,omitzero"`
+}
+
 // NewConversationResult is the result of newConversation: Model answers, and RolloutPath is the conversation's file.
 type NewConversationResult struct {
 	// ConversationID is a UUID, for the other methods.

@@ -8,47 +8,47 @@ import (
 
 // TurnResult is what one turn did: the structured content of the tools' results, and what a server
 // keeps of a turn that another server may continue. Its texts are shown on one line and are
-// shortened, but for Content and Output.
+// shortened, but for Content and Output. The tags required, enum, about and parts are for its schema.
 type TurnResult struct {
 	// ThreadID is the id of the thread, "" if none began.
-	ThreadID string `json:"threadId"`
+	ThreadID string `json:"threadId" required:"true" about:"For codex-reply."`
 	// Content is the answer with what the caller should know besides.
-	Content string `json:"content"`
+	Content string `json:"content" required:"true" about:"The answer."`
 	// Output is the answer as JSON, or nil if the caller wanted none or the answer does not fit its schema.
-	Output jsontext.Value `json:"output,omitzero"`
+	Output jsontext.Value `json:"output,omitzero" about:"The answer as JSON, by output-schema."`
 	// Findings and Verdict are those of a review. Findings is nil for other turns, Verdict if the
 	// review has none.
-	Findings []Finding `json:"findings,omitzero"`
-	Verdict  *Verdict  `json:"verdict,omitzero"`
+	Findings []Finding `json:"findings,omitzero" about:"title, body, path, startLine, endLine, priority (0 worst, to 3), confidence; outsideDiff if not in the diff."`
+	Verdict  *Verdict  `json:"verdict,omitzero" about:"correct, explanation, confidence."`
 	// Status is how the turn ended, or that it continues; "" before it begins.
-	Status TurnStatus `json:"status,omitzero"`
+	Status TurnStatus `json:"status,omitzero" enum:"completed,incomplete,failed,aborted,waiting,running"`
 	// Stopped is the caller's limit that ended the turn, or "".
-	Stopped string `json:"stopped,omitzero"`
+	Stopped string `json:"stopped,omitzero" about:"A spent budget."`
 	// Model is the name of the model that answers.
 	Model string `json:"model,omitzero"`
 	// Rerouted has the first changes of what answers, in their order.
 	Rerouted []Rerouted `json:"rerouted,omitempty"`
 	// Worktree is the git worktree that was made for the thread before the turn, or nil.
-	Worktree *Worktree `json:"worktree,omitzero"`
+	Worktree *Worktree `json:"worktree,omitzero" about:"path, branch"`
 	// DurationMS is the time from the begin of the turn to its end, or to now, in milliseconds.
 	DurationMS int64 `json:"durationMs"`
 	// Usage is nil while the tokens are not known.
-	Usage *TurnUsage `json:"usage,omitzero"`
+	Usage *TurnUsage `json:"usage,omitzero" about:"Tokens of turn and thread: input, cached, output, reasoning."`
 	// Plan is the model's last plan.
-	Plan []PlanStep `json:"plan,omitzero"`
+	Plan []PlanStep `json:"plan,omitzero" about:"Each a step and its status."`
 	// ChangesFrom says what the changes are taken from; "" before the turn begins.
-	ChangesFrom ChangesSource `json:"changesFrom,omitzero"`
+	ChangesFrom ChangesSource `json:"changesFrom,omitzero" enum:"tree,events" about:"tree: what differs on disk. events: patches alone."`
 	// Changes are the files that changed, sorted by path.
-	Changes []Change `json:"changes"`
+	Changes []Change `json:"changes" parts:"true" about:"As git diff --numstat."`
 	// Unknown names where changes were not looked for.
-	Unknown []Unknown `json:"unknown,omitzero"`
+	Unknown []Unknown `json:"unknown,omitzero" about:"Not looked at: path, why."`
 	// Commands are the commands that ran, in the order of their start.
-	Commands []Command `json:"commands"`
+	Commands []Command `json:"commands" parts:"true" about:"approvedBy: if a question was asked."`
 	// Refused is what was not approved, in the order of the decisions. A turn that is completed may
 	// have refusals.
-	Refused []Refusal `json:"refused"`
+	Refused []Refusal `json:"refused" about:"What was not approved, so not done: kind, what, cwd, why, by, reason."`
 	// Truncated says how much is left out.
-	Truncated Truncated `json:"truncated,omitzero"`
+	Truncated Truncated `json:"truncated,omitzero" about:"How much is left out, and where to see it."`
 }
 
 // TurnStatus is the state of a turn.
@@ -131,12 +131,12 @@ type Change struct {
 	// From is the path before a rename, or "".
 	From string `json:"from,omitzero"`
 	// Kind is add, update, delete or rename.
-	Kind string `json:"kind"`
+	Kind string `json:"kind" enum:"add,update,delete,rename"`
 	// Added and Removed count lines. They are nil if the file is not text.
 	Added   *int `json:"added,omitzero"`
 	Removed *int `json:"removed,omitzero"`
 	// By says how sure it is that this turn made the change.
-	By ChangeOrigin `json:"by,omitzero"`
+	By ChangeOrigin `json:"by,omitzero" enum:"patch,command,other" about:"other: unsure."`
 }
 
 // String returns the change in a line, such as "update main.c (+1 -2)".

@@ -41,13 +41,6 @@ type SessionMeta struct {
 	ModelProvider string `json:"model_provider,omitzero"`
 	// Instructions are the user's, from AGENTS.md; nil, written as null, if there are none.
 	Instructions *string `json:"instructions"`
-	// DeveloperInstructions are those of the conversation, left out if there are none.
-	DeveloperInstructions string `json:"developer_instructions,omitzero"`
-	// CompactPrompt is that of the conversation, left out without one.
-	CompactPrompt string `json:"compact_prompt,omitzero"`
-	// WebSearch is whether the conversation may search the web. It is nil, and left out, if
-	// the configuration decides.
-	WebSearch *bool `json:"web_search,omitzero"`
 	// Git is left out outside a repository.
 	Git *GitInfo `json:"git,omitzero"`
 }

@@ -1,11 +1,6 @@
 package setting
 
-import (
-	"cmp"
-	"errors"
-	"fmt"
-	"time"
-)
+import "fmt"
 
 // Failover says who answers for the native engine when its provider refuses: at a usage limit, an overload or a
 // refused key, and never because of what a request holds. The zero value lets the turn fail.
@@ -13,9 +8,6 @@ type Failover struct {
 	// To are the providers that are asked in order, each at most once in a turn. They read the whole
 	// conversation. None by default.
 	To []FailoverTo
-	// Wait is how long a provider may have a turn wait while another one is left. 0 means a minute.
-	// A negative value is an error.
-	Wait time.Duration
 }
 
 // FailoverTo is a provider with its model.
@@ -26,21 +18,12 @@ type FailoverTo struct {
 	Model string `json:"model"`
 }
 
-// Validate returns an error for resolved settings that begins with the key that is wrong, or nil.
+// Validate returns an error that begins with the key that is wrong, or nil.
 func (f Failover) Validate() error {
 	for i, to := range f.To {
 		if to.Provider == "" || to.Model == "" {
 			return fmt.Errorf("to[%d]: it needs a provider and a model", i)
 		}
 	}
-	if f.Wait <= 0 {
-		return errors.New("wait: want more than 0")
-	}
 	return nil
-}
-
-// Resolved returns f with its defaults.
-func (f Failover) Resolved() Failover {
-	f.Wait = cmp.Or(f.Wait, time.Minute)
-	return f
 }

@@ -17,8 +17,6 @@ const (
 	// DefaultResult is the size of the longest answer, and of the largest structured content
 	// of a result, in bytes of JSON.
 	DefaultResult = 80_000
-	// DefaultFiles is that of [Changes].Files.
-	DefaultFiles = 100_000
 )
 
 // Calls say what calls of the tools may do, and what they return. The zero value is the default.
@@ -73,53 +71,41 @@ const (
 	FullAccessDeny  FullAccess = "deny"  // it is refused
 )
 
-// Changes say how the changes of a turn are found: its folder is read before and after the
+// Changes say whether the changes of a turn are found: its folder is read before and after the
 // turn. Where that is not possible, the result says so and has the changes of patches. The
 // zero value is the default.
 type Changes struct {
-	// Off leaves the folder alone.
-	Off bool
-	// Files is how many files may be read that differ from git's index. Without a
-	// repository all files count, and the limit is a twentieth. Default: [DefaultFiles].
-	Files int
-	// Before is how long reading may take before the turn's first change, for an engine that
-	// announces changes (engine.Traits), and before the turn for another. Default: 5s and 2s.
-	Before time.Duration
-	// After is how long reading may take after the turn; only very many changes take
-	// seconds. Default: 30s.
-	After time.Duration
-}
-
-// Resolved returns c with its defaults, for an engine whose turns wait for the snapshot, or one that
-// announces changes.
-func (c Changes) Resolved(waits bool) Changes {
-	before := 5 * time.Second
-	if waits {
-		before = 2 * time.Second
-	}
-	c.Files = cmp.Or(max(c.Files, 0), DefaultFiles)
-	c.Before = cmp.Or(max(c.Before, 0), before)
-	c.After = cmp.Or(max(c.After, 0), 30*time.Second)
-	return c
+	// Read reads the folder. Default: true.
+	Read *bool
 }
 
 // Tasks say how calls become tasks. The zero value is the default.
 type Tasks struct {
-	// Never keeps calls synchronous.
-	Never bool
+	// Mode says whether calls become tasks. Default: [TasksAuto].
+	Mode TaskMode
 	// Grace is how long a call runs before it becomes a task. Default: a second. With a
 	// negative value it becomes a task at once.
 	Grace time.Duration
 	// Limit is how many tasks of one principal may be unfinished at a time. Default: 64.
 	Limit int
-	// NoResume leaves the tasks and background turns of a server that was killed as they
-	// are. By default the next server with the same Home continues them after the first
-	// call of a client, if its engine can.
-	NoResume bool
+	// Resume continues the tasks and background turns of a server with the same Home that was
+	// killed, after the first call of a client, if the engine can. Default: true.
+	Resume *bool
 }
+
+// TaskMode says whether calls become tasks.
+type TaskMode string
+
+// The values.
+const (
+	TasksAuto  TaskMode = "auto"  // those of clients that declare tasks
+	TasksNever TaskMode = "never" // none
+)
 
 // Resolved returns t with its defaults.
 func (t Tasks) Resolved() Tasks {
+	t.Mode = cmp.Or(t.Mode, TasksAuto)
+	t.Resume = cmp.Or(t.Resume, new(true))
 	t.Grace = cmp.Or(t.Grace, time.Second)
 	t.Limit = cmp.Or(max(t.Limit, 0), 64)
 	return t

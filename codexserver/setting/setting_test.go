@@ -9,28 +9,12 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-func TestChanges(t *testing.T) {
-	t.Parallel()
-	set := setting.Changes{Off: true, Files: 7, Before: 1, After: 2}
-	for _, tt := range []struct {
-		in      setting.Changes
-		streams bool
-		want    setting.Changes
-	}{
-		{want: setting.Changes{Files: 100_000, Before: 5 * time.Second, After: 30 * time.Second}},
-		{streams: true, want: setting.Changes{Files: 100_000, Before: 2 * time.Second, After: 30 * time.Second}},
-		{in: setting.Changes{Files: -1, Before: -1, After: -1}, want: setting.Changes{Files: 100_000, Before: 5 * time.Second, After: 30 * time.Second}},
-		{in: set, streams: true, want: set},
-	} {
-		must.Equal(t, fmt.Sprintf("%+v, streams %v", tt.in, tt.streams), tt.want, tt.in.Resolved(tt.streams))
-	}
-}
-
 func TestTasks(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[setting.Tasks]setting.Tasks{
-		{}: {Grace: time.Second, Limit: 64}, {Grace: -1, Limit: -1}: {Grace: -1, Limit: 64},
-		{Grace: 1, Limit: 2, Never: true, NoResume: true}: {Grace: 1, Limit: 2, Never: true, NoResume: true},
+		{}:                     {Mode: "auto", Resume: new(true), Grace: time.Second, Limit: 64},
+		{Grace: -1, Limit: -1}: {Mode: "auto", Resume: new(true), Grace: -1, Limit: 64},
+		{Grace: 1, Limit: 2, Mode: "never", Resume: new(false)}: {Grace: 1, Limit: 2, Mode: "never", Resume: new(false)},
 	} {
 		must.Equal(t, fmt.Sprintf("%+v", in), want, in.Resolved())
 	}
@@ -45,6 +29,16 @@ func TestLimits(t *testing.T) {
 	for in, want := range map[setting.Limits]setting.Limits{
 		{}: defaults, set: set,
 		{ModelRequests: -1, Tokens: -1, WallTime: -1, ResponseBytes: -1, Command: -1}: none,
+	} {
+		must.Equal(t, fmt.Sprintf("%+v", in), want, in.Resolved())
+	}
+}
+
+func TestCodex(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[setting.Codex]setting.Codex{
+		{}: {Reviewer: setting.ReviewerCodex, Reconnect: 2 * time.Minute},
+		{Reviewer: setting.ReviewerPerson, Reconnect: -1}: {Reviewer: setting.ReviewerPerson, Reconnect: -1},
 	} {
 		must.Equal(t, fmt.Sprintf("%+v", in), want, in.Resolved())
 	}

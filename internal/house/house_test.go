@@ -3,11 +3,14 @@ package house_test
 import (
 	"flag"
 	"go/ast"
+	"go/importer"
 	"go/parser"
 	"go/token"
 	"go/types"
+	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -17,7 +20,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
-	"golang.org/x/tools/go/packages"
 )
 
 const module = "github.com/codexmcp/codexmcp"
@@ -127,7 +129,8 @@ func exported(t *testing.T) map[string]*types.Package {
 	return all
 }
 
-// loaded returns every package of the module and its imports.
+// loaded returns every package of the module that is no program, and their imports: not from the sources, but from what the compiler
+// has written, which the build cache has after the tests are compiled.
 func loaded(t *testing.T) map[string]*types.Package {
 	t.Helper()
 	testenv.NeedsPrograms(t, "go")
@@ -136,18 +139,30 @@ func loaded(t *testing.T) map[string]*types.Package {
 }
 
 var loadOnce = sync.OnceValues(func() (map[string]*types.Package, error) {
-	// With NeedExportFile it reads what the compiler has written, which the build cache has, and not the sources of all packages.
-	mode := packages.NeedName | packages.NeedTypes | packages.NeedImports | packages.NeedDeps | packages.NeedExportFile
-	roots, err := packages.Load(&packages.Config{Mode: mode}, "./...")
+	list := func(args ...string) ([]string, error) {
+		out, err := exec.Command("go", append([]string{"list", "-f"}, args...)...).Output()
+		return slices.DeleteFunc(strings.Split(string(out), "\n"), func(line string) bool { return line == "" }), err
+	}
+	roots, err := list(`{{if ne .Name "main"}}{{.ImportPath}}{{end}}`, "./...")
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]*types.Package{}
-	packages.Visit(roots, nil, func(p *packages.Package) {
-		for _, e := range p.Errors {
-			err = e
+	lines, err := list(append([]string{"{{.ImportPath}}\t{{.Export}}", "-export", "-deps"}, roots...)...)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{}
+	for _, line := range lines {
+		if path, file, _ := strings.Cut(line, "\t"); file != "" { // a package of tests alone has none
+			files[path] = file
 		}
-		all[p.PkgPath] = p.Types
-	})
-	return all, err
+	}
+	from := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
+	all := map[string]*types.Package{}
+	for path := range files {
+		if all[path], err = from.Import(path); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 })

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"maps"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -119,5 +120,18 @@ func TestFilesAreReadByOneReader(t *testing.T) {
 			}
 			return true
 		})
+	}
+}
+
+// TestProgramsAreWrittenByOneWriter looks for tests that write a program in another way than [testenv.WriteProgram].
+func TestProgramsAreWrittenByOneWriter(t *testing.T) {
+	program := regexp.MustCompile(`os\.WriteFile\(([^()]|\([^()]*\))*, 0o[1357]\d\d\)`)
+	for _, file := range files(t, ".go") {
+		if !strings.HasSuffix(file, "_test.go") || strings.HasPrefix(file, "codexserver/gateway/") { // of another module
+			continue
+		}
+		for _, line := range program.FindAllString(read(t, file), -1) {
+			t.Errorf("%s: use testenv.WriteProgram: %s", file, line)
+		}
 	}
 }

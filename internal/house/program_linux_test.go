@@ -25,7 +25,7 @@ func TestProgram(t *testing.T) {
 	list := must.Get(exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", program).Output())(t)
 	var got []string
 	for pkg := range strings.FieldsSeq(string(list)) {
-		if !strings.HasPrefix(pkg, module+"/") && !strings.Contains(pkg, "/internal/") {
+		if !strings.HasPrefix(pkg, module+"/") && !strings.Contains(pkg+"/", "/internal/") {
 			got = append(got, "package "+pkg)
 		}
 	}
@@ -80,7 +80,8 @@ func TestProgram(t *testing.T) {
 	compare(t, file, packages, got)
 }
 
-// TestImporter weighs what a program gets that decodes one type of mcptypes.
+// TestImporter weighs what a program gets that decodes one type of mcptypes, beside encoding/json: a program that only
+// imports that package gets 12 kB with Go 1.26, and 246 kB with Go 1.27.
 func TestImporter(t *testing.T) {
 	const most = 200_000
 	size := func(program string) int64 {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -25,10 +24,7 @@ type Call struct {
 	Tasks bool
 	// Started is called with the id of the task, if the call becomes one. Nil ignores it.
 	Started func(task string)
-	// Progress is called with the messages about the progress of the call. Nil ignores
-	// them.
-	Progress func(message string)
-	// Notify is called with the server's other notifications that name the call, in order,
+	// Notify is called with the server's notifications that name the call, in order,
 	// and before [Session.Call] returns. Nil ignores them.
 	Notify func(method string, params json.RawMessage)
 	// Open reports whether the server still works on a call that was cancelled, as far as
@@ -51,26 +47,14 @@ const (
 
 // running is a call in progress.
 type running struct {
-	s     *Session
-	c     *Call
-	box   *inbox
-	token string
+	s   *Session
+	c   *Call
+	box *inbox
 }
-
-// tokens makes the tokens of calls different from each other and from the ids of requests.
-const tokens = "call-"
 
 func (s *Session) begin(c *Call) (r *running, end func()) {
 	r = &running{s: s, c: c, box: newInbox(s.o.MaxMessage)}
-	deaf := s.listen(r.box, func() string {
-		s.calls++
-		r.token = tokens + strconv.Itoa(s.calls)
-		return r.token
-	})
-	return r, func() {
-		deaf()
-		close(r.box.over)
-	}
+	return r, func() { close(r.box.over) }
 }
 
 // round is an answer to tools/call with questions.
@@ -134,15 +118,8 @@ func (s *Session) Call(ctx context.Context, c *Call) (json.RawMessage, error) {
 
 // send sends tools/call and returns the answer. Meanwhile it handles notifications.
 func (r *running) send(ctx context.Context, params map[string]any) (raw json.RawMessage, err error) {
-	token := ""
-	if r.c.Progress != nil {
-		token = r.token
-	}
-	switch {
-	case r.s.modern:
-		params["_meta"] = r.s.metadata(r.c.Tasks, token)
-	case token != "":
-		params["_meta"] = map[string]any{"progressToken": token}
+	if r.s.modern {
+		params["_meta"] = r.s.metadata(r.c.Tasks)
 	}
 	if r.s.Over() {
 		return nil, ErrUnsent
@@ -182,7 +159,7 @@ func (r *running) farewell() {
 	defer stop()
 	method, params := mcptypes.Ping.Name(), any(nil)
 	if r.s.modern {
-		method, params = modern.ServerDiscover.Name(), map[string]any{"_meta": r.s.metadata(false, "")}
+		method, params = modern.ServerDiscover.Name(), map[string]any{"_meta": r.s.metadata(false)}
 	}
 	echo := r.s.peer.Start(late, method, params).Done()
 	for echo != nil || r.c.Open() {
@@ -208,28 +185,11 @@ func (r *running) read() error {
 	for _, n := range notes {
 		if n.reached != nil {
 			close(n.reached)
-			continue
-		}
-		if n.method != mcptypes.NotificationsProgress.Name() {
-			if r.c.Notify != nil {
-				r.c.Notify(n.method, n.params)
-			}
-			continue
-		}
-		var p struct {
-			Message string `json:"message"`
-		}
-		if decode(n.method, n.params, &p) == nil {
-			r.report(p.Message)
+		} else if r.c.Notify != nil {
+			r.c.Notify(n.method, n.params)
 		}
 	}
 	return err
-}
-
-func (r *running) report(message string) {
-	if r.c.Progress != nil && message != "" {
-		r.c.Progress(message)
-	}
 }
 
 // answerRound asks the questions of an answer, and sets the params of the next request.
@@ -330,7 +290,7 @@ func (r *running) refuse(ctx context.Context, params map[string]any, requests ma
 	for key := range requests {
 		answers[key] = cancelled
 	}
-	params["inputResponses"], params["_meta"] = answers, r.s.metadata(r.c.Tasks, "")
+	params["inputResponses"], params["_meta"] = answers, r.s.metadata(r.c.Tasks)
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
 	defer stop()
 	_ = r.s.peer.Call(ctx, mcptypes.ToolsCall.Name(), params, nil) // best effort: otherwise they time out

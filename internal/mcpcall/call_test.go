@@ -189,18 +189,17 @@ func TestSilentServer(t *testing.T) {
 	}
 }
 
-// TestCallsAtOnce makes calls at the same time: each gets its own answer and progress.
+// TestCallsAtOnce makes calls at the same time: each gets its own answer and notification.
 func TestCallsAtOnce(t *testing.T) {
 	server := newServer()
 	server.Handle("tools/call", jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
 		var p struct {
 			Name string
-			Meta map[string]any `json:"_meta"`
 		}
 		if err := json.Unmarshal(r.Params, &p); err != nil {
 			return nil, err
 		}
-		if err := r.Peer().Notify(ctx, "notifications/progress", map[string]any{"progressToken": p.Meta["progressToken"], "progress": 1, "message": p.Name}); err != nil {
+		if err := r.Peer().Notify(ctx, "told", map[string]any{"_meta": map[string]any{"requestId": r.ID}, "name": p.Name}); err != nil {
 			return nil, err
 		}
 		return json.RawMessage(fmt.Sprintf(`{"name":%q}`, p.Name)), nil
@@ -210,8 +209,12 @@ func TestCallsAtOnce(t *testing.T) {
 	for i := range 8 {
 		all.Go(func() {
 			name, told := fmt.Sprint(i), ""
-			raw, err := s.Call(t.Context(), &mcpcall.Call{Tool: name, Progress: func(message string) { told += message }})
-			if err != nil || string(raw) != fmt.Sprintf(`{"name":%q}`, name) || told != name {
+			raw, err := s.Call(t.Context(), &mcpcall.Call{Tool: name, Notify: func(method string, params json.RawMessage) {
+				var p struct{ Name string }
+				must.Check(t, json.Unmarshal(params, &p))
+				told += method + " " + p.Name
+			}})
+			if err != nil || string(raw) != fmt.Sprintf(`{"name":%q}`, name) || told != "told "+name {
 				t.Errorf("call %s: %s, told %q, %v", name, raw, told, err)
 			}
 		})

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -98,28 +97,19 @@ func (s *Session) listen(box *inbox, name func() string) (deaf func()) {
 	}
 }
 
-// notified passes a notification to the call that it names: by the id of its request, by the
-// progress token, or by the task.
+// notified passes a notification to the call that it names: by the id of its request, or by the task.
 func (s *Session) notified(r *jsonrpc.Request) {
 	var p struct {
 		Meta struct {
 			RequestID jsontext.Value `json:"requestId"`
 		} `json:"_meta"`
-		ProgressToken jsontext.Value `json:"progressToken"`
-		TaskID        string         `json:"taskId"`
+		TaskID string `json:"taskId"`
 	}
 	if jsonv2.Unmarshal(r.Params, &p) != nil {
 		return
 	}
 	name := string(p.Meta.RequestID)
-	switch r.Method {
-	case mcptypes.NotificationsProgress.Name():
-		text, err := jsontext.AppendUnquote(nil, p.ProgressToken)
-		if err != nil { // tokens of this package are strings
-			return
-		}
-		name = string(text)
-	case modern.NotificationsTasks.Name():
+	if r.Method == modern.NotificationsTasks.Name() {
 		name = taskNotes + p.TaskID
 	}
 	s.mu.Lock()

@@ -43,9 +43,9 @@ func TestMetadata(t *testing.T) {
 			if asks {
 				s.o.Ask = func(context.Context, json.RawMessage) (json.RawMessage, error) { return nil, nil }
 			}
-			text := must.Get(json.Marshal(s.metadata(tasks, "token")))(t)
+			text := must.Get(json.Marshal(s.metadata(tasks)))(t)
 			for words, want := range map[string]bool{
-				`"elicitation":{}`: asks, `"io.modelcontextprotocol/tasks":{}`: tasks, `"x/y":{}`: true, `"progressToken":"token"`: true, `"name":"n"`: true, `"version":"v"`: true,
+				`"elicitation":{}`: asks, `"io.modelcontextprotocol/tasks":{}`: tasks, `"x/y":{}`: true, `"name":"n"`: true, `"version":"v"`: true,
 			} {
 				if strings.Contains(string(text), words) != want {
 					t.Errorf("asks %t, tasks %t: %s, %s: want %t", asks, tasks, text, words, want)

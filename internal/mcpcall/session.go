@@ -58,12 +58,10 @@ type Session struct {
 	end     context.CancelFunc
 	modern  bool
 	server  mcptypes.Implementation
-	offers  map[string]jsontext.Value // the server's capabilities
 	meta    map[string]jsontext.Value // of the answer to server/discover
 
-	mu    sync.Mutex
-	calls int
-	open  map[string]*inbox // of the calls, by the ids of their requests as JSON, and by their tokens
+	mu   sync.Mutex
+	open map[string]*inbox // of the calls, by the ids of their requests as JSON, and by their tasks
 }
 
 // Errors that callers decide on.
@@ -105,10 +103,10 @@ func Connect(ctx context.Context, t jsonrpc.Transport, o *Options) (*Session, er
 		s.o.Silence = defaultSilence
 	}
 	s.peer = jsonrpc.NewPeer(t, jsonrpc.HandlerFunc(s.serve), &jsonrpc.Options{
-		Cancellation: jsonrpc.MCPCancel,
-		Inline:       (*jsonrpc.Request).IsNotification, // before the answer that follows them
-		MaxMessage:   s.o.MaxMessage,
-		Hooks:        &jsonrpc.Hooks{InputEnd: func(error) { s.end() }},
+		Cancellation: jsonrpc.MCPCancel, LenientAnswers: true, TextIDs: true,
+		Inline:     (*jsonrpc.Request).IsNotification, // before the answer that follows them
+		MaxMessage: s.o.MaxMessage,
+		Hooks:      &jsonrpc.Hooks{InputEnd: func(error) { s.end() }},
 	})
 	s.running.Go(func() { _ = s.peer.Run(context.Background()) }) // calls report the end
 	if err := s.greet(ctx); err != nil {
@@ -188,18 +186,15 @@ func brief(text string, hide func(string) string) string {
 // Modern reports whether the session uses MCP 2026-07-28.
 func (s *Session) Modern() bool { return s.modern }
 
+// Ended reports whether the server's output has ended, or a request was lost.
+func (s *Session) Ended() bool { return s.ending.Err() != nil }
+
 // Server returns what the server says about itself.
 func (s *Session) Server() mcptypes.Implementation { return s.server }
 
 // Meta returns a member of the _meta with which the server introduced itself, nil if it is missing. A handshake has
 // none.
 func (s *Session) Meta(name string) jsontext.Value { return s.meta[name] }
-
-// Offers reports whether the server has a capability, such as tools.
-func (s *Session) Offers(capability string) bool {
-	v, ok := s.offers[capability]
-	return ok && v.Kind() == '{'
-}
 
 // greet finds out which versions the server offers.
 func (s *Session) greet(ctx context.Context) error {
@@ -210,7 +205,6 @@ func (s *Session) greet(ctx context.Context) error {
 	defer stop()
 	var found struct {
 		SupportedVersions []string                  `json:"supportedVersions"`
-		Capabilities      map[string]jsontext.Value `json:"capabilities"`
 		Meta              map[string]jsontext.Value `json:"_meta"`
 	}
 	err := s.Request(probe, modern.ServerDiscover.Name(), nil, &found)
@@ -220,7 +214,7 @@ func (s *Session) greet(ctx context.Context) error {
 	var refused *jsonrpc.Error
 	switch {
 	case err == nil && slices.Contains(found.SupportedVersions, modern.ProtocolVersion):
-		s.modern, s.offers, s.meta = true, found.Capabilities, found.Meta
+		s.modern, s.meta = true, found.Meta
 		_ = jsonv2.Unmarshal(found.Meta[modern.MetaServerInfo], &s.server) // it may be missing
 		return nil
 	case err == nil, errors.As(err, &refused), probe.Err() != nil && ctx.Err() == nil, errors.Is(err, ErrAnswer):
@@ -261,19 +255,17 @@ func (s *Session) initialize(ctx context.Context) error {
 		p.Capabilities.Elicitation = map[string]json.RawMessage{}
 	}
 	var r struct {
-		Capabilities map[string]jsontext.Value `json:"capabilities"`
-		ServerInfo   jsontext.Value            `json:"serverInfo"`
+		ServerInfo jsontext.Value `json:"serverInfo"`
 	}
 	if err := s.peer.Call(ctx, mcptypes.Initialize.Name(), p, &r); err != nil {
 		return fmt.Errorf("initialize: %w", err)
 	}
-	s.offers = r.Capabilities
 	_ = jsonv2.Unmarshal(r.ServerInfo, &s.server) // it may be missing
 	return mcptypes.NotificationsInitialized.Notify(ctx, s.peer, nil)
 }
 
 // metadata returns the _meta of a request of MCP 2026-07-28.
-func (s *Session) metadata(tasks bool, token string) map[string]any {
+func (s *Session) metadata(tasks bool) map[string]any {
 	capabilities := map[string]any{}
 	if s.o.Ask != nil {
 		capabilities["elicitation"] = struct{}{}
@@ -288,15 +280,11 @@ func (s *Session) metadata(tasks bool, token string) map[string]any {
 	if len(extensions) > 0 {
 		capabilities["extensions"] = extensions
 	}
-	meta := map[string]any{
+	return map[string]any{
 		modern.MetaProtocolVersion:    modern.ProtocolVersion,
 		modern.MetaClientInfo:         map[string]string{"name": s.o.Name, "version": s.o.Version},
 		modern.MetaClientCapabilities: capabilities,
 	}
-	if token != "" {
-		meta["progressToken"] = token
-	}
-	return meta
 }
 
 // Request sends a request that is not a tool's call, such as tools/list, and decodes the result
@@ -306,7 +294,7 @@ func (s *Session) Request(ctx context.Context, method string, params map[string]
 		params = map[string]any{}
 	}
 	if s.modern || method == modern.ServerDiscover.Name() {
-		params["_meta"] = s.metadata(true, "")
+		params["_meta"] = s.metadata(true)
 	}
 	if s.Over() {
 		return ErrUnsent

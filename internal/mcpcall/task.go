@@ -18,7 +18,6 @@ import (
 type task struct {
 	ID             string                  `json:"taskId"`
 	Status         string                  `json:"status"`
-	StatusMessage  string                  `json:"statusMessage"`
 	PollIntervalMs *float64                `json:"pollIntervalMs"`
 	Result         jsontext.Value          `json:"result"`
 	InputRequests  map[string]inputRequest `json:"inputRequests"`
@@ -118,7 +117,7 @@ func (r *running) poll(ctx context.Context, t task, started func(string)) (_ jso
 	}
 	defer r.s.listen(r.box, func() string { return taskNotes + t.ID })()
 	r.s.peer.Start(asking, modern.SubscriptionsListen.Name(), map[string]any{ // a server without it is only polled
-		"_meta": r.s.metadata(true, ""), "notifications": map[string]any{"taskIds": []string{t.ID}},
+		"_meta": r.s.metadata(true), "notifications": map[string]any{"taskIds": []string{t.ID}},
 	})
 	result, err := p.run(ctx, asking, t)
 	returned = true
@@ -159,7 +158,6 @@ func (p *poller) run(ctx, asking context.Context, t task) (json.RawMessage, erro
 		default:
 			return nil, &PollError{p.id, heard, err}
 		}
-		p.r.report(t.StatusMessage)
 		switch t.Status {
 		case "working", "input_required":
 			p.ask(ctx, asking, t.InputRequests)

@@ -119,10 +119,7 @@ func Start(ctx context.Context, cmd *exec.Cmd, o *Options) (*Client, error) {
 // for a version that this package does not drive; then, too, only Close may follow.
 func (c *Client) Initialize(ctx context.Context) error {
 	var r apptypes.InitializeReply
-	p := apptypes.InitializeParams{ClientInfo: c.options.Info}
-	if c.options.Capabilities != (apptypes.Capabilities{}) {
-		p.Capabilities = &c.options.Capabilities
-	}
+	p := apptypes.InitializeParams{ClientInfo: c.options.Info, Capabilities: c.options.Capabilities}
 	if err := c.peer.Call(ctx, apptypes.CallInitialize, p, &r); err != nil {
 		return err
 	}

@@ -1,25 +1,13 @@
 // Package appclient is a small client of `codex app-server`: threads, turns and approvals, with the
 // types of package apptypes on a [jsonrpc.Peer].
 //
-//	c, err := appclient.Start(ctx, exec.Command("codex", "app-server"), &appclient.Options{
-//		Info:    apptypes.ClientInfo{Name: "my_program", Version: "1.0.0"},
-//		Answers: appclient.Answers{Command: ask},
-//	})
+//	c, err := appclient.Start(ctx, exec.Command("codex", "app-server"), &appclient.Options{Answers: appclient.Answers{Command: ask}})
 //	if err != nil {
 //		return err
 //	}
 //	defer c.Close()
-//	var thread apptypes.ThreadReply
-//	if err := c.Call(ctx, apptypes.CallThreadStart, &apptypes.ThreadParams{Cwd: dir}, &thread); err != nil {
-//		return err
-//	}
-//	turn, err := c.Begin(&apptypes.TurnParams{ThreadID: thread.Thread.ID, Input: appclient.Text("Run the tests.")}, show)
-//	if err != nil {
-//		return err
-//	}
-//	_, err = turn.Wait(ctx)
 //
-// [New] connects over any transport; then [Client.Initialize] comes first. [Client.Call] calls the methods that have none here.
+// The program examples/appclient goes on from there. [New] connects over any transport; then [Client.Initialize] comes first. [Client.Call] calls the methods that have none here.
 //
 // # Approvals
 //

@@ -67,7 +67,7 @@ func TestRealThreads(t *testing.T) {
 		return turn.Wait(t.Context())
 	}
 	var thread apptypes.ThreadReply
-	must.OK(t, c.Call(t.Context(), apptypes.CallThreadStart, &apptypes.ThreadParams{Sandbox: apptypes.SandboxModeReadOnly}, &thread))
+	must.OK(t, c.Call(t.Context(), apptypes.CallThreadStart, &apptypes.ThreadParams{Sandbox: "read-only"}, &thread))
 	if _, err := run(thread.Thread.ID, "go", note); err != nil || said != "one" {
 		t.Errorf("%v, said %q", err, said)
 	}

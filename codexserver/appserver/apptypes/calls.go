@@ -6,8 +6,8 @@ import (
 
 // InitializeParams are those of the first call.
 type InitializeParams struct {
-	Capabilities *Capabilities `json:"capabilities,omitzero"`
-	ClientInfo   ClientInfo    `json:"clientInfo"`
+	Capabilities Capabilities `json:"capabilities,omitzero"`
+	ClientInfo   ClientInfo   `json:"clientInfo"`
 }
 
 // ClientInfo names the client. Codex records the name and sends it to the model's provider.
@@ -38,6 +38,7 @@ type ThreadParams struct {
 	Config                map[string]any `json:"config,omitzero"`
 	Cwd                   string         `json:"cwd,omitzero"`
 	DeveloperInstructions *string        `json:"developerInstructions,omitzero"`
+	Ephemeral             bool           `json:"ephemeral,omitzero"`
 	ExcludeTurns          bool           `json:"excludeTurns,omitzero"`
 	Model                 string         `json:"model,omitzero"`
 	Sandbox               string         `json:"sandbox,omitzero"`
@@ -57,7 +58,7 @@ type ThreadReply struct {
 	Thread            Thread          `json:"thread"`
 }
 
-// Thread is a conversation. CreatedAt and UpdatedAt are in seconds since 1970; Path is its rollout.
+// Thread is a conversation. CreatedAt is in seconds since 1970; Path is its rollout.
 type Thread struct {
 	CreatedAt     int64        `json:"createdAt"`
 	Cwd           string       `json:"cwd"`
@@ -69,7 +70,6 @@ type Thread struct {
 	Preview       string       `json:"preview"`
 	Status        ThreadStatus `json:"status"`
 	Turns         []Turn       `json:"turns"`
-	UpdatedAt     int64        `json:"updatedAt"`
 }
 
 // ThreadStatus says whether a thread is loaded: one of ThreadStatus….
@@ -107,13 +107,10 @@ type ThreadsReply struct {
 type TurnParams struct {
 	ApprovalPolicy      json.RawMessage `json:"approvalPolicy,omitzero"`
 	ClientUserMessageID string          `json:"clientUserMessageId,omitzero"`
-	Cwd                 string          `json:"cwd,omitzero"`
 	Effort              string          `json:"effort,omitzero"`
 	Input               []Input         `json:"input"`
-	Model               string          `json:"model,omitzero"`
 	OutputSchema        json.RawMessage `json:"outputSchema,omitzero"`
 	SandboxPolicy       *SandboxPolicy  `json:"sandboxPolicy,omitzero"`
-	Summary             string          `json:"summary,omitzero"`
 	ThreadID            string          `json:"threadId"`
 }
 
@@ -138,6 +135,13 @@ type SteerParams struct {
 	ExpectedTurnID string  `json:"expectedTurnId"`
 	Input          []Input `json:"input"`
 	ThreadID       string  `json:"threadId"`
+}
+
+// OverruleParams are those of thread/approveGuardianDeniedAction. Event is what was denied, in a form of Codex's core: the
+// members of the review that ended and of its action, with names and words such as target_item_id.
+type OverruleParams struct {
+	Event    map[string]any `json:"event"`
+	ThreadID string         `json:"threadId"`
 }
 
 // InterruptParams are those of turn/interrupt.

@@ -4,23 +4,24 @@ import "slices"
 
 // The methods that a client calls.
 const (
-	CallAccountLogout                  = "account/logout"
-	CallAccountRateLimitsRead          = "account/rateLimits/read"
-	CallAccountRead                    = "account/read"
-	CallConfigRead                     = "config/read"
-	CallFuzzyFileSearch                = "fuzzyFileSearch"
-	CallInitialize                     = "initialize"
-	CallModelList                      = "model/list"
-	CallThreadBackgroundTerminalsClean = "thread/backgroundTerminals/clean"
-	CallThreadDelete                   = "thread/delete"
-	CallThreadInjectItems              = "thread/inject_items"
-	CallThreadList                     = "thread/list"
-	CallThreadRead                     = "thread/read"
-	CallThreadResume                   = "thread/resume"
-	CallThreadStart                    = "thread/start"
-	CallTurnInterrupt                  = "turn/interrupt"
-	CallTurnStart                      = "turn/start"
-	CallTurnSteer                      = "turn/steer"
+	CallAccountLogout                     = "account/logout"
+	CallAccountRateLimitsRead             = "account/rateLimits/read"
+	CallAccountRead                       = "account/read"
+	CallConfigRead                        = "config/read"
+	CallFuzzyFileSearch                   = "fuzzyFileSearch"
+	CallInitialize                        = "initialize"
+	CallModelList                         = "model/list"
+	CallThreadApproveGuardianDeniedAction = "thread/approveGuardianDeniedAction"
+	CallThreadBackgroundTerminalsClean    = "thread/backgroundTerminals/clean"
+	CallThreadBackgroundTerminalsList     = "thread/backgroundTerminals/list"
+	CallThreadInjectItems                 = "thread/inject_items"
+	CallThreadList                        = "thread/list"
+	CallThreadRead                        = "thread/read"
+	CallThreadResume                      = "thread/resume"
+	CallThreadStart                       = "thread/start"
+	CallTurnInterrupt                     = "turn/interrupt"
+	CallTurnStart                         = "turn/start"
+	CallTurnSteer                         = "turn/steer"
 )
 
 // The methods that the app-server calls: they ask something.
@@ -41,7 +42,11 @@ const (
 	NoteConfigWarning                   = "configWarning"
 	NoteDeprecationNotice               = "deprecationNotice"
 	NoteError                           = "error"
+	NoteGuardianWarning                 = "guardianWarning"
+	NoteHookCompleted                   = "hook/completed"
 	NoteItemAgentMessageDelta           = "item/agentMessage/delta"
+	NoteItemAutoApprovalReviewCompleted = "item/autoApprovalReview/completed"
+	NoteItemAutoApprovalReviewStarted   = "item/autoApprovalReview/started"
 	NoteItemCommandExecutionOutputDelta = "item/commandExecution/outputDelta"
 	NoteItemCompleted                   = "item/completed"
 	NoteItemReasoningSummaryPartAdded   = "item/reasoning/summaryPartAdded"
@@ -58,8 +63,8 @@ const (
 
 // read are the notifications that [Note] has the params of.
 var read = []string{
-	NoteAccountRateLimitsUpdated, NoteConfigWarning, NoteDeprecationNotice, NoteError, NoteItemAgentMessageDelta,
-	NoteItemCommandExecutionOutputDelta, NoteItemCompleted, NoteItemReasoningSummaryPartAdded,
+	NoteAccountRateLimitsUpdated, NoteConfigWarning, NoteDeprecationNotice, NoteError, NoteGuardianWarning, NoteHookCompleted, NoteItemAgentMessageDelta,
+	NoteItemAutoApprovalReviewCompleted, NoteItemAutoApprovalReviewStarted, NoteItemCommandExecutionOutputDelta, NoteItemCompleted, NoteItemReasoningSummaryPartAdded,
 	NoteItemReasoningSummaryTextDelta, NoteItemReasoningTextDelta, NoteItemStarted, NoteThreadTokenUsageUpdated,
 	NoteTurnCompleted, NoteTurnDiffUpdated, NoteTurnPlanUpdated, NoteTurnStarted, NoteWarning,
 }

@@ -10,22 +10,62 @@ import (
 
 // Note has the params of every notification that is read. Which members it has depends on the method.
 type Note struct {
-	Delta       string      `json:"delta,omitzero"`
-	Details     string      `json:"details,omitzero"`
-	Diff        string      `json:"diff,omitzero"`
-	Error       *TurnError  `json:"error,omitzero"`
-	Explanation *string     `json:"explanation,omitzero"`
-	Item        *Item       `json:"item,omitzero"`
-	ItemID      string      `json:"itemId,omitzero"`
-	Message     string      `json:"message,omitzero"`
-	Plan        []PlanStep  `json:"plan,omitzero"`
-	RateLimits  *RateLimits `json:"rateLimits,omitzero"`
-	Summary     string      `json:"summary,omitzero"`
-	ThreadID    string      `json:"threadId,omitzero"`
-	TokenUsage  *TokenUsage `json:"tokenUsage,omitzero"`
-	Turn        *Turn       `json:"turn,omitzero"`
-	TurnID      string      `json:"turnId,omitzero"`
-	WillRetry   bool        `json:"willRetry,omitzero"`
+	Action         json.RawMessage `json:"action,omitzero"` // a ReviewAction
+	CompletedAtMs  int64           `json:"completedAtMs,omitzero"`
+	DecisionSource json.RawMessage `json:"decisionSource,omitzero"`
+	Delta          string          `json:"delta,omitzero"`
+	Details        string          `json:"details,omitzero"`
+	Diff           string          `json:"diff,omitzero"`
+	Error          *TurnError      `json:"error,omitzero"`
+	Explanation    *string         `json:"explanation,omitzero"`
+	Item           *Item           `json:"item,omitzero"`
+	ItemID         string          `json:"itemId,omitzero"`
+	Message        string          `json:"message,omitzero"`
+	Plan           []PlanStep      `json:"plan,omitzero"`
+	RateLimits     *RateLimits     `json:"rateLimits,omitzero"`
+	Review         json.RawMessage `json:"review,omitzero"` // a Review
+	ReviewID       json.RawMessage `json:"reviewId,omitzero"`
+	Run            json.RawMessage `json:"run,omitzero"` // a HookRun
+	StartedAtMs    int64           `json:"startedAtMs,omitzero"`
+	Summary        string          `json:"summary,omitzero"`
+	TargetItemID   json.RawMessage `json:"targetItemId,omitzero"`
+	ThreadID       string          `json:"threadId,omitzero"`
+	TokenUsage     *TokenUsage     `json:"tokenUsage,omitzero"`
+	Turn           *Turn           `json:"turn,omitzero"`
+	TurnID         string          `json:"turnId,omitzero"`
+	WillRetry      bool            `json:"willRetry,omitzero"`
+}
+
+// Review is what Codex's reviewer, a model, decided, and why. Status is one of GuardianApprovalReviewStatus…. Codex marks
+// this form, and that of [ReviewAction], as unstable: [Note] has them as they came.
+type Review struct {
+	Rationale string `json:"rationale,omitzero"`
+	Status    string `json:"status"`
+}
+
+// ReviewAction is what the reviewer decides about. Type is one of GuardianApprovalReviewAction…, and says which members
+// it has.
+type ReviewAction struct {
+	Argv        []string        `json:"argv,omitzero"`
+	Command     string          `json:"command,omitzero"`
+	Cwd         string          `json:"cwd,omitzero"`
+	Files       []string        `json:"files,omitzero"`
+	Host        string          `json:"host,omitzero"`
+	Permissions json.RawMessage `json:"permissions,omitzero"`
+	ProcessID   string          `json:"processId,omitzero"`
+	Protocol    string          `json:"protocol,omitzero"`
+	Server      string          `json:"server,omitzero"`
+	Stdin       string          `json:"stdin,omitzero"`
+	ToolName    string          `json:"toolName,omitzero"`
+	Type        string          `json:"type"`
+}
+
+// HookRun is a run of a hook of the user's. ID ends with the id of the call that it is about. Status is one of
+// HookRunStatus…, and EventName one of HookEventName….
+type HookRun struct {
+	EventName string `json:"eventName"`
+	ID        string `json:"id"`
+	Status    string `json:"status"`
 }
 
 // Item is what happens in a turn: a message, a command, a patch, the call of a tool. Type is one of ThreadItem…,
@@ -45,9 +85,9 @@ type Item struct {
 	Error             *ToolError      `json:"error,omitzero"`
 	ExitCode          *int64          `json:"exitCode,omitzero"`
 	ID                string          `json:"id"`
-	Kind              string          `json:"kind,omitzero"`
 	Path              string          `json:"path,omitzero"`
 	Phase             string          `json:"phase,omitzero"`
+	ProcessID         string          `json:"processId,omitzero"`
 	Query             string          `json:"query,omitzero"`
 	ReceiverThreadIDs []string        `json:"receiverThreadIds,omitzero"`
 	Result            json.RawMessage `json:"result,omitzero"`

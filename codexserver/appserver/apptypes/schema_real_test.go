@@ -36,18 +36,19 @@ var definitions = []struct {
 	{apptypes.InitializeReply{}, "InitializeResponse"}, {apptypes.InterruptParams{}, "TurnInterruptParams"}, {apptypes.LimitsReply{}, "GetAccountRateLimitsResponse"},
 	{apptypes.ModelEffort{}, "ReasoningEffortOption"}, {apptypes.ModelsParams{}, "ModelListParams"}, {apptypes.PlanStep{}, "TurnPlanStep"},
 	{apptypes.RateLimits{}, "RateLimitSnapshot"}, {apptypes.RateWindow{}, "RateLimitWindow"}, {apptypes.ThreadsParams{}, "ThreadListParams"},
-	{apptypes.ThreadRef{}, "ThreadBackgroundTerminalsCleanParams ThreadDeleteParams ThreadReadParams"}, {apptypes.ThreadStatus{}, "ThreadStatus"},
+	{apptypes.ThreadRef{}, "ThreadBackgroundTerminalsCleanParams ThreadReadParams"}, {apptypes.ThreadStatus{}, "ThreadStatus"},
 	{apptypes.TokenCount{}, "TokenUsageBreakdown"}, {apptypes.TokenUsage{}, "ThreadTokenUsage"}, {apptypes.ToolError{}, "McpToolCallError"},
-	{apptypes.Input{}, "UserInput"},
+	{apptypes.Input{}, "UserInput"}, {apptypes.OverruleParams{}, "ThreadApproveGuardianDeniedActionParams"},
 	{apptypes.Answers{}, "ToolRequestUserInputAnswer"}, {apptypes.CommandAction{}, "CommandAction"},
 	{apptypes.CommandApproval{}, "CommandExecutionRequestApprovalParams"}, {apptypes.Decision{}, "CommandExecutionRequestApprovalResponse"},
 	{apptypes.ConfigLayer{}, "ConfigLayer"}, {apptypes.ConfigReply{}, "ConfigReadResponse"}, {apptypes.Elicitation{}, "McpServerElicitationRequestParams"},
 	{apptypes.ElicitationReply{}, "McpServerElicitationRequestResponse"}, {apptypes.FileApproval{}, "FileChangeRequestApprovalParams"},
 	{apptypes.FileKind{}, "PatchChangeKind"}, {protocol.FuzzyFile{}, "FuzzyFileSearchResult"}, {apptypes.FileUpdate{}, "FileUpdateChange"},
-	{apptypes.InjectParams{}, "ThreadInjectItemsParams"}, {apptypes.Item{}, "ThreadItem"}, {apptypes.Model{}, "Model"}, {apptypes.ModelsReply{}, "ModelListResponse"},
+	{apptypes.HookRun{}, "HookRunSummary"}, {apptypes.InjectParams{}, "ThreadInjectItemsParams"}, {apptypes.Item{}, "ThreadItem"}, {apptypes.Model{}, "Model"}, {apptypes.ModelsReply{}, "ModelListResponse"},
 	{apptypes.Network{}, "NetworkApprovalContext"}, {apptypes.Permissions{}, "PermissionsRequestApprovalParams"},
 	{apptypes.PermissionsReply{}, "PermissionsRequestApprovalResponse"}, {apptypes.Question{}, "ToolRequestUserInputQuestion"},
-	{apptypes.QuestionOption{}, "ToolRequestUserInputOption"}, {apptypes.SandboxPolicy{}, "SandboxPolicy"}, {protocol.FuzzyFileSearchParams{}, "FuzzyFileSearchParams"},
+	{apptypes.QuestionOption{}, "ToolRequestUserInputOption"}, {apptypes.Review{}, "GuardianApprovalReview"}, {apptypes.ReviewAction{}, "GuardianApprovalReviewAction"},
+	{apptypes.SandboxPolicy{}, "SandboxPolicy"}, {protocol.FuzzyFileSearchParams{}, "FuzzyFileSearchParams"},
 	{protocol.FuzzyFileSearchResult{}, "FuzzyFileSearchResponse"}, {apptypes.SteerParams{}, "TurnSteerParams"}, {apptypes.Thread{}, "Thread"},
 	{apptypes.ThreadParams{}, "ThreadStartParams ThreadResumeParams ThreadForkParams"},
 	{apptypes.ThreadReply{}, "ThreadStartResponse ThreadResumeResponse ThreadForkResponse"},
@@ -55,7 +56,8 @@ var definitions = []struct {
 	{apptypes.UserInput{}, "ToolRequestUserInputParams"},
 	{apptypes.UserInputReply{}, "ToolRequestUserInputResponse"},
 	{apptypes.Note{}, "AccountRateLimitsUpdatedNotification AgentMessageDeltaNotification CommandExecutionOutputDeltaNotification " +
-		"ConfigWarningNotification DeprecationNoticeNotification ErrorNotification ItemCompletedNotification ItemStartedNotification " +
+		"ConfigWarningNotification DeprecationNoticeNotification ErrorNotification GuardianWarningNotification HookCompletedNotification ItemCompletedNotification ItemGuardianApprovalReviewCompletedNotification " +
+		"ItemGuardianApprovalReviewStartedNotification ItemStartedNotification " +
 		"ReasoningSummaryPartAddedNotification ReasoningSummaryTextDeltaNotification ReasoningTextDeltaNotification " +
 		"ServerRequestResolvedNotification ThreadTokenUsageUpdatedNotification TurnCompletedNotification TurnDiffUpdatedNotification " +
 		"TurnPlanUpdatedNotification TurnStartedNotification WarningNotification"},
@@ -65,7 +67,7 @@ var definitions = []struct {
 var sent = []any{
 	apptypes.Capabilities{}, apptypes.ClientInfo{}, apptypes.ConfigParams{}, apptypes.InitializeParams{},
 	apptypes.InterruptParams{}, apptypes.ModelsParams{}, apptypes.ThreadsParams{}, apptypes.ThreadRef{}, apptypes.Decision{},
-	apptypes.Answers{}, apptypes.Decision{}, apptypes.ElicitationReply{}, apptypes.InjectParams{}, apptypes.PermissionsReply{},
+	apptypes.Answers{}, apptypes.Decision{}, apptypes.ElicitationReply{}, apptypes.InjectParams{}, apptypes.OverruleParams{}, apptypes.PermissionsReply{},
 	protocol.FuzzyFileSearchParams{}, apptypes.SteerParams{}, apptypes.TurnParams{}, apptypes.UserInputReply{}, apptypes.ThreadParams{},
 }
 

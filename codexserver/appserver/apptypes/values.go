@@ -53,9 +53,6 @@ const (
 // Who reviews approvals.
 const ApprovalsReviewerUser = "user"
 
-// An approval policy.
-const AskForApprovalOnRequest = "on-request"
-
 // Kinds of a [TurnError] that are told apart.
 const (
 	CodexErrorInfoContextWindowExceeded = "contextWindowExceeded"
@@ -82,8 +79,36 @@ const (
 // States of a command.
 const CommandExecutionStatusDeclined = "declined"
 
+// What a [ReviewAction] is.
+const (
+	GuardianApprovalReviewActionApplyPatch         = "applyPatch"
+	GuardianApprovalReviewActionCommand            = "command"
+	GuardianApprovalReviewActionExecve             = "execve"
+	GuardianApprovalReviewActionMCPToolCall        = "mcpToolCall"
+	GuardianApprovalReviewActionNetworkAccess      = "networkAccess"
+	GuardianApprovalReviewActionRequestPermissions = "requestPermissions"
+	GuardianApprovalReviewActionWriteStdin         = "writeStdin"
+)
+
+// How a [Review] ended.
+const (
+	GuardianApprovalReviewStatusAborted  = "aborted"
+	GuardianApprovalReviewStatusApproved = "approved"
+	GuardianApprovalReviewStatusDenied   = "denied"
+	GuardianApprovalReviewStatusTimedOut = "timedOut"
+)
+
 // What fuzzyFileSearch found.
 const FuzzyFileSearchMatchTypeFile = "file"
+
+// What a [HookRun] is about, and how it ended.
+const (
+	HookEventNamePermissionRequest = "permissionRequest"
+	HookRunStatusBlocked           = "blocked"
+)
+
+// States of the call of a tool.
+const MCPToolCallStatusFailed = "failed"
 
 // What a message of the model is.
 const MessagePhaseFinalAnswer = "final_answer"
@@ -93,13 +118,6 @@ const PatchApplyStatusCompleted = "completed"
 
 // How long permissions are granted.
 const PermissionGrantScopeTurn = "turn"
-
-// Sandboxes of a thread.
-const (
-	SandboxModeDangerFullAccess = "danger-full-access"
-	SandboxModeReadOnly         = "read-only"
-	SandboxModeWorkspaceWrite   = "workspace-write"
-)
 
 // States of a step of a plan.
 const TurnPlanStepStatusInProgress = "inProgress"

@@ -8,11 +8,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -93,6 +96,14 @@ var attacks = []attack{
 		v.call("codex", map[string]any{"prompt": "go"})
 		return v.proven()
 	}},
+	{name: "a working folder that becomes a link while it is asked about", try: func(v *victim) string {
+		return v.replaced("", func(other string) map[string]any { return map[string]any{"cwd": other} })
+	}},
+	{name: "a writable folder that becomes a link while it is asked about", try: func(v *victim) string {
+		return v.replaced("../other/", func(other string) map[string]any {
+			return map[string]any{"config": map[string]any{"sandbox_workspace_write": map[string]any{"writable_roots": []string{other}}}}
+		})
+	}},
 	{name: "control characters in what a client shows", try: func(v *victim) string {
 		v.says(v.command("c1", "printf '\x1b]2;PWNED\x07 \u202etxt.exe\r\nrm'"))
 		v.answer = func(map[string]any) string { return `{"action":"accept"}` }
@@ -157,7 +168,7 @@ func (v *victim) evil(program string) string {
 func (v *victim) write(file, text string) {
 	v.t.Helper()
 	must.OK(v.t, os.MkdirAll(filepath.Dir(file), 0o755))
-	must.OK(v.t, os.WriteFile(file, []byte(text), 0o755))
+	must.OK(v.t, testenv.WriteProgram(file, []byte(text)))
 }
 
 // serve starts the server with lines for both configurations.
@@ -280,6 +291,29 @@ func (v *victim) changing(decision string, commands ...string) string {
 		if again := v.asked[asked:]; command == "touch -c made" && len(again) > 0 && !v.bridge {
 			v.t.Errorf("a rule that was accepted does not answer the same question: %q", again)
 		}
+	}
+	return ""
+}
+
+// replaced puts a link in the place of the folder that a call names, while the question about it is open.
+func (v *victim) replaced(at string, arguments func(other string) map[string]any) string {
+	other, target := filepath.Join(filepath.Dir(v.cwd), "other"), filepath.Join(filepath.Dir(v.cwd), "target")
+	must.OK(v.t, os.Mkdir(other, 0o755), os.Mkdir(target, 0o755))
+	v.says(v.command("c1", "echo x > "+at+"proof"))
+	v.answer = func(map[string]any) string {
+		must.OK(v.t, os.Rename(other, other+"2"), os.Symlink(target, other))
+		time.Sleep(2 * approve.Instant)
+		return `{"action":"accept"}`
+	}
+	v.serve(confined, "")
+	call := arguments(other)
+	call["prompt"] = "go"
+	v.call("codex", call)
+	if _, err := os.Lstat(filepath.Join(target, "proof")); err == nil {
+		return "a command wrote where the link leads"
+	}
+	if len(v.asked) != 1 {
+		return fmt.Sprintf("asked %q", v.asked)
 	}
 	return ""
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -26,8 +27,17 @@ func parse(name string, args []string, stderr io.Writer) (*options, error) {
 	var said bytes.Buffer
 	root.SetOut(&said)
 	root.SetErr(stderr)
-	root.SetArgs(twoDashes(args))
-	cmd, err := root.ExecuteC()
+	args, err := twoDashes(root.Flags(), args)
+	root.SetArgs(args)
+	cmd := root
+	if err == nil {
+		cmd, err = root.ExecuteC()
+	}
+	if unknown, is := errors.AsType[*pflag.NotExistError](err); is {
+		if instead := config.Instead("--" + unknown.GetSpecifiedName()); instead != "" {
+			err = fmt.Errorf("--%s is no longer a flag: %s", unknown.GetSpecifiedName(), instead)
+		}
+	}
 	if said.Len() > 0 || o.run == nil {
 		o.run = prints(said.String())
 	}
@@ -54,19 +64,24 @@ func prints(text string) runner {
 // oneDash are long flags that may have one dash.
 var oneDash = []string{"approvals", "codex", "engine", "json", "log", "resume", "shared", "trace", "version"}
 
-// twoDashes adds the second dash of the flags in oneDash.
-func twoDashes(args []string) []string {
+// twoDashes adds the second dash of the flags in oneDash. It fails for another long flag with one dash, which pflag reads as
+// a short one and its value.
+func twoDashes(flags *pflag.FlagSet, args []string) ([]string, error) {
 	args = append([]string{}, args...) // never nil: cobra would take those of the process
 	for i, arg := range args {
 		if arg == "--" {
 			break
 		}
-		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
-		if slices.Contains(oneDash, name) && strings.HasPrefix(arg, "-") {
+		flag, _, _ := strings.Cut(arg, "=")
+		name, is := strings.CutPrefix(flag, "-")
+		switch {
+		case is && slices.Contains(oneDash, name):
 			args[i] = "-" + arg
+		case is && len(name) > 1 && flags.Lookup(name) != nil:
+			return args, fmt.Errorf("-%s: write --%[1]s", name)
 		}
 	}
-	return args
+	return args, nil
 }
 
 // programName returns the program's name in its own texts. It is codex if a link with that
@@ -152,6 +167,9 @@ MCP clients start it; see the first example.`,
 		case o.name == "codex":
 			return fmt.Errorf("unknown command %q; %s", words, notCodex)
 		}
+		if instead := config.Instead(args[0]); instead != "" {
+			return fmt.Errorf("%s is no longer a command: %s", args[0], instead)
+		}
 		if near := root.SuggestionsFor(args[0]); len(near) > 0 {
 			return fmt.Errorf("unknown command %q; do you mean %s?", words, strings.Join(near, " or "))
 		}
@@ -197,7 +215,7 @@ func (o *options) doctorCommand() *cobra.Command {
 		Long: `Checks the configuration, Codex, the native engine's provider and the sandbox.
 It says whether tasks can run, with what, and what is missing. The exit status
 is 1 when no task can run.`,
-		SuggestFor: []string{"login", "auth", "config", "models", "setup"},
+		SuggestFor: []string{"auth", "config", "models", "setup"},
 		Args:       cobra.NoArgs,
 		Run:        func(*cobra.Command, []string) { o.run = d.Run },
 	}

@@ -151,6 +151,7 @@ func (c *configuration) bridge(at string) (*appserver.Engine, error) {
 		CodexHome: c.home,
 		Store:     c.store,
 		Overrides: c.overrides,
+		Codex:     c.settings.Codex,
 		Guarded:   c.guarded,
 		Self:      self(),
 		Version:   program.Version(),

@@ -12,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -75,10 +76,7 @@ func everybodys(t *testing.T) string {
 	whole, err := os.ReadFile(bin)
 	must.OK(t, err)
 	open := filepath.Join(openFolder(t), filepath.Base(bin))
-	syscall.ForkLock.RLock() // a child that another test starts meanwhile would have it open for writing, so it could not run
-	err = os.WriteFile(open, whole, 0o755)
-	syscall.ForkLock.RUnlock()
-	must.OK(t, err)
+	must.OK(t, testenv.WriteProgram(open, whole))
 	return open
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -600,6 +601,7 @@ var goldenTimes = []struct {
 	{regexp.MustCompile(`(Still running: \w+), \d+s\.`), `$1.`},
 	{regexp.MustCompile(`(with an error) \S+ \w+ (after the question)`), `$1 <TIME> $2`},
 	{regexp.MustCompile(`"[A-Z2-7]{12}-(\d+)"`), `"<DECISION-$1>"`},
+	{regexp.MustCompile(`"serverId":"[A-Z2-7]{12}"`), `"serverId":"<SERVER>"`},
 	{regexp.MustCompile(`run\d+/work/`), ``}, // Codex takes a .git in /tmp, which its sandbox leaves, for the repository
 	{regexp.MustCompile(`"id":1\d{6}\b`), `"id":"<POLL>"`},
 }
@@ -611,12 +613,29 @@ func (g *golden) text() string {
 		text = r.old.ReplaceAllString(text, r.new)
 	}
 	if g.killed && g.engine == "codex" { // which may have counted the tokens of the last answer or not
-		text = totals.ReplaceAllString(text, "$1<SUM>")
+		text = totals.ReplaceAllString(text, `$1"<SUM>"`)
 	}
 	if g.engine == "codex" { // which may have counted them before the end or not
 		text = abortedUsage.ReplaceAllString(text, "$1")
 	}
-	return text
+	return byMember(text)
+}
+
+// byMember writes each member of the answers on a line of its own, so that a new one is a line of the difference.
+func byMember(text string) string {
+	var all strings.Builder
+	answer := false
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "# ") {
+			answer = strings.HasPrefix(line, "# answer ")
+		}
+		var whole bytes.Buffer
+		if answer && json.Indent(&whole, []byte(line), "", "\t") == nil {
+			line = whole.String()
+		}
+		all.WriteString(line)
+	}
+	return all.String()
 }
 
 // abortedUsage are the tokens in the result of a turn that was aborted.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/spf13/cobra"
 )
@@ -25,7 +26,7 @@ var varies = []struct{ old, new string }{
 
 // TestGoldenLines runs the command lines in testdata/golden/*.txt: each "$ PROGRAM ARGUMENTS" is followed by what it prints, its
 // exit status, and whether it printed to standard error; -update rewrites that. A line "> FILE TEXT" writes a file of CODEX_HOME,
-// whose lines end with semicolons.
+// whose lines end with semicolons. At $NOBODY nobody listens.
 func TestGoldenLines(t *testing.T) {
 	for _, file := range must.Get(filepath.Glob(filepath.Join("testdata", "golden", "*.txt")))(t) {
 		file = must.Get(filepath.Abs(file))(t)
@@ -33,11 +34,12 @@ func TestGoldenLines(t *testing.T) {
 			f, model := newFolders(t), providertest.New()
 			t.Cleanup(model.Close)
 			t.Chdir(f.cwd)
-			for name, value := range map[string]string{"HOME": f.user, "CODEX_HOME": f.home, "PATH": f.user, "TMPDIR": "/tmp", "OPENAI_API_KEY": "", "CODEX_BIN": ""} {
+			for name, value := range map[string]string{"HOME": f.user, "CODEX_HOME": f.home, "PATH": f.user, "TMPDIR": "/tmp", "CODEX_BIN": ""} {
 				t.Setenv(name, value)
 			}
 			want := string(must.Get(os.ReadFile(file))(t))
-			own := strings.NewReplacer(f.home, "$CODEX_HOME", f.cwd, "$CWD", f.user, "$HOME", model.BaseURL(), "$BASE_URL")
+			nobody := testenv.Nobody(t)
+			own := strings.NewReplacer("'"+f.cwd+"'", "$CWD", f.home, "$CODEX_HOME", f.cwd, "$CWD", f.user, "$HOME", model.BaseURL(), "$BASE_URL", nobody, "$NOBODY")
 			var all strings.Builder
 			for line := range strings.Lines(want) {
 				kind, words, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
@@ -47,7 +49,7 @@ func TestGoldenLines(t *testing.T) {
 					write(t, filepath.Join(f.home, name), strings.NewReplacer("; ", "\n", "$BASE_URL", model.BaseURL()).Replace(words)+"\n")
 					fmt.Fprintf(&all, "%s\n", line)
 				case "$":
-					code, stdout, stderr := runLine(t, name, strings.Fields(words)...)
+					code, stdout, stderr := runLine(t, name, strings.Fields(strings.ReplaceAll(words, "$NOBODY", nobody))...)
 					if control.MatchString(stdout + stderr) {
 						t.Errorf("%sa terminal gets control characters: %q", line, stdout+stderr)
 					}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/history"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/internal/nightly"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
@@ -76,8 +78,8 @@ func TestEndToEndKilledTasks(t *testing.T) {
 	model := providertest.New(workModel(f))
 	t.Cleanup(model.Close)
 	writeConfig(t, f.home, "approval_policy = \"untrusted\"\n"+fmt.Sprintf(configOf, model.BaseURL()))
-	record := filepath.Join(f.home, "record")
-	settings := fmt.Sprintf("[approvals]\nlog = %q\nallow = [{command = [\"dd\"], outside = true}]\n", record)
+	path := filepath.Join(f.home, "record")
+	settings := fmt.Sprintf("[approvals]\nlog = %q\nallow = [{command = [\"dd\"], outside = true}]\n", path)
 	write(t, filepath.Join(f.home, "codex-mcp.toml"), settings)
 	k := &killer{t: t, f: f, mark: "KILL_TEST=" + rand.Text()}
 	t.Cleanup(func() { k.sweep() })
@@ -108,7 +110,8 @@ func TestEndToEndKilledTasks(t *testing.T) {
 		}
 		must.OK(t, h.ReadRollout(paths[0]))
 	}
-	if err := h.ReadRecord(record); err != nil && !errors.Is(err, os.ErrNotExist) {
+	pairs(t, path)
+	if err := h.ReadRecord(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}
 	ran := must.Get(os.ReadFile(filepath.Join(f.cwd, "ran")))(t)
@@ -121,6 +124,33 @@ func TestEndToEndKilledTasks(t *testing.T) {
 	if killed < times {
 		t.Error("too few servers were killed within their tasks")
 	}
+}
+
+// pairs checks that each beginning in a record has one end, when the next server has written a line.
+func pairs(t *testing.T, path string) {
+	t.Helper()
+	next := record.New(path, 0)
+	must.Get(record.To(next).Add(record.Line{Event: record.Decided}, false))(t)
+	must.OK(t, next.Close())
+	open, left := map[string]int{}, 0
+	for text := range bytes.Lines(must.Get(os.ReadFile(path))(t)) {
+		l := must.Get(record.Parse(text))(t)
+		switch call := l.Server + " " + l.Thread + " " + l.Call; {
+		case l.Event == record.Begins:
+			open[call]++
+		case l.Event == record.Ends:
+			open[call]--
+		}
+		if strings.HasPrefix(l.Words, "unknown") {
+			left++
+		}
+	}
+	for call, n := range open {
+		if n != 0 {
+			t.Errorf("%s: %d beginnings more than ends", call, n)
+		}
+	}
+	t.Logf("%d calls, of which servers left %d without an end", len(open), left)
 }
 
 // never reports whether a client was told, truly, that nothing of a task ran: its server was killed

@@ -16,6 +16,7 @@ import (
 
 const (
 	wordRun  = "word-run"  // makes the model think and call a command that makes made.txt
+	wordText = "word-text" // makes it write the call in another form, which the server leaves in the text
 	wordLong = "word-long" // makes it answer without an end
 	thought  = "The file is not there."
 	usual    = "All done: the file is there ☃ naïve." // its answer to everything else
@@ -45,15 +46,19 @@ func (r route) config(server *child, policy, keys string) string {
 // Portkey's gateway. The model is one of our own, see writeModel. Its template is strict.
 func TestModels(t *testing.T) {
 	says := []string{"All", " done", ": the", " file", " is", " there", " ☃ naïve", "."}
+	run := append([]string{"<think>", "\n" + thought + "\n", "</think>", "\n\nI run", " a command", ".\n"}, toolCall("echo real > made.txt; cat made.txt")...)
 	answers := script{
-		{word: wordRun, says: append([]string{"<think>", "\n" + thought + "\n", "</think>", "\n\nI run", " a command", ".\n"}, toolCall("echo real > made.txt; cat made.txt")...)},
+		{word: wordRun, says: run},
+		{word: wordText, says: []string{"<function=shell>", `{"command": ["ls"]}`, "</function>"}},
+		{word: "tool_call_in_text", says: run}, // it was told how to call
 		{word: wordLong, says: []string{" tick", " tock"}, again: true},
 		{says: says},
 	}
 	models := t.TempDir()
 	file, short := filepath.Join(models, "script.gguf"), filepath.Join(models, "short.gguf")
 	// It precedes the chat template, and refuses what those of Mistral, Devstral, Gemma, DeepSeek and Qwen 3.5 do: roles that do
-	// not alternate, another role than theirs, and a system message that is not the first.
+	// not alternate, another role than theirs, and a system message that is not the first. It also refuses the calls that
+	// other servers do: with arguments that are no object, a name or an id that does not fit, or no output.
 	strict := must.Get(os.ReadFile("testdata/models/strict.jinja"))(t)
 	writeModel(t, file, string(strict), answers)
 	writeModel(t, short, "", script{{word: wordLong, says: says}, {says: says}})
@@ -67,8 +72,11 @@ func TestModels(t *testing.T) {
 			t.Run("an accepted command", func(t *testing.T) { r.command(t, server, "accept") })
 			t.Run("a declined command", func(t *testing.T) { r.command(t, server, "decline") })
 			t.Run("instructions", func(t *testing.T) { r.instructed(t, server) })
-			if r.gateway == nil { // the gateway reads on when its client has gone
+			if r.gateway == nil {
+				// The gateway reads on when its client has gone.
 				t.Run("a cancelled call", func(t *testing.T) { r.cancelled(t, server) })
+				t.Run("a broken call", func(t *testing.T) { r.broken(t, server, file) })
+				t.Run("a history", func(t *testing.T) { r.continued(t, server) })
 			}
 			t.Run("a full context", func(t *testing.T) { r.full(t, file) })
 			t.Run("an answer cut off", func(t *testing.T) { r.cut(t, file) })

@@ -25,7 +25,7 @@ func TestNewcomer(t *testing.T) {
 		"completion bash":  {"complete -o default -F __start_codex-mcp codex-mcp"},
 	} {
 		cmd := f.command(t.Context(), built(t), strings.Fields(words)...)
-		cmd.Stdin, cmd.Env = strings.NewReader("why?\n"), append(cmd.Env, "CODEX_BIN=/no/codex", "TMPDIR="+tmp)
+		cmd.Stdin, cmd.Env = strings.NewReader("why?\n"), append(cmd.Env, "CODEX_BIN=/no/codex", "TMPDIR="+tmp, "PATH="+f.user) // no codex-mcp is installed there
 		out, err := cmd.CombinedOutput()
 		for _, want := range wants {
 			if err != nil || !strings.Contains(string(out), want) || strings.Contains(string(out), "\x1b") {

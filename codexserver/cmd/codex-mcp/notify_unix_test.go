@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -33,8 +34,8 @@ func TestEndToEndNotify(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f, _ := prepare(t, "never", providertest.Say(hostile))
 			out := filepath.Join(f.user, "out")
-			script := fmt.Sprintf("#!/bin/sh\n{ echo $#; pwd; env; } > %[1]s.env\nprintf '%%s' \"$2\" > %[1]s.tmp\nmv %[1]s.tmp %[1]s\n", out)
-			must.OK(t, os.WriteFile(tt.at(f), []byte(script), 0o755))
+			script := fmt.Sprintf("#!/bin/sh\n{ echo $#; pwd; env; } > '%[1]s.env'\nprintf '%%s' \"$2\" > '%[1]s.tmp'\nmv '%[1]s.tmp' '%[1]s'\n", out)
+			must.OK(t, testenv.WriteProgram(tt.at(f), []byte(script)))
 			// A file of the repository is no configuration.
 			repository := "[notify]\ncommand = [\"touch\", \"repository\"]\n"
 			for _, name := range []string{"codex-mcp.toml", ".codex/codex-mcp.toml"} {

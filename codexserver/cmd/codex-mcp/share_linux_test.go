@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -183,7 +184,7 @@ func anotherBuild(t *testing.T) string {
 	t.Helper()
 	program := must.Get(os.ReadFile(built(t)))(t)
 	path := filepath.Join(t.TempDir(), "codex-mcp")
-	must.OK(t, os.WriteFile(path, program, 0o755))
+	must.OK(t, testenv.WriteProgram(path, program))
 	must.OK(t, os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)))
 	return path
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -45,7 +46,7 @@ type Board struct {
 	log     *slog.Logger
 	invite  func(words, where string)
 	// Asks, unless nil, is called when somebody sees a question, once for each place.
-	Asks func(*approval.Request)
+	Asks func()
 
 	mu        sync.Mutex
 	places    []*attachment // in the order of their arrival, the desk first
@@ -76,7 +77,11 @@ func (b *Board) Decide(ctx context.Context, r *approval.Request, comes bool) app
 	if !ruled {
 		d, automatic = b.ask(ctx, r, comes)
 	}
-	d.Outcome = limited(r, d.Outcome)
+	if _, is := r.Event.(protocol.OverruleRequest); is && (d.By == approval.ByNobody || d.Took > 0 && d.Took < Instant) {
+		if d.Decision = elicit.Denied; d.Reason == elicit.ReasonUnsupported { // the denial stands, and the turn goes on
+			d.Outcome = elicit.Outcome{Decision: d.Decision, Reason: d.Reason, Detail: d.Detail} // without advice
+		}
+	}
 	rule := b.keepRule(r, &d, ruled)
 	b.record(r, &d, record.Verdict{Automatic: automatic, Rule: rule, Waited: time.Since(began).Milliseconds()})
 	if words := d.ForCaller(); words != "" {
@@ -138,40 +143,13 @@ type question struct {
 	comes    bool            // somebody may come who can be asked
 	ctx      context.Context // ends with the first answer, the time-out, or the turn
 	withdraw context.CancelCauseFunc
-	ends     chan end
-	over     chan struct{} // closed when nobody reads ends any more
+	arrive   chan end
+	over     chan struct{} // closed when nobody reads arrive any more
 	left     chan struct{} // has an element when a place has left; at most one
 	asked    int           // places; the board's mutex guards it
 
-	best      end      // the answer that counts; without one, the end at a place that could show the question
-	refused   end      // of a client that answered by itself, and did not count
-	failures  []string // why places could not show the question
-	void      []string // what clients answered by themselves that did not count
-	automatic []string // all that clients answered by themselves
-}
-
-// end is how a question ended at one place.
-type end struct {
-	out  elicit.Outcome
-	by   approval.Decider // never empty
-	host *Host            // that was asked, or nil
-	err  error            // the place could not show the question
-	verdict
-}
-
-// answers reports whether the end is an answer that counts. It returns false if the place could not ask or has left,
-// or if the question was withdrawn.
-func (e *end) answers() bool {
-	return e.by != "" && e.err == nil && !e.void && e.out.ForCaller() == "" &&
-		e.out.Reason != elicit.ReasonInterrupted && e.out.Reason != elicit.ReasonPeerGone
-}
-
-// tried reports whether the place was asked and has not just left: it answered somehow, or failed.
-func (e *end) tried() bool {
-	if e.err != nil {
-		return !errors.Is(e.err, errOnlyPage)
-	}
-	return answered(e.out)
+	ends      ends
+	automatic []string // what clients answered by themselves
 }
 
 // ask asks the question at every place and waits for its end. It also returns what clients answered
@@ -184,41 +162,64 @@ func (b *Board) ask(ctx context.Context, r *approval.Request, comes bool) (d app
 	}
 	bounded, cancel := o.WithTimeout(ctx)
 	defer cancel()
-	q := &question{request: r, board: b, comes: comes, ends: make(chan end), over: make(chan struct{}), left: make(chan struct{}, 1)}
+	q := &question{request: r, board: b, comes: comes, arrive: make(chan end), over: make(chan struct{}), left: make(chan struct{}, 1)}
 	q.ctx, q.withdraw = context.WithCancelCause(bounded)
-	q.wait()
-	return q.decision(ctx, bounded), strings.Join(q.automatic, "; ")
+	elsewhere := q.collect()
+	at, why := unable, elicit.ErrUnsupported
+	switch {
+	case ctx.Err() != nil:
+		at, why = over, context.Canceled
+	case bounded.Err() != nil:
+		at, why = late, context.DeadlineExceeded
+	}
+	d, _ = append(q.ends, end{all: at, out: q.without(why)}).decision(r, elsewhere)
+	return d, strings.Join(q.automatic, "; ")
 }
 
-// wait asks the question, and waits for its end.
-func (q *question) wait() {
+// without returns the outcome of the question without an answer.
+func (q *question) without(why error) elicit.Outcome {
+	return q.request.Question.ReadError(why, &q.board.options.Questions)
+}
+
+// collect asks the question and collects its ends, until all places have returned and nobody may come. It reports
+// whether another place remained that could answer, see [ends.decision].
+func (q *question) collect() (elsewhere bool) {
 	defer close(q.over)
 	defer q.withdraw(nil)
 	if q.open() == 0 {
-		q.invite(end{by: approval.ByClient, out: q.request.Question.ReadError(elicit.ErrUnsupported, &q.board.options.Questions)})
+		q.invite(&end{by: approval.ByClient, out: q.without(elicit.ErrUnsupported)})
 	}
+	elsewhere = true
+	var refused end // the last that a client gave by itself
 	over := q.ctx.Done()
 	var late <-chan time.Time
 	for n := 0; q.pending(n); {
+		var last end
 		select {
-		case e := <-q.ends:
+		case last = <-q.arrive:
 			n++
-			q.ended(e)
-		case <-q.left: // perhaps the last place where a person may answer
-			if q.refused.by != "" && !q.best.answers() && q.ctx.Err() == nil && !q.board.elsewhere(q.refused.host) {
-				q.void = nil
-				q.counts(q.refused)
+			if q.ended(&last); last.refuses() {
+				refused = last
 			}
+		case <-q.left: // perhaps the last place where a person may answer
+			if refused.by == "" || q.ctx.Err() != nil {
+				continue
+			}
+			last = refused
+			elsewhere = q.board.elsewhere(last.host)
 		case <-over:
 			over, late = nil, time.After(withdrawal)
+			continue
 		case <-late:
 			q.board.log.Warn("a place does not return from a question that is over", "thread", q.request.Thread.ID)
-			q.board.mu.Lock()
-			delete(q.board.questions, q)
-			q.board.mu.Unlock()
-			return
+			n = math.MaxInt
+			continue
+		}
+		if _, open := q.ends.decision(q.request, elsewhere); !open {
+			q.withdraw(fmt.Errorf("%w: %s, %s", approval.ErrElsewhere, inWords(last.out.Decision), q.board.at(last.by)))
 		}
 	}
+	return elsewhere
 }
 
 // open adds the question to the board and asks it at every place. It returns how many of them are clients.
@@ -272,7 +273,7 @@ func (q *question) askAt(a *attachment) {
 		a.gone = e.out.Reason == elicit.ReasonPeerGone
 		q.board.mu.Unlock()
 		select {
-		case q.ends <- e:
+		case q.arrive <- e:
 		case <-q.over:
 		}
 	}()
@@ -284,7 +285,7 @@ func (q *question) answer(ctx context.Context, at *Place) end {
 	e := end{by: at.decider(), host: h}
 	elsewhere := func() bool { return b.elsewhere(h) }
 	if h.never() {
-		e.err = errOnlyPage
+		e.err, e.out = errOnlyPage, q.without(elicit.ErrUnsupported)
 		return e
 	}
 	if why := h.skip(); why != "" && elsewhere() {
@@ -292,7 +293,7 @@ func (q *question) answer(ctx context.Context, at *Place) end {
 		return e
 	}
 	if b.Asks != nil && ctx.Err() == nil && at.shows() {
-		b.Asks(q.request)
+		b.Asks()
 	}
 	began := time.Now()
 	e.err = stack.Guard(b.log, "Place.Ask", func() (err error) {
@@ -311,82 +312,28 @@ func (q *question) answer(ctx context.Context, at *Place) end {
 	return e
 }
 
-// ended records the end at a place.
-func (q *question) ended(e end) {
+// ended adds the end at a place.
+func (q *question) ended(e *end) {
 	if limit, has := q.ctx.Deadline(); has && e.out.Decision.Approves() && time.Now().After(limit) { // its timer may be late, too
-		e.out = q.request.Question.ReadError(context.DeadlineExceeded, &q.board.options.Questions)
+		e.out = q.without(context.DeadlineExceeded)
 	}
+	q.ends = append(q.ends, *e)
 	if e.automatic != "" {
 		q.automatic = append(q.automatic, e.automatic)
 	}
-	if e.void {
-		q.void = append(q.void, e.automatic)
+	broke := e.err != nil && !errors.Is(e.err, errOnlyPage)
+	if broke {
+		q.board.log.Warn("a place could not show a question", "place", string(e.by), "thread", q.request.Thread.ID, "error", e.err)
 	}
-	switch {
-	case e.err != nil:
-		if !errors.Is(e.err, errOnlyPage) {
-			q.board.log.Warn("a place could not show a question", "place", string(e.by), "thread", q.request.Thread.ID, "error", e.err)
-		}
-		q.failures = append(q.failures, fmt.Sprintf("The %s could not show the question: %v.", e.by, e.err))
-	case e.answers():
-		q.counts(e)
-	case q.best.by == "":
-		q.best = e
-	}
-	if e.void && answered(e.out) && !e.out.Decision.Approves() {
-		q.refused = e
-		q.refused.void = false
-	}
+	q.comes = q.comes && !broke && !isAnswer(e.out)
 	q.invite(e)
-	q.comes = q.comes && !e.tried()
-}
-
-// counts withdraws the question from the other places because of an answer. The stricter of two is the best.
-func (q *question) counts(e end) {
-	q.withdraw(fmt.Errorf("%w: %s, %s", approval.ErrElsewhere, inWords(e.out.Decision), q.board.at(e.by)))
-	if !q.best.answers() || e.out.Decision.Stricter(q.best.out.Decision) {
-		q.best = e
-	}
-}
-
-// decision returns the decision for the end of the question. Bounded is ctx with the time-out.
-func (q *question) decision(ctx, bounded context.Context) approval.Decision {
-	b, best := q.board, q.best
-	without := func(err error) elicit.Outcome { return q.request.Question.ReadError(err, &b.options.Questions) }
-	d := approval.Decision{Outcome: best.out, By: approval.ByNobody, Remarks: q.failures}
-	switch {
-	case ctx.Err() != nil:
-		return approval.Decision{Outcome: without(context.Canceled), By: approval.ByNobody}
-	case best.answers():
-		d.By, d.Remarks = best.by, nil
-		for _, why := range q.void {
-			d.Remarks = append(d.Remarks, why+". That did not count; the decision came from "+name(best.by)+".")
-		}
-		if best.host != nil {
-			d.Client = best.host.name
-		}
-	case bounded.Err() != nil:
-		d.Outcome = without(context.DeadlineExceeded)
-	case best.by == "":
-		d.Outcome = without(elicit.ErrUnsupported)
-	case best.void: // and no other place has answered
-		d.Outcome, d.Remarks = notCounted(q.request, best.out), nil
-		for _, why := range q.void {
-			if best.out.Decision.Approves() {
-				why += ". That did not count."
-			}
-			d.Remarks = append(d.Remarks, why)
-		}
-		d.Remarks = append(d.Remarks, q.failures...)
-	}
-	return d
 }
 
 // invite sends the desk's invitation after another place could not show the question, unless somebody may come who
 // can be asked. It says so if a client has answered by itself.
-func (q *question) invite(e end) {
+func (q *question) invite(e *end) {
 	b := q.board
-	if b.invite == nil || b.isDesk(e.by) || e.answers() || q.ctx.Err() != nil || q.comes && !e.tried() && !e.void {
+	if b.invite == nil || b.isDesk(e.by) || e.rank() == answered || q.ctx.Err() != nil || q.comes && !e.void {
 		return
 	}
 	var all []string

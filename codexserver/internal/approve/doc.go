@@ -9,7 +9,7 @@
 // An engine asks, and [Board.Decide] returns one [approval.Decision]. The rules come first. If
 // they do not decide, every place of the board is asked at once. The first answer counts, and
 // the question is withdrawn from the other places. If two answers arrive together, the
-// stricter one counts.
+// stricter one counts: [ends.decision] has the table.
 //
 // A place that fails or cannot show the question does not count. A question is open while a place is
 // asked, or while somebody may come who can be asked; otherwise it is denied at once, with a reason for

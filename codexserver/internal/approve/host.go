@@ -24,20 +24,15 @@ const Instant = 300 * time.Millisecond
 // safe for concurrent use.
 type Hosts struct {
 	asking setting.Asking
-	here   context.Context // until Leave
-	leave  context.CancelFunc
+	here   context.Context
 
 	mu  sync.Mutex
 	all map[string]*Host
 }
 
-// Leave records that the clients of the session have gone: nobody answers there any more.
-func (s *Hosts) Leave() { s.leave() }
-
-// NewHosts returns the hosts of a session.
-func NewHosts(a setting.Asking) *Hosts {
-	here, leave := context.WithCancel(context.Background())
-	return &Hosts{asking: a, here: here, leave: leave, all: map[string]*Host{}}
+// NewHosts returns the hosts of a session. At the end of here they have gone: nobody answers there any more.
+func NewHosts(here context.Context, a setting.Asking) *Hosts {
+	return &Hosts{asking: a, here: here, all: map[string]*Host{}}
 }
 
 // maxHosts is how many clients of a session are remembered.
@@ -113,11 +108,11 @@ type verdict struct {
 }
 
 // judge says what an answer is. Elsewhere reports whether another place could answer. An answer
-// that no person gave, or an error, is void there if it is a refusal at once or the second in a
-// row, and then the host is not asked again. Without another place it counts as it was given. An
+// that no person gave, or an error, is void there if it came at once or is the second in a row. After
+// the second, or a refusal at once, the host is not asked again. Without another place it counts as it was given. An
 // approval that no person gave is what the settings say, but void if the host has lied before.
 func (h *Host) judge(out elicit.Outcome, elsewhere func() bool) (v verdict) {
-	if h == nil || !answered(out) {
+	if h == nil || !isAnswer(out) {
 		return v
 	}
 	quick := out.Took > 0 && out.Took < Instant
@@ -132,7 +127,7 @@ func (h *Host) judge(out elicit.Outcome, elsewhere func() bool) (v verdict) {
 	if approves {
 		v.void = !h.asking.CountsInstant(h.name) || h.found.Load() != nil
 	} else {
-		v.void = lies && elsewhere()
+		v.void = (quick || lies) && elsewhere()
 	}
 	if v.void && lies && elsewhere() {
 		h.found.CompareAndSwap(nil, &did)
@@ -143,13 +138,16 @@ func (h *Host) judge(out elicit.Outcome, elsewhere func() bool) (v verdict) {
 // human reports whether only a decision that a person makes now counts.
 func human(r *approval.Request) bool {
 	exec, _ := r.Event.(protocol.ExecApprovalRequest)
-	return exec.Human || isAccess(r)
+	return exec.Human || unruled(r)
 }
 
-// isAccess reports whether a request is about more than the configuration gives.
-func isAccess(r *approval.Request) bool {
-	_, is := r.Event.(protocol.AccessRequest)
-	return is
+// unruled reports whether no rule decides about a request: one for more than the configuration gives, or to overrule a denial.
+func unruled(r *approval.Request) bool {
+	switch r.Event.(type) {
+	case protocol.AccessRequest, protocol.OverruleRequest:
+		return true
+	}
+	return false
 }
 
 // onlyPerson voids an approval of a question that only a person may approve, if no person can have given it: at any
@@ -179,8 +177,8 @@ func word(out elicit.Outcome) string {
 	return "accepted"
 }
 
-// answered reports whether a client has answered a question, perhaps with an error.
-func answered(out elicit.Outcome) bool {
+// isAnswer reports whether a client has answered a question, perhaps with an error.
+func isAnswer(out elicit.Outcome) bool {
 	switch out.Reason {
 	case "", elicit.ReasonDeclined, elicit.ReasonCancelled, elicit.ReasonNotUnderstood, elicit.ReasonClientError:
 		return true
@@ -190,9 +188,6 @@ func answered(out elicit.Outcome) bool {
 
 // notCounted is the outcome of an approval that no person gave, and that does not count.
 func notCounted(r *approval.Request, out elicit.Outcome) elicit.Outcome {
-	if !out.Decision.Approves() {
-		return out
-	}
 	words := "the approval came faster than a person can read, and so it does not count"
 	if human(r) {
 		words = "the approval came faster than a person can read, and only a person may approve this"

@@ -37,7 +37,9 @@ const Stopped = "a person pressed Stop on the approvals page"
 
 // placeOf returns the place of a desk.
 func placeOf(desk approval.Desk, o elicit.Options) *Place {
-	o.Stopped = Stopped
+	if o.Who = name(desk.Name()); desk.Name() == approval.ByPage {
+		o.Stopped = Stopped
+	}
 	return &Place{By: desk.Name(), Ask: func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 		answer, err := desk.Ask(ctx, r)
 		switch {

@@ -8,6 +8,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/stack"
 )
 
@@ -25,7 +26,13 @@ func (b *Board) record(r *approval.Request, d *approval.Decision, v record.Verdi
 		}
 		v.Decision, v.By, v.RuleWords = string(d.Decision), string(d.By), d.RuleWords
 		v.Reason, v.Detail, v.Feedback = string(d.Reason), d.Detail, d.Feedback
-		if l.Verdict = v; !approves {
+		l.Verdict = v
+		switch _, overrules := r.Event.(protocol.OverruleRequest); {
+		case overrules && approves: // of nothing that runs
+			l.Event, l.Decision = record.Overruled, ""
+		case overrules && d.By == approval.ByNobody && v.Automatic == "": // nobody answered
+			return nil
+		case !approves:
 			l.Bound()
 		}
 		d.ID, err = b.options.Record.Add(l, approves)
@@ -54,6 +61,8 @@ func lineOf(r *approval.Request) (l record.Line, err error) {
 		l.Turn, l.Kind, l.Cwd, l.Changes = cmp.Or(m.TurnID, r.Turn), record.KindPatch, m.Cwd, record.ChangesOf(m.Changes, true)
 	case protocol.AccessRequest:
 		l.Kind, l.Access, l.Client = record.KindAccess, &m.Access, m.Client
+	case protocol.OverruleRequest:
+		l.Call, l.Subject = m.CallID, record.SubjectOf(&m.Refused, false)
 	default:
 		l.Kind = record.KindOther
 		l.Question, err = protocol.AppendEvent(nil, m)
@@ -62,15 +71,19 @@ func lineOf(r *approval.Request) (l record.Line, err error) {
 }
 
 // Note records the beginning or the end of a call, or a refusal, in a turn. It must be called before others receive
-// the event: an engine that reports a beginning before the call runs then has it recorded before.
-func (b *Board) Note(thread approval.Thread, turn string, line record.Line) {
+// the event: an engine that reports a beginning before the call runs then has it recorded before. It returns the id of a
+// decision, "" if it is not recorded.
+func (b *Board) Note(thread approval.Thread, turn string, line record.Line) (decision string) {
 	line.Thread, line.Principal, line.Turn = thread.ID, thread.Principal, turn
-	line.Bound()
-	err := stack.Guard(b.log, "Record", func() error {
-		_, err := b.options.Record.Add(line, false)
+	if line.Decision != string(elicit.Approved) {
+		line.Bound()
+	}
+	err := stack.Guard(b.log, "Record", func() (err error) {
+		decision, err = b.options.Record.Add(line, false)
 		return err
 	})
 	if err != nil {
 		b.log.Warn("not recorded", "event", string(line.Event), "thread", line.Thread, "call", line.Call, "error", err)
 	}
+	return decision
 }

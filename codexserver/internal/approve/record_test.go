@@ -22,6 +22,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -207,11 +208,9 @@ func (w *worker) decide(t *testing.T, answer string, r *approval.Request) approv
 }
 
 func (w *worker) add(m protocol.EventMsg) {
-	if line := turn.LineOf(m); line.Event != "" {
-		w.turn.Note(&line)
-		w.board.Note(approval.Thread{ID: "t"}, "turn", line)
+	if line := w.turn.Add("turn", transcript.New(""), m).Line; line != nil {
+		w.board.Note(approval.Thread{ID: "t"}, "turn", *line)
 	}
-	w.turn.Add("turn", 0, m)
 }
 
 func (w *worker) end() {

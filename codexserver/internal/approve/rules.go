@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
@@ -17,7 +18,7 @@ func (b *Board) rule(ctx context.Context, r *approval.Request) (d approval.Decis
 	if r.Deny != "" {
 		return approval.Decision{Outcome: denied(r.Deny, "", slog.LevelInfo), By: approval.ByRule}, true
 	}
-	if isAccess(r) { // no rule decides about the configuration
+	if unruled(r) {
 		return d, false
 	}
 	err := stack.Guard(b.log, "Rules.Decide", func() error {
@@ -30,7 +31,7 @@ func (b *Board) rule(ctx context.Context, r *approval.Request) (d approval.Decis
 	if !ruled && ctx.Err() == nil {
 		d.Outcome, ruled = b.kept(r)
 	}
-	d.By = approval.ByRule
+	d.Outcome, d.By = limited(r, d.Outcome), approval.ByRule
 	return d, ruled
 }
 
@@ -99,13 +100,18 @@ func decideExec(r *approval.Rules, q *protocol.ExecApprovalRequest) (out elicit.
 		return out, false
 	}
 	out = elicit.Outcome{Decision: elicit.Approved, Ruled: true, Detail: "allowed by a rule"}
-	for _, c := range commands {
+	for i, c := range commands {
 		inside, outside := false, false
+		var environ []string
 		for _, rule := range r.Allow {
 			if decide.Begins(rule.Command, c) {
-				inside, outside = true, outside || rule.Outside
+				inside, outside, environ = true, outside || rule.Outside, append(environ, rule.Environ...)
 			}
 		}
+		if i > 0 { // all commands of a script have the same environment, so each needs a rule for it
+			environ = slices.DeleteFunc(environ, func(name string) bool { return !slices.Contains(out.Environ, name) })
+		}
+		out.Environ = environ
 		if !outside {
 			out.Confined, out.Detail = true, "allowed by a rule, in the sandbox"
 		}

@@ -286,7 +286,7 @@ func TestJudge(t *testing.T) {
 	}{
 		{"A D C U", "", false, "given given given given asked"},
 		{"d", "", false, "void skipped"}, {"c", "", false, "void skipped"}, {"e", "", false, "void skipped"},
-		{"u u", "", false, "given void skipped"}, {"u D u", "", false, "given given given asked"}, {"E", "", false, "given asked"},
+		{"u u", "", false, "void void skipped"}, {"u D u", "", false, "void given void asked"}, {"u", setting.WhereBoth, false, "void asked"}, {"E", "", false, "given asked"},
 		{"E E", "", false, "given void skipped"}, {"E D E", "", false, "given given given asked"},
 		{"a a a", "", false, "given given given asked"},
 		{"d a", "", false, "void void skipped"}, // it was open already
@@ -296,7 +296,7 @@ func TestJudge(t *testing.T) {
 		{"d d c e u u a", "", true, "given given given given given given given asked"},
 		{"a a", setting.WhereBoth, true, "void void asked"}, // and nothing runs
 	} {
-		h := NewHosts(setting.Asking{Where: tt.where}).Host("x")
+		h := NewHosts(context.Background(), setting.Asking{Where: tt.where}).Host("x")
 		var got []string
 		for letter := range strings.FieldsSeq(tt.answers) {
 			out := outcomes[strings.ToLower(letter)]
@@ -319,11 +319,44 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestUnclearAtOnce has a client answer what nobody understands, at once. The desk decides as long as it is there.
+func TestUnclearAtOnce(t *testing.T) {
+	garbled := &elicit.Question{NotDone: "it was not run"}
+	client := func() *Place {
+		return &Place{Host: NewHosts(context.Background(), setting.Asking{Where: setting.WhereBoth}).Host("x"), Ask: func(context.Context, *approval.Request) (elicit.Outcome, error) {
+			time.Sleep(2 * time.Millisecond)
+			out := garbled.ReadInputResponse([]byte(`{"action":"bogus"}`), nil)
+			out.Took = 2 * time.Millisecond
+			return out, nil
+		}}
+	}
+	for stays, want := range map[time.Duration]string{time.Hour: "approved  desk", time.Second: "denied not_understood client", 0: "denied not_understood client"} {
+		synctest.Test(t, func(t *testing.T) {
+			b := New(&Options{}, nil)
+			defer b.Attach(client())()
+			if stays > 0 {
+				leave := b.Attach(&Place{By: "desk", Ask: func(ctx context.Context, _ *approval.Request) (elicit.Outcome, error) {
+					select {
+					case <-time.After(time.Minute):
+						return elicit.Outcome{Decision: elicit.Approved}, nil
+					case <-ctx.Done():
+						return garbled.ReadError(ctx.Err(), nil), nil
+					}
+				}})
+				time.AfterFunc(stays, leave)
+			}
+			d := b.Decide(t.Context(), &approval.Request{Question: garbled}, false)
+			must.Equal(t, stays.String(), want, fmt.Sprintf("%s %s %s", d.Decision, d.Reason, d.By))
+			time.Sleep(2 * time.Hour)
+		})
+	}
+}
+
 // TestOnlyPersonApproves asks about a command that the engine wants a person to decide about. An
 // approval counts if it came no sooner than a person can give it, wherever it came from.
 func TestOnlyPersonApproves(t *testing.T) {
 	answers := func(places string) (all []*Place) {
-		h := NewHosts(setting.Asking{}) // its automatic approvals count otherwise
+		h := NewHosts(context.Background(), setting.Asking{}) // its automatic approvals count otherwise
 		for word := range strings.FieldsSeq(places) {
 			who, how, _ := strings.Cut(word, ":")
 			after := must.Get(time.ParseDuration(strings.TrimRight(how, "!-")))(t)
@@ -390,7 +423,7 @@ func TestOnlyPersonApproves(t *testing.T) {
 
 // TestHostsAreBounded gives a client many names. Each is judged alone, and only some are kept.
 func TestHostsAreBounded(t *testing.T) {
-	s := NewHosts(setting.Asking{})
+	s := NewHosts(context.Background(), setting.Asking{})
 	for i := range 3 * maxHosts {
 		name := fmt.Sprint("x", i)
 		first := s.Host(name)

@@ -5,16 +5,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 )
 
 // Outside returns how a command runs outside the sandbox by a rule, so that nobody looks at it: it starts only programs
-// that no command can write, and has no variable that names a program or code. Commands are argv itself, or those of
-// the script of plain commands that argv runs in a shell, which then runs without a profile. Also are further folders
-// that commands can write. The program is an absolute path. The error says why the command must not run so.
-func (p *Programs) Outside(argv []string, commands [][]string, dir string, env []string, also ...string) (clean, environ []string, err error) {
+// that no command can write, and of the environment it has a list that names no program and no code, and the named
+// variables. Commands are argv itself, or those of the script of plain commands that argv runs in a shell, which then runs
+// without a profile. Also are further folders that commands can write. The program is an absolute path. The error says why
+// the command must not run so.
+func (p *Programs) Outside(argv []string, commands [][]string, dir string, env, named []string, also ...string) (clean, environ []string, err error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	roots := p.roots(append(also, p.temporary()...)...)
@@ -32,7 +35,7 @@ func (p *Programs) Outside(argv []string, commands [][]string, dir string, env [
 			return nil, nil, err
 		}
 	}
-	return clean, withPath(withoutVariables(env, NamesProgram), s.path), nil
+	return clean, s.environ(env, named), nil
 }
 
 // starts finds what a command starts.
@@ -107,35 +110,113 @@ func programsNamed(name, dir string, folders []string) (found []string) {
 	return found
 }
 
-// Planted returns the path of the first of some programs that a command in dir with the environment env would start,
-// although commands may write it. Also are further folders that they can write. The path is "" if there is none.
-func (p *Programs) Planted(programs []string, dir string, env []string, also ...string) string {
+const (
+	maxWords = 5_000  // words of a command that are searched
+	maxNames = 50_000 // names in a folder that are compared
+)
+
+// Planted returns the paths of programs that commands may write, and that a command in dir with the environment env may
+// start: those that one of its names leads to, and then all in the folders of its PATH that come before one of the same
+// name further on. Also are further folders that commands can write. Of too many names each may be one: FOLDER/* stands
+// for all programs of a folder.
+func (p *Programs) Planted(names []string, dir string, env []string, also ...string) (paths []string) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	roots, folders := p.roots(also...), filepath.SplitList(run.Value(env, "PATH"))
-	for i, folder := range folders {
+	roots, known := p.roots(also...), map[string]bool{}
+	add := func(path string) {
+		if path = filepath.Clean(path); !known[path] {
+			known[path], paths = true, append(paths, path)
+		}
+	}
+	var folders []string // of the PATH, each once
+	var seen []os.FileInfo
+	for _, folder := range filepath.SplitList(run.Value(env, "PATH")) {
 		if !filepath.IsAbs(folder) { // a shell also searches there
-			folders[i] = filepath.Join(dir, folder)
+			folder = filepath.Join(dir, folder)
+		}
+		if info, err := os.Stat(folder); err == nil && !isOneOf(seen, info) {
+			seen, folders = append(seen, info), append(folders, folder)
 		}
 	}
-	for _, name := range programs {
+	for _, name := range names[:min(len(names), maxWords)] {
 		if found := programsNamed(name, dir, folders); len(found) > 0 && leadsThrough(found[0], roots) {
-			return filepath.Clean(found[0])
+			add(found[0])
 		}
 	}
-	return ""
+	for i, folder := range folders {
+		if !leadsThrough(folder, roots) {
+			continue
+		}
+		if len(names) > maxWords {
+			add(filepath.Join(folder, "*"))
+		}
+		for _, further := range folders[i+1:] {
+			for _, name := range programsIn(further) {
+				for _, path := range programsNamed(name, "", []string{folder}) {
+					add(path)
+				}
+			}
+		}
+	}
+	return paths
 }
 
-// NamesProgram reports whether a variable names a program, code, or where both are found.
-func NamesProgram(variable string) bool {
-	return run.MatchName(programVariables, variable) && !run.MatchName([]string{"GIT_AUTHOR_*", "GIT_COMMITTER_*"}, variable)
+// programsIn returns the names in a folder, those of Windows without their extension.
+func programsIn(folder string) (names []string) {
+	dir, err := os.Open(folder + string(filepath.Separator) + ".") // does not wait for a named pipe
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ = dir.Readdirnames(maxNames)
+	if runtime.GOOS == "windows" {
+		for i, name := range names {
+			names[i] = strings.TrimSuffix(name, filepath.Ext(name))
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
-// programVariables match the variables that a command does not get which a rule lets run outside.
-var programVariables = []string{
-	"*_ASKPASS", "*_BROWSER", "*_COMMAND", "*EDITOR", "*_JAVA_OPTIONS", "*PAGER", "*_SHELL", "*_WRAPPER", "BASH*",
-	"BROWSER", "BUNDLE_*", "CARGO_*", "CC", "CDPATH", "CLASSPATH", "COMSPEC", "CXX", "DYLD_*", "ENV", "GCONV_PATH",
-	"GEM_*", "GIT_*", "GLIBC_TUNABLES", "GOFLAGS", "GOROOT", "GOTOOLCHAIN", "IFS", "JAVA_TOOL_OPTIONS", "LD_*",
-	"LESSCLOSE", "LESSOPEN", "LUA_*", "MAKEFLAGS", "NODE_*", "NPM_CONFIG_*", "PERL*", "PS0", "PS1", "PS2", "PS4",
-	"PYTHON*", "RUBY*", "RUSTC*", "RUSTFLAGS", "SHELL", "SHELLOPTS", "SSH_ASKPASS*", "VISUAL", "ZDOTDIR",
+// environ returns what a command gets of an environment: what is written here, unless it leads into a folder that commands
+// can write, and what its user has named.
+func (s *starts) environ(env, named []string) []string {
+	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		name, value, _ := strings.Cut(entry, "=")
+		return !slices.ContainsFunc(named, func(other string) bool { return run.IsNamed(other, name) }) && !s.harmless(name, value)
+	})
+	if root := run.Value(env, "SYSTEMROOT"); runtime.GOOS == "windows" && root != "" && run.Value(env, "COMSPEC") == "" {
+		env = append(env, "COMSPEC="+filepath.Join(root, "System32", "cmd.exe"))
+	}
+	return withPath(env, s.path)
 }
+
+// harmless reports whether a variable names no program and no code: it is in one of the lists, and leads into no folder
+// that commands can write.
+func (s *starts) harmless(name, value string) bool {
+	switch {
+	case run.MatchName([]string{"TMPDIR", "TEMP", "TMP"}, name):
+		return true
+	case run.MatchName([]string{"PATH", "SHELL", "COMSPEC"}, name): // withPath, environ
+		return false
+	case run.MatchName(texts, name):
+		path := strings.TrimPrefix(value, ":") // TZ may be a file
+		return !filepath.IsAbs(path) || !leadsThrough(path, s.roots)
+	case run.IsNamed(name, "DBUS_SESSION_BUS_ADDRESS"):
+		value, _, _ = strings.Cut(strings.TrimPrefix(value, "unix:path="), ",")
+	case !run.MatchName(slices.Concat(run.Core(), places), name):
+		return false
+	}
+	return filepath.IsAbs(value) && !leadsThrough(value, s.roots)
+}
+
+// texts and places match what a command gets besides the variables of [run.Core], of which the former are no paths.
+var (
+	texts = []string{
+		"LOGNAME", "USER", "USERNAME", "LANG", "LC_*", "TZ", "TERM", "NO_COLOR", "*_PROXY", "PATHEXT", "SYSTEMDRIVE",
+	}
+	places = []string{
+		"SSL_CERT_FILE", "SSL_CERT_DIR", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "WINDIR", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA",
+		"PROGRAMFILES*",
+	}
+)

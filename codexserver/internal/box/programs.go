@@ -149,15 +149,11 @@ func (p *Programs) Environ(env []string) (changed []string, path string) {
 // withPath returns the environment with these folders in its PATH. If there are none, nothing is found: an empty PATH would
 // mean the working folder, and some shells search it without a PATH, too.
 func withPath(env, folders []string) []string {
-	changed := withoutVariables(env, func(name string) bool { return run.IsNamed(name, "PATH") })
-	return append(changed, "PATH="+cmp.Or(strings.Join(folders, string(filepath.ListSeparator)), os.DevNull))
-}
-
-func withoutVariables(env []string, drop func(name string) bool) []string {
-	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+	changed := slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return drop(name)
+		return run.IsNamed(name, "PATH")
 	})
+	return append(changed, "PATH="+cmp.Or(strings.Join(folders, string(filepath.ListSeparator)), os.DevNull))
 }
 
 // Find returns the absolute path of a program. One without a folder is searched in the folders of path, a PATH, as far

@@ -15,6 +15,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -250,7 +251,7 @@ func TestTemporaryFolders(t *testing.T) {
 			continue // not every system has all
 		}
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
-		must.OK(t, err, os.WriteFile(filepath.Join(dir, "tool"), nil, 0o700))
+		must.OK(t, err, testenv.WriteProgram(filepath.Join(dir, "tool"), nil))
 		if _, err := (&box.Programs{}).Find("tool", "", dir); !errors.As(err, &refused) {
 			t.Errorf("in %s: %v", system, err)
 		}
@@ -296,7 +297,7 @@ func TestOutside(t *testing.T) {
 				commands = append(commands, strings.Fields(one))
 			}
 		}
-		argv, environ, err := p.Outside(words, commands, in("work"), env)
+		argv, environ, err := p.Outside(words, commands, in("work"), env, nil)
 		if err == nil && strings.HasSuffix(argv[0], "sh") { // /bin may be a link to /usr/bin
 			argv[0] = "/bin/" + filepath.Base(argv[0])
 		}
@@ -313,26 +314,50 @@ func TestOutside(t *testing.T) {
 		if folders == nil {
 			p.Add(in("sys"))
 		}
-		if argv, _, err := p.Outside([]string{"own"}, [][]string{{"own"}}, in("work"), env, folders...); err != nil || argv[0] != in("late/own") {
+		if argv, _, err := p.Outside([]string{"own"}, [][]string{{"own"}}, in("work"), env, nil, folders...); err != nil || argv[0] != in("late/own") {
 			t.Errorf("%q, %v", argv, err)
 		}
 		p = &box.Programs{Temporary: []string{}}
 	}
 }
 
-// TestNamesProgram has variables that a command outside the sandbox does not get, and those that it needs.
-func TestNamesProgram(t *testing.T) {
-	for name := range strings.FieldsSeq(`GIT_SSH GIT_SSH_COMMAND GIT_EXTERNAL_DIFF GIT_ASKPASS SSH_ASKPASS GIT_CONFIG_COUNT GIT_CONFIG_KEY_0 GIT_CONFIG_GLOBAL GIT_EXEC_PATH
-		GIT_EDITOR GIT_PAGER GIT_DIR EDITOR VISUAL PAGER MANPAGER KUBE_EDITOR LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT DYLD_INSERT_LIBRARIES BASH_ENV ENV SHELLOPTS
-		BASH_FUNC_x%% PYTHONPATH PYTHONSTARTUP NODE_OPTIONS NODE_PATH PERL5LIB PERL5OPT PERLLIB RUBYOPT RUBYLIB PROMPT_COMMAND RSYNC_RSH_COMMAND RUSTC_WRAPPER
-		JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS LESSOPEN BROWSER SHELL npm_config_script_shell GOFLAGS SUDO_ASKPASS`) {
-		if !box.NamesProgram(name) {
-			t.Errorf("%s stays", name)
+// TestOutsideEnviron has variables that a command outside the sandbox gets, and those that name programs, code or files of
+// folders that commands can write.
+func TestOutsideEnviron(t *testing.T) {
+	top := boxtest.Folder(t)
+	work, sys := filepath.Join(top, "work"), filepath.Join(top, "sys")
+	boxtest.Lay(t, top, "work/file=", "sys/file=", "sys/own=#!/bin/sh\n", "sys/out -> ../work")
+	stands := strings.NewReplacer("WORK", work, "SYS", sys)
+	environ := func(named []string, entries ...string) []string {
+		t.Helper()
+		p := &box.Programs{Temporary: []string{}}
+		p.Add(work)
+		for i, entry := range entries {
+			entries[i] = stands.Replace(entry)
+		}
+		_, env, err := p.Outside([]string{"own"}, [][]string{{"own"}}, work, append(entries, "PATH="+sys), named)
+		must.OK(t, err)
+		return slices.DeleteFunc(env, func(entry string) bool { return entry == "PATH="+sys })
+	}
+	for entry := range strings.SplitSeq(`HOME=SYS|LOGNAME=u|USER=u|USERNAME=u|LANG=C.UTF-8|LC_ALL=C|LC_MESSAGES=de_DE|TZ=Europe/Berlin|TZ=:SYS/file|TERM=xterm|NO_COLOR=1|NO_COLOR=
+		HTTP_PROXY=http://h:1/|https_proxy=http://u@h|no_proxy=localhost,/x|ALL_PROXY=socks5://h|SSL_CERT_FILE=SYS/file|SSL_CERT_DIR=SYS|SSH_AUTH_SOCK=SYS/file|XDG_RUNTIME_DIR=SYS
+		DBUS_SESSION_BUS_ADDRESS=unix:path=SYS/file|DBUS_SESSION_BUS_ADDRESS=unix:path=SYS/file,guid=1|TMPDIR=WORK|TEMP=x|TMP=WORK`, "|") {
+		for entry := range strings.FieldsSeq(entry) {
+			must.Equal(t, entry, []string{stands.Replace(entry)}, environ(nil, entry))
 		}
 	}
-	for name := range strings.FieldsSeq("HOME USER LANG LC_ALL TERM TZ TMPDIR SSH_AUTH_SOCK SSH_AGENT_PID HTTPS_PROXY no_proxy KUBECONFIG AWS_PROFILE GIT_AUTHOR_NAME GIT_COMMITTER_EMAIL XDG_RUNTIME_DIR PATH") {
-		if box.NamesProgram(name) {
-			t.Errorf("%s goes", name)
-		}
+	for name := range strings.FieldsSeq(`MAKEFILES MAKEFLAGS GOENV GOFLAGS GOROOT GOTOOLCHAIN PKG_CONFIG OPENSSL_CONF PIP_CONFIG_FILE GIT_SSH GIT_SSH_COMMAND GIT_EXTERNAL_DIFF GIT_ASKPASS
+		SSH_ASKPASS GIT_CONFIG_COUNT GIT_CONFIG_GLOBAL GIT_EXEC_PATH GIT_EDITOR GIT_DIR EDITOR VISUAL PAGER MANPAGER KUBE_EDITOR LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT DYLD_INSERT_LIBRARIES
+		BASH_ENV ENV SHELLOPTS BASH_FUNC_x%% PYTHONPATH PYTHONSTARTUP PYTHONHOME NODE_OPTIONS NODE_PATH PERL5LIB PERL5OPT RUBYOPT RUBYLIB PROMPT_COMMAND RSYNC_RSH RUSTC_WRAPPER
+		JAVA_TOOL_OPTIONS _JAVA_OPTIONS LESSOPEN BROWSER SHELL npm_config_script_shell npm_config_userconfig SUDO_ASKPASS AWS_CONFIG_FILE KUBECONFIG DOCKER_CONFIG DOCKER_HOST GH_TOKEN
+		XDG_CONFIG_HOME XDG_DATA_HOME CARGO_HOME TERMINFO LOCPATH NLSPATH GCONV_PATH HOSTALIASES CURL_HOME WGETRC INPUTRC SSLKEYLOGFILE COMSPEC Path PWD HOME2 USER_X TMPDIR2`) {
+		must.Equal(t, name, []string{}, environ(nil, name+"=x"))
+		must.Equal(t, name, []string{}, environ(nil, name+"=SYS/file"))
 	}
+	for entry := range strings.FieldsSeq(`HOME=WORK HOME=. HOME= HOME=SYS/missing HOME=SYS/out SSL_CERT_FILE=WORK/file SSL_CERT_FILE=file SSL_CERT_DIR=WORK SSL_CERT_DIR=SYS:WORK SSH_AUTH_SOCK=SYS/out/file
+		XDG_RUNTIME_DIR=WORK XDG_RUNTIME_DIR=../sys TZ=:WORK/file TZ=WORK/file LANG=WORK TERM=WORK/x DBUS_SESSION_BUS_ADDRESS=unix:path=WORK/file DBUS_SESSION_BUS_ADDRESS=unixexec:path=SYS/own
+		DBUS_SESSION_BUS_ADDRESS=unix:path=SYS/file;unixexec:path=SYS/own DBUS_SESSION_BUS_ADDRESS=tcp:host=h`) {
+		must.Equal(t, entry, []string{}, environ(nil, entry))
+	}
+	must.Equal(t, "named", []string{"GH_TOKEN=x", "HOME=" + work, "MAKEFLAGS=-j"}, environ([]string{"GH_TOKEN", "HOME", "MAKEFLAGS", "MISSING"}, "GH_TOKEN=x", "HOME=WORK", "GH_TOKEN_2=y", "MAKEFLAGS=-j", "gh_token=z"))
 }

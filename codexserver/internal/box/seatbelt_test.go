@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -66,7 +67,7 @@ func TestSeatbeltTrial(t *testing.T) {
 	} {
 		program := filepath.Join(dir, tt.name)
 		if tt.script != "" {
-			must.OK(t, os.WriteFile(program, []byte("#!/bin/bash\n"+tt.script), 0o700))
+			must.OK(t, testenv.WriteProgram(program, []byte("#!/bin/bash\n"+tt.script)))
 		}
 		err := trySeatbelt(program)
 		if tt.want == "" && err != nil || tt.want != "" && (!errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), tt.want)) {

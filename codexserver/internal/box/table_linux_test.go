@@ -21,6 +21,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/nightly"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json"
 	"golang.org/x/sys/unix"
@@ -85,7 +86,7 @@ func TestTableAsUser(t *testing.T) {
 		t.Cleanup(func() { os.RemoveAll(dir) })
 		program, err := os.ReadFile("/proc/self/exe")
 		suid := filepath.Join(dir, "suid")
-		must.OK(t, err, os.Chmod(dir, 0o755), os.WriteFile(suid, program, 0o755), os.Chmod(suid, 0o755|os.ModeSetuid))
+		must.OK(t, err, os.Chmod(dir, 0o755), testenv.WriteProgram(suid, program), os.Chmod(suid, 0o755|os.ModeSetuid))
 		cmd.Env = append(cmd.Env, suidVar+"="+suid)
 	}, tableAsUser)
 }

@@ -76,7 +76,7 @@ func (b *Before) After(did Did) Found {
 	}
 	b.end()
 	b.never(errEnded)
-	s, limit, log := b.snapshot, b.options.Changes.After, b.options.Logger
+	s, limit, log := b.snapshot, b.options.After, b.options.Logger
 	if s == nil {
 		return b.unseen(did, b.failed)
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/internal/slots"
 )
@@ -26,8 +25,13 @@ type Options struct {
 	// Announced takes the snapshot with the first event that begins a change, for engines with
 	// [engine.Traits].Announces. A turn without such an event has no snapshot. Otherwise [Look] takes it.
 	Announced bool
-	// Changes say how the folder is read.
-	Changes setting.Changes
+	// Off leaves the folder alone.
+	Off bool
+	// Files is that of [git.Options].
+	Files int
+	// Before is how long reading may take before the turn's first change if that is announced, and before the turn
+	// otherwise; After is how long it may take after the turn. Default: 5s or 2s, and 30s.
+	Before, After time.Duration
 	// Looks limits how many folders are read at a time, since each takes file
 	// descriptors. A turn waits for a slot within its own time limit. Nil means no limit.
 	Looks slots.Slots
@@ -78,11 +82,15 @@ func Look(ctx context.Context, dir string, roots []string, o Options) *Before {
 	if o.take == nil {
 		o.take = git.Look
 	}
-	o.Changes = o.Changes.Resolved(!o.Announced)
+	before := 2 * time.Second
+	if o.Announced {
+		before = 5 * time.Second
+	}
+	o.Before, o.After = cmp.Or(o.Before, before), cmp.Or(o.After, 30*time.Second) // only very many changes take seconds
 	b := &Before{options: o, dir: dir, roots: roots}
 	b.ctx, b.end = context.WithCancel(ctx)
 	switch {
-	case o.Changes.Off:
+	case o.Off:
 		b.never(errOff)
 	case o.Scratch.Dir == "":
 		b.never(errNone)
@@ -115,12 +123,12 @@ func (b *Before) Ready() {
 
 func (b *Before) look() {
 	o := &b.options
-	ctx, stop := bounded(b.ctx, o.Changes.Before)
+	ctx, stop := bounded(b.ctx, o.Before)
 	defer stop()
 	leave, err := o.Looks.Take(ctx)
 	if err == nil {
 		defer leave()
-		b.snapshot, err = o.take(ctx, b.dir, &git.Options{Scratch: o.Scratch, Roots: b.roots, Files: o.Changes.Files})
+		b.snapshot, err = o.take(ctx, b.dir, &git.Options{Scratch: o.Scratch, Roots: b.roots, Files: o.Files})
 	}
 	if err != nil && ctx.Err() != nil {
 		if err = context.Cause(ctx); b.ctx.Err() != nil {

@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
@@ -37,39 +37,26 @@ func CheckFolder(cwd string) error {
 	return nil
 }
 
-// CallKeys returns the keys of the argument config that a call of the tool codex may set,
-// and warnings about keys that it leaves out. The keys of raw may be dotted; the result has
-// nested tables. Cwd is the call's working folder. Bounded is true when the server limits
-// the folders that calls may name. CallKeys fails if a known key is not
-// for calls, or a table has one that is not known.
+// CallKeys returns the keys of a call's configuration, which [ReadCall] returned, that a call may set, and warnings
+// about keys that it leaves out. Cwd is the call's working folder. Bounded is true when the server limits the folders
+// that calls may name. CallKeys fails if a known key is not for calls, or a table has one that is not known.
 //
 // The result may have a shell_environment_policy. [Load] refuses it if it widens that of
 // the configuration.
-func CallKeys(raw map[string]stdjson.RawMessage, cwd string, bounded bool) (keys map[string]stdjson.RawMessage, warnings []string, err error) {
-	tree, err := tableOf(raw)
-	if err == nil {
-		tree, err = unflatten(tree)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
+func CallKeys(call protocol.Overrides, cwd string, bounded bool) (keys protocol.Overrides, warnings []string, err error) {
 	c := &callKeys{cwd: cwd, admitted: layer{}}
-	for _, key := range slices.Sorted(maps.Keys(tree)) {
-		if isOurs(key) {
-			return nil, nil, fmt.Errorf("key %q: is set for the whole server, not for one call", key)
+	for _, key := range slices.Sorted(maps.Keys(call)) {
+		path, err := splitKey(key)
+		if err == nil && isOurs(path[0]) {
+			err = fmt.Errorf("key %q: is set for the whole server, not for one call", key)
 		}
-		c.walk([]string{key}, tree[key])
+		if err != nil {
+			return nil, nil, err
+		}
+		c.walk(path, call[key])
 	}
 	if len(c.refused) > 0 {
 		return nil, nil, fmt.Errorf("a call may not set %s; %s", enumerate(c.refused), whoAllows(bounded))
-	}
-	keys = make(map[string]stdjson.RawMessage, len(c.admitted))
-	for key, v := range c.admitted {
-		text, err := json.Marshal(v, json.Deterministic(true))
-		if err != nil {
-			return nil, nil, fmt.Errorf("key %q: %w", key, err)
-		}
-		keys[key] = stdjson.RawMessage(text)
 	}
 	if len(c.programs) > 0 {
 		warnings = append(warnings, fmt.Sprintf("argument config: %s left out: a call may not name programs to start; %s", enumerate(c.programs), whoAllows(bounded)))
@@ -77,7 +64,7 @@ func CallKeys(raw map[string]stdjson.RawMessage, cwd string, bounded bool) (keys
 	if len(c.unknown) > 0 {
 		warnings = append(warnings, fmt.Sprintf("argument config: %s left out: no such key is known", enumerate(c.unknown)))
 	}
-	return keys, warnings, nil
+	return c.admitted, warnings, nil
 }
 
 // whoAllows says which setting lets calls set everything, if one does.
@@ -102,33 +89,6 @@ func enumerate(keys []string) string {
 	return list
 }
 
-// tableOf converts objects to tables and null to nil. Other values stay JSON text.
-func tableOf[V ~[]byte](members map[string]V) (layer, error) {
-	table := make(layer, len(members))
-	for name, member := range members {
-		v := jsontext.Value(member)
-		switch v.Kind() {
-		case '{':
-			var inner map[string]jsontext.Value
-			err := json.Unmarshal(v, &inner)
-			if err == nil {
-				table[name], err = tableOf(inner)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("key %q: %w", name, err)
-			}
-		case 'n':
-			table[name] = nil
-		default:
-			if !v.IsValid() {
-				return nil, fmt.Errorf("key %q: not a JSON value", name)
-			}
-			table[name] = v
-		}
-	}
-	return table, nil
-}
-
 // callKeys sorts the leaves of a call's config.
 type callKeys struct {
 	cwd      string
@@ -145,12 +105,8 @@ func (c *callKeys) walk(path []string, v any) {
 		}
 		return
 	}
-	if v == nil {
-		v = jsontext.Value("null")
-	}
-	value, _ := v.(jsontext.Value)
 	switch name := JoinKey(path...); {
-	case c.admits(path, string(value)):
+	case c.admits(path, v):
 		merge(c.admitted, nest(path, v))
 	case path[0] == "mcp_servers" || path[0] == "notify": // many callers send them
 		c.programs = append(c.programs, name)
@@ -161,23 +117,24 @@ func (c *callKeys) walk(path []string, v any) {
 	}
 }
 
-// admits reports whether a call may set a key to a JSON text, "" for an empty table. A key on no list may
+// admits reports whether a call may set a key to a value. A table is an empty one. A key on no list may
 // start a program, use the network, protect something, or, as hooks do, ask the user.
-func (c *callKeys) admits(path []string, value string) bool {
-	isBool, below := value == "true" || value == "false", path[len(path)-1]
+func (c *callKeys) admits(path []string, v any) bool {
+	on, isBool := v.(bool)
+	off, below := isBool && !on, path[len(path)-1]
 	switch name := JoinKey(path...); {
 	case path[0] == "mcp_servers":
-		return len(path) == 3 && below == "enabled" && value == "false"
+		return len(path) == 3 && below == "enabled" && off
 	case path[0] == "features" && len(path) == 2:
-		return isBool && isOn(freeFeatures, below) || value == "false" && isOn(offFeatures, below)
+		return isBool && isOn(freeFeatures, below) || off && isOn(offFeatures, below)
 	case name == "experimental_instructions_file":
-		return c.inWorkspace(jsontext.Value(value))
+		return c.inWorkspace(v)
 	case len(path) > 1 && isOn(callMembers, JoinKey(path[:2]...)):
 		return true
-	case value == "": // it sets nothing
+	case isTable(v):
 		return isOn(callTables, name)
 	default:
-		return isOn(callScalars, name) || isBool && isOn(callSwitches, name) || value == "false" && isOn(callOff, name)
+		return isOn(callScalars, name) || isBool && isOn(callSwitches, name) || off && isOn(callOff, name)
 	}
 }
 
@@ -186,9 +143,9 @@ func isOn(list, name string) bool { return slices.Contains(strings.Fields(list),
 
 // inWorkspace reports whether a path, with links followed, leads into the working folder. A
 // relative path begins there. A call must not have other files sent to the model.
-func (c *callKeys) inWorkspace(value jsontext.Value) bool {
-	var path string
-	if json.Unmarshal(value, &path) != nil || path == "" || c.cwd == "" {
+func (c *callKeys) inWorkspace(value any) bool {
+	path, _ := value.(string)
+	if path == "" || c.cwd == "" {
 		return false
 	}
 	if !filepath.IsAbs(path) {
@@ -262,23 +219,22 @@ func covers(wide, pattern string) bool {
 	return err == nil && fits
 }
 
-// ReadCall returns a call's configuration as tables, whose keys may be dotted. It replaces numbers, booleans, lists
-// and tables that a host sent as texts with JSON, also in overrides, where the key takes no text.
-func ReadCall(overrides map[string]stdjson.RawMessage) (map[string]any, error) {
-	call, err := tableOf(overrides)
-	for key, v := range call {
-		segments, err := splitKey(key)
+// ReadCall returns a call's configuration as nested tables. A key may be dotted; one at the top that has dots itself
+// stays quoted. Null sets nothing. ReadCall replaces numbers, booleans, lists and tables that a host sent as texts with
+// JSON by these, where the key takes no text.
+func ReadCall(call protocol.Overrides) (protocol.Overrides, error) {
+	tree := layer{}
+	for _, key := range slices.Sorted(maps.Keys(call)) { // a table comes before its dotted members
+		path, err := splitKey(key)
 		if err != nil {
 			return nil, err
 		}
-		call[key] = withoutTexts(v, typeAt(reflect.TypeFor[document](), segments))
-		text, err := json.Marshal(call[key], json.Deterministic(true))
-		if err != nil {
-			return nil, fmt.Errorf("key %q: %w", key, err)
+		if v := withoutTexts(call[key], typeAt(reflect.TypeFor[document](), path)); v != nil {
+			path[0] = JoinKey(path[0])
+			merge(tree, nest(path, v))
 		}
-		overrides[key] = stdjson.RawMessage(text)
 	}
-	return call, err
+	return tree, nil
 }
 
 // withoutTexts replaces the texts in a value of type t, nil for an unknown key.
@@ -288,17 +244,16 @@ func withoutTexts(v any, t reflect.Type) any {
 			table[name] = withoutTexts(member, typeAt(t, []string{name}))
 		}
 	}
-	value, _ := v.(jsontext.Value)
-	var text string
-	if t == nil || value.Kind() != '"' || json.Unmarshal(value, &text) != nil {
+	given, _ := v.(string)
+	text := jsontext.Value(strings.TrimSpace(given))
+	if t == nil || len(text) == 0 || !strings.Contains(jsonOf[t.Kind()], string(text.Kind())) {
 		return v
 	}
-	text = strings.TrimSpace(text)
-	read, err := tableOf(map[string]jsontext.Value{"": jsontext.Value(text)})
-	if kinds := jsonOf[t.Kind()]; err != nil || kinds == "" || !strings.Contains(kinds, string(jsontext.Value(text).Kind())) {
+	var read protocol.Overrides
+	if json.Unmarshal(slices.Concat([]byte(`{"v":`), text, []byte(`}`)), &read) != nil || len(read) != 1 {
 		return v
 	}
-	return withoutTexts(read[""], t)
+	return withoutTexts(read["v"], t)
 }
 
 // jsonOf has the kinds of JSON that a Go kind may be, but no text.

@@ -109,9 +109,12 @@ type Provider struct {
 	// EnvKey names the environment variable with the key. Default: no key.
 	EnvKey string `json:"env_key"`
 	// EnvKeyInstructions explains to users how to get a key.
-	EnvKeyInstructions string            `json:"env_key_instructions"`
-	QueryParams        map[string]string `json:"query_params"`
-	HTTPHeaders        map[string]string `json:"http_headers"`
+	EnvKeyInstructions string `json:"env_key_instructions"`
+	// BearerToken is a key that the file itself has, and Auth the program that prints one.
+	BearerToken string            `json:"experimental_bearer_token"`
+	Auth        *ProviderAuth     `json:"auth"`
+	QueryParams map[string]string `json:"query_params"`
+	HTTPHeaders map[string]string `json:"http_headers"`
 	// EnvHTTPHeaders maps headers to environment variables. A header is not sent if its
 	// variable is unset or empty.
 	EnvHTTPHeaders map[string]string `json:"env_http_headers"`
@@ -123,6 +126,32 @@ type Provider struct {
 	// RequiresOpenAIAuth takes the key from the environment's OPENAI_API_KEY or
 	// from auth.json.
 	RequiresOpenAIAuth bool `json:"requires_openai_auth"`
+}
+
+// ProviderAuth is a program of the user that prints the key of a provider. Codex has the same keys.
+type ProviderAuth struct {
+	Command string   `json:"command"`
+	Args    []string `json:"args"`
+	// Cwd is the absolute folder to run in. Default: the user's home.
+	Cwd string `json:"cwd"`
+	// TimeoutMS is 5,000 by default.
+	TimeoutMS *int64 `json:"timeout_ms"`
+	// RefreshIntervalMS is how old a key may be: 300,000 by default, 0 for one that lasts until the provider refuses it.
+	RefreshIntervalMS *int64 `json:"refresh_interval_ms"`
+}
+
+// Check returns an error that names a key of the provider if its keys contradict each other.
+func (p *Provider) Check() error {
+	switch a := p.Auth; {
+	case a == nil:
+	case p.EnvKey != "" || p.BearerToken != "" || p.RequiresOpenAIAuth:
+		return errors.New("auth: cannot be combined with env_key, experimental_bearer_token or requires_openai_auth")
+	case strings.TrimSpace(a.Command) == "":
+		return errors.New("auth.command: is missing")
+	case a.Cwd != "" && !filepath.IsAbs(a.Cwd):
+		return fmt.Errorf("auth.cwd: %q is no absolute path", a.Cwd)
+	}
+	return nil
 }
 
 // WorkspaceWrite are the settings of [protocol.SandboxWorkspaceWrite].
@@ -227,6 +256,9 @@ func Load(l Layers) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := misspeltIn(l.Home); err != nil {
+		return nil, err
+	}
 	fromFolder(file, l.Home)
 	flags, err := unflatten(l.Overrides)
 	if err != nil {
@@ -237,12 +269,18 @@ func Load(l Layers) (*Config, error) {
 			return nil, fmt.Errorf("%s: is set for the whole server, not for one call", key)
 		}
 	}
-	call, err := fromJSON(l.Call.Overrides)
+	call, err := unflatten(l.Call.Overrides)
 	if err != nil {
+		return nil, err
+	}
+	if err := startsNothing(call); err != nil {
 		return nil, err
 	}
 	merge(call, arguments(l.Call))
 
+	if err := misspelt(flags, false); err != nil {
+		return nil, fmt.Errorf("-c %w", err)
+	}
 	places := []place{{file: path}}
 	located := func(err error) error { return locate(err, call, flags, places...) }
 	var head struct {
@@ -291,6 +329,26 @@ func Load(l Layers) (*Config, error) {
 	return c, err
 }
 
+// startsNothing fails for a call's configuration, also in one of its profiles, that names a program which prints a key: it
+// would run outside the sandbox, unasked.
+func startsNothing(call layer) error {
+	places := map[string]any{"": call}
+	profiles, _ := call["profiles"].(layer)
+	for name, profile := range profiles {
+		places["profiles."+JoinKey(name)+"."] = profile
+	}
+	for at, place := range places {
+		table, _ := place.(layer)
+		providers, _ := table["model_providers"].(layer)
+		for name, provider := range providers {
+			if table, is := provider.(layer); is && table["auth"] != nil {
+				return fmt.Errorf("%smodel_providers.%s.auth: names a program, so no call sets it", at, JoinKey(name))
+			}
+		}
+	}
+	return nil
+}
+
 // read sets c from the merged layers, and finds values that are not allowed.
 func (c *Config) read(merged layer, openAIBaseURL string) error {
 	err := c.adopt(merged)
@@ -314,7 +372,11 @@ func (c *Config) read(merged layer, openAIBaseURL string) error {
 	if _, ok := c.ModelProviders[c.ModelProvider]; !ok {
 		return missing("model_provider", c.ModelProvider)
 	}
-	if at := c.Provider().BaseURL; at != "" && !strings.HasPrefix(at, "http://") && !strings.HasPrefix(at, "https://") {
+	p := c.Provider()
+	if err := p.Check(); err != nil {
+		return fmt.Errorf("model_providers.%s.%w", JoinKey(c.ModelProvider), err)
+	}
+	if at := p.BaseURL; at != "" && !strings.HasPrefix(at, "http://") && !strings.HasPrefix(at, "https://") {
 		return fmt.Errorf("model_providers.%s.base_url: want http:// or https:// at the beginning", JoinKey(c.ModelProvider))
 	}
 	return nil
@@ -336,11 +398,10 @@ func (c *Config) SearchWeb(on bool) error {
 
 // arguments returns the fields of a call that are also keys of config.toml.
 func arguments(c protocol.Config) layer {
-	out := layer{}
+	out := layer(c.Choices.Keys())
 	for key, value := range map[string]any{
 		"model": c.Model, "profile": c.Profile, "approval_policy": c.ApprovalPolicy, "sandbox_mode": c.Sandbox,
-		"model_reasoning_effort": c.Effort, "developer_instructions": c.DeveloperInstructions, "compact_prompt": c.CompactPrompt,
-		"include_plan_tool": c.IncludePlanTool, "include_apply_patch_tool": c.IncludeApplyPatchTool,
+		"include_apply_patch_tool": c.IncludeApplyPatchTool,
 	} {
 		if v := reflect.ValueOf(value); !v.IsZero() {
 			out[key] = reflect.Indirect(v).Interface()

@@ -74,12 +74,11 @@ func settings(t *testing.T, file string, args ...string) (s *config.Settings, co
 	return config.LoadSettings(home(t, map[string]string{config.SettingsFile: file}), args)
 }
 
-func raw(members ...string) map[string]json.RawMessage {
-	out := map[string]json.RawMessage{}
-	for i := 0; i < len(members); i += 2 {
-		out[members[i]] = json.RawMessage(members[i+1])
+func raw(key, value string) (o protocol.Overrides) {
+	if err := json.Unmarshal(fmt.Appendf(nil, "{%q:%s}", key, value), &o); err != nil {
+		panic(err)
 	}
-	return out
+	return o
 }
 
 // TestByteOrderMark reads files as editors of Windows write them.
@@ -128,9 +127,9 @@ func TestPrecedence(t *testing.T) {
 func TestTablesAreMerged(t *testing.T) {
 	c := loaded(t, file, config.Layers{
 		Overrides: map[string]any{"model_providers.local.wire_api": "responses", "approvals.timeout": "1s"},
-		Call: protocol.Config{Overrides: raw(
-			"model_providers", `{"local":{"http_headers":{"X-B":"call"}}}`,
-			"model_providers.local.query_params", `{"v":"1"}`)}})
+		Call: protocol.Config{Overrides: protocol.Overrides{
+			"model_providers":                    map[string]any{"local": map[string]any{"http_headers": map[string]any{"X-B": "call"}}},
+			"model_providers.local.query_params": map[string]any{"v": "1"}}}})
 	want := config.Provider{
 		BaseURL: "http://localhost:1", WireAPI: config.WireResponses,
 		HTTPHeaders: map[string]string{"X-A": "file", "X-B": "call"},
@@ -174,11 +173,52 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestMisspelt writes misspelt keys of approvals and of the sandbox in each place that a person writes. Both engines read
+// settings at the start; the native one reads the rest for each conversation.
+func TestMisspelt(t *testing.T) {
+	for typo, meant := range map[string]string{
+		"approval_polcy": "approval_policy", "aproval_policy": "approval_policy", "approval-policy": "approval_policy",
+		"approvalPolicy": "approval_policy", "approvals_policy": "approval_policy",
+		"approvals_reviwer": "approvals_reviewer", "default_permission": "default_permissions", "permisions": "permissions",
+		"sandbox_mod": "sandbox_mode", "sandbox_mdoe": "sandbox_mode", "sandboxmode": "sandbox_mode", "sandbox_modes": "sandbox_mode",
+		"sandbox_workspace_wite":                          "sandbox_workspace_write",
+		"writable_root":                                   "sandbox_workspace_write.writable_roots",
+		"network_access":                                  "sandbox_workspace_write.network_access",
+		"sandbox_workspace_write.writable_root":           "writable_roots",
+		"sandbox_workspace_write.network_acces":           "network_access",
+		"sandbox_workspace_write.exclude_slashtmp":        "exclude_slash_tmp",
+		"sandbox_workspace_write.exclude_tmpdir_env_vars": "exclude_tmpdir_env_var",
+		"shell_enviroment_policy":                         "shell_environment_policy",
+		"shell_environment_policy.inherits":               "inherit",
+		"shell_environment_policy.exlude":                 "exclude",
+	} {
+		for name, place := range map[string]struct{ file, text, key, at string }{
+			"file":         {"config.toml", "# note\n" + typo + " = 1\n", typo, "config.toml:2: "},
+			"table":        {"config.toml", "[profiles.x]\n" + typo + " = 1\n", "profiles.x." + typo, "config.toml:2: "},
+			"profile":      {"x.config.toml", typo + " = 1\n", typo, "x.config.toml:1: "},
+			"command line": {"config.toml", "", typo, "-c "},
+		} {
+			dir := home(t, map[string]string{place.file: place.text})
+			layers, args := config.Layers{Home: dir}, []string(nil)
+			if place.text == "" {
+				layers.Overrides, args = map[string]any{typo: 1}, []string{typo + "=1"}
+			}
+			_, _, start := config.LoadSettings(dir, args)
+			_, conversation := config.Load(layers)
+			want := place.at + place.key + ": unknown key; do you mean " + meant + "?"
+			for _, err := range []error{start, conversation} {
+				if got := strings.TrimPrefix(fmt.Sprint(err), dir+string(filepath.Separator)); got != want {
+					t.Errorf("%s: %s, want %s", name, got, want)
+				}
+			}
+		}
+	}
+}
+
 // TestLayersThatCannotBeRead has keys of the command line and of a call with an empty segment, and a member twice.
 func TestLayersThatCannotBeRead(t *testing.T) {
 	for _, layers := range []config.Layers{
 		{Overrides: map[string]any{"a..b": 1}},
-		{Call: protocol.Config{Overrides: raw("a", `{"b":1,"b":2}`)}},
 		{Call: protocol.Config{Overrides: raw("a..b", `1`)}},
 	} {
 		layers.Home = t.TempDir()
@@ -272,7 +312,7 @@ func TestSearchWeb(t *testing.T) {
 		{file: "model_provider = \"x\"\n[model_providers.x]\n", on: true, problem: `it uses wire_api = "chat", and only "responses"`},
 		{file: "model_provider = \"oss\"", on: false},
 	} {
-		c, err := load(t, tt.file, config.Layers{Call: protocol.Config{WebSearch: &tt.on}})
+		c, err := load(t, tt.file, config.Layers{Call: protocol.Config{Choices: protocol.Choices{WebSearch: &tt.on}}})
 		if tt.problem != "" {
 			must.Fail(t, tt.file, tt.problem, err)
 		} else if err != nil || c.Tools.WebSearch != tt.want {
@@ -284,7 +324,7 @@ func TestSearchWeb(t *testing.T) {
 // TestArgumentsAreKeys checks that each argument of a call reaches its key, and that a call does not set a setting of the server.
 func TestArgumentsAreKeys(t *testing.T) {
 	c := loaded(t, "", config.Layers{Call: protocol.Config{
-		Effort: "low", DeveloperInstructions: new("d"), CompactPrompt: new("c"), IncludePlanTool: new(true), IncludeApplyPatchTool: new(true), BaseInstructions: new("b"), Cwd: "/w"}})
+		Choices: protocol.Choices{Effort: "low", DeveloperInstructions: new("d"), CompactPrompt: new("c"), IncludePlanTool: new(true), BaseInstructions: new("b")}, IncludeApplyPatchTool: new(true), Cwd: "/w"}})
 	got := []any{c.ReasoningEffort, c.DeveloperInstructions, c.CompactPrompt, c.IncludePlanTool, c.IncludeApplyPatchTool, c.BaseInstructions, c.Cwd}
 	must.Equal(t, "result", []any{protocol.ReasoningEffort("low"), "d", "c", true, true, new("b"), "/w"}, got)
 	for _, key := range []string{"approvals.on_error", "limits", "shared", "sandbox.strict"} {

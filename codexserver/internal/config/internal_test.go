@@ -235,3 +235,20 @@ func TestHostileKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestKeysOfCodex checks that no key which Codex has counts as a misspelt one.
+func TestKeysOfCodex(t *testing.T) {
+	for _, table := range []layer{{}, {"profiles": layer{"x": layer{}}}} {
+		keys := table
+		if profiles, is := table["profiles"].(layer); is {
+			keys = profiles["x"].(layer)
+		}
+		for _, key := range known(reflect.TypeFor[Config](), true) {
+			if keys[key] == nil {
+				keys[key] = 1
+			}
+		}
+		must.OK(t, misspelt(table, false))
+		must.OK(t, misspelt(table, true))
+	}
+}

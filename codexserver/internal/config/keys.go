@@ -36,10 +36,11 @@ func (s *Settings) keys() []key {
 		{"shared", &s.Shared, false, nil, "clients [share a server](shared.md)"},
 		{"model_tools", &s.ModelTools, "auto", oneOf(setting.ToolsAuto, setting.ToolsFiles, setting.ToolsCodex),
 			"[tools of the native engine's model](engines.md#tools): `files`, `codex`, `auto`"},
-	}, s.Approvals.keys(), s.callKeys(), s.otherKeys())
+	}, s.approvalKeys(), s.callKeys(), s.otherKeys())
 }
 
-func (a *ApprovalSettings) keys() []key {
+func (s *Settings) approvalKeys() []key {
+	a := &s.Approvals
 	place, failure := oneOf(setting.WhereClient, setting.WherePage, setting.WhereBoth), oneOf("deny", "abort", "fail-call")
 	return []key{
 		{"approvals.where", &a.Where, "client", place, "[who is asked](approvals.md#who-is-asked): `client`, `page`, `both`"},
@@ -51,6 +52,8 @@ func (a *ApprovalSettings) keys() []key {
 			}
 			return nil
 		}, "the same for single clients"},
+		{"approvals.reviewer", &s.Codex.Reviewer, "codex", oneOf(setting.ReviewerCodex, setting.ReviewerPerson),
+			"[who decides](engines.md#what-codex-asks) what Codex asks about: `codex`, whom its `approvals_reviewer` names; `person`"},
 		{"approvals.timeout", &a.Timeout, unset{"10m"}, noLimit,
 			"how long an answer may take; if it is not set, an hour for questions of tasks"},
 		{"approvals.on_unsupported", &a.OnUnsupported, unset{"deny"}, failure,
@@ -84,7 +87,7 @@ func (a *ApprovalSettings) keys() []key {
 }
 
 func (s *Settings) callKeys() []key {
-	c, mode := &s.Calls, ""
+	c := &s.Calls
 	return []key{
 		{"calls.full_access", &c.FullAccess, "ask", oneOf(setting.FullAccessAsk, setting.FullAccessAllow, setting.FullAccessDeny),
 			"a call that [asks for more](approvals.md#more-than-the-configuration): `ask`, `allow`, `deny`"},
@@ -94,13 +97,10 @@ func (s *Settings) callKeys() []key {
 		{"calls.always_load", &c.AlwaysLoad, false, nil, "asks clients that load tools on demand to load these at once"},
 		{"calls.patience", (*Patience)(&c.Patience), "auto", nil,
 			"when a call [ends before its turn](tasks.md#the-background): `\"45s\"`, `0` for never, `auto`"},
-		{"calls.tasks", &mode, "auto", func(v reflect.Value) error {
-			s.Tasks.Never = mode == "never"
-			return oneOf("auto", "never")(v)
-		}, "`auto`: a call becomes [a task](tasks.md#the-background) if the client declares them; `never`"},
+		{"calls.tasks", &s.Tasks.Mode, "auto", oneOf(setting.TasksAuto, setting.TasksNever), "`auto`: a call becomes [a task](tasks.md#the-background) if the client declares them; `never`"},
 		{"calls.grace", &s.Tasks.Grace, "1s", noLimit, "the time before that"},
-		{"calls.resume", &s.Tasks.NoResume, true, not, "continues what [a killed server](tasks.md#interruptions-and-restarts) did"},
-		{"calls.changes", &s.Changes.Off, true, not,
+		{"calls.resume", &s.Tasks.Resume, true, nil, "continues what [a killed server](tasks.md#interruptions-and-restarts) did"},
+		{"calls.changes", &s.Changes.Read, true, nil,
 			"finds [what a turn changed](wire.md#the-result-of-a-turn) by reading folders; `false`: only patches"},
 	}
 }
@@ -113,13 +113,14 @@ func (s *Settings) otherKeys() []key {
 		{"limits.wall_time", &l.WallTime, 0, noLimit, "how long a turn may take, questions included"},
 		{"limits.command", &l.Command, "2m", atLeast(time.Millisecond),
 			"how long a command may run, unless the model requests up to an hour"},
+		{"limits.reconnect", &s.Codex.Reconnect, "2m", noLimit, "how long a turn of Codex may wait for the network, while nothing else happens"},
 		{"limits.tasks", &s.Tasks.Limit, 64, atLeast(1), "how many tasks may be unfinished"},
 		{"limits.result", &s.MaxResult, setting.DefaultResult, atLeast(4096), "the bytes of a result, at least 4096; `codex-show` has the rest"},
 
 		{"sandbox.helper", &s.Sandbox.Helper, unset{[]any{}}, nil, "[a program that confines commands](#a-sandbox-of-your-own)"},
 		{"sandbox.strict", &s.Sandbox.Strict, false, nil, "under `untrusted`, [asks about more](rules.md#known-to-be-safe)"},
 
-		{"failover.to", &s.Failover.To, unset{[]any{}}, func(reflect.Value) error { return s.Failover.Resolved().Validate() },
+		{"failover.to", &s.Failover.To, unset{[]any{}}, func(reflect.Value) error { return s.Failover.Validate() },
 			"[other providers](engines.md#another-provider), in order"},
 
 		{"http.unlocked_arguments", &h.UnlockedArguments, unset{[]any{}}, each(LockedOverHTTP), "[locked arguments](http.md#what-a-call-may-choose) that a call may choose"},
@@ -269,12 +270,6 @@ func noLimit(v reflect.Value) error {
 		return nil
 	}
 	return atLeast(0)(v)
-}
-
-// not turns a switch that is on by default into an option that switches off.
-func not(v reflect.Value) error {
-	v.SetBool(!v.Bool())
-	return nil
 }
 
 // Ours reports whether a dotted key is one of our settings, outside of tables that are Codex's too. An engine does not

@@ -2,7 +2,6 @@ package config
 
 import (
 	"bytes"
-	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
-	"github.com/go-json-experiment/json"
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 )
@@ -151,7 +149,7 @@ func splitKey(key string) ([]string, error) {
 func JoinKey(segments ...string) string {
 	quoted := make([]string, len(segments))
 	for i, s := range segments {
-		if quoted[i] = s; s == "" || strings.ContainsAny(s, `."' =`) {
+		if quoted[i] = s; s == "" || strings.TrimSpace(s) != s || strings.ContainsAny(s, `."' =`) {
 			quoted[i] = strconv.Quote(s)
 		}
 	}
@@ -164,19 +162,6 @@ func nest(segments []string, v any) layer {
 		v = layer{s: v}
 	}
 	return v.(layer)
-}
-
-// fromJSON converts a call's config object to a layer. Its keys may be dotted.
-func fromJSON(raw map[string]stdjson.RawMessage) (layer, error) {
-	flat := make(layer, len(raw))
-	for key, text := range raw {
-		var v any
-		if err := json.Unmarshal(text, &v); err != nil {
-			return nil, fmt.Errorf("config key %q: %w", key, err)
-		}
-		flat[key] = v
-	}
-	return unflatten(flat)
 }
 
 // unflatten converts dotted keys to nested tables. It does not change the keys of nested

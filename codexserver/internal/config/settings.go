@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
@@ -33,6 +34,7 @@ type Settings struct {
 	HTTP       HTTP
 	Sandbox    setting.Sandbox
 	Limits     setting.Limits
+	Codex      setting.Codex
 	// Ignored report key=value arguments that have no effect, and what to write instead.
 	Ignored []string
 }
@@ -127,7 +129,7 @@ func (h *HTTP) Locked(everywhere []string) []string {
 }
 
 // Rule is one of approvals.allow: a list of words, or a table
-// { command = […], outside = true }.
+// { command = […], outside = true, env = […] }.
 type Rule approval.Rule
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -135,6 +137,7 @@ func (r *Rule) UnmarshalJSON(b []byte) error {
 	var table struct {
 		Command []string `json:"command"`
 		Outside bool     `json:"outside"`
+		Env     []string `json:"env"`
 	}
 	var words []string
 	if json.Unmarshal(b, &words) == nil {
@@ -144,7 +147,15 @@ func (r *Rule) UnmarshalJSON(b []byte) error {
 	if json.Unmarshal(b, &table, json.RejectUnknownMembers(true)) != nil || len(table.Command) == 0 {
 		return errors.New(`want a list of words such as ["go", "test"], or {command = ["go", "test"], outside = true}`)
 	}
-	*r = Rule{Command: table.Command, Outside: table.Outside}
+	if len(table.Env) > 0 && !table.Outside {
+		return errors.New("env: needs outside = true")
+	}
+	for _, name := range table.Env {
+		if name == "" || strings.ContainsAny(name, "=*?[ \x00") {
+			return fmt.Errorf("env: want whole names of variables, found %q", name)
+		}
+	}
+	*r = Rule{Command: table.Command, Outside: table.Outside, Environ: table.Env}
 	return nil
 }
 
@@ -167,6 +178,9 @@ func readSources(home string, args []string) (s sources, err error) {
 		}
 		segments, _ := splitKey(key) // it was parsed
 		one, table := nest(segments, value), segments[0]
+		if path := removedKey(one); path != nil {
+			return s, fmt.Errorf("-c %w", unknownKey("", path))
+		}
 		switch {
 		case len(segments) == 1 && slices.Contains(ourTables, table) && !isTable(value): // meant for Codex, which ignores unknown keys
 			instead := map[string]string{"sandbox": "; write sandbox_mode", "approvals": "; write approval_policy"}[table]
@@ -179,13 +193,16 @@ func readSources(home string, args []string) (s sources, err error) {
 			merge(s.codex, one)
 		}
 	}
-	if err = misspelt(s.codex); err != nil {
-		return s, err
+	if err = misspelt(s.codex, true); err != nil {
+		return s, fmt.Errorf("-c %w", err)
 	}
 	if home == "" {
 		if home, err = Home(os.Getenv); err != nil {
 			return s, err
 		}
+	}
+	if err = misspeltIn(home); err != nil {
+		return s, err
 	}
 	s.file = place{file: filepath.Join(home, SettingsFile)}
 	if s.merged, err = ReadFile(s.file.file); err == nil {
@@ -215,8 +232,8 @@ func LoadHTTP(home string, args []string, table any, check func() error) error {
 
 // LoadSettings reads codex-mcp.toml in home, by default [Home], and applies those key=value
 // arguments that are our settings. It returns the others for the engine. An unknown key of
-// ours is an error, because it may be a misspelt limit, and so is another one that is a typo away
-// from a key of approvals or of the sandbox.
+// ours is an error, because it may be a misspelt limit, and so is another one, also of config.toml and its
+// profiles, that is a typo away from a key of approvals or of the sandbox.
 func LoadSettings(home string, args []string) (s *Settings, codex map[string]any, err error) {
 	from, err := readSources(home, args)
 	if err != nil {

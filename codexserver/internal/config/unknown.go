@@ -92,6 +92,9 @@ func decodeKnown(path []string, v any, dst reflect.Value) error {
 }
 
 func unknownKey(meant string, path []string) error {
+	if instead := Instead(JoinKey(path...)); instead != "" {
+		return keyErrorf(path, "is no longer a key: %s", instead)
+	}
 	if meant != "" {
 		return keyErrorf(path, "unknown key; do you mean %s?", meant)
 	}
@@ -131,24 +134,47 @@ func decidesElsewhere(key string) string {
 // workspaceTable has the keys of the sandbox mode workspace-write.
 const workspaceTable = "sandbox_workspace_write"
 
-// guardedKeys say what is asked, and what commands may touch.
-var guardedKeys = []string{"approval_policy", "sandbox_mode", workspaceTable, "approvals", "calls", "sandbox", ShellEnvironmentKey}
+// guardedKeys are the keys of Codex that say what is asked, and what commands may touch.
+var guardedKeys = []string{"approval_policy", "approvals_reviewer", "default_permissions", "permissions", "sandbox_mode", workspaceTable, ShellEnvironmentKey}
 
-// guardedOfOurs are such keys of ours, which other names may mean.
-var guardedOfOurs = []string{"calls.full_access", "calls.locked_arguments", "calls.trusted"}
+// guardedOfOurs are such keys of ours, which other names of -c may mean.
+var guardedOfOurs = []string{"approvals", "calls", "calls.full_access", "calls.locked_arguments", "calls.trusted", "sandbox"}
 
-// misspelt returns an error for the first of the overrides that is a typo away from one of guardedKeys or of
-// the keys of workspaceTable: who wrote it would believe that it counts.
-func misspelt(overrides layer) error {
-	for _, u := range unknownKeys(overrides, reflect.TypeFor[document](), nil, true) {
-		if len(u.path) == 1 && !slices.Contains(guardedKeys, u.meant) {
-			if u.meant = nearestOfOurs(u.path[0], new(Settings).keys()); !slices.Contains(guardedOfOurs, u.meant) {
-				continue
+// misspelt returns an error for the first key of Codex's in a layer that is a typo away from one of guardedKeys or of
+// the keys of their tables, or is one of these outside of its table: who wrote it would believe that it counts. The
+// key may also mean one of guardedOfOurs if ours is true.
+func misspelt(l layer, ours bool) error {
+	for _, u := range unknownKeys(l, reflect.TypeFor[document](), nil, true) {
+		key := u.path
+		if key[0] == "profiles" && len(key) > 2 {
+			key = key[2:]
+		}
+		switch inTable := text.Nearest(key[0], slices.Values(known(reflect.TypeFor[WorkspaceWrite](), true))); {
+		case len(key) > 1 && u.meant != "" && slices.Contains(guardedKeys, key[0]), len(key) == 1 && slices.Contains(guardedKeys, u.meant):
+			return unknownKey(u.meant, u.path)
+		case len(key) == 1 && inTable != "":
+			return unknownKey(workspaceTable+"."+inTable, u.path)
+		case len(u.path) == 1 && ours:
+			if meant := nearestOfOurs(key[0], new(Settings).keys()); slices.Contains(guardedOfOurs, meant) {
+				return unknownKey(meant, u.path)
 			}
 		}
-		guarded := len(u.path) == 1 || u.path[0] == workspaceTable || u.path[0] == "profiles" && slices.Contains(guardedKeys, u.meant)
-		if guarded && u.meant != "" {
-			return fmt.Errorf("-c %w", unknownKey(u.meant, u.path))
+	}
+	return nil
+}
+
+// misspeltIn returns an error for the first such key of config.toml and the files of profiles in home. It leaves what
+// cannot be read to Load.
+func misspeltIn(home string) error {
+	files := []string{filepath.Join(home, "config.toml")}
+	names, _ := Profiles(home)
+	for _, name := range names {
+		files = append(files, profilePath(home, name))
+	}
+	for _, file := range files {
+		keys, _ := ReadFile(file)
+		if err := misspelt(keys, false); err != nil {
+			return locate(err, nil, nil, place{file: file})
 		}
 	}
 	return nil
@@ -174,11 +200,11 @@ windows_wsl_setup_acknowledged zsh_path
 // ignoredServerKeys are such keys of an MCP server.
 const ignoredServerKeys = `http_headers_helper name oauth oauth_resource required scopes supports_parallel_tool_calls`
 
-// codexKeys are the keys of the config.toml of Codex 0.42 to 0.169, other than those of [Config] and
+// codexKeys are the keys of the config.toml of Codex 0.42 to 0.171, other than those of [Config] and
 // ignoredKeys.
 const codexKeys = `
 agents allow_login_shell allow_symlinked_codex_home apps apps_mcp_product_sku approvals_reviewer auto_review cloud
-computer_use default_permissions disable_paste_burst experimental_compact_prompt_file experimental_environment
+code_mode computer_use default_permissions disable_paste_burst experimental_compact_prompt_file experimental_environment
 experimental_realtime_start_instructions experimental_realtime_webrtc_call_base_url
 experimental_realtime_ws_backend_prompt experimental_realtime_ws_base_url experimental_realtime_ws_model
 experimental_realtime_ws_startup_context experimental_sandbox_command_assessment experimental_thread_store
@@ -186,5 +212,5 @@ experimental_thread_store_endpoint experimental_use_freeform_apply_patch goals h
 include_collaboration_mode_instructions include_environment_context include_environment_context_time
 include_permissions_instructions js_repl_node_module_dirs js_repl_node_path mcp_enterprise_managed_auth
 model_auto_compact_token_limit_scope model_post_turn_compact_threshold_percent orchestrator permissions
-project_root_markers realtime responses_api_metadata sandbox_permissions tool_suggest
+project_root_markers realtime responses responses_api_metadata rollout_trace sandbox_permissions tool_suggest
 `

@@ -141,6 +141,7 @@ const (
 	HalfPatch   Kind = "a patch is half applied without a word"
 	Missing     Kind = "a call was reported as done and had no effect"
 	Untold      Kind = "a call may have had effects, and the model was not told"
+	Unsaid      Kind = "a call was cut, and its client was not told"
 	NoEnd       Kind = "a turn or a task has no end"
 	TwoEnds     Kind = "a turn has two ends"
 	LeftOver    Kind = "a process was left"
@@ -218,7 +219,7 @@ func (h *History) checkCall(c *Call, told string, add func(Kind, string, ...any)
 		add(Untold, "it had begun, and the model was told %.100q", c.Output)
 	}
 	if c.Cut && !strings.Contains(told, "was not run again") {
-		add(Untold, "it was cut, and a person was told %.100q", told)
+		add(Unsaid, "the client was told %.100q", told)
 	}
 	if c.Effects == 0 && succeeded(c.Output) {
 		add(Missing, "the model was told %.100q", c.Output)

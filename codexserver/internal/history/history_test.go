@@ -69,7 +69,7 @@ func TestPlanted(t *testing.T) {
 		"one approval for two":           {func(h *history.History) { of(h, "cut").Begun++ }, history.OneForTwo},
 		"no record before the effect":    {func(h *history.History) { of(h, "free").Begun = 0 }, history.Unrecorded},
 		"a patch is half applied":        {func(h *history.History) { of(h, "half").Cut = false }, history.HalfPatch},
-		"only the model knows":           {func(h *history.History) { h.Tasks[0].Told = "done" }, history.Untold},
+		"only the model knows":           {func(h *history.History) { h.Tasks[0].Told = "done" }, history.Unsaid},
 		"a part of a file":               {func(h *history.History) { of(h, "patch").Files[0].State = history.Other }, history.HalfPatch},
 		"a patch that is not there":      {func(h *history.History) { of(h, "patch").Files[0].State = history.Before }, history.Missing},
 		"a command that did nothing":     {func(h *history.History) { of(h, "free").Effects = 0 }, history.Missing},

@@ -98,7 +98,7 @@ func (w *world) play(home string, steps int) []history.Fault {
 	}
 	server := codexserver.New(w, &codexserver.Options{
 		Home: home, Record: w, Rules: rules, Desk: w, Approvals: elicit.Options{Timeout: 10 * time.Minute, Schema: forms[w.seed/8%2]},
-		Changes: codexserver.ChangeOptions{Off: true},
+		Changes: codexserver.ChangeOptions{Read: new(false)},
 	})
 	ctx, end := context.WithCancel(context.Background())
 	defer end()

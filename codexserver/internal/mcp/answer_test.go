@@ -46,8 +46,10 @@ func asks(t *testing.T, heard chan<- string, tasks bool) *codexserver.Server {
 		heard <- string(host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"touch", "a"}, Cwd: "/"}).Decision)
 		return nil
 	})
-	o := &codexserver.Options{Home: testenv.Home(t), Tasks: codexserver.TaskOptions{Grace: -1, Never: !tasks}}
-	o.Changes.Off = true
+	o := &codexserver.Options{Home: testenv.Home(t), Tasks: codexserver.TaskOptions{Grace: -1}}
+	if o.Changes.Read = new(false); !tasks {
+		o.Tasks.Mode = setting.TasksNever
+	}
 	return codexserver.New(e, o)
 }
 
@@ -153,7 +155,7 @@ func TestConnectionLost(t *testing.T) {
 	for _, answered := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			w := &servertest.Worker{}
-			p := codexserver.New(w.Engine(), &codexserver.Options{Changes: codexserver.ChangeOptions{Off: true}}).Principal(t.Context(), "ann")
+			p := codexserver.New(w.Engine(), &codexserver.Options{Changes: codexserver.ChangeOptions{Read: new(false)}}).Principal(t.Context(), "ann")
 			defer p.Close()
 			call := `"name":"codex","arguments":{"prompt":"git wait:1h"}`
 			if answered {
@@ -191,7 +193,7 @@ func TestLateAnswer(t *testing.T) {
 		{"the result is known", "touch", true},
 	} {
 		options := func(t *testing.T) *codexserver.Options {
-			return &codexserver.Options{Home: testenv.Home(t), Changes: codexserver.ChangeOptions{Off: true}, Approvals: elicit.Options{Timeout: time.Minute}, Tasks: codexserver.TaskOptions{Grace: -1}}
+			return &codexserver.Options{Home: testenv.Home(t), Changes: codexserver.ChangeOptions{Read: new(false)}, Approvals: elicit.Options{Timeout: time.Minute}, Tasks: codexserver.TaskOptions{Grace: -1}}
 		}
 		const limit = 2 * time.Minute
 		bubble(t, "task, "+tt.name, func(t *testing.T) {
@@ -266,7 +268,7 @@ func TestPending(t *testing.T) {
 			var mu sync.Mutex
 			open, asked := 0, 0
 			c, err := client.Start(t.Context(), &client.Options{
-				Server:   codexserver.New(turn, &codexserver.Options{Approvals: elicit.Options{MaxPending: most}, Changes: codexserver.ChangeOptions{Off: true}}),
+				Server:   codexserver.New(turn, &codexserver.Options{Approvals: elicit.Options{MaxPending: most}, Changes: codexserver.ChangeOptions{Read: new(false)}}),
 				Protocol: version,
 				Ask: func(context.Context, *client.Question) elicit.Outcome {
 					mu.Lock()
@@ -367,7 +369,7 @@ func TestComingBack(t *testing.T) {
 }
 
 func comeBack(t *testing.T, first servertest.Era, shows bool, second servertest.Era, how string, shared bool) {
-	s := codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: testenv.Home(t), Changes: codexserver.ChangeOptions{Off: true}, Tasks: codexserver.TaskOptions{Grace: -1}})
+	s := codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: testenv.Home(t), Changes: codexserver.ChangeOptions{Read: new(false)}, Tasks: codexserver.TaskOptions{Grace: -1}})
 	var p servertest.Server
 	if shared {
 		g := &guests{Server: s}
@@ -428,7 +430,7 @@ func comeBack(t *testing.T, first servertest.Era, shows bool, second servertest.
 // TestStrangersDoNotComeBack checks that another principal, and a client that may not approve, get no question.
 func TestStrangersDoNotComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: testenv.Home(t), Changes: codexserver.ChangeOptions{Off: true}})
+		s := codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: testenv.Home(t), Changes: codexserver.ChangeOptions{Read: new(false)}})
 		ann, bob := s.Principal(t.Context(), "ann"), s.Principal(t.Context(), "bob")
 		defer ann.Close()
 		defer bob.Close()
@@ -468,7 +470,7 @@ func TestLastClientDeclines(t *testing.T) {
 	quick := servertest.After(20*time.Millisecond, servertest.Decline)
 	for _, began := range []bool{true, false} { // the client that has left began the turn, or waited for it
 		synctest.Test(t, func(t *testing.T) {
-			g := &guests{Server: codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: testenv.Home(t), Changes: codexserver.ChangeOptions{Off: true}})}
+			g := &guests{Server: codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: testenv.Home(t), Changes: codexserver.ChangeOptions{Read: new(false)}})}
 			defer g.serving.Wait()
 			a := servertest.Connect(t, g, servertest.Never)
 			var b *servertest.Client
@@ -502,7 +504,7 @@ func TestHostThatAnswersByItself(t *testing.T) {
 		for page, want := range map[string]string{servertest.Accept: "git: approved", servertest.Decline: "git: denied", "": "git: denied"} {
 			synctest.Test(t, func(t *testing.T) {
 				o := &codexserver.Options{Home: testenv.Home(t), Asking: setting.Asking{Where: setting.WhereBoth}}
-				o.Changes.Off = true
+				o.Changes.Read = new(false)
 				if page != "" {
 					o.Desk = &servertest.Desk{Called: approval.ByPage, Answer: servertest.After(5*time.Second, page)}
 				}

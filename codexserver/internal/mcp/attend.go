@@ -23,7 +23,7 @@ func (c *Connection) attend(ctx context.Context, id string, o *outlet) (awaited,
 		Client: c.Outlet(), Observer: thread.ObserverOf(ctx),
 	}
 	awaited = others
-	awaited.Comes, awaited.Client, awaited.Awaited = false, o, true
+	awaited.Comes, awaited.Client = false, o
 	return awaited, others
 }
 
@@ -31,12 +31,12 @@ func (c *Connection) attend(ctx context.Context, id string, o *outlet) (awaited,
 // wait for codex-wait.
 func (c *call) attend(ctx context.Context) (awaited, others thread.Attend) {
 	others = thread.Attend{Comes: c.session.comes(c.inbox.canAsk), Observer: thread.ObserverOf(ctx), Leaves: true}
-	awaited = thread.Attend{Observer: others.Observer, Client: &c.outlet, Leaves: true, Awaited: true}
+	awaited = thread.Attend{Observer: others.Observer, Client: &c.outlet, Leaves: true}
 	if c.inbox.canAsk {
 		awaited.Elicit = c.elicit
 	}
 	if c.inbox.canAsk || others.Comes && c.taskable { // another client may poll the task
-		host := c.session.hosts.Host(c.attached.client.Name)
+		host := c.session.hosts.Host(c.client.Name)
 		awaited.Ask = &approve.Place{Host: host, Can: func() bool { return c.inbox.canAsk }, Ask: c.ask}
 	}
 	if c.taskable {

@@ -244,7 +244,7 @@ func TestDeadlineWithoutATask(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := &codexserver.Options{Home: home, Tasks: codexserver.TaskOptions{Grace: 20 * time.Second}, Calls: codexserver.CallOptions{Patience: time.Minute}}
-		o.Changes.Off = true
+		o.Changes.Read = new(false)
 		c := connectModern(t, (&servertest.Worker{}).Engine(), o)
 		c.capabilities = withTasks
 		took(t, time.Minute, func() {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/stack"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -22,26 +23,22 @@ type call struct {
 	tool    string
 	ctx     context.Context // of the turn
 	cancel  context.CancelCauseFunc
-	pass    context.CancelCauseFunc // ends what the call waits for, before its turn
-	done    chan struct{}           // closed when there is a result
+	pass    context.CancelCauseFunc        // ends what the call waits for, before its turn
+	done    chan struct{}                  // closed when there is a result
+	finish  func(*mcptypes.CallToolResult) // ends the call with its result, once
 	result  *mcptypes.CallToolResult
 	outlet  outlet // to the request that waits
 	state   state
 
-	mu       sync.Mutex
+	mu       *sync.Mutex // of the session's calls
 	changed  chan struct{}
-	attached attachment
+	client   elicit.Client // of the newest request
+	waits    bool          // a request waits for the call
+	alone    bool          // the turn continues without a request that waits for it, as that of a task does
+	late     bool          // the request waits longer than for a result, so the call becomes a task with its turn
 	inbox    inbox
-	turn     *tools.Turn // nil before it is queued, and for tools without one
-	taskable bool        // the call may become a task
-}
-
-// attachment is how a call reaches its client. The call's mutex guards it.
-type attachment struct {
-	client elicit.Client // of the newest request
-	waits  bool          // a request waits for the call
-	alone  bool          // the turn continues without a request that waits for it, as that of a task does
-	late   bool          // the request waits longer than for a result, so the call becomes a task with its turn
+	turn     *turn.Turn // nil before it is queued, and for tools without one
+	taskable bool       // the call may become a task
 }
 
 // newCall starts a call. It runs until it has its result or the session ends.
@@ -61,7 +58,7 @@ func (s *Session) newCall(q *request, p *params) (*call, error) {
 	}
 	arguments := stdjson.RawMessage(p.arguments)
 	stay := context.AfterFunc(s.present, c.clientLeft)
-	c.run(func() *mcptypes.CallToolResult { return s.server.Tools.Call(c.ctx, tc, c.tool, arguments) }, func() {
+	c.run(func() *mcptypes.CallToolResult { return s.server.Tools.Begin(c.ctx, tc, c.tool, arguments) }, func() {
 		leave()
 		stay()
 	})
@@ -71,7 +68,7 @@ func (s *Session) newCall(q *request, p *params) (*call, error) {
 // unstarted returns a call of a tool that does not run yet.
 func (s *Session) unstarted(tool string, client elicit.Client) *call {
 	c := &call{
-		session: s, tool: tool, attached: attachment{client: client}, inbox: s.server.newInbox(client.CanAsk()),
+		session: s, mu: &s.calls.mu, tool: tool, client: client, inbox: newInbox(client, &s.server.Approvals),
 		outlet: outlet{session: s}, changed: make(chan struct{}), done: make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
@@ -82,21 +79,45 @@ func (s *Session) unstarted(tool string, client elicit.Client) *call {
 // of returns the call as the tools know it. Ctx is that of its request.
 func (c *call) of(ctx context.Context, id jsonrpc.ID) *tools.Call {
 	awaited, others := c.attend(ctx)
-	c.call = c.session.call(id, c.attached.client.Name, awaited, others)
-	c.call.Begun, c.call.Open, c.call.Survival.Durable, c.call.MaxText = c.begin, c.Asks, c.taskable, maxText
+	c.call = c.session.call(id, c.client.Name, awaited, others)
+	c.call.Begun, c.call.Inbox, c.call.Survival.Durable, c.call.MaxText = c.begin, c, c.taskable, maxText
 	return c.call
 }
 
-// run calls f for the result of the call in another goroutine, and leave after it.
+// run calls f in another goroutine for the result of the call, or for its turn, which has it. It calls leave at the end
+// of the call.
 func (c *call) run(f func() *mcptypes.CallToolResult, leave func()) {
+	var once sync.Once
+	c.finish = func(r *mcptypes.CallToolResult) {
+		once.Do(func() {
+			c.result = r
+			c.cancel(nil)
+			leave()
+			c.session.calls.end(c)
+		})
+	}
+	c.call.Ended = c.finish
 	c.session.Go(func() {
-		defer c.session.calls.end(c)
-		defer leave()
-		defer c.cancel(nil)
-		if stack.Guard(c.session.Log(), "a tool", func() error { c.result = f(); return nil }) != nil {
-			c.result = tools.Broken()
+		r := tools.Broken()
+		_ = stack.Guard(c.session.Log(), "a tool", func() error { r = f(); return nil })
+		if r != nil {
+			c.finish(r)
 		}
 	})
+}
+
+// passes ends the call, which takes as long as it may. Its turn continues in the background.
+func (c *call) passes() {
+	c.pass(tools.ErrLimit)
+	c.mu.Lock()
+	begun := c.turn != nil
+	c.mu.Unlock()
+	if !begun {
+		return // what the call waits for ends
+	}
+	if r := c.call.Leave(); r != nil {
+		c.finish(r)
+	}
 }
 
 // mayTake returns how long a request of the call may take, 0 for no limit.
@@ -108,42 +129,44 @@ func (c *call) mayTake(q *request) time.Duration {
 func (c *call) clientLeft() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.attached.alone {
+	if !c.alone {
 		c.cancel(jsonrpc.ErrClosed)
 	}
 }
 
-// enter counts the call, and fails if there are too many. The caller must call leave.
+// enter is [slots.Limit.Enter] for the call, which is also counted as a task if it may become one.
 func (c *call) enter(task bool) (leave func(), err error) {
 	s := c.session
 	if tools.IsShort(c.tool) {
 		return func() {}, nil
 	}
-	if err := s.calls.enter(jsonrpc.CodeInternalError, "%d calls are unfinished, and no more may be; nothing was started"); err != nil {
+	ended, err := s.calls.limit.Enter("")
+	if err != nil || !task {
+		return ended, err
+	}
+	left, err := s.server.Tasks.limit.Enter(s.principal())
+	if err != nil {
+		ended()
 		return nil, err
 	}
-	if task {
-		if err := s.server.Tasks.enter(s.principal()); err != nil {
-			s.calls.leave()
-			return nil, err
-		}
-	}
-	return func() {
-		s.calls.leave()
-		if task {
-			s.server.Tasks.leave(s.principal())
-		}
-	}, nil
+	return func() { ended(); left() }, nil
 }
 
 // Done implements [tools.Pending].
 func (c *call) Done() <-chan struct{} { return c.done }
 
-// Asks implements [tools.Pending]. A turn that can become a task at last counts as a question.
-func (c *call) Asks() (open bool, changed <-chan struct{}) {
+// Changed implements [tools.Pending].
+func (c *call) Changed() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.inbox.open) > 0 || c.attached.late && c.turn != nil, c.changed
+	return c.changed
+}
+
+// Asks implements [tools.Pending]. A turn that can become a task at last counts as a question.
+func (c *call) Asks() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.inbox.open) > 0 || c.late && c.turn != nil
 }
 
 // over reports whether the call has its result.
@@ -170,7 +193,7 @@ func (c *call) update(f func()) {
 }
 
 // begin records the turn of the call.
-func (c *call) begin(t *tools.Turn) { c.update(func() { c.turn = t }) }
+func (c *call) begin(t *turn.Turn) { c.update(func() { c.turn = t }) }
 
 // attach makes q the request that waits for the call, see [outlet.attach].
 func (c *call) attach(q *request, doing string, quiet bool) {
@@ -178,12 +201,12 @@ func (c *call) attach(q *request, doing string, quiet bool) {
 		peer: q.rpc.Peer(), request: q.rpc.ID, events: q.events, paced: q.events, token: q.meta.ProgressToken,
 		level: func() *mcptypes.LoggingLevel { return q.meta.LogLevel },
 	}, doing, quiet)
-	c.update(func() { c.attached.client, c.attached.waits, c.attached.late = q.client, true, false })
+	c.update(func() { c.client, c.waits, c.late = q.client, true, false })
 }
 
 // detach ends the notifications for the request.
 func (c *call) detach() {
-	c.update(func() { c.attached.waits, c.attached.late = false, false })
+	c.update(func() { c.waits, c.late = false, false })
 	c.outlet.detach()
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/codexmcp/codexmcp/internal/slots"
 )
 
 const (
@@ -15,16 +17,16 @@ const (
 )
 
 // calls counts the calls that may take long. It has those that wait for a client to return, by the random
-// texts that were sent to it. They are only in memory. The zero value is ready.
+// texts that were sent to it. They are only in memory. The zero value is ready, without a limit.
 type calls struct {
-	limit
-	mu     sync.Mutex
+	limit *slots.Limit
+
+	mu     sync.Mutex // also guards what the calls say
 	parked map[string]*call
 	ended  []string // those of calls that have ended, in this order
 }
 
-// state names a call in the next request of its client. A call has one at a time. The mutex of the session's calls
-// guards it.
+// state names a call in the next request of its client. A call has one at a time.
 type state struct {
 	digest digest // of the call, which the request must have again
 	text   string
@@ -32,10 +34,8 @@ type state struct {
 	issued time.Time
 }
 
-// park returns the text of a state for a call whose questions are sent to the client.
+// park returns the text of a state for a call whose questions are sent to the client. The caller holds cs.mu.
 func (cs *calls) park(c *call, keys []string) string {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
 	if cs.parked == nil {
 		cs.parked = map[string]*call{}
 	}
@@ -86,10 +86,7 @@ func (s *Session) Parked() bool {
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()
 	for _, c := range s.calls.parked {
-		c.mu.Lock()
-		alone := c.attached.alone
-		c.mu.Unlock()
-		if !alone && !c.over() {
+		if !c.alone && !c.over() {
 			return true
 		}
 	}

@@ -43,7 +43,7 @@ type Connection struct {
 	began, ended bool        // a session of the client, and its input
 	drained      *time.Timer // nil until both
 	level        mcptypes.LoggingLevel
-	over         []over // questions that ended without an answer
+	over         []*approval.Request // questions that ended without an answer; nil for one that was withdrawn before its limit
 }
 
 // hello is what the client says of itself. It does not change.
@@ -52,12 +52,6 @@ type hello struct {
 	client elicit.Client                     // the zero value before initialize
 	able   bool                              // the client can be asked
 	asker  *elicit.Asker
-}
-
-// over is a question that ended without an answer of the client.
-type over struct {
-	request *approval.Request
-	expired bool // it had no answer in time; another was withdrawn
 }
 
 // Connect returns a connection of the session's client. Turns of servers that were killed continue in the
@@ -134,6 +128,7 @@ func (c *Connection) Peer(t jsonrpc.Transport, h jsonrpc.Handler, hooks jsonrpc.
 		MaxConcurrent:  maxLong + spare,
 		MaxUnsent:      2 * c.session.server.MaxUnread,
 		LenientVersion: true, // as the server of 2025 did
+		LenientAnswers: true, // but for ids: an approval counts for exactly its question
 		DrainTimeout:   -1,   // the session decides
 		Logger:         c.session.Log(),
 		Hooks:          &hooks,
@@ -163,20 +158,23 @@ func (c *Connection) Close() error {
 	return err
 }
 
-// enter counts a request that may take long, and fails if too many are handled. After a success
-// the caller must leave the session's open.
-func (c *Connection) enter() error {
-	return c.session.open.enter(jsonrpc.CodeOverloaded, "overloaded: "+tooMany)
+// enter is [slots.Limit.Enter] for a request that may take long.
+func (c *Connection) enter() (leave func(), err error) {
+	if leave, err = c.session.open.Enter(""); err != nil {
+		err = jsonrpc.Errorf(jsonrpc.CodeOverloaded, "overloaded: %v", err)
+	}
+	return leave, err
 }
 
 // Limited returns the handler of a method that may take long. It counts the method's requests.
 func (c *Connection) Limited(h jsonrpc.Handler) jsonrpc.Handler {
 	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
 		if !r.IsNotification() {
-			if err := c.enter(); err != nil {
+			leave, err := c.enter()
+			if err != nil {
 				return nil, err
 			}
-			defer c.session.open.leave()
+			defer leave()
 		}
 		return h.ServeRPC(ctx, r)
 	})
@@ -188,9 +186,12 @@ func (c *Connection) ends(ctx context.Context, r *approval.Request, out elicit.O
 	if out.Reason != elicit.ReasonInterrupted && !expired {
 		return
 	}
+	if !expired {
+		r = nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.over = append(c.over, over{r, expired})
+	c.over = append(c.over, r)
 	c.over = c.over[max(0, len(c.over)-maxOver):]
 }
 
@@ -205,9 +206,9 @@ func (c *Connection) problem(err error) {
 		c.over = nil
 	}
 	c.mu.Unlock()
-	for _, one := range all {
-		if one.expired {
-			c.session.turns.AnsweredLate(one.request, len(all) > 1)
+	for _, r := range all {
+		if r != nil {
+			c.session.turns.AnsweredLate(r, len(all) > 1)
 		}
 	}
 }

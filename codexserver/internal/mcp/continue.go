@@ -8,6 +8,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
@@ -18,29 +19,21 @@ import (
 // client makes the first call: a client that starts a server only to see what it offers
 // makes none.
 
-// resumeOf returns r for a turn, or nil if no other server can continue it.
-func resumeOf(t *tools.Turn, r taskfile.Resume) *taskfile.Resume {
-	if r.Turn = t.Resume(); r.Turn == nil {
-		return nil
-	}
-	return &r
-}
-
 // survive lets the turns of a call of a tool in the background survive this server, and those of others
 // continue, see continueAll for ask. Able says whether the client can be asked.
 func (s *Session) survive(tc *tools.Call, tool string, able func() bool, ask *approve.Place) {
 	tc.Survival.Known = s.continueAll(ask)
-	tc.Survival.Kept = func(turn *tools.Turn) {
-		if !s.server.Tasks.continues() || turn.Resume() == nil {
+	tc.Survival.Kept = func(now *turn.Turn) {
+		if !s.server.Tasks.continues() || now.Resume() == nil {
 			return
 		}
-		r := taskfile.Resume{Form: able(), Host: tc.Host, Background: true}
-		t, news, err := newTask(&call{session: s, tool: tool, turn: turn}, turn, r, modern.TaskStatusWorking, "in the background")
+		r, changed := taskfile.Resume{Form: able(), Host: tc.Host, Background: true}, now.Changed()
+		file, err := s.newFile(tool, now, r)
 		if err != nil {
 			s.Log().Warn("a turn in the background would not survive this server", "error", err)
 			return
 		}
-		s.Go(func() { t.keep(news, turn.Done()) })
+		s.keepInBackground(now, changed, file, r)
 	}
 }
 
@@ -115,29 +108,31 @@ func (s *Session) continueCall(file taskfile.Task, k taskfile.Resume, cut tools.
 		client.Capabilities = json.RawMessage(`{"elicitation":{}}`)
 	}
 	tasks := s.server.Tasks
-	if err := tasks.enter(s.principal()); err != nil {
+	leave, err := tasks.limit.Enter(s.principal())
+	if err != nil {
 		return err
 	}
 	c := s.unstarted(file.Tool, client)
-	c.taskable, c.inbox.life, c.attached.alone = true, k.Life, true
+	c.taskable, c.inbox.life, c.alone = true, k.Life, true
+	t := &task{session: s, call: c, resume: k, file: file}
 	tc, begun := c.of(tasks.observe(c.ctx, file.Principal, file.Tool), jsonrpc.ID{}), make(chan struct{})
-	tc.Begun = func(t *tools.Turn) {
-		c.begin(t)
+	tc.Begun = func(now *turn.Turn) {
+		c.begin(now)
+		t.keep(now, now.Changed())
 		close(begun)
 	}
 	run, err := s.server.Tools.Continue(c.ctx, tc, cut, false)
 	if err != nil {
 		c.cancel(nil)
-		tasks.leave(s.principal())
+		leave()
 		return err
 	}
-	t := &task{session: s, call: c, resume: k, file: file}
 	s.add(t)
-	c.run(run, func() { tasks.leave(s.principal()) })
-	s.Go(func() { t.keep(nil, c.done) })
+	c.run(run, leave)
 	select { // who waits for continueAll finds the turn
 	case <-begun:
 	case <-c.done:
+		t.end()
 	}
 	return nil
 }
@@ -151,18 +146,16 @@ func (s *Session) continueInBackground(file taskfile.Task, k taskfile.Resume, cu
 	}
 	tc := s.call(jsonrpc.ID{}, k.Host, a, a)
 	tc.MaxText = maxText
-	var turn *tools.Turn
-	tc.Survival.Durable, tc.Begun = true, func(begun *tools.Turn) { turn = begun }
+	var now *turn.Turn
+	tc.Survival.Durable, tc.Begun = true, func(begun *turn.Turn) { now = begun }
 	run, err := s.server.Tools.Continue(s.ctx, tc, cut, true)
 	if err != nil {
 		return err
 	}
 	run()
-	if turn == nil {
+	if now == nil {
 		return tasks.store.Remove(file.ID) // the limit of turns in the background; its result says so to nobody
 	}
-	t := &task{session: s, call: &call{session: s, tool: file.Tool, turn: turn}, resume: k, file: file}
-	_, news := turn.Asks()
-	s.Go(func() { t.keep(news, turn.Done()) })
+	s.keepInBackground(now, now.Changed(), file, k)
 	return nil
 }

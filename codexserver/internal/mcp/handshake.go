@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
@@ -55,7 +54,7 @@ func (c *Connection) initialize(_ context.Context, p *mcptypes.InitializeRequest
 		},
 		ServerInfo: mcptypes.Implementation{
 			Name:    "codex-mcp",
-			Title:   new("Codex"),
+			Title:   new(c.session.server.Tools.Title()),
 			Version: c.session.server.Version,
 			Extra:   extra,
 		},
@@ -182,10 +181,11 @@ func (c *Connection) callTool(ctx context.Context, r *jsonrpc.Request) (any, err
 		}
 	}
 	if !tools.IsShort(p.Name) {
-		if err := c.enter(); err != nil {
+		leave, err := c.enter()
+		if err != nil {
 			return nil, err
 		}
-		defer c.session.open.leave()
+		defer leave()
 	}
 	began, to := time.Now(), &recipient{request: r.ID, events: true}
 	if p.Meta != nil {
@@ -193,7 +193,6 @@ func (c *Connection) callTool(ctx context.Context, r *jsonrpc.Request) (any, err
 	}
 	o := c.outlet(to)
 	defer o.detach()
-	var turn atomic.Pointer[tools.Turn]
 	awaited, others := c.attend(ctx, callID(r.ID), o)
 	tc := c.session.call(r.ID, c.Host(), awaited, others)
 	var ask *approve.Place
@@ -207,9 +206,9 @@ func (c *Connection) callTool(ctx context.Context, r *jsonrpc.Request) (any, err
 		defer stop()
 		tc.Until = until
 	}
-	tc.Folder, tc.Folders, tc.Begun = c.folder, c.Folders, turn.Store
+	tc.Folder, tc.Folders = c.folder, c.Folders
 	result := c.session.server.Tools.Call(ctx, tc, p.Name, p.Arguments)
-	if t := turn.Load(); t != nil && t.InBackground() {
+	if tc.InBackground() {
 		o.detach()
 	}
 	c.session.pace.wait(ctx, c.peer, c.session.server.MaxUnread) // before the result, since the events already have the answer twice

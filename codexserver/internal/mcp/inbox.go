@@ -12,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/slots"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
@@ -40,9 +41,9 @@ type question struct {
 	answer   stdjson.RawMessage // nil if the client cannot be asked
 }
 
-func (s *Server) newInbox(canAsk bool) inbox {
+func newInbox(first elicit.Client, o *elicit.Options) inbox {
 	return inbox{
-		slots: slots.New(cmp.Or(s.Approvals.MaxPending, elicit.DefaultMaxPending)), canAsk: canAsk,
+		slots: slots.New(cmp.Or(o.MaxPending, elicit.DefaultMaxPending)), canAsk: first.CanAsk(),
 		open: map[string]*question{}, expired: map[string]*approval.Request{},
 	}
 }
@@ -102,7 +103,7 @@ func (c *call) take(keys []string, answers map[string]jsontext.Value) {
 // time ends the call if the client is gone.
 func (c *call) exchange(ctx context.Context, r *approval.Request, build func(elicit.Client) (stdjson.RawMessage, error)) (q *question, err error) {
 	c.mu.Lock()
-	client := c.attached.client
+	client := c.client
 	c.mu.Unlock()
 	request, err := build(client)
 	if err == nil { // one that a client could not read would fail the whole result, and nobody would answer
@@ -114,7 +115,7 @@ func (c *call) exchange(ctx context.Context, r *approval.Request, build func(eli
 	defer func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if errors.Is(err, context.DeadlineExceeded) && !c.attached.waits && !c.attached.alone && c.turn != nil {
+		if errors.Is(err, context.DeadlineExceeded) && !c.waits && !c.alone && c.turn != nil {
 			c.cancel(errNoAnswer)
 		}
 	}()
@@ -164,6 +165,9 @@ func (c *call) exchange(ctx context.Context, r *approval.Request, build func(eli
 // ask asks the client. The question is sent in the result of a request.
 func (c *call) ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 	o := &c.session.server.Approvals
+	if _, is := r.Event.(protocol.OverruleRequest); is { // the call would wait for the answer, and its turn does not
+		return r.Question.ReadError(elicit.ErrUnsupported, o), nil
+	}
 	var asked *elicit.Question
 	q, err := c.exchange(ctx, r, func(client elicit.Client) (stdjson.RawMessage, error) {
 		asked = r.Question.For(client, o)

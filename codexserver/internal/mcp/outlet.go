@@ -6,13 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -105,7 +103,7 @@ func (o *outlet) speak() {
 }
 
 // Ready implements [thread.Observer].
-func (o *outlet) Ready(ctx context.Context, _ protocol.EventMsg) {
+func (o *outlet) Ready(ctx context.Context) {
 	o.mu.Lock()
 	to := o.to
 	o.mu.Unlock()
@@ -119,8 +117,8 @@ func (o *outlet) Event(e thread.Event) {
 	if o.ended(e.Msg) {
 		return
 	}
-	if m, ok := e.Msg.(protocol.BackgroundEvent); ok && e.Notice {
-		o.warn(m.Message)
+	if e.Notice != "" {
+		o.warn(e.Notice)
 	}
 	if e.Sent() {
 		o.send(e.Thread.ID, e.Event)
@@ -197,16 +195,6 @@ func (s *Session) notify(peer *jsonrpc.Peer, method string, params any, overflow
 		overflow()
 	case err != nil:
 		s.Log().Debug("notification not sent", "method", method, "error", err)
-	}
-}
-
-// Waits implements [thread.Observer].
-func (o *outlet) Waits() { o.report("waiting for approval") }
-
-// Decided implements [thread.Observer].
-func (o *outlet) Decided(d approval.Decision) {
-	if d.Level >= slog.LevelWarn {
-		o.warn(d.Detail)
 	}
 }
 

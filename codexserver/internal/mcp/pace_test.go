@@ -233,7 +233,7 @@ func (oneListed) List(context.Context, protocol.ListConversationsParams) (*proto
 func TestStalledCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := servertest.Connect(t, codexserver.New(oneListed{&servertest.Engine{}}, &codexserver.Options{Changes: codexserver.ChangeOptions{Off: true}}), nil)
+		c := servertest.Connect(t, codexserver.New(oneListed{&servertest.Engine{}}, &codexserver.Options{Changes: codexserver.ChangeOptions{Read: new(false)}}), nil)
 		id := c.NewConversation(t)
 		c.Ask(t, "sendUserMessage", fmt.Sprintf(`{"conversationId":%q,"items":[{"type":"text","data":{"text":"wait:9h"}}]}`, id))
 		running := servertest.ThreadOf(t, c.CallTool(t, "codex", `{"prompt":"wait:9h","background":true}`))
@@ -304,7 +304,7 @@ func TestProgressOfAQuestion(t *testing.T) {
 	} {
 		bubble(t, tt.name, func(t *testing.T) {
 			o := tt.options
-			o.Home, o.Changes.Off = testenv.Home(t), true
+			o.Home, o.Changes.Read = testenv.Home(t), new(false)
 			c := servertest.Join(t, codexserver.New(&servertest.Engine{}, &o), servertest.Host{Era: tt.era, Answer: tt.answer, Meta: `"progressToken":"t"`})
 			result := must.Get(c.Send(t.Context(), "tools/call", `"name":"codex","arguments":{"prompt":"touch say:done"}`))(t)
 			synctest.Wait()

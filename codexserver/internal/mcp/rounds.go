@@ -90,17 +90,18 @@ func (s *Session) newParams(raw stdjson.RawMessage) (*params, error) {
 
 // retry takes the answers of a retry, on the read loop, and then serves its call in another goroutine.
 func (s *Session) retry(q *request, p *params) (any, error) {
-	if err := s.enter(); err != nil { // the state remains valid
+	leave, err := s.open.Enter("")
+	if err != nil { // the state remains valid
 		return nil, err
 	}
 	c, keys, err := s.calls.resume(*p.state, p.digest)
 	if err != nil {
-		s.open.leave()
+		leave()
 		return nil, err
 	}
 	c.attach(q, "thinking", false) // before the turn continues
 	c.take(keys, p.answers)
-	s.later(q.rpc, func() (any, error) { return c.serve(q) })
+	s.later(q.rpc, leave, func() (any, error) { return c.serve(q) })
 	return nil, nil
 }
 
@@ -129,28 +130,30 @@ func (c *call) serve(q *request) (any, error) {
 		tasks := q.tasks && c.taskable
 		c.mu.Unlock()
 		if !bound && !tasks {
-			bound = true
+			bound, wait = true, q.ctx
 			if most := c.mayTake(q); most > 0 {
-				limit := time.AfterFunc(most-time.Since(began), func() { c.pass(tools.ErrLimit) })
-				defer limit.Stop()
+				limited, stop := context.WithDeadlineCause(q.ctx, began.Add(most), tools.ErrLimit)
+				defer stop()
+				wait = limited
 			}
 		}
-		reason := tools.Wait(wait, true, c)
-		if reason == tools.Question {
+		switch tools.Wait(wait, true, c) {
+		case tools.Question:
 			if tasks {
 				if result := c.becomeTask(q.canAsk); result != nil {
 					return result, nil
 				}
 			}
-			var result any
-			if result, reason = c.round(wait, q.canAsk); result != nil {
+			if result := c.round(wait, q.canAsk); result != nil {
 				return result, nil
 			}
-		}
-		switch reason {
-		case tools.Limit: // the grace period is over
+		case tools.Limit: // the grace period is over, or the call takes as long as it may
 			wait = q.ctx
-			c.update(func() { c.attached.late = tasks })
+			if tasks {
+				c.update(func() { c.late = true })
+			} else {
+				c.passes()
+			}
 		case tools.Cancel:
 			c.cancel(context.Cause(q.ctx))
 			<-c.done
@@ -167,38 +170,38 @@ func (c *call) serve(q *request) (any, error) {
 const maxRounds = 8
 
 // round returns the open questions as a result for a client that can be asked, after a wait for others, which are
-// sent with it. If there are none any more it returns nil, and why it did not wait longer. After too many rounds the
-// turn continues in the background.
-func (c *call) round(wait context.Context, can bool) (any, tools.Reason) {
+// sent with it, or nil if there are none any more. After too many rounds the turn continues in the background.
+func (c *call) round(wait context.Context, can bool) any {
 	if !can {
 		c.refuse()
-		return nil, tools.Question
+		return nil
 	}
 	wait, stop := context.WithTimeoutCause(wait, gather, tools.ErrLimit)
 	defer stop()
-	if reason := tools.Wait(wait, false, c); reason != tools.Limit {
-		return nil, reason
+	if tools.Wait(wait, false, c) != tools.Limit {
+		return nil
 	}
+	text, asks := "", false
 	c.mu.Lock()
 	turn, requests := c.turn, c.inbox.requests()
-	if len(requests) > 0 {
-		c.inbox.rounds++
+	if asks = len(requests) > 0; asks {
+		if c.inbox.rounds++; c.inbox.rounds <= maxRounds {
+			text = c.session.calls.park(c, slices.Sorted(maps.Keys(requests)))
+		}
 	}
-	rounds := c.inbox.rounds
 	c.mu.Unlock()
 	switch {
-	case len(requests) == 0:
-		return nil, tools.Question
-	case rounds <= maxRounds:
-		text := c.session.calls.park(c, slices.Sorted(maps.Keys(requests)))
-		return &modern.InputRequiredResult{Meta: c.session.server.meta(), InputRequests: requests, RequestState: &text}, tools.Question
-	case turn == nil || !c.session.server.Tools.Has("codex-wait") || !turn.Detach():
+	case !asks:
+		return nil
+	case text != "":
+		return &modern.InputRequiredResult{Meta: c.session.server.meta(), InputRequests: requests, RequestState: &text}
+	case turn == nil || !c.session.server.Tools.Has("codex-wait") || !c.call.Detach():
 		c.cancel(errRounds)
 		<-c.done
-		return c.session.server.complete(c.result), tools.Question
+		return c.session.server.complete(c.result)
 	}
-	c.update(func() { c.attached.alone = true })
-	return c.session.server.complete(turn.Interim("This call has asked as often as clients take it. Call codex-wait with this threadId: it asks, and has the result.")), tools.Question
+	c.update(func() { c.alone = true })
+	return c.session.server.complete(c.call.Interim("This call has asked as often as clients take it. Call codex-wait with this threadId: it asks, and has the result."))
 }
 
 var (

@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/internal/slots"
 	"github.com/codexmcp/codexmcp/internal/stack"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
@@ -33,13 +34,13 @@ type Session struct {
 	ctx     context.Context // of the turns
 	threads *thread.Share   // and the principal
 	hosts   *approve.Hosts
-	turns   *tools.Turns
+	turns   *tools.Seen
 	running sync.WaitGroup  // what outlives its request
 	present context.Context // until Leave
 	leave   context.CancelFunc
 
 	calls calls
-	open  limit // requests that may take long
+	open  *slots.Limit // requests that may take long
 	pace  pace
 	last  atomic.Pointer[metadata] // of the last request
 	reads chan struct{}            // has an element for each task file that is being read
@@ -50,31 +51,30 @@ type Session struct {
 // NewSession returns a session of the principal of threads, which must be closed. Its turns end with ctx.
 // With turns, unless nil, its turns in the background do not, and it finds those of the sessions that
 // share them.
-func (s *Server) NewSession(ctx context.Context, threads *thread.Share, turns *tools.Turns) *Session {
+func (s *Server) NewSession(ctx context.Context, threads *thread.Share, turns *tools.Seen) *Session {
 	own := &Session{
-		server: s, ctx: ctx, threads: threads, turns: cmp.Or(turns, tools.NewTurns(ctx)), hosts: approve.NewHosts(s.Asking),
-		pace: make(pace, 1), reads: make(chan struct{}, maxReads), known: make(chan struct{}),
+		server: s, ctx: ctx, threads: threads, turns: cmp.Or(turns, tools.NewSeen(ctx)),
+		open:  slots.NewLimit(maxLong, tooMany),
+		calls: calls{limit: slots.NewLimit(maxLong, "%d calls are unfinished, and no more may be; nothing was started")},
+		pace:  make(pace, 1), reads: make(chan struct{}, maxReads), known: make(chan struct{}),
 	}
 	own.present, own.leave = context.WithCancel(context.Background())
+	own.hosts = approve.NewHosts(own.present, s.Asking)
 	return own
 }
 
 // Leave ends the calls that the client waits for. Tasks and turns in the background
 // continue, and other clients answer their questions.
-func (s *Session) Leave() {
-	s.hosts.Leave()
-	s.leave()
-}
+func (s *Session) Leave() { s.leave() }
 
 // Busy reports whether a turn is running or queued, or a call by a request of 2026-07-28 that may take
 // long is unfinished, whether or not a request waits for it.
-func (s *Session) Busy() bool { return s.calls.n.Load() > 0 || s.turns.Busy() }
+func (s *Session) Busy() bool { return s.calls.limit.Busy() || s.turns.Busy() }
 
 // Close waits for the turns of the client, and closes its threads. They end by themselves, or
 // with the session's context.
 func (s *Session) Close() error {
-	s.hosts.Leave()
-	defer s.leave()
+	s.leave()
 	s.running.Wait()
 	if !s.turns.Stays() {
 		s.turns.Wait()
@@ -116,12 +116,8 @@ func (s *Session) serve(ctx context.Context, r *jsonrpc.Request, meta jsontext.V
 	if s.server.Tasks != nil {
 		s.continueAll(nil)
 		switch r.Method {
-		case modern.TasksGet.Name():
-			return s.getTask(q)
-		case modern.TasksUpdate.Name():
-			return s.updateTask(q)
-		case modern.TasksCancel.Name():
-			return s.cancelTask(q)
+		case modern.TasksGet.Name(), modern.TasksUpdate.Name(), modern.TasksCancel.Name():
+			return s.serveTask(q)
 		}
 	}
 	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is not in MCP %s, or not served", r.Method, modern.ProtocolVersion)
@@ -129,23 +125,20 @@ func (s *Session) serve(ctx context.Context, r *jsonrpc.Request, meta jsontext.V
 
 // long handles a request that may take long. It fails if there are too many.
 func (s *Session) long(q *request, handle func(*request) (any, error)) (any, error) {
-	if err := s.enter(); err != nil {
+	leave, err := s.open.Enter("")
+	if err != nil {
 		return nil, err
 	}
-	defer s.open.leave()
+	defer leave()
 	return handle(q)
 }
 
-// enter counts a request that may take long, and fails if there are too many. After a success
-// the caller must leave s.open. The peer does not bound what is answered later than on the read
-// loop, so such requests count too.
-func (s *Session) enter() error { return s.open.enter(jsonrpc.CodeInternalError, tooMany) }
-
-// later answers a request in another goroutine with what answer returns, and leaves s.open.
-func (s *Session) later(r *jsonrpc.Request, answer func() (any, error)) {
+// later answers a request in another goroutine with what answer returns, and then leaves s.open: the peer does not
+// bound what is answered later than on the read loop.
+func (s *Session) later(r *jsonrpc.Request, leave func(), answer func() (any, error)) {
 	reply := r.Responder()
 	s.Go(func() {
-		defer s.open.leave()
+		defer leave()
 		var result any
 		err := stack.Guard(s.Log(), r.Method, func() (err error) { // the peer does so only on its own goroutines
 			result, err = answer()
@@ -159,21 +152,6 @@ func (s *Session) later(r *jsonrpc.Request, answer func() (any, error)) {
 		}
 	})
 }
-
-// limit counts up to [maxLong] requests or calls. The zero limit is ready.
-type limit struct{ n atomic.Int64 }
-
-// enter counts one more. It fails with a code and words if there would be too many; otherwise the caller must
-// call leave.
-func (l *limit) enter(code jsonrpc.Code, words string) error {
-	if l.n.Add(1) > maxLong {
-		l.leave()
-		return jsonrpc.Errorf(code, words, maxLong)
-	}
-	return nil
-}
-
-func (l *limit) leave() { l.n.Add(-1) }
 
 // tooMany is the error for a request that would exceed a limit.
 const tooMany = "%d requests are under way; send this one again when one of them has ended or was cancelled"

@@ -7,8 +7,10 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
-	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/internal/slots"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json/jsontext"
@@ -23,30 +25,15 @@ const (
 	fileTick = 5 * time.Second
 )
 
-// task is a call that its client polls, or a turn in the background, which no client polls, or only the file of a
-// task that this process does not serve. A file is written by newTask and keep alone, but for a server that takes it
-// over. The call's mutex guards it.
+// task is a call that its client polls, or only the file of a task that this process does not serve. The call's mutex
+// guards it.
 type task struct {
 	session   *Session
 	call      *call           // nil for a file
 	owner     taskfile.Owner  // of a file
 	resume    taskfile.Resume // for the next server, without the turn
-	file      taskfile.Task   // as last written
+	file      taskfile.Task   // as last written, or at its end perhaps only in memory
 	cancelled bool            // by the client
-	over      bool            // file has the result, perhaps only in memory
-}
-
-// newTask writes the first file of a turn of a call, with a new id, and what it has done. News is closed when there is
-// some since.
-func newTask(c *call, turn *tools.Turn, r taskfile.Resume, status modern.TaskStatus, message string) (t *task, news <-chan struct{}, err error) {
-	_, news = turn.Asks() // before the file says what it is
-	t = &task{session: c.session, call: c, resume: r, file: taskfile.Task{
-		Principal: c.session.principal(), Tool: c.tool, Status: status, Message: message, Did: turn.Did(), Resume: resumeOf(turn, r),
-	}}
-	if t.file.ID, err = taskfile.NewID(turn.ThreadID()); err == nil {
-		t.file, err = c.session.server.Tasks.store.Create(t.file)
-	}
-	return t, news, err
 }
 
 // becomeTask makes the call a task and returns the answer for its client, which
@@ -54,90 +41,115 @@ func newTask(c *call, turn *tools.Turn, r taskfile.Resume, status modern.TaskSta
 // file cannot be written, which is logged. The call is then answered with its result.
 func (c *call) becomeTask(can bool) *modern.CreateTaskResult {
 	c.mu.Lock()
-	turn, status, doing := c.turn, c.status(true), c.words(false)
-	c.attached.late = c.attached.late && turn == nil
+	now := c.turn
+	c.late = c.late && now == nil
 	c.mu.Unlock()
-	if turn == nil || turn.InBackground() { // which is answered soon
+	if now == nil || c.call.InBackground() { // which is answered soon
 		return nil
 	}
-	t, news, err := newTask(c, turn, taskfile.Resume{Form: c.inbox.canAsk, Host: c.call.Host}, status, doing)
+	t := &task{session: c.session, call: c, resume: taskfile.Resume{Form: c.inbox.canAsk, Host: c.call.Host}}
+	changed := now.Changed()
+	file, err := c.session.newFile(c.tool, now, t.resume)
 	if err != nil {
 		c.session.Log().Warn("a call does not become a task", "error", err)
 		c.outlet.speak()
-		c.update(func() { c.taskable, c.attached.late = false, false }) // the request has a deadline now
+		c.update(func() { c.taskable, c.late = false, false }) // the request has a deadline now
 		return nil
 	}
+	t.file = file
 	c.session.add(t)
 	var created *modern.CreateTaskResult
 	c.update(func() {
-		c.attached.alone = true
-		created = t.shared(c.words(true)).Created()
+		c.alone = true
+		created = t.shared(c.words()).Created()
 		created.Meta, created.Status = c.session.server.meta(), c.status(can)
 	})
-	c.session.Go(func() { t.keep(news, c.done) })
+	t.keep(now, changed)
 	return created
 }
 
-// keep updates the file until done is closed, at the end: at once when its status changes, or there is
-// news of the turn, so that the file of a server that was killed has what ran. News is closed when
-// there is some since the file was written; nil is a task of another server, whose turn has not begun
-// here. At the end the file has the result.
-func (t *task) keep(news, done <-chan struct{}) {
-	c := t.call
-	ticker := time.NewTicker(fileTick)
-	defer ticker.Stop()
-	for ticked, acted := false, news == nil; ; {
-		c.mu.Lock()
-		if acted && c.turn != nil {
-			_, news = c.turn.Asks()
+// keep keeps the file of the task until the end of its turn, and then writes the result of the call.
+func (t *task) keep(now *turn.Turn, changed <-chan struct{}) {
+	t.session.Go(func() {
+		t.session.keep(now, changed, t.file, t.resume, func(file taskfile.Task) {
+			t.call.mu.Lock()
+			defer t.call.mu.Unlock()
+			t.file = file
+		})
+		<-t.call.done
+		t.end()
+	})
+}
+
+// newFile writes the first file of a turn of a call of a tool, with a new id, and what it has done.
+func (s *Session) newFile(tool string, now *turn.Turn, r taskfile.Resume) (file taskfile.Task, err error) {
+	file = taskfile.Task{Principal: s.principal(), Tool: tool, Status: modern.TaskStatusWorking, Message: "in the background"}
+	says(&file, now, r)
+	if file.ID, err = taskfile.NewID(now.ThreadID()); err != nil {
+		return file, err
+	}
+	return s.server.Tasks.store.Create(file)
+}
+
+// says makes a file say what its turn does and has done.
+func says(file *taskfile.Task, now *turn.Turn, r taskfile.Resume) {
+	if state := now.State(); !r.Background {
+		state.Since = time.Now() // not for how long
+		file.Status, file.Message = modern.TaskStatusWorking, state.Words()
+		if state.Status == protocol.StatusWaiting {
+			file.Status = modern.TaskStatusInputRequired
 		}
-		status, doing, file, changed, turn, cancelled := c.status(true), c.words(false), t.file, c.changed, c.turn, t.cancelled
-		c.mu.Unlock()
-		if t.resume.Background {
-			doing = file.Message
-		}
-		if turn != nil && (status != file.Status || acted || cancelled && file.Resume != nil || ticked && doing != file.Message) {
-			file.Status, file.Message, file.Did, file.Resume = status, doing, turn.Did(), nil
-			if !cancelled {
-				file.Resume = resumeOf(turn, t.resume)
-			}
-			written, err := c.session.server.Tasks.store.Update(file)
-			if err != nil { // the task is kept in memory
-				c.session.Log().Warn("the file of a task", "task", file.ID, "error", err)
-				written = file
-			}
-			c.mu.Lock()
-			t.file = written
-			c.mu.Unlock()
-			acted = false
-		}
-		ticked = false
-		select {
-		case <-changed:
-		case <-news:
-			acted = true
-		case <-ticker.C:
-			ticked = true
-		case <-done:
-			t.end()
-			return
-		}
+	}
+	file.Did, file.Resume = now.Did(), nil
+	if r.Turn = now.Resume(); r.Turn != nil { // another server can continue it
+		file.Resume = &r
 	}
 }
 
-// end writes the result of the task, or removes the file of a turn in the background. If the result cannot be
-// written the task is kept in memory.
+// keep writes into a file what its turn does until it ends: at once when something changes, so that the file of a server
+// that was killed has what ran. Changed is closed when something has since the file was written. Kept gets each file.
+func (s *Session) keep(now *turn.Turn, changed <-chan struct{}, file taskfile.Task, r taskfile.Resume, kept func(taskfile.Task)) {
+	ticker := time.NewTicker(fileTick)
+	defer ticker.Stop()
+	for {
+		next := file
+		select {
+		case <-changed:
+			changed = now.Changed()
+			says(&next, now, r)
+		case <-ticker.C:
+			if says(&next, now, r); next.Message == file.Message {
+				continue
+			}
+		case <-now.Done():
+			return
+		}
+		written, err := s.server.Tasks.store.Update(next)
+		if err != nil { // it is kept in memory
+			s.Log().Warn("the file of a task", "task", file.ID, "error", err)
+			written = next
+		}
+		file = written
+		kept(file)
+	}
+}
+
+// keepInBackground keeps the file of a turn in the background, which nobody polls, and removes it at the end.
+func (s *Session) keepInBackground(now *turn.Turn, changed <-chan struct{}, file taskfile.Task, r taskfile.Resume) {
+	s.Go(func() {
+		s.keep(now, changed, file, r, func(taskfile.Task) {})
+		if err := s.server.Tasks.store.Remove(file.ID); err != nil {
+			s.Log().Warn("the file of a task", "task", file.ID, "error", err)
+		}
+	})
+}
+
+// end writes the result of the task. If it cannot be written the task is kept in memory.
 func (t *task) end() {
 	c, tasks := t.call, t.call.session.server.Tasks
 	c.mu.Lock()
 	file, cancelled := t.file, t.cancelled
 	c.mu.Unlock()
-	if t.resume.Background {
-		if err := tasks.store.Remove(file.ID); err != nil {
-			c.session.Log().Warn("the file of a task", "task", file.ID, "error", err)
-		}
-		return
-	}
 	if cancelled {
 		file.Status, file.Message = modern.TaskStatusCancelled, "cancelled by the client"
 	} else {
@@ -156,7 +168,7 @@ func (t *task) end() {
 		c.session.Log().Error("the end of a task is kept in memory: its file cannot be written", "task", file.ID, "error", err)
 	}
 	late := false // an answer may come that is too late
-	c.update(func() { t.file, t.over, late = written, true, len(c.inbox.expired) > 0 })
+	c.update(func() { t.file, late = written, len(c.inbox.expired) > 0 })
 	if err == nil {
 		tasks.forget(file.ID, late)
 	}
@@ -189,12 +201,12 @@ const (
 // Tasks has the unfinished tasks of one server. It is safe for concurrent use. Nil disables
 // tasks.
 type Tasks struct {
-	options setting.Tasks // with its defaults; its limit is also for calls that may become a task
+	options setting.Tasks // with its defaults
 	store   *taskfile.Store
 	observe Observe
+	limit   *slots.Limit // by principal: calls that are tasks or may become one
 
 	mu    sync.Mutex
-	calls map[string]int // by principal: calls that are tasks or may become one
 	byID  map[string]*task
 	ended []string // ids in byID of tasks that have ended, for answers that are late
 	swept time.Time
@@ -207,31 +219,13 @@ type Observe func(ctx context.Context, principal, tool string) context.Context
 
 // NewTasks returns an empty Tasks. Their files are in store.
 func NewTasks(store *taskfile.Store, o setting.Tasks, observe Observe) *Tasks {
-	return &Tasks{options: o.Resolved(), store: store, observe: observe, calls: map[string]int{}, byID: map[string]*task{}, adopting: make(chan struct{}, 1)}
+	o = o.Resolved()
+	limit := slots.NewLimit(o.Limit, "limits.tasks: %d tasks are unfinished, and no more may be; nothing was started")
+	return &Tasks{options: o, store: store, observe: observe, limit: limit, byID: map[string]*task{}, adopting: make(chan struct{}, 1)}
 }
 
 // continues reports whether this server continues the work of others.
-func (ts *Tasks) continues() bool { return ts != nil && !ts.options.NoResume }
-
-// enter counts a call of a principal that may become a task, and fails if there are too many.
-// After a success the caller must call leave at the end of the call.
-func (ts *Tasks) enter(principal string) error {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	if ts.calls[principal] >= ts.options.Limit {
-		return jsonrpc.Errorf(jsonrpc.CodeInternalError, "limits.tasks: %d tasks are unfinished, and no more may be; nothing was started", ts.options.Limit)
-	}
-	ts.calls[principal]++
-	return nil
-}
-
-func (ts *Tasks) leave(principal string) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	if ts.calls[principal]--; ts.calls[principal] == 0 {
-		delete(ts.calls, principal)
-	}
-}
+func (ts *Tasks) continues() bool { return ts != nil && *ts.options.Resume }
 
 // add adds a task that this process serves from now on. From time to time it removes expired files, in the
 // background.

@@ -10,6 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
@@ -19,38 +20,8 @@ import (
 // The methods of tasks run on the read loop. They answer at once for a task that this
 // process serves, and in another goroutine for others, because they must read a file.
 
-// getTask returns the state of a task.
-func (s *Session) getTask(q *request) (any, error) {
-	return s.serveTask(q, func(t *task, _ map[string]jsontext.Value) (any, error) {
-		d, _, _ := t.seen(q.canAsk)
-		return &modern.GetTaskResult{Meta: s.server.meta(), Task: d}, nil
-	})
-}
-
-// updateTask takes answers to the questions of a task. It ignores unknown and answered
-// keys.
-func (s *Session) updateTask(q *request) (any, error) {
-	return s.serveTask(q, func(t *task, params map[string]jsontext.Value) (any, error) {
-		answers, err := members("/inputResponses", params["inputResponses"])
-		if err == nil {
-			err = t.act(func() { t.call.take(nil, answers) })
-		}
-		return &modern.UpdateTaskResult{Meta: s.server.meta()}, err
-	})
-}
-
-// cancelTask interrupts the turn of a task without waiting for its end.
-func (s *Session) cancelTask(q *request) (any, error) {
-	return s.serveTask(q, func(t *task, _ map[string]jsontext.Value) (any, error) {
-		return &modern.CancelTaskResult{Meta: s.server.meta()}, t.act(func() {
-			t.call.update(func() { t.cancelled = true })
-			t.call.cancel(thread.ErrInterrupted)
-		})
-	})
-}
-
-// serveTask answers a request with what f returns for the task that its params name.
-func (s *Session) serveTask(q *request, f func(t *task, params map[string]jsontext.Value) (any, error)) (any, error) {
+// serveTask answers a request about the task that its params name.
+func (s *Session) serveTask(q *request) (any, error) {
 	if err := q.needTasks(); err != nil {
 		return nil, err
 	}
@@ -63,19 +34,45 @@ func (s *Session) serveTask(q *request, f func(t *task, params map[string]jsonte
 		return nil, err
 	}
 	if t := s.live(id); t != nil {
-		return f(t, params)
+		return t.serve(q, params)
 	}
-	if err := s.enter(); err != nil {
+	leave, err := s.open.Enter("")
+	if err != nil {
 		return nil, err
 	}
-	s.later(q.rpc, func() (any, error) {
+	s.later(q.rpc, leave, func() (any, error) {
 		t, err := s.find(id)
 		if err != nil {
 			return nil, err
 		}
-		return f(t, params)
+		return t.serve(q, params)
 	})
 	return nil, nil
+}
+
+// serve returns the state of the task, takes answers to its questions, of which it ignores unknown and answered keys, or
+// interrupts its turn without waiting for its end.
+func (t *task) serve(q *request, params map[string]jsontext.Value) (any, error) {
+	meta := t.session.server.meta()
+	switch q.rpc.Method {
+	case modern.TasksGet.Name():
+		d, _, _ := t.seen(q.canAsk)
+		return &modern.GetTaskResult{Meta: meta, Task: d}, nil
+	case modern.TasksUpdate.Name():
+		answers, err := members("/inputResponses", params["inputResponses"])
+		if err == nil {
+			err = t.act(func() { t.call.take(nil, answers) })
+		}
+		return &modern.UpdateTaskResult{Meta: meta}, err
+	}
+	return &modern.CancelTaskResult{Meta: meta}, t.act(func() {
+		t.call.update(func() {
+			if t.cancelled = true; t.call.turn != nil {
+				t.call.turn.Stop() // no other process continues it
+			}
+		})
+		t.call.cancel(thread.ErrInterrupted)
+	})
 }
 
 // act changes a task that is not finished. Only the process that serves it can.
@@ -120,16 +117,12 @@ func (c *call) status(can bool) modern.TaskStatus {
 	return modern.TaskStatusWorking
 }
 
-// words say what the turn does, and with timed for how long. The caller holds c.mu.
-func (c *call) words(timed bool) string {
+// words say what the turn does. The caller holds c.mu.
+func (c *call) words() string {
 	if c.turn == nil {
 		return "starting"
 	}
-	state := c.turn.State()
-	if !timed {
-		state.Since = time.Now()
-	}
-	return state.Words()
+	return c.turn.State().Words()
 }
 
 // seen returns a task for a client that can be asked, or not, and whether it has ended. Changed is closed when it
@@ -141,15 +134,15 @@ func (t *task) seen(can bool) (d modern.DetailedTask, over bool, changed <-chan 
 	}
 	f := t.file
 	switch {
-	case t.call != nil && !t.over:
-		now := t.shared(t.call.words(true))
+	case t.call != nil && !f.Finished():
+		now := t.shared(t.call.words())
 		if t.call.status(can) == modern.TaskStatusInputRequired {
 			return now.InputRequired(t.call.inbox.requests()), false, t.call.changed
 		}
 		return now.Working(), false, t.call.changed
 	case t.call != nil && t.call.turn != nil && f.Status == modern.TaskStatusCompleted:
-		if late := t.call.turn.Afterwards(); len(late) > 0 {
-			f.Result = t.call.withTexts(late)
+		if did := t.call.turn.Result(); len(did.Later) > 0 {
+			f.Result = t.call.withLater(&did)
 		}
 	case t.owner == taskfile.Other:
 		return t.shared(fmt.Sprintf("served by process %d: %s", f.Server.PID, elicit.OneLine(f.Message, 0))).Working(), false, nil
@@ -164,14 +157,14 @@ func (t *task) seen(can bool) (d modern.DetailedTask, over bool, changed <-chan 
 	return ended.Completed(stdjson.RawMessage(f.Result)), true, nil
 }
 
-// withTexts returns the result of the call with more texts, as JSON.
-func (c *call) withTexts(words []string) jsontext.Value {
+// withLater returns the result of the call with the later remarks of its turn, as JSON.
+func (c *call) withLater(did *turn.Result) jsontext.Value {
 	r := *c.result
 	r.Content = slices.Clip(r.Content)
-	for _, text := range words {
+	for _, text := range did.Later {
 		r.Content = append(r.Content, &mcptypes.TextContent{Text: "\n" + text})
 	}
-	r.StructuredContent = stdjson.RawMessage(c.turn.WithAfterwards(maxText))
+	r.StructuredContent = stdjson.RawMessage(did.WithLater(maxText))
 	result, _ := modern.Encode(c.session.server.complete(&r)) // it was encoded before
 	return jsontext.Value(result)
 }

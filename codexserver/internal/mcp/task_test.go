@@ -26,7 +26,7 @@ import (
 // poller connects a client that polls tasks to a server.
 func poller(t testing.TB, e engine.Engine, o *codexserver.Options) *servertest.Client {
 	t.Helper()
-	o.Home, o.Changes.Off = testenv.Home(t), true
+	o.Home, o.Changes.Read = testenv.Home(t), new(false)
 	return servertest.Join(t, codexserver.New(e, o), servertest.Host{Era: servertest.Polls, Answer: servertest.Never})
 }
 
@@ -388,7 +388,7 @@ func TestStoppedTaskIsNotContinued(t *testing.T) {
 func TestListen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &codexserver.Options{Home: testenv.Home(t)}
-		o.Changes.Off = true
+		o.Changes.Read = new(false)
 		c := servertest.Dial(t, codexserver.New(servertest.Script(), o), nil)
 		meta := servertest.Capable(`"extensions":{"io.modelcontextprotocol/tasks":{}}`)
 		var made struct{ TaskID string }

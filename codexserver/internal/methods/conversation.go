@@ -24,7 +24,11 @@ func (ss *session) addConversationMethods(m *jsonrpc.Mux) {
 	m.Handle("interruptConversation", jsonrpc.HandlerFunc(ss.interruptConversation))
 }
 
-func (ss *session) newConversation(ctx context.Context, cfg protocol.Config) (*protocol.NewConversationResult, error) {
+func (ss *session) newConversation(ctx context.Context, p protocol.NewConversationParams) (*protocol.NewConversationResult, error) {
+	cfg := protocol.Config{
+		Model: p.Model, Profile: p.Profile, Cwd: p.Cwd, ApprovalPolicy: p.ApprovalPolicy, Sandbox: p.Sandbox, Overrides: p.Config,
+		Choices: protocol.Choices{BaseInstructions: p.BaseInstructions, IncludePlanTool: p.IncludePlanTool}, IncludeApplyPatchTool: p.IncludeApplyPatchTool,
+	}
 	err := oneOf("/approvalPolicy", cfg.ApprovalPolicy, protocol.ApprovalPolicies())
 	if err == nil {
 		err = oneOf("/sandbox", cfg.Sandbox, protocol.SandboxModes())
@@ -41,11 +45,13 @@ func (ss *session) newConversation(ctx context.Context, cfg protocol.Config) (*p
 	if err != nil {
 		return nil, failed("error creating conversation", err)
 	}
-	warnings, err := ss.server.Tools.Conversation(&cfg, folder)
+	warnings, err := ss.server.Tools.Rules.Conversation(&cfg, folder)
 	if err != nil {
 		return nil, refused("%v", err)
 	}
-	t, err := ss.client.Session().Threads().Start(ctx, cfg, ss.attendance())
+	a := ss.attendance()
+	a.Keeps = true // no method resumes it
+	t, err := ss.client.Session().Threads().Start(ctx, ss.server.Tools.Rules.Caller(ss.client.Host(), ss.client.Folders), cfg, a)
 	var bad *engine.ConfigError
 	if errors.As(err, &bad) { // the client's
 		return nil, refused("error deriving config: %v", bad.Err)
@@ -53,7 +59,6 @@ func (ss *session) newConversation(ctx context.Context, cfg protocol.Config) (*p
 	if err != nil {
 		return nil, failed("error creating conversation", err)
 	}
-	t.Stay() // no method resumes it
 	for _, w := range warnings {
 		t.Warn("", w)
 	}
@@ -119,9 +124,9 @@ func (ss *session) sendUserMessage(ctx context.Context, p protocol.SendUserMessa
 	}
 	a := ss.attendance()
 	a.Observer = thread.ObserverOf(ctx)
-	turn := ss.server.Tools.Begin(t, a, protocol.TurnInput{Items: p.Items})
+	turn := ss.server.Tools.Message(ss.client.Session().Context(), t, a, protocol.TurnInput{Items: p.Items})
 	ss.client.Session().Go(func() {
-		if err := turn.Run(ss.client.Session().Context()); err != nil {
+		if err := turn.Wait(); err != nil {
 			ss.client.Session().Log().Debug("turn", "thread", t.ID(), "error", err)
 		}
 	})
@@ -131,8 +136,7 @@ func (ss *session) sendUserMessage(ctx context.Context, p protocol.SendUserMessa
 // attendance returns the attendance for turns that the methods start. The events go to the
 // listeners of the thread.
 func (ss *session) attendance() thread.Attend {
-	caller := &thread.Caller{Client: ss.client.Host(), Folders: ss.client.Folders, FullAccess: ss.server.FullAccess}
-	return thread.Attend{Caller: caller, Client: ss.client.Outlet(), Ask: ss.client.PlaceOf(ss.ask), Elicit: ss.client.Elicit}
+	return thread.Attend{Client: ss.client.Outlet(), Ask: ss.client.PlaceOf(ss.ask), Elicit: ss.client.Elicit}
 }
 
 // interruptConversation interrupts the running or first queued turn at once, on the read

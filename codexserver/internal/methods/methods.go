@@ -14,12 +14,11 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// Server has what the methods of one server share. All fields but the last two must be set.
+// Server has what the methods of one server share. All fields but the last one must be set.
 type Server struct {
 	Engine engine.Engine
 	Tools  *tools.Table
@@ -28,8 +27,6 @@ type Server struct {
 	// Folder is the working folder of a conversation whose caller names none. Default: the
 	// process's.
 	Folder string
-	// FullAccess says what happens to a caller that asks for more than the configuration gives.
-	FullAccess setting.FullAccess
 }
 
 // session is one client that uses the methods.

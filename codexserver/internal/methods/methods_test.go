@@ -198,10 +198,10 @@ func TestMethodsOfAPlainEngine(t *testing.T) {
 // TestConfigOfTheWire checks that a client chooses no member of a configuration but those of newConversation.
 func TestConfigOfTheWire(t *testing.T) {
 	var names []string
-	for f := range reflect.TypeFor[protocol.Config]().Fields() {
+	for f := range reflect.TypeFor[protocol.NewConversationParams]().Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "" {
-			t.Errorf("%s has no name for JSON, so a client may set it", f.Name)
+			t.Errorf("%s has no name for JSON", f.Name)
 		}
 		if name != "-" {
 			names = append(names, name)

@@ -178,13 +178,18 @@ func TestPlanRefuses(t *testing.T) {
 	for _, text := range []string{
 		"*** Update File: a.txt\n@@\n-one\n+two\n*** Update File: link\n@@\n-one\n+three",
 		"*** Update File: /dev/zero\n@@\n-x\n+y", "*** Delete File: /dev/null", "*** Update File: .\n@@\n-x\n+y",
-		"*** Add File: a\x00b\n+x", "*** Update File: binary\n@@\n-x\n+y", "*** Delete File: /proc/self/environ",
+		"*** Add File: a\x00b\n+x", "*** Add File: ~/a\n+x", "*** Add File: ~\n+x", "*** Update File: a.txt\n*** Move to: ~/a\n@@\n-one\n+two", "*** Update File: binary\n@@\n-x\n+y", "*** Delete File: /proc/self/environ",
 	} {
 		dir := t.TempDir()
 		writeTree(t, dir, map[string]string{"binary": "x\n\xff\n", "a.txt": "one\n"})
 		must.OK(t, os.Symlink("a.txt", filepath.Join(dir, "link")))
 		if _, err := planOf(dir, text); err == nil {
 			t.Errorf("%q was planned", text)
+		}
+	}
+	for _, text := range []string{"*** Add File: ./~/a\n+x", "*** Add File: ~a\n+x", "*** Add File: b/~/a\n+x"} {
+		if _, err := planOf(t.TempDir(), text); err != nil {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }

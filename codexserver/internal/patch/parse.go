@@ -1,11 +1,13 @@
 package patch
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // The lines that structure a patch.
@@ -59,6 +61,7 @@ func (h hunk) old() (lines []string) {
 
 // Parse reads a patch. The error says in which line the text is none, counted from 1, and why.
 func Parse(text string) (*Patch, error) {
+	text = withoutJSON(text)
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimSuffix(line, "\r")
@@ -91,6 +94,26 @@ func Parse(text string) (*Patch, error) {
 		p.files = append(p.files, op)
 	}
 	return p, nil
+}
+
+// withoutJSON returns the patch that a text has within JSON, such as the arguments of a call, and any other text as it is.
+func withoutJSON(text string) string {
+	v := jsontext.Value(strings.TrimSpace(text))
+	if !v.IsValid() {
+		return text
+	}
+	patches := []string{}
+	for d := jsontext.NewDecoder(bytes.NewReader(v)); ; {
+		token, err := d.ReadToken()
+		switch {
+		case err != nil && len(patches) == 1:
+			return patches[0]
+		case err != nil:
+			return text
+		case token.Kind() == '"' && isBare(token.String()):
+			patches = append(patches, token.String())
+		}
+	}
 }
 
 // marker returns a first or last line without the stars that some models put behind it.

@@ -207,6 +207,9 @@ func (p *Plan) file(name string) (*plannedFile, error) {
 	if name == "" || strings.ContainsRune(name, 0) {
 		return nil, fmt.Errorf("%q is not a file name", name)
 	}
+	if name == "~" || strings.HasPrefix(name, "~/") { // a model means the home
+		return nil, fmt.Errorf("%q: ~ is not the home in a path here; write the absolute path, or ./~ for a folder with that name", name)
+	}
 	written := filepath.FromSlash(name) // not cleaned, so that the user sees it as written
 	if !filepath.IsAbs(name) {
 		written = strings.TrimSuffix(p.dir, string(filepath.Separator)) + string(filepath.Separator) + name

@@ -11,12 +11,11 @@ import (
 	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
-// gitName is protected anywhere in a path, protectedNames only below the writable folders. Editors and agents run what
+// repositories are protected anywhere in a path, protectedNames only below the writable folders. Editors and agents run what
 // these files name, without being asked, when a user opens or enters a folder or commits in it.
-const gitName = ".git"
+var repositories = []string{".git", ".hg", ".jj"}
 
 var protectedNames = []string{
-	gitName,
 	".codex", "codex-mcp.toml", ".claude", ".gemini", ".mcp.json", // agents: hooks, servers, permissions
 	".opencode", "opencode.json", "opencode.jsonc", ".pi", ".roo", ".kiro", ".windsurf", ".amp", ".continue", ".clinerules",
 	".vscode", ".cursor", ".idea", ".zed", ".devcontainer", // editors: tasks, servers, containers
@@ -51,8 +50,8 @@ func (p *Plan) Touched(places []string) (touched []string) {
 }
 
 // Protected returns the files, by their absolute paths, that the plan writes or removes and that make other programs
-// run commands without being asked: those of a git repository, and of editors and agents, at any depth. It compares
-// names as the most lenient file system does. Writable are absolute paths; above them only git's own folders count.
+// run commands without being asked: those of a repository, and of editors and agents, at any depth. It compares
+// names as the most lenient file system does. Writable are absolute paths; above them only the folders of repositories count.
 func (p *Plan) Protected(writable []string) (protected []string) {
 	roots := append(slices.Clone(writable), resolveAll(writable)...)
 	for _, file := range p.files {
@@ -81,7 +80,7 @@ func isProtected(path string, roots []string) bool {
 			rest = rel
 		}
 	}
-	return slices.ContainsFunc(components(path), func(name string) bool { return fold(name) == gitName }) ||
+	return slices.ContainsFunc(components(path), func(name string) bool { return slices.Contains(repositories, fold(name)) }) ||
 		slices.ContainsFunc(components(rest), func(name string) bool {
 			name = fold(name)
 			return slices.Contains(protectedNames, name) || shortName.Get().MatchString(name)

@@ -66,8 +66,12 @@ func TestProtectedNames(t *testing.T) {
 		must.OK(t, os.MkdirAll(filepath.Join(work, dir), 0o777))
 	}
 	var paths []string
-	for name := range strings.FieldsSeq(`.git .codex codex-mcp.toml .claude .gemini .mcp.json .opencode opencode.json opencode.jsonc .pi .roo .kiro
-		.windsurf .amp .continue .clinerules .vscode .cursor .idea .zed .devcontainer .envrc .husky`) {
+	all := strings.Fields(`.git .hg .jj .codex codex-mcp.toml .claude .gemini .mcp.json .opencode opencode.json opencode.jsonc .pi .roo .kiro
+		.windsurf .amp .continue .clinerules .vscode .cursor .idea .zed .devcontainer .envrc .husky`)
+	_, page, _ := strings.Cut(string(must.Get(os.ReadFile("../../../docs/rules.md"))(t)), "other programs run or obey:")
+	page, _, _ = strings.Cut(page, ";")
+	must.Equal(t, "the names in rules.md", all, strings.FieldsFunc(strings.ReplaceAll(page, "and bare repositories", ""), func(r rune) bool { return strings.ContainsRune("`, \n", r) }))
+	for _, name := range all {
 		paths = append(paths, name, "a/"+strings.ToUpper(name)+"/x")
 	}
 	for name := range strings.FieldsSeq("config config.worktree commondir gitdir head hooks info modules objects packed-refs refs reftable worktrees") {
@@ -80,7 +84,7 @@ func TestProtectedNames(t *testing.T) {
 	}
 	for path, roots := range map[string][]string{
 		"a/.vscode/x":  {"/nonexistent", work, work + "/a/.vscode/x/y"}, // a folder below the file says nothing about it
-		".git/wt/a.go": {work + "/.git/wt"}, "b/.GIT/x/a.go": {work + "/b/.GIT/x", work},
+		".git/wt/a.go": {work + "/.git/wt"}, ".hg/wt/a.go": {work + "/.hg/wt"}, "b/.GIT/x/a.go": {work + "/b/.GIT/x", work},
 	} {
 		if len(patch.ProtectedOf([]string{filepath.Join(work, path)}, roots)) == 0 {
 			t.Errorf("%s is not protected below %q", path, roots)

@@ -19,6 +19,8 @@ const (
 	Decided Event = "decided"
 	Begins  Event = "begins"
 	Ends    Event = "ends"
+	// Overruled is that a person overruled a denial. It is no decision: what follows from it has one of its own.
+	Overruled Event = "overruled"
 )
 
 // Kind is the kind of what is asked about or runs.
@@ -42,6 +44,8 @@ type Line struct {
 	Thread     string `json:"threadId"`
 	Turn       string `json:"turnId,omitzero"`
 	Call       string `json:"callId,omitzero"`
+	// Server is the id of the server that writes a beginning or an end, or whose beginning an end is for; "" without a [Log].
+	Server string `json:"serverId,omitzero"`
 	// Principal is the user whose thread it is, "" if the server has one user.
 	Principal string `json:"principal,omitzero"`
 
@@ -133,6 +137,18 @@ func (s *Subject) Bound() {
 		s.Changes[i].Diff = text.Brief(c.Diff, room)
 		room -= len(s.Changes[i].Diff)
 	}
+}
+
+// SubjectOf returns what an engine refused or allowed. With diffs it has the content of changes.
+func SubjectOf(r *protocol.Refused, diffs bool) Subject {
+	s := Subject{Kind: KindTool, Tool: r.Tool, Cwd: r.Cwd}
+	switch {
+	case len(r.Command) > 0:
+		s.Kind, s.Command = KindCommand, r.Command
+	case len(r.Changes) > 0:
+		s.Kind, s.Changes = KindPatch, ChangesOf(r.Changes, diffs)
+	}
+	return s
 }
 
 // ChangesOf returns the changes of a patch. With diffs it has their content.

@@ -2,9 +2,12 @@ package record
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
+	"github.com/codexmcp/codexmcp/internal/claim"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -14,6 +17,10 @@ type Log struct {
 	path string
 	most int64
 	file *safefile.Log // nil before the first line
+
+	server string       // the id of the [Record] that writes here, a line at a time; "" without one
+	alive  *claim.Owner // says that it lives; nil if that could not be said yet
+	failed atomic.Bool  // a line could not be written
 }
 
 // New returns the log of a path. Its first line makes the file, and its folder. A file that would
@@ -45,16 +52,27 @@ func (l *Log) Write(line []byte) (int, error) {
 	if err := l.Open(); err != nil {
 		return 0, err
 	}
+	if l.server != "" && l.alive == nil {
+		l.lives()
+	}
 	if bytes.HasPrefix(line, decidedMark) {
 		return l.file.WriteSync(line)
 	}
-	return l.file.Write(line)
+	n, err := l.file.Write(line)
+	if err != nil {
+		l.failed.Store(true)
+	}
+	return n, err
 }
 
-// Close closes the file. Nothing may be written afterwards.
+// Close closes the file, after it has ended what servers have left that do not live. Nothing may be written afterwards.
 func (l *Log) Close() error {
 	if l.file == nil {
 		return nil
 	}
-	return l.file.Close()
+	var err error
+	if l.alive != nil {
+		err = l.dies()
+	}
+	return errors.Join(err, l.file.Close())
 }

@@ -23,6 +23,7 @@ type Record struct {
 	w      io.Writer
 	server string // the beginning of all ids
 	last   int    // the number of the last id
+	ends   bool   // another server ends what this one leaves, and finds it by the id
 }
 
 // To returns a record that writes to w, or nil if w is nil.
@@ -30,7 +31,11 @@ func To(w io.Writer) *Record {
 	if w == nil {
 		return nil
 	}
-	return &Record{w: w, server: rand.Text()[:12]}
+	r := &Record{w: w, server: rand.Text()[:12]}
+	if l, is := w.(*Log); is {
+		l.server, r.ends = r.server, true
+	}
+	return r
 }
 
 // Add appends a line with the time. A decision gets an id, which it returns. Strict refuses text that is not
@@ -44,6 +49,8 @@ func (r *Record) Add(l Line, strict bool) (id string, err error) {
 	if l.Event == Decided {
 		r.last++
 		l.DecisionID = fmt.Sprintf("%s-%d", r.server, r.last)
+	} else if r.ends && l.Event != Overruled {
+		l.Server = r.server
 	}
 	l.Time = time.Now().UTC()
 	line, err := json.Marshal(&l, jsontext.AllowInvalidUTF8(!strict))
@@ -93,7 +100,7 @@ func Stamp(line []byte, now time.Time, principal string) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("not a line of the record: %w", err)
-	case !slices.Contains([]Event{Decided, Begins, Ends}, r.Event):
+	case !slices.Contains([]Event{Decided, Begins, Ends, Overruled}, r.Event):
 		return nil, errors.New("not a line of the record: no event")
 	case (r.Event == Decided) != (r.Decision != "" && r.By != ""):
 		return nil, errors.New("not a line of the record: no decision, or one of another event")
@@ -101,6 +108,6 @@ func Stamp(line []byte, now time.Time, principal string) ([]byte, error) {
 	if r.DecisionID != "" { // those of one user must not be those of another
 		r.DecisionID = principal + "/" + r.DecisionID
 	}
-	r.Time, r.Principal = now.UTC(), principal
+	r.Time, r.Principal, r.Server = now.UTC(), principal, "" // here no server ends what another one left
 	return json.Marshal(&r, jsontext.AllowInvalidUTF8(true))
 }

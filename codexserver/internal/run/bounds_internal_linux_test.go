@@ -73,7 +73,7 @@ func TestExitError(t *testing.T) {
 func TestParse(t *testing.T) {
 	const rest = " 7 8 7 0 -1 0 0 0 0 0 0 0 0 20 0 1 0 99 0 0"
 	for line, want := range map[string]process{
-		"5 (sh) S 4" + rest: {5, 4, 8, "99", false}, "5 (a) Z 1 (b) R 4" + rest: {5, 4, 8, "99", false}, "5 () Z 4" + rest: {5, 4, 8, "99", true},
+		"5 (sh) S 4" + rest: {5, 4, 8, 99, false}, "5 (a) Z 1 (b) R 4" + rest: {5, 4, 8, 99, false}, "5 () Z 4" + rest: {5, 4, 8, 99, true},
 		"5 (sh) S 4 7 7 7 0 -1 0 0": {}, "5 (sh) S x" + rest: {}, "": {},
 	} {
 		if got, ok := parse(5, line); ok != (want.pid != 0) || ok && got != want {

@@ -79,11 +79,15 @@ func (p EnvPolicy) environ(system string, environ []string) []string {
 // inherits reports whether the server's variable with a name may be inherited, but for the patterns.
 func (p EnvPolicy) inherits(name string) bool {
 	same := func(other string) bool { return strings.EqualFold(other, name) }
-	core := []string{"HOME", "LOGNAME", "PATH", "SHELL", "USER", "USERNAME", "TMPDIR", "TEMP", "TMP"}
+	return !slices.ContainsFunc(p.Withhold, same) && p.Inherit != InheritNone && (p.Inherit != InheritCore || slices.ContainsFunc(Core(), same))
+}
+
+// Core returns the names of the variables of [InheritCore].
+func Core() []string {
 	if runtime.GOOS == "windows" {
-		core = []string{"PATH", "PATHEXT", "USERNAME", "USERPROFILE", "SYSTEMROOT", "COMSPEC", "TEMP", "TMP"}
+		return []string{"PATH", "PATHEXT", "USERNAME", "USERPROFILE", "SYSTEMROOT", "COMSPEC", "TEMP", "TMP"}
 	}
-	return !slices.ContainsFunc(p.Withhold, same) && p.Inherit != InheritNone && (p.Inherit != InheritCore || slices.ContainsFunc(core, same))
+	return []string{"HOME", "LOGNAME", "PATH", "SHELL", "USER", "USERNAME", "TMPDIR", "TEMP", "TMP"}
 }
 
 // MatchName reports whether a name matches one of the patterns, without regard to case.

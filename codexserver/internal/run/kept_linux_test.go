@@ -17,6 +17,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"golang.org/x/sys/unix"
 )
@@ -172,7 +173,7 @@ func hideProcesses(t *testing.T, cmd *exec.Cmd) {
 	sleep := must.Get(exec.LookPath("sleep"))(t)
 	for from, to := range map[string]string{"/proc/self/exe": "test", sleep: "hidden"} {
 		program, err := os.ReadFile(from)
-		must.OK(t, err, os.WriteFile(filepath.Join(dir, to), program, 0o755))
+		must.OK(t, err, testenv.WriteProgram(filepath.Join(dir, to), program))
 	}
 	must.OK(t, os.Chmod(dir, 0o755), os.Chmod(filepath.Join(dir, "hidden"), 0o711))
 	cmd.Path, cmd.Dir = "/bin/sh", "/"
@@ -180,6 +181,54 @@ func hideProcesses(t *testing.T, cmd *exec.Cmd) {
 		filepath.Join(dir, "test")}, cmd.Args[1:]...)
 	cmd.Env = append(cmd.Env, hiddenVar+"="+filepath.Join(dir, "hidden"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS}
+}
+
+// TestSecondCondition takes all processes of a PID namespace for those of one command. Those that began before its
+// launcher, and those of another user, go on. A command itself also ends if it becomes another user.
+func TestSecondCondition(t *testing.T) {
+	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) { separate(t, cmd) }, func(t *testing.T) {
+		if os.Getpid() != 1 {
+			t.Fatal("not in a PID namespace")
+		}
+		started := func(user uint32) *exec.Cmd {
+			cmd := exec.Command("sleep", "1000")
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user}}
+			must.OK(t, cmd.Start())
+			<-time.After(50 * time.Millisecond) // times in /proc have ten
+			return cmd
+		}
+		earlier, launcher, foreign, later := started(0), started(0), started(65534), started(0)
+		run.EndAll(launcher.Process.Pid)
+		for what, tt := range map[string]struct {
+			cmd  *exec.Cmd
+			want bool
+		}{"an earlier one": {earlier, true}, "another user's": {foreign, true}, "a later one": {later, false}} {
+			var status syscall.WaitStatus
+			pid, err := syscall.Wait4(tt.cmd.Process.Pid, &status, syscall.WNOHANG, nil)
+			if err != nil || (pid == 0) != tt.want {
+				t.Errorf("%s: %v, %v; want it to live: %t", what, status, err, tt.want)
+			}
+		}
+
+		var p run.Starter
+		defer p.Close()
+		proc, r := startThen(t, &p, "exec setpriv --reuid=65534 sh -c '(setsid sleep 1000 &); echo up; exec sleep 1000'")
+		must.OK(t, proc.End())
+		if _, err := io.ReadAll(r); err != nil { // to the end of the last who could write
+			t.Error(err)
+		}
+	})
+}
+
+// separate lets cmd run in a PID namespace of its own. Only root can do that everywhere, and act as another user.
+func separate(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if !boxtest.IsRoot() {
+		t.Skip("only root can make a PID namespace and act as another user")
+	}
+	cmd.Args = append([]string{"sh", "-c", `mount -t proc proc /proc && exec "$0" "$@"`, must.Get(os.Executable())(t)}, cmd.Args[1:]...)
+	cmd.Path = "/bin/sh"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID, Unshareflags: unix.CLONE_NEWNS}
 }
 
 // TestConnect closes connections to processes that end in different ways. Each process has

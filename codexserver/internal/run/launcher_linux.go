@@ -73,9 +73,12 @@ func launch(server *os.File, confine Confine) error {
 // command: executing a program can take forever.
 func obey(server *os.File) {
 	_, _ = server.Read(make([]byte, 1))
-	for deadline := time.Now().Add(lastGrace); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		end(own)
+	self, _ := readProcess(os.Getpid())
+	pause := 10 * time.Millisecond
+	for deadline := time.Now().Add(lastGrace); time.Now().Before(deadline); time.Sleep(pause) {
+		end(func() []process { return self.command(func(p process) bool { return p.parent == self.pid }) })
 		killHidden()
+		pause = min(2*pause, 100*time.Millisecond) // the rest cannot be killed, but may end
 	}
 	syscall.Exit(0)
 }

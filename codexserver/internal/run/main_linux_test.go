@@ -2,11 +2,13 @@ package run_test
 
 import (
 	"errors"
-	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"os"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 )
 
 // The confinements select how the launcher behaves: it reports the start late or never, is
@@ -47,6 +49,7 @@ func TestMain(m *testing.M) {
 	if words := os.Getenv(serverVar); words != "" {
 		os.Exit(serve(words))
 	}
+	testenv.Forget()
 	os.Exit(m.Run())
 }
 

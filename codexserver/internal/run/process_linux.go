@@ -54,8 +54,11 @@ func (r *report) read(from *bufio.Reader) error {
 	return err
 }
 
-// hold is the connection to the launcher.
-type hold struct{ server *os.File }
+// hold is the launcher, as it was when it started, and the connection to it.
+type hold struct {
+	launcher process
+	server   *os.File
+}
 
 // release closes the connection, which the launcher notices.
 func (h hold) release() { _ = h.server.Close() }
@@ -114,6 +117,7 @@ func (p *Process) launch(cmd *exec.Cmd, confinement string) error {
 		p.server.Close()
 		return fmt.Errorf("start a launcher for %s: %w", cmd.Path, err)
 	}
+	p.launcher, _ = readProcess(p.cmd.Process.Pid) // otherwise the launcher alone ends its command
 	return nil
 }
 
@@ -152,8 +156,8 @@ func (p *Process) watch() {
 // command returns the processes of the launcher's session, which is the command's too, the launcher's
 // descendants, and those of both.
 func (p *Process) command() []process {
-	launcher := p.cmd.Process.Pid
-	return descendants(processes(), func(one process) bool {
+	launcher := p.launcher.pid
+	return p.launcher.command(func(one process) bool {
 		return one.pid != launcher && (one.session == launcher || one.parent == launcher)
 	})
 }

@@ -16,7 +16,7 @@ import (
 type process struct {
 	pid, parent int
 	session     int    // the PID of the leader of its session, which may have ended
-	start       string // in clock ticks since the system's start; later processes with its PID have another
+	start       uint64 // in clock ticks since the system's start; later processes with its PID have another
 	dead        bool   // it ended and is not reaped yet
 }
 
@@ -50,7 +50,8 @@ func parse(pid int, stat string) (process, bool) {
 	}
 	parent, err1 := strconv.Atoi(fields[1])
 	session, err2 := strconv.Atoi(fields[3])
-	return process{pid, parent, session, fields[startField], fields[0] == "Z" || fields[0] == "X"}, err1 == nil && err2 == nil
+	start, err3 := strconv.ParseUint(fields[startField], 10, 64)
+	return process{pid, parent, session, start, fields[0] == "Z" || fields[0] == "X"}, err1 == nil && err2 == nil && err3 == nil
 }
 
 // descendants returns the processes among all for which first is true and those that descend from
@@ -68,9 +69,27 @@ func descendants(all []process, first func(process) bool) (found []process) {
 	return slices.DeleteFunc(slices.Clone(all), func(p process) bool { return p.dead || !in[p.pid] })
 }
 
-func own() []process {
-	self := os.Getpid()
-	return descendants(processes(), func(p process) bool { return p.parent == self })
+// command returns the processes of the command that a launcher, p, has started: those for which first is true, and their
+// descendants. If first is wrong, these can be all. So none is among them that began before p or belongs to another user.
+func (p process) command(first func(process) bool) []process {
+	return slices.DeleteFunc(descendants(processes(), first), func(one process) bool { return !p.later(one) })
+}
+
+// later reports whether other belongs to this user and began after p, or in the same tick. No process is later than one
+// that could not be read.
+func (p process) later(other process) bool {
+	return p.pid > 0 && other.start >= p.start && userOf(other.pid) == os.Getuid()
+}
+
+// userOf returns the user of a process, or -1 when it has ended. A process chooses who owns its folder in /proc.
+func userOf(pid int) int {
+	b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	_, line, _ := strings.Cut(string(b), "\nUid:\t") // a name has no line ends there
+	text, _, _ := strings.Cut(line, "\t")
+	if user, err := strconv.Atoi(text); err == nil {
+		return user
+	}
+	return -1
 }
 
 // end kills the processes that find finds, until there are none. One whose parent has died may still be dying when find
@@ -127,7 +146,7 @@ func (p process) signal(sig unix.Signal) {
 	}
 }
 
-// killHidden kills children that a /proc mounted with hidepid does not show. Their
+// killHidden kills children that a /proc mounted with hidepid does not show, or that have become another user. Their
 // children then become children of this process.
 func killHidden() {
 	lists, _ := filepath.Glob("/proc/self/task/*/children")

@@ -107,7 +107,7 @@ func (w *Worker) Turn(ctx context.Context, host engine.Host, in []protocol.Input
 				return err
 			}
 			answer, err := host.Elicit(ctx, f)
-			said = append(said, fmt.Sprintf("form: %s %v", answer, err))
+			said = append(said, fmt.Sprintf("form: %s %v", string(answer), err))
 		default:
 			decided, err := w.askAll(ctx, host, strings.Split(word, "+"))
 			if err != nil {

@@ -2,6 +2,7 @@ package thread
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -20,7 +21,7 @@ import (
 func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
 	r.Once = r.Once || h.board.Person(&r)
 	q := approval.ExecQuestion(r, h.thread.Engine, home())
-	m := h.deliver("", r, false) // without waiting for the client, because the desk may answer
+	m := h.deliver("", r, "") // without waiting for the client, because the desk may answer
 	return h.decide(ctx, m, q).Outcome
 }
 
@@ -28,7 +29,7 @@ func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) 
 func (h *host) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
 	r.Why = whyOf(&r)
 	q := approval.PatchQuestion(r, h.thread.Engine, home())
-	return h.decide(ctx, h.deliver("", r, false), q).Outcome
+	return h.decide(ctx, h.deliver("", r, ""), q).Outcome
 }
 
 // Approve implements [engine.Host].
@@ -45,12 +46,18 @@ func (h *host) Approve(ctx context.Context, q *elicit.Question) elicit.Outcome {
 	return h.decide(ctx, protocol.RawEvent{Type: kind, Raw: raw}, q).Outcome
 }
 
+// Overrule implements [engine.Host].
+func (h *host) Overrule(ctx context.Context, r protocol.OverruleRequest) elicit.Outcome {
+	return h.decide(ctx, r, approval.OverruleQuestion(r, h.thread.Engine)).Outcome
+}
+
 // decide gets the decision about a question. It reports both. If
 // there was no answer, an event reports why.
 func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Question) approval.Decision {
 	h.mu.Lock()
 	r := &approval.Request{Thread: h.thread, Turn: h.now.Submission, Event: m, Question: q, Timeout: h.now.Timeout, Deny: h.now.Denied}
-	client, metrics, now, comes := h.now.Client, h.metrics, h.turn(), h.now.Comes && h.now.ctx != nil // between turns nobody comes
+	metrics, now := h.now.metrics, h.turn()
+	comes := h.now.Comes && now.Context() != nil // before the first turn nobody comes
 	h.mu.Unlock()
 	if q.Meta == nil {
 		asked := *q // a copy, because the question of Approve is the engine's
@@ -58,7 +65,7 @@ func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Questi
 		r.Question = &asked
 	}
 	h.kept.Asked(r)
-	now.Asked(r)
+	now.Open(r)
 	if metrics != nil {
 		metrics.Asked(r)
 	}
@@ -68,29 +75,19 @@ func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Questi
 	h.mu.Unlock()
 	h.kept.Decided(r, d)
 	now.Decided(r, d)
-	if client != nil {
-		client.Decided(d)
+	if d.Level >= slog.LevelWarn {
+		h.say(Event{Notice: d.Detail})
 	}
 	if metrics != nil {
 		metrics.Decided(r, d)
 	}
 	if words := d.ForCaller(); words != "" {
-		h.deliver("", protocol.BackgroundEvent{Message: words}, false)
+		h.deliver("", protocol.BackgroundEvent{Message: words}, "")
 	}
 	if d.Decision == elicit.ApprovedAlways {
 		d.Decision = elicit.Approved // for the engine, which does not keep the rule
 	}
 	return d
-}
-
-// waits tells the client that somebody sees a question.
-func (h *host) waits(*approval.Request) {
-	h.mu.Lock()
-	client := h.now.Client
-	h.mu.Unlock()
-	if client != nil {
-		client.Waits()
-	}
 }
 
 // MetaFacts is the member of [elicit.Question.Meta] with the facts of a question, for clients

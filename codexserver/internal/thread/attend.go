@@ -33,14 +33,15 @@ type Attend struct {
 	// Leaves removes the client at the end of the turn. By default it also hears what comes
 	// until the next turn.
 	Leaves bool
-	// Awaited is true when a call waits for the result of the turn. Events of a
-	// turn that no call waits for are kept for the first listener.
-	Awaited bool
-	// Caller is who begins or resumes the thread by a call. Nil is one who may choose everything, and
-	// then a resumed thread has no more than the configuration gives.
-	Caller *Caller
+	// Keeps makes a thread that begins keep its events for the first listener, also those of later turns, and stay open
+	// however long nobody uses it: its client cannot resume it.
+	Keeps bool
 	// Turn is the turn, which the thread begins and ends. Default: only the thread keeps what it does.
 	Turn *turn.Turn
+	// Ended is called when the turn has its result, and calls end, see [turn.Turn.End]. Default: it ends.
+	Ended func(end func())
 	// Submission is the id of the turn's events. Default: the thread's next id.
 	Submission string
+
+	metrics TurnObserver // of the turn that has begun, or nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/stack"
 	"github.com/google/uuid"
 )
 
@@ -25,12 +26,12 @@ type host struct {
 	board  *approve.Board
 	traits engine.Traits
 	kept   *transcript.Log
-	desk   desk
+	desk   approval.Desk // or nil
 
 	mu          sync.Mutex // also keeps events in the order of Emit
-	now         hostTurn
-	idle        *turn.Turn   // what happens between turns; nil until something does
-	metrics     TurnObserver // of the turn, or nil
+	now         Attend     // of the running turn; between turns what remains of it, see end
+	id          string     // of the running or the last turn
+	idle        *turn.Turn // what happens between turns; nil until something does
 	listeners   listeners
 	submissions int // messages, approvals and interrupts so far
 	configured  protocol.SessionConfigured
@@ -38,26 +39,15 @@ type host struct {
 	used        *protocol.TokenUsage // the engine's last count, or nil
 }
 
-// hostTurn is the running turn for its host. Between turns it is what remains of the last one, see
-// [host.end].
-type hostTurn struct {
-	Attend
-	ctx     context.Context // nil between turns
-	id      string
-	started chan struct{} // closed at the turn's task_started; nil from then on
-}
-
 var (
 	_ engine.Host = (*host)(nil)
 )
 
-// begin makes a attend the turn that starts now. The turn ends with ctx at the latest.
-// started is closed when the engine reports the start. The caller must call leave at the
-// end of the turn.
-func (h *host) begin(ctx context.Context, a *Attend, started chan struct{}) (leave func()) {
+// begin makes a attend the turn that starts now. The caller must call leave at the end of the turn.
+func (h *host) begin(a *Attend) (leave func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.now = hostTurn{Attend: *a, ctx: ctx, id: uuid.Must(uuid.NewV7()).String(), started: started}
+	h.now, h.id = *a, uuid.Must(uuid.NewV7()).String()
 	if h.now.Submission == "" {
 		h.now.Submission = h.submit()
 	}
@@ -70,19 +60,18 @@ func (h *host) begin(ctx context.Context, a *Attend, started chan struct{}) (lea
 // end counts the interrupt that ended the turn, if one did.
 func (h *host) end(interrupted bool) {
 	h.mu.Lock()
-	thread, id, now := h.thread, h.now.id, h.turn()
+	thread, id, now := h.thread, h.id, h.turn()
 	h.mu.Unlock()
 	for _, line := range now.Unended() {
 		h.board.Note(thread, id, line)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.now.ctx = nil
-	rest := Attend{Awaited: h.now.Awaited, Submission: h.now.Submission} // not the call and its turn, which would stay in memory
+	rest := Attend{Submission: h.now.Submission} // not the call and its turn, which would stay in memory
 	if !h.now.Leaves {
 		rest.Client, rest.Elicit = h.now.Client, h.now.Elicit
 	}
-	h.now.Attend = rest
+	h.now = rest
 	if interrupted {
 		h.submit()
 	}
@@ -97,13 +86,6 @@ func (h *host) turn() *turn.Turn {
 		h.idle = turn.New(changes.Options{})
 	}
 	return h.idle
-}
-
-// observe makes o observe the turn. Nil ends that.
-func (h *host) observe(o TurnObserver) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.metrics = o
 }
 
 // submit counts one request to the thread, and returns its id.
@@ -121,14 +103,7 @@ func (h *host) EmitAs(submission string, m protocol.EventMsg) {
 	if !h.traits.Streams && !ends(m) {
 		h.ready(m)
 	}
-	if line := turn.LineOf(m); line.Event != "" {
-		h.mu.Lock()
-		thread, id, now := h.thread, h.now.id, h.turn()
-		h.mu.Unlock()
-		now.Note(&line)
-		h.board.Note(thread, id, line) // without the lock, because it may write a file
-	}
-	h.deliver(submission, m, false)
+	h.deliver(submission, m, "")
 }
 
 // ends reports whether an event ends a turn that was aborted or failed. Such an event does
@@ -145,25 +120,36 @@ func ends(m protocol.EventMsg) bool {
 // the client has room for it, so that the engine waits instead of piling up events. The wait ends with the turn.
 func (h *host) ready(m protocol.EventMsg) {
 	h.mu.Lock()
-	client, turn, work := h.now.Client, h.now.ctx, h.now.Turn
+	client, now := h.now.Client, h.now.Turn
 	h.mu.Unlock()
-	if turn == nil {
+	if now == nil {
 		return
 	}
-	if work != nil {
-		work.Ready(m)
+	ctx := now.Context()
+	if ctx == nil { // the thread begins
+		return
 	}
+	now.Ready(m)
 	if client != nil {
-		client.Ready(turn, m)
+		client.Ready(ctx)
 	}
 }
 
-// deliver sends an event to all that hear the thread, without waiting, and returns it with the name of its turn.
-func (h *host) deliver(submission string, m protocol.EventMsg, notice bool) protocol.EventMsg {
+// deliver has the turn read an event, and sends it to all that hear the thread, without waiting for them. It returns it
+// with the name of its turn. What the record has of it is there before.
+func (h *host) deliver(submission string, m protocol.EventMsg, notice string) protocol.EventMsg {
 	h.mu.Lock()
+	thread, id, now := h.thread, h.id, h.turn()
+	step := now.Add(id, h.kept, m)
+	if line := step.Line; line != nil {
+		h.mu.Unlock() // it may write a file
+		line.DecisionID = cmp.Or(h.board.Note(thread, id, *line), line.DecisionID)
+		now.Ruled(line)
+		h.mu.Lock()
+	}
 	defer h.mu.Unlock()
-	m, doing := h.turn().Add(h.now.id, h.kept.Add(m), m)
-	e := Event{Event: protocol.Event{ID: cmp.Or(submission, h.now.Submission), Msg: m}, Notice: notice, Doing: doing}
+	m = step.Event
+	e := Event{Event: protocol.Event{ID: cmp.Or(submission, h.now.Submission), Msg: m}, Notice: notice, Doing: step.Doing}
 	switch m := m.(type) {
 	case protocol.TokenCount:
 		if m.Info != nil {
@@ -171,33 +157,41 @@ func (h *host) deliver(submission string, m protocol.EventMsg, notice bool) prot
 		}
 	case protocol.SessionConfigured:
 		h.configured, h.thread.ID, e.ID = m, m.SessionID, ""
-	case protocol.TaskStarted:
-		if h.now.started != nil {
-			defer close(h.now.started)
-			h.now.started = nil
-		}
 	}
 	e.Thread = h.thread
 	if h.now.Client != nil {
 		h.now.Client.Event(e)
 	}
-	h.listeners.event(e, h.now.Awaited)
-	if h.metrics != nil {
-		h.metrics.Event(e.Msg)
-	}
-	h.desk.event(e.Thread, e.Msg)
+	h.listeners.event(e)
+	h.tell(h.now.metrics, e.Thread, e.Msg)
 	return e.Msg
 }
 
 // show reports an event only to the desk and the observer of the call.
 func (h *host) show(m protocol.EventMsg) {
 	h.mu.Lock()
-	metrics, thread := h.metrics, h.thread
+	metrics, thread := h.now.metrics, h.thread
 	h.mu.Unlock()
+	h.tell(metrics, thread, m)
+}
+
+// tell reports an event to the observer of the call, unless nil, and to the desk. A panic of the desk is logged.
+func (h *host) tell(metrics TurnObserver, t approval.Thread, m protocol.EventMsg) {
 	if metrics != nil {
 		metrics.Event(m)
 	}
-	h.desk.event(thread, m)
+	if h.desk != nil {
+		_ = stack.Guard(h.log, "Desk.Event", func() error { h.desk.Event(t, m); return nil })
+	}
+}
+
+// say tells the client of the running turn something that is no event.
+func (h *host) say(e Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.now.Client != nil {
+		h.now.Client.Event(e)
+	}
 }
 
 // Elicit implements [engine.Host].
@@ -220,5 +214,5 @@ func (h *host) invite(words, where string) {
 		h.mu.Unlock()
 		now.AnsweredAt(where)
 	}
-	h.deliver("", protocol.BackgroundEvent{Message: words}, true)
+	h.deliver("", protocol.BackgroundEvent{Message: words}, words)
 }

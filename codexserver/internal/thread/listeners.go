@@ -13,22 +13,22 @@ const backlogLimit = 4096
 // block.
 type Listener func(protocol.Event)
 
-// listeners are the subscriptions to one thread. Events of turns that no call waits
-// for are kept for the first listener. The zero value is ready. host.mu guards it.
+// listeners are the subscriptions to one thread. The zero value is ready, and keeps no events. host.mu guards it.
 type listeners struct {
 	all     map[*Listener]bool
+	keeps   bool // events for the first listener
 	backlog []protocol.Event
 }
 
-// event sends an event. Awaited is true if a call waits for the turn.
-func (l *listeners) event(e Event, awaited bool) {
+// event sends an event.
+func (l *listeners) event(e Event) {
 	if _, first := e.Msg.(protocol.SessionConfigured); first || !e.Sent() {
 		return // listeners come later
 	}
 	for listen := range l.all {
 		(*listen)(e.Event)
 	}
-	if len(l.all) > 0 || awaited {
+	if len(l.all) > 0 || !l.keeps {
 		return
 	}
 	if len(l.backlog) == backlogLimit {

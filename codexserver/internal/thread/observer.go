@@ -2,42 +2,35 @@ package thread
 
 import (
 	"context"
-	"log/slog"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/stack"
 )
 
-// Event is an event of a thread, as its client receives it.
+// Event is what a client hears of a turn: an event, or a line of the server about the turn.
 type Event struct {
-	protocol.Event
+	protocol.Event // without a Msg if there is only a line
 	// Thread is the thread. Its id is "" before the thread has begun.
 	Thread approval.Thread
 	// Doing is what the turn does from then on, as a line for a person, or "".
 	Doing string
-	// Notice is true for a [protocol.BackgroundEvent] that the user should read now.
-	Notice bool
+	// Notice is what the user should read now, or "".
+	Notice string
 }
 
 // Sent reports whether clients get the event. They do not get a refusal without a remark.
 func (e Event) Sent() bool {
 	m, ok := e.Msg.(protocol.BackgroundEvent)
-	return !ok || m.Refused == nil || m.Message != ""
+	return e.Msg != nil && (!ok || m.Refused == nil || m.Message != "")
 }
 
-// Observer is the client of a turn, which hears what the turn does. Its methods must not block, but for Ready.
+// Observer is the client of a turn, which hears what the turn does.
 type Observer interface {
-	// Ready waits until there is room for the event m, or until ctx ends. It is called
-	// before events that can wait, by several goroutines at a time. If m reports the start
-	// of something, that has not started yet.
-	Ready(ctx context.Context, m protocol.EventMsg)
-	// Event reports an event. It is called in order, one event at a time.
+	// Ready waits until there is room for an event, or until ctx ends. It is called
+	// before events that can wait, by several goroutines at a time.
+	Ready(ctx context.Context)
+	// Event reports an event. It is called in order, one event at a time, and must not block.
 	Event(e Event)
-	// Waits reports that somebody sees a question of the turn, once for each place, and Decided how a
-	// question ended. They may be called by several goroutines at a time.
-	Waits()
-	Decided(d approval.Decision)
 }
 
 // CallObserver observes the turns of one call, for metrics and traces. It is told that a turn of a thread begins, and how
@@ -67,18 +60,4 @@ func Observed(ctx context.Context, o CallObserver) context.Context {
 func ObserverOf(ctx context.Context) CallObserver {
 	o, _ := ctx.Value(observerKey{}).(CallObserver)
 	return o
-}
-
-// desk reports events to a desk.
-type desk struct {
-	approval.Desk // or nil
-	log           *slog.Logger
-}
-
-// event reports an event of a thread. A panic of the desk is logged.
-func (d desk) event(t approval.Thread, m protocol.EventMsg) {
-	if d.Desk == nil {
-		return
-	}
-	_ = stack.Guard(d.log, "Desk.Event", func() error { d.Event(t, m); return nil })
 }

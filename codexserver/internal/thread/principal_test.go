@@ -13,6 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -37,14 +38,13 @@ func TestPrincipals(t *testing.T) {
 	if first.Elsewhere(id) || !second.Elsewhere(id) || !bob.Elsewhere(id) || second.Elsewhere("5") {
 		t.Error("elsewhere")
 	}
-	none := func() protocol.Config { t.Error("bob's configuration is read"); return protocol.Config{} }
-	if _, err := bob.Revive(t.Context(), id, thread.Attend{}, none); err == nil || !strings.Contains(err.Error(), "no conversation") || m.resume != 0 {
+	if _, err := bob.Revive(t.Context(), admit.Trusted(), id, protocol.Config{}, thread.Attend{}); err == nil || !strings.Contains(err.Error(), "no conversation") || m.resume != 0 {
 		t.Errorf("bob revives it: %v, resumed %d times", err, m.resume)
 	}
 	if err := bob.End(t.Context(), id); err != nil || m.ends() != "" {
 		t.Errorf("bob ends it: %v, closed %q", err, m.ends())
 	}
-	if got, err := second.Revive(t.Context(), id, thread.Attend{}, none); got != th || err != nil || second.Find(id) != th || second.Elsewhere(id) {
+	if got, err := second.Revive(t.Context(), admit.Trusted(), id, protocol.Config{}, thread.Attend{}); got != th || err != nil || second.Find(id) != th || second.Elsewhere(id) {
 		t.Errorf("ann's other connection: %v, %v", got, err)
 	}
 	other := start(t, bob)
@@ -55,7 +55,7 @@ func TestPrincipals(t *testing.T) {
 	if err := second.Close(); err != nil || m.ends() != other.ID()+" "+id {
 		t.Errorf("%v, closed %q", err, m.ends())
 	}
-	if _, err := second.Start(t.Context(), protocol.Config{}, thread.Attend{}); !errors.Is(err, thread.ErrShareClosed) || m.ends() != other.ID()+" "+id+" 3" {
+	if _, err := second.Start(t.Context(), admit.Trusted(), protocol.Config{}, thread.Attend{}); !errors.Is(err, thread.ErrShareClosed) || m.ends() != other.ID()+" "+id+" 3" {
 		t.Errorf("a closed share starts a thread: %v, closed %q", err, m.ends())
 	}
 	if table.Share("ann").Hold(id) != nil {
@@ -70,8 +70,12 @@ func TestFaultsOfTheEngine(t *testing.T) {
 	m := &memory{fault: errFault}
 	s := newTable(m).Share("")
 	for name, f := range map[string]func() (*thread.Thread, error){
-		"start":  func() (*thread.Thread, error) { return s.Start(t.Context(), protocol.Config{}, thread.Attend{}) },
-		"revive": func() (*thread.Thread, error) { return s.Revive(t.Context(), "7", thread.Attend{}, plain) },
+		"start": func() (*thread.Thread, error) {
+			return s.Start(t.Context(), admit.Trusted(), protocol.Config{}, thread.Attend{})
+		},
+		"revive": func() (*thread.Thread, error) {
+			return s.Revive(t.Context(), admit.Trusted(), "7", protocol.Config{}, thread.Attend{})
+		},
 	} {
 		if th, err := f(); th != nil || !errors.Is(err, errFault) {
 			t.Errorf("%s: %v, %v", name, th, err)
@@ -88,7 +92,7 @@ func TestFaultsOfTheEngine(t *testing.T) {
 	}
 
 	s = thread.NewTable(engine.TurnFunc(nil), &approve.Options{}).Share("")
-	if _, err := s.Revive(t.Context(), "7", thread.Attend{}, plain); err == nil || !strings.Contains(err.Error(), "in this session") {
+	if _, err := s.Revive(t.Context(), admit.Trusted(), "7", protocol.Config{}, thread.Attend{}); err == nil || !strings.Contains(err.Error(), "in this session") {
 		t.Errorf("an engine without rollouts revives: %v", err)
 	}
 }
@@ -112,13 +116,10 @@ func TestStopBeforeTheTurn(t *testing.T) {
 		if th.Stop(errFault) != nil {
 			t.Error("a turn is stopped, but there is none")
 		}
-		queued := th.Begin(thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput("wait")})
+		queued := th.Begin(t.Context(), thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput("wait")})
 		ended := th.Stop(errFault)
-		if th.Busy() {
-			t.Error("a queued turn runs")
-		}
 		var abort *engine.AbortError
-		err := queued.Run(t.Context())
+		err := queued.Wait()
 		if !errors.As(err, &abort) || !errors.Is(err, errFault) || abort.Reason != protocol.AbortInterrupted {
 			t.Errorf("the queued turn ended with %v", err)
 		}
@@ -138,17 +139,20 @@ func TestStopBeforeTheTurn(t *testing.T) {
 		if ran, err := th.Interrupt(late); !ran || !errors.Is(err, errFault) {
 			t.Errorf("interrupt: %t, %v", ran, err)
 		}
-		if err := th.Begin(thread.Attend{}, protocol.TurnInput{}).Run(late); !errors.As(err, &abort) || !errors.Is(err, errFault) || abort.Reason != protocol.AbortInterrupted {
+		if err := th.Begin(late, thread.Attend{}, protocol.TurnInput{}).Wait(); !errors.As(err, &abort) || !errors.Is(err, errFault) || abort.Reason != protocol.AbortInterrupted {
 			t.Errorf("a turn whose context ends while it waits: %v", err)
 		}
-		queued = th.Begin(thread.Attend{}, protocol.TurnInput{})
+		gone, leave := context.WithCancel(t.Context())
+		queued = th.Begin(gone, thread.Attend{}, protocol.TurnInput{})
 		closed := make(chan error)
 		go func() { closed <- s.Close() }()
 		synctest.Wait()
+		leave()
+		if err := queued.Wait(); !errors.Is(err, context.Canceled) {
+			t.Errorf("a turn that leaves the queue: %v", err)
+		}
 		close(release)
 		must.Check(t, <-acted)
-		queued.Leave()
-		queued.Leave()
 		must.Check(t, <-closed)
 		if err := say(t, th, "too late"); !errors.As(err, &abort) || abort.Reason != protocol.AbortInterrupted || th.Stop(errFault) != nil {
 			t.Errorf("a turn of a closed thread: %v", err)
@@ -156,21 +160,21 @@ func TestStopBeforeTheTurn(t *testing.T) {
 	})
 }
 
-// TestBacklog keeps the events of turns that no call awaits for the first listener, the last ones if they are many.
+// TestBacklog keeps the events of a thread for the first listener if it is to, the last ones if they are many.
 func TestBacklog(t *testing.T) {
 	for _, tt := range []struct {
-		awaited     bool
+		keeps       bool
 		emit, first int // how many messages, and the number of the first that is kept
 		kept        int
-	}{{false, 10, 1, 10}, {true, 10, 0, 0}, {false, 4096, 1, 4096}, {false, 4097, 2049, 2049}} {
+	}{{true, 10, 1, 10}, {false, 10, 0, 0}, {true, 4096, 1, 4096}, {true, 4097, 2049, 2049}} {
 		s := newTable(&memory{act: func(_ context.Context, h engine.Host) error {
 			for i := range tt.emit {
 				h.Emit(protocol.AgentMessage{Message: fmt.Sprint(i + 1)})
 			}
 			return nil
 		}}).Share("")
-		th := start(t, s)
-		must.OK(t, th.Begin(thread.Attend{Awaited: tt.awaited}, protocol.TurnInput{}).Run(t.Context()))
+		th := must.Get(s.Start(t.Context(), admit.Trusted(), protocol.Config{}, thread.Attend{Keeps: tt.keeps}))(t)
+		must.OK(t, th.Begin(t.Context(), thread.Attend{}, protocol.TurnInput{}).Wait())
 		var got [2][]string
 		for i := range got {
 			th.Listen(func(e protocol.Event) {
@@ -241,24 +245,27 @@ func TestKindsOfTurns(t *testing.T) {
 		if can {
 			review = "a review of: a prompt: denied, " + unsupported
 		}
-		begin := func(in protocol.TurnInput) func() *thread.Turn { return func() *thread.Turn { return th.Begin(a, in) } }
+		begin := func(in protocol.TurnInput) func() *turn.Turn {
+			return func() *turn.Turn { return th.Begin(t.Context(), a, in) }
+		}
 		for _, tt := range []struct {
 			name  string
-			begin func() *thread.Turn
+			begin func() *turn.Turn
 			want  string
 			err   string
 		}{
 			{"a turn", begin(input), "hello: approved, <nil>", ""},
-			{"a review", func() *thread.Turn { return th.Review(a, task("a prompt", nil)) }, review, ""},
-			{"a review that cannot be", func() *thread.Turn { return th.Review(a, task("", errFault)) }, "", errFault.Error()},
+			{"a review", func() *turn.Turn { return th.Review(t.Context(), a, task("a prompt", nil)) }, review, ""},
+			{"a review that cannot be", func() *turn.Turn { return th.Review(t.Context(), a, task("", errFault)) }, "", errFault.Error()},
 			{"the rest", begin(protocol.TurnInput{Items: protocol.TextInput("the rest"), Continue: func(string) {}}), "the rest: approved, <nil>", ""},
 			{"a turn that fails", begin(protocol.TurnInput{Items: protocol.TextInput("fail")}), "fail: approved, <nil>", errFault.Error()},
 		} {
 			a.Turn = turn.New(changes.Options{})
-			err := tt.begin().Run(t.Context())
+			a.Turn.Order.Key = "k"
+			err := tt.begin().Wait()
 			said := a.Turn.Said().Last
-			if at, _, _ := a.Turn.Began(); at.IsZero() || !a.Turn.So().Status.Ended() {
-				t.Errorf("%T: %s: the turn is %s, and began at %v", e, tt.name, a.Turn.So().Status, at)
+			if kept := string(a.Turn.Resume()); !strings.Contains(kept, `"began":`) || !a.Turn.So().Status.Ended() {
+				t.Errorf("%T: %s: the turn is %s, and kept as %s", e, tt.name, a.Turn.So().Status, kept)
 			}
 			if said != tt.want || (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("%T: %s: %q, %v", e, tt.name, said, err)
@@ -289,7 +296,7 @@ func TestRequests(t *testing.T) {
 		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Reason: "why", FromEngine: true}, "in `/w`?\nwhy", false},
 		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", LeavesSandbox: true}, "runs outside the sandbox, once", false},
 		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Human: true, Notes: []string{"One."}}, "One.\nOnly a person may approve this, each time.", true},
-		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Program: "/usr/bin/make", Once: true}, "The program is `/usr/bin/make`.", true},
+		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Notes: []string{"One."}, Once: true}, "`/w`?\nOne.", true},
 		{protocol.PatchApprovalRequest{Cwd: "/w", Changes: moved}, "- add `/w/a` (+1 -0)", false},
 		{protocol.PatchApprovalRequest{Cwd: "/w", Changes: moved, Once: true}, "- add `/w/a` (+1 -0)", true},
 	} {
@@ -332,17 +339,18 @@ type noter struct {
 	name string
 }
 
-func (n noter) Ready(_ context.Context, m protocol.EventMsg) {
-	n.add(n.name, "ready %s", m.EventType())
-}
+func (n noter) Ready(context.Context) { n.add(n.name, "ready") }
 
 func (n noter) Event(e thread.Event) {
-	n.add(n.name, "%s of %q as %q, notice %t", e.Msg.EventType(), e.Thread.ID, e.ID, e.Notice)
+	switch {
+	case e.Msg != nil:
+		n.add(n.name, "%s of %q as %q, notice %q", e.Msg.EventType(), e.Thread.ID, e.ID, e.Notice)
+	case e.Doing == "waiting for approval":
+		n.waits.Add(1)
+	default:
+		n.add(n.name, "is told %q", e.Notice)
+	}
 }
-
-func (n noter) Waits() { n.waits.Add(1) }
-
-func (n noter) Decided(d approval.Decision) { n.add(n.name, "decided %s", d.Decision) }
 
 // metrics is a [thread.TurnObserver].
 type metrics struct{ *notes }
@@ -393,29 +401,29 @@ func TestObservers(t *testing.T) {
 	desk := deskNoter{n}
 	share := thread.NewTable(e, &approve.Options{Desk: desk}).Share("")
 	a := thread.Attend{Client: noter{n, "client"}, Observer: func(string, protocol.TokenUsage) thread.TurnObserver { return metrics{n} }, Ask: &approve.Place{Ask: deniedPlace}, Leaves: true}
-	th := must.Get(share.Start(t.Context(), protocol.Config{}, a))(t)
+	th := must.Get(share.Start(t.Context(), admit.Trusted(), protocol.Config{}, a))(t)
 	th.Listen(func(e protocol.Event) { n.add("listener", "%s as %q", e.Msg.EventType(), e.ID) })
 	n.lines = nil
-	must.OK(t, th.Begin(a, protocol.TurnInput{Items: protocol.TextInput("p")}).Run(t.Context()))
+	must.OK(t, th.Begin(t.Context(), a, protocol.TurnInput{Items: protocol.TextInput("p")}).Wait())
 	th.Warn("w", "after the turn")
 	must.OK(t, share.Close())
 	id := th.ID()
-	event := func(kind, as string, notice bool) []string {
-		line := fmt.Sprintf("%s of %q as %q, notice %t", kind, id, as, notice)
+	event := func(kind, as, notice string) []string {
+		line := fmt.Sprintf("%s of %q as %q, notice %q", kind, id, as, notice)
 		return []string{"client " + line, fmt.Sprintf("listener %s as %q", kind, as), "metrics " + kind, fmt.Sprintf("desk %s of %q", kind, id)}
 	}
 	want := []string{"metrics user_message", fmt.Sprintf("desk user_message of %q", id)}
 	for _, kind := range []string{"task_started", "agent_message"} {
-		want = append(want, "client ready "+kind)
-		want = append(want, event(kind, "0", false)...)
+		want = append(want, "client ready")
+		want = append(want, event(kind, "0", "")...)
 	}
-	want = append(want, event("exec_approval_request", "0", false)...)
+	want = append(want, event("exec_approval_request", "0", "")...)
 	want = append(want, "metrics asked")
-	want = append(want, event("background_event", "0", true)...) // the desk's invitation
-	want = append(want, "desk decided denied", "client decided denied", "metrics decided denied")
-	want = append(want, event("background_event", "0", false)...) // why no place was asked
-	want = append(want, "client ready task_complete")
-	want = append(want, event("task_complete", "0", false)...)
+	want = append(want, event("background_event", "0", "come")...) // the desk's invitation
+	want = append(want, "desk decided denied", `client is told "not asked for approval: the client has no elicitation"`, "metrics decided denied")
+	want = append(want, event("background_event", "0", "")...) // why no place was asked
+	want = append(want, "client ready")
+	want = append(want, event("task_complete", "0", "")...)
 	want = append(want, "metrics end <nil>")
 	want = append(want, `listener background_event as "w"`, fmt.Sprintf("desk background_event of %q", id), fmt.Sprintf("desk shutdown_complete of %q", id))
 	must.Equal(t, "how often the client was told that somebody sees the question", int32(1), n.waits.Load())

@@ -234,13 +234,24 @@ func TestDeskSeesAndStopsConversation(t *testing.T) {
 	})
 }
 
-// TestDeskStopsByAnAnswer ends a turn by the answer to a question, which a person gave on the page.
+// TestDeskStopsByAnAnswer ends a turn by the answer to a question, at the page or at another desk.
 func TestDeskStopsByAnAnswer(t *testing.T) {
-	d := &servertest.Desk{Answer: servertest.Say(`{"action":"accept","content":{"decision":"abort"}}`)}
-	c := servertest.Connect(t, codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: t.TempDir(), Desk: d}), nil)
-	got := must.Get(c.Tool(t.Context(), "codex", map[string]any{"prompt": "touch say:done"}))(t)
-	if !got.IsError || got.Content != "Turn aborted: a person pressed Stop on the approvals page" {
-		t.Errorf("result %+v", got)
+	const aborts = `{"action":"accept","content":{"decision":"abort"}}`
+	for _, tt := range []struct {
+		desk         approval.Decider
+		answer, want string
+	}{
+		{approval.ByPage, aborts, "a person pressed Stop on the approvals page"},
+		{approval.ByPage, servertest.Cancel, "the approvals page cancelled the approval request"},
+		{"slack", aborts, "the slack chose to abort the turn"},
+		{"slack", servertest.Cancel, "the slack cancelled the approval request"},
+	} {
+		d := &servertest.Desk{Called: tt.desk, Answer: servertest.Say(tt.answer)}
+		c := servertest.Connect(t, codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: t.TempDir(), Desk: d}), nil)
+		got := must.Get(c.Tool(t.Context(), "codex", map[string]any{"prompt": "touch say:done"}))(t)
+		if want := "Turn aborted: " + tt.want; !got.IsError || got.Content != want {
+			t.Errorf("%s: result %+v, want %q", tt.desk, got, want)
+		}
 	}
 }
 

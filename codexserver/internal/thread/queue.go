@@ -3,17 +3,28 @@ package thread
 import (
 	"context"
 	"slices"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 )
 
 // queue is a lock that turns get in the order in which they joined: the first one holds it. Thread.mu guards the
-// queue and what its turns say.
-type queue []*Turn
+// queue, and what its seats say but for the channels.
+type queue []*seat
 
-// join adds a turn, or the closing of the thread, to the queue, without waiting.
-func (t *Thread) join(q *Turn) *Turn {
+// seat is the place of a turn in the queue.
+type seat struct {
+	turn   *turn.Turn    // nil for the closing of the thread
+	first  chan struct{} // closed when it is the first
+	left   chan struct{} // closed when it has left the queue
+	begun  bool          // the turn has the thread
+	number int           // of the turn in its thread; 0 before it has begun
+}
+
+// join adds a turn, or nil for the closing of the thread, to the queue, without waiting.
+func (t *Thread) join(now *turn.Turn) *seat {
+	q := &seat{turn: now, first: make(chan struct{}), left: make(chan struct{})}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	q.thread, q.first, q.left = t, make(chan struct{}), make(chan struct{})
 	t.queue = append(t.queue, q)
 	t.idle.Reset(idleLimit)
 	if len(t.queue) == 1 {
@@ -22,42 +33,40 @@ func (t *Thread) join(q *Turn) *Turn {
 	return q
 }
 
-// next returns the first turn that has not begun, or nil. The caller holds the thread's mutex. A turn before
-// it may have ended and not yet left.
-func (q queue) next() *Turn {
-	for _, t := range q {
-		if !t.begun {
-			return t
-		}
+// running returns the turn that has the thread, or nil.
+func (q queue) running() *seat {
+	if len(q) > 0 && q[0].begun {
+		return q[0]
 	}
 	return nil
 }
 
-// wait waits until the turn is the first. If ctx ends before, it returns the cause. The caller must call Leave in
-// any case.
-func (q *Turn) wait(ctx context.Context) error {
+// take waits until a seat is the first, and gives the thread to its turn. It fails if the thread is closed, or, with the
+// cause, if ctx ends before.
+func (t *Thread) take(ctx context.Context, q *seat) error {
 	select {
 	case <-q.first:
-		return nil
-	default:
-	}
-	select {
-	case <-q.first:
-		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		select {
+		case <-q.first:
+		default:
+			return context.Cause(ctx)
+		}
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return errClosed
+	}
+	q.begun = q.turn != nil
+	return nil
 }
 
-// Leave removes the turn from the queue. Run does so at its end.
-func (q *Turn) Leave() {
-	t := q.thread
+// leave removes a turn from the queue.
+func (t *Thread) leave(q *seat) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i := slices.Index(t.queue, q)
-	if i < 0 {
-		return
-	}
 	t.queue = slices.Delete(t.queue, i, i+1)
 	close(q.left)
 	if !t.closed {

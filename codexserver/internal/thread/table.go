@@ -12,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -28,7 +29,8 @@ type Table struct {
 	logs      string        // the folder of the threads' logs; "" keeps them in memory
 	server    func() string // a unique id, made for the first thread
 	reviving  slots.Slots   // one, to resume a thread from its rollout
-	grants    sync.Map      // what people approved, a protocol.Access for each grant
+	grants    sync.Map      // what people approved: a protocol.Access for each grant, and each pair
+	field     field
 
 	mu      sync.Mutex
 	threads map[string]*Thread
@@ -48,6 +50,10 @@ func NewTable(e engine.Engine, approvals *approve.Options) *Table {
 // thread begins.
 func (t *Table) KeepIn(folder string) { t.logs = folder }
 
+// NoteIn makes the table note the folders of running turns in a folder of all servers with the same home, in which no command can
+// write. NoteIn must be called before the first thread begins.
+func (t *Table) NoteIn(folder string) { t.field.dir = folder }
+
 // Share returns a new share of the table, which must be closed. Its threads belong to the
 // principal: shares of other principals can neither find nor resume an open one.
 func (t *Table) Share(principal string) *Share { return &Share{table: t, principal: principal} }
@@ -60,12 +66,12 @@ func (t *Table) newHost(thread *Thread, principal string, a Attend) *host {
 	kept := transcript.New(t.logs)
 	a.Submission = "" // which is for the first turn
 	h := &host{
-		thread: approval.Thread{Server: t.server(), Principal: principal, Engine: cmp.Or(engine.TraitsOf(t.engine).Name, "Codex"), Stop: func() { thread.Stop(ErrStopped) }, Log: func() string { return kept.Last(lastLines) }},
-		log:    t.log, kept: kept, desk: desk{t.approvals.Desk, t.log}, now: hostTurn{Attend: a},
+		thread: approval.Thread{Server: t.server(), Principal: principal, Engine: engine.TraitsOf(t.engine).Name, Stop: func() { thread.Stop(ErrStopped) }, Log: func() string { return kept.Last(lastLines) }},
+		log:    t.log, kept: kept, desk: t.approvals.Desk, now: a, listeners: listeners{keeps: a.Keeps},
 	}
 	h.traits = engine.TraitsOf(t.engine)
 	h.board = approve.New(t.approvals, h.invite)
-	h.board.Asks = h.waits
+	h.board.Asks = func() { h.say(Event{Doing: "waiting for approval"}) }
 	return h
 }
 
@@ -75,14 +81,14 @@ func (t *Table) open(s *Share, thread *Thread) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s.closed {
-		return errors.Join(ErrShareClosed, thread.release())
+		return ErrShareClosed
 	}
 	if t.threads[id] != nil {
-		return errors.Join(notHere(id), thread.release())
+		return notHere(id)
 	}
 	r, resumes := t.engine.(engine.Resumer)
 	thread.idle = time.AfterFunc(idleLimit, func() {
-		if resumes {
+		if resumes && !thread.stays {
 			t.closeIdle(thread, r)
 		}
 	})
@@ -101,7 +107,7 @@ func (t *Table) closeIdle(th *Thread, r engine.Resumer) {
 	t.mu.Lock()
 	th.mu.Lock()
 	used := th.idle.Stop() || len(th.queue) > 0 // the timer was set again
-	closes := err == nil && !used && !th.stays && !th.closed
+	closes := err == nil && !used && !th.closed
 	if closes {
 		th.closed = true
 		delete(t.threads, CanonicalID(th.ID()))
@@ -136,34 +142,33 @@ func (s *Share) Principal() string { return s.principal }
 // belong to another principal.
 func (s *Share) OpenOnly() bool { return s.principal != "" }
 
-// Start begins a thread. A receives its first events.
-func (s *Share) Start(ctx context.Context, cfg protocol.Config, a Attend) (*Thread, error) {
-	return s.begin(ctx, a, func(h *host) (engine.Conversation, error) {
+// Start begins a thread for a caller. A receives its first events.
+func (s *Share) Start(ctx context.Context, c admit.Caller, cfg protocol.Config, a Attend) (*Thread, error) {
+	return s.begin(ctx, c, cfg, a, func(h *host) (engine.Conversation, error) {
 		return s.table.engine.Start(ctx, cfg, h)
 	})
 }
 
-func (s *Share) begin(ctx context.Context, a Attend, start func(*host) (engine.Conversation, error)) (*Thread, error) {
-	t := &Thread{principal: s.principal, shares: map[*Share]bool{}}
+func (s *Share) begin(ctx context.Context, c admit.Caller, cfg protocol.Config, a Attend, start func(*host) (engine.Conversation, error)) (*Thread, error) {
+	t := &Thread{principal: s.principal, stays: a.Keeps, shares: map[*Share]bool{}}
 	t.host = s.table.newHost(t, s.principal, a)
 	var err error
 	if stack.Apart(func() { t.conversation, err = start(t.host) }); err != nil {
 		t.host.kept.Close()
 		return nil, err
 	}
-	if err := s.extends(ctx, t, a.Caller); err != nil {
-		return nil, errors.Join(err, t.release())
+	if err = s.extends(ctx, t, c, &cfg); err == nil {
+		err = s.table.open(s, t)
 	}
-	if err := s.table.open(s, t); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, errors.Join(err, t.release())
 	}
 	return t, nil
 }
 
 // Revive returns the thread with an id. The share also holds it from then on. If the thread
-// is not open, Revive resumes it from its rollout with the configuration that config
-// returns.
-func (s *Share) Revive(ctx context.Context, id string, a Attend, config func() protocol.Config) (*Thread, error) {
+// is not open, Revive resumes it from its rollout for a caller, with the configuration cfg.
+func (s *Share) Revive(ctx context.Context, c admit.Caller, id string, cfg protocol.Config, a Attend) (*Thread, error) {
 	leave, err := s.table.reviving.Take(ctx)
 	if err != nil {
 		return nil, err
@@ -186,9 +191,8 @@ func (s *Share) Revive(ctx context.Context, id string, a Attend, config func() p
 	if err != nil {
 		return nil, err
 	}
-	cfg := config()
-	cfg.Keep = s.keeps(ctx, a.Caller, id)
-	return s.begin(ctx, a, func(h *host) (engine.Conversation, error) {
+	cfg.Keep = s.keeps(ctx, c, id)
+	return s.begin(ctx, c, cfg, a, func(h *host) (engine.Conversation, error) {
 		return r.Resume(ctx, saved, cfg, h)
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -98,18 +99,16 @@ func (t *memoryConversation) Close() error {
 	return t.memory.closes
 }
 
-func plain() protocol.Config { return protocol.Config{} }
-
 func newTable(m *memory) *thread.Table { return thread.NewTable(m, &approve.Options{}) }
 
 func say(t *testing.T, th *thread.Thread, text string) error {
 	t.Helper()
-	return th.Begin(thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput(text)}).Run(t.Context())
+	return th.Begin(t.Context(), thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput(text)}).Wait()
 }
 
 func start(t *testing.T, s *thread.Share) *thread.Thread {
 	t.Helper()
-	return must.Get(s.Start(t.Context(), protocol.Config{}, thread.Attend{}))(t)
+	return must.Get(s.Start(t.Context(), admit.Trusted(), protocol.Config{}, thread.Attend{}))(t)
 }
 
 func TestRevive(t *testing.T) {
@@ -119,7 +118,7 @@ func TestRevive(t *testing.T) {
 	found := make([]*thread.Thread, 8)
 	for i := range found {
 		wait.Go(func() {
-			th, err := s.Revive(t.Context(), "7", thread.Attend{}, plain)
+			th, err := s.Revive(t.Context(), admit.Trusted(), "7", protocol.Config{}, thread.Attend{})
 			must.Check(t, err)
 			found[i] = th
 		})
@@ -131,7 +130,7 @@ func TestRevive(t *testing.T) {
 		}
 	}
 	must.Equal(t, "how often it was resumed", 1, m.resume)
-	if _, err := s.Revive(t.Context(), "unknown", thread.Attend{}, plain); err == nil || !strings.Contains(err.Error(), `"unknown"`) {
+	if _, err := s.Revive(t.Context(), admit.Trusted(), "unknown", protocol.Config{}, thread.Attend{}); err == nil || !strings.Contains(err.Error(), `"unknown"`) {
 		t.Errorf("an unknown thread: %v", err)
 	}
 	if err := s.Close(); err != nil || m.ends() != "7" {
@@ -169,12 +168,13 @@ func TestTurnsInOrder(t *testing.T) {
 			}
 		})
 		turn := func(ctx context.Context, text string) func() error {
-			queued := th.Begin(thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput(text)})
-			return func() error { return queued.Run(ctx) }
+			return th.Begin(ctx, thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput(text)}).Wait
 		}
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		first, second, third := turn(short, "wait"), turn(short, "never"), turn(t.Context(), "third")
+		shorter, stopShorter := context.WithTimeout(t.Context(), time.Millisecond)
+		defer stopShorter()
+		first, second, third := turn(short, "wait"), turn(shorter, "never"), turn(t.Context(), "third")
 		var left atomic.Int32
 		for _, run := range []func() error{third, second, first} {
 			go func() {
@@ -241,6 +241,7 @@ func TestIdle(t *testing.T) {
 		<-time.After(d)
 		synctest.Wait()
 	}
+	const keeps = "of a client that cannot resume it"
 	for name, tt := range map[string]struct {
 		next int                                                    // engines know the files of the first hundred
 		use  func(t *testing.T, s *thread.Share, th *thread.Thread) // for an hour and two minutes
@@ -248,10 +249,7 @@ func TestIdle(t *testing.T) {
 	}{
 		"unused":         {0, func(*testing.T, *thread.Share, *thread.Thread) { wait(62 * time.Minute) }, true},
 		"without a file": {100, func(*testing.T, *thread.Share, *thread.Thread) { wait(62 * time.Minute) }, false},
-		"of a client that cannot resume it": {0, func(_ *testing.T, _ *thread.Share, th *thread.Thread) {
-			th.Stay()
-			wait(62 * time.Minute)
-		}, false},
+		keeps:            {0, func(*testing.T, *thread.Share, *thread.Thread) { wait(62 * time.Minute) }, false},
 		"with a turn": {0, func(t *testing.T, _ *thread.Share, th *thread.Thread) {
 			wait(59 * time.Minute)
 			must.Check(t, say(t, th, "hello"))
@@ -266,7 +264,7 @@ func TestIdle(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 61*time.Minute)
 			defer cancel()
 			var abort *engine.AbortError
-			if err := th.Begin(thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput("wait")}).Run(ctx); !errors.As(err, &abort) {
+			if err := th.Begin(ctx, thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput("wait")}).Wait(); !errors.As(err, &abort) {
 				t.Error(err)
 			}
 			wait(time.Minute)
@@ -276,12 +274,12 @@ func TestIdle(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := &memory{next: tt.next}
 				s := newTable(m).Share("")
-				th := start(t, s)
+				th := must.Get(s.Start(t.Context(), admit.Trusted(), protocol.Config{}, thread.Attend{Keeps: name == keeps}))(t)
 				tt.use(t, s, th)
 				if closed := s.Find(th.ID()) == nil; closed != tt.want || closed != (m.ends() != "") {
 					t.Errorf("it is closed: %t, the engine has closed %q", closed, m.ends())
 				}
-				again, err := s.Revive(t.Context(), th.ID(), thread.Attend{}, plain)
+				again, err := s.Revive(t.Context(), admit.Trusted(), th.ID(), protocol.Config{}, thread.Attend{})
 				if err != nil || (again == th) == tt.want || (m.resume == 1) != tt.want {
 					t.Fatalf("revived: %v, resumed %d times", err, m.resume)
 				}

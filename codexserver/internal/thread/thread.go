@@ -10,6 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 )
 
 // Thread is an open thread. It is safe for concurrent use.
@@ -17,20 +18,22 @@ type Thread struct {
 	conversation engine.Conversation
 	host         *host
 	principal    string
+	stays        bool            // open however long nobody uses it
 	shares       map[*Share]bool // that hold it open, all of the principal; Table.mu guards it
 
 	mu     sync.Mutex
 	queue  queue
-	turn   *Turn // the running one; nil between turns
 	closed bool
-	stays  bool        // see Stay
 	idle   *time.Timer // closes the thread; each use sets it again
 
-	folder string // the real path of the working folder if its commands may write there, else ""
-	// What the thread may not have without an approval, and what records one; nil if there is nothing to
-	// approve. Only its turns, which run one after another, use them.
+	// folders are the real paths of the working folder and of those that its call chose, if its commands may write there.
+	folders []string
+	// What the thread may not have without an approval, what records one, nil if there is nothing to
+	// approve, and what the settings say. Only its turns, which run one after another, use them.
 	asks    protocol.AccessRequest
 	granted func()
+	full    setting.FullAccess
+	table   *Table // nil for a trusted caller
 }
 
 var (
@@ -70,14 +73,7 @@ func (t *Thread) Reviews() bool { return t.host.traits.Reviews }
 func (t *Thread) Busy() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.turn != nil
-}
-
-// Stay keeps the thread open however long nobody uses it, for a client that cannot resume it.
-func (t *Thread) Stay() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.stays = true
+	return t.queue.running() != nil
 }
 
 // Stop interrupts the running turn, or the first queued one, without waiting. It returns a
@@ -85,16 +81,11 @@ func (t *Thread) Stay() {
 func (t *Thread) Stop(cause error) (ended <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.turn != nil {
-		t.turn.cancel(cause)
-		return t.turn.left
-	}
-	next := t.queue.next()
-	if next == nil || next.closes || t.closed {
+	if len(t.queue) == 0 || t.queue[0].turn == nil || t.closed {
 		return nil
 	}
-	next.cause = cause
-	return next.left
+	t.queue[0].turn.Interrupt(cause)
+	return t.queue[0].left
 }
 
 // Interrupt interrupts the running turn and waits for its end. It returns false if no turn
@@ -119,7 +110,7 @@ func (t *Thread) Attach(p *approve.Place) (leave func()) { return t.host.board.A
 // Warn logs a message and sends it as an event of a submission.
 func (t *Thread) Warn(submission, words string) {
 	t.host.log.Warn(words, "thread", t.ID())
-	t.host.deliver(submission, protocol.BackgroundEvent{Message: words}, false)
+	t.host.deliver(submission, protocol.BackgroundEvent{Message: words}, "")
 }
 
 // Listen adds a listener, until stop is called. It receives the events that were kept for the first listener,
@@ -138,9 +129,9 @@ func (t *Thread) Listen(l Listener) (stop func()) {
 
 // end closes the engine's conversation after the queued turns, and reports the end to the desk. Later turns fail.
 func (t *Thread) end(ctx context.Context) error {
-	last := t.join(&Turn{closes: true})
-	defer last.Leave()
-	err := last.wait(ctx)
+	last := t.join(nil)
+	defer t.leave(last)
+	err := t.take(ctx, last)
 	if err == nil {
 		t.mu.Lock()
 		t.closed = true

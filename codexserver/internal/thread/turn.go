@@ -10,150 +10,112 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/internal/stack"
 )
 
-// Turn is a turn of a thread, from its place in the queue to its end. [Turn.Run] or [Turn.Leave] must be called.
-type Turn struct {
-	thread  *Thread
-	attend  Attend
-	in      protocol.TurnInput
-	review  func(context.Context) (protocol.TurnInput, error) // nil for other turns
-	first   chan struct{}                                     // closed when the turn is the first of the queue
-	started chan struct{}                                     // closed when the engine has reported the start
-	left    chan struct{}                                     // closed when the turn has left the queue
-	number  int                                               // in its thread; 0 before it has begun
-
-	// Thread.mu guards these.
-	closes bool                    // it is for closing the thread, not a turn
-	begun  bool                    // it has the thread
-	cancel context.CancelCauseFunc // of a turn that has begun
-	cause  error                   // why it was interrupted before it began
-}
-
-// Begin queues a turn, without waiting, and returns it, not started. In may continue a turn of a process that has
-// ended, see [protocol.TurnInput.Continue].
-func (t *Thread) Begin(a Attend, in protocol.TurnInput) *Turn {
-	return t.queued(&Turn{attend: a, in: in})
+// Begin queues a turn, without waiting, and runs it in a goroutine of its own when it is the first. It ends with life
+// at the latest, with an error of [turn.Turn.Wait]. In may continue a turn of a process that has ended, see
+// [protocol.TurnInput.Continue]. After the turn, when the next one may run, its diff is written into the transcript.
+func (t *Thread) Begin(life context.Context, a Attend, in protocol.TurnInput) *turn.Turn {
+	return t.begin(life, a, func(ctx context.Context, q *seat) error { return t.work(ctx, q, in) })
 }
 
 // Review is Begin for a review. It calls task for the input when the turn is the first.
 // Every question of the turn is denied without asking. An engine that cannot review runs a
 // turn with the prompt instead; the thread must then be read-only.
-func (t *Thread) Review(a Attend, task func(context.Context) (protocol.TurnInput, error)) *Turn {
+func (t *Thread) Review(life context.Context, a Attend, task func(context.Context) (protocol.TurnInput, error)) *turn.Turn {
 	a.Denied = denyInReview
-	return t.queued(&Turn{attend: a, review: task})
+	return t.begin(life, a, func(ctx context.Context, q *seat) error { return t.review(ctx, q, task) })
 }
 
-func (t *Thread) queued(q *Turn) *Turn {
-	if q.attend.Turn == nil {
-		q.attend.Turn = turn.New(changes.Options{Changes: setting.Changes{Off: true}})
+func (t *Thread) begin(life context.Context, a Attend, work func(context.Context, *seat) error) *turn.Turn {
+	if a.Turn == nil {
+		a.Turn = turn.New(changes.Options{Off: true})
 	}
-	q.started = make(chan struct{})
-	return t.join(q)
-}
-
-// Run waits until the turn is the first, then runs it until it ends. It returns nil, an [*engine.TurnError] or an
-// [*engine.AbortError], with a [*turn.SpentError] if the budget has ended the turn. A turn that never began counts as
-// aborted. After the turn, when the next one may run, its diff is written into the transcript.
-func (q *Turn) Run(ctx context.Context) error {
-	err := q.run(ctx)
-	q.attend.Turn.End(err)
-	if diff := q.attend.Turn.Found().Diff; diff != "" {
-		q.thread.host.kept.Changed(q.number, diff)
+	now, ended := a.Turn, a.Ended
+	if now.Order.Thread == "" { // others may read it already
+		now.Order.Thread = t.ID()
 	}
-	return err
+	now.Queue(life)
+	q := t.join(now)
+	go func() {
+		var err error
+		if stack.Guard(t.host.log, "a turn", func() error { err = t.run(q, &a, work); return nil }) != nil {
+			err = &engine.TurnError{Message: "internal error: the turn panicked"}
+		}
+		_ = stack.Guard(t.host.log, "the end of a turn", func() error {
+			now.End(err, func(end func()) {
+				if diff := now.Found().Diff; diff != "" {
+					t.host.kept.Changed(q.number, diff)
+				}
+				if ended == nil {
+					end()
+				} else {
+					ended(end)
+				}
+			})
+			return nil
+		})
+	}()
+	return now
 }
 
-func (q *Turn) run(ctx context.Context) (err error) {
-	t := q.thread
-	defer q.Leave()
-	if err := q.wait(ctx); err != nil {
+// run waits until the turn is the first, then runs it.
+func (t *Thread) run(q *seat, a *Attend, work func(context.Context, *seat) error) (err error) {
+	defer t.leave(q)
+	defer q.turn.Interrupt(nil) // so that nothing of it is asked any more
+	ctx := q.turn.Context()
+	if err := t.take(ctx, q); err != nil {
 		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: err}
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	if !q.begin(cancel) {
-		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: errClosed}
-	}
-	q.attend.Turn.Run(ctx, cancel)
-	leave := t.host.begin(ctx, &q.attend, q.started)
-	defer leave()
-	defer func() { // also after a panic, which the caller reports
-		t.host.end(ctx.Err() != nil)
-		t.mu.Lock()
-		t.turn = nil
-		t.mu.Unlock()
-	}()
-	if observe := q.attend.Observer; observe != nil {
+	if observe := a.Observer; observe != nil {
 		if o := observe(t.ID(), *cmp.Or(t.Usage(), &protocol.TokenUsage{})); o != nil {
-			t.host.observe(o)
-			defer func() {
-				t.host.observe(nil)
-				o.End(err)
-			}()
+			a.metrics = o
+			defer func() { o.End(err) }()
 		}
 	}
-	if q.review != nil {
-		err = q.reviews(ctx)
-	} else {
-		err = q.work(ctx)
-	}
+	defer t.host.begin(a)()
+	defer func() { t.host.end(ctx.Err() != nil) }() // also after a panic
+	err = work(ctx, q)
 	if spent, ok := errors.AsType[*turn.SpentError](context.Cause(ctx)); ok && err != nil {
 		err = &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: spent}
 	}
 	return err
 }
 
-// begin makes q the running turn. It returns false if the thread is closed.
-func (q *Turn) begin(cancel context.CancelCauseFunc) bool {
-	t := q.thread
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
-		return false
-	}
-	t.turn, q.begun, q.cancel = q, true, cancel
-	if q.cause != nil {
-		cancel(q.cause)
-	}
-	return true
-}
-
 // start begins the turn, so that the engine may start.
-func (q *Turn) start(ctx context.Context) {
-	t := q.thread
+func (t *Thread) start(ctx context.Context, q *seat) {
 	q.number, _ = t.host.kept.Count()
-	q.attend.Turn.Begin(ctx, t.Info(), t.Usage())
+	q.turn.Begin(ctx, t.Info(), t.Usage())
 }
 
 // work runs a turn that is not a review.
-func (q *Turn) work(ctx context.Context) (err error) {
-	t := q.thread
-	words := protocol.TextOf(q.in.Items)
-	if q.in.Continue != nil {
+func (t *Thread) work(ctx context.Context, q *seat, in protocol.TurnInput) (err error) {
+	words := protocol.TextOf(in.Items)
+	if in.Continue != nil {
 		words = "[the server ended during this turn, which continues here]"
 	}
 	t.host.kept.Begin(words)
 	defer func() { t.host.kept.End(err) }()
-	q.start(ctx)
-	if q.in.Continue == nil {
+	t.start(ctx, q)
+	if in.Continue == nil {
 		t.host.show(protocol.UserMessage{Message: words, Kind: protocol.UserPlain})
 	}
-	if err := t.admit(ctx); err != nil {
+	leave, err := t.admit(ctx)
+	if err != nil {
 		return err
 	}
-	return t.conversation.Turn(ctx, q.in)
+	defer leave()
+	return t.conversation.Turn(ctx, in)
 }
 
 // denyInReview is the reason for the model.
 const denyInReview = "this is a review, which changes nothing and asks for nothing"
 
-// reviews runs a review.
-func (q *Turn) reviews(ctx context.Context) error {
-	t := q.thread
-	q.start(ctx)
-	in, err := q.review(ctx)
+// review runs a review.
+func (t *Thread) review(ctx context.Context, q *seat, task func(context.Context) (protocol.TurnInput, error)) error {
+	t.start(ctx, q)
+	in, err := task(ctx)
 	if err != nil {
 		return err
 	}
@@ -172,13 +134,13 @@ func (t *Thread) Steer(ctx context.Context, items []protocol.InputItem) error {
 		return &engine.RefusedError{Err: errors.New("this engine takes no message while a turn runs")}
 	}
 	t.mu.Lock()
-	now := t.turn
+	now := t.queue.running()
 	t.mu.Unlock()
 	if now == nil {
 		return engine.ErrNoTurn
 	}
 	select {
-	case <-now.started:
+	case <-now.turn.Started():
 	case <-now.left:
 		return engine.ErrNoTurn
 	case <-ctx.Done():

@@ -10,14 +10,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// schema is the JSON schema of an argument, or of all of a tool.
+// schema is the JSON schema of an argument, of all of a tool, or of a result.
 type schema struct {
-	Type                 string         `json:"type"`
+	Type                 string         `json:"type,omitzero"`
 	Enum                 []string       `json:"enum,omitempty"`
 	Items                *schema        `json:"items,omitzero"`
 	Minimum              *float64       `json:"minimum,omitzero"`
@@ -32,7 +33,7 @@ type schema struct {
 
 // schemaOf returns the schema of a Go type. Its fields have the tags json, required, enum with words, max for a
 // number from 0, and about, the description. keep, unless nil, may change a member, or leave it out.
-func schemaOf(t reflect.Type, keep func(name string, member *schema) bool) *schema {
+func schemaOf(t reflect.Type, keep func(f reflect.StructField, name string, member *schema) bool) *schema {
 	o := &schema{Type: "integer"}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -58,14 +59,15 @@ func schemaOf(t reflect.Type, keep func(name string, member *schema) bool) *sche
 				continue
 			}
 			member := schemaOf(f.Type, nil)
-			if member.Description = f.Tag.Get("about"); keep != nil && !keep(name, member) {
-				continue
-			}
+			member.Description = f.Tag.Get("about")
 			if words := f.Tag.Get("enum"); words != "" {
 				member.Enum = strings.Split(words, ",")
 			}
 			if most, err := strconv.ParseFloat(f.Tag.Get("max"), 64); err == nil {
 				member.Minimum, member.Maximum = new(0.0), &most
+			}
+			if keep != nil && !keep(f, name, member) {
+				continue
 			}
 			if f.Tag.Get("required") != "" {
 				o.Required = append(o.Required, name)
@@ -77,6 +79,24 @@ func schemaOf(t reflect.Type, keep func(name string, member *schema) bool) *sche
 	return o
 }
 
+// resultOf returns the schema of a result of the type T. The parts of a member are in it with the tag parts; without, its
+// words name them, because a schema costs each conversation tokens. A later version may have other members.
+func resultOf[T any](keep func(name string, member *schema) bool) *schema {
+	o := schemaOf(reflect.TypeFor[T](), func(f reflect.StructField, name string, member *schema) bool {
+		switch {
+		case f.Type == reflect.TypeFor[jsontext.Value]():
+			member.Type = "" // any
+		case f.Tag.Get("parts") != "":
+			member.Items.AdditionalProperties = nil
+		default:
+			member.Items, member.Shown, member.AdditionalProperties = nil, nil, nil
+		}
+		return keep(name, member)
+	})
+	o.AdditionalProperties = nil
+	return o
+}
+
 // encode returns the schema as JSON.
 func (o *schema) encode() []byte {
 	b, _ := json.Marshal(o) // it has only texts and numbers
@@ -85,7 +105,7 @@ func (o *schema) encode() []byte {
 
 // schema returns the schema of the arguments without some of them.
 func (t *tool) schema(without []string) *schema {
-	o := schemaOf(reflect.TypeOf(t.arguments()), func(name string, member *schema) bool {
+	o := schemaOf(reflect.TypeOf(t.arguments()), func(_ reflect.StructField, name string, member *schema) bool {
 		if i := slices.Index(t.about, name); i >= 0 && i%2 == 0 {
 			member.Description = t.about[i+1]
 		}
@@ -101,16 +121,6 @@ func (t *tool) schema(without []string) *schema {
 func (t *tool) input() *schema {
 	t.once.Do(func() { t.whole = t.schema(nil) })
 	return t.whole
-}
-
-// unlocked refuses arguments that are locked.
-func unlocked[V any](given map[string]V, locked []string) error {
-	for _, name := range locked {
-		if _, ok := given[name]; ok {
-			return fmt.Errorf("argument /%s is locked: the server's own configuration decides", name)
-		}
-	}
-	return nil
 }
 
 // kinds are the types of JSON values, as schemas name them.
@@ -139,7 +149,7 @@ func (o *schema) read(path jsontext.Pointer, value jsontext.Value, locked []stri
 			return nil, err
 		}
 		own := slices.DeleteFunc(slices.Clone(locked), func(name string) bool { return o.Properties[name] == nil })
-		if err := cmp.Or(unlocked(given, own), o.members(path, given)); err != nil {
+		if err := cmp.Or(admit.Unlocked(given, own), o.members(path, given)); err != nil {
 			return nil, err
 		}
 		return json.Marshal(given, json.Deterministic(true))

@@ -164,7 +164,7 @@ func TestTurnArguments(t *testing.T) {
 	if !strings.Contains(got, `"output":{"a":1}`) || strings.Contains(got, "isError") {
 		t.Errorf("got %s", got)
 	}
-	want := protocol.Config{Effort: "high", WebSearch: new(true)}
+	want := protocol.Config{Choices: protocol.Choices{Effort: "high", WebSearch: new(true)}}
 	if lastConfig(e).Effort != want.Effort || lastConfig(e).WebSearch == nil || !*lastConfig(e).WebSearch {
 		t.Errorf("the conversation got %+v", lastConfig(e))
 	}
@@ -377,7 +377,7 @@ func TestFoldersOfConfig(t *testing.T) {
 		{"not a list", false, dotted(list, "/proc"), "/writable_roots: want an array of folders", ""},
 		{"an element", false, dotted(list+".0", "/proc"), "/writable_roots: want an array of folders", ""},
 		{"a profile", false, dotted("profiles.p."+list, []string{"/proc"}), "a call may not set", ""},
-		{"trusted", true, dotted(list, []string{"/proc"}), "", `{"sandbox_workspace_write.writable_roots":["/proc"]}`},
+		{"trusted", true, dotted(list, []string{"/proc"}), "", given("/proc")},
 	} {
 		t.Run("free, "+tt.name, func(t *testing.T) {
 			o := &codexserver.Options{Calls: codexserver.CallOptions{TrustedCalls: tt.trusted}}
@@ -506,7 +506,7 @@ func TestCallConfig(t *testing.T) {
 				}
 				keys := got.Overrides
 				if keys == nil {
-					keys = map[string]json.RawMessage{}
+					keys = protocol.Overrides{}
 				}
 				text := must.Get(json.Marshal(keys))(t)
 				if !sameJSON(t, tt.engine, string(text)) {

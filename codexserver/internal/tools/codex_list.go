@@ -78,8 +78,8 @@ func (a *listArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRes
 			s := t.State()
 			row.Status, row.Doing = s.Status, s.Words()
 			if s.Status.Ended() {
-				row.Doing = show.Brief(t.outcome.did.Content)
-				if changed := show.Changes(t.outcome.did.Changes); changed != "" {
+				row.Doing = show.Brief(t.Result().Content)
+				if changed := show.Changes(t.Result().Changes); changed != "" {
 					row.Doing += "; changed: " + changed
 				}
 			}

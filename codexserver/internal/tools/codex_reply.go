@@ -9,7 +9,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -17,12 +16,20 @@ import (
 // replyTool continues a conversation. Older clients write conversationId or sessionId
 // instead of threadId.
 var replyTool = &tool{
-	name: "codex-reply", title: "Codex Reply", turn: true, open: true, output: turn.ShortSchema, hints: &works,
+	name: "codex-reply", title: "Codex Reply", turn: true, open: true, hints: &works,
 	description: "Continue a conversation that codex began: a correction, an answer, the next step. Codex remembers what was said and done.",
 	purpose:     "say more in a conversation (threadId): an answer, a correction, the next step.",
 	arguments:   func() arguments { return new(replyArguments) },
+	result: func() *schema {
+		o := resultOf[protocol.TurnResult](func(name string, member *schema) bool {
+			*member = schema{Type: member.Type}
+			return !ofReview(name)
+		})
+		o.Description = "The members are those of codex's result."
+		return o
+	},
 	about: []string{
-		"budget", "Of this turn. It stops there; codex-reply continues.", "effort", "As codex's, from now on.",
+		"budget", "Of this turn. It stops there; codex-reply continues.",
 		"output-schema", "As codex's, for this answer.", "images", "",
 	},
 }
@@ -32,8 +39,9 @@ type replyArguments struct {
 	ThreadID string `json:"threadId" about:"Of codex's result."`
 	oldNames
 	turnArguments
-	Background   bool   `json:"background" about:"Answer at once; see codex-wait."`
-	WhileRunning string `json:"while-running" enum:"queue,steer,interrupt" about:"If Codex still works: queue (default) waits, steer sends it the prompt now, interrupt stops it first."`
+	Effort       protocol.ReasoningEffort `json:"effort" about:"As codex's, from now on."`
+	Background   bool                     `json:"background" about:"Answer at once; see codex-wait."`
+	WhileRunning string                   `json:"while-running" enum:"queue,steer,interrupt" about:"If Codex still works: queue (default) waits, steer sends it the prompt now, interrupt stops it first."`
 }
 
 // oldNames are the names that threadId had.
@@ -42,8 +50,8 @@ type oldNames struct {
 	SessionID      string `json:"sessionId" about:"Old threadId."`
 }
 
-func (a *replyArguments) check([]string) error {
-	if err := a.checkTurn(); err != nil {
+func (a *replyArguments) check() error {
+	if err := cmp.Or(a.turnArguments.check(), checkEffort(a.Effort)); err != nil {
 		return err
 	}
 	if a.WhileRunning == "steer" {
@@ -73,15 +81,17 @@ func (a *replyArguments) run(ctx context.Context, c *Call) (_ *mcptypes.CallTool
 	if c.named, err = a.thread(a.ThreadID); err != nil {
 		return nil, err
 	}
-	turn := c.newTurn(a.Background)
-	th, err := c.table.revive(ctx, c, c.named, turn.attend, protocol.Config{})
+	b, attend := c.newTurn(a.Background)
+	th, err := c.revive(ctx, c.named, protocol.Config{}, attend)
 	if err != nil {
 		return nil, err
 	}
-	turn.thread, c.named = th, th.ID()
-	if err = a.begin(turn, a.Prompt, th.Info().Cwd); err != nil {
+	c.named, b.Order.Thread = th.ID(), th.ID()
+	in, err := a.begin(b, a.Prompt, th.Info().Cwd, c.table.Rules.Bounds)
+	if err != nil {
 		return nil, err
 	}
+	in.Effort = a.Effort
 	switch a.WhileRunning {
 	case "steer":
 		if a.Budget != nil {
@@ -90,8 +100,8 @@ func (a *replyArguments) run(ctx context.Context, c *Call) (_ *mcptypes.CallTool
 			}
 			break // the message is a turn of its own
 		}
-		if err = th.Steer(ctx, turn.in.Items); err == nil {
-			return turn.interim(protocol.StatusRunning, "The running turn has the message. Its result comes where the turn was asked for; codex-wait has that of one in the background."), nil
+		if err = th.Steer(ctx, in.Items); err == nil {
+			return b.interim(protocol.StatusRunning, "The running turn has the message. Its result comes where the turn was asked for; codex-wait has that of one in the background."), nil
 		}
 		if errors.Is(err, engine.ErrNoTurn) {
 			err = nil // the message is a turn of its own
@@ -103,11 +113,11 @@ func (a *replyArguments) run(ctx context.Context, c *Call) (_ *mcptypes.CallTool
 		return nil, err
 	}
 	// The question of a call that this client gave up is not asked again: that call ends with it.
-	others := c.Turns.all(func(t *Turn) bool { return !t.over() && t.isOf(c.named) })
-	if len(others) > 0 && !a.Background && (others[0].owner != c.Turns || others[0].polled || others[0].InBackground()) {
-		defer c.attach(others[0])()
+	others := c.Turns.all(func(t *begun) bool { return !t.over() && t.isOf(c.named) })
+	if len(others) > 0 && !a.Background && (others[0].owner != c.Turns || others[0].polled || others[0].inBackground()) {
+		c.asked = c.attach(others[0])
 	}
 	// A caller that goes on with the thread asks for the turn that follows those whose calls were given up.
-	c.read = append(c.read, c.Turns.all(func(t *Turn) bool { return t.isOf(c.named) && !t.answered && !t.background })...)
-	return c.run(ctx, turn), nil
+	c.read = append(c.read, c.Turns.all(func(t *begun) bool { return t.isOf(c.named) && !t.answered && !t.background })...)
+	return c.run(ctx, b, th, attend, in, nil), nil
 }

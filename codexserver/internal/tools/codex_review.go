@@ -22,14 +22,9 @@ var reviewTool = &tool{
 	purpose:     "have changes of a git repository looked at for faults, read-only.",
 	offered:     func(t *Table) bool { return t.options.Home != "" },
 	arguments:   func() arguments { return new(reviewArguments) },
-	output: `{
-		"type": "object",
-		"required": ["threadId"],
-		"properties": {
-			"findings": {"type": "array", "description": "title, body, path, startLine, endLine, priority (0 worst, to 3), confidence; outsideDiff if not in the diff.", "items": {"type": "object"}},
-			"verdict": {"type": "object", "description": "correct, explanation, confidence."}
-		}
-	}`,
+	result: func() *schema {
+		return resultOf[protocol.TurnResult](func(name string, _ *schema) bool { return name == "threadId" || ofReview(name) })
+	},
 }
 
 type reviewArguments struct {
@@ -51,7 +46,7 @@ type reviewArguments struct {
 // maxInstructions is the size of the longest instructions in bytes.
 const maxInstructions = 100 << 10
 
-func (a *reviewArguments) check([]string) error {
+func (a *reviewArguments) check() error {
 	for _, one := range []struct {
 		name   string
 		given  *string
@@ -140,21 +135,22 @@ func (a *reviewArguments) end(answer string, did *protocol.TurnResult) (string, 
 
 func (a *reviewArguments) run(ctx context.Context, c *Call) (_ *mcptypes.CallToolResult, err error) {
 	c.named = thread.CanonicalID(a.ThreadID)
-	turn := c.newTurn(a.Background)
+	b, attend := c.newTurn(a.Background)
 	if a.ThreadID == "" {
-		turn.attend.Submission = c.Awaited.Submission
+		attend.Submission = c.Awaited.Submission
 	}
-	turn.review, a.scratch, a.log = a, c.table.options.Report.Scratch, turn.log
-	if turn.thread, err = a.thread(ctx, c, turn.attend); err != nil {
+	b.Order.Read, a.scratch, a.log = a.end, c.table.options.Report.Scratch, b.Turn
+	th, err := a.thread(ctx, c, attend)
+	if err != nil {
 		return nil, err
 	}
-	return c.run(ctx, turn), nil
+	return c.run(ctx, b, th, attend, protocol.TurnInput{}, a.begin), nil
 }
 
 // thread returns the thread that a call names, or a new read-only one.
 func (a *reviewArguments) thread(ctx context.Context, c *Call, attend thread.Attend) (*thread.Thread, error) {
 	if a.ThreadID != "" {
-		th, err := c.table.revive(ctx, c, c.named, attend, protocol.Config{})
+		th, err := c.revive(ctx, c.named, protocol.Config{}, attend)
 		if err != nil {
 			return nil, err
 		}
@@ -166,18 +162,18 @@ func (a *reviewArguments) thread(ctx context.Context, c *Call, attend thread.Att
 	}
 	var err error
 	if a.dir, err = c.workingFolder(ctx, a.Cwd); err != nil {
-		return nil, fmt.Errorf("argument /cwd: %w", err)
+		return nil, err
 	}
 	if err := config.CheckFolder(a.dir); err != nil {
 		return nil, err
 	}
-	if err := c.table.bounds.repository(a.dir); err != nil {
-		return nil, fmt.Errorf("argument /cwd: %w", err)
+	if err := c.table.Rules.Repository(a.dir); err != nil {
+		return nil, err
 	}
 	if err := a.take(ctx); err != nil {
 		return nil, err
 	}
-	return c.Threads.Start(ctx, protocol.Config{
+	return c.Threads.Start(ctx, c.caller(), protocol.Config{
 		Cwd: a.dir, Sandbox: protocol.SandboxReadOnly, ApprovalPolicy: protocol.ApprovalNever, ReadOnly: true, FromCall: true,
 	}, attend)
 }

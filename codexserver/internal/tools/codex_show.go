@@ -28,7 +28,7 @@ type showArguments struct {
 	Offset   int64  `json:"offset" about:"next of the page before."`
 }
 
-func (a *showArguments) check([]string) error {
+func (a *showArguments) check() error {
 	switch {
 	case a.ThreadID == "":
 		return errors.New("argument /threadId is missing")

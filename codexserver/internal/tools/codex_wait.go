@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -18,25 +17,7 @@ var waitTool = &tool{
 	description: "Wait for conversations that run in the background. Returns when the first has its result, or the time is over, with the status of each; waiting is for a person's approval. Call it again for those that still run.",
 	purpose:     "wait for conversations that run in the background, and read their results.",
 	arguments:   func() arguments { return new(waitArguments) },
-	output: `{
-		"type": "object",
-		"required": ["threads"],
-		"properties": {
-			"threads": {
-				"type": "array",
-				"items": {
-					"type": "object",
-					"required": ["threadId", "status"],
-					"properties": {
-						"threadId": {"type": "string"},
-						"status": {"type": "string", "enum": ["running", "waiting", "completed", "incomplete", "failed", "aborted", "idle", "unknown"]},
-						"content": {"type": "string", "description": "The answer, with the other members of codex's result; before the end what Codex does now."},
-						"since": {"type": "string", "description": "When it began with that."}
-					}
-				}
-			}
-		}
-	}`,
+	result:      func() *schema { return resultOf[waitResult](func(string, *schema) bool { return true }) },
 }
 
 type waitArguments struct {
@@ -86,9 +67,9 @@ func (a *waitArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRes
 
 // answers waits while the client has a question of the call. It returns false if there was none.
 func (c *Call) answers(ctx context.Context) (waited bool) {
-	for ; c.Open != nil; waited = true {
-		open, changed := c.Open()
-		if !open {
+	for ; c.Inbox != nil; waited = true {
+		changed := c.Inbox.Changed()
+		if !c.Inbox.Asks() {
 			break
 		}
 		select {
@@ -112,11 +93,11 @@ func (a *waitArguments) canonicalize() {
 }
 
 // turns returns the turns that a call waits for.
-func (c *Call) turns(a *waitArguments) []*Turn {
+func (c *Call) turns(a *waitArguments) []*begun {
 	if a.ThreadIDs == nil {
 		return c.Turns.unread()
 	}
-	var turns []*Turn
+	var turns []*begun
 	for _, id := range a.ThreadIDs {
 		if t := c.Turns.of(id); t != nil {
 			turns = append(turns, t)
@@ -125,16 +106,21 @@ func (c *Call) turns(a *waitArguments) []*Turn {
 	return turns
 }
 
+// waitResult is the result, for its schema. A thread whose turn has ended has that result in place of a row.
+type waitResult struct {
+	Threads []row `json:"threads" required:"true" parts:"true"`
+}
+
 // row is the result for one thread without a result of a turn.
 type row struct {
-	ThreadID string              `json:"threadId"`
-	Status   protocol.TurnStatus `json:"status"`
-	Content  string              `json:"content"`
-	Since    string              `json:"since,omitzero"`
+	ThreadID string              `json:"threadId" required:"true"`
+	Status   protocol.TurnStatus `json:"status" required:"true" enum:"running,waiting,completed,incomplete,failed,aborted,idle,unknown"`
+	Content  string              `json:"content" about:"The answer, with the other members of codex's result; before the end what Codex does now."`
+	Since    string              `json:"since,omitzero" about:"When it began with that."`
 }
 
 // rows makes the result: a row for each thread.
-func (c *Call) rows(ctx context.Context, a *waitArguments, turns []*Turn) *mcptypes.CallToolResult {
+func (c *Call) rows(ctx context.Context, a *waitArguments, turns []*begun) *mcptypes.CallToolResult {
 	rows, words, hints, found := []any{}, []string(nil), []string(nil), map[string]bool{}
 	add := func(r row, whole any) {
 		rows, words = append(rows, whole), append(words, r.ThreadID+" ("+string(r.Status)+"): "+r.Content)
@@ -143,13 +129,13 @@ func (c *Call) rows(ctx context.Context, a *waitArguments, turns []*Turn) *mcpty
 		found[thread.CanonicalID(t.ThreadID())] = true
 		s, line, more := t.State(), hint(t.ThreadID(), nil, false), []string(nil)
 		r := row{ThreadID: t.ThreadID(), Status: s.Status, Content: s.Words(), Since: s.Since.UTC().Format(time.RFC3339)}
-		t.log.Seen()
+		t.Seen()
 		if s.Status.Ended() {
-			did, most := &t.outcome.did, c.maxResult()/len(turns)
-			r.Content = t.cut(did.Content, most)
-			line = hint(t.ThreadID(), did, t.outcome.more || t.shows() && r.Content != did.Content)
-			more = slices.Concat(notDone(did), t.Afterwards())
-			add(r, t.WithAfterwards(most))
+			did, most := t.Result(), c.maxResult()/len(turns)
+			r.Content = t.Cut(did.Content, most)
+			line = hint(t.ThreadID(), &did.TurnResult, did.More || t.Order.Shows && r.Content != did.Content)
+			more = slices.Concat(notDone(&did.TurnResult), did.Later)
+			add(r, did.WithLater(most))
 			c.read = append(c.read, t)
 		} else {
 			add(r, r)
@@ -178,7 +164,7 @@ func (c *Call) rest(ctx context.Context, id string) row {
 	r := row{ThreadID: id, Status: protocol.StatusUnknown, Content: "No turn of this conversation was started here. codex-reply continues one that has ended."}
 	if c.open(id) != nil {
 		r.Status, r.Content = protocol.StatusIdle, "No turn runs. codex-reply continues the conversation."
-	} else if holder := engine.TraitsOf(c.table.engine).Holder; holder != nil && !c.Threads.OpenOnly() {
+	} else if holder := c.table.traits.Holder; holder != nil && !c.Threads.OpenOnly() {
 		if held := holder(context.WithoutCancel(ctx), id); held != nil { // as codex-reply says it
 			r.Status, r.Content = protocol.StatusRunning, held.Error()
 		}

@@ -1,13 +1,20 @@
 package tools
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
 // ProjectFolder returns the project folder of Claude Code, from CLAUDE_PROJECT_DIR in the
@@ -34,4 +41,33 @@ func StartFolders(ctx context.Context, folder string) []string {
 		all = append(all, wd)
 	}
 	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
+}
+
+// workingFolder makes a call's cwd absolute. A missing one is [Call.Folder]. With bounds it
+// returns the real path.
+func (c *Call) workingFolder(ctx context.Context, cwd string) (string, error) {
+	if cwd == "" {
+		cwd = c.Folder(ctx)
+	}
+	cwd, err := engine.Abs(ctx, paths.Drive(runtime.GOOS, cwd))
+	if err != nil {
+		return "", fmt.Errorf("argument /cwd: %w", err)
+	}
+	return c.table.Rules.Folder(cwd)
+}
+
+// addWorktree makes a git worktree of the repository that contains cwd, for a new conversation. The
+// error names an argument.
+func (t *Table) addWorktree(ctx context.Context, cwd string) (*git.Worktree, error) {
+	if t.options.Home == "" {
+		return nil, errors.New("argument /worktree: this server keeps no files, so it has no worktrees")
+	}
+	if err := cmp.Or(config.CheckFolder(cwd), t.Rules.Repository(cwd)); err != nil {
+		return nil, err
+	}
+	w, err := t.options.Report.Scratch.AddWorktree(ctx, cwd, git.Worktrees(t.options.Home))
+	if err != nil {
+		return nil, fmt.Errorf("argument /worktree: %w", err)
+	}
+	return w, nil
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
@@ -26,7 +27,7 @@ const (
 // The server reads the file instead of the engine, so that the checked content is sent.
 // Commands in a sandbox may read every file but devices, so any file within the bounds may
 // be read here.
-func imageURL(cwd, image string, left int64, b bounds) (url string, n int64, err error) {
+func imageURL(cwd, image string, left int64, b admit.Bounds) (url string, n int64, err error) {
 	var data []byte
 	most := min(maxImage, left)
 	switch scheme, _, _ := strings.Cut(image, ":"); {
@@ -90,7 +91,7 @@ func dataOf(url string, most int64) ([]byte, error) {
 
 // readImage reads a regular file, even if the path is changed meanwhile. The author of a repository may have put a
 // symbolic link into cwd, to have another picture of the user sent. So links in cwd must not lead out of it.
-func readImage(cwd, path string, most int64, b bounds) ([]byte, error) {
+func readImage(cwd, path string, most int64, b admit.Bounds) ([]byte, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(cwd, path)
 	}
@@ -102,10 +103,10 @@ func readImage(cwd, path string, most int64, b bounds) ([]byte, error) {
 		if !paths.Below(path, cwd) {
 			return safefile.Read(path, most)
 		}
-		within = bounds{cwd}
+		within = admit.Bounds{cwd}
 	}
-	real, folder, err := within.resolve(path)
-	if _, outside := errors.AsType[*boundsError](err); outside && b == nil {
+	real, folder, err := within.Resolve(path)
+	if _, outside := errors.AsType[*admit.OutsideError](err); outside && b == nil {
 		return nil, fmt.Errorf("%s leads out of the working folder", path)
 	}
 	if err != nil {

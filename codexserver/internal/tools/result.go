@@ -2,20 +2,14 @@ package tools
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/internal/outputschema"
-	"github.com/codexmcp/codexmcp/internal/text"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -30,14 +24,6 @@ const (
 	maxTree    = 2000 // bytes of the path of a worktree, as well
 )
 
-// outcome is how a turn has ended.
-type outcome struct {
-	did     protocol.TurnResult // whole: what is sent is fitted
-	call    *mcptypes.CallToolResult
-	more    bool // codex-show has more of the answer than the texts of call
-	remarks int  // how many of the log call has
-}
-
 // maxResult returns how many bytes of JSON the answer in a result of the call has at most, and the structured content.
 func (c *Call) maxResult() int {
 	most := cmp.Or(max(c.table.options.MaxResult, 0), setting.DefaultResult)
@@ -47,101 +33,21 @@ func (c *Call) maxResult() int {
 	return most
 }
 
-// shows reports whether codex-show has what a result leaves out.
-func (t *Turn) shows() bool { return t.table.Has(showTool.name) }
-
-// conclude makes the result of a turn that ended with err.
-func (t *Turn) conclude(err error) {
-	spent, _ := errors.AsType[*turn.SpentError](err)
-	did := t.log.So()
-	if err == nil && t.resume.Schema != nil {
-		schema, fault := outputschema.Compile([]byte(t.resume.Schema)) // as before the turn
-		if fault == nil {
-			did.Output, fault = schema.Check(t.log.Said().Text)
-		}
-		if fault != nil {
-			t.log.Remark("The answer does not fit output-schema: " + fault.Error())
-		}
-	}
-	var text, hidden string
-	did.Status, text, hidden = t.answer(err, spent)
-	if words := t.log.Found().Untold; words != "" {
-		t.log.Remark(words)
-	}
-	if spent != nil {
-		did.Stopped = show.Text(spent.Error(), show.MaxWords)
-	}
-	if t.review != nil && err == nil {
-		if text, err = t.review.end(text, &did); err != nil {
-			did.Status, text = protocol.StatusFailed, "codex-review: "+err.Error()
-		}
-	}
-	remarks := t.log.Remarks()
-	texts := append([]string{t.cut(text, t.most)}, remarks...)
-	did.ThreadID, did.Worktree = show.Text(t.thread.ID(), maxName), t.resume.Worktree
-	did.Content = cmp.Or(hidden, joined(texts))
-	if t.shows() {
-		did.Truncated.See = "codex-show has the rest"
-	}
-	r := &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: did.JSON(t.most)}
-	t.outcome = outcome{more: t.shows() && texts[0] != text, did: did, call: r, remarks: len(remarks)}
-	lines := append([]string{hint(t.ThreadID(), &did, t.outcome.more)}, notDone(&did)...)
-	if err != nil && spent == nil {
+// answer returns the result of a call for its turn, which has ended: the answer, and further blocks with the remarks. A
+// turn that fails or is aborted has an error result with the reason.
+func (b *begun) answer() *mcptypes.CallToolResult {
+	did := b.Result()
+	r := &mcptypes.CallToolResult{Content: blocks(did.Texts...), StructuredContent: did.JSON(b.Order.Most)}
+	lines := append([]string{hint(b.ThreadID(), &did.TurnResult, did.More)}, notDone(&did.TurnResult)...)
+	if did.Fails {
 		// Claude Code does not show its model the structured content of an error, and shows only the first and the
 		// last 5,000 characters of the texts. So this is in the last block, and shorter, without what is before.
 		did.Content = ""
 		lines, r.IsError = append(lines, string(did.JSON(protocol.MinResult))), new(true)
 	}
 	forModel(r, lines...)
+	return r
 }
-
-// answer returns how a turn ended, and the answer or why there is none. Hidden is for the structured content
-// alone, in place of the text.
-func (t *Turn) answer(err error, spent *turn.SpentError) (status protocol.TurnStatus, text, hidden string) {
-	said, until := t.log.Said(), ""
-	text, lacks, coming := said.Text, said.Lacks, strings.TrimSpace(said.Coming)
-	if coming != "" {
-		until = "\n\nThe answer until then:\n\n" + coming
-	}
-	var abort *engine.AbortError
-	switch {
-	case spent != nil:
-		words := "The turn was stopped: " + spent.Error() + ". What it has changed stays; codex-reply continues."
-		if last := strings.TrimSpace(cmp.Or(coming, said.Last)); last != "" {
-			words += " The last message:\n\n" + last
-		}
-		return protocol.StatusAborted, words, ""
-	case errors.As(err, &abort):
-		return protocol.StatusAborted, "Turn aborted: " + abortCause(abort) + until, ""
-	case err != nil:
-		return protocol.StatusFailed, err.Error() + until, ""
-	case lacks == "":
-		return protocol.StatusCompleted, text, ""
-	}
-	words := "The answer is incomplete: " + lacks + ". codex-reply continues, for example with \"continue\"."
-	switch {
-	case t.review != nil && text == "": // its end says so
-	case lacks == protocol.EmptyAnswer:
-		hidden = words
-	case text == "":
-		text = words
-	default:
-		t.log.Remark(words)
-	}
-	return protocol.StatusIncomplete, text, hidden
-}
-
-func abortCause(e *engine.AbortError) string {
-	switch {
-	case e.Cause == nil:
-		return string(cmp.Or(e.Reason, protocol.AbortInterrupted))
-	case errors.Is(e.Cause, jsonrpc.ErrClosed):
-		return clientGone
-	}
-	return strings.Replace(e.Cause.Error(), jsonrpc.ErrCancelled.Error(), "the client cancelled the call", 1)
-}
-
-const clientGone = "the client closed the connection"
 
 // hint returns a line that names a thread for the client's model, and says what to call next. Without it a
 // model that sees only the texts of a result could not continue the conversation.
@@ -188,40 +94,24 @@ func notDone(did *protocol.TurnResult) []string {
 	return lines
 }
 
-// Afterwards returns what the caller of a turn should know and its result does not say.
-func (t *Turn) Afterwards() []string {
-	if !t.over() {
-		return nil
-	}
-	return t.log.Remarks()[t.outcome.remarks:]
-}
-
-// WithAfterwards returns the structured content of the result with the words of [Turn.Afterwards], at most
-// most bytes. Some hosts pass on nothing else.
-func (t *Turn) WithAfterwards(most int) jsontext.Value {
-	did := t.outcome.did
-	did.Content = joined(append([]string{did.Content}, t.Afterwards()...))
-	return did.JSON(most)
-}
-
-// Interim returns the result for a caller that leaves before the end: the state and an
+// Interim returns the result for a caller that leaves before the end of its turn: the state and an
 // advice.
-func (t *Turn) Interim(advice string) *mcptypes.CallToolResult {
-	s := t.State()
-	return t.interim(s.Status, s.Words()+" "+advice)
+func (c *Call) Interim(advice string) *mcptypes.CallToolResult {
+	s := c.begun.State()
+	return c.begun.interim(s.Status, s.Words()+" "+advice)
 }
 
 // interim returns the result of a call whose turn continues.
-func (t *Turn) interim(status protocol.TurnStatus, text string) *mcptypes.CallToolResult {
-	r := structured(short{ThreadID: t.ThreadID(), Content: text, Status: status, Worktree: t.resume.Worktree}, text)
-	forModel(r, hint(t.ThreadID(), nil, false))
+func (b *begun) interim(status protocol.TurnStatus, text string) *mcptypes.CallToolResult {
+	r := structured(short{ThreadID: b.ThreadID(), Content: text, Status: status, Worktree: b.Order.Worktree}, text)
+	forModel(r, hint(b.ThreadID(), nil, false))
 	return r
 }
 
 // still returns the result of a call that ends before its turn: what the turn does and has
 // done, and the question that it waits for. It returns nil if the turn has ended.
-func (t *Turn) still(c *Call) *mcptypes.CallToolResult {
-	s, did := t.State(), t.log.So()
+func (b *begun) still(c *Call) *mcptypes.CallToolResult {
+	s, did := b.State(), b.So()
 	words := "Still running: " + s.Words() + ". "
 	switch asked := c.place() != nil; {
 	case s.Status.Ended():
@@ -234,7 +124,7 @@ func (t *Turn) still(c *Call) *mcptypes.CallToolResult {
 	default:
 		words = "Still running, and " + s.Words() + ". A person has to answer it where this server asks, not in this client. "
 	}
-	did.ThreadID, did.Status = t.ThreadID(), s.Status
+	did.ThreadID, did.Status = b.ThreadID(), s.Status
 	if len(did.Commands)+len(did.Changes) > 0 {
 		words += "Until now " + doneUntil(&did)
 		if changed := show.Changes(did.Changes); changed != "" {
@@ -242,15 +132,15 @@ func (t *Turn) still(c *Call) *mcptypes.CallToolResult {
 		}
 		words += ". "
 	}
-	words += "The turn continues in the background: call codex-wait with threadIds [\"" + t.ThreadID() + "\"] for its result."
+	words += "The turn continues in the background: call codex-wait with threadIds [\"" + b.ThreadID() + "\"] for its result."
 	did.Content = words
-	r := t.interim(s.Status, words)
+	r := b.interim(s.Status, words)
 	r.StructuredContent = did.JSON(protocol.MinResult)
 	return r
 }
 
 // Ended returns the result of a task whose server ended while the task ran, and what it did as
-// a line. did is what [Turn.Did] returned last, or nil.
+// a line. did is what [turn.Turn.Did] returned last, or nil.
 func Ended(thread string, did jsontext.Value) (r *mcptypes.CallToolResult, line string) {
 	const begin, end = "The server ended while this task ran. What it did until then remains", ". Call codex-reply with threadId "
 	var before protocol.TurnResult
@@ -336,21 +226,3 @@ func forModel(r *mcptypes.CallToolResult, lines ...string) {
 
 // joined joins the texts with empty lines.
 func joined(texts []string) string { return strings.Join(texts, "\n\n") }
-
-// cut shortens the text to most bytes of JSON, with a note where to read the whole text.
-func (t *Turn) cut(s string, most int) string {
-	if text.SizeJSON(s) <= most {
-		return s
-	}
-	path, note := t.thread.Info().RolloutPath, "the answer is longer than limits.result"
-	switch {
-	case path != "" && t.shows():
-		note = "the whole answer is in " + path + ", and codex-show has it, in the transcript"
-	case path != "":
-		note = "the whole answer is in " + path
-	case t.shows():
-		note = "codex-show has the whole answer, in the transcript"
-	}
-	note = "\n\n[cut: " + note + "]"
-	return text.HeadJSON(s, most-text.SizeJSON(note)+len(`""`)) + note
-}

@@ -15,35 +15,40 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/internal/slots"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Call is a call of a tool, as a connection passes it.
 type Call struct {
 	// Threads are the threads that the client holds, Turns its turns.
 	Threads *thread.Share
-	Turns   *Turns
+	Turns   *Seen
 	// Awaited is who attends the turn that the call waits for, and Background others. Background asks nobody
 	// if the client gets its questions in results of calls, so that only a call that waits can ask.
 	// Submission is the request's id as text, for the first turn of a thread.
 	Awaited, Background thread.Attend
-	// Open reports whether the client has a question of the call, and returns a channel that is closed
-	// when that may have changed. It is nil for a client that is asked by requests.
-	Open func() (open bool, changed <-chan struct{})
+	// Inbox has the questions of the call that its client has. It is nil for a client that is asked by requests.
+	Inbox Pending
 	// MaxText is the size of the longest text of a result in bytes of JSON. 0 means no
 	// limit.
 	MaxText int
 	// Until, unless nil, ends with the call, or with the cause [ErrLimit] before the client would give it up.
 	// The call then ends with what is known, and its turn continues in the background.
 	Until context.Context
-	// Begun, unless nil, is called when the call has a thread and its turn is queued.
-	Begun func(*Turn)
+	// Begun, unless nil, is called when the call has a thread and its turn is about to be queued.
+	Begun func(*turn.Turn)
+	// Ended, unless nil, is called with the result of a call for whose turn [Table.Begin] did not wait.
+	Ended func(*mcptypes.CallToolResult)
 	// Survival is how turns outlive their server.
 	Survival Survival
 	// Host is the name that the client has in its clientInfo, or "", for those who keep the call.
@@ -56,9 +61,11 @@ type Call struct {
 	Folders func(context.Context) []string
 
 	table *Table
-	leave func()  // reports to [limit] that the turn does not begin; nil for tools without one
-	named string  // the id of the thread that the call is about, for its failure
-	read  []*Turn // the turns whose results the call returns
+	leave func()   // reports to the limit that the turn does not begin; nil for tools without one
+	asked func()   // ends that the client is asked the questions of the turn before; nil if it is not
+	named string   // the id of the thread that the call is about, for its failure
+	begun *begun   // its turn; nil before it is about to be queued, and for tools without one
+	read  []*begun // the turns whose results the call returns
 }
 
 // Survival is how turns outlive their server.
@@ -67,7 +74,7 @@ type Survival struct {
 	Durable bool
 	// Kept, unless nil, is called when a turn begins in the background or goes there, before
 	// the call is answered.
-	Kept func(*Turn)
+	Kept func(*turn.Turn)
 	// Known, unless nil, is closed when the turns of servers that were killed are known.
 	Known <-chan struct{}
 }
@@ -99,36 +106,33 @@ type Options struct {
 
 // Table has the tools of a server. It is safe for concurrent use.
 type Table struct {
+	// Rules say what a call may ask for.
+	Rules    *admit.Rules
 	options  *Options
-	bounds   bounds // in which the paths of a call must lie
 	engine   engine.Engine
+	traits   engine.Traits
 	rollouts slots.Slots // one, to read a rollout
 	tools    []*tool
-	// locked are the arguments that calls of tools that run a turn may not choose: those of the options, and those
+	// locked are the arguments that calls of tools that run a turn may not choose: those of the rules, and those
 	// that need a tool that is not offered.
 	locked []string
-	// confined is true when calls may not choose the sandbox or the approval policy.
-	confined bool
-	limit    limit
-	swept    atomic.Pointer[time.Time] // when what is not needed any more was removed from the home, or nil
+	limit  *slots.Limit              // turns that run or are queued
+	swept  atomic.Pointer[time.Time] // when what is not needed any more was removed from the home, or nil
 }
 
 // New returns the tools that e can serve.
 func New(e engine.Engine, o *Options) *Table {
 	o = cmp.Or(o, &Options{})
-	t := &Table{options: o, bounds: o.Folders, engine: e, rollouts: make(slots.Slots, 1), locked: slices.Clone(o.LockedArguments)}
+	t := &Table{options: o, Rules: admit.New(o.Calls, o.Home), engine: e, traits: engine.TraitsOf(e), rollouts: make(slots.Slots, 1)}
+	t.locked = slices.Clone(t.Rules.Locked)
 	if o.Turns > 0 {
-		t.limit = make(limit, o.Turns)
+		t.limit = slots.NewLimit(o.Turns, "%d turns are under way, and no more may be (limits.turns): wait for the end of one, or stop one with codex-interrupt")
 	}
 	for _, one := range all {
 		chosen := o.Tools == nil || one == codexTool || one == replyTool || slices.Contains(o.Tools, one.name)
 		if chosen && (one.offered == nil || one.offered(t)) {
 			t.tools = append(t.tools, one)
 		}
-	}
-	t.confined = slices.Contains(t.locked, "approval-policy") || slices.Contains(t.locked, "sandbox")
-	if slices.Contains(t.locked, "config") {
-		t.locked = append(t.locked, "web-search") // which config can choose, too
 	}
 	if !t.Has(waitTool.name) {
 		t.locked = append(t.locked, "background")
@@ -158,14 +162,38 @@ func (t *Table) List() []mcptypes.Tool {
 	all := make([]mcptypes.Tool, len(t.tools))
 	for i, one := range t.tools {
 		all[i] = mcptypes.Tool{
-			Name: one.name, Title: &one.title, Description: &one.description, Annotations: one.hints,
-			InputSchema: one.schema(slices.Concat(one.unsaid, t.lockedOf(one))).encode(), Meta: t.meta(one),
+			Name: one.name, Title: new(t.named(one.title, t.Title())), Description: new(t.named(one.description, t.Title())), Annotations: one.hints,
+			InputSchema: t.encode(one.schema(slices.Concat(one.unsaid, t.lockedOf(one)))), Meta: t.meta(one),
 		}
-		if one.output != "" {
-			all[i].OutputSchema = stdjson.RawMessage(one.output)
+		if one.result != nil {
+			all[i].OutputSchema = t.encode(one.result())
 		}
 	}
 	return all
+}
+
+// Title returns what the server calls itself, on one line.
+func (t *Table) Title() string { return elicit.OneLine(t.traits.Title, maxName) }
+
+// withoutSandbox has words for an engine that has no sandbox.
+var withoutSandbox = strings.NewReplacer(
+	", under a sandbox. A person approves what leaves it.", ". A person approves what it asks about.",
+	"asked about a command: untrusted: unless it is known to be safe; on-failure: when the sandbox stopped it; on-request: when Codex wants to leave the sandbox; never.", "asked about a command.",
+	"reasoning, sandbox, approval policy", "reasoning, approval policy",
+)
+
+// named returns words about Codex as words about the engine.
+func (t *Table) named(words, title string) string {
+	if !t.traits.Confines {
+		words = withoutSandbox.Replace(words)
+	}
+	return strings.ReplaceAll(words, "Codex", title)
+}
+
+// encode returns a schema as JSON, in words about the engine.
+func (t *Table) encode(o *schema) []byte {
+	title, _ := jsontext.AppendQuote(nil, t.Title())
+	return []byte(t.named(string(o.encode()), string(title[1:len(title)-1])))
 }
 
 // meta returns the _meta of a tool for Claude Code: how many characters of a result its
@@ -187,7 +215,11 @@ func (t *Table) meta(one *tool) map[string]stdjson.RawMessage {
 // Instructions returns a description of the tools for models. It has less than 2,000
 // characters, which all clients show completely.
 func (t *Table) Instructions() string {
-	lines := []string{"These tools give coding tasks to an agent that works in a folder on this machine, under a sandbox. A person approves what leaves it."}
+	who := "an agent"
+	if name := t.Title(); name != "Codex" {
+		who = name + ", an agent"
+	}
+	lines := []string{"These tools give coding tasks to " + who + " that works in a folder on this machine, under a sandbox. A person approves what leaves it."}
 	for _, one := range t.tools {
 		lines = append(lines, "- "+one.name+": "+one.purpose)
 	}
@@ -195,7 +227,7 @@ func (t *Table) Instructions() string {
 		"Continue a conversation by the threadId of its result; it remembers what was said and done before.",
 		"A result that says that something was declined or denied means that it was not done. Do not try it in another way; ask the user.",
 	)
-	return strings.Join(lines, "\n")
+	return t.named(strings.Join(lines, "\n"), t.Title())
 }
 
 // Unknown returns the text of an error about a tool that is not in the table.
@@ -206,6 +238,14 @@ func (t *Table) Unknown(name string) string {
 // Call calls a tool. It returns an error result for wrong arguments, an unknown tool and a
 // turn that fails.
 func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjson.RawMessage) *mcptypes.CallToolResult {
+	if r := t.Begin(ctx, c, name, arguments); r != nil {
+		return r
+	}
+	return c.wait(ctx)
+}
+
+// Begin is Call without the wait for a turn that the call began. It then returns nil, and [Call.Ended] gets the result.
+func (t *Table) Begin(ctx context.Context, c *Call, name string, arguments stdjson.RawMessage) *mcptypes.CallToolResult {
 	one := find(t.tools, name)
 	if one.name == "" {
 		return failure("", t.Unknown(name))
@@ -225,12 +265,12 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 	case err == nil:
 		return r
 	case errors.Is(context.Cause(ctx), jsonrpc.ErrClosed): // that is the reason
-		return failure(c.named, "Turn aborted: "+clientGone)
+		return failure(c.named, "Turn aborted: "+turn.ClientGone)
 	}
 	return failure(c.named, name+": "+err.Error())
 }
 
-// enter counts a turn, which the call is to begin. It fails if there is no room for one.
+// enter is [slots.Limit.Enter] for the turn that the call is to begin. It also fails if there is no room to write.
 func (c *Call) enter(ctx context.Context) (err error) {
 	o := c.table.options
 	if err := o.Report.Room.Check(); err != nil {
@@ -240,7 +280,7 @@ func (c *Call) enter(ctx context.Context) (err error) {
 		return err
 	}
 	c.table.sweep(c.Turns)
-	c.leave, err = c.table.limit.enter()
+	c.leave, err = c.table.limit.Enter("")
 	return err
 }
 
@@ -249,15 +289,17 @@ func (c *Call) enter(ctx context.Context) (err error) {
 const sweepEvery = time.Hour
 
 // sweep removes that in the background, with the turns of a client, unless it was done lately.
-func (t *Table) sweep(ts *Turns) {
+func (t *Table) sweep(ts *Seen) {
 	scratch, log := t.options.Report.Scratch, t.options.Report.Logger
 	last, now := t.swept.Load(), time.Now()
 	if scratch.Dir == "" || last != nil && now.Sub(*last) < sweepEvery || !t.swept.CompareAndSwap(last, &now) {
 		return
 	}
-	ts.begin(func() {
+	ts.begin()
+	go func() {
+		defer ts.done()
 		if err := scratch.Sweep(ts.ctx); err != nil && ts.ctx.Err() == nil && log != nil {
 			log.Warn("sweeping what is kept", "error", err)
 		}
-	})
+	}()
 }

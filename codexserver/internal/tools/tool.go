@@ -19,9 +19,11 @@ var all = []*tool{codexTool, replyTool, waitTool, showTool, reviewTool, listTool
 
 // tool is one tool.
 type tool struct {
-	// name, title, description and hints are for clients, and output is the schema of a result, "" for none.
-	name, title, description, output string
-	hints                            *mcptypes.ToolAnnotations
+	// name, title, description and hints are for clients.
+	name, title, description string
+	hints                    *mcptypes.ToolAnnotations
+	// result returns the schema of a result. Nil is none.
+	result func() *schema
 	// purpose says what the tool is for in the server's instructions.
 	purpose string
 	// turn is true for a tool that runs a turn, which may take long, and short for one that never takes long.
@@ -91,8 +93,8 @@ func (t *tool) read(raw stdjson.RawMessage, locked []string) (arguments, error) 
 	if err != nil {
 		return nil, err
 	}
-	if checked, ok := a.(interface{ check(locked []string) error }); ok {
-		return a, checked.check(locked)
+	if checked, ok := a.(interface{ check() error }); ok {
+		return a, checked.check()
 	}
 	return a, nil
 }

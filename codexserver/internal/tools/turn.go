@@ -3,227 +3,169 @@ package tools
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/stack"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// Turn is a turn that a tool runs, from the call to the result. A turn in the background outlives its call.
-type Turn struct {
-	table   *Table
-	thread  *thread.Thread
-	attend  thread.Attend
-	in      protocol.TurnInput // nothing for a review, or after the end
-	review  *reviewArguments   // nil for other turns, and after the end
-	resume  resume
-	most    int // bytes of JSON of the answer, and of the structured content
-	log     *turn.Turn
-	leave   func() // reports the end to [limit], or nil
-	outcome outcome
-	done    chan struct{} // closed when there is a result
-
-	// The mutex of the owner guards these, but for the first two.
-	owner      *Turns            // of the client that began the turn
-	polled     bool              // that client may get the result of a task
-	background bool              // codex-wait has the result
-	answered   bool              // a caller has the result; without background, the call had given up at the end if not
-	places     map[*Turns]func() // how clients leave that are asked besides the owner's
-}
-
-// newTurn returns a turn of a call.
-func (c *Call) newTurn(background bool) *Turn {
+// newTurn returns a turn of the call, which has no thread yet, and who attends it.
+func (c *Call) newTurn(background bool) (*begun, thread.Attend) {
+	b := &begun{Turn: turn.New(c.table.options.Report), owner: c.Turns, polled: c.Survival.Durable, background: background}
+	b.Order.Most, b.Order.Shows = c.maxResult(), c.table.Has(showTool.name)
 	a := c.Awaited
 	if background {
 		a = c.Background
 	}
-	t := &Turn{
-		table: c.table, most: c.maxResult(), log: turn.New(c.table.options.Report),
-		done: make(chan struct{}), owner: c.Turns, polled: c.Survival.Durable, background: background,
-	}
-	a.Turn, a.Caller, a.Submission = t.log, c.caller(), ""
-	t.attend = a
-	return t
+	a.Turn, a.Submission = b.Turn, ""
+	return b, a
 }
 
-// caller returns who calls, for threads. The folders that calls are limited to are the client's, too.
-func (c *Call) caller() *thread.Caller {
-	o := c.table.options
-	worktrees := ""
-	if o.Home != "" {
-		worktrees = git.Worktrees(o.Home)
+// caller returns who calls, for threads.
+func (c *Call) caller() admit.Caller { return c.table.Rules.Caller(c.Host, c.Folders) }
+
+// revive returns the thread with an id, which is resumed with cfg. It ends and refuses one whose folder a call may not
+// have.
+func (c *Call) revive(ctx context.Context, id string, cfg protocol.Config, a thread.Attend) (*thread.Thread, error) {
+	th, err := c.Threads.Revive(ctx, c.caller(), id, cfg, a)
+	if err != nil {
+		return nil, err
 	}
-	return &thread.Caller{Client: c.Host, FullAccess: o.FullAccess, Locked: c.table.confined, Worktrees: worktrees, Folders: func(ctx context.Context) []string {
-		var all []string
-		if c.Folders != nil {
-			all = c.Folders(ctx)
-		}
-		return append(all, o.Calls.Folders...)
-	}}
+	if err := c.table.Rules.Resumed(th.Info().Cwd); err != nil {
+		return nil, errors.Join(err, c.Threads.End(context.WithoutCancel(ctx), id))
+	}
+	return th, nil
 }
 
-// run queues a turn, which runs in a goroutine of the server, and waits for it, unless it is one in the
-// background.
-func (c *Call) run(ctx context.Context, t *Turn) *mcptypes.CallToolResult {
-	background := t.background
-	if !c.Turns.add(t) {
-		return failure(t.ThreadID(), fmt.Sprintf("%d turns run in the background, and no more may: wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
+// run begins a turn of a thread. It returns nil if the call waits for it, see [Table.Begin]. Task, for a review, returns
+// the input.
+func (c *Call) run(ctx context.Context, b *begun, th *thread.Thread, a thread.Attend, in protocol.TurnInput, task func(context.Context) (protocol.TurnInput, error)) *mcptypes.CallToolResult {
+	b.thread, b.Order.Thread = th, th.ID()
+	background := b.background
+	if !c.Turns.add(b) {
+		return failure(th.ID(), fmt.Sprintf("%d turns run in the background, and no more may: wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
 	}
-	if c.table.Continues() && t.review == nil && t.resume.Key == "" && (c.Survival.Durable || background || c.Until != nil) {
-		t.resume.Key = rand.Text()
+	if c.table.Continues() && task == nil && b.Order.Key == "" && (c.Survival.Durable || background || c.Until != nil) {
+		b.Order.Key = rand.Text()
 	}
-	queued := t.queue()
-	t.leave, c.leave = c.leave, func() {}
+	leave := c.leave
+	c.begun, c.leave = b, func() {}
+	life := ctx // the turn ends with its call, before the next message of the client is read
+	switch {
+	case background:
+		life = c.Turns.ctx
+	case c.Until != nil: // it may outlive the call
+		life = context.WithoutCancel(ctx)
+		b.follows = context.AfterFunc(ctx, func() { b.Interrupt(context.Cause(ctx)) })
+	}
 	if background && c.Survival.Kept != nil {
-		c.Survival.Kept(t)
+		c.Survival.Kept(b.Turn) // before anything of it runs
 	}
 	if c.Begun != nil {
-		c.Begun(t)
+		c.Begun(b.Turn)
+	}
+	c.Turns.begin()
+	a.Ended = func(end func()) {
+		defer b.owner.done()
+		if leave != nil {
+			leave()
+		}
+		c.notAsked()
+		b.owner.ended(b, end, ctx.Err() != nil)
+		if c.Ended != nil && !background {
+			r := Broken()
+			defer func() { c.Ended(r) }()
+			r = b.answer()
+		}
+	}
+	in.Key = b.Order.Key
+	switch {
+	case b.Order.Ended > maxContinued:
+		b.Queue(life)
+		b.End(&engine.TurnError{Message: fmt.Sprintf("the server ended %d times while this turn ran, so it is not continued again; codex-reply continues the conversation", b.Order.Ended)}, a.Ended)
+	case task != nil:
+		th.Review(life, a, task)
+	default:
+		th.Begin(life, a, in)
 	}
 	if background {
-		c.Turns.keep(t)
-		c.Turns.begin(func() { t.run(c.Turns.ctx, queued) })
-		return t.interim(protocol.StatusRunning, "The turn runs in the background. Call codex-wait with this threadId for its result.")
+		c.Turns.keep(b)
+		return b.interim(protocol.StatusRunning, "The turn runs in the background. Call codex-wait with this threadId for its result.")
 	}
-	parent := ctx // the turn ends with its call, before the next message of the client is read
-	if c.Until != nil {
-		parent = context.WithoutCancel(ctx) // it may outlive the call
+	if c.Until != nil && errors.Is(context.Cause(c.Until), ErrLimit) {
+		return c.Leave()
 	}
-	own, stop := context.WithCancelCause(parent)
-	follow := func(ctx context.Context) (leave func() bool) {
-		return context.AfterFunc(ctx, func() { stop(context.Cause(ctx)) })
-	}
-	unfollow := follow(ctx)
-	c.Turns.begin(func() {
-		defer stop(nil)
-		t.run(own, queued)
-	})
-	if Wait(c.until(ctx), false, t) == Limit && t.Detach() && unfollow() {
-		follow(c.Turns.ctx)
-		if c.Survival.Kept != nil {
-			c.Survival.Kept(t)
-		}
-		if r := t.still(c); r != nil {
+	return nil
+}
+
+// wait waits for the turn of the call, and returns its result.
+func (c *Call) wait(ctx context.Context) *mcptypes.CallToolResult {
+	if Wait(c.until(ctx), false, c.begun) == Limit {
+		if r := c.Leave(); r != nil {
 			return r
 		}
-		c.read = append(c.read, t)
 	}
-	<-t.done // a call that was cancelled interrupts its turn, and says how that ended
-	return t.outcome.call
+	<-c.begun.Done() // a call that was cancelled says how its turn ended
+	return c.begun.answer()
 }
 
-// queue queues the turn in its thread.
-func (t *Turn) queue() *thread.Turn {
-	if t.review != nil {
-		return t.thread.Review(t.attend, t.review.begin)
-	}
-	t.in.Key = t.resume.Key
-	if !t.resume.Began.IsZero() { // by another process
-		t.in.Continue = func(words string) { t.log.Remark(words) }
-	}
-	return t.thread.Begin(t.attend, t.in)
-}
-
-// run runs the turn to its result: the answer, and further blocks with the remarks. A turn that fails or is
-// aborted has an error result with the reason. The thread stays usable. A panic fails the turn and nothing else.
-func (t *Turn) run(ctx context.Context, queued *thread.Turn) {
-	defer func() {
-		if t.outcome.call == nil {
-			words := "internal error: the turn panicked"
-			t.outcome.did = protocol.TurnResult{ThreadID: t.ThreadID(), Status: protocol.StatusFailed, Content: words}
-			t.outcome.call = failure(t.ThreadID(), words)
-		}
-		t.close(ctx.Err() != nil)
-	}()
-	_ = stack.Guard(t.table.options.Report.Logger, "a turn", func() (err error) {
-		t.log.Limit(t.resume.Budget)
-		if t.resume.Ended > maxContinued {
-			queued.Leave()
-			err = &engine.TurnError{Message: fmt.Sprintf("the server ended %d times while this turn ran, so it is not continued again; codex-reply continues the conversation", t.resume.Ended)}
-			t.log.End(err)
-		} else {
-			err = queued.Run(ctx)
-		}
-		t.conclude(err)
+// Leave returns the result of a call that takes as long as it may, and whose turn continues in the background. It
+// returns nil if the turn ends, or may not.
+func (c *Call) Leave() *mcptypes.CallToolResult {
+	if !c.Detach() {
 		return nil
-	})
-}
-
-// close ends the turn, which has its result, and gives up what it only needed until then: it may be kept for long.
-// Lost is true if the caller gave up before.
-func (t *Turn) close(lost bool) {
-	t.in, t.attend, t.review = protocol.TurnInput{}, thread.Attend{}, nil
-	if t.leave != nil {
-		t.leave()
 	}
-	t.owner.mu.Lock()
-	defer t.owner.mu.Unlock()
-	for _, leave := range t.places {
-		leave()
+	if c.Survival.Kept != nil {
+		c.Survival.Kept(c.begun.Turn)
 	}
-	close(t.done)
-	t.owner.ended(t, lost)
+	r := c.begun.still(c)
+	c.notAsked()
+	if r == nil {
+		c.Turns.mu.Lock()
+		defer c.Turns.mu.Unlock()
+		c.read = append(c.read, c.begun)
+	}
+	return r
 }
 
-// Begin queues a turn of a thread that no tool started, as [thread.Thread.Begin] does, and
-// keeps the diff of the turn for codex-show.
-func (t *Table) Begin(th *thread.Thread, a thread.Attend, in protocol.TurnInput) *thread.Turn {
-	a.Turn = turn.New(t.options.Report)
-	return th.Begin(a, in)
-}
-
-// over reports whether the turn has ended.
-func (t *Turn) over() bool {
-	select {
-	case <-t.done:
-		return true
-	default:
-		return false
+// notAsked ends that the client is asked the questions of the turn before.
+func (c *Call) notAsked() {
+	if c.asked != nil {
+		c.asked()
 	}
 }
 
-// isOf reports whether the turn is one of the thread with an id.
-func (t *Turn) isOf(id string) bool { return thread.CanonicalID(t.ThreadID()) == id }
-
-// ThreadID returns the id of the turn's thread.
-func (t *Turn) ThreadID() string { return t.thread.ID() }
-
-// Done implements [Pending].
-func (t *Turn) Done() <-chan struct{} { return t.done }
-
-// Asks implements [Pending]. The question is one that no caller has seen.
-func (t *Turn) Asks() (open bool, changed <-chan struct{}) { return t.log.News() }
-
-// State returns the current state. Its status has ended when there is a result.
-func (t *Turn) State() turn.State {
-	s := t.log.State()
-	if t.over() {
-		s.Status, s.Question = t.outcome.did.Status, ""
-	}
-	return s
-}
-
-// Detach moves a turn to the background, for a caller that leaves without ending it.
+// Detach moves the turn of the call to the background, for a caller that leaves without ending it.
 // codex-wait then returns the result. Detach returns false if there already is a result, or if too many run in the
 // background.
-func (t *Turn) Detach() bool {
-	t.owner.mu.Lock()
-	defer t.owner.mu.Unlock()
-	if !t.background && !t.over() && !t.owner.full() {
-		t.background = true
-		t.owner.keep(t)
+func (c *Call) Detach() bool {
+	b := c.begun
+	b.owner.mu.Lock()
+	defer b.owner.mu.Unlock()
+	if !b.background && !b.over() && !b.owner.full() {
+		if b.follows != nil {
+			b.follows()
+		}
+		ctx := b.owner.ctx
+		b.background, b.follows = true, context.AfterFunc(ctx, func() { b.Interrupt(context.Cause(ctx)) })
+		b.owner.keep(b)
 	}
-	return t.background
+	return b.background
 }
 
-// InBackground reports whether the turn runs in the background, or has.
-func (t *Turn) InBackground() bool {
-	t.owner.mu.Lock()
-	defer t.owner.mu.Unlock()
-	return t.background
+// InBackground reports whether the call has a turn that runs in the background, or has.
+func (c *Call) InBackground() bool {
+	return c.begun != nil && c.begun.inBackground()
+}
+
+// Message queues a turn of a thread that no tool started, as [thread.Thread.Begin] does, and
+// keeps the diff of the turn for codex-show.
+func (t *Table) Message(life context.Context, th *thread.Thread, a thread.Attend, in protocol.TurnInput) *turn.Turn {
+	a.Turn = turn.New(t.options.Report)
+	return th.Begin(life, a, in)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
@@ -14,19 +15,22 @@ import (
 
 // turnArguments are the arguments of a turn, which codex and codex-reply share.
 type turnArguments struct {
-	Budget       *turn.Budget             `json:"budget" about:"Of this turn. It stops there with what it has; codex-reply continues."`
-	Effort       protocol.ReasoningEffort `json:"effort" about:"How much the model reasons; codex-models lists the words."`
-	OutputSchema stdjson.RawMessage       `json:"output-schema" about:"JSON schema of the answer, which the result then has as output."`
-	Images       []string                 `json:"images" about:"Shown to the model: paths or data URLs of PNG, JPEG, GIF or WebP."`
+	Budget       *turn.Budget       `json:"budget" about:"Of this turn. It stops there with what it has; codex-reply continues."`
+	OutputSchema stdjson.RawMessage `json:"output-schema" about:"JSON schema of the answer, which the result then has as output."`
+	Images       []string           `json:"images" about:"Shown to the model: paths or data URLs of PNG, JPEG, GIF or WebP."`
 }
 
 // anEffort matches any possible effort, because models have efforts that we do not know.
 var anEffort = lazyregexp.Regexp{Text: `^[a-z0-9_-]{1,32}$`}
 
-func (a *turnArguments) checkTurn() (err error) {
-	if a.Effort != "" && !anEffort.Get().MatchString(string(a.Effort)) {
+func checkEffort(effort protocol.ReasoningEffort) error {
+	if effort != "" && !anEffort.Get().MatchString(string(effort)) {
 		return errors.New("argument /effort: want a word such as low or high; codex-models lists what the model takes")
 	}
+	return nil
+}
+
+func (a *turnArguments) check() (err error) {
 	if len(a.Images) > maxImages {
 		return fmt.Errorf("argument /images: %d are more than %d", len(a.Images), maxImages)
 	}
@@ -47,21 +51,21 @@ func (a *turnArguments) checkTurn() (err error) {
 	return nil
 }
 
-// begin gives the turn its budget, the schema of its answer, and its input. Paths of images are relative to cwd, and
-// must lie in the bounds.
-func (a *turnArguments) begin(t *Turn, prompt, cwd string) error {
-	t.resume.Budget, t.resume.Schema = a.Budget, jsontext.Value(a.OutputSchema)
-	t.in = protocol.TurnInput{Items: protocol.TextInput(prompt), Effort: a.Effort, OutputSchema: a.OutputSchema, MaxTokens: maxTokens(a.Budget)}
+// begin gives the turn its budget and the schema of its answer, and returns its input. Paths of images are relative to
+// cwd, and must lie in the bounds.
+func (a *turnArguments) begin(b *begun, prompt, cwd string, within admit.Bounds) (protocol.TurnInput, error) {
+	b.Order.Budget, b.Order.Schema = a.Budget, jsontext.Value(a.OutputSchema)
+	in := protocol.TurnInput{Items: protocol.TextInput(prompt), OutputSchema: a.OutputSchema, MaxTokens: maxTokens(a.Budget)}
 	left := int64(maxImageBytes)
 	for i, image := range a.Images {
-		url, n, err := imageURL(cwd, image, left, t.table.bounds)
+		url, n, err := imageURL(cwd, image, left, within)
 		if err != nil {
-			return fmt.Errorf("argument /images/%d: %w", i, err)
+			return in, fmt.Errorf("argument /images/%d: %w", i, err)
 		}
 		left -= n
-		t.in.Items = append(t.in.Items, protocol.InputItem{Type: protocol.InputImage, ImageURL: url})
+		in.Items = append(in.Items, protocol.InputItem{Type: protocol.InputImage, ImageURL: url})
 	}
-	return nil
+	return in, nil
 }
 
 // maxTokens returns how many tokens a turn may use, 0 without a limit.

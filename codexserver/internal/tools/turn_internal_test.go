@@ -16,10 +16,8 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
-	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	utf8text "github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -57,7 +55,7 @@ func bench(t *testing.T) *Call {
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	share := thread.NewTable(e, &approve.Options{}).Share("")
-	c := &Call{table: New(e, nil), Threads: share, Turns: NewTurns(ctx)}
+	c := &Call{table: New(e, nil), Threads: share, Turns: NewSeen(ctx)}
 	t.Cleanup(func() {
 		stop()
 		c.Turns.Wait()
@@ -69,22 +67,20 @@ func bench(t *testing.T) *Call {
 }
 
 // begin begins a turn of a new thread.
-func (c *Call) begin(t *testing.T, prompt string, background bool) (*Turn, *mcptypes.CallToolResult) {
+func (c *Call) begin(t *testing.T, prompt string, background bool) (*begun, *mcptypes.CallToolResult) {
 	t.Helper()
-	j := c.prepare(t, prompt, background)
-	return j, c.run(t.Context(), j)
+	th := must.Get(c.Threads.Start(t.Context(), c.caller(), protocol.Config{}, c.Awaited))(t)
+	return c.beginIn(t.Context(), th, prompt, background)
 }
 
-// prepare returns a turn of a new thread.
-func (c *Call) prepare(t *testing.T, prompt string, background bool) *Turn {
-	t.Helper()
-	j := c.newTurn(background)
-	var err error
-	if j.thread, err = c.Threads.Start(t.Context(), protocol.Config{}, j.attend); err != nil {
-		t.Fatal(err)
+// beginIn begins a turn of a thread.
+func (c *Call) beginIn(ctx context.Context, th *thread.Thread, prompt string, background bool) (*begun, *mcptypes.CallToolResult) {
+	b, a := c.newTurn(background)
+	r := c.run(ctx, b, th, a, protocol.TurnInput{Items: protocol.TextInput(prompt)}, nil)
+	if r == nil {
+		r = c.wait(ctx)
 	}
-	j.in.Items = protocol.TextInput(prompt)
-	return j
+	return b, r
 }
 
 // TestAnsweredTurnsAreLimited keeps the last answered turns, one of each thread.
@@ -92,9 +88,7 @@ func TestAnsweredTurnsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := bench(t)
 		first, _ := c.begin(t, "hello", false)
-		again := c.newTurn(false)
-		again.thread, again.in.Items = first.thread, protocol.TextInput("hello")
-		c.run(t.Context(), again)
+		again, _ := c.beginIn(t.Context(), first.thread, "hello", false)
 		synctest.Wait() // the turn's goroutine still holds the list when its call returns
 		if len(c.Turns.list) != 1 || c.Turns.of(first.ThreadID()) != again {
 			t.Errorf("%d turns of one thread are kept", len(c.Turns.list))
@@ -121,8 +115,8 @@ func TestTurnsAreLimited(t *testing.T) {
 		if _, answer := c.begin(t, "hello", false); textsOf(answer)[0] != "hello" {
 			t.Errorf("in the foreground: %q", textsOf(answer))
 		}
-		one := c.prepare(t, "wait", false)
-		go c.run(t.Context(), one)
+		one := &Call{table: c.table, Threads: c.Threads, Turns: c.Turns}
+		go one.begin(t, "wait", false)
 		synctest.Wait()
 		if one.Detach() || one.InBackground() {
 			t.Error("a turn that a call waits for becomes one too many")
@@ -211,7 +205,7 @@ func TestCut(t *testing.T) {
 		strings.Repeat("\"\n\x00", 1000), strings.Repeat("\xff", 1000), strings.Repeat("x", 300) + strings.Repeat("\x80", 1000),
 	} {
 		for _, most := range []int{100, 299, 300, 301, 2000, 10_000} {
-			got := j.cut(text, most)
+			got := j.Cut(text, most)
 			whole := utf8text.SizeJSON(text) <= most
 			switch {
 			case whole && got != text:
@@ -232,13 +226,6 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestAbortWithoutReason: the error of an engine need not say why the turn was aborted.
-func TestAbortWithoutReason(t *testing.T) {
-	if got := abortCause(&engine.AbortError{}); got != "interrupted" {
-		t.Errorf("the cause is %q", got)
-	}
-}
-
 // TestSharedTurns runs turns of two clients that share them: whose are running, who waits for which,
 // and who holds the threads of a client that has gone.
 func TestSharedTurns(t *testing.T) {
@@ -248,11 +235,11 @@ func TestSharedTurns(t *testing.T) {
 		keeper, next := table.Share(""), table.Share("")
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		first := NewSharedTurns(ctx, keeper)
+		first := NewSharedSeen(ctx, keeper)
 		client := table.Share("")
 		c = &Call{table: c.table, Threads: client, Turns: first.Share(ctx)}
 		other := first.Share(ctx)
-		if first.Working() != nil || c.Turns.Busy() || !first.Stays() || NewTurns(ctx).Stays() {
+		if first.Working() != nil || c.Turns.Busy() || !first.Stays() || NewSeen(ctx).Stays() {
 			t.Error("before the first turn")
 		}
 		j, _ := c.begin(t, "wait", true)
@@ -301,7 +288,7 @@ func TestPanic(t *testing.T) {
 			j, answer := c.begin(t, "panic", background)
 			c.Turns.Wait()
 			if background {
-				answer = j.outcome.call
+				answer = j.answer()
 			}
 			if got := textsOf(answer); len(got) == 0 || got[0] != "internal error: the turn panicked" || answer.IsError == nil || !j.over() || j.State().Status != protocol.StatusFailed {
 				t.Errorf("background %t: %q, %+v", background, got, j.State())
@@ -309,9 +296,8 @@ func TestPanic(t *testing.T) {
 			if j.thread.Busy() {
 				t.Errorf("background %t: the thread has a turn after the panic", background)
 			}
-			again := c.newTurn(false)
-			again.thread, again.in.Items = j.thread, protocol.TextInput("hello")
-			if got := textsOf(c.run(t.Context(), again)); got[0] != "hello" {
+			_, answer = c.beginIn(t.Context(), j.thread, "hello", false)
+			if got := textsOf(answer); got[0] != "hello" {
 				t.Errorf("the next turn: %q", got)
 			}
 		}
@@ -380,65 +366,9 @@ func TestCanContinue(t *testing.T) {
 	}
 }
 
-// TestResume writes what another process, perhaps of another version, reads.
-func TestResume(t *testing.T) {
-	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for want, k := range map[string]resume{
-		`{"key":"k"}`:                          {Key: "k"},
-		`{"key":"k","tokens":5,"minutes":0.5}`: {Key: "k", Budget: &turn.Budget{Tokens: new(int64(5)), Minutes: new(0.5)}},
-		`{"key":"k","began":"2026-01-02T03:04:05Z","minutes":2,"schema":{"type":"object"}}`: {
-			Key: "k", Began: began, Budget: &turn.Budget{Minutes: new(2.0)}, Schema: jsontext.Value(`{"type":"object"}`),
-		},
-		`{"key":"k","began":"2026-01-02T03:04:05Z","used":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0,"total_tokens":0}}`: {
-			Key: "k", Began: began, Used: &protocol.TokenUsage{InputTokens: 1},
-		},
-	} {
-		j := &Turn{resume: k, log: turn.New(changes.Options{})}
-		if !k.Began.IsZero() {
-			j.log.Continue(&protocol.TurnResult{}, k.Began, k.Used)
-		}
-		var read resume
-		must.OK(t, jsonv2.Unmarshal([]byte(want), &read))
-		if diff := cmp.Diff(want, string(j.Resume())) + cmp.Diff(k, read); diff != "" {
-			t.Error(diff)
-		}
-	}
-	if none := (&Turn{resume: resume{Budget: &turn.Budget{}}, log: turn.New(changes.Options{})}).Resume(); none != nil {
-		t.Errorf("without a key: %s", none)
-	}
-	here, used := &Turn{resume: resume{Key: "k"}, log: turn.New(changes.Options{})}, &protocol.TokenUsage{InputTokens: 1}
-	here.log.Begin(t.Context(), protocol.SessionConfigured{}, used)
-	var read resume
-	if err := jsonv2.Unmarshal([]byte(here.Resume()), &read); err != nil || read.Began.IsZero() || !cmp.Equal(read.Used, used) {
-		t.Errorf("begun here: %v, %+v", err, read)
-	}
-}
-
-// TestBudgetOfAContinuedTurn leaves a turn the time that it had not used in the process before.
-func TestBudgetOfAContinuedTurn(t *testing.T) {
-	for passed, want := range map[time.Duration]time.Duration{0: 10 * time.Minute, 4 * time.Minute: 6 * time.Minute, time.Hour: 1} {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, stop := context.WithCancelCause(t.Context())
-			begin := time.Now()
-			w := turn.New(changes.Options{})
-			w.Continue(&protocol.TurnResult{}, begin.Add(-passed), nil)
-			w.Limit(&turn.Budget{Minutes: new(10.0)})
-			w.Run(ctx, stop)
-			w.Begin(ctx, protocol.SessionConfigured{}, nil)
-			<-ctx.Done()
-			if spent := context.Cause(ctx); spent.Error() != "budget of 10 minutes reached" {
-				t.Errorf("it ended with %v", spent)
-			}
-			if took := time.Since(begin); took != want {
-				t.Errorf("after %v elsewhere it may take %v, want %v", passed, took, want)
-			}
-		})
-	}
-}
-
 // TestUnknownNames checks which tools refuse unknown arguments.
 func TestUnknownNames(t *testing.T) {
-	table, turns := New(engine.TurnFunc(nil), nil), NewSharedTurns(t.Context(), nil)
+	table, turns := New(engine.TurnFunc(nil), nil), NewSharedSeen(t.Context(), nil)
 	for arguments, want := range map[string]string{
 		`{"second":1}`: "did you mean seconds?", `{"Seconds":1}`: "did you mean seconds?", `{"seconds":1,"x/y":[]}`: "/x~1y: the arguments are",
 	} {

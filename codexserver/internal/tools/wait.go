@@ -17,7 +17,7 @@ type Reason int
 const (
 	// End means that something that the call waits for has ended.
 	End Reason = iota
-	// Question means that something has a question, or other news, for the client.
+	// Question means that something has a question, or other news, for a client that still waits.
 	Question
 	// Limit means that the call takes as long as it may.
 	Limit
@@ -32,9 +32,10 @@ var ErrLimit = errors.New("the call takes as long as it may")
 type Pending interface {
 	// Done returns a channel that is closed at the end.
 	Done() <-chan struct{}
-	// Asks reports whether there is a question for the client, and returns a channel that is closed when
-	// that may have changed.
-	Asks() (open bool, changed <-chan struct{})
+	// Changed returns a channel that is closed when something has changed, such as what Asks reports.
+	Changed() <-chan struct{}
+	// Asks reports whether there is a question for the client.
+	Asks() bool
 }
 
 // Wait waits until one of all has ended, or until ctx ends, for [Limit] with the cause [ErrLimit]. With
@@ -62,14 +63,15 @@ func wait(ctx context.Context, questions bool, one Pending) Reason {
 	for {
 		open, changed := false, (<-chan struct{})(nil)
 		if questions {
-			open, changed = one.Asks()
+			changed = one.Changed()
+			open = one.Asks()
 		}
 		select {
 		case <-one.Done():
 			return End
 		default:
 		}
-		if open {
+		if open && (ctx.Err() == nil || errors.Is(context.Cause(ctx), ErrLimit)) {
 			return Question
 		}
 		select {

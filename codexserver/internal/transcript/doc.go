@@ -5,5 +5,5 @@
 // A log has one file of bounded size, with a region for each kind of text and an index of what the commands printed.
 // Its texts only grow, so that offsets stay valid, and lose their oldest parts; a [Page] reports how much is missing.
 // Offsets and counts are in bytes. Every text is valid UTF-8, and pages do not split runes. The texts come from
-// models, files and commands. Only lines of a transcript that begin without a space are written by this package.
+// models, files and commands. Only the server writes lines of a transcript that begin without a space.
 package transcript

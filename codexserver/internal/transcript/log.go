@@ -29,7 +29,6 @@ type Log struct {
 	commands int
 	list     []*output          // the last commands, in the order of their start
 	open     map[string]*output // by call
-	answer   string             // the turn's last message so far
 	closed   bool
 }
 
@@ -78,7 +77,7 @@ func (l *Log) Begin(words string) {
 	now := time.Now().UTC().Format(time.RFC3339)
 	l.write(func() {
 		l.turns++
-		l.running, l.answer = true, ""
+		l.running = true
 		l.entry(fmt.Sprintf("=== turn %d, %s", l.turns, now), "")
 		l.entry("user:", words)
 	})
@@ -87,7 +86,7 @@ func (l *Log) Begin(words string) {
 // End writes the end of the turn. Err is why it failed or was aborted, or nil.
 func (l *Log) End(err error) {
 	l.write(func() {
-		l.running, l.answer = false, ""
+		l.running = false
 		for _, o := range l.open {
 			o.unended = true
 			l.ended(o, string(o.begins))

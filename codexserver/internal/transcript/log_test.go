@@ -11,16 +11,26 @@ import (
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-func newLog(t *testing.T) *transcript.Log {
+// log is a log into which a turn writes.
+type log struct {
+	*transcript.Log
+	turn *turn.Turn
+}
+
+func (l *log) Add(m protocol.EventMsg) { l.turn.Add("", l.Log, m) }
+
+func newLog(t *testing.T) *log {
 	t.Helper()
-	tr := transcript.New(filepath.Join(t.TempDir(), "new"))
+	tr := &log{transcript.New(filepath.Join(t.TempDir(), "new")), turn.New(changes.Options{})}
 	t.Cleanup(tr.Close)
 	return tr
 }
@@ -325,7 +335,7 @@ func TestDiffNotes(t *testing.T) {
 
 // TestLast returns whole lines.
 func TestLast(t *testing.T) {
-	l := transcript.New("")
+	l := newLog(t)
 	must.Equal(t, "nothing", "", l.Last(100))
 	l.Add(protocol.ViewImageToolCall{Path: "one"})
 	l.Add(protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: "two", Status: "thr\u00e9e"}}})

@@ -26,45 +26,52 @@ type output struct {
 	omitted  int64  // bytes that were left out
 }
 
-// begin writes the begin of a command, and returns its number in the thread.
-func (l *Log) begin(m protocol.ExecCommandBegin) int {
-	l.commands++
-	o := &output{number: l.commands, runs: true}
-	l.list, l.open[m.CallID] = append(l.list, o), o
-	if len(l.list) > maxCommands {
-		l.list = slices.Delete(l.list, 0, 1)
-	}
-	l.entry(fmt.Sprintf("command %d: %s", o.number, commandLine(m.Command)), "in "+showLine(m.Cwd))
-	return o.number
+// Begins writes the begin of a command, and returns its number in the thread.
+func (l *Log) Begins(m protocol.ExecCommandBegin) (number int) {
+	l.write(func() {
+		l.commands++
+		number = l.commands
+		o := &output{number: number, runs: true}
+		l.list, l.open[m.CallID] = append(l.list, o), o
+		if len(l.list) > maxCommands {
+			l.list = slices.Delete(l.list, 0, 1)
+		}
+		l.entry(fmt.Sprintf("command %d: %s", number, commandLine(m.Command)), "in "+Line(m.Cwd))
+	})
+	return number
 }
 
-// print keeps a piece of an output, until the command has ended.
-func (l *Log) print(m protocol.ExecCommandOutputDelta) {
-	o, room := l.open[m.CallID], maxOutput
-	if o == nil {
-		return
-	}
-	for _, other := range l.open {
-		room -= len(other.begins)
-	}
-	n := min(len(m.Chunk), room)
-	o.begins, o.omitted = append(o.begins, m.Chunk[:n]...), o.omitted+int64(len(m.Chunk)-n)
+// Prints keeps a piece of an output, until the command has ended.
+func (l *Log) Prints(m protocol.ExecCommandOutputDelta) {
+	l.write(func() {
+		o, room := l.open[m.CallID], maxOutput
+		if o == nil {
+			return
+		}
+		for _, other := range l.open {
+			room -= len(other.begins)
+		}
+		n := min(len(m.Chunk), room)
+		o.begins, o.omitted = append(o.begins, m.Chunk[:n]...), o.omitted+int64(len(m.Chunk)-n)
+	})
 }
 
-// end writes the end of a command, and its output, in place of the pieces if the event has it.
-func (l *Log) end(m protocol.ExecCommandEnd) {
-	o := l.open[m.CallID]
-	delete(l.open, m.CallID)
-	if o == nil {
-		return
-	}
-	all := cmp.Or(m.AggregatedOutput, m.Stdout+m.Stderr)
-	if all != "" || len(o.begins) == 0 {
-		o.omitted = m.Omitted
-	}
-	l.ended(o, cmp.Or(all, string(o.begins)))
-	l.entry(fmt.Sprintf("command %d ended: exit code %d after %s, %d bytes of output",
-		o.number, m.ExitCode, time.Duration(m.Duration).Round(time.Millisecond), o.size+o.omitted), "")
+// Ends writes the end of a command, and its output, in place of the pieces if the event has it.
+func (l *Log) Ends(m protocol.ExecCommandEnd) {
+	l.write(func() {
+		o := l.open[m.CallID]
+		delete(l.open, m.CallID)
+		if o == nil {
+			return
+		}
+		all := cmp.Or(m.AggregatedOutput, m.Stdout+m.Stderr)
+		if all != "" || len(o.begins) == 0 {
+			o.omitted = m.Omitted
+		}
+		l.ended(o, cmp.Or(all, string(o.begins)))
+		l.entry(fmt.Sprintf("command %d ended: %s after %s, %d bytes of output",
+			o.number, cmp.Or(m.Status, fmt.Sprint("exit code ", m.ExitCode)), time.Duration(m.Duration).Round(time.Millisecond), o.size+o.omitted), "")
+	})
 }
 
 // ended writes the output of a command that runs no more.

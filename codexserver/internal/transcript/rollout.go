@@ -146,16 +146,16 @@ func (l *Log) line(r protocol.RolloutLine, said *message) {
 				return
 			}
 			if m := completed(jsontext.Value(m.Raw)); m != nil && !said.repeats(m, true) {
-				l.add(m)
+				l.said(m)
 			}
 		case protocol.UserMessage, protocol.AgentMessage, protocol.Error:
 			if !said.repeats(m, false) {
-				l.add(m)
+				l.said(m)
 			}
 		case protocol.ModelReroute:
-			l.add(m)
+			l.said(m)
 		case protocol.TurnAborted:
-			l.entry("the turn was aborted: "+showLine(string(m.Reason)), "")
+			l.entry("the turn was aborted: "+Line(string(m.Reason)), "")
 		}
 	case protocol.RolloutResponseItem:
 		item, err := protocol.ParseItem(r.Payload)
@@ -169,10 +169,10 @@ func (l *Log) line(r protocol.RolloutLine, said *message) {
 			if c := cut.Of(i.Name, i.Arguments); c.Command != nil {
 				l.entry("command: "+commandLine(c.Command), "")
 			} else {
-				l.entry("tool: "+showLine(i.Name), "")
+				l.entry("tool: "+Line(i.Name), "")
 			}
 		case protocol.CustomToolCallItem:
-			l.entry("tool: "+showLine(i.Name), "")
+			l.entry("tool: "+Line(i.Name), "")
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -20,71 +21,36 @@ const (
 	maxPaths = 20      // paths of a patch
 )
 
-// Add writes what an event of the thread tells a reader. It returns the number in its thread of the command that the event
-// begins, or 0.
-func (l *Log) Add(e protocol.EventMsg) (command int) {
-	l.write(func() { command = l.add(e) })
-	return command
+// Entry writes a heading on its own line, and an indented body.
+func (l *Log) Entry(heading, body string) { l.write(func() { l.entry(heading, body) }) }
+
+// Said writes an event that says something: a message of the user or the model, an error, or that another model answers.
+func (l *Log) Said(m protocol.EventMsg) { l.write(func() { l.said(m) }) }
+
+func (l *Log) said(m protocol.EventMsg) {
+	if heading, body := says(m); heading != "" {
+		l.entry(heading, body)
+	}
 }
 
-func (l *Log) add(e protocol.EventMsg) (command int) {
+// says returns the entry for an event that says something. The heading is "" for others.
+func says(e protocol.EventMsg) (heading, body string) {
 	switch m := e.(type) {
-	case protocol.SessionConfigured:
-		l.past(m.InitialMessages)
 	case protocol.UserMessage:
 		if m.Kind == "" || m.Kind == protocol.UserPlain {
-			l.entry("user:", m.Message)
+			return "user:", m.Message
 		}
 	case protocol.AgentMessage:
-		l.answer = m.Message
-		l.entry("codex:", m.Message)
-	case protocol.TaskComplete:
-		if last := m.LastAgentMessage; last != nil && *last != l.answer {
-			l.entry("codex:", *last)
-		}
+		return "codex:", m.Message
 	case protocol.Error:
-		l.entry("error:", m.Message)
+		return "error:", m.Message
 	case protocol.ModelReroute:
-		l.entry("model:", m.Words())
-	case protocol.BackgroundEvent:
-		if m.Refused != nil {
-			l.refused(m)
-		}
-	case protocol.PlanUpdate:
-		var steps []string
-		for _, s := range m.Plan {
-			steps = append(steps, s.Status+": "+s.Step)
-		}
-		l.entry("plan:", strings.Join(steps, "\n"))
-	case protocol.ExecCommandBegin:
-		return l.begin(m)
-	case protocol.ExecCommandOutputDelta:
-		l.print(m)
-	case protocol.ExecCommandEnd:
-		l.end(m)
-	case protocol.PatchApplyBegin:
-		l.entry("patch:", patchLines(m.Changes))
-	case protocol.PatchApplyEnd:
-		if m.Success {
-			l.entry("the patch was applied", "")
-		} else {
-			l.entry("the patch was not applied:", m.Stderr)
-		}
-	case protocol.MCPToolCallBegin: // without its arguments, which may contain secrets
-		l.entry("tool "+showLine(m.Invocation.Tool)+" of the MCP server "+showLine(m.Invocation.Server), "")
-	case protocol.MCPToolCallEnd:
-		if m.Result.Err != nil {
-			l.entry("tool "+showLine(m.Invocation.Tool)+" failed", "")
-		}
-	case protocol.WebSearchEnd:
-		l.entry("web search:", m.Query)
-	case protocol.ViewImageToolCall:
-		l.entry("image: "+showLine(m.Path), "")
+		return "model:", m.Words()
 	}
-	return 0
+	return "", ""
 }
 
-// entry writes a heading on its own line, and an indented body.
+// entry is Entry under the lock.
 func (l *Log) entry(heading, body string) {
 	var b strings.Builder
 	b.WriteString(valid(heading) + "\n")
@@ -95,39 +61,49 @@ func (l *Log) entry(heading, body string) {
 	l.transcript.write(b.String())
 }
 
-// past writes the messages of the thread before this server resumed it.
-func (l *Log) past(messages []json.RawMessage) {
-	first := true
-	for _, raw := range messages {
-		m, err := protocol.ParseEvent(raw)
-		if err != nil {
-			continue
-		}
-		switch m.(type) {
-		case protocol.UserMessage, protocol.AgentMessage, protocol.Error, protocol.ModelReroute:
-			if first {
+// Past writes what was said in the thread before this server resumed it.
+func (l *Log) Past(messages []json.RawMessage) {
+	l.write(func() {
+		first := true
+		for _, raw := range messages {
+			m, _ := protocol.ParseEvent(raw) // nil says nothing
+			heading, body := says(m)
+			if first && heading != "" {
 				l.entry("=== what was said before", "")
 				first = false
 			}
-			l.add(m)
+			if heading != "" {
+				l.entry(heading, body)
+			}
 		}
-	}
-	l.answer = ""
+	})
 }
 
-// refused writes what the engine refused by itself.
-func (l *Log) refused(m protocol.BackgroundEvent) {
-	switch r := m.Refused; {
-	case m.Message != "":
-		l.entry("refused by the engine:", m.Message)
+// Refused writes what the engine refused by itself, with the message of the event.
+func (l *Log) Refused(r *protocol.Refused, message string) {
+	switch {
+	case message != "":
+		l.Entry("refused by the "+cmp.Or(r.By, "engine")+":", message)
 	case len(r.Command) > 0:
-		l.entry("refused by the engine: "+commandLine(r.Command), r.Reason)
+		l.Entry("refused by the engine: "+commandLine(r.Command), r.Reason)
 	case len(r.Changes) > 0:
-		l.entry("refused by the engine: the patch", patchLines(r.Changes)+"\n"+r.Reason)
+		l.Entry("refused by the engine: the patch", patchLines(r.Changes)+"\n"+r.Reason)
 	default:
-		l.entry("refused by the engine: "+showLine(r.Tool), r.Reason)
+		l.Entry("refused by the engine: "+Line(r.Tool), r.Reason)
 	}
 }
+
+// Plan writes the model's plan.
+func (l *Log) Plan(plan []protocol.PlanStep) {
+	var steps []string
+	for _, s := range plan {
+		steps = append(steps, s.Status+": "+s.Step)
+	}
+	l.Entry("plan:", strings.Join(steps, "\n"))
+}
+
+// Patch writes a patch that begins.
+func (l *Log) Patch(changes map[string]protocol.FileChange) { l.Entry("patch:", patchLines(changes)) }
 
 // Asked writes a question before its decision if a client may not show all of it. Else the transcript gets it with
 // its decision.
@@ -136,24 +112,28 @@ func (l *Log) Asked(r *approval.Request) {
 		return
 	}
 	whole := r.Question.Message
-	if exec, ok := r.Event.(protocol.ExecApprovalRequest); ok {
-		if command := elicit.ShowCommand(exec.Command); !strings.Contains(whole, command) {
-			whole += "\n" + command
-		}
+	var argv []string
+	switch m := r.Event.(type) {
+	case protocol.ExecApprovalRequest:
+		argv = m.Command
+	case protocol.OverruleRequest:
+		argv = append(slices.Sorted(maps.Keys(m.Changes)), m.Command...) // one of them
 	}
-	l.write(func() { l.entry("open question:", whole) })
+	if all := elicit.ShowCommand(argv); !strings.Contains(whole, all) {
+		whole += "\n" + all
+	}
+	l.Entry("open question:", whole)
 }
 
 // Decided writes the decision about a question.
 func (l *Log) Decided(r *approval.Request, d approval.Decision) {
+	heading, words := fmt.Sprintf("%s by %s", d.Decision, d.By), ""
+	if !d.Decision.Approves() {
+		heading, words = heading+":", d.ForModel()
+	}
 	l.write(func() {
 		l.entry("question:", r.Question.Message)
-		heading := fmt.Sprintf("%s by %s", d.Decision, d.By)
-		if d.Decision.Approves() {
-			l.entry(heading, "")
-			return
-		}
-		l.entry(heading+":", d.ForModel())
+		l.entry(heading, words)
 	})
 }
 
@@ -164,12 +144,12 @@ func patchLines(changes map[string]protocol.FileChange) string {
 			lines = append(lines, "and "+strconv.Itoa(len(changes)-i)+" more files")
 			break
 		}
-		lines = append(lines, changes[path].Kind()+" "+showLine(path))
+		lines = append(lines, changes[path].Kind()+" "+Line(path))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// showLine returns a text as one line without hidden characters, at most maxLine bytes long, and commandLine a command.
-func showLine(s string) string { return show.Text(s, maxLine) }
+// Line returns a text as one line for an entry, without hidden characters, at most 2 KiB long.
+func Line(s string) string { return show.Text(s, maxLine) }
 
 func commandLine(argv []string) string { return show.Line(argv, maxLine) }

@@ -29,28 +29,17 @@ func (e *SpentError) Error() string {
 	return "budget of " + strconv.FormatFloat(e.n, 'f', -1, 64) + " " + unit + " reached"
 }
 
-// spending is the budget of a turn that runs. The zero value has no limit.
-type spending struct {
-	Budget
-	stop context.CancelCauseFunc // ends the turn
-}
-
-// begin starts the time of a turn that ends with ctx. A part may have passed in another process.
-func (s *spending) begin(ctx context.Context, stop context.CancelCauseFunc, passed time.Duration) {
-	s.stop = stop
-	if s.Minutes == nil {
+// begin starts the time of the turn, which ends with ctx. A part of it may have passed in another process.
+func (b *Budget) begin(ctx context.Context, stop context.CancelCauseFunc, passed time.Duration) {
+	if b == nil || b.Minutes == nil {
 		return
 	}
-	if d := *s.Minutes * float64(time.Minute); d < math.MaxInt64 { // not centuries
-		spent := &SpentError{*s.Minutes, "minute"}
+	if d := *b.Minutes * float64(time.Minute); d < math.MaxInt64 { // not centuries
+		spent := &SpentError{*b.Minutes, "minute"}
 		timer := time.AfterFunc(max(time.Duration(d)-passed, 1), func() { stop(spent) })
 		context.AfterFunc(ctx, func() { timer.Stop() })
 	}
 }
 
-// counts stops a turn that has used too many tokens.
-func (s *spending) counts(tokens int64) {
-	if s.Tokens != nil && s.stop != nil && tokens >= *s.Tokens {
-		s.stop(&SpentError{float64(*s.Tokens), "token"})
-	}
-}
+// bounds reports whether the budget has a limit of tokens.
+func (b *Budget) bounds() bool { return b != nil && b.Tokens != nil }

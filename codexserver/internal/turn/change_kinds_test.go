@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 )
 
 // anything is a want for kinds whose report depends on the rights of the user.
@@ -23,7 +23,7 @@ type kind struct {
 	lay     string // makes more before the turn
 	act     string // is the turn's command
 	user    string // is what the user does while the turn runs and no command
-	options setting.Changes
+	options changes.Options
 	// want has a line for each change, "? " before those that were not looked at, and the notes of the diff.
 	want string
 }
@@ -191,10 +191,10 @@ var kinds = []kind{
 	{name: "many nested repositories", lay: "git init -q n10; echo x > n10/x; for i in $(seq 11 13); do cp -a n10 n$i; done", act: "echo y > n10/x; echo y > n13/x",
 		want: "? n10/: another repository\n? n11/: another repository\n? n12/: another repository\n? n13/: another repository\n"},
 	{name: "writable root", roots: true, act: "echo s >> ../root/r.txt; echo x >> a.txt", want: "update TOP/root/r.txt +1-0\nupdate a.txt +1-0\n# not in this diff (outside of the folder): update TOP/root/r.txt\n"},
-	{name: "large writable root", roots: true, lay: "cd ../root; seq 60 | xargs touch", options: setting.Changes{Files: 1000}, act: "echo s >> ../root/r.txt; echo x >> a.txt", want: "update a.txt +1-0\n? TOP/root/: too large for a snapshot: 61 files, and at most 50 may be read\n"},
+	{name: "large writable root", roots: true, lay: "cd ../root; seq 60 | xargs touch", options: changes.Options{Files: 1000}, act: "echo s >> ../root/r.txt; echo x >> a.txt", want: "update a.txt +1-0\n? TOP/root/: too large for a snapshot: 61 files, and at most 50 may be read\n"},
 	{name: "no repository", noGit: true, act: "echo x >> a.txt; printf '\\0' > b", want: "update a.txt +1-0\nadd b\n"},
-	{name: "many files without a repository", noGit: true, lay: "seq 60 | xargs touch", options: setting.Changes{Files: 1000}, act: "echo x >> a.txt", want: "? TOP/w: too large for a snapshot: 61 files, and at most 50 may be read\n"},
-	{name: "too many untracked files", lay: "seq 60 | xargs touch", options: setting.Changes{Files: 50}, act: "echo x >> a.txt", want: "? TOP/w: too large for a snapshot: 61 files, and at most 50 may be read\n"},
+	{name: "many files without a repository", noGit: true, lay: "seq 60 | xargs touch", options: changes.Options{Files: 1000}, act: "echo x >> a.txt", want: "? TOP/w: too large for a snapshot: 61 files, and at most 50 may be read\n"},
+	{name: "too many untracked files", lay: "seq 60 | xargs touch", options: changes.Options{Files: 50}, act: "echo x >> a.txt", want: "? TOP/w: too large for a snapshot: 61 files, and at most 50 may be read\n"},
 
 	// Repositories of other forms, and work in progress.
 	{name: "no branch", lay: "git checkout -q --detach; echo x >> a.txt; git commit -q -a -m x", act: "git checkout -q HEAD~1; echo y >> a.txt", want: "update a.txt +1-1\n"},
@@ -225,8 +225,8 @@ var kinds = []kind{
 	{name: "a submodule has another commit already", lay: submodule + "(cd sub; echo 1 >> l.txt; git commit -q -a -m 1)", act: "cd sub; echo 2 >> l.txt; git commit -q -a -m 2", want: "update sub +1-1\n? sub/: another repository\n# not in this diff (another repository): update sub\n"},
 
 	// Limits, and the user at the same time.
-	{name: "too slow before", options: setting.Changes{Before: time.Nanosecond}, act: "echo x >> a.txt", want: "? TOP/w: reading the folder takes longer than 1ns\n"},
-	{name: "too slow after", options: setting.Changes{After: time.Nanosecond}, act: "echo x >> a.txt", want: "? TOP/w: reading the folder takes longer than 1ns\n"},
-	{name: "tracking is off", options: setting.Changes{Off: true}, act: "echo x >> a.txt", want: "? TOP/w: calls.changes is off\n"},
+	{name: "too slow before", options: changes.Options{Before: time.Nanosecond}, act: "echo x >> a.txt", want: "? TOP/w: reading the folder takes longer than 1ns\n"},
+	{name: "too slow after", options: changes.Options{After: time.Nanosecond}, act: "echo x >> a.txt", want: "? TOP/w: reading the folder takes longer than 1ns\n"},
+	{name: "tracking is off", options: changes.Options{Off: true}, act: "echo x >> a.txt", want: "? TOP/w: calls.changes is off\n"},
 	{name: "the user edits", act: "echo x >> a.txt", user: "echo u > u; rm a.txt", want: "delete a.txt +0-3\nadd u +1-0\n"},
 }

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -93,8 +92,8 @@ func (k *kind) run(t *testing.T, template string) {
 	shell(t, p.dir, lay+"\nexec cp -a '"+p.dir+"' '"+p.old+"'")
 	before := p.read(p.dir, p.root)
 
-	options := changes.Options{Changes: k.options}
-	options.Changes.Before, options.Changes.After = cmp.Or(k.options.Before, time.Minute), cmp.Or(k.options.After, time.Minute)
+	options := k.options
+	options.Before, options.After = cmp.Or(k.options.Before, time.Minute), cmp.Or(k.options.After, time.Minute)
 	options.Scratch = git.Scratch{Dir: filepath.Join(top, "scratch")}
 	options.Announced = true
 	turn := &work{t: t, dir: p.dir, c: newWatch(options)}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
@@ -62,9 +63,8 @@ func runTurn(t *testing.T, e engine.Engine, o *approve.Options, cwd string, a th
 	t.Helper()
 	share := thread.NewTable(e, o).Share("")
 	defer share.Close()
-	a.Awaited = true
-	th := must.Get(share.Start(t.Context(), protocol.Config{Cwd: cwd}, a))(t)
-	return th.Begin(a, protocol.TurnInput{Items: protocol.TextInput("go")}).Run(t.Context())
+	th := must.Get(share.Start(t.Context(), admit.Trusted(), protocol.Config{Cwd: cwd}, a))(t)
+	return th.Begin(t.Context(), a, protocol.TurnInput{Items: protocol.TextInput("go")}).Wait()
 }
 
 // engineTurn runs the turn of TestTurn with an engine. Its model applies enginePatch, removes
@@ -83,7 +83,7 @@ func engineTurn(t *testing.T, e engine.Engine) protocol.TurnResult {
 	var lines bytes.Buffer
 	tt.git("add", "-A")
 	tt.git("commit", "-q", "-m", "dirty") // git counts changes from this commit
-	tt.c = newWatch(changes.Options{Scratch: git.Scratch{Dir: t.TempDir()}, Announced: engine.TraitsOf(e).Announces, Changes: setting.Changes{Before: time.Minute, After: time.Minute}})
+	tt.c = newWatch(changes.Options{Scratch: git.Scratch{Dir: t.TempDir()}, Announced: engine.TraitsOf(e).Announces, Before: time.Minute, After: time.Minute})
 	a := thread.Attend{Turn: tt.c.Turn, Ask: &approve.Place{Ask: person}}
 	got := tt.end(runTurn(t, e, &approve.Options{Record: record.To(&lines)}, tt.dir, a))
 

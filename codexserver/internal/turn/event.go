@@ -9,6 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
+	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -26,54 +27,83 @@ func Changes(m protocol.EventMsg) bool {
 
 const thinking = "thinking"
 
-// Add reads an event of the turn, which has that id. Command is the number in its thread of the command that the event
-// begins. Add returns the event with the ids of its thread and turn, if events of its type have them; an id that an engine
-// has set stays. It also returns what the turn does from then on, as a line for a person, or "". Add does not block.
-func (t *Turn) Add(id string, command int, m protocol.EventMsg) (named protocol.EventMsg, doing string) {
+// Step is what others need of an event.
+type Step struct {
+	// Event is the event with the ids of its thread and turn, if events of its type have them; an id that an engine has
+	// set stays.
+	Event protocol.EventMsg
+	// Doing is what the turn does from then on, as a line for a person, or "".
+	Doing string
+	// Line is the line of the record for the beginning or the end of a call, with the decision that allowed it, and for
+	// what was refused or allowed without a question. It is without thread and turn, and nil for other events. Arguments
+	// and outputs, which may contain secrets, are not in it.
+	Line *record.Line
+}
+
+// Add reads an event of the turn, which has that id, and writes what a reader should know of it into the log of the
+// thread. It waits for nobody.
+func (t *Turn) Add(id string, log *transcript.Log, m protocol.EventMsg) Step {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	named, doing = t.add(id, command, m)
-	doing = show.Status(doing)
-	t.now.do(doing)
-	return named, doing
+	s := Step{Event: m}
+	t.add(id, log, &s)
+	s.Doing = show.Status(s.Doing)
+	t.now.do(s.Doing)
+	return s
 }
 
 // add is Add under the turn's lock, with all words of what the turn does.
-func (t *Turn) add(id string, command int, e protocol.EventMsg) (named protocol.EventMsg, doing string) {
-	named = e
-	switch m := e.(type) {
+func (t *Turn) add(id string, log *transcript.Log, s *Step) {
+	switch m := s.Event.(type) {
 	case protocol.SessionConfigured:
 		m.ThreadID = m.SessionID
-		named = m
+		s.Event = m
+		log.Past(m.InitialMessages)
+	case protocol.UserMessage, protocol.Error:
+		log.Said(m)
 	case protocol.TaskStarted:
 		m.TurnID = cmp.Or(m.TurnID, id)
-		named, doing = m, thinking
+		s.Event, s.Doing = m, thinking
 		t.now.change()
+		t.starts()
 	case protocol.TaskComplete:
 		m.TurnID = cmp.Or(m.TurnID, id)
-		named = m
+		s.Event = m
 		t.answer.Lacks = m.Incomplete
 		if last := m.LastAgentMessage; last != nil {
-			t.answer.Text = *last
+			if t.answer.Text = *last; *last != t.answer.Last {
+				log.Entry("codex:", *last)
+			}
 		}
 	case protocol.TurnAborted:
 		m.TurnID = cmp.Or(m.TurnID, id)
-		named = m
+		s.Event = m
 	case protocol.BackgroundEvent:
-		doing = m.Message
-		if r := m.Refused; r != nil {
-			t.refuse("other", r, approval.ByPolicy, "policy")
+		s.Doing = m.Message
+		if m.Remark {
+			t.remark([]string{show.Text(m.Message, show.MaxWords) + "."})
+		}
+		switch {
+		case m.Refused != nil:
+			s.Line = t.ruled(m)
+			log.Refused(m.Refused, m.Message)
+		case m.Allowed != nil:
+			s.Line = t.ruled(m)
+			log.Entry("allowed by the "+m.Allowed.By+":", m.Message)
 		}
 	case protocol.StreamError:
-		doing = m.Message
+		s.Doing = m.Message
 		t.answer.coming.Reset() // it is written again
 	case protocol.ModelReroute:
-		doing = m.Words()
+		s.Doing = m.Words()
+		log.Said(m)
 		t.answer.coming.Reset()
 		t.reroute(m)
 	case protocol.TokenCount:
 		t.tokens.count(m)
-		t.budget.counts(t.tokens.used())
+		if b := t.Order.Budget; b.bounds() && t.stop != nil && t.tokens.used() >= *b.Tokens {
+			t.stop(&SpentError{float64(*b.Tokens), "token"})
+		}
 	case protocol.AgentMessageDelta:
 		t.tokens.answered = true
 		if t.answer.coming.Len() < maxComing {
@@ -81,117 +111,140 @@ func (t *Turn) add(id string, command int, e protocol.EventMsg) (named protocol.
 		}
 	case protocol.AgentMessage:
 		t.tokens.answered = true
-		doing, t.answer.Last = m.Message, m.Message
+		log.Said(m)
+		s.Doing, t.answer.Last = m.Message, m.Message
 		t.answer.coming.Reset()
 	case protocol.AgentReasoning, protocol.AgentReasoningDelta:
 		t.tokens.answered = true
 	default:
-		return t.addCall(id, command, e)
+		t.addCall(id, log, s)
 	}
-	return named, doing
 }
 
 // addCall is add for commands, patches, tools, and what else comes from the model.
-func (t *Turn) addCall(id string, command int, e protocol.EventMsg) (named protocol.EventMsg, doing string) {
-	named = e
-	switch m := e.(type) {
+func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
+	switch m := s.Event.(type) {
 	case protocol.ExecApprovalRequest:
 		m.TurnID = cmp.Or(m.TurnID, id)
-		named = m
+		s.Event = m
 		t.tokens.answered = true
 	case protocol.PatchApprovalRequest:
 		m.TurnID = cmp.Or(m.TurnID, id)
-		named = m
+		s.Event = m
 		t.tokens.answered = true
 	case protocol.ExecCommandBegin:
 		m.TurnID = cmp.Or(m.TurnID, id)
-		named, doing = m, "running "+elicit.ShowCommand(show.Begins(m.Command))
+		s.Event, s.Doing = m, "running "+elicit.ShowCommand(show.Begins(m.Command))
 		t.now.change()
 		t.acts(m)
-		t.runs(m, command)
+		s.Line = t.begins(m.CallID, record.Subject{Kind: record.KindCommand, Command: m.Command, Cwd: m.Cwd})
+		t.runs(m, log.Begins(m))
+	case protocol.ExecCommandOutputDelta:
+		log.Prints(m)
 	case protocol.ExecCommandEnd:
 		m.TurnID = cmp.Or(m.TurnID, id)
-		named, doing = m, thinking
+		s.Event, s.Doing = m, thinking
+		log.Ends(m)
 		t.now.change()
-		if command := t.commands.ended(m.CallID); command != nil {
-			command.ExitCode, command.DurationMS = new(m.ExitCode), new(time.Duration(m.Duration).Milliseconds())
+		command, line := t.ended(m.CallID, m.ExitCode, m.Duration, m.Status)
+		if m.Status == protocol.ExecDeclined {
+			line.Exit = nil
+		}
+		if s.Line = line; command != nil {
+			command.ExitCode, command.DurationMS = line.Exit, new(line.Took)
 		}
 	case protocol.PatchApplyBegin:
 		m.TurnID = cmp.Or(m.TurnID, id)
-		named, doing = m, "changing files"
+		s.Event, s.Doing = m, "changing files"
+		log.Patch(m.Changes)
 		t.acts(m)
-		if !t.folder.ends {
+		s.Line = t.begins(m.CallID, record.Subject{Kind: record.KindPatch, Changes: record.ChangesOf(m.Changes, false)})
+		if t.status != ending && !t.over() {
 			t.folder.patches.Begin(m)
 		}
 	case protocol.PatchApplyEnd:
 		m.TurnID = cmp.Or(m.TurnID, id)
-		named, doing = m, thinking
+		s.Event, s.Doing = m, thinking
 		t.now.change()
-		t.commands.ended(m.CallID)
-		t.commands.ran = t.commands.ran || !m.Success
-		if !t.folder.ends {
+		if m.Success {
+			log.Entry("the patch was applied", "")
+			_, s.Line = t.ended(m.CallID, 0, 0, "")
+		} else {
+			log.Entry("the patch was not applied:", m.Stderr)
+			_, s.Line = t.ended(m.CallID, 1, 0, m.Stderr)
+			t.commands.ran = true
+		}
+		if t.status != ending && !t.over() {
 			t.folder.patches.End(m)
 		}
-	case protocol.MCPToolCallBegin:
-		doing = "calling " + m.Invocation.Server + "/" + m.Invocation.Tool
+	case protocol.MCPToolCallBegin: // without its arguments, which may contain secrets
+		log.Entry("tool "+transcript.Line(m.Invocation.Tool)+" of the MCP server "+transcript.Line(m.Invocation.Server), "")
+		s.Doing = "calling " + m.Invocation.Server + "/" + m.Invocation.Tool
 		t.acts(m)
+		s.Line = t.begins(m.CallID, record.Subject{Kind: record.KindTool, Tool: m.Invocation.Server + "/" + m.Invocation.Tool})
 		t.commands.ran = true
 	case protocol.MCPToolCallEnd:
-		t.commands.ended(m.CallID)
+		if m.Result.Err == nil {
+			_, s.Line = t.ended(m.CallID, 0, m.Duration, "")
+		} else {
+			log.Entry("tool "+transcript.Line(m.Invocation.Tool)+" failed", "")
+			_, s.Line = t.ended(m.CallID, 1, m.Duration, *m.Result.Err)
+		}
 	case protocol.TurnDiff:
 		t.folder.diff = m.UnifiedDiff
 	case protocol.PlanUpdate:
+		log.Plan(m.Plan)
 		t.plan, t.tokens.answered = m.Plan, true
-	case protocol.WebSearchBegin, protocol.ViewImageToolCall:
+	case protocol.WebSearchBegin:
+		t.tokens.answered = true
+	case protocol.WebSearchEnd:
+		log.Entry("web search:", m.Query)
+	case protocol.ViewImageToolCall:
+		log.Entry("image: "+transcript.Line(m.Path), "")
 		t.tokens.answered = true
 	}
-	return named, doing
 }
 
-// LineOf returns the line of the record for an event that reports the beginning or the end of a call, or a
-// refusal. It is without thread, turn and decision; its Event is "" for other events. Arguments and outputs, which may
-// contain secrets, are not in it.
-func LineOf(e protocol.EventMsg) (line record.Line) {
-	switch m := e.(type) {
-	case protocol.ExecCommandBegin:
-		line = record.Line{Event: record.Begins, Call: m.CallID, Subject: record.Subject{Kind: record.KindCommand, Command: m.Command, Cwd: m.Cwd}}
-	case protocol.PatchApplyBegin:
-		line = record.Line{Event: record.Begins, Call: m.CallID, Subject: record.Subject{Kind: record.KindPatch, Changes: record.ChangesOf(m.Changes, false)}}
-	case protocol.MCPToolCallBegin:
-		line = record.Line{Event: record.Begins, Call: m.CallID, Subject: record.Subject{Kind: record.KindTool, Tool: m.Invocation.Server + "/" + m.Invocation.Tool}}
-	case protocol.ExecCommandEnd:
-		line = ended(m.CallID, m.ExitCode, m.Duration, "")
-	case protocol.PatchApplyEnd:
-		if m.Success {
-			return ended(m.CallID, 0, 0, "")
-		}
-		line = ended(m.CallID, 1, 0, m.Stderr)
-	case protocol.MCPToolCallEnd:
-		if m.Result.Err == nil {
-			return ended(m.CallID, 0, m.Duration, "")
-		}
-		line = ended(m.CallID, 1, m.Duration, *m.Result.Err)
-	case protocol.BackgroundEvent:
-		if r := m.Refused; r != nil {
-			line = record.Line{
-				Event: record.Decided, Call: r.CallID, Subject: record.Subject{Kind: record.KindTool, Tool: r.Tool, Cwd: r.Cwd},
-				Verdict: record.Verdict{Decision: string(elicit.Denied), By: string(approval.ByPolicy), Detail: r.Reason},
-			}
-			switch {
-			case len(r.Command) > 0:
-				line.Kind, line.Command = record.KindCommand, r.Command
-			case len(r.Changes) > 0:
-				line.Kind, line.Changes = record.KindPatch, record.ChangesOf(r.Changes, false)
-			}
-		}
+// begins records the beginning of a call about a subject, and returns its line.
+func (t *Turn) begins(call string, about record.Subject) *record.Line {
+	c := &t.commands
+	if c.open == nil {
+		c.open = map[string]*open{}
 	}
-	return line
+	one := &open{grant: c.approved[call]}
+	delete(c.approved, call) // a decision allows one call
+	c.open[call] = one
+	return &record.Line{Event: record.Begins, Call: call, DecisionID: one.id, Subject: about}
 }
 
-func ended(call string, exit int, took protocol.Duration, words string) record.Line {
-	return record.Line{
+// ended records the end of a call, and returns its line, and the command that it was, if any.
+func (t *Turn) ended(call string, exit int, took protocol.Duration, words string) (command *protocol.Command, line *record.Line) {
+	line = &record.Line{
 		Event: record.Ends, Call: call,
 		Outcome: record.Outcome{Exit: &exit, Took: time.Duration(took).Milliseconds(), Words: show.Status(words)},
+	}
+	if one := t.commands.open[call]; one != nil {
+		command, line.DecisionID = one.command, one.id
+	}
+	delete(t.commands.open, call)
+	return command, line
+}
+
+// ruled records what was refused or allowed without a question, and returns its line.
+func (t *Turn) ruled(m protocol.BackgroundEvent) *record.Line {
+	r, decision := m.Refused, elicit.Denied
+	if m.Allowed != nil {
+		decision = elicit.Approved
+	}
+	if r == nil {
+		r = m.Allowed
+	} else {
+		by := cmp.Or(approval.Decider(r.By), approval.ByPolicy)
+		t.refuse("other", r, by, string(by))
+	}
+	return &record.Line{
+		Event: record.Decided, Call: r.CallID, Subject: record.SubjectOf(r, m.Allowed != nil),
+		Verdict: record.Verdict{Decision: string(decision), By: cmp.Or(r.By, string(approval.ByPolicy)), Detail: r.Reason},
 	}
 }
 
@@ -209,8 +262,11 @@ func (t *Turn) refuse(kind string, r *protocol.Refused, by approval.Decider, rea
 	t.refused = keep(append(t.refused, out), &t.dropped.Refused)
 }
 
-// Asked records a question.
-func (t *Turn) Asked(r *approval.Request) {
+// Open records a question. The turn does not wait for one whether a denial is overruled.
+func (t *Turn) Open(r *approval.Request) {
+	if _, is := r.Event.(protocol.OverruleRequest); is {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.now.questions, t.now.unseen = append(t.now.questions, r), true
@@ -231,14 +287,17 @@ func (t *Turn) AnsweredAt(where string) {
 func (t *Turn) Decided(r *approval.Request, d approval.Decision) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.answer.stopped = t.answer.stopped || d.Decision == elicit.Abort
+	t.remark(d.Remarks)
+	if _, is := r.Event.(protocol.OverruleRequest); is { // the denial is known
+		return
+	}
 	t.now.questions = slices.DeleteFunc(t.now.questions, func(q *approval.Request) bool { return q == r })
 	if len(t.now.questions) == 0 {
 		t.now.where = ""
 	}
 	t.now.do(thinking)
 	t.now.change()
-	t.answer.stopped = t.answer.stopped || d.Decision == elicit.Abort
-	t.remark(d.Remarks)
 	if call := r.Call(); call != "" {
 		t.commands.decided(call, d)
 	}

@@ -17,7 +17,7 @@ type moment struct {
 	questions []*approval.Request // the open ones
 	unseen    bool                // a question opened that no caller has seen
 	where     string              // the open questions can be answered, if not by the client
-	changed   chan struct{}       // see [Turn.News]; nil if nobody waits
+	changed   chan struct{}       // see [Turn.Changed]; nil if nobody waits
 }
 
 // do sets what the turn does, unless words is "".
@@ -47,13 +47,16 @@ type State struct {
 	Where string
 }
 
-// State returns what a turn does that has not ended.
+// State returns what the turn does. A turn that is queued runs, too; its status has ended when there is a result.
 func (t *Turn) State() State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := State{Status: protocol.StatusRunning, Doing: t.now.doing, Since: t.now.since}
 	if len(t.now.questions) > 0 {
 		s.Status, s.Question, s.Where = protocol.StatusWaiting, show.Brief(Subject(t.now.questions[0])), t.now.where
+	}
+	if t.over() {
+		s.Status = t.status
 	}
 	return s
 }
@@ -74,22 +77,37 @@ func (s State) Words() string {
 	return s.Doing
 }
 
-// Asks reports whether the question is an open one of the turn.
-func (t *Turn) Asks(r *approval.Request) bool {
+// IsOpen reports whether the question is an open one of the turn.
+func (t *Turn) IsOpen(r *approval.Request) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Contains(t.now.questions, r)
 }
 
-// News reports whether there is an open question that no caller has seen, and returns a channel that is closed when the
-// turn starts, when a question opens or is decided, and when a command begins, or a command or a patch ends.
-func (t *Turn) News() (question bool, changed <-chan struct{}) {
+// Changed returns a channel that is closed when the turn starts, when a question opens or is decided, and when a command
+// begins, or a command or a patch ends.
+func (t *Turn) Changed() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.now.changed == nil {
 		t.now.changed = make(chan struct{})
 	}
-	return t.now.unseen && len(t.now.questions) > 0, t.now.changed
+	return t.now.changed
+}
+
+// Asks reports whether there is an open question that no caller has seen.
+func (t *Turn) Asks() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.now.unseen && len(t.now.questions) > 0
+}
+
+// Stop records that a person ends the turn, so that no other process continues it.
+func (t *Turn) Stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.answer.stopped = true
+	t.now.change()
 }
 
 // Seen records that a caller has seen the open questions.

@@ -2,7 +2,6 @@ package turn
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -10,11 +9,11 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/go-json-experiment/json"
@@ -35,10 +34,21 @@ const (
 // Turn is what one turn does, from before its begin to its end. [Turn.Add] reads its events. It is
 // safe for concurrent use.
 type Turn struct {
+	// Order must not be changed after the turn is queued.
+	Order Order
+
+	started chan struct{} // closed when the engine has reported the start
+	done    chan struct{} // closed when the turn has ended
+
 	mu       sync.Mutex
+	ctx      context.Context         // ends with the turn at the latest; nil before it is queued
+	stop     context.CancelCauseFunc // ends ctx
+	cause    error                   // why it was interrupted before it was queued
 	place    place
 	time     span
-	status   protocol.TurnStatus // "" before the turn begins
+	status   protocol.TurnStatus // "" while the turn is queued
+	err      error               // with which it ended
+	result   *Result             // nil before the end
 	now      moment
 	answer   answer
 	commands commands
@@ -48,7 +58,6 @@ type Turn struct {
 	tokens   tokens
 	remarks  []string // for the caller
 	folder   folder
-	budget   spending
 }
 
 // span is when the turn ran.
@@ -65,7 +74,6 @@ type folder struct {
 	options   changes.Options
 	before    *changes.Before   // nil before the turn begins
 	found     *changes.Found    // at the end of the turn
-	ends      bool              // the turn ends, or has ended
 	continued bool              // in another process
 	earlier   []protocol.Change // of that
 }
@@ -73,6 +81,7 @@ type folder struct {
 // place is where a turn runs.
 type place struct {
 	thread   string
+	rollout  string // the thread's file, or ""
 	model    string
 	rerouted []protocol.ModelReroute // the first changes of what answers
 	dir      string                  // the working folder
@@ -83,7 +92,7 @@ type place struct {
 type answer struct {
 	Said
 	coming  strings.Builder // its Coming
-	stopped bool            // the answer to a question has aborted the turn
+	stopped bool            // a person has ended the turn, perhaps by the answer to a question
 }
 
 // commands are the commands that the turn runs.
@@ -96,23 +105,77 @@ type commands struct {
 	ran      bool             // a command, a tool, or a patch that was not applied
 }
 
+// ending is the status of a turn that has ended but for its result.
+const ending protocol.TurnStatus = "ending"
+
 // New returns a turn that has not begun. O says how it finds what it changes.
 func New(o changes.Options) *Turn {
-	return &Turn{now: moment{doing: "starting", since: time.Now()}, folder: folder{options: o}}
+	return &Turn{
+		now: moment{doing: "starting", since: time.Now()}, folder: folder{options: o},
+		started: make(chan struct{}), done: make(chan struct{}),
+	}
 }
 
+// Queue queues the turn, once. It ends with life at the latest.
+func (t *Turn) Queue(life context.Context) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ctx, t.stop = context.WithCancelCause(life); t.cause != nil {
+		t.stop(t.cause)
+	}
+}
+
+// Context returns the context of a turn that was queued.
+func (t *Turn) Context() context.Context {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ctx
+}
+
+// Interrupt ends the turn, without waiting, with a cause. It does nothing after the end.
+func (t *Turn) Interrupt(cause error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stop == nil {
+		t.cause = cause
+		return
+	}
+	t.stop(cause)
+}
+
+// Started returns a channel that is closed when the engine has reported the start.
+func (t *Turn) Started() <-chan struct{} { return t.started }
+
+// Done returns a channel that is closed when the turn has ended.
+func (t *Turn) Done() <-chan struct{} { return t.done }
+
+// Wait waits for the end of the turn. It returns nil, an [*engine.TurnError] or an [*engine.AbortError], with a
+// [*SpentError] if the budget has ended the turn. A turn that never began counts as aborted.
+func (t *Turn) Wait() error {
+	<-t.done
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err
+}
+
+// ThreadID returns the id of the turn's thread.
+func (t *Turn) ThreadID() string { return t.Order.Thread }
+
 // Begin begins the turn. Begun is the event with which the thread began, and used is the thread's last
-// token count, or nil. Each Begin needs an End.
+// token count, or nil. Each Begin needs an End. The time of its budget begins: a spent one interrupts the turn with a
+// [*SpentError].
 func (t *Turn) Begin(ctx context.Context, begun protocol.SessionConfigured, used *protocol.TokenUsage) {
 	real := paths.Real(begun.Cwd)
 	t.mu.Lock()
 	t.time.began, t.status = time.Now(), protocol.StatusRunning
+	passed := time.Duration(0)
 	if t.folder.continued {
-		used = t.tokens.given
+		used, passed = t.tokens.given, time.Since(t.time.first)
 	} else {
 		t.time.first = t.time.began
 	}
-	t.place = place{thread: begun.SessionID, model: begun.Model, dir: begun.Cwd, real: real}
+	t.Order.Budget.begin(ctx, t.stop, passed)
+	t.place = place{thread: begun.SessionID, rollout: begun.RolloutPath, model: begun.Model, dir: begun.Cwd, real: real}
 	t.tokens.begin(begun, used)
 	earlier, continued := t.folder.earlier, t.folder.continued
 	t.mu.Unlock()
@@ -127,26 +190,6 @@ func (t *Turn) Begin(ctx context.Context, begun protocol.SessionConfigured, used
 	t.folder.before = before
 }
 
-// Limit gives the turn a budget, before it begins.
-func (t *Turn) Limit(b *Budget) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if b != nil {
-		t.budget.Budget = *b
-	}
-}
-
-// Run begins the time of the turn, before it begins. A spent budget calls stop with a [*SpentError], which ends ctx.
-func (t *Turn) Run(ctx context.Context, stop context.CancelCauseFunc) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	passed := time.Duration(0)
-	if t.folder.continued {
-		passed = time.Since(t.time.first)
-	}
-	t.budget.begin(ctx, stop, passed)
-}
-
 // Continue records what the turn did in a process that has ended, before it begins here. It began there at a
 // time, when its thread had used tokens.
 func (t *Turn) Continue(before *protocol.TurnResult, began time.Time, used *protocol.TokenUsage) {
@@ -159,14 +202,6 @@ func (t *Turn) Continue(before *protocol.TurnResult, began time.Time, used *prot
 	}
 	t.refused, t.folder.earlier, t.folder.continued = before.Refused, before.Changes, true
 	t.dropped = protocol.Truncated{Commands: before.Truncated.Commands, Refused: before.Truncated.Refused}
-}
-
-// Began returns when the turn began, in the first process that ran it, the thread's last token count then, and whether
-// the answer to a question has aborted it. The first two are zeros before.
-func (t *Turn) Began() (at time.Time, used *protocol.TokenUsage, stopped bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.time.first, t.tokens.given, t.answer.stopped
 }
 
 // Remark keeps remarks for the caller, each once.
@@ -205,41 +240,60 @@ func (t *Turn) Ready(m protocol.EventMsg) {
 }
 
 // End ends the turn with the error of [engine.Conversation] Turn. It compares the folder with how it was
-// before, for a bounded time. Later calls are ignored.
-func (t *Turn) End(err error) {
+// before, for a bounded time, and makes the result. Last, unless nil, is called then, and calls end: from then on the
+// turn has ended. Later calls are ignored.
+func (t *Turn) End(err error, last func(end func())) {
 	if safefile.IsFull(err) {
 		_ = t.folder.options.Room.Release() // of what is closed, nothing needs to be written
 	}
 	t.mu.Lock()
-	if t.folder.ends {
+	if t.status == ending || t.over() {
 		t.mu.Unlock()
 		return
 	}
-	t.folder.ends = true
-	if err == nil && t.budget.Tokens != nil && t.tokens.used() == 0 {
+	if err == nil && t.Order.Budget.bounds() && t.tokens.used() == 0 {
 		t.remark([]string{"The budget of tokens was not held: the model's provider does not count them."})
 	}
 	before, did := t.folder.before, changes.Did{
 		Begun: t.status != "", Patches: &t.folder.patches, Diff: t.folder.diff,
 		Acted: t.commands.acted, Ran: t.commands.ran, Commands: len(t.commands.list) > 0,
 	}
+	t.status, t.err = ending, err
 	t.mu.Unlock()
+	var result *Result
+	defer func() { // also after a panic
+		if last == nil {
+			t.end(result)
+		} else {
+			last(func() { t.end(result) })
+		}
+	}()
 	found := before.After(did) // which alone has the patches from now on
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.folder.found = &found
-	var abort *engine.AbortError
-	switch {
-	case err == nil:
-		t.status = protocol.StatusCompleted
-	case errors.As(err, &abort):
-		t.status = protocol.StatusAborted
-	default:
-		t.status = protocol.StatusFailed
-	}
 	if !t.time.began.IsZero() {
 		t.time.duration = time.Since(t.time.began)
 	}
+	t.mu.Unlock()
+	result = t.conclude(err)
+}
+
+// over reports whether the turn has ended. The caller holds t.mu.
+func (t *Turn) over() bool { return t.result != nil }
+
+// end ends the turn with its result, nil if that cannot be made.
+func (t *Turn) end(r *Result) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r == nil {
+		r = broken(t.Order.Thread)
+	}
+	t.result, t.status, t.Order.Read = r, r.Status, nil // the turn may be kept for long
+	t.now.questions = nil
+	if t.stop != nil {
+		t.stop(nil)
+	}
+	close(t.done)
 }
 
 // So returns what the turn has done until now, without the answer. While it runs, the result has
@@ -262,6 +316,9 @@ func (t *Turn) So() protocol.TurnResult {
 		if len(t.now.questions) > 0 {
 			r.Status = protocol.StatusWaiting
 		}
+	}
+	if r.Status == ending {
+		r.Status = protocol.StatusRunning
 	}
 	var f changes.Found
 	switch {
@@ -319,6 +376,15 @@ func (t *Turn) Said() Said {
 	return said
 }
 
+// starts records that the engine has reported the start.
+func (t *Turn) starts() {
+	select {
+	case <-t.started:
+	default:
+		close(t.started)
+	}
+}
+
 // cwd returns a command's folder for the result, "" for the working folder.
 func (t *Turn) cwd(cwd string) string {
 	if cwd == t.place.dir || cwd == t.place.real {
@@ -354,19 +420,14 @@ type open struct {
 	command *protocol.Command // nil for others
 }
 
-// Note is called before [Turn.Add] with the line of the record for the beginning or the end of a call, and sets the
-// decision that allowed the call. A decision allows one call.
-func (t *Turn) Note(line *record.Line) {
+// Ruled is called with the line of a [Step] that is in the record. An approval without a question allows its call.
+func (t *Turn) Ruled(line *record.Line) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := &t.commands
-	switch line.Event {
-	case record.Begins:
-		line.DecisionID = c.begins(line.Call).id
-	case record.Ends:
-		if one := c.open[line.Call]; one != nil {
-			line.DecisionID = one.id
-		}
+	if line.Event == record.Decided && line.Call != "" {
+		t.commands.decided(line.Call, approval.Decision{
+			Outcome: elicit.Outcome{Decision: elicit.Decision(line.Decision)}, By: approval.Decider(line.By), ID: line.DecisionID,
+		})
 	}
 }
 
@@ -385,17 +446,6 @@ func (t *Turn) Unended() (lines []record.Line) {
 	return lines
 }
 
-// begins records the begin of a call.
-func (c *commands) begins(call string) *open {
-	if c.open == nil {
-		c.open = map[string]*open{}
-	}
-	one := &open{grant: c.approved[call]}
-	delete(c.approved, call)
-	c.open[call] = one
-	return one
-}
-
 // decided records the decision about a call.
 func (c *commands) decided(call string, d approval.Decision) {
 	if !d.Decision.Approves() {
@@ -408,28 +458,15 @@ func (c *commands) decided(call string, d approval.Decision) {
 	c.approved[call] = grant{d.By, d.ID}
 }
 
-// runs records the start of a command, which is a number in its thread.
+// runs records the start of a command, which is a number in its thread and has begun.
 func (t *Turn) runs(m protocol.ExecCommandBegin, number int) {
 	c := &t.commands
 	c.ran, c.last = true, max(c.last+1, number)
 	one := c.open[m.CallID]
-	if one == nil || one.command != nil {
-		one = c.begins(m.CallID)
-	}
 	one.command = &protocol.Command{
 		ID: c.last, Command: show.Command(m.Command), Cwd: t.cwd(m.Cwd), ApprovedBy: show.Text(string(one.by), show.MaxName),
 	}
 	c.list = keep(append(c.list, one.command), &t.dropped.Commands)
-}
-
-// ended records the end of a call.
-func (c *commands) ended(call string) *protocol.Command {
-	one := c.open[call]
-	delete(c.open, call)
-	if one == nil {
-		return nil
-	}
-	return one.command
 }
 
 // keep bounds a list, and adds the number of dropped elements to omitted.

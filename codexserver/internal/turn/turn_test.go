@@ -81,18 +81,18 @@ func play(t *testing.T, log *transcript.Log, w *turn.Turn, steps []step) {
 	r := &approval.Request{Question: &elicit.Question{Message: "may it?"}}
 	approved := approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}, By: "desk"}
 	for i, step := range steps {
-		_, news := w.News()
+		news := w.Changed()
 		got := ""
 		switch m := step.event.(type) {
 		case question:
 			r.Event = m.EventMsg
 			log.Asked(r)
-			w.Asked(r)
+			w.Open(r)
 		case decision:
 			log.Decided(r, approved)
 			w.Decided(r, approved)
 		default:
-			_, got = w.Add("", log.Add(m), m)
+			got = w.Add("", log, m).Doing
 		}
 		if turn.Changes(step.event) {
 			got += ", may change files"
@@ -102,7 +102,7 @@ func play(t *testing.T, log *transcript.Log, w *turn.Turn, steps []step) {
 			got += ", news"
 		default:
 		}
-		if unseen, _ := w.News(); unseen {
+		if w.Asks() {
 			got += ", " + string(w.So().Status) + ", " + w.State().Words()
 		}
 		must.Equal(t, fmt.Sprintf("event %d, %T", i, step.event), step.want, got)
@@ -219,14 +219,14 @@ func TestNamed(t *testing.T) {
 	for kind, has := range kinds {
 		for own, want := range map[string]string{"": "turn", "its own": "its own"} {
 			m := must.Get(protocol.ParseEvent(fmt.Appendf(nil, `{"type":%q,"turn_id":%q}`, kind, own)))(t)
-			named, _ := turn.New(changes.Options{}).Add("turn", 0, m)
+			named := turn.New(changes.Options{}).Add("turn", transcript.New(""), m).Event
 			raw, err := protocol.AppendEvent(nil, named)
 			if got := strings.Contains(string(raw), fmt.Sprintf(`"turn_id":%q`, want)); got != has || err != nil {
 				t.Errorf("%s, %v", raw, err)
 			}
 		}
 	}
-	if named, _ := turn.New(changes.Options{}).Add("turn", 0, protocol.SessionConfigured{SessionID: "s"}); named.(protocol.SessionConfigured).ThreadID != "s" {
+	if named := turn.New(changes.Options{}).Add("turn", transcript.New(""), protocol.SessionConfigured{SessionID: "s"}).Event; named.(protocol.SessionConfigured).ThreadID != "s" {
 		t.Errorf("%+v", named)
 	}
 }
@@ -249,18 +249,19 @@ func TestRefused(t *testing.T) {
 	} {
 		for _, d := range []elicit.Decision{elicit.Denied, elicit.Abort, elicit.Approved, elicit.ApprovedForSession, elicit.ApprovedAlways} {
 			w := turn.New(changes.Options{})
+			w.Order.Key = "k"
 			w.Begin(t.Context(), protocol.SessionConfigured{Cwd: "/w"}, nil)
 			r := &approval.Request{Event: tt.event, Question: &elicit.Question{Message: "may it?"}}
-			w.Asked(r)
-			asked := w.Asks(r)
+			w.Open(r)
+			asked := w.IsOpen(r)
 			w.Seen()
-			unseen, _ := w.News()
+			unseen := w.Asks()
 			w.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: d, Reason: "declined", Feedback: "not\nnow"}, By: "desk"})
 			want := tt.want
 			want.By, want.Reason = "desk", "declined"
-			_, _, stopped := w.Began()
+			stopped := w.Resume() == nil
 			did := w.So()
-			if n := len(did.Refused); d.Approves() != (n == 0) || n > 1 || !asked || w.Asks(r) || unseen || stopped != (d == elicit.Abort) || did.Status != protocol.StatusRunning {
+			if n := len(did.Refused); d.Approves() != (n == 0) || n > 1 || !asked || w.IsOpen(r) || unseen || stopped != (d == elicit.Abort) || did.Status != protocol.StatusRunning {
 				t.Errorf("%s: %+v", d, did)
 			} else if n == 1 {
 				if !strings.HasSuffix(did.Refused[0].Why, `: not\nnow`) {
@@ -280,15 +281,15 @@ func TestTurnIsBounded(t *testing.T) {
 	w.Continue(&protocol.TurnResult{Commands: make([]protocol.Command, 999), Refused: make([]protocol.Refusal, 999)}, time.Now(), nil)
 	w.Begin(t.Context(), protocol.SessionConfigured{}, nil)
 	for i, dropped := range []int{0, 1, 2} {
-		w.Add("", 0, protocol.ExecCommandBegin{Command: []string{"x"}})
-		w.Add("", 0, protocol.BackgroundEvent{Refused: &protocol.Refused{Tool: "x"}})
+		w.Add("", transcript.New(""), protocol.ExecCommandBegin{Command: []string{"x"}})
+		w.Add("", transcript.New(""), protocol.BackgroundEvent{Refused: &protocol.Refused{Tool: "x"}})
 		did := w.So()
 		if len(did.Commands) != 1000 || len(did.Refused) != 1000 || did.Truncated != (protocol.Truncated{Commands: dropped, Refused: dropped}) || did.Commands[999].ID != i+1 || did.Refused[999].What != "x" {
 			t.Errorf("%d commands and %d refusals, and dropped %+v", len(did.Commands), len(did.Refused), did.Truncated)
 		}
 	}
 	for _, delta := range []string{strings.Repeat("x", 1<<20-1), "yy", "z"} {
-		w.Add("", 0, protocol.AgentMessageDelta{Delta: delta})
+		w.Add("", transcript.New(""), protocol.AgentMessageDelta{Delta: delta})
 	}
 	if coming := w.Said().Coming; len(coming) != 1<<20+1 || !strings.HasSuffix(coming, "yy") {
 		t.Errorf("%d bytes of a message", len(coming))
@@ -308,8 +309,8 @@ func TestAnswered(t *testing.T) {
 		for _, m := range events {
 			w := turn.New(changes.Options{})
 			w.Begin(t.Context(), protocol.SessionConfigured{InitialMessages: []json.RawMessage{json.RawMessage(`{"type":"agent_message","message":"x"}`)}}, nil)
-			w.Add("", 0, m)
-			w.Add("", 0, protocol.TokenCount{Info: &protocol.TokenUsageInfo{TotalTokenUsage: protocol.TokenUsage{InputTokens: 100}, LastTokenUsage: protocol.TokenUsage{InputTokens: 10}}})
+			w.Add("", transcript.New(""), m)
+			w.Add("", transcript.New(""), protocol.TokenCount{Info: &protocol.TokenUsageInfo{TotalTokenUsage: protocol.TokenUsage{InputTokens: 100}, LastTokenUsage: protocol.TokenUsage{InputTokens: 10}}})
 			must.Equal(t, fmt.Sprintf("tokens of %T", m), want, w.So().Usage.Turn.Input)
 		}
 	}
@@ -320,11 +321,11 @@ func TestAnswered(t *testing.T) {
 func TestRerouted(t *testing.T) {
 	w := turn.New(changes.Options{})
 	w.Begin(t.Context(), protocol.SessionConfigured{Model: "m0"}, nil)
-	w.Add("", 0, protocol.AgentMessageDelta{Delta: "half"})
+	w.Add("", transcript.New(""), protocol.AgentMessageDelta{Delta: "half"})
 	var want []protocol.Rerouted
 	for i := range 20 {
 		m := protocol.ModelReroute{FromModel: fmt.Sprint("m", i), ToProvider: "p\n", ToModel: fmt.Sprint("m", i+1), Reason: "its limit"}
-		if w.Add("", 0, m); i < 3 {
+		if w.Add("", transcript.New(""), m); i < 3 {
 			want = append(want, protocol.Rerouted{FromModel: m.FromModel, ToProvider: `p\n`, ToModel: m.ToModel, Reason: m.Reason})
 		}
 	}

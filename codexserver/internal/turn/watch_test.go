@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
+	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -22,19 +23,16 @@ import (
 // recorder is a turn and what the host of a thread does for it.
 type recorder struct {
 	*turn.Turn
-	commands int // of the thread
+	log *transcript.Log // of the thread
 }
 
-func newWatch(o changes.Options) *recorder { return &recorder{Turn: turn.New(o)} }
+func newWatch(o changes.Options) *recorder { return &recorder{turn.New(o), transcript.New("")} }
 
-func (r *recorder) Event(m protocol.EventMsg) {
-	if _, begins := m.(protocol.ExecCommandBegin); begins {
-		r.commands++
-	}
-	r.Turn.Add("", r.commands, m)
-}
+func (r *recorder) Event(m protocol.EventMsg) { r.Turn.Add("", r.log, m) }
 
-func (r *recorder) Asked(q *approval.Request) { r.Turn.Asked(asked(q)) }
+func (r *recorder) Asked(q *approval.Request) { r.Turn.Open(asked(q)) }
+
+func (r *recorder) End(err error) { r.Turn.End(err, nil) }
 
 func (r *recorder) Decided(q *approval.Request, d approval.Decision) { r.Turn.Decided(asked(q), d) }
 
@@ -91,7 +89,9 @@ func TestStatus(t *testing.T) {
 // names who approved the second one, and the folder of those that ran in another one than the turn.
 func TestCommands(t *testing.T) {
 	c := newWatch(changes.Options{})
-	c.commands = 7 // of earlier turns
+	for range 7 { // of earlier turns
+		c.log.Begins(protocol.ExecCommandBegin{})
+	}
 	c.Begin(t.Context(), protocol.SessionConfigured{Cwd: "/w"}, nil)
 	run := protocol.ExecCommandBegin{CallID: "1", Command: []string{"touch", "/x\x1b[2J"}, Cwd: "/w"}
 	c.Event(run)
@@ -203,7 +203,7 @@ func TestDoing(t *testing.T) {
 		{protocol.TokenCount{}, ""},
 	} {
 		work := turn.New(changes.Options{})
-		if _, got := work.Add("", 0, tt.event); got != tt.want {
+		if got := work.Add("", transcript.New(""), tt.event).Doing; got != tt.want {
 			t.Errorf("%T: %q, want %q", tt.event, got, tt.want)
 		}
 		if got := work.State().Words(); tt.want != "" && got != tt.want || tt.want == "" && got != "starting" {

@@ -15,7 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/outputschema"
@@ -203,7 +203,7 @@ func TestTurnWithoutSnapshot(t *testing.T) {
 		{"interrupted", ended, dir, changes.Options{Scratch: scratch}, true, true},
 		{"no command", ended, dir, changes.Options{Scratch: scratch}, false, false},
 		{"no folder", t.Context(), filepath.Join(dir, "no", "folder"), changes.Options{Scratch: scratch}, true, true},
-		{"switched off", t.Context(), dir, changes.Options{Scratch: scratch, Changes: setting.Changes{Off: true}}, true, false},
+		{"switched off", t.Context(), dir, changes.Options{Scratch: scratch, Off: true}, true, false},
 		{"no folder for snapshots", t.Context(), dir, changes.Options{}, true, false},
 		{"a snapshot", t.Context(), dir, changes.Options{Scratch: scratch}, true, false},
 	} {
@@ -275,7 +275,7 @@ func TestDiffWithoutSnapshot(t *testing.T) {
 func schema(t testing.TB) *outputschema.Schema {
 	t.Helper()
 	var doc any
-	must.OK(t, json.Unmarshal([]byte(turn.Schema), &doc))
+	must.OK(t, json.Unmarshal(tools.New(engine.TurnFunc(nil), nil).List()[0].OutputSchema, &doc))
 	closeObjects(doc)
 	closed := must.Get(json.Marshal(doc))(t)
 	return must.Get(outputschema.Compile(closed))(t)
@@ -311,22 +311,17 @@ func check(t testing.TB, s *outputschema.Schema, out []byte, limit int) {
 	}
 }
 
-// TestShortSchemaNamesAll checks that the short schema names the members of the full one, and accepts the same reports.
+// TestShortSchemaNamesAll checks that the schema of codex-reply names the members of that of codex, and accepts the same
+// reports.
 func TestShortSchemaNamesAll(t *testing.T) {
-	type object struct {
+	var objects [2]struct {
 		Required   []string
 		Properties map[string]struct{ Type string }
 	}
-	var whole, short object
-	for from, into := range map[string]*object{turn.Schema: &whole, turn.ShortSchema: &short} {
-		must.OK(t, json.Unmarshal([]byte(from), into, json.MatchCaseInsensitiveNames(true)))
+	for i, one := range tools.New(engine.TurnFunc(nil), nil).List()[:2] {
+		must.OK(t, json.Unmarshal(one.OutputSchema, &objects[i], json.MatchCaseInsensitiveNames(true)))
 	}
-	for name, member := range whole.Properties {
-		if member.Type == "" && name != "output" {
-			whole.Properties[name] = struct{ Type string }{"string"} // an enum has no type
-		}
-	}
-	if diff := cmp.Diff(whole, short); diff != "" || len(short.Properties) == 0 {
+	if diff := cmp.Diff(objects[0], objects[1]); diff != "" || len(objects[1].Properties) == 0 {
 		t.Errorf("-whole +short:\n%s", diff)
 	}
 }

@@ -203,7 +203,8 @@ func startSite(t *testing.T, number int, seconds func(name string) string) *site
 	for i := range names {
 		names[i] = fmt.Sprintf("u%02d", i)
 	}
-	s := &site{t: t, top: boxtest.Outside(t), model: providertest.New(workModel(seconds)), begun: time.Now()}
+	s := &site{t: t, top: boxtest.Outside(t), begun: time.Now()}
+	s.model = providertest.New(workModel(seconds, s.hasBegun))
 	s.certificate = filepath.Join(t.TempDir(), "certificate.pem")
 	t.Cleanup(s.model.Close)
 	tables, tokens := newUsers(t, s.top, names...)

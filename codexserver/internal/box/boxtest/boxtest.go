@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
@@ -44,6 +45,17 @@ func Folder(t testing.TB) string {
 	return must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 }
 
+// FolderOutsideTmp is Folder, of which no part is below /tmp, which commands can write.
+func FolderOutsideTmp(t testing.TB) string {
+	t.Helper()
+	dir := Folder(t)
+	if paths.Below(dir, paths.Real("/tmp")) { // $TMPDIR says so
+		dir = must.Get(os.MkdirTemp("/var/tmp", "test"))(t)
+		t.Cleanup(func() { os.RemoveAll(dir) })
+	}
+	return paths.Real(dir)
+}
+
 // Lay makes what entries name below a folder: "name/" is a folder, "name -> target" a symbolic link, in
 // whose target @ is the folder, and "name" or "name=text" a file that may be executed.
 func Lay(t testing.TB, top string, entries ...string) {
@@ -60,7 +72,7 @@ func Lay(t testing.TB, top string, entries ...string) {
 			testenv.NeedsLinks(t)
 			err = errors.Join(err, os.Symlink(strings.ReplaceAll(target, "@", top), path))
 		default:
-			err = errors.Join(err, os.WriteFile(path, []byte(text), 0o777))
+			err = errors.Join(err, testenv.WriteProgram(path, []byte(text)))
 		}
 		must.OK(t, err)
 	}
@@ -100,7 +112,7 @@ func Outside(t testing.TB) string {
 }
 
 // subprocess names, in a process that RunInSubprocess started, the test that it runs.
-const subprocess = "CODEX_MCP_TEST_SUBPROCESS"
+const subprocess = "BOXTEST_SUBPROCESS"
 
 // RunInSubprocess runs the given test function in a process of its own. The process is the
 // test's program, started again for this test only; change, unless it is nil, changes it

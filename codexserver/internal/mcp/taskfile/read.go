@@ -83,7 +83,7 @@ func (s *Store) load(root *os.Root, id string) (t Task, o Owner, err error) {
 	// The server may finish the task after the first read, and then end. It does
 	// not write after it has released its lock, so a second read is final.
 	for range 2 {
-		if t, err = read(root, id); err != nil || t.finished() {
+		if t, err = read(root, id); err != nil || t.Finished() {
 			return t, NoOwner, err
 		}
 		if o, err = s.owner(root, t.Server.Instance); err != nil {

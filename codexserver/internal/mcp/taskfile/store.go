@@ -65,7 +65,7 @@ func (s *Store) Create(t Task) (Task, error) {
 			_ = s.mirror.Delete(s.path(t.ID)) // the client does not get this task
 			_ = root.Remove(fileName(t.ID))
 		}
-		return err == nil && !t.finished(), err
+		return err == nil && !t.Finished(), err
 	})
 }
 
@@ -82,7 +82,7 @@ func (s *Store) Update(t Task) (Task, error) {
 		}
 		t = s.own(t)
 		err := s.put(root, t)
-		return err != nil || !t.finished(), err
+		return err != nil || !t.Finished(), err
 	})
 	return t, err
 }
@@ -211,7 +211,7 @@ func (s *Store) own(t Task) Task {
 	t.Server = s.server
 	t.Message = strings.ToValidUTF8(t.Message, "\uFFFD") // it may quote a command
 	t.Updated, t.Expires = stamp(time.Now()), time.Time{}
-	if t.finished() {
+	if t.Finished() {
 		t.Expires = t.Updated.Add(Keep)
 	}
 	return t

@@ -16,8 +16,8 @@ import (
 // Keep is how long a finished task is kept.
 const Keep = 24 * time.Hour
 
-// finished reports whether the task no longer changes.
-func (t *Task) finished() bool {
+// Finished reports whether the task no longer changes.
+func (t *Task) Finished() bool {
 	return t.Status == modern.TaskStatusCompleted || t.Status == modern.TaskStatusCancelled
 }
 
@@ -163,7 +163,7 @@ func check(t Task) error {
 	if err := checkID(t.ID); err != nil {
 		return fmt.Errorf("member id: %w", err)
 	}
-	finished := t.finished()
+	finished := t.Finished()
 	if !finished && t.Status != modern.TaskStatusWorking && t.Status != modern.TaskStatusInputRequired {
 		return fmt.Errorf("member status: %.100q is unknown", t.Status)
 	}

@@ -164,18 +164,19 @@ func (c *Client) ask(ctx context.Context, params stdjson.RawMessage) (stdjson.Ra
 	return c.options.Elicit(ctx, params)
 }
 
-// list reads the tools.
+// list reads the tools, also of a server that does not declare them.
 func (c *Client) list(ctx context.Context) error {
-	if !c.session.Offers("tools") {
-		return nil
-	}
 	params := map[string]any{}
 	for range maxPages {
 		var page struct {
 			Tools      []jsontext.Value `json:"tools"`
 			NextCursor *string          `json:"nextCursor"`
 		}
-		if err := c.session.Request(ctx, mcptypes.ToolsList.Name(), params, &page); err != nil {
+		err := c.session.Request(ctx, mcptypes.ToolsList.Name(), params, &page)
+		if said, ok := errors.AsType[*jsonrpc.Error](err); ok && said.Code == jsonrpc.CodeMethodNotFound {
+			return nil // it has none
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", mcptypes.ToolsList.Name(), err)
 		}
 		for _, raw := range page.Tools {
@@ -239,6 +240,9 @@ func (c *Client) Call(ctx context.Context, tool string, arguments stdjson.RawMes
 
 // Close ends the server, or the connection to it, and waits until it is gone.
 func (c *Client) Close() error { return c.session.Close() }
+
+// Ended reports whether the server has ended, or the connection to it.
+func (c *Client) Ended() bool { return c.session.Ended() }
 
 // Server returns the name that the server gives itself; "" if it gives none.
 func (c *Client) Server() string { return c.session.Server().Name }

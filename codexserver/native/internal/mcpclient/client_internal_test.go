@@ -34,6 +34,9 @@ func serve(t *testing.T, capabilities string, pages ...string) jsonrpc.Transport
 		return json.RawMessage(`{"protocolVersion":"2025-06-18","serverInfo":{"name":"s","version":"1"},"capabilities":` + capabilities + `}`), nil
 	})
 	m.HandleRaw("tools/list", func(_ context.Context, params json.RawMessage) (any, error) {
+		if pages == nil {
+			return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "no tools")
+		}
 		var p struct {
 			Cursor int `json:",string"`
 		}
@@ -84,7 +87,7 @@ func TestToolsOfAllPages(t *testing.T) {
 	must.Equal(t, "result", want, c.Tools)
 }
 
-// TestBounds has lists of tools that end only by our limits, and a server without tools.
+// TestBounds has lists of tools that end only by our limits.
 func TestBounds(t *testing.T) {
 	page := strings.TrimSuffix(strings.Repeat(`{"name":"x"},`, maxTools-1), ",")
 	for _, tt := range []struct {
@@ -94,7 +97,8 @@ func TestBounds(t *testing.T) {
 	}{
 		{`{"tools":{}}`, []string{`{"name":"again"}`}, maxPages}, // each page names another one
 		{`{"tools":{}}`, []string{page, `{"name":"a"},{"name":"b"}`}, maxTools},
-		{`{}`, []string{`{"name":"a"}`}, 0},
+		{`{}`, []string{`{"name":"a"}`}, maxPages}, // which does not say so
+		{`{}`, nil, 0},
 	} {
 		must.Equal(t, "tools", tt.want, len(open(t, serve(t, tt.capabilities, tt.pages...), config.MCPServer{}).Tools))
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/mcpclient"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -208,6 +209,7 @@ func TestHostileStart(t *testing.T) {
 		http.Error(w, "no "+r.Header.Get("Authorization")+r.Header.Get("X-Extra"), http.StatusForbidden)
 	}))
 	defer wrong.Close()
+	nobody := testenv.Nobody(t)
 	for _, tt := range []struct {
 		name, url string
 		change    func(*mcpclient.Options)
@@ -215,7 +217,7 @@ func TestHostileStart(t *testing.T) {
 	}{
 		{"silence", silent.URL, func(o *mcpclient.Options) { o.Server.StartupTimeoutSec = 0.3 }, "it did not start in time"},
 		{"a refusal", wrong.URL, nil, "403 Forbidden: no Bearer [redacted][redacted]"},
-		{"no server", "http://127.0.0.1:1/mcp?key=hidden", nil, "the server at http://127.0.0.1:1/mcp: dial tcp"},
+		{"no server", "http://" + nobody + "/mcp?key=hidden", nil, "the server at http://" + nobody + "/mcp: dial tcp"},
 		{"a network without encryption", "http://192.0.2.1/mcp", nil, "want https"},
 		{"a password in the URL", "https://ann:secret@192.0.2.1/", nil, "the server's URL"},
 		{"no URL", "::", nil, "the server's URL"},

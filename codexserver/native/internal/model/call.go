@@ -187,18 +187,21 @@ func nameCalls(history, items []protocol.ResponseItem) {
 		}
 	}
 	for i, item := range items {
-		call, ok := CallOf(item)
-		if !ok {
-			continue
+		if call, ok := CallOf(item); ok {
+			if call.ID == "" {
+				call.ID = fmt.Sprintf("call_%s_%d", uuid.NewString()[:8], i)
+			}
+			items[i] = named(item, unused(used, call.ID))
 		}
-		id, name := call.ID, call.ID
-		if name == "" {
-			name = fmt.Sprintf("call_%s_%d", uuid.NewString()[:8], i)
-		}
-		for n := 2; used[name]; n++ {
-			name = fmt.Sprintf("%s_%d", id[:min(len(id), maxCallID)], n)
-		}
-		used[name] = true
-		items[i] = named(item, name)
 	}
+}
+
+// unused returns an id, or one with a number behind it if a call has that already, and adds it to those that are used.
+func unused(used map[string]bool, id string) string {
+	begin := id[:min(len(id), maxCallID)]
+	for n := 2; used[id]; n++ {
+		id = fmt.Sprintf("%s_%d", begin, n)
+	}
+	used[id] = true
+	return id
 }

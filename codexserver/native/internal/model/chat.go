@@ -49,6 +49,49 @@ const CallSigns = "tool_call_signs"
 type signs struct {
 	ExtraContent     jsontext.Value `json:"extra_content,omitzero"`
 	ThoughtSignature jsontext.Value `json:"thought_signature,omitzero"` // Gemini behind Portkey's gateway
+	// ReasoningDetails are those of the whole message, with its first call: OpenRouter's, for Gemini and Claude.
+	ReasoningDetails []thoughtDetail `json:"reasoning_details,omitempty"`
+}
+
+// thoughtDetail is one of the reasoning_details of a message.
+type thoughtDetail map[string]jsontext.Value
+
+// detailTexts are the members of a detail that come in pieces.
+var detailTexts = []string{"text", "summary", "data"}
+
+// add adds the details of an event. Pieces of one detail have its type and its index.
+func (s *signs) add(list []value) {
+	for _, v := range list {
+		piece := thoughtDetail{}
+		for _, member := range v.all {
+			keep, name := member.raw.Clone(), value{raw: member.name}.text()
+			piece[name] = keep
+		}
+		last := len(s.ReasoningDetails) - 1
+		if v.kind() != '{' || last < 0 && len(piece) == 0 {
+			continue
+		}
+		if last < 0 || !s.ReasoningDetails[last].goesOn(piece) {
+			if len(s.ReasoningDetails) < maxItems {
+				s.ReasoningDetails = append(s.ReasoningDetails, piece)
+			}
+			continue
+		}
+		whole := s.ReasoningDetails[last]
+		for name, said := range piece {
+			if before := whole[name]; slices.Contains(detailTexts, name) && before.Kind() == '"' && said.Kind() == '"' {
+				said, _ = jsontext.AppendQuote(nil, value{raw: before}.text()+value{raw: said}.text())
+			}
+			if said.Kind() != 'n' || whole[name] == nil {
+				whole[name] = said
+			}
+		}
+	}
+}
+
+// goesOn reports whether a piece is one of the same detail.
+func (d thoughtDetail) goesOn(piece thoughtDetail) bool {
+	return piece["index"] != nil && string(d["index"]) == string(piece["index"]) && string(d["type"]) == string(piece["type"])
 }
 
 // chatAnswer collects the pieces of an answer.
@@ -57,6 +100,7 @@ type chatAnswer struct {
 	out             *Response
 	text, reasoning pieces
 	member          string // of the first piece of reasoning
+	details         signs
 	calls           chatCalls
 	finished        bool
 }
@@ -141,6 +185,7 @@ func (a *chatAnswer) delta(d value) error {
 
 // think adds a piece of reasoning and returns it. Some servers send several members with the same text.
 func (a *chatAnswer) think(d value, thinking string) (piece string) {
+	a.details.add(d.at("reasoning_details").all)
 	for _, name := range []string{"reasoning_content", "reasoning", "reasoning_details"} {
 		v := d.at(name)
 		if !v.has() {
@@ -184,7 +229,10 @@ func (a *chatAnswer) end() error {
 		if !added {
 			continue
 		}
-		text, err := json.Marshal(c.signs, lenient())
+		if len(own.Content) == 0 {
+			c.signs.ReasoningDetails = a.details.ReasoningDetails
+		}
+		text, err := json.Marshal(c.signs, lenient(), json.Deterministic(true))
 		if err != nil {
 			return err
 		}

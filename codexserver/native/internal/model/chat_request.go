@@ -39,6 +39,8 @@ type chatMessage struct {
 	Reasoning        *string    `json:"reasoning,omitzero"`
 	ReasoningContent *string    `json:"reasoning_content,omitzero"`
 
+	ReasoningDetails []thoughtDetail `json:"reasoning_details,omitempty"`
+
 	parts   []protocol.ContentItem
 	thought string // the reasoning of its response
 }
@@ -68,6 +70,7 @@ func (w chatWire) body(req *Request) ([]byte, error) {
 	if !w.has(reasoning) {
 		m.member = reasoningMember(items)
 	}
+	m.all = make([]chatMessage, 0, len(items)+1)
 	if first != "" {
 		role := "system"
 		if w.has(systemRole) {
@@ -96,7 +99,7 @@ func (w chatWire) body(req *Request) ([]byte, error) {
 	if req.OutputSchema != nil && !w.has(answerSchema) {
 		body.ResponseFormat = &chatFormat{Type: "json_schema", JSONSchema: formatOf(req)}
 	}
-	return json.Marshal(body, jsontext.AllowInvalidUTF8(true))
+	return json.Marshal(body, jsontext.AllowInvalidUTF8(true), json.Deterministic(true)) // of the details
 }
 
 // chatMessages are the messages of a request.
@@ -186,16 +189,18 @@ func (m *chatMessages) call(call protocol.FunctionCallItem) {
 		m.signs, n = own, len(m.all)-1
 	}
 	to := &m.all[n]
-	switch m.member { // DeepSeek and Kimi refuse a call without it, even if it is empty
-	case "reasoning":
-		to.Reasoning = &to.thought
-	case "reasoning_content":
-		to.ReasoningContent = &to.thought
-	}
 	var own signs
 	if len(m.signs) > 0 {
 		_ = json.Unmarshal([]byte(m.signs[0]), &own, lenient()) // a file that was changed has none
 		m.signs = m.signs[1:]
+		to.ReasoningDetails = append(to.ReasoningDetails, own.ReasoningDetails...)
+	}
+	switch { // DeepSeek and Kimi refuse a call without it, even if it is empty
+	case to.ReasoningDetails != nil: // which have it
+	case m.member == "reasoning":
+		to.Reasoning = &to.thought
+	case m.member == "reasoning_content":
+		to.ReasoningContent = &to.thought
 	}
 	to.ToolCalls = append(to.ToolCalls, chatCall{
 		ID: call.CallID, Type: "function", ExtraContent: own.ExtraContent,

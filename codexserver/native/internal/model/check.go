@@ -32,6 +32,9 @@ func (c *Client) Check(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	if err := c.printKey(ctx, false); err != nil {
+		return err
+	}
 	var now phase
 	ctx, stop := context.WithTimeout(now.trace(ctx), checkTimeout)
 	defer stop()

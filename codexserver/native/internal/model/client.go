@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,8 @@ type Client struct {
 	Getenv func(string) string
 	// APIKey returns the key for providers that require OpenAI's, or "".
 	APIKey func() (string, error)
+	// PrintKey runs the program that prints the key. It is nil for a provider without one.
+	PrintKey func(context.Context) (string, error)
 	// UserAgent and Originator name the program.
 	UserAgent, Originator string
 	// MaxBytes is the size of the largest response.
@@ -44,6 +47,8 @@ type Client struct {
 
 	forms    sync.Map    // the [form] of requests that the provider takes, by the model
 	answered atomic.Bool // the provider has answered a request
+	printing sync.Mutex  // while the program of the key runs
+	printed  atomic.Pointer[printedKey]
 }
 
 // Ready returns why no request can be sent, such as a missing key, or nil. It sends nothing.
@@ -59,12 +64,21 @@ func (c *Client) Stream(ctx context.Context, req *Request, emit func(protocol.Ev
 	known, _ := c.forms.Load(req.Model)
 	f, _ := known.(form)
 	if c.Provider.WireAPI != config.WireResponses {
-		f.without |= rolesInARow | extras
+		f.without |= rolesInARow | extras | outputsApart
 	} else {
 		f.without |= systemRole
 	}
-	for {
+	for renewed := false; ; {
+		if err := c.printKey(ctx, false); err != nil {
+			return nil, err
+		}
 		resp, next, err := c.stream(ctx, f, req, emit)
+		if said, refused := errors.AsType[*ProviderError](err); refused && said.Status == http.StatusUnauthorized && c.PrintKey != nil && !renewed {
+			renewed = true
+			if c.printKey(ctx, true) == nil {
+				continue
+			}
+		}
 		if next == nil {
 			if err == nil && !reflect.DeepEqual(known, f) {
 				c.forms.Store(req.Model, f)
@@ -270,10 +284,10 @@ func (c *Client) setHeaders(h http.Header, a *attempt) error {
 		h.Set("Authorization", "Bearer "+key)
 	}
 	for k, v := range c.Provider.HTTPHeaders {
-		h.Set(k, v)
+		h.Set(k, strings.TrimSpace(v))
 	}
 	for k, name := range c.Provider.EnvHTTPHeaders {
-		if v := c.Getenv(name); strings.TrimSpace(v) != "" {
+		if v := strings.TrimSpace(c.Getenv(name)); v != "" {
 			h.Set(k, v)
 		}
 	}
@@ -283,16 +297,15 @@ func (c *Client) setHeaders(h http.Header, a *attempt) error {
 // key returns the provider's key, or "" if the provider does not need one.
 func (c *Client) key() (string, error) {
 	p := c.Provider
-	if p.EnvKey != "" {
-		if key := strings.TrimSpace(c.Getenv(p.EnvKey)); key != "" {
-			return key, nil
-		}
+	key := cmp.Or(strings.TrimSpace(c.Getenv(p.EnvKey)), strings.TrimSpace(p.BearerToken), c.printedKey().key)
+	switch {
+	case key != "":
+	case p.EnvKey != "":
 		return "", errors.New(strings.TrimSpace("Missing environment variable: `" + p.EnvKey + "`. " + p.EnvKeyInstructions))
-	}
-	if p.RequiresOpenAIAuth && c.APIKey != nil {
+	case p.Auth == nil && p.RequiresOpenAIAuth && c.APIKey != nil:
 		return c.APIKey()
 	}
-	return "", nil
+	return key, nil
 }
 
 func (c *Client) hint(status int) string {
@@ -302,6 +315,10 @@ func (c *Client) hint(status int) string {
 	switch p := c.Provider; {
 	case p.EnvKey != "":
 		return fmt.Sprintf("set the environment variable %s to a valid key", p.EnvKey)
+	case p.BearerToken != "":
+		return "correct the provider's experimental_bearer_token"
+	case p.Auth != nil:
+		return "the key is what the provider's auth.command prints"
 	case p.RequiresOpenAIAuth:
 		return "set the environment variable OPENAI_API_KEY or log in"
 	case len(p.EnvHTTPHeaders) > 0:
@@ -316,8 +333,8 @@ func (c *Client) hint(status int) string {
 // redact removes what the provider alone may know from a text of the provider: its keys, and the
 // values of its headers and of its query.
 func (c *Client) redact(s string) string {
-	p := c.Provider
-	values := []string{c.Getenv(p.EnvKey)}
+	p, printed := c.Provider, c.printedKey()
+	values := []string{printed.key, printed.last, c.Getenv(p.EnvKey), p.BearerToken}
 	values = slices.AppendSeq(values, maps.Values(p.HTTPHeaders))
 	values = slices.AppendSeq(values, maps.Values(p.QueryParams))
 	for _, name := range p.EnvHTTPHeaders {
@@ -328,18 +345,6 @@ func (c *Client) redact(s string) string {
 		values = append(values, key)
 	}
 	return text.NewSecrets(values...).Hide(s)
-}
-
-// Wait waits for d. If ctx ends first it returns the cause.
-func Wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 func orDefault(p *int64, otherwise int64) int64 {

@@ -112,7 +112,7 @@ func client(a *answers, p config.Provider) *model.Client {
 	if p.BaseURL == "" {
 		p.BaseURL = "http://provider.test/v1"
 	}
-	env := map[string]string{"THE_KEY": "key-1234567890", "THE_HEADER": "header-1234567890"}
+	env := map[string]string{"THE_KEY": "key-1234567890", "THE_HEADER": " header-1234567890\n"}
 	return &model.Client{
 		Provider: p, HTTP: &http.Client{Transport: a}, Getenv: func(n string) string { return env[n] },
 		UserAgent: "agent", Originator: "tests", MaxBytes: 1 << 20,
@@ -135,8 +135,10 @@ func persist(ctx context.Context, c *model.Client, said func(wait time.Duration,
 			return resp, err
 		}
 		said(wait, say)
-		if err := model.Wait(ctx, wait); err != nil {
-			return nil, err
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
 		}
 	}
 }
@@ -413,6 +415,9 @@ func TestReasoningGoesBack(t *testing.T) {
 		{"Gemini with a text, behind a gateway", `{"content":"so","reasoning_content":"I think","tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}","thought_signature":"SIG"}}]}`, "",
 			`{"role":"assistant","content":"so","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}","thought_signature":"SIG"}}],"reasoning_content":"I think"}`},
 		{"a signature refused by another provider", `{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought_signature":"SIG"}}}]}`, `{"error":{"message":"Unknown parameter: 'messages[1].tool_calls[0].extra_content'."}}`, `"arguments":"{}"}}]}`},
+		{"details of OpenRouter", `{"reasoning":"I think","reasoning_details":[{"type":"reasoning.text","text":"I th","format":"f","index":0},{"type":"reasoning.text","text":"ink","signature":"S","index":0},{"type":"reasoning.encrypted","data":"SIG","id":null,"index":1}],"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}},{"index":1,"id":"d","function":{"name":"g","arguments":"{}"}}]}`, "",
+			`{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"d","type":"function","function":{"name":"g","arguments":"{}"}}],"reasoning_details":[{"format":"f","index":0,"signature":"S","text":"I think","type":"reasoning.text"},{"data":"SIG","id":null,"index":1,"type":"reasoning.encrypted"}]}`},
+		{"details refused by another provider", `{"reasoning":"I think","reasoning_details":[{"type":"reasoning.encrypted","data":"SIG"}],"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]}`, `{"error":{"message":"Unknown parameter: 'messages[1].reasoning_details'."}}`, `"arguments":"{}"}}],"reasoning":"I think"}`},
 		{"no signature", `{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}","thought_signature":null},"extra_content":null}]}`, "", `"arguments":"{}"}}]}`},
 		{"without calls", `{"reasoning_content":"I think","content":"so"}`, "", `{"role":"assistant","content":"so"}`},
 		{"refused", `{"reasoning_content":"I think",` + calls + `}`, `{"error":{"message":"messages.1.reasoning_content: Extra inputs are not permitted"}}`, `"arguments":"{}"}}]}`},

@@ -33,6 +33,9 @@ func TestRedirects(t *testing.T) {
 		{"http://provider.test/v1", "http://provider.test:8080/x", 307, false},
 		{"http://provider.test:8080/v1", "https://provider.test/x", 308, false},
 		{"https://provider.test:8443/v1", "http://provider.test:8443/x", 307, false},
+		{"http://provider.test/v1", "/elsewhere", 301, true},
+		{"http://provider.test/v1", "https://provider.test/x", 302, true},
+		{"http://provider.test/v1", "/elsewhere", 303, true},
 		{"http://provider.test/v1", "http://evil.test/x", 301, false},
 		{"http://provider.test/v1", "http://evil.test/x", 302, false},
 		{"http://provider.test/v1", "//evil.test/x", 303, false},
@@ -49,8 +52,12 @@ func TestRedirects(t *testing.T) {
 			c := client(a, config.Provider{BaseURL: tt.base, EnvKey: "THE_KEY", EnvHTTPHeaders: map[string]string{"api-key": "THE_HEADER"}})
 			_, err := c.Stream(t.Context(), &model.Request{Model: "m"}, func(protocol.EventMsg) {})
 			if tt.followed {
-				if err != nil || len(a.requests) != 2 || a.requests[1].Header.Get("api-key") == "" {
-					t.Errorf("error %v after %d requests", err, len(a.requests))
+				if err != nil || len(a.requests) != 2 {
+					t.Fatalf("error %v after %d requests", err, len(a.requests))
+				}
+				first, again := a.requests[0], a.requests[1]
+				if h := again.Header; h.Get("api-key") == "" || h.Get("Content-Type") != "application/json" || again.Method != http.MethodPost || again.ContentLength != first.ContentLength {
+					t.Errorf("%s of %d bytes with %v", again.Method, again.ContentLength, h)
 				}
 				return
 			}

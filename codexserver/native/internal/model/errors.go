@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -133,8 +134,5 @@ func backoff(least time.Duration, n int) time.Duration {
 }
 
 func statusLine(code int) string {
-	if text := http.StatusText(code); text != "" {
-		return fmt.Sprintf("%d %s", code, text)
-	}
-	return fmt.Sprint(code)
+	return strings.TrimSpace(fmt.Sprint(code, " ", http.StatusText(code)))
 }

@@ -3,8 +3,6 @@ package model
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"slices"
 	"strconv"
@@ -42,6 +40,7 @@ const (
 	answerSchema                      // the instructions have it
 	idsOfCalls                        // nine letters and digits take their place
 	extras                            // what no answer needs in the Responses API; the Chat wire never has it
+	outputsApart                      // outputs elsewhere than directly behind their calls; the Chat wire never has them
 )
 
 func (w without) has(one without) bool { return w&one != 0 }
@@ -72,7 +71,7 @@ var forms = []struct {
 	{usageOption, [][]string{{"stream_options"}, {"include_usage"}}, ""},
 	{effort, [][]string{{"effort"}, {"reasoning.summary"}, {"encrypted content"}, {"encrypted_content"}, {"support thinking"}, {"think value"}}, ""}, // the last two are Ollama's
 	// Gemini wants them: it says that one is missing.
-	{signsOfCalls, [][]string{{"extra_content"}, {"thought_signature"}}, "missing"},
+	{signsOfCalls, [][]string{{"extra_content"}, {"thought_signature"}, {"reasoning_details"}}, "missing"},
 	{reasoning, [][]string{{"reasoning"}}, ""},
 	{effort, [][]string{{"reasoning"}}, ""},
 	{answerSchema, [][]string{{"response_format"}, {"json_schema"}, {"text.format"}, {"structured output"}}, "Invalid schema"},
@@ -187,53 +186,6 @@ type schemaFormat struct {
 
 func formatOf(req *Request) schemaFormat {
 	return schemaFormat{Name: "codex_output_schema", Strict: true, Schema: jsontext.Value(req.OutputSchema)} // providers require a name
-}
-
-// betweenToolAndUser is the message of the assistant for providers that want one.
-const betweenToolAndUser = "I have read the result."
-
-// history returns what a request says first, and its items, in this form.
-func (f form) history(req *Request) (first string, items []protocol.ResponseItem) {
-	first, items = req.Instructions, make([]protocol.ResponseItem, 0, len(req.Items)+1)
-	for _, item := range req.Items {
-		if f.has(idsOfCalls) {
-			call, _ := CallOf(item)
-			answer, _ := AnswerOf(item)
-			if id := cmp.Or(call.ID, answer.CallID); id != "" {
-				sum := sha256.Sum256([]byte(id)) // only keeps ids apart
-				const most = 9                   // Mistral takes no other number
-				item = named(item, hex.EncodeToString(sum[:])[:most])
-			}
-		}
-		var before protocol.ResponseItem
-		end := len(items) - 1
-		if end >= 0 {
-			before = items[end]
-		}
-		m, isMessage := item.(protocol.MessageItem)
-		_, answered := AnswerOf(before)
-		switch last, follows := before.(protocol.MessageItem); {
-		case f.has(signsOfCalls) && isSigns(item):
-			continue
-		case isMessage && (m.Role == "developer" || m.Role == "system") && f.has(rolesInARow):
-			first = join(first, Text(m.Content))
-			continue
-		case isMessage && follows && m.Role == last.Role && f.has(rolesInARow):
-			m.Content, items = joinParts(last.Content, m.Content), items[:end]
-			item = m
-		case m.Role == "user" && answered && f.has(userAfterTool):
-			items = append(items, assistantMessage(betweenToolAndUser))
-		}
-		if isMessage && f.has(images) {
-			m.Content = withoutImages(m.Content)
-			item = m
-		}
-		items = append(items, item)
-	}
-	if req.OutputSchema != nil && f.has(answerSchema) {
-		first = join(first, "Your last message is only JSON that follows this schema, with nothing around it:\n"+string(req.OutputSchema))
-	}
-	return first, items
 }
 
 // join returns two texts with an empty line between them.

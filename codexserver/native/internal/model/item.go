@@ -74,7 +74,7 @@ func isCall(item protocol.ResponseItem) bool {
 	return ok
 }
 
-// named returns a call, or an answer to one, with another id. Other items stay as they are.
+// named returns a call with another id. Other items stay as they are.
 func named(item protocol.ResponseItem, id string) protocol.ResponseItem {
 	switch item := item.(type) {
 	case protocol.FunctionCallItem:
@@ -84,12 +84,6 @@ func named(item protocol.ResponseItem, id string) protocol.ResponseItem {
 		item.CallID = id
 		return item
 	case protocol.LocalShellCallItem:
-		item.CallID = id
-		return item
-	case protocol.FunctionCallOutputItem:
-		item.CallID = id
-		return item
-	case protocol.CustomToolCallOutputItem:
 		item.CallID = id
 		return item
 	}

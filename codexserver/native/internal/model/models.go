@@ -116,6 +116,9 @@ func contextOf(m value) int64 {
 
 // get returns the object in the answer to a request.
 func (c *Client) get(ctx context.Context, target *url.URL) (value, error) {
+	if err := c.printKey(ctx, false); err != nil {
+		return value{}, err
+	}
 	resp, err := c.send(ctx, target, nil)
 	if err != nil {
 		return value{}, err

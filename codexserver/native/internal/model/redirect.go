@@ -32,10 +32,23 @@ func staying(c *http.Client) *http.Client {
 			return c.CheckRedirect(r, via)
 		case len(via) >= most:
 			return errors.New("stopped after 10 redirects")
+		case via[0].Method != r.Method:
+			return resend(r, via[0])
 		}
 		return nil
 	}
 	return &own
+}
+
+// resend makes r, to which a request with a body was redirected by 301, 302 or 303, that request again: browsers ask for
+// a page then, and a provider has none.
+func resend(r, first *http.Request) (err error) {
+	r.Method, r.GetBody = first.Method, first.GetBody
+	if r.Body, err = first.GetBody(); err == nil {
+		r.ContentLength = first.ContentLength
+		r.Header.Set("Content-Type", first.Header.Get("Content-Type"))
+	}
+	return err
 }
 
 // sameHost reports whether two URLs have the same host, and the same scheme and port. A

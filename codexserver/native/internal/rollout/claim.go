@@ -4,16 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/codexmcp/codexmcp/internal/claim"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
-// ErrClaimed reports a rollout that another writer has claimed.
-var ErrClaimed = errors.New("a turn of this conversation is running elsewhere; it can continue here when that turn has ended")
+// ErrClaimed reports a rollout that another writer has claimed, or that another program has locked. That needs no more
+// than a command in the sandbox may do, which is to read the file. The two cannot be told apart for certain.
+var ErrClaimed = errors.New("a turn of this conversation is running elsewhere, or a program holds its file")
 
-// patience is how long [Writer.Claim] waits for somebody who only looks, see [IsClaimed].
+// claimed returns [ErrClaimed] with the process that has locked a file, if the system tells.
+func claimed(file fs.FileInfo) error {
+	return fmt.Errorf("%w%s; it can continue here when that has ended", ErrClaimed, holder(file))
+}
+
+// patience is how long [Writer.Claim] waits for somebody who only looks, see [Claimed].
 const patience = 50 * time.Millisecond
 
 // Claim opens the file and locks it, until [Writer.Release] or the end of the process. It fails with
@@ -32,7 +39,7 @@ func (w *Writer) Claim() error {
 		w.held, w.heldInfo = f, info
 		return nil
 	case errors.Is(err, safefile.ErrLocked):
-		err = ErrClaimed
+		err = claimed(info)
 	default:
 		err = fmt.Errorf("locking the conversation: %w", err)
 	}
@@ -50,12 +57,15 @@ func (w *Writer) Release() error {
 	return err
 }
 
-// IsClaimed reports whether a writer has claimed the rollout at path.
-func IsClaimed(path string) bool {
+// Claimed returns [ErrClaimed] if a writer has claimed the rollout at path, otherwise nil.
+func Claimed(path string) error {
 	f, err := safefile.Open(path)
 	if err != nil {
-		return false
+		return nil
 	}
 	defer f.Close() // which unlocks it
-	return errors.Is(safefile.Share(f), safefile.ErrLocked)
+	if errors.Is(safefile.Share(f), safefile.ErrLocked) {
+		return claimed(f.Info())
+	}
+	return nil
 }

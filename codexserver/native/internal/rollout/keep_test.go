@@ -90,7 +90,7 @@ func TestClaim(t *testing.T) {
 	claimed := func(want bool) {
 		t.Helper()
 		for _, path := range []string{first.Path(), link} {
-			must.Equal(t, "IsClaimed", want, rollout.IsClaimed(path))
+			must.Equal(t, "claimed", want, errors.Is(rollout.Claimed(path), rollout.ErrClaimed))
 		}
 	}
 	claimed(true) // by Create

@@ -14,8 +14,8 @@ const timestampLayout = "2006-01-02T15:04:05.000Z"
 // Timestamp returns a time in the form of rollouts.
 func Timestamp(t time.Time) string { return t.UTC().Format(timestampLayout) }
 
-// appendLine appends a line of the file to b.
-func appendLine(b []byte, t protocol.RolloutType, payload any) (_ []byte, err error) {
+// lineOf returns a line of the file.
+func lineOf(t protocol.RolloutType, payload any) (b []byte, err error) {
 	b = append(b, `{"timestamp":"`...)
 	b = time.Now().UTC().AppendFormat(b, timestampLayout)
 	b = append(b, `","type":"`...)

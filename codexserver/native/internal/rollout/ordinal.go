@@ -3,6 +3,7 @@ package rollout
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strconv"
 )
 
@@ -18,17 +19,15 @@ func (w *Writer) number(f io.ReaderAt, size int64) ([]byte, error) {
 		}
 		w.counted, w.next = true, ordinalOf(line)+1
 	}
-	if w.next == 0 {
-		return w.lines, nil
-	}
 	var out []byte
-	next := w.next
-	for line := range bytes.Lines(w.lines) {
-		head, rest, _ := bytes.Cut(line, []byte(`","type":"`)) // which follows the timestamp
-		out = append(append(out, head...), `","ordinal":`...)
-		out = append(strconv.AppendInt(out, next, 10), `,"type":"`...)
-		out = append(out, rest...)
-		next++
+	for i, line := range w.lines {
+		if w.next > 0 {
+			head, rest, _ := bytes.Cut(line, []byte(`","type":"`)) // which follows the timestamp
+			out = append(append(out, head...), `","ordinal":`...)
+			out = append(strconv.AppendInt(out, w.next+int64(i), 10), `,"type":"`...)
+			line = rest
+		}
+		out = append(out, line...)
 	}
 	return out, nil
 }
@@ -36,17 +35,10 @@ func (w *Writer) number(f io.ReaderAt, size int64) ([]byte, error) {
 // wrote drops the lines of out that the file has, of which n bytes were written.
 func (w *Writer) wrote(out []byte, n int) {
 	whole := bytes.Count(out[:n], []byte("\n"))
-	if whole == 0 {
-		return
-	}
 	if w.next > 0 {
 		w.next += int64(whole)
 	}
-	drop := 0
-	for range whole {
-		drop += bytes.IndexByte(w.lines[drop:], '\n') + 1
-	}
-	w.lines = bytes.Clone(w.lines[drop:]) // an idle conversation keeps no memory for lines
+	w.lines = slices.Concat(w.lines[whole:]) // an idle conversation keeps no memory for lines
 }
 
 // ordinalOf returns the number of a line, -1 without one.

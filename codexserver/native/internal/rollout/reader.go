@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -131,21 +132,26 @@ func (n *newest) add(value jsontext.Value, most int) (dropped []jsontext.Value) 
 
 // parse parses items.
 func (r *reader) parse(n *newest) (items []protocol.ResponseItem) {
+	var after []protocol.ResponseItem // pictures of outputs, which follow the outputs of all calls of a response
 	for i, raw := range n.all {
-		if item, err := protocol.ParseItem(stdjson.RawMessage(raw)); err != nil {
-			r.Skipped++
-		} else {
-			items = append(items, item)
-		}
+		item, pictures, err := readItem(raw)
 		n.all[i] = nil
+		if err != nil {
+			r.Skipped++
+			continue
+		}
+		if !strings.HasSuffix(item.ItemType(), "_output") {
+			items, after = append(items, after...), nil
+		}
+		items, after = append(items, item), append(after, pictures...)
 	}
-	return items
+	return append(items, after...)
 }
 
 // line reads a line, which is valid only during the call.
 func (r *reader) line(line []byte) error {
 	var l protocol.RolloutLine
-	if err := json.Unmarshal(line, &l); err != nil {
+	if err := json.Unmarshal(line, &l, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)); err != nil {
 		return err
 	}
 	payload := jsontext.Value(l.Payload)
@@ -193,7 +199,7 @@ func (r *reader) user(raw jsontext.Value) {
 
 func (r *reader) compact(c *protocol.Compacted) error {
 	for _, raw := range c.ReplacementHistory {
-		if _, err := protocol.ParseItem(raw); err != nil {
+		if _, _, err := readItem(jsontext.Value(raw)); err != nil {
 			return err
 		}
 	}
@@ -228,6 +234,12 @@ func Head(path string, line func(protocol.RolloutLine) (more bool)) error {
 	}, func() {}, func() {})
 }
 
+// whole reports whether a last line without its line end is complete: no part of an object is one.
+func whole(line []byte) bool {
+	v := jsontext.Value(line)
+	return v.Kind() == '{' && v.IsValid(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+}
+
 // eachLine calls line with each complete line, which is valid only during the call, until it returns false, long
 // for each line that is too long, and torn for a part of a line at the end of the file.
 func eachLine(src io.Reader, line func([]byte) (more bool), long, torn func()) error {
@@ -243,7 +255,9 @@ func eachLine(src io.Reader, line func([]byte) (more bool), long, torn func()) e
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case errors.Is(err, io.EOF):
-			if len(buf) > 0 || tooLong {
+			if whole(buf) && !tooLong {
+				line(bytes.TrimSpace(buf))
+			} else if len(buf) > 0 || tooLong {
 				torn()
 			}
 			return nil

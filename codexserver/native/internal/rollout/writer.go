@@ -44,7 +44,7 @@ type Writer struct {
 	held     *os.File    // the open file of a claim, or nil
 	heldInfo fs.FileInfo // tells whether the path still leads to it
 
-	lines  []byte      // not yet in the file
+	lines  [][]byte    // not yet in the file
 	info   fs.FileInfo // of the file
 	size   int64       // of the file after the last write
 	torn   bool        // that write may have left a part of a line
@@ -57,7 +57,7 @@ type Writer struct {
 // it leaves no file. S also keeps the rollout, from the first Sync on; nil means that nothing
 // else does.
 func Create(path string, meta protocol.SessionMeta, s safefile.Mirror) (*Writer, error) {
-	line, err := appendLine(nil, protocol.RolloutSessionMeta, meta)
+	line, err := lineOf(protocol.RolloutSessionMeta, meta)
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}
@@ -144,14 +144,14 @@ func (w *Writer) reopen() (f *os.File, info fs.FileInfo, err error) {
 // look compares the file with what it was after the last write.
 func (w *Writer) look(f *os.File, info fs.FileInfo) (size int64, err error) {
 	if size = info.Size(); w.torn {
-		whole, err := lineBefore(f, size)
-		if err == nil && whole < size {
-			err = f.Truncate(whole)
+		from, err := lineBefore(f, size)
+		if err == nil && from < size {
+			size, err = w.mend(f, from, size)
 		}
 		if err != nil {
 			return 0, err
 		}
-		size, w.torn = whole, false
+		w.torn = false
 	}
 	if size < w.size {
 		return 0, ErrGone
@@ -159,6 +159,22 @@ func (w *Writer) look(f *os.File, info fs.FileInfo) (size int64, err error) {
 	w.other = w.other || size > w.size || w.info != nil && !os.SameFile(w.info, info)
 	w.info = info
 	return size, nil
+}
+
+// mend ends the last line, which begins at from and has no line end. It cuts off one that is torn, and one of this writer, who
+// writes it again.
+func (w *Writer) mend(f *os.File, from, size int64) (int64, error) {
+	if w.size == 0 && size-from <= maxLine {
+		line := make([]byte, size-from)
+		if _, err := f.ReadAt(line, from); err != nil {
+			return 0, err
+		}
+		if whole(line) {
+			n, err := f.Write([]byte{'\n'})
+			return size + int64(n), err
+		}
+	}
+	return from, f.Truncate(from)
 }
 
 // lineBefore returns where the line begins that has the byte before end.
@@ -208,11 +224,11 @@ func (w *Writer) append(t protocol.RolloutType, payload any) error {
 	if w.closed {
 		return fmt.Errorf("rollout: %w", os.ErrClosed)
 	}
-	lines, err := appendLine(w.lines, t, payload)
+	line, err := lineOf(t, payload)
 	if err != nil {
 		return fmt.Errorf("rollout: %s: %w", t, err)
 	}
-	w.lines = lines
+	w.lines = append(w.lines, line)
 	if w.behind { // otherwise a success would mean that the missing lines are there
 		return w.Sync()
 	}

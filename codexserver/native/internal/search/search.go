@@ -54,16 +54,17 @@ func best(ctx context.Context, words []string, root string) []protocol.FuzzyFile
 		slices.SortStableFunc(files, better)
 		files = files[:min(len(files), limit)]
 	}
-	Walk(ctx, root, func(file string) {
+	Walk(ctx, root, func(file string) bool {
 		file = strings.ToValidUTF8(file, "\uFFFD") // it becomes JSON
 		score, indices, ok := match(words, file)
 		if !ok {
-			return
+			return true
 		}
 		files = append(files, protocol.FuzzyFile{Root: root, Path: file, FileName: path.Base(file), Score: score, Indices: indices})
 		if len(files) == 100*limit {
 			cut()
 		}
+		return true
 	})
 	cut()
 	return files

@@ -14,11 +14,13 @@ import (
 
 // Walk calls file with the path of each file that is not ignored, relative to root and
 // with slashes. It includes hidden files, but nothing in .git. It treats a symbolic link
-// as a file and does not follow it.
-func Walk(ctx context.Context, root string, file func(path string)) {
+// as a file and does not follow it. It ends when file returns false.
+func Walk(ctx context.Context, root string, file func(path string) (more bool)) {
 	if !filepath.IsAbs(root) {
 		return
 	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	// folder walks one folder. dir is its path in the system; path is its path below root, with a slash at its end;
 	// names is its path below the folder of the outermost rules.
 	var folder func(dir, path string, names []string, rules *Rules)
@@ -46,7 +48,9 @@ func Walk(ctx context.Context, root string, file func(path string)) {
 			case isDir:
 				folder(filepath.Join(dir, name), path+name+"/", names, rules)
 			case e.Type().IsRegular() || e.Type()&os.ModeSymlink != 0:
-				file(path + name)
+				if !file(path + name) {
+					stop()
+				}
 			}
 		}
 	}

@@ -44,7 +44,7 @@ It holds any number of file sections. "Move to" and the text behind @@ are optio
 // applyPatch is the patch tool. The model calls it as a function or with free text.
 func (t *Turn) applyPatch(ctx context.Context, call Call) (Result, error) {
 	text := call.Arguments
-	if !call.Custom {
+	if _, err := patch.Parse(text); err != nil && !call.Custom { // it reads one within JSON
 		var args struct {
 			Input *string `json:"input"`
 		}

@@ -84,7 +84,7 @@ func fileArguments(call Call, to any, known string, required ...string) error {
 		return &fault{what: err.Error(), next: "call " + call.Name + " again with " + known + "."}
 	}
 	var have map[string]jsontext.Value
-	_ = json.Unmarshal([]byte(call.Arguments), &have) // an object, as it was just read
+	_ = json.Unmarshal([]byte(call.Arguments), &have) // an object, as it was just read, or nothing
 	var unknown []string
 	for _, name := range slices.Sorted(maps.Keys(have)) {
 		if !slices.Contains(strings.Split(known, ", "), name) {
@@ -168,8 +168,9 @@ func (t *Turn) bound(path string) string {
 
 // look runs a call that only reads, and asks the user first where a command would need that, unless path
 // leads into the working folder. Argv is what the user sees of the call. F opens nothing outside of bound,
-// unless that is "". Its error is the answer to the model.
-func (t *Turn) look(ctx context.Context, call Call, path string, argv []string, parsed protocol.ParsedCommand, f func(bound string) (string, error)) (Result, error) {
+// unless that is "". Its error is the answer to the model. Without parsed there are no events of a command, because the
+// call has one of its own.
+func (t *Turn) look(ctx context.Context, call Call, path string, argv []string, parsed *protocol.ParsedCommand, f func(bound string) (string, error)) (Result, error) {
 	bound := t.bound(path)
 	verdict, look := t.judgeLook(bound != "")
 	if look == nil {
@@ -194,7 +195,9 @@ func (t *Turn) look(ctx context.Context, call Call, path string, argv []string, 
 	if err := t.Acting(); err != nil {
 		return Result{}, err
 	}
-	t.Host.Emit(protocol.ExecCommandBegin{CallID: call.ID, Command: argv, Cwd: t.Cwd, ParsedCmd: []protocol.ParsedCommand{parsed}, ReadOnly: true})
+	if parsed != nil {
+		t.Host.Emit(protocol.ExecCommandBegin{CallID: call.ID, Command: argv, Cwd: t.Cwd, ParsedCmd: []protocol.ParsedCommand{*parsed}, ReadOnly: true})
+	}
 	var text string
 	err := look(func() (err error) {
 		text, err = f(bound)
@@ -209,7 +212,9 @@ func (t *Turn) look(ctx context.Context, call Call, path string, argv []string, 
 	if err != nil {
 		end.Stdout, end.Stderr = "", text
 	}
-	t.Host.Emit(end)
+	if parsed != nil {
+		t.Host.Emit(end)
+	}
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}

@@ -40,6 +40,7 @@ func TestReadMatrix(t *testing.T) {
 		{"untrusted", "danger-full-access", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Approved, asked, false, false, "../out"},
 		{"on-request", "read-only", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Approved, "ask: there is no sandbox on this system", false, true, "../out"},
 		{"never", "read-only", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Approved, "refused", false, false, "../out"},
+		{"never", "read-only", &fakeSandbox{unread: box.ErrUnavailable}, elicit.Approved, "refused", false, false, "."},
 		{"never", "read-only", &fakeSandbox{missing: os.ErrInvalid}, elicit.Approved, "refused", false, false, "."},
 		{"never", "read-only", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Denied, "begin, end 0", false, false, "."},
 		{"untrusted", "workspace-write", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Denied, "begin, end 0", false, false, "near"},
@@ -47,6 +48,7 @@ func TestReadMatrix(t *testing.T) {
 	} {
 		for _, call := range []tool.Call{
 			{ID: "c", Name: "read", Arguments: `{"path":"DIR/file"}`}, {ID: "c", Name: "list", Arguments: `{"path":"DIR"}`}, {ID: "c", Name: "search", Arguments: `{"path":"DIR","pattern":"o"}`},
+			{ID: "c", Name: "view_image", Arguments: `{"path":"DIR/image"}`},
 		} {
 			call.Arguments = strings.ReplaceAll(call.Arguments, "DIR", tt.path)
 			h := &host{answer: tt.answer, inside: tt.inside}
@@ -54,13 +56,17 @@ func TestReadMatrix(t *testing.T) {
 			tt.sandbox.reads.Store(0)
 			top := t.TempDir()
 			dir := filepath.Join(top, "work")
-			boxtest.Lay(t, top, "work/file=one\n", "out/file=one\n", "work/link -> ../out", "work/near -> .")
-			turn := turnOf(tool.Options{Environ: environ, FileTools: true, Sandbox: tt.sandbox}, h, dir, tt.policy, tt.mode)
+			boxtest.Lay(t, top, "work/file=one\n", "out/file=one\n", "work/image="+pictures["gif"], "out/image="+pictures["gif"], "work/link -> ../out", "work/near -> .")
+			turn := turnOf(tool.Options{Environ: environ, FileTools: true, ImageTool: true, Sandbox: tt.sandbox}, h, dir, tt.policy, tt.mode)
 			res := called(t, turn, call)
-			if h.steps() != tt.want || tt.sandbox.reads.Load() == 2 != tt.confined { // once to try
-				t.Errorf("%s %s %s %s: steps %q, want %q; confined %d", tt.policy, tt.mode, call.Name, tt.path, h.steps(), tt.want, tt.sandbox.reads.Load())
+			want := tt.want
+			if call.Name == "view_image" { // which has an event of its own
+				want = strings.TrimSuffix(strings.TrimSuffix(want, "begin, end 0"), ", ")
 			}
-			if shows := strings.Contains(res.Output, "one") || strings.Contains(res.Output, "file\n"); shows != strings.HasSuffix(tt.want, "end 0") || strings.HasPrefix(res.Output, "not run: it may run only in the sandbox") != tt.inside {
+			if h.steps() != want || tt.sandbox.reads.Load() == 2 != tt.confined { // once to try
+				t.Errorf("%s %s %s %s: steps %q, want %q; confined %d", tt.policy, tt.mode, call.Name, tt.path, h.steps(), want, tt.sandbox.reads.Load())
+			}
+			if shows := strings.Contains(res.Output, "one") || strings.Contains(res.Output, "file\n") || len(res.Items) > 0; shows != strings.HasSuffix(tt.want, "end 0") || strings.HasPrefix(res.Output, "not run: it may run only in the sandbox") != tt.inside {
 				t.Errorf("%s %s %s %s: %q", tt.policy, tt.mode, call.Name, tt.path, res.Output)
 			}
 		}
@@ -87,19 +93,33 @@ func TestFileToolsWithoutReading(t *testing.T) {
 	must.Equal(t, "steps", "", h.steps())
 }
 
-// TestFileToolsSwitchedOff checks that tools that are not offered do nothing, and that a review changes nothing.
-func TestFileToolsSwitchedOff(t *testing.T) {
-	for _, o := range []tool.Options{{}, {FileTools: true, ReadOnly: true}} {
+// TestSwitchedOff checks that tools that are not offered do nothing, but for other names of the shell and of patches,
+// and that a review changes nothing.
+func TestSwitchedOff(t *testing.T) {
+	for _, tt := range []struct {
+		call  tool.Call
+		o     tool.Options
+		want  string // the steps
+		knows bool
+	}{
+		{tool.Call{Name: "write", Arguments: `{"path":"a","content":"x\n"}`}, tool.Options{}, "", false},
+		{tool.Call{Name: "write", Arguments: `{"path":"a","content":"x\n"}`}, tool.Options{FileTools: true, ReadOnly: true}, "refused", true},
+		{tool.Call{Name: "read", Arguments: `{"path":"image"}`}, tool.Options{ImageTool: true, PlanTool: true, PatchTool: true}, "", false},
+		{tool.Call{Name: "view_image", Arguments: `{"path":"image"}`}, tool.Options{FileTools: true, PlanTool: true}, "", false},
+		{tool.Call{Name: "view_image", Arguments: `{"path":"image"}`}, tool.Options{ImageTool: true}, "", true},
+		{tool.Call{Name: "update_plan", Arguments: `{"plan":[]}`}, tool.Options{FileTools: true, ImageTool: true}, "", false},
+		{tool.Call{Name: "container.exec", Arguments: `{"command":["true"]}`}, tool.Options{LocalShell: true}, "begin, end 0", true},
+		{tool.Call{Name: "shell", Arguments: `{"command":["true"]}`}, tool.Options{LocalShell: true}, "begin, end 0", true},
+		{tool.Call{Name: "apply_patch", Arguments: `{"input":"*** Begin Patch\n*** End Patch"}`}, tool.Options{FileTools: true}, "", true},
+		{tool.Call{Name: "apply_patch", Arguments: "*** Begin Patch\n*** End Patch", Custom: true}, tool.Options{FileTools: true}, "", true},
+		{tool.Call{Name: "view_image", Arguments: `{"path":"image"}`, Custom: true}, tool.Options{ImageTool: true}, "", false},
+	} {
 		dir := t.TempDir()
+		boxtest.Lay(t, dir, "image="+pictures["png"])
 		h := &host{answer: elicit.Approved}
-		turn := turnOf(o, h, dir, "on-request", "danger-full-access")
-		res, err := turn.Call(t.Context(), tool.Call{ID: "c", Name: "write", Arguments: `{"path":"a","content":"x\n"}`})
-		steps := ""
-		if o.FileTools {
-			steps = "refused"
-		}
-		if err != nil || res.Unknown == o.FileTools || h.steps() != steps || len(tree(t, dir)) != 1 {
-			t.Errorf("%q, %v, steps %s", res.Output, err, h.steps())
+		res := called(t, turnOf(tt.o, h, dir, "on-request", "danger-full-access"), tt.call)
+		if res.Unknown == tt.knows || h.steps() != tt.want || len(h.all) > 0 != (tt.want != "" || len(res.Items) > 0) || len(tree(t, dir)) != 2 {
+			t.Errorf("%s with %+v: %q, events %v", tt.call.Name, tt.o, res.Output, h.all)
 		}
 	}
 }
@@ -164,7 +184,7 @@ func TestWeakCalls(t *testing.T) {
 		want                 []string // in the answer
 	}{
 		{"text that is there twice", "edit", `{"path":"server.go","old":"\treturn nil\n","new":"\treturn err\n"}`,
-			[]string{"2 times", "line 5: \treturn nil", "line 9: \treturn nil", "all to true"}},
+			[]string{"2 times", "in the lines 5, 9", "all to true"}},
 		{"text from memory", "edit", `{"path":"server.go","old":"func Starts() (err error) {","new":"func Run() error {"}`,
 			[]string{"old is not in server.go", "line 3: func Start() error {", "copy the text exactly"}},
 		{"blanks for tabs", "edit", `{"path":"server.go","old":"func Start() error {\n    prepare()\n","new":"func Start() error {\n    begin()\n"}`,
@@ -175,7 +195,6 @@ func TestWeakCalls(t *testing.T) {
 		{"escapes written twice", "edit", `{"path":"server.go","old":"\\tprepare()\\n\\treturn nil","new":"\\treturn nil"}`,
 			[]string{"line ends or line numbers differ from line 4", "\tprepare()\n\treturn nil"}},
 		{"a newline that the file lacks", "edit", `{"path":"notes.txt","old":"last line\n","new":"the end\n"}`, []string{"line ends or line numbers differ from line 2", "last line"}},
-		{"a change that is made already", "edit", `{"path":"server.go","old":"func Halt() error {","new":"func Stop() error {"}`, []string{"new is there already, at line 8", "read the file"}},
 		{"nothing to change", "edit", `{"path":"server.go","old":"prepare","new":"prepare"}`, []string{"the same", "changed text in new"}},
 		{"an empty old to append", "edit", `{"path":"server.go","old":"","new":"// end\n"}`, []string{"old is empty", "a line beside the place"}},
 		{"a misspelt path", "read", `{"path":"sever.go"}`, []string{"sever.go does not exist", "server.go", "list and search"}},
@@ -184,10 +203,10 @@ func TestWeakCalls(t *testing.T) {
 		{"stale", "edit", `{"path":"server.go","old":"package server\n\nfunc Start","new":"package server\n\n// Start begins.\nfunc Start"}`,
 			[]string{"which has changed since you read it", "read server.go"}},
 		{"a file overwritten unread", "write", `{"path":"notes.txt","content":"all new\n"}`, []string{"notes.txt exists, and you have not read it", "or change a part of it with edit"}},
-		{"a number as text", "read", `{"path":"server.go","first_line":"3"}`, []string{"first_line: want a number, found string", "call read again"}},
+		{"a word for a number", "read", `{"path":"server.go","first_line":"three"}`, []string{"first_line: want a number, found string", "call read again"}},
 		{"another tool's names", "edit", `{"file_path":"server.go","old_string":"prepare","new_string":"begin"}`, []string{"path: missing", `"file_path"`, "path, old, new, all"}},
 		{"lines behind the end", "read", `{"path":"server.go","first_line":120,"last_line":160}`, []string{"first_line 120 is behind the end", "server.go has 10 lines"}},
-		{"a folder as a file", "read", `{"path":"a"}`, []string{"a is a folder", "b/", "path of a file"}},
+		{"a folder as a file", "read", `{"path":"a"}`, []string{"a is a folder", "path of a file"}},
 		{"a file as a folder", "list", `{"path":"server.go"}`, []string{"server.go is a file, not a folder", "use read"}},
 		{"a binary file", "edit", `{"path":"logo.bin","old":"x","new":"y"}`, []string{"logo.bin is not UTF-8 text", "through shell"}},
 		{"a file that is too large", "read", `{"path":"huge.log"}`, []string{"huge.log is too large", "sed -n"}},

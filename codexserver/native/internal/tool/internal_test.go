@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -49,7 +50,7 @@ func TestLineShellOfWindows(t *testing.T) {
 				path += ".exe"
 			}
 			must.OK(t, os.MkdirAll(filepath.Dir(path), 0o777))
-			must.OK(t, os.WriteFile(path, nil, 0o777))
+			must.OK(t, testenv.WriteProgram(path, nil))
 			folders = append(folders, filepath.Dir(path))
 		}
 		path := "PATH=" + strings.Join(folders, string(filepath.ListSeparator))

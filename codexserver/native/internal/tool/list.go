@@ -34,7 +34,7 @@ func (t *Turn) list(ctx context.Context, call Call) (Result, error) {
 	if args.Path == "" {
 		args.Path = "."
 	}
-	return t.look(ctx, call, args.Path, words("list", args.Path, args.Pattern), protocol.ParsedCommand{Type: "list_files", Cmd: "list " + args.Path, Path: &args.Path}, func(bound string) (string, error) {
+	return t.look(ctx, call, args.Path, words("list", args.Path, args.Pattern), &protocol.ParsedCommand{Type: "list_files", Cmd: "list " + args.Path, Path: &args.Path}, func(bound string) (string, error) {
 		root, err := t.openFolder(args.Path, bound)
 		if err != nil {
 			return "", err
@@ -195,16 +195,9 @@ func glob(pattern string) (func(path string) bool, error) {
 // walkFiles calls file for the files below a folder until it returns false, and returns how many
 // it has seen.
 func walkFiles(ctx context.Context, dir string, file func(path string) bool) (walked int) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	search.Walk(ctx, dir, func(path string) {
-		if walked == maxWalked || ctx.Err() != nil {
-			return
-		}
+	search.Walk(ctx, dir, func(path string) bool {
 		walked++
-		if !file(path) || walked == maxWalked {
-			stop()
-		}
+		return file(path) && walked < maxWalked
 	})
 	return walked
 }

@@ -1,13 +1,10 @@
 package tool
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/internal/paths"
@@ -15,54 +12,36 @@ import (
 )
 
 const (
-	maxNear     = 5      // names and lines that an answer proposes
 	maxNearWalk = 20_000 // files that are looked at for a name
 	maxNearText = 5_000  // texts that are compared
 )
 
-// missing reports a path where nothing is, with the nearest names.
+// missing reports a path where nothing is, with the nearest name.
 func (t *Turn) missing(name string) error {
 	f := &fault{what: name + " does not exist", next: "call it again with the right path; list and search find files."}
 	if name == "" {
 		return &fault{what: "path is empty", next: "give the path of a file, relative to the working folder."}
 	}
-	if near := t.nearestNames(t.at(name)); near != nil {
-		f.what += ". The nearest names are"
-		f.quotes = strings.Join(near, "\n")
+	if f.quotes = t.nearestName(t.at(name)); f.quotes != "" {
+		f.what += ". The nearest name is"
 	}
 	return f
 }
 
-// names returns the names in a folder for an answer, "" if it cannot be read.
-func (t *Turn) names(dir string) string {
-	root, err := t.openFolder(dir, "")
-	if err != nil {
-		return ""
-	}
-	defer root.Close()
-	names, _, err := entries(root)
-	if err != nil {
-		return ""
-	}
-	left := len(names) - 20
-	text := strings.Join(names[:min(len(names), 20)], "\n")
-	if left > 0 {
-		text += fmt.Sprintf("\n(%d more)", left)
-	}
-	return text
-}
-
-// nearestNames returns paths that resemble a missing one: files of the working folder with its last
-// name, and names beside its first missing one.
-func (t *Turn) nearestNames(missing string) (paths []string) {
+// nearestName returns a path that resembles a missing one: that of a file of the working folder with its last name, or
+// of what is beside its first missing name; or "".
+func (t *Turn) nearestName(missing string) (found string) {
 	walked, base := 0, filepath.Base(missing)
 	walkFiles(context.Background(), t.Cwd, func(file string) bool {
 		if strings.EqualFold(path.Base(file), base) {
-			paths = append(paths, strings.ToValidUTF8(file, "\uFFFD"))
+			found = strings.ToValidUTF8(file, "\uFFFD")
 		}
 		walked++
-		return walked < maxNearWalk && len(paths) < maxNear
+		return walked < maxNearWalk && found == ""
 	})
+	if found != "" {
+		return found
+	}
 	dir, want := filepath.Dir(missing), base
 	for dir != filepath.Dir(dir) {
 		if _, err := os.Lstat(dir); err == nil {
@@ -70,45 +49,40 @@ func (t *Turn) nearestNames(missing string) (paths []string) {
 		}
 		dir, want = filepath.Dir(dir), filepath.Base(dir)
 	}
-	if root, err := t.openFolder(dir, ""); err == nil {
-		names, _, _ := entries(root)
-		root.Close()
-		for _, i := range nearest(want, names) {
-			paths = append(paths, t.shown(filepath.Join(dir, names[i])))
-		}
+	root, err := t.openFolder(dir, "")
+	if err != nil {
+		return ""
 	}
-	slices.Sort(paths)
-	paths = slices.Compact(paths)
-	return paths[:min(len(paths), maxNear)]
-}
-
-// shown returns a path relative to the working folder, if it is below it.
-func (t *Turn) shown(path string) string {
-	if rel, ok := paths.Within(path, t.Cwd); ok {
+	defer root.Close()
+	names, _, _ := entries(root)
+	at := nearest(want, names)
+	if at < 0 {
+		return ""
+	}
+	found = filepath.Join(dir, names[at])
+	if rel, ok := paths.Within(found, t.Cwd); ok {
 		return filepath.ToSlash(rel)
 	}
-	return path
+	return found
 }
 
 // maxCompared bounds the texts whose distance is computed, in bytes.
 const maxCompared = 200
 
-// nearest returns the indices of texts that resemble one, the nearest first.
-func nearest(want string, texts []string) (at []int) {
+// nearest returns the index of the text that resembles one most, or -1.
+func nearest(want string, texts []string) (at int) {
 	plain := func(s string) string {
 		s = strings.ToLower(strings.TrimSpace(strings.TrimSuffix(s, "/")))
 		return s[:min(len(s), maxCompared)]
 	}
-	distances := map[int]int{}
-	want = plain(want)
+	at, want = -1, plain(want)
+	least := maxCompared
 	for i, other := range texts[:min(len(texts), maxNearText)] {
 		other = plain(other)
 		most := max(2, max(len(other), len(want))/3)
-		if d := text.Distance(other, want, most); d <= most && other != "" && want != "" {
-			distances[i] = d
-			at = append(at, i)
+		if d := text.Distance(other, want, most); d <= most && d < least && other != "" && want != "" {
+			at, least = i, d
 		}
 	}
-	slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(distances[a], distances[b]) })
-	return at[:min(len(at), maxNear)]
+	return at
 }

@@ -32,8 +32,8 @@ func (t *Turn) read(ctx context.Context, call Call) (Result, error) {
 		return Result{Output: err.Error()}, nil
 	}
 	shown := shownRange(args.First, args.Last)
-	return t.look(ctx, call, args.Path, words("read", args.Path, shown), protocol.ParsedCommand{Type: "read", Cmd: "read " + args.Path, Name: &args.Path}, func(bound string) (string, error) {
-		content, err := t.content(args.Path, bound)
+	return t.look(ctx, call, args.Path, words("read", args.Path, shown), &protocol.ParsedCommand{Type: "read", Cmd: "read " + args.Path, Name: &args.Path}, func(bound string) (string, error) {
+		content, err := t.content(args.Path, bound, isText)
 		if err != nil {
 			return "", err
 		}
@@ -55,8 +55,8 @@ func shownRange(first, last *int) string {
 // errElsewhere is the error of a path that led into the working folder before.
 var errElsewhere = errors.New("it leads out of the working folder now")
 
-// content reads a text file. It fails if the file lies outside of bound, unless that is "".
-func (t *Turn) content(path, bound string) (content string, err error) {
+// content reads a file that passes a check. It fails if the file lies outside of bound, unless that is "".
+func (t *Turn) content(path, bound string, check func(path, content string) error) (content string, err error) {
 	work, err := t.box.folder(t.Cwd)
 	if err != nil {
 		return "", &fault{what: err.Error()}
@@ -66,7 +66,7 @@ func (t *Turn) content(path, bound string) (content string, err error) {
 			return "", t.missing(path)
 		}
 		content = *before
-		return content, isText(path, content)
+		return content, check(path, content)
 	}).Plan(work, t.Cwd)
 	if err == nil && bound != "" && !plan.Within([]string{bound}) {
 		return "", &fault{what: fmt.Sprintf("%s: %v", path, errElsewhere)}
@@ -92,7 +92,7 @@ func (t *Turn) explain(path string, err error) error {
 	case errors.As(err, &own):
 		return own
 	case errors.As(err, &kind) && kind.Mode.IsDir():
-		return &fault{what: path + " is a folder", quotes: t.names(t.at(path)), next: "give the path of a file; list shows the folder."}
+		return &fault{what: path + " is a folder", next: "give the path of a file; list shows the folder."}
 	case errors.As(err, &kind):
 		return &fault{what: fmt.Sprintf("%s: %v", path, kind), next: "give the path of a regular file."}
 	case errors.As(err, &size):

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
@@ -51,26 +52,16 @@ func withCRLF(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\n", "\r\n")
 }
 
-// maxPlaces is how many places of a file an answer shows.
-const maxPlaces = 10
-
 // several reports the places of a text that is there more than once.
 func (r replacement) several(content string, n int) error {
-	lines := splitLines(content)
-	var quotes strings.Builder
-	at := 0
-	for range min(n, maxPlaces) {
-		i := strings.Index(content[at:], r.Old)
-		number := lineAt(content, at+i)
-		fmt.Fprintf(&quotes, "line %d: %s\n", number, quoted(lines, number))
-		at += i + len(r.Old)
-	}
-	if n > maxPlaces {
-		fmt.Fprintf(&quotes, "and %d more\n", n-maxPlaces)
+	var lines []string
+	for at := 0; len(lines) < min(n, 10); at += len(r.Old) {
+		at += strings.Index(content[at:], r.Old)
+		lines = append(lines, strconv.Itoa(lineAt(content, at)))
 	}
 	return &fault{
 		what:   fmt.Sprintf("old is in %s %d times, so it is not clear which to replace", r.Path, n),
-		quotes: quotes.String(),
+		quotes: "It begins in the lines " + strings.Join(lines, ", ") + map[bool]string{true: ", …"}[n > len(lines)],
 		next:   "add lines before or after to old, and to new, until it is unique; or set all to true to replace every one.",
 	}
 }
@@ -78,80 +69,52 @@ func (r replacement) several(content string, n int) error {
 // lineAt returns the number of the line at an offset.
 func lineAt(content string, offset int) int { return strings.Count(content[:offset], "\n") + 1 }
 
-func quoted(lines []string, number int) string {
-	if number > len(lines) {
-		return ""
-	}
-	return text.Brief(lines[number-1], 200)
-}
-
 // absent says why a text is not found.
 func (r replacement) absent(content string) error {
 	lines := splitLines(content)
-	what := "old is not in " + r.Path
+	f := &fault{what: "old is not in " + r.Path, next: fmt.Sprintf("read %s and copy the text exactly.", r.Path)}
 	if r.stale {
-		what += ", which has changed since you read it"
+		f.what += ", which has changed since you read it"
 	}
-	at, n := sameBut(lines, r.Old)
-	if n == 0 { // many models write line breaks and tabs as two characters
-		at, n = sameBut(lines, strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`).Replace(r.Old))
-	}
-	if n > 0 {
-		return &fault{
-			what:   fmt.Sprintf("%s: only blanks, tabs, line ends or line numbers differ from line %d on. The file has", what, at),
-			quotes: strings.Join(lines[at-1:at-1+n], "\n"),
-			next:   "copy these lines exactly, with their tabs and blanks.",
+	for _, want := range []string{r.Old, escapes.Replace(r.Old)} {
+		if at, n := sameBut(lines, want); n > 0 {
+			f.what += fmt.Sprintf(": only blanks, tabs, line ends or line numbers differ from line %d on. The file has", at)
+			f.quotes, f.next = strings.Join(lines[at-1:at-1+n], "\n"), "copy these lines exactly, with their tabs and blanks."
+			return f
 		}
 	}
-	if trimmed := strings.TrimSpace(r.New); len(trimmed) > 8 && strings.Contains(content, r.New) {
-		return &fault{what: fmt.Sprintf("%s, but new is there already, at line %d: the change seems to be made", what, lineAt(content, strings.Index(content, r.New))), next: "go on, or read the file."}
-	}
-	f := &fault{what: what, next: fmt.Sprintf("read %s and copy the text exactly.", r.Path)}
 	first, _, _ := strings.Cut(strings.TrimSpace(r.Old), "\n")
-	if near := nearest(first, lines); near != nil {
-		f.what += ". The nearest lines are"
-		var quotes strings.Builder
-		for _, at := range near {
-			fmt.Fprintf(&quotes, "line %d: %s\n", at+1, quoted(lines, at+1))
-		}
-		f.quotes = quotes.String()
+	if at := nearest(first, lines); at >= 0 {
+		f.what += ". The nearest line is"
+		f.quotes = fmt.Sprintf("line %d: %s", at+1, text.Brief(lines[at], 200))
 	}
 	return f
 }
 
+// escapes are line breaks and tabs as two characters, which many models write.
+var escapes = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`)
+
 // slips matches what models copy wrongly at the begin of a line: its number as the tool read shows it.
 var slips = lazyregexp.Regexp{Text: `^ *[0-9]+(?:\t|: |\| )`}
-
-// maxSameBut bounds the lines that sameBut compares.
-const maxSameBut = 5_000_000
 
 // sameBut returns the number of the first line from which all of want follow, numbers, blanks, tabs and
 // empty lines around them aside, and how many these are, or 0.
 func sameBut(lines []string, want string) (at, n int) {
-	plain := func(line string) string { return strings.Join(strings.Fields(line), " ") }
-	var wanted []string
-	for _, line := range splitLines(strings.TrimSpace(want)) {
-		wanted = append(wanted, plain(slips.Get().ReplaceAllString(line, "")))
+	joined := func(lines []string) string {
+		var b strings.Builder
+		for _, line := range lines {
+			b.WriteString("\n" + strings.Join(strings.Fields(line), " "))
+		}
+		return b.String() + "\n"
 	}
-	if len(wanted) == 0 {
+	wanted := splitLines(strings.TrimSpace(want))
+	for i, line := range wanted {
+		wanted[i] = slips.Get().ReplaceAllString(line, "")
+	}
+	all := joined(lines)
+	i := strings.Index(all, joined(wanted))
+	if i < 0 || len(wanted) == 0 {
 		return 0, 0
 	}
-	all := make([]string, len(lines))
-	for i, line := range lines {
-		all[i] = plain(line)
-	}
-	left := maxSameBut
-	for i := range max(0, len(all)-len(wanted)+1) {
-		k := 0
-		for k < len(wanted) && all[i+k] == wanted[k] {
-			k++
-		}
-		if k == len(wanted) {
-			return i + 1, k
-		}
-		if left -= k + 1; left < 0 {
-			break
-		}
-	}
-	return 0, 0
+	return lineAt(all, i), len(wanted)
 }

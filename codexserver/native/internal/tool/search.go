@@ -38,13 +38,13 @@ func (t *Turn) search(ctx context.Context, call Call) (Result, error) {
 	if err != nil {
 		return Result{Output: err.Error()}, nil
 	}
-	return t.look(ctx, call, args.Path, words("search", args.Pattern, args.Path, args.Files), protocol.ParsedCommand{Type: "search", Cmd: "search " + args.Pattern, Query: &args.Pattern, Path: &args.Path}, func(bound string) (string, error) {
+	return t.look(ctx, call, args.Path, words("search", args.Pattern, args.Path, args.Files), &protocol.ParsedCommand{Type: "search", Cmd: "search " + args.Pattern, Query: &args.Pattern, Path: &args.Path}, func(bound string) (string, error) {
 		path, err := t.near(args.Path)
 		if err != nil {
 			return "", &fault{what: err.Error()}
 		}
 		if info, err := os.Stat(path); err == nil && !info.IsDir() {
-			content, err := t.content(args.Path, bound)
+			content, err := t.content(args.Path, bound, isText)
 			if err != nil {
 				return "", err
 			}

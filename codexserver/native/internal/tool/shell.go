@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -78,6 +77,9 @@ func (c *command) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return json.UnmarshalDecode(d, &c.line)
 }
 
+// listText begins a list that a model wrote as a text, in JSON or as Python has it. No line of a shell begins so.
+var listText = lazyregexp.Regexp{Text: `^\[(?:["']|\s*"[^"]*"\s*,)`}
+
 // LineShell returns the beginning of the list that runs a line.
 func (b *Toolbox) LineShell() []string { return b.line }
 
@@ -121,6 +123,14 @@ func (b *Toolbox) shellArgumentsOf(call Call) (shellArguments, error) {
 	} else if a.Command = wire.Command.words; strings.TrimSpace(wire.Command.line) != "" {
 		a.Command = append(slices.Clone(b.line), wire.Command.line)
 	}
+	if n := len(a.Command); n == 1 || n == len(b.line)+1 && slices.Equal(a.Command[:n-1], b.line) {
+		if list := strings.TrimSpace(a.Command[n-1]); listText.Get().MatchString(list) { // as a text
+			a.Command = nil // the call keeps its own
+			if json.Unmarshal([]byte(list), &a.Command) != nil {
+				return *a, &argumentError{"command", "want an array, found a text with a part of one"}
+			}
+		}
+	}
 	for i, word := range a.Command {
 		if strings.Contains(word, "\x00") {
 			return *a, &argumentError{fmt.Sprintf("command.%d", i), "has a NUL byte"}
@@ -161,6 +171,8 @@ type attempt struct {
 	// argv is what is started, with the environment env. A rule that lets the command run outside the
 	// sandbox sets both.
 	argv, env []string
+	// withheld are names of variables that the command does not get, if such a rule lets it run.
+	withheld []string
 }
 
 // run reads a call of either shell tool.
@@ -336,24 +348,22 @@ func (r *attempt) ask(ctx context.Context, reason string, then decide.Action, co
 	req := protocol.ExecApprovalRequest{
 		CallID: r.id, Command: r.Command, Cwd: r.dir,
 		Reason: reason, FromEngine: reason != r.Justification,
-		LeavesSandbox: leaves && !full, NoSandbox: leaves && full, Confinable: confinable, Program: r.program(),
+		LeavesSandbox: leaves && !full, NoSandbox: leaves && full, Confinable: confinable, Notes: r.planted(),
 		// Where the sandbox cannot hold the command, an approval that lasts would let it out again.
 		Once: r.person() || !full && !confinable,
 	}
-	shown, missing := run.OpenFolder(r.dir)
-	if missing == nil {
-		defer shown.Close() // while it is open, no other folder gets its identity
-	}
+	shown := run.HoldFolders(r.dir)
+	defer shown.Close()
 	out := r.turn.Host.ApproveExec(ctx, req)
 	refusal, err = readOutcome("the command was not run", out)
 	switch {
 	case err != nil || refusal != "":
-	case missing == nil && !isAt(shown, r.dir):
+	case shown.Replaced() != "":
 		refusal = fmt.Sprintf("not run: the folder %s was replaced before the user answered", r.dir)
 	case out.Confined && !confinable:
 		refusal = "not run: it may run only in the sandbox, which is not possible"
 	case out.Ruled && !out.Confined:
-		if err := r.leave(); err != nil {
+		if err := r.leave(out.Environ); err != nil {
 			refusal = r.refuse(fmt.Sprintf("not run: a rule lets it run outside the sandbox, but %v", err))
 		}
 	case out.Decision == elicit.ApprovedForSession && !req.Once && !out.Confined:
@@ -362,15 +372,35 @@ func (r *attempt) ask(ctx context.Context, reason string, then decide.Action, co
 	return out.Confined, refusal, err
 }
 
-// leave sets how the command runs if a rule lets it run outside the sandbox.
-func (r *attempt) leave() (err error) {
+// leave sets how the command runs if a rule lets it run outside the sandbox, with some variables.
+func (r *attempt) leave(named []string) (err error) {
 	commands, plain := decide.Commands(r.Command)
 	if !plain {
 		return errors.New("it is more than plain commands")
 	}
 	o := &r.turn.box.options
-	r.argv, r.env, err = o.Programs.Outside(r.Command, commands, r.dir, o.Environ, r.turn.asked()...)
+	env := slices.Clone(o.Environ)
+	for _, name := range named {
+		if value := run.Value(o.Client, name); value != "" && run.Value(env, name) == "" {
+			env = append(env, name+"="+value)
+		}
+	}
+	r.argv, r.env, err = o.Programs.Outside(r.Command, commands, r.dir, env, slices.Concat(named, o.Set), r.turn.asked()...)
+	for _, entry := range o.Client {
+		if name, value, _ := strings.Cut(entry, "="); value != "" && run.Value(r.env, name) == "" {
+			r.withheld = append(r.withheld, name)
+		}
+	}
 	return err
+}
+
+// few returns some words, and how many there are besides.
+func few(words []string, most int) string {
+	shown := strings.Join(words[:min(len(words), most)], ", ")
+	if more := len(words) - most; more > 0 {
+		shown += fmt.Sprintf(" and %d more", more)
+	}
+	return shown
 }
 
 // asked returns the folders that commands of the turn may have written besides those that [Options.Programs] knows.
@@ -380,28 +410,20 @@ func (t *Turn) asked() []string {
 	return box.AskedRoots(p, t.Cwd, t.box.options.Environ)
 }
 
-// program returns the path of a program that the command would start, although commands may write it.
-func (r attempt) program() string {
-	programs := r.Command[:1]
-	if commands, plain := decide.Commands(r.Command); plain {
-		for _, words := range commands {
-			programs = append(programs[:len(programs):len(programs)], words[0])
+// planted returns a sentence about programs that the command may start, although commands may write them, if there are any.
+func (r attempt) planted() (notes []string) {
+	var names, folders []string
+	o := &r.turn.box.options
+	for _, path := range o.Programs.Planted(decide.Names(r.Command), r.dir, o.Environ, r.turn.asked()...) {
+		names = append(names, elicit.ShowName(filepath.Base(path)))
+		if folder, _ := elicit.ShowCode(filepath.Dir(path)); !slices.Contains(folders, folder) {
+			folders = append(folders, folder)
 		}
 	}
-	o := &r.turn.box.options
-	return o.Programs.Planted(programs, r.dir, o.Environ, r.turn.asked()...)
-}
-
-// isAt reports whether an open folder is at a path without links.
-func isAt(folder *os.File, path string) bool {
-	other, err := run.OpenFolder(path)
-	if err != nil {
-		return false
+	if names == nil {
+		return nil
 	}
-	defer other.Close()
-	a, errA := folder.Stat()
-	b, errB := other.Stat()
-	return errA == nil && errB == nil && os.SameFile(a, b)
+	return []string{fmt.Sprintf("It may start %s from %s, where commands can write.", few(names, 3), few(folders, 3))}
 }
 
 // start runs the command in the sandbox c, or without one if it is nil. If the sandbox stops it and
@@ -469,6 +491,9 @@ func (r attempt) exec(ctx context.Context, c Confinement) (*run.Result, string, 
 	})
 	if start != nil {
 		return nil, "execution error: " + start.Error(), nil
+	}
+	if res.ExitCode != 0 && len(r.withheld) > 0 {
+		note(&res, "a rule of the user let it run outside the sandbox without these variables, which env of the rule can name: "+few(r.withheld, 100))
 	}
 	most := o.maxTimeout()
 	switch {

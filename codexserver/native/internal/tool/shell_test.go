@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -221,10 +222,86 @@ func TestPlantedProgram(t *testing.T) {
 			turn.SandboxPolicy = protocol.SandboxPolicy{Mode: mode} // folders for temporary files are writable
 			called(t, turn, shellCall("", tt.argv...))
 			for _, req := range h.asked() {
-				must.Equal(t, fmt.Sprintf("%s %q: asked about", mode, tt.argv), tt.program, req.Program)
+				must.Equal(t, fmt.Sprintf("%s %q: asked about", mode, tt.argv), isIn(tt.program), req.Notes)
 			}
 		}
 	}
+}
+
+// isIn returns what a question says of programs that commands may write, which are in one folder.
+func isIn(paths ...string) (notes []string) {
+	if len(paths) == 0 || paths[0] == "" {
+		return nil
+	}
+	folder, names := filepath.Dir(paths[0]), []string{}
+	for _, path := range paths {
+		names = append(names, `"`+filepath.Base(path)+`"`)
+	}
+	return []string{"It may start " + strings.Join(names, ", ") + " from `" + folder + "`, where commands can write."}
+}
+
+// TestPlantedSpelled spells the name of a planted program in all ways. Tool is nowhere else, and git comes before another
+// one, so that it may be started by a spelling of which nobody can read the name.
+func TestPlantedSpelled(t *testing.T) {
+	top := boxtest.FolderOutsideTmp(t)
+	in := func(name string) string { return filepath.Join(top, name) }
+	for _, name := range []string{"work/bin/tool", "work/bin/git", "work/bin/other", "sys/git", "sys/late", "end/late", "end/bash"} {
+		boxtest.Lay(t, top, name+"=#!/bin/sh\n")
+	}
+	boxtest.Lay(t, top, "work/bin/data/", "work/x/git=no program", "sys/data=#!/bin/sh\n")
+	must.OK(t, os.Chmod(in("work/x/git"), 0o600))
+	notes := func(path string, argv ...string) []string {
+		t.Helper()
+		h := &host{answer: elicit.Denied}
+		o := tool.Options{Environ: []string{"PATH=" + path}, Programs: &box.Programs{Temporary: []string{}}, Sandbox: &fakeSandbox{host: h}}
+		called(t, turnOf(o, h, in("work"), "on-request", "workspace-write"), shellCall(escalated, argv...))
+		if len(h.asked()) != 1 {
+			t.Fatalf("%q: %s", argv, h.steps())
+		}
+		return h.asked()[0].Notes
+	}
+	path := in("work/bin") + ":" + in("sys") + ":" + in("end")
+	git, both := isIn(in("work/bin/git")), isIn(in("work/bin/tool"), in("work/bin/git"))
+	spellings := []string{
+		"tool", "tool push > /dev/null", "X=tool; $X push", "T=1 tool push", "echo $(tool push)", "echo `tool`", "<(tool)", "env tool push", "timeout 5 tool push", "echo a | xargs tool",
+		"echo a | xargs -P2 -n1 tool", "cd /tmp && tool", "(tool)", "{ tool; }", "if tool; then :; fi", "! tool", "tool&", "'tool' push", `"tool" push`, `t"oo"l push`, `t'o'o$'l'`, `\tool`, "to\\\nol",
+		`$"tool"`, "eval 'to'ol push", `eval "sh -c 'tool push'"`, "find . -exec tool {} +", "env -Stool", "sudo -- tool", "nohup tool", "exec tool", "command tool",
+		"trap tool EXIT", "alias x=tool; x", "f() { tool; }; f", "cat <<E | sh\ntool\nE", "sh <<<tool", "python3 -c 'import os; os.system(\"tool\")'", "awk 'BEGIN{system(\"tool\")}'",
+		"hg --config ui.editor=tool log", "make CC=tool", "HGEDITOR='tool -x' hg log", "watch -n1 tool", "A=(tool); ${A[0]}", "${X:-tool}", "case x in x) tool;; esac", "echo \\\n; tool",
+	}
+	for _, script := range spellings {
+		must.Equal(t, script, both, notes(path, "bash", "-c", script))
+	}
+	for _, argv := range [][]string{{"sh", "-ec", "tool"}, {"sh", "-c", "-e", "tool"}, {"env", "A=b", "tool"}, {"xargs", "tool"}, {in("sys/git"), "--upload-pack=tool"}, {"tool"}} {
+		must.Equal(t, fmt.Sprintf("%q", argv), both, notes(path, argv...))
+	}
+	t.Logf("%d spellings", len(spellings)+6)
+	for _, script := range []string{"ls", "g${X}it push", "cat x/tool", "./data", "toolbox; mytool; TOOL; to ol", in("work") + "/x/tool", "$(printf 'to%s' ol)", `$'\x74ool'`} {
+		must.Equal(t, script, git, notes(path, "bash", "-c", script))
+	}
+	for _, tt := range []struct{ name, path, script string }{
+		{"the other one comes first", in("sys") + ":" + in("work/bin"), "git push; late"},
+		{"a folder that commands cannot write", in("sys") + ":" + in("end"), "git push; late; tool"},
+		{"the same folder twice", in("work/bin") + ":" + in("work/bin/../bin") + ":" + in("end"), "ls"},
+		{"no program", in("work/x") + ":" + in("sys"), "git push"},
+		{"other names", in("work/bin") + ":" + in("end"), "late push; bash"},
+		{"no PATH", "", "git push; tool"},
+	} {
+		must.Equal(t, tt.name, isIn(), notes(tt.path, "bash", "-c", tt.script))
+	}
+
+	// Many programs, and more than are compared.
+	var many, words []string
+	for i := range 10_000 {
+		many, words = append(many, fmt.Sprintf("work/many/p%05d=#!/bin/sh\n", i)), append(words, fmt.Sprint("w", i))
+	}
+	boxtest.Lay(t, top, append(many, "sys/p00000=", "sys/p00002=", "sys/p00003=", "sys/p00009=", "sys/p0=")...)
+	path = in("work/many") + ":" + in("sys")
+	begun := time.Now()
+	where := " from `" + in("work/many") + "`, where commands can write."
+	must.Equal(t, "many", []string{`It may start "p00007", "p00000", "p00002" and 2 more` + where}, notes(path, "bash", "-c", "p00007 | p0 > x"))
+	must.Equal(t, "all", []string{"It may start `\"*\"`, \"p00000\", \"p00002\" and 2 more" + where}, notes(path, "bash", "-c", strings.Join(words, " ")))
+	t.Logf("two questions about 10,000 programs: %v", time.Since(begun))
 }
 
 // TestStoppedReadOnly checks that the model learns why a command that is known to be safe
@@ -303,5 +380,76 @@ func TestRulesOutside(t *testing.T) {
 				t.Errorf("%s, %s: %s", policy, tt.name, res.Output)
 			}
 		}
+	}
+}
+
+// TestRulesEnviron has what commands get outside the sandbox by the rules of the page, which stand-ins print, and by others.
+func TestRulesEnviron(t *testing.T) {
+	home, top := t.TempDir(), boxtest.FolderOutsideTmp(t)
+	_, page, _ := strings.Cut(string(must.Get(os.ReadFile(filepath.FromSlash("../../../../docs/rules.md")))(t)), "### In the sandbox, and outside")
+	_, page, _ = strings.Cut(page, "```toml\n")
+	page, _, _ = strings.Cut(page, "```")
+	boxtest.Lay(t, home, "codex-mcp.toml="+page)
+	settings, _, err := config.LoadSettings(home, nil)
+	must.OK(t, err)
+	rules := approval.Rules{Allow: []approval.Rule{
+		{Command: []string{"plain"}, Outside: true}, {Command: []string{"fails"}, Outside: true, Environ: []string{"GH_TOKEN"}}, {Command: []string{"both"}, Outside: true, Environ: []string{"GH_HOST"}},
+		{Command: []string{"both", "x"}, Outside: true, Environ: []string{"GH_TOKEN", "P_KEY", "NONE", "PATH"}},
+	}}
+	for _, rule := range settings.Approvals.Allow {
+		rules.Allow = append(rules.Allow, approval.Rule(rule))
+	}
+	for name := range strings.FieldsSeq("git gh aws docker kubectl go npm plain both") {
+		boxtest.Lay(t, top, "sys/"+name+"=#!/bin/sh\n/usr/bin/env\n")
+	}
+	boxtest.Lay(t, top, "sys/fails=#!/bin/sh\necho set the variable NPM_TOKEN\nexit 1\n", "work/x=")
+	path := "PATH=" + filepath.Join(top, "work") + ":" + filepath.Join(top, "sys") + ":/usr/bin:/bin"
+	client := []string{path, "HOME=" + top, "MAKEFILES=x", "GOENV=x", "GOFLAGS=x", "LANG=C"}
+	for name := range strings.FieldsSeq("SSH_AUTH_SOCK GH_TOKEN GH_HOST AWS_PROFILE AWS_REGION DOCKER_HOST DOCKER_CONTEXT KUBECONFIG GOPROXY GOPRIVATE NPM_TOKEN") {
+		client = append(client, name+"=of "+name)
+	}
+	for i := range 99 {
+		client = append(client, fmt.Sprintf("A%02d=x", i))
+	}
+	environ := append(slices.DeleteFunc(slices.Clone(client), func(entry string) bool { return strings.Contains(entry, "TOKEN") }), "GIT_SSH=given")
+	call := func(argv ...string) (got []string, output string) {
+		t.Helper()
+		h := ruling{&host{answer: elicit.Denied}, rules}
+		o := tool.Options{Environ: environ, Set: []string{"GIT_SSH"}, Client: slices.Sorted(slices.Values(client)), Programs: &box.Programs{Temporary: []string{}}}
+		res := called(t, turnOf(o, h, filepath.Join(top, "work"), "on-request", "workspace-write"), shellCall(escalated, argv...))
+		if !strings.HasPrefix(h.steps(), "begin, end") {
+			t.Fatalf("%q: %s: %s", argv, h.steps(), res.Output)
+		}
+		for _, entry := range client {
+			if name, value, _ := strings.Cut(entry, "="); strings.Contains(res.Output, name+"="+value+`\n`) && !strings.HasPrefix(name, "PATH") {
+				got = append(got, name)
+			}
+		}
+		if strings.Contains(res.Output, `GIT_SSH=given\n`) {
+			got = append(got, "GIT_SSH")
+		}
+		return got, res.Output
+	}
+	if n := len(settings.Approvals.Allow); n != 7 {
+		t.Fatalf("the page has %d rules", n)
+	}
+	for _, rule := range settings.Approvals.Allow {
+		got, output := call(append(rule.Command, "more")...)
+		must.Equal(t, rule.Command[0], slices.Concat([]string{"HOME", "LANG"}, rule.Environ, []string{"GIT_SSH"}), got)
+		if strings.Contains(output, "a rule of the user") || !strings.Contains(output, `PATH=`+filepath.Join(top, "sys")+":") {
+			t.Errorf("%s: %s", rule.Command[0], output)
+		}
+	}
+	for script, want := range map[string][]string{
+		"plain": {}, "both": {"GH_HOST"}, "both x": {"GH_TOKEN", "GH_HOST"}, "both x && plain": {}, "both x && both": {"GH_HOST"}, "both && both x": {"GH_HOST"}, "gh pr && both x": {"GH_TOKEN", "GH_HOST"},
+		"aws s3 ls && gh pr": {},
+	} {
+		got, _ := call("bash", "-lc", script)
+		must.Equal(t, script, slices.Concat([]string{"HOME", "LANG"}, want, []string{"GIT_SSH"}), got)
+	}
+	_, output := call("fails")
+	const says = "(a rule of the user let it run outside the sandbox without these variables, which env of the rule can name: A00, A01, "
+	if !strings.Contains(output, says) || !strings.Contains(output, "A98, AWS_PROFILE and 12 more)") || strings.Contains(output, "of GH_HOST") || strings.Contains(output, "GH_TOKEN") {
+		t.Error(output)
 	}
 }

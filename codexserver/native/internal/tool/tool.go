@@ -34,6 +34,9 @@ type Result struct {
 type Options struct {
 	// Environ is the environment of commands, NAME=value.
 	Environ []string
+	// Set are the names of those that the user's configuration gives. A command that a rule lets run outside the sandbox
+	// gets them, and of Client what the rule names: the environment without the keys of model providers.
+	Set, Client []string
 	// Sandbox confines commands.
 	Sandbox Sandbox
 	// Processes runs commands. Leftovers keeps the processes that commands without a sandbox
@@ -207,7 +210,8 @@ func (t *Turn) Call(ctx context.Context, call Call) (Result, error) {
 		name = "shell"
 	}
 	for _, k := range t.box.kinds() {
-		if k.Name == name && (!call.Custom || name == "apply_patch") {
+		known := k.offered || name == "apply_patch" // which models also call that are not offered it
+		if k.Name == name && known && (!call.Custom || name == "apply_patch") {
 			return k.call(t, ctx, call)
 		}
 	}

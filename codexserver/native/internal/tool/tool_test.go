@@ -2,9 +2,11 @@ package tool_test
 
 import (
 	"encoding/base64"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +19,7 @@ import (
 
 func begin(t testing.TB, dir string) (*tool.Turn, *host) {
 	h := &host{answer: elicit.Approved}
-	box := newBox(tool.Options{Environ: environ})
+	box := newBox(tool.Options{Environ: environ, PlanTool: true, ImageTool: true})
 	return box.Turn(tool.Context{Cwd: dir, ApprovalPolicy: "never", Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}}), h
 }
 
@@ -36,16 +38,22 @@ func TestArgumentErrors(t *testing.T) {
 		{"a NUL byte in a script", "shell", `{"command":["bash","-lc","ls\u0000"]}`, "failed to parse function arguments: command.2: has a NUL byte"},
 		{"a NUL byte in a patch", "shell", `{"command":["apply_patch","*** Begin Patch\n*** Add File: a\u0000\n+x\n*** End Patch"]}`, "failed to parse function arguments: command.1: has a NUL byte"},
 		{"a NUL byte in the folder", "shell", `{"command":["ls"],"workdir":"a\u0000"}`, "failed to parse function arguments: workdir: has a NUL byte"},
-		{"a string for a number", "shell", `{"command":["ls"],"timeout_ms":"1"}`, "failed to parse function arguments: timeout_ms: want a number, found string"},
+		{"a part of a list in a text", "shell", `{"command":"[\"bash\",\"-c\",\"ls"}`, "failed to parse function arguments: command: want an array, found a text with a part of one"},
+		{"a list of Python in a text", "shell", `{"command":"['bash', '-c', 'ls']"}`, "failed to parse function arguments: command: want an array, found a text with a part of one"},
+		{"another list in a text", "shell", `{"command":"[\"ls\",1]"}`, "failed to parse function arguments: command: want an array, found a text with a part of one"},
+		{"a word for a number", "shell", `{"command":["ls"],"timeout_ms":"one"}`, "failed to parse function arguments: timeout_ms: want a number, found string"},
 		{"another name for the time-out", "shell", `{"command":["ls"],"timeout":-1}`, "failed to parse function arguments: timeout: want more than 0"},
 		{"zero time-out", "shell", `{"command":["ls"],"timeout_ms":0}`, "failed to parse function arguments: timeout_ms: want more than 0"},
 		{"a string for a boolean", "shell", `{"command":["ls"],"with_escalated_permissions":"yes"}`, "failed to parse function arguments: with_escalated_permissions: want true or false, found string"},
+		{"a text within a text", "shell", `{"command":["ls"],"timeout_ms":"\"1\""}`, "failed to parse function arguments: timeout_ms: want a number, found string"},
+		{"a number below zero in a text", "shell", `{"command":["ls"],"timeout_ms":"-1"}`, "failed to parse function arguments: timeout_ms: want more than 0"},
 		{"twice", "shell", `{"command":["ls"],"command":["rm"]}`, "failed to parse function arguments: "},
 		{"no plan", "update_plan", `{}`, "failed to parse function arguments: plan: missing"},
 		{"no step", "update_plan", `{"plan":[{"status":"pending"}]}`, "failed to parse function arguments: plan.0.step: missing"},
 		{"no status", "update_plan", `{"plan":[{"step":"x"}]}`, "failed to parse function arguments: plan.0.status: missing"},
 		{"unknown status", "update_plan", `{"plan":[{"step":"x","status":"done"}]}`, "failed to parse function arguments: plan.0.status: want "},
 		{"no input", "apply_patch", `{}`, "failed to parse function arguments: input: missing"},
+		{"an empty plan", "update_plan", `{"plan":""}`, "failed to parse function arguments: plan: missing"},
 		{"no path", "view_image", `{}`, "failed to parse function arguments: path: missing"},
 		{"unknown tool", "nope", `{}`, "unsupported call: nope"},
 	}
@@ -70,6 +78,46 @@ func TestArgumentErrors(t *testing.T) {
 	fails("/", tool.Call{Shell: &protocol.LocalShellAction{Command: []string{"ls"}, WorkingDirectory: &nul}}, "failed to parse function arguments: workdir: has a NUL byte")
 	// A client's folder.
 	fails("/"+nul, tool.Call{Shell: &protocol.LocalShellAction{Command: []string{"touch", "x"}}}, "failed to parse function arguments: workdir: has a NUL byte")
+}
+
+// TestArgumentsAsTexts reads the arguments that weak models write as texts.
+func TestArgumentsAsTexts(t *testing.T) {
+	for _, tt := range []struct{ tool, arguments, want string }{
+		{"shell", `{"command":"[\"bash\",\"-c\",\"echo a\\\\tb; echo c\"]"}`, `atb\nc\n`},
+		{"shell", `{"command":" [\"echo\", \"x y\"]\n","timeout_ms":"5000"}`, `x y\n`},
+		{"shell", `{"workdir":"a\"b","command":["pwd"],"timeout_ms":" 5e3 ","with_escalated_permissions":"false"}`, `a\"b\n`},
+		{"shell", `{"command":"[ -d . ] && echo yes"}`, `yes\n`},
+		{"list", "", `a"b/`},
+		{"list", "\n", `a"b/`},
+		{"read", `{"path":"file","first_line":"2","last_line":"2"}`, "2\ttwo"},
+		{"update_plan", `{"plan":"[{\"step\":\"x\",\"status\":\"pending\"}]"}`, "Plan updated"},
+		{"edit", `{"path":"file","old":"one","new":"1","all":"true"}`, "Success"},
+		{"apply_patch", `{"input":"{\"command\":[\"apply_patch\",\"*** Begin Patch\\n*** Add File: new\\n+x\\n*** End Patch\"]}"}`, "Success"},
+		{"shell", `{"command":["[\"echo\", \"x y\"]"]}`, `x y\n`},
+		{"shell", `{"command":["LINE","[\"echo\",\"x y\"]"]}`, `x y\n`},
+		{"shell", `{"command":["echo","x"],"timeout_ms":"","with_escalated_permissions":" ","workdir":null}`, `x\n`},
+		{"shell", `{"command":["echo","x"],"timeout_ms":"null","with_escalated_permissions":"False"}`, `x\n`},
+		{"shell", `{"command":["LINE","[\"echo\",\"x"]}`, "command: want an array, found a text with a part of one"},
+		{"list", `""`, `a"b/`},
+		{"read", `{"path":"file","first_line":2.5}`, "first_line: "},
+		{"read", `{"path":"file","first_line":2.0,"last_line":"2.00"}`, "2\ttwo"},
+		{"update_plan", `{"plan":["{\"step\":\"x\",\"status\":\"pending\"}"]}`, "Plan updated"},
+		{"apply_patch", `{"patch":"*** Begin Patch\n*** Add File: new\n+x\n*** End Patch"}`, "Success"},
+		{"apply_patch", `{"input":["apply_patch","*** Begin Patch\n*** Add File: new\n+x\n*** End Patch"]}`, "Success"},
+		{"apply_patch", `{"input":"\"*** Begin Patch\\n*** Add File: new\\n+x\\n*** End Patch\""}`, "Success"},
+		{"shell", `{"command":["apply_patch","[\"*** Begin Patch\\n*** Add File: newer\\n+x\\n*** End Patch\"]"]}`, "Success"},
+	} {
+		dir := t.TempDir()
+		must.OK(t, os.Mkdir(filepath.Join(dir, `a"b`), 0o700), os.WriteFile(filepath.Join(dir, "file"), []byte("one\ntwo\n"), 0o600))
+		h := &host{}
+		box := newBox(tool.Options{Environ: environ, PlanTool: true, PatchTool: tt.tool == "apply_patch", FileTools: tt.tool != "apply_patch"})
+		turn := box.Turn(tool.Context{Cwd: dir, ApprovalPolicy: "never", Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}})
+		arguments := strings.Replace(tt.arguments, "LINE", strings.Join(box.LineShell(), `","`), 1)
+		got := must.Get(turn.Call(t.Context(), tool.Call{ID: "c", Name: tt.tool, Arguments: arguments}))(t)
+		if !strings.Contains(got.Output, tt.want) {
+			t.Errorf("%s %s: %s\nwant %s", tt.tool, tt.arguments, got.Output, tt.want)
+		}
+	}
 }
 
 func TestOffer(t *testing.T) {
@@ -119,34 +167,42 @@ func TestUpdatePlan(t *testing.T) {
 	must.Equal(t, "events", want, h.all)
 }
 
+// pictures are the beginnings of files of each type that models take.
+var pictures = map[string]string{
+	"png": "\x89PNG\r\n\x1a\n", "jpeg": "\xff\xd8\xff\xe0", "gif": "GIF89a", "webp": "RIFF\x10\x00\x00\x00WEBPVP8 ",
+}
+
 func TestViewImage(t *testing.T) {
 	dir := t.TempDir()
-	png := must.Get(base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="))(t)
-	for name, content := range map[string][]byte{"a": png, "b.png": []byte("no image"), "c.txt": []byte("text")} {
-		must.OK(t, os.WriteFile(filepath.Join(dir, name), content, 0o666))
+	files, shown := map[string]string{
+		"b.png": "no image", "c.txt": "text", "d.bmp": "BM", "e.ico": "\x00\x00\x01\x00", "f.svg": "<svg xmlns='http://www.w3.org/2000/svg'/>", "g.pdf": "%PDF-1.4",
+		"large": pictures["png"] + strings.Repeat("x", tool.MaxImage),
+	}, map[string]string{}
+	for kind, content := range pictures {
+		files[kind], shown[kind] = content, "data:image/"+kind+";base64,"+base64.StdEncoding.EncodeToString([]byte(content))
 	}
+	for name, content := range files {
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666))
+	}
+	shown[filepath.Join(dir, "png")] = shown["png"]
 	if err := os.Symlink("/proc/self/environ", filepath.Join(dir, "secrets.png")); err != nil && runtime.GOOS != "windows" {
 		t.Fatal(err)
 	}
-	for path, wantURL := range map[string]string{
-		"a": "data:image/png;base64,iVBOR", filepath.Join(dir, "a"): "data:image/png;base64,iVBOR",
-		"b.png": "", "c.txt": "", "secrets.png": "", "missing.png": "", ".": "",
-	} {
+	for _, path := range slices.Concat(slices.Sorted(maps.Keys(files)), []string{filepath.Join(dir, "png"), "secrets.png", "missing.png", "."}) {
 		turn, h := begin(t, dir)
 		arguments, _ := json.Marshal(map[string]string{"path": path})
 		res := called(t, turn, tool.Call{ID: "c1", Name: "view_image", Arguments: string(arguments)})
-		if wantURL == "" {
-			if len(res.Items) > 0 || len(h.all) > 0 || !strings.HasPrefix(res.Output, "the image cannot be shown: ") {
+		images := slices.DeleteFunc(h.all, func(m protocol.EventMsg) bool { _, ok := m.(protocol.ViewImageToolCall); return !ok })
+		if shown[path] == "" {
+			if len(res.Items)+len(images) > 0 || h.steps() != "" || !strings.HasPrefix(res.Output, "the image cannot be shown: ") {
 				t.Errorf("%s: %+v, events %v", path, res, h.all)
 			}
 			continue
 		}
-		if len(res.Items) != 1 || len(h.all) != 1 || res.Output != "attached local image path" {
+		if len(res.Items) != 1 || len(images) != 1 || h.steps() != "" || res.Output != "attached local image path" {
 			t.Errorf("%s: %+v, events %v", path, res, h.all)
 			continue
 		}
-		if m, ok := res.Items[0].(protocol.MessageItem); !ok || !strings.HasPrefix(m.Content[0].ImageURL, wantURL) {
-			t.Errorf("%s: %+v", path, res.Items[0])
-		}
+		must.Equal(t, path, shown[path], res.Items[0].(protocol.MessageItem).Content[0].ImageURL)
 	}
 }

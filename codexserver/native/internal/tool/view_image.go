@@ -5,11 +5,10 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
-	"strings"
+	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 var imageDefinition = model.Tool{
@@ -23,7 +22,10 @@ var imageDefinition = model.Tool{
 // MaxImage is the size in bytes of the largest image that is sent to the model.
 const MaxImage = 20 << 20
 
-func (t *Turn) viewImage(_ context.Context, call Call) (Result, error) {
+// ImageTypes are the images that models take. Of another one the provider would refuse each request from then on.
+var ImageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+
+func (t *Turn) viewImage(ctx context.Context, call Call) (Result, error) {
 	var args struct {
 		Path string `json:"path"`
 	}
@@ -33,39 +35,41 @@ func (t *Turn) viewImage(_ context.Context, call Call) (Result, error) {
 	if args.Path == "" {
 		return Result{Output: (&argumentError{"path", "missing"}).Error()}, nil
 	}
-	url := ""
 	path, err := t.near(args.Path)
-	if err == nil {
-		url, err = ImageURL(path, "") // only the content counts: a command can give a link to any file the name of an image
-	}
 	if err != nil {
 		return Result{Output: fmt.Sprintf("the image cannot be shown: %v", err)}, nil
 	}
-	if err := t.Acting(); err != nil {
-		return Result{}, err
+	image := "" // a data URL
+	res, err := t.look(ctx, call, args.Path, words(call.Name, args.Path), nil, func(bound string) (string, error) {
+		data, err := t.content(args.Path, bound, isImage)
+		if err != nil {
+			return "", fmt.Errorf("the image cannot be shown: %w", err)
+		}
+		image = "data:" + typeOf(data) + ";base64," + base64.StdEncoding.EncodeToString([]byte(data))
+		return "attached local image path", nil
+	})
+	if err == nil && image != "" {
+		t.Host.Emit(protocol.ViewImageToolCall{CallID: call.ID, Path: path})
+		res.Items = []protocol.ResponseItem{protocol.MessageItem{
+			Role: "user", Content: []protocol.ContentItem{{Type: "input_image", ImageURL: image}},
+		}}
 	}
-	t.Host.Emit(protocol.ViewImageToolCall{CallID: call.ID, Path: path})
-	return Result{
-		Output: "attached local image path",
-		Items: []protocol.ResponseItem{protocol.MessageItem{
-			Role:    "user",
-			Content: []protocol.ContentItem{{Type: "input_image", ImageURL: url}},
-		}},
-	}, nil
+	return res, err
 }
 
-// ImageURL reads an image file as a data URL. Otherwise is the type of a content that does not show that it is one;
-// with "" such a file is an error.
-func ImageURL(path, otherwise string) (string, error) {
-	data, err := safefile.Read(path, MaxImage)
-	if err != nil {
-		return "", err
+// isImage fails unless the content is an image. Only the content counts: a command can give a link to any file the
+// name of one.
+func isImage(path, content string) error {
+	switch {
+	case !slices.Contains(ImageTypes, typeOf(content)):
+		return &fault{what: path + " is not an image", next: "give the path of a PNG, JPEG, GIF or WebP file."}
+	case len(content) > MaxImage:
+		return &fault{what: fmt.Sprintf("%s has more than %d bytes", path, MaxImage)}
 	}
-	kind := http.DetectContentType(data)
-	if !strings.HasPrefix(kind, "image/") {
-		if kind = otherwise; kind == "" {
-			return "", fmt.Errorf("%s is not an image: use PNG, JPEG, GIF or WebP", path)
-		}
-	}
-	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data), nil
+	return nil
+}
+
+// typeOf returns the media type of a content by its first bytes.
+func typeOf(content string) string {
+	return http.DetectContentType([]byte(content[:min(len(content), 512)]))
 }

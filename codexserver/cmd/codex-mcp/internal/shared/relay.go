@@ -18,8 +18,8 @@ const farewell = 2 * time.Second
 // Relay copies the client's messages from in to the server, and the server's to out, until
 // the server has closed the connection. It closes the connection. After the end of in the
 // server answers the running calls. The same happens when ctx ends, but for a short time
-// only. If the server ends first, Relay answers the open requests with an error, which it
-// returns; the client never gets a part of a message.
+// only. Relay answers the requests that are open then with an error. It returns that error if the
+// server has ended first. The client never gets a part of a message.
 //
 // A read of in may still be going on when Relay returns.
 func (c *Conn) Relay(ctx context.Context, in io.Reader, out io.Writer) error {
@@ -36,20 +36,25 @@ func (c *Conn) Relay(ctx context.Context, in io.Reader, out io.Writer) error {
 		return nil // the client has gone
 	}
 	ended := fmt.Errorf("the shared server (process %d) has ended; a new process of this program starts another one", c.pid)
+	left := ctx.Err() != nil
+	select {
+	case <-inputEnd:
+		left = true
+	default:
+	}
+	if left { // the server closed the connection because of that, and may live
+		ended = fmt.Errorf("the client left before the shared server (process %d) answered", c.pid)
+	}
 	for id := range open.Range {
 		_, err := fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%v,"error":{"code":%d,"message":%q}}`+"\n", id, jsonrpc.CodeInternalError, ended)
 		if err != nil {
 			return nil // the client has gone
 		}
 	}
-	select {
-	case <-inputEnd:
+	if left {
 		return nil
-	case <-ctx.Done():
-		return nil
-	default:
-		return ended
 	}
+	return ended
 }
 
 // upload copies the client's messages until the end of in, and calls ended before the server

@@ -25,6 +25,19 @@ func TestRelay(t *testing.T) {
 	}
 }
 
+// TestRelayLeft ends the input while a request is open. The server lives.
+func TestRelayLeft(t *testing.T) {
+	p := newPlace(t)
+	c := p.must("/f")
+	var out strings.Builder
+	must.Check(t, c.Relay(t.Context(), strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"x"}`+"\n"), &out))
+	_, answer, _ := strings.Cut(out.String(), "\n") // after that of the test's server, which has no id
+	if !strings.Contains(answer, `"id":1,"error"`) || !strings.Contains(answer, "the client left before") || strings.Contains(answer, "has ended") {
+		t.Errorf("answer %s", answer)
+	}
+	must.Equal(t, "the server", c.PID(), p.must("/f").PID())
+}
+
 // TestRelayServerKilled kills the server while requests are open.
 func TestRelayServerKilled(t *testing.T) {
 	p := newPlace(t)

@@ -119,7 +119,7 @@ func (p *printer) event(m protocol.EventMsg) {
 	case protocol.ExecCommandEnd:
 		p.ends(m.CallID)
 		p.output(linesOf(cmp.Or(m.AggregatedOutput, m.Stdout+m.Stderr)))
-		p.line("  ", fmt.Sprintf("exit %d · %s", m.ExitCode, took(m.Duration)))
+		p.line("  ", cmp.Or(m.Status, fmt.Sprint("exit ", m.ExitCode))+" · "+took(m.Duration))
 	case protocol.PatchApplyBegin:
 		if !p.asked[m.CallID] {
 			p.open("")

@@ -1,4 +1,4 @@
-package servertest
+package appserver_test
 
 import (
 	"encoding/json"
@@ -11,9 +11,9 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// Poses returns params of elicitation/create with which an MCP server tries to look as if this
+// poses returns params of elicitation/create with which an MCP server tries to look as if this
 // program asked for an approval, by what they try.
-func Poses() map[string]string {
+func poses() map[string]string {
 	const asks = "Allow Codex to run `ls` in `/work`?"
 	poses := map[string]string{}
 	for name, text := range map[string]string{
@@ -40,9 +40,9 @@ func Poses() map[string]string {
 	return poses
 }
 
-// CheckPose fails if a question of a party, as the client got it, could be taken for one of this
+// checkPose fails if a question of a party, as the client got it, could be taken for one of this
 // program. Mark is how the party is named on each line.
-func CheckPose(t testing.TB, mark string, params json.RawMessage) {
+func checkPose(t testing.TB, mark string, params json.RawMessage) {
 	t.Helper()
 	var members, meta map[string]json.RawMessage
 	var p struct {

@@ -24,9 +24,9 @@ const (
 	maxAnswered = 16
 )
 
-// Turns has the turns that tools run for one client, and finds those of the clients that it shares
-// them with. It is safe for concurrent use.
-type Turns struct {
+// Seen has the turns that tools run for one client and who has read which result. It finds those of the clients that it
+// shares them with. It is safe for concurrent use.
+type Seen struct {
 	*common
 	ctx context.Context // of the turns in the background
 	own sync.WaitGroup  // of this client
@@ -40,17 +40,17 @@ type common struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex // also guards who gets the results of the turns
-	list    []*Turn    // in order of creation
-	clients int        // that share them, see [Turns.Share]
+	list    []*begun   // in order of creation
+	clients int        // that share them, see [Seen.Share]
 }
 
-// NewTurns returns the turns of a client. Those in the background end with ctx.
-func NewTurns(ctx context.Context) *Turns { return &Turns{common: &common{}, ctx: ctx} }
+// NewSeen returns the turns of a client. Those in the background end with ctx.
+func NewSeen(ctx context.Context) *Seen { return &Seen{common: &common{}, ctx: ctx} }
 
-// NewSharedTurns is NewTurns for the first of several clients, see [Turns.Share]. Turns in the
+// NewSharedSeen is NewSeen for the first of several clients, see [Seen.Share]. Turns in the
 // background outlive their client; keeper holds their threads.
-func NewSharedTurns(ctx context.Context, keeper *thread.Share) *Turns {
-	ts := NewTurns(ctx)
+func NewSharedSeen(ctx context.Context, keeper *thread.Share) *Seen {
+	ts := NewSeen(ctx)
 	ts.shared = true
 	ts.keeper.Store(keeper)
 	return ts
@@ -58,19 +58,46 @@ func NewSharedTurns(ctx context.Context, keeper *thread.Share) *Turns {
 
 // Rekeep lets another share hold the threads of turns in the background from now on, and returns
 // the one that did.
-func (ts *Turns) Rekeep(keeper *thread.Share) (before *thread.Share) { return ts.keeper.Swap(keeper) }
+func (ts *Seen) Rekeep(keeper *thread.Share) (before *thread.Share) { return ts.keeper.Swap(keeper) }
 
-// Share returns the turns of another client, until [Turns.Leave]. Those in the background end with ctx. Each of
+// begun is a turn that a tool began for a client.
+type begun struct {
+	*turn.Turn
+	thread *thread.Thread
+	owner  *Seen // of the client that began the turn
+	polled bool  // that client may get the result of a task
+
+	// The mutex of the owner guards these.
+	background bool             // codex-wait has the result
+	answered   bool             // a caller has the result; without background, the call had given up at the end if not
+	follows    func() bool      // ends that the turn ends with its call, or those in the background; nil if its life does so
+	places     map[*Seen]func() // how clients leave that are asked besides the owner's
+}
+
+// over reports whether the turn has ended.
+func (b *begun) over() bool { return b.State().Status.Ended() }
+
+// inBackground reports whether the turn runs in the background, or has.
+func (b *begun) inBackground() bool {
+	b.owner.mu.Lock()
+	defer b.owner.mu.Unlock()
+	return b.background
+}
+
+// isOf reports whether the turn is one of the thread with an id.
+func (b *begun) isOf(id string) bool { return thread.CanonicalID(b.ThreadID()) == id }
+
+// Share returns the turns of another client, until [Seen.Leave]. Those in the background end with ctx. Each of
 // the two finds the turns of the other by the ids of their threads.
-func (ts *Turns) Share(ctx context.Context) *Turns {
+func (ts *Seen) Share(ctx context.Context) *Seen {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	ts.clients++
-	return &Turns{common: ts.common, ctx: ctx}
+	return &Seen{common: ts.common, ctx: ctx}
 }
 
-// Leave reports that a client of [Turns.Share] has gone and its turns have ended, and returns whether it was the last one.
-func (ts *Turns) Leave() (last bool) {
+// Leave reports that a client of [Seen.Share] has gone and its turns have ended, and returns whether it was the last one.
+func (ts *Seen) Leave() (last bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	ts.clients--
@@ -78,29 +105,31 @@ func (ts *Turns) Leave() (last bool) {
 }
 
 // Wait waits for the turns of the client. They end by themselves, or with their context.
-func (ts *Turns) Wait() { ts.own.Wait() }
+func (ts *Seen) Wait() { ts.own.Wait() }
 
 // WaitForAll is Wait for all clients that share their turns.
-func (ts *Turns) WaitForAll() { ts.running.Wait() }
+func (ts *Seen) WaitForAll() { ts.running.Wait() }
 
-// begin runs f in a goroutine of the server.
-func (ts *Turns) begin(f func()) {
+// begin counts a goroutine of the client, until done.
+func (ts *Seen) begin() {
 	ts.own.Add(1)
-	ts.running.Go(func() {
-		defer ts.own.Done()
-		f()
-	})
+	ts.running.Add(1)
+}
+
+func (ts *Seen) done() {
+	ts.own.Done()
+	ts.running.Done()
 }
 
 // Busy reports whether a turn of the client is running or queued.
-func (ts *Turns) Busy() bool {
-	return ts.all(func(t *Turn) bool { return t.owner == ts && !t.over() }) != nil
+func (ts *Seen) Busy() bool {
+	return ts.all(func(t *begun) bool { return t.owner == ts && !t.over() }) != nil
 }
 
 // Working says, for a person, which turns of the clients are running or queued: the thread, the folder, and what
 // the turn does. The oldest one is the first.
-func (ts *Turns) Working() (all []string) {
-	for _, t := range ts.all(func(t *Turn) bool { return !t.over() }) {
+func (ts *Seen) Working() (all []string) {
+	for _, t := range ts.all(func(t *begun) bool { return !t.over() }) {
 		all = append(all, fmt.Sprintf("%s in %s: %s", t.ThreadID(), show.Path(t.thread.Info().Cwd), t.State().Words()))
 	}
 	return all
@@ -108,9 +137,9 @@ func (ts *Turns) Working() (all []string) {
 
 // of returns the first turn of a thread whose result no caller has. If there is none, it
 // returns the last turn of the thread, or nil.
-func (ts *Turns) of(id string) (t *Turn) {
+func (ts *Seen) of(id string) (t *begun) {
 	read := true
-	ts.all(func(other *Turn) bool {
+	ts.all(func(other *begun) bool {
 		if read && other.isOf(id) {
 			t, read = other, other.answered
 		}
@@ -120,14 +149,14 @@ func (ts *Turns) of(id string) (t *Turn) {
 }
 
 // all returns the turns for which is returns true, or nil.
-func (ts *Turns) all(is func(*Turn) bool) []*Turn {
+func (ts *Seen) all(is func(*begun) bool) []*begun {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.which(is)
 }
 
 // which is all under the mutex.
-func (ts *Turns) which(is func(*Turn) bool) (which []*Turn) {
+func (ts *Seen) which(is func(*begun) bool) (which []*begun) {
 	for _, t := range ts.list {
 		if is(t) {
 			which = append(which, t)
@@ -138,9 +167,9 @@ func (ts *Turns) which(is func(*Turn) bool) (which []*Turn) {
 
 // unread returns the turns of the client that no call waits for and whose result no caller has, one for each
 // thread.
-func (ts *Turns) unread() []*Turn {
+func (ts *Seen) unread() []*begun {
 	threads := map[string]bool{}
-	return ts.all(func(t *Turn) bool {
+	return ts.all(func(t *begun) bool {
 		is := t.owner == ts && !t.answered && (t.background || t.over()) && !threads[t.ThreadID()]
 		threads[t.ThreadID()] = threads[t.ThreadID()] || is
 		return is
@@ -148,17 +177,17 @@ func (ts *Turns) unread() []*Turn {
 }
 
 // keep keeps the thread of a turn in the background open, also without its client.
-func (ts *Turns) keep(t *Turn) {
+func (ts *Seen) keep(t *begun) {
 	if keeper := ts.keeper.Load(); keeper != nil {
 		keeper.Hold(t.ThreadID())
 	}
 }
 
 // Stays reports whether turns in the background outlive their client.
-func (ts *Turns) Stays() bool { return ts.keeper.Load() != nil }
+func (ts *Seen) Stays() bool { return ts.keeper.Load() != nil }
 
 // add adds a turn. It returns false if too many run in the background.
-func (ts *Turns) add(t *Turn) bool {
+func (ts *Seen) add(t *begun) bool {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if t.background && ts.full() {
@@ -169,18 +198,27 @@ func (ts *Turns) add(t *Turn) bool {
 }
 
 // full reports whether no more turns may run in the background. ts.mu is held.
-func (ts *Turns) full() bool {
-	return len(ts.which(func(t *Turn) bool { return t.owner == ts && t.background && !t.over() })) >= maxRunning
+func (ts *Seen) full() bool {
+	return len(ts.which(func(t *begun) bool { return t.owner == ts && t.background && !t.over() })) >= maxRunning
 }
 
-// ended keeps a turn that has ended. It removes the oldest ones if there are too many, and those of
-// the same thread that were answered. Lost is true if the caller gave up before. ts.mu is held.
-func (ts *Turns) ended(t *Turn, lost bool) {
+// ended ends a turn by end, and keeps it. It removes the oldest ones if there are too many, and those of
+// the same thread that were answered. Lost is true if the caller gave up before.
+func (ts *Seen) ended(t *begun, end func(), lost bool) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	for _, leave := range t.places {
+		leave()
+	}
+	if t.follows != nil {
+		t.follows()
+	}
+	end()
 	id := thread.CanonicalID(t.ThreadID())
 	t.answered = t.answered || !t.background && !lost
 	all, answered := 0, 0
 	slices.Reverse(ts.list)
-	ts.list = slices.DeleteFunc(ts.list, func(other *Turn) bool {
+	ts.list = slices.DeleteFunc(ts.list, func(other *begun) bool {
 		if other.owner != t.owner || !other.over() {
 			return false
 		}
@@ -196,13 +234,13 @@ func (ts *Turns) ended(t *Turn, lost bool) {
 
 // AnsweredLate records that an answer to a question came after its limit. The result of its turn says so, or, if
 // that is known already, codex-wait does. Unsure is true if it may be another question of the turn.
-func (ts *Turns) AnsweredLate(r *approval.Request, unsure bool) {
+func (ts *Seen) AnsweredLate(r *approval.Request, unsure bool) {
 	about := turn.Subject(r)
 	if unsure {
 		about = "a request"
 	}
 	if t := ts.of(thread.CanonicalID(r.Thread.ID)); t != nil {
-		t.log.Remark("An answer about " + about + " came after its limit, and changed nothing.")
+		t.Remark("An answer about " + about + " came after its limit, and changed nothing.")
 	}
 }
 
@@ -216,14 +254,14 @@ func (c *Call) place() *approve.Place {
 
 // attach makes the client a place for the questions of a turn: until leave is called, or, if it is
 // asked without a call, until the turn that another client began ends.
-func (c *Call) attach(t *Turn) (leave func()) {
+func (c *Call) attach(t *begun) (leave func()) {
 	place := c.place()
 	if place == nil || c.Background.Ask != nil && t.owner == c.Turns {
 		return func() {}
 	}
 	only := *place
 	only.Ask = func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-		if !t.log.Asks(r) { // another turn of the thread may belong to another client
+		if !t.IsOpen(r) { // another turn of the thread may belong to another client
 			return r.Question.ReadError(elicit.ErrUnsupported, nil), nil
 		}
 		return place.Ask(ctx, r)
@@ -235,7 +273,7 @@ func (c *Call) attach(t *Turn) (leave func()) {
 	defer t.owner.mu.Unlock()
 	if t.places[c.Turns] == nil && !t.over() {
 		if t.places == nil {
-			t.places = map[*Turns]func(){}
+			t.places = map[*Seen]func(){}
 		}
 		t.places[c.Turns] = t.thread.Attach(&only)
 	}
@@ -252,21 +290,4 @@ func (c *Call) open(id string) *thread.Thread {
 		return c.Threads.Hold(id)
 	}
 	return nil
-}
-
-// limit has an element for each turn of the server that runs or is queued. Nil has no limit.
-type limit chan struct{}
-
-// enter counts a new turn. The caller must call leave when it has ended. enter fails if
-// there are as many as there may be.
-func (l limit) enter() (leave func(), err error) {
-	if l == nil {
-		return func() {}, nil
-	}
-	select {
-	case l <- struct{}{}:
-		return sync.OnceFunc(func() { <-l }), nil
-	default:
-		return nil, fmt.Errorf("%d turns are under way, and no more may be (limits.turns): wait for the end of one, or stop one with codex-interrupt", cap(l))
-	}
 }

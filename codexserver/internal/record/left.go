@@ -1,0 +1,144 @@
+package record
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/internal/claim"
+	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A server that is killed leaves beginnings without ends. Beside the log it has a locked file with its id, see package
+// claim, and its lines have the id. Another server that can lock the file appends the ends, and removes the file.
+//
+// A command can lock the file, too, as it can read it. While it does, nobody appends the ends, and a server cannot begin to
+// lock its own; both are tried again, and a command ends with its turn. No command can unlock a file, or remove it, so a server
+// that lives never looks like one that does not.
+
+// unknownEnd are the words of an end that nobody saw: the command may have ended well before the server.
+const unknownEnd = "unknown: the server ended"
+
+// lives locks the file of this server, and ends what others have left. What fails is tried again.
+func (l *Log) lives() {
+	dir, name := l.file.Dir(), filepath.Base(l.file.Name())
+	temp := name + ".new-" + l.server // until it is locked
+	alive, err := claim.New(dir, temp, "")
+	if err == nil {
+		if err = dir.Rename(temp, name+claimMark+l.server); err != nil {
+			_ = errors.Join(alive.Close(), dir.Remove(temp))
+		}
+	}
+	if err != nil {
+		return // such as on a file system without locks; the next line tries again
+	}
+	l.alive = alive
+	_ = l.endLeft()
+}
+
+// dies unlocks and removes the file of this server, after it has ended what others have left. If this server could not write
+// all lines, the file is left for the next one.
+func (l *Log) dies() error {
+	err := l.endLeft()
+	if !l.failed.Load() {
+		err = errors.Join(err, l.file.Dir().Remove(filepath.Base(l.file.Name())+claimMark+l.server))
+	}
+	return errors.Join(err, l.alive.Close())
+}
+
+// claimMark is between the name of the log and the id of a server.
+const claimMark = ".server-"
+
+// endLeft appends the ends that servers have left out which do not live.
+func (l *Log) endLeft() error {
+	dir, name := l.file.Dir(), filepath.Base(l.file.Name())
+	files, err := fs.ReadDir(dir.FS(), ".")
+	gone := map[string]*claim.Owner{}
+	for _, f := range files {
+		id, is := strings.CutPrefix(f.Name(), name+claimMark)
+		if !is || !f.Type().IsRegular() || id == l.server {
+			continue
+		}
+		if owner, _ := claim.Take(dir, f.Name()); owner != nil {
+			gone[id] = owner
+			defer owner.Close()
+		}
+	}
+	if len(gone) == 0 {
+		return err
+	}
+	open, err := unended(dir, name, func(server string) bool { return gone[server] != nil })
+	var lines []byte
+	for _, b := range open {
+		line, _ := json.Marshal(&Line{ // it was parsed
+			Event: Ends, Time: time.Now().UTC(), DecisionID: b.DecisionID, Server: b.Server, Thread: b.Thread, Turn: b.Turn, Call: b.Call,
+			Principal: b.Principal, Outcome: Outcome{Words: unknownEnd},
+		}, jsontext.AllowInvalidUTF8(true))
+		lines = append(append(lines, line...), '\n')
+	}
+	if err == nil && len(lines) > 0 {
+		_, err = l.file.Write(lines)
+	}
+	if err != nil {
+		return err
+	}
+	for _, owner := range gone {
+		err = errors.Join(err, dir.Remove(owner.Name()))
+	}
+	return err
+}
+
+// maxRead is how much of the end of a log is read, in bytes. It is larger than the files.
+const maxRead = 64 << 20
+
+// unended returns the beginnings in the log, and in the file that it was before, which have no end and are of one of the servers.
+func unended(dir *os.Root, name string, of func(server string) bool) (open []Line, err error) {
+	// The servers write no more. So what replaces one of the files now has nothing of theirs.
+	var files []*safefile.File // the older one first
+	for _, name := range []string{name, name + ".1"} {
+		f, err := safefile.OpenIn(dir, name, os.O_RDONLY)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		if len(files) == 0 || !os.SameFile(f.Info(), files[0].Info()) {
+			files = slices.Insert(files, 0, f)
+		}
+	}
+	for _, f := range files {
+		size := f.Info().Size()
+		in := bufio.NewReader(io.NewSectionReader(f, max(0, size-maxRead), maxRead))
+		for err = nil; err == nil; {
+			var text []byte
+			var l Line
+			text, err = in.ReadBytes('\n')
+			if json.Unmarshal(text, &l, jsontext.AllowInvalidUTF8(true)) != nil || !of(l.Server) {
+				continue
+			}
+			switch l.Event {
+			case Begins:
+				open = append(open, l)
+			case Ends:
+				same := func(b Line) bool { return b.Server == l.Server && b.Thread == l.Thread && b.Call == l.Call }
+				if i := slices.IndexFunc(open, same); i >= 0 {
+					open = slices.Delete(open, i, i+1)
+				}
+			}
+		}
+		if err != io.EOF {
+			return nil, err
+		}
+	}
+	return open, nil
+}

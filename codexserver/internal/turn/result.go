@@ -1,0 +1,169 @@
+package turn
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/show"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/outputschema"
+	"github.com/codexmcp/codexmcp/internal/text"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Result is how a turn has ended.
+type Result struct {
+	protocol.TurnResult // whole but for its content: what is sent is fitted
+	// Texts are the answer, or why there is none, and the remarks for the caller.
+	Texts []string
+	// More is true if codex-show has more of the answer than the texts.
+	More bool
+	// Fails is true if the turn failed, or was aborted but for its budget.
+	Fails bool
+	// Later are remarks since the end, which Content and Texts do not have.
+	Later []string
+}
+
+// WithLater returns the result as JSON with the later remarks in its content, at most most bytes. Some hosts pass on
+// nothing else.
+func (r *Result) WithLater(most int) jsontext.Value {
+	did := r.TurnResult
+	did.Content = strings.Join(append([]string{did.Content}, r.Later...), "\n\n")
+	return did.JSON(most)
+}
+
+// broken is the result of a turn whose result cannot be made.
+func broken(thread string) *Result {
+	const words = "internal error: the turn panicked"
+	return &Result{TurnResult: protocol.TurnResult{ThreadID: thread, Status: protocol.StatusFailed, Content: words}, Texts: []string{words}, Fails: true}
+}
+
+// Result returns how the turn has ended, the zero value before.
+func (t *Turn) Result() Result {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.result == nil {
+		return Result{}
+	}
+	r := *t.result
+	r.Later = slices.Clone(t.remarks[min(len(t.remarks), len(r.Texts)-1):])
+	return r
+}
+
+// conclude makes the result of a turn that ends with err.
+func (t *Turn) conclude(err error) *Result {
+	spent, _ := errors.AsType[*SpentError](err)
+	did, said := t.So(), t.Said()
+	if err == nil && t.Order.Schema != nil {
+		schema, fault := outputschema.Compile([]byte(t.Order.Schema)) // as before the turn
+		if fault == nil {
+			did.Output, fault = schema.Check(said.Text)
+		}
+		if fault != nil {
+			t.Remark("The answer does not fit output-schema: " + fault.Error())
+		}
+	}
+	answer, hidden := "", ""
+	did.Status, answer, hidden = t.told(said, err, spent)
+	if words := t.Found().Untold; words != "" {
+		t.Remark(words)
+	}
+	if spent != nil {
+		did.Stopped = show.Text(spent.Error(), show.MaxWords)
+	}
+	if t.Order.Read != nil && err == nil {
+		if answer, err = t.Order.Read(answer, &did); err != nil {
+			did.Status, answer = protocol.StatusFailed, "codex-review: "+err.Error()
+		}
+	}
+	texts := append([]string{t.Cut(answer, t.Order.Most)}, t.Remarks()...)
+	did.ThreadID, did.Worktree = show.Text(t.ThreadID(), show.MaxName), t.Order.Worktree
+	did.Content = cmp.Or(hidden, strings.Join(texts, "\n\n"))
+	if t.Order.Shows {
+		did.Truncated.See = "codex-show has the rest"
+	}
+	return &Result{TurnResult: did, Texts: texts, More: t.Order.Shows && texts[0] != answer, Fails: err != nil && spent == nil}
+}
+
+// told returns how a turn ended, and the answer or why there is none. Hidden is for the structured content
+// alone, in place of the text.
+func (t *Turn) told(said Said, err error, spent *SpentError) (status protocol.TurnStatus, text, hidden string) {
+	text, lacks, coming, until := said.Text, said.Lacks, strings.TrimSpace(said.Coming), ""
+	if coming != "" {
+		until = "\n\nThe answer until then:\n\n" + coming
+	}
+	var abort *engine.AbortError
+	switch {
+	case spent != nil:
+		words := "The turn was stopped: " + spent.Error() + ". What it has changed stays; codex-reply continues."
+		if last := strings.TrimSpace(cmp.Or(coming, said.Last)); last != "" {
+			words += " The last message:\n\n" + last
+		}
+		return protocol.StatusAborted, words, ""
+	case errors.As(err, &abort):
+		return protocol.StatusAborted, "Turn aborted: " + abortCause(abort) + until, ""
+	case err != nil:
+		return protocol.StatusFailed, err.Error() + until, ""
+	case lacks == "":
+		return protocol.StatusCompleted, text, ""
+	}
+	words := "The answer is incomplete: " + lacks + ". codex-reply continues, for example with \"continue\"."
+	switch {
+	case t.Order.Read != nil && text == "": // which says so
+	case lacks == protocol.EmptyAnswer:
+		hidden = words
+	case text == "":
+		text = words
+	default:
+		t.Remark(words)
+	}
+	return protocol.StatusIncomplete, text, hidden
+}
+
+// ClientGone is why a turn was aborted whose client has gone.
+const ClientGone = "the client closed the connection"
+
+func abortCause(e *engine.AbortError) string {
+	switch {
+	case e.Cause == nil:
+		return string(cmp.Or(e.Reason, protocol.AbortInterrupted))
+	case errors.Is(e.Cause, jsonrpc.ErrClosed):
+		return ClientGone
+	}
+	return strings.Replace(e.Cause.Error(), jsonrpc.ErrCancelled.Error(), "the client cancelled the call", 1)
+}
+
+// Cut shortens the answer of the turn to most bytes of JSON, with a note where to read the whole text. 0 is no limit.
+func (t *Turn) Cut(s string, most int) string {
+	if most == 0 || text.SizeJSON(s) <= most {
+		return s
+	}
+	t.mu.Lock()
+	path, note := t.place.rollout, "the answer is longer than limits.result"
+	t.mu.Unlock()
+	switch {
+	case path != "" && t.Order.Shows:
+		note = "the whole answer is in " + path + ", and codex-show has it, in the transcript"
+	case path != "":
+		note = "the whole answer is in " + path
+	case t.Order.Shows:
+		note = "codex-show has the whole answer, in the transcript"
+	}
+	note = "\n\n[cut: " + note + "]"
+	return text.HeadJSON(s, most-text.SizeJSON(note)+len(`""`)) + note
+}
+
+// Did returns what the turn has done until now, as the JSON of a turn that was aborted. It has
+// no content and at most [protocol.MinResult] bytes.
+func (t *Turn) Did() jsontext.Value {
+	r := t.So()
+	r.ThreadID, r.Content = t.ThreadID(), ""
+	if r.Status == "" || !r.Status.Ended() {
+		r.Status = protocol.StatusAborted
+	}
+	return r.JSON(protocol.MinResult)
+}

@@ -1,0 +1,56 @@
+package turn
+
+import (
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Order is what a caller asks of a turn besides its input.
+type Order struct {
+	Resume
+	// Thread is the id of the thread, which sets it.
+	Thread string
+	// Most is how many bytes of JSON the answer has at most. 0 is no limit.
+	Most int
+	// Shows is true if codex-show has what a result leaves out.
+	Shows bool
+	// Read takes the answer of a review into the result and returns it as a text for people. It is nil for other turns.
+	Read func(answer string, did *protocol.TurnResult) (string, error)
+}
+
+// Resume is what continues a turn, in the process that began it and in another one: a turn of a task or in the
+// background can outlive its process.
+type Resume struct {
+	// Key is that of [protocol.TurnInput], "" if no other process continues the turn.
+	Key string `json:"key"`
+	// Began is when another process began the turn, and Used what the thread had used then.
+	Began time.Time            `json:"began,omitzero"`
+	Used  *protocol.TokenUsage `json:"used,omitzero"`
+	// Budget bounds the turn. Nil does not.
+	Budget *Budget `json:",embed"`
+	// Schema is that of the answer, nil for none.
+	Schema jsontext.Value `json:"schema,omitzero"`
+	// Worktree is the one that the call made for the thread.
+	Worktree *protocol.Worktree `json:"worktree,omitzero"`
+	// Ended is how many servers have ended while the turn worked.
+	Ended int `json:"-"`
+}
+
+// Resume returns what another process needs to continue the turn, or nil if none does, such
+// as for a turn that a person has aborted.
+func (t *Turn) Resume() jsontext.Value {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.Order.Resume
+	if r.Began, r.Used = t.time.first, t.tokens.given; r.Key == "" || t.answer.stopped {
+		return nil
+	}
+	raw, err := json.Marshal(r, jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return nil // such as a budget that is not a number
+	}
+	return raw
+}

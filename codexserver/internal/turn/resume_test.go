@@ -1,0 +1,86 @@
+package turn_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestAbortWithoutReason: the error of an engine need not say why the turn was aborted.
+func TestAbortWithoutReason(t *testing.T) {
+	w := turn.New(changes.Options{})
+	w.End(&engine.AbortError{}, nil)
+	if got := w.Result().Content; got != "Turn aborted: interrupted" {
+		t.Errorf("it says %q", got)
+	}
+}
+
+// TestResume writes what another process, perhaps of another version, reads.
+func TestResume(t *testing.T) {
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for want, k := range map[string]turn.Resume{
+		`{"key":"k"}`:                          {Key: "k"},
+		`{"key":"k","tokens":5,"minutes":0.5}`: {Key: "k", Budget: &turn.Budget{Tokens: new(int64(5)), Minutes: new(0.5)}},
+		`{"key":"k","began":"2026-01-02T03:04:05Z","minutes":2,"schema":{"type":"object"}}`: {
+			Key: "k", Began: began, Budget: &turn.Budget{Minutes: new(2.0)}, Schema: jsontext.Value(`{"type":"object"}`),
+		},
+		`{"key":"k","began":"2026-01-02T03:04:05Z","used":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0,"total_tokens":0}}`: {
+			Key: "k", Began: began, Used: &protocol.TokenUsage{InputTokens: 1},
+		},
+	} {
+		j := turn.New(changes.Options{})
+		j.Order.Resume = k
+		if !k.Began.IsZero() {
+			j.Continue(&protocol.TurnResult{}, k.Began, k.Used)
+		}
+		var read turn.Resume
+		must.OK(t, json.Unmarshal([]byte(want), &read))
+		if diff := cmp.Diff(want, string(j.Resume())) + cmp.Diff(k, read); diff != "" {
+			t.Error(diff)
+		}
+	}
+	here := turn.New(changes.Options{})
+	here.Order.Budget = &turn.Budget{}
+	if none := here.Resume(); none != nil {
+		t.Errorf("without a key: %s", none)
+	}
+	used := &protocol.TokenUsage{InputTokens: 1}
+	here.Order.Key, here.Order.Budget = "k", nil
+	here.Begin(t.Context(), protocol.SessionConfigured{}, used)
+	var read turn.Resume
+	if err := json.Unmarshal([]byte(here.Resume()), &read); err != nil || read.Began.IsZero() || !cmp.Equal(read.Used, used) {
+		t.Errorf("begun here: %v, %+v", err, read)
+	}
+}
+
+// TestBudgetOfAContinuedTurn leaves a turn the time that it had not used in the process before.
+func TestBudgetOfAContinuedTurn(t *testing.T) {
+	for passed, want := range map[time.Duration]time.Duration{0: 10 * time.Minute, 4 * time.Minute: 6 * time.Minute, time.Hour: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			w := turn.New(changes.Options{})
+			w.Continue(&protocol.TurnResult{}, begin.Add(-passed), nil)
+			w.Order.Budget = &turn.Budget{Minutes: new(10.0)}
+			w.Queue(t.Context())
+			ctx := w.Context()
+			w.Begin(ctx, protocol.SessionConfigured{}, nil)
+			<-ctx.Done()
+			if spent := context.Cause(ctx); spent.Error() != "budget of 10 minutes reached" {
+				t.Errorf("it ended with %v", spent)
+			}
+			if took := time.Since(begin); took != want {
+				t.Errorf("after %v elsewhere it may take %v, want %v", passed, took, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,248 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A server without the parser of its model leaves the model's markup in the text of a message: thinking in tags, and
+// calls of tools. Neither is an answer.
+
+// thinkTags are the tags of thinking, with models that write them.
+var thinkTags = []struct{ open, closed string }{
+	{"<think>", "</think>"},                                    // Qwen, DeepSeek, MiniMax, GLM
+	{"<thinking>", "</thinking>"},                              // Claude, when it is asked to
+	{"<thought>", "</thought>"},                                // Gemini, behind gateways
+	{"<reasoning>", "</reasoning>"},                            // Exaone, prompts
+	{"<seed:think>", "</seed:think>"},                          // Seed
+	{"<longcat_think>", "</longcat_think>"},                    // LongCat
+	{"<|START_THINKING|>", "<|END_THINKING|>"},                 // Command
+	{"<|begin_of_thought|>", "<|end_of_thought|>"},             // Sky
+	{"<|thinking|>", "<|/thinking|>"}, {"[THINK]", "[/THINK]"}, // Apriel; Magistral
+	{"◁think▷", "◁/think▷"},                       // Kimi
+	{"<|channel>thought", "<channel|>"},           // Gemma 4
+	{"<|channel|>analysis<|message|>", "<|end|>"}, // gpt-oss
+}
+
+// answerTags stand around the answer that follows thinking.
+var answerTags = []struct{ open, closed string }{
+	{"<answer>", "</answer>"}, {"<response>", "</response>"}, {"<|begin_of_solution|>", "<|end_of_solution|>"}, {"<|START_RESPONSE|>", "<|END_RESPONSE|>"},
+	{"<|start|>assistant<|channel|>final<|message|>", "<|return|>"}, {"<|channel|>final<|message|>", "<|return|>"},
+}
+
+const blank = " \t\r\n"
+
+// Answer returns the text of a message without the thinking in tags at its beginning. A tag that the text only speaks of,
+// in code, in quotes or further on, stays.
+func Answer(text string) string {
+	rest, thought := opened(text)
+	if !thought {
+		rest, thought = untagged(text)
+	}
+	if !thought {
+		return text
+	}
+	for more := true; more; { // it may think again
+		if rest, more = opened(rest); more {
+			continue
+		}
+		for _, tag := range thinkTags { // or close its tag once more
+			if after, closed := strings.CutPrefix(rest, tag.closed); closed {
+				rest, more = strings.TrimLeft(after, blank), true
+			}
+		}
+	}
+	for _, tag := range answerTags {
+		if answer, is := strings.CutPrefix(rest, tag.open); is {
+			return strings.TrimSpace(strings.TrimSuffix(strings.TrimRight(answer, blank), tag.closed))
+		}
+	}
+	return rest
+}
+
+// opened returns what follows thinking whose tag opens a text. Its own tag closes it, outside of code if it can, else that of
+// another one.
+func opened(text string) (rest string, is bool) {
+	begin := strings.TrimLeft(text, blank)
+	for _, tag := range thinkTags {
+		if len(begin) < len(tag.open) || !strings.EqualFold(begin[:len(tag.open)], tag.open) {
+			continue
+		}
+		thought := begin[len(tag.open):]
+		end := cmp.Or(behind(thought, tag.closed, false), behind(thought, tag.closed, true))
+		for _, other := range thinkTags {
+			if end == 0 {
+				end = behind(thought, other.closed, false)
+			}
+		}
+		if end > 0 {
+			return strings.TrimLeft(thought[end:], blank), true
+		}
+	}
+	return text, false
+}
+
+// behind returns where a text goes on behind the first of a tag that is not in code, or of any, 0 without one.
+func behind(text, tag string, code bool) int {
+	for at := 0; ; {
+		next := index(text[at:], tag)
+		if next < 0 {
+			return 0
+		}
+		if at += next + len(tag); code || !inCode(text[:at-len(tag)]) {
+			return at
+		}
+	}
+}
+
+// untagged returns what follows thinking of which a text has only the closing tag, because the request ended with the opening
+// one, as those of some templates do.
+func untagged(text string) (rest string, is bool) {
+	for _, tag := range thinkTags {
+		at := index(text, tag.closed)
+		if at < 0 || !strings.Contains(strings.ToLower(tag.closed), "think") || slices.ContainsFunc(thinkTags, func(t struct{ open, closed string }) bool { return index(text[:at], t.open) >= 0 }) {
+			continue
+		}
+		if after := text[at+len(tag.closed):]; !inCode(text[:at]) && !quoted(text[:at], after) {
+			return strings.TrimLeft(after, blank), true
+		}
+	}
+	return text, false
+}
+
+// index is [strings.Index] for a tag, whose letters may be large or small.
+func index(text, tag string) int {
+	for at := 0; ; {
+		next := strings.IndexByte(text[at:], tag[0])
+		if next < 0 || at+next+len(tag) > len(text) {
+			return -1
+		}
+		if at += next; strings.EqualFold(text[at:at+len(tag)], tag) {
+			return at
+		}
+		at++
+	}
+}
+
+// inCode reports whether a text ends within a fence of Markdown, or within a span of code.
+func inCode(text string) bool {
+	fence, open := "", ""
+	for line := range strings.Lines(text) {
+		if bare := strings.TrimLeft(line, " \t>"); strings.HasPrefix(bare, "```") || strings.HasPrefix(bare, "~~~") {
+			if fence == "" {
+				fence = bare[:3]
+			} else if strings.HasPrefix(bare, fence) {
+				fence = ""
+			}
+			open = ""
+			continue
+		}
+		if strings.TrimSpace(line) == "" { // a span ends with its paragraph
+			open = ""
+		}
+		for i := 0; i < len(line); {
+			n := len(line[i:]) - len(strings.TrimLeft(line[i:], "`"))
+			switch run := line[i : i+n]; {
+			case n == 0:
+				n = 1
+			case open == "":
+				open = run
+			case open == run:
+				open = ""
+			}
+			i += n
+		}
+	}
+	return fence != "" || open != ""
+}
+
+// quoted reports whether what stands between two texts is in quotes.
+func quoted(before, after string) bool {
+	return slices.ContainsFunc([]string{`"`, "'", "“", "‘", "«", "(", "`"}, func(mark string) bool { return strings.HasSuffix(before, mark) }) &&
+		slices.ContainsFunc([]string{`"`, "'", "”", "’", "»", ")", "`"}, func(mark string) bool { return strings.HasPrefix(after, mark) })
+}
+
+// textCalls match a call that a server left in the text, from its begin to the end of the message; a group has the name of the
+// tool. The comments name models that write so.
+var textCalls = []lazyregexp.Regexp{
+	// Hermes, Qwen, Llama 3, Granite, Phi 4, Nemotron, Command, InternLM: JSON in tags
+	{Text: `(?s)^(?:<[^<>\s]{1,40}>\s*)+\[?\s*\{.*?"(?:name|tool_name|function)"\s*:\s*"([^"]+)".*\}\s*\]?\s*(?:<[^<>\s]{1,40}>\s*)*$`},
+	{Text: `(?s)^(?:<[^<>\s]{1,40}>\s*)*?<function=([^>\s]+)>.*(?:</function>|\})\s*(?:<[^<>\s]{1,40}>\s*)*$`},                                     // Qwen 3 Coder, Seed, Llama 3
+	{Text: `(?s)^<\w*tool_call>\s*([\w.:-]+)\s*(?:<\w*arg_key>.*</\w*arg_value>)?\s*</\w*tool_call>\s*$`},                                          // GLM, LongCat
+	{Text: "(?s)^(?:<tool_calls>\\s*)?<tool_call>\\s*([\\w.:-]+)\\s*```.*```\\s*</tool_call>\\s*(?:</tool_calls>)?\\s*$"},                          // Hunyuan
+	{Text: `(?s)^<\|tool_call(?:_start\|)?>\s*\[?(?:call:)?([\w.-]+)[({].*[)}]\]?\s*<(?:\|tool_call_end\||tool_call\|)>\s*$`},                      // LFM 2, Gemma 4
+	{Text: `(?s)^(?:<\|tool_calls_section_begin\|>\s*)?<\|tool_call_begin\|>\s*([\w.:-]+).*<\|tool_call(?:s_section)?_end\|>\s*$`},                 // Kimi
+	{Text: `(?s)^(?:<\|start\|>assistant\s*)?(?:<\|channel\|>\s*\w+\s+)?to=([\w.:-]+).*<\|message\|>.*\}\s*(?:<\|(?:call|end)\|>)?\s*$`},           // harmony: gpt-oss
+	{Text: `(?s)^(?:assistant)?commentary\s+to=([\w.:-]+)\s*(?:code|json)?\s*\{.*\}\s*$`},                                                          // the same without its special tokens
+	{Text: `(?s)^(?:<｜tool▁calls▁begin｜>\s*)?<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?\s*([\w.:-]+).*<｜tool▁calls?▁end｜>\s*$`},                  // DeepSeek
+	{Text: `(?s)^\[TOOL_CALLS\]\s*\[\s*\{.*?"name"\s*:\s*"([^"]+)".*\]\s*$`},                                                                       // Mistral
+	{Text: `(?s)^\[TOOL_CALLS\]\s*([\w.:-]+)\s*(?:\[CALL_ID\]\s*\w+\s*)?(?:\[ARGS\])?\s*\{.*\}\s*$`},                                               // the same, of today
+	{Text: `(?s)^(?:<[\w:｜-]*(?:tool_calls?|function_calls)>\s*)?<(?:｜DSML｜)?invoke name="([^"]+)">.*</(?:｜DSML｜)?invoke>\s*(?:</[\w:｜-]+>)?\s*$`}, // MiniMax, DeepSeek 3.2
+	{Text: `(?s)^<tool_use>\s*<name>([^<]+)</name>.*</tool_use>\s*$`},                                                                              // prompts
+}
+
+// maxTextCalls is how many places of a message may begin such a call.
+const maxTextCalls = 4
+
+// textCallBegins begin such a call.
+var textCallBegins = []string{
+	"<tool", "<function", "<TOOLCALL>", "<|tool", "<|python_tag|>", "<|START_ACTION|>", "<|action_start|>", "<seed:tool_call>", "<longcat_tool_call>",
+	"<minimax:tool_call>", "<invoke name=", "<｜DSML｜", "<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "[TOOL_CALLS]", "<|start|>assistant", "<|channel|>",
+	"commentary to=",
+}
+
+// TextCall returns the name of the tool among those offered that a message calls in its text, "" for none. The message is
+// nothing but the call and perhaps prose before it; one that shows a call in code, or says more after it, is an answer. The
+// text is never run.
+func TextCall(text string, tools []Tool) string {
+	if end := strings.TrimSpace(text); end == "" || !strings.ContainsAny(end[len(end)-1:], ">}]") {
+		return ""
+	}
+	for _, begin := range textCallBegins {
+		rest, at := text, 0
+		for range maxTextCalls {
+			next := strings.Index(rest, begin)
+			if next < 0 {
+				break
+			}
+			at += next
+			rest = text[at+len(begin):]
+			if !inCode(text[:at]) {
+				for i := range textCalls {
+					if m := textCalls[i].Get().FindStringSubmatch(text[at:]); m != nil {
+						name, _ := jsontext.AppendUnquote(nil, `"`+m[1]+`"`) // what is no JSON stays as it is
+						if offered := offeredAs(string(name), tools); offered != "" {
+							return offered
+						}
+					}
+				}
+			}
+			at += len(begin)
+		}
+	}
+	return ""
+}
+
+// offeredAs returns the name of the offered tool that a model means with a name: a namespace may stand before it, and a
+// number or tags behind it.
+func offeredAs(name string, tools []Tool) string {
+	offered := func(name string) bool {
+		return name != "" && slices.ContainsFunc(tools, func(t Tool) bool { return t.Name == name })
+	}
+	if offered(name) {
+		return name
+	}
+	name, _, _ = strings.Cut(strings.TrimPrefix(strings.TrimSpace(name), "functions."), ":") // Kimi counts the calls
+	name, _, _ = strings.Cut(name, "<|")                                                     // of harmony
+	if name == "container.exec" {
+		name = "shell"
+	}
+	if offered(name) {
+		return name
+	}
+	return ""
+}
