@@ -1,9 +1,12 @@
 # shellcheck shell=bash
 # Steps that are not of the gate, because they take long or need much. .ci/run reads this file.
-nightly=(install systems versions types cluster models release fuzz hosts soak windows)
+nightly=(install newcomer versions types cluster models release fuzz hosts soak windows)
 
-step_systems() { # the types of the code for systems that this is not
-  go test -tags systems -count=1 ./internal/house/systems
+step_newcomer() { # the README's two commands in a fresh clone, with empty caches, by each release of Go
+  local release
+  for release in $older $newest; do
+    GOTOOLCHAIN=$release go test -tags newcomer -count=1 -timeout 60m -v ./internal/house/readme
+  done
 }
 
 step_versions() { # the bridge on the oldest supported Codex; what needs a newer one is skipped
