@@ -92,7 +92,7 @@ func (s *site) hasBegun(name string) bool {
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	withDisks(t, func(t *testing.T) {
-		s := startSite(t, nightly.Number(20, 100), secondsOf)
+		s := startSite(t, nightly.Number(20, 100), "3s", secondsOf)
 		s.workAndFail()
 		s.end()
 	})

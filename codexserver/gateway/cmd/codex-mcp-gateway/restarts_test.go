@@ -26,16 +26,17 @@ const drainTime = 30 * time.Second
 // a node may take to end. On a machine that is not busy, no user gets it.
 const maxRefused = drainTime
 
-// TestRestarts uses a service by both fronts and drains a node as its operator. Then it restarts all parts of the service, one after the other, while its users
-// work and have open questions: nobody is refused for long, no question is lost, and what is left passes the checks of
-// [TestChaos].
+// TestRestarts uses a service by both fronts and drains a node as its operator. Then it restarts all parts of the service, one
+// after the other, while its users work and have open questions: nobody is refused for long, no question is lost, and what is
+// left passes the checks of [TestChaos].
 func TestRestarts(t *testing.T) {
 	t.Parallel()
 	withDisks(t, restarts)
 }
 
 func restarts(t *testing.T) {
-	s := startSite(t, nightly.Number(6, 20), func(string) string { return "1" })
+	// The leases last as long as usual: nothing here waits for the end of one, and a busy machine renews a short one too late.
+	s := startSite(t, nightly.Number(6, 20), "15s", func(string) string { return "1" })
 	for i, p := range s.persons[:2] {
 		s.answers(p.at(s.fronts[i].url))
 	}

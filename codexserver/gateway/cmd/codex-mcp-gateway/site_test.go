@@ -42,6 +42,7 @@ type site struct {
 	t     *testing.T
 	top   string
 	model *providertest.Server
+	lasts string // the leases, as a setting
 	begun time.Time
 
 	nats, nodes, fronts []*part
@@ -195,15 +196,16 @@ func (m *part) cut(off, everything bool, w way) {
 	}
 }
 
-// startSite starts a service for a number of users, whose commands last so many seconds. It is for [withDisks].
-func startSite(t *testing.T, number int, seconds func(name string) string) *site {
+// startSite starts a service for a number of users, whose leases last so long, and their commands so many seconds. It is for
+// [withDisks].
+func startSite(t *testing.T, number int, lasts string, seconds func(name string) string) *site {
 	t.Helper()
 	enclosuretest.Need(t)
 	names := make([]string, number)
 	for i := range names {
 		names[i] = fmt.Sprintf("u%02d", i)
 	}
-	s := &site{t: t, top: boxtest.Outside(t), begun: time.Now()}
+	s := &site{t: t, top: boxtest.Outside(t), lasts: lasts, begun: time.Now()}
 	s.model = providertest.New(workModel(seconds, s.hasBegun))
 	s.certificate = filepath.Join(t.TempDir(), "certificate.pem")
 	t.Cleanup(s.model.Close)
@@ -294,8 +296,8 @@ func (s *site) add(name, service, users, ready string) *part {
 	link := newCable(t, listen, true)
 	m.others = []*cable{model, link}
 	boxtest.Lay(t, m.home, "codex-mcp.toml="+users, "config.toml="+configFor(strings.Replace(s.model.BaseURL(), provider.Host, model.address, 1)), "codex-mcp-gateway.toml="+
-		fmt.Sprintf("[nats]\nurl = %q\nca = %[2]q\ncert = %[2]q\nkey = %[2]q\nlease = '3s'\n%[3]s[link]\naddress = %[4]q\nlisten = %[5]q\n", // as many replicas as is usual
-			strings.Join(servers, ","), s.certificate, service, link.address, listen))
+		fmt.Sprintf("[nats]\nurl = %q\nca = %[2]q\ncert = %[2]q\nkey = %[2]q\nlease = %[6]q\n%[3]s[link]\naddress = %[4]q\nlisten = %[5]q\n", // as many replicas as is usual
+			strings.Join(servers, ","), s.certificate, service, link.address, listen, s.lasts))
 	m.url = "http://" + address
 	m.health = m.url + "/readyz"
 	m.start = func() *process {
