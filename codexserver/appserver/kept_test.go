@@ -172,7 +172,7 @@ func TestChosenCannotBeRead(t *testing.T) {
 				must.OK(t, err)
 				return
 			}
-			for _, part := range []string{"nothing was started: ", keptFile(f.home), tt.want, "has what is configured"} {
+			for _, part := range []string{"nothing was started: ", keptFile(f.home), tt.want, "this choice does not count"} {
 				if err == nil || !strings.Contains(err.Error(), part) || resumed {
 					t.Errorf("%v, want %q", err, part)
 				}

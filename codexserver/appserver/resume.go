@@ -68,7 +68,7 @@ func (e *Engine) Resume(ctx context.Context, saved engine.Saved, cfg protocol.Co
 		return nil, err
 	}
 	was := &earlier{had: had}
-	if was.kept, err = c.choices.Get(saved.ID); err != nil {
+	if was.kept, err = c.choices.Get(saved.ID, nil); err != nil {
 		return nil, &engine.RefusedError{Err: err}
 	}
 	if was.Thread, err = c.read(ctx, saved.ID); err != nil {

@@ -42,7 +42,7 @@ type conversation struct {
 
 // choice returns what is kept of a conversation after its call has chosen.
 func (s *settings) choice(id string) *threadfile.Thread {
-	t := &threadfile.Thread{ID: id, Policy: s.now.Policy, Sandbox: s.now.Sandbox, Choices: s.choices}
+	t := &threadfile.Thread{ID: id, Kept: protocol.Kept{Policy: s.now.Policy, Sandbox: s.now.Sandbox, Choices: s.choices}}
 	if s.kept != nil {
 		t.Policy, t.Sandbox = s.kept.Policy, s.kept.Sandbox
 	}

@@ -31,7 +31,7 @@ func (e *Engine) toolOptions(cfg *config.Config, left *run.Leftovers) tool.Optio
 	return tool.Options{
 		Environ:    environ(cfg),
 		Set:        slices.Collect(maps.Keys(cfg.ShellEnvironment.Set)),
-		Client:     nameable(cfg),
+		Client:     func() []string { return nameable(cfg) },
 		Shell:      shell,
 		Strict:     e.options.Sandbox.Strict,
 		Ask:        e.options.Ask,

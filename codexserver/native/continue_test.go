@@ -286,12 +286,6 @@ func storeFails(t *testing.T, kind error, does bool, from int) (over bool) {
 	}
 	h := &host{exec: allow}
 	c, err := b.engine.Start(t.Context(), protocol.Config{Cwd: b.cwd}, h)
-	if from == 1 { // the first is what the call chose, without which nothing starts
-		if err == nil || !strings.Contains(err.Error(), kind.Error()) || len(h.events) > 0 {
-			t.Errorf("the conversation started: %v, %v", err, h.events)
-		}
-		return false
-	}
 	must.OK(t, err)
 	in := say("go")
 	in.Key = "key"

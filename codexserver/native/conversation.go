@@ -88,9 +88,7 @@ func (c *conversation) open(ctx context.Context) error {
 	if rules != "" {
 		meta.Instructions = &rules
 	}
-	if err := c.engine.choices.Put(c.chosen); err != nil {
-		return err
-	}
+	meta.Kept = new(c.chosen.Kept)
 	c.saved.file, err = rollout.Create(rollout.Path(c.engine.options.CodexHome, meta.ID, begin), *meta, c.engine.options.Store)
 	if err != nil {
 		return err

@@ -95,7 +95,7 @@ type Engine struct {
 	turns     slots.Slots // bounds the turns, each with an open rollout
 	searches  slots.Slots // bounds the searches for files, each of which may take a thread
 	notify    []string
-	choices   *threadfile.Store // what calls chose: the rollout has the policies only when a turn has begun, and no choices
+	choices   *threadfile.Store // what later calls chose than the first, which the rollout has
 
 	warned sync.Map // the texts of the warnings that were logged
 }

@@ -83,7 +83,7 @@ func (e *Engine) reopen(ctx context.Context, old *rollout.Rollout, call protocol
 			call.Model = last.Model
 		}
 	}
-	kept, err := e.choices.Get(old.Meta.ID)
+	kept, err := e.choices.Get(old.Meta.ID, old.Meta.Kept)
 	if err != nil {
 		return nil, &engine.RefusedError{Err: err}
 	}

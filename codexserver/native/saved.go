@@ -17,7 +17,7 @@ type saved struct {
 
 // choice returns what the conversation has after its calls have chosen.
 func (c *conversation) choice(chosen protocol.Choices) *threadfile.Thread {
-	return &threadfile.Thread{ID: c.ID(), Policy: c.now.ApprovalPolicy, Sandbox: c.now.SandboxPolicy, Choices: chosen}
+	return &threadfile.Thread{ID: c.ID(), Kept: protocol.Kept{Policy: c.now.ApprovalPolicy, Sandbox: c.now.SandboxPolicy, Choices: chosen}}
 }
 
 // checkWrite handles the result of a write to the rollout. The user is informed of an error

@@ -43,6 +43,19 @@ type SessionMeta struct {
 	Instructions *string `json:"instructions"`
 	// Git is left out outside a repository.
 	Git *GitInfo `json:"git,omitzero"`
+	// Kept is what the call chose that began the conversation. The native engine alone writes and reads it.
+	Kept *Kept `json:"codex_mcp,omitzero"`
+}
+
+// Kept is what an engine keeps of a conversation's calls, so that an hour without a turn, a kill and a restart change
+// nothing of it.
+type Kept struct {
+	// Policy and Sandbox are what turns had when a call last chose: the choice, and for the rest the
+	// configuration of then. Codex also has policies with finer rules, which are JSON.
+	Policy  ApprovalPolicy `json:"approval_policy"`
+	Sandbox SandboxPolicy  `json:"sandbox_policy"`
+	// Choices are those of its calls: a wish and no grant.
+	Choices Choices `json:"choices,omitzero"`
 }
 
 // GitInfo is the CommitHash and the Branch of a repository's HEAD when a conversation started. Members that git

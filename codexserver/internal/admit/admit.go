@@ -87,9 +87,8 @@ func (r *Rules) Config(cfg *protocol.Config) (warnings []string, err error) {
 	if cfg.Overrides, err = config.ReadCall(cfg.Overrides); err != nil {
 		return nil, fmt.Errorf("argument /config: %w", err)
 	}
-	same := sameInConfig()
 	for _, locked := range r.Locked {
-		for _, key := range same[locked] {
+		for _, key := range sameInConfig()[locked] {
 			if config.Chooses(cfg.Overrides, key) {
 				return nil, fmt.Errorf("argument /config: %s is locked with the argument /%s: the server's own configuration decides", key, locked)
 			}

@@ -256,8 +256,8 @@ func Load(l Layers) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := misspeltIn(l.Home); err != nil {
-		return nil, err
+	if err := misspelt(file, false); err != nil {
+		return nil, locate(err, nil, nil, place{file: path})
 	}
 	fromFolder(file, l.Home)
 	flags, err := unflatten(l.Overrides)
@@ -299,6 +299,9 @@ func Load(l Layers) (*Config, error) {
 			return nil, err
 		}
 		places = []place{{file: profilePath(l.Home, name)}, {path, []string{"profiles", name}}, {file: path}}
+		if err := misspelt(profile, false); err != nil {
+			return nil, located(err)
+		}
 	}
 
 	l.OpenAIBaseURL = cmp.Or(l.OpenAIBaseURL, "https://api.openai.com/v1")

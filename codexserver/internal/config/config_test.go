@@ -200,6 +200,9 @@ func TestMisspelt(t *testing.T) {
 		} {
 			dir := home(t, map[string]string{place.file: place.text})
 			layers, args := config.Layers{Home: dir}, []string(nil)
+			if name == "profile" { // of which the start reads all
+				layers.Call.Profile = "x"
+			}
 			if place.text == "" {
 				layers.Overrides, args = map[string]any{typo: 1}, []string{typo + "=1"}
 			}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
@@ -19,6 +20,9 @@ type document struct {
 	Profiles map[string]Config `json:"profiles"`
 	Features map[string]bool   `json:"features"`
 }
+
+// documentTypes returns the types of the keys of a document, which each conversation reads.
+var documentTypes = sync.OnceValue(func() map[string]reflect.Type { return maps.Collect(fieldsOf(reflect.TypeFor[document]())) })
 
 // known returns the keys of a table of config.toml that need no warning. codex is true where those do not that
 // only Codex reads.
@@ -64,21 +68,34 @@ func unknownKeys(v any, t reflect.Type, path []string, codex bool) (found []unkn
 	if len(table) == 0 {
 		return found
 	}
-	keys := slices.Sorted(maps.Keys(table))
-	if t.Kind() == reflect.Struct {
-		names := known(t, codex)
-		candidates := names
-		if t == reflect.TypeFor[document]() {
-			candidates = slices.Concat(names, ourTables)
-		}
-		for _, key := range keys {
-			if !slices.Contains(names, key) {
-				found = append(found, unknown{text.Nearest(key, slices.Values(candidates)), append(slices.Clip(path), key)})
-			}
-		}
+	keys, types := slices.Sorted(maps.Keys(table)), map[string]reflect.Type{}
+	if t == reflect.TypeFor[document]() {
+		types = documentTypes()
+	} else if t.Kind() == reflect.Struct {
+		types = maps.Collect(fieldsOf(t))
 	}
 	for _, key := range keys {
-		below(key, table[key], typeAt(t, []string{key}))
+		if t.Kind() != reflect.Struct || types[key] != nil {
+			continue
+		}
+		names := known(t, codex)
+		if slices.Contains(names, key) {
+			continue
+		}
+		if t == reflect.TypeFor[document]() {
+			names = append(names, ourTables...)
+		}
+		found = append(found, unknown{text.Nearest(key, slices.Values(names)), append(slices.Clip(path), key)})
+	}
+	for _, key := range keys {
+		is := types[key]
+		if t.Kind() == reflect.Map {
+			is = t.Elem()
+		}
+		if is != nil && is.Kind() == reflect.Pointer {
+			is = is.Elem()
+		}
+		below(key, table[key], is)
 	}
 	return found
 }

@@ -31,7 +31,7 @@ func TestHostile(t *testing.T) {
 			const text = `{"id":"` + id + `"}`
 			must.OK(t, os.WriteFile(other, []byte(text), 0o600))
 			tt.plant(t, filepath.Join(s.dir, id+".json"), other)
-			got, err := s.Get(id)
+			got, err := s.Get(id, nil)
 			for _, err := range []error{err, s.Put(thread(id))} {
 				if got != nil || err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), s.dir) {
 					t.Errorf("%v, %v, want %q", got, err, tt.want)

@@ -1,8 +1,8 @@
-// Package threadfile keeps what a server knows of a conversation and the file of its engine may not have: what calls chose
-// for it, from before a client learns its id. So an hour without a turn, a kill and a restart change nothing of it.
+// Package threadfile keeps what calls chose for a conversation, from before a client learns its id, where the file of its
+// engine does not have it. So an hour without a turn, a kill and a restart change nothing of it.
 //
 // Each conversation has a file in codex-mcp/threads below the home, where commands do not write. Each change replaces the
-// whole file. Without one the conversation has what is configured.
+// whole file. Without one the conversation has what it began with.
 package threadfile
 
 import (
@@ -37,12 +37,7 @@ const (
 type Thread struct {
 	// ID is the id of the conversation: letters, digits and hyphens.
 	ID string `json:"id"`
-	// Policy and Sandbox are what its turns had when a call last chose: the choice, and for the rest the
-	// configuration of then. Codex also has policies with finer rules, which are JSON.
-	Policy  protocol.ApprovalPolicy `json:"approval_policy"`
-	Sandbox protocol.SandboxPolicy  `json:"sandbox_policy"`
-	// Choices are those of its calls: a wish and no grant.
-	Choices protocol.Choices `json:"choices,omitzero"`
+	protocol.Kept
 }
 
 // Wish gives the call that resumes the conversation what earlier calls chose and it leaves open, but for the web search,
@@ -115,16 +110,18 @@ func (s *Store) Put(t *Thread) error {
 	return nil
 }
 
-// Get returns what is kept of a conversation, nil for nothing. The error says that nothing may start, because it is not
-// known what a call chose, and names the file.
-func (s *Store) Get(id string) (*Thread, error) {
+// Get returns what is kept of a conversation, which began with what its engine's file has; nil is nothing. The error
+// says that nothing may start, because it is not known what a call chose, and names the file.
+func (s *Store) Get(id string, began *protocol.Kept) (*Thread, error) {
 	path, data, err := s.read(id)
-	if err == nil && data == nil {
+	if err == nil && data == nil && began == nil {
 		return nil, nil
 	}
 	t := &Thread{}
-	if err == nil {
+	if err == nil && data != nil {
 		err = json.Unmarshal(data, t)
+	} else if err == nil {
+		t = &Thread{id, *began}
 	}
 	switch {
 	case err != nil:
@@ -136,7 +133,7 @@ func (s *Store) Get(id string) (*Thread, error) {
 		err = fmt.Errorf("member sandbox_policy: the mode %.100q is unknown", t.Sandbox.Mode)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("nothing was started: what a call chose for the conversation cannot be read from %s: %w; without the file it has what is configured", path, err)
+		return nil, fmt.Errorf("nothing was started: what a call chose for the conversation cannot be read from %s: %w; without the file this choice does not count", path, err)
 	}
 	return t, nil
 }

@@ -17,30 +17,30 @@ import (
 const id = "0199a2b3-0000-7000-8000-00000000000a"
 
 func thread(id string) *Thread {
-	return &Thread{
-		ID: id, Policy: protocol.ApprovalUntrusted, Choices: protocol.Choices{WebSearch: new(false)},
+	return &Thread{id, protocol.Kept{
+		Policy: protocol.ApprovalUntrusted, Choices: protocol.Choices{WebSearch: new(false)},
 		Sandbox: protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: []string{"/a"}, NetworkAccess: true, ExcludeSlashTmp: true},
-	}
+	}}
 }
 
 // TestStore puts, replaces and gets what is kept of conversations.
 func TestStore(t *testing.T) {
 	home := t.TempDir()
 	s := New(home, nil)
-	if got, err := s.Get(id); got != nil || err != nil {
+	if got, err := s.Get(id, nil); got != nil || err != nil {
 		t.Errorf("before there is a folder: %v, %v", got, err)
 	}
 	must.OK(t, s.Put(thread(id)))
 	second := thread(id)
 	second.Policy = `{"granular":{"rules":true}}`
 	must.OK(t, s.Put(second))
-	got := must.Get(New(home, nil).Get(strings.ToUpper(id)))(t)
+	got := must.Get(New(home, nil).Get(strings.ToUpper(id), nil))(t)
 	must.Equal(t, "kept", second, got)
-	if got, err := s.Get("0199a2b3-0000-7000-8000-00000000000b"); got != nil || err != nil {
+	if got, err := s.Get("0199a2b3-0000-7000-8000-00000000000b", nil); got != nil || err != nil {
 		t.Errorf("another conversation: %v, %v", got, err)
 	}
 	for _, bad := range []string{"", "../rules", "a/b", `a\b`, "a.b", strings.Repeat("a", 65)} {
-		_, err := s.Get(bad)
+		_, err := s.Get(bad, nil)
 		if put := s.Put(thread(bad)); err == nil || put == nil {
 			t.Errorf("the id %q is allowed: %v, %v", bad, err, put)
 		}
@@ -63,11 +63,11 @@ func TestSweep(t *testing.T) {
 			}
 		}
 	}
-	if got := must.Get(s.Get("thread-0"))(t); got != nil {
+	if got := must.Get(s.Get("thread-0", nil))(t); got != nil {
 		t.Error("the oldest is kept")
 	}
 	for i := 27; i < 40; i++ {
-		if got := must.Get(s.Get(fmt.Sprint("thread-", i)))(t); got == nil {
+		if got := must.Get(s.Get(fmt.Sprint("thread-", i), nil))(t); got == nil {
 			t.Errorf("thread %d is not kept", i)
 		}
 	}

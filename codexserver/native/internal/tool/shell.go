@@ -379,14 +379,17 @@ func (r *attempt) leave(named []string) (err error) {
 		return errors.New("it is more than plain commands")
 	}
 	o := &r.turn.box.options
-	env := slices.Clone(o.Environ)
+	env, client := slices.Clone(o.Environ), []string(nil)
+	if o.Client != nil {
+		client = o.Client()
+	}
 	for _, name := range named {
-		if value := run.Value(o.Client, name); value != "" && run.Value(env, name) == "" {
+		if value := run.Value(client, name); value != "" && run.Value(env, name) == "" {
 			env = append(env, name+"="+value)
 		}
 	}
 	r.argv, r.env, err = o.Programs.Outside(r.Command, commands, r.dir, env, slices.Concat(named, o.Set), r.turn.asked()...)
-	for _, entry := range o.Client {
+	for _, entry := range client {
 		if name, value, _ := strings.Cut(entry, "="); value != "" && run.Value(r.env, name) == "" {
 			r.withheld = append(r.withheld, name)
 		}

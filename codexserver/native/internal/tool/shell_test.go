@@ -415,7 +415,7 @@ func TestRulesEnviron(t *testing.T) {
 	call := func(argv ...string) (got []string, output string) {
 		t.Helper()
 		h := ruling{&host{answer: elicit.Denied}, rules}
-		o := tool.Options{Environ: environ, Set: []string{"GIT_SSH"}, Client: slices.Sorted(slices.Values(client)), Programs: &box.Programs{Temporary: []string{}}}
+		o := tool.Options{Environ: environ, Set: []string{"GIT_SSH"}, Client: func() []string { return slices.Sorted(slices.Values(client)) }, Programs: &box.Programs{Temporary: []string{}}}
 		res := called(t, turnOf(o, h, filepath.Join(top, "work"), "on-request", "workspace-write"), shellCall(escalated, argv...))
 		if !strings.HasPrefix(h.steps(), "begin, end") {
 			t.Fatalf("%q: %s: %s", argv, h.steps(), res.Output)

@@ -35,8 +35,9 @@ type Options struct {
 	// Environ is the environment of commands, NAME=value.
 	Environ []string
 	// Set are the names of those that the user's configuration gives. A command that a rule lets run outside the sandbox
-	// gets them, and of Client what the rule names: the environment without the keys of model providers.
-	Set, Client []string
+	// gets them, and of Client what the rule names: it returns the environment without the keys of model providers.
+	Set    []string
+	Client func() []string
 	// Sandbox confines commands.
 	Sandbox Sandbox
 	// Processes runs commands. Leftovers keeps the processes that commands without a sandbox
