@@ -14,6 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
@@ -36,6 +37,18 @@ func unseen(prev, r rune) bool {
 		return true
 	}
 	return unicode.Is(unicode.M, r) && !unicode.IsOneOf([]*unicode.RangeTable{unicode.L, unicode.M, unicode.N}, prev)
+}
+
+// sequences matches the control sequences and strings of ECMA-48, with which programs
+// colour their output, set titles and make links.
+var sequences = lazyregexp.Regexp{Text: "\x1b\\[[0-?]*[ -/]*[@-~]|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)|\x1b[ -/][0-~]"}
+
+// Bare returns the output of a program without its control sequences.
+func Bare(text string) string {
+	if !strings.Contains(text, "\x1b") {
+		return text
+	}
+	return sequences.Get().ReplaceAllString(text, "")
 }
 
 // Text returns text of several lines. It escapes every character that a human would not

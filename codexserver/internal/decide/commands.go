@@ -69,3 +69,12 @@ func ShellScript(argv []string) (text string, ok bool) {
 	dir, name := path.Split(argv[0])
 	return argv[2], slices.Contains(shells, name) && slices.Contains([]string{"", "/bin/", "/usr/bin/", "/usr/local/bin/"}, dir)
 }
+
+// Written returns a command as a person would write it: if a shell runs one plain command, that command alone. It is for
+// people: rules and the log have the whole argv.
+func Written(argv []string) []string {
+	if commands, plain := Commands(argv); plain && len(commands) == 1 {
+		return commands[0]
+	}
+	return argv
+}

@@ -6,23 +6,19 @@ import (
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/internal/lazyregexp"
+	plaintext "github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/internal/program"
 )
-
-// sequences matches the control sequences and strings of ECMA-48, with which programs
-// colour their output, set titles and make links.
-var sequences = lazyregexp.Regexp{Text: "\x1b\\[[0-?]*[ -/]*[@-~]|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)|\x1b[ -/][0-~]"}
 
 // Prose returns a text of a model or a command that is safe to show: without control sequences and the
 // selector for coloured emoji, and with escapes for what a person would not see.
 func Prose(text string) string {
 	text = strings.ReplaceAll(text, "\ufe0f", "")
-	return elicit.ShowText(sequences.Get().ReplaceAllString(text, ""))
+	return elicit.ShowText(plaintext.Bare(text))
 }
 
 // Row is like Prose, but returns one line.
-func Row(text string) string { return elicit.OneLine(sequences.Get().ReplaceAllString(text, ""), 0) }
+func Row(text string) string { return elicit.OneLine(plaintext.Bare(text), 0) }
 
 // Line returns JSON as one line without the mark of a question and what a terminal could interpret.
 func Line(raw []byte) string { return strings.ReplaceAll(program.Line(raw), mark, `\u25c6`) }
