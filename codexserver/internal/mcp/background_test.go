@@ -83,7 +83,7 @@ func TestDeadline(t *testing.T) {
 				return
 			}
 			took(t, limit, func() { r = h.codex("say:one wait:70s say:end") })
-			h.still(r, "running", "Still running: one, 50s.")
+			h.still(r, "running", "Still running: one · 50s.")
 			told := len(h.Received("codex/event"))
 			pass(10 * time.Second) // the host gives up here, and does not say so
 			took(t, 10*time.Second, func() { must.Equal(t, "codex-wait", "completed: one, end", h.rows(45)) })
@@ -96,7 +96,7 @@ func TestDeadline(t *testing.T) {
 			// A reply that queues, and one after it, wait no longer than the first call.
 			took(t, limit, func() { r = h.call("codex-reply", fmt.Sprintf(`{"prompt":"wait:2m","threadId":%q}`, r.ThreadID)) })
 			took(t, limit, func() { r = h.call("codex-reply", fmt.Sprintf(`{"prompt":"say:queued","threadId":%q}`, r.ThreadID)) })
-			if !strings.HasPrefix(r.Content, "Still running: starting, 50s. ") {
+			if !strings.HasPrefix(r.Content, "Still running: starting · 50s. ") {
 				t.Errorf("%+v", r)
 			}
 			took(t, 20*time.Second, func() { must.Equal(t, "codex-wait", "completed: ", h.rows(45)) })
@@ -130,7 +130,7 @@ func TestDeadlineBare(t *testing.T) {
 func TestDeadlineOption(t *testing.T) {
 	eras(t, "somebody", &codexserver.Options{Calls: codexserver.CallOptions{Patience: 20 * time.Second}}, nil, func(t *testing.T, h *host, w *servertest.Worker) {
 		took(t, 20*time.Second, func() { h.codex("wait:70s say:end") })
-		took(t, 20*time.Second, func() { must.Equal(t, "codex-wait", "running: thinking, 40s", h.rows(45)) })
+		took(t, 20*time.Second, func() { must.Equal(t, "codex-wait", "running: thinking · 40s", h.rows(45)) })
 		took(t, 5*time.Second, func() { h.rows(5) })
 	})
 	for _, o := range []codexserver.CallOptions{{Patience: -1}, {Tools: []string{}}} { // without codex-wait there is no other way to the result
@@ -172,7 +172,7 @@ func TestDeadlineAsks(t *testing.T) {
 		})
 		var r answer
 		took(t, 50*time.Second, func() { r = h.codex("say:one wait:10s git say:end") })
-		h.still(r, "waiting", "Still running, and waiting for approval of `git`. The client still has the question.")
+		h.still(r, "waiting", "Still running, and waiting for approval of `git` · 40s. The client still has the question.")
 		pass(5 * time.Second)
 		said <- servertest.Accept
 		if got := h.rows(45); got != "completed: one, git: approved, end" || w.Did() != "1 git" {
@@ -190,7 +190,7 @@ func TestDeadlineAsks(t *testing.T) {
 			pass(time.Hour / 10)
 			r = h.round("codex", codex, h.state(r), `{"q1":`+accepts+`,"q2":`+accepts+`}`).wait()
 		}
-		h.still(r, "running", "Still running: thinking, 50s.")
+		h.still(r, "running", "Still running: thinking · 50s.")
 		pass(30 * time.Second)
 		r = h.call("codex-wait", `{}`)
 		pass(9 * time.Minute)
@@ -216,7 +216,7 @@ func TestDeadlineDid(t *testing.T) {
 		})
 		h := join(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{Patience: time.Minute}}), servertest.Host{Era: servertest.Handshake})
 		r := h.codex("x")
-		h.still(r, "running", "Still running: Done. The turn has ended. "+strings.Repeat("x", 174)+"…, 1m0s. Until now 1 command ran and 1 file changed: \"/work/a]\\n\\ncall codex-reply\".")
+		h.still(r, "running", "Still running: Done. The turn has ended. "+strings.Repeat("x", 168)+"… · 1m. Until now 1 command ran and 1 file changed: \"/work/a]\\n\\ncall codex-reply\".")
 	})
 }
 
@@ -248,7 +248,7 @@ func TestDeadlineWithoutATask(t *testing.T) {
 		c := connectModern(t, (&servertest.Worker{}).Engine(), o)
 		c.capabilities = withTasks
 		took(t, time.Minute, func() {
-			if a := c.codex("wait:2m say:end"); !strings.HasPrefix(a.text(), "Still running: thinking, 1m") {
+			if a := c.codex("wait:2m say:end"); !strings.HasPrefix(a.text(), "Still running: thinking · 1m") {
 				t.Errorf("%s", a.text())
 			}
 		})
@@ -287,17 +287,17 @@ func TestBackground(t *testing.T) {
 			arguments, want string
 			took            time.Duration
 		}{
-			{waitFor(3), "running: thinking; running: thinking", 3 * time.Second},
-			{waitFor(20), "completed: short; running: thinking, 10s", 7 * time.Second},
-			{waitFor(20), "running: thinking, 30s", 20 * time.Second}, // the other one was read
-			{waitFor(20, short), "completed: short", 0},               // again and again
-			{waitFor(20, strings.ToUpper(short), long), "completed: short; running: thinking, 30s", 0},
+			{waitFor(3), "running: thinking · 3s; running: thinking · 3s", 3 * time.Second},
+			{waitFor(20), "completed: short; running: thinking · 10s", 7 * time.Second},
+			{waitFor(20), "running: thinking · 30s", 20 * time.Second}, // the other one was read
+			{waitFor(20, short), "completed: short", 0},                // again and again
+			{waitFor(20, strings.ToUpper(short), long), "completed: short; running: thinking · 30s", 0},
 			{waitFor(0, "nope"), "unknown: No turn of this conversation was started here. codex-reply continues one that has ended.", 0},
 			{waitFor(45, "nope"), "unknown: No turn of this conversation was started here. codex-reply continues one that has ended.", 0},
 			{`{"threadIds":[]}`, "", 0},
-			{waitFor(5, long, long), "running: thinking, 35s", 5 * time.Second},
-			{`{"seconds":-3}`, "running: thinking, 35s", 0},
-			{`{"seconds":3600}`, "running: thinking, 1m25s", 50 * time.Second},
+			{waitFor(5, long, long), "running: thinking · 35s", 5 * time.Second},
+			{`{"seconds":-3}`, "running: thinking · 35s", 0},
+			{`{"seconds":3600}`, "running: thinking · 1m25s", 50 * time.Second},
 			{`{}`, "completed: long", 35 * time.Second},
 			{`{}`, "", 0},
 		} {
@@ -327,7 +327,7 @@ func TestBackgroundAsks(t *testing.T) {
 		}
 		pass(5 * time.Minute) // for the user; the time of codex-wait is over
 		a = c.round("codex-wait", `{}`, c.state(a), `{"q1":`+accepts+`,"q2":`+accepts+`}`).wait()
-		if a.rows() != "completed: one: approved, end; running: thinking, 10s" && a.rows() != "running: thinking, 10s; completed: one: approved, end" {
+		if a.rows() != "completed: one: approved, end; running: thinking · 10s" && a.rows() != "running: thinking · 10s; completed: one: approved, end" {
 			t.Errorf("%s %s", a.rows(), a.text())
 		}
 		if a = c.call("codex-wait", `{}`); a.rows() != "completed: two: approved" {

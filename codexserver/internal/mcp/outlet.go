@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -19,9 +19,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// heartbeat is how often a silent call sends progress, so that idle timeouts of clients do
-// not end it.
-const heartbeat = 15 * time.Second
+const (
+	// heartbeat is how often a silent call sends progress, so that idle timeouts of clients do
+	// not end it.
+	heartbeat = 15 * time.Second
+	// breath is the least time between two changes that are sent as progress: the last one counts.
+	breath = time.Second
+)
 
 // outlet reports a turn to the request that waits for it: events, progress and log messages. While no
 // request does, it reports nothing. It is a [thread.Observer].
@@ -34,9 +38,11 @@ type outlet struct {
 	mu    sync.Mutex
 	to    *recipient // nil while no request waits
 	gap   gap
-	sent  float64 // notifications/progress; the count goes on with the next request, because some clients use one token for all
-	doing string
-	quiet bool // only a heartbeat is sent: the answer may be a task, and clients drop progress that comes with an answer
+	sent  float64    // notifications/progress; the count goes on with the next request, because some clients use one token for all
+	doing string     // before the turn begins
+	turn  *turn.Turn // nil before
+	told  time.Time  // when progress was last sent
+	quiet bool       // only a heartbeat is sent: the answer may be a task, and clients drop progress that comes with an answer
 	beat  *time.Timer
 }
 
@@ -57,9 +63,9 @@ func (o *outlet) attach(to *recipient, doing string, quiet bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.to, o.gap = to, gap{}
-	o.doing, o.quiet = doing, quiet
+	o.doing, o.quiet, o.told = doing, quiet, time.Time{}
 	if to.token != nil {
-		o.beat = time.AfterFunc(heartbeat, func() { o.report("") })
+		o.beat = time.AfterFunc(heartbeat, o.progress)
 	}
 }
 
@@ -73,24 +79,41 @@ func (o *outlet) detach() {
 	}
 }
 
-// report sends an activity as progress. "" is the last one, as a heartbeat.
-func (o *outlet) report(doing string) {
+// changed sends as progress that a turn does something else, at once or after a breath.
+func (o *outlet) changed(t *turn.Turn) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.to == nil || o.to.token == nil {
+	o.turn = t
+	if o.to == nil || o.to.token == nil || o.quiet {
 		return
 	}
-	o.doing = cmp.Or(doing, o.doing)
-	switch {
-	case doing == "":
-		o.beat.Reset(heartbeat)
-	case o.quiet:
+	if wait := breath - time.Since(o.told); wait > 0 {
+		o.beat.Reset(wait)
 		return
 	}
+	o.tell()
+}
+
+// progress sends what happens now, as a heartbeat.
+func (o *outlet) progress() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.to != nil {
+		o.tell()
+	}
+}
+
+// tell sends what happens now as progress. The caller holds o.mu.
+func (o *outlet) tell() {
+	o.told = time.Now()
+	o.beat.Reset(heartbeat)
 	o.sent++
 	p := &mcptypes.ProgressNotificationParams{ProgressToken: *o.to.token, Progress: o.sent}
 	if !o.to.mute {
 		p.Message = new(o.doing)
+		if o.turn != nil {
+			p.Message = new(o.turn.State().Line())
+		}
 	}
 	o.session.notify(o.to.peer, mcptypes.NotificationsProgress.Name(), p, nil)
 }
@@ -123,8 +146,8 @@ func (o *outlet) Event(e thread.Event) {
 	if e.Sent() {
 		o.send(e.Thread.ID, e.Event)
 	}
-	if e.Doing != "" {
-		o.report(e.Doing)
+	if e.Turn != nil {
+		o.changed(e.Turn)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
@@ -279,12 +280,13 @@ func progressOf(t *testing.T, c *servertest.Client) (messages []string) {
 	return messages
 }
 
-// TestProgressOfAQuestion checks that progress says "waiting for approval" if somebody is asked, and only then; and that a
+// TestProgressOfAQuestion checks that progress says what is asked if somebody is, and only then; and that a
 // call that becomes a task sends none at once with its answer, where clients drop it.
 func TestProgressOfAQuestion(t *testing.T) {
-	const waiting = "waiting for approval"
+	const waiting = "waiting for approval of `touch`"
+	slow := servertest.After(2*time.Second, servertest.Decline)
 	denies := approval.Rules{Deny: [][]string{{"touch"}}}
-	desk := &servertest.Desk{Answer: servertest.Say(servertest.Decline)}
+	desk := &servertest.Desk{Answer: slow}
 	for _, tt := range []struct {
 		name    string
 		era     servertest.Era
@@ -293,11 +295,11 @@ func TestProgressOfAQuestion(t *testing.T) {
 		want    bool
 		silent  bool // no progress at all
 	}{
-		{name: "asked", era: servertest.Handshake, answer: loud, want: true},
+		{name: "asked", era: servertest.Handshake, answer: slow, want: true},
 		{name: "cannot be asked", era: servertest.Handshake},
 		{name: "cannot be asked, but a desk", era: servertest.Handshake, options: codexserver.Options{Desk: desk}, want: true},
 		{name: "ruled", era: servertest.Handshake, answer: loud, options: codexserver.Options{Rules: denies}},
-		{name: "2026-07-28, asked", era: servertest.Rounds, answer: loud, want: true},
+		{name: "2026-07-28, asked", era: servertest.Rounds, answer: slow}, /* the answer has the question */
 		{name: "2026-07-28, cannot be asked", era: servertest.Rounds},
 		{name: "2026-07-28, ruled", era: servertest.Rounds, answer: loud, options: codexserver.Options{Rules: denies}},
 		{name: "a task", era: servertest.Polls, answer: loud, silent: true},
@@ -309,7 +311,7 @@ func TestProgressOfAQuestion(t *testing.T) {
 			result := must.Get(c.Send(t.Context(), "tools/call", `"name":"codex","arguments":{"prompt":"touch say:done"}`))(t)
 			synctest.Wait()
 			messages := progressOf(t, c)
-			if got := slices.Contains(messages, waiting); got != tt.want || tt.silent && len(messages) > 0 {
+			if got := slices.ContainsFunc(messages, func(m string) bool { return strings.HasPrefix(m, waiting) }); got != tt.want || tt.silent && len(messages) > 0 {
 				t.Errorf("progress %q before %s", messages, result)
 			}
 			if tt.silent && !strings.Contains(string(result), `"resultType":"task"`) {

@@ -94,7 +94,6 @@ func (s *Session) newFile(tool string, now *turn.Turn, r taskfile.Resume) (file 
 // says makes a file say what its turn does and has done.
 func says(file *taskfile.Task, now *turn.Turn, r taskfile.Resume) {
 	if state := now.State(); !r.Background {
-		state.Since = time.Now() // not for how long
 		file.Status, file.Message = modern.TaskStatusWorking, state.Words()
 		if state.Status == protocol.StatusWaiting {
 			file.Status = modern.TaskStatusInputRequired

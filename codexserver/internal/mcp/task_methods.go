@@ -122,7 +122,7 @@ func (c *call) words() string {
 	if c.turn == nil {
 		return "starting"
 	}
-	return c.turn.State().Words()
+	return c.turn.State().Line()
 }
 
 // seen returns a task for a client that can be asked, or not, and whether it has ended. Changed is closed when it

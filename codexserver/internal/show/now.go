@@ -3,6 +3,7 @@ package show
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -76,11 +77,11 @@ const maxLast = 80
 // Output counts the lines that a command prints, and keeps the last one. A carriage return begins the line again, as on a
 // terminal, so that a progress bar is one line with its last state. The zero value has no output.
 type Output struct {
-	lines  int
-	line   []byte // the one that is being printed
-	last   []byte // the last whole one with something in it
-	begun  bool   // line has begun, perhaps again
-	again  bool   // it begins again with the next byte
+	lines int
+	line  []byte // the one that is being printed
+	last  []byte // the last whole one with something in it
+	begun bool   // line has begun, perhaps again
+	again bool   // it begins again with the next byte
 }
 
 // Write adds what was printed. It never fails.
@@ -126,6 +127,16 @@ func (o *Output) Last() string {
 	}
 	text := plain.Bare(strings.ToValidUTF8(string(line), "\uFFFD"))
 	return strings.ReplaceAll(elicit.OneLine(strings.TrimSpace(text), maxLast-1), `"`, "'")
+}
+
+// Clone returns a copy, nil for nil.
+func (o *Output) Clone() *Output {
+	if o == nil {
+		return nil
+	}
+	c := *o
+	c.line, c.last = slices.Clone(o.line), slices.Clone(o.last)
+	return &c
 }
 
 // Lines returns the number of lines.

@@ -149,7 +149,10 @@ func (h *host) deliver(submission string, m protocol.EventMsg, notice string) pr
 	}
 	defer h.mu.Unlock()
 	m = step.Event
-	e := Event{Event: protocol.Event{ID: cmp.Or(submission, h.now.Submission), Msg: m}, Notice: notice, Doing: step.Doing}
+	e := Event{Event: protocol.Event{ID: cmp.Or(submission, h.now.Submission), Msg: m}, Notice: notice}
+	if step.Doing != "" {
+		e.Turn = now
+	}
 	switch m := m.(type) {
 	case protocol.TokenCount:
 		if m.Info != nil {
@@ -192,6 +195,14 @@ func (h *host) say(e Event) {
 	if h.now.Client != nil {
 		h.now.Client.Event(e)
 	}
+}
+
+// asks tells the client of the running turn that a person is asked.
+func (h *host) asks() {
+	h.mu.Lock()
+	now := h.turn()
+	h.mu.Unlock()
+	h.say(Event{Turn: now})
 }
 
 // Elicit implements [engine.Host].

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -12,8 +13,8 @@ type Event struct {
 	protocol.Event // without a Msg if there is only a line
 	// Thread is the thread. Its id is "" before the thread has begun.
 	Thread approval.Thread
-	// Doing is what the turn does from then on, as a line for a person, or "".
-	Doing string
+	// Turn is the turn if it does something else from then on, else nil.
+	Turn *turn.Turn
 	// Notice is what the user should read now, or "".
 	Notice string
 }

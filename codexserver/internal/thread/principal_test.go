@@ -345,7 +345,7 @@ func (n noter) Event(e thread.Event) {
 	switch {
 	case e.Msg != nil:
 		n.add(n.name, "%s of %q as %q, notice %q", e.Msg.EventType(), e.Thread.ID, e.ID, e.Notice)
-	case e.Doing == "waiting for approval":
+	case e.Turn != nil:
 		n.waits.Add(1)
 	default:
 		n.add(n.name, "is told %q", e.Notice)

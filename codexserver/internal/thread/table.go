@@ -71,7 +71,7 @@ func (t *Table) newHost(thread *Thread, principal string, a Attend) *host {
 	}
 	h.traits = engine.TraitsOf(t.engine)
 	h.board = approve.New(t.approvals, h.invite)
-	h.board.Asks = func() { h.say(Event{Doing: "waiting for approval"}) }
+	h.board.Asks = h.asks
 	return h
 }
 

@@ -128,7 +128,7 @@ func (c *Call) rows(ctx context.Context, a *waitArguments, turns []*begun) *mcpt
 	for i, t := range turns {
 		found[thread.CanonicalID(t.ThreadID())] = true
 		s, line, more := t.State(), hint(t.ThreadID(), nil, false), []string(nil)
-		r := row{ThreadID: t.ThreadID(), Status: s.Status, Content: s.Words(), Since: s.Since.UTC().Format(time.RFC3339)}
+		r := row{ThreadID: t.ThreadID(), Status: s.Status, Content: s.Line(), Since: s.Since.UTC().Format(time.RFC3339)}
 		t.Seen()
 		if s.Status.Ended() {
 			did, most := t.Result(), c.maxResult()/len(turns)

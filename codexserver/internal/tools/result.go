@@ -98,7 +98,7 @@ func notDone(did *protocol.TurnResult) []string {
 // advice.
 func (c *Call) Interim(advice string) *mcptypes.CallToolResult {
 	s := c.begun.State()
-	return c.begun.interim(s.Status, s.Words()+" "+advice)
+	return c.begun.interim(s.Status, s.Line()+" "+advice)
 }
 
 // interim returns the result of a call whose turn continues.
@@ -112,17 +112,17 @@ func (b *begun) interim(status protocol.TurnStatus, text string) *mcptypes.CallT
 // done, and the question that it waits for. It returns nil if the turn has ended.
 func (b *begun) still(c *Call) *mcptypes.CallToolResult {
 	s, did := b.State(), b.So()
-	words := "Still running: " + s.Words() + ". "
+	words := "Still running: " + s.Line() + ". "
 	switch asked := c.place() != nil; {
 	case s.Status.Ended():
 		return nil
 	case s.Status == protocol.StatusRunning:
 	case asked && c.Background.Ask != nil:
-		words = "Still running, and " + s.Words() + ". The client still has the question. "
+		words = "Still running, and " + s.Line() + ". The client still has the question. "
 	case asked:
-		words = "Still running, and " + s.Words() + ". codex-wait asks it again. "
+		words = "Still running, and " + s.Line() + ". codex-wait asks it again. "
 	default:
-		words = "Still running, and " + s.Words() + ". A person has to answer it where this server asks, not in this client. "
+		words = "Still running, and " + s.Line() + ". A person has to answer it where this server asks, not in this client. "
 	}
 	did.ThreadID, did.Status = b.ThreadID(), s.Status
 	if len(did.Commands)+len(did.Changes) > 0 {

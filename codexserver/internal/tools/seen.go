@@ -130,7 +130,7 @@ func (ts *Seen) Busy() bool {
 // the turn does. The oldest one is the first.
 func (ts *Seen) Working() (all []string) {
 	for _, t := range ts.all(func(t *begun) bool { return !t.over() }) {
-		all = append(all, fmt.Sprintf("%s in %s: %s", t.ThreadID(), show.Path(t.thread.Info().Cwd), t.State().Words()))
+		all = append(all, fmt.Sprintf("%s in %s: %s", t.ThreadID(), show.Path(t.thread.Info().Cwd), t.State().Line()))
 	}
 	return all
 }

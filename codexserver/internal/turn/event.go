@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
@@ -32,7 +33,7 @@ type Step struct {
 	// Event is the event with the ids of its thread and turn, if events of its type have them; an id that an engine has
 	// set stays.
 	Event protocol.EventMsg
-	// Doing is what the turn does from then on, as a line for a person, or "".
+	// Doing is what the turn does from then on, as words for a person, or "".
 	Doing string
 	// Line is the line of the record for the beginning or the end of a call, with the decision that allowed it, and for
 	// what was refused or allowed without a question. It is without thread and turn, and nil for other events. Arguments
@@ -47,8 +48,10 @@ func (t *Turn) Add(id string, log *transcript.Log, m protocol.EventMsg) Step {
 	defer t.mu.Unlock()
 	s := Step{Event: m}
 	t.add(id, log, &s)
-	s.Doing = show.Status(s.Doing)
-	t.now.do(s.Doing)
+	if s.Doing = show.Status(s.Doing); s.Doing != "" {
+		run, _ := m.(protocol.ExecCommandBegin)
+		t.now.do(s.Doing, run.CallID)
+	}
 	return s
 }
 
@@ -134,13 +137,16 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 		t.tokens.answered = true
 	case protocol.ExecCommandBegin:
 		m.TurnID = cmp.Or(m.TurnID, id)
-		s.Event, s.Doing = m, "running "+elicit.ShowCommand(show.Begins(m.Command))
+		s.Event, s.Doing = m, "running "+elicit.ShowCommand(show.Begins(decide.Written(m.Command)))
 		t.now.change()
 		t.acts(m)
 		s.Line = t.begins(m.CallID, record.Subject{Kind: record.KindCommand, Command: m.Command, Cwd: m.Cwd})
 		t.runs(m, log.Begins(m))
 	case protocol.ExecCommandOutputDelta:
 		log.Prints(m)
+		if m.CallID == t.now.call && t.now.Output != nil {
+			t.now.Output.Write(m.Chunk)
+		}
 	case protocol.ExecCommandEnd:
 		m.TurnID = cmp.Or(m.TurnID, id)
 		s.Event, s.Doing = m, thinking
@@ -269,6 +275,9 @@ func (t *Turn) Open(r *approval.Request) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if len(t.now.questions) == 0 {
+		t.now.asked = time.Now()
+	}
 	t.now.questions, t.now.unseen = append(t.now.questions, r), true
 	t.now.change()
 }
@@ -296,7 +305,7 @@ func (t *Turn) Decided(r *approval.Request, d approval.Decision) {
 	if len(t.now.questions) == 0 {
 		t.now.where = ""
 	}
-	t.now.do(thinking)
+	t.now.do(thinking, "")
 	t.now.change()
 	if call := r.Call(); call != "" {
 		t.commands.decided(call, d)

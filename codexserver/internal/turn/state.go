@@ -12,18 +12,20 @@ import (
 
 // moment is what a turn does now.
 type moment struct {
-	doing     string
-	since     time.Time
+	show.Now
+	call      string              // the command that has the output
 	questions []*approval.Request // the open ones
+	asked     time.Time           // since when there is an open one
 	unseen    bool                // a question opened that no caller has seen
 	where     string              // the open questions can be answered, if not by the client
 	changed   chan struct{}       // see [Turn.Changed]; nil if nobody waits
 }
 
-// do sets what the turn does, unless words is "".
-func (m *moment) do(words string) {
-	if words != "" {
-		m.doing, m.since = words, time.Now()
+// do sets what the turn does, and the command that it runs, or "".
+func (m *moment) do(words, call string) {
+	m.Now, m.call = show.Now{Doing: words, Since: time.Now()}, call
+	if call != "" {
+		m.Output = &show.Output{}
 	}
 }
 
@@ -38,11 +40,11 @@ func (m *moment) change() {
 // State is what a turn does at one moment.
 type State struct {
 	Status protocol.TurnStatus
-	// Doing is what the turn does, Since when it began with that.
-	Doing string
-	Since time.Time
-	// Question is the subject of the oldest open question, or "".
+	// Now is what the turn does.
+	show.Now
+	// Question is the subject of the oldest open question, or "", and Asked since when there is one.
 	Question string
+	Asked    time.Time
 	// Where says where it can be answered, if a client has answered by itself; else "".
 	Where string
 }
@@ -51,9 +53,10 @@ type State struct {
 func (t *Turn) State() State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := State{Status: protocol.StatusRunning, Doing: t.now.doing, Since: t.now.since}
+	s := State{Status: protocol.StatusRunning, Now: t.now.Now}
+	s.Output = s.Output.Clone()
 	if len(t.now.questions) > 0 {
-		s.Status, s.Question, s.Where = protocol.StatusWaiting, show.Brief(Subject(t.now.questions[0])), t.now.where
+		s.Status, s.Question, s.Where, s.Asked = protocol.StatusWaiting, show.Brief(Subject(t.now.questions[0])), t.now.where, t.now.asked
 	}
 	if t.over() {
 		s.Status = t.status
@@ -61,20 +64,26 @@ func (t *Turn) State() State {
 	return s
 }
 
-// Words returns the state as a line for a person.
-func (s State) Words() string {
+// Line returns the state as a line for a person: what the turn does, for how long, and what the command that it runs has
+// printed, or the oldest open question.
+func (s State) Line() string {
+	now := s.Now
 	if s.Question != "" {
-		words := "waiting for approval of " + s.Question
-		if s.Where != "" {
-			words += ", " + s.Where
-		}
-		return words
+		now = show.Now{Doing: s.Words(), Since: s.Asked}
 	}
-	d := time.Since(s.Since).Round(time.Second)
-	if d >= 5*time.Second {
-		return s.Doing + ", " + d.String()
+	return now.Line(time.Now(), 0)
+}
+
+// Words returns the part of the line that stays the same until something changes, without words of a command's output.
+func (s State) Words() string {
+	if s.Question == "" {
+		return s.Doing
 	}
-	return s.Doing
+	words := "waiting for approval of " + s.Question
+	if s.Where != "" {
+		words += ", " + s.Where
+	}
+	return words
 }
 
 // IsOpen reports whether the question is an open one of the turn.

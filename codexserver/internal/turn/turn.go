@@ -111,7 +111,7 @@ const ending protocol.TurnStatus = "ending"
 // New returns a turn that has not begun. O says how it finds what it changes.
 func New(o changes.Options) *Turn {
 	return &Turn{
-		now: moment{doing: "starting", since: time.Now()}, folder: folder{options: o},
+		now: moment{Now: show.Now{Doing: "starting", Since: time.Now()}}, folder: folder{options: o},
 		started: make(chan struct{}), done: make(chan struct{}),
 	}
 }
