@@ -598,7 +598,7 @@ var goldenTimes = []struct {
 	{regexp.MustCompile(`(worktrees/|codex/)[0-9a-f]{8}\b`), `$1<WORKTREE>`},
 	{regexp.MustCompile(`"ttlMs":864\d{5}\b`), `"ttlMs":"<A DAY AND MORE>"`},
 	{regexp.MustCompile(`http://127\.0\.0\.1:\d+/#[A-Za-z0-9_-]+`), `<PAGE>`},
-	{regexp.MustCompile(`(Still running: \w+), \d+s\.`), `$1.`},
+	{regexp.MustCompile(` · \d+[hms]\d*[ms]?\d*s?( · no output seen)?`), ``},
 	{regexp.MustCompile(`(with an error) \S+ \w+ (after the question)`), `$1 <TIME> $2`},
 	{regexp.MustCompile(`"[A-Z2-7]{12}-(\d+)"`), `"<DECISION-$1>"`},
 	{regexp.MustCompile(`"serverId":"[A-Z2-7]{12}"`), `"serverId":"<SERVER>"`},

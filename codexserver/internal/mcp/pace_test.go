@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -343,5 +343,63 @@ func TestLogLevels(t *testing.T) {
 				must.Equal(t, "warned", want, len(c.Received("notifications/message")) > 0)
 			})
 		}
+	}
+}
+
+// TestProgressOfACommand has a command that prints now and then, and many short ones: progress comes at once, then at most
+// once a second, and every 15 seconds of silence, and says what a command has printed.
+func TestProgressOfACommand(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		run  func(h engine.Host)
+		want []string // the messages, with the second in which each comes
+	}{
+		{"silent", func(engine.Host) { time.Sleep(40 * time.Second) }, []string{
+			"0 thinking", "1 running go test · 1s · no output seen", "16 running go test · 16s · no output seen", "31 running go test · 31s · no output seen",
+		}},
+		{"chatty", func(h engine.Host) {
+			time.Sleep(time.Second / 2)
+			for i := range 20 {
+				h.Emit(protocol.ExecCommandOutputDelta{CallID: "c", Chunk: fmt.Appendf(nil, "line %d\r\n", i)})
+				time.Sleep(time.Second)
+			}
+		}, []string{"0 thinking", `1 running go test · 1s · 1 line · "line 0"`, `16 running go test · 16s · 16 lines · "line 15"`}},
+		{"many", func(h engine.Host) {
+			for i := range 20 {
+				call := fmt.Sprint(i)
+				h.Emit(protocol.ExecCommandBegin{CallID: call, Command: []string{"echo", call}})
+				time.Sleep(130 * time.Millisecond)
+				h.Emit(protocol.ExecCommandEnd{CallID: call})
+			}
+		}, []string{"0 thinking", "1 running echo 7", "2 running echo 15"}},
+	} {
+		bubble(t, tt.name, func(t *testing.T) {
+			e := engine.TurnFunc(func(_ context.Context, h engine.Host, _ []protocol.InputItem) error {
+				h.Emit(protocol.ExecCommandBegin{CallID: "c", Command: []string{"bash", "-lc", "go test"}, Cwd: "/work"})
+				tt.run(h)
+				return nil
+			})
+			c := servertest.Join(t, codexserver.New(e, nil), servertest.Host{Era: servertest.Handshake, Meta: `"progressToken":"t"`})
+			began, done := time.Now(), make(chan struct{})
+			go func() {
+				defer close(done)
+				must.Get(c.Send(t.Context(), "tools/call", `"name":"codex","arguments":{"prompt":"go"}`))(t)
+			}()
+			var got []string
+			for seen, running := 0, true; running; {
+				synctest.Wait()
+				for all := c.Received("notifications/progress"); seen < len(all); seen++ {
+					var p struct{ Message string }
+					must.OK(t, json.Unmarshal(all[seen], &p))
+					got = append(got, fmt.Sprint(int(time.Since(began).Seconds()), " ", p.Message))
+				}
+				select {
+				case <-done:
+					running = false
+				case <-time.After(10 * time.Millisecond):
+				}
+			}
+			must.Equal(t, "progress", tt.want, got)
+		})
 	}
 }
