@@ -209,6 +209,9 @@ func (r Refusal) String() string {
 	case "access":
 		done = "given"
 	}
+	if r.Why == "" {
+		return fmt.Sprintf("not %s: %s", done, r.What)
+	}
 	return fmt.Sprintf("not %s: %s (%s)", done, r.What, r.Why)
 }
 

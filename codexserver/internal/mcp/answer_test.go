@@ -392,7 +392,7 @@ func comeBack(t *testing.T, first servertest.Era, shows bool, second servertest.
 	synctest.Wait()
 	b := arrive(t, p, second, true)
 	defer b.End()
-	has(t, "codex-list", b.Use(t.Context(), "codex-list", `{}`), strings.ToUpper(thread), "waiting for approval of `touch`")
+	has(t, "codex-list", b.Use(t.Context(), "codex-list", `{"cwd":"*"}`), strings.ToUpper(thread), "waiting for approval of `touch`")
 	has(t, "codex-show", b.Use(t.Context(), "codex-show", fmt.Sprintf(`{"threadId":%q,"what":"transcript"}`, thread)), "touch say:done")
 	poll := `"taskId":"` + task + `","_meta":` + servertest.Capable(`"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}`)
 	if task != "" {

@@ -248,7 +248,7 @@ func TestStalledCalls(t *testing.T) {
 		const refused = "4096 requests are under way"
 		for _, tt := range []struct{ method, params, want string }{
 			{"ping", `{}`, `{}`}, {"tools/list", `{}`, `"codex-reply"`}, {"getAuthStatus", `{}`, `apikey`},
-			{"tools/call", `{"name":"codex-list","arguments":{}}`, `past`},
+			{"tools/call", `{"name":"codex-list","arguments":{"cwd":"*"}}`, `past`},
 			{"interruptConversation", fmt.Sprintf(`{"conversationId":%q}`, id), `interrupted`},
 			{"tools/call", fmt.Sprintf(`{"name":"codex-interrupt","arguments":{"threadId":%q}}`, id), `Nothing was running.`},
 			{"tools/call", call, refused},

@@ -83,7 +83,7 @@ func TestRealThread(t *testing.T) {
 	e := newRealCodex(t, model, "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"\n")
 	c := connect(t, e, servertest.Handshake)
 	reviewsInThread(t, c, s, model)
-	if list := c.CallTool(t, "codex-list", `{}`); strings.Count(list, `"threadId":`) != 1 {
+	if list := c.CallTool(t, "codex-list", `{"cwd":"*"}`); strings.Count(list, `"threadId":`) != 1 {
 		t.Error(list)
 	}
 }

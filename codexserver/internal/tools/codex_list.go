@@ -26,13 +26,14 @@ var listTool = &tool{
 
 type listArguments struct {
 	Search   string `json:"search" about:"Text in the title or first message."`
-	Cwd      string `json:"cwd" about:"Only those in this folder."`
-	PageSize *int   `json:"pageSize" max:"50" about:"Default: 25."`
+	Cwd      string `json:"cwd" about:"Those in or below this folder. Default: as codex. * is all folders."`
+	PageSize *int   `json:"pageSize" max:"50" about:"Default: 10."`
 	Cursor   string `json:"cursor" about:"nextCursor of the last page."`
 }
 
 const (
-	defaultListed = 25
+	defaultListed = 10
+	everywhere    = "*" // as cwd
 	maxTitle      = 120  // characters of a title, one of them for the sign that it is cut
 	maxLooked     = 2000 // conversations that a search looks at in one call
 	lookPage      = 500  // of these, how many at a time
@@ -49,8 +50,17 @@ type listRow struct {
 	OpenIn    string              `json:"openIn,omitzero"` // who has it open
 }
 
+// list is the result.
+type list struct {
+	Conversations []listRow `json:"conversations"`
+	NextCursor    *string   `json:"nextCursor,omitzero"`
+}
+
 func (a *listArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolResult, error) {
 	library := c.table.engine.(engine.Library)
+	if folders := StartFolders(ctx, c.Folder(ctx)); a.Cwd == "" && len(folders) > 0 {
+		a.Cwd = folders[0]
+	}
 	page, err := a.page(ctx, library)
 	if errors.Is(err, engine.ErrCursor) {
 		err = fmt.Errorf("argument /cursor: %w", err)
@@ -64,10 +74,7 @@ func (a *listArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRes
 			page.NextCursor = nil
 		}
 	}
-	out := struct {
-		Conversations []listRow `json:"conversations"`
-		NextCursor    *string   `json:"nextCursor,omitzero"`
-	}{[]listRow{}, page.NextCursor}
+	out := list{[]listRow{}, page.NextCursor}
 	for _, item := range page.Items {
 		title := cmp.Or(strings.TrimSpace(item.Title), item.Preview)
 		row := listRow{
@@ -86,7 +93,31 @@ func (a *listArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRes
 		}
 		out.Conversations = append(out.Conversations, row)
 	}
-	return structured(out), nil
+	return structured(out, out.words(a.Cwd)), nil
+}
+
+// words returns the list as text, a line for each conversation.
+func (l *list) words(folder string) string {
+	var lines []string
+	for _, r := range l.Conversations {
+		line := r.ThreadID
+		for _, more := range []string{string(r.Status), r.Doing, r.Cwd, r.Preview} {
+			if more != "" {
+				line += " · " + more
+			}
+		}
+		lines = append(lines, line)
+	}
+	switch {
+	case l.NextCursor != nil:
+		lines = append(lines, "More: cursor "+show.Text(*l.NextCursor, show.MaxWords))
+	case len(lines) == 0:
+		lines = append(lines, "No conversation.")
+	}
+	if folder != "" && folder != everywhere {
+		lines = append(lines, `Those of all folders: cwd "*"`)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // page returns the page that the arguments name. Not every engine can search, and those that
@@ -97,7 +128,7 @@ func (a *listArguments) page(ctx context.Context, library engine.Library) (*prot
 	if a.PageSize != nil {
 		size = *a.PageSize
 	}
-	if a.Search == "" && a.Cwd == "" || size == 0 {
+	if a.Search == "" && (a.Cwd == "" || a.Cwd == everywhere) || size == 0 {
 		return library.List(ctx, protocol.ListConversationsParams{PageSize: &size, Cursor: a.Cursor})
 	}
 	matches, err := a.matcher(ctx)
@@ -139,7 +170,7 @@ func (a *listArguments) page(ctx context.Context, library engine.Library) (*prot
 // ask for.
 func (a *listArguments) matcher(ctx context.Context) (func(*protocol.ConversationSummary) bool, error) {
 	search, folder := strings.ToLower(a.Search), ""
-	if a.Cwd != "" {
+	if a.Cwd != "" && a.Cwd != everywhere {
 		abs, err := engine.Abs(ctx, a.Cwd)
 		if err != nil {
 			return nil, fmt.Errorf("argument /cwd: %w", err)
@@ -150,7 +181,7 @@ func (a *listArguments) matcher(ctx context.Context) (func(*protocol.Conversatio
 	return func(c *protocol.ConversationSummary) bool {
 		same, known := here[c.Cwd]
 		if !known {
-			same = folder == "" || c.Cwd != "" && paths.Real(c.Cwd) == folder
+			same = folder == "" || c.Cwd != "" && paths.Below(paths.Real(c.Cwd), folder)
 			here[c.Cwd] = same
 		}
 		return same && (strings.Contains(strings.ToLower(c.Title), search) || strings.Contains(strings.ToLower(c.Preview), search))

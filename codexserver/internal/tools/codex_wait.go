@@ -134,7 +134,7 @@ func (c *Call) rows(ctx context.Context, a *waitArguments, turns []*begun) *mcpt
 			did, most := t.Result(), c.maxResult()/len(turns)
 			r.Content = t.Cut(did.Content, most)
 			line = hint(t.ThreadID(), &did.TurnResult, did.More || t.Order.Shows && r.Content != did.Content)
-			more = slices.Concat(notDone(&did.TurnResult), did.Later)
+			more = slices.Concat(notDone(&did), did.Later)
 			add(r, did.WithLater(most))
 			c.read = append(c.read, t)
 		} else {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -38,7 +39,7 @@ func (c *Call) maxResult() int {
 func (b *begun) answer() *mcptypes.CallToolResult {
 	did := b.Result()
 	r := &mcptypes.CallToolResult{Content: blocks(did.Texts...), StructuredContent: did.JSON(b.Order.Most)}
-	lines := append([]string{hint(b.ThreadID(), &did.TurnResult, did.More)}, notDone(&did.TurnResult)...)
+	lines := append([]string{hint(b.ThreadID(), &did.TurnResult, did.More)}, notDone(&did)...)
 	if did.Fails {
 		// Claude Code does not show its model the structured content of an error, and shows only the first and the
 		// last 5,000 characters of the texts. So this is in the last block, and shorter, without what is before.
@@ -68,16 +69,19 @@ func hint(thread string, did *protocol.TurnResult, more bool) string {
 }
 
 // notDone returns a line for each of the last things that a turn did not do because nobody approved
-// them or a policy refuses them. Models of many hosts see only the texts of a result.
-func notDone(did *protocol.TurnResult) []string {
+// them or a policy refuses them, with why unless a remark says so. Models of many hosts see only the texts of a result.
+func notDone(did *turn.Result) []string {
 	var lines []string
+	remarks := strings.ToLower(strings.Join(did.Texts[min(len(did.Texts), 1):], "\n"))
 	left := did.Truncated.Refused
 	for _, r := range slices.Backward(did.Refused) {
 		r.What, _ = elicit.ShowCode(r.What)
 		if r.Kind == "patch" {
 			r.What = "changes of " + r.What
 		}
-		r.Why = show.Brief(strings.TrimPrefix(r.Why, "not run: "))
+		if r.Why = show.Brief(strings.TrimPrefix(r.Why, "not run: ")); strings.Contains(remarks, strings.ToLower(r.Why)) {
+			r.Why = ""
+		}
 		line := "N" + strings.TrimPrefix(r.String(), "n") // such as "Not run: `git push` (declined)"
 		switch {
 		case slices.Contains(lines, line):

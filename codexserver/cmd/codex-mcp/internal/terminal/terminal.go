@@ -222,7 +222,7 @@ func newest(ctx context.Context, c *client.Client) (id, title string, err error)
 			Preview  string `json:"preview"`
 		} `json:"conversations"`
 	}
-	if err := c.Call(ctx, "codex-list", map[string]any{"pageSize": 1}, &page); err != nil {
+	if err := c.Call(ctx, "codex-list", map[string]any{"pageSize": 1, "cwd": "*"}, &page); err != nil {
 		return "", "", fmt.Errorf("looking for the newest conversation: %w", err)
 	}
 	if len(page.Conversations) == 0 {
