@@ -73,8 +73,9 @@ func ShellScript(argv []string) (text string, ok bool) {
 // Written returns a command as a person would write it: if a shell runs one plain command, that command alone. It is for
 // people: rules and the log have the whole argv.
 func Written(argv []string) []string {
-	if commands, plain := Commands(argv); plain && len(commands) == 1 {
-		return commands[0]
+	commands, plain := Commands(argv)
+	if !plain || len(commands) != 1 || slices.ContainsFunc(commands[0], func(word string) bool { return strings.HasPrefix(word, "=") }) {
+		return argv // zsh makes another word of one that begins so
 	}
-	return argv
+	return commands[0]
 }
