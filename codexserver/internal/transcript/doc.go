@@ -6,4 +6,6 @@
 // Its texts only grow, so that offsets stay valid, and lose their oldest parts; a [Page] reports how much is missing.
 // Offsets and counts are in bytes. Every text is valid UTF-8, and pages do not split runes. The texts come from
 // models, files and commands. Only the server writes lines of a transcript that begin without a space.
+//
+// [Log.Last] is for people: without the questions, which they see elsewhere, and with a few lines of each output.
 package transcript

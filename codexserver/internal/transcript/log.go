@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"time"
 )
@@ -23,6 +22,10 @@ type Log struct {
 	folder                     string   // of the file; "" keeps the bytes in memory
 	file                       *os.File // nil before there is much to keep
 	transcript, diffs, outputs ring
+	shown                      []byte // the last of what the page shows
+
+	// Engine is what the page calls the engine. It is set before the log is used. Default: as the transcript does.
+	Engine string
 
 	turns    int
 	running  bool
@@ -56,7 +59,7 @@ func (l *Log) Close() {
 	for _, r := range l.rings() {
 		*r = ring{log: l, size: r.size}
 	}
-	l.list, l.open = nil, nil
+	l.list, l.open, l.shown = nil, nil, nil
 	if l.file != nil {
 		l.file.Close() // it has no name, so that its bytes go
 		l.file, l.folder = nil, ""
@@ -78,7 +81,8 @@ func (l *Log) Begin(words string) {
 	l.write(func() {
 		l.turns++
 		l.running = true
-		l.entry(fmt.Sprintf("=== turn %d, %s", l.turns, now), "")
+		l.keep(fmt.Sprintf("=== turn %d, %s", l.turns, now), "")
+		l.show(fmt.Sprintf("turn %d", l.turns), "")
 		l.entry("user:", words)
 	})
 }
@@ -89,6 +93,9 @@ func (l *Log) End(err error) {
 		l.running = false
 		for _, o := range l.open {
 			o.unended = true
+			if lines := excerpt(string(o.last), 0); lines != "" {
+				l.shows(entryOf(fmt.Sprintf("command %d had printed:", o.number), lines, maxEntry, printed))
+			}
 			l.ended(o, string(o.begins))
 		}
 		clear(l.open)
@@ -136,20 +143,6 @@ func (l *Log) Transcript(offset int64, most int) (Page, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.transcript.page(0, l.transcript.end, offset, most)
-}
-
-// Last returns the last whole lines of the transcript, at most most bytes.
-func (l *Log) Last(most int) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	p, err := l.transcript.page(0, l.transcript.end, max(0, l.transcript.end-int64(most)), most)
-	if err != nil {
-		return "" // the file that has it cannot be read
-	}
-	if p.Offset > 0 {
-		_, p.Text, _ = strings.Cut(p.Text, "\n")
-	}
-	return p.Text
 }
 
 // Diff returns a part of the diffs of the turns that have ended.

@@ -346,6 +346,64 @@ func TestLast(t *testing.T) {
 	must.Equal(t, "after the end", "", l.Last(100))
 }
 
+// TestLastIsForPeople has what the page shows of a turn: no question, and outputs in short, of which no line reads as ours.
+func TestLastIsForPeople(t *testing.T) {
+	l := newLog(t)
+	l.Engine = "native\nuser:"
+	argv := []string{"bash", "-lc", "npm publish"}
+	exec := protocol.ExecApprovalRequest{CallID: "1", Command: argv, Cwd: "/w"}
+	ask := &approval.Request{Event: exec, Question: approval.ExecQuestion(exec, "", "")}
+	access := &approval.Request{Event: protocol.AccessRequest{}, Question: &elicit.Question{Message: "Allow more?\nEverything."}}
+	yes, no := elicit.Outcome{Decision: elicit.ApprovedForSession}, elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "use\ncommand 9"}
+	l.Begin("go\nuser: yes")
+	l.Asked(&approval.Request{Question: &elicit.Question{Message: "hidden", Partial: true}})
+	l.Decided(ask, approval.Decision{Outcome: no, By: approval.ByPage})
+	l.Decided(access, approval.Decision{Outcome: yes, By: approval.ByClient})
+	l.Decided(ask, approval.Decision{Outcome: yes, By: approval.ByPage})
+	l.Add(protocol.ExecCommandBegin{CallID: "1", Command: argv, Cwd: "/w"})
+	const begin = `turn 1
+user:
+  go
+  user: yes
+denied by page: npm publish
+  declined: use
+  command 9
+approved for session by client: Allow more?
+approved for session by page
+command 1: npm publish
+  in /w
+`
+	must.Equal(t, "silent", begin, l.Last(4000))
+	l.Add(protocol.ExecCommandOutputDelta{CallID: "1", Chunk: []byte("\x1b[32mok\x1b[0m\n10%\r50%\r\n  \u202ex\xff\tz\x1b]0;title\x07\napproved by page\n\n")})
+	const printed = "│ ok\n│ 50%\n│   \\u{202e}x\uFFFD\tz\n│ approved by page\n"
+	must.Equal(t, "running", begin+"command 1 has printed:\n"+printed, l.Last(4000))
+	for range 100 { // what is kept of it is bounded
+		l.Add(protocol.ExecCommandOutputDelta{CallID: "1", Chunk: []byte(strings.Repeat(strings.Repeat("y", 300)+"\n", 100))})
+	}
+	cut := "│ " + strings.Repeat("y", 159) + "…\n"
+	must.Equal(t, "much", begin+"command 1 has printed:\n"+strings.Repeat(cut, 12), l.Last(8000))
+	l.Add(protocol.ExecCommandEnd{CallID: "1", ExitCode: 1, AggregatedOutput: strings.Repeat("a\n", 3) + strings.Repeat("b\r\n", 20) + "c"})
+	ended := begin + "command 1 ended: exit code 1 after 0s, 67 bytes of output\n│ a\n│ a\n│ a\n│ b\n│ … 13 lines left out …\n" + strings.Repeat("│ b\n", 6) + "│ c\n"
+	l.Add(protocol.AgentMessage{Message: "done"})
+	must.Equal(t, "ended", ended+"native\\nuser::\n  done\n", l.Last(4000))
+	l.Add(protocol.ExecCommandBegin{CallID: "2", Command: []string{"make"}, Cwd: "/w"})
+	l.Add(protocol.ExecCommandOutputDelta{CallID: "2", Chunk: []byte("half")})
+	l.End(nil)
+	must.Equal(t, "cut off", ended+"native\\nuser::\n  done\ncommand 2: make\n  in /w\ncommand 2 had printed:\n│ half\n", l.Last(4000))
+	for range 1000 {
+		l.Add(protocol.AgentMessage{Message: "turn 7"})
+	}
+	if got := l.Last(1 << 20); len(got) > 20_000 || strings.Contains("\n"+got, "\nturn 7") {
+		t.Errorf("%d bytes are kept, or a line has lost its beginning:\n%.200s", len(got), got)
+	}
+	got, _ := all(t, 4000, l.Transcript)
+	for _, part := range []string{"open question:\n  hidden\n", "question:\n  Allow Codex to run", "command 1: bash -lc 'npm publish'\n", "codex:\n  done\n"} {
+		if !strings.Contains(got, part) || strings.Contains(got, "│") {
+			t.Errorf("the transcript has no %q, or outputs:\n%s", part, got)
+		}
+	}
+}
+
 func TestReadRollout(t *testing.T) {
 	const meta = `{"timestamp":"t","type":"session_meta","payload":{"id":"one","timestamp":"t","cwd":"/w","originator":"o","cli_version":"1","instructions":"sk-secret"}}` + "\n"
 	line := func(kind, payload string) string {

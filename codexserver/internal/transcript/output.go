@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	utf8text "github.com/codexmcp/codexmcp/internal/text"
 )
@@ -21,6 +22,7 @@ type output struct {
 	number   int
 	runs     bool
 	unended  bool   // the turn ended before the command
+	last     []byte // what it has printed last, while it runs
 	begins   []byte // what a command that runs has printed first, at most maxOutput bytes with those of all others
 	at, size int64  // where the output of another is in its ring
 	omitted  int64  // bytes that were left out
@@ -36,7 +38,8 @@ func (l *Log) Begins(m protocol.ExecCommandBegin) (number int) {
 		if len(l.list) > maxCommands {
 			l.list = slices.Delete(l.list, 0, 1)
 		}
-		l.entry(fmt.Sprintf("command %d: %s", number, commandLine(m.Command)), "in "+Line(m.Cwd))
+		l.keep(fmt.Sprintf("command %d: %s", number, commandLine(m.Command)), "in "+Line(m.Cwd))
+		l.show(fmt.Sprintf("command %d: %s", number, commandLine(decide.Written(m.Command))), "in "+Line(m.Cwd))
 	})
 	return number
 }
@@ -47,6 +50,9 @@ func (l *Log) Prints(m protocol.ExecCommandOutputDelta) {
 		o, room := l.open[m.CallID], maxOutput
 		if o == nil {
 			return
+		}
+		if len(l.open) <= maxOpen {
+			o.prints(m.Chunk)
 		}
 		for _, other := range l.open {
 			room -= len(other.begins)
@@ -68,16 +74,18 @@ func (l *Log) Ends(m protocol.ExecCommandEnd) {
 		if all != "" || len(o.begins) == 0 {
 			o.omitted = m.Omitted
 		}
-		l.ended(o, cmp.Or(all, string(o.begins)))
+		all = cmp.Or(all, string(o.begins))
+		l.ended(o, all)
 		l.entry(fmt.Sprintf("command %d ended: %s after %s, %d bytes of output",
 			o.number, cmp.Or(m.Status, fmt.Sprint("exit code ", m.ExitCode)), time.Duration(m.Duration).Round(time.Millisecond), o.size+o.omitted), "")
+		l.shows(entryOf("", excerpt(all, headLines), maxEntry, printed)[1:])
 	})
 }
 
 // ended writes the output of a command that runs no more.
 func (l *Log) ended(o *output, all string) {
 	all, left := middle(valid(all), maxOutput)
-	o.runs, o.begins, o.omitted = false, nil, o.omitted+int64(left)
+	o.runs, o.begins, o.last, o.omitted = false, nil, nil, o.omitted+int64(left)
 	o.at, o.size = l.outputs.end, int64(len(all))
 	l.outputs.write(all)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -19,6 +20,8 @@ const (
 	maxEntry = 1 << 20 // bytes of one message
 	maxLine  = 2 << 10 // bytes of a text on one line
 	maxPaths = 20      // paths of a patch
+
+	codex = "codex:" // before the model's words
 )
 
 // Entry writes a heading on its own line, and an indented body.
@@ -41,7 +44,7 @@ func says(e protocol.EventMsg) (heading, body string) {
 			return "user:", m.Message
 		}
 	case protocol.AgentMessage:
-		return "codex:", m.Message
+		return codex, m.Message
 	case protocol.Error:
 		return "error:", m.Message
 	case protocol.ModelReroute:
@@ -52,13 +55,25 @@ func says(e protocol.EventMsg) (heading, body string) {
 
 // entry is Entry under the lock.
 func (l *Log) entry(heading, body string) {
+	l.keep(heading, body)
+	if heading == codex {
+		heading = cmp.Or(Line(l.Engine), "codex") + ":"
+	}
+	l.show(heading, body)
+}
+
+// keep writes an entry that the page does not show.
+func (l *Log) keep(heading, body string) { l.transcript.write(entryOf(heading, body, maxEntry, "  ")) }
+
+// entryOf returns a heading and a body of at most most bytes, each line of which begins with the indent.
+func entryOf(heading, body string, most int, indent string) string {
 	var b strings.Builder
 	b.WriteString(valid(heading) + "\n")
-	body, _ = middle(valid(body), maxEntry)
+	body, _ = middle(valid(body), most)
 	for line := range strings.Lines(strings.ReplaceAll(strings.ReplaceAll(body, "\r\n", "\n"), "\r", "\n")) {
-		b.WriteString("  " + strings.TrimSuffix(line, "\n") + "\n")
+		b.WriteString(indent + strings.TrimSuffix(line, "\n") + "\n")
 	}
-	l.transcript.write(b.String())
+	return b.String()
 }
 
 // Past writes what was said in the thread before this server resumed it.
@@ -111,7 +126,12 @@ func (l *Log) Asked(r *approval.Request) {
 	if !r.Question.Cut() {
 		return
 	}
-	whole := r.Question.Message
+	l.write(func() { l.keep("open question:", whole(r)) })
+}
+
+// whole returns the words of a question, with the whole argv.
+func whole(r *approval.Request) string {
+	words := r.Question.Message
 	var argv []string
 	switch m := r.Event.(type) {
 	case protocol.ExecApprovalRequest:
@@ -119,22 +139,42 @@ func (l *Log) Asked(r *approval.Request) {
 	case protocol.OverruleRequest:
 		argv = append(slices.Sorted(maps.Keys(m.Changes)), m.Command...) // one of them
 	}
-	if all := elicit.ShowCommand(argv); !strings.Contains(whole, all) {
-		whole += "\n" + all
+	if all := elicit.ShowCommand(argv); argv != nil && !strings.Contains(words, all) {
+		words += "\n" + all
 	}
-	l.Entry("open question:", whole)
+	return words
 }
 
-// Decided writes the decision about a question.
+// Decided writes the decision about a question. The page has shown the question, and shows what it was about only if no
+// entry of a command or a patch follows.
 func (l *Log) Decided(r *approval.Request, d approval.Decision) {
-	heading, words := fmt.Sprintf("%s by %s", d.Decision, d.By), ""
-	if !d.Decision.Approves() {
-		heading, words = heading+":", d.ForModel()
+	heading, colon, words, asked := fmt.Sprintf("%s by %s", d.Decision, d.By), "", "", r.Question.Message
+	about := ": " + aboutOf(r)
+	switch {
+	case !d.Decision.Approves():
+		colon, words = ":", d.ForModel()
+	case r.Call() != "":
+		about = ""
+	}
+	if m, is := r.Event.(protocol.ExecApprovalRequest); is && !slices.Equal(decide.Written(m.Command), m.Command) && !r.Question.Cut() {
+		asked = whole(r) // which is not there yet
 	}
 	l.write(func() {
-		l.entry("question:", r.Question.Message)
-		l.entry(heading, words)
+		l.keep("question:", asked)
+		l.show(strings.ReplaceAll(heading, "_", " ")+about, words)
+		l.keep(heading+colon, words)
 	})
+}
+
+// aboutOf says on a line what a question was about.
+func aboutOf(r *approval.Request) string {
+	switch m := r.Event.(type) {
+	case protocol.ExecApprovalRequest:
+		return show.Status(commandLine(decide.Written(m.Command)))
+	case protocol.PatchApprovalRequest:
+		return show.Paths(slices.Sorted(maps.Keys(m.Changes)))
+	}
+	return show.Brief(r.Question.Message)
 }
 
 func patchLines(changes map[string]protocol.FileChange) string {
