@@ -93,7 +93,7 @@ func TestBrief(t *testing.T) {
 				t.Errorf("%s: %s is read as %s", tt.name, answer, out.Decision)
 			}
 		}
-		if other := q.For(elicit.Client{Name: "another"}, briefForm); other.Message != q.Message {
+		if other := q.For(elicit.Client{Name: "another", ProtocolVersion: "2025-11-25"}, briefForm); other.Message != q.Message {
 			t.Errorf("%s: another client is asked %q", tt.name, other.Message)
 		}
 	}

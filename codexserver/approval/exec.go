@@ -3,7 +3,6 @@ package approval
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -24,41 +23,52 @@ import (
 // cannot end the sentence, hide a character, or pass for words of the asking program.
 //
 // Engine is the name of the engine, as clients since MCP 2025-11-25 are told, by default "Codex". A brief question writes
-// home, the person's home folder, as ~, and a script without the shell of the system that runs it.
+// home, the person's home folder, as ~, and a script without the shell of the system that runs it. A script of one plain
+// command is written without that shell for all but older clients, whose programs read the sentence.
 func ExecQuestion(r protocol.ExecApprovalRequest, engine, home string) *elicit.Question {
 	if r.FromEngine {
 		r.Notes, r.Reason = append([]string{r.Reason}, r.Notes...), ""
-	}
-	if r.Human {
-		r.Notes = append(slices.Clip(r.Notes), "Only a person may approve this, each time.")
-	}
-	shown, hidden := plain.Command(r.Command)
-	cut := plain.Clip(shown, plain.CommandHead, plain.CommandTail)
-	cwd, hiddenCwd := plain.Path(r.Cwd)
-
-	var lines []string
-	if cut != shown {
-		lines = append(lines, fmt.Sprintf("The command is not shown whole: it has %s characters in %s.",
-			plain.Thousands(utf8.RuneCountInString(shown)), plain.Counted(1+strings.Count(strings.Join(r.Command, ""), "\n"), "line")))
-	}
-	first := len(lines)
-	asks := func(who string) string {
-		return fmt.Sprintf("Allow %s to run %s in %s?", who, plain.Code(cut), plain.Code(plain.Clip(cwd, plain.PathHead, plain.PathTail)))
-	}
-	lines = append(lines, asks(subject(r.Subject, engine)))
-	if hidden || hiddenCwd {
-		lines = append(lines, plain.Hidden)
 	}
 	var reach string
 	switch {
 	case r.Reads && r.LeavesSandbox:
 		reach = "If approved, it reads outside of the working folder, once."
-		lines = append(lines, reach)
 	case r.LeavesSandbox:
 		reach = "If approved, it runs outside the sandbox, once: files and network are open."
-		lines = append(lines, reach)
 	case r.NoSandbox: // the message does not say it: clients of Codex's first server know the sentence alone
 		reach = "If approved, it runs once, without a sandbox: files and network are open."
+	}
+	message, cut := execMessage(&r, decide.Written(r.Command), subject(r.Subject, engine), reach)
+	older, cutOlder := execMessage(&r, r.Command, subject(r.Subject, ""), reach)
+	return &elicit.Question{
+		Message: message,
+		Older:   older,
+		Brief:   execBrief(&r, home),
+		Reach:   reach,
+		Inside:  r.LeavesSandbox,
+		Partial: cut || cutOlder,
+		Once:    cut || cutOlder || r.Once,
+		NotDone: "the command was not run",
+	}
+}
+
+// execMessage returns the words of the question of who asks, with the command as argv has it, and whether they do not show
+// all of it.
+func execMessage(r *protocol.ExecApprovalRequest, argv []string, who, reach string) (message string, partial bool) {
+	shown, hidden := plain.Command(argv)
+	cut := plain.Clip(shown, plain.CommandHead, plain.CommandTail)
+	cwd, hiddenCwd := plain.Path(r.Cwd)
+	var lines []string
+	if cut != shown {
+		lines = append(lines, fmt.Sprintf("The command is not shown whole: it has %s characters in %s.",
+			plain.Thousands(utf8.RuneCountInString(shown)), plain.Counted(1+strings.Count(strings.Join(argv, ""), "\n"), "line")))
+	}
+	lines = append(lines, fmt.Sprintf("Allow %s to run %s in %s?", who, plain.Code(cut), plain.Code(plain.Clip(cwd, plain.PathHead, plain.PathTail))))
+	if hidden || hiddenCwd {
+		lines = append(lines, plain.Hidden)
+	}
+	if r.LeavesSandbox {
+		lines = append(lines, reach)
 	}
 	for _, note := range r.Notes {
 		lines = append(lines, plain.Line(note))
@@ -66,18 +76,7 @@ func ExecQuestion(r protocol.ExecApprovalRequest, engine, home string) *elicit.Q
 	if r.Reason != "" {
 		lines = append(lines, reasonLine(r.Reason))
 	}
-	message := strings.Join(lines, "\n")
-	lines[first] = asks(subject(r.Subject, ""))
-	return &elicit.Question{
-		Message: message,
-		Older:   strings.Join(lines, "\n"),
-		Brief:   execBrief(&r, home),
-		Reach:   reach,
-		Inside:  r.LeavesSandbox,
-		Partial: cut != shown,
-		Once:    cut != shown || r.Once,
-		NotDone: "the command was not run",
-	}
+	return strings.Join(lines, "\n"), cut != shown
 }
 
 // execBrief builds the question for a client that cuts messages: where and how far, what runs, and

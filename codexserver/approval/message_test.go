@@ -59,8 +59,8 @@ func TestExecRecorded(t *testing.T) {
 	}
 	for _, r := range recorded {
 		q := question(protocol.ExecApprovalRequest{Command: r.Command, Cwd: r.Cwd})
-		if q.Message != r.Message || q.Once {
-			t.Errorf("%q, once %v, want %q", q.Message, q.Once, r.Message)
+		if q.Older != r.Message || q.Once {
+			t.Errorf("%q, once %v, want %q", q.Older, q.Once, r.Message)
 		}
 	}
 }
@@ -144,6 +144,24 @@ func TestExecMessage(t *testing.T) {
 		}
 		asked := q.For(elicit.Client{Name: "a client"}, &elicit.Options{Elsewhere: "on the page"})
 		must.Equal(t, fmt.Sprintf("%s, asked", tt.name), tt.want+where, asked.Message)
+	}
+}
+
+// TestExecWritten asks about one plain command of a script without the shell, but as ever where programs read the sentence.
+func TestExecWritten(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.Quotes)
+	for script, want := range map[string]string{
+		"npm publish":         "npm publish",
+		`git commit -m "a b"`: "git commit -m 'a b'",
+		"npm publish; true":   "bash -lc 'npm publish; true'",
+		"A=1 npm publish":     "bash -lc 'A=1 npm publish'",
+	} {
+		q := question(protocol.ExecApprovalRequest{Command: []string{"bash", "-lc", script}, Cwd: "/w"})
+		whole := elicit.ShowCommand([]string{"bash", "-lc", script})
+		for version, shown := range map[string]string{"2025-06-18": whole, "2025-11-25": want, "2026-07-28": want} {
+			asked := q.For(elicit.Client{ProtocolVersion: version}, nil)
+			must.Equal(t, version, "Allow Codex to run `"+shown+"` in `/w`?", asked.Message)
+		}
 	}
 }
 

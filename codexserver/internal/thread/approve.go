@@ -20,6 +20,9 @@ import (
 // ApproveExec implements [engine.Host].
 func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
 	r.Once = r.Once || h.board.Person(&r)
+	if r.Human {
+		r.Notes = append(slices.Clip(r.Notes), "Only a person may approve this, each time.")
+	}
 	q := approval.ExecQuestion(r, h.thread.Engine, home())
 	m := h.deliver("", r, "") // without waiting for the client, because the desk may answer
 	return h.decide(ctx, m, q).Outcome

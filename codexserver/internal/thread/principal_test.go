@@ -292,7 +292,7 @@ func TestRequests(t *testing.T) {
 		want  string // in the message
 		once  bool
 	}{
-		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Reason: "why"}, "Allow Codex to run `bash -lc make` in `/w`?\nReason given by the model: \"why\"", false},
+		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Reason: "why"}, "Allow Codex to run `make` in `/w`?\nReason given by the model: \"why\"", false},
 		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Reason: "why", FromEngine: true}, "in `/w`?\nwhy", false},
 		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", LeavesSandbox: true}, "runs outside the sandbox, once", false},
 		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Human: true, Notes: []string{"One."}}, "One.\nOnly a person may approve this, each time.", true},

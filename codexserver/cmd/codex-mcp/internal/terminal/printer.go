@@ -111,11 +111,11 @@ func (p *printer) event(m protocol.EventMsg) {
 		p.open("")
 		p.line("~ ", trimmed(m.Text))
 	case protocol.ExecApprovalRequest:
-		p.needs(elicit.ShowCommand(m.Command))
+		p.needs(written(m.Command))
 	case protocol.PatchApprovalRequest:
 		p.needs(fmt.Sprintf("a patch of %d files", len(m.Changes)))
 	case protocol.ExecCommandBegin:
-		p.begins(m.CallID, "$ "+cut(elicit.ShowCommand(m.Command), lineLength)+"  # "+word(m.Cwd))
+		p.begins(m.CallID, "$ "+cut(written(m.Command), lineLength)+"  # "+word(m.Cwd))
 	case protocol.ExecCommandEnd:
 		p.ends(m.CallID)
 		p.output(linesOf(cmp.Or(m.AggregatedOutput, m.Stdout+m.Stderr)))

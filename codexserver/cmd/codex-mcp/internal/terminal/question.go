@@ -94,7 +94,7 @@ func (d *dialogue) print() {
 	case a.Kind == "patch":
 		d.p.changes(a.Changes, true)
 		d.p.write("\n")
-	case a.Kind == "exec" && (strings.Contains(strings.Join(a.Command, ""), "\n") || !strings.Contains(d.params.Message, elicit.ShowCommand(a.Command))):
+	case a.Kind == "exec" && (strings.Contains(strings.Join(a.Command, ""), "\n") || !strings.Contains(d.params.Message, written(a.Command))):
 		d.p.line("", "The command, line by line:")
 		for _, word := range a.Command {
 			for line := range strings.SplitSeq(word, "\n") {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/elicit"
 	plaintext "github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/internal/program"
@@ -44,6 +45,9 @@ func cut(line string, limit int) string {
 
 // word returns a path or a name as one word on one line.
 func word(text string) string { return elicit.ShowCommand([]string{text}) }
+
+// written returns a command as a person would write it, on one line.
+func written(argv []string) string { return elicit.ShowCommand(decide.Written(argv)) }
 
 // linesOf splits text where a program ended its lines or would write over them, so that nothing is hidden.
 // A line break at the end does not begin a line.
