@@ -56,6 +56,9 @@ type Thread struct {
 	// Log returns the last lines of what happened in the thread, a few KiB, as text of models and commands
 	// that is not safe to show. Nil means that there are none.
 	Log func() string
+	// Now returns what its turn does now on one line, "" between turns. The last part of the line may be the last line
+	// that a command has printed, in quotes. Nil means that this is not known.
+	Now func() string
 }
 
 // Decision is a decision about a request, and who made it.

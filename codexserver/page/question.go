@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -24,11 +25,11 @@ type questionView struct {
 	Kind string `json:"kind,omitzero"`
 	// Subject is who asks.
 	Subject string `json:"subject,omitzero"`
-	// Command is the command on one line, but for its Script.
+	// Command is the command on one line, as a person would write it, but for its Script.
 	Command string `json:"command,omitzero"`
 	// Script is the last word of the command if a shell runs it and it has several lines.
 	Script string `json:"script,omitzero"`
-	// Hidden is true when the command has invisible characters.
+	// Hidden is true when the command, the folder or a path has invisible characters.
 	Hidden bool `json:"hidden,omitzero"`
 	// Cwd is the working folder.
 	Cwd string `json:"cwd,omitzero"`
@@ -69,6 +70,8 @@ type file struct {
 	MoveTo string `json:"moveTo,omitzero"`
 	// Outside is true when Path or MoveTo lies outside the folder.
 	Outside bool `json:"outside,omitzero"`
+	// Why is why the file deserves attention, or "".
+	Why string `json:"why,omitzero"`
 	// Added and Removed count lines.
 	Added   int `json:"added"`
 	Removed int `json:"removed"`
@@ -90,8 +93,9 @@ func viewQuestion(r *approval.Request) *questionView {
 	case protocol.PatchApprovalRequest:
 		v.Kind, v.Cwd, v.Reason = "patch", path(m.Cwd), elicit.ShowText(m.Reason)
 		v.Covers = "Approve once covers these changes, and no later ones."
-		v.Files = viewFiles(m.Changes, m.Cwd)
+		v.files(m)
 		for _, to := range slices.Sorted(maps.Keys(m.Links)) {
+			v.hides(m.Links[to], to)
 			v.note(fmt.Sprintf("The patch names %s, from which symbolic links lead to %s.", path(m.Links[to]), path(to)))
 		}
 		for _, note := range m.Notes {
@@ -107,10 +111,8 @@ func viewQuestion(r *approval.Request) *questionView {
 
 func (v *questionView) exec(m protocol.ExecApprovalRequest) {
 	v.Kind, v.Cwd = "exec", path(m.Cwd)
-	v.Command = elicit.ShowCommand(m.Command)
-	for _, word := range m.Command {
-		v.Hidden = v.Hidden || elicit.ShowText(word) != word
-	}
+	v.Command = elicit.ShowCommand(decide.Written(m.Command))
+	v.hides(append(m.Command[:len(m.Command):len(m.Command)], m.Cwd)...)
 	if s := m.Command; len(s) == 3 && (s[1] == "-c" || s[1] == "-lc") && strings.Contains(strings.TrimRight(s[2], "\n"), "\n") {
 		v.Command, v.Script = elicit.ShowCommand(s[:2]), elicit.ShowText(s[2])
 	}
@@ -127,6 +129,13 @@ func (v *questionView) exec(m protocol.ExecApprovalRequest) {
 		v.Covers += " For this session, the same words run again in this folder, only inside the sandbox."
 	} else if v.Session && m.NoSandbox {
 		v.Covers += " For this session, the same words run again in this folder."
+	}
+}
+
+// hides looks for invisible characters.
+func (v *questionView) hides(texts ...string) {
+	for _, text := range texts {
+		v.Hidden = v.Hidden || elicit.ShowText(text) != text
 	}
 }
 
@@ -159,22 +168,23 @@ func (v *questionView) size() int {
 	return len(text)
 }
 
-// viewFiles returns the files of a patch, sorted by path.
-func viewFiles(changes map[string]protocol.FileChange, cwd string) []file {
-	files := make([]file, 0, len(changes))
-	for _, name := range slices.Sorted(maps.Keys(changes)) {
-		c := changes[name]
-		f := file{Kind: c.Kind(), Diff: elicit.ShowText(c.Diff())}
-		f.Path, f.Outside = place(name, cwd)
+// files shows the files of a patch, sorted by path.
+func (v *questionView) files(m protocol.PatchApprovalRequest) {
+	v.hides(m.Cwd)
+	for _, name := range slices.Sorted(maps.Keys(m.Changes)) {
+		c := m.Changes[name]
+		to := c.MovedTo()
+		f := file{Kind: c.Kind(), Diff: elicit.ShowText(c.Diff()), Why: elicit.OneLine(cmp.Or(m.Why[name], m.Why[to]), 0)}
+		f.Path, f.Outside = place(name, m.Cwd)
 		f.Added, f.Removed = c.Lines()
-		if to := c.MovedTo(); to != "" {
+		if to != "" {
 			var outside bool
-			f.MoveTo, outside = place(to, cwd)
+			f.MoveTo, outside = place(to, m.Cwd)
 			f.Outside = f.Outside || outside
 		}
-		files = append(files, f)
+		v.Files = append(v.Files, f)
+		v.hides(name, to)
 	}
-	return files
 }
 
 // place returns a path relative to the folder as it is shown, and whether it lies outside of it. If there is

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -12,6 +13,8 @@ import (
 const (
 	// heartbeat is how often a silent stream sends an empty line.
 	heartbeat = 15 * time.Second
+	// pulse is how often a stream tells what running turns do, and what their commands print.
+	pulse = time.Second
 	// pace is the least time between two lines.
 	pace = 100 * time.Millisecond
 	// slow is how long writing 64 KiB may take.
@@ -81,7 +84,7 @@ func (w *work) remove(me *stream) {
 }
 
 // stream writes what the board shows, one JSON object a line: first everything, then the
-// changes. An empty line is a heartbeat. The last line is {"end":…} if the server ends
+// changes; {"now":…} has what the running turns do now. An empty line is a heartbeat. The last line is {"end":…} if the server ends
 // the stream.
 func (p *Page) stream(w http.ResponseWriter, r *http.Request, who *session) {
 	me := p.work.add()
@@ -108,7 +111,10 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request, who *session) {
 	end := func(why string) { send(map[string]string{"end": why}) }
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
+	tick := time.NewTicker(pulse)
+	defer tick.Stop()
 	var seen uint64
+	var told map[int]string // what turns do
 	for {
 		news, next, changed := p.board.since(seen)
 		if next > seen || seen == 0 {
@@ -123,6 +129,12 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request, who *session) {
 		}
 		select {
 		case <-changed:
+		case <-tick.C:
+			if now := p.board.now(); !maps.Equal(now, told) {
+				if told = now; !send(map[string]map[int]string{"now": now}) {
+					return
+				}
+			}
 		case <-beat.C:
 			if p.door.session(who.token) == nil || !send(nil) {
 				return

@@ -88,6 +88,17 @@ func (h *host) turn() *turn.Turn {
 	return h.idle
 }
 
+// doing returns what the running turn does now, "" between turns.
+func (h *host) doing() string {
+	h.mu.Lock()
+	now := h.now.Turn
+	h.mu.Unlock()
+	if now == nil {
+		return ""
+	}
+	return now.State().Line()
+}
+
 // submit counts one request to the thread, and returns its id.
 func (h *host) submit() string {
 	id := strconv.Itoa(h.submissions)

@@ -64,12 +64,14 @@ const lastLines = 6 << 10
 // newHost returns the host of a new thread.
 func (t *Table) newHost(thread *Thread, principal string, a Attend) *host {
 	kept := transcript.New(t.logs)
+	kept.Engine = engine.TraitsOf(t.engine).Name
 	a.Submission = "" // which is for the first turn
 	h := &host{
 		thread: approval.Thread{Server: t.server(), Principal: principal, Engine: engine.TraitsOf(t.engine).Name, Stop: func() { thread.Stop(ErrStopped) }, Log: func() string { return kept.Last(lastLines) }},
 		log:    t.log, kept: kept, desk: t.approvals.Desk, now: a, listeners: listeners{keeps: a.Keeps},
 	}
 	h.traits = engine.TraitsOf(t.engine)
+	h.thread.Now = h.doing
 	h.board = approve.New(t.approvals, h.invite)
 	h.board.Asks = h.asks
 	return h

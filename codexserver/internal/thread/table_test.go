@@ -360,7 +360,7 @@ func TestSteer(t *testing.T) {
 			if got := users(desk); !slices.Equal(got, []string{"user_message build", "user_message yes, approve it"}) {
 				t.Errorf("the desk was shown %q", got)
 			}
-			if got := th.Log().Last(1000); !strings.HasSuffix(got, "codex:\n  "+want+"\n") {
+			if got := th.Log().Last(1000); !strings.HasSuffix(got, "Codex:\n  "+want+"\n") {
 				t.Errorf("the transcript ends with %q, want %q", got, want)
 			}
 		})

@@ -8,6 +8,7 @@ const questions = new Map(); // id -> {id, view, node, …}, the cards under "To
 let token = sessionStorage.getItem("token");
 let selected = null; // the card that keys act on
 let settledAt = 0; // when what can be pressed last moved
+let moment = 4000; // how long a card stays with what was decided elsewhere, in ms
 
 // el makes an element; children are elements or text.
 function el(tag, attributes, ...children) {
@@ -54,13 +55,16 @@ async function start() {
   for (let wait = 250; ; wait = Math.min(wait * 2, 4000)) {
     const began = Date.now();
     if ((await listen()) === "over") return;
-    if (Date.now() - began > 5000) wait = 250;
-    show("off", "codex-mcp has ended, or is not reachable. Trying again…");
+    if (live() && Date.now() - began > 5000) wait = 250;
+    if (wait > 1000) show("off", gone); // it tries on, and says so no more
+    else show("off", "Connecting…");
     await new Promise((resolve) => setTimeout(resolve, wait));
   }
 }
 
-// shut removes everything from the page and says why.
+const gone = "codex-mcp has ended, or cannot be reached: what was not decided was not done; when it runs again, open the page by a new link.";
+
+// shut removes everything from the page and says why. With a title of its own there is no more to say.
 function shut(why, title) {
   sessionStorage.removeItem("token");
   token = null;
@@ -71,7 +75,8 @@ function shut(why, title) {
   $("door").hidden = false;
   $("door-why").textContent = why;
   if (title) $("door-title").textContent = title;
-  show("off", "Not connected");
+  for (const p of $("door").querySelectorAll("#door-why ~ p")) p.hidden = Boolean(title);
+  show("off", "");
   return "over";
 }
 
@@ -80,7 +85,6 @@ function show(state, words) {
   $("link").dataset.state = state;
   if ($("link").textContent !== words) $("link").textContent = words;
   for (const q of questions.values()) lock(q);
-  for (const c of conversations.values()) c.stop.disabled = state !== "live";
   tally();
 }
 const live = () => $("link").dataset.state === "live";
@@ -110,8 +114,13 @@ async function listen() {
       for (const line of lines) {
         if (!line) continue;
         const news = JSON.parse(line);
+        if (news.now) {
+          for (const [id, c] of conversations) c.view.now = news.now[id];
+          tally();
+          continue;
+        }
         if (news.end === "session") return shut("Your access has ended.");
-        if (news.end === "closed") return shut("What was not decided was not done. When it runs again, the page needs a new link.", "codex-mcp has ended");
+        if (news.end === "closed") return shut("What was not decided was not done; when it runs again, open the page by a new link.", "codex-mcp has ended");
         if (news.end) return elsewhere();
         try {
           update(news, first);
@@ -179,21 +188,25 @@ function settle(q) {
   lock(q);
   if (isOpen(q) || q.sending) return;
   if (q.mine && q.view.by === "page") {
-    $("news").textContent = outcome(q.view) + ".";
+    toast(outcome({ ...q.view, feedback: "" }) + ": " + short(about(q.view)), moment);
     return leave(q);
   }
   if (q.view.state === "answered" && q.mine) return; // the decision is on its way
+  const stays = q.view.state !== "decided" || undone(q.view) || !places[q.view.by];
   q.node.classList.add("settled");
-  q.outcome.replaceChildren(el("p", { class: "outcome" }, outcome(q.view) + "."), el("button", { type: "button", onclick: () => leave(q) }, "Dismiss"));
+  q.fields.remove();
+  q.outcome.replaceChildren(el("p", { class: "outcome" }, outcome(q.view) + "."), ...(stays ? [el("button", { type: "button", onclick: () => leave(q) }, "Dismiss")] : []));
+  if (!stays) setTimeout(() => leave(q), moment);
   settledAt = performance.now();
   tally();
 }
 
 // leave removes a card and selects the next one.
 function leave(q) {
+  if (questions.get(q.id) !== q) return;
   const cards = [...questions.values()];
   const later = cards.slice(cards.indexOf(q) + 1).concat(cards).find((other) => other !== q && isOpen(other));
-  const focused = q.node.contains(document.activeElement) || document.activeElement === document.body;
+  const focused = q.node.contains(document.activeElement) || (document.activeElement === document.body && selected === q); // no other card loses the mark
   discard(q);
   if (!selected && later) select(later);
   if (focused) (later ? later.node : $("questions-title")).focus({ preventScroll: !later });
@@ -212,7 +225,7 @@ function lock(q) {
 }
 
 function tally() {
-  const n = open().length;
+  const n = live() ? open().length : 0;
   document.title = (n ? `(${n}) ` : "") + "Approvals · codex-mcp";
   $("questions-title").textContent = n ? count(n, "question") + " to decide" : "To decide";
   $("nothing").hidden = questions.size > 0 || !live();
@@ -230,16 +243,18 @@ function select(q) {
 
 const title = (v) => ({ exec: "Run this command?", patch: "Change " + count((v.files || []).length, "file") + "?" })[v.kind] || "Allow this?";
 
+const places = { page: " on the page", client: " in the client", terminal: " in the terminal" }; // where a person decides
+const undone = (v) => ({
+  timeout: "no answer in time", interrupted: "the turn was ended", unsupported: "the client could not ask", client_error: "the client could not ask",
+  peer_gone: "the client is gone", not_understood: "the answer" + (places[v.by] || "") + " was not understood",
+})[v.reason];
+
 // outcome says in words how a question ended.
 function outcome(v) {
   if (v.state === "answered") return "Answered on another page";
   if (v.state === "withdrawn") return "No longer asked";
-  const by = { page: " on the page", client: " in the client", terminal: " in the terminal", rule: " by your rules" }[v.by] || "";
-  const why = {
-    timeout: "no answer in time", interrupted: "the turn was ended", unsupported: "the client could not ask", client_error: "the client could not ask",
-    peer_gone: "the client is gone", not_understood: "the answer" + by + " was not understood",
-  }[v.reason];
-  if (why) return "Not done: " + why;
+  if (undone(v)) return "Not done: " + undone(v);
+  const by = places[v.by] || (v.by === "rule" ? " by your rules" : "");
   const done = {
     approved: "Approved once" + by, approved_always: "Always allowed" + by + ": " + v.rule, approved_for_session: "Approved for the session" + by,
     abort: "Denied, and the turn stopped," + by,
@@ -288,8 +303,7 @@ function details(v) {
     v.reach && el("p", { class: "reach" }, v.reach),
     ...(v.notes || []).map((note) => el("p", { class: "warning" }, note)),
     v.reason && el("blockquote", {}, el("cite", {}, "The model’s reason"), el("p", scrolls("The model’s reason"), v.reason)),
-    v.covers && el("p", { class: "dim" }, v.covers),
-    v.deadline && el("p", { class: "dim deadline" }, "Refused at " + clock(v.deadline) + " unless you answer."),
+    (v.covers || v.deadline) && el("p", { class: "dim" }, v.covers, " ", v.deadline && el("span", { class: "deadline" }, "Refused at " + clock(v.deadline) + " unless you answer.")),
   ].filter((part) => part);
 }
 
@@ -312,7 +326,8 @@ function showFile(f) {
   return el("details", { class: "file", open: true },
     el("summary", {},
       el("span", { class: "kind" }, kind), el("code", {}, f.path), f.moveTo && " → ", f.moveTo && el("code", {}, f.moveTo),
-      el("span", { class: "counts" }, ` +${f.added} −${f.removed} `), f.outside && el("strong", { class: "outside" }, "outside the folder")),
+      el("span", { class: "counts" }, ` +${f.added} −${f.removed} `), f.outside && el("strong", { class: "outside" }, "outside the folder"), " ",
+      f.why && el("strong", { class: "outside" }, f.why)),
     f.diff && box(el("pre", scrolls("The changes of " + f.path, "diff"), ...runs.map((r) => el("span", { class: r.sign }, r.lines.join("\n") + "\n")))));
 }
 
@@ -343,11 +358,11 @@ async function decide(q, action, content) {
 }
 
 let toastTimer;
-function toast(words) {
+function toast(words, ms = 6000) {
   $("toast").textContent = words;
   $("toast").hidden = false;
   clearTimeout(toastTimer);
-  toastTimer = setTimeout(() => { $("toast").hidden = true; }, 6000);
+  toastTimer = setTimeout(() => { $("toast").hidden = true; }, ms);
 }
 
 // keys act on the selected question, as the letters of codex-mcp ask do; j and k select another.
@@ -399,7 +414,7 @@ function visible(q) {
 function showConversation(view) {
   let c = conversations.get(view.id);
   if (!c) {
-    c = { task: el("span", { class: "task" }), state: el("span", { class: "dim" }), note: el("p", { class: "warning" }) };
+    c = { task: el("span", { class: "task" }), state: el("span", { class: "dim now" }), note: el("p", { class: "warning" }) };
     c.log = el("pre", scrolls("The last lines", "log"));
     c.stop = el("button", { type: "button", class: "no", onclick: () => stop(view.id) }, "Stop the turn");
     c.node = el("details", { class: "card" }, el("summary", {}, c.task, " ", c.state), c.note, c.log, el("div", { class: "row" }, c.stop));
@@ -409,18 +424,32 @@ function showConversation(view) {
   if (view.state === "running" && c.view?.state !== "running") c.node.open = true;
   c.view = view;
   const atEnd = c.log.scrollHeight - c.log.scrollTop - c.log.clientHeight < 40;
-  if (c.log.textContent !== view.log) c.log.textContent = view.log;
+  if (c.shown !== view.log) c.log.replaceChildren(...lines(view.log));
+  c.shown = view.log;
   if (atEnd) c.log.scrollTop = c.log.scrollHeight;
   c.task.textContent = short(view.task) || "Conversation";
   c.note.textContent = view.note || "";
   c.note.hidden = !view.note;
-  c.stop.hidden = view.state !== "running";
   c.stop.setAttribute("aria-label", "Stop the turn: " + c.task.textContent);
 }
 
+// head shows what a conversation does now. Nobody knows it without the server. A question has its own button to stop the turn.
 function head(c) {
-  const asks = open().some((q) => q.conversation === c.view.id);
-  c.state.textContent = asks ? "waits for you" : { running: "working", closed: "closed" }[c.view.state] || "idle";
+  const asks = open().some((q) => q.conversation === c.view.id), running = c.view.state === "running" && live();
+  c.state.textContent = !live() ? "" : running ? c.view.now || (asks ? "waits for you" : "working") : c.view.state || "idle";
+  c.stop.hidden = !running || asks;
+}
+
+// lines returns a log in blocks, so that a long line that goes on does not look like the heading of an entry.
+function lines(log) {
+  const blocks = [];
+  for (const line of log.replace(/\n$/, "").split("\n")) {
+    const kind = line.startsWith("  ") ? "said" : line.startsWith("│ ") ? "printed" : "entry";
+    const last = blocks.at(-1);
+    if (last?.kind === kind && kind !== "entry") last.lines.push(line);
+    else blocks.push({ kind, lines: [line] });
+  }
+  return blocks.map((b) => el("span", { class: b.kind }, b.lines.map((line) => line.slice(b.kind === "entry" ? 0 : 2)).join("\n") + "\n"));
 }
 
 async function stop(id) {

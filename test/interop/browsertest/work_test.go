@@ -79,3 +79,46 @@ func TestApprove(t *testing.T) {
 		t.Errorf("the call was answered %q", got)
 	}
 }
+
+// TestWork shows why a file is asked about, what a command prints while it runs and when it has failed, and each question once.
+func TestWork(t *testing.T) {
+	const patch = "*** Begin Patch\n*** Add File: .vscode/tasks.json\n+{}\n*** End Patch\n"
+	const prints = `i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo "ok   pkg/$i"; done; echo "approved by page"; printf '10%%\r57%%'; until [ -e go ]; do sleep .1; done; printf '\r100%%\nfatal: it failed\n'; exit 3`
+	r, _ := work(t, map[string]any{"approval_policy": "untrusted", "sandbox_mode": "danger-full-access"},
+		providertest.Call(providertest.Tool("1", "apply_patch", map[string]any{"input": patch})),
+		providertest.Call(providertest.Shell("2", "bash", "-lc", prints)),
+		providertest.Call(providertest.Shell("3", "bash", "-lc", "npm publish 'a b'")), providertest.Say("It failed."))
+	b := r.open(t)
+	answer := r.call("Try it.")
+	b.see(`isOpen(selected) && selected.view.kind === "patch"`)
+	text := eval[string](b, `document.body.innerText`)
+	for _, once := range []string{"other programs run it or obey it", "New file", "Stop the turn"} {
+		if n := strings.Count(text, once); n != 1 {
+			t.Errorf("%q stands %d times on\n%s", once, n, text)
+		}
+	}
+	b.look("why")
+	b.click("Approve once")
+	b.see(`isOpen(selected) && selected.view.command.startsWith("bash -lc")`)
+	b.click("Approve once")
+	printed := func() string {
+		return eval[string](b, `[...document.querySelectorAll(".log .printed")].at(-1).textContent`)
+	}
+	b.see(`document.querySelector(".log .printed")?.textContent.endsWith("57%\n") && /running .*\d+s/.test(document.querySelector(".now").textContent)`)
+	if got, want := printed(), "ok   pkg/40\napproved by page\n57%\n"; !strings.HasSuffix(got, want) || strings.Count(got, "\n") != 12 {
+		t.Errorf("a running command has printed\n%s", got)
+	}
+	b.look("running")
+	if err := os.WriteFile(filepath.Join(r.cwd, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.see(`isOpen(selected) && selected.view.command === "npm publish 'a b'"`)
+	if got, want := printed(), "approved by page\n100%\nfatal: it failed\n"; !strings.HasSuffix(got, want) || !strings.HasPrefix(got, "ok   pkg/1\n") || strings.Count(got, "\n") != 12 {
+		t.Errorf("a command has printed\n%s", got)
+	}
+	b.look("failed")
+	b.click("Deny")
+	get(t, answer)
+	b.see(`questions.size === 0 && [...document.querySelectorAll(".log .entry")].some((e) => e.textContent === "codex-mcp:\n")`)
+	b.look("after")
+}
