@@ -33,7 +33,7 @@ type listArguments struct {
 
 const (
 	defaultListed = 10
-	everywhere    = "*" // as cwd
+	everywhere    = "*"  // as cwd
 	maxTitle      = 120  // characters of a title, one of them for the sign that it is cut
 	maxLooked     = 2000 // conversations that a search looks at in one call
 	lookPage      = 500  // of these, how many at a time
