@@ -43,8 +43,9 @@ type Config struct {
 	ShowRawAgentReasoning bool `json:"show_raw_agent_reasoning"`
 
 	// InstructionsFile is a file that replaces the model's instructions, relative to Cwd.
-	// In September 2025 its key was experimental_instructions_file.
+	// In September 2025 its key was experimental_instructions_file; InstructionsKey is the one that counts.
 	InstructionsFile string `json:"model_instructions_file"`
+	InstructionsKey  string `json:"-"`
 	// DeveloperInstructions, unless empty, are a message with the role developer at the
 	// beginning of the history.
 	DeveloperInstructions string `json:"developer_instructions"`
@@ -77,8 +78,9 @@ type Config struct {
 	// OnlyReads is true for a conversation that changes nothing, whatever a turn sets.
 	OnlyReads bool `json:"-"`
 
-	// Home is the folder of config.toml.
-	Home string `json:"-"`
+	// Home is the folder of config.toml, and Profile the profile that counts, "" for none.
+	Home    string `json:"-"`
+	Profile string `json:"-"`
 	// Cwd is the conversation's absolute working folder.
 	Cwd string `json:"-"`
 	// BaseInstructions replaces the model's instructions when it is not nil.
@@ -314,7 +316,7 @@ func Load(l Layers) (*Config, error) {
 	if table, is := call[ShellEnvironmentKey].(layer); is && err == nil && l.Call.FromCall {
 		call[ShellEnvironmentKey], err = NarrowEnvironment(own.ShellEnvironment, table)
 	}
-	c := &Config{Home: l.Home, Cwd: l.Call.Cwd, BaseInstructions: l.Call.BaseInstructions}
+	c := &Config{Home: l.Home, Profile: head.Profile, Cwd: l.Call.Cwd, BaseInstructions: l.Call.BaseInstructions}
 	if err == nil {
 		merge(merged, call)
 		err = c.read(merged, l.OpenAIBaseURL)

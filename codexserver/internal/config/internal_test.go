@@ -93,7 +93,7 @@ func TestDecodeErrors(t *testing.T) {
 		{layer{"list": layer{}}, "list: want an array, have a table"},
 		{layer{"parts": layer{"b": layer{"name": 1}, "a c": layer{"name": 1}}}, `parts."a c".name: want a string, have a number`},
 		{layer{"part": []any{}}, "part: want a table, have an array"},
-		{layer{"after": true}, `after: want a duration such as "90s" or "10m"`},
+		{layer{"after": true}, `after: want a duration such as "90s" or "10m", or a number of seconds`},
 		{layer{"patience": "0.5s"}, `patience: want "auto", 0, or a second or more: 45 or "45s"`},
 		{layer{"part": layer{"nmae": 1}}, "part.nmae: unknown key; do you mean name?"},
 		{layer{"parts": layer{"a": layer{"zzzzzz": 1}}}, "parts.a.zzzzzz: unknown key"},

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -114,18 +116,24 @@ func (s *Settings) otherKeys() []key {
 		{"limits.command", &l.Command, "2m", atLeast(time.Millisecond),
 			"how long a command may run, unless the model requests up to an hour"},
 		{"limits.reconnect", &s.Codex.Reconnect, "2m", noLimit, "how long a turn of Codex may wait for the network, while nothing else happens"},
-		{"limits.tasks", &s.Tasks.Limit, 64, atLeast(1), "how many tasks may be unfinished"},
-		{"limits.result", &s.MaxResult, setting.DefaultResult, atLeast(4096), "the bytes of a result, at least 4096; `codex-show` has the rest"},
+		{"limits.tasks", &s.Tasks.Limit, 64, noMost(1), "how many tasks may be unfinished"},
+		{"limits.result", &s.MaxResult, setting.DefaultResult, noMost(4096), "the bytes of a result, at least 4096; `codex-show` has the rest"},
 
 		{"sandbox.helper", &s.Sandbox.Helper, unset{[]any{}}, nil, "[a program that confines commands](#a-sandbox-of-your-own)"},
 		{"sandbox.strict", &s.Sandbox.Strict, false, nil, "under `untrusted`, [asks about more](rules.md#known-to-be-safe)"},
 
-		{"failover.to", &s.Failover.To, unset{[]any{}}, func(reflect.Value) error { return s.Failover.Validate() },
+		{"failover.to", &s.Failover.To, unset{[]any{}}, func(reflect.Value) error {
+			err := s.Failover.Validate()
+			if err != nil { // as other errors name one of a list
+				err = errors.New(strings.NewReplacer("to[", ".", "]", "").Replace(err.Error()))
+			}
+			return err
+		},
 			"[other providers](engines.md#another-provider), in order"},
 
 		{"http.unlocked_arguments", &h.UnlockedArguments, unset{[]any{}}, each(LockedOverHTTP), "[locked arguments](http.md#what-a-call-may-choose) that a call may choose"},
-		{"http.hosts", &h.Hosts, unset{[]any{}}, nil, "host names of the server besides this machine's"},
-		{"http.origins", &h.Origins, unset{[]any{}}, nil, "web pages that may use it, in place of this machine's"},
+		{"http.hosts", &h.Hosts, unset{[]any{}}, all(isHost, "a host, such as mcp.example.com"), "host names of the server besides this machine's"},
+		{"http.origins", &h.Origins, unset{[]any{}}, all(isOrigin, "an origin, such as https://app.example.com"), "web pages that may use it, in place of this machine's"},
 		{"http.drain_timeout", &h.Drain, "30s", nil, "how long running work may continue after a signal"},
 		{name: "http.metrics"}, {name: "http.worker_idle"}, {name: "http.url"}, {name: "http.oauth"},
 		{name: "http.principals", meaning: "keys of [codex-mcp-gateway](../codexserver/gateway/README.md#keys)"},
@@ -177,7 +185,9 @@ func (s *Settings) set(from layer) error {
 		if k.check == nil {
 			continue
 		}
-		if err := k.check(to); err != nil {
+		if err := k.check(to); err != nil && err.Error()[0] == '.' { // about one of a list
+			return fmt.Errorf("%s%w", k.name, err)
+		} else if err != nil {
 			return keyErrorf(path, "%w", err)
 		}
 	}
@@ -270,6 +280,37 @@ func noLimit(v reflect.Value) error {
 		return nil
 	}
 	return atLeast(0)(v)
+}
+
+// noMost is atLeast, and converts 0, which means no limit, to a number that nothing reaches.
+func noMost(least int) check {
+	return func(v reflect.Value) error {
+		if v.IsZero() {
+			v.SetInt(math.MaxInt32)
+		}
+		return atLeast(least)(v)
+	}
+}
+
+// all checks that a function takes each word of a list.
+func all(is func(string) bool, what string) check {
+	return func(v reflect.Value) error {
+		for i := range v.Len() {
+			if word := v.Index(i).String(); !is(word) {
+				return fmt.Errorf("%q is not %s", word, what)
+			}
+		}
+		return nil
+	}
+}
+
+// isHost reports whether a text may be a host, with or without a port.
+func isHost(text string) bool { return text != "" && !strings.ContainsAny(text, "/@?#* ") }
+
+// isOrigin reports whether a text may be an origin, as browsers send it.
+func isOrigin(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Scheme != "" && isHost(u.Host) && text == u.Scheme+"://"+u.Host
 }
 
 // Ours reports whether a dotted key is one of our settings, outside of tables that are Codex's too. An engine does not

@@ -59,40 +59,36 @@ func (a *ApprovalSettings) NamedLog() string {
 	return *a.Log
 }
 
-// Duration is written as in Go, "90s" or "10m". 0 may be a number. In [Settings] each
+// Duration is written as in Go, "90s" or "10m", or as a number of seconds. In [Settings] each
 // time.Duration is written so.
 type Duration time.Duration
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (d *Duration) UnmarshalJSON(b []byte) error {
-	text := "0"
-	if string(b) != text && json.Unmarshal(b, &text) != nil {
+	text := string(b) + "s"
+	if b[0] == '"' && json.Unmarshal(b, &text) != nil {
 		text = "" // which is no duration
 	}
 	v, err := time.ParseDuration(text)
 	if err != nil || v < 0 {
-		return errors.New(`want a duration such as "90s" or "10m"`)
+		return errors.New(`want a duration such as "90s" or "10m", or a number of seconds`)
 	}
 	*d = Duration(v)
 	return nil
 }
 
-// Patience is how long a call may take: a number of seconds, a duration, or "auto", which is 0 and
+// Patience is how long a call may take: a duration, or "auto", which is 0 and
 // depends on the client. A negative value means forever, as 0 does in the file.
 type Patience time.Duration
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (p *Patience) UnmarshalJSON(b []byte) error {
-	text := string(b)
-	if text == `"auto"` {
+	if string(b) == `"auto"` {
 		*p = 0
 		return nil
 	}
-	if b[0] != '"' {
-		text = `"` + text + `s"`
-	}
 	var d Duration
-	if err := d.UnmarshalJSON([]byte(text)); err != nil || d > 0 && time.Duration(d) < time.Second {
+	if err := d.UnmarshalJSON(b); err != nil || d > 0 && time.Duration(d) < time.Second {
 		return errors.New(`want "auto", 0, or a second or more: 45 or "45s"`)
 	}
 	if *p = Patience(d); d == 0 {
