@@ -68,6 +68,9 @@ const denies = `calls.full_access = "deny" refuses it`
 // refusedAccess is the error of a call that does not get what it asks for.
 func refusedAccess(r protocol.AccessRequest, why string) error {
 	remedy := `leave it out of the call, or let a person set calls.full_access = "allow" in codex-mcp.toml`
+	if write := r.Mode == protocol.SandboxWorkspaceWrite || r.Mode == "" && len(r.Roots) > 0; write && !r.Network && !r.WebSearch && r.Provider == "" {
+		remedy = `leave it out of the call, or let a person start the server there (--cd) or name the folder in sandbox_workspace_write.writable_roots of config.toml; calls.full_access = "allow" in codex-mcp.toml allows everything`
+	}
 	if len(r.Beside) > 0 {
 		remedy = "wait until the other conversation and the programs that it left have ended, or call with worktree: true"
 	}
