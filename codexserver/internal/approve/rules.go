@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
@@ -99,12 +100,16 @@ func decideExec(r *approval.Rules, q *protocol.ExecApprovalRequest) (out elicit.
 	if !plain || len(commands) == 0 {
 		return out, false
 	}
-	out = elicit.Outcome{Decision: elicit.Approved, Ruled: true, Detail: "allowed by a rule"}
+	out = elicit.Outcome{Decision: elicit.Approved, Ruled: true}
+	var by []string
 	for i, c := range commands {
 		inside, outside := false, false
 		var environ []string
 		for _, rule := range r.Allow {
 			if decide.Begins(rule.Command, c) {
+				if name := strings.Join(rule.Command, " "); !inside && !slices.Contains(by, name) {
+					by = append(by, name)
+				}
 				inside, outside, environ = true, outside || rule.Outside, append(environ, rule.Environ...)
 			}
 		}
@@ -113,11 +118,15 @@ func decideExec(r *approval.Rules, q *protocol.ExecApprovalRequest) (out elicit.
 		}
 		out.Environ = environ
 		if !outside {
-			out.Confined, out.Detail = true, "allowed by a rule, in the sandbox"
+			out.Confined = true
 		}
 		if !inside || out.Confined && !q.Confinable {
 			return elicit.Outcome{}, false
 		}
+	}
+	out.Detail = fmt.Sprintf("allowed by the rule %q", by)
+	if out.Confined {
+		out.Detail += ", in the sandbox"
 	}
 	return out, true
 }
